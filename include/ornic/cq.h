@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Completion queues and their entries (specification: cq.rst; clauses ORN-CQ).
+ */
+#ifndef ORNIC_CQ_H
+#define ORNIC_CQ_H
+
+#include "eq.h"
+#include "ring.h"
+
+/* CQ_CREATE input. */
+struct ornic_cq_create_cmd {
+	__u8 log_entries;	/* 0..log_max_cq */
+	__u8 flags;		/* ORNIC_CQ_F_* */
+	__le16 mbz0;
+	__le32 eq;
+	__le32 dbpage;		/* page that may ring this CQ */
+	__le32 want;		/* mbz */
+	__le64 record;		/* DMA address of the doorbell record */
+	struct ornic_pages pages;
+	__le16 mod_count;
+	__le16 mod_period_us;
+	__le32 owner;
+	__u8 mbz1[16];
+};
+ORNIC_ASSERT_SIZE(struct ornic_cq_create_cmd, 64);
+ORNIC_ASSERT_OFFSET(struct ornic_cq_create_cmd, pages, 0x18);
+ORNIC_ASSERT_OFFSET(struct ornic_cq_create_cmd, owner, 0x2c);
+
+#define ORNIC_CQ_F_IGNORE_OVERRUN	(1u << 0) /* feature CQ_IGNORE_OVERRUN */
+#define ORNIC_CQ_F_TIMESTAMP		(1u << 1) /* feature TIMESTAMP */
+
+struct ornic_cq_query_rsp {
+	struct ornic_cq_create_cmd attr;
+	struct ornic_ring_state state;
+};
+ORNIC_ASSERT_SIZE(struct ornic_cq_query_rsp, 80);
+
+/* The qpn of an entry that the host dropped itself. */
+#define ORNIC_CQE_DROPPED	0xffffffu
+
+struct ornic_cqe {
+	__le64 timestamp;	/* device clock, 0 if not wanted */
+	__le32 qpn;		/* [23:0] queue pair handle */
+	__le32 wqe_id;		/* SQ, RQ: the WQE's ring index; SRQ: its id as posted */
+	__le32 byte_len;	/* receive, read, atomics; UD: with the 40-byte GRH area */
+	union {
+		__be32 imm;	/* WITH_IMM */
+		__le32 inv_key;	/* WITH_INV */
+	};
+	__le32 src_qp;		/* UD, GSI; raw: flow tag */
+	__le32 srqn;		/* receive taken from this SRQ, else ORNIC_NONE */
+	__u8 smac[6];		/* source MAC if SMAC */
+	__le16 vlan_tci;	/* if VLAN */
+	__le32 rss_hash;	/* raw, if HASH */
+	__le16 slid_csum;	/* IB: SLID; raw: sum of the frame if CSUM_COMPLETE */
+	__le16 pkey_index;
+	__u8 sl;
+	__u8 path_bits;
+	__u8 net_type;		/* enum ornic_net_type, if NET_TYPE */
+	__u8 rss_type;
+	__le32 syndrome;	/* 0 if status is 0 */
+	__le32 flags;		/* ORNIC_CQE_* */
+	__u8 opcode;		/* enum ornic_wc_opcode */
+	__u8 status;		/* enum ornic_wc_status */
+	__u8 res;
+	__u8 phase;		/* bit 0 */
+};
+ORNIC_ASSERT_SIZE(struct ornic_cqe, 64);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, qpn, 0x08);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, byte_len, 0x10);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, smac, 0x20);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, sl, 0x30);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, syndrome, 0x34);
+ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
+
+/* Flags 0..6 are the kernel's IB_WC_* values. */
+#define ORNIC_CQE_GRH			(1u << 0)
+#define ORNIC_CQE_WITH_IMM		(1u << 1)
+#define ORNIC_CQE_WITH_INV		(1u << 2)
+#define ORNIC_CQE_IP_CSUM_OK		(1u << 3)
+#define ORNIC_CQE_SMAC			(1u << 4)
+#define ORNIC_CQE_VLAN			(1u << 5)
+#define ORNIC_CQE_NET_TYPE		(1u << 6)
+#define ORNIC_CQE_SOLICITED		(1u << 8)
+#define ORNIC_CQE_L4_CSUM_OK		(1u << 9)
+#define ORNIC_CQE_CSUM_COMPLETE		(1u << 10)
+#define ORNIC_CQE_HASH			(1u << 11)
+#define ORNIC_CQE_FLOW_TAG		(1u << 12)
+#define ORNIC_CQE_CSUM_BAD		(1u << 14)
+
+enum ornic_net_type {
+	ORNIC_NET_IB		= 0,
+	ORNIC_NET_ROCEV1	= 1,
+	ORNIC_NET_IPV4		= 2,
+	ORNIC_NET_IPV6		= 3,
+};
+
+/* Completion opcodes: IBV_WC_* values; bit 7: a receive. Valid on error too. */
+enum ornic_wc_opcode {
+	ORNIC_WC_SEND			= 0,
+	ORNIC_WC_RDMA_WRITE		= 1,
+	ORNIC_WC_RDMA_READ		= 2,
+	ORNIC_WC_COMP_SWAP		= 3,
+	ORNIC_WC_FETCH_ADD		= 4,
+	ORNIC_WC_BIND_MW		= 5,
+	ORNIC_WC_LOCAL_INV		= 6,
+	ORNIC_WC_TSO			= 7,
+	ORNIC_WC_FLUSH			= 8,
+	ORNIC_WC_ATOMIC_WRITE		= 9,
+	ORNIC_WC_FAST_REG		= 0x20,
+	ORNIC_WC_NOP			= 0x2f,
+	ORNIC_WC_SEND_FLUSHED		= 0x7f,	/* a flush need not know the opcode */
+	ORNIC_WC_RECV			= 0x80,
+	ORNIC_WC_RECV_RDMA_WITH_IMM	= 0x81,
+	ORNIC_WC_RECV_FLUSHED		= 0xff,
+};
+
+#define ORNIC_WC_RECV_BIT		0x80
+
+/* Completion statuses: IBV_WC_* values. */
+enum ornic_wc_status {
+	ORNIC_WC_SUCCESS		= 0,
+	ORNIC_WC_LOC_LEN_ERR		= 1,
+	ORNIC_WC_LOC_QP_OP_ERR		= 2,
+	ORNIC_WC_LOC_EEC_OP_ERR		= 3,
+	ORNIC_WC_LOC_PROT_ERR		= 4,
+	ORNIC_WC_WR_FLUSH_ERR		= 5,
+	ORNIC_WC_MW_BIND_ERR		= 6,
+	ORNIC_WC_BAD_RESP_ERR		= 7,
+	ORNIC_WC_LOC_ACCESS_ERR		= 8,
+	ORNIC_WC_REM_INV_REQ_ERR	= 9,
+	ORNIC_WC_REM_ACCESS_ERR		= 10,
+	ORNIC_WC_REM_OP_ERR		= 11,
+	ORNIC_WC_RETRY_EXC_ERR		= 12,
+	ORNIC_WC_RNR_RETRY_EXC_ERR	= 13,
+	ORNIC_WC_GENERAL_ERR		= 21,
+};
+
+#endif

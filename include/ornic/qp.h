@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Queue pairs: address vectors, create, modify, query (specification: qp.rst;
+ * clauses ORN-QP).
+ */
+#ifndef ORNIC_QP_H
+#define ORNIC_QP_H
+
+#include "ring.h"
+
+/* Queue pair types: the verbs' values. */
+enum ornic_qp_type {
+	ORNIC_QPT_SMI		= 0,	/* reserved */
+	ORNIC_QPT_GSI		= 1,
+	ORNIC_QPT_RC		= 2,
+	ORNIC_QPT_UC		= 3,	/* feature UC */
+	ORNIC_QPT_UD		= 4,
+	ORNIC_QPT_RAW		= 8,	/* Ethernet frames */
+	ORNIC_QPT_XRC_INI	= 9,	/* feature XRC */
+	ORNIC_QPT_XRC_TGT	= 10,	/* feature XRC */
+	ORNIC_QPT_TRANSPORT	= 0x40,	/* .. transport-private */
+};
+
+enum ornic_qp_state {
+	ORNIC_QPS_RESET	= 0,
+	ORNIC_QPS_INIT	= 1,
+	ORNIC_QPS_RTR	= 2,
+	ORNIC_QPS_RTS	= 3,
+	ORNIC_QPS_SQD	= 4,
+	ORNIC_QPS_SQE	= 5,
+	ORNIC_QPS_ERR	= 6,
+};
+
+/* Path MTU codes: the verbs' values; bytes = 128 << code. */
+enum ornic_mtu {
+	ORNIC_MTU_256	= 1,
+	ORNIC_MTU_512	= 2,
+	ORNIC_MTU_1024	= 3,
+	ORNIC_MTU_2048	= 4,
+	ORNIC_MTU_4096	= 5,
+};
+
+/* Address vector: one layout for UD work requests and for connected queue pairs. */
+struct ornic_path {
+	__u8 dgid[16];
+	__u8 dmac[6];
+	__le16 mbz;		/* VLAN and source MAC come from the GID entry */
+	__le32 flow_label;	/* [19:0] */
+	__u8 traffic_class;
+	__u8 hop_limit;
+	__u8 sl;		/* [3:0]; Ethernet PCP = sl & 7 */
+	__u8 static_rate;	/* IB rate code, 0 = port rate */
+	__le16 sgid_index;
+	__le16 udp_sport;	/* 0 = device derives it from flow label or QP numbers */
+	__le32 dest_qpn;	/* UD; mbz in modify */
+	__le32 qkey;		/* UD; bit 31: use the QP's own; mbz in modify */
+	__u8 port;		/* UD: 0 or the QP's port */
+	__u8 flags;		/* mbz */
+	__le16 dlid;		/* mbz */
+};
+ORNIC_ASSERT_SIZE(struct ornic_path, 48);
+ORNIC_ASSERT_OFFSET(struct ornic_path, flow_label, 0x18);
+ORNIC_ASSERT_OFFSET(struct ornic_path, sgid_index, 0x20);
+ORNIC_ASSERT_OFFSET(struct ornic_path, dest_qpn, 0x24);
+
+/* In a UD path: take the queue pair's own Q_Key (ORN-SEC-8). */
+#define ORNIC_QKEY_OWN		0x80000000u
+
+/* Largest UDP source port range start a device derives. */
+#define ORNIC_UDP_SPORT_MIN	0xc000
+
+/* QP_CREATE input. The completion's number is the handle. */
+struct ornic_qp_create_cmd {
+	__u8 type;		/* enum ornic_qp_type */
+	__u8 transport;		/* id of an Identify page 2 entry */
+	__u8 port;		/* GSI, RAW; 0 otherwise */
+	__u8 mbz0;
+	__le32 pd;
+	__le32 send_cq;
+	__le32 recv_cq;
+	__le32 srq;		/* ORNIC_NONE without */
+	__le32 xrcd;		/* mbz without feature XRC */
+	__le32 flags;		/* ORNIC_QP_F_* */
+	__le32 dbpage;		/* page that may ring this queue pair */
+	__u8 sq_log;		/* log2 entries, ORNIC_NO_RING: no such queue */
+	__u8 sq_stride;		/* log2 bytes */
+	__u8 rq_log;
+	__u8 rq_stride;
+	__le16 max_send_sge;
+	__le16 max_recv_sge;
+	__le16 max_inline;
+	__le16 max_lso_header;
+	__le32 counter_set;	/* 0 = none */
+	__le32 want;		/* mbz */
+	__le32 owner;		/* host's id of the user context, echoed in events */
+	__le64 sq_record;
+	__le64 rq_record;
+	struct ornic_pages sq_pages;
+	struct ornic_pages rq_pages;
+	__le32 cc_profile;	/* 0 = default */
+	__u8 mbz1[20];
+};
+ORNIC_ASSERT_SIZE(struct ornic_qp_create_cmd, 128);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, sq_log, 0x20);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, sq_record, 0x38);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, sq_pages, 0x48);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, cc_profile, 0x68);
+
+#define ORNIC_NO_RING			0xff
+
+#define ORNIC_QP_F_SIG_ALL		(1u << 0)
+#define ORNIC_QP_F_PRIVILEGED		(1u << 1) /* kernel queue pair (ORN-SEC-3) */
+#define ORNIC_QP_F_BLOCK_MC_LOOP	(1u << 2) /* feature MCAST */
+#define ORNIC_QP_F_SCATTER_FCS		(1u << 3) /* feature SCATTER_FCS */
+#define ORNIC_QP_F_VLAN_STRIP		(1u << 4) /* feature VLAN */
+#define ORNIC_QP_F_NO_SQ		(1u << 5)
+#define ORNIC_QP_F_NO_RQ		(1u << 6)
+#define ORNIC_QP_F_DRIVER		(1u << 7) /* the driver's network interface */
+#define ORNIC_QP_F_PAD_WRITES		(1u << 8) /* reserved */
+
+/* Attribute mask of modify and query: the verbs' values. */
+#define ORNIC_QPM_STATE			(1u << 0)
+#define ORNIC_QPM_CUR_STATE		(1u << 1)
+#define ORNIC_QPM_SQD_NOTIFY		(1u << 2)
+#define ORNIC_QPM_ACCESS		(1u << 3)
+#define ORNIC_QPM_PKEY_INDEX		(1u << 4)
+#define ORNIC_QPM_PORT			(1u << 5)
+#define ORNIC_QPM_QKEY			(1u << 6)
+#define ORNIC_QPM_PATH			(1u << 7)
+#define ORNIC_QPM_PATH_MTU		(1u << 8)
+#define ORNIC_QPM_TIMEOUT		(1u << 9)
+#define ORNIC_QPM_RETRY_CNT		(1u << 10)
+#define ORNIC_QPM_RNR_RETRY		(1u << 11)
+#define ORNIC_QPM_RQ_PSN		(1u << 12)
+#define ORNIC_QPM_MAX_RD_ATOMIC		(1u << 13)
+#define ORNIC_QPM_ALT_PATH		(1u << 14) /* reserved with APM */
+#define ORNIC_QPM_MIN_RNR_TIMER		(1u << 15)
+#define ORNIC_QPM_SQ_PSN		(1u << 16)
+#define ORNIC_QPM_MAX_DEST_RD_ATOMIC	(1u << 17)
+#define ORNIC_QPM_PATH_MIG_STATE	(1u << 18) /* reserved with APM */
+#define ORNIC_QPM_CAP			(1u << 19) /* never valid here */
+#define ORNIC_QPM_DEST_QPN		(1u << 20)
+#define ORNIC_QPM_RATE_LIMIT		(1u << 25) /* feature RATE_LIMIT */
+#define ORNIC_QPM_COUNTER_SET		(1u << 28) /* feature COUNTER_SETS */
+#define ORNIC_QPM_CC_PROFILE		(1u << 29) /* feature CC_PROFILES */
+
+/* QP_MODIFY input; fields that the mask does not select are ignored. */
+struct ornic_qp_modify_cmd {
+	__le32 mask;		/* ORNIC_QPM_* */
+	__u8 next_state;	/* enum ornic_qp_state */
+	__u8 cur_state;
+	__u8 path_mtu;		/* enum ornic_mtu */
+	__u8 mig_state;		/* reserved */
+	__le32 qkey;
+	__le32 rq_psn;		/* 24 bits */
+	__le32 sq_psn;		/* 24 bits */
+	__le32 dest_qpn;
+	__le32 access;		/* ORNIC_ACCESS_REMOTE bits */
+	__le16 pkey_index;
+	__le16 alt_pkey_index;
+	__u8 port;
+	__u8 alt_port;
+	__u8 timeout;		/* 4.096 us * 2^n, 0 = infinite, n <= 31 */
+	__u8 alt_timeout;
+	__u8 retry_cnt;		/* 0..7 */
+	__u8 rnr_retry;		/* 0..7, 7 = infinite */
+	__u8 min_rnr_timer;	/* 0..31 */
+	__u8 sqd_notify;
+	__u8 max_rd_atomic;
+	__u8 max_dest_rd_atomic;
+	__le16 mbz0;
+	__le32 rate_kbps;
+	__le32 rate_burst;
+	__le16 rate_packet;
+	__le16 mbz1;
+	__le32 counter_set;
+	__le32 cc_profile;
+	struct ornic_path path;
+	__u8 mbz2[16];
+	struct ornic_path alt_path;
+	__u8 mbz3[80];		/* later transports' attributes */
+};
+ORNIC_ASSERT_SIZE(struct ornic_qp_modify_cmd, 256);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, access, 0x18);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, retry_cnt, 0x24);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, rate_kbps, 0x2c);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, path, 0x40);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, alt_path, 0x80);
+
+/* QP_QUERY output. */
+struct ornic_qp_query_rsp {
+	struct ornic_qp_modify_cmd attr; /* mask: what is valid; next_state: current state */
+	__le32 sq_index;	/* next WQE to execute */
+	__le32 sq_done;		/* oldest not completed */
+	__le32 rq_index;	/* next receive to consume */
+	__le32 wire_qpn;	/* 1 for GSI */
+	__le32 syndrome;	/* why ERR or SQE, 0 otherwise */
+	__u8 sq_draining;
+	__u8 res0[3];
+	__le32 next_psn;
+	__le32 expected_psn;
+	__le32 msn;
+	__u8 res1[92];
+};
+ORNIC_ASSERT_SIZE(struct ornic_qp_query_rsp, 384);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_query_rsp, sq_index, 0x100);
+ORNIC_ASSERT_OFFSET(struct ornic_qp_query_rsp, next_psn, 0x118);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Work requests: control segment, remote, atomic, Ethernet and data segments
+ * (specification: wqe.rst; clauses ORN-WQE, ORN-RQ).
+ *
+ * A send work request is a control segment followed by the segments of its
+ * opcode, each a multiple of 16 bytes, in the order:
+ *
+ *   RDMA_WRITE(_IMM)         control, remote, data
+ *   SEND(_IMM)  RC           control, data
+ *               UD, GSI      control, path, data
+ *               RAW          control, eth, [inline header], data
+ *   RDMA_READ                control, remote, SGEs
+ *   COMP_SWAP, FETCH_ADD     control, remote, atomic, one SGE of 8 bytes
+ *   NOP                      control
+ *
+ * "data" is count SGEs or, with INLINE, count bytes right there.
+ */
+#ifndef ORNIC_WQE_H
+#define ORNIC_WQE_H
+
+#include "types.h"
+
+/* Send opcodes: the verbs' values. 0xe0..0xef are the vendor's. */
+enum ornic_wqe_opcode {
+	ORNIC_WR_RDMA_WRITE	= 0,
+	ORNIC_WR_RDMA_WRITE_IMM	= 1,
+	ORNIC_WR_SEND		= 2,
+	ORNIC_WR_SEND_IMM	= 3,
+	ORNIC_WR_RDMA_READ	= 4,
+	ORNIC_WR_COMP_SWAP	= 5,
+	ORNIC_WR_FETCH_ADD	= 6,
+	ORNIC_WR_LOCAL_INV	= 7,	/* features FAST_REG, MW2* */
+	ORNIC_WR_BIND_MW	= 8,	/* features MW* */
+	ORNIC_WR_SEND_INV	= 9,	/* features FAST_REG, MW2* */
+	ORNIC_WR_TSO		= 10,	/* feature LSO */
+	ORNIC_WR_READ_INV	= 11,	/* reserved */
+	ORNIC_WR_MASKED_CS	= 12,	/* reserved */
+	ORNIC_WR_MASKED_FA	= 13,	/* reserved */
+	ORNIC_WR_FLUSH		= 14,	/* features FLUSH_* */
+	ORNIC_WR_ATOMIC_WRITE	= 15,	/* feature ATOMIC_WRITE */
+	ORNIC_WR_FAST_REG	= 0x20,	/* feature FAST_REG */
+	ORNIC_WR_NOP		= 0x2f,
+};
+
+/* Control flags 0..4: IBV_SEND_* values. */
+#define ORNIC_WQE_FENCE		(1u << 0)
+#define ORNIC_WQE_SIGNALED	(1u << 1)
+#define ORNIC_WQE_SOLICITED	(1u << 2)
+#define ORNIC_WQE_INLINE	(1u << 3)
+#define ORNIC_WQE_IP_CSUM	(1u << 4) /* RAW: fill IPv4 and L4 checksums */
+#define ORNIC_WQE_FLAGS		0x1fu
+
+struct ornic_wqe_ctrl {
+	__u8 opcode;		/* enum ornic_wqe_opcode */
+	__u8 flags;		/* ORNIC_WQE_* */
+	__le16 count;		/* SGEs, or inline bytes if INLINE */
+	union {
+		__be32 imm;
+		__le32 inv_key;
+	};
+	__le32 qpn;		/* handle */
+	__le32 index;		/* this work request's free-running ring index */
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_ctrl, 16);
+ORNIC_ASSERT_OFFSET(struct ornic_wqe_ctrl, qpn, 8);
+
+struct ornic_wqe_remote {
+	__le64 addr;
+	__le32 rkey;
+	__le32 xrc_srqn;	/* mbz without XRC */
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_remote, 16);
+
+struct ornic_wqe_atomic {
+	__le64 swap_add;
+	__le64 compare;		/* COMP_SWAP; mbz otherwise */
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_atomic, 16);
+
+/* Data segment: the layout of struct ibv_sge on a little-endian host. */
+struct ornic_sge {
+	__le64 addr;
+	__le32 length;		/* 0 = nothing, not checked */
+	__le32 lkey;
+};
+ORNIC_ASSERT_SIZE(struct ornic_sge, 16);
+
+struct ornic_wqe_eth {
+	__le16 mss;		/* TSO; mbz otherwise */
+	__le16 hdr_len;		/* TSO; mbz otherwise */
+	__le16 inline_hdr;	/* frame bytes that follow inline, padded to 16 */
+	__le16 vlan_tci;	/* VLAN_INSERT */
+	__le16 csum_start;	/* CSUM_PARTIAL: first byte to sum */
+	__le16 csum_offset;	/* CSUM_PARTIAL: where the sum goes, from csum_start */
+	__u8 eflags;		/* ORNIC_ETH_* */
+	__u8 mbz[3];
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_eth, 16);
+
+#define ORNIC_ETH_VLAN_INSERT	(1u << 0) /* feature VLAN */
+#define ORNIC_ETH_CSUM_PARTIAL	(1u << 1) /* feature TX_CSUM */
+
+/* Receive work request header; count SGEs follow. */
+struct ornic_rwqe {
+	__le16 count;
+	__le16 mbz0;
+	__le32 id;		/* RQ: free-running index, checked; SRQ: any, echoed */
+	__le64 mbz1;
+};
+ORNIC_ASSERT_SIZE(struct ornic_rwqe, 16);
+
+/* Longest message, and the area in front of every datagram received (UD, GSI). */
+#define ORNIC_MAX_MSG		0x80000000u
+#define ORNIC_GRH_BYTES		40
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * User ABI of ornic_ib: what uverbs carries between driver and provider.
+ *
+ * Rings and doorbell records live in memory of the process, allocated by the
+ * provider page-aligned and pinned by the driver. One buffer per object:
+ *
+ *   CQ   [entries: 64 << log_entries][record: 64]
+ *   QP   [SQ: 1 << (sq_log + sq_stride)][RQ: 1 << (rq_log + rq_stride)]
+ *        [SQ record: 64][RQ record: 64]
+ *
+ * A ring that does not exist (log ORNIC_ABI_NO_RING) takes no bytes; both
+ * records are always there. The buffer is zero but for the notify words, which
+ * start as ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
+ */
+#ifndef ORNIC_ABI_USER_H
+#define ORNIC_ABI_USER_H
+
+#include <linux/types.h>
+
+#define ORNIC_UVERBS_ABI_VERSION	1
+
+#define ORNIC_ABI_NO_RING		0xff
+
+/* alloc_ucontext: the process's doorbell page and the limits of its rings. */
+struct ornic_uresp_alloc_ucontext {
+	__aligned_u64 db_mmap_offset;	/* offset for mmap of the doorbell page */
+	__u32 db_mmap_size;
+	__u32 max_inline;
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_cqe;
+	__u16 max_send_sge;
+	__u16 max_recv_sge;
+	__u8 max_sq_stride;		/* log2 bytes */
+	__u8 max_rq_stride;
+	__u8 reserved[6];
+};
+
+struct ornic_uresp_alloc_pd {
+	__u32 pdn;
+	__u32 reserved;
+};
+
+struct ornic_ureq_create_cq {
+	__aligned_u64 buf_addr;
+	__u8 log_entries;
+	__u8 reserved[7];
+};
+
+struct ornic_uresp_create_cq {
+	__u32 cqn;
+	__u32 reserved;
+};
+
+struct ornic_ureq_create_qp {
+	__aligned_u64 buf_addr;
+	__u8 sq_log;
+	__u8 sq_stride;
+	__u8 rq_log;
+	__u8 rq_stride;
+	__u8 reserved[4];
+};
+
+struct ornic_uresp_create_qp {
+	__u32 qpn;			/* handle, as in doorbells and completions */
+	__u32 reserved;
+};
+
+struct ornic_uresp_create_ah {
+	__u8 dmac[6];
+	__u8 reserved[2];
+};
+
+#endif
