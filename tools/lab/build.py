@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
 
+Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings (headers in
+build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc.
+
 What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
 path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command lives in
 its own mount namespace, so nothing stays mounted when it ends, however it ends.
@@ -14,7 +17,6 @@ from . import debian, image, recipe
 from .cache import Artefact
 from .errors import LabError
 
-RDMA_CORE = "/usr/src/rdma-core"       # inside the build root: source tree, configured in RDMA_CORE/build
 CHECKOUT = os.path.realpath(os.path.join(recipe.HERE, "..", ".."))
 DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR")
 
@@ -43,6 +45,10 @@ cmake -S . -B build -GNinja -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DCMAKE_BUILD_TYPE=R
 	{ echo "error: rdma-core does not configure" >&2; exit 1; }
 ninja -C build kern-abi util/librdma_util_pic.a ccan/libccan_pic.a || { echo "error: rdma-core does not build" >&2; exit 1; }
 rm -rf /var/lib/apt/lists/*
+cd /usr/src
+tar -xf linux-source-*.tar.xz --strip-components=2 --one-top-level=checkpatch --occurrence=1 --wildcards \
+	'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' '*/scripts/kernel-doc'
+rm linux-source-*.tar.xz
 """
 
 

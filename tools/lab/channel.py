@@ -22,6 +22,9 @@ CHUNK = 1 << 18
 BUSY_PATIENCE = 60              # seconds to wait for a free port
 ANSWER_PATIENCE = 30            # seconds for the agent's echo
 
+# What stdbuf(1) would set: programs that write to a pipe show each line at once.
+LINE_BUFFERED = {"LD_PRELOAD": "/usr/libexec/coreutils/libstdbuf.so", "_STDBUF_O": "L", "PYTHONUNBUFFERED": "1"}
+
 
 class Gone(LabError):
     """The guest's end of the channel closed or never answered."""
@@ -62,22 +65,30 @@ class Line:
     def _synchronise(self, patience):
         """Waits for the agent's echo of a nonce; whatever comes before is of an earlier conversation."""
         mark = b"SYNC " + secrets.token_hex(8).encode() + b"\n"
-        self.socket.sendall(b"\n" + mark)
         seen = b""
         end = time.monotonic() + patience
-        while mark not in seen:
-            self.socket.settimeout(0.5)
-            try:
-                data = self.socket.recv(CHUNK)
-            except TimeoutError:
-                data = None
-            if data == b"" or not self.vm.alive():
-                raise Gone(self.vm.obituary())
-            if time.monotonic() > end:
-                raise Gone("%s does not answer (its console: lab console %d)" % (self.vm.name, self.vm.number))
-            seen = seen[-len(mark):] + (data or b"")
+        self.socket.settimeout(0.5)
+        try:
+            self.socket.sendall(b"\n" + mark)
+            while mark not in seen:
+                seen = seen[-len(mark):] + self._some()
+                if not self.vm.alive():
+                    raise ConnectionResetError
+                if time.monotonic() > end:
+                    raise Gone("%s does not answer (its console: lab console %d)" % (self.vm.name, self.vm.number))
+        except OSError:
+            raise Gone(self.vm.obituary()) from None
         self.socket.settimeout(None)
         return seen.split(mark, 1)[1]
+
+    def _some(self):
+        try:
+            data = self.socket.recv(CHUNK)
+        except TimeoutError:
+            return b""
+        if not data:
+            raise ConnectionResetError
+        return data
 
     def close(self):
         self.socket.close()
@@ -87,7 +98,7 @@ class Line:
 class Process:
     """A command in a guest. Output is kept in out and err, and given to sink(kind, data) as it comes."""
 
-    def __init__(self, vm, cmd, timeout=None, tty=None, sink=None, patience=ANSWER_PATIENCE):
+    def __init__(self, vm, cmd, timeout=None, tty=None, lines=False, sink=None, patience=ANSWER_PATIENCE):
         self.vm = vm
         self.cmd = cmd
         self.out = bytearray()
@@ -99,9 +110,10 @@ class Process:
         self.news = threading.Condition()
         self.sending = threading.Lock()
         self.line = Line(vm, patience)
-        request = {"cmd": cmd, "timeout": timeout or 0}
+        request = {"cmd": cmd, "timeout": timeout or 0, "env": LINE_BUFFERED if lines else {}}
         if tty:
-            request.update(tty=list(tty), term=os.environ.get("TERM", "dumb"))
+            request["tty"] = list(tty)
+            request["env"] = {"TERM": os.environ.get("TERM", "dumb")}
         self.line.socket.sendall(json.dumps(request).encode() + b"\n")
         self.thread = threading.Thread(target=self._receive, daemon=True)
         self.thread.start()

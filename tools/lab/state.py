@@ -27,13 +27,13 @@ def default_name():
 
 
 def start_time(pid):
-    """Kernel's start time of a process, None when it is gone (a zombie is gone)."""
+    """Kernel's start time of a process, None when it is gone (a zombie is, once its other threads are)."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rpartition(")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    return None if fields[0] in "ZX" and int(fields[17]) <= 1 else int(fields[19])
 
 
 def identity(pid):
@@ -42,7 +42,12 @@ def identity(pid):
 
 def alive(who):
     """Whether the process remembered as [pid, start time] still runs."""
-    return bool(who) and who[1] is not None and start_time(who[0]) == who[1]
+    if not who or who[1] is None:
+        return False
+    if start_time(who[0]) == who[1]:
+        return True
+    reap(who)
+    return False
 
 
 def stop(processes, grace=5.0):
@@ -54,16 +59,13 @@ def stop(processes, grace=5.0):
                     os.kill(who[0], number)
         end = time.monotonic() + patience
         while any(alive(who) for who in processes) and time.monotonic() < end:
-            reap()
             time.sleep(0.02)
-    reap()
 
 
-def reap():
-    """Collects children of ours that have ended; VMs are children only of the process that started them."""
+def reap(who):
+    """Collects an ended process if it is a child of ours: VMs are children only of the process that started them."""
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        os.waitpid(who[0], os.WNOHANG)
 
 
 class State:

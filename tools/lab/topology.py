@@ -178,7 +178,6 @@ class Lab:
         return daemon.log_path(self.state)
 
     def daemon_alive(self):
-        state.reap()
         return state.alive(self.state.data.get("daemon"))
 
     def daemon_pid(self):

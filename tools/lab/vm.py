@@ -9,7 +9,7 @@ import tarfile
 import time
 
 from . import state
-from .channel import PORTS, Gone, Process
+from .channel import PORTS, Process
 from .cpio import Archive
 from .debian import last_line
 from .errors import LabError
@@ -89,7 +89,6 @@ class VM:
             raise LabError("%s does not run commands" % self.name)
 
     def alive(self):
-        state.reap()
         return state.alive(self.record["process"])
 
     def kill(self):
@@ -106,16 +105,16 @@ class VM:
         return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
 
     # commands
-    def spawn(self, cmd, timeout=None, tty=None, sink=None):
-        """Starts a bash command line; returns a channel.Process."""
-        return Process(self, cmd, timeout, tty, sink)
+    def spawn(self, cmd, timeout=None, tty=None, lines=True, sink=None):
+        """Starts a bash command line; returns a channel.Process. lines: its output comes line by line."""
+        return Process(self, cmd, timeout, tty, lines and not tty, sink)
 
     def run(self, cmd, timeout=60, check=True, stdin=None, sink=None):
         """Runs a bash command line to its end; Result, or CommandFailed if check and it did not give 0.
 
         After timeout seconds the guest kills it and the status is 124.
         """
-        process = self.spawn(cmd, timeout, sink=sink)
+        process = self.spawn(cmd, timeout, lines=False, sink=sink)
         if stdin:
             process.write(stdin)
         process.end_input()
@@ -125,6 +124,10 @@ class VM:
         if check and result.rc:
             raise CommandFailed(self, cmd, result)
         return result
+
+    def wait_listen(self, port, timeout=60):
+        """Waits until something in the guest listens on a TCP port."""
+        self.run("until ss -Hltn 'sport = :%d' | grep -q .; do sleep 0.05; done" % port, timeout)
 
     def push(self, source, target):
         """Copies a file, or a directory's content, into the guest."""

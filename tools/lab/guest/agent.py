@@ -2,7 +2,7 @@
 """The lab's agent in a guest, process 1: runs commands for the host, one at a time per virtio-serial port.
 
 The host opens a port by sending "SYNC <nonce>"; the agent echoes that line, which lets the host discard whatever an
-earlier, aborted conversation left in the pipe. Then comes one line of JSON (cmd, timeout, and tty with its size), and from
+earlier, aborted conversation left in the pipe. Then comes one line of JSON (cmd, timeout, env, and tty with its size), and from
 there both sides send frames: one letter, a 32-bit big-endian length, that many bytes.
 
     host to guest   i  standard input, empty: end of input    s  a signal number    w  rows and columns of the tty
@@ -105,7 +105,7 @@ class Command:
             files = dict(stdin=slave, stdout=slave, stderr=slave)
         else:
             files = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        env = {**os.environ, "TERM": request.get("term", "dumb")}
+        env = {**os.environ, **request.get("env", {})}
         self.process = subprocess.Popen(["/bin/bash", "-c", request["cmd"]], cwd="/root", env=env,
                                         start_new_session=True, preexec_fn=self._in_child, **files)
         if self.tty:
