@@ -100,7 +100,10 @@ class VM:
                 time.sleep(0.01)
 
     def obituary(self):
-        """One line on why this VM does not answer."""
+        """One line on why this VM does not answer. Its sockets may close a moment before its process ends."""
+        end = time.monotonic() + 1
+        while self.alive() and time.monotonic() < end:
+            time.sleep(0.02)
         words = last_line(self.file("qemu.log"), 0) or last_line(self.file("console"), 0)
         return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
 
