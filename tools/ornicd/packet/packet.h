@@ -46,6 +46,7 @@ enum packet_kind {
  * @link:	place in the packet queue or in the free list
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
+ * @loopback:	for the port it came in by, and no other
  * @dmac:	destination MAC (RoCE and Ethernet)
  * @smac:	source MAC
  * @vlan:	@vlan_tci is valid (RoCE)
@@ -85,6 +86,7 @@ struct packet {
 	STAILQ_ENTRY(packet) link;
 	enum packet_kind kind;
 	struct switch_port *from;
+	bool loopback;
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool vlan;
@@ -135,6 +137,7 @@ void packet_pool_fini(struct packet_pool *pool);
 struct packet *packet_get(struct packet_pool *pool);
 void packet_put(struct packet_pool *pool, struct packet *p);
 void packet_trim_front(struct packet *p, uint32_t bytes);
+void packet_trim_back(struct packet *p, uint32_t bytes);
 
 void seg_copy_in(const struct seg *dst, uint32_t ndst, const void *src, uint32_t len);
 void seg_copy_out(void *dst, const struct seg *src, uint32_t nsrc, uint32_t skip, uint32_t len);
