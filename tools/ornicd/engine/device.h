@@ -13,6 +13,7 @@
 #include "eq.h"
 #include "table.h"
 
+#include <ornic/admin.h>
 #include <ornic/port.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -238,7 +238,7 @@ static void requester_drained(struct qp *qp)
 
 bool requester_run(struct qp *qp)
 {
-	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
+	if (!qp->sq.present || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
 		return false;
 	if (timer_armed(&qp->req.rnr_timer))
 		return false;

@@ -114,7 +114,7 @@ static void finish_receive(struct qp *qp, const struct packet *p, const struct o
 	};
 
 	if (op->imm)
-		cqe.imm = (__force __be32)p->imm;
+		cqe.imm = p->imm;
 	qp->resp.recv.valid = false;
 	complete_recv(qp, qp->resp.recv.index, wc_opcode, ORNIC_WC_SUCCESS, 0, &cqe);
 }

@@ -86,6 +86,8 @@ bool ud_run(struct qp *qp)
 	struct requester *r = &qp->req;
 	struct wqe *w = (struct wqe *)r->win;
 
+	if (!w)
+		return false;
 	for (int budget = UD_BUDGET; budget && qp->state == ORNIC_QPS_RTS; budget--) {
 		if (r->head == r->tail) {
 			if (wqe_fetch(qp, w) <= 0)
@@ -115,7 +117,7 @@ static void ud_complete(struct qp *qp, const struct packet *p)
 
 	if (p->opcode == BTH_UD_SEND_ONLY_IMM) {
 		flags |= ORNIC_CQE_WITH_IMM;
-		cqe.imm = (__force __be32)p->imm;
+		cqe.imm = p->imm;
 	}
 	if (p->solicited)
 		flags |= ORNIC_CQE_SOLICITED;

@@ -257,7 +257,7 @@ bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index)
 		.index = index,
 		.opcode = c->opcode,
 		.flags = c->flags,
-		.imm = (__force uint32_t)c->imm,
+		.imm = c->imm,
 	};
 	if (!opcode_legal(qp->type, w->opcode))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_OPCODE);
