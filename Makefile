@@ -105,7 +105,7 @@ install: $(O)/ornicd
 
 .PHONY: demo check bench docs clean help
 demo: all
-	tools/lab/demo
+	tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
 
 include selftests/Makefile
 

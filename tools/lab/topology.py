@@ -44,7 +44,7 @@ class Config:
 
 
 def default_ornicd():
-    return os.environ.get("ORNICD") or os.path.join(CHECKOUT, "build", "ornicd", "ornicd")
+    return os.environ.get("ORNICD") or os.path.join(CHECKOUT, "build", "ornicd")
 
 
 class Lab:
