@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The vfio-user server, spoken to in raw messages: as QEMU does, and as an attacker would.
 
-The server is test_vfu_device (test_vfu_device.c): taken from $VFU_TEST_DEVICE, or built
-here, with the address and undefined-behaviour sanitizers.
+The server is vfu_device.c, built with the address and undefined-behaviour sanitizers.
 """
 
 import errno
-import glob
 import json
 import mmap
 import os
@@ -17,12 +15,15 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DAEMON = os.path.join(HERE, "..", "..", "tools", "ornicd")
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+
+import tap  # noqa: E402
 
 (VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, REGION_INFO, REGION_IO_FDS, IRQ_INFO, SET_IRQS,
  REGION_READ, REGION_WRITE, DMA_READ, DMA_WRITE, RESET, _DIRTY, WRITE_MULTI, FEATURE) = range(1, 17)
@@ -51,16 +52,9 @@ scratch = None
 def setUpModule():
     global binary, scratch
     scratch = tempfile.mkdtemp(prefix="test_vfu.")
-    binary = os.environ.get("VFU_TEST_DEVICE")
-    if binary:
-        return
-    binary = os.path.join(scratch, "test_vfu_device")
-    sources = [os.path.join(HERE, "test_vfu_device.c"),
-               os.path.join(DAEMON, "loop.c"), os.path.join(DAEMON, "log.c")]
-    sources += glob.glob(DAEMON + "/vfu/*.c") + glob.glob(DAEMON + "/mem/*.c")
-    subprocess.run(["cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                    *sources, "-ljansson", "-o", binary], check=True)
+    binary = os.path.join(os.environ.get("O", os.path.join(HERE, "..", "..", "build")), "selftests", "vfu_device")
+    if not os.path.exists(binary):
+        raise RuntimeError("no %s: make tests builds it" % binary)
 
 
 def tearDownModule():
@@ -1039,4 +1033,4 @@ class TestSpinning(ServerTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    tap.main()
