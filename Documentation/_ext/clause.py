@@ -46,5 +46,5 @@ class Clause(SphinxDirective):
 def setup(app):
     """Register the directive and the role."""
     app.add_crossref_type("clause", "clause")
-    app.add_directive("clause", Clause, override=True)
+    app.add_directive_to_domain("std", "clause", Clause, override=True)
     return {"version": "1", "parallel_read_safe": True}

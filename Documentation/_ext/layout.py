@@ -342,7 +342,7 @@ def setup(app):
     app.add_config_value("ornic_headers", None, "env", [str])
     app.add_config_value("ornic_headers_parsed", None, "")
     app.add_crossref_type("layout", "layout")
-    app.add_directive("layout", Layout, override=True)
+    app.add_directive_to_domain("std", "layout", Layout, override=True)
     app.add_directive("constants", Constants)
     app.connect("config-inited", load)
     app.connect("env-purge-doc", forget)
