@@ -129,6 +129,12 @@ def collect_values(headers, text):
             raise ExtensionError(f"layout: {name}.{member} is at {found:#x}, not {offset}")
 
 
+def implied(name):
+    """What the name of an uncommented member says."""
+    reserved = re.fullmatch(r"(mbz|res)[0-9]*", name)
+    return reserved.group(1) if reserved else ""
+
+
 def place(headers, name, body):
     """Compute the offsets of one structure."""
     rows, offset, align = [], 0, 1
@@ -151,7 +157,7 @@ def place(headers, name, body):
             offset = (offset + natural - 1) // natural * natural
             align, widest = max(align, natural), max(widest, size)
             shown = f"{kind}[{size // unit}]" if count else kind
-            rows.append(Member(offset, size, shown, item, tidy(comment)))
+            rows.append(Member(offset, size, shown, item, tidy(comment) or implied(item)))
         offset += widest
         position = (union or member).end()
     headers.structs[name] = rows
