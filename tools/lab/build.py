@@ -68,8 +68,10 @@ def artefact(name):
     return a
 
 
-def run(name, command, checkout=CHECKOUT):
-    """Replaces this process by command, run in the build root of guest release name."""
+def run(name, command, checkout):
+    """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    if not os.path.isdir(checkout):
+        raise LabError("no folder %s" % checkout)
     root = artefact(name).get()
     cwd = os.getcwd()
     inside = os.path.realpath(cwd)
