@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
 
-Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings (headers in
-build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc.
+Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings
+(headers in build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc.
 
 What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
-path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command lives in
-its own mount namespace, so nothing stays mounted when it ends, however it ends.
+path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command
+lives in its own mount namespace, so nothing stays mounted when it ends, however it ends.
 """
 import os
 import shlex
-import shutil
-import subprocess
 
 from . import debian, image, recipe
 from .cache import Artefact
@@ -68,8 +66,10 @@ def artefact(name):
     return a
 
 
-def run(name, command, checkout=CHECKOUT):
-    """Replaces this process by command, run in the build root of guest release name."""
+def run(name, command, checkout):
+    """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    if not os.path.isdir(checkout):
+        raise LabError("no folder %s" % checkout)
     root = artefact(name).get()
     cwd = os.getcwd()
     inside = os.path.realpath(cwd)

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 
 from .errors import LabError
@@ -64,9 +65,9 @@ class Artefact:
 
     def siblings(self):
         """Artefacts of the same kind made from other recipes, and unfinished ones."""
-        names = [n for n in os.listdir(root()) if n.startswith(self.kind + "-")] if os.path.isdir(root()) else []
-        paths = [os.path.join(root(), n) for n in sorted(names)]
-        return [p for p in paths if os.path.isdir(p) and p != self.path]
+        ours = re.compile(re.escape(self.kind) + r"-[0-9a-f]{12}(\.new|\.gone)*")
+        paths = [os.path.join(root(), n) for n in sorted(os.listdir(root())) if ours.fullmatch(n)]
+        return [p for p in paths if p != self.path]
 
     def remove(self, others_only=False):
         """Removes this artefact and those of other recipes (others_only: just the latter)."""

@@ -21,6 +21,8 @@ COMPLAINTS = (
     (r"No space left on device", "the disk of the cache is full: free some space or set ORNIC_CACHE"),
     (r"NO_PUBKEY|not signed|couldn't be verified", "the mirror's signature cannot be checked: "
      "upgrade debian-archive-keyring"),
+    (r"Unable to locate package linux-(headers|source)", "the mirror has moved on from the guest image's kernel: "
+     "'lab build --force' makes image and build root anew"),
     (r"Release.*does not have a Release file|404  Not Found", "the mirror does not have what the recipe asks for"),
 )
 

@@ -15,6 +15,8 @@ from .cache import Artefact
 from .cpio import Archive
 from .errors import LabError
 
+LAYOUT = 1                      # part of an image's key: raise it when pack() makes something else of the same recipe
+
 
 class Image:
     """An image in the cache."""
@@ -38,7 +40,7 @@ def artefact(name):
         step.note("packing")
         pack(root, path, im["boot_modules"])
         shutil.rmtree(root)
-    a = Artefact("guest-" + name, recipe.text(r["suites"], im), build, "guest image " + name, im["space_mib"])
+    a = Artefact("guest-" + name, recipe.text(LAYOUT, r["suites"], im), build, "guest image " + name, im["space_mib"])
     return a
 
 

@@ -99,8 +99,11 @@ class Lab:
             lab.state.save()
         try:
             lab._start(config, guest, qemu, env, files, progress or (lambda text: None))
+        except LabError as e:
+            kept = lab._keep_logs()
+            lab.down()
+            raise LabError("%s (logs: %s)" % (e, kept) if kept else str(e)) from None
         except BaseException:
-            lab._keep_logs()
             lab.down()
             raise
         if not owned:
@@ -184,13 +187,17 @@ class Lab:
         return self.state.data["daemon"][0] if self.state.data.get("daemon") else None
 
     def _keep_logs(self):
-        """The logs of a lab that failed to start outlive it, in the run directory's place."""
+        """The logs of a lab that failed to start outlive it, until the next one of its name; returns where they are."""
         kept = os.path.join(state.base() + "-failed", self.name)
         shutil.rmtree(kept, ignore_errors=True)
-        os.makedirs(kept, exist_ok=True)
-        for entry in os.scandir(self.state.dir):
-            if entry.is_file() and entry.name.endswith((".log", ".console", ".json")):
-                shutil.copy(entry.path, kept)
+        logs = [e.path for e in os.scandir(self.state.dir)
+                if e.name.endswith((".log", ".console")) and e.stat().st_size]
+        if not logs:
+            return None
+        os.makedirs(kept)
+        for path in logs:
+            shutil.copy(path, kept)
+        return kept
 
     def down(self):
         """Stops the VMs, then the daemon, and removes all the lab left."""

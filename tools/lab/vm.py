@@ -16,7 +16,8 @@ from .errors import LabError
 from .recipe import HERE
 
 KVM_CREATE_VM = 0xAE01
-# Under TCG a `rep movsb` is emulated byte by byte; without these features kernel and libc copy in words, four times as fast.
+# Under TCG a `rep movsb` is emulated byte by byte; without these features kernel and libc copy in words, four times
+# as fast.
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
 KERNEL = "console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on cryptomgr.notests"
 COMPLAINT = re.compile(r"BUG:|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
@@ -232,7 +233,8 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
     argv += link_arguments(config, run, number)
     for k, path in enumerate(devices):
         argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d" % (k, k + 1), "-device",
-                 '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}' % (k, k, path)]
+                 '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
+                 % (k, k, path)]
     return argv + [x.replace("{i}", str(number)).replace("{run}", run.dir) for x in config.qemu_args]
 
 
@@ -255,4 +257,5 @@ def link_arguments(config, run, number):
                      "-netdev", "hubport,id=h%d,hubid=0,netdev=s%d" % (k, k)]
         backend = "hubport,id=n0,hubid=0"
     mtu = ",host_mtu=%d" % config.mtu if config.mtu != 1500 else ""
-    return argv + ["-netdev", backend, "-device", "virtio-net-pci,netdev=n0,mac=52:54:00:77:00:%02x%s" % (number + 1, mtu)]
+    device = "virtio-net-pci,netdev=n0,mac=52:54:00:77:00:%02x%s" % (number + 1, mtu)
+    return argv + ["-netdev", backend, "-device", device]

@@ -2,8 +2,8 @@
 """The lab's agent in a guest, process 1: runs commands for the host, one at a time per virtio-serial port.
 
 The host opens a port by sending "SYNC <nonce>"; the agent echoes that line, which lets the host discard whatever an
-earlier, aborted conversation left in the pipe. Then comes one line of JSON (cmd, timeout, env, and tty with its size), and from
-there both sides send frames: one letter, a 32-bit big-endian length, that many bytes.
+earlier, aborted conversation left in the pipe. Then comes one line of JSON (cmd, timeout, env, and tty with its
+size), and from there on both sides send frames: one letter, a 32-bit big-endian length, that many bytes.
 
     host to guest   i  standard input, empty: end of input    s  a signal number    w  rows and columns of the tty
     guest to host   o  standard output    e  standard error    x  exit status, the last frame
