@@ -156,6 +156,7 @@ disable:
 	ornic_teardown(core, ORNIC_REASON_FATAL);
 	return err;
 free_admin:
+	WRITE_ONCE(core->dead, true);
 	ornic_admin_free(core);
 free_eqs:
 	ornic_eqs_free(core);
@@ -178,6 +179,7 @@ void ornic_teardown(struct ornic_core *core, u16 reason)
 		ornic_ctrl_reset(core, core->death_reason);
 	else
 		ornic_ctrl_disable(core, reason);
+	WRITE_ONCE(core->dead, true);	/* no doorbell until the next bring-up */
 	ornic_eqs_stop(core);
 	flush_work(&core->events.work);
 	ornic_admin_free(core);

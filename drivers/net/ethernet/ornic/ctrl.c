@@ -166,6 +166,8 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
 	u32 status;
 	int err;
 
+	if (pci_channel_offline(core->pdev))
+		return -ENODEV;
 	writel(ORNIC_CTL_RESET | (u32)reason << ORNIC_CTL_REASON_SHIFT,
 	       core->regs + ORNIC_REG_CONTROL);
 	err = ornic_ctrl_wait(core, ORNIC_STS_READY | ORNIC_STS_FATAL | ORNIC_STS_RESETTING |

@@ -118,7 +118,7 @@ struct ornic_events {
  * @dbpages: doorbell pages in use
  * @dbpage_count: how many there are
  * @dbpage_lock: protects @dbpages
- * @death_lock: makes the transition to dead happen once
+ * @death_lock: makes the transition to dead happen once; protects @recoverable
  * @dead: the device takes no commands and does no DMA any more
  * @death_reason: enum ornic_reset_reason, for the reset that follows
  * @state_lock: bring-up, teardown, recovery
@@ -230,5 +230,7 @@ void ornic_health_stop(struct ornic_core *core);
 void ornic_reset_init(struct ornic_core *core);
 void ornic_quiesce(struct ornic_core *core, u16 reason);
 int ornic_revive(struct ornic_core *core);
+void ornic_recover_begin(struct ornic_core *core);
+void ornic_recover_end(struct ornic_core *core);
 
 #endif
