@@ -87,7 +87,7 @@ int ornic_cmd_host_info(struct ornic_core *core)
 		.in_len = sizeof(in),
 	};
 
-	snprintf(in.os, sizeof(in.os), "%s %s", utsname()->sysname, utsname()->release);
+	snprintf(in.os, sizeof(in.os), "Linux %.57s", utsname()->release);
 	strscpy(in.driver, ORNIC_DRV_NAME, sizeof(in.driver));
 	return ornic_cmd_run(core, &cmd, "HOST_INFO");
 }

@@ -9,9 +9,14 @@
 
 #include <linux/types.h>
 
-#include "../../../../include/ornic/qp.h"
-#include "../../../../include/ornic/stats.h"
-#include "../../../../include/ornic/steer.h"
+#include <ornic/cq.h>
+#include <ornic/identify.h>
+#include <ornic/mr.h>
+#include <ornic/pd.h>
+#include <ornic/port.h>
+#include <ornic/qp.h>
+#include <ornic/stats.h>
+#include <ornic/steer.h>
 
 struct ornic_core;
 

@@ -38,6 +38,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	if (first) {
 		pci_clear_master(core->pdev);
 		core->death_reason = reason;
+		/* pairs with ornic_dead(): who sees it may free what the device used */
 		smp_store_release(&core->dead, true);
 		if (core->recoverable)
 			queue_work(system_long_wq, &core->reset_work);

@@ -15,8 +15,8 @@
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
 
-#include "../../../../include/ornic/steer.h"
-#include "../../../../include/ornic/wqe.h"
+#include <ornic/steer.h>
+#include <ornic/wqe.h>
 #include "ornic.h"
 
 #define ORNIC_TX_LOG		9	/* log2 entries of the send queue */
@@ -54,7 +54,7 @@ struct ornic_cq {
 	u32 number;
 	u8 log;
 	u32 next;
-	spinlock_t arm_lock;
+	spinlock_t arm_lock;	/* arming against events */
 	struct ornic_arm arm;
 };
 
