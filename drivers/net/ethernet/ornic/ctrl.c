@@ -106,7 +106,7 @@ int ornic_ctrl_map(struct ornic_core *core)
 	core->hb_ms = readl(core->regs + ORNIC_REG_HB_MS);
 	core->vectors = readl(core->regs + ORNIC_REG_VECTORS);
 	if ((cap >> ORNIC_CAP_LOG_ADMIN_SHIFT & ORNIC_CAP_LOG_ADMIN_MASK) < ORNIC_ADMIN_LOG) {
-		dev_err(ornic_dma_dev(core), "admin queue of less than %u entries\n",
+		dev_err(ornic_dma_dev(core), "admin queue of less than %lu entries\n",
 			ORNIC_ADMIN_SLOTS);
 		err = -EOPNOTSUPP;
 		goto unmap;
