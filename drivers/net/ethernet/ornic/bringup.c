@@ -33,10 +33,10 @@ static int ornic_bringup_vectors(struct ornic_core *core)
 {
 	u32 offered = readl(core->regs + ORNIC_REG_VECTORS);
 	u32 most = min3(offered, num_online_cpus() + 1, ORNIC_MAX_VECTORS);
-	int got;
+	int got = -ENOSPC;
 
-	got = pci_alloc_irq_vectors(core->pdev, ORNIC_MIN_VECTORS,
-				    max_t(u32, most, ORNIC_MIN_VECTORS), PCI_IRQ_MSIX);
+	if (most >= ORNIC_MIN_VECTORS)
+		got = pci_alloc_irq_vectors(core->pdev, ORNIC_MIN_VECTORS, most, PCI_IRQ_MSIX);
 	if (got < 0) {
 		dev_err(ornic_dma_dev(core), "no MSI-X vectors (device has %u, %u needed): %d\n",
 			offered, ORNIC_MIN_VECTORS, got);

@@ -104,7 +104,6 @@ int ornic_ctrl_map(struct ornic_core *core)
 	core->admin_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_ADMIN_TIMEOUT_SHIFT);
 	core->reset_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_RESET_TIMEOUT_SHIFT);
 	core->hb_ms = readl(core->regs + ORNIC_REG_HB_MS);
-	core->vectors = readl(core->regs + ORNIC_REG_VECTORS);
 	if ((cap >> ORNIC_CAP_LOG_ADMIN_SHIFT & ORNIC_CAP_LOG_ADMIN_MASK) < ORNIC_ADMIN_LOG) {
 		dev_err(ornic_dma_dev(core), "admin queue of less than %lu entries\n",
 			ORNIC_ADMIN_SLOTS);

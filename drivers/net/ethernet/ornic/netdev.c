@@ -117,12 +117,11 @@ static int ornic_up(struct ornic_netdev *nd)
 	return 0;
 }
 
+/* The port stays up: new queues, for instance for another MTU, do not disturb RDMA. */
 static void ornic_down(struct ornic_netdev *nd)
 {
 	ASSERT_RTNL();
 
-	if (!nd->up)
-		return;
 	mutex_lock(&nd->link_lock);
 	nd->up = false;
 	netif_carrier_off(nd->dev);
@@ -130,8 +129,15 @@ static void ornic_down(struct ornic_netdev *nd)
 
 	napi_disable(&nd->napi);	/* first: it may wake the queue */
 	netif_tx_disable(nd->dev);
-	ornic_port_down(nd);
 	ornic_release(nd);
+}
+
+static void ornic_netdev_stop(struct ornic_netdev *nd)
+{
+	if (!nd->up)
+		return;
+	ornic_port_down(nd);
+	ornic_down(nd);
 }
 
 static int ornic_open(struct net_device *dev)
@@ -141,7 +147,7 @@ static int ornic_open(struct net_device *dev)
 
 static int ornic_close(struct net_device *dev)
 {
-	ornic_down(netdev_priv(dev));
+	ornic_netdev_stop(netdev_priv(dev));
 	return 0;
 }
 
@@ -362,7 +368,7 @@ void ornic_netdev_suspend(struct ornic_core *core)
 		return;
 	rtnl_lock();
 	netif_device_detach(nd->dev);
-	ornic_down(nd);
+	ornic_netdev_stop(nd);
 	rtnl_unlock();
 }
 

@@ -25,19 +25,18 @@ static void ornic_rule_del(struct ornic_netdev *nd, enum ornic_rule_kind kind)
 	nd->rules[kind] = 0;
 }
 
-static int ornic_steer_promisc(struct ornic_netdev *nd)
+/* A failure is in the log; the interface works all the same. */
+static void ornic_steer_promisc(struct ornic_netdev *nd)
 {
 	bool allowed = le32_to_cpu(nd->core->odev.port.flags) & ORNIC_PORT_F_PROMISC;
 
 	if (!(nd->dev->flags & IFF_PROMISC)) {
 		ornic_rule_del(nd, ORNIC_RULE_PROMISC);
-		return 0;
-	}
-	if (!allowed) {
+	} else if (allowed) {
+		ornic_rule_add(nd, ORNIC_RULE_PROMISC);
+	} else {
 		netdev_info_once(nd->dev, "this port does not allow promiscuous mode\n");
-		return 0;
 	}
-	return ornic_rule_add(nd, ORNIC_RULE_PROMISC);
 }
 
 static void ornic_rx_mode_work(struct work_struct *work)
@@ -71,7 +70,8 @@ int ornic_steer_start(struct ornic_netdev *nd)
 	err = ornic_rule_add(nd, ORNIC_RULE_MULTICAST);
 	if (err)
 		return err;
-	return ornic_steer_promisc(nd);
+	ornic_steer_promisc(nd);
+	return 0;
 }
 
 /* ornic_steer_stop() - whatever ornic_steer_start() got to. */
