@@ -36,6 +36,8 @@ struct net_device;
  * @id: Identify page 0, as read at probe
  * @port: Identify page 1 of port 1, as read at probe
  * @features: feature word 0 as negotiated, CPU order
+ * @dma_lkey: PHYS_ALL key of no protection domain with local write access: the
+ *	lkey of every privileged queue pair for DMA addresses (local_dma_lkey)
  * @comp_vectors: completion vectors, numbered from 0
  * @core: private to ornic.ko
  */
@@ -45,6 +47,7 @@ struct ornic_dev {
 	struct ornic_identify_device id;
 	struct ornic_identify_port port;
 	u64 features;
+	u32 dma_lkey;
 	u32 comp_vectors;
 	struct ornic_core *core;
 };

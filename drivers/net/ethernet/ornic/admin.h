@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Admin queue (clauses ORN-ADM): many commands in flight, each in a slot of
+ * its own with its own payload pages.
+ */
+#ifndef ORNIC_CORE_ADMIN_H
+#define ORNIC_CORE_ADMIN_H
+
+#include <linux/completion.h>
+#include <linux/semaphore.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <linux/ornic/core.h>
+#include <linux/ornic/ring.h>
+
+/* Commands in flight, and entries of both rings, as log2. */
+#define ORNIC_ADMIN_LOG		5
+#define ORNIC_ADMIN_SLOTS	(1u << ORNIC_ADMIN_LOG)
+
+enum ornic_admin_slot_state {
+	ORNIC_SLOT_FREE,
+	ORNIC_SLOT_SUBMITTED,	/* the device has it */
+	ORNIC_SLOT_COMPLETED,	/* the submitter has not looked yet */
+};
+
+/**
+ * struct ornic_admin_slot - a command in flight
+ * @state: who has it
+ * @id: cmd_id of the command; its low bits are the slot's number
+ * @opcode: of the command, to compare with the echo
+ * @cpl: copy of the completion
+ * @done: the submitter waits here
+ */
+struct ornic_admin_slot {
+	enum ornic_admin_slot_state state;
+	u16 id;
+	u16 opcode;
+	struct ornic_admin_cpl cpl;
+	struct completion done;
+};
+
+/**
+ * struct ornic_admin - admin submission and completion queue
+ * @lock: protects everything below but @room and the payload of a slot
+ * @room: counts free slots
+ * @sq: submission ring
+ * @cq: completion ring
+ * @sq_rec: record of the submission ring
+ * @cq_rec: record of the completion ring
+ * @dma: address of the allocation that holds these four and the status block
+ * @payload: input and output page of each slot
+ * @payload_dma: its address
+ * @sq_head: index of the next command
+ * @cq_next: index of the next completion
+ * @arm: arming state of the completion ring
+ * @open: commands are accepted
+ * @events: event queue 0 tells of completions; before, submitters poll
+ * @sequence: makes a slot's next cmd_id differ from its last
+ * @slots: commands in flight
+ */
+struct ornic_admin {
+	spinlock_t lock;
+	struct semaphore room;
+	void *sq;
+	void *cq;
+	struct ornic_rec *sq_rec;
+	struct ornic_rec *cq_rec;
+	dma_addr_t dma;
+	void *payload;
+	dma_addr_t payload_dma;
+	u32 sq_head;
+	u32 cq_next;
+	struct ornic_arm arm;
+	bool open;
+	bool events;
+	u16 sequence;
+	struct ornic_admin_slot slots[ORNIC_ADMIN_SLOTS];
+};
+
+/* Offsets within the one allocation of the admin rings. */
+#define ORNIC_ADMIN_SQ_OFFSET		0
+#define ORNIC_ADMIN_CQ_OFFSET		(ORNIC_ADMIN_SLOTS * ORNIC_ENTRY_BYTES)
+#define ORNIC_ADMIN_SQ_REC_OFFSET	(2 * ORNIC_ADMIN_SLOTS * ORNIC_ENTRY_BYTES)
+#define ORNIC_ADMIN_CQ_REC_OFFSET	(ORNIC_ADMIN_SQ_REC_OFFSET + ORNIC_ENTRY_BYTES)
+#define ORNIC_ADMIN_STATUS_OFFSET	(ORNIC_ADMIN_CQ_REC_OFFSET + ORNIC_ENTRY_BYTES)
+#define ORNIC_ADMIN_RING_BYTES		(ORNIC_ADMIN_STATUS_OFFSET + ORNIC_ENTRY_BYTES)
+
+void ornic_admin_init(struct ornic_core *core);
+int ornic_admin_alloc(struct ornic_core *core);
+void ornic_admin_free(struct ornic_core *core);
+void ornic_admin_open(struct ornic_core *core);
+void ornic_admin_use_events(struct ornic_core *core);
+bool ornic_admin_event(struct ornic_core *core);
+void ornic_admin_abort(struct ornic_core *core);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bring-up and teardown: from a silent PCI function to a device that takes
+ * commands and sends events, and back. The order is that of the specification:
+ * reset, enable, identify, event queue 0, features, admin events, completion
+ * event queues, the key for all memory.
+ */
+#include <linux/cpumask.h>
+
+#include "cmd.h"
+#include "ornic.h"
+
+/* What ornic.ko and ornic_ib.ko can use; a device may offer more. */
+#define ORNIC_DRIVER_FEATURES						\
+	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) |	\
+	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) |		\
+	 ORNIC_FEATURE(JUMBO) | ORNIC_FEATURE(ATOMICS) |		\
+	 ORNIC_FEATURE(TIMESTAMP) | ORNIC_FEATURE(CQ_MODERATION))
+
+/* Event queue 0 and one completion event queue. */
+#define ORNIC_MIN_VECTORS	2
+#define ORNIC_MAX_VECTORS	64
+
+#define ORNIC_LOG_ASYNC_EQ	12
+#define ORNIC_LOG_COMP_EQ	11
+
+static u8 ornic_eq_log(struct ornic_core *core, u8 wanted)
+{
+	return clamp_t(u8, core->odev.id.log_max_eq, ORNIC_LOG_MIN_EQ, wanted);
+}
+
+static int ornic_bringup_vectors(struct ornic_core *core)
+{
+	u32 offered = readl(core->regs + ORNIC_REG_VECTORS);
+	u32 most = min3(offered, num_online_cpus() + 1, ORNIC_MAX_VECTORS);
+	int got;
+
+	got = pci_alloc_irq_vectors(core->pdev, ORNIC_MIN_VECTORS,
+				    max_t(u32, most, ORNIC_MIN_VECTORS), PCI_IRQ_MSIX);
+	if (got < 0) {
+		dev_err(ornic_dma_dev(core), "no MSI-X vectors (device has %u, %u needed): %d\n",
+			offered, ORNIC_MIN_VECTORS, got);
+		return got;
+	}
+	core->vectors = got;
+	return 0;
+}
+
+static int ornic_bringup_identify(struct ornic_core *core)
+{
+	struct ornic_dev *odev = &core->odev;
+	int err;
+
+	err = ornic_cmd_identify(core, ORNIC_ID_DEVICE, 0, &odev->id, sizeof(odev->id));
+	if (err)
+		return err;
+	err = ornic_cmd_identify(core, ORNIC_ID_PORT, ORNIC_PORT, &odev->port,
+				 sizeof(odev->port));
+	if (err)
+		return err;
+
+	odev->features = le64_to_cpu(odev->id.features0) & ORNIC_DRIVER_FEATURES;
+	if (!ornic_has(odev, ORNIC_FEATURE(RAW)) ||
+	    odev->port.link_layer != ORNIC_LINK_ETHERNET) {
+		dev_err(ornic_dma_dev(core), "device has no Ethernet port, this driver needs one\n");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int ornic_bringup_comp_eqs(struct ornic_core *core)
+{
+	u32 max_eq = le32_to_cpu(core->odev.id.max_eq);
+	u32 vector, eqs = min(core->vectors, max_eq);
+	int err;
+
+	if (eqs < ORNIC_MIN_VECTORS) {
+		dev_err(ornic_dma_dev(core), "device has %u event queues, %u are needed\n",
+			max_eq, ORNIC_MIN_VECTORS);
+		return -EOPNOTSUPP;
+	}
+	for (vector = 1; vector < eqs; vector++) {
+		err = ornic_eq_start(core, vector, ornic_eq_log(core, ORNIC_LOG_COMP_EQ),
+				     ORNIC_EQ_COMPLETION);
+		if (err)
+			return err;
+	}
+	core->odev.comp_vectors = eqs - 1;
+	return 0;
+}
+
+static int ornic_bringup_commands(struct ornic_core *core)
+{
+	int err;
+
+	ornic_admin_open(core);
+	err = ornic_bringup_identify(core);
+	if (err)
+		return err;
+	err = ornic_eq_start(core, 0, ornic_eq_log(core, ORNIC_LOG_ASYNC_EQ),
+			     ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN);
+	if (err)
+		return err;
+	err = ornic_cmd_set_features(core, core->odev.features);
+	if (err)
+		return err;
+	ornic_admin_use_events(core);
+	err = ornic_cmd_host_info(core);
+	if (err)
+		return err;
+	err = ornic_bringup_comp_eqs(core);
+	if (err)
+		return err;
+	return ornic_cmd_key_create_all(core, &core->odev.dma_lkey);
+}
+
+/**
+ * ornic_bringup() - make a device work that is in any state
+ * @core: device, its registers mapped
+ *
+ * Context: process, under state_lock. Return: 0, or an error after which the
+ * device does no DMA and nothing is left allocated.
+ */
+int ornic_bringup(struct ornic_core *core)
+{
+	int err;
+
+	lockdep_assert_held(&core->state_lock);
+
+	pci_set_master(core->pdev);
+	err = ornic_ctrl_reset(core, core->death_reason);
+	if (err)
+		return err;
+	err = ornic_bringup_vectors(core);
+	if (err)
+		return err;
+	err = ornic_eqs_alloc(core);
+	if (err)
+		goto free_vectors;
+	err = ornic_admin_alloc(core);
+	if (err)
+		goto free_eqs;
+
+	core->death_reason = 0;
+	WRITE_ONCE(core->dead, false);
+	err = ornic_ctrl_enable(core);
+	if (err)
+		goto free_admin;
+	err = ornic_bringup_commands(core);
+	if (err)
+		goto disable;
+	core->up = true;
+	return 0;
+
+disable:
+	ornic_teardown(core, ORNIC_REASON_FATAL);
+	return err;
+free_admin:
+	ornic_admin_free(core);
+free_eqs:
+	ornic_eqs_free(core);
+free_vectors:
+	pci_free_irq_vectors(core->pdev);
+	return err;
+}
+
+/**
+ * ornic_teardown() - end all work of the device and free what bring-up allocated
+ * @core: device, nobody using it any more
+ * @reason: enum ornic_reset_reason, what the device is told if it is alive
+ */
+void ornic_teardown(struct ornic_core *core, u16 reason)
+{
+	lockdep_assert_held(&core->state_lock);
+
+	core->up = false;
+	if (ornic_dead(core))
+		ornic_ctrl_reset(core, core->death_reason);
+	else
+		ornic_ctrl_disable(core, reason);
+	ornic_eqs_stop(core);
+	flush_work(&core->events.work);
+	ornic_admin_free(core);
+	ornic_eqs_free(core);
+	pci_free_irq_vectors(core->pdev);
+}

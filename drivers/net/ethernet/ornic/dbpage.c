@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Doorbell pages: page 0 is the driver's, every other one goes to one user
+ * context at a time (clauses ORN-DB).
+ */
+#include <linux/bitmap.h>
+#include <linux/export.h>
+#include <linux/io.h>
+
+#include "ornic.h"
+
+void ornic_db_ring(struct ornic_dev *odev, u8 kind, u32 number, u32 value)
+{
+	struct ornic_core *core = odev->core;
+	u64 doorbell = (u64)value << ORNIC_DB_VALUE_SHIFT | (u64)kind << ORNIC_DB_KIND_SHIFT |
+		       (number & ORNIC_DB_NUMBER_MASK);
+
+	if (!ornic_dead(core))
+		writeq(doorbell, core->db + ORNIC_DB_REG);
+}
+EXPORT_SYMBOL_GPL(ornic_db_ring);
+
+int ornic_dbpage_alloc(struct ornic_dev *odev, struct ornic_dbpage *page)
+{
+	struct ornic_core *core = odev->core;
+	u32 index;
+
+	spin_lock(&core->dbpage_lock);
+	index = find_first_zero_bit(core->dbpages, core->dbpage_count);
+	if (index < core->dbpage_count)
+		__set_bit(index, core->dbpages);
+	spin_unlock(&core->dbpage_lock);
+	if (index >= core->dbpage_count)
+		return -ENOSPC;
+
+	page->index = index;
+	page->phys = pci_resource_start(core->pdev, ORNIC_BAR_REGS) + core->db_offset +
+		     ((u64)index << core->stride_log);
+	page->size = 1u << core->stride_log;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ornic_dbpage_alloc);
+
+void ornic_dbpage_free(struct ornic_dev *odev, struct ornic_dbpage *page)
+{
+	struct ornic_core *core = odev->core;
+
+	spin_lock(&core->dbpage_lock);
+	__clear_bit(page->index, core->dbpages);
+	spin_unlock(&core->dbpage_lock);
+}
+EXPORT_SYMBOL_GPL(ornic_dbpage_free);
+
+/* ornic_dbpages_init() - after ornic_ctrl_map() counted the pages. */
+int ornic_dbpages_init(struct ornic_core *core)
+{
+	spin_lock_init(&core->dbpage_lock);
+	core->dbpages = bitmap_zalloc(core->dbpage_count, GFP_KERNEL);
+	if (!core->dbpages)
+		return -ENOMEM;
+	__set_bit(0, core->dbpages);
+	return 0;
+}
+
+void ornic_dbpages_cleanup(struct ornic_core *core)
+{
+	bitmap_free(core->dbpages);
+}

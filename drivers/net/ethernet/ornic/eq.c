@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event queues (clauses ORN-EQ): one per MSI-X vector. Queue 0 carries admin
+ * and asynchronous events, the others completion events.
+ *
+ * The interrupt handler takes a bounded number of events. If more are left the
+ * interrupt's thread goes on in the same portions, with the scheduler getting
+ * its turn between them, so that no device can hold a processor for ever.
+ */
+#include <linux/bottom_half.h>
+#include <linux/dma-mapping.h>
+#include <linux/export.h>
+#include <linux/ratelimit.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "ornic.h"
+
+/* Events taken in one go. */
+#define ORNIC_EQ_BUDGET		128
+
+static bool ornic_eq_completion(struct ornic_core *core, u32 cqn)
+{
+	struct ornic_comp *comp;
+
+	if (!cqn || cqn > ORNIC_MAX_NUMBER)
+		return false;
+	comp = xa_load(&core->comps, cqn);
+	if (comp)	/* else destroyed since, its event was still unread */
+		comp->comp(comp);
+	return true;
+}
+
+/* Takes one event, a copy that the device cannot change; false if impossible. */
+static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
+{
+	struct ornic_core *core = eq->core;
+
+	if (eqe->type == ORNIC_EV_COMPLETION)
+		return eq->vector && ornic_eq_completion(core, le32_to_cpu(eqe->number));
+	if (eq->vector)
+		return false;
+
+	switch (eqe->type) {
+	case ORNIC_EV_ADMIN:
+		return ornic_admin_event(core);
+	case ORNIC_EV_DEVICE_FATAL:
+		dev_err(ornic_dma_dev(core), "device failed, syndrome %#010x\n",
+			le32_to_cpu(eqe->syndrome));
+		ornic_fatal(core, ORNIC_REASON_FATAL);
+		return true;
+	default:	/* unknown types reach subscribers, who ignore them */
+		ornic_event_queue(core, eqe);
+		return true;
+	}
+}
+
+static bool ornic_eq_ready(struct ornic_eq *eq)
+{
+	return ornic_entry_ready(ornic_ring_entry(eq->ring, eq->next, eq->log_entries, 6),
+				 eq->next, eq->log_entries);
+}
+
+/* Return: the number of events taken, at most the budget; negative if malformed. */
+static int ornic_eq_take(struct ornic_eq *eq, int budget)
+{
+	struct ornic_eqe eqe;
+	int taken = 0;
+
+	while (taken < budget && !ornic_dead(eq->core) && ornic_eq_ready(eq)) {
+		memcpy(&eqe, ornic_ring_entry(eq->ring, eq->next, eq->log_entries, 6),
+		       sizeof(eqe));
+		eq->next++;
+		taken++;
+		if (eqe.lost)
+			dev_warn_ratelimited(ornic_dma_dev(eq->core),
+					     "event queue %u lost %u events\n", eq->number,
+					     le32_to_cpu(eqe.lost));
+		if (!ornic_eq_dispatch(eq, &eqe))
+			return -EIO;
+	}
+	return taken;
+}
+
+static void ornic_eq_rearm(struct ornic_eq *eq)
+{
+	ornic_rec_consumed(eq->rec, eq->next);
+	ornic_rec_arm(&eq->core->odev, eq->rec, &eq->arm, eq->next, ORNIC_ARM_ANY,
+		      ORNIC_DB_EQ_ARM, eq->number);
+}
+
+/*
+ * Takes events until there are none after arming, or the budget is used up.
+ * Return: true if there may be more.
+ */
+static bool ornic_eq_consume(struct ornic_eq *eq)
+{
+	int budget = ORNIC_EQ_BUDGET;
+	int taken;
+
+	lockdep_assert_held(&eq->lock);
+
+	do {
+		taken = ornic_eq_take(eq, budget);
+		if (taken < 0) {
+			dev_err_ratelimited(ornic_dma_dev(eq->core),
+					    "impossible event in queue %u\n", eq->number);
+			ornic_fatal(eq->core, ORNIC_REASON_MALFORMED);
+		}
+		if (ornic_dead(eq->core))
+			return false;
+		ornic_eq_rearm(eq);
+		budget -= taken;
+	} while (budget && ornic_eq_ready(eq));
+	return !budget;
+}
+
+static irqreturn_t ornic_eq_interrupt(int irq, void *data)
+{
+	struct ornic_eq *eq = data;
+	bool more;
+
+	spin_lock(&eq->lock);
+	ornic_arm_event(&eq->arm);	/* one message per firing */
+	more = ornic_eq_consume(eq);
+	spin_unlock(&eq->lock);
+	return more ? IRQ_WAKE_THREAD : IRQ_HANDLED;
+}
+
+static void ornic_eq_drain(struct ornic_eq *eq)
+{
+	bool more;
+
+	do {
+		local_bh_disable();	/* completion handlers raise soft interrupts */
+		spin_lock_irq(&eq->lock);
+		more = ornic_eq_consume(eq);
+		spin_unlock_irq(&eq->lock);
+		local_bh_enable();
+		cond_resched();
+	} while (more);
+}
+
+static irqreturn_t ornic_eq_thread(int irq, void *data)
+{
+	ornic_eq_drain(data);
+	return IRQ_HANDLED;
+}
+
+/* ornic_eq_poll() - take what an event queue has, without an interrupt. May sleep. */
+void ornic_eq_poll(struct ornic_core *core, u32 vector)
+{
+	if (vector < core->vectors && core->eqs && core->eqs[vector].irq)
+		ornic_eq_drain(&core->eqs[vector]);
+}
+
+u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector)
+{
+	struct ornic_core *core = odev->core;
+
+	return core->eqs[1 + vector % odev->comp_vectors].number;
+}
+EXPORT_SYMBOL_GPL(ornic_comp_vector_eq);
+
+int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
+{
+	if (!cqn || cqn > ORNIC_MAX_NUMBER)
+		return -EINVAL;
+	return xa_insert(&odev->core->comps, cqn, comp, GFP_KERNEL);
+}
+EXPORT_SYMBOL_GPL(ornic_comp_add);
+
+void ornic_comp_del(struct ornic_dev *odev, u32 cqn)
+{
+	struct ornic_core *core = odev->core;
+	u32 i;
+
+	xa_erase(&core->comps, cqn);
+	for (i = 1; core->eqs && i < core->vectors; i++) {
+		spin_lock_irq(&core->eqs[i].lock);	/* handlers run inside */
+		spin_unlock_irq(&core->eqs[i].lock);
+	}
+}
+EXPORT_SYMBOL_GPL(ornic_comp_del);
+
+static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
+{
+	struct ornic_core *core = eq->core;
+	struct ornic_eq_create_cmd in = {
+		.log_entries = eq->log_entries,
+		.vector = cpu_to_le16(eq->vector),
+		.record = cpu_to_le64(core->eq_recs_dma + eq->vector * sizeof(*eq->rec)),
+		.classes = cpu_to_le64(classes),
+	};
+	struct ornic_cmd cmd = {
+		.opcode = ORNIC_OP_EQ_CREATE,
+		.in = &in,
+		.in_len = sizeof(in),
+	};
+	int err;
+
+	ornic_pages_contiguous(&in.pages, eq->dma);
+	err = ornic_cmd_exec(&core->odev, &cmd);
+	if (err)
+		return err;
+	if (cmd.result > ORNIC_MAX_NUMBER || (!eq->vector && cmd.result))
+		return -EIO;
+	eq->number = cmd.result;
+	return 0;
+}
+
+/**
+ * ornic_eq_start() - create the event queue of a vector, with its interrupt, and arm it
+ * @core: device
+ * @vector: MSI-X vector
+ * @log_entries: log2 of the entries
+ * @classes: ORNIC_EQ_* that it carries
+ *
+ * Return: 0 or negative errno.
+ */
+int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 classes)
+{
+	struct ornic_eq *eq = &core->eqs[vector];
+	int irq = pci_irq_vector(core->pdev, vector);
+	int err;
+
+	eq->log_entries = log_entries;
+	eq->ring = dma_alloc_coherent(ornic_dma_dev(core), ORNIC_ENTRY_BYTES << log_entries,
+				      &eq->dma, GFP_KERNEL);
+	if (!eq->ring)
+		return -ENOMEM;
+	eq->next = 0;
+	ornic_rec_init(eq->rec);
+	ornic_arm_init(&eq->arm);
+	err = ornic_eq_create(eq, classes);
+	if (err)
+		return err;
+
+	snprintf(eq->name, sizeof(eq->name), vector ? "ornic-comp%u@%s" : "ornic-async%u@%s",
+		 vector, pci_name(core->pdev));
+	err = request_threaded_irq(irq, ornic_eq_interrupt, ornic_eq_thread, 0, eq->name, eq);
+	if (err)
+		return err;
+	eq->irq = irq;
+	ornic_eq_drain(eq);	/* arms */
+	return 0;
+}
+
+/* ornic_eqs_stop() - no handler runs any more. The device is disabled or dead. */
+void ornic_eqs_stop(struct ornic_core *core)
+{
+	u32 i;
+
+	for (i = 0; i < core->vectors; i++) {
+		if (core->eqs[i].irq)
+			free_irq(core->eqs[i].irq, &core->eqs[i]);
+		core->eqs[i].irq = 0;
+	}
+}
+
+/* ornic_eqs_alloc() - room for core->vectors event queues. */
+int ornic_eqs_alloc(struct ornic_core *core)
+{
+	u32 i;
+
+	core->eqs = kcalloc(core->vectors, sizeof(*core->eqs), GFP_KERNEL);
+	if (!core->eqs)
+		return -ENOMEM;
+	core->eq_recs = dma_alloc_coherent(ornic_dma_dev(core),
+					   core->vectors * sizeof(*core->eq_recs),
+					   &core->eq_recs_dma, GFP_KERNEL);
+	if (!core->eq_recs) {
+		kfree(core->eqs);
+		core->eqs = NULL;
+		return -ENOMEM;
+	}
+	for (i = 0; i < core->vectors; i++) {
+		core->eqs[i].core = core;
+		core->eqs[i].vector = i;
+		core->eqs[i].rec = &core->eq_recs[i];
+		spin_lock_init(&core->eqs[i].lock);
+	}
+	return 0;
+}
+
+/* ornic_eqs_free() - after ornic_eqs_stop(), the device doing no DMA. */
+void ornic_eqs_free(struct ornic_core *core)
+{
+	struct ornic_eq *eq;
+	u32 i;
+
+	for (i = 0; i < core->vectors; i++) {
+		eq = &core->eqs[i];
+		if (eq->ring)
+			dma_free_coherent(ornic_dma_dev(core),
+					  ORNIC_ENTRY_BYTES << eq->log_entries, eq->ring, eq->dma);
+	}
+	dma_free_coherent(ornic_dma_dev(core), core->vectors * sizeof(*core->eq_recs),
+			  core->eq_recs, core->eq_recs_dma);
+	kfree(core->eqs);
+	core->eqs = NULL;
+}

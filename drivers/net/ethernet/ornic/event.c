@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Asynchronous events: from the interrupt handler of event queue 0, which only
+ * puts them aside, to the subscribers, which may sleep.
+ *
+ * One ordered work item drains the queue, so subscribers see one event at a
+ * time and in the order in which the device wrote them.
+ */
+#include <linux/export.h>
+#include <linux/ratelimit.h>
+#include <linux/slab.h>
+
+#include "ornic.h"
+
+/* More than a device can have written when event queue 0 is full. */
+#define ORNIC_EVENTS_FIFO	8192
+
+/**
+ * ornic_event_queue() - put an event aside for the subscribers
+ * @core: device
+ * @eqe: the event, a copy
+ *
+ * Context: any.
+ */
+void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
+{
+	struct ornic_events *events = &core->events;
+	unsigned long flags;
+	bool room;
+
+	spin_lock_irqsave(&events->lock, flags);
+	room = kfifo_put(&events->fifo, *eqe);
+	if (!room)
+		events->dropped++;
+	spin_unlock_irqrestore(&events->lock, flags);
+	if (!room)
+		dev_warn_ratelimited(ornic_dma_dev(core), "%llu events dropped, subscribers too slow\n",
+				     events->dropped);
+	queue_work(events->wq, &events->work);
+}
+
+/* ornic_event_queue_fatal() - DEVICE_FATAL will follow what was put aside. */
+void ornic_event_queue_fatal(struct ornic_core *core)
+{
+	struct ornic_events *events = &core->events;
+	unsigned long flags;
+
+	spin_lock_irqsave(&events->lock, flags);
+	events->fatal = true;
+	spin_unlock_irqrestore(&events->lock, flags);
+	queue_work(events->wq, &events->work);
+}
+
+/* Return: false if there is none left. */
+static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
+{
+	bool found;
+
+	spin_lock_irq(&events->lock);
+	found = kfifo_get(&events->fifo, eqe);
+	if (!found && events->fatal) {
+		memset(eqe, 0, sizeof(*eqe));
+		eqe->type = ORNIC_EV_DEVICE_FATAL;
+		events->fatal = false;
+		found = true;
+	}
+	spin_unlock_irq(&events->lock);
+	return found;
+}
+
+static void ornic_event_work(struct work_struct *work)
+{
+	struct ornic_events *events = container_of(work, struct ornic_events, work);
+	struct ornic_eqe eqe;
+
+	while (ornic_event_next(events, &eqe)) {
+		blocking_notifier_call_chain(&events->chain, eqe.type, &eqe);
+		cond_resched();
+	}
+}
+
+int ornic_event_register(struct ornic_dev *odev, struct notifier_block *nb)
+{
+	return blocking_notifier_chain_register(&odev->core->events.chain, nb);
+}
+EXPORT_SYMBOL_GPL(ornic_event_register);
+
+void ornic_event_unregister(struct ornic_dev *odev, struct notifier_block *nb)
+{
+	blocking_notifier_chain_unregister(&odev->core->events.chain, nb);
+}
+EXPORT_SYMBOL_GPL(ornic_event_unregister);
+
+void ornic_event_flush(struct ornic_dev *odev)
+{
+	ornic_eq_poll(odev->core, 0);
+	flush_work(&odev->core->events.work);
+}
+EXPORT_SYMBOL_GPL(ornic_event_flush);
+
+int ornic_events_init(struct ornic_core *core)
+{
+	struct ornic_events *events = &core->events;
+	int err;
+
+	spin_lock_init(&events->lock);
+	BLOCKING_INIT_NOTIFIER_HEAD(&events->chain);
+	INIT_WORK(&events->work, ornic_event_work);
+	events->wq = alloc_ordered_workqueue("ornic-events-%s", WQ_MEM_RECLAIM,
+					     pci_name(core->pdev));
+	if (!events->wq)
+		return -ENOMEM;
+	err = kfifo_alloc(&events->fifo, ORNIC_EVENTS_FIFO, GFP_KERNEL);
+	if (err)
+		destroy_workqueue(events->wq);
+	return err;
+}
+
+void ornic_events_cleanup(struct ornic_core *core)
+{
+	destroy_workqueue(core->events.wq);
+	kfifo_free(&core->events.fifo);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Life and death: the heartbeat watchdog, and what happens the moment a device
+ * is found to be broken.
+ */
+#include <linux/export.h>
+#include <linux/jiffies.h>
+
+#include "ornic.h"
+
+/* Periods without a heartbeat that mean death (ORN-CTL-6). */
+#define ORNIC_MISSED_BEATS	3
+
+bool ornic_device_dead(struct ornic_dev *odev)
+{
+	return ornic_dead(odev->core);
+}
+EXPORT_SYMBOL_GPL(ornic_device_dead);
+
+/**
+ * ornic_fatal() - the device is broken: cut it off, fail its commands, start the recovery
+ * @core: device
+ * @reason: enum ornic_reset_reason
+ *
+ * Bus mastering ends before anything can see the device as dead: whoever frees
+ * memory because a destroy command "succeeded" on a dead device relies on that
+ * (ORN-PCI-4).
+ *
+ * Context: any, but not under ornic_admin.lock. Only the first call counts.
+ */
+void ornic_fatal(struct ornic_core *core, u16 reason)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&core->death_lock, flags);
+	first = !core->dead;
+	if (first) {
+		pci_clear_master(core->pdev);
+		core->death_reason = reason;
+		smp_store_release(&core->dead, true);
+	}
+	spin_unlock_irqrestore(&core->death_lock, flags);
+	if (!first)
+		return;
+
+	dev_err(ornic_dma_dev(core), "device is dead, reset reason %u\n", reason);
+	ornic_admin_abort(core);
+	ornic_event_queue_fatal(core);
+	if (READ_ONCE(core->recoverable))
+		queue_work(system_long_wq, &core->reset_work);
+}
+
+static void ornic_health_check(struct ornic_core *core)
+{
+	u64 beat = le64_to_cpu(READ_ONCE(core->status->heartbeat));
+	u32 status = le32_to_cpu(READ_ONCE(core->status->status));
+
+	if (status & ORNIC_STS_FATAL) {
+		dev_err(ornic_dma_dev(core), "device failed, syndrome %#010x\n",
+			le32_to_cpu(READ_ONCE(core->status->syndrome)));
+		ornic_fatal(core, ORNIC_REASON_FATAL);
+		return;
+	}
+	if (beat != core->last_beat) {
+		core->last_beat = beat;
+		core->missed_beats = 0;
+		return;
+	}
+	if (++core->missed_beats < ORNIC_MISSED_BEATS)
+		return;
+	dev_err(ornic_dma_dev(core), "no heartbeat for %u ms%s\n",
+		ORNIC_MISSED_BEATS * core->hb_ms, ornic_ctrl_gone(core) ? ", device is gone" : "");
+	ornic_fatal(core, ORNIC_REASON_HEARTBEAT);
+}
+
+static void ornic_health_work(struct work_struct *work)
+{
+	struct ornic_core *core = container_of(to_delayed_work(work), struct ornic_core,
+					       health_work);
+
+	if (ornic_dead(core))
+		return;
+	ornic_health_check(core);
+	schedule_delayed_work(&core->health_work, msecs_to_jiffies(core->hb_ms));
+}
+
+void ornic_health_init(struct ornic_core *core)
+{
+	INIT_DELAYED_WORK(&core->health_work, ornic_health_work);
+}
+
+void ornic_health_start(struct ornic_core *core)
+{
+	core->last_beat = 0;
+	core->missed_beats = 0;
+	if (core->hb_ms)
+		schedule_delayed_work(&core->health_work, msecs_to_jiffies(core->hb_ms));
+}
+
+void ornic_health_stop(struct ornic_core *core)
+{
+	cancel_delayed_work_sync(&core->health_work);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Private structures of ornic.ko.
+ *
+ * Life of a device: ornic_bringup() turns a silent PCI function into one that
+ * takes commands and sends events; the network interface and the auxiliary
+ * device stand on that. ornic_fatal() may be called from anywhere: it cuts the
+ * device off from memory, fails its commands and queues the recovery, which
+ * takes everything down and up again (reset.c).
+ *
+ * Lock order, outer first:
+ *   ornic_core.state_lock    bring-up, teardown, recovery
+ *   rtnl                     network interface
+ *   ornic_netdev.link_lock   carrier against open and stop
+ *   ornic_eq.lock            one event queue; completion handlers run inside
+ *   ornic_core.death_lock    the one transition to dead
+ *   ornic_admin.lock         admin rings
+ *   ornic_events.lock        events on their way to subscribers
+ */
+#ifndef ORNIC_H
+#define ORNIC_H
+
+#include <linux/interrupt.h>
+#include <linux/kfifo.h>
+#include <linux/linkmode.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <linux/ornic/core.h>
+#include <linux/ornic/ring.h>
+
+#include "../../../../include/ornic/regs.h"
+#include "admin.h"
+
+#define ORNIC_DRV_NAME		"ornic"
+
+/* The only port that this version drives. */
+#define ORNIC_PORT		1
+
+struct ornic_netdev;
+
+/**
+ * struct ornic_eq - an event queue and its interrupt
+ * @core: device
+ * @number: as the device knows it
+ * @vector: MSI-X vector, also the place in ornic_core.eqs
+ * @irq: Linux interrupt number
+ * @log_entries: log2 of the entries
+ * @ring: entries
+ * @dma: their address
+ * @rec: doorbell record
+ * @lock: protects @next and @arm; held while completion handlers run
+ * @next: consumer index
+ * @arm: arming state
+ * @name: of the interrupt
+ */
+struct ornic_eq {
+	struct ornic_core *core;
+	u32 number;
+	u32 vector;
+	int irq;
+	u8 log_entries;
+	void *ring;
+	dma_addr_t dma;
+	struct ornic_rec *rec;
+	spinlock_t lock;
+	u32 next;
+	struct ornic_arm arm;
+	char name[32];
+};
+
+/**
+ * struct ornic_events - asynchronous events between interrupt and subscribers
+ * @lock: producers: event queue 0 and ornic_fatal()
+ * @fifo: events read
+ * @fatal: DEVICE_FATAL is due after what is in @fifo
+ * @dropped: events that found @fifo full
+ * @wq: ordered workqueue of @work
+ * @work: calls @chain
+ * @chain: subscribers
+ */
+struct ornic_events {
+	spinlock_t lock;
+	DECLARE_KFIFO_PTR(fifo, struct ornic_eqe);
+	bool fatal;
+	u64 dropped;
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	struct blocking_notifier_head chain;
+};
+
+/**
+ * struct ornic_core - one PCI function
+ * @odev: the part that auxiliary drivers see
+ * @pdev: PCI function
+ * @regs: registers
+ * @db: doorbell page 0
+ * @ready_ms: time a device may take to become ready
+ * @admin_ms: time a command may take
+ * @reset_ms: time a reset may take
+ * @hb_ms: heartbeat period, 0 = none
+ * @db_offset: first doorbell page in BAR 0
+ * @stride_log: log2 of the distance of doorbell pages
+ * @vectors: event queues in use, one per vector
+ * @status: status block, in the memory of the admin rings
+ * @status_dma: its address
+ * @admin: admin queue
+ * @eqs: event queues by vector
+ * @eq_recs: their records
+ * @eq_recs_dma: address of these
+ * @comps: completion queue number to struct ornic_comp
+ * @events: asynchronous events
+ * @dbpages: doorbell pages in use
+ * @dbpage_count: how many there are
+ * @dbpage_lock: protects @dbpages
+ * @death_lock: makes the transition to dead happen once
+ * @dead: the device takes no commands and does no DMA any more
+ * @death_reason: enum ornic_reset_reason, for the reset that follows
+ * @state_lock: bring-up, teardown, recovery
+ * @up: bring-up succeeded and was not taken back
+ * @recoverable: fatal errors start the recovery
+ * @reset_work: the recovery
+ * @last_reset: when the recovery ran last, jiffies
+ * @quick_resets: recoveries in close succession
+ * @health_work: looks at the heartbeat
+ * @last_beat: heartbeat seen last
+ * @missed_beats: periods without a new one
+ * @adev: auxiliary device, if there is one
+ * @nd: network interface
+ */
+struct ornic_core {
+	struct ornic_dev odev;
+	struct pci_dev *pdev;
+
+	void __iomem *regs;
+	void __iomem *db;
+	u32 ready_ms;
+	u32 admin_ms;
+	u32 reset_ms;
+	u32 hb_ms;
+	u32 db_offset;
+	u8 stride_log;
+	u32 vectors;
+	struct ornic_status_block *status;
+	dma_addr_t status_dma;
+
+	struct ornic_admin admin;
+	struct ornic_eq *eqs;
+	struct ornic_rec *eq_recs;
+	dma_addr_t eq_recs_dma;
+	struct xarray comps;
+	struct ornic_events events;
+
+	unsigned long *dbpages;
+	u32 dbpage_count;
+	spinlock_t dbpage_lock;
+
+	spinlock_t death_lock;
+	bool dead;
+	u16 death_reason;
+	struct mutex state_lock;
+	bool up;
+	bool recoverable;
+	struct work_struct reset_work;
+	unsigned long last_reset;
+	unsigned int quick_resets;
+	struct delayed_work health_work;
+	u64 last_beat;
+	unsigned int missed_beats;
+
+	struct ornic_adev *adev;
+	struct ornic_netdev *nd;
+};
+
+static inline struct device *ornic_dma_dev(struct ornic_core *core)
+{
+	return &core->pdev->dev;
+}
+
+static inline bool ornic_dead(const struct ornic_core *core)
+{
+	return READ_ONCE(core->dead);
+}
+
+/* ctrl.c */
+int ornic_ctrl_map(struct ornic_core *core);
+void ornic_ctrl_unmap(struct ornic_core *core);
+int ornic_ctrl_reset(struct ornic_core *core, u16 reason);
+int ornic_ctrl_enable(struct ornic_core *core);
+void ornic_ctrl_disable(struct ornic_core *core, u16 reason);
+bool ornic_ctrl_gone(struct ornic_core *core);
+
+/* bringup.c */
+int ornic_bringup(struct ornic_core *core);
+void ornic_teardown(struct ornic_core *core, u16 reason);
+
+/* dbpage.c */
+int ornic_dbpages_init(struct ornic_core *core);
+void ornic_dbpages_cleanup(struct ornic_core *core);
+
+/* eq.c */
+int ornic_eqs_alloc(struct ornic_core *core);
+void ornic_eqs_free(struct ornic_core *core);
+int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 classes);
+void ornic_eqs_stop(struct ornic_core *core);
+void ornic_eq_poll(struct ornic_core *core, u32 vector);
+
+/* event.c */
+int ornic_events_init(struct ornic_core *core);
+void ornic_events_cleanup(struct ornic_core *core);
+void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe);
+void ornic_event_queue_fatal(struct ornic_core *core);
+
+/* auxdev.c */
+int ornic_auxdev_add(struct ornic_core *core);
+void ornic_auxdev_del(struct ornic_core *core);
+
+/* health.c */
+void ornic_fatal(struct ornic_core *core, u16 reason);
+void ornic_health_init(struct ornic_core *core);
+void ornic_health_start(struct ornic_core *core);
+void ornic_health_stop(struct ornic_core *core);
+
+/* reset.c */
+void ornic_reset_init(struct ornic_core *core);
+void ornic_quiesce(struct ornic_core *core, u16 reason);
+int ornic_revive(struct ornic_core *core);
+
+#endif

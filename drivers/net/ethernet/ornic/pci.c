@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PCI function: probe and remove, suspend and resume, shutdown, error recovery,
+ * function level reset.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "netdev.h"
+#include "ornic.h"
+
+static int ornic_pci_enable(struct pci_dev *pdev)
+{
+	int err;
+
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		return err;
+	err = pci_request_mem_regions(pdev, ORNIC_DRV_NAME);
+	if (err)
+		goto disable;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto release;
+	return 0;
+
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void ornic_pci_disable(struct pci_dev *pdev)
+{
+	pci_release_mem_regions(pdev);
+	pci_disable_device(pdev);
+}
+
+static struct ornic_core *ornic_core_alloc(struct pci_dev *pdev)
+{
+	struct ornic_core *core;
+
+	core = kvzalloc(sizeof(*core), GFP_KERNEL);
+	if (!core)
+		return NULL;
+	core->pdev = pdev;
+	core->odev.pdev = pdev;
+	core->odev.core = core;
+	mutex_init(&core->state_lock);
+	spin_lock_init(&core->death_lock);
+	xa_init(&core->comps);
+	ornic_admin_init(core);
+	ornic_health_init(core);
+	ornic_reset_init(core);
+	core->dead = true;	/* until bring-up */
+	return core;
+}
+
+static void ornic_core_free(struct ornic_core *core)
+{
+	xa_destroy(&core->comps);
+	mutex_destroy(&core->state_lock);
+	kvfree(core);
+}
+
+/* What stands on a mapped device: from bring-up to the auxiliary device. */
+static int ornic_start(struct ornic_core *core)
+{
+	int err;
+
+	mutex_lock(&core->state_lock);
+	err = ornic_bringup(core);
+	if (err)
+		goto unlock;
+	ornic_health_start(core);
+	err = ornic_netdev_create(core);
+	if (err)
+		goto teardown;
+	err = ornic_auxdev_add(core);
+	if (err)
+		goto destroy_netdev;
+	WRITE_ONCE(core->recoverable, true);
+	if (ornic_dead(core))	/* died before it was recoverable */
+		queue_work(system_long_wq, &core->reset_work);
+	mutex_unlock(&core->state_lock);
+	return 0;
+
+destroy_netdev:
+	ornic_netdev_destroy(core);
+teardown:
+	ornic_health_stop(core);
+	ornic_teardown(core, ORNIC_REASON_SHUTDOWN);
+unlock:
+	mutex_unlock(&core->state_lock);
+	return err;
+}
+
+static void ornic_stop(struct ornic_core *core)
+{
+	WRITE_ONCE(core->recoverable, false);
+	cancel_work_sync(&core->reset_work);
+
+	mutex_lock(&core->state_lock);
+	if (core->up && ornic_ctrl_gone(core))
+		ornic_fatal(core, ORNIC_REASON_SHUTDOWN);
+	ornic_auxdev_del(core);
+	ornic_netdev_destroy(core);
+	if (core->up) {
+		ornic_health_stop(core);
+		ornic_teardown(core, ORNIC_REASON_SHUTDOWN);
+	}
+	mutex_unlock(&core->state_lock);
+}
+
+static int ornic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct ornic_core *core;
+	int err;
+
+	core = ornic_core_alloc(pdev);
+	if (!core)
+		return -ENOMEM;
+	err = ornic_pci_enable(pdev);
+	if (err)
+		goto free;
+	err = ornic_ctrl_map(core);
+	if (err)
+		goto disable;
+	err = ornic_dbpages_init(core);
+	if (err)
+		goto unmap;
+	err = ornic_events_init(core);
+	if (err)
+		goto dbpages;
+	pci_set_drvdata(pdev, core);
+	err = ornic_start(core);
+	if (err)
+		goto events;
+	return 0;
+
+events:
+	ornic_events_cleanup(core);
+dbpages:
+	ornic_dbpages_cleanup(core);
+unmap:
+	ornic_ctrl_unmap(core);
+disable:
+	ornic_pci_disable(pdev);
+free:
+	ornic_core_free(core);
+	return err;
+}
+
+static void ornic_remove(struct pci_dev *pdev)
+{
+	struct ornic_core *core = pci_get_drvdata(pdev);
+
+	ornic_stop(core);
+	ornic_events_cleanup(core);
+	ornic_dbpages_cleanup(core);
+	ornic_ctrl_unmap(core);
+	ornic_pci_disable(pdev);
+	ornic_core_free(core);
+}
+
+/* Takes the device down and keeps the recovery from bringing it back. */
+static void ornic_hold(struct ornic_core *core, u16 reason)
+{
+	WRITE_ONCE(core->recoverable, false);
+	cancel_work_sync(&core->reset_work);
+	mutex_lock(&core->state_lock);
+	ornic_quiesce(core, reason);
+	mutex_unlock(&core->state_lock);
+}
+
+static int ornic_unhold(struct ornic_core *core)
+{
+	int err;
+
+	mutex_lock(&core->state_lock);
+	err = ornic_revive(core);
+	WRITE_ONCE(core->recoverable, true);
+	if (!err && ornic_dead(core))
+		queue_work(system_long_wq, &core->reset_work);
+	mutex_unlock(&core->state_lock);
+	return err;
+}
+
+static void ornic_shutdown(struct pci_dev *pdev)
+{
+	ornic_hold(pci_get_drvdata(pdev), ORNIC_REASON_SHUTDOWN);
+	pci_clear_master(pdev);
+}
+
+static int ornic_suspend(struct device *dev)
+{
+	ornic_hold(dev_get_drvdata(dev), ORNIC_REASON_SUSPEND);
+	return 0;
+}
+
+static int ornic_resume(struct device *dev)
+{
+	return ornic_unhold(dev_get_drvdata(dev));
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(ornic_pm_ops, ornic_suspend, ornic_resume);
+
+/* The bus has failed: no register may be touched until the slot was reset. */
+static pci_ers_result_t ornic_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct ornic_core *core = pci_get_drvdata(pdev);
+
+	WRITE_ONCE(core->recoverable, false);
+	ornic_fatal(core, ORNIC_REASON_FATAL);
+	ornic_hold(core, ORNIC_REASON_FATAL);
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_disable_device(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t ornic_slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device_mem(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void ornic_error_resume(struct pci_dev *pdev)
+{
+	ornic_unhold(pci_get_drvdata(pdev));
+}
+
+static void ornic_reset_prepare(struct pci_dev *pdev)
+{
+	ornic_hold(pci_get_drvdata(pdev), ORNIC_REASON_USER);
+}
+
+static void ornic_reset_done(struct pci_dev *pdev)
+{
+	ornic_unhold(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers ornic_error_handlers = {
+	.error_detected	= ornic_error_detected,
+	.slot_reset	= ornic_slot_reset,
+	.resume		= ornic_error_resume,
+	.reset_prepare	= ornic_reset_prepare,
+	.reset_done	= ornic_reset_done,
+};
+
+static const struct pci_device_id ornic_ids[] = {
+	{ PCI_DEVICE(ORNIC_PCI_VENDOR_ID, ORNIC_PCI_DEVICE_ID) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, ornic_ids);
+
+static struct pci_driver ornic_driver = {
+	.name		= ORNIC_DRV_NAME,
+	.id_table	= ornic_ids,
+	.probe		= ornic_probe,
+	.remove		= ornic_remove,
+	.shutdown	= ornic_shutdown,
+	.driver.pm	= pm_sleep_ptr(&ornic_pm_ops),
+	.err_handler	= &ornic_error_handlers,
+};
+module_pci_driver(ornic_driver);
+
+MODULE_DESCRIPTION("ornic open RDMA network interface: core and Ethernet");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Recovery: take everything down, start the device afresh, put everything up
+ * again. After a fatal error, a function level reset and a suspend it is the
+ * same path.
+ *
+ * The network interface stays registered throughout, detached meanwhile, so it
+ * keeps its name, its addresses and its place in bridges. The RDMA device goes
+ * and comes back: its objects cannot survive a reset.
+ */
+#include <linux/jiffies.h>
+
+#include "netdev.h"
+#include "ornic.h"
+
+/* A device that dies this often in short succession is left alone. */
+#define ORNIC_QUICK_RESETS	3
+#define ORNIC_QUICK_PERIOD	(30 * HZ)
+
+/**
+ * ornic_quiesce() - take everything down that stands on the device
+ * @core: device
+ * @reason: enum ornic_reset_reason
+ *
+ * Context: process, under state_lock. Does nothing if the device is not up.
+ */
+void ornic_quiesce(struct ornic_core *core, u16 reason)
+{
+	lockdep_assert_held(&core->state_lock);
+
+	if (!core->up)
+		return;
+	flush_work(&core->events.work);		/* DEVICE_FATAL has reached everyone */
+	ornic_auxdev_del(core);
+	ornic_netdev_suspend(core);
+	ornic_health_stop(core);
+	ornic_teardown(core, reason);
+}
+
+/**
+ * ornic_revive() - the opposite of ornic_quiesce()
+ * @core: device, quiet
+ *
+ * Context: process, under state_lock. Return: 0 or negative errno: then the
+ * device stays down, its network interface detached.
+ */
+int ornic_revive(struct ornic_core *core)
+{
+	int err;
+
+	lockdep_assert_held(&core->state_lock);
+
+	if (core->up)
+		return 0;
+	err = ornic_bringup(core);
+	if (err)
+		goto failed;
+	ornic_health_start(core);
+	err = ornic_netdev_resume(core);
+	if (!err)
+		err = ornic_auxdev_add(core);
+	if (!err)
+		return 0;
+	ornic_quiesce(core, ORNIC_REASON_USER);
+failed:
+	dev_err(ornic_dma_dev(core), "device cannot be restarted: %d\n", err);
+	return err;
+}
+
+static bool ornic_reset_too_often(struct ornic_core *core)
+{
+	if (time_after(jiffies, core->last_reset + ORNIC_QUICK_PERIOD))
+		core->quick_resets = 0;
+	core->last_reset = jiffies;
+	return ++core->quick_resets > ORNIC_QUICK_RESETS;
+}
+
+static void ornic_reset_work(struct work_struct *work)
+{
+	struct ornic_core *core = container_of(work, struct ornic_core, reset_work);
+
+	mutex_lock(&core->state_lock);
+	if (!core->up || !ornic_dead(core))
+		goto unlock;
+	ornic_quiesce(core, core->death_reason);
+	if (ornic_ctrl_gone(core))
+		dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
+	else if (ornic_reset_too_often(core))
+		dev_err(ornic_dma_dev(core),
+			"device failed %u times within %u s each, no recovery: reload the driver\n",
+			ORNIC_QUICK_RESETS, ORNIC_QUICK_PERIOD / HZ);
+	else if (!ornic_revive(core))
+		dev_info(ornic_dma_dev(core), "device recovered\n");
+unlock:
+	mutex_unlock(&core->state_lock);
+}
+
+void ornic_reset_init(struct ornic_core *core)
+{
+	INIT_WORK(&core->reset_work, ornic_reset_work);
+	core->last_reset = jiffies - ORNIC_QUICK_PERIOD - 1;
+}

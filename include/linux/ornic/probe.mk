@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Looks into the headers of the kernel that the modules are built for and tells
+# compat.h, by -DORNIC_HAVE_<name>, what it has. Distributions port interfaces
+# back, so a version number proves nothing. Included by the top Kbuild of a
+# build outside the kernel tree; in the tree neither file is used.
+#
+# $(call ornic-has,pattern,header,name): no comma and no unpaired parenthesis in
+# the pattern, make would split there.
+
+ornic-has = $(if $(shell grep -sE '$(1)' $(srctree)/include/$(2) | head -n 1),-DORNIC_HAVE_$(3))
+
+# <net/page_pool/helpers.h>, one header before
+ornic-probe += $(call ornic-has,page_pool_alloc_pages,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
+# error reporting is switched on by the PCI core
+ornic-probe += $(call ornic-has,pci_enable_pcie_error_reporting,linux/aer.h,PCIE_ERROR_REPORTING)
+# u64_stats_fetch_begin() is also right for counters that interrupts write
+ornic-probe += $(call ornic-has,u64_stats_fetch_begin_irq,linux/u64_stats_sync.h,U64_STATS_IRQ)
+
+# user memory by address; ib_umem_get() before
+ornic-probe += $(call ornic-has,ib_umem_get_va,rdma/ib_umem.h,IB_UMEM_GET_VA)
+# user and kernel completion queues are created by two operations
+ornic-probe += $(call ornic-has,create_user_cq,rdma/ib_verbs.h,IB_CREATE_USER_CQ)
+ornic-probe += $(call ornic-has,resize_user_cq,rdma/ib_verbs.h,IB_RESIZE_USER_CQ)
+# memory registration takes a DMA handle
+ornic-probe += $(call ornic-has,alloc_dmah,rdma/ib_verbs.h,IB_DMAH)
+ornic-probe += $(call ornic-has,fill_res_srq_entry,rdma/ib_verbs.h,IB_RES_SRQ)
+# ib_core itself turns link changes of the netdev into port events
+ornic-probe += $(call ornic-has,report_port_event,rdma/ib_verbs.h,IB_REPORT_PORT_EVENT)
+ornic-probe += $(call ornic-has,ib_device_get_netdev,rdma/ib_verbs.h,IB_DEVICE_GET_NETDEV)
+ornic-probe += $(call ornic-has,rdma_user_mmap_disassociate,rdma/ib_verbs.h,RDMA_USER_MMAP_DISASSOCIATE)
+ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
+ornic-probe += $(call ornic-has,ib_respond_udata,rdma/uverbs_ioctl.h,IB_RESPOND_UDATA)
+ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma/iter.h,RDMA_ITER_H)

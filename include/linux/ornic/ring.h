@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Host side of a ring: doorbell record, the rule that decides whether to ring,
+ * phase test, arming. Used by ornic.ko and ornic_ib.ko.
+ *
+ * Two races between host and device live here and nowhere else. In both, each
+ * side stores one word and then loads the other's, so each side needs a
+ * hardware store-load barrier between the two. The device is another
+ * processor's program even on a uniprocessor kernel: mb(), never smp_mb(),
+ * which such a kernel compiles to nothing.
+ */
+#ifndef LINUX_ORNIC_RING_H
+#define LINUX_ORNIC_RING_H
+
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <asm/barrier.h>
+#include <asm/byteorder.h>
+
+#include "../../ornic/ring.h"
+#include "core.h"
+
+/**
+ * ornic_rec_init() - the record of a ring as it must be before create (ORN-RNG-4)
+ * @rec: record in memory that the device reads
+ *
+ * Also needed before a queue pair that went through RESET asks for INIT.
+ */
+static inline void ornic_rec_init(struct ornic_rec *rec)
+{
+	memset(rec, 0, sizeof(*rec));
+	rec->notify = cpu_to_le32(ORNIC_NOTIFY_ALWAYS);
+}
+
+/**
+ * ornic_rec_publish() - publish new entries and find out whether to ring (ORN-RNG-5)
+ * @rec: record of an SQ, RQ, SRQ or ASQ
+ * @old: producer index published last
+ * @new: producer index now; the entries before it are written
+ *
+ * The partner is the device falling idle (ORN-RNG-6): it stores notify, has
+ * its full barrier, then loads host_index. Either it sees @new or this sees
+ * its notify word; without the barrier here a wake is lost.
+ *
+ * The caller holds the lock that serialises posting to the ring.
+ *
+ * Return: true if the caller must ring the doorbell with value @new.
+ */
+static inline bool ornic_rec_publish(struct ornic_rec *rec, u32 old, u32 new)
+{
+	u32 notify;
+
+	dma_wmb();	/* entries before the index that covers them */
+	WRITE_ONCE(rec->host_index, cpu_to_le32(new));
+	mb();		/* pairs with the device's between notify and host_index */
+	notify = le32_to_cpu(READ_ONCE(rec->notify));
+
+	return (notify & ORNIC_NOTIFY_ALWAYS) ||
+	       ((notify - old) & ORNIC_NOTIFY_INDEX) < new - old;
+}
+
+/**
+ * ornic_ring_post() - publish new entries and ring if the device asked for it
+ * @odev: device
+ * @kind: enum ornic_db_kind of the ring
+ * @number: queue number
+ * @rec: its record
+ * @old: producer index published last
+ * @new: producer index now
+ *
+ * For rings that the driver's own doorbell page rings. Context: any, under the
+ * ring's posting lock.
+ */
+static inline void ornic_ring_post(struct ornic_dev *odev, u8 kind, u32 number,
+				   struct ornic_rec *rec, u32 old, u32 new)
+{
+	if (ornic_rec_publish(rec, old, new))
+		ornic_db_ring(odev, kind, number, new);
+}
+
+/**
+ * ornic_rec_consumed() - tell the device how far a completion ring was consumed
+ * @rec: record of a CQ, EQ or ACQ
+ * @index: consumer index
+ */
+static inline void ornic_rec_consumed(struct ornic_rec *rec, u32 index)
+{
+	dma_mb();	/* entries are read before the device may overwrite them */
+	WRITE_ONCE(rec->host_index, cpu_to_le32(index));
+}
+
+/**
+ * ornic_entry_ready() - has the device written this entry? (ORN-RNG-2)
+ * @entry: the 64-byte slot of @index in a CQ, EQ or ACQ
+ * @index: free-running index
+ * @log_entries: log2 of the ring's entries
+ *
+ * The device makes the last 8 bytes visible last; this load-acquires them, so
+ * that the rest of the entry may be read after a true return.
+ */
+static inline bool ornic_entry_ready(const void *entry, u32 index, u8 log_entries)
+{
+	const __le64 *last = entry + ORNIC_ENTRY_BYTES - sizeof(*last);
+	u64 phase = le64_to_cpu(READ_ONCE(*last)) >> 56 & ORNIC_PHASE;
+
+	if (phase == (index >> log_entries & 1))
+		return false;
+	dma_rmb();	/* the phase before the rest of the entry */
+	return true;
+}
+
+/**
+ * ornic_ring_entry() - address of the entry of a free-running index
+ * @ring: first byte of the ring
+ * @index: free-running index
+ * @log_entries: log2 of the ring's entries
+ * @log_stride: log2 of an entry's bytes
+ */
+static inline void *ornic_ring_entry(void *ring, u32 index, u8 log_entries, u8 log_stride)
+{
+	u32 slot = index & (BIT(log_entries) - 1);
+
+	return ring + ((size_t)slot << log_stride);
+}
+
+/**
+ * struct ornic_arm - what the host remembers about arming a completion ring
+ * @sn: serial number of the arms until the next event (ORN-RNG-10)
+ * @type: strongest arm made with this serial number
+ *
+ * The owner serialises ornic_arm_event() and ornic_rec_arm() of one ring, the
+ * first of which runs in hard interrupt context for a CQ.
+ */
+struct ornic_arm {
+	u8 sn;
+	u8 type;
+};
+
+/* ornic_arm_init() - state of a ring just created. */
+static inline void ornic_arm_init(struct ornic_arm *arm)
+{
+	arm->sn = 1;
+	arm->type = ORNIC_ARM_NONE;
+}
+
+/**
+ * ornic_arm_event() - an event of this ring was consumed (ORN-RNG-10)
+ * @arm: arming state
+ *
+ * Called exactly once per event, never per arm: the device compares the serial
+ * number with that of the last arm it fired for.
+ */
+static inline void ornic_arm_event(struct ornic_arm *arm)
+{
+	arm->sn = (arm->sn + 1) & ORNIC_ARM_SN_MASK;
+	arm->type = ORNIC_ARM_NONE;
+}
+
+/**
+ * ornic_rec_arm() - ask for an event (ORN-RNG-11)
+ * @odev: device
+ * @rec: record of a CQ, EQ or ACQ
+ * @arm: its arming state
+ * @index: consumer index: first entry not yet seen
+ * @type: which entries qualify; an arm already made is never lowered
+ * @kind: doorbell kind, ORNIC_DB_CQ_ARM, ORNIC_DB_EQ_ARM or ORNIC_DB_ADMIN
+ * @number: queue number, ORNIC_DB_ACQ for the admin completion queue
+ *
+ * The partner is the device after a batch of entries (ORN-RNG-12): full
+ * barrier, then it loads the arm word. Either it sees this arm, or the look of
+ * the caller sees its entry: the caller MUST test ornic_entry_ready() at
+ * @index afterwards and treat a ready entry as missed.
+ */
+static inline void ornic_rec_arm(struct ornic_dev *odev, struct ornic_rec *rec,
+				 struct ornic_arm *arm, u32 index,
+				 enum ornic_arm_type type, u8 kind, u32 number)
+{
+	u32 word;
+
+	arm->type = max_t(u8, arm->type, type);
+	word = (index & ORNIC_ARM_INDEX_MASK) | (u32)arm->sn << ORNIC_ARM_SN_SHIFT |
+	       (u32)arm->type << ORNIC_ARM_TYPE_SHIFT;
+
+	WRITE_ONCE(rec->arm, cpu_to_le32(word));
+	mb();		/* pairs with the device's between its entries and the arm word */
+	if (le32_to_cpu(READ_ONCE(rec->notify)) & ORNIC_NOTIFY_ALWAYS)
+		ornic_db_ring(odev, kind, number, word);
+}
+
+/**
+ * ornic_pages_contiguous() - descriptor of a ring in one coherent allocation
+ * @pages: to fill
+ * @addr: DMA address, a multiple of 4096
+ */
+static inline void ornic_pages_contiguous(struct ornic_pages *pages, dma_addr_t addr)
+{
+	memset(pages, 0, sizeof(*pages));
+	pages->addr = cpu_to_le64(addr);
+}
+
+#endif
