@@ -8,13 +8,11 @@
  */
 #include "ornic_ib.h"
 
-#define CQE_LOG		6	/* log2 of ORNIC_ENTRY_BYTES */
-
-static_assert(BIT(CQE_LOG) == ORNIC_ENTRY_BYTES);
+static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
 
 static size_t ring_bytes(const struct ornic_ib_cq *cq)
 {
-	return (size_t)1 << (cq->log_entries + CQE_LOG);
+	return (size_t)1 << (cq->log_entries + ORNIC_IB_CQE_LOG);
 }
 
 /**
@@ -264,10 +262,26 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn)
 	u32 i;
 
 	for (i = 0; i < BIT(cq->log_entries); i++) {
-		cqe = ornic_ring_entry(cq->kbuf.cpu, cq->index + i, cq->log_entries, CQE_LOG);
+		cqe = ornic_ib_cqe(cq, cq->index + i);
 		if (!ornic_entry_ready(cqe, cq->index + i, cq->log_entries))
 			break;
 		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
 			cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
 	}
+}
+
+/**
+ * ornic_ib_cq_forget() - a queue pair is gone
+ * @cq: completion queue of the kernel
+ * @qpn: its handle, no longer in the table of the CQ
+ *
+ * On return nobody who polls uses the queue pair.
+ */
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	ornic_ib_cq_drop(cq, qpn);
+	spin_unlock_irqrestore(&cq->lock, flags);
 }

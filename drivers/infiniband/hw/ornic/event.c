@@ -10,11 +10,11 @@
 #include "ornic_ib.h"
 
 /* Asynchronous event n of the verbs travels as type 0x10 + n; the kernel numbers alike. */
-static_assert((int)IB_EVENT_CQ_ERR == ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS);
-static_assert((int)IB_EVENT_SQ_DRAINED == ORNIC_EV_SQ_DRAINED - ORNIC_EV_VERBS);
-static_assert((int)IB_EVENT_DEVICE_FATAL == ORNIC_EV_DEVICE_FATAL - ORNIC_EV_VERBS);
-static_assert((int)IB_EVENT_PORT_ERR == ORNIC_EV_PORT_ERR - ORNIC_EV_VERBS);
-static_assert((int)IB_EVENT_QP_LAST_WQE_REACHED == ORNIC_EV_LAST_WQE - ORNIC_EV_VERBS);
+static_assert(ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_CQ_ERR);
+static_assert(ORNIC_EV_SQ_DRAINED - ORNIC_EV_VERBS == (int)IB_EVENT_SQ_DRAINED);
+static_assert(ORNIC_EV_DEVICE_FATAL - ORNIC_EV_VERBS == (int)IB_EVENT_DEVICE_FATAL);
+static_assert(ORNIC_EV_PORT_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_PORT_ERR);
+static_assert(ORNIC_EV_LAST_WQE - ORNIC_EV_VERBS == (int)IB_EVENT_QP_LAST_WQE_REACHED);
 
 void ornic_ib_ref_init(struct ornic_ib_ref *ref)
 {

@@ -3,8 +3,8 @@
  * Memory regions of processes, and the keys of the kernel.
  *
  * The kernel reaches its memory by DMA address under one key for all of it,
- * created at probe: local_dma_lkey. Only privileged queue pairs can use such a
- * key (ORN-SEC-3), and no queue pair of a process is one.
+ * which ornic.ko created: local_dma_lkey. Only privileged queue pairs can use
+ * such a key (ORN-SEC-3), and no queue pair of a process is one.
  */
 #include <rdma/ib_umem.h>
 
@@ -17,7 +17,10 @@ static_assert(ORNIC_ACCESS_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert(ORNIC_ACCESS_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
 static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
 
-/* Rights as the device takes them; optional ones that it lacks are left out. */
+/*
+ * Rights as the device takes them. Optional ones that it lacks are left out, and
+ * so is MW_BIND, which many applications give: there is no window to bind.
+ */
 static int to_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 {
 	u32 known = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
@@ -26,7 +29,7 @@ static int to_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 		known |= IB_ACCESS_REMOTE_ATOMIC;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(RELAXED_ORDERING)))
 		known |= IB_ACCESS_RELAXED_ORDERING;
-	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB))
+	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND))
 		return -EOPNOTSUPP;
 	*out = cpu_to_le32(access & known);
 	return 0;
@@ -38,21 +41,6 @@ static void set_key(struct ib_mr *ibmr, u32 key)
 	ibmr->rkey = key;
 }
 
-/**
- * ornic_ib_local_key_create() - the key behind local_dma_lkey
- * @dev: device
- */
-int ornic_ib_local_key_create(struct ornic_ib_dev *dev)
-{
-	struct ornic_key_create_cmd cmd = {
-		.kind = ORNIC_KEY_PHYS_ALL,
-		.access = cpu_to_le32(ORNIC_ACCESS_LOCAL_WRITE),
-		.length = cpu_to_le64(U64_MAX),
-	};
-
-	return ornic_ib_cmd_key_create(dev, &cmd, &dev->local_key);
-}
-
 /* All DMA addresses, for a protection domain of the kernel. */
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 {
@@ -60,7 +48,6 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_PHYS_ALL,
 		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
-		.length = cpu_to_le64(U64_MAX),
 	};
 	struct ornic_ib_mr *mr;
 	u32 key;

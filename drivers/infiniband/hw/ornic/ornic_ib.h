@@ -9,10 +9,12 @@
  * Lock order, outermost first:
  *
  *	qp->mutex	one modify at a time; process context
- *	cq->lock	of the send CQ, then of the receive CQ
- *	wq->lock	of the SQ, then of the RQ
+ *	cq->comp_lock	around the completion handler of the consumer
+ *	cq->lock	of one CQ at a time
+ *	wq->lock	of one queue at a time
  *
- * Consumers are never called with one of these held.
+ * A verb never calls its consumer back: handlers run from events and from
+ * dev->wq, with nothing but comp_lock held.
  */
 #ifndef ORNIC_IB_H
 #define ORNIC_IB_H
@@ -38,11 +40,8 @@
 /* The driver itself, where an object names its owner or its doorbell page. */
 #define ORNIC_IB_DRIVER		0
 
-/* A function has one port that this driver uses. */
+/* The port that this driver uses: the one of the netdev. */
 #define ORNIC_IB_PORT		1
-
-/* Entries by which a provider may let host_index of a CQ lag (ORN-RNG-13). */
-#define ORNIC_IB_CQ_LAG		64
 
 /**
  * struct ornic_ib_limits - limits of Identify, in CPU order, within the format's
@@ -55,7 +54,8 @@
  * @send_sge: SGEs of a send work request, whatever the queue pair's type
  * @recv_sge: SGEs of a receive work request
  * @max_inline: inline bytes, whatever the queue pair's type
- * @max_cqe: completions that a user may ask a CQ to hold
+ * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
+ *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
  */
 struct ornic_ib_limits {
 	unsigned long page_sizes;
@@ -93,7 +93,6 @@ struct ornic_ib_stats {
  * @wq: calls completion handlers of CQs that the device no longer serves
  * @qps: queue pairs by handle, for events
  * @cqs: completion queues by number, for events
- * @local_key: PHYS_ALL key behind local_dma_lkey
  * @registered: ib_core takes port events
  * @dead: the device died; completions are made by soft_flush.c
  * @port_stats: counters of the port
@@ -107,7 +106,6 @@ struct ornic_ib_dev {
 	struct workqueue_struct *wq;
 	struct xarray qps;
 	struct xarray cqs;
-	u32 local_key;
 	bool registered;
 	bool dead;
 	struct ornic_ib_stats port_stats;
@@ -363,11 +361,6 @@ static inline u32 ornic_ib_caller_page(struct ib_udata *udata)
 	return uctx ? uctx->dbpage : ORNIC_IB_DRIVER;
 }
 
-static inline bool ornic_ib_user(const struct ib_qp *ibqp)
-{
-	return ibqp->uobject;
-}
-
 /* cmd.c */
 int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn);
 int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
@@ -451,7 +444,13 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
 				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
-int ornic_ib_local_key_create(struct ornic_ib_dev *dev);
+
+#define ORNIC_IB_CQE_LOG	6	/* log2 of ORNIC_ENTRY_BYTES */
+
+static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
+{
+	return ornic_ring_entry(cq->kbuf.cpu, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+}
 
 /* cq.c */
 int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -460,6 +459,7 @@ int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn);
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn);
 
 /* poll_cq.c */
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
@@ -485,7 +485,7 @@ u32 ornic_ib_rq_bytes(u32 sges);
 int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata);
 int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
-void ornic_ib_queues_reset(struct ornic_ib_qp *qp);
+void ornic_ib_wq_reset(struct ornic_ib_wq *wq);
 int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 			     struct ornic_qp_create_cmd *cmd, struct ornic_ib_pagelist *lists);
 

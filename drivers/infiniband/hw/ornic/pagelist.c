@@ -54,6 +54,7 @@ void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
 
 static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 {
+	leaf->dma = DMA_MAPPING_ERROR;
 	leaf->entries = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
 	return leaf->entries ? 0 : -ENOMEM;
 }
@@ -62,17 +63,14 @@ static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 static int leaf_map(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	leaf->dma = dma_map_single(dma, leaf->entries, bytes, DMA_TO_DEVICE);
-	if (!dma_mapping_error(dma, leaf->dma))
-		return 0;
-	leaf->dma = 0;
-	return -ENOMEM;
+	return dma_mapping_error(dma, leaf->dma);
 }
 
 static void leaf_free(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	if (!leaf->entries)
 		return;
-	if (leaf->dma)
+	if (leaf->dma != DMA_MAPPING_ERROR)
 		dma_unmap_single(dma, leaf->dma, bytes, DMA_TO_DEVICE);
 	free_pages_exact(leaf->entries, bytes);
 }

@@ -8,10 +8,9 @@
  * that is being destroyed stays until the lock of the CQ is free.
  */
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 
 #include "ornic_ib.h"
-
-#define CQE_LOG		6
 
 /* Statuses, flags and most opcodes are the kernel's own numbers. */
 static_assert((int)ORNIC_WC_GENERAL_ERR == IB_WC_GENERAL_ERR);
@@ -30,18 +29,13 @@ static_assert((int)ORNIC_NET_IPV6 == RDMA_NETWORK_IPV6);
 #define WC_FLAGS	(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_SMAC | \
 			 ORNIC_CQE_VLAN | ORNIC_CQE_NET_TYPE)
 
-static struct ornic_cqe *entry_of(const struct ornic_ib_cq *cq, u32 index)
-{
-	return ornic_ring_entry(cq->kbuf.cpu, index, cq->log_entries, CQE_LOG);
-}
-
 /**
  * ornic_ib_cq_ready() - is there an entry to poll?
  * @cq: completion queue of the kernel, its lock held
  */
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq)
 {
-	return ornic_entry_ready(entry_of(cq, cq->index), cq->index, cq->log_entries);
+	return ornic_entry_ready(ornic_ib_cqe(cq, cq->index), cq->index, cq->log_entries);
 }
 
 static bool opcode_known(u8 opcode)
@@ -136,7 +130,7 @@ static int poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 	while (got < num_entries && cq->index - first < BIT(cq->log_entries)) {
 		if (!ornic_ib_cq_ready(cq))
 			break;
-		cqe = *entry_of(cq, cq->index++);
+		cqe = *ornic_ib_cqe(cq, cq->index++);
 		if (fill_wc(cq, &cqe, &wc[got]))
 			got++;
 	}

@@ -47,10 +47,7 @@ void ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	lim->recv_sge = min_t(u32, le16_to_cpu(id->max_recv_sge),
 			      rq_room / sizeof(struct ornic_sge));
 	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
-
-	/* The lag is at most a quarter of the ring, whoever consumes it (ORN-RNG-13). */
 	lim->max_cqe = BIT(lim->log_cq);
-	lim->max_cqe -= min_t(u32, lim->max_cqe / 4, ORNIC_IB_CQ_LAG);
 }
 
 static enum ib_atomic_cap atomic_cap(const struct ornic_ib_dev *dev)
@@ -122,7 +119,8 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	return 0;
 }
 
-static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev, const struct ornic_identify_port *port)
+static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
+			      const struct ornic_identify_port *port)
 {
 	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->odev->netdev->mtu));
 
