@@ -199,7 +199,9 @@ static void ornic_ib_remove(struct auxiliary_device *adev)
 {
 	struct ornic_ib_dev *dev = auxiliary_get_drvdata(adev);
 
+	/* ib_core must not get an event of a device that it is letting go */
 	WRITE_ONCE(dev->registered, false);
+	ornic_event_flush(dev->odev);
 	ib_unregister_device(&dev->ibdev);
 	ornic_event_unregister(dev->odev, &dev->nb);
 	destroy_workqueue(dev->wq);

@@ -108,7 +108,7 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 
 	if (ORNIC_DMAH_GIVEN)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
 	ret = to_access(dev, access, &cmd.access);
 	if (ret)

@@ -131,6 +131,16 @@ static bool soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp
 	       ornic_device_dead(dev->odev);
 }
 
+/*
+ * A device does not take a queue pair from RESET to ERR, where the kernel drains
+ * one that it never brought up: it has nothing to flush. Software flushes what
+ * is posted then.
+ */
+static bool never_ran(const struct ornic_ib_qp *qp, enum ib_qp_state cur, enum ib_qp_state next)
+{
+	return qp->kbuf.cpu && cur == IB_QPS_RESET && next == IB_QPS_ERR;
+}
+
 static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 			 const struct ib_qp_attr *attr, int mask)
 {
@@ -148,7 +158,10 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		return ret;
 	fill_attr(dev, attr, mask, &cmd);
 
-	ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
+	if (never_ran(qp, cur, next))
+		ornic_ib_soft_qp(dev, qp);
+	else
+		ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
 	if (ret && !soft_transition(dev, mask, next))
 		return ret;
 
@@ -239,8 +252,6 @@ int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init->send_cq = ibqp->send_cq;
 	init->recv_cq = ibqp->recv_cq;
 	init->qp_type = ibqp->qp_type;
-	init->qp_context = ibqp->qp_context;
-	init->event_handler = ibqp->event_handler;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->port_num = ORNIC_IB_PORT;
 	return 0;
