@@ -122,12 +122,15 @@ bool ornic_admin_event(struct ornic_core *core)
 	return ok;
 }
 
-static void ornic_admin_look(struct ornic_core *core)
+/* Looks without being told; with renew, as if the event for the last arm was lost. */
+static void ornic_admin_look(struct ornic_core *core, bool renew)
 {
 	unsigned long flags;
 	bool ok;
 
 	spin_lock_irqsave(&core->admin.lock, flags);
+	if (renew)
+		ornic_arm_event(&core->admin.arm);
 	ok = ornic_admin_reap(core);
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 	if (!ok)
@@ -214,7 +217,7 @@ static void ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *s
 	unsigned long end = jiffies + msecs_to_jiffies(core->admin_ms);
 
 	while (time_before(jiffies, end)) {
-		ornic_admin_look(core);
+		ornic_admin_look(core, false);
 		if (completion_done(&slot->done))
 			return;
 		usleep_range(20, 100);
@@ -228,9 +231,13 @@ static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *s
 	else if (wait_for_completion_timeout(&slot->done, msecs_to_jiffies(core->admin_ms)))
 		return;
 
-	ornic_admin_look(core);
-	if (completion_done(&slot->done))
+	ornic_eq_poll(core, 0);
+	ornic_admin_look(core, true);
+	if (completion_done(&slot->done)) {
+		dev_warn(ornic_dma_dev(core), "command 0x%04x completed without an interrupt\n",
+			 slot->opcode);
 		return;
+	}
 	dev_err(ornic_dma_dev(core), "command 0x%04x not answered within %u ms\n",
 		slot->opcode, core->admin_ms);
 	ornic_fatal(core, ORNIC_REASON_ADMIN_TIMEOUT);
@@ -254,10 +261,16 @@ static void ornic_admin_output(struct ornic_admin *admin, struct ornic_admin_slo
 	memset(cmd->out + size, 0, cmd->out_len - size);
 }
 
+/* Verb 4 of every class but the device's own is destroy. */
+static bool ornic_cmd_destroys(const struct ornic_cmd *cmd)
+{
+	return cmd->opcode >> 8 && (cmd->opcode & 0xff) == 0x04;
+}
+
 static int ornic_cmd_errno(const struct ornic_cmd *cmd)
 {
-	if (cmd->status == ORNIC_ST_ABORTED && (cmd->opcode & 0xff) == 0x04)
-		return 0;	/* a destroy: the object died with the device */
+	if (cmd->status == ORNIC_ST_ABORTED && ornic_cmd_destroys(cmd))
+		return 0;	/* the object died with the device */
 	if (cmd->status >= ARRAY_SIZE(ornic_status_errno))
 		return -EIO;
 	return ornic_status_errno[cmd->status];
@@ -336,7 +349,7 @@ void ornic_admin_use_events(struct ornic_core *core)
 	spin_lock_irqsave(&core->admin.lock, flags);
 	core->admin.events = true;
 	spin_unlock_irqrestore(&core->admin.lock, flags);
-	ornic_admin_look(core);		/* arms the completion ring */
+	ornic_admin_look(core, false);	/* arms the completion ring */
 }
 
 /* ornic_admin_init() - once per device, before the first ornic_admin_alloc(). */

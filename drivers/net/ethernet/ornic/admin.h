@@ -6,6 +6,7 @@
 #ifndef ORNIC_CORE_ADMIN_H
 #define ORNIC_CORE_ADMIN_H
 
+#include <linux/bits.h>
 #include <linux/completion.h>
 #include <linux/semaphore.h>
 #include <linux/spinlock.h>
@@ -16,7 +17,7 @@
 
 /* Commands in flight, and entries of both rings, as log2. */
 #define ORNIC_ADMIN_LOG		5
-#define ORNIC_ADMIN_SLOTS	(1u << ORNIC_ADMIN_LOG)
+#define ORNIC_ADMIN_SLOTS	BIT(ORNIC_ADMIN_LOG)
 
 enum ornic_admin_slot_state {
 	ORNIC_SLOT_FREE,
@@ -60,7 +61,7 @@ struct ornic_admin_slot {
  * @slots: commands in flight
  */
 struct ornic_admin {
-	spinlock_t lock;
+	spinlock_t lock;	/* rings and slots */
 	struct semaphore room;
 	void *sq;
 	void *cq;

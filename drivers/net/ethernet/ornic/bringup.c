@@ -33,10 +33,10 @@ static int ornic_bringup_vectors(struct ornic_core *core)
 {
 	u32 offered = readl(core->regs + ORNIC_REG_VECTORS);
 	u32 most = min3(offered, num_online_cpus() + 1, ORNIC_MAX_VECTORS);
-	int got;
+	int got = -ENOSPC;
 
-	got = pci_alloc_irq_vectors(core->pdev, ORNIC_MIN_VECTORS,
-				    max_t(u32, most, ORNIC_MIN_VECTORS), PCI_IRQ_MSIX);
+	if (most >= ORNIC_MIN_VECTORS)
+		got = pci_alloc_irq_vectors(core->pdev, ORNIC_MIN_VECTORS, most, PCI_IRQ_MSIX);
 	if (got < 0) {
 		dev_err(ornic_dma_dev(core), "no MSI-X vectors (device has %u, %u needed): %d\n",
 			offered, ORNIC_MIN_VECTORS, got);
@@ -156,6 +156,7 @@ disable:
 	ornic_teardown(core, ORNIC_REASON_FATAL);
 	return err;
 free_admin:
+	WRITE_ONCE(core->dead, true);
 	ornic_admin_free(core);
 free_eqs:
 	ornic_eqs_free(core);
@@ -178,6 +179,7 @@ void ornic_teardown(struct ornic_core *core, u16 reason)
 		ornic_ctrl_reset(core, core->death_reason);
 	else
 		ornic_ctrl_disable(core, reason);
+	WRITE_ONCE(core->dead, true);	/* no doorbell until the next bring-up */
 	ornic_eqs_stop(core);
 	flush_work(&core->events.work);
 	ornic_admin_free(core);

@@ -87,7 +87,7 @@ int ornic_cmd_host_info(struct ornic_core *core)
 		.in_len = sizeof(in),
 	};
 
-	snprintf(in.os, sizeof(in.os), "%s %s", utsname()->sysname, utsname()->release);
+	snprintf(in.os, sizeof(in.os), "Linux %.57s", utsname()->release);
 	strscpy(in.driver, ORNIC_DRV_NAME, sizeof(in.driver));
 	return ornic_cmd_run(core, &cmd, "HOST_INFO");
 }
@@ -153,14 +153,19 @@ int ornic_cmd_rule_create(struct ornic_core *core, enum ornic_rule_kind kind, u3
 				       "RULE_CREATE");
 }
 
-int ornic_cmd_destroy(struct ornic_core *core, u16 opcode, u32 number)
+/*
+ * Destroys an object. A device that refuses keeps reaching memory that is about
+ * to be freed, so it is declared dead: then the object is gone in any case.
+ */
+void ornic_cmd_destroy(struct ornic_core *core, u16 opcode, u32 number)
 {
 	struct ornic_cmd cmd = {
 		.opcode = opcode,
 		.number = number,
 	};
 
-	return ornic_cmd_run(core, &cmd, "destroy");
+	if (ornic_cmd_run(core, &cmd, "destroy"))
+		ornic_fatal(core, ORNIC_REASON_MALFORMED);
 }
 
 int ornic_cmd_port_query(struct ornic_core *core, struct ornic_identify_port *out)

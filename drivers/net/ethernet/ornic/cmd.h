@@ -9,9 +9,14 @@
 
 #include <linux/types.h>
 
-#include "../../../../include/ornic/qp.h"
-#include "../../../../include/ornic/stats.h"
-#include "../../../../include/ornic/steer.h"
+#include <ornic/cq.h>
+#include <ornic/identify.h>
+#include <ornic/mr.h>
+#include <ornic/pd.h>
+#include <ornic/port.h>
+#include <ornic/qp.h>
+#include <ornic/stats.h>
+#include <ornic/steer.h>
 
 struct ornic_core;
 
@@ -25,7 +30,7 @@ int ornic_cmd_cq_create(struct ornic_core *core, const struct ornic_cq_create_cm
 int ornic_cmd_qp_create(struct ornic_core *core, const struct ornic_qp_create_cmd *in, u32 *qpn);
 int ornic_cmd_qp_state(struct ornic_core *core, u32 qpn, enum ornic_qp_state state);
 int ornic_cmd_rule_create(struct ornic_core *core, enum ornic_rule_kind kind, u32 qpn, u32 *rule);
-int ornic_cmd_destroy(struct ornic_core *core, u16 opcode, u32 number);
+void ornic_cmd_destroy(struct ornic_core *core, u16 opcode, u32 number);
 
 int ornic_cmd_port_query(struct ornic_core *core, struct ornic_identify_port *out);
 int ornic_cmd_port_modify(struct ornic_core *core, const struct ornic_port_modify_cmd *in);

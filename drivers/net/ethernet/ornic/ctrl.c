@@ -104,9 +104,8 @@ int ornic_ctrl_map(struct ornic_core *core)
 	core->admin_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_ADMIN_TIMEOUT_SHIFT);
 	core->reset_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_RESET_TIMEOUT_SHIFT);
 	core->hb_ms = readl(core->regs + ORNIC_REG_HB_MS);
-	core->vectors = readl(core->regs + ORNIC_REG_VECTORS);
 	if ((cap >> ORNIC_CAP_LOG_ADMIN_SHIFT & ORNIC_CAP_LOG_ADMIN_MASK) < ORNIC_ADMIN_LOG) {
-		dev_err(ornic_dma_dev(core), "admin queue of less than %u entries\n",
+		dev_err(ornic_dma_dev(core), "admin queue of less than %lu entries\n",
 			ORNIC_ADMIN_SLOTS);
 		err = -EOPNOTSUPP;
 		goto unmap;
@@ -166,6 +165,8 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
 	u32 status;
 	int err;
 
+	if (pci_channel_offline(core->pdev))
+		return -ENODEV;
 	writel(ORNIC_CTL_RESET | (u32)reason << ORNIC_CTL_REASON_SHIFT,
 	       core->regs + ORNIC_REG_CONTROL);
 	err = ornic_ctrl_wait(core, ORNIC_STS_READY | ORNIC_STS_FATAL | ORNIC_STS_RESETTING |

@@ -147,11 +147,26 @@ static irqreturn_t ornic_eq_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* ornic_eq_poll() - take what an event queue has, without an interrupt. May sleep. */
+/**
+ * ornic_eq_poll() - take what an event queue has, without an interrupt
+ * @core: device
+ * @vector: vector of the queue
+ *
+ * If there is something its interrupt is late or lost: a new serial number
+ * makes sure that the next arm counts either way. Context: process.
+ */
 void ornic_eq_poll(struct ornic_core *core, u32 vector)
 {
-	if (vector < core->vectors && core->eqs && core->eqs[vector].irq)
-		ornic_eq_drain(&core->eqs[vector]);
+	struct ornic_eq *eq;
+
+	if (!core->eqs || !core->eqs[vector].irq)
+		return;
+	eq = &core->eqs[vector];
+	spin_lock_irq(&eq->lock);
+	if (ornic_eq_ready(eq))
+		ornic_arm_event(&eq->arm);
+	spin_unlock_irq(&eq->lock);
+	ornic_eq_drain(eq);
 }
 
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector)

@@ -38,7 +38,10 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	if (first) {
 		pci_clear_master(core->pdev);
 		core->death_reason = reason;
+		/* pairs with ornic_dead(): who sees it may free what the device used */
 		smp_store_release(&core->dead, true);
+		if (core->recoverable)
+			queue_work(system_long_wq, &core->reset_work);
 	}
 	spin_unlock_irqrestore(&core->death_lock, flags);
 	if (!first)
@@ -47,8 +50,6 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	dev_err(ornic_dma_dev(core), "device is dead, reset reason %u\n", reason);
 	ornic_admin_abort(core);
 	ornic_event_queue_fatal(core);
-	if (READ_ONCE(core->recoverable))
-		queue_work(system_long_wq, &core->reset_work);
 }
 
 static void ornic_health_check(struct ornic_core *core)

@@ -34,7 +34,7 @@
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
 
-#include "../../../../include/ornic/regs.h"
+#include <ornic/regs.h>
 #include "admin.h"
 
 #define ORNIC_DRV_NAME		"ornic"
@@ -68,7 +68,7 @@ struct ornic_eq {
 	void *ring;
 	dma_addr_t dma;
 	struct ornic_rec *rec;
-	spinlock_t lock;
+	spinlock_t lock;	/* consuming and arming */
 	u32 next;
 	struct ornic_arm arm;
 	char name[32];
@@ -85,7 +85,7 @@ struct ornic_eq {
  * @chain: subscribers
  */
 struct ornic_events {
-	spinlock_t lock;
+	spinlock_t lock;	/* producers of events */
 	DECLARE_KFIFO_PTR(fifo, struct ornic_eqe);
 	bool fatal;
 	u64 dropped;
@@ -118,7 +118,7 @@ struct ornic_events {
  * @dbpages: doorbell pages in use
  * @dbpage_count: how many there are
  * @dbpage_lock: protects @dbpages
- * @death_lock: makes the transition to dead happen once
+ * @death_lock: makes the transition to dead happen once; protects @recoverable
  * @dead: the device takes no commands and does no DMA any more
  * @death_reason: enum ornic_reset_reason, for the reset that follows
  * @state_lock: bring-up, teardown, recovery
@@ -158,12 +158,12 @@ struct ornic_core {
 
 	unsigned long *dbpages;
 	u32 dbpage_count;
-	spinlock_t dbpage_lock;
+	spinlock_t dbpage_lock;	/* bitmap of doorbell pages */
 
-	spinlock_t death_lock;
+	spinlock_t death_lock;	/* the transition to dead */
 	bool dead;
 	u16 death_reason;
-	struct mutex state_lock;
+	struct mutex state_lock;	/* bring-up, teardown, recovery */
 	bool up;
 	bool recoverable;
 	struct work_struct reset_work;
@@ -184,7 +184,7 @@ static inline struct device *ornic_dma_dev(struct ornic_core *core)
 
 static inline bool ornic_dead(const struct ornic_core *core)
 {
-	return READ_ONCE(core->dead);
+	return smp_load_acquire(&core->dead);	/* pairs with ornic_fatal() */
 }
 
 /* ctrl.c */
@@ -230,5 +230,7 @@ void ornic_health_stop(struct ornic_core *core);
 void ornic_reset_init(struct ornic_core *core);
 void ornic_quiesce(struct ornic_core *core, u16 reason);
 int ornic_revive(struct ornic_core *core);
+void ornic_recover_begin(struct ornic_core *core);
+void ornic_recover_end(struct ornic_core *core);
 
 #endif

@@ -23,6 +23,7 @@ static int ornic_pci_enable(struct pci_dev *pdev)
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (err)
 		goto release;
+	pci_save_state(pdev);	/* for ornic_slot_reset() */
 	return 0;
 
 release:
@@ -81,9 +82,7 @@ static int ornic_start(struct ornic_core *core)
 	err = ornic_auxdev_add(core);
 	if (err)
 		goto destroy_netdev;
-	WRITE_ONCE(core->recoverable, true);
-	if (ornic_dead(core))	/* died before it was recoverable */
-		queue_work(system_long_wq, &core->reset_work);
+	ornic_recover_begin(core);
 	mutex_unlock(&core->state_lock);
 	return 0;
 
@@ -99,8 +98,7 @@ unlock:
 
 static void ornic_stop(struct ornic_core *core)
 {
-	WRITE_ONCE(core->recoverable, false);
-	cancel_work_sync(&core->reset_work);
+	ornic_recover_end(core);
 
 	mutex_lock(&core->state_lock);
 	if (core->up && ornic_ctrl_gone(core))
@@ -168,8 +166,7 @@ static void ornic_remove(struct pci_dev *pdev)
 /* Takes the device down and keeps the recovery from bringing it back. */
 static void ornic_hold(struct ornic_core *core, u16 reason)
 {
-	WRITE_ONCE(core->recoverable, false);
-	cancel_work_sync(&core->reset_work);
+	ornic_recover_end(core);
 	mutex_lock(&core->state_lock);
 	ornic_quiesce(core, reason);
 	mutex_unlock(&core->state_lock);
@@ -181,9 +178,7 @@ static int ornic_unhold(struct ornic_core *core)
 
 	mutex_lock(&core->state_lock);
 	err = ornic_revive(core);
-	WRITE_ONCE(core->recoverable, true);
-	if (!err && ornic_dead(core))
-		queue_work(system_long_wq, &core->reset_work);
+	ornic_recover_begin(core);
 	mutex_unlock(&core->state_lock);
 	return err;
 }
@@ -212,19 +207,16 @@ static pci_ers_result_t ornic_error_detected(struct pci_dev *pdev, pci_channel_s
 {
 	struct ornic_core *core = pci_get_drvdata(pdev);
 
-	WRITE_ONCE(core->recoverable, false);
+	ornic_recover_end(core);
 	ornic_fatal(core, ORNIC_REASON_FATAL);
 	ornic_hold(core, ORNIC_REASON_FATAL);
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t ornic_slot_reset(struct pci_dev *pdev)
 {
-	if (pci_enable_device_mem(pdev))
-		return PCI_ERS_RESULT_DISCONNECT;
 	pci_restore_state(pdev);
 	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;

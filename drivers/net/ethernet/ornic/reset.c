@@ -95,6 +95,30 @@ unlock:
 	mutex_unlock(&core->state_lock);
 }
 
+/**
+ * ornic_recover_begin() - from now on fatal errors start the recovery
+ * @core: device, up; if it has died already the recovery starts now
+ */
+void ornic_recover_begin(struct ornic_core *core)
+{
+	lockdep_assert_held(&core->state_lock);
+
+	spin_lock_irq(&core->death_lock);
+	core->recoverable = true;
+	if (core->up && core->dead)
+		queue_work(system_long_wq, &core->reset_work);
+	spin_unlock_irq(&core->death_lock);
+}
+
+/* ornic_recover_end() - no recovery runs or will start. Not under state_lock. */
+void ornic_recover_end(struct ornic_core *core)
+{
+	spin_lock_irq(&core->death_lock);
+	core->recoverable = false;
+	spin_unlock_irq(&core->death_lock);
+	cancel_work_sync(&core->reset_work);
+}
+
 void ornic_reset_init(struct ornic_core *core)
 {
 	INIT_WORK(&core->reset_work, ornic_reset_work);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters of the interface: the driver's own, and those that the device says
+ * its port has. The device names them, so new ones need no new driver.
+ */
+#include <linux/ethtool.h>
+#include <linux/slab.h>
+
+#include "cmd.h"
+#include "netdev.h"
+
+/* More than this is not believed. */
+#define ORNIC_MAX_STATS		(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(__le64))
+#define ORNIC_STATS_PER_CMD	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(struct ornic_stat_name))
+
+enum ornic_own_stat {
+	ORNIC_OWN_TX_LINEARIZED,
+	ORNIC_OWN_TX_STOPPED,
+	ORNIC_OWN_TX_REFUSED,
+	ORNIC_OWN_RX_CSUM_OK,
+	ORNIC_OWN_RX_NO_BUFFER,
+	ORNIC_OWN_COUNT,
+};
+
+static const char ornic_own_names[ORNIC_OWN_COUNT][ETH_GSTRING_LEN] = {
+	[ORNIC_OWN_TX_LINEARIZED]	= "driver_tx_linearized",
+	[ORNIC_OWN_TX_STOPPED]		= "driver_tx_queue_stopped",
+	[ORNIC_OWN_TX_REFUSED]		= "driver_tx_refused",
+	[ORNIC_OWN_RX_CSUM_OK]		= "driver_rx_csum_ok",
+	[ORNIC_OWN_RX_NO_BUFFER]	= "driver_rx_no_buffer",
+};
+
+static struct ornic_tx_stats ornic_read_tx(struct ornic_netdev *nd)
+{
+	struct ornic_tx_stats stats;
+	unsigned int start;
+
+	do {
+		start = u64_stats_fetch_begin(&nd->tx_stats.sync);
+		stats = nd->tx_stats;
+	} while (u64_stats_fetch_retry(&nd->tx_stats.sync, start));
+	return stats;
+}
+
+static struct ornic_tx_done ornic_read_tx_done(struct ornic_netdev *nd)
+{
+	struct ornic_tx_done stats;
+	unsigned int start;
+
+	do {
+		start = u64_stats_fetch_begin(&nd->tx_done.sync);
+		stats = nd->tx_done;
+	} while (u64_stats_fetch_retry(&nd->tx_done.sync, start));
+	return stats;
+}
+
+static struct ornic_rx_stats ornic_read_rx(struct ornic_netdev *nd)
+{
+	struct ornic_rx_stats stats;
+	unsigned int start;
+
+	do {
+		start = u64_stats_fetch_begin(&nd->rx_stats.sync);
+		stats = nd->rx_stats;
+	} while (u64_stats_fetch_retry(&nd->rx_stats.sync, start));
+	return stats;
+}
+
+void ornic_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *out)
+{
+	struct ornic_netdev *nd = netdev_priv(dev);
+	struct ornic_tx_done done = ornic_read_tx_done(nd);
+	struct ornic_tx_stats tx = ornic_read_tx(nd);
+	struct ornic_rx_stats rx = ornic_read_rx(nd);
+
+	out->tx_packets = done.packets - done.errors;
+	out->tx_bytes = done.bytes;
+	out->tx_errors = done.errors;
+	out->tx_dropped = tx.dropped;
+	out->rx_packets = rx.packets;
+	out->rx_bytes = rx.bytes;
+	out->rx_errors = rx.errors;
+	out->rx_dropped = rx.dropped;
+}
+
+/* ornic_netstats_count() - entries of "ethtool -S". */
+int ornic_netstats_count(struct ornic_netdev *nd)
+{
+	return ORNIC_OWN_COUNT + nd->stat_count;
+}
+
+void ornic_netstats_names(struct ornic_netdev *nd, u8 *data)
+{
+	u32 i;
+
+	memcpy(data, ornic_own_names, sizeof(ornic_own_names));
+	data += sizeof(ornic_own_names);
+	for (i = 0; i < nd->stat_count; i++, data += ETH_GSTRING_LEN)
+		strscpy_pad((char *)data, nd->stat_names[i].name, ETH_GSTRING_LEN);
+}
+
+static void ornic_netstats_device(struct ornic_netdev *nd, u64 *data)
+{
+	__le64 *values;
+	u32 i;
+
+	memset(data, 0, nd->stat_count * sizeof(*data));
+	if (!nd->stat_count)
+		return;
+	values = kcalloc(nd->stat_count, sizeof(*values), GFP_KERNEL);
+	if (!values)
+		return;
+	if (!ornic_cmd_stat_read(nd->core, 0, values, nd->stat_count))
+		for (i = 0; i < nd->stat_count; i++)
+			data[i] = le64_to_cpu(values[i]);
+	kfree(values);
+}
+
+void ornic_netstats_values(struct ornic_netdev *nd, u64 *data)
+{
+	struct ornic_tx_done done = ornic_read_tx_done(nd);
+	struct ornic_tx_stats tx = ornic_read_tx(nd);
+	struct ornic_rx_stats rx = ornic_read_rx(nd);
+
+	data[ORNIC_OWN_TX_LINEARIZED] = tx.linearized;
+	data[ORNIC_OWN_TX_STOPPED] = tx.stopped;
+	data[ORNIC_OWN_TX_REFUSED] = done.errors;
+	data[ORNIC_OWN_RX_CSUM_OK] = rx.csum_ok;
+	data[ORNIC_OWN_RX_NO_BUFFER] = rx.no_buffer;
+	ornic_netstats_device(nd, data + ORNIC_OWN_COUNT);
+}
+
+/* Keeps the port's entries of a portion of names; the order is that of the values. */
+static void ornic_netstats_keep(struct ornic_netdev *nd, struct ornic_stat_name *names, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count && nd->stat_count < ORNIC_MAX_STATS; i++) {
+		if (names[i].scope != ORNIC_STAT_PORT)
+			continue;
+		names[i].name[sizeof(names[i].name) - 1] = 0;
+		nd->stat_names[nd->stat_count++] = names[i];
+	}
+}
+
+/* ornic_netstats_init() - ask the device which counters its port has. */
+int ornic_netstats_init(struct ornic_netdev *nd)
+{
+	u32 total = min_t(u32, le32_to_cpu(nd->core->odev.id.stat_count), ORNIC_MAX_STATS);
+	struct ornic_stat_name *names;
+	u32 offset, count;
+	int err = 0;
+
+	u64_stats_init(&nd->tx_stats.sync);
+	u64_stats_init(&nd->tx_done.sync);
+	u64_stats_init(&nd->rx_stats.sync);
+	nd->stat_names = kvcalloc(total, sizeof(*nd->stat_names), GFP_KERNEL);
+	names = kmalloc_array(ORNIC_STATS_PER_CMD, sizeof(*names), GFP_KERNEL);
+	if (!nd->stat_names || !names)
+		err = -ENOMEM;
+	for (offset = 0; !err && offset < total; offset += count) {
+		err = ornic_cmd_stat_names(nd->core, offset, names,
+					   min_t(u32, total - offset, ORNIC_STATS_PER_CMD), &count);
+		if (!err)
+			ornic_netstats_keep(nd, names, count);
+	}
+	kfree(names);
+	if (err)
+		ornic_netstats_cleanup(nd);
+	return err;
+}
+
+void ornic_netstats_cleanup(struct ornic_netdev *nd)
+{
+	kvfree(nd->stat_names);
+	nd->stat_names = NULL;
+	nd->stat_count = 0;
+}
