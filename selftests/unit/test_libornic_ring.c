@@ -21,7 +21,7 @@ static void test_rec_init(void **state)
 static bool rings(uint32_t notify, uint32_t old, uint32_t new)
 {
 	struct ornic_rec rec = { .notify = htole32(notify) };
-	bool ring = ornic_ring_publish(&rec, old, new);
+	bool ring = ornic_rec_publish(&rec, old, new);
 
 	assert_int_equal(le32toh(rec.host_index), new);
 	return ring;
@@ -62,33 +62,38 @@ static void test_phase(void **state)
 	struct ornic_cqe cqe = { .phase = 1 };
 
 	(void)state;
-	assert_true(ornic_ring_valid(&cqe, 0, 2));
-	assert_true(ornic_ring_valid(&cqe, 3, 2));
-	assert_false(ornic_ring_valid(&cqe, 4, 2));
+	assert_true(ornic_entry_ready(&cqe, 0, 2));
+	assert_true(ornic_entry_ready(&cqe, 3, 2));
+	assert_false(ornic_entry_ready(&cqe, 4, 2));
 	cqe.phase = 0;
-	assert_true(ornic_ring_valid(&cqe, 4, 2));
-	assert_false(ornic_ring_valid(&cqe, 8, 2));
+	assert_true(ornic_entry_ready(&cqe, 4, 2));
+	assert_false(ornic_entry_ready(&cqe, 8, 2));
 	/* the specification's: index 0xc05 of 1024 entries; the index wraps with the lap */
-	assert_true(ornic_ring_valid(&cqe, 0xc05, 10));
-	assert_true(ornic_ring_valid(&cqe, 0xffffffff, 10));
+	assert_true(ornic_entry_ready(&cqe, 0xc05, 10));
+	assert_true(ornic_entry_ready(&cqe, 0xffffffff, 10));
 	/* a ring of one entry changes phase each time; other bits of the byte do not count */
 	cqe.phase = 0xff;
-	assert_true(ornic_ring_valid(&cqe, 0, 0));
-	assert_false(ornic_ring_valid(&cqe, 1, 0));
+	assert_true(ornic_entry_ready(&cqe, 0, 0));
+	assert_false(ornic_entry_ready(&cqe, 1, 0));
 }
 
 static void test_arm(void **state)
 {
+	struct ornic_arm arm;
 	struct ornic_rec rec;
 
 	(void)state;
-	assert_int_equal(ornic_arm_word(0xc05, 3, ORNIC_ARM_ANY), 0x23000c05);
-	assert_int_equal(ornic_arm_word(0xab123456, 17, ORNIC_ARM_SOLICITED), 0x11123456);
+	ornic_arm_init(&arm);
+	assert_int_equal(ornic_arm_word(&arm, 0xab123456, ORNIC_ARM_SOLICITED), 0x11123456);
+	ornic_arm_event(&arm);
+	ornic_arm_event(&arm);
+	assert_int_equal(ornic_arm_word(&arm, 0xc05, ORNIC_ARM_ANY), 0x23000c05);
+	assert_int_equal(ornic_arm_word(&arm, 0xc06, ORNIC_ARM_SOLICITED), 0x23000c06);
 	ornic_rec_init(&rec);
-	assert_true(ornic_ring_arm(&rec, 0x23000c05));
+	assert_true(ornic_rec_arm(&rec, 0x23000c05));
 	assert_int_equal(le32toh(rec.arm), 0x23000c05);
 	rec.notify = 0;
-	assert_false(ornic_ring_arm(&rec, 0x24000c05));
+	assert_false(ornic_rec_arm(&rec, 0x24000c05));
 	assert_int_equal(le32toh(rec.arm), 0x24000c05);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include <ccan/ilog.h>
+#include <ccan/minmax.h>
 
 #include "compat.h"
 #include "ornic.h"
@@ -53,7 +54,7 @@ static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *
 	cq->ring = cq->buf.addr;
 	cq->rec = (struct ornic_rec *)((char *)cq->buf.addr + ring);
 	ornic_rec_init(cq->rec);
-	cq->sn = 1;
+	ornic_arm_init(&cq->arm);
 	ornic_lock_init(&cq->lock, !single);
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
@@ -81,7 +82,7 @@ static int ornic_cq_cmd(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *att
 	if (ret)
 		return ret;
 	cq->cqn = resp.cqn;
-	cq->vcq.cq.cqe = 1u << cq->log;
+	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->log, to_octx(ctx)->limits.max_cqe);
 	return 0;
 }
 
@@ -146,22 +147,16 @@ int ornic_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/*
- * Re-arming with the same sequence number may strengthen what was asked for but
- * never weaken it (ORN-RNG-10).
- */
 int ornic_arm_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	uint32_t type = solicited_only ? ORNIC_ARM_SOLICITED : ORNIC_ARM_ANY;
+	enum ornic_arm_type type = solicited_only ? ORNIC_ARM_SOLICITED : ORNIC_ARM_ANY;
 	struct ornic_cq *cq = to_ocq(ibcq);
 	uint32_t word;
 
 	pthread_spin_lock(&cq->arm_lock);
-	if (cq->arm_type < type)
-		cq->arm_type = type;
-	word = ornic_arm_word(atomic_load_explicit(&cq->index, memory_order_relaxed), cq->sn,
-			      cq->arm_type);
-	if (ornic_ring_arm(cq->rec, word))
+	word = ornic_arm_word(&cq->arm, atomic_load_explicit(&cq->index, memory_order_relaxed),
+			      type);
+	if (ornic_rec_arm(cq->rec, word))
 		ornic_db_ring(to_octx(ibcq->context), ORNIC_DB_CQ_ARM, cq->cqn, word);
 	pthread_spin_unlock(&cq->arm_lock);
 	return 0;
@@ -173,8 +168,7 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 	struct ornic_cq *cq = to_ocq(ibcq);
 
 	pthread_spin_lock(&cq->arm_lock);
-	cq->sn++;
-	cq->arm_type = ORNIC_ARM_NONE;
+	ornic_arm_event(&cq->arm);
 	pthread_spin_unlock(&cq->arm_lock);
 }
 
@@ -191,7 +185,7 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn)
 	for (n = 0; n < 1u << cq->log; n++) {
 		struct ornic_cqe *cqe = &cq->ring[(first + n) & ((1u << cq->log) - 1)];
 
-		if (!ornic_ring_valid(cqe, first + n, cq->log))
+		if (!ornic_entry_ready(cqe, first + n, cq->log))
 			return;
 		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
 			cqe->qpn = htole32(ORNIC_CQE_DROPPED);

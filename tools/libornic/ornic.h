@@ -56,9 +56,8 @@ struct ornic_cq {
 	_Atomic(uint32_t) index;	/* first entry not yet seen */
 	unsigned int log;
 	uint32_t cqn;
-	pthread_spinlock_t arm_lock;	/* sn, arm_type, order of arm words */
-	uint32_t sn;			/* events consumed + 1 (ORN-RNG-10) */
-	uint32_t arm_type;		/* strongest type asked for with this sn */
+	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
+	struct ornic_arm arm;
 	struct ornic_cqe cur;		/* what the reader of ibv_cq_ex stands on */
 	struct ornic_buf buf;
 };

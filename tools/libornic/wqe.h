@@ -34,7 +34,7 @@ static inline bool ornic_wq_full(const struct ornic_wq *wq, uint32_t index)
 static inline bool ornic_wq_publish(struct ornic_wq *wq, uint32_t old, uint32_t new)
 {
 	atomic_store_explicit(&wq->head, new, memory_order_relaxed);
-	return ornic_ring_publish(wq->rec, old, new);
+	return ornic_rec_publish(wq->rec, old, new);
 }
 
 static inline void *ornic_wqe_ctrl(struct ornic_wqe_ctrl *ctrl, uint8_t opcode, uint8_t flags,
