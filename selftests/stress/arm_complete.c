@@ -232,8 +232,8 @@ static void run(uint32_t start, bool by_doorbell)
 	       "%llu events\n", start, end, by_doorbell ? "doorbell" : "record",
 	       (unsigned long long)cq.arms, (unsigned long long)cq.missed,
 	       (unsigned long long)cq.waits, (unsigned long long)cq.fired);
-	if (end - start < 4096 || cq.waits < 1000 || !cq.missed) {
-		fputs("too few entries, waits or meetings to mean anything\n", stderr);
+	if (end - start < 4096 || cq.waits < 1000) {
+		fputs("too few entries or waits to mean anything\n", stderr);
 		exit(1);
 	}
 }
