@@ -52,6 +52,13 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	ornic_event_queue_fatal(core);
 }
 
+void ornic_device_malformed(struct ornic_dev *odev, const char *what)
+{
+	dev_err_ratelimited(ornic_dma_dev(odev->core), "malformed device output: %s\n", what);
+	ornic_fatal(odev->core, ORNIC_REASON_MALFORMED);
+}
+EXPORT_SYMBOL_GPL(ornic_device_malformed);
+
 static void ornic_health_check(struct ornic_core *core)
 {
 	u64 beat = le64_to_cpu(READ_ONCE(core->status->heartbeat));
