@@ -87,7 +87,8 @@ endif
 $(guest)/ornic.ko: $(kernel_src) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
 	$(LAB) buildroot-run --guest $(GUEST) -- sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
-	@cp $(guest)/tree/drivers/net/ethernet/ornic/ornic.ko $(guest)/tree/drivers/infiniband/hw/ornic/ornic_ib.ko $(guest)/
+	@for ko in net/ethernet/ornic/ornic.ko infiniband/hw/ornic/ornic_ib.ko; do \
+		objcopy --strip-debug $(guest)/tree/drivers/$$ko $(guest)/$${ko##*/} || exit; done
 
 $(guest)/libornic-rdmav34.so: $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h | $(deps)
 	@mkdir -p $(guest)/libornic
