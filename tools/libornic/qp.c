@@ -84,18 +84,18 @@ static size_t ornic_wq_bytes(const struct ornic_wq *wq)
 /* The layout of rdma/ornic-abi.h. */
 static int ornic_qp_alloc_rings(struct ornic_qp *qp)
 {
-	size_t sq_bytes = ornic_wq_bytes(&qp->sq);
-	size_t rq_bytes = ornic_wq_bytes(&qp->rq);
+	size_t rq_at = align(ornic_wq_bytes(&qp->sq), 1UL << qp->rq.stride);
+	size_t rec_at = rq_at + ornic_wq_bytes(&qp->rq);
 	char *base;
 	int ret;
 
-	ret = ornic_buf_alloc(&qp->buf, sq_bytes + rq_bytes + 2 * sizeof(struct ornic_rec));
+	ret = ornic_buf_alloc(&qp->buf, rec_at + 2 * sizeof(struct ornic_rec));
 	if (ret)
 		return ret;
 	base = qp->buf.addr;
 	qp->sq.ring = base;
-	qp->rq.ring = base + sq_bytes;
-	qp->sq.rec = (struct ornic_rec *)(base + sq_bytes + rq_bytes);
+	qp->rq.ring = base + rq_at;
+	qp->sq.rec = (struct ornic_rec *)(base + rec_at);
 	qp->rq.rec = qp->sq.rec + 1;
 	ornic_wq_reset(&qp->sq);
 	ornic_wq_reset(&qp->rq);
