@@ -111,7 +111,7 @@ demo: all
 include selftests/Makefile
 
 docs: | $(deps)
-	$(MAKE) -C Documentation html O=$(CURDIR)/$(O)/docs
+	@$(MAKE) -s -C Documentation html OUT=$(CURDIR)/$(O)/doc
 
 clean:
 	rm -rf $(O)
@@ -124,5 +124,5 @@ help:
 	@echo "make bench     measure against Soft-RoCE and TCP"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
 	@echo "make install   ornicd and its man page below PREFIX=$(PREFIX)"
-	@echo "make docs      specification and guides as HTML into $(O)/docs"
+	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"
