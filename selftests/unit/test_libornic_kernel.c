@@ -198,7 +198,7 @@ static struct ibv_device *fake_device(void)
 	assert_non_null(dev);
 	dev->ops = &ornic_dev_ops;
 	dev->sysfs = &sysfs;
-	atomic_init(&dev->refcount, 1);
+	atomic_init(&dev->refcount, 0);	/* the context is its only user */
 	return &dev->device;
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ccan/ilog.h>
 #include <infiniband/driver.h>
 #include <util/util.h>
 #include <ornic/cq.h>
@@ -89,6 +90,12 @@ struct ornic_qp {
 	struct ibv_qp_cap cap;
 	struct ornic_buf buf;
 };
+
+/* log2 of the smallest power of two that is at least @n; n >= 1 */
+static inline unsigned int ornic_log2_up(uint32_t n)
+{
+	return n > 1 ? ilog32_nz(n - 1) : 0;
+}
 
 static inline struct ornic_context *to_octx(struct ibv_context *ctx)
 {

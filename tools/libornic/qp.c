@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <ccan/ilog.h>
 #include <ccan/minmax.h>
 
 #include "ornic.h"
@@ -38,10 +37,10 @@ static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
 		return EINVAL;
 	if (!cap->max_send_wr)
 		return 0;
-	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE, ilog32(ornic_sq_need(type, cap) - 1));
+	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE, ornic_log2_up(ornic_sq_need(type, cap)));
 	if (sq->stride > ctx->limits.max_sq_stride)
 		return EINVAL;
-	sq->entries = 1u << ilog32(cap->max_send_wr - 1);
+	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
 	sq->max_sge = cap->max_send_sge;
 	cap->max_send_wr = min_t(uint32_t, sq->entries, ctx->limits.max_send_wr);
 	return 0;
@@ -58,10 +57,10 @@ static int ornic_rq_size(const struct ornic_context *ctx, struct ornic_wq *rq,
 		return EINVAL;
 	if (!cap->max_recv_wr)
 		return 0;
-	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ilog32(need - 1));
+	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
 	if (rq->stride > ctx->limits.max_rq_stride)
 		return EINVAL;
-	rq->entries = 1u << ilog32(cap->max_recv_wr - 1);
+	rq->entries = 1u << ornic_log2_up(cap->max_recv_wr);
 	if (rq->entries << rq->stride < sizeof(struct ornic_rec))
 		rq->entries = sizeof(struct ornic_rec) >> rq->stride;
 	rq->max_sge = cap->max_recv_sge;
@@ -150,7 +149,7 @@ static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 
 static uint8_t ornic_wq_log(const struct ornic_wq *wq)
 {
-	return wq->entries ? ilog32_nz(wq->entries) - 1 : ORNIC_ABI_NO_RING;
+	return wq->entries ? ornic_log2_up(wq->entries) : ORNIC_ABI_NO_RING;
 }
 
 static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
