@@ -54,7 +54,7 @@ struct ornic_cq {
 	struct ornic_lock lock;		/* index, next, entries of the ring */
 	struct ornic_rec *rec;
 	struct ornic_cqe *ring;
-	_Atomic(uint32_t) index;	/* first entry not yet seen */
+	_Atomic uint32_t index;	/* first entry not yet seen */
 	unsigned int log;
 	uint32_t cqn;
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
@@ -69,11 +69,11 @@ struct ornic_wq {
 	unsigned int stride;		/* log2 bytes */
 	uint32_t entries;		/* 0: no such queue */
 	uint32_t max_sge;
-	_Atomic(uint32_t) head;		/* next to post */
+	_Atomic uint32_t head;		/* next to post */
 	void *ring;
 	uint64_t *wr_id;		/* by slot */
 	struct ornic_rec *rec;
-	_Atomic(uint32_t) tail;		/* oldest not completed; under the CQ's lock */
+	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
 };
 
 struct ornic_qp {

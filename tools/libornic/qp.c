@@ -37,7 +37,8 @@ static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
 		return EINVAL;
 	if (!cap->max_send_wr)
 		return 0;
-	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE, ornic_log2_up(ornic_sq_need(type, cap)));
+	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE,
+			   ornic_log2_up(ornic_sq_need(type, cap)));
 	if (sq->stride > ctx->limits.max_sq_stride)
 		return EINVAL;
 	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
