@@ -12,6 +12,7 @@
 
 #include <ccan/minmax.h>
 
+#include "compat.h"
 #include "ornic.h"
 
 #define ORNIC_QP_INIT_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -166,8 +167,8 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	cmd.sq_stride = qp->sq.stride;
 	cmd.rq_log = ornic_wq_log(&qp->rq);
 	cmd.rq_stride = qp->rq.stride;
-	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
-				    &resp.ibv_resp, sizeof(resp));
+	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				      &resp.ibv_resp, sizeof(resp));
 	if (ret)
 		return ret;
 	qp->qpn = resp.qpn;
