@@ -183,7 +183,8 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 			  struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp_cap cap = attr->cap;
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp_cap cap = asked;
 	int ret;
 
 	ret = ornic_sq_size(to_octx(ctx), &qp->sq, attr->qp_type, &cap);
@@ -199,6 +200,7 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	attr->cap = cap;
 	ret = ornic_qp_cmd(ctx, qp, attr);
 	if (ret) {
+		attr->cap = asked;
 		ornic_qp_free(qp);
 		return ret;
 	}
