@@ -197,7 +197,7 @@ static struct ibv_device *fake_device(void)
 
 	assert_non_null(sysfs);
 	assert_non_null(dev);
-	strcpy(sysfs->ibdev_path, "/nonexistent");
+	memcpy(sysfs->ibdev_path, "/nonexistent", sizeof("/nonexistent"));
 	dev->ops = &ornic_dev_ops;
 	dev->sysfs = sysfs;
 	atomic_init(&dev->refcount, 0);	/* the context is its only user */
