@@ -638,6 +638,17 @@ class TestDma(ServerTest):
         self.assertEqual(self.load(client, 0), 0)
         self.assertEqual(self.load(client, 1 << 20), ONES)
 
+    def test_warns_of_private_memory(self):
+        for shared in (True, False):
+            client = self.client()
+            client.map(0, 16 * PAGE, self.memfd() if shared else None)
+            client.unmap(0, 16 * PAGE)
+            client.set_cfg(4, 2, 6)
+            client.close()
+            self.assertServes()
+            self.log.seek(0)
+            self.assertEqual(b"guest memory is not shared" in self.log.read(), not shared)
+
     def test_memory_is_let_go(self):
         client, fd = self.client(), self.memfd()
         client.map(0, PAGE, fd)

@@ -13,6 +13,7 @@
 #include "eq.h"
 #include "table.h"
 
+#include <ornic/admin.h>
 #include <ornic/port.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,6 +45,7 @@ struct device_host {
  * @admin_up:	the host wants it up
  * @max_frame:	Ethernet payload bytes accepted
  * @gid:	the GID table, as set by the host
+ * @gid_hit:	entry that the last packet in was for
  * @gsi:	the queue pair behind QPN 1
  * @unicast, @multicast, @promisc: targets of the receive rules, or NULL
  */
@@ -54,6 +56,7 @@ struct port {
 	bool admin_up;
 	uint16_t max_frame;
 	struct ornic_gid_entry gid[DEVICE_GIDS];
+	uint32_t gid_hit;
 	struct qp *gsi;
 	struct qp *unicast;
 	struct qp *multicast;

@@ -21,6 +21,9 @@ int link_update(struct device *dev);
 /* link_is_up() - frames pass: admin up and the function running */
 bool link_is_up(const struct device *dev);
 
+/* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
+uint32_t link_mtu(const struct device *dev);
+
 /*
  * link_packet() - a packet with the addresses of @path filled in
  * Return: NULL and the syndrome if the GID entry is not valid.

@@ -55,11 +55,13 @@ struct wq {
  * @cur:	next to send (from)
  * @tail:	one past the youngest fetched
  * @next_psn:	PSN of the next work request fetched
+ * @una:	oldest PSN not acknowledged
+ * @sent_psn:	one past the highest PSN ever sent
  * @reads:	reads and atomics sent and not answered in full
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
- * @since_ack:	PSNs sent since the last acknowledge request
- * @ack_timer:	local ACK timeout
+ * @deadline:	when the peer must have answered
+ * @ack_timer:	local ACK timeout; fires at or before @deadline
  * @rnr_timer:	waits out an RNR NAK; armed = nothing may be sent
  */
 struct requester {
@@ -70,10 +72,12 @@ struct requester {
 	uint32_t cur;
 	uint32_t tail;
 	uint32_t next_psn;
+	uint32_t una;
+	uint32_t sent_psn;
 	uint32_t reads;
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint32_t since_ack;
+	uint64_t deadline;
 	struct timer ack_timer;
 	struct timer rnr_timer;
 };
@@ -83,8 +87,7 @@ struct requester {
  * @psn:	first PSN of the answer
  * @npsn:	PSNs of the answer
  * @atomic:	an atomic: @value is its answer
- * @pending:	the answer has not been sent in full
- * @sent:	READ: PSNs of the answer sent
+ * @sent:	PSNs of the answer sent
  * @value:	atomic: what memory held before
  * @va:		READ: address
  * @rkey:	READ: key
@@ -95,7 +98,6 @@ struct rd_resource {
 	uint32_t psn;
 	uint32_t npsn;
 	bool atomic;
-	bool pending;
 	uint32_t sent;
 	uint64_t value;
 	uint64_t va;
@@ -123,7 +125,9 @@ enum resp_message {
  * @nak_sent:	the gap before @epsn was reported once
  * @ack_due:	an ACK waits until the reads before it are answered
  * @nak:	AETH syndrome of a NAK that waits likewise; 0 = none
- * @nak_psn:	its PSN
+ * @failed:	a request failed: nothing more is executed, ERR follows the NAK
+ * @fail_event:	event to raise then
+ * @fail_syndrome: and why
  * @rd:		resources, a ring
  * @rd_first:	oldest resource, free-running
  * @rd_next:	next free one
@@ -141,7 +145,9 @@ struct responder {
 	bool nak_sent;
 	bool ack_due;
 	uint8_t nak;
-	uint32_t nak_psn;
+	bool failed;
+	uint8_t fail_event;
+	uint32_t fail_syndrome;
 	struct rd_resource rd[QP_MAX_RD_ATOMIC];
 	uint32_t rd_first;
 	uint32_t rd_next;
@@ -171,7 +177,6 @@ enum qp_sched {
  * @req, @resp:	RC transport
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
  * @sched:	which engine list it is on
- * @rung:	a doorbell came since the queue was looked at last
  * @watch_until: when watching ends
  * @sched_link:	engine list
  * @attr:	as created, for checks and queries
@@ -218,7 +223,6 @@ struct qp {
 	bool flush_sq;
 	bool flush_rq;
 	enum qp_sched sched;
-	bool rung;
 	uint64_t watch_until;
 	TAILQ_ENTRY(qp) sched_link;
 	struct ornic_qp_create_cmd attr;
@@ -255,6 +259,15 @@ void qp_doorbell(struct qp *qp, bool rq);
 
 /* qp_run() - work for one turn. Return: true if more work is there right now. */
 bool qp_run(struct qp *qp);
+
+/*
+ * qp_watchable() - its rings are to be looked at for a while although they are empty
+ * qp_has_news() - something was posted there (or a ring turned bad): run it
+ * qp_sleep() - ask for doorbells; false: something was posted meanwhile (ORN-RNG-6)
+ */
+bool qp_watchable(const struct qp *qp);
+bool qp_has_news(struct qp *qp);
+bool qp_sleep(struct qp *qp);
 
 /*
  * wq_record() - host pointer of a queue's record; NULL if it cannot be reached

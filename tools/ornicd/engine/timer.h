@@ -23,19 +23,26 @@ struct timer {
 	uint32_t pos;
 };
 
-/** struct timers - a binary heap, the next to expire first */
+/**
+ * struct timers - a binary heap, the next to expire first
+ * @heap:	armed timers
+ * @n:		how many
+ * @cap:	how many may be: the sum of what was reserved
+ * @room:	entries allocated
+ */
 struct timers {
 	struct timer **heap;
 	uint32_t n;
 	uint32_t cap;
+	uint32_t room;
 };
 
 void timers_init(struct timers *ts);
 void timers_fini(struct timers *ts);
 
 /*
- * timer_reserve() - make room for @n more timers, so that timer_arm() cannot
- * fail. Return: 0 or -ENOMEM. timer_unreserve() gives it back.
+ * timers_reserve() - make room for @n more timers, so that timer_arm() cannot
+ * fail. Return: 0 or -ENOMEM. timers_unreserve() gives it back.
  */
 int timers_reserve(struct timers *ts, uint32_t n);
 void timers_unreserve(struct timers *ts, uint32_t n);

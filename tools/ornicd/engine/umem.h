@@ -33,6 +33,7 @@ struct umem {
 /*
  * umem_load() - copy and check a page descriptor for a block of @bytes > 0 bytes
  * @budget: page-list entries the function may still have; reduced by those taken
+ * (level 0: one). Rings must check themselves that the offset is a multiple of 64.
  *
  * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
  */

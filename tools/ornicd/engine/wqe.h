@@ -6,6 +6,7 @@
 #ifndef ORNICD_ENGINE_WQE_H
 #define ORNICD_ENGINE_WQE_H
 
+#include <ornic/admin.h>
 #include <ornic/qp.h>
 #include <ornic/wqe.h>
 #include <stdbool.h>

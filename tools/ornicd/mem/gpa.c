@@ -167,18 +167,6 @@ void gpa_unmap_all(struct gpa *g)
 	backing_drain(&g->pool);
 }
 
-/**
- * gpa_reachable() - is there any memory the function can touch?
- * @g:	table
- */
-bool gpa_reachable(const struct gpa *g)
-{
-	for (uint32_t i = 0; i < g->n; i++)
-		if (g->entry[i].host)
-			return true;
-	return false;
-}
-
 static bool gpa_usable(const struct gpa_entry *e, unsigned int need)
 {
 	return e->host && (e->prot & need);

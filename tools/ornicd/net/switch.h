@@ -16,6 +16,9 @@
 
 #include "../packet/packet.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct net_switch;
 
 /**
@@ -48,6 +51,9 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
 /** switch_send() - queue @p, coming in by @port; the switch owns it from here */
 void switch_send(struct switch_port *port, struct packet *p);
+
+/** switch_loopback() - queue @p for @port itself: a device talks to itself */
+void switch_loopback(struct switch_port *port, struct packet *p);
 
 /** switch_drain() - deliver until no packet is queued; delivery may queue more */
 void switch_drain(struct net_switch *sw);

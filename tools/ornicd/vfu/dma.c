@@ -43,6 +43,7 @@ int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 	prot = (req.flags & VFU_DMA_F_READ ? GPA_READ : 0) |
 	       (req.flags & VFU_DMA_F_WRITE ? GPA_WRITE : 0);
 	err = gpa_map(ep->gpa, req.addr, req.size, prot, fd, req.offset);
+	ep->shared_memory |= !err && fd >= 0;
 	if (err)
 		log_ratelimited(LOG_WARN, "%s: cannot map guest memory %#llx+%#llx: %s",
 				ep->func->name, (unsigned long long)req.addr,

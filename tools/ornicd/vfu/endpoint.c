@@ -67,9 +67,10 @@ void vfu_irq(struct vfu_func *f, unsigned int vector)
 	msix_fire(&f->ep->msix, vector);
 }
 
+/* Not what is mapped now counts: behind an IOMMU that may be nothing yet. */
 static void endpoint_warn_memory(struct vfu_endpoint *ep)
 {
-	if (!gpa_reachable(ep->gpa))
+	if (!ep->shared_memory)
 		log_warn("%s: guest memory is not shared, DMA will fail: give the VM its RAM by -object memory-backend-memfd,share=on",
 			 ep->func->name);
 }
@@ -132,6 +133,7 @@ void endpoint_detach(struct vfu_endpoint *ep)
 	msix_release(&ep->msix, 0, ep->msix.n);
 	gpa_unmap_all(ep->gpa);
 	ep->negotiated = false;
+	ep->shared_memory = false;
 	if (ep->func->ops->detached)
 		ep->func->ops->detached(ep->func);
 }

@@ -21,6 +21,7 @@
  * @gpa:	DMA addresses
  * @negotiated:	the client's first message was a good VFU_VERSION
  * @client_xfer: most bytes the client takes in one reply
+ * @shared_memory: the client has mapped memory with a descriptor
  */
 struct vfu_endpoint {
 	struct vfu_func *func;
@@ -29,6 +30,7 @@ struct vfu_endpoint {
 	struct gpa *gpa;
 	bool negotiated;
 	uint32_t client_xfer;
+	bool shared_memory;
 };
 
 int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func);
