@@ -81,6 +81,7 @@ struct port {
  * @port:	port 1
  * @look:	CQs to look at when the turn ends
  * @eq_look:	EQs to look at when the turn ends
+ * @cq_failed:	a CQ went into error, and its queue pairs have not been told
  * @cnt:	counters (enum counter)
  * @link:	in the engine's list
  */
@@ -101,6 +102,7 @@ struct device {
 	struct port port;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
+	bool cq_failed;
 	uint64_t cnt[CNT_COUNT];
 	TAILQ_ENTRY(device) link;
 };

@@ -30,9 +30,12 @@ struct eq_async;
  * @cons:	host's consumer index as last read
  * @arm:	state of the arm word
  * @dirty:	entries were written, or the arm word may have changed, since the last look
+ * @always:	notify says ALWAYS: events wait for room
+ * @error:	it cannot be used any more; the function is FATAL
  * @lost:	events discarded since the last entry
  * @held:	CQs whose completion event waits for room
  * @async:	asynchronous events that wait for room
+ * @nasync:	how many
  * @link:	in the device's list of EQs to look at
  * @attr:	as created, for queries
  */
@@ -48,6 +51,8 @@ struct eq {
 	uint32_t cons;
 	struct ring_arm arm;
 	bool dirty;
+	bool always;
+	bool error;
 	uint32_t lost;
 	TAILQ_HEAD(, cq) held;
 	STAILQ_HEAD(, eq_async) async;
@@ -58,7 +63,8 @@ struct eq {
 
 /*
  * eq_init() - start an EQ whose memory is loaded (@mem, @rec, @log, @vector ...
- * filled in by the caller). Return: enum ornic_status.
+ * filled in by the caller). Its record must be reachable: notify is written, so that
+ * arming needs no doorbell. Return: enum ornic_status.
  */
 int eq_init(struct eq *eq);
 void eq_fini(struct eq *eq);
@@ -76,10 +82,18 @@ void eq_event(struct eq *eq, uint8_t type, uint32_t number, uint32_t owner, uint
 void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t owner,
 		  uint32_t syndrome, uint32_t info0, uint32_t info1);
 
-/* eq_look() - flush what waits, read the arm word, fire. At the end of a turn. */
+/*
+ * eq_look() - flush what waits, read the arm word, fire. Takes the EQ off the
+ * device's list. At the end of a turn, after the CQs, and not while the function may
+ * not do DMA: then the list stays as it is.
+ */
 void eq_look(struct eq *eq);
-/* eq_doorbell() - the host rang (only a queue with notify ALWAYS is rung). */
+/*
+ * eq_doorbell() - the host rang (only a queue with notify ALWAYS is rung): look when
+ * this turn ends. Also for every EQ when a function may do DMA again.
+ */
 void eq_doorbell(struct eq *eq);
+/* eq_holding() - events wait for room */
 bool eq_holding(const struct eq *eq);
 
 #endif /* ORNICD_ENGINE_EQ_H */

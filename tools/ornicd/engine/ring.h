@@ -44,6 +44,22 @@ static inline bool ring_sleep(struct ornic_rec *rec, uint32_t cons)
 	return ring_host_index(rec) == cons;
 }
 
+/**
+ * ring_listen() - ask for a doorbell at every arm, because events wait for room (ORN-EQ-3)
+ *
+ * The host stores host_index and arm, then loads notify (ORN-RNG-11): either it
+ * sees ALWAYS and rings, or its host_index is seen here.
+ *
+ * Return: true if the ring may be left alone until it is rung; false if the host
+ * consumed something meanwhile.
+ */
+static inline bool ring_listen(struct ornic_rec *rec, uint32_t cons)
+{
+	ring_notify(rec, ORNIC_NOTIFY_ALWAYS);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ring_host_index(rec) == cons;
+}
+
 /* ring_quiet() - never ask for doorbells: the device looks when it needs to (ORN-RNG-7). */
 static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
 {
@@ -56,7 +72,9 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
  * @fired:	sn of the last firing
  * @solicited:	index past the last solicited or error entry
  * @any_solicited: @solicited is not more than a ring's length old
- * @hit:	the arm word @seen qualifies for every entry from now on
+ * @hit:	an entry that qualifies for @seen exists, and the word has not fired
+ * @since:	first index that @seen asked for
+ * @looked:	producer index at the last look
  */
 struct ring_arm {
 	uint32_t seen;
@@ -64,6 +82,8 @@ struct ring_arm {
 	bool any_solicited;
 	uint32_t solicited;
 	bool hit;
+	uint32_t since;
+	uint32_t looked;
 };
 
 /**
@@ -76,6 +96,76 @@ static inline uint32_t ring_arm_load(const struct ornic_rec *rec)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return le32toh(__atomic_load_n(&rec->arm, __ATOMIC_ACQUIRE));
+}
+
+static inline uint8_t ring_arm_sn(uint32_t word)
+{
+	return word >> ORNIC_ARM_SN_SHIFT & ORNIC_ARM_SN_MASK;
+}
+
+static inline uint32_t ring_arm_type(uint32_t word)
+{
+	return word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
+}
+
+/**
+ * ring_arm_due() - does the arm word ask for an event now? (ORN-RNG-9)
+ * @a:		state
+ * @word:	from ring_arm_load()
+ * @prod:	next index to write
+ * @log:	log2 entries of the ring
+ *
+ * A word seen for the first time asks for entries from its index on; afterwards
+ * it asks for any entry written since the last look, so that it cannot alias.
+ * A malformed word asks for nothing.
+ *
+ * Return: true until ring_arm_fired() says that the event was sent.
+ */
+static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod, uint8_t log)
+{
+	uint32_t type = ring_arm_type(word), from = a->looked;
+
+	if (word != a->seen) {
+		int32_t ago = (int32_t)((prod - word) << 8) >> 8;
+
+		from = prod - (ago > 0 ? ago : 0);
+		a->seen = word;
+		a->since = from;
+		a->hit = false;
+	}
+	a->looked = prod;
+	if (prod - a->solicited > 1u << log)
+		a->any_solicited = false;
+	if ((word & ORNIC_ARM_MBZ) || ring_arm_sn(word) == a->fired)
+		return false;
+	if (type == ORNIC_ARM_ANY)
+		a->hit |= prod != from;
+	else if (type == ORNIC_ARM_SOLICITED)
+		a->hit |= a->any_solicited && (int32_t)(a->solicited - from) > 0;
+	return a->hit;
+}
+
+/* ring_arm_fired() - the event that the word last seen asked for was sent. */
+static inline void ring_arm_fired(struct ring_arm *a)
+{
+	a->fired = ring_arm_sn(a->seen);
+	a->hit = false;
+}
+
+/* ring_arm_solicited() - the entry at @index is solicited, or an error. */
+static inline void ring_arm_solicited(struct ring_arm *a, uint32_t index)
+{
+	a->solicited = index + 1;
+	a->any_solicited = true;
+}
+
+/* ring_arm_armed() - would a qualifying entry fire? For queries. */
+static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
+{
+	uint32_t type = ring_arm_type(word);
+
+	return !(word & ORNIC_ARM_MBZ) && ring_arm_sn(word) != a->fired &&
+	       (type == ORNIC_ARM_ANY || type == ORNIC_ARM_SOLICITED);
 }
 
 /**

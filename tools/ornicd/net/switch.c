@@ -269,9 +269,15 @@ void switch_send(struct switch_port *port, struct packet *p)
 	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
 }
 
+void switch_loopback(struct switch_port *port, struct packet *p)
+{
+	p->loopback = true;
+	switch_send(port, p);
+}
+
 static void deliver(struct switch_port *port, const struct packet *p)
 {
-	if (port->up && port != p->from)
+	if (port->up && (port == p->from) == p->loopback)
 		port->ops->deliver(port->arg, p);
 }
 
@@ -280,6 +286,10 @@ static void forward(struct net_switch *sw, const struct packet *p)
 	bool group = mac_is_group(p->dmac);
 	struct switch_port *port = NULL;
 
+	if (p->loopback) {
+		deliver(p->from, p);
+		return;
+	}
 	if (!p->from->station)
 		learn(sw, p->smac, p->from);
 	if (!group) {

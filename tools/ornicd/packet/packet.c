@@ -101,6 +101,20 @@ void packet_trim_front(struct packet *p, uint32_t bytes)
 	}
 }
 
+/**
+ * packet_trim_back() - drop the last bytes of the payload
+ * @p:		packet
+ * @bytes:	how many, at most @p->len
+ */
+void packet_trim_back(struct packet *p, uint32_t bytes)
+{
+	p->len -= bytes;
+	while (p->nseg && bytes >= p->seg[p->nseg - 1].len)
+		bytes -= p->seg[--p->nseg].len;
+	if (bytes)
+		p->seg[p->nseg - 1].len -= bytes;
+}
+
 /* Copy in ascending address order, by the largest aligned stores. */
 static void copy_ascending(uint8_t *dst, const uint8_t *src, uint32_t len)
 {

@@ -46,6 +46,7 @@ enum packet_kind {
  * @link:	place in the packet queue or in the free list
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
+ * @loopback:	for the port it came in by, and no other
  * @dmac:	destination MAC (RoCE and Ethernet)
  * @smac:	source MAC
  * @vlan:	@vlan_tci is valid (RoCE)
@@ -85,6 +86,7 @@ struct packet {
 	STAILQ_ENTRY(packet) link;
 	enum packet_kind kind;
 	struct switch_port *from;
+	bool loopback;
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool vlan;
