@@ -77,10 +77,14 @@ class Client:
     def __init__(self, path, version=True, caps=CAPS):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(5)
-        self.sock.connect(path)
         self.id = 0
-        if version:
-            self.caps = self.version(caps)
+        try:
+            self.sock.connect(path)
+            if version:
+                self.caps = self.version(caps)
+        except (EOFError, OSError):
+            self.close()
+            raise
 
     def close(self):
         self.sock.close()

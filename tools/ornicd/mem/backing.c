@@ -33,7 +33,8 @@ static void backing_sigbus(int sig, siginfo_t *info, void *context)
 		if (addr < b->base || addr >= b->base + b->len)
 			continue;
 		if (mmap(b->base, b->len, PROT_READ | PROT_WRITE,
-			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
+		    MAP_FAILED)
 			break;
 		if (write(STDERR_FILENO, note, sizeof(note) - 1) < 0)
 			return;
