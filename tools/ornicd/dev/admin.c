@@ -135,30 +135,17 @@ static bool admin_step(struct admin *a)
 	return true;
 }
 
-/* Read the arm word; an armed ring with an entry for it becomes an event (ORN-RNG-9). */
+/* Read the arm word; an armed ring with an entry for it becomes an event (ORN-ADM-6). */
 static void admin_look(struct admin *a)
 {
 	struct ornic_rec *rec = admin_record(a, a->acq_rec);
-	uint32_t arm, type, sn, ahead;
 
-	if (!rec)
+	if (!rec || !table_get(&a->f->dev.eqs, 0))
 		return;
-	arm = ring_arm_load(rec);
-	type = arm >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
-	sn = arm >> ORNIC_ARM_SN_SHIFT & ORNIC_ARM_SN_MASK;
-	if (arm & ORNIC_ARM_MBZ || !type || type > ORNIC_ARM_ANY || sn == a->arm.fired)
+	if (!ring_arm_due(&a->arm, ring_arm_load(rec), a->prod, a->log_acq))
 		return;
-	if (arm != a->arm.seen) {
-		a->arm.seen = arm;
-		a->armed_at = a->prod;
-		ahead = (a->prod - arm) & ORNIC_ARM_INDEX_MASK;
-		if (!ahead || ahead > ORNIC_ARM_INDEX_MASK / 2)
-			return;
-	} else if (a->prod == a->armed_at) {
-		return;
-	}
-	a->arm.fired = sn;
-	device_event(&a->f->dev, ORNIC_EV_ADMIN, 0, 0, 0, arm, 0);
+	ring_arm_fired(&a->arm);
+	device_event(&a->f->dev, ORNIC_EV_ADMIN, 0, 0, 0, a->arm.seen, 0);
 }
 
 /* Stop looking at the submission ring, unless the host was faster (ORN-RNG-6). */

@@ -26,7 +26,6 @@ struct function;
  * @cons:	next command to fetch
  * @prod:	next completion to write
  * @arm:	state of the completion ring's arm word
- * @armed_at:	@prod when the present arm word was first seen
  * @pending:	the submission ring has, or may have, commands
  * @retry:	looks again at a completion ring that was full
  */
@@ -41,7 +40,6 @@ struct admin {
 	uint32_t cons;
 	uint32_t prod;
 	struct ring_arm arm;
-	uint32_t armed_at;
 	bool pending;
 	struct timer retry;
 };

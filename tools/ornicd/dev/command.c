@@ -120,6 +120,20 @@ uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec)
 	return ORNIC_ST_OK;
 }
 
+/* Is all of a ring's memory there (ORN-ADM-27)? */
+static bool ring_reachable(const struct umem *mem)
+{
+	uint64_t off = 0, n;
+	void *ptr;
+
+	for (; off < mem->length; off += n) {
+		n = umem_span(mem, off, mem->length - off, false, &ptr);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
 uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t log,
 		     uint8_t stride, struct umem *mem)
 {
@@ -132,7 +146,12 @@ uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &field->offset);
 	st = umem_load(mem, c->dev->gpa, field, 1ull << (log + stride), LIMIT_PAGE_SIZES,
 		       &c->dev->list_budget);
-	return st ? command_refuse(c, st, field) : st;
+	if (st)
+		return command_refuse(c, st, field);
+	if (ring_reachable(mem))
+		return ORNIC_ST_OK;
+	umem_free(mem, &c->dev->list_budget);
+	return command_refuse(c, ORNIC_ST_DMA_ERROR, field);
 }
 
 uint8_t command_dbpage(struct command *c, const __le32 *field, uint32_t *page)

@@ -64,7 +64,6 @@ static uint8_t cq_check(struct command *c, const struct ornic_cq_create_cmd *in)
 static uint8_t cq_setup(struct command *c, const struct ornic_cq_create_cmd *in, struct cq *cq)
 {
 	uint8_t st;
-	int err;
 
 	cq->dev = c->dev;
 	cq->flags = in->flags;
@@ -83,10 +82,9 @@ static uint8_t cq_setup(struct command *c, const struct ornic_cq_create_cmd *in,
 	if (st)
 		goto free_mem;
 	cq->number = c->number;
-	err = cq_init(cq);
-	if (!err)
+	st = cq_init(cq);
+	if (!st)
 		return ORNIC_ST_OK;
-	st = ORNIC_ST_NO_RESOURCE;
 	table_del(&c->dev->cqs, cq->number);
 free_mem:
 	umem_free(&cq->mem, &c->dev->list_budget);
@@ -108,18 +106,6 @@ uint8_t cmd_cq_create(struct command *c)
 	if (st)
 		free(cq);
 	return st;
-}
-
-/* A completion event that waits for room in the old EQ moves along (ORN-CQ-18). */
-static void cq_move(struct cq *cq, struct eq *eq)
-{
-	bool held = cq->held;
-
-	eq_forget(cq->eq, cq);
-	cq->eq = eq;
-	cq->evented = false;
-	if (held)
-		eq_completion(eq, cq, cq->arm.seen);
 }
 
 uint8_t cmd_cq_modify(struct command *c)
@@ -144,7 +130,7 @@ uint8_t cmd_cq_modify(struct command *c)
 		if (!eq)
 			return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
 		if (eq != cq->eq)
-			cq_move(cq, eq);
+			cq_set_eq(cq, eq);
 	}
 	if (mask & ORNIC_MODERATE_TIMING) {
 		cq->mod_count = le16toh(in->mod_count);
@@ -153,23 +139,17 @@ uint8_t cmd_cq_modify(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static bool cq_armed(const struct cq *cq, const struct ornic_rec *rec)
-{
-	uint32_t arm = rec ? le32toh(__atomic_load_n(&rec->arm, __ATOMIC_RELAXED)) : 0;
-
-	return arm >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK &&
-	       (arm >> ORNIC_ARM_SN_SHIFT & ORNIC_ARM_SN_MASK) != cq->arm.fired;
-}
-
 uint8_t cmd_cq_query(struct command *c)
 {
 	struct ornic_cq_query_rsp *out = c->out;
 	struct cq *cq = cq_get(c->dev, c->number);
 	struct ornic_rec *rec;
+	bool armed;
 
 	if (!cq)
 		return ORNIC_ST_BAD_NUMBER;
 	rec = gpa_ptr(c->dev->gpa, cq->rec, sizeof(*rec), false);
+	armed = rec && ring_arm_armed(&cq->arm, ring_arm_load(rec));
 	out->attr = cq->attr;
 	out->attr.eq = htole32(cq->eq->number);
 	out->attr.mod_count = htole16(cq->mod_count);
@@ -177,7 +157,7 @@ uint8_t cmd_cq_query(struct command *c)
 	out->state.producer = htole32(cq->prod);
 	out->state.consumer = htole32(rec ? ring_host_index(rec) : cq->cons);
 	out->state.state = htole32((cq->error ? ORNIC_RING_ERROR : 0) |
-				   (cq_armed(cq, rec) ? ORNIC_RING_ARMED : 0));
+				   (armed ? ORNIC_RING_ARMED : 0));
 	out->state.syndrome = htole32(cq->syndrome);
 	return ORNIC_ST_OK;
 }

@@ -226,6 +226,15 @@ static bool ctrl_memory_ok(struct function *f)
 	       ctrl_range_ok(f, ctrl_reg64(c, ORNIC_REG_STATUS_ADDR), ORNIC_ENTRY_BYTES, true);
 }
 
+/* Is there memory that the VMM told of without giving us a descriptor for it? */
+static bool ctrl_unshared(const struct gpa *gpa)
+{
+	for (uint32_t i = 0; i < gpa->n; i++)
+		if (!gpa->entry[i].host)
+			return true;
+	return false;
+}
+
 static void ctrl_not_shared(const struct function *f)
 {
 	log_ratelimited(LOG_ERR, "%s: guest memory is not shared: use -object memory-backend-memfd,share=on",
@@ -243,7 +252,7 @@ static uint32_t ctrl_enable_check(struct function *f, uint32_t control)
 	if (!f->vfu.bus_master)
 		return ORNIC_SYN_HOST_UNREACHABLE;
 	if (!ctrl_memory_ok(f)) {
-		if (gpa_reachable(f->vfu.gpa))
+		if (!ctrl_unshared(f->vfu.gpa))
 			return ORNIC_SYN_HOST_UNREACHABLE;
 		ctrl_not_shared(f);
 		return ORNIC_SYN_HOST_MEMORY;

@@ -125,14 +125,17 @@ uint8_t cmd_eq_query(struct command *c)
 	struct ornic_eq_query_rsp *out = c->out;
 	struct eq *eq = eq_get(c->dev, c->number);
 	struct ornic_rec *rec;
+	bool armed;
 
 	if (!eq)
 		return ORNIC_ST_BAD_NUMBER;
 	rec = gpa_ptr(c->dev->gpa, eq->rec, sizeof(*rec), false);
+	armed = rec && ring_arm_armed(&eq->arm, ring_arm_load(rec));
 	out->attr = eq->attr;
 	out->attr.vector = htole16(eq->vector);
 	out->state.producer = htole32(eq->prod);
 	out->state.consumer = htole32(rec ? ring_host_index(rec) : eq->cons);
+	out->state.state = htole32(armed ? ORNIC_RING_ARMED : 0);
 	return ORNIC_ST_OK;
 }
 

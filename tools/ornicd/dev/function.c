@@ -218,7 +218,7 @@ void function_free(struct function *f)
 	free(f);
 }
 
-bool function_work(struct function *f)
+void function_work(struct function *f)
 {
 	if (f->dev.running && f->admin.pending)
 		admin_run(&f->admin);
@@ -226,7 +226,11 @@ bool function_work(struct function *f)
 		ctrl_fatal(f, f->fatal);
 		f->fatal = 0;
 	}
-	return f->dev.running && f->admin.pending;
+}
+
+bool function_busy(const struct function *f)
+{
+	return f->fatal || (f->dev.running && f->admin.pending);
 }
 
 void function_run(struct function *f)

@@ -54,8 +54,10 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 			      int *err);
 void function_free(struct function *f);
 
-/* function_work() - commands and errors that wait. Return: true if more is left. */
-bool function_work(struct function *f);
+/* function_work() - commands and errors that wait; between turns of the engine */
+void function_work(struct function *f);
+/* function_busy() - would function_work() find something to do? */
+bool function_busy(const struct function *f);
 
 /* function_dbpages() - doorbell pages at the stride the host chose. */
 uint32_t function_dbpages(const struct function *f);
