@@ -26,6 +26,7 @@ int qp_init(struct qp *qp)
 
 	qp->state = ORNIC_QPS_RESET;
 	qp->sched = QP_ASLEEP;
+	backlog_init(&qp->backlog);
 	if (timers_reserve(&qp->dev->engine->timers, 2))
 		return -ENOMEM;
 	if (!qp->sq.present)
@@ -44,6 +45,7 @@ int qp_init(struct qp *qp)
 void qp_fini(struct qp *qp)
 {
 	requester_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	timers_unreserve(&qp->dev->engine->timers, 2);
 	free(qp->req.win);
@@ -61,6 +63,7 @@ static void wq_reset(struct wq *wq)
 static void enter_reset(struct qp *qp)
 {
 	requester_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	wq_reset(&qp->sq);
 	wq_reset(&qp->rq);
@@ -87,6 +90,7 @@ static void enter_error(struct qp *qp)
 {
 	requester_stop(qp);
 	responder_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	qp->flush_sq = qp->sq.present;
 	qp->flush_rq = qp->rq.present;
 	engine_activate(qp->dev->engine, qp);
@@ -232,6 +236,8 @@ bool qp_run(struct qp *qp)
 		more |= flush_sends(qp);
 	if (qp->flush_rq)
 		more |= flush_receives(qp);
+	if (!backlog_empty(&qp->backlog))
+		more |= ud_catch_up(qp);
 	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
 		more |= run_transport(qp);
 	return more;
@@ -250,7 +256,7 @@ static bool watches_sq(const struct qp *qp)
 
 static bool watches_rq(const struct qp *qp)
 {
-	return qp->flush_rq && !qp->rq.bad;
+	return (qp->flush_rq || !backlog_empty(&qp->backlog)) && !qp->rq.bad;
 }
 
 bool qp_watchable(const struct qp *qp)

@@ -8,6 +8,7 @@
 #ifndef ORNICD_ENGINE_QP_H
 #define ORNICD_ENGINE_QP_H
 
+#include "backlog.h"
 #include "cq.h"
 #include "device.h"
 #include "timer.h"
@@ -175,6 +176,7 @@ enum qp_sched {
  * @sqd_told:	it was raised
  * @comm_est:	COMM_EST was raised
  * @req, @resp:	RC transport
+ * @backlog: UD: datagrams that wait for receives
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
  * @sched:	which engine list it is on
  * @watch_until: when watching ends
@@ -219,6 +221,7 @@ struct qp {
 
 	struct requester req;
 	struct responder resp;
+	struct backlog backlog;
 
 	bool flush_sq;
 	bool flush_rq;
@@ -303,6 +306,7 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 bool requester_run(struct qp *qp);		/* RC */
 bool responder_run(struct qp *qp);		/* RC: read responses */
 bool ud_run(struct qp *qp);			/* UD, GSI */
+bool ud_catch_up(struct qp *qp);		/* UD, GSI: datagrams that waited */
 bool raw_run(struct qp *qp);			/* RAW */
 
 /* Packets in, from link.c */

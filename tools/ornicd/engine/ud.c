@@ -2,8 +2,9 @@
 /*
  * Unreliable datagrams: UD queue pairs and the GSI (IBTA volume 1, 9.8.3).
  *
- * A datagram is done when it was sent. What cannot be delivered is dropped and
- * counted; the receive that would have taken it stays.
+ * A datagram is done when it was sent. One that finds no receive waits a while
+ * (backlog.h); what cannot be delivered is dropped and counted, and the receive that
+ * would have taken it stays.
  */
 #include "data.h"
 #include "engine.h"
@@ -154,9 +155,24 @@ static void ud_place(struct qp *qp, const struct packet *p)
 	qp_set_state(qp, ORNIC_QPS_ERR);
 }
 
-void ud_receive(struct qp *qp, const struct packet *p)
+/* Return: false if no receive is posted; otherwise @p is dealt with. */
+static bool ud_deliver(struct qp *qp, const struct packet *p)
 {
 	struct rwqe *recv = &qp->resp.recv;
+
+	if (!recv->valid && rwqe_fetch(qp, recv) <= 0)
+		return false;
+	if (p->len + ORNIC_GRH_BYTES > recv->len) {
+		device_count(qp->dev, CNT_ud_drop_size, 1);
+		return true;
+	}
+	device_count(qp->dev, CNT_rx_send, 1);
+	ud_place(qp, p);
+	return true;
+}
+
+void ud_receive(struct qp *qp, const struct packet *p)
+{
 	bool known = p->opcode == BTH_UD_SEND_ONLY || p->opcode == BTH_UD_SEND_ONLY_IMM;
 
 	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR)
@@ -169,14 +185,25 @@ void ud_receive(struct qp *qp, const struct packet *p)
 		device_count(qp->dev, CNT_bad_qkey, 1);
 		return;
 	}
-	if (!recv->valid && rwqe_fetch(qp, recv) <= 0) {
-		device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
-		return;
+	if (!backlog_empty(&qp->backlog) || !ud_deliver(qp, p)) {
+		if (qp->state != ORNIC_QPS_ERR && !backlog_add(&qp->backlog, qp->dev, p))
+			device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
+		engine_activate(qp->dev->engine, qp);
 	}
-	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		device_count(qp->dev, CNT_ud_drop_size, 1);
-		return;
+}
+
+bool ud_catch_up(struct qp *qp)
+{
+	for (int budget = UD_BUDGET; budget && !backlog_empty(&qp->backlog); budget--) {
+		struct packet *p = backlog_first(&qp->backlog, qp->dev);
+		bool done = p && ud_deliver(qp, p);
+
+		if (p)
+			packet_put(&qp->dev->engine->pool, p);
+		/* gone when the receive was bad: the queue pair is in ERR */
+		if (!done || backlog_empty(&qp->backlog))
+			return false;
+		backlog_drop(&qp->backlog, qp->dev);
 	}
-	device_count(qp->dev, CNT_rx_send, 1);
-	ud_place(qp, p);
+	return !backlog_empty(&qp->backlog);
 }
