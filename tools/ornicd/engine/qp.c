@@ -142,24 +142,33 @@ void qp_set_state(struct qp *qp, uint8_t next)
 	}
 }
 
-/* Only a datagram's sender goes to SQE, and only for its own work requests. */
-static uint8_t state_after_failure(const struct qp *qp, uint8_t event)
-{
-	bool datagram = qp->type == ORNIC_QPT_UD || qp->type == ORNIC_QPT_GSI;
-
-	if (datagram && !event && qp->state == ORNIC_QPS_RTS)
-		return ORNIC_QPS_SQE;
-	return ORNIC_QPS_ERR;
-}
-
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index)
 {
-	if (qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
+	if (qp->state == ORNIC_QPS_RESET)
 		return;
-	qp->syndrome = syndrome;
-	qp_set_state(qp, state_after_failure(qp, event));
+	if (qp->state != ORNIC_QPS_ERR) {
+		qp->syndrome = syndrome;
+		qp_set_state(qp, ORNIC_QPS_ERR);
+	}
 	if (event)
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
+}
+
+void qp_fail_datagram(struct qp *qp, uint32_t syndrome)
+{
+	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
+		return;
+	qp->syndrome = syndrome;
+	qp_set_state(qp, ORNIC_QPS_SQE);
+}
+
+void qp_drained(struct qp *qp)
+{
+	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->sqd_told)
+		return;
+	qp->sqd_told = true;
+	if (qp->sqd_notify)
+		device_event(qp->dev, ORNIC_EV_SQ_DRAINED, qp->handle, qp->owner, 0, qp->state, 0);
 }
 
 void qp_doorbell(struct qp *qp, bool rq)
@@ -200,7 +209,7 @@ static bool flush_receives(struct qp *qp)
 	for (int budget = FLUSH_BUDGET; budget; budget--) {
 		struct ornic_cqe cqe = {};
 
-		if (!recv->valid && (qp->rq.bad || rwqe_fetch(qp, recv) <= 0))
+		if (!recv->valid && (qp->rq.bad || rwqe_skip(qp, &recv->index) <= 0))
 			return false;
 		recv->valid = false;
 		complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);

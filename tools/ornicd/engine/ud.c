@@ -87,12 +87,12 @@ bool ud_run(struct qp *qp)
 	struct requester *r = &qp->req;
 	struct wqe *w = (struct wqe *)r->win;
 
-	if (!w)
+	if (!w || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
 		return false;
-	for (int budget = UD_BUDGET; budget && qp->state == ORNIC_QPS_RTS; budget--) {
+	for (int budget = UD_BUDGET; budget; budget--) {
 		if (r->head == r->tail) {
-			if (wqe_fetch(qp, w) <= 0)
-				return false;
+			if (qp->state != ORNIC_QPS_RTS || wqe_fetch(qp, w) <= 0)
+				break;
 			r->tail++;
 		}
 		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
@@ -100,9 +100,10 @@ bool ud_run(struct qp *qp)
 		r->head++;
 		complete_send(qp, w);
 		if (w->status)
-			qp_fail(qp, 0, w->syndrome, w->index);
+			qp_fail_datagram(qp, w->syndrome);
 	}
-	return qp->state == ORNIC_QPS_RTS;
+	qp_drained(qp);
+	return qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0;
 }
 
 static void ud_complete(struct qp *qp, const struct packet *p)
@@ -152,7 +153,7 @@ static void ud_place(struct qp *qp, const struct packet *p)
 	}
 	recv->valid = false;
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR, syndrome, &cqe);
-	qp_set_state(qp, ORNIC_QPS_ERR);
+	qp_fail(qp, 0, syndrome, recv->index);
 }
 
 /* Return: false if no receive is posted; otherwise @p is dealt with. */
