@@ -204,4 +204,16 @@ void ornic_db_ring(struct ornic_dev *odev, u8 kind, u32 number, u32 value);
  */
 bool ornic_device_dead(struct ornic_dev *odev);
 
+/**
+ * ornic_device_malformed() - the device wrote something impossible (ORN-SEC-7)
+ * @odev: device
+ * @what: what it was, for the log
+ *
+ * Declares the device dead with reset reason ORNIC_REASON_MALFORMED, which
+ * starts the recovery. The caller drops what it found.
+ *
+ * Context: any; repeated calls are harmless.
+ */
+void ornic_device_malformed(struct ornic_dev *odev, const char *what);
+
 #endif
