@@ -20,8 +20,31 @@
 /* Extra argument of reg_user_mr and reg_user_mr_dmabuf. */
 #ifdef ORNIC_HAVE_IB_DMAH
 #define ORNIC_DMAH_ARG struct ib_dmah *dmah,
+#define ORNIC_DMAH_GIVEN (dmah)
 #else
 #define ORNIC_DMAH_ARG
+#define ORNIC_DMAH_GIVEN (false)
+#endif
+
+/* Last argument of create_cq, and the user's data in it: NULL for the kernel. */
+#ifdef ORNIC_HAVE_IB_CREATE_CQ_ATTRS
+#define ORNIC_CREATE_CQ_ARG struct uverbs_attr_bundle *cq_attrs
+#define ORNIC_CREATE_CQ_UDATA (cq_attrs ? &cq_attrs->driver_udata : NULL)
+#else
+#define ORNIC_CREATE_CQ_ARG struct ib_udata *cq_udata
+#define ORNIC_CREATE_CQ_UDATA (cq_udata)
+#endif
+
+/* Does ib_core turn link changes of the netdev into port events? */
+#ifdef ORNIC_HAVE_IB_REPORT_PORT_EVENT
+#define ORNIC_CORE_REPORTS_PORT true
+#else
+#define ORNIC_CORE_REPORTS_PORT false
+#endif
+
+/* Flags of a mapping that is being made. */
+#ifndef ORNIC_HAVE_VM_FLAGS_SET
+#define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
 #endif
 
 #endif

@@ -25,3 +25,11 @@ ornic-probe += $(call ornic-has,rdma_user_mmap_disassociate,rdma/ib_verbs.h,RDMA
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
 ornic-probe += $(call ornic-has,ib_respond_udata,rdma/uverbs_ioctl.h,IB_RESPOND_UDATA)
 ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma/iter.h,RDMA_ITER_H)
+# flags of a mapping are changed by function
+ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
+
+# The same for a pattern that may stretch over the lines of one declaration.
+ornic-has-decl = $(if $(shell grep -qszE '$(1)' $(srctree)/include/$(2) && echo y),-DORNIC_HAVE_$(3))
+
+# create_cq gets the attributes of the call; the user's data alone before
+ornic-probe += $(call ornic-has-decl,create_cq.[^;]*ib_cq_init_attr[^;]*uverbs_attr_bundle,rdma/ib_verbs.h,IB_CREATE_CQ_ATTRS)

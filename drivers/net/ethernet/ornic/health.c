@@ -55,7 +55,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 
 void ornic_device_malformed(struct ornic_dev *odev, const char *what)
 {
-	dev_err_ratelimited(&odev->pdev->dev, "impossible output of the device: %s\n", what);
+	dev_err_ratelimited(ornic_dma_dev(odev->core), "malformed device output: %s\n", what);
 	ornic_fatal(odev->core, ORNIC_REASON_MALFORMED);
 }
 EXPORT_SYMBOL_GPL(ornic_device_malformed);

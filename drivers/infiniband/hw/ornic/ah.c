@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address handles.
+ *
+ * The device knows none: a datagram carries its whole address vector. An
+ * address handle is that vector made ready once, so creating one neither
+ * sleeps nor talks to the device.
+ */
+#include "ornic_ib.h"
+
+/**
+ * ornic_ib_path_fill() - address vector of an address handle or connection
+ * @path: to fill; everything that the attributes do not tell is zero
+ * @attr: RoCE attributes with the destination MAC resolved
+ */
+int ornic_ib_path_fill(struct ornic_path *path, const struct rdma_ah_attr *attr)
+{
+	const struct ib_global_route *grh;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH))
+		return -EINVAL;
+	grh = rdma_ah_read_grh(attr);
+
+	memset(path, 0, sizeof(*path));
+	memcpy(path->dgid, grh->dgid.raw, sizeof(path->dgid));
+	memcpy(path->dmac, attr->roce.dmac, sizeof(path->dmac));
+	path->flow_label = cpu_to_le32(grh->flow_label & IB_GRH_FLOWLABEL_MASK);
+	path->traffic_class = grh->traffic_class;
+	path->hop_limit = grh->hop_limit;
+	path->sl = rdma_ah_get_sl(attr) & 0xf;
+	path->static_rate = rdma_ah_get_static_rate(attr);
+	path->sgid_index = cpu_to_le16(grh->sgid_index);
+	return 0;
+}
+
+int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
+{
+	struct ornic_uresp_create_ah resp = {};
+	struct ornic_ib_ah *ah = to_oah(ibah);
+	u32 flow_label;
+	int ret;
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+
+	ret = ornic_ib_path_fill(&ah->path, init->ah_attr);
+	if (ret)
+		return ret;
+	flow_label = le32_to_cpu(ah->path.flow_label);
+	if (flow_label)
+		ah->path.udp_sport = cpu_to_le16(rdma_flow_label_to_udp_sport(flow_label));
+	if (!udata)
+		return 0;
+
+	memcpy(resp.dmac, ah->path.dmac, sizeof(resp.dmac));
+	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
+int ornic_ib_destroy_ah(struct ib_ah *ibah, u32 flags)
+{
+	return 0;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One typed function for each admin command of the verbs.
+ *
+ * What comes back is checked here, once: a number that the interface cannot
+ * have is not let into the driver (ORN-SEC-7).
+ */
+#include "ornic_ib.h"
+
+/* Create commands of objects whose number has 24 bits. */
+static int create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len, u32 *number)
+{
+	struct ornic_cmd cmd = { .opcode = opcode, .in = in, .in_len = in_len };
+	int ret;
+
+	ret = ornic_cmd_exec(dev->odev, &cmd);
+	if (ret)
+		return ret;
+	if (!cmd.result || cmd.result > ORNIC_MAX_NUMBER) {
+		ornic_device_malformed(dev->odev, "number of a created object out of range");
+		return -EIO;
+	}
+	*number = cmd.result;
+	return 0;
+}
+
+static int modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len)
+{
+	struct ornic_cmd cmd = {
+		.opcode = opcode, .number = number, .in = in, .in_len = in_len,
+	};
+
+	return ornic_cmd_exec(dev->odev, &cmd);
+}
+
+static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len,
+		 void *out, u16 out_len)
+{
+	struct ornic_cmd cmd = {
+		.opcode = opcode, .number = number,
+		.in = in, .in_len = in_len, .out = out, .out_len = out_len,
+	};
+
+	return ornic_cmd_exec(dev->odev, &cmd);
+}
+
+static int destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
+{
+	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
+
+	return ornic_cmd_exec(dev->odev, &cmd);
+}
+
+int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
+{
+	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
+
+	return create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
+}
+
+int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
+{
+	return destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
+}
+
+int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
+			    u32 *key)
+{
+	struct ornic_cmd cmd = {
+		.opcode = ORNIC_OP_KEY_CREATE, .in = in, .in_len = sizeof(*in),
+	};
+	int ret;
+
+	ret = ornic_cmd_exec(dev->odev, &cmd);
+	if (ret)
+		return ret;
+	if (!(cmd.result >> ORNIC_KEY_TAG_BITS)) {
+		ornic_device_malformed(dev->odev, "key with index 0 created");
+		return -EIO;
+	}
+	*key = cmd.result;
+	return 0;
+}
+
+int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
+{
+	return destroy(dev, ORNIC_OP_KEY_DESTROY, key);
+}
+
+int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
+			   u32 *cqn)
+{
+	return create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
+}
+
+int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in)
+{
+	return modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
+}
+
+int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
+{
+	return destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
+}
+
+int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
+			   u32 *qpn)
+{
+	return create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
+}
+
+int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in)
+{
+	return modify(dev, ORNIC_OP_QP_MODIFY, qpn, in, sizeof(*in));
+}
+
+int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out)
+{
+	return query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
+}
+
+int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
+{
+	return destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
+}
+
+int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
+{
+	return modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));
+}
+
+int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out)
+{
+	return query(dev, ORNIC_OP_PORT_QUERY, port, NULL, 0, out, sizeof(*out));
+}
+
+int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
+			   struct ornic_identify_transport *out)
+{
+	struct ornic_identify_cmd in = {
+		.page = ORNIC_ID_TRANSPORT, .index = cpu_to_le16(index),
+	};
+
+	return query(dev, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, sizeof(*out));
+}
+
+int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_stat_name *names,
+			    u32 count)
+{
+	struct ornic_stat_names_cmd in = { .offset = cpu_to_le32(offset) };
+
+	return query(dev, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in), names, count * sizeof(*names));
+}
+
+int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
+			   __le64 *values)
+{
+	return query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
+		     le32_to_cpu(in->count) * sizeof(*values));
+}

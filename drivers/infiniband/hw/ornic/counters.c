@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters: the device names them, the driver passes on what it finds.
+ *
+ * Names are read once, at probe. They become files in sysfs, so a name that is
+ * no file name, or is there twice, is left out. Values are read by position
+ * among the entries of a scope.
+ */
+#include <linux/ctype.h>
+
+#include "ornic_ib.h"
+
+#define NAMES_PER_READ	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(struct ornic_stat_name))
+#define VALUES_PER_READ	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(__le64))
+
+/* More than any device has use for; bounds what a broken one costs. */
+#define MAX_STATS	1024
+
+static bool name_usable(const struct ornic_ib_stats *stats, const char *name)
+{
+	const char *p;
+	u32 i;
+
+	if (!islower(*name))
+		return false;
+	for (p = name; *p; p++)
+		if (!islower(*p) && !isdigit(*p) && *p != '_')
+			return false;
+	for (i = 0; i < stats->count; i++)
+		if (!strcmp(stats->descs[i].name, name))
+			return false;
+	return true;
+}
+
+static int add_stat(struct ornic_ib_stats *stats, const struct ornic_stat_name *from)
+{
+	u32 index = stats->span++;
+	char *name;
+
+	name = kstrndup(from->name, sizeof(from->name), GFP_KERNEL);
+	if (!name)
+		return -ENOMEM;
+	if (!name_usable(stats, name)) {
+		kfree(name);
+		return 0;
+	}
+	stats->index[stats->count] = index;
+	stats->descs[stats->count++].name = name;
+	return 0;
+}
+
+static int add_names(struct ornic_ib_dev *dev, const struct ornic_stat_name *names, u32 count)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++) {
+		if (names[i].scope == ORNIC_STAT_PORT)
+			ret = add_stat(&dev->port_stats, &names[i]);
+		else if (names[i].scope == ORNIC_STAT_DEVICE)
+			ret = add_stat(&dev->device_stats, &names[i]);
+	}
+	return ret;
+}
+
+static int alloc_stats(struct ornic_ib_stats *stats, u32 count)
+{
+	stats->descs = kcalloc(count, sizeof(*stats->descs), GFP_KERNEL);
+	stats->index = kcalloc(count, sizeof(*stats->index), GFP_KERNEL);
+	return stats->descs && stats->index ? 0 : -ENOMEM;
+}
+
+/**
+ * ornic_ib_stats_init() - read the names of the counters
+ * @dev: device
+ *
+ * The caller frees also after an error.
+ */
+int ornic_ib_stats_init(struct ornic_ib_dev *dev)
+{
+	u32 total = min_t(u32, le32_to_cpu(dev->odev->id.stat_count), MAX_STATS);
+	struct ornic_stat_name *names;
+	u32 offset, count;
+	int ret;
+
+	ret = alloc_stats(&dev->port_stats, total);
+	if (!ret)
+		ret = alloc_stats(&dev->device_stats, total);
+	if (ret)
+		return ret;
+	names = kcalloc(NAMES_PER_READ, sizeof(*names), GFP_KERNEL);
+	if (!names)
+		return -ENOMEM;
+
+	for (offset = 0; offset < total && !ret; offset += count) {
+		count = min_t(u32, total - offset, NAMES_PER_READ);
+		ret = ornic_ib_cmd_stat_names(dev, offset, names, count);
+		if (!ret)
+			ret = add_names(dev, names, count);
+	}
+	kfree(names);
+	return ret;
+}
+
+static void free_stats(struct ornic_ib_stats *stats)
+{
+	u32 i;
+
+	for (i = 0; i < stats->count; i++)
+		kfree(stats->descs[i].name);
+	kfree(stats->descs);
+	kfree(stats->index);
+}
+
+void ornic_ib_stats_free(struct ornic_ib_dev *dev)
+{
+	free_stats(&dev->port_stats);
+	free_stats(&dev->device_stats);
+}
+
+struct rdma_hw_stats *ornic_ib_alloc_port_stats(struct ib_device *ibdev, u32 port)
+{
+	const struct ornic_ib_stats *stats = &to_oib(ibdev)->port_stats;
+
+	return rdma_alloc_hw_stats_struct(stats->descs, stats->count,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+struct rdma_hw_stats *ornic_ib_alloc_device_stats(struct ib_device *ibdev)
+{
+	const struct ornic_ib_stats *stats = &to_oib(ibdev)->device_stats;
+
+	return rdma_alloc_hw_stats_struct(stats->descs, stats->count,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+static int read_values(struct ornic_ib_dev *dev, u32 port, u32 span, __le64 *values)
+{
+	struct ornic_stat_read_cmd cmd = {
+		.scope = port ? ORNIC_STAT_PORT : ORNIC_STAT_DEVICE,
+		.number = cpu_to_le32(port),
+	};
+	u32 first, count;
+	int ret = 0;
+
+	for (first = 0; first < span && !ret; first += count) {
+		count = min_t(u32, span - first, VALUES_PER_READ);
+		cmd.first = cpu_to_le32(first);
+		cmd.count = cpu_to_le32(count);
+		ret = ornic_ib_cmd_stat_read(dev, &cmd, values + first);
+	}
+	return ret;
+}
+
+/* Port 0 is the device. */
+int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
+			  int index)
+{
+	struct ornic_ib_dev *dev = to_oib(ibdev);
+	const struct ornic_ib_stats *of = port ? &dev->port_stats : &dev->device_stats;
+	__le64 *values;
+	int ret;
+	u32 i;
+
+	values = kcalloc(of->span, sizeof(*values), GFP_KERNEL);
+	if (!values)
+		return -ENOMEM;
+	ret = read_values(dev, port, of->span, values);
+	for (i = 0; i < of->count && !ret; i++)
+		stats->value[i] = le64_to_cpu(values[of->index[i]]);
+	kfree(values);
+	return ret ? ret : of->count;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues: create, destroy, moderate.
+ *
+ * Ring and doorbell record of a CQ lie in one buffer, ring first. It belongs
+ * to the process, which polls and arms without the driver, or to the kernel,
+ * for which poll_cq.c does.
+ */
+#include "ornic_ib.h"
+
+static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
+
+static size_t ring_bytes(const struct ornic_ib_cq *cq)
+{
+	return (size_t)1 << (cq->log_entries + ORNIC_IB_CQE_LOG);
+}
+
+/**
+ * ornic_ib_cq_call() - call the user's completion handler
+ * @cq: completion queue
+ *
+ * Context: any.
+ */
+void ornic_ib_cq_call(struct ornic_ib_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->comp_lock, flags);
+	if (cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	spin_unlock_irqrestore(&cq->comp_lock, flags);
+}
+
+/* A completion event. A process counts those of its CQs itself (ORN-RNG-10). */
+static void cq_comp(struct ornic_comp *comp)
+{
+	struct ornic_ib_cq *cq = container_of(comp, struct ornic_ib_cq, comp);
+	unsigned long flags;
+
+	if (cq->kbuf.cpu) {
+		spin_lock_irqsave(&cq->lock, flags);
+		ornic_arm_event(&cq->arm);
+		spin_unlock_irqrestore(&cq->lock, flags);
+	}
+	ornic_ib_cq_call(cq);
+}
+
+static int check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr)
+{
+	u32 known = 0;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
+		known |= IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_IGNORE_OVERRUN)))
+		known |= IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+	if (attr->flags & ~known)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > dev->lim.max_cqe ||
+	    attr->comp_vector >= dev->odev->comp_vectors)
+		return -EINVAL;
+	return 0;
+}
+
+static u8 to_flags(const struct ib_cq_init_attr *attr)
+{
+	u8 flags = 0;
+
+	if (attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+		flags |= ORNIC_CQ_F_TIMESTAMP;
+	if (attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)
+		flags |= ORNIC_CQ_F_IGNORE_OVERRUN;
+	return flags;
+}
+
+static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+		     const struct ib_cq_init_attr *attr, struct ornic_cq_create_cmd *cmd,
+		     struct ornic_ib_pagelist *list, struct ib_udata *udata)
+{
+	struct ornic_ureq_create_cq req;
+	int ret;
+
+	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
+		return -EOPNOTSUPP;
+	if (req.log_entries > dev->lim.log_cq || attr->cqe > BIT(req.log_entries) ||
+	    !PAGE_ALIGNED(req.buf_addr))
+		return -EINVAL;
+
+	cq->log_entries = req.log_entries;
+	ret = ornic_ib_ubuf_pin(dev, &cq->ubuf, req.buf_addr,
+				ring_bytes(cq) + sizeof(struct ornic_rec), req.buf_addr,
+				IB_ACCESS_LOCAL_WRITE);
+	if (ret)
+		return ret;
+	ret = ornic_ib_pagelist_build(dev, list, &cq->ubuf, 0, ring_bytes(cq));
+	if (ret)
+		return ret;
+	cmd->pages = list->desc;
+	cq->ibcq.cqe = attr->cqe;
+	return ornic_ib_ubuf_addr(&cq->ubuf, ring_bytes(cq), &cmd->record);
+}
+
+static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+		       const struct ib_cq_init_attr *attr, struct ornic_cq_create_cmd *cmd)
+{
+	int ret;
+
+	cq->log_entries = order_base_2(attr->cqe);
+	ret = ornic_ib_kbuf_alloc(dev, &cq->kbuf, ring_bytes(cq) + sizeof(struct ornic_rec));
+	if (ret)
+		return ret;
+	cq->rec = cq->kbuf.cpu + ring_bytes(cq);
+	ornic_rec_init(cq->rec);
+	ornic_arm_init(&cq->arm);
+	ornic_ib_kbuf_pages(&cq->kbuf, 0, &cmd->pages);
+	cmd->record = cpu_to_le64(cq->kbuf.dma + ring_bytes(cq));
+	cq->ibcq.cqe = BIT(cq->log_entries);
+	return 0;
+}
+
+static void init_state(struct ornic_ib_cq *cq)
+{
+	spin_lock_init(&cq->lock);
+	spin_lock_init(&cq->comp_lock);
+	xa_init(&cq->qps);
+	INIT_WORK(&cq->kick, ornic_ib_soft_kick);
+	ornic_ib_ref_init(&cq->ref);
+	cq->comp.comp = cq_comp;
+}
+
+static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+{
+	ornic_ib_ubuf_unpin(&cq->ubuf);
+	ornic_ib_kbuf_free(dev, &cq->kbuf);
+}
+
+/* The device knows the CQ: have its events delivered. */
+static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+{
+	int ret;
+
+	ret = ornic_comp_add(dev->odev, cq->cqn, &cq->comp);
+	if (ret)
+		return ret;
+	ret = xa_insert(&dev->cqs, cq->cqn, cq, GFP_KERNEL);
+	if (ret) {
+		ornic_comp_del(dev->odev, cq->cqn);
+		return ret;
+	}
+	/* pairs with soft_flush.c: it sees the CQ in the table, or this its mark */
+	smp_mb();
+	if (READ_ONCE(dev->dead))
+		ornic_ib_soft_cq(dev, cq);
+	return 0;
+}
+
+/* After the device destroyed it: nothing of the CQ is running any more on return. */
+static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+{
+	ornic_comp_del(dev->odev, cq->cqn);
+	ornic_event_flush(dev->odev);
+	xa_erase(&dev->cqs, cq->cqn);
+	ornic_ib_ref_drain(&cq->ref);
+	cancel_work_sync(&cq->kick);
+}
+
+int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		       ORNIC_CREATE_CQ_ARG)
+{
+	struct ib_udata *udata = ORNIC_CREATE_CQ_UDATA;
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_uresp_create_cq resp = {};
+	struct ornic_ib_pagelist list = {};
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+	struct ornic_cq_create_cmd cmd = {
+		.flags = to_flags(attr),
+		.dbpage = cpu_to_le32(ornic_ib_caller_page(udata)),
+		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
+	};
+	int ret;
+
+	ret = check_attr(dev, attr);
+	if (ret)
+		return ret;
+	cmd.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector));
+
+	init_state(cq);
+	if (udata)
+		ret = user_ring(dev, cq, attr, &cmd, &list, udata);
+	else
+		ret = kernel_ring(dev, cq, attr, &cmd);
+	if (ret)
+		goto out_list;
+	cmd.log_entries = cq->log_entries;
+
+	ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
+	if (ret)
+		goto out_list;
+	ret = publish(dev, cq);
+	if (ret)
+		goto err_destroy;
+
+	resp.cqn = cq->cqn;
+	if (udata)
+		ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	if (!ret)
+		goto out_list;
+
+	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+	unpublish(dev, cq);
+	goto out_list;
+err_destroy:
+	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+out_list:
+	ornic_ib_pagelist_free(dev, &list);
+	if (ret)
+		free_rings(dev, cq);
+	return ret;
+}
+
+int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+	int ret;
+
+	ret = ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+	if (ret)
+		return ret;
+	unpublish(dev, cq);
+	free_rings(dev, cq);
+	return 0;
+}
+
+int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	const struct ornic_identify_device *id = &dev->odev->id;
+	struct ornic_moderate_cmd cmd = {
+		.mask = cpu_to_le32(ORNIC_MODERATE_TIMING),
+		.mod_count = cpu_to_le16(count),
+		.mod_period_us = cpu_to_le16(period),
+	};
+
+	if (count > le16_to_cpu(id->max_mod_count) || period > le16_to_cpu(id->max_mod_period_us))
+		return -EINVAL;
+	return ornic_ib_cmd_cq_modify(dev, to_ocq(ibcq)->cqn, &cmd);
+}
+
+/**
+ * ornic_ib_cq_drop() - drop the unpolled entries of a queue pair (ORN-CQ-7)
+ * @cq: completion queue of the kernel
+ * @qpn: handle of a queue pair for which the device writes no more entries
+ *
+ * Context: the caller holds the lock of the CQ.
+ */
+void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn)
+{
+	struct ornic_cqe *cqe;
+	u32 i;
+
+	for (i = 0; i < BIT(cq->log_entries); i++) {
+		cqe = ornic_ib_cqe(cq, cq->index + i);
+		if (!ornic_entry_ready(cqe, cq->index + i, cq->log_entries))
+			break;
+		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
+			cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
+	}
+}
+
+/**
+ * ornic_ib_cq_forget() - a queue pair is gone
+ * @cq: completion queue of the kernel
+ * @qpn: its handle, no longer in the table of the CQ
+ *
+ * On return nobody who polls uses the queue pair.
+ */
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	ornic_ib_cq_drop(cq, qpn);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

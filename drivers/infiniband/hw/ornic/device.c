@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The RDMA device of an ornic function: from the auxiliary device that ornic.ko
+ * creates to a registered ib_device, and back.
+ *
+ * ornic.ko owns the hardware: commands, event queues, doorbell pages, recovery.
+ * After a failure it removes the auxiliary device and later adds a new one, so
+ * a device here lives through exactly one life of the hardware. While it dies,
+ * every destroy verb succeeds, since the objects are gone with the hardware.
+ */
+#include <linux/mod_devicetable.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+
+#include "ornic_ib.h"
+
+static const struct ib_device_ops ornic_ib_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.uverbs_abi_ver = ORNIC_UVERBS_ABI_VERSION,
+
+	.add_gid = ornic_ib_add_gid,
+	.alloc_pd = ornic_ib_alloc_pd,
+	.alloc_ucontext = ornic_ib_alloc_ucontext,
+	.create_ah = ornic_ib_create_ah,
+	.create_cq = ornic_ib_create_cq,
+	.create_qp = ornic_ib_create_qp,
+	.create_user_ah = ornic_ib_create_ah,
+	.dealloc_pd = ornic_ib_dealloc_pd,
+	.dealloc_ucontext = ornic_ib_dealloc_ucontext,
+	.del_gid = ornic_ib_del_gid,
+	.dereg_mr = ornic_ib_dereg_mr,
+	.destroy_ah = ornic_ib_destroy_ah,
+	.destroy_cq = ornic_ib_destroy_cq,
+	.destroy_qp = ornic_ib_destroy_qp,
+	.disassociate_ucontext = ornic_ib_disassociate_ucontext,
+	.get_dev_fw_str = ornic_ib_get_dev_fw_str,
+	.get_dma_mr = ornic_ib_get_dma_mr,
+	.get_link_layer = ornic_ib_get_link_layer,
+	.get_port_immutable = ornic_ib_get_port_immutable,
+	.mmap = ornic_ib_mmap,
+	.mmap_free = ornic_ib_mmap_free,
+	.modify_qp = ornic_ib_modify_qp,
+	.poll_cq = ornic_ib_poll_cq,
+	.post_recv = ornic_ib_post_recv,
+	.post_send = ornic_ib_post_send,
+	.query_device = ornic_ib_query_device,
+	.query_pkey = ornic_ib_query_pkey,
+	.query_port = ornic_ib_query_port,
+	.query_qp = ornic_ib_query_qp,
+	.reg_user_mr = ornic_ib_reg_user_mr,
+	.req_notify_cq = ornic_ib_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, ornic_ib_ah, ibah),
+	INIT_RDMA_OBJ_SIZE(ib_cq, ornic_ib_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, ornic_ib_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, ornic_ib_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, ornic_ib_ucontext, ibucontext),
+};
+
+static const struct ib_device_ops ornic_ib_moderation_ops = {
+	.modify_cq = ornic_ib_modify_cq,
+};
+
+static const struct ib_device_ops ornic_ib_port_stats_ops = {
+	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
+	.get_hw_stats = ornic_ib_get_hw_stats,
+};
+
+static const struct ib_device_ops ornic_ib_device_stats_ops = {
+	.alloc_hw_device_stats = ornic_ib_alloc_device_stats,
+	.get_hw_stats = ornic_ib_get_hw_stats,
+};
+
+/* ib_core takes the presence of an operation for the presence of the feature. */
+static void set_ops(struct ornic_ib_dev *dev)
+{
+	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_moderation_ops);
+	if (dev->port_stats.count)
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
+	if (dev->device_stats.count)
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_device_stats_ops);
+}
+
+/* RoCEv2 for connections and datagrams: the connection manager needs both. */
+static int check_transport(struct ornic_ib_dev *dev)
+{
+	const u32 types = BIT(ORNIC_QPT_RC) | BIT(ORNIC_QPT_UD) | BIT(ORNIC_QPT_GSI);
+	u32 count = min_t(u32, le32_to_cpu(dev->odev->id.transports), U8_MAX + 1);
+	struct ornic_identify_transport tp;
+	u32 i;
+	int ret;
+
+	if (!ornic_has(dev->odev, ORNIC_FEATURE(RC)) || !ornic_has(dev->odev, ORNIC_FEATURE(UD)))
+		goto missing;
+	for (i = 0; i < count; i++) {
+		ret = ornic_ib_cmd_transport(dev, i, &tp);
+		if (ret)
+			return ret;
+		if (tp.id == ORNIC_TP_ROCEV2 && (le32_to_cpu(tp.qp_types) & types) == types)
+			return 0;
+	}
+missing:
+	dev_info(ornic_ib_dma(dev), "device has no RoCEv2 with RC and UD, RDMA not available\n");
+	return -EOPNOTSUPP;
+}
+
+static void fill_ibdev(struct ornic_ib_dev *dev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->node_guid = dev->odev->id.node_guid;
+	ibdev->phys_port_cnt = ORNIC_IB_PORT;
+	ibdev->num_comp_vectors = dev->odev->comp_vectors;
+	ibdev->local_dma_lkey = dev->odev->dma_lkey;
+	ibdev->dev.parent = ornic_ib_dma(dev);
+	strscpy(ibdev->node_desc, "ornic", sizeof(ibdev->node_desc));
+}
+
+static int register_ibdev(struct ornic_ib_dev *dev)
+{
+	int ret;
+
+	/* before registering: the default GIDs come from it */
+	ret = ib_device_set_netdev(&dev->ibdev, dev->odev->netdev, ORNIC_IB_PORT);
+	if (ret)
+		return ret;
+	ret = ib_register_device(&dev->ibdev, "ornic%d", ornic_ib_dma(dev));
+	if (ret)
+		return ret;
+	WRITE_ONCE(dev->registered, true);
+	return 0;
+}
+
+static int start(struct ornic_ib_dev *dev)
+{
+	int ret;
+
+	ret = check_transport(dev);
+	if (ret)
+		return ret;
+	ret = ornic_ib_stats_init(dev);
+	if (ret)
+		goto err_stats;
+	dev->wq = alloc_workqueue("ornic_ib", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!dev->wq) {
+		ret = -ENOMEM;
+		goto err_stats;
+	}
+	ornic_ib_read_limits(dev);
+	fill_ibdev(dev);
+	set_ops(dev);
+
+	/* the GSI of ib_core has events before registering ends */
+	dev->nb.notifier_call = ornic_ib_event;
+	ret = ornic_event_register(dev->odev, &dev->nb);
+	if (ret)
+		goto err_wq;
+	ret = register_ibdev(dev);
+	if (!ret)
+		return 0;
+
+	ornic_event_unregister(dev->odev, &dev->nb);
+err_wq:
+	destroy_workqueue(dev->wq);
+err_stats:
+	ornic_ib_stats_free(dev);
+	return ret;
+}
+
+static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
+{
+	struct ornic_dev *odev = ornic_adev_to_odev(adev);
+	struct ornic_ib_dev *dev;
+	int ret;
+
+	dev = ib_alloc_device(ornic_ib_dev, ibdev);
+	if (!dev)
+		return -ENOMEM;
+	dev->odev = odev;
+	xa_init(&dev->qps);
+	xa_init(&dev->cqs);
+	/* what the device can take in one piece stays one piece */
+	dma_set_max_seg_size(&odev->pdev->dev, SZ_1G);
+
+	ret = start(dev);
+	if (ret) {
+		ib_dealloc_device(&dev->ibdev);
+		return ret;
+	}
+	auxiliary_set_drvdata(adev, dev);
+	return 0;
+}
+
+static void ornic_ib_remove(struct auxiliary_device *adev)
+{
+	struct ornic_ib_dev *dev = auxiliary_get_drvdata(adev);
+
+	/* ib_core must not get an event of a device that it is letting go */
+	WRITE_ONCE(dev->registered, false);
+	ornic_event_flush(dev->odev);
+	ib_unregister_device(&dev->ibdev);
+	ornic_event_unregister(dev->odev, &dev->nb);
+	destroy_workqueue(dev->wq);
+	ornic_ib_stats_free(dev);
+	ib_dealloc_device(&dev->ibdev);
+}
+
+static const struct auxiliary_device_id ornic_ib_ids[] = {
+	{ .name = ORNIC_ADEV_MATCH },
+	{ }
+};
+MODULE_DEVICE_TABLE(auxiliary, ornic_ib_ids);
+
+static struct auxiliary_driver ornic_ib_driver = {
+	.name = "rdma",
+	.probe = ornic_ib_probe,
+	.remove = ornic_ib_remove,
+	.id_table = ornic_ib_ids,
+};
+module_auxiliary_driver(ornic_ib_driver);
+
+MODULE_DESCRIPTION("RDMA driver of the ornic open RDMA network interface");
+MODULE_LICENSE("GPL");

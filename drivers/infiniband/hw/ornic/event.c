@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Asynchronous events: from the entry of an event queue to the user's handler.
+ *
+ * ornic.ko delivers them one at a time in process context. An object is found
+ * by its number and kept while its user is told; destroying it waits for that.
+ * Events of an object that is gone are normal and dropped: they were written
+ * before the device destroyed it.
+ */
+#include "ornic_ib.h"
+
+/* Asynchronous event n of the verbs travels as type 0x10 + n; the kernel numbers alike. */
+static_assert(ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_CQ_ERR);
+static_assert(ORNIC_EV_SQ_DRAINED - ORNIC_EV_VERBS == (int)IB_EVENT_SQ_DRAINED);
+static_assert(ORNIC_EV_DEVICE_FATAL - ORNIC_EV_VERBS == (int)IB_EVENT_DEVICE_FATAL);
+static_assert(ORNIC_EV_PORT_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_PORT_ERR);
+static_assert(ORNIC_EV_LAST_WQE - ORNIC_EV_VERBS == (int)IB_EVENT_QP_LAST_WQE_REACHED);
+
+void ornic_ib_ref_init(struct ornic_ib_ref *ref)
+{
+	refcount_set(&ref->users, 1);
+	init_completion(&ref->idle);
+}
+
+static void ref_put(struct ornic_ib_ref *ref)
+{
+	if (refcount_dec_and_test(&ref->users))
+		complete(&ref->idle);
+}
+
+/**
+ * ornic_ib_ref_drain() - wait until no event is being delivered
+ * @ref: of an object that can no longer be found
+ */
+void ornic_ib_ref_drain(struct ornic_ib_ref *ref)
+{
+	ref_put(ref);
+	wait_for_completion(&ref->idle);
+}
+
+static struct ornic_ib_qp *find_qp(struct ornic_ib_dev *dev, u32 qpn)
+{
+	struct ornic_ib_qp *qp;
+
+	xa_lock(&dev->qps);
+	qp = xa_load(&dev->qps, qpn);
+	if (qp)
+		refcount_inc(&qp->ref.users);
+	xa_unlock(&dev->qps);
+	return qp;
+}
+
+static struct ornic_ib_cq *find_cq(struct ornic_ib_dev *dev, u32 cqn)
+{
+	struct ornic_ib_cq *cq;
+
+	xa_lock(&dev->cqs);
+	cq = xa_load(&dev->cqs, cqn);
+	if (cq)
+		refcount_inc(&cq->ref.users);
+	xa_unlock(&dev->cqs);
+	return cq;
+}
+
+/* A queue pair whose rings the device cannot use gets no flush from it. */
+static bool ring_failed(const struct ornic_eqe *eqe)
+{
+	u32 syndrome = le32_to_cpu(eqe->syndrome);
+
+	return syndrome == ORNIC_SYN_RING_INDEX || syndrome == ORNIC_SYN_RING_MEMORY;
+}
+
+static void qp_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+{
+	struct ornic_ib_qp *qp = find_qp(dev, le32_to_cpu(eqe->number));
+	struct ib_event event;
+
+	if (!qp)
+		return;
+	if (type == ORNIC_EV_QP_FATAL && ring_failed(eqe))
+		ornic_ib_soft_qp(dev, qp);
+	if (qp->ibqp.event_handler) {
+		event.device = &dev->ibdev;
+		event.event = type - ORNIC_EV_VERBS;
+		event.element.qp = &qp->ibqp;
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+	}
+	ref_put(&qp->ref);
+}
+
+static void cq_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+{
+	struct ornic_ib_cq *cq = find_cq(dev, le32_to_cpu(eqe->number));
+	struct ib_event event;
+
+	if (!cq)
+		return;
+	WRITE_ONCE(cq->broken, true);
+	ornic_ib_soft_cq(dev, cq);
+	if (cq->ibcq.event_handler) {
+		event.device = &dev->ibdev;
+		event.event = type - ORNIC_EV_VERBS;
+		event.element.cq = &cq->ibcq;
+		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
+	}
+	ref_put(&cq->ref);
+}
+
+/* Of the device or of its port; ib_core takes them between register and unregister. */
+static void device_event(struct ornic_ib_dev *dev, unsigned long type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.event = type - ORNIC_EV_VERBS,
+		.element.port_num = ORNIC_IB_PORT,
+	};
+
+	if (READ_ONCE(dev->registered))
+		ib_dispatch_event(&event);
+}
+
+/**
+ * ornic_ib_event() - an asynchronous event happened
+ * @nb: notifier of the device
+ * @type: enum ornic_event
+ * @data: struct ornic_eqe
+ *
+ * Context: process context, one call at a time.
+ */
+int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
+{
+	struct ornic_ib_dev *dev = container_of(nb, struct ornic_ib_dev, nb);
+	const struct ornic_eqe *eqe = data;
+
+	switch (type) {
+	case ORNIC_EV_CQ_ERR:
+		cq_event(dev, type, eqe);
+		break;
+	case ORNIC_EV_QP_FATAL:
+	case ORNIC_EV_QP_REQ_ERR:
+	case ORNIC_EV_QP_ACCESS_ERR:
+	case ORNIC_EV_COMM_EST:
+	case ORNIC_EV_SQ_DRAINED:
+		qp_event(dev, type, eqe);
+		break;
+	case ORNIC_EV_DEVICE_FATAL:
+		ornic_ib_soft_device(dev);
+		device_event(dev, type);
+		break;
+	case ORNIC_EV_PORT_ACTIVE:
+	case ORNIC_EV_PORT_ERR:
+		if (!ORNIC_CORE_REPORTS_PORT)
+			device_event(dev, type);
+		break;
+	}
+	return NOTIFY_OK;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Objects of the RDMA driver and what its files offer one another.
+ *
+ * Every object stands for one in the device, which keeps the truth: the driver
+ * remembers only what it needs to name the object, to find the user of an event
+ * and, for queues of the kernel, to post and poll.
+ *
+ * Lock order, outermost first:
+ *
+ *	qp->mutex	one modify at a time; process context
+ *	cq->comp_lock	around the completion handler of the consumer
+ *	cq->lock	of one CQ at a time
+ *	wq->lock	of one queue at a time
+ *
+ * A verb never calls its consumer back: handlers run from events and from
+ * dev->wq, with nothing but comp_lock held.
+ */
+#ifndef ORNIC_IB_H
+#define ORNIC_IB_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <linux/ornic/core.h>
+#include <linux/ornic/ring.h>
+#include <ornic/mr.h>
+#include <ornic/pd.h>
+#include <ornic/qp.h>
+#include <ornic/stats.h>
+#include <ornic/wqe.h>
+#include <rdma/ornic-abi.h>
+
+/* The driver itself, where an object names its owner or its doorbell page. */
+#define ORNIC_IB_DRIVER		0
+
+/* The port that this driver uses: the one of the netdev. */
+#define ORNIC_IB_PORT		1
+
+/**
+ * struct ornic_ib_limits - limits of Identify, in CPU order, within the format's
+ * @page_sizes: usable page sizes of page lists, a bit each
+ * @log_sq: log2 of the most send entries
+ * @log_rq: log2 of the most receive entries
+ * @log_cq: log2 of the most completion entries
+ * @sq_stride: log2 of the largest send entry
+ * @rq_stride: log2 of the largest receive entry
+ * @send_sge: SGEs of a send work request, whatever the queue pair's type
+ * @recv_sge: SGEs of a receive work request
+ * @max_inline: inline bytes, whatever the queue pair's type
+ * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
+ *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
+ */
+struct ornic_ib_limits {
+	unsigned long page_sizes;
+	u8 log_sq;
+	u8 log_rq;
+	u8 log_cq;
+	u8 sq_stride;
+	u8 rq_stride;
+	u16 send_sge;
+	u16 recv_sge;
+	u16 max_inline;
+	u32 max_cqe;
+};
+
+/**
+ * struct ornic_ib_stats - the counters of one scope
+ * @descs: what ib_core shows, one per counter
+ * @index: position of each among the device's entries of this scope
+ * @count: how many of them
+ * @span: entries of this scope in the device
+ */
+struct ornic_ib_stats {
+	struct rdma_stat_desc *descs;
+	u32 *index;
+	u32 count;
+	u32 span;
+};
+
+/**
+ * struct ornic_ib_dev - an RDMA device
+ * @ibdev: what ib_core knows
+ * @odev: what ornic.ko offers
+ * @lim: limits
+ * @nb: asynchronous events
+ * @wq: calls completion handlers of CQs that the device no longer serves
+ * @qps: queue pairs by handle, for events
+ * @cqs: completion queues by number, for events
+ * @registered: ib_core takes port events
+ * @dead: the device died; completions are made by soft_flush.c
+ * @port_stats: counters of the port
+ * @device_stats: counters of the device
+ */
+struct ornic_ib_dev {
+	struct ib_device ibdev;
+	struct ornic_dev *odev;
+	struct ornic_ib_limits lim;
+	struct notifier_block nb;
+	struct workqueue_struct *wq;
+	struct xarray qps;
+	struct xarray cqs;
+	bool registered;
+	bool dead;
+	struct ornic_ib_stats port_stats;
+	struct ornic_ib_stats device_stats;
+};
+
+/**
+ * struct ornic_ib_ref - keeps an object while an event is delivered to its user
+ * @users: the object itself and each delivery
+ * @idle: completes when the last of them is gone
+ */
+struct ornic_ib_ref {
+	refcount_t users;
+	struct completion idle;
+};
+
+/**
+ * struct ornic_ib_ucontext - a process
+ * @ibucontext: ib_core's part
+ * @dbpage: index of its doorbell page; also its name as owner of objects
+ * @db_entry: mapping of that page, which owns it
+ */
+struct ornic_ib_ucontext {
+	struct ib_ucontext ibucontext;
+	u32 dbpage;
+	struct rdma_user_mmap_entry *db_entry;
+};
+
+/* Protection domain. */
+struct ornic_ib_pd {
+	struct ib_pd ibpd;
+	u32 pdn;
+};
+
+/* Address handle: the address vector as a work request carries it. */
+struct ornic_ib_ah {
+	struct ib_ah ibah;
+	struct ornic_path path;
+};
+
+/**
+ * struct ornic_ib_ubuf - pinned memory of a process
+ * @umem: the memory; NULL when nothing is pinned
+ * @shift: log2 of the page size that the device sees
+ * @first: where in its first page the memory starts
+ */
+struct ornic_ib_ubuf {
+	struct ib_umem *umem;
+	u8 shift;
+	u64 first;
+};
+
+/* Coherent memory for the queues of the kernel. */
+struct ornic_ib_kbuf {
+	void *cpu;
+	dma_addr_t dma;
+	size_t size;
+};
+
+/* One array of a page list. */
+struct ornic_ib_leaf {
+	__le64 *entries;
+	dma_addr_t dma;
+};
+
+/**
+ * struct ornic_ib_pagelist - part of an ornic_ib_ubuf as the device reads it
+ * @desc: descriptor for the command
+ * @leaf: arrays of page addresses
+ * @leaves: how many of them
+ * @top: level 2: addresses of the arrays
+ *
+ * Needed until the command that carries it completed (ORN-MEM-1).
+ */
+struct ornic_ib_pagelist {
+	struct ornic_pages desc;
+	struct ornic_ib_leaf *leaf;
+	u32 leaves;
+	struct ornic_ib_leaf top;
+};
+
+/* Memory region. */
+struct ornic_ib_mr {
+	struct ib_mr ibmr;
+	struct ornic_ib_ubuf ubuf;
+};
+
+/**
+ * struct ornic_ib_cq - completion queue
+ * @ibcq: ib_core's part
+ * @comp: delivery of completion events
+ * @ref: keeps it during events
+ * @cqn: number in the device
+ * @log_entries: log2 of its entries
+ * @ubuf: ring and record of a process
+ * @kbuf: ring and record of the kernel; what follows is for these only
+ * @rec: doorbell record
+ * @lock: protects @index, @arm, the entries of the ring and the consumer
+ *	index of every work queue that completes here
+ * @index: next entry to consume
+ * @arm: arming state
+ * @qps: queue pairs that complete here, by handle; looked up under @lock
+ * @soft: some of them are not served by the device any more
+ * @broken: none of them is
+ * @comp_lock: protects the completion handler from running twice at a time
+ * @kick: runs the completion handler for completions made by soft_flush.c
+ */
+struct ornic_ib_cq {
+	struct ib_cq ibcq;
+	struct ornic_comp comp;
+	struct ornic_ib_ref ref;
+	u32 cqn;
+	u8 log_entries;
+	struct ornic_ib_ubuf ubuf;
+
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_rec *rec;
+	spinlock_t lock;	/* see above */
+	u32 index;
+	struct ornic_arm arm;
+	struct xarray qps;
+	bool soft;
+	bool broken;
+	spinlock_t comp_lock;	/* see above */
+	struct work_struct kick;
+};
+
+/**
+ * struct ornic_ib_wq - send or receive queue of the kernel
+ * @lock: protects posting: @prod, the entries and @wr_id up to it
+ * @ring: entries
+ * @rec: doorbell record
+ * @wr_id: the consumer's id of each entry
+ * @prod: next entry to post; read without lock by polling
+ * @cons: oldest entry not completed; written under the lock of the CQ
+ * @log: log2 of the entries
+ * @stride: log2 of an entry's bytes
+ * @max_sge: SGEs of a work request
+ * @max_inline: inline bytes of a work request
+ */
+struct ornic_ib_wq {
+	spinlock_t lock;	/* see above */
+	void *ring;
+	struct ornic_rec *rec;
+	u64 *wr_id;
+	u32 prod;
+	u32 cons;
+	u8 log;
+	u8 stride;
+	u16 max_sge;
+	u16 max_inline;
+};
+
+/**
+ * struct ornic_ib_geom - rings of a queue pair
+ * @sq_log: log2 of the send entries, ORNIC_NO_RING without
+ * @sq_stride: log2 of a send entry's bytes
+ * @rq_log: log2 of the receive entries, ORNIC_NO_RING without
+ * @rq_stride: log2 of a receive entry's bytes
+ */
+struct ornic_ib_geom {
+	u8 sq_log;
+	u8 sq_stride;
+	u8 rq_log;
+	u8 rq_stride;
+};
+
+/**
+ * struct ornic_ib_qp - queue pair
+ * @ibqp: ib_core's part; its qp_num is the number on the wire
+ * @ref: keeps it during events
+ * @qpn: handle in the device; differs from qp_num for the GSI
+ * @mutex: protects @dest_qpn and the order of transitions
+ * @state: state that the last modify asked for; the device may be in SQE or ERR
+ * @dead: the device stopped serving it without flushing (ORN-QP-7)
+ * @dest_qpn: remote queue pair, connected ones
+ * @cap: capabilities as given to the user
+ * @sig_all: every send completes with an entry
+ * @geom: its rings
+ * @ubuf: rings and records of a process
+ * @kbuf: rings and records of the kernel
+ * @sq: send queue of the kernel
+ * @rq: receive queue of the kernel
+ */
+struct ornic_ib_qp {
+	struct ib_qp ibqp;
+	struct ornic_ib_ref ref;
+	u32 qpn;
+	struct mutex mutex;	/* see above */
+	enum ib_qp_state state;
+	bool dead;
+	u32 dest_qpn;
+	struct ib_qp_cap cap;
+	bool sig_all;
+	struct ornic_ib_geom geom;
+	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_ib_wq sq;
+	struct ornic_ib_wq rq;
+};
+
+static inline struct ornic_ib_dev *to_oib(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct ornic_ib_dev, ibdev);
+}
+
+static inline struct ornic_ib_ucontext *to_oucontext(struct ib_ucontext *ibucontext)
+{
+	return container_of(ibucontext, struct ornic_ib_ucontext, ibucontext);
+}
+
+static inline struct ornic_ib_pd *to_opd(struct ib_pd *ibpd)
+{
+	return container_of(ibpd, struct ornic_ib_pd, ibpd);
+}
+
+static inline struct ornic_ib_ah *to_oah(struct ib_ah *ibah)
+{
+	return container_of(ibah, struct ornic_ib_ah, ibah);
+}
+
+static inline struct ornic_ib_mr *to_omr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct ornic_ib_mr, ibmr);
+}
+
+static inline struct ornic_ib_cq *to_ocq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct ornic_ib_cq, ibcq);
+}
+
+static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct ornic_ib_qp, ibqp);
+}
+
+static inline struct device *ornic_ib_dma(struct ornic_ib_dev *dev)
+{
+	return &dev->odev->pdev->dev;
+}
+
+/* The process on whose behalf a verb runs, NULL for the kernel. */
+static inline struct ornic_ib_ucontext *ornic_ib_caller(struct ib_udata *udata)
+{
+	return rdma_udata_to_drv_context(udata, struct ornic_ib_ucontext, ibucontext);
+}
+
+/* Doorbell page of the caller; also its id as owner of objects. */
+static inline u32 ornic_ib_caller_page(struct ib_udata *udata)
+{
+	struct ornic_ib_ucontext *uctx = ornic_ib_caller(udata);
+
+	return uctx ? uctx->dbpage : ORNIC_IB_DRIVER;
+}
+
+/* cmd.c */
+int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn);
+int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
+int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
+			    u32 *key);
+int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
+int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
+			   u32 *cqn);
+int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in);
+int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn);
+int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
+			   u32 *qpn);
+int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in);
+int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out);
+int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn);
+int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in);
+int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out);
+int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
+			   struct ornic_identify_transport *out);
+int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_stat_name *names,
+			    u32 count);
+int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
+			   __le64 *values);
+
+/* event.c */
+void ornic_ib_ref_init(struct ornic_ib_ref *ref);
+void ornic_ib_ref_drain(struct ornic_ib_ref *ref);
+int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data);
+
+/* query.c */
+void ornic_ib_read_limits(struct ornic_ib_dev *dev);
+int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			  struct ib_udata *udata);
+int ornic_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+int ornic_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+int ornic_ib_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm);
+enum rdma_link_layer ornic_ib_get_link_layer(struct ib_device *ibdev, u32 port);
+void ornic_ib_get_dev_fw_str(struct ib_device *ibdev, char *str);
+
+/* ucontext.c */
+int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size);
+int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size);
+int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
+void ornic_ib_dealloc_ucontext(struct ib_ucontext *ibucontext);
+void ornic_ib_disassociate_ucontext(struct ib_ucontext *ibucontext);
+
+/* mmap.c */
+int ornic_ib_db_map(struct ornic_ib_ucontext *uctx);
+void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_alloc_ucontext *resp);
+int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
+void ornic_ib_mmap_free(struct rdma_user_mmap_entry *entry);
+
+/* pd.c */
+int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* gid.c */
+int ornic_ib_add_gid(const struct ib_gid_attr *attr, void **context);
+int ornic_ib_del_gid(const struct ib_gid_attr *attr, void **context);
+
+/* ah.c */
+int ornic_ib_path_fill(struct ornic_path *path, const struct rdma_ah_attr *attr);
+int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
+int ornic_ib_destroy_ah(struct ib_ah *ibah, u32 flags);
+
+/* pagelist.c */
+int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
+		      u64 iova, int access);
+void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf);
+int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
+			    const struct ornic_ib_ubuf *ubuf, u64 offset, u64 bytes);
+void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list);
+int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr);
+int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size);
+void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf);
+void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
+			 struct ornic_pages *desc);
+
+/* mr.c */
+struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
+				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
+int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+#define ORNIC_IB_CQE_LOG	6	/* log2 of ORNIC_ENTRY_BYTES */
+
+static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
+{
+	return ornic_ring_entry(cq->kbuf.cpu, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+}
+
+/* cq.c */
+int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		       ORNIC_CREATE_CQ_ARG);
+int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+void ornic_ib_cq_call(struct ornic_ib_cq *cq);
+void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn);
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn);
+
+/* poll_cq.c */
+bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
+int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
+int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* soft_flush.c */
+void ornic_ib_soft_device(struct ornic_ib_dev *dev);
+void ornic_ib_soft_cq(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq);
+void ornic_ib_soft_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq);
+bool ornic_ib_soft_pending(struct ornic_ib_cq *cq);
+int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc);
+void ornic_ib_soft_kick(struct work_struct *work);
+
+/* qp.c */
+int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+
+/* qp_queues.c */
+u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes);
+u32 ornic_ib_rq_bytes(u32 sges);
+int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata);
+int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_wq_reset(struct ornic_ib_wq *wq);
+int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			     struct ornic_qp_create_cmd *cmd, struct ornic_ib_pagelist *lists);
+
+/* qp_modify.c */
+int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		       struct ib_udata *udata);
+int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_qp_init_attr *init);
+
+/* post_send.c, post_recv.c */
+int ornic_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		       const struct ib_send_wr **bad_wr);
+int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr);
+void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int count);
+
+/* counters.c */
+int ornic_ib_stats_init(struct ornic_ib_dev *dev);
+void ornic_ib_stats_free(struct ornic_ib_dev *dev);
+struct rdma_hw_stats *ornic_ib_alloc_port_stats(struct ib_device *ibdev, u32 port);
+struct rdma_hw_stats *ornic_ib_alloc_device_stats(struct ib_device *ibdev);
+int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
+			  int index);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory and how the device is told where it lies (ORN-MEM-1, 2).
+ *
+ * Memory of a process is pinned by ib_core and described as a list of pages of
+ * one size, the largest one that the device knows and the memory allows: a
+ * contiguous buffer or a huge page stays one entry. One entry needs no list
+ * (level 0), up to 512 fit one array (level 1), more get an array of arrays.
+ * Several rings may lie in one buffer; each gets a list of its own part.
+ *
+ * Memory of the kernel is one coherent block.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/overflow.h>
+#include <rdma/ib_umem.h>
+#include <rdma/iter.h>
+
+#include "ornic_ib.h"
+
+/**
+ * ornic_ib_ubuf_pin() - pin memory of the calling process
+ * @dev: device
+ * @ubuf: to fill
+ * @addr: address in the process
+ * @size: bytes
+ * @iova: address that the device will use for the first byte
+ * @access: IB_ACCESS_*, decides whether the pages must be writable
+ */
+int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
+		      u64 iova, int access)
+{
+	unsigned long page;
+	struct ib_umem *umem;
+
+	umem = ib_umem_get_va(&dev->ibdev, addr, size, access);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	page = ib_umem_find_best_pgsz(umem, dev->lim.page_sizes, iova);
+	if (!page) {
+		ib_umem_release(umem);
+		return -EINVAL;
+	}
+	ubuf->umem = umem;
+	ubuf->shift = __ffs(page);
+	ubuf->first = iova & (page - 1);
+	return 0;
+}
+
+void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
+{
+	ib_umem_release(ubuf->umem);
+	ubuf->umem = NULL;
+}
+
+static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
+{
+	leaf->dma = DMA_MAPPING_ERROR;
+	leaf->entries = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+	return leaf->entries ? 0 : -ENOMEM;
+}
+
+/* The array is complete now: make it the device's. */
+static int leaf_map(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
+{
+	leaf->dma = dma_map_single(dma, leaf->entries, bytes, DMA_TO_DEVICE);
+	return dma_mapping_error(dma, leaf->dma);
+}
+
+static void leaf_free(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
+{
+	if (!leaf->entries)
+		return;
+	if (leaf->dma != DMA_MAPPING_ERROR)
+		dma_unmap_single(dma, leaf->dma, bytes, DMA_TO_DEVICE);
+	free_pages_exact(leaf->entries, bytes);
+}
+
+static size_t top_bytes(const struct ornic_ib_pagelist *list)
+{
+	return list->leaves * sizeof(__le64);
+}
+
+/* Where the list holds the address of its i-th page. */
+static __le64 *list_entry_of(struct ornic_ib_pagelist *list, u64 i)
+{
+	return &list->leaf[i / ORNIC_PAGES_LEAF_ENTRIES].entries[i % ORNIC_PAGES_LEAF_ENTRIES];
+}
+
+static int list_alloc(struct ornic_ib_pagelist *list, u64 pages)
+{
+	u64 leaves = DIV_ROUND_UP_ULL(pages, ORNIC_PAGES_LEAF_ENTRIES);
+	u32 i;
+
+	if (leaves > U32_MAX / sizeof(__le64))
+		return -EINVAL;
+	list->leaf = kvcalloc(leaves, sizeof(*list->leaf), GFP_KERNEL);
+	if (!list->leaf)
+		return -ENOMEM;
+	list->leaves = leaves;
+	for (i = 0; i < list->leaves; i++) {
+		if (leaf_alloc(&list->leaf[i], ORNIC_PAGES_LEAF_BYTES))
+			return -ENOMEM;
+		cond_resched();
+	}
+	if (list->leaves > 1)
+		return leaf_alloc(&list->top, top_bytes(list));
+	return 0;
+}
+
+/* Copy the addresses of @pages pages from the @skip-th on. */
+static int list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf *ubuf, u64 skip,
+		     u64 pages)
+{
+	struct ib_block_iter biter;
+	u64 i = 0;
+
+	rdma_umem_for_each_dma_block(ubuf->umem, &biter, BIT(ubuf->shift)) {
+		if (i == skip + pages)
+			break;
+		if (i >= skip)
+			*list_entry_of(list, i - skip) =
+				cpu_to_le64(rdma_block_iter_dma_address(&biter));
+		i++;
+	}
+	return i == skip + pages ? 0 : -EFAULT;
+}
+
+static int list_map(struct device *dma, struct ornic_ib_pagelist *list)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < list->leaves; i++) {
+		ret = leaf_map(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
+		if (ret)
+			return ret;
+		if (list->leaves > 1)
+			list->top.entries[i] = cpu_to_le64(list->leaf[i].dma);
+		cond_resched();
+	}
+	if (list->leaves > 1)
+		return leaf_map(dma, &list->top, top_bytes(list));
+	return 0;
+}
+
+/* Level 0: from the start of a 4096-byte page. */
+static void describe_contiguous(struct ornic_pages *desc, u64 addr)
+{
+	memset(desc, 0, sizeof(*desc));
+	desc->addr = cpu_to_le64(addr & ~(u64)(SZ_4K - 1));
+	desc->offset = cpu_to_le32(addr & (SZ_4K - 1));
+}
+
+static int page_addr(const struct ornic_ib_ubuf *ubuf, u64 page, u64 *addr)
+{
+	struct ib_block_iter biter;
+
+	rdma_umem_for_each_dma_block(ubuf->umem, &biter, BIT(ubuf->shift)) {
+		if (!page--) {
+			*addr = rdma_block_iter_dma_address(&biter);
+			return 0;
+		}
+	}
+	return -EFAULT;
+}
+
+static int ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, u64 *addr)
+{
+	u64 at = ubuf->first + offset;
+	int ret;
+
+	ret = page_addr(ubuf, at >> ubuf->shift, addr);
+	if (!ret)
+		*addr += at & (BIT(ubuf->shift) - 1);
+	return ret;
+}
+
+/**
+ * ornic_ib_ubuf_addr() - DMA address of one byte of a buffer
+ * @ubuf: buffer
+ * @offset: of the byte
+ * @addr: address, as commands carry it
+ */
+int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr)
+{
+	u64 at;
+	int ret;
+
+	ret = ubuf_addr(ubuf, offset, &at);
+	if (!ret)
+		*addr = cpu_to_le64(at);
+	return ret;
+}
+
+/**
+ * ornic_ib_pagelist_build() - describe part of a buffer to the device
+ * @dev: device
+ * @list: to fill; zeroed by the caller, who frees it also after an error
+ * @ubuf: buffer
+ * @offset: first byte of the part
+ * @bytes: its length, not 0
+ */
+int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
+			    const struct ornic_ib_ubuf *ubuf, u64 offset, u64 bytes)
+{
+	u64 size = BIT_ULL(ubuf->shift);
+	u64 at = ubuf->first + offset;
+	u64 skip = at >> ubuf->shift;
+	u64 pages = ((at + bytes - 1) >> ubuf->shift) - skip + 1;
+	u64 addr;
+	int ret;
+
+	if (pages == 1) {
+		ret = ubuf_addr(ubuf, offset, &addr);
+		if (!ret)
+			describe_contiguous(&list->desc, addr);
+		return ret;
+	}
+
+	ret = list_alloc(list, pages);
+	if (!ret)
+		ret = list_fill(list, ubuf, skip, pages);
+	if (!ret)
+		ret = list_map(ornic_ib_dma(dev), list);
+	if (ret)
+		return ret;
+
+	list->desc.level = list->leaves > 1 ? 2 : 1;
+	list->desc.addr = cpu_to_le64(list->leaves > 1 ? list->top.dma : list->leaf[0].dma);
+	list->desc.offset = cpu_to_le32(at & (size - 1));
+	list->desc.page_shift = ubuf->shift;
+	return 0;
+}
+
+void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list)
+{
+	struct device *dma = ornic_ib_dma(dev);
+	u32 i;
+
+	leaf_free(dma, &list->top, top_bytes(list));
+	for (i = 0; i < list->leaves; i++) {
+		leaf_free(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
+		cond_resched();
+	}
+	kvfree(list->leaf);
+}
+
+int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size)
+{
+	kbuf->cpu = dma_alloc_coherent(ornic_ib_dma(dev), size, &kbuf->dma, GFP_KERNEL);
+	if (!kbuf->cpu)
+		return -ENOMEM;
+	kbuf->size = size;
+	return 0;
+}
+
+void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf)
+{
+	if (kbuf->cpu)
+		dma_free_coherent(ornic_ib_dma(dev), kbuf->size, kbuf->cpu, kbuf->dma);
+	kbuf->cpu = NULL;
+}
+
+/**
+ * ornic_ib_kbuf_pages() - describe a ring in kernel memory
+ * @kbuf: memory
+ * @offset: where the ring starts in it
+ * @desc: to fill
+ */
+void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
+			 struct ornic_pages *desc)
+{
+	describe_contiguous(desc, kbuf->dma + offset);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Protection domains. */
+#include "ornic_ib.h"
+
+int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibpd->device);
+	struct ornic_uresp_alloc_pd resp = {};
+	struct ornic_ib_pd *pd = to_opd(ibpd);
+	int ret;
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+
+	ret = ornic_ib_cmd_pd_create(dev, ornic_ib_caller_page(udata), &pd->pdn);
+	if (ret || !udata)
+		return ret;
+
+	resp.pdn = pd->pdn;
+	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	if (ret)
+		ornic_ib_cmd_pd_destroy(dev, pd->pdn);
+	return ret;
+}
+
+int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	return ornic_ib_cmd_pd_destroy(to_oib(ibpd->device), to_opd(ibpd)->pdn);
+}

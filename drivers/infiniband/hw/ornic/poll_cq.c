@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Polling and arming completion queues of the kernel.
+ *
+ * Each entry is copied once and then judged: the device is not trusted with an
+ * index into the kernel's memory (ORN-SEC-7). A CQ finds queue pairs in a table
+ * of its own, so an entry cannot name one that completes elsewhere, and one
+ * that is being destroyed stays until the lock of the CQ is free.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+
+#include "ornic_ib.h"
+
+/* Statuses, flags and most opcodes are the kernel's own numbers. */
+static_assert((int)ORNIC_WC_GENERAL_ERR == IB_WC_GENERAL_ERR);
+static_assert((int)ORNIC_WC_RNR_RETRY_EXC_ERR == IB_WC_RNR_RETRY_EXC_ERR);
+static_assert((int)ORNIC_WC_WR_FLUSH_ERR == IB_WC_WR_FLUSH_ERR);
+static_assert((int)ORNIC_WC_FETCH_ADD == IB_WC_FETCH_ADD);
+static_assert((int)ORNIC_WC_RECV == IB_WC_RECV);
+static_assert((int)ORNIC_WC_RECV_RDMA_WITH_IMM == IB_WC_RECV_RDMA_WITH_IMM);
+static_assert(ORNIC_CQE_GRH == IB_WC_GRH);
+static_assert(ORNIC_CQE_WITH_IMM == IB_WC_WITH_IMM);
+static_assert(ORNIC_CQE_SMAC == IB_WC_WITH_SMAC);
+static_assert(ORNIC_CQE_VLAN == IB_WC_WITH_VLAN);
+static_assert(ORNIC_CQE_NET_TYPE == IB_WC_WITH_NETWORK_HDR_TYPE);
+static_assert((int)ORNIC_NET_IPV6 == RDMA_NETWORK_IPV6);
+
+#define WC_FLAGS	(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_SMAC | \
+			 ORNIC_CQE_VLAN | ORNIC_CQE_NET_TYPE)
+
+/**
+ * ornic_ib_cq_ready() - is there an entry to poll?
+ * @cq: completion queue of the kernel, its lock held
+ */
+bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq)
+{
+	return ornic_entry_ready(ornic_ib_cqe(cq, cq->index), cq->index, cq->log_entries);
+}
+
+static bool opcode_known(u8 opcode)
+{
+	switch (opcode) {
+	case ORNIC_WC_SEND:
+	case ORNIC_WC_RDMA_WRITE:
+	case ORNIC_WC_RDMA_READ:
+	case ORNIC_WC_COMP_SWAP:
+	case ORNIC_WC_FETCH_ADD:
+	case ORNIC_WC_RECV:
+	case ORNIC_WC_RECV_RDMA_WITH_IMM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool malformed(struct ornic_ib_cq *cq, const char *what)
+{
+	ornic_device_malformed(to_oib(cq->ibcq.device)->odev, what);
+	return false;
+}
+
+/* Take the work request off its queue, and with it all before it (ORN-CQ-1). */
+static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_wq *wq, u32 index, u64 *wr_id)
+{
+	u32 posted = READ_ONCE(wq->prod) - wq->cons;
+
+	if (index - wq->cons >= posted)
+		return malformed(cq, "completion of a work request that is not posted");
+	*wr_id = wq->wr_id[index & (BIT(wq->log) - 1)];
+	smp_store_release(&wq->cons, index + 1); /* frees the slot that was just read */
+	return true;
+}
+
+static void fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flags)
+{
+	wc->wc_flags = flags & WC_FLAGS;
+	wc->src_qp = le32_to_cpu(cqe->src_qp) & ORNIC_NUMBER_MASK;
+	wc->pkey_index = le16_to_cpu(cqe->pkey_index);
+	wc->sl = cqe->sl & 0xf;
+	wc->port_num = ORNIC_IB_PORT;
+	if (flags & ORNIC_CQE_SMAC)
+		ether_addr_copy(wc->smac, cqe->smac);
+	if (flags & ORNIC_CQE_VLAN)
+		wc->vlan_id = le16_to_cpu(cqe->vlan_tci) & VLAN_VID_MASK;
+	if (cqe->net_type <= ORNIC_NET_IPV6)
+		wc->network_hdr_type = cqe->net_type;
+	else
+		wc->wc_flags &= ~IB_WC_WITH_NETWORK_HDR_TYPE;
+}
+
+/* Return: false if the entry is not for the user. */
+static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct ib_wc *wc)
+{
+	struct ornic_ib_qp *qp = xa_load(&cq->qps, le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK);
+	bool recv = cqe->opcode & ORNIC_WC_RECV_BIT;
+
+	if (!qp)
+		return false;
+	if ((recv ? qp->ibqp.recv_cq : qp->ibqp.send_cq) != &cq->ibcq)
+		return malformed(cq, "completion in the other CQ of a queue pair");
+	if (cqe->status > ORNIC_WC_GENERAL_ERR ||
+	    (cqe->status == ORNIC_WC_SUCCESS && !opcode_known(cqe->opcode)))
+		return malformed(cq, "completion with unknown opcode or status");
+
+	memset(wc, 0, sizeof(*wc));
+	if (!retire(cq, recv ? &qp->rq : &qp->sq, le32_to_cpu(cqe->wqe_id), &wc->wr_id))
+		return false;
+	wc->qp = &qp->ibqp;
+	wc->status = cqe->status;
+	wc->vendor_err = le32_to_cpu(cqe->syndrome);
+	wc->opcode = recv ? IB_WC_RECV : IB_WC_SEND;
+	if (cqe->status != ORNIC_WC_SUCCESS)
+		return true;
+
+	wc->opcode = cqe->opcode;
+	wc->byte_len = le32_to_cpu(cqe->byte_len);
+	wc->ex.imm_data = cqe->imm;
+	fill_address(wc, cqe, le32_to_cpu(cqe->flags));
+	return true;
+}
+
+/* Entries that the device wrote; at most one lap, whatever it goes on writing. */
+static int poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
+{
+	u32 first = cq->index;
+	struct ornic_cqe cqe;
+	int got = 0;
+
+	while (got < num_entries && cq->index - first < BIT(cq->log_entries)) {
+		if (!ornic_ib_cq_ready(cq))
+			break;
+		cqe = *ornic_ib_cqe(cq, cq->index++);
+		if (fill_wc(cq, &cqe, &wc[got]))
+			got++;
+	}
+	if (cq->index != first)
+		ornic_rec_consumed(cq->rec, cq->index);
+	return got;
+}
+
+int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
+{
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+	unsigned long flags;
+	int got;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	got = poll_ring(cq, num_entries, wc);
+	if (got < num_entries && READ_ONCE(cq->soft))
+		got += ornic_ib_soft_poll(cq, num_entries - got, &wc[got]);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return got;
+}
+
+int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	enum ornic_arm_type type = ORNIC_ARM_ANY;
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+	unsigned long irq;
+	bool missed, soft;
+
+	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED)
+		type = ORNIC_ARM_SOLICITED;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	ornic_rec_arm(dev->odev, cq->rec, &cq->arm, cq->index, type, ORNIC_DB_CQ_ARM, cq->cqn);
+	missed = ornic_ib_cq_ready(cq);
+	soft = READ_ONCE(cq->soft) && ornic_ib_soft_pending(cq);
+	spin_unlock_irqrestore(&cq->lock, irq);
+
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		return missed || soft;
+	if (soft)
+		queue_work(dev->wq, &cq->kick);
+	return 0;
+}

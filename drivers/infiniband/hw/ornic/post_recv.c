@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting receive work requests of the kernel. A receive for datagrams starts
+ * with 40 bytes for the network header, which the device writes.
+ */
+#include "ornic_ib.h"
+
+static int post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
+{
+	struct ornic_ib_wq *rq = &qp->rq;
+	u32 index = rq->prod;
+	struct ornic_rwqe *rwqe;
+
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	/* pairs with the release when a completion gives the slot back */
+	if (index - smp_load_acquire(&rq->cons) >= BIT(rq->log))
+		return -ENOMEM;
+
+	rwqe = ornic_ring_entry(rq->ring, index, rq->log, rq->stride);
+	rwqe->count = cpu_to_le16(wr->num_sge);
+	rwqe->mbz0 = 0;
+	rwqe->id = cpu_to_le32(index);
+	rwqe->mbz1 = 0;
+	ornic_ib_put_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
+
+	rq->wr_id[index & (BIT(rq->log) - 1)] = wr->wr_id;
+	smp_store_release(&rq->prod, index + 1); /* after the id, for soft_flush.c */
+	return 0;
+}
+
+int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	struct ornic_ib_wq *rq = &qp->rq;
+	unsigned long flags;
+	u32 first;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	first = rq->prod;
+	ret = READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
+	while (wr && !ret) {
+		ret = post_one(qp, wr);
+		if (!ret)
+			wr = wr->next;
+	}
+	if (rq->prod != first)
+		ornic_ring_post(dev->odev, ORNIC_DB_RQ, qp->qpn, rq->rec, first, rq->prod);
+	spin_unlock_irqrestore(&rq->lock, flags);
+
+	ornic_ib_soft_posted(qp, ibqp->recv_cq);
+	if (ret && bad_wr)
+		*bad_wr = wr;
+	return ret;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs: create and destroy.
+ *
+ * The GSI of ib_core is a queue pair like the others with the number 1 on the
+ * wire; its handle in the device is another. The order of destruction is fixed:
+ * the device first, after which neither entries nor events of the queue pair
+ * follow; then the events on their way; then the tables; memory last.
+ */
+#include "ornic_ib.h"
+
+#define GSI_QPN		1
+
+static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_attr *attr, bool user)
+{
+	const struct ornic_ib_limits *lim = &dev->lim;
+	const struct ib_qp_cap *cap = &attr->cap;
+
+	switch (attr->qp_type) {
+	case IB_QPT_RC:
+		if (!ornic_has(dev->odev, ORNIC_FEATURE(RC)))
+			return -EOPNOTSUPP;
+		break;
+	case IB_QPT_GSI:
+		if (user)
+			return -EOPNOTSUPP;
+		fallthrough;
+	case IB_QPT_UD:
+		if (!ornic_has(dev->odev, ORNIC_FEATURE(UD)))
+			return -EOPNOTSUPP;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (attr->create_flags || attr->srq || attr->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > BIT(lim->log_sq) || cap->max_recv_wr > BIT(lim->log_rq) ||
+	    cap->max_send_sge > lim->send_sge || cap->max_recv_sge > lim->recv_sge ||
+	    cap->max_inline_data > lim->max_inline)
+		return -EINVAL;
+	return 0;
+}
+
+static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr, u32 page,
+		     struct ornic_qp_create_cmd *cmd)
+{
+	u32 flags = 0;
+
+	if (qp->sig_all)
+		flags |= ORNIC_QP_F_SIG_ALL;
+	if (page == ORNIC_IB_DRIVER)
+		flags |= ORNIC_QP_F_PRIVILEGED;
+
+	cmd->type = attr->qp_type;
+	cmd->transport = ORNIC_TP_ROCEV2;
+	cmd->port = attr->qp_type == IB_QPT_GSI ? attr->port_num : 0;
+	cmd->pd = cpu_to_le32(to_opd(qp->ibqp.pd)->pdn);
+	cmd->send_cq = cpu_to_le32(to_ocq(attr->send_cq)->cqn);
+	cmd->recv_cq = cpu_to_le32(to_ocq(attr->recv_cq)->cqn);
+	cmd->srq = cpu_to_le32(ORNIC_NONE);
+	cmd->flags = cpu_to_le32(flags);
+	cmd->dbpage = cpu_to_le32(page);
+	cmd->owner = cpu_to_le32(page);
+	cmd->max_send_sge = cpu_to_le16(qp->cap.max_send_sge);
+	cmd->max_recv_sge = cpu_to_le16(qp->cap.max_recv_sge);
+	cmd->max_inline = cpu_to_le16(qp->cap.max_inline_data);
+}
+
+static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			    const struct ib_qp_init_attr *attr, u32 page)
+{
+	struct ornic_ib_pagelist lists[2] = {};
+	struct ornic_qp_create_cmd cmd = {};
+	int ret;
+
+	fill_cmd(qp, attr, page, &cmd);
+	ret = ornic_ib_queues_describe(dev, qp, &cmd, lists);
+	if (!ret)
+		ret = ornic_ib_cmd_qp_create(dev, &cmd, &qp->qpn);
+	ornic_ib_pagelist_free(dev, &lists[0]);
+	ornic_ib_pagelist_free(dev, &lists[1]);
+	return ret;
+}
+
+/* Twice if both queues complete there. */
+static int enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
+{
+	return xa_err(xa_store(&to_ocq(ibcq)->qps, qp->qpn, qp, GFP_KERNEL));
+}
+
+static void leave_cqs(struct ornic_ib_qp *qp)
+{
+	xa_erase(&to_ocq(qp->ibqp.send_cq)->qps, qp->qpn);
+	xa_erase(&to_ocq(qp->ibqp.recv_cq)->qps, qp->qpn);
+}
+
+/* Let events and, for queues of the kernel, completions find the queue pair. */
+static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	int ret;
+
+	ret = xa_insert(&dev->qps, qp->qpn, qp, GFP_KERNEL);
+	if (ret || !qp->kbuf.cpu)
+		return ret;
+	ret = enter_cq(qp->ibqp.send_cq, qp);
+	if (!ret)
+		ret = enter_cq(qp->ibqp.recv_cq, qp);
+	if (!ret)
+		return 0;
+	leave_cqs(qp);
+	xa_erase(&dev->qps, qp->qpn);
+	ornic_ib_ref_drain(&qp->ref);
+	return ret;
+}
+
+/* The device has destroyed it. Nobody finds or uses it any more on return. */
+static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	ornic_event_flush(dev->odev);
+	xa_erase(&dev->qps, qp->qpn);
+	ornic_ib_ref_drain(&qp->ref);
+	if (!qp->kbuf.cpu)
+		return;
+	leave_cqs(qp);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.send_cq), qp->qpn);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.recv_cq), qp->qpn);
+}
+
+static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
+{
+	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	ornic_ib_ref_init(&qp->ref);
+	qp->state = IB_QPS_RESET;
+	qp->cap = attr->cap;
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+}
+
+static int respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
+{
+	struct ornic_uresp_create_qp resp = { .qpn = qp->qpn };
+
+	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
+int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	ret = check_init(dev, attr, udata);
+	if (ret)
+		return ret;
+
+	init_state(qp, attr);
+	ret = udata ? ornic_ib_user_queues(dev, qp, udata) : ornic_ib_kernel_queues(dev, qp);
+	if (!ret)
+		ret = create_in_device(dev, qp, attr, ornic_ib_caller_page(udata));
+	if (ret)
+		goto err_queues;
+	ret = publish(dev, qp);
+	if (ret)
+		goto err_device;
+
+	ibqp->qp_num = attr->qp_type == IB_QPT_GSI ? GSI_QPN : qp->qpn;
+	attr->cap = qp->cap;
+	if (udata)
+		ret = respond(qp, udata);
+	if (!ret)
+		return 0;
+
+	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+	unpublish(dev, qp);
+	goto err_queues;
+err_device:
+	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+err_queues:
+	ornic_ib_queues_free(dev, qp);
+	return ret;
+}
+
+int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	ret = ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+	if (ret)
+		return ret;
+	unpublish(dev, qp);
+	ornic_ib_queues_free(dev, qp);
+	return 0;
+}

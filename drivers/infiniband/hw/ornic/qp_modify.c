@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Modify and query of queue pairs.
+ *
+ * ib_core's table decides which attributes a transition needs and allows; the
+ * device decides whether the transition is possible, since it may have moved to
+ * SQE or ERR by itself. The numbers of states, masks and codes are the verbs'.
+ */
+#include "ornic_ib.h"
+
+static_assert((int)ORNIC_QPS_ERR == IB_QPS_ERR);
+static_assert((int)ORNIC_MTU_4096 == IB_MTU_4096);
+static_assert(ORNIC_QPM_DEST_QPN == IB_QP_DEST_QPN);
+static_assert(ORNIC_QPM_SQ_PSN == IB_QP_SQ_PSN);
+
+/* Attributes that exist in this version: no alternate path, no rate limit. */
+#define MODIFY_MASK							\
+	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY |	\
+	 IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PORT |		\
+	 IB_QP_QKEY | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_TIMEOUT |	\
+	 IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |		\
+	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER | IB_QP_SQ_PSN |	\
+	 IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_DEST_QPN)
+
+/* Remote rights that the device can grant; others are not asked for. */
+static u32 remote_access(const struct ornic_ib_dev *dev, int access)
+{
+	u32 known = ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
+		known |= ORNIC_ACCESS_REMOTE_ATOMIC;
+	return access & known;
+}
+
+static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+
+	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) &&
+	    attr->max_rd_atomic > le16_to_cpu(id->max_rd_atomic_init))
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
+	    attr->max_dest_rd_atomic > le16_to_cpu(id->max_rd_atomic_resp))
+		return -EINVAL;
+	if ((mask & IB_QP_PKEY_INDEX) && attr->pkey_index)
+		return -EINVAL;
+	return 0;
+}
+
+static int fill_path(const struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask,
+		     struct ornic_path *path)
+{
+	u32 dest = mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn;
+	int ret;
+
+	ret = ornic_ib_path_fill(path, &attr->ah_attr);
+	if (ret)
+		return ret;
+	path->udp_sport = cpu_to_le16(rdma_get_udp_sport(le32_to_cpu(path->flow_label),
+							 qp->ibqp.qp_num, dest));
+	return 0;
+}
+
+/* Everything that the mask may select; the device ignores what it does not. */
+static void fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask,
+		      struct ornic_qp_modify_cmd *cmd)
+{
+	cmd->mask = cpu_to_le32(mask);
+	if (mask & IB_QP_STATE)
+		cmd->next_state = attr->qp_state;
+	if (mask & IB_QP_CUR_STATE)
+		cmd->cur_state = attr->cur_qp_state;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		cmd->sqd_notify = !!attr->en_sqd_async_notify;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		cmd->access = cpu_to_le32(remote_access(dev, attr->qp_access_flags));
+	if (mask & IB_QP_PORT)
+		cmd->port = attr->port_num;
+	if (mask & IB_QP_QKEY)
+		cmd->qkey = cpu_to_le32(attr->qkey);
+	if (mask & IB_QP_PATH_MTU)
+		cmd->path_mtu = attr->path_mtu;
+	if (mask & IB_QP_TIMEOUT)
+		cmd->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		cmd->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		cmd->rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_RQ_PSN)
+		cmd->rq_psn = cpu_to_le32(attr->rq_psn & ORNIC_NUMBER_MASK);
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		cmd->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		cmd->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_SQ_PSN)
+		cmd->sq_psn = cpu_to_le32(attr->sq_psn & ORNIC_NUMBER_MASK);
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		cmd->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_DEST_QPN)
+		cmd->dest_qpn = cpu_to_le32(attr->dest_qp_num & ORNIC_NUMBER_MASK);
+}
+
+/* Forget what was posted to a queue and what completed unpolled (ORN-CQ-7, ORN-QP-3). */
+static void reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_cq *ibcq)
+{
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+
+	spin_lock_irq(&cq->lock);
+	ornic_ib_cq_drop(cq, qp->qpn);
+	ornic_ib_wq_reset(wq);
+	spin_unlock_irq(&cq->lock);
+}
+
+/* The device has it in RESET. The provider does the same for queues of its process. */
+static void entered_reset(struct ornic_ib_qp *qp)
+{
+	if (!qp->kbuf.cpu)
+		return;
+	reset_wq(qp, &qp->sq, qp->ibqp.send_cq);
+	reset_wq(qp, &qp->rq, qp->ibqp.recv_cq);
+	WRITE_ONCE(qp->dead, false);
+}
+
+/*
+ * Queue pairs of a dead device can still be drained and taken down: that is
+ * software's work then (soft_flush.c).
+ */
+static bool soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp_state next)
+{
+	return (mask & IB_QP_STATE) && (next == IB_QPS_ERR || next == IB_QPS_RESET) &&
+	       ornic_device_dead(dev->odev);
+}
+
+/*
+ * A device does not take a queue pair from RESET to ERR, where the kernel drains
+ * one that it never brought up: it has nothing to flush. Software flushes what
+ * is posted then.
+ */
+static bool never_ran(const struct ornic_ib_qp *qp, enum ib_qp_state cur, enum ib_qp_state next)
+{
+	return qp->kbuf.cpu && cur == IB_QPS_RESET && next == IB_QPS_ERR;
+}
+
+static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			 const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
+	struct ornic_qp_modify_cmd cmd = {};
+	int ret;
+
+	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask))
+		return -EINVAL;
+	ret = check_limits(dev, attr, mask);
+	if (!ret && (mask & IB_QP_AV))
+		ret = fill_path(qp, attr, mask, &cmd.path);
+	if (ret)
+		return ret;
+	fill_attr(dev, attr, mask, &cmd);
+
+	if (never_ran(qp, cur, next))
+		ornic_ib_soft_qp(dev, qp);
+	else
+		ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
+	if (ret && !soft_transition(dev, mask, next))
+		return ret;
+
+	if (mask & IB_QP_DEST_QPN)
+		qp->dest_qpn = attr->dest_qp_num;
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	if (next == IB_QPS_RESET)
+		entered_reset(qp);
+	WRITE_ONCE(qp->state, next);
+	return 0;
+}
+
+int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		       struct ib_udata *udata)
+{
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	if (mask & ~MODIFY_MASK)
+		return -EOPNOTSUPP;
+	mutex_lock(&qp->mutex);
+	ret = modify_locked(to_oib(ibqp->device), qp, attr, mask);
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+static void read_path(struct ornic_path *path, struct rdma_ah_attr *attr)
+{
+	attr->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_port_num(attr, ORNIC_IB_PORT);
+	rdma_ah_set_sl(attr, path->sl & 0xf);
+	rdma_ah_set_static_rate(attr, path->static_rate);
+	rdma_ah_set_grh(attr, NULL, le32_to_cpu(path->flow_label), le16_to_cpu(path->sgid_index),
+			path->hop_limit, path->traffic_class);
+	rdma_ah_set_dgid_raw(attr, path->dgid);
+	memcpy(attr->roce.dmac, path->dmac, sizeof(attr->roce.dmac));
+}
+
+static void read_attr(struct ornic_qp_query_rsp *rsp, struct ib_qp_attr *attr)
+{
+	struct ornic_qp_modify_cmd *from = &rsp->attr;
+
+	attr->qp_state = from->next_state;
+	attr->cur_qp_state = from->next_state;
+	attr->path_mtu = from->path_mtu;
+	attr->path_mig_state = IB_MIG_MIGRATED;
+	attr->qkey = le32_to_cpu(from->qkey);
+	attr->rq_psn = le32_to_cpu(from->rq_psn);
+	attr->sq_psn = le32_to_cpu(from->sq_psn);
+	attr->dest_qp_num = le32_to_cpu(from->dest_qpn);
+	attr->qp_access_flags = le32_to_cpu(from->access);
+	attr->pkey_index = le16_to_cpu(from->pkey_index);
+	attr->en_sqd_async_notify = from->sqd_notify;
+	attr->sq_draining = rsp->sq_draining;
+	attr->max_rd_atomic = from->max_rd_atomic;
+	attr->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	attr->min_rnr_timer = from->min_rnr_timer;
+	attr->port_num = ORNIC_IB_PORT;
+	attr->timeout = from->timeout;
+	attr->retry_cnt = from->retry_cnt;
+	attr->rnr_retry = from->rnr_retry;
+	if (le32_to_cpu(from->mask) & ORNIC_QPM_PATH)
+		read_path(&from->path, &attr->ah_attr);
+}
+
+int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_qp_init_attr *init)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	struct ornic_qp_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_qp_query(dev, qp->qpn, &rsp);
+	if (ret)
+		return ret;
+	if (rsp.attr.next_state > ORNIC_QPS_ERR) {
+		ornic_device_malformed(dev->odev, "queue pair in an unknown state");
+		return -EIO;
+	}
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init, 0, sizeof(*init));
+	read_attr(&rsp, attr);
+	attr->cap = qp->cap;
+	init->cap = qp->cap;
+	init->send_cq = ibqp->send_cq;
+	init->recv_cq = ibqp->recv_cq;
+	init->qp_type = ibqp->qp_type;
+	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->port_num = ORNIC_IB_PORT;
+	return 0;
+}

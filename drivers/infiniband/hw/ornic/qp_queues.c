@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rings of a queue pair: how large they are, where they lie, how the device
+ * is told.
+ *
+ * Both rings and their records lie in one buffer, in the order of
+ * rdma/ornic-abi.h, whoever owns it. Those of a process are made by its
+ * provider and checked here; those of the kernel are made here.
+ */
+#include <linux/log2.h>
+
+#include "ornic_ib.h"
+
+/* Offsets in the buffer. */
+struct layout {
+	u64 sq;
+	u64 rq;
+	u64 sq_rec;
+	u64 rq_rec;
+	u64 size;
+};
+
+/* Of a send entry with @sges SGEs or @inline_bytes of inline data. */
+u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes)
+{
+	u32 data = max_t(u32, sges * sizeof(struct ornic_sge), inline_bytes);
+	u32 atomic = sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge);
+
+	if (type != IB_QPT_RC)
+		return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path) + data;
+	return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) + max(data, atomic);
+}
+
+/* Of a receive entry with @sges SGEs. */
+u32 ornic_ib_rq_bytes(u32 sges)
+{
+	return sizeof(struct ornic_rwqe) + sges * sizeof(struct ornic_sge);
+}
+
+static u64 ring_bytes(u8 log, u8 stride)
+{
+	return log == ORNIC_NO_RING ? 0 : 1ULL << (log + stride);
+}
+
+static void lay_out(const struct ornic_ib_geom *geom, struct layout *at)
+{
+	at->sq = 0;
+	at->rq = at->sq + ring_bytes(geom->sq_log, geom->sq_stride);
+	if (geom->rq_log != ORNIC_NO_RING)
+		at->rq = ALIGN(at->rq, 1ULL << geom->rq_stride);
+	at->sq_rec = at->rq + ring_bytes(geom->rq_log, geom->rq_stride);
+	at->rq_rec = at->sq_rec + sizeof(struct ornic_rec);
+	at->size = at->rq_rec + sizeof(struct ornic_rec);
+}
+
+/* A ring may be missing if nothing is to be posted to it. */
+static int check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max_stride, u32 wrs,
+		      u32 entry_bytes)
+{
+	if (log == ORNIC_ABI_NO_RING)
+		return stride || wrs ? -EINVAL : 0;
+	if (log > max_log || stride < min_stride || stride > max_stride)
+		return -EINVAL;
+	if (wrs > BIT(log) || entry_bytes > BIT(stride))
+		return -EINVAL;
+	/* what lies behind the ring is aligned like a record */
+	return ring_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
+}
+
+static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+		      const struct ornic_ib_geom *geom)
+{
+	const struct ornic_ib_limits *lim = &dev->lim;
+	const struct ib_qp_cap *cap = &qp->cap;
+	int ret;
+
+	if (geom->sq_log == ORNIC_ABI_NO_RING && geom->rq_log == ORNIC_ABI_NO_RING)
+		return -EINVAL;
+	ret = check_ring(geom->sq_log, geom->sq_stride, lim->log_sq, ORNIC_SQ_MIN_STRIDE,
+			 lim->sq_stride, cap->max_send_wr,
+			 ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
+					   cap->max_inline_data));
+	if (ret)
+		return ret;
+	return check_ring(geom->rq_log, geom->rq_stride, lim->log_rq, ORNIC_RQ_MIN_STRIDE,
+			  lim->rq_stride, cap->max_recv_wr, ornic_ib_rq_bytes(cap->max_recv_sge));
+}
+
+/**
+ * ornic_ib_user_queues() - take the rings that a process made
+ * @dev: device
+ * @qp: queue pair, its type and capabilities filled in
+ * @udata: of the create verb
+ */
+int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata)
+{
+	struct ornic_ureq_create_qp req;
+	struct layout at;
+	int ret;
+
+	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
+		return -EOPNOTSUPP;
+	if (!PAGE_ALIGNED(req.buf_addr))
+		return -EINVAL;
+	qp->geom.sq_log = req.sq_log;
+	qp->geom.sq_stride = req.sq_stride;
+	qp->geom.rq_log = req.rq_log;
+	qp->geom.rq_stride = req.rq_stride;
+	ret = check_geom(dev, qp, &qp->geom);
+	if (ret)
+		return ret;
+	lay_out(&qp->geom, &at);
+	return ornic_ib_ubuf_pin(dev, &qp->ubuf, req.buf_addr, at.size, req.buf_addr,
+				 IB_ACCESS_LOCAL_WRITE);
+}
+
+/* Rings of the kernel always exist, with two entries at least: that aligns the records. */
+static u8 kernel_log(u32 wrs)
+{
+	return order_base_2(max_t(u32, wrs, 2));
+}
+
+static void kernel_geom(struct ornic_ib_qp *qp)
+{
+	struct ib_qp_cap *cap = &qp->cap;
+	struct ornic_ib_geom *geom = &qp->geom;
+
+	cap->max_send_sge = max_t(u32, cap->max_send_sge, 1);
+	cap->max_recv_sge = max_t(u32, cap->max_recv_sge, 1);
+	geom->sq_log = kernel_log(cap->max_send_wr);
+	geom->rq_log = kernel_log(cap->max_recv_wr);
+	geom->sq_stride = order_base_2(ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
+							 cap->max_inline_data));
+	geom->sq_stride = max_t(u8, geom->sq_stride, ORNIC_SQ_MIN_STRIDE);
+	geom->rq_stride = order_base_2(ornic_ib_rq_bytes(cap->max_recv_sge));
+	geom->rq_stride = max_t(u8, geom->rq_stride, ORNIC_RQ_MIN_STRIDE);
+}
+
+static int wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
+{
+	wq->wr_id = kvcalloc(BIT(log), sizeof(*wq->wr_id), GFP_KERNEL);
+	if (!wq->wr_id)
+		return -ENOMEM;
+	wq->log = log;
+	wq->stride = stride;
+	wq->max_sge = max_sge;
+	return 0;
+}
+
+/**
+ * ornic_ib_kernel_queues() - make the rings of a queue pair of the kernel
+ * @dev: device
+ * @qp: queue pair, its type and capabilities filled in; they become what it got
+ */
+int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	struct layout at;
+	int ret;
+
+	kernel_geom(qp);
+	ret = check_geom(dev, qp, &qp->geom);
+	if (ret)
+		return ret;
+	lay_out(&qp->geom, &at);
+	ret = ornic_ib_kbuf_alloc(dev, &qp->kbuf, at.size);
+	if (!ret)
+		ret = wq_init(&qp->sq, qp->geom.sq_log, qp->geom.sq_stride, qp->cap.max_send_sge);
+	if (!ret)
+		ret = wq_init(&qp->rq, qp->geom.rq_log, qp->geom.rq_stride, qp->cap.max_recv_sge);
+	if (ret)
+		return ret;
+
+	qp->sq.ring = qp->kbuf.cpu + at.sq;
+	qp->rq.ring = qp->kbuf.cpu + at.rq;
+	qp->sq.rec = qp->kbuf.cpu + at.sq_rec;
+	qp->rq.rec = qp->kbuf.cpu + at.rq_rec;
+	qp->sq.max_inline = qp->cap.max_inline_data;
+	qp->cap.max_send_wr = BIT(qp->geom.sq_log);
+	qp->cap.max_recv_wr = BIT(qp->geom.rq_log);
+	ornic_rec_init(qp->sq.rec);
+	ornic_rec_init(qp->rq.rec);
+	return 0;
+}
+
+/* Also after one of the functions above failed. */
+void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	kvfree(qp->sq.wr_id);
+	kvfree(qp->rq.wr_id);
+	ornic_ib_kbuf_free(dev, &qp->kbuf);
+	ornic_ib_ubuf_unpin(&qp->ubuf);
+}
+
+/**
+ * ornic_ib_wq_reset() - empty a queue of the kernel
+ * @wq: queue whose queue pair is in RESET in the device, which leaves the
+ *	record alone until INIT
+ *
+ * Context: the caller holds the lock of its CQ.
+ */
+void ornic_ib_wq_reset(struct ornic_ib_wq *wq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	WRITE_ONCE(wq->prod, 0);
+	WRITE_ONCE(wq->cons, 0);
+	ornic_rec_init(wq->rec);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+static int describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+			 const struct layout *at, struct ornic_qp_create_cmd *cmd,
+			 struct ornic_ib_pagelist *lists)
+{
+	int ret = 0;
+
+	if (at->rq != at->sq)
+		ret = ornic_ib_pagelist_build(dev, &lists[0], &qp->ubuf, at->sq, at->rq - at->sq);
+	if (!ret && at->sq_rec != at->rq)
+		ret = ornic_ib_pagelist_build(dev, &lists[1], &qp->ubuf, at->rq,
+					      at->sq_rec - at->rq);
+	if (!ret)
+		ret = ornic_ib_ubuf_addr(&qp->ubuf, at->sq_rec, &cmd->sq_record);
+	if (!ret)
+		ret = ornic_ib_ubuf_addr(&qp->ubuf, at->rq_rec, &cmd->rq_record);
+	cmd->sq_pages = lists[0].desc;
+	cmd->rq_pages = lists[1].desc;
+	return ret;
+}
+
+static void describe_kernel(const struct ornic_ib_qp *qp, const struct layout *at,
+			    struct ornic_qp_create_cmd *cmd)
+{
+	ornic_ib_kbuf_pages(&qp->kbuf, at->sq, &cmd->sq_pages);
+	ornic_ib_kbuf_pages(&qp->kbuf, at->rq, &cmd->rq_pages);
+	cmd->sq_record = cpu_to_le64(qp->kbuf.dma + at->sq_rec);
+	cmd->rq_record = cpu_to_le64(qp->kbuf.dma + at->rq_rec);
+}
+
+/**
+ * ornic_ib_queues_describe() - fill the rings into the create command
+ * @dev: device
+ * @qp: queue pair
+ * @cmd: command
+ * @lists: two page lists for as long as the command runs; freed by the caller,
+ *	also after an error
+ */
+int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			     struct ornic_qp_create_cmd *cmd, struct ornic_ib_pagelist *lists)
+{
+	struct layout at;
+
+	lay_out(&qp->geom, &at);
+	cmd->sq_log = qp->geom.sq_log;
+	cmd->sq_stride = qp->geom.sq_stride;
+	cmd->rq_log = qp->geom.rq_log;
+	cmd->rq_stride = qp->geom.rq_stride;
+	if (qp->ubuf.umem)
+		return describe_user(dev, qp, &at, cmd, lists);
+	describe_kernel(qp, &at, cmd);
+	return 0;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the device and its port are, and how much of each object they have.
+ *
+ * Everything comes from Identify. A device may claim more than the formats of
+ * the interface can express; ornic_ib_read_limits() bounds that once, so that
+ * the rest of the driver computes with limits it can rely on.
+ */
+#include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
+
+#include "ornic_ib.h"
+
+/* Bytes in front of the data of the most voracious work request: control and path. */
+#define SEND_OVERHEAD	(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path))
+
+/* Page sizes beyond 1 GiB save nothing and overflow the block iterator of ib_core. */
+#define PAGE_SIZES	GENMASK(30, ORNIC_PAGES_MIN_SHIFT)
+
+/* Limits that verbs count in an int. */
+static int to_count(__le32 limit)
+{
+	return min_t(u32, le32_to_cpu(limit), INT_MAX);
+}
+
+/**
+ * ornic_ib_read_limits() - take over what Identify says, within the formats
+ * @dev: device
+ */
+void ornic_ib_read_limits(struct ornic_ib_dev *dev)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+	struct ornic_ib_limits *lim = &dev->lim;
+	u32 sq_room, rq_room;
+
+	lim->page_sizes = (le64_to_cpu(id->page_sizes) & PAGE_SIZES) | SZ_4K;
+	lim->log_sq = min_t(u8, id->log_max_sq, ORNIC_LOG_MAX_WQ);
+	lim->log_rq = min_t(u8, id->log_max_rq, ORNIC_LOG_MAX_WQ);
+	lim->log_cq = min_t(u8, id->log_max_cq, ORNIC_LOG_MAX_CQ);
+	lim->sq_stride = clamp_t(u8, id->max_sq_stride, ORNIC_SQ_MIN_STRIDE, ORNIC_SQ_MAX_STRIDE);
+	lim->rq_stride = clamp_t(u8, id->max_rq_stride, ORNIC_RQ_MIN_STRIDE, ORNIC_RQ_MAX_STRIDE);
+
+	sq_room = BIT(lim->sq_stride) - min_t(u32, BIT(lim->sq_stride), SEND_OVERHEAD);
+	rq_room = BIT(lim->rq_stride) - sizeof(struct ornic_rwqe);
+	lim->send_sge = min_t(u32, le16_to_cpu(id->max_send_sge),
+			      sq_room / sizeof(struct ornic_sge));
+	lim->recv_sge = min_t(u32, le16_to_cpu(id->max_recv_sge),
+			      rq_room / sizeof(struct ornic_sge));
+	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
+	lim->max_cqe = BIT(lim->log_cq);
+}
+
+static enum ib_atomic_cap atomic_cap(const struct ornic_ib_dev *dev)
+{
+	if (!ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
+		return IB_ATOMIC_NONE;
+	switch (dev->odev->id.atomic_scope) {
+	case 1:
+		return IB_ATOMIC_HCA;
+	case 2:
+		return IB_ATOMIC_GLOB;
+	default:
+		return IB_ATOMIC_NONE;
+	}
+}
+
+static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+	const struct ornic_ib_limits *lim = &dev->lim;
+
+	attr->max_qp = to_count(id->max_qp);
+	attr->max_qp_wr = min(BIT(lim->log_sq), BIT(lim->log_rq));
+	attr->max_send_sge = lim->send_sge;
+	attr->max_recv_sge = lim->recv_sge;
+	attr->max_sge_rd = min(le16_to_cpu(id->max_sge_read), lim->send_sge);
+	attr->max_cq = to_count(id->max_cq);
+	attr->max_cqe = lim->max_cqe;
+	attr->max_qp_rd_atom = le16_to_cpu(id->max_rd_atomic_resp);
+	attr->max_qp_init_rd_atom = le16_to_cpu(id->max_rd_atomic_init);
+	attr->max_res_rd_atom = to_count(id->max_rd_resources);
+	attr->atomic_cap = atomic_cap(dev);
+	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION))) {
+		attr->cq_caps.max_cq_moderation_count = le16_to_cpu(id->max_mod_count);
+		attr->cq_caps.max_cq_moderation_period = le16_to_cpu(id->max_mod_period_us);
+	}
+	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP))) {
+		attr->timestamp_mask = le64_to_cpu(id->clock_mask);
+		attr->hca_core_clock = le32_to_cpu(id->clock_khz);
+	}
+}
+
+int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			  struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibdev);
+	const struct ornic_identify_device *id = &dev->odev->id;
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EINVAL;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->sys_image_guid = id->sys_image_guid;
+	attr->max_mr_size = le64_to_cpu(id->max_region);
+	attr->page_size_cap = dev->lim.page_sizes;
+	attr->vendor_id = le32_to_cpu(id->vendor_id);
+	attr->vendor_part_id = le32_to_cpu(id->vendor_part);
+	attr->hw_ver = le32_to_cpu(id->hw_version);
+	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_CURR_QP_STATE_MOD |
+				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	attr->max_mr = to_count(id->max_key);
+	attr->max_pd = to_count(id->max_pd);
+	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
+	attr->max_pkeys = 1;
+	attr->local_ca_ack_delay = id->ca_ack_delay;
+	query_queues(dev, attr);
+	return 0;
+}
+
+static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
+			      const struct ornic_identify_port *port)
+{
+	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->odev->netdev->mtu));
+
+	return clamp_t(u8, min_t(u8, mtu, port->active_mtu), IB_MTU_256, IB_MTU_4096);
+}
+
+/*
+ * May be called under RTNL and from netdev notifiers, so it takes no lock of
+ * the network stack. The port of a dead device is down.
+ */
+int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *attr)
+{
+	struct ornic_ib_dev *dev = to_oib(ibdev);
+	struct ornic_identify_port port;
+	int ret;
+
+	ret = ornic_ib_cmd_port_query(dev, port_num, &port);
+	if (ret && !ornic_device_dead(dev->odev))
+		return ret;
+	if (ret) {
+		port = dev->odev->port;
+		port.state = IB_PORT_DOWN;
+		port.phys_state = IB_PORT_PHYS_STATE_DISABLED;
+	}
+
+	attr->state = port.state == IB_PORT_ACTIVE ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = port.phys_state;
+	attr->max_mtu = clamp_t(u8, port.max_mtu, IB_MTU_256, IB_MTU_4096);
+	attr->active_mtu = active_mtu(dev, &port);
+	attr->phys_mtu = ib_mtu_enum_to_int(attr->active_mtu);
+	attr->gid_tbl_len = min_t(u32, le32_to_cpu(port.gid_entries), U16_MAX);
+	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->max_msg_sz = min_t(u32, le32_to_cpu(port.max_msg), ORNIC_MAX_MSG);
+	attr->bad_pkey_cntr = le32_to_cpu(port.pkey_violations);
+	attr->qkey_viol_cntr = le32_to_cpu(port.qkey_violations);
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	attr->active_width = port.ib_width;
+	attr->active_speed = port.ib_speed;
+	return 0;
+}
+
+int ornic_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
+	return 0;
+}
+
+int ornic_ib_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
+{
+	struct ib_port_attr attr = {};
+	int ret;
+
+	ret = ornic_ib_query_port(ibdev, port, &attr);
+	if (ret)
+		return ret;
+	imm->pkey_tbl_len = attr.pkey_tbl_len;
+	imm->gid_tbl_len = attr.gid_tbl_len;
+	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	imm->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+enum rdma_link_layer ornic_ib_get_link_layer(struct ib_device *ibdev, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+void ornic_ib_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	const struct ornic_identify_device *id = &to_oib(ibdev)->odev->id;
+
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%.*s", (int)sizeof(id->fw_version), id->fw_version);
+}
