@@ -134,7 +134,7 @@ static void ornic_admin_look(struct ornic_core *core, bool renew)
 	ok = ornic_admin_reap(core);
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 	if (!ok)
-		ornic_fatal(core, ORNIC_REASON_MALFORMED);
+		ornic_device_malformed(&core->odev, "command completion");
 }
 
 static struct ornic_admin_slot *ornic_admin_get_slot(struct ornic_admin *admin)

@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
+#include <linux/ratelimit.h>
 
 #include "ornic.h"
 
@@ -51,6 +52,13 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	ornic_admin_abort(core);
 	ornic_event_queue_fatal(core);
 }
+
+void ornic_device_malformed(struct ornic_dev *odev, const char *what)
+{
+	dev_err_ratelimited(ornic_dma_dev(odev->core), "malformed device output: %s\n", what);
+	ornic_fatal(odev->core, ORNIC_REASON_MALFORMED);
+}
+EXPORT_SYMBOL_GPL(ornic_device_malformed);
 
 static void ornic_health_check(struct ornic_core *core)
 {

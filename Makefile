@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# make help tells what can be made. Everything built goes to build/; what is
+# fetched once (guest image, QEMU, compilers for the guest) to $ORNIC_CACHE.
+
+O	?= build
+GUEST	?= trixie
+KDIR	?=
+DESTDIR	?=
+PREFIX	?= /usr/local
+LAB	:= tools/lab/lab
+guest	:= $(O)/guest/$(GUEST)
+
+CC	?= gcc
+CFLAGS	?= -O2 -g
+warn	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes
+base	:= -std=gnu11 -D_GNU_SOURCE $(warn) -Iinclude -Itools/ornicd -MMD -MP
+san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+# V=1 shows the commands
+Q	:= $(if $(V),,@)
+
+.PHONY: all
+all: $(O)/ornicd provider modules
+	@echo
+	@echo "built: $(O)/ornicd                                the reference device"
+	@echo "       $(guest)/libornic-rdmav34.so  provider, with ornic.driver beside it (rdma-core 56.1)"
+	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for Debian 13's kernel"
+	@echo "next:  make demo, or make check"
+
+# ---- what the host needs ---------------------------------------------------
+
+deps := $(O)/.deps
+$(deps): tools/build/deps
+	@mkdir -p $(O)
+	@tools/build/deps
+	@touch $@
+
+# ---- ornicd ------------------------------------------------------------------
+
+# ornicd_rules: $(1) folder for objects, $(2) extra flags
+ornicd_src := $(wildcard tools/ornicd/*.c tools/ornicd/*/*.c)
+ornicd_lib := $(filter-out tools/ornicd/main.c,$(ornicd_src))
+ornicd_libs := -ljansson
+define ornicd_rules
+$(1)/%.o: %.c | $(deps)
+	@mkdir -p $$(@D)
+	@echo "  CC      $$@"
+	$$(Q)$$(CC) $$(base) $$(CFLAGS) $(2) -c -o $$@ $$<
+
+$(1)/libornicd.a: $(patsubst %.c,$(1)/%.o,$(ornicd_lib))
+	@rm -f $$@
+	@echo "  AR      $$@"
+	$$(Q)ar rcs $$@ $$^
+
+$(1)/ornicd: $(1)/tools/ornicd/main.o $(1)/libornicd.a
+	@echo "  LD      $$@"
+	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
+
+-include $(patsubst %.c,$(1)/%.d,$(ornicd_src))
+endef
+$(eval $(call ornicd_rules,$(O)/host,))
+$(eval $(call ornicd_rules,$(O)/san,$(san)))
+
+$(O)/ornicd: $(O)/host/ornicd
+	@cp $< $@
+
+# ---- drivers and provider, for the guest --------------------------------------
+
+kernel_src := $(shell find drivers include uapi Kbuild Kconfig -type f 2>/dev/null)
+provider_src := $(wildcard tools/libornic/*) include/ornic uapi/rdma/ornic-abi.h
+
+# kernel_tree: a copy of the sources that Kbuild may litter
+define kernel_tree
+	@mkdir -p $(1)
+	@cp -au drivers include uapi Kbuild Kconfig $(1)/
+endef
+
+.PHONY: modules provider
+ifeq ($(KDIR),)
+modules: $(guest)/ornic.ko
+provider: $(guest)/libornic-rdmav34.so
+else
+modules:
+	$(call kernel_tree,$(O)/modules/tree)
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(O)/modules/tree $(W) modules
+	@cp $(O)/modules/tree/drivers/net/ethernet/ornic/ornic.ko $(O)/modules/tree/drivers/infiniband/hw/ornic/ornic_ib.ko $(O)/modules/
+	@echo "built: $(O)/modules/ornic.ko ornic_ib.ko for $(KDIR)"
+endif
+
+$(guest)/ornic.ko: $(kernel_src) | $(deps)
+	$(call kernel_tree,$(guest)/tree)
+	@echo "  KBUILD  $@"
+	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
+	@for ko in net/ethernet/ornic/ornic.ko infiniband/hw/ornic/ornic_ib.ko; do \
+		objcopy --strip-debug $(guest)/tree/drivers/$$ko $(guest)/$${ko##*/} || exit; done
+
+$(guest)/libornic-rdmav34.so: $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h | $(deps)
+	@mkdir -p $(guest)/libornic
+	@echo "  LD      $@"
+	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
+	@cp $(guest)/libornic/libornic-rdmav34.so tools/libornic/ornic.driver $(guest)/
+
+# ---- install -------------------------------------------------------------------
+
+.PHONY: install
+install: $(O)/ornicd
+	install -D -m 755 $(O)/ornicd $(DESTDIR)$(PREFIX)/sbin/ornicd
+	install -D -m 644 Documentation/man/ornicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/ornicd.8
+
+# ---- use -------------------------------------------------------------------------
+
+.PHONY: demo check bench docs clean help
+demo: all
+	tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
+
+include selftests/Makefile
+
+docs: | $(deps)
+	@$(MAKE) -s -C Documentation html OUT=$(CURDIR)/$(O)/doc
+
+clean:
+	rm -rf $(O)
+
+help:
+	@echo "make           build ornicd, the drivers and the provider into $(O)/"
+	@echo "make demo      boot two VMs with an ornic device each and show what they can do (as root)"
+	@echo "make demo KEEP=1      leave the VMs up afterwards and tell how to get into them"
+	@echo "make check     run all tests (as root); make check T=unit/test_mr runs one"
+	@echo "make bench     measure against Soft-RoCE and TCP"
+	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
+	@echo "make install   ornicd and its man page below PREFIX=$(PREFIX)"
+	@echo "make docs      specification and guides as HTML into $(O)/doc"
+	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"

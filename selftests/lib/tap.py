@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""unittest that speaks TAP, for selftests/run: call tap.main() where a script would call unittest.main()."""
+import sys
+import traceback
+import unittest
+
+
+class Result(unittest.TestResult):
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+        self.bad = 0
+
+    def _say(self, test, good, more=""):
+        self.number += 1
+        self.bad += not good
+        print("%s %d - %s%s" % ("ok" if good else "not ok", self.number, test.id().replace("__main__.", ""), more))
+        sys.stdout.flush()
+
+    def _wrong(self, test, err):
+        self._say(test, False)
+        print("".join("# " + line + "\n" for line in "".join(traceback.format_exception(*err)).splitlines()), end="")
+        sys.stdout.flush()
+
+    def addSuccess(self, test):
+        self._say(test, True)
+
+    def addFailure(self, test, err):
+        self._wrong(test, err)
+
+    def addError(self, test, err):
+        self._wrong(test, err)
+
+    def addSkip(self, test, reason):
+        self._say(test, True, " # SKIP " + reason)
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self._wrong(subtest, err)
+
+
+def main(module="__main__"):
+    """Runs the module's tests, those named on the command line only; exits with 1 if one failed."""
+    names = sys.argv[1:]
+    loader = unittest.defaultTestLoader
+    suite = loader.loadTestsFromNames(names, sys.modules[module]) if names else \
+        loader.loadTestsFromModule(sys.modules[module])
+    result = Result()
+    suite.run(result)
+    print("1..%d" % result.number)
+    sys.exit(1 if result.bad else 0)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the two race tests share: random numbers, pauses, and when a wait counts as lost. */
+#ifndef ORNIC_STRESS_H
+#define ORNIC_STRESS_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Longer than any scheduling delay: what has not happened by then never will. */
+#define STRESS_LOST_NS		10000000000ull
+#define STRESS_ROUND_NS		1000000000ull
+
+static inline uint64_t stress_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* xorshift32; @state is not 0. */
+static inline uint32_t stress_random(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+/* Between nothing and a microsecond or so, to let the sides meet at every offset. */
+static inline void stress_jitter(uint32_t *state)
+{
+	uint32_t n = stress_random(state);
+
+	for (n = n & 3 ? n >> 4 & 15 : n >> 4 & 511; n; n--)
+		__asm__ volatile("" ::: "memory");
+}
+
+/* A wait for the other side; all zero to begin with. */
+struct stress_wait {
+	uint64_t since;
+	uint32_t turns;
+};
+
+/* One turn: mostly spin, at times give up the CPU; false once the wait is lost. */
+static inline bool stress_turn(struct stress_wait *wait)
+{
+	uint64_t now;
+
+	if (++wait->turns % 256) {
+		__asm__ volatile("" ::: "memory");
+		return true;
+	}
+	sched_yield();
+	now = stress_now();
+	if (!wait->since)
+		wait->since = now;
+	return now - wait->since < STRESS_LOST_NS;
+}
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel half of test_libornic_*: definitions here take the place of
+ * libibverbs' functions of the same name, which would enter the real kernel.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test_libornic_kernel.h"
+
+struct fake_kernel kernel;
+
+static int kernel_fails(void)
+{
+	int err = kernel.fail;
+
+	kernel.fail = 0;
+	return err;
+}
+
+int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, size_t cmd_size,
+			struct ib_uverbs_get_context_resp *resp, size_t resp_size)
+{
+	struct ornic_alloc_ucontext_resp *r =
+		container_of(resp, struct ornic_alloc_ucontext_resp, ibv_resp);
+
+	(void)ctx;
+	(void)cmd;
+	(void)cmd_size;
+	assert_int_equal(resp_size, sizeof(*r));
+	r->drv_payload = (struct ornic_uresp_alloc_ucontext){
+		.db_mmap_size = sysconf(_SC_PAGESIZE),
+		.max_inline = 512,
+		.max_send_wr = 1 << 15,
+		.max_recv_wr = 1 << 15,
+		.max_cqe = 1 << 16,
+		.max_send_sge = 30,
+		.max_recv_sge = 32,
+		.max_sq_stride = 10,
+		.max_rq_stride = 10,
+	};
+	return kernel_fails();
+}
+
+int ibv_cmd_query_device_any(struct ibv_context *ctx,
+			     const struct ibv_query_device_ex_input *input,
+			     struct ibv_device_attr_ex *attr, size_t attr_size,
+			     struct ib_uverbs_ex_query_device_resp *resp, size_t *resp_size)
+{
+	(void)ctx;
+	(void)input;
+	(void)resp;
+	(void)resp_size;
+	memset(attr, 0, attr_size);
+	attr->completion_timestamp_mask = kernel.timestamp_mask;
+	return kernel_fails();
+}
+
+int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_alloc_pd *cmd,
+		     size_t cmd_size, struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size)
+{
+	(void)cmd;
+	(void)cmd_size;
+	(void)resp;
+	(void)resp_size;
+	pd->context = ctx;
+	return kernel_fails();
+}
+
+int ibv_cmd_dealloc_pd(struct ibv_pd *pd)
+{
+	(void)pd;
+	return kernel_fails();
+}
+
+int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access,
+		   struct verbs_mr *vmr, struct ibv_reg_mr *cmd, size_t cmd_size,
+		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size)
+{
+	(void)pd;
+	(void)addr;
+	(void)length;
+	(void)hca_va;
+	(void)cmd;
+	(void)cmd_size;
+	(void)resp;
+	(void)resp_size;
+	vmr->access = access;
+	vmr->ibv_mr.lkey = 0x4a07;
+	return kernel_fails();
+}
+
+int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
+{
+	(void)vmr;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
+		      struct ib_uverbs_create_ah_resp *resp, size_t resp_size)
+{
+	struct ornic_create_ah_resp *r = container_of(resp, struct ornic_create_ah_resp, ibv_resp);
+
+	(void)attr;
+	assert_int_equal(resp_size, sizeof(*r));
+	ah->pd = pd;
+	memcpy(r->dmac, kernel.dmac, sizeof(r->dmac));
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_ah(struct ibv_ah *ah)
+{
+	(void)ah;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_cq_ex(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_cq *cq, struct ibv_create_cq_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size,
+			 uint32_t cmd_flags)
+{
+	struct ornic_create_cq *c = container_of(cmd, struct ornic_create_cq, ibv_cmd);
+	struct ornic_create_cq_resp *r = container_of(resp, struct ornic_create_cq_resp, ibv_resp);
+
+	(void)cmd_flags;
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.cq_req = c->drv_payload;
+	cq->cq.context = ctx;
+	cq->cq.cqe = attr->cqe;
+	r->cqn = ++kernel.cqn;
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq)
+{
+	(void)cq;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
+			  struct ibv_qp_init_attr_ex *attr, struct ibv_create_qp_ex *cmd,
+			  size_t cmd_size, struct ib_uverbs_ex_create_qp_resp *resp,
+			  size_t resp_size)
+{
+	struct ornic_create_qp *c = container_of(cmd, struct ornic_create_qp, ibv_cmd);
+	struct ornic_create_qp_resp *r = container_of(resp, struct ornic_create_qp_resp, ibv_resp);
+
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.qp_req = c->drv_payload;
+	kernel.qp_cap = attr->cap;
+	vqp->comp_mask = 0;
+	vqp->qp.context = ctx;
+	vqp->qp.send_cq = attr->send_cq;
+	vqp->qp.recv_cq = attr->recv_cq;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.state = IBV_QPS_RESET;
+	vqp->qp.qp_num = kernel.qpn;
+	r->qpn = kernel.qpn;
+	return kernel_fails();
+}
+
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		      struct ibv_modify_qp *cmd, size_t cmd_size)
+{
+	(void)cmd;
+	(void)cmd_size;
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && kernel.before_reset)
+		kernel.before_reset(qp);
+	return kernel_fails();
+}
+
+int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd, size_t cmd_size)
+{
+	(void)attr_mask;
+	(void)cmd;
+	(void)cmd_size;
+	attr->qp_state = qp->state;
+	init_attr->qp_type = qp->qp_type;
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	return kernel_fails();
+}
+
+static struct ibv_device *fake_device(void)
+{
+	struct verbs_sysfs_dev *sysfs = calloc(1, sizeof(*sysfs));
+	struct verbs_device *dev = ornic_dev_ops.alloc_device(sysfs);
+
+	assert_non_null(sysfs);
+	assert_non_null(dev);
+	memcpy(sysfs->ibdev_path, "/nonexistent", sizeof("/nonexistent"));
+	dev->ops = &ornic_dev_ops;
+	dev->sysfs = sysfs;
+	atomic_init(&dev->refcount, 0);	/* the context is its only user */
+	return &dev->device;
+}
+
+void rig_open(struct rig *rig, int cqe)
+{
+	struct verbs_context *vctx;
+	struct ibv_device *dev;
+	int fd;
+
+	memset(&kernel, 0, sizeof(kernel));
+	memset(rig, 0, sizeof(*rig));
+	kernel.qpn = 0x123;
+	fd = memfd_create("doorbells", 0);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sysconf(_SC_PAGESIZE)), 0);
+	dev = fake_device();
+	vctx = ornic_dev_ops.alloc_context(dev, fd, NULL);
+	assert_non_null(vctx);
+	rig->ctx = to_octx(&vctx->context);
+	rig->pd = ornic_alloc_pd(&vctx->context);
+	assert_non_null(rig->pd);
+	rig->cq = to_ocq(ornic_create_cq(&vctx->context, cqe, NULL, 0));
+	assert_non_null(rig->cq);
+}
+
+void rig_state(struct ornic_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	assert_int_equal(ornic_modify_qp(&qp->vqp.qp, &attr, IBV_QP_STATE), 0);
+	qp->vqp.qp.state = state;	/* libibverbs does so after the provider */
+}
+
+struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_cap cap,
+			uint64_t send_ops)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &rig->cq->vcq.cq,
+		.recv_cq = &rig->cq->vcq.cq,
+		.cap = cap,
+		.qp_type = type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     (send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+		.pd = rig->pd,
+		.send_ops_flags = send_ops,
+	};
+	struct ibv_qp *qp = ornic_create_qp_ex(&rig->ctx->ibv_ctx.context, &attr);
+
+	if (!qp)
+		return NULL;
+	rig_state(to_oqp(qp), IBV_QPS_RTS);
+	rig->qp = to_oqp(qp);
+	kernel.qpn++;
+	return rig->qp;
+}
+
+void rig_close(struct rig *rig)
+{
+	if (rig->qp)
+		assert_int_equal(ornic_destroy_qp(&rig->qp->vqp.qp), 0);
+	assert_int_equal(ornic_destroy_cq(&rig->cq->vcq.cq), 0);
+	assert_int_equal(ornic_dealloc_pd(rig->pd), 0);
+	ibv_close_device(&rig->ctx->ibv_ctx.context);
+}
+
+uint64_t rig_doorbell(struct rig *rig)
+{
+	uint64_t *db = rig->ctx->db;
+	uint64_t value = le64toh(*db);
+
+	*db = 0;
+	return value;
+}
+
+void rig_complete(struct rig *rig, struct ornic_cqe cqe)
+{
+	unsigned int log = rig->cq->log;
+
+	cqe.phase = (rig->cq_index >> log & 1) ^ 1;
+	rig->cq->ring[rig->cq_index & ((1u << log) - 1)] = cqe;
+	rig->cq_index++;
+}

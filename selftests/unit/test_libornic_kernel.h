@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A kernel for the provider's unit tests: it answers the uverbs commands that
+ * libornic sends and records what they carried. A memfd is the doorbell page.
+ */
+#ifndef TEST_LIBORNIC_KERNEL_H
+#define TEST_LIBORNIC_KERNEL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ccan/array_size.h>
+
+#include "ornic.h"
+
+struct fake_kernel {
+	int fail;			/* errno of the next command, once */
+	uint32_t qpn;			/* number of the next queue pair */
+	uint32_t cqn;
+	uint64_t timestamp_mask;	/* what query_device says */
+	uint8_t dmac[6];		/* what create_ah resolves */
+	struct ornic_ureq_create_cq cq_req;
+	struct ornic_ureq_create_qp qp_req;
+	struct ibv_qp_cap qp_cap;
+	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
+};
+
+extern struct fake_kernel kernel;
+
+/* A context, a PD and one CQ; @type with RTS queue pairs is made on top. */
+struct rig {
+	struct ornic_context *ctx;
+	struct ibv_pd *pd;
+	struct ornic_cq *cq;
+	struct ornic_qp *qp;
+	uint32_t cq_index;		/* the device's producer index of cq */
+};
+
+void rig_open(struct rig *rig, int cqe);
+struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_cap cap,
+			uint64_t send_ops);
+void rig_state(struct ornic_qp *qp, enum ibv_qp_state state);
+void rig_close(struct rig *rig);
+
+/* The doorbell since the last look, 0 if none. */
+uint64_t rig_doorbell(struct rig *rig);
+
+/* The device writes a completion into the rig's CQ. */
+void rig_complete(struct rig *rig, struct ornic_cqe cqe);
+
+static inline struct ornic_cqe cqe_of(uint32_t qpn, uint32_t wqe_id, uint8_t opcode,
+				      uint8_t status)
+{
+	return (struct ornic_cqe){
+		.qpn = htole32(qpn), .wqe_id = htole32(wqe_id), .opcode = opcode, .status = status,
+	};
+}
+
+#endif

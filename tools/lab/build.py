@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
+
+Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings
+(headers in build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc.
+
+What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
+path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command
+lives in its own mount namespace, so nothing stays mounted when it ends, however it ends.
+"""
+import os
+import shlex
+
+from . import debian, image, recipe
+from .cache import Artefact
+from .errors import LabError
+
+CHECKOUT = os.path.realpath(os.path.join(recipe.HERE, "..", ".."))
+DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR")
+
+# Runs in the new root at the end of its making; $1 is rdma-core's version, $2 the suite. The source is unpacked from the
+# two tarballs whose checksums the signed index gives, so a mirror without the .dsc beside them will do.
+CONFIGURE = r"""set -e
+mkdir /usr/src/fetch
+cd /usr/src/fetch
+apt-get update -q
+apt-get source -q --only-source --download-only rdma-core/$2 || echo "not everything came, checking what did"
+apt-cache showsrc --only-source rdma-core | awk -v want="^$1-" '
+	/^Version:/ { match_version = $2 ~ want }
+	/^[A-Z]/ { sums = /^Checksums-Sha256:/ }
+	match_version && sums && $3 ~ /\.tar\./ { print $1 "  " $3 }' | sort -u > sums
+[ $(wc -l < sums) = 2 ] || { echo "error: the mirror's rdma-core is not version $1" >&2; exit 1; }
+sha256sum -c sums || { echo "error: the source of rdma-core $1 is not whole on the mirror" >&2; exit 1; }
+mkdir ../rdma-core
+tar -xf rdma-core_$1.orig.tar.* -C ../rdma-core --strip-components=1
+tar -xf rdma-core_$1-*.debian.tar.* -C ../rdma-core
+cd ../rdma-core
+rm -r ../fetch
+if [ -e debian/patches/series ]; then
+	for p in $(grep -v '^#' debian/patches/series); do patch -s -p1 < debian/patches/$p; done
+fi
+cmake -S . -B build -GNinja -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DCMAKE_BUILD_TYPE=Release ||
+	{ echo "error: rdma-core does not configure" >&2; exit 1; }
+ninja -C build kern-abi util/librdma_util_pic.a ccan/libccan_pic.a || { echo "error: rdma-core does not build" >&2; exit 1; }
+rm -rf /var/lib/apt/lists/*
+cd /usr/src
+tar -xf linux-source-*.tar.xz --strip-components=2 --one-top-level=checkpatch --occurrence=1 --wildcards \
+	'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' '*/scripts/kernel-doc'
+rm linux-source-*.tar.xz
+"""
+
+
+def artefact(name):
+    r = recipe.load(name)
+    b = r["buildroot"]
+    release = image.get(name).release
+
+    def build(path, step):
+        packages = b["packages"] + ["linux-headers-" + release, "linux-source-" + ".".join(release.split(".")[:2])]
+        hook = 'chroot "$1" sh -c %s sh %s %s' % (shlex.quote(CONFIGURE), b["rdma_core"], r["suites"][0])
+        debian.make_root(path, r["suites"], packages, a.log(), step, source=True, hooks=[hook])
+        if not os.path.isdir(os.path.join(path, "lib/modules", release, "build")):
+            raise LabError("the build root has no headers for the guest's kernel " + release)
+    a = Artefact("buildroot-" + name, recipe.text(r["suites"], b, release, CONFIGURE), build, "build root " + name,
+                 b["space_mib"])
+    return a
+
+
+def run(name, command, checkout):
+    """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    if not os.path.isdir(checkout):
+        raise LabError("no folder %s" % checkout)
+    root = artefact(name).get()
+    cwd = os.getcwd()
+    inside = os.path.realpath(cwd)
+    if os.path.commonpath([inside, checkout]) != checkout:
+        inside = checkout
+    namespace = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        namespace.append("--map-root-user")
+    env = {k: v for k, v in os.environ.items() if k not in DROPPED}
+    env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8", LC_ALL="C.UTF-8",
+               ORNIC_BUILDROOT=name)
+    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside] + list(command)
+    try:
+        os.execvpe(argv[0], argv, env)
+    except FileNotFoundError:
+        raise LabError("no unshare here: apt-get install util-linux") from None
+
+
+ENTER = """set -e
+root=$1 checkout=$2 dir=$3
+shift 3
+mount --bind "$root" "$root"
+mkdir -p "$root$checkout" 2>/dev/null || :
+mount -o remount,bind,ro "$root"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mkdir -p "$root$checkout" 2>/dev/null || :
+mount --bind "$checkout" "$root$checkout"
+mount --rbind /proc "$root/proc"
+mount --rbind /dev "$root/dev"
+exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$dir" "$@"
+"""

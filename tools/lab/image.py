@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guest images: a read-only erofs root shared by all VMs, a kernel, and the modules that find the root.
+
+An image is a directory: root.erofs, vmlinuz, boot.cpio (busybox and the boot modules; the lab appends its own
+files to it when a VM starts), release (kernel version), packages (what is installed).
+"""
+import lzma
+import os
+import re
+import shutil
+import subprocess
+
+from . import debian, recipe, toolbox
+from .cache import Artefact
+from .cpio import Archive
+from .errors import LabError
+
+LAYOUT = 1                      # part of an image's key: raise it when pack() makes something else of the same recipe
+
+
+class Image:
+    """An image in the cache."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(os.path.join(path, "release")) as f:
+            self.release = f.read().strip()
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+
+def artefact(name):
+    r = recipe.load(name)
+    im = r["image"]
+
+    def build(path, step):
+        root = os.path.join(path, "root")
+        debian.make_root(root, r["suites"], [im["kernel"]] + im["packages"], a.log(), step)
+        step.note("packing")
+        pack(root, path, im["boot_modules"])
+        shutil.rmtree(root)
+    a = Artefact("guest-" + name, recipe.text(LAYOUT, r["suites"], im), build, "guest image " + name, im["space_mib"])
+    return a
+
+
+def get(name):
+    """The guest image, built if need be."""
+    toolbox.artefact().get()
+    return Image(artefact(name).get())
+
+
+def pack(root, path, boot_modules):
+    releases = os.listdir(os.path.join(root, "lib/modules"))
+    if len(releases) != 1:
+        raise LabError("the recipe installs %d kernels, an image has one" % len(releases))
+    release = releases[0]
+    shutil.copy(os.path.join(root, "boot/vmlinuz-" + release), os.path.join(path, "vmlinuz"))
+    with open(os.path.join(path, "boot.cpio"), "wb") as f:
+        write_boot(Archive(f), root, release, boot_modules)
+    listing = subprocess.run(["dpkg-query", "--admindir=" + os.path.join(root, "var/lib/dpkg"), "-W"],
+                             capture_output=True, check=True).stdout
+    with open(os.path.join(path, "packages"), "wb") as f:
+        f.write(listing)
+    with open(os.path.join(path, "release"), "w") as f:
+        f.write(release + "\n")
+    done = subprocess.run(toolbox.command("mkfs.erofs") + [
+        "-T0", "--quiet", "--exclude-path=var/cache/apt", "--exclude-path=var/lib/apt/lists",
+        "--exclude-regex=^boot/", os.path.join(path, "root.erofs"), root], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError("mkfs.erofs: " + (done.stderr or done.stdout).strip()[-200:])
+
+
+def write_boot(archive, root, release, wanted):
+    for folder in ("dev", "proc", "sys", "ro", "rw", "new"):
+        archive.folder(folder)
+    with open(os.path.join(root, "bin/busybox"), "rb") as f:
+        archive.file("bin/busybox", f.read(), 0o755)
+    for number, path in enumerate(load_order(os.path.join(root, "lib/modules", release), wanted)):
+        name = re.sub(r"\.xz$", "", os.path.basename(path))
+        archive.file("mod/%02d-%s" % (number, name), read_module(path))
+    archive.close()
+
+
+def read_module(path):
+    with (lzma.open if path.endswith(".xz") else open)(path, "rb") as f:
+        return f.read()
+
+
+def load_order(base, wanted):
+    """Paths of the wanted modules and what they depend on, in an order insmod accepts; built-in ones are absent."""
+    deps = {}
+    with open(os.path.join(base, "modules.dep")) as f:
+        for line in f:
+            path, needs = line.rstrip("\n").split(":")
+            deps[path] = needs.split()
+    by_name = {re.sub(r"\.ko.*", "", os.path.basename(p)).replace("-", "_"): p for p in deps}
+    order = []
+
+    def add(path):
+        for need in deps[path]:
+            add(need)
+        if path not in order:
+            order.append(path)
+    for name in wanted:
+        if name in by_name:
+            add(by_name[name])
+    return [os.path.join(base, p) for p in order]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Driver and provider as files that travel into a VM with its initramfs."""
+import glob
+import os
+import re
+
+from .build import CHECKOUT
+from .errors import LabError
+
+MODULES = ("ornic.ko", "ornic_ib.ko")
+
+
+def default_folder(guest):
+    """Where the build puts what belongs into a guest of this release."""
+    return os.path.join(CHECKOUT, "build", "guest", guest)
+
+
+def find(config, release):
+    """Files to send into every VM of the configuration, checked against the guest's kernel release."""
+    if config.device == "none":
+        return []
+    folder = default_folder(config.guest)
+    return modules(config.modules or folder, release) + provider(config.provider or folder)
+
+
+def modules(folder, release):
+    found = []
+    for name in MODULES:
+        found += glob.glob(os.path.join(folder, name))
+    if not found:
+        raise LabError("no ornic.ko in %s: build the driver for the guest (make), name its folder with --modules, "
+                       "or use --device none" % folder)
+    for path in found:
+        check_release(path, release)
+    return found
+
+
+def check_release(path, release):
+    """A module for another kernel would be refused by the guest with less helpful words."""
+    with open(path, "rb") as f:
+        magic = re.search(rb"\0vermagic=(\S+)", f.read())
+    if not magic:
+        raise LabError("%s is not a kernel module" % path)
+    if magic.group(1).decode() != release:
+        raise LabError("%s is for kernel %s, the guest runs %s: build it with 'lab buildroot-run'"
+                       % (path, magic.group(1).decode(), release))
+
+
+def provider(folder):
+    return glob.glob(os.path.join(folder, "libornic-rdmav*.so")) + glob.glob(os.path.join(folder, "ornic.driver"))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""QEMU and the image maker from a root of their own, run by that root's own loader: no chroot, no privileges.
+
+A host that is older than its guests has no QEMU with vfio-user-pci; its C library is too old for a newer package.
+Starting the program through the dynamic loader it was linked for avoids both, and file names stay the host's.
+"""
+import os
+import re
+import subprocess
+
+from . import debian, recipe
+from .cache import Artefact
+from .errors import LabError
+
+LIB = "usr/lib/x86_64-linux-gnu"
+QEMU_MINIMUM = (11, 1)
+
+
+def artefact():
+    r = recipe.load("toolbox")
+
+    def build(path, step):
+        debian.make_root(path, r["suites"], r["packages"], a.log(), step)
+    a = Artefact("toolbox", recipe.text(r), build, "toolbox (QEMU, image tools)", r["space_mib"])
+    return a
+
+
+def command(name):
+    """argv prefix that runs a program of the toolbox."""
+    root = artefact().get()
+    for folder in ("usr/bin", "usr/sbin"):
+        program = os.path.join(root, folder, name)
+        if os.path.exists(program):
+            lib = os.path.join(root, LIB)
+            return [lib + "/ld-linux-x86-64.so.2", "--library-path", lib + ":" + lib + "/pulseaudio", program]
+    raise LabError("the toolbox has no %s; its recipe is guests/toolbox.toml" % name)
+
+
+def qemu():
+    """(argv prefix, environment) of a QEMU that can attach a vfio-user device. $ORNIC_QEMU overrides."""
+    own = os.environ.get("ORNIC_QEMU")
+    if own:
+        argv, env = own.split(), {}
+    else:
+        root = artefact().get()
+        argv = command("qemu-system-x86_64")
+        for folder in ("qemu", "seabios"):
+            argv += ["-L", os.path.join(root, "usr/share", folder)]
+        env = {"QEMU_MODULE_DIR": os.path.join(root, LIB, "qemu")}
+    check_qemu(argv, env)
+    return argv, env
+
+
+def check_qemu(argv, env):
+    try:
+        out = subprocess.run(argv + ["--version"], capture_output=True, text=True, env={**os.environ, **env}).stdout
+    except OSError as e:
+        raise LabError("cannot run QEMU %s: %s" % (argv[0], e.strerror)) from None
+    found = re.search(r"version (\d+)\.(\d+)", out)
+    if not found:
+        raise LabError("%s does not say its version: not a QEMU?" % argv[-1])
+    if tuple(map(int, found.groups())) < QEMU_MINIMUM:
+        raise LabError("QEMU %s.%s is too old for vfio-user-pci: %d.%d or newer is needed (unset ORNIC_QEMU?)"
+                       % (*found.groups(), *QEMU_MINIMUM))

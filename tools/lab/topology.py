@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A lab: VMs that share an image, a link between them, and one ornicd that gives each its RDMA device."""
+import dataclasses
+import os
+import shutil
+import threading
+import time
+
+from . import daemon, image, payload, state, toolbox, vm
+from .build import CHECKOUT
+from .errors import LabError
+from .recipe import DEFAULT
+
+
+@dataclasses.dataclass
+class Config:
+    """What to start. Lists hold further arguments, in which {i} is the VM's number and {run} the run directory."""
+    vms: int = 2
+    device: str = "ornic"               # or "none"
+    devices: int = 1                    # ornic devices per VM
+    guest: str = DEFAULT                # image: a recipe under guests/
+    smp: int = 1
+    mem: str = "1G"
+    net: str = "stream"                 # virtio-net link between the VMs, or "none"
+    mtu: int = 1500                     # of the virtio link
+    modules: str = None                 # folder with ornic.ko, ornic_ib.ko
+    provider: str = None                # folder with libornic-rdmavNN.so, ornic.driver
+    load: bool = True                   # load the driver and give its interfaces addresses
+    ornicd: str = None                  # the daemon's binary
+    ornicd_args: list = dataclasses.field(default_factory=list)
+    qemu_args: list = dataclasses.field(default_factory=list)
+    append: str = ""                    # kernel arguments
+    cpu: str = None                     # QEMU's CPU model
+    accel: str = "auto"                 # kvm, tcg
+    wait: float = 120                   # seconds for all VMs to answer
+
+    def check(self):
+        if not 1 <= self.vms <= 32 or not 1 <= self.devices <= 8 or self.smp < 1:
+            raise LabError("a lab has 1 to 32 VMs with 1 to 8 devices and at least 1 processor each")
+        for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")),
+                              ("accel", ("auto", "kvm", "tcg"))):
+            if getattr(self, name) not in allowed:
+                raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
+
+
+def default_ornicd():
+    return os.environ.get("ORNICD") or os.path.join(CHECKOUT, "build", "ornicd")
+
+
+class Lab:
+    """A running lab. Lab.up() starts one, Lab.find() gives one that another process started.
+
+    As a context manager it takes the lab down at the end. `owned` labs belong to the process that started them: if
+    that dies without down(), the next `up` of anybody clears the leftovers.
+    """
+
+    def __init__(self, name=None):
+        self.state = state.State(name or state.default_name())
+        self.vms = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+    @property
+    def name(self):
+        return self.state.name
+
+    def _bind(self):
+        self.vms = [vm.VM(self.state, record) for record in self.state.data.get("vms", [])]
+
+    @classmethod
+    def find(cls, name=None):
+        lab = cls(name)
+        if not lab.state.load():
+            others = ", ".join(s.name for s in state.all_labs())
+            raise LabError("lab '%s' is not up%s" % (lab.name, " (up are: %s)" % others if others else
+                                                     ": start it with 'lab up 2'"))
+        lab._bind()
+        return lab
+
+    @classmethod
+    def up(cls, vms=2, name=None, owned=True, progress=None, **options):
+        """Starts a lab and returns it when every VM answers. options are the fields of Config."""
+        config = Config(vms=vms, **options)
+        config.check()
+        lab = cls(name)
+        qemu, env = toolbox.qemu()
+        guest = image.get(config.guest)
+        files = payload.find(config, guest.release)
+        with state.locked():
+            state.sweep()
+            if lab.state.load():
+                raise LabError("lab '%s' is up already: 'lab down' first, or choose another --name" % lab.name)
+            lab.state.create()
+            lab.state.data = {"vms": [], "owner": state.identity(os.getpid())}
+            lab.state.save()
+        try:
+            lab._start(config, guest, qemu, env, files, progress or (lambda text: None))
+        except LabError as e:
+            kept = lab._keep_logs()
+            lab.down()
+            raise LabError("%s (logs: %s)" % (e, kept) if kept else str(e)) from None
+        except BaseException:
+            lab.down()
+            raise
+        if not owned:
+            lab.state.data["owner"] = None
+            lab.state.save()
+        return lab
+
+    def _start(self, config, guest, qemu, env, files, progress):
+        accel = config.accel
+        if accel == "auto":
+            accel = "kvm" if vm.kvm_usable() else "tcg"
+        data = self.state.data
+        data.update(config=dataclasses.asdict(config), accel=accel, image=guest.path, release=guest.release)
+        devices = config.devices if config.device == "ornic" else 0
+        if devices:
+            progress("starting ornicd")
+            data["daemon"] = daemon.start(self.state, config.ornicd or default_ornicd(), config.vms, devices,
+                                          config.ornicd_args)
+            self.state.save()
+        for number in range(config.vms):
+            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time())}
+            vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)
+            sockets = [daemon.socket_path(self.state, number, k) for k in range(devices)]
+            command = vm.qemu_command(qemu, config, guest, self.state, number, accel, sockets)
+            data["vms"].append({"number": number, "command": command, "env": env, "process": None,
+                                "attach": bool(files), "load": config.load})
+        self._bind()
+        for machine in self.vms:
+            machine.start()
+            self.state.save()
+        progress("booting %d VM%s (%s)" % (config.vms, "s" * (config.vms > 1), accel))
+        self._each(lambda machine: self._bring_up(machine, config.wait, progress))
+
+    def _bring_up(self, machine, patience, progress):
+        machine.wait_up(patience)
+        if machine.record["attach"]:
+            progress("attaching ornic in " + machine.name)
+            machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience)
+
+    def _each(self, action):
+        """action(vm) for all VMs at once; raises the first failure."""
+        failures = []
+
+        def one(machine):
+            try:
+                action(machine)
+            except LabError as e:
+                failures.append(e)
+        threads = [threading.Thread(target=one, args=(machine,), daemon=True) for machine in self.vms]
+        for thread in threads:
+            thread.start()
+        while any(t.is_alive() for t in threads) and not failures:
+            time.sleep(0.02)
+        if failures:
+            raise failures[0]
+
+    def start(self, number, patience=120):
+        """Powers a killed VM on again; its disk starts afresh."""
+        machine = self.vm(number)
+        if machine.alive():
+            raise LabError("%s runs already" % machine.name)
+        machine.start()
+        self.state.save()
+        self._bring_up(machine, patience, lambda text: None)
+
+    def vm(self, number):
+        """The VM of that number."""
+        if not str(number).isdigit() or int(number) >= len(self.vms):
+            raise LabError("no VM '%s': lab '%s' has %s" % (number, self.name,
+                                                          ", ".join(str(m.number) for m in self.vms) or "none"))
+        return self.vms[int(number)]
+
+    def log_path(self):
+        """ornicd's log."""
+        return daemon.log_path(self.state)
+
+    def daemon_alive(self):
+        return state.alive(self.state.data.get("daemon"))
+
+    def daemon_pid(self):
+        return self.state.data["daemon"][0] if self.state.data.get("daemon") else None
+
+    def _keep_logs(self):
+        """The logs of a lab that failed to start outlive it, until the next one of its name; returns where they are."""
+        kept = os.path.join(state.base() + "-failed", self.name)
+        shutil.rmtree(kept, ignore_errors=True)
+        logs = [e.path for e in os.scandir(self.state.dir)
+                if e.name.endswith((".log", ".console")) and e.stat().st_size]
+        if not logs:
+            return None
+        os.makedirs(kept)
+        for path in logs:
+            shutil.copy(path, kept)
+        return kept
+
+    def down(self):
+        """Stops the VMs, then the daemon, and removes all the lab left."""
+        with state.locked():
+            state.stop([m.record["process"] for m in self.vms if m.record["process"]])
+            self.state.remove()

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One virtual machine: how QEMU is started for it, and what can be done with it while it runs."""
+import fcntl
+import os
+import re
+import shlex
+import subprocess
+import tarfile
+import time
+
+from . import state
+from .channel import PORTS, Process
+from .cpio import Archive
+from .debian import last_line
+from .errors import LabError
+from .recipe import HERE
+
+KVM_CREATE_VM = 0xAE01
+# Under TCG a `rep movsb` is emulated byte by byte; without these features kernel and libc copy in words, four times
+# as fast.
+CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
+KERNEL = "console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on cryptomgr.notests"
+COMPLAINT = re.compile(r"BUG:|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
+                       r"soft lockup|rcu: INFO|Call Trace|refcount_t|KASAN|UBSAN|possible .* deadlock|unreferenced object")
+
+
+def kvm_usable():
+    """Whether KVM works here. The device alone proves nothing: nested in another hypervisor it may be there and
+    fail at the first instruction it has to emulate, so the processor must show virtualisation too."""
+    with open("/proc/cpuinfo") as f:
+        if not re.search(r"^flags\s*:.*\b(vmx|svm)\b", f.read(), re.M):
+            return False
+    try:
+        fd = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.close(fcntl.ioctl(fd, KVM_CREATE_VM, 0))
+        finally:
+            os.close(fd)
+    except OSError:
+        return False
+    return True
+
+
+class Result:
+    """What a finished command left: rc, out and err (text), raw (bytes of out)."""
+
+    def __init__(self, rc, out, err):
+        self.rc = rc
+        self.raw = bytes(out)
+        self.out = self.raw.decode(errors="replace")
+        self.err = bytes(err).decode(errors="replace")
+
+
+class CommandFailed(LabError):
+    """A command run with check=True gave another status than 0."""
+
+    def __init__(self, vm, cmd, result):
+        tail = (result.err.strip() or result.out.strip())[-400:]
+        what = "timed out" if result.rc == 124 else "gave status %d" % result.rc
+        super().__init__("%s: '%s' %s: %s" % (vm.name, cmd, what, tail or "it said nothing"))
+        self.result = result
+
+
+class VM:
+    """A VM of a lab; record is its part of the lab's state."""
+
+    def __init__(self, run, record):
+        self.state = run
+        self.record = record
+        self.number = record["number"]
+        self.name = "vm%d" % self.number
+
+    def path(self, name):
+        return self.state.path(name)
+
+    def file(self, suffix):
+        """Run-time file of this VM alone, such as its console."""
+        return self.path(self.name + "." + suffix)
+
+    # life
+    def start(self):
+        """Starts QEMU; the guest answers some seconds later, see wait_up()."""
+        with open(self.file("qemu.log"), "wb") as log:
+            child = subprocess.Popen(self.record["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     start_new_session=True, env={**os.environ, **self.record["env"]})
+        self.record["process"] = state.identity(child.pid)
+
+    def wait_up(self, patience):
+        if Process(self, "true", patience=patience).wait(patience) != 0:
+            raise LabError("%s does not run commands" % self.name)
+
+    def alive(self):
+        return state.alive(self.record["process"])
+
+    def kill(self):
+        """Power loss: QEMU is killed at once."""
+        if self.alive():
+            os.kill(self.record["process"][0], 9)
+            end = time.monotonic() + 10
+            while self.alive() and time.monotonic() < end:
+                time.sleep(0.01)
+
+    def obituary(self):
+        """One line on why this VM does not answer. Its sockets may close a moment before its process ends."""
+        end = time.monotonic() + 1
+        while self.alive() and time.monotonic() < end:
+            time.sleep(0.02)
+        words = last_line(self.file("qemu.log"), 0) or last_line(self.file("console"), 0)
+        return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
+
+    # commands
+    def spawn(self, cmd, timeout=None, tty=None, lines=True, sink=None):
+        """Starts a bash command line; returns a channel.Process. lines: its output comes line by line."""
+        return Process(self, cmd, timeout, tty, lines and not tty, sink)
+
+    def run(self, cmd, timeout=60, check=True, stdin=None, sink=None):
+        """Runs a bash command line to its end; Result, or CommandFailed if check and it did not give 0.
+
+        After timeout seconds the guest kills it and the status is 124.
+        """
+        process = self.spawn(cmd, timeout, lines=False, sink=sink)
+        if stdin:
+            process.write(stdin)
+        process.end_input()
+        # The guest enforces the timeout; the host waits longer, in case the guest cannot.
+        process.wait(timeout + 30 if timeout else None)
+        result = Result(process.status, process.out, process.err)
+        if check and result.rc:
+            raise CommandFailed(self, cmd, result)
+        return result
+
+    def wait_listen(self, port, timeout=60):
+        """Waits until something in the guest listens on a TCP port."""
+        self.run("until ss -Hltn 'sport = :%d' | grep -q .; do sleep 0.05; done" % port, timeout)
+
+    def push(self, source, target):
+        """Copies a file, or a directory's content, into the guest."""
+        if os.path.isdir(source):
+            quoted = shlex.quote(target)
+            process = self.spawn("mkdir -p %s && tar -xf - -C %s" % (quoted, quoted))
+            with tarfile.open(fileobj=_Pipe(process), mode="w|") as tar:
+                tar.add(source, arcname=".")
+        else:
+            process = self.spawn('d=%s; [ ! -d "$d" ] || d="$d/"%s; cat > "$d" && chmod %o "$d"' % (
+                shlex.quote(target), shlex.quote(os.path.basename(source)), os.stat(source).st_mode & 0o777))
+            with open(source, "rb") as f:
+                while (data := f.read(1 << 20)):
+                    process.write(data)
+        process.end_input()
+        if process.wait() != 0:
+            raise LabError("%s: cannot write %s: %s" % (self.name, target, process.text().strip()))
+
+    def pull(self, source, target):
+        """Copies a file out of the guest."""
+        if os.path.isdir(target):
+            target = os.path.join(target, os.path.basename(source))
+        result = self.run("cat " + shlex.quote(source), timeout=None, check=False)
+        if result.rc:
+            raise LabError("%s: cannot read %s: %s" % (self.name, source, result.err.strip()))
+        with open(target, "wb") as f:
+            f.write(result.raw)
+
+    # what the kernel said
+    def dmesg(self):
+        return self.run("dmesg").out
+
+    def console(self):
+        """All that the guest's serial console has shown, also when the VM is dead."""
+        try:
+            with open(self.file("console"), errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def complaints(self):
+        """Lines in which the kernel complains: oopses, warnings, lockups."""
+        text = self.console()
+        try:
+            text += self.dmesg() if self.alive() else ""
+        except LabError:
+            pass
+        seen = {}
+        for line in text.splitlines():
+            if COMPLAINT.search(line):
+                seen.setdefault(re.sub(r"^\[[^]]*\] *", "", line).strip())
+        return list(seen)
+
+
+class _Pipe:
+    """File-like end of a command's standard input, for tarfile."""
+
+    def __init__(self, process):
+        self.write = process.write
+
+
+def write_initrd(path, image, env, payload):
+    """The image's boot archive, then the lab's own files, so that a changed script or driver needs no new image."""
+    with open(path, "wb") as out:
+        with open(image.file("boot.cpio"), "rb") as f:
+            out.write(f.read())
+        archive = Archive(out)
+        for name, where, mode in (("init", "init", 0o755), ("setup", "lab/setup", 0o755),
+                                  ("attach", "lab/attach", 0o755), ("agent.py", "lab/agent.py", 0o644)):
+            with open(os.path.join(HERE, "guest", name), "rb") as f:
+                archive.file(where, f.read(), mode)
+        archive.file("lab/env", "".join("%s=%s\n" % (k, shlex.quote(str(v))) for k, v in env.items()).encode())
+        for source in payload:
+            with open(source, "rb") as f:
+                archive.file("lab/payload/" + os.path.basename(source), f.read(), 0o755)
+        archive.close()
+
+
+def qemu_command(qemu, config, image, run, number, accel, devices):
+    """argv of QEMU for VM number; devices are the vfio-user sockets to attach."""
+    cpu = config.cpu or ("host" if accel == "kvm" else CPU_TCG)
+    argv = qemu + [
+        "-name", "%s-vm%d" % (run.name, number), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-machine", "q35,memory-backend=mem,hpet=off",
+        "-accel", "kvm" if accel == "kvm" else "tcg,thread=multi,tb-size=256", "-cpu", cpu,
+        "-smp", str(config.smp), "-m", config.mem,
+        # a vfio-user device maps the guest's memory: it must be a shared file, or it works on a stale copy
+        "-object", "memory-backend-memfd,id=mem,size=%s,share=on" % config.mem,
+        "-kernel", image.file("vmlinuz"), "-initrd", run.path("vm%d.initrd" % number),
+        "-append", (KERNEL + " " + config.append).strip(),
+        "-drive", "if=none,id=root,format=raw,readonly=on,file.locking=off,file=" + image.file("root.erofs"),
+        "-device", "virtio-blk-pci,drive=root", "-object", "rng-random,id=rng,filename=/dev/urandom",
+        "-device", "virtio-rng-pci,rng=rng", "-serial", "file:" + run.path("vm%d.console" % number),
+        "-qmp", "unix:%s,server=on,wait=off" % run.path("vm%d.qmp" % number),
+        "-device", "virtio-serial-pci,max_ports=%d" % (PORTS + 1)]
+    for k in range(PORTS):
+        argv += ["-chardev", "socket,id=c%d,path=%s,server=on,wait=off" % (k, run.path("vm%d.%d.sock" % (number, k))),
+                 "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
+    argv += link_arguments(config, run, number)
+    for k, path in enumerate(devices):
+        argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5" % (k, k + 1), "-device",
+                 '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
+                 % (k, k, path)]
+    return argv + [x.replace("{i}", str(number)).replace("{run}", run.dir) for x in config.qemu_args]
+
+
+def link_arguments(config, run, number):
+    """The virtio-net link. Two VMs share one stream; more form a star with a hub in VM 0; one alone has a link
+    that swallows everything."""
+    if config.net == "none":
+        return []
+    argv = []
+    peers = config.vms - 1
+    if peers == 0:
+        backend = "user,id=n0,restrict=on,net=10.77.0.0/24,host=10.77.0.254,dhcpstart=10.77.0.200"
+    elif number > 0:
+        backend = "stream,id=n0,server=off,addr.type=unix,addr.path=%s,reconnect-ms=100" % run.path("link%d.sock" % number)
+    elif peers == 1:
+        backend = "stream,id=n0,server=on,addr.type=unix,addr.path=" + run.path("link1.sock")
+    else:
+        for k in range(1, config.vms):
+            argv += ["-netdev", "stream,id=s%d,server=on,addr.type=unix,addr.path=%s" % (k, run.path("link%d.sock" % k)),
+                     "-netdev", "hubport,id=h%d,hubid=0,netdev=s%d" % (k, k)]
+        backend = "hubport,id=n0,hubid=0"
+    mtu = ",host_mtu=%d" % config.mtu if config.mtu != 1500 else ""
+    device = "virtio-net-pci,netdev=n0,mac=52:54:00:77:00:%02x%s" % (number + 1, mtu)
+    return argv + ["-netdev", backend, "-device", device]

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Commands with ornic's own payload: the uverbs command followed by the
+ * structures of rdma/ornic-abi.h.
+ */
+#ifndef ORNIC_PROVIDER_ABI_H
+#define ORNIC_PROVIDER_ABI_H
+
+#include <infiniband/kern-abi.h>
+#include <rdma/ornic-abi.h>
+#include <kernel-abi/ornic-abi.h>
+
+DECLARE_DRV_CMD(ornic_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT,
+		empty, ornic_uresp_alloc_ucontext);
+DECLARE_DRV_CMD(ornic_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,
+		empty, ornic_uresp_alloc_pd);
+DECLARE_DRV_CMD(ornic_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
+		empty, ornic_uresp_create_ah);
+DECLARE_DRV_CMD(ornic_create_cq, IB_USER_VERBS_EX_CMD_CREATE_CQ,
+		ornic_ureq_create_cq, ornic_uresp_create_cq);
+DECLARE_DRV_CMD(ornic_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
+		ornic_ureq_create_qp, ornic_uresp_create_qp);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Differences between the rdma-core versions that the provider builds against,
+ * told apart by IBVERBS_PABI_VERSION; no other file mentions it.
+ */
+#ifndef ORNIC_PROVIDER_COMPAT_H
+#define ORNIC_PROVIDER_COMPAT_H
+
+#include <config.h>
+#include <infiniband/driver.h>
+
+#if IBVERBS_PABI_VERSION >= 57
+#define ornic_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)		\
+	ibv_cmd_get_context(ctx, cmd, cmd_size, NULL, resp, resp_size)
+#else
+#define ornic_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)		\
+	ibv_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)
+#endif
+
+#if IBVERBS_PABI_VERSION >= 59
+#define ornic_cmd_create_cq_ex(ctx, attr, cq, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_cq_ex(ctx, attr, NULL, cq, cmd, cmd_size, resp, resp_size, 0)
+#else
+#define ornic_cmd_create_cq_ex(ctx, attr, cq, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_cq_ex(ctx, attr, cq, cmd, cmd_size, resp, resp_size, 0)
+#endif
+
+#if IBVERBS_PABI_VERSION >= 65
+#define ornic_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size, NULL)
+#else
+#define ornic_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)
+#endif
+
+#endif

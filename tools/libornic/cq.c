@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues: create, destroy, arm, forget a queue pair. poll_cq.c
+ * consumes them.
+ *
+ * A CQ gives each entry back to the device before the application sees it
+ * (L = 0 in ORN-RNG-13): the record's line belongs to the host, so the store
+ * costs next to nothing, and all 2^n entries count as depth.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <ccan/minmax.h>
+
+#include "compat.h"
+#include "ornic.h"
+
+#define ORNIC_CQ_FLAGS		IBV_CREATE_CQ_ATTR_SINGLE_THREADED
+
+static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_device_attr_ex dev = {};
+	int ret;
+
+	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && attr->flags & ~ORNIC_CQ_FLAGS)
+		return EOPNOTSUPP;
+	if (attr->wc_flags & ~(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
+		return EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > ctx->limits.max_cqe)
+		return EINVAL;
+	if (!(attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
+		return 0;
+	ret = ornic_query_device_ex(&ctx->ibv_ctx.context, NULL, &dev, sizeof(dev));
+	if (ret)
+		return ret;
+	return dev.completion_timestamp_mask ? 0 : EOPNOTSUPP;
+}
+
+static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+	bool single = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+		      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	size_t ring;
+	int ret;
+
+	cq->log = ornic_log2_up(attr->cqe);
+	ring = sizeof(*cq->ring) << cq->log;
+	ret = ornic_buf_alloc(&cq->buf, ring + sizeof(*cq->rec));
+	if (ret)
+		return ret;
+	cq->ring = cq->buf.addr;
+	cq->rec = (struct ornic_rec *)((char *)cq->buf.addr + ring);
+	ornic_rec_init(cq->rec);
+	ornic_arm_init(&cq->arm);
+	ornic_lock_init(&cq->lock, !single);
+	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
+	return 0;
+}
+
+static void ornic_cq_free(struct ornic_cq *cq)
+{
+	pthread_spin_destroy(&cq->arm_lock);
+	ornic_lock_destroy(&cq->lock);
+	ornic_buf_free(&cq->buf);
+	free(cq);
+}
+
+static int ornic_cq_cmd(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr,
+			struct ornic_cq *cq)
+{
+	struct ornic_create_cq_resp resp = {};
+	struct ornic_create_cq cmd = {};
+	int ret;
+
+	cmd.buf_addr = (uintptr_t)cq->buf.addr;
+	cmd.log_entries = cq->log;
+	ret = ornic_cmd_create_cq_ex(ctx, attr, &cq->vcq, &cmd.ibv_cmd, sizeof(cmd),
+				     &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		return ret;
+	cq->cqn = resp.cqn;
+	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->log, to_octx(ctx)->limits.max_cqe);
+	return 0;
+}
+
+static struct ornic_cq *ornic_cq_new(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ornic_cq *cq;
+	int ret;
+
+	ret = ornic_cq_check(to_octx(ctx), attr);
+	if (ret)
+		goto err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	ret = ornic_cq_init(cq, attr);
+	if (ret) {
+		free(cq);
+		goto err;
+	}
+	ret = ornic_cq_cmd(ctx, attr, cq);
+	if (ret) {
+		ornic_cq_free(cq);
+		goto err;
+	}
+	return cq;
+
+err:
+	errno = ret;
+	return NULL;
+}
+
+struct ibv_cq *ornic_create_cq(struct ibv_context *ctx, int cqe,
+			       struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe < 0 ? 0 : cqe,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+	struct ornic_cq *cq = ornic_cq_new(ctx, &attr);
+
+	return cq ? &cq->vcq.cq : NULL;
+}
+
+struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ornic_cq *cq = ornic_cq_new(ctx, attr);
+
+	if (!cq)
+		return NULL;
+	ornic_cq_set_reader(cq, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+}
+
+int ornic_destroy_cq(struct ibv_cq *ibcq)
+{
+	int ret = ibv_cmd_destroy_cq(ibcq);
+
+	if (ret)
+		return ret;
+	ornic_cq_free(to_ocq(ibcq));
+	return 0;
+}
+
+int ornic_arm_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	enum ornic_arm_type type = solicited_only ? ORNIC_ARM_SOLICITED : ORNIC_ARM_ANY;
+	struct ornic_cq *cq = to_ocq(ibcq);
+	uint32_t word;
+
+	pthread_spin_lock(&cq->arm_lock);
+	word = ornic_arm_word(&cq->arm, atomic_load_explicit(&cq->index, memory_order_relaxed),
+			      type);
+	if (ornic_rec_arm(cq->rec, word))
+		ornic_db_ring(to_octx(ibcq->context), ORNIC_DB_CQ_ARM, cq->cqn, word);
+	pthread_spin_unlock(&cq->arm_lock);
+	return 0;
+}
+
+/* The application took one event of this CQ from its completion channel. */
+void ornic_cq_event(struct ibv_cq *ibcq)
+{
+	struct ornic_cq *cq = to_ocq(ibcq);
+
+	pthread_spin_lock(&cq->arm_lock);
+	ornic_arm_event(&cq->arm);
+	pthread_spin_unlock(&cq->arm_lock);
+}
+
+/*
+ * Mark the unpolled entries of a queue pair whose completions have ended
+ * (ORN-CQ-7), lest they be taken for those of a later one with its number.
+ * Caller holds the CQ's lock.
+ */
+void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn)
+{
+	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	uint32_t n;
+
+	for (n = 0; n < 1u << cq->log; n++) {
+		struct ornic_cqe *cqe = &cq->ring[(first + n) & ((1u << cq->log) - 1)];
+
+		if (!ornic_entry_ready(cqe, first + n, cq->log))
+			return;
+		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
+			cqe->qpn = htole32(ORNIC_CQE_DROPPED);
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Provider of ornic devices: match table, contexts, operations.
+ *
+ * The rings of a CQ or QP lie in memory of the process (layout in
+ * rdma/ornic-abi.h). Posting writes an entry and its index (post_send.c,
+ * qp_ex.c, post_recv.c) and rings the doorbell only if the device asked for it
+ * (ring.h); polling reads entries that the device wrote (poll_cq.c). Only
+ * control verbs enter the kernel.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <ornic/regs.h>
+
+#include "compat.h"
+#include "ornic.h"
+
+static void ornic_free_context(struct ibv_context *ibctx);
+
+static const struct verbs_context_ops ornic_ctx_ops = {
+	.alloc_pd = ornic_alloc_pd,
+	.cq_event = ornic_cq_event,
+	.create_ah = ornic_create_ah,
+	.create_cq = ornic_create_cq,
+	.create_cq_ex = ornic_create_cq_ex,
+	.create_qp = ornic_create_qp,
+	.create_qp_ex = ornic_create_qp_ex,
+	.dealloc_pd = ornic_dealloc_pd,
+	.dereg_mr = ornic_dereg_mr,
+	.destroy_ah = ornic_destroy_ah,
+	.destroy_cq = ornic_destroy_cq,
+	.destroy_qp = ornic_destroy_qp,
+	.free_context = ornic_free_context,
+	.modify_qp = ornic_modify_qp,
+	.poll_cq = ornic_poll_cq,
+	.post_recv = ornic_post_recv,
+	.post_send = ornic_post_send,
+	.query_device_ex = ornic_query_device_ex,
+	.query_port = ornic_query_port,
+	.query_qp = ornic_query_qp,
+	.reg_mr = ornic_reg_mr,
+	.req_notify_cq = ornic_arm_cq,
+};
+
+static const struct verbs_match_ent ornic_match_table[] = {
+	VERBS_PCI_MATCH(ORNIC_PCI_VENDOR_ID, ORNIC_PCI_DEVICE_ID, NULL),
+	{},
+};
+
+static int ornic_context_open(struct ornic_context *ctx, int cmd_fd)
+{
+	struct ornic_alloc_ucontext_resp resp = {};
+	struct ibv_get_context cmd = {};
+	int ret;
+
+	ret = ornic_cmd_get_context(&ctx->ibv_ctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		return ret;
+	ctx->limits = resp.drv_payload;
+	return ornic_db_map(ctx, cmd_fd);
+}
+
+static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int cmd_fd,
+						 void *private_data __attribute__((unused)))
+{
+	struct ornic_context *ctx;
+	int ret;
+
+	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_UNKNOWN);
+	if (!ctx)
+		return NULL;
+	ret = ornic_context_open(ctx, cmd_fd);
+	if (ret) {
+		verbs_uninit_context(&ctx->ibv_ctx);
+		free(ctx);
+		errno = ret;
+		return NULL;
+	}
+	ornic_qp_table_init(&ctx->qp_table);
+	verbs_set_ops(&ctx->ibv_ctx, &ornic_ctx_ops);
+	return &ctx->ibv_ctx;
+}
+
+static void ornic_free_context(struct ibv_context *ibctx)
+{
+	struct ornic_context *ctx = to_octx(ibctx);
+
+	ornic_qp_table_free(&ctx->qp_table);
+	ornic_db_unmap(ctx);
+	verbs_uninit_context(&ctx->ibv_ctx);
+	free(ctx);
+}
+
+static struct verbs_device *ornic_alloc_device(struct verbs_sysfs_dev *sysfs
+						__attribute__((unused)))
+{
+	return calloc(1, sizeof(struct verbs_device));
+}
+
+static void ornic_uninit_device(struct verbs_device *dev)
+{
+	free(dev);
+}
+
+const struct verbs_device_ops ornic_dev_ops = {
+	.name = "ornic",
+	.match_min_abi_version = ORNIC_UVERBS_ABI_VERSION,
+	.match_max_abi_version = ORNIC_UVERBS_ABI_VERSION,
+	.match_table = ornic_match_table,
+	.alloc_device = ornic_alloc_device,
+	.uninit_device = ornic_uninit_device,
+	.alloc_context = ornic_alloc_context,
+};
+
+PROVIDER_DRIVER(ornic, ornic_dev_ops);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Objects of the provider and the verbs that ornic.c puts into its operations.
+ *
+ * Lock order: qp_table.mutex, lock of the CQ with the lower number, lock of the
+ * other CQ, SQ lock, RQ lock. A CQ's arm_lock is innermost and alone.
+ */
+#ifndef ORNIC_PROVIDER_ORNIC_H
+#define ORNIC_PROVIDER_ORNIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ccan/ilog.h>
+#include <infiniband/driver.h>
+#include <util/util.h>
+#include <ornic/cq.h>
+#include <ornic/qp.h>
+#include <ornic/wqe.h>
+
+#include "abi.h"
+#include "lock.h"
+#include "qp_table.h"
+#include "ring.h"
+
+/* Page-aligned, zeroed memory shared with the device. */
+struct ornic_buf {
+	void *addr;
+	size_t bytes;
+};
+
+struct ornic_context {
+	struct verbs_context ibv_ctx;
+	void *db;			/* doorbell page */
+	size_t db_bytes;
+	struct ornic_uresp_alloc_ucontext limits;
+	struct ornic_qp_table qp_table;
+};
+
+struct ornic_pd {
+	struct ibv_pd ibv_pd;
+	uint32_t pdn;
+};
+
+struct ornic_ah {
+	struct ibv_ah ibv_ah;
+	struct ornic_path path;		/* dest_qpn and qkey are the work request's */
+};
+
+struct ornic_cq {
+	struct verbs_cq vcq;
+	struct ornic_lock lock;		/* index, next, entries of the ring */
+	struct ornic_rec *rec;
+	struct ornic_cqe *ring;
+	_Atomic uint32_t index;	/* first entry not yet seen */
+	unsigned int log;
+	uint32_t cqn;
+	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
+	struct ornic_arm arm;
+	struct ornic_cqe cur;		/* what the reader of ibv_cq_ex stands on */
+	struct ornic_buf buf;
+};
+
+/* A send or receive queue. Indices run free; slot = index & mask. */
+struct ornic_wq {
+	struct ornic_lock lock;		/* head, slots from head on */
+	unsigned int stride;		/* log2 bytes */
+	uint32_t entries;		/* 0: no such queue */
+	uint32_t max_sge;
+	_Atomic uint32_t head;		/* next to post */
+	void *ring;
+	uint64_t *wr_id;		/* by slot */
+	struct ornic_rec *rec;
+	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
+};
+
+struct ornic_qp {
+	struct verbs_qp vqp;
+	struct ornic_wq sq;
+	struct ornic_wq rq;
+	uint32_t qpn;			/* handle: doorbells, work requests, completions */
+	uint32_t max_inline;
+	/* Between wr_start and wr_complete, under the SQ lock: */
+	int build_err;
+	uint32_t build_next;		/* index of the next work request */
+	struct ornic_wqe_ctrl *build;	/* work request being built */
+	void *build_data;		/* where its data segments go */
+	struct ibv_qp_cap cap;
+	struct ornic_buf buf;
+};
+
+/* log2 of the smallest power of two that is at least @n; n >= 1 */
+static inline unsigned int ornic_log2_up(uint32_t n)
+{
+	return n > 1 ? ilog32_nz(n - 1) : 0;
+}
+
+static inline struct ornic_context *to_octx(struct ibv_context *ctx)
+{
+	return container_of(ctx, struct ornic_context, ibv_ctx.context);
+}
+
+static inline struct ornic_pd *to_opd(struct ibv_pd *pd)
+{
+	return container_of(pd, struct ornic_pd, ibv_pd);
+}
+
+static inline struct ornic_ah *to_oah(struct ibv_ah *ah)
+{
+	return container_of(ah, struct ornic_ah, ibv_ah);
+}
+
+static inline struct ornic_cq *to_ocq(struct ibv_cq *cq)
+{
+	return container_of(cq, struct ornic_cq, vcq.cq);
+}
+
+static inline struct ornic_cq *to_ocq_ex(struct ibv_cq_ex *cq)
+{
+	return container_of(cq, struct ornic_cq, vcq.cq_ex);
+}
+
+static inline struct ornic_qp *to_oqp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct ornic_qp, vqp.qp);
+}
+
+static inline struct ornic_qp *to_oqp_ex(struct ibv_qp_ex *qp)
+{
+	return container_of(qp, struct ornic_qp, vqp.qp_ex);
+}
+
+/* ornic.c; the operations table itself is for the tests, which know no sysfs. */
+extern const struct verbs_device_ops ornic_dev_ops;
+
+/* db.c */
+int ornic_db_map(struct ornic_context *ctx, int cmd_fd);
+void ornic_db_unmap(struct ornic_context *ctx);
+void ornic_db_ring(struct ornic_context *ctx, enum ornic_db_kind kind, uint32_t number,
+		   uint32_t value);
+
+/* buf.c */
+int ornic_buf_alloc(struct ornic_buf *buf, size_t bytes);
+void ornic_buf_free(struct ornic_buf *buf);
+
+/* query.c */
+int ornic_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr, size_t attr_size);
+int ornic_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+
+/* pd.c */
+struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx);
+int ornic_dealloc_pd(struct ibv_pd *pd);
+
+/* mr.c */
+struct ibv_mr *ornic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
+			    int access);
+int ornic_dereg_mr(struct verbs_mr *vmr);
+
+/* ah.c */
+struct ibv_ah *ornic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int ornic_destroy_ah(struct ibv_ah *ah);
+
+/* cq.c */
+struct ibv_cq *ornic_create_cq(struct ibv_context *ctx, int cqe,
+			       struct ibv_comp_channel *channel, int comp_vector);
+struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int ornic_destroy_cq(struct ibv_cq *cq);
+int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
+void ornic_cq_event(struct ibv_cq *cq);
+void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn);
+
+/* poll_cq.c */
+int ornic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags);
+
+/* qp.c */
+struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+int ornic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+int ornic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		   struct ibv_qp_init_attr *init_attr);
+int ornic_destroy_qp(struct ibv_qp *qp);
+
+/* qp_ex.c */
+#define ORNIC_SEND_OPS_RC						\
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
+	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define ORNIC_SEND_OPS_UD						\
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+
+void ornic_qp_set_builders(struct ornic_qp *qp);
+
+/* post_send.c, post_recv.c */
+int ornic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int ornic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+#endif

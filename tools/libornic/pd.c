@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Protection domains. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ornic.h"
+
+struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx)
+{
+	struct ornic_alloc_pd_resp resp = {};
+	struct ibv_alloc_pd cmd = {};
+	struct ornic_pd *pd;
+	int ret;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	ret = ibv_cmd_alloc_pd(ctx, &pd->ibv_pd, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (ret) {
+		free(pd);
+		errno = ret;
+		return NULL;
+	}
+	pd->pdn = resp.pdn;
+	return &pd->ibv_pd;
+}
+
+int ornic_dealloc_pd(struct ibv_pd *pd)
+{
+	int ret = ibv_cmd_dealloc_pd(pd);
+
+	if (ret)
+		return ret;
+	free(to_opd(pd));
+	return 0;
+}

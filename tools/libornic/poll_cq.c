@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Consuming completions: ibv_poll_cq and the reader of ibv_cq_ex.
+ *
+ * ornic_cq_take() is the gate of both: it copies an entry, gives it back to the
+ * device and finds the work request it speaks of. An entry that names no queue
+ * pair of this CQ, or no work request that is outstanding, is passed over.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ornic.h"
+
+/* ibv_wc_flags of a completion; two of them sit elsewhere in the kernel's set. */
+static unsigned int ornic_wc_flags(const struct ornic_cqe *cqe)
+{
+	uint32_t flags = le32toh(cqe->flags);
+	unsigned int wc = flags & (ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM);
+
+	if (flags & ORNIC_CQE_IP_CSUM_OK)
+		wc |= IBV_WC_IP_CSUM_OK;
+	if (flags & ORNIC_CQE_WITH_INV)
+		wc |= IBV_WC_WITH_INV;
+	return wc;
+}
+
+static bool ornic_wc_opcode_known(uint8_t opcode)
+{
+	return opcode <= ORNIC_WC_FETCH_ADD || opcode == ORNIC_WC_RECV ||
+	       opcode == ORNIC_WC_RECV_RDMA_WITH_IMM;
+}
+
+/* A flush need not know what was flushed: only the queue is certain. */
+static enum ibv_wc_opcode ornic_wc_opcode(const struct ornic_cqe *cqe)
+{
+	if (ornic_wc_opcode_known(cqe->opcode))
+		return (enum ibv_wc_opcode)cqe->opcode;
+	return cqe->opcode & ORNIC_WC_RECV_BIT ? IBV_WC_RECV : IBV_WC_SEND;
+}
+
+static enum ibv_wc_status ornic_wc_status(const struct ornic_cqe *cqe)
+{
+	if (cqe->status == ORNIC_WC_SUCCESS)
+		return ornic_wc_opcode_known(cqe->opcode) ? IBV_WC_SUCCESS : IBV_WC_GENERAL_ERR;
+	return cqe->status <= ORNIC_WC_RNR_RETRY_EXC_ERR ? (enum ibv_wc_status)cqe->status :
+							   IBV_WC_GENERAL_ERR;
+}
+
+/*
+ * Complete every work request up to @index; false if that one is not
+ * outstanding. The wr_id is read before the slot is free for the next poster.
+ */
+static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_id)
+{
+	uint32_t tail = atomic_load_explicit(&wq->tail, memory_order_relaxed);
+	uint32_t head = atomic_load_explicit(&wq->head, memory_order_relaxed);
+
+	if (index - tail >= head - tail)
+		return false;
+	*wr_id = wq->wr_id[index & (wq->entries - 1)];
+	atomic_store_explicit(&wq->tail, index + 1, memory_order_release);
+	return true;
+}
+
+static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
+{
+	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
+	struct ornic_qp *qp = ornic_qp_table_find(&ctx->qp_table, le32toh(cqe->qpn));
+	uint32_t index = le32toh(cqe->wqe_id);
+
+	if (!qp)
+		return false;
+	if (cqe->opcode & ORNIC_WC_RECV_BIT)
+		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_wq_complete(&qp->rq, index, wr_id);
+	return to_ocq(qp->vqp.qp.send_cq) == cq && ornic_wq_complete(&qp->sq, index, wr_id);
+}
+
+/* Take the next completion that counts; false if there is none. Caller holds the lock. */
+static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *wr_id)
+{
+	uint32_t index = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	bool found = false;
+
+	while (!found) {
+		const struct ornic_cqe *entry = &cq->ring[index & ((1u << cq->log) - 1)];
+
+		if (!ornic_entry_ready(entry, index, cq->log))
+			break;
+		memcpy(cqe, entry, sizeof(*cqe));
+		index++;
+		found = ornic_cqe_resolve(cq, cqe, wr_id);
+	}
+	if (index != atomic_load_explicit(&cq->index, memory_order_relaxed)) {
+		atomic_store_explicit(&cq->index, index, memory_order_relaxed);
+		ornic_rec_consumed(cq->rec, index);
+	}
+	return found;
+}
+
+static void ornic_wc_fill(struct ibv_wc *wc, const struct ornic_cqe *cqe, uint64_t wr_id)
+{
+	wc->wr_id = wr_id;
+	wc->status = ornic_wc_status(cqe);
+	wc->opcode = ornic_wc_opcode(cqe);
+	wc->vendor_err = le32toh(cqe->syndrome);
+	wc->byte_len = le32toh(cqe->byte_len);
+	wc->wc_flags = ornic_wc_flags(cqe);
+	if (wc->wc_flags & IBV_WC_WITH_INV)
+		wc->invalidated_rkey = le32toh(cqe->inv_key);
+	else
+		wc->imm_data = cqe->imm;
+	wc->qp_num = le32toh(cqe->qpn) & ORNIC_NUMBER_MASK;
+	wc->src_qp = le32toh(cqe->src_qp);
+	wc->pkey_index = le16toh(cqe->pkey_index);
+	wc->slid = le16toh(cqe->slid_csum);
+	wc->sl = cqe->sl;
+	wc->dlid_path_bits = cqe->path_bits;
+}
+
+int ornic_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct ornic_cq *cq = to_ocq(ibcq);
+	struct ornic_cqe cqe;
+	uint64_t wr_id;
+	int n;
+
+	ornic_lock(&cq->lock);
+	for (n = 0; n < num_entries && ornic_cq_take(cq, &cqe, &wr_id); n++)
+		ornic_wc_fill(&wc[n], &cqe, wr_id);
+	ornic_unlock(&cq->lock);
+	return n;
+}
+
+static int ornic_next_poll(struct ibv_cq_ex *ibcq)
+{
+	struct ornic_cq *cq = to_ocq_ex(ibcq);
+
+	if (!ornic_cq_take(cq, &cq->cur, &ibcq->wr_id))
+		return ENOENT;
+	ibcq->status = ornic_wc_status(&cq->cur);
+	return 0;
+}
+
+static int ornic_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct ornic_cq *cq = to_ocq_ex(ibcq);
+	int ret;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	ornic_lock(&cq->lock);
+	ret = ornic_next_poll(ibcq);
+	if (ret)
+		ornic_unlock(&cq->lock);
+	return ret;
+}
+
+static void ornic_end_poll(struct ibv_cq_ex *ibcq)
+{
+	ornic_unlock(&to_ocq_ex(ibcq)->lock);
+}
+
+static enum ibv_wc_opcode ornic_read_opcode(struct ibv_cq_ex *ibcq)
+{
+	return ornic_wc_opcode(&to_ocq_ex(ibcq)->cur);
+}
+
+static uint32_t ornic_read_vendor_err(struct ibv_cq_ex *ibcq)
+{
+	return le32toh(to_ocq_ex(ibcq)->cur.syndrome);
+}
+
+static uint32_t ornic_read_byte_len(struct ibv_cq_ex *ibcq)
+{
+	return le32toh(to_ocq_ex(ibcq)->cur.byte_len);
+}
+
+/* Also what ibv_wc_read_invalidated_rkey() reads, as a number of the host. */
+static __be32 ornic_read_imm_data(struct ibv_cq_ex *ibcq)
+{
+	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;
+
+	if (le32toh(cqe->flags) & ORNIC_CQE_WITH_INV)
+		return (__force __be32)le32toh(cqe->inv_key);
+	return cqe->imm;
+}
+
+static uint32_t ornic_read_qp_num(struct ibv_cq_ex *ibcq)
+{
+	return le32toh(to_ocq_ex(ibcq)->cur.qpn) & ORNIC_NUMBER_MASK;
+}
+
+static uint32_t ornic_read_src_qp(struct ibv_cq_ex *ibcq)
+{
+	return le32toh(to_ocq_ex(ibcq)->cur.src_qp);
+}
+
+static unsigned int ornic_read_wc_flags(struct ibv_cq_ex *ibcq)
+{
+	return ornic_wc_flags(&to_ocq_ex(ibcq)->cur);
+}
+
+static uint32_t ornic_read_slid(struct ibv_cq_ex *ibcq)
+{
+	return le16toh(to_ocq_ex(ibcq)->cur.slid_csum);
+}
+
+static uint8_t ornic_read_sl(struct ibv_cq_ex *ibcq)
+{
+	return to_ocq_ex(ibcq)->cur.sl;
+}
+
+static uint8_t ornic_read_dlid_path_bits(struct ibv_cq_ex *ibcq)
+{
+	return to_ocq_ex(ibcq)->cur.path_bits;
+}
+
+static uint64_t ornic_read_completion_ts(struct ibv_cq_ex *ibcq)
+{
+	return le64toh(to_ocq_ex(ibcq)->cur.timestamp);
+}
+
+void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
+
+	ex->start_poll = ornic_start_poll;
+	ex->next_poll = ornic_next_poll;
+	ex->end_poll = ornic_end_poll;
+	ex->read_opcode = ornic_read_opcode;
+	ex->read_vendor_err = ornic_read_vendor_err;
+	ex->read_wc_flags = ornic_read_wc_flags;
+	ex->read_byte_len = ornic_read_byte_len;
+	ex->read_imm_data = ornic_read_imm_data;
+	ex->read_qp_num = ornic_read_qp_num;
+	ex->read_src_qp = ornic_read_src_qp;
+	ex->read_slid = ornic_read_slid;
+	ex->read_sl = ornic_read_sl;
+	ex->read_dlid_path_bits = ornic_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ex->read_completion_ts = ornic_read_completion_ts;
+}

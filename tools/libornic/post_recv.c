@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* ibv_post_recv: work requests of a receive queue. */
+#include <errno.h>
+
+#include "wqe.h"
+
+static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ibv_recv_wr *wr)
+{
+	struct ornic_rwqe *rwqe;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	if (ornic_wq_full(rq, index))
+		return ENOMEM;
+	rwqe = ornic_wq_slot(rq, index);
+	rwqe->count = htole16(wr->num_sge);
+	rwqe->mbz0 = 0;
+	rwqe->id = htole32(index);
+	rwqe->mbz1 = 0;
+	ornic_wqe_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
+	rq->wr_id[index & (rq->entries - 1)] = wr->wr_id;
+	return 0;
+}
+
+int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct ornic_qp *qp = to_oqp(ibqp);
+	struct ornic_wq *rq = &qp->rq;
+	uint32_t old, new;
+	int ret = 0;
+
+	if (ibqp->state == IBV_QPS_RESET) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	ornic_lock(&rq->lock);
+	old = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	for (new = old; wr; wr = wr->next, new++) {
+		ret = ornic_recv_build(rq, new, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (new != old && ornic_wq_publish(rq, old, new))
+		ornic_db_ring(to_octx(ibqp->context), ORNIC_DB_RQ, qp->qpn, new);
+	ornic_unlock(&rq->lock);
+	return ret;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * ibv_post_send: lists of work requests.
+ *
+ * What the slot cannot hold or the queue pair type does not know is refused
+ * here; rights, lengths and addresses are the device's to judge, and it answers
+ * with a completion.
+ */
+#include <errno.h>
+
+#include "wqe.h"
+
+/* May this opcode be posted to this type of queue pair? Values are the verbs'. */
+static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr *wr)
+{
+	if (wr->send_flags & ~(ORNIC_SEND_FLAGS | IBV_SEND_INLINE))
+		return false;
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		return true;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return qp->vqp.qp.qp_type == IBV_QPT_RC;
+	case IBV_WR_RDMA_READ:
+		return qp->vqp.qp.qp_type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1 &&
+		       !(wr->send_flags & IBV_SEND_INLINE);
+	default:
+		return false;
+	}
+}
+
+/* The segments between control and data; returns where the data goes. */
+static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *seg)
+{
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		return ornic_wqe_remote(seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		seg = ornic_wqe_remote(seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		return ornic_wqe_atomic(seg, wr->wr.atomic.swap, wr->wr.atomic.compare_add);
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		seg = ornic_wqe_remote(seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		return ornic_wqe_atomic(seg, wr->wr.atomic.compare_add, 0);
+	default:
+		if (qp->vqp.qp.qp_type != IBV_QPT_UD)
+			return seg;
+		return ornic_wqe_path(seg, to_oah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+				      wr->wr.ud.remote_qkey);
+	}
+}
+
+/* Data of the work request; returns count of SGEs or of bytes, or -1 if inline data is too long. */
+static int ornic_send_data(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *data)
+{
+	size_t used = 0;
+	int i;
+
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		ornic_wqe_sges(data, wr->sg_list, wr->num_sge);
+		return wr->num_sge;
+	}
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (!ornic_wqe_inline(data, &used, qp->max_inline, (void *)(uintptr_t)sge->addr,
+				      sge->length))
+			return -1;
+	}
+	return used;
+}
+
+static int ornic_send_build(struct ornic_qp *qp, uint32_t index, const struct ibv_send_wr *wr)
+{
+	struct ornic_wq *sq = &qp->sq;
+	struct ornic_wqe_ctrl *ctrl;
+	bool has_imm;
+	void *seg;
+	int count;
+
+	if (!ornic_send_legal(qp, wr) || wr->num_sge < 0 || (uint32_t)wr->num_sge > sq->max_sge)
+		return EINVAL;
+	if (ornic_wq_full(sq, index))
+		return ENOMEM;
+	has_imm = wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	ctrl = ornic_wq_slot(sq, index);
+	seg = ornic_wqe_ctrl(ctrl, wr->opcode, wr->send_flags, has_imm ? wr->imm_data : 0,
+			     qp->qpn, index);
+	seg = ornic_send_header(qp, wr, seg);
+	count = ornic_send_data(qp, wr, seg);
+	if (count < 0)
+		return EINVAL;
+	ctrl->count = htole16(count);
+	sq->wr_id[index & (sq->entries - 1)] = wr->wr_id;
+	return 0;
+}
+
+int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct ornic_qp *qp = to_oqp(ibqp);
+	struct ornic_wq *sq = &qp->sq;
+	uint32_t old, new;
+	int ret = 0;
+
+	if (ibqp->state < IBV_QPS_RTS) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	ornic_lock(&sq->lock);
+	old = atomic_load_explicit(&sq->head, memory_order_relaxed);
+	for (new = old; wr; wr = wr->next, new++) {
+		ret = ornic_send_build(qp, new, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (new != old && ornic_wq_publish(sq, old, new))
+		ornic_db_ring(to_octx(ibqp->context), ORNIC_DB_SQ, qp->qpn, new);
+	ornic_unlock(&sq->lock);
+	return ret;
+}

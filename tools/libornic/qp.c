@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs: size, create, modify, query, destroy.
+ *
+ * Life of the rings: both start empty with records as ORN-RNG-4 wants them. A
+ * modify to RESET empties them again after the kernel is done, when the device
+ * leaves the records alone (ORN-QP-3), and before the application can ask for
+ * INIT.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <ccan/minmax.h>
+
+#include "compat.h"
+#include "ornic.h"
+
+#define ORNIC_QP_INIT_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+
+/* Bytes of the longest send work request; inline data counts in whole units of 16. */
+static size_t ornic_sq_need(enum ibv_qp_type type, const struct ibv_qp_cap *cap)
+{
+	size_t data = max_t(size_t, cap->max_send_sge * sizeof(struct ornic_sge),
+			    (cap->max_inline_data + 15) & ~15u);
+
+	if (type == IBV_QPT_UD)
+		return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path) + data;
+	data = max_t(size_t, data, sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge));
+	return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) + data;
+}
+
+static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
+			 enum ibv_qp_type type, struct ibv_qp_cap *cap)
+{
+	if (cap->max_send_wr > ctx->limits.max_send_wr ||
+	    cap->max_send_sge > ctx->limits.max_send_sge ||
+	    cap->max_inline_data > ctx->limits.max_inline)
+		return EINVAL;
+	if (!cap->max_send_wr)
+		return 0;
+	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE,
+			   ornic_log2_up(ornic_sq_need(type, cap)));
+	if (sq->stride > ctx->limits.max_sq_stride)
+		return EINVAL;
+	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
+	sq->max_sge = cap->max_send_sge;
+	cap->max_send_wr = min_t(uint32_t, sq->entries, ctx->limits.max_send_wr);
+	return 0;
+}
+
+/* At least 64 bytes of ring, so that the records behind it stay aligned. */
+static int ornic_rq_size(const struct ornic_context *ctx, struct ornic_wq *rq,
+			 struct ibv_qp_cap *cap)
+{
+	size_t need = sizeof(struct ornic_rwqe) + cap->max_recv_sge * sizeof(struct ornic_sge);
+
+	if (cap->max_recv_wr > ctx->limits.max_recv_wr ||
+	    cap->max_recv_sge > ctx->limits.max_recv_sge)
+		return EINVAL;
+	if (!cap->max_recv_wr)
+		return 0;
+	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
+	if (rq->stride > ctx->limits.max_rq_stride)
+		return EINVAL;
+	rq->entries = 1u << ornic_log2_up(cap->max_recv_wr);
+	if (rq->entries << rq->stride < sizeof(struct ornic_rec))
+		rq->entries = sizeof(struct ornic_rec) >> rq->stride;
+	rq->max_sge = cap->max_recv_sge;
+	cap->max_recv_wr = min_t(uint32_t, rq->entries, ctx->limits.max_recv_wr);
+	return 0;
+}
+
+static void ornic_wq_reset(struct ornic_wq *wq)
+{
+	atomic_store_explicit(&wq->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&wq->tail, 0, memory_order_relaxed);
+	ornic_rec_init(wq->rec);
+}
+
+static size_t ornic_wq_bytes(const struct ornic_wq *wq)
+{
+	return (size_t)wq->entries << wq->stride;
+}
+
+/* The layout of rdma/ornic-abi.h. */
+static int ornic_qp_alloc_rings(struct ornic_qp *qp)
+{
+	size_t rq_at = align(ornic_wq_bytes(&qp->sq), 1UL << qp->rq.stride);
+	size_t rec_at = rq_at + ornic_wq_bytes(&qp->rq);
+	char *base;
+	int ret;
+
+	ret = ornic_buf_alloc(&qp->buf, rec_at + 2 * sizeof(struct ornic_rec));
+	if (ret)
+		return ret;
+	base = qp->buf.addr;
+	qp->sq.ring = base;
+	qp->rq.ring = base + rq_at;
+	qp->sq.rec = (struct ornic_rec *)(base + rec_at);
+	qp->rq.rec = qp->sq.rec + 1;
+	ornic_wq_reset(&qp->sq);
+	ornic_wq_reset(&qp->rq);
+	return 0;
+}
+
+static int ornic_qp_init(struct ornic_qp *qp)
+{
+	int ret;
+
+	qp->sq.wr_id = calloc((size_t)qp->sq.entries + qp->rq.entries, sizeof(*qp->sq.wr_id));
+	if (!qp->sq.wr_id)
+		return ENOMEM;
+	qp->rq.wr_id = qp->sq.wr_id + qp->sq.entries;
+	ret = ornic_qp_alloc_rings(qp);
+	if (ret) {
+		free(qp->sq.wr_id);
+		return ret;
+	}
+	ornic_lock_init(&qp->sq.lock, true);
+	ornic_lock_init(&qp->rq.lock, true);
+	return 0;
+}
+
+static void ornic_qp_free(struct ornic_qp *qp)
+{
+	ornic_lock_destroy(&qp->rq.lock);
+	ornic_lock_destroy(&qp->sq.lock);
+	ornic_buf_free(&qp->buf);
+	free(qp->sq.wr_id);
+	free(qp);
+}
+
+static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
+{
+	uint64_t ops;
+
+	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK || attr->srq)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_RC)
+		ops = ORNIC_SEND_OPS_RC;
+	else if (attr->qp_type == IBV_QPT_UD)
+		ops = ORNIC_SEND_OPS_UD;
+	else
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~ops)
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static uint8_t ornic_wq_log(const struct ornic_wq *wq)
+{
+	return wq->entries ? ornic_log2_up(wq->entries) : ORNIC_ABI_NO_RING;
+}
+
+static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
+			struct ibv_qp_init_attr_ex *attr)
+{
+	struct ornic_qp_table *table = &to_octx(ctx)->qp_table;
+	struct ornic_create_qp_resp resp = {};
+	struct ornic_create_qp cmd = {};
+	int ret;
+
+	cmd.buf_addr = (uintptr_t)qp->buf.addr;
+	cmd.sq_log = ornic_wq_log(&qp->sq);
+	cmd.sq_stride = qp->sq.stride;
+	cmd.rq_log = ornic_wq_log(&qp->rq);
+	cmd.rq_stride = qp->rq.stride;
+	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				      &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		return ret;
+	qp->qpn = resp.qpn;
+	pthread_mutex_lock(&table->mutex);
+	ret = ornic_qp_table_insert(table, qp->qpn, qp);
+	pthread_mutex_unlock(&table->mutex);
+	if (ret)
+		ibv_cmd_destroy_qp(&qp->vqp.qp);
+	return ret;
+}
+
+static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
+			  struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp_cap cap = asked;
+	int ret;
+
+	ret = ornic_sq_size(to_octx(ctx), &qp->sq, attr->qp_type, &cap);
+	if (!ret)
+		ret = ornic_rq_size(to_octx(ctx), &qp->rq, &cap);
+	if (!ret)
+		ret = ornic_qp_init(qp);
+	if (ret) {
+		free(qp);
+		return ret;
+	}
+	qp->max_inline = cap.max_inline_data;
+	attr->cap = cap;
+	ret = ornic_qp_cmd(ctx, qp, attr);
+	if (ret) {
+		attr->cap = asked;
+		ornic_qp_free(qp);
+		return ret;
+	}
+	qp->cap = cap;
+	attr->cap = cap;
+	return 0;
+}
+
+struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ornic_qp *qp;
+	int ret;
+
+	ret = ornic_qp_check(attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	ret = ornic_qp_setup(ctx, qp, attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		ornic_qp_set_builders(qp);
+	return &qp->vqp.qp;
+}
+
+struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp = ornic_create_qp_ex(pd->context, &ex);
+
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+/* Both CQs of a queue pair, the lower number first. */
+static void ornic_qp_lock_cqs(struct ornic_qp *qp)
+{
+	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
+	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+
+	if (send == recv) {
+		ornic_lock(&send->lock);
+	} else if (send->cqn < recv->cqn) {
+		ornic_lock(&send->lock);
+		ornic_lock(&recv->lock);
+	} else {
+		ornic_lock(&recv->lock);
+		ornic_lock(&send->lock);
+	}
+}
+
+static void ornic_qp_unlock_cqs(struct ornic_qp *qp)
+{
+	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
+	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+
+	ornic_unlock(&send->lock);
+	if (send != recv)
+		ornic_unlock(&recv->lock);
+}
+
+/* Caller holds the locks of both CQs. */
+static void ornic_qp_drop_cqes(struct ornic_qp *qp)
+{
+	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
+	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+
+	ornic_cq_drop_qp(send, qp->qpn);
+	if (send != recv)
+		ornic_cq_drop_qp(recv, qp->qpn);
+}
+
+static void ornic_qp_reset(struct ornic_qp *qp)
+{
+	ornic_qp_lock_cqs(qp);
+	ornic_lock(&qp->sq.lock);
+	ornic_lock(&qp->rq.lock);
+	ornic_qp_drop_cqes(qp);
+	ornic_wq_reset(&qp->sq);
+	ornic_wq_reset(&qp->rq);
+	ornic_unlock(&qp->rq.lock);
+	ornic_unlock(&qp->sq.lock);
+	ornic_qp_unlock_cqs(qp);
+}
+
+int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct ibv_modify_qp cmd = {};
+	int ret;
+
+	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (ret)
+		return ret;
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		ornic_qp_reset(to_oqp(ibqp));
+	return 0;
+}
+
+int ornic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+		   struct ibv_qp_init_attr *init_attr)
+{
+	struct ornic_qp *qp = to_oqp(ibqp);
+	struct ibv_query_qp cmd;
+	int ret;
+
+	ret = ibv_cmd_query_qp(ibqp, attr, attr_mask, init_attr, &cmd, sizeof(cmd));
+	if (ret)
+		return ret;
+	attr->cap = qp->cap;
+	init_attr->cap = qp->cap;
+	return 0;
+}
+
+/*
+ * The table's mutex is held over the command: else a new queue pair could get
+ * the number while completions of the old one are still in the CQs.
+ */
+int ornic_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct ornic_qp_table *table = &to_octx(ibqp->context)->qp_table;
+	struct ornic_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	pthread_mutex_lock(&table->mutex);
+	ret = ibv_cmd_destroy_qp(ibqp);
+	if (ret) {
+		pthread_mutex_unlock(&table->mutex);
+		return ret;
+	}
+	ornic_qp_lock_cqs(qp);
+	ornic_qp_drop_cqes(qp);
+	ornic_qp_table_remove(table, qp->qpn);
+	ornic_qp_unlock_cqs(qp);
+	pthread_mutex_unlock(&table->mutex);
+	ornic_qp_free(qp);
+	return 0;
+}

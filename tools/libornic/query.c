@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Device and port attributes, as the kernel reports them. */
+#include <string.h>
+
+#include "ornic.h"
+
+int ornic_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct verbs_sysfs_dev *sysfs = verbs_get_device(ctx->device)->sysfs;
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	char *fw = attr->orig_attr.fw_ver;
+	int ret;
+
+	ret = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp, &resp_size);
+	if (ret)
+		return ret;
+	/* The version is text of the device's own choice, which no number can carry. */
+	if (ibv_read_ibdev_sysfs_file(fw, sizeof(attr->orig_attr.fw_ver), sysfs, "fw_ver") <= 0)
+		memset(fw, 0, sizeof(attr->orig_attr.fw_ver));
+	return 0;
+}
+
+int ornic_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+}

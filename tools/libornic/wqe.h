@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Segment builders of both senders (post_send.c, qp_ex.c), straight into the
+ * ring. Each fills its whole segment and returns where the next one goes.
+ *
+ * A slot holds the longest work request of its queue: control, then for RC
+ * remote and data, or remote, atomic and one SGE; for UD path and data.
+ */
+#ifndef ORNIC_PROVIDER_WQE_H
+#define ORNIC_PROVIDER_WQE_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "ornic.h"
+
+#define ORNIC_SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+
+static inline void *ornic_wq_slot(const struct ornic_wq *wq, uint32_t index)
+{
+	return (char *)wq->ring + ((size_t)(index & (wq->entries - 1)) << wq->stride);
+}
+
+/* Is there room for work request @index? The tail moves while the CQs are polled. */
+static inline bool ornic_wq_full(const struct ornic_wq *wq, uint32_t index)
+{
+	return index - atomic_load_explicit(&wq->tail, memory_order_acquire) >= wq->entries;
+}
+
+/*
+ * The head moves before the record: whoever sees a completion of the device
+ * sees the work request as posted.
+ */
+static inline bool ornic_wq_publish(struct ornic_wq *wq, uint32_t old, uint32_t new)
+{
+	atomic_store_explicit(&wq->head, new, memory_order_relaxed);
+	return ornic_rec_publish(wq->rec, old, new);
+}
+
+static inline void *ornic_wqe_ctrl(struct ornic_wqe_ctrl *ctrl, uint8_t opcode, uint8_t flags,
+				   __be32 imm, uint32_t qpn, uint32_t index)
+{
+	ctrl->opcode = opcode;
+	ctrl->flags = flags;
+	ctrl->count = 0;
+	ctrl->imm = imm;
+	ctrl->qpn = htole32(qpn);
+	ctrl->index = htole32(index);
+	return ctrl + 1;
+}
+
+static inline void *ornic_wqe_remote(struct ornic_wqe_remote *seg, uint64_t addr, uint32_t rkey)
+{
+	seg->addr = htole64(addr);
+	seg->rkey = htole32(rkey);
+	seg->xrc_srqn = 0;
+	return seg + 1;
+}
+
+static inline void *ornic_wqe_atomic(struct ornic_wqe_atomic *seg, uint64_t swap_add,
+				     uint64_t compare)
+{
+	seg->swap_add = htole64(swap_add);
+	seg->compare = htole64(compare);
+	return seg + 1;
+}
+
+static inline void *ornic_wqe_path(struct ornic_path *seg, const struct ornic_ah *ah,
+				   uint32_t qpn, uint32_t qkey)
+{
+	*seg = ah->path;
+	seg->dest_qpn = htole32(qpn & ORNIC_NUMBER_MASK);
+	seg->qkey = htole32(qkey);
+	return seg + 1;
+}
+
+static inline void ornic_wqe_sge(struct ornic_sge *seg, uint64_t addr, uint32_t length,
+				 uint32_t lkey)
+{
+	seg->addr = htole64(addr);
+	seg->length = htole32(length);
+	seg->lkey = htole32(lkey);
+}
+
+static inline void ornic_wqe_sges(struct ornic_sge *seg, const struct ibv_sge *sge, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		ornic_wqe_sge(&seg[i], sge[i].addr, sge[i].length, sge[i].lkey);
+}
+
+/* Append @length bytes to inline data of *@used bytes; false if they do not fit. */
+static inline bool ornic_wqe_inline(void *data, size_t *used, size_t max, const void *src,
+				    size_t length)
+{
+	if (length > max - *used)
+		return false;
+	memcpy((char *)data + *used, src, length);
+	*used += length;
+	return true;
+}
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC requester: acknowledgements, NAKs, READ and atomic responses in (IBTA
+ * volume 1, 9.7.5.1, 9.7.7).
+ *
+ * A response acknowledges all PSNs before it. When that would pass a READ or
+ * atomic whose answer has not come, the answer was lost: an implied NAK.
+ */
+#include "data.h"
+#include "engine.h"
+#include "requester.h"
+
+#include <endian.h>
+
+void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
+{
+	struct requester *r = &qp->req;
+	struct wqe *w = requester_wqe(r, r->head);
+
+	if (r->head == r->tail)
+		return;
+	if (!w->status) {
+		w->status = status;
+		w->syndrome = syndrome;
+	}
+	if (r->cur == r->head)
+		r->cur++;
+	r->head++;
+	syndrome = w->syndrome;
+	complete_send(qp, w);
+	qp_fail(qp, 0, syndrome, w->index);
+}
+
+/* Is @w, the oldest, finished? */
+static bool wqe_finished(const struct requester *r, const struct wqe *w)
+{
+	if (wqe_is_read(w))
+		return w->done;
+	return seq_diff(r->una, wqe_end(w)) >= 0;
+}
+
+void requester_retire(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	while (r->head != r->tail) {
+		struct wqe *w = requester_wqe(r, r->head);
+
+		if (w->status) {
+			requester_fail(qp, w->status, w->syndrome);
+			return;
+		}
+		if (!wqe_finished(r, w))
+			return;
+		if (r->cur == r->head)
+			r->cur++;
+		r->head++;
+		complete_send(qp, w);
+		if (qp->state == ORNIC_QPS_ERR)
+			return;
+	}
+}
+
+/* The first READ or atomic whose answer is not complete, or NULL. */
+static struct wqe *oldest_read(struct requester *r)
+{
+	for (uint32_t i = r->head; r->reads && i != r->tail; i++) {
+		struct wqe *w = requester_wqe(r, i);
+
+		if (wqe_is_read(w) && !w->done)
+			return w;
+	}
+	return NULL;
+}
+
+/* A work request that was rewound, and is acknowledged after all, is not sent again. */
+static void skip_acked(struct requester *r)
+{
+	while (r->cur != r->tail) {
+		struct wqe *w = requester_wqe(r, r->cur);
+		int32_t acked = seq_diff(r->una, w->psn);
+
+		if (wqe_is_read(w) || w->status || acked <= (int32_t)w->sent)
+			return;
+		if (acked < (int32_t)w->npsn) {
+			w->sent = acked;
+			return;
+		}
+		w->sent = w->npsn;
+		r->cur++;
+	}
+}
+
+static void advance(struct qp *qp, uint32_t seq)
+{
+	struct requester *r = &qp->req;
+
+	if (seq_diff(seq, r->una) <= 0)
+		return;
+	r->una = seq;
+	requester_progress(qp);
+	skip_acked(r);
+}
+
+void requester_acked(struct qp *qp, uint32_t seq)
+{
+	struct requester *r = &qp->req;
+	struct wqe *read = oldest_read(r);
+	uint32_t limit = read ? read->psn + read->got : seq;
+	bool implied = seq_diff(seq, limit) > 0;
+
+	advance(qp, implied ? limit : seq);
+	requester_retire(qp);
+	if (implied && qp->state != ORNIC_QPS_ERR) {
+		device_count(qp->dev, CNT_implied_nak, 1);
+		requester_retry(qp, ORNIC_SYN_WIRE | NAK_PSN_SEQUENCE);
+	}
+	engine_activate(qp->dev->engine, qp);
+}
+
+/* A NAK of the oldest PSN in flight. */
+static void nak_receive(struct qp *qp, uint8_t code)
+{
+
+	switch (code) {
+	case NAK_PSN_SEQUENCE:
+		device_count(qp->dev, CNT_seq_naks_received, 1);
+		requester_retry(qp, ORNIC_SYN_WIRE | code);
+		break;
+	case NAK_INVALID_REQUEST:
+		requester_fail(qp, ORNIC_WC_REM_INV_REQ_ERR, ORNIC_SYN_WIRE | code);
+		break;
+	case NAK_REMOTE_ACCESS:
+		requester_fail(qp, ORNIC_WC_REM_ACCESS_ERR, ORNIC_SYN_WIRE | code);
+		break;
+	case NAK_REMOTE_OPERATIONAL:
+		requester_fail(qp, ORNIC_WC_REM_OP_ERR, ORNIC_SYN_WIRE | code);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * An RNR NAK or NAK says that everything before its PSN arrived. When a READ before it is
+ * still unanswered, that is lost and comes first: the peer will say it again.
+ */
+static void ack_receive(struct qp *qp, uint32_t seq, uint8_t aeth)
+{
+	uint8_t kind = aeth & AETH_KIND_MASK;
+
+	requester_acked(qp, kind == AETH_ACK ? seq + 1 : seq);
+	if (qp->state == ORNIC_QPS_ERR || qp->req.una != seq)
+		return;
+	if (kind == AETH_RNR_NAK)
+		requester_rnr(qp, seq, aeth);
+	else if (kind == AETH_NAK)
+		nak_receive(qp, aeth & AETH_VALUE_MASK);
+}
+
+/* Does the response carry what the READ at this point asked for? */
+static bool read_response_sane(const struct qp *qp, const struct wqe *w, const struct packet *p)
+{
+	uint64_t mtu = qp_mtu(qp);
+	uint64_t off = w->got * mtu;
+	bool ends = p->opcode == BTH_RC_READ_RESP_LAST || p->opcode == BTH_RC_READ_RESP_ONLY;
+	uint32_t left = w->npsn - w->got;
+
+	if (w->opcode != ORNIC_WR_RDMA_READ || p->npsn > left || ends != (p->npsn == left))
+		return false;
+	if (p->npsn > 1 && p->mtu != mtu)
+		return false;
+	return p->len == (ends ? w->len - off : p->npsn * mtu);
+}
+
+static void read_response(struct qp *qp, struct wqe *w, const struct packet *p)
+{
+	struct requester *r = &qp->req;
+	uint32_t syndrome = 0;
+
+	if (!read_response_sane(qp, w, p)) {
+		w->status = ORNIC_WC_BAD_RESP_ERR;
+		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
+	} else if (data_scatter(qp, w->sge, w->nsge, (uint64_t)w->got * qp_mtu(qp), p,
+				&syndrome)) {
+		w->status = ORNIC_WC_LOC_PROT_ERR;
+		w->syndrome = syndrome;
+	} else {
+		w->got += p->npsn;
+		w->done = w->got == w->npsn;
+	}
+	if (w->done)
+		r->reads--;
+}
+
+static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p)
+{
+	uint64_t value = htole64(p->atomic_ack);
+	struct packet data = {
+		.len = sizeof(value),
+		.nseg = 1,
+		.seg[0] = { (uint8_t *)&value, sizeof(value) },
+	};
+	uint32_t syndrome = 0;
+
+	if (w->opcode == ORNIC_WR_RDMA_READ) {
+		w->status = ORNIC_WC_BAD_RESP_ERR;
+		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
+	} else if (data_scatter(qp, w->sge, w->nsge, 0, &data, &syndrome)) {
+		w->status = ORNIC_WC_LOC_PROT_ERR;
+		w->syndrome = syndrome;
+	} else {
+		w->got = 1;
+		w->done = true;
+		qp->req.reads--;
+	}
+}
+
+/* A READ or atomic response: for the oldest such work request, or stale, or after a loss. */
+static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p)
+{
+	struct wqe *w;
+
+	requester_acked(qp, seq);
+	if (qp->state == ORNIC_QPS_ERR)
+		return;
+	w = oldest_read(&qp->req);
+	if (!w || !w->sent || seq != w->psn + w->got)
+		return;
+	if (p->opcode == BTH_RC_ATOMIC_ACK)
+		atomic_response(qp, w, p);
+	else
+		read_response(qp, w, p);
+	if (!w->status)
+		advance(qp, w->psn + w->got);
+	requester_retire(qp);
+	engine_activate(qp->dev->engine, qp);
+}
+
+void requester_receive(struct qp *qp, const struct packet *p)
+{
+	struct requester *r = &qp->req;
+	uint32_t seq = seq_of(p->psn, r->una);
+
+	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
+		return;
+	if (seq_diff(seq, r->una) < 0 || seq_diff(seq, r->sent_psn) >= 0)
+		return;
+	if (p->opcode == BTH_RC_ACK)
+		ack_receive(qp, seq, p->aeth);
+	else
+		response_receive(qp, seq, p);
+}

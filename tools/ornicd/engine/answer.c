@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC responder: ACKs, NAKs, READ and atomic responses (IBTA volume 1, 9.7.5).
+ *
+ * Responses leave in PSN order. READs are answered over several turns if need
+ * be; an ACK or NAK for what came after waits until they are out. A READ asked
+ * for again moves the one response stream back, it never adds a second one
+ * (ORN-SEC-5).
+ */
+#include "responder.h"
+
+#include "engine.h"
+#include "link.h"
+#include "mr.h"
+
+#include <endian.h>
+
+/** ANSWER_BUDGET - packets per turn of one queue pair */
+#define ANSWER_BUDGET	16
+
+/* Unanswered reads and atomics? */
+static bool streaming(const struct responder *r)
+{
+	return r->rd_answer != r->rd_next;
+}
+
+static struct packet *answer_packet(struct qp *qp, uint8_t opcode, uint32_t psn, uint8_t aeth,
+				    uint32_t msn)
+{
+	uint32_t syndrome;
+	struct packet *p = link_packet(qp->dev, &qp->path, &syndrome);
+
+	if (!p)
+		return NULL;
+	p->opcode = opcode;
+	p->dqpn = qp->dest_qpn;
+	p->sqpn = qp->wire_qpn;
+	p->mtu = qp_mtu(qp);
+	p->psn = psn & BTH_PSN_MASK;
+	p->aeth = aeth;
+	p->msn = msn & BTH_PSN_MASK;
+	return p;
+}
+
+static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
+{
+	struct packet *p = answer_packet(qp, BTH_RC_ACK, psn, aeth, qp->resp.msn);
+
+	if (p)
+		link_send(qp->dev, p);
+}
+
+void answer_ack(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	r->ack_due = streaming(r);
+	if (!r->ack_due)
+		send_ack(qp, psn_add(r->epsn, -1), AETH_ACK | AETH_NO_CREDITS);
+}
+
+/* A NAK for the expected PSN, now or after the reads before it. */
+static void answer_nak(struct qp *qp, uint8_t aeth)
+{
+	struct responder *r = &qp->resp;
+
+	if (streaming(r)) {
+		r->nak = aeth;
+		return;
+	}
+	r->ack_due = false;
+	send_ack(qp, r->epsn, aeth);
+}
+
+void answer_rnr(struct qp *qp)
+{
+	device_count(qp->dev, CNT_rnr_naks_sent, 1);
+	qp->resp.nak_sent = true;
+	answer_nak(qp, AETH_RNR_NAK | (qp->min_rnr_timer & AETH_VALUE_MASK));
+}
+
+void answer_sequence(struct qp *qp)
+{
+	if (qp->resp.nak_sent)
+		return;
+	device_count(qp->dev, CNT_seq_naks_sent, 1);
+	qp->resp.nak_sent = true;
+	answer_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE);
+}
+
+void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome)
+{
+	struct responder *r = &qp->resp;
+
+	if (code == NAK_REMOTE_ACCESS)
+		device_count(qp->dev, CNT_remote_access_errors, 1);
+	else if (code == NAK_INVALID_REQUEST)
+		device_count(qp->dev, CNT_remote_invalid_requests, 1);
+	r->failed = true;
+	r->fail_event = event;
+	r->fail_syndrome = syndrome;
+	answer_nak(qp, AETH_NAK | code);
+	if (!streaming(r))
+		qp_fail(qp, event, syndrome, qp->rq.cons);
+}
+
+struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
+{
+	struct responder *r = &qp->resp;
+	struct rd_resource *rd;
+
+	if (r->rd_next - r->rd_answer >= qp->max_dest_rd_atomic)
+		return NULL;
+	if (r->rd_next - r->rd_first == QP_MAX_RD_ATOMIC)
+		r->rd_first++;
+	rd = responder_rd(r, r->rd_next++);
+	*rd = (struct rd_resource) {
+		.psn = r->epsn,
+		.npsn = npsn,
+		.msn = r->msn,
+	};
+	return rd;
+}
+
+void answer_again(struct qp *qp, const struct packet *p)
+{
+	struct responder *r = &qp->resp;
+
+	for (uint32_t i = r->rd_first; i != r->rd_next; i++) {
+		struct rd_resource *rd = responder_rd(r, i);
+		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
+
+		if (off >= rd->npsn || rd->atomic == (p->opcode == BTH_RC_READ_REQUEST))
+			continue;
+		for (uint32_t j = i; j != r->rd_next; j++)
+			responder_rd(r, j)->sent = 0;
+		rd->sent = off;
+		if ((int32_t)(i - r->rd_answer) < 0)
+			r->rd_answer = i;
+		engine_activate(qp->dev->engine, qp);
+		return;
+	}
+}
+
+/*
+ * The next packet of a READ's answer; keys are checked anew each time, since the
+ * region may have gone. Return: the packet, or NULL: no packet to be had, or failed.
+ */
+static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
+{
+	struct mr_access who = { .pd = qp->pd->number, .access = ORNIC_ACCESS_REMOTE_READ };
+	uint64_t off = (uint64_t)rd->sent * qp_mtu(qp);
+	uint64_t left = rd->len - off;
+	uint64_t want = left < PACKET_MAX_PAYLOAD ? left : PACKET_MAX_PAYLOAD;
+	uint64_t got = 0;
+	struct packet *p = answer_packet(qp, 0, rd->psn + rd->sent, AETH_ACK | AETH_NO_CREDITS,
+					 rd->msn);
+	uint32_t syndrome = ORNIC_SYN_KEY_PAGE;
+	struct mr *mr;
+	int n = 0;
+
+	if (!p)
+		return NULL;
+	if (want) {
+		mr = mr_check(qp->dev, &who, rd->rkey, rd->va + off, want, &syndrome);
+		n = mr ? mr_segs(qp->dev, mr, rd->va + off, want, false, p->seg, PACKET_SEGS,
+				 &got) : -1;
+	}
+	if (n < 0) {
+		packet_put(&qp->dev->engine->pool, p);
+		qp->resp.rd_next = qp->resp.rd_answer;
+		qp->resp.epsn = psn_add(rd->psn, rd->sent);
+		answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
+		return NULL;
+	}
+	p->nseg = n;
+	p->len = got;
+	if (got < left)
+		packet_trim_back(p, got % qp_mtu(qp));
+	p->npsn = psn_count(p->len, qp_mtu(qp));
+	return p;
+}
+
+static uint8_t read_opcode(const struct rd_resource *rd, uint32_t npsn)
+{
+	bool first = !rd->sent;
+	bool last = rd->sent + npsn == rd->npsn;
+
+	if (first && last)
+		return BTH_RC_READ_RESP_ONLY;
+	if (last)
+		return BTH_RC_READ_RESP_LAST;
+	return first ? BTH_RC_READ_RESP_FIRST : BTH_RC_READ_RESP_MIDDLE;
+}
+
+/* Send one response packet. Return: false if none can be sent now. */
+static bool answer_next(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	struct rd_resource *rd = responder_rd(r, r->rd_answer);
+	struct packet *p;
+
+	if (rd->atomic) {
+		p = answer_packet(qp, BTH_RC_ATOMIC_ACK, rd->psn, AETH_ACK | AETH_NO_CREDITS,
+				  rd->msn);
+		if (!p)
+			return false;
+		p->atomic_ack = rd->value;
+	} else {
+		p = read_packet(qp, rd);
+		if (!p)
+			return false;
+		p->opcode = read_opcode(rd, p->npsn);
+	}
+	rd->sent += p->npsn;
+	if (rd->sent == rd->npsn)
+		r->rd_answer++;
+	link_send(qp->dev, p);
+	return true;
+}
+
+bool responder_run(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	for (int budget = ANSWER_BUDGET; streaming(r); budget--)
+		if (!budget || !answer_next(qp))
+			return qp->state != ORNIC_QPS_ERR && device_gid(qp->dev,
+						le16toh(qp->path.sgid_index));
+	if (r->ack_due)
+		answer_ack(qp);
+	if (r->nak) {
+		uint8_t nak = r->nak;
+
+		r->nak = 0;
+		answer_nak(qp, nak);
+	}
+	if (r->failed && qp->state != ORNIC_QPS_ERR)
+		qp_fail(qp, r->fail_event, r->fail_syndrome, qp->rq.cons);
+	return false;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completions of work requests: which get an entry, and what it says.
+ */
+#include "qp.h"
+
+#include <endian.h>
+
+static uint8_t wc_opcode(uint8_t opcode)
+{
+	switch (opcode) {
+	case ORNIC_WR_SEND:
+	case ORNIC_WR_SEND_IMM:
+		return ORNIC_WC_SEND;
+	case ORNIC_WR_RDMA_WRITE:
+	case ORNIC_WR_RDMA_WRITE_IMM:
+		return ORNIC_WC_RDMA_WRITE;
+	case ORNIC_WR_RDMA_READ:
+		return ORNIC_WC_RDMA_READ;
+	case ORNIC_WR_COMP_SWAP:
+		return ORNIC_WC_COMP_SWAP;
+	case ORNIC_WR_FETCH_ADD:
+		return ORNIC_WC_FETCH_ADD;
+	case ORNIC_WR_NOP:
+		return ORNIC_WC_NOP;
+	default:
+		return ORNIC_WC_SEND_FLUSHED;
+	}
+}
+
+static void count_status(struct device *dev, uint8_t status)
+{
+	if (status == ORNIC_WC_WR_FLUSH_ERR)
+		device_count(dev, CNT_flushes, 1);
+	else if (status == ORNIC_WC_LOC_PROT_ERR)
+		device_count(dev, CNT_local_protection_errors, 1);
+}
+
+void complete_send(struct qp *qp, struct wqe *w)
+{
+	struct ornic_cqe cqe = {
+		.qpn = htole32(qp->handle),
+		.wqe_id = htole32(w->index),
+		.srqn = htole32(ORNIC_NONE),
+		.opcode = wc_opcode(w->opcode),
+		.status = w->status,
+		.syndrome = htole32(w->syndrome),
+	};
+
+	qp->sq.done = w->index + 1;
+	if (!w->status && !(w->flags & ORNIC_WQE_SIGNALED) && !(qp->flags & ORNIC_QP_F_SIG_ALL))
+		return;
+	if (!w->status && wqe_is_read(w))
+		cqe.byte_len = htole32(w->len);
+	count_status(qp->dev, w->status);
+	cq_post(qp->scq, &cqe);
+}
+
+void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
+		   uint32_t syndrome, struct ornic_cqe *cqe)
+{
+	cqe->qpn = htole32(qp->handle);
+	cqe->wqe_id = htole32(index);
+	cqe->srqn = htole32(ORNIC_NONE);
+	cqe->opcode = opcode;
+	cqe->status = status;
+	cqe->syndrome = htole32(syndrome);
+	count_status(qp->dev, status);
+	cq_post(qp->rcq, cqe);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues.
+ *
+ * Entries are written as completions happen; the arm word is read once, when the
+ * turn ends, after a full barrier (ORN-RNG-12). notify never asks for doorbells: what
+ * the host finds when it looks after arming is not the device's business (ORN-RNG-11).
+ *
+ * Record and entries belong to a process. Nothing it writes there reaches further
+ * than this CQ and the queue pairs that use it.
+ */
+#include "cq.h"
+
+#include "device.h"
+#include "engine.h"
+#include "qp.h"
+
+#include <ornic/admin.h>
+
+static uint32_t cq_entries(const struct cq *cq)
+{
+	return 1u << cq->log;
+}
+
+static struct ornic_rec *cq_record(struct cq *cq)
+{
+	return gpa_ptr(cq->dev->gpa, cq->rec, sizeof(struct ornic_rec), true);
+}
+
+static void cq_mark(struct cq *cq)
+{
+	if (cq->dirty)
+		return;
+	cq->dirty = true;
+	TAILQ_INSERT_TAIL(&cq->dev->look, cq, look);
+}
+
+/* The moderation period is over; the end of this turn fires. */
+static void cq_period_over(void *arg)
+{
+	struct cq *cq = arg;
+
+	cq->mod_over = true;
+	cq_mark(cq);
+}
+
+/**
+ * cq_init() - start a CQ
+ * @cq:	attributes filled in, memory loaded
+ *
+ * Return: enum ornic_status.
+ */
+int cq_init(struct cq *cq)
+{
+	struct ornic_rec *rec = cq_record(cq);
+
+	if (cq->rec % sizeof(*rec) || cq->mem.offset % ORNIC_ENTRY_BYTES)
+		return ORNIC_ST_BAD_PARAM;
+	if (!rec)
+		return ORNIC_ST_DMA_ERROR;
+	if (timers_reserve(&cq->dev->engine->timers, 1))
+		return ORNIC_ST_NO_RESOURCE;
+	cq->prod = 0;
+	cq->cons = 0;
+	cq->arm = (struct ring_arm){ 0 };
+	cq->error = false;
+	cq->syndrome = 0;
+	cq->dirty = false;
+	cq->held = false;
+	cq->evented = false;
+	cq->mod_over = false;
+	cq->mod_timer = (struct timer){ .fn = cq_period_over, .arg = cq };
+	ring_notify(rec, 0);
+	return ORNIC_ST_OK;
+}
+
+/**
+ * cq_fini() - stop a CQ
+ * @cq:	no queue pair names it any more
+ */
+void cq_fini(struct cq *cq)
+{
+	struct timers *timers = &cq->dev->engine->timers;
+
+	timer_disarm(timers, &cq->mod_timer);
+	timers_unreserve(timers, 1);
+	eq_forget(cq->eq, cq);
+	if (cq->dirty)
+		TAILQ_REMOVE(&cq->dev->look, cq, look);
+	cq->dirty = false;
+}
+
+/**
+ * cq_set_eq() - change the EQ
+ * @cq:	queue
+ * @eq:	where its events go from now on
+ */
+void cq_set_eq(struct cq *cq, struct eq *eq)
+{
+	bool held = cq->held;
+
+	eq_forget(cq->eq, cq);
+	cq->eq = eq;
+	if (held)
+		eq_completion(eq, cq, cq->event_arm);
+}
+
+/*
+ * Read host_index of a CQ that seems full. It moves forward, and not past what was
+ * written. Return: there is room; otherwise the CQ has failed.
+ */
+static bool cq_make_room(struct cq *cq)
+{
+	const struct ornic_rec *rec = cq_record(cq);
+	uint32_t index;
+
+	if (!rec) {
+		cq_fail(cq, ORNIC_SYN_RING_MEMORY);
+		return false;
+	}
+	index = ring_host_index(rec);
+	if (index - cq->cons > cq->prod - cq->cons) {
+		cq_fail(cq, ORNIC_SYN_RING_INDEX);
+		return false;
+	}
+	if (index == cq->cons) {
+		device_count(cq->dev, CNT_cq_overflows, 1);
+		cq_fail(cq, 0);
+		return false;
+	}
+	cq->cons = index;
+	return true;
+}
+
+/**
+ * cq_post() - write an entry
+ * @cq:		queue
+ * @cqe:	all but timestamp and phase
+ */
+void cq_post(struct cq *cq, struct ornic_cqe *cqe)
+{
+	uint64_t slot = cq->prod & (cq_entries(cq) - 1);
+	void *ptr;
+
+	if (cq->error)
+		return;
+	if (!(cq->flags & ORNIC_CQ_F_IGNORE_OVERRUN) && cq->prod - cq->cons == cq_entries(cq) &&
+	    !cq_make_room(cq))
+		return;
+	ptr = umem_ptr(&cq->mem, slot * sizeof(*cqe), sizeof(*cqe), true);
+	if (!ptr) {
+		cq_fail(cq, ORNIC_SYN_RING_MEMORY);
+		return;
+	}
+	cqe->timestamp = cq->flags & ORNIC_CQ_F_TIMESTAMP ? htole64(engine_clock()) : 0;
+	cqe->phase = ring_phase(cq->prod, cq->log);
+	ring_write_entry(ptr, cqe);
+	if (cqe->status || (le32toh(cqe->flags) & ORNIC_CQE_SOLICITED))
+		ring_arm_solicited(&cq->arm, cq->prod);
+	cq->prod++;
+	cq_mark(cq);
+}
+
+/* Does moderation hold the event back (ORN-CQ-4, 5)? */
+static bool cq_moderated(const struct cq *cq)
+{
+	if (!cq->mod_count || !cq->mod_period_us || cq->mod_over)
+		return false;
+	return ring_arm_type(cq->arm.seen) == ORNIC_ARM_SOLICITED ||
+	       cq->prod - cq->arm.since < cq->mod_count;
+}
+
+/* Read the arm word; fire, or start the moderation period. */
+static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
+{
+	struct timers *timers = &cq->dev->engine->timers;
+
+	if (!ring_arm_due(&cq->arm, ring_arm_load(rec), cq->prod, cq->log)) {
+		timer_disarm(timers, &cq->mod_timer);
+		cq->mod_over = false;
+	} else if (cq_moderated(cq)) {
+		if (!timer_armed(&cq->mod_timer))
+			timer_arm(timers, &cq->mod_timer,
+				  cq->dev->engine->now + cq->mod_period_us * 1000ull);
+	} else {
+		timer_disarm(timers, &cq->mod_timer);
+		cq->mod_over = false;
+		ring_arm_fired(&cq->arm);
+		eq_completion(cq->eq, cq, cq->arm.seen);
+	}
+}
+
+/*
+ * Queue pairs of CQs in error go to ERR. All CQs that failed in this turn are done by
+ * one walk; a queue pair in RESET uses no CQ.
+ */
+static void cq_tell_users(struct device *dev)
+{
+	struct qp *qp;
+
+	dev->cq_failed = false;
+	for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++) {
+		const struct cq *bad = NULL;
+
+		if (qp->scq && qp->scq->error)
+			bad = qp->scq;
+		else if (qp->rcq && qp->rcq->error)
+			bad = qp->rcq;
+		if (!bad || qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
+			continue;
+		qp->syndrome = bad->syndrome;
+		qp_set_state(qp, ORNIC_QPS_ERR);
+	}
+}
+
+/**
+ * cq_look() - end of a turn
+ * @cq:	on the device's list, or not
+ */
+void cq_look(struct cq *cq)
+{
+	const struct ornic_rec *rec;
+
+	if (!cq->dev->running)
+		return;
+	if (cq->dirty)
+		TAILQ_REMOVE(&cq->dev->look, cq, look);
+	cq->dirty = false;
+	if (cq->dev->cq_failed)
+		cq_tell_users(cq->dev);
+	if (cq->error)
+		return;
+	rec = cq_record(cq);
+	if (rec)
+		cq_announce(cq, rec);
+	else
+		cq_fail(cq, ORNIC_SYN_RING_MEMORY);
+}
+
+void cq_doorbell(struct cq *cq)
+{
+	cq_mark(cq);
+}
+
+/**
+ * cq_fail() - put a CQ into error
+ * @cq:		queue
+ * @syndrome:	RING_INDEX, RING_MEMORY, or 0: overflow
+ *
+ * Entries written before are announced first: events of an object come in order.
+ */
+void cq_fail(struct cq *cq, uint32_t syndrome)
+{
+	const struct ornic_rec *rec = cq_record(cq);
+
+	if (cq->error)
+		return;
+	if (cq->dirty && rec)
+		cq_announce(cq, rec);
+	timer_disarm(&cq->dev->engine->timers, &cq->mod_timer);
+	cq->error = true;
+	cq->syndrome = syndrome;
+	cq->dev->cq_failed = true;
+	cq_mark(cq);
+	device_event(cq->dev, ORNIC_EV_CQ_ERR, cq->number, cq->owner, syndrome, 0, 0);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Between SGE lists, keys and host memory: the one place where the data path
+ * touches payload, so that bytes copied can be counted.
+ */
+#include "data.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+/* Pieces of one SGE's bytes [@off, @off + @len), appended at @seg[@n]. */
+static int sge_segs(struct qp *qp, const struct ornic_sge *sge, uint64_t off, uint64_t len,
+		    bool write, struct seg *seg, uint32_t n, uint64_t *got, uint32_t *syndrome)
+{
+	struct mr_access who = {
+		.pd = qp->pd->number,
+		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
+		.access = write ? ORNIC_ACCESS_LOCAL_WRITE : 0,
+	};
+	uint64_t addr = le64toh(sge->addr);
+	struct mr *mr;
+	int ret;
+
+	if (addr + off < addr) {
+		*syndrome = ORNIC_SYN_KEY_RANGE;
+		return -EACCES;
+	}
+	mr = mr_check(qp->dev, &who, le32toh(sge->lkey), addr + off, len, syndrome);
+	if (!mr)
+		return -EACCES;
+	ret = mr_segs(qp->dev, mr, addr + off, len, write, seg + n, PACKET_SEGS - n, got);
+	if (ret < 0)
+		*syndrome = ORNIC_SYN_KEY_PAGE;
+	return ret < 0 ? -EACCES : ret;
+}
+
+int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
+		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome)
+{
+	uint32_t n = 0;
+
+	*got = 0;
+	for (uint32_t i = 0; i < nsge && *got < len && n < PACKET_SEGS; i++) {
+		uint64_t size = le32toh(sge[i].length);
+		uint64_t part, have;
+		int ret;
+
+		if (off >= size) {
+			off -= size;
+			continue;
+		}
+		part = size - off < len - *got ? size - off : len - *got;
+		ret = sge_segs(qp, &sge[i], off, part, write, seg, n, &have, syndrome);
+		if (ret < 0)
+			return ret;
+		n += ret;
+		*got += have;
+		if (have < part)
+			break;
+		off = 0;
+	}
+	return n;
+}
+
+/* A packet's payload on its way out: what has not been copied yet. */
+struct source {
+	struct seg seg[PACKET_SEGS];
+	uint32_t first;
+	uint32_t n;
+};
+
+static void source_init(struct source *s, const struct packet *p)
+{
+	s->first = 0;
+	s->n = p->nseg;
+	memcpy(s->seg, p->seg, p->nseg * sizeof(p->seg[0]));
+}
+
+/* Copy @got bytes to @dst, which has room for exactly as many. */
+static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, uint32_t n,
+			uint64_t got)
+{
+	seg_copy(dst, n, s->seg + s->first, s->n - s->first);
+	device_count(qp->dev, CNT_rdma_copied_bytes, got);
+	while (s->first < s->n && got >= s->seg[s->first].len)
+		got -= s->seg[s->first++].len;
+	if (got) {
+		s->seg[s->first].ptr += got;
+		s->seg[s->first].len -= got;
+	}
+}
+
+int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
+		 const struct packet *p, uint32_t *syndrome)
+{
+	struct seg dst[PACKET_SEGS];
+	struct source src;
+	uint64_t done = 0;
+
+	source_init(&src, p);
+	while (done < p->len) {
+		uint64_t got;
+		int n = data_gather(qp, sge, nsge, skip + done, p->len - done, true, dst, &got,
+				    syndrome);
+
+		if (n < 0)
+			return n;
+		if (!got) {
+			*syndrome = ORNIC_SYN_WQE_LENGTH;
+			return -EACCES;
+		}
+		source_copy(qp, &src, dst, n, got);
+		done += got;
+	}
+	return 0;
+}
+
+int data_place(struct qp *qp, struct mr *mr, uint64_t addr, const struct packet *p)
+{
+	struct seg dst[PACKET_SEGS];
+	struct source src;
+	uint64_t done = 0;
+
+	source_init(&src, p);
+	while (done < p->len) {
+		uint64_t got;
+		int n = mr_segs(qp->dev, mr, addr + done, p->len - done, true, dst, PACKET_SEGS,
+				&got);
+
+		if (n < 0 || !got)
+			return -EFAULT;
+		source_copy(qp, &src, dst, n, got);
+		done += got;
+	}
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The data path's view of one PCI function: its tables, its port, its events.
+ *
+ * dev/ fills it from admin commands; the engine works with it. Everything runs
+ * on the engine's thread.
+ */
+#ifndef ORNICD_ENGINE_DEVICE_H
+#define ORNICD_ENGINE_DEVICE_H
+
+#include "counters.h"
+#include "cq.h"
+#include "eq.h"
+#include "table.h"
+
+#include <ornic/admin.h>
+#include <ornic/port.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct engine;
+struct gpa;
+struct qp;
+struct switch_port;
+
+/** DEVICE_GIDS - entries of the GID table */
+#define DEVICE_GIDS	256
+
+/**
+ * struct device_host - what the function behind a device can do
+ * @irq:	send an MSI-X message
+ * @fatal:	stop the function (ORN-CTL-5); may be called from within a turn
+ */
+struct device_host {
+	void (*irq)(void *arg, uint16_t vector);
+	void (*fatal)(void *arg, uint32_t syndrome);
+};
+
+/**
+ * struct port - the function's port
+ * @sw:		place on the switch
+ * @mac:	current station address
+ * @permanent_mac: the configured one
+ * @admin_up:	the host wants it up
+ * @max_frame:	Ethernet payload bytes accepted
+ * @gid:	the GID table, as set by the host
+ * @gid_hit:	entry that the last packet in was for
+ * @gsi:	the queue pair behind QPN 1
+ * @unicast, @multicast, @promisc: targets of the receive rules, or NULL
+ */
+struct port {
+	struct switch_port *sw;
+	uint8_t mac[6];
+	uint8_t permanent_mac[6];
+	bool admin_up;
+	uint16_t max_frame;
+	struct ornic_gid_entry gid[DEVICE_GIDS];
+	uint32_t gid_hit;
+	struct qp *gsi;
+	struct qp *unicast;
+	struct qp *multicast;
+	struct qp *promisc;
+};
+
+/**
+ * struct device - one function
+ * @engine:	who works for it
+ * @gpa:	its guest's memory
+ * @host:	operations of the function
+ * @arg:	for them
+ * @name:	for messages
+ * @running:	READY and bus mastering: DMA is allowed
+ * @features:	feature word 0 as accepted
+ * @pds:	protection domains
+ * @keys:	struct mr by key index
+ * @cqs:	struct cq
+ * @qps:	struct qp by handle
+ * @eqs:	struct eq, numbers from 0
+ * @list_budget: page-list entries still free
+ * @port:	port 1
+ * @look:	CQs to look at when the turn ends
+ * @eq_look:	EQs to look at when the turn ends
+ * @cq_failed:	a CQ went into error, and its queue pairs have not been told
+ * @cnt:	counters (enum counter)
+ * @link:	in the engine's list
+ */
+struct device {
+	struct engine *engine;
+	struct gpa *gpa;
+	const struct device_host *host;
+	void *arg;
+	const char *name;
+	bool running;
+	uint64_t features;
+	struct table pds;
+	struct table keys;
+	struct table cqs;
+	struct table qps;
+	struct table eqs;
+	uint64_t list_budget;
+	struct port port;
+	TAILQ_HEAD(, cq) look;
+	TAILQ_HEAD(, eq) eq_look;
+	bool cq_failed;
+	uint64_t cnt[CNT_COUNT];
+	TAILQ_ENTRY(device) link;
+};
+
+/** struct pd - a protection domain; counted by keys and queue pairs (ORN-PD-1) */
+struct pd {
+	uint32_t number;
+	uint32_t owner;
+	uint32_t users;
+};
+
+static inline void device_count(struct device *dev, enum counter c, uint64_t n)
+{
+	dev->cnt[c] += n;
+}
+
+/* device_gid() - the valid entry at @index, or NULL. */
+const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index);
+
+#endif /* ORNICD_ENGINE_DEVICE_H */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engine's turn: who works when, who is watched, who sleeps.
+ */
+#include "engine.h"
+
+#include "qp.h"
+
+#include <errno.h>
+#include <time.h>
+
+/** ENGINE_QPS - queue pairs that work in one turn */
+#define ENGINE_QPS	16
+/** ENGINE_PACKETS - packets that may be under way at once */
+#define ENGINE_PACKETS	512
+/** ENGINE_HELD_NS - how often a full event queue is looked at while it holds events */
+#define ENGINE_HELD_NS	1000000
+
+uint64_t engine_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+int engine_init(struct engine *e, uint64_t spin_ns)
+{
+	*e = (struct engine) { .spin_ns = spin_ns };
+	TAILQ_INIT(&e->active);
+	TAILQ_INIT(&e->watch);
+	TAILQ_INIT(&e->devices);
+	timers_init(&e->timers);
+	e->now = engine_clock();
+	if (packet_pool_init(&e->pool, ENGINE_PACKETS))
+		return -ENOMEM;
+	e->sw = switch_new(&e->pool);
+	if (!e->sw) {
+		packet_pool_fini(&e->pool);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void engine_fini(struct engine *e)
+{
+	switch_free(e->sw);
+	packet_pool_fini(&e->pool);
+	timers_fini(&e->timers);
+}
+
+void engine_add_device(struct engine *e, struct device *dev)
+{
+	dev->engine = e;
+	TAILQ_INIT(&dev->look);
+	TAILQ_INIT(&dev->eq_look);
+	TAILQ_INSERT_TAIL(&e->devices, dev, link);
+}
+
+void engine_del_device(struct engine *e, struct device *dev)
+{
+	TAILQ_REMOVE(&e->devices, dev, link);
+}
+
+void engine_forget(struct engine *e, struct qp *qp)
+{
+	if (qp->sched == QP_ACTIVE)
+		TAILQ_REMOVE(&e->active, qp, sched_link);
+	else if (qp->sched == QP_WATCHED)
+		TAILQ_REMOVE(&e->watch, qp, sched_link);
+	qp->sched = QP_ASLEEP;
+}
+
+void engine_activate(struct engine *e, struct qp *qp)
+{
+	if (qp->sched == QP_ACTIVE)
+		return;
+	engine_forget(e, qp);
+	qp->sched = QP_ACTIVE;
+	TAILQ_INSERT_TAIL(&e->active, qp, sched_link);
+}
+
+static void engine_watch(struct engine *e, struct qp *qp)
+{
+	qp->sched = QP_WATCHED;
+	qp->watch_until = e->now + e->spin_ns;
+	TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
+}
+
+static void run_active(struct engine *e)
+{
+	for (int n = 0; n < ENGINE_QPS; n++) {
+		struct qp *qp = TAILQ_FIRST(&e->active);
+		bool more;
+
+		if (!qp)
+			return;
+		engine_forget(e, qp);
+		more = qp_run(qp);
+		if (more)
+			engine_activate(e, qp);
+		switch_drain(e->sw);
+		if (qp->sched == QP_ASLEEP && qp_watchable(qp))
+			engine_watch(e, qp);
+	}
+}
+
+/* Look at the rings of those that ran dry; whoever stays dry for long enough sleeps. */
+static void poll_watched(struct engine *e)
+{
+	struct qp *qp, *next;
+
+	for (qp = TAILQ_FIRST(&e->watch); qp; qp = next) {
+		next = TAILQ_NEXT(qp, sched_link);
+		if (!qp_watchable(qp)) {
+			engine_forget(e, qp);
+		} else if (qp_has_news(qp)) {
+			engine_activate(e, qp);
+		} else if (e->now >= qp->watch_until) {
+			engine_forget(e, qp);
+			if (!qp_sleep(qp))
+				engine_activate(e, qp);
+		}
+	}
+}
+
+/* Completion and event queues that were written in this turn; true: events are held. */
+static bool look_at_queues(struct device *dev)
+{
+	struct cq *cq;
+	struct eq *eq, *next;
+	bool held = false;
+
+	while ((cq = TAILQ_FIRST(&dev->look))) {
+		TAILQ_REMOVE(&dev->look, cq, look);
+		cq->dirty = false;
+		cq_look(cq);
+	}
+	for (eq = TAILQ_FIRST(&dev->eq_look); eq; eq = next) {
+		next = TAILQ_NEXT(eq, link);
+		eq_look(eq);
+		held |= eq_holding(eq);
+	}
+	return held;
+}
+
+static int64_t until_next(struct engine *e, bool held)
+{
+	int64_t next;
+
+	if (!TAILQ_EMPTY(&e->active) || !TAILQ_EMPTY(&e->watch))
+		return 0;
+	next = timers_next(&e->timers, engine_clock());
+	if (held && (next < 0 || next > ENGINE_HELD_NS))
+		next = ENGINE_HELD_NS;
+	return next;
+}
+
+int64_t engine_turn(void *engine)
+{
+	struct engine *e = engine;
+	struct device *dev;
+	bool held = false;
+
+	e->now = engine_clock();
+	timers_run(&e->timers, e->now);
+	run_active(e);
+	poll_watched(e);
+	TAILQ_FOREACH(dev, &e->devices, link)
+		held |= look_at_queues(dev);
+	return until_next(e, held);
+}

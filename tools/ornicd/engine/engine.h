@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The engine: the data path of all devices of this daemon, on one thread.
+ *
+ * It runs in bounded turns. A turn runs expired timers, lets active queue pairs
+ * work one after the other (a budget each), delivers the packets that made,
+ * then looks at the completion and event queues that were written. Work comes
+ * to the engine by doorbells and by packets; a queue pair that ran dry is
+ * watched for a moment (spin), then asks for a doorbell and is forgotten
+ * (ORN-RNG-6). The cost of a turn is that of active queues, not of existing ones.
+ */
+#ifndef ORNICD_ENGINE_ENGINE_H
+#define ORNICD_ENGINE_ENGINE_H
+
+#include "device.h"
+#include "timer.h"
+#include "../net/switch.h"
+#include "../packet/packet.h"
+
+struct qp;
+
+/**
+ * struct engine - see above
+ * @sw:		joins the devices
+ * @pool:	packets
+ * @timers:	retransmission, RNR, moderation
+ * @now:	time of this turn, ns of the monotonic clock
+ * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
+ * @active:	queue pairs with work, in turn order
+ * @watch:	queue pairs whose send queue ran dry, oldest first
+ * @devices:	all devices
+ */
+struct engine {
+	struct net_switch *sw;
+	struct packet_pool pool;
+	struct timers timers;
+	uint64_t now;
+	uint64_t spin_ns;
+	TAILQ_HEAD(, qp) active;
+	TAILQ_HEAD(, qp) watch;
+	TAILQ_HEAD(, device) devices;
+};
+
+int engine_init(struct engine *e, uint64_t spin_ns);
+void engine_fini(struct engine *e);
+
+/*
+ * engine_turn() - one bounded piece of work
+ * Return: 0 = more to do; ns until it wants to be called again; -1 = only a
+ * doorbell or a command can bring work. Fits loop_set_work().
+ */
+int64_t engine_turn(void *engine);
+
+/* Devices join with tables initialised and the port on the switch. */
+void engine_add_device(struct engine *e, struct device *dev);
+void engine_del_device(struct engine *e, struct device *dev);
+
+/* engine_activate() - @qp has, or may have, work. */
+void engine_activate(struct engine *e, struct qp *qp);
+/* engine_forget() - @qp goes away, or stops working. */
+void engine_forget(struct engine *e, struct qp *qp);
+
+/* engine_clock() - ns of the monotonic clock, the device clock. */
+uint64_t engine_clock(void);
+
+#endif /* ORNICD_ENGINE_ENGINE_H */

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event queues.
+ *
+ * The data path never waits for room in an EQ (ORN-EQ-3). A completion event that
+ * finds none waits as a flag at its CQ, an asynchronous one in a short list. So
+ * does the event of a CQ whose last one the host has not consumed yet: a process
+ * that arms in a loop costs one entry. While anything waits, notify is ALWAYS and the
+ * host's next arm rings; otherwise the host arms silently.
+ *
+ * EQs belong to the driver: one that is unreachable, or whose index is impossible,
+ * is the end of the function, but not of anything else.
+ */
+#include "eq.h"
+
+#include "device.h"
+#include "engine.h"
+
+#include <ornic/admin.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Asynchronous events that wait, per EQ; more are counted as lost. */
+#define EQ_MAX_ASYNC	1024
+
+/** struct eq_async - an asynchronous event that waits; fields as in struct ornic_eqe */
+struct eq_async {
+	STAILQ_ENTRY(eq_async) link;
+	uint8_t type;
+	uint32_t number;
+	uint32_t owner;
+	uint32_t syndrome;
+	uint32_t info0;
+	uint32_t info1;
+};
+
+static uint32_t eq_entries(const struct eq *eq)
+{
+	return 1u << eq->log;
+}
+
+static struct ornic_rec *eq_record(struct eq *eq)
+{
+	return gpa_ptr(eq->dev->gpa, eq->rec, sizeof(struct ornic_rec), true);
+}
+
+static void eq_fail(struct eq *eq)
+{
+	if (eq->error)
+		return;
+	eq->error = true;
+	eq->dev->host->fatal(eq->dev->arg, ORNIC_SYN_EQ_MEMORY);
+}
+
+/**
+ * eq_init() - start an EQ
+ * @eq:	attributes filled in, memory loaded
+ *
+ * Return: enum ornic_status.
+ */
+int eq_init(struct eq *eq)
+{
+	struct ornic_rec *rec = eq_record(eq);
+
+	if (eq->rec % sizeof(*rec) || eq->mem.offset % ORNIC_ENTRY_BYTES)
+		return ORNIC_ST_BAD_PARAM;
+	if (!rec)
+		return ORNIC_ST_DMA_ERROR;
+	eq->prod = 0;
+	eq->cons = 0;
+	eq->arm = (struct ring_arm){ 0 };
+	eq->dirty = false;
+	eq->always = false;
+	eq->error = false;
+	eq->lost = 0;
+	eq->nasync = 0;
+	TAILQ_INIT(&eq->held);
+	STAILQ_INIT(&eq->async);
+	ring_notify(rec, 0);
+	return ORNIC_ST_OK;
+}
+
+static void async_drop_first(struct eq *eq)
+{
+	struct eq_async *a = STAILQ_FIRST(&eq->async);
+
+	STAILQ_REMOVE_HEAD(&eq->async, link);
+	eq->nasync--;
+	free(a);
+}
+
+/**
+ * eq_fini() - forget all events that wait
+ * @eq:	queue; no CQ names it any more
+ */
+void eq_fini(struct eq *eq)
+{
+	while (!TAILQ_EMPTY(&eq->held))
+		eq_forget(eq, TAILQ_FIRST(&eq->held));
+	while (!STAILQ_EMPTY(&eq->async))
+		async_drop_first(eq);
+	if (eq->dirty)
+		TAILQ_REMOVE(&eq->dev->eq_look, eq, link);
+	eq->dirty = false;
+}
+
+static void eq_mark(struct eq *eq)
+{
+	if (eq->dirty)
+		return;
+	eq->dirty = true;
+	TAILQ_INSERT_TAIL(&eq->dev->eq_look, eq, link);
+}
+
+/* Read host_index. It moves forward, and not past what was written. */
+static void eq_refresh(struct eq *eq)
+{
+	const struct ornic_rec *rec = eq_record(eq);
+	uint32_t index;
+
+	if (!rec) {
+		eq_fail(eq);
+		return;
+	}
+	index = ring_host_index(rec);
+	if (index - eq->cons > eq->prod - eq->cons)
+		eq_fail(eq);
+	else
+		eq->cons = index;
+}
+
+static bool eq_usable(const struct eq *eq)
+{
+	return eq->dev->running && !eq->error;
+}
+
+static bool eq_has_room(struct eq *eq)
+{
+	if (eq_usable(eq) && eq->prod - eq->cons == eq_entries(eq))
+		eq_refresh(eq);
+	return eq_usable(eq) && eq->prod - eq->cons < eq_entries(eq);
+}
+
+/* Write an entry; there is room. @e lacks timestamp, lost and phase. */
+static void eq_write(struct eq *eq, struct ornic_eqe *e)
+{
+	uint64_t slot = eq->prod & (eq_entries(eq) - 1);
+	void *ptr = umem_ptr(&eq->mem, slot * sizeof(*e), sizeof(*e), true);
+
+	if (!ptr) {
+		eq_fail(eq);
+		return;
+	}
+	e->timestamp = htole64(engine_clock());
+	e->lost = htole32(eq->lost);
+	e->phase = ring_phase(eq->prod, eq->log);
+	ring_write_entry(ptr, e);
+	eq->lost = 0;
+	eq->prod++;
+	eq_mark(eq);
+}
+
+/* Is the last event of @cq still unread? Asks the host once if it seems so. */
+static bool event_unread(struct eq *eq, const struct cq *cq)
+{
+	if (!cq->evented || cq->event_at - eq->cons >= eq->prod - eq->cons)
+		return false;
+	if (eq_usable(eq))
+		eq_refresh(eq);
+	return cq->event_at - eq->cons < eq->prod - eq->cons;
+}
+
+static void completion_write(struct eq *eq, struct cq *cq)
+{
+	struct ornic_eqe e = {
+		.type = ORNIC_EV_COMPLETION,
+		.number = htole32(cq->number),
+		.info0 = htole32(cq->event_arm),
+		.owner = htole32(cq->owner),
+	};
+
+	cq->evented = true;
+	cq->event_at = eq->prod;
+	eq_write(eq, &e);
+}
+
+static void completion_hold(struct eq *eq, struct cq *cq)
+{
+	cq->held = true;
+	TAILQ_INSERT_TAIL(&eq->held, cq, hold);
+	device_count(eq->dev, CNT_eq_held, 1);
+	eq_mark(eq);
+}
+
+/**
+ * eq_completion() - a CQ fired
+ * @eq:		its EQ
+ * @cq:		it
+ * @arm:	arm word that asked for the event
+ *
+ * When others wait for room already, the host is not asked again: whoever waits is
+ * served first, when the turn ends.
+ */
+void eq_completion(struct eq *eq, struct cq *cq, uint32_t arm)
+{
+	bool full = eq->prod - eq->cons == eq_entries(eq);
+
+	cq->event_arm = arm;
+	if (cq->held)
+		return;
+	if ((full && eq_holding(eq)) || event_unread(eq, cq) || !eq_has_room(eq))
+		completion_hold(eq, cq);
+	else
+		completion_write(eq, cq);
+}
+
+/**
+ * eq_forget() - a CQ leaves
+ * @eq:	its EQ
+ * @cq:	it
+ */
+void eq_forget(struct eq *eq, struct cq *cq)
+{
+	if (cq->held)
+		TAILQ_REMOVE(&eq->held, cq, hold);
+	cq->held = false;
+	cq->evented = false;
+}
+
+static void async_write(struct eq *eq, const struct eq_async *a)
+{
+	struct ornic_eqe e = {
+		.type = a->type,
+		.number = htole32(a->number),
+		.owner = htole32(a->owner),
+		.syndrome = htole32(a->syndrome),
+		.info0 = htole32(a->info0),
+		.info1 = htole32(a->info1),
+	};
+
+	eq_write(eq, &e);
+}
+
+/* Queue a copy of @a. An older event of the same kind and object gives way to it. */
+static void async_queue(struct eq *eq, const struct eq_async *a)
+{
+	struct eq_async *q;
+
+	eq_mark(eq);
+	STAILQ_FOREACH(q, &eq->async, link)
+		if (q->type == a->type && q->number == a->number)
+			break;
+	if (q) {
+		STAILQ_REMOVE(&eq->async, q, eq_async, link);
+		eq->nasync--;
+	} else if (eq->nasync < EQ_MAX_ASYNC) {
+		q = malloc(sizeof(*q));
+	}
+	if (!q) {
+		eq->lost++;
+		return;
+	}
+	*q = *a;
+	STAILQ_INSERT_TAIL(&eq->async, q, link);
+	eq->nasync++;
+}
+
+/**
+ * eq_event() - an asynchronous event
+ * @eq:		queue
+ * @type:	enum ornic_event
+ * @number:	object
+ * @owner:	its owner
+ * @syndrome:	why
+ * @info0:	see struct ornic_eqe
+ * @info1:	see struct ornic_eqe
+ */
+void eq_event(struct eq *eq, uint8_t type, uint32_t number, uint32_t owner, uint32_t syndrome,
+	      uint32_t info0, uint32_t info1)
+{
+	struct eq_async a = {
+		.type = type,
+		.number = number,
+		.owner = owner,
+		.syndrome = syndrome,
+		.info0 = info0,
+		.info1 = info1,
+	};
+
+	if (STAILQ_EMPTY(&eq->async) && eq_has_room(eq))
+		async_write(eq, &a);
+	else
+		async_queue(eq, &a);
+}
+
+void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t owner,
+		  uint32_t syndrome, uint32_t info0, uint32_t info1)
+{
+	struct eq *eq = table_get(&dev->eqs, 0);
+
+	if (eq)
+		eq_event(eq, type, number, owner, syndrome, info0, info1);
+}
+
+/* Write what waits, as far as there is room. */
+static void eq_flush(struct eq *eq)
+{
+	struct cq *cq = TAILQ_FIRST(&eq->held);
+
+	eq_refresh(eq);
+	while (cq && eq_has_room(eq)) {
+		struct cq *next = TAILQ_NEXT(cq, hold);
+
+		if (!cq->evented || cq->event_at - eq->cons >= eq->prod - eq->cons) {
+			TAILQ_REMOVE(&eq->held, cq, hold);
+			cq->held = false;
+			completion_write(eq, cq);
+		}
+		cq = next;
+	}
+	while (!STAILQ_EMPTY(&eq->async) && eq_has_room(eq)) {
+		async_write(eq, STAILQ_FIRST(&eq->async));
+		async_drop_first(eq);
+	}
+}
+
+/* Flush, and see to it that the host rings if that was not all. */
+static void eq_settle(struct eq *eq, struct ornic_rec *rec)
+{
+	if (eq_holding(eq))
+		eq_flush(eq);
+	while (eq_holding(eq) && eq_usable(eq) && !ring_listen(rec, eq->cons))
+		eq_flush(eq);
+	if (eq->always && !eq_holding(eq))
+		ring_notify(rec, 0);
+	eq->always = eq_holding(eq);
+}
+
+/**
+ * eq_look() - flush, read the arm word, fire
+ * @eq:	queue
+ */
+void eq_look(struct eq *eq)
+{
+	struct ornic_rec *rec;
+
+	if (!eq->dev->running)
+		return;
+	rec = eq_record(eq);
+	if (!rec)
+		eq_fail(eq);
+	else if (!eq->error)
+		eq_settle(eq, rec);
+	if (eq->dirty)
+		TAILQ_REMOVE(&eq->dev->eq_look, eq, link);
+	eq->dirty = false;
+	if (!eq_usable(eq))
+		return;
+	if (ring_arm_due(&eq->arm, ring_arm_load(rec), eq->prod, eq->log)) {
+		ring_arm_fired(&eq->arm);
+		eq->dev->host->irq(eq->dev->arg, eq->vector);
+	}
+}
+
+void eq_doorbell(struct eq *eq)
+{
+	eq_mark(eq);
+}
+
+bool eq_holding(const struct eq *eq)
+{
+	return !TAILQ_EMPTY(&eq->held) || !STAILQ_EMPTY(&eq->async);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A device's port on the switch.
+ *
+ * Out: source address and VLAN come from the GID table, never from a process
+ * (ORN-PORT-1). In: RoCE goes to the queue pair its destination GID and QPN
+ * name (ORN-PORT-2), other frames to the queue pairs of the receive rules
+ * (ORN-STEER-1).
+ */
+#include "link.h"
+
+#include "engine.h"
+#include "qp.h"
+#include "../packet/bth.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index)
+{
+	const struct ornic_gid_entry *g = &dev->port.gid[index];
+
+	if (index >= DEVICE_GIDS || !(le32toh(g->flags) & ORNIC_GID_VALID))
+		return NULL;
+	return g;
+}
+
+bool link_is_up(const struct device *dev)
+{
+	return dev->running && dev->port.admin_up;
+}
+
+/*
+ * Bytes that RoCE headers may take of a frame: IPv6, UDP, BTH, the longest
+ * extension headers and ICRC, the sum by which the kernel reckons too.
+ */
+#define ROCE_HEADERS	96
+
+uint32_t link_mtu(const struct device *dev)
+{
+	uint32_t room = dev->port.max_frame > ROCE_HEADERS ? dev->port.max_frame - ROCE_HEADERS : 0;
+	uint32_t mtu = 128u << ORNIC_MTU_4096;
+
+	while (mtu > room && mtu > 128u << ORNIC_MTU_256)
+		mtu >>= 1;
+	return mtu;
+}
+
+/* Spread flows over paths as the kernel does when the sender gave no port. */
+static uint16_t derive_sport(const struct ornic_path *path)
+{
+	uint32_t v = le32toh(path->flow_label);
+
+	v = (v ^ v >> 14) & 0x3fff;
+	return ORNIC_UDP_SPORT_MIN | v;
+}
+
+struct packet *link_packet(struct device *dev, const struct ornic_path *path, uint32_t *syndrome)
+{
+	const struct ornic_gid_entry *gid = device_gid(dev, le16toh(path->sgid_index));
+	struct packet *p;
+
+	*syndrome = gid ? 0 : ORNIC_SYN_PATH;
+	if (!gid)
+		return NULL;
+	p = packet_get(&dev->engine->pool);
+	if (!p)
+		return NULL;
+	p->kind = PACKET_ROCE;
+	memcpy(p->dmac, path->dmac, sizeof(p->dmac));
+	memcpy(p->smac, gid->smac, sizeof(p->smac));
+	p->vlan = le32toh(gid->flags) & ORNIC_GID_VLAN;
+	p->vlan_tci = le16toh(gid->vlan) | (path->sl & 7) << 13;
+	memcpy(p->sgid, gid->gid, sizeof(p->sgid));
+	memcpy(p->dgid, path->dgid, sizeof(p->dgid));
+	p->flow_label = le32toh(path->flow_label);
+	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) : derive_sport(path);
+	p->tclass = path->traffic_class;
+	p->hop_limit = path->hop_limit;
+	p->pkey = BTH_DEFAULT_PKEY;
+	p->npsn = 1;
+	return p;
+}
+
+static void link_put(struct device *dev, struct packet *p)
+{
+	if (!link_is_up(dev)) {
+		device_count(dev, CNT_tx_drop, 1);
+		packet_put(&dev->engine->pool, p);
+	} else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac))) {
+		switch_loopback(dev->port.sw, p);
+	} else {
+		switch_send(dev->port.sw, p);
+	}
+}
+
+void link_send(struct device *dev, struct packet *p)
+{
+	device_count(dev, CNT_rdma_tx_packets, p->npsn);
+	device_count(dev, CNT_rdma_tx_bytes, p->len);
+	link_put(dev, p);
+}
+
+void link_send_frame(struct device *dev, struct packet *p)
+{
+	device_count(dev, CNT_tx_packets, 1);
+	device_count(dev, CNT_tx_bytes, p->len);
+	if (p->dmac[0] & 1)
+		device_count(dev, CNT_tx_multicast, 1);
+	link_put(dev, p);
+}
+
+static bool gid_matches(const struct device *dev, uint32_t index, const struct packet *p)
+{
+	const struct ornic_gid_entry *g = device_gid(dev, index);
+	bool vlan;
+
+	if (!g || g->type != ORNIC_GID_ROCEV2 || memcmp(g->gid, p->dgid, sizeof(p->dgid)))
+		return false;
+	vlan = le32toh(g->flags) & ORNIC_GID_VLAN;
+	return vlan == p->vlan && (!vlan || le16toh(g->vlan) == (p->vlan_tci & 0xfff));
+}
+
+/* Is the destination GID one of ours? Most packets are for the one seen last. */
+static bool gid_is_ours(struct device *dev, const struct packet *p)
+{
+	if (gid_matches(dev, dev->port.gid_hit, p))
+		return true;
+	for (uint32_t i = 0; i < DEVICE_GIDS; i++) {
+		if (gid_matches(dev, i, p)) {
+			dev->port.gid_hit = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint8_t transport_of(const struct qp *qp)
+{
+	return qp->type == ORNIC_QPT_RC ? BTH_TRANSPORT_RC : BTH_TRANSPORT_UD;
+}
+
+/* The queue pair a RoCE packet is for, or NULL and the reason counted. */
+static struct qp *roce_qp(struct device *dev, const struct packet *p)
+{
+	struct qp *qp;
+
+	if (!gid_is_ours(dev, p)) {
+		device_count(dev, CNT_bad_gid, 1);
+		return NULL;
+	}
+	qp = p->dqpn == BTH_GSI_QPN ? dev->port.gsi : table_get(&dev->qps, p->dqpn);
+	if (!qp || qp->type == ORNIC_QPT_RAW || qp->wire_qpn != p->dqpn) {
+		device_count(dev, CNT_bad_qpn, 1);
+		return NULL;
+	}
+	if ((p->opcode & BTH_TRANSPORT_MASK) != transport_of(qp)) {
+		device_count(dev, CNT_bad_opcode, 1);
+		return NULL;
+	}
+	if (p->pkey != BTH_DEFAULT_PKEY) {
+		device_count(dev, CNT_bad_pkey, 1);
+		return NULL;
+	}
+	if (qp->type == ORNIC_QPT_RC && memcmp(qp->path.dgid, p->sgid, sizeof(p->sgid))) {
+		device_count(dev, CNT_bad_gid, 1);
+		return NULL;
+	}
+	return qp;
+}
+
+static void roce_receive(struct device *dev, const struct packet *p)
+{
+	struct qp *qp = roce_qp(dev, p);
+
+	if (!qp)
+		return;
+	device_count(dev, CNT_rdma_rx_packets, p->npsn);
+	device_count(dev, CNT_rdma_rx_bytes, p->len);
+	if (qp->type != ORNIC_QPT_RC)
+		ud_receive(qp, p);
+	else if (p->opcode >= BTH_RC_READ_RESP_FIRST && p->opcode <= BTH_RC_ATOMIC_ACK)
+		requester_receive(qp, p);
+	else
+		responder_receive(qp, p);
+}
+
+static void frame_receive(struct device *dev, const struct packet *p)
+{
+	struct port *port = &dev->port;
+	bool multicast = p->dmac[0] & 1;
+	struct qp *qp;
+
+	device_count(dev, CNT_rx_packets, 1);
+	device_count(dev, CNT_rx_bytes, p->len);
+	if (multicast)
+		device_count(dev, CNT_rx_multicast, 1);
+	if (multicast)
+		qp = port->multicast;
+	else
+		qp = memcmp(p->dmac, port->mac, sizeof(port->mac)) ? NULL : port->unicast;
+	if (!qp)
+		qp = port->promisc;
+	if (qp)
+		raw_receive(qp, p);
+	else
+		device_count(dev, CNT_rx_drop_rule, 1);
+}
+
+static void link_deliver(void *arg, const struct packet *p)
+{
+	struct device *dev = arg;
+
+	if (!link_is_up(dev))
+		return;
+	if (p->kind == PACKET_ROCE)
+		roce_receive(dev, p);
+	else
+		frame_receive(dev, p);
+}
+
+static const struct switch_port_ops link_ops = {
+	.deliver = link_deliver,
+};
+
+int link_attach(struct device *dev)
+{
+	int ret;
+
+	dev->port.sw = switch_port_add(dev->engine->sw, dev->name, &link_ops, dev);
+	if (!dev->port.sw)
+		return -ENOMEM;
+	ret = link_update(dev);
+	if (ret)
+		link_detach(dev);
+	return ret;
+}
+
+void link_detach(struct device *dev)
+{
+	switch_port_del(dev->port.sw);
+	dev->port.sw = NULL;
+}
+
+int link_update(struct device *dev)
+{
+	int ret = switch_port_set_mac(dev->port.sw, dev->port.mac);
+
+	if (ret)
+		return ret;
+	switch_port_set_up(dev->port.sw, link_is_up(dev));
+	switch_port_set_promisc(dev->port.sw, dev->port.promisc);
+	return 0;
+}

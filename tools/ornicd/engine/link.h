@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A device's port on the switch: addresses out, filters and demultiplexing in
+ * (ORN-PORT-2, ORN-STEER-1).
+ */
+#ifndef ORNICD_ENGINE_LINK_H
+#define ORNICD_ENGINE_LINK_H
+
+#include "device.h"
+#include "../packet/packet.h"
+
+#include <ornic/qp.h>
+
+/* link_attach() - put the device's port on the switch. Return: 0 or -EEXIST (MAC). */
+int link_attach(struct device *dev);
+void link_detach(struct device *dev);
+
+/* link_update() - the port's MAC, state or rules changed. Return: 0 or -EEXIST (MAC). */
+int link_update(struct device *dev);
+
+/* link_is_up() - frames pass: admin up and the function running */
+bool link_is_up(const struct device *dev);
+
+/* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
+uint32_t link_mtu(const struct device *dev);
+
+/*
+ * link_packet() - a packet with the addresses of @path filled in
+ * Return: NULL and the syndrome if the GID entry is not valid.
+ */
+struct packet *link_packet(struct device *dev, const struct ornic_path *path,
+			   uint32_t *syndrome);
+
+/* link_send() - put a packet on the port; owns it, drops it if the link is down */
+void link_send(struct device *dev, struct packet *p);
+
+/* link_send_frame() - the same for an Ethernet frame */
+void link_send_frame(struct device *dev, struct packet *p);
+
+#endif /* ORNICD_ENGINE_LINK_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory keys in the data path: the check of every access (ORN-MEM-6) and its
+ * translation into pieces of host memory.
+ */
+#ifndef ORNICD_ENGINE_MR_H
+#define ORNICD_ENGINE_MR_H
+
+#include "umem.h"
+
+#include <ornic/mr.h>
+
+struct device;
+
+/**
+ * struct mr - a memory key
+ * @kind:	enum ornic_key_kind
+ * @tag:	low byte of the key
+ * @pd:		protection domain; 0 = any (PHYS_ALL)
+ * @access:	ORNIC_ACCESS_* of the region
+ * @iova:	first virtual address
+ * @length:	bytes
+ * @mem:	where they are (REGION)
+ * @uses:	accesses so far
+ * @attr:	as created, for queries
+ */
+struct mr {
+	uint8_t kind;
+	uint8_t tag;
+	uint32_t pd;
+	uint32_t access;
+	uint64_t iova;
+	uint64_t length;
+	struct umem mem;
+	uint64_t uses;
+	struct ornic_key_create_cmd attr;
+};
+
+/**
+ * struct mr_access - who wants to do what
+ * @pd:		protection domain of the queue pair
+ * @privileged:	the queue pair may use PHYS_ALL keys (ORN-SEC-3)
+ * @access:	ORNIC_ACCESS_* needed; 0 = local read
+ */
+struct mr_access {
+	uint32_t pd;
+	bool privileged;
+	uint32_t access;
+};
+
+/*
+ * mr_check() - may @who touch [@addr, @addr + @len) by @key? @len > 0.
+ * Return: the key's object; NULL and the KEY syndrome in *@syndrome, which says
+ * no more than ORNIC_SYN_KEY_INDEX to the unprivileged when the key is not theirs.
+ */
+struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
+		    uint64_t addr, uint64_t len, uint32_t *syndrome);
+
+/*
+ * mr_segs() - pieces of host memory behind a checked range
+ * @max: entries of @seg
+ * @got: bytes that the pieces cover: less than @len if @max was reached
+ *
+ * Return: pieces, or -EFAULT if a byte cannot be reached.
+ */
+int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool write,
+	    struct seg *seg, uint32_t max, uint64_t *got);
+
+#endif /* ORNICD_ENGINE_MR_H */

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs: states, failure, flushing, doorbells (ORN-QP-3, ORN-QP-4).
+ */
+#include "engine.h"
+#include "requester.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/** FLUSH_BUDGET - entries a queue pair flushes per turn */
+#define FLUSH_BUDGET	64
+
+/* Work requests in flight: RC keeps a window, the others one at a time. */
+static uint32_t window_slots(const struct qp *qp)
+{
+	if (qp->type != ORNIC_QPT_RC)
+		return 1;
+	return qp->sq.log < 6 ? 1u << qp->sq.log : REQUESTER_WINDOW;
+}
+
+int qp_init(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	uint32_t slots = window_slots(qp);
+
+	qp->state = ORNIC_QPS_RESET;
+	qp->sched = QP_ASLEEP;
+	if (timers_reserve(&qp->dev->engine->timers, 2))
+		return -ENOMEM;
+	if (!qp->sq.present)
+		return 0;
+	r->mask = slots - 1;
+	r->wqe_bytes = sizeof(struct wqe) + (1u << qp->sq.stride);
+	r->win = aligned_alloc(16, (size_t)slots * r->wqe_bytes);
+	if (!r->win) {
+		timers_unreserve(&qp->dev->engine->timers, 2);
+		return -ENOMEM;
+	}
+	requester_timers_init(qp);
+	return 0;
+}
+
+void qp_fini(struct qp *qp)
+{
+	requester_stop(qp);
+	engine_forget(qp->dev->engine, qp);
+	timers_unreserve(&qp->dev->engine->timers, 2);
+	free(qp->req.win);
+	qp->req.win = NULL;
+	qp->state = ORNIC_QPS_RESET;
+}
+
+static void wq_reset(struct wq *wq)
+{
+	wq->cons = 0;
+	wq->done = 0;
+	wq->bad = false;
+}
+
+static void enter_reset(struct qp *qp)
+{
+	requester_stop(qp);
+	engine_forget(qp->dev->engine, qp);
+	wq_reset(&qp->sq);
+	wq_reset(&qp->rq);
+	qp->req.head = 0;
+	qp->req.cur = 0;
+	qp->req.tail = 0;
+	qp->resp = (struct responder) {};
+	qp->syndrome = 0;
+	qp->flush_sq = false;
+	qp->flush_rq = false;
+	qp->comm_est = false;
+}
+
+/* Receives are looked for when a message comes: no doorbell needed (ORN-RNG-7). */
+static void quiet_rq(struct qp *qp)
+{
+	struct ornic_rec *rec = qp->rq.present ? wq_record(qp, &qp->rq) : NULL;
+
+	if (rec)
+		ring_quiet(rec, qp->rq.cons);
+}
+
+static void enter_error(struct qp *qp)
+{
+	requester_stop(qp);
+	responder_stop(qp);
+	qp->flush_sq = qp->sq.present;
+	qp->flush_rq = qp->rq.present;
+	engine_activate(qp->dev->engine, qp);
+}
+
+static void enter_rts(struct qp *qp, uint8_t from)
+{
+	if (from == ORNIC_QPS_RTR && qp->sq.present)
+		requester_start(qp);
+	qp->flush_sq = false;
+	qp->sqd_told = false;
+	engine_activate(qp->dev->engine, qp);
+}
+
+void qp_set_state(struct qp *qp, uint8_t next)
+{
+	uint8_t from = qp->state;
+
+	qp->state = next;
+	switch (next) {
+	case ORNIC_QPS_RESET:
+		enter_reset(qp);
+		break;
+	case ORNIC_QPS_INIT:
+		if (from == ORNIC_QPS_RESET)
+			quiet_rq(qp);
+		break;
+	case ORNIC_QPS_RTR:
+		if (from == ORNIC_QPS_INIT)
+			responder_start(qp);
+		break;
+	case ORNIC_QPS_RTS:
+		if (from != ORNIC_QPS_RTS)
+			enter_rts(qp, from);
+		break;
+	case ORNIC_QPS_SQD:
+		if (from != ORNIC_QPS_SQD)
+			qp->sqd_told = false;
+		engine_activate(qp->dev->engine, qp);
+		break;
+	case ORNIC_QPS_SQE:
+		qp->flush_sq = qp->sq.present;
+		engine_activate(qp->dev->engine, qp);
+		break;
+	case ORNIC_QPS_ERR:
+		if (from != ORNIC_QPS_ERR)
+			enter_error(qp);
+		break;
+	}
+}
+
+/* Only a datagram's sender goes to SQE, and only for its own work requests. */
+static uint8_t state_after_failure(const struct qp *qp, uint8_t event)
+{
+	bool datagram = qp->type == ORNIC_QPT_UD || qp->type == ORNIC_QPT_GSI;
+
+	if (datagram && !event && qp->state == ORNIC_QPS_RTS)
+		return ORNIC_QPS_SQE;
+	return ORNIC_QPS_ERR;
+}
+
+void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index)
+{
+	if (qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
+		return;
+	qp->syndrome = syndrome;
+	qp_set_state(qp, state_after_failure(qp, event));
+	if (event)
+		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
+}
+
+void qp_doorbell(struct qp *qp, bool rq)
+{
+	if (qp->state == ORNIC_QPS_RESET || !(rq ? qp->rq.present : qp->sq.present))
+		return;
+	engine_activate(qp->dev->engine, qp);
+}
+
+static void flush_wqe(struct qp *qp, struct wqe *w)
+{
+	w->status = ORNIC_WC_WR_FLUSH_ERR;
+	w->syndrome = 0;
+	complete_send(qp, w);
+}
+
+/* What the window holds, then what the ring holds, oldest first. */
+static bool flush_sends(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	for (int budget = FLUSH_BUDGET; budget; budget--) {
+		if (r->head == r->tail) {
+			if (qp->sq.bad || wqe_fetch(qp, requester_wqe(r, r->tail)) <= 0)
+				return false;
+			r->tail++;
+		}
+		flush_wqe(qp, requester_wqe(r, r->head++));
+	}
+	return true;
+}
+
+/* The receive in progress, then what is posted. */
+static bool flush_receives(struct qp *qp)
+{
+	struct rwqe *recv = &qp->resp.recv;
+
+	for (int budget = FLUSH_BUDGET; budget; budget--) {
+		struct ornic_cqe cqe = {};
+
+		if (!recv->valid && (qp->rq.bad || rwqe_fetch(qp, recv) <= 0))
+			return false;
+		recv->valid = false;
+		complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);
+	}
+	return true;
+}
+
+static bool run_transport(struct qp *qp)
+{
+	bool more;
+
+	switch (qp->type) {
+	case ORNIC_QPT_RC:
+		more = responder_run(qp);
+		return requester_run(qp) || more;
+	case ORNIC_QPT_UD:
+	case ORNIC_QPT_GSI:
+		return ud_run(qp);
+	case ORNIC_QPT_RAW:
+		return raw_run(qp);
+	default:
+		return false;
+	}
+}
+
+bool qp_run(struct qp *qp)
+{
+	bool more = false;
+
+	if (!qp->dev->running)
+		return false;
+	if (qp->flush_sq)
+		more |= flush_sends(qp);
+	if (qp->flush_rq)
+		more |= flush_receives(qp);
+	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
+		more |= run_transport(qp);
+	return more;
+}
+
+/* Is the send queue (the receive queue) one to look at without being asked? */
+static bool watches_sq(const struct qp *qp)
+{
+	if (!qp->sq.present || qp->sq.bad)
+		return false;
+	if (qp->flush_sq)
+		return true;
+	return qp->state == ORNIC_QPS_RTS && !timer_armed(&qp->req.rnr_timer) &&
+	       qp->req.cur == qp->req.tail && qp->req.tail - qp->req.head <= qp->req.mask;
+}
+
+static bool watches_rq(const struct qp *qp)
+{
+	return qp->flush_rq && !qp->rq.bad;
+}
+
+bool qp_watchable(const struct qp *qp)
+{
+	return qp->dev->running && (watches_sq(qp) || watches_rq(qp));
+}
+
+bool qp_has_news(struct qp *qp)
+{
+	return (watches_sq(qp) && wq_pending(qp, &qp->sq)) ||
+	       (watches_rq(qp) && wq_pending(qp, &qp->rq));
+}
+
+static bool wq_sleep(struct qp *qp, struct wq *wq)
+{
+	struct ornic_rec *rec = wq_record(qp, wq);
+
+	return rec && ring_sleep(rec, wq->cons);
+}
+
+bool qp_sleep(struct qp *qp)
+{
+	if (watches_sq(qp) && !wq_sleep(qp, &qp->sq))
+		return false;
+	return !watches_rq(qp) || wq_sleep(qp, &qp->rq);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Queue pairs in the data path.
+ *
+ * Attributes are written by dev/qp.c while it executes a command; everything
+ * else belongs to the engine. State changes go through qp_set_state().
+ */
+#ifndef ORNICD_ENGINE_QP_H
+#define ORNICD_ENGINE_QP_H
+
+#include "cq.h"
+#include "device.h"
+#include "timer.h"
+#include "umem.h"
+#include "wqe.h"
+
+#include <ornic/qp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/** QP_MAX_RD_ATOMIC - responder resources and outstanding reads per queue pair */
+#define QP_MAX_RD_ATOMIC	16
+
+/**
+ * struct wq - a work queue of a queue pair
+ * @present:	the queue exists
+ * @log:	log2 entries
+ * @stride:	log2 bytes per entry
+ * @max_sge:	SGEs per work request
+ * @mem:	entries
+ * @rec:	DMA address of the doorbell record
+ * @cons:	next index to fetch
+ * @done:	SQ: oldest index not completed
+ * @bad:	the ring can not be read any more (ORN-RNG-8): no CQEs follow
+ */
+struct wq {
+	bool present;
+	uint8_t log;
+	uint8_t stride;
+	uint16_t max_sge;
+	struct umem mem;
+	uint64_t rec;
+	uint32_t cons;
+	uint32_t done;
+	bool bad;
+};
+
+/**
+ * struct requester - RC, send side: work requests in flight
+ * @win:	window of struct wqe, @wqe_bytes each; NULL if not RC
+ * @wqe_bytes:	stride of @win
+ * @mask:	slots of @win - 1
+ * @head:	oldest work request not completed; free-running window index
+ * @cur:	next to send (from)
+ * @tail:	one past the youngest fetched
+ * @next_psn:	PSN of the next work request fetched
+ * @una:	oldest PSN not acknowledged
+ * @sent_psn:	one past the highest PSN ever sent
+ * @reads:	reads and atomics sent and not answered in full
+ * @retry_left:	retries until RETRY_EXC
+ * @rnr_left:	RNR retries until RNR_RETRY_EXC
+ * @deadline:	when the peer must have answered
+ * @ack_timer:	local ACK timeout; fires at or before @deadline
+ * @rnr_timer:	waits out an RNR NAK; armed = nothing may be sent
+ */
+struct requester {
+	uint8_t *win;
+	uint32_t wqe_bytes;
+	uint32_t mask;
+	uint32_t head;
+	uint32_t cur;
+	uint32_t tail;
+	uint32_t next_psn;
+	uint32_t una;
+	uint32_t sent_psn;
+	uint32_t reads;
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	uint64_t deadline;
+	struct timer ack_timer;
+	struct timer rnr_timer;
+};
+
+/**
+ * struct rd_resource - responder: a READ or atomic that may be asked for again
+ * @psn:	first PSN of the answer
+ * @npsn:	PSNs of the answer
+ * @atomic:	an atomic: @value is its answer
+ * @sent:	PSNs of the answer sent
+ * @value:	atomic: what memory held before
+ * @va:		READ: address
+ * @rkey:	READ: key
+ * @len:	READ: bytes
+ * @msn:	MSN to answer with
+ */
+struct rd_resource {
+	uint32_t psn;
+	uint32_t npsn;
+	bool atomic;
+	uint32_t sent;
+	uint64_t value;
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t len;
+	uint32_t msn;
+};
+
+enum resp_message {
+	RESP_IDLE,	/* between messages */
+	RESP_SEND,
+	RESP_WRITE,
+};
+
+/**
+ * struct responder - RC, receive side
+ * @epsn:	PSN expected next
+ * @msn:	messages completed
+ * @message:	what is in progress
+ * @recv:	receive work request of the SEND in progress
+ * @offset:	bytes of the message placed
+ * @va:		WRITE: next address
+ * @rkey:	WRITE: key
+ * @left:	WRITE: bytes announced and not yet placed
+ * @nak_sent:	the gap before @epsn was reported once
+ * @ack_due:	an ACK waits until the reads before it are answered
+ * @nak:	AETH syndrome of a NAK that waits likewise; 0 = none
+ * @failed:	a request failed: nothing more is executed, ERR follows the NAK
+ * @fail_event:	event to raise then
+ * @fail_syndrome: and why
+ * @rd:		resources, a ring
+ * @rd_first:	oldest resource, free-running
+ * @rd_next:	next free one
+ * @rd_answer:	first resource not answered in full; = @rd_next if none
+ */
+struct responder {
+	uint32_t epsn;
+	uint32_t msn;
+	enum resp_message message;
+	struct rwqe recv;
+	uint64_t offset;
+	uint64_t va;
+	uint32_t rkey;
+	uint64_t left;
+	bool nak_sent;
+	bool ack_due;
+	uint8_t nak;
+	bool failed;
+	uint8_t fail_event;
+	uint32_t fail_syndrome;
+	struct rd_resource rd[QP_MAX_RD_ATOMIC];
+	uint32_t rd_first;
+	uint32_t rd_next;
+	uint32_t rd_answer;
+};
+
+enum qp_sched {
+	QP_ASLEEP,	/* only a doorbell or a packet brings work */
+	QP_ACTIVE,	/* on the engine's active list */
+	QP_WATCHED,	/* on its watch list */
+};
+
+/**
+ * struct qp - a queue pair
+ * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq: as created
+ * @max_inline:	inline bytes per work request
+ * @state:	enum ornic_qp_state
+ * @syndrome:	why ERR or SQE
+ * @sq, @rq:	work queues
+ * @access:	ORNIC_ACCESS_REMOTE_* granted to the peer
+ * @pkey_index, @qkey, @port: attributes
+ * @path, @dest_qpn, @mtu_code, @rq_psn, @sq_psn, @timeout, @retry_cnt, @rnr_retry,
+ * @min_rnr_timer, @max_rd_atomic, @max_dest_rd_atomic: attributes as in qp_modify
+ * @sqd_notify:	raise SQ_DRAINED when the SQ has drained
+ * @sqd_told:	it was raised
+ * @comm_est:	COMM_EST was raised
+ * @req, @resp:	RC transport
+ * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
+ * @sched:	which engine list it is on
+ * @watch_until: when watching ends
+ * @sched_link:	engine list
+ * @attr:	as created, for checks and queries
+ */
+struct qp {
+	struct device *dev;
+	uint32_t handle;
+	uint32_t wire_qpn;
+	uint8_t type;
+	uint32_t flags;
+	uint32_t owner;
+	uint32_t dbpage;
+	struct pd *pd;
+	struct cq *scq;
+	struct cq *rcq;
+	uint16_t max_inline;
+	uint8_t state;
+	uint32_t syndrome;
+	struct wq sq;
+	struct wq rq;
+
+	uint32_t access;
+	uint16_t pkey_index;
+	uint32_t qkey;
+	uint8_t port;
+	struct ornic_path path;
+	uint32_t dest_qpn;
+	uint8_t mtu_code;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t min_rnr_timer;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	bool sqd_notify;
+	bool sqd_told;
+	bool comm_est;
+
+	struct requester req;
+	struct responder resp;
+
+	bool flush_sq;
+	bool flush_rq;
+	enum qp_sched sched;
+	uint64_t watch_until;
+	TAILQ_ENTRY(qp) sched_link;
+	struct ornic_qp_create_cmd attr;
+};
+
+static inline uint32_t qp_mtu(const struct qp *qp)
+{
+	return 128u << qp->mtu_code;
+}
+
+/*
+ * qp_init() - data-path state of a queue pair whose attributes are filled in
+ * (@type, @sq, @rq with memory loaded, @scq, @rcq, ...); state RESET.
+ * qp_fini() - stop it and free that state; no CQE, event or DMA follows.
+ * Return: 0 or -ENOMEM.
+ */
+int qp_init(struct qp *qp);
+void qp_fini(struct qp *qp);
+
+/*
+ * qp_set_state() - enter @next, a legal transition with its attributes in place
+ * (ORN-QP-3): starts, stops, flushes, re-reads indices. Same state: attributes changed.
+ */
+void qp_set_state(struct qp *qp, uint8_t next);
+
+/*
+ * qp_fail() - the data path found a reason to stop: ERR (or SQE for an
+ * unconnected send queue), @event (enum ornic_event; 0 = none) with @syndrome.
+ */
+void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
+
+/* qp_doorbell() - the host rang for its send or receive queue. */
+void qp_doorbell(struct qp *qp, bool rq);
+
+/* qp_run() - work for one turn. Return: true if more work is there right now. */
+bool qp_run(struct qp *qp);
+
+/*
+ * qp_watchable() - its rings are to be looked at for a while although they are empty
+ * qp_has_news() - something was posted there (or a ring turned bad): run it
+ * qp_sleep() - ask for doorbells; false: something was posted meanwhile (ORN-RNG-6)
+ */
+bool qp_watchable(const struct qp *qp);
+bool qp_has_news(struct qp *qp);
+bool qp_sleep(struct qp *qp);
+
+/*
+ * wq_record() - host pointer of a queue's record; NULL if it cannot be reached
+ * wq_pending() - entries published and not fetched; -EPROTO for an impossible
+ * index, -EFAULT for an unreachable record
+ */
+struct ornic_rec *wq_record(struct qp *qp, struct wq *wq);
+int64_t wq_pending(struct qp *qp, struct wq *wq);
+
+/*
+ * rwqe_fetch() - take the next receive. Return: 1 taken, 0 none posted, negative: the
+ * work request or the ring is bad: the QP has been failed.
+ */
+int rwqe_fetch(struct qp *qp, struct rwqe *r);
+
+/*
+ * wqe_fetch() - copy and judge the next send. Return: 1 (@w->status tells), 0 none
+ * posted, negative: the ring is bad and the QP has been failed.
+ */
+int wqe_fetch(struct qp *qp, struct wqe *w);
+
+/* complete_send() - @w is done as its status says: CQE if due, slots freed. */
+void complete_send(struct qp *qp, struct wqe *w);
+
+/*
+ * complete_recv() - write a receive's CQE; @cqe carries what the transport knows
+ * (byte_len, imm, flags, src_qp ...); queue, index and status are filled in.
+ */
+void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
+		   uint32_t syndrome, struct ornic_cqe *cqe);
+
+/* Data path per type; each returns true if more work is there right now. */
+bool requester_run(struct qp *qp);		/* RC */
+bool responder_run(struct qp *qp);		/* RC: read responses */
+bool ud_run(struct qp *qp);			/* UD, GSI */
+bool raw_run(struct qp *qp);			/* RAW */
+
+/* Packets in, from link.c */
+void requester_receive(struct qp *qp, const struct packet *p);
+void responder_receive(struct qp *qp, const struct packet *p);
+void ud_receive(struct qp *qp, const struct packet *p);
+void raw_receive(struct qp *qp, const struct packet *p);
+
+/* Starting and stopping the transport */
+void requester_start(struct qp *qp);
+void requester_stop(struct qp *qp);
+void responder_start(struct qp *qp);
+void responder_stop(struct qp *qp);
+
+#endif /* ORNICD_ENGINE_QP_H */

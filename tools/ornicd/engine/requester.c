@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC requester: work requests to packets (IBTA volume 1, 9.7.3, 10.8).
+ *
+ * A work request is fetched into the window when its turn comes, gets its PSNs,
+ * and is sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window
+ * when the peer acknowledged it and everything before it (ack.c).
+ */
+#include "requester.h"
+
+#include "data.h"
+#include "engine.h"
+#include "link.h"
+
+#include <string.h>
+
+/** REQUESTER_BUDGET - packets per turn of one queue pair */
+#define REQUESTER_BUDGET	16
+
+void requester_start(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	r->next_psn = qp->sq_psn;
+	r->una = qp->sq_psn;
+	r->sent_psn = qp->sq_psn;
+	r->head = 0;
+	r->cur = 0;
+	r->tail = 0;
+	r->reads = 0;
+	r->retry_left = qp->retry_cnt;
+	r->rnr_left = qp->rnr_retry;
+	requester_timers_init(qp);
+}
+
+void requester_stop(struct qp *qp)
+{
+	struct timers *ts = &qp->dev->engine->timers;
+
+	timer_disarm(ts, &qp->req.ack_timer);
+	timer_disarm(ts, &qp->req.rnr_timer);
+}
+
+/* Take the next work request from the ring into the window. */
+static bool requester_fetch(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct wqe *w = requester_wqe(r, r->tail);
+
+	if (qp->state != ORNIC_QPS_RTS || r->tail - r->head > r->mask)
+		return false;
+	if (wqe_fetch(qp, w) <= 0)
+		return false;
+	w->psn = r->next_psn;
+	if (!w->status && w->opcode != ORNIC_WR_NOP)
+		w->npsn = psn_count(w->len, qp_mtu(qp));
+	r->next_psn = wqe_end(w);
+	r->tail++;
+	return true;
+}
+
+/* May @w, next in turn, start or go on? What is in flight must leave PSNs unambiguous. */
+static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
+{
+	const struct requester *r = &qp->req;
+	uint32_t at = w->psn + w->sent;
+	uint32_t packets = wqe_is_read(w) ? w->npsn : PACKET_MAX_PAYLOAD / qp_mtu(qp);
+
+	if (at != r->una && at + packets - r->una > REQUESTER_PSN_WINDOW)
+		return false;
+	if (w->sent)
+		return true;
+	if ((w->flags & ORNIC_WQE_FENCE) && r->reads)
+		return false;
+	return !wqe_is_read(w) || r->reads < qp->max_rd_atomic;
+}
+
+/* The work request to send from now, or NULL. */
+static struct wqe *requester_next(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	for (;;) {
+		struct wqe *w;
+
+		if (r->cur == r->tail && !requester_fetch(qp))
+			return NULL;
+		w = requester_wqe(r, r->cur);
+		if (w->status) {
+			requester_retire(qp);
+			return NULL;
+		}
+		if (w->sent < w->npsn)
+			return wqe_may_send(qp, w) ? w : NULL;
+		r->cur++;
+		if (!w->npsn)
+			requester_retire(qp);
+		if (qp->state == ORNIC_QPS_ERR)
+			return NULL;
+	}
+}
+
+static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
+{
+	bool write = w->opcode == ORNIC_WR_RDMA_WRITE || w->opcode == ORNIC_WR_RDMA_WRITE_IMM;
+	bool imm = w->opcode == ORNIC_WR_RDMA_WRITE_IMM || w->opcode == ORNIC_WR_SEND_IMM;
+	uint8_t base = write ? BTH_RC_WRITE_FIRST : BTH_RC_SEND_FIRST;
+
+	if (first && last)
+		return base + (BTH_RC_SEND_ONLY - BTH_RC_SEND_FIRST) + imm;
+	if (last)
+		return base + (BTH_RC_SEND_LAST - BTH_RC_SEND_FIRST) + imm;
+	return first ? base : base + (BTH_RC_SEND_MIDDLE - BTH_RC_SEND_FIRST);
+}
+
+/*
+ * Payload of @w from byte @off on: what fits a packet, cut to whole MTUs unless
+ * the message ends. Return: false if a key does not allow it.
+ */
+static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_t off)
+{
+	uint64_t left = w->len - off;
+	uint64_t want = left < PACKET_MAX_PAYLOAD ? left : PACKET_MAX_PAYLOAD;
+	uint64_t got;
+	int n;
+
+	if (w->inl) {
+		memcpy(p->inl, w->inl + off, want);
+		p->seg[0] = (struct seg) { p->inl, want };
+		p->nseg = want ? 1 : 0;
+		p->len = want;
+		return true;
+	}
+	n = data_gather(qp, w->sge, w->nsge, off, want, false, p->seg, &got, &w->syndrome);
+	if (n < 0) {
+		w->status = ORNIC_WC_LOC_PROT_ERR;
+		return false;
+	}
+	p->nseg = n;
+	p->len = got;
+	if (got < left)
+		packet_trim_back(p, got % qp_mtu(qp));
+	return true;
+}
+
+static bool build_data(struct qp *qp, struct wqe *w, struct packet *p)
+{
+	uint32_t mtu = qp_mtu(qp);
+	uint64_t off = (uint64_t)w->sent * mtu;
+	bool last;
+
+	if (!fill_payload(qp, w, p, off))
+		return false;
+	p->npsn = psn_count(p->len, mtu);
+	last = w->sent + p->npsn == w->npsn;
+	p->opcode = opcode_of(w, !w->sent, last);
+	p->imm = w->imm;
+	p->solicited = last && (w->flags & ORNIC_WQE_SOLICITED);
+	p->va = w->raddr;
+	p->rkey = w->rkey;
+	p->dmalen = w->len;
+	p->ackreq = last || p->npsn > 1;
+	return true;
+}
+
+/* A READ asks for what is missing; an atomic for its one answer. */
+static void build_read(struct qp *qp, struct wqe *w, struct packet *p)
+{
+	uint64_t off = (uint64_t)w->got * qp_mtu(qp);
+
+	p->va = w->raddr;
+	p->rkey = w->rkey;
+	p->ackreq = true;
+	switch (w->opcode) {
+	case ORNIC_WR_RDMA_READ:
+		p->opcode = BTH_RC_READ_REQUEST;
+		p->psn = (w->psn + w->got) & BTH_PSN_MASK;
+		p->va = w->raddr + off;
+		p->dmalen = w->len - off;
+		break;
+	case ORNIC_WR_COMP_SWAP:
+		p->opcode = BTH_RC_COMPARE_SWAP;
+		break;
+	default:
+		p->opcode = BTH_RC_FETCH_ADD;
+		break;
+	}
+	p->swap_add = w->swap_add;
+	p->compare = w->compare;
+}
+
+/* Send one packet of @w. Return: false if nothing can be sent now. */
+static bool requester_send(struct qp *qp, struct wqe *w)
+{
+	struct requester *r = &qp->req;
+	uint32_t npsn, end;
+	struct packet *p = link_packet(qp->dev, &qp->path, &w->syndrome);
+
+	if (!p) {
+		if (w->syndrome)
+			w->status = ORNIC_WC_LOC_QP_OP_ERR;
+		return w->status;
+	}
+	p->dqpn = qp->dest_qpn;
+	p->sqpn = qp->wire_qpn;
+	p->mtu = qp_mtu(qp);
+	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
+	if (wqe_is_read(w)) {
+		build_read(qp, w, p);
+		npsn = w->npsn;
+		r->reads++;
+	} else if (build_data(qp, w, p)) {
+		npsn = p->npsn;
+	} else {
+		packet_put(&qp->dev->engine->pool, p);
+		return true;
+	}
+	w->sent += npsn;
+	end = w->psn + w->sent;
+	if (seq_diff(end, r->sent_psn) > 0)
+		r->sent_psn = end;
+	requester_sent(qp);
+	link_send(qp->dev, p);
+	return true;
+}
+
+/* SQD: all that was started is finished (ORN-QP-3). */
+static void requester_drained(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	if (qp->state != ORNIC_QPS_SQD || r->head != r->tail || qp->sqd_told)
+		return;
+	qp->sqd_told = true;
+	if (qp->sqd_notify)
+		device_event(qp->dev, ORNIC_EV_SQ_DRAINED, qp->handle, qp->owner, 0, qp->state, 0);
+}
+
+bool requester_run(struct qp *qp)
+{
+	if (!qp->sq.present || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
+		return false;
+	if (timer_armed(&qp->req.rnr_timer))
+		return false;
+	for (int budget = REQUESTER_BUDGET; budget; budget--) {
+		struct wqe *w = requester_next(qp);
+
+		if (!w) {
+			requester_drained(qp);
+			return false;
+		}
+		if (!requester_send(qp, w))
+			return true;
+	}
+	return true;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC requester: timeouts, RNR waits and going back (IBTA volume 1, 9.7.5, 9.7.8).
+ *
+ * The ACK timer is lazy: progress only moves the deadline; when the timer fires
+ * before it, it is armed again. A queue pair in steady traffic so touches the
+ * timer heap once per timeout, not once per packet.
+ */
+#include "engine.h"
+#include "requester.h"
+
+/* RNR NAK timer codes in units of 10 us (IBTA volume 1, table 45). */
+static const uint32_t rnr_units[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+	16384, 24576, 32768, 49152,
+};
+
+#define RNR_UNIT_NS	10000u
+#define RNR_INFINITE	7
+
+/* Local ACK timeout: 4.096 us * 2^code; 0 = none. */
+static uint64_t ack_timeout(const struct qp *qp)
+{
+	return qp->timeout ? 4096ull << qp->timeout : 0;
+}
+
+static bool in_flight(const struct requester *r)
+{
+	return r->una != r->sent_psn;
+}
+
+static void ack_timer_fired(void *arg)
+{
+	struct qp *qp = arg;
+	struct requester *r = &qp->req;
+	struct engine *e = qp->dev->engine;
+
+	if (!in_flight(r) || timer_armed(&r->rnr_timer))
+		return;
+	if (e->now < r->deadline) {
+		timer_arm(&e->timers, &r->ack_timer, r->deadline);
+		return;
+	}
+	device_count(qp->dev, CNT_ack_timeouts, 1);
+	requester_retry(qp, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_TIMEOUT);
+}
+
+static void rnr_timer_fired(void *arg)
+{
+	struct qp *qp = arg;
+
+	engine_activate(qp->dev->engine, qp);
+}
+
+void requester_timers_init(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	r->ack_timer = (struct timer) { .fn = ack_timer_fired, .arg = qp };
+	r->rnr_timer = (struct timer) { .fn = rnr_timer_fired, .arg = qp };
+}
+
+void requester_sent(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct engine *e = qp->dev->engine;
+	uint64_t timeout = ack_timeout(qp);
+
+	if (!timeout || timer_armed(&r->ack_timer))
+		return;
+	r->deadline = e->now + timeout;
+	timer_arm(&e->timers, &r->ack_timer, r->deadline);
+}
+
+void requester_progress(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	r->retry_left = qp->retry_cnt;
+	r->rnr_left = qp->rnr_retry;
+	r->deadline = qp->dev->engine->now + ack_timeout(qp);
+}
+
+/* Work request @w is to be sent again from @seq on. */
+static void wqe_rewind(struct requester *r, struct wqe *w, uint32_t seq)
+{
+	if (wqe_is_read(w)) {
+		if (w->sent && !w->done)
+			r->reads--;
+		w->sent = w->done ? w->npsn : 0;
+	} else if (seq_diff(seq, w->psn) > 0) {
+		w->sent = seq - w->psn;
+	} else {
+		w->sent = 0;
+	}
+}
+
+void requester_rewind(struct qp *qp, uint32_t seq)
+{
+	struct requester *r = &qp->req;
+	uint32_t i = r->head;
+
+	while (i != r->cur && seq_diff(seq, wqe_end(requester_wqe(r, i))) >= 0)
+		i++;
+	if (i == r->cur && (i == r->tail || !requester_wqe(r, i)->sent))
+		return;
+	device_count(qp->dev, CNT_retransmits, r->sent_psn - seq);
+	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
+		wqe_rewind(r, requester_wqe(r, j), seq);
+	r->cur = i;
+	engine_activate(qp->dev->engine, qp);
+}
+
+void requester_retry(struct qp *qp, uint32_t syndrome)
+{
+	struct requester *r = &qp->req;
+
+	if (!r->retry_left) {
+		requester_fail(qp, ORNIC_WC_RETRY_EXC_ERR, syndrome);
+		return;
+	}
+	r->retry_left--;
+	requester_rewind(qp, r->una);
+}
+
+void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
+{
+	struct requester *r = &qp->req;
+	struct engine *e = qp->dev->engine;
+
+	device_count(qp->dev, CNT_rnr_naks_received, 1);
+	if (qp->rnr_retry != RNR_INFINITE) {
+		if (!r->rnr_left) {
+			requester_fail(qp, ORNIC_WC_RNR_RETRY_EXC_ERR,
+				       ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_RNR);
+			return;
+		}
+		r->rnr_left--;
+	}
+	requester_rewind(qp, seq);
+	timer_arm(&e->timers, &r->rnr_timer,
+		  e->now + (uint64_t)rnr_units[timer & AETH_VALUE_MASK] * RNR_UNIT_NS);
+}

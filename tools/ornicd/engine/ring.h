@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Device side of a ring: the two rules of the doorbell record, with their
+ * barriers. Nowhere else in the daemon is there a barrier.
+ *
+ * Partners in the host: ornic_rec_publish() and ornic_rec_arm() of
+ * include/linux/ornic/ring.h and of the provider's ring.h.
+ */
+#ifndef ORNICD_ENGINE_RING_H
+#define ORNICD_ENGINE_RING_H
+
+#include <ornic/ring.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <endian.h>
+
+/* ring_host_index() - the index that the host published; entries before it are readable. */
+static inline uint32_t ring_host_index(const struct ornic_rec *rec)
+{
+	return le32toh(__atomic_load_n(&rec->host_index, __ATOMIC_ACQUIRE));
+}
+
+/* ring_notify() - ask for a doorbell when index @n is crossed, or for every post. */
+static inline void ring_notify(struct ornic_rec *rec, uint32_t n)
+{
+	__atomic_store_n(&rec->notify, htole32(n), __ATOMIC_RELAXED);
+}
+
+/**
+ * ring_sleep() - stop looking at a ring that is empty at @cons (ORN-RNG-6)
+ *
+ * The store of notify and the load of host_index must not pass each other: the
+ * host does the same two accesses in the other order (ORN-RNG-5), and with a
+ * full barrier on each side one of the two sees the other.
+ *
+ * Return: true if the ring may be forgotten until a doorbell names it; false
+ * if the host published something meanwhile.
+ */
+static inline bool ring_sleep(struct ornic_rec *rec, uint32_t cons)
+{
+	ring_notify(rec, cons & ORNIC_NOTIFY_INDEX);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ring_host_index(rec) == cons;
+}
+
+/**
+ * ring_listen() - ask for a doorbell at every arm, because events wait for room (ORN-EQ-3)
+ *
+ * The host stores host_index and arm, then loads notify (ORN-RNG-11): either it
+ * sees ALWAYS and rings, or its host_index is seen here.
+ *
+ * Return: true if the ring may be left alone until it is rung; false if the host
+ * consumed something meanwhile.
+ */
+static inline bool ring_listen(struct ornic_rec *rec, uint32_t cons)
+{
+	ring_notify(rec, ORNIC_NOTIFY_ALWAYS);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ring_host_index(rec) == cons;
+}
+
+/* ring_quiet() - never ask for doorbells: the device looks when it needs to (ORN-RNG-7). */
+static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
+{
+	ring_notify(rec, (cons - 1) & ORNIC_NOTIFY_INDEX);
+}
+
+/**
+ * struct ring_arm - what the device knows of a completion ring's arm word
+ * @seen:	arm word as last read
+ * @fired:	sn of the last firing
+ * @solicited:	index past the last solicited or error entry
+ * @any_solicited: @solicited is not more than a ring's length old
+ * @hit:	an entry that qualifies for @seen exists, and the word has not fired
+ * @since:	first index that @seen asked for
+ * @looked:	producer index at the last look
+ */
+struct ring_arm {
+	uint32_t seen;
+	uint8_t fired;
+	bool any_solicited;
+	uint32_t solicited;
+	bool hit;
+	uint32_t since;
+	uint32_t looked;
+};
+
+/**
+ * ring_arm_load() - the arm word, as of after all entries written so far (ORN-RNG-12)
+ *
+ * The full barrier keeps the load from passing the entries' stores: either this
+ * load sees the arm, or the host's look after arming sees the entry (ORN-RNG-11).
+ */
+static inline uint32_t ring_arm_load(const struct ornic_rec *rec)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return le32toh(__atomic_load_n(&rec->arm, __ATOMIC_ACQUIRE));
+}
+
+static inline uint8_t ring_arm_sn(uint32_t word)
+{
+	return word >> ORNIC_ARM_SN_SHIFT & ORNIC_ARM_SN_MASK;
+}
+
+static inline uint32_t ring_arm_type(uint32_t word)
+{
+	return word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
+}
+
+/**
+ * ring_arm_due() - does the arm word ask for an event now? (ORN-RNG-9)
+ * @a:		state
+ * @word:	from ring_arm_load()
+ * @prod:	next index to write
+ * @log:	log2 entries of the ring
+ *
+ * A word seen for the first time asks for entries from its index on; afterwards
+ * it asks for any entry written since the last look, so that it cannot alias.
+ * A malformed word asks for nothing.
+ *
+ * Return: true until ring_arm_fired() says that the event was sent.
+ */
+static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod, uint8_t log)
+{
+	uint32_t type = ring_arm_type(word), from = a->looked;
+
+	if (word != a->seen) {
+		int32_t ago = (int32_t)((prod - word) << 8) >> 8;
+
+		from = prod - (ago > 0 ? ago : 0);
+		a->seen = word;
+		a->since = from;
+		a->hit = false;
+	}
+	a->looked = prod;
+	if (prod - a->solicited > 1u << log)
+		a->any_solicited = false;
+	if ((word & ORNIC_ARM_MBZ) || ring_arm_sn(word) == a->fired)
+		return false;
+	if (type == ORNIC_ARM_ANY)
+		a->hit |= prod != from;
+	else if (type == ORNIC_ARM_SOLICITED)
+		a->hit |= a->any_solicited && (int32_t)(a->solicited - from) > 0;
+	return a->hit;
+}
+
+/* ring_arm_fired() - the event that the word last seen asked for was sent. */
+static inline void ring_arm_fired(struct ring_arm *a)
+{
+	a->fired = ring_arm_sn(a->seen);
+	a->hit = false;
+}
+
+/* ring_arm_solicited() - the entry at @index is solicited, or an error. */
+static inline void ring_arm_solicited(struct ring_arm *a, uint32_t index)
+{
+	a->solicited = index + 1;
+	a->any_solicited = true;
+}
+
+/* ring_arm_armed() - would a qualifying entry fire? For queries. */
+static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
+{
+	uint32_t type = ring_arm_type(word);
+
+	return !(word & ORNIC_ARM_MBZ) && ring_arm_sn(word) != a->fired &&
+	       (type == ORNIC_ARM_ANY || type == ORNIC_ARM_SOLICITED);
+}
+
+/**
+ * ring_write_entry() - publish a 64-byte entry (ORN-RNG-2)
+ * @slot: 64-byte aligned place in the ring
+ * @entry: the entry, its phase bit already set
+ */
+static inline void ring_write_entry(void *slot, const void *entry)
+{
+	const uint64_t *src = entry;
+	uint64_t *dst = slot;
+
+	for (int i = 0; i < 7; i++)
+		__atomic_store_n(&dst[i], src[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&dst[7], src[7], __ATOMIC_RELEASE);
+}
+
+/* ring_phase() - phase bit of entry @index in a ring of 2^@log entries */
+static inline uint8_t ring_phase(uint32_t index, uint8_t log)
+{
+	return ((index >> log) & 1) ^ 1;
+}
+
+#endif /* ORNICD_ENGINE_RING_H */

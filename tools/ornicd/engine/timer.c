@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers: a binary heap whose room is reserved when a timer's owner is created,
+ * so that arming, on the data path, has nothing that can fail.
+ */
+#include "timer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/**
+ * timers_init() - no timers
+ * @ts:	heap
+ */
+void timers_init(struct timers *ts)
+{
+	*ts = (struct timers){ 0 };
+}
+
+/**
+ * timers_fini() - free the heap; whoever is still armed never fires
+ * @ts:	heap
+ */
+void timers_fini(struct timers *ts)
+{
+	for (uint32_t i = 0; i < ts->n; i++)
+		ts->heap[i]->pos = 0;
+	free(ts->heap);
+	timers_init(ts);
+}
+
+/**
+ * timers_reserve() - make room for more timers
+ * @ts:	heap
+ * @n:	how many
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int timers_reserve(struct timers *ts, uint32_t n)
+{
+	uint32_t room = ts->room ? ts->room : 64;
+	struct timer **heap;
+
+	while (room - ts->cap < n) {
+		if (room > UINT32_MAX / 2)
+			return -ENOMEM;
+		room *= 2;
+	}
+	if (room != ts->room) {
+		heap = realloc(ts->heap, room * sizeof(*heap));
+		if (!heap)
+			return -ENOMEM;
+		ts->heap = heap;
+		ts->room = room;
+	}
+	ts->cap += n;
+	return 0;
+}
+
+/**
+ * timers_unreserve() - give room back; the timers it was for are not armed
+ * @ts:	heap
+ * @n:	as reserved
+ */
+void timers_unreserve(struct timers *ts, uint32_t n)
+{
+	assert(ts->cap - ts->n >= n);
+	ts->cap -= n;
+}
+
+static void timer_place(struct timers *ts, struct timer *t, uint32_t i)
+{
+	ts->heap[i] = t;
+	t->pos = i + 1;
+}
+
+/* Put @t where it belongs, given that slot @i is free and may be too far down. */
+static void timer_sift_up(struct timers *ts, struct timer *t, uint32_t i)
+{
+	while (i) {
+		uint32_t parent = (i - 1) / 2;
+
+		if (ts->heap[parent]->expires <= t->expires)
+			break;
+		timer_place(ts, ts->heap[parent], i);
+		i = parent;
+	}
+	timer_place(ts, t, i);
+}
+
+/* The same for a slot that may be too far up. */
+static void timer_sift_down(struct timers *ts, struct timer *t, uint32_t i)
+{
+	for (;;) {
+		uint64_t child = 2ull * i + 1;
+
+		if (child >= ts->n)
+			break;
+		if (child + 1 < ts->n && ts->heap[child + 1]->expires < ts->heap[child]->expires)
+			child++;
+		if (t->expires <= ts->heap[child]->expires)
+			break;
+		timer_place(ts, ts->heap[child], i);
+		i = child;
+	}
+	timer_place(ts, t, i);
+}
+
+/**
+ * timer_arm() - call @t->fn when the time comes
+ * @ts:		heap
+ * @t:		timer; if it is armed, only the time changes
+ * @expires:	when
+ */
+void timer_arm(struct timers *ts, struct timer *t, uint64_t expires)
+{
+	bool later = expires > t->expires;
+
+	t->expires = expires;
+	if (!t->pos) {
+		assert(ts->n < ts->cap);
+		timer_sift_up(ts, t, ts->n++);
+	} else if (later) {
+		timer_sift_down(ts, t, t->pos - 1);
+	} else {
+		timer_sift_up(ts, t, t->pos - 1);
+	}
+}
+
+/**
+ * timer_disarm() - do not call
+ * @ts:	heap
+ * @t:	timer, armed or not
+ */
+void timer_disarm(struct timers *ts, struct timer *t)
+{
+	uint32_t i = t->pos - 1;
+	struct timer *last;
+
+	if (!t->pos)
+		return;
+	t->pos = 0;
+	last = ts->heap[--ts->n];
+	if (last == t)
+		return;
+	if (i && ts->heap[(i - 1) / 2]->expires > last->expires)
+		timer_sift_up(ts, last, i);
+	else
+		timer_sift_down(ts, last, i);
+}
+
+/**
+ * timers_run() - call what has expired
+ * @ts:		heap
+ * @now:	time
+ *
+ * A timer that arms itself for the past runs again, but no more calls are made
+ * than timers were armed at the beginning.
+ */
+void timers_run(struct timers *ts, uint64_t now)
+{
+	for (uint32_t left = ts->n; left && ts->n && ts->heap[0]->expires <= now; left--) {
+		struct timer *t = ts->heap[0];
+
+		timer_disarm(ts, t);
+		t->fn(t->arg);
+	}
+}
+
+/**
+ * timers_next() - how long nothing expires
+ * @ts:		heap
+ * @now:	time
+ *
+ * Return: ns, 0 if something is overdue, -1 if nothing is armed.
+ */
+int64_t timers_next(const struct timers *ts, uint64_t now)
+{
+	uint64_t wait;
+
+	if (!ts->n)
+		return -1;
+	if (ts->heap[0]->expires <= now)
+		return 0;
+	wait = ts->heap[0]->expires - now;
+	return wait < INT64_MAX ? (int64_t)wait : INT64_MAX;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unreliable datagrams: UD queue pairs and the GSI (IBTA volume 1, 9.8.3).
+ *
+ * A datagram is done when it was sent. What cannot be delivered is dropped and
+ * counted; the receive that would have taken it stays.
+ */
+#include "data.h"
+#include "engine.h"
+#include "grh.h"
+#include "link.h"
+#include "../packet/bth.h"
+
+#include <endian.h>
+#include <string.h>
+
+/** UD_BUDGET - datagrams per turn of one queue pair */
+#define UD_BUDGET	16
+
+/* UDP, BTH, DETH and ICRC around a datagram's payload, immediate data apart. */
+#define UD_OVERHEAD	(8 + 12 + 8 + 4)
+
+static bool ud_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
+{
+	w->status = status;
+	w->syndrome = syndrome;
+	return false;
+}
+
+static bool ud_payload(struct qp *qp, struct wqe *w, struct packet *p)
+{
+	uint64_t got;
+	int n;
+
+	if (w->inl) {
+		memcpy(p->inl, w->inl, w->len);
+		p->seg[0] = (struct seg) { p->inl, w->len };
+		p->nseg = w->len ? 1 : 0;
+		p->len = w->len;
+		return true;
+	}
+	n = data_gather(qp, w->sge, w->nsge, 0, w->len, false, p->seg, &got, &w->syndrome);
+	if (n < 0 || got < w->len)
+		return ud_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
+	p->nseg = n;
+	p->len = got;
+	return true;
+}
+
+static void ud_headers(const struct qp *qp, const struct wqe *w, struct packet *p)
+{
+	uint32_t qkey = le32toh(w->path->qkey);
+
+	p->opcode = w->opcode == ORNIC_WR_SEND_IMM ? BTH_UD_SEND_ONLY_IMM : BTH_UD_SEND_ONLY;
+	p->solicited = w->flags & ORNIC_WQE_SOLICITED;
+	p->imm = w->imm;
+	p->dqpn = le32toh(w->path->dest_qpn);
+	p->sqpn = qp->wire_qpn;
+	p->qkey = qkey & ORNIC_QKEY_OWN ? qp->qkey : qkey;
+	p->mtu = link_mtu(qp->dev);
+}
+
+/* Return: false if there was no packet to be had; try again. */
+static bool ud_send(struct qp *qp, struct wqe *w)
+{
+	struct packet *p;
+
+	if (w->len > link_mtu(qp->dev)) {
+		ud_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+		return true;
+	}
+	p = link_packet(qp->dev, w->path, &w->syndrome);
+	if (!p)
+		return w->syndrome ? !ud_bad(w, ORNIC_WC_LOC_QP_OP_ERR, w->syndrome) : false;
+	if (!ud_payload(qp, w, p)) {
+		packet_put(&qp->dev->engine->pool, p);
+		return true;
+	}
+	ud_headers(qp, w, p);
+	link_send(qp->dev, p);
+	return true;
+}
+
+bool ud_run(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct wqe *w = (struct wqe *)r->win;
+
+	if (!w)
+		return false;
+	for (int budget = UD_BUDGET; budget && qp->state == ORNIC_QPS_RTS; budget--) {
+		if (r->head == r->tail) {
+			if (wqe_fetch(qp, w) <= 0)
+				return false;
+			r->tail++;
+		}
+		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
+			return true;
+		r->head++;
+		complete_send(qp, w);
+		if (w->status)
+			qp_fail(qp, 0, w->syndrome, w->index);
+	}
+	return qp->state == ORNIC_QPS_RTS;
+}
+
+static void ud_complete(struct qp *qp, const struct packet *p)
+{
+	struct ornic_cqe cqe = {
+		.byte_len = htole32(p->len + ORNIC_GRH_BYTES),
+		.src_qp = htole32(p->sqpn),
+		.vlan_tci = htole16(p->vlan ? p->vlan_tci : 0),
+		.sl = p->vlan ? p->vlan_tci >> 13 : 0,
+		.net_type = grh_is_ipv4(p->dgid) ? ORNIC_NET_IPV4 : ORNIC_NET_IPV6,
+	};
+	uint32_t flags = ORNIC_CQE_GRH | ORNIC_CQE_SMAC | ORNIC_CQE_NET_TYPE;
+
+	if (p->opcode == BTH_UD_SEND_ONLY_IMM) {
+		flags |= ORNIC_CQE_WITH_IMM;
+		cqe.imm = p->imm;
+	}
+	if (p->solicited)
+		flags |= ORNIC_CQE_SOLICITED;
+	if (p->vlan)
+		flags |= ORNIC_CQE_VLAN;
+	memcpy(cqe.smac, p->smac, sizeof(cqe.smac));
+	cqe.flags = htole32(flags);
+	qp->resp.recv.valid = false;
+	complete_recv(qp, qp->resp.recv.index, ORNIC_WC_RECV, ORNIC_WC_SUCCESS, 0, &cqe);
+}
+
+/* Write GRH area and payload; the receive fails if a key does not allow it. */
+static void ud_place(struct qp *qp, const struct packet *p)
+{
+	struct rwqe *recv = &qp->resp.recv;
+	uint16_t imm = p->opcode == BTH_UD_SEND_ONLY_IMM ? 4 : 0;
+	uint8_t grh[ORNIC_GRH_BYTES];
+	struct packet head = {
+		.len = sizeof(grh),
+		.nseg = 1,
+		.seg[0] = { grh, sizeof(grh) },
+	};
+	struct ornic_cqe cqe = {};
+	uint32_t syndrome;
+
+	grh_build(grh, p, p->len + ((4 - p->len) & 3) + UD_OVERHEAD + imm);
+	if (!data_scatter(qp, recv->sge, recv->nsge, 0, &head, &syndrome) &&
+	    !data_scatter(qp, recv->sge, recv->nsge, sizeof(grh), p, &syndrome)) {
+		ud_complete(qp, p);
+		return;
+	}
+	recv->valid = false;
+	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR, syndrome, &cqe);
+	qp_set_state(qp, ORNIC_QPS_ERR);
+}
+
+void ud_receive(struct qp *qp, const struct packet *p)
+{
+	struct rwqe *recv = &qp->resp.recv;
+	bool known = p->opcode == BTH_UD_SEND_ONLY || p->opcode == BTH_UD_SEND_ONLY_IMM;
+
+	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR)
+		return;
+	if (!known) {
+		device_count(qp->dev, CNT_bad_opcode, 1);
+		return;
+	}
+	if (p->qkey != qp->qkey) {
+		device_count(qp->dev, CNT_bad_qkey, 1);
+		return;
+	}
+	if (!recv->valid && rwqe_fetch(qp, recv) <= 0) {
+		device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
+		return;
+	}
+	if (p->len + ORNIC_GRH_BYTES > recv->len) {
+		device_count(qp->dev, CNT_ud_drop_size, 1);
+		return;
+	}
+	device_count(qp->dev, CNT_rx_send, 1);
+	ud_place(qp, p);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Work requests as the engine holds them: a copy of the ring's bytes, judged
+ * once (ORN-RNG-3, ORN-WQE-1).
+ */
+#ifndef ORNICD_ENGINE_WQE_H
+#define ORNICD_ENGINE_WQE_H
+
+#include <ornic/admin.h>
+#include <ornic/qp.h>
+#include <ornic/wqe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct qp;
+
+/** WQE_MAX_BYTES - largest stride of a send queue */
+#define WQE_MAX_BYTES	2048
+
+/**
+ * struct wqe - a send work request
+ * @index:	ring index
+ * @opcode:	enum ornic_wqe_opcode
+ * @flags:	ORNIC_WQE_*
+ * @status:	enum ornic_wc_status: how it will complete
+ * @syndrome:	why, if @status is an error
+ * @imm:	immediate data, as stored (wire order)
+ * @len:	message bytes
+ * @nsge:	entries of @sge; 0 with inline data
+ * @sge:	data segments, or NULL
+ * @inl:	inline data, or NULL
+ * @path:	UD: address vector
+ * @eth:	RAW: Ethernet segment
+ * @hdr:	RAW: inline header bytes
+ * @raddr:	remote address
+ * @rkey:	remote key
+ * @swap_add:	atomic operand
+ * @compare:	atomic operand
+ * @psn:	first PSN
+ * @npsn:	PSNs it takes: its packets, or for READ its responses'
+ * @sent:	PSNs sent since the last rewind
+ * @got:	READ: PSNs of responses received
+ * @done:	READ, atomic: all responses are in
+ * @bytes:	the copy; pointers above point into it
+ */
+struct wqe {
+	uint32_t index;
+	uint8_t opcode;
+	uint8_t flags;
+	uint8_t status;
+	uint32_t syndrome;
+	uint32_t imm;
+	uint32_t len;
+	uint16_t nsge;
+	const struct ornic_sge *sge;
+	const uint8_t *inl;
+	const struct ornic_path *path;
+	const struct ornic_wqe_eth *eth;
+	const uint8_t *hdr;
+	uint64_t raddr;
+	uint32_t rkey;
+	uint64_t swap_add;
+	uint64_t compare;
+	uint32_t psn;
+	uint32_t npsn;
+	uint32_t sent;
+	uint32_t got;
+	bool done;
+	uint8_t bytes[] __attribute__((aligned(16)));
+};
+
+/*
+ * wqe_decode() - judge the copy in @w->bytes (@avail bytes, @index its ring index)
+ * Fills @w; on failure @w->status and @w->syndrome say why. Return: success.
+ */
+bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index);
+
+/* wqe_is_read() - takes a responder resource and is answered by data */
+static inline bool wqe_is_read(const struct wqe *w)
+{
+	return w->opcode == ORNIC_WR_RDMA_READ || w->opcode == ORNIC_WR_COMP_SWAP ||
+	       w->opcode == ORNIC_WR_FETCH_ADD;
+}
+
+/** RWQE_MAX_SGE - most entries of a receive */
+#define RWQE_MAX_SGE	32
+
+/**
+ * struct rwqe - a receive work request being filled
+ * @valid:	one is held
+ * @index:	its ring index
+ * @nsge:	entries of @sge
+ * @len:	sum of their lengths
+ * @sge:	data segments
+ */
+struct rwqe {
+	bool valid;
+	uint32_t index;
+	uint16_t nsge;
+	uint64_t len;
+	struct ornic_sge sge[RWQE_MAX_SGE];
+};
+
+#endif /* ORNICD_ENGINE_WQE_H */

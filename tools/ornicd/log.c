@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Log lines on standard error.
+ *
+ * A line is put together first and leaves with a single write(), so that lines
+ * of several processes sharing one terminal or file do not mix.
+ */
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_LINE_MAX 512
+
+static enum log_level log_threshold = LOG_INFO;
+static bool log_timestamps;
+
+static const char * const log_prefix[] = {
+	[LOG_ERR] = "error: ",
+	[LOG_WARN] = "warning: ",
+	[LOG_INFO] = "",
+	[LOG_DEBUG] = "debug: ",
+};
+
+/**
+ * log_setup() - choose what is logged
+ * @level:	least important level that is still written
+ * @timestamps:	start each line with the local time
+ */
+void log_setup(enum log_level level, bool timestamps)
+{
+	log_threshold = level;
+	log_timestamps = timestamps;
+}
+
+/**
+ * log_enabled() - does a line of this level get written?
+ * @level:	level of the line
+ */
+bool log_enabled(enum log_level level)
+{
+	return level <= log_threshold;
+}
+
+/**
+ * log_limit_ok() - may one more line leave this place in this second?
+ * @limit:	state of the place
+ */
+bool log_limit_ok(struct log_limit *limit)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if ((uint64_t)now.tv_sec != limit->window) {
+		limit->window = now.tv_sec;
+		limit->lines = 0;
+		if (limit->missed)
+			log_line(LOG_WARN, "%u similar messages suppressed", limit->missed);
+		limit->missed = 0;
+	}
+	if (limit->lines >= LOG_LIMIT_LINES) {
+		limit->missed++;
+		return false;
+	}
+	limit->lines++;
+	return true;
+}
+
+static size_t log_time(char *buf, size_t size)
+{
+	struct timespec now;
+	struct tm tm;
+	size_t len;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	len = strftime(buf, size, "%H:%M:%S", &tm);
+	return len + snprintf(buf + len, size - len, ".%06ld ", now.tv_nsec / 1000);
+}
+
+/**
+ * log_line() - write one line whatever the threshold; callers use log_err() and its kin
+ * @level:	decides the prefix
+ * @fmt:	printf() format without the newline
+ */
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	char line[LOG_LINE_MAX];
+	size_t len = 0;
+	va_list args;
+
+	if (log_timestamps)
+		len = log_time(line, sizeof(line));
+	len += snprintf(line + len, sizeof(line) - len, "ornicd: %s", log_prefix[level]);
+	va_start(args, fmt);
+	len += vsnprintf(line + len, sizeof(line) - len, fmt, args);
+	va_end(args);
+	if (len > sizeof(line) - 1)
+		len = sizeof(line) - 1;
+	line[len++] = '\n';
+	/* Nothing sensible can be done about a log that cannot be written. */
+	if (write(STDERR_FILENO, line, len) < 0)
+		return;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event loop over epoll, with nanosecond timeouts.
+ *
+ * epoll hands back a pointer to the watch. A callback may remove any watch, and
+ * the same batch of events may still hold a pointer to it, so a removed watch
+ * is only marked dead and goes away once the batch is done.
+ */
+#include "loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOP_BATCH	64
+#define NSEC_PER_SEC	1000000000LL
+
+struct watch {
+	int fd;
+	bool dead;
+	loop_cb cb;
+	void *arg;
+	struct watch *next_dead;
+};
+
+struct loop {
+	int epfd;
+	int signal_fd;
+	bool stop;
+	struct watch **watch;		/* indexed by file descriptor */
+	size_t nwatch;
+	struct watch *dead;
+	loop_work work;
+	void *work_arg;
+};
+
+/**
+ * loop_new() - make an empty loop
+ *
+ * Return: the loop, or NULL with errno set.
+ */
+struct loop *loop_new(void)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->signal_fd = -1;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epfd < 0) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static void loop_bury(struct loop *l)
+{
+	struct watch *w;
+
+	while ((w = l->dead)) {
+		l->dead = w->next_dead;
+		free(w);
+	}
+}
+
+/**
+ * loop_free() - forget all watches; the descriptors stay open
+ * @l:	loop, not running; NULL is ignored
+ */
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	for (size_t fd = 0; fd < l->nwatch; fd++)
+		free(l->watch[fd]);
+	loop_bury(l);
+	if (l->signal_fd >= 0)
+		close(l->signal_fd);
+	close(l->epfd);
+	free(l->watch);
+	free(l);
+}
+
+static struct watch *loop_find(struct loop *l, int fd)
+{
+	return fd >= 0 && (size_t)fd < l->nwatch ? l->watch[fd] : NULL;
+}
+
+static int loop_grow(struct loop *l, int fd)
+{
+	size_t n = l->nwatch ? l->nwatch : 64;
+	struct watch **watch;
+
+	while (n <= (size_t)fd)
+		n *= 2;
+	if (n == l->nwatch)
+		return 0;
+	watch = realloc(l->watch, n * sizeof(struct watch *));
+	if (!watch)
+		return -ENOMEM;
+	memset(watch + l->nwatch, 0, (n - l->nwatch) * sizeof(struct watch *));
+	l->watch = watch;
+	l->nwatch = n;
+	return 0;
+}
+
+/**
+ * loop_add() - watch a file descriptor
+ * @l:		loop
+ * @fd:		open descriptor that is not watched yet
+ * @events:	epoll events, level triggered
+ * @cb:		called with what happened
+ * @arg:	given to @cb
+ *
+ * Return: 0 or a negative errno.
+ */
+int loop_add(struct loop *l, int fd, uint32_t events, loop_cb cb, void *arg)
+{
+	struct epoll_event ev = { .events = events };
+	struct watch *w;
+	int err;
+
+	if (fd < 0)
+		return -EBADF;
+	if (loop_find(l, fd))
+		return -EEXIST;
+	err = loop_grow(l, fd);
+	if (err)
+		return err;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	w->cb = cb;
+	w->arg = arg;
+	ev.data.ptr = w;
+	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		err = -errno;
+		free(w);
+		return err;
+	}
+	l->watch[fd] = w;
+	return 0;
+}
+
+/**
+ * loop_mod() - wait for other events
+ * @l:		loop
+ * @fd:		watched descriptor
+ * @events:	the new set
+ *
+ * Return: 0 or a negative errno.
+ */
+int loop_mod(struct loop *l, int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = loop_find(l, fd) };
+
+	if (!ev.data.ptr)
+		return -ENOENT;
+	return epoll_ctl(l->epfd, EPOLL_CTL_MOD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/**
+ * loop_del() - stop watching; call it before close()
+ * @l:	loop
+ * @fd:	descriptor; one that is not watched is ignored
+ */
+void loop_del(struct loop *l, int fd)
+{
+	struct watch *w = loop_find(l, fd);
+
+	if (!w)
+		return;
+	epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL);
+	l->watch[fd] = NULL;
+	w->dead = true;
+	w->next_dead = l->dead;
+	l->dead = w;
+}
+
+/**
+ * loop_set_work() - give the loop its data path
+ * @l:		loop
+ * @work:	hook, see &typedef loop_work; NULL for none
+ * @arg:	given to @work
+ */
+void loop_set_work(struct loop *l, loop_work work, void *arg)
+{
+	l->work = work;
+	l->work_arg = arg;
+}
+
+static void loop_signalled(void *arg, uint32_t events)
+{
+	struct signalfd_siginfo info;
+	struct loop *l = arg;
+
+	if ((events & EPOLLIN) && read(l->signal_fd, &info, sizeof(info)) > 0)
+		loop_stop(l);
+}
+
+/**
+ * loop_stop_on_signals() - let SIGINT and SIGTERM end loop_run()
+ * @l:	loop
+ *
+ * Call before threads exist: the signals are blocked for the calling thread.
+ *
+ * Return: 0 or a negative errno.
+ */
+int loop_stop_on_signals(struct loop *l)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	fd = signalfd(l->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (l->signal_fd >= 0)
+		return 0;
+	l->signal_fd = fd;
+	return loop_add(l, fd, EPOLLIN, loop_signalled, l);
+}
+
+static int64_t loop_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+static int64_t loop_turns(struct loop *l)
+{
+	int64_t end, wait;
+
+	if (!l->work)
+		return LOOP_FOREVER;
+	end = loop_now() + LOOP_SPIN_NS;
+	do {
+		wait = l->work(l->work_arg);
+	} while (!wait && !l->stop && loop_now() < end);
+	return wait;
+}
+
+static int loop_events(struct loop *l, int64_t wait)
+{
+	struct timespec ts = { wait / NSEC_PER_SEC, wait % NSEC_PER_SEC };
+	struct epoll_event ev[LOOP_BATCH];
+	int n;
+
+	n = epoll_pwait2(l->epfd, ev, LOOP_BATCH, wait < 0 ? NULL : &ts, NULL);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++) {
+		struct watch *w = ev[i].data.ptr;
+
+		if (!w->dead)
+			w->cb(w->arg, ev[i].events);
+	}
+	loop_bury(l);
+	return 0;
+}
+
+/**
+ * loop_run() - turns and events until loop_stop()
+ * @l:	loop
+ *
+ * Return: 0 after loop_stop(), or a negative errno if the kernel refused to wait.
+ */
+int loop_run(struct loop *l)
+{
+	int err = 0;
+
+	l->stop = false;
+	while (!l->stop && !err) {
+		int64_t wait = loop_turns(l);
+
+		if (!l->stop)
+			err = loop_events(l, wait);
+	}
+	return err;
+}
+
+/**
+ * loop_stop() - make loop_run() return soon; from a callback or the hook
+ * @l:	loop
+ */
+void loop_stop(struct loop *l)
+{
+	l->stop = true;
+}

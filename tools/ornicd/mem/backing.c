@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mapped memory files: found again by device and inode, reference counted, kept
+ * for a while when idle, and made safe against a client that truncates them.
+ *
+ * A file that shrinks under its mapping turns an access into SIGBUS, which would
+ * take down the daemon and with it the devices of all other virtual machines.
+ * backing_guard() installs a handler that replaces the mapping of such a file by
+ * anonymous zero pages: the client that broke its own memory reads zeros from
+ * then on, everybody else notices nothing.
+ */
+#include "backing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct backing *backing_all;
+
+static void backing_sigbus(int sig, siginfo_t *info, void *context)
+{
+	static const char note[] =
+		"ornicd: error: a client shrank its memory file, its memory reads as zero now\n";
+	uint8_t *addr = info->si_addr;
+	struct backing *b;
+
+	(void)context;
+	for (b = backing_all; b; b = b->next_all) {
+		if (addr < b->base || addr >= b->base + b->len)
+			continue;
+		if (mmap(b->base, b->len, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
+		    MAP_FAILED)
+			break;
+		if (write(STDERR_FILENO, note, sizeof(note) - 1) < 0)
+			return;
+		return;
+	}
+	/* Not ours: die of it when the faulting instruction runs again. */
+	signal(sig, SIG_DFL);
+}
+
+/**
+ * backing_guard() - survive clients that truncate their memory files
+ *
+ * Return: 0 or a negative errno.
+ */
+int backing_guard(void)
+{
+	struct sigaction sa = { .sa_sigaction = backing_sigbus, .sa_flags = SA_SIGINFO };
+
+	sigemptyset(&sa.sa_mask);
+	return sigaction(SIGBUS, &sa, NULL) < 0 ? -errno : 0;
+}
+
+static void backing_unmap(struct backing_pool *pool, struct backing *b)
+{
+	struct backing **p;
+
+	for (p = &pool->head; *p != b; p = &(*p)->next)
+		;
+	*p = b->next;
+	for (p = &backing_all; *p != b; p = &(*p)->next_all)
+		;
+	*p = b->next_all;
+	munmap(b->base, b->len);
+	free(b);
+}
+
+static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st, bool writable,
+			struct backing **backing)
+{
+	struct backing *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->len = st->st_size;
+	b->base = mmap(NULL, b->len, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+		       MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (b->base == MAP_FAILED) {
+		err = -errno;
+		free(b);
+		return err;
+	}
+	b->dev = st->st_dev;
+	b->ino = st->st_ino;
+	b->writable = writable;
+	b->next = pool->head;
+	pool->head = b;
+	b->next_all = backing_all;
+	backing_all = b;
+	*backing = b;
+	return 0;
+}
+
+/**
+ * backing_get() - have a file mapped and take a reference
+ * @pool:	files of this client
+ * @fd:		descriptor of the file; the caller may close it afterwards
+ * @offset:	first byte the caller is going to use
+ * @size:	bytes the caller is going to use
+ * @backing:	the mapped file
+ *
+ * Return: 0; -EINVAL if @fd is no regular file (memfd, hugetlbfs, shared memory);
+ * -ERANGE if the file is too short; else what mmap() said.
+ */
+int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
+		struct backing **backing)
+{
+	struct backing *b;
+	bool writable;
+	struct stat st;
+	int flags, err;
+
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (flags & O_ACCMODE) == O_WRONLY)
+		return -EINVAL;
+	if (offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
+		return -ERANGE;
+	writable = (flags & O_ACCMODE) == O_RDWR;
+	/* A file that grew needs a second, longer mapping: pointers into the first are in use. */
+	for (b = pool->head; b; b = b->next)
+		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable &&
+		    b->len == (size_t)st.st_size)
+			break;
+	if (!b) {
+		err = backing_mmap(pool, fd, &st, writable, &b);
+		if (err)
+			return err;
+	}
+	b->refs++;
+	*backing = b;
+	return 0;
+}
+
+static void backing_evict(struct backing_pool *pool)
+{
+	struct backing *b, *oldest = NULL;
+	unsigned int idle = 0;
+
+	for (b = pool->head; b; b = b->next) {
+		if (b->refs)
+			continue;
+		idle++;
+		if (!oldest || b->idle_since < oldest->idle_since)
+			oldest = b;
+	}
+	if (idle > BACKING_IDLE_MAX)
+		backing_unmap(pool, oldest);
+}
+
+/**
+ * backing_put() - give a reference back
+ * @pool:	files of this client
+ * @b:		file from backing_get()
+ *
+ * The last reference does not unmap at once: at boot, and with an IOMMU at any
+ * time, the last piece of a file goes away just before the next one comes.
+ */
+void backing_put(struct backing_pool *pool, struct backing *b)
+{
+	if (--b->refs)
+		return;
+	b->idle_since = ++pool->clock;
+	backing_evict(pool);
+}
+
+/**
+ * backing_drain() - unmap every idle file, when the client is gone
+ * @pool:	files of this client
+ */
+void backing_drain(struct backing_pool *pool)
+{
+	struct backing *b, *next;
+
+	for (b = pool->head; b; b = next) {
+		next = b->next;
+		if (!b->refs)
+			backing_unmap(pool, b);
+	}
+}

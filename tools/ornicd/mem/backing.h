@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A client's memory file, mapped once and whole.
+ *
+ * The VMM describes guest memory in pieces that come and go (firmware toggles
+ * holes at boot, an IOMMU maps single buffers), but all pieces lie in a few
+ * files. Mapping the file once and letting only offsets move makes a piece as
+ * cheap as a table entry and keeps the page tables warm.
+ */
+#ifndef ORNICD_MEM_BACKING_H
+#define ORNICD_MEM_BACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/** BACKING_IDLE_MAX - files without a user that a pool keeps mapped */
+#define BACKING_IDLE_MAX 4
+
+/**
+ * struct backing - one mapped file
+ * @next:	next in the pool
+ * @next_all:	next in the list the SIGBUS guard walks
+ * @dev:	device of the file; with @ino its identity, stable while mapped
+ * @ino:	inode of the file
+ * @base:	where it is mapped
+ * @len:	length of the mapping = length of the file when it was mapped
+ * @writable:	the descriptor, hence the mapping, allows stores
+ * @refs:	users
+ * @idle_since:	pool clock when @refs last became 0
+ */
+struct backing {
+	struct backing *next;
+	struct backing *next_all;
+	dev_t dev;
+	ino_t ino;
+	uint8_t *base;
+	size_t len;
+	bool writable;
+	unsigned int refs;
+	uint64_t idle_since;
+};
+
+/**
+ * struct backing_pool - the files of one client
+ * @head:	list of files
+ * @clock:	counts releases, to find the file idle for longest
+ */
+struct backing_pool {
+	struct backing *head;
+	uint64_t clock;
+};
+
+int backing_guard(void);
+int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
+		struct backing **backing);
+void backing_put(struct backing_pool *pool, struct backing *b);
+void backing_drain(struct backing_pool *pool);
+
+#endif /* ORNICD_MEM_BACKING_H */

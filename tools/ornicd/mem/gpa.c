@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of DMA addresses: map, unmap, look up.
+ *
+ * No sum of an address and a length is ever formed before the length is known
+ * to fit: ranges are compared by offset from a piece's start, or by their last
+ * byte, which cannot wrap once checked.
+ */
+#include "gpa.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/**
+ * gpa_new() - make an empty table
+ *
+ * Return: the table or NULL.
+ */
+struct gpa *gpa_new(void)
+{
+	return calloc(1, sizeof(struct gpa));
+}
+
+/**
+ * gpa_free() - unmap everything and free the table
+ * @g:	table; NULL is ignored
+ */
+void gpa_free(struct gpa *g)
+{
+	if (!g)
+		return;
+	gpa_unmap_all(g);
+	free(g->entry);
+	free(g);
+}
+
+static uint64_t gpa_last(const struct gpa_entry *e)
+{
+	return e->addr + (e->size - 1);
+}
+
+/* Index of the first piece that ends at or behind @addr; n if there is none. */
+static uint32_t gpa_lower(const struct gpa *g, uint64_t addr)
+{
+	uint32_t lo = 0, hi = g->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (gpa_last(&g->entry[mid]) < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int gpa_grow(struct gpa *g)
+{
+	uint32_t cap = g->cap ? g->cap * 2 : 16;
+	struct gpa_entry *entry;
+
+	if (g->n < g->cap)
+		return 0;
+	entry = realloc(g->entry, cap * sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	g->entry = entry;
+	g->cap = cap;
+	return 0;
+}
+
+/**
+ * gpa_map() - add a piece
+ * @g:		table
+ * @addr:	first DMA address
+ * @size:	bytes
+ * @prot:	set of &enum gpa_prot
+ * @fd:		file that holds it, still the caller's; -1: known but not reachable
+ * @offset:	where in the file
+ *
+ * Return: 0; -EINVAL for an empty or wrapping range; -EEXIST if it overlaps another
+ * piece; -ENOSPC if the table is full; -EACCES to store through a read-only @fd; or
+ * what backing_get() said.
+ */
+int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int fd,
+	    uint64_t offset)
+{
+	struct gpa_entry e = { .addr = addr, .size = size, .prot = prot };
+	uint32_t at;
+	int err;
+
+	if (!size || addr + (size - 1) < addr)
+		return -EINVAL;
+	at = gpa_lower(g, addr);
+	if (at < g->n && g->entry[at].addr <= gpa_last(&e))
+		return -EEXIST;
+	if (g->n >= GPA_MAX)
+		return -ENOSPC;
+	err = gpa_grow(g);
+	if (err)
+		return err;
+	if (fd >= 0) {
+		err = backing_get(&g->pool, fd, offset, size, &e.backing);
+		if (err)
+			return err;
+		if ((prot & GPA_WRITE) && !e.backing->writable) {
+			backing_put(&g->pool, e.backing);
+			return -EACCES;
+		}
+		e.host = e.backing->base + offset;
+	}
+	memmove(&g->entry[at + 1], &g->entry[at], (g->n - at) * sizeof(e));
+	g->entry[at] = e;
+	g->n++;
+	return 0;
+}
+
+/**
+ * gpa_unmap() - remove every piece in a range
+ * @g:		table
+ * @addr:	first DMA address
+ * @size:	bytes
+ *
+ * The range may hold several pieces (an IOMMU driver drops a whole domain so) but
+ * must not cut through one.
+ *
+ * Return: 0; -EINVAL for an empty or wrapping range or one that cuts a piece;
+ * -ENOENT if nothing is mapped there. On error nothing changes.
+ */
+int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size)
+{
+	uint64_t last = addr + (size - 1);
+	uint32_t from, to;
+
+	if (!size || last < addr)
+		return -EINVAL;
+	from = gpa_lower(g, addr);
+	for (to = from; to < g->n && g->entry[to].addr <= last; to++)
+		if (g->entry[to].addr < addr || gpa_last(&g->entry[to]) > last)
+			return -EINVAL;
+	if (from == to)
+		return -ENOENT;
+	for (uint32_t i = from; i < to; i++)
+		if (g->entry[i].backing)
+			backing_put(&g->pool, g->entry[i].backing);
+	memmove(&g->entry[from], &g->entry[to], (g->n - to) * sizeof(struct gpa_entry));
+	g->n -= to - from;
+	g->last = 0;
+	g->generation++;
+	return 0;
+}
+
+/**
+ * gpa_unmap_all() - empty the table and let go of the client's files
+ * @g:	table
+ */
+void gpa_unmap_all(struct gpa *g)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		if (g->entry[i].backing)
+			backing_put(&g->pool, g->entry[i].backing);
+	g->n = 0;
+	g->last = 0;
+	g->generation++;
+	backing_drain(&g->pool);
+}
+
+static bool gpa_usable(const struct gpa_entry *e, unsigned int need)
+{
+	return e->host && (e->prot & need);
+}
+
+/* Does @e go on where @p ends, here as well as in the guest? */
+static bool gpa_joins(const struct gpa_entry *p, const struct gpa_entry *e)
+{
+	return e->addr - p->addr == p->size && e->host == p->host + p->size &&
+	       e->backing == p->backing;
+}
+
+/**
+ * gpa_span() - how much of a range is one piece of host memory
+ * @g:		table
+ * @addr:	DMA address
+ * @len:	bytes wanted
+ * @write:	the caller is going to store
+ * @ptr:	set to where @addr is, if the result is not 0
+ *
+ * For walking: a range may cross pieces that are apart in host memory.
+ *
+ * Return: bytes usable at @ptr, at most @len; 0 if @addr itself is not usable.
+ */
+uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void **ptr)
+{
+	unsigned int need = write ? GPA_WRITE : GPA_READ;
+	uint32_t i = gpa_lower(g, addr);
+	const struct gpa_entry *e;
+	uint64_t span;
+
+	if (i == g->n)
+		return 0;
+	e = &g->entry[i];
+	if (addr < e->addr || !gpa_usable(e, need))
+		return 0;
+	g->last = i;
+	*ptr = e->host + (addr - e->addr);
+	span = e->size - (addr - e->addr);
+	while (span < len && ++i < g->n && gpa_joins(e, e + 1) && gpa_usable(e + 1, need)) {
+		e++;
+		span += e->size;
+	}
+	return span < len ? span : len;
+}
+
+/**
+ * gpa_read() - copy from guest memory, across pieces
+ * @g:		table
+ * @addr:	DMA address
+ * @dst:	where to
+ * @len:	bytes
+ *
+ * Return: 0, or -EFAULT if some byte is not readable; @dst may then be partly written.
+ */
+int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len)
+{
+	uint8_t *to = dst;
+	uint64_t n;
+	void *ptr;
+
+	if (len && addr + (len - 1) < addr)
+		return -EFAULT;
+	while (len) {
+		n = gpa_span(g, addr, len, false, &ptr);
+		if (!n)
+			return -EFAULT;
+		memcpy(to, ptr, n);
+		to += n;
+		addr += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * gpa_write() - copy to guest memory, across pieces
+ * @g:		table
+ * @addr:	DMA address
+ * @src:	where from
+ * @len:	bytes
+ *
+ * Return: 0, or -EFAULT if some byte is not writable; what lies before it is written.
+ */
+int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len)
+{
+	const uint8_t *from = src;
+	uint64_t n;
+	void *ptr;
+
+	if (len && addr + (len - 1) < addr)
+		return -EFAULT;
+	while (len) {
+		n = gpa_span(g, addr, len, true, &ptr);
+		if (!n)
+			return -EFAULT;
+		memcpy(ptr, from, n);
+		from += n;
+		addr += n;
+		len -= n;
+	}
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * DMA addresses of one PCI function to host pointers.
+ *
+ * The table is a sorted array of pieces of guest memory. Looking up an address
+ * is a compare with the piece found last, and a binary search when that fails.
+ * Pieces that touch in both spaces count as one.
+ *
+ * Threads: table changes and look-ups happen on the same thread. A pointer is
+ * good until gpa->generation changes; keep the generation with a cached pointer.
+ */
+#ifndef ORNICD_MEM_GPA_H
+#define ORNICD_MEM_GPA_H
+
+#include "backing.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** enum gpa_prot - what the function may do to a piece */
+enum gpa_prot {
+	GPA_READ = 1,
+	GPA_WRITE = 2,
+};
+
+/** GPA_MAX - pieces per table */
+#define GPA_MAX 65535
+
+/**
+ * struct gpa_entry - one piece of guest memory
+ * @addr:	first DMA address
+ * @size:	bytes, never 0; @addr + @size - 1 does not wrap
+ * @host:	where it is mapped here; NULL if the client gave no descriptor
+ * @prot:	set of &enum gpa_prot
+ * @backing:	file behind @host
+ */
+struct gpa_entry {
+	uint64_t addr;
+	uint64_t size;
+	uint8_t *host;
+	unsigned int prot;
+	struct backing *backing;
+};
+
+/**
+ * struct gpa - the table of one function
+ * @entry:	pieces sorted by address, not overlapping
+ * @n:		number of pieces
+ * @cap:	room in @entry
+ * @last:	index of the piece found last; always a valid index if @n > 0
+ * @generation:	+1 whenever a pointer handed out earlier may have become wrong
+ * @pool:	files behind the pieces
+ */
+struct gpa {
+	struct gpa_entry *entry;
+	uint32_t n;
+	uint32_t cap;
+	uint32_t last;
+	uint64_t generation;
+	struct backing_pool pool;
+};
+
+struct gpa *gpa_new(void);
+void gpa_free(struct gpa *g);
+int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int fd,
+	    uint64_t offset);
+int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size);
+void gpa_unmap_all(struct gpa *g);
+uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void **ptr);
+int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len);
+int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len);
+
+/**
+ * gpa_ptr() - pointer to a range of guest memory
+ * @g:		table
+ * @addr:	DMA address
+ * @len:	bytes
+ * @write:	the caller is going to store
+ *
+ * Return: a pointer good for all @len bytes, or NULL if @len is 0, or some byte is not
+ * mapped, not reachable, not permitted or not contiguous in host memory.
+ */
+static inline void *gpa_ptr(struct gpa *g, uint64_t addr, uint64_t len, bool write)
+{
+	void *ptr;
+
+	if (g->n) {
+		const struct gpa_entry *e = &g->entry[g->last];
+		uint64_t off = addr - e->addr;
+
+		if (off < e->size && len && len <= e->size - off && e->host &&
+		    (e->prot & (write ? GPA_WRITE : GPA_READ)))
+			return e->host + off;
+	}
+	return len && gpa_span(g, addr, len, write, &ptr) == len ? ptr : NULL;
+}
+
+#endif /* ORNICD_MEM_GPA_H */

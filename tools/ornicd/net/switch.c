@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The switch: stations, learned addresses, forwarding.
+ *
+ * Two tables. Stations are the devices' announced addresses: a hash that only
+ * devices change. Learned addresses are those of whatever lies behind other ports;
+ * anybody there can invent as many as it likes, so they live in a fixed table
+ * where a newcomer drives out the address of its bucket not seen for longest.
+ */
+#include "switch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STATION_BUCKETS	256
+#define LEARN_BUCKETS	1024
+#define LEARN_WAYS	4
+/* Seconds after which an address not seen is unknown again. */
+#define LEARN_AGE	300
+
+/**
+ * struct switch_port - a port
+ * @sw:		its switch
+ * @ops:	what stands behind
+ * @arg:	for @ops
+ * @name:	for messages
+ * @mac:	announced address, valid if @station
+ * @station:	a device: its address is announced, not learned
+ * @up:		sends and receives
+ * @promisc:	wants frames for unknown stations
+ * @link:	in the switch's list
+ * @hash:	in the bucket of @mac
+ */
+struct switch_port {
+	struct net_switch *sw;
+	const struct switch_port_ops *ops;
+	void *arg;
+	char name[32];
+	uint8_t mac[6];
+	bool station;
+	bool up;
+	bool promisc;
+	TAILQ_ENTRY(switch_port) link;
+	LIST_ENTRY(switch_port) hash;
+};
+
+/**
+ * struct learned - an address behind a port
+ * @mac:	address
+ * @port:	NULL if the entry is free
+ * @seen:	when a frame came from it, seconds
+ */
+struct learned {
+	uint8_t mac[6];
+	struct switch_port *port;
+	uint32_t seen;
+};
+
+LIST_HEAD(station_list, switch_port);
+
+/**
+ * struct net_switch - a switch
+ * @pool:	where packets go when they are done
+ * @queue:	packets under way
+ * @ports:	all ports
+ * @station:	devices by address
+ * @learned:	other addresses
+ */
+struct net_switch {
+	struct packet_pool *pool;
+	struct packet_queue queue;
+	TAILQ_HEAD(, switch_port) ports;
+	struct station_list station[STATION_BUCKETS];
+	struct learned learned[LEARN_BUCKETS][LEARN_WAYS];
+};
+
+static bool mac_is_group(const uint8_t mac[6])
+{
+	return mac[0] & 1;
+}
+
+static uint32_t mac_hash(const uint8_t mac[6])
+{
+	uint64_t v = 0;
+
+	memcpy(&v, mac, 6);
+	return v * 0x9e3779b97f4a7c15ull >> 40;
+}
+
+static uint32_t switch_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec;
+}
+
+/**
+ * switch_new() - make a switch without ports
+ * @pool:	pool that all its packets are from
+ *
+ * Return: the switch or NULL.
+ */
+struct net_switch *switch_new(struct packet_pool *pool)
+{
+	struct net_switch *sw = calloc(1, sizeof(*sw));
+
+	if (!sw)
+		return NULL;
+	sw->pool = pool;
+	STAILQ_INIT(&sw->queue);
+	TAILQ_INIT(&sw->ports);
+	return sw;
+}
+
+/**
+ * switch_free() - drop what is queued, delete the ports left, free the switch
+ * @sw:	switch; NULL is ignored
+ */
+void switch_free(struct net_switch *sw)
+{
+	if (!sw)
+		return;
+	while (!TAILQ_EMPTY(&sw->ports))
+		switch_port_del(TAILQ_FIRST(&sw->ports));
+	free(sw);
+}
+
+/**
+ * switch_port_add() - add a port, down and without an address
+ * @sw:		switch
+ * @name:	for messages
+ * @ops:	what stands behind it
+ * @arg:	for @ops
+ *
+ * Return: the port or NULL.
+ */
+struct switch_port *switch_port_add(struct net_switch *sw, const char *name,
+				    const struct switch_port_ops *ops, void *arg)
+{
+	struct switch_port *port = calloc(1, sizeof(*port));
+
+	if (!port)
+		return NULL;
+	port->sw = sw;
+	port->ops = ops;
+	port->arg = arg;
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	TAILQ_INSERT_TAIL(&sw->ports, port, link);
+	return port;
+}
+
+static void drop_packets_of(struct net_switch *sw, const struct switch_port *port)
+{
+	struct packet_queue keep = STAILQ_HEAD_INITIALIZER(keep);
+	struct packet *p;
+
+	while ((p = STAILQ_FIRST(&sw->queue))) {
+		STAILQ_REMOVE_HEAD(&sw->queue, link);
+		if (p->from == port)
+			packet_put(sw->pool, p);
+		else
+			STAILQ_INSERT_TAIL(&keep, p, link);
+	}
+	STAILQ_CONCAT(&sw->queue, &keep);
+}
+
+/**
+ * switch_port_del() - remove a port and all that came in by it
+ * @port:	port; not while a packet is being delivered
+ */
+void switch_port_del(struct switch_port *port)
+{
+	struct net_switch *sw = port->sw;
+
+	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
+		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
+
+		if (l->port == port)
+			l->port = NULL;
+	}
+	if (port->station)
+		LIST_REMOVE(port, hash);
+	drop_packets_of(sw, port);
+	TAILQ_REMOVE(&sw->ports, port, link);
+	free(port);
+}
+
+static struct switch_port *station_find(struct net_switch *sw, const uint8_t mac[6])
+{
+	struct switch_port *port;
+
+	LIST_FOREACH(port, &sw->station[mac_hash(mac) % STATION_BUCKETS], hash)
+		if (!memcmp(port->mac, mac, 6))
+			return port;
+	return NULL;
+}
+
+int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6])
+{
+	struct switch_port *holder = station_find(port->sw, mac);
+
+	if (holder)
+		return holder == port ? 0 : -EEXIST;
+	if (port->station)
+		LIST_REMOVE(port, hash);
+	memcpy(port->mac, mac, 6);
+	port->station = true;
+	LIST_INSERT_HEAD(&port->sw->station[mac_hash(mac) % STATION_BUCKETS], port, hash);
+	return 0;
+}
+
+void switch_port_set_up(struct switch_port *port, bool up)
+{
+	port->up = up;
+}
+
+void switch_port_set_promisc(struct switch_port *port, bool promisc)
+{
+	port->promisc = promisc;
+}
+
+static struct switch_port *learned_find(struct net_switch *sw, const uint8_t mac[6])
+{
+	struct learned *way = sw->learned[mac_hash(mac) % LEARN_BUCKETS];
+
+	for (int i = 0; i < LEARN_WAYS; i++)
+		if (way[i].port && !memcmp(way[i].mac, mac, 6) &&
+		    switch_seconds() - way[i].seen < LEARN_AGE)
+			return way[i].port;
+	return NULL;
+}
+
+static void learn(struct net_switch *sw, const uint8_t mac[6], struct switch_port *port)
+{
+	struct learned *way = sw->learned[mac_hash(mac) % LEARN_BUCKETS];
+	struct learned *victim = &way[0];
+
+	if (mac_is_group(mac) || station_find(sw, mac))
+		return;
+	for (int i = 0; i < LEARN_WAYS; i++) {
+		if (way[i].port && !memcmp(way[i].mac, mac, 6)) {
+			victim = &way[i];
+			break;
+		}
+		if (victim->port && (!way[i].port || way[i].seen < victim->seen))
+			victim = &way[i];
+	}
+	memcpy(victim->mac, mac, 6);
+	victim->port = port;
+	victim->seen = switch_seconds();
+}
+
+/**
+ * switch_send() - a packet enters the switch
+ * @port:	where
+ * @p:		packet; its addresses are filled in
+ */
+void switch_send(struct switch_port *port, struct packet *p)
+{
+	if (!port->up) {
+		packet_put(port->sw->pool, p);
+		return;
+	}
+	p->from = port;
+	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
+}
+
+void switch_loopback(struct switch_port *port, struct packet *p)
+{
+	p->loopback = true;
+	switch_send(port, p);
+}
+
+static void deliver(struct switch_port *port, const struct packet *p)
+{
+	if (port->up && (port == p->from) == p->loopback)
+		port->ops->deliver(port->arg, p);
+}
+
+static void forward(struct net_switch *sw, const struct packet *p)
+{
+	bool group = mac_is_group(p->dmac);
+	struct switch_port *port = NULL;
+
+	if (p->loopback) {
+		deliver(p->from, p);
+		return;
+	}
+	if (!p->from->station)
+		learn(sw, p->smac, p->from);
+	if (!group) {
+		port = station_find(sw, p->dmac);
+		if (!port)
+			port = learned_find(sw, p->dmac);
+	}
+	if (port) {
+		deliver(port, p);
+		return;
+	}
+	TAILQ_FOREACH(port, &sw->ports, link)
+		if (group || port->promisc || !port->station)
+			deliver(port, p);
+}
+
+void switch_drain(struct net_switch *sw)
+{
+	struct packet *p;
+
+	while ((p = STAILQ_FIRST(&sw->queue))) {
+		STAILQ_REMOVE_HEAD(&sw->queue, link);
+		forward(sw, p);
+		packet_put(sw->pool, p);
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Values of the InfiniBand transport headers (IBTA volume 1, chapter 9; RoCEv2
+ * annex A17).
+ */
+#ifndef ORNICD_PACKET_BTH_H
+#define ORNICD_PACKET_BTH_H
+
+#include <stdint.h>
+
+/* BTH opcodes: transport in bits 7:5. */
+enum bth_opcode {
+	BTH_RC_SEND_FIRST		= 0x00,
+	BTH_RC_SEND_MIDDLE		= 0x01,
+	BTH_RC_SEND_LAST		= 0x02,
+	BTH_RC_SEND_LAST_IMM		= 0x03,
+	BTH_RC_SEND_ONLY		= 0x04,
+	BTH_RC_SEND_ONLY_IMM		= 0x05,
+	BTH_RC_WRITE_FIRST		= 0x06,
+	BTH_RC_WRITE_MIDDLE		= 0x07,
+	BTH_RC_WRITE_LAST		= 0x08,
+	BTH_RC_WRITE_LAST_IMM		= 0x09,
+	BTH_RC_WRITE_ONLY		= 0x0a,
+	BTH_RC_WRITE_ONLY_IMM		= 0x0b,
+	BTH_RC_READ_REQUEST		= 0x0c,
+	BTH_RC_READ_RESP_FIRST		= 0x0d,
+	BTH_RC_READ_RESP_MIDDLE		= 0x0e,
+	BTH_RC_READ_RESP_LAST		= 0x0f,
+	BTH_RC_READ_RESP_ONLY		= 0x10,
+	BTH_RC_ACK			= 0x11,
+	BTH_RC_ATOMIC_ACK		= 0x12,
+	BTH_RC_COMPARE_SWAP		= 0x13,
+	BTH_RC_FETCH_ADD		= 0x14,
+	BTH_UD_SEND_ONLY		= 0x64,
+	BTH_UD_SEND_ONLY_IMM		= 0x65,
+};
+
+#define BTH_TRANSPORT_MASK	0xe0
+#define BTH_TRANSPORT_RC	0x00
+#define BTH_TRANSPORT_UD	0x60
+
+#define BTH_PSN_BITS		24
+#define BTH_PSN_MASK		0xffffffu
+#define BTH_DEFAULT_PKEY	0xffff
+#define BTH_GSI_QPN		1
+#define BTH_GSI_QKEY		0x80010000u
+
+/* AETH syndrome: kind in bits 6:5, value in bits 4:0. */
+#define AETH_KIND_MASK		0x60
+#define AETH_ACK		0x00
+#define AETH_RNR_NAK		0x20
+#define AETH_NAK		0x60
+#define AETH_VALUE_MASK		0x1f
+#define AETH_NO_CREDITS		0x1f	/* end-to-end flow control not used */
+
+enum aeth_nak {
+	NAK_PSN_SEQUENCE	= 0,
+	NAK_INVALID_REQUEST	= 1,
+	NAK_REMOTE_ACCESS	= 2,
+	NAK_REMOTE_OPERATIONAL	= 3,
+	NAK_INVALID_RD_REQUEST	= 4,
+};
+
+#define ROCE_UDP_PORT		4791
+
+#endif /* ORNICD_PACKET_BTH_H */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DMA_MAP and DMA_UNMAP: the client tells which guest memory exists.
+ *
+ * The data path does not run while a message is handled, so once the table has
+ * lost a range nothing uses it any more and the reply may go out at once.
+ */
+#include "command.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool dma_aligned(uint64_t val)
+{
+	return !(val & (VFU_PAGE_SIZE - 1));
+}
+
+/**
+ * vfu_dma_map() - VFU_DMA_MAP: a piece of guest memory appears
+ * @ep:	endpoint
+ * @m:	request, with a descriptor if the memory is shared
+ *
+ * The client does not look at the result (QEMU prints it and goes on), so a failure
+ * is worth a warning here.
+ *
+ * Return: 0, a negative errno, or VFU_CLOSE().
+ */
+int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
+{
+	struct vfu_dma_map req;
+	int fd = m->nfd ? m->fd[0] : -1;
+	unsigned int prot;
+	int err;
+
+	err = vfu_payload(m, &req, sizeof(req));
+	if (err)
+		return err;
+	if (req.argsz < sizeof(req) || req.flags & ~(VFU_DMA_F_READ | VFU_DMA_F_WRITE) ||
+	    m->nfd > 1 || !dma_aligned(req.addr | req.size | req.offset))
+		return -EINVAL;
+	prot = (req.flags & VFU_DMA_F_READ ? GPA_READ : 0) |
+	       (req.flags & VFU_DMA_F_WRITE ? GPA_WRITE : 0);
+	err = gpa_map(ep->gpa, req.addr, req.size, prot, fd, req.offset);
+	ep->shared_memory |= !err && fd >= 0;
+	if (err)
+		log_ratelimited(LOG_WARN, "%s: cannot map guest memory %#llx+%#llx: %s",
+				ep->func->name, (unsigned long long)req.addr,
+				(unsigned long long)req.size, strerror(-err));
+	else
+		log_debug("%s: map %#llx+%#llx offset %#llx%s%s", ep->func->name,
+			  (unsigned long long)req.addr, (unsigned long long)req.size,
+			  (unsigned long long)req.offset, fd < 0 ? ", no descriptor" : "",
+			  prot & GPA_WRITE ? "" : ", read-only");
+	return err;
+}
+
+static int dma_unmap_all(struct vfu_endpoint *ep, const struct vfu_dma_unmap *req)
+{
+	const struct vfu_func_ops *ops = ep->func->ops;
+
+	if (req->addr || req->size)
+		return -EINVAL;
+	gpa_unmap_all(ep->gpa);
+	if (ops->dma_unmap)
+		ops->dma_unmap(ep->func, 0, UINT64_MAX);
+	return 0;
+}
+
+/**
+ * vfu_dma_unmap() - VFU_DMA_UNMAP: guest memory disappears
+ * @ep:	endpoint
+ * @m:	request
+ *
+ * Return: 0, a negative errno, or VFU_CLOSE().
+ */
+int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m)
+{
+	const struct vfu_func_ops *ops = ep->func->ops;
+	struct vfu_dma_unmap req;
+	int err;
+
+	err = vfu_payload(m, &req, sizeof(req));
+	if (err)
+		return err;
+	if (req.argsz < sizeof(req) || req.flags & ~VFU_DMA_F_UNMAP_ALL)
+		return -EINVAL;
+	log_debug("%s: unmap %#llx+%#llx%s", ep->func->name, (unsigned long long)req.addr,
+		  (unsigned long long)req.size, req.flags ? ", all" : "");
+	if (req.flags & VFU_DMA_F_UNMAP_ALL) {
+		err = dma_unmap_all(ep, &req);
+	} else {
+		err = gpa_unmap(ep->gpa, req.addr, req.size);
+		if (!err && ops->dma_unmap)
+			ops->dma_unmap(ep->func, req.addr, req.size);
+	}
+	if (!err)
+		vfu_answer(m, &req, sizeof(req));
+	return err;
+}

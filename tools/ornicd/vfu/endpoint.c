@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Life of an endpoint: attach, enable, reset, detach.
+ *
+ * The order in every ending is the same: first the function is told that it may
+ * no longer act (bus master off), then that its state is gone (reset), and only
+ * then what it acted upon, memory and vectors, is taken away.
+ */
+#include "endpoint.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <string.h>
+
+/**
+ * endpoint_init() - put a function behind an endpoint
+ * @ep:		endpoint
+ * @func:	function, filled in as func.h says
+ *
+ * Return: 0 or a negative errno.
+ */
+int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func)
+{
+	int err;
+
+	memset(ep, 0, sizeof(*ep));
+	ep->func = func;
+	err = pci_init(&ep->pci, func);
+	if (err)
+		return err;
+	err = msix_init(&ep->msix, func->nvectors);
+	if (err)
+		return err;
+	ep->gpa = gpa_new();
+	if (!ep->gpa) {
+		msix_destroy(&ep->msix);
+		return -ENOMEM;
+	}
+	func->ep = ep;
+	func->gpa = ep->gpa;
+	func->bus_master = false;
+	return 0;
+}
+
+/**
+ * endpoint_destroy() - undo endpoint_init(); no client is attached
+ * @ep:	endpoint
+ */
+void endpoint_destroy(struct vfu_endpoint *ep)
+{
+	ep->func->ep = NULL;
+	ep->func->gpa = NULL;
+	gpa_free(ep->gpa);
+	msix_destroy(&ep->msix);
+}
+
+/**
+ * vfu_irq() - raise an MSI-X interrupt
+ * @f:		function
+ * @vector:	vector; ignored if there is no such
+ *
+ * While bus mastering is off the interrupt waits, as PCI demands.
+ */
+void vfu_irq(struct vfu_func *f, unsigned int vector)
+{
+	msix_fire(&f->ep->msix, vector);
+}
+
+/* Not what is mapped now counts: behind an IOMMU that may be nothing yet. */
+static void endpoint_warn_memory(struct vfu_endpoint *ep)
+{
+	if (!ep->shared_memory)
+		log_warn("%s: guest memory is not shared, DMA will fail: give the VM its RAM by -object memory-backend-memfd,share=on",
+			 ep->func->name);
+}
+
+/* Make the function follow COMMAND.BusMaster and the power state. */
+static void endpoint_follow_enable(struct vfu_endpoint *ep)
+{
+	bool on = pci_bus_master(&ep->pci) && !pci_d3hot(&ep->pci);
+	struct vfu_func *f = ep->func;
+
+	if (on == f->bus_master)
+		return;
+	if (on)
+		endpoint_warn_memory(ep);
+	f->bus_master = on;
+	if (!on)
+		msix_enable(&ep->msix, false);
+	if (f->ops->bus_master)
+		f->ops->bus_master(f, on);
+	if (on)
+		msix_enable(&ep->msix, true);
+}
+
+/**
+ * endpoint_reset() - reset function and configuration space
+ * @ep:		endpoint
+ * @why:	reason, for the function
+ *
+ * The eventfds stay: the VMM keeps its view of MSI-X over a reset and does not send
+ * them again before the guest asks.
+ */
+void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why)
+{
+	pci_reset(&ep->pci);
+	endpoint_follow_enable(ep);
+	ep->func->ops->reset(ep->func, why);
+	msix_forget_pending(&ep->msix);
+}
+
+/**
+ * endpoint_attach() - a client has agreed on a version
+ * @ep:	endpoint
+ */
+void endpoint_attach(struct vfu_endpoint *ep)
+{
+	ep->negotiated = true;
+	if (ep->func->ops->attached)
+		ep->func->ops->attached(ep->func);
+}
+
+/**
+ * endpoint_detach() - the client is gone; ready for the next one afterwards
+ * @ep:	endpoint
+ */
+void endpoint_detach(struct vfu_endpoint *ep)
+{
+	if (!ep->negotiated)
+		return;
+	endpoint_reset(ep, VFU_RESET_DISCONNECT);
+	msix_release(&ep->msix, 0, ep->msix.n);
+	gpa_unmap_all(ep->gpa);
+	ep->negotiated = false;
+	ep->shared_memory = false;
+	if (ep->func->ops->detached)
+		ep->func->ops->detached(ep->func);
+}
+
+/**
+ * endpoint_config_write() - the guest wrote to configuration space
+ * @ep:		endpoint
+ * @off:	first byte
+ * @buf:	what
+ * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
+ */
+void endpoint_config_write(struct vfu_endpoint *ep, uint32_t off, const void *buf, size_t len)
+{
+	unsigned int events = pci_write(&ep->pci, off, buf, len);
+	const struct vfu_func_ops *ops = ep->func->ops;
+
+	if (events & PCI_EVENT_FLR) {
+		endpoint_reset(ep, VFU_RESET_FLR);
+		return;
+	}
+	if (events & PCI_EVENT_ENABLE)
+		endpoint_follow_enable(ep);
+	if ((events & PCI_EVENT_POWER) && ops->power_state)
+		ops->power_state(ep->func, pci_d3hot(&ep->pci));
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive and reply without ever blocking.
+ *
+ * Requests are read in bulk: a burst of doorbells is many small messages, and one
+ * system call fetches hundreds. Bulk reading makes one thing delicate: to which
+ * message a descriptor belongs. The kernel ends a read behind the piece of stream
+ * that carried descriptors, and clients send a message with one call; so
+ * descriptors belong to the message that reaches the end of what was read. They
+ * are noted with the stream position where that message starts.
+ *
+ * Both buffers have a fixed size. If a client does not read its replies, no more
+ * of its requests are looked at; the kernel's socket buffer then stops it.
+ */
+#include "message.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RX_SIZE		(2 * VFU_MAX_MSG)
+#define TX_SIZE		(2 * VFU_MAX_MSG)
+
+/* Descriptors received and not yet handed over; one read brings VFU_MAX_FDS at most */
+#define FDS_WAITING	(2 * VFU_MAX_FDS)
+
+struct fd_at {
+	int fd;
+	uint64_t pos;			/* where its message starts in the stream */
+};
+
+struct vfu_conn {
+	struct loop *loop;
+	int sock;
+	const char *name;
+	struct vfu_handler handler;
+	bool eof;
+	uint32_t events;		/* what the loop waits for */
+
+	uint8_t *rx;			/* received: [rx_head, rx_tail) */
+	size_t rx_head;
+	size_t rx_tail;
+	uint64_t rx_pos;		/* stream position of rx_head */
+	struct fd_at fds[FDS_WAITING];
+	unsigned int nfds;
+
+	uint8_t *tx;			/* to be sent: [tx_head, tx_tail) */
+	size_t tx_head;
+	size_t tx_tail;
+};
+
+static void conn_ready(void *arg, uint32_t events);
+
+/**
+ * vfu_conn_new() - take over a connected socket
+ * @loop:	event loop
+ * @fd:		non-blocking stream socket; belongs to the connection if it is returned
+ * @name:	for log lines
+ * @handler:	gets messages and the end
+ *
+ * Return: the connection, or NULL with errno set.
+ */
+struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
+			      const struct vfu_handler *handler)
+{
+	struct vfu_conn *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return NULL;
+	c->loop = loop;
+	c->sock = fd;
+	c->name = name;
+	c->handler = *handler;
+	c->events = EPOLLIN;
+	c->rx = malloc(RX_SIZE);
+	c->tx = malloc(TX_SIZE);
+	err = c->rx && c->tx ? loop_add(loop, fd, EPOLLIN, conn_ready, c) : -ENOMEM;
+	if (!err)
+		return c;
+	free(c->rx);
+	free(c->tx);
+	free(c);
+	errno = -err;
+	return NULL;
+}
+
+/**
+ * vfu_conn_free() - close; handler.closed() is not called
+ * @c:	connection; NULL is ignored
+ */
+void vfu_conn_free(struct vfu_conn *c)
+{
+	if (!c)
+		return;
+	loop_del(c->loop, c->sock);
+	close(c->sock);
+	for (unsigned int i = 0; i < c->nfds; i++)
+		close(c->fds[i].fd);
+	free(c->rx);
+	free(c->tx);
+	free(c);
+}
+
+static struct vfu_hdr conn_header(const struct vfu_conn *c, size_t at)
+{
+	struct vfu_hdr hdr;
+
+	memcpy(&hdr, c->rx + at, sizeof(hdr));
+	return hdr;
+}
+
+/* Start of the message that reaches the end of what has been received. */
+static size_t conn_last_start(const struct vfu_conn *c)
+{
+	size_t at = c->rx_head;
+
+	while (c->rx_tail - at >= sizeof(struct vfu_hdr)) {
+		uint32_t size = conn_header(c, at).size;
+
+		if (size < sizeof(struct vfu_hdr) || size >= c->rx_tail - at)
+			break;
+		at += size;
+	}
+	return at;
+}
+
+static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
+{
+	bool full = mh->msg_flags & MSG_CTRUNC;
+	struct cmsghdr *cm = CMSG_FIRSTHDR(mh);
+	uint64_t pos;
+
+	if (!cm && !full)
+		return 0;
+	pos = c->rx_pos + (conn_last_start(c) - c->rx_head);
+	for (; cm; cm = CMSG_NXTHDR(mh, cm)) {
+		size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+			if (c->nfds < FDS_WAITING) {
+				c->fds[c->nfds++] = (struct fd_at){ fd, pos };
+			} else {
+				close(fd);
+				full = true;
+			}
+		}
+	}
+	if (full)
+		log_err("%s: client sent more than %u descriptors at once", c->name, VFU_MAX_FDS);
+	return full ? -EPROTO : 0;
+}
+
+/* Return: 0 if something came or nothing is there now, -ECONNRESET at the end, -EPROTO. */
+static int conn_receive(struct vfu_conn *c)
+{
+	union {
+		char buf[CMSG_SPACE(VFU_MAX_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { c->rx + c->rx_tail, RX_SIZE - c->rx_tail };
+	struct msghdr mh = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf),
+	};
+	ssize_t n;
+
+	n = recvmsg(c->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
+	if (!n)
+		return -ECONNRESET;
+	c->rx_tail += n;
+	return conn_take_fds(c, &mh);
+}
+
+static int conn_send(struct vfu_conn *c)
+{
+	while (c->tx_head < c->tx_tail) {
+		ssize_t n = send(c->sock, c->tx + c->tx_head, c->tx_tail - c->tx_head,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -ECONNRESET;
+		c->tx_head += n;
+	}
+	c->tx_head = 0;
+	c->tx_tail = 0;
+	return 0;
+}
+
+/* Room for the longest reply? */
+static bool conn_tx_room(struct vfu_conn *c)
+{
+	if (TX_SIZE - c->tx_tail >= VFU_MAX_MSG)
+		return true;
+	memmove(c->tx, c->tx + c->tx_head, c->tx_tail - c->tx_head);
+	c->tx_tail -= c->tx_head;
+	c->tx_head = 0;
+	return TX_SIZE - c->tx_tail >= VFU_MAX_MSG;
+}
+
+static void conn_reply(struct vfu_conn *c, const struct vfu_msg *m, int err)
+{
+	struct vfu_hdr hdr = {
+		.id = m->hdr.id,
+		.cmd = m->hdr.cmd,
+		.size = sizeof(hdr) + (err ? 0 : m->out_len),
+		.flags = VFU_F_REPLY | (err ? VFU_F_ERROR : 0),
+		.error = err,
+	};
+
+	if (m->hdr.flags & VFU_F_NO_REPLY)
+		return;
+	memcpy(c->tx + c->tx_tail, &hdr, sizeof(hdr));
+	c->tx_tail += hdr.size;
+}
+
+static int conn_check_header(const struct vfu_conn *c, const struct vfu_hdr *hdr)
+{
+	if (hdr->size < sizeof(*hdr) || hdr->size > VFU_MAX_MSG) {
+		log_err("%s: client sent a message of %u bytes, allowed are %zu to %zu",
+			c->name, hdr->size, sizeof(*hdr), VFU_MAX_MSG);
+		return -EMSGSIZE;
+	}
+	if ((hdr->flags & VFU_F_TYPE) != VFU_F_COMMAND) {
+		log_err("%s: client sent a message with flags %#x that is no request",
+			c->name, hdr->flags);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/* Move the descriptors of the message at rx_head into @m. */
+static int conn_collect_fds(struct vfu_conn *c, struct vfu_msg *m)
+{
+	unsigned int keep = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nfds; i++) {
+		if (c->fds[i].pos != c->rx_pos) {
+			c->fds[keep++] = c->fds[i];
+		} else if (m->nfd < VFU_MAX_FDS) {
+			m->fd[m->nfd++] = c->fds[i].fd;
+		} else {
+			close(c->fds[i].fd);
+			err = -EPROTO;
+		}
+	}
+	c->nfds = keep;
+	if (err)
+		log_err("%s: client sent more than %u descriptors with a message",
+			c->name, VFU_MAX_FDS);
+	return err;
+}
+
+/* Handle the whole message at rx_head. Return: 0, or negative: close the connection. */
+static int conn_dispatch(struct vfu_conn *c, const struct vfu_hdr *hdr)
+{
+	struct vfu_msg m = {
+		.hdr = *hdr,
+		.payload = c->rx + c->rx_head + sizeof(*hdr),
+		.len = hdr->size - sizeof(*hdr),
+		.out = c->tx + c->tx_tail + sizeof(*hdr),
+	};
+	bool close_it;
+	int err;
+
+	err = conn_collect_fds(c, &m);
+	if (err)
+		err = VFU_CLOSE(-err);
+	else
+		err = c->handler.request(c->handler.arg, &m);
+	close_it = err <= VFU_CLOSE(0);
+	if (close_it)
+		err -= VFU_CLOSE(0);
+	conn_reply(c, &m, -err);
+	for (unsigned int i = 0; i < m.nfd; i++)
+		if (m.fd[i] >= 0)
+			close(m.fd[i]);
+	c->rx_head += hdr->size;
+	c->rx_pos += hdr->size;
+	return close_it ? -EPROTO : 0;
+}
+
+/*
+ * Look at the message at rx_head. Return: 1 if it was handled, 0 if it is not all
+ * there yet, negative: close the connection.
+ */
+static int conn_next(struct vfu_conn *c)
+{
+	struct vfu_msg bad = { 0 };
+	struct vfu_hdr hdr;
+	int err;
+
+	if (c->rx_tail - c->rx_head < sizeof(hdr))
+		return 0;
+	hdr = conn_header(c, c->rx_head);
+	err = conn_check_header(c, &hdr);
+	if (err) {
+		bad.hdr = hdr;
+		conn_reply(c, &bad, -err);
+		return err;
+	}
+	if (c->rx_tail - c->rx_head < hdr.size)
+		return 0;
+	err = conn_dispatch(c, &hdr);
+	return err ? err : 1;
+}
+
+/* Handle what is there, as far as replies have room. Return: as conn_next(). */
+static int conn_process(struct vfu_conn *c)
+{
+	int ret = 1;
+
+	while (ret > 0 && conn_tx_room(c))
+		ret = conn_next(c);
+	/* Keep room for a whole message behind rx_head. */
+	if (c->rx_head == c->rx_tail || RX_SIZE - c->rx_head < VFU_MAX_MSG) {
+		memmove(c->rx, c->rx + c->rx_head, c->rx_tail - c->rx_head);
+		c->rx_tail -= c->rx_head;
+		c->rx_head = 0;
+	}
+	return ret;
+}
+
+static void conn_end(struct vfu_conn *c)
+{
+	struct vfu_handler handler = c->handler;
+
+	vfu_conn_free(c);
+	handler.closed(handler.arg);
+}
+
+static void conn_wait(struct vfu_conn *c)
+{
+	bool blocked = c->tx_head < c->tx_tail;
+	uint32_t events = 0;
+
+	if (blocked)
+		events |= EPOLLOUT;
+	if (!blocked || (TX_SIZE - (c->tx_tail - c->tx_head) >= VFU_MAX_MSG &&
+			 c->rx_tail < RX_SIZE))
+		events |= EPOLLIN;
+	if (events != c->events && !loop_mod(c->loop, c->sock, events))
+		c->events = events;
+}
+
+static void conn_ready(void *arg, uint32_t events)
+{
+	struct vfu_conn *c = arg;
+	int end = 0, ret;
+
+	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
+		end = conn_receive(c);
+	/*
+	 * Requests that came before the end still count, and a reply that says what was
+	 * wrong still goes out. If only room for replies was missing, try again at once:
+	 * no event will tell that the socket has always been writable.
+	 */
+	do {
+		ret = conn_process(c);
+		if (conn_send(c))
+			end = -ECONNRESET;
+	} while (ret > 0 && !end && c->tx_head == c->tx_tail);
+	if (ret < 0 || end)
+		conn_end(c);
+	else
+		conn_wait(c);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The message stream of one client: bytes and descriptors in, whole messages to
+ * the handler, replies out. Knows headers, not commands.
+ */
+#ifndef ORNICD_VFU_MESSAGE_H
+#define ORNICD_VFU_MESSAGE_H
+
+#include "proto.h"
+
+#include "../loop.h"
+
+#include <stdbool.h>
+
+/**
+ * struct vfu_msg - one request and the reply to it
+ * @hdr:	header of the request
+ * @payload:	what follows it, unaligned, @len bytes
+ * @len:	bytes of @payload
+ * @fd:		descriptors that came along; a handler that keeps one sets it to -1,
+ *		the rest is closed
+ * @nfd:	number of @fd
+ * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned
+ * @out_len:	bytes of @out to send
+ */
+struct vfu_msg {
+	struct vfu_hdr hdr;
+	const uint8_t *payload;
+	size_t len;
+	int fd[VFU_MAX_FDS];
+	unsigned int nfd;
+	uint8_t *out;
+	size_t out_len;
+};
+
+/** VFU_CLOSE - result of a handler: reply with this error, then close the connection */
+#define VFU_CLOSE(err)	(-(err) - 0x10000)
+
+/**
+ * struct vfu_handler - who gets the messages
+ * @request:	handle one; 0, a negative errno for an error reply, or VFU_CLOSE()
+ * @closed:	the connection has ended, by whichever side; called once
+ * @arg:	given to both
+ */
+struct vfu_handler {
+	int (*request)(void *arg, struct vfu_msg *msg);
+	void (*closed)(void *arg);
+	void *arg;
+};
+
+struct vfu_conn;
+
+struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
+			      const struct vfu_handler *handler);
+void vfu_conn_free(struct vfu_conn *c);
+
+#endif /* ORNICD_VFU_MESSAGE_H */

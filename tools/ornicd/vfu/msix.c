@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * MSI-X vectors.
+ *
+ * The VMM emulates table, masking and pending bits; a vector here is no more
+ * than an eventfd to write to. Only two times the VMM cannot cover exist: before
+ * the guest first unmasked a vector there is no eventfd yet, and while bus
+ * mastering is off nothing may leave. A vector fired then is remembered, once,
+ * and delivered as soon as that time ends.
+ */
+#include "msix.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/**
+ * msix_init() - prepare vectors, none of them assigned
+ * @m:	vectors
+ * @n:	how many
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int msix_init(struct msix *m, unsigned int n)
+{
+	memset(m, 0, sizeof(*m));
+	m->vector = calloc(n ? n : 1, sizeof(*m->vector));
+	if (!m->vector)
+		return -ENOMEM;
+	m->n = n;
+	for (unsigned int i = 0; i < n; i++)
+		m->vector[i].fd = -1;
+	return 0;
+}
+
+/**
+ * msix_destroy() - close the eventfds and free the vectors
+ * @m:	vectors
+ */
+void msix_destroy(struct msix *m)
+{
+	msix_release(m, 0, m->n);
+	free(m->vector);
+	m->vector = NULL;
+	m->n = 0;
+}
+
+static void msix_deliver(struct msix_vector *v)
+{
+	const uint64_t one = 1;
+
+	v->pending = false;
+	/* A full counter means that the client has not even seen the last ones. */
+	if (write(v->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_ratelimited(LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
+}
+
+/**
+ * msix_fire() - raise an interrupt, now or as soon as it may leave
+ * @m:		vectors
+ * @vector:	which; one that does not exist is ignored
+ */
+void msix_fire(struct msix *m, unsigned int vector)
+{
+	struct msix_vector *v;
+
+	if (vector >= m->n)
+		return;
+	v = &m->vector[vector];
+	if (m->enabled && v->fd >= 0)
+		msix_deliver(v);
+	else
+		v->pending = true;
+}
+
+/**
+ * msix_enable() - allow or forbid interrupts to leave
+ * @m:	vectors
+ * @on:	bus master and D0
+ */
+void msix_enable(struct msix *m, bool on)
+{
+	m->enabled = on;
+	for (unsigned int i = 0; on && i < m->n; i++)
+		if (m->vector[i].pending && m->vector[i].fd >= 0)
+			msix_deliver(&m->vector[i]);
+}
+
+/* Only an eventfd is sure never to block the daemon in write(). */
+static bool msix_is_eventfd(int fd)
+{
+	static const char want[] = "anon_inode:[eventfd]";
+	char path[32], target[sizeof(want)];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, target, sizeof(target));
+	return len == sizeof(want) - 1 && !memcmp(target, want, len);
+}
+
+/**
+ * msix_assign() - give a vector its eventfd, in place of an earlier one
+ * @m:		vectors
+ * @vector:	which, less than @m->n
+ * @fd:		the eventfd; belongs to @m if the result is 0
+ *
+ * Return: 0, or -EINVAL if @fd is no eventfd.
+ */
+int msix_assign(struct msix *m, unsigned int vector, int fd)
+{
+	struct msix_vector *v = &m->vector[vector];
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || !msix_is_eventfd(fd))
+		return -EINVAL;
+	if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -EINVAL;
+	if (v->fd >= 0)
+		close(v->fd);
+	v->fd = fd;
+	if (v->pending && m->enabled)
+		msix_deliver(v);
+	return 0;
+}
+
+/**
+ * msix_release() - close the eventfds of some vectors
+ * @m:		vectors
+ * @start:	first
+ * @count:	how many; @start + @count is at most @m->n
+ */
+void msix_release(struct msix *m, unsigned int start, unsigned int count)
+{
+	for (unsigned int i = start; i < start + count; i++) {
+		if (m->vector[i].fd >= 0)
+			close(m->vector[i].fd);
+		m->vector[i].fd = -1;
+	}
+}
+
+/**
+ * msix_forget_pending() - after a reset, or when the guest disables MSI-X
+ * @m:	vectors
+ */
+void msix_forget_pending(struct msix *m)
+{
+	for (unsigned int i = 0; i < m->n; i++)
+		m->vector[i].pending = false;
+}

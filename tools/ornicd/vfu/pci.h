@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Configuration space of one function: bytes, which of them can be written, and
+ * what a write means.
+ */
+#ifndef ORNICD_VFU_PCI_H
+#define ORNICD_VFU_PCI_H
+
+#include "func.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PCI_CFG_SIZE	4096
+
+/** enum pci_event - consequences of a configuration write */
+enum pci_event {
+	PCI_EVENT_ENABLE = 1,	/* bus master bit or power state changed */
+	PCI_EVENT_POWER = 2,	/* entered or left D3hot */
+	PCI_EVENT_FLR = 4,	/* function level reset asked for */
+};
+
+/**
+ * struct pci_cfg - a configuration space
+ * @byte:	current contents
+ * @initial:	contents after reset
+ * @wmask:	bits a write changes
+ * @bar_size:	size of each BAR, the MSI-X one included; 0: not there
+ */
+struct pci_cfg {
+	uint8_t byte[PCI_CFG_SIZE];
+	uint8_t initial[PCI_CFG_SIZE];
+	uint8_t wmask[PCI_CFG_SIZE];
+	uint64_t bar_size[VFU_NUM_BARS];
+};
+
+int pci_init(struct pci_cfg *c, const struct vfu_func *f);
+void pci_reset(struct pci_cfg *c);
+void pci_read(const struct pci_cfg *c, uint32_t off, void *buf, size_t len);
+unsigned int pci_write(struct pci_cfg *c, uint32_t off, const void *buf, size_t len);
+bool pci_bus_master(const struct pci_cfg *c);
+bool pci_d3hot(const struct pci_cfg *c);
+
+#endif /* ORNICD_VFU_PCI_H */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Listen, accept one client, serve it until it leaves, reset, listen on.
+ *
+ * A function belongs to one virtual machine at a time. A second client is closed
+ * at once: a VMM whose connection nobody accepts would hang for seconds at start.
+ */
+#define _GNU_SOURCE 1	/* accept4(), struct ucred */
+
+#include "server.h"
+
+#include "command.h"
+#include "endpoint.h"
+#include "message.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct vfu_server {
+	struct loop *loop;
+	struct vfu_endpoint ep;
+	struct vfu_conn *conn;
+	int sock;
+	struct sockaddr_un addr;
+};
+
+static int server_request(void *arg, struct vfu_msg *m)
+{
+	struct vfu_server *s = arg;
+
+	return vfu_command(&s->ep, m);
+}
+
+static void server_closed(void *arg)
+{
+	struct vfu_server *s = arg;
+
+	s->conn = NULL;
+	endpoint_detach(&s->ep);
+	log_info("%s: client disconnected", s->ep.func->name);
+}
+
+static pid_t server_peer_pid(int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ? 0 : cred.pid;
+}
+
+static void server_accept(void *arg, uint32_t events)
+{
+	struct vfu_server *s = arg;
+	const struct vfu_handler handler = { server_request, server_closed, s };
+	const char *name = s->ep.func->name;
+	int fd;
+
+	(void)events;
+	fd = accept4(s->sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			log_ratelimited(LOG_ERR, "%s: accept: %s", name, strerror(errno));
+		return;
+	}
+	if (s->conn) {
+		log_ratelimited(LOG_WARN, "%s: %s is in use by another client, process %d refused",
+				name, s->addr.sun_path, server_peer_pid(fd));
+		close(fd);
+		return;
+	}
+	s->conn = vfu_conn_new(s->loop, fd, name, &handler);
+	if (!s->conn) {
+		log_err("%s: cannot serve a client: %s", name, strerror(errno));
+		close(fd);
+		return;
+	}
+	log_info("%s: client connected, process %d", name, server_peer_pid(fd));
+}
+
+/* Is the socket file left over from a server that is gone? */
+static bool server_stale(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	if (lstat(addr->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 &&
+		errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int server_bind(struct vfu_server *s)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&s->addr;
+
+	if (!bind(s->sock, addr, sizeof(s->addr)))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (!server_stale(&s->addr))
+		return -EADDRINUSE;
+	if (unlink(s->addr.sun_path) < 0)
+		return -errno;
+	return bind(s->sock, addr, sizeof(s->addr)) < 0 ? -errno : 0;
+}
+
+static int server_listen(struct vfu_server *s, const char *path)
+{
+	int err;
+
+	if (strlen(path) >= sizeof(s->addr.sun_path)) {
+		log_err("socket path %s is longer than %zu characters", path,
+			sizeof(s->addr.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	s->addr.sun_family = AF_UNIX;
+	strcpy(s->addr.sun_path, path);
+	s->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->sock < 0)
+		return -errno;
+	err = server_bind(s);
+	if (err) {
+		log_err("cannot listen on %s: %s", path, err == -EADDRINUSE ?
+			"in use by another process, or no socket; choose another path" :
+			strerror(-err));
+		close(s->sock);
+		return err;
+	}
+	if (listen(s->sock, 8) < 0)
+		err = -errno;
+	if (!err)
+		err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
+	if (err) {
+		close(s->sock);
+		unlink(path);
+	}
+	return err;
+}
+
+/**
+ * vfu_server_open() - offer a function on a socket
+ * @loop:	event loop
+ * @func:	function, filled in as func.h says; outlives the server
+ * @path:	of the socket; a stale one is replaced, one in use is not
+ * @server:	the server
+ *
+ * Return: 0, or a negative errno after a log line that says what was wrong.
+ */
+int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
+		    struct vfu_server **server)
+{
+	struct vfu_server *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->loop = loop;
+	err = endpoint_init(&s->ep, func);
+	if (err)
+		goto free_server;
+	err = server_listen(s, path);
+	if (err)
+		goto destroy_endpoint;
+	*server = s;
+	return 0;
+
+destroy_endpoint:
+	endpoint_destroy(&s->ep);
+free_server:
+	free(s);
+	return err;
+}
+
+/**
+ * vfu_server_close() - end a client's session and remove the socket
+ * @s:	server; NULL is ignored
+ */
+void vfu_server_close(struct vfu_server *s)
+{
+	if (!s)
+		return;
+	loop_del(s->loop, s->sock);
+	close(s->sock);
+	unlink(s->addr.sun_path);
+	vfu_conn_free(s->conn);
+	endpoint_detach(&s->ep);
+	endpoint_destroy(&s->ep);
+	free(s);
+}
