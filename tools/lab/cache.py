@@ -5,6 +5,9 @@ An artefact's directory is $ORNIC_CACHE/<kind>-<hash of its recipe>. It is made 
 is complete, so a directory that exists under its final name is whole. A lock per kind keeps two builders apart;
 the second one waits and then finds the first one's result. Whatever an interrupted builder left is removed by
 the next one. Nothing here knows what an artefact contains.
+
+Several checkouts share a cache, each with its own recipes: that an artefact is not this checkout's does not mean that
+nobody needs it. Its modification time is when it was last asked for, and only long unused ones are pruned.
 """
 import contextlib
 import fcntl
@@ -12,9 +15,13 @@ import hashlib
 import os
 import re
 import shutil
+import time
 
 from .errors import LabError
 from .progress import Step, say
+
+
+UNUSED_DAYS = 14
 
 
 def root():
@@ -42,6 +49,8 @@ class Artefact:
             with locked(self.kind, self.label):
                 if not self.exists():
                     self._make()
+        with contextlib.suppress(OSError):      # a user who may only read the cache leaves no mark
+            os.utime(self.path)
         return self.path
 
     def _make(self):
@@ -69,13 +78,20 @@ class Artefact:
         paths = [os.path.join(root(), n) for n in sorted(os.listdir(root())) if ours.fullmatch(n)]
         return [p for p in paths if p != self.path]
 
-    def remove(self, others_only=False):
-        """Removes this artefact and those of other recipes (others_only: just the latter)."""
-        if not os.path.isdir(root()):
-            return
+    def remove(self):
+        """Removes this artefact; others of its kind stay."""
+        if self.exists():
+            with locked(self.kind, self.label):
+                discard(self.path)
+
+    def prune(self):
+        """Removes artefacts of the same kind that no checkout has asked for in UNUSED_DAYS; returns their paths."""
+        limit = time.time() - UNUSED_DAYS * 86400
         with locked(self.kind, self.label):
-            for path in self.siblings() + ([] if others_only else [self.path]):
+            gone = [p for p in self.siblings() if os.stat(p).st_mtime < limit]
+            for path in gone:
                 discard(path)
+        return gone
 
 
 def prepare_root():

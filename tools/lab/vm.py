@@ -232,7 +232,7 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
                  "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
     argv += link_arguments(config, run, number)
     for k, path in enumerate(devices):
-        argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d" % (k, k + 1), "-device",
+        argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5" % (k, k + 1), "-device",
                  '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
                  % (k, k, path)]
     return argv + [x.replace("{i}", str(number)).replace("{run}", run.dir) for x in config.qemu_args]
