@@ -27,7 +27,7 @@
 #define OOB_PORT	"7471"
 #define DEPTH		32		/* work requests in flight per queue pair */
 #define QPS_MAX		8
-#define WAIT		90.0		/* seconds for a completion */
+#define WAIT		20.0		/* seconds for a completion */
 #define GRH		40
 
 enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, UD_SEND, UD_SEND_IMM };
