@@ -98,6 +98,7 @@ bool ud_run(struct qp *qp)
 		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
 			return true;
 		r->head++;
+		r->cur = r->head;
 		complete_send(qp, w);
 		if (w->status)
 			qp_fail_datagram(qp, w->syndrome);
