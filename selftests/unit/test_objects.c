@@ -391,6 +391,12 @@ static void test_port(void **state)
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_PORT_ERR);
+	/* A reset keeps the MAC and nothing else; a function level reset not even that. */
+	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_OK);
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(p->f->dev.port.mac[1], 9);
+	assert_false(p->f->dev.port.admin_up);
+	assert_int_equal(p->f->dev.port.max_frame, 1500);
 	inproc_flr(p);
 	assert_int_equal(p->f->dev.port.mac[5], 1);
 	function_free(f2);
