@@ -119,6 +119,7 @@ static void function_tables(struct device *dev)
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
+/* The host's MAC goes; function_stop() has taken back the rest. */
 void function_port_reset(struct function *f)
 {
 	struct port *port = &f->dev.port;
@@ -126,8 +127,6 @@ void function_port_reset(struct function *f)
 
 	memcpy(mac, port->mac, sizeof(mac));
 	memcpy(port->mac, port->permanent_mac, sizeof(port->mac));
-	port->admin_up = false;
-	port->max_frame = PORT_DEFAULT_FRAME;
 	/* Another function may have taken the permanent address meanwhile. */
 	if (link_update(&f->dev)) {
 		memcpy(port->mac, mac, sizeof(mac));
@@ -258,6 +257,9 @@ void function_stop(struct function *f)
 	dev->port.unicast = NULL;
 	dev->port.multicast = NULL;
 	dev->port.promisc = NULL;
+	/* What the driver chose goes with the driver; a large frame size needs its JUMBO. */
+	dev->port.admin_up = false;
+	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	link_update(dev);
 	qp_release_all(dev);
 	cq_release_all(dev);

@@ -69,7 +69,7 @@ void function_pause(struct function *f);
 /* function_stop() - no DMA, every object gone without CQE or event (ORN-CTL-4). */
 void function_stop(struct function *f);
 
-/* function_port_reset() - port attributes as at power-on */
+/* function_port_reset() - the permanent MAC again */
 void function_port_reset(struct function *f);
 
 /* function_fail() - go FATAL as soon as the data path's turn is over (ORN-CTL-5). */
