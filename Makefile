@@ -17,7 +17,8 @@ warn	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes
 base	:= -std=gnu11 -D_GNU_SOURCE $(warn) -Iinclude -Itools/ornicd -MMD -MP
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-version	:= $(shell cat VERSION)
+# V=1 shows the commands
+Q	:= $(if $(V),,@)
 
 .PHONY: all
 all: $(O)/ornicd provider modules
@@ -44,14 +45,17 @@ ornicd_libs := -ljansson
 define ornicd_rules
 $(1)/%.o: %.c | $(deps)
 	@mkdir -p $$(@D)
-	$$(CC) $$(base) -DORNIC_VERSION_TEXT='"$(version)"' $$(CFLAGS) $(2) -c -o $$@ $$<
+	@echo "  CC      $$@"
+	$$(Q)$$(CC) $$(base) $$(CFLAGS) $(2) -c -o $$@ $$<
 
 $(1)/libornicd.a: $(patsubst %.c,$(1)/%.o,$(ornicd_lib))
 	@rm -f $$@
-	@ar rcs $$@ $$^
+	@echo "  AR      $$@"
+	$$(Q)ar rcs $$@ $$^
 
 $(1)/ornicd: $(1)/tools/ornicd/main.o $(1)/libornicd.a
-	$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
+	@echo "  LD      $$@"
+	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
 
 -include $(patsubst %.c,$(1)/%.d,$(ornicd_src))
 endef
@@ -86,13 +90,15 @@ endif
 
 $(guest)/ornic.ko: $(kernel_src) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
-	$(LAB) buildroot-run --guest $(GUEST) -- sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
+	@echo "  KBUILD  $@"
+	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
 	@for ko in net/ethernet/ornic/ornic.ko infiniband/hw/ornic/ornic_ib.ko; do \
 		objcopy --strip-debug $(guest)/tree/drivers/$$ko $(guest)/$${ko##*/} || exit; done
 
 $(guest)/libornic-rdmav34.so: $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h | $(deps)
 	@mkdir -p $(guest)/libornic
-	$(LAB) buildroot-run --guest $(GUEST) -- make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
+	@echo "  LD      $@"
+	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
 	@cp $(guest)/libornic/libornic-rdmav34.so tools/libornic/ornic.driver $(guest)/
 
 # ---- install -------------------------------------------------------------------
@@ -111,7 +117,7 @@ demo: all
 include selftests/Makefile
 
 docs: | $(deps)
-	$(MAKE) -C Documentation html O=$(CURDIR)/$(O)/docs
+	@$(MAKE) -s -C Documentation html OUT=$(CURDIR)/$(O)/doc
 
 clean:
 	rm -rf $(O)
@@ -124,5 +130,5 @@ help:
 	@echo "make bench     measure against Soft-RoCE and TCP"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
 	@echo "make install   ornicd and its man page below PREFIX=$(PREFIX)"
-	@echo "make docs      specification and guides as HTML into $(O)/docs"
+	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"

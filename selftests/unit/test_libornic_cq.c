@@ -92,7 +92,11 @@ static void test_wc_fields(void **state)
 static void test_status(void **state)
 {
 	struct rig *rig = *state;
-	const struct { uint8_t opcode, status; enum ibv_wc_opcode op; enum ibv_wc_status st; } t[] = {
+	const struct {
+		uint8_t opcode, status;
+		enum ibv_wc_opcode op;
+		enum ibv_wc_status st;
+	} t[] = {
 		{ ORNIC_WC_RDMA_READ, ORNIC_WC_REM_ACCESS_ERR, IBV_WC_RDMA_READ,
 		  IBV_WC_REM_ACCESS_ERR },
 		{ ORNIC_WC_FETCH_ADD, 0, IBV_WC_FETCH_ADD, IBV_WC_SUCCESS },

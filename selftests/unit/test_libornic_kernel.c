@@ -192,13 +192,15 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 
 static struct ibv_device *fake_device(void)
 {
-	static struct verbs_sysfs_dev sysfs = { .ibdev_path = "/nonexistent" };
-	struct verbs_device *dev = ornic_dev_ops.alloc_device(&sysfs);
+	struct verbs_sysfs_dev *sysfs = calloc(1, sizeof(*sysfs));
+	struct verbs_device *dev = ornic_dev_ops.alloc_device(sysfs);
 
+	assert_non_null(sysfs);
 	assert_non_null(dev);
+	memcpy(sysfs->ibdev_path, "/nonexistent", sizeof("/nonexistent"));
 	dev->ops = &ornic_dev_ops;
-	dev->sysfs = &sysfs;
-	atomic_init(&dev->refcount, 1);
+	dev->sysfs = sysfs;
+	atomic_init(&dev->refcount, 0);	/* the context is its only user */
 	return &dev->device;
 }
 

@@ -25,4 +25,12 @@
 	ibv_cmd_create_cq_ex(ctx, attr, cq, cmd, cmd_size, resp, resp_size, 0)
 #endif
 
+#if IBVERBS_PABI_VERSION >= 65
+#define ornic_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size, NULL)
+#else
+#define ornic_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)	\
+	ibv_cmd_create_qp_ex2(ctx, qp, attr, cmd, cmd_size, resp, resp_size)
+#endif
+
 #endif

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <ccan/ilog.h>
 #include <ccan/minmax.h>
 
 #include "compat.h"
@@ -46,7 +45,7 @@ static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *
 	size_t ring;
 	int ret;
 
-	cq->log = ilog32(attr->cqe - 1);
+	cq->log = ornic_log2_up(attr->cqe);
 	ring = sizeof(*cq->ring) << cq->log;
 	ret = ornic_buf_alloc(&cq->buf, ring + sizeof(*cq->rec));
 	if (ret)

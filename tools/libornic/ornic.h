@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ccan/ilog.h>
 #include <infiniband/driver.h>
 #include <util/util.h>
 #include <ornic/cq.h>
@@ -53,7 +54,7 @@ struct ornic_cq {
 	struct ornic_lock lock;		/* index, next, entries of the ring */
 	struct ornic_rec *rec;
 	struct ornic_cqe *ring;
-	_Atomic(uint32_t) index;	/* first entry not yet seen */
+	_Atomic uint32_t index;	/* first entry not yet seen */
 	unsigned int log;
 	uint32_t cqn;
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
@@ -68,11 +69,11 @@ struct ornic_wq {
 	unsigned int stride;		/* log2 bytes */
 	uint32_t entries;		/* 0: no such queue */
 	uint32_t max_sge;
-	_Atomic(uint32_t) head;		/* next to post */
+	_Atomic uint32_t head;		/* next to post */
 	void *ring;
 	uint64_t *wr_id;		/* by slot */
 	struct ornic_rec *rec;
-	_Atomic(uint32_t) tail;		/* oldest not completed; under the CQ's lock */
+	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
 };
 
 struct ornic_qp {
@@ -89,6 +90,12 @@ struct ornic_qp {
 	struct ibv_qp_cap cap;
 	struct ornic_buf buf;
 };
+
+/* log2 of the smallest power of two that is at least @n; n >= 1 */
+static inline unsigned int ornic_log2_up(uint32_t n)
+{
+	return n > 1 ? ilog32_nz(n - 1) : 0;
+}
 
 static inline struct ornic_context *to_octx(struct ibv_context *ctx)
 {

@@ -71,8 +71,8 @@ static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, 
 	if (!qp)
 		return false;
 	if (cqe->opcode & ORNIC_WC_RECV_BIT)
-		return qp->vqp.qp.recv_cq == &cq->vcq.cq && ornic_wq_complete(&qp->rq, index, wr_id);
-	return qp->vqp.qp.send_cq == &cq->vcq.cq && ornic_wq_complete(&qp->sq, index, wr_id);
+		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_wq_complete(&qp->rq, index, wr_id);
+	return to_ocq(qp->vqp.qp.send_cq) == cq && ornic_wq_complete(&qp->sq, index, wr_id);
 }
 
 /* Take the next completion that counts; false if there is none. Caller holds the lock. */

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <ccan/ilog.h>
 #include <ccan/minmax.h>
 
+#include "compat.h"
 #include "ornic.h"
 
 #define ORNIC_QP_INIT_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -38,10 +38,11 @@ static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
 		return EINVAL;
 	if (!cap->max_send_wr)
 		return 0;
-	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE, ilog32(ornic_sq_need(type, cap) - 1));
+	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE,
+			   ornic_log2_up(ornic_sq_need(type, cap)));
 	if (sq->stride > ctx->limits.max_sq_stride)
 		return EINVAL;
-	sq->entries = 1u << ilog32(cap->max_send_wr - 1);
+	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
 	sq->max_sge = cap->max_send_sge;
 	cap->max_send_wr = min_t(uint32_t, sq->entries, ctx->limits.max_send_wr);
 	return 0;
@@ -58,10 +59,10 @@ static int ornic_rq_size(const struct ornic_context *ctx, struct ornic_wq *rq,
 		return EINVAL;
 	if (!cap->max_recv_wr)
 		return 0;
-	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ilog32(need - 1));
+	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
 	if (rq->stride > ctx->limits.max_rq_stride)
 		return EINVAL;
-	rq->entries = 1u << ilog32(cap->max_recv_wr - 1);
+	rq->entries = 1u << ornic_log2_up(cap->max_recv_wr);
 	if (rq->entries << rq->stride < sizeof(struct ornic_rec))
 		rq->entries = sizeof(struct ornic_rec) >> rq->stride;
 	rq->max_sge = cap->max_recv_sge;
@@ -84,18 +85,18 @@ static size_t ornic_wq_bytes(const struct ornic_wq *wq)
 /* The layout of rdma/ornic-abi.h. */
 static int ornic_qp_alloc_rings(struct ornic_qp *qp)
 {
-	size_t sq_bytes = ornic_wq_bytes(&qp->sq);
-	size_t rq_bytes = ornic_wq_bytes(&qp->rq);
+	size_t rq_at = align(ornic_wq_bytes(&qp->sq), 1UL << qp->rq.stride);
+	size_t rec_at = rq_at + ornic_wq_bytes(&qp->rq);
 	char *base;
 	int ret;
 
-	ret = ornic_buf_alloc(&qp->buf, sq_bytes + rq_bytes + 2 * sizeof(struct ornic_rec));
+	ret = ornic_buf_alloc(&qp->buf, rec_at + 2 * sizeof(struct ornic_rec));
 	if (ret)
 		return ret;
 	base = qp->buf.addr;
 	qp->sq.ring = base;
-	qp->rq.ring = base + sq_bytes;
-	qp->sq.rec = (struct ornic_rec *)(base + sq_bytes + rq_bytes);
+	qp->rq.ring = base + rq_at;
+	qp->sq.rec = (struct ornic_rec *)(base + rec_at);
 	qp->rq.rec = qp->sq.rec + 1;
 	ornic_wq_reset(&qp->sq);
 	ornic_wq_reset(&qp->rq);
@@ -150,7 +151,7 @@ static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 
 static uint8_t ornic_wq_log(const struct ornic_wq *wq)
 {
-	return wq->entries ? ilog32_nz(wq->entries) - 1 : ORNIC_ABI_NO_RING;
+	return wq->entries ? ornic_log2_up(wq->entries) : ORNIC_ABI_NO_RING;
 }
 
 static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
@@ -166,8 +167,8 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	cmd.sq_stride = qp->sq.stride;
 	cmd.rq_log = ornic_wq_log(&qp->rq);
 	cmd.rq_stride = qp->rq.stride;
-	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
-				    &resp.ibv_resp, sizeof(resp));
+	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				      &resp.ibv_resp, sizeof(resp));
 	if (ret)
 		return ret;
 	qp->qpn = resp.qpn;
@@ -182,7 +183,8 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 			  struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp_cap cap = attr->cap;
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp_cap cap = asked;
 	int ret;
 
 	ret = ornic_sq_size(to_octx(ctx), &qp->sq, attr->qp_type, &cap);
@@ -198,6 +200,7 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	attr->cap = cap;
 	ret = ornic_qp_cmd(ctx, qp, attr);
 	if (ret) {
+		attr->cap = asked;
 		ornic_qp_free(qp);
 		return ret;
 	}

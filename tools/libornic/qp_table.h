@@ -24,10 +24,12 @@
 
 struct ornic_qp;
 
-typedef _Atomic(struct ornic_qp *) ornic_qp_slot;
+struct ornic_qp_leaf {
+	struct ornic_qp *_Atomic qp[ORNIC_QP_LEAF_SIZE];
+};
 
 struct ornic_qp_table {
-	_Atomic(ornic_qp_slot *) leaf[ORNIC_QP_LEAF_SIZE];
+	struct ornic_qp_leaf *_Atomic leaf[ORNIC_QP_LEAF_SIZE];
 	pthread_mutex_t mutex;
 };
 
@@ -48,14 +50,14 @@ static inline void ornic_qp_table_free(struct ornic_qp_table *table)
 /* NULL if no queue pair has this number; @qpn may be any 32-bit value. */
 static inline struct ornic_qp *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t qpn)
 {
-	ornic_qp_slot *leaf;
+	struct ornic_qp_leaf *leaf;
 
 	qpn &= ORNIC_NUMBER_MASK;
 	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_acquire);
 	if (!leaf)
 		return NULL;
-	return atomic_load_explicit(&leaf[qpn & (ORNIC_QP_LEAF_SIZE - 1)],
+	return atomic_load_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)],
 				    memory_order_acquire);
 }
 
@@ -63,20 +65,20 @@ static inline struct ornic_qp *ornic_qp_table_find(struct ornic_qp_table *table,
 static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t qpn,
 					struct ornic_qp *qp)
 {
-	ornic_qp_slot *leaf;
+	struct ornic_qp_leaf *leaf;
 
 	if (!qpn || qpn > ORNIC_MAX_NUMBER)
 		return EINVAL;
 	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_relaxed);
 	if (!leaf) {
-		leaf = calloc(ORNIC_QP_LEAF_SIZE, sizeof(*leaf));
+		leaf = calloc(1, sizeof(*leaf));
 		if (!leaf)
 			return ENOMEM;
 		atomic_store_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT], leaf,
 				      memory_order_release);
 	}
-	atomic_store_explicit(&leaf[qpn & (ORNIC_QP_LEAF_SIZE - 1)], qp,
+	atomic_store_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)], qp,
 			      memory_order_release);
 	return 0;
 }
@@ -84,11 +86,11 @@ static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t q
 /* Caller holds the mutex and inserted @qpn. */
 static inline void ornic_qp_table_remove(struct ornic_qp_table *table, uint32_t qpn)
 {
-	ornic_qp_slot *leaf;
+	struct ornic_qp_leaf *leaf;
 
 	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_relaxed);
-	atomic_store_explicit(&leaf[qpn & (ORNIC_QP_LEAF_SIZE - 1)], NULL,
+	atomic_store_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)], NULL,
 			      memory_order_release);
 }
 

@@ -9,8 +9,9 @@
  *   QP   [SQ: 1 << (sq_log + sq_stride)][RQ: 1 << (rq_log + rq_stride)]
  *        [SQ record: 64][RQ record: 64]
  *
- * A ring that does not exist (log ORNIC_ABI_NO_RING) takes no bytes; both
- * records are always there. The buffer is zero but for the notify words, which
+ * The RQ starts at the next multiple of its stride, so that no entry straddles
+ * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) takes
+ * no bytes; both records are always there, at a multiple of 64. The buffer is zero but for the notify words, which
  * start as ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
  */
 #ifndef ORNIC_ABI_USER_H

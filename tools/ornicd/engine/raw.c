@@ -23,7 +23,7 @@
 #define ETH_HEADER	14
 #define ETH_MIN_FRAME	60
 /* What a frame has beside max_frame: Ethernet header and one VLAN tag. */
-#define ETH_OVERHEAD	18
+#define ETH_OVERHEAD	18u
 /* The longest headers that IP_CSUM looks at: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
 

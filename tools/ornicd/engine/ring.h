@@ -3,7 +3,7 @@
  * Device side of a ring: the two rules of the doorbell record, with their
  * barriers. Nowhere else in the daemon is there a barrier.
  *
- * Partners in the host: ornic_ring_post() and ornic_ring_arm() of
+ * Partners in the host: ornic_rec_publish() and ornic_rec_arm() of
  * include/linux/ornic/ring.h and of the provider's ring.h.
  */
 #ifndef ORNICD_ENGINE_RING_H

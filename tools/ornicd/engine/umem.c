@@ -42,7 +42,7 @@ static int umem_parse(struct umem *m, const struct ornic_pages *desc, uint64_t b
 		   !(page_sizes >> m->shift & 1)) {
 		return ORNIC_ST_BAD_PARAM;
 	}
-	if (!bytes || m->offset >> m->shift ||
+	if (!bytes || (uint64_t)m->offset >> m->shift ||
 	    __builtin_add_overflow(bytes, m->offset, &end))
 		return ORNIC_ST_BAD_PARAM;
 	m->npages = ((end - 1) >> m->shift) + 1;

@@ -46,6 +46,8 @@ static void lay_out(const struct ornic_ib_geom *geom, struct layout *at)
 {
 	at->sq = 0;
 	at->rq = at->sq + ring_bytes(geom->sq_log, geom->sq_stride);
+	if (geom->rq_log != ORNIC_NO_RING)
+		at->rq = ALIGN(at->rq, 1ULL << geom->rq_stride);
 	at->sq_rec = at->rq + ring_bytes(geom->rq_log, geom->rq_stride);
 	at->rq_rec = at->sq_rec + sizeof(struct ornic_rec);
 	at->size = at->rq_rec + sizeof(struct ornic_rec);

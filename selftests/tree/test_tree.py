@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Rules of the source tree that a program can check."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(TOP, "selftests", "lib"))
+
+import tap  # noqa: E402
+
+SOURCE = (".c", ".h", ".py", ".rst", ".toml", ".sh", ".mk", ".map", ".pml")
+LICENCES = {"include/ornic/": "GPL-2.0 OR Linux-OpenIB", "uapi/": "GPL-2.0 OR Linux-OpenIB",
+            "tools/libornic/": "GPL-2.0 OR Linux-OpenIB"}
+# Between host and device; smp_mb() orders processors of one kernel and is another matter.
+BARRIER = re.compile(r"\b(mb|virt_mb|__sync_synchronize)\(\)|atomic_thread_fence|__atomic_thread_fence")
+BARRIER_TOO = ("drivers/net/ethernet/ornic/ctrl.c",)    # the enable handshake, ORN-CTL-1
+
+# Folders of the daemon and the folders whose headers they may include, besides their own.
+ARROWS = {
+    "vfu": {"mem", "."},
+    "mem": {"."},
+    "dev": {"engine", "vfu", "mem", "packet", "net", "."},
+    "engine": {"mem", "packet", "net", "."},
+    "net": {"packet", "."},
+    "packet": {"."},
+}
+
+
+def tracked():
+    """Files of the repository, also those not yet committed."""
+    out = subprocess.run(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
+                         text=True).stdout
+    return [f for f in out.splitlines() if os.path.isfile(os.path.join(TOP, f))]
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+class Tree(unittest.TestCase):
+    def test_spdx(self):
+        bad = []
+        for path in tracked():
+            script = os.access(os.path.join(TOP, path), os.X_OK)
+            if not path.endswith(SOURCE) and not script and os.path.basename(path) not in ("Makefile", "Kbuild", "Kconfig"):
+                continue
+            head = "\n".join(read(path).splitlines()[:2])
+            wanted = next((v for k, v in LICENCES.items() if path.startswith(k)), "GPL-2.0")
+            if "SPDX-License-Identifier: " + wanted not in head:
+                bad.append(path)
+        self.assertEqual(bad, [], "first line lacks the SPDX line that belongs there")
+
+    def test_interface_headers_stand_alone(self):
+        bad = []
+        for path in tracked():
+            if path.startswith("include/ornic/"):
+                for name in re.findall(r'#include\s+[<"]([^>"]+)', read(path)):
+                    if name != "linux/types.h" and not os.path.exists(os.path.join(TOP, "include/ornic", name)):
+                        bad.append("%s includes %s" % (path, name))
+        self.assertEqual(bad, [])
+
+    def test_daemon_layers(self):
+        """The data path does not know vfio-user, vfio-user does not know RDMA."""
+        bad = []
+        for path in tracked():
+            match = re.match(r"tools/ornicd/(\w+)/[^/]+\.[ch]$", path)
+            if not match or match.group(1) not in ARROWS:
+                continue
+            folder = match.group(1)
+            for name in re.findall(r'#include\s+"([^"]+)"', read(path)):
+                target = os.path.normpath(os.path.join("tools/ornicd", folder, name))
+                if not os.path.exists(os.path.join(TOP, target)):
+                    target = os.path.join("tools/ornicd", name)
+                layer = os.path.relpath(os.path.dirname(target), "tools/ornicd")
+                if layer != folder and layer not in ARROWS[folder]:
+                    bad.append("%s includes %s" % (path, name))
+        self.assertEqual(bad, [])
+
+    def test_pieces_do_not_share_files(self):
+        """Driver, provider and daemon meet in the interface headers only."""
+        bad = []
+        for path in tracked():
+            if path.endswith((".c", ".h")) and path.startswith(("drivers/", "tools/")):
+                for name in re.findall(r'#include\s+["<]([^">]+)', read(path)):
+                    other = re.search(r"(libornic|ornicd|drivers)/", name)
+                    if other and other.group(1) not in path.split("/")[:2]:
+                        bad.append("%s includes %s" % (path, name))
+        self.assertEqual(bad, [])
+
+    def test_full_barriers_live_in_ring_h(self):
+        bad = [p for p in tracked() if p.startswith(("drivers/", "tools/", "include/")) and p.endswith((".c", ".h"))
+               and not p.endswith("ring.h") and p not in BARRIER_TOO and BARRIER.search(read(p))]
+        self.assertEqual(bad, [], "a full barrier outside ring.h: the ring rules belong there")
+
+    def test_no_leftovers(self):
+        words = re.compile(r"\b(TODO|FIXME|XXX)\b")
+        bad = [p for p in tracked() if p.endswith((".c", ".h", ".rst")) and words.search(read(p))]
+        bad += [p for p in tracked() if re.match(r"(utils?|common|misc|helpers?)\.[ch]$", os.path.basename(p))]
+        self.assertEqual(bad, [])
+
+    def test_clauses_exist(self):
+        done = subprocess.run([os.path.join(TOP, "selftests", "clauses"), "--check"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_specification_renders(self):
+        out = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "doc")
+        done = subprocess.run(["make", "-s", "-C", os.path.join(TOP, "Documentation"), "html", "OUT=" + out],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_man_pages(self):
+        for path in tracked():
+            if path.startswith("Documentation/man/") and path[-2:] in (".1", ".5", ".8"):
+                done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", os.path.join(TOP, path)],
+                                      capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), path)
+
+
+if __name__ == "__main__":
+    tap.main()

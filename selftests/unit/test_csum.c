@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * packet/csum.c against a slow sum, and against frames with known checksums.
+ */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "packet/csum.h"
+
+#define BYTES	3000
+
+/* One byte at a time, in network order. */
+static uint16_t slow(const uint8_t *p, uint32_t len)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < len; i++) {
+		sum += i % 2 ? p[i] : p[i] << 8;
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return htons(~sum);
+}
+
+static void test_add(void **state)
+{
+	uint8_t data[BYTES];
+
+	(void)state;
+	srand(4);
+	for (int i = 0; i < BYTES; i++)
+		data[i] = rand();
+	for (uint32_t len = 0; len < 300; len++)
+		assert_int_equal(csum_fold(csum_add(0, data + len % 7, len, false)),
+				 slow(data + len % 7, len));
+	memset(data, 0xff, BYTES);
+	assert_int_equal(csum_fold(csum_add(0, data, BYTES, false)), slow(data, BYTES));
+}
+
+static void test_pieces(void **state)
+{
+	uint8_t data[BYTES];
+
+	(void)state;
+	srand(5);
+	for (int round = 0; round < 1000; round++) {
+		uint32_t skip = rand() % 50, n = 0, at = 0;
+		struct seg seg[20];
+
+		for (int i = 0; i < BYTES; i++)
+			data[i] = rand();
+		while (n < 20) {
+			seg[n] = (struct seg){ data + at, rand() % 100 };
+			at += seg[n++].len;
+		}
+		assert_int_equal(csum_fold(csum_segs(0, seg, n, skip)),
+				 slow(data + skip, at > skip ? at - skip : 0));
+	}
+}
+
+/* RFC 1071's example, and an IPv4 header seen on a wire. */
+static void test_known(void **state)
+{
+	static const uint8_t rfc[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
+	uint8_t ip[] = {
+		0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+		0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
+	};
+
+	(void)state;
+	assert_int_equal(csum_fold(csum_add(0, rfc, sizeof(rfc), false)), htons(0x220d));
+	assert_true(csum_ipv4_ok(ip, sizeof(ip)));
+	assert_false(csum_ipv4_ok(ip, sizeof(ip) - 1));
+	ip[11]++;
+	assert_false(csum_ipv4_ok(ip, sizeof(ip)));
+	ip[11]--;
+	ip[0] = 0x46;
+	assert_false(csum_ipv4_ok(ip, sizeof(ip)));
+	ip[0] = 0x44;
+	assert_false(csum_ipv4_ok(ip, sizeof(ip)));
+}
+
+struct frame {
+	uint8_t b[200];
+	uint32_t len;
+	uint32_t l4;
+	uint32_t field;
+};
+
+/* A frame of UDP or TCP over IPv4 or IPv6, @data bytes of payload. */
+static struct frame build(bool vlan, bool ipv6, bool tcp, uint32_t data)
+{
+	uint32_t at = 12, ip, l4len = (tcp ? 20 : 8) + data;
+	struct frame f = { .len = 0 };
+
+	memset(f.b, 0x22, 12);
+	if (vlan) {
+		memcpy(f.b + at, "\x81\x00\x00\x05", 4);
+		at += 4;
+	}
+	memcpy(f.b + at, ipv6 ? "\x86\xdd" : "\x08\x00", 2);
+	ip = at + 2;
+	f.l4 = ip + (ipv6 ? 40 : 20);
+	if (ipv6) {
+		f.b[ip] = 0x60;
+		f.b[ip + 5] = l4len;
+		f.b[ip + 6] = tcp ? 6 : 17;
+		memset(f.b + ip + 8, 0xab, 32);
+	} else {
+		f.b[ip] = 0x45;
+		f.b[ip + 3] = 20 + l4len;
+		f.b[ip + 9] = tcp ? 6 : 17;
+		memset(f.b + ip + 12, 0xcd, 8);
+	}
+	for (uint32_t i = 0; i < l4len; i++)
+		f.b[f.l4 + i] = i * 3;
+	f.field = f.l4 + (tcp ? 16 : 6);
+	f.len = f.l4 + l4len;
+	return f;
+}
+
+/* The checksum of pseudo header and L4 is right iff their sum is all ones. */
+static bool l4_ok(const struct frame *f, bool ipv6, bool tcp)
+{
+	uint32_t len = f->len - f->l4;
+	uint8_t all[300] = { 0 };
+	uint32_t n = ipv6 ? 32 : 8;
+
+	memcpy(all, f->b + f->l4 - n, n);
+	all[n + 1] = tcp ? 6 : 17;
+	all[n + 3] = len;
+	memcpy(all + n + 4, f->b + f->l4, len);
+	return !slow(all, n + 4 + len);
+}
+
+static void test_fill(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 8; k++) {
+		bool vlan = k & 1, ipv6 = k & 2, tcp = k & 4;
+
+		for (uint32_t data = 0; data < 60; data++) {
+			struct frame f = build(vlan, ipv6, tcp, data);
+			uint32_t hdr = f.field + 2 + data / 2;
+			struct seg rest = { f.b + hdr, f.len > hdr ? f.len - hdr : 0 };
+
+			if (hdr > f.len)
+				hdr = f.len;
+			assert_false(l4_ok(&f, ipv6, tcp));
+			assert_true(csum_fill(f.b, hdr, &rest, 1));
+			assert_true(l4_ok(&f, ipv6, tcp));
+			if (!ipv6)
+				assert_true(csum_ipv4_ok(f.b + f.l4 - 20, 20));
+		}
+	}
+}
+
+static void test_padding_is_not_summed(void **state)
+{
+	struct frame f = build(false, false, false, 3);
+	struct seg pad = { (uint8_t *)"trailing", 8 };
+
+	(void)state;
+	assert_true(csum_fill(f.b, f.len, &pad, 1));
+	assert_true(l4_ok(&f, false, false));
+}
+
+static void test_zero_udp_checksum_is_ones(void **state)
+{
+	(void)state;
+	for (uint32_t v = 0; v < 0x10000; v++) {
+		struct frame f = build(false, false, false, 2);
+
+		f.b[f.len - 2] = v >> 8;
+		f.b[f.len - 1] = v;
+		assert_true(csum_fill(f.b, f.len, NULL, 0));
+		assert_true(f.b[f.field] || f.b[f.field + 1]);
+	}
+}
+
+static void test_not_understood(void **state)
+{
+	struct frame f = build(false, false, true, 5), want;
+
+	(void)state;
+	for (uint32_t hdr = 0; hdr < f.field + 2; hdr++) {
+		struct frame g = f;
+		struct seg rest = { g.b + hdr, g.len - hdr };
+
+		assert_false(csum_fill(g.b, hdr, &rest, 1));
+		assert_memory_equal(g.b + f.l4, f.b + f.l4, f.len - f.l4);
+	}
+	want = f;
+	f.b[13] = 0x06;
+	want.b[13] = 0x06;
+	assert_false(csum_fill(f.b, f.len, NULL, 0));
+	assert_memory_equal(f.b, want.b, f.len);
+	f = build(false, false, true, 5);
+	f.b[20] = 0x20;
+	assert_false(csum_fill(f.b, f.len, NULL, 0));
+	f = build(false, false, true, 5);
+	f.b[17] = 200;
+	assert_false(csum_fill(f.b, f.len, NULL, 0));
+	f = build(false, false, true, 5);
+	f.b[17] = 10;
+	assert_false(csum_fill(f.b, f.len, NULL, 0));
+	f = build(false, true, true, 5);
+	f.b[20] = 43;
+	assert_false(csum_fill(f.b, f.len, NULL, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_padding_is_not_summed),
+		cmocka_unit_test(test_zero_udp_checksum_is_ones),
+		cmocka_unit_test(test_not_understood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

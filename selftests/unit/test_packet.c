@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * packet/packet.c: the pool, trimming, copies and the order of their last bytes.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "packet/packet.h"
+
+#define BYTES	5000
+
+static uint8_t src[BYTES], dst[BYTES + 1];
+
+static void fill(void)
+{
+	for (int i = 0; i < BYTES; i++)
+		src[i] = 1 + i * 7 % 251;
+	memset(dst, 0, sizeof(dst));
+}
+
+/* Cut @len bytes at @mem into random pieces, empty ones among them. */
+static uint32_t cut(uint8_t *mem, uint32_t len, struct seg *seg)
+{
+	uint32_t n = 0, part;
+
+	for (; len; len -= part, mem += part) {
+		part = n == PACKET_SEGS - 1 ? len : (uint32_t)rand() % (len + 1);
+		if (rand() % 3 && part > 9)
+			part = rand() % 9;
+		seg[n++] = (struct seg){ .ptr = mem, .len = part };
+		if (n == PACKET_SEGS)
+			break;
+	}
+	return n;
+}
+
+static void test_pool(void **state)
+{
+	struct packet_pool pool;
+	struct packet *p[3];
+
+	(void)state;
+	assert_int_equal(packet_pool_init(&pool, 3), 0);
+	for (int i = 0; i < 3; i++) {
+		p[i] = packet_get(&pool);
+		assert_non_null(p[i]);
+	}
+	assert_null(packet_get(&pool));
+	assert_int_equal(pool.nfree, 0);
+	p[1]->psn = 99;
+	p[1]->nseg = 7;
+	packet_put(&pool, p[1]);
+	assert_ptr_equal(packet_get(&pool), p[1]);
+	assert_int_equal(p[1]->psn, 0);
+	assert_int_equal(p[1]->nseg, 0);
+	packet_pool_fini(&pool);
+}
+
+static void check_payload(const struct packet *p, const uint8_t *want, uint32_t len)
+{
+	uint8_t got[100];
+
+	assert_int_equal(p->len, len);
+	seg_copy_out(got, p->seg, p->nseg, 0, len);
+	assert_memory_equal(got, want, len);
+}
+
+static void test_trim(void **state)
+{
+	(void)state;
+	fill();
+	for (uint32_t n = 0; n <= 60; n++) {
+		struct packet p = {
+			.len = 60,
+			.nseg = 3,
+			.seg = { { src, 20 }, { src + 20, 1 }, { src + 21, 39 } },
+		};
+		struct packet q = p;
+
+		packet_trim_front(&p, n);
+		check_payload(&p, src + n, 60 - n);
+		packet_trim_back(&q, n);
+		check_payload(&q, src, 60 - n);
+	}
+}
+
+static void test_copy(void **state)
+{
+	(void)state;
+	srand(3);
+	for (int round = 0; round < 3000; round++) {
+		struct seg from[PACKET_SEGS], to[PACKET_SEGS];
+		uint32_t len = rand() % (round % 2 ? 150 : BYTES), room, n;
+
+		fill();
+		n = cut(src, len, from);
+		room = rand() % 4 ? len : (uint32_t)rand() % BYTES;
+		assert_int_equal(seg_copy(to, cut(dst, room, to), from, n),
+				 len < room ? len : room);
+		if (len > room)
+			len = room;
+		assert_memory_equal(dst, src, len);
+		for (int i = len; i < BYTES; i++)
+			assert_int_equal(dst[i], 0);
+	}
+}
+
+static void test_copy_in_and_out(void **state)
+{
+	struct seg seg[PACKET_SEGS];
+	uint8_t back[BYTES];
+	uint32_t n;
+
+	(void)state;
+	fill();
+	n = cut(dst, BYTES, seg);
+	seg_copy_in(seg, n, src, BYTES);
+	assert_memory_equal(dst, src, BYTES);
+	for (uint32_t skip = 0; skip < BYTES; skip += 333) {
+		seg_copy_out(back, seg, n, skip, BYTES - skip);
+		assert_memory_equal(back, src + skip, BYTES - skip);
+	}
+	seg_copy_out(back, seg, n, BYTES, 0);
+}
+
+static void test_every_tail(void **state)
+{
+	(void)state;
+	for (uint32_t len = 0; len < 200; len++) {
+		for (uint32_t at = 0; at < 8; at++) {
+			struct seg from = { src + at % 3, len }, to = { dst + at, len };
+
+			fill();
+			assert_int_equal(seg_copy(&to, 1, &from, 1), len);
+			assert_memory_equal(dst + at, src + at % 3, len);
+			assert_int_equal(dst[at + len], 0);
+			assert_int_equal(at ? dst[at - 1] : 0, 0);
+		}
+	}
+}
+
+static void test_overlap_is_harmless(void **state)
+{
+	struct seg from = { src, 1000 }, to = { src + 1, 1000 };
+
+	(void)state;
+	fill();
+	assert_int_equal(seg_copy(&to, 1, &from, 1), 1000);
+	assert_int_equal(seg_copy(&from, 1, &to, 1), 1000);
+}
+
+/* What a program does that polls the end of its buffer. */
+struct poller {
+	uint8_t *buf;
+	uint32_t len;
+	unsigned int rounds;
+	unsigned int early;
+	uint32_t turn;
+};
+
+static void *poll_last_byte(void *arg)
+{
+	struct poller *p = arg;
+
+	for (unsigned int r = 1; r <= p->rounds; r++) {
+		uint8_t mark = r % 255 + 1;
+
+		while (__atomic_load_n(&p->buf[p->len - 1], __ATOMIC_ACQUIRE) != mark)
+			;
+		for (uint32_t i = 0; i < p->len; i++)
+			if (p->buf[i] != mark)
+				p->early++;
+		__atomic_store_n(&p->turn, r, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void test_last_byte_is_last(void **state)
+{
+	static const uint32_t lens[] = { 3, 64, 100, 4099 };
+
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		struct poller p = { .buf = dst, .len = lens[k], .rounds = 2000 };
+		struct seg from = { src, lens[k] }, to = { dst, lens[k] };
+		pthread_t thread;
+
+		memset(dst, 0, sizeof(dst));
+		assert_int_equal(pthread_create(&thread, NULL, poll_last_byte, &p), 0);
+		for (unsigned int r = 1; r <= p.rounds; r++) {
+			memset(src, r % 255 + 1, lens[k]);
+			seg_copy(&to, 1, &from, 1);
+			while (__atomic_load_n(&p.turn, __ATOMIC_ACQUIRE) != r)
+				;
+		}
+		pthread_join(thread, NULL);
+		assert_int_equal(p.early, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_in_and_out),
+		cmocka_unit_test(test_every_tail),
+		cmocka_unit_test(test_overlap_is_harmless),
+		cmocka_unit_test(test_last_byte_is_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net/switch.c: who gets which frame.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/switch.h"
+
+#define PORTS	4
+#define PACKETS	8
+
+struct end {
+	struct fixture *f;
+	struct switch_port *port;
+	unsigned int got;
+	uint32_t last;
+	const uint8_t *answer;
+};
+
+/* Ports 0 and 1 are devices, 2 and 3 are not. */
+struct fixture {
+	struct packet_pool pool;
+	struct net_switch *sw;
+	struct end end[PORTS];
+	uint32_t serial;
+};
+
+static const uint8_t mac[][6] = {
+	{ 2, 0, 0, 0, 0, 0 }, { 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 2 }, { 2, 0, 0, 0, 0, 3 },
+};
+static const uint8_t unknown[6] = { 2, 9, 9, 9, 9, 9 };
+static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+
+static struct packet *make(struct fixture *f, const uint8_t *dmac, const uint8_t *smac)
+{
+	struct packet *p = packet_get(&f->pool);
+
+	assert_non_null(p);
+	memcpy(p->dmac, dmac, 6);
+	memcpy(p->smac, smac, 6);
+	p->psn = ++f->serial;
+	return p;
+}
+
+static void got(void *arg, const struct packet *p)
+{
+	struct end *e = arg;
+
+	e->got++;
+	e->last = p->psn;
+	if (e->answer) {
+		const uint8_t *to = e->answer;
+
+		e->answer = NULL;
+		switch_send(e->port, make(e->f, to, mac[e - e->f->end]));
+	}
+}
+
+static const struct switch_port_ops ops = { .deliver = got };
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
+	f->sw = switch_new(&f->pool);
+	for (int i = 0; i < PORTS; i++) {
+		f->end[i].f = f;
+		f->end[i].port = switch_port_add(f->sw, "port", &ops, &f->end[i]);
+		assert_non_null(f->end[i].port);
+		switch_port_set_up(f->end[i].port, true);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(switch_port_set_mac(f->end[i].port, mac[i]), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_free(f->sw);
+	assert_int_equal(f->pool.nfree, PACKETS);
+	packet_pool_fini(&f->pool);
+	free(f);
+	return 0;
+}
+
+/* Send, and say who got it: bit n for port n. */
+static unsigned int send_from(struct fixture *f, int from, const uint8_t *dmac,
+			      const uint8_t *smac)
+{
+	unsigned int who = 0;
+
+	for (int i = 0; i < PORTS; i++)
+		f->end[i].got = 0;
+	switch_send(f->end[from].port, make(f, dmac, smac));
+	switch_drain(f->sw);
+	for (int i = 0; i < PORTS; i++) {
+		assert_true(f->end[i].got <= 1);
+		who |= f->end[i].got << i;
+	}
+	assert_int_equal(f->pool.nfree, PACKETS);
+	return who;
+}
+
+static void test_station(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
+	assert_int_equal(send_from(f, 2, mac[0], mac[2]), 1 << 0);
+}
+
+static void test_group(void **state)
+{
+	static const uint8_t multicast[6] = { 0x33, 0x33, 0, 0, 0, 1 };
+	struct fixture *f = *state;
+
+	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0xe);
+	assert_int_equal(send_from(f, 3, multicast, mac[3]), 0x7);
+}
+
+static void test_unknown_unicast_spares_devices(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(send_from(f, 0, unknown, mac[0]), 0xc);
+	switch_port_set_promisc(f->end[1].port, true);
+	assert_int_equal(send_from(f, 0, unknown, mac[0]), 0xe);
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0x2);
+}
+
+static void test_learning(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 0xc);
+	send_from(f, 3, mac[0], mac[3]);
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 3);
+	assert_int_equal(send_from(f, 3, mac[3], unknown), 0);
+	send_from(f, 2, mac[0], mac[3]);
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
+}
+
+static void test_learned_port_deleted(void **state)
+{
+	struct fixture *f = *state;
+
+	send_from(f, 3, mac[0], mac[3]);
+	switch_port_del(f->end[3].port);
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
+}
+
+/* A frame cannot take a device's address away, nor can a device's frames teach. */
+static void test_devices_are_not_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	send_from(f, 2, broadcast, mac[1]);
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
+	send_from(f, 1, broadcast, unknown);
+	assert_int_equal(send_from(f, 0, unknown, mac[0]), 0xc);
+}
+
+static void test_group_source_is_not_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	send_from(f, 2, mac[0], broadcast);
+	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0xe);
+}
+
+static void test_learning_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t smac[6] = { 2, 7 };
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		memcpy(smac + 2, &i, 4);
+		send_from(f, 2, mac[0], smac);
+	}
+	assert_int_equal(send_from(f, 0, smac, mac[0]), 1 << 2);
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
+}
+
+static void test_mac_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(switch_port_set_mac(f->end[1].port, mac[0]), -EEXIST);
+	assert_int_equal(send_from(f, 2, mac[1], mac[2]), 1 << 1);
+	assert_int_equal(switch_port_set_mac(f->end[0].port, mac[0]), 0);
+	assert_int_equal(switch_port_set_mac(f->end[0].port, unknown), 0);
+	assert_int_equal(switch_port_set_mac(f->end[1].port, mac[0]), 0);
+	assert_int_equal(send_from(f, 2, mac[0], mac[2]), 1 << 1);
+	assert_int_equal(send_from(f, 2, unknown, mac[2]), 1 << 0);
+	assert_int_equal(send_from(f, 2, mac[1], mac[2]), 1 << 3);
+}
+
+static void test_down(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_port_set_up(f->end[1].port, false);
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0);
+	assert_int_equal(send_from(f, 1, mac[0], mac[1]), 0);
+	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0xc);
+	switch_port_set_up(f->end[1].port, true);
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
+}
+
+static void test_loopback(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(send_from(f, 0, mac[0], mac[0]), 0);
+	switch_loopback(f->end[0].port, make(f, mac[0], mac[0]));
+	switch_loopback(f->end[1].port, make(f, broadcast, mac[1]));
+	switch_drain(f->sw);
+	assert_int_equal(f->end[0].got, 1);
+	assert_int_equal(f->end[1].got, 1);
+	assert_int_equal(f->end[2].got, 0);
+}
+
+static void test_answer_while_delivering(void **state)
+{
+	struct fixture *f = *state;
+
+	f->end[1].answer = mac[0];
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0x3);
+	assert_true(f->end[0].last > f->end[1].last);
+}
+
+static void test_port_deleted_with_packets_queued(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_send(f->end[2].port, make(f, mac[0], mac[2]));
+	switch_send(f->end[1].port, make(f, mac[0], mac[1]));
+	switch_send(f->end[2].port, make(f, mac[0], mac[2]));
+	switch_port_del(f->end[2].port);
+	switch_drain(f->sw);
+	assert_int_equal(f->end[0].got, 1);
+	assert_int_equal(f->end[0].last, 2);
+}
+
+static void test_free_drops_queue(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_send(f->end[0].port, make(f, mac[1], mac[0]));
+	switch_send(f->end[3].port, make(f, mac[1], mac[3]));
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_station),
+		TEST(test_group),
+		TEST(test_unknown_unicast_spares_devices),
+		TEST(test_learning),
+		TEST(test_learned_port_deleted),
+		TEST(test_devices_are_not_learned),
+		TEST(test_group_source_is_not_learned),
+		TEST(test_learning_is_bounded),
+		TEST(test_mac_taken),
+		TEST(test_down),
+		TEST(test_loopback),
+		TEST(test_answer_while_delivering),
+		TEST(test_port_deleted_with_packets_queued),
+		TEST(test_free_drops_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/table.c: numbers to objects, and how late numbers come back.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "engine/table.h"
+
+static int obj[4];
+
+static void test_empty(void **state)
+{
+	struct table t;
+	uint32_t n = 0;
+
+	(void)state;
+	table_init(&t, 1, 10);
+	assert_null(table_get(&t, 0));
+	assert_null(table_get(&t, 1));
+	assert_null(table_get(&t, UINT32_MAX));
+	assert_null(table_next(&t, &n));
+	table_del(&t, 5);
+	table_fini(&t);
+}
+
+static void test_numbers_start_at_first(void **state)
+{
+	struct table t;
+	uint32_t a, b;
+
+	(void)state;
+	table_init(&t, 7, 10);
+	assert_int_equal(table_add(&t, &obj[0], &a), 0);
+	assert_int_equal(table_add(&t, &obj[1], &b), 0);
+	assert_int_equal(a, 7);
+	assert_int_equal(b, 8);
+	assert_ptr_equal(table_get(&t, 8), &obj[1]);
+	assert_null(table_get(&t, 6));
+	assert_null(table_get(&t, 9));
+	table_fini(&t);
+}
+
+static void test_full(void **state)
+{
+	struct table t;
+	uint32_t n;
+
+	(void)state;
+	table_init(&t, 1, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+	assert_int_equal(table_add(&t, &obj[3], &n), -ENOSPC);
+	assert_int_equal(table_add_random(&t, &obj[3], &n), -ENOSPC);
+	table_del(&t, 2);
+	assert_int_equal(table_add(&t, &obj[3], &n), 0);
+	assert_int_equal(n, 2);
+	table_fini(&t);
+}
+
+static void test_freed_number_comes_back_last(void **state)
+{
+	struct table t;
+	uint32_t n;
+
+	(void)state;
+	table_init(&t, 1, 5000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+	table_del(&t, 2);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(table_add(&t, &obj[3], &n), 0);
+		assert_int_not_equal(n, 2);
+		table_del(&t, n);
+	}
+	table_fini(&t);
+}
+
+static void test_order_of_freeing_is_order_of_reuse(void **state)
+{
+	static const uint32_t order[] = { 3, 1, 4, 2 };
+	struct table t;
+	uint32_t n;
+
+	(void)state;
+	table_init(&t, 1, 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+	for (int i = 0; i < 4; i++)
+		table_del(&t, order[i]);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+		assert_int_equal(n, order[i]);
+	}
+	table_fini(&t);
+}
+
+static void test_random_numbers(void **state)
+{
+	uint32_t number[200], in_order = 0;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1, 1 << 20);
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(table_add_random(&t, &obj[0], &number[i]), 0);
+		assert_true(number[i] >= 1 && number[i] <= 1 << 20);
+		if (i && number[i] == number[i - 1] + 1)
+			in_order++;
+	}
+	assert_true(in_order < 10);
+	assert_int_equal(t.used, 200);
+	for (int i = 0; i < 200; i++) {
+		assert_non_null(table_get(&t, number[i]));
+		table_del(&t, number[i]);
+	}
+	assert_int_equal(t.used, 0);
+	table_fini(&t);
+}
+
+/* Random and ordered additions, deletions: no number twice, none lost. */
+static void test_mixed(void **state)
+{
+	enum { MAX = 300 };
+	bool used[MAX + 1] = { false };
+	uint32_t n, count = 0;
+	struct table t;
+	int err;
+
+	(void)state;
+	srand(1);
+	table_init(&t, 1, MAX);
+	for (int i = 0; i < 20000; i++) {
+		if (rand() % 5 < 3) {
+			err = rand() % 2 ? table_add(&t, &obj[0], &n) :
+					   table_add_random(&t, &obj[0], &n);
+			assert_int_equal(err, count == MAX ? -ENOSPC : 0);
+			if (err)
+				continue;
+			assert_true(n >= 1 && n <= MAX && !used[n]);
+			used[n] = true;
+			count++;
+		} else {
+			n = 1 + rand() % MAX;
+			table_del(&t, n);
+			count -= used[n];
+			used[n] = false;
+		}
+		assert_int_equal(t.used, count);
+	}
+	table_fini(&t);
+}
+
+static void test_next(void **state)
+{
+	struct table t;
+	uint32_t n;
+
+	(void)state;
+	table_init(&t, 10, 100);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+	table_del(&t, 10);
+	table_del(&t, 12);
+	n = 0;
+	assert_ptr_equal(table_next(&t, &n), &obj[1]);
+	assert_int_equal(n, 11);
+	n++;
+	assert_ptr_equal(table_next(&t, &n), &obj[3]);
+	assert_int_equal(n, 13);
+	n++;
+	assert_null(table_next(&t, &n));
+	table_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_numbers_start_at_first),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_freed_number_comes_back_last),
+		cmocka_unit_test(test_order_of_freeing_is_order_of_reuse),
+		cmocka_unit_test(test_random_numbers),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_next),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/umem.c: page descriptors of every level, and lists meant to hurt.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <endian.h>
+#include <ornic/admin.h>
+#include "engine/umem.h"
+#include "lib/guest.h"
+
+#define SIZES	(1ull << 12 | 1ull << 21 | 1ull << 63)
+#define BUDGET	100000ull
+
+struct fixture {
+	struct guest guest;
+	uint64_t budget;
+	struct umem m;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	guest_init(&f->guest);
+	f->budget = BUDGET;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	umem_free(&f->m, &f->budget);
+	assert_int_equal(f->budget, BUDGET);
+	guest_fini(&f->guest);
+	free(f);
+	return 0;
+}
+
+static int load(struct fixture *f, struct ornic_pages desc, uint64_t bytes)
+{
+	return umem_load(&f->m, f->guest.gpa, &desc, bytes, SIZES, &f->budget);
+}
+
+/* @n pages, none behind another. */
+static void scattered(struct fixture *f, uint64_t *page, uint32_t n)
+{
+	uint64_t base = guest_alloc(&f->guest, 2 * n * GUEST_PAGE, GUEST_PAGE);
+
+	for (uint32_t i = 0; i < n; i++)
+		page[i] = base + 2 * (n - 1 - i) * GUEST_PAGE;
+}
+
+/* Every byte of the block is where the page list says. */
+static void check_pages(struct fixture *f, const uint64_t *page, uint64_t bytes)
+{
+	for (uint64_t off = 0; off < bytes; off += 977) {
+		uint64_t pos = off + f->m.offset;
+		uint64_t rest = GUEST_PAGE - pos % GUEST_PAGE;
+		void *ptr;
+
+		if (rest > bytes - off)
+			rest = bytes - off;
+		assert_int_equal(umem_span(&f->m, off, bytes - off, true, &ptr), rest);
+		assert_ptr_equal(ptr, guest_at(&f->guest, page[pos / GUEST_PAGE] +
+					       pos % GUEST_PAGE, 1));
+	}
+}
+
+static void test_contiguous(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t addr = guest_alloc(&f->guest, 8 * GUEST_PAGE, GUEST_PAGE);
+	struct ornic_pages desc = guest_contiguous(addr);
+	void *ptr;
+
+	desc.offset = htole32(128);
+	assert_int_equal(load(f, desc, 7 * GUEST_PAGE), ORNIC_ST_OK);
+	assert_int_equal(f->budget, BUDGET - 1);
+	assert_int_equal(umem_span(&f->m, 0, 7 * GUEST_PAGE, true, &ptr), 7 * GUEST_PAGE);
+	assert_ptr_equal(ptr, guest_at(&f->guest, addr + 128, 1));
+	assert_int_equal(umem_span(&f->m, 7 * GUEST_PAGE - 1, 1, true, &ptr), 1);
+	assert_int_equal(umem_span(&f->m, 7 * GUEST_PAGE - 1, 2, true, &ptr), 0);
+	assert_int_equal(umem_span(&f->m, 7 * GUEST_PAGE, 1, true, &ptr), 0);
+	assert_int_equal(umem_span(&f->m, UINT64_MAX, 2, true, &ptr), 0);
+}
+
+static void test_level1(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_pages desc;
+	uint64_t page[9];
+
+	scattered(f, page, 9);
+	desc = guest_list(&f->guest, 1, 12, page, 9);
+	desc.offset = htole32(64);
+	assert_int_equal(load(f, desc, 8 * GUEST_PAGE), ORNIC_ST_OK);
+	assert_int_equal(f->m.npages, 9);
+	check_pages(f, page, 8 * GUEST_PAGE);
+}
+
+static void test_level2(void **state)
+{
+	enum { N = 1100 };
+	struct fixture *f = *state;
+	uint64_t page[N];
+
+	scattered(f, page, N);
+	assert_int_equal(load(f, guest_list(&f->guest, 2, 12, page, N), N * GUEST_PAGE - 5),
+			 ORNIC_ST_OK);
+	assert_int_equal(f->budget, BUDGET - N);
+	check_pages(f, page, N * GUEST_PAGE - 5);
+}
+
+static void test_adjacent_pages_are_one_span(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t base = guest_alloc(&f->guest, 4 * GUEST_PAGE, GUEST_PAGE);
+	uint64_t page[] = { base, base + GUEST_PAGE, base + 3 * GUEST_PAGE };
+	void *ptr;
+
+	assert_int_equal(load(f, guest_list(&f->guest, 1, 12, page, 3), 3 * GUEST_PAGE),
+			 ORNIC_ST_OK);
+	assert_int_equal(umem_span(&f->m, 10, 3 * GUEST_PAGE - 10, false, &ptr),
+			 2 * GUEST_PAGE - 10);
+	assert_non_null(umem_ptr(&f->m, 4000, 200, false));
+	assert_null(umem_ptr(&f->m, 2 * GUEST_PAGE - 1, 2, false));
+}
+
+static void test_last_page_of_the_address_space(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[] = { -GUEST_PAGE, 0 };
+	void *ptr;
+
+	assert_int_equal(load(f, guest_list(&f->guest, 1, 12, page, 2), 2 * GUEST_PAGE),
+			 ORNIC_ST_OK);
+	assert_int_equal(umem_span(&f->m, 0, 2 * GUEST_PAGE, false, &ptr), 0);
+}
+
+static void test_list_is_read_once(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_pages desc;
+	uint64_t page[4];
+
+	scattered(f, page, 4);
+	desc = guest_list(&f->guest, 1, 12, page, 4);
+	assert_int_equal(load(f, desc, 4 * GUEST_PAGE), ORNIC_ST_OK);
+	memset(guest_at(&f->guest, le64toh(desc.addr), 32), 0xff, 32);
+	check_pages(f, page, 4 * GUEST_PAGE);
+}
+
+static void refused(struct fixture *f, struct ornic_pages desc, uint64_t bytes, int status)
+{
+	assert_int_equal(load(f, desc, bytes), status);
+	assert_null(f->m.page);
+	assert_int_equal(f->budget, BUDGET);
+}
+
+static void test_descriptor_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[2] = { GUEST_BASE, GUEST_BASE + GUEST_PAGE };
+	struct ornic_pages flat = guest_contiguous(GUEST_BASE), d;
+	struct ornic_pages list = guest_list(&f->guest, 1, 12, page, 2);
+
+	d = flat, d.mbz = htole16(1);
+	refused(f, d, 64, ORNIC_ST_RESERVED);
+	d = flat, d.level = 3;
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = flat, d.page_shift = 12;
+	refused(f, d, 64, ORNIC_ST_RESERVED);
+	d = flat, d.offset = htole32(4096);
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = flat, d.addr = htole64(GUEST_BASE + 64);
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	refused(f, flat, 0, ORNIC_ST_BAD_PARAM);
+	d = list, d.page_shift = 13;
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = list, d.page_shift = 11;
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = list, d.page_shift = 200;
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = list, d.offset = htole32(4096);
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	d = list, d.addr = htole64(le64toh(list.addr) + 8);
+	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+}
+
+static void test_overflow_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_pages d = guest_contiguous(-GUEST_PAGE);
+	uint64_t page[1] = { GUEST_BASE };
+
+	refused(f, d, GUEST_PAGE + 1, ORNIC_ST_BAD_PARAM);
+	refused(f, d, UINT64_MAX, ORNIC_ST_BAD_PARAM);
+	d.offset = htole32(64);
+	refused(f, d, GUEST_PAGE, ORNIC_ST_BAD_PARAM);
+	refused(f, d, UINT64_MAX - 63, ORNIC_ST_BAD_PARAM);
+	d = guest_contiguous(0);
+	refused(f, d, (1ull << 63) + 1, ORNIC_ST_BAD_PARAM);
+	d = guest_list(&f->guest, 1, 12, page, 1);
+	refused(f, d, UINT64_MAX, ORNIC_ST_NO_RESOURCE);
+	d.offset = htole32(64);
+	refused(f, d, UINT64_MAX, ORNIC_ST_BAD_PARAM);
+}
+
+static void test_budget(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[3], budget = 2;
+	struct ornic_pages desc;
+
+	scattered(f, page, 3);
+	desc = guest_list(&f->guest, 1, 12, page, 3);
+	assert_int_equal(umem_load(&f->m, f->guest.gpa, &desc, 2 * GUEST_PAGE + 1, SIZES, &budget),
+			 ORNIC_ST_NO_RESOURCE);
+	assert_int_equal(budget, 2);
+	assert_int_equal(umem_load(&f->m, f->guest.gpa, &desc, 2 * GUEST_PAGE, SIZES, &budget),
+			 ORNIC_ST_OK);
+	assert_int_equal(budget, 0);
+	umem_free(&f->m, &budget);
+	assert_int_equal(budget, 2);
+}
+
+static void test_garbage_entries_refused(void **state)
+{
+	static const uint64_t garbage[] = { 1, 0x800, GUEST_BASE + 4095, UINT64_MAX };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+		uint64_t page[3] = { GUEST_BASE, GUEST_BASE, garbage[i] };
+
+		refused(f, guest_list(&f->guest, 1, 12, page, 3), 3 * GUEST_PAGE,
+			ORNIC_ST_BAD_PARAM);
+		refused(f, guest_list(&f->guest, 2, 12, page, 3), 3 * GUEST_PAGE,
+			ORNIC_ST_BAD_PARAM);
+	}
+}
+
+static void test_small_pages_refused_as_huge(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[1] = { GUEST_BASE + GUEST_PAGE };
+
+	refused(f, guest_list(&f->guest, 1, 21, page, 1), 100, ORNIC_ST_BAD_PARAM);
+}
+
+static void test_leaf_not_aligned(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[600];
+	struct ornic_pages desc;
+	uint64_t *top;
+
+	scattered(f, page, 600);
+	desc = guest_list(&f->guest, 2, 12, page, 600);
+	top = guest_at(&f->guest, le64toh(desc.addr), 16);
+	top[1] = htole64(le64toh(top[1]) + 64);
+	refused(f, desc, 600 * GUEST_PAGE, ORNIC_ST_BAD_PARAM);
+}
+
+static void test_unreachable_lists(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_pages desc = { .page_shift = 12, .level = 1 };
+	uint64_t page[600], *top;
+
+	desc.addr = htole64(0x1000);
+	refused(f, desc, 64, ORNIC_ST_DMA_ERROR);
+	desc.level = 2;
+	refused(f, desc, 64, ORNIC_ST_DMA_ERROR);
+	desc.addr = htole64(GUEST_BASE + GUEST_BYTES - 64);
+	desc.level = 1;
+	refused(f, desc, 9 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
+	desc.addr = htole64(-64ull);
+	refused(f, desc, 9 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
+	scattered(f, page, 600);
+	desc = guest_list(&f->guest, 2, 12, page, 600);
+	top = guest_at(&f->guest, le64toh(desc.addr), 16);
+	top[1] = htole64(GUEST_BASE + GUEST_BYTES);
+	refused(f, desc, 600 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
+}
+
+static void test_page_goes_away(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t page[3];
+	void *ptr;
+
+	scattered(f, page, 3);
+	assert_int_equal(load(f, guest_list(&f->guest, 1, 12, page, 3), 3 * GUEST_PAGE),
+			 ORNIC_ST_OK);
+	guest_hide(&f->guest, page[1]);
+	assert_int_equal(umem_span(&f->m, GUEST_PAGE, 64, false, &ptr), 0);
+	assert_null(umem_ptr(&f->m, GUEST_PAGE, 64, false));
+	assert_non_null(umem_ptr(&f->m, 0, 64, false));
+	assert_non_null(umem_ptr(&f->m, 2 * GUEST_PAGE, 64, false));
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_contiguous),
+		TEST(test_level1),
+		TEST(test_level2),
+		TEST(test_adjacent_pages_are_one_span),
+		TEST(test_last_page_of_the_address_space),
+		TEST(test_list_is_read_once),
+		TEST(test_descriptor_refused),
+		TEST(test_overflow_refused),
+		TEST(test_budget),
+		TEST(test_garbage_entries_refused),
+		TEST(test_small_pages_refused_as_huge),
+		TEST(test_leaf_not_aligned),
+		TEST(test_unreachable_lists),
+		TEST(test_page_goes_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

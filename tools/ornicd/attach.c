@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Offer a configured device, and take it back.
+ */
+#include "attach.h"
+
+#include "dev/function.h"
+#include "log.h"
+#include "vfu/server.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The socket's directory is not made here: its owner decides who may connect. */
+static int attach_check_directory(const char *path)
+{
+	char copy[256];
+	struct stat st;
+	char *dir;
+
+	if (strlen(path) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	strcpy(copy, path);
+	dir = dirname(copy);
+	if (!stat(dir, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	log_err("cannot listen on %s: there is no directory %s; create it first", path, dir);
+	return -ENOENT;
+}
+
+int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
+		  const struct config_device *d)
+{
+	int err = attach_check_directory(d->path);
+
+	if (err)
+		return err;
+	a->function = function_new(e, d->name, d->mac, &err);
+	if (!a->function) {
+		log_err("%s: cannot make the device: %s", d->name, strerror(-err));
+		return err;
+	}
+	err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
+	if (err) {
+		function_free(a->function);
+		a->function = NULL;
+		return err;
+	}
+	log_info("%s: listening on %s, mac %02x:%02x:%02x:%02x:%02x:%02x", d->name, d->path,
+		 d->mac[0], d->mac[1], d->mac[2], d->mac[3], d->mac[4], d->mac[5]);
+	return 0;
+}
+
+void attach_remove(struct attachment *a)
+{
+	vfu_server_close(a->server);
+	function_free(a->function);
+	*a = (struct attachment) { 0 };
+}

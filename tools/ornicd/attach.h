@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A configured device: a function on the switch, offered on a socket.
+ */
+#ifndef ORNICD_ATTACH_H
+#define ORNICD_ATTACH_H
+
+#include "config.h"
+#include "loop.h"
+
+#include <stdbool.h>
+
+struct engine;
+struct function;
+struct vfu_server;
+
+/**
+ * struct attachment - a device being offered
+ * @function:	the function
+ * @server:	its socket
+ */
+struct attachment {
+	struct function *function;
+	struct vfu_server *server;
+};
+
+/* attach_device() - Return: 0, or a negative errno after an error line. */
+int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
+		  const struct config_device *d);
+void attach_remove(struct attachment *a);
+
+#endif /* ORNICD_ATTACH_H */

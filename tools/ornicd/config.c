@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Command line and devices. Every refusal is one line that says what was wrong.
+ */
+#include "config.h"
+
+#include "version.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define CONFIG_SPIN_US		50
+#define CONFIG_MAX_SPIN_US	1000000
+#define CONFIG_MAX_PATH		(sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+
+static const char usage[] =
+	"Usage: ornicd --device path=SOCKET[,mac=MAC][,name=NAME] [OPTION]...\n"
+	"Offer RDMA network devices to virtual machines over vfio-user.\n"
+	"\n"
+	"  -d, --device SPEC     a device; may be given more than once\n"
+	"  -c, --config FILE     JSON file with devices and settings\n"
+	"  -s, --spin-us N       watch an empty queue for N microseconds (default 50)\n"
+	"  -l, --log-level L     error, warning, info (default) or debug\n"
+	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
+	"  -V, --version         print the version and exit\n"
+	"  -h, --help            print this and exit\n"
+	"\n"
+	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
+
+void config_init(struct config *c)
+{
+	*c = (struct config) {
+		.spin_us = CONFIG_SPIN_US,
+		.log_level = LOG_INFO,
+		.ready_fd = -1,
+	};
+}
+
+void config_free(struct config *c)
+{
+	for (unsigned int i = 0; i < c->ndevices; i++) {
+		free(c->device[i].path);
+		free(c->device[i].name);
+	}
+	free(c->device);
+	config_init(c);
+}
+
+/* Return: 0, or -EINVAL unless @text is six hexadecimal bytes with colons. */
+static int mac_parse(const char *text, uint8_t mac[6])
+{
+	for (int i = 0; i < 6; i++) {
+		char byte[3] = { text[0], text[0] ? text[1] : 0, 0 };
+
+		if (!isxdigit((unsigned char)byte[0]) || !isxdigit((unsigned char)byte[1]))
+			return -EINVAL;
+		mac[i] = strtoul(byte, NULL, 16);
+		text += 2;
+		if (*text != (i < 5 ? ':' : '\0'))
+			return -EINVAL;
+		text++;
+	}
+	return 0;
+}
+
+/* A locally administered address that follows from the path (FNV-1a). */
+static void mac_derive(const char *path, uint8_t mac[6])
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *path; path++)
+		h = (h ^ (uint8_t)*path) * 0x100000001b3ull;
+	mac[0] = 0x02;
+	for (int i = 1; i < 6; i++)
+		mac[i] = h >> 8 * (i - 1);
+}
+
+static int device_mac(struct config_device *d, const char *mac)
+{
+	static const uint8_t zero[6];
+
+	if (!mac) {
+		mac_derive(d->path, d->mac);
+		return 0;
+	}
+	if (mac_parse(mac, d->mac)) {
+		log_err("device %s: mac %s is not of the form 02:00:00:00:00:01", d->path, mac);
+		return -EINVAL;
+	}
+	if (d->mac[0] & 1 || !memcmp(d->mac, zero, sizeof(zero))) {
+		log_err("device %s: mac %s is %s; use a unicast address", d->path, mac,
+			d->mac[0] & 1 ? "a multicast address" : "zero");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Without a name: the last part of the path, less ".sock" */
+static char *device_name(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	if (name)
+		return strdup(name);
+	if (len > 5 && !strcmp(base + len - 5, ".sock"))
+		len -= 5;
+	return strndup(base, len);
+}
+
+static int device_unique(const struct config *c, const struct config_device *d)
+{
+	for (unsigned int i = 0; i < c->ndevices; i++) {
+		const struct config_device *o = &c->device[i];
+
+		if (!strcmp(o->path, d->path)) {
+			log_err("path %s is given to two devices", d->path);
+			return -EINVAL;
+		}
+		if (!strcmp(o->name, d->name)) {
+			log_err("devices %s and %s have the same name, %s: add name= to one",
+				o->path, d->path, d->name);
+			return -EINVAL;
+		}
+		if (!memcmp(o->mac, d->mac, sizeof(d->mac))) {
+			log_err("devices %s and %s have the same mac, %02x:%02x:%02x:%02x:%02x:%02x: change one",
+				o->path, d->path, d->mac[0], d->mac[1], d->mac[2], d->mac[3],
+				d->mac[4], d->mac[5]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int device_append(struct config *c, const struct config_device *d)
+{
+	struct config_device *all = reallocarray(c->device, c->ndevices + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	c->device = all;
+	c->device[c->ndevices++] = *d;
+	return 0;
+}
+
+int config_add(struct config *c, const char *path, const char *mac, const char *name)
+{
+	struct config_device d = { 0 };
+	int err;
+
+	if (!*path || (name && !*name)) {
+		log_err("a device needs a path, and its name must not be empty");
+		return -EINVAL;
+	}
+	if (strlen(path) > CONFIG_MAX_PATH) {
+		log_err("device path %s is longer than %zu characters", path, CONFIG_MAX_PATH);
+		return -EINVAL;
+	}
+	d.path = strdup(path);
+	d.name = device_name(path, name);
+	err = d.path && d.name ? device_mac(&d, mac) : -ENOMEM;
+	if (!err)
+		err = device_unique(c, &d);
+	if (!err)
+		err = device_append(c, &d);
+	if (err) {
+		free(d.path);
+		free(d.name);
+	}
+	if (err == -ENOMEM)
+		log_err("out of memory");
+	return err;
+}
+
+int config_device(struct config *c, const char *text)
+{
+	enum { PATH, MAC, NAME, KEYS };
+	static char *const keys[] = { "path", "mac", "name", NULL };
+	char *copy = strdup(text), *rest = copy, *val[KEYS] = { NULL };
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && *rest) {
+		char *v;
+		int key = getsubopt(&rest, keys, &v);
+
+		if (key < 0 || !v) {
+			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=", text,
+				v ? v : keys[key]);
+			err = -EINVAL;
+		} else if (val[key]) {
+			log_err("device \"%s\": %s is given twice", text, keys[key]);
+			err = -EINVAL;
+		} else {
+			val[key] = v;
+		}
+	}
+	if (!err && !val[PATH]) {
+		log_err("device \"%s\": path= is missing", text);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = config_add(c, val[PATH], val[MAC], val[NAME]);
+	free(copy);
+	return err;
+}
+
+static int number_parse(const char *text, uint32_t max, uint32_t *out)
+{
+	unsigned long v;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || *end || v > max)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+int config_set_spin(struct config *c, const char *text)
+{
+	if (!number_parse(text, CONFIG_MAX_SPIN_US, &c->spin_us))
+		return 0;
+	log_err("spin time \"%s\" is not a number from 0 to %d", text, CONFIG_MAX_SPIN_US);
+	return -EINVAL;
+}
+
+int config_set_level(struct config *c, const char *text)
+{
+	static const char *const names[] = {
+		[LOG_ERR] = "error",
+		[LOG_WARN] = "warning",
+		[LOG_INFO] = "info",
+		[LOG_DEBUG] = "debug",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			c->log_level = i;
+			return 0;
+		}
+	}
+	log_err("log level \"%s\" is not one of error, warning, info, debug", text);
+	return -EINVAL;
+}
+
+static int config_ready_fd(struct config *c, const char *text)
+{
+	uint32_t fd;
+
+	if (number_parse(text, 1u << 20, &fd)) {
+		log_err("ready descriptor \"%s\" is not a number", text);
+		return -EINVAL;
+	}
+	c->ready_fd = fd;
+	return 0;
+}
+
+static int config_option(struct config *c, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'd':
+		return config_device(c, arg);
+	case 'c':
+		return config_file(c, arg);
+	case 's':
+		return config_set_spin(c, arg);
+	case 'l':
+		return config_set_level(c, arg);
+	case 'r':
+		return config_ready_fd(c, arg);
+	default:
+		return -EINVAL;
+	}
+}
+
+static enum config_result config_check(const struct config *c, int argc, char **argv)
+{
+	if (optind < argc) {
+		log_err("unexpected argument \"%s\"; see ornicd --help", argv[optind]);
+		return CONFIG_BAD;
+	}
+	if (!c->ndevices) {
+		log_err("no device: give at least one --device path=SOCKET, or a --config file with devices");
+		return CONFIG_BAD;
+	}
+	return CONFIG_RUN;
+}
+
+enum config_result config_args(struct config *c, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "spin-us", required_argument, NULL, 's' },
+		{ "log-level", required_argument, NULL, 'l' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":d:c:s:l:r:Vh", options, NULL)) >= 0) {
+		switch (opt) {
+		case 'V':
+			printf("ornicd %s\n", ORNICD_VERSION);
+			return CONFIG_DONE;
+		case 'h':
+			fputs(usage, stdout);
+			return CONFIG_DONE;
+		case ':':
+			log_err("option %s needs a value; see ornicd --help", argv[optind - 1]);
+			return CONFIG_BAD;
+		case '?':
+			log_err("unknown option %s; see ornicd --help", argv[optind - 1]);
+			return CONFIG_BAD;
+		}
+		if (config_option(c, opt, optarg))
+			return CONFIG_BAD;
+	}
+	return config_check(c, argc, argv);
+}

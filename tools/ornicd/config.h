@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the user asked for: command line and configuration file.
+ */
+#ifndef ORNICD_CONFIG_H
+#define ORNICD_CONFIG_H
+
+#include "log.h"
+
+#include <stdint.h>
+
+/**
+ * struct config_device - one device to offer
+ * @path:	socket
+ * @name:	for messages
+ * @mac:	station address
+ */
+struct config_device {
+	char *path;
+	char *name;
+	uint8_t mac[6];
+};
+
+/**
+ * struct config - everything
+ * @device:	@ndevices devices
+ * @ndevices:	number of @device
+ * @spin_us:	how long an empty queue is watched
+ * @log_level:	how much to log
+ * @ready_fd:	descriptor to tell of readiness, -1 = none
+ */
+struct config {
+	struct config_device *device;
+	unsigned int ndevices;
+	uint32_t spin_us;
+	enum log_level log_level;
+	int ready_fd;
+};
+
+/** enum config_result - what to do next */
+enum config_result {
+	CONFIG_RUN,	/* serve */
+	CONFIG_DONE,	/* --help or --version: exit with success */
+	CONFIG_BAD,	/* an error line was written */
+};
+
+void config_init(struct config *c);
+void config_free(struct config *c);
+
+/* config_args() - command line, and the file it names */
+enum config_result config_args(struct config *c, int argc, char **argv);
+/* config_file() - a JSON file. Return: 0, or -EINVAL after an error line. */
+int config_file(struct config *c, const char *path);
+/* config_device() - "path=...[,mac=...][,name=...]". Return: 0, or -EINVAL after an error line. */
+int config_device(struct config *c, const char *text);
+/*
+ * config_add() - a device; @mac and @name may be NULL: then they follow from @path
+ * Return: 0, or a negative errno after an error line.
+ */
+int config_add(struct config *c, const char *path, const char *mac, const char *name);
+/* config_set_spin(), config_set_level() - Return: 0, or -EINVAL after an error line. */
+int config_set_spin(struct config *c, const char *text);
+int config_set_level(struct config *c, const char *text);
+
+#endif /* ORNICD_CONFIG_H */

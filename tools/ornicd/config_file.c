@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Configuration file: one JSON object, as in ornicd.conf.example.
+ *
+ * Unknown members are refused: a misspelt setting that is silently ignored costs
+ * more time than it saves.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+
+static int file_device(struct config *c, const char *file, json_t *device)
+{
+	const char *path = NULL, *mac = NULL, *name = NULL;
+	json_error_t e;
+
+	if (json_unpack_ex(device, &e, JSON_STRICT, "{s:s, s?s, s?s}", "path", &path, "mac", &mac,
+			   "name", &name)) {
+		log_err("%s: a device is an object with \"path\" and optionally \"mac\" and \"name\": %s",
+			file, e.text);
+		return -EINVAL;
+	}
+	return config_add(c, path, mac, name);
+}
+
+static int file_devices(struct config *c, const char *file, json_t *devices)
+{
+	json_t *device;
+	size_t i;
+
+	if (!json_is_array(devices)) {
+		log_err("%s: \"devices\" is not an array", file);
+		return -EINVAL;
+	}
+	json_array_foreach(devices, i, device) {
+		int err = file_device(c, file, device);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int file_spin(struct config *c, json_int_t spin)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)spin);
+	return config_set_spin(c, text);
+}
+
+static int file_apply(struct config *c, const char *file, json_t *root)
+{
+	json_int_t spin = c->spin_us;
+	const char *level = NULL;
+	json_t *devices = NULL;
+	json_error_t e;
+	int err;
+
+	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o}", "spin_us", &spin, "log_level",
+			   &level, "devices", &devices)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\" and \"devices\": %s", file,
+			e.text);
+		return -EINVAL;
+	}
+	err = file_spin(c, spin);
+	if (!err && level)
+		err = config_set_level(c, level);
+	if (!err && devices)
+		err = file_devices(c, file, devices);
+	return err;
+}
+
+int config_file(struct config *c, const char *path)
+{
+	json_error_t e;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+	int err;
+
+	if (!root) {
+		log_err("%s:%d: %s", path, e.line > 0 ? e.line : 0, e.text);
+		return -EINVAL;
+	}
+	err = file_apply(c, path, root);
+	json_decref(root);
+	return err;
+}

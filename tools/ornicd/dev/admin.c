@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The admin rings: fetch a command, have it executed, write its completion.
+ *
+ * Commands run one after the other, each to its end. While the completion ring is
+ * full none is fetched; a host that lags (ORN-RNG-13) is looked at again soon.
+ */
+#include "admin.h"
+
+#include "command.h"
+#include "function.h"
+
+#include "../mem/fetch.h"
+#include "../mem/gpa.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* How long a full completion ring is left alone */
+#define ADMIN_RETRY_NS	200000ull
+
+static struct ornic_rec *admin_record(struct admin *a, uint64_t addr)
+{
+	struct ornic_rec *rec = gpa_ptr(a->f->vfu.gpa, addr, sizeof(*rec), true);
+
+	if (!rec)
+		function_fail(a->f, ORNIC_SYN_ADMIN_RING);
+	return rec;
+}
+
+/*
+ * The submission ring's notify is that of a ring about to be forgotten; the
+ * completion ring never wants a doorbell, as its arm word is read after every batch.
+ */
+void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t log_acq)
+{
+	const struct ctrl *c = &f->ctrl;
+	struct ornic_rec *rec;
+
+	*a = (struct admin){
+		.f = f,
+		.asq = ctrl_reg64(c, ORNIC_REG_ASQ_ADDR),
+		.acq = ctrl_reg64(c, ORNIC_REG_ACQ_ADDR),
+		.asq_rec = ctrl_reg64(c, ORNIC_REG_ASQ_REC),
+		.acq_rec = ctrl_reg64(c, ORNIC_REG_ACQ_REC),
+		.log_asq = log_asq,
+		.log_acq = log_acq,
+		.pending = true,
+	};
+	rec = admin_record(a, a->acq_rec);
+	if (rec)
+		ring_quiet(rec, 0);
+}
+
+void admin_stop(struct admin *a)
+{
+	a->pending = false;
+	if (a->f)
+		timer_disarm(&a->f->dev.engine->timers, &a->retry);
+}
+
+static void admin_retry(void *arg)
+{
+	struct admin *a = arg;
+
+	a->pending = true;
+}
+
+/* Return: room for a completion; if there is none, a timer looks again. */
+static bool admin_has_room(struct admin *a)
+{
+	uint32_t entries = 1u << a->log_acq;
+	struct ornic_rec *rec = admin_record(a, a->acq_rec);
+	uint32_t used;
+
+	if (!rec)
+		return false;
+	used = a->prod - ring_host_index(rec);
+	if (used > entries)
+		function_fail(a->f, ORNIC_SYN_ADMIN_RING);
+	if (used < entries)
+		return true;
+	if (used == entries) {
+		a->retry.fn = admin_retry;
+		a->retry.arg = a;
+		timer_arm(&a->f->dev.engine->timers, &a->retry,
+			  engine_clock() + ADMIN_RETRY_NS);
+	}
+	return false;
+}
+
+/* Return: commands in the ring, or negative if the ring is bad. */
+static int admin_waiting(struct admin *a)
+{
+	struct ornic_rec *rec = admin_record(a, a->asq_rec);
+	uint32_t n;
+
+	if (!rec)
+		return -1;
+	n = ring_host_index(rec) - a->cons;
+	if (n > 1u << a->log_asq) {
+		function_fail(a->f, ORNIC_SYN_ADMIN_RING);
+		return -1;
+	}
+	return n;
+}
+
+static void *admin_slot(struct admin *a, uint64_t ring, uint8_t log, uint32_t index, bool write)
+{
+	uint64_t slot = index & ((1u << log) - 1);
+	void *ptr = gpa_ptr(a->f->vfu.gpa, ring + slot * ORNIC_ENTRY_BYTES, ORNIC_ENTRY_BYTES,
+			    write);
+
+	if (!ptr)
+		function_fail(a->f, ORNIC_SYN_ADMIN_RING);
+	return ptr;
+}
+
+/* Execute the next command. Return: false if the rings are unusable. */
+static bool admin_step(struct admin *a)
+{
+	const void *from = admin_slot(a, a->asq, a->log_asq, a->cons, false);
+	void *to = admin_slot(a, a->acq, a->log_acq, a->prod, true);
+	struct ornic_admin_cpl cpl = { 0 };
+	struct ornic_admin_cmd cmd;
+
+	if (!from || !to)
+		return false;
+	fetch(&cmd, from, sizeof(cmd));
+	a->cons++;
+	command_execute(a->f, &cmd, &cpl);
+	cpl.phase = ring_phase(a->prod, a->log_acq);
+	ring_write_entry(to, &cpl);
+	a->prod++;
+	return true;
+}
+
+/* Read the arm word; an armed ring with an entry for it becomes an event (ORN-ADM-6). */
+static void admin_look(struct admin *a)
+{
+	struct ornic_rec *rec = admin_record(a, a->acq_rec);
+
+	if (!rec || !table_get(&a->f->dev.eqs, 0))
+		return;
+	if (!ring_arm_due(&a->arm, ring_arm_load(rec), a->prod, a->log_acq))
+		return;
+	ring_arm_fired(&a->arm);
+	device_event(&a->f->dev, ORNIC_EV_ADMIN, 0, 0, 0, a->arm.seen, 0);
+}
+
+/* Stop looking at the submission ring, unless the host was faster (ORN-RNG-6). */
+static void admin_sleep(struct admin *a)
+{
+	struct ornic_rec *rec = admin_record(a, a->asq_rec);
+
+	a->pending = rec && !ring_sleep(rec, a->cons);
+}
+
+void admin_run(struct admin *a)
+{
+	uint32_t budget = ADMIN_BATCH;
+	int n;
+
+	while ((n = admin_waiting(a)) > 0 && budget--) {
+		if (!admin_has_room(a)) {
+			a->pending = false;
+			break;
+		}
+		if (!admin_step(a))
+			return;
+	}
+	if (!n)
+		admin_sleep(a);
+	if (n >= 0)
+		admin_look(a);
+}
+
+void admin_doorbell(struct admin *a, uint32_t ring)
+{
+	if (ring == ORNIC_DB_ASQ)
+		a->pending = true;
+	else
+		admin_look(a);
+}

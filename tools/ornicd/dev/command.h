@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An admin command being executed, what handlers of all objects need to judge
+ * one, and the handlers themselves.
+ *
+ * A handler checks everything, then acts; on failure nothing has changed
+ * (ORN-ADM-16). Input is a private copy, as long as the layout says, padded with
+ * zeros. Output starts out as zeros.
+ */
+#ifndef ORNICD_DEV_COMMAND_H
+#define ORNICD_DEV_COMMAND_H
+
+#include "function.h"
+
+#include "../engine/umem.h"
+
+#include <ornic/admin.h>
+#include <ornic/ring.h>
+#include <endian.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** COMMAND_ENTRY_FIELD - added to a FIELD syndrome that names a byte of the command entry */
+#define COMMAND_ENTRY_FIELD	0x8000
+
+/**
+ * struct command - see above
+ * @f:		function
+ * @dev:	the same, as the data path knows it
+ * @number:	object acted on; a create puts the new number here
+ * @in:		input layout
+ * @out:	output layout
+ * @out_max:	bytes of @out that the host has room for
+ * @out_size:	bytes of the output layout; a list sets its own
+ * @syndrome:	for the completion
+ */
+struct command {
+	struct function *f;
+	struct device *dev;
+	uint32_t number;
+	const void *in;
+	void *out;
+	uint32_t out_max;
+	uint32_t out_size;
+	uint32_t syndrome;
+};
+
+void command_execute(struct function *f, const struct ornic_admin_cmd *cmd,
+		     struct ornic_admin_cpl *cpl);
+
+/* command_refuse() - @status because of the input field @field. Return: @status */
+uint8_t command_refuse(struct command *c, uint8_t status, const void *field);
+/* command_zero() - RESERVED unless @len bytes from @field on are zero */
+uint8_t command_zero(struct command *c, const void *field, size_t len);
+/* command_need() - UNSUPPORTED unless the host accepted @feature */
+uint8_t command_need(struct command *c, uint64_t feature, const void *field);
+/* command_record() - check a doorbell record's address; DMA_ERROR if unreachable */
+uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec);
+/* command_ring() - load the memory of a ring of 2^@log entries of 2^@stride bytes */
+uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t log,
+		     uint8_t stride, struct umem *mem);
+/* command_dbpage() - check a doorbell page's number */
+uint8_t command_dbpage(struct command *c, const __le32 *field, uint32_t *page);
+/* command_number() - give @obj a number from @t, in @c->number */
+uint8_t command_number(struct command *c, struct table *t, void *obj);
+
+#define COMMAND_ZERO(c, member)	command_zero(c, &(member), sizeof(member))
+
+/* Handlers, by file */
+uint8_t cmd_nop(struct command *c);			/* identify.c */
+uint8_t cmd_identify(struct command *c);
+uint8_t cmd_set_features(struct command *c);
+uint8_t cmd_host_info(struct command *c);
+uint8_t cmd_clock_read(struct command *c);
+uint8_t cmd_stat_names(struct command *c);		/* stats.c */
+uint8_t cmd_stat_read(struct command *c);
+uint8_t cmd_eq_create(struct command *c);		/* eq.c */
+uint8_t cmd_eq_modify(struct command *c);
+uint8_t cmd_eq_query(struct command *c);
+uint8_t cmd_eq_destroy(struct command *c);
+uint8_t cmd_pd_create(struct command *c);		/* pd.c */
+uint8_t cmd_pd_destroy(struct command *c);
+uint8_t cmd_key_create(struct command *c);		/* mr.c */
+uint8_t cmd_key_query(struct command *c);
+uint8_t cmd_key_destroy(struct command *c);
+uint8_t cmd_cq_create(struct command *c);		/* cq.c */
+uint8_t cmd_cq_modify(struct command *c);
+uint8_t cmd_cq_query(struct command *c);
+uint8_t cmd_cq_destroy(struct command *c);
+uint8_t cmd_qp_create(struct command *c);		/* qp.c */
+uint8_t cmd_qp_destroy(struct command *c);
+uint8_t cmd_qp_modify(struct command *c);		/* qp_modify.c */
+uint8_t cmd_qp_query(struct command *c);		/* qp_query.c */
+uint8_t cmd_port_modify(struct command *c);		/* port.c */
+uint8_t cmd_port_query(struct command *c);
+uint8_t cmd_set_gid(struct command *c);			/* gid.c */
+uint8_t cmd_get_gid(struct command *c);
+uint8_t cmd_rule_create(struct command *c);		/* steer.c */
+uint8_t cmd_rule_destroy(struct command *c);
+
+/* What teardown needs: every object of a kind goes, in whatever state it is */
+void eq_release_all(struct device *dev);
+void pd_release_all(struct device *dev);
+void key_release_all(struct device *dev);
+void cq_release_all(struct device *dev);
+void qp_release_all(struct device *dev);
+
+/* identify_port() - Identify page 1 as it is now */
+struct ornic_identify_port;
+void identify_port(const struct function *f, struct ornic_identify_port *page);
+
+/* pd_get() - a protection domain by number, or NULL */
+static inline struct pd *pd_get(struct device *dev, uint32_t number)
+{
+	return table_get(&dev->pds, number);
+}
+
+#endif /* ORNICD_DEV_COMMAND_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Doorbells: which ring is meant, and may this page ring it. The value is only a
+ * hint and is not used: memory is the truth (ORN-DB-2).
+ *
+ * A process can store anything here, as fast as it likes; a doorbell costs one
+ * look-up and at most marks one queue for the next turn.
+ */
+#include "doorbell.h"
+
+#include "function.h"
+
+#include "../engine/cq.h"
+#include "../engine/eq.h"
+#include "../engine/qp.h"
+
+static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
+{
+	struct qp *qp = table_get(&dev->qps, number);
+
+	if (!qp || qp->dbpage != page || !(rq ? qp->rq.present : qp->sq.present))
+		return false;
+	qp_doorbell(qp, rq);
+	return true;
+}
+
+static bool ring_cq(struct device *dev, uint32_t page, uint32_t number)
+{
+	struct cq *cq = table_get(&dev->cqs, number);
+
+	if (!cq || cq->dbpage != page)
+		return false;
+	cq_doorbell(cq);
+	return true;
+}
+
+static bool ring_eq(struct device *dev, uint32_t page, uint32_t number)
+{
+	struct eq *eq = table_get(&dev->eqs, number);
+
+	if (!eq || page)
+		return false;
+	eq_doorbell(eq);
+	return true;
+}
+
+static bool ring_admin(struct function *f, uint32_t page, uint32_t number)
+{
+	if (page || number > ORNIC_DB_ACQ)
+		return false;
+	admin_doorbell(&f->admin, number);
+	return true;
+}
+
+static bool doorbell_ring(struct function *f, uint32_t page, uint64_t val)
+{
+	uint32_t number = val & ORNIC_DB_NUMBER_MASK;
+
+	if (val & ORNIC_DB_MBZ)
+		return false;
+	switch (val >> ORNIC_DB_KIND_SHIFT & ORNIC_DB_KIND_MASK) {
+	case ORNIC_DB_SQ:
+		return ring_wq(&f->dev, page, number, false);
+	case ORNIC_DB_RQ:
+		return ring_wq(&f->dev, page, number, true);
+	case ORNIC_DB_CQ_ARM:
+		return ring_cq(&f->dev, page, number);
+	case ORNIC_DB_EQ_ARM:
+		return ring_eq(&f->dev, page, number);
+	case ORNIC_DB_ADMIN:
+		return ring_admin(f, page, number);
+	default:
+		return false;
+	}
+}
+
+void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val)
+{
+	uint32_t stride = FUNC_DB_BYTES / function_dbpages(f);
+
+	if (!f->dev.running || off % stride >= ORNIC_DB_REG + sizeof(uint64_t))
+		return;
+	if (len == sizeof(uint64_t) && doorbell_ring(f, off / stride, val))
+		device_count(&f->dev, CNT_doorbells, 1);
+	else
+		device_count(&f->dev, CNT_db_rejected, 1);
+}
+
+void doorbell_all(struct function *f)
+{
+	struct device *dev = &f->dev;
+	uint32_t n;
+	struct qp *qp;
+	struct cq *cq;
+	struct eq *eq;
+
+	for (n = 0; (qp = table_next(&dev->qps, &n)); n++) {
+		if (qp->sq.present)
+			qp_doorbell(qp, false);
+		if (qp->rq.present)
+			qp_doorbell(qp, true);
+	}
+	for (n = 0; (cq = table_next(&dev->cqs, &n)); n++)
+		cq_doorbell(cq);
+	for (n = 0; (eq = table_next(&dev->eqs, &n)); n++)
+		eq_doorbell(eq);
+	admin_doorbell(&f->admin, ORNIC_DB_ASQ);
+}

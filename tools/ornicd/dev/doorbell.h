@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Doorbell pages (ORN-DB).
+ */
+#ifndef ORNICD_DEV_DOORBELL_H
+#define ORNICD_DEV_DOORBELL_H
+
+#include <stdint.h>
+
+struct function;
+
+/* doorbell_write() - a store at @off, counted from the first doorbell page */
+void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
+
+/* doorbell_all() - as if every ring had been rung: after a time when nobody listened */
+void doorbell_all(struct function *f);
+
+#endif /* ORNICD_DEV_DOORBELL_H */

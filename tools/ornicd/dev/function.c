@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A function's life: made with its port on the switch, driven by the operations
+ * of vfu/func.h and by function_work(), stopped by whatever ends it.
+ */
+#include "function.h"
+
+#include "command.h"
+#include "doorbell.h"
+
+#include "../engine/eq.h"
+#include "../engine/link.h"
+#include "../engine/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Timers of a function itself: heartbeat, admin queue */
+#define FUNC_TIMERS	2
+
+static struct function *to_function(struct vfu_func *v)
+{
+	return (struct function *)((char *)v - offsetof(struct function, vfu));
+}
+
+uint32_t function_dbpages(const struct function *f)
+{
+	uint32_t stride = f->ctrl.control >> ORNIC_CTL_STRIDE_SHIFT & ORNIC_CTL_STRIDE_MASK;
+
+	return FUNC_DB_BYTES >> (ORNIC_DB_MIN_STRIDE_LOG + stride);
+}
+
+static uint64_t func_bar_read(struct vfu_func *v, unsigned int bar, uint64_t off, unsigned int len)
+{
+	if (bar != ORNIC_BAR_REGS || len < 4)
+		return UINT64_MAX;
+	if (off >= FUNC_DB_OFFSET || off >= ORNIC_REG_BYTES)
+		return 0;
+	return ctrl_read(to_function(v), off, len);
+}
+
+static void func_bar_write(struct vfu_func *v, unsigned int bar, uint64_t off, unsigned int len,
+			   uint64_t val)
+{
+	struct function *f = to_function(v);
+
+	if (bar != ORNIC_BAR_REGS)
+		return;
+	if (off >= FUNC_DB_OFFSET)
+		doorbell_write(f, off - FUNC_DB_OFFSET, len, val);
+	else if (off < ORNIC_REG_BYTES)
+		ctrl_write(f, off, len, val);
+}
+
+static void func_reset(struct vfu_func *v, enum vfu_reset why)
+{
+	static const enum ornic_reset_cause cause[] = {
+		[VFU_RESET_FLR] = ORNIC_CAUSE_FLR,
+		[VFU_RESET_DEVICE] = ORNIC_CAUSE_BUS,
+		[VFU_RESET_DISCONNECT] = ORNIC_CAUSE_POWER_ON,
+	};
+
+	ctrl_reset(to_function(v), cause[why], 0);
+}
+
+static void func_bus_master(struct vfu_func *v, bool on)
+{
+	struct function *f = to_function(v);
+
+	if (f->ctrl.state != CTRL_READY)
+		return;
+	if (on)
+		function_run(f);
+	else
+		function_pause(f);
+}
+
+static void func_power_state(struct vfu_func *v, bool d3)
+{
+	struct function *f = to_function(v);
+
+	if (d3 && f->ctrl.state != CTRL_FATAL)
+		ctrl_disable(f, 0);
+}
+
+static const struct vfu_func_ops func_ops = {
+	.bar_read = func_bar_read,
+	.bar_write = func_bar_write,
+	.reset = func_reset,
+	.bus_master = func_bus_master,
+	.power_state = func_power_state,
+};
+
+static void func_irq(void *arg, uint16_t vector)
+{
+	struct function *f = arg;
+
+	vfu_irq(&f->vfu, vector);
+}
+
+static void func_fatal(void *arg, uint32_t syndrome)
+{
+	function_fail(arg, syndrome);
+}
+
+static const struct device_host func_host = {
+	.irq = func_irq,
+	.fatal = func_fatal,
+};
+
+static void function_tables(struct device *dev)
+{
+	table_init(&dev->eqs, 0, LIMIT_EQ);
+	table_init(&dev->pds, 1, LIMIT_PD);
+	table_init(&dev->keys, 1, LIMIT_KEY);
+	table_init(&dev->cqs, 1, LIMIT_CQ);
+	table_init(&dev->qps, FIRST_QP, LIMIT_QP);
+	dev->list_budget = LIMIT_LIST_ENTRIES;
+}
+
+void function_port_reset(struct function *f)
+{
+	struct port *port = &f->dev.port;
+	uint8_t mac[6];
+
+	memcpy(mac, port->mac, sizeof(mac));
+	memcpy(port->mac, port->permanent_mac, sizeof(port->mac));
+	port->admin_up = false;
+	port->max_frame = PORT_DEFAULT_FRAME;
+	/* Another function may have taken the permanent address meanwhile. */
+	if (link_update(&f->dev)) {
+		memcpy(port->mac, mac, sizeof(mac));
+		link_update(&f->dev);
+	}
+}
+
+static void function_describe(struct function *f, const char *name)
+{
+	f->vfu = (struct vfu_func) {
+		.ops = &func_ops,
+		.name = name,
+		.vendor = ORNIC_PCI_VENDOR_ID,
+		.device = ORNIC_PCI_DEVICE_ID,
+		.subvendor = ORNIC_PCI_VENDOR_ID,
+		.subdevice = ORNIC_TP_ROCEV2,
+		.class_code = ORNIC_PCI_CLASS_ETHERNET,
+		.revision = ORNIC_VERSION_MAJOR,
+		.nvectors = FUNC_VECTORS,
+		.bar[ORNIC_BAR_REGS] = { .size = FUNC_BAR_BYTES, .flags = VFU_BAR_64 },
+	};
+}
+
+/**
+ * function_new() - a function, its port on the engine's switch
+ * @e:		engine
+ * @name:	for messages; must stay valid
+ * @mac:	permanent station address
+ * @err:	why not: -ENOMEM, or -EEXIST if the address is taken
+ *
+ * Return: the function, or NULL.
+ */
+struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6], int *err)
+{
+	struct function *f = calloc(1, sizeof(*f));
+	struct device *dev;
+
+	*err = -ENOMEM;
+	if (!f)
+		return NULL;
+	function_describe(f, name);
+	dev = &f->dev;
+	dev->engine = e;
+	dev->host = &func_host;
+	dev->arg = f;
+	dev->name = name;
+	memcpy(dev->port.permanent_mac, mac, sizeof(dev->port.permanent_mac));
+	memcpy(dev->port.mac, mac, sizeof(dev->port.mac));
+	dev->port.max_frame = PORT_DEFAULT_FRAME;
+	TAILQ_INIT(&dev->look);
+	TAILQ_INIT(&dev->eq_look);
+	if (timers_reserve(&e->timers, FUNC_TIMERS))
+		goto free_function;
+	*err = link_attach(dev);
+	if (*err)
+		goto unreserve;
+	function_tables(dev);
+	engine_add_device(e, dev);
+	return f;
+
+unreserve:
+	timers_unreserve(&e->timers, FUNC_TIMERS);
+free_function:
+	free(f);
+	return NULL;
+}
+
+/**
+ * function_free() - undo function_new()
+ * @f:	function, not served any more; NULL is ignored
+ */
+void function_free(struct function *f)
+{
+	struct device *dev;
+
+	if (!f)
+		return;
+	dev = &f->dev;
+	function_stop(f);
+	engine_del_device(dev->engine, dev);
+	link_detach(dev);
+	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
+	table_fini(&dev->eqs);
+	table_fini(&dev->pds);
+	table_fini(&dev->keys);
+	table_fini(&dev->cqs);
+	table_fini(&dev->qps);
+	free(f);
+}
+
+void function_work(struct function *f)
+{
+	if (f->dev.running && f->admin.pending)
+		admin_run(&f->admin);
+	if (f->fatal) {
+		ctrl_fatal(f, f->fatal);
+		f->fatal = 0;
+	}
+}
+
+bool function_busy(const struct function *f)
+{
+	return f->fatal || (f->dev.running && f->admin.pending);
+}
+
+void function_run(struct function *f)
+{
+	f->dev.running = true;
+	link_update(&f->dev);
+	doorbell_all(f);
+	ctrl_resume(f);
+}
+
+void function_pause(struct function *f)
+{
+	f->dev.running = false;
+	link_update(&f->dev);
+}
+
+void function_stop(struct function *f)
+{
+	struct device *dev = &f->dev;
+
+	f->fatal = 0;
+	dev->running = false;
+	admin_stop(&f->admin);
+	timer_disarm(&dev->engine->timers, &f->ctrl.beat);
+	dev->port.unicast = NULL;
+	dev->port.multicast = NULL;
+	dev->port.promisc = NULL;
+	link_update(dev);
+	qp_release_all(dev);
+	cq_release_all(dev);
+	key_release_all(dev);
+	pd_release_all(dev);
+	eq_release_all(dev);
+	memset(dev->port.gid, 0, sizeof(dev->port.gid));
+	dev->features = 0;
+	f->features_set = false;
+	f->created = false;
+}
+
+void function_fail(struct function *f, uint32_t syndrome)
+{
+	f->dev.running = false;
+	if (!f->fatal)
+		f->fatal = syndrome;
+}
+
+void function_changed(struct function *f, enum ornic_identify_page page, uint32_t index)
+{
+	f->generation++;
+	ctrl_status_write(f);
+	device_event(&f->dev, ORNIC_EV_IDENTIFY, index, 0, 0, page, 0);
+}

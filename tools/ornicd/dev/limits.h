@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What one function offers: the numbers behind Identify and behind the LIMIT
+ * status. A limit is guaranteed to each function on its own.
+ */
+#ifndef ORNICD_DEV_LIMITS_H
+#define ORNICD_DEV_LIMITS_H
+
+#include "../engine/device.h"
+#include "../engine/qp.h"
+#include "../packet/packet.h"
+
+#include <ornic/identify.h>
+#include <ornic/ring.h>
+
+/* PCI */
+#define FUNC_VECTORS		64
+#define FUNC_BAR_BYTES		(8u << 20)
+#define FUNC_DB_OFFSET		(4u << 20)
+#define FUNC_DB_BYTES		(FUNC_BAR_BYTES - FUNC_DB_OFFSET)
+#define FUNC_MAX_STRIDE_LOG	16	/* doorbell pages for hosts with 64 KiB pages */
+
+/* Registers: periods and timeouts */
+#define FUNC_HB_MS		1000
+#define FUNC_READY_TIMEOUT	20	/* times 100 ms */
+#define FUNC_ADMIN_TIMEOUT	100
+#define FUNC_RESET_TIMEOUT	20
+
+/* Objects */
+#define LIMIT_QP		16384
+#define LIMIT_CQ		16384
+#define LIMIT_EQ		FUNC_VECTORS
+#define LIMIT_KEY		65536
+#define LIMIT_PD		4096
+#define LIMIT_RULES		3	/* one of each kind that needs no feature */
+#define FIRST_QP		2	/* 0 and 1 are SMI and GSI on the wire */
+
+/* Memory */
+#define LIMIT_MAX_PAGE_SHIFT	51
+#define LIMIT_PAGE_SIZES					\
+	(((1ull << (LIMIT_MAX_PAGE_SHIFT + 1)) - 1) &		\
+	 ~((1ull << ORNIC_PAGES_MIN_SHIFT) - 1))
+#define LIMIT_REGION		(1ull << 40)
+#define LIMIT_LIST_ENTRIES	(64ull << 20)
+
+/* Rings */
+#define LIMIT_LOG_SQ		15
+#define LIMIT_LOG_RQ		15
+#define LIMIT_LOG_CQ		ORNIC_LOG_MAX_CQ
+#define LIMIT_LOG_EQ		ORNIC_LOG_MAX_EQ
+
+/* Queue pairs */
+#define LIMIT_SEND_SGE		30
+#define LIMIT_RECV_SGE		30
+#define LIMIT_SGE_READ		16
+#define LIMIT_INLINE		PACKET_INLINE
+#define LIMIT_RD_ATOMIC		QP_MAX_RD_ATOMIC
+#define LIMIT_MODERATION	0xffff
+
+/* Ports */
+#define PORT_SPEED_MBPS		100000
+#define PORT_MIN_FRAME		68	/* smallest IPv4 MTU */
+#define PORT_DEFAULT_FRAME	1500
+#define PORT_MAX_FRAME		9000
+
+_Static_assert(LIMIT_RECV_SGE <= RWQE_MAX_SGE, "a receive holds its SGEs");
+_Static_assert(LIMIT_SEND_SGE <= PACKET_SEGS, "a packet holds a send's SGEs");
+_Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
+
+/** FEATURES - feature word 0 as offered */
+#define FEATURES								\
+	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) |		\
+	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) | ORNIC_FEATURE(JUMBO) |	\
+	 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(TIMESTAMP) |			\
+	 ORNIC_FEATURE(CQ_MODERATION))
+
+#endif /* ORNICD_DEV_LIMITS_H */

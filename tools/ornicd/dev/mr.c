@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory key commands: regions and the driver's PHYS_ALL key.
+ */
+#include "command.h"
+
+#include "../engine/mr.h"
+
+#include <ornic/mr.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
+
+/* Rights that exist; MW_BIND and RELAXED_ORDERING have no effect here. */
+#define KEY_ACCESS								\
+	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
+	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
+	 ORNIC_ACCESS_MW_BIND | ORNIC_ACCESS_RELAXED_ORDERING)
+
+/* Rights that exist in the interface and need a feature that is not offered */
+#define KEY_ACCESS_LATER							\
+	(ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_ON_DEMAND |			\
+	 ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT)
+
+static uint32_t key_index(uint32_t key)
+{
+	return key >> ORNIC_KEY_TAG_BITS;
+}
+
+static struct mr *key_get(struct device *dev, uint32_t key)
+{
+	return table_get(&dev->keys, key_index(key));
+}
+
+static uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	uint32_t access = le32toh(in->access);
+
+	if (access & ~(KEY_ACCESS | KEY_ACCESS_LATER))
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
+	if (access & KEY_ACCESS_LATER)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->access);
+	if (access & (ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & ORNIC_ACCESS_LOCAL_WRITE))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->access);
+	if (access & ORNIC_ACCESS_REMOTE_ATOMIC)
+		return command_need(c, ORNIC_FEATURE(ATOMICS), &in->access);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	uint64_t iova = le64toh(in->iova), length = le64toh(in->length);
+
+	if (length > LIMIT_REGION)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->length);
+	if (iova + length < iova)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->length);
+	return COMMAND_ZERO(c, in->pages.mbz);
+}
+
+static uint8_t key_check_phys_all(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	uint8_t st = COMMAND_ZERO(c, in->iova);
+
+	if (!st && le32toh(in->access) & ORNIC_ACCESS_REMOTE)
+		st = command_need(c, ORNIC_FEATURE(GLOBAL_RKEY), &in->access);
+	st = st ?: COMMAND_ZERO(c, in->length);
+	return st ?: COMMAND_ZERO(c, in->pages);
+}
+
+static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	bool phys_all = in->kind == ORNIC_KEY_PHYS_ALL;
+	uint8_t st;
+
+	if (in->kind != ORNIC_KEY_REGION && !phys_all)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+	if (in->flags & ~KEY_FLAGS)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+	st = COMMAND_ZERO(c, in->mbz0);
+	if (!st && !(phys_all && !in->pd) && !pd_get(c->dev, le32toh(in->pd)))
+		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	st = st ?: key_check_access(c, in);
+	st = st ?: COMMAND_ZERO(c, in->max_pages);
+	st = st ?: (phys_all ? key_check_phys_all(c, in) : key_check_region(c, in));
+	st = st ?: COMMAND_ZERO(c, in->dm);
+	st = st ?: COMMAND_ZERO(c, in->mbz1);
+	st = st ?: COMMAND_ZERO(c, in->dm_offset);
+	st = st ?: COMMAND_ZERO(c, in->want);
+	return st ?: COMMAND_ZERO(c, in->mbz2);
+}
+
+/* The key's memory; an empty region has none. */
+static uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr)
+{
+	uint8_t st;
+
+	mr->mem.gpa = c->dev->gpa;
+	if (mr->kind != ORNIC_KEY_REGION || !mr->length)
+		return ORNIC_ST_OK;
+	st = umem_load(&mr->mem, c->dev->gpa, &in->pages, mr->length, LIMIT_PAGE_SIZES,
+		       &c->dev->list_budget);
+	return st ? command_refuse(c, st, &in->pages) : st;
+}
+
+static void key_unload(struct device *dev, struct mr *mr)
+{
+	if (mr->mem.page)
+		umem_free(&mr->mem, &dev->list_budget);
+}
+
+/* Keys that peers may name get an index that cannot be guessed (ORN-MEM-9). */
+static uint8_t key_number(struct command *c, struct mr *mr)
+{
+	struct table *t = &c->dev->keys;
+	uint32_t index;
+	int err;
+
+	if (mr->access & ORNIC_ACCESS_REMOTE)
+		err = table_add_random(t, mr, &index);
+	else
+		err = table_add(t, mr, &index);
+	if (err)
+		return err == -ENOSPC ? ORNIC_ST_LIMIT : ORNIC_ST_NO_RESOURCE;
+	mr->tag = ++c->f->tag;
+	c->number = index << ORNIC_KEY_TAG_BITS | mr->tag;
+	return ORNIC_ST_OK;
+}
+
+uint8_t cmd_key_create(struct command *c)
+{
+	const struct ornic_key_create_cmd *in = c->in;
+	uint8_t st = key_check(c, in);
+	struct mr *mr;
+
+	if (st)
+		return st;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return ORNIC_ST_NO_RESOURCE;
+	mr->kind = in->kind;
+	mr->pd = le32toh(in->pd);
+	mr->access = le32toh(in->access);
+	mr->iova = le64toh(in->iova);
+	mr->length = mr->kind == ORNIC_KEY_PHYS_ALL ? UINT64_MAX : le64toh(in->length);
+	mr->attr = *in;
+	st = key_load(c, in, mr);
+	if (st)
+		goto free_mr;
+	st = key_number(c, mr);
+	if (st)
+		goto unload;
+	if (mr->pd)
+		pd_get(c->dev, mr->pd)->users++;
+	return ORNIC_ST_OK;
+
+unload:
+	key_unload(c->dev, mr);
+free_mr:
+	free(mr);
+	return st;
+}
+
+uint8_t cmd_key_query(struct command *c)
+{
+	struct ornic_key_query_rsp *out = c->out;
+	struct mr *mr = key_get(c->dev, c->number);
+
+	if (!mr)
+		return ORNIC_ST_BAD_NUMBER;
+	out->attr = mr->attr;
+	out->key = htole32(key_index(c->number) << ORNIC_KEY_TAG_BITS | mr->tag);
+	out->state = htole32(1);
+	out->uses = htole64(mr->uses);
+	return ORNIC_ST_OK;
+}
+
+/*
+ * The data path looks a key up for each piece of work and keeps no pointer between
+ * turns: what follows finds no key (ORN-MEM-3).
+ */
+static void key_release(struct device *dev, uint32_t index, struct mr *mr)
+{
+	if (mr->pd)
+		pd_get(dev, mr->pd)->users--;
+	table_del(&dev->keys, index);
+	key_unload(dev, mr);
+	free(mr);
+}
+
+uint8_t cmd_key_destroy(struct command *c)
+{
+	struct mr *mr = key_get(c->dev, c->number);
+
+	if (!mr)
+		return ORNIC_ST_BAD_NUMBER;
+	key_release(c->dev, key_index(c->number), mr);
+	return ORNIC_ST_OK;
+}
+
+void key_release_all(struct device *dev)
+{
+	uint32_t n = 0;
+	struct mr *mr;
+
+	while ((mr = table_next(&dev->keys, &n)))
+		key_release(dev, n, mr);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Protection domain commands.
+ */
+#include "command.h"
+
+#include <ornic/pd.h>
+#include <stdlib.h>
+
+uint8_t cmd_pd_create(struct command *c)
+{
+	const struct ornic_pd_create_cmd *in = c->in;
+	uint8_t st = COMMAND_ZERO(c, in->want);
+	struct pd *pd;
+
+	if (st)
+		return st;
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return ORNIC_ST_NO_RESOURCE;
+	st = command_number(c, &c->dev->pds, pd);
+	if (st) {
+		free(pd);
+		return st;
+	}
+	pd->number = c->number;
+	pd->owner = le32toh(in->owner);
+	return ORNIC_ST_OK;
+}
+
+static void pd_release(struct device *dev, struct pd *pd)
+{
+	table_del(&dev->pds, pd->number);
+	free(pd);
+}
+
+uint8_t cmd_pd_destroy(struct command *c)
+{
+	struct pd *pd = pd_get(c->dev, c->number);
+
+	if (!pd)
+		return ORNIC_ST_BAD_NUMBER;
+	if (pd->users)
+		return ORNIC_ST_BUSY;
+	pd_release(c->dev, pd);
+	return ORNIC_ST_OK;
+}
+
+void pd_release_all(struct device *dev)
+{
+	uint32_t n = 0;
+	struct pd *pd;
+
+	while ((pd = table_next(&dev->pds, &n)))
+		pd_release(dev, pd);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pair create and destroy: what a host may ask for, and the references that
+ * tie a queue pair to its domain and completion queues.
+ */
+#include "command.h"
+
+#include "../engine/qp.h"
+#include "../packet/bth.h"
+
+#include <ornic/qp.h>
+#include <stdlib.h>
+
+#define QP_FLAGS								\
+	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_NO_SQ |	\
+	 ORNIC_QP_F_NO_RQ | ORNIC_QP_F_DRIVER)
+
+/* Flags that exist in the interface and need a feature that is not offered */
+#define QP_FLAGS_LATER								\
+	(ORNIC_QP_F_BLOCK_MC_LOOP | ORNIC_QP_F_SCATTER_FCS |			\
+	 ORNIC_QP_F_VLAN_STRIP | ORNIC_QP_F_PAD_WRITES)
+
+static uint8_t qp_check_type(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	uint8_t transport = in->type == ORNIC_QPT_RAW ? ORNIC_TP_ETHERNET : ORNIC_TP_ROCEV2;
+	uint64_t feature;
+
+	switch (in->type) {
+	case ORNIC_QPT_RC:
+		feature = ORNIC_FEATURE(RC);
+		break;
+	case ORNIC_QPT_UD:
+	case ORNIC_QPT_GSI:
+		feature = ORNIC_FEATURE(UD);
+		break;
+	case ORNIC_QPT_RAW:
+		feature = ORNIC_FEATURE(RAW);
+		break;
+	default:
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->type);
+	}
+	if (in->transport != transport)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->transport);
+	return command_need(c, feature, &in->type);
+}
+
+static uint8_t qp_check_port(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	bool bound = in->type == ORNIC_QPT_GSI || in->type == ORNIC_QPT_RAW;
+
+	if (!bound)
+		return COMMAND_ZERO(c, in->port);
+	if (in->port != 1)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->port);
+	if (in->type == ORNIC_QPT_GSI && c->dev->port.gsi)
+		return command_refuse(c, ORNIC_ST_EXISTS, &in->type);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	uint32_t flags = le32toh(in->flags);
+	bool sq = in->sq_log != ORNIC_NO_RING, rq = in->rq_log != ORNIC_NO_RING;
+
+	if (flags & ~(QP_FLAGS | QP_FLAGS_LATER))
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+	if (flags & QP_FLAGS_LATER)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
+	if ((flags & ORNIC_QP_F_NO_SQ && sq) || (flags & ORNIC_QP_F_NO_RQ && rq) || (!sq && !rq))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+	if (flags & ORNIC_QP_F_DRIVER && in->type != ORNIC_QPT_RAW)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t qp_check_sq(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	if (in->sq_log == ORNIC_NO_RING)
+		return ORNIC_ST_OK;
+	if (in->sq_log > LIMIT_LOG_SQ)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->sq_log);
+	if (in->sq_stride < ORNIC_SQ_MIN_STRIDE)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_stride);
+	if (in->sq_stride > ORNIC_SQ_MAX_STRIDE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->sq_stride);
+	if (le16toh(in->max_send_sge) > LIMIT_SEND_SGE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_send_sge);
+	if (le16toh(in->max_inline) > LIMIT_INLINE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_inline);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t qp_check_rq(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	if (in->rq_log == ORNIC_NO_RING)
+		return ORNIC_ST_OK;
+	if (in->rq_log > LIMIT_LOG_RQ)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->rq_log);
+	if (in->rq_stride < ORNIC_RQ_MIN_STRIDE)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_stride);
+	if (in->rq_stride > ORNIC_RQ_MAX_STRIDE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->rq_stride);
+	if (le16toh(in->max_recv_sge) > LIMIT_RECV_SGE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_recv_sge);
+	return ORNIC_ST_OK;
+}
+
+/* Fields of features that are not offered */
+static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	uint8_t st;
+
+	if (in->srq != htole32(ORNIC_NONE))
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->srq);
+	if (in->max_lso_header)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->max_lso_header);
+	if (in->counter_set)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->counter_set);
+	if (in->cc_profile)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->cc_profile);
+	st = COMMAND_ZERO(c, in->mbz0);
+	st = st ?: COMMAND_ZERO(c, in->xrcd);
+	st = st ?: COMMAND_ZERO(c, in->want);
+	return st ?: COMMAND_ZERO(c, in->mbz1);
+}
+
+static uint8_t qp_check(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	uint8_t st = qp_check_type(c, in);
+
+	st = st ?: qp_check_port(c, in);
+	st = st ?: qp_check_flags(c, in);
+	st = st ?: qp_check_sq(c, in);
+	st = st ?: qp_check_rq(c, in);
+	return st ?: qp_check_later(c, in);
+}
+
+/* The CQ of a queue that exists, in @cq; NULL for a queue that does not */
+static uint8_t qp_find_cq(struct command *c, bool present, const __le32 *field, struct cq **cq)
+{
+	if (!present)
+		return ORNIC_ST_OK;
+	*cq = table_get(&c->dev->cqs, le32toh(*field));
+	return *cq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, field);
+}
+
+static uint8_t qp_references(struct command *c, const struct ornic_qp_create_cmd *in,
+			     struct qp *qp)
+{
+	uint8_t st;
+
+	qp->pd = pd_get(c->dev, le32toh(in->pd));
+	if (!qp->pd)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	st = qp_find_cq(c, qp->sq.present, &in->send_cq, &qp->scq);
+	st = st ?: qp_find_cq(c, qp->rq.present, &in->recv_cq, &qp->rcq);
+	return st ?: command_dbpage(c, &in->dbpage, &qp->dbpage);
+}
+
+static void qp_attributes(struct device *dev, const struct ornic_qp_create_cmd *in, struct qp *qp)
+{
+	qp->dev = dev;
+	qp->type = in->type;
+	qp->flags = le32toh(in->flags);
+	qp->owner = le32toh(in->owner);
+	qp->max_inline = le16toh(in->max_inline);
+	qp->state = ORNIC_QPS_RESET;
+	qp->port = in->port;
+	qp->attr = *in;
+	qp->sq.present = in->sq_log != ORNIC_NO_RING;
+	qp->sq.log = in->sq_log;
+	qp->sq.stride = in->sq_stride;
+	qp->sq.max_sge = le16toh(in->max_send_sge);
+	qp->rq.present = in->rq_log != ORNIC_NO_RING;
+	qp->rq.log = in->rq_log;
+	qp->rq.stride = in->rq_stride;
+	qp->rq.max_sge = le16toh(in->max_recv_sge);
+}
+
+static uint8_t qp_ring(struct command *c, struct wq *wq, const __le64 *record,
+		       const struct ornic_pages *pages)
+{
+	uint8_t st;
+
+	if (!wq->present)
+		return ORNIC_ST_OK;
+	st = command_record(c, record, &wq->rec);
+	return st ?: command_ring(c, pages, wq->log, wq->stride, &wq->mem);
+}
+
+static void qp_free_rings(struct device *dev, struct qp *qp)
+{
+	if (qp->sq.mem.page)
+		umem_free(&qp->sq.mem, &dev->list_budget);
+	if (qp->rq.mem.page)
+		umem_free(&qp->rq.mem, &dev->list_budget);
+}
+
+/* Number the queue pair and start its data path. */
+static uint8_t qp_start(struct command *c, struct qp *qp)
+{
+	uint8_t st = command_number(c, &c->dev->qps, qp);
+
+	if (st)
+		return st;
+	qp->handle = c->number;
+	qp->wire_qpn = qp->type == ORNIC_QPT_GSI ? BTH_GSI_QPN : qp->handle;
+	if (!qp_init(qp))
+		return ORNIC_ST_OK;
+	table_del(&c->dev->qps, qp->handle);
+	return ORNIC_ST_NO_RESOURCE;
+}
+
+static void qp_hold(struct qp *qp)
+{
+	qp->pd->users++;
+	if (qp->scq)
+		qp->scq->users++;
+	if (qp->rcq)
+		qp->rcq->users++;
+	if (qp->type == ORNIC_QPT_GSI)
+		qp->dev->port.gsi = qp;
+}
+
+static void qp_unhold(struct qp *qp)
+{
+	qp->pd->users--;
+	if (qp->scq)
+		qp->scq->users--;
+	if (qp->rcq)
+		qp->rcq->users--;
+	if (qp->type == ORNIC_QPT_GSI)
+		qp->dev->port.gsi = NULL;
+}
+
+uint8_t cmd_qp_create(struct command *c)
+{
+	const struct ornic_qp_create_cmd *in = c->in;
+	uint8_t st = qp_check(c, in);
+	struct qp *qp;
+
+	if (st)
+		return st;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return ORNIC_ST_NO_RESOURCE;
+	qp_attributes(c->dev, in, qp);
+	st = qp_references(c, in, qp);
+	st = st ?: qp_ring(c, &qp->sq, &in->sq_record, &in->sq_pages);
+	st = st ?: qp_ring(c, &qp->rq, &in->rq_record, &in->rq_pages);
+	st = st ?: qp_start(c, qp);
+	if (!st) {
+		qp_hold(qp);
+		return ORNIC_ST_OK;
+	}
+	qp_free_rings(c->dev, qp);
+	free(qp);
+	return st;
+}
+
+static void qp_release(struct device *dev, struct qp *qp)
+{
+	qp_fini(qp);
+	qp_unhold(qp);
+	table_del(&dev->qps, qp->handle);
+	qp_free_rings(dev, qp);
+	free(qp);
+}
+
+uint8_t cmd_qp_destroy(struct command *c)
+{
+	const struct port *port = &c->dev->port;
+	struct qp *qp = table_get(&c->dev->qps, c->number);
+
+	if (!qp)
+		return ORNIC_ST_BAD_NUMBER;
+	if (port->unicast == qp || port->multicast == qp || port->promisc == qp)
+		return ORNIC_ST_BUSY;
+	qp_release(c->dev, qp);
+	return ORNIC_ST_OK;
+}
+
+void qp_release_all(struct device *dev)
+{
+	uint32_t n = 0;
+	struct qp *qp;
+
+	while ((qp = table_next(&dev->qps, &n)))
+		qp_release(dev, qp);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * QP_MODIFY: is the transition legal, are the attributes there and in range, may
+ * this queue pair have them (ORN-QP-2, 12, 13). Then all of them are adopted at
+ * once, and the data path is told.
+ */
+#include "command.h"
+
+#include "../engine/link.h"
+#include "../engine/qp.h"
+
+#include <ornic/mr.h>
+#include <ornic/qp.h>
+#include <string.h>
+
+/* Bits that exist at all, and those of them that need what is not offered */
+#define QPM_LATER							\
+	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_RATE_LIMIT |			\
+	 ORNIC_QPM_COUNTER_SET | ORNIC_QPM_CC_PROFILE)
+#define QPM_KNOWN	(0x1fffffu & ~ORNIC_QPM_CAP)
+
+/* Attributes that verbs let a host give with a transition; STATE and CUR_STATE always */
+#define RC_INIT		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_ACCESS)
+#define RC_RTR									\
+	(ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN |		\
+	 ORNIC_QPM_RQ_PSN | ORNIC_QPM_MAX_DEST_RD_ATOMIC)
+#define RC_RTS									\
+	(ORNIC_QPM_SQ_PSN | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |		\
+	 ORNIC_QPM_MAX_RD_ATOMIC)
+#define RC_TUNE									\
+	(ORNIC_QPM_ACCESS | ORNIC_QPM_MIN_RNR_TIMER | ORNIC_QPM_PATH_MIG_STATE)
+#define RC_SQD									\
+	(RC_TUNE | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_PATH |	\
+	 ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\
+	 ORNIC_QPM_MAX_RD_ATOMIC | ORNIC_QPM_MAX_DEST_RD_ATOMIC |		\
+	 ORNIC_QPM_SQD_NOTIFY)
+#define UD_INIT		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_QKEY)
+#define UD_TUNE		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_QKEY)
+
+/**
+ * struct transition - a legal one
+ * @from, @to:	enum ornic_qp_state
+ * @need:	attributes that must come with it
+ * @may:	attributes that may
+ */
+struct transition {
+	uint8_t from;
+	uint8_t to;
+	uint32_t need;
+	uint32_t may;
+};
+
+static const struct transition rc_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, RC_RTR, RC_RTR | RC_TUNE | ORNIC_QPM_PKEY_INDEX },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, RC_RTS, RC_RTS | RC_TUNE | ORNIC_QPM_TIMEOUT },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, RC_TUNE },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, RC_SQD },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
+};
+
+static const struct transition ud_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_QKEY, UD_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, UD_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, 0, UD_TUNE },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, ORNIC_QPM_SQ_PSN, ORNIC_QPM_SQ_PSN | ORNIC_QPM_QKEY },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, ORNIC_QPM_QKEY },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, UD_TUNE | ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, ORNIC_QPM_QKEY },
+	{ ORNIC_QPS_SQE, ORNIC_QPS_RTS, 0, ORNIC_QPM_QKEY },
+};
+
+static const struct transition raw_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, ORNIC_QPM_PORT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, 0, 0 },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, 0, 0 },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, 0 },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, 0 },
+};
+
+#define FIND(table, from, to)	transition_find(table, sizeof(table) / sizeof((table)[0]), from, to)
+
+static const struct transition *transition_find(const struct transition *t, size_t n,
+						uint8_t from, uint8_t to)
+{
+	for (size_t i = 0; i < n; i++)
+		if (t[i].from == from && t[i].to == to)
+			return &t[i];
+	return NULL;
+}
+
+/* Always possible, and no attribute makes sense with it. */
+static const struct transition any_end = { 0 };
+
+static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
+{
+	if (to == ORNIC_QPS_RESET || (to == ORNIC_QPS_ERR && qp->state != ORNIC_QPS_RESET))
+		return &any_end;
+	switch (qp->type) {
+	case ORNIC_QPT_RC:
+		return FIND(rc_transitions, qp->state, to);
+	case ORNIC_QPT_RAW:
+		return FIND(raw_transitions, qp->state, to);
+	default:
+		return FIND(ud_transitions, qp->state, to);
+	}
+}
+
+static uint8_t check_transition(struct command *c, const struct qp *qp,
+				const struct ornic_qp_modify_cmd *in, uint8_t to)
+{
+	const uint32_t states = ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE;
+	uint32_t mask = le32toh(in->mask);
+	const struct transition *t;
+	uint32_t need;
+
+	if (to > ORNIC_QPS_ERR)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->next_state);
+	if (mask & ORNIC_QPM_CUR_STATE && in->cur_state != qp->state)
+		return ORNIC_ST_BAD_STATE;
+	t = qp_transition(qp, to);
+	if (!t)
+		return ORNIC_ST_BAD_STATE;
+	need = t->need;
+	if (qp->type == ORNIC_QPT_UD && qp->state == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
+		need |= ORNIC_QPM_PORT;
+	if (need & ~mask || mask & ~(t->may | states))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->mask);
+	return ORNIC_ST_OK;
+}
+
+static bool mac_is_unicast(const uint8_t mac[6])
+{
+	static const uint8_t zero[6];
+
+	return !(mac[0] & 1) && memcmp(mac, zero, sizeof(zero));
+}
+
+static uint8_t check_path_source(struct command *c, const struct qp *qp,
+				 const struct ornic_path *path)
+{
+	uint32_t index = le16toh(path->sgid_index);
+	const struct ornic_gid_entry *gid = NULL;
+
+	if (index < DEVICE_GIDS)
+		gid = device_gid(c->dev, index);
+	if (!gid)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sgid_index);
+	if (gid->owner && le32toh(gid->owner) != qp->owner)
+		return command_refuse(c, ORNIC_ST_PERMISSION, &path->sgid_index);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t check_path(struct command *c, const struct qp *qp, const struct ornic_path *path)
+{
+	uint8_t st;
+
+	if (!mac_is_unicast(path->dmac))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, path->dmac);
+	st = COMMAND_ZERO(c, path->mbz);
+	if (!st && le32toh(path->flow_label) >> 20)
+		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->flow_label);
+	if (!st && path->sl > 15)
+		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sl);
+	st = st ?: check_path_source(c, qp, path);
+	st = st ?: COMMAND_ZERO(c, path->dest_qpn);
+	st = st ?: COMMAND_ZERO(c, path->qkey);
+	if (!st && path->port > 1)
+		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->port);
+	st = st ?: COMMAND_ZERO(c, path->flags);
+	return st ?: COMMAND_ZERO(c, path->dlid);
+}
+
+static uint8_t check_access(struct command *c, const struct ornic_qp_modify_cmd *in)
+{
+	const uint32_t now = ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |
+			     ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC;
+	const uint32_t later = ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT;
+	uint32_t access = le32toh(in->access);
+
+	if (access & ~(now | later))
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
+	if (access & later)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->access);
+	if (access & ORNIC_ACCESS_REMOTE_ATOMIC)
+		return command_need(c, ORNIC_FEATURE(ATOMICS), &in->access);
+	return ORNIC_ST_OK;
+}
+
+/**
+ * struct range - an attribute whose value has an upper bound
+ * @bit:	ORNIC_QPM_*
+ * @offset:	in the layout
+ * @size:	bytes
+ * @max:	largest value
+ */
+struct range {
+	uint32_t bit;
+	uint16_t offset;
+	uint8_t size;
+	uint32_t max;
+};
+
+#define RANGE(bit, member, max)						\
+	{ ORNIC_QPM_##bit, offsetof(struct ornic_qp_modify_cmd, member),	\
+	  sizeof(((struct ornic_qp_modify_cmd *)0)->member), max }
+
+static const struct range ranges[] = {
+	RANGE(RQ_PSN, rq_psn, 0xffffff),
+	RANGE(SQ_PSN, sq_psn, 0xffffff),
+	RANGE(DEST_QPN, dest_qpn, 0xffffff),
+	RANGE(PKEY_INDEX, pkey_index, 0),
+	RANGE(PORT, port, 1),
+	RANGE(TIMEOUT, timeout, 31),
+	RANGE(RETRY_CNT, retry_cnt, 7),
+	RANGE(RNR_RETRY, rnr_retry, 7),
+	RANGE(MIN_RNR_TIMER, min_rnr_timer, 31),
+	RANGE(SQD_NOTIFY, sqd_notify, 1),
+	RANGE(MAX_RD_ATOMIC, max_rd_atomic, LIMIT_RD_ATOMIC),
+	RANGE(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, LIMIT_RD_ATOMIC),
+	RANGE(PATH_MIG_STATE, mig_state, 0),
+};
+
+static uint32_t range_value(const uint8_t *p, uint8_t size)
+{
+	uint32_t v = 0;
+
+	for (int i = size - 1; i >= 0; i--)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static uint8_t check_ranges(struct command *c, const struct ornic_qp_modify_cmd *in)
+{
+	uint32_t mask = le32toh(in->mask);
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		const struct range *r = &ranges[i];
+		const uint8_t *field = (const uint8_t *)in + r->offset;
+
+		if (mask & r->bit && range_value(field, r->size) > r->max)
+			return command_refuse(c, ORNIC_ST_BAD_PARAM, field);
+	}
+	if (mask & ORNIC_QPM_PORT && in->port != 1)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->port);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t check_mtu(struct command *c, const struct ornic_qp_modify_cmd *in)
+{
+	if (in->path_mtu < ORNIC_MTU_256 || in->path_mtu > ORNIC_MTU_4096 ||
+	    128u << in->path_mtu > link_mtu(c->dev))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->path_mtu);
+	return ORNIC_ST_OK;
+}
+
+static uint8_t check_attributes(struct command *c, const struct qp *qp,
+				const struct ornic_qp_modify_cmd *in)
+{
+	uint32_t mask = le32toh(in->mask);
+	uint8_t st = check_ranges(c, in);
+
+	if (!st && mask & ORNIC_QPM_PATH_MTU)
+		st = check_mtu(c, in);
+	if (!st && mask & ORNIC_QPM_ACCESS)
+		st = check_access(c, in);
+	if (!st && mask & ORNIC_QPM_PATH)
+		st = check_path(c, qp, &in->path);
+	return st;
+}
+
+static uint8_t check_reserved(struct command *c, const struct ornic_qp_modify_cmd *in)
+{
+	uint32_t mask = le32toh(in->mask);
+	uint8_t st;
+
+	if (mask & ~(QPM_KNOWN | QPM_LATER))
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+	if (mask & QPM_LATER)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->mask);
+	st = COMMAND_ZERO(c, in->mbz0);
+	st = st ?: COMMAND_ZERO(c, in->mbz1);
+	st = st ?: COMMAND_ZERO(c, in->mbz2);
+	return st ?: COMMAND_ZERO(c, in->mbz3);
+}
+
+static void adopt_connection(struct qp *qp, const struct ornic_qp_modify_cmd *in, uint32_t mask)
+{
+	if (mask & ORNIC_QPM_PATH)
+		qp->path = in->path;
+	if (mask & ORNIC_QPM_PATH_MTU)
+		qp->mtu_code = in->path_mtu;
+	if (mask & ORNIC_QPM_DEST_QPN)
+		qp->dest_qpn = le32toh(in->dest_qpn);
+	if (mask & ORNIC_QPM_RQ_PSN)
+		qp->rq_psn = le32toh(in->rq_psn);
+	if (mask & ORNIC_QPM_SQ_PSN)
+		qp->sq_psn = le32toh(in->sq_psn);
+	if (mask & ORNIC_QPM_TIMEOUT)
+		qp->timeout = in->timeout;
+	if (mask & ORNIC_QPM_RETRY_CNT)
+		qp->retry_cnt = in->retry_cnt;
+	if (mask & ORNIC_QPM_RNR_RETRY)
+		qp->rnr_retry = in->rnr_retry;
+}
+
+static void adopt(struct qp *qp, const struct ornic_qp_modify_cmd *in)
+{
+	uint32_t mask = le32toh(in->mask);
+
+	adopt_connection(qp, in, mask);
+	if (mask & ORNIC_QPM_ACCESS)
+		qp->access = le32toh(in->access) & ORNIC_ACCESS_REMOTE;
+	if (mask & ORNIC_QPM_QKEY)
+		qp->qkey = le32toh(in->qkey);
+	if (mask & ORNIC_QPM_PORT)
+		qp->port = in->port;
+	if (mask & ORNIC_QPM_MIN_RNR_TIMER)
+		qp->min_rnr_timer = in->min_rnr_timer;
+	if (mask & ORNIC_QPM_MAX_RD_ATOMIC)
+		qp->max_rd_atomic = in->max_rd_atomic;
+	if (mask & ORNIC_QPM_MAX_DEST_RD_ATOMIC)
+		qp->max_dest_rd_atomic = in->max_dest_rd_atomic;
+	if (mask & ORNIC_QPM_SQD_NOTIFY)
+		qp->sqd_notify = in->sqd_notify;
+}
+
+/* After RESET a queue pair is as it was created. */
+static void forget_attributes(struct qp *qp)
+{
+	memset(&qp->path, 0, sizeof(qp->path));
+	qp->access = 0;
+	qp->qkey = 0;
+	qp->port = qp->attr.port;
+	qp->dest_qpn = 0;
+	qp->mtu_code = 0;
+	qp->rq_psn = 0;
+	qp->sq_psn = 0;
+	qp->timeout = 0;
+	qp->retry_cnt = 0;
+	qp->rnr_retry = 0;
+	qp->min_rnr_timer = 0;
+	qp->max_rd_atomic = 0;
+	qp->max_dest_rd_atomic = 0;
+	qp->sqd_notify = false;
+}
+
+uint8_t cmd_qp_modify(struct command *c)
+{
+	const struct ornic_qp_modify_cmd *in = c->in;
+	struct qp *qp = table_get(&c->dev->qps, c->number);
+	uint8_t to, st;
+
+	if (!qp)
+		return ORNIC_ST_BAD_NUMBER;
+	to = le32toh(in->mask) & ORNIC_QPM_STATE ? in->next_state : qp->state;
+	st = check_reserved(c, in);
+	st = st ?: check_transition(c, qp, in, to);
+	st = st ?: check_attributes(c, qp, in);
+	if (st)
+		return st;
+	adopt(qp, in);
+	qp_set_state(qp, to);
+	if (to == ORNIC_QPS_RESET)
+		forget_attributes(qp);
+	return ORNIC_ST_OK;
+}

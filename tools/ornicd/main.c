@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicd: RDMA network devices for virtual machines.
+ *
+ * One thread does everything. The loop waits for the VMMs' messages; between
+ * them, the work hook lets each function execute what its admin queue holds and
+ * then gives the engine one turn.
+ */
+#include "attach.h"
+#include "config.h"
+#include "dev/function.h"
+#include "engine/engine.h"
+#include "log.h"
+#include "loop.h"
+#include "mem/backing.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Exit codes */
+#define EXIT_OK		0
+#define EXIT_FAILED	1	/* could not start, or could not go on */
+#define EXIT_USAGE	2	/* bad option or configuration */
+
+/**
+ * struct daemon - all there is
+ * @loop:	event loop
+ * @engine:	data path
+ * @attached:	devices, @n of them
+ * @n:		number of @attached
+ */
+struct daemon {
+	struct loop *loop;
+	struct engine engine;
+	struct attachment *attached;
+	unsigned int n;
+};
+
+static int64_t daemon_work(void *arg)
+{
+	struct daemon *d = arg;
+	int64_t next;
+
+	for (unsigned int i = 0; i < d->n; i++)
+		function_work(d->attached[i].function);
+	next = engine_turn(&d->engine);
+	for (unsigned int i = 0; i < d->n; i++)
+		if (function_busy(d->attached[i].function))
+			next = 0;
+	return next;
+}
+
+static int daemon_attach(struct daemon *d, const struct config *c)
+{
+	d->attached = calloc(c->ndevices, sizeof(*d->attached));
+	if (!d->attached)
+		return -ENOMEM;
+	for (; d->n < c->ndevices; d->n++) {
+		int err = attach_device(&d->attached[d->n], d->loop, &d->engine,
+					&c->device[d->n]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void daemon_detach(struct daemon *d)
+{
+	for (unsigned int i = 0; i < d->n; i++)
+		attach_remove(&d->attached[i]);
+	free(d->attached);
+}
+
+static void daemon_ready(int fd)
+{
+	if (fd < 0)
+		return;
+	if (write(fd, "\n", 1) != 1)
+		log_warn("cannot tell descriptor %d of readiness: %s", fd, strerror(errno));
+	close(fd);
+}
+
+static int daemon_serve(struct daemon *d, const struct config *c)
+{
+	int err = daemon_attach(d, c);
+
+	if (!err) {
+		loop_set_work(d->loop, daemon_work, d);
+		daemon_ready(c->ready_fd);
+		err = loop_run(d->loop);
+		log_info("stopping");
+	}
+	daemon_detach(d);
+	return err;
+}
+
+static int daemon_run(const struct config *c)
+{
+	struct daemon d = { 0 };
+	int err;
+
+	d.loop = loop_new();
+	if (!d.loop)
+		return -ENOMEM;
+	err = loop_stop_on_signals(d.loop);
+	if (!err)
+		err = backing_guard();
+	if (!err)
+		err = engine_init(&d.engine, c->spin_us * 1000ull);
+	if (err) {
+		log_err("cannot start: %s", strerror(-err));
+	} else {
+		err = daemon_serve(&d, c);
+		engine_fini(&d.engine);
+	}
+	loop_free(d.loop);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct config c;
+	int ret = EXIT_OK;
+
+	config_init(&c);
+	switch (config_args(&c, argc, argv)) {
+	case CONFIG_RUN:
+		log_setup(c.log_level, false);
+		signal(SIGPIPE, SIG_IGN);
+		ret = daemon_run(&c) ? EXIT_FAILED : EXIT_OK;
+		break;
+	case CONFIG_DONE:
+		break;
+	case CONFIG_BAD:
+		ret = EXIT_USAGE;
+		break;
+	}
+	config_free(&c);
+	return ret;
+}
