@@ -91,20 +91,30 @@ def run(name, command, checkout):
         raise LabError("no unshare here: apt-get install util-linux") from None
 
 
+# The command's root is a tmpfs that shows the build root's /usr and /etc; so any path may hold the checkout, also for a
+# user who cannot write the build root.
 ENTER = """set -e
 root=$1 checkout=$2 dir=$3 modules=$4
 shift 4
-mount --bind "$root" "$root"
-mkdir -p "$root$checkout" 2>/dev/null || :
-mount -o remount,bind,ro "$root"
-mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-mkdir -p "$root$checkout" 2>/dev/null || :
-mount --bind "$checkout" "$root$checkout"
+case $checkout in /usr/*|/etc/*) mkdir -p "$root$checkout" 2>/dev/null || :;; esac
+new=$root/mnt
+mount -t tmpfs -o mode=755 tmpfs "$new"
+for d in "$root"/*; do
+	name=${d##*/}
+	if [ -L "$d" ]; then cp -P "$d" "$new/"; else mkdir -p "$new/$name"; fi
+done
+chmod 1777 "$new/tmp"
+for d in usr etc; do
+	mount --bind "$root/$d" "$new/$d"
+	mount -o remount,bind,ro "$new/$d"
+done
 if [ "$modules" ]; then
-	mount --bind "$modules" "$root/lib/modules"
-	mount -o remount,bind,ro "$root/lib/modules"
+	mount --bind "$modules" "$new/lib/modules"
+	mount -o remount,bind,ro "$new/lib/modules"
 fi
-mount --rbind /proc "$root/proc"
-mount --rbind /dev "$root/dev"
-exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$dir" "$@"
+mkdir -p "$new$checkout" 2>/dev/null || { echo "lab: a build cannot see $checkout: move it out of /usr and /etc" >&2; exit 1; }
+mount --bind "$checkout" "$new$checkout"
+mount --rbind /proc "$new/proc"
+mount --rbind /dev "$new/dev"
+exec chroot "$new" sh -c 'cd "$1"; shift; exec "$@"' sh "$dir" "$@"
 """

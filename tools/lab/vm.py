@@ -109,8 +109,15 @@ class VM:
         end = time.monotonic() + 1
         while self.alive() and time.monotonic() < end:
             time.sleep(0.02)
-        words = last_line(self.file("qemu.log"), 0) or last_line(self.file("console"), 0)
+        words = self.qemu_error() or last_line(self.file("console"), 0)
         return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
+
+    def qemu_error(self):
+        """What QEMU said it ends for; the lines behind it are details."""
+        with open(self.file("qemu.log"), errors="replace") as f:
+            said = f.read()
+        found = re.search(r"^qemu-system\S*: (?!warning:)(.+)", said, re.M)
+        return "QEMU: " + found.group(1) if found else last_line(self.file("qemu.log"), 0)
 
     # commands
     def spawn(self, cmd, timeout=None, tty=None, lines=True, sink=None):
