@@ -262,7 +262,10 @@ static void test_index_wraps(void **state)
 	struct fixture *f = *state;
 	struct cq *cq = &f->cq->cq;
 
-	cq->prod = cq->cons = cq->arm.looked = f->cq->host.index = 0xffffffe0;
+	cq->prod = 0xffffffe0;
+	cq->cons = cq->prod;
+	cq->arm.looked = cq->prod;
+	f->cq->host.index = cq->prod;
 	nic_consumed(&f->n, &f->cq->host);
 	for (uint32_t i = 1; i < 48; i++) {
 		arm(f, i, ORNIC_ARM_ANY);

@@ -26,12 +26,9 @@ def find(config, release):
 def modules(folder, release):
     found = []
     for name in MODULES:
-        paths = glob.glob(os.path.join(folder, "**", name), recursive=True)
-        if len(paths) > 1:
-            raise LabError("more than one %s under %s: name the right folder with --modules" % (name, folder))
-        found += paths
+        found += glob.glob(os.path.join(folder, name))
     if not found:
-        raise LabError("no ornic.ko under %s: build the driver for the guest (make), name its folder with --modules, "
+        raise LabError("no ornic.ko in %s: build the driver for the guest (make), name its folder with --modules, "
                        "or use --device none" % folder)
     for path in found:
         check_release(path, release)
@@ -50,6 +47,4 @@ def check_release(path, release):
 
 
 def provider(folder):
-    paths = glob.glob(os.path.join(folder, "**", "libornic-rdmav*.so"), recursive=True)
-    paths += glob.glob(os.path.join(folder, "**", "ornic.driver"), recursive=True)
-    return paths
+    return glob.glob(os.path.join(folder, "libornic-rdmav*.so")) + glob.glob(os.path.join(folder, "ornic.driver"))

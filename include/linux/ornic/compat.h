@@ -5,6 +5,7 @@
  * gives its names to older ones. ORNIC_HAVE_* come from probe.mk.
  *
  * Macros only, as far as possible: most files need none of the headers behind.
+ * Whole headers that an older kernel lacks are in compat/.
  */
 #ifndef LINUX_ORNIC_COMPAT_H
 #define LINUX_ORNIC_COMPAT_H

@@ -10,13 +10,6 @@
 
 ornic-has = $(if $(shell grep -sE '$(1)' $(srctree)/include/$(2) | head -n 1),-DORNIC_HAVE_$(3))
 
-# <net/page_pool/helpers.h>, one header before
-ornic-probe += $(call ornic-has,page_pool_alloc_pages,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
-# error reporting is switched on by the PCI core
-ornic-probe += $(call ornic-has,pci_enable_pcie_error_reporting,linux/aer.h,PCIE_ERROR_REPORTING)
-# u64_stats_fetch_begin() is also right for counters that interrupts write
-ornic-probe += $(call ornic-has,u64_stats_fetch_begin_irq,linux/u64_stats_sync.h,U64_STATS_IRQ)
-
 # user memory by address; ib_umem_get() before
 ornic-probe += $(call ornic-has,ib_umem_get_va,rdma/ib_umem.h,IB_UMEM_GET_VA)
 # user and kernel completion queues are created by two operations

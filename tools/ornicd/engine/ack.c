@@ -64,7 +64,7 @@ void requester_retire(struct qp *qp)
 /* The first READ or atomic whose answer is not complete, or NULL. */
 static struct wqe *oldest_read(struct requester *r)
 {
-	for (uint32_t i = r->head; r->reads && i != r->tail; i++) {
+	for (uint32_t i = r->head; r->unread && i != r->tail; i++) {
 		struct wqe *w = requester_wqe(r, i);
 
 		if (wqe_is_read(w) && !w->done)
@@ -121,7 +121,6 @@ void requester_acked(struct qp *qp, uint32_t seq)
 /* A NAK of the oldest PSN in flight. */
 static void nak_receive(struct qp *qp, uint8_t code)
 {
-
 	switch (code) {
 	case NAK_PSN_SEQUENCE:
 		device_count(qp->dev, CNT_seq_naks_received, 1);
@@ -189,8 +188,10 @@ static void read_response(struct qp *qp, struct wqe *w, const struct packet *p)
 		w->got += p->npsn;
 		w->done = w->got == w->npsn;
 	}
-	if (w->done)
+	if (w->done) {
 		r->reads--;
+		r->unread--;
+	}
 }
 
 static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p)
@@ -213,6 +214,7 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 		w->got = 1;
 		w->done = true;
 		qp->req.reads--;
+		qp->req.unread--;
 	}
 }
 

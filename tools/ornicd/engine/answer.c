@@ -11,7 +11,6 @@
 
 #include "engine.h"
 #include "link.h"
-#include "mr.h"
 
 #include <endian.h>
 
@@ -109,10 +108,13 @@ struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
 	struct responder *r = &qp->resp;
 	struct rd_resource *rd;
 
-	if (r->rd_next - r->rd_answer >= qp->max_dest_rd_atomic)
+	if (r->rd_next - r->rd_fresh >= qp->max_dest_rd_atomic)
 		return NULL;
-	if (r->rd_next - r->rd_first == QP_MAX_RD_ATOMIC)
+	if (r->rd_next - r->rd_first == QP_MAX_RD_ATOMIC) {
+		if (r->rd_answer == r->rd_first)
+			r->rd_answer++;
 		r->rd_first++;
+	}
 	rd = responder_rd(r, r->rd_next++);
 	*rd = (struct rd_resource) {
 		.psn = r->epsn,
@@ -132,8 +134,11 @@ void answer_again(struct qp *qp, const struct packet *p)
 
 		if (off >= rd->npsn || rd->atomic == (p->opcode == BTH_RC_READ_REQUEST))
 			continue;
-		for (uint32_t j = i; j != r->rd_next; j++)
+		for (uint32_t j = i; j != r->rd_next; j++) {
+			responder_rd(r, j)->from = 0;
 			responder_rd(r, j)->sent = 0;
+		}
+		rd->from = off;
 		rd->sent = off;
 		if ((int32_t)(i - r->rd_answer) < 0)
 			r->rd_answer = i;
@@ -148,7 +153,6 @@ void answer_again(struct qp *qp, const struct packet *p)
  */
 static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 {
-	struct mr_access who = { .pd = qp->pd->number, .access = ORNIC_ACCESS_REMOTE_READ };
 	uint64_t off = (uint64_t)rd->sent * qp_mtu(qp);
 	uint64_t left = rd->len - off;
 	uint64_t want = left < PACKET_MAX_PAYLOAD ? left : PACKET_MAX_PAYLOAD;
@@ -162,13 +166,15 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	if (!p)
 		return NULL;
 	if (want) {
-		mr = mr_check(qp->dev, &who, rd->rkey, rd->va + off, want, &syndrome);
+		mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, want,
+				  &syndrome);
 		n = mr ? mr_segs(qp->dev, mr, rd->va + off, want, false, p->seg, PACKET_SEGS,
 				 &got) : -1;
 	}
 	if (n < 0) {
 		packet_put(&qp->dev->engine->pool, p);
 		qp->resp.rd_next = qp->resp.rd_answer;
+		qp->resp.rd_fresh = qp->resp.rd_answer;
 		qp->resp.epsn = psn_add(rd->psn, rd->sent);
 		answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
 		return NULL;
@@ -183,7 +189,7 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 
 static uint8_t read_opcode(const struct rd_resource *rd, uint32_t npsn)
 {
-	bool first = !rd->sent;
+	bool first = rd->sent == rd->from;
 	bool last = rd->sent + npsn == rd->npsn;
 
 	if (first && last)
@@ -213,8 +219,11 @@ static bool answer_next(struct qp *qp)
 		p->opcode = read_opcode(rd, p->npsn);
 	}
 	rd->sent += p->npsn;
-	if (rd->sent == rd->npsn)
+	if (rd->sent == rd->npsn) {
 		r->rd_answer++;
+		if ((int32_t)(r->rd_answer - r->rd_fresh) > 0)
+			r->rd_fresh = r->rd_answer;
+	}
 	link_send(qp->dev, p);
 	return true;
 }

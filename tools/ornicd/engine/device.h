@@ -78,6 +78,7 @@ struct port {
  * @qps:	struct qp by handle
  * @eqs:	struct eq, numbers from 0
  * @list_budget: page-list entries still free
+ * @backlog_bytes: payload of datagrams that wait for receives
  * @port:	port 1
  * @look:	CQs to look at when the turn ends
  * @eq_look:	EQs to look at when the turn ends
@@ -99,6 +100,7 @@ struct device {
 	struct table qps;
 	struct table eqs;
 	uint64_t list_budget;
+	uint32_t backlog_bytes;
 	struct port port;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;

@@ -13,8 +13,6 @@
 #define ENGINE_QPS	16
 /** ENGINE_PACKETS - packets that may be under way at once */
 #define ENGINE_PACKETS	512
-/** ENGINE_HELD_NS - how often a full event queue is looked at while it holds events */
-#define ENGINE_HELD_NS	1000000
 
 uint64_t engine_clock(void)
 {
@@ -26,12 +24,12 @@ uint64_t engine_clock(void)
 
 int engine_init(struct engine *e, uint64_t spin_ns)
 {
-	*e = (struct engine) { .spin_ns = spin_ns };
+	*e = (struct engine) { .spin_ns = spin_ns, .clock = engine_clock };
 	TAILQ_INIT(&e->active);
 	TAILQ_INIT(&e->watch);
 	TAILQ_INIT(&e->devices);
 	timers_init(&e->timers);
-	e->now = engine_clock();
+	e->now = e->clock();
 	if (packet_pool_init(&e->pool, ENGINE_PACKETS))
 		return -ENOMEM;
 	e->sw = switch_new(&e->pool);
@@ -124,49 +122,35 @@ static void poll_watched(struct engine *e)
 	}
 }
 
-/* Completion and event queues that were written in this turn; true: events are held. */
-static bool look_at_queues(struct device *dev)
+/* Completion and event queues that were written in this turn. */
+static void look_at_queues(struct device *dev)
 {
 	struct cq *cq;
-	struct eq *eq, *next;
-	bool held = false;
+	struct eq *eq;
 
-	while ((cq = TAILQ_FIRST(&dev->look))) {
-		TAILQ_REMOVE(&dev->look, cq, look);
-		cq->dirty = false;
+	while (dev->running && (cq = TAILQ_FIRST(&dev->look)))
 		cq_look(cq);
-	}
-	for (eq = TAILQ_FIRST(&dev->eq_look); eq; eq = next) {
-		next = TAILQ_NEXT(eq, link);
+	while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 		eq_look(eq);
-		held |= eq_holding(eq);
-	}
-	return held;
 }
 
-static int64_t until_next(struct engine *e, bool held)
+static int64_t until_next(struct engine *e)
 {
-	int64_t next;
-
 	if (!TAILQ_EMPTY(&e->active) || !TAILQ_EMPTY(&e->watch))
 		return 0;
-	next = timers_next(&e->timers, engine_clock());
-	if (held && (next < 0 || next > ENGINE_HELD_NS))
-		next = ENGINE_HELD_NS;
-	return next;
+	return timers_next(&e->timers, e->clock());
 }
 
 int64_t engine_turn(void *engine)
 {
 	struct engine *e = engine;
 	struct device *dev;
-	bool held = false;
 
-	e->now = engine_clock();
+	e->now = e->clock();
 	timers_run(&e->timers, e->now);
 	run_active(e);
 	poll_watched(e);
 	TAILQ_FOREACH(dev, &e->devices, link)
-		held |= look_at_queues(dev);
-	return until_next(e, held);
+		look_at_queues(dev);
+	return until_next(e);
 }

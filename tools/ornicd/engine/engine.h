@@ -24,7 +24,8 @@ struct qp;
  * @sw:		joins the devices
  * @pool:	packets
  * @timers:	retransmission, RNR, moderation
- * @now:	time of this turn, ns of the monotonic clock
+ * @clock:	where time comes from: engine_clock(), or a test's
+ * @now:	time of this turn, ns of @clock
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
  * @active:	queue pairs with work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
@@ -34,6 +35,7 @@ struct engine {
 	struct net_switch *sw;
 	struct packet_pool pool;
 	struct timers timers;
+	uint64_t (*clock)(void);
 	uint64_t now;
 	uint64_t spin_ns;
 	TAILQ_HEAD(, qp) active;

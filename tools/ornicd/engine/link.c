@@ -19,11 +19,9 @@
 
 const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index)
 {
-	const struct ornic_gid_entry *g = &dev->port.gid[index];
-
-	if (index >= DEVICE_GIDS || !(le32toh(g->flags) & ORNIC_GID_VALID))
+	if (index >= DEVICE_GIDS || !(le32toh(dev->port.gid[index].flags) & ORNIC_GID_VALID))
 		return NULL;
-	return g;
+	return &dev->port.gid[index];
 }
 
 bool link_is_up(const struct device *dev)
@@ -50,7 +48,7 @@ uint32_t link_mtu(const struct device *dev)
 /* Spread flows over paths as the kernel does when the sender gave no port. */
 static uint16_t derive_sport(const struct ornic_path *path)
 {
-	uint32_t v = le32toh(path->flow_label);
+	uint32_t v = le32toh(path->flow_label) & 0xfffff;
 
 	v = (v ^ v >> 14) & 0x3fff;
 	return ORNIC_UDP_SPORT_MIN | v;

@@ -26,6 +26,7 @@ int qp_init(struct qp *qp)
 
 	qp->state = ORNIC_QPS_RESET;
 	qp->sched = QP_ASLEEP;
+	backlog_init(&qp->backlog);
 	if (timers_reserve(&qp->dev->engine->timers, 2))
 		return -ENOMEM;
 	if (!qp->sq.present)
@@ -44,6 +45,7 @@ int qp_init(struct qp *qp)
 void qp_fini(struct qp *qp)
 {
 	requester_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	timers_unreserve(&qp->dev->engine->timers, 2);
 	free(qp->req.win);
@@ -61,6 +63,7 @@ static void wq_reset(struct wq *wq)
 static void enter_reset(struct qp *qp)
 {
 	requester_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	wq_reset(&qp->sq);
 	wq_reset(&qp->rq);
@@ -87,6 +90,7 @@ static void enter_error(struct qp *qp)
 {
 	requester_stop(qp);
 	responder_stop(qp);
+	backlog_clear(&qp->backlog, qp->dev);
 	qp->flush_sq = qp->sq.present;
 	qp->flush_rq = qp->rq.present;
 	engine_activate(qp->dev->engine, qp);
@@ -138,24 +142,33 @@ void qp_set_state(struct qp *qp, uint8_t next)
 	}
 }
 
-/* Only a datagram's sender goes to SQE, and only for its own work requests. */
-static uint8_t state_after_failure(const struct qp *qp, uint8_t event)
-{
-	bool datagram = qp->type == ORNIC_QPT_UD || qp->type == ORNIC_QPT_GSI;
-
-	if (datagram && !event && qp->state == ORNIC_QPS_RTS)
-		return ORNIC_QPS_SQE;
-	return ORNIC_QPS_ERR;
-}
-
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index)
 {
-	if (qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
+	if (qp->state == ORNIC_QPS_RESET)
 		return;
-	qp->syndrome = syndrome;
-	qp_set_state(qp, state_after_failure(qp, event));
+	if (qp->state != ORNIC_QPS_ERR) {
+		qp->syndrome = syndrome;
+		qp_set_state(qp, ORNIC_QPS_ERR);
+	}
 	if (event)
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
+}
+
+void qp_fail_datagram(struct qp *qp, uint32_t syndrome)
+{
+	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
+		return;
+	qp->syndrome = syndrome;
+	qp_set_state(qp, ORNIC_QPS_SQE);
+}
+
+void qp_drained(struct qp *qp)
+{
+	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->sqd_told)
+		return;
+	qp->sqd_told = true;
+	if (qp->sqd_notify)
+		device_event(qp->dev, ORNIC_EV_SQ_DRAINED, qp->handle, qp->owner, 0, qp->state, 0);
 }
 
 void qp_doorbell(struct qp *qp, bool rq)
@@ -196,7 +209,7 @@ static bool flush_receives(struct qp *qp)
 	for (int budget = FLUSH_BUDGET; budget; budget--) {
 		struct ornic_cqe cqe = {};
 
-		if (!recv->valid && (qp->rq.bad || rwqe_fetch(qp, recv) <= 0))
+		if (!recv->valid && (qp->rq.bad || rwqe_skip(qp, &recv->index) <= 0))
 			return false;
 		recv->valid = false;
 		complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);
@@ -232,6 +245,8 @@ bool qp_run(struct qp *qp)
 		more |= flush_sends(qp);
 	if (qp->flush_rq)
 		more |= flush_receives(qp);
+	if (!backlog_empty(&qp->backlog))
+		more |= ud_catch_up(qp);
 	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
 		more |= run_transport(qp);
 	return more;
@@ -250,7 +265,7 @@ static bool watches_sq(const struct qp *qp)
 
 static bool watches_rq(const struct qp *qp)
 {
-	return qp->flush_rq && !qp->rq.bad;
+	return (qp->flush_rq || !backlog_empty(&qp->backlog)) && !qp->rq.bad;
 }
 
 bool qp_watchable(const struct qp *qp)

@@ -8,6 +8,7 @@
 #ifndef ORNICD_ENGINE_QP_H
 #define ORNICD_ENGINE_QP_H
 
+#include "backlog.h"
 #include "cq.h"
 #include "device.h"
 #include "timer.h"
@@ -58,6 +59,8 @@ struct wq {
  * @una:	oldest PSN not acknowledged
  * @sent_psn:	one past the highest PSN ever sent
  * @reads:	reads and atomics sent and not answered in full
+ * @unread:	reads and atomics in the window and not answered in full
+ * @went_back:	a loss was reported and acted upon; there was no progress since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
  * @deadline:	when the peer must have answered
@@ -75,6 +78,8 @@ struct requester {
 	uint32_t una;
 	uint32_t sent_psn;
 	uint32_t reads;
+	uint32_t unread;
+	bool went_back;
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint64_t deadline;
@@ -87,6 +92,7 @@ struct requester {
  * @psn:	first PSN of the answer
  * @npsn:	PSNs of the answer
  * @atomic:	an atomic: @value is its answer
+ * @from:	where the answer begins that is under way: 0, or what was asked for again
  * @sent:	PSNs of the answer sent
  * @value:	atomic: what memory held before
  * @va:		READ: address
@@ -98,6 +104,7 @@ struct rd_resource {
 	uint32_t psn;
 	uint32_t npsn;
 	bool atomic;
+	uint32_t from;
 	uint32_t sent;
 	uint64_t value;
 	uint64_t va;
@@ -132,6 +139,7 @@ enum resp_message {
  * @rd_first:	oldest resource, free-running
  * @rd_next:	next free one
  * @rd_answer:	first resource not answered in full; = @rd_next if none
+ * @rd_fresh:	first resource never answered in full: @rd_answer, or later in a replay
  */
 struct responder {
 	uint32_t epsn;
@@ -152,6 +160,7 @@ struct responder {
 	uint32_t rd_first;
 	uint32_t rd_next;
 	uint32_t rd_answer;
+	uint32_t rd_fresh;
 };
 
 enum qp_sched {
@@ -175,6 +184,7 @@ enum qp_sched {
  * @sqd_told:	it was raised
  * @comm_est:	COMM_EST was raised
  * @req, @resp:	RC transport
+ * @backlog: UD: datagrams that wait for receives
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
  * @sched:	which engine list it is on
  * @watch_until: when watching ends
@@ -219,6 +229,7 @@ struct qp {
 
 	struct requester req;
 	struct responder resp;
+	struct backlog backlog;
 
 	bool flush_sq;
 	bool flush_rq;
@@ -249,10 +260,13 @@ void qp_fini(struct qp *qp);
 void qp_set_state(struct qp *qp, uint8_t next);
 
 /*
- * qp_fail() - the data path found a reason to stop: ERR (or SQE for an
- * unconnected send queue), @event (enum ornic_event; 0 = none) with @syndrome.
+ * qp_fail() - the data path found a reason to stop: ERR, @event (enum ornic_event;
+ * 0 = none) with @syndrome. In ERR already: only the event.
+ *
+ * qp_fail_datagram() - a datagram could not be sent: SQE.
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
+void qp_fail_datagram(struct qp *qp, uint32_t syndrome);
 
 /* qp_doorbell() - the host rang for its send or receive queue. */
 void qp_doorbell(struct qp *qp, bool rq);
@@ -284,6 +298,12 @@ int64_t wq_pending(struct qp *qp, struct wq *wq);
 int rwqe_fetch(struct qp *qp, struct rwqe *r);
 
 /*
+ * rwqe_skip() - take the next receive unseen, to flush it. Return: 1 and its index, 0 none
+ * posted, negative: the ring is bad.
+ */
+int rwqe_skip(struct qp *qp, uint32_t *index);
+
+/*
  * wqe_fetch() - copy and judge the next send. Return: 1 (@w->status tells), 0 none
  * posted, negative: the ring is bad and the QP has been failed.
  */
@@ -303,6 +323,7 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 bool requester_run(struct qp *qp);		/* RC */
 bool responder_run(struct qp *qp);		/* RC: read responses */
 bool ud_run(struct qp *qp);			/* UD, GSI */
+bool ud_catch_up(struct qp *qp);		/* UD, GSI: datagrams that waited */
 bool raw_run(struct qp *qp);			/* RAW */
 
 /* Packets in, from link.c */
@@ -310,6 +331,9 @@ void requester_receive(struct qp *qp, const struct packet *p);
 void responder_receive(struct qp *qp, const struct packet *p);
 void ud_receive(struct qp *qp, const struct packet *p);
 void raw_receive(struct qp *qp, const struct packet *p);
+
+/* qp_drained() - SQD, and all that was started is finished (ORN-QP-16) */
+void qp_drained(struct qp *qp);
 
 /* Starting and stopping the transport */
 void requester_start(struct qp *qp);

@@ -28,6 +28,8 @@ void requester_start(struct qp *qp)
 	r->cur = 0;
 	r->tail = 0;
 	r->reads = 0;
+	r->unread = 0;
+	r->went_back = false;
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	requester_timers_init(qp);
@@ -56,6 +58,8 @@ static bool requester_fetch(struct qp *qp)
 		w->npsn = psn_count(w->len, qp_mtu(qp));
 	r->next_psn = wqe_end(w);
 	r->tail++;
+	if (!w->status && wqe_is_read(w))
+		r->unread++;
 	return true;
 }
 
@@ -75,12 +79,12 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 	return !wqe_is_read(w) || r->reads < qp->max_rd_atomic;
 }
 
-/* The work request to send from now, or NULL. */
-static struct wqe *requester_next(struct qp *qp)
+/* The work request to send from now, or NULL. Those without packets cost @budget too. */
+static struct wqe *requester_next(struct qp *qp, int *budget)
 {
 	struct requester *r = &qp->req;
 
-	for (;;) {
+	for (; *budget; --*budget) {
 		struct wqe *w;
 
 		if (r->cur == r->tail && !requester_fetch(qp))
@@ -98,6 +102,7 @@ static struct wqe *requester_next(struct qp *qp)
 		if (qp->state == ORNIC_QPS_ERR)
 			return NULL;
 	}
+	return NULL;
 }
 
 static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
@@ -215,25 +220,13 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 		packet_put(&qp->dev->engine->pool, p);
 		return true;
 	}
+	requester_sending(qp);
 	w->sent += npsn;
 	end = w->psn + w->sent;
 	if (seq_diff(end, r->sent_psn) > 0)
 		r->sent_psn = end;
-	requester_sent(qp);
 	link_send(qp->dev, p);
 	return true;
-}
-
-/* SQD: all that was started is finished (ORN-QP-3). */
-static void requester_drained(struct qp *qp)
-{
-	struct requester *r = &qp->req;
-
-	if (qp->state != ORNIC_QPS_SQD || r->head != r->tail || qp->sqd_told)
-		return;
-	qp->sqd_told = true;
-	if (qp->sqd_notify)
-		device_event(qp->dev, ORNIC_EV_SQ_DRAINED, qp->handle, qp->owner, 0, qp->state, 0);
 }
 
 bool requester_run(struct qp *qp)
@@ -243,10 +236,12 @@ bool requester_run(struct qp *qp)
 	if (timer_armed(&qp->req.rnr_timer))
 		return false;
 	for (int budget = REQUESTER_BUDGET; budget; budget--) {
-		struct wqe *w = requester_next(qp);
+		struct wqe *w = requester_next(qp, &budget);
 
+		if (!budget)
+			return true;
 		if (!w) {
-			requester_drained(qp);
+			qp_drained(qp);
 			return false;
 		}
 		if (!requester_send(qp, w))

@@ -42,8 +42,8 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome);
 
 /* retry.c */
 
-/* requester_sent() - something is on the wire: see that the ACK timer runs */
-void requester_sent(struct qp *qp);
+/* requester_sending() - something goes on the wire: see that the ACK timer runs */
+void requester_sending(struct qp *qp);
 
 /* requester_progress() - the peer answered: fresh retry counts and timeout */
 void requester_progress(struct qp *qp);
@@ -51,7 +51,10 @@ void requester_progress(struct qp *qp);
 /* requester_rewind() - go back: send again from @seq on */
 void requester_rewind(struct qp *qp, uint32_t seq);
 
-/* requester_retry() - a loss: go back to the oldest unanswered PSN, or give up */
+/*
+ * requester_retry() - the peer reported a loss: go back to the oldest unanswered PSN, or
+ * give up. All that one loss makes the peer say counts as one.
+ */
 void requester_retry(struct qp *qp, uint32_t syndrome);
 
 /* requester_rnr() - the peer had no receive posted for the message at @seq */

@@ -80,15 +80,14 @@ static void access_error(struct qp *qp, uint32_t syndrome)
 	answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
 }
 
-/* The receive in progress cannot take the message: it completes with @status. */
-static void receive_error(struct qp *qp, uint8_t status, uint32_t syndrome)
+/* The receive taken completes with @status, and NAK @code: no event (ORN-ERR-2). */
+static void receive_error(struct qp *qp, uint8_t status, uint8_t code, uint32_t syndrome)
 {
 	struct ornic_cqe cqe = {};
 
 	qp->resp.recv.valid = false;
 	complete_recv(qp, qp->resp.recv.index, ORNIC_WC_RECV, status, syndrome, &cqe);
-	answer_fail(qp, status == ORNIC_WC_LOC_LEN_ERR ? NAK_INVALID_REQUEST :
-							  NAK_REMOTE_OPERATIONAL, 0, syndrome);
+	answer_fail(qp, code, 0, syndrome);
 }
 
 /* Take a receive for this message. Return: false if there is none; the peer knows. */
@@ -146,11 +145,11 @@ static void execute_send(struct qp *qp, const struct packet *p, const struct opc
 		device_count(qp->dev, CNT_rx_send, 1);
 	}
 	if (r->offset + p->len > r->recv.len) {
-		receive_error(qp, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+		receive_error(qp, ORNIC_WC_LOC_LEN_ERR, NAK_INVALID_REQUEST, ORNIC_SYN_WQE_LENGTH);
 		return;
 	}
 	if (data_scatter(qp, r->recv.sge, r->recv.nsge, r->offset, p, &syndrome)) {
-		receive_error(qp, ORNIC_WC_LOC_PROT_ERR, syndrome);
+		receive_error(qp, ORNIC_WC_LOC_PROT_ERR, NAK_REMOTE_OPERATIONAL, syndrome);
 		return;
 	}
 	r->offset += p->len;
@@ -176,9 +175,8 @@ static bool begin_write(struct qp *qp, const struct packet *p, const struct opco
 	return true;
 }
 
-/* The remote rights of a request: those of the queue pair, then those of the key. */
-static struct mr *remote_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va,
-			    uint64_t len, uint32_t *syndrome)
+struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
+			uint32_t *syndrome)
 {
 	struct mr_access who = {
 		.pd = qp->pd->number,
@@ -190,7 +188,7 @@ static struct mr *remote_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint6
 }
 
 /* Place the payload of a WRITE; the key is checked for every packet (ORN-MEM-3). */
-static bool place_write(struct qp *qp, const struct packet *p)
+static bool place_write(struct qp *qp, const struct packet *p, bool imm)
 {
 	struct responder *r = &qp->resp;
 	uint32_t syndrome = ORNIC_SYN_KEY_PAGE;
@@ -198,9 +196,12 @@ static bool place_write(struct qp *qp, const struct packet *p)
 
 	if (!r->left)
 		return true;
-	mr = remote_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, &syndrome);
+	mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, &syndrome);
 	if (!mr || data_place(qp, mr, r->va, p)) {
-		access_error(qp, syndrome);
+		if (imm)
+			receive_error(qp, ORNIC_WC_LOC_ACCESS_ERR, NAK_REMOTE_ACCESS, syndrome);
+		else
+			access_error(qp, syndrome);
 		return false;
 	}
 	r->va += p->len;
@@ -230,7 +231,7 @@ static void execute_write(struct qp *qp, const struct packet *p, const struct op
 			r->message = RESP_IDLE;
 		return;
 	}
-	if (!place_write(qp, p))
+	if (!place_write(qp, p, op->imm))
 		return;
 	if (op->imm)
 		finish_receive(qp, p, op, ORNIC_WC_RECV_RDMA_WITH_IMM, r->offset);
@@ -251,8 +252,8 @@ static void execute_read(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	if (p->dmalen && !remote_mr(qp, ORNIC_ACCESS_REMOTE_READ, p->rkey, p->va, p->dmalen,
-				    &syndrome)) {
+	if (p->dmalen && !responder_mr(qp, ORNIC_ACCESS_REMOTE_READ, p->rkey, p->va, p->dmalen,
+				       &syndrome)) {
 		access_error(qp, syndrome);
 		return;
 	}
@@ -304,7 +305,7 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	mr = remote_mr(qp, ORNIC_ACCESS_REMOTE_ATOMIC, p->rkey, p->va, 8, &syndrome);
+	mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_ATOMIC, p->rkey, p->va, 8, &syndrome);
 	if (!mr || mr_segs(qp->dev, mr, p->va, 8, true, &seg, 1, &got) != 1 || got != 8 ||
 	    (uintptr_t)seg.ptr & 7) {
 		access_error(qp, syndrome);
@@ -341,6 +342,8 @@ static bool request_sane(const struct qp *qp, const struct packet *p, const stru
 
 static void execute(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
+	qp->resp.nak_sent = false;
+	qp->resp.nak = 0;
 	if (!request_sane(qp, p, op)) {
 		invalid_request(qp, p->opcode);
 		return;
@@ -431,7 +434,6 @@ void responder_receive(struct qp *qp, const struct packet *p)
 		answer_sequence(qp);
 		return;
 	}
-	r->nak_sent = ahead ? r->nak_sent : false;
 	if (ahead < 0)
 		duplicate(qp, p, op);
 	else

@@ -6,6 +6,7 @@
 #ifndef ORNICD_ENGINE_RESPONDER_H
 #define ORNICD_ENGINE_RESPONDER_H
 
+#include "mr.h"
 #include "psn.h"
 #include "qp.h"
 
@@ -13,6 +14,10 @@ static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 {
 	return &r->rd[i % QP_MAX_RD_ATOMIC];
 }
+
+/* responder_mr() - the key that lets the peer do @access to a range, or NULL and why not */
+struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
+			uint32_t *syndrome);
 
 /* answer.c */
 

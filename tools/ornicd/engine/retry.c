@@ -30,20 +30,36 @@ static bool in_flight(const struct requester *r)
 	return r->una != r->sent_psn;
 }
 
+/* One retry less: send again all that is not acknowledged. */
+static void go_back(struct qp *qp, uint32_t syndrome)
+{
+	struct requester *r = &qp->req;
+
+	if (!r->retry_left) {
+		requester_fail(qp, ORNIC_WC_RETRY_EXC_ERR, syndrome);
+		return;
+	}
+	r->retry_left--;
+	r->went_back = true;
+	requester_rewind(qp, r->una);
+}
+
 static void ack_timer_fired(void *arg)
 {
 	struct qp *qp = arg;
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	if (!in_flight(r) || timer_armed(&r->rnr_timer))
+	if (!in_flight(r) || timer_armed(&r->rnr_timer) || !ack_timeout(qp))
 		return;
+	if (!qp->dev->running)
+		r->deadline = e->now + ack_timeout(qp);
 	if (e->now < r->deadline) {
 		timer_arm(&e->timers, &r->ack_timer, r->deadline);
 		return;
 	}
 	device_count(qp->dev, CNT_ack_timeouts, 1);
-	requester_retry(qp, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_TIMEOUT);
+	go_back(qp, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_TIMEOUT);
 }
 
 static void rnr_timer_fired(void *arg)
@@ -61,16 +77,18 @@ void requester_timers_init(struct qp *qp)
 	r->rnr_timer = (struct timer) { .fn = rnr_timer_fired, .arg = qp };
 }
 
-void requester_sent(struct qp *qp)
+void requester_sending(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 	uint64_t timeout = ack_timeout(qp);
 
-	if (!timeout || timer_armed(&r->ack_timer))
+	if (!timeout)
 		return;
-	r->deadline = e->now + timeout;
-	timer_arm(&e->timers, &r->ack_timer, r->deadline);
+	if (!in_flight(r) || !timer_armed(&r->ack_timer))
+		r->deadline = e->now + timeout;
+	if (!timer_armed(&r->ack_timer))
+		timer_arm(&e->timers, &r->ack_timer, r->deadline);
 }
 
 void requester_progress(struct qp *qp)
@@ -79,6 +97,7 @@ void requester_progress(struct qp *qp)
 
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
+	r->went_back = false;
 	r->deadline = qp->dev->engine->now + ack_timeout(qp);
 }
 
@@ -106,6 +125,7 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 	if (i == r->cur && (i == r->tail || !requester_wqe(r, i)->sent))
 		return;
 	device_count(qp->dev, CNT_retransmits, r->sent_psn - seq);
+	r->deadline = qp->dev->engine->now + ack_timeout(qp);
 	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
 		wqe_rewind(r, requester_wqe(r, j), seq);
 	r->cur = i;
@@ -114,14 +134,8 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 
 void requester_retry(struct qp *qp, uint32_t syndrome)
 {
-	struct requester *r = &qp->req;
-
-	if (!r->retry_left) {
-		requester_fail(qp, ORNIC_WC_RETRY_EXC_ERR, syndrome);
-		return;
-	}
-	r->retry_left--;
-	requester_rewind(qp, r->una);
+	if (!qp->req.went_back)
+		go_back(qp, syndrome);
 }
 
 void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)

@@ -2,8 +2,9 @@
 /*
  * Unreliable datagrams: UD queue pairs and the GSI (IBTA volume 1, 9.8.3).
  *
- * A datagram is done when it was sent. What cannot be delivered is dropped and
- * counted; the receive that would have taken it stays.
+ * A datagram is done when it was sent. One that finds no receive waits a while
+ * (backlog.h); what cannot be delivered is dropped and counted, and the receive that
+ * would have taken it stays.
  */
 #include "data.h"
 #include "engine.h"
@@ -86,12 +87,12 @@ bool ud_run(struct qp *qp)
 	struct requester *r = &qp->req;
 	struct wqe *w = (struct wqe *)r->win;
 
-	if (!w)
+	if (!w || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
 		return false;
-	for (int budget = UD_BUDGET; budget && qp->state == ORNIC_QPS_RTS; budget--) {
+	for (int budget = UD_BUDGET; budget; budget--) {
 		if (r->head == r->tail) {
-			if (wqe_fetch(qp, w) <= 0)
-				return false;
+			if (qp->state != ORNIC_QPS_RTS || wqe_fetch(qp, w) <= 0)
+				break;
 			r->tail++;
 		}
 		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
@@ -99,9 +100,10 @@ bool ud_run(struct qp *qp)
 		r->head++;
 		complete_send(qp, w);
 		if (w->status)
-			qp_fail(qp, 0, w->syndrome, w->index);
+			qp_fail_datagram(qp, w->syndrome);
 	}
-	return qp->state == ORNIC_QPS_RTS;
+	qp_drained(qp);
+	return qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0;
 }
 
 static void ud_complete(struct qp *qp, const struct packet *p)
@@ -151,12 +153,27 @@ static void ud_place(struct qp *qp, const struct packet *p)
 	}
 	recv->valid = false;
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR, syndrome, &cqe);
-	qp_set_state(qp, ORNIC_QPS_ERR);
+	qp_fail(qp, 0, syndrome, recv->index);
+}
+
+/* Return: false if no receive is posted; otherwise @p is dealt with. */
+static bool ud_deliver(struct qp *qp, const struct packet *p)
+{
+	struct rwqe *recv = &qp->resp.recv;
+
+	if (!recv->valid && rwqe_fetch(qp, recv) <= 0)
+		return false;
+	if (p->len + ORNIC_GRH_BYTES > recv->len) {
+		device_count(qp->dev, CNT_ud_drop_size, 1);
+		return true;
+	}
+	device_count(qp->dev, CNT_rx_send, 1);
+	ud_place(qp, p);
+	return true;
 }
 
 void ud_receive(struct qp *qp, const struct packet *p)
 {
-	struct rwqe *recv = &qp->resp.recv;
 	bool known = p->opcode == BTH_UD_SEND_ONLY || p->opcode == BTH_UD_SEND_ONLY_IMM;
 
 	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR)
@@ -169,14 +186,25 @@ void ud_receive(struct qp *qp, const struct packet *p)
 		device_count(qp->dev, CNT_bad_qkey, 1);
 		return;
 	}
-	if (!recv->valid && rwqe_fetch(qp, recv) <= 0) {
-		device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
-		return;
+	if (!backlog_empty(&qp->backlog) || !ud_deliver(qp, p)) {
+		if (qp->state != ORNIC_QPS_ERR && !backlog_add(&qp->backlog, qp->dev, p))
+			device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
+		engine_activate(qp->dev->engine, qp);
 	}
-	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		device_count(qp->dev, CNT_ud_drop_size, 1);
-		return;
+}
+
+bool ud_catch_up(struct qp *qp)
+{
+	for (int budget = UD_BUDGET; budget && !backlog_empty(&qp->backlog); budget--) {
+		struct packet *p = backlog_first(&qp->backlog, qp->dev);
+		bool done = p && ud_deliver(qp, p);
+
+		if (p)
+			packet_put(&qp->dev->engine->pool, p);
+		/* gone when the receive was bad: the queue pair is in ERR */
+		if (!done || backlog_empty(&qp->backlog))
+			return false;
+		backlog_drop(&qp->backlog, qp->dev);
 	}
-	device_count(qp->dev, CNT_rx_send, 1);
-	ud_place(qp, p);
+	return !backlog_empty(&qp->backlog);
 }

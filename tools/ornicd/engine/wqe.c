@@ -8,6 +8,8 @@
  */
 #include "qp.h"
 
+#include "../mem/fetch.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -23,7 +25,7 @@ static bool ring_copy(const struct umem *m, uint64_t off, void *dst, uint64_t le
 
 		if (!n)
 			return false;
-		memcpy(to, ptr, n);
+		fetch(to, ptr, n);
 		to += n;
 		off += n;
 		len -= n;
@@ -156,7 +158,8 @@ static bool take_path(const struct qp *qp, struct wqe *w, uint32_t *off)
 
 	if (!p)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
-	if (p->mbz || p->flags || p->dlid || le32toh(p->dest_qpn) > ORNIC_NUMBER_MASK)
+	if (p->mbz || p->flags || p->dlid || le32toh(p->dest_qpn) > ORNIC_NUMBER_MASK ||
+	    (p->port && p->port != qp->port))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
 	w->path = p;
 	return true;
@@ -203,24 +206,25 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 
 static bool take_inline(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
 {
-	if (count > qp->max_inline)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	w->inl = take(qp, w, &off, count);
 	if (!w->inl)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (count > qp->max_inline)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	w->len = count;
 	return true;
 }
 
 static bool take_sges(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
 {
+	bool read = w->opcode == ORNIC_WR_RDMA_READ;
 	uint64_t len = 0;
 
-	if (count > qp->sq.max_sge)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	w->sge = take(qp, w, &off, count * sizeof(*w->sge));
 	if (!w->sge)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (count > qp->sq.max_sge || (read && count > WQE_MAX_READ_SGE))
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	for (uint32_t i = 0; i < count; i++)
 		len += le32toh(w->sge[i].length);
 	if (len > ORNIC_MAX_MSG)
@@ -237,10 +241,10 @@ static bool take_data(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t
 		return !count || wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
-		if (count != 1)
-			return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 		if (!take_sges(qp, w, off, count))
 			return false;
+		if (count != 1)
+			return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 		return w->len == 8 || wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 	default:
 		return w->flags & ORNIC_WQE_INLINE ? take_inline(qp, w, off, count) :
@@ -292,10 +296,10 @@ static uint32_t rwqe_decode(const struct qp *qp, struct rwqe *r, const uint8_t *
 		return ORNIC_SYN_WQE_MBZ;
 	if (le32toh(h->id) != r->index)
 		return ORNIC_SYN_WQE_STALE;
-	if (count > qp->rq.max_sge || count > RWQE_MAX_SGE)
-		return ORNIC_SYN_WQE_COUNT;
 	if (sizeof(*h) + count * sizeof(r->sge[0]) > 1u << qp->rq.stride)
 		return ORNIC_SYN_WQE_SEGMENT;
+	if (count > qp->rq.max_sge || count > RWQE_MAX_SGE)
+		return ORNIC_SYN_WQE_COUNT;
 	memcpy(r->sge, bytes + sizeof(*h), count * sizeof(r->sge[0]));
 	r->nsge = count;
 	r->len = 0;
@@ -325,5 +329,17 @@ int rwqe_fetch(struct qp *qp, struct rwqe *r)
 		return -EINVAL;
 	}
 	r->valid = true;
+	return 1;
+}
+
+int rwqe_skip(struct qp *qp, uint32_t *index)
+{
+	int64_t n = wq_pending(qp, &qp->rq);
+
+	if (n < 0)
+		wq_broken(qp, &qp->rq, n);
+	if (n <= 0)
+		return n;
+	*index = qp->rq.cons++;
 	return 1;
 }

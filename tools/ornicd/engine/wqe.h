@@ -16,6 +16,8 @@ struct qp;
 
 /** WQE_MAX_BYTES - largest stride of a send queue */
 #define WQE_MAX_BYTES	2048
+/** WQE_MAX_READ_SGE - most data segments of an RDMA READ (Identify: max_sge_read) */
+#define WQE_MAX_READ_SGE	16
 
 /**
  * struct wqe - a send work request

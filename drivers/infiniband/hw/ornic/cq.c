@@ -166,57 +166,70 @@ static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	cancel_work_sync(&cq->kick);
 }
 
+/* Make or take the ring and have the device use it. */
+static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+			    const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+{
+	u32 page = ornic_ib_caller_page(udata);
+	struct ornic_ib_pagelist list = {};
+	struct ornic_cq_create_cmd cmd = {
+		.flags = to_flags(attr),
+		.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector)),
+		.dbpage = cpu_to_le32(page),
+		.owner = cpu_to_le32(page),
+	};
+	int ret;
+
+	if (udata)
+		ret = user_ring(dev, cq, attr, &cmd, &list, udata);
+	else
+		ret = kernel_ring(dev, cq, attr, &cmd);
+	if (!ret) {
+		cmd.log_entries = cq->log_entries;
+		ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
+	}
+	ornic_ib_pagelist_free(dev, &list);
+	return ret;
+}
+
+static int respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
+{
+	struct ornic_uresp_create_cq resp = { .cqn = cq->cqn };
+
+	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
 int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       ORNIC_CREATE_CQ_ARG)
 {
 	struct ib_udata *udata = ORNIC_CREATE_CQ_UDATA;
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
-	struct ornic_uresp_create_cq resp = {};
-	struct ornic_ib_pagelist list = {};
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
-	struct ornic_cq_create_cmd cmd = {
-		.flags = to_flags(attr),
-		.dbpage = cpu_to_le32(ornic_ib_caller_page(udata)),
-		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
-	};
 	int ret;
 
 	ret = check_attr(dev, attr);
 	if (ret)
 		return ret;
-	cmd.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector));
 
 	init_state(cq);
-	if (udata)
-		ret = user_ring(dev, cq, attr, &cmd, &list, udata);
-	else
-		ret = kernel_ring(dev, cq, attr, &cmd);
+	ret = create_in_device(dev, cq, attr, udata);
 	if (ret)
-		goto out_list;
-	cmd.log_entries = cq->log_entries;
-
-	ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
-	if (ret)
-		goto out_list;
+		goto err_rings;
 	ret = publish(dev, cq);
 	if (ret)
-		goto err_destroy;
-
-	resp.cqn = cq->cqn;
+		goto err_device;
 	if (udata)
-		ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+		ret = respond(cq, udata);
 	if (!ret)
-		goto out_list;
+		return 0;
 
 	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
 	unpublish(dev, cq);
-	goto out_list;
-err_destroy:
+	goto err_rings;
+err_device:
 	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
-out_list:
-	ornic_ib_pagelist_free(dev, &list);
-	if (ret)
-		free_rings(dev, cq);
+err_rings:
+	free_rings(dev, cq);
 	return ret;
 }
 

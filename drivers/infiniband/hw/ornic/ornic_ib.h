@@ -467,6 +467,7 @@ int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 /* soft_flush.c */
+bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 void ornic_ib_soft_device(struct ornic_ib_dev *dev);
 void ornic_ib_soft_cq(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq);
 void ornic_ib_soft_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);

@@ -60,13 +60,19 @@ static bool malformed(struct ornic_ib_cq *cq, const char *what)
 	return false;
 }
 
-/* Take the work request off its queue, and with it all before it (ORN-CQ-1). */
-static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_wq *wq, u32 index, u64 *wr_id)
+/*
+ * Take the work request off its queue, and with it all before it (ORN-CQ-1). A
+ * late entry for one that the driver flushed itself is dropped.
+ */
+static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv, u32 index,
+		   u64 *wr_id)
 {
+	struct ornic_ib_wq *wq = recv ? &qp->rq : &qp->sq;
 	u32 posted = READ_ONCE(wq->prod) - wq->cons;
 
 	if (index - wq->cons >= posted)
-		return malformed(cq, "completion of a work request that is not posted");
+		return !ornic_ib_is_soft(cq, qp) &&
+		       malformed(cq, "completion of a work request that is not posted");
 	*wr_id = wq->wr_id[index & (BIT(wq->log) - 1)];
 	smp_store_release(&wq->cons, index + 1); /* frees the slot that was just read */
 	return true;
@@ -104,7 +110,7 @@ static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct 
 		return malformed(cq, "completion with unknown opcode or status");
 
 	memset(wc, 0, sizeof(*wc));
-	if (!retire(cq, recv ? &qp->rq : &qp->sq, le32_to_cpu(cqe->wqe_id), &wc->wr_id))
+	if (!retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), &wc->wr_id))
 		return false;
 	wc->qp = &qp->ibqp;
 	wc->status = cqe->status;

@@ -131,16 +131,6 @@ static bool soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp
 	       ornic_device_dead(dev->odev);
 }
 
-/*
- * A device does not take a queue pair from RESET to ERR, where the kernel drains
- * one that it never brought up: it has nothing to flush. Software flushes what
- * is posted then.
- */
-static bool never_ran(const struct ornic_ib_qp *qp, enum ib_qp_state cur, enum ib_qp_state next)
-{
-	return qp->kbuf.cpu && cur == IB_QPS_RESET && next == IB_QPS_ERR;
-}
-
 static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 			 const struct ib_qp_attr *attr, int mask)
 {
@@ -158,10 +148,7 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		return ret;
 	fill_attr(dev, attr, mask, &cmd);
 
-	if (never_ran(qp, cur, next))
-		ornic_ib_soft_qp(dev, qp);
-	else
-		ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
+	ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
 	if (ret && !soft_transition(dev, mask, next))
 		return ret;
 

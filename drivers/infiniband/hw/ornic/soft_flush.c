@@ -15,7 +15,12 @@
  */
 #include "ornic_ib.h"
 
-static bool is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
+/**
+ * ornic_ib_is_soft() - does the driver make the completions?
+ * @cq: completion queue of the kernel
+ * @qp: queue pair that completes there
+ */
+bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
 	return READ_ONCE(cq->broken) || READ_ONCE(qp->dead) ||
 	       READ_ONCE(to_oib(cq->ibcq.device)->dead);
@@ -77,7 +82,7 @@ void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq)
 {
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 
-	if (unlikely(READ_ONCE(cq->soft)) && is_soft(cq, qp))
+	if (unlikely(READ_ONCE(cq->soft)) && ornic_ib_is_soft(cq, qp))
 		queue_work(to_oib(ibcq->device)->wq, &cq->kick);
 }
 
@@ -109,7 +114,7 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
 	unsigned long qpn;
 
 	xa_for_each(&cq->qps, qpn, qp) {
-		if (!is_soft(cq, qp))
+		if (!ornic_ib_is_soft(cq, qp))
 			continue;
 		if (qp->ibqp.send_cq == &cq->ibcq && wq_pending(&qp->sq))
 			return true;
@@ -151,7 +156,7 @@ int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc
 	int got = 0;
 
 	xa_for_each(&cq->qps, qpn, qp) {
-		if (!is_soft(cq, qp))
+		if (!ornic_ib_is_soft(cq, qp))
 			continue;
 		if (qp->ibqp.send_cq == &cq->ibcq)
 			got += flush_wq(qp, &qp->sq, IB_WC_SEND, num_entries - got, &wc[got]);

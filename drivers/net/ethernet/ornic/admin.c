@@ -134,7 +134,7 @@ static void ornic_admin_look(struct ornic_core *core, bool renew)
 	ok = ornic_admin_reap(core);
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 	if (!ok)
-		ornic_fatal(core, ORNIC_REASON_MALFORMED);
+		ornic_device_malformed(&core->odev, "command completion");
 }
 
 static struct ornic_admin_slot *ornic_admin_get_slot(struct ornic_admin *admin)
@@ -212,23 +212,29 @@ static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 	return slot;
 }
 
-static void ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *slot)
+/* Before event queue 0 exists. Return: false after the timeout. */
+static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(core->admin_ms);
 
 	while (time_before(jiffies, end)) {
 		ornic_admin_look(core, false);
 		if (completion_done(&slot->done))
-			return;
+			return true;
 		usleep_range(20, 100);
 	}
+	return false;
 }
 
 static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
-	if (!core->admin.events)
-		ornic_admin_poll(core, slot);
-	else if (wait_for_completion_timeout(&slot->done, msecs_to_jiffies(core->admin_ms)))
+	bool done;
+
+	if (core->admin.events)
+		done = wait_for_completion_timeout(&slot->done, msecs_to_jiffies(core->admin_ms));
+	else
+		done = ornic_admin_poll(core, slot);
+	if (done)
 		return;
 
 	ornic_eq_poll(core, 0);

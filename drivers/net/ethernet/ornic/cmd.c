@@ -45,8 +45,7 @@ static int ornic_cmd_create_object(struct ornic_core *core, u16 opcode, const vo
 	if (err)
 		return err;
 	if (!*number || *number > ORNIC_MAX_NUMBER) {
-		dev_err(ornic_dma_dev(core), "%s: impossible number %#x\n", what, *number);
-		ornic_fatal(core, ORNIC_REASON_MALFORMED);
+		ornic_device_malformed(&core->odev, what);
 		return -EIO;
 	}
 	return 0;

@@ -102,11 +102,8 @@ static bool ornic_eq_consume(struct ornic_eq *eq)
 
 	do {
 		taken = ornic_eq_take(eq, budget);
-		if (taken < 0) {
-			dev_err_ratelimited(ornic_dma_dev(eq->core),
-					    "impossible event in queue %u\n", eq->number);
-			ornic_fatal(eq->core, ORNIC_REASON_MALFORMED);
-		}
+		if (taken < 0)
+			ornic_device_malformed(&eq->core->odev, "event");
 		if (ornic_dead(eq->core))
 			return false;
 		ornic_eq_rearm(eq);

@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
+#include <linux/ratelimit.h>
 
 #include "ornic.h"
 

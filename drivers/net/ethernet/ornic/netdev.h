@@ -20,7 +20,7 @@
 #include "ornic.h"
 
 #define ORNIC_TX_LOG		9	/* log2 entries of the send queue */
-#define ORNIC_RX_LOG		9	/* log2 entries of the receive queue */
+#define ORNIC_RX_LOG		10	/* log2 entries of the receive queue */
 #define ORNIC_TX_STRIDE		8	/* log2 bytes: control, Ethernet, 14 SGEs */
 #define ORNIC_RX_STRIDE		5	/* log2 bytes: header, 1 SGE */
 #define ORNIC_MIN_LOG		4	/* a device with less is refused by itself */

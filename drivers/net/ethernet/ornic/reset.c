@@ -8,6 +8,7 @@
  * keeps its name, its addresses and its place in bridges. The RDMA device goes
  * and comes back: its objects cannot survive a reset.
  */
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 
 #include "netdev.h"
@@ -75,23 +76,36 @@ static bool ornic_reset_too_often(struct ornic_core *core)
 	return ++core->quick_resets > ORNIC_QUICK_RESETS;
 }
 
+static void ornic_recover(struct ornic_core *core)
+{
+	for (;;) {
+		if (ornic_ctrl_gone(core)) {
+			dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
+			return;
+		}
+		if (ornic_reset_too_often(core)) {
+			dev_err(ornic_dma_dev(core),
+				"device failed %u times in short succession, no recovery: reload the driver\n",
+				ORNIC_QUICK_RESETS);
+			return;
+		}
+		if (!ornic_revive(core)) {
+			dev_info(ornic_dma_dev(core), "device recovered\n");
+			return;
+		}
+		ssleep(1);
+	}
+}
+
 static void ornic_reset_work(struct work_struct *work)
 {
 	struct ornic_core *core = container_of(work, struct ornic_core, reset_work);
 
 	mutex_lock(&core->state_lock);
-	if (!core->up || !ornic_dead(core))
-		goto unlock;
-	ornic_quiesce(core, core->death_reason);
-	if (ornic_ctrl_gone(core))
-		dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
-	else if (ornic_reset_too_often(core))
-		dev_err(ornic_dma_dev(core),
-			"device failed %u times within %u s each, no recovery: reload the driver\n",
-			ORNIC_QUICK_RESETS, ORNIC_QUICK_PERIOD / HZ);
-	else if (!ornic_revive(core))
-		dev_info(ornic_dma_dev(core), "device recovered\n");
-unlock:
+	if (core->up && ornic_dead(core)) {
+		ornic_quiesce(core, core->death_reason);
+		ornic_recover(core);
+	}
 	mutex_unlock(&core->state_lock);
 }
 

@@ -141,8 +141,7 @@ static int ornic_rx_clean(struct ornic_netdev *nd, int budget)
 
 	while (done < budget && ornic_cq_next(&nd->rx_cq, &cqe)) {
 		if (!ornic_rx_valid(nd, &cqe)) {
-			netdev_err(nd->dev, "impossible receive completion\n");
-			ornic_fatal(nd->core, ORNIC_REASON_MALFORMED);
+			ornic_device_malformed(&nd->core->odev, "receive completion");
 			break;
 		}
 		page = *ornic_rx_page(nd, nd->rq.tail);

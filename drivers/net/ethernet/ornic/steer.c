@@ -30,13 +30,12 @@ static void ornic_steer_promisc(struct ornic_netdev *nd)
 {
 	bool allowed = le32_to_cpu(nd->core->odev.port.flags) & ORNIC_PORT_F_PROMISC;
 
-	if (!(nd->dev->flags & IFF_PROMISC)) {
+	if (!(nd->dev->flags & IFF_PROMISC))
 		ornic_rule_del(nd, ORNIC_RULE_PROMISC);
-	} else if (allowed) {
+	else if (allowed)
 		ornic_rule_add(nd, ORNIC_RULE_PROMISC);
-	} else {
+	else
 		netdev_info_once(nd->dev, "this port does not allow promiscuous mode\n");
-	}
 }
 
 static void ornic_rx_mode_work(struct work_struct *work)

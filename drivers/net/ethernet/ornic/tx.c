@@ -246,8 +246,7 @@ void ornic_tx_clean(struct ornic_netdev *nd, int budget)
 
 	while (ornic_cq_next(&nd->tx_cq, &cqe)) {
 		if (!ornic_tx_valid(nd, &cqe, tail)) {
-			netdev_err(nd->dev, "impossible send completion\n");
-			ornic_fatal(nd->core, ORNIC_REASON_MALFORMED);
+			ornic_device_malformed(&nd->core->odev, "send completion");
 			break;
 		}
 		if (cqe.status != ORNIC_WC_SUCCESS)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Stands in for a header that older kernels do not have: there page pools are
+ * in one header, and know neither the NAPI context nor the network interface
+ * that they serve. Found only where the kernel has no file of this name.
+ */
+#ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
+#define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
+
+#include <net/page_pool.h>
+
+struct ornic_page_pool_params {
+	unsigned int flags;
+	unsigned int order;
+	unsigned int pool_size;
+	int nid;
+	struct device *dev;
+	struct napi_struct *napi;	/* not known to this kernel */
+	enum dma_data_direction dma_dir;
+	unsigned int max_len;
+	unsigned int offset;
+	struct net_device *netdev;	/* not known to this kernel */
+};
+
+static inline struct page_pool *
+ornic_page_pool_create(const struct ornic_page_pool_params *params)
+{
+	struct page_pool_params old = {
+		.flags		= params->flags,
+		.order		= params->order,
+		.pool_size	= params->pool_size,
+		.nid		= params->nid,
+		.dev		= params->dev,
+		.dma_dir	= params->dma_dir,
+		.max_len	= params->max_len,
+		.offset		= params->offset,
+	};
+
+	return page_pool_create(&old);
+}
+
+#define page_pool_params ornic_page_pool_params
+#define page_pool_create ornic_page_pool_create
+
+#endif

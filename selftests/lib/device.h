@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A host whose bus is a vfio-user connection: a process that plays the VMM and the
+ * guest's driver at once.
+ */
+#ifndef SELFTESTS_LIB_DEVICE_H
+#define SELFTESTS_LIB_DEVICE_H
+
+#include "host.h"
+#include "vfu_client.h"
+
+/** DEVICE_VECTORS - interrupts that are given an eventfd */
+#define DEVICE_VECTORS	4
+
+/** DEVICE_DMA_BASE - DMA address of the shared memory */
+#define DEVICE_DMA_BASE	0x100000000ull
+
+/**
+ * struct device_client - a connection and the host behind it
+ * @host:	the host
+ * @vfu:	the connection
+ * @irq:	eventfd per vector
+ */
+struct device_client {
+	struct host host;
+	struct vfu_client vfu;
+	int irq[DEVICE_VECTORS];
+};
+
+/*
+ * device_open() - connect, share @bytes of memory, set up interrupts and bus mastering
+ * Return: 0 or a negative errno.
+ */
+int device_open(struct device_client *d, const char *path, uint64_t bytes);
+void device_close(struct device_client *d);
+
+/* device_irqs() - how often a vector fired since the last call; waits for at most @ms */
+uint64_t device_irqs(struct device_client *d, unsigned int vector, int ms);
+
+#endif /* SELFTESTS_LIB_DEVICE_H */

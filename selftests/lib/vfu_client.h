@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The client side of vfio-user: what a VMM does, without a virtual machine.
+ *
+ * Calls wait for the reply, other than vfu_client_post(), which is what a guest's
+ * store to a BAR is. All return 0 or a negative errno, the server's if it sent one.
+ */
+#ifndef SELFTESTS_LIB_VFU_CLIENT_H
+#define SELFTESTS_LIB_VFU_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** struct vfu_client - a connection */
+struct vfu_client {
+	int fd;
+	uint16_t next_id;
+};
+
+/* vfu_client_open() - connect, waiting up to a few seconds for the socket; agree on a version */
+int vfu_client_open(struct vfu_client *c, const char *path);
+void vfu_client_close(struct vfu_client *c);
+
+/* vfu_client_dma_map() - @fd may be -1: memory that the server cannot reach */
+int vfu_client_dma_map(struct vfu_client *c, int fd, uint64_t offset, uint64_t addr,
+		       uint64_t size, bool writable);
+int vfu_client_dma_unmap(struct vfu_client *c, uint64_t addr, uint64_t size);
+
+int vfu_client_read(struct vfu_client *c, uint32_t region, uint64_t off, void *buf, uint32_t len);
+int vfu_client_write(struct vfu_client *c, uint32_t region, uint64_t off, const void *buf,
+		     uint32_t len);
+int vfu_client_post(struct vfu_client *c, uint32_t region, uint64_t off, const void *buf,
+		    uint32_t len);
+
+/* vfu_client_msix() - eventfds for vectors @start .. @start + @n - 1, at most VFU_MAX_FDS */
+int vfu_client_msix(struct vfu_client *c, uint32_t start, uint32_t n, const int *eventfd);
+
+/* vfu_client_bus_master() - COMMAND: memory space, and bus mastering or not */
+int vfu_client_bus_master(struct vfu_client *c, bool on);
+/* vfu_client_flr() - function level reset by the PCIe capability */
+int vfu_client_flr(struct vfu_client *c);
+/* vfu_client_reset() - VFU_DEVICE_RESET, a reset by the VMM */
+int vfu_client_reset(struct vfu_client *c);
+
+#endif /* SELFTESTS_LIB_VFU_CLIENT_H */

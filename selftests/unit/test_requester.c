@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The RC requester against a scripted peer: what it sends, and what answers, losses
+ * and silence do to it (IBTA volume 1, 9.7; ORN-WQE, ORN-QP).
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/peer.h"
+
+#define PSN0	0xfffff0u
+#define P(n)	((PSN0 + (n)) & BTH_PSN_MASK)
+#define ACK	(AETH_ACK | AETH_NO_CREDITS)
+#define NAK(c)	(AETH_NAK | (c))
+#define TIMEOUT	(4096ull << 14)
+#define BUF	(10u << 20)
+#define MTU	1024
+
+struct fix {
+	struct world w;
+	struct peer peer;
+	struct conn c;
+	uint64_t buf;
+	uint32_t key;
+	uint8_t data[65536];
+};
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	peer_init(&t->peer, &t->w);
+	conn_init(&t->c, &t->w.dut[0], NULL);
+	peer_connect(&t->peer, &t->c, PSN0, 0x100);
+	t->buf = dut_buf(t->c.d, BUF);
+	t->key = dut_key(t->c.d, NULL, t->buf, BUF, ORNIC_ACCESS_LOCAL_WRITE);
+	fill(dut_at(t->c.d, t->buf, BUF), BUF, 1);
+	fill(t->data, sizeof(t->data), 2);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->c);
+	peer_fini(&t->peer);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+/* Post an operation on @len bytes, signaled. */
+static void post(struct fix *t, uint8_t opcode, uint32_t len, uint8_t flags)
+{
+	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED | flags, .raddr = 0x5000,
+			 .rkey = 0x1234, .swap_add = 5, .imm = htobe32(9) };
+
+	if (opcode == ORNIC_WR_COMP_SWAP)
+		wr.compare = 6;
+	if (len)
+		wr_sge(&wr, t->buf, len, t->key);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+}
+
+static void read_resp(struct fix *t, uint8_t opcode, uint32_t psn, uint32_t npsn, uint32_t off,
+		      uint32_t len)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, opcode, psn);
+
+	p->npsn = npsn;
+	peer_send(&t->peer, p, t->data + off, len);
+}
+
+static void atomic_resp(struct fix *t, uint32_t psn, uint64_t value)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ATOMIC_ACK, psn);
+
+	p->atomic_ack = value;
+	peer_send(&t->peer, p, NULL, 0);
+}
+
+static void expect(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status)
+{
+	conn_expect(&t->c, &t->c.hscq, index, opcode, status);
+}
+
+/* Segmentation, headers and PSNs across the wrap; completion at the ACK, not before. */
+static void test_segments(void **state)
+{
+	struct fix *t = *state;
+	struct seen *s;
+
+	post(t, ORNIC_WR_RDMA_WRITE_IMM, 65536 + 2 * MTU + 1, ORNIC_WQE_SOLICITED);
+	s = peer_expect(&t->peer, BTH_RC_WRITE_FIRST, PSN0, 64);
+	assert_int_equal(s->p.len, 65536);
+	assert_int_equal(s->p.va, 0x5000);
+	assert_int_equal(s->p.rkey, 0x1234);
+	assert_int_equal(s->p.dmalen, 65536 + 2 * MTU + 1);
+	assert_false(s->p.solicited);
+	check(s->data, 65536, 1);
+	s = peer_expect(&t->peer, BTH_RC_WRITE_LAST_IMM, P(64), 3);
+	assert_int_equal(s->p.len, 2 * MTU + 1);
+	assert_true(s->p.ackreq);
+	assert_true(s->p.solicited);
+	assert_int_equal(be32toh(s->p.imm), 9);
+	assert_memory_equal(s->data, dut_at(t->c.d, t->buf + 65536, 2 * MTU + 1), 2 * MTU + 1);
+	post(t, ORNIC_WR_SEND, 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(67), 1);
+	assert_int_equal(s->p.len, 0);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(66), ACK);
+	expect(t, 0, ORNIC_WC_RDMA_WRITE, 0);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(67), ACK);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
+/* One ACK for many; a partial one completes what it covers; strays are dropped. */
+static void test_acks(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 4; i++)
+		post(t, ORNIC_WR_SEND, 3 * MTU, 0);
+	peer_ack(&t->peer, &t->c, P(-1), ACK);		/* before what is in flight */
+	peer_ack(&t->peer, &t->c, P(12), ACK);		/* beyond what was sent */
+	peer_ack(&t->peer, &t->c, P(12), NAK(NAK_REMOTE_ACCESS));
+	peer_ack(&t->peer, &t->c, P(1 << 23), ACK);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(7), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(4), ACK);		/* old */
+	peer_ack(&t->peer, &t->c, P(4), NAK(NAK_PSN_SEQUENCE));
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(11), ACK);
+	expect(t, 2, ORNIC_WC_SEND, 0);
+	expect(t, 3, ORNIC_WC_SEND, 0);
+	for (int i = 0; i < 4; i++)
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3 * i), 3);
+	peer_quiet(&t->peer);
+}
+
+/* NAK sequence error: everything from its PSN on again, from the middle of a message. */
+static void test_nak_sequence(void **state)
+{
+	struct fix *t = *state;
+	struct seen *s;
+
+	post(t, ORNIC_WR_SEND, 3 * MTU, 0);
+	post(t, ORNIC_WR_SEND, 2 * MTU, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 3);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 2);
+	peer_ack(&t->peer, &t->c, P(1), NAK(NAK_PSN_SEQUENCE));
+	s = peer_expect(&t->peer, BTH_RC_SEND_LAST, P(1), 2);
+	assert_memory_equal(s->data, dut_at(t->c.d, t->buf + MTU, 2 * MTU), 2 * MTU);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 2);
+	peer_ack(&t->peer, &t->c, P(4), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_received], 1);
+}
+
+/* An ACK that comes after going back, before sending again, is not ignored. */
+static void test_late_ack(void **state)
+{
+	struct fix *t = *state;
+	struct packet *nak, *ack;
+
+	post(t, ORNIC_WR_SEND, 2 * MTU, 0);
+	post(t, ORNIC_WR_SEND, 2 * MTU, 0);
+	t->peer.next = t->peer.nin;
+	nak = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(0));
+	nak->aeth = NAK(NAK_PSN_SEQUENCE);
+	ack = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(2));
+	switch_send(t->peer.port, nak);
+	peer_send(&t->peer, ack, NULL, 0);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_LAST, P(3), 1);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(3), ACK);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
+/* RNR NAK: nothing for as long as the table says; rnr_retry of them, then the end. */
+static void test_rnr(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.rnr_retry = 2;
+	t->c.qp.req.rnr_left = 2;
+	post(t, ORNIC_WR_SEND, 2 * MTU, 0);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	for (int i = 0; i < 2; i++) {
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 2);
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(2), 1);
+		peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 14);	/* 1.28 ms */
+		world_pass(&t->w, 1279999);
+		peer_quiet(&t->peer);
+		world_pass(&t->w, 1);
+	}
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 2);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(2), 1);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 14);
+	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_RNR_RETRY_EXC_ERR);
+	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_RNR);
+	world_finish(&t->w, 10 * TIMEOUT);
+	peer_quiet(&t->peer);		/* ORN-QP-20 */
+}
+
+/* rnr_retry 7: without end; code 0 is the longest wait. */
+static void test_rnr_infinite(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	for (int i = 0; i < 20; i++) {
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+		peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK);
+		world_pass(&t->w, 655359999);
+		peer_quiet(&t->peer);
+		world_pass(&t->w, 1);
+	}
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
+/* ORN-QP-25: silence, retry_cnt times, then RETRY_EXC_ERR. */
+static void test_timeout(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	post(t, ORNIC_WR_SEND, 11, 0);
+	for (int i = 0; i <= 7; i++) {
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+		world_pass(&t->w, TIMEOUT - 1);
+		peer_quiet(&t->peer);
+		conn_quiet(&t->c);
+		world_pass(&t->w, 1);
+	}
+	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_RETRY_EXC_ERR);
+	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.d->dev.cnt[CNT_ack_timeouts], 8);
+}
+
+/* Progress gives all retries back, and a full timeout. */
+static void test_timeout_progress(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.retry_cnt = 1;
+	t->c.qp.req.retry_left = 1;
+	for (int i = 0; i < 3; i++)
+		post(t, ORNIC_WR_SEND, 10, 0);
+	world_pass(&t->w, TIMEOUT);
+	world_pass(&t->w, TIMEOUT / 2);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	t->peer.next = t->peer.nin;
+	world_pass(&t->w, TIMEOUT - 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(2), ACK);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+	expect(t, 2, ORNIC_WC_SEND, 0);
+}
+
+/* A request sent late in the life of a lazy timer has its full time. */
+static void test_timeout_fresh(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	world_pass(&t->w, TIMEOUT - 10);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	t->peer.next = t->peer.nin;
+	world_pass(&t->w, TIMEOUT - 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(1), ACK);
+}
+
+/* While the function may not do DMA, no timeout completes anything. */
+static void test_timeout_paused(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.retry_cnt = 0;
+	t->c.qp.req.retry_left = 0;
+	post(t, ORNIC_WR_SEND, 10, 0);
+	t->c.d->dev.running = false;
+	world_pass(&t->w, 3 * TIMEOUT);
+	conn_quiet(&t->c);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+	t->c.d->dev.running = true;
+	world_finish(&t->w, 3 * TIMEOUT);
+	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_RETRY_EXC_ERR);
+}
+
+/* timeout 0 waits for ever. */
+static void test_timeout_none(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.timeout = 0;
+	post(t, ORNIC_WR_SEND, 10, 0);
+	assert_int_equal(world_run(&t->w), -1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
+/* READ: one request; responses in order; what is lost is asked for again from there. */
+static void test_read_loss(void **state)
+{
+	struct fix *t = *state;
+	struct seen *s;
+
+	memset(dut_at(t->c.d, t->buf, BUF), 0, BUF);
+	post(t, ORNIC_WR_RDMA_READ, 4 * MTU + 7, 0);
+	s = peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
+	assert_int_equal(s->p.dmalen, 4 * MTU + 7);
+	assert_int_equal(s->p.va, 0x5000);
+	read_resp(t, BTH_RC_READ_RESP_FIRST, P(0), 1, 0, MTU);
+	read_resp(t, BTH_RC_READ_RESP_MIDDLE, P(2), 1, 2 * MTU, MTU);	/* P(1) is lost */
+	s = peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
+	assert_int_equal(s->p.dmalen, 3 * MTU + 7);
+	assert_int_equal(s->p.va, 0x5000 + MTU);
+	conn_quiet(&t->c);
+	read_resp(t, BTH_RC_READ_RESP_FIRST, P(1), 2, MTU, 2 * MTU);
+	world_pass(&t->w, TIMEOUT);
+	s = peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(3), 1);
+	assert_int_equal(s->p.dmalen, MTU + 7);
+	read_resp(t, BTH_RC_READ_RESP_FIRST, P(3), 1, 3 * MTU, MTU);
+	read_resp(t, BTH_RC_READ_RESP_LAST, P(4), 1, 4 * MTU, 7);
+	expect(t, 0, ORNIC_WC_RDMA_READ, 0);
+	check(dut_at(t->c.d, t->buf, 4 * MTU + 7), 4 * MTU + 7, 2);
+	assert_int_equal(*dut_at(t->c.d, t->buf + 4 * MTU + 7, 1), 0);
+}
+
+/*
+ * ACKs of what follows a READ, whose answer was lost, are implied NAKs; many of them
+ * are one loss, and none of them may pass the READ.
+ */
+static void test_implied_nak(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.retry_cnt = 1;
+	t->c.qp.req.retry_left = 1;
+	post(t, ORNIC_WR_SEND, 5, 0);
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	for (int i = 0; i < 5; i++)
+		post(t, ORNIC_WR_SEND, 10, 0);
+	t->peer.next = t->peer.nin;
+	for (int i = 0; i < 5; i++) {
+		struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(2 + i));
+
+		switch_send(t->peer.port, p);
+	}
+	switch_drain(t->w.e.sw);
+	world_run(&t->w);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	conn_quiet(&t->c);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
+	for (int i = 0; i < 5; i++)
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(2 + i), 1);
+	peer_quiet(&t->peer);
+	read_resp(t, BTH_RC_READ_RESP_ONLY, P(1), 1, 0, 10);
+	expect(t, 1, ORNIC_WC_RDMA_READ, 0);
+	peer_ack(&t->peer, &t->c, P(6), ACK);
+	for (int i = 0; i < 5; i++)
+		expect(t, 2 + i, ORNIC_WC_SEND, 0);
+}
+
+static void test_atomics(void **state)
+{
+	struct fix *t = *state;
+	struct seen *s;
+
+	post(t, ORNIC_WR_COMP_SWAP, 8, 0);
+	post(t, ORNIC_WR_FETCH_ADD, 8, 0);
+	s = peer_expect(&t->peer, BTH_RC_COMPARE_SWAP, P(0), 1);
+	assert_int_equal(s->p.swap_add, 5);
+	assert_int_equal(s->p.compare, 6);
+	s = peer_expect(&t->peer, BTH_RC_FETCH_ADD, P(1), 1);
+	assert_int_equal(s->p.swap_add, 5);
+	atomic_resp(t, P(1), 1);		/* the first answer is lost */
+	conn_quiet(&t->c);
+	peer_expect(&t->peer, BTH_RC_COMPARE_SWAP, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_FETCH_ADD, P(1), 1);
+	atomic_resp(t, P(0), 0x1122334455667788);
+	expect(t, 0, ORNIC_WC_COMP_SWAP, 0);
+	assert_int_equal(le64toh(*(uint64_t *)dut_at(t->c.d, t->buf, 8)), 0x1122334455667788);
+	atomic_resp(t, P(1), 99);
+	expect(t, 1, ORNIC_WC_FETCH_ADD, 0);
+	assert_int_equal(le64toh(*(uint64_t *)dut_at(t->c.d, t->buf, 8)), 99);
+}
+
+/* ORN-WQE-4: malformed responses */
+static void test_bad_response(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t npsn, len;
+	} bad[] = {
+		{ BTH_RC_READ_RESP_ONLY, 1, MTU },
+		{ BTH_RC_READ_RESP_FIRST, 1, MTU - 1 },
+		{ BTH_RC_READ_RESP_FIRST, 1, MTU + 1 },
+		{ BTH_RC_READ_RESP_LAST, 3, 2 * MTU + 11 },
+		{ BTH_RC_READ_RESP_LAST, 3, 2 * MTU + 9 },
+		{ BTH_RC_READ_RESP_MIDDLE, 3, 3 * MTU },
+		{ BTH_RC_READ_RESP_LAST, 4, 3 * MTU + 10 },
+		{ BTH_RC_ATOMIC_ACK, 1, 0 },
+	};
+
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		post(t, ORNIC_WR_RDMA_READ, 2 * MTU + 10, 0);
+		read_resp(t, bad[i].opcode, P(0), bad[i].npsn, 0, bad[i].len);
+		expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_BAD_RESP_ERR);
+		assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+		teardown(state);
+	}
+}
+
+static void test_bad_atomic_response(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_FETCH_ADD, 8, 0);
+	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 8);
+	expect(t, 0, ORNIC_WC_FETCH_ADD, ORNIC_WC_BAD_RESP_ERR);
+}
+
+/* ORN-WQE-4, ORN-QP-4: the status of each NAK; the work request at fault first, then the rest */
+static void test_nak_status(void **state)
+{
+	static const uint8_t nak[][2] = {
+		{ NAK_INVALID_REQUEST, ORNIC_WC_REM_INV_REQ_ERR },
+		{ NAK_REMOTE_ACCESS, ORNIC_WC_REM_ACCESS_ERR },
+		{ NAK_REMOTE_OPERATIONAL, ORNIC_WC_REM_OP_ERR },
+	};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		for (int j = 0; j < 4; j++)
+			post(t, ORNIC_WR_SEND, 10, 0);
+		peer_ack(&t->peer, &t->c, P(1), NAK(nak[i][0]));
+		expect(t, 0, ORNIC_WC_SEND, 0);
+		expect(t, 1, ORNIC_WC_SEND, nak[i][1]);
+		expect(t, 2, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+		expect(t, 3, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | nak[i][0]);
+		post(t, ORNIC_WR_RDMA_WRITE, 0, 0);	/* the drain work request */
+		expect(t, 4, ORNIC_WC_RDMA_WRITE, ORNIC_WC_WR_FLUSH_ERR);
+		teardown(state);
+	}
+}
+
+/* ORN-WQE-8 */
+static void test_fence(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	post(t, ORNIC_WR_SEND, 10, ORNIC_WQE_FENCE);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_quiet(&t->peer);
+	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 10);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(2), 1);
+}
+
+/* ORN-QP-27 */
+static void test_max_rd_atomic(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.max_rd_atomic = 2;
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	post(t, ORNIC_WR_FETCH_ADD, 8, 0);
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_FETCH_ADD, P(1), 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, TIMEOUT);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_FETCH_ADD, P(1), 1);
+	peer_quiet(&t->peer);
+	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 10);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(2), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 1);
+}
+
+/* ORN-WQE-3, ORN-WQE-9, ORN-WQE-11, ORN-WQE-19: unsignaled, SIG_ALL, inline, NOP */
+static void test_signaling(void **state)
+{
+	struct fix *t = *state;
+	uint8_t text[100];
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_INLINE, .inl = text,
+			 .inl_len = sizeof(text) };
+	struct wr nop = { .opcode = ORNIC_WR_NOP, .flags = ORNIC_WQE_SIGNALED };
+	struct seen *s;
+	uint8_t *slot;
+
+	fill(text, sizeof(text), 5);
+	slot = conn_write_wr(&t->c, &wr);
+	conn_publish(&t->c, &t->c.sq, 1);
+	conn_send(&t->c, &nop);
+	world_run(&t->w);
+	s = peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	check(s->data, sizeof(text), 5);
+	memset(slot, 0, 200);
+	world_pass(&t->w, TIMEOUT);
+	s = peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	check(s->data, sizeof(text), 5);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 1, ORNIC_WC_NOP, 0);
+	conn_quiet(&t->c);
+	t->c.qp.flags |= ORNIC_QP_F_SIG_ALL;
+	nop.flags = 0;
+	conn_send(&t->c, &nop);
+	world_run(&t->w);
+	expect(t, 2, ORNIC_WC_NOP, 0);
+	peer_quiet(&t->peer);
+}
+
+/* ORN-SEC-5: a ring full of NOPs is work for more than one turn. */
+static void test_nop_budget(void **state)
+{
+	struct fix *t = *state;
+	struct wr nop = { .opcode = ORNIC_WR_NOP };
+
+	for (int i = 0; i < 200; i++) {
+		conn_write_wr(&t->c, &nop);
+		t->c.sq.index++;
+	}
+	conn_publish(&t->c, &t->c.sq, 200);
+	assert_true(qp_run(&t->c.qp));
+	assert_true(t->c.qp.sq.cons < 100);
+	world_run(&t->w);
+	assert_int_equal(t->c.qp.sq.done, 200);
+}
+
+/* Data segments in any number and size (ORN-WQE-14: of length 0 too) */
+static void test_sges(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	uint32_t off = 0;
+	struct seen *s;
+
+	for (int i = 0; i < 29; i++) {
+		wr_sge(&wr, t->buf + off, i * 3, t->key);
+		off += i * 3;
+	}
+	wr_sge(&wr, 0xdead, 0, 0xbad);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+	s = peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 2);
+	assert_int_equal(s->p.len, off);
+	check(s->data, off, 1);
+}
+
+/* ORN-WQE-7: a bad key waits for what came before, then completes, then the flush */
+static void test_local_error_order(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	wr_sge(&wr, t->buf, 10, 0xbad);
+	conn_send(&t->c, &wr);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	conn_quiet(&t->c);
+	world_pass(&t->w, TIMEOUT);
+	conn_quiet(&t->c);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR);
+	expect(t, 2, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_quiet(&t->peer);
+}
+
+/* A key that fails in the middle of a message; a READ into memory that is not writable */
+static void test_local_error_late(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+	struct wr rd = { .opcode = ORNIC_WR_RDMA_READ, .rkey = 1 };
+
+	wr_sge(&wr, t->buf, 65536, t->key);
+	wr_sge(&wr, t->buf, 10, 0xbad);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+	peer_expect(&t->peer, BTH_RC_SEND_FIRST, P(0), 64);
+	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR);
+	teardown(state);
+	setup(state);
+	t = *state;
+	wr_sge(&rd, t->buf, 10, dut_key(t->c.d, NULL, t->buf, 10, 0));
+	conn_send(&t->c, &rd);
+	world_run(&t->w);
+	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 10);
+	expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_LOC_PROT_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_ACCESS);
+}
+
+/* ORN-QP-16: SQD finishes what was started, tells once, starts nothing; RTS goes on */
+static void test_sqd(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	t->c.qp.sqd_notify = true;
+	qp_set_state(&t->c.qp, ORNIC_QPS_SQD);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	assert_false(dut_event(t->c.d, &e));
+	world_pass(&t->w, TIMEOUT);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	assert_true(dut_event(t->c.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_SQ_DRAINED);
+	assert_int_equal(le32toh(e.number), t->c.qp.handle);
+	assert_int_equal(le32toh(e.owner), 7);
+	qp_set_state(&t->c.qp, ORNIC_QPS_SQD);
+	world_run(&t->w);
+	assert_false(dut_event(t->c.d, &e));
+	peer_quiet(&t->peer);
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTS);
+	world_run(&t->w);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+}
+
+/* More than the window: the rest follows as the window moves. */
+static void test_window(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 100; i++)
+		post(t, ORNIC_WR_SEND, 10, 0);
+	for (int i = 0; i < 64; i++)
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(i), 1);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(9), ACK);
+	for (int i = 64; i < 74; i++)
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(i), 1);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(73), ACK);
+	peer_ack(&t->peer, &t->c, P(99), ACK);
+	for (int i = 0; i < 100; i++)
+		expect(t, i, ORNIC_WC_SEND, 0);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
+		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
+		T(test_timeout_fresh), T(test_timeout_paused), T(test_timeout_none),
+		T(test_read_loss), T(test_implied_nak), T(test_atomics),
+		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
+		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
+		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
+		T(test_local_error_late), T(test_sqd), T(test_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
