@@ -63,7 +63,7 @@ $(eval $(call ornicd_rules,$(O)/host,))
 $(eval $(call ornicd_rules,$(O)/san,$(san)))
 
 $(O)/ornicd: $(O)/host/ornicd
-	@cp $< $@
+	@cp -f $< $@.new && mv $@.new $@
 
 # ---- drivers and provider, for the guest --------------------------------------
 

@@ -252,15 +252,22 @@ bool qp_run(struct qp *qp)
 	return more;
 }
 
+/* Can the requester take a work request from the ring now? Else there is no point in looking. */
+static bool takes_sends(const struct qp *qp)
+{
+	const struct requester *r = &qp->req;
+
+	if (qp->type != ORNIC_QPT_RC)
+		return true;
+	return !timer_armed(&r->rnr_timer) && r->cur == r->tail && r->tail - r->head <= r->mask;
+}
+
 /* Is the send queue (the receive queue) one to look at without being asked? */
 static bool watches_sq(const struct qp *qp)
 {
 	if (!qp->sq.present || qp->sq.bad)
 		return false;
-	if (qp->flush_sq)
-		return true;
-	return qp->state == ORNIC_QPS_RTS && !timer_armed(&qp->req.rnr_timer) &&
-	       qp->req.cur == qp->req.tail && qp->req.tail - qp->req.head <= qp->req.mask;
+	return qp->flush_sq || (qp->state == ORNIC_QPS_RTS && takes_sends(qp));
 }
 
 static bool watches_rq(const struct qp *qp)

@@ -97,7 +97,10 @@ bool ud_run(struct qp *qp)
 		}
 		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
 			return true;
+		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-3) */
+		switch_drain(qp->dev->engine->sw);
 		r->head++;
+		r->cur = r->head;
 		complete_send(qp, w);
 		if (w->status)
 			qp_fail_datagram(qp, w->syndrome);

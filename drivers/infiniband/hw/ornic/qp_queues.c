@@ -216,13 +216,14 @@ static int describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
 			 const struct layout *at, struct ornic_qp_create_cmd *cmd,
 			 struct ornic_ib_pagelist *lists)
 {
+	u64 sq_bytes = ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
 	int ret = 0;
 
-	if (at->rq != at->sq)
-		ret = ornic_ib_pagelist_build(dev, &lists[0], &qp->ubuf, at->sq, at->rq - at->sq);
-	if (!ret && at->sq_rec != at->rq)
-		ret = ornic_ib_pagelist_build(dev, &lists[1], &qp->ubuf, at->rq,
-					      at->sq_rec - at->rq);
+	if (sq_bytes)
+		ret = ornic_ib_pagelist_build(dev, &lists[0], &qp->ubuf, at->sq, sq_bytes);
+	if (!ret && rq_bytes)
+		ret = ornic_ib_pagelist_build(dev, &lists[1], &qp->ubuf, at->rq, rq_bytes);
 	if (!ret)
 		ret = ornic_ib_ubuf_addr(&qp->ubuf, at->sq_rec, &cmd->sq_record);
 	if (!ret)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a test program says: TAP points, and why a test failed.
+ *
+ * A test goes on after a failed expectation so that both ends stay in step; the
+ * first one is kept and becomes the test's verdict.
+ */
+#ifndef GUEST_REPORT_H
+#define GUEST_REPORT_H
+
+#include <stdbool.h>
+
+struct verdict {
+	int bad;
+	char why[252];
+};
+
+/* Gives up: the program cannot run its tests at all. */
+void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+void verdict_fail(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void tap_point(const char *name, const struct verdict *client, const struct verdict *server);
+void tap_skip(const char *name, const char *reason);
+/* Prints the plan; returns the exit status of the program. */
+int tap_end(void);
+
+double now(void);
+
+#endif
