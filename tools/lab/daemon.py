@@ -37,7 +37,10 @@ def start(run, binary, vms, devices, extra):
             argv += ["--device", "path=%s,mac=%s" % (sockets[-1], mac(vm, device))]
     argv += [x.replace("{run}", run.dir) for x in extra]
     with open(log_path(run), "wb") as log:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        except OSError as e:
+            raise LabError("cannot run ornicd %s: %s: build it again (make)" % (binary, e.strerror)) from None
     who = state.identity(child.pid)
     end = time.monotonic() + START_PATIENCE
     while not listening(sockets):
