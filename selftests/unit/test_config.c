@@ -160,7 +160,7 @@ static void test_file(void **state)
 		assert_int_not_equal(file(c, bad[i]), 0);
 	}
 	config_free(c);
-	assert_int_equal(config_file(c, "../../tools/ornicd/ornicd.conf.example"), 0);
+	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
 	assert_int_equal(c->ndevices, 2);
 }
 
@@ -169,7 +169,7 @@ static void test_order(void **state)
 	struct config *c = *state;
 
 	/* What comes later on the command line wins. */
-	assert_int_equal(run(c, "-s 9 -c ../../tools/ornicd/ornicd.conf.example -d path=/z"),
+	assert_int_equal(run(c, "-s 9 -c tools/ornicd/ornicd.conf.example -d path=/z"),
 			 CONFIG_RUN);
 	assert_int_equal(c->ndevices, 3);
 	assert_int_equal(c->spin_us, 50);
