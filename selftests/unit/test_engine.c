@@ -198,6 +198,41 @@ static void test_read_phys(void **state)
 	check(dut_at(t->a.d, t->abuf, 200000), 200000, 4);
 }
 
+/* Two queue pairs of one function, by IPv6 GIDs; and one with itself */
+static void test_same_function(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_RDMA_READ, 0, 5000);
+	struct conn x, y, z;
+
+	wr.raddr = t->abuf + 10000;
+	wr.rkey = t->akey;
+	conn_init(&x, t->a.d, NULL);
+	conn_init(&y, t->a.d, NULL);
+	conn_init(&z, t->a.d, NULL);
+	conn_pair(&x, &y, 1, 2);
+	x.qp.path.sgid_index = htole16(1);
+	y.qp.path.sgid_index = htole16(1);
+	dut_gid(t->a.d, 1, x.qp.path.dgid);
+	dut_gid(t->a.d, 1, y.qp.path.dgid);
+	conn_path(&z, t->a.d->dev.port.mac, t->a.d->dev.port.gid[0].gid);
+	conn_attr(&z, z.qp.handle, 7, 7);
+	conn_rts(&z);
+	fill(dut_at(t->a.d, t->abuf + 10000, 5000), 5000, 1);
+	conn_send(&x, &wr);
+	world_run(&t->w);
+	conn_expect(&x, &x.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	check(dut_at(t->a.d, t->abuf, 5000), 5000, 1);
+	memset(dut_at(t->a.d, t->abuf, 5000), 0, 5000);
+	conn_send(&z, &wr);
+	world_run(&t->w);
+	conn_expect(&z, &z.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	check(dut_at(t->a.d, t->abuf, 5000), 5000, 1);
+	conn_fini(&x);
+	conn_fini(&y);
+	conn_fini(&z);
+}
+
 /* Both ways at once, more than the window holds; completions in order (ORN-WQE-7). */
 static void test_both_ways(void **state)
 {
@@ -364,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read_phys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomic, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sleep, setup, teardown),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, teardown),

@@ -69,7 +69,7 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 		ud_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 		return true;
 	}
-	p = link_packet(qp->dev, w->path, &w->syndrome);
+	p = link_packet(qp, w->path, &w->syndrome);
 	if (!p)
 		return w->syndrome ? !ud_bad(w, ORNIC_WC_LOC_QP_OP_ERR, w->syndrome) : false;
 	if (!ud_payload(qp, w, p)) {
@@ -171,11 +171,11 @@ void ud_receive(struct qp *qp, const struct packet *p)
 		return;
 	}
 	if (!recv->valid && rwqe_fetch(qp, recv) <= 0) {
-		device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
+		device_count(qp->dev, CNT_rx_drop_no_wqe, 1);
 		return;
 	}
 	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		device_count(qp->dev, CNT_ud_drop_size, 1);
+		device_count(qp->dev, CNT_rx_drop_size, 1);
 		return;
 	}
 	device_count(qp->dev, CNT_rx_send, 1);
