@@ -277,7 +277,7 @@ void switch_loopback(struct switch_port *port, struct packet *p)
 
 static void deliver(struct switch_port *port, const struct packet *p)
 {
-	if (port->up && (port == p->from) == p->loopback)
+	if (port->up && p->loopback == (port == p->from))
 		port->ops->deliver(port->arg, p);
 }
 

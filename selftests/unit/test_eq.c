@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/eq.c: events, interrupts, and what happens when nobody reads them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <endian.h>
+#include <ornic/admin.h>
+#include "lib/nic.h"
+
+#define LOG		4
+#define ENTRIES		(1u << LOG)
+
+struct fixture {
+	struct engine e;
+	struct nic n;
+	struct nic_eq *eq;
+};
+
+static const uint8_t mac[6] = { 2 };
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(engine_init(&f->e, 0), 0);
+	nic_init(&f->n, &f->e, mac);
+	f->eq = nic_eq_new(&f->n, LOG, 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_fini(&f->n);
+	engine_fini(&f->e);
+	free(f);
+	return 0;
+}
+
+static void raise_event(struct fixture *f, uint32_t number)
+{
+	device_event(&f->n.dev, ORNIC_EV_QP_FATAL, number, 5, 6, 7, 8);
+}
+
+static uint32_t notify(struct fixture *f)
+{
+	return le32toh(nic_rec(&f->n, &f->eq->host)->notify);
+}
+
+static struct ornic_eqe *next(struct fixture *f)
+{
+	return nic_next(&f->n, &f->eq->host);
+}
+
+/* Consume all, publish, arm: what a driver's interrupt handler does. */
+static uint32_t consume(struct fixture *f, uint8_t sn)
+{
+	uint32_t n = 0;
+
+	while (next(f))
+		n++;
+	nic_consumed(&f->n, &f->eq->host);
+	nic_arm(&f->n, &f->eq->host, sn, ORNIC_ARM_ANY);
+	return n;
+}
+
+static void test_entry(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_eqe *e;
+
+	assert_int_equal(notify(f), 0);
+	raise_event(f, 4);
+	e = next(f);
+	assert_non_null(e);
+	assert_int_equal(e->type, ORNIC_EV_QP_FATAL);
+	assert_int_equal(le32toh(e->number), 4);
+	assert_int_equal(le32toh(e->owner), 5);
+	assert_int_equal(le32toh(e->syndrome), 6);
+	assert_int_equal(le32toh(e->info0), 7);
+	assert_int_equal(le32toh(e->info1), 8);
+	assert_int_equal(e->lost, 0);
+	assert_true(le64toh(e->timestamp) > 0);
+	assert_null(next(f));
+}
+
+static void test_no_eq(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t number;
+
+	table_del(&f->n.dev.eqs, 0);
+	raise_event(f, 1);
+	assert_null(next(f));
+	assert_int_equal(table_add(&f->n.dev.eqs, f->eq, &number), 0);
+}
+
+static void test_unarmed_is_silent(void **state)
+{
+	struct fixture *f = *state;
+
+	raise_event(f, 1);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 0);
+}
+
+static void test_fires_once_per_arm(void **state)
+{
+	struct fixture *f = *state;
+
+	consume(f, 1);
+	raise_event(f, 1);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+	raise_event(f, 2);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+	assert_int_equal(consume(f, 2), 2);
+	raise_event(f, 3);
+	raise_event(f, 4);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 2);
+	assert_int_equal(f->n.irqs[0], 0);
+}
+
+static void test_many_laps(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 1; i < 20 * ENTRIES; i++) {
+		consume(f, i);
+		for (uint32_t k = 0; k <= i % ENTRIES; k++)
+			raise_event(f, i);
+		nic_turns(&f->e);
+		assert_int_equal(f->n.irqs[1], i);
+		assert_int_equal(consume(f, i + 1), i % ENTRIES + 1);
+	}
+	assert_int_equal(f->n.fatals, 0);
+}
+
+/* Events of more objects than there is room for wait, and come in order. */
+static void test_full_queues_async(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_eqe *e;
+
+	for (uint32_t i = 0; i < ENTRIES + 5; i++)
+		raise_event(f, i);
+	nic_turns(&f->e);
+	assert_true(eq_holding(&f->eq->eq));
+	assert_int_equal(notify(f), ORNIC_NOTIFY_ALWAYS);
+	assert_int_equal(consume(f, 1), ENTRIES);
+	eq_doorbell(&f->eq->eq);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+	assert_int_equal(notify(f), 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		e = next(f);
+		assert_non_null(e);
+		assert_int_equal(le32toh(e->number), ENTRIES + i);
+		assert_int_equal(e->lost, 0);
+	}
+	assert_null(next(f));
+	assert_int_equal(f->n.fatals, 0);
+}
+
+/* The host consumed before it could see ALWAYS: nothing rings, nothing is lost. */
+static void test_consumed_before_always(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ENTRIES + 1; i++)
+		raise_event(f, i);
+	consume(f, 1);
+	nic_turns(&f->e);
+	assert_false(eq_holding(&f->eq->eq));
+	assert_int_equal(notify(f), 0);
+	assert_int_equal(f->n.irqs[1], 1);
+	assert_int_equal(consume(f, 2), 1);
+}
+
+static void test_async_once_per_object_and_type(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->n.dev;
+	struct ornic_eqe *e;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		raise_event(f, i);
+	for (int i = 0; i < 1000; i++) {
+		device_event(dev, ORNIC_EV_PORT_ACTIVE, 1, 0, 0, i, 0);
+		device_event(dev, ORNIC_EV_PORT_ERR, 1, 0, 0, i, 0);
+	}
+	nic_turns(&f->e);
+	assert_int_equal(f->eq->eq.nasync, 2);
+	consume(f, 1);
+	eq_doorbell(&f->eq->eq);
+	nic_turns(&f->e);
+	e = next(f);
+	assert_int_equal(e->type, ORNIC_EV_PORT_ACTIVE);
+	assert_int_equal(le32toh(e->info0), 999);
+	e = next(f);
+	assert_int_equal(e->type, ORNIC_EV_PORT_ERR);
+	assert_null(next(f));
+}
+
+static void test_lost_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t lost = 0, seen = 0;
+	struct ornic_eqe *e;
+
+	for (uint32_t i = 0; i < 3000; i++)
+		raise_event(f, i);
+	nic_turns(&f->e);
+	for (uint8_t sn = 1; seen + lost < 3000; sn++) {
+		while ((e = next(f))) {
+			lost += le32toh(e->lost);
+			seen++;
+		}
+		consume(f, sn);
+		eq_doorbell(&f->eq->eq);
+		nic_turns(&f->e);
+	}
+	assert_true(lost > 0);
+	assert_int_equal(lost + seen, 3000);
+}
+
+static void test_impossible_index_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_rec(&f->n, &f->eq->host)->host_index = htole32(ENTRIES + 1);
+	for (uint32_t i = 0; i < 3 * ENTRIES; i++)
+		raise_event(f, i);
+	assert_int_equal(f->n.fatals, 1);
+	assert_int_equal(f->n.fatal, ORNIC_SYN_EQ_MEMORY);
+	f->n.dev.running = true;
+	nic_turns(&f->e);
+	assert_int_equal(f->n.fatals, 1);
+}
+
+static void test_index_going_back_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		raise_event(f, i);
+	consume(f, 1);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		raise_event(f, i);
+	assert_int_equal(f->n.fatals, 0);
+	nic_rec(&f->n, &f->eq->host)->host_index = 0;
+	raise_event(f, 0);
+	assert_int_equal(f->n.fatals, 1);
+}
+
+static void test_unreachable_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+
+	guest_hide(&f->n.guest, f->eq->host.ring);
+	raise_event(f, 1);
+	assert_int_equal(f->n.fatals, 1);
+}
+
+static void test_unreachable_record_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+
+	raise_event(f, 1);
+	guest_hide(&f->n.guest, f->eq->host.rec);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.fatals, 1);
+	assert_int_equal(f->n.irqs[1], 0);
+}
+
+static void test_no_dma_while_stopped(void **state)
+{
+	struct fixture *f = *state;
+
+	consume(f, 1);
+	f->n.dev.running = false;
+	raise_event(f, 1);
+	nic_turns(&f->e);
+	assert_null(next(f));
+	assert_int_equal(f->n.irqs[1], 0);
+	f->n.dev.running = true;
+	eq_doorbell(&f->eq->eq);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+	assert_non_null(next(f));
+}
+
+static void test_init_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct eq eq = f->eq->eq;
+
+	eq.rec = f->eq->host.rec + 32;
+	assert_int_equal(eq_init(&eq), ORNIC_ST_BAD_PARAM);
+	eq.rec = 0x1000;
+	assert_int_equal(eq_init(&eq), ORNIC_ST_DMA_ERROR);
+	eq.rec = f->eq->host.rec;
+	eq.mem.offset = 32;
+	assert_int_equal(eq_init(&eq), ORNIC_ST_BAD_PARAM);
+}
+
+/* Malformed arm words ask for nothing. */
+static void test_arm_garbage(void **state)
+{
+	static const uint32_t word[] = {
+		0x40000000u | 2u << 28 | 1u << 24, 0x80000000u | 2u << 28 | 1u << 24,
+		3u << 28 | 1u << 24, 1u << 28 | 1u << 24, 1u << 24, 2u << 28,
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		nic_rec(&f->n, &f->eq->host)->arm = htole32(word[i]);
+		raise_event(f, i);
+		nic_turns(&f->e);
+	}
+	assert_int_equal(f->n.irqs[1], 0);
+}
+
+/* A word armed for later fires for any entry written once it was seen. */
+static void test_arm_far_ahead(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_rec(&f->n, &f->eq->host)->arm = htole32(1000 | 1u << 24 | 2u << 28);
+	raise_event(f, 1);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 0);
+	raise_event(f, 2);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_entry),
+		TEST(test_no_eq),
+		TEST(test_unarmed_is_silent),
+		TEST(test_fires_once_per_arm),
+		TEST(test_many_laps),
+		TEST(test_full_queues_async),
+		TEST(test_consumed_before_always),
+		TEST(test_async_once_per_object_and_type),
+		TEST(test_lost_is_counted),
+		TEST(test_impossible_index_is_fatal),
+		TEST(test_index_going_back_is_fatal),
+		TEST(test_unreachable_is_fatal),
+		TEST(test_unreachable_record_is_fatal),
+		TEST(test_no_dma_while_stopped),
+		TEST(test_init_refuses),
+		TEST(test_arm_garbage),
+		TEST(test_arm_far_ahead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

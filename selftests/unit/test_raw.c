@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/raw.c: frames from one function to another, through the real engine, ring
+ * to ring.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <endian.h>
+#include <ornic/admin.h>
+#include "lib/nic.h"
+#include "engine/link.h"
+#include "packet/csum.h"
+
+#define MAX_FRAME	1518
+#define BUF		2048
+#define WRITE		ORNIC_ACCESS_LOCAL_WRITE
+#define DRIVER		(ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER)
+
+/* A function with a network interface, as its driver sees it. */
+struct host {
+	struct nic n;
+	struct nic_cq *cq;
+	struct nic_qp *qp;
+	uint32_t lkey;
+	uint64_t tx;
+	uint64_t rx;
+};
+
+struct fixture {
+	struct engine e;
+	struct host a;
+	struct host b;
+};
+
+static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 0xa };
+static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };
+
+static void host_init(struct host *h, struct engine *e, const uint8_t mac[6])
+{
+	struct nic_eq *eq;
+
+	nic_init(&h->n, e, mac);
+	eq = nic_eq_new(&h->n, 6, 0);
+	h->cq = nic_cq_new(&h->n, 7, eq, 0);
+	h->qp = nic_qp_new(&h->n, ORNIC_QPT_RAW, DRIVER, h->cq, h->cq);
+	h->lkey = nic_phys_all(&h->n, WRITE);
+	h->tx = guest_alloc(&h->n.guest, 64 * BUF, GUEST_PAGE);
+	h->rx = guest_alloc(&h->n.guest, 64 * BUF, GUEST_PAGE);
+	h->n.dev.port.unicast = &h->qp->qp;
+	h->n.dev.port.multicast = &h->qp->qp;
+	assert_int_equal(link_update(&h->n.dev), 0);
+	nic_qp_rts(h->qp);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(engine_init(&f->e, 0), 0);
+	host_init(&f->a, &f->e, mac_a);
+	host_init(&f->b, &f->e, mac_b);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_fini(&f->a.n);
+	nic_fini(&f->b.n);
+	assert_int_equal(f->e.timers.cap, 0);
+	engine_fini(&f->e);
+	free(f);
+	return 0;
+}
+
+/* The bytes of a frame of @len bytes from a to b, in a's memory. */
+static uint8_t *frame(struct fixture *f, uint32_t len)
+{
+	uint8_t *p = guest_at(&f->a.n.guest, f->a.tx, len < 60 ? 60 : len);
+
+	for (uint32_t i = 0; i < len; i++)
+		p[i] = i * 5 + len;
+	memcpy(p, mac_b, 6);
+	memcpy(p + 6, mac_a, 6);
+	p[12] = 0x88;
+	p[13] = 0xb5;
+	return p;
+}
+
+struct raw_wqe {
+	struct ornic_wqe_ctrl c;
+	struct ornic_wqe_eth eth;
+	uint8_t rest[];
+};
+
+/* A send of the frame in memory, the first @hdr bytes inline, cut in @nsge pieces. */
+static struct raw_wqe *post(struct fixture *f, uint32_t len, uint32_t hdr, uint32_t nsge)
+{
+	struct raw_wqe *w = (void *)nic_sqe(&f->a.n, f->a.qp, ORNIC_WR_SEND, ORNIC_WQE_SIGNALED);
+	struct ornic_sge *sge = (void *)(w->rest + ((hdr + 15) & ~15u));
+	uint32_t at = hdr;
+
+	memcpy(w->rest, guest_at(&f->a.n.guest, f->a.tx, hdr ? hdr : 1), hdr);
+	w->c.count = htole16(nsge);
+	w->eth.inline_hdr = htole16(hdr);
+	for (uint32_t i = 0; i < nsge; i++) {
+		uint32_t part = i + 1 == nsge ? len - at : (len - at) / 3;
+
+		sge[i].addr = htole64(f->a.tx + at);
+		sge[i].length = htole32(part);
+		sge[i].lkey = htole32(f->a.lkey);
+		at += part;
+	}
+	return w;
+}
+
+static void run(struct fixture *f)
+{
+	nic_ring(&f->a.n, f->a.qp);
+	nic_turns(&f->e);
+}
+
+/* The next completion of @h, which must be one of the kind asked for. */
+static struct ornic_cqe *expect(struct host *h, uint8_t opcode, uint8_t status)
+{
+	struct ornic_cqe *c = nic_next(&h->n, &h->cq->host);
+
+	assert_non_null(c);
+	nic_consumed(&h->n, &h->cq->host);
+	assert_int_equal(c->opcode, opcode);
+	assert_int_equal(c->status, status);
+	assert_int_equal(le32toh(c->qpn), h->qp->qp.handle);
+	return c;
+}
+
+static void expect_nothing(struct host *h)
+{
+	assert_null(nic_next(&h->n, &h->cq->host));
+}
+
+static void post_rx(struct fixture *f, uint32_t len)
+{
+	nic_rqe(&f->b.n, f->b.qp, f->b.rx, len, f->b.lkey);
+}
+
+/* One frame goes over and is what was sent, zeros behind it up to 60 bytes. */
+static struct ornic_cqe *check_passes(struct fixture *f, const uint8_t *want, uint32_t len)
+{
+	uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx, BUF);
+	uint32_t padded = len < 60 ? 60 : len;
+	struct ornic_cqe *c;
+
+	memset(rx, 0xee, BUF);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->a);
+	c = expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	assert_int_equal(le32toh(c->byte_len), padded);
+	assert_memory_equal(rx, want, len);
+	for (uint32_t i = len; i < padded; i++)
+		assert_int_equal(rx[i], 0);
+	assert_int_equal(rx[padded], 0xee);
+	return c;
+}
+
+static void test_lengths(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t len = 14; len <= MAX_FRAME; len += len < 100 ? 1 : 59) {
+		uint8_t *p = frame(f, len);
+
+		post_rx(f, BUF);
+		post(f, len, 0, 1);
+		check_passes(f, p, len);
+	}
+	frame(f, MAX_FRAME);
+	post_rx(f, BUF);
+	post(f, MAX_FRAME, 0, 1);
+	check_passes(f, frame(f, MAX_FRAME), MAX_FRAME);
+}
+
+static void test_inline_header_and_pieces(void **state)
+{
+	static const uint32_t hdr[] = { 0, 1, 5, 13, 14, 15, 18, 54, 60, 100 };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]); i++) {
+		for (uint32_t nsge = 1; nsge <= 6; nsge++) {
+			uint8_t *p = frame(f, 700);
+
+			post_rx(f, BUF);
+			post(f, 700, hdr[i], nsge);
+			check_passes(f, p, 700);
+		}
+	}
+}
+
+static void test_all_inline(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 90);
+	struct raw_wqe *w;
+
+	post_rx(f, BUF);
+	w = post(f, 90, 20, 0);
+	w->c.flags |= ORNIC_WQE_INLINE;
+	w->c.count = htole16(70);
+	memcpy(w->rest + 32, p + 20, 70);
+	check_passes(f, p, 90);
+}
+
+static void test_header_only(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 64);
+
+	post_rx(f, BUF);
+	post(f, 64, 64, 0);
+	check_passes(f, p, 64);
+}
+
+/* More frames than a turn sends, more than the ring holds: in order, none lost. */
+static void test_stream(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t sent = 0, got = 0;
+
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 1 << NIC_RINGS; i++) {
+			uint8_t *p = frame(f, 100);
+
+			nic_rqe(&f->b.n, f->b.qp, f->b.rx + i * BUF, BUF, f->b.lkey);
+			p[20] = sent++;
+			post(f, 100, 60, 1);
+		}
+		run(f);
+		for (int i = 0; i < 1 << NIC_RINGS; i++) {
+			uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx + i * BUF, 100);
+
+			expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+			expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+			assert_int_equal(rx[20], (uint8_t)got++);
+		}
+	}
+	assert_int_equal(f->a.n.dev.cnt[CNT_tx_packets], sent);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_packets], sent);
+}
+
+static void test_unsignaled(void **state)
+{
+	struct fixture *f = *state;
+
+	frame(f, 60);
+	post(f, 60, 0, 1)->c.flags = 0;
+	nic_sqe(&f->a.n, f->a.qp, ORNIC_WR_NOP, 0);
+	nic_sqe(&f->a.n, f->a.qp, ORNIC_WR_NOP, ORNIC_WQE_SIGNALED);
+	run(f);
+	assert_int_equal(le32toh(expect(&f->a, ORNIC_WC_NOP, 0)->wqe_id), 2);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.qp->qp.sq.done, 3);
+}
+
+static void test_csum_partial(void **state)
+{
+	static const uint32_t hdr[] = { 0, 14, 40, 54, 100 };
+	struct fixture *f = *state;
+
+	for (uint32_t len = 60; len < 400; len += 13) {
+		for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]) && hdr[i] <= len; i++) {
+			uint8_t *p = frame(f, len), want[400];
+			struct raw_wqe *w;
+			uint16_t csum;
+
+			memcpy(want, p, len);
+			csum = csum_fold(csum_add(0, p + 34, len - 34, false));
+			csum = csum ? csum : 0xffff;
+			memcpy(want + 34 + 16, &csum, 2);
+			post_rx(f, BUF);
+			w = post(f, len, hdr[i], 1);
+			w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+			w->eth.csum_start = htole16(34);
+			w->eth.csum_offset = htole16(16);
+			assert_int_equal(le32toh(check_passes(f, want, len)->flags),
+					 ORNIC_CQE_L4_CSUM_OK);
+		}
+	}
+}
+
+/* The sender's memory is read, never written. */
+static void test_guest_memory_is_not_written(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 200), before[200];
+	struct raw_wqe *w;
+
+	memcpy(before, p, 200);
+	w = post(f, 200, 0, 2);
+	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+	w->eth.csum_start = htole16(34);
+	w->eth.csum_offset = htole16(16);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	assert_memory_equal(p, before, 200);
+}
+
+static void test_ip_csum(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 100), *rx = guest_at(&f->b.n.guest, f->b.rx, BUF);
+	struct ornic_cqe *c;
+
+	p[12] = 0x08;
+	p[13] = 0x00;
+	memset(p + 14, 0, 20);
+	p[14] = 0x45;
+	p[17] = 86;
+	p[23] = 17;
+	memcpy(p + 26, "\x0a\x00\x00\x01\x0a\x00\x00\x02", 8);
+	post_rx(f, BUF);
+	post(f, 100, 0, 1)->c.flags |= ORNIC_WQE_IP_CSUM;
+	run(f);
+	c = expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	assert_int_equal(le32toh(c->flags), ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_IP_CSUM_OK);
+	assert_true(csum_ipv4_ok(rx + 14, 20));
+	assert_memory_equal(rx + 42, p + 42, 58);
+	f->b.n.dev.features = 0;
+	post_rx(f, BUF);
+	post(f, 100, 0, 1)->c.flags |= ORNIC_WQE_IP_CSUM;
+	run(f);
+	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
+}
+
+static void test_no_receive(void **state)
+{
+	struct fixture *f = *state;
+
+	frame(f, 60);
+	post(f, 60, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
+	post_rx(f, BUF);
+	post(f, 60, 0, 1);
+	check_passes(f, frame(f, 60), 60);
+}
+
+/* Too long a frame is dropped; the receive stays and takes the next one. */
+static void test_receive_too_small(void **state)
+{
+	struct fixture *f = *state;
+
+	frame(f, 101);
+	post_rx(f, 100);
+	post(f, 101, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_size], 1);
+	post(f, 100, 0, 1);
+	check_passes(f, frame(f, 100), 100);
+}
+
+/* A held receive is flushed like any other. */
+static void test_flush(void **state)
+{
+	struct fixture *f = *state;
+
+	frame(f, 101);
+	post_rx(f, 100);
+	post_rx(f, 100);
+	post(f, 101, 0, 1);
+	run(f);
+	qp_set_state(&f->b.qp->qp, ORNIC_QPS_ERR);
+	nic_turns(&f->e);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(le32toh(expect(&f->b, ORNIC_WC_RECV,
+						ORNIC_WC_WR_FLUSH_ERR)->wqe_id), i);
+	expect_nothing(&f->b);
+}
+
+static void check_receive_fails(struct fixture *f, uint32_t syndrome)
+{
+	struct ornic_cqe *c;
+
+	frame(f, 60);
+	post(f, 60, 0, 1);
+	run(f);
+	c = expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR);
+	assert_int_equal(le32toh(c->syndrome), syndrome);
+	assert_int_equal(f->b.qp->qp.state, ORNIC_QPS_ERR);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	assert_int_equal(f->a.qp->qp.state, ORNIC_QPS_RTS);
+}
+
+static void test_receive_key_wrong(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_rqe(&f->b.n, f->b.qp, f->b.rx, BUF, f->b.lkey ^ 1);
+	check_receive_fails(f, ORNIC_SYN_KEY_TAG);
+}
+
+static void test_receive_key_read_only(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t key = nic_region(&f->b.n, f->b.n.pd.number, 0, f->b.rx, BUF);
+
+	nic_rqe(&f->b.n, f->b.qp, f->b.rx, BUF, key);
+	check_receive_fails(f, ORNIC_SYN_KEY_ACCESS);
+}
+
+static void test_receive_page_gone(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_rqe(&f->b.n, f->b.qp, f->b.rx, BUF, f->b.lkey);
+	guest_hide(&f->b.n.guest, f->b.rx);
+	check_receive_fails(f, ORNIC_SYN_KEY_PAGE);
+}
+
+/* A send that fails: what was before it completes, it says why, the rest is flushed. */
+static void check_send_fails(struct fixture *f, uint8_t status, uint32_t syndrome)
+{
+	struct ornic_cqe *c;
+
+	nic_sqe(&f->a.n, f->a.qp, ORNIC_WR_NOP, 0);
+	run(f);
+	assert_int_equal(expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS)->wqe_id, 0);
+	c = expect(&f->a, ORNIC_WC_SEND, status);
+	assert_int_equal(le32toh(c->syndrome), syndrome);
+	assert_int_equal(le32toh(expect(&f->a, ORNIC_WC_NOP, ORNIC_WC_WR_FLUSH_ERR)->wqe_id), 2);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.qp->qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(f->a.n.dev.cnt[CNT_tx_packets], 1);
+}
+
+#define FAILS(name, expr, status, syndrome)				\
+static void name(void **state)						\
+{									\
+	struct fixture *f = *state;					\
+	struct raw_wqe *w;						\
+									\
+	frame(f, 200);							\
+	post(f, 100, 0, 1);						\
+	w = post(f, 200, 0, 1);						\
+	expr;								\
+	check_send_fails(f, status, syndrome);				\
+}
+
+static struct ornic_sge *first_sge(struct raw_wqe *w)
+{
+	return (struct ornic_sge *)w->rest;
+}
+
+static void csum_at(struct raw_wqe *w, uint16_t start, uint16_t offset)
+{
+	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+	w->eth.csum_start = htole16(start);
+	w->eth.csum_offset = htole16(offset);
+}
+
+FAILS(test_too_short, first_sge(w)->length = htole32(13),
+      ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
+FAILS(test_too_long, first_sge(w)->length = htole32(MAX_FRAME + 1),
+      ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
+FAILS(test_huge, first_sge(w)->length = htole32(UINT32_MAX),
+      ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
+FAILS(test_send_key_wrong, first_sge(w)->lkey ^= htole32(1),
+      ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_TAG)
+FAILS(test_send_address_wrong, first_sge(w)->addr = htole64(0x1000),
+      ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_PAGE)
+FAILS(test_send_address_wraps, first_sge(w)->addr = htole64(-10ull),
+      ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_RANGE)
+FAILS(test_csum_behind_end, csum_at(w, 190, 9),
+      ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
+FAILS(test_csum_far_behind_end, csum_at(w, 0xffff, 0xffff),
+      ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
+FAILS(test_csum_not_negotiated, (csum_at(w, 34, 16), f->a.n.dev.features = 0),
+      ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
+FAILS(test_vlan_insert, w->eth.eflags = ORNIC_ETH_VLAN_INSERT,
+      ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
+FAILS(test_stale, w->c.index = htole32(99), ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_STALE)
+FAILS(test_header_beyond_stride, w->eth.inline_hdr = htole16(60000),
+      ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
+
+static void test_unprivileged_phys_all(void **state)
+{
+	struct fixture *f = *state;
+
+	f->a.qp->qp.flags = 0;
+	frame(f, 100);
+	post(f, 100, 100, 0);
+	post(f, 100, 0, 1);
+	check_send_fails(f, ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_INDEX);
+}
+
+static void test_index_jump(void **state)
+{
+	struct fixture *f = *state;
+
+	nic_rec(&f->a.n, &f->a.qp->sq)->host_index = htole32((1 << NIC_RINGS) + 1);
+	qp_doorbell(&f->a.qp->qp, false);
+	nic_turns(&f->e);
+	assert_int_equal(f->a.qp->qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(f->a.qp->qp.syndrome, ORNIC_SYN_RING_INDEX);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.n.fatals, 0);
+}
+
+static void test_link_down(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t packets = f->e.pool.nfree;
+
+	f->b.n.dev.port.admin_up = false;
+	frame(f, 60);
+	post_rx(f, BUF);
+	post(f, 60, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+	assert_int_equal(f->e.pool.nfree, packets);
+}
+
+static void test_not_started(void **state)
+{
+	struct fixture *f = *state;
+
+	qp_set_state(&f->b.qp->qp, ORNIC_QPS_RESET);
+	frame(f, 60);
+	post(f, 60, 0, 1);
+	run(f);
+	expect_nothing(&f->b);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
+}
+
+/* A frame to the function's own address comes back inside the device. */
+static void test_own_address(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 80), *rx = guest_at(&f->a.n.guest, f->a.rx, BUF);
+
+	memcpy(p, mac_a, 6);
+	nic_rqe(&f->a.n, f->a.qp, f->a.rx, BUF, f->a.lkey);
+	post(f, 80, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	assert_memory_equal(rx, p, 80);
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_lengths),
+		TEST(test_inline_header_and_pieces),
+		TEST(test_all_inline),
+		TEST(test_header_only),
+		TEST(test_stream),
+		TEST(test_unsignaled),
+		TEST(test_csum_partial),
+		TEST(test_guest_memory_is_not_written),
+		TEST(test_ip_csum),
+		TEST(test_no_receive),
+		TEST(test_receive_too_small),
+		TEST(test_flush),
+		TEST(test_receive_key_wrong),
+		TEST(test_receive_key_read_only),
+		TEST(test_receive_page_gone),
+		TEST(test_too_short),
+		TEST(test_too_long),
+		TEST(test_huge),
+		TEST(test_send_key_wrong),
+		TEST(test_send_address_wrong),
+		TEST(test_send_address_wraps),
+		TEST(test_csum_behind_end),
+		TEST(test_csum_far_behind_end),
+		TEST(test_csum_not_negotiated),
+		TEST(test_vlan_insert),
+		TEST(test_stale),
+		TEST(test_header_beyond_stride),
+		TEST(test_unprivileged_phys_all),
+		TEST(test_index_jump),
+		TEST(test_link_down),
+		TEST(test_not_started),
+		TEST(test_own_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
