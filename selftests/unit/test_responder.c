@@ -650,6 +650,29 @@ static void test_key_gone(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(1), ORNIC_EV_QP_ACCESS_ERR);
 }
 
+/* Without its GID entry the responder cannot answer, and does not try for ever. */
+static void test_no_gid(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_gid_entry *gid = &t->c.d->dev.port.gid[0];
+
+	for (int i = 0; i < 2; i++) {
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(2 * i), 1, 2 * MTU), 0);
+		switch_drain(t->w.e.sw);
+		if (i)
+			gid->owner = htole32(t->c.qp.owner + 1);
+		else
+			gid->flags = 0;
+		world_run(&t->w);
+		peer_quiet(&t->peer);
+		gid->flags = htole32(ORNIC_GID_VALID);
+		gid->owner = 0;
+		send(t, request(t, BTH_RC_READ_REQUEST, P(2 * i), 1, 2 * MTU), 0, 0);
+		peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(2 * i), 2);
+		peer_quiet(&t->peer);
+	}
+}
+
 /* Packets of others: wrong source, P_Key, destination (ORN-PORT-2) */
 static void test_strangers(void **state)
 {
@@ -688,7 +711,7 @@ int main(void)
 		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
 		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
-		T(test_strangers),
+		T(test_strangers), T(test_no_gid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

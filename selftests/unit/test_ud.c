@@ -196,7 +196,7 @@ static void test_waits(void **state)
 	}
 	conn_quiet(&t->b);
 	assert_int_equal(t->b.qp.backlog.count, BACKLOG_DATAGRAMS);
-	assert_int_equal(t->b.d->dev.cnt[CNT_ud_drop_no_wqe], extra);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_no_wqe], extra);
 	conn_recv(&t->b, t->bbuf, 100, t->bkey);
 	world_run(&t->w);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
@@ -216,7 +216,7 @@ static void test_drops(void **state)
 	post(t, &wr);
 	sent(t, 0, 0);
 	conn_quiet(&t->b);
-	assert_int_equal(t->b.d->dev.cnt[CNT_ud_drop_size], 1);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_size], 1);
 	wr.sge[0].length = htole32(60);
 	post(t, &wr);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
@@ -277,10 +277,33 @@ static void test_sqe(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
 }
 
-/* Bad key, malformed work request, bad GID index (ORN-WQE-20): SQE */
+/* ORN-QP-21: whoever goes back to RTS at once does not send what was posted before. */
+static void test_sqe_recover(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 10), big = make(t, &t->b, 0, 4097);
+
+	for (int i = 0; i < 4; i++)
+		conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	conn_send(&t->a, &big);
+	for (int i = 0; i < 200; i++)
+		conn_send(&t->a, &wr);
+	qp_run(&t->a.qp);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	post(t, &wr);
+	sent(t, 0, ORNIC_WC_LOC_LEN_ERR);
+	for (int i = 1; i <= 200; i++)
+		sent(t, i, ORNIC_WC_WR_FLUSH_ERR);
+	sent(t, 201, 0);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_quiet(&t->b);
+}
+
+/* Bad key, malformed work request, bad or foreign GID entry (ORN-WQE-20): SQE */
 static void test_send_errors(void **state)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		uint8_t status = i == 0 ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR;
 		struct fix *t;
 		struct wr wr;
@@ -292,11 +315,15 @@ static void test_send_errors(void **state)
 			wr.sge[0].lkey = htole32(1);
 		else if (i == 1)
 			wr.flags |= 0x40;
-		else
+		else if (i < 4)
 			wr.path.sgid_index = htole16(i == 2 ? 5 : 0xffff);
+		else
+			t->a.d->dev.port.gid[0].owner = htole32(t->a.qp.owner + 1);
 		post(t, &wr);
 		sent(t, 0, status);
 		assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+		if (i > 1)
+			assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_PATH);
 		teardown(state);
 	}
 }
@@ -379,9 +406,9 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits),
-T(test_drops),
+		T(test_drops),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
-		T(test_sqe), cmocka_unit_test(test_send_errors),
+		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
 		T(test_not_ready),
 	};

@@ -39,8 +39,6 @@
 	C(PORT, bad_opcode)					\
 	C(PORT, bad_pkey)					\
 	C(PORT, bad_qkey)					\
-	C(PORT, ud_drop_no_wqe)					\
-	C(PORT, ud_drop_size)					\
 	C(PORT, remote_access_errors)				\
 	C(PORT, remote_invalid_requests)			\
 	C(PORT, local_protection_errors)			\

@@ -54,9 +54,17 @@ static uint16_t derive_sport(const struct ornic_path *path)
 	return ORNIC_UDP_SPORT_MIN | v;
 }
 
-struct packet *link_packet(struct device *dev, const struct ornic_path *path, uint32_t *syndrome)
+const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path)
 {
-	const struct ornic_gid_entry *gid = device_gid(dev, le16toh(path->sgid_index));
+	const struct ornic_gid_entry *gid = device_gid(qp->dev, le16toh(path->sgid_index));
+
+	return gid && (!gid->owner || le32toh(gid->owner) == qp->owner) ? gid : NULL;
+}
+
+struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome)
+{
+	struct device *dev = qp->dev;
+	const struct ornic_gid_entry *gid = link_gid(qp, path);
 	struct packet *p;
 
 	*syndrome = gid ? 0 : ORNIC_SYN_PATH;

@@ -24,12 +24,14 @@ bool link_is_up(const struct device *dev);
 /* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
 uint32_t link_mtu(const struct device *dev);
 
+/* link_gid() - the GID entry that @qp may send from by @path, or NULL (ORN-WQE-20) */
+const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path);
+
 /*
- * link_packet() - a packet with the addresses of @path filled in
- * Return: NULL and the syndrome if the GID entry is not valid.
+ * link_packet() - a packet of @qp with the addresses of @path filled in
+ * Return: NULL; the syndrome is 0 if there was only no packet to be had.
  */
-struct packet *link_packet(struct device *dev, const struct ornic_path *path,
-			   uint32_t *syndrome);
+struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
 /* link_send() - put a packet on the port; owns it, drops it if the link is down */
 void link_send(struct device *dev, struct packet *p);

@@ -199,7 +199,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 {
 	struct requester *r = &qp->req;
 	uint32_t npsn, end;
-	struct packet *p = link_packet(qp->dev, &qp->path, &w->syndrome);
+	struct packet *p = link_packet(qp, &qp->path, &w->syndrome);
 
 	if (!p) {
 		if (w->syndrome)
