@@ -227,12 +227,15 @@ class Ornicd(Refusal):
         self.addCleanup(daemon.kill)
         self.wait_for("listening")
         argv, env = toolbox.qemu()
-        device = '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"%s"}}' % self.path("a")
-        machine = subprocess.Popen(argv + ["-nodefaults", "-display", "none", "-S", "-machine", "q35", "-m", "64M",
-                                           "-device", device], env={**os.environ, **env}, stderr=subprocess.DEVNULL)
-        self.addCleanup(machine.wait)
+        device = '{"driver":"vfio-user-pci","addr":"2","socket":{"type":"unix","path":"%s"}}' % self.path("a")
+        argv += ["-nodefaults", "-display", "none", "-machine", "q35", "-m", "64M", "-accel", "qtest", "-qtest", "stdio"]
+        machine = subprocess.Popen(argv + ["-device", device], env={**os.environ, **env}, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(machine.communicate)
         self.addCleanup(machine.kill)
-        self.assertIn("share=on", self.wait_for("share"))
+        machine.stdin.write("outl 0xcf8 0x80001004\noutw 0xcfc 0x4\n")     # bus master enable of device 2
+        machine.stdin.flush()
+        self.assertIn("share=on", self.wait_for("not shared"))
 
     def wait_for(self, word):
         """The line of ornicd's log that has the word."""

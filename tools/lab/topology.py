@@ -143,7 +143,8 @@ class Lab:
                                           config.ornicd_args)
             self.state.save()
         for number in range(config.vms):
-            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time())}
+            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time()),
+                     "LAB_DEVICES": devices}
             vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)
             sockets = [daemon.socket_path(self.state, number, k) for k in range(devices)]
             command = vm.qemu_command(qemu, config, guest, self.state, number, accel, sockets)
@@ -160,7 +161,11 @@ class Lab:
         machine.wait_up(patience)
         if machine.record["attach"]:
             progress("attaching ornic in " + machine.name)
-            machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience)
+            done = machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience,
+                               check=False)
+            if done.rc:
+                raise LabError("%s: %s%s" % (machine.name, done.err.strip()[-300:] or "attaching ornic took too long",
+                                             daemon.error(self.state)))
 
     def _each(self, action):
         """action(vm) for all VMs at once; raises the first failure."""
