@@ -18,12 +18,13 @@ class Bypass(harness.GuestTest):
         """How many a polling ib_write_bw makes."""
         server = self.command("ib_write_bw", "-s 4096 -n %d" % iterations)
         self.exchange("between", server, "strace -f -c -U calls,name -o /tmp/strace " + server + " {addr}", PORT, timeout=120)
-        total = re.search(r"^\s*(\d+) total", self.a.run("cat /tmp/strace").out, re.M)
-        return int(total.group(1))
+        calls = re.findall(r"^\s*(\d+) (\w+)$", self.a.run("cat /tmp/strace").out, re.M)
+        # perftest calibrates the processor's clock, for as many looks at the time as that takes
+        return sum(int(count) for count, name in calls if name not in ("total", "gettimeofday", "clock_gettime"))
 
     def test_system_calls_do_not_grow(self):
         few, many = self.system_calls(1000), self.system_calls(10000)
-        self.assertLess(abs(many - few), 100, "1000 operations: %d system calls, 10000: %d" % (few, many))
+        self.assertLess(abs(many - few), 50, "1000 operations: %d system calls, 10000: %d" % (few, many))
 
     def counters(self, vm):
         folder = "/sys/class/infiniband/%s/ports/1/hw_counters/" % self.device
@@ -55,7 +56,7 @@ class Bypass(harness.GuestTest):
         command = self.command(program, "-s 65536 -n %d" % count)
         server = self.spawn(self.b, "exec " + command, 120)
         self.b.wait_listen(PORT, 30)
-        stat = "awk '{print $14 + $15}' /proc/$(pgrep -x %s)/stat" % program
+        stat = "awk '{print $14 + $15}' /proc/$(pgrep -nx %s)/stat" % program
         client = self.spawn(self.a, "%s %s" % (command, self.p.address(self.b)), 120)
         # its queue pairs are connected and it only waits for the client from when it reads the first keys on
         self.b.run("until rdma res show qp link %s | grep -q 'state RT[RS] .*pid'; do sleep 0.05; done" % self.device)
