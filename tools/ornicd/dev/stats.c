@@ -10,6 +10,7 @@
 #include "../engine/counters.h"
 
 #include <ornic/stats.h>
+#include <stdio.h>
 #include <string.h>
 
 /** STAT_OWN - first id of counters that the specification does not know */
@@ -89,7 +90,7 @@ uint8_t cmd_stat_names(struct command *c)
 
 		out[i].id = htole32(stat_id(offset + i));
 		out[i].scope = s->scope;
-		strncpy(out[i].name, s->name, sizeof(out[i].name) - 1);
+		snprintf(out[i].name, sizeof(out[i].name), "%s", s->name);
 	}
 	c->out_max = room * sizeof(*out);
 	c->out_size = left * sizeof(*out);
