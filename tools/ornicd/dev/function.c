@@ -24,11 +24,15 @@ static struct function *to_function(struct vfu_func *v)
 	return (struct function *)((char *)v - offsetof(struct function, vfu));
 }
 
+uint32_t function_stride_log(const struct function *f)
+{
+	return ORNIC_DB_MIN_STRIDE_LOG +
+	       (f->ctrl.control >> ORNIC_CTL_STRIDE_SHIFT & ORNIC_CTL_STRIDE_MASK);
+}
+
 uint32_t function_dbpages(const struct function *f)
 {
-	uint32_t stride = f->ctrl.control >> ORNIC_CTL_STRIDE_SHIFT & ORNIC_CTL_STRIDE_MASK;
-
-	return FUNC_DB_BYTES >> (ORNIC_DB_MIN_STRIDE_LOG + stride);
+	return FUNC_DB_BYTES >> function_stride_log(f);
 }
 
 static uint64_t func_bar_read(struct vfu_func *v, unsigned int bar, uint64_t off, unsigned int len)
@@ -81,7 +85,7 @@ static void func_power_state(struct vfu_func *v, bool d3)
 	struct function *f = to_function(v);
 
 	if (d3 && f->ctrl.state != CTRL_FATAL)
-		ctrl_disable(f, 0);
+		ctrl_disable(f, f->ctrl.cause >> 16);
 }
 
 static const struct vfu_func_ops func_ops = {
@@ -119,6 +123,7 @@ static void function_tables(struct device *dev)
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
+/* Frame size and administrative state go with the objects, see function_stop(). */
 void function_port_reset(struct function *f)
 {
 	struct port *port = &f->dev.port;
@@ -126,8 +131,6 @@ void function_port_reset(struct function *f)
 
 	memcpy(mac, port->mac, sizeof(mac));
 	memcpy(port->mac, port->permanent_mac, sizeof(port->mac));
-	port->admin_up = false;
-	port->max_frame = PORT_DEFAULT_FRAME;
 	/* Another function may have taken the permanent address meanwhile. */
 	if (link_update(&f->dev)) {
 		memcpy(port->mac, mac, sizeof(mac));
@@ -266,6 +269,8 @@ void function_stop(struct function *f)
 	eq_release_all(dev);
 	memset(dev->port.gid, 0, sizeof(dev->port.gid));
 	dev->features = 0;
+	dev->port.admin_up = false;
+	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	f->features_set = false;
 	f->created = false;
 }

@@ -59,7 +59,9 @@ void function_work(struct function *f);
 /* function_busy() - would function_work() find something to do? */
 bool function_busy(const struct function *f);
 
-/* function_dbpages() - doorbell pages at the stride the host chose. */
+/* function_stride_log() - log2 of the doorbell stride the host chose. */
+uint32_t function_stride_log(const struct function *f);
+/* function_dbpages() - doorbell pages at that stride. */
 uint32_t function_dbpages(const struct function *f);
 
 /* function_run() - let the data path work, and look at everything it may have missed. */
@@ -69,7 +71,7 @@ void function_pause(struct function *f);
 /* function_stop() - no DMA, every object gone without CQE or event (ORN-CTL-4). */
 void function_stop(struct function *f);
 
-/* function_port_reset() - port attributes as at power-on */
+/* function_port_reset() - the permanent MAC again */
 void function_port_reset(struct function *f);
 
 /* function_fail() - go FATAL as soon as the data path's turn is over (ORN-CTL-5). */

@@ -27,7 +27,7 @@ static struct packet *answer_packet(struct qp *qp, uint8_t opcode, uint32_t psn,
 				    uint32_t msn)
 {
 	uint32_t syndrome;
-	struct packet *p = link_packet(qp->dev, &qp->path, &syndrome);
+	struct packet *p = link_packet(qp, &qp->path, &syndrome);
 
 	if (!p)
 		return NULL;
@@ -234,8 +234,7 @@ bool responder_run(struct qp *qp)
 
 	for (int budget = ANSWER_BUDGET; streaming(r); budget--)
 		if (!budget || !answer_next(qp))
-			return qp->state != ORNIC_QPS_ERR && device_gid(qp->dev,
-						le16toh(qp->path.sgid_index));
+			return qp->state != ORNIC_QPS_ERR && link_gid(qp, &qp->path);
 	if (r->ack_due)
 		answer_ack(qp);
 	if (r->nak) {

@@ -70,7 +70,7 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 		ud_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 		return true;
 	}
-	p = link_packet(qp->dev, w->path, &w->syndrome);
+	p = link_packet(qp, w->path, &w->syndrome);
 	if (!p)
 		return w->syndrome ? !ud_bad(w, ORNIC_WC_LOC_QP_OP_ERR, w->syndrome) : false;
 	if (!ud_payload(qp, w, p)) {
@@ -78,6 +78,7 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 		return true;
 	}
 	ud_headers(qp, w, p);
+	device_count(qp->dev, CNT_tx_send, 1);
 	link_send(qp->dev, p);
 	return true;
 }
@@ -105,7 +106,6 @@ bool ud_run(struct qp *qp)
 		if (w->status)
 			qp_fail_datagram(qp, w->syndrome);
 	}
-	qp_drained(qp);
 	return qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0;
 }
 
@@ -167,7 +167,7 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 	if (!recv->valid && rwqe_fetch(qp, recv) <= 0)
 		return false;
 	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		device_count(qp->dev, CNT_ud_drop_size, 1);
+		device_count(qp->dev, CNT_rx_drop_size, 1);
 		return true;
 	}
 	device_count(qp->dev, CNT_rx_send, 1);
@@ -191,7 +191,7 @@ void ud_receive(struct qp *qp, const struct packet *p)
 	}
 	if (!backlog_empty(&qp->backlog) || !ud_deliver(qp, p)) {
 		if (qp->state != ORNIC_QPS_ERR && !backlog_add(&qp->backlog, qp->dev, p))
-			device_count(qp->dev, CNT_ud_drop_no_wqe, 1);
+			device_count(qp->dev, CNT_rx_drop_no_wqe, 1);
 		engine_activate(qp->dev->engine, qp);
 	}
 }
