@@ -259,7 +259,8 @@ int host_exec(struct host *h, uint16_t opcode, uint32_t number, const void *in, 
 	int status;
 
 	if (in_len <= ORNIC_ADMIN_INLINE) {
-		memcpy(cmd.inline_in, in, in_len);
+		if (in_len)
+			memcpy(cmd.inline_in, in, in_len);
 	} else {
 		memcpy(dma_at(&h->dma, h->payload), in, in_len);
 		cmd.in_addr = htole64(h->payload);

@@ -100,7 +100,8 @@ class Tree(unittest.TestCase):
     def test_no_leftovers(self):
         words = re.compile(r"\b(TODO|FIXME|XXX)\b")
         bad = [p for p in tracked() if p.endswith((".c", ".h", ".rst")) and words.search(read(p))]
-        bad += [p for p in tracked() if re.match(r"(utils?|common|misc|helpers?)\.[ch]$", os.path.basename(p))]
+        bad += [p for p in tracked() if re.match(r"(utils?|common|misc|helpers?)\.[ch]$", os.path.basename(p))
+                and "/compat/" not in p]        # named as the kernel's header that it stands in for
         self.assertEqual(bad, [])
 
     def test_clauses_exist(self):

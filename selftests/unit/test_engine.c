@@ -198,6 +198,41 @@ static void test_read_phys(void **state)
 	check(dut_at(t->a.d, t->abuf, 200000), 200000, 4);
 }
 
+/* Two queue pairs of one function, by IPv6 GIDs; and one with itself */
+static void test_same_function(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_RDMA_READ, 0, 5000);
+	struct conn x, y, z;
+
+	wr.raddr = t->abuf + 10000;
+	wr.rkey = t->akey;
+	conn_init(&x, t->a.d, NULL);
+	conn_init(&y, t->a.d, NULL);
+	conn_init(&z, t->a.d, NULL);
+	conn_pair(&x, &y, 1, 2);
+	x.qp.path.sgid_index = htole16(1);
+	y.qp.path.sgid_index = htole16(1);
+	dut_gid(t->a.d, 1, x.qp.path.dgid);
+	dut_gid(t->a.d, 1, y.qp.path.dgid);
+	conn_path(&z, t->a.d->dev.port.mac, t->a.d->dev.port.gid[0].gid);
+	conn_attr(&z, z.qp.handle, 7, 7);
+	conn_rts(&z);
+	fill(dut_at(t->a.d, t->abuf + 10000, 5000), 5000, 1);
+	conn_send(&x, &wr);
+	world_run(&t->w);
+	conn_expect(&x, &x.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	check(dut_at(t->a.d, t->abuf, 5000), 5000, 1);
+	memset(dut_at(t->a.d, t->abuf, 5000), 0, 5000);
+	conn_send(&z, &wr);
+	world_run(&t->w);
+	conn_expect(&z, &z.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	check(dut_at(t->a.d, t->abuf, 5000), 5000, 1);
+	conn_fini(&x);
+	conn_fini(&y);
+	conn_fini(&z);
+}
+
 /* Both ways at once, more than the window holds; completions in order (ORN-WQE-7). */
 static void test_both_ways(void **state)
 {
@@ -222,6 +257,139 @@ static void test_both_ways(void **state)
 	conn_quiet(&t->b);
 }
 
+/* Let the lazy timers run out: then only a doorbell can bring work. */
+static void rest(struct ends *t)
+{
+	world_finish(&t->w, 10000000000ull);
+	assert_int_equal(world_run(&t->w), -1);
+}
+
+/*
+ * ORN-RNG-6: an idle queue pair asks for one doorbell, gets it at the first post, and
+ * costs nothing until then. Receives never ask (ORN-RNG-7).
+ */
+static void test_sleep(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_SEND, 0, 10);
+
+	rest(t);
+	for (int i = 0; i < 3; i++)
+		conn_recv(&t->b, t->bbuf, 10, t->bkey);
+	assert_int_equal(t->b.rq.rang, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(le32toh(conn_rec(&t->a, &t->a.sq)->notify), i);
+		t->a.sq.rang = 0;
+		conn_send(&t->a, &wr);
+		assert_int_equal(t->a.sq.rang, 1);
+		assert_int_equal(engine_turn(&t->w.e) < 0, false);
+		rest(t);
+		conn_expect(&t->a, &t->a.hscq, i, ORNIC_WC_SEND, 0);
+	}
+	conn_send(&t->a, &wr);
+	conn_send(&t->a, &wr);
+	assert_int_equal(t->a.sq.rang, 2);	/* a crossing test: the second is silent */
+}
+
+/* While a ring is watched, posts are seen without doorbells; time ends that. */
+static void test_watch(void **state)
+{
+	struct ends *t;
+	struct wr wr;
+
+	setup_spin(state, 1000);
+	t = *state;
+	wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
+	conn_send(&t->a, &wr);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(engine_turn(&t->w.e), 0);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	conn_write_wr(&t->a, &wr);
+	conn_rec(&t->a, &t->a.sq)->host_index = htole32(2);
+	t->a.sq.index = 2;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(engine_turn(&t->w.e), 0);
+	conn_expect(&t->a, &t->a.hscq, 1, ORNIC_WC_RDMA_WRITE, 0);
+	assert_true(world_pass(&t->w, 1000) > 0);
+	assert_int_equal(le32toh(conn_rec(&t->a, &t->a.sq)->notify), 2);
+	rest(t);
+	teardown(state);
+}
+
+/* ORN-RNG-6 (c): what was posted while the device fell asleep is seen. */
+static void test_falling_asleep(void **state)
+{
+	struct ends *t = *state;
+
+	rest(t);
+	assert_true(qp_sleep(&t->a.qp));
+	conn_rec(&t->a, &t->a.sq)->host_index = htole32(1);
+	assert_false(qp_sleep(&t->a.qp));
+}
+
+/* ORN-SEC-5: a small message is not behind a big one of another queue pair. */
+static void test_fair(void **state)
+{
+	struct ends *t = *state;
+	struct wr big = make(t, ORNIC_WR_RDMA_WRITE, 0, 8u << 20);
+	struct wr tiny = make(t, ORNIC_WR_RDMA_WRITE, 9u << 20, 10);
+	struct conn x, y;
+
+	conn_init(&x, &t->w.dut[0], NULL);
+	conn_init(&y, &t->w.dut[1], NULL);
+	conn_pair(&x, &y, 1, 2);
+	for (int i = 0; i < 4; i++)
+		conn_send(&t->a, &big);
+	engine_turn(&t->w.e);
+	conn_send(&x, &tiny);
+	engine_turn(&t->w.e);
+	conn_expect(&x, &x.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	assert_true(t->a.qp.sq.done < 4);
+	world_run(&t->w);
+	for (int i = 0; i < 4; i++)
+		conn_expect(&t->a, &t->a.hscq, i, ORNIC_WC_RDMA_WRITE, 0);
+	conn_fini(&x);
+	conn_fini(&y);
+}
+
+/* ORN-RNG-9, ORN-EQ: a completion fires the armed CQ, and that the armed EQ, in one turn. */
+static void test_event(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
+	struct ornic_rec *eq = guest_at(&t->a.d->guest, t->a.d->eq.rec, 64);
+	struct ornic_eqe e;
+
+	conn_rec(&t->a, &t->a.hscq)->arm = htole32(ORNIC_ARM_ANY << 28 | 1 << 24);
+	eq->arm = htole32(ORNIC_ARM_ANY << 28 | 1 << 24);
+	conn_send(&t->a, &wr);
+	world_run(&t->w);
+	assert_int_equal(t->a.d->irqs, 1);
+	assert_true(dut_event(t->a.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_COMPLETION);
+	assert_int_equal(le32toh(e.number), t->a.scq.number);
+}
+
+/* While a function may not do DMA its queues wait to be looked at; they are not lost. */
+static void test_paused(void **state)
+{
+	struct ends *t = *state;
+	struct ornic_rec *rec = conn_rec(&t->a, &t->a.hscq);
+	struct wr wr = make(t, ORNIC_WR_NOP, 0, 0);
+	struct ornic_eqe e;
+
+	conn_send(&t->a, &wr);
+	qp_run(&t->a.qp);
+	rec->arm = htole32(ORNIC_ARM_ANY << 28 | 1 << 24);
+	t->a.d->dev.running = false;
+	world_run(&t->w);
+	assert_false(dut_event(t->a.d, &e));
+	t->a.d->dev.running = true;
+	world_run(&t->w);
+	assert_true(dut_event(t->a.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_COMPLETION);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +399,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read_phys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomic, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sleep, setup, teardown),
+		cmocka_unit_test(test_watch),
+		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fair, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_paused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

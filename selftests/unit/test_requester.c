@@ -518,6 +518,18 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 1);
 }
 
+/* A READ that could never start fails instead of waiting for ever. */
+static void test_no_rd_atomic(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.max_rd_atomic = 0;
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	peer_quiet(&t->peer);
+	conn_expect(&t->c, &t->c.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_LOC_QP_OP_ERR);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+}
+
 /* ORN-WQE-3, ORN-WQE-9, ORN-WQE-11, ORN-WQE-19: unsignaled, SIG_ALL, inline, NOP */
 static void test_signaling(void **state)
 {
@@ -694,6 +706,7 @@ int main(void)
 		T(test_read_loss), T(test_implied_nak), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
+		T(test_no_rd_atomic),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
 	};

@@ -2,7 +2,8 @@
 """The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
 
 Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings
-(headers in build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc.
+(headers in build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc. A guest with a base uses the base's
+build root, in which a command then sees the modules folder of the guest's own kernel.
 
 What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
 path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command
@@ -11,7 +12,7 @@ lives in its own mount namespace, so nothing stays mounted when it ends, however
 import os
 import shlex
 
-from . import debian, image, recipe
+from . import debian, image, kernel, recipe
 from .cache import Artefact
 from .errors import LabError
 
@@ -52,6 +53,8 @@ rm linux-source-*.tar.xz
 
 def artefact(name):
     r = recipe.load(name)
+    if "base" in r:
+        return artefact(r["base"])
     b = r["buildroot"]
     release = image.get(name).release
 
@@ -70,7 +73,7 @@ def run(name, command, checkout):
     """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
     if not os.path.isdir(checkout):
         raise LabError("no folder %s" % checkout)
-    root = artefact(name).get()
+    root, modules = artefact(name).get(), kernel.modules(name) or ""
     cwd = os.getcwd()
     inside = os.path.realpath(cwd)
     if os.path.commonpath([inside, checkout]) != checkout:
@@ -81,23 +84,37 @@ def run(name, command, checkout):
     env = {k: v for k, v in os.environ.items() if k not in DROPPED}
     env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8", LC_ALL="C.UTF-8",
                ORNIC_BUILDROOT=name)
-    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside] + list(command)
+    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside, modules] + list(command)
     try:
         os.execvpe(argv[0], argv, env)
     except FileNotFoundError:
         raise LabError("no unshare here: apt-get install util-linux") from None
 
 
+# The command's root is a tmpfs that shows the build root's /usr and /etc; so any path may hold the checkout, also for a
+# user who cannot write the build root.
 ENTER = """set -e
-root=$1 checkout=$2 dir=$3
-shift 3
-mount --bind "$root" "$root"
-mkdir -p "$root$checkout" 2>/dev/null || :
-mount -o remount,bind,ro "$root"
-mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-mkdir -p "$root$checkout" 2>/dev/null || :
-mount --bind "$checkout" "$root$checkout"
-mount --rbind /proc "$root/proc"
-mount --rbind /dev "$root/dev"
-exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$dir" "$@"
+root=$1 checkout=$2 dir=$3 modules=$4
+shift 4
+case $checkout in /usr/*|/etc/*) mkdir -p "$root$checkout" 2>/dev/null || :;; esac
+new=$root/mnt
+mount -t tmpfs -o mode=755 tmpfs "$new"
+for d in "$root"/*; do
+	name=${d##*/}
+	if [ -L "$d" ]; then cp -P "$d" "$new/"; else mkdir -p "$new/$name"; fi
+done
+chmod 1777 "$new/tmp"
+for d in usr etc; do
+	mount --bind "$root/$d" "$new/$d"
+	mount -o remount,bind,ro "$new/$d"
+done
+if [ "$modules" ]; then
+	mount --bind "$modules" "$new/lib/modules"
+	mount -o remount,bind,ro "$new/lib/modules"
+fi
+mkdir -p "$new$checkout" 2>/dev/null || { echo "lab: a build cannot see $checkout: move it out of /usr and /etc" >&2; exit 1; }
+mount --bind "$checkout" "$new$checkout"
+mount --rbind /proc "$new/proc"
+mount --rbind /dev "$new/dev"
+exec chroot "$new" sh -c 'cd "$1"; shift; exec "$@"' sh "$dir" "$@"
 """

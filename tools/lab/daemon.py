@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab's ornicd: one process, one vfio-user socket per device of each VM."""
 import os
+import re
 import subprocess
 import time
 
@@ -37,7 +38,10 @@ def start(run, binary, vms, devices, extra):
             argv += ["--device", "path=%s,mac=%s" % (sockets[-1], mac(vm, device))]
     argv += [x.replace("{run}", run.dir) for x in extra]
     with open(log_path(run), "wb") as log:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        except OSError as e:
+            raise LabError("cannot run ornicd %s: %s: build it again (make)" % (binary, e.strerror)) from None
     who = state.identity(child.pid)
     end = time.monotonic() + START_PATIENCE
     while not listening(sockets):
@@ -56,6 +60,17 @@ def listening(paths):
         rows = [line.split() for line in f.readlines()[1:]]
     ready = {row[7] for row in rows if len(row) > 7 and int(row[3], 16) & SO_ACCEPTCON}
     return ready.issuperset(paths)
+
+
+def error(run):
+    """The last error or warning in ornicd's log, as something to put behind a sentence."""
+    try:
+        with open(log_path(run), errors="replace") as f:
+            found = re.findall(r"^ornicd: (?:error|warning): .*", f.read(), re.M)
+    except FileNotFoundError:
+        return ""
+    errors = [line for line in found if line.startswith("ornicd: error")]
+    return "; " + (errors or found)[-1] if found else ""
 
 
 def last_words(run):

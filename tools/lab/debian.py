@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 
 # What apt says, and what it means to the person at the keyboard.
 COMPLAINTS = (
-    (r"Could not resolve|Could not connect|Connection timed out|Connection refused|Network is unreachable|"
+    (r"Could not resolve|Temporary failure resolving|Cannot initiate the connection|Unable to connect|Could not connect|Connection timed out|Connection refused|Network is unreachable|"
      r"Connection failed", "the Debian mirror of apt's configuration cannot be reached: check network and proxy"),
     (r"No space left on device", "the disk of the cache is full: free some space or set ORNIC_CACHE"),
     (r"NO_PUBKEY|not signed|couldn't be verified", "the mirror's signature cannot be checked: "
@@ -30,11 +30,8 @@ COMPLAINTS = (
 def mirror():
     """URI of the Debian mirror in this machine's apt configuration (works before the first 'apt-get update')."""
     fields = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
-    try:
-        out = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format", fields,
-                              "Created-By: Packages"], capture_output=True, text=True).stdout
-    except FileNotFoundError:
-        raise LabError("no apt-get here: guest images are built on a Debian 12 or 13 machine") from None
+    out = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format", fields,
+                          "Created-By: Packages"], capture_output=True, text=True).stdout
     uris = []
     for line in out.splitlines():
         uri, release, component = (line.split() + ["", "", ""])[:3]
@@ -55,9 +52,8 @@ def host_apt_options():
 
 def host_packages(*needed):
     """Installs what is missing on the host; needed holds (program, package) pairs."""
-    missing = sorted({package for program, package in needed if not shutil.which(program)})
-    if not keyring_is_new_enough():
-        missing.append("debian-archive-keyring")
+    missing = [] if keyring_is_new_enough() else ["debian-archive-keyring"]
+    missing += sorted({package for program, package in needed if not shutil.which(program)})
     if not missing:
         return
     if os.geteuid() != 0:
@@ -73,6 +69,8 @@ def host_packages(*needed):
 
 
 def keyring_is_new_enough():
+    if not shutil.which("dpkg-query") or not shutil.which("apt-get"):
+        raise LabError("no apt-get here: guest images are built on a Debian 12 or 13 machine")
     have = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "debian-archive-keyring"],
                           capture_output=True, text=True).stdout
     return bool(have) and subprocess.run(["dpkg", "--compare-versions", have, "ge", KEYRING_MINIMUM]).returncode == 0

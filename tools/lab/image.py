@@ -2,7 +2,8 @@
 """Guest images: a read-only erofs root shared by all VMs, a kernel, and the modules that find the root.
 
 An image is a directory: root.erofs, vmlinuz, boot.cpio (busybox and the boot modules; the lab appends its own
-files to it when a VM starts), release (kernel version), packages (what is installed).
+files to it when a VM starts), release (kernel version), packages (what is installed). A guest whose recipe has a base
+shares that one's root.erofs; its own kernel's modules travel in boot.cpio instead.
 """
 import lzma
 import os
@@ -10,7 +11,7 @@ import re
 import shutil
 import subprocess
 
-from . import debian, recipe, toolbox
+from . import debian, kernel, recipe, toolbox
 from .cache import Artefact
 from .cpio import Archive
 from .errors import LabError
@@ -32,6 +33,8 @@ class Image:
 
 def artefact(name):
     r = recipe.load(name)
+    if "base" in r:
+        return derived(name, r["base"])
     im = r["image"]
 
     def build(path, step):
@@ -42,6 +45,19 @@ def artefact(name):
         shutil.rmtree(root)
     a = Artefact("guest-" + name, recipe.text(LAYOUT, r["suites"], im), build, "guest image " + name, im["space_mib"])
     return a
+
+
+def derived(name, base):
+    """The image of a guest that is another one with a kernel of our own."""
+    below, own = artefact(base), kernel.artefact(name)
+
+    def build(path, step):
+        source, kern = below.get(), own.get()
+        for folder, file in ((source, "root.erofs"), (source, "packages"), (kern, "vmlinuz"), (kern, "release")):
+            os.link(os.path.join(folder, file), os.path.join(path, file))
+        with open(os.path.join(path, "boot.cpio"), "wb") as f:
+            write_derived_boot(Archive(f), os.path.join(source, "root.erofs"), os.path.join(kern, "modules"))
+    return Artefact("guest-" + name, recipe.text(LAYOUT, below.path, own.path), build, "guest image " + name, 100)
 
 
 def get(name):
@@ -72,13 +88,33 @@ def pack(root, path, boot_modules):
 
 
 def write_boot(archive, root, release, wanted):
-    for folder in ("dev", "proc", "sys", "ro", "rw", "new"):
-        archive.folder(folder)
     with open(os.path.join(root, "bin/busybox"), "rb") as f:
-        archive.file("bin/busybox", f.read(), 0o755)
+        write_first_stage(archive, f.read())
     for number, path in enumerate(load_order(os.path.join(root, "lib/modules", release), wanted)):
         name = re.sub(r"\.xz$", "", os.path.basename(path))
         archive.file("mod/%02d-%s" % (number, name), read_module(path))
+    archive.close()
+
+
+def write_first_stage(archive, busybox):
+    for folder in ("dev", "proc", "sys", "ro", "rw", "new", "mod"):
+        archive.folder(folder)
+    archive.file("bin/busybox", busybox, 0o755)
+
+
+def write_derived_boot(archive, erofs, modules):
+    """What the first stage needs is built into such a kernel. It puts /modules over the /lib/modules of the root."""
+    done = subprocess.run(toolbox.command("dump.erofs") + ["--cat", "--path=/usr/bin/busybox", erofs], capture_output=True)
+    if not done.stdout.startswith(b"\x7fELF"):
+        raise LabError("dump.erofs: no busybox in %s: %s" % (erofs, done.stderr.decode(errors="replace").strip()[-200:]))
+    write_first_stage(archive, done.stdout)
+    for folder, below, files in os.walk(modules):
+        if "build" in below:
+            below.remove("build")
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                archive.file(os.path.join("modules", os.path.relpath(path, modules)), f.read())
     archive.close()
 
 

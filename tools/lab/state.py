@@ -99,6 +99,8 @@ class State:
         os.rename(new, self.path("state.json"))
 
     def create(self):
+        """Makes the run directory; one without a state is what a full disk left of an earlier attempt."""
+        shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir, mode=0o755)
 
     def processes(self):
@@ -117,8 +119,13 @@ class State:
 @contextlib.contextmanager
 def locked():
     """One `up` or `down` at a time."""
-    os.makedirs(base(), exist_ok=True)
-    with open(os.path.join(base(), ".lock"), "w") as lock:
+    try:
+        os.makedirs(base(), exist_ok=True)
+        lock = open(os.path.join(base(), ".lock"), "w")
+    except OSError as e:
+        raise LabError("cannot write the run directory %s (%s): set ORNIC_LAB_RUN to a folder that can be made"
+                       % (base(), e.strerror)) from None
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

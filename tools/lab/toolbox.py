@@ -39,8 +39,10 @@ def command(name):
 def qemu():
     """(argv prefix, environment) of a QEMU that can attach a vfio-user device. $ORNIC_QEMU overrides."""
     own = os.environ.get("ORNIC_QEMU")
-    if own:
+    if own is not None:
         argv, env = own.split(), {}
+        if not argv:
+            raise LabError("ORNIC_QEMU is empty: name a QEMU or unset it")
     else:
         root = artefact().get()
         argv = command("qemu-system-x86_64")
@@ -62,3 +64,7 @@ def check_qemu(argv, env):
     if tuple(map(int, found.groups())) < QEMU_MINIMUM:
         raise LabError("QEMU %s.%s is too old for vfio-user-pci: %d.%d or newer is needed (unset ORNIC_QEMU?)"
                        % (*found.groups(), *QEMU_MINIMUM))
+    if argv == (os.environ.get("ORNIC_QEMU") or "").split():
+        has = subprocess.run(argv + ["-device", "vfio-user-pci,help"], capture_output=True)
+        if has.returncode:
+            raise LabError("%s was built without vfio-user-pci: name another in ORNIC_QEMU or unset it" % argv[-1])

@@ -2,6 +2,7 @@
 """A lab: VMs that share an image, a link between them, and one ornicd that gives each its RDMA device."""
 import dataclasses
 import os
+import re
 import shutil
 import threading
 import time
@@ -10,6 +11,8 @@ from . import daemon, image, payload, state, toolbox, vm
 from .build import CHECKOUT
 from .errors import LabError
 from .recipe import DEFAULT
+
+MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
 
 @dataclasses.dataclass
@@ -41,6 +44,9 @@ class Config:
                               ("accel", ("auto", "kvm", "tcg"))):
             if getattr(self, name) not in allowed:
                 raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
+        size = re.fullmatch(r"(\d+)([MG])", self.mem)
+        if not size or int(size.group(1)) << (10 if size.group(2) == "G" else 0) < MEM_MINIMUM:
+            raise LabError("--mem %s: say for example 1G or 1536M; a VM needs %dM" % (self.mem, MEM_MINIMUM))
 
 
 def default_ornicd():
@@ -94,11 +100,12 @@ class Lab:
             state.sweep()
             if lab.state.load():
                 raise LabError("lab '%s' is up already: 'lab down' first, or choose another --name" % lab.name)
-            lab.state.create()
-            lab.state.data = {"vms": [], "owner": state.identity(os.getpid())}
-            lab.state.save()
+            lab._claim()
         try:
             lab._start(config, guest, qemu, env, files, progress or (lambda text: None))
+        except OSError as e:
+            lab.down()
+            raise LabError(lab._no_room(e)) from None
         except LabError as e:
             kept = lab._keep_logs()
             lab.down()
@@ -110,6 +117,18 @@ class Lab:
             lab.state.data["owner"] = None
             lab.state.save()
         return lab
+
+    def _claim(self):
+        try:
+            self.state.create()
+            self.state.data = {"vms": [], "owner": state.identity(os.getpid())}
+            self.state.save()
+        except OSError as e:
+            self.state.remove()
+            raise LabError(self._no_room(e)) from None
+
+    def _no_room(self, error):
+        return "cannot start a lab in %s: %s: free some space or set ORNIC_LAB_RUN" % (self.state.dir, error.strerror)
 
     def _start(self, config, guest, qemu, env, files, progress):
         accel = config.accel
@@ -124,7 +143,8 @@ class Lab:
                                           config.ornicd_args)
             self.state.save()
         for number in range(config.vms):
-            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time())}
+            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time()),
+                     "LAB_DEVICES": devices}
             vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)
             sockets = [daemon.socket_path(self.state, number, k) for k in range(devices)]
             command = vm.qemu_command(qemu, config, guest, self.state, number, accel, sockets)
@@ -141,7 +161,11 @@ class Lab:
         machine.wait_up(patience)
         if machine.record["attach"]:
             progress("attaching ornic in " + machine.name)
-            machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience)
+            done = machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience,
+                               check=False)
+            if done.rc:
+                raise LabError("%s: %s%s" % (machine.name, done.err.strip()[-300:] or "attaching ornic took too long",
+                                             daemon.error(self.state)))
 
     def _each(self, action):
         """action(vm) for all VMs at once; raises the first failure."""
@@ -194,9 +218,12 @@ class Lab:
                 if e.name.endswith((".log", ".console")) and e.stat().st_size]
         if not logs:
             return None
-        os.makedirs(kept)
-        for path in logs:
-            shutil.copy(path, kept)
+        try:
+            os.makedirs(kept)
+            for path in logs:
+                shutil.copy(path, kept)
+        except OSError:
+            return None
         return kept
 
     def down(self):

@@ -239,7 +239,8 @@ static bool ctrl_unshared(const struct gpa *gpa)
 
 static void ctrl_not_shared(const struct function *f)
 {
-	log_ratelimited(LOG_ERR, "%s: guest memory is not shared: use -object memory-backend-memfd,share=on",
+	log_ratelimited(LOG_ERR,
+			"%s: guest memory is not shared: use -object memory-backend-memfd,share=on",
 			f->vfu.name);
 }
 

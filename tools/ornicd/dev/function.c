@@ -261,6 +261,9 @@ void function_stop(struct function *f)
 	dev->port.unicast = NULL;
 	dev->port.multicast = NULL;
 	dev->port.promisc = NULL;
+	/* What the driver chose goes with the driver; a large frame size needs its JUMBO. */
+	dev->port.admin_up = false;
+	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	link_update(dev);
 	qp_release_all(dev);
 	cq_release_all(dev);
@@ -269,8 +272,6 @@ void function_stop(struct function *f)
 	eq_release_all(dev);
 	memset(dev->port.gid, 0, sizeof(dev->port.gid));
 	dev->features = 0;
-	dev->port.admin_up = false;
-	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	f->features_set = false;
 	f->created = false;
 }

@@ -11,6 +11,8 @@
 
 /** ENGINE_QPS - queue pairs that work in one turn */
 #define ENGINE_QPS	16
+/** ENGINE_TURN_NS - after this long a turn starts no further queue pair (ORN-PCI-2) */
+#define ENGINE_TURN_NS	100000
 /** ENGINE_PACKETS - packets that may be under way at once */
 #define ENGINE_PACKETS	512
 
@@ -91,7 +93,7 @@ static void run_active(struct engine *e)
 		struct qp *qp = TAILQ_FIRST(&e->active);
 		bool more;
 
-		if (!qp)
+		if (!qp || (n && e->clock() - e->now > ENGINE_TURN_NS))
 			return;
 		engine_forget(e, qp);
 		more = qp_run(qp);

@@ -97,10 +97,38 @@ static void enter_error(struct qp *qp)
 	engine_activate(qp->dev->engine, qp);
 }
 
+static void flush_wqe(struct qp *qp, struct wqe *w)
+{
+	w->status = ORNIC_WC_WR_FLUSH_ERR;
+	w->syndrome = 0;
+	complete_send(qp, w);
+}
+
+/* What the window holds, then what the ring holds, oldest first. */
+static bool flush_sends(struct qp *qp, uint32_t budget)
+{
+	struct requester *r = &qp->req;
+
+	for (; budget; budget--) {
+		if (r->head == r->tail) {
+			if (qp->sq.bad || wqe_fetch(qp, requester_wqe(r, r->tail)) <= 0)
+				return false;
+			r->tail++;
+		}
+		flush_wqe(qp, requester_wqe(r, r->head++));
+	}
+	return true;
+}
+
+/* From SQE: what was posted before is flushed, not sent (ORN-QP-21). */
 static void enter_rts(struct qp *qp, uint8_t from)
 {
 	if (from == ORNIC_QPS_RTR && qp->sq.present)
 		requester_start(qp);
+	if (qp->flush_sq)
+		flush_sends(qp, 1u << qp->sq.log);
+	if (qp->state != ORNIC_QPS_RTS)
+		return;
 	qp->flush_sq = false;
 	qp->sqd_told = false;
 	engine_activate(qp->dev->engine, qp);
@@ -182,29 +210,6 @@ void qp_doorbell(struct qp *qp, bool rq)
 	engine_activate(qp->dev->engine, qp);
 }
 
-static void flush_wqe(struct qp *qp, struct wqe *w)
-{
-	w->status = ORNIC_WC_WR_FLUSH_ERR;
-	w->syndrome = 0;
-	complete_send(qp, w);
-}
-
-/* What the window holds, then what the ring holds, oldest first. */
-static bool flush_sends(struct qp *qp)
-{
-	struct requester *r = &qp->req;
-
-	for (int budget = FLUSH_BUDGET; budget; budget--) {
-		if (r->head == r->tail) {
-			if (qp->sq.bad || wqe_fetch(qp, requester_wqe(r, r->tail)) <= 0)
-				return false;
-			r->tail++;
-		}
-		flush_wqe(qp, requester_wqe(r, r->head++));
-	}
-	return true;
-}
-
 /* The receive in progress, then what is posted. */
 static bool flush_receives(struct qp *qp)
 {
@@ -246,7 +251,7 @@ bool qp_run(struct qp *qp)
 	if (!qp->dev->running)
 		return false;
 	if (qp->flush_sq)
-		more |= flush_sends(qp);
+		more |= flush_sends(qp, FLUSH_BUDGET);
 	if (qp->flush_rq)
 		more |= flush_receives(qp);
 	if (!backlog_empty(&qp->backlog))

@@ -69,6 +69,10 @@ static bool requester_fetch(struct qp *qp)
 		return false;
 	if (wqe_fetch(qp, w) <= 0)
 		return false;
+	if (!w->status && wqe_is_read(w) && !qp->max_rd_atomic) {
+		w->status = ORNIC_WC_LOC_QP_OP_ERR;	/* could never start */
+		w->syndrome = ORNIC_SYN_WQE_OPCODE;
+	}
 	w->psn = r->next_psn;
 	if (!w->status && w->opcode != ORNIC_WR_NOP) {
 		w->npsn = psn_count(w->len, qp_mtu(qp));

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two VMs for the guest tests: which lab, how a server and a client meet, and what must hold after every test.
+
+All files of the suite share one lab. selftests/run starts it and names it in ORNIC_TEST_LAB; a file that is run by hand uses that
+lab too, or else starts one for itself. ORNIC_TEST_DEV names another RDMA device than ornic0, such as rxe0 over the virtio link, to
+try the tests themselves.
+
+After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
+object behind fails, whatever it found.
+"""
+import atexit
+import os
+import re
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+for folder in ("tools", "selftests/lib"):
+    sys.path.insert(0, os.path.join(TOP, folder))
+sys.dont_write_bytecode = True
+
+import tap                              # noqa: E402
+from lab import Lab, LabError           # noqa: E402
+from lab.vm import COMPLAINT            # noqa: E402
+
+DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
+BUILD = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "guest", "trixie", "selftests")
+LAB_OPTIONS = {"mem": "3G"}             # one test sends a message of 1 GiB
+HUGE_PAGES = 24                         # of 2 MiB, per VM
+LEFT = "for o in ctx pd cq qp mr cm_id; do rdma res show $o; done; ps ax -o pid,stat,wchan,args | tail -n 6"
+SETTLE = 20                             # seconds for objects of ended processes to go away
+
+
+class Pair:
+    """The two VMs and their RDMA devices; a is VM 0, b is VM 1."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.a, self.b = lab.vms[:2]
+        self.device = DEVICE
+        self.net = "10.77" if DEVICE.startswith("rxe") else "10.88"
+        self.is_ornic = not DEVICE.startswith("rxe")
+        self.prepare()
+
+    def prepare(self):
+        """Brings both VMs into the state that tests start from; again after a VM was started anew."""
+        for vm in self.lab.vms:
+            vm.run("echo %d > /proc/sys/vm/nr_hugepages" % HUGE_PAGES)
+            if not self.is_ornic:
+                vm.run("rdma link show %s/1 || { modprobe -a rdma_rxe ib_uverbs rdma_ucm; "
+                       "rdma link add %s type rxe netdev eth0; }" % (DEVICE, DEVICE))
+            if os.path.isdir(BUILD):
+                vm.push(BUILD, "/tmp/selftests")
+        self.netdev = self.a.run("rdma link show %s/1" % DEVICE).out.split("netdev")[1].split()[0]
+        self.gid_index = int(self.a.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1"
+                                        % DEVICE).out.strip().rsplit("/", 1)[1])
+        self.start_res = self.resources()
+        self.heard = [complaints(vm) for vm in self.lab.vms]
+
+    def address(self, vm, family=4):
+        """Address of a VM's RDMA interface."""
+        if family == 6:
+            return "fd%s::%d" % (self.net[3:], vm.number + 1)
+        return "%s.0.%d" % (self.net, vm.number + 1)
+
+    def resources(self):
+        """What `rdma res` counts for the device, of each VM; None for a VM that is dead."""
+        asked = [vm.spawn("rdma res", timeout=30, lines=False) if vm.alive() else None for vm in self.lab.vms]
+        for process in filter(None, asked):
+            process.wait(60)
+        lines = [process and re.search(r"^\d+: %s: (.*)" % DEVICE, process.text(), re.M) for process in asked]
+        return [line and line.group(1).strip() for line in lines]
+
+    def settled(self):
+        """What is wrong with the VMs after a test, as a list of texts."""
+        end = time.monotonic() + SETTLE
+        while (left := self.resources()) != self.start_res and time.monotonic() < end:
+            time.sleep(0.05)
+        wrong = []
+        for vm, now, start, heard in zip(self.lab.vms, left, self.start_res, self.heard):
+            if not vm.alive():
+                wrong.append("%s is dead" % vm.name)
+            elif now != start:
+                wrong.append("%s: rdma res shows '%s' after %d s, '%s' at the start: %s" % (
+                    vm.name, now, SETTLE, start, vm.run(LEFT, check=False).out.strip()))
+            for line in complaints(vm):
+                if line not in heard:
+                    heard.add(line)
+                    wrong.append("%s: kernel said: %s" % (vm.name, line))
+        if self.lab.daemon_pid() and not self.lab.daemon_alive():
+            wrong.append("ornicd is dead")
+        self.start_res = left
+        return wrong
+
+    def explain(self):
+        """The last words of kernels and daemon, as comments."""
+        for vm in self.lab.vms:
+            try:
+                show("dmesg of " + vm.name, vm.dmesg())
+            except LabError as e:
+                show("console of %s (%s)" % (vm.name, e), vm.console())
+        if os.path.exists(self.lab.log_path()):
+            with open(self.lab.log_path(), errors="replace") as f:
+                show("log of ornicd", f.read())
+
+
+def show(title, text):
+    print("# ---- %s" % title)
+    for line in text.splitlines()[-25:]:
+        print("# " + line)
+
+
+def complaints(vm):
+    """The kernel's complaints on the console, which shows warnings and worse."""
+    return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
+
+
+_pair = None
+
+
+def pair():
+    """The suite's pair; starts a lab if nobody did."""
+    global _pair
+    if not _pair:
+        name = os.environ.get("ORNIC_TEST_LAB")
+        if name:
+            lab = Lab.find(name)
+        else:
+            device = "none" if DEVICE.startswith("rxe") else "ornic"
+            lab = Lab.up(2, name="test-%d" % os.getpid(), device=device, **LAB_OPTIONS)
+            atexit.register(lab.down)
+        _pair = Pair(lab)
+    return _pair
+
+
+class GuestTest(unittest.TestCase):
+    """A test case with both VMs at hand."""
+
+    ornic_only = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.p = pair()
+        cls.a, cls.b = cls.p.a, cls.p.b
+        cls.device = cls.p.device
+        if cls.ornic_only and not cls.p.is_ornic:
+            raise unittest.SkipTest("about ornic, not about %s" % cls.device)
+
+    def setUp(self):
+        self.addCleanup(self.check_settled)     # runs last, after the cleanups that tests add
+
+    def check_settled(self):
+        wrong = self.p.settled()
+        self.assertFalse(wrong, "\n".join(wrong))
+
+    def ends(self, place):
+        """Server's VM and client's VM, for 'between' the VMs or 'within' one."""
+        return (self.b, self.a) if place == "between" else (self.a, self.a)
+
+    def spawn(self, vm, command, timeout):
+        """A command that is killed at the end of the test if it still runs."""
+        process = vm.spawn(command, timeout=timeout)
+        self.addCleanup(self.reap, process)
+        return process
+
+    @staticmethod
+    def reap(process):
+        try:
+            process.kill()
+        except LabError:
+            pass                                # its VM is gone
+
+    def exchange(self, place, server, client, listening, timeout=60):
+        """Runs server and client; returns what the client and the server said.
+
+        {addr} in the client's command is the server's address. listening is a TCP port, or a function that waits until the server
+        of the given VM is ready. Both must give status 0.
+        """
+        there, here = self.ends(place)
+        waiting = self.spawn(there, server, timeout)
+        if callable(listening):
+            listening(there, waiting)
+        else:
+            there.wait_listen(listening, 30)
+        result = here.run(client.format(addr=self.p.address(there), addr6=self.p.address(there, 6)),
+                          timeout=timeout, check=False)
+        if result.rc:
+            self.fail("client: %s\nstatus %d%s\n%s\nserver: %s\n%s" % (
+                client, result.rc, " (timed out after %d s)" % timeout if result.rc == 124 else "",
+                (result.out + result.err)[-1500:], server, waiting.text()[-1500:]))
+        status = waiting.wait(timeout)
+        if status:
+            self.fail("server: %s\nstatus %d\n%s" % (server, status, waiting.text()[-1500:]))
+        return result.out, waiting.text()
+
+
+def cm_listens(vm, _process=None):
+    """Waits until a program listens through rdma_cm."""
+    vm.run("until rdma res show cm_id | grep -q LISTEN; do sleep 0.05; done", timeout=30)
+
+
+def matrix(case, places=("between", "within"), **tests):
+    """Adds one test method per place and entry: name = arguments for case.check(place, ...)."""
+    for place in places:
+        for name, arguments in tests.items():
+            def test(self, place=place, arguments=arguments):
+                self.check(place, *arguments)
+            setattr(case, "test_%s_%s" % (place, name), test)
+
+
+def main():
+    """Runs the file's tests as TAP; explains failures with what kernels and daemon said."""
+    try:
+        tap.main()
+    except SystemExit as end:
+        if end.code and _pair:
+            _pair.explain()
+        raise

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The ping-pong examples of rdma-core, polling and with events, which check the data they receive (-c)."""
+import harness
+
+PORT = 18515
+
+
+class PingPong(harness.GuestTest):
+    def check(self, place, program, options):
+        command = "%s -d %s -g %d %s" % (program, self.device, self.p.gid_index, options)
+        out, _ = self.exchange(place, command, command + " {addr}", PORT)
+        self.assertRegex(out, r"iters in .* seconds")
+
+
+harness.matrix(
+    PingPong,
+    rc=("ibv_rc_pingpong", "-n 200 -c"),
+    rc_events=("ibv_rc_pingpong", "-n 200 -c -e"),
+    rc_1_byte=("ibv_rc_pingpong", "-n 200 -s 1"),
+    rc_odd_size=("ibv_rc_pingpong", "-n 50 -s 12345 -c"),
+    rc_1_mib=("ibv_rc_pingpong", "-n 20 -s 1048576 -c -e"),
+    ud=("ibv_ud_pingpong", "-n 200 -c -s 1024"),
+    ud_events=("ibv_ud_pingpong", "-n 200 -c -e -s 1024"),
+    ud_small=("ibv_ud_pingpong", "-n 100 -s 1"),
+)
+
+if __name__ == "__main__":
+    harness.main()

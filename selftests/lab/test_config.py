@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Bad surroundings and bad configuration, provoked for real: each must end in one clear line that says what to do.
+
+A failing disk is a tiny tmpfs in a mount namespace, a network that is down an empty network namespace, a machine without
+apt a PATH without it, another user nobody. Nothing here starts a guest that boots.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "selftests", "lib")]
+sys.dont_write_bytecode = True
+
+import tap                      # noqa: E402
+from lab import toolbox         # noqa: E402
+
+LAB = os.path.join(TOP, "tools", "lab", "lab")
+DEPS = os.path.join(TOP, "tools", "build", "deps")
+ORNICD = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "ornicd")
+PYTHON = os.path.realpath(sys.executable)
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+PROGRESS = re.compile(r"lab: .* … \d+ s.*|ornic: installing .*")
+root_only = unittest.skipUnless(os.geteuid() == 0, "only root can provoke this")
+
+
+class Refusal(unittest.TestCase):
+    """Base: a folder of the test's own, and the check that a command is refused well."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="ornic-config-")
+        self.addCleanup(holder.cleanup)
+        self.dir = holder.name
+        os.chmod(self.dir, 0o755)
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def script(self, name, text):
+        os.makedirs(self.path("bin"), exist_ok=True)
+        path = self.path("bin", name)
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def refused(self, command, *words, status=1, **env):
+        """command must fail with one line, besides progress, that has all the words."""
+        env = {**os.environ, "ORNIC_LAB": "test-config", "ORNIC_LAB_RUN": self.path("run"), **env}
+        done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=env, timeout=100)
+        lines = [line for line in done.stdout.splitlines() if line.strip() and not PROGRESS.fullmatch(line)]
+        self.assertEqual((done.returncode, len(lines)), (status, 1), done.stdout)
+        for word in words:
+            self.assertIn(word, lines[0])
+
+    def on_tiny_disk(self, size, command):
+        """command with the folder "tiny" being a file system of that size, seen by the command alone."""
+        os.makedirs(self.path("tiny"))
+        return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o mode=755,size="$1" tmpfs "$2"; shift 2; exec "$@"',
+                "sh", size, self.path("tiny"), *command]
+
+
+class Cache(Refusal):
+    """What is built once and kept."""
+
+    def test_not_a_folder(self):
+        open(self.path("file"), "w").close()
+        self.refused([LAB, "build"], "cannot make the cache directory", "set ORNIC_CACHE", ORNIC_CACHE=self.path("file"))
+
+    @root_only
+    def test_no_space(self):
+        self.refused(self.on_tiny_disk("10m", [LAB, "build"]), "10 MiB are free", "set ORNIC_CACHE",
+                     ORNIC_CACHE=self.path("tiny"))
+
+    @root_only
+    def test_not_root(self):
+        """An empty cache that another user may not fill; one that it may, which makes no root of it."""
+        shutil.copytree(os.path.join(TOP, "tools", "lab"), self.path("lab"))
+        command = [*NOBODY, PYTHON, self.path("lab", "lab"), "build"]
+        if subprocess.run([*NOBODY, PYTHON, "-c", ""], capture_output=True).returncode:
+            self.skipTest("nobody may not run %s" % PYTHON)
+        self.refused(command, "run as root or set ORNIC_CACHE", ORNIC_CACHE=self.path("cache"))
+        os.mkdir(self.path("cache"))
+        os.chmod(self.path("cache"), 0o777)
+        self.refused(command, "must be built once as root", "sudo tools/lab/lab build", ORNIC_CACHE=self.path("cache"))
+
+    @root_only
+    def test_no_network(self):
+        self.refused(["unshare", "--net", LAB, "build"], "mirror", "cannot be reached", "check network and proxy",
+                     ORNIC_CACHE=self.path("cache"))
+        self.assertFalse([n for n in os.listdir(self.path("cache")) if os.path.isdir(self.path("cache", n))],
+                         "a failed build leaves nothing that could be taken for a whole one")
+
+    @root_only
+    def test_no_apt(self):
+        self.script("sh", 'exec /bin/sh "$@"')
+        self.refused([PYTHON, LAB, "build"], "no apt-get here", "Debian 12 or 13", ORNIC_CACHE=self.path("cache"),
+                     PATH=self.path("bin"))
+
+
+class Packages(Refusal):
+    """tools/build/deps, which make runs first."""
+
+    def test_no_apt(self):
+        self.refused(["/bin/sh", DEPS], "no apt-get here", "Debian 12 or 13", PATH=self.path("bin"))
+
+    def missing(self):
+        """PATH of a machine on which dpkg knows no package."""
+        self.script("dpkg-query", "exit 1")
+        return self.path("bin") + ":" + os.environ["PATH"]
+
+    @root_only
+    def test_not_root(self):
+        path = self.missing()
+        with open(DEPS) as f:
+            copy = self.script("deps", f.read())
+        self.refused([*NOBODY, copy], "run as root: apt-get install gcc", PATH=path)
+
+    @root_only
+    def test_no_network(self):
+        """apt believes that nothing is installed and has no lists; that it could not install anything is the point."""
+        for folder in ("lists/partial", "cache/archives/partial", "log"):
+            os.makedirs(self.path("apt", folder))
+        open(self.path("apt", "status"), "w").close()
+        with open(self.path("apt.conf"), "w") as f:
+            for key, value in (("State::status", "status"), ("State::lists", "lists"), ("Cache", "cache"), ("Log", "log")):
+                f.write('Dir::%s "%s";\n' % (key, self.path("apt", value)))
+        self.refused(["unshare", "--net", DEPS], "cannot be reached", "check network and proxy", PATH=self.missing(),
+                     APT_CONFIG=self.path("apt.conf"))
+
+
+class Qemu(Refusal):
+    def up(self, *words, qemu):
+        self.refused([LAB, "up", "1", "--device", "none"], *words, ORNIC_QEMU=qemu)
+
+    def test_missing(self):
+        self.up("cannot run QEMU /nowhere", qemu="/nowhere")
+        self.up("ORNIC_QEMU is empty", "unset it", qemu=" ")
+
+    def test_something_else(self):
+        self.up("not a QEMU?", qemu="/bin/true")
+
+    def test_too_old(self):
+        old = self.script("qemu", "echo QEMU emulator version 7.2.22")
+        self.up("QEMU 7.2 is too old", "11.1 or newer", "ORNIC_QEMU", qemu=old)
+
+    def test_without_vfio_user(self):
+        bare = self.script("qemu", '[ "$1" = --version ] && echo QEMU emulator version 11.2.0')
+        self.up("without vfio-user-pci", "ORNIC_QEMU", qemu=bare)
+
+    def test_bad_arguments(self):
+        self.refused([LAB, "up", "1", "--device", "none", "--cpu", "nonsense"], "vm0 is dead: QEMU:", "nonsense")
+
+
+class Up(Refusal):
+    """Where and what lab up starts."""
+
+    def up(self, *words, options=(), **env):
+        self.refused([LAB, "up", "1", "--device", "none", *options], *words, **env)
+
+    def test_run_directory(self):
+        self.up("cannot write the run directory /proc/nowhere", "set ORNIC_LAB_RUN", ORNIC_LAB_RUN="/proc/nowhere")
+        open(self.path("file"), "w").close()
+        self.up("cannot write the run directory", "set ORNIC_LAB_RUN", ORNIC_LAB_RUN=self.path("file"))
+
+    @root_only
+    def test_run_directory_full(self):
+        for size in ("12k", "3m"):              # no room for the state; none for the initramfs
+            with self.subTest(size):
+                command = self.on_tiny_disk(size, [LAB, "up", "1", "--device", "none"])
+                self.refused(command, "No space left on device", "set ORNIC_LAB_RUN", ORNIC_LAB_RUN=self.path("tiny"))
+                os.rmdir(self.path("tiny"))
+
+    def test_memory(self):
+        for bad in ("1Q", "lots", "100M", "0G"):
+            with self.subTest(bad):
+                self.up("--mem " + bad, "say for example 1G", options=("--mem", bad))
+
+    def test_unknown_guest(self):
+        self.up("no guest recipe 'none'; there are: trixie", options=("--guest", "none"))
+        self.refused([LAB, "buildroot-run", "--guest", "none", "true"], "no guest recipe 'none'")
+
+    def test_nothing_built(self):
+        """No driver; then no daemon, and one that does not run."""
+        self.refused([LAB, "up", "1", "--modules", self.dir], "no ornic.ko in", "(make)")
+        release = subprocess.run([LAB, "kernel-release"], capture_output=True, text=True, check=True).stdout.strip()
+        with open(self.path("ornic.ko"), "wb") as f:
+            f.write(b"\0vermagic=%s SMP\0" % release.encode())
+        options = [LAB, "up", "1", "--modules", self.dir, "--provider", self.dir, "--ornicd"]
+        self.refused(options + ["/nowhere"], "no ornicd at /nowhere", "(make)")
+        with open(self.script("broken", ""), "wb") as f:
+            f.write(b"\x7fELF")
+        self.refused(options + [self.path("bin", "broken")], "cannot run ornicd", "(make)")
+        dies = self.script("dies", "echo ornicd: error: why; exit 3")
+        self.refused(options + [dies], "ornicd ended with status 3: ornicd: error: why")
+
+    def test_buildroot(self):
+        self.refused([LAB, "buildroot-run"], "name a command")
+        self.refused([LAB, "buildroot-run", "--checkout", "/nowhere", "true"], "no folder /nowhere")
+
+
+@unittest.skipUnless(os.access(ORNICD, os.X_OK), "ornicd is not built")
+class Ornicd(Refusal):
+    def device(self, name, mac):
+        return ["--device", "path=%s,mac=02:00:00:00:00:%s" % (self.path(name), mac)]
+
+    def test_devices(self):
+        self.refused([ORNICD], "no device", "--device", status=2)
+        self.refused([ORNICD, *self.device("a", "01"), *self.device("b", "01")], "the same mac", "change one", status=2)
+        self.refused([ORNICD, *self.device("a", "01"), *self.device("a", "02")], "is given to two devices", status=2)
+
+    def test_no_directory(self):
+        self.refused([ORNICD, *self.device("none/a", "01")], "there is no directory", "create it")
+
+    def test_memory_not_shared(self):
+        """A QEMU whose memory is its own: the device could not see what the guest writes."""
+        with open(self.path("log"), "w") as log:
+            daemon = subprocess.Popen([ORNICD, *self.device("a", "01")], stdout=log, stderr=log)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        self.wait_for("listening")
+        argv, env = toolbox.qemu()
+        device = '{"driver":"vfio-user-pci","addr":"2","socket":{"type":"unix","path":"%s"}}' % self.path("a")
+        argv += ["-nodefaults", "-display", "none", "-machine", "q35", "-m", "64M", "-accel", "qtest", "-qtest", "stdio"]
+        machine = subprocess.Popen(argv + ["-device", device], env={**os.environ, **env}, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(machine.communicate)
+        self.addCleanup(machine.kill)
+        machine.stdin.write("outl 0xcf8 0x80001004\noutw 0xcfc 0x4\n")     # bus master enable of device 2
+        machine.stdin.flush()
+        self.assertIn("share=on", self.wait_for("not shared"))
+
+    def wait_for(self, word):
+        """The line of ornicd's log that has the word."""
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            with open(self.path("log")) as f:
+                for line in f:
+                    if word in line:
+                        return line
+            time.sleep(0.05)
+        self.fail("ornicd did not say '%s'" % word)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the lab itself with running VMs; no ornic device is needed. About half a minute under TCG."""
+import filecmp
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "selftests", "lib")]
+sys.dont_write_bytecode = True
+
+import tap                              # noqa: E402
+from lab import Lab, LabError, state     # noqa: E402
+
+LAB = os.path.join(TOP, "tools", "lab", "lab")
+NAME = "selftest"
+
+
+
+
+
+def command(*args, **kw):
+    return subprocess.run([LAB, *args], capture_output=True, text=True, env={**os.environ, "ORNIC_LAB": NAME}, **kw)
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def refused(action, word):
+    """action() must raise a LabError that mentions word, in one line."""
+    try:
+        action()
+    except LabError as e:
+        expect(word in str(e) and "\n" not in str(e).strip(), "'%s' lacks '%s'" % (e, word))
+    else:
+        raise AssertionError("not refused: " + word)
+
+
+class Typist:
+    """A person at a terminal who reads before typing on."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+        self.seen = b""
+        os.set_blocking(terminal, False)
+
+    def type(self, keys):
+        os.write(self.terminal, keys)
+
+    def until(self, word):
+        """Reads until word is seen; None: until the other side has closed the terminal."""
+        end = time.monotonic() + 30
+        while word is None or word not in self.seen:
+            expect(time.monotonic() < end, "shell said %r, not %r" % (self.seen[-200:], word))
+            select.select([self.terminal], [], [], 1)
+            try:
+                self.seen += os.read(self.terminal, 4096)
+            except BlockingIOError:
+                continue
+            except OSError:             # EIO: closed
+                expect(word is None, "shell ended, having said %r" % self.seen[-200:])
+                return
+        self.seen = self.seen.split(word, 1)[1]
+
+
+def qemus():
+    """Processes whose command line names this test's lab."""
+    return [p for p in os.listdir("/proc") if p.isdigit() and names_lab(p)]
+
+
+def names_lab(pid):
+    try:
+        with open("/proc/%s/cmdline" % pid, "rb") as f:
+            return b"%s-vm" % NAME.encode() in f.read()
+    except OSError:
+        return False
+
+
+class Shared(unittest.TestCase):
+    """Tests that share two running VMs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Lab.up(2, name=NAME, device="none")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.lab.down()
+        expect(not qemus() and not os.path.exists(cls.lab.state.dir), "down leaves nothing")
+
+    def test_status_of_commands(self):
+        lab = self.lab
+        vm = lab.vm(0)
+        expect(vm.run("true").rc == 0, "true gives 0")
+        expect(vm.run("exit 7", check=False).rc == 7, "status passes")
+        expect(vm.run("kill -9 $$", check=False).rc == 137, "death by signal")
+        refused(lambda: vm.run("echo why >&2; false"), "why")
+        start = time.monotonic()
+        expect(vm.run("sleep 60", timeout=1, check=False).rc == 124, "timeout gives 124")
+        expect(time.monotonic() - start < 15, "timeout is kept")
+        expect(not vm.run("pgrep -x sleep", check=False).out, "timeout kills")
+
+    def test_output_and_input(self):
+        lab = self.lab
+        vm = lab.vm(0)
+        both = vm.run("echo out; echo err >&2")
+        expect((both.out, both.err) == ("out\n", "err\n"), "streams stay apart")
+        data = os.urandom(3 << 20)
+        expect(vm.run("cat", stdin=data).raw == data, "3 MiB there and back at once")
+        expect(vm.run("head -c 5", stdin=data).raw == data[:5], "a command that does not read it all")
+        expect(vm.run("cat").out == "", "no input is an empty input")
+
+    def test_background_survives(self):
+        lab = self.lab
+        vm = lab.vm(0)
+        vm.run("sleep 300 >/dev/null 2>&1 & echo $! > /tmp/pid")
+        expect(vm.run("kill $(cat /tmp/pid)", check=False).rc == 0, "the background command was still there")
+
+    def test_spawn(self):
+        lab = self.lab
+        process = lab.vm(0).spawn("echo ready; read x; echo got $x; sleep 300")
+        process.wait_for("ready")
+        expect(process.poll() is None, "runs")
+        process.write(b"fish\n")
+        expect(process.wait_for(r"got (\w+)").group(1) == "fish", "answers")
+        process.signal(signal.SIGTERM)
+        expect(process.wait(20) == 143, "signal arrives")
+        refused(lambda: lab.vm(0).spawn("echo no").wait_for("yes", 10), "without saying")
+
+    def test_caller_gone(self):
+        """A command whose caller dies is killed, and its port serves the next one."""
+        lab = self.lab
+        caller = subprocess.Popen([LAB, "run", "1", "echo begun; exec sleep 4321"], stdout=subprocess.PIPE,
+                                  env={**os.environ, "ORNIC_LAB": NAME})
+        caller.stdout.readline()
+        caller.kill()
+        caller.wait()
+        lab.vm(1).run("for i in {1..100}; do pgrep -f 'sleep 432[1]' || exit 0; sleep 0.1; done; exit 1")
+        for _ in range(10):
+            expect(lab.vm(1).run("echo ok").out == "ok\n", "ports are clean")
+
+    def test_push_pull(self):
+        lab = self.lab
+        with tempfile.TemporaryDirectory() as folder:
+            there, back = os.path.join(folder, "there"), os.path.join(folder, "back")
+            with open(there, "wb") as f:
+                f.write(os.urandom(5 << 20))
+            os.chmod(there, 0o750)
+            lab.vm(0).push(there, "/tmp/")
+            lab.vm(0).pull("/tmp/there", back)
+            expect(filecmp.cmp(there, back, shallow=False), "same content")
+            expect(lab.vm(0).run("stat -c %a /tmp/there").out.strip() == "750", "same mode")
+            lab.vm(0).push(folder, "/tmp/tree")
+            expect(sorted(lab.vm(0).run("ls /tmp/tree").out.split()) == ["back", "there"], "a folder")
+            refused(lambda: lab.vm(0).pull("/nowhere", back), "/nowhere")
+            refused(lambda: lab.vm(0).push(there, "/proc/nowhere"), "/proc/nowhere")
+
+    def test_link(self):
+        lab = self.lab
+        lab.vm(0).run("ping -c 3 -i 0.2 -W 5 vm1")
+        lab.vm(1).run("ping -6 -c 3 -i 0.2 -W 5 fd77::1")
+
+    def test_rxe(self):
+        """Both ends of a perftest, as guest tests will do it."""
+        lab = self.lab
+        for vm in lab.vms:
+            vm.run("modprobe -a rdma_rxe ib_uverbs rdma_ucm && rdma link add rxe0 type rxe netdev eth0")
+        server = lab.vm(0).spawn("ib_write_bw -d rxe0 -s 4096 -n 100")
+        server.wait_for("Waiting for client")
+        lab.vm(0).wait_listen(18515)
+        report = lab.vm(1).run("ib_write_bw -d rxe0 -s 4096 -n 100 vm0", timeout=120).out
+        expect("4096" in report and server.wait(30) == 0, "a result")
+
+    def test_shell(self):
+        """The interactive shell has a tty: its size, and Ctrl-C interrupts."""
+        lab = self.lab
+        child, terminal = pty.fork()
+        if child == 0:
+            os.environ.update(ORNIC_LAB=NAME, TERM="dumb")
+            os.execv(LAB, [LAB, "shell", "0"])
+        typist = Typist(terminal)
+        try:
+            typist.until(b"#")
+            typist.type(b"tty; echo $((40+2))\r")
+            typist.until(b"/dev/pts/")
+            typist.until(b"42")
+            typist.type(b"sleep 4322\r")
+            lab.vm(0).run("until pgrep -f 'sleep 432[2]'; do sleep 0.05; done")
+            typist.type(b"\x03")
+            typist.type(b"echo st$((1))ll\r")
+            typist.until(b"st1ll")
+            typist.type(b"exit 5\r")
+            typist.until(None)
+            expect(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5, "the shell's status")
+        finally:
+            os.close(terminal)
+
+    def test_command_line(self):
+        expect(command("run", "0", "echo", "a  b").stdout == "a  b\n", "words stay words")
+        expect(command("run", "0", "exit 3").returncode == 3, "status")
+        expect("vm1" in command("status").stdout, "status")
+        for args, word in ((("run", "7", "true"), "no VM '7'"), (("run", "x", "true"), "no VM 'x'"),
+                           (("up", "1", "--device", "none"), "is up already"), (("log",), "no ornicd"),
+                           (("push", "0", "/nowhere", "/tmp"), "/nowhere")):
+            done = command(*args)
+            expect(done.returncode == 1 and word in done.stderr and "Traceback" not in done.stderr,
+                   "%s: %s" % (args, done.stderr))
+
+    def test_complaints(self):
+        lab = self.lab
+        expect(command("oops").returncode == 0, "silent at first")
+        lab.vm(1).run("echo 'BUG: a test of the lab' > /dev/kmsg")
+        done = command("oops")
+        expect(done.returncode == 1 and "vm1: BUG: a test" in done.stdout, "found: " + done.stdout)
+
+    def test_death_and_return(self):
+        lab = self.lab
+        vm = lab.vm(1)
+        waiting = vm.spawn("sleep 300")
+        vm.kill()
+        refused(lambda: waiting.wait(10), "vm1 is dead")
+        refused(lambda: vm.run("true"), "vm1 is dead")
+        lab.vm(0).run("true")
+        lab.start(1)
+        expect(vm.run("hostname").out == "vm1\n", "is back")
+        refused(lambda: lab.start(1), "runs already")
+
+
+class Alone(unittest.TestCase):
+    """Tests that start labs of their own."""
+
+    def test_configuration(self):
+        refused(lambda: Lab.up(0, name="x"), "1 to 32")
+        refused(lambda: Lab.up(1, name="x", net="wet"), "net")
+        refused(lambda: Lab.up(1, name="x", guest="none"), "no guest recipe")
+        refused(lambda: Lab.up(1, name="x" * 120, device="none"), "too long")
+        refused(lambda: Lab.up(1, name="x", modules="/nowhere"), "no ornic.ko")
+        refused(lambda: Lab.find("nobody"), "is not up")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "ornic.ko"), "wb") as f:
+                f.write(b"\0vermagic=1.2.3 SMP\0")
+            refused(lambda: Lab.up(1, name="x", modules=folder), "is for kernel 1.2.3")
+        done = command("up", "1", "--device", "none", "--qemu-args", "-device nonsense")
+        expect(done.returncode == 1 and "nonsense" in done.stderr and "Traceback" not in done.stderr, done.stderr)
+        expect(not os.path.exists(state.State(NAME).dir), "nothing left of a lab that failed")
+
+    def test_interrupted_up(self):
+        starting = subprocess.Popen([LAB, "up", "2", "--device", "none"], stderr=subprocess.DEVNULL,
+                                    env={**os.environ, "ORNIC_LAB": NAME})
+        end = time.monotonic() + 20
+        while len(qemus()) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        expect(len(qemus()) == 2, "two VMs were starting")
+        starting.send_signal(signal.SIGINT)
+        expect(starting.wait(30) == 130, "status of an interrupted up")
+        expect(not qemus() and not os.path.exists(state.State(NAME).dir), "nothing is left")
+
+    def test_owner_gone(self):
+        """A program that dies without down() leaves VMs; the next up, or status, clears them."""
+        code = "import sys, os; sys.path.insert(0, %r); from lab import Lab; Lab.up(1, name=%r, device='none'); os._exit(1)"
+        subprocess.run([sys.executable, "-c", code % (os.path.join(TOP, "tools"), NAME)])
+        expect(len(qemus()) == 1, "a leftover")
+        command("status")
+        expect(not qemus() and not os.path.exists(state.State(NAME).dir), "it is cleared")
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/admin.c, dev/command.c: the rings, the rules that hold for every command,
+ * and hosts that break them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "mem/gpa.h"
+
+#include <ornic/identify.h>
+#include <ornic/port.h>
+#include <ornic/stats.h>
+#include <ornic/steer.h>
+#include <endian.h>
+#include <string.h>
+
+#define FIELD(off)	(ORNIC_SYN_FIELD | (off))
+#define ENTRY(member)	FIELD(0x8000 | offsetof(struct ornic_admin_cmd, member))
+
+static int submit(struct inproc *p, const struct ornic_admin_cmd *cmd)
+{
+	host_submit(&p->host, cmd);
+	return host_complete(&p->host);
+}
+
+static uint32_t syndrome(struct inproc *p)
+{
+	return le32toh(p->host.cpl.syndrome);
+}
+
+static void fatal(struct inproc *p)
+{
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
+}
+
+static void test_many_laps(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint32_t entries = 1u << p->host.log_admin;
+
+	/* Fill the ring each time, and sleep in between. */
+	for (int lap = 0; lap < 5; lap++) {
+		for (uint32_t i = 0; i < entries; i++) {
+			cmd.cmd_id = htole16(lap * 100 + i);
+			host_submit(&p->host, &cmd);
+		}
+		for (uint32_t i = 0; i < entries; i++) {
+			assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+			assert_int_equal(le16toh(p->host.cpl.cmd_id), lap * 100 + i);
+			assert_int_equal(le16toh(p->host.cpl.opcode), ORNIC_OP_NOP);
+		}
+		inproc_turn(p);
+		assert_false(function_busy(p->f));
+	}
+}
+
+static void test_entry_rules(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd ok = { .opcode = htole16(ORNIC_OP_NOP) }, c;
+
+	c = ok;
+	c.opcode = htole16(0x7f01);
+	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_OPCODE);
+	assert_int_equal(le16toh(p->host.cpl.opcode), 0x7f01);
+	c = ok;
+	c.number = htole32(1);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(number));
+	c = ok;
+	c.flags = htole32(1);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(flags));
+	c = ok;
+	c.in_addr = htole64(p->host.payload);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(in_addr));
+	c = ok;
+	c.out_addr = htole64(p->host.payload);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(out_addr));
+	c = ok;
+	c.in_len = htole16(4097);
+	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_SIZE);
+	c = ok;
+	c.out_len = htole16(4097);
+	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_SIZE);
+	c = ok;
+	c.in_len = htole16(64);
+	c.in_addr = htole64(p->host.payload + 4);
+	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(syndrome(p), ENTRY(in_addr));
+	c.in_addr = htole64(INPROC_BASE + INPROC_BYTES);
+	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
+	c = ok;
+	c.out_len = htole16(64);
+	c.out_addr = htole64(INPROC_BASE + INPROC_BYTES - 64 + 64);
+	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
+	c.out_addr = htole64(UINT64_MAX & ~63ull);
+	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
+	assert_int_equal(submit(p, &ok), ORNIC_ST_OK);
+}
+
+/* Every command refuses a short input, and a longer one unless the rest is zero. */
+static void test_sizes(void **state)
+{
+	static const struct {
+		uint16_t opcode;
+		uint16_t in;
+	} ops[] = {
+		{ ORNIC_OP_IDENTIFY, sizeof(struct ornic_identify_cmd) },
+		{ ORNIC_OP_SET_FEATURES, sizeof(struct ornic_features_cmd) },
+		{ ORNIC_OP_HOST_INFO, sizeof(struct ornic_host_info_cmd) },
+		{ ORNIC_OP_STAT_NAMES, sizeof(struct ornic_stat_names_cmd) },
+		{ ORNIC_OP_STAT_READ, sizeof(struct ornic_stat_read_cmd) },
+		{ ORNIC_OP_EQ_CREATE, sizeof(struct ornic_eq_create_cmd) },
+		{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
+		{ ORNIC_OP_PD_CREATE, 8 },
+		{ ORNIC_OP_KEY_CREATE, sizeof(struct ornic_key_create_cmd) },
+		{ ORNIC_OP_CQ_CREATE, sizeof(struct ornic_cq_create_cmd) },
+		{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
+		{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd) },
+		{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd) },
+		{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd) },
+		{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry) },
+		{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd) },
+		{ ORNIC_OP_RULE_CREATE, sizeof(struct ornic_rule_cmd) },
+	};
+	struct inproc *p = *state;
+	uint8_t in[1024] = { 0 };
+
+	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		uint16_t n = ops[i].in;
+
+		assert_int_equal(host_exec(&p->host, ops[i].opcode, 0, in, n - 1, NULL, 0),
+				 ORNIC_ST_BAD_SIZE);
+		in[n + 40] = 1;
+		assert_int_equal(host_exec(&p->host, ops[i].opcode, 0, in, n + 41, NULL, 0),
+				 ORNIC_ST_RESERVED);
+		assert_int_equal(syndrome(p), FIELD(n + 40));
+		in[n + 40] = 0;
+	}
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PD_CREATE, 0, in, 500, NULL, 0),
+			 ORNIC_ST_OK);
+}
+
+static void test_output_sizes(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_identify_cmd in = { .page = ORNIC_ID_DEVICE };
+	uint8_t *out = dma_at(&p->host.dma, p->host.payload + 4096);
+	uint8_t copy[33];
+
+	memset(out, 0xaa, 4096);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), copy, 32), 0);
+	assert_int_equal(le32toh(p->host.cpl.out_size), sizeof(struct ornic_identify_device));
+	assert_int_equal(out[0], 0xaa);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), copy, 33), 0);
+	assert_int_equal(out[33], 0xaa);
+	assert_memory_equal(out, copy, sizeof(copy));
+}
+
+static void test_full_completion_ring(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
+	uint32_t entries = 1u << p->host.log_admin, before = inproc_counter(p, CNT_admin_commands);
+
+	/* A host that does not say that it consumed: the next command waits for it. */
+	for (uint32_t i = 0; i < entries; i++)
+		host_submit(&p->host, &cmd);
+	for (int i = 0; i < 100; i++)
+		inproc_turn(p);
+	assert_int_equal(inproc_counter(p, CNT_admin_commands) - before, entries);
+	p->host.done += entries;
+	host_submit(&p->host, &cmd);
+	for (int i = 0; i < 100; i++)
+		inproc_turn(p);
+	assert_int_equal(inproc_counter(p, CNT_admin_commands) - before, entries);
+	__atomic_store_n(&rec->host_index, htole32(p->host.done), __ATOMIC_RELEASE);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+}
+
+static void test_producer_too_far(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
+
+	rec->host_index = htole32(p->host.posted + (1u << p->host.log_admin) + 1);
+	host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, 0);
+	inproc_turn(p);
+	inproc_turn(p);
+	fatal(p);
+}
+
+static void test_producer_backwards(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
+
+	rec->host_index = htole32(p->host.posted - 1);
+	host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, 0);
+	inproc_turn(p);
+	inproc_turn(p);
+	fatal(p);
+}
+
+static void test_consumer_too_far(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
+
+	rec->host_index = htole32(p->host.done + 1);
+	host_submit(&p->host, &cmd);
+	inproc_turn(p);
+	inproc_turn(p);
+	fatal(p);
+}
+
+static void test_ring_unmapped(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+
+	assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+	host_submit(&p->host, &cmd);
+	host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, 0);
+	inproc_turn(p);
+	inproc_turn(p);
+	fatal(p);
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+}
+
+/* No command is lost, whichever way the host's post and the device's sleep interleave. */
+static void test_sleep(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+
+	inproc_turn(p);
+	assert_int_equal(le32toh(rec->notify), p->host.posted);
+	for (int i = 0; i < 300; i++) {
+		host_submit(&p->host, &cmd);
+		assert_true(function_busy(p->f));
+		assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+		inproc_turn(p);
+	}
+}
+
+static void arm_admin(struct inproc *p, uint32_t index, uint32_t sn)
+{
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
+
+	rec->arm = htole32((index & ORNIC_ARM_INDEX_MASK) | sn << ORNIC_ARM_SN_SHIFT |
+			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
+}
+
+static void test_event(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct ornic_eqe eqe;
+
+	assert_int_equal(submit(p, &cmd), 0);
+	assert_false(host_next(&p->eq0, &eqe));
+	arm_admin(p, p->host.done + 1, 1);
+	assert_int_equal(submit(p, &cmd), 0);
+	assert_false(host_next(&p->eq0, &eqe));
+	assert_int_equal(submit(p, &cmd), 0);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_ADMIN);
+	assert_int_equal(le32toh(eqe.info0), le32toh(((struct ornic_rec *)
+			 dma_at(&p->host.dma, p->host.acq_rec))->arm));
+	assert_int_equal(submit(p, &cmd), 0);
+	assert_false(host_next(&p->eq0, &eqe));
+	arm_admin(p, p->host.done, 2);
+	assert_int_equal(submit(p, &cmd), 0);
+	assert_true(host_next(&p->eq0, &eqe));
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_many_laps),
+		READY(test_entry_rules),
+		READY(test_sizes),
+		READY(test_output_sizes),
+		READY(test_full_completion_ring),
+		READY(test_producer_too_far),
+		READY(test_producer_backwards),
+		READY(test_consumer_too_far),
+		READY(test_ring_unmapped),
+		READY(test_sleep),
+		READY(test_event),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

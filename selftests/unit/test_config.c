@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * config.c, config_file.c: command lines and files, good and bad.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int setup(void **state)
+{
+	struct config *c = test_calloc(1, sizeof(*c));
+
+	config_init(c);
+	*state = c;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	config_free(*state);
+	test_free(*state);
+	return 0;
+}
+
+/* Split a command line at spaces. */
+static enum config_result run(struct config *c, const char *line)
+{
+	char copy[512], *argv[16] = { "ornicd" };
+	int argc = 1;
+
+	strcpy(copy, line);
+	for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	return config_args(c, argc, argv);
+}
+
+static void test_good(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0xab, 0xcd, 0xef };
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "--device path=/run/x/vm1.sock,mac=02:00:00:aB:cd:EF "
+			     "-d name=two,path=/run/x/vm2 --spin-us 7 -l debug --ready-fd 5"),
+			 CONFIG_RUN);
+	assert_int_equal(c->ndevices, 2);
+	assert_string_equal(c->device[0].path, "/run/x/vm1.sock");
+	assert_string_equal(c->device[0].name, "vm1");
+	assert_memory_equal(c->device[0].mac, mac, 6);
+	assert_string_equal(c->device[1].name, "two");
+	assert_int_equal(c->spin_us, 7);
+	assert_int_equal(c->log_level, LOG_DEBUG);
+	assert_int_equal(c->ready_fd, 5);
+}
+
+static void test_derived_mac(void **state)
+{
+	struct config *c = *state;
+	uint8_t first[6];
+
+	assert_int_equal(run(c, "-d path=/a/1 -d path=/a/2"), CONFIG_RUN);
+	assert_int_equal(c->device[0].mac[0], 2);
+	assert_memory_not_equal(c->device[0].mac, c->device[1].mac, 6);
+	memcpy(first, c->device[0].mac, 6);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a/1"), CONFIG_RUN);
+	assert_memory_equal(c->device[0].mac, first, 6);
+}
+
+static void test_bad(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"-d",
+		"-d path",
+		"-d path=",
+		"-d mac=02:00:00:00:00:01",
+		"-d path=/a,path=/b",
+		"-d path=/a,color=red",
+		"-d path=/a,name=",
+		"-d path=/a,mac=",
+		"-d path=/a,mac=02:00:00:00:00",
+		"-d path=/a,mac=02:00:00:00:00:01:02",
+		"-d path=/a,mac=02:00:00:00:00:0g",
+		"-d path=/a,mac=2:0:0:0:0:1",
+		"-d path=/a,mac=03:00:00:00:00:01",
+		"-d path=/a,mac=00:00:00:00:00:00",
+		"-d path=/a -d path=/a",
+		"-d path=/a/x -d path=/b/x",
+		"-d path=/a,mac=02:00:00:00:00:01 -d path=/b,mac=02:00:00:00:00:01",
+		"-d path=/a -s",
+		"-d path=/a -s x",
+		"-d path=/a -s 1000001",
+		"-d path=/a -s -1",
+		"-d path=/a -l loud",
+		"-d path=/a -r -1",
+		"-d path=/a --nonsense",
+		"-d path=/a rest",
+		"-c /nonexistent",
+		"-d path=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	};
+	struct config *c = *state;
+
+	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		assert_int_equal(run(c, lines[i]), CONFIG_BAD);
+		config_free(c);
+	}
+}
+
+static int file(struct config *c, const char *text)
+{
+	char path[] = "/tmp/ornicd-conf-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	err = config_file(c, path);
+	unlink(path);
+	return err;
+}
+
+static void test_file(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"[]",
+		"{\"spin\": 1}",
+		"{\"spin_us\": \"1\"}",
+		"{\"spin_us\": -1}",
+		"{\"log_level\": \"loud\"}",
+		"{\"devices\": {}}",
+		"{\"devices\": [ \"/a\" ]}",
+		"{\"devices\": [ {} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"colour\": 1} ]}",
+		"{\"devices\": [ {\"path\": 5} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
+		"{\"devices\": [], \"devices\": []}",
+		"{} x",
+	};
+	struct config *c = *state;
+
+	assert_int_equal(file(c, "{\"spin_us\": 3, \"log_level\": \"warning\", \"devices\": "
+			      "[{\"path\": \"/a\"}, {\"path\": \"/b\", \"name\": \"n\"}]}"), 0);
+	assert_int_equal(c->spin_us, 3);
+	assert_int_equal(c->log_level, LOG_WARN);
+	assert_int_equal(c->ndevices, 2);
+	assert_string_equal(c->device[1].name, "n");
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		config_free(c);
+		assert_int_not_equal(file(c, bad[i]), 0);
+	}
+	config_free(c);
+	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
+	assert_int_equal(c->ndevices, 2);
+}
+
+static void test_order(void **state)
+{
+	struct config *c = *state;
+
+	/* What comes later on the command line wins. */
+	assert_int_equal(run(c, "-s 9 -c tools/ornicd/ornicd.conf.example -d path=/z"),
+			 CONFIG_RUN);
+	assert_int_equal(c->ndevices, 3);
+	assert_int_equal(c->spin_us, 50);
+}
+
+#define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(test_good), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
+		WITH(test_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/ctrl.c, dev/function.c: registers, the enable handshake, and every way to
+ * bring a function down.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "mem/gpa.h"
+
+#include <endian.h>
+#include <string.h>
+
+static const struct ornic_status_block *block(struct inproc *p)
+{
+	return dma_at(&p->host.dma, p->host.status);
+}
+
+static uint64_t load(struct inproc *p, uint64_t off, unsigned int len)
+{
+	return p->host.bus.read(p, off, len);
+}
+
+static void store(struct inproc *p, uint64_t off, unsigned int len, uint64_t val)
+{
+	p->host.bus.write(p, off, len, val);
+}
+
+static void test_constants(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t cap = load(p, ORNIC_REG_CAP, 8);
+
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 4), ORNIC_MAGIC);
+	assert_int_equal(load(p, ORNIC_REG_VERSION, 4), ORNIC_VERSION);
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 8),
+			 ORNIC_MAGIC | (uint64_t)ORNIC_VERSION << 32);
+	assert_int_equal(load(p, ORNIC_REG_CAP, 4), cap & 0xffffffff);
+	assert_int_equal(load(p, ORNIC_REG_CAP + 4, 4), cap >> 32);
+	assert_int_not_equal(cap >> ORNIC_CAP_READY_TIMEOUT_SHIFT & 0xff, 0);
+	assert_int_not_equal(cap >> ORNIC_CAP_ADMIN_TIMEOUT_SHIFT & 0xff, 0);
+	assert_int_not_equal(cap >> ORNIC_CAP_RESET_TIMEOUT_SHIFT & 0xff, 0);
+	assert_int_equal(load(p, ORNIC_REG_DB_OFFSET, 4) + load(p, ORNIC_REG_DB_BYTES, 4),
+			 p->f->vfu.bar[0].size);
+	assert_int_equal(load(p, ORNIC_REG_VECTORS, 4), p->f->vfu.nvectors);
+	assert_true(load(p, ORNIC_REG_CLOCK, 8) < load(p, ORNIC_REG_CLOCK, 8));
+	for (uint64_t off = ORNIC_REG_END; off < ORNIC_REG_BYTES; off += 8)
+		assert_int_equal(load(p, off, 8), 0);
+	assert_int_equal(load(p, FUNC_DB_OFFSET, 8), 0);
+	assert_int_equal(load(p, ORNIC_REG_BYTES, 8), 0);
+}
+
+static void test_widths(void **state)
+{
+	struct inproc *p = *state;
+
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 1), 0xff);
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 2), 0xffff);
+	store(p, ORNIC_REG_NONCE, 2, 1);
+	store(p, ORNIC_REG_NONCE, 1, 1);
+	assert_int_equal(load(p, ORNIC_REG_NONCE, 4), 0);
+	store(p, ORNIC_REG_ASQ_ADDR, 4, 0x11223344);
+	store(p, ORNIC_REG_ASQ_ADDR + 4, 4, 0x55667788);
+	assert_int_equal(load(p, ORNIC_REG_ASQ_ADDR, 8), 0x5566778811223344);
+	store(p, ORNIC_REG_ADMIN_SIZE, 8, 0x1234567800000044);
+	assert_int_equal(load(p, ORNIC_REG_ADMIN_SIZE, 4), 0x44);
+	assert_int_equal(load(p, ORNIC_REG_NONCE, 4), 0x12345678);
+	store(p, ORNIC_REG_MAGIC, 8, 0);
+	store(p, ORNIC_REG_SYNDROME, 4, 1);
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 4), ORNIC_MAGIC);
+	assert_int_equal(load(p, ORNIC_REG_SYNDROME, 4), 0);
+}
+
+static void test_enable(void **state)
+{
+	struct inproc *p = *state;
+
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_READY);
+	host_set64(&p->host, ORNIC_REG_ASQ_ADDR, 0);
+	assert_int_equal(host_reg64(&p->host, ORNIC_REG_ASQ_ADDR), p->host.asq);
+	host_disable(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE), ORNIC_REASON_USER << 16);
+	assert_int_equal(host_reg64(&p->host, ORNIC_REG_ASQ_ADDR), p->host.asq);
+	assert_int_equal(host_enable(&p->host), 0);
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE),
+			 ORNIC_CAUSE_CONTROL | ORNIC_REASON_FATAL << 16);
+	assert_int_equal(host_reg64(&p->host, ORNIC_REG_ASQ_ADDR), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
+}
+
+/* Enable must fail with @syndrome, write nothing, and obey nothing but RESET. */
+static void refused(struct inproc *p, uint32_t control, uint32_t syndrome)
+{
+	struct ornic_status_block before = *block(p);
+
+	host_set32(&p->host, ORNIC_REG_CONTROL, control);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), syndrome);
+	assert_memory_equal(&before, block(p), sizeof(before));
+	host_set32(&p->host, ORNIC_REG_CONTROL, 0);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	host_reset(&p->host, ORNIC_REASON_ENABLE_TIMEOUT);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), 0);
+	host_prepare(&p->host, 7);
+}
+
+static void test_enable_refused(void **state)
+{
+	static const enum ornic_reg addr[] = {
+		ORNIC_REG_ASQ_ADDR, ORNIC_REG_ACQ_ADDR, ORNIC_REG_ASQ_REC, ORNIC_REG_ACQ_REC,
+		ORNIC_REG_STATUS_ADDR,
+	};
+	static const uint32_t size[] = { 0x43, 0x34, 0xdd, 0x45, 0x144, 0 };
+	struct inproc *p = *state;
+	struct host *h = &p->host;
+
+	host_prepare(h, 7);
+	for (unsigned int i = 0; i < 5; i++) {
+		host_set64(h, addr[i], host_reg64(h, addr[i]) + 8);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_ENABLE_PARAM);
+		host_set64(h, addr[i], INPROC_BASE + INPROC_BYTES);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
+		host_set64(h, addr[i], UINT64_MAX - 63);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
+	}
+	for (unsigned int i = 0; i < 6; i++) {
+		host_set32(h, ORNIC_REG_ADMIN_SIZE, size[i]);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_ENABLE_PARAM);
+	}
+	refused(p, ORNIC_CTL_ENABLE | 1u << 8, ORNIC_SYN_ENABLE_PARAM);
+	refused(p, ORNIC_CTL_ENABLE | 5u << ORNIC_CTL_STRIDE_SHIFT, ORNIC_SYN_ENABLE_PARAM);
+	host_set32(h, ORNIC_REG_NONCE, 8);
+	refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_MEMORY);
+	inproc_bus_master(p, false);
+	refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
+	inproc_bus_master(p, true);
+	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT);
+	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
+static void test_teardown_of_everything(void **state)
+{
+	struct inproc *p = *state;
+	struct device *dev = &p->f->dev;
+	struct host_qp qp;
+	uint32_t key;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 8192, 1, &key), 0);
+	host_disable(&p->host, ORNIC_REASON_SHUTDOWN);
+	assert_int_equal(dev->qps.used + dev->cqs.used + dev->keys.used + dev->pds.used +
+			 dev->eqs.used, 0);
+	assert_int_equal(dev->list_budget, LIMIT_LIST_ENTRIES);
+	assert_int_equal(dev->features, 0);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_bring_up(&p->host, INPROC_FEATURES, &p->eq0, &p->eq1), 0);
+	assert_int_equal(p->eq0.number, 0);
+}
+
+static void test_flr(void **state)
+{
+	struct inproc *p = *state;
+
+	assert_int_not_equal(inproc_counter(p, CNT_admin_commands), 0);
+	inproc_flr(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE), ORNIC_CAUSE_FLR);
+	assert_int_equal(inproc_counter(p, CNT_admin_commands), 0);
+	assert_false(p->f->vfu.bus_master);
+}
+
+static void test_bus_master(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+
+	inproc_bus_master(p, false);
+	host_submit(&p->host, &cmd);
+	for (int i = 0; i < 10; i++)
+		inproc_turn(p);
+	assert_null(host_valid(&p->host, p->host.acq, p->host.log_admin, p->host.done));
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	inproc_bus_master(p, true);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+}
+
+/* An EQ that cannot be written is the end; the host hears of it by the status block. */
+static void test_fatal(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eqe eqe;
+
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
+	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_FATAL);
+	assert_int_equal(le32toh(block(p)->syndrome), ORNIC_SYN_ADMIN_RING);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_DEVICE_FATAL);
+	assert_int_equal(le32toh(eqe.syndrome), ORNIC_SYN_ADMIN_RING);
+	assert_int_equal(p->f->dev.qps.used + p->f->dev.eqs.used, 0);
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_int_equal(host_enable(&p->host), 0);
+}
+
+static void test_d3hot(void **state)
+{
+	struct inproc *p = *state;
+
+	p->f->vfu.ops->power_state(&p->f->vfu, true);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(p->f->dev.eqs.used, 0);
+	p->f->vfu.ops->power_state(&p->f->vfu, false);
+	assert_int_equal(host_enable(&p->host), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_constants, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_widths, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_enable, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_enable_refused, inproc_setup,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_teardown_of_everything, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_flr, inproc_setup_ready, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_bus_master, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_fatal, inproc_setup_ready, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_d3hot, inproc_setup_ready, inproc_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

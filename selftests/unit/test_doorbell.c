@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/doorbell.c: a page rings what was given to it and nothing else, whatever a
+ * process stores there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "engine/qp.h"
+
+#include <ornic/wqe.h>
+#include <endian.h>
+#include <stdlib.h>
+
+#define PAGE(n)	(FUNC_DB_OFFSET + (n) * 4096ull)
+
+static uint64_t payload(enum ornic_db_kind kind, uint32_t number)
+{
+	return number | (uint64_t)kind << ORNIC_DB_KIND_SHIFT;
+}
+
+/* Store at @off; did it count as a doorbell (1), as rejected (-1), or not at all (0)? */
+static int ring(struct inproc *p, uint64_t off, unsigned int len, uint64_t val)
+{
+	uint64_t good = inproc_counter(p, CNT_doorbells);
+	uint64_t bad = inproc_counter(p, CNT_db_rejected);
+
+	p->host.bus.write(p, off, len, val);
+	good = inproc_counter(p, CNT_doorbells) - good;
+	bad = inproc_counter(p, CNT_db_rejected) - bad;
+	return (int)good - (int)bad;
+}
+
+static void test_ownership(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	for (uint64_t page = 0; page < 1024; page += page < 4 ? 1 : 255) {
+		int mine = page == 1 ? 1 : -1, driver = page == 0 ? 1 : -1;
+
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_SQ, qp.number)), mine);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_RQ, qp.number)), mine);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_CQ_ARM, p->cq.number)),
+				 mine);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_EQ_ARM, 0)), driver);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)),
+				 driver);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ACQ)),
+				 driver);
+	}
+}
+
+static void test_nonsense(void **state)
+{
+	struct inproc *p = *state;
+
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, 77)), -1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, 0)), -1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, 0xffffff)), -1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SRQ, 1)), -1);
+	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_ADMIN, 2)), -1);
+	for (uint32_t kind = 6; kind < 16; kind++)
+		assert_int_equal(ring(p, PAGE(0), 8, payload(kind, 0)), -1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_CQ_ARM, p->cq.number) | 1u << 28),
+			 -1);
+	/* Two halves are not a doorbell. */
+	assert_int_equal(ring(p, PAGE(1), 4, payload(ORNIC_DB_CQ_ARM, p->cq.number)), -1);
+	assert_int_equal(ring(p, PAGE(1) + 4, 4, 0), -1);
+	/* The rest of the page is reserved: nothing at all. */
+	assert_int_equal(ring(p, PAGE(1) + 8, 8, payload(ORNIC_DB_CQ_ARM, p->cq.number)), 0);
+	assert_int_equal(ring(p, PAGE(1) + ORNIC_DB_PUSH, 8, ~0ull), 0);
+	assert_int_equal(ring(p, PAGE(1023) + 4088, 8, ~0ull), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
+static void test_flood(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t off;
+	struct host_qp qp;
+	uint32_t key;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	off = inproc_counter(p, CNT_db_rejected) + inproc_counter(p, CNT_doorbells);
+	srandom(1);
+	for (int i = 0; i < 100000; i++)
+		p->host.bus.write(p, PAGE(random() % 1024), 8,
+				  (uint64_t)random() << 33 ^ (uint64_t)random());
+	assert_int_equal(inproc_counter(p, CNT_db_rejected) + inproc_counter(p, CNT_doorbells) -
+			 off, 100000);
+	inproc_turn(p);
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+}
+
+static void test_stride(void **state)
+{
+	struct inproc *p = *state;
+
+	host_prepare(&p->host, 3);
+	host_set32(&p->host, ORNIC_REG_CONTROL,
+		   ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	assert_int_equal(function_dbpages(p->f), FUNC_DB_BYTES >> 16);
+	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)), 1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)), 0);
+	assert_int_equal(ring(p, PAGE(16), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)), -1);
+}
+
+static void test_not_ready(void **state)
+{
+	struct inproc *p = *state;
+
+	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)), 0);
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+#define PLAIN(t)	cmocka_unit_test_setup_teardown(t, inproc_setup, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_ownership), READY(test_nonsense), READY(test_flood),
+		PLAIN(test_stride), PLAIN(test_not_ready),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/identify.c, dev/stats.c: what the device says of itself is well formed, and
+ * the limits are those that commands are judged by.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include <ornic/identify.h>
+#include <ornic/port.h>
+#include <ornic/stats.h>
+#include <endian.h>
+#include <string.h>
+
+static int identify(struct inproc *p, uint8_t page, uint16_t index, void *out, uint16_t len)
+{
+	struct ornic_identify_cmd in = { .page = page, .index = htole16(index) };
+
+	return host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, len);
+}
+
+static void test_device(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_identify_device d;
+	static const uint8_t guid[8] = { 0, 0, 0, 0xff, 0xfe, 0, 0, 1 };
+
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
+	assert_int_equal(le64toh(d.features0), FEATURES);
+	assert_int_equal(d.features1, 0);
+	assert_int_equal(d.ports, 1);
+	assert_memory_equal(&d.node_guid, guid, sizeof(guid));
+	assert_int_equal(d.fw_version[31], 0);
+	assert_string_equal((char *)d.serial, "020000000001");
+	assert_true(le64toh(d.page_sizes) & 1u << 12);
+	assert_int_equal(le64toh(d.page_sizes) & 0xfff, 0);
+	assert_int_equal(le32toh(d.max_dbpages), FUNC_DB_BYTES / 4096);
+	assert_int_equal(le32toh(d.max_qp), LIMIT_QP);
+	assert_true(le32toh(d.max_key) < 1u << 24);
+	assert_true(le16toh(d.max_sge_read) <= 16);
+	assert_true(le16toh(d.max_send_sge) >= 16);
+	/* The most SGEs, behind the longest headers, fit the longest stride. */
+	assert_true(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path) +
+		    le16toh(d.max_send_sge) * sizeof(struct ornic_sge) <= 1u << d.max_sq_stride);
+	assert_true(sizeof(struct ornic_rwqe) +
+		    le16toh(d.max_recv_sge) * sizeof(struct ornic_sge) <= 1u << d.max_rq_stride);
+	assert_int_equal(d.atomic_scope, 1);
+	assert_int_equal(le32toh(d.clock_khz), 1000000);
+	/* Features that are not offered have no limits. */
+	assert_int_equal(d.max_srq | d.max_mw | d.max_xrcd | d.max_rss_groups |
+			 d.max_counter_sets | d.max_cc_profiles | d.max_fast_reg_pages |
+			 d.max_mcast_groups | d.log_max_srq | d.dm_bytes | d.rss_fields |
+			 d.max_lso_bytes | d.rate_max_kbps, 0);
+	for (unsigned int i = 0; i < sizeof(d.res); i++)
+		assert_int_equal(d.res[i], 0);
+}
+
+static void test_port(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_identify_port a, b;
+
+	assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &a, sizeof(a)), 0);
+	assert_int_equal(a.link_layer, ORNIC_LINK_ETHERNET);
+	assert_int_equal(a.state, 1);
+	assert_int_equal(a.phys_state, 3);
+	assert_int_equal(a.active_mtu, ORNIC_MTU_1024);
+	assert_int_equal(le32toh(a.gid_entries), 256);
+	assert_int_equal(le32toh(a.pkey_entries), 1);
+	assert_int_equal(le16toh(a.max_frame), 9000);
+	assert_memory_equal(a.permanent_mac, a.current_mac, 6);
+	assert_int_equal(host_port_up(&p->host, 9000), 0);
+	assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &a, sizeof(a)), 0);
+	assert_int_equal(a.state, 4);
+	assert_int_equal(a.active_mtu, ORNIC_MTU_4096);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &b, sizeof(b)), 0);
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void test_transports(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_identify_device d;
+	struct ornic_identify_transport t;
+	uint32_t types = 0;
+
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
+	for (uint32_t i = 0; i < le32toh(d.transports); i++) {
+		assert_int_equal(identify(p, ORNIC_ID_TRANSPORT, i, &t, sizeof(t)), 0);
+		types |= le32toh(t.qp_types);
+		if (t.id == ORNIC_TP_ROCEV2)
+			assert_int_equal(le16toh(t.udp_port), 4791);
+	}
+	assert_int_equal(types, 1 << ORNIC_QPT_GSI | 1 << ORNIC_QPT_RC | 1 << ORNIC_QPT_UD |
+			 1 << ORNIC_QPT_RAW);
+	assert_int_equal(identify(p, ORNIC_ID_TRANSPORT, le32toh(d.transports), &t, sizeof(t)),
+			 ORNIC_ST_BAD_PARAM);
+}
+
+static void test_unknown_pages(void **state)
+{
+	struct inproc *p = *state;
+	uint8_t out[512];
+
+	assert_int_equal(identify(p, 3, 0, out, sizeof(out)), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(identify(p, 0xc0, 0, out, sizeof(out)), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 1, out, sizeof(out)), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(identify(p, ORNIC_ID_PORT, 0, out, sizeof(out)), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(identify(p, ORNIC_ID_PORT, 2, out, sizeof(out)), ORNIC_ST_BAD_PARAM);
+}
+
+static uint32_t read_names(struct inproc *p, struct ornic_stat_name *names)
+{
+	struct ornic_stat_names_cmd in = { 0 };
+	uint32_t n = 0, got;
+
+	do {
+		in.offset = htole32(n);
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in),
+					   names + n, 10 * sizeof(*names)), 0);
+		got = le32toh(p->host.cpl.out_size) / sizeof(*names);
+		n += got < 10 ? got : 10;
+	} while (got > 10);
+	return n;
+}
+
+static void test_stats(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_stat_name names[200];
+	struct ornic_identify_device d;
+	struct ornic_stat_read_cmd in = { .scope = ORNIC_STAT_DEVICE, .count = htole32(1) };
+	uint64_t value, before;
+	uint32_t n, first = 0, i;
+
+	n = read_names(p, names);
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
+	assert_int_equal(n, le32toh(d.stat_count));
+	for (i = 0; i < n; i++) {
+		assert_in_range(strlen(names[i].name), 1, 39);
+		assert_int_equal(strspn(names[i].name, "abcdefghijklmnopqrstuvwxyz0123456789_"),
+				 strlen(names[i].name));
+		for (uint32_t j = 0; j < i; j++)
+			assert_int_not_equal(names[i].id, names[j].id);
+	}
+	for (i = 0; strcmp(names[i].name, "admin_commands"); i++)
+		first += names[i].scope == ORNIC_STAT_DEVICE;
+	assert_int_equal(le32toh(names[i].id), 0x205);
+	in.first = htole32(first);
+	before = inproc_counter(p, CNT_admin_commands);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), &value, 8),
+			 0);
+	assert_int_equal(le64toh(value), before);
+	assert_int_equal(le32toh(p->host.cpl.out_size), 8);
+	in.clear = 1;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), NULL, 0),
+			 ORNIC_ST_RESERVED);
+	in.clear = 0;
+	in.scope = ORNIC_STAT_EQ;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(p->host.cpl.out_size, 0);
+}
+
+static void test_small(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_host_info_cmd info = { "Linux \033[31m", "a driver" };
+	struct ornic_clock_rsp a, b;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_HOST_INFO, 0, &info, sizeof(info), NULL, 0),
+			 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &a, sizeof(a)), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &b, sizeof(b)), 0);
+	assert_true(le64toh(a.clock) < le64toh(b.clock));
+	assert_int_not_equal(a.wallclock_ns, 0);
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_device), READY(test_port), READY(test_transports),
+		READY(test_unknown_pages), READY(test_stats), READY(test_small),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/: create, query and destroy of every kind of object; what is refused, and
+ * that a refusal leaves nothing behind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include <ornic/pd.h>
+#include <ornic/port.h>
+#include <ornic/steer.h>
+#include <endian.h>
+#include <string.h>
+
+#define OFF(type, member)	offsetof(struct ornic_##type, member)
+
+/* The last command was refused with @status because of the field at @off. */
+static void refused_at(struct inproc *p, int got, uint8_t status, size_t off)
+{
+	assert_int_equal(got, status);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD | off);
+	assert_int_equal(p->host.cpl.out_size, 0);
+}
+
+#define EXEC(p, op, number, cmd)	\
+	host_exec(&(p)->host, ORNIC_OP_##op, number, &(cmd), sizeof(cmd), NULL, 0)
+#define DESTROY(p, kind, number)	\
+	host_exec(&(p)->host, ORNIC_OP_##kind##_DESTROY, number, NULL, 0, NULL, 0)
+
+/* Change @member of a good command to @val and expect the refusal. */
+#define REFUSE(p, op, good, member, val, status) do {				\
+	__typeof__(good) bad_ = (good);						\
+										\
+	bad_.member = (val);							\
+	refused_at(p, EXEC(p, op, 0, bad_), status,				\
+		   (const char *)&bad_.member - (const char *)&bad_);		\
+} while (0)
+
+static struct ornic_eq_create_cmd good_eq(struct inproc *p)
+{
+	return (struct ornic_eq_create_cmd) {
+		.log_entries = 4,
+		.vector = htole16(2),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+		.classes = htole64(ORNIC_EQ_COMPLETION),
+	};
+}
+
+static void test_eq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd good = good_eq(p);
+	struct ornic_moderate_cmd mod = { .mask = htole32(ORNIC_MODERATE_TARGET) };
+	struct ornic_eq_query_rsp q;
+	uint32_t n;
+
+	REFUSE(p, EQ_CREATE, good, log_entries, 3, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, EQ_CREATE, good, log_entries, 21, ORNIC_ST_LIMIT);
+	REFUSE(p, EQ_CREATE, good, flags, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, EQ_CREATE, good, vector, htole16(FUNC_VECTORS), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, EQ_CREATE, good, want, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, EQ_CREATE, good, record, good.record + 8, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, EQ_CREATE, good, record, 64, ORNIC_ST_DMA_ERROR);
+	REFUSE(p, EQ_CREATE, good, pages.offset, htole32(32), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, EQ_CREATE, good, classes, htole64(ORNIC_EQ_COMPLETION | ORNIC_EQ_ASYNC),
+	       ORNIC_ST_BAD_PARAM);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, good), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	assert_int_equal(n, 2);
+	mod.target = htole32(FUNC_VECTORS);
+	refused_at(p, EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_BAD_PARAM, OFF(moderate_cmd, target));
+	mod.target = htole32(5);
+	assert_int_equal(EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_OK);
+	refused_at(p, EXEC(p, EQ_MODIFY, 0, mod), ORNIC_ST_BAD_PARAM, OFF(moderate_cmd, target));
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_EQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
+	assert_int_equal(le16toh(q.attr.vector), 5);
+	assert_int_equal(q.attr.record, good.record);
+	assert_int_equal(DESTROY(p, EQ, 1), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, EQ, 0), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_BAD_NUMBER);
+}
+
+static void test_first_eq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd eq = good_eq(p);
+
+	assert_int_equal(host_enable(&p->host), 0);
+	refused_at(p, EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_BAD_PARAM, OFF(eq_create_cmd, vector));
+	eq.vector = 0;
+	refused_at(p, EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_BAD_PARAM, OFF(eq_create_cmd, classes));
+	eq.classes = htole64(ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+		assert_int_equal(host_number(&p->host), 0);
+		assert_int_equal(DESTROY(p, EQ, 0), ORNIC_ST_OK);
+	}
+}
+
+static void test_pd(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd good = { .owner = htole32(3) };
+	struct host_qp qp;
+	uint32_t key;
+
+	REFUSE(p, PD_CREATE, good, want, htole32(9), ORNIC_ST_RESERVED);
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, qp.number), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(DESTROY(p, PD, 0), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(DESTROY(p, PD, UINT32_MAX), ORNIC_ST_BAD_NUMBER);
+}
+
+static void test_pd_limit(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t pd;
+
+	for (uint32_t i = 1; i < LIMIT_PD; i++)
+		assert_int_equal(host_pd_create(&p->host, &pd), ORNIC_ST_OK);
+	assert_int_equal(host_pd_create(&p->host, &pd), ORNIC_ST_LIMIT);
+	assert_int_equal(DESTROY(p, PD, 7), ORNIC_ST_OK);
+	assert_int_equal(host_pd_create(&p->host, &pd), ORNIC_ST_OK);
+	assert_int_equal(pd, 7);
+}
+
+static void test_key(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	struct ornic_key_create_cmd good = {
+		.pd = htole32(p->pd),
+		.access = htole32(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE),
+		.iova = htole64(0x7f0000000000),
+		.length = htole64(8192),
+		.pages = host_contiguous(INPROC_BASE),
+		.owner = htole32(3),
+	};
+	struct ornic_key_query_rsp q;
+	uint32_t key;
+
+	for (uint8_t kind = ORNIC_KEY_FAST_REG; kind < 12; kind++)
+		REFUSE(p, KEY_CREATE, good, kind, kind, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, KEY_CREATE, good, flags, 4, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, pd, 0, ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, KEY_CREATE, good, pd, htole32(77), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, KEY_CREATE, good, access, htole32(1u << 7), ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_ON_DEMAND), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_REMOTE_WRITE),
+	       ORNIC_ST_BAD_PARAM);
+	REFUSE(p, KEY_CREATE, good, max_pages, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, length, htole64(LIMIT_REGION + 1), ORNIC_ST_LIMIT);
+	REFUSE(p, KEY_CREATE, good, dm, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, want, 1, ORNIC_ST_RESERVED);
+	good.iova = htole64(UINT64_MAX - 8190);
+	refused_at(p, EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_BAD_PARAM,
+		   OFF(key_create_cmd, length));
+	good.iova = htole64(0x7f0000000000);
+	good.pages.level = 1;
+	good.pages.page_shift = 12;
+	good.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
+	refused_at(p, EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_DMA_ERROR, OFF(key_create_cmd, pages));
+	good.pages = host_contiguous(INPROC_BASE);
+	assert_int_equal(p->f->dev.list_budget, budget);
+
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
+	key = host_number(&p->host);
+	assert_int_not_equal(key >> 8, 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_QUERY, key ^ 0x55, NULL, 0, &q,
+				   sizeof(q)), 0);
+	assert_memory_equal(&q.attr, &good, sizeof(good));
+	assert_int_equal(le32toh(q.key), key);
+	assert_int_equal(le32toh(q.state), 1);
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	good.length = 0;
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, KEY, host_number(&p->host)), ORNIC_ST_OK);
+}
+
+static void test_phys_all(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd good = {
+		.kind = ORNIC_KEY_PHYS_ALL,
+		.access = htole32(ORNIC_ACCESS_LOCAL_WRITE),
+	};
+
+	REFUSE(p, KEY_CREATE, good, iova, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, length, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, good, access,
+	       htole32(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_READ), ORNIC_ST_UNSUPPORTED);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
+}
+
+static void test_cq(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	struct ornic_cq_create_cmd good = {
+		.log_entries = 4,
+		.eq = htole32(1),
+		.dbpage = htole32(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 64)),
+		.owner = htole32(9),
+	};
+	struct ornic_moderate_cmd mod = { .mask = htole32(3), .target = htole32(1) };
+	struct ornic_cq_query_rsp q;
+	uint32_t n;
+
+	REFUSE(p, CQ_CREATE, good, log_entries, 23, ORNIC_ST_LIMIT);
+	REFUSE(p, CQ_CREATE, good, flags, 4, ORNIC_ST_RESERVED);
+	REFUSE(p, CQ_CREATE, good, flags, ORNIC_CQ_F_IGNORE_OVERRUN, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, CQ_CREATE, good, eq, 0, ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, CQ_CREATE, good, eq, htole32(9), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, CQ_CREATE, good, dbpage, htole32(1024), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, CQ_CREATE, good, record, 1, ORNIC_ST_BAD_PARAM);
+	good.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
+	refused_at(p, EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_DMA_ERROR, OFF(cq_create_cmd, pages));
+	good.pages.addr = htole64(INPROC_BASE);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	mod.mod_count = htole16(4);
+	mod.mod_period_us = htole16(100);
+	assert_int_equal(EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_OK);
+	mod.target = 0;
+	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_BAD_NUMBER, OFF(moderate_cmd, target));
+	mod.mask = htole32(4);
+	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mask));
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
+	assert_int_equal(le16toh(q.attr.mod_count), 4);
+	assert_int_equal(le32toh(q.attr.owner), 9);
+	assert_int_equal(q.state.state, 0);
+	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(p->f->dev.list_budget, budget);
+}
+
+static void test_qp(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	struct ornic_qp_create_cmd good;
+	struct host_qp qp;
+	uint32_t n;
+
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &good);
+	REFUSE(p, QP_CREATE, good, type, ORNIC_QPT_UC, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, type, 77, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, transport, ORNIC_TP_ETHERNET, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, port, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, good, pd, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, QP_CREATE, good, send_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, QP_CREATE, good, recv_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, QP_CREATE, good, srq, htole32(1), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, xrcd, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, good, flags, htole32(1u << 9), ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_VLAN_STRIP), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_NO_SQ), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_DRIVER), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, dbpage, htole32(5000), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, sq_log, 16, ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, sq_stride, 5, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, sq_stride, 12, ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, rq_log, 16, ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, rq_stride, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, rq_stride, 12, ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, max_send_sge, htole16(31), ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, max_recv_sge, htole16(31), ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, max_inline, htole16(513), ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, want, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, good, sq_record, htole64(INPROC_BASE + 32), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, rq_record, 0, ORNIC_ST_DMA_ERROR);
+	REFUSE(p, QP_CREATE, good, rq_pages.offset, htole32(64), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.qps.used, 0);
+
+	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	assert_true(n >= 2);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	good.sq_log = ORNIC_NO_RING;
+	good.send_cq = htole32(ORNIC_NONE);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, QP, host_number(&p->host)), ORNIC_ST_OK);
+	good.rq_log = ORNIC_NO_RING;
+	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, flags));
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_OK);
+}
+
+static void test_gsi(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_query_rsp q;
+	struct host_qp a, b;
+
+	assert_int_equal(host_qp_create(&p->host, &a, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(host_qp_create(&p->host, &b, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
+					p->cq.number), ORNIC_ST_EXISTS);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, a.number, NULL, 0, &q, sizeof(q)),
+			 0);
+	assert_int_equal(le32toh(q.wire_qpn), 1);
+	assert_int_equal(DESTROY(p, QP, a.number), ORNIC_ST_OK);
+	assert_int_equal(host_qp_create(&p->host, &b, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+}
+
+static void test_features(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_features_cmd f = { .features0 = htole64(ORNIC_FEATURE(RC)) };
+	struct host_ring eq0, eq1, cq;
+	struct host_qp qp;
+	uint32_t pd;
+
+	assert_int_equal(host_enable(&p->host), 0);
+	f.features0 |= htole64(ORNIC_FEATURE(XRC));
+	refused_at(p, EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_UNSUPPORTED, 0);
+	assert_int_equal(host_bring_up(&p->host, ORNIC_FEATURE(RC), &eq0, &eq1), 0);
+	f.features0 = htole64(ORNIC_FEATURE(RC));
+	assert_int_equal(EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_BAD_STATE);
+	assert_int_equal(host_pd_create(&p->host, &pd), 0);
+	assert_int_equal(host_cq_create(&p->host, &cq, 4, 1, ORNIC_CQ_F_TIMESTAMP),
+			 ORNIC_ST_UNSUPPORTED);
+	assert_int_equal(host_cq_create(&p->host, &cq, 4, 1, 0), 0);
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_UD, 4, pd, cq.number, cq.number),
+			 ORNIC_ST_UNSUPPORTED);
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, pd, cq.number, cq.number),
+			 0);
+	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_UNSUPPORTED);
+}
+
+static void test_port(void **state)
+{
+	static const uint8_t other[6] = { 2, 0, 0, 0, 0, 9 };
+	struct inproc *p = *state;
+	struct ornic_port_modify_cmd m = { .mask = htole32(ORNIC_PORT_M_MAC), .mac = { 2, 9 } };
+	struct ornic_identify_port q;
+	struct function *f2;
+	struct ornic_eqe eqe;
+	int err;
+
+	f2 = function_new(&p->engine, "other", other, &err);
+	assert_non_null(f2);
+	assert_int_equal(EXEC(p, PORT_MODIFY, 2, m), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_OK);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
+	memcpy(m.mac, other, 6);
+	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_EXISTS, OFF(port_modify_cmd, mac));
+	m.mac[0] = 3;
+	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_BAD_PARAM, OFF(port_modify_cmd, mac));
+	assert_int_equal(host_port_up(&p->host, 67), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(host_port_up(&p->host, 9001), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(host_port_up(&p->host, 4200), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &q, sizeof(q)), 0);
+	assert_int_equal(q.state, 4);
+	assert_int_equal(q.active_mtu, ORNIC_MTU_4096);
+	assert_int_equal(q.current_mac[1], 9);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_PORT_ACTIVE);
+	assert_int_equal(le32toh(eqe.number), 1);
+	assert_int_equal(le32toh(eqe.info0), 1);
+	m = (struct ornic_port_modify_cmd) { .mask = htole32(ORNIC_PORT_M_ADMIN) };
+	assert_int_equal(EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_OK);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_PORT_ERR);
+	/* A reset keeps the MAC and nothing else; a function level reset not even that. */
+	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_OK);
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(p->f->dev.port.mac[1], 9);
+	assert_false(p->f->dev.port.admin_up);
+	assert_int_equal(p->f->dev.port.max_frame, 1500);
+	inproc_flr(p);
+	assert_int_equal(p->f->dev.port.mac[5], 1);
+	function_free(f2);
+}
+
+static void test_gid(void **state)
+{
+	static const uint8_t other[6] = { 2, 0, 0, 0, 0, 9 };
+	struct inproc *p = *state;
+	struct ornic_gid_entry good = {
+		.port = 1, .type = ORNIC_GID_ROCEV2, .index = htole16(3),
+		.flags = htole32(ORNIC_GID_VALID), .smac = { 2, 0, 0, 0, 0, 1 },
+		.owner = htole32(5),
+	}, out;
+	struct ornic_gid_get_cmd get = { .index = htole16(3) };
+	struct function *f2;
+	int err;
+
+	host_gid_ipv4(good.gid, 0x0a000001);
+	assert_int_equal(EXEC(p, SET_GID, 2, good), ORNIC_ST_BAD_NUMBER);
+#define REFUSE_GID(member, val, status) do {					\
+	struct ornic_gid_entry bad = good;					\
+										\
+	bad.member = (val);							\
+	refused_at(p, EXEC(p, SET_GID, 1, bad), status, OFF(gid_entry, member));	\
+} while (0)
+	REFUSE_GID(port, 2, ORNIC_ST_BAD_PARAM);
+	REFUSE_GID(type, ORNIC_GID_ROCEV1, ORNIC_ST_BAD_PARAM);
+	REFUSE_GID(index, htole16(256), ORNIC_ST_BAD_PARAM);
+	REFUSE_GID(flags, htole32(5), ORNIC_ST_RESERVED);
+	REFUSE_GID(gid[0], 0xff, ORNIC_ST_BAD_PARAM);
+	REFUSE_GID(smac[0], 1, ORNIC_ST_BAD_PARAM);
+	good.flags |= htole32(ORNIC_GID_VLAN);
+	REFUSE_GID(vlan, htole16(4095), ORNIC_ST_BAD_PARAM);
+	good.flags = htole32(ORNIC_GID_VALID);
+	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_GET_GID, 1, &get, sizeof(get), &out,
+				   sizeof(out)), 0);
+	assert_memory_equal(&out, &good, sizeof(good));
+
+	f2 = function_new(&p->engine, "other", other, &err);
+	assert_non_null(f2);
+	f2->dev.port.gid[0] = good;
+	refused_at(p, EXEC(p, SET_GID, 1, good), ORNIC_ST_EXISTS, OFF(gid_entry, gid));
+	function_free(f2);
+	good.flags = 0;
+	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_GET_GID, 1, &get, sizeof(get), &out,
+				   sizeof(out)), 0);
+	assert_int_equal(out.flags, 0);
+}
+
+static void test_rules(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp raw, rc;
+	struct ornic_rule_cmd good = { .kind = ORNIC_RULE_UNICAST, .port = 1 };
+	uint32_t n;
+
+	assert_int_equal(host_qp_create(&p->host, &raw, ORNIC_QPT_RAW, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(host_qp_create(&p->host, &rc, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	good.target = htole32(raw.number);
+	REFUSE(p, RULE_CREATE, good, kind, ORNIC_RULE_MATCH, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, RULE_CREATE, good, kind, ORNIC_RULE_SNIFFER, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, RULE_CREATE, good, port, 2, ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, RULE_CREATE, good, target_type, htole32(1), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, RULE_CREATE, good, target, htole32(rc.number), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, RULE_CREATE, good, target, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, RULE_CREATE, good, flags, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, RULE_CREATE, good, fields, 1, ORNIC_ST_RESERVED);
+	for (uint8_t kind = ORNIC_RULE_UNICAST; kind <= ORNIC_RULE_PROMISC; kind++) {
+		good.kind = kind;
+		assert_int_equal(EXEC(p, RULE_CREATE, 0, good), ORNIC_ST_OK);
+		n = host_number(&p->host);
+		refused_at(p, EXEC(p, RULE_CREATE, 0, good), ORNIC_ST_EXISTS, 0);
+		assert_int_equal(DESTROY(p, QP, raw.number), ORNIC_ST_BUSY);
+		assert_int_equal(DESTROY(p, RULE, n), ORNIC_ST_OK);
+		assert_int_equal(DESTROY(p, RULE, n), ORNIC_ST_BAD_NUMBER);
+	}
+	assert_int_equal(DESTROY(p, QP, raw.number), ORNIC_ST_OK);
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+#define PLAIN(t)	cmocka_unit_test_setup_teardown(t, inproc_setup, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_eq), PLAIN(test_first_eq), READY(test_pd), READY(test_pd_limit),
+		READY(test_key), READY(test_phys_all), READY(test_cq), READY(test_qp),
+		READY(test_gsi), PLAIN(test_features), READY(test_port), READY(test_gid),
+		READY(test_rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pair states in the data path: reset, flush, doorbells, broken rings
+ * (ORN-QP-3 to 7, 14 to 20; ORN-RNG-8; ORN-ERR-7).
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/peer.h"
+
+#define ACK	(AETH_ACK | AETH_NO_CREDITS)
+#define BUF	65536
+
+struct fix {
+	struct world w;
+	struct peer peer;
+	struct conn c;
+	uint64_t buf;
+	uint32_t key;
+};
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	peer_init(&t->peer, &t->w);
+	conn_init(&t->c, &t->w.dut[0], NULL);
+	peer_connect(&t->peer, &t->c, 5, 100);
+	t->buf = dut_buf(t->c.d, BUF);
+	t->key = dut_key(t->c.d, NULL, t->buf, BUF, ORNIC_ACCESS_LOCAL_WRITE);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->c);
+	peer_fini(&t->peer);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static void post(struct fix *t, uint8_t opcode)
+{
+	struct wr wr = { .opcode = opcode };
+
+	if (opcode != ORNIC_WR_NOP)
+		wr_sge(&wr, t->buf, 10, t->key);
+	conn_send(&t->c, &wr);
+}
+
+static void recv_buf(struct fix *t)
+{
+	conn_recv(&t->c, t->buf, 1000, t->key);
+}
+
+static void flushed(struct fix *t, struct hostq *q, uint32_t index)
+{
+	struct ornic_cqe cqe;
+
+	assert_true(conn_poll(&t->c, q, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(le32toh(cqe.wqe_id), index);
+	assert_int_equal(cqe.opcode >> 7, q == &t->c.hrcq);
+}
+
+/* What a host does between RESET and INIT (ORN-RNG-4) */
+static void host_reset(struct fix *t)
+{
+	struct hostq *q[] = { &t->c.sq, &t->c.rq };
+
+	for (int i = 0; i < 2; i++) {
+		struct ornic_rec *rec = conn_rec(&t->c, q[i]);
+
+		memset(rec, 0, sizeof(*rec));
+		rec->notify = htole32(ORNIC_NOTIFY_ALWAYS);
+		q[i]->index = 0;
+	}
+}
+
+/* ORN-QP-3, ORN-QP-14: nothing is left, nothing is said, records are left alone */
+static void test_reset(void **state)
+{
+	struct fix *t = *state;
+	uint32_t n;
+
+	post(t, ORNIC_WR_SEND);
+	recv_buf(t);
+	recv_buf(t);
+	world_run(&t->w);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, 5, 1);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
+	n = t->peer.nin;
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	conn_rec(&t->c, &t->c.sq)->notify = htole32(0x1234);
+	conn_rec(&t->c, &t->c.rq)->notify = htole32(0x1234);
+	qp_doorbell(&t->c.qp, false);
+	qp_doorbell(&t->c.qp, true);
+	assert_int_equal(world_run(&t->w), -1);
+	assert_int_equal(le32toh(conn_rec(&t->c, &t->c.sq)->notify), 0x1234);
+	assert_int_equal(le32toh(conn_rec(&t->c, &t->c.rq)->notify), 0x1234);
+	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_quiet(&t->c);
+	assert_int_equal(t->c.qp.sq.cons, 0);
+	assert_int_equal(t->c.qp.rq.cons, 0);
+	assert_int_equal(t->peer.nin, n);
+
+	host_reset(t);
+	t->c.qp.sq_psn = 0x500;
+	conn_rts(&t->c);
+	recv_buf(t);
+	post(t, ORNIC_WR_RDMA_READ);
+	world_run(&t->w);
+	t->peer.next = n;
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, 0x500, 1);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
+	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
+/* ORN-QP-18, 19, 7: both queues, in order, more than a turn's worth, whatever they contain */
+static void test_flush(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 150; i++)
+		recv_buf(t);
+	memset(guest_at(&t->c.d->guest, t->c.rq.ring + 256 * 3, 256), 0xff, 256);
+	for (int i = 0; i < 100; i++)
+		post(t, ORNIC_WR_SEND);
+	world_run(&t->w);
+	post(t, ORNIC_WR_RDMA_READ);
+	memset(guest_at(&t->c.d->guest, t->c.sq.ring + 512 * 100, 512), 0xff, 512);
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	t->peer.next = t->peer.nin;
+	world_run(&t->w);
+	for (int i = 0; i < 101; i++)
+		flushed(t, &t->c.hscq, i);
+	for (int i = 0; i < 150; i++)
+		flushed(t, &t->c.hrcq, i);
+	conn_quiet(&t->c);
+	t->c.sq.rang = 0;
+	t->c.rq.rang = 0;
+	post(t, ORNIC_WR_SEND);
+	recv_buf(t);
+	assert_int_equal(t->c.sq.rang, 1);
+	assert_int_equal(t->c.rq.rang, 1);
+	world_run(&t->w);
+	flushed(t, &t->c.hscq, 101);
+	flushed(t, &t->c.hrcq, 150);
+	conn_quiet(&t->c);
+	world_finish(&t->w, 1000000000);
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.d->dev.cnt[CNT_flushes], 253);
+}
+
+/* The receive that a message is arriving in is flushed with the others. */
+static void test_flush_partial(void **state)
+{
+	struct fix *t = *state;
+	uint8_t data[1024] = { 0 };
+
+	recv_buf(t);
+	recv_buf(t);
+	((struct ornic_sge *)guest_at(&t->c.d->guest, t->c.rq.ring + 16, 16))->length =
+		htole32(5000);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_FIRST, 100), data, 1024);
+	conn_quiet(&t->c);
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	flushed(t, &t->c.hrcq, 0);
+	flushed(t, &t->c.hrcq, 1);
+	conn_quiet(&t->c);
+}
+
+/* Doorbells in every state do no harm, and what they missed is found later (ORN-QP-15). */
+static void test_doorbells(void **state)
+{
+	struct fix *t = *state;
+
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	host_reset(t);
+	post(t, ORNIC_WR_NOP);
+	recv_buf(t);
+	for (uint8_t s = ORNIC_QPS_INIT; s <= ORNIC_QPS_SQD; s++) {
+		qp_set_state(&t->c.qp, s);
+		qp_doorbell(&t->c.qp, false);
+		qp_doorbell(&t->c.qp, true);
+		world_run(&t->w);
+		assert_int_equal(t->c.qp.sq.done, s >= ORNIC_QPS_RTS);
+		conn_quiet(&t->c);
+	}
+	post(t, ORNIC_WR_NOP);
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	flushed(t, &t->c.hscq, 1);
+	flushed(t, &t->c.hrcq, 0);
+	conn_quiet(&t->c);
+}
+
+static void expect_fatal(struct fix *t, uint32_t syndrome)
+{
+	struct ornic_eqe e;
+
+	assert_true(dut_event(t->c.d, &e));
+	if (e.type == ORNIC_EV_COMM_EST)
+		assert_true(dut_event(t->c.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+	assert_int_equal(le32toh(e.number), t->c.qp.handle);
+	assert_int_equal(le32toh(e.syndrome), syndrome);
+	assert_false(dut_event(t->c.d, &e));
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(t->c.d->fatals, 0);
+}
+
+/* ORN-RNG-8, ORN-ERR-7: the producer index jumps ahead, or behind. The receives flush. */
+static void test_index(void **state)
+{
+	static const uint32_t jump[] = { 257, 0x80000000, 0xffffffff };
+
+	for (int i = 0; i < 3; i++) {
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		recv_buf(t);
+		conn_publish(&t->c, &t->c.sq, jump[i]);
+		world_run(&t->w);
+		expect_fatal(t, ORNIC_SYN_RING_INDEX);
+		flushed(t, &t->c.hrcq, 0);
+		conn_quiet(&t->c);
+		world_run(&t->w);
+		teardown(state);
+	}
+}
+
+static void test_rq_index(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND);
+	world_run(&t->w);
+	conn_publish(&t->c, &t->c.rq, 300);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
+	expect_fatal(t, ORNIC_SYN_RING_INDEX);
+	flushed(t, &t->c.hscq, 0);
+	conn_quiet(&t->c);
+}
+
+/* A ring that breaks while it is flushed is told too: nobody waits for a drain in vain. */
+static void test_index_in_error(void **state)
+{
+	struct fix *t = *state;
+
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	conn_publish(&t->c, &t->c.rq, 300);
+	world_run(&t->w);
+	expect_fatal(t, ORNIC_SYN_RING_INDEX);
+	post(t, ORNIC_WR_SEND);
+	world_run(&t->w);
+	flushed(t, &t->c.hscq, 0);
+	conn_quiet(&t->c);
+}
+
+/* Record or ring cannot be reached: now, or when the queue pair falls asleep */
+static void test_unreachable(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct fix *t;
+		uint64_t rec;
+
+		setup(state);
+		t = *state;
+		rec = t->c.qp.sq.rec;
+		if (i == 0)
+			post(t, ORNIC_WR_NOP);
+		if (i < 2)
+			t->c.qp.sq.rec = 0x40;
+		else
+			t->c.qp.sq.mem.page[0] = 0;
+		if (i == 1)
+			qp_doorbell(&t->c.qp, false);
+		if (i == 2)
+			post(t, ORNIC_WR_NOP);
+		world_run(&t->w);
+		expect_fatal(t, ORNIC_SYN_RING_MEMORY);
+		conn_quiet(&t->c);
+		t->c.qp.sq.rec = rec;
+		teardown(state);
+	}
+}
+
+/* All 2^n slots are usable, and indices run on (ORN-RNG-1). */
+static void test_full_ring(void **state)
+{
+	struct fix *t = *state;
+	struct wr nop = { .opcode = ORNIC_WR_NOP };
+
+	for (int lap = 0; lap < 3; lap++) {
+		for (int i = 0; i < 256; i++) {
+			conn_write_wr(&t->c, &nop);
+			t->c.sq.index++;
+		}
+		conn_publish(&t->c, &t->c.sq, t->c.sq.index);
+		world_run(&t->w);
+		assert_int_equal(t->c.qp.sq.done, (lap + 1) * 256);
+	}
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+}
+
+/* ORN-ERR-1: a CQ that overflows takes its queue pair with it, and no more. */
+static void test_cq_overflow(void **state)
+{
+	struct fix *t = *state;
+	struct conn_opt opt = { .cq_log = 2, .flags = ORNIC_QP_F_SIG_ALL };
+	struct wr nop = { .opcode = ORNIC_WR_NOP };
+	struct ornic_eqe e;
+	struct conn small;
+
+	conn_init(&small, t->c.d, &opt);
+	conn_path(&small, t->peer.mac, t->peer.gid);
+	conn_rts(&small);
+	for (int i = 0; i < 6; i++)
+		conn_send(&small, &nop);
+	world_run(&t->w);
+	assert_int_equal(small.qp.state, ORNIC_QPS_ERR);
+	assert_true(dut_event(t->c.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_CQ_ERR);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+	conn_fini(&small);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_reset), T(test_flush), T(test_flush_partial), T(test_doorbells),
+		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),
+		cmocka_unit_test(test_unreachable), T(test_full_ring), T(test_cq_overflow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/qp_modify.c: which transitions are legal for which type, what they must
+ * carry, and the range of every attribute.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "engine/qp.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define STATES	7
+
+/* A command with every attribute in range, for a mask of one's choice */
+static struct ornic_qp_modify_cmd whole(void)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
+	struct ornic_qp_modify_cmd m = {
+		.port = 1, .path_mtu = ORNIC_MTU_1024, .qkey = htole32(0x11111111),
+		.rq_psn = htole32(0xffffff), .sq_psn = htole32(5), .dest_qpn = htole32(9),
+		.access = htole32(ORNIC_ACCESS_REMOTE_READ), .timeout = 31, .retry_cnt = 7,
+		.rnr_retry = 7, .min_rnr_timer = 31, .max_rd_atomic = 16,
+		.max_dest_rd_atomic = 16, .path.hop_limit = 1, .path.sl = 15,
+	};
+
+	host_gid_ipv4(m.path.dgid, 0x0a000002);
+	memcpy(m.path.dmac, mac, sizeof(mac));
+	return m;
+}
+
+#define INIT_RC		(ORNIC_QPM_PORT | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_ACCESS)
+#define RTR_RC		(ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN |	\
+			 ORNIC_QPM_RQ_PSN | ORNIC_QPM_MAX_DEST_RD_ATOMIC)
+#define RTS_RC		(ORNIC_QPM_SQ_PSN | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\
+			 ORNIC_QPM_MAX_RD_ATOMIC)
+
+/* What each type's transition needs; the rest of the table is "no" */
+static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
+{
+	if (type == ORNIC_QPT_RC) {
+		if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
+			return ORNIC_QPM_PORT;
+		if (from == ORNIC_QPS_INIT && to == ORNIC_QPS_RTR)
+			return RTR_RC;
+		if (from == ORNIC_QPS_RTR && to == ORNIC_QPS_RTS)
+			return RTS_RC;
+	} else if (type == ORNIC_QPT_UD) {
+		if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
+			return ORNIC_QPM_PORT | ORNIC_QPM_QKEY;
+		if (from == ORNIC_QPS_RTR && to == ORNIC_QPS_RTS)
+			return ORNIC_QPM_SQ_PSN;
+	} else if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT) {
+		return ORNIC_QPM_PORT;
+	}
+	return 0;
+}
+
+static bool legal(uint8_t type, uint8_t from, uint8_t to)
+{
+	static const char *const table[STATES] = {
+		/* to:	 RIrRSEX */
+		[ORNIC_QPS_RESET] = "yy.....",
+		[ORNIC_QPS_INIT] = "yiy...y",
+		[ORNIC_QPS_RTR] = "y..y..y",
+		[ORNIC_QPS_RTS] = "y..yy.y",
+		[ORNIC_QPS_SQD] = "y..yy.y",
+		[ORNIC_QPS_SQE] = "y..u..y",
+		[ORNIC_QPS_ERR] = "y.....y",
+	};
+
+	switch (table[from][to]) {
+	case 'y':
+		return true;
+	case 'i':
+		return type != ORNIC_QPT_RAW;
+	case 'u':
+		return type == ORNIC_QPT_UD;
+	default:
+		return false;
+	}
+}
+
+static int modify(struct host_qp *qp, uint32_t mask, uint8_t to)
+{
+	struct ornic_qp_modify_cmd m = whole();
+
+	m.mask = htole32(mask | ORNIC_QPM_STATE);
+	m.next_state = to;
+	return host_qp_state(qp, &m);
+}
+
+static void all_transitions(struct inproc *p, uint8_t type)
+{
+	struct qp *dev_qp;
+	struct host_qp qp;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, type, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	dev_qp = table_get(&p->f->dev.qps, qp.number);
+	for (uint8_t from = 0; from < STATES; from++) {
+		for (uint8_t to = 0; to < STATES; to++) {
+			uint32_t need = needs(type, from, to);
+
+			/* Put it there: only the command's judgement is under test. */
+			dev_qp->state = from;
+			if (!legal(type, from, to)) {
+				assert_int_equal(modify(&qp, need, to), ORNIC_ST_BAD_STATE);
+				assert_int_equal(dev_qp->state, from);
+				continue;
+			}
+			for (uint32_t bit = 1; bit; bit <<= 1) {
+				if (!(need & bit))
+					continue;
+				assert_int_equal(modify(&qp, need & ~bit, to), ORNIC_ST_BAD_PARAM);
+				assert_int_equal(dev_qp->state, from);
+			}
+			assert_int_equal(modify(&qp, need, to), ORNIC_ST_OK);
+			assert_int_equal(dev_qp->state, to);
+			dev_qp->state = ORNIC_QPS_RTS;
+			assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), ORNIC_ST_OK);
+		}
+	}
+	assert_int_equal(modify(&qp, 0, STATES), ORNIC_ST_BAD_PARAM);
+}
+
+static void prepare(struct inproc *p)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+
+	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), 0);
+}
+
+static void test_rc(void **state)
+{
+	prepare(*state);
+	all_transitions(*state, ORNIC_QPT_RC);
+}
+
+static void test_ud(void **state)
+{
+	all_transitions(*state, ORNIC_QPT_UD);
+}
+
+static void test_raw(void **state)
+{
+	all_transitions(*state, ORNIC_QPT_RAW);
+}
+
+static void rc_init(struct inproc *p, struct host_qp *qp)
+{
+	prepare(p);
+	assert_int_equal(host_qp_create(&p->host, qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(modify(qp, INIT_RC, ORNIC_QPS_INIT), 0);
+}
+
+/* INIT to RTR with one field wrong */
+#define REFUSE(p, qp, bit, member, val, status) do {				\
+	struct ornic_qp_modify_cmd m_ = whole();				\
+										\
+	m_.mask = htole32(RTR_RC | ORNIC_QPM_STATE | (bit));			\
+	m_.next_state = ORNIC_QPS_RTR;						\
+	m_.member = (val);							\
+	assert_int_equal(host_qp_state(qp, &m_), status);			\
+	assert_int_equal(le32toh((p)->host.cpl.syndrome), ORNIC_SYN_FIELD |	\
+			 offsetof(struct ornic_qp_modify_cmd, member));		\
+} while (0)
+
+static void test_ranges(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	REFUSE(p, &qp, 0, mask, htole32(1u << 31), ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, mask, htole32(ORNIC_QPM_CAP), ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, mask, htole32(ORNIC_QPM_ALT_PATH), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, &qp, 0, mask, htole32(RTR_RC | ORNIC_QPM_STATE | ORNIC_QPM_QKEY),
+	       ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path_mtu, 0, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path_mtu, 6, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path_mtu, ORNIC_MTU_2048, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, rq_psn, htole32(0x1000000), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, dest_qpn, htole32(0x1000000), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, max_dest_rd_atomic, 17, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, ORNIC_QPM_MIN_RNR_TIMER, min_rnr_timer, 32, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, ORNIC_QPM_PKEY_INDEX, pkey_index, htole16(1), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, ORNIC_QPM_ACCESS, access, htole32(1u << 4), ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, ORNIC_QPM_ACCESS, access, htole32(ORNIC_ACCESS_FLUSH_GLOBAL),
+	       ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, &qp, 0, mbz0, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, path.dmac[0], 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.mbz, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, path.flow_label, htole32(1u << 20), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.sl, 16, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.sgid_index, htole16(1), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.sgid_index, htole16(256), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.dest_qpn, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, path.qkey, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, path.port, 2, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path.flags, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, path.dlid, 1, ORNIC_ST_RESERVED);
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), 0);
+	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
+}
+
+static void test_cur_state(void **state)
+{
+	struct ornic_qp_modify_cmd m = whole();
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	m.mask = htole32(RTR_RC | ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE);
+	m.next_state = ORNIC_QPS_RTR;
+	m.cur_state = ORNIC_QPS_RTS;
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_STATE);
+	m.cur_state = ORNIC_QPS_INIT;
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
+	qp.number = 99;
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_NUMBER);
+}
+
+/* Another process's address: only its owner may send from it. */
+static void test_gid_owner(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	p->f->dev.port.gid[0].owner = htole32(8);
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_PERMISSION);
+	((struct qp *)table_get(&p->f->dev.qps, qp.number))->owner = 8;
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_OK);
+}
+
+static void test_query(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_modify_cmd m = whole();
+	struct ornic_qp_query_rsp q;
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_MIN_RNR_TIMER, ORNIC_QPS_RTR), 0);
+	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp.number, NULL, 0, &q,
+				   sizeof(q)), 0);
+	assert_int_equal(q.attr.next_state, ORNIC_QPS_RTS);
+	assert_int_equal(q.attr.rq_psn, m.rq_psn);
+	assert_int_equal(q.attr.sq_psn, m.sq_psn);
+	assert_int_equal(q.attr.dest_qpn, m.dest_qpn);
+	assert_int_equal(q.attr.access, m.access);
+	assert_int_equal(q.attr.timeout, 31);
+	assert_int_equal(q.attr.min_rnr_timer, 31);
+	assert_memory_equal(&q.attr.path, &m.path, sizeof(m.path));
+	assert_int_equal(le32toh(q.wire_qpn), qp.number);
+	assert_int_equal(le32toh(q.next_psn), 5);
+	assert_int_equal(le32toh(q.expected_psn), 0xffffff);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp.number, NULL, 0, &q,
+				   sizeof(q)), 0);
+	assert_int_equal(q.attr.dest_qpn, 0);
+	assert_int_equal(q.attr.port, 0);
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_rc), READY(test_ud), READY(test_raw), READY(test_ranges),
+		READY(test_cur_state), READY(test_gid_owner), READY(test_query),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

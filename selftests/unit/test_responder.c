@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The RC responder against scripted requests: right ones, wrong ones, old ones and
+ * early ones (IBTA volume 1, 9.7; ORN-QP, ORN-RQ, ORN-ERR).
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/peer.h"
+
+#define PSN0	0xfffffeu
+#define P(n)	((PSN0 + (n)) & BTH_PSN_MASK)
+#define ACK	(AETH_ACK | AETH_NO_CREDITS)
+#define NAK(c)	(AETH_NAK | (c))
+#define RNR(t)	(AETH_RNR_NAK | (t))
+#define MTU	1024
+#define BUF	(1u << 20)
+#define LEN	(300000u)	/* what the key covers */
+#define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
+		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
+
+struct fix {
+	struct world w;
+	struct peer peer;
+	struct conn c;
+	uint64_t buf;
+	uint32_t key;
+	uint8_t data[65536];
+};
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	peer_init(&t->peer, &t->w);
+	conn_init(&t->c, &t->w.dut[0], NULL);
+	peer_connect(&t->peer, &t->c, 0x100, PSN0);
+	t->buf = dut_buf(t->c.d, BUF);
+	t->key = dut_key(t->c.d, NULL, t->buf, LEN, ALL);
+	fill(t->data, sizeof(t->data), 2);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->c);
+	peer_fini(&t->peer);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static uint8_t *mem(struct fix *t, uint64_t off)
+{
+	return dut_at(t->c.d, t->buf + off, 1);
+}
+
+/* A request for @dmalen bytes at the beginning of the key. */
+static struct packet *request(struct fix *t, uint8_t opcode, uint32_t psn, uint32_t npsn,
+			      uint32_t dmalen)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, opcode, psn);
+
+	p->npsn = npsn;
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = dmalen;
+	p->imm = htobe32(42);
+	p->swap_add = 5;
+	p->compare = 6;
+	return p;
+}
+
+static void send(struct fix *t, struct packet *p, uint32_t off, uint32_t len)
+{
+	peer_send(&t->peer, p, t->data + off, len);
+}
+
+/* A SEND ONLY of @len bytes. */
+static void send_only(struct fix *t, uint32_t psn, uint32_t len)
+{
+	send(t, request(t, BTH_RC_SEND_ONLY, psn, len ? (len + MTU - 1) / MTU : 1, 0), 0, len);
+}
+
+static void recv_buf(struct fix *t, uint32_t len)
+{
+	conn_recv(&t->c, t->buf, len, t->key);
+}
+
+static void expect_recv(struct fix *t, uint32_t index, uint8_t status)
+{
+	conn_expect(&t->c, &t->c.hrcq, index, ORNIC_WC_RECV, status);
+}
+
+/* The events since the last call: COMM_EST, once, then @type and nothing more (0: nothing). */
+static void expect_event(struct fix *t, uint8_t type)
+{
+	struct ornic_eqe e;
+	bool any = dut_event(t->c.d, &e);
+
+	if (any && e.type == ORNIC_EV_COMM_EST)
+		any = dut_event(t->c.d, &e);
+	assert_int_equal(any ? e.type : 0, type);
+	if (any)
+		assert_int_equal(le32toh(e.number), t->c.qp.handle);
+	assert_false(dut_event(t->c.d, &e));
+}
+
+/* It failed: NAK, ERR, event; and nothing is executed or answered any more. */
+static void expect_failed(struct fix *t, uint8_t code, uint32_t psn, uint8_t event)
+{
+	uint32_t answers;
+
+	peer_expect_ack(&t->peer, NAK(code), psn);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	expect_event(t, event);
+	answers = t->peer.nin;
+	memset(mem(t, 0), 0, 16);
+	send(t, request(t, BTH_RC_WRITE_ONLY, psn, 1, 16), 0, 16);
+	assert_int_equal(*mem(t, 1), 0);
+	send(t, request(t, BTH_RC_READ_REQUEST, psn, 1, 16), 0, 0);
+	assert_int_equal(t->peer.nin, answers);
+}
+
+/* SEND in three packets, the PSN wrapping; ORN-RQ-1 */
+static void test_send(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_SEND_FIRST, P(0), 1, 0);
+	struct ornic_cqe cqe;
+
+	recv_buf(t, 4000);
+	p->ackreq = false;
+	send(t, p, 0, MTU);
+	send(t, request(t, BTH_RC_SEND_MIDDLE, P(1), 1, 0), MTU, MTU);
+	peer_expect_ack(&t->peer, ACK, P(1));
+	conn_quiet(&t->c);
+	p = request(t, BTH_RC_SEND_LAST_IMM, P(2), 1, 0);
+	p->solicited = true;
+	send(t, p, 2 * MTU, 3);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	assert_int_equal(t->peer.in[t->peer.nin - 1]->p.msn, 1);
+	assert_true(conn_poll(&t->c, &t->c.hrcq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	assert_int_equal(le32toh(cqe.byte_len), 2 * MTU + 3);
+	assert_int_equal(be32toh(cqe.imm), 42);
+	assert_int_equal(le32toh(cqe.flags), ORNIC_CQE_WITH_IMM | ORNIC_CQE_SOLICITED);
+	check(mem(t, 0), 2 * MTU + 3, 2);
+	expect_event(t, 0);
+}
+
+/* ORN-QP-30: in RTR, once */
+static void test_comm_est(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	qp_set_state(&t->c.qp, ORNIC_QPS_INIT);
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTR);
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 0), 0, 0);
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(1), 1, 0), 0, 0);
+	assert_true(dut_event(t->c.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_COMM_EST);
+	assert_false(dut_event(t->c.d, &e));
+}
+
+/* First, middle and last out of order; lengths that do not add up; reserved opcodes. */
+static void test_malformed(void **state)
+{
+	static const struct {
+		uint8_t before;		/* first a packet of this, 0xff: none */
+		uint8_t opcode;
+		uint32_t npsn, len, dmalen;
+	} bad[] = {
+		{ 0xff, BTH_RC_SEND_MIDDLE, 1, MTU, 0 },
+		{ 0xff, BTH_RC_SEND_LAST, 1, 1, 0 },
+		{ 0xff, BTH_RC_SEND_LAST_IMM, 1, 1, 0 },
+		{ 0xff, BTH_RC_WRITE_MIDDLE, 1, MTU, 0 },
+		{ 0xff, BTH_RC_WRITE_LAST, 1, 1, 0 },
+		{ 0xff, BTH_RC_WRITE_LAST_IMM, 1, 1, 0 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_SEND_FIRST, 1, MTU, 0 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_SEND_ONLY, 1, 1, 0 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_WRITE_MIDDLE, 1, MTU, 0 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_WRITE_ONLY, 1, 1, 1 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_READ_REQUEST, 1, 0, 1 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_FETCH_ADD, 1, 0, 0 },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_SEND_LAST, 1, 1, 0 },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_FIRST, 1, MTU, 2 * MTU },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_LAST, 1, MTU - 1, 0 },	/* 1024 left */
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_LAST, 1, 0, 0 },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE, 1, MTU, 0 },
+		{ 0xff, BTH_RC_SEND_FIRST, 1, MTU - 1, 0 },
+		{ 0xff, BTH_RC_SEND_FIRST, 1, MTU + 1, 0 },
+		{ 0xff, BTH_RC_SEND_ONLY, 1, MTU + 1, 0 },
+		{ 0xff, BTH_RC_SEND_ONLY, 3, 2 * MTU, 0 },
+		{ 0xff, BTH_RC_SEND_ONLY, 2, 2 * MTU + 1, 0 },
+		{ 0xff, BTH_RC_WRITE_ONLY, 1, 10, 11 },
+		{ 0xff, BTH_RC_WRITE_ONLY, 1, 10, 9 },
+		{ 0xff, BTH_RC_WRITE_FIRST, 1, MTU, MTU },
+		{ 0xff, BTH_RC_WRITE_FIRST, 1, MTU, 0 },
+		{ 0xff, BTH_RC_WRITE_FIRST, 1, MTU, 0x80000001 },
+		{ 0xff, BTH_RC_READ_REQUEST, 1, 0, 0x80000001 },
+		{ 0xff, BTH_RC_READ_REQUEST, 1, 4, 4 },
+		{ 0xff, BTH_RC_FETCH_ADD, 1, 8, 0 },
+	};
+
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		uint32_t psn = P(0);
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		recv_buf(t, 8000);
+		if (bad[i].before != 0xff) {
+			send(t, request(t, bad[i].before, psn, 1, 2 * MTU), 0, MTU);
+			peer_expect_ack(&t->peer, ACK, psn);
+			psn = P(1);
+		}
+		send(t, request(t, bad[i].opcode, psn, bad[i].npsn, bad[i].dmalen), 0, bad[i].len);
+		expect_failed(t, NAK_INVALID_REQUEST, psn, ORNIC_EV_QP_REQ_ERR);
+		expect_recv(t, 0, ORNIC_WC_WR_FLUSH_ERR);
+		conn_quiet(&t->c);
+		teardown(state);
+	}
+}
+
+/* A packet of 2 PSNs whose sender has another MTU */
+static void test_mtu(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_SEND_ONLY, P(0), 2, 0);
+
+	p->mtu = 2048;
+	send(t, p, 0, 2 * MTU);
+	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
+}
+
+static void test_unknown_opcode(void **state)
+{
+	struct fix *t = *state;
+
+	send(t, request(t, 0x15, P(0), 1, 0), 0, 0);
+	send(t, request(t, 0x1f, P(0), 1, 0), 0, 0);
+	send(t, request(t, BTH_UD_SEND_ONLY, P(0), 1, 0), 0, 0);
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+	assert_int_equal(t->c.d->dev.cnt[CNT_bad_opcode], 3);
+}
+
+/* Keys, domains, rights, ranges: one NAK, one event (ORN-QP-29, ORN-SEC-9) */
+static void test_rights(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t right;
+	} op[] = {
+		{ BTH_RC_WRITE_ONLY, ORNIC_ACCESS_REMOTE_WRITE },
+		{ BTH_RC_READ_REQUEST, ORNIC_ACCESS_REMOTE_READ },
+		{ BTH_RC_FETCH_ADD, ORNIC_ACCESS_REMOTE_ATOMIC },
+		{ BTH_RC_COMPARE_SWAP, ORNIC_ACCESS_REMOTE_ATOMIC },
+	};
+
+	for (uint32_t i = 0; i < 4 * 8; i++) {
+		uint32_t len = op[i / 8].opcode == BTH_RC_WRITE_ONLY ? 8 : 0;
+		uint32_t right = op[i / 8].right;
+		struct packet *p;
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		memset(mem(t, 0), 0x55, 16);
+		p = request(t, op[i / 8].opcode, P(0), 1, 8);
+		switch (i % 8) {
+		case 0:
+			t->c.qp.access &= ~right;
+			break;
+		case 1:
+			p->rkey = dut_key(t->c.d, NULL, t->buf, LEN, ALL & ~right);
+			break;
+		case 2:
+			p->rkey = dut_key(t->c.d, &t->c.d->other_pd, t->buf, LEN, ALL);
+			break;
+		case 3:
+			p->rkey ^= 1;
+			break;
+		case 4:
+			p->rkey = 0;
+			break;
+		case 5:
+			p->va = t->buf - 8;
+			break;
+		case 6:
+			p->va = (t->buf + LEN) & ~7ull;
+			break;
+		case 7:
+			p->va = 0xfffffffffffffff8ull;
+			break;
+		}
+		send(t, p, 0, len);
+		assert_int_equal(*mem(t, 0), 0x55);
+		assert_int_equal(*mem(t, 15), 0x55);
+		expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+		teardown(state);
+	}
+}
+
+/* The privileged key is not for others (ORN-SEC-3). */
+static void test_phys(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+
+	p->rkey = dut_phys(t->c.d, ALL);
+	send(t, p, 0, 8);
+	expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+}
+
+/* Of length 0: no key is looked at. */
+static void test_empty(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 0);
+
+	p->rkey = 0xbad;
+	send(t, p, 0, 0);
+	peer_expect_ack(&t->peer, ACK, P(0));
+	p = request(t, BTH_RC_READ_REQUEST, P(1), 1, 0);
+	p->rkey = 0xbad;
+	send(t, p, 0, 0);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 1);
+	recv_buf(t, 0);
+	send_only(t, P(2), 0);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	expect_recv(t, 0, 0);
+}
+
+/* ORN-ERR-2: a receive that was taken tells, not an event */
+static void test_write_imm_access(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_WRITE_ONLY_IMM, P(0), 1, 8);
+
+	recv_buf(t, 0);
+	recv_buf(t, 0);
+	p->rkey = 0;
+	send(t, p, 0, 8);
+	expect_recv(t, 0, ORNIC_WC_LOC_ACCESS_ERR);
+	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+	expect_failed(t, NAK_REMOTE_ACCESS, P(0), 0);
+}
+
+/* ORN-RQ-6: no receive: RNR, once; and when there is one, the same message is taken */
+static void test_rnr(void **state)
+{
+	struct fix *t = *state;
+
+	send_only(t, P(0), 2000);
+	peer_expect_ack(&t->peer, RNR(12), P(0));
+	send_only(t, P(2), 10);
+	peer_quiet(&t->peer);
+	recv_buf(t, 2000);
+	send_only(t, P(0), 2000);
+	peer_expect_ack(&t->peer, ACK, P(1));
+	expect_recv(t, 0, 0);
+	send(t, request(t, BTH_RC_WRITE_FIRST, P(2), 1, MTU + 1), 0, MTU);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	send(t, request(t, BTH_RC_WRITE_LAST_IMM, P(3), 1, 0), MTU, 1);
+	peer_expect_ack(&t->peer, RNR(12), P(3));
+	recv_buf(t, 0);
+	send(t, request(t, BTH_RC_WRITE_LAST_IMM, P(3), 1, 0), MTU, 1);
+	peer_expect_ack(&t->peer, ACK, P(3));
+	conn_expect(&t->c, &t->c.hrcq, 1, ORNIC_WC_RECV_RDMA_WITH_IMM, 0);
+	assert_int_equal(t->c.d->dev.cnt[CNT_rnr_naks_sent], 2);
+}
+
+/* ORN-QP-26: an old SEND is acknowledged, with what is newest, and not placed again. */
+static void test_duplicate_send(void **state)
+{
+	struct fix *t = *state;
+
+	recv_buf(t, 2000);
+	recv_buf(t, 2000);
+	send_only(t, P(0), 2000);
+	send_only(t, P(2), 10);
+	expect_recv(t, 0, 0);
+	expect_recv(t, 1, 0);
+	peer_expect_ack(&t->peer, ACK, P(1));
+	peer_expect_ack(&t->peer, ACK, P(2));
+	memset(mem(t, 0), 0, 2000);
+	send_only(t, P(0), 2000);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	conn_quiet(&t->c);
+	assert_int_equal(*mem(t, 5), 0);
+}
+
+/* An old part, then a new one: what is new is executed. */
+static void test_overlap(void **state)
+{
+	struct fix *t = *state;
+
+	recv_buf(t, 5000);
+	send(t, request(t, BTH_RC_SEND_FIRST, P(0), 1, 0), 0, MTU);
+	memset(mem(t, 0), 0, 5000);
+	send_only(t, P(0), 2 * MTU + 5);
+	expect_recv(t, 0, 0);
+	assert_int_equal(*mem(t, 0), 0);
+	assert_memory_equal(mem(t, MTU), t->data + MTU, MTU + 5);
+	peer_expect_ack(&t->peer, ACK, P(0));
+	peer_expect_ack(&t->peer, ACK, P(2));
+	send(t, request(t, BTH_RC_WRITE_FIRST, P(3), 2, 4 * MTU), 0, 2 * MTU);
+	peer_expect_ack(&t->peer, ACK, P(4));
+	send(t, request(t, BTH_RC_WRITE_FIRST, P(3), 3, 4 * MTU), 0, 3 * MTU);
+	peer_expect_ack(&t->peer, ACK, P(5));
+	send(t, request(t, BTH_RC_WRITE_LAST, P(5), 2, 0), 2 * MTU, 2 * MTU);
+	peer_expect_ack(&t->peer, ACK, P(6));
+	check(mem(t, 0), 4 * MTU, 2);
+}
+
+/* ORN-QP-26: the READ again, from where it was asked; the atomic by its stored value */
+static void test_replay(void **state)
+{
+	struct fix *t = *state;
+	uint64_t *counter = (uint64_t *)mem(t, 8192);
+	struct packet *p;
+	struct seen *s;
+
+	fill(mem(t, 0), 3 * MTU, 3);
+	*counter = htole64(100);
+	send(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 3 * MTU), 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 3);
+	assert_int_equal(s->p.len, 3 * MTU);
+	check(s->data, 3 * MTU, 3);
+	p = request(t, BTH_RC_FETCH_ADD, P(3), 1, 0);
+	p->va = t->buf + 8192;
+	send(t, p, 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
+	assert_int_equal(s->p.atomic_ack, 100);
+	assert_int_equal(le64toh(*counter), 105);
+	p = request(t, BTH_RC_FETCH_ADD, P(3), 1, 0);
+	p->va = t->buf + 8192;
+	send(t, p, 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
+	assert_int_equal(s->p.atomic_ack, 100);
+	assert_int_equal(s->p.msn, 2);
+	assert_int_equal(le64toh(*counter), 105);
+	p = request(t, BTH_RC_READ_REQUEST, P(1), 1, 2 * MTU);
+	p->va += MTU;
+	send(t, p, 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 2);
+	assert_memory_equal(s->data, mem(t, MTU), 2 * MTU);
+	assert_int_equal(s->p.msn, 1);
+	peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
+	assert_int_equal(le64toh(*counter), 105);
+	peer_quiet(&t->peer);
+}
+
+/* A long answer: FIRST, MIDDLE and LAST, in turns; asked for again from the middle too */
+static void test_long_read(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p;
+
+	send(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 3 * 65536), 0, 0);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_FIRST, P(0), 64);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_MIDDLE, P(64), 64);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_LAST, P(128), 64);
+	p = request(t, BTH_RC_READ_REQUEST, P(64), 1, 2 * 65536);
+	p->va += 65536;
+	send(t, p, 0, 0);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_FIRST, P(64), 64);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_LAST, P(128), 64);
+	peer_quiet(&t->peer);
+}
+
+/* A gap is reported once, and the next one after progress again. */
+static void test_gap(void **state)
+{
+	struct fix *t = *state;
+
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 8), 0, 8);
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(3), 1, 8), 0, 8);
+	peer_expect_ack(&t->peer, NAK(NAK_PSN_SEQUENCE), P(0));
+	peer_quiet(&t->peer);
+	assert_int_equal(*mem(t, 1), 0);
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 0, 8);
+	peer_expect_ack(&t->peer, ACK, P(0));
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 8), 0, 8);
+	peer_expect_ack(&t->peer, NAK(NAK_PSN_SEQUENCE), P(1));
+	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_sent], 2);
+}
+
+/* Hand the switch packets without letting the responder's queue pair run in between. */
+static void queue(struct fix *t, struct packet *p, uint32_t len)
+{
+	p->len = len;
+	p->nseg = len ? 1 : 0;
+	p->seg[0] = (struct seg){ t->data, len };
+	switch_send(t->peer.port, p);
+}
+
+static void run(struct fix *t)
+{
+	switch_drain(t->w.e.sw);
+	world_run(&t->w);
+}
+
+/* ORN-QP-27's other side: more than max_dest_rd_atomic; unanswered ones count, not replays */
+static void test_max_dest_rd_atomic(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.max_dest_rd_atomic = 2;
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+	queue(t, request(t, BTH_RC_FETCH_ADD, P(1), 1, 0), 0);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(1), 1);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(2), 1, 8), 0);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(1), 1);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(2), 1);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(3), 1, 8), 0);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(4), 1, 8), 0);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(5), 1, 8), 0);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(3), 1);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(4), 1);
+	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
+}
+
+/* A replay of what new requests push out of the ring of resources ends; nothing is lost. */
+static void test_replay_overrun(void **state)
+{
+	struct fix *t = *state;
+	uint32_t n = QP_MAX_RD_ATOMIC;
+
+	for (uint32_t i = 0; i < n; i++)
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(i), 1, 8), 0);
+	run(t);
+	t->peer.next = t->peer.nin;
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(n), 1, 8), 0);
+	run(t);
+	for (uint32_t i = 1; i <= n; i++)
+		peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(i), 1);
+	peer_quiet(&t->peer);
+}
+
+/* ORN-WQE-15 */
+static void test_misaligned(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_FETCH_ADD, P(0), 1, 0);
+
+	p->va += 4;
+	send(t, p, 0, 0);
+	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
+}
+
+/* ORN-RQ-4: too long for the receive, in its second packet */
+static void test_too_long(void **state)
+{
+	struct fix *t = *state;
+
+	recv_buf(t, MTU + 1);
+	recv_buf(t, 5000);
+	send(t, request(t, BTH_RC_SEND_FIRST, P(0), 1, 0), 0, MTU);
+	peer_expect_ack(&t->peer, ACK, P(0));
+	send(t, request(t, BTH_RC_SEND_LAST, P(1), 1, 0), 0, 2);
+	expect_recv(t, 0, ORNIC_WC_LOC_LEN_ERR);
+	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(*mem(t, MTU + 1), 0);
+	expect_failed(t, NAK_INVALID_REQUEST, P(1), 0);
+}
+
+/* ORN-RQ-2, ORN-RQ-10 */
+static void test_bad_receive(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_rwqe *r;
+
+	conn_recv(&t->c, t->buf, 100, dut_key(t->c.d, NULL, t->buf, 100, 0));
+	recv_buf(t, 100);
+	send_only(t, P(0), 10);
+	expect_recv(t, 0, ORNIC_WC_LOC_PROT_ERR);
+	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+	expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
+	teardown(state);
+
+	setup(state);
+	t = *state;
+	r = guest_at(&t->c.d->guest, t->c.rq.ring, sizeof(*r));
+	recv_buf(t, 100);
+	recv_buf(t, 100);
+	r->id = htole32(1);
+	send_only(t, P(0), 10);
+	expect_recv(t, 0, ORNIC_WC_LOC_QP_OP_ERR);
+	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WQE_STALE);
+	expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
+}
+
+/* ACKs and NAKs wait behind READs that are still being answered. */
+static void test_order(void **state)
+{
+	struct fix *t = *state;
+
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(1), 1, 8), 8);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+	peer_expect_ack(&t->peer, ACK, P(1));
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(2), 1, 8), 0);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(9), 1, 8), 8);		/* a gap */
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(3), 1, 8), 8);		/* and its end */
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(2), 1);
+	peer_expect_ack(&t->peer, ACK, P(3));
+	peer_quiet(&t->peer);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(4), 1, 8), 0);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(5), 1, 9), 8);		/* malformed */
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(5), 1, 8), 8);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(4), 1);
+	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
+}
+
+/* A key destroyed while the READ that names it is asked for again */
+static void test_key_gone(void **state)
+{
+	struct fix *t = *state;
+	struct mr *mr = table_get(&t->c.d->dev.keys, t->key >> ORNIC_KEY_TAG_BITS);
+
+	send(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 2 * MTU), 0, 0);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 2);
+	mr->tag ^= 1;
+	send(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, MTU), 0, 0);
+	expect_failed(t, NAK_REMOTE_ACCESS, P(1), ORNIC_EV_QP_ACCESS_ERR);
+}
+
+/* Without its GID entry the responder cannot answer, and does not try for ever. */
+static void test_no_gid(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_gid_entry *gid = &t->c.d->dev.port.gid[0];
+
+	for (int i = 0; i < 2; i++) {
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(2 * i), 1, 2 * MTU), 0);
+		switch_drain(t->w.e.sw);
+		if (i)
+			gid->owner = htole32(t->c.qp.owner + 1);
+		else
+			gid->flags = 0;
+		world_run(&t->w);
+		peer_quiet(&t->peer);
+		gid->flags = htole32(ORNIC_GID_VALID);
+		gid->owner = 0;
+		send(t, request(t, BTH_RC_READ_REQUEST, P(2 * i), 1, 2 * MTU), 0, 0);
+		peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(2 * i), 2);
+		peer_quiet(&t->peer);
+	}
+}
+
+/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2) */
+static void test_strangers(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+
+	p->sgid[15] ^= 1;
+	send(t, p, 0, 8);
+	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+	p->dgid[15] ^= 0x80;
+	send(t, p, 0, 8);
+	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+	p->pkey = 0x1234;
+	send(t, p, 0, 8);
+	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+	p->dqpn = 0;
+	send(t, p, 0, 8);
+	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+	p->vlan = true;
+	p->vlan_tci = 5;
+	send(t, p, 0, 8);
+	peer_quiet(&t->peer);
+	assert_int_equal(*mem(t, 1), 0);
+	assert_int_equal(t->c.d->dev.cnt[CNT_bad_gid], 3);
+	assert_int_equal(t->c.d->dev.cnt[CNT_bad_pkey], 1);
+	assert_int_equal(t->c.d->dev.cnt[CNT_bad_qpn], 1);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_send), T(test_comm_est), cmocka_unit_test(test_malformed), T(test_mtu),
+		T(test_unknown_opcode), cmocka_unit_test(test_rights), T(test_phys),
+		T(test_empty), T(test_write_imm_access), T(test_rnr), T(test_duplicate_send),
+		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
+		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
+		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
+		T(test_strangers), T(test_no_gid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

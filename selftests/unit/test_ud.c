@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Datagrams: UD queue pairs and the GSI, between two functions and at home.
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/pair.h"
+#include "packet/bth.h"
+
+#define QKEY	0x11111111
+#define BUF	65536
+#define RW	ORNIC_ACCESS_LOCAL_WRITE
+
+struct fix {
+	struct world w;
+	struct conn a, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+};
+
+static void open_type(struct fix *t, uint8_t type, uint32_t qkey)
+{
+	struct conn_opt opt = { .type = type };
+
+	world_init(&t->w, 0);
+	conn_init(&t->a, &t->w.dut[0], &opt);
+	conn_init(&t->b, &t->w.dut[1], &opt);
+	t->a.qp.qkey = qkey;
+	t->b.qp.qkey = qkey;
+	conn_rts(&t->a);
+	conn_rts(&t->b);
+	t->abuf = dut_buf(t->a.d, BUF);
+	t->bbuf = dut_buf(t->b.d, BUF);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, RW);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, RW);
+	fill(dut_at(t->a.d, t->abuf, BUF), BUF, 1);
+}
+
+static int setup(void **state)
+{
+	*state = test_calloc(1, sizeof(struct fix));
+	open_type(*state, ORNIC_QPT_UD, QKEY);
+	return 0;
+}
+
+static int setup_gsi(void **state)
+{
+	*state = test_calloc(1, sizeof(struct fix));
+	open_type(*state, ORNIC_QPT_GSI, BTH_GSI_QKEY);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+/* A datagram of @len bytes from a to @to, by GIDs of index @gid. */
+static struct wr make(struct fix *t, const struct conn *to, int gid, uint32_t len)
+{
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED,
+			 .imm = htobe32(77) };
+
+	memcpy(wr.path.dmac, to->d->dev.port.mac, 6);
+	dut_gid(to->d, gid, wr.path.dgid);
+	wr.path.sgid_index = htole16(gid);
+	wr.path.dest_qpn = htole32(to->qp.wire_qpn);
+	wr.path.qkey = htole32(to->qp.qkey);
+	wr.path.hop_limit = 33;
+	wr.path.traffic_class = 0x48;
+	wr.path.flow_label = htole32(0x12345);
+	if (len)
+		wr_sge(&wr, t->abuf, len, t->akey);
+	return wr;
+}
+
+static void post(struct fix *t, const struct wr *wr)
+{
+	conn_send(&t->a, wr);
+	world_run(&t->w);
+}
+
+static void sent(struct fix *t, uint32_t index, uint8_t status)
+{
+	conn_expect(&t->a, &t->a.hscq, index, ORNIC_WC_SEND, status);
+}
+
+static uint16_t be16(const uint8_t *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+/* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum */
+static void test_ipv4(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 101);
+	struct ornic_cqe cqe;
+	uint32_t sum = 0;
+	uint8_t *m;
+
+	wr.opcode = ORNIC_WR_SEND_IMM;
+	wr.flags |= ORNIC_WQE_SOLICITED;
+	conn_recv(&t->b, t->bbuf, 200, t->bkey);
+	post(t, &wr);
+	sent(t, 0, 0);
+	assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	assert_int_equal(le32toh(cqe.byte_len), 141);
+	assert_int_equal(le32toh(cqe.src_qp), t->a.qp.handle);
+	assert_int_equal(le32toh(cqe.flags), ORNIC_CQE_GRH | ORNIC_CQE_SMAC | ORNIC_CQE_NET_TYPE |
+			 ORNIC_CQE_WITH_IMM | ORNIC_CQE_SOLICITED);
+	assert_int_equal(cqe.net_type, ORNIC_NET_IPV4);
+	assert_int_equal(be32toh(cqe.imm), 77);
+	assert_memory_equal(cqe.smac, t->a.d->dev.port.mac, 6);
+	m = dut_at(t->b.d, t->bbuf, 200);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(m[i], 0);
+	for (int i = 20; i < 40; i += 2)
+		sum += be16(m + i);
+	assert_int_equal((sum & 0xffff) + (sum >> 16), 0xffff);
+	assert_int_equal(m[20], 0x45);
+	assert_int_equal(m[21], 0x48);
+	assert_int_equal(be16(m + 22), 20 + 8 + 12 + 8 + 4 + 104 + 4);
+	assert_int_equal(m[28], 33);
+	assert_int_equal(m[29], 17);
+	assert_memory_equal(m + 32, ((uint8_t[]){ 10, 0, 0, 1, 10, 0, 0, 2 }), 8);
+	check(m + 40, 101, 1);
+	assert_int_equal(m[141], 0);
+}
+
+static void test_ipv6(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 1, 100);
+	struct ornic_cqe cqe;
+	uint8_t gid[16], *m;
+
+	conn_recv(&t->b, t->bbuf, 140, t->bkey);
+	post(t, &wr);
+	sent(t, 0, 0);
+	assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+	assert_int_equal(cqe.net_type, ORNIC_NET_IPV6);
+	m = dut_at(t->b.d, t->bbuf, 140);
+	assert_memory_equal(m, ((uint8_t[]){ 0x64, 0x81, 0x23, 0x45 }), 4);
+	assert_int_equal(be16(m + 4), 8 + 12 + 8 + 100 + 4);
+	assert_int_equal(m[6], 17);
+	assert_int_equal(m[7], 33);
+	dut_gid(t->a.d, 1, gid);
+	assert_memory_equal(m + 8, gid, 16);
+	dut_gid(t->b.d, 1, gid);
+	assert_memory_equal(m + 24, gid, 16);
+	check(m + 40, 100, 1);
+}
+
+/* ORN-WQE-18; a wrong Q_Key is dropped and the receive stays */
+static void test_qkey(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 10);
+
+	conn_recv(&t->b, t->bbuf, 200, t->bkey);
+	wr.path.qkey = htole32(QKEY + 1);
+	post(t, &wr);
+	sent(t, 0, 0);
+	conn_quiet(&t->b);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_qkey], 1);
+	wr.path.qkey = htole32(ORNIC_QKEY_OWN | 5);
+	post(t, &wr);
+	sent(t, 1, 0);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
+/* ORN-RQ-7, ORN-RQ-11: a datagram waits for a late receive, in order; how many is bounded */
+static void test_waits(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+	uint32_t extra = 7;
+
+	for (uint32_t i = 0; i < BACKLOG_DATAGRAMS + extra; i++) {
+		post(t, &wr);
+		sent(t, i, 0);
+	}
+	conn_quiet(&t->b);
+	assert_int_equal(t->b.qp.backlog.count, BACKLOG_DATAGRAMS);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_no_wqe], extra);
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	world_run(&t->w);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	assert_int_equal(t->b.qp.backlog.count, BACKLOG_DATAGRAMS - 1);
+	qp_set_state(&t->b.qp, ORNIC_QPS_ERR);
+	assert_int_equal(t->b.qp.backlog.count, 0);
+	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
+}
+
+/* ORN-RQ-7: too small a receive stays */
+static void test_drops(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 61);
+
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	post(t, &wr);
+	sent(t, 0, 0);
+	conn_quiet(&t->b);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_size], 1);
+	wr.sge[0].length = htole32(60);
+	post(t, &wr);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
+/* QPN 1, whatever the handle */
+static void test_gsi(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 256);
+	struct ornic_cqe cqe;
+
+	assert_int_not_equal(t->b.qp.handle, 1);
+	wr.path.qkey = htole32(ORNIC_QKEY_OWN);
+	conn_recv(&t->b, t->bbuf, 296, t->bkey);
+	post(t, &wr);
+	sent(t, 0, 0);
+	assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	assert_int_equal(le32toh(cqe.src_qp), 1);
+	wr.path.dest_qpn = htole32(t->b.qp.handle);
+	post(t, &wr);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_qpn], 1);
+}
+
+/*
+ * ORN-WQE-13, ORN-QP-21: too long: SQE. The SQ flushes, also what comes later; receives
+ * go on; RTS sends again.
+ */
+static void test_sqe(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 4096), big = make(t, &t->b, 0, 4097), back;
+
+	conn_recv(&t->a, t->abuf, 5000, t->akey);
+	conn_recv(&t->b, t->bbuf, 5000, t->bkey);
+	conn_send(&t->a, &wr);
+	conn_send(&t->a, &big);
+	conn_send(&t->a, &wr);
+	world_run(&t->w);
+	sent(t, 0, 0);
+	sent(t, 1, ORNIC_WC_LOC_LEN_ERR);
+	sent(t, 2, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+	assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_WQE_LENGTH);
+	post(t, &wr);
+	sent(t, 3, ORNIC_WC_WR_FLUSH_ERR);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_quiet(&t->b);
+	back = make(t, &t->a, 0, 0);
+	conn_send(&t->b, &back);
+	world_run(&t->w);
+	conn_expect(&t->a, &t->a.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_recv(&t->b, t->bbuf, 5000, t->bkey);
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	post(t, &wr);
+	sent(t, 4, 0);
+	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
+}
+
+/* ORN-QP-21: whoever goes back to RTS at once does not send what was posted before. */
+static void test_sqe_recover(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 10), big = make(t, &t->b, 0, 4097);
+
+	for (int i = 0; i < 4; i++)
+		conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	conn_send(&t->a, &big);
+	for (int i = 0; i < 200; i++)
+		conn_send(&t->a, &wr);
+	qp_run(&t->a.qp);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	post(t, &wr);
+	sent(t, 0, ORNIC_WC_LOC_LEN_ERR);
+	for (int i = 1; i <= 200; i++)
+		sent(t, i, ORNIC_WC_WR_FLUSH_ERR);
+	sent(t, 201, 0);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_quiet(&t->b);
+}
+
+/* Bad key, malformed work request, bad or foreign GID entry (ORN-WQE-20): SQE */
+static void test_send_errors(void **state)
+{
+	for (int i = 0; i < 5; i++) {
+		uint8_t status = i == 0 ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR;
+		struct fix *t;
+		struct wr wr;
+
+		setup(state);
+		t = *state;
+		wr = make(t, &t->b, 0, 10);
+		if (i == 0)
+			wr.sge[0].lkey = htole32(1);
+		else if (i == 1)
+			wr.flags |= 0x40;
+		else if (i < 4)
+			wr.path.sgid_index = htole16(i == 2 ? 5 : 0xffff);
+		else
+			t->a.d->dev.port.gid[0].owner = htole32(t->a.qp.owner + 1);
+		post(t, &wr);
+		sent(t, 0, status);
+		assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+		if (i > 1)
+			assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_PATH);
+		teardown(state);
+	}
+}
+
+/* ORN-RQ-2: a bad receive is not the send queue's fault: ERR, both queues flush */
+static void test_receive_errors(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fix *t;
+		struct wr wr;
+
+		setup(state);
+		t = *state;
+		wr = make(t, &t->b, 0, 10);
+		conn_recv(&t->b, t->bbuf, 200, i ? 1 : t->bkey);
+		conn_recv(&t->b, t->bbuf, 200, t->bkey);
+		if (!i)
+			((struct ornic_rwqe *)guest_at(&t->b.d->guest, t->b.rq.ring, 16))->mbz0 = 1;
+		post(t, &wr);
+		conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV,
+			    i ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR);
+		conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
+		assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
+		assert_int_not_equal(t->b.qp.syndrome, 0);
+		teardown(state);
+	}
+}
+
+/* To itself: by its own MAC */
+static void test_loopback(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->a, 0, 50);
+	struct ornic_cqe cqe;
+
+	conn_recv(&t->a, t->abuf + 1000, 90, t->akey);
+	post(t, &wr);
+	sent(t, 0, 0);
+	assert_true(conn_poll(&t->a, &t->a.hrcq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	assert_int_equal(le32toh(cqe.src_qp), t->a.qp.handle);
+	check(dut_at(t->a.d, t->abuf + 1040, 50), 50, 1);
+}
+
+/* ORN-QP-16 for datagrams */
+static void test_sqd(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 50);
+	struct ornic_eqe e;
+
+	t->a.qp.sqd_notify = true;
+	qp_set_state(&t->a.qp, ORNIC_QPS_SQD);
+	post(t, &wr);
+	conn_quiet(&t->a);
+	assert_true(dut_event(t->a.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_SQ_DRAINED);
+	assert_false(dut_event(t->a.d, &e));
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	world_run(&t->w);
+	sent(t, 0, 0);
+}
+
+/* An RC packet for a datagram queue pair, or to one not ready: dropped */
+static void test_not_ready(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 10);
+
+	conn_recv(&t->b, t->bbuf, 200, t->bkey);
+	qp_set_state(&t->b.qp, ORNIC_QPS_RESET);
+	qp_set_state(&t->b.qp, ORNIC_QPS_INIT);
+	post(t, &wr);
+	sent(t, 0, 0);
+	conn_quiet(&t->b);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits),
+		T(test_drops),
+		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
+		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
+		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
+		T(test_not_ready),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/wqe.c: what work requests say, and what is wrong with them, in the order
+ * of ORN-WQE-1.
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/pair.h"
+
+#define STRIDE	9
+
+struct fix {
+	struct world w;
+	struct conn c;
+	struct wqe *q;
+};
+
+static void open_fix(struct fix *t, uint8_t type, uint32_t ring_offset)
+{
+	struct conn_opt opt = { .type = type, .sq_stride = STRIDE, .ring_offset = ring_offset };
+
+	world_init(&t->w, 0);
+	conn_init(&t->c, &t->w.dut[0], &opt);
+	t->c.qp.sq.max_sge = 20;
+	/* exactly as large as it must be, for the sanitizer */
+	t->q = aligned_alloc(16, sizeof(*t->q) + (1u << STRIDE));
+	assert_non_null(t->q);
+}
+
+static void close_fix(struct fix *t)
+{
+	free(t->q);
+	conn_fini(&t->c);
+	world_fini(&t->w);
+}
+
+static struct wr make(uint8_t opcode, uint32_t nsge, uint32_t len)
+{
+	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x1122334455667788,
+			 .rkey = 0xaabbccdd, .swap_add = 17, .imm = 0x01020304 };
+
+	for (uint32_t i = 0; i < nsge; i++)
+		wr_sge(&wr, 0x1000 * i, len, i);
+	return wr;
+}
+
+static bool decode(struct fix *t, const struct wr *wr)
+{
+	memcpy(t->q->bytes, conn_write_wr(&t->c, wr), 1u << STRIDE);
+	return wqe_decode(&t->c.qp, t->q, t->c.sq.index);
+}
+
+/* Every opcode of RC */
+static void test_rc(void **state)
+{
+	static const uint8_t ops[] = { ORNIC_WR_RDMA_WRITE, ORNIC_WR_RDMA_WRITE_IMM, ORNIC_WR_SEND,
+				       ORNIC_WR_SEND_IMM, ORNIC_WR_RDMA_READ };
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	for (uint32_t i = 0; i < sizeof(ops); i++) {
+		struct wr wr = make(ops[i], 3, 100);
+
+		assert_true(decode(&t, &wr));
+		assert_int_equal(t.q->status, 0);
+		assert_int_equal(t.q->opcode, ops[i]);
+		assert_int_equal(t.q->flags, ORNIC_WQE_SIGNALED);
+		assert_int_equal(t.q->nsge, 3);
+		assert_int_equal(t.q->len, 300);
+		assert_int_equal(le64toh(t.q->sge[2].addr), 0x2000);
+		assert_int_equal(t.q->imm, 0x01020304);
+		if (ops[i] == ORNIC_WR_SEND || ops[i] == ORNIC_WR_SEND_IMM)
+			continue;
+		assert_int_equal(t.q->raddr, 0x1122334455667788);
+		assert_int_equal(t.q->rkey, 0xaabbccdd);
+	}
+	close_fix(&t);
+}
+
+static void test_atomic(void **state)
+{
+	struct wr wr = make(ORNIC_WR_COMP_SWAP, 1, 8);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	wr.compare = 18;
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->swap_add, 17);
+	assert_int_equal(t.q->compare, 18);
+	assert_true(wqe_is_read(t.q));
+	wr = make(ORNIC_WR_FETCH_ADD, 1, 8);
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->swap_add, 17);
+	wr = make(ORNIC_WR_NOP, 0, 0);
+	assert_true(decode(&t, &wr));
+	close_fix(&t);
+}
+
+static void test_inline(void **state)
+{
+	uint8_t text[128];
+	struct wr wr = make(ORNIC_WR_RDMA_WRITE, 0, 0);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	fill(text, sizeof(text), 1);
+	wr.inl = text;
+	wr.inl_len = sizeof(text);
+	wr.flags |= ORNIC_WQE_INLINE;
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->len, 128);
+	assert_int_equal(t.q->nsge, 0);
+	check(t.q->inl, 128, 1);
+	wr.inl_len = 0;
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->len, 0);
+	close_fix(&t);
+}
+
+static void test_ud(void **state)
+{
+	struct wr wr = make(ORNIC_WR_SEND_IMM, 2, 10);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_UD, 0);
+	wr.path.dest_qpn = htole32(0xffffff);
+	wr.path.port = 1;
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->nsge, 2);
+	assert_int_equal(le32toh(t.q->path->dest_qpn), 0xffffff);
+	close_fix(&t);
+}
+
+/** struct bad - one byte or length that is wrong, and the verdict */
+struct bad {
+	uint8_t type;
+	uint8_t opcode;
+	uint32_t nsge;
+	uint32_t len;
+	int at;			/* this byte is set to ... */
+	uint8_t value;
+	uint8_t status;
+	uint32_t syndrome;
+};
+
+#define OP	ORNIC_WC_LOC_QP_OP_ERR
+#define RC	ORNIC_QPT_RC
+#define UD	ORNIC_QPT_UD
+
+static const struct bad bad[] = {
+	/* ORN-WQE-22: opcodes unknown, reserved, of another type */
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, 0xff, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_LOCAL_INV, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_BIND_MW, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_SEND_INV, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_TSO, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_MASKED_CS, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FLUSH, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_ATOMIC_WRITE, OP, ORNIC_SYN_WQE_OPCODE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FAST_REG, OP, ORNIC_SYN_WQE_OPCODE },
+	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_WRITE, OP, ORNIC_SYN_WQE_OPCODE },
+	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_READ, OP, ORNIC_SYN_WQE_OPCODE },
+	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FETCH_ADD, OP, ORNIC_SYN_WQE_OPCODE },
+	/* reserved flags; ORN-WQE-17 */
+	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x20, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x80, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_SEND, 1, 8, 1, ORNIC_WQE_IP_CSUM, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_RDMA_READ, 1, 8, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FETCH_ADD, 1, 8, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_NOP, 0, 0, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
+	/* ORN-WQE-5, ORN-WQE-6 */
+	{ RC, ORNIC_WR_SEND, 1, 8, 8, 0x77, OP, ORNIC_SYN_WQE_QPN },
+	{ RC, ORNIC_WR_SEND, 1, 8, 11, 1, OP, ORNIC_SYN_WQE_QPN },
+	{ RC, ORNIC_WR_SEND, 1, 8, 12, 0x77, OP, ORNIC_SYN_WQE_STALE },
+	{ RC, ORNIC_WR_SEND, 1, 8, 15, 1, OP, ORNIC_SYN_WQE_STALE },
+	/* reserved bytes of segments */
+	{ RC, ORNIC_WR_RDMA_WRITE, 1, 8, 16 + 12, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FETCH_ADD, 1, 8, 32 + 8, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x16, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x27, 1, OP, ORNIC_SYN_WQE_MBZ },	/* dest_qpn */
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2c, 2, OP, ORNIC_SYN_WQE_MBZ },	/* port */
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2d, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2e, 1, OP, ORNIC_SYN_WQE_MBZ },
+	/* segments past the stride: 31 SGEs fit for SEND, 30 with a remote segment */
+	{ RC, ORNIC_WR_SEND, 1, 8, 2, 32, OP, ORNIC_SYN_WQE_SEGMENT },
+	{ RC, ORNIC_WR_RDMA_WRITE, 1, 8, 2, 31, OP, ORNIC_SYN_WQE_SEGMENT },
+	{ UD, ORNIC_WR_SEND, 1, 8, 2, 29, OP, ORNIC_SYN_WQE_SEGMENT },
+	{ RC, ORNIC_WR_SEND, 1, 8, 3, 0xff, OP, ORNIC_SYN_WQE_SEGMENT },
+	/* ORN-WQE-23 */
+	{ RC, ORNIC_WR_SEND, 1, 8, 2, 21, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_RDMA_READ, 1, 8, 2, 17, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_FETCH_ADD, 2, 4, -1, 0, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_COMP_SWAP, 0, 0, -1, 0, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_NOP, 0, 0, 2, 1, OP, ORNIC_SYN_WQE_COUNT },
+	/* ORN-WQE-13 */
+	{ RC, ORNIC_WR_SEND, 2, 0x40000001, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_SEND, 20, 0xffffffff, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_FETCH_ADD, 1, 4, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_FETCH_ADD, 1, 16, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+};
+
+static void test_malformed(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct wr wr = make(bad[i].opcode, bad[i].nsge, bad[i].len);
+		struct fix t;
+
+		open_fix(&t, bad[i].type, 0);
+		assert_true(bad[i].at < 0 || bad[i].len > 0xff || bad[i].nsge > 20 ||
+			    decode(&t, &wr));
+		memcpy(t.q->bytes, conn_write_wr(&t.c, &wr), 1u << STRIDE);
+		if (bad[i].at >= 0)
+			t.q->bytes[bad[i].at] = bad[i].value;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		if (t.q->status != bad[i].status || t.q->syndrome != bad[i].syndrome)
+			fail_msg("entry %u: status %u syndrome %x", i, t.q->status, t.q->syndrome);
+		close_fix(&t);
+	}
+}
+
+/* ORN-WQE-1: of two faults the one that is checked first is reported. */
+static void test_order(void **state)
+{
+	static const struct {
+		int at;
+		uint8_t value;
+		uint32_t syndrome;
+	} fault[] = {
+		{ 2, 21, ORNIC_SYN_WQE_COUNT },
+		{ 3, 0xff, ORNIC_SYN_WQE_SEGMENT },
+		{ 12, 0x99, ORNIC_SYN_WQE_STALE },
+		{ 8, 0x99, ORNIC_SYN_WQE_QPN },
+		{ 1, 0x40, ORNIC_SYN_WQE_MBZ },
+		{ 0, 0x40, ORNIC_SYN_WQE_OPCODE },
+	};
+	struct wr wr = make(ORNIC_WR_SEND, 20, 0xffffffff);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	assert_false(decode(&t, &wr));
+	assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_LENGTH);
+	for (uint32_t i = 0; i < sizeof(fault) / sizeof(fault[0]); i++) {
+		t.q->bytes[fault[i].at] = fault[i].value;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		assert_int_equal(t.q->syndrome, fault[i].syndrome);
+	}
+	close_fix(&t);
+}
+
+static void test_inline_limits(void **state)
+{
+	uint8_t text[512] = { 0 };
+	struct wr wr = make(ORNIC_WR_SEND, 0, 0);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	wr.inl = text;
+	wr.flags |= ORNIC_WQE_INLINE;
+	wr.inl_len = 129;
+	assert_false(decode(&t, &wr));
+	assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_COUNT);
+	wr.inl_len = 0;
+	assert_true(decode(&t, &wr));
+	t.q->bytes[2] = 0xf1;	/* 497 bytes after 16: one too many */
+	t.q->bytes[3] = 1;
+	assert_false(wqe_decode(&t.c.qp, t.q, 0));
+	assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_SEGMENT);
+	close_fix(&t);
+}
+
+/* The longest message that is legal: 2^31 bytes */
+static void test_longest(void **state)
+{
+	struct wr wr = make(ORNIC_WR_RDMA_READ, 2, 0x40000000);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	assert_true(decode(&t, &wr));
+	assert_int_equal(t.q->len, 0x80000000u);
+	close_fix(&t);
+}
+
+/* Slots that lie in two pages which are not neighbours */
+static void test_straddle(void **state)
+{
+	struct wr wr = make(ORNIC_WR_SEND, 20, 8);
+	uint32_t n = 16;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 64);
+	for (uint32_t i = 0; i < n; i++) {
+		conn_write_wr(&t.c, &wr);
+		t.c.sq.index++;
+	}
+	/* Page 1 moves elsewhere; the ring's copy of the list follows. */
+	{
+		uint64_t old = (t.c.sq.ring & ~(GUEST_PAGE - 1)) + GUEST_PAGE;
+		uint64_t new = guest_alloc(&t.c.d->guest, GUEST_PAGE, GUEST_PAGE);
+
+		memcpy(guest_at(&t.c.d->guest, new, GUEST_PAGE),
+		       guest_at(&t.c.d->guest, old, GUEST_PAGE), GUEST_PAGE);
+		memset(guest_at(&t.c.d->guest, old, GUEST_PAGE), 0, GUEST_PAGE);
+		t.c.qp.sq.mem.page[1] = new;
+	}
+	conn_publish(&t.c, &t.c.sq, n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(wqe_fetch(&t.c.qp, t.q), 1);
+		assert_int_equal(t.q->status, 0);
+		assert_int_equal(t.q->index, i);
+		assert_int_equal(le64toh(t.q->sge[19].addr), 0x1000 * 19);
+	}
+	assert_int_equal(wqe_fetch(&t.c.qp, t.q), 0);
+	close_fix(&t);
+}
+
+static uint32_t rnd(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+/* What decoding accepts lies within the copy, whatever the bytes were. */
+static void inside(const struct fix *t)
+{
+	const uint8_t *end = t->q->bytes + (1u << STRIDE);
+
+	if (t->q->inl)
+		assert_true(t->q->inl >= t->q->bytes && t->q->inl + t->q->len <= end);
+	if (t->q->sge)
+		assert_true((const uint8_t *)(t->q->sge + t->q->nsge) <= end);
+	assert_true(t->q->nsge <= t->c.qp.sq.max_sge);
+	assert_true(t->q->len <= ORNIC_MAX_MSG);
+}
+
+static void test_fuzz(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_GSI, ORNIC_QPT_RAW };
+	uint64_t seed = 1;
+	uint32_t good = 0;
+
+	(void)state;
+	for (uint32_t k = 0; k < sizeof(types); k++) {
+		struct fix t;
+
+		open_fix(&t, types[k], 0);
+		for (uint32_t i = 0; i < 20000; i++) {
+			struct ornic_wqe_ctrl *c = (void *)t.q->bytes;
+
+			for (uint32_t j = 0; j < 1u << STRIDE; j++)
+				t.q->bytes[j] = rnd(&seed) & 31 ? 0 : rnd(&seed);
+			c->opcode &= 7;
+			c->flags &= rnd(&seed);
+			c->count &= rnd(&seed) & 1 ? htole16(0x3f) : 0xffff;
+			c->qpn = htole32(t.c.qp.handle);
+			c->index = htole32(i);
+			good += wqe_decode(&t.c.qp, t.q, i);
+			if (!t.q->status)
+				inside(&t);
+		}
+		close_fix(&t);
+	}
+	assert_true(good > 1000);
+}
+
+/* Receives: malformed forms, straight from the ring (ORN-RQ-2, ORN-RQ-10) */
+static void test_receive(void **state)
+{
+	static const struct {
+		int at;
+		uint8_t value;
+		uint32_t syndrome;
+	} fault[] = {
+		{ 0, 12, ORNIC_SYN_WQE_COUNT },
+		{ 1, 0xff, ORNIC_SYN_WQE_SEGMENT },
+		{ 2, 1, ORNIC_SYN_WQE_MBZ },
+		{ 4, 9, ORNIC_SYN_WQE_STALE },
+		{ 15, 1, ORNIC_SYN_WQE_MBZ },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(fault) / sizeof(fault[0]); i++) {
+		struct rwqe r = {};
+		struct fix t;
+
+		open_fix(&t, ORNIC_QPT_RC, 0);
+		t.c.qp.rq.max_sge = 11;
+		qp_set_state(&t.c.qp, ORNIC_QPS_INIT);
+		qp_set_state(&t.c.qp, ORNIC_QPS_RTR);
+		conn_recv(&t.c, 0x1000, 7, 0);
+		conn_recv(&t.c, 0x2000, 8, 0);
+		*(uint8_t *)guest_at(&t.c.d->guest, t.c.rq.ring + 256 + fault[i].at, 1) =
+			fault[i].value;
+		assert_int_equal(rwqe_fetch(&t.c.qp, &r), 1);
+		assert_int_equal(r.len, 7);
+		assert_true(rwqe_fetch(&t.c.qp, &r) < 0);
+		conn_expect(&t.c, &t.c.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_LOC_QP_OP_ERR);
+		assert_int_equal(t.c.qp.syndrome, fault[i].syndrome);
+		assert_int_equal(t.c.qp.state, ORNIC_QPS_ERR);
+		world_run(&t.w);
+		close_fix(&t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rc), cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_inline), cmocka_unit_test(test_ud),
+		cmocka_unit_test(test_malformed), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_inline_limits), cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
+		cmocka_unit_test(test_receive),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
