@@ -127,9 +127,11 @@ static void nak_receive(struct qp *qp, uint8_t code)
 		requester_retry(qp, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_INVALID_REQUEST:
+		device_count(qp->dev, CNT_remote_invalid_requests, 1);
 		requester_fail(qp, ORNIC_WC_REM_INV_REQ_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_ACCESS:
+		device_count(qp->dev, CNT_remote_access_errors, 1);
 		requester_fail(qp, ORNIC_WC_REM_ACCESS_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_OPERATIONAL:
