@@ -118,7 +118,7 @@ enum ornic_status {
 #define ORNIC_SYN(class, detail)	((class) << 16 | (detail))
 
 enum ornic_syndrome {
-	ORNIC_SYN_FIELD			= ORNIC_SYN(1, 0), /* | byte offset of the offending field */
+	ORNIC_SYN_FIELD			= ORNIC_SYN(1, 0), /* | offset in payload, or in entry: FIELD_ENTRY */
 	ORNIC_SYN_HOST_MEMORY		= ORNIC_SYN(2, 1), /* nonce differs: memory is not shared */
 	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* an enable-time address is not DMA-able */
 	ORNIC_SYN_ENABLE_PARAM		= ORNIC_SYN(2, 3), /* misaligned or out-of-range register */
@@ -141,14 +141,16 @@ enum ornic_syndrome {
 	ORNIC_SYN_KEY_RANGE		= ORNIC_SYN(5, 6),
 	ORNIC_SYN_KEY_PAGE		= ORNIC_SYN(5, 7),
 	ORNIC_SYN_RING_INDEX		= ORNIC_SYN(6, 1),
-	ORNIC_SYN_RING_MEMORY		= ORNIC_SYN(6, 2),
+	ORNIC_SYN_RING_MEMORY		= ORNIC_SYN(6, 2), /* ring or record unreachable */
+	ORNIC_SYN_RING_FULL		= ORNIC_SYN(6, 3), /* CQ overflow */
 	ORNIC_SYN_WIRE			= ORNIC_SYN(7, 0), /* | NAK code or 0x80 timeout, 0x81 RNR */
 	ORNIC_SYN_PATH			= ORNIC_SYN(8, 1), /* GID entry not valid */
 	ORNIC_SYN_DMA			= ORNIC_SYN(9, 1),
 };
 
-#define ORNIC_SYN_WIRE_TIMEOUT		0x80
-#define ORNIC_SYN_WIRE_RNR		0x81
+#define ORNIC_SYN_FIELD_ENTRY		0x8000	/* the offset counts from the command entry */
+#define ORNIC_SYN_WIRE_TIMEOUT		0x80	/* retry_cnt timeouts */
+#define ORNIC_SYN_WIRE_RNR		0x81	/* rnr_retry RNR NAKs */
 
 /* CLOCK_READ output. */
 struct ornic_clock_rsp {

@@ -64,7 +64,9 @@ struct ornic_eqe {
 	__le64 timestamp;	/* device clock */
 	__le32 number;		/* CQ, QP, port ... per type */
 	__le32 syndrome;
-	__le32 info0;		/* completion: arm word that fired; QP: state; PORT: link bits */
+	__le32 info0;		/* COMPLETION, ADMIN: arm word that fired; QP: state;
+				 * PORT: bit 0: link is up; IDENTIFY: page
+				 */
 	__le32 info1;		/* QP events: WQE index */
 	__le32 owner;		/* owner given at create, 0 = driver */
 	__le32 lost;		/* events of this EQ discarded since the previous entry */

@@ -113,9 +113,8 @@ ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, cc_profile, 0x68);
 #define ORNIC_QP_F_BLOCK_MC_LOOP	(1u << 2) /* feature MCAST */
 #define ORNIC_QP_F_SCATTER_FCS		(1u << 3) /* feature SCATTER_FCS */
 #define ORNIC_QP_F_VLAN_STRIP		(1u << 4) /* feature VLAN */
-#define ORNIC_QP_F_NO_SQ		(1u << 5)
-#define ORNIC_QP_F_NO_RQ		(1u << 6)
-#define ORNIC_QP_F_DRIVER		(1u << 7) /* the driver's network interface */
+/* bits 5 and 6 are reserved */
+#define ORNIC_QP_F_DRIVER		(1u << 7) /* RAW: the driver's network interface */
 #define ORNIC_QP_F_PAD_WRITES		(1u << 8) /* reserved */
 
 /* Attribute mask of modify and query: the verbs' values. */

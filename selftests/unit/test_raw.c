@@ -544,19 +544,69 @@ static void test_not_started(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
-/* A frame to the function's own address comes back inside the device. */
+/* Another RAW queue pair of the function, which takes the unicast rule. */
+static struct nic_qp *second_qp(struct fixture *f, uint32_t flags)
+{
+	struct nic_qp *qp = nic_qp_new(&f->a.n, ORNIC_QPT_RAW, flags, f->a.cq, f->a.cq);
+
+	f->a.n.dev.port.unicast = &qp->qp;
+	nic_qp_rts(qp);
+	nic_rqe(&f->a.n, qp, f->a.rx, BUF, f->a.lkey);
+	return qp;
+}
+
+/* A frame to the function's own address comes back inside the device (ORN-PORT-4). */
 static void test_own_address(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t *p = frame(f, 80), *rx = guest_at(&f->a.n.guest, f->a.rx, BUF);
+	struct nic_qp *qp = second_qp(f, ORNIC_QP_F_PRIVILEGED);
+	const struct ornic_cqe *cqe;
 
 	memcpy(p, mac_a, 6);
+	post(f, 80, 0, 1);
+	run(f);
+	cqe = nic_next(&f->a.n, &f->a.cq->host);
+	assert_non_null(cqe);
+	assert_int_equal(le32toh(cqe->qpn), qp->qp.handle);
+	assert_int_equal(cqe->status, ORNIC_WC_SUCCESS);
+	assert_int_equal(le32toh(cqe->byte_len), 80);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	assert_memory_equal(rx, p, 80);
+}
+
+/* ... but not to the queue pair that sent it (ORN-STEER-11) */
+static void test_own_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	f->a.qp->qp.flags = ORNIC_QP_F_PRIVILEGED;
+	memcpy(frame(f, 80), mac_a, 6);
 	nic_rqe(&f->a.n, f->a.qp, f->a.rx, BUF, f->a.lkey);
 	post(f, 80, 0, 1);
 	run(f);
-	expect(&f->a, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
 	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	assert_memory_equal(rx, p, 80);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.n.dev.cnt[CNT_rx_drop_rule], 1);
+}
+
+/* ... nor from the network interface to the network interface (ORN-STEER-11). */
+static void test_own_interface(void **state)
+{
+	struct fixture *f = *state;
+	struct nic_qp *qp = second_qp(f, DRIVER);
+
+	memcpy(frame(f, 80), mac_a, 6);
+	post(f, 80, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->a);
+	f->a.n.dev.port.promisc = &qp->qp;
+	post(f, 80, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.n.dev.cnt[CNT_rx_drop_rule], 2);
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -596,6 +646,8 @@ int main(void)
 		TEST(test_link_down),
 		TEST(test_not_started),
 		TEST(test_own_address),
+		TEST(test_own_frame),
+		TEST(test_own_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

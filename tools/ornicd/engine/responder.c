@@ -431,6 +431,7 @@ void responder_receive(struct qp *qp, const struct packet *p)
 	established(qp);
 	ahead = psn_diff(p->psn, r->epsn);
 	if (ahead > 0) {
+		device_count(qp->dev, CNT_out_of_order, 1);
 		answer_sequence(qp);
 		return;
 	}
