@@ -56,8 +56,6 @@ class Pair:
             if os.path.isdir(PROGRAMS):
                 vm.push(PROGRAMS, "/tmp/selftests")
         self.netdev = self.a.run("rdma link show %s/1" % DEVICE).out.split("netdev")[1].split()[0]
-        self.gid_index = int(self.a.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1"
-                                        % DEVICE).out.strip().rsplit("/", 1)[1])
         self.start_res = self.resources()
         self.heard = [complaints(vm) for vm in self.lab.vms]
 
@@ -66,6 +64,11 @@ class Pair:
         if family == 6:
             return "fd%s::%d" % (self.net[3:], vm.number + 1)
         return "%s.0.%d" % (self.net, vm.number + 1)
+
+    def gid_index(self, vm):
+        """Index of the GID made from the VM's IPv4 address."""
+        found = vm.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % DEVICE).out
+        return int(found.strip().rsplit("/", 1)[1])
 
     def resources(self):
         """What `rdma res` counts for the device, of each VM; None for a VM that is dead."""

@@ -23,11 +23,10 @@ class Module(harness.GuestTest):
                % (self.device, self.device), timeout=30)
 
     def works(self):
-        command = "ibv_rc_pingpong -d %s -g %d -n 50 -c" % (self.device, self.p.gid_index)
         self.addresses()
-        gid = self.a.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % self.device).out
-        here = "ibv_rc_pingpong -d %s -g %s -n 50 -c" % (self.device, gid.strip().rsplit("/", 1)[1])
-        self.exchange("between", command, here + " {addr}", 18515)
+        server, client = ["ibv_rc_pingpong -d %s -g %d -n 50 -c" % (self.device, self.p.gid_index(vm))
+                          for vm in (self.b, self.a)]
+        self.exchange("between", server, client + " {addr}", 18515)
         self.a.run("ping -c 1 -W 5 " + self.p.address(self.b))
 
     def test_order(self):

@@ -53,7 +53,7 @@ class Link(harness.GuestTest):
 
     def test_3_short_interruption(self):
         """A link that comes back before the retries are used up loses nothing."""
-        server, client = self.transfer("-s 65536 -n 60000")
+        server, client = self.transfer("-s 65536 -n 60000 -u 18")
         self.set_link(self.b, "down")
         self.set_link(self.b, "up")
         self.assertEqual(client.wait(110), 0, client.text())
