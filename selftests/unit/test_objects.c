@@ -275,7 +275,7 @@ static void test_qp(void **state)
 	REFUSE(p, QP_CREATE, good, xrcd, htole32(1), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(1u << 9), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_VLAN_STRIP), ORNIC_ST_UNSUPPORTED);
-	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_NO_SQ), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, flags, htole32(1u << 5), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_DRIVER), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, good, dbpage, htole32(5000), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, good, sq_log, 16, ORNIC_ST_LIMIT);
