@@ -11,7 +11,9 @@ PREFIX	?= /usr/local
 LAB	:= tools/lab/lab
 guest	:= $(O)/guest/$(GUEST)
 
-CC	?= gcc
+ifeq ($(origin CC),default)
+CC	:= gcc
+endif
 CFLAGS	?= -O2 -g
 warn	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes
 base	:= -std=gnu11 -D_GNU_SOURCE $(warn) -Iinclude -Itools/ornicd -MMD -MP
@@ -20,12 +22,39 @@ san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-po
 # V=1 shows the commands
 Q	:= $(if $(V),,@)
 
+# su without a dash leaves root a path on which dpkg does not find its own programs
+export PATH := $(PATH):/usr/sbin:/sbin
+
+# ---- what cannot work is said before anything starts ------------------------
+
+goals := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
+ifneq ($(goals),)
+ifneq ($(words $(CURDIR)),1)
+$(error the path of this checkout has a space in it, which make cannot handle: move the checkout)
+endif
+ifneq ($(filter /% ~% ../%,$(O))$(filter-out 1,$(words $(O))),)
+$(error O=$(O) is no name of a folder inside this checkout, such as O=build)
+endif
+ifneq ($(shell test -w $(firstword $(wildcard $(O)) .) || echo no),)
+$(error $(abspath $(firstword $(wildcard $(O)) .)) may not be written by user $(shell id -un): use a clone of your own, or let its owner run make clean)
+endif
+ifneq ($(KDIR),)
+ifeq ($(wildcard $(KDIR)/Makefile),)
+$(error KDIR=$(KDIR) has no Makefile: name a kernel's build folder, on Debian apt-get install linux-headers-VERSION makes /lib/modules/VERSION/build)
+endif
+endif
+endif
+
 .PHONY: all
 all: $(O)/ornicd provider modules
 	@echo
 	@echo "built: $(O)/ornicd                                the reference device"
 	@echo "       $(guest)/libornic-rdmav34.so  provider, with ornic.driver beside it (rdma-core 56.1)"
+ifeq ($(KDIR),)
 	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for Debian 13's kernel"
+else
+	@echo "       $(O)/modules/ornic.ko ornic_ib.ko             drivers for $(KDIR)"
+endif
 	@echo "next:  make demo, or make check"
 
 # ---- what the host needs ---------------------------------------------------
@@ -68,7 +97,10 @@ $(O)/ornicd: $(O)/host/ornicd
 # ---- drivers and provider, for the guest --------------------------------------
 
 kernel_src := $(shell find drivers include uapi Kbuild Kconfig -type f 2>/dev/null)
-provider_src := $(wildcard tools/libornic/*) include/ornic uapi/rdma/ornic-abi.h
+provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h
+ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
+in_guest := $(LAB) buildroot-run --guest $(GUEST) --
+recipe := tools/lab/guests/$(GUEST).toml
 
 # kernel_tree: a copy of the sources that Kbuild may litter
 define kernel_tree
@@ -76,30 +108,35 @@ define kernel_tree
 	@cp -au drivers include uapi Kbuild Kconfig $(1)/
 endef
 
-.PHONY: modules provider
-ifeq ($(KDIR),)
-modules: $(guest)/ornic.ko
+.PHONY: modules provider guest-modules
 provider: $(guest)/libornic-rdmav34.so
-else
-modules:
-	$(call kernel_tree,$(O)/modules/tree)
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(O)/modules/tree $(W) modules
-	@cp $(O)/modules/tree/drivers/net/ethernet/ornic/ornic.ko $(O)/modules/tree/drivers/infiniband/hw/ornic/ornic_ib.ko $(O)/modules/
-	@echo "built: $(O)/modules/ornic.ko ornic_ib.ko for $(KDIR)"
-endif
+guest-modules: $(guest)/ornic.ko
 
-$(guest)/ornic.ko: $(kernel_src) | $(deps)
+$(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
 	@echo "  KBUILD  $@"
-	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
-	@for ko in net/ethernet/ornic/ornic.ko infiniband/hw/ornic/ornic_ib.ko; do \
-		objcopy --strip-debug $(guest)/tree/drivers/$$ko $(guest)/$${ko##*/} || exit; done
+	$(Q)$(in_guest) sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
+	@for ko in $(ko); do objcopy --strip-debug $(guest)/tree/$$ko $(guest)/$${ko##*/} || exit; done
 
-$(guest)/libornic-rdmav34.so: $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h | $(deps)
+$(guest)/libornic-rdmav34.so: $(provider_src) $(recipe) | $(deps)
 	@mkdir -p $(guest)/libornic
 	@echo "  LD      $@"
-	$(Q)$(LAB) buildroot-run --guest $(GUEST) -- make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
+	$(Q)$(in_guest) make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
 	@cp $(guest)/libornic/libornic-rdmav34.so tools/libornic/ornic.driver $(guest)/
+
+# Objects built for one kernel do not serve another: the folder remembers which it was.
+ifeq ($(KDIR),)
+modules: guest-modules
+else
+modules: | $(deps)
+	@[ "$$(cat $(O)/modules/kdir 2>/dev/null)" = "$(realpath $(KDIR))" ] || rm -rf $(O)/modules
+	$(call kernel_tree,$(O)/modules/tree)
+	@echo $(realpath $(KDIR)) > $(O)/modules/kdir
+	@echo "  KBUILD  $(O)/modules/ornic.ko for $(KDIR)"
+	$(Q)$(MAKE) -s -C $(KDIR) M=$(CURDIR)/$(O)/modules/tree $(if $(W),W=$(W)) modules
+	@cp $(addprefix $(O)/modules/tree/,$(ko)) $(O)/modules/
+	@echo "built: $(O)/modules/ornic.ko ornic_ib.ko for $(KDIR)"
+endif
 
 # ---- install -------------------------------------------------------------------
 
@@ -111,7 +148,7 @@ install: $(O)/ornicd
 # ---- use -------------------------------------------------------------------------
 
 .PHONY: demo check bench docs clean help
-demo: all
+demo: $(O)/ornicd provider guest-modules
 	tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
 
 include selftests/Makefile
@@ -132,3 +169,5 @@ help:
 	@echo "make install   ornicd and its man page below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"
+
+.DELETE_ON_ERROR:

@@ -32,7 +32,7 @@ enum ornic_reg {
 	ORNIC_REG_CONTROL	= 0x020, /* u32 RW, ORNIC_CTL_* */
 	ORNIC_REG_STATUS	= 0x024, /* u32 RO, ORNIC_STS_* */
 	ORNIC_REG_SYNDROME	= 0x028, /* u32 RO, why FATAL; kept until reset */
-	ORNIC_REG_RESET_CAUSE	= 0x02c, /* u32 RO, [15:0] enum ornic_reset_cause, [31:16] host's reason */
+	ORNIC_REG_RESET_CAUSE	= 0x02c, /* u32 RO, [15:0] ornic_reset_cause, [31:16] host's reason */
 	ORNIC_REG_ASQ_ADDR	= 0x030, /* u64 RW, admin submission ring */
 	ORNIC_REG_ACQ_ADDR	= 0x038, /* u64 RW, admin completion ring */
 	ORNIC_REG_ASQ_REC	= 0x040, /* u64 RW, doorbell record of the submission ring */

@@ -76,7 +76,7 @@ enum ornic_db_admin {
  */
 struct ornic_pages {
 	__le64 addr;		/* level 0: 4096-byte multiple; arrays: 64-byte aligned */
-	__le32 offset;		/* first byte within the first page; rings: a multiple of 64 and of the stride */
+	__le32 offset;		/* in the first page; rings: multiple of 64 and of the stride */
 	__u8 page_shift;	/* 12..63, a bit of Identify page_sizes; level 0: mbz */
 	__u8 level;		/* 0, 1, 2 */
 	__le16 mbz;

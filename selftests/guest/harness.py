@@ -149,10 +149,11 @@ class GuestTest(unittest.TestCase):
             raise unittest.SkipTest("about ornic, not about %s" % cls.device)
 
     def setUp(self):
+        self.used_vms = True
         self.addCleanup(self.check_settled)     # runs last, after the cleanups that tests add
 
     def check_settled(self):
-        wrong = self.p.settled()
+        wrong = self.p.settled() if self.used_vms else []
         self.assertFalse(wrong, "\n".join(wrong))
 
     def ends(self, place):

@@ -12,7 +12,7 @@ class Qperf(harness.GuestTest):
         server = self.spawn(there, "qperf", 90)
         there.wait_listen(PORT, 30)
         address = self.p.address(there)
-        result = here.run("qperf -i %s:1 -t 1 %s %s" % (self.device, address, test), timeout=60, check=False)
+        result = here.run("qperf -i %s:1 -t 1 -cm 1 %s %s" % (self.device, address, test), timeout=60, check=False)
         here.run("qperf %s quit" % address, timeout=30, check=False)
         self.assertEqual(result.rc, 0, result.out + result.err + server.text())
         self.assertRegex(result.out, r"(bw|latency|rate) += +[\d.]+")

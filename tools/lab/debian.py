@@ -11,8 +11,11 @@ from .errors import LabError
 
 # The first keyrings of each host release that know the keys of Debian 13.
 KEYRING_MINIMUM = "2023.3+deb12u2"
-RELEASES = ("bookworm", "trixie", "forky", "sid")
+RELEASES = ("bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable")
 PR_SET_PDEATHSIG = 1
+
+# For programs whose words are searched: they speak English, and find the administrator's programs whoever became root how.
+PLAIN = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"}
 
 # What apt says, and what it means to the person at the keyboard.
 COMPLAINTS = (
@@ -36,11 +39,25 @@ def mirror():
     for line in out.splitlines():
         uri, release, component = (line.split() + ["", "", ""])[:3]
         if component == "main" and release in RELEASES and "security" not in uri:
-            uris.append(uri.rstrip("/"))
+            uris.append(listed_mirror(uri.rstrip("/")))
     if not uris:
         raise LabError("apt on this machine has no Debian mirror (suite %s, component main)" % " or ".join(RELEASES))
     uris.sort(key=lambda u: not u.endswith("/debian"))
     return uris[0]
+
+
+def listed_mirror(uri):
+    """The first mirror of a list in a file of this machine, which a new root does not have; Debian's cloud images use one."""
+    if not uri.startswith("mirror+file:"):
+        return uri
+    try:
+        with open(uri.removeprefix("mirror+file:")) as f:
+            entries = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
+    except OSError as e:
+        raise LabError("apt's list of mirrors %s cannot be read: %s" % (e.filename, e.strerror)) from None
+    if not entries:
+        raise LabError("apt's list of mirrors %s is empty" % uri)
+    return entries[0].rstrip("/")
 
 
 def host_apt_options():
@@ -58,8 +75,8 @@ def host_packages(*needed):
         return
     if os.geteuid() != 0:
         raise LabError("missing on this machine: apt-get install " + " ".join(missing))
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"] + missing
+    env = {**PLAIN, "DEBIAN_FRONTEND": "noninteractive"}
+    install = ["apt-get", "install", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "--no-install-recommends"] + missing
     done = subprocess.run(install, capture_output=True, text=True, env=env)
     if done.returncode:
         subprocess.run(["apt-get", "update", "-q"], capture_output=True, env=env)
@@ -118,7 +135,7 @@ def run_logged(command, log, step, stdin=""):
         out.flush()
         start = out.tell()
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, text=True,
-                                 preexec_fn=die_with_parent)
+                                 preexec_fn=die_with_parent, env=PLAIN)
         try:
             child.stdin.write(stdin)
             child.stdin.close()

@@ -42,7 +42,7 @@ def check_release(path, release):
     if not magic:
         raise LabError("%s is not a kernel module" % path)
     if magic.group(1).decode() != release:
-        raise LabError("%s is for kernel %s, the guest runs %s: build it with 'lab buildroot-run'"
+        raise LabError("%s is for kernel %s, the guest runs %s: make clean, then make"
                        % (path, magic.group(1).decode(), release))
 
 

@@ -8,6 +8,7 @@
 #include "../engine/counters.h"
 
 #include <ornic/stats.h>
+#include <stdio.h>
 #include <string.h>
 
 struct stat {
@@ -36,7 +37,7 @@ uint8_t cmd_stat_names(struct command *c)
 
 		out[i].id = htole32(s->id);
 		out[i].scope = s->scope;
-		strncpy(out[i].name, s->name, sizeof(out[i].name) - 1);
+		snprintf(out[i].name, sizeof(out[i].name), "%s", s->name);
 	}
 	c->out_max = room * sizeof(*out);
 	c->out_size = left * sizeof(*out);

@@ -166,8 +166,9 @@ static bool read_response_sane(const struct qp *qp, const struct wqe *w, const s
 	uint64_t off = w->got * mtu;
 	bool ends = p->opcode == BTH_RC_READ_RESP_LAST || p->opcode == BTH_RC_READ_RESP_ONLY;
 	uint32_t left = w->npsn - w->got;
+	bool finishes = p->npsn == left;
 
-	if (w->opcode != ORNIC_WR_RDMA_READ || p->npsn > left || ends != (p->npsn == left))
+	if (w->opcode != ORNIC_WR_RDMA_READ || p->npsn > left || ends != finishes)
 		return false;
 	if (p->npsn > 1 && p->mtu != mtu)
 		return false;
