@@ -355,6 +355,12 @@ static void test_features(void **state)
 	assert_int_equal(host_enable(&p->host), 0);
 	f.features0 |= htole64(ORNIC_FEATURE(XRC));
 	refused_at(p, EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_UNSUPPORTED, 0);
+	assert_int_equal(host_eq_create(&p->host, &eq0, 4, 0, ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN), 0);
+	assert_int_equal(host_eq_create(&p->host, &eq1, 4, 1, ORNIC_EQ_COMPLETION), 0);
+	f.features0 = htole64(ORNIC_FEATURE(RC));
+	assert_int_equal(EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_BAD_STATE);
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
 	assert_int_equal(host_bring_up(&p->host, ORNIC_FEATURE(RC), &eq0, &eq1), 0);
 	f.features0 = htole64(ORNIC_FEATURE(RC));
 	assert_int_equal(EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_BAD_STATE);
