@@ -177,7 +177,7 @@ void ctrl_resume(struct function *f)
 
 	t->fn = ctrl_beat;
 	t->arg = f;
-	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_BEAT_MS * NS_PER_MS);
+	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
 }
 
 /* Are the registers that the host wrote sane? */
