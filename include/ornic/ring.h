@@ -38,9 +38,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_rec, notify, 0x20);
 #define ORNIC_ARM_MBZ			0xc0000000u
 
 enum ornic_arm_type {
-	ORNIC_ARM_NONE		= 0,
-	ORNIC_ARM_SOLICITED	= 1,
-	ORNIC_ARM_ANY		= 2,
+	ORNIC_ARM_NONE		= 0,	/* disarmed */
+	ORNIC_ARM_SOLICITED	= 1,	/* entries solicited or in error */
+	ORNIC_ARM_ANY		= 2,	/* any entry */
 };
 
 /* Doorbell page: one aligned 8-byte store at offset 0 (ORN-DB). */
@@ -55,17 +55,17 @@ enum ornic_arm_type {
 #define ORNIC_DB_VALUE_SHIFT		32		/* [63:32] index or arm word */
 
 enum ornic_db_kind {
-	ORNIC_DB_SQ	= 0,
-	ORNIC_DB_RQ	= 1,
-	ORNIC_DB_SRQ	= 2,
-	ORNIC_DB_CQ_ARM	= 3,
+	ORNIC_DB_SQ	= 0,	/* number: handle */
+	ORNIC_DB_RQ	= 1,	/* number: handle */
+	ORNIC_DB_SRQ	= 2,	/* reserved */
+	ORNIC_DB_CQ_ARM	= 3,	/* number: CQ; value: arm word */
 	ORNIC_DB_EQ_ARM	= 4, /* page 0 only */
 	ORNIC_DB_ADMIN	= 5, /* page 0 only; number: enum ornic_db_admin */
 };
 
 enum ornic_db_admin {
-	ORNIC_DB_ASQ	= 0,
-	ORNIC_DB_ACQ	= 1,
+	ORNIC_DB_ASQ	= 0,	/* value: index */
+	ORNIC_DB_ACQ	= 1,	/* value: arm word */
 };
 
 /*
@@ -76,7 +76,7 @@ enum ornic_db_admin {
  */
 struct ornic_pages {
 	__le64 addr;		/* level 0: 4096-byte multiple; arrays: 64-byte aligned */
-	__le32 offset;		/* first byte within the first page; rings: a multiple of 64 and of the stride */
+	__le32 offset;		/* in the first page; rings: multiple of 64 and of the stride */
 	__u8 page_shift;	/* 12..63, a bit of Identify page_sizes; level 0: mbz */
 	__u8 level;		/* 0, 1, 2 */
 	__le16 mbz;

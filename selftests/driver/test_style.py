@@ -17,15 +17,35 @@ import tap  # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 BUILD = os.environ.get("O", os.path.join(TOP, "build"))
-KERNEL_STYLE = ("include/ornic/*.h", "include/linux/ornic/*.h", "uapi/rdma/*.h", "drivers/*/*/ornic/*.[ch]",
-                "drivers/*/*/*/ornic/*.[ch]", "tools/ornicd/*.[ch]", "tools/ornicd/*/*.[ch]", "tools/libornic/*.[ch]")
-# Said of user-space code and of interface headers, where the kernel's way does not exist; each with its reason.
-IGNORED = ",".join((
-    "FILE_PATH_CHANGES",        # there is no MAINTAINERS file outside the kernel tree
-    "PREFER_KERNEL_TYPES",      # user space and interface headers use the C library's
-    "CONFIG_DESCRIPTION",
-    "SPDX_LICENSE_TAG",         # GPL-2.0 OR Linux-OpenIB, as the kernel's own RDMA headers, checked by test_tree
-))
+# What checkpatch is asked about, and the kinds of remark that do not apply there, each with its reason.
+KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/ornic/*.[ch]")
+KERNEL_IGNORES = {
+    "FILE_PATH_CHANGES": "MAINTAINERS is the kernel tree's",
+}
+INTERFACE = ("include/ornic/*.h", "uapi/rdma/*.h")
+INTERFACE_IGNORES = KERNEL_IGNORES | {
+    "BIT_MACRO": "user space has no BIT()",
+    "LINE_SPACING": "a structure's assertions stand right below it",
+    "CAMELCASE": "_Static_assert",
+    "LONG_LINE_COMMENT": "a field or register and its meaning stay on one line",
+    "SPDX_LICENSE_TAG": "the licences of the kernel's own RDMA headers; test_tree checks them",
+}
+USER = ("tools/ornicd/*.[ch]", "tools/ornicd/*/*.[ch]", "tools/libornic/*.[ch]")
+USER_IGNORES = INTERFACE_IGNORES | {
+    "PREFER_KERNEL_TYPES": "user space uses the C library's",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO": "user space has no __aligned()",
+    "ARRAY_SIZE": "user space has no ARRAY_SIZE()",
+    "USE_NEGATIVE_ERRNO": "verbs return positive ones",
+    "MACRO_ARG_REUSE": "log macros and tables take constants",
+    "MACRO_ARG_UNUSED": "one list makes several tables",
+    "COMPLEX_MACRO": "one list makes several tables",
+    "BRACKET_SPACE": "one list makes several tables",
+    "MACRO_WITH_FLOW_CONTROL": "one list makes several tables",
+    "NEW_TYPEDEFS": "types of callbacks; rdma-core's own style in the provider",
+    "SPACING": "sizeof of rdma-core's macros",
+    "STRCPY": "a length was checked before",
+    "CONST_STRUCT": "the kernel's structures of that name are others",
+}
 
 
 def inside(*command):
@@ -49,12 +69,21 @@ class Style(unittest.TestCase):
         said = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"warning|error", line)]
         self.assertEqual(said, [])
 
-    def test_checkpatch(self):
-        files = sorted(f for pattern in KERNEL_STYLE for f in glob.glob(os.path.join(TOP, pattern)))
+    def checkpatch(self, patterns, ignores):
+        files = sorted(f for pattern in patterns for f in glob.glob(os.path.join(TOP, pattern)))
         self.assertTrue(files)
         done = inside("perl", "/usr/src/checkpatch/checkpatch.pl", "--no-tree", "--strict", "--terse", "--no-summary",
-                      "--max-line-length=100", "--ignore", IGNORED, "-f", *files)
+                      "--show-types", "--max-line-length=100", "--ignore", ",".join(ignores), "-f", *files)
         self.assertEqual(done.stdout.replace(TOP + "/", ""), "", done.stderr)
+
+    def test_checkpatch_drivers(self):
+        self.checkpatch(KERNEL, KERNEL_IGNORES)
+
+    def test_checkpatch_interface(self):
+        self.checkpatch(INTERFACE, INTERFACE_IGNORES)
+
+    def test_checkpatch_user_space(self):
+        self.checkpatch(USER, USER_IGNORES)
 
 
 if __name__ == "__main__":

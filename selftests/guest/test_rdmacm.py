@@ -19,10 +19,10 @@ harness.matrix(
     rping_ipv6=("rping -s -a {addr6} -V -C 50", "rping -c -a {addr6} -V -C 50"),
     ucmatose=("ucmatose -b {addr}", "ucmatose -s {addr}"),
     ucmatose_many=("ucmatose -b {addr} -c 10 -C 20 -S 5000", "ucmatose -s {addr} -c 10 -C 20 -S 5000"),
-    ucmatose_ipv6=("ucmatose -f ip6 -b {addr6}", "ucmatose -f ip6 -s {addr6}"),
+    ucmatose_ipv6=("ucmatose -f ip -b {addr6}", "ucmatose -f ip -s {addr6}"),
     udaddy=("udaddy -b {addr}", "udaddy -s {addr}"),
-    udaddy_ipv6=("udaddy -p ipv6 -b {addr6}", "udaddy -p ipv6 -s {addr6}"),
-    cmtime=("cmtime -b {addr} -c 10", "cmtime -s {addr} -c 10"),
+    udaddy_ipv6=("udaddy -f ipv6 -b {addr6}", "udaddy -f ipv6 -s {addr6}"),
+    cmtime=("cmtime -b {addr} -c 1", "cmtime -s {addr} -c 1"),
     xserver=("rdma_xserver", "rdma_xclient -s {addr}"),
     server=("rdma_server", "rdma_client -s {addr}"),
 )

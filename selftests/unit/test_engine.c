@@ -152,7 +152,7 @@ static void test_read(void **state)
 	}
 }
 
-/* ORN-WQE-16, ORN-MEM-10: the value before, little endian */
+/* ORN-WQE-16: the value before, little endian */
 static void test_atomic(void **state)
 {
 	struct ends *t = *state;

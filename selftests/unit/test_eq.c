@@ -112,6 +112,7 @@ static void test_unarmed_is_silent(void **state)
 	assert_int_equal(f->n.irqs[1], 0);
 }
 
+/* ORN-EQ-2, ORN-RNG-28 */
 static void test_fires_once_per_arm(void **state)
 {
 	struct fixture *f = *state;
@@ -146,7 +147,7 @@ static void test_many_laps(void **state)
 	assert_int_equal(f->n.fatals, 0);
 }
 
-/* Events of more objects than there is room for wait, and come in order. */
+/* Events of more objects than there is room for wait, and come in order (ORN-EQ-1, ORN-EQ-11). */
 static void test_full_queues_async(void **state)
 {
 	struct fixture *f = *state;
@@ -212,6 +213,7 @@ static void test_async_once_per_object_and_type(void **state)
 	assert_null(next(f));
 }
 
+/* ORN-EQ-12 */
 static void test_lost_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -283,6 +285,7 @@ static void test_unreachable_record_is_fatal(void **state)
 	assert_int_equal(f->n.irqs[1], 0);
 }
 
+/* ORN-PCI-4 */
 static void test_no_dma_while_stopped(void **state)
 {
 	struct fixture *f = *state;
@@ -300,6 +303,7 @@ static void test_no_dma_while_stopped(void **state)
 	assert_non_null(next(f));
 }
 
+/* ORN-RNG-14, ORN-RNG-36 */
 static void test_init_refuses(void **state)
 {
 	struct fixture *f = *state;
@@ -314,12 +318,32 @@ static void test_init_refuses(void **state)
 	assert_int_equal(eq_init(&eq), ORNIC_ST_BAD_PARAM);
 }
 
-/* Malformed arm words ask for nothing. */
+/*
+ * An EQ remembers the word, not its serial number (ORN-RNG-27): a host that counted an
+ * interrupt twice, or not at all, is still heard; the same word is not.
+ */
+static void test_whole_arm_word_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	consume(f, 1);
+	for (uint32_t i = 1; i <= 20; i++) {
+		raise_event(f, i);
+		nic_turns(&f->e);
+		assert_int_equal(f->n.irqs[1], i);
+		raise_event(f, i + 100);
+		nic_turns(&f->e);
+		assert_int_equal(f->n.irqs[1], i);
+		consume(f, i & 1 ? 1 : 0);
+	}
+}
+
+/* Malformed arm words ask for nothing (ORN-RNG-35). */
 static void test_arm_garbage(void **state)
 {
 	static const uint32_t word[] = {
 		0x40000000u | 2u << 28 | 1u << 24, 0x80000000u | 2u << 28 | 1u << 24,
-		3u << 28 | 1u << 24, 1u << 28 | 1u << 24, 1u << 24, 2u << 28,
+		3u << 28 | 1u << 24, 1u << 28 | 1u << 24, 1u << 24, 0,
 	};
 	struct fixture *f = *state;
 
@@ -365,6 +389,7 @@ int main(void)
 		TEST(test_unreachable_record_is_fatal),
 		TEST(test_no_dma_while_stopped),
 		TEST(test_init_refuses),
+		TEST(test_whole_arm_word_counts),
 		TEST(test_arm_garbage),
 		TEST(test_arm_far_ahead),
 	};

@@ -171,6 +171,7 @@ static struct ornic_cqe *check_passes(struct fixture *f, const uint8_t *want, ui
 	return c;
 }
 
+/* ORN-ETH-3, ORN-ETH-4 */
 static void test_lengths(void **state)
 {
 	struct fixture *f = *state;
@@ -255,6 +256,7 @@ static void test_stream(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_packets], sent);
 }
 
+/* ORN-WQE-3 */
 static void test_unsignaled(void **state)
 {
 	struct fixture *f = *state;
@@ -269,6 +271,7 @@ static void test_unsignaled(void **state)
 	assert_int_equal(f->a.qp->qp.sq.done, 3);
 }
 
+/* ORN-ETH-10 */
 static void test_csum_partial(void **state)
 {
 	static const uint32_t hdr[] = { 0, 14, 40, 54, 100 };
@@ -312,6 +315,7 @@ static void test_guest_memory_is_not_written(void **state)
 	assert_memory_equal(p, before, 200);
 }
 
+/* ORN-ETH-7, ORN-ETH-9 */
 static void test_ip_csum(void **state)
 {
 	struct fixture *f = *state;
@@ -339,6 +343,7 @@ static void test_ip_csum(void **state)
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
 }
 
+/* ORN-RQ-7 */
 static void test_no_receive(void **state)
 {
 	struct fixture *f = *state;
@@ -354,7 +359,7 @@ static void test_no_receive(void **state)
 	check_passes(f, frame(f, 60), 60);
 }
 
-/* Too long a frame is dropped; the receive stays and takes the next one. */
+/* Too long a frame is dropped; the receive stays and takes the next one (ORN-ETH-8). */
 static void test_receive_too_small(void **state)
 {
 	struct fixture *f = *state;
@@ -402,6 +407,7 @@ static void check_receive_fails(struct fixture *f, uint32_t syndrome)
 	assert_int_equal(f->a.qp->qp.state, ORNIC_QPS_RTS);
 }
 
+/* ORN-RQ-2 */
 static void test_receive_key_wrong(void **state)
 {
 	struct fixture *f = *state;
@@ -469,6 +475,7 @@ static void csum_at(struct raw_wqe *w, uint16_t start, uint16_t offset)
 	w->eth.csum_offset = htole16(offset);
 }
 
+/* ORN-ETH-5 */
 FAILS(test_too_short, first_sge(w)->length = htole32(13),
       ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
 FAILS(test_too_long, first_sge(w)->length = htole32(MAX_FRAME + 1),
@@ -481,18 +488,22 @@ FAILS(test_send_address_wrong, first_sge(w)->addr = htole64(0x1000),
       ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_PAGE)
 FAILS(test_send_address_wraps, first_sge(w)->addr = htole64(-10ull),
       ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_RANGE)
+/* ORN-ETH-6 */
 FAILS(test_csum_behind_end, csum_at(w, 190, 9),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 FAILS(test_csum_far_behind_end, csum_at(w, 0xffff, 0xffff),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 FAILS(test_csum_not_negotiated, (csum_at(w, 34, 16), f->a.n.dev.features = 0),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
+/* ORN-ETH-13 */
 FAILS(test_vlan_insert, w->eth.eflags = ORNIC_ETH_VLAN_INSERT,
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
 FAILS(test_stale, w->c.index = htole32(99), ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_STALE)
+/* ORN-ETH-11 */
 FAILS(test_header_beyond_stride, w->eth.inline_hdr = htole16(60000),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 
+/* ORN-SEC-3 */
 static void test_unprivileged_phys_all(void **state)
 {
 	struct fixture *f = *state;
@@ -504,6 +515,7 @@ static void test_unprivileged_phys_all(void **state)
 	check_send_fails(f, ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_INDEX);
 }
 
+/* ORN-ERR-7 */
 static void test_index_jump(void **state)
 {
 	struct fixture *f = *state;
@@ -517,6 +529,7 @@ static void test_index_jump(void **state)
 	assert_int_equal(f->a.n.fatals, 0);
 }
 
+/* ORN-PORT-13 */
 static void test_link_down(void **state)
 {
 	struct fixture *f = *state;
@@ -544,19 +557,69 @@ static void test_not_started(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
-/* A frame to the function's own address comes back inside the device. */
+/* Another RAW queue pair of the function, which takes the unicast rule. */
+static struct nic_qp *second_qp(struct fixture *f, uint32_t flags)
+{
+	struct nic_qp *qp = nic_qp_new(&f->a.n, ORNIC_QPT_RAW, flags, f->a.cq, f->a.cq);
+
+	f->a.n.dev.port.unicast = &qp->qp;
+	nic_qp_rts(qp);
+	nic_rqe(&f->a.n, qp, f->a.rx, BUF, f->a.lkey);
+	return qp;
+}
+
+/* A frame to the function's own address comes back inside the device (ORN-PORT-4). */
 static void test_own_address(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t *p = frame(f, 80), *rx = guest_at(&f->a.n.guest, f->a.rx, BUF);
+	struct nic_qp *qp = second_qp(f, ORNIC_QP_F_PRIVILEGED);
+	const struct ornic_cqe *cqe;
 
 	memcpy(p, mac_a, 6);
+	post(f, 80, 0, 1);
+	run(f);
+	cqe = nic_next(&f->a.n, &f->a.cq->host);
+	assert_non_null(cqe);
+	assert_int_equal(le32toh(cqe->qpn), qp->qp.handle);
+	assert_int_equal(cqe->status, ORNIC_WC_SUCCESS);
+	assert_int_equal(le32toh(cqe->byte_len), 80);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	assert_memory_equal(rx, p, 80);
+}
+
+/* ... but not to the queue pair that sent it (ORN-STEER-11) */
+static void test_own_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	f->a.qp->qp.flags = ORNIC_QP_F_PRIVILEGED;
+	memcpy(frame(f, 80), mac_a, 6);
 	nic_rqe(&f->a.n, f->a.qp, f->a.rx, BUF, f->a.lkey);
 	post(f, 80, 0, 1);
 	run(f);
-	expect(&f->a, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
 	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	assert_memory_equal(rx, p, 80);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.n.dev.cnt[CNT_rx_drop_rule], 1);
+}
+
+/* ... nor from the network interface to the network interface (ORN-STEER-11). */
+static void test_own_interface(void **state)
+{
+	struct fixture *f = *state;
+	struct nic_qp *qp = second_qp(f, DRIVER);
+
+	memcpy(frame(f, 80), mac_a, 6);
+	post(f, 80, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->a);
+	f->a.n.dev.port.promisc = &qp->qp;
+	post(f, 80, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->a);
+	assert_int_equal(f->a.n.dev.cnt[CNT_rx_drop_rule], 2);
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -596,6 +659,8 @@ int main(void)
 		TEST(test_link_down),
 		TEST(test_not_started),
 		TEST(test_own_address),
+		TEST(test_own_frame),
+		TEST(test_own_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void await_beats(const struct ornic_status_block *b, uint64_t n)
 	fail_msg("no heartbeat %lu within a minute", (unsigned long)n);
 }
 
-/* ORN-CTL: beats come, and not before their time. */
+/* ORN-CTL-18: beats come, and not before their time. */
 static void test_heartbeat(void **state)
 {
 	struct fixture *t = *state;

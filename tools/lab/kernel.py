@@ -13,7 +13,8 @@ import shutil
 from . import debian, recipe
 from .cache import Artefact
 
-# Runs in a root with compilers and the source's package; $1 is the configuration, $2 the text to add to init/Kconfig.
+# Runs in a root with compilers and the source's package; $1 is the configuration, $2 the text to add to init/Kconfig, then
+# come pairs of a file and what sed does to it.
 BUILD = r"""set -e
 export KBUILD_BUILD_USER=lab KBUILD_BUILD_HOST=ornic
 mkdir -p /out/modules
@@ -24,6 +25,13 @@ tar -xf linux-source-*.tar.* --strip-components=1 --one-top-level=linux \
 cd linux
 printf '%s\n' "$1" > /out/config
 printf '%s\n' "$2" >> init/Kconfig
+shift 2
+while [ $# -gt 0 ]; do
+	cp "$1" /tmp/before
+	sed -i "$2" "$1"
+	! cmp -s /tmp/before "$1" || { echo "error: nothing to edit in the kernel's $1" >&2; exit 1; }
+	shift 2
+done
 make -s KCONFIG_ALLCONFIG=/out/config allnoconfig || { echo "error: the kernel does not configure" >&2; exit 1; }
 lost=$(grep -E '^(# )?CONFIG_' /out/config | grep -vxFf .config | tr '\n' ' ')
 [ -z "$lost" ] || { echo "error: the kernel cannot have $lost" >&2; exit 1; }
@@ -47,7 +55,8 @@ def artefact(name):
 
     def build(path, step):
         root = os.path.join(path, "root")
-        hook = 'chroot "$1" sh -c %s sh %s %s' % tuple(map(shlex.quote, (BUILD, config, k["kconfig"])))
+        edits = [word for pair in k["edits"] for word in pair]
+        hook = 'chroot "$1" ' + shlex.join(["sh", "-c", BUILD, "sh", config, k["kconfig"], *edits])
         debian.make_root(root, k["suites"], k["packages"] + [k["source"]], a.log(), step, hooks=[hook])
         for entry in os.scandir(os.path.join(root, "out")):
             os.rename(entry.path, os.path.join(path, entry.name))

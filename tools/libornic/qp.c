@@ -17,16 +17,33 @@
 
 #define ORNIC_QP_INIT_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 
+/* Bytes of a send work request in front of its data. */
+static size_t ornic_sq_header(enum ibv_qp_type type)
+{
+	return sizeof(struct ornic_wqe_ctrl) +
+	       (type == IBV_QPT_UD ? sizeof(struct ornic_path) : sizeof(struct ornic_wqe_remote));
+}
+
 /* Bytes of the longest send work request; inline data counts in whole units of 16. */
 static size_t ornic_sq_need(enum ibv_qp_type type, const struct ibv_qp_cap *cap)
 {
 	size_t data = max_t(size_t, cap->max_send_sge * sizeof(struct ornic_sge),
 			    (cap->max_inline_data + 15) & ~15u);
 
-	if (type == IBV_QPT_UD)
-		return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path) + data;
-	data = max_t(size_t, data, sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge));
-	return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) + data;
+	if (type != IBV_QPT_UD)
+		data = max_t(size_t, data,
+			     sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge));
+	return ornic_sq_header(type) + data;
+}
+
+/*
+ * Applications expect as much inline data as the slot holds, also without asking
+ * for any: rdma_xclient does.
+ */
+static uint32_t ornic_sq_inline(const struct ornic_context *ctx, enum ibv_qp_type type,
+				unsigned int stride)
+{
+	return min_t(uint32_t, (1u << stride) - ornic_sq_header(type), ctx->limits.max_inline);
 }
 
 static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
@@ -44,6 +61,7 @@ static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
 		return EINVAL;
 	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
 	sq->max_sge = cap->max_send_sge;
+	cap->max_inline_data = ornic_sq_inline(ctx, type, sq->stride);
 	cap->max_send_wr = min_t(uint32_t, sq->entries, ctx->limits.max_send_wr);
 	return 0;
 }

@@ -11,8 +11,8 @@
  *
  * The RQ starts at the next multiple of its stride, so that no entry straddles
  * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) takes
- * no bytes; both records are always there, at a multiple of 64. The buffer is zero but for the notify words, which
- * start as ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
+ * no bytes; both records are always there, at a multiple of 64. The buffer is
+ * zero but for the notify words, which start as ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
  */
 #ifndef ORNIC_ABI_USER_H
 #define ORNIC_ABI_USER_H

@@ -173,7 +173,7 @@ uint8_t command_number(struct command *c, struct table *t, void *obj)
 
 static uint8_t entry_refuse(struct command *c, uint8_t status, size_t field)
 {
-	c->syndrome = ORNIC_SYN_FIELD | COMMAND_ENTRY_FIELD | field;
+	c->syndrome = ORNIC_SYN_FIELD | ORNIC_SYN_FIELD_ENTRY | field;
 	return status;
 }
 
@@ -246,7 +246,7 @@ static uint8_t payload_store(struct command *c, const struct ornic_admin_cmd *cm
 {
 	uint32_t len = c->out_size < c->out_max ? c->out_size : c->out_max;
 
-	if (c->out_max <= ORNIC_ADMIN_INLINE)
+	if (le16toh(cmd->out_len) <= ORNIC_ADMIN_INLINE)
 		memcpy(cpl->inline_out, c->out, len);
 	else if (len && gpa_write(c->dev->gpa, le64toh(cmd->out_addr), c->out, len))
 		return ENTRY_REFUSE(c, ORNIC_ST_DMA_ERROR, out_addr);

@@ -21,9 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** COMMAND_ENTRY_FIELD - added to a FIELD syndrome that names a byte of the command entry */
-#define COMMAND_ENTRY_FIELD	0x8000
-
 /**
  * struct command - see above
  * @f:		function

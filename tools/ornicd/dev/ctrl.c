@@ -57,6 +57,8 @@ static uint32_t ctrl_status(const struct ctrl *c)
 	switch (c->state) {
 	case CTRL_READY:
 		return ORNIC_STS_READY;
+	case CTRL_DYING:
+		return ORNIC_STS_READY | ORNIC_STS_FATAL;
 	case CTRL_FATAL:
 		return ORNIC_STS_FATAL;
 	default:
@@ -384,7 +386,7 @@ void ctrl_fatal(struct function *f, uint32_t syndrome)
 	log_ratelimited(LOG_ERR, "%s: fatal, syndrome %#x: the host has to reset the device",
 			f->vfu.name, syndrome);
 	c->syndrome = syndrome;
-	c->state = CTRL_FATAL;
+	c->state = CTRL_DYING;
 	ctrl_status_write(f);
 	eq = table_get(&f->dev.eqs, 0);
 	if (eq && f->vfu.bus_master) {
@@ -393,4 +395,5 @@ void ctrl_fatal(struct function *f, uint32_t syndrome)
 		eq_look(eq);
 	}
 	function_stop(f);
+	c->state = CTRL_FATAL;
 }

@@ -20,6 +20,7 @@ struct function;
 enum ctrl_state {
 	CTRL_DISABLED,
 	CTRL_READY,
+	CTRL_DYING,	/* FATAL, and the last DMA is not over */
 	CTRL_FATAL,
 };
 
@@ -57,7 +58,7 @@ uint64_t ctrl_reg64(const struct ctrl *c, enum ornic_reg reg);
 void ctrl_disable(struct function *f, uint32_t reason);
 void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reason);
 
-/* ctrl_fatal() - READY to FATAL, in the order of ORN-CTL-5 */
+/* ctrl_fatal() - READY to FATAL, in the order of ORN-CTL-28 */
 void ctrl_fatal(struct function *f, uint32_t syndrome);
 
 /* ctrl_status_write() - bring status, syndrome and generation in host memory up to date */

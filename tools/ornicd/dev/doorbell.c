@@ -76,11 +76,11 @@ static bool doorbell_ring(struct function *f, uint32_t page, uint64_t val)
 
 void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val)
 {
-	uint32_t stride = FUNC_DB_BYTES / function_dbpages(f);
+	uint32_t log = function_stride_log(f);
 
-	if (!f->dev.running || off % stride >= ORNIC_DB_REG + sizeof(uint64_t))
+	if (!f->dev.running || (off & ((1ull << log) - 1)) >= ORNIC_DB_REG + sizeof(uint64_t))
 		return;
-	if (len == sizeof(uint64_t) && doorbell_ring(f, off / stride, val))
+	if (len == sizeof(uint64_t) && doorbell_ring(f, off >> log, val))
 		device_count(&f->dev, CNT_doorbells, 1);
 	else
 		device_count(&f->dev, CNT_db_rejected, 1);

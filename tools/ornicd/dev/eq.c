@@ -18,12 +18,12 @@ static struct eq *eq_get(struct device *dev, uint32_t number)
 	return table_get(&dev->eqs, number);
 }
 
-/* Moderation of event queues is not implemented: only "at once" is accepted. */
+/* Moderation is for completion queues. */
 static uint8_t eq_moderation(struct command *c, const __le16 *count, const __le16 *period)
 {
-	if (*count)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, count);
-	return *period ? command_refuse(c, ORNIC_ST_UNSUPPORTED, period) : ORNIC_ST_OK;
+	uint8_t st = command_zero(c, count, sizeof(*count));
+
+	return st ?: command_zero(c, period, sizeof(*period));
 }
 
 static uint8_t eq_check_vector(struct command *c, const struct ornic_eq_create_cmd *in)
@@ -93,6 +93,8 @@ uint8_t cmd_eq_create(struct command *c)
 	st = eq_setup(c, in, eq);
 	if (st)
 		free(eq);
+	else if (eq->number)
+		c->f->created = true;
 	return st;
 }
 

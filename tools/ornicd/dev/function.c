@@ -24,11 +24,15 @@ static struct function *to_function(struct vfu_func *v)
 	return (struct function *)((char *)v - offsetof(struct function, vfu));
 }
 
+uint32_t function_stride_log(const struct function *f)
+{
+	return ORNIC_DB_MIN_STRIDE_LOG +
+	       (f->ctrl.control >> ORNIC_CTL_STRIDE_SHIFT & ORNIC_CTL_STRIDE_MASK);
+}
+
 uint32_t function_dbpages(const struct function *f)
 {
-	uint32_t stride = f->ctrl.control >> ORNIC_CTL_STRIDE_SHIFT & ORNIC_CTL_STRIDE_MASK;
-
-	return FUNC_DB_BYTES >> (ORNIC_DB_MIN_STRIDE_LOG + stride);
+	return FUNC_DB_BYTES >> function_stride_log(f);
 }
 
 static uint64_t func_bar_read(struct vfu_func *v, unsigned int bar, uint64_t off, unsigned int len)
@@ -81,7 +85,7 @@ static void func_power_state(struct vfu_func *v, bool d3)
 	struct function *f = to_function(v);
 
 	if (d3 && f->ctrl.state != CTRL_FATAL)
-		ctrl_disable(f, 0);
+		ctrl_disable(f, f->ctrl.cause >> 16);
 }
 
 static const struct vfu_func_ops func_ops = {
@@ -119,7 +123,7 @@ static void function_tables(struct device *dev)
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
-/* The host's MAC goes; function_stop() has taken back the rest. */
+/* Frame size and administrative state go with the objects, see function_stop(). */
 void function_port_reset(struct function *f)
 {
 	struct port *port = &f->dev.port;

@@ -59,7 +59,9 @@ void function_work(struct function *f);
 /* function_busy() - would function_work() find something to do? */
 bool function_busy(const struct function *f);
 
-/* function_dbpages() - doorbell pages at the stride the host chose. */
+/* function_stride_log() - log2 of the doorbell stride the host chose. */
+uint32_t function_stride_log(const struct function *f);
+/* function_dbpages() - doorbell pages at that stride. */
 uint32_t function_dbpages(const struct function *f);
 
 /* function_run() - let the data path work, and look at everything it may have missed. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GID table: the addresses a function may send from (ORN-PORT-1).
+ * The GID table: the addresses a function may send from (ORN-PORT-1). Several
+ * functions may have the same one: packets find their way by MAC.
  */
 #include "command.h"
 
@@ -41,30 +42,6 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 	return COMMAND_ZERO(c, in->mbz);
 }
 
-static bool gid_same(const struct ornic_gid_entry *a, const struct ornic_gid_entry *b)
-{
-	uint32_t fa = le32toh(a->flags), fb = le32toh(b->flags);
-
-	return fa & fb & ORNIC_GID_VALID && !((fa ^ fb) & ORNIC_GID_VLAN) &&
-	       (!(fa & ORNIC_GID_VLAN) || a->vlan == b->vlan) &&
-	       !memcmp(a->gid, b->gid, sizeof(a->gid));
-}
-
-/* Does another function on the wire have this address (ORN-PORT-6)? */
-static bool gid_taken(const struct device *dev, const struct ornic_gid_entry *e)
-{
-	const struct device *other;
-
-	TAILQ_FOREACH(other, &dev->engine->devices, link) {
-		if (other == dev)
-			continue;
-		for (uint32_t i = 0; i < DEVICE_GIDS; i++)
-			if (gid_same(&other->port.gid[i], e))
-				return true;
-	}
-	return false;
-}
-
 uint8_t cmd_set_gid(struct command *c)
 {
 	const struct ornic_gid_entry *in = c->in;
@@ -81,8 +58,6 @@ uint8_t cmd_set_gid(struct command *c)
 		memset(entry, 0, sizeof(*entry));
 		return ORNIC_ST_OK;
 	}
-	if (gid_taken(c->dev, in))
-		return command_refuse(c, ORNIC_ST_EXISTS, in->gid);
 	*entry = *in;
 	return ORNIC_ST_OK;
 }

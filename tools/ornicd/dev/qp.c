@@ -12,8 +12,7 @@
 #include <stdlib.h>
 
 #define QP_FLAGS								\
-	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_NO_SQ |	\
-	 ORNIC_QP_F_NO_RQ | ORNIC_QP_F_DRIVER)
+	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER)
 
 /* Flags that exist in the interface and need a feature that is not offered */
 #define QP_FLAGS_LATER								\
@@ -60,14 +59,13 @@ static uint8_t qp_check_port(struct command *c, const struct ornic_qp_create_cmd
 static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cmd *in)
 {
 	uint32_t flags = le32toh(in->flags);
-	bool sq = in->sq_log != ORNIC_NO_RING, rq = in->rq_log != ORNIC_NO_RING;
 
 	if (flags & ~(QP_FLAGS | QP_FLAGS_LATER))
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
 	if (flags & QP_FLAGS_LATER)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
-	if ((flags & ORNIC_QP_F_NO_SQ && sq) || (flags & ORNIC_QP_F_NO_RQ && rq) || (!sq && !rq))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
 	if (flags & ORNIC_QP_F_DRIVER && in->type != ORNIC_QPT_RAW)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
 	return ORNIC_ST_OK;

@@ -111,6 +111,12 @@ static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 	}
 }
 
+/* Could the queue pair tell of anything that it did (ORN-QP-31)? */
+static bool cqs_usable(const struct qp *qp)
+{
+	return !(qp->scq && qp->scq->error) && !(qp->rcq && qp->rcq->error);
+}
+
 static uint8_t check_transition(struct command *c, const struct qp *qp,
 				const struct ornic_qp_modify_cmd *in, uint8_t to)
 {
@@ -124,7 +130,7 @@ static uint8_t check_transition(struct command *c, const struct qp *qp,
 	if (mask & ORNIC_QPM_CUR_STATE && in->cur_state != qp->state)
 		return ORNIC_ST_BAD_STATE;
 	t = qp_transition(qp, to);
-	if (!t)
+	if (!t || (t != &any_end && !cqs_usable(qp)))
 		return ORNIC_ST_BAD_STATE;
 	need = t->need;
 	if (qp->type == ORNIC_QPT_UD && qp->state == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
@@ -144,15 +150,12 @@ static bool mac_is_unicast(const uint8_t mac[6])
 static uint8_t check_path_source(struct command *c, const struct qp *qp,
 				 const struct ornic_path *path)
 {
-	uint32_t index = le16toh(path->sgid_index);
-	const struct ornic_gid_entry *gid = NULL;
+	const struct ornic_gid_entry *gid = device_gid(c->dev, le16toh(path->sgid_index));
 
-	if (index < DEVICE_GIDS)
-		gid = device_gid(c->dev, index);
-	if (!gid)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sgid_index);
-	if (gid->owner && le32toh(gid->owner) != qp->owner)
+	if (gid && gid->owner && le32toh(gid->owner) != qp->owner)
 		return command_refuse(c, ORNIC_ST_PERMISSION, &path->sgid_index);
+	if (!link_gid(qp, path))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sgid_index);
 	return ORNIC_ST_OK;
 }
 
@@ -328,6 +331,9 @@ static void adopt(struct qp *qp, const struct ornic_qp_modify_cmd *in)
 		qp->max_dest_rd_atomic = in->max_dest_rd_atomic;
 	if (mask & ORNIC_QPM_SQD_NOTIFY)
 		qp->sqd_notify = in->sqd_notify;
+	else if (mask & ORNIC_QPM_STATE && in->next_state == ORNIC_QPS_SQD &&
+		 qp->state == ORNIC_QPS_RTS)
+		qp->sqd_notify = false;
 }
 
 /* After RESET a queue pair is as it was created. */

@@ -9,7 +9,8 @@
 #include <ornic/qp.h>
 
 /* Attributes that every queue pair of a type has once it is connected or bound */
-#define QUERY_ANY	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT)
+#define QUERY_ANY	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_PKEY_INDEX | \
+			 ORNIC_QPM_PORT)
 #define QUERY_RC								\
 	(ORNIC_QPM_ACCESS | ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU |		\
 	 ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\

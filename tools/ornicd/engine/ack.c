@@ -127,9 +127,11 @@ static void nak_receive(struct qp *qp, uint8_t code)
 		requester_retry(qp, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_INVALID_REQUEST:
+		device_count(qp->dev, CNT_remote_invalid_requests, 1);
 		requester_fail(qp, ORNIC_WC_REM_INV_REQ_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_ACCESS:
+		device_count(qp->dev, CNT_remote_access_errors, 1);
 		requester_fail(qp, ORNIC_WC_REM_ACCESS_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_OPERATIONAL:
@@ -164,8 +166,9 @@ static bool read_response_sane(const struct qp *qp, const struct wqe *w, const s
 	uint64_t off = w->got * mtu;
 	bool ends = p->opcode == BTH_RC_READ_RESP_LAST || p->opcode == BTH_RC_READ_RESP_ONLY;
 	uint32_t left = w->npsn - w->got;
+	bool finishes = p->npsn == left;
 
-	if (w->opcode != ORNIC_WR_RDMA_READ || p->npsn > left || ends != (p->npsn == left))
+	if (w->opcode != ORNIC_WR_RDMA_READ || p->npsn > left || ends != finishes)
 		return false;
 	if (p->npsn > 1 && p->mtu != mtu)
 		return false;

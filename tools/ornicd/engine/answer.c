@@ -127,12 +127,13 @@ struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
 void answer_again(struct qp *qp, const struct packet *p)
 {
 	struct responder *r = &qp->resp;
+	bool atomic = p->opcode != BTH_RC_READ_REQUEST;
 
 	for (uint32_t i = r->rd_first; i != r->rd_next; i++) {
 		struct rd_resource *rd = responder_rd(r, i);
 		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
 
-		if (off >= rd->npsn || rd->atomic == (p->opcode == BTH_RC_READ_REQUEST))
+		if (off >= rd->npsn || rd->atomic != atomic)
 			continue;
 		for (uint32_t j = i; j != r->rd_next; j++) {
 			responder_rd(r, j)->from = 0;

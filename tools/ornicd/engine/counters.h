@@ -1,58 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Counters of a function, in the order STAT_NAMES lists them: one line each,
- * from which the enum, the names and the scopes are made.
+ * from which the enum, the names, the scopes and the ids are made.
  */
 #ifndef ORNICD_ENGINE_COUNTERS_H
 #define ORNICD_ENGINE_COUNTERS_H
 
-#define COUNTERS(C)						\
-	C(PORT, tx_bytes)					\
-	C(PORT, rx_bytes)					\
-	C(PORT, tx_packets)					\
-	C(PORT, rx_packets)					\
-	C(PORT, tx_multicast)					\
-	C(PORT, rx_multicast)					\
-	C(PORT, rx_drop_no_wqe)					\
-	C(PORT, rx_drop_rule)					\
-	C(PORT, rx_drop_size)					\
-	C(PORT, tx_drop)					\
-	C(PORT, rdma_tx_bytes)					\
-	C(PORT, rdma_rx_bytes)					\
-	C(PORT, rdma_tx_packets)				\
-	C(PORT, rdma_rx_packets)				\
-	C(PORT, rdma_copied_bytes)				\
-	C(PORT, rx_send)					\
-	C(PORT, rx_write)					\
-	C(PORT, rx_read)					\
-	C(PORT, rx_atomic)					\
-	C(PORT, retransmits)					\
-	C(PORT, ack_timeouts)					\
-	C(PORT, rnr_naks_sent)					\
-	C(PORT, rnr_naks_received)				\
-	C(PORT, seq_naks_sent)					\
-	C(PORT, seq_naks_received)				\
-	C(PORT, duplicates)					\
-	C(PORT, implied_nak)					\
-	C(PORT, bad_gid)					\
-	C(PORT, bad_qpn)					\
-	C(PORT, bad_opcode)					\
-	C(PORT, bad_pkey)					\
-	C(PORT, bad_qkey)					\
-	C(PORT, remote_access_errors)				\
-	C(PORT, remote_invalid_requests)			\
-	C(PORT, local_protection_errors)			\
-	C(PORT, wqe_errors)					\
-	C(PORT, flushes)					\
-	C(DEVICE, cq_overflows)					\
-	C(DEVICE, eq_held)					\
-	C(DEVICE, db_rejected)					\
-	C(DEVICE, doorbells)					\
-	C(DEVICE, admin_commands)				\
-	C(DEVICE, admin_failures)
+#define COUNTERS(C)								\
+	C(PORT, tx_bytes, TX_BYTES)						\
+	C(PORT, rx_bytes, RX_BYTES)						\
+	C(PORT, tx_packets, TX_PACKETS)						\
+	C(PORT, rx_packets, RX_PACKETS)						\
+	C(PORT, tx_unicast, TX_UNICAST)						\
+	C(PORT, rx_unicast, RX_UNICAST)						\
+	C(PORT, tx_multicast, TX_MULTICAST)					\
+	C(PORT, rx_multicast, RX_MULTICAST)					\
+	C(PORT, tx_drop, TX_DROP)						\
+	C(PORT, rx_drop_no_wqe, RX_DROP_NO_WQE)					\
+	C(PORT, rx_drop_rule, RX_DROP_RULE)					\
+	C(PORT, rx_drop_size, RX_DROP_SIZE)					\
+	C(PORT, rdma_tx_bytes, RDMA_TX_BYTES)					\
+	C(PORT, rdma_rx_bytes, RDMA_RX_BYTES)					\
+	C(PORT, rdma_tx_packets, RDMA_TX_PACKETS)				\
+	C(PORT, rdma_rx_packets, RDMA_RX_PACKETS)				\
+	C(PORT, rx_send, RX_SEND)						\
+	C(PORT, rx_write, RX_WRITE)						\
+	C(PORT, rx_read, RX_READ)						\
+	C(PORT, rx_atomic, RX_ATOMIC)						\
+	C(PORT, tx_send, TX_SEND)						\
+	C(PORT, tx_write, TX_WRITE)						\
+	C(PORT, tx_read, TX_READ)						\
+	C(PORT, tx_atomic, TX_ATOMIC)						\
+	C(PORT, rdma_copied_bytes, RDMA_COPIED_BYTES)				\
+	C(PORT, retransmits, RETRANSMITS)					\
+	C(PORT, ack_timeouts, ACK_TIMEOUTS)					\
+	C(PORT, rnr_naks_sent, RNR_NAKS_SENT)					\
+	C(PORT, rnr_naks_received, RNR_NAKS_RECEIVED)				\
+	C(PORT, seq_naks_sent, SEQ_NAKS_SENT)					\
+	C(PORT, seq_naks_received, SEQ_NAKS_RECEIVED)				\
+	C(PORT, out_of_order, OUT_OF_ORDER)					\
+	C(PORT, duplicates, DUPLICATES)						\
+	C(PORT, implied_nak, IMPLIED_NAK)					\
+	C(PORT, bad_gid, BAD_GID)						\
+	C(PORT, bad_qpn, BAD_QPN)						\
+	C(PORT, bad_opcode, BAD_OPCODE)						\
+	C(PORT, bad_pkey, BAD_PKEY)						\
+	C(PORT, bad_qkey, BAD_QKEY)						\
+	C(PORT, remote_access_errors, REMOTE_ACCESS_ERRORS)			\
+	C(PORT, remote_invalid_requests, REMOTE_INVALID_REQUESTS)		\
+	C(PORT, local_protection_errors, LOCAL_PROTECTION_ERRORS)		\
+	C(PORT, wqe_errors, WQE_ERRORS)						\
+	C(PORT, flushes, FLUSHES)						\
+	C(DEVICE, cq_overflows, CQ_OVERFLOWS)					\
+	C(DEVICE, eq_held, EQ_HELD)						\
+	C(DEVICE, db_rejected, DB_REJECTED)					\
+	C(DEVICE, doorbells, DOORBELLS)						\
+	C(DEVICE, admin_commands, ADMIN_COMMANDS)				\
+	C(DEVICE, admin_failures, ADMIN_FAILURES)
 
 enum counter {
-#define COUNTER_ENUM(scope, name)	CNT_##name,
+#define COUNTER_ENUM(scope, name, id)	CNT_##name,
 	COUNTERS(COUNTER_ENUM)
 #undef COUNTER_ENUM
 	CNT_COUNT,

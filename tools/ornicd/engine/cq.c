@@ -125,7 +125,7 @@ static bool cq_make_room(struct cq *cq)
 	}
 	if (index == cq->cons) {
 		device_count(cq->dev, CNT_cq_overflows, 1);
-		cq_fail(cq, 0);
+		cq_fail(cq, ORNIC_SYN_RING_FULL);
 		return false;
 	}
 	cq->cons = index;
@@ -166,7 +166,7 @@ static bool cq_moderated(const struct cq *cq)
 {
 	if (!cq->mod_count || !cq->mod_period_us || cq->mod_over)
 		return false;
-	return ring_arm_type(cq->arm.seen) == ORNIC_ARM_SOLICITED ||
+	return ring_arm_type(cq->arm.seen) == ORNIC_ARM_ANY &&
 	       cq->prod - cq->arm.since < cq->mod_count;
 }
 
@@ -245,7 +245,7 @@ void cq_doorbell(struct cq *cq)
 /**
  * cq_fail() - put a CQ into error
  * @cq:		queue
- * @syndrome:	RING_INDEX, RING_MEMORY, or 0: overflow
+ * @syndrome:	RING_INDEX, RING_MEMORY or RING_FULL
  *
  * Entries written before are announced first: events of an object come in order.
  */

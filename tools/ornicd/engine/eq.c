@@ -68,7 +68,7 @@ int eq_init(struct eq *eq)
 		return ORNIC_ST_DMA_ERROR;
 	eq->prod = 0;
 	eq->cons = 0;
-	eq->arm = (struct ring_arm){ 0 };
+	eq->arm = (struct ring_arm){ .whole = true };
 	eq->dirty = false;
 	eq->always = false;
 	eq->error = false;
@@ -247,6 +247,7 @@ static void async_queue(struct eq *eq, const struct eq_async *a)
 	struct eq_async *q;
 
 	eq_mark(eq);
+	device_count(eq->dev, CNT_eq_held, 1);
 	STAILQ_FOREACH(q, &eq->async, link)
 		if (q->type == a->type && q->number == a->number)
 			break;

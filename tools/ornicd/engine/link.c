@@ -10,6 +10,7 @@
 #include "link.h"
 
 #include "engine.h"
+#include "grh.h"
 #include "qp.h"
 #include "../packet/bth.h"
 
@@ -58,19 +59,21 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
 {
 	const struct ornic_gid_entry *gid = device_gid(qp->dev, le16toh(path->sgid_index));
 
-	return gid && (!gid->owner || le32toh(gid->owner) == qp->owner) ? gid : NULL;
+	if (!gid || (gid->owner && le32toh(gid->owner) != qp->owner) ||
+	    grh_is_ipv4(gid->gid) != grh_is_ipv4(path->dgid))
+		return NULL;
+	return gid;
 }
 
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome)
 {
-	struct device *dev = qp->dev;
 	const struct ornic_gid_entry *gid = link_gid(qp, path);
 	struct packet *p;
 
 	*syndrome = gid ? 0 : ORNIC_SYN_PATH;
 	if (!gid)
 		return NULL;
-	p = packet_get(&dev->engine->pool);
+	p = packet_get(&qp->dev->engine->pool);
 	if (!p)
 		return NULL;
 	p->kind = PACKET_ROCE;
@@ -89,11 +92,16 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	return p;
 }
 
+static void link_drop(struct device *dev, struct packet *p)
+{
+	device_count(dev, CNT_tx_drop, 1);
+	packet_put(&dev->engine->pool, p);
+}
+
 static void link_put(struct device *dev, struct packet *p)
 {
 	if (!link_is_up(dev)) {
-		device_count(dev, CNT_tx_drop, 1);
-		packet_put(&dev->engine->pool, p);
+		link_drop(dev, p);
 	} else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac))) {
 		switch_loopback(dev->port.sw, p);
 	} else {
@@ -103,17 +111,26 @@ static void link_put(struct device *dev, struct packet *p)
 
 void link_send(struct device *dev, struct packet *p)
 {
+	uint32_t longest = p->npsn > 1 ? p->mtu : p->len;
+
+	/* The frame size may have shrunk under the path MTU (ORN-PORT-16). */
+	if (longest + ROCE_HEADERS > dev->port.max_frame) {
+		link_drop(dev, p);
+		return;
+	}
 	device_count(dev, CNT_rdma_tx_packets, p->npsn);
 	device_count(dev, CNT_rdma_tx_bytes, p->len);
 	link_put(dev, p);
 }
 
-void link_send_frame(struct device *dev, struct packet *p)
+void link_send_frame(struct qp *qp, struct packet *p)
 {
+	struct device *dev = qp->dev;
+
+	p->sender = qp;
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
-	if (p->dmac[0] & 1)
-		device_count(dev, CNT_tx_multicast, 1);
+	device_count(dev, p->dmac[0] & 1 ? CNT_tx_multicast : CNT_tx_unicast, 1);
 	link_put(dev, p);
 }
 
@@ -192,6 +209,17 @@ static void roce_receive(struct device *dev, const struct packet *p)
 		responder_receive(qp, p);
 }
 
+/*
+ * Does a rule for @qp take the frame? What the network interface sends does not come back
+ * to it, and nobody hears itself (ORN-STEER-11).
+ */
+static bool rule_takes(const struct qp *qp, const struct packet *p)
+{
+	if (!qp || !p->loopback)
+		return qp;
+	return qp != p->sender && !(qp->flags & p->sender->flags & ORNIC_QP_F_DRIVER);
+}
+
 static void frame_receive(struct device *dev, const struct packet *p)
 {
 	struct port *port = &dev->port;
@@ -200,15 +228,14 @@ static void frame_receive(struct device *dev, const struct packet *p)
 
 	device_count(dev, CNT_rx_packets, 1);
 	device_count(dev, CNT_rx_bytes, p->len);
-	if (multicast)
-		device_count(dev, CNT_rx_multicast, 1);
+	device_count(dev, multicast ? CNT_rx_multicast : CNT_rx_unicast, 1);
 	if (multicast)
 		qp = port->multicast;
 	else
 		qp = memcmp(p->dmac, port->mac, sizeof(port->mac)) ? NULL : port->unicast;
-	if (!qp)
+	if (!rule_takes(qp, p))
 		qp = port->promisc;
-	if (qp)
+	if (rule_takes(qp, p))
 		raw_receive(qp, p);
 	else
 		device_count(dev, CNT_rx_drop_rule, 1);

@@ -24,19 +24,22 @@ bool link_is_up(const struct device *dev);
 /* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
 uint32_t link_mtu(const struct device *dev);
 
-/* link_gid() - the GID entry that @qp may send from by @path, or NULL (ORN-WQE-20) */
+/*
+ * link_gid() - the GID entry that @path names, or NULL if @qp may not send from it on that
+ * path: not valid, another owner's, or an address of the other kind (ORN-PORT-9, 17)
+ */
 const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path);
 
 /*
  * link_packet() - a packet of @qp with the addresses of @path filled in
- * Return: NULL; the syndrome is 0 if there was only no packet to be had.
+ * Return: NULL; and the syndrome if link_gid() allows none.
  */
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
 /* link_send() - put a packet on the port; owns it, drops it if the link is down */
 void link_send(struct device *dev, struct packet *p);
 
-/* link_send_frame() - the same for an Ethernet frame */
-void link_send_frame(struct device *dev, struct packet *p);
+/* link_send_frame() - the same for an Ethernet frame of @qp */
+void link_send_frame(struct qp *qp, struct packet *p);
 
 #endif /* ORNICD_ENGINE_LINK_H */

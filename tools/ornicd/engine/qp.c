@@ -75,6 +75,7 @@ static void enter_reset(struct qp *qp)
 	qp->flush_sq = false;
 	qp->flush_rq = false;
 	qp->comm_est = false;
+	qp->told = 0;
 }
 
 /* Receives are looked for when a message comes: no doorbell needed (ORN-RNG-7). */
@@ -178,8 +179,10 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 		qp->syndrome = syndrome;
 		qp_set_state(qp, ORNIC_QPS_ERR);
 	}
-	if (event)
+	if (event && !(qp->told >> (event - ORNIC_EV_CQ_ERR) & 1)) {
+		qp->told |= 1u << (event - ORNIC_EV_CQ_ERR);
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
+	}
 }
 
 void qp_fail_datagram(struct qp *qp, uint32_t syndrome)
@@ -190,7 +193,8 @@ void qp_fail_datagram(struct qp *qp, uint32_t syndrome)
 	qp_set_state(qp, ORNIC_QPS_SQE);
 }
 
-void qp_drained(struct qp *qp)
+/* SQD, and all that was started is finished: tell, once (ORN-QP-16). */
+static void qp_drained(struct qp *qp)
 {
 	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->sqd_told)
 		return;
@@ -254,6 +258,7 @@ bool qp_run(struct qp *qp)
 		more |= ud_catch_up(qp);
 	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
 		more |= run_transport(qp);
+	qp_drained(qp);
 	return more;
 }
 

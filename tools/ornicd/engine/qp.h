@@ -183,6 +183,7 @@ enum qp_sched {
  * @sqd_notify:	raise SQ_DRAINED when the SQ has drained
  * @sqd_told:	it was raised
  * @comm_est:	COMM_EST was raised
+ * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
  * @req, @resp:	RC transport
  * @backlog: UD: datagrams that wait for receives
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
@@ -226,6 +227,7 @@ struct qp {
 	bool sqd_notify;
 	bool sqd_told;
 	bool comm_est;
+	uint8_t told;
 
 	struct requester req;
 	struct responder resp;
@@ -331,9 +333,6 @@ void requester_receive(struct qp *qp, const struct packet *p);
 void responder_receive(struct qp *qp, const struct packet *p);
 void ud_receive(struct qp *qp, const struct packet *p);
 void raw_receive(struct qp *qp, const struct packet *p);
-
-/* qp_drained() - SQD, and all that was started is finished (ORN-QP-16) */
-void qp_drained(struct qp *qp);
 
 /* Starting and stopping the transport */
 void requester_start(struct qp *qp);

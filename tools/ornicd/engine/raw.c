@@ -153,7 +153,7 @@ static bool raw_send(struct qp *qp, struct wqe *w, struct packet *p)
 	p->kind = PACKET_ETHERNET;
 	memcpy(p->dmac, p->inl, sizeof(p->dmac));
 	memcpy(p->smac, p->inl + sizeof(p->dmac), sizeof(p->smac));
-	link_send_frame(qp->dev, p);
+	link_send_frame(qp, p);
 	return true;
 }
 

@@ -43,6 +43,22 @@ void requester_stop(struct qp *qp)
 	timer_disarm(ts, &qp->req.rnr_timer);
 }
 
+static enum counter request_counter(const struct wqe *w)
+{
+	switch (w->opcode) {
+	case ORNIC_WR_RDMA_WRITE:
+	case ORNIC_WR_RDMA_WRITE_IMM:
+		return CNT_tx_write;
+	case ORNIC_WR_RDMA_READ:
+		return CNT_tx_read;
+	case ORNIC_WR_COMP_SWAP:
+	case ORNIC_WR_FETCH_ADD:
+		return CNT_tx_atomic;
+	default:
+		return CNT_tx_send;
+	}
+}
+
 /* Take the next work request from the ring into the window. */
 static bool requester_fetch(struct qp *qp)
 {
@@ -58,8 +74,10 @@ static bool requester_fetch(struct qp *qp)
 		w->syndrome = ORNIC_SYN_WQE_OPCODE;
 	}
 	w->psn = r->next_psn;
-	if (!w->status && w->opcode != ORNIC_WR_NOP)
+	if (!w->status && w->opcode != ORNIC_WR_NOP) {
 		w->npsn = psn_count(w->len, qp_mtu(qp));
+		device_count(qp->dev, request_counter(w), 1);
+	}
 	r->next_psn = wqe_end(w);
 	r->tail++;
 	if (!w->status && wqe_is_read(w))
@@ -244,10 +262,8 @@ bool requester_run(struct qp *qp)
 
 		if (!budget)
 			return true;
-		if (!w) {
-			qp_drained(qp);
+		if (!w)
 			return false;
-		}
 		if (!requester_send(qp, w))
 			return true;
 	}

@@ -271,7 +271,7 @@ static void execute_read(struct qp *qp, const struct packet *p)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* Operands are host order; guest memory holds a little-endian value (ORN-MEM-10). */
+/* Operands are host order; guest memory holds a little-endian value (ORN-WQE-16). */
 static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 {
 	uint64_t old = __atomic_load_n(mem, __ATOMIC_SEQ_CST);
@@ -431,6 +431,7 @@ void responder_receive(struct qp *qp, const struct packet *p)
 	established(qp);
 	ahead = psn_diff(p->psn, r->epsn);
 	if (ahead > 0) {
+		device_count(qp->dev, CNT_out_of_order, 1);
 		answer_sequence(qp);
 		return;
 	}

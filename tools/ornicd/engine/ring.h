@@ -69,7 +69,8 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
 /**
  * struct ring_arm - what the device knows of a completion ring's arm word
  * @seen:	arm word as last read
- * @fired:	sn of the last firing
+ * @fired:	word that fired last; 0, which asks for nothing, at create
+ * @whole:	an EQ: @fired counts as a whole, else only its sn (ORN-RNG-9, 27)
  * @solicited:	index past the last solicited or error entry
  * @any_solicited: @solicited is not more than a ring's length old
  * @hit:	an entry that qualifies for @seen exists, and the word has not fired
@@ -78,7 +79,8 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
  */
 struct ring_arm {
 	uint32_t seen;
-	uint8_t fired;
+	uint32_t fired;
+	bool whole;
 	bool any_solicited;
 	uint32_t solicited;
 	bool hit;
@@ -106,6 +108,12 @@ static inline uint8_t ring_arm_sn(uint32_t word)
 static inline uint32_t ring_arm_type(uint32_t word)
 {
 	return word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
+}
+
+/* ring_arm_spent() - did @word have its event? */
+static inline bool ring_arm_spent(const struct ring_arm *a, uint32_t word)
+{
+	return a->whole ? word == a->fired : ring_arm_sn(word) == ring_arm_sn(a->fired);
 }
 
 /**
@@ -136,7 +144,7 @@ static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod
 	a->looked = prod;
 	if (prod - a->solicited > 1u << log)
 		a->any_solicited = false;
-	if ((word & ORNIC_ARM_MBZ) || ring_arm_sn(word) == a->fired)
+	if ((word & ORNIC_ARM_MBZ) || ring_arm_spent(a, word))
 		return false;
 	if (type == ORNIC_ARM_ANY)
 		a->hit |= prod != from;
@@ -148,7 +156,7 @@ static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod
 /* ring_arm_fired() - the event that the word last seen asked for was sent. */
 static inline void ring_arm_fired(struct ring_arm *a)
 {
-	a->fired = ring_arm_sn(a->seen);
+	a->fired = a->seen;
 	a->hit = false;
 }
 
@@ -164,7 +172,7 @@ static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
 {
 	uint32_t type = ring_arm_type(word);
 
-	return !(word & ORNIC_ARM_MBZ) && ring_arm_sn(word) != a->fired &&
+	return !(word & ORNIC_ARM_MBZ) && !ring_arm_spent(a, word) &&
 	       (type == ORNIC_ARM_ANY || type == ORNIC_ARM_SOLICITED);
 }
 

@@ -44,11 +44,23 @@ void table_del(struct table *t, uint32_t number);
 /* table_next() - the first object at or after *@number; NULL at the end. */
 void *table_next(const struct table *t, uint32_t *number);
 
+/*
+ * table_slot() - @slot, or 0 when the processor only believes it to be below @cap: numbers
+ * are the guest's, and a load behind a mispredicted check must not go by them.
+ */
+static inline uint32_t table_slot(uint32_t slot, uint32_t cap)
+{
+	int64_t below = slot;
+
+	__asm__ volatile("" : "+r" (below));	/* the compiler has seen the check, too */
+	return slot & (uint32_t)((below - cap) >> 63);
+}
+
 static inline void *table_get(const struct table *t, uint32_t number)
 {
 	uint32_t slot = number - t->first;
 
-	return slot < t->cap ? t->obj[slot] : NULL;
+	return slot < t->cap ? t->obj[table_slot(slot, t->cap)] : NULL;
 }
 
 #endif /* ORNICD_ENGINE_TABLE_H */

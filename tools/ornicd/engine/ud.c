@@ -78,6 +78,7 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 		return true;
 	}
 	ud_headers(qp, w, p);
+	device_count(qp->dev, CNT_tx_send, 1);
 	link_send(qp->dev, p);
 	return true;
 }
@@ -105,7 +106,6 @@ bool ud_run(struct qp *qp)
 		if (w->status)
 			qp_fail_datagram(qp, w->syndrome);
 	}
-	qp_drained(qp);
 	return qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0;
 }
 

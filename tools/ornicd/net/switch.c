@@ -277,7 +277,9 @@ void switch_loopback(struct switch_port *port, struct packet *p)
 
 static void deliver(struct switch_port *port, const struct packet *p)
 {
-	if (port->up && p->loopback == (port == p->from))
+	bool own = port == p->from;
+
+	if (port->up && p->loopback == own)
 		port->ops->deliver(port->arg, p);
 }
 

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct qp;
 struct switch_port;
 
 /** PACKET_SEGS - most pieces of payload per packet */
@@ -47,6 +48,7 @@ enum packet_kind {
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
  * @loopback:	for the port it came in by, and no other
+ * @sender:	Ethernet: queue pair whose frame it is; good until the switch is drained
  * @dmac:	destination MAC (RoCE and Ethernet)
  * @smac:	source MAC
  * @vlan:	@vlan_tci is valid (RoCE)
@@ -87,6 +89,7 @@ struct packet {
 	enum packet_kind kind;
 	struct switch_port *from;
 	bool loopback;
+	const struct qp *sender;
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool vlan;

@@ -99,9 +99,10 @@ int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	unsigned int cmd = m->hdr.cmd;
 	const char *name = ep->func->name;
+	bool version = cmd == VFU_VERSION;
 	int err;
 
-	if (ep->negotiated == (cmd == VFU_VERSION)) {
+	if (ep->negotiated == version) {
 		log_err("%s: client sent request %u %s the version was agreed on", name, cmd,
 			ep->negotiated ? "after" : "before");
 		return VFU_CLOSE(EINVAL);

@@ -248,7 +248,7 @@ static bool pci_flr_written(uint32_t off, const uint8_t *buf, size_t len)
 {
 	uint32_t high = CAP_EXP + PCI_EXP_DEVCTL + 1;
 
-	return off <= high && high - off < len && (buf[high - off] & PCI_EXP_DEVCTL_BCR_FLR >> 8);
+	return off <= high && high - off < len && (buf[high - off] & (PCI_EXP_DEVCTL_BCR_FLR >> 8));
 }
 
 /**

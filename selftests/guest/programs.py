@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Test programs in C that run at both ends: the server serves all tests of a file, the client runs once per place and mode.
+
+The client prints TAP for many tests at once; each point is handed out as a test of its own.
+"""
+import re
+
+import harness
+
+
+class ProgramTest(harness.GuestTest):
+    """A file's test case; program and port are those of its program."""
+
+    program = None
+    port = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.said = {}
+
+    def ask(self, place, options, names="", timeout=150):
+        """What the client says when it runs these tests, or all."""
+        there, here = self.ends(place)
+        server = self.spawn(there, "/tmp/selftests/%s -d %s" % (self.program, self.device), timeout + 10)
+        there.wait_listen(self.port, 30)
+        result = here.run("/tmp/selftests/%s -d %s %s vm%d %s" % (self.program, self.device, options, there.number, names),
+                          timeout=timeout, check=False)
+        said = result.out + result.err
+        if result.rc == 124:
+            said += "\nno end within %d s" % timeout
+        elif result.rc > 1:
+            said += "\nstatus %d" % result.rc
+        return said + "\nserver: " + server.text().strip()
+
+    def one_point(self, place, options, name, timeout=150):
+        self.judge(self.ask(place, options, name, timeout), name)
+
+    def shared_point(self, place, options, names, name):
+        """One point of a run of all names; the run happens when its first point is asked for."""
+        key = place, options
+        self.used_vms = key not in self.said
+        if self.used_vms:
+            self.said[key] = self.ask(place, options, " ".join(names))
+        self.judge(self.said[key], name)
+
+    def judge(self, said, name):
+        point = re.search(r"^(ok|not ok) \d+ - %s(?: # SKIP (.*))?\n((?:# .*\n)*)" % name, said, re.M)
+        if not point:
+            self.fail("no result of %s: %s" % (name, said[-1500:]))
+        if point.group(2):
+            self.skipTest(point.group(2))
+        self.assertEqual(point.group(1), "ok", point.group(3))
+
+
+def points(case, names, **modes):
+    """Adds a test method for each place, mode (keyword: options of the client) and name."""
+    for place in ("between", "within"):
+        for mode, options in modes.items():
+            for name in names:
+                def test(self, place=place, options=options, name=name):
+                    self.shared_point(place, options, names, name)
+                setattr(case, "test_%s_%s_%s" % (place, mode, name), test)

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The device as an administrator meets it, and its Ethernet interface."""
+import json
+import re
+
+import harness
+
+IPERF = 5201
+
+
+class Netdev(harness.GuestTest):
+    ornic_only = True
+
+    def setUp(self):
+        super().setUp()
+        self.dev = self.p.netdev
+
+    def link(self, vm):
+        return json.loads(vm.run("ip -j -s link show dev " + self.dev).out)[0]
+
+    def ethtool_stats(self, vm):
+        pairs = re.findall(r"^\s+(\w+): (\d+)$", vm.run("ethtool -S " + self.dev).out, re.M)
+        return {name: int(value) for name, value in pairs}
+
+    def set_mtu(self, mtu):
+        for vm in (self.a, self.b):
+            vm.run("ip link set %s mtu %d" % (self.dev, mtu))
+
+    def ping(self, size, family=4, count=2):
+        self.a.run("ping -%d -n -c %d -i 0.1 -W 5 -M do -s %d %s" % (family, count, size, self.p.address(self.b, family)))
+
+    def test_rdma_link(self):
+        for vm in (self.a, self.b):
+            self.assertRegex(vm.run("rdma link").out, r"link %s/1 state ACTIVE physical_state LINK_UP netdev %s\b"
+                             % (self.device, self.dev))
+
+    def test_ibv_devinfo(self):
+        text = self.a.run("ibv_devinfo -v -d " + self.device).out
+        value = dict(re.findall(r"^\s+(\w+):\s+(\S.*?)\s*$", text, re.M))
+        for name, least in (("max_qp", 1000), ("max_qp_wr", 1024), ("max_cq", 1000), ("max_cqe", 65535), ("max_mr", 1000),
+                            ("max_sge", 4), ("max_pd", 100), ("max_qp_rd_atom", 4), ("max_qp_init_rd_atom", 4)):
+            self.assertGreaterEqual(int(value[name].split()[0]), least, name)
+        self.assertEqual(value["link_layer"], "Ethernet")
+        self.assertEqual(value["state"], "PORT_ACTIVE (4)")
+        self.assertEqual(value["atomic_cap"], "ATOMIC_HCA (1)")
+        self.assertEqual(value["max_msg_sz"], "0x80000000")
+        self.assertNotEqual(value["node_guid"].replace(":", "").strip("0"), "")
+        self.assertIn("::ffff:%s, RoCE v2" % self.p.address(self.a), text)
+
+    def test_guids_differ(self):
+        guids = {vm.run("cat /sys/class/infiniband/%s/node_guid" % self.device).out for vm in (self.a, self.b)}
+        self.assertEqual(len(guids), 2)
+
+    def test_lspci(self):
+        self.assertRegex(self.a.run("lspci -k -d ::0200 | grep -A3 -i 01:00.0").out, "Kernel driver in use: ornic")
+
+    def test_ethtool_identity(self):
+        text = self.a.run("ethtool -i " + self.dev).out
+        self.assertRegex(text, r"(?m)^driver: ornic$")
+        self.assertRegex(text, r"(?m)^firmware-version: \S+")
+        self.assertRegex(text, r"(?m)^bus-info: 0000:01:00\.0$")
+
+    def test_ethtool_features_and_rings(self):
+        self.assertRegex(self.a.run("ethtool -k " + self.dev).out, r"rx-checksumming: on")
+        self.assertRegex(self.a.run("ethtool -g " + self.dev).out, r"RX:\s+\d+")
+
+    def test_ethtool_link(self):
+        text = self.a.run("ethtool " + self.dev).out
+        self.assertRegex(text, r"Link detected: yes")
+        self.assertRegex(text, r"Speed: \d+Mb/s")
+
+    def test_statistics_move(self):
+        for vm in (self.a, self.b):
+            vm.run("true")
+        before, more = self.link(self.a)["stats64"], self.ethtool_stats(self.a)
+        self.ping(1000, count=10)
+        after, then = self.link(self.a)["stats64"], self.ethtool_stats(self.a)
+        for way in ("rx", "tx"):
+            self.assertGreaterEqual(after[way]["packets"] - before[way]["packets"], 10)
+            self.assertGreaterEqual(after[way]["bytes"] - before[way]["bytes"], 10000)
+            for what, least in (("packets", 10), ("bytes", 10000)):
+                name = "%s_%s" % (way, what)
+                self.assertGreaterEqual(then[name] - more[name], least, name)
+
+    def test_ping_sizes(self):
+        for size in (0, 1, 17, 56, 1000, 1471, 1472):
+            self.ping(size)
+        for size in (0, 56, 1452):
+            self.ping(size, 6)
+
+    def test_jumbo_frames(self):
+        self.addCleanup(self.set_mtu, 1500)
+        for mtu in (1280, 4200, 9000):
+            self.set_mtu(mtu)
+            self.ping(mtu - 28)
+            self.ping(mtu - 48, 6)
+            if mtu == 9000:
+                self.assertRegex(self.a.run("ibv_devinfo -d " + self.device).out, r"active_mtu:\s+4096")
+            refused = self.a.run("ping -c 1 -W 1 -M do -s %d %s" % (mtu - 27, self.p.address(self.b)), check=False)
+            self.assertNotEqual(refused.rc, 0)
+        self.assertNotEqual(self.a.run("ip link set %s mtu 20000" % self.dev, check=False).rc, 0)
+
+    def test_smaller_mtu_of_one_side(self):
+        """Frames beyond the receiver's MTU are lost, those within it arrive."""
+        self.addCleanup(self.set_mtu, 1500)
+        self.set_mtu(1500)
+        self.b.run("ip link set %s mtu 9000" % self.dev)
+        self.ping(1472)
+
+    def iperf(self, options, family=4):
+        server = self.spawn(self.b, "iperf3 -s -1", 60)
+        self.b.wait_listen(IPERF, 30)
+        said = self.a.run("iperf3 -J -c %s -t 2 %s" % (self.p.address(self.b, family), options), timeout=60).out
+        server.wait(30)
+        return json.loads(said)["end"]
+
+    def tcp(self, options, family=4):
+        self.assertGreater(self.iperf(options, family)["sum_received"]["bytes"], 1 << 20)
+
+    def test_tcp(self):
+        self.tcp("")
+
+    def test_tcp_reverse(self):
+        self.tcp("-R")
+
+    def test_tcp_ipv6_four_streams(self):
+        self.tcp("-P 4", 6)
+
+    def test_udp(self):
+        end = self.iperf("-u -b 4M -l 1400")["sum"]
+        self.assertGreater(end["packets"] - end["lost_packets"], 300)
+        self.assertLess(end["lost_percent"], 20)
+
+    def test_checksums(self):
+        """A capture at the receiver finds no wrong checksum. GRO would show it packets whose sum was not filled in yet."""
+        self.addCleanup(self.b.run, "ethtool -K %s gro on" % self.dev)
+        self.b.run("ethtool -K %s gro off" % self.dev)
+        capture = self.spawn(self.b, "tcpdump -i %s -n -vv -c 400 not port 4791" % self.dev, 60)
+        capture.wait_for("listening on", 30)
+        server = self.spawn(self.b, "iperf3 -s -1", 60)
+        self.b.wait_listen(IPERF, 30)
+        self.a.run("iperf3 -c %s -n 4M" % self.p.address(self.b), timeout=60)
+        server.wait(30)
+        capture.wait(60)
+        frames = [line for line in capture.text().splitlines() if "> %s" % self.p.address(self.b) in line]
+        self.assertGreater(len(frames), 20)
+        self.assertFalse([line for line in frames if "incorrect" in line or "bad cksum" in line])
+
+    def test_data_over_tcp(self):
+        receiver = self.spawn(self.b, "python3 -c 'import socket,hashlib; s=socket.create_server((\"\",7000)); "
+                              "c,_=s.accept(); h=hashlib.sha256(); n=0\nwhile d:=c.recv(1<<16): h.update(d); n+=len(d)\n"
+                              "print(n, h.hexdigest())'", 60)
+        self.b.wait_listen(7000, 30)
+        sent = self.a.run("head -c 20000000 /dev/urandom > /tmp/data; sha256sum /tmp/data; python3 -c 'import socket; "
+                          "s=socket.create_connection((\"%s\",7000)); s.sendfile(open(\"/tmp/data\",\"rb\"))'; rm /tmp/data"
+                          % self.p.address(self.b), timeout=60).out.split()[0]
+        receiver.wait(60)
+        self.assertEqual(receiver.text().split(), ["20000000", sent])
+
+    def test_mac_change(self):
+        old = self.link(self.a)["address"]
+        self.addCleanup(self.a.run, "ip link set %s address %s" % (self.dev, old))
+        self.a.run("ip link set %s address 02:00:00:99:00:01" % self.dev)
+        self.b.run("ip neigh flush dev " + self.dev)
+        self.ping(56)
+        seen = self.b.run("ip neigh show %s dev %s" % (self.p.address(self.a), self.dev)).out
+        self.assertIn("02:00:00:99:00:01", seen)
+        self.a.run("ip link set %s address %s" % (self.dev, old))
+        self.b.run("ip neigh flush dev " + self.dev)
+        self.ping(56)
+
+    def test_promiscuous(self):
+        """A frame for somebody else is received only while promiscuous."""
+        self.addCleanup(self.a.run, "ip neigh flush dev %s; ip link set %s promisc off" % (self.dev, self.dev))
+        self.a.run("ip neigh replace 10.88.0.77 lladdr 02:00:00:00:00:77 dev " + self.dev)
+        for flag, wanted in (("-p", 0), ("", 1)):
+            capture = self.spawn(self.b, "tcpdump -i %s -n -l %s icmp" % (self.dev, flag), 60)
+            capture.wait_for("listening on", 30)
+            self.a.run("ping -c 3 -i 0.1 -W 1 10.88.0.77", check=False)
+            self.a.run("ping -c 1 -W 5 " + self.p.address(self.b))
+            capture.wait_for("> %s: ICMP echo request" % self.p.address(self.b), 30)
+            self.assertEqual("10.88.0.77: ICMP echo request" in capture.text(), bool(wanted), capture.text())
+            capture.kill()
+
+    def test_link_down_and_up(self):
+        addresses = "ip -6 addr add %s/64 dev %s nodad 2>/dev/null" % (self.p.address(self.a, 6), self.dev)
+        self.addCleanup(self.a.run, "ip link set %s up; %s" % (self.dev, addresses), check=False)
+        self.a.run("ip link set %s down" % self.dev)
+        self.a.run("until rdma link show %s/1 | grep -q 'state DOWN'; do sleep 0.05; done" % self.device, timeout=20)
+        self.assertNotEqual(self.a.run("ping -c 1 -W 1 " + self.p.address(self.b), check=False).rc, 0)
+        self.a.run("ip link set %s up; %s" % (self.dev, addresses), check=False)
+        self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done" % self.device, timeout=20)
+        self.ping(56)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Processes that die in the middle of a transfer: the peer is told, nothing stays behind, the next pair works."""
+import harness
+
+PORT = 18515
+
+
+class Process(harness.GuestTest):
+    def start(self, place, program, options):
+        """A transfer that goes on until somebody dies; returns server and client once data flows."""
+        there, here = self.ends(place)
+        command = "exec %s -d %s -F -p %d %s" % (program, self.device, PORT, options)
+        server = self.spawn(there, command, 120)
+        there.wait_listen(PORT, 30)
+        client = self.spawn(here, "%s %s" % (command, self.p.address(there)), 120)
+        here.run("until rdma res show qp link %s | grep 'state RTS' | grep -q pid; do sleep 0.05; done" % self.device, timeout=30)
+        self.moves(there)
+        return server, client
+
+    def moves(self, vm):
+        """Waits until packets flow."""
+        vm.run("f=/sys/class/infiniband/%s/ports/1/hw_counters/%s; a=$(cat $f); until [ $(cat $f) -gt $((a + 50)) ]; "
+               "do sleep 0.05; done" % (self.device, "rdma_rx_packets" if self.p.is_ornic else "rcvd_pkts"), timeout=30)
+
+    def works(self, place):
+        command = "ib_write_bw -d %s -F -p %d -s 4096 -n 50" % (self.device, PORT)
+        self.exchange(place, command, command + " {addr}", PORT)
+
+    def killed(self, place, program, options, server_dies, client_dies, told):
+        server, client = self.start(place, program, options)
+        if server_dies:
+            server.signal(9)
+            self.assertEqual(server.wait(30), 137)
+        if client_dies:
+            client.signal(9)
+            self.assertEqual(client.wait(30), 137)
+        if told:
+            status = client.wait(60)
+            self.assertNotEqual(status, 0, "the client ended well although its server was killed")
+            self.assertRegex(client.text(), told)
+        elif not server_dies:
+            server.kill()
+        self.check_settled()
+        self.works(place)
+
+    GONE = r"(?i)retry|status 12|syndrom|Failed|unable|Couldn't"
+
+    def test_server_killed_write(self):
+        self.killed("between", "ib_write_bw", "-s 1048576 -D 60", True, False, self.GONE)
+
+    def test_server_killed_read(self):
+        self.killed("between", "ib_read_bw", "-s 1048576 -D 60", True, False, self.GONE)
+
+    def test_server_killed_send(self):
+        self.killed("between", "ib_send_bw", "-s 65536 -D 60", True, False, self.GONE)
+
+    def test_client_killed_write(self):
+        self.killed("between", "ib_write_bw", "-s 1048576 -D 60", False, True, None)
+
+    def test_client_killed_send(self):
+        self.killed("between", "ib_send_bw", "-s 65536 -D 60", False, True, None)
+
+    def test_both_killed_within(self):
+        self.killed("within", "ib_write_bw", "-s 65536 -q 16 -D 60", True, True, None)
+
+    def test_client_killed_with_events(self):
+        self.killed("between", "ib_send_bw", "-e -s 4096 -n 1000000", False, True, None)
+
+    def test_rdma_cm_peer_is_told(self):
+        """The kernel disconnects for a process that died."""
+        server = self.spawn(self.b, "exec rping -s -a %s -S 65000 -C 1000000" % self.p.address(self.b), 120)
+        harness.cm_listens(self.b)
+        client = self.spawn(self.a, "exec rping -c -a %s -S 65000 -C 1000000" % self.p.address(self.b), 120)
+        self.moves(self.b)
+        client.signal(9)
+        self.assertEqual(client.wait(30), 137)
+        server.wait(60)
+        self.assertRegex(server.text(), r"(?i)disconnect|failed|error")
+
+
+if __name__ == "__main__":
+    harness.main()
