@@ -149,7 +149,10 @@ install: $(O)/ornicd
 
 .PHONY: demo check bench docs clean help
 demo: $(O)/ornicd provider guest-modules
-	tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
+	@tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
+
+bench: $(O)/ornicd provider guest-modules
+	@tools/lab/bench $(if $(RUNS),--runs $(RUNS)) $(if $(JSON),--json $(JSON))
 
 include selftests/Makefile
 

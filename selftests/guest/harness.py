@@ -26,8 +26,10 @@ from lab import Lab, LabError           # noqa: E402
 from lab.vm import COMPLAINT            # noqa: E402
 
 DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
-BUILD = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "guest", "trixie", "selftests")
-LAB_OPTIONS = {"mem": "3G"}             # one test sends a message of 1 GiB
+BUILT = os.environ.get("O", os.path.join(TOP, "build"))
+PAYLOAD = os.path.join(BUILT, "guest", "trixie")
+PROGRAMS = os.path.join(PAYLOAD, "selftests")
+MEMORY = "3G"                           # one test sends a message of 1 GiB
 HUGE_PAGES = 24                         # of 2 MiB, per VM
 LEFT = "for o in ctx pd cq qp mr cm_id; do rdma res show $o; done; ps ax -o pid,stat,wchan,args | tail -n 6"
 SETTLE = 20                             # seconds for objects of ended processes to go away
@@ -51,11 +53,9 @@ class Pair:
             if not self.is_ornic:
                 vm.run("rdma link show %s/1 || { modprobe -a rdma_rxe ib_uverbs rdma_ucm; "
                        "rdma link add %s type rxe netdev eth0; }" % (DEVICE, DEVICE))
-            if os.path.isdir(BUILD):
-                vm.push(BUILD, "/tmp/selftests")
+            if os.path.isdir(PROGRAMS):
+                vm.push(PROGRAMS, "/tmp/selftests")
         self.netdev = self.a.run("rdma link show %s/1" % DEVICE).out.split("netdev")[1].split()[0]
-        self.gid_index = int(self.a.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1"
-                                        % DEVICE).out.strip().rsplit("/", 1)[1])
         self.start_res = self.resources()
         self.heard = [complaints(vm) for vm in self.lab.vms]
 
@@ -64,6 +64,11 @@ class Pair:
         if family == 6:
             return "fd%s::%d" % (self.net[3:], vm.number + 1)
         return "%s.0.%d" % (self.net, vm.number + 1)
+
+    def gid_index(self, vm):
+        """Index of the GID made from the VM's IPv4 address."""
+        found = vm.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % DEVICE).out
+        return int(found.strip().rsplit("/", 1)[1])
 
     def resources(self):
         """What `rdma res` counts for the device, of each VM; None for a VM that is dead."""
@@ -117,6 +122,13 @@ def complaints(vm):
     return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
 
 
+def start_lab():
+    """The two VMs that the suite shares; the caller takes them down."""
+    options = {"device": "none"} if DEVICE.startswith("rxe") else {
+        "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD}
+    return Lab.up(2, name="check-%d" % os.getpid(), mem=MEMORY, **options)
+
+
 _pair = None
 
 
@@ -128,8 +140,7 @@ def pair():
         if name:
             lab = Lab.find(name)
         else:
-            device = "none" if DEVICE.startswith("rxe") else "ornic"
-            lab = Lab.up(2, name="test-%d" % os.getpid(), device=device, **LAB_OPTIONS)
+            lab = start_lab()
             atexit.register(lab.down)
         _pair = Pair(lab)
     return _pair

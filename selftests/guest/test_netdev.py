@@ -128,12 +128,14 @@ class Netdev(harness.GuestTest):
         self.tcp("-P 4", 6)
 
     def test_udp(self):
-        end = self.iperf("-u -b 20M -l 1400")["sum"]
-        self.assertGreater(end["packets"] - end["lost_packets"], 500)
+        end = self.iperf("-u -b 4M -l 1400")["sum"]
+        self.assertGreater(end["packets"] - end["lost_packets"], 300)
         self.assertLess(end["lost_percent"], 20)
 
     def test_checksums(self):
-        """A capture at the receiver finds no wrong checksum."""
+        """A capture at the receiver finds no wrong checksum. GRO would show it packets whose sum was not filled in yet."""
+        self.addCleanup(self.b.run, "ethtool -K %s gro on" % self.dev)
+        self.b.run("ethtool -K %s gro off" % self.dev)
         capture = self.spawn(self.b, "tcpdump -i %s -n -vv -c 400 not port 4791" % self.dev, 60)
         capture.wait_for("listening on", 30)
         server = self.spawn(self.b, "iperf3 -s -1", 60)

@@ -8,8 +8,9 @@ PORT = 18515
 
 class PingPong(harness.GuestTest):
     def check(self, place, program, options):
-        command = "%s -d %s -g %d %s" % (program, self.device, self.p.gid_index, options)
-        out, _ = self.exchange(place, command, command + " {addr}", PORT)
+        server, client = ["%s -d %s -g %d %s" % (program, self.device, self.p.gid_index(vm), options)
+                          for vm in self.ends(place)]
+        out, _ = self.exchange(place, server, client + " {addr}", PORT)
         self.assertRegex(out, r"iters in .* seconds")
 
 

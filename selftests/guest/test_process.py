@@ -65,7 +65,7 @@ class Process(harness.GuestTest):
         self.killed("within", "ib_write_bw", "-s 65536 -q 16 -D 60", True, True, None)
 
     def test_client_killed_with_events(self):
-        self.killed("between", "ib_send_bw", "-e -s 4096 -D 60", False, True, None)
+        self.killed("between", "ib_send_bw", "-e -s 4096 -n 1000000", False, True, None)
 
     def test_rdma_cm_peer_is_told(self):
         """The kernel disconnects for a process that died."""
