@@ -63,7 +63,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_path, flow_label, 0x18);
 ORNIC_ASSERT_OFFSET(struct ornic_path, sgid_index, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_path, dest_qpn, 0x24);
 
-/* In a UD path: take the queue pair's own Q_Key (ORN-SEC-8). */
+/* In a UD path: take the queue pair's own Q_Key (ORN-WQE-18). */
 #define ORNIC_QKEY_OWN		0x80000000u
 
 /* Largest UDP source port range start a device derives. */

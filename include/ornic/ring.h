@@ -29,7 +29,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_rec, notify, 0x20);
 #define ORNIC_NOTIFY_ALWAYS		0x80000000u
 #define ORNIC_NOTIFY_INDEX		0x7fffffffu
 
-/* Arm word of completion-side rings (ORN-RNG-9 to 12). */
+/* Arm word of completion-side rings (ORN-RNG-9 to 12, 27). */
 #define ORNIC_ARM_INDEX_MASK		0x00ffffffu
 #define ORNIC_ARM_SN_SHIFT		24
 #define ORNIC_ARM_SN_MASK		0xfu

@@ -99,6 +99,7 @@ static uint32_t events(struct fixture *f)
 	return n;
 }
 
+/* ORN-CQ-16 */
 static void test_entry(void **state)
 {
 	struct fixture *f = *state;
@@ -113,6 +114,7 @@ static void test_entry(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->cq->host)->notify, 0);
 }
 
+/* ORN-CLK-3 */
 static void test_timestamp(void **state)
 {
 	struct fixture *f = *state;
@@ -126,6 +128,7 @@ static void test_timestamp(void **state)
 	assert_true(le64toh(c->timestamp) <= engine_clock());
 }
 
+/* ORN-RNG-15 */
 static void test_laps(void **state)
 {
 	struct fixture *f = *state;

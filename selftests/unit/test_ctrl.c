@@ -15,6 +15,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct ornic_status_block *block(struct inproc *p)
@@ -32,7 +33,7 @@ static void store(struct inproc *p, uint64_t off, unsigned int len, uint64_t val
 	p->host.bus.write(p, off, len, val);
 }
 
-/* ORN-CTL-20, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
+/* ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
 static void test_constants(void **state)
 {
 	struct inproc *p = *state;
@@ -161,11 +162,13 @@ static void test_enable_refused(void **state)
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
-/* ORN-CTL-4, ORN-FEA-4: nothing survives a disable. */
+/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: nothing survives a disable, and nothing tells of it. */
 static void test_teardown_of_everything(void **state)
 {
 	struct inproc *p = *state;
 	struct device *dev = &p->f->dev;
+	struct ornic_eqe eqe;
+	struct ornic_cqe cqe;
 	struct host_qp qp;
 	uint32_t key;
 
@@ -177,15 +180,21 @@ static void test_teardown_of_everything(void **state)
 			 dev->eqs.used, 0);
 	assert_int_equal(dev->list_budget, LIMIT_LIST_ENTRIES);
 	assert_int_equal(dev->features, 0);
+	for (int i = 0; i < 10; i++)
+		inproc_turn(p);
+	assert_false(host_next(&p->eq0, &eqe));
+	assert_false(host_next(&p->cq, &cqe));
 	assert_int_equal(host_enable(&p->host), 0);
 	assert_int_equal(host_bring_up(&p->host, INPROC_FEATURES, &p->eq0, &p->eq1), 0);
 	assert_int_equal(p->eq0.number, 0);
 }
 
-/* ORN-PCI-15 */
+/* ORN-PCI-13, ORN-PCI-15 */
 static void test_flr(void **state)
 {
 	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint8_t *before;
 
 	assert_int_not_equal(inproc_counter(p, CNT_admin_commands), 0);
 	inproc_flr(p);
@@ -193,6 +202,15 @@ static void test_flr(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE), ORNIC_CAUSE_FLR);
 	assert_int_equal(inproc_counter(p, CNT_admin_commands), 0);
 	assert_false(p->f->vfu.bus_master);
+	before = malloc(INPROC_BYTES);
+	assert_non_null(before);
+	inproc_bus_master(p, true);
+	host_submit(&p->host, &cmd);
+	memcpy(before, p->host.dma.mem, INPROC_BYTES);
+	for (int i = 0; i < 10; i++)
+		inproc_turn(p);
+	assert_int_equal(memcmp(before, p->host.dma.mem, INPROC_BYTES), 0);
+	free(before);
 }
 
 /* ORN-PCI-4 */

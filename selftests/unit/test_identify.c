@@ -133,17 +133,19 @@ static uint32_t read_names(struct inproc *p, struct ornic_stat_name *names)
 	return n;
 }
 
-/* ORN-STAT-1, ORN-STAT-3, ORN-STAT-4, ORN-STAT-7, ORN-STAT-8 */
+/* ORN-STAT-1, ORN-STAT-2, ORN-STAT-3, ORN-STAT-4, ORN-STAT-7, ORN-STAT-8 */
 static void test_stats(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_stat_name names[200];
+	struct ornic_stat_name names[200], again[200];
 	struct ornic_identify_device d;
 	struct ornic_stat_read_cmd in = { .scope = ORNIC_STAT_DEVICE, .count = htole32(1) };
 	uint64_t value, before;
 	uint32_t n, first = 0, i;
 
 	n = read_names(p, names);
+	assert_int_equal(read_names(p, again), n);
+	assert_memory_equal(names, again, n * sizeof(names[0]));
 	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
 	assert_int_equal(n, le32toh(d.stat_count));
 	for (i = 0; i < n; i++) {

@@ -126,7 +126,7 @@ static void test_reset(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* ORN-QP-18, 19, 7: both queues, in order, more than a turn's worth, whatever they contain */
+/* ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, whatever they contain */
 static void test_flush(void **state)
 {
 	struct fix *t = *state;
@@ -302,7 +302,7 @@ static void test_unreachable(void **state)
 	}
 }
 
-/* All 2^n slots are usable, and indices run on (ORN-RNG-1) (ORN-RNG-18). */
+/* All 2^n slots are usable, and indices run on (ORN-RNG-1, ORN-RNG-18). */
 static void test_full_ring(void **state)
 {
 	struct fix *t = *state;

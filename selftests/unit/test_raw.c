@@ -588,7 +588,7 @@ static void test_own_address(void **state)
 	assert_memory_equal(rx, p, 80);
 }
 
-/* ... but not to the queue pair that sent it (ORN-STEER-11) */
+/* ... but not to the queue pair that sent it (ORN-STEER-11, ORN-STEER-8) */
 static void test_own_frame(void **state)
 {
 	struct fixture *f = *state;

@@ -624,7 +624,9 @@ static void test_local_error_order(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* A key that fails in the middle of a message; a READ into memory that is not writable */
+/*
+ * A key that fails in the middle of a message; a READ into memory that is not writable (ORN-WQE-10)
+ */
 static void test_local_error_late(void **state)
 {
 	struct fix *t = *state;
@@ -677,7 +679,7 @@ static void test_sqd(void **state)
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
 }
 
-/* More than the window: the rest follows as the window moves. */
+/* More than the window: the rest follows as the window moves (ORN-WQE-2). */
 static void test_window(void **state)
 {
 	struct fix *t = *state;

@@ -131,7 +131,7 @@ static void expect_failed(struct fix *t, uint8_t code, uint32_t psn, uint8_t eve
 	assert_int_equal(t->peer.nin, answers);
 }
 
-/* SEND in three packets, the PSN wrapping; ORN-RQ-1 */
+/* SEND in three packets, the PSN wrapping; ORN-RQ-1 (ORN-CQ-14) */
 static void test_send(void **state)
 {
 	struct fix *t = *state;
@@ -158,7 +158,7 @@ static void test_send(void **state)
 	expect_event(t, 0);
 }
 
-/* ORN-QP-30: in RTR, once */
+/* ORN-QP-30: in RTR, once (ORN-EQ-4) */
 static void test_comm_est(void **state)
 {
 	struct fix *t = *state;
@@ -317,7 +317,7 @@ static void test_rights(void **state)
 	}
 }
 
-/* The privileged key is not for others (ORN-SEC-3) (ORN-ERR-3). */
+/* The privileged key is not for others (ORN-SEC-3, ORN-ERR-3). */
 static void test_phys(void **state)
 {
 	struct fix *t = *state;
@@ -679,7 +679,7 @@ static void test_no_gid(void **state)
 	}
 }
 
-/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2) (ORN-PORT-7) */
+/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2, ORN-PORT-7) */
 static void test_strangers(void **state)
 {
 	struct fix *t = *state;

@@ -102,7 +102,7 @@ static uint16_t be16(const uint8_t *p)
 	return p[0] << 8 | p[1];
 }
 
-/* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum */
+/* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum (ORN-CQ-14) */
 static void test_ipv4(void **state)
 {
 	struct fix *t = *state;
