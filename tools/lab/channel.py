@@ -133,6 +133,8 @@ class Process:
                 if not data:
                     return self._finish(fault=self.vm.obituary())
                 buf += data
+        except ConnectionResetError:    # QEMU was killed before it had read all that was sent to it
+            self._finish(fault=self.vm.obituary())
         except OSError as e:
             self._finish(fault="%s: control channel: %s" % (self.vm.name, e.strerror or e))
 
