@@ -36,7 +36,7 @@ ifneq ($(filter /% ~% ../%,$(O))$(filter-out 1,$(words $(O))),)
 $(error O=$(O) is no name of a folder inside this checkout, such as O=build)
 endif
 ifneq ($(shell test -w $(firstword $(wildcard $(O)) .) || echo no),)
-$(error $(abspath $(firstword $(wildcard $(O)) .)) may not be written by user $(shell id -un): use a clone of your own, or let its owner run make clean)
+$(error $(abspath $(firstword $(wildcard $(O)) .)) may not be written by user $(shell id -un): it is read-only or belongs to somebody else, use a clone of your own)
 endif
 ifneq ($(KDIR),)
 ifeq ($(wildcard $(KDIR)/Makefile),)
@@ -100,7 +100,7 @@ kernel_src := $(shell find drivers include uapi Kbuild Kconfig -type f 2>/dev/nu
 provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h
 ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
-recipe := tools/lab/guests/$(GUEST).toml
+recipe := $(wildcard tools/lab/guests/$(GUEST).toml)
 
 # kernel_tree: a copy of the sources that Kbuild may litter
 define kernel_tree

@@ -20,21 +20,21 @@ struct ornic_admin_cmd {
 	__le32 flags;		/* mbz */
 	__le64 in_addr;		/* DMA address, 64-byte aligned; mbz if in_len <= 32 */
 	__le64 out_addr;	/* same; mbz if out_len <= 32 */
-	__u8 inline_in[ORNIC_ADMIN_INLINE];
+	__u8 inline_in[ORNIC_ADMIN_INLINE];	/* input of up to 32 bytes */
 };
 ORNIC_ASSERT_SIZE(struct ornic_admin_cmd, 64);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cmd, in_addr, 0x10);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cmd, inline_in, 0x20);
 
 struct ornic_admin_cpl {
-	__le16 cmd_id;
+	__le16 cmd_id;		/* echo */
 	__le16 opcode;		/* echo */
 	__le32 number;		/* object created or acted on */
 	__le32 out_size;	/* bytes the device's layout has; may exceed out_len */
 	__le32 res0;
-	__u8 inline_out[ORNIC_ADMIN_INLINE];
+	__u8 inline_out[ORNIC_ADMIN_INLINE];	/* output, if out_len is up to 32 */
 	__le32 res1;
-	__le32 syndrome;
+	__le32 syndrome;	/* enum ornic_syndrome, 0 if OK */
 	__le32 res2;
 	__u8 status;		/* enum ornic_status */
 	__u8 res3[2];
@@ -95,22 +95,22 @@ enum ornic_opcode {
 };
 
 enum ornic_status {
-	ORNIC_ST_OK		= 0,
-	ORNIC_ST_BAD_OPCODE	= 1,
-	ORNIC_ST_BAD_SIZE	= 2,
+	ORNIC_ST_OK		= 0,	/* done */
+	ORNIC_ST_BAD_OPCODE	= 1,	/* opcode not known */
+	ORNIC_ST_BAD_SIZE	= 2,	/* payload too short or too long */
 	ORNIC_ST_RESERVED	= 3,	/* a must-be-zero byte is not zero */
-	ORNIC_ST_BAD_PARAM	= 4,
+	ORNIC_ST_BAD_PARAM	= 4,	/* value out of range or contradictory */
 	ORNIC_ST_BAD_NUMBER	= 5,	/* no such object */
 	ORNIC_ST_UNSUPPORTED	= 6,	/* feature not negotiated */
-	ORNIC_ST_EXISTS		= 7,
+	ORNIC_ST_EXISTS		= 7,	/* there is one already */
 	ORNIC_ST_BUSY		= 8,	/* references left */
-	ORNIC_ST_BAD_STATE	= 9,
-	ORNIC_ST_NO_RESOURCE	= 10,
+	ORNIC_ST_BAD_STATE	= 9,	/* not in this state */
+	ORNIC_ST_NO_RESOURCE	= 10,	/* memory or page-list room exhausted */
 	ORNIC_ST_LIMIT		= 11,	/* above an Identify limit */
 	ORNIC_ST_DMA_ERROR	= 12,	/* address unreachable */
-	ORNIC_ST_PERMISSION	= 13,
-	ORNIC_ST_AGAIN		= 14,
-	ORNIC_ST_INTERNAL	= 15,
+	ORNIC_ST_PERMISSION	= 13,	/* not allowed to this function */
+	ORNIC_ST_AGAIN		= 14,	/* later it may succeed */
+	ORNIC_ST_INTERNAL	= 15,	/* the device failed */
 	ORNIC_ST_ABORTED	= 16,	/* never sent: the host's own, after a reset */
 };
 
@@ -122,30 +122,30 @@ enum ornic_syndrome {
 	ORNIC_SYN_HOST_MEMORY		= ORNIC_SYN(2, 1), /* nonce differs: memory is not shared */
 	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* an enable-time address is not DMA-able */
 	ORNIC_SYN_ENABLE_PARAM		= ORNIC_SYN(2, 3), /* misaligned or out-of-range register */
-	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),
-	ORNIC_SYN_ADMIN_RING		= ORNIC_SYN(3, 2),
-	ORNIC_SYN_EQ_MEMORY		= ORNIC_SYN(3, 3),
-	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),
-	ORNIC_SYN_WQE_MBZ		= ORNIC_SYN(4, 2),
-	ORNIC_SYN_WQE_QPN		= ORNIC_SYN(4, 3),
-	ORNIC_SYN_WQE_STALE		= ORNIC_SYN(4, 4),
-	ORNIC_SYN_WQE_SEGMENT		= ORNIC_SYN(4, 5),
-	ORNIC_SYN_WQE_COUNT		= ORNIC_SYN(4, 6),
-	ORNIC_SYN_WQE_LENGTH		= ORNIC_SYN(4, 7),
-	ORNIC_SYN_WQE_PRIVILEGED	= ORNIC_SYN(4, 8),
-	ORNIC_SYN_KEY_INDEX		= ORNIC_SYN(5, 1),
-	ORNIC_SYN_KEY_TAG		= ORNIC_SYN(5, 2),
-	ORNIC_SYN_KEY_STATE		= ORNIC_SYN(5, 3),
-	ORNIC_SYN_KEY_PD		= ORNIC_SYN(5, 4),
-	ORNIC_SYN_KEY_ACCESS		= ORNIC_SYN(5, 5),
-	ORNIC_SYN_KEY_RANGE		= ORNIC_SYN(5, 6),
-	ORNIC_SYN_KEY_PAGE		= ORNIC_SYN(5, 7),
-	ORNIC_SYN_RING_INDEX		= ORNIC_SYN(6, 1),
+	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),	/* the device was restarted */
+	ORNIC_SYN_ADMIN_RING		= ORNIC_SYN(3, 2),	/* admin ring index or memory */
+	ORNIC_SYN_EQ_MEMORY		= ORNIC_SYN(3, 3),	/* EQ index or memory */
+	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),	/* not one of this queue pair */
+	ORNIC_SYN_WQE_MBZ		= ORNIC_SYN(4, 2),	/* mbz byte or flag set */
+	ORNIC_SYN_WQE_QPN		= ORNIC_SYN(4, 3),	/* qpn is not the handle */
+	ORNIC_SYN_WQE_STALE		= ORNIC_SYN(4, 4),	/* index is not the ring index */
+	ORNIC_SYN_WQE_SEGMENT		= ORNIC_SYN(4, 5),	/* segments beyond the stride */
+	ORNIC_SYN_WQE_COUNT		= ORNIC_SYN(4, 6),	/* too many SGEs or inline bytes */
+	ORNIC_SYN_WQE_LENGTH		= ORNIC_SYN(4, 7),	/* message too long or short */
+	ORNIC_SYN_WQE_PRIVILEGED	= ORNIC_SYN(4, 8),	/* needs a PRIVILEGED queue pair */
+	ORNIC_SYN_KEY_INDEX		= ORNIC_SYN(5, 1),	/* no such key */
+	ORNIC_SYN_KEY_TAG		= ORNIC_SYN(5, 2),	/* old key */
+	ORNIC_SYN_KEY_STATE		= ORNIC_SYN(5, 3),	/* key not valid */
+	ORNIC_SYN_KEY_PD		= ORNIC_SYN(5, 4),	/* other protection domain */
+	ORNIC_SYN_KEY_ACCESS		= ORNIC_SYN(5, 5),	/* right not granted */
+	ORNIC_SYN_KEY_RANGE		= ORNIC_SYN(5, 6),	/* outside the region */
+	ORNIC_SYN_KEY_PAGE		= ORNIC_SYN(5, 7),	/* page unreachable */
+	ORNIC_SYN_RING_INDEX		= ORNIC_SYN(6, 1),	/* index out of range */
 	ORNIC_SYN_RING_MEMORY		= ORNIC_SYN(6, 2), /* ring or record unreachable */
 	ORNIC_SYN_RING_FULL		= ORNIC_SYN(6, 3), /* CQ overflow */
 	ORNIC_SYN_WIRE			= ORNIC_SYN(7, 0), /* | NAK code or 0x80 timeout, 0x81 RNR */
 	ORNIC_SYN_PATH			= ORNIC_SYN(8, 1), /* GID entry not valid */
-	ORNIC_SYN_DMA			= ORNIC_SYN(9, 1),
+	ORNIC_SYN_DMA			= ORNIC_SYN(9, 1),	/* access failed on the bus */
 };
 
 #define ORNIC_SYN_FIELD_ENTRY		0x8000	/* the offset counts from the command entry */
@@ -154,7 +154,7 @@ enum ornic_syndrome {
 
 /* CLOCK_READ output. */
 struct ornic_clock_rsp {
-	__le64 clock;
+	__le64 clock;		/* device clock */
 	__le64 wallclock_ns;	/* 0 = has none */
 };
 ORNIC_ASSERT_SIZE(struct ornic_clock_rsp, 16);
@@ -162,7 +162,7 @@ ORNIC_ASSERT_SIZE(struct ornic_clock_rsp, 16);
 /* HOST_INFO input: informative text, for the device's log. */
 struct ornic_host_info_cmd {
 	char os[64];		/* zero padded */
-	char driver[64];
+	char driver[64];	/* zero padded */
 };
 ORNIC_ASSERT_SIZE(struct ornic_host_info_cmd, 128);
 

@@ -13,14 +13,14 @@ struct ornic_cq_create_cmd {
 	__u8 log_entries;	/* 0..log_max_cq */
 	__u8 flags;		/* ORNIC_CQ_F_* */
 	__le16 mbz0;
-	__le32 eq;
+	__le32 eq;		/* completion EQ that events go to */
 	__le32 dbpage;		/* page that may ring this CQ */
 	__le32 want;		/* mbz */
 	__le64 record;		/* DMA address of the doorbell record */
-	struct ornic_pages pages;
-	__le16 mod_count;
-	__le16 mod_period_us;
-	__le32 owner;
+	struct ornic_pages pages;	/* the ring */
+	__le16 mod_count;	/* entries that an event may wait for */
+	__le16 mod_period_us;	/* longest wait of an event, 0 = none */
+	__le32 owner;		/* echoed in events */
 	__u8 mbz1[16];
 };
 ORNIC_ASSERT_SIZE(struct ornic_cq_create_cmd, 64);
@@ -31,8 +31,8 @@ ORNIC_ASSERT_OFFSET(struct ornic_cq_create_cmd, owner, 0x2c);
 #define ORNIC_CQ_F_TIMESTAMP		(1u << 1) /* feature TIMESTAMP */
 
 struct ornic_cq_query_rsp {
-	struct ornic_cq_create_cmd attr;
-	struct ornic_ring_state state;
+	struct ornic_cq_create_cmd attr;	/* as created and modified */
+	struct ornic_ring_state state;	/* where it stands */
 };
 ORNIC_ASSERT_SIZE(struct ornic_cq_query_rsp, 80);
 
@@ -54,11 +54,11 @@ struct ornic_cqe {
 	__le16 vlan_tci;	/* if VLAN */
 	__le32 rss_hash;	/* raw, if HASH */
 	__le16 slid_csum;	/* IB: SLID; raw: sum of the frame if CSUM_COMPLETE */
-	__le16 pkey_index;
-	__u8 sl;
-	__u8 path_bits;
+	__le16 pkey_index;	/* always 0 in version 1.0 */
+	__u8 sl;		/* UD: service level of the datagram */
+	__u8 path_bits;		/* IB link layer, reserved */
 	__u8 net_type;		/* enum ornic_net_type, if NET_TYPE */
-	__u8 rss_type;
+	__u8 rss_type;		/* RSS, reserved */
 	__le32 syndrome;	/* 0 if status is 0 */
 	__le32 flags;		/* ORNIC_CQE_* */
 	__u8 opcode;		/* enum ornic_wc_opcode */
@@ -75,25 +75,25 @@ ORNIC_ASSERT_OFFSET(struct ornic_cqe, syndrome, 0x34);
 ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
 
 /* Flags 0..6 are the kernel's IB_WC_* values. */
-#define ORNIC_CQE_GRH			(1u << 0)
-#define ORNIC_CQE_WITH_IMM		(1u << 1)
-#define ORNIC_CQE_WITH_INV		(1u << 2)
-#define ORNIC_CQE_IP_CSUM_OK		(1u << 3)
-#define ORNIC_CQE_SMAC			(1u << 4)
-#define ORNIC_CQE_VLAN			(1u << 5)
-#define ORNIC_CQE_NET_TYPE		(1u << 6)
-#define ORNIC_CQE_SOLICITED		(1u << 8)
-#define ORNIC_CQE_L4_CSUM_OK		(1u << 9)
-#define ORNIC_CQE_CSUM_COMPLETE		(1u << 10)
-#define ORNIC_CQE_HASH			(1u << 11)
-#define ORNIC_CQE_FLOW_TAG		(1u << 12)
-#define ORNIC_CQE_CSUM_BAD		(1u << 14)
+#define ORNIC_CQE_GRH			(1u << 0) /* 40 bytes of header area are in front */
+#define ORNIC_CQE_WITH_IMM		(1u << 1) /* imm is valid */
+#define ORNIC_CQE_WITH_INV		(1u << 2) /* reserved */
+#define ORNIC_CQE_IP_CSUM_OK		(1u << 3) /* IPv4 header checksum verified */
+#define ORNIC_CQE_SMAC			(1u << 4) /* smac is valid */
+#define ORNIC_CQE_VLAN			(1u << 5) /* vlan_tci is valid */
+#define ORNIC_CQE_NET_TYPE		(1u << 6) /* net_type is valid */
+#define ORNIC_CQE_SOLICITED		(1u << 8) /* sender asked for an event */
+#define ORNIC_CQE_L4_CSUM_OK		(1u << 9) /* TCP or UDP checksum verified */
+#define ORNIC_CQE_CSUM_COMPLETE		(1u << 10) /* slid_csum is the sum */
+#define ORNIC_CQE_HASH			(1u << 11) /* reserved */
+#define ORNIC_CQE_FLOW_TAG		(1u << 12) /* reserved */
+#define ORNIC_CQE_CSUM_BAD		(1u << 14) /* a checksum is wrong */
 
 enum ornic_net_type {
-	ORNIC_NET_IB		= 0,
-	ORNIC_NET_ROCEV1	= 1,
-	ORNIC_NET_IPV4		= 2,
-	ORNIC_NET_IPV6		= 3,
+	ORNIC_NET_IB		= 0,	/* reserved */
+	ORNIC_NET_ROCEV1	= 1,	/* reserved */
+	ORNIC_NET_IPV4		= 2,	/* RoCEv2 over IPv4 */
+	ORNIC_NET_IPV6		= 3,	/* RoCEv2 over IPv6 */
 };
 
 /* Completion opcodes: IBV_WC_* values; bit 7: a receive. Valid on error too. */
@@ -121,20 +121,20 @@ enum ornic_wc_opcode {
 /* Completion statuses: IBV_WC_* values. */
 enum ornic_wc_status {
 	ORNIC_WC_SUCCESS		= 0,
-	ORNIC_WC_LOC_LEN_ERR		= 1,
-	ORNIC_WC_LOC_QP_OP_ERR		= 2,
-	ORNIC_WC_LOC_EEC_OP_ERR		= 3,
-	ORNIC_WC_LOC_PROT_ERR		= 4,
-	ORNIC_WC_WR_FLUSH_ERR		= 5,
-	ORNIC_WC_MW_BIND_ERR		= 6,
-	ORNIC_WC_BAD_RESP_ERR		= 7,
-	ORNIC_WC_LOC_ACCESS_ERR		= 8,
-	ORNIC_WC_REM_INV_REQ_ERR	= 9,
-	ORNIC_WC_REM_ACCESS_ERR		= 10,
-	ORNIC_WC_REM_OP_ERR		= 11,
-	ORNIC_WC_RETRY_EXC_ERR		= 12,
-	ORNIC_WC_RNR_RETRY_EXC_ERR	= 13,
-	ORNIC_WC_GENERAL_ERR		= 21,
+	ORNIC_WC_LOC_LEN_ERR		= 1,	/* total length */
+	ORNIC_WC_LOC_QP_OP_ERR		= 2,	/* malformed work request */
+	ORNIC_WC_LOC_EEC_OP_ERR		= 3,	/* never used */
+	ORNIC_WC_LOC_PROT_ERR		= 4,	/* key of an SGE */
+	ORNIC_WC_WR_FLUSH_ERR		= 5,	/* flushed, not executed */
+	ORNIC_WC_MW_BIND_ERR		= 6,	/* reserved */
+	ORNIC_WC_BAD_RESP_ERR		= 7,	/* malformed response */
+	ORNIC_WC_LOC_ACCESS_ERR		= 8,	/* write with immediate failed */
+	ORNIC_WC_REM_INV_REQ_ERR	= 9,	/* NAK invalid request */
+	ORNIC_WC_REM_ACCESS_ERR		= 10,	/* NAK remote access */
+	ORNIC_WC_REM_OP_ERR		= 11,	/* NAK remote operational error */
+	ORNIC_WC_RETRY_EXC_ERR		= 12,	/* no answer */
+	ORNIC_WC_RNR_RETRY_EXC_ERR	= 13,	/* no receive at the peer */
+	ORNIC_WC_GENERAL_ERR		= 21,	/* anything else */
 };
 
 #endif

@@ -8,9 +8,9 @@
 #include "ring.h"
 
 /* Classes of events an EQ carries; ASYNC, ADMIN and FAULT live on one EQ each. */
-#define ORNIC_EQ_COMPLETION	(1u << 0)
-#define ORNIC_EQ_ASYNC		(1u << 1)
-#define ORNIC_EQ_ADMIN		(1u << 2)
+#define ORNIC_EQ_COMPLETION	(1u << 0) /* CQs that fired */
+#define ORNIC_EQ_ASYNC		(1u << 1) /* everything else */
+#define ORNIC_EQ_ADMIN		(1u << 2) /* the ACQ fired */
 #define ORNIC_EQ_FAULT		(1u << 3) /* reserved */
 
 /* EQ_CREATE input. The first EQ is number 0 and carries ASYNC and ADMIN. */
@@ -20,10 +20,10 @@ struct ornic_eq_create_cmd {
 	__le16 vector;		/* MSI-X vector, < VECTORS */
 	__le32 want;		/* mbz */
 	__le64 record;		/* DMA address of the doorbell record */
-	struct ornic_pages pages;
+	struct ornic_pages pages;	/* the ring */
 	__le64 classes;		/* ORNIC_EQ_* */
-	__le16 mod_count;
-	__le16 mod_period_us;
+	__le16 mod_count;	/* mbz */
+	__le16 mod_period_us;	/* mbz */
 	__u8 mbz[20];
 };
 ORNIC_ASSERT_SIZE(struct ornic_eq_create_cmd, 64);
@@ -33,21 +33,21 @@ ORNIC_ASSERT_OFFSET(struct ornic_eq_create_cmd, classes, 0x20);
 struct ornic_moderate_cmd {
 	__le32 mask;		/* ORNIC_MODERATE_* */
 	__le32 target;		/* EQ: vector; CQ: EQ number */
-	__le16 mod_count;
-	__le16 mod_period_us;
+	__le16 mod_count;	/* TIMING: entries; EQ: mbz */
+	__le16 mod_period_us;	/* TIMING: microseconds; EQ: mbz */
 	__le32 mbz;
 };
 ORNIC_ASSERT_SIZE(struct ornic_moderate_cmd, 16);
 
-#define ORNIC_MODERATE_TIMING	(1u << 0)
-#define ORNIC_MODERATE_TARGET	(1u << 1)
+#define ORNIC_MODERATE_TIMING	(1u << 0) /* mod_count and mod_period_us */
+#define ORNIC_MODERATE_TARGET	(1u << 1) /* target */
 
 /* Tail of EQ_QUERY and CQ_QUERY output, after the 64 bytes of the create layout. */
 struct ornic_ring_state {
-	__le32 producer;
-	__le32 consumer;
+	__le32 producer;	/* next index to write */
+	__le32 consumer;	/* host_index as last stored */
 	__le32 state;		/* [3:0] 0 good, 1 error; [4] armed */
-	__le32 syndrome;
+	__le32 syndrome;	/* why state is error */
 };
 ORNIC_ASSERT_SIZE(struct ornic_ring_state, 16);
 
@@ -55,15 +55,15 @@ ORNIC_ASSERT_SIZE(struct ornic_ring_state, 16);
 #define ORNIC_RING_ARMED	(1u << 4)
 
 struct ornic_eq_query_rsp {
-	struct ornic_eq_create_cmd attr;
-	struct ornic_ring_state state;
+	struct ornic_eq_create_cmd attr;	/* as created and modified */
+	struct ornic_ring_state state;	/* where it stands */
 };
 ORNIC_ASSERT_SIZE(struct ornic_eq_query_rsp, 80);
 
 struct ornic_eqe {
 	__le64 timestamp;	/* device clock */
 	__le32 number;		/* CQ, QP, port ... per type */
-	__le32 syndrome;
+	__le32 syndrome;	/* enum ornic_syndrome, or 0 */
 	__le32 info0;		/* COMPLETION, ADMIN: arm word that fired; QP: state;
 				 * PORT: bit 0: link is up; IDENTIFY: page
 				 */
@@ -87,19 +87,19 @@ ORNIC_ASSERT_OFFSET(struct ornic_eqe, type, 0x3c);
 enum ornic_event {
 	ORNIC_EV_COMPLETION	= 0x01,	/* number: CQ */
 	ORNIC_EV_ADMIN		= 0x02,	/* the ACQ has entries */
-	ORNIC_EV_CQ_ERR		= ORNIC_EV_VERBS + 0,
-	ORNIC_EV_QP_FATAL	= ORNIC_EV_VERBS + 1,
-	ORNIC_EV_QP_REQ_ERR	= ORNIC_EV_VERBS + 2,
-	ORNIC_EV_QP_ACCESS_ERR	= ORNIC_EV_VERBS + 3,
-	ORNIC_EV_COMM_EST	= ORNIC_EV_VERBS + 4,
-	ORNIC_EV_SQ_DRAINED	= ORNIC_EV_VERBS + 5,
-	ORNIC_EV_DEVICE_FATAL	= ORNIC_EV_VERBS + 8,
-	ORNIC_EV_PORT_ACTIVE	= ORNIC_EV_VERBS + 9,
-	ORNIC_EV_PORT_ERR	= ORNIC_EV_VERBS + 10,
-	ORNIC_EV_SRQ_ERR	= ORNIC_EV_VERBS + 14,
-	ORNIC_EV_SRQ_LIMIT	= ORNIC_EV_VERBS + 15,
-	ORNIC_EV_LAST_WQE	= ORNIC_EV_VERBS + 16,
-	ORNIC_EV_GID_CHANGE	= ORNIC_EV_VERBS + 18,
+	ORNIC_EV_CQ_ERR		= ORNIC_EV_VERBS + 0,	/* CQ in error */
+	ORNIC_EV_QP_FATAL	= ORNIC_EV_VERBS + 1,	/* ring unusable */
+	ORNIC_EV_QP_REQ_ERR	= ORNIC_EV_VERBS + 2,	/* peer sent an invalid request */
+	ORNIC_EV_QP_ACCESS_ERR	= ORNIC_EV_VERBS + 3,	/* peer asked for what it may not */
+	ORNIC_EV_COMM_EST	= ORNIC_EV_VERBS + 4,	/* first packet in RTR */
+	ORNIC_EV_SQ_DRAINED	= ORNIC_EV_VERBS + 5,	/* SQD, nothing under way */
+	ORNIC_EV_DEVICE_FATAL	= ORNIC_EV_VERBS + 8,	/* the device is FATAL */
+	ORNIC_EV_PORT_ACTIVE	= ORNIC_EV_VERBS + 9,	/* link came up */
+	ORNIC_EV_PORT_ERR	= ORNIC_EV_VERBS + 10,	/* link went down */
+	ORNIC_EV_SRQ_ERR	= ORNIC_EV_VERBS + 14,	/* reserved */
+	ORNIC_EV_SRQ_LIMIT	= ORNIC_EV_VERBS + 15,	/* reserved */
+	ORNIC_EV_LAST_WQE	= ORNIC_EV_VERBS + 16,	/* reserved */
+	ORNIC_EV_GID_CHANGE	= ORNIC_EV_VERBS + 18,	/* device changed a GID entry */
 	ORNIC_EV_IDENTIFY	= 0x40,	/* an Identify page changed; info0: page, number: index */
 	ORNIC_EV_DB_REJECTED	= 0x41,	/* rejected doorbells passed a threshold; number: page */
 	ORNIC_EV_PAGE_FAULT	= 0x50,	/* reserved */

@@ -18,13 +18,13 @@ enum ornic_identify_page {
 struct ornic_identify_cmd {
 	__u8 page;		/* enum ornic_identify_page; 0xc0.. vendor */
 	__u8 mbz;
-	__le16 index;
+	__le16 index;		/* per page; 0 if the page has one */
 };
 ORNIC_ASSERT_SIZE(struct ornic_identify_cmd, 4);
 
 /* SET_FEATURES input: the words that the host accepts. */
 struct ornic_features_cmd {
-	__le64 features0;
+	__le64 features0;	/* bit per enum ornic_feature */
 	__le64 features1;	/* reserved; bits 48..63 vendor */
 };
 ORNIC_ASSERT_SIZE(struct ornic_features_cmd, 16);
@@ -85,72 +85,72 @@ enum ornic_feature {
 
 /* Identify page 0: the device. Limits are per function and guaranteed. */
 struct ornic_identify_device {
-	__le64 features0;
-	__le64 features1;
+	__le64 features0;	/* offered, bit per enum ornic_feature */
+	__le64 features1;	/* reserved; bits 48..63 vendor */
 	__le32 generation;	/* + 1 at every change of any page */
-	__le32 vendor_id;
-	__le32 vendor_part;
-	__le32 hw_version;
+	__le32 vendor_id;	/* who made it */
+	__le32 vendor_part;	/* what it is */
+	__le32 hw_version;	/* which revision of it */
 	__u8 fw_version[32];	/* text, zero padded */
 	__u8 serial[32];	/* text, zero padded */
-	__be64 node_guid;
-	__be64 sys_image_guid;
+	__be64 node_guid;	/* of this function, EUI-64 */
+	__be64 sys_image_guid;	/* of the whole device */
 	__u8 ports;		/* 1..16 */
 	__u8 function_kind;	/* 0 physical, 1 virtual, 2 sub-function */
-	__le16 function_index;
-	__le32 max_dbpages;
+	__le16 function_index;	/* among those of its kind */
+	__le32 max_dbpages;	/* doorbell pages, page 0 included */
 	__le64 page_sizes;	/* bit n: 2^n usable as page_shift; bit 12 always set */
 	__le64 max_region;	/* bytes per key */
-	__le64 dm_bytes;
-	__le32 max_qp;
-	__le32 max_cq;
-	__le32 max_srq;
-	__le32 max_eq;
+	__le64 dm_bytes;	/* device memory, reserved */
+	__le32 max_qp;		/* queue pairs */
+	__le32 max_cq;		/* completion queues */
+	__le32 max_srq;		/* reserved */
+	__le32 max_eq;		/* event queues, EQ 0 included */
 	__le32 max_key;		/* regions and windows share the index space */
-	__le32 max_mw;
-	__le32 max_pd;
-	__le32 max_xrcd;
+	__le32 max_mw;		/* reserved */
+	__le32 max_pd;		/* protection domains */
+	__le32 max_xrcd;	/* reserved */
 	__le32 max_ah;		/* 0 = no limit, address vectors are inline */
-	__le32 max_raw_qp;
-	__le32 max_mcast_groups;
-	__le32 max_mcast_per_qp;
-	__le32 max_mcast_total;
-	__le32 max_rules;
-	__le32 max_rss_groups;
-	__le32 max_counter_sets;
-	__le32 max_cc_profiles;
-	__le32 max_fast_reg_pages;
-	__u8 log_max_sq;
-	__u8 log_max_rq;
-	__u8 log_max_srq;
-	__u8 log_max_cq;
-	__u8 log_max_eq;
+	__le32 max_raw_qp;	/* of max_qp, of type RAW */
+	__le32 max_mcast_groups;	/* reserved */
+	__le32 max_mcast_per_qp;	/* reserved */
+	__le32 max_mcast_total;	/* reserved */
+	__le32 max_rules;	/* receive rules */
+	__le32 max_rss_groups;	/* reserved */
+	__le32 max_counter_sets;	/* reserved */
+	__le32 max_cc_profiles;	/* reserved */
+	__le32 max_fast_reg_pages;	/* reserved */
+	__u8 log_max_sq;	/* log2 entries of a send queue */
+	__u8 log_max_rq;	/* log2 entries of a receive queue */
+	__u8 log_max_srq;	/* reserved */
+	__u8 log_max_cq;	/* log2 entries of a CQ */
+	__u8 log_max_eq;	/* log2 entries of an EQ */
 	__u8 max_sq_stride;	/* log2 bytes */
 	__u8 max_rq_stride;	/* log2 bytes */
 	__u8 max_list_level;	/* 2 */
-	__le16 max_send_sge;
-	__le16 max_recv_sge;
-	__le16 max_srq_sge;
-	__le16 max_sge_read;
-	__le16 max_inline;
-	__le16 max_lso_header;
-	__le32 max_lso_bytes;
+	__le16 max_send_sge;	/* SGEs of a send */
+	__le16 max_recv_sge;	/* SGEs of a receive */
+	__le16 max_srq_sge;	/* reserved */
+	__le16 max_sge_read;	/* SGEs of an RDMA_READ */
+	__le16 max_inline;	/* inline bytes of a send */
+	__le16 max_lso_header;	/* reserved */
+	__le32 max_lso_bytes;	/* reserved */
 	__le16 max_rd_atomic_init;	/* per QP, as requester */
 	__le16 max_rd_atomic_resp;	/* per QP, as responder */
 	__le32 max_rd_resources;	/* device total */
 	__u8 atomic_scope;	/* 0 none, 1 this device, 2 global (with the CPU) */
-	__u8 masked_atomic_scope;
+	__u8 masked_atomic_scope;	/* reserved */
 	__u8 ca_ack_delay;	/* 4.096 us * 2^n */
-	__u8 rss_hash_functions;
-	__le32 rss_fields;
-	__le32 rss_max_table;
-	__le32 clock_khz;
+	__u8 rss_hash_functions;	/* reserved */
+	__le32 rss_fields;	/* reserved */
+	__le32 rss_max_table;	/* reserved */
+	__le32 clock_khz;	/* ticks of the device clock per ms */
 	__le64 clock_mask;	/* valid bits of timestamps */
-	__le16 max_mod_count;
-	__le16 max_mod_period_us;
-	__le32 rate_min_kbps;
-	__le32 rate_max_kbps;
-	__le32 rate_qp_types;
+	__le16 max_mod_count;	/* largest mod_count */
+	__le16 max_mod_period_us;	/* largest mod_period_us */
+	__le32 rate_min_kbps;	/* reserved */
+	__le32 rate_max_kbps;	/* reserved */
+	__le32 rate_qp_types;	/* reserved */
 	__le32 odp_caps[4];	/* reserved */
 	__le32 stat_count;	/* entries of STAT_NAMES */
 	__le32 transports;	/* entries of page 2 */
@@ -177,20 +177,20 @@ struct ornic_identify_port {
 	__u8 state;		/* IBTA numbers: 1 down, 4 active */
 	__u8 phys_state;	/* IBTA numbers: 3 disabled, 5 link up */
 	__u8 max_mtu;		/* IBTA code 1..5 */
-	__u8 active_mtu;
+	__u8 active_mtu;	/* IBTA code that max_frame in use allows */
 	__u8 res0[3];
-	__le32 gid_entries;
+	__le32 gid_entries;	/* entries of the GID table */
 	__le32 pkey_entries;	/* 1: 0xffff */
-	__le64 speed_mbps;
+	__le64 speed_mbps;	/* bandwidth of the link */
 	__le32 max_msg;		/* <= 2^31 */
 	__u8 ib_width;		/* as verbs report it */
-	__u8 ib_speed;
-	__le16 max_frame;	/* Ethernet payload bytes (MTU) of the netdev */
-	__u8 permanent_mac[6];
-	__u8 current_mac[6];
-	__le32 pkey_violations;
-	__le32 qkey_violations;
-	__le32 port_cap_flags;
+	__u8 ib_speed;		/* the same, per lane */
+	__le16 max_frame;	/* largest Ethernet payload (MTU) accepted */
+	__u8 permanent_mac[6];	/* what a function-level reset restores */
+	__u8 current_mac[6];	/* what PORT_MODIFY set last */
+	__le32 pkey_violations;	/* packets with a bad P_Key */
+	__le32 qkey_violations;	/* datagrams with a bad Q_Key */
+	__le32 port_cap_flags;	/* IBTA capability mask, 0 on Ethernet */
 	__le32 flags;		/* ORNIC_PORT_F_* */
 	__u8 res1[28];
 	__u8 res2[168];
@@ -201,9 +201,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_identify_port, permanent_mac, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_identify_port, flags, 0x38);
 
 #define ORNIC_PORT_F_PROMISC		(1u << 0) /* promiscuous rules allowed */
-#define ORNIC_PORT_F_MAC_CHANGE		(1u << 1)
-#define ORNIC_PORT_F_SHARED		(1u << 2)
-#define ORNIC_PORT_F_ANTI_SPOOF		(1u << 3)
+#define ORNIC_PORT_F_MAC_CHANGE		(1u << 1) /* PORT_MODIFY may set the MAC */
+#define ORNIC_PORT_F_SHARED		(1u << 2) /* other functions use the port */
+#define ORNIC_PORT_F_ANTI_SPOOF		(1u << 3) /* source MAC is enforced */
 
 enum ornic_link_layer {
 	ORNIC_LINK_IB		= 1,
@@ -213,7 +213,7 @@ enum ornic_link_layer {
 /* Identify page 2: a transport. */
 struct ornic_identify_transport {
 	__u8 id;		/* enum ornic_transport */
-	__u8 version;
+	__u8 version;		/* 0 for those of this version */
 	__u8 res0[2];
 	__le32 qp_types;	/* bit per enum ornic_qp_type */
 	__le32 gid_types;	/* bit per enum ornic_gid_type */

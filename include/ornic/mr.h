@@ -19,12 +19,12 @@
 #define ORNIC_ACCESS_REMOTE_WRITE	(1u << 1)
 #define ORNIC_ACCESS_REMOTE_READ	(1u << 2)
 #define ORNIC_ACCESS_REMOTE_ATOMIC	(1u << 3)
-#define ORNIC_ACCESS_MW_BIND		(1u << 4)
+#define ORNIC_ACCESS_MW_BIND		(1u << 4) /* no effect in version 1.0 */
 #define ORNIC_ACCESS_ZERO_BASED		(1u << 5)
 #define ORNIC_ACCESS_ON_DEMAND		(1u << 6) /* reserved */
-#define ORNIC_ACCESS_FLUSH_GLOBAL	(1u << 8)
-#define ORNIC_ACCESS_FLUSH_PERSISTENT	(1u << 9)
-#define ORNIC_ACCESS_RELAXED_ORDERING	(1u << 20)
+#define ORNIC_ACCESS_FLUSH_GLOBAL	(1u << 8) /* reserved */
+#define ORNIC_ACCESS_FLUSH_PERSISTENT	(1u << 9) /* reserved */
+#define ORNIC_ACCESS_RELAXED_ORDERING	(1u << 20) /* hint */
 
 #define ORNIC_ACCESS_REMOTE						\
 	(ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ |		\
@@ -52,13 +52,13 @@ struct ornic_key_create_cmd {
 	__le32 access;		/* ORNIC_ACCESS_* */
 	__le32 max_pages;	/* FAST_REG */
 	__le64 iova;		/* virtual address the key is used with */
-	__le64 length;
+	__le64 length;		/* bytes from iova on */
 	struct ornic_pages pages; /* region only */
 	__le32 dm;		/* DM: object number */
 	__le32 mbz1;
-	__le64 dm_offset;
+	__le64 dm_offset;	/* DM: first byte */
 	__le32 want;		/* mbz */
-	__le32 owner;
+	__le32 owner;		/* echoed in queries */
 	__u8 mbz2[24];
 };
 ORNIC_ASSERT_SIZE(struct ornic_key_create_cmd, 96);
@@ -71,7 +71,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, want, 0x40);
 
 /* KEY_QUERY output. */
 struct ornic_key_query_rsp {
-	struct ornic_key_create_cmd attr;
+	struct ornic_key_create_cmd attr;	/* as created */
 	__le32 key;		/* with the current tag */
 	__le32 state;		/* 0 invalid, 1 valid */
 	__le64 uses;		/* accesses so far */

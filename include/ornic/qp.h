@@ -11,10 +11,10 @@
 /* Queue pair types: the verbs' values. */
 enum ornic_qp_type {
 	ORNIC_QPT_SMI		= 0,	/* reserved */
-	ORNIC_QPT_GSI		= 1,
-	ORNIC_QPT_RC		= 2,
+	ORNIC_QPT_GSI		= 1,	/* feature UD; QPN 1 on the wire */
+	ORNIC_QPT_RC		= 2,	/* feature RC */
 	ORNIC_QPT_UC		= 3,	/* feature UC */
-	ORNIC_QPT_UD		= 4,
+	ORNIC_QPT_UD		= 4,	/* feature UD */
 	ORNIC_QPT_RAW		= 8,	/* Ethernet frames */
 	ORNIC_QPT_XRC_INI	= 9,	/* feature XRC */
 	ORNIC_QPT_XRC_TGT	= 10,	/* feature XRC */
@@ -42,15 +42,15 @@ enum ornic_mtu {
 
 /* Address vector: one layout for UD work requests and for connected queue pairs. */
 struct ornic_path {
-	__u8 dgid[16];
-	__u8 dmac[6];
+	__u8 dgid[16];		/* destination IP address */
+	__u8 dmac[6];		/* MAC of the next hop */
 	__le16 mbz;		/* VLAN and source MAC come from the GID entry */
 	__le32 flow_label;	/* [19:0] */
-	__u8 traffic_class;
-	__u8 hop_limit;
+	__u8 traffic_class;	/* IPv4: type of service */
+	__u8 hop_limit;		/* IPv4: time to live */
 	__u8 sl;		/* [3:0]; Ethernet PCP = sl & 7 */
 	__u8 static_rate;	/* IB rate code, 0 = port rate */
-	__le16 sgid_index;
+	__le16 sgid_index;	/* GID entry to send from */
 	__le16 udp_sport;	/* 0 = device derives it from flow label or QP numbers */
 	__le32 dest_qpn;	/* UD; mbz in modify */
 	__le32 qkey;		/* UD; bit 31: use the QP's own; mbz in modify */
@@ -63,7 +63,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_path, flow_label, 0x18);
 ORNIC_ASSERT_OFFSET(struct ornic_path, sgid_index, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_path, dest_qpn, 0x24);
 
-/* In a UD path: take the queue pair's own Q_Key (ORN-SEC-8). */
+/* In a UD path: take the queue pair's own Q_Key (ORN-WQE-18). */
 #define ORNIC_QKEY_OWN		0x80000000u
 
 /* Largest UDP source port range start a device derives. */
@@ -75,28 +75,28 @@ struct ornic_qp_create_cmd {
 	__u8 transport;		/* id of an Identify page 2 entry */
 	__u8 port;		/* GSI, RAW; 0 otherwise */
 	__u8 mbz0;
-	__le32 pd;
-	__le32 send_cq;
-	__le32 recv_cq;
+	__le32 pd;		/* protection domain of all keys used */
+	__le32 send_cq;		/* completions of the SQ */
+	__le32 recv_cq;		/* completions of the RQ */
 	__le32 srq;		/* ORNIC_NONE without */
 	__le32 xrcd;		/* mbz without feature XRC */
 	__le32 flags;		/* ORNIC_QP_F_* */
 	__le32 dbpage;		/* page that may ring this queue pair */
 	__u8 sq_log;		/* log2 entries, ORNIC_NO_RING: no such queue */
 	__u8 sq_stride;		/* log2 bytes */
-	__u8 rq_log;
-	__u8 rq_stride;
-	__le16 max_send_sge;
-	__le16 max_recv_sge;
-	__le16 max_inline;
-	__le16 max_lso_header;
+	__u8 rq_log;		/* the same for the RQ */
+	__u8 rq_stride;		/* log2 bytes */
+	__le16 max_send_sge;	/* most SGEs of a send */
+	__le16 max_recv_sge;	/* most SGEs of a receive */
+	__le16 max_inline;	/* most inline bytes of a send */
+	__le16 max_lso_header;	/* feature LSO */
 	__le32 counter_set;	/* 0 = none */
 	__le32 want;		/* mbz */
 	__le32 owner;		/* host's id of the user context, echoed in events */
-	__le64 sq_record;
-	__le64 rq_record;
-	struct ornic_pages sq_pages;
-	struct ornic_pages rq_pages;
+	__le64 sq_record;	/* DMA address of the doorbell record */
+	__le64 rq_record;	/* DMA address of the doorbell record */
+	struct ornic_pages sq_pages;	/* ring of the SQ */
+	struct ornic_pages rq_pages;	/* ring of the RQ */
 	__le32 cc_profile;	/* 0 = default */
 	__u8 mbz1[20];
 };
@@ -108,7 +108,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, cc_profile, 0x68);
 
 #define ORNIC_NO_RING			0xff
 
-#define ORNIC_QP_F_SIG_ALL		(1u << 0)
+#define ORNIC_QP_F_SIG_ALL		(1u << 0) /* every send completes visibly */
 #define ORNIC_QP_F_PRIVILEGED		(1u << 1) /* kernel queue pair (ORN-SEC-3) */
 #define ORNIC_QP_F_BLOCK_MC_LOOP	(1u << 2) /* feature MCAST */
 #define ORNIC_QP_F_SCATTER_FCS		(1u << 3) /* feature SCATTER_FCS */
@@ -147,36 +147,36 @@ ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, cc_profile, 0x68);
 struct ornic_qp_modify_cmd {
 	__le32 mask;		/* ORNIC_QPM_* */
 	__u8 next_state;	/* enum ornic_qp_state */
-	__u8 cur_state;
+	__u8 cur_state;		/* checked if selected */
 	__u8 path_mtu;		/* enum ornic_mtu */
 	__u8 mig_state;		/* reserved */
-	__le32 qkey;
+	__le32 qkey;		/* UD, GSI: Q_Key expected in datagrams */
 	__le32 rq_psn;		/* 24 bits */
 	__le32 sq_psn;		/* 24 bits */
-	__le32 dest_qpn;
+	__le32 dest_qpn;	/* RC: queue pair number of the peer, 24 bits */
 	__le32 access;		/* ORNIC_ACCESS_REMOTE bits */
-	__le16 pkey_index;
-	__le16 alt_pkey_index;
-	__u8 port;
-	__u8 alt_port;
+	__le16 pkey_index;	/* 0 */
+	__le16 alt_pkey_index;	/* reserved */
+	__u8 port;		/* 1..ports */
+	__u8 alt_port;		/* reserved */
 	__u8 timeout;		/* 4.096 us * 2^n, 0 = infinite, n <= 31 */
-	__u8 alt_timeout;
+	__u8 alt_timeout;	/* reserved */
 	__u8 retry_cnt;		/* 0..7 */
 	__u8 rnr_retry;		/* 0..7, 7 = infinite */
 	__u8 min_rnr_timer;	/* 0..31 */
-	__u8 sqd_notify;
-	__u8 max_rd_atomic;
-	__u8 max_dest_rd_atomic;
+	__u8 sqd_notify;	/* 0, 1: tell when drained */
+	__u8 max_rd_atomic;	/* reads and atomics unanswered, as requester */
+	__u8 max_dest_rd_atomic;	/* the same, as responder */
 	__le16 mbz0;
-	__le32 rate_kbps;
-	__le32 rate_burst;
-	__le16 rate_packet;
+	__le32 rate_kbps;	/* feature RATE_LIMIT */
+	__le32 rate_burst;	/* feature RATE_LIMIT */
+	__le16 rate_packet;	/* feature RATE_LIMIT */
 	__le16 mbz1;
-	__le32 counter_set;
-	__le32 cc_profile;
-	struct ornic_path path;
+	__le32 counter_set;	/* feature COUNTER_SETS */
+	__le32 cc_profile;	/* feature CC_PROFILES */
+	struct ornic_path path;	/* RC: to the peer */
 	__u8 mbz2[16];
-	struct ornic_path alt_path;
+	struct ornic_path alt_path;	/* reserved */
 	__u8 mbz3[80];		/* later transports' attributes */
 };
 ORNIC_ASSERT_SIZE(struct ornic_qp_modify_cmd, 256);
@@ -194,11 +194,11 @@ struct ornic_qp_query_rsp {
 	__le32 rq_index;	/* next receive to consume */
 	__le32 wire_qpn;	/* 1 for GSI */
 	__le32 syndrome;	/* why ERR or SQE, 0 otherwise */
-	__u8 sq_draining;
+	__u8 sq_draining;	/* 1: SQD, work still under way */
 	__u8 res0[3];
-	__le32 next_psn;
-	__le32 expected_psn;
-	__le32 msn;
+	__le32 next_psn;	/* RC: of the next new request */
+	__le32 expected_psn;	/* RC: that the responder waits for */
+	__le32 msn;		/* RC: messages executed, 24 bits */
 	__u8 res1[92];
 };
 ORNIC_ASSERT_SIZE(struct ornic_qp_query_rsp, 384);

@@ -66,7 +66,7 @@ enum ornic_reg {
 #define ORNIC_TIMEOUT_UNIT_MS		100
 
 /* CONTROL */
-#define ORNIC_CTL_ENABLE		(1u << 0)
+#define ORNIC_CTL_ENABLE		(1u << 0) /* 0 to 1: enable; 1 to 0: disable */
 #define ORNIC_CTL_RESET			(1u << 1) /* self-clearing */
 #define ORNIC_CTL_STRIDE_SHIFT		4	/* 4 bits: doorbell stride in use, log2 - 12 */
 #define ORNIC_CTL_STRIDE_MASK		0xf
@@ -74,17 +74,17 @@ enum ornic_reg {
 #define ORNIC_CTL_MBZ			0xff0cu	/* bits 2, 3 and 15:8 */
 
 /* STATUS */
-#define ORNIC_STS_READY			(1u << 0)
-#define ORNIC_STS_FATAL			(1u << 1)
-#define ORNIC_STS_RESETTING		(1u << 2)
+#define ORNIC_STS_READY			(1u << 0) /* takes commands; or DMA may go on */
+#define ORNIC_STS_FATAL			(1u << 1) /* failed, see SYNDROME */
+#define ORNIC_STS_RESETTING		(1u << 2) /* reset in progress */
 #define ORNIC_STS_DRAINING		(1u << 3) /* disable in progress */
 
 enum ornic_reset_cause {
-	ORNIC_CAUSE_POWER_ON	= 0,
-	ORNIC_CAUSE_FLR		= 1,
-	ORNIC_CAUSE_CONTROL	= 2,
-	ORNIC_CAUSE_RESTART	= 3,
-	ORNIC_CAUSE_BUS		= 4,
+	ORNIC_CAUSE_POWER_ON	= 0,	/* never reset */
+	ORNIC_CAUSE_FLR		= 1,	/* function-level reset */
+	ORNIC_CAUSE_CONTROL	= 2,	/* CONTROL.RESET */
+	ORNIC_CAUSE_RESTART	= 3,	/* restarted behind the function */
+	ORNIC_CAUSE_BUS		= 4,	/* bus or machine reset */
 };
 
 /* Reasons a host gives with RESET or with a disable (ORN-CTL-6). */

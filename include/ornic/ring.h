@@ -29,7 +29,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_rec, notify, 0x20);
 #define ORNIC_NOTIFY_ALWAYS		0x80000000u
 #define ORNIC_NOTIFY_INDEX		0x7fffffffu
 
-/* Arm word of completion-side rings (ORN-RNG-9 to 12). */
+/* Arm word of completion-side rings (ORN-RNG-9 to 12, 27). */
 #define ORNIC_ARM_INDEX_MASK		0x00ffffffu
 #define ORNIC_ARM_SN_SHIFT		24
 #define ORNIC_ARM_SN_MASK		0xfu
@@ -38,9 +38,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_rec, notify, 0x20);
 #define ORNIC_ARM_MBZ			0xc0000000u
 
 enum ornic_arm_type {
-	ORNIC_ARM_NONE		= 0,
-	ORNIC_ARM_SOLICITED	= 1,
-	ORNIC_ARM_ANY		= 2,
+	ORNIC_ARM_NONE		= 0,	/* disarmed */
+	ORNIC_ARM_SOLICITED	= 1,	/* entries solicited or in error */
+	ORNIC_ARM_ANY		= 2,	/* any entry */
 };
 
 /* Doorbell page: one aligned 8-byte store at offset 0 (ORN-DB). */
@@ -55,17 +55,17 @@ enum ornic_arm_type {
 #define ORNIC_DB_VALUE_SHIFT		32		/* [63:32] index or arm word */
 
 enum ornic_db_kind {
-	ORNIC_DB_SQ	= 0,
-	ORNIC_DB_RQ	= 1,
-	ORNIC_DB_SRQ	= 2,
-	ORNIC_DB_CQ_ARM	= 3,
+	ORNIC_DB_SQ	= 0,	/* number: handle */
+	ORNIC_DB_RQ	= 1,	/* number: handle */
+	ORNIC_DB_SRQ	= 2,	/* reserved */
+	ORNIC_DB_CQ_ARM	= 3,	/* number: CQ; value: arm word */
 	ORNIC_DB_EQ_ARM	= 4, /* page 0 only */
 	ORNIC_DB_ADMIN	= 5, /* page 0 only; number: enum ornic_db_admin */
 };
 
 enum ornic_db_admin {
-	ORNIC_DB_ASQ	= 0,
-	ORNIC_DB_ACQ	= 1,
+	ORNIC_DB_ASQ	= 0,	/* value: index */
+	ORNIC_DB_ACQ	= 1,	/* value: arm word */
 };
 
 /*

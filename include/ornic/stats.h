@@ -9,10 +9,10 @@
 #include "types.h"
 
 enum ornic_stat_scope {
-	ORNIC_STAT_DEVICE	= 0,
-	ORNIC_STAT_PORT		= 1,
+	ORNIC_STAT_DEVICE	= 0,	/* the function */
+	ORNIC_STAT_PORT		= 1,	/* a port */
 	ORNIC_STAT_QP		= 2,	/* feature COUNTER_SETS */
-	ORNIC_STAT_EQ		= 3,
+	ORNIC_STAT_EQ		= 3,	/* all EQs of the function */
 };
 
 /*
@@ -84,7 +84,7 @@ enum ornic_stat {
 
 /* STAT_NAMES input: start with the offset-th entry. */
 struct ornic_stat_names_cmd {
-	__le32 offset;
+	__le32 offset;		/* first entry to list */
 };
 ORNIC_ASSERT_SIZE(struct ornic_stat_names_cmd, 4);
 
@@ -104,12 +104,12 @@ ORNIC_ASSERT_SIZE(struct ornic_stat_name, 48);
  * there are fewer (out_size tells) or if out_len is smaller.
  */
 struct ornic_stat_read_cmd {
-	__u8 scope;
+	__u8 scope;		/* enum ornic_stat_scope */
 	__u8 clear;		/* mbz */
 	__le16 mbz;
 	__le32 number;		/* port for scope 1, else 0 */
-	__le32 first;
-	__le32 count;
+	__le32 first;		/* entries of the scope to skip */
+	__le32 count;		/* values to read */
 };
 ORNIC_ASSERT_SIZE(struct ornic_stat_read_cmd, 16);
 

@@ -26,17 +26,17 @@ enum ornic_rule_target {
 /* RULE_CREATE input. Kinds 1..3 leave fields, value and mask zero. */
 struct ornic_rule_cmd {
 	__u8 kind;		/* enum ornic_rule_kind */
-	__u8 port;
+	__u8 port;		/* 1..ports */
 	__le16 priority;	/* 0 first */
 	__le32 target_type;	/* enum ornic_rule_target */
-	__le32 target;
-	__le32 flow_tag;
+	__le32 target;		/* handle of a RAW queue pair */
+	__le32 flow_tag;	/* feature STEER */
 	__le32 flags;		/* mbz */
-	__le32 counter_set;
-	__le32 owner;
+	__le32 counter_set;	/* feature COUNTER_SETS */
+	__le32 owner;		/* host's id of the user context */
 	__le32 fields;		/* bit n: the n-th field of value takes part */
-	__u8 value[96];
-	__u8 mask[96];
+	__u8 value[96];		/* feature STEER */
+	__u8 mask[96];		/* feature STEER */
 	__u8 mbz[32];
 };
 ORNIC_ASSERT_SIZE(struct ornic_rule_cmd, 256);

@@ -19,7 +19,7 @@
 	_Static_assert(__builtin_offsetof(type, member) == (bytes),	\
 		       "offset of " #member " in " #type)
 
-/* A number field that names no object (ORN-ADM-7). */
+/* A number field that names no object. */
 #define ORNIC_NONE		0xffffffffu
 
 /* Largest object number; numbers are 24 bits wide and 0 names no object but EQ 0. */

@@ -44,10 +44,10 @@ enum ornic_wqe_opcode {
 };
 
 /* Control flags 0..4: IBV_SEND_* values. */
-#define ORNIC_WQE_FENCE		(1u << 0)
-#define ORNIC_WQE_SIGNALED	(1u << 1)
-#define ORNIC_WQE_SOLICITED	(1u << 2)
-#define ORNIC_WQE_INLINE	(1u << 3)
+#define ORNIC_WQE_FENCE		(1u << 0) /* after all earlier reads and atomics */
+#define ORNIC_WQE_SIGNALED	(1u << 1) /* write a completion */
+#define ORNIC_WQE_SOLICITED	(1u << 2) /* event at the peer */
+#define ORNIC_WQE_INLINE	(1u << 3) /* data is in the slot */
 #define ORNIC_WQE_IP_CSUM	(1u << 4) /* RAW: fill IPv4 and L4 checksums */
 #define ORNIC_WQE_FLAGS		0x1fu
 
@@ -56,8 +56,8 @@ struct ornic_wqe_ctrl {
 	__u8 flags;		/* ORNIC_WQE_* */
 	__le16 count;		/* SGEs, or inline bytes if INLINE */
 	union {
-		__be32 imm;
-		__le32 inv_key;
+		__be32 imm;	/* *_IMM: immediate data */
+		__le32 inv_key;	/* *_INV: reserved */
 	};
 	__le32 qpn;		/* handle */
 	__le32 index;		/* this work request's free-running ring index */
@@ -66,23 +66,23 @@ ORNIC_ASSERT_SIZE(struct ornic_wqe_ctrl, 16);
 ORNIC_ASSERT_OFFSET(struct ornic_wqe_ctrl, qpn, 8);
 
 struct ornic_wqe_remote {
-	__le64 addr;
-	__le32 rkey;
+	__le64 addr;		/* virtual address at the responder */
+	__le32 rkey;		/* key of the responder */
 	__le32 xrc_srqn;	/* mbz without XRC */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_remote, 16);
 
 struct ornic_wqe_atomic {
-	__le64 swap_add;
+	__le64 swap_add;	/* COMP_SWAP: new value; FETCH_ADD: addend */
 	__le64 compare;		/* COMP_SWAP; mbz otherwise */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_atomic, 16);
 
 /* Data segment: the layout of struct ibv_sge on a little-endian host. */
 struct ornic_sge {
-	__le64 addr;
+	__le64 addr;		/* virtual address in the key's space */
 	__le32 length;		/* 0 = nothing, not checked */
-	__le32 lkey;
+	__le32 lkey;		/* key of a local region */
 };
 ORNIC_ASSERT_SIZE(struct ornic_sge, 16);
 
@@ -103,7 +103,7 @@ ORNIC_ASSERT_SIZE(struct ornic_wqe_eth, 16);
 
 /* Receive work request header; count SGEs follow. */
 struct ornic_rwqe {
-	__le16 count;
+	__le16 count;		/* SGEs */
 	__le16 mbz0;
 	__le32 id;		/* RQ: free-running index, checked; SRQ: any, echoed */
 	__le64 mbz1;

@@ -32,7 +32,7 @@ ARROWS = {
 
 def tracked():
     """Files of the repository, also those not yet committed."""
-    out = subprocess.run(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
+    out = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
                          text=True).stdout
     return [f for f in out.splitlines() if os.path.isfile(os.path.join(TOP, f))]
 

@@ -40,6 +40,7 @@ static void fatal(struct inproc *p)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 }
 
+/* ORN-ADM-2, ORN-RNG-15 */
 static void test_many_laps(void **state)
 {
 	struct inproc *p = *state;
@@ -62,6 +63,7 @@ static void test_many_laps(void **state)
 	}
 }
 
+/* ORN-ADM-1, ORN-ADM-11, ORN-ADM-14, ORN-ADM-21, ORN-ADM-22, ORN-ADM-23, ORN-ADM-24 */
 static void test_entry_rules(void **state)
 {
 	struct inproc *p = *state;
@@ -109,7 +111,10 @@ static void test_entry_rules(void **state)
 	assert_int_equal(submit(p, &ok), ORNIC_ST_OK);
 }
 
-/* Every command refuses a short input, and a longer one unless the rest is zero. */
+/*
+ * Every command refuses a short input, and a longer one unless the rest is zero:
+ * ORN-ADM-1, ORN-ADM-8.
+ */
 static void test_sizes(void **state)
 {
 	static const struct {
@@ -152,11 +157,17 @@ static void test_sizes(void **state)
 			 ORNIC_ST_OK);
 }
 
+/* ORN-ADM-10; what goes inline is decided by out_len alone. */
 static void test_output_sizes(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_identify_cmd in = { .page = ORNIC_ID_DEVICE };
 	uint8_t *out = dma_at(&p->host.dma, p->host.payload + 4096);
+	struct ornic_stat_read_cmd stat = {
+		.scope = ORNIC_STAT_PORT, .number = htole32(1), .count = htole32(8),
+	};
+	static const uint8_t pad[7] = { 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa };
+	struct { uint64_t v[4]; uint8_t rest[7]; } __attribute__((packed)) reply;
 	uint8_t copy[33];
 
 	memset(out, 0xaa, 4096);
@@ -166,8 +177,18 @@ static void test_output_sizes(void **state)
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), copy, 33), 0);
 	assert_int_equal(out[33], 0xaa);
 	assert_memory_equal(out, copy, sizeof(copy));
+	/* A list: whole entries only, in the buffer if that was asked for. */
+	memset(out, 0xaa, 4096);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &stat, sizeof(stat), &reply,
+				   sizeof(reply)), 0);
+	assert_int_equal(le32toh(p->host.cpl.out_size), 8 * 8);
+	assert_memory_equal(out + 32, pad, sizeof(pad));
+	assert_int_not_equal(reply.v[0], 0xaaaaaaaaaaaaaaaaull);
+	for (unsigned int i = 0; i < ORNIC_ADMIN_INLINE; i++)
+		assert_int_equal(p->host.cpl.inline_out[i], 0);
 }
 
+/* ORN-ADM-2 */
 static void test_full_completion_ring(void **state)
 {
 	struct inproc *p = *state;
@@ -190,6 +211,7 @@ static void test_full_completion_ring(void **state)
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }
 
+/* ORN-RNG-8, ORN-ERR-6 */
 static void test_producer_too_far(void **state)
 {
 	struct inproc *p = *state;
@@ -242,7 +264,7 @@ static void test_ring_unmapped(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
 }
 
-/* No command is lost, whichever way the host's post and the device's sleep interleave. */
+/* No command is lost, whichever way post and sleep interleave (ORN-RNG-6). */
 static void test_sleep(void **state)
 {
 	struct inproc *p = *state;
@@ -267,6 +289,7 @@ static void arm_admin(struct inproc *p, uint32_t index, uint32_t sn)
 			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
 }
 
+/* ORN-ADM-6, ORN-RNG-9 */
 static void test_event(void **state)
 {
 	struct inproc *p = *state;

@@ -99,6 +99,7 @@ static uint32_t events(struct fixture *f)
 	return n;
 }
 
+/* ORN-CQ-16 */
 static void test_entry(void **state)
 {
 	struct fixture *f = *state;
@@ -113,6 +114,7 @@ static void test_entry(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->cq->host)->notify, 0);
 }
 
+/* ORN-CLK-3 */
 static void test_timestamp(void **state)
 {
 	struct fixture *f = *state;
@@ -126,6 +128,7 @@ static void test_timestamp(void **state)
 	assert_true(le64toh(c->timestamp) <= engine_clock());
 }
 
+/* ORN-RNG-15 */
 static void test_laps(void **state)
 {
 	struct fixture *f = *state;
@@ -276,7 +279,7 @@ static void test_index_wraps(void **state)
 	}
 }
 
-/* A process that arms in a loop costs one entry until that is read. */
+/* A process that arms in a loop costs one entry until that is read (ORN-EQ-10). */
 static void test_one_unread_event_per_cq(void **state)
 {
 	struct fixture *f = *state;
@@ -300,7 +303,7 @@ static void test_one_unread_event_per_cq(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->ceq->host)->notify, 0);
 }
 
-/* More CQs fire than the EQ has room for: each gets its event in the end. */
+/* More CQs fire than the EQ has room for: each gets its event in the end (ORN-EQ-3). */
 static void test_events_held_when_eq_full(void **state)
 {
 	enum { N = 50 };
@@ -335,6 +338,7 @@ static void test_events_held_when_eq_full(void **state)
 	assert_false(eq_holding(&f->ceq->eq));
 }
 
+/* ORN-ADM-4 */
 static void test_destroyed_while_held(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +357,7 @@ static void test_destroyed_while_held(void **state)
 	assert_int_equal(f->ceq->eq.prod, 1);
 }
 
+/* ORN-CQ-18 */
 static void test_change_of_eq(void **state)
 {
 	struct fixture *f = *state;
@@ -435,6 +440,7 @@ static void test_ignore_overrun(void **state)
 	assert_int_equal(f->cq->cq.prod, 10 * ENTRIES);
 }
 
+/* ORN-RNG-8 */
 static void test_index_beyond_producer(void **state)
 {
 	struct fixture *f = *state;

@@ -14,6 +14,8 @@
 #include "mem/gpa.h"
 
 #include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct ornic_status_block *block(struct inproc *p)
@@ -31,6 +33,7 @@ static void store(struct inproc *p, uint64_t off, unsigned int len, uint64_t val
 	p->host.bus.write(p, off, len, val);
 }
 
+/* ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
 static void test_constants(void **state)
 {
 	struct inproc *p = *state;
@@ -48,6 +51,8 @@ static void test_constants(void **state)
 	assert_int_equal(load(p, ORNIC_REG_DB_OFFSET, 4) + load(p, ORNIC_REG_DB_BYTES, 4),
 			 p->f->vfu.bar[0].size);
 	assert_int_equal(load(p, ORNIC_REG_VECTORS, 4), p->f->vfu.nvectors);
+	assert_true(p->f->vfu.nvectors >= 2);
+	assert_int_equal(load(p, ORNIC_REG_DB_OFFSET, 4) % (1u << FUNC_MAX_STRIDE_LOG), 0);
 	assert_true(load(p, ORNIC_REG_CLOCK, 8) < load(p, ORNIC_REG_CLOCK, 8));
 	for (uint64_t off = ORNIC_REG_END; off < ORNIC_REG_BYTES; off += 8)
 		assert_int_equal(load(p, off, 8), 0);
@@ -55,6 +60,7 @@ static void test_constants(void **state)
 	assert_int_equal(load(p, ORNIC_REG_BYTES, 8), 0);
 }
 
+/* ORN-PCI-1, ORN-PCI-10 */
 static void test_widths(void **state)
 {
 	struct inproc *p = *state;
@@ -76,6 +82,7 @@ static void test_widths(void **state)
 	assert_int_equal(load(p, ORNIC_REG_SYNDROME, 4), 0);
 }
 
+/* ORN-CTL-11, ORN-CTL-13, ORN-CTL-27, ORN-CTL-30 */
 static void test_enable(void **state)
 {
 	struct inproc *p = *state;
@@ -97,7 +104,10 @@ static void test_enable(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
 }
 
-/* Enable must fail with @syndrome, write nothing, and obey nothing but RESET. */
+/*
+ * Enable must fail with @syndrome, write nothing (ORN-CTL-10), and obey nothing but RESET
+ * (ORN-CTL-16); a doorbell does no harm.
+ */
 static void refused(struct inproc *p, uint32_t control, uint32_t syndrome)
 {
 	struct ornic_status_block before = *block(p);
@@ -106,6 +116,7 @@ static void refused(struct inproc *p, uint32_t control, uint32_t syndrome)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), syndrome);
 	assert_memory_equal(&before, block(p), sizeof(before));
+	store(p, FUNC_DB_OFFSET, 8, 0);
 	host_set32(&p->host, ORNIC_REG_CONTROL, 0);
 	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
@@ -115,6 +126,7 @@ static void refused(struct inproc *p, uint32_t control, uint32_t syndrome)
 	host_prepare(&p->host, 7);
 }
 
+/* ORN-CTL-2, ORN-CTL-3, ORN-CTL-9 */
 static void test_enable_refused(void **state)
 {
 	static const enum ornic_reg addr[] = {
@@ -140,6 +152,7 @@ static void test_enable_refused(void **state)
 	}
 	refused(p, ORNIC_CTL_ENABLE | 1u << 8, ORNIC_SYN_ENABLE_PARAM);
 	refused(p, ORNIC_CTL_ENABLE | 5u << ORNIC_CTL_STRIDE_SHIFT, ORNIC_SYN_ENABLE_PARAM);
+	refused(p, ORNIC_CTL_ENABLE | 15u << ORNIC_CTL_STRIDE_SHIFT, ORNIC_SYN_ENABLE_PARAM);
 	host_set32(h, ORNIC_REG_NONCE, 8);
 	refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_MEMORY);
 	inproc_bus_master(p, false);
@@ -149,10 +162,13 @@ static void test_enable_refused(void **state)
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
+/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: nothing survives a disable, and nothing tells of it. */
 static void test_teardown_of_everything(void **state)
 {
 	struct inproc *p = *state;
 	struct device *dev = &p->f->dev;
+	struct ornic_eqe eqe;
+	struct ornic_cqe cqe;
 	struct host_qp qp;
 	uint32_t key;
 
@@ -164,14 +180,21 @@ static void test_teardown_of_everything(void **state)
 			 dev->eqs.used, 0);
 	assert_int_equal(dev->list_budget, LIMIT_LIST_ENTRIES);
 	assert_int_equal(dev->features, 0);
+	for (int i = 0; i < 10; i++)
+		inproc_turn(p);
+	assert_false(host_next(&p->eq0, &eqe));
+	assert_false(host_next(&p->cq, &cqe));
 	assert_int_equal(host_enable(&p->host), 0);
 	assert_int_equal(host_bring_up(&p->host, INPROC_FEATURES, &p->eq0, &p->eq1), 0);
 	assert_int_equal(p->eq0.number, 0);
 }
 
+/* ORN-PCI-13, ORN-PCI-15 */
 static void test_flr(void **state)
 {
 	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint8_t *before;
 
 	assert_int_not_equal(inproc_counter(p, CNT_admin_commands), 0);
 	inproc_flr(p);
@@ -179,8 +202,18 @@ static void test_flr(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE), ORNIC_CAUSE_FLR);
 	assert_int_equal(inproc_counter(p, CNT_admin_commands), 0);
 	assert_false(p->f->vfu.bus_master);
+	before = malloc(INPROC_BYTES);
+	assert_non_null(before);
+	inproc_bus_master(p, true);
+	host_submit(&p->host, &cmd);
+	memcpy(before, p->host.dma.mem, INPROC_BYTES);
+	for (int i = 0; i < 10; i++)
+		inproc_turn(p);
+	assert_int_equal(memcmp(before, p->host.dma.mem, INPROC_BYTES), 0);
+	free(before);
 }
 
+/* ORN-PCI-4 */
 static void test_bus_master(void **state)
 {
 	struct inproc *p = *state;
@@ -196,7 +229,10 @@ static void test_bus_master(void **state)
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }
 
-/* An EQ that cannot be written is the end; the host hears of it by the status block. */
+/*
+ * Status and syndrome in memory, then the event, then READY falls (ORN-CTL-17, ORN-CTL-28,
+ * ORN-CTL-33); nothing is answered any more (ORN-CTL-29).
+ */
 static void test_fatal(void **state)
 {
 	struct inproc *p = *state;
@@ -206,22 +242,29 @@ static void test_fatal(void **state)
 	inproc_turn(p);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
-	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_FATAL);
+	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_READY | ORNIC_STS_FATAL);
 	assert_int_equal(le32toh(block(p)->syndrome), ORNIC_SYN_ADMIN_RING);
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_DEVICE_FATAL);
 	assert_int_equal(le32toh(eqe.syndrome), ORNIC_SYN_ADMIN_RING);
 	assert_int_equal(p->f->dev.qps.used + p->f->dev.eqs.used, 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), -ETIMEDOUT);
+	host_disable(&p->host, ORNIC_REASON_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 	host_reset(&p->host, ORNIC_REASON_FATAL);
 	assert_int_equal(host_enable(&p->host), 0);
 }
 
+/* ORN-PCI-5 */
 static void test_d3hot(void **state)
 {
 	struct inproc *p = *state;
 
+	host_disable(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
 	p->f->vfu.ops->power_state(&p->f->vfu, true);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE) >> 16, ORNIC_REASON_USER);
 	assert_int_equal(p->f->dev.eqs.used, 0);
 	p->f->vfu.ops->power_state(&p->f->vfu, false);
 	assert_int_equal(host_enable(&p->host), 0);

@@ -36,6 +36,7 @@ static int ring(struct inproc *p, uint64_t off, unsigned int len, uint64_t val)
 	return (int)good - (int)bad;
 }
 
+/* ORN-DB-1 */
 static void test_ownership(void **state)
 {
 	struct inproc *p = *state;
@@ -58,6 +59,7 @@ static void test_ownership(void **state)
 	}
 }
 
+/* ORN-DB-1, ORN-PCI-11 */
 static void test_nonsense(void **state)
 {
 	struct inproc *p = *state;
@@ -81,6 +83,7 @@ static void test_nonsense(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
+/* ORN-DB-6 */
 static void test_flood(void **state)
 {
 	struct inproc *p = *state;
@@ -101,6 +104,7 @@ static void test_flood(void **state)
 	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
 }
 
+/* ORN-CTL-14 */
 static void test_stride(void **state)
 {
 	struct inproc *p = *state;
@@ -115,6 +119,7 @@ static void test_stride(void **state)
 	assert_int_equal(ring(p, PAGE(16), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)), -1);
 }
 
+/* ORN-CTL-4 */
 static void test_not_ready(void **state)
 {
 	struct inproc *p = *state;

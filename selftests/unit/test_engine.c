@@ -152,7 +152,7 @@ static void test_read(void **state)
 	}
 }
 
-/* ORN-WQE-16, ORN-MEM-10: the value before, little endian */
+/* ORN-WQE-16: the value before, little endian */
 static void test_atomic(void **state)
 {
 	struct ends *t = *state;
@@ -352,6 +352,36 @@ static void test_fair(void **state)
 	conn_fini(&y);
 }
 
+/* ORN-SEC-13: many busy queue pairs of one function do not keep another one waiting. */
+static void test_fair_to_functions(void **state)
+{
+	struct ends *t = *state;
+	struct wr nop = make(t, ORNIC_WR_NOP, 0, 0);
+	struct conn many[40], one;
+
+	conn_init(&one, &t->w.dut[1], NULL);
+	qp_set_state(&one.qp, ORNIC_QPS_INIT);
+	qp_set_state(&one.qp, ORNIC_QPS_RTR);
+	for (int i = 0; i < 40; i++) {
+		conn_init(&many[i], &t->w.dut[0], NULL);
+		conn_pair(&many[i], &many[i], 1, 1);
+	}
+	world_run(&t->w);
+	for (int i = 0; i < 40; i++)
+		conn_send(&many[i], &nop);
+	qp_set_state(&one.qp, ORNIC_QPS_RTS);
+	conn_send(&one, &nop);
+	engine_turn(&t->w.e);
+	conn_expect(&one, &one.hscq, 0, ORNIC_WC_NOP, 0);
+	assert_int_equal(many[39].qp.sq.done, 0);
+	world_run(&t->w);
+	for (int i = 0; i < 40; i++) {
+		conn_expect(&many[i], &many[i].hscq, 0, ORNIC_WC_NOP, 0);
+		conn_fini(&many[i]);
+	}
+	conn_fini(&one);
+}
+
 /* ORN-RNG-9, ORN-EQ: a completion fires the armed CQ, and that the armed EQ, in one turn. */
 static void test_event(void **state)
 {
@@ -404,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fair, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_paused, setup, teardown),
 	};

@@ -72,6 +72,7 @@ static uint32_t consume(struct fixture *f, uint8_t sn)
 	return n;
 }
 
+/* ORN-EQ-15 */
 static void test_entry(void **state)
 {
 	struct fixture *f = *state;

@@ -24,6 +24,7 @@ static int identify(struct inproc *p, uint8_t page, uint16_t index, void *out, u
 	return host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, len);
 }
 
+/* ORN-FEA-7, ORN-IDN-7, ORN-IDN-8, ORN-IDN-9 */
 static void test_device(void **state)
 {
 	struct inproc *p = *state;
@@ -82,6 +83,7 @@ static void test_port(void **state)
 	assert_memory_equal(&a, &b, sizeof(a));
 }
 
+/* ORN-IDN-6 */
 static void test_transports(void **state)
 {
 	struct inproc *p = *state;
@@ -93,6 +95,7 @@ static void test_transports(void **state)
 	for (uint32_t i = 0; i < le32toh(d.transports); i++) {
 		assert_int_equal(identify(p, ORNIC_ID_TRANSPORT, i, &t, sizeof(t)), 0);
 		types |= le32toh(t.qp_types);
+		assert_int_equal(t.version, 0);
 		if (t.id == ORNIC_TP_ROCEV2)
 			assert_int_equal(le16toh(t.udp_port), 4791);
 	}
@@ -102,6 +105,7 @@ static void test_transports(void **state)
 			 ORNIC_ST_BAD_PARAM);
 }
 
+/* ORN-IDN-3 */
 static void test_unknown_pages(void **state)
 {
 	struct inproc *p = *state;
@@ -129,28 +133,34 @@ static uint32_t read_names(struct inproc *p, struct ornic_stat_name *names)
 	return n;
 }
 
+/* ORN-STAT-1, ORN-STAT-2, ORN-STAT-3, ORN-STAT-4, ORN-STAT-7, ORN-STAT-8 */
 static void test_stats(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_stat_name names[200];
+	struct ornic_stat_name names[200], again[200];
 	struct ornic_identify_device d;
 	struct ornic_stat_read_cmd in = { .scope = ORNIC_STAT_DEVICE, .count = htole32(1) };
 	uint64_t value, before;
 	uint32_t n, first = 0, i;
 
 	n = read_names(p, names);
+	assert_int_equal(read_names(p, again), n);
+	assert_memory_equal(names, again, n * sizeof(names[0]));
 	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
 	assert_int_equal(n, le32toh(d.stat_count));
 	for (i = 0; i < n; i++) {
 		assert_in_range(strlen(names[i].name), 1, 39);
 		assert_int_equal(strspn(names[i].name, "abcdefghijklmnopqrstuvwxyz0123456789_"),
 				 strlen(names[i].name));
+		assert_in_range(le32toh(names[i].id), 1, ORNIC_STAT_ID_OWN - 1);
+		assert_int_equal(names[i].scope, le32toh(names[i].id) < 0x200 ? ORNIC_STAT_PORT :
+				 ORNIC_STAT_DEVICE);
 		for (uint32_t j = 0; j < i; j++)
 			assert_int_not_equal(names[i].id, names[j].id);
 	}
 	for (i = 0; strcmp(names[i].name, "admin_commands"); i++)
 		first += names[i].scope == ORNIC_STAT_DEVICE;
-	assert_int_equal(le32toh(names[i].id), 0x205);
+	assert_int_equal(le32toh(names[i].id), ORNIC_STAT_ID_ADMIN_COMMANDS);
 	in.first = htole32(first);
 	before = inproc_counter(p, CNT_admin_commands);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), &value, 8),
@@ -166,6 +176,7 @@ static void test_stats(void **state)
 	assert_int_equal(p->host.cpl.out_size, 0);
 }
 
+/* ORN-CLK-1 */
 static void test_small(void **state)
 {
 	struct inproc *p = *state;

@@ -77,6 +77,7 @@ static void test_granted(void **state)
 	assert_int_equal(mr->uses, 2);
 }
 
+/* ORN-SEC-12 */
 static void test_range(void **state)
 {
 	struct fixture *f = *state;
@@ -91,6 +92,7 @@ static void test_range(void **state)
 	assert_int_equal(by_user(f, 0, f->key, f->addr + 8, -8ull), ORNIC_SYN_KEY_RANGE);
 }
 
+/* ORN-MEM-6 */
 static void test_rights(void **state)
 {
 	struct fixture *f = *state;
@@ -101,7 +103,7 @@ static void test_rights(void **state)
 			 ORNIC_SYN_KEY_ACCESS);
 }
 
-/* Rights are judged before range, so that the order of the clause is kept. */
+/* Rights are judged before range, so that the order of the clause is kept (ORN-MEM-6). */
 static void test_order(void **state)
 {
 	struct fixture *f = *state;
@@ -114,6 +116,7 @@ static void test_order(void **state)
 			 ORNIC_SYN_KEY_PD);
 }
 
+/* ORN-ERR-3, ORN-SEC-9 */
 static void test_no_oracle(void **state)
 {
 	struct fixture *f = *state;
@@ -138,6 +141,7 @@ static void test_key_not_valid(void **state)
 	assert_int_equal(by_user(f, 0, f->key, f->addr, 1), ORNIC_SYN_KEY_INDEX);
 }
 
+/* ORN-SEC-3 */
 static void test_phys_all(void **state)
 {
 	struct fixture *f = *state;
@@ -163,6 +167,7 @@ static void test_phys_all_of_a_pd(void **state)
 	assert_int_equal(check(f, false, 5, 0, key, 0, 1), ORNIC_SYN_KEY_INDEX);
 }
 
+/* ORN-MEM-6 */
 static void test_empty_region(void **state)
 {
 	struct fixture *f = *state;

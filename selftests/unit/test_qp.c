@@ -126,7 +126,7 @@ static void test_reset(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* ORN-QP-18, 19, 7: both queues, in order, more than a turn's worth, whatever they contain */
+/* ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, whatever they contain */
 static void test_flush(void **state)
 {
 	struct fix *t = *state;
@@ -255,7 +255,10 @@ static void test_rq_index(void **state)
 	conn_quiet(&t->c);
 }
 
-/* A ring that breaks while it is flushed is told too: nobody waits for a drain in vain. */
+/*
+ * A ring that breaks while it is flushed is told too: nobody waits for a drain in vain
+ * (ORN-QP-19).
+ */
 static void test_index_in_error(void **state)
 {
 	struct fix *t = *state;
@@ -271,7 +274,7 @@ static void test_index_in_error(void **state)
 	conn_quiet(&t->c);
 }
 
-/* Record or ring cannot be reached: now, or when the queue pair falls asleep */
+/* Record or ring cannot be reached: now, or when the queue pair falls asleep (ORN-ERR-1) */
 static void test_unreachable(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -299,7 +302,7 @@ static void test_unreachable(void **state)
 	}
 }
 
-/* All 2^n slots are usable, and indices run on (ORN-RNG-1). */
+/* All 2^n slots are usable, and indices run on (ORN-RNG-1, ORN-RNG-18). */
 static void test_full_ring(void **state)
 {
 	struct fix *t = *state;
@@ -317,7 +320,44 @@ static void test_full_ring(void **state)
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
 }
 
-/* ORN-ERR-1: a CQ that overflows takes its queue pair with it, and no more. */
+/* ORN-EQ-13: both rings break, and the event comes once; again after the next RESET. */
+static void test_event_once(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+
+	for (int i = 0; i < 2; i++) {
+		conn_rec(&t->c, &t->c.sq)->host_index = htole32(1u << 20);
+		conn_rec(&t->c, &t->c.rq)->host_index = htole32(1u << 20);
+		qp_doorbell(&t->c.qp, false);
+		world_run(&t->w);
+		assert_true(dut_event(t->c.d, &e));
+		assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+		assert_false(dut_event(t->c.d, &e));
+		qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+		host_reset(t);
+		conn_rts(&t->c);
+	}
+}
+
+/* ORN-PORT-16: the frame size shrank under the path MTU: nothing too long leaves. */
+static void test_frame_size(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+
+	t->c.d->dev.port.max_frame = 600;
+	post(t, ORNIC_WR_SEND);
+	world_run(&t->w);
+	assert_non_null(peer_next(&t->peer));
+	wr_sge(&wr, t->buf, 700, t->key);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+	peer_quiet(&t->peer);
+	assert_true(t->c.d->dev.cnt[CNT_tx_drop] > 0);
+}
+
+/* ORN-ERR-1: a CQ that overflows takes its queue pair with it, and no more (ORN-CQ-3). */
 static void test_cq_overflow(void **state)
 {
 	struct fix *t = *state;
@@ -346,6 +386,7 @@ int main(void)
 		T(test_reset), T(test_flush), T(test_flush_partial), T(test_doorbells),
 		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),
 		cmocka_unit_test(test_unreachable), T(test_full_ring), T(test_cq_overflow),
+		T(test_event_once), T(test_frame_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,17 +137,20 @@ static void prepare(struct inproc *p)
 	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), 0);
 }
 
+/* ORN-QP-2, ORN-QP-12 */
 static void test_rc(void **state)
 {
 	prepare(*state);
 	all_transitions(*state, ORNIC_QPT_RC);
 }
 
+/* ORN-QP-2, ORN-QP-12 */
 static void test_ud(void **state)
 {
 	all_transitions(*state, ORNIC_QPT_UD);
 }
 
+/* ORN-QP-2, ORN-QP-12 */
 static void test_raw(void **state)
 {
 	all_transitions(*state, ORNIC_QPT_RAW);
@@ -173,6 +176,7 @@ static void rc_init(struct inproc *p, struct host_qp *qp)
 			 offsetof(struct ornic_qp_modify_cmd, member));		\
 } while (0)
 
+/* ORN-QP-13, ORN-QP-32, ORN-ADM-13 */
 static void test_ranges(void **state)
 {
 	struct inproc *p = *state;
@@ -211,6 +215,7 @@ static void test_ranges(void **state)
 	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
 }
 
+/* ORN-QP-2 */
 static void test_cur_state(void **state)
 {
 	struct ornic_qp_modify_cmd m = whole();
@@ -228,7 +233,7 @@ static void test_cur_state(void **state)
 	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_NUMBER);
 }
 
-/* Another process's address: only its owner may send from it. */
+/* Another process's address: only its owner may send from it (ORN-PORT-9). */
 static void test_gid_owner(void **state)
 {
 	struct inproc *p = *state;
@@ -239,6 +244,75 @@ static void test_gid_owner(void **state)
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_PERMISSION);
 	((struct qp *)table_get(&p->f->dev.qps, qp.number))->owner = 8;
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_OK);
+}
+
+/* A GID of the other kind is no source for the path (ORN-PORT-17). */
+static void test_gid_kind(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_modify_cmd m = whole();
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	m.mask = htole32(RTR_RC | ORNIC_QPM_STATE);
+	m.next_state = ORNIC_QPS_RTR;
+	m.path.dgid[0] = 0xfe;
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
+			 offsetof(struct ornic_qp_modify_cmd, path.sgid_index));
+}
+
+/* While a CQ is in error its queue pairs only end (ORN-QP-31). */
+static void test_cq_in_error(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+	struct cq *cq;
+
+	rc_init(p, &qp);
+	cq = table_get(&p->f->dev.cqs, p->cq.number);
+	cq->error = true;
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_BAD_STATE);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_ERR), ORNIC_ST_OK);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), ORNIC_ST_OK);
+	assert_int_equal(modify(&qp, INIT_RC, ORNIC_QPS_INIT), ORNIC_ST_BAD_STATE);
+	cq->error = false;
+	assert_int_equal(modify(&qp, INIT_RC, ORNIC_QPS_INIT), ORNIC_ST_OK);
+}
+
+static uint32_t drained(struct inproc *p)
+{
+	struct ornic_eqe eqe;
+	uint32_t n = 0;
+
+	for (int i = 0; i < 4; i++)
+		inproc_turn(p);
+	while (host_next(&p->eq0, &eqe))
+		n += eqe.type == ORNIC_EV_SQ_DRAINED;
+	return n;
+}
+
+/* Every type tells that it is drained, once, if that modify asked for it (ORN-QP-16). */
+static void test_drained(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_RAW };
+	struct ornic_qp_modify_cmd m = {
+		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQD_NOTIFY),
+		.next_state = ORNIC_QPS_SQD, .sqd_notify = 1,
+	};
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(host_qp_create(&p->host, &qp, types[i], 4, p->pd, p->cq.number,
+						p->cq.number), 0);
+		((struct qp *)table_get(&p->f->dev.qps, qp.number))->state = ORNIC_QPS_RTS;
+		assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
+		assert_int_equal(drained(p), 1);
+		assert_int_equal(modify(&qp, 0, ORNIC_QPS_RTS), ORNIC_ST_OK);
+		assert_int_equal(modify(&qp, 0, ORNIC_QPS_SQD), ORNIC_ST_OK);
+		assert_int_equal(drained(p), 0);
+	}
 }
 
 static void test_query(void **state)
@@ -277,7 +351,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		READY(test_rc), READY(test_ud), READY(test_raw), READY(test_ranges),
-		READY(test_cur_state), READY(test_gid_owner), READY(test_query),
+		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
+		READY(test_cq_in_error), READY(test_drained), READY(test_query),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,7 @@ static struct ornic_cqe *check_passes(struct fixture *f, const uint8_t *want, ui
 	return c;
 }
 
+/* ORN-ETH-3, ORN-ETH-4 */
 static void test_lengths(void **state)
 {
 	struct fixture *f = *state;
@@ -255,6 +256,7 @@ static void test_stream(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_packets], sent);
 }
 
+/* ORN-WQE-3 */
 static void test_unsignaled(void **state)
 {
 	struct fixture *f = *state;
@@ -269,6 +271,7 @@ static void test_unsignaled(void **state)
 	assert_int_equal(f->a.qp->qp.sq.done, 3);
 }
 
+/* ORN-ETH-10 */
 static void test_csum_partial(void **state)
 {
 	static const uint32_t hdr[] = { 0, 14, 40, 54, 100 };
@@ -312,6 +315,7 @@ static void test_guest_memory_is_not_written(void **state)
 	assert_memory_equal(p, before, 200);
 }
 
+/* ORN-ETH-7, ORN-ETH-9 */
 static void test_ip_csum(void **state)
 {
 	struct fixture *f = *state;
@@ -339,6 +343,7 @@ static void test_ip_csum(void **state)
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
 }
 
+/* ORN-RQ-7 */
 static void test_no_receive(void **state)
 {
 	struct fixture *f = *state;
@@ -354,7 +359,7 @@ static void test_no_receive(void **state)
 	check_passes(f, frame(f, 60), 60);
 }
 
-/* Too long a frame is dropped; the receive stays and takes the next one. */
+/* Too long a frame is dropped; the receive stays and takes the next one (ORN-ETH-8). */
 static void test_receive_too_small(void **state)
 {
 	struct fixture *f = *state;
@@ -402,6 +407,7 @@ static void check_receive_fails(struct fixture *f, uint32_t syndrome)
 	assert_int_equal(f->a.qp->qp.state, ORNIC_QPS_RTS);
 }
 
+/* ORN-RQ-2 */
 static void test_receive_key_wrong(void **state)
 {
 	struct fixture *f = *state;
@@ -469,6 +475,7 @@ static void csum_at(struct raw_wqe *w, uint16_t start, uint16_t offset)
 	w->eth.csum_offset = htole16(offset);
 }
 
+/* ORN-ETH-5 */
 FAILS(test_too_short, first_sge(w)->length = htole32(13),
       ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
 FAILS(test_too_long, first_sge(w)->length = htole32(MAX_FRAME + 1),
@@ -481,18 +488,22 @@ FAILS(test_send_address_wrong, first_sge(w)->addr = htole64(0x1000),
       ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_PAGE)
 FAILS(test_send_address_wraps, first_sge(w)->addr = htole64(-10ull),
       ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_RANGE)
+/* ORN-ETH-6 */
 FAILS(test_csum_behind_end, csum_at(w, 190, 9),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 FAILS(test_csum_far_behind_end, csum_at(w, 0xffff, 0xffff),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 FAILS(test_csum_not_negotiated, (csum_at(w, 34, 16), f->a.n.dev.features = 0),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
+/* ORN-ETH-13 */
 FAILS(test_vlan_insert, w->eth.eflags = ORNIC_ETH_VLAN_INSERT,
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ)
 FAILS(test_stale, w->c.index = htole32(99), ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_STALE)
+/* ORN-ETH-11 */
 FAILS(test_header_beyond_stride, w->eth.inline_hdr = htole16(60000),
       ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT)
 
+/* ORN-SEC-3 */
 static void test_unprivileged_phys_all(void **state)
 {
 	struct fixture *f = *state;
@@ -504,6 +515,7 @@ static void test_unprivileged_phys_all(void **state)
 	check_send_fails(f, ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_INDEX);
 }
 
+/* ORN-ERR-7 */
 static void test_index_jump(void **state)
 {
 	struct fixture *f = *state;
@@ -517,6 +529,7 @@ static void test_index_jump(void **state)
 	assert_int_equal(f->a.n.fatals, 0);
 }
 
+/* ORN-PORT-13 */
 static void test_link_down(void **state)
 {
 	struct fixture *f = *state;
@@ -575,7 +588,7 @@ static void test_own_address(void **state)
 	assert_memory_equal(rx, p, 80);
 }
 
-/* ... but not to the queue pair that sent it (ORN-STEER-11) */
+/* ... but not to the queue pair that sent it (ORN-STEER-11, ORN-STEER-8) */
 static void test_own_frame(void **state)
 {
 	struct fixture *f = *state;

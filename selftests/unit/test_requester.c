@@ -93,7 +93,7 @@ static void expect(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status
 	conn_expect(&t->c, &t->c.hscq, index, opcode, status);
 }
 
-/* Segmentation, headers and PSNs across the wrap; completion at the ACK, not before. */
+/* Segmentation, headers and PSNs across the wrap; completion at the ACK, not before (ORN-CQ-9). */
 static void test_segments(void **state)
 {
 	struct fix *t = *state;
@@ -124,7 +124,7 @@ static void test_segments(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* One ACK for many; a partial one completes what it covers; strays are dropped. */
+/* One ACK for many; a partial one completes what it covers; strays are dropped (ORN-QP-25). */
 static void test_acks(void **state)
 {
 	struct fix *t = *state;
@@ -192,7 +192,7 @@ static void test_late_ack(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* RNR NAK: nothing for as long as the table says; rnr_retry of them, then the end. */
+/* RNR NAK: nothing for as long as the table says; rnr_retry of them, then the end (ORN-WQE-4). */
 static void test_rnr(void **state)
 {
 	struct fix *t = *state;
@@ -298,7 +298,7 @@ static void test_timeout_fresh(void **state)
 	peer_ack(&t->peer, &t->c, P(1), ACK);
 }
 
-/* While the function may not do DMA, no timeout completes anything. */
+/* While the function may not do DMA, no timeout completes anything (ORN-PCI-4). */
 static void test_timeout_paused(void **state)
 {
 	struct fix *t = *state;
@@ -390,6 +390,7 @@ static void test_implied_nak(void **state)
 		expect(t, 2 + i, ORNIC_WC_SEND, 0);
 }
 
+/* ORN-WQE-16 */
 static void test_atomics(void **state)
 {
 	struct fix *t = *state;
@@ -518,7 +519,7 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 1);
 }
 
-/* A READ that could never start fails instead of waiting for ever. */
+/* A READ that could never start fails instead of waiting for ever (ORN-WQE-24). */
 static void test_no_rd_atomic(void **state)
 {
 	struct fix *t = *state;
@@ -623,7 +624,9 @@ static void test_local_error_order(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* A key that fails in the middle of a message; a READ into memory that is not writable */
+/*
+ * A key that fails in the middle of a message; a READ into memory that is not writable (ORN-WQE-10)
+ */
 static void test_local_error_late(void **state)
 {
 	struct fix *t = *state;
@@ -676,7 +679,7 @@ static void test_sqd(void **state)
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
 }
 
-/* More than the window: the rest follows as the window moves. */
+/* More than the window: the rest follows as the window moves (ORN-WQE-2). */
 static void test_window(void **state)
 {
 	struct fix *t = *state;

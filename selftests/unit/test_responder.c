@@ -131,7 +131,7 @@ static void expect_failed(struct fix *t, uint8_t code, uint32_t psn, uint8_t eve
 	assert_int_equal(t->peer.nin, answers);
 }
 
-/* SEND in three packets, the PSN wrapping; ORN-RQ-1 */
+/* SEND in three packets, the PSN wrapping; ORN-RQ-1 (ORN-CQ-14) */
 static void test_send(void **state)
 {
 	struct fix *t = *state;
@@ -158,7 +158,7 @@ static void test_send(void **state)
 	expect_event(t, 0);
 }
 
-/* ORN-QP-30: in RTR, once */
+/* ORN-QP-30: in RTR, once (ORN-EQ-4) */
 static void test_comm_est(void **state)
 {
 	struct fix *t = *state;
@@ -174,7 +174,10 @@ static void test_comm_est(void **state)
 	assert_false(dut_event(t->c.d, &e));
 }
 
-/* First, middle and last out of order; lengths that do not add up; reserved opcodes. */
+/*
+ * First, middle and last out of order; lengths that do not add up; reserved opcodes
+ * (ORN-ERR-1).
+ */
 static void test_malformed(void **state)
 {
 	static const struct {
@@ -314,7 +317,7 @@ static void test_rights(void **state)
 	}
 }
 
-/* The privileged key is not for others (ORN-SEC-3). */
+/* The privileged key is not for others (ORN-SEC-3, ORN-ERR-3). */
 static void test_phys(void **state)
 {
 	struct fix *t = *state;
@@ -325,7 +328,7 @@ static void test_phys(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
 }
 
-/* Of length 0: no key is looked at. */
+/* Of length 0: no key is looked at (ORN-MEM-14). */
 static void test_empty(void **state)
 {
 	struct fix *t = *state;
@@ -464,7 +467,10 @@ static void test_replay(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* A long answer: FIRST, MIDDLE and LAST, in turns; asked for again from the middle too */
+/*
+ * A long answer: FIRST, MIDDLE and LAST, in turns; asked for again from the middle too
+ * (ORN-SEC-15)
+ */
 static void test_long_read(void **state)
 {
 	struct fix *t = *state;
@@ -637,7 +643,7 @@ static void test_order(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
 }
 
-/* A key destroyed while the READ that names it is asked for again */
+/* A key destroyed while the READ that names it is asked for again (ORN-MEM-3) */
 static void test_key_gone(void **state)
 {
 	struct fix *t = *state;
@@ -650,7 +656,7 @@ static void test_key_gone(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(1), ORNIC_EV_QP_ACCESS_ERR);
 }
 
-/* Without its GID entry the responder cannot answer, and does not try for ever. */
+/* Without its GID entry the responder cannot answer, and does not try for ever (ORN-PORT-5). */
 static void test_no_gid(void **state)
 {
 	struct fix *t = *state;
@@ -673,7 +679,7 @@ static void test_no_gid(void **state)
 	}
 }
 
-/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2) */
+/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2, ORN-PORT-7) */
 static void test_strangers(void **state)
 {
 	struct fix *t = *state;

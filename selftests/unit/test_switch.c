@@ -130,6 +130,7 @@ static void test_group(void **state)
 	assert_int_equal(send_from(f, 3, multicast, mac[3]), 0x7);
 }
 
+/* ORN-STEER-10 */
 static void test_unknown_unicast_spares_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -193,6 +194,7 @@ static void test_learning_is_bounded(void **state)
 	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
 }
 
+/* ORN-PORT-6 */
 static void test_mac_taken(void **state)
 {
 	struct fixture *f = *state;
@@ -207,6 +209,7 @@ static void test_mac_taken(void **state)
 	assert_int_equal(send_from(f, 2, mac[1], mac[2]), 1 << 3);
 }
 
+/* ORN-PORT-13 */
 static void test_down(void **state)
 {
 	struct fixture *f = *state;

@@ -102,7 +102,7 @@ static uint16_t be16(const uint8_t *p)
 	return p[0] << 8 | p[1];
 }
 
-/* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum */
+/* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum (ORN-CQ-14) */
 static void test_ipv4(void **state)
 {
 	struct fix *t = *state;
@@ -141,6 +141,7 @@ static void test_ipv4(void **state)
 	assert_int_equal(m[141], 0);
 }
 
+/* ORN-PORT-1 */
 static void test_ipv6(void **state)
 {
 	struct fix *t = *state;
@@ -206,7 +207,7 @@ static void test_waits(void **state)
 	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
 }
 
-/* ORN-RQ-7: too small a receive stays */
+/* ORN-RQ-7: too small a receive stays (ORN-RQ-5) */
 static void test_drops(void **state)
 {
 	struct fix *t = *state;
@@ -222,7 +223,7 @@ static void test_drops(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* QPN 1, whatever the handle */
+/* QPN 1, whatever the handle (ORN-QP-1) */
 static void test_gsi(void **state)
 {
 	struct fix *t = *state;
@@ -300,7 +301,7 @@ static void test_sqe_recover(void **state)
 	conn_quiet(&t->b);
 }
 
-/* Bad key, malformed work request, bad or foreign GID entry (ORN-WQE-20): SQE */
+/* Bad key, malformed work request, bad or foreign GID entry (ORN-WQE-20): SQE (ORN-PORT-9) */
 static void test_send_errors(void **state)
 {
 	for (int i = 0; i < 5; i++) {
@@ -352,7 +353,7 @@ static void test_receive_errors(void **state)
 	}
 }
 
-/* To itself: by its own MAC */
+/* To itself: by its own MAC (ORN-PORT-4) */
 static void test_loopback(void **state)
 {
 	struct fix *t = *state;
@@ -387,7 +388,7 @@ static void test_sqd(void **state)
 	sent(t, 0, 0);
 }
 
-/* An RC packet for a datagram queue pair, or to one not ready: dropped */
+/* An RC packet for a datagram queue pair, or to one not ready: dropped (ORN-PORT-2) */
 static void test_not_ready(void **state)
 {
 	struct fix *t = *state;

@@ -146,6 +146,7 @@ static void test_last_page_of_the_address_space(void **state)
 	assert_int_equal(umem_span(&f->m, 0, 2 * GUEST_PAGE, false, &ptr), 0);
 }
 
+/* ORN-MEM-1, ORN-SEC-4 */
 static void test_list_is_read_once(void **state)
 {
 	struct fixture *f = *state;
@@ -166,6 +167,7 @@ static void refused(struct fixture *f, struct ornic_pages desc, uint64_t bytes, 
 	assert_int_equal(f->budget, BUDGET);
 }
 
+/* ORN-MEM-10 */
 static void test_descriptor_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -196,6 +198,7 @@ static void test_descriptor_refused(void **state)
 	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
 }
 
+/* ORN-MEM-2 */
 static void test_overflow_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -215,6 +218,7 @@ static void test_overflow_refused(void **state)
 	refused(f, d, UINT64_MAX, ORNIC_ST_BAD_PARAM);
 }
 
+/* ORN-MEM-11 */
 static void test_budget(void **state)
 {
 	struct fixture *f = *state;
@@ -233,6 +237,7 @@ static void test_budget(void **state)
 	assert_int_equal(budget, 2);
 }
 
+/* ORN-MEM-10 */
 static void test_garbage_entries_refused(void **state)
 {
 	static const uint64_t garbage[] = { 1, 0x800, GUEST_BASE + 4095, UINT64_MAX };
@@ -270,6 +275,7 @@ static void test_leaf_not_aligned(void **state)
 	refused(f, desc, 600 * GUEST_PAGE, ORNIC_ST_BAD_PARAM);
 }
 
+/* ORN-ADM-27 */
 static void test_unreachable_lists(void **state)
 {
 	struct fixture *f = *state;

@@ -210,6 +210,7 @@ static const struct bad bad[] = {
 	{ RC, ORNIC_WR_FETCH_ADD, 1, 16, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 };
 
+/* ORN-WQE-5, ORN-WQE-6, ORN-WQE-17, ORN-WQE-22, ORN-WQE-23, ORN-ERR-4 */
 static void test_malformed(void **state)
 {
 	(void)state;
@@ -282,7 +283,7 @@ static void test_inline_limits(void **state)
 	close_fix(&t);
 }
 
-/* The longest message that is legal: 2^31 bytes */
+/* The longest message that is legal: 2^31 bytes (ORN-WQE-13) */
 static void test_longest(void **state)
 {
 	struct wr wr = make(ORNIC_WR_RDMA_READ, 2, 0x40000000);
@@ -348,6 +349,7 @@ static void inside(const struct fix *t)
 	assert_true(t->q->len <= ORNIC_MAX_MSG);
 }
 
+/* ORN-RNG-3 */
 static void test_fuzz(void **state)
 {
 	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_GSI, ORNIC_QPT_RAW };

@@ -284,6 +284,7 @@ static void test_disconnect(void **state)
 	bring_up(b, 1);
 }
 
+/* ORN-PCI-14: the other function goes on. */
 static void test_flr(void **state)
 {
 	struct fixture *t = *state;
@@ -291,7 +292,10 @@ static void test_flr(void **state)
 	struct host *h = &a->d.host;
 
 	bring_up(a, 0);
+	bring_up(&t->s[1], 1);
 	assert_int_equal(vfu_client_flr(&a->d.vfu), 0);
+	assert_int_equal(host_reg32(&t->s[1].d.host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	assert_int_equal(host_exec(&t->s[1].d.host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), 0);
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), 0);
 	assert_int_equal(host_reg32(h, ORNIC_REG_RESET_CAUSE), ORNIC_CAUSE_FLR);
 	assert_int_equal(vfu_client_bus_master(&a->d.vfu, true), 0);
@@ -333,7 +337,7 @@ static void await_beats(const struct ornic_status_block *b, uint64_t n)
 	fail_msg("no heartbeat %lu within a minute", (unsigned long)n);
 }
 
-/* ORN-CTL: beats come, and not before their time. */
+/* ORN-CTL-18: beats come, and not before their time. */
 static void test_heartbeat(void **state)
 {
 	struct fixture *t = *state;

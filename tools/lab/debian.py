@@ -41,7 +41,8 @@ def mirror():
         if component == "main" and release in RELEASES and "security" not in uri:
             uris.append(listed_mirror(uri.rstrip("/")))
     if not uris:
-        raise LabError("apt on this machine has no Debian mirror (suite %s, component main)" % " or ".join(RELEASES))
+        raise LabError("apt on this machine has no Debian mirror: its sources need a line such as "
+                       "'deb http://deb.debian.org/debian trixie main'")
     uris.sort(key=lambda u: not u.endswith("/debian"))
     return uris[0]
 

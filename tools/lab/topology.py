@@ -7,10 +7,9 @@ import shutil
 import threading
 import time
 
-from . import daemon, image, payload, state, toolbox, vm
+from . import daemon, image, payload, recipe, state, toolbox, vm
 from .build import CHECKOUT
 from .errors import LabError
-from .recipe import DEFAULT
 
 MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
@@ -21,9 +20,9 @@ class Config:
     vms: int = 2
     device: str = "ornic"               # or "none"
     devices: int = 1                    # ornic devices per VM
-    guest: str = DEFAULT                # image: a recipe under guests/
+    guest: str = recipe.DEFAULT         # image: a recipe under guests/
     smp: int = 1
-    mem: str = "1G"
+    mem: str = None                     # the recipe's, or 1G
     net: str = "stream"                 # virtio-net link between the VMs, or "none"
     mtu: int = 1500                     # of the virtio link
     modules: str = None                 # folder with ornic.ko, ornic_ib.ko
@@ -35,15 +34,19 @@ class Config:
     append: str = ""                    # kernel arguments
     cpu: str = None                     # QEMU's CPU model
     accel: str = "auto"                 # kvm, tcg
-    wait: float = 120                   # seconds for all VMs to answer
+    wait: float = None                  # seconds for all VMs to answer; the recipe's, or 120
 
     def check(self):
+        """Refuses what cannot be; fills in what the guest's recipe says."""
         if not 1 <= self.vms <= 32 or not 1 <= self.devices <= 8 or self.smp < 1:
             raise LabError("a lab has 1 to 32 VMs with 1 to 8 devices and at least 1 processor each")
         for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")),
                               ("accel", ("auto", "kvm", "tcg"))):
             if getattr(self, name) not in allowed:
                 raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
+        usual = recipe.load(self.guest).get("vm", {})
+        self.mem = self.mem or usual.get("mem", "1G")
+        self.wait = self.wait or usual.get("wait", 120)
         size = re.fullmatch(r"(\d+)([MG])", self.mem)
         if not size or int(size.group(1)) << (10 if size.group(2) == "G" else 0) < MEM_MINIMUM:
             raise LabError("--mem %s: say for example 1G or 1536M; a VM needs %dM" % (self.mem, MEM_MINIMUM))
@@ -184,14 +187,14 @@ class Lab:
         if failures:
             raise failures[0]
 
-    def start(self, number, patience=120):
+    def start(self, number):
         """Powers a killed VM on again; its disk starts afresh."""
         machine = self.vm(number)
         if machine.alive():
             raise LabError("%s runs already" % machine.name)
         machine.start()
         self.state.save()
-        self._bring_up(machine, patience, lambda text: None)
+        self._bring_up(machine, self.state.data["config"]["wait"], lambda text: None)
 
     def vm(self, number):
         """The VM of that number."""

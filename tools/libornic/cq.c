@@ -173,7 +173,7 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 
 /*
  * Mark the unpolled entries of a queue pair whose completions have ended
- * (ORN-CQ-7), lest they be taken for those of a later one with its number.
+ * (ORN-CQ-19), lest they be taken for those of a later one with its number.
  * Caller holds the CQ's lock.
  */
 void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn)

@@ -4,7 +4,7 @@
  *
  * Life of the rings: both start empty with records as ORN-RNG-4 wants them. A
  * modify to RESET empties them again after the kernel is done, when the device
- * leaves the records alone (ORN-QP-3), and before the application can ask for
+ * leaves the records alone (ORN-QP-14), and before the application can ask for
  * INIT.
  */
 #include <errno.h>

@@ -85,7 +85,7 @@ static inline void ornic_arm_event(struct ornic_arm *arm)
 
 /*
  * The next arm word. Arming again with the same number may move the index and
- * strengthen what was asked for, but never weaken it (ORN-RNG-10).
+ * strengthen what was asked for, but never weaken it (ORN-RNG-30).
  */
 static inline uint32_t ornic_arm_word(struct ornic_arm *arm, uint32_t index,
 				      enum ornic_arm_type type)
@@ -110,7 +110,7 @@ static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
 
 /*
  * Has the device written entry @index of a ring of 2^@log entries? If so, its
- * first 63 bytes may be read (ORN-RNG-2).
+ * first 63 bytes may be read (ORN-RNG-17).
  */
 static inline bool ornic_entry_ready(const void *entry, uint32_t index, unsigned int log)
 {

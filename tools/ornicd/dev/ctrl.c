@@ -177,7 +177,7 @@ void ctrl_resume(struct function *f)
 
 	t->fn = ctrl_beat;
 	t->arg = f;
-	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_BEAT_MS * NS_PER_MS);
+	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
 }
 
 /* Are the registers that the host wrote sane? */
@@ -323,7 +323,7 @@ void ctrl_disable(struct function *f, uint32_t reason)
  * @reason:	and the host's word in it
  *
  * CONTROL.RESET keeps the port as it is; every other reset brings back the
- * permanent MAC (ORN-CTL-4).
+ * permanent MAC.
  */
 void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reason)
 {
@@ -366,7 +366,7 @@ static void ctrl_write32(struct function *f, uint32_t off, uint32_t val)
 		c->rw[(off - CTRL_RW_FIRST) / 4] = val;
 }
 
-/* ctrl_write() - a store of @len bytes, aligned; narrow ones are dropped (ORN-PCI-1) */
+/* ctrl_write() - a store of @len bytes, aligned; narrow ones are dropped (ORN-PCI-10) */
 void ctrl_write(struct function *f, uint32_t off, unsigned int len, uint64_t val)
 {
 	if (len < 4)

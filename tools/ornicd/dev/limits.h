@@ -22,7 +22,6 @@
 
 /* Registers: periods and timeouts */
 #define FUNC_HB_MS		1000
-#define FUNC_BEAT_MS		900	/* a timer is late, a beat must not be (ORN-CTL-18) */
 #define FUNC_READY_TIMEOUT	20	/* times 100 ms */
 #define FUNC_ADMIN_TIMEOUT	100
 #define FUNC_RESET_TIMEOUT	20

@@ -80,6 +80,8 @@ struct port {
  * @list_budget: page-list entries still free
  * @backlog_bytes: payload of datagrams that wait for receives
  * @port:	port 1
+ * @active:	queue pairs with work, in turn order
+ * @busy:	in the engine's list, if @active is not empty
  * @look:	CQs to look at when the turn ends
  * @eq_look:	EQs to look at when the turn ends
  * @cq_failed:	a CQ went into error, and its queue pairs have not been told
@@ -102,6 +104,8 @@ struct device {
 	uint64_t list_budget;
 	uint32_t backlog_bytes;
 	struct port port;
+	TAILQ_HEAD(, qp) active;
+	TAILQ_ENTRY(device) busy;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
 	bool cq_failed;

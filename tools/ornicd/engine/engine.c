@@ -27,7 +27,7 @@ uint64_t engine_clock(void)
 int engine_init(struct engine *e, uint64_t spin_ns)
 {
 	*e = (struct engine) { .spin_ns = spin_ns, .clock = engine_clock };
-	TAILQ_INIT(&e->active);
+	TAILQ_INIT(&e->busy);
 	TAILQ_INIT(&e->watch);
 	TAILQ_INIT(&e->devices);
 	timers_init(&e->timers);
@@ -52,6 +52,7 @@ void engine_fini(struct engine *e)
 void engine_add_device(struct engine *e, struct device *dev)
 {
 	dev->engine = e;
+	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
 	TAILQ_INSERT_TAIL(&e->devices, dev, link);
@@ -64,20 +65,29 @@ void engine_del_device(struct engine *e, struct device *dev)
 
 void engine_forget(struct engine *e, struct qp *qp)
 {
-	if (qp->sched == QP_ACTIVE)
-		TAILQ_REMOVE(&e->active, qp, sched_link);
-	else if (qp->sched == QP_WATCHED)
+	struct device *dev = qp->dev;
+
+	if (qp->sched == QP_WATCHED) {
 		TAILQ_REMOVE(&e->watch, qp, sched_link);
+	} else if (qp->sched == QP_ACTIVE) {
+		TAILQ_REMOVE(&dev->active, qp, sched_link);
+		if (TAILQ_EMPTY(&dev->active))
+			TAILQ_REMOVE(&e->busy, dev, busy);
+	}
 	qp->sched = QP_ASLEEP;
 }
 
 void engine_activate(struct engine *e, struct qp *qp)
 {
+	struct device *dev = qp->dev;
+
 	if (qp->sched == QP_ACTIVE)
 		return;
 	engine_forget(e, qp);
 	qp->sched = QP_ACTIVE;
-	TAILQ_INSERT_TAIL(&e->active, qp, sched_link);
+	if (TAILQ_EMPTY(&dev->active))
+		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
+	TAILQ_INSERT_TAIL(&dev->active, qp, sched_link);
 }
 
 static void engine_watch(struct engine *e, struct qp *qp)
@@ -87,10 +97,22 @@ static void engine_watch(struct engine *e, struct qp *qp)
 	TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
 }
 
+/* Whose turn it is: devices take turns, and queue pairs within a device (ORN-SEC-13). */
+static struct qp *next_active(struct engine *e)
+{
+	struct device *dev = TAILQ_FIRST(&e->busy);
+
+	if (!dev)
+		return NULL;
+	TAILQ_REMOVE(&e->busy, dev, busy);
+	TAILQ_INSERT_TAIL(&e->busy, dev, busy);
+	return TAILQ_FIRST(&dev->active);
+}
+
 static void run_active(struct engine *e)
 {
 	for (int n = 0; n < ENGINE_QPS; n++) {
-		struct qp *qp = TAILQ_FIRST(&e->active);
+		struct qp *qp = next_active(e);
 		bool more;
 
 		if (!qp || (n && e->clock() - e->now > ENGINE_TURN_NS))
@@ -138,7 +160,7 @@ static void look_at_queues(struct device *dev)
 
 static int64_t until_next(struct engine *e)
 {
-	if (!TAILQ_EMPTY(&e->active) || !TAILQ_EMPTY(&e->watch))
+	if (!TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
 		return 0;
 	return timers_next(&e->timers, e->clock());
 }

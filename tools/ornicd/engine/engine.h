@@ -27,7 +27,7 @@ struct qp;
  * @clock:	where time comes from: engine_clock(), or a test's
  * @now:	time of this turn, ns of @clock
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
- * @active:	queue pairs with work, in turn order
+ * @busy:	devices whose queue pairs have work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
  * @devices:	all devices
  */
@@ -38,7 +38,7 @@ struct engine {
 	uint64_t (*clock)(void);
 	uint64_t now;
 	uint64_t spin_ns;
-	TAILQ_HEAD(, qp) active;
+	TAILQ_HEAD(, device) busy;
 	TAILQ_HEAD(, qp) watch;
 	TAILQ_HEAD(, device) devices;
 };

@@ -6,7 +6,7 @@
  * checksum field are bytes of the packet's own, so that the frame is forwarded by the
  * address it carries, and no checksum is written into memory that is the guest's.
  *
- * A send completes when nobody refers to its memory any more (ORN-WQE-3). So a batch
+ * A send completes when nobody refers to its memory any more (ORN-WQE-12). So a batch
  * of frames is sent, then the switch is drained, then the batch completes.
  */
 #include "data.h"

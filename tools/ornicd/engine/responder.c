@@ -271,7 +271,7 @@ static void execute_read(struct qp *qp, const struct packet *p)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* Operands are host order; guest memory holds a little-endian value (ORN-MEM-10). */
+/* Operands are host order; guest memory holds a little-endian value (ORN-WQE-16). */
 static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 {
 	uint64_t old = __atomic_load_n(mem, __ATOMIC_SEQ_CST);

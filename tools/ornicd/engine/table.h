@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Numbers to objects. Slots are reused in the order they were freed, so that a
- * number comes back as late as possible (ORN-ADM-7).
+ * number comes back as late as possible (ORN-ADM-20).
  */
 #ifndef ORNICD_ENGINE_TABLE_H
 #define ORNICD_ENGINE_TABLE_H

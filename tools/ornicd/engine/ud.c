@@ -98,7 +98,7 @@ bool ud_run(struct qp *qp)
 		}
 		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
 			return true;
-		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-3) */
+		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
 		switch_drain(qp->dev->engine->sw);
 		r->head++;
 		r->cur = r->head;

@@ -16,7 +16,7 @@
 /* Page size of a contiguous block, log2: larger than any block. */
 #define UMEM_CONTIGUOUS		63
 
-/* Arrays of addresses start at a multiple of this (ORN-MEM-2). */
+/* Arrays of addresses start at a multiple of this (ORN-MEM-10). */
 #define UMEM_LIST_ALIGN		64
 
 /* Check what can be told from the descriptor alone. Fills all of @m but @page. */

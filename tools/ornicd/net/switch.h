@@ -3,7 +3,7 @@
  * The L2 switch that joins the devices of one daemon.
  *
  * A port that is a device announces its MAC (switch_port_set_mac); such
- * addresses are never learned from frames (ORN-PORT-6). Other ports' source
+ * addresses are never learned from frames. Other ports' source
  * addresses are learned and age. Forwarding: known unicast to its port, never
  * back to the port it came from; unknown unicast, multicast and broadcast to
  * every other port that wants them.

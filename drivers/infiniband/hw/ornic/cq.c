@@ -263,7 +263,7 @@ int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 }
 
 /**
- * ornic_ib_cq_drop() - drop the unpolled entries of a queue pair (ORN-CQ-7)
+ * ornic_ib_cq_drop() - drop the unpolled entries of a queue pair (ORN-CQ-19)
  * @cq: completion queue of the kernel
  * @qpn: handle of a queue pair for which the device writes no more entries
  *

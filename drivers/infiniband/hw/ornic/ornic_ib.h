@@ -280,7 +280,7 @@ struct ornic_ib_geom {
  * @qpn: handle in the device; differs from qp_num for the GSI
  * @mutex: protects @dest_qpn and the order of transitions
  * @state: state that the last modify asked for; the device may be in SQE or ERR
- * @dead: the device stopped serving it without flushing (ORN-QP-7)
+ * @dead: the device stopped serving it without flushing (ORN-QP-22)
  * @dest_qpn: remote queue pair, connected ones
  * @cap: capabilities as given to the user
  * @sig_all: every send completes with an entry

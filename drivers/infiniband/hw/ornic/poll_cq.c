@@ -61,7 +61,7 @@ static bool malformed(struct ornic_ib_cq *cq, const char *what)
 }
 
 /*
- * Take the work request off its queue, and with it all before it (ORN-CQ-1). A
+ * Take the work request off its queue, and with it all before it (ORN-CQ-8). A
  * late entry for one that the driver flushed itself is dropped.
  */
 static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv, u32 index,

@@ -100,7 +100,7 @@ static void fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *a
 		cmd->dest_qpn = cpu_to_le32(attr->dest_qp_num & ORNIC_NUMBER_MASK);
 }
 
-/* Forget what was posted to a queue and what completed unpolled (ORN-CQ-7, ORN-QP-3). */
+/* Forget what was posted to a queue and what completed unpolled (ORN-CQ-19, ORN-QP-3). */
 static void reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_cq *ibcq)
 {
 	struct ornic_ib_cq *cq = to_ocq(ibcq);

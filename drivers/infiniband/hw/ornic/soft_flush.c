@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flush completions made by the driver (ORN-QP-7).
+ * Flush completions made by the driver (ORN-QP-22).
  *
  * A consumer of the kernel drains a queue pair by posting to it in ERR and
  * waiting for the completion. When the device died, when a CQ is in error or

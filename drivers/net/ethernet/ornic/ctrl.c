@@ -22,7 +22,7 @@ static u32 ornic_cap_timeout_ms(u64 cap, unsigned int shift)
 	return max(units, 1u) * ORNIC_TIMEOUT_UNIT_MS;
 }
 
-/* Doorbell pages must be at least a page of this host apart (ORN-DB-4). */
+/* Doorbell pages must be at least a page of this host apart (ORN-DB-8). */
 static int ornic_ctrl_stride(struct ornic_core *core, u64 cap)
 {
 	u32 least = cap >> ORNIC_CAP_MIN_STRIDE_SHIFT & ORNIC_CAP_STRIDE_MASK;

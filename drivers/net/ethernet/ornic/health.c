@@ -9,7 +9,7 @@
 
 #include "ornic.h"
 
-/* Periods without a heartbeat that mean death (ORN-CTL-6). */
+/* Periods without a heartbeat that mean death (ORN-CTL-31). */
 #define ORNIC_MISSED_BEATS	3
 
 bool ornic_device_dead(struct ornic_dev *odev)

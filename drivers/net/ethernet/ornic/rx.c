@@ -125,7 +125,7 @@ static void ornic_rx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 		ornic_netdev_restart(nd);
 }
 
-/* Receives complete in ring order (ORN-RQ-1); anything else is impossible. */
+/* Receives complete in ring order (ORN-CQ-1); anything else is impossible. */
 static bool ornic_rx_valid(struct ornic_netdev *nd, const struct ornic_cqe *cqe)
 {
 	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == nd->qpn &&

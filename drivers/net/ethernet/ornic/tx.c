@@ -5,7 +5,7 @@
  * The index is published, and the doorbell rung if the device wants it, at the
  * end of a batch only (xmit_more). The last request of a batch is signaled, and
  * every ORNIC_TX_SIGNAL-th in a long one: a completion stands for all requests
- * before it (ORN-CQ-1), so nothing published ever waits for a later frame to
+ * before it (ORN-CQ-8), so nothing published ever waits for a later frame to
  * be freed.
  */
 #include <linux/dma-mapping.h>

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The top Makefile: what it says of itself, what it refuses, what it builds again. Nothing is built here: make -n and make -W."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(TOP, "selftests", "lib"))
+
+import program  # noqa: E402
+import tap      # noqa: E402
+
+BUILD = os.path.relpath(program.BUILD, TOP)
+OURS = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "T", "V", "W", "KDIR", "GUEST")
+ENV = {k: v for k, v in os.environ.items() if k not in OURS}
+PIECES = [os.path.join(BUILD, "ornicd"), "provider", "guest-modules"]
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def steps(out):
+    """What make -n would have said of its steps."""
+    return re.findall(r'^echo "(  [A-Z]+ .*)"', out, re.M)
+
+
+def make(*args, cwd=TOP, before=()):
+    done = subprocess.run([*before, "make", "--no-print-directory", *args], cwd=cwd, env=ENV, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+class Refusals(unittest.TestCase):
+    """A person who asks for what cannot be gets one line."""
+
+    def refused(self, *said, args=(), **options):
+        status, out = make(*args, **options)
+        self.assertNotEqual(status, 0, out)
+        self.assertEqual(len(out.splitlines()), 1, out)
+        for words in said:
+            self.assertIn(words, out)
+
+    def elsewhere(self, name):
+        """A folder with nothing but the Makefile, gone after the test."""
+        folder = tempfile.mkdtemp(prefix="ornic-make-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, name)
+        os.mkdir(path)
+        shutil.copy(os.path.join(TOP, "Makefile"), path)
+        return path
+
+    def test_kernel_folder(self):
+        self.refused("KDIR=/nowhere", "linux-headers", args=["modules", "KDIR=/nowhere"])
+
+    def test_output_elsewhere(self):
+        for name in ("/tmp/x", "../x", "a b"):
+            self.refused("O=" + name, "inside this checkout", args=["O=" + name])
+
+    def test_unknown_target(self):
+        self.refused("nonsense", args=["nonsense"])
+
+    def test_path_with_space(self):
+        self.refused("has a space", "move the checkout", cwd=self.elsewhere("a b"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_unwritable(self):
+        self.refused("may not be written", "a clone of your own", cwd=self.elsewhere("root"), before=NOBODY)
+
+
+class Rules(unittest.TestCase):
+    def test_help_names_targets(self):
+        """Whatever help tells to type is a rule."""
+        status, out = make("help")
+        self.assertEqual(status, 0, out)
+        targets = re.findall(r"^make ([a-z]+)", out, re.M)
+        self.assertGreaterEqual(set(targets), {"demo", "check", "modules", "install", "clean"})
+        status, database = make("-pnq", "help")
+        for target in targets:
+            self.assertRegex(database, r"(?m)^%s:" % target)
+
+    def plan(self, *args):
+        status, out = make("-n", *args, *PIECES)
+        self.assertEqual(status, 0, out)
+        return steps(out)
+
+    def test_nothing_twice(self):
+        """What make check has just built is not built again."""
+        self.assertEqual(self.plan(), [], "make has something left to do")
+
+    def test_header_rebuilds(self):
+        """A header of the interface is a prerequisite of all that includes it."""
+        headers = [os.path.join("include/ornic", n) for n in sorted(os.listdir(os.path.join(TOP, "include/ornic")))]
+        self.assertTrue(headers)
+        for header in headers:
+            plan = self.plan("-W", header)
+            for sign in ("  CC ", "  KBUILD ", "libornic-rdmav"):
+                self.assertIn(sign, "\n".join(plan), header)
+
+    def test_driver_rebuilds(self):
+        """A driver's file makes the modules anew, and nothing else."""
+        plan = self.plan("-W", "drivers/infiniband/hw/ornic/Makefile")
+        self.assertEqual([line.split()[0] for line in plan], ["KBUILD"])
+
+
+if __name__ == "__main__":
+    tap.main()
