@@ -100,13 +100,12 @@ static void link_drop(struct device *dev, struct packet *p)
 
 static void link_put(struct device *dev, struct packet *p)
 {
-	if (!link_is_up(dev)) {
+	if (!link_is_up(dev))
 		link_drop(dev, p);
-	} else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac))) {
+	else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac)))
 		switch_loopback(dev->port.sw, p);
-	} else {
+	else
 		switch_send(dev->port.sw, p);
-	}
 }
 
 void link_send(struct device *dev, struct packet *p)
