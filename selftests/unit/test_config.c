@@ -172,7 +172,7 @@ static void test_order(void **state)
 	assert_int_equal(run(c, "-s 9 -c tools/ornicd/ornicd.conf.example -d path=/z"),
 			 CONFIG_RUN);
 	assert_int_equal(c->ndevices, 3);
-	assert_int_equal(c->spin_us, 50);
+	assert_int_equal(c->spin_us, 5);
 }
 
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)

@@ -43,6 +43,22 @@ static inline void ornic_rec_init(struct ornic_rec *rec)
 }
 
 /*
+ * Full barrier between a store and a load that the device may see in the other
+ * order. Compilers make a sequentially consistent fence of a locked instruction,
+ * which is one on any processor; but an emulator that runs a single CPU makes
+ * plain accesses of it, while the device is another thread all the same. So ask
+ * for the instruction that is nothing but a barrier, as the kernel's mb() does.
+ */
+static inline void ornic_full_barrier(void)
+{
+#ifdef __x86_64__
+	__asm__ volatile("mfence" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/*
  * Hand the entries [old, new) to the device; true: ring the doorbell
  * (ORN-RNG-5). The fence pairs with the device's between its store of notify
  * and its last look at host_index.
@@ -52,7 +68,7 @@ static inline bool ornic_rec_publish(struct ornic_rec *rec, uint32_t old, uint32
 	uint32_t notify;
 
 	ornic_ring_store(&rec->host_index, new, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
+	ornic_full_barrier();
 	notify = ornic_ring_load(&rec->notify, memory_order_relaxed);
 	return (notify & ORNIC_NOTIFY_ALWAYS) ||
 	       ((notify - old) & ORNIC_NOTIFY_INDEX) < new - old;
@@ -104,7 +120,7 @@ static inline uint32_t ornic_arm_word(struct ornic_arm *arm, uint32_t index,
 static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
 {
 	ornic_ring_store(&rec->arm, word, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
+	ornic_full_barrier();
 	return ornic_ring_load(&rec->notify, memory_order_relaxed) & ORNIC_NOTIFY_ALWAYS;
 }
 

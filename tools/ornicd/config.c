@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define CONFIG_SPIN_US		50
+#define CONFIG_SPIN_US		5
 #define CONFIG_MAX_SPIN_US	1000000
 #define CONFIG_MAX_PATH		(sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 
@@ -24,7 +24,7 @@ static const char usage[] =
 	"\n"
 	"  -d, --device SPEC     a device; may be given more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
-	"  -s, --spin-us N       watch an empty queue for N microseconds (default 50)\n"
+	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
