@@ -12,6 +12,7 @@
 
 #include "lossy.h"
 #include "net/switch.h"
+#include "packet/bth.h"
 
 /* Most packets that are late at once. */
 #define LATE_MAX	8
@@ -22,13 +23,41 @@ uint32_t lossy_random(struct lossy *l, uint32_t below)
 	return (l->seed >> 33) % below;
 }
 
-static struct held *hold(const struct packet *p)
+/* What wire packet @i of @p is: FIRST, MIDDLE, LAST, or what @p is if it is the only one. */
+static uint8_t opcode_of(const struct packet *p, uint32_t i)
 {
-	struct held *h = malloc(sizeof(*h) + p->len);
+	bool read = p->opcode >= BTH_RC_READ_RESP_FIRST;
+	uint8_t base = read ? BTH_RC_READ_RESP_FIRST :
+		       p->opcode >= BTH_RC_WRITE_FIRST ? BTH_RC_WRITE_FIRST : BTH_RC_SEND_FIRST;
+	uint8_t kind = p->opcode - base;
+	bool only = read ? kind == 3 : kind >= 4;
+
+	if (p->npsn == 1)
+		return p->opcode;
+	if (!i && (!kind || only))
+		return base;
+	if (i == p->npsn - 1 && kind >= 2)
+		return only ? p->opcode - (read ? 1 : 2) : p->opcode;
+	return base + 1;
+}
+
+/* A copy of wire packet @i of @p, or of all of it. */
+static struct held *hold(const struct packet *p, uint32_t i, bool all)
+{
+	uint32_t off = all ? 0 : i * p->mtu;
+	uint32_t len = all || p->len - off < p->mtu ? p->len - off : p->mtu;
+	struct held *h = malloc(sizeof(*h) + len);
 
 	assert_non_null(h);
 	h->p = *p;
-	seg_copy_out(h->data, p->seg, p->nseg, 0, p->len);
+	seg_copy_out(h->data, p->seg, p->nseg, off, len);
+	if (!all) {
+		h->p.len = len;
+		h->p.psn = (p->psn + i) & BTH_PSN_MASK;
+		h->p.npsn = 1;
+		h->p.ackreq = i == p->npsn - 1 && p->ackreq;
+		h->p.opcode = opcode_of(p, i);
+	}
 	return h;
 }
 
@@ -71,9 +100,8 @@ static void pass_one_late(struct lossy *l)
 	pass(l, h);
 }
 
-static void lossy_deliver(void *arg, const struct packet *p)
+static void deliver_one(struct lossy *l, const struct packet *p, uint32_t i)
 {
-	struct lossy *l = arg;
 	uint32_t dice = lossy_random(l, 1000);
 
 	if (dice < l->drop) {
@@ -82,19 +110,27 @@ static void lossy_deliver(void *arg, const struct packet *p)
 	}
 	dice -= l->drop;
 	if (dice < l->late) {
-		wait_for_later(l, hold(p));
+		wait_for_later(l, hold(p, i, !l->split));
 		l->delayed++;
 		if (l->nwait > LATE_MAX)
 			pass_one_late(l);
 		return;
 	}
-	pass(l, hold(p));
+	pass(l, hold(p, i, !l->split));
 	if (dice - l->late < l->twice) {
 		l->doubled++;
-		wait_for_later(l, hold(p));
+		wait_for_later(l, hold(p, i, !l->split));
 	}
 	if (l->nwait && !lossy_random(l, 4))
 		pass_one_late(l);
+}
+
+static void lossy_deliver(void *arg, const struct packet *p)
+{
+	struct lossy *l = arg;
+
+	for (uint32_t i = 0; i < (l->split ? p->npsn : 1); i++)
+		deliver_one(l, p, i);
 }
 
 static const struct switch_port_ops lossy_ops = { .deliver = lossy_deliver };
