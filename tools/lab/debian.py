@@ -42,7 +42,7 @@ def mirror():
             uris.append(listed_mirror(uri.rstrip("/")))
     if not uris:
         raise LabError("apt on this machine has no Debian mirror: its sources need a line such as "
-                       "'deb http://deb.debian.org/debian trixie main'")
+                       "'deb http://MIRROR/debian trixie main'")
     uris.sort(key=lambda u: not u.endswith("/debian"))
     return uris[0]
 
