@@ -120,7 +120,7 @@ static void test_copy_in_and_out(void **state)
 	(void)state;
 	fill();
 	n = cut(dst, BYTES, seg);
-	seg_copy_in(seg, n, src, BYTES);
+	assert_int_equal(seg_copy(seg, n, &(struct seg) { src, BYTES }, 1), BYTES);
 	assert_memory_equal(dst, src, BYTES);
 	for (uint32_t skip = 0; skip < BYTES; skip += 333) {
 		seg_copy_out(back, seg, n, skip, BYTES - skip);

@@ -213,20 +213,6 @@ uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, u
 }
 
 /**
- * seg_copy_in() - copy a buffer to pieces, in order, the last byte last
- * @dst:	to; has room for @len bytes
- * @ndst:	pieces of @dst
- * @src:	from
- * @len:	bytes
- */
-void seg_copy_in(const struct seg *dst, uint32_t ndst, const void *src, uint32_t len)
-{
-	struct seg from = { .ptr = (uint8_t *)src, .len = len };
-
-	seg_copy(dst, ndst, &from, 1);
-}
-
-/**
  * seg_copy_out() - copy from pieces to a buffer of the daemon
  * @dst:	to
  * @src:	from; has @skip + @len bytes

@@ -142,7 +142,6 @@ void packet_put(struct packet_pool *pool, struct packet *p);
 void packet_trim_front(struct packet *p, uint32_t bytes);
 void packet_trim_back(struct packet *p, uint32_t bytes);
 
-void seg_copy_in(const struct seg *dst, uint32_t ndst, const void *src, uint32_t len);
 void seg_copy_out(void *dst, const struct seg *src, uint32_t nsrc, uint32_t skip, uint32_t len);
 uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, uint32_t nsrc);
 
