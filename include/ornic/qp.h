@@ -153,7 +153,7 @@ struct ornic_qp_modify_cmd {
 	__le32 qkey;		/* UD, GSI: Q_Key expected in datagrams */
 	__le32 rq_psn;		/* 24 bits */
 	__le32 sq_psn;		/* 24 bits */
-	__le32 dest_qpn;	/* RC: queue pair number of the peer, 24 bits */
+	__le32 dest_qpn;	/* RC, UC: queue pair number of the peer, 24 bits */
 	__le32 access;		/* ORNIC_ACCESS_REMOTE bits */
 	__le16 pkey_index;	/* 0 */
 	__le16 alt_pkey_index;	/* reserved */
@@ -174,7 +174,7 @@ struct ornic_qp_modify_cmd {
 	__le16 mbz1;
 	__le32 counter_set;	/* feature COUNTER_SETS */
 	__le32 cc_profile;	/* feature CC_PROFILES */
-	struct ornic_path path;	/* RC: to the peer */
+	struct ornic_path path;	/* RC, UC: to the peer */
 	__u8 mbz2[16];
 	struct ornic_path alt_path;	/* reserved */
 	__u8 mbz3[80];		/* later transports' attributes */
@@ -196,8 +196,8 @@ struct ornic_qp_query_rsp {
 	__le32 syndrome;	/* why ERR or SQE, 0 otherwise */
 	__u8 sq_draining;	/* 1: SQD, work still under way */
 	__u8 res0[3];
-	__le32 next_psn;	/* RC: of the next new request */
-	__le32 expected_psn;	/* RC: that the responder waits for */
+	__le32 next_psn;	/* RC, UC: of the next new request */
+	__le32 expected_psn;	/* RC, UC: that the responder waits for */
 	__le32 msn;		/* RC: messages executed, 24 bits */
 	__u8 res1[92];
 };

@@ -7,7 +7,7 @@
  * opcode, each a multiple of 16 bytes, in the order:
  *
  *   RDMA_WRITE(_IMM)         control, remote, data
- *   SEND(_IMM)  RC           control, data
+ *   SEND(_IMM)  RC, UC       control, data
  *               UD, GSI      control, path, data
  *               RAW          control, eth, [inline header], data
  *   RDMA_READ                control, remote, SGEs

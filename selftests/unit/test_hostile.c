@@ -50,10 +50,11 @@ static void random_command(struct inproc *p)
 
 static void random_qp(struct inproc *p, struct host_qp *qp)
 {
-	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_GSI, ORNIC_QPT_RAW };
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC, ORNIC_QPT_UD,
+					 ORNIC_QPT_GSI, ORNIC_QPT_RAW };
 	struct ornic_qp_create_cmd cmd;
 
-	host_qp_template(&p->host, qp, types[below(4)], below(6), p->pd, p->cq.number,
+	host_qp_template(&p->host, qp, types[below(sizeof(types))], below(6), p->pd, p->cq.number,
 			 p->cq.number, &cmd);
 	if (!below(2))
 		mutate(&cmd, sizeof(cmd));

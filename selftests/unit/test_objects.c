@@ -277,7 +277,7 @@ static void test_qp(void **state)
 	uint32_t n;
 
 	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &good);
-	REFUSE(p, QP_CREATE, good, type, ORNIC_QPT_UC, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, type, ORNIC_QPT_SMI, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, QP_CREATE, good, type, 77, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, QP_CREATE, good, transport, ORNIC_TP_ETHERNET, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, good, port, 1, ORNIC_ST_RESERVED);

@@ -51,6 +51,13 @@ static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
 			return RTR_RC;
 		if (from == ORNIC_QPS_RTR && to == ORNIC_QPS_RTS)
 			return RTS_RC;
+	} else if (type == ORNIC_QPT_UC) {
+		if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
+			return ORNIC_QPM_PORT;
+		if (from == ORNIC_QPS_INIT && to == ORNIC_QPS_RTR)
+			return RTR_RC & ~ORNIC_QPM_MAX_DEST_RD_ATOMIC;
+		if (from == ORNIC_QPS_RTR && to == ORNIC_QPS_RTS)
+			return ORNIC_QPM_SQ_PSN;
 	} else if (type == ORNIC_QPT_UD) {
 		if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
 			return ORNIC_QPM_PORT | ORNIC_QPM_QKEY;
@@ -81,7 +88,7 @@ static bool legal(uint8_t type, uint8_t from, uint8_t to)
 	case 'i':
 		return type != ORNIC_QPT_RAW;
 	case 'u':
-		return type == ORNIC_QPT_UD;
+		return type == ORNIC_QPT_UD || type == ORNIC_QPT_UC;
 	default:
 		return false;
 	}
@@ -142,6 +149,13 @@ static void test_rc(void **state)
 {
 	prepare(*state);
 	all_transitions(*state, ORNIC_QPT_RC);
+}
+
+/* ORN-QP-2, ORN-QP-12 */
+static void test_uc(void **state)
+{
+	prepare(*state);
+	all_transitions(*state, ORNIC_QPT_UC);
 }
 
 /* ORN-QP-2, ORN-QP-12 */
@@ -350,7 +364,7 @@ static void test_query(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_rc), READY(test_ud), READY(test_raw), READY(test_ranges),
+		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_ranges),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
 		READY(test_cq_in_error), READY(test_drained), READY(test_query),
 	};

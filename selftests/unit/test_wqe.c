@@ -172,6 +172,9 @@ static const struct bad bad[] = {
 	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_WRITE, OP, ORNIC_SYN_WQE_OPCODE },
 	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_READ, OP, ORNIC_SYN_WQE_OPCODE },
 	{ UD, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FETCH_ADD, OP, ORNIC_SYN_WQE_OPCODE },
+	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_READ, OP, ORNIC_SYN_WQE_OPCODE },
+	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_COMP_SWAP, OP, ORNIC_SYN_WQE_OPCODE },
+	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FETCH_ADD, OP, ORNIC_SYN_WQE_OPCODE },
 	/* reserved flags; ORN-WQE-17 */
 	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x20, OP, ORNIC_SYN_WQE_MBZ },
 	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x80, OP, ORNIC_SYN_WQE_MBZ },
@@ -352,7 +355,8 @@ static void inside(const struct fix *t)
 /* ORN-RNG-3 */
 static void test_fuzz(void **state)
 {
-	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_GSI, ORNIC_QPT_RAW };
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC, ORNIC_QPT_UD,
+					 ORNIC_QPT_GSI, ORNIC_QPT_RAW };
 	uint64_t seed = 1;
 	uint32_t good = 0;
 

@@ -155,7 +155,8 @@ static void identify_transport(uint32_t index, struct ornic_identify_transport *
 		return;
 	}
 	p->id = ORNIC_TP_ROCEV2;
-	p->qp_types = htole32(1u << ORNIC_QPT_GSI | 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_UD);
+	p->qp_types = htole32(1u << ORNIC_QPT_GSI | 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_UC |
+			      1u << ORNIC_QPT_UD);
 	p->gid_types = htole32(1u << ORNIC_GID_ROCEV2);
 	p->udp_port = htole16(4791);
 }

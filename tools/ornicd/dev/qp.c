@@ -28,6 +28,9 @@ static uint8_t qp_check_type(struct command *c, const struct ornic_qp_create_cmd
 	case ORNIC_QPT_RC:
 		feature = ORNIC_FEATURE(RC);
 		break;
+	case ORNIC_QPT_UC:
+		feature = ORNIC_FEATURE(UC);
+		break;
 	case ORNIC_QPT_UD:
 	case ORNIC_QPT_GSI:
 		feature = ORNIC_FEATURE(UD);

@@ -34,6 +34,11 @@
 	 ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\
 	 ORNIC_QPM_MAX_RD_ATOMIC | ORNIC_QPM_MAX_DEST_RD_ATOMIC |		\
 	 ORNIC_QPM_SQD_NOTIFY)
+#define UC_RTR									\
+	(ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN | ORNIC_QPM_RQ_PSN)
+#define UC_TUNE		(ORNIC_QPM_ACCESS | ORNIC_QPM_PATH_MIG_STATE)
+#define UC_SQD									\
+	(UC_TUNE | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PATH | ORNIC_QPM_SQD_NOTIFY)
 #define UD_INIT		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_QKEY)
 #define UD_TUNE		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_QKEY)
 
@@ -59,6 +64,18 @@ static const struct transition rc_transitions[] = {
 	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, RC_SQD },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
+};
+
+static const struct transition uc_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, UC_RTR, UC_RTR | UC_TUNE | ORNIC_QPM_PKEY_INDEX },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, ORNIC_QPM_SQ_PSN, ORNIC_QPM_SQ_PSN | UC_TUNE },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, UC_TUNE },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, UC_SQD },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, UC_TUNE },
+	{ ORNIC_QPS_SQE, ORNIC_QPS_RTS, 0, ORNIC_QPM_ACCESS },
 };
 
 static const struct transition ud_transitions[] = {
@@ -104,6 +121,8 @@ static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
 		return FIND(rc_transitions, qp->state, to);
+	case ORNIC_QPT_UC:
+		return FIND(uc_transitions, qp->state, to);
 	case ORNIC_QPT_RAW:
 		return FIND(raw_transitions, qp->state, to);
 	default:

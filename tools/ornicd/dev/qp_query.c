@@ -16,6 +16,9 @@
 	 ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\
 	 ORNIC_QPM_RQ_PSN | ORNIC_QPM_SQ_PSN | ORNIC_QPM_MAX_RD_ATOMIC |	\
 	 ORNIC_QPM_MIN_RNR_TIMER | ORNIC_QPM_MAX_DEST_RD_ATOMIC | ORNIC_QPM_DEST_QPN)
+#define QUERY_UC								\
+	(ORNIC_QPM_ACCESS | ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU |		\
+	 ORNIC_QPM_RQ_PSN | ORNIC_QPM_SQ_PSN | ORNIC_QPM_DEST_QPN)
 #define QUERY_UD	(ORNIC_QPM_QKEY | ORNIC_QPM_SQ_PSN)
 
 static uint32_t query_mask(const struct qp *qp)
@@ -23,6 +26,8 @@ static uint32_t query_mask(const struct qp *qp)
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
 		return QUERY_ANY | QUERY_RC;
+	case ORNIC_QPT_UC:
+		return QUERY_ANY | QUERY_UC;
 	case ORNIC_QPT_RAW:
 		return QUERY_ANY;
 	default:
@@ -66,7 +71,7 @@ uint8_t cmd_qp_query(struct command *c)
 	out->wire_qpn = htole32(qp->wire_qpn);
 	out->syndrome = htole32(qp->syndrome);
 	out->sq_draining = qp->state == ORNIC_QPS_SQD && qp->sq.done != qp->sq.cons;
-	if (qp->type == ORNIC_QPT_RC) {
+	if (qp_connected(qp)) {
 		out->next_psn = htole32(qp->req.next_psn);
 		out->expected_psn = htole32(qp->resp.epsn);
 		out->msn = htole32(qp->resp.msn);

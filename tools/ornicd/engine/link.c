@@ -160,7 +160,14 @@ static bool gid_is_ours(struct device *dev, const struct packet *p)
 
 static uint8_t transport_of(const struct qp *qp)
 {
-	return qp->type == ORNIC_QPT_RC ? BTH_TRANSPORT_RC : BTH_TRANSPORT_UD;
+	switch (qp->type) {
+	case ORNIC_QPT_RC:
+		return BTH_TRANSPORT_RC;
+	case ORNIC_QPT_UC:
+		return BTH_TRANSPORT_UC;
+	default:
+		return BTH_TRANSPORT_UD;
+	}
 }
 
 /* The queue pair a RoCE packet is for, or NULL and the reason counted. */
@@ -185,7 +192,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_pkey, 1);
 		return NULL;
 	}
-	if (qp->type == ORNIC_QPT_RC && memcmp(qp->path.dgid, p->sgid, sizeof(p->sgid))) {
+	if (qp_connected(qp) && memcmp(qp->path.dgid, p->sgid, sizeof(p->sgid))) {
 		device_count(dev, CNT_bad_gid, 1);
 		return NULL;
 	}
@@ -200,7 +207,9 @@ static void roce_receive(struct device *dev, const struct packet *p)
 		return;
 	device_count(dev, CNT_rdma_rx_packets, p->npsn);
 	device_count(dev, CNT_rdma_rx_bytes, p->len);
-	if (qp->type != ORNIC_QPT_RC)
+	if (qp->type == ORNIC_QPT_UC)
+		uc_receive(qp, p);
+	else if (qp->type != ORNIC_QPT_RC)
 		ud_receive(qp, p);
 	else if (p->opcode >= BTH_RC_READ_RESP_FIRST && p->opcode <= BTH_RC_ATOMIC_ACK)
 		requester_receive(qp, p);

@@ -185,7 +185,7 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 	}
 }
 
-void qp_fail_datagram(struct qp *qp, uint32_t syndrome)
+void qp_fail_sends(struct qp *qp, uint32_t syndrome)
 {
 	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
 		return;
@@ -234,6 +234,8 @@ static bool run_transport(struct qp *qp)
 	case ORNIC_QPT_RC:
 		more = responder_run(qp);
 		return requester_run(qp) || more;
+	case ORNIC_QPT_UC:
+		return uc_run(qp);
 	case ORNIC_QPT_UD:
 	case ORNIC_QPT_GSI:
 		return ud_run(qp);

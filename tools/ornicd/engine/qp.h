@@ -48,8 +48,9 @@ struct wq {
 };
 
 /**
- * struct requester - RC, send side: work requests in flight
- * @win:	window of struct wqe, @wqe_bytes each; NULL if not RC
+ * struct requester - send side: work requests in flight; sequence numbers for RC and UC,
+ * all about answers for RC only
+ * @win:	window of struct wqe, @wqe_bytes each; one but for RC; NULL without SQ
  * @wqe_bytes:	stride of @win
  * @mask:	slots of @win - 1
  * @head:	oldest work request not completed; free-running window index
@@ -120,7 +121,7 @@ enum resp_message {
 };
 
 /**
- * struct responder - RC, receive side
+ * struct responder - receive side of connections; all about answers for RC only
  * @epsn:	PSN expected next
  * @msn:	messages completed
  * @message:	what is in progress
@@ -184,7 +185,7 @@ enum qp_sched {
  * @sqd_told:	it was raised
  * @comm_est:	COMM_EST was raised
  * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
- * @req, @resp:	RC transport
+ * @req, @resp:	transport
  * @backlog: UD: datagrams that wait for receives
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
  * @sched:	which engine list it is on
@@ -246,6 +247,12 @@ static inline uint32_t qp_mtu(const struct qp *qp)
 	return 128u << qp->mtu_code;
 }
 
+/* qp_connected() - it talks to one peer, by sequence numbers */
+static inline bool qp_connected(const struct qp *qp)
+{
+	return qp->type == ORNIC_QPT_RC || qp->type == ORNIC_QPT_UC;
+}
+
 /*
  * qp_init() - data-path state of a queue pair whose attributes are filled in
  * (@type, @sq, @rq with memory loaded, @scq, @rcq, ...); state RESET.
@@ -265,10 +272,11 @@ void qp_set_state(struct qp *qp, uint8_t next);
  * qp_fail() - the data path found a reason to stop: ERR, @event (enum ornic_event;
  * 0 = none) with @syndrome. In ERR already: only the event.
  *
- * qp_fail_datagram() - a datagram could not be sent: SQE.
+ * qp_fail_sends() - a message of a queue pair without acknowledgements could not be
+ * sent: SQE.
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
-void qp_fail_datagram(struct qp *qp, uint32_t syndrome);
+void qp_fail_sends(struct qp *qp, uint32_t syndrome);
 
 /* qp_doorbell() - the host rang for its send or receive queue. */
 void qp_doorbell(struct qp *qp, bool rq);
@@ -324,6 +332,7 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 /* Data path per type; each returns true if more work is there right now. */
 bool requester_run(struct qp *qp);		/* RC */
 bool responder_run(struct qp *qp);		/* RC: read responses */
+bool uc_run(struct qp *qp);			/* UC */
 bool ud_run(struct qp *qp);			/* UD, GSI */
 bool ud_catch_up(struct qp *qp);		/* UD, GSI: datagrams that waited */
 bool raw_run(struct qp *qp);			/* RAW */
@@ -331,6 +340,7 @@ bool raw_run(struct qp *qp);			/* RAW */
 /* Packets in, from link.c */
 void requester_receive(struct qp *qp, const struct packet *p);
 void responder_receive(struct qp *qp, const struct packet *p);
+void uc_receive(struct qp *qp, const struct packet *p);
 void ud_receive(struct qp *qp, const struct packet *p);
 void raw_receive(struct qp *qp, const struct packet *p);
 

@@ -170,7 +170,7 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
 	return true;
 }
 
-static bool build_data(struct qp *qp, struct wqe *w, struct packet *p)
+bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t mtu = qp_mtu(qp);
 	uint64_t off = (uint64_t)w->sent * mtu;
@@ -236,7 +236,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 		build_read(qp, w, p);
 		npsn = w->npsn;
 		r->reads++;
-	} else if (build_data(qp, w, p)) {
+	} else if (requester_build(qp, w, p)) {
 		npsn = p->npsn;
 	} else {
 		packet_put(&qp->dev->engine->pool, p);

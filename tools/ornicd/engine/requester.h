@@ -29,6 +29,11 @@ static inline uint32_t wqe_end(const struct wqe *w)
 	return w->psn + w->npsn;
 }
 
+/* requester.c */
+
+/* requester_build() - the next SEND or WRITE packet of @w; false if a key does not allow it */
+bool requester_build(struct qp *qp, struct wqe *w, struct packet *p);
+
 /* ack.c */
 
 /* requester_acked() - everything before @seq arrived: complete what that completes */

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "grh.h"
 #include "link.h"
+#include "unreliable.h"
 #include "../packet/bth.h"
 
 #include <endian.h>
@@ -85,28 +86,7 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 
 bool ud_run(struct qp *qp)
 {
-	struct requester *r = &qp->req;
-	struct wqe *w = (struct wqe *)r->win;
-
-	if (!w || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
-		return false;
-	for (int budget = UD_BUDGET; budget; budget--) {
-		if (r->head == r->tail) {
-			if (qp->state != ORNIC_QPS_RTS || wqe_fetch(qp, w) <= 0)
-				break;
-			r->tail++;
-		}
-		if (!w->status && w->opcode != ORNIC_WR_NOP && !ud_send(qp, w))
-			return true;
-		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
-		switch_drain(qp->dev->engine->sw);
-		r->head++;
-		r->cur = r->head;
-		complete_send(qp, w);
-		if (w->status)
-			qp_fail_datagram(qp, w->syndrome);
-	}
-	return qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0;
+	return unreliable_run(qp, ud_send);
 }
 
 static void ud_complete(struct qp *qp, const struct packet *p)

@@ -92,8 +92,8 @@ static bool opcode_legal(uint8_t type, uint8_t opcode)
 		return type != ORNIC_QPT_RAW;
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
+		return type == ORNIC_QPT_RC || type == ORNIC_QPT_UC;
 	case ORNIC_WR_RDMA_READ:
-		return type == ORNIC_QPT_RC;
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
 		return type == ORNIC_QPT_RC;
@@ -198,7 +198,7 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	case ORNIC_WR_SEND_IMM:
 		if (qp->type == ORNIC_QPT_RAW)
 			return take_eth(qp, w, off);
-		return qp->type == ORNIC_QPT_RC || take_path(qp, w, off);
+		return qp_connected(qp) || take_path(qp, w, off);
 	default:
 		return true;
 	}

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* BTH opcodes: transport in bits 7:5. */
+/* BTH opcodes: transport in bits 7:5. UC has the SENDs and WRITEs of RC. */
 enum bth_opcode {
 	BTH_RC_SEND_FIRST		= 0x00,
 	BTH_RC_SEND_MIDDLE		= 0x01,
@@ -37,6 +37,7 @@ enum bth_opcode {
 
 #define BTH_TRANSPORT_MASK	0xe0
 #define BTH_TRANSPORT_RC	0x00
+#define BTH_TRANSPORT_UC	0x20
 #define BTH_TRANSPORT_UD	0x60
 
 #define BTH_PSN_BITS		24

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages coming in: SEND and WRITE packets to receives and memory.
+ */
+#include "message.h"
+
+#include "data.h"
+#include "responder.h"
+
+#include <endian.h>
+
+static const struct opcode_info opcodes[] = {
+	[BTH_RC_SEND_FIRST]	= { true, REQ_SEND, true, false, false },
+	[BTH_RC_SEND_MIDDLE]	= { true, REQ_SEND, false, false, false },
+	[BTH_RC_SEND_LAST]	= { true, REQ_SEND, false, true, false },
+	[BTH_RC_SEND_LAST_IMM]	= { true, REQ_SEND, false, true, true },
+	[BTH_RC_SEND_ONLY]	= { true, REQ_SEND, true, true, false },
+	[BTH_RC_SEND_ONLY_IMM]	= { true, REQ_SEND, true, true, true },
+	[BTH_RC_WRITE_FIRST]	= { true, REQ_WRITE, true, false, false },
+	[BTH_RC_WRITE_MIDDLE]	= { true, REQ_WRITE, false, false, false },
+	[BTH_RC_WRITE_LAST]	= { true, REQ_WRITE, false, true, false },
+	[BTH_RC_WRITE_LAST_IMM]	= { true, REQ_WRITE, false, true, true },
+	[BTH_RC_WRITE_ONLY]	= { true, REQ_WRITE, true, true, false },
+	[BTH_RC_WRITE_ONLY_IMM]	= { true, REQ_WRITE, true, true, true },
+	[BTH_RC_READ_REQUEST]	= { true, REQ_READ, true, true, false },
+	[BTH_RC_COMPARE_SWAP]	= { true, REQ_ATOMIC, true, true, false },
+	[BTH_RC_FETCH_ADD]	= { true, REQ_ATOMIC, true, true, false },
+};
+
+/* The operation is in the lower bits of every transport's opcodes. */
+const struct opcode_info *message_opcode(uint8_t opcode)
+{
+	uint8_t operation = opcode & ~BTH_TRANSPORT_MASK;
+
+	if (operation >= sizeof(opcodes) / sizeof(opcodes[0]) || !opcodes[operation].known)
+		return NULL;
+	return &opcodes[operation];
+}
+
+bool message_continues(const struct qp *qp, const struct packet *p, const struct opcode_info *op)
+{
+	const struct responder *r = &qp->resp;
+	uint64_t full = (uint64_t)p->npsn * qp_mtu(qp);
+
+	if (op->first ? r->message != RESP_IDLE :
+			r->message != (op->request == REQ_SEND ? RESP_SEND : RESP_WRITE))
+		return false;
+	if (p->npsn > 1 && p->mtu != qp_mtu(qp))
+		return false;
+	if (!op->last)
+		return p->len == full;
+	return p->len <= full && psn_count(p->len, qp_mtu(qp)) == p->npsn;
+}
+
+static enum message_fault take_receive(struct qp *qp, uint32_t *syndrome)
+{
+	int ret = qp->resp.recv.valid ? 1 : rwqe_fetch(qp, &qp->resp.recv);
+
+	if (ret > 0)
+		return MESSAGE_OK;
+	*syndrome = qp->syndrome;
+	return ret ? MESSAGE_BAD_RECEIVE : MESSAGE_NO_RECEIVE;
+}
+
+/* The message of @p ended and took a receive: complete it. */
+static void finish_receive(struct qp *qp, const struct packet *p, const struct opcode_info *op,
+			   uint8_t wc_opcode)
+{
+	struct ornic_cqe cqe = {
+		.byte_len = htole32(qp->resp.offset),
+		.flags = htole32((op->imm ? ORNIC_CQE_WITH_IMM : 0) |
+				 (p->solicited ? ORNIC_CQE_SOLICITED : 0)),
+	};
+
+	if (op->imm)
+		cqe.imm = p->imm;
+	qp->resp.recv.valid = false;
+	complete_recv(qp, qp->resp.recv.index, wc_opcode, ORNIC_WC_SUCCESS, 0, &cqe);
+}
+
+void message_fail_receive(struct qp *qp, uint8_t status, uint32_t syndrome)
+{
+	struct ornic_cqe cqe = {};
+
+	qp->resp.recv.valid = false;
+	complete_recv(qp, qp->resp.recv.index, ORNIC_WC_RECV, status, syndrome, &cqe);
+}
+
+static enum message_fault execute_send(struct qp *qp, const struct packet *p,
+				       const struct opcode_info *op, uint32_t *syndrome)
+{
+	struct responder *r = &qp->resp;
+	enum message_fault fault;
+
+	if (op->first) {
+		fault = take_receive(qp, syndrome);
+		if (fault)
+			return fault;
+		r->offset = 0;
+		r->message = RESP_SEND;
+		device_count(qp->dev, CNT_rx_send, 1);
+	}
+	if (r->offset + p->len > r->recv.len) {
+		*syndrome = ORNIC_SYN_WQE_LENGTH;
+		return MESSAGE_TOO_LONG;
+	}
+	if (data_scatter(qp, r->recv.sge, r->recv.nsge, r->offset, p, syndrome))
+		return MESSAGE_RECEIVE_KEY;
+	r->offset += p->len;
+	if (op->last)
+		finish_receive(qp, p, op, ORNIC_WC_RECV);
+	return MESSAGE_OK;
+}
+
+/* Judge the RETH of a WRITE. */
+static bool begin_write(struct qp *qp, const struct packet *p, const struct opcode_info *op)
+{
+	struct responder *r = &qp->resp;
+
+	if (p->dmalen > ORNIC_MAX_MSG || (op->last ? p->dmalen != p->len : p->dmalen <= p->len))
+		return false;
+	r->message = RESP_WRITE;
+	r->va = p->va;
+	r->rkey = p->rkey;
+	r->left = p->dmalen;
+	r->offset = 0;
+	device_count(qp->dev, CNT_rx_write, 1);
+	return true;
+}
+
+/* Does @p begin a WRITE, or go on with the one that was begun? */
+static bool write_adds_up(struct qp *qp, const struct packet *p, const struct opcode_info *op)
+{
+	uint64_t left = qp->resp.left;
+
+	if (op->first)
+		return begin_write(qp, p, op);
+	return op->last ? p->len == left : p->len < left;
+}
+
+/* Place the payload of a WRITE; the key is checked for every packet (ORN-MEM-3). */
+static enum message_fault place_write(struct qp *qp, const struct packet *p, uint32_t *syndrome)
+{
+	struct responder *r = &qp->resp;
+	struct mr *mr;
+
+	*syndrome = ORNIC_SYN_KEY_PAGE;
+	if (!r->left)
+		return MESSAGE_OK;
+	mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
+	if (!mr || data_place(qp, mr, r->va, p))
+		return MESSAGE_ACCESS;
+	r->va += p->len;
+	r->offset += p->len;
+	r->left -= p->len;
+	return MESSAGE_OK;
+}
+
+static enum message_fault execute_write(struct qp *qp, const struct packet *p,
+					const struct opcode_info *op, uint32_t *syndrome)
+{
+	struct responder *r = &qp->resp;
+	enum message_fault fault = MESSAGE_OK;
+
+	*syndrome = ORNIC_SYN_KEY_ACCESS;
+	if (!(qp->access & ORNIC_ACCESS_REMOTE_WRITE))
+		return MESSAGE_ACCESS;
+	if (!write_adds_up(qp, p, op)) {
+		*syndrome = ORNIC_SYN_WIRE | p->opcode;
+		return MESSAGE_INVALID;
+	}
+	if (op->imm)
+		fault = take_receive(qp, syndrome);
+	if (fault) {
+		if (op->first)
+			r->message = RESP_IDLE;
+		return fault;
+	}
+	fault = place_write(qp, p, syndrome);
+	if (!fault && op->imm)
+		finish_receive(qp, p, op, ORNIC_WC_RECV_RDMA_WITH_IMM);
+	return fault;
+}
+
+enum message_fault message_execute(struct qp *qp, const struct packet *p,
+				   const struct opcode_info *op, uint32_t *syndrome)
+{
+	enum message_fault fault;
+
+	if (op->request == REQ_SEND)
+		fault = execute_send(qp, p, op, syndrome);
+	else
+		fault = execute_write(qp, p, op, syndrome);
+	if (!fault && op->last)
+		qp->resp.message = RESP_IDLE;
+	return fault;
+}
+
+void message_established(struct qp *qp)
+{
+	if (qp->state != ORNIC_QPS_RTR || qp->comm_est)
+		return;
+	qp->comm_est = true;
+	device_event(qp->dev, ORNIC_EV_COMM_EST, qp->handle, qp->owner, 0, qp->state, 0);
+}

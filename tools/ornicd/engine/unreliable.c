@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send queues without acknowledgements: the loop that their transports share.
+ */
+#include "unreliable.h"
+
+#include "engine.h"
+
+/** UNRELIABLE_BUDGET - packets per turn of one queue pair */
+#define UNRELIABLE_BUDGET	16
+
+/* A failed one stops the queue; in ERR, where a packet to itself may have put it, it flushes. */
+static bool may_send(const struct qp *qp)
+{
+	return qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD;
+}
+
+/* The work request in hand, or the next one; NULL if there is none to be started. */
+static struct wqe *current(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct wqe *w = (struct wqe *)r->win;
+
+	if (r->head == r->tail) {
+		if (qp->state != ORNIC_QPS_RTS || wqe_fetch(qp, w) <= 0)
+			return NULL;
+		r->tail++;
+	}
+	return w;
+}
+
+static void finish(struct qp *qp, struct wqe *w)
+{
+	struct requester *r = &qp->req;
+
+	r->head++;
+	r->cur = r->head;
+	complete_send(qp, w);
+	if (w->status)
+		qp_fail_sends(qp, w->syndrome);
+}
+
+bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
+{
+	struct requester *r = &qp->req;
+
+	if (!r->win)
+		return false;
+	for (int budget = UNRELIABLE_BUDGET; budget && may_send(qp); budget--) {
+		struct wqe *w = current(qp);
+
+		if (!w)
+			break;
+		if (!w->status && w->opcode != ORNIC_WR_NOP && !send(qp, w))
+			return true;
+		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
+		switch_drain(qp->dev->engine->sw);
+		if (w->status || w->sent == w->npsn)
+			finish(qp, w);
+	}
+	if (!may_send(qp))
+		return false;
+	return r->head != r->tail || (qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Send queues without acknowledgements (UC, UD, GSI): one work request at a time, done
+ * when its last packet was sent (IBTA volume 1, 9.8).
+ */
+#ifndef ORNICD_ENGINE_UNRELIABLE_H
+#define ORNICD_ENGINE_UNRELIABLE_H
+
+#include "qp.h"
+
+/*
+ * unreliable_run() - work for one turn
+ * @send: sends one packet of a work request; an error is in its status. Return: false
+ * if there was no packet to be had. A work request is done when @sent is @npsn.
+ * Return: true if more work is there right now.
+ */
+bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w));
+
+#endif /* ORNICD_ENGINE_UNRELIABLE_H */
