@@ -233,7 +233,7 @@ static void test_reader(void **state)
 	struct ibv_poll_cq_attr attr = {};
 	struct ibv_cq_ex *ex;
 
-	kernel.timestamp_mask = ~0ull;
+	kernel.clocks = CLOCKS;
 	ex = make_cq_ex(rig, IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	assert_non_null(ex);
 	rig->cq = to_ocq_ex(ex);
@@ -269,6 +269,25 @@ static void test_reader(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 	rig->cq = first_cq;
 	rig->qp = first_qp;
+}
+
+/* What is not there reads as zero. */
+static void test_reader_tags(void **state)
+{
+	struct rig *rig = *state;
+	struct ornic_cq *cq;
+	struct ibv_cq_ex *ex = make_cq_ex(rig, IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG);
+
+	assert_non_null(ex);
+	cq = to_ocq_ex(ex);
+	cq->cur.vlan_tci = htole16(0x2abc);
+	cq->cur.src_qp = htole32(0x123456);
+	assert_int_equal(ibv_wc_read_cvlan(ex), 0);
+	assert_int_equal(ibv_wc_read_flow_tag(ex), 0);
+	cq->cur.flags = htole32(ORNIC_CQE_VLAN | ORNIC_CQE_FLOW_TAG);
+	assert_int_equal(ibv_wc_read_cvlan(ex), 0x2abc);
+	assert_int_equal(ibv_wc_read_flow_tag(ex), 0x123456);
+	ornic_destroy_cq(&cq->vcq.cq);
 }
 
 static void test_create(void **state)
@@ -402,7 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_wc_fields), RIG_TEST(test_status), RIG_TEST(test_frees_slots),
 		RIG_TEST(test_hostile), RIG_TEST(test_foreign_cq), RIG_TEST(test_wraps),
-		RIG_TEST(test_reader), RIG_TEST(test_create), RIG_TEST(test_arm),
+		RIG_TEST(test_reader), RIG_TEST(test_reader_tags), RIG_TEST(test_create), RIG_TEST(test_arm),
 		RIG_TEST(test_reset), RIG_TEST(test_reset_refused), RIG_TEST(test_destroy_drops),
 	};
 

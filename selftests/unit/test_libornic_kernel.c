@@ -51,10 +51,12 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 {
 	(void)ctx;
 	(void)input;
-	(void)resp;
-	(void)resp_size;
 	memset(attr, 0, attr_size);
-	attr->completion_timestamp_mask = kernel.timestamp_mask;
+	attr->completion_timestamp_mask = kernel.clocks.clock_mask;
+	kernel.queries++;
+	if (*resp_size > sizeof(*resp))
+		container_of(resp, struct ornic_query_device_resp, ibv_resp)->drv_payload =
+			kernel.clocks;
 	return kernel_fails();
 }
 

@@ -22,7 +22,8 @@ struct fake_kernel {
 	int fail;			/* errno of the next command, once */
 	uint32_t qpn;			/* number of the next queue pair */
 	uint32_t cqn;
-	uint64_t timestamp_mask;	/* what query_device says */
+	struct ornic_uresp_query_device clocks;	/* what query_device says */
+	uint32_t queries;		/* how often it was asked */
 	uint8_t dmac[6];		/* what create_ah resolves */
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_create_qp qp_req;
@@ -31,6 +32,9 @@ struct fake_kernel {
 };
 
 extern struct fake_kernel kernel;
+
+/* A clock of 2.5 ticks per microsecond that read 1000000 at second 50. */
+#define CLOCKS ((struct ornic_uresp_query_device){ 1000000, UINT64_MAX, 50000000000, 2500, 10 })
 
 /* A context, a PD and one CQ; @type with RTS queue pairs is made on top. */
 struct rig {

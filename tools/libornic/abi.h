@@ -12,6 +12,8 @@
 
 DECLARE_DRV_CMD(ornic_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT,
 		empty, ornic_uresp_alloc_ucontext);
+DECLARE_DRV_CMD(ornic_query_device, IB_USER_VERBS_EX_CMD_QUERY_DEVICE,
+		empty, ornic_uresp_query_device);
 DECLARE_DRV_CMD(ornic_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,
 		empty, ornic_uresp_alloc_pd);
 DECLARE_DRV_CMD(ornic_create_ah, IB_USER_VERBS_CMD_CREATE_AH,

@@ -15,27 +15,24 @@
 #include "compat.h"
 #include "ornic.h"
 
-#define ORNIC_CQ_FLAGS		IBV_CREATE_CQ_ATTR_SINGLE_THREADED
+#define ORNIC_CQ_FLAGS		(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | \
+				 IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+#define ORNIC_CQ_STAMPS		((uint64_t)(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+					    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK))
+#define ORNIC_CQ_WC_FLAGS	(IBV_WC_STANDARD_FLAGS | ORNIC_CQ_STAMPS | \
+				 IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG)
 
 static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_attr_ex *attr)
 {
-	struct ibv_device_attr_ex dev = {};
-	int ret;
-
 	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && attr->flags & ~ORNIC_CQ_FLAGS)
 		return EOPNOTSUPP;
-	if (attr->wc_flags & ~(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
+	if (attr->wc_flags & ~ORNIC_CQ_WC_FLAGS)
 		return EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > ctx->limits.max_cqe)
 		return EINVAL;
-	if (!(attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
-		return 0;
-	ret = ornic_query_device_ex(&ctx->ibv_ctx.context, NULL, &dev, sizeof(dev));
-	if (ret)
-		return ret;
-	return dev.completion_timestamp_mask ? 0 : EOPNOTSUPP;
+	return 0;
 }
 
 static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *attr)
@@ -96,7 +93,10 @@ static struct ornic_cq *ornic_cq_new(struct ibv_context *ctx, struct ibv_cq_init
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
-	ret = ornic_cq_init(cq, attr);
+	if (attr->wc_flags & ORNIC_CQ_STAMPS)
+		ret = ornic_clock_read(to_octx(ctx), &cq->wall);
+	if (!ret)
+		ret = ornic_cq_init(cq, attr);
 	if (ret) {
 		free(cq);
 		goto err;

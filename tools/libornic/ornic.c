@@ -39,6 +39,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.query_device_ex = ornic_query_device_ex,
 	.query_port = ornic_query_port,
 	.query_qp = ornic_query_qp,
+	.query_rt_values = ornic_query_rt_values,
 	.reg_mr = ornic_reg_mr,
 	.req_notify_cq = ornic_arm_cq,
 };

@@ -60,6 +60,7 @@ struct ornic_cq {
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
 	struct ornic_arm arm;
 	struct ornic_cqe cur;		/* what the reader of ibv_cq_ex stands on */
+	struct ornic_uresp_query_device wall;	/* last reading of the clocks, if it gives times */
 	struct ornic_buf buf;
 };
 
@@ -175,6 +176,11 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn);
 /* poll_cq.c */
 int ornic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags);
+
+/* clock.c */
+int ornic_clock_read(struct ornic_context *ctx, struct ornic_uresp_query_device *now);
+int ornic_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+uint64_t ornic_wall_ns(struct ornic_cq *cq, uint64_t stamp);
 
 /* qp.c */
 struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);

@@ -220,6 +220,29 @@ static uint64_t ornic_read_completion_ts(struct ibv_cq_ex *ibcq)
 	return le64toh(to_ocq_ex(ibcq)->cur.timestamp);
 }
 
+static uint64_t ornic_read_wallclock(struct ibv_cq_ex *ibcq)
+{
+	struct ornic_cq *cq = to_ocq_ex(ibcq);
+
+	return ornic_wall_ns(cq, le64toh(cq->cur.timestamp));
+}
+
+/* Zero stands for no VLAN. */
+static uint16_t ornic_read_cvlan(struct ibv_cq_ex *ibcq)
+{
+	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;
+
+	return le32toh(cqe->flags) & ORNIC_CQE_VLAN ? le16toh(cqe->vlan_tci) : 0;
+}
+
+/* Zero stands for no tag. */
+static uint32_t ornic_read_flow_tag(struct ibv_cq_ex *ibcq)
+{
+	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;
+
+	return le32toh(cqe->flags) & ORNIC_CQE_FLOW_TAG ? le32toh(cqe->src_qp) : 0;
+}
+
 void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
@@ -239,4 +262,10 @@ void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags)
 	ex->read_dlid_path_bits = ornic_read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		ex->read_completion_ts = ornic_read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ex->read_completion_wallclock_ns = ornic_read_wallclock;
+	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
+		ex->read_cvlan = ornic_read_cvlan;
+	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
+		ex->read_flow_tag = ornic_read_flow_tag;
 }

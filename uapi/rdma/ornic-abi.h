@@ -38,6 +38,19 @@ struct ornic_uresp_alloc_ucontext {
 	__u8 reserved[6];
 };
 
+/*
+ * query_device, for a provider that left room for it: a reading of the clocks.
+ * Clock and system time are of one moment, give or take error_ns. All zero if the
+ * device stamps no completions.
+ */
+struct ornic_uresp_query_device {
+	__aligned_u64 clock;		/* device clock */
+	__aligned_u64 clock_mask;	/* its valid bits */
+	__aligned_u64 system_ns;	/* CLOCK_REALTIME */
+	__u32 clock_khz;		/* rate of the device clock */
+	__u32 error_ns;			/* most that system_ns can be off, saturated */
+};
+
 struct ornic_uresp_alloc_pd {
 	__u32 pdn;
 	__u32 reserved;

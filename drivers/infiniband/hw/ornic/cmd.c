@@ -87,6 +87,11 @@ int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 	return destroy(dev, ORNIC_OP_KEY_DESTROY, key);
 }
 
+int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
+{
+	return query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
+}
+
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn)
 {

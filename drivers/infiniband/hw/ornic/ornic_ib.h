@@ -367,6 +367,7 @@ int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
 			    u32 *key);
 int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
+int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out);
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn);
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in);
@@ -465,6 +466,9 @@ void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn);
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
 int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* clock.c */
+int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_device *resp);
 
 /* soft_flush.c */
 bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);

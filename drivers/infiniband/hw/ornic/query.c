@@ -91,6 +91,17 @@ static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *
 	}
 }
 
+/* For a provider that left room: it costs a command. */
+static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
+{
+	struct ornic_uresp_query_device resp = {};
+	int ret = 0;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
+		ret = ornic_ib_clock_read(dev, &resp);
+	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
 int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			  struct ib_udata *udata)
 {
@@ -116,7 +127,7 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = id->ca_ack_delay;
 	query_queues(dev, attr);
-	return 0;
+	return udata && udata->outlen ? respond(dev, udata) : 0;
 }
 
 static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
