@@ -47,10 +47,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, status, 0x3c);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, phase, 0x3f);
 
 /*
- * Opcodes: class << 8 | verb. Classes 0x03 XRCD, 0x05 DM, 0x07 SRQ, 0x0b
- * counter set, 0x0c congestion profile, 0x0d paging, 0x0e state, 0x0f
- * completion counters and 0x10 transport-private are reserved; 0x80..0xff
- * are the vendor's.
+ * Opcodes: class << 8 | verb. Classes 0x03 XRCD, 0x05 DM, 0x07 SRQ, 0x0c
+ * congestion profile, 0x0d paging, 0x0e state, 0x0f completion counters and
+ * 0x10 transport-private are reserved; 0x80..0xff are the vendor's.
  */
 #define ORNIC_OP(class, verb)		((class) << 8 | (verb))
 
@@ -92,6 +91,9 @@ enum ornic_opcode {
 
 	ORNIC_OP_RULE_CREATE	= ORNIC_OP(0x0a, 0x01),
 	ORNIC_OP_RULE_DESTROY	= ORNIC_OP(0x0a, 0x04),
+
+	ORNIC_OP_COUNTER_CREATE		= ORNIC_OP(0x0b, 0x01),
+	ORNIC_OP_COUNTER_DESTROY	= ORNIC_OP(0x0b, 0x04),
 };
 
 enum ornic_status {

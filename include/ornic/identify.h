@@ -117,7 +117,7 @@ struct ornic_identify_device {
 	__le32 max_mcast_total;	/* reserved */
 	__le32 max_rules;	/* receive rules */
 	__le32 max_rss_groups;	/* reserved */
-	__le32 max_counter_sets;	/* reserved */
+	__le32 max_counter_sets;	/* counter sets */
 	__le32 max_cc_profiles;	/* reserved */
 	__le32 max_fast_reg_pages;	/* reserved */
 	__u8 log_max_sq;	/* log2 entries of a send queue */

@@ -172,7 +172,7 @@ struct ornic_qp_modify_cmd {
 	__le32 rate_burst;	/* feature RATE_LIMIT */
 	__le16 rate_packet;	/* feature RATE_LIMIT */
 	__le16 mbz1;
-	__le32 counter_set;	/* feature COUNTER_SETS */
+	__le32 counter_set;	/* feature COUNTER_SETS; 0 = none */
 	__le32 cc_profile;	/* feature CC_PROFILES */
 	struct ornic_path path;	/* RC, UC: to the peer */
 	__u8 mbz2[16];

@@ -11,13 +11,14 @@
 enum ornic_stat_scope {
 	ORNIC_STAT_DEVICE	= 0,	/* the function */
 	ORNIC_STAT_PORT		= 1,	/* a port */
-	ORNIC_STAT_QP		= 2,	/* feature COUNTER_SETS */
+	ORNIC_STAT_QP		= 2,	/* a counter set; feature COUNTER_SETS */
 	ORNIC_STAT_EQ		= 3,	/* all EQs of the function */
 };
 
 /*
  * Standard counters: id, name and scope belong together. The name is that of the
  * constant behind ORNIC_STAT_ID_ in lower case; scope device from 0x200 on, else port.
+ * A port's counter is listed once more, with scope QP, if counter sets have it.
  */
 enum ornic_stat {
 	ORNIC_STAT_ID_TX_BYTES			= 0x001, /* bytes of frames of RAW queue pairs */
@@ -107,7 +108,7 @@ struct ornic_stat_read_cmd {
 	__u8 scope;		/* enum ornic_stat_scope */
 	__u8 clear;		/* mbz */
 	__le16 mbz;
-	__le32 number;		/* port for scope 1, else 0 */
+	__le32 number;		/* PORT: port; QP: counter set, 0 = all there ever were; else 0 */
 	__le32 first;		/* entries of the scope to skip */
 	__le32 count;		/* values to read */
 };

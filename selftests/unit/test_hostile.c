@@ -36,9 +36,9 @@ static void mutate(void *p, size_t len)
 
 static void random_command(struct inproc *p)
 {
-	static const uint16_t class_verbs[] = { 7, 5, 5, 0, 5, 0, 5, 0, 5, 7, 5 };
+	static const uint16_t class_verbs[] = { 7, 5, 5, 0, 5, 0, 5, 0, 5, 7, 5, 5 };
 	uint8_t in[512] = { 0 }, out[512];
-	uint32_t class = below(11);
+	uint32_t class = below(sizeof(class_verbs) / sizeof(class_verbs[0]));
 	uint16_t verb = below(class_verbs[class] + 2);
 
 	mutate(in, sizeof(in));
@@ -65,7 +65,8 @@ static void random_qp(struct inproc *p, struct host_qp *qp)
 static void random_modify(struct host_qp *qp)
 {
 	struct ornic_qp_modify_cmd m = {
-		.mask = htole32(random() & 0x1fffff),
+		.mask = htole32((random() & 0x1fffff) | (below(4) ? 0 : ORNIC_QPM_COUNTER_SET)),
+		.counter_set = htole32(below(4)),
 		.next_state = below(7),
 		.port = 1, .path_mtu = ORNIC_MTU_1024, .path.dmac = { 2, 0, 0, 0, 0, 1 },
 		.dest_qpn = htole32(qp->number), .max_rd_atomic = 4, .max_dest_rd_atomic = 4,

@@ -95,6 +95,8 @@ uint8_t cmd_set_gid(struct command *c);			/* gid.c */
 uint8_t cmd_get_gid(struct command *c);
 uint8_t cmd_rule_create(struct command *c);		/* steer.c */
 uint8_t cmd_rule_destroy(struct command *c);
+uint8_t cmd_counter_create(struct command *c);		/* counter_set.c */
+uint8_t cmd_counter_destroy(struct command *c);
 
 /* What teardown needs: every object of a kind goes, in whatever state it is */
 void eq_release_all(struct device *dev);
@@ -102,10 +104,20 @@ void pd_release_all(struct device *dev);
 void key_release_all(struct device *dev);
 void cq_release_all(struct device *dev);
 void qp_release_all(struct device *dev);
+void counter_set_release_all(struct device *dev);
 
 /* identify_port() - Identify page 1 as it is now */
 struct ornic_identify_port;
 void identify_port(const struct function *f, struct ornic_identify_port *page);
+
+/*
+ * counter_set_get() - a counter set by number, or NULL
+ * counter_set_use() - @qp counts in @set from now on, or in none
+ * counter_sets_sum() - what all sets counted, also those that are gone
+ */
+struct counter_set *counter_set_get(struct device *dev, uint32_t number);
+void counter_set_use(struct qp *qp, struct counter_set *set);
+void counter_sets_sum(struct device *dev, uint64_t sum[CNT_COUNT]);
 
 /* pd_get() - a protection domain by number, or NULL */
 static inline struct pd *pd_get(struct device *dev, uint32_t number)

@@ -76,6 +76,7 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_pd = htole32(LIMIT_PD);
 	p->max_raw_qp = htole32(LIMIT_QP);
 	p->max_rules = htole32(LIMIT_RULES);
+	p->max_counter_sets = htole32(LIMIT_COUNTER_SETS);
 	p->max_list_level = 2;
 	p->max_list_entries = htole64(LIMIT_LIST_ENTRIES);
 }
@@ -110,7 +111,7 @@ static void identify_device(const struct function *f, struct ornic_identify_devi
 	identify_queues(p);
 	p->clock_khz = htole32(CLOCK_KHZ);
 	p->clock_mask = htole64(UINT64_MAX);
-	p->stat_count = htole32(CNT_COUNT);
+	p->stat_count = htole32(STAT_COUNT);
 	p->transports = htole32(2);
 }
 

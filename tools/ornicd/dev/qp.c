@@ -106,6 +106,18 @@ static uint8_t qp_check_rq(struct command *c, const struct ornic_qp_create_cmd *
 	return ORNIC_ST_OK;
 }
 
+static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	uint8_t st;
+
+	if (!in->counter_set)
+		return ORNIC_ST_OK;
+	st = command_need(c, ORNIC_FEATURE(COUNTER_SETS), &in->counter_set);
+	if (!st && !counter_set_get(c->dev, le32toh(in->counter_set)))
+		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
+	return st;
+}
+
 /* Fields of features that are not offered */
 static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cmd *in)
 {
@@ -115,8 +127,6 @@ static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cm
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->srq);
 	if (in->max_lso_header)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->max_lso_header);
-	if (in->counter_set)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->counter_set);
 	if (in->cc_profile)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->cc_profile);
 	st = COMMAND_ZERO(c, in->mbz0);
@@ -133,6 +143,7 @@ static uint8_t qp_check(struct command *c, const struct ornic_qp_create_cmd *in)
 	st = st ?: qp_check_flags(c, in);
 	st = st ?: qp_check_sq(c, in);
 	st = st ?: qp_check_rq(c, in);
+	st = st ?: qp_check_set(c, in);
 	return st ?: qp_check_later(c, in);
 }
 
@@ -215,6 +226,7 @@ static uint8_t qp_start(struct command *c, struct qp *qp)
 static void qp_hold(struct qp *qp)
 {
 	qp->pd->users++;
+	counter_set_use(qp, counter_set_get(qp->dev, le32toh(qp->attr.counter_set)));
 	if (qp->scq)
 		qp->scq->users++;
 	if (qp->rcq)
@@ -226,6 +238,7 @@ static void qp_hold(struct qp *qp)
 static void qp_unhold(struct qp *qp)
 {
 	qp->pd->users--;
+	counter_set_use(qp, NULL);
 	if (qp->scq)
 		qp->scq->users--;
 	if (qp->rcq)

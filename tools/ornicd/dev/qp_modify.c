@@ -15,11 +15,13 @@
 
 /* Bits that exist at all, and those of them that need what is not offered */
 #define QPM_LATER							\
-	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_RATE_LIMIT |			\
-	 ORNIC_QPM_COUNTER_SET | ORNIC_QPM_CC_PROFILE)
-#define QPM_KNOWN	(0x1fffffu & ~ORNIC_QPM_CAP)
+	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_RATE_LIMIT | ORNIC_QPM_CC_PROFILE)
+#define QPM_KNOWN	((0x1fffffu & ~ORNIC_QPM_CAP) | ORNIC_QPM_COUNTER_SET)
 
-/* Attributes that verbs let a host give with a transition; STATE and CUR_STATE always */
+/* What a host may give with any transition */
+#define QPM_ALWAYS	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_COUNTER_SET)
+
+/* Attributes that verbs let a host give with a transition; QPM_ALWAYS goes without saying */
 #define RC_INIT		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_ACCESS)
 #define RC_RTR									\
 	(ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN |		\
@@ -139,7 +141,6 @@ static bool cqs_usable(const struct qp *qp)
 static uint8_t check_transition(struct command *c, const struct qp *qp,
 				const struct ornic_qp_modify_cmd *in, uint8_t to)
 {
-	const uint32_t states = ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE;
 	uint32_t mask = le32toh(in->mask);
 	const struct transition *t;
 	uint32_t need;
@@ -154,7 +155,7 @@ static uint8_t check_transition(struct command *c, const struct qp *qp,
 	need = t->need;
 	if (qp->type == ORNIC_QPT_UD && qp->state == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
 		need |= ORNIC_QPM_PORT;
-	if (need & ~mask || mask & ~(t->may | states))
+	if (need & ~mask || mask & ~(t->may | QPM_ALWAYS))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->mask);
 	return ORNIC_ST_OK;
 }
@@ -281,6 +282,22 @@ static uint8_t check_mtu(struct command *c, const struct ornic_qp_modify_cmd *in
 	return ORNIC_ST_OK;
 }
 
+/* The set to count in, in @set; NULL for none, and for a mask that does not select one */
+static uint8_t check_set(struct command *c, const struct ornic_qp_modify_cmd *in,
+			 struct counter_set **set)
+{
+	uint8_t st;
+
+	*set = NULL;
+	if (!(le32toh(in->mask) & ORNIC_QPM_COUNTER_SET))
+		return ORNIC_ST_OK;
+	st = command_need(c, ORNIC_FEATURE(COUNTER_SETS), &in->mask);
+	if (st || !in->counter_set)
+		return st;
+	*set = counter_set_get(c->dev, le32toh(in->counter_set));
+	return *set ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
+}
+
 static uint8_t check_attributes(struct command *c, const struct qp *qp,
 				const struct ornic_qp_modify_cmd *in)
 {
@@ -379,16 +396,23 @@ uint8_t cmd_qp_modify(struct command *c)
 {
 	const struct ornic_qp_modify_cmd *in = c->in;
 	struct qp *qp = table_get(&c->dev->qps, c->number);
+	uint32_t mask = le32toh(in->mask);
+	struct counter_set *set;
 	uint8_t to, st;
 
 	if (!qp)
 		return ORNIC_ST_BAD_NUMBER;
-	to = le32toh(in->mask) & ORNIC_QPM_STATE ? in->next_state : qp->state;
+	to = mask & ORNIC_QPM_STATE ? in->next_state : qp->state;
 	st = check_reserved(c, in);
-	st = st ?: check_transition(c, qp, in, to);
-	st = st ?: check_attributes(c, qp, in);
+	st = st ?: check_set(c, in, &set);
+	if (!st && mask != ORNIC_QPM_COUNTER_SET)
+		st = check_transition(c, qp, in, to) ?: check_attributes(c, qp, in);
 	if (st)
 		return st;
+	if (mask & ORNIC_QPM_COUNTER_SET)
+		counter_set_use(qp, set);
+	if (mask == ORNIC_QPM_COUNTER_SET)
+		return ORNIC_ST_OK;
 	adopt(qp, in);
 	qp_set_state(qp, to);
 	if (to == ORNIC_QPS_RESET)

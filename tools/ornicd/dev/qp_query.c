@@ -55,6 +55,10 @@ static void query_attributes(const struct qp *qp, struct ornic_qp_modify_cmd *a)
 	a->max_rd_atomic = qp->max_rd_atomic;
 	a->max_dest_rd_atomic = qp->max_dest_rd_atomic;
 	a->path = qp->path;
+	if (qp->set) {
+		a->mask |= htole32(ORNIC_QPM_COUNTER_SET);
+		a->counter_set = htole32(qp->set->number);
+	}
 }
 
 uint8_t cmd_qp_query(struct command *c)

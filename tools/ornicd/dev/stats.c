@@ -14,13 +14,18 @@
 struct stat {
 	uint8_t scope;
 	uint16_t id;
+	enum counter cnt;
 	const char *name;
 };
 
-static const struct stat stats[CNT_COUNT] = {
+static const struct stat stats[STAT_COUNT] = {
 #define STAT_ENTRY(scope, name, id)					\
-	[CNT_##name] = { ORNIC_STAT_##scope, ORNIC_STAT_ID_##id, #name },
+	{ ORNIC_STAT_##scope, ORNIC_STAT_ID_##id, CNT_##name, #name },
 	COUNTERS(STAT_ENTRY)
+#undef STAT_ENTRY
+#define STAT_ENTRY(name, id)						\
+	{ ORNIC_STAT_QP, ORNIC_STAT_ID_##id, CNT_##name, #name },
+	QP_COUNTERS(STAT_ENTRY)
 #undef STAT_ENTRY
 };
 
@@ -28,7 +33,7 @@ uint8_t cmd_stat_names(struct command *c)
 {
 	const struct ornic_stat_names_cmd *in = c->in;
 	uint32_t offset = le32toh(in->offset);
-	uint32_t left = offset < CNT_COUNT ? CNT_COUNT - offset : 0;
+	uint32_t left = offset < STAT_COUNT ? STAT_COUNT - offset : 0;
 	uint32_t room = c->out_max / sizeof(struct ornic_stat_name);
 	struct ornic_stat_name *out = c->out;
 
@@ -46,18 +51,32 @@ uint8_t cmd_stat_names(struct command *c)
 
 static uint8_t stat_check(struct command *c, const struct ornic_stat_read_cmd *in)
 {
-	uint32_t object = in->scope == ORNIC_STAT_PORT;
 	uint8_t st;
 
 	if (in->scope > ORNIC_STAT_EQ)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->scope);
-	if (in->scope == ORNIC_STAT_QP)
-		return command_need(c, ORNIC_FEATURE(COUNTER_SETS), &in->scope);
 	st = COMMAND_ZERO(c, in->clear);
 	st = st ?: COMMAND_ZERO(c, in->mbz);
-	if (!st && le32toh(in->number) != object)
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->number);
+	if (!st && in->scope == ORNIC_STAT_QP)
+		st = command_need(c, ORNIC_FEATURE(COUNTER_SETS), &in->scope);
 	return st;
+}
+
+/* The counters of the object that the command names, by enum counter; NULL: there is none */
+static const uint64_t *stat_source(struct device *dev, const struct ornic_stat_read_cmd *in)
+{
+	static uint64_t sum[CNT_COUNT];
+	uint32_t number = le32toh(in->number);
+	struct counter_set *set;
+
+	if (in->scope != ORNIC_STAT_QP)
+		return number == (in->scope == ORNIC_STAT_PORT) ? dev->cnt : NULL;
+	if (number) {
+		set = counter_set_get(dev, number);
+		return set ? set->cnt : NULL;
+	}
+	counter_sets_sum(dev, sum);
+	return sum;
 }
 
 uint8_t cmd_stat_read(struct command *c)
@@ -67,10 +86,14 @@ uint8_t cmd_stat_read(struct command *c)
 	uint32_t room = c->out_max / sizeof(__le64);
 	__le64 *out = c->out;
 	uint8_t st = stat_check(c, in);
+	const uint64_t *cnt;
 
 	if (st)
 		return st;
-	for (uint32_t i = 0; i < CNT_COUNT && n < count; i++) {
+	cnt = stat_source(c->dev, in);
+	if (!cnt)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->number);
+	for (uint32_t i = 0; i < STAT_COUNT && n < count; i++) {
 		if (stats[i].scope != in->scope)
 			continue;
 		if (skip) {
@@ -78,7 +101,7 @@ uint8_t cmd_stat_read(struct command *c)
 			continue;
 		}
 		if (n < room)
-			out[n] = htole64(c->dev->cnt[i]);
+			out[n] = htole64(cnt[stats[i].cnt]);
 		n++;
 	}
 	c->out_max = room * sizeof(*out);

@@ -112,7 +112,7 @@ void requester_acked(struct qp *qp, uint32_t seq)
 	advance(qp, implied ? limit : seq);
 	requester_retire(qp);
 	if (implied && qp->state != ORNIC_QPS_ERR) {
-		device_count(qp->dev, CNT_implied_nak, 1);
+		qp_count(qp, CNT_implied_nak, 1);
 		requester_retry(qp, ORNIC_SYN_WIRE | NAK_PSN_SEQUENCE);
 	}
 	engine_activate(qp->dev->engine, qp);
@@ -123,15 +123,15 @@ static void nak_receive(struct qp *qp, uint8_t code)
 {
 	switch (code) {
 	case NAK_PSN_SEQUENCE:
-		device_count(qp->dev, CNT_seq_naks_received, 1);
+		qp_count(qp, CNT_seq_naks_received, 1);
 		requester_retry(qp, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_INVALID_REQUEST:
-		device_count(qp->dev, CNT_remote_invalid_requests, 1);
+		qp_count(qp, CNT_remote_invalid_requests, 1);
 		requester_fail(qp, ORNIC_WC_REM_INV_REQ_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_ACCESS:
-		device_count(qp->dev, CNT_remote_access_errors, 1);
+		qp_count(qp, CNT_remote_access_errors, 1);
 		requester_fail(qp, ORNIC_WC_REM_ACCESS_ERR, ORNIC_SYN_WIRE | code);
 		break;
 	case NAK_REMOTE_OPERATIONAL:

@@ -46,7 +46,7 @@ static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
 	struct packet *p = answer_packet(qp, BTH_RC_ACK, psn, aeth, qp->resp.msn);
 
 	if (p)
-		link_send(qp->dev, p);
+		link_send(qp, p);
 }
 
 void answer_ack(struct qp *qp)
@@ -73,7 +73,7 @@ static void answer_nak(struct qp *qp, uint8_t aeth)
 
 void answer_rnr(struct qp *qp)
 {
-	device_count(qp->dev, CNT_rnr_naks_sent, 1);
+	qp_count(qp, CNT_rnr_naks_sent, 1);
 	qp->resp.nak_sent = true;
 	answer_nak(qp, AETH_RNR_NAK | (qp->min_rnr_timer & AETH_VALUE_MASK));
 }
@@ -82,7 +82,7 @@ void answer_sequence(struct qp *qp)
 {
 	if (qp->resp.nak_sent)
 		return;
-	device_count(qp->dev, CNT_seq_naks_sent, 1);
+	qp_count(qp, CNT_seq_naks_sent, 1);
 	qp->resp.nak_sent = true;
 	answer_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE);
 }
@@ -92,9 +92,9 @@ void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome)
 	struct responder *r = &qp->resp;
 
 	if (code == NAK_REMOTE_ACCESS)
-		device_count(qp->dev, CNT_remote_access_errors, 1);
+		qp_count(qp, CNT_remote_access_errors, 1);
 	else if (code == NAK_INVALID_REQUEST)
-		device_count(qp->dev, CNT_remote_invalid_requests, 1);
+		qp_count(qp, CNT_remote_invalid_requests, 1);
 	r->failed = true;
 	r->fail_event = event;
 	r->fail_syndrome = syndrome;
@@ -225,7 +225,7 @@ static bool answer_next(struct qp *qp)
 		if ((int32_t)(r->rd_answer - r->rd_fresh) > 0)
 			r->rd_fresh = r->rd_answer;
 	}
-	link_send(qp->dev, p);
+	link_send(qp, p);
 	return true;
 }
 

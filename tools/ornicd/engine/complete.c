@@ -28,12 +28,12 @@ static uint8_t wc_opcode(uint8_t opcode)
 	}
 }
 
-static void count_status(struct device *dev, uint8_t status)
+static void count_status(struct qp *qp, uint8_t status)
 {
 	if (status == ORNIC_WC_WR_FLUSH_ERR)
-		device_count(dev, CNT_flushes, 1);
+		qp_count(qp, CNT_flushes, 1);
 	else if (status == ORNIC_WC_LOC_PROT_ERR)
-		device_count(dev, CNT_local_protection_errors, 1);
+		qp_count(qp, CNT_local_protection_errors, 1);
 }
 
 void complete_send(struct qp *qp, struct wqe *w)
@@ -52,7 +52,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 		return;
 	if (!w->status && wqe_is_read(w))
 		cqe.byte_len = htole32(w->len);
-	count_status(qp->dev, w->status);
+	count_status(qp, w->status);
 	cq_post(qp->scq, &cqe);
 }
 
@@ -65,6 +65,6 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 	cqe->opcode = opcode;
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);
-	count_status(qp->dev, status);
+	count_status(qp, status);
 	cq_post(qp->rcq, cqe);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Counters of a function, in the order STAT_NAMES lists them: one line each,
- * from which the enum, the names, the scopes and the ids are made.
+ * from which the enum, the names, the scopes and the ids are made. Those that
+ * a queue pair can have for itself follow, in a list of their own.
  */
 #ifndef ORNICD_ENGINE_COUNTERS_H
 #define ORNICD_ENGINE_COUNTERS_H
+
+#include <stdint.h>
 
 #define COUNTERS(C)								\
 	C(PORT, tx_bytes, TX_BYTES)						\
@@ -63,6 +66,61 @@ enum counter {
 	COUNTERS(COUNTER_ENUM)
 #undef COUNTER_ENUM
 	CNT_COUNT,
+};
+
+#define QP_COUNTERS(C)								\
+	C(rx_drop_no_wqe, RX_DROP_NO_WQE)					\
+	C(rx_drop_size, RX_DROP_SIZE)						\
+	C(rdma_tx_bytes, RDMA_TX_BYTES)						\
+	C(rdma_rx_bytes, RDMA_RX_BYTES)						\
+	C(rdma_tx_packets, RDMA_TX_PACKETS)					\
+	C(rdma_rx_packets, RDMA_RX_PACKETS)					\
+	C(rx_send, RX_SEND)							\
+	C(rx_write, RX_WRITE)							\
+	C(rx_read, RX_READ)							\
+	C(rx_atomic, RX_ATOMIC)							\
+	C(tx_send, TX_SEND)							\
+	C(tx_write, TX_WRITE)							\
+	C(tx_read, TX_READ)							\
+	C(tx_atomic, TX_ATOMIC)							\
+	C(rdma_copied_bytes, RDMA_COPIED_BYTES)					\
+	C(retransmits, RETRANSMITS)						\
+	C(ack_timeouts, ACK_TIMEOUTS)						\
+	C(rnr_naks_sent, RNR_NAKS_SENT)						\
+	C(rnr_naks_received, RNR_NAKS_RECEIVED)					\
+	C(seq_naks_sent, SEQ_NAKS_SENT)						\
+	C(seq_naks_received, SEQ_NAKS_RECEIVED)					\
+	C(out_of_order, OUT_OF_ORDER)						\
+	C(duplicates, DUPLICATES)						\
+	C(implied_nak, IMPLIED_NAK)						\
+	C(bad_opcode, BAD_OPCODE)						\
+	C(bad_qkey, BAD_QKEY)							\
+	C(remote_access_errors, REMOTE_ACCESS_ERRORS)				\
+	C(remote_invalid_requests, REMOTE_INVALID_REQUESTS)			\
+	C(local_protection_errors, LOCAL_PROTECTION_ERRORS)			\
+	C(wqe_errors, WQE_ERRORS)						\
+	C(flushes, FLUSHES)
+
+enum qp_counter {
+#define COUNTER_ENUM(name, id)	QP_CNT_##name,
+	QP_COUNTERS(COUNTER_ENUM)
+#undef COUNTER_ENUM
+	QP_CNT_COUNT,
+};
+
+/** STAT_COUNT - entries of STAT_NAMES */
+#define STAT_COUNT	(CNT_COUNT + QP_CNT_COUNT)
+
+/**
+ * struct counter_set - what queue pairs of the host's choice counted together
+ * @number:	of the set
+ * @users:	queue pairs that count here
+ * @cnt:	counters (enum counter); those that no queue pair has stay zero
+ */
+struct counter_set {
+	uint32_t number;
+	uint32_t users;
+	uint64_t cnt[CNT_COUNT];
 };
 
 #endif /* ORNICD_ENGINE_COUNTERS_H */

@@ -82,7 +82,7 @@ static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, 
 			uint64_t got)
 {
 	seg_copy(dst, n, s->seg + s->first, s->n - s->first);
-	device_count(qp->dev, CNT_rdma_copied_bytes, got);
+	qp_count(qp, CNT_rdma_copied_bytes, got);
 	while (s->first < s->n && got >= s->seg[s->first].len)
 		got -= s->seg[s->first++].len;
 	if (got) {

@@ -77,6 +77,7 @@ struct port {
  * @cqs:	struct cq
  * @qps:	struct qp by handle
  * @eqs:	struct eq, numbers from 0
+ * @sets:	struct counter_set
  * @list_budget: page-list entries still free
  * @backlog_bytes: payload of datagrams that wait for receives
  * @port:	port 1
@@ -86,6 +87,7 @@ struct port {
  * @eq_look:	EQs to look at when the turn ends
  * @cq_failed:	a CQ went into error, and its queue pairs have not been told
  * @cnt:	counters (enum counter)
+ * @past:	the same, of counter sets that are gone
  * @link:	in the engine's list
  */
 struct device {
@@ -101,6 +103,7 @@ struct device {
 	struct table cqs;
 	struct table qps;
 	struct table eqs;
+	struct table sets;
 	uint64_t list_budget;
 	uint32_t backlog_bytes;
 	struct port port;
@@ -110,6 +113,7 @@ struct device {
 	TAILQ_HEAD(, eq) eq_look;
 	bool cq_failed;
 	uint64_t cnt[CNT_COUNT];
+	uint64_t past[CNT_COUNT];
 	TAILQ_ENTRY(device) link;
 };
 

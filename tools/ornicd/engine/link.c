@@ -108,8 +108,9 @@ static void link_put(struct device *dev, struct packet *p)
 		switch_send(dev->port.sw, p);
 }
 
-void link_send(struct device *dev, struct packet *p)
+void link_send(struct qp *qp, struct packet *p)
 {
+	struct device *dev = qp->dev;
 	uint32_t longest = p->npsn > 1 ? p->mtu : p->len;
 
 	/* The frame size may have shrunk under the path MTU (ORN-PORT-16). */
@@ -117,8 +118,8 @@ void link_send(struct device *dev, struct packet *p)
 		link_drop(dev, p);
 		return;
 	}
-	device_count(dev, CNT_rdma_tx_packets, p->npsn);
-	device_count(dev, CNT_rdma_tx_bytes, p->len);
+	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
+	qp_count(qp, CNT_rdma_tx_bytes, p->len);
 	link_put(dev, p);
 }
 
@@ -205,8 +206,8 @@ static void roce_receive(struct device *dev, const struct packet *p)
 
 	if (!qp)
 		return;
-	device_count(dev, CNT_rdma_rx_packets, p->npsn);
-	device_count(dev, CNT_rdma_rx_bytes, p->len);
+	qp_count(qp, CNT_rdma_rx_packets, p->npsn);
+	qp_count(qp, CNT_rdma_rx_bytes, p->len);
 	if (qp->type == ORNIC_QPT_UC)
 		uc_receive(qp, p);
 	else if (qp->type != ORNIC_QPT_RC)

@@ -36,8 +36,8 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
  */
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
-/* link_send() - put a packet on the port; owns it, drops it if the link is down */
-void link_send(struct device *dev, struct packet *p);
+/* link_send() - put a packet of @qp on the port; owns it, drops it if the link is down */
+void link_send(struct qp *qp, struct packet *p);
 
 /* link_send_frame() - the same for an Ethernet frame of @qp */
 void link_send_frame(struct qp *qp, struct packet *p);

@@ -98,7 +98,7 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 			return fault;
 		r->offset = 0;
 		r->message = RESP_SEND;
-		device_count(qp->dev, CNT_rx_send, 1);
+		qp_count(qp, CNT_rx_send, 1);
 	}
 	if (r->offset + p->len > r->recv.len) {
 		*syndrome = ORNIC_SYN_WQE_LENGTH;
@@ -124,7 +124,7 @@ static bool begin_write(struct qp *qp, const struct packet *p, const struct opco
 	r->rkey = p->rkey;
 	r->left = p->dmalen;
 	r->offset = 0;
-	device_count(qp->dev, CNT_rx_write, 1);
+	qp_count(qp, CNT_rx_write, 1);
 	return true;
 }
 

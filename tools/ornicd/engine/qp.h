@@ -192,6 +192,7 @@ enum qp_sched {
  * @watch_until: when watching ends
  * @sched_link:	engine list
  * @attr:	as created, for checks and queries
+ * @set:	counters of its own or shared with others, or NULL
  */
 struct qp {
 	struct device *dev;
@@ -240,7 +241,16 @@ struct qp {
 	uint64_t watch_until;
 	TAILQ_ENTRY(qp) sched_link;
 	struct ornic_qp_create_cmd attr;
+	struct counter_set *set;
 };
+
+/* qp_count() - count for the device and, if the queue pair has one, in its counter set */
+static inline void qp_count(struct qp *qp, enum counter c, uint64_t n)
+{
+	qp->dev->cnt[c] += n;
+	if (qp->set)
+		qp->set->cnt[c] += n;
+}
 
 static inline uint32_t qp_mtu(const struct qp *qp)
 {

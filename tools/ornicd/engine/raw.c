@@ -144,7 +144,7 @@ static bool raw_send(struct qp *qp, struct wqe *w, struct packet *p)
 	if (!raw_check(qp, w) || !raw_gather(qp, w, p))
 		return false;
 	if (!p->nseg) {
-		device_count(qp->dev, CNT_tx_drop, 1);
+		qp_count(qp, CNT_tx_drop, 1);
 		packet_put(&qp->dev->engine->pool, p);
 		return true;
 	}
@@ -260,11 +260,11 @@ void raw_receive(struct qp *qp, const struct packet *p)
 
 	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR ||
 	    (!recv->valid && rwqe_fetch(qp, recv) <= 0)) {
-		device_count(qp->dev, CNT_rx_drop_no_wqe, 1);
+		qp_count(qp, CNT_rx_drop_no_wqe, 1);
 		return;
 	}
 	if (p->len > recv->len) {
-		device_count(qp->dev, CNT_rx_drop_size, 1);
+		qp_count(qp, CNT_rx_drop_size, 1);
 		return;
 	}
 	recv->valid = false;

@@ -76,7 +76,7 @@ static bool requester_fetch(struct qp *qp)
 	w->psn = r->next_psn;
 	if (!w->status && w->opcode != ORNIC_WR_NOP) {
 		w->npsn = psn_count(w->len, qp_mtu(qp));
-		device_count(qp->dev, request_counter(w), 1);
+		qp_count(qp, request_counter(w), 1);
 	}
 	r->next_psn = wqe_end(w);
 	r->tail++;
@@ -247,7 +247,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	end = w->psn + w->sent;
 	if (seq_diff(end, r->sent_psn) > 0)
 		r->sent_psn = end;
-	link_send(qp->dev, p);
+	link_send(qp, p);
 	return true;
 }
 

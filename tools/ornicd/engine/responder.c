@@ -132,7 +132,7 @@ static void execute_read(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	device_count(qp->dev, CNT_rx_read, 1);
+	qp_count(qp, CNT_rx_read, 1);
 	rd->va = p->va;
 	rd->rkey = p->rkey;
 	rd->len = p->dmalen;
@@ -186,7 +186,7 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	device_count(qp->dev, CNT_rx_atomic, 1);
+	qp_count(qp, CNT_rx_atomic, 1);
 	rd->atomic = true;
 	rd->value = atomic_execute((uint64_t *)seg.ptr, p);
 	qp->resp.epsn = psn_add(qp->resp.epsn, 1);
@@ -245,7 +245,7 @@ static void duplicate(struct qp *qp, const struct packet *p, const struct opcode
 {
 	uint32_t old = psn_diff(qp->resp.epsn, p->psn);
 
-	device_count(qp->dev, CNT_duplicates, 1);
+	qp_count(qp, CNT_duplicates, 1);
 	if (op->request == REQ_READ || op->request == REQ_ATOMIC)
 		answer_again(qp, p);
 	else if (old < p->npsn && p->mtu == qp_mtu(qp))
@@ -265,7 +265,7 @@ void responder_receive(struct qp *qp, const struct packet *p)
 		return;
 	op = message_opcode(p->opcode);
 	if (!op) {
-		device_count(qp->dev, CNT_bad_opcode, 1);
+		qp_count(qp, CNT_bad_opcode, 1);
 		return;
 	}
 	if (r->failed)
@@ -273,7 +273,7 @@ void responder_receive(struct qp *qp, const struct packet *p)
 	message_established(qp);
 	ahead = psn_diff(p->psn, r->epsn);
 	if (ahead > 0) {
-		device_count(qp->dev, CNT_out_of_order, 1);
+		qp_count(qp, CNT_out_of_order, 1);
 		answer_sequence(qp);
 		return;
 	}

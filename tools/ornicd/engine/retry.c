@@ -58,7 +58,7 @@ static void ack_timer_fired(void *arg)
 		timer_arm(&e->timers, &r->ack_timer, r->deadline);
 		return;
 	}
-	device_count(qp->dev, CNT_ack_timeouts, 1);
+	qp_count(qp, CNT_ack_timeouts, 1);
 	go_back(qp, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_TIMEOUT);
 }
 
@@ -124,7 +124,7 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 		i++;
 	if (i == r->cur && (i == r->tail || !requester_wqe(r, i)->sent))
 		return;
-	device_count(qp->dev, CNT_retransmits, r->sent_psn - seq);
+	qp_count(qp, CNT_retransmits, r->sent_psn - seq);
 	r->deadline = qp->dev->engine->now + ack_timeout(qp);
 	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
 		wqe_rewind(r, requester_wqe(r, j), seq);
@@ -143,7 +143,7 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	device_count(qp->dev, CNT_rnr_naks_received, 1);
+	qp_count(qp, CNT_rnr_naks_received, 1);
 	if (qp->rnr_retry != RNR_INFINITE) {
 		if (!r->rnr_left) {
 			requester_fail(qp, ORNIC_WC_RNR_RETRY_EXC_ERR,

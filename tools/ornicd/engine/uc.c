@@ -23,7 +23,7 @@ static void uc_begin(struct qp *qp, struct wqe *w)
 	w->psn = r->next_psn;
 	w->npsn = psn_count(w->len, qp_mtu(qp));
 	r->next_psn = wqe_end(w);
-	device_count(qp->dev, write ? CNT_tx_write : CNT_tx_send, 1);
+	qp_count(qp, write ? CNT_tx_write : CNT_tx_send, 1);
 }
 
 /* Return: as unreliable_run() wants it. */
@@ -49,7 +49,7 @@ static bool uc_send(struct qp *qp, struct wqe *w)
 	p->mtu = qp_mtu(qp);
 	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
 	w->sent += p->npsn;
-	link_send(qp->dev, p);
+	link_send(qp, p);
 	return true;
 }
 
@@ -61,7 +61,7 @@ bool uc_run(struct qp *qp)
 /* The peer's fault: forget the message; its receive stays. */
 static void uc_forget(struct qp *qp, enum counter why)
 {
-	device_count(qp->dev, why, 1);
+	qp_count(qp, why, 1);
 	qp->resp.message = RESP_IDLE;
 }
 
@@ -113,7 +113,7 @@ void uc_receive(struct qp *qp, const struct packet *p)
 	    qp->state != ORNIC_QPS_SQD && qp->state != ORNIC_QPS_SQE)
 		return;
 	if (!op || (op->request != REQ_SEND && op->request != REQ_WRITE)) {
-		device_count(qp->dev, CNT_bad_opcode, 1);
+		qp_count(qp, CNT_bad_opcode, 1);
 		return;
 	}
 	message_established(qp);

@@ -79,8 +79,8 @@ static bool ud_send(struct qp *qp, struct wqe *w)
 		return true;
 	}
 	ud_headers(qp, w, p);
-	device_count(qp->dev, CNT_tx_send, 1);
-	link_send(qp->dev, p);
+	qp_count(qp, CNT_tx_send, 1);
+	link_send(qp, p);
 	return true;
 }
 
@@ -147,10 +147,10 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 	if (!recv->valid && rwqe_fetch(qp, recv) <= 0)
 		return false;
 	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		device_count(qp->dev, CNT_rx_drop_size, 1);
+		qp_count(qp, CNT_rx_drop_size, 1);
 		return true;
 	}
-	device_count(qp->dev, CNT_rx_send, 1);
+	qp_count(qp, CNT_rx_send, 1);
 	ud_place(qp, p);
 	return true;
 }
@@ -162,16 +162,16 @@ void ud_receive(struct qp *qp, const struct packet *p)
 	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR)
 		return;
 	if (!known) {
-		device_count(qp->dev, CNT_bad_opcode, 1);
+		qp_count(qp, CNT_bad_opcode, 1);
 		return;
 	}
 	if (p->qkey != qp->qkey) {
-		device_count(qp->dev, CNT_bad_qkey, 1);
+		qp_count(qp, CNT_bad_qkey, 1);
 		return;
 	}
 	if (!backlog_empty(&qp->backlog) || !ud_deliver(qp, p)) {
 		if (qp->state != ORNIC_QPS_ERR && !backlog_add(&qp->backlog, qp->dev, p))
-			device_count(qp->dev, CNT_rx_drop_no_wqe, 1);
+			qp_count(qp, CNT_rx_drop_no_wqe, 1);
 		engine_activate(qp->dev->engine, qp);
 	}
 }

@@ -281,7 +281,7 @@ int wqe_fetch(struct qp *qp, struct wqe *w)
 	if (ret <= 0)
 		return ret;
 	if (!wqe_decode(qp, w, qp->sq.cons))
-		device_count(qp->dev, CNT_wqe_errors, 1);
+		qp_count(qp, CNT_wqe_errors, 1);
 	qp->sq.cons++;
 	return 1;
 }
@@ -323,7 +323,7 @@ int rwqe_fetch(struct qp *qp, struct rwqe *r)
 	r->index = qp->rq.cons++;
 	syndrome = rwqe_decode(qp, r, bytes);
 	if (syndrome) {
-		device_count(qp->dev, CNT_wqe_errors, 1);
+		qp_count(qp, CNT_wqe_errors, 1);
 		complete_recv(qp, r->index, ORNIC_WC_RECV, ORNIC_WC_LOC_QP_OP_ERR, syndrome, &cqe);
 		qp_fail(qp, 0, syndrome, r->index);
 		return -EINVAL;

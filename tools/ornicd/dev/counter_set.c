@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counter sets: counters that queue pairs of the host's choice have beside those of
+ * the port. What a set counted is not lost when it is destroyed: the function keeps
+ * the sum of all that it ever had, so a host can tell what was counted in none.
+ */
+#include "command.h"
+
+#include "../engine/qp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool sets_accepted(const struct device *dev)
+{
+	return dev->features & ORNIC_FEATURE(COUNTER_SETS);
+}
+
+struct counter_set *counter_set_get(struct device *dev, uint32_t number)
+{
+	return table_get(&dev->sets, number);
+}
+
+void counter_set_use(struct qp *qp, struct counter_set *set)
+{
+	if (set)
+		set->users++;
+	if (qp->set)
+		qp->set->users--;
+	qp->set = set;
+}
+
+void counter_sets_sum(struct device *dev, uint64_t sum[CNT_COUNT])
+{
+	const struct counter_set *set;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < CNT_COUNT; i++)
+		sum[i] = dev->past[i];
+	for (n = 0; (set = table_next(&dev->sets, &n)); n++)
+		for (uint32_t i = 0; i < CNT_COUNT; i++)
+			sum[i] += set->cnt[i];
+}
+
+uint8_t cmd_counter_create(struct command *c)
+{
+	struct counter_set *set;
+	uint8_t st;
+
+	if (!sets_accepted(c->dev))
+		return ORNIC_ST_UNSUPPORTED;
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return ORNIC_ST_NO_RESOURCE;
+	st = command_number(c, &c->dev->sets, set);
+	if (st)
+		free(set);
+	else
+		set->number = c->number;
+	return st;
+}
+
+static void counter_set_release(struct device *dev, struct counter_set *set)
+{
+	for (uint32_t i = 0; i < CNT_COUNT; i++)
+		dev->past[i] += set->cnt[i];
+	table_del(&dev->sets, set->number);
+	free(set);
+}
+
+uint8_t cmd_counter_destroy(struct command *c)
+{
+	struct counter_set *set;
+
+	if (!sets_accepted(c->dev))
+		return ORNIC_ST_UNSUPPORTED;
+	set = counter_set_get(c->dev, c->number);
+	if (!set)
+		return ORNIC_ST_BAD_NUMBER;
+	if (set->users)
+		return ORNIC_ST_BUSY;
+	counter_set_release(c->dev, set);
+	return ORNIC_ST_OK;
+}
+
+void counter_set_release_all(struct device *dev)
+{
+	struct counter_set *set;
+	uint32_t n = 0;
+
+	while ((set = table_next(&dev->sets, &n)))
+		counter_set_release(dev, set);
+	memset(dev->past, 0, sizeof(dev->past));
+}
