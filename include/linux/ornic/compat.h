@@ -42,6 +42,24 @@
 #define ORNIC_CORE_REPORTS_PORT false
 #endif
 
+/* Arguments of counter_bind_qp and counter_unbind_qp. */
+#ifdef ORNIC_HAVE_IB_COUNTER_PORT
+#define ORNIC_COUNTER_BIND_ARGS	struct rdma_counter *counter, struct ib_qp *ibqp, u32 port
+#define ORNIC_COUNTER_UNBIND_ARGS	struct ib_qp *ibqp, u32 port
+#else
+#define ORNIC_COUNTER_BIND_ARGS	struct rdma_counter *counter, struct ib_qp *ibqp
+#define ORNIC_COUNTER_UNBIND_ARGS	struct ib_qp *ibqp
+#endif
+
+/* Do drivers say how large their counters are, and initialise them? */
+#ifdef ORNIC_HAVE_IB_COUNTER_INIT
+#define ORNIC_COUNTER_OPS						\
+	.counter_init = counter_init,					\
+	.size_rdma_counter = sizeof(struct rdma_counter),
+#else
+#define ORNIC_COUNTER_OPS
+#endif
+
 /* Flags of a mapping that is being made. */
 #ifndef ORNIC_HAVE_VM_FLAGS_SET
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))

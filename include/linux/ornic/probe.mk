@@ -33,3 +33,5 @@ ornic-has-decl = $(if $(shell grep -qszE '$(1)' $(srctree)/include/$(2) && echo 
 
 # create_cq gets the attributes of the call; the user's data alone before
 ornic-probe += $(call ornic-has-decl,create_cq.[^;]*ib_cq_init_attr[^;]*uverbs_attr_bundle,rdma/ib_verbs.h,IB_CREATE_CQ_ATTRS)
+# counters are bound to queue pairs of a port that the call names
+ornic-probe += $(call ornic-has-decl,counter_bind_qp.[^;]*u32 port,rdma/ib_verbs.h,IB_COUNTER_PORT)

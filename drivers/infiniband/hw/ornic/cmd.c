@@ -163,3 +163,24 @@ int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_rea
 	return query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
 		     le32_to_cpu(in->count) * sizeof(*values));
 }
+
+/* Without input and output. */
+int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
+{
+	return create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
+}
+
+int ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
+{
+	return destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
+}
+
+int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out)
+{
+	return query(dev, ORNIC_OP_CQ_QUERY, cqn, NULL, 0, out, sizeof(*out));
+}
+
+int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out)
+{
+	return query(dev, ORNIC_OP_KEY_QUERY, key, NULL, 0, out, sizeof(*out));
+}

@@ -59,6 +59,9 @@ static int add_names(struct ornic_ib_dev *dev, const struct ornic_stat_name *nam
 			ret = add_stat(&dev->port_stats, &names[i]);
 		else if (names[i].scope == ORNIC_STAT_DEVICE)
 			ret = add_stat(&dev->device_stats, &names[i]);
+		else if (names[i].scope == ORNIC_STAT_QP &&
+			 ornic_has(dev->odev, ORNIC_FEATURE(COUNTER_SETS)))
+			ret = add_stat(&dev->qp_stats, &names[i]);
 	}
 	return ret;
 }
@@ -86,6 +89,8 @@ int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 	ret = alloc_stats(&dev->port_stats, total);
 	if (!ret)
 		ret = alloc_stats(&dev->device_stats, total);
+	if (!ret)
+		ret = alloc_stats(&dev->qp_stats, total);
 	if (ret)
 		return ret;
 	names = kcalloc(NAMES_PER_READ, sizeof(*names), GFP_KERNEL);
@@ -99,7 +104,7 @@ int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 			ret = add_names(dev, names, count);
 	}
 	kfree(names);
-	return ret;
+	return ret ? ret : ornic_ib_qp_stats_init(dev);
 }
 
 static void free_stats(struct ornic_ib_stats *stats)
@@ -116,6 +121,8 @@ void ornic_ib_stats_free(struct ornic_ib_dev *dev)
 {
 	free_stats(&dev->port_stats);
 	free_stats(&dev->device_stats);
+	free_stats(&dev->qp_stats);
+	ornic_ib_qp_stats_free(dev);
 }
 
 struct rdma_hw_stats *ornic_ib_alloc_port_stats(struct ib_device *ibdev, u32 port)
@@ -134,12 +141,17 @@ struct rdma_hw_stats *ornic_ib_alloc_device_stats(struct ib_device *ibdev)
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-static int read_values(struct ornic_ib_dev *dev, u32 port, u32 span, __le64 *values)
+/**
+ * ornic_ib_stats_read() - read all values of a scope
+ * @dev: device
+ * @scope: enum ornic_stat_scope
+ * @number: port or counter set, else 0
+ * @span: entries of the scope
+ * @values: room for as many
+ */
+int ornic_ib_stats_read(struct ornic_ib_dev *dev, u8 scope, u32 number, u32 span, __le64 *values)
 {
-	struct ornic_stat_read_cmd cmd = {
-		.scope = port ? ORNIC_STAT_PORT : ORNIC_STAT_DEVICE,
-		.number = cpu_to_le32(port),
-	};
+	struct ornic_stat_read_cmd cmd = { .scope = scope, .number = cpu_to_le32(number) };
 	u32 first, count;
 	int ret = 0;
 
@@ -165,9 +177,12 @@ int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, 
 	values = kcalloc(of->span, sizeof(*values), GFP_KERNEL);
 	if (!values)
 		return -ENOMEM;
-	ret = read_values(dev, port, of->span, values);
+	ret = ornic_ib_stats_read(dev, port ? ORNIC_STAT_PORT : ORNIC_STAT_DEVICE, port, of->span,
+				  values);
 	for (i = 0; i < of->count && !ret; i++)
 		stats->value[i] = le64_to_cpu(values[of->index[i]]);
+	if (!ret && port)
+		ret = ornic_ib_qp_stats_hide(dev, stats->value);
 	kfree(values);
 	return ret ? ret : of->count;
 }

@@ -34,6 +34,12 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.destroy_cq = ornic_ib_destroy_cq,
 	.destroy_qp = ornic_ib_destroy_qp,
 	.disassociate_ucontext = ornic_ib_disassociate_ucontext,
+	.fill_res_cq_entry = ornic_ib_fill_res_cq,
+	.fill_res_cq_entry_raw = ornic_ib_fill_res_cq_raw,
+	.fill_res_mr_entry = ornic_ib_fill_res_mr,
+	.fill_res_mr_entry_raw = ornic_ib_fill_res_mr_raw,
+	.fill_res_qp_entry = ornic_ib_fill_res_qp,
+	.fill_res_qp_entry_raw = ornic_ib_fill_res_qp_raw,
 	.get_dev_fw_str = ornic_ib_get_dev_fw_str,
 	.get_dma_mr = ornic_ib_get_dma_mr,
 	.get_link_layer = ornic_ib_get_link_layer,
@@ -82,6 +88,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_device_stats_ops);
+	if (dev->port_stats.count && dev->qp_stats.count)
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_qp_stats_ops);
 }
 
 /* RoCEv2 for connections and datagrams: the connection manager needs both. */

@@ -97,6 +97,9 @@ struct ornic_ib_stats {
  * @dead: the device died; completions are made by soft_flush.c
  * @port_stats: counters of the port
  * @device_stats: counters of the device
+ * @qp_stats: counters of a counter set
+ * @qp_to_port: where in @port_stats each of them is
+ * @qp_before: what all counter sets had counted when this driver came
  */
 struct ornic_ib_dev {
 	struct ib_device ibdev;
@@ -110,6 +113,9 @@ struct ornic_ib_dev {
 	bool dead;
 	struct ornic_ib_stats port_stats;
 	struct ornic_ib_stats device_stats;
+	struct ornic_ib_stats qp_stats;
+	u32 *qp_to_port;
+	__le64 *qp_before;
 };
 
 /**
@@ -385,6 +391,10 @@ int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_s
 			    u32 count);
 int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
 			   __le64 *values);
+int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number);
+int ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number);
+int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out);
+int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out);
 
 /* event.c */
 void ornic_ib_ref_init(struct ornic_ib_ref *ref);
@@ -514,5 +524,20 @@ struct rdma_hw_stats *ornic_ib_alloc_port_stats(struct ib_device *ibdev, u32 por
 struct rdma_hw_stats *ornic_ib_alloc_device_stats(struct ib_device *ibdev);
 int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			  int index);
+int ornic_ib_stats_read(struct ornic_ib_dev *dev, u8 scope, u32 number, u32 span, __le64 *values);
+
+/* qp_counters.c */
+int ornic_ib_qp_stats_init(struct ornic_ib_dev *dev);
+void ornic_ib_qp_stats_free(struct ornic_ib_dev *dev);
+int ornic_ib_qp_stats_hide(struct ornic_ib_dev *dev, u64 *value);
+extern const struct ib_device_ops ornic_ib_qp_stats_ops;
+
+/* res.c */
+int ornic_ib_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp);
+int ornic_ib_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp);
+int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq);
+int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq);
+int ornic_ib_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr);
+int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr);
 
 #endif

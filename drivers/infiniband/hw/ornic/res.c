@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resource tracking: what "rdma res show" tells of an object beyond what
+ * ib_core knows, all of it asked of the device at that moment. The raw form is
+ * the device's answer as it came.
+ *
+ * An object of a dead device is shown without details.
+ */
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "ornic_ib.h"
+
+struct field {
+	const char *name;
+	u64 value;
+	bool hex;
+};
+
+static int put_field(struct sk_buff *msg, const struct field *field)
+{
+	if (field->hex)
+		return rdma_nl_put_driver_u64_hex(msg, field->name, field->value);
+	return rdma_nl_put_driver_u64(msg, field->name, field->value);
+}
+
+static int put_fields(struct sk_buff *msg, const struct field *fields, u32 count)
+{
+	struct nlattr *table;
+	u32 i;
+
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	for (i = 0; i < count; i++) {
+		if (put_field(msg, &fields[i])) {
+			nla_nest_cancel(msg, table);
+			return -EMSGSIZE;
+		}
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+/* A query that failed: of a dead device there is nothing to tell. */
+static int untold(struct ornic_ib_dev *dev, int err)
+{
+	return ornic_device_dead(dev->odev) ? 0 : err;
+}
+
+static int put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_rsp *rsp)
+{
+	const struct field fields[] = {
+		{ "handle", handle },
+		{ "device_state", rsp->attr.next_state },
+		{ "syndrome", le32_to_cpu(rsp->syndrome), true },
+		{ "sq_index", le32_to_cpu(rsp->sq_index) },
+		{ "sq_done", le32_to_cpu(rsp->sq_done) },
+		{ "rq_index", le32_to_cpu(rsp->rq_index) },
+		{ "next_psn", le32_to_cpu(rsp->next_psn) },
+		{ "expected_psn", le32_to_cpu(rsp->expected_psn) },
+		{ "msn", le32_to_cpu(rsp->msn) },
+	};
+
+	return put_fields(msg, fields, ARRAY_SIZE(fields));
+}
+
+int ornic_ib_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	u32 handle = to_oqp(ibqp)->qpn;
+	struct ornic_qp_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_qp_query(dev, handle, &rsp);
+	return ret ? untold(dev, ret) : put_qp(msg, handle, &rsp);
+}
+
+int ornic_ib_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_qp_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_qp_query(dev, to_oqp(ibqp)->qpn, &rsp);
+	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+}
+
+static int put_cq(struct sk_buff *msg, u32 cqn, const struct ornic_cq_query_rsp *rsp)
+{
+	u32 state = le32_to_cpu(rsp->state.state);
+	const struct field fields[] = {
+		{ "cqn", cqn },
+		{ "eq", le32_to_cpu(rsp->attr.eq) },
+		{ "entries", BIT_ULL(rsp->attr.log_entries & 31) },
+		{ "producer", le32_to_cpu(rsp->state.producer) },
+		{ "consumer", le32_to_cpu(rsp->state.consumer) },
+		{ "armed", !!(state & ORNIC_RING_ARMED) },
+		{ "error", !!(state & ORNIC_RING_ERROR) },
+		{ "syndrome", le32_to_cpu(rsp->state.syndrome), true },
+	};
+
+	return put_fields(msg, fields, ARRAY_SIZE(fields));
+}
+
+int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	u32 cqn = to_ocq(ibcq)->cqn;
+	struct ornic_cq_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_cq_query(dev, cqn, &rsp);
+	return ret ? untold(dev, ret) : put_cq(msg, cqn, &rsp);
+}
+
+int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_cq_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_cq_query(dev, to_ocq(ibcq)->cqn, &rsp);
+	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+}
+
+static int put_mr(struct sk_buff *msg, const struct ornic_key_query_rsp *rsp)
+{
+	const struct field fields[] = {
+		{ "kind", rsp->attr.kind },
+		{ "valid", le32_to_cpu(rsp->state) },
+		{ "access", le32_to_cpu(rsp->attr.access), true },
+		{ "page_shift", rsp->attr.pages.page_shift },
+		{ "uses", le64_to_cpu(rsp->uses) },
+	};
+
+	return put_fields(msg, fields, ARRAY_SIZE(fields));
+}
+
+int ornic_ib_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct ornic_ib_dev *dev = to_oib(ibmr->device);
+	struct ornic_key_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_key_query(dev, ibmr->lkey, &rsp);
+	return ret ? untold(dev, ret) : put_mr(msg, &rsp);
+}
+
+int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct ornic_ib_dev *dev = to_oib(ibmr->device);
+	struct ornic_key_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_key_query(dev, ibmr->lkey, &rsp);
+	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+}
