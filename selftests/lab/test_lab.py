@@ -20,14 +20,16 @@ import tap                              # noqa: E402
 from lab import Lab, LabError, state     # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
-NAME = "selftest"
-
-
-
+NAME = "selftest-%d" % os.getpid()    # other checkouts may test at the same time
 
 
 def command(*args, **kw):
     return subprocess.run([LAB, *args], capture_output=True, text=True, env={**os.environ, "ORNIC_LAB": NAME}, **kw)
+
+
+def takes_interrupts():
+    """Ctrl-C works in a child, even if the tests run in the background of a shell, where it is ignored and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def expect(condition, what):
@@ -235,6 +237,17 @@ class Shared(unittest.TestCase):
         refused(lambda: lab.start(1), "runs already")
 
 
+class Restarted(unittest.TestCase):
+    def test_elsewhere(self):
+        """down() takes down a VM that another process started anew, too."""
+        lab = Lab.up(1, name=NAME, device="none")
+        for verb in ("kill", "start"):
+            done = command(verb, "0")
+            expect(done.returncode == 0, done.stderr)
+        lab.down()
+        expect(not qemus(), "nothing is left")
+
+
 class Alone(unittest.TestCase):
     """Tests that start labs of their own."""
 
@@ -255,13 +268,15 @@ class Alone(unittest.TestCase):
 
     def test_interrupted_up(self):
         starting = subprocess.Popen([LAB, "up", "2", "--device", "none"], stderr=subprocess.DEVNULL,
-                                    env={**os.environ, "ORNIC_LAB": NAME})
+                                    env={**os.environ, "ORNIC_LAB": NAME}, preexec_fn=takes_interrupts)
+        self.addCleanup(command, "down")
         end = time.monotonic() + 20
         while len(qemus()) < 2 and time.monotonic() < end:
             time.sleep(0.05)
         expect(len(qemus()) == 2, "two VMs were starting")
         starting.send_signal(signal.SIGINT)
-        expect(starting.wait(30) == 130, "status of an interrupted up")
+        status = starting.wait(60)
+        expect(status == 130, "status %d of an interrupted up" % status)
         expect(not qemus() and not os.path.exists(state.State(NAME).dir), "nothing is left")
 
     def test_owner_gone(self):

@@ -232,5 +232,8 @@ class Lab:
     def down(self):
         """Stops the VMs, then the daemon, and removes all the lab left."""
         with state.locked():
-            state.stop([m.record["process"] for m in self.vms if m.record["process"]])
+            processes = [machine.record["process"] for machine in self.vms]
+            if self.state.load():       # another process may have started a VM anew meanwhile
+                processes += [record["process"] for record in self.state.data.get("vms", [])]
+            state.stop([who for who in processes if who])
             self.state.remove()
