@@ -22,8 +22,8 @@
 #define ORNIC_ACCESS_MW_BIND		(1u << 4) /* no effect in version 1.0 */
 #define ORNIC_ACCESS_ZERO_BASED		(1u << 5)
 #define ORNIC_ACCESS_ON_DEMAND		(1u << 6) /* reserved */
-#define ORNIC_ACCESS_FLUSH_GLOBAL	(1u << 8) /* reserved */
-#define ORNIC_ACCESS_FLUSH_PERSISTENT	(1u << 9) /* reserved */
+#define ORNIC_ACCESS_FLUSH_GLOBAL	(1u << 8) /* feature FLUSH_GLOBAL */
+#define ORNIC_ACCESS_FLUSH_PERSISTENT	(1u << 9) /* feature FLUSH_PERSISTENT */
 #define ORNIC_ACCESS_RELAXED_ORDERING	(1u << 20) /* hint */
 
 #define ORNIC_ACCESS_REMOTE						\

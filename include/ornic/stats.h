@@ -48,6 +48,8 @@ enum ornic_stat {
 	ORNIC_STAT_ID_TX_READ			= 0x10b, /* reads begun as requester */
 	ORNIC_STAT_ID_TX_ATOMIC			= 0x10c, /* atomics begun as requester */
 	ORNIC_STAT_ID_RDMA_COPIED_BYTES		= 0x10d, /* payload bytes that a software device copied */
+	ORNIC_STAT_ID_RX_FLUSH			= 0x10e, /* flushes executed as responder */
+	ORNIC_STAT_ID_TX_FLUSH			= 0x10f, /* flushes begun as requester */
 	ORNIC_STAT_ID_RETRANSMITS		= 0x110, /* packets sent again */
 	ORNIC_STAT_ID_ACK_TIMEOUTS		= 0x111, /* expiries of the retransmission timer */
 	ORNIC_STAT_ID_RNR_NAKS_SENT		= 0x112, /* RNR NAKs sent */

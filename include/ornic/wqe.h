@@ -12,6 +12,8 @@
  *               RAW          control, eth, [inline header], data
  *   RDMA_READ                control, remote, SGEs
  *   COMP_SWAP, FETCH_ADD     control, remote, atomic, one SGE of 8 bytes
+ *   FLUSH                    control, remote, flush
+ *   ATOMIC_WRITE             control, remote, data of 8 bytes
  *   NOP                      control
  *
  * "data" is count SGEs or, with INLINE, count bytes right there.
@@ -77,6 +79,23 @@ struct ornic_wqe_atomic {
 	__le64 compare;		/* COMP_SWAP; mbz otherwise */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_atomic, 16);
+
+struct ornic_wqe_flush {
+	__le64 length;		/* RANGE: bytes from the remote address on */
+	__u8 type;		/* ORNIC_FLUSH_*, at least one */
+	__u8 level;		/* enum ornic_flush_level */
+	__u8 mbz[6];
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_flush, 16);
+
+/* What a flush waits for: the verbs' and the wire's values. */
+#define ORNIC_FLUSH_GLOBAL	(1u << 0) /* visible to everything in the responder's system */
+#define ORNIC_FLUSH_PERSISTENT	(1u << 1) /* survives loss of power */
+
+enum ornic_flush_level {
+	ORNIC_FLUSH_RANGE	= 0,	/* what address and length name */
+	ORNIC_FLUSH_REGION	= 1,	/* all of the key; address and length are ignored */
+};
 
 /* Data segment: the layout of struct ibv_sge on a little-endian host. */
 struct ornic_sge {

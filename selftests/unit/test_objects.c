@@ -172,6 +172,9 @@ static void test_key(void **state)
 	REFUSE(p, KEY_CREATE, good, pd, htole32(77), ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, KEY_CREATE, good, access, htole32(1u << 7), ORNIC_ST_RESERVED);
 	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_ON_DEMAND), ORNIC_ST_UNSUPPORTED);
+	/* ORN-MEM-40 */
+	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_FLUSH_PERSISTENT),
+	       ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_REMOTE_WRITE),
 	       ORNIC_ST_BAD_PARAM);
 	REFUSE(p, KEY_CREATE, good, max_pages, 1, ORNIC_ST_RESERVED);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Differences between the rdma-core versions that the provider builds against,
- * told apart by IBVERBS_PABI_VERSION; no other file mentions it.
+ * told apart by IBVERBS_PABI_VERSION; no other file mentions it. Where that number
+ * stayed the same, the Makefile looks and says what is missing: ORNIC_LACKS_*.
  */
 #ifndef ORNIC_PROVIDER_COMPAT_H
 #define ORNIC_PROVIDER_COMPAT_H
 
 #include <config.h>
 #include <infiniband/driver.h>
+
+#ifndef ORNIC_LACKS_WR_FLUSH
+#define ORNIC_HAVE_FLUSH
+#define ORNIC_SEND_OPS_FLUSH	IBV_QP_EX_WITH_FLUSH
+#else
+#define ORNIC_SEND_OPS_FLUSH	0
+#endif
 
 #if IBVERBS_PABI_VERSION >= 57
 #define ornic_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)		\

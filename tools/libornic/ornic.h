@@ -21,6 +21,7 @@
 #include <ornic/wqe.h>
 
 #include "abi.h"
+#include "compat.h"
 #include "lock.h"
 #include "qp_table.h"
 #include "ring.h"
@@ -195,10 +196,8 @@ int ornic_destroy_qp(struct ibv_qp *qp);
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
 	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-#define ORNIC_SEND_OPS_UC						\
-	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
-	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | ORNIC_SEND_OPS_FLUSH |		\
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define ORNIC_SEND_OPS_UD						\
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 

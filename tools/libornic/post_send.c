@@ -21,9 +21,11 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 		return true;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC || qp->vqp.qp.qp_type == IBV_QPT_UC;
+		return qp->vqp.qp.qp_type == IBV_QPT_RC;
 	case IBV_WR_RDMA_READ:
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
+	case IBV_WR_ATOMIC_WRITE:
+		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1 &&
@@ -40,6 +42,7 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
 		return ornic_wqe_remote(seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 		seg = ornic_wqe_remote(seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);

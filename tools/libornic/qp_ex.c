@@ -130,6 +130,34 @@ static void ornic_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey, uin
 	ornic_wr_open_atomic(ibqp, ORNIC_WR_FETCH_ADD, rkey, addr, add, 0);
 }
 
+#ifdef ORNIC_HAVE_FLUSH
+static void ornic_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr, size_t len,
+			   uint8_t type, uint8_t level)
+{
+	void *seg = ornic_wr_open(ibqp, ORNIC_WR_FLUSH, 0);
+
+	if (!seg)
+		return;
+	seg = ornic_wqe_remote(seg, addr, rkey);
+	to_oqp_ex(ibqp)->build_data = ornic_wqe_flush(seg, len, type, level);
+}
+#endif
+
+/* The operand is there at once, so no data call follows. */
+static void ornic_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
+				  const void *value)
+{
+	void *seg = ornic_wr_open(ibqp, ORNIC_WR_ATOMIC_WRITE, 0);
+	struct ornic_qp *qp = to_oqp_ex(ibqp);
+
+	if (!seg)
+		return;
+	qp->build_data = ornic_wqe_remote(seg, addr, rkey);
+	memcpy(qp->build_data, value, sizeof(uint64_t));
+	qp->build->flags |= ORNIC_WQE_INLINE;
+	qp->build->count = htole16(sizeof(uint64_t));
+}
+
 /* The work request that a data or address call goes to; NULL if there is none. */
 static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 {
@@ -140,7 +168,8 @@ static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 
 static bool ornic_wr_is_atomic(const struct ornic_wqe_ctrl *ctrl)
 {
-	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD;
+	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD ||
+	       ctrl->opcode == ORNIC_WR_ATOMIC_WRITE;
 }
 
 static void ornic_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, uint32_t remote_qpn,
@@ -186,7 +215,8 @@ static void ornic_wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf
 
 	if (!ctrl)
 		return;
-	if (ornic_wr_is_atomic(ctrl) || ctrl->opcode == ORNIC_WR_RDMA_READ) {
+	if (ornic_wr_is_atomic(ctrl) || ctrl->opcode == ORNIC_WR_RDMA_READ ||
+	    ctrl->opcode == ORNIC_WR_FLUSH) {
 		qp->build_err = EINVAL;
 		return;
 	}
@@ -208,17 +238,17 @@ static void ornic_wr_set_inline_data(struct ibv_qp_ex *ibqp, void *addr, size_t 
 	ornic_wr_set_inline_data_list(ibqp, 1, &buf);
 }
 
-static void ornic_qp_set_write_builders(struct ibv_qp_ex *ex)
+static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
 {
 	ex->wr_rdma_write = ornic_wr_rdma_write;
 	ex->wr_rdma_write_imm = ornic_wr_rdma_write_imm;
-}
-
-static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
-{
 	ex->wr_rdma_read = ornic_wr_rdma_read;
 	ex->wr_atomic_cmp_swp = ornic_wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = ornic_wr_atomic_fetch_add;
+	ex->wr_atomic_write = ornic_wr_atomic_write;
+#ifdef ORNIC_HAVE_FLUSH
+	ex->wr_flush = ornic_wr_flush;
+#endif
 }
 
 void ornic_qp_set_builders(struct ornic_qp *qp)
@@ -237,8 +267,6 @@ void ornic_qp_set_builders(struct ornic_qp *qp)
 	if (ex->qp_base.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = ornic_wr_set_ud_addr;
 	else
-		ornic_qp_set_write_builders(ex);
-	if (ex->qp_base.qp_type == IBV_QPT_RC)
 		ornic_qp_set_rc_builders(ex);
 	qp->vqp.comp_mask |= VERBS_QP_EX;
 }

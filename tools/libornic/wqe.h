@@ -4,7 +4,7 @@
  * ring. Each fills its whole segment and returns where the next one goes.
  *
  * A slot holds the longest work request of its queue: control, then for RC
- * remote and data, or remote, atomic and one SGE; for UD path and data.
+ * remote and data, or remote, atomic or flush, and one SGE; for UD path and data.
  */
 #ifndef ORNIC_PROVIDER_WQE_H
 #define ORNIC_PROVIDER_WQE_H
@@ -62,6 +62,16 @@ static inline void *ornic_wqe_atomic(struct ornic_wqe_atomic *seg, uint64_t swap
 {
 	seg->swap_add = htole64(swap_add);
 	seg->compare = htole64(compare);
+	return seg + 1;
+}
+
+static inline void *ornic_wqe_flush(struct ornic_wqe_flush *seg, uint64_t length, uint8_t type,
+				    uint8_t level)
+{
+	memset(seg, 0, sizeof(*seg));
+	seg->length = htole64(length);
+	seg->type = type;
+	seg->level = level;
 	return seg + 1;
 }
 

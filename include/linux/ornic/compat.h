@@ -35,6 +35,14 @@
 #define ORNIC_CREATE_CQ_UDATA (cq_udata)
 #endif
 
+/* FLUSH and ATOMIC WRITE: the numbers of the verbs, which an older ib_core lets nobody use. */
+#ifndef ORNIC_HAVE_IB_FLUSH
+#define IB_ACCESS_FLUSH_GLOBAL BIT(8)
+#define IB_DEVICE_FLUSH_GLOBAL BIT_ULL(38)
+#define IB_DEVICE_ATOMIC_WRITE BIT_ULL(40)
+#define IB_WR_ATOMIC_WRITE 15
+#endif
+
 /* Does ib_core turn link changes of the netdev into port events? */
 #ifdef ORNIC_HAVE_IB_REPORT_PORT_EVENT
 #define ORNIC_CORE_REPORTS_PORT true

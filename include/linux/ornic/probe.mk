@@ -25,6 +25,8 @@ ornic-probe += $(call ornic-has,rdma_user_mmap_disassociate,rdma/ib_verbs.h,RDMA
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
 ornic-probe += $(call ornic-has,ib_respond_udata,rdma/uverbs_ioctl.h,IB_RESPOND_UDATA)
 ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma/iter.h,RDMA_ITER_H)
+# FLUSH and ATOMIC WRITE
+ornic-probe += $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH)
 # flags of a mapping are changed by function
 ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
 

@@ -105,6 +105,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	dev->arg = d;
 	dev->name = "dut";
 	dev->running = true;
+	dev->features = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE);
 	dev->list_budget = 1u << 20;
 	table_init(&dev->pds, 1, 16);
 	table_init(&dev->keys, 1, 4096);
@@ -388,6 +389,10 @@ static uint32_t put_segments(struct conn *c, const struct wr *wr, uint8_t *to)
 		*(struct ornic_wqe_atomic *)(to + off) = (struct ornic_wqe_atomic){
 			.swap_add = htole64(wr->swap_add), .compare = htole64(wr->compare) };
 		off += sizeof(struct ornic_wqe_atomic);
+	}
+	if (wr->opcode == ORNIC_WR_FLUSH) {
+		memcpy(to + off, &wr->flush, sizeof(wr->flush));
+		off += sizeof(wr->flush);
 	}
 	return off;
 }

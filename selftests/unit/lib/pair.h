@@ -96,6 +96,7 @@ struct wr {
 	uint32_t rkey;
 	uint64_t swap_add;
 	uint64_t compare;
+	struct ornic_wqe_flush flush;
 	uint32_t nsge;
 	struct ornic_sge sge[30];
 	const void *inl;

@@ -98,6 +98,9 @@ uint8_t cmd_rule_destroy(struct command *c);
 uint8_t cmd_counter_create(struct command *c);		/* counter_set.c */
 uint8_t cmd_counter_destroy(struct command *c);
 
+/* key_need_features() - refuse rights whose feature was not accepted */
+uint8_t key_need_features(struct command *c, const __le32 *access);
+
 /* What teardown needs: every object of a kind goes, in whatever state it is */
 void eq_release_all(struct device *dev);
 void pd_release_all(struct device *dev);

@@ -68,9 +68,14 @@ _Static_assert(LIMIT_RECV_SGE <= RWQE_MAX_SGE, "a receive holds its SGEs");
 _Static_assert(LIMIT_SEND_SGE <= PACKET_SEGS, "a packet holds a send's SGEs");
 _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
+/** MEMORY_FEATURES - of these: memory regions and what is done to memory */
+#define MEMORY_FEATURES								\
+	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE))
+
 /** FEATURES - feature word 0 as offered */
 #define FEATURES								\
-	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) | \
+	(MEMORY_FEATURES |							\
+	 ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) | \
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) | ORNIC_FEATURE(JUMBO) |	\
 	 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(TIMESTAMP) |			\
 	 ORNIC_FEATURE(CQ_MODERATION) | ORNIC_FEATURE(CQ_IGNORE_OVERRUN) |	\

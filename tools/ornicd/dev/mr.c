@@ -16,12 +16,31 @@
 #define KEY_ACCESS								\
 	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
 	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
+	 ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT |		\
 	 ORNIC_ACCESS_MW_BIND | ORNIC_ACCESS_RELAXED_ORDERING)
 
 /* Rights that exist in the interface and need a feature that is not offered */
-#define KEY_ACCESS_LATER							\
-	(ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_ON_DEMAND |			\
-	 ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT)
+#define KEY_ACCESS_LATER	(ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_ON_DEMAND)
+
+/* Rights that need a feature */
+static const struct {
+	uint32_t right;
+	uint64_t feature;
+} featured[] = {
+	{ ORNIC_ACCESS_REMOTE_ATOMIC, ORNIC_FEATURE(ATOMICS) },
+	{ ORNIC_ACCESS_FLUSH_GLOBAL, ORNIC_FEATURE(FLUSH_GLOBAL) },
+	{ ORNIC_ACCESS_FLUSH_PERSISTENT, ORNIC_FEATURE(FLUSH_PERSISTENT) },
+};
+
+uint8_t key_need_features(struct command *c, const __le32 *access)
+{
+	uint8_t st = ORNIC_ST_OK;
+
+	for (uint32_t i = 0; !st && i < sizeof(featured) / sizeof(featured[0]); i++)
+		if (le32toh(*access) & featured[i].right)
+			st = command_need(c, featured[i].feature, access);
+	return st;
+}
 
 static uint32_t key_index(uint32_t key)
 {
@@ -44,9 +63,7 @@ static uint8_t key_check_access(struct command *c, const struct ornic_key_create
 	if (access & (ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & ORNIC_ACCESS_LOCAL_WRITE))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->access);
-	if (access & ORNIC_ACCESS_REMOTE_ATOMIC)
-		return command_need(c, ORNIC_FEATURE(ATOMICS), &in->access);
-	return ORNIC_ST_OK;
+	return key_need_features(c, &in->access);
 }
 
 static uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in)

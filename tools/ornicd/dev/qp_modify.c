@@ -201,18 +201,9 @@ static uint8_t check_path(struct command *c, const struct qp *qp, const struct o
 
 static uint8_t check_access(struct command *c, const struct ornic_qp_modify_cmd *in)
 {
-	const uint32_t now = ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |
-			     ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC;
-	const uint32_t later = ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT;
-	uint32_t access = le32toh(in->access);
-
-	if (access & ~(now | later))
+	if (le32toh(in->access) & ~(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE))
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
-	if (access & later)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->access);
-	if (access & ORNIC_ACCESS_REMOTE_ATOMIC)
-		return command_need(c, ORNIC_FEATURE(ATOMICS), &in->access);
-	return ORNIC_ST_OK;
+	return key_need_features(c, &in->access);
 }
 
 /**

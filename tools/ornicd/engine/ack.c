@@ -207,7 +207,7 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 	};
 	uint32_t syndrome = 0;
 
-	if (w->opcode == ORNIC_WR_RDMA_READ) {
+	if (w->opcode != ORNIC_WR_COMP_SWAP && w->opcode != ORNIC_WR_FETCH_ADD) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
 		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
 	} else if (data_scatter(qp, w->sge, w->nsge, 0, &data, &syndrome)) {
@@ -219,6 +219,20 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 		qp->req.reads--;
 		qp->req.unread--;
 	}
+}
+
+/* FLUSH and ATOMIC WRITE are answered by a READ response without data (IBTA annex A19). */
+static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
+{
+	if (p->opcode != BTH_RC_READ_RESP_ONLY || p->len || p->npsn != 1) {
+		w->status = ORNIC_WC_BAD_RESP_ERR;
+		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
+		return;
+	}
+	w->got = 1;
+	w->done = true;
+	qp->req.reads--;
+	qp->req.unread--;
 }
 
 /* A READ or atomic response: for the oldest such work request, or stale, or after a loss. */
@@ -234,6 +248,8 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 		return;
 	if (p->opcode == BTH_RC_ATOMIC_ACK)
 		atomic_response(qp, w, p);
+	else if (w->opcode == ORNIC_WR_FLUSH || w->opcode == ORNIC_WR_ATOMIC_WRITE)
+		empty_response(qp, w, p);
 	else
 		read_response(qp, w, p);
 	if (!w->status)

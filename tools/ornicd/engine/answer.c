@@ -103,7 +103,7 @@ void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome)
 		qp_fail(qp, event, syndrome, qp->rq.cons);
 }
 
-struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
+struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 {
 	struct responder *r = &qp->resp;
 	struct rd_resource *rd;
@@ -117,6 +117,7 @@ struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
 	}
 	rd = responder_rd(r, r->rd_next++);
 	*rd = (struct rd_resource) {
+		.opcode = opcode,
 		.psn = r->epsn,
 		.npsn = npsn,
 		.msn = r->msn,
@@ -127,13 +128,12 @@ struct rd_resource *answer_add(struct qp *qp, uint32_t npsn)
 void answer_again(struct qp *qp, const struct packet *p)
 {
 	struct responder *r = &qp->resp;
-	bool atomic = p->opcode != BTH_RC_READ_REQUEST;
 
 	for (uint32_t i = r->rd_first; i != r->rd_next; i++) {
 		struct rd_resource *rd = responder_rd(r, i);
 		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
 
-		if (off >= rd->npsn || rd->atomic != atomic)
+		if (off >= rd->npsn || rd->opcode != p->opcode)
 			continue;
 		for (uint32_t j = i; j != r->rd_next; j++) {
 			responder_rd(r, j)->from = 0;
@@ -207,7 +207,7 @@ static bool answer_next(struct qp *qp)
 	struct rd_resource *rd = responder_rd(r, r->rd_answer);
 	struct packet *p;
 
-	if (rd->atomic) {
+	if (rd->opcode == BTH_RC_COMPARE_SWAP || rd->opcode == BTH_RC_FETCH_ADD) {
 		p = answer_packet(qp, BTH_RC_ATOMIC_ACK, rd->psn, AETH_ACK | AETH_NO_CREDITS,
 				  rd->msn);
 		if (!p)

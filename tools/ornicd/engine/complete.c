@@ -21,6 +21,10 @@ static uint8_t wc_opcode(uint8_t opcode)
 		return ORNIC_WC_COMP_SWAP;
 	case ORNIC_WR_FETCH_ADD:
 		return ORNIC_WC_FETCH_ADD;
+	case ORNIC_WR_FLUSH:
+		return ORNIC_WC_FLUSH;
+	case ORNIC_WR_ATOMIC_WRITE:
+		return ORNIC_WC_ATOMIC_WRITE;
 	case ORNIC_WR_NOP:
 		return ORNIC_WC_NOP;
 	default:

@@ -34,6 +34,8 @@
 	C(PORT, tx_write, TX_WRITE)						\
 	C(PORT, tx_read, TX_READ)						\
 	C(PORT, tx_atomic, TX_ATOMIC)						\
+	C(PORT, rx_flush, RX_FLUSH)						\
+	C(PORT, tx_flush, TX_FLUSH)						\
 	C(PORT, rdma_copied_bytes, RDMA_COPIED_BYTES)				\
 	C(PORT, retransmits, RETRANSMITS)					\
 	C(PORT, ack_timeouts, ACK_TIMEOUTS)					\

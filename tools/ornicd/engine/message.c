@@ -25,6 +25,8 @@ static const struct opcode_info opcodes[] = {
 	[BTH_RC_READ_REQUEST]	= { true, REQ_READ, true, true, false },
 	[BTH_RC_COMPARE_SWAP]	= { true, REQ_ATOMIC, true, true, false },
 	[BTH_RC_FETCH_ADD]	= { true, REQ_ATOMIC, true, true, false },
+	[BTH_RC_FLUSH]		= { true, REQ_FLUSH, true, true, false },
+	[BTH_RC_ATOMIC_WRITE]	= { true, REQ_ATOMIC_WRITE, true, true, false },
 };
 
 /* The operation is in the lower bits of every transport's opcodes. */

@@ -14,6 +14,8 @@ enum request {
 	REQ_WRITE,
 	REQ_READ,
 	REQ_ATOMIC,
+	REQ_FLUSH,
+	REQ_ATOMIC_WRITE,
 };
 
 /**

@@ -46,6 +46,32 @@ static bool mr_in_range(const struct mr *mr, uint64_t addr, uint64_t len)
 }
 
 /**
+ * mr_check_key() - may a queue pair do this by a key at all?
+ * @dev:	function
+ * @who:	who, and what for
+ * @key:	key
+ * @syndrome:	why not
+ *
+ * Return: the key's object, or NULL.
+ */
+struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_t key,
+			uint32_t *syndrome)
+{
+	struct mr *mr = table_get(&dev->keys, key >> ORNIC_KEY_TAG_BITS);
+	uint32_t foreign = mr_foreign(mr, who, key);
+
+	if (foreign) {
+		*syndrome = who->privileged ? foreign : ORNIC_SYN_KEY_INDEX;
+		return NULL;
+	}
+	if (who->access & ~mr->access) {
+		*syndrome = ORNIC_SYN_KEY_ACCESS;
+		return NULL;
+	}
+	return mr;
+}
+
+/**
  * mr_check() - may a queue pair touch a range by a key? (ORN-MEM-6)
  * @dev:	function
  * @who:	who, and what for
@@ -59,17 +85,10 @@ static bool mr_in_range(const struct mr *mr, uint64_t addr, uint64_t len)
 struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
 		    uint64_t addr, uint64_t len, uint32_t *syndrome)
 {
-	struct mr *mr = table_get(&dev->keys, key >> ORNIC_KEY_TAG_BITS);
-	uint32_t foreign = mr_foreign(mr, who, key);
+	struct mr *mr = mr_check_key(dev, who, key, syndrome);
 
-	if (foreign) {
-		*syndrome = who->privileged ? foreign : ORNIC_SYN_KEY_INDEX;
+	if (!mr)
 		return NULL;
-	}
-	if (who->access & ~mr->access) {
-		*syndrome = ORNIC_SYN_KEY_ACCESS;
-		return NULL;
-	}
 	if (!mr_in_range(mr, addr, len)) {
 		*syndrome = ORNIC_SYN_KEY_RANGE;
 		return NULL;

@@ -56,6 +56,10 @@ struct mr_access {
 struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
 		    uint64_t addr, uint64_t len, uint32_t *syndrome);
 
+/* mr_check_key() - the same without a range: may @who do it to all of the key? */
+struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_t key,
+			uint32_t *syndrome);
+
 /*
  * mr_segs() - pieces of host memory behind a checked range
  * @max: entries of @seg

@@ -89,22 +89,22 @@ struct requester {
 };
 
 /**
- * struct rd_resource - responder: a READ or atomic that may be asked for again
+ * struct rd_resource - responder: a READ, atomic, FLUSH or ATOMIC WRITE that may be asked for again
+ * @opcode:	BTH opcode of the request
  * @psn:	first PSN of the answer
  * @npsn:	PSNs of the answer
- * @atomic:	an atomic: @value is its answer
  * @from:	where the answer begins that is under way: 0, or what was asked for again
  * @sent:	PSNs of the answer sent
  * @value:	atomic: what memory held before
  * @va:		READ: address
  * @rkey:	READ: key
- * @len:	READ: bytes
+ * @len:	READ: bytes; 0 for FLUSH and ATOMIC WRITE, which are answered alike
  * @msn:	MSN to answer with
  */
 struct rd_resource {
+	uint8_t opcode;
 	uint32_t psn;
 	uint32_t npsn;
-	bool atomic;
 	uint32_t from;
 	uint32_t sent;
 	uint64_t value;

@@ -48,12 +48,15 @@ static enum counter request_counter(const struct wqe *w)
 	switch (w->opcode) {
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
+	case ORNIC_WR_ATOMIC_WRITE:
 		return CNT_tx_write;
 	case ORNIC_WR_RDMA_READ:
 		return CNT_tx_read;
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
 		return CNT_tx_atomic;
+	case ORNIC_WR_FLUSH:
+		return CNT_tx_flush;
 	default:
 		return CNT_tx_send;
 	}
@@ -190,8 +193,11 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	return true;
 }
 
-/* A READ asks for what is missing; an atomic for its one answer. */
-static void build_read(struct qp *qp, struct wqe *w, struct packet *p)
+/*
+ * A READ asks for what is missing; the others for their one answer. Return: false if a
+ * key does not allow it.
+ */
+static bool build_read(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint64_t off = (uint64_t)w->got * qp_mtu(qp);
 
@@ -208,20 +214,31 @@ static void build_read(struct qp *qp, struct wqe *w, struct packet *p)
 	case ORNIC_WR_COMP_SWAP:
 		p->opcode = BTH_RC_COMPARE_SWAP;
 		break;
-	default:
+	case ORNIC_WR_FETCH_ADD:
 		p->opcode = BTH_RC_FETCH_ADD;
 		break;
+	case ORNIC_WR_FLUSH:
+		p->opcode = BTH_RC_FLUSH;
+		p->feth = w->feth;
+		p->dmalen = w->flush_len;
+		break;
+	default:
+		p->opcode = BTH_RC_ATOMIC_WRITE;
+		p->dmalen = w->len;
+		return fill_payload(qp, w, p, 0);
 	}
 	p->swap_add = w->swap_add;
 	p->compare = w->compare;
+	return true;
 }
 
 /* Send one packet of @w. Return: false if nothing can be sent now. */
 static bool requester_send(struct qp *qp, struct wqe *w)
 {
 	struct requester *r = &qp->req;
-	uint32_t npsn, end;
 	struct packet *p = link_packet(qp, &qp->path, &w->syndrome);
+	bool read = wqe_is_read(w);
+	uint32_t npsn, end;
 
 	if (!p) {
 		if (w->syndrome)
@@ -232,16 +249,12 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
 	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
-	if (wqe_is_read(w)) {
-		build_read(qp, w, p);
-		npsn = w->npsn;
-		r->reads++;
-	} else if (requester_build(qp, w, p)) {
-		npsn = p->npsn;
-	} else {
+	if (!(read ? build_read(qp, w, p) : requester_build(qp, w, p))) {
 		packet_put(&qp->dev->engine->pool, p);
 		return true;
 	}
+	npsn = read ? w->npsn : p->npsn;
+	r->reads += read;
 	requester_sending(qp);
 	w->sent += npsn;
 	end = w->psn + w->sent;

@@ -31,12 +31,12 @@ void responder_stop(struct qp *qp)
 	r->message = RESP_IDLE;
 }
 
-static void invalid_request(struct qp *qp, uint32_t detail)
+void invalid_request(struct qp *qp, uint32_t detail)
 {
 	answer_fail(qp, NAK_INVALID_REQUEST, ORNIC_EV_QP_REQ_ERR, ORNIC_SYN_WIRE | detail);
 }
 
-static void access_error(struct qp *qp, uint32_t syndrome)
+void access_error(struct qp *qp, uint32_t syndrome)
 {
 	answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
 }
@@ -77,14 +77,27 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 	}
 }
 
-struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
-			uint32_t *syndrome)
+/* What the peer wants to do with a key, on behalf of @qp. */
+static struct mr_access peer_access(const struct qp *qp, uint32_t access)
 {
-	struct mr_access who = {
+	return (struct mr_access) {
 		.pd = qp->pd->number,
 		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
 		.access = access,
 	};
+}
+
+struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome)
+{
+	struct mr_access who = peer_access(qp, access);
+
+	return mr_check_key(qp->dev, &who, rkey, syndrome);
+}
+
+struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
+			uint32_t *syndrome)
+{
+	struct mr_access who = peer_access(qp, access);
 
 	return mr_check(qp->dev, &who, rkey, va, len, syndrome);
 }
@@ -127,7 +140,7 @@ static void execute_read(struct qp *qp, const struct packet *p)
 		return;
 	}
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
-	rd = answer_add(qp, npsn);
+	rd = answer_add(qp, p->opcode, npsn);
 	if (!rd) {
 		invalid_request(qp, p->opcode);
 		return;
@@ -158,13 +171,26 @@ static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 	return le64toh(old);
 }
 
-static void execute_atomic(struct qp *qp, const struct packet *p)
+uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p)
 {
 	uint32_t syndrome = ORNIC_SYN_KEY_PAGE;
-	struct rd_resource *rd;
 	struct seg seg;
 	struct mr *mr;
 	uint64_t got;
+
+	mr = responder_mr(qp, access, p->rkey, p->va, 8, &syndrome);
+	if (!mr || mr_segs(qp->dev, mr, p->va, 8, true, &seg, 1, &got) != 1 || got != 8 ||
+	    (uintptr_t)seg.ptr & 7) {
+		access_error(qp, syndrome);
+		return NULL;
+	}
+	return (uint64_t *)seg.ptr;
+}
+
+static void execute_atomic(struct qp *qp, const struct packet *p)
+{
+	struct rd_resource *rd;
+	uint64_t *word;
 
 	if (!(qp->access & ORNIC_ACCESS_REMOTE_ATOMIC)) {
 		access_error(qp, ORNIC_SYN_KEY_ACCESS);
@@ -174,21 +200,17 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_ATOMIC, p->rkey, p->va, 8, &syndrome);
-	if (!mr || mr_segs(qp->dev, mr, p->va, 8, true, &seg, 1, &got) != 1 || got != 8 ||
-	    (uintptr_t)seg.ptr & 7) {
-		access_error(qp, syndrome);
+	word = responder_word(qp, ORNIC_ACCESS_REMOTE_ATOMIC, p);
+	if (!word)
 		return;
-	}
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
-	rd = answer_add(qp, 1);
+	rd = answer_add(qp, p->opcode, 1);
 	if (!rd) {
 		invalid_request(qp, p->opcode);
 		return;
 	}
 	qp_count(qp, CNT_rx_atomic, 1);
-	rd->atomic = true;
-	rd->value = atomic_execute((uint64_t *)seg.ptr, p);
+	rd->value = atomic_execute(word, p);
 	qp->resp.epsn = psn_add(qp->resp.epsn, 1);
 	engine_activate(qp->dev->engine, qp);
 }
@@ -211,6 +233,12 @@ static void execute(struct qp *qp, const struct packet *p, const struct opcode_i
 		break;
 	case REQ_ATOMIC:
 		execute_atomic(qp, p);
+		break;
+	case REQ_FLUSH:
+		execute_flush(qp, p);
+		break;
+	case REQ_ATOMIC_WRITE:
+		execute_atomic_write(qp, p);
 		break;
 	}
 }
@@ -246,7 +274,7 @@ static void duplicate(struct qp *qp, const struct packet *p, const struct opcode
 	uint32_t old = psn_diff(qp->resp.epsn, p->psn);
 
 	qp_count(qp, CNT_duplicates, 1);
-	if (op->request == REQ_READ || op->request == REQ_ATOMIC)
+	if (op->request != REQ_SEND && op->request != REQ_WRITE)
 		answer_again(qp, p);
 	else if (old < p->npsn && p->mtu == qp_mtu(qp))
 		execute_rest(qp, p, old);

@@ -19,6 +19,24 @@ static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
 			uint32_t *syndrome);
 
+/* responder_key() - the same for all of a key, whatever its range */
+struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome);
+
+/* flush.c */
+
+/* execute_flush(), execute_atomic_write() - the requests of IBTA annex A19 */
+void execute_flush(struct qp *qp, const struct packet *p);
+void execute_atomic_write(struct qp *qp, const struct packet *p);
+
+/* responder.c */
+
+/* invalid_request() - NAK invalid request; @detail says which in the syndrome */
+void invalid_request(struct qp *qp, uint32_t detail);
+/* access_error() - NAK remote access */
+void access_error(struct qp *qp, uint32_t syndrome);
+/* responder_word() - the word of @access at the address of @p, or NULL: the request has failed */
+uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p);
+
 /* answer.c */
 
 /* answer_ack() - acknowledge all requests so far, once the reads before are answered */
@@ -36,10 +54,13 @@ void answer_sequence(struct qp *qp);
  */
 void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome);
 
-/* answer_add() - remember a READ or atomic just executed, to be answered; NULL = too many */
-struct rd_resource *answer_add(struct qp *qp, uint32_t npsn);
+/*
+ * answer_add() - remember the READ, atomic and so on at the expected PSN, to be answered
+ * with @npsn packets; NULL = too many
+ */
+struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn);
 
-/* answer_again() - a READ or atomic asked for again */
+/* answer_again() - something that answer_add() remembers is asked for again */
 void answer_again(struct qp *qp, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_RESPONDER_H */

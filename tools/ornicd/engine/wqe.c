@@ -9,6 +9,7 @@
 #include "qp.h"
 
 #include "../mem/fetch.h"
+#include "../packet/bth.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -82,8 +83,11 @@ static bool wqe_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	return false;
 }
 
-static bool opcode_legal(uint8_t type, uint8_t opcode)
+static bool opcode_legal(const struct qp *qp, uint8_t opcode)
 {
+	const uint64_t flushes = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(FLUSH_PERSISTENT);
+	uint8_t type = qp->type;
+
 	switch (opcode) {
 	case ORNIC_WR_SEND:
 	case ORNIC_WR_NOP:
@@ -97,6 +101,10 @@ static bool opcode_legal(uint8_t type, uint8_t opcode)
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
 		return type == ORNIC_QPT_RC;
+	case ORNIC_WR_FLUSH:
+		return type == ORNIC_QPT_RC && qp->dev->features & flushes;
+	case ORNIC_WR_ATOMIC_WRITE:
+		return type == ORNIC_QPT_RC && qp->dev->features & ORNIC_FEATURE(ATOMIC_WRITE);
 	default:
 		return false;
 	}
@@ -108,7 +116,8 @@ static uint8_t flags_legal(const struct qp *qp, uint8_t opcode)
 	uint8_t flags = ORNIC_WQE_FENCE | ORNIC_WQE_SIGNALED | ORNIC_WQE_SOLICITED;
 
 	if (opcode != ORNIC_WR_NOP && opcode != ORNIC_WR_RDMA_READ &&
-	    opcode != ORNIC_WR_COMP_SWAP && opcode != ORNIC_WR_FETCH_ADD)
+	    opcode != ORNIC_WR_COMP_SWAP && opcode != ORNIC_WR_FETCH_ADD &&
+	    opcode != ORNIC_WR_FLUSH)
 		flags |= ORNIC_WQE_INLINE;
 	if (qp->type == ORNIC_QPT_RAW)
 		flags |= ORNIC_WQE_IP_CSUM;
@@ -152,6 +161,25 @@ static bool take_atomic(const struct qp *qp, struct wqe *w, uint32_t *off)
 	return true;
 }
 
+static bool take_flush(const struct qp *qp, struct wqe *w, uint32_t *off)
+{
+	const struct ornic_wqe_flush *f = take(qp, w, off, sizeof(*f));
+	static const uint8_t zero[sizeof(f->mbz)];
+
+	if (!f)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (!f->type || f->type & ~(ORNIC_FLUSH_GLOBAL | ORNIC_FLUSH_PERSISTENT) ||
+	    f->level > ORNIC_FLUSH_REGION || memcmp(f->mbz, zero, sizeof(zero)))
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
+	w->feth = f->type | f->level << FETH_LEVEL_SHIFT;
+	if (f->level == ORNIC_FLUSH_REGION)
+		return true;
+	if (le64toh(f->length) > ORNIC_MAX_MSG)
+		return wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+	w->flush_len = le64toh(f->length);
+	return true;
+}
+
 static bool take_path(const struct qp *qp, struct wqe *w, uint32_t *off)
 {
 	const struct ornic_path *p = take(qp, w, off, sizeof(*p));
@@ -190,9 +218,12 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
 		return take_remote(qp, w, off) && take_atomic(qp, w, off);
+	case ORNIC_WR_FLUSH:
+		return take_remote(qp, w, off) && take_flush(qp, w, off);
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
 	case ORNIC_WR_RDMA_READ:
+	case ORNIC_WR_ATOMIC_WRITE:
 		return take_remote(qp, w, off);
 	case ORNIC_WR_SEND:
 	case ORNIC_WR_SEND_IMM:
@@ -234,18 +265,40 @@ static bool take_sges(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t
 	return true;
 }
 
+/* The one SGE of an operation on eight bytes. */
+static bool take_word(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
+{
+	if (!take_sges(qp, w, off, count))
+		return false;
+	if (count != 1)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
+	return w->len == 8 || wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+}
+
+/* The operand of an ATOMIC_WRITE in the slot: there is always room, whatever max_inline is. */
+static bool take_inline_word(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
+{
+	w->inl = take(qp, w, &off, count);
+	if (!w->inl)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (count != 8)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
+	w->len = count;
+	return true;
+}
+
 static bool take_data(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
 {
 	switch (w->opcode) {
+	case ORNIC_WR_FLUSH:
 	case ORNIC_WR_NOP:
 		return !count || wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
-		if (!take_sges(qp, w, off, count))
-			return false;
-		if (count != 1)
-			return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
-		return w->len == 8 || wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+		return take_word(qp, w, off, count);
+	case ORNIC_WR_ATOMIC_WRITE:
+		return w->flags & ORNIC_WQE_INLINE ? take_inline_word(qp, w, off, count) :
+						     take_word(qp, w, off, count);
 	default:
 		return w->flags & ORNIC_WQE_INLINE ? take_inline(qp, w, off, count) :
 						     take_sges(qp, w, off, count);
@@ -263,7 +316,7 @@ bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index)
 		.flags = c->flags,
 		.imm = c->imm,
 	};
-	if (!opcode_legal(qp->type, w->opcode))
+	if (!opcode_legal(qp, w->opcode))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_OPCODE);
 	if (w->flags & ~flags_legal(qp, w->opcode))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);

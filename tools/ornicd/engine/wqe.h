@@ -38,11 +38,13 @@ struct qp;
  * @rkey:	remote key
  * @swap_add:	atomic operand
  * @compare:	atomic operand
+ * @feth:	FLUSH: what to wait for, as the wire has it
+ * @flush_len:	FLUSH: bytes from @raddr on
  * @psn:	first PSN
  * @npsn:	PSNs it takes: its packets, or for READ its responses'
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
- * @done:	READ, atomic: all responses are in
+ * @done:	READ, atomic and the like: all responses are in
  * @bytes:	the copy; pointers above point into it
  */
 struct wqe {
@@ -63,6 +65,8 @@ struct wqe {
 	uint32_t rkey;
 	uint64_t swap_add;
 	uint64_t compare;
+	uint32_t feth;
+	uint32_t flush_len;
 	uint32_t psn;
 	uint32_t npsn;
 	uint32_t sent;
@@ -77,11 +81,19 @@ struct wqe {
  */
 bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index);
 
-/* wqe_is_read() - takes a responder resource and is answered by data */
+/* wqe_is_read() - takes a responder resource and is answered by a response of its own */
 static inline bool wqe_is_read(const struct wqe *w)
 {
-	return w->opcode == ORNIC_WR_RDMA_READ || w->opcode == ORNIC_WR_COMP_SWAP ||
-	       w->opcode == ORNIC_WR_FETCH_ADD;
+	switch (w->opcode) {
+	case ORNIC_WR_RDMA_READ:
+	case ORNIC_WR_COMP_SWAP:
+	case ORNIC_WR_FETCH_ADD:
+	case ORNIC_WR_FLUSH:
+	case ORNIC_WR_ATOMIC_WRITE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /** RWQE_MAX_SGE - most entries of a receive */

@@ -31,6 +31,8 @@ enum bth_opcode {
 	BTH_RC_ATOMIC_ACK		= 0x12,
 	BTH_RC_COMPARE_SWAP		= 0x13,
 	BTH_RC_FETCH_ADD		= 0x14,
+	BTH_RC_FLUSH			= 0x1c,
+	BTH_RC_ATOMIC_WRITE		= 0x1d,
 	BTH_UD_SEND_ONLY		= 0x64,
 	BTH_UD_SEND_ONLY_IMM		= 0x65,
 };
@@ -61,6 +63,11 @@ enum aeth_nak {
 	NAK_REMOTE_OPERATIONAL	= 3,
 	NAK_INVALID_RD_REQUEST	= 4,
 };
+
+/* FETH: placement type in bits 3:0, selectivity level in bits 5:4 (IBTA annex A19). */
+#define FETH_TYPE_MASK		0xfu
+#define FETH_LEVEL_SHIFT	4
+#define FETH_LEVEL_MASK		0x3u
 
 #define ROCE_UDP_PORT		4791
 

@@ -75,6 +75,7 @@ enum packet_kind {
  * @dmalen:	RETH DMA length
  * @swap_add:	AtomicETH
  * @compare:	AtomicETH
+ * @feth:	FETH
  * @aeth:	AETH syndrome
  * @msn:	AETH MSN
  * @atomic_ack:	AtomicAckETH
@@ -116,6 +117,7 @@ struct packet {
 	uint32_t dmalen;
 	uint64_t swap_add;
 	uint64_t compare;
+	uint32_t feth;
 	uint8_t aeth;
 	uint32_t msn;
 	uint64_t atomic_ack;

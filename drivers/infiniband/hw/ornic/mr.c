@@ -15,7 +15,23 @@ static_assert(ORNIC_ACCESS_LOCAL_WRITE == IB_ACCESS_LOCAL_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert(ORNIC_ACCESS_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
+static_assert(ORNIC_ACCESS_FLUSH_GLOBAL == IB_ACCESS_FLUSH_GLOBAL);
 static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
+
+/**
+ * ornic_ib_remote_rights() - rights of a peer that the device knows
+ * @dev: device
+ */
+u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev)
+{
+	u32 known = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
+		known |= IB_ACCESS_REMOTE_ATOMIC;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_GLOBAL)))
+		known |= IB_ACCESS_FLUSH_GLOBAL;
+	return known;
+}
 
 /*
  * Rights as the device takes them. Optional ones that it lacks are left out, and
@@ -23,10 +39,8 @@ static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
  */
 static int to_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 {
-	u32 known = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+	u32 known = IB_ACCESS_LOCAL_WRITE | ornic_ib_remote_rights(dev);
 
-	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
-		known |= IB_ACCESS_REMOTE_ATOMIC;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(RELAXED_ORDERING)))
 		known |= IB_ACCESS_RELAXED_ORDERING;
 	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND))

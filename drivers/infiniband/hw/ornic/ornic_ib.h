@@ -348,12 +348,6 @@ static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct ornic_ib_qp, ibqp);
 }
 
-/* A queue pair with one peer, whose work requests carry no address vector. */
-static inline bool ornic_ib_connected(enum ib_qp_type type)
-{
-	return type == IB_QPT_RC || type == IB_QPT_UC;
-}
-
 static inline struct device *ornic_ib_dma(struct ornic_ib_dev *dev)
 {
 	return &dev->odev->pdev->dev;
@@ -457,6 +451,7 @@ void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
 			 struct ornic_pages *desc);
 
 /* mr.c */
+u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev);
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
 				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);

@@ -46,6 +46,8 @@ static bool opcode_known(u8 opcode)
 	case ORNIC_WC_RDMA_READ:
 	case ORNIC_WC_COMP_SWAP:
 	case ORNIC_WC_FETCH_ADD:
+	case ORNIC_WC_FLUSH:
+	case ORNIC_WC_ATOMIC_WRITE:
 	case ORNIC_WC_RECV:
 	case ORNIC_WC_RECV_RDMA_WITH_IMM:
 		return true;

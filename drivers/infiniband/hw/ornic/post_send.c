@@ -11,6 +11,7 @@
 static_assert((int)ORNIC_WR_RDMA_WRITE_IMM == IB_WR_RDMA_WRITE_WITH_IMM);
 static_assert((int)ORNIC_WR_SEND_IMM == IB_WR_SEND_WITH_IMM);
 static_assert((int)ORNIC_WR_FETCH_ADD == IB_WR_ATOMIC_FETCH_AND_ADD);
+static_assert((int)ORNIC_WR_ATOMIC_WRITE == IB_WR_ATOMIC_WRITE);
 static_assert(ORNIC_WQE_FENCE == IB_SEND_FENCE);
 static_assert(ORNIC_WQE_SIGNALED == IB_SEND_SIGNALED);
 static_assert(ORNIC_WQE_SOLICITED == IB_SEND_SOLICITED);
@@ -111,16 +112,16 @@ static int put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
 /* What follows the control segment. Return: as put_data(). */
 static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_send_wr *wr)
 {
-	bool connected = ornic_ib_connected(qp->ibqp.qp_type);
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
 
-	switch (wr->opcode) {
+	switch ((int)wr->opcode) { /* an older ib_core does not list all of them */
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		return connected ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
+		return rc ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return connected ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
+	case IB_WR_ATOMIC_WRITE:
+		return rc ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_RDMA_READ:
 		if (!rc || (wr->send_flags & IB_SEND_INLINE))
 			return -EINVAL;

@@ -22,16 +22,6 @@ static_assert(ORNIC_QPM_SQ_PSN == IB_QP_SQ_PSN);
 	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER | IB_QP_SQ_PSN |	\
 	 IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_DEST_QPN)
 
-/* Remote rights that the device can grant; others are not asked for. */
-static u32 remote_access(const struct ornic_ib_dev *dev, int access)
-{
-	u32 known = ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ;
-
-	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
-		known |= ORNIC_ACCESS_REMOTE_ATOMIC;
-	return access & known;
-}
-
 static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
@@ -73,7 +63,8 @@ static void fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *a
 	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 		cmd->sqd_notify = !!attr->en_sqd_async_notify;
 	if (mask & IB_QP_ACCESS_FLAGS)
-		cmd->access = cpu_to_le32(remote_access(dev, attr->qp_access_flags));
+		cmd->access =
+			cpu_to_le32(attr->qp_access_flags & ornic_ib_remote_rights(dev));
 	if (mask & IB_QP_PORT)
 		cmd->port = attr->port_num;
 	if (mask & IB_QP_QKEY)

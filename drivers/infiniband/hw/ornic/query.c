@@ -102,6 +102,18 @@ static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
+/* Capabilities that features of the device stand behind. */
+static u64 device_caps(const struct ornic_ib_dev *dev)
+{
+	u64 caps = 0;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_GLOBAL)))
+		caps |= IB_DEVICE_FLUSH_GLOBAL;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMIC_WRITE)))
+		caps |= IB_DEVICE_ATOMIC_WRITE;
+	return caps;
+}
+
 int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			  struct ib_udata *udata)
 {
@@ -119,7 +131,8 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->vendor_part_id = le32_to_cpu(id->vendor_part);
 	attr->hw_ver = le32_to_cpu(id->hw_version);
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_CURR_QP_STATE_MOD |
-				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT;
+				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT |
+				 device_caps(dev);
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_mr = to_count(id->max_key);
 	attr->max_pd = to_count(id->max_pd);

@@ -10,10 +10,14 @@
 #include "cmd.h"
 #include "ornic.h"
 
+/* Of these: memory regions and what is done to memory. */
+#define ORNIC_MEMORY_FEATURES						\
+	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE))
+
 /* What ornic.ko and ornic_ib.ko can use; a device may offer more. */
 #define ORNIC_DRIVER_FEATURES						\
-	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |	\
-	 ORNIC_FEATURE(RAW) |						\
+	(ORNIC_MEMORY_FEATURES |					\
+	 ORNIC_FEATURE(RC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) |	\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) |		\
 	 ORNIC_FEATURE(JUMBO) | ORNIC_FEATURE(ATOMICS) |		\
 	 ORNIC_FEATURE(TIMESTAMP) | ORNIC_FEATURE(CQ_MODERATION) |	\
