@@ -49,6 +49,11 @@ TESTS = dict(
     write_lat_inline_64=("ib_write_lat", "-I 64 -s 64 -n 200", 1),
     write_lat_inline_200=("ib_write_lat", "-I 200 -s 200 -n 200", 1),
     send_lat_inline_128=("ib_send_lat", "-I 128 -s 128 -n 200", 1),
+    write_bw_uc=sizes("ib_write_bw", "-c UC -n 20"),
+    write_lat_uc=("ib_write_lat", "-c UC -s 64 -n 200", 1),
+    write_bw_uc_both_ways=("ib_write_bw", "-c UC -b -q 4 -s 65536 -n 200", 1),
+    send_bw_uc=("ib_send_bw", "-c UC -s 65536 -n 200", 1),
+    send_lat_uc=("ib_send_lat", "-c UC -s 64 -n 200", 1),
     send_bw_ud=("ib_send_bw", "-c UD -s 1024 -n 500", 1),
     send_lat_ud=("ib_send_lat", "-c UD -s 1024 -n 200", 1),
     atomic_add_bw=("ib_atomic_bw", "-A FETCH_AND_ADD -n 500", 1),
@@ -66,7 +71,8 @@ def fewer(arguments):
 
 
 WITHIN = """write_bw_all read_bw_all send_bw_all write_lat_all read_lat_all send_lat_all write_bw_both_ways write_bw_64_qps
-    send_bw_events write_lat_inline_64 send_bw_ud send_lat_ud atomic_add_bw atomic_swap_lat""".split()
+    send_bw_events write_lat_inline_64 send_bw_ud send_lat_ud atomic_add_bw atomic_swap_lat write_bw_uc
+    write_lat_uc send_lat_uc""".split()
 
 harness.matrix(Perftest, ("between",), **TESTS)
 harness.matrix(Perftest, ("within",), **{name: fewer(TESTS[name]) for name in WITHIN})

@@ -213,6 +213,42 @@ static void test_rc_builders(void **state)
 	assert_int_equal(qp->sq.wr_id[7], 77);
 }
 
+/* UC: the work requests of RC that it has, by both senders (ORN-UC-1) */
+static void test_uc(void **state)
+{
+	const uint64_t addr = 0x1122334455667788;
+	struct ornic_qp *qp = rig_qp(*state, IBV_QPT_UC, RC_CAP, ORNIC_SEND_OPS_UC);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+	const int s = IBV_SEND_SIGNALED;
+
+	assert_int_equal(post(qp, rc_wr(IBV_WR_RDMA_WRITE, s, 2, 0x1234)), 0);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_RDMA_WRITE_WITH_IMM, s | IBV_SEND_SOLICITED, 1,
+					0xdeadbeef)), 0);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_FENCE;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge_list(ex, 2, two_sges);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_SEND_WITH_IMM, 0, 0, 0xdeadbeef)), 0);
+	for (size_t i = 0; i < 4; i++)
+		expect_wqe(qp, i, rc_wqe[i]);
+	wind(&qp->sq, 0);
+	ibv_wr_start(ex);
+	ex->wr_flags = s;
+	ibv_wr_rdma_write(ex, 0x01020304, addr);
+	ibv_wr_set_sge_list(ex, 2, two_sges);
+	ex->wr_flags = s | IBV_SEND_SOLICITED;
+	ibv_wr_rdma_write_imm(ex, 0x01020304, addr, htobe32(0xdeadbeef));
+	ibv_wr_set_sge(ex, 0x4321, 0x1000, 16);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect_wqe(qp, 0, rc_wqe[0]);
+	expect_wqe(qp, 1, rc_wqe[1]);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_RDMA_READ, s, 1, 0)), EINVAL);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_ATOMIC_CMP_AND_SWP, s, 1, 0)), EINVAL);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, s, 1, 0)), EINVAL);
+	assert_null(ex->wr_rdma_read);
+}
+
 static struct ibv_ah *make_ah(struct rig *rig, uint32_t flow_label)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .sl = 3, .static_rate = 2, .port_num = 1 };
@@ -455,7 +491,9 @@ static void test_limits(void **state)
 		assert_null(rig_qp(rig, IBV_QPT_RC, too_much[i], 0));
 		assert_int_equal(errno, EINVAL);
 	}
-	assert_null(rig_qp(rig, IBV_QPT_UC, RC_CAP, 0));
+	assert_null(rig_qp(rig, IBV_QPT_DRIVER, RC_CAP, 0));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(rig_qp(rig, IBV_QPT_UC, RC_CAP, IBV_QP_EX_WITH_RDMA_READ));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(rig_qp(rig, IBV_QPT_UD, UD_CAP, IBV_QP_EX_WITH_RDMA_READ));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -496,7 +534,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_worked_example), RIG_TEST(test_rc_post_send),
-		RIG_TEST(test_rc_builders), RIG_TEST(test_ud), RIG_TEST(test_ah),
+		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_ud), RIG_TEST(test_ah),
 		RIG_TEST(test_recv), RIG_TEST(test_full), RIG_TEST(test_refused),
 		RIG_TEST(test_states), RIG_TEST(test_builder_errors), RIG_TEST(test_sizes),
 		RIG_TEST(test_limits), RIG_TEST(test_query), RIG_TEST(test_mr),

@@ -21,7 +21,7 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 		return true;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC;
+		return qp->vqp.qp.qp_type == IBV_QPT_RC || qp->vqp.qp.qp_type == IBV_QPT_UC;
 	case IBV_WR_RDMA_READ:
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_WRITE:

@@ -148,19 +148,30 @@ static void ornic_qp_free(struct ornic_qp *qp)
 	free(qp);
 }
 
+/* IBV_QP_EX_WITH_* that a type has; 0: no such type here */
+static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return ORNIC_SEND_OPS_RC;
+	case IBV_QPT_UC:
+		return ORNIC_SEND_OPS_UC;
+	case IBV_QPT_UD:
+		return ORNIC_SEND_OPS_UD;
+	default:
+		return 0;
+	}
+}
+
 static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
-	uint64_t ops;
+	uint64_t ops = ornic_qp_send_ops(attr->qp_type);
 
 	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK || attr->srq)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
-	if (attr->qp_type == IBV_QPT_RC)
-		ops = ORNIC_SEND_OPS_RC;
-	else if (attr->qp_type == IBV_QPT_UD)
-		ops = ORNIC_SEND_OPS_UD;
-	else
+	if (!ops)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~ops)
 		return EOPNOTSUPP;

@@ -238,10 +238,14 @@ static void ornic_wr_set_inline_data(struct ibv_qp_ex *ibqp, void *addr, size_t 
 	ornic_wr_set_inline_data_list(ibqp, 1, &buf);
 }
 
-static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
+static void ornic_qp_set_write_builders(struct ibv_qp_ex *ex)
 {
 	ex->wr_rdma_write = ornic_wr_rdma_write;
 	ex->wr_rdma_write_imm = ornic_wr_rdma_write_imm;
+}
+
+static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
+{
 	ex->wr_rdma_read = ornic_wr_rdma_read;
 	ex->wr_atomic_cmp_swp = ornic_wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = ornic_wr_atomic_fetch_add;
@@ -267,6 +271,8 @@ void ornic_qp_set_builders(struct ornic_qp *qp)
 	if (ex->qp_base.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = ornic_wr_set_ud_addr;
 	else
+		ornic_qp_set_write_builders(ex);
+	if (ex->qp_base.qp_type == IBV_QPT_RC)
 		ornic_qp_set_rc_builders(ex);
 	qp->vqp.comp_mask |= VERBS_QP_EX;
 }

@@ -348,6 +348,12 @@ static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct ornic_ib_qp, ibqp);
 }
 
+/* A queue pair with one peer, whose work requests carry no address vector. */
+static inline bool ornic_ib_connected(enum ib_qp_type type)
+{
+	return type == IB_QPT_RC || type == IB_QPT_UC;
+}
+
 static inline struct device *ornic_ib_dma(struct ornic_ib_dev *dev)
 {
 	return &dev->odev->pdev->dev;

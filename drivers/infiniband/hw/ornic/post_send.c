@@ -112,14 +112,16 @@ static int put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
 /* What follows the control segment. Return: as put_data(). */
 static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_send_wr *wr)
 {
+	bool connected = ornic_ib_connected(qp->ibqp.qp_type);
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
 
 	switch ((int)wr->opcode) { /* an older ib_core does not list all of them */
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		return rc ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
+		return connected ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return connected ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_ATOMIC_WRITE:
 		return rc ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_RDMA_READ:

@@ -21,6 +21,10 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 		if (!ornic_has(dev->odev, ORNIC_FEATURE(RC)))
 			return -EOPNOTSUPP;
 		break;
+	case IB_QPT_UC:
+		if (!ornic_has(dev->odev, ORNIC_FEATURE(UC)))
+			return -EOPNOTSUPP;
+		break;
 	case IB_QPT_GSI:
 		if (user)
 			return -EOPNOTSUPP;
