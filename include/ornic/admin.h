@@ -47,9 +47,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, status, 0x3c);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, phase, 0x3f);
 
 /*
- * Opcodes: class << 8 | verb. Classes 0x03 XRCD, 0x05 DM, 0x07 SRQ, 0x0c
- * congestion profile, 0x0d paging, 0x0e state, 0x0f completion counters and
- * 0x10 transport-private are reserved; 0x80..0xff are the vendor's.
+ * Opcodes: class << 8 | verb. Classes 0x03 XRCD, 0x05 DM, 0x0c congestion
+ * profile, 0x0d paging, 0x0e state, 0x0f completion counters and 0x10
+ * transport-private are reserved; 0x80..0xff are the vendor's.
  */
 #define ORNIC_OP(class, verb)		((class) << 8 | (verb))
 
@@ -78,6 +78,11 @@ enum ornic_opcode {
 	ORNIC_OP_CQ_MODIFY	= ORNIC_OP(0x06, 0x02),
 	ORNIC_OP_CQ_QUERY	= ORNIC_OP(0x06, 0x03),
 	ORNIC_OP_CQ_DESTROY	= ORNIC_OP(0x06, 0x04),
+
+	ORNIC_OP_SRQ_CREATE	= ORNIC_OP(0x07, 0x01),
+	ORNIC_OP_SRQ_MODIFY	= ORNIC_OP(0x07, 0x02),
+	ORNIC_OP_SRQ_QUERY	= ORNIC_OP(0x07, 0x03),
+	ORNIC_OP_SRQ_DESTROY	= ORNIC_OP(0x07, 0x04),
 
 	ORNIC_OP_QP_CREATE	= ORNIC_OP(0x08, 0x01),
 	ORNIC_OP_QP_MODIFY	= ORNIC_OP(0x08, 0x02),

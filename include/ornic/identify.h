@@ -104,7 +104,7 @@ struct ornic_identify_device {
 	__le64 dm_bytes;	/* device memory, reserved */
 	__le32 max_qp;		/* queue pairs */
 	__le32 max_cq;		/* completion queues */
-	__le32 max_srq;		/* reserved */
+	__le32 max_srq;		/* shared receive queues */
 	__le32 max_eq;		/* event queues, EQ 0 included */
 	__le32 max_key;		/* regions and windows share the index space */
 	__le32 max_mw;		/* reserved */
@@ -122,7 +122,7 @@ struct ornic_identify_device {
 	__le32 max_fast_reg_pages;	/* reserved */
 	__u8 log_max_sq;	/* log2 entries of a send queue */
 	__u8 log_max_rq;	/* log2 entries of a receive queue */
-	__u8 log_max_srq;	/* reserved */
+	__u8 log_max_srq;	/* log2 entries of an SRQ */
 	__u8 log_max_cq;	/* log2 entries of a CQ */
 	__u8 log_max_eq;	/* log2 entries of an EQ */
 	__u8 max_sq_stride;	/* log2 bytes */
@@ -130,7 +130,7 @@ struct ornic_identify_device {
 	__u8 max_list_level;	/* 2 */
 	__le16 max_send_sge;	/* SGEs of a send */
 	__le16 max_recv_sge;	/* SGEs of a receive */
-	__le16 max_srq_sge;	/* reserved */
+	__le16 max_srq_sge;	/* SGEs of an entry of an SRQ */
 	__le16 max_sge_read;	/* SGEs of an RDMA_READ */
 	__le16 max_inline;	/* inline bytes of a send */
 	__le16 max_lso_header;	/* reserved */

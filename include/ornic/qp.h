@@ -78,7 +78,7 @@ struct ornic_qp_create_cmd {
 	__le32 pd;		/* protection domain of all keys used */
 	__le32 send_cq;		/* completions of the SQ */
 	__le32 recv_cq;		/* completions of the RQ */
-	__le32 srq;		/* ORNIC_NONE without */
+	__le32 srq;		/* receives come from this SRQ, ORNIC_NONE without */
 	__le32 xrcd;		/* mbz without feature XRC */
 	__le32 flags;		/* ORNIC_QP_F_* */
 	__le32 dbpage;		/* page that may ring this queue pair */

@@ -57,7 +57,7 @@ enum ornic_arm_type {
 enum ornic_db_kind {
 	ORNIC_DB_SQ	= 0,	/* number: handle */
 	ORNIC_DB_RQ	= 1,	/* number: handle */
-	ORNIC_DB_SRQ	= 2,	/* reserved */
+	ORNIC_DB_SRQ	= 2,	/* number: SRQ */
 	ORNIC_DB_CQ_ARM	= 3,	/* number: CQ; value: arm word */
 	ORNIC_DB_EQ_ARM	= 4, /* page 0 only */
 	ORNIC_DB_ADMIN	= 5, /* page 0 only; number: enum ornic_db_admin */
