@@ -14,6 +14,7 @@
 
 #include <ornic/identify.h>
 #include <ornic/port.h>
+#include <ornic/srq.h>
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,28 @@ static void random_qp(struct inproc *p, struct host_qp *qp)
 
 	host_qp_template(&p->host, qp, types[below(sizeof(types))], below(6), p->pd, p->cq.number,
 			 p->cq.number, &cmd);
+	if (!below(3)) {
+		cmd.srq = htole32(1 + below(3));
+		cmd.rq_log = ORNIC_NO_RING;
+	}
 	if (!below(2))
 		mutate(&cmd, sizeof(cmd));
 	host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);
 	qp->number = host_number(&p->host);
+}
+
+/* An SRQ over queue pair @qp's receive ring, so that what is posted there reaches it. */
+static void random_srq(struct inproc *p, const struct host_qp *qp)
+{
+	struct ornic_srq_create_cmd cmd = {
+		.log_entries = qp->rq.log, .stride = qp->rq.stride, .pd = htole32(p->pd),
+		.limit = htole32(below(2)), .max_sge = htole16(3), .dbpage = htole32(1),
+		.record = htole64(qp->rq.rec), .pages = host_contiguous(qp->rq.ring),
+	};
+
+	if (!below(3))
+		mutate(&cmd, sizeof(cmd));
+	host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);
 }
 
 static void random_modify(struct host_qp *qp)
@@ -123,7 +142,7 @@ static void random_record(struct inproc *p, uint64_t rec)
 
 static void random_step(struct inproc *p, struct host_qp *qp)
 {
-	switch (below(10)) {
+	switch (below(11)) {
 	case 0:
 		random_command(p);
 		break;
@@ -144,6 +163,9 @@ static void random_step(struct inproc *p, struct host_qp *qp)
 			random_record(p, below(2) ? p->cq.rec : qp->sq.rec);
 		break;
 	case 6:
+		random_srq(p, qp);
+		break;
+	case 7:
 		inproc_bus_master(p, below(4));
 		break;
 	default:

@@ -53,9 +53,9 @@ static void test_device(void **state)
 	assert_int_equal(d.atomic_scope, 1);
 	assert_int_equal(le32toh(d.clock_khz), 1000000);
 	/* Features that are not offered have no limits. */
-	assert_int_equal(d.max_srq | d.max_mw | d.max_xrcd | d.max_rss_groups |
+	assert_int_equal(d.max_mw | d.max_xrcd | d.max_rss_groups |
 			 d.max_cc_profiles | d.max_fast_reg_pages |
-			 d.max_mcast_groups | d.log_max_srq | d.dm_bytes | d.rss_fields |
+			 d.max_mcast_groups | d.dm_bytes | d.rss_fields |
 			 d.max_lso_bytes | d.rate_max_kbps, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);

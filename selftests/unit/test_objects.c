@@ -13,6 +13,7 @@
 
 #include <ornic/pd.h>
 #include <ornic/port.h>
+#include <ornic/srq.h>
 #include <ornic/steer.h>
 #include <endian.h>
 #include <string.h>
@@ -287,7 +288,6 @@ static void test_qp(void **state)
 	REFUSE(p, QP_CREATE, good, pd, htole32(99), ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, QP_CREATE, good, send_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, QP_CREATE, good, recv_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
-	REFUSE(p, QP_CREATE, good, srq, htole32(1), ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, QP_CREATE, good, xrcd, htole32(1), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(1u << 9), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_VLAN_STRIP), ORNIC_ST_UNSUPPORTED);
@@ -324,6 +324,105 @@ static void test_qp(void **state)
 	good.rq_log = ORNIC_NO_RING;
 	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, sq_log));
 	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_OK);
+}
+
+static struct ornic_srq_create_cmd good_srq(struct inproc *p)
+{
+	return (struct ornic_srq_create_cmd) {
+		.log_entries = 4,
+		.stride = 6,
+		.pd = htole32(p->pd),
+		.dbpage = htole32(1),
+		.max_sge = htole16(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+}
+
+/* ORN-SRQ-10, ORN-SRQ-11, ORN-SRQ-12, ORN-SRQ-13, ORN-PD-1 */
+static void test_srq(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	struct ornic_srq_modify_cmd mod = { .mask = htole32(ORNIC_SRQM_LIMIT), .limit = htole32(5) };
+	struct ornic_srq_create_cmd good = good_srq(p);
+	struct ornic_srq_query_rsp q;
+	uint32_t n;
+
+	REFUSE(p, SRQ_CREATE, good, type, ORNIC_SRQT_TM, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, SRQ_CREATE, good, type, 77, ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, SRQ_CREATE, good, flags, 2, ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, log_entries, 16, ORNIC_ST_LIMIT);
+	REFUSE(p, SRQ_CREATE, good, stride, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, SRQ_CREATE, good, stride, 12, ORNIC_ST_LIMIT);
+	REFUSE(p, SRQ_CREATE, good, max_sge, htole16(31), ORNIC_ST_LIMIT);
+	REFUSE(p, SRQ_CREATE, good, limit, htole32(17), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, SRQ_CREATE, good, pd, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, SRQ_CREATE, good, xrcd, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, cq, htole32(p->cq.number), ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, dbpage, htole32(5000), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, SRQ_CREATE, good, mbz0, htole16(1), ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, want, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, mbz1, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(p, SRQ_CREATE, good, record, htole64(INPROC_BASE + 32), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, SRQ_CREATE, good, pages.offset, htole32(8), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.srqs.used, 0);
+
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, good), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	refused_at(p, EXEC(p, SRQ_MODIFY, n, ((struct ornic_srq_modify_cmd){ .mask = 2 })),
+		   ORNIC_ST_RESERVED, OFF(srq_modify_cmd, mask));
+	mod.limit = htole32(17);
+	refused_at(p, EXEC(p, SRQ_MODIFY, n, mod), ORNIC_ST_BAD_PARAM,
+		   OFF(srq_modify_cmd, limit));
+	mod.limit = htole32(5);
+	mod.mbz = 1;
+	refused_at(p, EXEC(p, SRQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(srq_modify_cmd, mbz));
+	mod.mbz = 0;
+	assert_int_equal(EXEC(p, SRQ_MODIFY, n + 1, mod), ORNIC_ST_BAD_NUMBER);
+	/* sixteen entries are posted, so five are not too few */
+	((struct ornic_rec *)dma_at(&p->host.dma, le64toh(good.record)))->host_index = htole32(16);
+	assert_int_equal(EXEC(p, SRQ_MODIFY, n, mod), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
+	assert_int_equal(le32toh(q.attr.limit), 5);
+	assert_int_equal(le32toh(q.state.producer), 16);
+	assert_int_equal(le32toh(q.state.consumer), 0);
+	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, SRQ, n), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, SRQ, n), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(p->f->dev.list_budget, budget);
+}
+
+/* ORN-SRQ-12, ORN-SRQ-14, ORN-DB-1 */
+static void test_srq_users(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_srq_create_cmd cmd = good_srq(p);
+	struct ornic_qp_create_cmd good;
+	struct host_qp qp;
+	uint32_t srqn, qpn;
+
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, cmd), ORNIC_ST_OK);
+	srqn = host_number(&p->host);
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &good);
+	good.srq = htole32(srqn);
+	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, rq_log));
+	good.rq_log = ORNIC_NO_RING;
+	REFUSE(p, QP_CREATE, good, srq, htole32(srqn + 1), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, QP_CREATE, good, recv_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
+	good.type = ORNIC_QPT_GSI;
+	good.port = 1;
+	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, srq));
+	good.type = ORNIC_QPT_UD;
+	good.port = 0;
+	good.sq_log = ORNIC_NO_RING;
+	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
+	qpn = host_number(&p->host);
+	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, qpn), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_OK);
 }
 
 /* ORN-QP-9 */
@@ -522,6 +621,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		READY(test_eq), PLAIN(test_first_eq), READY(test_pd), READY(test_pd_limit),
 		READY(test_key), READY(test_phys_all), READY(test_cq), READY(test_qp),
+		READY(test_srq), PLAIN(test_features), READY(test_port), READY(test_gid),
+		READY(test_srq_users), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_gsi), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_rules),
 	};

@@ -81,6 +81,11 @@ static void ring_memory(struct dut *d, struct umem *m, struct hostq *h, uint64_t
 		htole32(ORNIC_NOTIFY_ALWAYS);
 }
 
+void dut_ring(struct dut *d, struct umem *m, struct hostq *h, uint64_t bytes)
+{
+	ring_memory(d, m, h, bytes, 0);
+}
+
 static void make_eq(struct dut *d)
 {
 	struct hostq h = {};
@@ -110,6 +115,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	table_init(&dev->pds, 1, 16);
 	table_init(&dev->keys, 1, 4096);
 	table_init(&dev->cqs, 1, 4096);
+	table_init(&dev->srqs, 1, 16);
 	table_init(&dev->qps, 2, 4096);
 	table_init(&dev->eqs, 0, 4);
 	assert_int_equal(table_add(&dev->pds, &d->pd, &d->pd.number), 0);
@@ -140,6 +146,7 @@ static void dut_fini(struct dut *d)
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);
+	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->eqs);
 	guest_fini(&d->guest);

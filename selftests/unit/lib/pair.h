@@ -116,6 +116,8 @@ void world_finish(struct world *w, uint64_t ns);
 /* dut_buf() - guest memory */
 uint64_t dut_buf(struct dut *d, uint64_t len);
 uint8_t *dut_at(struct dut *d, uint64_t addr, uint64_t len);
+/* dut_ring() - memory and record of a ring of @bytes bytes, and its host's side */
+void dut_ring(struct dut *d, struct umem *m, struct hostq *h, uint64_t bytes);
 /* dut_key() - a key for [@addr, @addr + @len); @pd NULL: the function's first */
 uint32_t dut_key(struct dut *d, struct pd *pd, uint64_t addr, uint64_t len, uint32_t access);
 /* dut_phys() - a PHYS_ALL key */

@@ -15,6 +15,7 @@
 #include <ornic/pd.h>
 #include <ornic/port.h>
 #include <ornic/qp.h>
+#include <ornic/srq.h>
 #include <ornic/stats.h>
 #include <ornic/steer.h>
 #include <string.h>
@@ -63,6 +64,12 @@ static const struct command_op command_ops[] = {
 	{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, false, cmd_cq_modify },
 	{ ORNIC_OP_CQ_QUERY, 0, sizeof(struct ornic_cq_query_rsp), true, false, cmd_cq_query },
 	{ ORNIC_OP_CQ_DESTROY, 0, 0, true, false, cmd_cq_destroy },
+	{ ORNIC_OP_SRQ_CREATE, sizeof(struct ornic_srq_create_cmd), 0, false, true,
+	  cmd_srq_create },
+	{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd), 0, true, false,
+	  cmd_srq_modify },
+	{ ORNIC_OP_SRQ_QUERY, 0, sizeof(struct ornic_srq_query_rsp), true, false, cmd_srq_query },
+	{ ORNIC_OP_SRQ_DESTROY, 0, 0, true, false, cmd_srq_destroy },
 	{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd), 0, false, true, cmd_qp_create },
 	{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd), 0, true, false, cmd_qp_modify },
 	{ ORNIC_OP_QP_QUERY, 0, sizeof(struct ornic_qp_query_rsp), true, false, cmd_qp_query },

@@ -85,6 +85,10 @@ uint8_t cmd_cq_create(struct command *c);		/* cq.c */
 uint8_t cmd_cq_modify(struct command *c);
 uint8_t cmd_cq_query(struct command *c);
 uint8_t cmd_cq_destroy(struct command *c);
+uint8_t cmd_srq_create(struct command *c);		/* srq.c */
+uint8_t cmd_srq_modify(struct command *c);
+uint8_t cmd_srq_query(struct command *c);
+uint8_t cmd_srq_destroy(struct command *c);
 uint8_t cmd_qp_create(struct command *c);		/* qp.c */
 uint8_t cmd_qp_destroy(struct command *c);
 uint8_t cmd_qp_modify(struct command *c);		/* qp_modify.c */
@@ -106,8 +110,13 @@ void eq_release_all(struct device *dev);
 void pd_release_all(struct device *dev);
 void key_release_all(struct device *dev);
 void cq_release_all(struct device *dev);
+void srq_release_all(struct device *dev);
 void qp_release_all(struct device *dev);
 void counter_set_release_all(struct device *dev);
+
+/* srq_get() - a shared receive queue by number, or NULL */
+struct srq;
+struct srq *srq_get(struct device *dev, uint32_t number);
 
 /* identify_port() - Identify page 1 as it is now */
 struct ornic_identify_port;

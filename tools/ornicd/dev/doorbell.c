@@ -13,6 +13,7 @@
 #include "../engine/cq.h"
 #include "../engine/eq.h"
 #include "../engine/qp.h"
+#include "../engine/srq.h"
 
 static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
 {
@@ -22,6 +23,14 @@ static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
 		return false;
 	qp_doorbell(qp, rq);
 	return true;
+}
+
+/* Nothing to do: an SRQ is looked at when a message comes. */
+static bool ring_srq(struct device *dev, uint32_t page, uint32_t number)
+{
+	const struct srq *srq = table_get(&dev->srqs, number);
+
+	return srq && srq->dbpage == page;
 }
 
 static bool ring_cq(struct device *dev, uint32_t page, uint32_t number)
@@ -63,6 +72,8 @@ static bool doorbell_ring(struct function *f, uint32_t page, uint64_t val)
 		return ring_wq(&f->dev, page, number, false);
 	case ORNIC_DB_RQ:
 		return ring_wq(&f->dev, page, number, true);
+	case ORNIC_DB_SRQ:
+		return ring_srq(&f->dev, page, number);
 	case ORNIC_DB_CQ_ARM:
 		return ring_cq(&f->dev, page, number);
 	case ORNIC_DB_EQ_ARM:

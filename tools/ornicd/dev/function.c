@@ -119,6 +119,7 @@ static void function_tables(struct device *dev)
 	table_init(&dev->pds, 1, LIMIT_PD);
 	table_init(&dev->keys, 1, LIMIT_KEY);
 	table_init(&dev->cqs, 1, LIMIT_CQ);
+	table_init(&dev->srqs, 1, LIMIT_SRQ);
 	table_init(&dev->qps, FIRST_QP, LIMIT_QP);
 	table_init(&dev->sets, 1, LIMIT_COUNTER_SETS);
 	dev->list_budget = LIMIT_LIST_ENTRIES;
@@ -218,6 +219,7 @@ void function_free(struct function *f)
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);
+	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->sets);
 	free(f);
@@ -268,6 +270,7 @@ void function_stop(struct function *f)
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	link_update(dev);
 	qp_release_all(dev);
+	srq_release_all(dev);
 	counter_set_release_all(dev);
 	cq_release_all(dev);
 	key_release_all(dev);

@@ -71,6 +71,7 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_region = htole64(LIMIT_REGION);
 	p->max_qp = htole32(LIMIT_QP);
 	p->max_cq = htole32(LIMIT_CQ);
+	p->max_srq = htole32(LIMIT_SRQ);
 	p->max_eq = htole32(LIMIT_EQ);
 	p->max_key = htole32(LIMIT_KEY);
 	p->max_pd = htole32(LIMIT_PD);
@@ -85,12 +86,14 @@ static void identify_queues(struct ornic_identify_device *p)
 {
 	p->log_max_sq = LIMIT_LOG_SQ;
 	p->log_max_rq = LIMIT_LOG_RQ;
+	p->log_max_srq = LIMIT_LOG_SRQ;
 	p->log_max_cq = LIMIT_LOG_CQ;
 	p->log_max_eq = LIMIT_LOG_EQ;
 	p->max_sq_stride = ORNIC_SQ_MAX_STRIDE;
 	p->max_rq_stride = ORNIC_RQ_MAX_STRIDE;
 	p->max_send_sge = htole16(LIMIT_SEND_SGE);
 	p->max_recv_sge = htole16(LIMIT_RECV_SGE);
+	p->max_srq_sge = htole16(LIMIT_RECV_SGE);
 	p->max_sge_read = htole16(LIMIT_SGE_READ);
 	p->max_inline = htole16(LIMIT_INLINE);
 	p->max_rd_atomic_init = htole16(LIMIT_RD_ATOMIC);

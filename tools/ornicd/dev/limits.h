@@ -29,6 +29,7 @@
 /* Objects */
 #define LIMIT_QP		16384
 #define LIMIT_CQ		16384
+#define LIMIT_SRQ		16384
 #define LIMIT_EQ		FUNC_VECTORS
 #define LIMIT_KEY		65536
 #define LIMIT_PD		4096
@@ -47,6 +48,7 @@
 /* Rings */
 #define LIMIT_LOG_SQ		15
 #define LIMIT_LOG_RQ		15
+#define LIMIT_LOG_SRQ		LIMIT_LOG_RQ
 #define LIMIT_LOG_CQ		ORNIC_LOG_MAX_CQ
 #define LIMIT_LOG_EQ		ORNIC_LOG_MAX_EQ
 
@@ -74,7 +76,7 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
 /** FEATURES - feature word 0 as offered */
 #define FEATURES								\
-	(MEMORY_FEATURES |							\
+	(MEMORY_FEATURES | ORNIC_FEATURE(SRQ) |					\
 	 ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) | \
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) | ORNIC_FEATURE(JUMBO) |	\
 	 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(TIMESTAMP) |			\

@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "../engine/qp.h"
+#include "../engine/srq.h"
 #include "../packet/bth.h"
 
 #include <ornic/qp.h>
@@ -67,7 +68,8 @@ static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cm
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
 	if (flags & QP_FLAGS_LATER)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
-	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING)
+	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING &&
+	    in->srq == htole32(ORNIC_NONE))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
 	if (flags & ORNIC_QP_F_DRIVER && in->type != ORNIC_QPT_RAW)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
@@ -118,13 +120,23 @@ static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd 
 	return st;
 }
 
+/* An SRQ instead of a receive queue, for the types that have one. */
+static uint8_t qp_check_srq(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	if (in->srq == htole32(ORNIC_NONE))
+		return ORNIC_ST_OK;
+	if (in->type == ORNIC_QPT_GSI || in->type == ORNIC_QPT_RAW)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
+	if (in->rq_log != ORNIC_NO_RING)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
+	return command_need(c, ORNIC_FEATURE(SRQ), &in->srq);
+}
+
 /* Fields of features that are not offered */
 static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cmd *in)
 {
 	uint8_t st;
 
-	if (in->srq != htole32(ORNIC_NONE))
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->srq);
 	if (in->max_lso_header)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->max_lso_header);
 	if (in->cc_profile)
@@ -144,6 +156,7 @@ static uint8_t qp_check(struct command *c, const struct ornic_qp_create_cmd *in)
 	st = st ?: qp_check_sq(c, in);
 	st = st ?: qp_check_rq(c, in);
 	st = st ?: qp_check_set(c, in);
+	st = st ?: qp_check_srq(c, in);
 	return st ?: qp_check_later(c, in);
 }
 
@@ -156,6 +169,14 @@ static uint8_t qp_find_cq(struct command *c, bool present, const __le32 *field, 
 	return *cq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, field);
 }
 
+static uint8_t qp_find_srq(struct command *c, const struct ornic_qp_create_cmd *in, struct qp *qp)
+{
+	if (in->srq == htole32(ORNIC_NONE))
+		return ORNIC_ST_OK;
+	qp->srq = srq_get(c->dev, le32toh(in->srq));
+	return qp->srq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->srq);
+}
+
 static uint8_t qp_references(struct command *c, const struct ornic_qp_create_cmd *in,
 			     struct qp *qp)
 {
@@ -165,7 +186,8 @@ static uint8_t qp_references(struct command *c, const struct ornic_qp_create_cmd
 	if (!qp->pd)
 		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	st = qp_find_cq(c, qp->sq.present, &in->send_cq, &qp->scq);
-	st = st ?: qp_find_cq(c, qp->rq.present, &in->recv_cq, &qp->rcq);
+	st = st ?: qp_find_srq(c, in, qp);
+	st = st ?: qp_find_cq(c, qp->rq.present || qp->srq, &in->recv_cq, &qp->rcq);
 	return st ?: command_dbpage(c, &in->dbpage, &qp->dbpage);
 }
 
@@ -231,6 +253,8 @@ static void qp_hold(struct qp *qp)
 		qp->scq->users++;
 	if (qp->rcq)
 		qp->rcq->users++;
+	if (qp->srq)
+		qp->srq->users++;
 	if (qp->type == ORNIC_QPT_GSI)
 		qp->dev->port.gsi = qp;
 }
@@ -243,6 +267,8 @@ static void qp_unhold(struct qp *qp)
 		qp->scq->users--;
 	if (qp->rcq)
 		qp->rcq->users--;
+	if (qp->srq)
+		qp->srq->users--;
 	if (qp->type == ORNIC_QPT_GSI)
 		qp->dev->port.gsi = NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "../engine/link.h"
 #include "../engine/qp.h"
+#include "../engine/srq.h"
 
 #include <ornic/mr.h>
 #include <ornic/qp.h>
@@ -132,10 +133,11 @@ static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 	}
 }
 
-/* Could the queue pair tell of anything that it did (ORN-QP-31)? */
-static bool cqs_usable(const struct qp *qp)
+/* Could the queue pair receive, and tell of what it did (ORN-QP-31)? */
+static bool queues_usable(const struct qp *qp)
 {
-	return !(qp->scq && qp->scq->error) && !(qp->rcq && qp->rcq->error);
+	return !(qp->scq && qp->scq->error) && !(qp->rcq && qp->rcq->error) &&
+	       !(qp->srq && qp->srq->wq.bad);
 }
 
 static uint8_t check_transition(struct command *c, const struct qp *qp,
@@ -150,7 +152,7 @@ static uint8_t check_transition(struct command *c, const struct qp *qp,
 	if (mask & ORNIC_QPM_CUR_STATE && in->cur_state != qp->state)
 		return ORNIC_ST_BAD_STATE;
 	t = qp_transition(qp, to);
-	if (!t || (t != &any_end && !cqs_usable(qp)))
+	if (!t || (t != &any_end && !queues_usable(qp)))
 		return ORNIC_ST_BAD_STATE;
 	need = t->need;
 	if (qp->type == ORNIC_QPT_UD && qp->state == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)

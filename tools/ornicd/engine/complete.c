@@ -3,6 +3,7 @@
  * Completions of work requests: which get an entry, and what it says.
  */
 #include "qp.h"
+#include "srq.h"
 
 #include <endian.h>
 
@@ -65,7 +66,7 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 {
 	cqe->qpn = htole32(qp->handle);
 	cqe->wqe_id = htole32(index);
-	cqe->srqn = htole32(ORNIC_NONE);
+	cqe->srqn = htole32(qp->srq ? qp->srq->number : ORNIC_NONE);
 	cqe->opcode = opcode;
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);

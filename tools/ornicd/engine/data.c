@@ -4,20 +4,18 @@
  * touches payload, so that bytes copied can be counted.
  */
 #include "data.h"
+#include "srq.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 /* Pieces of one SGE's bytes [@off, @off + @len), appended at @seg[@n]. */
-static int sge_segs(struct qp *qp, const struct ornic_sge *sge, uint64_t off, uint64_t len,
-		    bool write, struct seg *seg, uint32_t n, uint64_t *got, uint32_t *syndrome)
+static int sge_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
+		    uint64_t off, uint64_t len, struct seg *seg, uint32_t n, uint64_t *got,
+		    uint32_t *syndrome)
 {
-	struct mr_access who = {
-		.pd = qp->pd->number,
-		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
-		.access = write ? ORNIC_ACCESS_LOCAL_WRITE : 0,
-	};
+	bool write = who->access & ORNIC_ACCESS_LOCAL_WRITE;
 	uint64_t addr = le64toh(sge->addr);
 	struct mr *mr;
 	int ret;
@@ -26,17 +24,18 @@ static int sge_segs(struct qp *qp, const struct ornic_sge *sge, uint64_t off, ui
 		*syndrome = ORNIC_SYN_KEY_RANGE;
 		return -EACCES;
 	}
-	mr = mr_check(qp->dev, &who, le32toh(sge->lkey), addr + off, len, syndrome);
+	mr = mr_check(dev, who, le32toh(sge->lkey), addr + off, len, syndrome);
 	if (!mr)
 		return -EACCES;
-	ret = mr_segs(qp->dev, mr, addr + off, len, write, seg + n, PACKET_SEGS - n, got);
+	ret = mr_segs(dev, mr, addr + off, len, write, seg + n, PACKET_SEGS - n, got);
 	if (ret < 0)
 		*syndrome = ORNIC_SYN_KEY_PAGE;
 	return ret < 0 ? -EACCES : ret;
 }
 
-int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
-		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome)
+static int list_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
+		     uint32_t nsge, uint64_t off, uint64_t len, struct seg *seg, uint64_t *got,
+		     uint32_t *syndrome)
 {
 	uint32_t n = 0;
 
@@ -51,7 +50,7 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
 			continue;
 		}
 		part = size - off < len - *got ? size - off : len - *got;
-		ret = sge_segs(qp, &sge[i], off, part, write, seg, n, &have, syndrome);
+		ret = sge_segs(dev, who, &sge[i], off, part, seg, n, &have, syndrome);
 		if (ret < 0)
 			return ret;
 		n += ret;
@@ -61,6 +60,24 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
 		off = 0;
 	}
 	return n;
+}
+
+/* By the rights of the queue pair. */
+static struct mr_access qp_access(const struct qp *qp, bool write)
+{
+	return (struct mr_access) {
+		.pd = qp->pd->number,
+		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
+		.access = write ? ORNIC_ACCESS_LOCAL_WRITE : 0,
+	};
+}
+
+int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
+		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome)
+{
+	struct mr_access who = qp_access(qp, write);
+
+	return list_segs(qp->dev, &who, sge, nsge, off, len, seg, got, syndrome);
 }
 
 /* A packet's payload on its way out: what has not been copied yet. */
@@ -91,8 +108,8 @@ static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, 
 	}
 }
 
-int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
-		 const struct packet *p, uint32_t *syndrome)
+static int scatter(struct qp *qp, const struct mr_access *who, const struct ornic_sge *sge,
+		   uint32_t nsge, uint64_t skip, const struct packet *p, uint32_t *syndrome)
 {
 	struct seg dst[PACKET_SEGS];
 	struct source src;
@@ -101,8 +118,8 @@ int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint
 	source_init(&src, p);
 	while (done < p->len) {
 		uint64_t got;
-		int n = data_gather(qp, sge, nsge, skip + done, p->len - done, true, dst, &got,
-				    syndrome);
+		int n = list_segs(qp->dev, who, sge, nsge, skip + done, p->len - done, dst, &got,
+				  syndrome);
 
 		if (n < 0)
 			return n;
@@ -114,6 +131,31 @@ int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint
 		done += got;
 	}
 	return 0;
+}
+
+int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
+		 const struct packet *p, uint32_t *syndrome)
+{
+	struct mr_access who = qp_access(qp, true);
+
+	return scatter(qp, &who, sge, nsge, skip, p, syndrome);
+}
+
+int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t *syndrome)
+{
+	const struct rwqe *recv = &qp->resp.recv;
+	const struct srq *srq = qp->srq;
+	struct mr_access who;
+
+	if (srq)
+		who = (struct mr_access) {
+			.pd = srq->pd->number,
+			.privileged = srq->privileged,
+			.access = ORNIC_ACCESS_LOCAL_WRITE,
+		};
+	else
+		who = qp_access(qp, true);
+	return scatter(qp, &who, recv->sge, recv->nsge, skip, p, syndrome);
 }
 
 int data_place(struct qp *qp, struct mr *mr, uint64_t addr, const struct packet *p)

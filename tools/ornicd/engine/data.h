@@ -34,6 +34,12 @@ int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint
 		 const struct packet *p, uint32_t *syndrome);
 
 /**
+ * data_receive() - the same into the receive in progress, by the rights of its queue: those of
+ * the queue pair, or of the SRQ that it came from (ORN-SRQ-3)
+ */
+int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t *syndrome);
+
+/**
  * data_place() - copy a packet's payload to [@addr, @addr + p->len) of a checked key
  *
  * Return: 0 or -EFAULT.

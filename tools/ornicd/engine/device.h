@@ -76,6 +76,7 @@ struct port {
  * @keys:	struct mr by key index
  * @cqs:	struct cq
  * @qps:	struct qp by handle
+ * @srqs:	struct srq
  * @eqs:	struct eq, numbers from 0
  * @sets:	struct counter_set
  * @list_budget: page-list entries still free
@@ -102,6 +103,7 @@ struct device {
 	struct table keys;
 	struct table cqs;
 	struct table qps;
+	struct table srqs;
 	struct table eqs;
 	struct table sets;
 	uint64_t list_budget;
@@ -117,7 +119,7 @@ struct device {
 	TAILQ_ENTRY(device) link;
 };
 
-/** struct pd - a protection domain; counted by keys and queue pairs (ORN-PD-1) */
+/** struct pd - a protection domain; counted by keys, queue pairs and SRQs (ORN-PD-1) */
 struct pd {
 	uint32_t number;
 	uint32_t owner;

@@ -106,7 +106,7 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 		*syndrome = ORNIC_SYN_WQE_LENGTH;
 		return MESSAGE_TOO_LONG;
 	}
-	if (data_scatter(qp, r->recv.sge, r->recv.nsge, r->offset, p, syndrome))
+	if (data_receive(qp, r->offset, p, syndrome))
 		return MESSAGE_RECEIVE_KEY;
 	r->offset += p->len;
 	if (op->last)

@@ -42,8 +42,24 @@ int qp_init(struct qp *qp)
 	return 0;
 }
 
+/*
+ * The host must get back what a queue pair took of an SRQ, or it would be a slot short for
+ * ever; also of a queue pair that ends without going through ERR (ORN-SRQ-4).
+ */
+static void return_shared(struct qp *qp)
+{
+	struct rwqe *recv = &qp->resp.recv;
+	struct ornic_cqe cqe = {};
+
+	if (!qp->srq || !recv->valid || !qp->dev->running)
+		return;
+	recv->valid = false;
+	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);
+}
+
 void qp_fini(struct qp *qp)
 {
+	return_shared(qp);
 	requester_stop(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
@@ -62,6 +78,7 @@ static void wq_reset(struct wq *wq)
 
 static void enter_reset(struct qp *qp)
 {
+	return_shared(qp);
 	requester_stop(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
@@ -74,6 +91,7 @@ static void enter_reset(struct qp *qp)
 	qp->syndrome = 0;
 	qp->flush_sq = false;
 	qp->flush_rq = false;
+	qp->last_wqe = false;
 	qp->comm_est = false;
 	qp->told = 0;
 }
@@ -81,7 +99,7 @@ static void enter_reset(struct qp *qp)
 /* Receives are looked for when a message comes: no doorbell needed (ORN-RNG-7). */
 static void quiet_rq(struct qp *qp)
 {
-	struct ornic_rec *rec = qp->rq.present ? wq_record(qp, &qp->rq) : NULL;
+	struct ornic_rec *rec = qp->rq.present ? wq_record(qp->dev, &qp->rq) : NULL;
 
 	if (rec)
 		ring_quiet(rec, qp->rq.cons);
@@ -94,6 +112,7 @@ static void enter_error(struct qp *qp)
 	backlog_clear(&qp->backlog, qp->dev);
 	qp->flush_sq = qp->sq.present;
 	qp->flush_rq = qp->rq.present;
+	qp->last_wqe = qp->srq;
 	engine_activate(qp->dev->engine, qp);
 }
 
@@ -193,6 +212,14 @@ void qp_fail_sends(struct qp *qp, uint32_t syndrome)
 	qp_set_state(qp, ORNIC_QPS_SQE);
 }
 
+/* In ERR, and what was taken of the SRQ has completed: tell, once (ORN-SRQ-6). */
+static void end_shared(struct qp *qp)
+{
+	return_shared(qp);
+	qp->last_wqe = false;
+	device_event(qp->dev, ORNIC_EV_LAST_WQE, qp->handle, qp->owner, 0, qp->state, 0);
+}
+
 /* SQD, and all that was started is finished: tell, once (ORN-QP-16). */
 static void qp_drained(struct qp *qp)
 {
@@ -256,6 +283,8 @@ bool qp_run(struct qp *qp)
 		more |= flush_sends(qp, FLUSH_BUDGET);
 	if (qp->flush_rq)
 		more |= flush_receives(qp);
+	if (qp->last_wqe)
+		end_shared(qp);
 	if (!backlog_empty(&qp->backlog))
 		more |= ud_catch_up(qp);
 	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
@@ -294,13 +323,13 @@ bool qp_watchable(const struct qp *qp)
 
 bool qp_has_news(struct qp *qp)
 {
-	return (watches_sq(qp) && wq_pending(qp, &qp->sq)) ||
-	       (watches_rq(qp) && wq_pending(qp, &qp->rq));
+	return (watches_sq(qp) && wq_pending(qp->dev, &qp->sq)) ||
+	       (watches_rq(qp) && wq_pending(qp->dev, &qp->rq));
 }
 
 static bool wq_sleep(struct qp *qp, struct wq *wq)
 {
-	struct ornic_rec *rec = wq_record(qp, wq);
+	struct ornic_rec *rec = wq_record(qp->dev, wq);
 
 	return rec && ring_sleep(rec, wq->cons);
 }

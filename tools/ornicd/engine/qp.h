@@ -13,6 +13,7 @@
 #include "device.h"
 #include "timer.h"
 #include "umem.h"
+#include "wq.h"
 #include "wqe.h"
 
 #include <ornic/qp.h>
@@ -20,32 +21,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct srq;
+
 /** QP_MAX_RD_ATOMIC - responder resources and outstanding reads per queue pair */
 #define QP_MAX_RD_ATOMIC	16
-
-/**
- * struct wq - a work queue of a queue pair
- * @present:	the queue exists
- * @log:	log2 entries
- * @stride:	log2 bytes per entry
- * @max_sge:	SGEs per work request
- * @mem:	entries
- * @rec:	DMA address of the doorbell record
- * @cons:	next index to fetch
- * @done:	SQ: oldest index not completed
- * @bad:	the ring can not be read any more (ORN-RNG-8): no CQEs follow
- */
-struct wq {
-	bool present;
-	uint8_t log;
-	uint8_t stride;
-	uint16_t max_sge;
-	struct umem mem;
-	uint64_t rec;
-	uint32_t cons;
-	uint32_t done;
-	bool bad;
-};
 
 /**
  * struct requester - send side: work requests in flight; sequence numbers for RC and UC,
@@ -172,7 +151,7 @@ enum qp_sched {
 
 /**
  * struct qp - a queue pair
- * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq: as created
+ * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq, @srq: as created
  * @max_inline:	inline bytes per work request
  * @state:	enum ornic_qp_state
  * @syndrome:	why ERR or SQE
@@ -187,6 +166,7 @@ enum qp_sched {
  * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
  * @req, @resp:	transport
  * @backlog: UD: datagrams that wait for receives
+ * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be told (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
  * @sched:	which engine list it is on
  * @watch_until: when watching ends
@@ -205,6 +185,7 @@ struct qp {
 	struct pd *pd;
 	struct cq *scq;
 	struct cq *rcq;
+	struct srq *srq;
 	uint16_t max_inline;
 	uint8_t state;
 	uint32_t syndrome;
@@ -235,6 +216,7 @@ struct qp {
 	struct responder resp;
 	struct backlog backlog;
 
+	bool last_wqe;
 	bool flush_sq;
 	bool flush_rq;
 	enum qp_sched sched;
@@ -304,21 +286,13 @@ bool qp_has_news(struct qp *qp);
 bool qp_sleep(struct qp *qp);
 
 /*
- * wq_record() - host pointer of a queue's record; NULL if it cannot be reached
- * wq_pending() - entries published and not fetched; -EPROTO for an impossible
- * index, -EFAULT for an unreachable record
- */
-struct ornic_rec *wq_record(struct qp *qp, struct wq *wq);
-int64_t wq_pending(struct qp *qp, struct wq *wq);
-
-/*
- * rwqe_fetch() - take the next receive. Return: 1 taken, 0 none posted, negative: the
- * work request or the ring is bad: the QP has been failed.
+ * rwqe_fetch() - take the next receive, of the RQ or the SRQ. Return: 1 taken, 0 none posted,
+ * negative: the work request or the ring is bad: the QP has been failed.
  */
 int rwqe_fetch(struct qp *qp, struct rwqe *r);
 
 /*
- * rwqe_skip() - take the next receive unseen, to flush it. Return: 1 and its index, 0 none
+ * rwqe_skip() - take the next receive of the RQ unseen, to flush it. Return: 1 and its index, 0 none
  * posted, negative: the ring is bad.
  */
 int rwqe_skip(struct qp *qp, uint32_t *index);
@@ -334,7 +308,7 @@ void complete_send(struct qp *qp, struct wqe *w);
 
 /*
  * complete_recv() - write a receive's CQE; @cqe carries what the transport knows
- * (byte_len, imm, flags, src_qp ...); queue, index and status are filled in.
+ * (byte_len, imm, flags, src_qp ...); queue, @index (of struct rwqe) and status are filled in.
  */
 void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
 		   uint32_t syndrome, struct ornic_cqe *cqe);

@@ -6,7 +6,8 @@
  * receiver takes packets in order; what is lost takes its message along, and the next
  * first packet of a message is where it goes on. A fault of the peer ends in the same
  * way, silently but for a counter; only a bad receive of its own puts it into ERR.
- * A receive that a message had begun to fill serves the next one.
+ * A receive that a message had begun to fill serves the next one; one of an SRQ that is too
+ * short goes back to the host (ORN-SRQ-9).
  */
 #include "engine.h"
 #include "link.h"
@@ -75,6 +76,8 @@ static void uc_fault(struct qp *qp, enum message_fault fault, uint32_t syndrome)
 		break;
 	case MESSAGE_TOO_LONG:
 		uc_forget(qp, CNT_rx_drop_size);
+		if (qp->srq)
+			message_fail_receive(qp, ORNIC_WC_LOC_LEN_ERR, syndrome);
 		break;
 	case MESSAGE_RECEIVE_KEY:
 		message_fail_receive(qp, ORNIC_WC_LOC_PROT_ERR, syndrome);

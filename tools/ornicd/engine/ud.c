@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "grh.h"
 #include "link.h"
+#include "message.h"
 #include "unreliable.h"
 #include "../packet/bth.h"
 
@@ -129,14 +130,25 @@ static void ud_place(struct qp *qp, const struct packet *p)
 	uint32_t syndrome;
 
 	grh_build(grh, p, p->len + ((4 - p->len) & 3) + UD_OVERHEAD + imm);
-	if (!data_scatter(qp, recv->sge, recv->nsge, 0, &head, &syndrome) &&
-	    !data_scatter(qp, recv->sge, recv->nsge, sizeof(grh), p, &syndrome)) {
+	if (!data_receive(qp, 0, &head, &syndrome) &&
+	    !data_receive(qp, sizeof(grh), p, &syndrome)) {
 		ud_complete(qp, p);
 		return;
 	}
 	recv->valid = false;
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR, syndrome, &cqe);
 	qp_fail(qp, 0, syndrome, recv->index);
+}
+
+/*
+ * A datagram longer than its receive. One of an RQ stays for the next datagram; one of an SRQ
+ * goes back to the host, lest queue pairs that are idle keep entries from others (ORN-SRQ-9).
+ */
+static void ud_too_long(struct qp *qp)
+{
+	qp_count(qp, CNT_rx_drop_size, 1);
+	if (qp->srq)
+		message_fail_receive(qp, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 }
 
 /* Return: false if no receive is posted; otherwise @p is dealt with. */
@@ -147,11 +159,20 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 	if (!recv->valid && rwqe_fetch(qp, recv) <= 0)
 		return false;
 	if (p->len + ORNIC_GRH_BYTES > recv->len) {
-		qp_count(qp, CNT_rx_drop_size, 1);
+		ud_too_long(qp);
 		return true;
 	}
 	qp_count(qp, CNT_rx_send, 1);
 	ud_place(qp, p);
+	return true;
+}
+
+/* Nobody looks for the queue pairs that wait when an SRQ is posted to, so none does. */
+static bool ud_keep(struct qp *qp, const struct packet *p)
+{
+	if (qp->srq || !backlog_add(&qp->backlog, qp->dev, p))
+		return false;
+	engine_activate(qp->dev->engine, qp);
 	return true;
 }
 
@@ -170,9 +191,8 @@ void ud_receive(struct qp *qp, const struct packet *p)
 		return;
 	}
 	if (!backlog_empty(&qp->backlog) || !ud_deliver(qp, p)) {
-		if (qp->state != ORNIC_QPS_ERR && !backlog_add(&qp->backlog, qp->dev, p))
+		if (qp->state != ORNIC_QPS_ERR && !ud_keep(qp, p))
 			qp_count(qp, CNT_rx_drop_no_wqe, 1);
-		engine_activate(qp->dev->engine, qp);
 	}
 }
 

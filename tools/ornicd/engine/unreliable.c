@@ -60,5 +60,5 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 	}
 	if (!may_send(qp))
 		return false;
-	return r->head != r->tail || (qp->state == ORNIC_QPS_RTS && wq_pending(qp, &qp->sq) > 0);
+	return r->head != r->tail || (qp->state == ORNIC_QPS_RTS && wq_pending(qp->dev, &qp->sq) > 0);
 }

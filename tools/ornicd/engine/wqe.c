@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fetching and judging work requests.
+ * Fetching and judging send work requests.
  *
  * A slot is copied once, then judged from the copy in the order of ORN-WQE-1:
  * opcode, must-be-zero, queue pair number, index, segments, counts, length.
@@ -8,73 +8,11 @@
  */
 #include "qp.h"
 
-#include "../mem/fetch.h"
 #include "../packet/bth.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-
-/* Copy a ring entry; entries may straddle a page when the ring starts inside one. */
-static bool ring_copy(const struct umem *m, uint64_t off, void *dst, uint64_t len)
-{
-	uint8_t *to = dst;
-
-	while (len) {
-		void *ptr;
-		uint64_t n = umem_span(m, off, len, false, &ptr);
-
-		if (!n)
-			return false;
-		fetch(to, ptr, n);
-		to += n;
-		off += n;
-		len -= n;
-	}
-	return true;
-}
-
-struct ornic_rec *wq_record(struct qp *qp, struct wq *wq)
-{
-	return gpa_ptr(qp->dev->gpa, wq->rec, sizeof(struct ornic_rec), true);
-}
-
-int64_t wq_pending(struct qp *qp, struct wq *wq)
-{
-	const struct ornic_rec *rec = wq_record(qp, wq);
-	uint32_t n;
-
-	if (!rec)
-		return -EFAULT;
-	n = ring_host_index(rec) - wq->cons;
-	return n <= 1u << wq->log ? (int64_t)n : -EPROTO;
-}
-
-/* The ring is unusable: no completion can tell, only the event (ORN-RNG-8). */
-static void wq_broken(struct qp *qp, struct wq *wq, int64_t error)
-{
-	wq->bad = true;
-	qp_fail(qp, ORNIC_EV_QP_FATAL,
-		error == -EPROTO ? ORNIC_SYN_RING_INDEX : ORNIC_SYN_RING_MEMORY, wq->cons);
-}
-
-/* Copy the next slot's first @len bytes. Return as rwqe_fetch(). */
-static int wq_copy(struct qp *qp, struct wq *wq, void *dst, uint64_t len)
-{
-	int64_t n = wq_pending(qp, wq);
-
-	if (!n)
-		return 0;
-	if (n > 0) {
-		uint64_t slot = wq->cons & ((1u << wq->log) - 1);
-
-		if (ring_copy(&wq->mem, slot << wq->stride, dst, len))
-			return 1;
-		n = -EFAULT;
-	}
-	wq_broken(qp, wq, n);
-	return -EIO;
-}
 
 static bool wqe_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 {
@@ -329,70 +267,18 @@ bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index)
 
 int wqe_fetch(struct qp *qp, struct wqe *w)
 {
-	int ret = wq_copy(qp, &qp->sq, w->bytes, 1u << qp->sq.stride);
+	int64_t n = wq_copy(qp->dev, &qp->sq, w->bytes, 1ull << qp->sq.stride);
 
-	if (ret <= 0)
-		return ret;
+	if (!n)
+		return 0;
+	if (n < 0) {
+		/* no completion can tell, only the event (ORN-RNG-8) */
+		qp->sq.bad = true;
+		qp_fail(qp, ORNIC_EV_QP_FATAL, wq_syndrome(n), qp->sq.cons);
+		return -EIO;
+	}
 	if (!wqe_decode(qp, w, qp->sq.cons))
 		qp_count(qp, CNT_wqe_errors, 1);
 	qp->sq.cons++;
-	return 1;
-}
-
-/* Judge a receive: its index, zeros and SGE count. */
-static uint32_t rwqe_decode(const struct qp *qp, struct rwqe *r, const uint8_t *bytes)
-{
-	const struct ornic_rwqe *h = (const void *)bytes;
-	uint16_t count = le16toh(h->count);
-
-	if (h->mbz0 || h->mbz1)
-		return ORNIC_SYN_WQE_MBZ;
-	if (le32toh(h->id) != r->index)
-		return ORNIC_SYN_WQE_STALE;
-	if (sizeof(*h) + count * sizeof(r->sge[0]) > 1u << qp->rq.stride)
-		return ORNIC_SYN_WQE_SEGMENT;
-	if (count > qp->rq.max_sge || count > RWQE_MAX_SGE)
-		return ORNIC_SYN_WQE_COUNT;
-	memcpy(r->sge, bytes + sizeof(*h), count * sizeof(r->sge[0]));
-	r->nsge = count;
-	r->len = 0;
-	for (uint32_t i = 0; i < count; i++)
-		r->len += le32toh(r->sge[i].length);
-	return 0;
-}
-
-int rwqe_fetch(struct qp *qp, struct rwqe *r)
-{
-	uint8_t bytes[WQE_MAX_BYTES] __attribute__((aligned(16)));
-	struct ornic_cqe cqe = {};
-	uint32_t syndrome;
-	int ret;
-
-	if (!qp->rq.present)
-		return 0;
-	ret = wq_copy(qp, &qp->rq, bytes, 1u << qp->rq.stride);
-	if (ret <= 0)
-		return ret;
-	r->index = qp->rq.cons++;
-	syndrome = rwqe_decode(qp, r, bytes);
-	if (syndrome) {
-		qp_count(qp, CNT_wqe_errors, 1);
-		complete_recv(qp, r->index, ORNIC_WC_RECV, ORNIC_WC_LOC_QP_OP_ERR, syndrome, &cqe);
-		qp_fail(qp, 0, syndrome, r->index);
-		return -EINVAL;
-	}
-	r->valid = true;
-	return 1;
-}
-
-int rwqe_skip(struct qp *qp, uint32_t *index)
-{
-	int64_t n = wq_pending(qp, &qp->rq);
-
-	if (n < 0)
-		wq_broken(qp, &qp->rq, n);
-	if (n <= 0)
-		return n;
-	*index = qp->rq.cons++;
 	return 1;
 }

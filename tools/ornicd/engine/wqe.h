@@ -102,7 +102,7 @@ static inline bool wqe_is_read(const struct wqe *w)
 /**
  * struct rwqe - a receive work request being filled
  * @valid:	one is held
- * @index:	its ring index
+ * @index:	what its completion names: ring index, or id of the SRQ's entry
  * @nsge:	entries of @sge
  * @len:	sum of their lengths
  * @sge:	data segments

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared receive queues in the data path: who takes what, out-of-order completion,
+ * limit, domains, what becomes of entries when a queue pair or the ring fails.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/pair.h"
+#include "engine/srq.h"
+#include "packet/bth.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SRQ_LOG		3
+#define SRQ_STRIDE	6
+#define LEN		256
+#define MTU		4096
+
+/**
+ * struct shared - two connections from function 0 to function 1, where both have one SRQ
+ * @w:		functions
+ * @a:		requesters
+ * @b:		responders
+ * @srq:	the SRQ
+ * @h:		its host's side
+ * @src, @dst:	buffers, a page per connection or id
+ */
+struct shared {
+	struct world w;
+	struct conn a[2];
+	struct conn b[2];
+	struct srq srq;
+	struct hostq h;
+	uint64_t src;
+	uint64_t dst;
+	uint32_t skey;
+	uint32_t dkey;
+};
+
+static struct ornic_rec *srq_rec(struct shared *s)
+{
+	return (struct ornic_rec *)guest_at(&s->w.dut[1].guest, s->h.rec, 64);
+}
+
+static void make_srq(struct shared *s)
+{
+	struct dut *d = &s->w.dut[1];
+
+	s->srq.dev = &d->dev;
+	s->srq.owner = 9;
+	s->srq.pd = &d->pd;
+	s->srq.wq.log = SRQ_LOG;
+	s->srq.wq.stride = SRQ_STRIDE;
+	s->srq.wq.max_sge = 3;
+	dut_ring(d, &s->srq.wq.mem, &s->h, 1u << (SRQ_LOG + SRQ_STRIDE));
+	s->srq.wq.rec = s->h.rec;
+	assert_int_equal(table_add(&d->dev.srqs, &s->srq, &s->srq.number), 0);
+	srq_init(&s->srq);
+}
+
+static void set_up(struct shared *s, uint8_t type)
+{
+	struct conn_opt opt = { .type = type };
+
+	memset(s, 0, sizeof(*s));
+	world_init(&s->w, 0);
+	make_srq(s);
+	for (int i = 0; i < 2; i++) {
+		conn_init(&s->a[i], &s->w.dut[0], &opt);
+		conn_init(&s->b[i], &s->w.dut[1], &opt);
+		s->b[i].qp.rq.present = false;
+		s->b[i].qp.srq = &s->srq;
+		conn_pair(&s->a[i], &s->b[i], 10, 20);
+	}
+	s->src = dut_buf(&s->w.dut[0], 2 * MTU * 2);
+	s->dst = dut_buf(&s->w.dut[1], 16 * MTU);
+	s->skey = dut_key(&s->w.dut[0], NULL, s->src, 2 * MTU * 2, 0);
+	s->dkey = dut_key(&s->w.dut[1], NULL, s->dst, 16 * MTU, ORNIC_ACCESS_LOCAL_WRITE);
+}
+
+static void tear_down(struct shared *s)
+{
+	for (int i = 0; i < 2; i++) {
+		conn_fini(&s->a[i]);
+		conn_fini(&s->b[i]);
+	}
+	table_del(&s->w.dut[1].dev.srqs, s->srq.number);
+	umem_free(&s->srq.wq.mem, &s->w.dut[1].dev.list_budget);
+	world_fini(&s->w);
+}
+
+static void publish(struct shared *s, uint32_t index)
+{
+	s->h.index = index;
+	__atomic_store_n(&srq_rec(s)->host_index, htole32(index), __ATOMIC_RELEASE);
+}
+
+/* Post entry @id of @len bytes at its page. */
+static void post_key(struct shared *s, uint32_t id, uint32_t len, uint32_t key)
+{
+	uint32_t slot = s->h.index & ((1u << SRQ_LOG) - 1);
+	struct ornic_rwqe *r = (void *)dut_at(&s->w.dut[1], s->h.ring + (slot << SRQ_STRIDE), 64);
+	struct ornic_sge *sge = (void *)(r + 1);
+
+	*r = (struct ornic_rwqe) { .count = htole16(1), .id = htole32(id) };
+	sge->addr = htole64(s->dst + (id & 15) * MTU);
+	sge->length = htole32(len);
+	sge->lkey = htole32(key);
+	publish(s, s->h.index + 1);
+}
+
+static void post(struct shared *s, uint32_t id, uint32_t len)
+{
+	post_key(s, id, len, s->dkey);
+}
+
+static void send(struct shared *s, int i, uint32_t len)
+{
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+
+	fill(dut_at(&s->w.dut[0], s->src + i * 2 * MTU, len), len, i + 1);
+	wr_sge(&wr, s->src + i * 2 * MTU, len, s->skey);
+	conn_send(&s->a[i], &wr);
+}
+
+/* The next completion of connection @i is of entry @id. */
+static void expect(struct shared *s, int i, uint32_t id, uint8_t status)
+{
+	struct ornic_cqe cqe;
+
+	assert_true(conn_poll(&s->b[i], &s->b[i].hrcq, &cqe));
+	assert_int_equal(le32toh(cqe.srqn), s->srq.number);
+	assert_int_equal(le32toh(cqe.qpn), s->b[i].qp.handle);
+	assert_int_equal(le32toh(cqe.wqe_id), id);
+	assert_int_equal(cqe.opcode, ORNIC_WC_RECV);
+	assert_int_equal(cqe.status, status);
+}
+
+static void expect_event(struct shared *s, uint8_t type, uint32_t number)
+{
+	struct ornic_eqe e;
+
+	do {
+		assert_true(dut_event(&s->w.dut[1], &e));
+	} while (e.type == ORNIC_EV_COMPLETION || e.type == ORNIC_EV_COMM_EST);
+	assert_int_equal(e.type, type);
+	assert_int_equal(le32toh(e.number), number);
+}
+
+static void no_event(struct shared *s)
+{
+	struct ornic_eqe e;
+
+	while (dut_event(&s->w.dut[1], &e))
+		assert_true(e.type == ORNIC_EV_COMPLETION || e.type == ORNIC_EV_COMM_EST);
+}
+
+/* ORN-SRQ-1: queue pairs take entries as messages come; ids are any numbers and echoed */
+static void test_share(void **state)
+{
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	post(s, 0xdeadbee1, LEN);
+	post(s, 7, LEN);
+	post(s, 0xffffffff, LEN);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	send(s, 0, 100);
+	world_run(&s->w);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 0xdeadbee1, ORNIC_WC_SUCCESS);
+	expect(s, 0, 7, ORNIC_WC_SUCCESS);
+	expect(s, 1, 0xffffffff, ORNIC_WC_SUCCESS);
+	check(dut_at(&s->w.dut[1], s->dst + MTU, LEN), LEN, 2);
+	check(dut_at(&s->w.dut[1], s->dst + 7 * MTU, 100), 100, 1);
+	/* Nobody rings for an SRQ (ORN-RNG-7). */
+	assert_int_equal(le32toh(srq_rec(s)->notify), ORNIC_NOTIFY_INDEX);
+	tear_down(s);
+}
+
+/*
+ * ORN-SRQ-1: a message that is under way keeps its entry, others complete before it; the
+ * ring wraps over the slot of the one that has not completed.
+ */
+static void test_out_of_order(void **state)
+{
+	struct packet p = { .kind = PACKET_ROCE, .opcode = BTH_RC_SEND_FIRST, .npsn = 1 };
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	post(s, 0, 2 * 1024);
+	p.psn = 10;
+	p.mtu = qp_mtu(&s->b[0].qp);
+	p.len = p.mtu;
+	p.nseg = 1;
+	p.seg[0] = (struct seg) { calloc(1, p.len), p.len };
+	responder_receive(&s->b[0].qp, &p);
+	free(p.seg[0].ptr);
+	conn_quiet(&s->b[0]);
+	for (uint32_t i = 0; i < 3u << SRQ_LOG; i++) {
+		post(s, 1 + i % 5, LEN);
+		send(s, 1, LEN);
+		world_run(&s->w);
+		expect(s, 1, 1 + i % 5, ORNIC_WC_SUCCESS);
+	}
+	/* ORN-SRQ-6: it is flushed when its queue pair fails; then, once, LAST_WQE */
+	no_event(s);
+	qp_set_state(&s->b[0].qp, ORNIC_QPS_ERR);
+	world_run(&s->w);
+	expect(s, 0, 0, ORNIC_WC_WR_FLUSH_ERR);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
+	world_run(&s->w);
+	no_event(s);
+	/* and what is posted stays for the others (ORN-SRQ-6) */
+	post(s, 3, LEN);
+	world_run(&s->w);
+	conn_quiet(&s->b[0]);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 3, ORNIC_WC_SUCCESS);
+	/* ERR again after RESET tells again. */
+	qp_set_state(&s->b[0].qp, ORNIC_QPS_RESET);
+	qp_set_state(&s->b[0].qp, ORNIC_QPS_INIT);
+	qp_set_state(&s->b[0].qp, ORNIC_QPS_ERR);
+	world_run(&s->w);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
+	tear_down(s);
+}
+
+/* ORN-SRQ-4: RESET completes what the queue pair holds */
+static void test_reset_returns(void **state)
+{
+	struct packet p = { .kind = PACKET_ROCE, .opcode = BTH_RC_SEND_FIRST, .npsn = 1 };
+	uint8_t bytes[MTU] = {};
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	post(s, 5, MTU);
+	post(s, 6, MTU);
+	p.psn = 10;
+	p.mtu = qp_mtu(&s->b[0].qp);
+	p.len = p.mtu;
+	p.nseg = 1;
+	p.seg[0] = (struct seg) { bytes, p.len };
+	responder_receive(&s->b[0].qp, &p);
+	responder_receive(&s->b[1].qp, &p);
+	qp_set_state(&s->b[0].qp, ORNIC_QPS_RESET);
+	expect(s, 0, 5, ORNIC_WC_WR_FLUSH_ERR);
+	qp_fini(&s->b[1].qp);
+	expect(s, 1, 6, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_init(&s->b[1].qp), 0);
+	tear_down(s);
+}
+
+/* ORN-SRQ-5 */
+static void test_limit(void **state)
+{
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		post(s, i, LEN);
+	srq_arm(&s->srq, 3);
+	no_event(s);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	no_event(s);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect_event(s, ORNIC_EV_SRQ_LIMIT, s->srq.number);
+	assert_int_equal(s->srq.limit, 0);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	no_event(s);
+	/* below already: at once */
+	srq_arm(&s->srq, 2);
+	world_run(&s->w);
+	expect_event(s, ORNIC_EV_SRQ_LIMIT, s->srq.number);
+	srq_arm(&s->srq, 0);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	no_event(s);
+	tear_down(s);
+}
+
+/* ORN-SRQ-2: an empty SRQ is RNR, until something is posted */
+static void test_rnr(void **state)
+{
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	assert_int_equal(s->w.dut[1].dev.cnt[CNT_rnr_naks_sent], 1);
+	conn_quiet(&s->b[0]);
+	post(s, 2, LEN);
+	world_finish(&s->w, 1000000000);
+	expect(s, 0, 2, ORNIC_WC_SUCCESS);
+	conn_expect(&s->a[0], &s->a[0].hscq, 0, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	tear_down(s);
+}
+
+/* ORN-SRQ-3: the domain of the SRQ counts, not that of the queue pair */
+static void test_domain(void **state)
+{
+	struct shared *s = *state;
+	struct dut *d;
+	uint32_t key;
+
+	set_up(s, 0);
+	d = &s->w.dut[1];
+	s->srq.pd = &d->other_pd;
+	key = dut_key(d, &d->other_pd, s->dst, 16 * MTU, ORNIC_ACCESS_LOCAL_WRITE);
+	post_key(s, 1, LEN, key);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect(s, 0, 1, ORNIC_WC_SUCCESS);
+	post(s, 2, LEN);	/* a key of the queue pair's own domain */
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect(s, 0, 2, ORNIC_WC_LOC_PROT_ERR);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(s->b[1].qp.state, ORNIC_QPS_RTS);
+	/* A privileged SRQ may use the key for all memory, a privileged queue pair may not. */
+	key = dut_phys(d, ORNIC_ACCESS_LOCAL_WRITE);
+	s->srq.privileged = true;
+	post_key(s, 3, LEN, key);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 3, ORNIC_WC_SUCCESS);
+	s->srq.privileged = false;
+	s->b[1].qp.flags |= ORNIC_QP_F_PRIVILEGED;
+	post_key(s, 4, LEN, key);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 4, ORNIC_WC_LOC_PROT_ERR);
+	tear_down(s);
+}
+
+/* ORN-SRQ-8: a malformed entry fails the queue pair that took it, and no other */
+static void test_malformed(void **state)
+{
+	struct shared *s = *state;
+	struct ornic_rwqe *r;
+
+	set_up(s, 0);
+	post(s, 1, LEN);
+	r = (void *)dut_at(&s->w.dut[1], s->h.ring, 64);
+	r->count = htole16(4);
+	post(s, 2, LEN);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect(s, 0, 1, ORNIC_WC_LOC_QP_OP_ERR);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_ERR);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 2, ORNIC_WC_SUCCESS);
+	tear_down(s);
+}
+
+/* ORN-SRQ-7, ORN-RNG-8: an impossible index stops the SRQ and all its queue pairs */
+static void test_bad_ring(void **state)
+{
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	publish(s, (1u << SRQ_LOG) + 1);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect_event(s, ORNIC_EV_SRQ_ERR, s->srq.number);
+	assert_int_equal(s->srq.syndrome, ORNIC_SYN_RING_INDEX);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(s->b[i].qp.state, ORNIC_QPS_ERR);
+		conn_quiet(&s->b[i]);
+	}
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[1].qp.handle);
+	srq_arm(&s->srq, 1);
+	no_event(s);
+	tear_down(s);
+}
+
+/* ORN-SRQ-2, ORN-SRQ-9: datagrams */
+static void test_datagrams(void **state)
+{
+	struct shared *s = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	struct device *dev;
+
+	set_up(s, ORNIC_QPT_UD);
+	dev = &s->w.dut[1].dev;
+	wr_sge(&wr, s->src, LEN, s->skey);
+	wr.path = s->a[0].qp.path;
+	wr.path.dest_qpn = htole32(s->b[0].qp.handle);
+	wr.path.qkey = htole32(s->b[0].qp.qkey);
+	conn_send(&s->a[0], &wr);
+	world_run(&s->w);
+	assert_int_equal(dev->cnt[CNT_rx_drop_no_wqe], 1);
+	post(s, 1, LEN);	/* too short: the header area does not fit */
+	post(s, 2, LEN + ORNIC_GRH_BYTES);
+	conn_send(&s->a[0], &wr);
+	world_run(&s->w);
+	expect(s, 0, 1, ORNIC_WC_LOC_LEN_ERR);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_RTS);
+	conn_send(&s->a[0], &wr);
+	world_run(&s->w);
+	expect(s, 0, 2, ORNIC_WC_SUCCESS);
+	tear_down(s);
+}
+
+static int setup(void **state)
+{
+	*state = malloc(sizeof(struct shared));
+	return !*state;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_share, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_out_of_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_returns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rnr, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_domain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared receive queue commands.
+ */
+#include "command.h"
+
+#include "../engine/srq.h"
+#include "../mem/gpa.h"
+
+#include <ornic/srq.h>
+#include <stdlib.h>
+
+struct srq *srq_get(struct device *dev, uint32_t number)
+{
+	return table_get(&dev->srqs, number);
+}
+
+static uint8_t srq_check_type(struct command *c, const struct ornic_srq_create_cmd *in)
+{
+	uint8_t st;
+
+	if (in->type != ORNIC_SRQT_BASIC)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->type);
+	st = command_need(c, ORNIC_FEATURE(SRQ), &in->type);
+	st = st ?: COMMAND_ZERO(c, in->xrcd);
+	return st ?: COMMAND_ZERO(c, in->cq);
+}
+
+static uint8_t srq_check_limit(struct command *c, const __le32 *limit, uint8_t log)
+{
+	return le32toh(*limit) > 1u << log ? command_refuse(c, ORNIC_ST_BAD_PARAM, limit) :
+					     ORNIC_ST_OK;
+}
+
+static uint8_t srq_check_ring(struct command *c, const struct ornic_srq_create_cmd *in)
+{
+	if (in->log_entries > LIMIT_LOG_SRQ)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+	if (in->stride < ORNIC_RQ_MIN_STRIDE)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->stride);
+	if (in->stride > ORNIC_RQ_MAX_STRIDE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->stride);
+	if (le16toh(in->max_sge) > LIMIT_RECV_SGE)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_sge);
+	return srq_check_limit(c, &in->limit, in->log_entries);
+}
+
+static uint8_t srq_check(struct command *c, const struct ornic_srq_create_cmd *in)
+{
+	uint8_t st = srq_check_type(c, in);
+
+	if (!st && in->flags & ~ORNIC_SRQ_F_PRIVILEGED)
+		st = command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+	st = st ?: srq_check_ring(c, in);
+	st = st ?: COMMAND_ZERO(c, in->mbz0);
+	st = st ?: COMMAND_ZERO(c, in->want);
+	return st ?: COMMAND_ZERO(c, in->mbz1);
+}
+
+static void srq_attributes(struct device *dev, const struct ornic_srq_create_cmd *in,
+			   struct srq *srq)
+{
+	srq->dev = dev;
+	srq->type = in->type;
+	srq->privileged = in->flags & ORNIC_SRQ_F_PRIVILEGED;
+	srq->owner = le32toh(in->owner);
+	srq->wq.log = in->log_entries;
+	srq->wq.stride = in->stride;
+	srq->wq.max_sge = le16toh(in->max_sge);
+	srq->attr = *in;
+}
+
+/* Everything that the SRQ names, then its memory, then its number. */
+static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *in,
+			 struct srq *srq)
+{
+	uint8_t st;
+
+	srq_attributes(c->dev, in, srq);
+	srq->pd = pd_get(c->dev, le32toh(in->pd));
+	if (!srq->pd)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	st = command_dbpage(c, &in->dbpage, &srq->dbpage);
+	st = st ?: command_record(c, &in->record, &srq->wq.rec);
+	st = st ?: command_ring(c, &in->pages, srq->wq.log, srq->wq.stride, &srq->wq.mem);
+	if (st)
+		return st;
+	st = command_number(c, &c->dev->srqs, srq);
+	if (st) {
+		umem_free(&srq->wq.mem, &c->dev->list_budget);
+		return st;
+	}
+	srq->number = c->number;
+	srq->pd->users++;
+	srq_init(srq);
+	srq_arm(srq, le32toh(in->limit));
+	return ORNIC_ST_OK;
+}
+
+uint8_t cmd_srq_create(struct command *c)
+{
+	const struct ornic_srq_create_cmd *in = c->in;
+	uint8_t st = srq_check(c, in);
+	struct srq *srq;
+
+	if (st)
+		return st;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return ORNIC_ST_NO_RESOURCE;
+	st = srq_setup(c, in, srq);
+	if (st)
+		free(srq);
+	return st;
+}
+
+uint8_t cmd_srq_modify(struct command *c)
+{
+	const struct ornic_srq_modify_cmd *in = c->in;
+	struct srq *srq = srq_get(c->dev, c->number);
+	uint32_t mask = le32toh(in->mask);
+	uint8_t st;
+
+	if (!srq)
+		return ORNIC_ST_BAD_NUMBER;
+	if (mask & ~ORNIC_SRQM_LIMIT)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+	st = COMMAND_ZERO(c, in->mbz);
+	if (!st && mask & ORNIC_SRQM_LIMIT)
+		st = srq_check_limit(c, &in->limit, srq->wq.log);
+	if (!st && mask & ORNIC_SRQM_LIMIT)
+		srq_arm(srq, le32toh(in->limit));
+	return st;
+}
+
+uint8_t cmd_srq_query(struct command *c)
+{
+	struct ornic_srq_query_rsp *out = c->out;
+	const struct srq *srq = srq_get(c->dev, c->number);
+	const struct ornic_rec *rec;
+
+	if (!srq)
+		return ORNIC_ST_BAD_NUMBER;
+	rec = wq_record(c->dev, &srq->wq);
+	out->attr = srq->attr;
+	out->attr.limit = htole32(srq->limit);
+	out->state.producer = htole32(rec ? ring_host_index(rec) : srq->wq.cons);
+	out->state.consumer = htole32(srq->wq.cons);
+	out->state.state = htole32((srq->wq.bad ? ORNIC_RING_ERROR : 0) |
+				   (srq->limit ? ORNIC_RING_ARMED : 0));
+	out->state.syndrome = htole32(srq->syndrome);
+	return ORNIC_ST_OK;
+}
+
+static void srq_release(struct device *dev, struct srq *srq)
+{
+	srq->pd->users--;
+	table_del(&dev->srqs, srq->number);
+	umem_free(&srq->wq.mem, &dev->list_budget);
+	free(srq);
+}
+
+uint8_t cmd_srq_destroy(struct command *c)
+{
+	struct srq *srq = srq_get(c->dev, c->number);
+
+	if (!srq)
+		return ORNIC_ST_BAD_NUMBER;
+	if (srq->users)
+		return ORNIC_ST_BUSY;
+	srq_release(c->dev, srq);
+	return ORNIC_ST_OK;
+}
+
+void srq_release_all(struct device *dev)
+{
+	uint32_t n = 0;
+	struct srq *srq;
+
+	while ((srq = table_next(&dev->srqs, &n)))
+		srq_release(dev, srq);
+}
