@@ -8,6 +8,7 @@
  *   CQ   [entries: 64 << log_entries][record: 64]
  *   QP   [SQ: 1 << (sq_log + sq_stride)][RQ: 1 << (rq_log + rq_stride)]
  *        [SQ record: 64][RQ record: 64]
+ *   SRQ  [entries: 1 << (log_entries + stride), 64 or more][record: 64]
  *
  * The RQ starts at the next multiple of its stride, so that no entry straddles
  * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) takes
@@ -35,7 +36,10 @@ struct ornic_uresp_alloc_ucontext {
 	__u16 max_recv_sge;
 	__u8 max_sq_stride;		/* log2 bytes */
 	__u8 max_rq_stride;
-	__u8 reserved[6];
+	__u8 log_max_srq;		/* log2 entries of an SRQ */
+	__u8 reserved;
+	__u16 max_srq_sge;		/* SGEs of an entry; 0: the device has no SRQs */
+	__u16 reserved2;
 };
 
 /*
@@ -64,6 +68,18 @@ struct ornic_ureq_create_cq {
 
 struct ornic_uresp_create_cq {
 	__u32 cqn;
+	__u32 reserved;
+};
+
+struct ornic_ureq_create_srq {
+	__aligned_u64 buf_addr;
+	__u8 log_entries;
+	__u8 stride;			/* log2 bytes of an entry */
+	__u8 reserved[6];
+};
+
+struct ornic_uresp_create_srq {
+	__u32 srqn;
 	__u32 reserved;
 };
 

@@ -129,6 +129,28 @@ int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
 	return destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
 }
 
+int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
+			    u32 *srqn)
+{
+	return create(dev, ORNIC_OP_SRQ_CREATE, in, sizeof(*in), srqn);
+}
+
+int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
+			    const struct ornic_srq_modify_cmd *in)
+{
+	return modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
+}
+
+int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out)
+{
+	return query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
+}
+
+int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
+{
+	return destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
+}
+
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
 {
 	return modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));

@@ -265,36 +265,41 @@ int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 /**
  * ornic_ib_cq_drop() - drop the unpolled entries of a queue pair (ORN-CQ-19)
  * @cq: completion queue of the kernel
- * @qpn: handle of a queue pair for which the device writes no more entries
+ * @qp: queue pair for which the device writes no more entries
  *
- * Context: the caller holds the lock of the CQ.
+ * What it took of an SRQ is given back. Context: the caller holds the lock of the CQ.
  */
-void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn)
+void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
+	struct ib_srq *ibsrq = qp->ibqp.srq;
 	struct ornic_cqe *cqe;
+	u64 wr_id;
 	u32 i;
 
 	for (i = 0; i < BIT(cq->log_entries); i++) {
 		cqe = ornic_ib_cqe(cq, cq->index + i);
 		if (!ornic_entry_ready(cqe, cq->index + i, cq->log_entries))
 			break;
-		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
-			cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
+		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn)
+			continue;
+		if (ibsrq && (cqe->opcode & ORNIC_WC_RECV_BIT))
+			ornic_ib_srq_retire(to_osrq(ibsrq), le32_to_cpu(cqe->wqe_id), &wr_id);
+		cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
 	}
 }
 
 /**
  * ornic_ib_cq_forget() - a queue pair is gone
  * @cq: completion queue of the kernel
- * @qpn: its handle, no longer in the table of the CQ
+ * @qp: queue pair, no longer in the table of the CQ
  *
  * On return nobody who polls uses the queue pair.
  */
-void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn)
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	ornic_ib_cq_drop(cq, qpn);
+	ornic_ib_cq_drop(cq, qp);
 	spin_unlock_irqrestore(&cq->lock, flags);
 }

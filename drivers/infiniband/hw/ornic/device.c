@@ -68,6 +68,16 @@ static const struct ib_device_ops ornic_ib_moderation_ops = {
 	.modify_cq = ornic_ib_modify_cq,
 };
 
+static const struct ib_device_ops ornic_ib_srq_ops = {
+	.create_srq = ornic_ib_create_srq,
+	.destroy_srq = ornic_ib_destroy_srq,
+	.modify_srq = ornic_ib_modify_srq,
+	.post_srq_recv = ornic_ib_post_srq_recv,
+	.query_srq = ornic_ib_query_srq,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, ornic_ib_srq, ibsrq),
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -84,6 +94,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_moderation_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_srq_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)
@@ -191,6 +203,7 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 	dev->odev = odev;
 	xa_init(&dev->qps);
 	xa_init(&dev->cqs);
+	xa_init(&dev->srqs);
 	/* what the device can take in one piece stays one piece */
 	dma_set_max_seg_size(&odev->pdev->dev, SZ_1G);
 

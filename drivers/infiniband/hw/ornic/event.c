@@ -14,6 +14,7 @@ static_assert(ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_CQ_ERR);
 static_assert(ORNIC_EV_SQ_DRAINED - ORNIC_EV_VERBS == (int)IB_EVENT_SQ_DRAINED);
 static_assert(ORNIC_EV_DEVICE_FATAL - ORNIC_EV_VERBS == (int)IB_EVENT_DEVICE_FATAL);
 static_assert(ORNIC_EV_PORT_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_PORT_ERR);
+static_assert(ORNIC_EV_SRQ_LIMIT - ORNIC_EV_VERBS == (int)IB_EVENT_SRQ_LIMIT_REACHED);
 static_assert(ORNIC_EV_LAST_WQE - ORNIC_EV_VERBS == (int)IB_EVENT_QP_LAST_WQE_REACHED);
 
 void ornic_ib_ref_init(struct ornic_ib_ref *ref)
@@ -62,6 +63,18 @@ static struct ornic_ib_cq *find_cq(struct ornic_ib_dev *dev, u32 cqn)
 	return cq;
 }
 
+static struct ornic_ib_srq *find_srq(struct ornic_ib_dev *dev, u32 srqn)
+{
+	struct ornic_ib_srq *srq;
+
+	xa_lock(&dev->srqs);
+	srq = xa_load(&dev->srqs, srqn);
+	if (srq)
+		refcount_inc(&srq->ref.users);
+	xa_unlock(&dev->srqs);
+	return srq;
+}
+
 /* A queue pair whose rings the device cannot use gets no flush from it. */
 static bool ring_failed(const struct ornic_eqe *eqe)
 {
@@ -106,6 +119,22 @@ static void cq_event(struct ornic_ib_dev *dev, unsigned long type, const struct 
 	ref_put(&cq->ref);
 }
 
+static void srq_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+{
+	struct ornic_ib_srq *srq = find_srq(dev, le32_to_cpu(eqe->number));
+	struct ib_event event;
+
+	if (!srq)
+		return;
+	if (srq->ibsrq.event_handler) {
+		event.device = &dev->ibdev;
+		event.event = type - ORNIC_EV_VERBS;
+		event.element.srq = &srq->ibsrq;
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+	}
+	ref_put(&srq->ref);
+}
+
 /* Of the device or of its port; ib_core takes them between register and unregister. */
 static void device_event(struct ornic_ib_dev *dev, unsigned long type)
 {
@@ -141,7 +170,12 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 	case ORNIC_EV_QP_ACCESS_ERR:
 	case ORNIC_EV_COMM_EST:
 	case ORNIC_EV_SQ_DRAINED:
+	case ORNIC_EV_LAST_WQE:
 		qp_event(dev, type, eqe);
+		break;
+	case ORNIC_EV_SRQ_ERR:
+	case ORNIC_EV_SRQ_LIMIT:
+		srq_event(dev, type, eqe);
 		break;
 	case ORNIC_EV_DEVICE_FATAL:
 		ornic_ib_soft_device(dev);

@@ -33,6 +33,7 @@
 #include <ornic/mr.h>
 #include <ornic/pd.h>
 #include <ornic/qp.h>
+#include <ornic/srq.h>
 #include <ornic/stats.h>
 #include <ornic/wqe.h>
 #include <rdma/ornic-abi.h>
@@ -48,11 +49,13 @@
  * @page_sizes: usable page sizes of page lists, a bit each
  * @log_sq: log2 of the most send entries
  * @log_rq: log2 of the most receive entries
+ * @log_srq: log2 of the most entries of a shared receive queue
  * @log_cq: log2 of the most completion entries
  * @sq_stride: log2 of the largest send entry
  * @rq_stride: log2 of the largest receive entry
  * @send_sge: SGEs of a send work request, whatever the queue pair's type
  * @recv_sge: SGEs of a receive work request
+ * @srq_sge: SGEs of an entry of a shared receive queue
  * @max_inline: inline bytes, whatever the queue pair's type
  * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
  *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
@@ -61,11 +64,13 @@ struct ornic_ib_limits {
 	unsigned long page_sizes;
 	u8 log_sq;
 	u8 log_rq;
+	u8 log_srq;
 	u8 log_cq;
 	u8 sq_stride;
 	u8 rq_stride;
 	u16 send_sge;
 	u16 recv_sge;
+	u16 srq_sge;
 	u16 max_inline;
 	u32 max_cqe;
 };
@@ -93,6 +98,7 @@ struct ornic_ib_stats {
  * @wq: calls completion handlers of CQs that the device no longer serves
  * @qps: queue pairs by handle, for events
  * @cqs: completion queues by number, for events
+ * @srqs: shared receive queues by number, for events
  * @registered: ib_core takes port events
  * @dead: the device died; completions are made by soft_flush.c
  * @port_stats: counters of the port
@@ -109,6 +115,7 @@ struct ornic_ib_dev {
 	struct workqueue_struct *wq;
 	struct xarray qps;
 	struct xarray cqs;
+	struct xarray srqs;
 	bool registered;
 	bool dead;
 	struct ornic_ib_stats port_stats;
@@ -266,6 +273,33 @@ struct ornic_ib_wq {
 };
 
 /**
+ * struct ornic_ib_srq - shared receive queue
+ * @ibsrq: ib_core's part
+ * @ref: keeps it during events
+ * @srqn: number in the device
+ * @max_wr: entries, as given to the user
+ * @max_sge: SGEs of an entry, as given to the user
+ * @ubuf: ring and record of a process
+ * @kbuf: ring and record of the kernel; what follows is for these only, except @wq.log
+ *	and @wq.stride
+ * @wq: the ring; wr_id goes by id
+ * @next: by id: the next free one, or that it is posted; under the lock of @wq
+ * @free: first free id; under the lock of @wq
+ */
+struct ornic_ib_srq {
+	struct ib_srq ibsrq;
+	struct ornic_ib_ref ref;
+	u32 srqn;
+	u32 max_wr;
+	u32 max_sge;
+	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_ib_wq wq;
+	u32 *next;
+	u32 free;
+};
+
+/**
  * struct ornic_ib_geom - rings of a queue pair
  * @sq_log: log2 of the send entries, ORNIC_NO_RING without
  * @sq_stride: log2 of a send entry's bytes
@@ -348,6 +382,11 @@ static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct ornic_ib_qp, ibqp);
 }
 
+static inline struct ornic_ib_srq *to_osrq(struct ib_srq *ibsrq)
+{
+	return container_of(ibsrq, struct ornic_ib_srq, ibsrq);
+}
+
 /* A queue pair with one peer, whose work requests carry no address vector. */
 static inline bool ornic_ib_connected(enum ib_qp_type type)
 {
@@ -389,6 +428,12 @@ int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_creat
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in);
 int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out);
 int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn);
+int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
+			    u32 *srqn);
+int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
+			    const struct ornic_srq_modify_cmd *in);
+int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out);
+int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in);
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out);
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -476,8 +521,8 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
-void ornic_ib_cq_drop(struct ornic_ib_cq *cq, u32 qpn);
-void ornic_ib_cq_forget(struct ornic_ib_cq *cq, u32 qpn);
+void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 
 /* poll_cq.c */
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
@@ -496,6 +541,17 @@ void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq);
 bool ornic_ib_soft_pending(struct ornic_ib_cq *cq);
 int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc);
 void ornic_ib_soft_kick(struct work_struct *work);
+
+/* srq.c */
+int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
+			struct ib_udata *udata);
+int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+			enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			   const struct ib_recv_wr **bad_wr);
+bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id);
 
 /* qp.c */
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
@@ -522,6 +578,7 @@ int ornic_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		       const struct ib_send_wr **bad_wr);
 int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad_wr);
+void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr);
 void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int count);
 
 /* counters.c */

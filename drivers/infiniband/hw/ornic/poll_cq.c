@@ -80,6 +80,28 @@ static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv, u3
 	return true;
 }
 
+/* A receive that was taken from an SRQ completes by its id, in any order. */
+static bool retire_shared(struct ornic_ib_cq *cq, struct ib_srq *ibsrq, const struct ornic_cqe *cqe,
+			  u64 *wr_id)
+{
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+
+	if (le32_to_cpu(cqe->srqn) != srq->srqn ||
+	    !ornic_ib_srq_retire(srq, le32_to_cpu(cqe->wqe_id), wr_id))
+		return malformed(cq, "completion of a shared receive that is not posted");
+	return true;
+}
+
+static bool retire_any(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, const struct ornic_cqe *cqe,
+		       u64 *wr_id)
+{
+	bool recv = cqe->opcode & ORNIC_WC_RECV_BIT;
+
+	if (recv && qp->ibqp.srq)
+		return retire_shared(cq, qp->ibqp.srq, cqe, wr_id);
+	return retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), wr_id);
+}
+
 static void fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flags)
 {
 	wc->wc_flags = flags & WC_FLAGS;
@@ -112,7 +134,7 @@ static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct 
 		return malformed(cq, "completion with unknown opcode or status");
 
 	memset(wc, 0, sizeof(*wc));
-	if (!retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), &wc->wr_id))
+	if (!retire_any(cq, qp, cqe, &wc->wr_id))
 		return false;
 	wc->qp = &qp->ibqp;
 	wc->status = cqe->status;

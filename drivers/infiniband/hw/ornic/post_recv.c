@@ -5,11 +5,28 @@
  */
 #include "ornic_ib.h"
 
+/**
+ * ornic_ib_put_rwqe() - write a receive work request into its ring
+ * @wq: receive queue or shared one, its lock held
+ * @index: where
+ * @id: what the completion is to name
+ * @wr: work request, of as many SGEs as the entry has room for
+ */
+void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr)
+{
+	struct ornic_rwqe *rwqe = ornic_ring_entry(wq->ring, index, wq->log, wq->stride);
+
+	rwqe->count = cpu_to_le16(wr->num_sge);
+	rwqe->mbz0 = 0;
+	rwqe->id = cpu_to_le32(id);
+	rwqe->mbz1 = 0;
+	ornic_ib_put_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
+}
+
 static int post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct ornic_ib_wq *rq = &qp->rq;
 	u32 index = rq->prod;
-	struct ornic_rwqe *rwqe;
 
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
@@ -17,13 +34,7 @@ static int post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
 	if (index - smp_load_acquire(&rq->cons) >= BIT(rq->log))
 		return -ENOMEM;
 
-	rwqe = ornic_ring_entry(rq->ring, index, rq->log, rq->stride);
-	rwqe->count = cpu_to_le16(wr->num_sge);
-	rwqe->mbz0 = 0;
-	rwqe->id = cpu_to_le32(index);
-	rwqe->mbz1 = 0;
-	ornic_ib_put_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
-
+	ornic_ib_put_rwqe(rq, index, index, wr);
 	rq->wr_id[index & (BIT(rq->log) - 1)] = wr->wr_id;
 	smp_store_release(&rq->prod, index + 1); /* after the id, for soft_flush.c */
 	return 0;
@@ -41,7 +52,7 @@ int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 
 	spin_lock_irqsave(&rq->lock, flags);
 	first = rq->prod;
-	ret = READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
+	ret = READ_ONCE(qp->state) == IB_QPS_RESET || ibqp->srq ? -EINVAL : 0;
 	while (wr && !ret) {
 		ret = post_one(qp, wr);
 		if (!ret)

@@ -36,8 +36,10 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (attr->create_flags || attr->srq || attr->rwq_ind_tbl)
+	if (attr->create_flags || attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
+	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->srq->srq_type != IB_SRQT_BASIC))
+		return -EINVAL;
 	if (!attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
 	if (cap->max_send_wr > BIT(lim->log_sq) || cap->max_recv_wr > BIT(lim->log_rq) ||
@@ -63,7 +65,7 @@ static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr 
 	cmd->pd = cpu_to_le32(to_opd(qp->ibqp.pd)->pdn);
 	cmd->send_cq = cpu_to_le32(to_ocq(attr->send_cq)->cqn);
 	cmd->recv_cq = cpu_to_le32(to_ocq(attr->recv_cq)->cqn);
-	cmd->srq = cpu_to_le32(ORNIC_NONE);
+	cmd->srq = cpu_to_le32(attr->srq ? to_osrq(attr->srq)->srqn : ORNIC_NONE);
 	cmd->flags = cpu_to_le32(flags);
 	cmd->dbpage = cpu_to_le32(page);
 	cmd->owner = cpu_to_le32(page);
@@ -128,8 +130,8 @@ static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	if (!qp->kbuf.cpu)
 		return;
 	leave_cqs(qp);
-	ornic_ib_cq_forget(to_ocq(qp->ibqp.send_cq), qp->qpn);
-	ornic_ib_cq_forget(to_ocq(qp->ibqp.recv_cq), qp->qpn);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.send_cq), qp);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.recv_cq), qp);
 }
 
 static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
@@ -156,6 +158,11 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	int ret;
 
+	/* with an SRQ there is no receive queue, whatever is asked for */
+	if (attr->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
 	ret = check_init(dev, attr, udata);
 	if (ret)
 		return ret;

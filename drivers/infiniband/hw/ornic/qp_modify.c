@@ -97,7 +97,7 @@ static void reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_c
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 
 	spin_lock_irq(&cq->lock);
-	ornic_ib_cq_drop(cq, qp->qpn);
+	ornic_ib_cq_drop(cq, qp);
 	ornic_ib_wq_reset(wq);
 	spin_unlock_irq(&cq->lock);
 }
@@ -229,6 +229,7 @@ int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init->cap = qp->cap;
 	init->send_cq = ibqp->send_cq;
 	init->recv_cq = ibqp->recv_cq;
+	init->srq = ibqp->srq;
 	init->qp_type = ibqp->qp_type;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->port_num = ORNIC_IB_PORT;

@@ -74,8 +74,12 @@ static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *
 	const struct ib_qp_cap *cap = &qp->cap;
 	int ret;
 
-	if (geom->sq_log == ORNIC_ABI_NO_RING && geom->rq_log == ORNIC_ABI_NO_RING)
+	if (qp->ibqp.srq) {
+		if (geom->rq_log != ORNIC_ABI_NO_RING)
+			return -EINVAL;
+	} else if (geom->sq_log == ORNIC_ABI_NO_RING && geom->rq_log == ORNIC_ABI_NO_RING) {
 		return -EINVAL;
+	}
 	ret = check_ring(geom->sq_log, geom->sq_stride, lim->log_sq, ORNIC_SQ_MIN_STRIDE,
 			 lim->sq_stride, cap->max_send_wr,
 			 ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
@@ -117,7 +121,7 @@ int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struc
 				 IB_ACCESS_LOCAL_WRITE);
 }
 
-/* Rings of the kernel always exist, with two entries at least: that aligns the records. */
+/* Rings of the kernel have two entries at least: that aligns the records. */
 static u8 kernel_log(u32 wrs)
 {
 	return order_base_2(max_t(u32, wrs, 2));
@@ -129,14 +133,20 @@ static void kernel_geom(struct ornic_ib_qp *qp)
 	struct ornic_ib_geom *geom = &qp->geom;
 
 	cap->max_send_sge = max_t(u32, cap->max_send_sge, 1);
-	cap->max_recv_sge = max_t(u32, cap->max_recv_sge, 1);
 	geom->sq_log = kernel_log(cap->max_send_wr);
-	geom->rq_log = kernel_log(cap->max_recv_wr);
 	geom->sq_stride = order_base_2(ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
 							 cap->max_inline_data));
 	geom->sq_stride = max_t(u8, geom->sq_stride, ORNIC_SQ_MIN_STRIDE);
+	cap->max_send_wr = BIT(geom->sq_log);
+	if (qp->ibqp.srq) {
+		geom->rq_log = ORNIC_NO_RING;
+		return;
+	}
+	cap->max_recv_sge = max_t(u32, cap->max_recv_sge, 1);
+	geom->rq_log = kernel_log(cap->max_recv_wr);
 	geom->rq_stride = order_base_2(ornic_ib_rq_bytes(cap->max_recv_sge));
 	geom->rq_stride = max_t(u8, geom->rq_stride, ORNIC_RQ_MIN_STRIDE);
+	cap->max_recv_wr = BIT(geom->rq_log);
 }
 
 static int wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
@@ -168,7 +178,7 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	ret = ornic_ib_kbuf_alloc(dev, &qp->kbuf, at.size);
 	if (!ret)
 		ret = wq_init(&qp->sq, qp->geom.sq_log, qp->geom.sq_stride, qp->cap.max_send_sge);
-	if (!ret)
+	if (!ret && qp->geom.rq_log != ORNIC_NO_RING)
 		ret = wq_init(&qp->rq, qp->geom.rq_log, qp->geom.rq_stride, qp->cap.max_recv_sge);
 	if (ret)
 		return ret;
@@ -178,8 +188,6 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	qp->sq.rec = qp->kbuf.cpu + at.sq_rec;
 	qp->rq.rec = qp->kbuf.cpu + at.rq_rec;
 	qp->sq.max_inline = qp->cap.max_inline_data;
-	qp->cap.max_send_wr = BIT(qp->geom.sq_log);
-	qp->cap.max_recv_wr = BIT(qp->geom.rq_log);
 	ornic_rec_init(qp->sq.rec);
 	ornic_rec_init(qp->rq.rec);
 	return 0;

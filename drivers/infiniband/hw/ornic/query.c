@@ -36,6 +36,7 @@ void ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	lim->page_sizes = (le64_to_cpu(id->page_sizes) & PAGE_SIZES) | SZ_4K;
 	lim->log_sq = min_t(u8, id->log_max_sq, ORNIC_LOG_MAX_WQ);
 	lim->log_rq = min_t(u8, id->log_max_rq, ORNIC_LOG_MAX_WQ);
+	lim->log_srq = min_t(u8, id->log_max_srq, ORNIC_LOG_MAX_WQ);
 	lim->log_cq = min_t(u8, id->log_max_cq, ORNIC_LOG_MAX_CQ);
 	lim->sq_stride = clamp_t(u8, id->max_sq_stride, ORNIC_SQ_MIN_STRIDE, ORNIC_SQ_MAX_STRIDE);
 	lim->rq_stride = clamp_t(u8, id->max_rq_stride, ORNIC_RQ_MIN_STRIDE, ORNIC_RQ_MAX_STRIDE);
@@ -46,6 +47,8 @@ void ornic_ib_read_limits(struct ornic_ib_dev *dev)
 			      sq_room / sizeof(struct ornic_sge));
 	lim->recv_sge = min_t(u32, le16_to_cpu(id->max_recv_sge),
 			      rq_room / sizeof(struct ornic_sge));
+	lim->srq_sge = min_t(u32, le16_to_cpu(id->max_srq_sge),
+			     rq_room / sizeof(struct ornic_sge));
 	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
 	lim->max_cqe = BIT(lim->log_cq);
 }
@@ -81,6 +84,11 @@ static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *
 	attr->max_res_rd_atom = to_count(id->max_rd_resources);
 	attr->atomic_cap = atomic_cap(dev);
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ))) {
+		attr->max_srq = to_count(id->max_srq);
+		attr->max_srq_wr = BIT(lim->log_srq);
+		attr->max_srq_sge = lim->srq_sge;
+	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION))) {
 		attr->cq_caps.max_cq_moderation_count = le16_to_cpu(id->max_mod_count);
 		attr->cq_caps.max_cq_moderation_period = le16_to_cpu(id->max_mod_period_us);

@@ -16,7 +16,7 @@
 
 /* What ornic.ko and ornic_ib.ko can use; a device may offer more. */
 #define ORNIC_DRIVER_FEATURES						\
-	(ORNIC_MEMORY_FEATURES |					\
+	(ORNIC_MEMORY_FEATURES | ORNIC_FEATURE(SRQ) |			\
 	 ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |	\
 	 ORNIC_FEATURE(RAW) |						\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) |		\

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared receive queues: create, modify, query, destroy.
+ *
+ * Ring and doorbell record lie in one buffer, ring first, of the process or of the
+ * kernel. The device takes entries in ring order and completes them in any order, so
+ * a completion names an id that was posted with the entry. For the kernel ids are
+ * handed out here, from a list of the free ones; as many as the ring has slots, which
+ * makes it safe to write the next slot whenever there is a free id (ORN-SRQ-1).
+ */
+#include <linux/log2.h>
+
+#include "ornic_ib.h"
+
+static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
+
+/* In the list of free ids: its end, and an id that is not free. */
+#define ID_END		U32_MAX
+#define ID_POSTED	(U32_MAX - 1)
+
+static size_t ring_bytes(const struct ornic_ib_srq *srq)
+{
+	return (size_t)1 << (srq->wq.log + srq->wq.stride);
+}
+
+static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr)
+{
+	const struct ornic_ib_limits *lim = &dev->lim;
+
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!attr->attr.max_wr || attr->attr.max_wr > BIT(lim->log_srq) ||
+	    attr->attr.max_sge > lim->srq_sge || attr->attr.srq_limit > attr->attr.max_wr)
+		return -EINVAL;
+	return 0;
+}
+
+static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+		     const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd,
+		     struct ornic_ib_pagelist *list, struct ib_udata *udata)
+{
+	struct ornic_ureq_create_srq req;
+	int ret;
+
+	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
+		return -EOPNOTSUPP;
+	if (req.log_entries > dev->lim.log_srq || attr->attr.max_wr > BIT(req.log_entries) ||
+	    req.stride < ORNIC_RQ_MIN_STRIDE || req.stride > dev->lim.rq_stride ||
+	    ornic_ib_rq_bytes(attr->attr.max_sge) > BIT(req.stride) ||
+	    !PAGE_ALIGNED(req.buf_addr))
+		return -EINVAL;
+	srq->wq.log = req.log_entries;
+	srq->wq.stride = req.stride;
+	/* the record behind the ring must be aligned */
+	if (ring_bytes(srq) < sizeof(struct ornic_rec))
+		return -EINVAL;
+
+	ret = ornic_ib_ubuf_pin(dev, &srq->ubuf, req.buf_addr,
+				ring_bytes(srq) + sizeof(struct ornic_rec), req.buf_addr,
+				IB_ACCESS_LOCAL_WRITE);
+	if (!ret)
+		ret = ornic_ib_pagelist_build(dev, list, &srq->ubuf, 0, ring_bytes(srq));
+	if (ret)
+		return ret;
+	cmd->pages = list->desc;
+	return ornic_ib_ubuf_addr(&srq->ubuf, ring_bytes(srq), &cmd->record);
+}
+
+static int make_ids(struct ornic_ib_srq *srq)
+{
+	u32 i, count = BIT(srq->wq.log);
+
+	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
+	srq->wq.wr_id = kvcalloc(count, sizeof(*srq->wq.wr_id), GFP_KERNEL);
+	if (!srq->next || !srq->wq.wr_id)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		srq->next[i] = i + 1 < count ? i + 1 : ID_END;
+	srq->free = 0;
+	return 0;
+}
+
+static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+		       struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
+{
+	int ret;
+
+	attr->attr.max_sge = max_t(u32, attr->attr.max_sge, 1);
+	srq->wq.log = order_base_2(max_t(u32, attr->attr.max_wr, 2));
+	srq->wq.stride = max_t(u8, order_base_2(ornic_ib_rq_bytes(attr->attr.max_sge)),
+			       ORNIC_RQ_MIN_STRIDE);
+	srq->wq.max_sge = attr->attr.max_sge;
+	ret = make_ids(srq);
+	if (!ret)
+		ret = ornic_ib_kbuf_alloc(dev, &srq->kbuf,
+					  ring_bytes(srq) + sizeof(struct ornic_rec));
+	if (ret)
+		return ret;
+	srq->wq.ring = srq->kbuf.cpu;
+	srq->wq.rec = srq->kbuf.cpu + ring_bytes(srq);
+	ornic_rec_init(srq->wq.rec);
+	ornic_ib_kbuf_pages(&srq->kbuf, 0, &cmd->pages);
+	cmd->record = cpu_to_le64(srq->kbuf.dma + ring_bytes(srq));
+	cmd->flags = ORNIC_SRQ_F_PRIVILEGED;
+	attr->attr.max_wr = BIT(srq->wq.log);
+	return 0;
+}
+
+static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+{
+	kvfree(srq->next);
+	kvfree(srq->wq.wr_id);
+	ornic_ib_kbuf_free(dev, &srq->kbuf);
+	ornic_ib_ubuf_unpin(&srq->ubuf);
+}
+
+/* Make or take the ring and have the device use it. */
+static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+			    struct ib_srq_init_attr *attr, struct ib_udata *udata)
+{
+	u32 page = ornic_ib_caller_page(udata);
+	struct ornic_ib_pagelist list = {};
+	struct ornic_srq_create_cmd cmd = {
+		.type = attr->srq_type,
+		.pd = cpu_to_le32(to_opd(srq->ibsrq.pd)->pdn),
+		.dbpage = cpu_to_le32(page),
+		.limit = cpu_to_le32(attr->attr.srq_limit),
+		.owner = cpu_to_le32(page),
+	};
+	int ret;
+
+	if (udata)
+		ret = user_ring(dev, srq, attr, &cmd, &list, udata);
+	else
+		ret = kernel_ring(dev, srq, attr, &cmd);
+	if (!ret) {
+		cmd.log_entries = srq->wq.log;
+		cmd.stride = srq->wq.stride;
+		cmd.max_sge = cpu_to_le16(attr->attr.max_sge);
+		srq->max_wr = attr->attr.max_wr;
+		srq->max_sge = attr->attr.max_sge;
+		ret = ornic_ib_cmd_srq_create(dev, &cmd, &srq->srqn);
+	}
+	ornic_ib_pagelist_free(dev, &list);
+	return ret;
+}
+
+/* After the device destroyed it: no event of the SRQ is being delivered on return. */
+static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+{
+	ornic_event_flush(dev->odev);
+	xa_erase(&dev->srqs, srq->srqn);
+	ornic_ib_ref_drain(&srq->ref);
+}
+
+static int respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
+{
+	struct ornic_uresp_create_srq resp = { .srqn = srq->srqn };
+
+	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
+int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
+			struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+	int ret;
+
+	ret = check_init(dev, attr);
+	if (ret)
+		return ret;
+
+	spin_lock_init(&srq->wq.lock);
+	ornic_ib_ref_init(&srq->ref);
+	ret = create_in_device(dev, srq, attr, udata);
+	if (ret)
+		goto err_rings;
+	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
+	if (ret)
+		goto err_device;
+	if (udata)
+		ret = respond(srq, udata);
+	if (!ret)
+		return 0;
+
+	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+	unpublish(dev, srq);
+	goto err_rings;
+err_device:
+	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+err_rings:
+	free_rings(dev, srq);
+	return ret;
+}
+
+int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+	int ret;
+
+	ret = ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+	if (ret)
+		return ret;
+	unpublish(dev, srq);
+	free_rings(dev, srq);
+	return 0;
+}
+
+int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+			enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+	struct ornic_srq_modify_cmd cmd = {
+		.mask = cpu_to_le32(ORNIC_SRQM_LIMIT),
+		.limit = cpu_to_le32(attr->srq_limit),
+	};
+
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->max_wr)
+		return -EINVAL;
+	return ornic_ib_cmd_srq_modify(to_oib(ibsrq->device), srq->srqn, &cmd);
+}
+
+int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+	struct ornic_srq_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_srq_query(to_oib(ibsrq->device), srq->srqn, &rsp);
+	if (ret)
+		return ret;
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->max_sge;
+	attr->srq_limit = le32_to_cpu(rsp.attr.limit);
+	return 0;
+}
+
+/* Context: the lock of the queue is held. */
+static int post_one(struct ornic_ib_srq *srq, const struct ib_recv_wr *wr)
+{
+	struct ornic_ib_wq *wq = &srq->wq;
+	u32 id = srq->free;
+
+	if (wr->num_sge < 0 || wr->num_sge > wq->max_sge)
+		return -EINVAL;
+	if (id == ID_END)
+		return -ENOMEM;
+	ornic_ib_put_rwqe(wq, wq->prod, id, wr);
+	srq->free = srq->next[id];
+	srq->next[id] = ID_POSTED;
+	wq->wr_id[id] = wr->wr_id;
+	wq->prod++;
+	return 0;
+}
+
+int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			   const struct ib_recv_wr **bad_wr)
+{
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
+	struct ornic_ib_srq *srq = to_osrq(ibsrq);
+	struct ornic_ib_wq *wq = &srq->wq;
+	unsigned long flags;
+	int ret = 0;
+	u32 first;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	first = wq->prod;
+	while (wr && !ret) {
+		ret = post_one(srq, wr);
+		if (!ret)
+			wr = wr->next;
+	}
+	if (wq->prod != first)
+		ornic_ring_post(dev->odev, ORNIC_DB_SRQ, srq->srqn, wq->rec, first, wq->prod);
+	spin_unlock_irqrestore(&wq->lock, flags);
+
+	if (ret && bad_wr)
+		*bad_wr = wr;
+	return ret;
+}
+
+/**
+ * ornic_ib_srq_retire() - an entry has completed, its slot is free
+ * @srq: shared receive queue of the kernel
+ * @id: id in the completion
+ * @wr_id: the consumer's id
+ *
+ * Return: false if no such entry is posted.
+ */
+bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id)
+{
+	unsigned long flags;
+	bool posted;
+
+	spin_lock_irqsave(&srq->wq.lock, flags);
+	posted = id < BIT(srq->wq.log) && srq->next[id] == ID_POSTED;
+	if (posted) {
+		*wr_id = srq->wq.wr_id[id];
+		srq->next[id] = srq->free;
+		srq->free = id;
+	}
+	spin_unlock_irqrestore(&srq->wq.lock, flags);
+	return posted;
+}
