@@ -158,10 +158,56 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
 	vqp->qp.context = ctx;
 	vqp->qp.send_cq = attr->send_cq;
 	vqp->qp.recv_cq = attr->recv_cq;
+	vqp->qp.srq = attr->srq;
 	vqp->qp.qp_type = attr->qp_type;
 	vqp->qp.state = IBV_QPS_RESET;
 	vqp->qp.qp_num = kernel.qpn;
 	r->qpn = kernel.qpn;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
+		       struct ibv_create_srq *cmd, size_t cmd_size,
+		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct ornic_create_srq *c = container_of(cmd, struct ornic_create_srq, ibv_cmd);
+	struct ornic_create_srq_resp *r =
+		container_of(resp, struct ornic_create_srq_resp, ibv_resp);
+
+	(void)attr;
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.srq_req = c->drv_payload;
+	srq->context = pd->context;
+	srq->pd = pd;
+	r->srqn = 0x77;
+	return kernel_fails();
+}
+
+int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask,
+		       struct ibv_modify_srq *cmd, size_t cmd_size)
+{
+	(void)srq;
+	(void)attr;
+	(void)attr_mask;
+	(void)cmd;
+	(void)cmd_size;
+	return kernel_fails();
+}
+
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
+		      size_t cmd_size)
+{
+	(void)srq;
+	(void)attr;
+	(void)cmd;
+	(void)cmd_size;
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	(void)srq;
 	return kernel_fails();
 }
 

@@ -28,6 +28,7 @@ struct fake_kernel {
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_create_qp qp_req;
 	struct ibv_qp_cap qp_cap;
+	struct ornic_ureq_create_srq srq_req;
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
 };
 

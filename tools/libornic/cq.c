@@ -173,12 +173,15 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 
 /*
  * Mark the unpolled entries of a queue pair whose completions have ended
- * (ORN-CQ-19), lest they be taken for those of a later one with its number.
+ * (ORN-CQ-19), lest they be taken for those of a later one with its number. What they
+ * took of an SRQ is given back.
  * Caller holds the CQ's lock.
  */
-void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn)
+void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 {
+	struct ibv_srq *srq = qp->vqp.qp.srq;
 	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	uint64_t wr_id;
 	uint32_t n;
 
 	for (n = 0; n < 1u << cq->log; n++) {
@@ -186,7 +189,10 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn)
 
 		if (!ornic_entry_ready(cqe, first + n, cq->log))
 			return;
-		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) == qpn)
-			cqe->qpn = htole32(ORNIC_CQE_DROPPED);
+		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn)
+			continue;
+		if (srq && cqe->opcode & ORNIC_WC_RECV_BIT)
+			ornic_srq_complete(to_osrq(srq), le32toh(cqe->wqe_id), &wr_id);
+		cqe->qpn = htole32(ORNIC_CQE_DROPPED);
 	}
 }

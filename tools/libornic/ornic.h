@@ -3,7 +3,7 @@
  * Objects of the provider and the verbs that ornic.c puts into its operations.
  *
  * Lock order: qp_table.mutex, lock of the CQ with the lower number, lock of the
- * other CQ, SQ lock, RQ lock. A CQ's arm_lock is innermost and alone.
+ * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost and alone.
  */
 #ifndef ORNIC_PROVIDER_ORNIC_H
 #define ORNIC_PROVIDER_ORNIC_H
@@ -78,6 +78,16 @@ struct ornic_wq {
 	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
 };
 
+/* Its queue's head runs free, slots go by head; wr_id and the list of free ids go by id. */
+struct ornic_srq {
+	struct verbs_srq vsrq;
+	struct ornic_wq wq;		/* tail is not used: ids tell what is posted */
+	uint32_t *next;			/* by id: next free one, or posted; under the lock */
+	uint32_t free;			/* first free id; under the lock */
+	uint32_t srqn;
+	struct ornic_buf buf;
+};
+
 struct ornic_qp {
 	struct verbs_qp vqp;
 	struct ornic_wq sq;
@@ -122,6 +132,11 @@ static inline struct ornic_cq *to_ocq(struct ibv_cq *cq)
 static inline struct ornic_cq *to_ocq_ex(struct ibv_cq_ex *cq)
 {
 	return container_of(cq, struct ornic_cq, vcq.cq_ex);
+}
+
+static inline struct ornic_srq *to_osrq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct ornic_srq, vsrq.srq);
 }
 
 static inline struct ornic_qp *to_oqp(struct ibv_qp *qp)
@@ -172,7 +187,7 @@ struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init
 int ornic_destroy_cq(struct ibv_cq *cq);
 int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
 void ornic_cq_event(struct ibv_cq *cq);
-void ornic_cq_drop_qp(struct ornic_cq *cq, uint32_t qpn);
+void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp);
 
 /* poll_cq.c */
 int ornic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
@@ -190,6 +205,16 @@ int ornic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int ornic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
 int ornic_destroy_qp(struct ibv_qp *qp);
+
+/* srq.c */
+struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *ornic_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
+int ornic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
+int ornic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+int ornic_destroy_srq(struct ibv_srq *srq);
+int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
 
 /* qp_ex.c */
 #define ORNIC_SEND_OPS_RC						\

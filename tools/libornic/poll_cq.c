@@ -63,17 +63,29 @@ static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_
 	return true;
 }
 
+/* A receive of the RQ, or of the SRQ that the queue pair has instead. */
+static bool ornic_recv_complete(struct ornic_qp *qp, const struct ornic_cqe *cqe, uint64_t *wr_id)
+{
+	uint32_t index = le32toh(cqe->wqe_id);
+	struct ornic_srq *srq;
+
+	if (!qp->vqp.qp.srq)
+		return ornic_wq_complete(&qp->rq, index, wr_id);
+	srq = to_osrq(qp->vqp.qp.srq);
+	return le32toh(cqe->srqn) == srq->srqn && ornic_srq_complete(srq, index, wr_id);
+}
+
 static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
 	struct ornic_qp *qp = ornic_qp_table_find(&ctx->qp_table, le32toh(cqe->qpn));
-	uint32_t index = le32toh(cqe->wqe_id);
 
 	if (!qp)
 		return false;
 	if (cqe->opcode & ORNIC_WC_RECV_BIT)
-		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_wq_complete(&qp->rq, index, wr_id);
-	return to_ocq(qp->vqp.qp.send_cq) == cq && ornic_wq_complete(&qp->sq, index, wr_id);
+		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_recv_complete(qp, cqe, wr_id);
+	return to_ocq(qp->vqp.qp.send_cq) == cq &&
+	       ornic_wq_complete(&qp->sq, le32toh(cqe->wqe_id), wr_id);
 }
 
 /* Take the next completion that counts; false if there is none. Caller holds the lock. */

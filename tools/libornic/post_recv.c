@@ -6,18 +6,11 @@
 
 static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ibv_recv_wr *wr)
 {
-	struct ornic_rwqe *rwqe;
-
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
 		return EINVAL;
 	if (ornic_wq_full(rq, index))
 		return ENOMEM;
-	rwqe = ornic_wq_slot(rq, index);
-	rwqe->count = htole16(wr->num_sge);
-	rwqe->mbz0 = 0;
-	rwqe->id = htole32(index);
-	rwqe->mbz1 = 0;
-	ornic_wqe_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
+	ornic_rwqe_build(rq, index, index, wr);
 	rq->wr_id[index & (rq->entries - 1)] = wr->wr_id;
 	return 0;
 }
@@ -29,7 +22,7 @@ int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 	uint32_t old, new;
 	int ret = 0;
 
-	if (ibqp->state == IBV_QPS_RESET) {
+	if (ibqp->state == IBV_QPS_RESET || ibqp->srq) {
 		*bad_wr = wr;
 		return EINVAL;
 	}

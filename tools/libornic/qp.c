@@ -167,7 +167,7 @@ static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
 	uint64_t ops = ornic_qp_send_ops(attr->qp_type);
 
-	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK || attr->srq)
+	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
@@ -216,6 +216,11 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	struct ibv_qp_cap cap = asked;
 	int ret;
 
+	/* with an SRQ there is no receive queue, whatever is asked for */
+	if (attr->srq) {
+		cap.max_recv_wr = 0;
+		cap.max_recv_sge = 0;
+	}
 	ret = ornic_sq_size(to_octx(ctx), &qp->sq, attr->qp_type, &cap);
 	if (!ret)
 		ret = ornic_rq_size(to_octx(ctx), &qp->rq, &cap);
@@ -314,9 +319,9 @@ static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
 	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
 
-	ornic_cq_drop_qp(send, qp->qpn);
+	ornic_cq_drop_qp(send, qp);
 	if (send != recv)
-		ornic_cq_drop_qp(recv, qp->qpn);
+		ornic_cq_drop_qp(recv, qp);
 }
 
 static void ornic_qp_reset(struct ornic_qp *qp)

@@ -100,6 +100,19 @@ static inline void ornic_wqe_sges(struct ornic_sge *seg, const struct ibv_sge *s
 		ornic_wqe_sge(&seg[i], sge[i].addr, sge[i].length, sge[i].lkey);
 }
 
+/* A receive, at @index of its ring; @id is what its completion names. */
+static inline void ornic_rwqe_build(const struct ornic_wq *wq, uint32_t index, uint32_t id,
+				    const struct ibv_recv_wr *wr)
+{
+	struct ornic_rwqe *rwqe = ornic_wq_slot(wq, index);
+
+	rwqe->count = htole16(wr->num_sge);
+	rwqe->mbz0 = 0;
+	rwqe->id = htole32(id);
+	rwqe->mbz1 = 0;
+	ornic_wqe_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
+}
+
 /* Append @length bytes to inline data of *@used bytes; false if they do not fit. */
 static inline bool ornic_wqe_inline(void *data, size_t *used, size_t max, const void *src,
 				    size_t length)

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Provider, shared receive queues: ids, entries, completions in any order, what
+ * RESET and destroy of a queue pair give back (ORN-SRQ-15, ORN-SRQ-16).
+ */
+#include <errno.h>
+
+#include "test_libornic_kernel.h"
+
+#define QPN	0x123
+#define SRQN	0x77
+#define ENTRIES	4
+
+struct srq_rig {
+	struct rig rig;
+	struct ornic_srq *srq;
+};
+
+static struct ornic_srq *srq_of(struct rig *rig, uint32_t wr, uint32_t sge)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = wr, .max_sge = sge } };
+	struct ibv_srq *srq = ornic_create_srq(rig->pd, &attr);
+
+	return srq ? to_osrq(srq) : NULL;
+}
+
+static void rig_srq_qp(struct srq_rig *r)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &r->rig.cq->vcq.cq,
+		.recv_cq = &r->rig.cq->vcq.cq,
+		.srq = &r->srq->vsrq.srq,
+		.cap = { .max_send_wr = 2, .max_send_sge = 1, .max_recv_wr = 5,
+			 .max_recv_sge = 500 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = r->rig.pd,
+	};
+
+	kernel.qpn = QPN;
+	r->rig.qp = to_oqp(ornic_create_qp_ex(&r->rig.ctx->ibv_ctx.context, &attr));
+	assert_non_null(r->rig.qp);
+	rig_state(r->rig.qp, IBV_QPS_RTS);
+	assert_int_equal(attr.cap.max_recv_wr, 0);
+}
+
+static int setup(void **state)
+{
+	static struct srq_rig r;
+
+	rig_open(&r.rig, 16);
+	r.rig.ctx->limits.log_max_srq = 4;
+	r.rig.ctx->limits.max_srq_sge = 4;
+	r.srq = srq_of(&r.rig, ENTRIES - 1, 3);
+	assert_non_null(r.srq);
+	rig_srq_qp(&r);
+	*state = &r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct srq_rig *r = *state;
+
+	if (r->rig.qp)
+		assert_int_equal(ornic_destroy_qp(&r->rig.qp->vqp.qp), 0);
+	r->rig.qp = NULL;
+	assert_int_equal(ornic_destroy_srq(&r->srq->vsrq.srq), 0);
+	rig_close(&r->rig);
+	return 0;
+}
+
+static int post(struct srq_rig *r, uint64_t wr_id)
+{
+	struct ibv_sge sge = { .addr = 0x1000, .length = 64, .lkey = 5 };
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad = NULL;
+	int ret = ornic_post_srq_recv(&r->srq->vsrq.srq, &wr, &bad);
+
+	assert_ptr_equal(bad, ret ? &wr : NULL);
+	return ret;
+}
+
+/* The id in the entry at ring index @index. */
+static uint32_t id_at(struct srq_rig *r, uint32_t index)
+{
+	const struct ornic_rwqe *e = (const void *)((char *)r->srq->wq.ring +
+		((size_t)(index & (ENTRIES - 1)) << r->srq->wq.stride));
+
+	assert_int_equal(le16toh(e->count), 1);
+	assert_int_equal(le32toh(((const struct ornic_sge *)(e + 1))->lkey), 5);
+	return le32toh(e->id);
+}
+
+static struct ornic_cqe done(uint32_t id, uint32_t srqn)
+{
+	struct ornic_cqe cqe = cqe_of(QPN, id, ORNIC_WC_RECV, 0);
+
+	cqe.srqn = htole32(srqn);
+	return cqe;
+}
+
+static int poll_one(struct srq_rig *r, uint64_t *wr_id)
+{
+	struct ibv_wc wc;
+	int n = ornic_poll_cq(&r->rig.cq->vcq.cq, 1, &wc);
+
+	if (n)
+		*wr_id = wc.wr_id;
+	return n;
+}
+
+/* Any order of completion frees exactly the entries that completed (ORN-SRQ-15). */
+static void test_any_order(void **state)
+{
+	struct srq_rig *r = *state;
+	uint32_t id[ENTRIES];
+	uint64_t wr_id;
+
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		assert_int_equal(post(r, 0x100 + i), 0);
+		id[i] = id_at(r, i);
+	}
+	assert_int_equal(post(r, 1), ENOMEM);
+	assert_int_equal(le32toh(r->srq->wq.rec->host_index), ENTRIES);
+	assert_int_equal(rig_doorbell(&r->rig),
+			 SRQN | (uint64_t)ORNIC_DB_SRQ << ORNIC_DB_KIND_SHIFT |
+			 (uint64_t)ENTRIES << ORNIC_DB_VALUE_SHIFT);
+	rig_complete(&r->rig, done(id[2], SRQN));
+	rig_complete(&r->rig, done(id[0], SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 0x102);
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 0x100);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(post(r, 0x200 + i), 0);
+		assert_true(id_at(r, ENTRIES + i) == id[0] || id_at(r, ENTRIES + i) == id[2]);
+	}
+	assert_int_equal(post(r, 1), ENOMEM);
+}
+
+/* ORN-SEC-18: an id that is not posted, out of range, or of another SRQ is passed over. */
+static void test_hostile(void **state)
+{
+	struct srq_rig *r = *state;
+	uint64_t wr_id;
+
+	assert_int_equal(post(r, 7), 0);
+	rig_complete(&r->rig, done(1, SRQN));
+	rig_complete(&r->rig, done(ENTRIES, SRQN));
+	rig_complete(&r->rig, done(0xffffffff, SRQN));
+	rig_complete(&r->rig, done(0xfffffffe, SRQN));
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN + 1));
+	rig_complete(&r->rig, done(id_at(r, 0), ORNIC_NONE));
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 7);
+	assert_int_equal(poll_one(r, &wr_id), 0);
+}
+
+/* ORN-SRQ-16 */
+static void test_dropped(void **state)
+{
+	struct srq_rig *r = *state;
+	uint64_t wr_id;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_int_equal(post(r, i), 0);
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	rig_state(r->rig.qp, IBV_QPS_RESET);
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	assert_int_equal(post(r, 9), 0);
+	assert_int_equal(post(r, 9), ENOMEM);
+	rig_state(r->rig.qp, IBV_QPS_RTS);
+	rig_complete(&r->rig, done(id_at(r, 1), SRQN));
+	assert_int_equal(ornic_destroy_qp(&r->rig.qp->vqp.qp), 0);
+	r->rig.qp = NULL;
+	assert_int_equal(post(r, 9), 0);
+	assert_int_equal(post(r, 9), ENOMEM);
+}
+
+static void test_create(void **state)
+{
+	struct srq_rig *r = *state;
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_sge sge[4] = {};
+	uint32_t number;
+
+	assert_int_equal(kernel.srq_req.log_entries, 2);
+	assert_int_equal(kernel.srq_req.stride, 6);
+	assert_int_equal(kernel.srq_req.buf_addr, (uintptr_t)r->srq->wq.ring);
+	assert_int_equal(kernel.qp_req.rq_log, ORNIC_ABI_NO_RING);
+	assert_int_equal(ornic_get_srq_num(&r->srq->vsrq.srq, &number), 0);
+	assert_int_equal(number, SRQN);
+	assert_null(srq_of(&r->rig, 0, 1));
+	assert_null(srq_of(&r->rig, 17, 1));
+	assert_null(srq_of(&r->rig, 4, 5));
+	kernel.fail = ENOSPC;
+	assert_null(srq_of(&r->rig, 4, 1));
+	assert_int_equal(errno, ENOSPC);
+	/* A queue pair with an SRQ has nowhere else to post. */
+	assert_int_equal(ornic_post_recv(&r->rig.qp->vqp.qp, &wr, &bad), EINVAL);
+	wr.sg_list = sge;
+	wr.num_sge = 4;
+	assert_int_equal(ornic_post_srq_recv(&r->srq->vsrq.srq, &wr, &bad), EINVAL);
+}
+
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
+		RIG_TEST(test_create),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

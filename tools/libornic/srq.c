@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Shared receive queues: create, modify, query, destroy, post.
+ *
+ * Entries are taken by the device in ring order and complete in any order, so each
+ * carries an id, which its completion names. Ids come from a list of the free ones, as
+ * many as the ring has slots: whoever gets one may write the next slot (ORN-SRQ-1).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <ccan/minmax.h>
+
+#include "wqe.h"
+
+/* In the list of free ids: its end, and an id that is not free. */
+#define ORNIC_ID_END		UINT32_MAX
+#define ORNIC_ID_POSTED		(UINT32_MAX - 1)
+
+/* At least 64 bytes of ring, so that the record behind it stays aligned. */
+static int ornic_srq_size(const struct ornic_context *ctx, struct ornic_srq *srq,
+			  struct ibv_srq_attr *attr)
+{
+	size_t need = sizeof(struct ornic_rwqe) + attr->max_sge * sizeof(struct ornic_sge);
+	uint32_t max_wr = 1u << ctx->limits.log_max_srq;
+
+	if (!attr->max_wr || attr->max_wr > max_wr || attr->max_sge > ctx->limits.max_srq_sge ||
+	    attr->srq_limit > attr->max_wr)
+		return EINVAL;
+	srq->wq.stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
+	if (srq->wq.stride > ctx->limits.max_rq_stride)
+		return EINVAL;
+	srq->wq.entries = 1u << ornic_log2_up(attr->max_wr);
+	if (srq->wq.entries << srq->wq.stride < sizeof(struct ornic_rec))
+		srq->wq.entries = sizeof(struct ornic_rec) >> srq->wq.stride;
+	srq->wq.max_sge = attr->max_sge;
+	attr->max_wr = min_t(uint32_t, srq->wq.entries, max_wr);
+	return 0;
+}
+
+static int ornic_srq_init(struct ornic_srq *srq)
+{
+	struct ornic_wq *wq = &srq->wq;
+	size_t ring = (size_t)wq->entries << wq->stride;
+	uint32_t i;
+	int ret;
+
+	wq->wr_id = calloc(wq->entries, sizeof(*wq->wr_id));
+	srq->next = calloc(wq->entries, sizeof(*srq->next));
+	ret = wq->wr_id && srq->next ? ornic_buf_alloc(&srq->buf, ring + sizeof(*wq->rec)) : ENOMEM;
+	if (ret) {
+		free(srq->next);
+		free(wq->wr_id);
+		return ret;
+	}
+	for (i = 0; i < wq->entries; i++)
+		srq->next[i] = i + 1 < wq->entries ? i + 1 : ORNIC_ID_END;
+	wq->ring = srq->buf.addr;
+	wq->rec = (struct ornic_rec *)((char *)srq->buf.addr + ring);
+	ornic_rec_init(wq->rec);
+	ornic_lock_init(&wq->lock, true);
+	return 0;
+}
+
+static void ornic_srq_free(struct ornic_srq *srq)
+{
+	ornic_lock_destroy(&srq->wq.lock);
+	ornic_buf_free(&srq->buf);
+	free(srq->next);
+	free(srq->wq.wr_id);
+	free(srq);
+}
+
+static int ornic_srq_cmd(struct ibv_pd *pd, struct ornic_srq *srq, struct ibv_srq_init_attr *attr)
+{
+	struct ornic_create_srq_resp resp = {};
+	struct ornic_create_srq cmd = {};
+	int ret;
+
+	cmd.buf_addr = (uintptr_t)srq->buf.addr;
+	cmd.log_entries = ornic_log2_up(srq->wq.entries);
+	cmd.stride = srq->wq.stride;
+	ret = ibv_cmd_create_srq(pd, &srq->vsrq.srq, attr, &cmd.ibv_cmd, sizeof(cmd),
+				 &resp.ibv_resp, sizeof(resp));
+	if (!ret)
+		srq->srqn = resp.srqn;
+	return ret;
+}
+
+struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ornic_srq *srq = calloc(1, sizeof(*srq));
+	struct ibv_srq_init_attr got = *attr;
+	int ret;
+
+	if (!srq)
+		return NULL;
+	ret = ornic_srq_size(to_octx(pd->context), srq, &got.attr);
+	if (!ret)
+		ret = ornic_srq_init(srq);
+	if (ret) {
+		free(srq);
+		goto err;
+	}
+	ret = ornic_srq_cmd(pd, srq, &got);
+	if (!ret) {
+		attr->attr = got.attr;
+		return &srq->vsrq.srq;
+	}
+	ornic_srq_free(srq);
+err:
+	errno = ret;
+	return NULL;
+}
+
+/* Only what ibv_create_srq() can make, too. */
+struct ibv_srq *ornic_create_srq_ex(struct ibv_context *ctx __attribute__((unused)),
+				    struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq_init_attr basic = { .srq_context = attr->srq_context, .attr = attr->attr };
+	struct ibv_srq *srq;
+
+	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
+	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	srq = ornic_create_srq(attr->pd, &basic);
+	if (srq)
+		attr->attr = basic.attr;
+	return srq;
+}
+
+int ornic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct ibv_modify_srq cmd = {};
+
+	return ibv_cmd_modify_srq(srq, attr, attr_mask, &cmd, sizeof(cmd));
+}
+
+int ornic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	struct ibv_query_srq cmd = {};
+
+	return ibv_cmd_query_srq(srq, attr, &cmd, sizeof(cmd));
+}
+
+int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
+{
+	*srq_num = to_osrq(srq)->srqn;
+	return 0;
+}
+
+int ornic_destroy_srq(struct ibv_srq *ibsrq)
+{
+	int ret = ibv_cmd_destroy_srq(ibsrq);
+
+	if (ret)
+		return ret;
+	ornic_srq_free(to_osrq(ibsrq));
+	return 0;
+}
+
+/* Write one entry; the caller holds the lock. */
+static int ornic_srq_build(struct ornic_srq *srq, uint32_t index, const struct ibv_recv_wr *wr)
+{
+	struct ornic_wq *wq = &srq->wq;
+	uint32_t id = srq->free;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge)
+		return EINVAL;
+	if (id == ORNIC_ID_END)
+		return ENOMEM;
+	ornic_rwqe_build(wq, index, id, wr);
+	srq->free = srq->next[id];
+	srq->next[id] = ORNIC_ID_POSTED;
+	wq->wr_id[id] = wr->wr_id;
+	return 0;
+}
+
+int ornic_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct ornic_srq *srq = to_osrq(ibsrq);
+	struct ornic_wq *wq = &srq->wq;
+	uint32_t old, new;
+	int ret = 0;
+
+	ornic_lock(&wq->lock);
+	old = atomic_load_explicit(&wq->head, memory_order_relaxed);
+	for (new = old; wr; wr = wr->next, new++) {
+		ret = ornic_srq_build(srq, new, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (new != old && ornic_wq_publish(wq, old, new))
+		ornic_db_ring(to_octx(ibsrq->context), ORNIC_DB_SRQ, srq->srqn, new);
+	ornic_unlock(&wq->lock);
+	return ret;
+}
+
+/*
+ * The entry @id has completed: read its wr_id and free it; false if it is not posted.
+ * Caller holds the lock of the CQ.
+ */
+bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
+{
+	bool posted;
+
+	ornic_lock(&srq->wq.lock);
+	posted = id < srq->wq.entries && srq->next[id] == ORNIC_ID_POSTED;
+	if (posted) {
+		*wr_id = srq->wq.wr_id[id];
+		srq->next[id] = srq->free;
+		srq->free = id;
+	}
+	ornic_unlock(&srq->wq.lock);
+	return posted;
+}
