@@ -42,6 +42,7 @@ TESTS = dict(
     write_bw_64_qps=("ib_write_bw", "-q 64 -s 4096 -n 50 -t 32", 1),
     read_bw_64_qps=("ib_read_bw", "-q 64 -s 4096 -n 50 -t 32", 1),
     send_bw_64_qps=("ib_send_bw", "-q 64 -s 4096 -n 50 -t 32 -r 32", 1),
+    send_bw_srq=("ib_send_bw", "--use-srq -q 4 -s 4096 -n 200", 1),
     read_lat_events=("ib_read_lat", "-e -s 64 -n 200", 1),
     send_bw_events=("ib_send_bw", "-e -s 65536 -n 200", 1),
     send_lat_events=("ib_send_lat", "-e -s 64 -n 200", 1),

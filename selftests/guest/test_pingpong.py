@@ -24,6 +24,8 @@ harness.matrix(
     uc=("ibv_uc_pingpong", "-n 200 -c"),
     uc_events=("ibv_uc_pingpong", "-n 200 -c -e"),
     uc_1_mib=("ibv_uc_pingpong", "-n 20 -s 1048576 -c -e"),
+    srq=("ibv_srq_pingpong", "-n 200 -q 8 -c"),
+    srq_events=("ibv_srq_pingpong", "-n 200 -q 8 -c -e"),
     ud=("ibv_ud_pingpong", "-n 200 -c -s 1024"),
     ud_events=("ibv_ud_pingpong", "-n 200 -c -e -s 1024"),
     ud_small=("ibv_ud_pingpong", "-n 100 -s 1"),
