@@ -21,7 +21,9 @@ static void ornic_link_update(struct ornic_netdev *nd)
 	bool active = false;
 
 	mutex_lock(&nd->link_lock);
-	if (nd->up && !ornic_cmd_port_query(nd->core, &port))
+	if (!nd->up)
+		goto unlock;	/* who takes it down or up looks after the carrier */
+	if (!ornic_cmd_port_query(nd->core, &port))
 		active = port.state == 4;
 	if (active != netif_carrier_ok(nd->dev)) {
 		if (active)
@@ -29,6 +31,7 @@ static void ornic_link_update(struct ornic_netdev *nd)
 		else
 			netif_carrier_off(nd->dev);
 	}
+unlock:
 	mutex_unlock(&nd->link_lock);
 }
 
@@ -102,6 +105,7 @@ static int ornic_up(struct ornic_netdev *nd)
 	err = ornic_acquire(nd);
 	if (err) {
 		ornic_release(nd);
+		netif_carrier_off(nd->dev);
 		return err;
 	}
 	mutex_lock(&nd->link_lock);
@@ -117,14 +121,16 @@ static int ornic_up(struct ornic_netdev *nd)
 	return 0;
 }
 
-/* The port stays up: new queues, for instance for another MTU, do not disturb RDMA. */
+/*
+ * The port stays up, and so does the carrier: new queues, for instance for another MTU, are
+ * no change of the link and do not disturb RDMA.
+ */
 static void ornic_down(struct ornic_netdev *nd)
 {
 	ASSERT_RTNL();
 
 	mutex_lock(&nd->link_lock);
 	nd->up = false;
-	netif_carrier_off(nd->dev);
 	mutex_unlock(&nd->link_lock);
 
 	napi_disable(&nd->napi);	/* first: it may wake the queue */
@@ -138,6 +144,7 @@ static void ornic_netdev_stop(struct ornic_netdev *nd)
 		return;
 	ornic_port_down(nd);
 	ornic_down(nd);
+	netif_carrier_off(nd->dev);
 }
 
 static int ornic_open(struct net_device *dev)
