@@ -99,9 +99,9 @@ enum ornic_event {
 	ORNIC_EV_SRQ_ERR	= ORNIC_EV_VERBS + 14,	/* SRQ: ring unusable */
 	ORNIC_EV_SRQ_LIMIT	= ORNIC_EV_VERBS + 15,	/* SRQ: fewer entries than its limit */
 	ORNIC_EV_LAST_WQE	= ORNIC_EV_VERBS + 16,	/* QP in ERR takes no more of its SRQ */
-	ORNIC_EV_GID_CHANGE	= ORNIC_EV_VERBS + 18,	/* device changed a GID entry */
+	ORNIC_EV_GID_CHANGE	= ORNIC_EV_VERBS + 18,	/* reserved */
 	ORNIC_EV_IDENTIFY	= 0x40,	/* an Identify page changed; info0: page, number: index */
-	ORNIC_EV_DB_REJECTED	= 0x41,	/* rejected doorbells passed a threshold; number: page */
+	ORNIC_EV_DB_REJECTED	= 0x41,	/* a doorbell was rejected; number: page */
 	ORNIC_EV_PAGE_FAULT	= 0x50,	/* reserved */
 };
 

@@ -17,6 +17,13 @@
 #include <endian.h>
 #include <stdlib.h>
 
+static uint64_t test_now = 1000;
+
+static uint64_t test_clock(void)
+{
+	return test_now;
+}
+
 #define PAGE(n)	(FUNC_DB_OFFSET + (n) * 4096ull)
 
 static uint64_t payload(enum ornic_db_kind kind, uint32_t number)
@@ -104,6 +111,33 @@ static void test_flood(void **state)
 	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
 }
 
+/* ORN-EQ-17, ORN-EQ-19 */
+static void test_told(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eqe eqe;
+
+	p->engine.clock = test_clock;
+	for (uint32_t page = 3; page < 9; page++)
+		for (int i = 0; i < 100; i++)
+			assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_SQ, 77)), -1);
+	inproc_turn(p);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_DB_REJECTED);
+	assert_int_equal(le32toh(eqe.number), 3);
+	assert_int_equal(le32toh(eqe.info0), 1);
+	assert_int_equal(eqe.owner, 0);
+	assert_false(host_next(&p->eq0, &eqe));
+
+	test_now += 1000000000;
+	assert_int_equal(ring(p, PAGE(9), 8, payload(ORNIC_DB_SQ, 77)), -1);
+	inproc_turn(p);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(le32toh(eqe.number), 9);
+	assert_int_equal(le32toh(eqe.info0), 601);
+	assert_false(host_next(&p->eq0, &eqe));
+}
+
 /* ORN-CTL-14 */
 static void test_stride(void **state)
 {
@@ -135,7 +169,7 @@ static void test_not_ready(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_ownership), READY(test_nonsense), READY(test_flood),
+		READY(test_ownership), READY(test_nonsense), READY(test_flood), READY(test_told),
 		PLAIN(test_stride), PLAIN(test_not_ready),
 	};
 

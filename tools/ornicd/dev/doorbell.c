@@ -15,6 +15,9 @@
 #include "../engine/qp.h"
 #include "../engine/srq.h"
 
+/* How long after a DB_REJECTED no other follows */
+#define DB_QUIET_NS	1000000000ull
+
 static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
 {
 	struct qp *qp = table_get(&dev->qps, number);
@@ -85,6 +88,18 @@ static bool doorbell_ring(struct function *f, uint32_t page, uint64_t val)
 	}
 }
 
+/* Count it, and tell the host who rang, but not more than once a second (ORN-EQ-17). */
+static void doorbell_reject(struct function *f, uint32_t page)
+{
+	uint64_t now = f->dev.engine->clock();
+
+	device_count(&f->dev, CNT_db_rejected, 1);
+	if (now < f->db_quiet)
+		return;
+	f->db_quiet = now + DB_QUIET_NS;
+	device_event(&f->dev, ORNIC_EV_DB_REJECTED, page, 0, 0, f->dev.cnt[CNT_db_rejected], 0);
+}
+
 void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val)
 {
 	uint32_t log = function_stride_log(f);
@@ -94,7 +109,7 @@ void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t
 	if (len == sizeof(uint64_t) && doorbell_ring(f, off >> log, val))
 		device_count(&f->dev, CNT_doorbells, 1);
 	else
-		device_count(&f->dev, CNT_db_rejected, 1);
+		doorbell_reject(f, off >> log);
 }
 
 void doorbell_all(struct function *f)

@@ -280,6 +280,7 @@ void function_stop(struct function *f)
 	dev->features = 0;
 	f->features_set = false;
 	f->created = false;
+	f->db_quiet = 0;
 }
 
 void function_fail(struct function *f, uint32_t syndrome)

@@ -37,6 +37,7 @@
  * @fatal:	syndrome of a fatal error not acted upon yet; 0 = none
  * @generation:	changes of Identify pages
  * @tag:	tag of the key created last
+ * @db_quiet:	until when rejected doorbells are counted and not told
  */
 struct function {
 	struct vfu_func vfu;
@@ -48,6 +49,7 @@ struct function {
 	uint32_t fatal;
 	uint32_t generation;
 	uint8_t tag;
+	uint64_t db_quiet;
 };
 
 struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6],

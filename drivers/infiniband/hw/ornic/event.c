@@ -148,6 +148,14 @@ static void device_event(struct ornic_ib_dev *dev, unsigned long type)
 		ib_dispatch_event(&event);
 }
 
+/* Some process does what the provider never does; the device has ignored it. */
+static void doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eqe *eqe)
+{
+	ibdev_notice_ratelimited(&dev->ibdev,
+				 "doorbell rejected on page %u, %u rejected so far: not its own queue\n",
+				 le32_to_cpu(eqe->number), le32_to_cpu(eqe->info0));
+}
+
 /**
  * ornic_ib_event() - an asynchronous event happened
  * @nb: notifier of the device
@@ -185,6 +193,9 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 	case ORNIC_EV_PORT_ERR:
 		if (!ORNIC_CORE_REPORTS_PORT)
 			device_event(dev, type);
+		break;
+	case ORNIC_EV_DB_REJECTED:
+		doorbell_event(dev, eqe);
 		break;
 	}
 	return NOTIFY_OK;
