@@ -112,9 +112,9 @@ struct ornic_identify_device {
 	__le32 max_xrcd;	/* reserved */
 	__le32 max_ah;		/* 0 = no limit, address vectors are inline */
 	__le32 max_raw_qp;	/* of max_qp, of type RAW */
-	__le32 max_mcast_groups;	/* reserved */
-	__le32 max_mcast_per_qp;	/* reserved */
-	__le32 max_mcast_total;	/* reserved */
+	__le32 max_mcast_groups;	/* multicast groups with a member */
+	__le32 max_mcast_per_group;	/* members of one group */
+	__le32 max_mcast_total;	/* memberships */
 	__le32 max_rules;	/* receive rules */
 	__le32 max_rss_groups;	/* reserved */
 	__le32 max_counter_sets;	/* counter sets */

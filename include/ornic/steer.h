@@ -23,6 +23,9 @@ enum ornic_rule_target {
 	ORNIC_TARGET_DROP	= 2,	/* feature STEER */
 };
 
+/* MEMBER: offset of the group's GID in value, all else of value, mask and fields zero. */
+#define ORNIC_MEMBER_GID	0x20
+
 /* RULE_CREATE input. Kinds 1..3 leave fields, value and mask zero. */
 struct ornic_rule_cmd {
 	__u8 kind;		/* enum ornic_rule_kind */

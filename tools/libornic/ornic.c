@@ -20,6 +20,7 @@ static void ornic_free_context(struct ibv_context *ibctx);
 
 static const struct verbs_context_ops ornic_ctx_ops = {
 	.alloc_pd = ornic_alloc_pd,
+	.attach_mcast = ornic_attach_mcast,
 	.cq_event = ornic_cq_event,
 	.create_ah = ornic_create_ah,
 	.create_cq = ornic_create_cq,
@@ -34,6 +35,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.destroy_cq = ornic_destroy_cq,
 	.destroy_qp = ornic_destroy_qp,
 	.destroy_srq = ornic_destroy_srq,
+	.detach_mcast = ornic_detach_mcast,
 	.free_context = ornic_free_context,
 	.get_srq_num = ornic_get_srq_num,
 	.modify_qp = ornic_modify_qp,

@@ -180,6 +180,10 @@ int ornic_dereg_mr(struct verbs_mr *vmr);
 struct ibv_ah *ornic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int ornic_destroy_ah(struct ibv_ah *ah);
 
+/* mcast.c */
+int ornic_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int ornic_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
 /* cq.c */
 struct ibv_cq *ornic_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel, int comp_vector);

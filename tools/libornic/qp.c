@@ -15,7 +15,9 @@
 #include "compat.h"
 #include "ornic.h"
 
-#define ORNIC_QP_INIT_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+#define ORNIC_QP_INIT_MASK						\
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |	\
+	 IBV_QP_INIT_ATTR_CREATE_FLAGS)
 
 /* Bytes of a send work request in front of its data. */
 static size_t ornic_sq_header(enum ibv_qp_type type)
@@ -163,11 +165,20 @@ static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
 	}
 }
 
+/* IBV_QP_CREATE_* that a type may have, if the kernel says so too */
+static uint32_t ornic_qp_create_flags(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+}
+
 static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
 	uint64_t ops = ornic_qp_send_ops(attr->qp_type);
 
 	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags & ~ornic_qp_create_flags(attr->qp_type))
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;

@@ -101,6 +101,8 @@ uint8_t cmd_rule_create(struct command *c);		/* steer.c */
 uint8_t cmd_rule_destroy(struct command *c);
 uint8_t cmd_counter_create(struct command *c);		/* counter_set.c */
 uint8_t cmd_counter_destroy(struct command *c);
+uint8_t member_create(struct command *c);		/* mcast.c: rules of kind MEMBER */
+uint8_t member_destroy(struct command *c);
 
 /* key_need_features() - refuse rights whose feature was not accepted */
 uint8_t key_need_features(struct command *c, const __le32 *access);

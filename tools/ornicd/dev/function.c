@@ -262,6 +262,7 @@ void function_stop(struct function *f)
 	dev->running = false;
 	admin_stop(&f->admin);
 	timer_disarm(&dev->engine->timers, &f->ctrl.beat);
+	mcast_fini(&dev->mcast);
 	dev->port.unicast = NULL;
 	dev->port.multicast = NULL;
 	dev->port.promisc = NULL;

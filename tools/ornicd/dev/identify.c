@@ -78,6 +78,9 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_raw_qp = htole32(LIMIT_QP);
 	p->max_rules = htole32(LIMIT_RULES);
 	p->max_counter_sets = htole32(LIMIT_COUNTER_SETS);
+	p->max_mcast_groups = htole32(MCAST_GROUPS);
+	p->max_mcast_per_group = htole32(MCAST_PER_GROUP);
+	p->max_mcast_total = htole32(MCAST_TOTAL);
 	p->max_list_level = 2;
 	p->max_list_entries = htole64(LIMIT_LIST_ENTRIES);
 }

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 
 #define QP_FLAGS								\
-	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER)
+	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER |	\
+	 ORNIC_QP_F_BLOCK_MC_LOOP)
 
 /* Flags that exist in the interface and need a feature that is not offered */
 #define QP_FLAGS_LATER								\
-	(ORNIC_QP_F_BLOCK_MC_LOOP | ORNIC_QP_F_SCATTER_FCS |			\
-	 ORNIC_QP_F_VLAN_STRIP | ORNIC_QP_F_PAD_WRITES)
+	(ORNIC_QP_F_SCATTER_FCS | ORNIC_QP_F_VLAN_STRIP | ORNIC_QP_F_PAD_WRITES)
 
 static uint8_t qp_check_type(struct command *c, const struct ornic_qp_create_cmd *in)
 {
@@ -71,6 +71,10 @@ static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cm
 	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING &&
 	    in->srq == htole32(ORNIC_NONE))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
+	if (flags & ORNIC_QP_F_BLOCK_MC_LOOP && in->type != ORNIC_QPT_UD)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+	if (flags & ORNIC_QP_F_BLOCK_MC_LOOP && !(c->dev->features & ORNIC_FEATURE(MCAST)))
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
 	if (flags & ORNIC_QP_F_DRIVER && in->type != ORNIC_QPT_RAW)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
 	return ORNIC_ST_OK;
@@ -314,6 +318,8 @@ uint8_t cmd_qp_destroy(struct command *c)
 
 	if (!qp)
 		return ORNIC_ST_BAD_NUMBER;
+	if (qp->memberships)
+		return ORNIC_ST_BUSY;
 	if (port->unicast == qp || port->multicast == qp || port->promisc == qp)
 		return ORNIC_ST_BUSY;
 	qp_release(c->dev, qp);

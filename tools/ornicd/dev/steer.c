@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive rules: one each for unicast, multicast and promiscuous reception. A
- * rule's number is its kind.
+ * Receive rules: one each for unicast, multicast and promiscuous reception, whose
+ * numbers are their kinds; and members of groups (mcast.c).
  */
 #include "command.h"
 
@@ -57,9 +57,12 @@ static uint8_t rule_check(struct command *c, const struct ornic_rule_cmd *in)
 uint8_t cmd_rule_create(struct command *c)
 {
 	const struct ornic_rule_cmd *in = c->in;
-	uint8_t st = rule_check(c, in);
 	struct qp **slot, *qp;
+	uint8_t st;
 
+	if (in->kind == ORNIC_RULE_MEMBER)
+		return member_create(c);
+	st = rule_check(c, in);
 	if (st)
 		return st;
 	qp = table_get(&c->dev->qps, le32toh(in->target));
@@ -78,6 +81,8 @@ uint8_t cmd_rule_destroy(struct command *c)
 {
 	struct qp **slot = rule_slot(&c->dev->port, c->number);
 
+	if (c->number >= MCAST_FIRST)
+		return member_destroy(c);
 	if (!slot || !*slot)
 		return ORNIC_ST_BAD_NUMBER;
 	*slot = NULL;

@@ -37,6 +37,8 @@
 	C(PORT, rx_flush, RX_FLUSH)						\
 	C(PORT, tx_flush, TX_FLUSH)						\
 	C(PORT, rdma_copied_bytes, RDMA_COPIED_BYTES)				\
+	C(PORT, rdma_tx_multicast, RDMA_TX_MULTICAST)				\
+	C(PORT, rdma_rx_multicast, RDMA_RX_MULTICAST)				\
 	C(PORT, retransmits, RETRANSMITS)					\
 	C(PORT, ack_timeouts, ACK_TIMEOUTS)					\
 	C(PORT, rnr_naks_sent, RNR_NAKS_SENT)					\

@@ -11,6 +11,7 @@
 #include "counters.h"
 #include "cq.h"
 #include "eq.h"
+#include "mcast.h"
 #include "table.h"
 
 #include <ornic/admin.h>
@@ -79,6 +80,7 @@ struct port {
  * @srqs:	struct srq
  * @eqs:	struct eq, numbers from 0
  * @sets:	struct counter_set
+ * @mcast:	multicast groups
  * @list_budget: page-list entries still free
  * @backlog_bytes: payload of datagrams that wait for receives
  * @port:	port 1
@@ -106,6 +108,7 @@ struct device {
 	struct table srqs;
 	struct table eqs;
 	struct table sets;
+	struct mcast mcast;
 	uint64_t list_budget;
 	uint32_t backlog_bytes;
 	struct port port;

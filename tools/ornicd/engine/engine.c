@@ -55,12 +55,14 @@ void engine_add_device(struct engine *e, struct device *dev)
 	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
+	mcast_init(&dev->mcast);
 	TAILQ_INSERT_TAIL(&e->devices, dev, link);
 }
 
 void engine_del_device(struct engine *e, struct device *dev)
 {
 	TAILQ_REMOVE(&e->devices, dev, link);
+	mcast_fini(&dev->mcast);
 }
 
 void engine_forget(struct engine *e, struct qp *qp)

@@ -4,8 +4,8 @@
  *
  * Out: source address and VLAN come from the GID table, never from a process
  * (ORN-PORT-1). In: RoCE goes to the queue pair its destination GID and QPN
- * name (ORN-PORT-2), other frames to the queue pairs of the receive rules
- * (ORN-STEER-1).
+ * name (ORN-PORT-2) or to the members of its group (mcast.c), other frames to the
+ * queue pairs of the receive rules (ORN-STEER-1).
  */
 #include "link.h"
 
@@ -118,6 +118,8 @@ void link_send(struct qp *qp, struct packet *p)
 		link_drop(dev, p);
 		return;
 	}
+	p->echo = p->dmac[0] & 1 && mcast_is_group(p->dgid);
+	qp_count(qp, CNT_rdma_tx_multicast, p->echo);
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
 	link_put(dev, p);
@@ -202,8 +204,13 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 
 static void roce_receive(struct device *dev, const struct packet *p)
 {
-	struct qp *qp = roce_qp(dev, p);
+	struct qp *qp;
 
+	if (mcast_is_group(p->dgid)) {
+		mcast_receive(dev, p);
+		return;
+	}
+	qp = roce_qp(dev, p);
 	if (!qp)
 		return;
 	qp_count(qp, CNT_rdma_rx_packets, p->npsn);

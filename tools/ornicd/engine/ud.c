@@ -58,6 +58,7 @@ static void ud_headers(const struct qp *qp, const struct wqe *w, struct packet *
 	p->solicited = w->flags & ORNIC_WQE_SOLICITED;
 	p->imm = w->imm;
 	p->dqpn = le32toh(w->path->dest_qpn);
+	p->sender = qp;
 	p->sqpn = qp->wire_qpn;
 	p->qkey = qkey & ORNIC_QKEY_OWN ? qp->qkey : qkey;
 	p->mtu = link_mtu(qp->dev);

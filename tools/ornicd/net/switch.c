@@ -279,7 +279,7 @@ static void deliver(struct switch_port *port, const struct packet *p)
 {
 	bool own = port == p->from;
 
-	if (port->up && p->loopback == own)
+	if (port->up && (own ? p->loopback || p->echo : !p->loopback))
 		port->ops->deliver(port->arg, p);
 }
 

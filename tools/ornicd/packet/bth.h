@@ -46,6 +46,7 @@ enum bth_opcode {
 #define BTH_PSN_MASK		0xffffffu
 #define BTH_DEFAULT_PKEY	0xffff
 #define BTH_GSI_QPN		1
+#define BTH_MULTICAST_QPN	0xffffff
 #define BTH_GSI_QKEY		0x80010000u
 
 /* AETH syndrome: kind in bits 6:5, value in bits 4:0. */

@@ -48,7 +48,8 @@ enum packet_kind {
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
  * @loopback:	for the port it came in by, and no other
- * @sender:	Ethernet: queue pair whose frame it is; good until the switch is drained
+ * @echo:	also for the port it came in by
+ * @sender:	Ethernet, datagrams: queue pair whose it is; good until the switch is drained
  * @dmac:	destination MAC (RoCE and Ethernet)
  * @smac:	source MAC
  * @vlan:	@vlan_tci is valid (RoCE)
@@ -90,6 +91,7 @@ struct packet {
 	enum packet_kind kind;
 	struct switch_port *from;
 	bool loopback;
+	bool echo;
 	const struct qp *sender;
 	uint8_t dmac[6];
 	uint8_t smac[6];

@@ -151,6 +151,16 @@ int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 	return destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
+int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
+{
+	return create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
+}
+
+int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
+{
+	return destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
+}
+
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
 {
 	return modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));

@@ -78,6 +78,11 @@ static const struct ib_device_ops ornic_ib_srq_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_srq, ornic_ib_srq, ibsrq),
 };
 
+static const struct ib_device_ops ornic_ib_mcast_ops = {
+	.attach_mcast = ornic_ib_attach_mcast,
+	.detach_mcast = ornic_ib_detach_mcast,
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -96,6 +101,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_moderation_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_srq_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_mcast_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

@@ -35,6 +35,7 @@
 #include <ornic/qp.h>
 #include <ornic/srq.h>
 #include <ornic/stats.h>
+#include <ornic/steer.h>
 #include <ornic/wqe.h>
 #include <rdma/ornic-abi.h>
 
@@ -318,10 +319,11 @@ struct ornic_ib_geom {
  * @ibqp: ib_core's part; its qp_num is the number on the wire
  * @ref: keeps it during events
  * @qpn: handle in the device; differs from qp_num for the GSI
- * @mutex: protects @dest_qpn and the order of transitions
+ * @mutex: protects @dest_qpn, @members and the order of transitions
  * @state: state that the last modify asked for; the device may be in SQE or ERR
  * @dead: the device stopped serving it without flushing (ORN-QP-22)
  * @dest_qpn: remote queue pair, connected ones
+ * @members: multicast groups it is in
  * @cap: capabilities as given to the user
  * @sig_all: every send completes with an entry
  * @geom: its rings
@@ -338,6 +340,7 @@ struct ornic_ib_qp {
 	enum ib_qp_state state;
 	bool dead;
 	u32 dest_qpn;
+	struct list_head members;
 	struct ib_qp_cap cap;
 	bool sig_all;
 	struct ornic_ib_geom geom;
@@ -434,6 +437,8 @@ int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_modify_cmd *in);
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out);
 int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
+int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule);
+int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule);
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in);
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out);
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -572,6 +577,10 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
 int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		      struct ib_qp_init_attr *init);
+
+/* mcast.c */
+int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 
 /* post_send.c, post_recv.c */
 int ornic_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,

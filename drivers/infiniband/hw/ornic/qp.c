@@ -11,6 +11,14 @@
 
 #define GSI_QPN		1
 
+/* IB_QP_CREATE_* that a type may have. */
+static u32 create_flags_of(const struct ornic_ib_dev *dev, enum ib_qp_type type)
+{
+	if (type == IB_QPT_UD && ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
+		return IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	return 0;
+}
+
 static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_attr *attr, bool user)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
@@ -36,7 +44,9 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (attr->create_flags || attr->rwq_ind_tbl)
+	if (attr->create_flags & ~create_flags_of(dev, attr->qp_type))
+		return -EOPNOTSUPP;
+	if (attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->srq->srq_type != IB_SRQT_BASIC))
 		return -EINVAL;
@@ -56,6 +66,8 @@ static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr 
 
 	if (qp->sig_all)
 		flags |= ORNIC_QP_F_SIG_ALL;
+	if (attr->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		flags |= ORNIC_QP_F_BLOCK_MC_LOOP;
 	if (page == ORNIC_IB_DRIVER)
 		flags |= ORNIC_QP_F_PRIVILEGED;
 
@@ -137,6 +149,7 @@ static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
 {
 	mutex_init(&qp->mutex);
+	INIT_LIST_HEAD(&qp->members);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	ornic_ib_ref_init(&qp->ref);

@@ -147,6 +147,12 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = id->ca_ack_delay;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST))) {
+		attr->kernel_cap_flags |= IBK_BLOCK_MULTICAST_LOOPBACK;
+		attr->max_mcast_grp = to_count(id->max_mcast_groups);
+		attr->max_mcast_qp_attach = to_count(id->max_mcast_per_group);
+		attr->max_total_mcast_qp_attach = to_count(id->max_mcast_total);
+	}
 	query_queues(dev, attr);
 	return udata && udata->outlen ? respond(dev, udata) : 0;
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multicast groups of datagram queue pairs.
+ *
+ * Membership is a rule of the device, which finds the members of a datagram by its
+ * destination GID; IGMP and MLD towards the network are the connection manager's.
+ */
+#include <linux/slab.h>
+
+#include "ornic_ib.h"
+
+/**
+ * struct ornic_ib_member - a queue pair is in a group
+ * @link: on the queue pair's list
+ * @gid: the group
+ * @rule: number of the device's rule
+ */
+struct ornic_ib_member {
+	struct list_head link;
+	union ib_gid gid;
+	u32 rule;
+};
+
+static struct ornic_ib_member *find_member(struct ornic_ib_qp *qp, const union ib_gid *gid)
+{
+	struct ornic_ib_member *member;
+
+	lockdep_assert_held(&qp->mutex);
+
+	list_for_each_entry(member, &qp->members, link)
+		if (!memcmp(&member->gid, gid, sizeof(*gid)))
+			return member;
+	return NULL;
+}
+
+static int join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, const union ib_gid *gid)
+{
+	struct ornic_rule_cmd cmd = {
+		.kind = ORNIC_RULE_MEMBER,
+		.port = ORNIC_IB_PORT,
+		.target_type = cpu_to_le32(ORNIC_TARGET_QP),
+		.target = cpu_to_le32(qp->qpn),
+	};
+	struct ornic_ib_member *member;
+	int ret;
+
+	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	if (!member)
+		return -ENOMEM;
+	member->gid = *gid;
+	memcpy((u8 *)&cmd.value + ORNIC_MEMBER_GID, gid, sizeof(*gid));
+	ret = ornic_ib_cmd_rule_create(dev, &cmd, &member->rule);
+	if (ret) {
+		kfree(member);
+		return ret;
+	}
+	list_add_tail(&member->link, &qp->members);
+	return 0;
+}
+
+/* A queue pair that is in the group already stays there, once. */
+int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	int ret = 0;
+
+	mutex_lock(&qp->mutex);
+	if (!find_member(qp, gid))
+		ret = join(to_oib(ibqp->device), qp, gid);
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	struct ornic_ib_member *member;
+	int ret = -EINVAL;
+
+	mutex_lock(&qp->mutex);
+	member = find_member(qp, gid);
+	if (member)
+		ret = ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
+	if (!ret) {
+		list_del(&member->link);
+		kfree(member);
+	}
+	mutex_unlock(&qp->mutex);
+	return ret;
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multicast groups: who hears a datagram, between functions and within one, and what
+ * RULE_CREATE with kind MEMBER refuses (ORN-MC).
+ */
+#include <endian.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+#include "lib/peer.h"
+
+#include <ornic/steer.h>
+
+#define QKEY	0x11111111
+#define BUF	65536
+#define ALL	BTH_MULTICAST_QPN
+
+static const uint8_t group4[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
+static const uint8_t group6[16] = { 0xff, 0x0e, [15] = 9 };
+
+/* a sends, b and c are on the same function as a, d is elsewhere */
+struct fix {
+	struct world w;
+	struct conn a, b, c, d;
+};
+
+static void open_conn(struct conn *c, struct dut *d, uint32_t flags)
+{
+	struct conn_opt opt = { .type = ORNIC_QPT_UD, .flags = flags };
+	uint64_t buf = dut_buf(d, BUF);
+
+	conn_init(c, d, &opt);
+	c->qp.qkey = QKEY;
+	conn_rts(c);
+	for (int i = 0; i < 4; i++)
+		conn_recv(c, buf, BUF, dut_key(d, NULL, buf, BUF, ORNIC_ACCESS_LOCAL_WRITE));
+}
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	open_conn(&t->a, &t->w.dut[0], 0);
+	open_conn(&t->b, &t->w.dut[0], 0);
+	open_conn(&t->c, &t->w.dut[0], ORNIC_QP_F_BLOCK_MC_LOOP);
+	open_conn(&t->d, &t->w.dut[1], 0);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	mcast_fini(&t->w.dut[0].dev.mcast);
+	mcast_fini(&t->w.dut[1].dev.mcast);
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	conn_fini(&t->c);
+	conn_fini(&t->d);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static uint32_t join(struct conn *c, const uint8_t gid[16])
+{
+	uint32_t number;
+
+	assert_int_equal(mcast_join(&c->d->dev.mcast, gid, &c->qp, &number), 0);
+	return number;
+}
+
+/* A datagram from @from to a group. */
+static void send(struct fix *t, struct conn *from, const uint8_t gid[16], uint32_t qpn)
+{
+	static const uint8_t data[100] = { 1, 2, 3 };
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+
+	memcpy(wr.path.dmac, (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, 6);
+	memcpy(wr.path.dgid, gid, 16);
+	wr.path.sgid_index = htole16(gid[0] ? 1 : 0);
+	wr.path.dest_qpn = htole32(qpn);
+	wr.path.qkey = htole32(QKEY);
+	wr.path.hop_limit = 1;
+	wr.flags = ORNIC_WQE_INLINE;
+	wr.inl = data;
+	wr.inl_len = sizeof(data);
+	conn_send(from, &wr);
+	world_run(&t->w);
+}
+
+static void heard(struct conn *c, const struct conn *from)
+{
+	struct ornic_cqe cqe;
+
+	assert_true(conn_poll(c, &c->hrcq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	assert_int_equal(le32toh(cqe.byte_len), 140);
+	assert_int_equal(le32toh(cqe.src_qp), from->qp.handle);
+	assert_true(le32toh(cqe.flags) & ORNIC_CQE_GRH);
+	conn_quiet(c);
+}
+
+/* ORN-MC-1, ORN-MC-2: every member of every function, once, the sender too; others not */
+static void test_deliver(void **state)
+{
+	struct fix *t = *state;
+
+	join(&t->a, group4);
+	join(&t->b, group4);
+	join(&t->d, group4);
+	send(t, &t->a, group4, ALL);
+	heard(&t->a, &t->a);
+	heard(&t->b, &t->a);
+	heard(&t->d, &t->a);
+	conn_quiet(&t->c);
+	assert_int_equal(t->a.d->dev.cnt[CNT_rdma_tx_multicast], 1);
+	assert_int_equal(t->a.d->dev.cnt[CNT_rdma_rx_multicast], 1);
+	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_rx_multicast], 1);
+	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_rx_packets], 1);
+}
+
+/* IPv6; groups are apart; whoever left hears nothing (ORN-STEER-7) */
+static void test_groups(void **state)
+{
+	struct fix *t = *state;
+	uint32_t number = join(&t->b, group6);
+
+	join(&t->b, group4);
+	join(&t->d, group6);
+	send(t, &t->a, group6, ALL);
+	heard(&t->b, &t->a);
+	heard(&t->d, &t->a);
+	assert_int_equal(mcast_leave(&t->b.d->dev.mcast, number), 0);
+	assert_int_equal(mcast_leave(&t->b.d->dev.mcast, number), -ENOENT);
+	send(t, &t->a, group6, ALL);
+	conn_quiet(&t->b);
+	heard(&t->d, &t->a);
+	send(t, &t->a, group4, ALL);
+	heard(&t->b, &t->a);
+	conn_quiet(&t->d);
+}
+
+/* ORN-MC-3: BLOCK_MC_LOOP spares the sender its own words, and nothing else */
+static void test_block(void **state)
+{
+	struct fix *t = *state;
+
+	join(&t->c, group4);
+	join(&t->b, group4);
+	send(t, &t->c, group4, ALL);
+	heard(&t->b, &t->c);
+	conn_quiet(&t->c);
+	send(t, &t->b, group4, ALL);
+	heard(&t->c, &t->b);
+	heard(&t->b, &t->b);
+	send(t, &t->d, group4, ALL);
+	heard(&t->c, &t->d);
+}
+
+/* ORN-MC-4, ORN-MC-8: Q_Key of each member; QPN 0xffffff and no other; VLAN and link state */
+static void test_not_for_us(void **state)
+{
+	struct fix *t = *state;
+
+	join(&t->b, group4);
+	join(&t->d, group4);
+	t->b.qp.qkey++;
+	send(t, &t->a, group4, ALL);
+	heard(&t->d, &t->a);
+	conn_quiet(&t->b);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_qkey], 1);
+	t->b.qp.qkey--;
+	send(t, &t->a, group4, t->d.qp.handle);
+	conn_quiet(&t->d);
+	assert_int_equal(t->d.d->dev.cnt[CNT_bad_qpn], 1);
+	t->a.d->dev.port.gid[0].flags |= htole32(ORNIC_GID_VLAN);
+	t->a.d->dev.port.gid[0].vlan = htole16(5);
+	send(t, &t->a, group4, ALL);
+	heard(&t->b, &t->a);
+	conn_quiet(&t->d);
+	t->d.d->dev.port.gid[1].flags |= htole32(ORNIC_GID_VLAN);
+	t->d.d->dev.port.gid[1].vlan = htole16(5);
+	send(t, &t->a, group4, ALL);
+	heard(&t->b, &t->a);
+	heard(&t->d, &t->a);
+}
+
+/* A member without a receive costs the others nothing; one in ERR hears nothing (ORN-RQ-11) */
+static void test_slow_member(void **state)
+{
+	struct fix *t = *state;
+
+	join(&t->b, group4);
+	join(&t->d, group4);
+	for (int i = 0; i < 6; i++)
+		send(t, &t->a, group4, ALL);
+	for (int i = 0; i < 4; i++) {
+		conn_expect(&t->b, &t->b.hrcq, i, ORNIC_WC_RECV, 0);
+		conn_expect(&t->d, &t->d.hrcq, i, ORNIC_WC_RECV, 0);
+	}
+	assert_int_equal(t->b.qp.backlog.count, 2);
+	qp_set_state(&t->b.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	send(t, &t->a, group4, ALL);
+	conn_quiet(&t->b);
+	assert_int_equal(t->d.qp.backlog.count, 3);
+}
+
+/* Packets of connections, to a group: nobody takes them (ORN-MC-4). */
+static void test_hostile(void **state)
+{
+	struct fix *t = *state;
+	struct peer peer;
+	struct packet *p;
+
+	peer_init(&peer, &t->w);
+	join(&t->b, group4);
+	for (uint32_t op = 0; op < 256; op++) {
+		p = peer_packet(&peer, &t->b, op, 0);
+		memcpy(p->dgid, group4, 16);
+		p->dqpn = ALL;
+		p->qkey = QKEY;
+		peer_send(&peer, p, "x", op == BTH_UD_SEND_ONLY || op == BTH_UD_SEND_ONLY_IMM);
+	}
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_opcode], 254);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
+	p = peer_packet(&peer, &t->b, BTH_UD_SEND_ONLY, 0);
+	memcpy(p->dgid, group4, 16);
+	p->dqpn = ALL;
+	p->pkey = 1;
+	peer_send(&peer, p, "x", 1);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_pkey], 1);
+	conn_quiet(&t->b);
+	peer_quiet(&peer);
+	peer_fini(&peer);
+}
+
+/* ORN-MC-6: members of a group, groups, memberships */
+static void test_limits(void **state)
+{
+	static struct qp qp[MCAST_PER_GROUP + 1];
+	struct mcast *m = &((struct fix *)*state)->w.dut[0].dev.mcast;
+	uint8_t gid[16] = { 0xff };
+	uint32_t number;
+
+	for (int i = 0; i < MCAST_PER_GROUP; i++)
+		assert_int_equal(mcast_join(m, gid, &qp[i], &number), 0);
+	assert_int_equal(mcast_join(m, gid, &qp[3], &number), -EEXIST);
+	assert_int_equal(mcast_join(m, gid, &qp[MCAST_PER_GROUP], &number), -ENOSPC);
+	assert_int_equal(mcast_leave(m, MCAST_FIRST), 0);
+	assert_int_equal(mcast_join(m, gid, &qp[MCAST_PER_GROUP], &number), 0);
+	for (int i = 1; i < MCAST_GROUPS; i++) {
+		gid[14] = i >> 8;
+		gid[15] = i;
+		assert_int_equal(mcast_join(m, gid, &qp[0], &number), 0);
+	}
+	gid[13] = 1;
+	assert_int_equal(mcast_join(m, gid, &qp[0], &number), -ENOSPC);
+	assert_int_equal(mcast_leave(m, number), 0);
+	assert_int_equal(mcast_join(m, gid, &qp[0], &number), 0);
+	gid[13] = 0;
+	gid[14] = 0;
+	for (int i = 0; i < MCAST_TOTAL - MCAST_PER_GROUP - MCAST_GROUPS + 1; i++) {
+		gid[15] = 1 + i / 200;
+		assert_int_equal(mcast_join(m, gid, &qp[1 + i % 200], &number), 0);
+	}
+	gid[15] = 200;
+	assert_int_equal(mcast_join(m, gid, &qp[1], &number), -ENOSPC);
+	mcast_fini(m);
+	assert_int_equal(m->groups, 0);
+	for (int i = 0; i <= MCAST_PER_GROUP; i++)
+		assert_int_equal(qp[i].memberships, 0);
+}
+
+static struct ornic_rule_cmd member(const struct host_qp *qp)
+{
+	struct ornic_rule_cmd cmd = { .kind = ORNIC_RULE_MEMBER, .port = 1 };
+
+	cmd.target = htole32(qp->number);
+	memcpy((uint8_t *)&cmd.value + ORNIC_MEMBER_GID, group4, 16);
+	return cmd;
+}
+
+static int create(struct inproc *p, const struct ornic_rule_cmd *cmd)
+{
+	return host_exec(&p->host, ORNIC_OP_RULE_CREATE, 0, cmd, sizeof(*cmd), NULL, 0);
+}
+
+static int destroy(struct inproc *p, uint16_t opcode, uint32_t number)
+{
+	return host_exec(&p->host, opcode, number, NULL, 0, NULL, 0);
+}
+
+/* ORN-MC-5, ORN-STEER-4, ORN-QP-11: the command, and every byte of it that must be zero */
+static void test_command(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp ud, rc;
+	struct ornic_rule_cmd cmd, good;
+	uint8_t *bytes = (uint8_t *)&cmd;
+	uint32_t number;
+
+	assert_int_equal(host_qp_create(&p->host, &ud, ORNIC_QPT_UD, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(host_qp_create(&p->host, &rc, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	good = member(&ud);
+	for (uint32_t i = 0; i < sizeof(cmd); i++) {
+		bool group = i >= 0x20 + ORNIC_MEMBER_GID && i < 0x30 + ORNIC_MEMBER_GID;
+
+		cmd = good;
+		bytes[i] ^= 0xff;
+		if (i == 0x18 || i == 0x19 || i == 0x1a || i == 0x1b || (group && (i == 0x40 || i > 0x4c)))
+			continue;	/* owner; bytes that leave it a group */
+		assert_int_not_equal(create(p, &cmd), ORNIC_ST_OK);
+	}
+	cmd = member(&rc);
+	assert_int_equal(create(p, &cmd), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(create(p, &good), ORNIC_ST_OK);
+	number = host_number(&p->host);
+	assert_int_equal(create(p, &good), ORNIC_ST_EXISTS);
+	assert_int_equal(destroy(p, ORNIC_OP_QP_DESTROY, ud.number), ORNIC_ST_BUSY);
+	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number + 1), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_OK);
+	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(create(p, &good), ORNIC_ST_OK);
+	/* reset takes members along, before their queue pairs */
+	inproc_flr(p);
+	assert_int_equal(p->f->dev.mcast.number.used, 0);
+}
+
+/* BLOCK_MC_LOOP is for UD only (ORN-MC-7). */
+static void test_flag(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_create_cmd cmd;
+	struct host_qp qp;
+
+	host_qp_template(&p->host, &qp, ORNIC_QPT_UD, 4, p->pd, p->cq.number, p->cq.number, &cmd);
+	cmd.flags |= htole32(ORNIC_QP_F_BLOCK_MC_LOOP);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0), 0);
+	cmd.type = ORNIC_QPT_RC;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_BAD_PARAM);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define READY(f) cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_deliver), T(test_groups), T(test_block), T(test_not_for_us),
+		T(test_slow_member), T(test_hostile), T(test_limits), READY(test_command),
+		READY(test_flag),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multicast groups of a function.
+ */
+#include "mcast.h"
+
+#include "grh.h"
+#include "qp.h"
+#include "../packet/bth.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/**
+ * struct member - a queue pair in a group
+ * @link:	in its bucket, oldest first
+ * @number:	of the membership
+ * @gid:	the group
+ * @qp:		who hears it
+ */
+struct member {
+	TAILQ_ENTRY(member) link;
+	uint32_t number;
+	uint8_t gid[16];
+	struct qp *qp;
+};
+
+void mcast_init(struct mcast *m)
+{
+	for (int i = 0; i < MCAST_BUCKETS; i++)
+		TAILQ_INIT(&m->bucket[i]);
+	table_init(&m->number, MCAST_FIRST, MCAST_TOTAL);
+	m->groups = 0;
+}
+
+void mcast_fini(struct mcast *m)
+{
+	uint32_t n = MCAST_FIRST;
+
+	while (table_next(&m->number, &n))
+		mcast_leave(m, n);
+	table_fini(&m->number);
+}
+
+bool mcast_is_group(const uint8_t gid[16])
+{
+	return gid[0] == 0xff || (grh_is_ipv4(gid) && (gid[12] & 0xf0) == 0xe0);
+}
+
+static struct member_list *bucket_of(struct mcast *m, const uint8_t gid[16])
+{
+	uint64_t half[2];
+
+	memcpy(half, gid, sizeof(half));
+	return &m->bucket[((half[0] ^ half[1]) * 0x9e3779b97f4a7c15ull >> 32) % MCAST_BUCKETS];
+}
+
+/* How many members @gid has; -EEXIST if @qp is one of them. */
+static int members_of(struct member_list *bucket, const uint8_t gid[16], const struct qp *qp)
+{
+	const struct member *member;
+	int n = 0;
+
+	TAILQ_FOREACH(member, bucket, link) {
+		if (memcmp(member->gid, gid, sizeof(member->gid)))
+			continue;
+		if (member->qp == qp)
+			return -EEXIST;
+		n++;
+	}
+	return n;
+}
+
+int mcast_join(struct mcast *m, const uint8_t gid[16], struct qp *qp, uint32_t *number)
+{
+	struct member_list *bucket = bucket_of(m, gid);
+	int ret, others = members_of(bucket, gid, qp);
+	struct member *member;
+
+	if (others < 0)
+		return others;
+	if (others == MCAST_PER_GROUP || (!others && m->groups == MCAST_GROUPS))
+		return -ENOSPC;
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return -ENOMEM;
+	ret = table_add(&m->number, member, &member->number);
+	if (ret) {
+		free(member);
+		return ret;
+	}
+	memcpy(member->gid, gid, sizeof(member->gid));
+	member->qp = qp;
+	qp->memberships++;
+	m->groups += !others;
+	TAILQ_INSERT_TAIL(bucket, member, link);
+	*number = member->number;
+	return 0;
+}
+
+int mcast_leave(struct mcast *m, uint32_t number)
+{
+	struct member *member = table_get(&m->number, number);
+	struct member_list *bucket;
+
+	if (!member)
+		return -ENOENT;
+	bucket = bucket_of(m, member->gid);
+	TAILQ_REMOVE(bucket, member, link);
+	m->groups -= !members_of(bucket, member->gid, NULL);
+	member->qp->memberships--;
+	table_del(&m->number, number);
+	free(member);
+	return 0;
+}
+
+/* Is the function on the packet's VLAN: has it a GID entry there? */
+static bool vlan_is_ours(const struct device *dev, const struct packet *p)
+{
+	for (uint32_t i = 0; i < DEVICE_GIDS; i++) {
+		const struct ornic_gid_entry *g = device_gid(dev, i);
+		bool vlan = g && le32toh(g->flags) & ORNIC_GID_VLAN;
+
+		if (g && vlan == p->vlan &&
+		    (!vlan || le16toh(g->vlan) == (p->vlan_tci & 0xfff)))
+			return true;
+	}
+	return false;
+}
+
+/* Does @qp hear itself, and may it? */
+static bool member_takes(const struct device *dev, const struct qp *qp, const struct packet *p)
+{
+	bool own = p->from == dev->port.sw && p->sender == qp;
+
+	return !own || !(qp->flags & ORNIC_QP_F_BLOCK_MC_LOOP);
+}
+
+/* May any member have it? The reason why not is counted. */
+static bool group_packet_sane(struct device *dev, const struct packet *p)
+{
+	if ((p->opcode & BTH_TRANSPORT_MASK) != BTH_TRANSPORT_UD) {
+		device_count(dev, CNT_bad_opcode, 1);
+		return false;
+	}
+	if (p->dqpn != BTH_MULTICAST_QPN) {
+		device_count(dev, CNT_bad_qpn, 1);
+		return false;
+	}
+	if (p->pkey != BTH_DEFAULT_PKEY) {
+		device_count(dev, CNT_bad_pkey, 1);
+		return false;
+	}
+	return true;
+}
+
+void mcast_receive(struct device *dev, const struct packet *p)
+{
+	struct member_list *bucket = bucket_of(&dev->mcast, p->dgid);
+	const struct member *member;
+
+	/* most functions are in no group that others talk to: that is no error */
+	if (!members_of(bucket, p->dgid, NULL) || !vlan_is_ours(dev, p) ||
+	    !group_packet_sane(dev, p))
+		return;
+	device_count(dev, CNT_rdma_rx_packets, 1);
+	device_count(dev, CNT_rdma_rx_bytes, p->len);
+	device_count(dev, CNT_rdma_rx_multicast, 1);
+	TAILQ_FOREACH(member, bucket, link)
+		if (!memcmp(member->gid, p->dgid, sizeof(member->gid)) &&
+		    member_takes(dev, member->qp, p))
+			ud_receive(member->qp, p);
+}
