@@ -77,7 +77,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
 /* Flags 0..6 are the kernel's IB_WC_* values. */
 #define ORNIC_CQE_GRH			(1u << 0) /* 40 bytes of header area are in front */
 #define ORNIC_CQE_WITH_IMM		(1u << 1) /* imm is valid */
-#define ORNIC_CQE_WITH_INV		(1u << 2) /* reserved */
+#define ORNIC_CQE_WITH_INV		(1u << 2) /* inv_key is valid */
 #define ORNIC_CQE_IP_CSUM_OK		(1u << 3) /* IPv4 header checksum verified */
 #define ORNIC_CQE_SMAC			(1u << 4) /* smac is valid */
 #define ORNIC_CQE_VLAN			(1u << 5) /* vlan_tci is valid */
@@ -126,7 +126,7 @@ enum ornic_wc_status {
 	ORNIC_WC_LOC_EEC_OP_ERR		= 3,	/* never used */
 	ORNIC_WC_LOC_PROT_ERR		= 4,	/* key of an SGE */
 	ORNIC_WC_WR_FLUSH_ERR		= 5,	/* flushed, not executed */
-	ORNIC_WC_MW_BIND_ERR		= 6,	/* reserved */
+	ORNIC_WC_MW_BIND_ERR		= 6,	/* FAST_REG, BIND_MW, LOCAL_INV refused */
 	ORNIC_WC_BAD_RESP_ERR		= 7,	/* malformed response */
 	ORNIC_WC_LOC_ACCESS_ERR		= 8,	/* write with immediate failed */
 	ORNIC_WC_REM_INV_REQ_ERR	= 9,	/* NAK invalid request */

@@ -107,7 +107,7 @@ struct ornic_identify_device {
 	__le32 max_srq;		/* shared receive queues */
 	__le32 max_eq;		/* event queues, EQ 0 included */
 	__le32 max_key;		/* regions and windows share the index space */
-	__le32 max_mw;		/* reserved */
+	__le32 max_mw;		/* windows, of max_key */
 	__le32 max_pd;		/* protection domains */
 	__le32 max_xrcd;	/* reserved */
 	__le32 max_ah;		/* 0 = no limit, address vectors are inline */
@@ -119,7 +119,7 @@ struct ornic_identify_device {
 	__le32 max_rss_groups;	/* reserved */
 	__le32 max_counter_sets;	/* counter sets */
 	__le32 max_cc_profiles;	/* reserved */
-	__le32 max_fast_reg_pages;	/* reserved */
+	__le32 max_fast_reg_pages;	/* pages of a FAST_REG key */
 	__u8 log_max_sq;	/* log2 entries of a send queue */
 	__u8 log_max_rq;	/* log2 entries of a receive queue */
 	__u8 log_max_srq;	/* log2 entries of an SRQ */

@@ -19,7 +19,7 @@
 #define ORNIC_ACCESS_REMOTE_WRITE	(1u << 1)
 #define ORNIC_ACCESS_REMOTE_READ	(1u << 2)
 #define ORNIC_ACCESS_REMOTE_ATOMIC	(1u << 3)
-#define ORNIC_ACCESS_MW_BIND		(1u << 4) /* no effect in version 1.0 */
+#define ORNIC_ACCESS_MW_BIND		(1u << 4) /* windows may be bound to the region */
 #define ORNIC_ACCESS_ZERO_BASED		(1u << 5)
 #define ORNIC_ACCESS_ON_DEMAND		(1u << 6) /* reserved */
 #define ORNIC_ACCESS_FLUSH_GLOBAL	(1u << 8) /* feature FLUSH_GLOBAL */
@@ -50,7 +50,7 @@ struct ornic_key_create_cmd {
 	__le16 mbz0;
 	__le32 pd;		/* 0 only with PHYS_ALL: any PD */
 	__le32 access;		/* ORNIC_ACCESS_* */
-	__le32 max_pages;	/* FAST_REG */
+	__le32 max_pages;	/* FAST_REG: pages that a registration may have */
 	__le64 iova;		/* virtual address the key is used with */
 	__le64 length;		/* bytes from iova on */
 	struct ornic_pages pages; /* region only */
@@ -73,7 +73,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, want, 0x40);
 struct ornic_key_query_rsp {
 	struct ornic_key_create_cmd attr;	/* as created */
 	__le32 key;		/* with the current tag */
-	__le32 state;		/* 0 invalid, 1 valid */
+	__le32 state;		/* 0 invalid, 1 valid (FAST_REG: registered, windows: bound) */
 	__le64 uses;		/* accesses so far */
 };
 ORNIC_ASSERT_SIZE(struct ornic_key_query_rsp, 112);

@@ -14,7 +14,10 @@
  *   COMP_SWAP, FETCH_ADD     control, remote, atomic, one SGE of 8 bytes
  *   FLUSH                    control, remote, flush
  *   ATOMIC_WRITE             control, remote, data of 8 bytes
- *   NOP                      control
+ *   SEND_INV                 control, data
+ *   LOCAL_INV, NOP           control
+ *   FAST_REG                 control, fast_reg
+ *   BIND_MW                  control, bind
  *
  * "data" is count SGEs or, with INLINE, count bytes right there.
  */
@@ -59,7 +62,7 @@ struct ornic_wqe_ctrl {
 	__le16 count;		/* SGEs, or inline bytes if INLINE */
 	union {
 		__be32 imm;	/* *_IMM: immediate data */
-		__le32 inv_key;	/* *_INV: reserved */
+		__le32 inv_key;	/* LOCAL_INV, SEND_INV: key to invalidate */
 	};
 	__le32 qpn;		/* handle */
 	__le32 index;		/* this work request's free-running ring index */
@@ -104,6 +107,33 @@ struct ornic_sge {
 	__le32 lkey;		/* key of a local region */
 };
 ORNIC_ASSERT_SIZE(struct ornic_sge, 16);
+
+/* FAST_REG: PRIVILEGED queue pairs only, since the list has DMA addresses. */
+struct ornic_wqe_fast_reg {
+	__le64 iova;		/* virtual address the key is used with */
+	__le64 length;		/* bytes from iova on */
+	__le64 list;		/* DMA address of the array of page addresses */
+	__le32 npages;		/* entries of it */
+	__le32 key;		/* index of a FAST_REG key, and its tag from now on */
+	__le32 access;		/* ORNIC_ACCESS_* */
+	__le32 offset;		/* first byte within the first page */
+	__u8 page_shift;	/* log2 of the page size, a bit of page_sizes */
+	__u8 mbz[7];
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_fast_reg, 48);
+ORNIC_ASSERT_OFFSET(struct ornic_wqe_fast_reg, npages, 0x18);
+ORNIC_ASSERT_OFFSET(struct ornic_wqe_fast_reg, page_shift, 0x28);
+
+struct ornic_wqe_bind {
+	__le64 addr;		/* first byte, in the region's address space */
+	__le64 length;		/* 0 = unbind, type 1 only */
+	__le32 lkey;		/* key of the region */
+	__le32 key;		/* index of a window, and its tag from now on */
+	__le32 access;		/* REMOTE_WRITE, _READ, _ATOMIC; type 2B: ZERO_BASED */
+	__le32 mbz;
+};
+ORNIC_ASSERT_SIZE(struct ornic_wqe_bind, 32);
+ORNIC_ASSERT_OFFSET(struct ornic_wqe_bind, lkey, 0x10);
 
 struct ornic_wqe_eth {
 	__le16 mss;		/* TSO; mbz otherwise */

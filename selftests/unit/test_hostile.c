@@ -121,7 +121,7 @@ static void random_work(struct inproc *p, struct host_qp *qp)
 		return;
 	}
 	ctrl = host_sq_slot(qp);
-	ctrl->opcode = below(12);
+	ctrl->opcode = below(8) ? below(12) : ORNIC_WR_FAST_REG;
 	ctrl->flags = below(32);
 	ctrl->count = htole16(below(6));
 	for (uint32_t i = 16; i < 256; i++)

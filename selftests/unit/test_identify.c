@@ -50,11 +50,13 @@ static void test_device(void **state)
 		    le16toh(d.max_send_sge) * sizeof(struct ornic_sge) <= 1u << d.max_sq_stride);
 	assert_true(sizeof(struct ornic_rwqe) +
 		    le16toh(d.max_recv_sge) * sizeof(struct ornic_sge) <= 1u << d.max_rq_stride);
+	assert_int_equal(le32toh(d.max_mw), LIMIT_KEY);
+	assert_true(le32toh(d.max_fast_reg_pages) >= 256);
 	assert_int_equal(d.atomic_scope, 1);
 	assert_int_equal(le32toh(d.clock_khz), 1000000);
 	/* Features that are not offered have no limits. */
-	assert_int_equal(d.max_mw | d.max_xrcd | d.max_rss_groups |
-			 d.max_cc_profiles | d.max_fast_reg_pages |
+	assert_int_equal(d.max_xrcd | d.max_rss_groups |
+			 d.max_cc_profiles |
 			 d.dm_bytes | d.rss_fields |
 			 d.max_lso_bytes | d.rate_max_kbps, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)

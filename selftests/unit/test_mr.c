@@ -135,7 +135,7 @@ static void test_key_not_valid(void **state)
 	struct fixture *f = *state;
 	struct mr *mr = table_get(&f->n.dev.keys, f->key >> 8);
 
-	mr->kind = ORNIC_KEY_FAST_REG;
+	mr->kind = ORNIC_KEY_FAST_REG;	/* and not registered */
 	assert_int_equal(check(f, true, f->n.pd.number, 0, f->key, f->addr, 1),
 			 ORNIC_SYN_KEY_STATE);
 	assert_int_equal(by_user(f, 0, f->key, f->addr, 1), ORNIC_SYN_KEY_INDEX);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "engine/mr.h"
 #include "lib/inproc.h"
 
 #include <ornic/pd.h>
@@ -165,7 +166,8 @@ static void test_key(void **state)
 	struct ornic_key_query_rsp q;
 	uint32_t key;
 
-	for (uint8_t kind = ORNIC_KEY_FAST_REG; kind < 12; kind++)
+	REFUSE(p, KEY_CREATE, good, kind, ORNIC_KEY_MW2A, ORNIC_ST_UNSUPPORTED);
+	for (uint8_t kind = ORNIC_KEY_DM; kind < 12; kind++)
 		REFUSE(p, KEY_CREATE, good, kind, kind, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, KEY_CREATE, good, flags, 4, ORNIC_ST_RESERVED);
 	REFUSE(p, KEY_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);
@@ -207,6 +209,92 @@ static void test_key(void **state)
 	good.length = 0;
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, KEY, host_number(&p->host)), ORNIC_ST_OK);
+}
+
+/* ORN-MEM-60: kinds that work requests fill say nothing of memory at create */
+static void test_blank_keys(void **state)
+{
+	static const uint8_t kinds[] = { ORNIC_KEY_FAST_REG, ORNIC_KEY_MW1, ORNIC_KEY_MW2B };
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct ornic_key_create_cmd good = { .kind = kinds[i], .pd = htole32(p->pd) };
+		struct ornic_key_query_rsp q;
+		uint32_t key;
+
+		good.max_pages = htole32(i ? 0 : 5);
+		REFUSE(p, KEY_CREATE, good, pd, 0, ORNIC_ST_BAD_NUMBER);
+		REFUSE(p, KEY_CREATE, good, flags, ORNIC_KEY_F_PEER, ORNIC_ST_RESERVED);
+		REFUSE(p, KEY_CREATE, good, access, htole32(1), ORNIC_ST_RESERVED);
+		REFUSE(p, KEY_CREATE, good, iova, 1, ORNIC_ST_RESERVED);
+		REFUSE(p, KEY_CREATE, good, length, 1, ORNIC_ST_RESERVED);
+		REFUSE(p, KEY_CREATE, good, max_pages,
+		       htole32(i ? 1 : LIMIT_FAST_REG_PAGES + 1),
+		       i ? ORNIC_ST_RESERVED : ORNIC_ST_LIMIT);
+		if (!i)
+			REFUSE(p, KEY_CREATE, good, max_pages, 0, ORNIC_ST_BAD_PARAM);
+		assert_int_equal(p->f->dev.list_budget, budget);
+		assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
+		key = host_number(&p->host);
+		assert_int_equal(p->f->dev.list_budget, budget - (i ? 0 : 5));
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_QUERY, key, NULL, 0, &q,
+					   sizeof(q)), 0);
+		assert_int_equal(q.state, 0);
+		assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
+		assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+		assert_int_equal(p->f->dev.list_budget, budget);
+		p->f->dev.features = 0;
+		REFUSE(p, KEY_CREATE, good, kind, kinds[i], ORNIC_ST_UNSUPPORTED);
+		p->f->dev.features = INPROC_FEATURES;
+	}
+}
+
+/* ORN-MEM-60: room for its list is set aside at create */
+static void test_fast_reg_budget(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd cmd = {
+		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(8),
+	};
+
+	p->f->dev.list_budget -= LIMIT_LIST_ENTRIES - 100;
+	while (p->f->dev.list_budget >= 8)
+		assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_OK);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_NO_RESOURCE);
+	p->f->dev.list_budget += LIMIT_LIST_ENTRIES - 100;
+}
+
+/* ORN-MEM-67 */
+static void test_bound_region(void **state)
+{
+	struct inproc *p = *state;
+	struct mr *region;
+	uint32_t key;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+	region = table_get(&p->f->dev.keys, key >> 8);
+	region->windows = 1;
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_BUSY);
+	region->windows = 0;
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+}
+
+/* ORN-MEM-71 */
+static void test_zero_based(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd good = {
+		.pd = htole32(p->pd),
+		.access = htole32(ORNIC_ACCESS_ZERO_BASED),
+		.length = htole64(4096),
+		.pages = host_contiguous(INPROC_BASE),
+	};
+
+	REFUSE(p, KEY_CREATE, good, iova, 4096, ORNIC_ST_RESERVED);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
+	p->f->dev.features = 0;
+	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_ZERO_BASED), ORNIC_ST_UNSUPPORTED);
 }
 
 /* ORN-MEM-17 */
@@ -623,6 +711,8 @@ int main(void)
 		READY(test_key), READY(test_phys_all), READY(test_cq), READY(test_qp),
 		READY(test_srq), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_srq_users), PLAIN(test_features), READY(test_port), READY(test_gid),
+		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
+		READY(test_zero_based),
 		READY(test_gsi), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_rules),
 	};

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <ornic/identify.h>
 #include "lib/pair.h"
 
 #define STRIDE	9
@@ -264,6 +265,46 @@ static void test_order(void **state)
 	close_fix(&t);
 }
 
+/* Memory operations: reserved bytes, flags and data that they do not have (ORN-WQE-17) */
+static void test_memops(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		int at;		/* reserved byte */
+	} ops[] = { { ORNIC_WR_FAST_REG, 16 + 0x29 }, { ORNIC_WR_FAST_REG, 16 + 0x2f },
+		    { ORNIC_WR_BIND_MW, 16 + 0x1c }, { ORNIC_WR_BIND_MW, 16 + 0x1f },
+		    { ORNIC_WR_LOCAL_INV, -1 } };
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
+	t.c.d->dev.features = ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW1);
+	for (uint32_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		struct wr wr = make(ops[i].opcode, 0, 0);
+
+		assert_true(decode(&t, &wr));
+		assert_true(wqe_is_memop(t.q));
+		assert_int_equal(t.q->len, 0);
+		t.q->bytes[2] = 1;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_COUNT);
+		t.q->bytes[2] = 0;
+		t.q->bytes[1] = ORNIC_WQE_INLINE;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_MBZ);
+		t.q->bytes[1] = ORNIC_WQE_FENCE;
+		assert_true(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		if (ops[i].at < 0)
+			continue;
+		t.q->bytes[ops[i].at] = 1;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_MBZ);
+	}
+	assert_int_equal(t.q->rkey, 0x01020304);
+	close_fix(&t);
+}
+
 static void test_inline_limits(void **state)
 {
 	uint8_t text[512] = { 0 };
@@ -429,7 +470,8 @@ int main(void)
 		cmocka_unit_test(test_rc), cmocka_unit_test(test_atomic),
 		cmocka_unit_test(test_inline), cmocka_unit_test(test_ud),
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_order),
-		cmocka_unit_test(test_inline_limits), cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_memops), cmocka_unit_test(test_inline_limits),
+		cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
 		cmocka_unit_test(test_receive),
 	};

@@ -19,8 +19,10 @@
 static void ornic_free_context(struct ibv_context *ibctx);
 
 static const struct verbs_context_ops ornic_ctx_ops = {
+	.alloc_mw = ornic_alloc_mw,
 	.alloc_pd = ornic_alloc_pd,
 	.attach_mcast = ornic_attach_mcast,
+	.bind_mw = ornic_bind_mw,
 	.cq_event = ornic_cq_event,
 	.create_ah = ornic_create_ah,
 	.create_cq = ornic_create_cq,
@@ -29,6 +31,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.create_qp_ex = ornic_create_qp_ex,
 	.create_srq = ornic_create_srq,
 	.create_srq_ex = ornic_create_srq_ex,
+	.dealloc_mw = ornic_dealloc_mw,
 	.dealloc_pd = ornic_dealloc_pd,
 	.dereg_mr = ornic_dereg_mr,
 	.destroy_ah = ornic_destroy_ah,

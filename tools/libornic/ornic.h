@@ -176,6 +176,11 @@ struct ibv_mr *ornic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64
 			    int access);
 int ornic_dereg_mr(struct verbs_mr *vmr);
 
+/* mw.c */
+struct ibv_mw *ornic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int ornic_dealloc_mw(struct ibv_mw *mw);
+int ornic_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
 /* ah.c */
 struct ibv_ah *ornic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int ornic_destroy_ah(struct ibv_ah *ah);
@@ -226,10 +231,12 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
 	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | ORNIC_SEND_OPS_FLUSH |		\
-	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+	 IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_LOCAL_INV |		\
+	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define ORNIC_SEND_OPS_UC						\
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
-	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
+	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define ORNIC_SEND_OPS_UD						\
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 

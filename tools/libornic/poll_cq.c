@@ -26,7 +26,7 @@ static unsigned int ornic_wc_flags(const struct ornic_cqe *cqe)
 
 static bool ornic_wc_opcode_known(uint8_t opcode)
 {
-	return opcode <= ORNIC_WC_FETCH_ADD || opcode == ORNIC_WC_FLUSH ||
+	return opcode <= ORNIC_WC_LOCAL_INV || opcode == ORNIC_WC_FLUSH ||
 	       opcode == ORNIC_WC_ATOMIC_WRITE || opcode == ORNIC_WC_RECV ||
 	       opcode == ORNIC_WC_RECV_RDMA_WITH_IMM;
 }

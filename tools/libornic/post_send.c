@@ -26,6 +26,14 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_WRITE:
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1;
+	case IBV_WR_SEND_WITH_INV:
+		return qp->vqp.qp.qp_type == IBV_QPT_RC;
+	case IBV_WR_BIND_MW:
+		if (!ornic_bind_legal(&wr->bind_mw.bind_info))
+			return false;
+		SWITCH_FALLTHROUGH;
+	case IBV_WR_LOCAL_INV:
+		return qp->vqp.qp.qp_type != IBV_QPT_UD && !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1 &&
@@ -50,6 +58,11 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		seg = ornic_wqe_remote(seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		return ornic_wqe_atomic(seg, wr->wr.atomic.compare_add, 0);
+	case IBV_WR_BIND_MW:
+		ornic_wqe_bind(seg, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		return seg;
+	case IBV_WR_LOCAL_INV:
+		return seg;
 	default:
 		if (qp->vqp.qp.qp_type != IBV_QPT_UD)
 			return seg;
@@ -58,12 +71,14 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	}
 }
 
-/* Data of the work request; returns count of SGEs or of bytes, or -1 if inline data is too long. */
+/* Data of the work request, if it has any; returns count of SGEs or of bytes, or -1 if inline data is too long. */
 static int ornic_send_data(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *data)
 {
 	size_t used = 0;
 	int i;
 
+	if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
+		return 0;
 	if (!(wr->send_flags & IBV_SEND_INLINE)) {
 		ornic_wqe_sges(data, wr->sg_list, wr->num_sge);
 		return wr->num_sge;
@@ -99,6 +114,8 @@ static int ornic_send_build(struct ornic_qp *qp, uint32_t index, const struct ib
 	if (count < 0)
 		return EINVAL;
 	ctrl->count = htole16(count);
+	if (wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_LOCAL_INV)
+		ornic_wqe_invalidate(ctrl, wr->invalidate_rkey);
 	sq->wr_id[index & (sq->entries - 1)] = wr->wr_id;
 	return 0;
 }

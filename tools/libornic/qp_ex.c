@@ -102,6 +102,38 @@ static void ornic_wr_send_imm(struct ibv_qp_ex *ibqp, __be32 imm)
 	ornic_wr_open_send(ibqp, ORNIC_WR_SEND_IMM, imm);
 }
 
+static void ornic_wr_send_inv(struct ibv_qp_ex *ibqp, uint32_t rkey)
+{
+	struct ornic_qp *qp = to_oqp_ex(ibqp);
+
+	ornic_wr_open_send(ibqp, ORNIC_WR_SEND_INV, 0);
+	if (!qp->build_err)
+		ornic_wqe_invalidate(qp->build, rkey);
+}
+
+static void ornic_wr_local_inv(struct ibv_qp_ex *ibqp, uint32_t rkey)
+{
+	struct ornic_qp *qp = to_oqp_ex(ibqp);
+
+	if (ornic_wr_open(ibqp, ORNIC_WR_LOCAL_INV, 0))
+		ornic_wqe_invalidate(qp->build, rkey);
+}
+
+static void ornic_wr_bind_mw(struct ibv_qp_ex *ibqp,
+			     struct ibv_mw *mw __attribute__((unused)), uint32_t rkey,
+			     const struct ibv_mw_bind_info *info)
+{
+	void *seg;
+
+	if (!ornic_bind_legal(info)) {
+		to_oqp_ex(ibqp)->build_err = EINVAL;
+		return;
+	}
+	seg = ornic_wr_open(ibqp, ORNIC_WR_BIND_MW, 0);
+	if (seg)
+		ornic_wqe_bind(seg, rkey, info);
+}
+
 static void ornic_wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
 {
 	ornic_wr_open_rdma(ibqp, ORNIC_WR_RDMA_WRITE, 0, rkey, addr);
@@ -166,6 +198,12 @@ static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 	return qp->build_err ? NULL : qp->build;
 }
 
+/* Has no data: a call that gives it some is a mistake. */
+static bool ornic_wr_is_memop(const struct ornic_wqe_ctrl *ctrl)
+{
+	return ctrl->opcode == ORNIC_WR_LOCAL_INV || ctrl->opcode == ORNIC_WR_BIND_MW;
+}
+
 static bool ornic_wr_is_atomic(const struct ornic_wqe_ctrl *ctrl)
 {
 	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD ||
@@ -190,7 +228,8 @@ static void ornic_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 
 	if (!ctrl)
 		return;
-	if (num_sge > qp->sq.max_sge || (ornic_wr_is_atomic(ctrl) && num_sge != 1)) {
+	if (num_sge > qp->sq.max_sge || ornic_wr_is_memop(ctrl) ||
+	    (ornic_wr_is_atomic(ctrl) && num_sge != 1)) {
 		qp->build_err = EINVAL;
 		return;
 	}
@@ -215,8 +254,8 @@ static void ornic_wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf
 
 	if (!ctrl)
 		return;
-	if (ornic_wr_is_atomic(ctrl) || ctrl->opcode == ORNIC_WR_RDMA_READ ||
-	    ctrl->opcode == ORNIC_WR_FLUSH) {
+	if (ornic_wr_is_atomic(ctrl) || ornic_wr_is_memop(ctrl) ||
+	    ctrl->opcode == ORNIC_WR_RDMA_READ || ctrl->opcode == ORNIC_WR_FLUSH) {
 		qp->build_err = EINVAL;
 		return;
 	}
@@ -238,10 +277,12 @@ static void ornic_wr_set_inline_data(struct ibv_qp_ex *ibqp, void *addr, size_t 
 	ornic_wr_set_inline_data_list(ibqp, 1, &buf);
 }
 
-static void ornic_qp_set_write_builders(struct ibv_qp_ex *ex)
+static void ornic_qp_set_connected_builders(struct ibv_qp_ex *ex)
 {
 	ex->wr_rdma_write = ornic_wr_rdma_write;
 	ex->wr_rdma_write_imm = ornic_wr_rdma_write_imm;
+	ex->wr_local_inv = ornic_wr_local_inv;
+	ex->wr_bind_mw = ornic_wr_bind_mw;
 }
 
 static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
@@ -253,6 +294,7 @@ static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
 #ifdef ORNIC_HAVE_FLUSH
 	ex->wr_flush = ornic_wr_flush;
 #endif
+	ex->wr_send_inv = ornic_wr_send_inv;
 }
 
 void ornic_qp_set_builders(struct ornic_qp *qp)
@@ -271,7 +313,7 @@ void ornic_qp_set_builders(struct ornic_qp *qp)
 	if (ex->qp_base.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = ornic_wr_set_ud_addr;
 	else
-		ornic_qp_set_write_builders(ex);
+		ornic_qp_set_connected_builders(ex);
 	if (ex->qp_base.qp_type == IBV_QPT_RC)
 		ornic_qp_set_rc_builders(ex);
 	qp->vqp.comp_mask |= VERBS_QP_EX;

@@ -4,7 +4,8 @@
  * ring. Each fills its whole segment and returns where the next one goes.
  *
  * A slot holds the longest work request of its queue: control, then for RC
- * remote and data, or remote, atomic or flush, and one SGE; for UD path and data.
+ * remote and data, or remote, atomic or flush, and one SGE, or bind; for UD path and
+ * data.
  */
 #ifndef ORNIC_PROVIDER_WQE_H
 #define ORNIC_PROVIDER_WQE_H
@@ -47,6 +48,34 @@ static inline void *ornic_wqe_ctrl(struct ornic_wqe_ctrl *ctrl, uint8_t opcode, 
 	ctrl->qpn = htole32(qpn);
 	ctrl->index = htole32(index);
 	return ctrl + 1;
+}
+
+/* The key that LOCAL_INV and SEND_INV name is where others have immediate data. */
+static inline void ornic_wqe_invalidate(struct ornic_wqe_ctrl *ctrl, uint32_t key)
+{
+	ctrl->inv_key = htole32(key);
+}
+
+/* Rights of a window; those that only regions have mean nothing here. */
+#define ORNIC_BIND_ACCESS							\
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |			\
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+#define ORNIC_BIND_IGNORED	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
+
+static inline bool ornic_bind_legal(const struct ibv_mw_bind_info *info)
+{
+	return info->mr && !(info->mw_access_flags & ~(ORNIC_BIND_ACCESS | ORNIC_BIND_IGNORED));
+}
+
+static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, uint32_t key,
+				  const struct ibv_mw_bind_info *info)
+{
+	seg->addr = htole64(info->addr);
+	seg->length = htole64(info->length);
+	seg->lkey = htole32(info->mr->lkey);
+	seg->key = htole32(key);
+	seg->access = htole32(info->mw_access_flags & ORNIC_BIND_ACCESS);
+	seg->mbz = 0;
 }
 
 static inline void *ornic_wqe_remote(struct ornic_wqe_remote *seg, uint64_t addr, uint32_t rkey)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/link.h"
+#include "engine/memop.h"
 #include "pair.h"
 
 #define PAGE_SIZES	(1ull << 12)
@@ -135,6 +136,8 @@ static void dut_fini(struct dut *d)
 	struct device *dev = &d->dev;
 	struct mr *mr;
 
+	for (uint32_t i = 0; (mr = table_next(&dev->keys, &i)); i++)
+		memop_unbind(mr);
 	for (uint32_t i = 0; (mr = table_next(&dev->keys, &i)); i++) {
 		umem_free(&mr->mem, &dev->list_budget);
 		free(mr);
@@ -230,6 +233,17 @@ uint32_t dut_key(struct dut *d, struct pd *pd, uint64_t addr, uint64_t len, uint
 	mr->length = len;
 	assert_int_equal(umem_load(&mr->mem, d->guest.gpa, &desc, len, PAGE_SIZES,
 				   &d->dev.list_budget), ORNIC_ST_OK);
+	return key_add(d, mr);
+}
+
+uint32_t dut_blank(struct dut *d, struct pd *pd, uint8_t kind, uint32_t pages)
+{
+	struct mr *mr = calloc(1, sizeof(*mr));
+
+	assert_non_null(mr);
+	mr->kind = kind;
+	mr->pd = pd ? pd->number : d->pd.number;
+	mr->list_budget = pages;
 	return key_add(d, mr);
 }
 
@@ -378,6 +392,13 @@ void wr_sge(struct wr *wr, uint64_t addr, uint32_t len, uint32_t key)
 	wr->sge[wr->nsge++] = (struct ornic_sge){ htole64(addr), htole32(len), htole32(key) };
 }
 
+static bool has_remote(uint8_t opcode)
+{
+	return opcode != ORNIC_WR_SEND && opcode != ORNIC_WR_SEND_IMM &&
+	       opcode != ORNIC_WR_SEND_INV && opcode != ORNIC_WR_LOCAL_INV &&
+	       opcode != ORNIC_WR_NOP;
+}
+
 static uint32_t put_segments(struct conn *c, const struct wr *wr, uint8_t *to)
 {
 	uint32_t off = 0;
@@ -386,8 +407,15 @@ static uint32_t put_segments(struct conn *c, const struct wr *wr, uint8_t *to)
 		memcpy(to, &wr->path, sizeof(wr->path));
 		return sizeof(wr->path);
 	}
-	if (wr->opcode != ORNIC_WR_SEND && wr->opcode != ORNIC_WR_SEND_IMM &&
-	    wr->opcode != ORNIC_WR_NOP) {
+	if (wr->opcode == ORNIC_WR_FAST_REG) {
+		memcpy(to, &wr->reg, sizeof(wr->reg));
+		return sizeof(wr->reg);
+	}
+	if (wr->opcode == ORNIC_WR_BIND_MW) {
+		memcpy(to, &wr->bind, sizeof(wr->bind));
+		return sizeof(wr->bind);
+	}
+	if (has_remote(wr->opcode)) {
 		*(struct ornic_wqe_remote *)to = (struct ornic_wqe_remote){
 			.addr = htole64(wr->raddr), .rkey = htole32(wr->rkey) };
 		off += sizeof(struct ornic_wqe_remote);

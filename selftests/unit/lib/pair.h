@@ -102,6 +102,8 @@ struct wr {
 	const void *inl;
 	uint32_t inl_len;
 	struct ornic_path path;
+	struct ornic_wqe_fast_reg reg;
+	struct ornic_wqe_bind bind;
 };
 
 void world_init(struct world *w, uint64_t spin_ns);
@@ -120,6 +122,8 @@ uint8_t *dut_at(struct dut *d, uint64_t addr, uint64_t len);
 void dut_ring(struct dut *d, struct umem *m, struct hostq *h, uint64_t bytes);
 /* dut_key() - a key for [@addr, @addr + @len); @pd NULL: the function's first */
 uint32_t dut_key(struct dut *d, struct pd *pd, uint64_t addr, uint64_t len, uint32_t access);
+/* dut_blank() - a key of a kind that work requests fill; @pages for FAST_REG */
+uint32_t dut_blank(struct dut *d, struct pd *pd, uint8_t kind, uint32_t pages);
 /* dut_phys() - a PHYS_ALL key */
 uint32_t dut_phys(struct dut *d, uint32_t access);
 /* dut_event() - next asynchronous event. Return: false if there is none. */

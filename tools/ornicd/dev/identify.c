@@ -74,7 +74,9 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_srq = htole32(LIMIT_SRQ);
 	p->max_eq = htole32(LIMIT_EQ);
 	p->max_key = htole32(LIMIT_KEY);
+	p->max_mw = htole32(LIMIT_KEY);
 	p->max_pd = htole32(LIMIT_PD);
+	p->max_fast_reg_pages = htole32(LIMIT_FAST_REG_PAGES);
 	p->max_raw_qp = htole32(LIMIT_QP);
 	p->max_rules = htole32(LIMIT_RULES);
 	p->max_counter_sets = htole32(LIMIT_COUNTER_SETS);

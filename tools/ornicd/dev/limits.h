@@ -38,12 +38,10 @@
 #define FIRST_QP		2	/* 0 and 1 are SMI and GSI on the wire */
 
 /* Memory */
-#define LIMIT_MAX_PAGE_SHIFT	51
-#define LIMIT_PAGE_SIZES					\
-	(((1ull << (LIMIT_MAX_PAGE_SHIFT + 1)) - 1) &		\
-	 ~((1ull << ORNIC_PAGES_MIN_SHIFT) - 1))
+#define LIMIT_PAGE_SIZES	UMEM_PAGE_SIZES
 #define LIMIT_REGION		(1ull << 40)
 #define LIMIT_LIST_ENTRIES	(64ull << 20)
+#define LIMIT_FAST_REG_PAGES	512	/* a page full of addresses */
 
 /* Rings */
 #define LIMIT_LOG_SQ		15
@@ -81,6 +79,8 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 	 ORNIC_FEATURE(MCAST) |							\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) | ORNIC_FEATURE(JUMBO) |	\
 	 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(TIMESTAMP) |			\
+	 ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B) |	\
+	 ORNIC_FEATURE(ZERO_BASED) |						\
 	 ORNIC_FEATURE(CQ_MODERATION) | ORNIC_FEATURE(CQ_IGNORE_OVERRUN) |	\
 	 ORNIC_FEATURE(COUNTER_SETS))
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory key commands: regions and the driver's PHYS_ALL key.
+ * Memory key commands: regions, the driver's PHYS_ALL key, and those that work
+ * requests fill (engine/memop.c).
  */
 #include "command.h"
 
-#include "../engine/mr.h"
+#include "../engine/memop.h"
 
 #include <ornic/mr.h>
 #include <errno.h>
@@ -12,15 +13,15 @@
 
 #define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
 
-/* Rights that exist; MW_BIND and RELAXED_ORDERING have no effect here. */
+/* Rights that exist; RELAXED_ORDERING has no effect here. */
 #define KEY_ACCESS								\
 	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
 	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
 	 ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT |		\
-	 ORNIC_ACCESS_MW_BIND | ORNIC_ACCESS_RELAXED_ORDERING)
+	 ORNIC_ACCESS_MW_BIND | ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_RELAXED_ORDERING)
 
 /* Rights that exist in the interface and need a feature that is not offered */
-#define KEY_ACCESS_LATER	(ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_ON_DEMAND)
+#define KEY_ACCESS_LATER	ORNIC_ACCESS_ON_DEMAND
 
 /* Rights that need a feature */
 static const struct {
@@ -28,6 +29,7 @@ static const struct {
 	uint64_t feature;
 } featured[] = {
 	{ ORNIC_ACCESS_REMOTE_ATOMIC, ORNIC_FEATURE(ATOMICS) },
+	{ ORNIC_ACCESS_ZERO_BASED, ORNIC_FEATURE(ZERO_BASED) },
 	{ ORNIC_ACCESS_FLUSH_GLOBAL, ORNIC_FEATURE(FLUSH_GLOBAL) },
 	{ ORNIC_ACCESS_FLUSH_PERSISTENT, ORNIC_FEATURE(FLUSH_PERSISTENT) },
 };
@@ -74,6 +76,8 @@ static uint8_t key_check_region(struct command *c, const struct ornic_key_create
 		return command_refuse(c, ORNIC_ST_LIMIT, &in->length);
 	if (iova + length < iova)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->length);
+	if (le32toh(in->access) & ORNIC_ACCESS_ZERO_BASED && iova)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->iova);
 	return COMMAND_ZERO(c, in->pages.mbz);
 }
 
@@ -87,21 +91,76 @@ static uint8_t key_check_phys_all(struct command *c, const struct ornic_key_crea
 	return st ?: COMMAND_ZERO(c, in->pages);
 }
 
+/* Kinds that say nothing of their memory yet */
+static bool key_is_blank(uint8_t kind)
+{
+	return kind == ORNIC_KEY_FAST_REG || kind == ORNIC_KEY_MW1 || kind == ORNIC_KEY_MW2B;
+}
+
+static uint8_t key_check_blank(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	uint32_t pages = le32toh(in->max_pages);
+	uint8_t st = COMMAND_ZERO(c, in->flags);
+
+	st = st ?: COMMAND_ZERO(c, in->access);
+	if (in->kind != ORNIC_KEY_FAST_REG)
+		st = st ?: COMMAND_ZERO(c, in->max_pages);
+	else if (!st && !pages)
+		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->max_pages);
+	else if (!st && pages > LIMIT_FAST_REG_PAGES)
+		st = command_refuse(c, ORNIC_ST_LIMIT, &in->max_pages);
+	st = st ?: COMMAND_ZERO(c, in->iova);
+	st = st ?: COMMAND_ZERO(c, in->length);
+	return st ?: COMMAND_ZERO(c, in->pages);
+}
+
+/* Is the kind one that the host may have? */
+static uint8_t key_check_kind(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	switch (in->kind) {
+	case ORNIC_KEY_REGION:
+	case ORNIC_KEY_PHYS_ALL:
+		return ORNIC_ST_OK;
+	case ORNIC_KEY_FAST_REG:
+		return command_need(c, ORNIC_FEATURE(FAST_REG), &in->kind);
+	case ORNIC_KEY_MW1:
+		return command_need(c, ORNIC_FEATURE(MW1), &in->kind);
+	case ORNIC_KEY_MW2B:
+		return command_need(c, ORNIC_FEATURE(MW2B), &in->kind);
+	default:
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+	}
+}
+
+/* What is particular to the kind */
+static uint8_t key_check_own(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	uint8_t st;
+
+	if (key_is_blank(in->kind))
+		return key_check_blank(c, in);
+	st = key_check_access(c, in);
+	st = st ?: COMMAND_ZERO(c, in->max_pages);
+	if (st)
+		return st;
+	return in->kind == ORNIC_KEY_PHYS_ALL ? key_check_phys_all(c, in) :
+						key_check_region(c, in);
+}
+
 static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	bool phys_all = in->kind == ORNIC_KEY_PHYS_ALL;
 	uint8_t st;
 
-	if (in->kind != ORNIC_KEY_REGION && !phys_all)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+	st = key_check_kind(c, in);
+	if (st)
+		return st;
 	if (in->flags & ~KEY_FLAGS)
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
 	st = COMMAND_ZERO(c, in->mbz0);
 	if (!st && !(phys_all && !in->pd) && !pd_get(c->dev, le32toh(in->pd)))
 		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
-	st = st ?: key_check_access(c, in);
-	st = st ?: COMMAND_ZERO(c, in->max_pages);
-	st = st ?: (phys_all ? key_check_phys_all(c, in) : key_check_region(c, in));
+	st = st ?: key_check_own(c, in);
 	st = st ?: COMMAND_ZERO(c, in->dm);
 	st = st ?: COMMAND_ZERO(c, in->mbz1);
 	st = st ?: COMMAND_ZERO(c, in->dm_offset);
@@ -109,11 +168,18 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	return st ?: COMMAND_ZERO(c, in->mbz2);
 }
 
-/* The key's memory; an empty region has none. */
+/* The key's memory; an empty region has none, a fast registration room for its list. */
 static uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr)
 {
 	uint8_t st;
 
+	if (mr->kind == ORNIC_KEY_FAST_REG) {
+		mr->list_budget = le32toh(in->max_pages);
+		if (mr->list_budget > c->dev->list_budget)
+			return ORNIC_ST_NO_RESOURCE;
+		c->dev->list_budget -= mr->list_budget;
+		return ORNIC_ST_OK;
+	}
 	mr->mem.gpa = c->dev->gpa;
 	if (mr->kind != ORNIC_KEY_REGION || !mr->length)
 		return ORNIC_ST_OK;
@@ -124,6 +190,8 @@ static uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in
 
 static void key_unload(struct device *dev, struct mr *mr)
 {
+	memop_unbind(mr);
+	dev->list_budget += mr->list_budget;
 	if (mr->mem.page)
 		umem_free(&mr->mem, &dev->list_budget);
 }
@@ -135,7 +203,7 @@ static uint8_t key_number(struct command *c, struct mr *mr)
 	uint32_t index;
 	int err;
 
-	if (mr->access & ORNIC_ACCESS_REMOTE)
+	if (mr->access & ORNIC_ACCESS_REMOTE || key_is_blank(mr->kind))
 		err = table_add_random(t, mr, &index);
 	else
 		err = table_add(t, mr, &index);
@@ -189,7 +257,7 @@ uint8_t cmd_key_query(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	out->attr = mr->attr;
 	out->key = htole32(key_index(c->number) << ORNIC_KEY_TAG_BITS | mr->tag);
-	out->state = htole32(1);
+	out->state = htole32(mr->bound || !key_is_blank(mr->kind));
 	out->uses = htole64(mr->uses);
 	return ORNIC_ST_OK;
 }
@@ -213,6 +281,8 @@ uint8_t cmd_key_destroy(struct command *c)
 
 	if (!mr)
 		return ORNIC_ST_BAD_NUMBER;
+	if (mr->windows)
+		return ORNIC_ST_BUSY;
 	key_release(c->dev, key_index(c->number), mr);
 	return ORNIC_ST_OK;
 }
@@ -222,6 +292,9 @@ void key_release_all(struct device *dev)
 	uint32_t n = 0;
 	struct mr *mr;
 
+	for (; (mr = table_next(&dev->keys, &n)); n++)
+		memop_unbind(mr);	/* before what they are bound to */
+	n = 0;
 	while ((mr = table_next(&dev->keys, &n)))
 		key_release(dev, n, mr);
 }

@@ -34,7 +34,7 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
 /* Is @w, the oldest, finished? */
 static bool wqe_finished(const struct requester *r, const struct wqe *w)
 {
-	if (wqe_is_read(w))
+	if (wqe_is_read(w) || wqe_is_memop(w))
 		return w->done;
 	return seq_diff(r->una, wqe_end(w)) >= 0;
 }

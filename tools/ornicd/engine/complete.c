@@ -12,6 +12,7 @@ static uint8_t wc_opcode(uint8_t opcode)
 	switch (opcode) {
 	case ORNIC_WR_SEND:
 	case ORNIC_WR_SEND_IMM:
+	case ORNIC_WR_SEND_INV:
 		return ORNIC_WC_SEND;
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
@@ -26,6 +27,12 @@ static uint8_t wc_opcode(uint8_t opcode)
 		return ORNIC_WC_FLUSH;
 	case ORNIC_WR_ATOMIC_WRITE:
 		return ORNIC_WC_ATOMIC_WRITE;
+	case ORNIC_WR_FAST_REG:
+		return ORNIC_WC_FAST_REG;
+	case ORNIC_WR_BIND_MW:
+		return ORNIC_WC_BIND_MW;
+	case ORNIC_WR_LOCAL_INV:
+		return ORNIC_WC_LOCAL_INV;
 	case ORNIC_WR_NOP:
 		return ORNIC_WC_NOP;
 	default:

@@ -5,6 +5,7 @@
 #include "message.h"
 
 #include "data.h"
+#include "memop.h"
 #include "responder.h"
 
 #include <endian.h>
@@ -27,6 +28,8 @@ static const struct opcode_info opcodes[] = {
 	[BTH_RC_FETCH_ADD]	= { true, REQ_ATOMIC, true, true, false },
 	[BTH_RC_FLUSH]		= { true, REQ_FLUSH, true, true, false },
 	[BTH_RC_ATOMIC_WRITE]	= { true, REQ_ATOMIC_WRITE, true, true, false },
+	[BTH_RC_SEND_LAST_INV]	= { true, REQ_SEND, false, true, false, .inv = true },
+	[BTH_RC_SEND_ONLY_INV]	= { true, REQ_SEND, true, true, false, .inv = true },
 };
 
 /* The operation is in the lower bits of every transport's opcodes. */
@@ -71,11 +74,14 @@ static void finish_receive(struct qp *qp, const struct packet *p, const struct o
 	struct ornic_cqe cqe = {
 		.byte_len = htole32(qp->resp.offset),
 		.flags = htole32((op->imm ? ORNIC_CQE_WITH_IMM : 0) |
+				 (op->inv ? ORNIC_CQE_WITH_INV : 0) |
 				 (p->solicited ? ORNIC_CQE_SOLICITED : 0)),
 	};
 
 	if (op->imm)
 		cqe.imm = p->imm;
+	if (op->inv)
+		cqe.inv_key = htole32(p->rkey);
 	qp->resp.recv.valid = false;
 	complete_recv(qp, qp->resp.recv.index, wc_opcode, ORNIC_WC_SUCCESS, 0, &cqe);
 }
@@ -109,6 +115,8 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 	if (data_receive(qp, r->offset, p, syndrome))
 		return MESSAGE_RECEIVE_KEY;
 	r->offset += p->len;
+	if (op->inv && !memop_invalidate(qp, p->rkey, syndrome))
+		return MESSAGE_ACCESS;
 	if (op->last)
 		finish_receive(qp, p, op, ORNIC_WC_RECV);
 	return MESSAGE_OK;

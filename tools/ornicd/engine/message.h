@@ -24,6 +24,7 @@ enum request {
  * @request:	what it asks for
  * @first, @last: begins, ends a message
  * @imm:	carries immediate data
+ * @inv:	names a key to invalidate; RC only
  */
 struct opcode_info {
 	bool known;
@@ -31,6 +32,7 @@ struct opcode_info {
 	bool first;
 	bool last;
 	bool imm;
+	bool inv;
 };
 
 /** enum message_fault - why a packet was not executed */

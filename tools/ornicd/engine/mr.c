@@ -23,6 +23,14 @@ static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uin
 	if (mr->tag != (key & ORNIC_KEY_TAG_MASK))
 		return ORNIC_SYN_KEY_TAG;
 	switch (mr->kind) {
+	case ORNIC_KEY_FAST_REG:
+	case ORNIC_KEY_MW1:
+	case ORNIC_KEY_MW2B:
+		if (!mr->bound)
+			return ORNIC_SYN_KEY_STATE;
+		if (mr->qp && mr->qp != who->qp)
+			return ORNIC_SYN_KEY_PD;
+		return mr->pd == who->pd ? 0 : ORNIC_SYN_KEY_PD;
 	case ORNIC_KEY_REGION:
 		return mr->pd == who->pd ? 0 : ORNIC_SYN_KEY_PD;
 	case ORNIC_KEY_PHYS_ALL:
@@ -32,6 +40,12 @@ static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uin
 	default:
 		return ORNIC_SYN_KEY_STATE;
 	}
+}
+
+/* Windows are for peers, whatever their rights (ORN-MEM-66). */
+static bool mr_grants(const struct mr *mr, uint32_t access)
+{
+	return !(access & ~mr->access) && (access & ORNIC_ACCESS_REMOTE || !mr_is_window(mr));
 }
 
 static bool mr_in_range(const struct mr *mr, uint64_t addr, uint64_t len)
@@ -64,7 +78,7 @@ struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_
 		*syndrome = who->privileged ? foreign : ORNIC_SYN_KEY_INDEX;
 		return NULL;
 	}
-	if (who->access & ~mr->access) {
+	if (!mr_grants(mr, who->access)) {
 		*syndrome = ORNIC_SYN_KEY_ACCESS;
 		return NULL;
 	}
@@ -102,7 +116,9 @@ static uint64_t mr_span(struct device *dev, struct mr *mr, uint64_t addr, uint64
 {
 	void *p;
 
-	if (mr->kind == ORNIC_KEY_REGION)
+	if (mr_is_window(mr))
+		return umem_span(&mr->region->mem, mr->start + (addr - mr->iova), len, write, ptr);
+	if (mr->kind != ORNIC_KEY_PHYS_ALL)
 		return umem_span(&mr->mem, addr - mr->iova, len, write, ptr);
 	p = gpa_ptr(dev->gpa, addr, len, write);
 	if (!p)

@@ -9,44 +9,69 @@
 #include "umem.h"
 
 #include <ornic/mr.h>
+#include <stdbool.h>
+#include <sys/queue.h>
 
 struct device;
+struct qp;
 
 /**
  * struct mr - a memory key
  * @kind:	enum ornic_key_kind
  * @tag:	low byte of the key
+ * @bound:	FAST_REG: registered; window: bound. The other kinds always are valid.
  * @pd:		protection domain; 0 = any (PHYS_ALL)
  * @access:	ORNIC_ACCESS_* of the region
  * @iova:	first virtual address
  * @length:	bytes
- * @mem:	where they are (REGION)
+ * @mem:	where they are (REGION, FAST_REG)
+ * @list_budget: FAST_REG: page-list entries set aside at create and not in @mem
+ * @region:	window: what it is bound to
+ * @start:	window: its first byte, from the region's
+ * @qp:		MW2B: the queue pair it is bound on
+ * @on_qp:	MW2B: in that one's list
+ * @windows:	REGION: bound to it
  * @uses:	accesses so far
  * @attr:	as created, for queries
  */
 struct mr {
 	uint8_t kind;
 	uint8_t tag;
+	bool bound;
 	uint32_t pd;
 	uint32_t access;
 	uint64_t iova;
 	uint64_t length;
 	struct umem mem;
+	uint64_t list_budget;
+	struct mr *region;
+	uint64_t start;
+	struct qp *qp;
+	LIST_ENTRY(mr) on_qp;
+	uint32_t windows;
 	uint64_t uses;
 	struct ornic_key_create_cmd attr;
 };
 
 /**
  * struct mr_access - who wants to do what
+ * @qp:		the queue pair, when its peer wants to: windows are for peers only
  * @pd:		protection domain of the queue pair
  * @privileged:	the queue pair may use PHYS_ALL keys (ORN-SEC-3)
  * @access:	ORNIC_ACCESS_* needed; 0 = local read
  */
 struct mr_access {
+	const struct qp *qp;
 	uint32_t pd;
 	bool privileged;
 	uint32_t access;
 };
+
+/* mr_is_window() - a memory window, of any type */
+static inline bool mr_is_window(const struct mr *mr)
+{
+	return mr->kind == ORNIC_KEY_MW1 || mr->kind == ORNIC_KEY_MW2B;
+}
 
 /*
  * mr_check() - may @who touch [@addr, @addr + @len) by @key? @len > 0.

@@ -3,6 +3,7 @@
  * Queue pairs: states, failure, flushing, doorbells (ORN-QP-3, ORN-QP-4).
  */
 #include "engine.h"
+#include "memop.h"
 #include "requester.h"
 
 #include <errno.h>
@@ -61,6 +62,7 @@ void qp_fini(struct qp *qp)
 {
 	return_shared(qp);
 	requester_stop(qp);
+	memop_qp_gone(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	timers_unreserve(&qp->dev->engine->timers, 2);

@@ -166,6 +166,7 @@ enum qp_sched {
  * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
  * @req, @resp:	transport
  * @memberships: multicast groups it is in
+ * @windows:	memory windows bound on it (MW2B)
  * @backlog: UD: datagrams that wait for receives
  * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be told (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
@@ -215,6 +216,7 @@ struct qp {
 
 	struct requester req;
 	struct responder resp;
+	LIST_HEAD(, mr) windows;
 	struct backlog backlog;
 	uint32_t memberships;
 

@@ -11,6 +11,7 @@
 #include "data.h"
 #include "engine.h"
 #include "link.h"
+#include "memop.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ static bool requester_fetch(struct qp *qp)
 		w->syndrome = ORNIC_SYN_WQE_OPCODE;
 	}
 	w->psn = r->next_psn;
-	if (!w->status && w->opcode != ORNIC_WR_NOP) {
+	if (!w->status && w->opcode != ORNIC_WR_NOP && !wqe_is_memop(w)) {
 		w->npsn = psn_count(w->len, qp_mtu(qp));
 		qp_count(qp, request_counter(w), 1);
 	}
@@ -104,6 +105,17 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 	return !wqe_is_read(w) || r->reads < qp->max_rd_atomic;
 }
 
+/*
+ * May a memory operation, next in turn, be executed? An invalidation waits until what was
+ * started before needs the key no more, not even for a retransmission (ORN-WQE-61).
+ */
+static bool memop_may_run(const struct requester *r, const struct wqe *w)
+{
+	if (w->opcode == ORNIC_WR_LOCAL_INV)
+		return r->head == r->cur;
+	return !(w->flags & ORNIC_WQE_FENCE) || !r->unread;
+}
+
 /* The work request to send from now, or NULL. Those without packets cost @budget too. */
 static struct wqe *requester_next(struct qp *qp, int *budget)
 {
@@ -118,6 +130,13 @@ static struct wqe *requester_next(struct qp *qp, int *budget)
 		if (w->status) {
 			requester_retire(qp);
 			return NULL;
+		}
+		if (wqe_is_memop(w) && !w->done) {
+			if (!memop_may_run(r, w))
+				return NULL;
+			memop_execute(qp, w);
+			if (w->status)
+				continue;
 		}
 		if (w->sent < w->npsn)
 			return wqe_may_send(qp, w) ? w : NULL;
@@ -136,6 +155,8 @@ static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
 	bool imm = w->opcode == ORNIC_WR_RDMA_WRITE_IMM || w->opcode == ORNIC_WR_SEND_IMM;
 	uint8_t base = write ? BTH_RC_WRITE_FIRST : BTH_RC_SEND_FIRST;
 
+	if (last && w->opcode == ORNIC_WR_SEND_INV)
+		return first ? BTH_RC_SEND_ONLY_INV : BTH_RC_SEND_LAST_INV;
 	if (first && last)
 		return base + (BTH_RC_SEND_ONLY - BTH_RC_SEND_FIRST) + imm;
 	if (last)

@@ -66,7 +66,7 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 		receive_error(qp, ORNIC_WC_LOC_PROT_ERR, NAK_REMOTE_OPERATIONAL, syndrome);
 		break;
 	case MESSAGE_ACCESS:
-		if (op->imm && qp->resp.recv.valid)
+		if ((op->imm || op->inv) && qp->resp.recv.valid)
 			receive_error(qp, ORNIC_WC_LOC_ACCESS_ERR, NAK_REMOTE_ACCESS, syndrome);
 		else
 			access_error(qp, syndrome);
@@ -81,6 +81,7 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 static struct mr_access peer_access(const struct qp *qp, uint32_t access)
 {
 	return (struct mr_access) {
+		.qp = qp,
 		.pd = qp->pd->number,
 		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
 		.access = access,
@@ -255,6 +256,9 @@ static void execute_rest(struct qp *qp, const struct packet *p, uint32_t old)
 	case BTH_RC_SEND_FIRST:
 	case BTH_RC_WRITE_FIRST:
 		rest.opcode = p->opcode + 1;
+		break;
+	case BTH_RC_SEND_ONLY_INV:
+		rest.opcode = BTH_RC_SEND_LAST_INV;
 		break;
 	case BTH_RC_SEND_ONLY:
 	case BTH_RC_SEND_ONLY_IMM:

@@ -115,7 +115,7 @@ void uc_receive(struct qp *qp, const struct packet *p)
 	if (qp->state != ORNIC_QPS_RTR && qp->state != ORNIC_QPS_RTS &&
 	    qp->state != ORNIC_QPS_SQD && qp->state != ORNIC_QPS_SQE)
 		return;
-	if (!op || (op->request != REQ_SEND && op->request != REQ_WRITE)) {
+	if (!op || op->inv || (op->request != REQ_SEND && op->request != REQ_WRITE)) {
 		qp_count(qp, CNT_bad_opcode, 1);
 		return;
 	}

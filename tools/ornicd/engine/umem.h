@@ -12,6 +12,9 @@
 #include <ornic/ring.h>
 #include <stdint.h>
 
+/** UMEM_PAGE_SIZES - page sizes that a list may have: 4 KiB to 2 PiB */
+#define UMEM_PAGE_SIZES		((1ull << 52) - (1ull << ORNIC_PAGES_MIN_SHIFT))
+
 /**
  * struct umem - the block
  * @gpa:	DMA table of the function

@@ -5,6 +5,7 @@
 #include "unreliable.h"
 
 #include "engine.h"
+#include "memop.h"
 
 /** UNRELIABLE_BUDGET - packets per turn of one queue pair */
 #define UNRELIABLE_BUDGET	16
@@ -13,6 +14,17 @@
 static bool may_send(const struct qp *qp)
 {
 	return qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD;
+}
+
+/* Does the work request send packets? Those that do not are executed here. */
+static bool has_packets(struct qp *qp, struct wqe *w)
+{
+	if (w->status || w->opcode == ORNIC_WR_NOP)
+		return false;
+	if (!wqe_is_memop(w))
+		return true;
+	memop_execute(qp, w);
+	return false;
 }
 
 /* The work request in hand, or the next one; NULL if there is none to be started. */
@@ -51,7 +63,7 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 
 		if (!w)
 			break;
-		if (!w->status && w->opcode != ORNIC_WR_NOP && !send(qp, w))
+		if (has_packets(qp, w) && !send(qp, w))
 			return true;
 		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
 		switch_drain(qp->dev->engine->sw);

@@ -10,6 +10,7 @@
 
 #include "../packet/bth.h"
 
+#include <ornic/identify.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -19,6 +20,22 @@ static bool wqe_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	w->status = status;
 	w->syndrome = syndrome;
 	return false;
+}
+
+/* Opcodes that exist with a feature only */
+static bool opcode_offered(const struct qp *qp, uint8_t opcode)
+{
+	switch (opcode) {
+	case ORNIC_WR_FAST_REG:
+		return qp->dev->features & ORNIC_FEATURE(FAST_REG);
+	case ORNIC_WR_BIND_MW:
+		return qp->dev->features & (ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B));
+	case ORNIC_WR_LOCAL_INV:
+	case ORNIC_WR_SEND_INV:
+		return qp->dev->features & (ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW2B));
+	default:
+		return true;
+	}
 }
 
 static bool opcode_legal(const struct qp *qp, uint8_t opcode)
@@ -34,10 +51,14 @@ static bool opcode_legal(const struct qp *qp, uint8_t opcode)
 		return type != ORNIC_QPT_RAW;
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
+	case ORNIC_WR_FAST_REG:
+	case ORNIC_WR_BIND_MW:
+	case ORNIC_WR_LOCAL_INV:
 		return type == ORNIC_QPT_RC || type == ORNIC_QPT_UC;
 	case ORNIC_WR_RDMA_READ:
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
+	case ORNIC_WR_SEND_INV:
 		return type == ORNIC_QPT_RC;
 	case ORNIC_WR_FLUSH:
 		return type == ORNIC_QPT_RC && qp->dev->features & flushes;
@@ -55,7 +76,8 @@ static uint8_t flags_legal(const struct qp *qp, uint8_t opcode)
 
 	if (opcode != ORNIC_WR_NOP && opcode != ORNIC_WR_RDMA_READ &&
 	    opcode != ORNIC_WR_COMP_SWAP && opcode != ORNIC_WR_FETCH_ADD &&
-	    opcode != ORNIC_WR_FLUSH)
+	    opcode != ORNIC_WR_FLUSH && opcode != ORNIC_WR_FAST_REG &&
+	    opcode != ORNIC_WR_BIND_MW && opcode != ORNIC_WR_LOCAL_INV)
 		flags |= ORNIC_WQE_INLINE;
 	if (qp->type == ORNIC_QPT_RAW)
 		flags |= ORNIC_WQE_IP_CSUM;
@@ -149,6 +171,28 @@ static bool take_eth(const struct qp *qp, struct wqe *w, uint32_t *off)
 	return true;
 }
 
+static bool take_fast_reg(const struct qp *qp, struct wqe *w, uint32_t *off)
+{
+	static const uint8_t zero[sizeof(w->reg->mbz)];
+
+	w->reg = take(qp, w, off, sizeof(*w->reg));
+	if (!w->reg)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (memcmp(w->reg->mbz, zero, sizeof(zero)))
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
+	return true;
+}
+
+static bool take_bind(const struct qp *qp, struct wqe *w, uint32_t *off)
+{
+	w->bind = take(qp, w, off, sizeof(*w->bind));
+	if (!w->bind)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+	if (w->bind->mbz)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
+	return true;
+}
+
 /* Segments between control and data. */
 static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 {
@@ -163,6 +207,10 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	case ORNIC_WR_RDMA_READ:
 	case ORNIC_WR_ATOMIC_WRITE:
 		return take_remote(qp, w, off);
+	case ORNIC_WR_FAST_REG:
+		return take_fast_reg(qp, w, off);
+	case ORNIC_WR_BIND_MW:
+		return take_bind(qp, w, off);
 	case ORNIC_WR_SEND:
 	case ORNIC_WR_SEND_IMM:
 		if (qp->type == ORNIC_QPT_RAW)
@@ -230,6 +278,9 @@ static bool take_data(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t
 	switch (w->opcode) {
 	case ORNIC_WR_FLUSH:
 	case ORNIC_WR_NOP:
+	case ORNIC_WR_FAST_REG:
+	case ORNIC_WR_BIND_MW:
+	case ORNIC_WR_LOCAL_INV:
 		return !count || wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
@@ -254,8 +305,12 @@ bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index)
 		.flags = c->flags,
 		.imm = c->imm,
 	};
-	if (!opcode_legal(qp, w->opcode))
+	if (!opcode_legal(qp, w->opcode) || !opcode_offered(qp, w->opcode))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_OPCODE);
+	if (w->opcode == ORNIC_WR_FAST_REG && !(qp->flags & ORNIC_QP_F_PRIVILEGED))
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_PRIVILEGED);
+	if (w->opcode == ORNIC_WR_SEND_INV || w->opcode == ORNIC_WR_LOCAL_INV)
+		w->rkey = le32toh(c->inv_key);
 	if (w->flags & ~flags_legal(qp, w->opcode))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
 	if (le32toh(c->qpn) != qp->handle)

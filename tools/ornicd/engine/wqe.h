@@ -35,7 +35,9 @@ struct qp;
  * @eth:	RAW: Ethernet segment
  * @hdr:	RAW: inline header bytes
  * @raddr:	remote address
- * @rkey:	remote key
+ * @rkey:	remote key; SEND_INV: key to invalidate at the peer, LOCAL_INV: here
+ * @reg:	FAST_REG: its segment
+ * @bind:	BIND_MW: its segment
  * @swap_add:	atomic operand
  * @compare:	atomic operand
  * @feth:	FLUSH: what to wait for, as the wire has it
@@ -44,7 +46,7 @@ struct qp;
  * @npsn:	PSNs it takes: its packets, or for READ its responses'
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
- * @done:	READ, atomic and the like: all responses are in
+ * @done:	READ, atomic and the like: all responses are in; memory operation: executed
  * @bytes:	the copy; pointers above point into it
  */
 struct wqe {
@@ -61,6 +63,8 @@ struct wqe {
 	const struct ornic_path *path;
 	const struct ornic_wqe_eth *eth;
 	const uint8_t *hdr;
+	const struct ornic_wqe_fast_reg *reg;
+	const struct ornic_wqe_bind *bind;
 	uint64_t raddr;
 	uint32_t rkey;
 	uint64_t swap_add;
@@ -94,6 +98,13 @@ static inline bool wqe_is_read(const struct wqe *w)
 	default:
 		return false;
 	}
+}
+
+/* wqe_is_memop() - changes a key and sends nothing (memop.h) */
+static inline bool wqe_is_memop(const struct wqe *w)
+{
+	return w->opcode == ORNIC_WR_FAST_REG || w->opcode == ORNIC_WR_BIND_MW ||
+	       w->opcode == ORNIC_WR_LOCAL_INV;
 }
 
 /** RWQE_MAX_SGE - most entries of a receive */

@@ -72,7 +72,7 @@ enum packet_kind {
  * @qkey:	DETH Q_Key
  * @sqpn:	DETH source QP
  * @va:		RETH, AtomicETH virtual address
- * @rkey:	RETH, AtomicETH R_Key
+ * @rkey:	RETH, AtomicETH, IETH R_Key
  * @dmalen:	RETH DMA length
  * @swap_add:	AtomicETH
  * @compare:	AtomicETH

@@ -83,6 +83,18 @@ static const struct ib_device_ops ornic_ib_mcast_ops = {
 	.detach_mcast = ornic_ib_detach_mcast,
 };
 
+static const struct ib_device_ops ornic_ib_fast_reg_ops = {
+	.alloc_mr = ornic_ib_alloc_mr,
+	.map_mr_sg = ornic_ib_map_mr_sg,
+};
+
+static const struct ib_device_ops ornic_ib_mw_ops = {
+	.alloc_mw = ornic_ib_alloc_mw,
+	.dealloc_mw = ornic_ib_dealloc_mw,
+
+	INIT_RDMA_OBJ_SIZE(ib_mw, ornic_ib_mw, ibmw),
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -103,6 +115,10 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_srq_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_mcast_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FAST_REG)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_fast_reg_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_mw_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

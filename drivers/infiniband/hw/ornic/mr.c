@@ -16,6 +16,8 @@ static_assert(ORNIC_ACCESS_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert(ORNIC_ACCESS_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
 static_assert(ORNIC_ACCESS_FLUSH_GLOBAL == IB_ACCESS_FLUSH_GLOBAL);
+static_assert(ORNIC_ACCESS_MW_BIND == IB_ACCESS_MW_BIND);
+static_assert(ORNIC_ACCESS_ZERO_BASED == IB_ZERO_BASED);
 static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
 
 /**
@@ -33,14 +35,23 @@ u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev)
 	return known;
 }
 
-/*
- * Rights as the device takes them. Optional ones that it lacks are left out, and
- * so is MW_BIND, which many applications give: there is no window to bind.
+/**
+ * ornic_ib_access() - rights as the device takes them
+ * @dev: device
+ * @access: IB_ACCESS_*
+ * @out: to fill
+ *
+ * Optional ones that it lacks are left out, and so is MW_BIND, which many
+ * applications give: without the feature there is no window to bind.
  */
-static int to_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
+int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 {
 	u32 known = IB_ACCESS_LOCAL_WRITE | ornic_ib_remote_rights(dev);
 
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
+		known |= IB_ACCESS_MW_BIND;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(ZERO_BASED)))
+		known |= IB_ZERO_BASED;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(RELAXED_ORDERING)))
 		known |= IB_ACCESS_RELAXED_ORDERING;
 	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND))
@@ -67,7 +78,7 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	u32 key;
 	int ret;
 
-	ret = to_access(dev, access, &cmd.access);
+	ret = ornic_ib_access(dev, access, &cmd.access);
 	if (ret)
 		return ERR_PTR(ret);
 	if ((cmd.access & cpu_to_le32(ORNIC_ACCESS_REMOTE)) &&
@@ -113,7 +124,7 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 		.kind = ORNIC_KEY_REGION,
 		.flags = access & IB_ACCESS_HUGETLB ? ORNIC_KEY_F_HUGETLB : 0,
 		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
-		.iova = cpu_to_le64(virt),
+		.iova = cpu_to_le64(access & IB_ZERO_BASED ? 0 : virt),
 		.length = cpu_to_le64(length),
 		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
 	};
@@ -124,7 +135,7 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 		return ERR_PTR(-EOPNOTSUPP);
 	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
-	ret = to_access(dev, access, &cmd.access);
+	ret = ornic_ib_access(dev, access, &cmd.access);
 	if (ret)
 		return ERR_PTR(ret);
 	if (!length || length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt)
@@ -159,6 +170,7 @@ int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	ornic_ib_ubuf_unpin(&mr->ubuf);
+	ornic_ib_kbuf_free(dev, &mr->list);
 	kfree(mr);
 	return 0;
 }

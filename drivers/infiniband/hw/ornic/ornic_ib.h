@@ -201,10 +201,23 @@ struct ornic_ib_pagelist {
 	struct ornic_ib_leaf top;
 };
 
-/* Memory region. */
+/**
+ * struct ornic_ib_mr - memory region
+ * @ibmr: ib_core's part
+ * @ubuf: memory of a process
+ * @list: addresses of the pages to register; kernel regions (fast_reg.c) only
+ * @npages: entries of @list
+ */
 struct ornic_ib_mr {
 	struct ib_mr ibmr;
 	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf list;
+	u32 npages;
+};
+
+/* Memory window: its key says it all. */
+struct ornic_ib_mw {
+	struct ib_mw ibmw;
 };
 
 /**
@@ -508,10 +521,22 @@ void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
 
 /* mr.c */
 u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev);
+int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out);
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
 				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* fast_reg.c */
+struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		       unsigned int *sg_offset);
+int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_reg *seg,
+			  const struct ib_reg_wr *wr);
+
+/* mw.c */
+int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int ornic_ib_dealloc_mw(struct ib_mw *ibmw);
 
 #define ORNIC_IB_CQE_LOG	6	/* log2 of ORNIC_ENTRY_BYTES */
 

@@ -21,13 +21,15 @@ static_assert((int)ORNIC_WC_RECV == IB_WC_RECV);
 static_assert((int)ORNIC_WC_RECV_RDMA_WITH_IMM == IB_WC_RECV_RDMA_WITH_IMM);
 static_assert(ORNIC_CQE_GRH == IB_WC_GRH);
 static_assert(ORNIC_CQE_WITH_IMM == IB_WC_WITH_IMM);
+static_assert(ORNIC_CQE_WITH_INV == IB_WC_WITH_INVALIDATE);
+static_assert((int)ORNIC_WC_LOCAL_INV == IB_WC_LOCAL_INV);
 static_assert(ORNIC_CQE_SMAC == IB_WC_WITH_SMAC);
 static_assert(ORNIC_CQE_VLAN == IB_WC_WITH_VLAN);
 static_assert(ORNIC_CQE_NET_TYPE == IB_WC_WITH_NETWORK_HDR_TYPE);
 static_assert((int)ORNIC_NET_IPV6 == RDMA_NETWORK_IPV6);
 
-#define WC_FLAGS	(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_SMAC | \
-			 ORNIC_CQE_VLAN | ORNIC_CQE_NET_TYPE)
+#define WC_FLAGS	(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_WITH_INV | \
+			 ORNIC_CQE_SMAC | ORNIC_CQE_VLAN | ORNIC_CQE_NET_TYPE)
 
 /**
  * ornic_ib_cq_ready() - is there an entry to poll?
@@ -48,6 +50,8 @@ static bool opcode_known(u8 opcode)
 	case ORNIC_WC_FETCH_ADD:
 	case ORNIC_WC_FLUSH:
 	case ORNIC_WC_ATOMIC_WRITE:
+	case ORNIC_WC_LOCAL_INV:
+	case ORNIC_WC_FAST_REG:
 	case ORNIC_WC_RECV:
 	case ORNIC_WC_RECV_RDMA_WITH_IMM:
 		return true;
@@ -143,9 +147,12 @@ static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct 
 	if (cqe->status != ORNIC_WC_SUCCESS)
 		return true;
 
-	wc->opcode = cqe->opcode;
+	wc->opcode = cqe->opcode == ORNIC_WC_FAST_REG ? IB_WC_REG_MR : cqe->opcode;
 	wc->byte_len = le32_to_cpu(cqe->byte_len);
-	wc->ex.imm_data = cqe->imm;
+	if (cqe->flags & cpu_to_le32(ORNIC_CQE_WITH_INV))
+		wc->ex.invalidate_rkey = le32_to_cpu(cqe->inv_key);
+	else
+		wc->ex.imm_data = cqe->imm;
 	fill_address(wc, cqe, le32_to_cpu(cqe->flags));
 	return true;
 }

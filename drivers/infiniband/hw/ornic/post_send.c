@@ -12,6 +12,8 @@ static_assert((int)ORNIC_WR_RDMA_WRITE_IMM == IB_WR_RDMA_WRITE_WITH_IMM);
 static_assert((int)ORNIC_WR_SEND_IMM == IB_WR_SEND_WITH_IMM);
 static_assert((int)ORNIC_WR_FETCH_ADD == IB_WR_ATOMIC_FETCH_AND_ADD);
 static_assert((int)ORNIC_WR_ATOMIC_WRITE == IB_WR_ATOMIC_WRITE);
+static_assert((int)ORNIC_WR_SEND_INV == IB_WR_SEND_WITH_INV);
+static_assert((int)ORNIC_WR_LOCAL_INV == IB_WR_LOCAL_INV);
 static_assert(ORNIC_WQE_FENCE == IB_SEND_FENCE);
 static_assert(ORNIC_WQE_SIGNALED == IB_SEND_SIGNALED);
 static_assert(ORNIC_WQE_SOLICITED == IB_SEND_SOLICITED);
@@ -116,6 +118,14 @@ static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_sen
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
 
 	switch ((int)wr->opcode) { /* an older ib_core does not list all of them */
+	case IB_WR_LOCAL_INV:
+		return connected ? 0 : -EINVAL;
+	case IB_WR_REG_MR:
+		if (!connected)
+			return -EINVAL;
+		return ornic_ib_put_fast_reg(to_oib(qp->ibqp.device), seg, reg_wr(wr));
+	case IB_WR_SEND_WITH_INV:
+		return rc ? put_data(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
 		return connected ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
@@ -150,12 +160,14 @@ static int put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct ib_send
 	if (count < 0)
 		return count;
 
-	ctrl->opcode = wr->opcode;
+	ctrl->opcode = wr->opcode == IB_WR_REG_MR ? ORNIC_WR_FAST_REG : wr->opcode;
 	ctrl->flags = wr->send_flags;
 	ctrl->count = cpu_to_le16(count);
 	ctrl->imm = 0;
 	if (wr->opcode == IB_WR_SEND_WITH_IMM || wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
 		ctrl->imm = wr->ex.imm_data;
+	else if (wr->opcode == IB_WR_SEND_WITH_INV || wr->opcode == IB_WR_LOCAL_INV)
+		ctrl->inv_key = cpu_to_le32(wr->ex.invalidate_rkey);
 	ctrl->qpn = cpu_to_le32(qp->qpn);
 	ctrl->index = cpu_to_le32(index);
 	return 0;

@@ -122,6 +122,25 @@ static u64 device_caps(const struct ornic_ib_dev *dev)
 	return caps;
 }
 
+static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+
+	attr->max_mr_size = le64_to_cpu(id->max_region);
+	attr->page_size_cap = dev->lim.page_sizes;
+	attr->max_mr = to_count(id->max_key);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FAST_REG))) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->max_fast_reg_page_list_len = to_count(id->max_fast_reg_pages);
+	}
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)))
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
+		attr->max_mw = to_count(id->max_mw);
+}
+
 int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			  struct ib_udata *udata)
 {
@@ -133,8 +152,6 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 
 	memset(attr, 0, sizeof(*attr));
 	attr->sys_image_guid = id->sys_image_guid;
-	attr->max_mr_size = le64_to_cpu(id->max_region);
-	attr->page_size_cap = dev->lim.page_sizes;
 	attr->vendor_id = le32_to_cpu(id->vendor_id);
 	attr->vendor_part_id = le32_to_cpu(id->vendor_part);
 	attr->hw_ver = le32_to_cpu(id->hw_version);
@@ -142,7 +159,6 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT |
 				 device_caps(dev);
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
-	attr->max_mr = to_count(id->max_key);
 	attr->max_pd = to_count(id->max_pd);
 	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;
@@ -154,6 +170,7 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->max_total_mcast_qp_attach = to_count(id->max_mcast_total);
 	}
 	query_queues(dev, attr);
+	query_memory(dev, attr);
 	return udata && udata->outlen ? respond(dev, udata) : 0;
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fast registration: regions that the kernel fills by work requests.
+ *
+ * A region is a key without memory and a list of page addresses beside it, which
+ * map_mr_sg() writes and the device reads when it executes the work request. Both
+ * are the consumer's: it maps anew only after the invalidation completed. The low
+ * byte of the key is the consumer's too; the work request tells it to the device.
+ */
+#include <linux/log2.h>
+
+#include "ornic_ib.h"
+
+/* Any slot has room for it. */
+static_assert(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_fast_reg) <=
+	      BIT(ORNIC_SQ_MIN_STRIDE));
+
+/* Page addresses are little endian to the device, whatever the CPU. */
+static int set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct ornic_ib_mr *mr = to_omr(ibmr);
+	__le64 *list = mr->list.cpu;
+
+	if (mr->npages == mr->list.size / sizeof(*list))
+		return -ENOMEM;
+	list[mr->npages++] = cpu_to_le64(addr);
+	return 0;
+}
+
+struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct ornic_ib_dev *dev = to_oib(ibpd->device);
+	struct ornic_key_create_cmd cmd = {
+		.kind = ORNIC_KEY_FAST_REG,
+		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
+		.max_pages = cpu_to_le32(max_num_sg),
+	};
+	struct ornic_ib_mr *mr;
+	u32 key;
+	int ret;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > le32_to_cpu(dev->odev->id.max_fast_reg_pages))
+		return ERR_PTR(-EINVAL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	ret = ornic_ib_kbuf_alloc(dev, &mr->list, max_num_sg * sizeof(__le64));
+	if (ret)
+		goto err_free;
+	ret = ornic_ib_cmd_key_create(dev, &cmd, &key);
+	if (ret)
+		goto err_list;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+	return &mr->ibmr;
+
+err_list:
+	ornic_ib_kbuf_free(dev, &mr->list);
+err_free:
+	kfree(mr);
+	return ERR_PTR(ret);
+}
+
+int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		       unsigned int *sg_offset)
+{
+	to_omr(ibmr)->npages = 0;
+	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, set_page);
+}
+
+/**
+ * ornic_ib_put_fast_reg() - the segment of a registration
+ * @dev: device
+ * @seg: where it goes
+ * @wr: work request
+ */
+int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_reg *seg,
+			  const struct ib_reg_wr *wr)
+{
+	const struct ornic_ib_mr *mr = to_omr(wr->mr);
+	const struct ib_mr *ibmr = wr->mr;
+	int ret;
+
+	if (!mr->list.cpu || (wr->key ^ ibmr->rkey) >> ORNIC_KEY_TAG_BITS)
+		return -EINVAL;
+	memset(seg, 0, sizeof(*seg));
+	ret = ornic_ib_access(dev, wr->access & ~IB_ACCESS_MW_BIND, &seg->access);
+	if (ret)
+		return ret;
+	seg->iova = cpu_to_le64(ibmr->iova);
+	seg->length = cpu_to_le64(ibmr->length);
+	seg->list = cpu_to_le64(mr->list.dma);
+	seg->npages = cpu_to_le32(mr->npages);
+	seg->key = cpu_to_le32(wr->key);
+	seg->offset = cpu_to_le32(ibmr->iova & (ibmr->page_size - 1));
+	seg->page_shift = ilog2(ibmr->page_size);
+	return 0;
+}

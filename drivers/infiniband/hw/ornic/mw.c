@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory windows of processes. The driver only makes the key; binding is the
+ * provider's, by work requests.
+ */
+#include "ornic_ib.h"
+
+int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibmw->device);
+	struct ornic_key_create_cmd cmd = {
+		.pd = cpu_to_le32(to_opd(ibmw->pd)->pdn),
+		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
+	};
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+	if (ibmw->type == IB_MW_TYPE_1 && ornic_has(dev->odev, ORNIC_FEATURE(MW1)))
+		cmd.kind = ORNIC_KEY_MW1;
+	else if (ibmw->type == IB_MW_TYPE_2 && ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
+		cmd.kind = ORNIC_KEY_MW2B;
+	else
+		return -EINVAL;
+	return ornic_ib_cmd_key_create(dev, &cmd, &ibmw->rkey);
+}
+
+int ornic_ib_dealloc_mw(struct ib_mw *ibmw)
+{
+	return ornic_ib_cmd_key_destroy(to_oib(ibmw->device), ibmw->rkey);
+}
