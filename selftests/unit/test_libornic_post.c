@@ -512,6 +512,10 @@ static void test_query(void **state)
 	assert_int_equal(attr.cap.max_send_wr, 128);
 	assert_int_equal(init.cap.max_recv_wr, 16);
 	assert_int_equal(init.cap.max_send_sge, 1);
+	assert_int_equal(ornic_query_qp_data_in_order(&qp->vqp.qp, IBV_WR_SEND, 0), 0);
+	to_octx(qp->vqp.qp.context)->limits.flags = ORNIC_ABI_F_DATA_IN_ORDER;
+	assert_int_equal(ornic_query_qp_data_in_order(&qp->vqp.qp, IBV_WR_SEND, 0),
+			 IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG);
 }
 
 static void test_mr(void **state)

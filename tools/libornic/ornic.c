@@ -50,6 +50,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.query_device_ex = ornic_query_device_ex,
 	.query_port = ornic_query_port,
 	.query_qp = ornic_query_qp,
+	.query_qp_data_in_order = ornic_query_qp_data_in_order,
 	.query_rt_values = ornic_query_rt_values,
 	.query_srq = ornic_query_srq,
 	.reg_mr = ornic_reg_mr,

@@ -213,6 +213,7 @@ struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 int ornic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int ornic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
+int ornic_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 int ornic_destroy_qp(struct ibv_qp *qp);
 
 /* srq.c */

@@ -376,6 +376,14 @@ int ornic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 	return 0;
 }
 
+/* The value is IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG; whatever the operation. */
+int ornic_query_qp_data_in_order(struct ibv_qp *ibqp,
+				 enum ibv_wr_opcode op __attribute__((unused)),
+				 uint32_t flags __attribute__((unused)))
+{
+	return to_octx(ibqp->context)->limits.flags & ORNIC_ABI_F_DATA_IN_ORDER ? 1 : 0;
+}
+
 /*
  * The table's mutex is held over the command: else a new queue pair could get
  * the number while completions of the old one are still in the CQs.

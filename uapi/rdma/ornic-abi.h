@@ -24,6 +24,9 @@
 
 #define ORNIC_ABI_NO_RING		0xff
 
+/* The device places the data of a message in address order. */
+#define ORNIC_ABI_F_DATA_IN_ORDER	(1u << 0)
+
 /* alloc_ucontext: the process's doorbell page and the limits of its rings. */
 struct ornic_uresp_alloc_ucontext {
 	__aligned_u64 db_mmap_offset;	/* offset for mmap of the doorbell page */
@@ -37,7 +40,7 @@ struct ornic_uresp_alloc_ucontext {
 	__u8 max_sq_stride;		/* log2 bytes */
 	__u8 max_rq_stride;
 	__u8 log_max_srq;		/* log2 entries of an SRQ */
-	__u8 reserved;
+	__u8 flags;			/* ORNIC_ABI_F_* */
 	__u16 max_srq_sge;		/* SGEs of an entry; 0: the device has no SRQs */
 	__u16 reserved2;
 };

@@ -45,7 +45,7 @@ uint8_t member_create(struct command *c)
 	if (st)
 		return st;
 	qp = table_get(&c->dev->qps, le32toh(in->target));
-	if (!qp || qp->type != ORNIC_QPT_UD || !qp->rq.present)
+	if (!qp || qp->type != ORNIC_QPT_UD || !(qp->rq.present || qp->srq))
 		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
 	switch (mcast_join(&c->dev->mcast, (const uint8_t *)&in->value + ORNIC_MEMBER_GID, qp,
 			   &c->number)) {

@@ -142,8 +142,10 @@ static int check_transport(struct ornic_ib_dev *dev)
 		ret = ornic_ib_cmd_transport(dev, i, &tp);
 		if (ret)
 			return ret;
-		if (tp.id == ORNIC_TP_ROCEV2 && (le32_to_cpu(tp.qp_types) & types) == types)
+		if (tp.id == ORNIC_TP_ROCEV2 && (le32_to_cpu(tp.qp_types) & types) == types) {
+			dev->data_in_order = le32_to_cpu(tp.flags) & ORNIC_TP_F_DATA_IN_ORDER;
 			return 0;
+		}
 	}
 missing:
 	dev_info(ornic_ib_dma(dev), "device has no RoCEv2 with RC and UD, RDMA not available\n");

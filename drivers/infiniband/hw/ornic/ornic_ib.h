@@ -100,6 +100,7 @@ struct ornic_ib_stats {
  * @qps: queue pairs by handle, for events
  * @cqs: completion queues by number, for events
  * @srqs: shared receive queues by number, for events
+ * @data_in_order: the transport places the data of a message in address order
  * @registered: ib_core takes port events
  * @dead: the device died; completions are made by soft_flush.c
  * @port_stats: counters of the port
@@ -117,6 +118,7 @@ struct ornic_ib_dev {
 	struct xarray qps;
 	struct xarray cqs;
 	struct xarray srqs;
+	bool data_in_order;
 	bool registered;
 	bool dead;
 	struct ornic_ib_stats port_stats;

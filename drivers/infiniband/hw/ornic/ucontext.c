@@ -47,6 +47,8 @@ static void fill_limits(const struct ornic_ib_dev *dev, struct ornic_uresp_alloc
 	resp->max_recv_sge = lim->recv_sge;
 	resp->max_sq_stride = lim->sq_stride;
 	resp->max_rq_stride = lim->rq_stride;
+	if (dev->data_in_order)
+		resp->flags |= ORNIC_ABI_F_DATA_IN_ORDER;
 	if (!ornic_has(dev->odev, ORNIC_FEATURE(SRQ)))
 		return;
 	resp->log_max_srq = lim->log_srq;
