@@ -86,7 +86,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
 #define ORNIC_CQE_L4_CSUM_OK		(1u << 9) /* TCP or UDP checksum verified */
 #define ORNIC_CQE_CSUM_COMPLETE		(1u << 10) /* slid_csum is the sum */
 #define ORNIC_CQE_HASH			(1u << 11) /* reserved */
-#define ORNIC_CQE_FLOW_TAG		(1u << 12) /* reserved */
+#define ORNIC_CQE_FLOW_TAG		(1u << 12) /* raw: src_qp is the tag of the rule */
 #define ORNIC_CQE_CSUM_BAD		(1u << 14) /* a checksum is wrong */
 
 enum ornic_net_type {

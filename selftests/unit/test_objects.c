@@ -674,14 +674,17 @@ static void test_rules(void **state)
 	struct inproc *p = *state;
 	struct host_qp raw, rc;
 	struct ornic_rule_cmd good = { .kind = ORNIC_RULE_UNICAST, .port = 1 };
+	struct ornic_qp_create_cmd cmd;
 	uint32_t n;
 
-	assert_int_equal(host_qp_create(&p->host, &raw, ORNIC_QPT_RAW, 4, p->pd, p->cq.number,
-					p->cq.number), 0);
+	host_qp_template(&p->host, &raw, ORNIC_QPT_RAW, 4, p->pd, p->cq.number, p->cq.number,
+			 &cmd);
+	cmd.flags = htole32(ORNIC_QP_F_DRIVER);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_OK);
+	raw.number = host_number(&p->host);
 	assert_int_equal(host_qp_create(&p->host, &rc, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
 	good.target = htole32(raw.number);
-	REFUSE(p, RULE_CREATE, good, kind, ORNIC_RULE_MATCH, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, RULE_CREATE, good, kind, ORNIC_RULE_SNIFFER, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, RULE_CREATE, good, port, 2, ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, RULE_CREATE, good, target_type, htole32(1), ORNIC_ST_UNSUPPORTED);

@@ -115,6 +115,7 @@ void cq_release_all(struct device *dev);
 void srq_release_all(struct device *dev);
 void qp_release_all(struct device *dev);
 void counter_set_release_all(struct device *dev);
+void rule_release_all(struct device *dev);
 
 /* srq_get() - a shared receive queue by number, or NULL */
 struct srq;

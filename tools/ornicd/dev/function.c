@@ -122,6 +122,7 @@ static void function_tables(struct device *dev)
 	table_init(&dev->srqs, 1, LIMIT_SRQ);
 	table_init(&dev->qps, FIRST_QP, LIMIT_QP);
 	table_init(&dev->sets, 1, LIMIT_COUNTER_SETS);
+	table_init(&dev->rules, 1, LIMIT_RULES);
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
@@ -222,6 +223,7 @@ void function_free(struct function *f)
 	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->sets);
+	table_fini(&dev->rules);
 	free(f);
 }
 
@@ -263,9 +265,7 @@ void function_stop(struct function *f)
 	admin_stop(&f->admin);
 	timer_disarm(&dev->engine->timers, &f->ctrl.beat);
 	mcast_fini(&dev->mcast);
-	dev->port.unicast = NULL;
-	dev->port.multicast = NULL;
-	dev->port.promisc = NULL;
+	rule_release_all(dev);
 	/* What the driver chose goes with the driver; a large frame size needs its JUMBO. */
 	dev->port.admin_up = false;
 	dev->port.max_frame = PORT_DEFAULT_FRAME;

@@ -33,7 +33,7 @@
 #define LIMIT_EQ		FUNC_VECTORS
 #define LIMIT_KEY		65536
 #define LIMIT_PD		4096
-#define LIMIT_RULES		3	/* one of each kind that needs no feature */
+#define LIMIT_RULES		512	/* every MATCH rule is asked about every frame */
 #define LIMIT_COUNTER_SETS	4096
 #define FIRST_QP		2	/* 0 and 1 are SMI and GSI on the wire */
 
@@ -82,6 +82,6 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 	 ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B) |	\
 	 ORNIC_FEATURE(ZERO_BASED) |						\
 	 ORNIC_FEATURE(CQ_MODERATION) | ORNIC_FEATURE(CQ_IGNORE_OVERRUN) |	\
-	 ORNIC_FEATURE(COUNTER_SETS))
+	 ORNIC_FEATURE(COUNTER_SETS) | ORNIC_FEATURE(STEER))
 
 #endif /* ORNICD_DEV_LIMITS_H */

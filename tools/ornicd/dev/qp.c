@@ -313,14 +313,11 @@ static void qp_release(struct device *dev, struct qp *qp)
 
 uint8_t cmd_qp_destroy(struct command *c)
 {
-	const struct port *port = &c->dev->port;
 	struct qp *qp = table_get(&c->dev->qps, c->number);
 
 	if (!qp)
 		return ORNIC_ST_BAD_NUMBER;
-	if (qp->memberships)
-		return ORNIC_ST_BUSY;
-	if (port->unicast == qp || port->multicast == qp || port->promisc == qp)
+	if (qp->memberships || qp->rules)
 		return ORNIC_ST_BUSY;
 	qp_release(c->dev, qp);
 	return ORNIC_ST_OK;

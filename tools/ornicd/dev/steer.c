@@ -1,14 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive rules: one each for unicast, multicast and promiscuous reception, whose
- * numbers are their kinds; and members of groups (mcast.c).
+ * Receive rules: one each for unicast, multicast and promiscuous reception of the
+ * network interface, MATCH rules, and members of groups (mcast.c).
  */
 #include "command.h"
 
 #include "../engine/link.h"
 #include "../engine/qp.h"
+#include "../engine/steer.h"
 
 #include <ornic/steer.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fields of a MATCH rule, by bit: where they are */
+#define FIELD(member)								\
+	{ offsetof(struct ornic_rule_match, member),				\
+	  sizeof(((struct ornic_rule_match *)0)->member) }
+
+static const struct {
+	uint8_t offset;
+	uint8_t size;
+} fields[] = {
+	FIELD(dmac), FIELD(smac), FIELD(ethertype), FIELD(vlan_tci), FIELD(src_ip),
+	FIELD(dst_ip), FIELD(src_port), FIELD(dst_port), FIELD(ip_version), FIELD(protocol),
+	FIELD(tos), FIELD(ttl), FIELD(flow_label), FIELD(tunnel_id), FIELD(tcp_flags),
+	FIELD(ip_frag),
+};
+
+#define FIELDS_LATER	(1u << 13 | 1u << 14)
+#define FIELDS_KNOWN	(0xffffu & ~FIELDS_LATER)
+#define RULE_FLAGS	(ORNIC_RULE_F_COPY | ORNIC_RULE_F_LEFTOVER)
+#define FLOW_TAG_MAX	0xffffffu
 
 /* Where the data path finds the target of a kind of rule; NULL: no such kind here */
 static struct qp **rule_slot(struct port *port, uint32_t kind)
@@ -25,39 +48,131 @@ static struct qp **rule_slot(struct port *port, uint32_t kind)
 	}
 }
 
+static uint8_t rule_check_kind(struct command *c, const struct ornic_rule_cmd *in)
+{
+	if (in->kind == ORNIC_RULE_MATCH)
+		return command_need(c, ORNIC_FEATURE(STEER), &in->kind);
+	if (!rule_slot(&c->dev->port, in->kind))
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+	return ORNIC_ST_OK;
+}
+
+/* Compared are bits of fields that take part, and no others (ORN-STEER-16). */
+static uint8_t rule_check_match(struct command *c, const struct ornic_rule_cmd *in)
+{
+	const uint8_t *value = (const void *)&in->value, *mask = (const void *)&in->mask;
+	uint32_t used = le32toh(in->fields);
+	uint8_t may[sizeof(in->value)] = {};
+
+	if (used & ~FIELDS_KNOWN)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->fields);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (used >> i & 1)
+			memset(may + fields[i].offset, 0xff, fields[i].size);
+	for (size_t i = 0; i < sizeof(may); i++) {
+		if (mask[i] & ~may[i])
+			return command_refuse(c, ORNIC_ST_BAD_PARAM, &mask[i]);
+		if (value[i] & ~mask[i])
+			return command_refuse(c, ORNIC_ST_BAD_PARAM, &value[i]);
+	}
+	return ORNIC_ST_OK;
+}
+
 static uint8_t rule_check_zero(struct command *c, const struct ornic_rule_cmd *in)
 {
-	uint8_t st;
+	uint8_t st = COMMAND_ZERO(c, in->flow_tag);
 
-	if (in->flow_tag)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flow_tag);
-	st = COMMAND_ZERO(c, in->flags);
-	st = st ?: COMMAND_ZERO(c, in->counter_set);
+	st = st ?: COMMAND_ZERO(c, in->flags);
 	st = st ?: COMMAND_ZERO(c, in->fields);
 	st = st ?: COMMAND_ZERO(c, in->value);
-	st = st ?: COMMAND_ZERO(c, in->mask);
-	return st ?: COMMAND_ZERO(c, in->mbz);
+	return st ?: COMMAND_ZERO(c, in->mask);
+}
+
+static uint8_t rule_check_params(struct command *c, const struct ornic_rule_cmd *in)
+{
+	if (in->kind != ORNIC_RULE_MATCH)
+		return rule_check_zero(c, in);
+	if (le32toh(in->flags) & ~RULE_FLAGS)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+	if (le32toh(in->flow_tag) > FLOW_TAG_MAX)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flow_tag);
+	return rule_check_match(c, in);
 }
 
 static uint8_t rule_check(struct command *c, const struct ornic_rule_cmd *in)
 {
 	uint8_t st = command_need(c, ORNIC_FEATURE(RAW), &in->kind);
 
+	st = st ?: rule_check_kind(c, in);
+	if (!st && in->port != 1)
+		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->port);
+	st = st ?: rule_check_params(c, in);
+	st = st ?: COMMAND_ZERO(c, in->counter_set);
+	return st ?: COMMAND_ZERO(c, in->mbz);
+}
+
+/* The network interface's kinds are for its own queue pairs (ORN-STEER-13). */
+static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+{
+	struct qp *qp = table_get(&c->dev->qps, le32toh(in->target));
+
+	if (!qp || qp->type != ORNIC_QPT_RAW || !qp->rq.present)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+	if (in->kind != ORNIC_RULE_MATCH && !(qp->flags & ORNIC_QP_F_DRIVER))
+		return command_refuse(c, ORNIC_ST_PERMISSION, &in->target);
+	r->qp = qp;
+	return ORNIC_ST_OK;
+}
+
+static uint8_t rule_target(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+{
+	uint32_t type = le32toh(in->target_type);
+
+	if (type == ORNIC_TARGET_QP)
+		return rule_target_qp(c, in, r);
+	if (in->kind != ORNIC_RULE_MATCH || type != ORNIC_TARGET_DROP)
+		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
+	return COMMAND_ZERO(c, in->target);
+}
+
+static void rule_fill(struct rule *r, const struct ornic_rule_cmd *in)
+{
+	r->kind = in->kind;
+	r->priority = le16toh(in->priority);
+	r->flags = le32toh(in->flags);
+	r->fields = le32toh(in->fields);
+	r->flow_tag = le32toh(in->flow_tag);
+	memcpy(r->value, &in->value, sizeof(r->value));
+	memcpy(r->mask, &in->mask, sizeof(r->mask));
+}
+
+/* Give the rule a number and let it apply. */
+static uint8_t rule_start(struct command *c, struct rule *r)
+{
+	struct qp **slot = rule_slot(&c->dev->port, r->kind);
+	uint8_t st;
+
+	if (slot && *slot)
+		return command_refuse(c, ORNIC_ST_EXISTS,
+				      &((const struct ornic_rule_cmd *)c->in)->kind);
+	st = command_number(c, &c->dev->rules, r);
 	if (st)
 		return st;
-	if (!rule_slot(&c->dev->port, in->kind))
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
-	if (in->port != 1)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->port);
-	if (le32toh(in->target_type) != ORNIC_TARGET_QP)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
-	return rule_check_zero(c, in);
+	r->number = c->number;
+	if (slot)
+		*slot = r->qp;
+	else
+		steer_add(&c->dev->port, r);
+	if (r->qp)
+		r->qp->rules++;
+	link_update(c->dev);
+	return ORNIC_ST_OK;
 }
 
 uint8_t cmd_rule_create(struct command *c)
 {
 	const struct ornic_rule_cmd *in = c->in;
-	struct qp **slot, *qp;
+	struct rule *r;
 	uint8_t st;
 
 	if (in->kind == ORNIC_RULE_MEMBER)
@@ -65,27 +180,49 @@ uint8_t cmd_rule_create(struct command *c)
 	st = rule_check(c, in);
 	if (st)
 		return st;
-	qp = table_get(&c->dev->qps, le32toh(in->target));
-	if (!qp || qp->type != ORNIC_QPT_RAW || !qp->rq.present)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
-	slot = rule_slot(&c->dev->port, in->kind);
-	if (*slot)
-		return command_refuse(c, ORNIC_ST_EXISTS, &in->kind);
-	*slot = qp;
-	link_update(c->dev);
-	c->number = in->kind;
-	return ORNIC_ST_OK;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return ORNIC_ST_NO_RESOURCE;
+	rule_fill(r, in);
+	st = rule_target(c, in, r);
+	st = st ?: rule_start(c, r);
+	if (st)
+		free(r);
+	return st;
+}
+
+static void rule_release(struct device *dev, struct rule *r)
+{
+	struct qp **slot = rule_slot(&dev->port, r->kind);
+
+	if (slot)
+		*slot = NULL;
+	else
+		steer_del(&dev->port, r);
+	if (r->qp)
+		r->qp->rules--;
+	table_del(&dev->rules, r->number);
+	free(r);
 }
 
 uint8_t cmd_rule_destroy(struct command *c)
 {
-	struct qp **slot = rule_slot(&c->dev->port, c->number);
+	struct rule *r = table_get(&c->dev->rules, c->number);
 
 	if (c->number >= MCAST_FIRST)
 		return member_destroy(c);
-	if (!slot || !*slot)
+	if (!r)
 		return ORNIC_ST_BAD_NUMBER;
-	*slot = NULL;
+	rule_release(c->dev, r);
 	link_update(c->dev);
 	return ORNIC_ST_OK;
+}
+
+void rule_release_all(struct device *dev)
+{
+	uint32_t n = 0;
+	struct rule *r;
+
+	while ((r = table_next(&dev->rules, &n)))
+		rule_release(dev, r);
 }

@@ -23,6 +23,7 @@
 struct engine;
 struct gpa;
 struct qp;
+struct rule;
 struct switch_port;
 
 /** DEVICE_GIDS - entries of the GID table */
@@ -48,7 +49,10 @@ struct device_host {
  * @gid:	the GID table, as set by the host
  * @gid_hit:	entry that the last packet in was for
  * @gsi:	the queue pair behind QPN 1
- * @unicast, @multicast, @promisc: targets of the receive rules, or NULL
+ * @unicast, @multicast, @promisc: targets of the receive rules of these kinds, or NULL
+ * @match:	MATCH rules in their order
+ * @leftover:	the same, for what the network interface did not take
+ * @frames:	frames that these were asked about
  */
 struct port {
 	struct switch_port *sw;
@@ -62,6 +66,9 @@ struct port {
 	struct qp *unicast;
 	struct qp *multicast;
 	struct qp *promisc;
+	struct rule *match;
+	struct rule *leftover;
+	uint64_t frames;
 };
 
 /**
@@ -81,6 +88,7 @@ struct port {
  * @eqs:	struct eq, numbers from 0
  * @sets:	struct counter_set
  * @mcast:	multicast groups
+ * @rules:	struct rule
  * @list_budget: page-list entries still free
  * @backlog_bytes: payload of datagrams that wait for receives
  * @port:	port 1
@@ -109,6 +117,7 @@ struct device {
 	struct table eqs;
 	struct table sets;
 	struct mcast mcast;
+	struct table rules;
 	uint64_t list_budget;
 	uint32_t backlog_bytes;
 	struct port port;
@@ -136,5 +145,7 @@ static inline void device_count(struct device *dev, enum counter c, uint64_t n)
 
 /* device_gid() - the valid entry at @index, or NULL. */
 const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index);
+/* device_has_gid() - is @gid a valid entry, of whatever VLAN? */
+bool device_has_gid(const struct device *dev, const uint8_t gid[16]);
 
 #endif /* ORNICD_ENGINE_DEVICE_H */

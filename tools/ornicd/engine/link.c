@@ -5,13 +5,14 @@
  * Out: source address and VLAN come from the GID table, never from a process
  * (ORN-PORT-1). In: RoCE goes to the queue pair its destination GID and QPN
  * name (ORN-PORT-2) or to the members of its group (mcast.c), other frames to the
- * queue pairs of the receive rules (ORN-STEER-1).
+ * receive rules (steer.c).
  */
 #include "link.h"
 
 #include "engine.h"
 #include "grh.h"
 #include "qp.h"
+#include "steer.h"
 #include "../packet/bth.h"
 
 #include <endian.h>
@@ -23,6 +24,17 @@ const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t inde
 	if (index >= DEVICE_GIDS || !(le32toh(dev->port.gid[index].flags) & ORNIC_GID_VALID))
 		return NULL;
 	return &dev->port.gid[index];
+}
+
+bool device_has_gid(const struct device *dev, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < DEVICE_GIDS; i++) {
+		const struct ornic_gid_entry *g = device_gid(dev, i);
+
+		if (g && !memcmp(g->gid, gid, sizeof(g->gid)))
+			return true;
+	}
+	return false;
 }
 
 bool link_is_up(const struct device *dev)
@@ -125,11 +137,23 @@ void link_send(struct qp *qp, struct packet *p)
 	link_put(dev, p);
 }
 
+/*
+ * Does a multicast frame of @qp concern the function's own rules (ORN-PORT-4)? Those of the
+ * network interface do not take what it sends itself.
+ */
+static bool echo_wanted(const struct qp *qp)
+{
+	const struct port *port = &qp->dev->port;
+
+	return port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER);
+}
+
 void link_send_frame(struct qp *qp, struct packet *p)
 {
 	struct device *dev = qp->dev;
 
 	p->sender = qp;
+	p->echo = p->dmac[0] & 1 && echo_wanted(qp);
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
 	device_count(dev, p->dmac[0] & 1 ? CNT_tx_multicast : CNT_tx_unicast, 1);
@@ -225,36 +249,12 @@ static void roce_receive(struct device *dev, const struct packet *p)
 		responder_receive(qp, p);
 }
 
-/*
- * Does a rule for @qp take the frame? What the network interface sends does not come back
- * to it, and nobody hears itself (ORN-STEER-11).
- */
-static bool rule_takes(const struct qp *qp, const struct packet *p)
-{
-	if (!qp || !p->loopback)
-		return qp;
-	return qp != p->sender && !(qp->flags & p->sender->flags & ORNIC_QP_F_DRIVER);
-}
-
 static void frame_receive(struct device *dev, const struct packet *p)
 {
-	struct port *port = &dev->port;
-	bool multicast = p->dmac[0] & 1;
-	struct qp *qp;
-
 	device_count(dev, CNT_rx_packets, 1);
 	device_count(dev, CNT_rx_bytes, p->len);
-	device_count(dev, multicast ? CNT_rx_multicast : CNT_rx_unicast, 1);
-	if (multicast)
-		qp = port->multicast;
-	else
-		qp = memcmp(p->dmac, port->mac, sizeof(port->mac)) ? NULL : port->unicast;
-	if (!rule_takes(qp, p))
-		qp = port->promisc;
-	if (rule_takes(qp, p))
-		raw_receive(qp, p);
-	else
-		device_count(dev, CNT_rx_drop_rule, 1);
+	device_count(dev, p->dmac[0] & 1 ? CNT_rx_multicast : CNT_rx_unicast, 1);
+	steer_receive(dev, p);
 }
 
 static void link_deliver(void *arg, const struct packet *p)
@@ -299,6 +299,7 @@ int link_update(struct device *dev)
 	if (ret)
 		return ret;
 	switch_port_set_up(dev->port.sw, link_is_up(dev));
-	switch_port_set_promisc(dev->port.sw, dev->port.promisc);
+	switch_port_set_promisc(dev->port.sw,
+				dev->port.promisc || steer_wants_foreign(&dev->port));
 	return 0;
 }

@@ -143,6 +143,16 @@ struct responder {
 	uint32_t rd_fresh;
 };
 
+/**
+ * struct raw_meta - what a rule knows about a frame, for the completion
+ * @flow_tag:	of the rule
+ * @tagged:	@flow_tag is valid
+ */
+struct raw_meta {
+	uint32_t flow_tag;
+	bool tagged;
+};
+
 enum qp_sched {
 	QP_ASLEEP,	/* only a doorbell or a packet brings work */
 	QP_ACTIVE,	/* on the engine's active list */
@@ -167,6 +177,8 @@ enum qp_sched {
  * @req, @resp:	transport
  * @memberships: multicast groups it is in
  * @windows:	memory windows bound on it (MW2B)
+ * @steered:	RAW: the frame it got last, as struct port counts them
+ * @rules:	RAW: receive rules that name it
  * @backlog: UD: datagrams that wait for receives
  * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be told (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
@@ -213,6 +225,8 @@ struct qp {
 	bool sqd_told;
 	bool comm_est;
 	uint8_t told;
+	uint64_t steered;
+	uint32_t rules;
 
 	struct requester req;
 	struct responder resp;
@@ -330,7 +344,7 @@ void requester_receive(struct qp *qp, const struct packet *p);
 void responder_receive(struct qp *qp, const struct packet *p);
 void uc_receive(struct qp *qp, const struct packet *p);
 void ud_receive(struct qp *qp, const struct packet *p);
-void raw_receive(struct qp *qp, const struct packet *p);
+void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *meta);
 
 /* Starting and stopping the transport */
 void requester_start(struct qp *qp);

@@ -246,13 +246,26 @@ static uint32_t raw_rx_flags(const struct qp *qp, const struct packet *p)
 	return flags;
 }
 
+static void raw_describe(const struct qp *qp, const struct packet *p,
+			 const struct raw_meta *meta, struct ornic_cqe *cqe)
+{
+	uint32_t flags = raw_rx_flags(qp, p);
+
+	if (meta && meta->tagged) {
+		flags |= ORNIC_CQE_FLOW_TAG;
+		cqe->src_qp = htole32(meta->flow_tag);
+	}
+	cqe->flags = htole32(flags);
+}
+
 /**
  * raw_receive() - a frame for a queue pair
  * @qp:	queue pair
  * @p:	frame; dropped and counted if no receive is posted or the next one is too small,
  *	which then stays
+ * @meta: from the rule that took it, or NULL
  */
-void raw_receive(struct qp *qp, const struct packet *p)
+void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *meta)
 {
 	struct rwqe *recv = &qp->resp.recv;
 	struct ornic_cqe cqe = { .byte_len = htole32(p->len) };
@@ -269,7 +282,7 @@ void raw_receive(struct qp *qp, const struct packet *p)
 	}
 	recv->valid = false;
 	if (!data_scatter(qp, recv->sge, recv->nsge, 0, p, &syndrome)) {
-		cqe.flags = htole32(raw_rx_flags(qp, p));
+		raw_describe(qp, p, meta, &cqe);
 		complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_SUCCESS, 0, &cqe);
 		return;
 	}

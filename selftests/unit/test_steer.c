@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive rules: the commands (dev/steer.c) and who gets which frame
+ * (engine/steer.c). All queue pairs are of one function, which hears what it sends
+ * to itself and to groups.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ornic/cq.h>
+#include <ornic/mr.h>
+#include <ornic/qp.h>
+#include <ornic/steer.h>
+#include <ornic/wqe.h>
+#include <endian.h>
+#include "lib/inproc.h"
+
+#define FRAME	128
+#define BUF	256
+
+/* Queue pairs of the fixture: the network interface, a sender and two users. */
+enum who { NETDEV, SENDER, ALICE, BOB, WHO };
+
+struct fixture {
+	struct inproc *p;
+	struct host_qp qp[WHO];
+	uint32_t key;
+	uint64_t tx;
+	uint64_t rx;
+	struct ornic_cqe got[WHO];
+	unsigned int frames[WHO];
+};
+
+static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };
+static const uint8_t group_mac[6] = { 1, 0x50, 0x56, 0x19, 0x20, 0xa7 };
+static const uint8_t other_mac[6] = { 2, 0, 0, 0, 0, 0x77 };
+
+#define EXEC(f, op, number, cmd)	\
+	host_exec(&(f)->p->host, ORNIC_OP_##op, number, &(cmd), sizeof(cmd), NULL, 0)
+
+static void raw_create(struct fixture *f, enum who who, uint32_t flags)
+{
+	struct ornic_qp_modify_cmd mod = {
+		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_PORT),
+		.next_state = ORNIC_QPS_INIT,
+		.port = 1,
+	};
+	struct host_qp *qp = &f->qp[who];
+	struct ornic_qp_create_cmd cmd;
+
+	host_qp_template(&f->p->host, qp, ORNIC_QPT_RAW, 4, f->p->pd, f->p->cq.number,
+			 f->p->cq.number, &cmd);
+	cmd.flags = htole32(flags);
+	assert_int_equal(EXEC(f, QP_CREATE, 0, cmd), ORNIC_ST_OK);
+	qp->number = host_number(&f->p->host);
+	assert_int_equal(host_qp_state(qp, &mod), ORNIC_ST_OK);
+	mod.mask = htole32(ORNIC_QPM_STATE);
+	for (mod.next_state = ORNIC_QPS_RTR; mod.next_state <= ORNIC_QPS_RTS; mod.next_state++)
+		assert_int_equal(host_qp_state(qp, &mod), ORNIC_ST_OK);
+	for (int i = 0; i < 8; i++)
+		host_recv(qp, f->rx + who * BUF, BUF, f->key);
+}
+
+static struct ornic_rule_cmd rule_for(const struct fixture *f, uint8_t kind, enum who who)
+{
+	return (struct ornic_rule_cmd) {
+		.kind = kind,
+		.port = 1,
+		.target = htole32(f->qp[who].number),
+	};
+}
+
+static uint32_t add(struct fixture *f, struct ornic_rule_cmd rule)
+{
+	assert_int_equal(EXEC(f, RULE_CREATE, 0, rule), ORNIC_ST_OK);
+	return host_number(&f->p->host);
+}
+
+static void del(struct fixture *f, uint32_t rule)
+{
+	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_RULE_DESTROY, rule, NULL, 0, NULL, 0),
+			 ORNIC_ST_OK);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = test_calloc(1, sizeof(*f));
+	struct host *h;
+
+	inproc_setup_ready((void **)&f->p);
+	h = &f->p->host;
+	f->tx = dma_alloc(&h->dma, BUF, 4096);
+	f->rx = dma_alloc(&h->dma, WHO * BUF, 4096);
+	assert_int_equal(host_key_create(h, f->p->pd, f->tx, f->rx + WHO * BUF - f->tx,
+					 ORNIC_ACCESS_LOCAL_WRITE, &f->key), ORNIC_ST_OK);
+	assert_int_equal(host_port_up(h, 0), ORNIC_ST_OK);
+	raw_create(f, NETDEV, ORNIC_QP_F_DRIVER);
+	for (enum who who = SENDER; who < WHO; who++)
+		raw_create(f, who, 0);
+	add(f, rule_for(f, ORNIC_RULE_UNICAST, NETDEV));
+	add(f, rule_for(f, ORNIC_RULE_MULTICAST, NETDEV));
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	inproc_teardown((void **)&f->p);
+	test_free(f);
+	return 0;
+}
+
+/* An IPv4 UDP frame from 1.1.1.1:1000 to 2.2.2.2:@dport. */
+static uint8_t *frame(struct fixture *f, const uint8_t dmac[6], uint16_t dport)
+{
+	static const uint8_t headers[] = {
+		2, 0, 0, 0, 0, 9, 8, 0,
+		0x45, 0, 0, FRAME - 14, 0, 0, 0, 0, 64, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2,
+		1000 >> 8, 1000 & 0xff, 0, 0, 0, FRAME - 34, 0, 0,
+	};
+	uint8_t *p = dma_at(&f->p->host.dma, f->tx);
+
+	memset(p, 0x5a, FRAME);
+	memcpy(p, dmac, 6);
+	memcpy(p + 6, headers, sizeof(headers));
+	p[36] = dport >> 8;
+	p[37] = dport;
+	return p;
+}
+
+/* Send what frame() made from @who; collect who got it. */
+static void send_from(struct fixture *f, enum who from)
+{
+	struct host_qp *qp = &f->qp[from];
+	struct ornic_wqe_ctrl *ctrl = host_sq_slot(qp);
+	struct ornic_wqe_eth *eth = (struct ornic_wqe_eth *)(ctrl + 1);
+	struct ornic_sge *sge = (struct ornic_sge *)(eth + 1);
+	struct ornic_cqe cqe;
+	bool sent = false;
+
+	ctrl->opcode = ORNIC_WR_SEND;
+	ctrl->flags = ORNIC_WQE_SIGNALED;
+	ctrl->count = htole16(1);
+	sge->addr = htole64(f->tx);
+	sge->length = htole32(FRAME);
+	sge->lkey = htole32(f->key);
+	host_sq_publish(qp);
+	memset(f->frames, 0, sizeof(f->frames));
+	for (int i = 0; i < 20; i++)
+		inproc_turn(f->p);
+	while (host_next(&f->p->cq, &cqe)) {
+		assert_int_equal(cqe.status, ORNIC_WC_SUCCESS);
+		if (cqe.opcode == ORNIC_WC_SEND) {
+			sent = true;
+			continue;
+		}
+		for (enum who who = NETDEV; who < WHO; who++) {
+			if (le32toh(cqe.qpn) != f->qp[who].number)
+				continue;
+			f->frames[who]++;
+			f->got[who] = cqe;
+			host_recv(&f->qp[who], f->rx + who * BUF, BUF, f->key);
+		}
+	}
+	assert_true(sent);
+}
+
+/* Who gets @dmac, UDP port 5000, from SENDER: one character each, in order N, A, B. */
+static void expect(struct fixture *f, const uint8_t dmac[6], const char *who)
+{
+	uint64_t dropped = inproc_counter(f->p, CNT_rx_drop_rule);
+	char got[4] = "", *at = got;
+
+	frame(f, dmac, 5000);
+	send_from(f, SENDER);
+	if (f->frames[NETDEV])
+		*at++ = 'N';
+	if (f->frames[ALICE])
+		*at++ = 'A';
+	if (f->frames[BOB])
+		*at++ = 'B';
+	assert_string_equal(got, who);
+	for (enum who w = NETDEV; w < WHO; w++)
+		assert_true(f->frames[w] <= 1);
+	assert_int_equal(f->frames[SENDER], 0);
+	if (!(dmac[0] & 1) && dmac[5] == own_mac[5])
+		assert_int_equal(inproc_counter(f->p, CNT_rx_drop_rule) - dropped, !*who);
+}
+
+/* A rule for UDP port 5000. */
+static struct ornic_rule_cmd port_rule(struct fixture *f, enum who who, uint16_t priority)
+{
+	struct ornic_rule_cmd r = rule_for(f, ORNIC_RULE_MATCH, who);
+
+	r.priority = htole16(priority);
+	r.fields = htole32(ORNIC_MATCH_DST_PORT | ORNIC_MATCH_PROTOCOL);
+	r.value.protocol = 17;
+	r.mask.protocol = 0xff;
+	r.value.dst_port = htobe16(5000);
+	r.mask.dst_port = 0xffff;
+	return r;
+}
+
+static void refuse(struct fixture *f, const struct ornic_rule_cmd *rule, uint8_t status,
+		   size_t off)
+{
+	assert_int_equal(EXEC(f, RULE_CREATE, 0, *rule), status);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome), ORNIC_SYN_FIELD | off);
+}
+
+/* Change @member of a good rule to @val and expect the refusal. */
+#define REFUSE(f, good, member, val, status) do {				\
+	struct ornic_rule_cmd bad_ = (good);					\
+										\
+	bad_.member = (val);							\
+	refuse(f, &bad_, status, (const char *)&bad_.member - (const char *)&bad_);	\
+} while (0)
+
+/* ORN-STEER-4, ORN-STEER-6, ORN-STEER-13, ORN-STEER-16, ORN-STEER-19 */
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd good = port_rule(f, ALICE, 0);
+
+	REFUSE(f, good, kind, ORNIC_RULE_SNIFFER, ORNIC_ST_UNSUPPORTED);
+	REFUSE(f, good, kind, 99, ORNIC_ST_UNSUPPORTED);
+	REFUSE(f, good, port, 0, ORNIC_ST_BAD_NUMBER);
+	REFUSE(f, good, target_type, htole32(99), ORNIC_ST_UNSUPPORTED);
+	REFUSE(f, good, target_type, htole32(0x01000000), ORNIC_ST_UNSUPPORTED);
+	REFUSE(f, good, target, htole32(f->p->cq.number + 9999), ORNIC_ST_BAD_NUMBER);
+	REFUSE(f, good, flow_tag, htole32(1 << 24), ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, flags, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE(f, good, flags, htole32(1u << 31), ORNIC_ST_RESERVED);
+	REFUSE(f, good, counter_set, htole32(1), ORNIC_ST_RESERVED);
+	for (int bit = 0; bit < 32; bit++)
+		if (bit == 13 || bit == 14 || bit > 15)
+			REFUSE(f, good, fields, htole32(1u << bit), ORNIC_ST_UNSUPPORTED);
+	REFUSE(f, good, mask.dmac[0], 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, mask.tunnel_id, 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, mask.tcp_flags, 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, mask.mbz[29], 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, value.mbz[0], 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, value.ttl, 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(f, good, mbz[0], 1, ORNIC_ST_RESERVED);
+	for (uint8_t kind = ORNIC_RULE_UNICAST; kind <= ORNIC_RULE_PROMISC; kind++) {
+		struct ornic_rule_cmd r = rule_for(f, kind, ALICE);
+
+		refuse(f, &r, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, target));
+		REFUSE(f, r, flow_tag, htole32(1), ORNIC_ST_RESERVED);
+		REFUSE(f, r, target_type, htole32(ORNIC_TARGET_DROP), ORNIC_ST_UNSUPPORTED);
+	}
+	good = port_rule(f, ALICE, 0);
+	good.target_type = htole32(ORNIC_TARGET_DROP);
+	refuse(f, &good, ORNIC_ST_RESERVED, offsetof(struct ornic_rule_cmd, target));
+}
+
+/* ORN-STEER-18 */
+static void test_not_negotiated(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+
+	f->p->f->dev.features &= ~ORNIC_FEATURE(STEER);
+	refuse(f, &rule, ORNIC_ST_UNSUPPORTED, 0);
+}
+
+/* As many as Identify says, and again after they are gone. */
+static void test_limit(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+
+	for (int round = 0; round < 2; round++) {
+		uint32_t n[LIMIT_RULES - 2];
+
+		for (int i = 0; i < LIMIT_RULES - 2; i++)
+			n[i] = add(f, rule);
+		assert_int_equal(EXEC(f, RULE_CREATE, 0, rule), ORNIC_ST_LIMIT);
+		for (int i = 0; i < LIMIT_RULES - 2; i++)
+			del(f, n[(i * 7) % (LIMIT_RULES - 2)]);
+	}
+	expect(f, own_mac, "N");
+}
+
+/* ORN-STEER-1, ORN-STEER-7: a MATCH rule is first, and one taker is enough. */
+static void test_unicast(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t alice, bob;
+
+	expect(f, own_mac, "N");
+	alice = add(f, port_rule(f, ALICE, 1));
+	expect(f, own_mac, "A");
+	frame(f, own_mac, 5001);
+	send_from(f, SENDER);
+	assert_int_equal(f->frames[NETDEV], 1);
+	bob = add(f, port_rule(f, BOB, 1));
+	expect(f, own_mac, "A");
+	del(f, bob);
+	bob = add(f, port_rule(f, BOB, 0));
+	expect(f, own_mac, "B");
+	del(f, bob);
+	expect(f, own_mac, "A");
+	del(f, alice);
+	expect(f, own_mac, "N");
+}
+
+/* ORN-STEER-1, ORN-STEER-17: all get a group's frame, each once. */
+static void test_multicast(void **state)
+{
+	struct fixture *f = *state;
+
+	expect(f, group_mac, "N");
+	add(f, port_rule(f, ALICE, 1));
+	add(f, port_rule(f, ALICE, 2));
+	add(f, port_rule(f, BOB, 3));
+	add(f, rule_for(f, ORNIC_RULE_MATCH, BOB));
+	expect(f, group_mac, "NAB");
+	expect(f, own_mac, "B");
+}
+
+/* ORN-STEER-2 */
+static void test_drop(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd drop = port_rule(f, ALICE, 5);
+	uint32_t n;
+
+	drop.target_type = htole32(ORNIC_TARGET_DROP);
+	drop.target = 0;
+	n = add(f, drop);
+	expect(f, own_mac, "");
+	expect(f, group_mac, "");
+	add(f, port_rule(f, ALICE, 4));
+	add(f, port_rule(f, BOB, 6));
+	expect(f, own_mac, "A");
+	expect(f, group_mac, "A");
+	del(f, n);
+	expect(f, group_mac, "NAB");
+}
+
+/* ORN-STEER-22 */
+static void test_copy(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd copy = port_rule(f, ALICE, 0);
+	uint32_t bob;
+
+	copy.flags = htole32(ORNIC_RULE_F_COPY);
+	add(f, copy);
+	expect(f, own_mac, "NA");
+	bob = add(f, port_rule(f, BOB, 1));
+	expect(f, own_mac, "AB");
+	del(f, bob);
+	add(f, copy);
+	expect(f, own_mac, "NA");
+}
+
+/* ORN-STEER-1: leftovers come after the network interface. */
+static void test_leftover(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd all = rule_for(f, ORNIC_RULE_MATCH, ALICE);
+	struct ornic_rule_cmd mc = rule_for(f, ORNIC_RULE_MATCH, BOB);
+	uint32_t mac;
+
+	all.flags = htole32(ORNIC_RULE_F_LEFTOVER);
+	mc.flags = htole32(ORNIC_RULE_F_LEFTOVER);
+	mc.fields = htole32(ORNIC_MATCH_DMAC);
+	mc.value.dmac[0] = 1;
+	mc.mask.dmac[0] = 1;
+	add(f, mc);
+	expect(f, group_mac, "NB");
+	expect(f, own_mac, "N");
+	mac = add(f, all);
+	expect(f, group_mac, "NAB");
+	expect(f, own_mac, "N");
+	/* without the network interface */
+	f->p->f->dev.port.unicast = NULL;
+	expect(f, own_mac, "A");
+	del(f, mac);
+	expect(f, own_mac, "");
+	f->p->f->dev.port.unicast = table_get(&f->p->f->dev.qps, f->qp[NETDEV].number);
+}
+
+/* Frames that the network interface sends to a group: users hear them, it does not (ORN-STEER-11). */
+static void test_echo(void **state)
+{
+	struct fixture *f = *state;
+
+	frame(f, group_mac, 5000);
+	send_from(f, NETDEV);
+	assert_int_equal(f->frames[NETDEV] + f->frames[ALICE] + f->frames[BOB], 0);
+	add(f, port_rule(f, ALICE, 0));
+	add(f, port_rule(f, NETDEV, 1));
+	send_from(f, NETDEV);
+	assert_int_equal(f->frames[NETDEV], 0);
+	assert_int_equal(f->frames[ALICE], 1);
+	/* nobody hears itself; the next rule is asked then */
+	add(f, port_rule(f, BOB, 2));
+	memcpy(frame(f, own_mac, 5000), own_mac, 6);
+	send_from(f, ALICE);
+	assert_int_equal(f->frames[ALICE], 0);
+	assert_int_equal(f->frames[NETDEV], 1);
+	assert_int_equal(f->frames[BOB], 0);
+}
+
+/* Frames to others leave the function and do not come back, whatever the rules. */
+static void test_foreign(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, rule_for(f, ORNIC_RULE_MATCH, ALICE));
+	expect(f, other_mac, "");
+}
+
+/* ORN-STEER-21 */
+static void test_flow_tag(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+
+	rule.flow_tag = htole32(0xabcdef);
+	add(f, rule);
+	expect(f, group_mac, "NA");
+	assert_int_equal(le32toh(f->got[ALICE].src_qp), 0xabcdef);
+	assert_true(le32toh(f->got[ALICE].flags) & ORNIC_CQE_FLOW_TAG);
+	assert_int_equal(f->got[NETDEV].src_qp, 0);
+	assert_false(le32toh(f->got[NETDEV].flags) & ORNIC_CQE_FLOW_TAG);
+}
+
+/* Every field on its own: right value, wrong value, wrong value that the mask hides. */
+static void test_fields(void **state)
+{
+	static const struct {
+		uint32_t field;
+		size_t off;
+		size_t size;
+		const char *value;
+	} fields[] = {
+#define F(bit, member, value)							\
+	{ ORNIC_MATCH_##bit, offsetof(struct ornic_rule_match, member),		\
+	  sizeof(((struct ornic_rule_match *)0)->member), value }
+		F(DMAC, dmac, "\2\0\0\0\0\1"),
+		F(SMAC, smac, "\2\0\0\0\0\11"),
+		F(ETHERTYPE, ethertype, "\10\0"),
+		F(SRC_IP, src_ip, "\0\0\0\0\0\0\0\0\0\0\377\377\1\1\1\1"),
+		F(DST_IP, dst_ip, "\0\0\0\0\0\0\0\0\0\0\377\377\2\2\2\2"),
+		F(SRC_PORT, src_port, "\3\350"),
+		F(DST_PORT, dst_port, "\23\210"),
+		F(IP_VERSION, ip_version, "\4"),
+		F(PROTOCOL, protocol, "\21"),
+		F(TOS, tos, "\0"),
+		F(TTL, ttl, "\100"),
+		F(IP_FRAG, ip_frag, "\0"),
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		struct ornic_rule_cmd rule = rule_for(f, ORNIC_RULE_MATCH, ALICE);
+		uint8_t *value = (uint8_t *)&rule.value + fields[i].off;
+		uint8_t *mask = (uint8_t *)&rule.mask + fields[i].off;
+		size_t last = fields[i].size - 1;
+		uint32_t n;
+
+		rule.fields = htole32(fields[i].field);
+		memcpy(value, fields[i].value, fields[i].size);
+		memset(mask, 0xff, fields[i].size);
+		n = add(f, rule);
+		expect(f, own_mac, "A");
+		del(f, n);
+		value[last] ^= 0x80;
+		n = add(f, rule);
+		expect(f, own_mac, "N");
+		del(f, n);
+		value[last] &= 0x7f;
+		mask[last] = 0x7f;
+		n = add(f, rule);
+		expect(f, own_mac, "A");
+		del(f, n);
+	}
+}
+
+/* A field that the frame does not have is no match, even with nothing to compare (ORN-STEER-20). */
+static void test_absent(void **state)
+{
+	static const uint32_t absent[] = { ORNIC_MATCH_VLAN, ORNIC_MATCH_FLOW_LABEL };
+	struct fixture *f = *state;
+	struct ornic_rule_cmd rule = rule_for(f, ORNIC_RULE_MATCH, ALICE);
+	uint8_t *p;
+
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+		rule.fields = htole32(absent[i]);
+		del(f, add(f, rule));
+		add(f, rule);
+		expect(f, own_mac, "N");
+	}
+	rule.fields = htole32(ORNIC_MATCH_SRC_PORT);
+	add(f, rule);
+	expect(f, own_mac, "A");
+	/* ORN-STEER-14: a fragment has none */
+	p = frame(f, own_mac, 5000);
+	p[20] = 0x20;
+	send_from(f, SENDER);
+	assert_int_equal(f->frames[NETDEV], 1);
+}
+
+/* ORN-STEER-15 */
+static void test_roce(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd left = rule_for(f, ORNIC_RULE_MATCH, BOB);
+
+	left.flags = htole32(ORNIC_RULE_F_LEFTOVER);
+	add(f, rule_for(f, ORNIC_RULE_MATCH, ALICE));
+	add(f, left);
+	frame(f, own_mac, 4791);
+	send_from(f, SENDER);
+	assert_int_equal(f->frames[ALICE], 1);
+	assert_int_equal(host_gid_set(&f->p->host, 3, 0x02020202, own_mac), ORNIC_ST_OK);
+	send_from(f, SENDER);
+	assert_int_equal(f->frames[ALICE] + f->frames[BOB], 0);
+	assert_int_equal(f->frames[NETDEV], 1);
+	expect(f, own_mac, "A");
+}
+
+/* A target lives as long as its rules (ORN-QP-11); a reset takes all of them. */
+static void test_lifetime(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t first = add(f, port_rule(f, ALICE, 0)), second = add(f, port_rule(f, ALICE, 0));
+	struct host *h = &f->p->host;
+	uint32_t qpn = f->qp[ALICE].number;
+
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, qpn, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
+	del(f, first);
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, qpn, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
+	del(f, second);
+	assert_int_equal(host_exec(h, ORNIC_OP_RULE_DESTROY, second, NULL, 0, NULL, 0),
+			 ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, qpn, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	add(f, port_rule(f, BOB, 0));
+	inproc_flr(f->p);
+	assert_null(f->p->f->dev.port.match);
+	assert_null(f->p->f->dev.port.unicast);
+	assert_int_equal(f->p->f->dev.rules.used, 0);
+}
+
+#define TEST(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_refused), TEST(test_not_negotiated), TEST(test_limit),
+		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
+		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
+		TEST(test_fields), TEST(test_absent), TEST(test_roce), TEST(test_lifetime),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

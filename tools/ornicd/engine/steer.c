@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who gets a frame (ORN-STEER-1): MATCH rules in their order, then the network
+ * interface by UNICAST or MULTICAST, then MATCH rules for what is left over, then
+ * PROMISC.
+ *
+ * A unicast frame has one taker, the first. A multicast frame goes to all, at most
+ * once to each queue pair. The frame is parsed when the first MATCH rule is asked:
+ * a port without such rules does not pay for them.
+ */
+#include "steer.h"
+
+#include "link.h"
+#include "qp.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define ROCE_UDP_PORT	4791
+#define PROTO_UDP	17
+
+/**
+ * struct steering - a frame on its way through the rules
+ * @dev:	device
+ * @p:		the frame
+ * @multicast:	it has many takers
+ * @taken:	it had one
+ * @parsed:	@frame is valid
+ * @frame:	its headers
+ */
+struct steering {
+	struct device *dev;
+	const struct packet *p;
+	bool multicast;
+	bool taken;
+	bool parsed;
+	struct frame frame;
+};
+
+void steer_add(struct port *port, struct rule *r)
+{
+	struct rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
+
+	while (*at && (*at)->priority <= r->priority)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
+}
+
+void steer_del(struct port *port, struct rule *r)
+{
+	struct rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+}
+
+/* Multicast and frames to the port's own address come anyway. */
+static bool rule_wants_foreign(const struct rule *r, const struct port *port)
+{
+	const struct ornic_rule_match *value = (const void *)r->value;
+	const struct ornic_rule_match *mask = (const void *)r->mask;
+	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+
+	if (!r->qp || value->dmac[0] & 1)
+		return false;
+	return memcmp(mask->dmac, all, sizeof(all)) ||
+	       memcmp(value->dmac, port->mac, sizeof(port->mac));
+}
+
+bool steer_wants_foreign(const struct port *port)
+{
+	for (const struct rule *r = port->match; r; r = r->next)
+		if (rule_wants_foreign(r, port))
+			return true;
+	for (const struct rule *r = port->leftover; r; r = r->next)
+		if (rule_wants_foreign(r, port))
+			return true;
+	return false;
+}
+
+/*
+ * May @qp have the frame? What the network interface sends does not come back to it, and
+ * nobody hears itself (ORN-STEER-11).
+ */
+static bool may_have(const struct steering *s, const struct qp *qp)
+{
+	const struct qp *sender = s->p->sender;
+
+	if (!qp || s->p->from != s->dev->port.sw)
+		return qp;
+	return qp != sender && !(qp->flags & sender->flags & ORNIC_QP_F_DRIVER);
+}
+
+static void give(struct steering *s, struct qp *qp, const struct raw_meta *meta)
+{
+	raw_receive(qp, s->p, meta);
+	s->taken = true;
+}
+
+/* Is it RoCE for this function, in the form of a frame (ORN-STEER-15)? */
+static bool is_roce(const struct steering *s)
+{
+	const struct ornic_rule_match *key = &s->frame.key;
+
+	return s->frame.fields & ORNIC_MATCH_DST_PORT && key->protocol == PROTO_UDP &&
+	       key->dst_port == htobe16(ROCE_UDP_PORT) && device_has_gid(s->dev, key->dst_ip);
+}
+
+static bool rule_hits(const struct rule *r, const struct frame *f)
+{
+	const uint64_t *key = (const uint64_t *)&f->key;
+	uint64_t differ = r->fields & ~f->fields;
+
+	for (size_t i = 0; i < RULE_WORDS; i++)
+		differ |= (key[i] ^ r->value[i]) & r->mask[i];
+	return !differ;
+}
+
+/* Give a copy to the rule's target, unless it had one or sent the frame. */
+static bool rule_give(struct steering *s, const struct rule *r)
+{
+	struct raw_meta meta = { .flow_tag = r->flow_tag, .tagged = true };
+	struct port *port = &s->dev->port;
+	struct qp *qp = r->qp;
+
+	if (!may_have(s, qp))
+		return false;
+	if (qp->steered != port->frames)
+		give(s, qp, &meta);
+	qp->steered = port->frames;
+	return true;
+}
+
+/* Ask @list in order. Return: the frame goes no further. */
+static bool steer_list(struct steering *s, const struct rule *list)
+{
+	if (!s->parsed) {
+		frame_parse(s->p, &s->frame);
+		s->parsed = true;
+		s->dev->port.frames++;
+	}
+	if (is_roce(s))
+		return false;
+	for (const struct rule *r = list; r; r = r->next) {
+		if (!rule_hits(r, &s->frame))
+			continue;
+		if (!r->qp)
+			return true;
+		if (rule_give(s, r) && !s->multicast && !(r->flags & ORNIC_RULE_F_COPY))
+			return true;
+	}
+	return false;
+}
+
+/* Return: the frame goes no further. */
+static bool steer_own(struct steering *s)
+{
+	const struct port *port = &s->dev->port;
+	struct qp *qp;
+
+	if (s->multicast)
+		qp = port->multicast;
+	else
+		qp = memcmp(s->p->dmac, port->mac, sizeof(port->mac)) ? NULL : port->unicast;
+	if (!may_have(s, qp))
+		return false;
+	give(s, qp, NULL);
+	return !s->multicast;
+}
+
+void steer_receive(struct device *dev, const struct packet *p)
+{
+	const struct port *port = &dev->port;
+	struct steering s;
+
+	s.dev = dev;
+	s.p = p;
+	s.multicast = p->dmac[0] & 1;
+	s.taken = false;
+	s.parsed = false;
+	if ((port->match && steer_list(&s, port->match)) || steer_own(&s) ||
+	    (port->leftover && steer_list(&s, port->leftover)))
+		goto out;
+	if (!s.taken && may_have(&s, port->promisc))
+		give(&s, port->promisc, NULL);
+out:
+	if (!s.taken)
+		device_count(dev, CNT_rx_drop_rule, 1);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Receive rules in the data path: who gets a frame.
+ */
+#ifndef ORNICD_ENGINE_STEER_H
+#define ORNICD_ENGINE_STEER_H
+
+#include "device.h"
+#include "../packet/frame.h"
+
+#include <ornic/steer.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct packet;
+struct qp;
+struct rss;
+
+/** RULE_WORDS - a key in words, for comparing */
+#define RULE_WORDS	(sizeof(struct ornic_rule_match) / sizeof(uint64_t))
+
+/**
+ * struct rule - a rule; in a list if it is a MATCH
+ * @number, @kind, @priority, @flags, @fields: as created
+ * @flow_tag:	for completions
+ * @qp:		target, or NULL
+ * @rss:	target, or NULL; without either the frame is dropped
+ * @value:	what the bits of @mask must be
+ * @mask:	bits to compare
+ * @next:	rule to ask next
+ */
+struct rule {
+	uint32_t number;
+	uint8_t kind;
+	uint16_t priority;
+	uint32_t flags;
+	uint32_t fields;
+	uint32_t flow_tag;
+	struct qp *qp;
+	struct rss *rss;
+	uint64_t value[RULE_WORDS];
+	uint64_t mask[RULE_WORDS];
+	struct rule *next;
+};
+
+/* steer_add() - a MATCH rule applies from now on; steer_del() - no more */
+void steer_add(struct port *port, struct rule *r);
+void steer_del(struct port *port, struct rule *r);
+
+/* steer_wants_foreign() - may a rule take unicast frames to other addresses? */
+bool steer_wants_foreign(const struct port *port);
+
+/* steer_receive() - deliver a frame by the rules; counted if nobody takes it */
+void steer_receive(struct device *dev, const struct packet *p);
+
+#endif /* ORNICD_ENGINE_STEER_H */

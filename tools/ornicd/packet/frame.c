@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading the headers of an Ethernet frame: one VLAN tag, IPv4 with options or
+ * IPv6 with extension headers, TCP or UDP.
+ *
+ * Anybody wrote the frame. Its beginning is copied once, and every header is
+ * judged against the bytes of the copy that are left and against the length that
+ * the header before it gave. Ports are only those of whole datagrams, so that all
+ * fragments of one take the same way (ORN-STEER-14).
+ */
+#include "frame.h"
+
+#include <string.h>
+
+/* As much of a frame as is looked at. */
+#define HEAD_BYTES	256
+/* Extension headers of an IPv6 packet that are skipped at most. */
+#define MAX_EXTENSIONS	8
+
+#define ETH_BYTES	14
+#define VLAN_BYTES	4
+#define IPV4_BYTES	20
+#define IPV6_BYTES	40
+#define UDP_BYTES	8
+#define TCP_BYTES	20
+
+#define ETHERTYPE_VLAN	0x8100
+#define ETHERTYPE_IPV4	0x0800
+#define ETHERTYPE_IPV6	0x86dd
+
+#define PROTO_HOP_BY_HOP	0
+#define PROTO_TCP		6
+#define PROTO_UDP		17
+#define PROTO_ROUTING		43
+#define PROTO_FRAGMENT		44
+#define PROTO_DESTINATION	60
+
+#define IPV4_DF		0x4000
+#define IPV4_MF		0x2000
+#define IPV4_OFFSET	0x1fff
+#define IPV6_OFFSET	0xfff8
+#define IPV6_MF		0x0001
+
+/**
+ * struct cursor - what is left of a frame
+ * @at:		next byte
+ * @left:	bytes of the copy from there on
+ * @len:	bytes of the packet from there on, as the IP header tells
+ */
+struct cursor {
+	const uint8_t *at;
+	uint32_t left;
+	uint32_t len;
+};
+
+static uint16_t be16(const uint8_t *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+/* The next @bytes, or NULL if the frame ends before. */
+static const uint8_t *take(struct cursor *c, uint32_t bytes)
+{
+	const uint8_t *p = c->at;
+
+	if (bytes > c->left || bytes > c->len)
+		return NULL;
+	c->at += bytes;
+	c->left -= bytes;
+	c->len -= bytes;
+	return p;
+}
+
+/* The packet ends where its header says, at the latest where the frame does. */
+static void shorten(struct cursor *c, uint32_t len)
+{
+	if (c->len > len)
+		c->len = len;
+}
+
+static void map_ipv4(uint8_t ip[16], const uint8_t *addr)
+{
+	ip[10] = 0xff;
+	ip[11] = 0xff;
+	memcpy(ip + 12, addr, 4);
+}
+
+static void parse_ports(struct cursor *c, struct frame *f)
+{
+	const uint8_t *l4 = NULL;
+
+	if (f->key.ip_frag & ORNIC_FRAG_ANY)
+		return;
+	if (f->key.protocol == PROTO_TCP)
+		l4 = take(c, TCP_BYTES);
+	else if (f->key.protocol == PROTO_UDP)
+		l4 = take(c, UDP_BYTES);
+	if (!l4)
+		return;
+	memcpy(&f->key.src_port, l4, 2);
+	memcpy(&f->key.dst_port, l4 + 2, 2);
+	f->fields |= ORNIC_MATCH_SRC_PORT | ORNIC_MATCH_DST_PORT;
+}
+
+static void parse_ipv4(struct cursor *c, struct frame *f)
+{
+	const uint8_t *ip = take(c, IPV4_BYTES);
+	uint32_t header, total, frag;
+
+	if (!ip || ip[0] >> 4 != 4)
+		return;
+	header = (ip[0] & 0xf) * 4;
+	total = be16(ip + 2);
+	if (header < IPV4_BYTES || total < header)
+		return;
+	shorten(c, total - IPV4_BYTES);
+	if (!take(c, header - IPV4_BYTES))
+		return;
+	frag = be16(ip + 6);
+	if (frag & (IPV4_OFFSET | IPV4_MF))
+		f->key.ip_frag |= ORNIC_FRAG_ANY;
+	if (frag & IPV4_DF)
+		f->key.ip_frag |= ORNIC_FRAG_DF;
+	if (frag & IPV4_MF)
+		f->key.ip_frag |= ORNIC_FRAG_MF;
+	f->key.ip_version = 4;
+	f->key.tos = ip[1];
+	f->key.ttl = ip[8];
+	f->key.protocol = ip[9];
+	map_ipv4(f->key.src_ip, ip + 12);
+	map_ipv4(f->key.dst_ip, ip + 16);
+	f->fields |= ORNIC_MATCH_IP_VERSION | ORNIC_MATCH_TOS | ORNIC_MATCH_TTL |
+		     ORNIC_MATCH_PROTOCOL | ORNIC_MATCH_SRC_IP | ORNIC_MATCH_DST_IP |
+		     ORNIC_MATCH_IP_FRAG;
+	parse_ports(c, f);
+}
+
+/* Skip extension headers. Return: false if one is cut off or there are too many. */
+static bool skip_extensions(struct cursor *c, struct frame *f, uint8_t *next)
+{
+	for (int i = 0; i < MAX_EXTENSIONS; i++) {
+		const uint8_t *ext;
+
+		switch (*next) {
+		case PROTO_HOP_BY_HOP:
+		case PROTO_ROUTING:
+		case PROTO_DESTINATION:
+			ext = take(c, 8);
+			if (!ext || !take(c, ext[1] * 8u))
+				return false;
+			break;
+		case PROTO_FRAGMENT:
+			ext = take(c, 8);
+			if (!ext)
+				return false;
+			f->key.ip_frag |= ORNIC_FRAG_ANY;
+			if (be16(ext + 2) & IPV6_MF)
+				f->key.ip_frag |= ORNIC_FRAG_MF;
+			/* what follows in a later fragment is data, whatever it looks like */
+			if (be16(ext + 2) & IPV6_OFFSET) {
+				*next = ext[0];
+				return true;
+			}
+			break;
+		default:
+			return true;
+		}
+		*next = ext[0];
+	}
+	return false;
+}
+
+static void parse_ipv6(struct cursor *c, struct frame *f)
+{
+	const uint8_t *ip = take(c, IPV6_BYTES);
+	uint8_t next;
+
+	if (!ip || ip[0] >> 4 != 6)
+		return;
+	shorten(c, be16(ip + 4));
+	f->key.ip_version = 6;
+	f->key.tos = ip[0] << 4 | ip[1] >> 4;
+	f->key.ttl = ip[7];
+	memcpy(&f->key.flow_label, ip, 4);
+	((uint8_t *)&f->key.flow_label)[0] = 0;
+	((uint8_t *)&f->key.flow_label)[1] &= 0xf;
+	memcpy(f->key.src_ip, ip + 8, 16);
+	memcpy(f->key.dst_ip, ip + 24, 16);
+	f->fields |= ORNIC_MATCH_IP_VERSION | ORNIC_MATCH_TOS | ORNIC_MATCH_TTL |
+		     ORNIC_MATCH_FLOW_LABEL | ORNIC_MATCH_SRC_IP | ORNIC_MATCH_DST_IP |
+		     ORNIC_MATCH_IP_FRAG;
+	next = ip[6];
+	if (!skip_extensions(c, f, &next))
+		return;
+	f->key.protocol = next;
+	f->fields |= ORNIC_MATCH_PROTOCOL;
+	parse_ports(c, f);
+}
+
+void frame_parse(const struct packet *p, struct frame *f)
+{
+	uint8_t head[HEAD_BYTES];
+	struct cursor c = { .at = head, .len = p->len };
+	const uint8_t *eth, *tag;
+	uint16_t type;
+
+	memset(f, 0, sizeof(*f));
+	c.left = p->len < sizeof(head) ? p->len : sizeof(head);
+	seg_copy_out(head, p->seg, p->nseg, 0, c.left);
+	eth = take(&c, ETH_BYTES);
+	if (!eth)
+		return;
+	memcpy(f->key.dmac, eth, 6);
+	memcpy(f->key.smac, eth + 6, 6);
+	memcpy(&f->key.ethertype, eth + 12, 2);
+	f->fields = ORNIC_MATCH_DMAC | ORNIC_MATCH_SMAC | ORNIC_MATCH_ETHERTYPE;
+	type = be16(eth + 12);
+	if (type == ETHERTYPE_VLAN) {
+		tag = take(&c, VLAN_BYTES);
+		if (!tag)
+			return;
+		memcpy(&f->key.vlan_tci, tag, 2);
+		memcpy(&f->key.ethertype, tag + 2, 2);
+		f->fields |= ORNIC_MATCH_VLAN;
+		type = be16(tag + 2);
+	}
+	if (type == ETHERTYPE_IPV4)
+		parse_ipv4(&c, f);
+	else if (type == ETHERTYPE_IPV6)
+		parse_ipv6(&c, f);
+}
