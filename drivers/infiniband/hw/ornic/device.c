@@ -95,6 +95,11 @@ static const struct ib_device_ops ornic_ib_mw_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, ornic_ib_mw, ibmw),
 };
 
+static const struct ib_device_ops ornic_ib_steer_ops = {
+	.create_flow = ornic_ib_create_flow,
+	.destroy_flow = ornic_ib_destroy_flow,
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -119,6 +124,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_fast_reg_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_mw_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(STEER)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_steer_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

@@ -617,6 +617,11 @@ int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr);
 void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int count);
 
+/* flow.c */
+struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *attr,
+				     struct ib_udata *udata);
+int ornic_ib_destroy_flow(struct ib_flow *ibflow);
+
 /* counters.c */
 int ornic_ib_stats_init(struct ornic_ib_dev *dev);
 void ornic_ib_stats_free(struct ornic_ib_dev *dev);

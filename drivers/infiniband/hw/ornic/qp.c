@@ -41,6 +41,10 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 		if (!ornic_has(dev->odev, ORNIC_FEATURE(UD)))
 			return -EOPNOTSUPP;
 		break;
+	case IB_QPT_RAW_PACKET:
+		if (!user || !ornic_has(dev->odev, ORNIC_FEATURE(RAW)))
+			return -EOPNOTSUPP;
+		break;
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -62,6 +66,7 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr, u32 page,
 		     struct ornic_qp_create_cmd *cmd)
 {
+	bool raw = attr->qp_type == IB_QPT_RAW_PACKET;
 	u32 flags = 0;
 
 	if (qp->sig_all)
@@ -72,8 +77,9 @@ static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr 
 		flags |= ORNIC_QP_F_PRIVILEGED;
 
 	cmd->type = attr->qp_type;
-	cmd->transport = ORNIC_TP_ROCEV2;
-	cmd->port = attr->qp_type == IB_QPT_GSI ? attr->port_num : 0;
+	cmd->transport = raw ? ORNIC_TP_ETHERNET : ORNIC_TP_ROCEV2;
+	if (raw || attr->qp_type == IB_QPT_GSI)
+		cmd->port = ORNIC_IB_PORT;
 	cmd->pd = cpu_to_le32(to_opd(qp->ibqp.pd)->pdn);
 	cmd->send_cq = cpu_to_le32(to_ocq(attr->send_cq)->cqn);
 	cmd->recv_cq = cpu_to_le32(to_ocq(attr->recv_cq)->cqn);

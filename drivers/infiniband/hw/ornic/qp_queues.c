@@ -26,6 +26,8 @@ u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes)
 	u32 data = max_t(u32, sges * sizeof(struct ornic_sge), inline_bytes);
 	u32 atomic = sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge);
 
+	if (type == IB_QPT_RAW_PACKET)
+		return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_eth) + data;
 	if (!ornic_ib_connected(type))
 		return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path) + data;
 	return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) + max(data, atomic);

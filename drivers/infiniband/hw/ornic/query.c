@@ -141,6 +141,21 @@ static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *
 		attr->max_mw = to_count(id->max_mw);
 }
 
+static void query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+{
+	const u64 csum = ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM);
+
+	if (!ornic_has(dev->odev, ORNIC_FEATURE(RAW)))
+		return;
+	attr->max_raw_ethy_qp = to_count(dev->odev->id.max_raw_qp);
+	if ((dev->odev->features & csum) == csum) {
+		attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
+		attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
+	}
+	if (ornic_has(dev->odev, ORNIC_FEATURE(STEER)))
+		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
+}
+
 int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			  struct ib_udata *udata)
 {
@@ -171,6 +186,7 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	}
 	query_queues(dev, attr);
 	query_memory(dev, attr);
+	query_raw(dev, attr);
 	return udata && udata->outlen ? respond(dev, udata) : 0;
 }
 
@@ -238,6 +254,8 @@ int ornic_ib_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_por
 	imm->pkey_tbl_len = attr.pkey_tbl_len;
 	imm->gid_tbl_len = attr.gid_tbl_len;
 	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	if (ornic_has(to_oib(ibdev)->odev, ORNIC_FEATURE(RAW)))
+		imm->core_cap_flags |= RDMA_CORE_PORT_RAW_PACKET;
 	imm->max_mad_size = IB_MGMT_MAD_SIZE;
 	return 0;
 }
