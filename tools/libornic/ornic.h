@@ -206,6 +206,9 @@ void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags);
 int ornic_clock_read(struct ornic_context *ctx, struct ornic_uresp_query_device *now);
 int ornic_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 uint64_t ornic_wall_ns(struct ornic_cq *cq, uint64_t stamp);
+/* flow.c */
+struct ibv_flow *ornic_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int ornic_destroy_flow(struct ibv_flow *flow);
 
 /* qp.c */
 struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -240,6 +243,8 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define ORNIC_SEND_OPS_UD						\
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+
+#define ORNIC_SEND_OPS_RAW	IBV_QP_EX_WITH_SEND
 
 void ornic_qp_set_builders(struct ornic_qp *qp);
 

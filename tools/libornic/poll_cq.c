@@ -17,7 +17,8 @@ static unsigned int ornic_wc_flags(const struct ornic_cqe *cqe)
 	uint32_t flags = le32toh(cqe->flags);
 	unsigned int wc = flags & (ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM);
 
-	if (flags & ORNIC_CQE_IP_CSUM_OK)
+	/* of verbs it speaks of both checksums */
+	if (flags & ORNIC_CQE_IP_CSUM_OK && flags & ORNIC_CQE_L4_CSUM_OK)
 		wc |= IBV_WC_IP_CSUM_OK;
 	if (flags & ORNIC_CQE_WITH_INV)
 		wc |= IBV_WC_WITH_INV;

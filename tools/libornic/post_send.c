@@ -13,30 +13,34 @@
 /* May this opcode be posted to this type of queue pair? Values are the verbs'. */
 static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr *wr)
 {
-	if (wr->send_flags & ~(ORNIC_SEND_FLAGS | IBV_SEND_INLINE))
+	enum ibv_qp_type type = qp->vqp.qp.qp_type;
+
+	if (wr->send_flags & ~(ornic_send_flags(type) | IBV_SEND_INLINE))
 		return false;
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
-	case IBV_WR_SEND_WITH_IMM:
 		return true;
+	case IBV_WR_SEND_WITH_IMM:
+		return type != IBV_QPT_RAW_PACKET;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC || qp->vqp.qp.qp_type == IBV_QPT_UC;
+		return type == IBV_QPT_RC || type == IBV_QPT_UC;
 	case IBV_WR_RDMA_READ:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
+		return type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_WRITE:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1;
+		return type == IBV_QPT_RC && wr->num_sge == 1;
 	case IBV_WR_SEND_WITH_INV:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC;
+		return type == IBV_QPT_RC;
 	case IBV_WR_BIND_MW:
 		if (!ornic_bind_legal(&wr->bind_mw.bind_info))
 			return false;
 		SWITCH_FALLTHROUGH;
 	case IBV_WR_LOCAL_INV:
-		return qp->vqp.qp.qp_type != IBV_QPT_UD && !(wr->send_flags & IBV_SEND_INLINE);
+		return (type == IBV_QPT_RC || type == IBV_QPT_UC) &&
+		       !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return qp->vqp.qp.qp_type == IBV_QPT_RC && wr->num_sge == 1 &&
+		return type == IBV_QPT_RC && wr->num_sge == 1 &&
 		       !(wr->send_flags & IBV_SEND_INLINE);
 	default:
 		return false;
@@ -64,6 +68,8 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	case IBV_WR_LOCAL_INV:
 		return seg;
 	default:
+		if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET)
+			return ornic_wqe_eth(seg);
 		if (qp->vqp.qp.qp_type != IBV_QPT_UD)
 			return seg;
 		return ornic_wqe_path(seg, to_oah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,

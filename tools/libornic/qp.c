@@ -22,8 +22,16 @@
 /* Bytes of a send work request in front of its data. */
 static size_t ornic_sq_header(enum ibv_qp_type type)
 {
-	return sizeof(struct ornic_wqe_ctrl) +
-	       (type == IBV_QPT_UD ? sizeof(struct ornic_path) : sizeof(struct ornic_wqe_remote));
+	const size_t ctrl = sizeof(struct ornic_wqe_ctrl);
+
+	switch (type) {
+	case IBV_QPT_UD:
+		return ctrl + sizeof(struct ornic_path);
+	case IBV_QPT_RAW_PACKET:
+		return ctrl + sizeof(struct ornic_wqe_eth);
+	default:
+		return ctrl + sizeof(struct ornic_wqe_remote);
+	}
 }
 
 /* Bytes of the longest send work request; inline data counts in whole units of 16. */
@@ -32,7 +40,7 @@ static size_t ornic_sq_need(enum ibv_qp_type type, const struct ibv_qp_cap *cap)
 	size_t data = max_t(size_t, cap->max_send_sge * sizeof(struct ornic_sge),
 			    (cap->max_inline_data + 15) & ~15u);
 
-	if (type != IBV_QPT_UD)
+	if (type != IBV_QPT_UD && type != IBV_QPT_RAW_PACKET)
 		data = max_t(size_t, data,
 			     sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge));
 	return ornic_sq_header(type) + data;
@@ -160,6 +168,8 @@ static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
 		return ORNIC_SEND_OPS_UC;
 	case IBV_QPT_UD:
 		return ORNIC_SEND_OPS_UD;
+	case IBV_QPT_RAW_PACKET:
+		return ORNIC_SEND_OPS_RAW;
 	default:
 		return 0;
 	}

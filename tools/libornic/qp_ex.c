@@ -50,7 +50,7 @@ static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 		qp->build_err = ENOMEM;
 		return NULL;
 	}
-	if (ibqp->wr_flags & ~ORNIC_SEND_FLAGS) {
+	if (ibqp->wr_flags & ~ornic_send_flags(ibqp->qp_base.qp_type)) {
 		qp->build_err = EINVAL;
 		return NULL;
 	}
@@ -69,6 +69,8 @@ static void ornic_wr_open_send(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 im
 		return;
 	if (ibqp->qp_base.qp_type == IBV_QPT_UD)
 		seg += sizeof(struct ornic_path);
+	else if (ibqp->qp_base.qp_type == IBV_QPT_RAW_PACKET)
+		seg = ornic_wqe_eth((struct ornic_wqe_eth *)seg);
 	qp->build_data = seg;
 }
 
@@ -279,6 +281,7 @@ static void ornic_wr_set_inline_data(struct ibv_qp_ex *ibqp, void *addr, size_t 
 
 static void ornic_qp_set_connected_builders(struct ibv_qp_ex *ex)
 {
+	ex->wr_send_imm = ornic_wr_send_imm;
 	ex->wr_rdma_write = ornic_wr_rdma_write;
 	ex->wr_rdma_write_imm = ornic_wr_rdma_write_imm;
 	ex->wr_local_inv = ornic_wr_local_inv;
@@ -297,6 +300,12 @@ static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
 	ex->wr_send_inv = ornic_wr_send_inv;
 }
 
+static void ornic_qp_set_ud_builders(struct ibv_qp_ex *ex)
+{
+	ex->wr_send_imm = ornic_wr_send_imm;
+	ex->wr_set_ud_addr = ornic_wr_set_ud_addr;
+}
+
 void ornic_qp_set_builders(struct ornic_qp *qp)
 {
 	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
@@ -305,14 +314,13 @@ void ornic_qp_set_builders(struct ornic_qp *qp)
 	ex->wr_complete = ornic_wr_complete;
 	ex->wr_abort = ornic_wr_abort;
 	ex->wr_send = ornic_wr_send;
-	ex->wr_send_imm = ornic_wr_send_imm;
 	ex->wr_set_sge = ornic_wr_set_sge;
 	ex->wr_set_sge_list = ornic_wr_set_sge_list;
 	ex->wr_set_inline_data = ornic_wr_set_inline_data;
 	ex->wr_set_inline_data_list = ornic_wr_set_inline_data_list;
 	if (ex->qp_base.qp_type == IBV_QPT_UD)
-		ex->wr_set_ud_addr = ornic_wr_set_ud_addr;
-	else
+		ornic_qp_set_ud_builders(ex);
+	else if (ex->qp_base.qp_type != IBV_QPT_RAW_PACKET)
 		ornic_qp_set_connected_builders(ex);
 	if (ex->qp_base.qp_type == IBV_QPT_RC)
 		ornic_qp_set_rc_builders(ex);

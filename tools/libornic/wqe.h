@@ -5,7 +5,7 @@
  *
  * A slot holds the longest work request of its queue: control, then for RC
  * remote and data, or remote, atomic or flush, and one SGE, or bind; for UD path and
- * data.
+ * data; for raw packets the Ethernet segment, without an inline header, and data.
  */
 #ifndef ORNIC_PROVIDER_WQE_H
 #define ORNIC_PROVIDER_WQE_H
@@ -16,6 +16,12 @@
 #include "ornic.h"
 
 #define ORNIC_SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+
+/* Raw packets may ask for checksums, too. */
+static inline unsigned int ornic_send_flags(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RAW_PACKET ? ORNIC_SEND_FLAGS | IBV_SEND_IP_CSUM : ORNIC_SEND_FLAGS;
+}
 
 static inline void *ornic_wq_slot(const struct ornic_wq *wq, uint32_t index)
 {
@@ -110,6 +116,12 @@ static inline void *ornic_wqe_path(struct ornic_path *seg, const struct ornic_ah
 	*seg = ah->path;
 	seg->dest_qpn = htole32(qpn & ORNIC_NUMBER_MASK);
 	seg->qkey = htole32(qkey);
+	return seg + 1;
+}
+
+static inline void *ornic_wqe_eth(struct ornic_wqe_eth *seg)
+{
+	memset(seg, 0, sizeof(*seg));
 	return seg + 1;
 }
 
