@@ -1,40 +1,43 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Multicast groups: one sender and several receivers, in both VMs and in one; the network interface joins too."""
+"""Multicast groups: one sender and several receivers, in both VMs and in one; the network interface joins too.
+
+IPv4 only: the kernel's connection manager joins no IPv6 groups on RoCEv2. The device is tried with both in unit/test_mcast.
+"""
 import harness
 
 
 class Multicast(harness.GuestTest):
     ornic_only = True
 
-    def receive(self, vm, group, family):
+    def receive(self, vm, group):
         """A receiver of ten datagrams that has joined."""
-        receiver = self.spawn(vm, "mckey -m %s -b %s -C 10" % (group, self.p.address(vm, family)), 60)
+        receiver = self.spawn(vm, "mckey -m %s -b %s -C 10" % (group, self.p.address(vm)), 60)
         receiver.wait_for("receiving data transfers", 30)
         return receiver
 
-    def send(self, vm, group, family):
-        out = vm.run("mckey -m %s -b %s -s -C 10" % (group, self.p.address(vm, family)), timeout=60).out
+    def send(self, vm, group):
+        out = vm.run("mckey -m %s -b %s -s -C 10" % (group, self.p.address(vm)), timeout=60).out
         self.assertIn("data transfers complete", out)
 
-    def check(self, place, group, family, count):
+    def check(self, place, group, count):
         there, here = self.ends(place)
-        receivers = [self.receive(there, group, family) for _ in range(count)]
-        self.send(here, group, family)
+        receivers = [self.receive(there, group) for _ in range(count)]
+        self.send(here, group)
         for receiver in receivers:
             self.assertEqual(receiver.wait(30), 0, receiver.text())
 
     def test_both_vms(self):
         """Members on the sender's device and elsewhere hear the same datagrams."""
-        receivers = [self.receive(vm, "239.9.9.9", 4) for vm in (self.a, self.b, self.a)]
-        self.send(self.a, "239.9.9.9", 4)
+        receivers = [self.receive(vm, "239.9.9.9") for vm in (self.a, self.b, self.a)]
+        self.send(self.a, "239.9.9.9")
         for receiver in receivers:
             self.assertEqual(receiver.wait(30), 0, receiver.text())
 
     def test_interface_joins(self):
         """The connection manager joins for the network, and leaves when the process is killed."""
         listed = "ip maddr show dev %s | grep -q 239.9.9.1" % self.p.netdev
-        receiver = self.receive(self.a, "239.9.9.1", 4)
+        receiver = self.receive(self.a, "239.9.9.1")
         self.a.run(listed)
         receiver.signal(9)
         receiver.wait(30)
@@ -44,16 +47,15 @@ class Multicast(harness.GuestTest):
         """One packet out, one in, however many members."""
         counters = "cat /sys/class/infiniband/%s/ports/1/hw_counters/rdma_%%s_multicast" % self.device
         sent, heard = int(self.a.run(counters % "tx").out), int(self.b.run(counters % "rx").out)
-        self.check("between", "239.9.9.2", 4, 3)
+        self.check("between", "239.9.9.2", 3)
         self.assertEqual(int(self.a.run(counters % "tx").out), sent + 10)
         self.assertEqual(int(self.b.run(counters % "rx").out), heard + 10)
 
 
 harness.matrix(
     Multicast,
-    ipv4=("239.7.7.7", 4, 1),
-    ipv4_many=("239.7.7.8", 4, 4),
-    ipv6=("ff15::7:7", 6, 2),
+    ipv4=("239.7.7.7", 1),
+    ipv4_many=("239.7.7.8", 4),
 )
 
 if __name__ == "__main__":
