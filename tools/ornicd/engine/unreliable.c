@@ -72,5 +72,7 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 	}
 	if (!may_send(qp))
 		return false;
-	return r->head != r->tail || (qp->state == ORNIC_QPS_RTS && wq_pending(qp->dev, &qp->sq) > 0);
+	if (r->head != r->tail)
+		return true;
+	return qp->state == ORNIC_QPS_RTS && wq_pending(qp->dev, &qp->sq) > 0;
 }
