@@ -9,8 +9,6 @@
  * not have; and as an ornic port counts everything, what the sets counted is
  * subtracted from what ib_core is told of the port (ORN-STAT-11).
  */
-#include <rdma/rdma_counter.h>
-
 #include "ornic_ib.h"
 
 /* A counter of the port without the same for counter sets, or the other way round. */
