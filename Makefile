@@ -49,7 +49,7 @@ endif
 all: $(O)/ornicd provider modules
 	@echo
 	@echo "built: $(O)/ornicd                                the reference device"
-	@echo "       $(guest)/libornic-rdmav34.so  provider, with ornic.driver beside it (rdma-core 56.1)"
+	@echo "       $(patsubst $(CURDIR)/%,%,$(wildcard $(CURDIR)/$(guest)/libornic-rdmav*.so))  provider, with ornic.driver beside it"
 ifeq ($(KDIR),)
 	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for Debian 13's kernel"
 else
@@ -109,7 +109,7 @@ define kernel_tree
 endef
 
 .PHONY: modules provider guest-modules
-provider: $(guest)/libornic-rdmav34.so
+provider: $(guest)/ornic.driver
 guest-modules: $(guest)/ornic.ko
 
 $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
@@ -118,11 +118,14 @@ $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(Q)$(in_guest) sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
 	@for ko in $(ko); do objcopy --strip-debug $(guest)/tree/$$ko $(guest)/$${ko##*/} || exit; done
 
-$(guest)/libornic-rdmav34.so: $(provider_src) $(recipe) | $(deps)
+# The number in the library's name is that of rdma-core's private interface.
+$(guest)/ornic.driver: $(provider_src) $(recipe) | $(deps)
 	@mkdir -p $(guest)/libornic
-	@echo "  LD      $@"
+	@echo "  LD      $(guest)/libornic-rdmav*.so"
 	$(Q)$(in_guest) make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
-	@cp $(guest)/libornic/libornic-rdmav34.so tools/libornic/ornic.driver $(guest)/
+	@rm -f $(guest)/libornic-rdmav*.so
+	@cp $(guest)/libornic/libornic-rdmav*.so $(guest)/
+	@cp tools/libornic/ornic.driver $(guest)/
 
 # Objects built for one kernel do not serve another: the folder remembers which it was.
 ifeq ($(KDIR),)

@@ -184,7 +184,7 @@ class Up(Refusal):
                 self.up("--mem " + bad, "say for example 1G", options=("--mem", bad))
 
     def test_unknown_guest(self):
-        self.up("no guest recipe 'none'; there are: trixie", options=("--guest", "none"))
+        self.up("no guest recipe 'none'; there are: bookworm", options=("--guest", "none"))
         self.refused([LAB, "buildroot-run", "--guest", "none", "true"], "no guest recipe 'none'")
 
     def test_nothing_built(self):

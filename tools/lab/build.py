@@ -2,8 +2,9 @@
 """The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
 
 Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings
-(headers in build/include), /usr/src/checkpatch the kernel's checkpatch.pl with its word lists and kernel-doc. A guest with a base uses the base's
-build root, in which a command then sees the modules folder of the guest's own kernel.
+(headers in build/include), /usr/src/pyverbs-tests the tests of the guest's pyverbs, /usr/src/checkpatch the kernel's checkpatch.pl
+with its word lists and kernel-doc (unless the recipe says checkpatch = false). A guest with a base uses the base's build root, in
+which a command then sees the modules folder of the guest's own kernel.
 
 What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
 path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command
@@ -19,32 +20,58 @@ from .errors import LabError
 CHECKOUT = os.path.realpath(os.path.join(recipe.HERE, "..", ".."))
 DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR")
 
-# Runs in the new root at the end of its making; $1 is rdma-core's version, $2 the suite. The source is unpacked from the
-# two tarballs whose checksums the signed index gives, so a mirror without the .dsc beside them will do.
+# Runs in the new root at the end of its making; its arguments are pairs of a version of rdma-core and the suite that has it, and the
+# first whose source is on the mirror is taken. The source is unpacked from the two tarballs whose checksums the signed index gives,
+# so a mirror without the .dsc beside them will do, and without Debian's own changes, too. The tests come from the package that the
+# guest has: only that fits its pyverbs.
 CONFIGURE = r"""set -e
-mkdir /usr/src/fetch
+mkdir /usr/src/fetch /usr/src/pyverbs-tests
 cd /usr/src/fetch
+uri=$(awk '$1 == "deb-src" { print $2; exit }' /etc/apt/sources.list)
+fetch() {
+	echo "deb-src $uri $2 main" > /etc/apt/sources.list.d/rdma-core.list
+	apt-get update -q
+	apt-get source -q --only-source --download-only rdma-core/$2 || echo "not everything came, checking what did"
+	apt-cache showsrc --only-source rdma-core | awk -v want="^$1-" '
+		/^Version:/ { match_version = $2 ~ want }
+		/^[A-Z]/ { sums = /^Checksums-Sha256:/ }
+		match_version && sums && $3 ~ /\.tar\./ { print $1 "  " $3 }' | sort -u > sums
+	grep 'orig\.tar' sums | sha256sum -c
+}
 apt-get update -q
-apt-get source -q --only-source --download-only rdma-core/$2 || echo "not everything came, checking what did"
-apt-cache showsrc --only-source rdma-core | awk -v want="^$1-" '
-	/^Version:/ { match_version = $2 ~ want }
-	/^[A-Z]/ { sums = /^Checksums-Sha256:/ }
-	match_version && sums && $3 ~ /\.tar\./ { print $1 "  " $3 }' | sort -u > sums
-[ $(wc -l < sums) = 2 ] || { echo "error: the mirror's rdma-core is not version $1" >&2; exit 1; }
-sha256sum -c sums || { echo "error: the source of rdma-core $1 is not whole on the mirror" >&2; exit 1; }
+apt-get download -q python3-pyverbs
+dpkg-deb --fsys-tarfile python3-pyverbs_*.deb | tar -x -C ../pyverbs-tests --strip-components=6 ./usr/share/doc/rdma-core/tests
+gunzip ../pyverbs-tests/*.gz
+wanted=$*
+until fetch $1 $2; do
+	shift 2
+	[ $# -gt 0 ] || { echo "error: the mirror has no source of rdma-core $wanted" >&2; exit 1; }
+	rm -f rdma-core_*
+done
 mkdir ../rdma-core
-tar -xf rdma-core_$1.orig.tar.* -C ../rdma-core --strip-components=1
-tar -xf rdma-core_$1-*.debian.tar.* -C ../rdma-core
+tar -xf rdma-core_*.orig.tar.* -C ../rdma-core --strip-components=1
+if grep 'debian\.tar' sums | sha256sum -c; then
+	tar -xf rdma-core_*.debian.tar.* -C ../rdma-core
+else
+	echo "the mirror lacks Debian's changes to rdma-core, going on without"
+fi
 cd ../rdma-core
-rm -r ../fetch
+rm -r ../fetch /etc/apt/sources.list.d/rdma-core.list
 if [ -e debian/patches/series ]; then
 	for p in $(grep -v '^#' debian/patches/series); do patch -s -p1 < debian/patches/$p; done
 fi
 cmake -S . -B build -GNinja -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DCMAKE_BUILD_TYPE=Release ||
 	{ echo "error: rdma-core does not configure" >&2; exit 1; }
 ninja -C build kern-abi util/librdma_util_pic.a ccan/libccan_pic.a || { echo "error: rdma-core does not build" >&2; exit 1; }
+# should the source be another version than the guest's: what applications see is in the layout of what providers see
+for h in /usr/include/infiniband/*.h; do
+	own=build/include/infiniband/${h##*/}
+	[ ! -e $own ] || cmp -s $h $own || ln -sf $h $own
+done
 rm -rf /var/lib/apt/lists/*
-cd /usr/src
+"""
+# The same for the guest whose kernel's style rules are ours.
+CHECKPATCH = r"""cd /usr/src
 tar -xf linux-source-*.tar.xz --strip-components=2 --one-top-level=checkpatch --occurrence=1 --wildcards \
 	'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' '*/scripts/kernel-doc'
 rm linux-source-*.tar.xz
@@ -57,14 +84,17 @@ def artefact(name):
         return artefact(r["base"])
     b = r["buildroot"]
     release = image.get(name).release
+    style = b.get("checkpatch", True)
+    configure = CONFIGURE + (CHECKPATCH if style else "")
 
     def build(path, step):
-        packages = b["packages"] + ["linux-headers-" + release, "linux-source-" + ".".join(release.split(".")[:2])]
-        hook = 'chroot "$1" sh -c %s sh %s %s' % (shlex.quote(CONFIGURE), b["rdma_core"], r["suites"][0])
+        packages = b["packages"] + ["linux-headers-" + release]
+        packages += ["linux-source-" + ".".join(release.split(".")[:2])] if style else []
+        hook = 'chroot "$1" ' + shlex.join(["sh", "-c", configure, "sh", *b["rdma_core"]])
         debian.make_root(path, r["suites"], packages, a.log(), step, source=True, hooks=[hook])
-        if not os.path.isdir(os.path.join(path, "lib/modules", release, "build")):
+        if not os.path.isdir(os.path.join(path, "usr/src/linux-headers-" + release)):
             raise LabError("the build root has no headers for the guest's kernel " + release)
-    a = Artefact("buildroot-" + name, recipe.text(r["suites"], b, release, CONFIGURE), build, "build root " + name,
+    a = Artefact("buildroot-" + name, recipe.text(r["suites"], b, release, configure), build, "build root " + name,
                  b["space_mib"])
     return a
 
