@@ -3,7 +3,7 @@
 
 All files of the suite share one lab. selftests/run starts it and names it in ORNIC_TEST_LAB; a file that is run by hand uses that
 lab too, or else starts one for itself. ORNIC_TEST_DEV names another RDMA device than ornic0, such as rxe0 over the virtio link, to
-try the tests themselves.
+try the tests themselves. GUEST names the guest release, as for make.
 
 After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
 object behind fails, whatever it found.
@@ -27,7 +27,8 @@ from lab.vm import COMPLAINT            # noqa: E402
 
 DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
 BUILT = os.environ.get("O", os.path.join(TOP, "build"))
-PAYLOAD = os.path.join(BUILT, "guest", "trixie")
+GUEST = os.environ.get("GUEST", "trixie")
+PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
 MEMORY = "3G"                           # one test sends a message of 1 GiB
 HUGE_PAGES = 24                         # of 2 MiB, per VM
@@ -126,7 +127,7 @@ def start_lab():
     """The two VMs that the suite shares; the caller takes them down."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD}
-    return Lab.up(2, name="check-%d" % os.getpid(), mem=MEMORY, **options)
+    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, **options)
 
 
 _pair = None
