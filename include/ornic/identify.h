@@ -109,7 +109,7 @@ struct ornic_identify_device {
 	__le32 max_key;		/* regions and windows share the index space */
 	__le32 max_mw;		/* windows, of max_key */
 	__le32 max_pd;		/* protection domains */
-	__le32 max_xrcd;	/* reserved */
+	__le32 max_xrcd;	/* XRC domains */
 	__le32 max_ah;		/* 0 = no limit, address vectors are inline */
 	__le32 max_raw_qp;	/* of max_qp, of type RAW */
 	__le32 max_mcast_groups;	/* multicast groups with a member */

@@ -16,8 +16,8 @@ enum ornic_qp_type {
 	ORNIC_QPT_UC		= 3,	/* feature UC */
 	ORNIC_QPT_UD		= 4,	/* feature UD */
 	ORNIC_QPT_RAW		= 8,	/* Ethernet frames */
-	ORNIC_QPT_XRC_INI	= 9,	/* feature XRC */
-	ORNIC_QPT_XRC_TGT	= 10,	/* feature XRC */
+	ORNIC_QPT_XRC_INI	= 9,	/* feature XRC; no RQ */
+	ORNIC_QPT_XRC_TGT	= 10,	/* feature XRC; no queues, no domain */
 	ORNIC_QPT_TRANSPORT	= 0x40,	/* .. transport-private */
 };
 
@@ -75,11 +75,11 @@ struct ornic_qp_create_cmd {
 	__u8 transport;		/* id of an Identify page 2 entry */
 	__u8 port;		/* GSI, RAW; 0 otherwise */
 	__u8 mbz0;
-	__le32 pd;		/* protection domain of all keys used */
+	__le32 pd;		/* protection domain of all keys used; XRC_TGT: mbz */
 	__le32 send_cq;		/* completions of the SQ */
 	__le32 recv_cq;		/* completions of the RQ */
 	__le32 srq;		/* receives come from this SRQ, ORNIC_NONE without */
-	__le32 xrcd;		/* mbz without feature XRC */
+	__le32 xrcd;		/* XRC_TGT: its domain; mbz otherwise */
 	__le32 flags;		/* ORNIC_QP_F_* */
 	__le32 dbpage;		/* page that may ring this queue pair */
 	__u8 sq_log;		/* log2 entries, ORNIC_NO_RING: no such queue */

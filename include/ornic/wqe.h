@@ -8,6 +8,7 @@
  *
  *   RDMA_WRITE(_IMM)         control, remote, data
  *   SEND(_IMM)  RC, UC       control, data
+ *               XRC_INI      control, remote, data
  *               UD, GSI      control, path, data
  *               RAW          control, eth, [inline header], data
  *   RDMA_READ                control, remote, SGEs
@@ -73,7 +74,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_wqe_ctrl, qpn, 8);
 struct ornic_wqe_remote {
 	__le64 addr;		/* virtual address at the responder */
 	__le32 rkey;		/* key of the responder */
-	__le32 xrc_srqn;	/* mbz without XRC */
+	__le32 xrc_srqn;	/* XRC_INI: SRQ of the responder; mbz otherwise */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_remote, 16);
 
