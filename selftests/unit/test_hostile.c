@@ -37,7 +37,7 @@ static void mutate(void *p, size_t len)
 
 static void random_command(struct inproc *p)
 {
-	static const uint16_t class_verbs[] = { 7, 5, 5, 0, 5, 0, 5, 0, 5, 7, 5, 5 };
+	static const uint16_t class_verbs[] = { 7, 5, 5, 5, 5, 0, 5, 0, 5, 7, 5, 5 };
 	uint8_t in[512] = { 0 }, out[512];
 	uint32_t class = below(sizeof(class_verbs) / sizeof(class_verbs[0]));
 	uint16_t verb = below(class_verbs[class] + 2);
@@ -52,12 +52,19 @@ static void random_command(struct inproc *p)
 static void random_qp(struct inproc *p, struct host_qp *qp)
 {
 	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC, ORNIC_QPT_UD,
-					 ORNIC_QPT_GSI, ORNIC_QPT_RAW };
+					 ORNIC_QPT_GSI, ORNIC_QPT_RAW,
+					 ORNIC_QPT_XRC_INI, ORNIC_QPT_XRC_TGT };
 	struct ornic_qp_create_cmd cmd;
 
 	host_qp_template(&p->host, qp, types[below(sizeof(types))], below(6), p->pd, p->cq.number,
 			 p->cq.number, &cmd);
-	if (!below(3)) {
+	if (cmd.type == ORNIC_QPT_XRC_INI || cmd.type == ORNIC_QPT_XRC_TGT)
+		cmd.rq_log = ORNIC_NO_RING;
+	if (cmd.type == ORNIC_QPT_XRC_TGT) {
+		cmd.sq_log = ORNIC_NO_RING;
+		cmd.pd = 0;
+		cmd.xrcd = htole32(1);
+	} else if (!below(3)) {
 		cmd.srq = htole32(1 + below(3));
 		cmd.rq_log = ORNIC_NO_RING;
 	}
@@ -76,6 +83,11 @@ static void random_srq(struct inproc *p, const struct host_qp *qp)
 		.record = htole64(qp->rq.rec), .pages = host_contiguous(qp->rq.ring),
 	};
 
+	if (below(2)) {
+		cmd.type = ORNIC_SRQT_XRC;
+		cmd.xrcd = htole32(1);
+		cmd.cq = htole32(p->cq.number);
+	}
 	if (!below(3))
 		mutate(&cmd, sizeof(cmd));
 	host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);

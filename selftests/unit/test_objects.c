@@ -513,6 +513,59 @@ static void test_srq_users(void **state)
 	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_OK);
 }
 
+/* ORN-XRC-1, ORN-XRC-2, ORN-XRC-3 */
+static void test_xrc(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd dom = { .owner = htole32(3) };
+	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_qp_create_cmd tgt, ini, rc;
+	uint32_t xrcd, srqn, qpn;
+	struct host_qp qp;
+
+	REFUSE(p, XRCD_CREATE, dom, want, htole32(1), ORNIC_ST_RESERVED);
+	assert_int_equal(EXEC(p, XRCD_CREATE, 0, dom), ORNIC_ST_OK);
+	xrcd = host_number(&p->host);
+	srq.type = ORNIC_SRQT_XRC;
+	srq.xrcd = htole32(xrcd);
+	srq.cq = htole32(p->cq.number);
+	REFUSE(p, SRQ_CREATE, srq, xrcd, htole32(99), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, SRQ_CREATE, srq, cq, htole32(99), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+	srqn = host_number(&p->host);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BUSY);
+
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &rc);
+	REFUSE(p, QP_CREATE, rc, xrcd, htole32(xrcd), ORNIC_ST_RESERVED);
+	rc.rq_log = ORNIC_NO_RING;
+	REFUSE(p, QP_CREATE, rc, srq, htole32(srqn), ORNIC_ST_BAD_PARAM);
+	ini = rc;
+	ini.type = ORNIC_QPT_XRC_INI;
+	REFUSE(p, QP_CREATE, ini, rq_log, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, ini, srq, htole32(srqn), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, ini, xrcd, htole32(xrcd), ORNIC_ST_RESERVED);
+	ini.recv_cq = htole32(ORNIC_NONE);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, ini), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, QP, host_number(&p->host)), ORNIC_ST_OK);
+	tgt = ini;
+	tgt.type = ORNIC_QPT_XRC_TGT;
+	tgt.pd = 0;
+	tgt.sq_log = ORNIC_NO_RING;
+	tgt.xrcd = htole32(xrcd);
+	REFUSE(p, QP_CREATE, tgt, pd, htole32(p->pd), ORNIC_ST_RESERVED);
+	REFUSE(p, QP_CREATE, tgt, sq_log, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, tgt, rq_log, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, tgt, xrcd, htole32(99), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, tgt), ORNIC_ST_OK);
+	qpn = host_number(&p->host);
+	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, qpn), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BAD_NUMBER);
+}
+
 /* ORN-QP-9 */
 static void test_gsi(void **state)
 {
@@ -542,7 +595,7 @@ static void test_features(void **state)
 	uint32_t pd;
 
 	assert_int_equal(host_enable(&p->host), 0);
-	f.features0 |= htole64(ORNIC_FEATURE(XRC));
+	f.features0 |= htole64(ORNIC_FEATURE(TAG_MATCHING));
 	refused_at(p, EXEC(p, SET_FEATURES, 0, f), ORNIC_ST_UNSUPPORTED, 0);
 	assert_int_equal(host_eq_create(&p->host, &eq0, 4, 0, ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN), 0);
 	assert_int_equal(host_eq_create(&p->host, &eq1, 4, 1, ORNIC_EQ_COMPLETION), 0);
@@ -714,8 +767,8 @@ int main(void)
 		READY(test_key), READY(test_phys_all), READY(test_cq), READY(test_qp),
 		READY(test_srq), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_srq_users), PLAIN(test_features), READY(test_port), READY(test_gid),
-		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
-		READY(test_zero_based),
+		READY(test_xrc), READY(test_blank_keys), READY(test_fast_reg_budget),
+		READY(test_bound_region), READY(test_zero_based),
 		READY(test_gsi), PLAIN(test_features), READY(test_port), READY(test_gid),
 		READY(test_rules),
 	};

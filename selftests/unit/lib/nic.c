@@ -57,6 +57,7 @@ void nic_init(struct nic *n, struct engine *e, const uint8_t mac[6])
 	table_init(&dev->pds, 1, 100);
 	table_init(&dev->keys, 1, 1000);
 	table_init(&dev->cqs, 1, 1000);
+	table_init(&dev->xrcds, 1, 16);
 	table_init(&dev->srqs, 1, 16);
 	table_init(&dev->qps, 2, 1000);
 	table_init(&dev->eqs, 0, 16);
@@ -113,6 +114,7 @@ void nic_fini(struct nic *n)
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);
+	table_fini(&dev->xrcds);
 	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->eqs);

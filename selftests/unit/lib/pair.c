@@ -116,6 +116,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	table_init(&dev->pds, 1, 16);
 	table_init(&dev->keys, 1, 4096);
 	table_init(&dev->cqs, 1, 4096);
+	table_init(&dev->xrcds, 1, 16);
 	table_init(&dev->srqs, 1, 16);
 	table_init(&dev->qps, 2, 4096);
 	table_init(&dev->eqs, 0, 4);
@@ -149,6 +150,7 @@ static void dut_fini(struct dut *d)
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);
+	table_fini(&dev->xrcds);
 	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->eqs);

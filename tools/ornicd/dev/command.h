@@ -78,6 +78,8 @@ uint8_t cmd_eq_query(struct command *c);
 uint8_t cmd_eq_destroy(struct command *c);
 uint8_t cmd_pd_create(struct command *c);		/* pd.c */
 uint8_t cmd_pd_destroy(struct command *c);
+uint8_t cmd_xrcd_create(struct command *c);		/* xrcd.c */
+uint8_t cmd_xrcd_destroy(struct command *c);
 uint8_t cmd_key_create(struct command *c);		/* mr.c */
 uint8_t cmd_key_query(struct command *c);
 uint8_t cmd_key_destroy(struct command *c);
@@ -110,12 +112,17 @@ uint8_t key_need_features(struct command *c, const __le32 *access);
 /* What teardown needs: every object of a kind goes, in whatever state it is */
 void eq_release_all(struct device *dev);
 void pd_release_all(struct device *dev);
+void xrcd_release_all(struct device *dev);
 void key_release_all(struct device *dev);
 void cq_release_all(struct device *dev);
 void srq_release_all(struct device *dev);
 void qp_release_all(struct device *dev);
 void counter_set_release_all(struct device *dev);
 void rule_release_all(struct device *dev);
+
+/* xrcd_get() - an XRC domain by number, or NULL */
+struct xrcd;
+struct xrcd *xrcd_get(struct device *dev, uint32_t number);
 
 /* srq_get() - a shared receive queue by number, or NULL */
 struct srq;

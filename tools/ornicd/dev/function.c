@@ -119,6 +119,7 @@ static void function_tables(struct device *dev)
 	table_init(&dev->pds, 1, LIMIT_PD);
 	table_init(&dev->keys, 1, LIMIT_KEY);
 	table_init(&dev->cqs, 1, LIMIT_CQ);
+	table_init(&dev->xrcds, 1, LIMIT_XRCD);
 	table_init(&dev->srqs, 1, LIMIT_SRQ);
 	table_init(&dev->qps, FIRST_QP, LIMIT_QP);
 	table_init(&dev->sets, 1, LIMIT_COUNTER_SETS);
@@ -220,6 +221,7 @@ void function_free(struct function *f)
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);
+	table_fini(&dev->xrcds);
 	table_fini(&dev->srqs);
 	table_fini(&dev->qps);
 	table_fini(&dev->sets);
@@ -273,6 +275,7 @@ void function_stop(struct function *f)
 	qp_release_all(dev);
 	srq_release_all(dev);
 	counter_set_release_all(dev);
+	xrcd_release_all(dev);
 	cq_release_all(dev);
 	key_release_all(dev);
 	pd_release_all(dev);

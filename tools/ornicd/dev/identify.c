@@ -72,6 +72,7 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_qp = htole32(LIMIT_QP);
 	p->max_cq = htole32(LIMIT_CQ);
 	p->max_srq = htole32(LIMIT_SRQ);
+	p->max_xrcd = htole32(LIMIT_XRCD);
 	p->max_eq = htole32(LIMIT_EQ);
 	p->max_key = htole32(LIMIT_KEY);
 	p->max_mw = htole32(LIMIT_KEY);
@@ -164,7 +165,8 @@ static void identify_transport(uint32_t index, struct ornic_identify_transport *
 		return;
 	}
 	p->id = ORNIC_TP_ROCEV2;
-	p->qp_types = htole32(1u << ORNIC_QPT_GSI | 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_UC |
+	p->qp_types = htole32(1u << ORNIC_QPT_GSI | 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_XRC_INI |
+			      1u << ORNIC_QPT_XRC_TGT | 1u << ORNIC_QPT_UC |
 			      1u << ORNIC_QPT_UD);
 	p->gid_types = htole32(1u << ORNIC_GID_ROCEV2);
 	p->udp_port = htole16(4791);

@@ -30,6 +30,7 @@
 #define LIMIT_QP		16384
 #define LIMIT_CQ		16384
 #define LIMIT_SRQ		16384
+#define LIMIT_XRCD		4096
 #define LIMIT_EQ		FUNC_VECTORS
 #define LIMIT_KEY		65536
 #define LIMIT_PD		4096
@@ -74,7 +75,7 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
 /** FEATURES - feature word 0 as offered */
 #define FEATURES								\
-	(MEMORY_FEATURES | ORNIC_FEATURE(SRQ) |					\
+	(MEMORY_FEATURES | ORNIC_FEATURE(SRQ) | ORNIC_FEATURE(XRC) |					\
 	 ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) | \
 	 ORNIC_FEATURE(MCAST) |							\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) | ORNIC_FEATURE(JUMBO) |	\

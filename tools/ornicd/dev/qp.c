@@ -7,6 +7,7 @@
 
 #include "../engine/qp.h"
 #include "../engine/srq.h"
+#include "../engine/xrc.h"
 #include "../packet/bth.h"
 
 #include <ornic/qp.h>
@@ -35,6 +36,10 @@ static uint8_t qp_check_type(struct command *c, const struct ornic_qp_create_cmd
 	case ORNIC_QPT_UD:
 	case ORNIC_QPT_GSI:
 		feature = ORNIC_FEATURE(UD);
+		break;
+	case ORNIC_QPT_XRC_INI:
+	case ORNIC_QPT_XRC_TGT:
+		feature = ORNIC_FEATURE(XRC);
 		break;
 	case ORNIC_QPT_RAW:
 		feature = ORNIC_FEATURE(RAW);
@@ -69,7 +74,7 @@ static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cm
 	if (flags & QP_FLAGS_LATER)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
 	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING &&
-	    in->srq == htole32(ORNIC_NONE))
+	    in->srq == htole32(ORNIC_NONE) && in->type != ORNIC_QPT_XRC_TGT)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
 	if (flags & ORNIC_QP_F_BLOCK_MC_LOOP && in->type != ORNIC_QPT_UD)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
@@ -124,6 +129,28 @@ static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd 
 	return st;
 }
 
+/* The ends of an XRC connection lack queues, and are not of one SRQ. */
+static uint8_t qp_check_xrc(struct command *c, const struct ornic_qp_create_cmd *in)
+{
+	bool target = in->type == ORNIC_QPT_XRC_TGT;
+
+	if (!target) {
+		uint8_t st = COMMAND_ZERO(c, in->xrcd);
+
+		if (st || in->type != ORNIC_QPT_XRC_INI)
+			return st;
+	}
+	if (target && in->pd)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->pd);
+	if (target && in->sq_log != ORNIC_NO_RING)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
+	if (in->rq_log != ORNIC_NO_RING)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
+	if (in->srq != htole32(ORNIC_NONE))
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
+	return ORNIC_ST_OK;
+}
+
 /* An SRQ instead of a receive queue, for the types that have one. */
 static uint8_t qp_check_srq(struct command *c, const struct ornic_qp_create_cmd *in)
 {
@@ -146,7 +173,6 @@ static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cm
 	if (in->cc_profile)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->cc_profile);
 	st = COMMAND_ZERO(c, in->mbz0);
-	st = st ?: COMMAND_ZERO(c, in->xrcd);
 	st = st ?: COMMAND_ZERO(c, in->want);
 	return st ?: COMMAND_ZERO(c, in->mbz1);
 }
@@ -160,6 +186,7 @@ static uint8_t qp_check(struct command *c, const struct ornic_qp_create_cmd *in)
 	st = st ?: qp_check_sq(c, in);
 	st = st ?: qp_check_rq(c, in);
 	st = st ?: qp_check_set(c, in);
+	st = st ?: qp_check_xrc(c, in);
 	st = st ?: qp_check_srq(c, in);
 	return st ?: qp_check_later(c, in);
 }
@@ -178,18 +205,30 @@ static uint8_t qp_find_srq(struct command *c, const struct ornic_qp_create_cmd *
 	if (in->srq == htole32(ORNIC_NONE))
 		return ORNIC_ST_OK;
 	qp->srq = srq_get(c->dev, le32toh(in->srq));
+	if (qp->srq && qp->srq->type != ORNIC_SRQT_BASIC)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
 	return qp->srq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->srq);
+}
+
+/* An XRC target has the domain of XRC instead of a protection domain. */
+static uint8_t qp_find_domain(struct command *c, const struct ornic_qp_create_cmd *in,
+			      struct qp *qp)
+{
+	if (qp->type == ORNIC_QPT_XRC_TGT) {
+		qp->xrcd = xrcd_get(c->dev, le32toh(in->xrcd));
+		return qp->xrcd ? ORNIC_ST_OK :
+				  command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
+	}
+	qp->pd = pd_get(c->dev, le32toh(in->pd));
+	return qp->pd ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 }
 
 static uint8_t qp_references(struct command *c, const struct ornic_qp_create_cmd *in,
 			     struct qp *qp)
 {
-	uint8_t st;
+	uint8_t st = qp_find_domain(c, in, qp);
 
-	qp->pd = pd_get(c->dev, le32toh(in->pd));
-	if (!qp->pd)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
-	st = qp_find_cq(c, qp->sq.present, &in->send_cq, &qp->scq);
+	st = st ?: qp_find_cq(c, qp->sq.present, &in->send_cq, &qp->scq);
 	st = st ?: qp_find_srq(c, in, qp);
 	st = st ?: qp_find_cq(c, qp->rq.present || qp->srq, &in->recv_cq, &qp->rcq);
 	return st ?: command_dbpage(c, &in->dbpage, &qp->dbpage);
@@ -251,7 +290,10 @@ static uint8_t qp_start(struct command *c, struct qp *qp)
 
 static void qp_hold(struct qp *qp)
 {
-	qp->pd->users++;
+	if (qp->pd)
+		qp->pd->users++;
+	if (qp->xrcd)
+		qp->xrcd->users++;
 	counter_set_use(qp, counter_set_get(qp->dev, le32toh(qp->attr.counter_set)));
 	if (qp->scq)
 		qp->scq->users++;
@@ -265,7 +307,10 @@ static void qp_hold(struct qp *qp)
 
 static void qp_unhold(struct qp *qp)
 {
-	qp->pd->users--;
+	if (qp->pd)
+		qp->pd->users--;
+	if (qp->xrcd)
+		qp->xrcd->users--;
 	counter_set_use(qp, NULL);
 	if (qp->scq)
 		qp->scq->users--;

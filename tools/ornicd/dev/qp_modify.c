@@ -69,6 +69,29 @@ static const struct transition rc_transitions[] = {
 	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
 };
 
+/* XRC: the initiator has the requester of RC, the target its responder */
+static const struct transition ini_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, UC_RTR, UC_RTR | UC_TUNE | ORNIC_QPM_PKEY_INDEX },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, RC_RTS, RC_RTS | UC_TUNE | ORNIC_QPM_TIMEOUT },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, UC_TUNE },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, RC_SQD },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, UC_TUNE },
+};
+
+static const struct transition tgt_transitions[] = {
+	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, RC_RTR, RC_RTR | RC_TUNE | ORNIC_QPM_PKEY_INDEX },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, 0, ORNIC_QPM_SQ_PSN | RC_TUNE | ORNIC_QPM_TIMEOUT },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, RC_TUNE },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, RC_SQD },
+	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
+};
+
 static const struct transition uc_transitions[] = {
 	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
 	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
@@ -124,6 +147,10 @@ static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
 		return FIND(rc_transitions, qp->state, to);
+	case ORNIC_QPT_XRC_INI:
+		return FIND(ini_transitions, qp->state, to);
+	case ORNIC_QPT_XRC_TGT:
+		return FIND(tgt_transitions, qp->state, to);
 	case ORNIC_QPT_UC:
 		return FIND(uc_transitions, qp->state, to);
 	case ORNIC_QPT_RAW:

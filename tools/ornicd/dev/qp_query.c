@@ -25,6 +25,8 @@ static uint32_t query_mask(const struct qp *qp)
 {
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
+	case ORNIC_QPT_XRC_INI:
+	case ORNIC_QPT_XRC_TGT:
 		return QUERY_ANY | QUERY_RC;
 	case ORNIC_QPT_UC:
 		return QUERY_ANY | QUERY_UC;

@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include "../engine/srq.h"
+#include "../engine/xrc.h"
 #include "../mem/gpa.h"
 
 #include <ornic/srq.h>
@@ -19,6 +20,8 @@ static uint8_t srq_check_type(struct command *c, const struct ornic_srq_create_c
 {
 	uint8_t st;
 
+	if (in->type == ORNIC_SRQT_XRC)
+		return command_need(c, ORNIC_FEATURE(XRC), &in->type);
 	if (in->type != ORNIC_SRQT_BASIC)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->type);
 	st = command_need(c, ORNIC_FEATURE(SRQ), &in->type);
@@ -70,6 +73,30 @@ static void srq_attributes(struct device *dev, const struct ornic_srq_create_cmd
 	srq->attr = *in;
 }
 
+static uint8_t srq_references(struct command *c, const struct ornic_srq_create_cmd *in,
+			      struct srq *srq)
+{
+	srq->pd = pd_get(c->dev, le32toh(in->pd));
+	if (!srq->pd)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	if (srq->type != ORNIC_SRQT_XRC)
+		return ORNIC_ST_OK;
+	srq->xrcd = xrcd_get(c->dev, le32toh(in->xrcd));
+	if (!srq->xrcd)
+		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
+	srq->cq = table_get(&c->dev->cqs, le32toh(in->cq));
+	return srq->cq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->cq);
+}
+
+static void srq_hold(struct srq *srq, int n)
+{
+	srq->pd->users += n;
+	if (srq->xrcd)
+		srq->xrcd->users += n;
+	if (srq->cq)
+		srq->cq->users += n;
+}
+
 /* Everything that the SRQ names, then its memory, then its number. */
 static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *in,
 			 struct srq *srq)
@@ -77,10 +104,8 @@ static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *i
 	uint8_t st;
 
 	srq_attributes(c->dev, in, srq);
-	srq->pd = pd_get(c->dev, le32toh(in->pd));
-	if (!srq->pd)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
-	st = command_dbpage(c, &in->dbpage, &srq->dbpage);
+	st = srq_references(c, in, srq);
+	st = st ?: command_dbpage(c, &in->dbpage, &srq->dbpage);
 	st = st ?: command_record(c, &in->record, &srq->wq.rec);
 	st = st ?: command_ring(c, &in->pages, srq->wq.log, srq->wq.stride, &srq->wq.mem);
 	if (st)
@@ -91,7 +116,7 @@ static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *i
 		return st;
 	}
 	srq->number = c->number;
-	srq->pd->users++;
+	srq_hold(srq, 1);
 	srq_init(srq);
 	srq_arm(srq, le32toh(in->limit));
 	return ORNIC_ST_OK;
@@ -154,7 +179,9 @@ uint8_t cmd_srq_query(struct command *c)
 
 static void srq_release(struct device *dev, struct srq *srq)
 {
-	srq->pd->users--;
+	if (srq->xrcd)
+		xrc_forget(srq);
+	srq_hold(srq, -1);
 	table_del(&dev->srqs, srq->number);
 	umem_free(&srq->wq.mem, &dev->list_budget);
 	free(srq);

@@ -164,7 +164,8 @@ static bool read_response_sane(const struct qp *qp, const struct wqe *w, const s
 {
 	uint64_t mtu = qp_mtu(qp);
 	uint64_t off = w->got * mtu;
-	bool ends = p->opcode == BTH_RC_READ_RESP_LAST || p->opcode == BTH_RC_READ_RESP_ONLY;
+	uint8_t operation = bth_operation(p->opcode);
+	bool ends = operation == BTH_RC_READ_RESP_LAST || operation == BTH_RC_READ_RESP_ONLY;
 	uint32_t left = w->npsn - w->got;
 	bool finishes = p->npsn == left;
 
@@ -224,7 +225,7 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 /* FLUSH and ATOMIC WRITE are answered by a READ response without data (IBTA annex A19). */
 static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 {
-	if (p->opcode != BTH_RC_READ_RESP_ONLY || p->len || p->npsn != 1) {
+	if (bth_operation(p->opcode) != BTH_RC_READ_RESP_ONLY || p->len || p->npsn != 1) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
 		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
 		return;
@@ -246,7 +247,7 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	w = oldest_read(&qp->req);
 	if (!w || !w->sent || seq != w->psn + w->got)
 		return;
-	if (p->opcode == BTH_RC_ATOMIC_ACK)
+	if (bth_operation(p->opcode) == BTH_RC_ATOMIC_ACK)
 		atomic_response(qp, w, p);
 	else if (w->opcode == ORNIC_WR_FLUSH || w->opcode == ORNIC_WR_ATOMIC_WRITE)
 		empty_response(qp, w, p);
@@ -267,7 +268,7 @@ void requester_receive(struct qp *qp, const struct packet *p)
 		return;
 	if (seq_diff(seq, r->una) < 0 || seq_diff(seq, r->sent_psn) >= 0)
 		return;
-	if (p->opcode == BTH_RC_ACK)
+	if (bth_operation(p->opcode) == BTH_RC_ACK)
 		ack_receive(qp, seq, p->aeth);
 	else
 		response_receive(qp, seq, p);

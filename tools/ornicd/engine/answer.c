@@ -31,7 +31,7 @@ static struct packet *answer_packet(struct qp *qp, uint8_t opcode, uint32_t psn,
 
 	if (!p)
 		return NULL;
-	p->opcode = opcode;
+	p->opcode = qp_transport(qp) | opcode;
 	p->dqpn = qp->dest_qpn;
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
@@ -121,6 +121,7 @@ struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 		.psn = r->epsn,
 		.npsn = npsn,
 		.msn = r->msn,
+		.pd = responder_pd(qp),
 	};
 	return rd;
 }
@@ -167,8 +168,8 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	if (!p)
 		return NULL;
 	if (want) {
-		mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, want,
-				  &syndrome);
+		mr = responder_mr_of(qp, rd->pd, ORNIC_ACCESS_REMOTE_READ, rd->rkey, rd->va + off,
+				     want, &syndrome);
 		n = mr ? mr_segs(qp->dev, mr, rd->va + off, want, false, p->seg, PACKET_SEGS,
 				 &got) : -1;
 	}
@@ -205,9 +206,10 @@ static bool answer_next(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 	struct rd_resource *rd = responder_rd(r, r->rd_answer);
+	uint8_t operation = bth_operation(rd->opcode);
 	struct packet *p;
 
-	if (rd->opcode == BTH_RC_COMPARE_SWAP || rd->opcode == BTH_RC_FETCH_ADD) {
+	if (operation == BTH_RC_COMPARE_SWAP || operation == BTH_RC_FETCH_ADD) {
 		p = answer_packet(qp, BTH_RC_ATOMIC_ACK, rd->psn, AETH_ACK | AETH_NO_CREDITS,
 				  rd->msn);
 		if (!p)
@@ -217,7 +219,7 @@ static bool answer_next(struct qp *qp)
 		p = read_packet(qp, rd);
 		if (!p)
 			return false;
-		p->opcode = read_opcode(rd, p->npsn);
+		p->opcode |= read_opcode(rd, p->npsn);
 	}
 	rd->sent += p->npsn;
 	if (rd->sent == rd->npsn) {

@@ -78,5 +78,5 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);
 	count_status(qp, status);
-	cq_post(qp->rcq, cqe);
+	cq_post(qp->type == ORNIC_QPT_XRC_TGT ? qp->srq->cq : qp->rcq, cqe);
 }

@@ -14,6 +14,7 @@
 #include "device.h"
 #include "engine.h"
 #include "qp.h"
+#include "srq.h"
 
 #include <ornic/admin.h>
 
@@ -206,6 +207,8 @@ static void cq_tell_users(struct device *dev)
 			bad = qp->scq;
 		else if (qp->rcq && qp->rcq->error)
 			bad = qp->rcq;
+		else if (qp->srq && qp->srq->cq && qp->srq->cq->error)
+			bad = qp->srq->cq;
 		if (!bad || qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
 			continue;
 		qp->syndrome = bad->syndrome;

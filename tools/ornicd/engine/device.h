@@ -85,6 +85,7 @@ struct port {
  * @cqs:	struct cq
  * @qps:	struct qp by handle
  * @srqs:	struct srq
+ * @xrcds:	struct xrcd
  * @eqs:	struct eq, numbers from 0
  * @sets:	struct counter_set
  * @mcast:	multicast groups
@@ -114,6 +115,7 @@ struct device {
 	struct table cqs;
 	struct table qps;
 	struct table srqs;
+	struct table xrcds;
 	struct table eqs;
 	struct table sets;
 	struct mcast mcast;

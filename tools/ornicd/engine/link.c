@@ -185,18 +185,6 @@ static bool gid_is_ours(struct device *dev, const struct packet *p)
 	return false;
 }
 
-static uint8_t transport_of(const struct qp *qp)
-{
-	switch (qp->type) {
-	case ORNIC_QPT_RC:
-		return BTH_TRANSPORT_RC;
-	case ORNIC_QPT_UC:
-		return BTH_TRANSPORT_UC;
-	default:
-		return BTH_TRANSPORT_UD;
-	}
-}
-
 /* The queue pair a RoCE packet is for, or NULL and the reason counted. */
 static struct qp *roce_qp(struct device *dev, const struct packet *p)
 {
@@ -211,7 +199,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_qpn, 1);
 		return NULL;
 	}
-	if ((p->opcode & BTH_TRANSPORT_MASK) != transport_of(qp)) {
+	if ((p->opcode & BTH_TRANSPORT_MASK) != qp_transport(qp)) {
 		device_count(dev, CNT_bad_opcode, 1);
 		return NULL;
 	}
@@ -224,6 +212,20 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		return NULL;
 	}
 	return qp;
+}
+
+/* Each end of an XRC connection has one direction of requests only. */
+static void reliable_receive(struct qp *qp, const struct packet *p)
+{
+	uint8_t operation = bth_operation(p->opcode);
+	bool answer = operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
+
+	if (qp->type == (answer ? ORNIC_QPT_XRC_TGT : ORNIC_QPT_XRC_INI))
+		qp_count(qp, CNT_bad_opcode, 1);
+	else if (answer)
+		requester_receive(qp, p);
+	else
+		responder_receive(qp, p);
 }
 
 static void roce_receive(struct device *dev, const struct packet *p)
@@ -241,12 +243,10 @@ static void roce_receive(struct device *dev, const struct packet *p)
 	qp_count(qp, CNT_rdma_rx_bytes, p->len);
 	if (qp->type == ORNIC_QPT_UC)
 		uc_receive(qp, p);
-	else if (qp->type != ORNIC_QPT_RC)
-		ud_receive(qp, p);
-	else if (p->opcode >= BTH_RC_READ_RESP_FIRST && p->opcode <= BTH_RC_ATOMIC_ACK)
-		requester_receive(qp, p);
+	else if (qp_reliable(qp))
+		reliable_receive(qp, p);
 	else
-		responder_receive(qp, p);
+		ud_receive(qp, p);
 }
 
 static void frame_receive(struct device *dev, const struct packet *p)

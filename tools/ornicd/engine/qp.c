@@ -15,7 +15,7 @@
 /* Work requests in flight: RC keeps a window, the others one at a time. */
 static uint32_t window_slots(const struct qp *qp)
 {
-	if (qp->type != ORNIC_QPT_RC)
+	if (!qp_reliable(qp))
 		return 1;
 	return qp->sq.log < 6 ? 1u << qp->sq.log : REQUESTER_WINDOW;
 }
@@ -58,9 +58,17 @@ static void return_shared(struct qp *qp)
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);
 }
 
-void qp_fini(struct qp *qp)
+/* An XRC target works for no SRQ until its next message comes. */
+static void release_shared(struct qp *qp)
 {
 	return_shared(qp);
+	if (qp->type == ORNIC_QPT_XRC_TGT)
+		qp->srq = NULL;
+}
+
+void qp_fini(struct qp *qp)
+{
+	release_shared(qp);
 	requester_stop(qp);
 	memop_qp_gone(qp);
 	backlog_clear(&qp->backlog, qp->dev);
@@ -80,7 +88,7 @@ static void wq_reset(struct wq *wq)
 
 static void enter_reset(struct qp *qp)
 {
-	return_shared(qp);
+	release_shared(qp);
 	requester_stop(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
@@ -114,7 +122,7 @@ static void enter_error(struct qp *qp)
 	backlog_clear(&qp->backlog, qp->dev);
 	qp->flush_sq = qp->sq.present;
 	qp->flush_rq = qp->rq.present;
-	qp->last_wqe = qp->srq;
+	qp->last_wqe = qp->srq || qp->type == ORNIC_QPT_XRC_TGT;
 	engine_activate(qp->dev->engine, qp);
 }
 
@@ -261,6 +269,8 @@ static bool run_transport(struct qp *qp)
 
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
+	case ORNIC_QPT_XRC_INI:
+	case ORNIC_QPT_XRC_TGT:
 		more = responder_run(qp);
 		return requester_run(qp) || more;
 	case ORNIC_QPT_UC:
@@ -300,7 +310,7 @@ static bool takes_sends(const struct qp *qp)
 {
 	const struct requester *r = &qp->req;
 
-	if (qp->type != ORNIC_QPT_RC)
+	if (!qp_reliable(qp))
 		return true;
 	return !timer_armed(&r->rnr_timer) && r->cur == r->tail && r->tail - r->head <= r->mask;
 }

@@ -15,6 +15,7 @@
 #include "umem.h"
 #include "wq.h"
 #include "wqe.h"
+#include "../packet/bth.h"
 
 #include <ornic/qp.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 #include <sys/queue.h>
 
 struct srq;
+struct xrcd;
 
 /** QP_MAX_RD_ATOMIC - responder resources and outstanding reads per queue pair */
 #define QP_MAX_RD_ATOMIC	16
@@ -77,6 +79,7 @@ struct requester {
  * @value:	atomic: what memory held before
  * @va:		READ: address
  * @rkey:	READ: key
+ * @pd:		domain that the key must be of
  * @len:	READ: bytes; 0 for FLUSH and ATOMIC WRITE, which are answered alike
  * @msn:	MSN to answer with
  */
@@ -89,6 +92,7 @@ struct rd_resource {
 	uint64_t value;
 	uint64_t va;
 	uint32_t rkey;
+	uint32_t pd;
 	uint32_t len;
 	uint32_t msn;
 };
@@ -161,7 +165,9 @@ enum qp_sched {
 
 /**
  * struct qp - a queue pair
- * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq, @srq: as created
+ * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq, @xrcd: as created
+ * @srq:	where receives come from instead of @rq: as created; XRC_TGT: SRQ of the message
+ *	last begun, which also has the domain
  * @max_inline:	inline bytes per work request
  * @state:	enum ornic_qp_state
  * @syndrome:	why ERR or SQE
@@ -200,6 +206,7 @@ struct qp {
 	struct cq *scq;
 	struct cq *rcq;
 	struct srq *srq;
+	struct xrcd *xrcd;
 	uint16_t max_inline;
 	uint8_t state;
 	uint32_t syndrome;
@@ -257,10 +264,33 @@ static inline uint32_t qp_mtu(const struct qp *qp)
 	return 128u << qp->mtu_code;
 }
 
+/* qp_reliable() - its requests are acknowledged, and sent again until they are */
+static inline bool qp_reliable(const struct qp *qp)
+{
+	return qp->type == ORNIC_QPT_RC || qp->type == ORNIC_QPT_XRC_INI ||
+	       qp->type == ORNIC_QPT_XRC_TGT;
+}
+
 /* qp_connected() - it talks to one peer, by sequence numbers */
 static inline bool qp_connected(const struct qp *qp)
 {
-	return qp->type == ORNIC_QPT_RC || qp->type == ORNIC_QPT_UC;
+	return qp_reliable(qp) || qp->type == ORNIC_QPT_UC;
+}
+
+/* qp_transport() - BTH_TRANSPORT_* of its packets */
+static inline uint8_t qp_transport(const struct qp *qp)
+{
+	switch (qp->type) {
+	case ORNIC_QPT_RC:
+		return BTH_TRANSPORT_RC;
+	case ORNIC_QPT_UC:
+		return BTH_TRANSPORT_UC;
+	case ORNIC_QPT_XRC_INI:
+	case ORNIC_QPT_XRC_TGT:
+		return BTH_TRANSPORT_XRC;
+	default:
+		return BTH_TRANSPORT_UD;
+	}
 }
 
 /*

@@ -274,6 +274,8 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 		packet_put(&qp->dev->engine->pool, p);
 		return true;
 	}
+	p->opcode |= qp_transport(qp);
+	p->srqn = w->xrc_srqn;
 	npsn = read ? w->npsn : p->npsn;
 	r->reads += read;
 	requester_sending(qp);

@@ -12,6 +12,8 @@
 #include "data.h"
 #include "engine.h"
 #include "message.h"
+#include "srq.h"
+#include "xrc.h"
 
 #include <endian.h>
 #include <string.h>
@@ -77,12 +79,19 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 	}
 }
 
-/* What the peer wants to do with a key, on behalf of @qp. */
-static struct mr_access peer_access(const struct qp *qp, uint32_t access)
+uint32_t responder_pd(const struct qp *qp)
+{
+	if (qp->type != ORNIC_QPT_XRC_TGT)
+		return qp->pd->number;
+	return qp->srq ? qp->srq->pd->number : 0;
+}
+
+/* What the peer wants to do with a key of domain @pd, on behalf of @qp. */
+static struct mr_access peer_access(const struct qp *qp, uint32_t pd, uint32_t access)
 {
 	return (struct mr_access) {
 		.qp = qp,
-		.pd = qp->pd->number,
+		.pd = pd,
 		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
 		.access = access,
 	};
@@ -90,7 +99,7 @@ static struct mr_access peer_access(const struct qp *qp, uint32_t access)
 
 struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome)
 {
-	struct mr_access who = peer_access(qp, access);
+	struct mr_access who = peer_access(qp, responder_pd(qp), access);
 
 	return mr_check_key(qp->dev, &who, rkey, syndrome);
 }
@@ -98,7 +107,13 @@ struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t
 struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
 			uint32_t *syndrome)
 {
-	struct mr_access who = peer_access(qp, access);
+	return responder_mr_of(qp, responder_pd(qp), access, rkey, va, len, syndrome);
+}
+
+struct mr *responder_mr_of(struct qp *qp, uint32_t pd, uint32_t access, uint32_t rkey, uint64_t va,
+			   uint64_t len, uint32_t *syndrome)
+{
+	struct mr_access who = peer_access(qp, pd, access);
 
 	return mr_check(qp->dev, &who, rkey, va, len, syndrome);
 }
@@ -161,7 +176,7 @@ static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 	uint64_t new;
 
 	do {
-		if (p->opcode == BTH_RC_FETCH_ADD)
+		if (bth_operation(p->opcode) == BTH_RC_FETCH_ADD)
 			new = htole64(le64toh(old) + p->swap_add);
 		else if (le64toh(old) == p->compare)
 			new = htole64(p->swap_add);
@@ -224,6 +239,10 @@ static void execute(struct qp *qp, const struct packet *p, const struct opcode_i
 		invalid_request(qp, p->opcode);
 		return;
 	}
+	if (qp->type == ORNIC_QPT_XRC_TGT && !xrc_select(qp, p, op->first)) {
+		invalid_request(qp, p->opcode);
+		return;
+	}
 	switch (op->request) {
 	case REQ_SEND:
 	case REQ_WRITE:
@@ -252,7 +271,7 @@ static void execute_rest(struct qp *qp, const struct packet *p, uint32_t old)
 	packet_trim_front(&rest, old * qp_mtu(qp));
 	rest.psn = psn_add(p->psn, old);
 	rest.npsn = p->npsn - old;
-	switch (p->opcode) {
+	switch (bth_operation(p->opcode)) {
 	case BTH_RC_SEND_FIRST:
 	case BTH_RC_WRITE_FIRST:
 		rest.opcode = p->opcode + 1;

@@ -19,6 +19,13 @@ static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
 			uint32_t *syndrome);
 
+/* responder_mr_of() - the same for a key of domain @pd */
+struct mr *responder_mr_of(struct qp *qp, uint32_t pd, uint32_t access, uint32_t rkey, uint64_t va,
+			   uint64_t len, uint32_t *syndrome);
+
+/* responder_pd() - domain of the keys that a request may name: XRC_TGT: that of its SRQ */
+uint32_t responder_pd(const struct qp *qp);
+
 /* responder_key() - the same for all of a key, whatever its range */
 struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome);
 

@@ -26,6 +26,8 @@
  * @owner, @dbpage: as given at create
  * @pd:		domain of the keys in its entries
  * @privileged:	they may name PHYS_ALL keys
+ * @xrcd:	XRC: domain
+ * @cq:		XRC: completions of its entries
  * @wq:		the ring
  * @limit:	SRQ_LIMIT below so many entries; 0 = not armed
  * @syndrome:	why @wq is bad
@@ -40,6 +42,8 @@ struct srq {
 	uint32_t dbpage;
 	struct pd *pd;
 	bool privileged;
+	struct xrcd *xrcd;
+	struct cq *cq;
 	struct wq wq;
 	uint32_t limit;
 	uint32_t syndrome;

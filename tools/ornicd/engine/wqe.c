@@ -51,6 +51,7 @@ static bool opcode_legal(const struct qp *qp, uint8_t opcode)
 		return type != ORNIC_QPT_RAW;
 	case ORNIC_WR_RDMA_WRITE:
 	case ORNIC_WR_RDMA_WRITE_IMM:
+		return qp_connected(qp);
 	case ORNIC_WR_FAST_REG:
 	case ORNIC_WR_BIND_MW:
 	case ORNIC_WR_LOCAL_INV:
@@ -58,6 +59,7 @@ static bool opcode_legal(const struct qp *qp, uint8_t opcode)
 	case ORNIC_WR_RDMA_READ:
 	case ORNIC_WR_COMP_SWAP:
 	case ORNIC_WR_FETCH_ADD:
+		return qp_reliable(qp);
 	case ORNIC_WR_SEND_INV:
 		return type == ORNIC_QPT_RC;
 	case ORNIC_WR_FLUSH:
@@ -101,11 +103,21 @@ static bool take_remote(const struct qp *qp, struct wqe *w, uint32_t *off)
 
 	if (!r)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
-	if (r->xrc_srqn)
+	if (le32toh(r->xrc_srqn) > (qp->type == ORNIC_QPT_XRC_INI ? ORNIC_NUMBER_MASK : 0))
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
+	w->xrc_srqn = le32toh(r->xrc_srqn);
 	w->raddr = le64toh(r->addr);
 	w->rkey = le32toh(r->rkey);
 	return true;
+}
+
+/* The remote segment of an XRC SEND names the SRQ alone. */
+static bool take_target(const struct qp *qp, struct wqe *w, uint32_t *off)
+{
+	if (!take_remote(qp, w, off))
+		return false;
+	return (!w->raddr && !w->rkey) ||
+	       wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
 }
 
 static bool take_atomic(const struct qp *qp, struct wqe *w, uint32_t *off)
@@ -215,6 +227,8 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	case ORNIC_WR_SEND_IMM:
 		if (qp->type == ORNIC_QPT_RAW)
 			return take_eth(qp, w, off);
+		if (qp->type == ORNIC_QPT_XRC_INI)
+			return take_target(qp, w, off);
 		return qp_connected(qp) || take_path(qp, w, off);
 	default:
 		return true;

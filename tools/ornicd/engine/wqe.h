@@ -38,6 +38,7 @@ struct qp;
  * @rkey:	remote key; SEND_INV: key to invalidate at the peer, LOCAL_INV: here
  * @reg:	FAST_REG: its segment
  * @bind:	BIND_MW: its segment
+ * @xrc_srqn:	XRC: SRQ at the responder
  * @swap_add:	atomic operand
  * @compare:	atomic operand
  * @feth:	FLUSH: what to wait for, as the wire has it
@@ -67,6 +68,7 @@ struct wqe {
 	const struct ornic_wqe_bind *bind;
 	uint64_t raddr;
 	uint32_t rkey;
+	uint32_t xrc_srqn;
 	uint64_t swap_add;
 	uint64_t compare;
 	uint32_t feth;

@@ -43,6 +43,13 @@ enum bth_opcode {
 #define BTH_TRANSPORT_RC	0x00
 #define BTH_TRANSPORT_UC	0x20
 #define BTH_TRANSPORT_UD	0x60
+#define BTH_TRANSPORT_XRC	0xa0
+
+/* bth_operation() - what an opcode asks for, as the opcode of RC */
+static inline uint8_t bth_operation(uint8_t opcode)
+{
+	return opcode & ~BTH_TRANSPORT_MASK;
+}
 
 #define BTH_PSN_BITS		24
 #define BTH_PSN_MASK		0xffffffu

@@ -71,6 +71,7 @@ enum packet_kind {
  * @mtu:	path MTU in bytes
  * @qkey:	DETH Q_Key
  * @sqpn:	DETH source QP
+ * @srqn:	XRCETH SRQ number
  * @va:		RETH, AtomicETH virtual address
  * @rkey:	RETH, AtomicETH, IETH R_Key
  * @dmalen:	RETH DMA length
@@ -114,6 +115,7 @@ struct packet {
 	uint32_t mtu;
 	uint32_t qkey;
 	uint32_t sqpn;
+	uint32_t srqn;
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t dmalen;

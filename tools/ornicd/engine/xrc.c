@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * XRC targets: which SRQ a request is for.
+ */
+#include "xrc.h"
+
+#include "responder.h"
+#include "srq.h"
+
+bool xrc_select(struct qp *qp, const struct packet *p, bool first)
+{
+	struct srq *srq = table_get(&qp->dev->srqs, p->srqn);
+
+	if (!srq || srq->type != ORNIC_SRQT_XRC || srq->xrcd != qp->xrcd || srq->cq->error)
+		return false;
+	if (!first)
+		return srq == qp->srq;
+	qp->srq = srq;
+	return true;
+}
+
+static void forget_answers(struct responder *r, uint32_t pd)
+{
+	for (uint32_t i = r->rd_first; i != r->rd_next; i++)
+		if (responder_rd(r, i)->pd == pd)
+			responder_rd(r, i)->pd = 0;
+}
+
+void xrc_forget(struct srq *srq)
+{
+	struct qp *qp;
+
+	for (uint32_t n = 0; (qp = table_next(&srq->dev->qps, &n)); n++) {
+		if (qp->type != ORNIC_QPT_XRC_TGT || qp->xrcd != srq->xrcd)
+			continue;
+		forget_answers(&qp->resp, srq->pd->number);
+		if (qp->srq != srq)
+			continue;
+		qp->srq = NULL;
+		qp->resp.recv.valid = false;
+		qp->resp.message = RESP_IDLE;
+	}
+}
