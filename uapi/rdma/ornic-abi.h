@@ -86,6 +86,7 @@ struct ornic_uresp_create_srq {
 	__u32 reserved;
 };
 
+/* For an XRC target, which has no buffer, the driver looks at neither of the two. */
 struct ornic_ureq_create_qp {
 	__aligned_u64 buf_addr;
 	__u8 sq_log;

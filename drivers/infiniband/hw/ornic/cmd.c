@@ -63,6 +63,18 @@ int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
 	return destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
 }
 
+int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
+{
+	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
+
+	return create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
+}
+
+int ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
+{
+	return destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
+}
+
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
 			    u32 *key)
 {

@@ -100,6 +100,13 @@ static const struct ib_device_ops ornic_ib_steer_ops = {
 	.destroy_flow = ornic_ib_destroy_flow,
 };
 
+static const struct ib_device_ops ornic_ib_xrc_ops = {
+	.alloc_xrcd = ornic_ib_alloc_xrcd,
+	.dealloc_xrcd = ornic_ib_dealloc_xrcd,
+
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, ornic_ib_xrcd, ibxrcd),
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -126,6 +133,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_mw_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(STEER)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_steer_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_xrc_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

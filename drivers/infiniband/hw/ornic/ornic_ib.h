@@ -156,6 +156,12 @@ struct ornic_ib_pd {
 	u32 pdn;
 };
 
+/* XRC domain. */
+struct ornic_ib_xrcd {
+	struct ib_xrcd ibxrcd;
+	u32 xrcdn;
+};
+
 /* Address handle: the address vector as a work request carries it. */
 struct ornic_ib_ah {
 	struct ib_ah ibah;
@@ -405,10 +411,16 @@ static inline struct ornic_ib_srq *to_osrq(struct ib_srq *ibsrq)
 	return container_of(ibsrq, struct ornic_ib_srq, ibsrq);
 }
 
+/* An end of an XRC connection: it has no receive queue; the target has no queue at all. */
+static inline bool ornic_ib_is_xrc(enum ib_qp_type type)
+{
+	return type == IB_QPT_XRC_INI || type == IB_QPT_XRC_TGT;
+}
+
 /* A queue pair with one peer, whose work requests carry no address vector. */
 static inline bool ornic_ib_connected(enum ib_qp_type type)
 {
-	return type == IB_QPT_RC || type == IB_QPT_UC;
+	return type == IB_QPT_RC || type == IB_QPT_UC || type == IB_QPT_XRC_INI;
 }
 
 static inline struct device *ornic_ib_dma(struct ornic_ib_dev *dev)
@@ -433,6 +445,8 @@ static inline u32 ornic_ib_caller_page(struct ib_udata *udata)
 /* cmd.c */
 int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn);
 int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
+int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn);
+int ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn);
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
 			    u32 *key);
 int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
@@ -498,6 +512,10 @@ void ornic_ib_mmap_free(struct rdma_user_mmap_entry *entry);
 /* pd.c */
 int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* xrcd.c */
+int ornic_ib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int ornic_ib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* gid.c */
 int ornic_ib_add_gid(const struct ib_gid_attr *attr, void **context);
@@ -592,6 +610,7 @@ int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 /* qp_queues.c */
 u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes);
 u32 ornic_ib_rq_bytes(u32 sges);
+void ornic_ib_no_queues(struct ornic_ib_qp *qp);
 int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata);
 int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);

@@ -33,6 +33,14 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 		if (!ornic_has(dev->odev, ORNIC_FEATURE(UC)))
 			return -EOPNOTSUPP;
 		break;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		/* uverbs makes targets in the name of the kernel, to which they belong */
+		if (!user && attr->qp_type == IB_QPT_XRC_INI)
+			return -EOPNOTSUPP;
+		if (!ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
+			return -EOPNOTSUPP;
+		break;
 	case IB_QPT_GSI:
 		if (user)
 			return -EOPNOTSUPP;
@@ -52,9 +60,14 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 		return -EOPNOTSUPP;
 	if (attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
-	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->srq->srq_type != IB_SRQT_BASIC))
+	if (attr->srq && (attr->qp_type == IB_QPT_GSI || ornic_ib_is_xrc(attr->qp_type) ||
+			  attr->srq->srq_type != IB_SRQT_BASIC))
 		return -EINVAL;
-	if (!attr->send_cq || !attr->recv_cq)
+	if (!attr->send_cq && attr->qp_type != IB_QPT_XRC_TGT)
+		return -EINVAL;
+	if (!attr->recv_cq && !ornic_ib_is_xrc(attr->qp_type))
+		return -EINVAL;
+	if (attr->qp_type == IB_QPT_XRC_TGT && !attr->xrcd)
 		return -EINVAL;
 	if (cap->max_send_wr > BIT(lim->log_sq) || cap->max_recv_wr > BIT(lim->log_rq) ||
 	    cap->max_send_sge > lim->send_sge || cap->max_recv_sge > lim->recv_sge ||
@@ -73,16 +86,20 @@ static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr 
 		flags |= ORNIC_QP_F_SIG_ALL;
 	if (attr->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 		flags |= ORNIC_QP_F_BLOCK_MC_LOOP;
-	if (page == ORNIC_IB_DRIVER)
+	if (page == ORNIC_IB_DRIVER && attr->qp_type != IB_QPT_XRC_TGT)
 		flags |= ORNIC_QP_F_PRIVILEGED;
 
 	cmd->type = attr->qp_type;
 	cmd->transport = raw ? ORNIC_TP_ETHERNET : ORNIC_TP_ROCEV2;
 	if (raw || attr->qp_type == IB_QPT_GSI)
 		cmd->port = ORNIC_IB_PORT;
-	cmd->pd = cpu_to_le32(to_opd(qp->ibqp.pd)->pdn);
-	cmd->send_cq = cpu_to_le32(to_ocq(attr->send_cq)->cqn);
-	cmd->recv_cq = cpu_to_le32(to_ocq(attr->recv_cq)->cqn);
+	if (attr->qp_type == IB_QPT_XRC_TGT)
+		cmd->xrcd = cpu_to_le32(container_of(attr->xrcd, struct ornic_ib_xrcd,
+						     ibxrcd)->xrcdn);
+	else
+		cmd->pd = cpu_to_le32(to_opd(qp->ibqp.pd)->pdn);
+	cmd->send_cq = cpu_to_le32(attr->send_cq ? to_ocq(attr->send_cq)->cqn : ORNIC_NONE);
+	cmd->recv_cq = cpu_to_le32(attr->recv_cq ? to_ocq(attr->recv_cq)->cqn : ORNIC_NONE);
 	cmd->srq = cpu_to_le32(attr->srq ? to_osrq(attr->srq)->srqn : ORNIC_NONE);
 	cmd->flags = cpu_to_le32(flags);
 	cmd->dbpage = cpu_to_le32(page);
@@ -177,8 +194,8 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	int ret;
 
-	/* with an SRQ there is no receive queue, whatever is asked for */
-	if (attr->srq) {
+	/* without a receive queue nothing is asked of it, whatever the caller says */
+	if (attr->srq || ornic_ib_is_xrc(attr->qp_type)) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
@@ -187,7 +204,12 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 		return ret;
 
 	init_state(qp, attr);
-	ret = udata ? ornic_ib_user_queues(dev, qp, udata) : ornic_ib_kernel_queues(dev, qp);
+	if (attr->qp_type == IB_QPT_XRC_TGT)
+		ornic_ib_no_queues(qp);
+	else if (udata)
+		ret = ornic_ib_user_queues(dev, qp, udata);
+	else
+		ret = ornic_ib_kernel_queues(dev, qp);
 	if (!ret)
 		ret = create_in_device(dev, qp, attr, ornic_ib_caller_page(udata));
 	if (ret)

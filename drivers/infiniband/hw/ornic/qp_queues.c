@@ -76,7 +76,7 @@ static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *
 	const struct ib_qp_cap *cap = &qp->cap;
 	int ret;
 
-	if (qp->ibqp.srq) {
+	if (qp->ibqp.srq || ornic_ib_is_xrc(qp->ibqp.qp_type)) {
 		if (geom->rq_log != ORNIC_ABI_NO_RING)
 			return -EINVAL;
 	} else if (geom->sq_log == ORNIC_ABI_NO_RING && geom->rq_log == ORNIC_ABI_NO_RING) {
@@ -90,6 +90,17 @@ static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *
 		return ret;
 	return check_ring(geom->rq_log, geom->rq_stride, lim->log_rq, ORNIC_RQ_MIN_STRIDE,
 			  lim->rq_stride, cap->max_recv_wr, ornic_ib_rq_bytes(cap->max_recv_sge));
+}
+
+/**
+ * ornic_ib_no_queues() - an XRC target has neither rings nor capabilities
+ * @qp: queue pair
+ */
+void ornic_ib_no_queues(struct ornic_ib_qp *qp)
+{
+	qp->cap = (struct ib_qp_cap) {};
+	qp->geom.sq_log = ORNIC_NO_RING;
+	qp->geom.rq_log = ORNIC_NO_RING;
 }
 
 /**
@@ -265,11 +276,13 @@ int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 {
 	struct layout at;
 
-	lay_out(&qp->geom, &at);
 	cmd->sq_log = qp->geom.sq_log;
 	cmd->sq_stride = qp->geom.sq_stride;
 	cmd->rq_log = qp->geom.rq_log;
 	cmd->rq_stride = qp->geom.rq_stride;
+	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT)
+		return 0;
+	lay_out(&qp->geom, &at);
 	if (qp->ubuf.umem)
 		return describe_user(dev, qp, &at, cmd, lists);
 	describe_kernel(qp, &at, cmd);

@@ -173,6 +173,8 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT |
 				 device_caps(dev);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
+		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_pd = to_count(id->max_pd);
 	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;

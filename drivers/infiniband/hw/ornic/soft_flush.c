@@ -50,6 +50,8 @@ void ornic_ib_soft_cq(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 void ornic_ib_soft_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	WRITE_ONCE(qp->dead, true);
+	if (!qp->kbuf.cpu)
+		return;
 	ornic_ib_soft_cq(dev, to_ocq(qp->ibqp.send_cq));
 	ornic_ib_soft_cq(dev, to_ocq(qp->ibqp.recv_cq));
 }

@@ -13,6 +13,7 @@
 #include "ornic_ib.h"
 
 static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
+static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);
 
 /* In the list of free ids: its end, and an id that is not free. */
 #define ID_END		U32_MAX
@@ -23,12 +24,19 @@ static size_t ring_bytes(const struct ornic_ib_srq *srq)
 	return (size_t)1 << (srq->wq.log + srq->wq.stride);
 }
 
-static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr)
+static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr,
+		      bool user)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 
-	if (attr->srq_type != IB_SRQT_BASIC)
+	if (attr->srq_type == IB_SRQT_XRC) {
+		if (!user || !ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
+			return -EOPNOTSUPP;
+		if (!attr->ext.cq || !attr->ext.xrc.xrcd)
+			return -EINVAL;
+	} else if (attr->srq_type != IB_SRQT_BASIC) {
 		return -EOPNOTSUPP;
+	}
 	if (!attr->attr.max_wr || attr->attr.max_wr > BIT(lim->log_srq) ||
 	    attr->attr.max_sge > lim->srq_sge || attr->attr.srq_limit > attr->attr.max_wr)
 		return -EINVAL;
@@ -117,6 +125,16 @@ static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 	ornic_ib_ubuf_unpin(&srq->ubuf);
 }
 
+/* Whose entries go to messages of any process in the domain, and complete in one CQ. */
+static void fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
+{
+	if (attr->srq_type != IB_SRQT_XRC)
+		return;
+	cmd->xrcd = cpu_to_le32(container_of(attr->ext.xrc.xrcd, struct ornic_ib_xrcd,
+					     ibxrcd)->xrcdn);
+	cmd->cq = cpu_to_le32(to_ocq(attr->ext.cq)->cqn);
+}
+
 /* Make or take the ring and have the device use it. */
 static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 			    struct ib_srq_init_attr *attr, struct ib_udata *udata)
@@ -142,6 +160,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 		cmd.max_sge = cpu_to_le16(attr->attr.max_sge);
 		srq->max_wr = attr->attr.max_wr;
 		srq->max_sge = attr->attr.max_sge;
+		fill_xrc(attr, &cmd);
 		ret = ornic_ib_cmd_srq_create(dev, &cmd, &srq->srqn);
 	}
 	ornic_ib_pagelist_free(dev, &list);
@@ -170,7 +189,7 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 	int ret;
 
-	ret = check_init(dev, attr);
+	ret = check_init(dev, attr, udata);
 	if (ret)
 		return ret;
 
@@ -182,6 +201,8 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
 	if (ret)
 		goto err_device;
+	if (attr->srq_type == IB_SRQT_XRC)
+		ibsrq->ext.xrc.srq_num = srq->srqn;
 	if (udata)
 		ret = respond(srq, udata);
 	if (!ret)

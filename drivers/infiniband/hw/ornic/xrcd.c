@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+/* XRC domains. */
+#include "ornic_ib.h"
+
+int ornic_ib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct ornic_ib_xrcd *xrcd = container_of(ibxrcd, struct ornic_ib_xrcd, ibxrcd);
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+	return ornic_ib_cmd_xrcd_create(to_oib(ibxrcd->device), ornic_ib_caller_page(udata),
+					&xrcd->xrcdn);
+}
+
+int ornic_ib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct ornic_ib_xrcd *xrcd = container_of(ibxrcd, struct ornic_ib_xrcd, ibxrcd);
+
+	return ornic_ib_cmd_xrcd_destroy(to_oib(ibxrcd->device), xrcd->xrcdn);
+}
