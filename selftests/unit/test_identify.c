@@ -102,7 +102,8 @@ static void test_transports(void **state)
 			assert_int_equal(le16toh(t.udp_port), 4791);
 	}
 	assert_int_equal(types, 1 << ORNIC_QPT_GSI | 1 << ORNIC_QPT_RC | 1 << ORNIC_QPT_UC |
-			 1 << ORNIC_QPT_UD | 1 << ORNIC_QPT_RAW);
+			 1 << ORNIC_QPT_UD | 1 << ORNIC_QPT_RAW | 1 << ORNIC_QPT_XRC_INI |
+			 1 << ORNIC_QPT_XRC_TGT);
 	assert_int_equal(identify(p, ORNIC_ID_TRANSPORT, le32toh(d.transports), &t, sizeof(t)),
 			 ORNIC_ST_BAD_PARAM);
 }

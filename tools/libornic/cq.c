@@ -196,3 +196,19 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 		cqe->qpn = htole32(ORNIC_CQE_DROPPED);
 	}
 }
+
+/* The same for those of an XRC SRQ that is gone. Caller holds the CQ's lock. */
+void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
+{
+	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	uint32_t n;
+
+	for (n = 0; n < 1u << cq->log; n++) {
+		struct ornic_cqe *cqe = &cq->ring[(first + n) & ((1u << cq->log) - 1)];
+
+		if (!ornic_entry_ready(cqe, first + n, cq->log))
+			return;
+		if (cqe->opcode & ORNIC_WC_RECV_BIT && le32toh(cqe->srqn) == srqn)
+			cqe->srqn = htole32(ORNIC_NONE);
+	}
+}

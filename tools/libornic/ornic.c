@@ -23,6 +23,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.alloc_pd = ornic_alloc_pd,
 	.attach_mcast = ornic_attach_mcast,
 	.bind_mw = ornic_bind_mw,
+	.close_xrcd = ornic_close_xrcd,
 	.cq_event = ornic_cq_event,
 	.create_ah = ornic_create_ah,
 	.create_cq = ornic_create_cq,
@@ -45,6 +46,8 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.get_srq_num = ornic_get_srq_num,
 	.modify_qp = ornic_modify_qp,
 	.modify_srq = ornic_modify_srq,
+	.open_qp = ornic_open_qp,
+	.open_xrcd = ornic_open_xrcd,
 	.poll_cq = ornic_poll_cq,
 	.post_recv = ornic_post_recv,
 	.post_send = ornic_post_send,
@@ -94,6 +97,7 @@ static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int c
 		return NULL;
 	}
 	ornic_qp_table_init(&ctx->qp_table);
+	ornic_qp_table_init(&ctx->srq_table);
 	verbs_set_ops(&ctx->ibv_ctx, &ornic_ctx_ops);
 	return &ctx->ibv_ctx;
 }
@@ -102,6 +106,7 @@ static void ornic_free_context(struct ibv_context *ibctx)
 {
 	struct ornic_context *ctx = to_octx(ibctx);
 
+	ornic_qp_table_free(&ctx->srq_table);
 	ornic_qp_table_free(&ctx->qp_table);
 	ornic_db_unmap(ctx);
 	verbs_uninit_context(&ctx->ibv_ctx);

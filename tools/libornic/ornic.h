@@ -38,6 +38,7 @@ struct ornic_context {
 	size_t db_bytes;
 	struct ornic_uresp_alloc_ucontext limits;
 	struct ornic_qp_table qp_table;
+	struct ornic_qp_table srq_table;	/* of type XRC */
 };
 
 struct ornic_pd {
@@ -102,6 +103,18 @@ struct ornic_qp {
 	struct ibv_qp_cap cap;
 	struct ornic_buf buf;
 };
+
+/* The receiving end of an XRC connection: without queues. */
+static inline bool ornic_is_target(const struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_XRC_RECV;
+}
+
+/* A sending end whose requests are acknowledged. */
+static inline bool ornic_is_reliable(const struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
+}
 
 /* log2 of the smallest power of two that is at least @n; n >= 1 */
 static inline unsigned int ornic_log2_up(uint32_t n)
@@ -196,6 +209,7 @@ struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init
 int ornic_destroy_cq(struct ibv_cq *cq);
 int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
 void ornic_cq_event(struct ibv_cq *cq);
+void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn);
 void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp);
 
 /* poll_cq.c */
@@ -229,6 +243,13 @@ int ornic_destroy_srq(struct ibv_srq *srq);
 int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
 
+/* xrc.c */
+struct ibv_xrcd *ornic_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int ornic_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_qp *ornic_create_target(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *ornic_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
+int ornic_destroy_target(struct ibv_qp *qp);
+
 /* qp_ex.c */
 #define ORNIC_SEND_OPS_RC						\
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
@@ -241,6 +262,11 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define ORNIC_SEND_OPS_XRC						\
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
+	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 #define ORNIC_SEND_OPS_UD						\
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 

@@ -76,13 +76,24 @@ static bool ornic_recv_complete(struct ornic_qp *qp, const struct ornic_cqe *cqe
 	return le32toh(cqe->srqn) == srq->srqn && ornic_srq_complete(srq, index, wr_id);
 }
 
+/* A receive by a target of XRC, which may be another process's: the SRQ is ours, and it counts. */
+static bool ornic_xrc_complete(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
+{
+	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
+	struct ornic_srq *srq = ornic_qp_table_find(&ctx->srq_table, le32toh(cqe->srqn));
+
+	return cqe->opcode & ORNIC_WC_RECV_BIT && srq && le32toh(cqe->srqn) == srq->srqn &&
+	       srq->vsrq.cq == &cq->vcq.cq &&
+	       ornic_srq_complete(srq, le32toh(cqe->wqe_id), wr_id);
+}
+
 static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
 	struct ornic_qp *qp = ornic_qp_table_find(&ctx->qp_table, le32toh(cqe->qpn));
 
 	if (!qp)
-		return false;
+		return ornic_xrc_complete(cq, cqe, wr_id);
 	if (cqe->opcode & ORNIC_WC_RECV_BIT)
 		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_recv_complete(qp, cqe, wr_id);
 	return to_ocq(qp->vqp.qp.send_cq) == cq &&

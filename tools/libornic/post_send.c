@@ -24,9 +24,9 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 		return type != IBV_QPT_RAW_PACKET;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return type == IBV_QPT_RC || type == IBV_QPT_UC;
+		return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND;
 	case IBV_WR_RDMA_READ:
-		return type == IBV_QPT_RC && !(wr->send_flags & IBV_SEND_INLINE);
+		return ornic_is_reliable(&qp->vqp.qp) && !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_WRITE:
 		return type == IBV_QPT_RC && wr->num_sge == 1;
 	case IBV_WR_SEND_WITH_INV:
@@ -40,7 +40,7 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 		       !(wr->send_flags & IBV_SEND_INLINE);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return type == IBV_QPT_RC && wr->num_sge == 1 &&
+		return ornic_is_reliable(&qp->vqp.qp) && wr->num_sge == 1 &&
 		       !(wr->send_flags & IBV_SEND_INLINE);
 	default:
 		return false;
@@ -70,6 +70,8 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	default:
 		if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET)
 			return ornic_wqe_eth(seg);
+		if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+			return ornic_wqe_remote(seg, 0, 0);
 		if (qp->vqp.qp.qp_type != IBV_QPT_UD)
 			return seg;
 		return ornic_wqe_path(seg, to_oah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
@@ -116,6 +118,8 @@ static int ornic_send_build(struct ornic_qp *qp, uint32_t index, const struct ib
 	seg = ornic_wqe_ctrl(ctrl, wr->opcode, wr->send_flags, has_imm ? wr->imm_data : 0,
 			     qp->qpn, index);
 	seg = ornic_send_header(qp, wr, seg);
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+		ornic_wqe_target(ctrl, wr->qp_type.xrc.remote_srqn);
 	count = ornic_send_data(qp, wr, seg);
 	if (count < 0)
 		return EINVAL;
@@ -133,7 +137,7 @@ int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	uint32_t old, new;
 	int ret = 0;
 
-	if (ibqp->state < IBV_QPS_RTS) {
+	if (ibqp->state < IBV_QPS_RTS || !sq->entries) {
 		*bad_wr = wr;
 		return EINVAL;
 	}

@@ -18,6 +18,7 @@
 #define ORNIC_QP_INIT_MASK						\
 	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |	\
 	 IBV_QP_INIT_ATTR_CREATE_FLAGS)
+#define ORNIC_TARGET_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD)
 
 /* Bytes of a send work request in front of its data. */
 static size_t ornic_sq_header(enum ibv_qp_type type)
@@ -166,6 +167,8 @@ static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
 		return ORNIC_SEND_OPS_RC;
 	case IBV_QPT_UC:
 		return ORNIC_SEND_OPS_UC;
+	case IBV_QPT_XRC_SEND:
+		return ORNIC_SEND_OPS_XRC;
 	case IBV_QPT_UD:
 		return ORNIC_SEND_OPS_UD;
 	case IBV_QPT_RAW_PACKET:
@@ -185,12 +188,17 @@ static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
 	uint64_t ops = ornic_qp_send_ops(attr->qp_type);
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & ~ORNIC_TARGET_MASK ? EOPNOTSUPP :
+		       attr->comp_mask & IBV_QP_INIT_ATTR_XRCD ? 0 : EINVAL;
 	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags & ~ornic_qp_create_flags(attr->qp_type))
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq || !attr->recv_cq)
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_SEND ? !!attr->srq : !attr->recv_cq)
 		return EINVAL;
 	if (!ops)
 		return EOPNOTSUPP;
@@ -237,8 +245,8 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	struct ibv_qp_cap cap = asked;
 	int ret;
 
-	/* with an SRQ there is no receive queue, whatever is asked for */
-	if (attr->srq) {
+	/* without a receive queue nothing is asked of it, whatever the caller says */
+	if (attr->srq || attr->qp_type == IBV_QPT_XRC_SEND) {
 		cap.max_recv_wr = 0;
 		cap.max_recv_sge = 0;
 	}
@@ -274,6 +282,8 @@ struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 		errno = ret;
 		return NULL;
 	}
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return ornic_create_target(ctx, attr);
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return NULL;
@@ -307,11 +317,17 @@ struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
+/* A queue pair that never receives may have no CQ for it. */
+static struct ornic_cq *ornic_qp_recv_cq(const struct ornic_qp *qp)
+{
+	return to_ocq(qp->vqp.qp.recv_cq ? qp->vqp.qp.recv_cq : qp->vqp.qp.send_cq);
+}
+
 /* Both CQs of a queue pair, the lower number first. */
 static void ornic_qp_lock_cqs(struct ornic_qp *qp)
 {
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
 
 	if (send == recv) {
 		ornic_lock(&send->lock);
@@ -327,7 +343,7 @@ static void ornic_qp_lock_cqs(struct ornic_qp *qp)
 static void ornic_qp_unlock_cqs(struct ornic_qp *qp)
 {
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
 
 	ornic_unlock(&send->lock);
 	if (send != recv)
@@ -338,7 +354,7 @@ static void ornic_qp_unlock_cqs(struct ornic_qp *qp)
 static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 {
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = to_ocq(qp->vqp.qp.recv_cq);
+	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
 
 	ornic_cq_drop_qp(send, qp);
 	if (send != recv)
@@ -366,7 +382,7 @@ int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask
 	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (ret)
 		return ret;
-	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && !ornic_is_target(ibqp))
 		ornic_qp_reset(to_oqp(ibqp));
 	return 0;
 }
@@ -404,6 +420,8 @@ int ornic_destroy_qp(struct ibv_qp *ibqp)
 	struct ornic_qp *qp = to_oqp(ibqp);
 	int ret;
 
+	if (ornic_is_target(ibqp))
+		return ornic_destroy_target(ibqp);
 	pthread_mutex_lock(&table->mutex);
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret) {

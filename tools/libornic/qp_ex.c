@@ -63,14 +63,16 @@ static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 static void ornic_wr_open_send(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 {
 	struct ornic_qp *qp = to_oqp_ex(ibqp);
-	char *seg = ornic_wr_open(ibqp, opcode, imm);
+	void *seg = ornic_wr_open(ibqp, opcode, imm);
 
 	if (!seg)
 		return;
 	if (ibqp->qp_base.qp_type == IBV_QPT_UD)
-		seg += sizeof(struct ornic_path);
+		seg = (struct ornic_path *)seg + 1;
 	else if (ibqp->qp_base.qp_type == IBV_QPT_RAW_PACKET)
-		seg = ornic_wqe_eth((struct ornic_wqe_eth *)seg);
+		seg = ornic_wqe_eth(seg);
+	else if (ibqp->qp_base.qp_type == IBV_QPT_XRC_SEND)
+		seg = ornic_wqe_remote(seg, 0, 0);
 	qp->build_data = seg;
 }
 
@@ -222,6 +224,14 @@ static void ornic_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, uint
 			       remote_qkey);
 }
 
+static void ornic_wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, uint32_t remote_srqn)
+{
+	struct ornic_wqe_ctrl *ctrl = ornic_wr_building(to_oqp_ex(ibqp));
+
+	if (ctrl)
+		ornic_wqe_target(ctrl, remote_srqn);
+}
+
 static void ornic_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 				  const struct ibv_sge *sge)
 {
@@ -284,15 +294,21 @@ static void ornic_qp_set_connected_builders(struct ibv_qp_ex *ex)
 	ex->wr_send_imm = ornic_wr_send_imm;
 	ex->wr_rdma_write = ornic_wr_rdma_write;
 	ex->wr_rdma_write_imm = ornic_wr_rdma_write_imm;
+	if (ex->qp_base.qp_type == IBV_QPT_XRC_SEND)
+		return;
 	ex->wr_local_inv = ornic_wr_local_inv;
 	ex->wr_bind_mw = ornic_wr_bind_mw;
 }
 
-static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
+static void ornic_qp_set_read_builders(struct ibv_qp_ex *ex)
 {
 	ex->wr_rdma_read = ornic_wr_rdma_read;
 	ex->wr_atomic_cmp_swp = ornic_wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = ornic_wr_atomic_fetch_add;
+}
+
+static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
+{
 	ex->wr_atomic_write = ornic_wr_atomic_write;
 #ifdef ORNIC_HAVE_FLUSH
 	ex->wr_flush = ornic_wr_flush;
@@ -322,7 +338,11 @@ void ornic_qp_set_builders(struct ornic_qp *qp)
 		ornic_qp_set_ud_builders(ex);
 	else if (ex->qp_base.qp_type != IBV_QPT_RAW_PACKET)
 		ornic_qp_set_connected_builders(ex);
+	if (ornic_is_reliable(&ex->qp_base))
+		ornic_qp_set_read_builders(ex);
 	if (ex->qp_base.qp_type == IBV_QPT_RC)
 		ornic_qp_set_rc_builders(ex);
+	if (ex->qp_base.qp_type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = ornic_wr_set_xrc_srqn;
 	qp->vqp.comp_mask |= VERBS_QP_EX;
 }

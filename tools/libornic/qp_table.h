@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Queue pair number to queue pair: an array of 4096 leaves of 4096 pointers.
+ * Number to object, queue pair or XRC SRQ: an array of 4096 leaves of 4096 pointers.
  *
  * Polling looks up without a lock. That is safe because a leaf lives as long as
  * the table, and because a queue pair is taken out under the locks of its two
@@ -22,10 +22,8 @@
 #define ORNIC_QP_LEAF_SHIFT	12
 #define ORNIC_QP_LEAF_SIZE	(1u << ORNIC_QP_LEAF_SHIFT)
 
-struct ornic_qp;
-
 struct ornic_qp_leaf {
-	struct ornic_qp *_Atomic qp[ORNIC_QP_LEAF_SIZE];
+	void *_Atomic obj[ORNIC_QP_LEAF_SIZE];
 };
 
 struct ornic_qp_table {
@@ -47,50 +45,50 @@ static inline void ornic_qp_table_free(struct ornic_qp_table *table)
 	pthread_mutex_destroy(&table->mutex);
 }
 
-/* NULL if no queue pair has this number; @qpn may be any 32-bit value. */
-static inline struct ornic_qp *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t qpn)
+/* NULL if no object has this number; @number may be any 32-bit value. */
+static inline void *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t number)
 {
 	struct ornic_qp_leaf *leaf;
 
-	qpn &= ORNIC_NUMBER_MASK;
-	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
+	number &= ORNIC_NUMBER_MASK;
+	leaf = atomic_load_explicit(&table->leaf[number >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_acquire);
 	if (!leaf)
 		return NULL;
-	return atomic_load_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)],
+	return atomic_load_explicit(&leaf->obj[number & (ORNIC_QP_LEAF_SIZE - 1)],
 				    memory_order_acquire);
 }
 
 /* Caller holds the mutex. Zero or an errno. */
-static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t qpn,
-					struct ornic_qp *qp)
+static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t number,
+					void *obj)
 {
 	struct ornic_qp_leaf *leaf;
 
-	if (!qpn || qpn > ORNIC_MAX_NUMBER)
+	if (!number || number > ORNIC_MAX_NUMBER)
 		return EINVAL;
-	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
+	leaf = atomic_load_explicit(&table->leaf[number >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_relaxed);
 	if (!leaf) {
 		leaf = calloc(1, sizeof(*leaf));
 		if (!leaf)
 			return ENOMEM;
-		atomic_store_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT], leaf,
+		atomic_store_explicit(&table->leaf[number >> ORNIC_QP_LEAF_SHIFT], leaf,
 				      memory_order_release);
 	}
-	atomic_store_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)], qp,
+	atomic_store_explicit(&leaf->obj[number & (ORNIC_QP_LEAF_SIZE - 1)], obj,
 			      memory_order_release);
 	return 0;
 }
 
-/* Caller holds the mutex and inserted @qpn. */
-static inline void ornic_qp_table_remove(struct ornic_qp_table *table, uint32_t qpn)
+/* Caller holds the mutex and inserted @number. */
+static inline void ornic_qp_table_remove(struct ornic_qp_table *table, uint32_t number)
 {
 	struct ornic_qp_leaf *leaf;
 
-	leaf = atomic_load_explicit(&table->leaf[qpn >> ORNIC_QP_LEAF_SHIFT],
+	leaf = atomic_load_explicit(&table->leaf[number >> ORNIC_QP_LEAF_SHIFT],
 				    memory_order_relaxed);
-	atomic_store_explicit(&leaf->qp[qpn & (ORNIC_QP_LEAF_SIZE - 1)], NULL,
+	atomic_store_explicit(&leaf->obj[number & (ORNIC_QP_LEAF_SIZE - 1)], NULL,
 			      memory_order_release);
 }
 

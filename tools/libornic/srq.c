@@ -87,41 +87,104 @@ static int ornic_srq_cmd(struct ibv_pd *pd, struct ornic_srq *srq, struct ibv_sr
 	return ret;
 }
 
-struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* The number is found by completions as soon as the SRQ can be named by a peer. */
+static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
+			  struct ibv_srq_init_attr_ex *attr)
+{
+	struct ornic_qp_table *table = &to_octx(ctx)->srq_table;
+	struct ornic_create_xsrq_resp resp = {};
+	struct ornic_create_xsrq cmd = {};
+	int ret;
+
+	cmd.buf_addr = (uintptr_t)srq->buf.addr;
+	cmd.log_entries = ornic_log2_up(srq->wq.entries);
+	cmd.stride = srq->wq.stride;
+	ret = ibv_cmd_create_srq_ex(ctx, &srq->vsrq, attr, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		return ret;
+	srq->srqn = resp.srqn;
+	pthread_mutex_lock(&table->mutex);
+	ret = ornic_qp_table_insert(table, srq->srqn, srq);
+	pthread_mutex_unlock(&table->mutex);
+	if (ret)
+		ibv_cmd_destroy_srq(&srq->vsrq.srq);
+	return ret;
+}
+
+/* Sized and with memory, unknown to the kernel; NULL and errno. */
+static struct ornic_srq *ornic_srq_new(struct ornic_context *ctx, struct ibv_srq_attr *attr)
 {
 	struct ornic_srq *srq = calloc(1, sizeof(*srq));
-	struct ibv_srq_init_attr got = *attr;
 	int ret;
 
 	if (!srq)
 		return NULL;
-	ret = ornic_srq_size(to_octx(pd->context), srq, &got.attr);
+	ret = ornic_srq_size(ctx, srq, attr);
 	if (!ret)
 		ret = ornic_srq_init(srq);
-	if (ret) {
-		free(srq);
-		goto err;
-	}
-	ret = ornic_srq_cmd(pd, srq, &got);
-	if (!ret) {
-		attr->attr = got.attr;
-		return &srq->vsrq.srq;
-	}
-	ornic_srq_free(srq);
-err:
+	if (!ret)
+		return srq;
+	free(srq);
 	errno = ret;
 	return NULL;
 }
 
-/* Only what ibv_create_srq() can make, too. */
-struct ibv_srq *ornic_create_srq_ex(struct ibv_context *ctx __attribute__((unused)),
-				    struct ibv_srq_init_attr_ex *attr)
+struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr got = *attr;
+	struct ornic_srq *srq;
+	int ret;
+
+	srq = ornic_srq_new(to_octx(pd->context), &got.attr);
+	if (!srq)
+		return NULL;
+	ret = ornic_srq_cmd(pd, srq, &got);
+	if (ret) {
+		ornic_srq_free(srq);
+		errno = ret;
+		return NULL;
+	}
+	attr->attr = got.attr;
+	return &srq->vsrq.srq;
+}
+
+static struct ibv_srq *ornic_create_xsrq(struct ibv_context *ctx,
+					 struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t needed = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+				IBV_SRQ_INIT_ATTR_CQ;
+	struct ibv_srq_init_attr_ex got = *attr;
+	struct ornic_srq *srq;
+	int ret;
+
+	if ((attr->comp_mask & needed) != needed) {
+		errno = EINVAL;
+		return NULL;
+	}
+	srq = ornic_srq_new(to_octx(ctx), &got.attr);
+	if (!srq)
+		return NULL;
+	ret = ornic_xsrq_cmd(ctx, srq, &got);
+	if (ret) {
+		ornic_srq_free(srq);
+		errno = ret;
+		return NULL;
+	}
+	attr->attr = got.attr;
+	return &srq->vsrq.srq;
+}
+
+struct ibv_srq *ornic_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq_init_attr basic = { .srq_context = attr->srq_context, .attr = attr->attr };
+	bool typed = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
 	struct ibv_srq *srq;
 
+	if (typed && attr->srq_type == IBV_SRQT_XRC)
+		return ornic_create_xsrq(ctx, attr);
 	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)) {
+	    (typed && attr->srq_type != IBV_SRQT_BASIC)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -155,13 +218,37 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 	return 0;
 }
 
+/* As for queue pairs: the number is free again only when its completions are gone. */
+static int ornic_destroy_xsrq(struct ornic_srq *srq)
+{
+	struct ornic_qp_table *table = &to_octx(srq->vsrq.srq.context)->srq_table;
+	struct ornic_cq *cq = to_ocq(srq->vsrq.cq);
+	int ret;
+
+	pthread_mutex_lock(&table->mutex);
+	ret = ibv_cmd_destroy_srq(&srq->vsrq.srq);
+	if (!ret) {
+		ornic_lock(&cq->lock);
+		ornic_cq_drop_srq(cq, srq->srqn);
+		ornic_qp_table_remove(table, srq->srqn);
+		ornic_unlock(&cq->lock);
+	}
+	pthread_mutex_unlock(&table->mutex);
+	return ret;
+}
+
 int ornic_destroy_srq(struct ibv_srq *ibsrq)
 {
-	int ret = ibv_cmd_destroy_srq(ibsrq);
+	struct ornic_srq *srq = to_osrq(ibsrq);
+	int ret;
 
+	if (srq->vsrq.srq_type == IBV_SRQT_XRC)
+		ret = ornic_destroy_xsrq(srq);
+	else
+		ret = ibv_cmd_destroy_srq(ibsrq);
 	if (ret)
 		return ret;
-	ornic_srq_free(to_osrq(ibsrq));
+	ornic_srq_free(srq);
 	return 0;
 }
 

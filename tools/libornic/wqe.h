@@ -92,6 +92,12 @@ static inline void *ornic_wqe_remote(struct ornic_wqe_remote *seg, uint64_t addr
 	return seg + 1;
 }
 
+/* XRC: the first segment after control is a remote one; the SRQ that the request is for. */
+static inline void ornic_wqe_target(struct ornic_wqe_ctrl *ctrl, uint32_t srqn)
+{
+	((struct ornic_wqe_remote *)(ctrl + 1))->xrc_srqn = htole32(srqn & ORNIC_NUMBER_MASK);
+}
+
 static inline void *ornic_wqe_atomic(struct ornic_wqe_atomic *seg, uint64_t swap_add,
 				     uint64_t compare)
 {

@@ -149,6 +149,7 @@ int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t 
 
 	if (srq)
 		who = (struct mr_access) {
+			.qp = qp,
 			.pd = srq->pd->number,
 			.privileged = srq->privileged,
 			.access = ORNIC_ACCESS_LOCAL_WRITE,

@@ -12,6 +12,7 @@
  * cannot go before it.
  */
 #include "memop.h"
+#include "responder.h"
 
 #include <ornic/admin.h>
 #include <ornic/identify.h>
@@ -67,7 +68,7 @@ bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome)
 		why = ORNIC_SYN_KEY_INDEX;
 	else if (mr->tag != (key & ORNIC_KEY_TAG_MASK))
 		why = ORNIC_SYN_KEY_TAG;
-	else if (mr->pd != qp->pd->number || (mr->qp && mr->qp != qp))
+	else if (mr->pd != responder_pd(qp) || (mr->qp && mr->qp != qp))
 		why = ORNIC_SYN_KEY_PD;
 	else if (mr->kind != ORNIC_KEY_FAST_REG && mr->kind != ORNIC_KEY_MW2B)
 		why = ORNIC_SYN_KEY_ACCESS;
