@@ -26,6 +26,7 @@ harness.matrix(
     uc_1_mib=("ibv_uc_pingpong", "-n 20 -s 1048576 -c -e"),
     srq=("ibv_srq_pingpong", "-n 200 -q 8 -c"),
     srq_events=("ibv_srq_pingpong", "-n 200 -q 8 -c -e"),
+    xsrq=("ibv_xsrq_pingpong", "-n 200"),
     ud=("ibv_ud_pingpong", "-n 200 -c -s 1024"),
     ud_events=("ibv_ud_pingpong", "-n 200 -c -e -s 1024"),
     ud_small=("ibv_ud_pingpong", "-n 100 -s 1"),
