@@ -68,6 +68,13 @@
 #define ORNIC_COUNTER_OPS
 #endif
 
+/* Older kernels leave it to drivers to tell devlink their name. */
+#ifdef ORNIC_HAVE_DEVLINK_DRIVER_NAME_PUT
+#define ornic_devlink_driver_name(req, name) devlink_info_driver_name_put(req, name)
+#else
+#define ornic_devlink_driver_name(req, name) 0
+#endif
+
 /* Flags of a mapping that is being made. */
 #ifndef ORNIC_HAVE_VM_FLAGS_SET
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))

@@ -29,6 +29,8 @@ ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma
 ornic-probe += $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH)
 # flags of a mapping are changed by function
 ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
+# devlink learns the driver's name from the driver
+ornic-probe += $(call ornic-has,devlink_info_driver_name_put,net/devlink.h,DEVLINK_DRIVER_NAME_PUT)
 
 # The same for a pattern that may stretch over the lines of one declaration.
 ornic-has-decl = $(if $(shell grep -qszE '$(1)' $(srctree)/include/$(2) && echo y),-DORNIC_HAVE_$(3))

@@ -42,6 +42,7 @@
 /* The only port that this version drives. */
 #define ORNIC_PORT		1
 
+struct devlink;
 struct ornic_netdev;
 
 /**
@@ -132,6 +133,7 @@ struct ornic_events {
  * @missed_beats: periods without a new one
  * @adev: auxiliary device, if there is one
  * @nd: network interface
+ * @devlink: the device as devlink knows it
  */
 struct ornic_core {
 	struct ornic_dev odev;
@@ -175,6 +177,7 @@ struct ornic_core {
 
 	struct ornic_adev *adev;
 	struct ornic_netdev *nd;
+	struct devlink *devlink;
 };
 
 static inline struct device *ornic_dma_dev(struct ornic_core *core)
@@ -219,6 +222,10 @@ void ornic_event_queue_fatal(struct ornic_core *core);
 /* auxdev.c */
 int ornic_auxdev_add(struct ornic_core *core);
 void ornic_auxdev_del(struct ornic_core *core);
+
+/* devlink.c */
+int ornic_devlink_add(struct ornic_core *core);
+void ornic_devlink_del(struct ornic_core *core);
 
 /* health.c */
 void ornic_fatal(struct ornic_core *core, u16 reason);

@@ -136,8 +136,13 @@ static int ornic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = ornic_start(core);
 	if (err)
 		goto events;
+	err = ornic_devlink_add(core);
+	if (err)
+		goto stop;
 	return 0;
 
+stop:
+	ornic_stop(core);
 events:
 	ornic_events_cleanup(core);
 dbpages:
@@ -155,6 +160,7 @@ static void ornic_remove(struct pci_dev *pdev)
 {
 	struct ornic_core *core = pci_get_drvdata(pdev);
 
+	ornic_devlink_del(core);
 	ornic_stop(core);
 	ornic_events_cleanup(core);
 	ornic_dbpages_cleanup(core);
