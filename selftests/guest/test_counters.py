@@ -162,6 +162,15 @@ class Resources(Counting):
         self.assertCounts(mr, mrlen=65536, drv_kind=0, drv_valid=1)
         self.assertGreater(mr["drv_uses"], 0)
 
+    def test_shared_receive_queue(self):
+        server = self.spawn(self.a, "ibv_srq_pingpong -d %s -g %d -r 100" % (self.device, self.p.gid_index(self.a)), 60)
+        self.a.wait_listen(18515, 30)
+        srq = self.found("srq", comm="ibv_srq_pingpon")
+        self.assertCounts(srq, drv_entries=128, drv_producer=100, drv_consumer=0, drv_error=0)
+        entry = [entry for entry in self.asked("res show srq -r")][0]
+        self.assertEqual(len(entry["data"]), 80)
+        server.kill()
+
     def test_raw(self):
         """The device's answers as they are: sizes are those of the interface."""
         loop = Loop(self, self.a)

@@ -72,7 +72,16 @@
 #ifdef ORNIC_HAVE_DEVLINK_DRIVER_NAME_PUT
 #define ornic_devlink_driver_name(req, name) devlink_info_driver_name_put(req, name)
 #else
-#define ornic_devlink_driver_name(req, name) 0
+#define ornic_devlink_driver_name(req, name) ((void)(req), (void)(name), 0)
+#endif
+
+/* Are details of shared receive queues asked for? */
+#ifdef ORNIC_HAVE_IB_RES_SRQ
+#define ORNIC_RES_SRQ_OPS						\
+	.fill_res_srq_entry = ornic_ib_fill_res_srq,			\
+	.fill_res_srq_entry_raw = ornic_ib_fill_res_srq_raw,
+#else
+#define ORNIC_RES_SRQ_OPS
 #endif
 
 /* Flags of a mapping that is being made. */

@@ -663,5 +663,7 @@ int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq);
 int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq);
 int ornic_ib_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr);
 int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr);
+int ornic_ib_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq);
+int ornic_ib_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq);
 
 #endif

@@ -157,3 +157,39 @@ int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr)
 	ret = ornic_ib_cmd_key_query(dev, ibmr->lkey, &rsp);
 	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }
+
+static int put_srq(struct sk_buff *msg, u32 srqn, const struct ornic_srq_query_rsp *rsp)
+{
+	const struct field fields[] = {
+		{ "srqn", srqn },
+		{ "entries", BIT_ULL(rsp->attr.log_entries & 31) },
+		{ "producer", le32_to_cpu(rsp->state.producer) },
+		{ "consumer", le32_to_cpu(rsp->state.consumer) },
+		{ "limit", le32_to_cpu(rsp->attr.limit) },
+		{ "error", !!(le32_to_cpu(rsp->state.state) & ORNIC_RING_ERROR) },
+		{ "syndrome", le32_to_cpu(rsp->state.syndrome), true },
+	};
+
+	return put_fields(msg, fields, ARRAY_SIZE(fields));
+}
+
+int ornic_ib_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
+	u32 srqn = to_osrq(ibsrq)->srqn;
+	struct ornic_srq_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_srq_query(dev, srqn, &rsp);
+	return ret ? untold(dev, ret) : put_srq(msg, srqn, &rsp);
+}
+
+int ornic_ib_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
+	struct ornic_srq_query_rsp rsp;
+	int ret;
+
+	ret = ornic_ib_cmd_srq_query(dev, to_osrq(ibsrq)->srqn, &rsp);
+	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+}
