@@ -18,7 +18,7 @@ import tap  # noqa: E402
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 BUILD = os.environ.get("O", os.path.join(TOP, "build"))
 # What checkpatch is asked about, and the kinds of remark that do not apply there, each with its reason.
-KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/ornic/*.[ch]")
+KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/ornic/*.[ch]", "selftests/kmod/*.[ch]")
 KERNEL_IGNORES = {
     "FILE_PATH_CHANGES": "MAINTAINERS is the kernel tree's",
 }

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Verbs as the kernel uses them: runs selftests/kmod, whose cases become tests here, with rdma_rw by plain addresses and by
+registrations (the force_mr parameter of ib_core)."""
+import re
+
+import harness
+
+CASES = """
+    attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
+    largest local_invalidate stale_key register_twice refused drain drain_direct""".split()
+MODULE = "/tmp/selftests/ornic_ktest.ko"
+LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
+UPDATES = "/lib/modules/$(uname -r)/updates"
+
+
+class Kernel(harness.GuestTest):
+    ornic_only = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.said = {}
+
+    @classmethod
+    def ib_again(cls, vm, parameters):
+        """Loads the RDMA stack anew: ib_core keeps the CQs of its pool for as long as the device is there."""
+        vm.run("for m in %s; do [ ! -d /sys/module/$m ] || rmmod $m || exit; done; modprobe ib_core %s; "
+               "modprobe -a ib_uverbs rdma_ucm; insmod %s/ornic_ib.ko" % (LAYERS, parameters, UPDATES), timeout=60)
+        vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+               "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; "
+               "until [ -e /dev/infiniband/uverbs0 ]; do sleep 0.05; done" % (cls.device, cls.device), timeout=30)
+
+    def ask(self, place, parameters):
+        """What the client's kernel says when it runs all cases."""
+        there, here = self.ends(place)
+        for vm in {there, here}:
+            self.ib_again(vm, parameters)
+            self.addCleanup(self.ib_again, vm, "")
+            self.addCleanup(vm.run, "rmmod ornic_ktest", check=False)
+        here.run("dmesg -C")
+        address = self.p.address(there)
+        if there is not here:
+            there.run("insmod %s listen=%s" % (MODULE, address))
+            here.run("insmod %s connect=%s" % (MODULE, address), timeout=200)
+        else:
+            here.run("insmod %s listen=%s connect=%s" % (MODULE, address, address), timeout=200)
+        return here.run("dmesg").out
+
+    def check(self, place, parameters, name):
+        key = place, parameters
+        self.used_vms = key not in self.said
+        if self.used_vms:
+            self.said[key] = "not asked"
+            self.said[key] = self.ask(place, parameters)
+        point = re.search(r"ornic_ktest: (ok|not ok) \d+ - %s$" % name, self.said[key], re.M)
+        self.assertTrue(point, self.said[key][-1500:])
+        self.assertEqual(point.group(1), "ok", "\n".join(re.findall("ornic_ktest: #.*", self.said[key])))
+
+
+for where in ("within", "between"):
+    for mode, parameter in (("plain", ""), ("force_mr", "force_mr=1")):
+        for case in CASES:
+            def test(self, place=where, parameters=parameter, name=case):
+                self.check(place, parameters, name)
+            setattr(Kernel, "test_%s_%s_%s" % (where, mode, case), test)
+
+if __name__ == "__main__":
+    harness.main()

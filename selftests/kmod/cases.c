@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The test cases: each leaves nothing behind and says what went wrong.
+ */
+#include <linux/slab.h>
+
+#include "ktest.h"
+
+/* Fails the case: says where and what, returns. */
+#define CHECK(cond) do {							\
+	if (!(cond)) {								\
+		pr_info("ornic_ktest: # %s:%d: not true: %s\n", __func__,	\
+			__LINE__, #cond);					\
+		goto out;							\
+	}									\
+} while (0)
+
+/* A client's memory, registered for its peer */
+struct region {
+	struct ktest_conn *conn;
+	struct sg_table mem;
+	int mapped;
+	u32 len;
+	struct ib_mr *mr;
+	struct ib_reg_wr reg;
+	struct ib_cqe cqe;
+};
+
+static void region_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct region *r = container_of(wc->wr_cqe, struct region, cqe);
+
+	r->conn->broken = true;		/* unsignaled: only errors come */
+	complete_all(&r->conn->reply);
+}
+
+static void region_free(struct region *r)
+{
+	if (r->mapped)
+		ib_dma_unmap_sg(r->conn->id->device, r->mem.sgl, r->mem.orig_nents,
+				DMA_BIDIRECTIONAL);
+	if (!IS_ERR_OR_NULL(r->mr))
+		ib_dereg_mr(r->mr);
+	if (r->mem.sgl)
+		ktest_mem_free(&r->mem);
+	memset(r, 0, sizeof(*r));
+}
+
+static int region_alloc(struct region *r, struct ktest_conn *conn, u32 offset, u32 len)
+{
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	r->conn = conn;
+	r->len = len;
+	r->cqe.done = region_done;
+	ret = ktest_mem_alloc(&r->mem, offset, len);
+	if (ret) {
+		r->mem.sgl = NULL;
+		return ret;
+	}
+	r->mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_MEM_REG, r->mem.orig_nents);
+	if (IS_ERR(r->mr))
+		return PTR_ERR(r->mr);
+	r->mapped = ib_dma_map_sg(conn->id->device, r->mem.sgl, r->mem.orig_nents,
+				  DMA_BIDIRECTIONAL);
+	return r->mapped ? 0 : -ENOMEM;
+}
+
+/* The work request that gives the region its next key. */
+static struct ib_send_wr *region_register(struct region *r)
+{
+	if (ib_map_mr_sg(r->mr, r->mem.sgl, r->mapped, NULL, PAGE_SIZE) != r->mapped)
+		return NULL;
+	ib_update_fast_reg_key(r->mr, ib_inc_rkey(r->mr->rkey));
+	memset(&r->reg, 0, sizeof(r->reg));
+	r->reg.wr.opcode = IB_WR_REG_MR;
+	r->reg.wr.wr_cqe = &r->cqe;
+	r->reg.mr = r->mr;
+	r->reg.key = r->mr->rkey;
+	r->reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+	return &r->reg.wr;
+}
+
+static struct ktest_msg region_msg(const struct region *r, u32 op, u32 seed)
+{
+	return (struct ktest_msg){ .op = op, .addr = r->mr->iova, .rkey = r->mr->rkey,
+				   .len = r->len, .seed = seed };
+}
+
+static void region_for_cpu(struct region *r)
+{
+	ib_dma_unmap_sg(r->conn->id->device, r->mem.sgl, r->mem.orig_nents, DMA_BIDIRECTIONAL);
+	r->mapped = 0;
+}
+
+static int region_for_device(struct region *r)
+{
+	r->mapped = ib_dma_map_sg(r->conn->id->device, r->mem.sgl, r->mem.orig_nents,
+				  DMA_BIDIRECTIONAL);
+	return r->mapped ? 0 : -ENOMEM;
+}
+
+/* What nvme-rdma, xprtrdma, iser, srp and rds ask for before they use a device. */
+static bool case_attributes(struct ktest_conn *conn)
+{
+	const struct ib_device_attr *attr = &conn->id->device->attrs;
+	bool ok = false;
+
+	CHECK(attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS);
+	CHECK(attr->max_fast_reg_page_list_len >= 256);
+	CHECK(attr->max_send_sge >= 16);
+	CHECK(attr->max_sge_rd >= 1 && attr->max_sge_rd <= 16);
+	CHECK(attr->max_qp_rd_atom >= 16);
+	CHECK(conn->id->device->node_type == RDMA_NODE_IB_CA);
+	CHECK(conn->pd->local_dma_lkey == conn->id->device->local_dma_lkey);
+	CHECK(!(conn->pd->flags & IB_PD_UNSAFE_GLOBAL_RKEY));
+	ok = true;
+out:
+	return ok;
+}
+
+static bool case_echo(struct ktest_conn *conn)
+{
+	struct ktest_msg msg = { .op = KTEST_ECHO };
+	bool ok = false;
+
+	for (msg.seed = 0; msg.seed < 200; msg.seed++) {
+		CHECK(!ktest_call(conn, &msg, NULL));
+		CHECK(conn->answer.seed == msg.seed);
+		CHECK(!(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE));
+	}
+	ok = true;
+out:
+	return ok;
+}
+
+/* Write to the region and read from it, with the key invalidated by the peer each time. */
+static bool remote_invalidate(struct ktest_conn *conn, u32 offset, u32 len)
+{
+	struct region r;
+	struct ktest_msg msg;
+	struct ib_send_wr *reg;
+	bool ok = false;
+	u32 i, key;
+
+	CHECK(!region_alloc(&r, conn, offset, len));
+	for (i = 0; i < 4; i++) {
+		u32 op = i & 1 ? KTEST_PULL : KTEST_PUSH;
+
+		reg = region_register(&r);
+		CHECK(reg);
+		key = r.mr->rkey;
+		msg = region_msg(&r, op | KTEST_F_INVALIDATE, i / 2);
+		CHECK(!ktest_call(conn, &msg, reg));
+		CHECK(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE);
+		CHECK(conn->wc.ex.invalidate_rkey == key);
+		region_for_cpu(&r);
+		CHECK(ktest_mem_check(&r.mem, i / 2));
+		CHECK(!region_for_device(&r));
+	}
+	ok = true;
+out:
+	region_free(&r);
+	return ok;
+}
+
+static bool case_remote_invalidate(struct ktest_conn *conn)
+{
+	static const u32 lens[] = { 1, 4096, 65536, 1 << 20 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		if (!remote_invalidate(conn, 0, lens[i]) || !remote_invalidate(conn, 1234, lens[i]))
+			return false;
+	return true;
+}
+
+/* As many pages as the device says */
+static bool case_largest(struct ktest_conn *conn)
+{
+	return remote_invalidate(conn, 0,
+				 conn->id->device->attrs.max_fast_reg_page_list_len * PAGE_SIZE);
+}
+
+/* A region that the client itself invalidates, and registers anew. */
+static bool case_local_invalidate(struct ktest_conn *conn)
+{
+	struct ktest_msg msg;
+	struct region r;
+	struct ib_send_wr *reg, inv;
+	bool ok = false;
+	u32 i;
+
+	CHECK(!region_alloc(&r, conn, 100, 10000));
+	for (i = 0; i < 8; i++) {
+		reg = region_register(&r);
+		CHECK(reg);
+		msg = region_msg(&r, KTEST_PUSH, i);
+		CHECK(!ktest_call(conn, &msg, reg));
+		inv = (struct ib_send_wr){ .opcode = IB_WR_LOCAL_INV,
+					   .ex.invalidate_rkey = r.mr->rkey };
+		CHECK(ktest_run_wr(conn, &inv) == IB_WC_SUCCESS);
+		region_for_cpu(&r);
+		CHECK(ktest_mem_check(&r.mem, i));
+		CHECK(!region_for_device(&r));
+	}
+	ok = true;
+out:
+	region_free(&r);
+	return ok;
+}
+
+/* A key that was invalidated gives nothing any more: the connection of who uses it breaks. */
+static bool case_stale_key(struct ktest_conn *conn)
+{
+	struct ktest_msg msg;
+	struct region r;
+	struct ib_send_wr *reg;
+	bool ok = false;
+
+	CHECK(!region_alloc(&r, conn, 0, 8192));
+	reg = region_register(&r);
+	CHECK(reg);
+	msg = region_msg(&r, KTEST_PUSH | KTEST_F_INVALIDATE, 1);
+	CHECK(!ktest_call(conn, &msg, reg));
+	msg = region_msg(&r, KTEST_PUSH, 2);
+	CHECK(ktest_call(conn, &msg, NULL) < 0);
+	region_for_cpu(&r);
+	CHECK(ktest_mem_check(&r.mem, 1));
+	ok = true;
+out:
+	region_free(&r);
+	return ok;
+}
+
+/* Registering a region that is registered is an error of memory management. */
+static bool case_register_twice(struct ktest_conn *conn)
+{
+	struct ib_send_wr *reg;
+	struct region r;
+	bool ok = false;
+
+	CHECK(!region_alloc(&r, conn, 0, 8192));
+	reg = region_register(&r);
+	CHECK(reg);
+	CHECK(ktest_run_wr(conn, reg) == IB_WC_SUCCESS);
+	CHECK(ktest_run_wr(conn, reg) == IB_WC_MW_BIND_ERR);
+	ok = true;
+out:
+	region_free(&r);
+	return ok;
+}
+
+/* What the device does not have is refused by the driver. */
+static bool case_refused(struct ktest_conn *conn)
+{
+	const struct ib_device_attr *attr = &conn->id->device->attrs;
+	struct ib_send_wr wr = { .opcode = IB_WR_RDMA_READ_WITH_INV };
+	struct ib_mr *mr;
+	bool ok = false;
+
+	mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_MEM_REG, attr->max_fast_reg_page_list_len + 1);
+	CHECK(IS_ERR(mr));
+	mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_SG_GAPS, 4);
+	CHECK(IS_ERR(mr));
+	CHECK(ktest_run_wr(conn, &wr) == -EINVAL);
+	ok = true;
+out:
+	return ok;
+}
+
+/* After ib_drain_qp() every work request has completed, whatever was under way. */
+static bool case_drain(struct ktest_conn *conn)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	bool ok = false;
+	int i;
+
+	for (i = 0; i < KTEST_DEPTH; i++) {
+		*conn->send[i].msg = (struct ktest_msg){ .op = KTEST_ECHO, .seed = i };
+		CHECK(!ktest_post_send(&conn->send[i], NULL, 0));
+	}
+	ib_drain_qp(conn->id->qp);
+	CHECK(atomic_read(&conn->posted) == atomic_read(&conn->completed));
+	CHECK(!ib_query_qp(conn->id->qp, &attr, IB_QP_STATE, &init));
+	CHECK(attr.qp_state == IB_QPS_ERR);
+	ib_drain_qp(conn->id->qp);
+	ok = true;
+out:
+	return ok;
+}
+
+static const struct {
+	const char *name;
+	bool (*run)(struct ktest_conn *conn);
+	enum ib_poll_context poll;
+	bool pooled;
+} cases[] = {
+	{ "attributes", case_attributes, IB_POLL_SOFTIRQ, true },
+	{ "echo_softirq_pooled", case_echo, IB_POLL_SOFTIRQ, true },
+	{ "echo_workqueue", case_echo, IB_POLL_WORKQUEUE, false },
+	{ "echo_workqueue_pooled", case_echo, IB_POLL_UNBOUND_WORKQUEUE, true },
+	{ "echo_direct", case_echo, IB_POLL_DIRECT, false },
+	{ "remote_invalidate", case_remote_invalidate, IB_POLL_SOFTIRQ, true },
+	{ "remote_invalidate_workqueue", case_remote_invalidate, IB_POLL_WORKQUEUE, false },
+	{ "largest", case_largest, IB_POLL_SOFTIRQ, true },
+	{ "local_invalidate", case_local_invalidate, IB_POLL_SOFTIRQ, true },
+	{ "stale_key", case_stale_key, IB_POLL_SOFTIRQ, true },
+	{ "register_twice", case_register_twice, IB_POLL_SOFTIRQ, true },
+	{ "refused", case_refused, IB_POLL_SOFTIRQ, true },
+	{ "drain", case_drain, IB_POLL_SOFTIRQ, true },
+	{ "drain_direct", case_drain, IB_POLL_DIRECT, false },
+};
+
+static bool run_case(int i, struct sockaddr *addr)
+{
+	struct ktest_conn *conn = ktest_connect(addr, cases[i].poll, cases[i].pooled);
+	bool ok;
+
+	if (IS_ERR(conn)) {
+		pr_info("ornic_ktest: # no connection: %ld\n", PTR_ERR(conn));
+		return false;
+	}
+	ok = cases[i].run(conn);
+	ktest_disconnect(conn);
+	return ok;
+}
+
+/* Results are lines of the kernel's log, in the Test Anything Protocol. */
+void ktest_cases(struct sockaddr *addr)
+{
+	int i;
+
+	pr_info("ornic_ktest: 1..%zu\n", ARRAY_SIZE(cases));
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		pr_info("ornic_ktest: %s %d - %s\n", run_case(i, addr) ? "ok" : "not ok", i + 1,
+			cases[i].name);
+}

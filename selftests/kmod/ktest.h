@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A consumer of verbs inside the kernel, to test a driver as storage and file
+ * protocols use it: a client registers its memory and sends the key, a server moves
+ * the data by rdma_rw contexts and answers, often with an invalidation of the key.
+ *
+ * Both ends are the same module, in one machine or in two.
+ */
+#ifndef ORNIC_KTEST_H
+#define ORNIC_KTEST_H
+
+#include <linux/completion.h>
+#include <linux/scatterlist.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#define KTEST_DEPTH	32	/* receives of each end, and requests under way */
+#define KTEST_SENDS	128	/* work requests of a send queue */
+#define KTEST_CQES	512	/* completions of one connection, flushes included */
+#define KTEST_TIMEOUT	(20 * HZ)
+
+enum ktest_op {
+	KTEST_ECHO,
+	KTEST_PULL,		/* server reads the client's memory and checks it */
+	KTEST_PUSH,		/* server writes it */
+	KTEST_F_INVALIDATE = 0x100,	/* answer with SEND_WITH_INV */
+};
+
+/**
+ * struct ktest_msg - request and answer; both ends are of one build
+ * @op: enum ktest_op
+ * @status: of an answer, 0 or negative errno
+ * @addr: where the client's memory starts
+ * @rkey: key of it
+ * @len: bytes
+ * @seed: of the pattern
+ */
+struct ktest_msg {
+	u32 op;
+	s32 status;
+	u64 addr;
+	u32 rkey;
+	u32 len;
+	u32 seed;
+	u32 pad;
+};
+
+struct ktest_conn;
+
+/**
+ * struct ktest_slot - a message on its way in or out
+ * @conn: connection
+ * @msg: the message
+ * @dma: its address
+ * @cqe: completion
+ * @work: server: the request being served
+ */
+struct ktest_slot {
+	struct ktest_conn *conn;
+	struct ktest_msg *msg;
+	u64 dma;
+	struct ib_cqe cqe;
+	struct work_struct work;
+};
+
+/**
+ * struct ktest_conn - one end of a connection
+ * @id: of the connection manager
+ * @pd: protection domain
+ * @cq: completion queue
+ * @pooled: @cq is from the pool of ib_core
+ * @poll: how @cq is polled
+ * @recv: receives
+ * @send: sends; [i] answers recv[i] at the server
+ * @on_recv: called for each message received, in the context of @cq
+ * @cm: the connection manager answered, @cm_status says what
+ * @cm_status: 0 or negative errno
+ * @reply: client: an answer is in @answer, or the connection broke
+ * @answer: client: last answer
+ * @wc: client: its completion
+ * @broken: a completion failed
+ * @posted: work requests posted
+ * @completed: of them, seen again
+ * @list: server: all connections
+ * @bye: server: tears the connection down
+ */
+struct ktest_conn {
+	struct rdma_cm_id *id;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	bool pooled;
+	enum ib_poll_context poll;
+	struct ktest_slot recv[KTEST_DEPTH];
+	struct ktest_slot send[KTEST_DEPTH];
+	void (*on_recv)(struct ktest_slot *slot, struct ib_wc *wc);
+	struct completion cm;
+	int cm_status;
+	struct completion reply;
+	struct ktest_msg answer;
+	struct ib_wc wc;
+	bool broken;
+	atomic_t posted;
+	atomic_t completed;
+	struct list_head list;
+	struct work_struct bye;
+};
+
+/* conn.c */
+int ktest_conn_open(struct ktest_conn *conn);
+void ktest_conn_close(struct ktest_conn *conn);
+int ktest_post_recv(struct ktest_slot *slot);
+int ktest_post_send(struct ktest_slot *slot, struct ib_send_wr *before, u32 invalidate);
+void ktest_send_wr(struct ktest_slot *slot, struct ib_send_wr *wr, struct ib_sge *sge,
+		   u32 invalidate);
+
+/* memory.c */
+int ktest_mem_alloc(struct sg_table *mem, u32 offset, u32 len);
+void ktest_mem_free(struct sg_table *mem);
+void ktest_mem_fill(struct sg_table *mem, u32 seed);
+bool ktest_mem_check(struct sg_table *mem, u32 seed);
+
+/* server.c */
+int ktest_server_start(struct sockaddr *addr);
+void ktest_server_stop(void);
+
+/* client.c */
+struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled);
+void ktest_disconnect(struct ktest_conn *conn);
+int ktest_call(struct ktest_conn *conn, struct ktest_msg *msg, struct ib_send_wr *before);
+int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr);
+
+/* cases.c */
+void ktest_cases(struct sockaddr *addr);
+
+#endif

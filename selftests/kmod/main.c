@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading the module starts a server, or runs all test cases against one, or both.
+ */
+#include <linux/inet.h>
+#include <linux/module.h>
+#include <net/ipv6.h>
+
+#include "ktest.h"
+
+static char *listen = "";
+module_param(listen, charp, 0444);
+MODULE_PARM_DESC(listen, "address to serve at");
+
+static char *connect = "";
+module_param(connect, charp, 0444);
+MODULE_PARM_DESC(connect, "address of a server to run the test cases with");
+
+static ushort port = 7470;
+module_param(port, ushort, 0444);
+MODULE_PARM_DESC(port, "RDMA_PS_TCP port of the server");
+
+static int parse(const char *text, struct sockaddr_storage *addr)
+{
+	char number[6];
+
+	snprintf(number, sizeof(number), "%u", port);
+	return inet_pton_with_scope(&init_net, AF_UNSPEC, text, number, addr);
+}
+
+static int __init ktest_init(void)
+{
+	struct sockaddr_storage addr;
+	int ret;
+
+	if (*listen) {
+		ret = parse(listen, &addr);
+		ret = ret ?: ktest_server_start((struct sockaddr *)&addr);
+		if (ret)
+			return ret;
+	}
+	if (!*connect)
+		return 0;
+	ret = parse(connect, &addr);
+	if (!ret)
+		ktest_cases((struct sockaddr *)&addr);
+	else if (*listen)
+		ktest_server_stop();
+	return ret;
+}
+
+static void __exit ktest_exit(void)
+{
+	if (*listen)
+		ktest_server_stop();
+}
+
+module_init(ktest_init);
+module_exit(ktest_exit);
+MODULE_DESCRIPTION("Test of an RDMA driver by a consumer in the kernel");
+MODULE_LICENSE("GPL");
