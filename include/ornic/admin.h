@@ -47,7 +47,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, status, 0x3c);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, phase, 0x3f);
 
 /*
- * Opcodes: class << 8 | verb. Classes 0x05 DM, 0x0c congestion
+ * Opcodes: class << 8 | verb. Classes 0x0c congestion
  * profile, 0x0d paging, 0x0e state, 0x0f completion counters and 0x10
  * transport-private are reserved; 0x80..0xff are the vendor's.
  */
@@ -74,8 +74,12 @@ enum ornic_opcode {
 	ORNIC_OP_XRCD_DESTROY	= ORNIC_OP(0x03, 0x04),
 
 	ORNIC_OP_KEY_CREATE	= ORNIC_OP(0x04, 0x01),
+	ORNIC_OP_KEY_MODIFY	= ORNIC_OP(0x04, 0x02),	/* feature REREG */
 	ORNIC_OP_KEY_QUERY	= ORNIC_OP(0x04, 0x03),
 	ORNIC_OP_KEY_DESTROY	= ORNIC_OP(0x04, 0x04),
+
+	ORNIC_OP_DM_CREATE	= ORNIC_OP(0x05, 0x01),	/* feature DM */
+	ORNIC_OP_DM_DESTROY	= ORNIC_OP(0x05, 0x04),
 
 	ORNIC_OP_CQ_CREATE	= ORNIC_OP(0x06, 0x01),
 	ORNIC_OP_CQ_MODIFY	= ORNIC_OP(0x06, 0x02),

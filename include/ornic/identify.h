@@ -101,7 +101,7 @@ struct ornic_identify_device {
 	__le32 max_dbpages;	/* doorbell pages, page 0 included */
 	__le64 page_sizes;	/* bit n: 2^n usable as page_shift; bit 12 always set */
 	__le64 max_region;	/* bytes per key */
-	__le64 dm_bytes;	/* device memory, reserved */
+	__le64 dm_bytes;	/* device memory, all of it */
 	__le32 max_qp;		/* queue pairs */
 	__le32 max_cq;		/* completion queues */
 	__le32 max_srq;		/* shared receive queues */

@@ -69,9 +69,23 @@ ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, want, 0x40);
 #define ORNIC_KEY_F_PEER	(1u << 0) /* dma-buf or peer memory: may be invalidated any time */
 #define ORNIC_KEY_F_HUGETLB	(1u << 1) /* hint */
 
+/* KEY_MODIFY input, of a region: what the mask selects of @attr replaces what was. */
+struct ornic_key_modify_cmd {
+	__le32 mask;		/* ORNIC_KEYM_*, at least one */
+	__le32 mbz;
+	struct ornic_key_create_cmd attr;
+};
+ORNIC_ASSERT_SIZE(struct ornic_key_modify_cmd, 104);
+ORNIC_ASSERT_OFFSET(struct ornic_key_modify_cmd, attr, 8);
+
+/* The verbs' values. */
+#define ORNIC_KEYM_TRANSLATION	(1u << 0) /* iova, length, pages and flags */
+#define ORNIC_KEYM_PD		(1u << 1) /* pd */
+#define ORNIC_KEYM_ACCESS	(1u << 2) /* access */
+
 /* KEY_QUERY output. */
 struct ornic_key_query_rsp {
-	struct ornic_key_create_cmd attr;	/* as created */
+	struct ornic_key_create_cmd attr;	/* as created and modified */
 	__le32 key;		/* with the current tag */
 	__le32 state;		/* 0 invalid, 1 valid (FAST_REG: registered, windows: bound) */
 	__le64 uses;		/* accesses so far */

@@ -82,6 +82,7 @@ enum ornic_stat {
 	ORNIC_STAT_ID_DOORBELLS			= 0x204, /* doorbells accepted */
 	ORNIC_STAT_ID_ADMIN_COMMANDS		= 0x205, /* commands executed */
 	ORNIC_STAT_ID_ADMIN_FAILURES		= 0x206, /* of these, commands that failed */
+	ORNIC_STAT_ID_KEY_PAGES			= 0x207, /* pages of regions, of whatever size, as listed */
 };
 
 /* Ids from here on are the device's own. */

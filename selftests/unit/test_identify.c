@@ -57,7 +57,7 @@ static void test_device(void **state)
 	/* Features that are not offered have no limits. */
 	assert_int_equal(d.max_rss_groups |
 			 d.max_cc_profiles |
-			 d.dm_bytes | d.rss_fields |
+			 d.rss_fields |
 			 d.max_lso_bytes | d.rate_max_kbps, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);

@@ -167,7 +167,7 @@ static void test_key(void **state)
 	uint32_t key;
 
 	REFUSE(p, KEY_CREATE, good, kind, ORNIC_KEY_MW2A, ORNIC_ST_UNSUPPORTED);
-	for (uint8_t kind = ORNIC_KEY_DM; kind < 12; kind++)
+	for (uint8_t kind = ORNIC_KEY_INDIRECT; kind < 12; kind++)
 		REFUSE(p, KEY_CREATE, good, kind, kind, ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, KEY_CREATE, good, flags, 4, ORNIC_ST_RESERVED);
 	REFUSE(p, KEY_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);

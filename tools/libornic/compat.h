@@ -17,6 +17,14 @@
 #define ORNIC_SEND_OPS_FLUSH	0
 #endif
 
+#ifndef ORNIC_LACKS_DMABUF_DRIVER
+#define ornic_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)	\
+	ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr, NULL)
+#else
+#define ornic_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)	\
+	ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)
+#endif
+
 #if IBVERBS_PABI_VERSION >= 57
 #define ornic_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)		\
 	ibv_cmd_get_context(ctx, cmd, cmd_size, NULL, resp, resp_size)

@@ -19,6 +19,7 @@
 static void ornic_free_context(struct ibv_context *ibctx);
 
 static const struct verbs_context_ops ornic_ctx_ops = {
+	.alloc_dm = ornic_alloc_dm,
 	.alloc_mw = ornic_alloc_mw,
 	.alloc_pd = ornic_alloc_pd,
 	.attach_mcast = ornic_attach_mcast,
@@ -43,6 +44,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.destroy_srq = ornic_destroy_srq,
 	.detach_mcast = ornic_detach_mcast,
 	.free_context = ornic_free_context,
+	.free_dm = ornic_free_dm,
 	.get_srq_num = ornic_get_srq_num,
 	.modify_qp = ornic_modify_qp,
 	.modify_srq = ornic_modify_srq,
@@ -58,8 +60,11 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.query_qp_data_in_order = ornic_query_qp_data_in_order,
 	.query_rt_values = ornic_query_rt_values,
 	.query_srq = ornic_query_srq,
+	.reg_dm_mr = ornic_reg_dm_mr,
+	.reg_dmabuf_mr = ornic_reg_dmabuf_mr,
 	.reg_mr = ornic_reg_mr,
 	.req_notify_cq = ornic_arm_cq,
+	.rereg_mr = ornic_rereg_mr,
 };
 
 static const struct verbs_match_ent ornic_match_table[] = {

@@ -46,6 +46,14 @@ struct ornic_pd {
 	uint32_t pdn;
 };
 
+/* Device memory, mapped: @length bytes of it are the application's. */
+struct ornic_dm {
+	struct verbs_dm vdm;
+	void *mem;
+	size_t length;
+	size_t mapped;
+};
+
 struct ornic_ah {
 	struct ibv_ah ibv_ah;
 	struct ornic_path path;		/* dest_qpn and qkey are the work request's */
@@ -184,9 +192,19 @@ int ornic_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr
 struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx);
 int ornic_dealloc_pd(struct ibv_pd *pd);
 
+/* dm.c */
+struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
+int ornic_free_dm(struct ibv_dm *dm);
+struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length,
+			       unsigned int access);
+
 /* mr.c */
 struct ibv_mr *ornic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			    int access);
+struct ibv_mr *ornic_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				   int fd, int access);
+int ornic_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		   int access);
 int ornic_dereg_mr(struct verbs_mr *vmr);
 
 /* mw.c */

@@ -24,6 +24,12 @@
 
 #define ORNIC_ABI_NO_RING		0xff
 
+/*
+ * ioctl attribute of UVERBS_METHOD_DM_ALLOC: __aligned_u64, out, offset for mmap of the
+ * memory, whose length is rounded up to whole pages. 0x1000 is where a driver's begin.
+ */
+#define ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET	0x1000
+
 /* The device places the data of a message in address order. */
 #define ORNIC_ABI_F_DATA_IN_ORDER	(1u << 0)
 

@@ -26,6 +26,15 @@
 #define ORNIC_DMAH_GIVEN (false)
 #endif
 
+/* Last argument of reg_user_mr_dmabuf, and the user's data in it. */
+#ifdef ORNIC_HAVE_IB_DMABUF_ATTRS
+#define ORNIC_DMABUF_ARG struct uverbs_attr_bundle *dmabuf_attrs
+#define ORNIC_DMABUF_UDATA (dmabuf_attrs ? &dmabuf_attrs->driver_udata : NULL)
+#else
+#define ORNIC_DMABUF_ARG struct ib_udata *dmabuf_udata
+#define ORNIC_DMABUF_UDATA (dmabuf_udata)
+#endif
+
 /* Last argument of create_cq, and the user's data in it: NULL for the kernel. */
 #ifdef ORNIC_HAVE_IB_CREATE_CQ_ATTRS
 #define ORNIC_CREATE_CQ_ARG struct uverbs_attr_bundle *cq_attrs

@@ -39,3 +39,5 @@ ornic-has-decl = $(if $(shell grep -qszE '$(1)' $(srctree)/include/$(2) && echo 
 ornic-probe += $(call ornic-has-decl,create_cq.[^;]*ib_cq_init_attr[^;]*uverbs_attr_bundle,rdma/ib_verbs.h,IB_CREATE_CQ_ATTRS)
 # counters are bound to queue pairs of a port that the call names
 ornic-probe += $(call ornic-has-decl,counter_bind_qp.[^;]*u32 port,rdma/ib_verbs.h,IB_COUNTER_PORT)
+# reg_user_mr_dmabuf likewise
+ornic-probe += $(call ornic-has-decl,reg_user_mr_dmabuf.[^;]*uverbs_attr_bundle,rdma/ib_verbs.h,IB_DMABUF_ATTRS)

@@ -9,6 +9,7 @@
 #include "../mem/gpa.h"
 
 #include <ornic/cq.h>
+#include <ornic/dm.h>
 #include <ornic/eq.h>
 #include <ornic/identify.h>
 #include <ornic/mr.h>
@@ -61,8 +62,13 @@ static const struct command_op command_ops[] = {
 	{ ORNIC_OP_XRCD_DESTROY, 0, 0, true, false, cmd_xrcd_destroy },
 	{ ORNIC_OP_KEY_CREATE, sizeof(struct ornic_key_create_cmd), 0, false, true,
 	  cmd_key_create },
+	{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd), 0, true, false,
+	  cmd_key_modify },
 	{ ORNIC_OP_KEY_QUERY, 0, sizeof(struct ornic_key_query_rsp), true, false, cmd_key_query },
 	{ ORNIC_OP_KEY_DESTROY, 0, 0, true, false, cmd_key_destroy },
+	{ ORNIC_OP_DM_CREATE, sizeof(struct ornic_dm_create_cmd),
+	  sizeof(struct ornic_dm_create_rsp), false, true, cmd_dm_create },
+	{ ORNIC_OP_DM_DESTROY, 0, 0, true, false, cmd_dm_destroy },
 	{ ORNIC_OP_CQ_CREATE, sizeof(struct ornic_cq_create_cmd), 0, false, true, cmd_cq_create },
 	{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, false, cmd_cq_modify },
 	{ ORNIC_OP_CQ_QUERY, 0, sizeof(struct ornic_cq_query_rsp), true, false, cmd_cq_query },

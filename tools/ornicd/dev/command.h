@@ -83,6 +83,9 @@ uint8_t cmd_xrcd_destroy(struct command *c);
 uint8_t cmd_key_create(struct command *c);		/* mr.c */
 uint8_t cmd_key_query(struct command *c);
 uint8_t cmd_key_destroy(struct command *c);
+uint8_t cmd_key_modify(struct command *c);		/* rereg.c */
+uint8_t cmd_dm_create(struct command *c);		/* dm.c */
+uint8_t cmd_dm_destroy(struct command *c);
 uint8_t cmd_cq_create(struct command *c);		/* cq.c */
 uint8_t cmd_cq_modify(struct command *c);
 uint8_t cmd_cq_query(struct command *c);
@@ -105,6 +108,22 @@ uint8_t cmd_counter_create(struct command *c);		/* counter_set.c */
 uint8_t cmd_counter_destroy(struct command *c);
 uint8_t member_create(struct command *c);		/* mcast.c: rules of kind MEMBER */
 uint8_t member_destroy(struct command *c);
+
+/*
+ * What creating and modifying a key share: judging rights and a region's fields, and
+ * loading the region's page list
+ */
+struct mr;
+struct ornic_key_create_cmd;
+struct mr *key_get(struct device *dev, uint32_t key);
+uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in);
+uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in);
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr);
+void key_unload(struct device *dev, struct mr *mr);
+
+/* The same for keys of device memory (dm.c) */
+uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in);
+void key_load_dm(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr);
 
 /* key_need_features() - refuse rights whose feature was not accepted */
 uint8_t key_need_features(struct command *c, const __le32 *access);

@@ -37,6 +37,8 @@ uint32_t function_dbpages(const struct function *f)
 
 static uint64_t func_bar_read(struct vfu_func *v, unsigned int bar, uint64_t off, unsigned int len)
 {
+	if (bar == ORNIC_BAR_DM)
+		return dm_bar_read(to_function(v), off, len);
 	if (bar != ORNIC_BAR_REGS || len < 4)
 		return UINT64_MAX;
 	if (off >= FUNC_DB_OFFSET || off >= ORNIC_REG_BYTES)
@@ -49,6 +51,8 @@ static void func_bar_write(struct vfu_func *v, unsigned int bar, uint64_t off, u
 {
 	struct function *f = to_function(v);
 
+	if (bar == ORNIC_BAR_DM)
+		dm_bar_write(f, off, len, val);
 	if (bar != ORNIC_BAR_REGS)
 		return;
 	if (off >= FUNC_DB_OFFSET)
@@ -155,6 +159,9 @@ static void function_describe(struct function *f, const char *name)
 		.revision = ORNIC_VERSION_MAJOR,
 		.nvectors = FUNC_VECTORS,
 		.bar[ORNIC_BAR_REGS] = { .size = FUNC_BAR_BYTES, .flags = VFU_BAR_64 },
+		.bar[ORNIC_BAR_DM] = {
+			.size = LIMIT_DM, .flags = VFU_BAR_64 | VFU_BAR_PREFETCH,
+		},
 	};
 }
 
@@ -186,17 +193,22 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
-	if (timers_reserve(&e->timers, FUNC_TIMERS))
+	if (dm_init(f))
 		goto free_function;
+	if (timers_reserve(&e->timers, FUNC_TIMERS))
+		goto free_dm;
 	*err = link_attach(dev);
 	if (*err)
 		goto unreserve;
 	function_tables(dev);
+	table_init(&f->dms, 1, LIMIT_DMS);
 	engine_add_device(e, dev);
 	return f;
 
 unreserve:
 	timers_unreserve(&e->timers, FUNC_TIMERS);
+free_dm:
+	dm_fini(f);
 free_function:
 	free(f);
 	return NULL;
@@ -217,6 +229,8 @@ void function_free(struct function *f)
 	engine_del_device(dev->engine, dev);
 	link_detach(dev);
 	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
+	table_fini(&f->dms);
+	dm_fini(f);
 	table_fini(&dev->eqs);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
@@ -278,6 +292,7 @@ void function_stop(struct function *f)
 	xrcd_release_all(dev);
 	cq_release_all(dev);
 	key_release_all(dev);
+	dm_release_all(f);
 	pd_release_all(dev);
 	eq_release_all(dev);
 	memset(dev->port.gid, 0, sizeof(dev->port.gid));

@@ -38,6 +38,9 @@
  * @generation:	changes of Identify pages
  * @tag:	tag of the key created last
  * @db_quiet:	until when rejected doorbells are counted and not told
+ * @dm_mem:	device memory, LIMIT_DM bytes
+ * @dm_used:	a bit for each page of it that belongs to a block
+ * @dms:	blocks of it
  */
 struct function {
 	struct vfu_func vfu;
@@ -50,11 +53,21 @@ struct function {
 	uint32_t generation;
 	uint8_t tag;
 	uint64_t db_quiet;
+	uint8_t *dm_mem;
+	uint64_t dm_used;
+	struct table dms;
 };
 
 struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6],
 			      int *err);
 void function_free(struct function *f);
+
+/* dm.c: device memory of a function, and the guest's loads and stores there */
+int dm_init(struct function *f);
+void dm_fini(struct function *f);
+void dm_release_all(struct function *f);
+uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len);
+void dm_bar_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
 /* function_work() - commands and errors that wait; between turns of the engine */
 void function_work(struct function *f);

@@ -69,6 +69,7 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_dbpages = htole32(function_dbpages(f));
 	p->page_sizes = htole64(LIMIT_PAGE_SIZES);
 	p->max_region = htole64(LIMIT_REGION);
+	p->dm_bytes = htole64(LIMIT_DM);
 	p->max_qp = htole32(LIMIT_QP);
 	p->max_cq = htole32(LIMIT_CQ);
 	p->max_srq = htole32(LIMIT_SRQ);

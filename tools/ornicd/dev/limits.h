@@ -44,6 +44,9 @@
 #define LIMIT_LIST_ENTRIES	(64ull << 20)
 #define LIMIT_FAST_REG_PAGES	512	/* a page full of addresses */
 
+#define LIMIT_DM		(256u << 10)
+#define LIMIT_DMS		64
+
 /* Rings */
 #define LIMIT_LOG_SQ		15
 #define LIMIT_LOG_RQ		15
@@ -71,7 +74,9 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
 /** MEMORY_FEATURES - of these: memory regions and what is done to memory */
 #define MEMORY_FEATURES								\
-	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE))
+	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE) |		\
+	 ORNIC_FEATURE(REREG) |			\
+	 ORNIC_FEATURE(RELAXED_ORDERING) | ORNIC_FEATURE(DM))
 
 /** FEATURES - feature word 0 as offered */
 #define FEATURES								\

@@ -20,9 +20,6 @@
 	 ORNIC_ACCESS_FLUSH_GLOBAL | ORNIC_ACCESS_FLUSH_PERSISTENT |		\
 	 ORNIC_ACCESS_MW_BIND | ORNIC_ACCESS_ZERO_BASED | ORNIC_ACCESS_RELAXED_ORDERING)
 
-/* Rights that exist in the interface and need a feature that is not offered */
-#define KEY_ACCESS_LATER	ORNIC_ACCESS_ON_DEMAND
-
 /* Rights that need a feature */
 static const struct {
 	uint32_t right;
@@ -32,6 +29,8 @@ static const struct {
 	{ ORNIC_ACCESS_ZERO_BASED, ORNIC_FEATURE(ZERO_BASED) },
 	{ ORNIC_ACCESS_FLUSH_GLOBAL, ORNIC_FEATURE(FLUSH_GLOBAL) },
 	{ ORNIC_ACCESS_FLUSH_PERSISTENT, ORNIC_FEATURE(FLUSH_PERSISTENT) },
+	{ ORNIC_ACCESS_ON_DEMAND, ORNIC_FEATURE(ODP) },
+	{ ORNIC_ACCESS_RELAXED_ORDERING, ORNIC_FEATURE(RELAXED_ORDERING) },
 };
 
 uint8_t key_need_features(struct command *c, const __le32 *access)
@@ -49,26 +48,24 @@ static uint32_t key_index(uint32_t key)
 	return key >> ORNIC_KEY_TAG_BITS;
 }
 
-static struct mr *key_get(struct device *dev, uint32_t key)
+struct mr *key_get(struct device *dev, uint32_t key)
 {
 	return table_get(&dev->keys, key_index(key));
 }
 
-static uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in)
+uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	uint32_t access = le32toh(in->access);
 
-	if (access & ~(KEY_ACCESS | KEY_ACCESS_LATER))
+	if (access & ~(KEY_ACCESS | ORNIC_ACCESS_ON_DEMAND))
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
-	if (access & KEY_ACCESS_LATER)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->access);
 	if (access & (ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & ORNIC_ACCESS_LOCAL_WRITE))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->access);
 	return key_need_features(c, &in->access);
 }
 
-static uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in)
+uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	uint64_t iova = le64toh(in->iova), length = le64toh(in->length);
 
@@ -76,8 +73,6 @@ static uint8_t key_check_region(struct command *c, const struct ornic_key_create
 		return command_refuse(c, ORNIC_ST_LIMIT, &in->length);
 	if (iova + length < iova)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->length);
-	if (le32toh(in->access) & ORNIC_ACCESS_ZERO_BASED && iova)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->iova);
 	return COMMAND_ZERO(c, in->pages.mbz);
 }
 
@@ -127,6 +122,8 @@ static uint8_t key_check_kind(struct command *c, const struct ornic_key_create_c
 		return command_need(c, ORNIC_FEATURE(MW1), &in->kind);
 	case ORNIC_KEY_MW2B:
 		return command_need(c, ORNIC_FEATURE(MW2B), &in->kind);
+	case ORNIC_KEY_DM:
+		return command_need(c, ORNIC_FEATURE(DM), &in->kind);
 	default:
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
 	}
@@ -141,8 +138,12 @@ static uint8_t key_check_own(struct command *c, const struct ornic_key_create_cm
 		return key_check_blank(c, in);
 	st = key_check_access(c, in);
 	st = st ?: COMMAND_ZERO(c, in->max_pages);
+	if (!st && in->iova && le32toh(in->access) & ORNIC_ACCESS_ZERO_BASED)
+		st = command_refuse(c, ORNIC_ST_RESERVED, &in->iova);
 	if (st)
 		return st;
+	if (in->kind == ORNIC_KEY_DM)
+		return key_check_dm(c, in);
 	return in->kind == ORNIC_KEY_PHYS_ALL ? key_check_phys_all(c, in) :
 						key_check_region(c, in);
 }
@@ -161,15 +162,15 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	if (!st && !(phys_all && !in->pd) && !pd_get(c->dev, le32toh(in->pd)))
 		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	st = st ?: key_check_own(c, in);
-	st = st ?: COMMAND_ZERO(c, in->dm);
+	if (!st && in->kind != ORNIC_KEY_DM)
+		st = COMMAND_ZERO(c, in->dm) ?: COMMAND_ZERO(c, in->dm_offset);
 	st = st ?: COMMAND_ZERO(c, in->mbz1);
-	st = st ?: COMMAND_ZERO(c, in->dm_offset);
 	st = st ?: COMMAND_ZERO(c, in->want);
 	return st ?: COMMAND_ZERO(c, in->mbz2);
 }
 
 /* The key's memory; an empty region has none, a fast registration room for its list. */
-static uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr)
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr)
 {
 	uint8_t st;
 
@@ -181,16 +182,23 @@ static uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in
 		return ORNIC_ST_OK;
 	}
 	mr->mem.gpa = c->dev->gpa;
+	if (mr->kind == ORNIC_KEY_DM)
+		key_load_dm(c, in, mr);
 	if (mr->kind != ORNIC_KEY_REGION || !mr->length)
 		return ORNIC_ST_OK;
 	st = umem_load(&mr->mem, c->dev->gpa, &in->pages, mr->length, LIMIT_PAGE_SIZES,
 		       &c->dev->list_budget);
-	return st ? command_refuse(c, st, &in->pages) : st;
+	if (st)
+		return command_refuse(c, st, &in->pages);
+	device_count(c->dev, CNT_key_pages, mr->mem.npages);
+	return ORNIC_ST_OK;
 }
 
-static void key_unload(struct device *dev, struct mr *mr)
+void key_unload(struct device *dev, struct mr *mr)
 {
 	memop_unbind(mr);
+	if (mr->dm_users)
+		--*mr->dm_users;
 	dev->list_budget += mr->list_budget;
 	if (mr->mem.page)
 		umem_free(&mr->mem, &dev->list_budget);

@@ -63,7 +63,8 @@
 	C(DEVICE, db_rejected, DB_REJECTED)					\
 	C(DEVICE, doorbells, DOORBELLS)						\
 	C(DEVICE, admin_commands, ADMIN_COMMANDS)				\
-	C(DEVICE, admin_failures, ADMIN_FAILURES)
+	C(DEVICE, admin_failures, ADMIN_FAILURES)				\
+	C(DEVICE, key_pages, KEY_PAGES)
 
 enum counter {
 #define COUNTER_ENUM(scope, name, id)	CNT_##name,

@@ -32,6 +32,7 @@ static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uin
 			return ORNIC_SYN_KEY_PD;
 		return mr->pd == who->pd ? 0 : ORNIC_SYN_KEY_PD;
 	case ORNIC_KEY_REGION:
+	case ORNIC_KEY_DM:
 		return mr->pd == who->pd ? 0 : ORNIC_SYN_KEY_PD;
 	case ORNIC_KEY_PHYS_ALL:
 		if (!who->privileged)
@@ -118,6 +119,10 @@ static uint64_t mr_span(struct device *dev, struct mr *mr, uint64_t addr, uint64
 
 	if (mr_is_window(mr))
 		return umem_span(&mr->region->mem, mr->start + (addr - mr->iova), len, write, ptr);
+	if (mr->kind == ORNIC_KEY_DM) {
+		*ptr = mr->dm + (addr - mr->iova);
+		return len;
+	}
 	if (mr->kind != ORNIC_KEY_PHYS_ALL)
 		return umem_span(&mr->mem, addr - mr->iova, len, write, ptr);
 	p = gpa_ptr(dev->gpa, addr, len, write);

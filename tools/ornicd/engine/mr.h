@@ -25,6 +25,8 @@ struct qp;
  * @iova:	first virtual address
  * @length:	bytes
  * @mem:	where they are (REGION, FAST_REG)
+ * @dm:	where they are (DM)
+ * @dm_users:	users of the block of device memory
  * @list_budget: FAST_REG: page-list entries set aside at create and not in @mem
  * @region:	window: what it is bound to
  * @start:	window: its first byte, from the region's
@@ -43,6 +45,8 @@ struct mr {
 	uint64_t iova;
 	uint64_t length;
 	struct umem mem;
+	uint8_t *dm;
+	uint32_t *dm_users;
 	uint64_t list_budget;
 	struct mr *region;
 	uint64_t start;

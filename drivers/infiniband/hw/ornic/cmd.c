@@ -94,6 +94,12 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 	return 0;
 }
 
+int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
+			    const struct ornic_key_modify_cmd *in)
+{
+	return modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
+}
+
 int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 {
 	return destroy(dev, ORNIC_OP_KEY_DESTROY, key);
@@ -102,6 +108,26 @@ int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
 {
 	return query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
+}
+
+int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_create_cmd *in,
+			   struct ornic_dm_create_rsp *out, u32 *number)
+{
+	struct ornic_cmd cmd = {
+		.opcode = ORNIC_OP_DM_CREATE, .in = in, .in_len = sizeof(*in),
+		.out = out, .out_len = sizeof(*out),
+	};
+	int ret;
+
+	ret = ornic_cmd_exec(dev->odev, &cmd);
+	if (!ret)
+		*number = cmd.result;
+	return ret;
+}
+
+int ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
+{
+	return destroy(dev, ORNIC_OP_DM_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,

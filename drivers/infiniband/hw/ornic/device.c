@@ -56,6 +56,7 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.query_port = ornic_ib_query_port,
 	.query_qp = ornic_ib_query_qp,
 	.reg_user_mr = ornic_ib_reg_user_mr,
+	.reg_user_mr_dmabuf = ornic_ib_reg_user_mr_dmabuf,
 	.req_notify_cq = ornic_ib_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, ornic_ib_ah, ibah),
@@ -118,10 +119,26 @@ static const struct ib_device_ops ornic_ib_device_stats_ops = {
 	.get_hw_stats = ornic_ib_get_hw_stats,
 };
 
+static const struct ib_device_ops ornic_ib_rereg_ops = {
+	.rereg_user_mr = ornic_ib_rereg_user_mr,
+};
+
+static const struct ib_device_ops ornic_ib_dm_ops = {
+	.alloc_dm = ornic_ib_alloc_dm,
+	.dealloc_dm = ornic_ib_dealloc_dm,
+	.reg_dm_mr = ornic_ib_reg_dm_mr,
+};
+
 /* ib_core takes the presence of an operation for the presence of the feature. */
 static void set_ops(struct ornic_ib_dev *dev)
 {
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(DM))) {
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_dm_ops);
+		dev->ibdev.driver_def = ornic_ib_dm_defs;
+	}
+	if (ornic_has(dev->odev, ORNIC_FEATURE(REREG)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_rereg_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_moderation_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ)))

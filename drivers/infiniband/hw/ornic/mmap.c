@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapping a doorbell page into its process.
+ * Mapping a doorbell page, or a block of device memory (dm.c), into its process.
  *
- * The page belongs to the mapping entry, which lives until the context has
+ * Either belongs to its mapping entry, which lives until the context has
  * removed it and the last mapping is gone: only then may another process get
- * the page (ORN-DB-4).
+ * the page (ORN-DB-4) or the memory.
  */
 #include "ornic_ib.h"
 
 /**
  * struct db_entry - the doorbell page of a process
- * @rdma_entry: ib_core's part
+ * @map: what is mapped
  * @page: the page
  */
 struct db_entry {
-	struct rdma_user_mmap_entry rdma_entry;
+	struct ornic_ib_map map;
 	struct ornic_dbpage page;
 };
 
-static struct db_entry *to_db_entry(struct rdma_user_mmap_entry *entry)
+static struct ornic_ib_map *to_map(struct rdma_user_mmap_entry *entry)
 {
-	return container_of(entry, struct db_entry, rdma_entry);
+	return container_of(entry, struct ornic_ib_map, rdma_entry);
+}
+
+static void db_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
+{
+	struct db_entry *entry = container_of(map, struct db_entry, map);
+
+	ornic_dbpage_free(dev->odev, &entry->page);
+	kfree(entry);
 }
 
 /**
@@ -39,11 +47,15 @@ int ornic_ib_db_map(struct ornic_ib_ucontext *uctx)
 	ret = ornic_dbpage_alloc(dev->odev, &entry->page);
 	if (ret)
 		goto err_free;
-	ret = rdma_user_mmap_entry_insert(&uctx->ibucontext, &entry->rdma_entry, entry->page.size);
+	entry->map.phys = entry->page.phys;
+	entry->map.size = entry->page.size;
+	entry->map.free = db_free;
+	ret = rdma_user_mmap_entry_insert(&uctx->ibucontext, &entry->map.rdma_entry,
+					  entry->map.size);
 	if (ret)
 		goto err_page;
 	uctx->dbpage = entry->page.index;
-	uctx->db_entry = &entry->rdma_entry;
+	uctx->db_entry = &entry->map.rdma_entry;
 	return 0;
 
 err_page:
@@ -61,22 +73,22 @@ err_free:
 void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_alloc_ucontext *resp)
 {
 	resp->db_mmap_offset = rdma_user_mmap_get_offset(uctx->db_entry);
-	resp->db_mmap_size = to_db_entry(uctx->db_entry)->page.size;
+	resp->db_mmap_size = to_map(uctx->db_entry)->size;
 }
 
-/* A child of the process does not inherit the page: it would ring for its parent. */
+/* A child of the process does not inherit a mapping: it would ring for its parent. */
 int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
-	struct ornic_dbpage *page;
+	struct ornic_ib_map *map;
 	int ret;
 
 	entry = rdma_user_mmap_entry_get(ibucontext, vma);
 	if (!entry)
 		return -EINVAL;
-	page = &to_db_entry(entry)->page;
+	map = to_map(entry);
 	vm_flags_set(vma, VM_DONTCOPY);
-	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(page->phys), page->size,
+	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(map->phys), map->size,
 				pgprot_noncached(vma->vm_page_prot), entry);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
@@ -84,9 +96,7 @@ int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 
 void ornic_ib_mmap_free(struct rdma_user_mmap_entry *rdma_entry)
 {
-	struct db_entry *entry = to_db_entry(rdma_entry);
-	struct ornic_ib_dev *dev = to_oib(rdma_entry->ucontext->device);
+	struct ornic_ib_map *map = to_map(rdma_entry);
 
-	ornic_dbpage_free(dev->odev, &entry->page);
-	kfree(entry);
+	map->free(to_oib(rdma_entry->ucontext->device), map);
 }

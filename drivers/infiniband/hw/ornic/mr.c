@@ -50,10 +50,10 @@ int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
 		known |= IB_ACCESS_MW_BIND;
-	if (ornic_has(dev->odev, ORNIC_FEATURE(ZERO_BASED)))
-		known |= IB_ZERO_BASED;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(RELAXED_ORDERING)))
 		known |= IB_ACCESS_RELAXED_ORDERING;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(ZERO_BASED)))
+		known |= IB_ZERO_BASED;
 	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND))
 		return -EOPNOTSUPP;
 	*out = cpu_to_le32(access & known);
@@ -97,15 +97,17 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
-/* The page list is the device's only during the command. */
+/* The page list is the device's only during the command. An empty region has none. */
 static int create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 			 struct ornic_key_create_cmd *cmd)
 {
 	struct ornic_ib_pagelist list = {};
+	int ret = 0;
 	u32 key;
-	int ret;
 
-	ret = ornic_ib_pagelist_build(dev, &list, &mr->ubuf, 0, le64_to_cpu(cmd->length));
+	if (cmd->length)
+		ret = ornic_ib_pagelist_build(dev, &list, &mr->ubuf, 0,
+					      le64_to_cpu(cmd->length));
 	if (!ret) {
 		cmd->pages = list.desc;
 		ret = ornic_ib_cmd_key_create(dev, cmd, &key);
@@ -116,35 +118,66 @@ static int create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 	return ret;
 }
 
-struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
-				   int access, ORNIC_DMAH_ARG struct ib_udata *udata)
+/**
+ * struct source - memory to register
+ * @fd: DMA buffer, or -1
+ * @start: offset in it, or address in the process
+ * @length: bytes
+ * @virt: address that keys use for its first byte, but for IB_ZERO_BASED
+ * @access: IB_ACCESS_*
+ */
+struct source {
+	int fd;
+	u64 start;
+	u64 length;
+	u64 virt;
+	int access;
+};
+
+static int pin(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct source *from)
+{
+	if (!from->length)
+		return from->fd < 0 ? 0 : -EINVAL;
+	if (from->fd >= 0)
+		return ornic_ib_ubuf_pin_dmabuf(dev, &mr->ubuf, from->fd, from->start,
+						from->length, from->virt, from->access);
+	return ornic_ib_ubuf_pin(dev, &mr->ubuf, from->start, from->length, from->virt,
+				 from->access);
+}
+
+static u8 key_flags(const struct source *from)
+{
+	return (from->access & IB_ACCESS_HUGETLB ? ORNIC_KEY_F_HUGETLB : 0) |
+	       (from->fd >= 0 ? ORNIC_KEY_F_PEER : 0);
+}
+
+static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 owner)
 {
 	struct ornic_ib_dev *dev = to_oib(ibpd->device);
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_REGION,
-		.flags = access & IB_ACCESS_HUGETLB ? ORNIC_KEY_F_HUGETLB : 0,
+		.flags = key_flags(from),
 		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
-		.iova = cpu_to_le64(access & IB_ZERO_BASED ? 0 : virt),
-		.length = cpu_to_le64(length),
-		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
+		.iova = cpu_to_le64(from->access & IB_ZERO_BASED ? 0 : from->virt),
+		.length = cpu_to_le64(from->length),
+		.owner = cpu_to_le32(owner),
 	};
 	struct ornic_ib_mr *mr;
 	int ret;
 
-	if (ORNIC_DMAH_GIVEN)
-		return ERR_PTR(-EOPNOTSUPP);
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return ERR_PTR(-EOPNOTSUPP);
-	ret = ornic_ib_access(dev, access, &cmd.access);
+	ret = ornic_ib_access(dev, from->access, &cmd.access);
 	if (ret)
 		return ERR_PTR(ret);
-	if (!length || length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt)
+	if (from->length > le64_to_cpu(dev->odev->id.max_region) ||
+	    from->virt + from->length < from->virt)
 		return ERR_PTR(-EINVAL);
 
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	ret = ornic_ib_ubuf_pin(dev, &mr->ubuf, start, length, virt, access);
+	mr->access = from->access;
+	mr->virt = from->virt;
+	ret = pin(dev, mr, from);
 	if (ret)
 		goto err_free;
 	ret = create_region(dev, mr, &cmd);
@@ -157,6 +190,33 @@ err_unpin:
 err_free:
 	kfree(mr);
 	return ERR_PTR(ret);
+}
+
+struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
+				   int access, ORNIC_DMAH_ARG struct ib_udata *udata)
+{
+	const struct source from = {
+		.fd = -1, .start = start, .length = length, .virt = virt, .access = access,
+	};
+
+	if (ORNIC_DMAH_GIVEN)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return ERR_PTR(-EOPNOTSUPP);
+	return reg_mr(ibpd, &from, ornic_ib_caller_page(udata));
+}
+
+/* The buffer is pinned: its exporter cannot move it while it is registered. */
+struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
+					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG)
+{
+	const struct source from = {
+		.fd = fd, .start = offset, .length = length, .virt = virt, .access = access,
+	};
+
+	if (ORNIC_DMAH_GIVEN)
+		return ERR_PTR(-EOPNOTSUPP);
+	return reg_mr(ibpd, &from, ornic_ib_caller_page(ORNIC_DMABUF_UDATA));
 }
 
 /* The device answers when it touches the memory no more (ORN-MEM-3). */

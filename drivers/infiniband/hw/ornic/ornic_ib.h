@@ -30,6 +30,7 @@
 
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
+#include <ornic/dm.h>
 #include <ornic/mr.h>
 #include <ornic/pd.h>
 #include <ornic/qp.h>
@@ -150,6 +151,20 @@ struct ornic_ib_ucontext {
 	struct rdma_user_mmap_entry *db_entry;
 };
 
+/**
+ * struct ornic_ib_map - something of a BAR that a process can map
+ * @rdma_entry: ib_core's part
+ * @phys: where it is
+ * @size: bytes
+ * @free: called when neither the process nor a mapping needs it any more
+ */
+struct ornic_ib_map {
+	struct rdma_user_mmap_entry rdma_entry;
+	phys_addr_t phys;
+	size_t size;
+	void (*free)(struct ornic_ib_dev *dev, struct ornic_ib_map *map);
+};
+
 /* Protection domain. */
 struct ornic_ib_pd {
 	struct ib_pd ibpd;
@@ -213,12 +228,16 @@ struct ornic_ib_pagelist {
  * struct ornic_ib_mr - memory region
  * @ibmr: ib_core's part
  * @ubuf: memory of a process
+ * @access: IB_ACCESS_*, as asked for
+ * @virt: address that the process uses for its first byte
  * @list: addresses of the pages to register; kernel regions (fast_reg.c) only
  * @npages: entries of @list
  */
 struct ornic_ib_mr {
 	struct ib_mr ibmr;
 	struct ornic_ib_ubuf ubuf;
+	int access;
+	u64 virt;
 	struct ornic_ib_kbuf list;
 	u32 npages;
 };
@@ -449,8 +468,13 @@ int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn);
 int ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn);
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
 			    u32 *key);
+int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
+			    const struct ornic_key_modify_cmd *in);
 int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out);
+int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_create_cmd *in,
+			   struct ornic_dm_create_rsp *out, u32 *number);
+int ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number);
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn);
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in);
@@ -509,6 +533,14 @@ void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_all
 int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
 void ornic_ib_mmap_free(struct rdma_user_mmap_entry *entry);
 
+/* dm.c */
+extern const struct uapi_definition ornic_ib_dm_defs[];
+struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibucontext,
+				struct ib_dm_alloc_attr *attr, struct uverbs_attr_bundle *attrs);
+int ornic_ib_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs);
+struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+				 struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs);
+
 /* pd.c */
 int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
@@ -529,6 +561,8 @@ int ornic_ib_destroy_ah(struct ib_ah *ibah, u32 flags);
 /* pagelist.c */
 int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
 		      u64 iova, int access);
+int ornic_ib_ubuf_pin_dmabuf(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
+			     u64 offset, u64 size, u64 iova, int access);
 void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf);
 int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
 			    const struct ornic_ib_ubuf *ubuf, u64 offset, u64 bytes);
@@ -545,7 +579,14 @@ int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out);
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
 				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
+struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
+					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG);
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* rereg.c */
+struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
+				     u64 virt, int access, struct ib_pd *pd,
+				     struct ib_udata *udata);
 
 /* fast_reg.c */
 struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);

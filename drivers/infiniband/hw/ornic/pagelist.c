@@ -17,6 +17,22 @@
 
 #include "ornic_ib.h"
 
+/* @umem becomes the buffer's, or is released. */
+static int ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, struct ib_umem *umem,
+		     u64 iova)
+{
+	unsigned long page = ib_umem_find_best_pgsz(umem, dev->lim.page_sizes, iova);
+
+	if (!page) {
+		ib_umem_release(umem);
+		return -EINVAL;
+	}
+	ubuf->umem = umem;
+	ubuf->shift = __ffs(page);
+	ubuf->first = iova & (page - 1);
+	return 0;
+}
+
 /**
  * ornic_ib_ubuf_pin() - pin memory of the calling process
  * @dev: device
@@ -29,21 +45,29 @@
 int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
 		      u64 iova, int access)
 {
-	unsigned long page;
 	struct ib_umem *umem;
 
 	umem = ib_umem_get_va(&dev->ibdev, addr, size, access);
-	if (IS_ERR(umem))
-		return PTR_ERR(umem);
-	page = ib_umem_find_best_pgsz(umem, dev->lim.page_sizes, iova);
-	if (!page) {
-		ib_umem_release(umem);
-		return -EINVAL;
-	}
-	ubuf->umem = umem;
-	ubuf->shift = __ffs(page);
-	ubuf->first = iova & (page - 1);
-	return 0;
+	return IS_ERR(umem) ? PTR_ERR(umem) : ubuf_take(dev, ubuf, umem, iova);
+}
+
+/**
+ * ornic_ib_ubuf_pin_dmabuf() - pin memory of a DMA buffer
+ * @dev: device
+ * @ubuf: to fill
+ * @fd: the buffer, a file of the calling process
+ * @offset: first byte
+ * @size: bytes
+ * @iova: address that the device will use for the first byte
+ * @access: IB_ACCESS_*
+ */
+int ornic_ib_ubuf_pin_dmabuf(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
+			     u64 offset, u64 size, u64 iova, int access)
+{
+	struct ib_umem_dmabuf *umem;
+
+	umem = ib_umem_dmabuf_get_pinned(&dev->ibdev, offset, size, fd, access);
+	return IS_ERR(umem) ? PTR_ERR(umem) : ubuf_take(dev, ubuf, &umem->umem, iova);
 }
 
 void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)

@@ -176,6 +176,8 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(DM)))
+		attr->max_dm_size = le64_to_cpu(id->dm_bytes);
 	attr->max_pd = to_count(id->max_pd);
 	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;

@@ -12,7 +12,9 @@
 
 /* Of these: memory regions and what is done to memory. */
 #define ORNIC_MEMORY_FEATURES						\
-	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE))
+	(ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE) |	\
+	 ORNIC_FEATURE(REREG) |		\
+	 ORNIC_FEATURE(RELAXED_ORDERING) | ORNIC_FEATURE(DM))
 
 /* What ornic.ko and ornic_ib.ko can use; a device may offer more. */
 #define ORNIC_DRIVER_FEATURES						\

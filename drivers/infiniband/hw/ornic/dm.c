@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device memory: blocks of BAR4 for processes, and their keys.
+ *
+ * A block is the device's until its process has freed it and unmapped it; the
+ * mapping entry owns it (mmap.c). Blocks are whole pages, so that no process maps
+ * a byte of another's.
+ */
+#include <rdma/uverbs_ioctl.h>
+
+#define UVERBS_MODULE_NAME	ornic_ib
+#include <rdma/uverbs_named_ioctl.h>
+
+#include <ornic/regs.h>
+
+#include "ornic_ib.h"
+
+/**
+ * struct block - device memory, as long as it can be reached
+ * @map: mapping
+ * @number: in the device
+ */
+struct block {
+	struct ornic_ib_map map;
+	u32 number;
+};
+
+/**
+ * struct ornic_ib_dm - device memory, as long as its process has it
+ * @ibdm: ib_core's part
+ * @block: the memory
+ */
+struct ornic_ib_dm {
+	struct ib_dm ibdm;
+	struct block *block;
+};
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(ornic_ib_dm_alloc, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC,
+			     UVERBS_ATTR_PTR_OUT(ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET,
+						 UVERBS_ATTR_TYPE(u64), UA_MANDATORY));
+
+const struct uapi_definition ornic_ib_dm_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &ornic_ib_dm_alloc),
+	{},
+};
+
+static void block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
+{
+	struct block *block = container_of(map, struct block, map);
+
+	ornic_ib_cmd_dm_destroy(dev, block->number);
+	kfree(block);
+}
+
+/* The device says where; it must be whole pages within its BAR (ORN-SEC-7). */
+static int block_place(struct ornic_ib_dev *dev, struct block *block,
+		       const struct ornic_dm_create_rsp *rsp)
+{
+	u64 size = pci_resource_len(dev->odev->pdev, ORNIC_BAR_DM);
+	u64 offset = le64_to_cpu(rsp->offset);
+
+	if (!block->number || block->number > ORNIC_MAX_NUMBER || offset > size ||
+	    block->map.size > size - offset || !PAGE_ALIGNED(offset)) {
+		ornic_device_malformed(dev->odev, "device memory outside its BAR");
+		return -EIO;
+	}
+	block->map.phys = pci_resource_start(dev->odev->pdev, ORNIC_BAR_DM) + offset;
+	return 0;
+}
+
+static int block_create(struct ornic_ib_dev *dev, struct block *block, u32 owner, u8 log_align)
+{
+	struct ornic_dm_create_cmd cmd = {
+		.bytes = cpu_to_le64(block->map.size),
+		.log_align = max_t(u8, log_align, PAGE_SHIFT),
+		.owner = cpu_to_le32(owner),
+	};
+	struct ornic_dm_create_rsp rsp = {};
+	int ret;
+
+	ret = ornic_ib_cmd_dm_create(dev, &cmd, &rsp, &block->number);
+	return ret ? ret : block_place(dev, block, &rsp);
+}
+
+/* A block and the way to map it; the provider gets to know that. */
+static struct block *block_new(struct ornic_ib_dev *dev, struct ib_ucontext *ibucontext,
+			       const struct ib_dm_alloc_attr *attr,
+			       struct uverbs_attr_bundle *attrs)
+{
+	struct block *block;
+	u64 offset;
+	int ret;
+
+	block = kzalloc(sizeof(*block), GFP_KERNEL);
+	if (!block)
+		return ERR_PTR(-ENOMEM);
+	block->map.size = PAGE_ALIGN(attr->length);
+	block->map.free = block_free;
+	ret = block_create(dev, block, to_oucontext(ibucontext)->dbpage, attr->alignment);
+	if (ret)
+		goto err_free;
+	ret = rdma_user_mmap_entry_insert(ibucontext, &block->map.rdma_entry, block->map.size);
+	if (ret)
+		goto err_block;
+	offset = rdma_user_mmap_get_offset(&block->map.rdma_entry);
+	ret = uverbs_copy_to(attrs, ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET, &offset, sizeof(offset));
+	if (!ret)
+		return block;
+
+	rdma_user_mmap_entry_remove(&block->map.rdma_entry);
+	return ERR_PTR(ret);
+err_block:
+	ornic_ib_cmd_dm_destroy(dev, block->number);
+err_free:
+	kfree(block);
+	return ERR_PTR(ret);
+}
+
+/* The alignment is a power of two, given as its logarithm. */
+struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibucontext,
+				struct ib_dm_alloc_attr *attr, struct uverbs_attr_bundle *attrs)
+{
+	struct ornic_ib_dev *dev = to_oib(ibdev);
+	struct ornic_ib_dm *dm;
+	struct block *block;
+
+	if (!attr->length || attr->length > le64_to_cpu(dev->odev->id.dm_bytes) ||
+	    attr->alignment > 63 || attr->flags)
+		return ERR_PTR(-EINVAL);
+	dm = kzalloc(sizeof(*dm), GFP_KERNEL);
+	if (!dm)
+		return ERR_PTR(-ENOMEM);
+	block = block_new(dev, ibucontext, attr, attrs);
+	if (IS_ERR(block)) {
+		kfree(dm);
+		return ERR_CAST(block);
+	}
+	dm->block = block;
+	return &dm->ibdm;
+}
+
+int ornic_ib_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
+{
+	struct ornic_ib_dm *dm = container_of(ibdm, struct ornic_ib_dm, ibdm);
+
+	rdma_user_mmap_entry_remove(&dm->block->map.rdma_entry);
+	kfree(dm);
+	return 0;
+}
+
+struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+				 struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs)
+{
+	struct ornic_ib_dm *dm = container_of(ibdm, struct ornic_ib_dm, ibdm);
+	struct ornic_ib_dev *dev = to_oib(ibpd->device);
+	struct ornic_key_create_cmd cmd = {
+		.kind = ORNIC_KEY_DM,
+		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
+		.length = cpu_to_le64(attr->length),
+		.dm = cpu_to_le32(dm->block->number),
+		.dm_offset = cpu_to_le64(attr->offset),
+	};
+	struct ornic_ib_mr *mr;
+	u32 key;
+	int ret;
+
+	ret = ornic_ib_access(dev, attr->access_flags, &cmd.access);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	ret = ornic_ib_cmd_key_create(dev, &cmd, &key);
+	if (ret) {
+		kfree(mr);
+		return ERR_PTR(ret);
+	}
+	mr->access = attr->access_flags;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+	return &mr->ibmr;
+}

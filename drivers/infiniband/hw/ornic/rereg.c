@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changing a registration in place: memory, protection domain, rights. The key stays
+ * what it was, also when the change is refused.
+ */
+#include <rdma/ib_umem.h>
+
+#include "ornic_ib.h"
+
+static_assert(ORNIC_KEYM_TRANSLATION == IB_MR_REREG_TRANS);
+static_assert(ORNIC_KEYM_PD == IB_MR_REREG_PD);
+static_assert(ORNIC_KEYM_ACCESS == IB_MR_REREG_ACCESS);
+
+/* The device's part, with memory that is pinned already if that changes. */
+static int modify(struct ornic_ib_dev *dev, u32 key, const struct ornic_ib_ubuf *ubuf,
+		  struct ornic_key_modify_cmd *cmd)
+{
+	struct ornic_ib_pagelist list = {};
+	int ret = 0;
+
+	if (ubuf->umem)
+		ret = ornic_ib_pagelist_build(dev, &list, ubuf, 0,
+					      le64_to_cpu(cmd->attr.length));
+	if (!ret) {
+		cmd->attr.pages = list.desc;
+		ret = ornic_ib_cmd_key_modify(dev, key, cmd);
+	}
+	ornic_ib_pagelist_free(dev, &list);
+	return ret;
+}
+
+/**
+ * struct change - what a region is to become
+ * @flags: IB_MR_REREG_*
+ * @access: IB_ACCESS_*, also when only the memory changes
+ * @start: address in the process
+ * @length: bytes
+ * @virt: address in the key's space
+ */
+struct change {
+	int flags;
+	int access;
+	u64 start;
+	u64 length;
+	u64 virt;
+};
+
+/*
+ * Some rights are more than a right: writing needs pages that were pinned for it, and
+ * ZERO_BASED moves the region. Then the same memory is registered again.
+ */
+static void move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
+{
+	const struct ib_umem *umem = mr->ubuf.umem;
+
+	if (to->flags & IB_MR_REREG_TRANS || !umem)
+		return;
+	if ((umem->writable || !ib_access_writable(to->access)) &&
+	    !((to->access ^ mr->access) & IB_ZERO_BASED))
+		return;
+	to->flags |= IB_MR_REREG_TRANS;
+	to->start = umem->address;
+	to->length = umem->length;
+	to->virt = mr->virt;
+}
+
+static int apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct change *to,
+		 struct ib_pd *pd)
+{
+	u64 iova = to->access & IB_ZERO_BASED ? 0 : to->virt;
+	struct ornic_key_modify_cmd cmd = {
+		.mask = cpu_to_le32(to->flags),
+		.attr.flags = to->access & IB_ACCESS_HUGETLB ? ORNIC_KEY_F_HUGETLB : 0,
+		.attr.pd = cpu_to_le32(to_opd(pd)->pdn),
+		.attr.iova = cpu_to_le64(iova),
+		.attr.length = cpu_to_le64(to->length),
+	};
+	bool moves = to->flags & IB_MR_REREG_TRANS;
+	struct ornic_ib_ubuf ubuf = {};
+	int ret;
+
+	ret = ornic_ib_access(dev, to->access, &cmd.attr.access);
+	if (!ret && moves && to->length)
+		ret = ornic_ib_ubuf_pin(dev, &ubuf, to->start, to->length, to->virt, to->access);
+	if (ret)
+		return ret;
+	ret = modify(dev, mr->ibmr.lkey, &ubuf, &cmd);
+	if (ret) {
+		ornic_ib_ubuf_unpin(&ubuf);
+		return ret;
+	}
+	mr->access = to->access;
+	if (moves) {
+		ornic_ib_ubuf_unpin(&mr->ubuf);
+		mr->ubuf = ubuf;
+		mr->virt = to->virt;
+	}
+	return 0;
+}
+
+struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
+				     u64 virt, int access, struct ib_pd *pd,
+				     struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibmr->device);
+	struct ornic_ib_mr *mr = to_omr(ibmr);
+	struct change to = {
+		.flags = flags, .start = start, .length = length, .virt = virt,
+		.access = flags & IB_MR_REREG_ACCESS ? access : mr->access,
+	};
+
+	if (flags & ~(IB_MR_REREG_TRANS | IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_TRANS &&
+	    (length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt))
+		return ERR_PTR(-EINVAL);
+	/* memory of another device stays where its exporter has it, with the rights it gave */
+	move_for_rights(mr, &to);
+	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && to.flags & IB_MR_REREG_TRANS)
+		return ERR_PTR(-EOPNOTSUPP);
+	return ERR_PTR(apply(dev, mr, &to, flags & IB_MR_REREG_PD ? pd : ibmr->pd));
+}

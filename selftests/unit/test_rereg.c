@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEY_MODIFY: what changes, what does not, what is refused and then changes nothing
+ * (ORN-MEM-4, ORN-MEM-41 to 44).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "engine/mr.h"
+
+#include <ornic/mr.h>
+#include <endian.h>
+#include <string.h>
+
+#define IOVA	0x7f0000000000ull
+#define RW	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE)
+
+static int modify(struct inproc *p, uint32_t key, const struct ornic_key_modify_cmd *m)
+{
+	return host_exec(&p->host, ORNIC_OP_KEY_MODIFY, key, m, sizeof(*m), NULL, 0);
+}
+
+static uint32_t region(struct inproc *p, uint32_t access)
+{
+	struct ornic_key_create_cmd cmd = {
+		.pd = htole32(p->pd),
+		.access = htole32(access),
+		.iova = htole64(IOVA),
+		.length = htole64(8192),
+		.pages = host_contiguous(INPROC_BASE),
+	};
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_OK);
+	return host_number(&p->host);
+}
+
+/* Where the data path finds a byte of the key, as an offset into the guest's memory; or -1 */
+static int64_t find(struct inproc *p, uint32_t pd, uint32_t key, uint64_t addr, uint32_t access)
+{
+	struct mr_access who = { .pd = pd, .access = access };
+	uint8_t *base = gpa_ptr(p->f->dev.gpa, INPROC_BASE, 1, true);
+	uint32_t syndrome;
+	struct mr *mr = mr_check(&p->f->dev, &who, key, addr, 1, &syndrome);
+	struct seg seg;
+	uint64_t got;
+
+	if (!mr)
+		return -1;
+	assert_int_equal(mr_segs(&p->f->dev, mr, addr, 1, true, &seg, 1, &got), 1);
+	return seg.ptr - base;
+}
+
+static struct ornic_key_modify_cmd move_to(uint64_t iova, uint64_t at, uint64_t length)
+{
+	return (struct ornic_key_modify_cmd) {
+		.mask = htole32(ORNIC_KEYM_TRANSLATION),
+		.attr = {
+			.iova = htole64(iova),
+			.length = htole64(length),
+			.pages = host_contiguous(at),
+		},
+	};
+}
+
+/* Other memory under the same key; the old is not reached any more (ORN-MEM-4, ORN-MEM-43) */
+static void test_translation(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	uint32_t key = region(p, RW);
+	struct ornic_key_modify_cmd m = move_to(0x5000, INPROC_BASE + 0x4000, 0x1000);
+	struct ornic_key_query_rsp q;
+
+	assert_int_equal(find(p, p->pd, key, IOVA + 0x1010, RW), 0x1010);
+	m.attr.pd = htole32(77);		/* not selected, not looked at (ORN-ADM-12) */
+	m.attr.access = htole32(0xffffffff);
+	assert_int_equal(modify(p, key ^ 0x7f, &m), ORNIC_ST_OK);	/* whatever tag */
+	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
+	assert_int_equal(find(p, p->pd, key, 0x5010, RW), 0x4010);
+	assert_int_equal(find(p, p->pd, key, 0x6000, RW), -1);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_QUERY, key, NULL, 0, &q, sizeof(q)), 0);
+	assert_int_equal(le32toh(q.key), key);
+	assert_int_equal(le64toh(q.attr.iova), 0x5000);
+	assert_int_equal(le64toh(q.attr.length), 0x1000);
+	assert_int_equal(le32toh(q.attr.access), RW);
+	m = move_to(0x5000, 0, 0);		/* to nothing, and back */
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, 0x5000, RW), -1);
+	m = move_to(IOVA, INPROC_BASE, 8192);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, IOVA + 8191, RW), 8191);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
+	assert_int_equal(p->f->dev.list_budget, budget);
+}
+
+/* Another domain: it, and not the old one, is in use (ORN-PD-1) */
+static void test_pd(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t key = region(p, RW), pd;
+	struct ornic_key_modify_cmd m = { .mask = htole32(ORNIC_KEYM_PD) };
+
+	assert_int_equal(host_pd_create(&p->host, &pd), 0);
+	m.attr.pd = htole32(pd);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
+	assert_int_equal(find(p, pd, key, IOVA, RW), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PD_DESTROY, pd, NULL, 0, NULL, 0),
+			 ORNIC_ST_BUSY);
+	m.attr.pd = htole32(p->pd);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PD_DESTROY, pd, NULL, 0, NULL, 0), 0);
+}
+
+static void test_access(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t key = region(p, ORNIC_ACCESS_LOCAL_WRITE);
+	struct ornic_key_modify_cmd m = {
+		.mask = htole32(ORNIC_KEYM_ACCESS), .attr.access = htole32(RW),
+	};
+
+	assert_int_equal(find(p, p->pd, key, IOVA, ORNIC_ACCESS_REMOTE_WRITE), -1);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, IOVA, ORNIC_ACCESS_REMOTE_WRITE), 0);
+	m.attr.access = 0;
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, IOVA, ORNIC_ACCESS_LOCAL_WRITE), -1);
+	assert_int_equal(find(p, p->pd, key, IOVA, 0), 0);
+}
+
+/* ORN-MEM-44: addresses from zero on, wherever the first page begins to count */
+static void test_zero_based(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t key = region(p, RW);
+	struct ornic_key_modify_cmd m = move_to(0, INPROC_BASE, 100);
+
+	m.mask |= htole32(ORNIC_KEYM_ACCESS);
+	m.attr.access = htole32(RW | ORNIC_ACCESS_ZERO_BASED);
+	m.attr.pages.offset = htole32(24);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, 0, RW), 24);
+	assert_int_equal(find(p, p->pd, key, 99, RW), 123);
+	assert_int_equal(find(p, p->pd, key, 100, RW), -1);
+	m = move_to(IOVA, INPROC_BASE, 100);
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_RESERVED);
+	assert_int_equal(find(p, p->pd, key, 0, RW), 24);
+}
+
+static struct mr *mr_of(struct inproc *p, uint32_t key)
+{
+	return table_get(&p->f->dev.keys, key >> ORNIC_KEY_TAG_BITS);
+}
+
+/* ORN-MEM-41, ORN-MEM-42, ORN-ADM-16: refused, and nothing has changed */
+static void test_refused(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t key = region(p, RW);
+	uint64_t budget = p->f->dev.list_budget;
+	const struct ornic_key_modify_cmd good = move_to(0x5000, INPROC_BASE + 0x4000, 0x1000);
+	struct ornic_key_modify_cmd m = good;
+	uint32_t all;
+
+	for (uint32_t i = 0; i < 15; i++) {
+		static const uint8_t want[] = {
+			ORNIC_ST_RESERVED, ORNIC_ST_RESERVED, ORNIC_ST_RESERVED, ORNIC_ST_RESERVED,
+			ORNIC_ST_RESERVED, ORNIC_ST_RESERVED, ORNIC_ST_RESERVED, ORNIC_ST_LIMIT,
+			ORNIC_ST_BAD_PARAM, ORNIC_ST_DMA_ERROR, ORNIC_ST_BAD_NUMBER,
+			ORNIC_ST_RESERVED, ORNIC_ST_UNSUPPORTED, ORNIC_ST_BAD_PARAM,
+			ORNIC_ST_RESERVED,
+		};
+
+		m = good;
+		if (i >= 10)
+			m.mask |= htole32(ORNIC_KEYM_PD | ORNIC_KEYM_ACCESS);
+		m.attr.pd = htole32(p->pd);
+		switch (i) {
+		case 0: m.mask = 0; break;
+		case 1: m.mask = htole32(8); break;
+		case 2: m.mbz = 1; break;
+		case 3: m.attr.mbz0 = 1; break;
+		case 4: m.attr.want = 1; break;
+		case 5: m.attr.mbz2[23] = 1; break;
+		case 6: m.attr.flags = 0x80; break;
+		case 7: m.attr.length = htole64(LIMIT_REGION + 1); break;
+		case 8: m.attr.iova = htole64(UINT64_MAX - 5); break;
+		case 9:
+			m.attr.pages = (struct ornic_pages) {
+				.addr = htole64(INPROC_BASE + INPROC_BYTES),
+				.level = 1, .page_shift = 12,
+			};
+			break;
+		case 10: m.attr.pd = htole32(77); break;
+		case 11: m.attr.access = htole32(1u << 7); break;
+		case 12: m.attr.access = htole32(ORNIC_ACCESS_FLUSH_PERSISTENT); break;
+		case 13: m.attr.access = htole32(ORNIC_ACCESS_REMOTE_WRITE); break;
+		case 14: m.attr.access = htole32(RW | ORNIC_ACCESS_ZERO_BASED); break;
+		}
+		if (modify(p, key, &m) != want[i])
+			fail_msg("case %u: status %u", i, p->host.cpl.status);
+		assert_int_equal(find(p, p->pd, key, IOVA + 4096, RW), 4096);
+		assert_int_equal(p->f->dev.list_budget, budget);
+	}
+	assert_int_equal(modify(p, 0x7777700, &good), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0,
+				   &(struct ornic_key_create_cmd) {
+					.kind = ORNIC_KEY_PHYS_ALL,
+					.access = htole32(ORNIC_ACCESS_LOCAL_WRITE) },
+				   sizeof(struct ornic_key_create_cmd), NULL, 0), 0);
+	all = host_number(&p->host);
+	assert_int_equal(modify(p, all, &good), ORNIC_ST_BAD_STATE);
+	mr_of(p, key)->windows++;		/* ORN-MEM-45 */
+	assert_int_equal(modify(p, key, &good), ORNIC_ST_BUSY);
+	mr_of(p, key)->windows--;
+	p->f->dev.features &= ~ORNIC_FEATURE(REREG);
+	assert_int_equal(modify(p, key, &good), ORNIC_ST_UNSUPPORTED);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_translation), T(test_pd), T(test_access), T(test_zero_based),
+		T(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Device memory. It is mapped whole; every access may be a message to the device, so copies
+ * go by the largest loads and stores that no emulator splits or refuses: those of the
+ * general registers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
+#include "ornic.h"
+
+#define ORNIC_DM_UNIT	4	/* copies begin and end at multiples of this */
+
+static bool ornic_dm_range(const struct ornic_dm *dm, uint64_t off, size_t length)
+{
+	return off % ORNIC_DM_UNIT == 0 && length % ORNIC_DM_UNIT == 0 && off <= dm->length &&
+	       length <= dm->length - off;
+}
+
+static int ornic_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_t length)
+{
+	struct ornic_dm *dm = container_of(ibdm, struct ornic_dm, vdm.dm);
+	char *to = (char *)dm->mem + off;
+	size_t n;
+
+	if (!ornic_dm_range(dm, off, length))
+		return EFAULT;
+	for (; length; length -= n, to += n, from = (const char *)from + n) {
+		n = length >= 8 && (uintptr_t)to % 8 == 0 ? 8 : ORNIC_DM_UNIT;
+		if (n == 8) {
+			uint64_t v;
+
+			memcpy(&v, from, sizeof(v));
+			*(volatile uint64_t *)to = v;
+		} else {
+			uint32_t v;
+
+			memcpy(&v, from, sizeof(v));
+			*(volatile uint32_t *)to = v;
+		}
+	}
+	return 0;
+}
+
+static int ornic_memcpy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t length)
+{
+	struct ornic_dm *dm = container_of(ibdm, struct ornic_dm, vdm.dm);
+	const char *from = (const char *)dm->mem + off;
+	size_t n;
+
+	if (!ornic_dm_range(dm, off, length))
+		return EFAULT;
+	for (; length; length -= n, from += n, to = (char *)to + n) {
+		n = length >= 8 && (uintptr_t)from % 8 == 0 ? 8 : ORNIC_DM_UNIT;
+		if (n == 8) {
+			uint64_t v = *(const volatile uint64_t *)from;
+
+			memcpy(to, &v, sizeof(v));
+		} else {
+			uint32_t v = *(const volatile uint32_t *)from;
+
+			memcpy(to, &v, sizeof(v));
+		}
+	}
+	return 0;
+}
+
+static int ornic_dm_map(struct ornic_dm *dm, struct ibv_context *ctx, uint64_t offset)
+{
+	dm->mapped = align(dm->length, sysconf(_SC_PAGESIZE));
+	dm->mem = mmap(NULL, dm->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
+	return dm->mem == MAP_FAILED ? errno : 0;
+}
+
+static int ornic_dm_setup(struct ornic_dm *dm, struct ibv_context *ctx,
+			  struct ibv_alloc_dm_attr *attr)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, 1);
+	uint64_t offset = 0;
+	int ret;
+
+	fill_attr_out_ptr(cmd, ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET, &offset);
+	ret = ibv_cmd_alloc_dm(ctx, attr, &dm->vdm, cmd);
+	if (ret)
+		return errno;
+	ret = ornic_dm_map(dm, ctx, offset);
+	if (ret)
+		ibv_cmd_free_dm(&dm->vdm);
+	return ret;
+}
+
+struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
+{
+	struct ornic_dm *dm;
+	int ret;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return NULL;
+	dm->length = attr->length;
+	ret = ornic_dm_setup(dm, ctx, attr);
+	if (ret) {
+		free(dm);
+		errno = ret;
+		return NULL;
+	}
+	dm->vdm.dm.memcpy_to_dm = ornic_memcpy_to_dm;
+	dm->vdm.dm.memcpy_from_dm = ornic_memcpy_from_dm;
+	return &dm->vdm.dm;
+}
+
+int ornic_free_dm(struct ibv_dm *ibdm)
+{
+	struct ornic_dm *dm = container_of(ibdm, struct ornic_dm, vdm.dm);
+	int ret = ibv_cmd_free_dm(&dm->vdm);
+
+	if (ret)
+		return ret;
+	munmap(dm->mem, dm->mapped);
+	free(dm);
+	return 0;
+}
+
+struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t off, size_t length,
+			       unsigned int access)
+{
+	struct ornic_dm *dm = container_of(ibdm, struct ornic_dm, vdm.dm);
+	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+
+	if (!vmr)
+		return NULL;
+	if (ibv_cmd_reg_dm_mr(pd, &dm->vdm, off, length, access, vmr, NULL)) {
+		free(vmr);
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}

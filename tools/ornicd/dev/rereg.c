@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changing a registration: the memory, protection domain or rights of a region.
+ *
+ * Commands run between turns of the data path, which looks a key up for each packet:
+ * a packet sees the region as it was or as it becomes, never a mixture (ORN-MEM-4). What
+ * can fail comes first, so a refused change leaves the region as it was.
+ */
+#include "command.h"
+
+#include "../engine/mr.h"
+
+#include <ornic/mr.h>
+
+#define KEYM_ALL	(ORNIC_KEYM_TRANSLATION | ORNIC_KEYM_PD | ORNIC_KEYM_ACCESS)
+#define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
+
+/* The region's attributes as the command wants them. */
+static struct ornic_key_create_cmd merge(const struct mr *mr, uint32_t mask,
+					 const struct ornic_key_create_cmd *in)
+{
+	struct ornic_key_create_cmd next = mr->attr;
+
+	if (mask & ORNIC_KEYM_TRANSLATION) {
+		next.flags = in->flags;
+		next.iova = in->iova;
+		next.length = in->length;
+		next.pages = in->pages;
+	}
+	if (mask & ORNIC_KEYM_PD)
+		next.pd = in->pd;
+	if (mask & ORNIC_KEYM_ACCESS)
+		next.access = in->access;
+	return next;
+}
+
+/* Fields that the mask selects, each for itself. */
+static uint8_t check_fields(struct command *c, uint32_t mask,
+			    const struct ornic_key_create_cmd *in)
+{
+	uint8_t st = ORNIC_ST_OK;
+
+	if (mask & ORNIC_KEYM_TRANSLATION) {
+		if (in->flags & ~KEY_FLAGS)
+			return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		st = key_check_region(c, in);
+	}
+	if (!st && mask & ORNIC_KEYM_PD && !pd_get(c->dev, le32toh(in->pd)))
+		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	if (!st && mask & ORNIC_KEYM_ACCESS)
+		st = key_check_access(c, in);
+	return st;
+}
+
+static uint8_t check(struct command *c, const struct ornic_key_modify_cmd *in)
+{
+	uint32_t mask = le32toh(in->mask);
+	uint8_t st = command_need(c, ORNIC_FEATURE(REREG), &in->mask);
+
+	if (!st && (!mask || mask & ~KEYM_ALL))
+		st = command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+	st = st ?: COMMAND_ZERO(c, in->mbz);
+	st = st ?: COMMAND_ZERO(c, in->attr.mbz0);
+	st = st ?: COMMAND_ZERO(c, in->attr.mbz1);
+	st = st ?: COMMAND_ZERO(c, in->attr.want);
+	st = st ?: COMMAND_ZERO(c, in->attr.mbz2);
+	return st ?: check_fields(c, mask, &in->attr);
+}
+
+/* @mr becomes what @next says; its memory, if that is new, is @mem. */
+static void adopt(struct device *dev, struct mr *mr, const struct ornic_key_create_cmd *next,
+		  const struct mr *mem)
+{
+	pd_get(dev, mr->pd)->users--;
+	mr->attr = *next;
+	mr->pd = le32toh(next->pd);
+	mr->access = le32toh(next->access);
+	mr->iova = le64toh(next->iova);
+	pd_get(dev, mr->pd)->users++;
+	if (!mem)
+		return;
+	key_unload(dev, mr);
+	mr->length = mem->length;
+	mr->mem = mem->mem;
+}
+
+uint8_t cmd_key_modify(struct command *c)
+{
+	const struct ornic_key_modify_cmd *in = c->in;
+	struct mr *mr = key_get(c->dev, c->number);
+	struct mr mem = { .kind = ORNIC_KEY_REGION, .length = le64toh(in->attr.length) };
+	bool moves = le32toh(in->mask) & ORNIC_KEYM_TRANSLATION;
+	struct ornic_key_create_cmd next;
+	uint8_t st = check(c, in);
+
+	if (st)
+		return st;
+	if (!mr)
+		return ORNIC_ST_BAD_NUMBER;
+	if (mr->kind != ORNIC_KEY_REGION)
+		return ORNIC_ST_BAD_STATE;
+	if (mr->windows)
+		return ORNIC_ST_BUSY;
+	next = merge(mr, le32toh(in->mask), &in->attr);
+	if (next.iova && le32toh(next.access) & ORNIC_ACCESS_ZERO_BASED)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->attr.iova);
+	if (moves)
+		st = key_load(c, &in->attr, &mem);
+	if (!st)
+		adopt(c->dev, mr, &next, moves ? &mem : NULL);
+	return st;
+}
