@@ -5,6 +5,7 @@
  * general registers.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,12 +38,14 @@ static int ornic_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *fro
 			uint64_t v;
 
 			memcpy(&v, from, sizeof(v));
-			*(volatile uint64_t *)to = v;
+			atomic_store_explicit((_Atomic(uint64_t) *)to, v,
+					      memory_order_relaxed);
 		} else {
 			uint32_t v;
 
 			memcpy(&v, from, sizeof(v));
-			*(volatile uint32_t *)to = v;
+			atomic_store_explicit((_Atomic(uint32_t) *)to, v,
+					      memory_order_relaxed);
 		}
 	}
 	return 0;
@@ -59,11 +62,13 @@ static int ornic_memcpy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, siz
 	for (; length; length -= n, from += n, to = (char *)to + n) {
 		n = length >= 8 && (uintptr_t)from % 8 == 0 ? 8 : ORNIC_DM_UNIT;
 		if (n == 8) {
-			uint64_t v = *(const volatile uint64_t *)from;
+			uint64_t v = atomic_load_explicit((const _Atomic(uint64_t) *)from,
+							  memory_order_relaxed);
 
 			memcpy(to, &v, sizeof(v));
 		} else {
-			uint32_t v = *(const volatile uint32_t *)from;
+			uint32_t v = atomic_load_explicit((const _Atomic(uint32_t) *)from,
+							  memory_order_relaxed);
 
 			memcpy(to, &v, sizeof(v));
 		}
