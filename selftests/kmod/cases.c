@@ -6,14 +6,14 @@
 
 #include "ktest.h"
 
-/* Fails the case: says where and what, returns. */
-#define CHECK(cond) do {							\
-	if (!(cond)) {								\
-		pr_info("ornic_ktest: # %s:%d: not true: %s\n", __func__,	\
-			__LINE__, #cond);					\
-		goto out;							\
-	}									\
-} while (0)
+static bool failed(const char *where, int line, const char *what)
+{
+	pr_info("ornic_ktest: # %s:%d: not true: %s\n", where, line, what);
+	return true;
+}
+
+/* Not true: says where and what */
+#define FAILED(cond)	(!(cond) && failed(__func__, __LINE__, #cond))
 
 /* A client's memory, registered for its peer */
 struct region {
@@ -107,14 +107,22 @@ static bool case_attributes(struct ktest_conn *conn)
 	const struct ib_device_attr *attr = &conn->id->device->attrs;
 	bool ok = false;
 
-	CHECK(attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS);
-	CHECK(attr->max_fast_reg_page_list_len >= 256);
-	CHECK(attr->max_send_sge >= 16);
-	CHECK(attr->max_sge_rd >= 1 && attr->max_sge_rd <= 16);
-	CHECK(attr->max_qp_rd_atom >= 16);
-	CHECK(conn->id->device->node_type == RDMA_NODE_IB_CA);
-	CHECK(conn->pd->local_dma_lkey == conn->id->device->local_dma_lkey);
-	CHECK(!(conn->pd->flags & IB_PD_UNSAFE_GLOBAL_RKEY));
+	if (FAILED(attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+		goto out;
+	if (FAILED(attr->max_fast_reg_page_list_len >= 256))
+		goto out;
+	if (FAILED(attr->max_send_sge >= 16))
+		goto out;
+	if (FAILED(attr->max_sge_rd >= 1 && attr->max_sge_rd <= 16))
+		goto out;
+	if (FAILED(attr->max_qp_rd_atom >= 16))
+		goto out;
+	if (FAILED(conn->id->device->node_type == RDMA_NODE_IB_CA))
+		goto out;
+	if (FAILED(conn->pd->local_dma_lkey == conn->id->device->local_dma_lkey))
+		goto out;
+	if (FAILED(!(conn->pd->flags & IB_PD_UNSAFE_GLOBAL_RKEY)))
+		goto out;
 	ok = true;
 out:
 	return ok;
@@ -126,9 +134,12 @@ static bool case_echo(struct ktest_conn *conn)
 	bool ok = false;
 
 	for (msg.seed = 0; msg.seed < 200; msg.seed++) {
-		CHECK(!ktest_call(conn, &msg, NULL));
-		CHECK(conn->answer.seed == msg.seed);
-		CHECK(!(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE));
+		if (FAILED(!ktest_call(conn, &msg, NULL)))
+			goto out;
+		if (FAILED(conn->answer.seed == msg.seed))
+			goto out;
+		if (FAILED(!(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE)))
+			goto out;
 	}
 	ok = true;
 out:
@@ -144,20 +155,27 @@ static bool remote_invalidate(struct ktest_conn *conn, u32 offset, u32 len)
 	bool ok = false;
 	u32 i, key;
 
-	CHECK(!region_alloc(&r, conn, offset, len));
+	if (FAILED(!region_alloc(&r, conn, offset, len)))
+		goto out;
 	for (i = 0; i < 4; i++) {
 		u32 op = i & 1 ? KTEST_PULL : KTEST_PUSH;
 
 		reg = region_register(&r);
-		CHECK(reg);
+		if (FAILED(reg))
+			goto out;
 		key = r.mr->rkey;
 		msg = region_msg(&r, op | KTEST_F_INVALIDATE, i / 2);
-		CHECK(!ktest_call(conn, &msg, reg));
-		CHECK(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE);
-		CHECK(conn->wc.ex.invalidate_rkey == key);
+		if (FAILED(!ktest_call(conn, &msg, reg)))
+			goto out;
+		if (FAILED(conn->wc.wc_flags & IB_WC_WITH_INVALIDATE))
+			goto out;
+		if (FAILED(conn->wc.ex.invalidate_rkey == key))
+			goto out;
 		region_for_cpu(&r);
-		CHECK(ktest_mem_check(&r.mem, i / 2));
-		CHECK(!region_for_device(&r));
+		if (FAILED(ktest_mem_check(&r.mem, i / 2)))
+			goto out;
+		if (FAILED(!region_for_device(&r)))
+			goto out;
 	}
 	ok = true;
 out:
@@ -192,18 +210,24 @@ static bool case_local_invalidate(struct ktest_conn *conn)
 	bool ok = false;
 	u32 i;
 
-	CHECK(!region_alloc(&r, conn, 100, 10000));
+	if (FAILED(!region_alloc(&r, conn, 100, 10000)))
+		goto out;
 	for (i = 0; i < 8; i++) {
 		reg = region_register(&r);
-		CHECK(reg);
+		if (FAILED(reg))
+			goto out;
 		msg = region_msg(&r, KTEST_PUSH, i);
-		CHECK(!ktest_call(conn, &msg, reg));
+		if (FAILED(!ktest_call(conn, &msg, reg)))
+			goto out;
 		inv = (struct ib_send_wr){ .opcode = IB_WR_LOCAL_INV,
 					   .ex.invalidate_rkey = r.mr->rkey };
-		CHECK(ktest_run_wr(conn, &inv) == IB_WC_SUCCESS);
+		if (FAILED(ktest_run_wr(conn, &inv) == IB_WC_SUCCESS))
+			goto out;
 		region_for_cpu(&r);
-		CHECK(ktest_mem_check(&r.mem, i));
-		CHECK(!region_for_device(&r));
+		if (FAILED(ktest_mem_check(&r.mem, i)))
+			goto out;
+		if (FAILED(!region_for_device(&r)))
+			goto out;
 	}
 	ok = true;
 out:
@@ -219,15 +243,20 @@ static bool case_stale_key(struct ktest_conn *conn)
 	struct ib_send_wr *reg;
 	bool ok = false;
 
-	CHECK(!region_alloc(&r, conn, 0, 8192));
+	if (FAILED(!region_alloc(&r, conn, 0, 8192)))
+		goto out;
 	reg = region_register(&r);
-	CHECK(reg);
+	if (FAILED(reg))
+		goto out;
 	msg = region_msg(&r, KTEST_PUSH | KTEST_F_INVALIDATE, 1);
-	CHECK(!ktest_call(conn, &msg, reg));
+	if (FAILED(!ktest_call(conn, &msg, reg)))
+		goto out;
 	msg = region_msg(&r, KTEST_PUSH, 2);
-	CHECK(ktest_call(conn, &msg, NULL) < 0);
+	if (FAILED(ktest_call(conn, &msg, NULL) < 0))
+		goto out;
 	region_for_cpu(&r);
-	CHECK(ktest_mem_check(&r.mem, 1));
+	if (FAILED(ktest_mem_check(&r.mem, 1)))
+		goto out;
 	ok = true;
 out:
 	region_free(&r);
@@ -241,11 +270,15 @@ static bool case_register_twice(struct ktest_conn *conn)
 	struct region r;
 	bool ok = false;
 
-	CHECK(!region_alloc(&r, conn, 0, 8192));
+	if (FAILED(!region_alloc(&r, conn, 0, 8192)))
+		goto out;
 	reg = region_register(&r);
-	CHECK(reg);
-	CHECK(ktest_run_wr(conn, reg) == IB_WC_SUCCESS);
-	CHECK(ktest_run_wr(conn, reg) == IB_WC_MW_BIND_ERR);
+	if (FAILED(reg))
+		goto out;
+	if (FAILED(ktest_run_wr(conn, reg) == IB_WC_SUCCESS))
+		goto out;
+	if (FAILED(ktest_run_wr(conn, reg) == IB_WC_MW_BIND_ERR))
+		goto out;
 	ok = true;
 out:
 	region_free(&r);
@@ -261,10 +294,13 @@ static bool case_refused(struct ktest_conn *conn)
 	bool ok = false;
 
 	mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_MEM_REG, attr->max_fast_reg_page_list_len + 1);
-	CHECK(IS_ERR(mr));
+	if (FAILED(IS_ERR(mr)))
+		goto out;
 	mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_SG_GAPS, 4);
-	CHECK(IS_ERR(mr));
-	CHECK(ktest_run_wr(conn, &wr) == -EINVAL);
+	if (FAILED(IS_ERR(mr)))
+		goto out;
+	if (FAILED(ktest_run_wr(conn, &wr) == -EINVAL))
+		goto out;
 	ok = true;
 out:
 	return ok;
@@ -280,12 +316,16 @@ static bool case_drain(struct ktest_conn *conn)
 
 	for (i = 0; i < KTEST_DEPTH; i++) {
 		*conn->send[i].msg = (struct ktest_msg){ .op = KTEST_ECHO, .seed = i };
-		CHECK(!ktest_post_send(&conn->send[i], NULL, 0));
+		if (FAILED(!ktest_post_send(&conn->send[i], NULL, 0)))
+			goto out;
 	}
 	ib_drain_qp(conn->id->qp);
-	CHECK(atomic_read(&conn->posted) == atomic_read(&conn->completed));
-	CHECK(!ib_query_qp(conn->id->qp, &attr, IB_QP_STATE, &init));
-	CHECK(attr.qp_state == IB_QPS_ERR);
+	if (FAILED(atomic_read(&conn->posted) == atomic_read(&conn->completed)))
+		goto out;
+	if (FAILED(!ib_query_qp(conn->id->qp, &attr, IB_QP_STATE, &init)))
+		goto out;
+	if (FAILED(attr.qp_state == IB_QPS_ERR))
+		goto out;
 	ib_drain_qp(conn->id->qp);
 	ok = true;
 out:

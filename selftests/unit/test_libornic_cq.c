@@ -69,8 +69,8 @@ static void test_wc_fields(void **state)
 	cqe.sl = 3;
 	cqe.path_bits = 4;
 	cqe.flags = htole32(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_IP_CSUM_OK |
-			    ORNIC_CQE_SMAC | ORNIC_CQE_SOLICITED);
-	post_recvs(rig->qp, 1);
+			    ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_SMAC | ORNIC_CQE_SOLICITED);
+	post_recvs(rig->qp, 2);
 	assert_int_equal(poll(rig, &wc, 1), 0);
 	rig_complete(rig, cqe);
 	assert_int_equal(poll(rig, &wc, 1), 1);
@@ -86,6 +86,13 @@ static void test_wc_fields(void **state)
 	assert_int_equal(wc.sl, 3);
 	assert_int_equal(wc.dlid_path_bits, 4);
 	assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_IP_CSUM_OK);
+
+	/* the verbs' flag stands for both checksums */
+	cqe.wqe_id = htole32(1);
+	cqe.flags = htole32(ORNIC_CQE_IP_CSUM_OK);
+	rig_complete(rig, cqe);
+	assert_int_equal(poll(rig, &wc, 1), 1);
+	assert_int_equal(wc.wc_flags, 0);
 	assert_int_equal(poll(rig, &wc, 1), 0);
 }
 
