@@ -83,22 +83,74 @@ static bool ring_failed(const struct ornic_eqe *eqe)
 	return syndrome == ORNIC_SYN_RING_INDEX || syndrome == ORNIC_SYN_RING_MEMORY;
 }
 
+static void tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned long type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.event = type - ORNIC_EV_VERBS,
+		.element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}
+
 static void qp_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
 {
 	struct ornic_ib_qp *qp = find_qp(dev, le32_to_cpu(eqe->number));
-	struct ib_event event;
 
 	if (!qp)
 		return;
 	if (type == ORNIC_EV_QP_FATAL && ring_failed(eqe))
 		ornic_ib_soft_qp(dev, qp);
-	if (qp->ibqp.event_handler) {
-		event.device = &dev->ibdev;
-		event.event = type - ORNIC_EV_VERBS;
-		event.element.qp = &qp->ibqp;
-		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
-	}
+	if (type == ORNIC_EV_LAST_WQE)
+		set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
+	tell_qp(dev, qp, type);
 	ref_put(&qp->ref);
+}
+
+/**
+ * ornic_ib_soft_last_wqe() - a dead device takes no more entries of an SRQ
+ * @dev: dead device
+ * @qp: queue pair, held by the caller
+ *
+ * Whoever drains a queue pair with an SRQ waits for the event, and the device
+ * does not write it any more (ORN-SRQ-6).
+ *
+ * Context: process context.
+ */
+void ornic_ib_soft_last_wqe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	if (!qp->ibqp.srq && qp->ibqp.qp_type != IB_QPT_XRC_TGT)
+		return;
+	if (READ_ONCE(qp->state) == IB_QPS_ERR &&
+	    !test_and_set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told))
+		tell_qp(dev, qp, ORNIC_EV_LAST_WQE);
+}
+
+/* The next queue pair from number *@qpn on, held, or NULL. */
+static struct ornic_ib_qp *next_qp(struct ornic_ib_dev *dev, unsigned long *qpn)
+{
+	struct ornic_ib_qp *qp;
+
+	xa_lock(&dev->qps);
+	qp = xa_find(&dev->qps, qpn, ULONG_MAX, XA_PRESENT);
+	if (qp)
+		refcount_inc(&qp->ref.users);
+	xa_unlock(&dev->qps);
+	return qp;
+}
+
+/* Those that enter ERR from now on are told by ornic_ib_modify_qp(). */
+static void last_wqe_all(struct ornic_ib_dev *dev)
+{
+	struct ornic_ib_qp *qp;
+	unsigned long qpn;
+
+	for (qpn = 0; (qp = next_qp(dev, &qpn)); qpn++) {
+		ornic_ib_soft_last_wqe(dev, qp);
+		ref_put(&qp->ref);
+	}
 }
 
 static void cq_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
@@ -187,6 +239,7 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 		break;
 	case ORNIC_EV_DEVICE_FATAL:
 		ornic_ib_soft_device(dev);
+		last_wqe_all(dev);
 		device_event(dev, type);
 		break;
 	case ORNIC_EV_PORT_ACTIVE:

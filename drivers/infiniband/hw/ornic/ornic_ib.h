@@ -354,6 +354,8 @@ struct ornic_ib_geom {
 	u8 rq_stride;
 };
 
+#define ORNIC_IB_QP_LAST_WQE	0
+
 /**
  * struct ornic_ib_qp - queue pair
  * @ibqp: ib_core's part; its qp_num is the number on the wire
@@ -362,6 +364,7 @@ struct ornic_ib_geom {
  * @mutex: protects @dest_qpn, @members and the order of transitions
  * @state: state that the last modify asked for; the device may be in SQE or ERR
  * @dead: the device stopped serving it without flushing (ORN-QP-22)
+ * @told: bit ORNIC_IB_QP_LAST_WQE: the event came since it left RESET
  * @dest_qpn: remote queue pair, connected ones
  * @members: multicast groups it is in
  * @cap: capabilities as given to the user
@@ -379,6 +382,7 @@ struct ornic_ib_qp {
 	struct mutex mutex;	/* see above */
 	enum ib_qp_state state;
 	bool dead;
+	unsigned long told;
 	u32 dest_qpn;
 	struct list_head members;
 	struct ib_qp_cap cap;
@@ -622,6 +626,9 @@ int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 /* clock.c */
 int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_device *resp);
+
+/* event.c */
+void ornic_ib_soft_last_wqe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 
 /* soft_flush.c */
 bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);

@@ -147,8 +147,10 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		qp->dest_qpn = attr->dest_qp_num;
 	if (!(mask & IB_QP_STATE))
 		return 0;
-	if (next == IB_QPS_RESET)
+	if (next == IB_QPS_RESET) {
 		entered_reset(qp);
+		clear_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
+	}
 	WRITE_ONCE(qp->state, next);
 	return 0;
 }
@@ -156,14 +158,18 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata)
 {
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	int ret;
 
 	if (mask & ~MODIFY_MASK)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
-	ret = modify_locked(to_oib(ibqp->device), qp, attr, mask);
+	ret = modify_locked(dev, qp, attr, mask);
 	mutex_unlock(&qp->mutex);
+	smp_mb();	/* state before death here, the other way round in ornic_ib_event() */
+	if (!ret && ornic_device_dead(dev->odev))
+		ornic_ib_soft_last_wqe(dev, qp);
 	return ret;
 }
 
