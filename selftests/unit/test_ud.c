@@ -402,6 +402,23 @@ static void test_not_ready(void **state)
 	conn_quiet(&t->b);
 }
 
+/* ORN-RQ-7: a queue pair without a receive queue keeps nothing, and looks at no ring */
+static void test_no_queue(void **state)
+{
+	struct fix *t = *state;
+	struct wr wr = make(t, &t->b, 0, 100);
+
+	t->b.qp.rq.present = false;
+	t->b.qp.rq.log = ORNIC_NO_RING;
+	post(t, &wr);
+	sent(t, 0, ORNIC_WC_SUCCESS);
+	assert_int_equal(t->b.qp.backlog.count, 0);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_no_wqe], 1);
+	assert_false(qp_has_news(&t->b.qp));
+	assert_true(qp_sleep(&t->b.qp));
+	conn_quiet(&t->b);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -411,7 +428,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
-		T(test_not_ready),
+		T(test_not_ready), T(test_no_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,7 +325,7 @@ static bool watches_sq(const struct qp *qp)
 
 static bool watches_rq(const struct qp *qp)
 {
-	return (qp->flush_rq || !backlog_empty(&qp->backlog)) && !qp->rq.bad;
+	return qp->rq.present && !qp->rq.bad && (qp->flush_rq || !backlog_empty(&qp->backlog));
 }
 
 bool qp_watchable(const struct qp *qp)

@@ -168,10 +168,13 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 	return true;
 }
 
-/* Nobody looks for the queue pairs that wait when an SRQ is posted to, so none does. */
+/*
+ * For a receive that is posted to the queue pair's own RQ later. Nobody looks for those that
+ * wait when an SRQ is posted to, so none does.
+ */
 static bool ud_keep(struct qp *qp, const struct packet *p)
 {
-	if (qp->srq || !backlog_add(&qp->backlog, qp->dev, p))
+	if (!qp->rq.present || !backlog_add(&qp->backlog, qp->dev, p))
 		return false;
 	engine_activate(qp->dev->engine, qp);
 	return true;
