@@ -285,6 +285,33 @@ static void test_atomic_write_refused(void **state)
 	}
 }
 
+/* ORN-RQ-42: requests of features that the host did not accept */
+static void test_not_accepted(void **state)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		struct packet *p;
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		t->c.d->dev.features = 0;
+		*word(t) = 7;
+		conn_recv(&t->c, t->buf, 8, t->key);
+		if (i == 0)
+			p = flush(t, P(0), ORNIC_FLUSH_GLOBAL);
+		else if (i == 1)
+			p = atomic_write(t, P(0));
+		else
+			p = peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY_INV, P(0));
+		p->rkey = t->key;
+		peer_send(&t->peer, p, "01234567", i ? 8 : 0);
+		failed(t, NAK_INVALID_REQUEST);
+		assert_int_equal(*word(t), 7);
+		conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
+		teardown(state);
+	}
+}
+
 /* They take responder resources as reads do, and no more than max_dest_rd_atomic. */
 static void test_resources(void **state)
 {
@@ -497,7 +524,7 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_flush), T(test_order), cmocka_unit_test(test_flush_refused),
-		cmocka_unit_test(test_flush_malformed), T(test_atomic_write),
+		cmocka_unit_test(test_flush_malformed), cmocka_unit_test(test_not_accepted), T(test_atomic_write),
 		cmocka_unit_test(test_atomic_write_refused), T(test_resources), T(test_requests),
 		cmocka_unit_test(test_bad_response), T(test_max_rd_atomic), T(test_no_rd_atomic),
 		cmocka_unit_test(test_malformed),

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "lib/pair.h"
+#include "engine/memop.h"
+#include "engine/responder.h"
 #include "engine/srq.h"
 #include "engine/xrc.h"
 
@@ -259,6 +261,62 @@ static void test_malformed_number(void **state)
 	sent(x, ORNIC_WC_RDMA_WRITE, ORNIC_WC_LOC_QP_OP_ERR);
 }
 
+/* ORN-XRC-10: requests that XRC does not have, whatever was accepted; none takes a receive */
+static void test_not_of_xrc(void **state)
+{
+	static const uint8_t operations[] = {
+		BTH_RC_FLUSH, BTH_RC_ATOMIC_WRITE, BTH_RC_SEND_ONLY_INV, BTH_RC_SEND_LAST_INV,
+	};
+	uint64_t value = 7;
+
+	teardown(state);
+	for (uint32_t i = 0; i < sizeof(operations); i++) {
+		struct packet p = { .kind = PACKET_ROCE, .npsn = 1, .psn = 10, .nseg = 1 };
+		struct xrc *x;
+
+		setup(state);
+		x = *state;
+		x->w.dut[1].dev.features = UINT64_MAX;
+		x->tgt.qp.access = ORNIC_ACCESS_REMOTE;
+		post(x, 0, 1);
+		p.opcode = BTH_TRANSPORT_XRC | operations[i];
+		p.srqn = x->srq[0].number;
+		p.feth = ORNIC_FLUSH_GLOBAL;
+		p.va = x->dst;
+		p.rkey = x->dkey[0];
+		p.dmalen = sizeof(value);
+		p.len = i ? sizeof(value) : 0;
+		p.mtu = qp_mtu(&x->tgt.qp);
+		p.seg[0] = (struct seg) { (uint8_t *)&value, p.len };
+		responder_receive(&x->tgt.qp, &p);
+		world_run(&x->w);
+		assert_int_equal(x->tgt.qp.state, ORNIC_QPS_ERR);
+		assert_int_equal(x->tgt.qp.syndrome, ORNIC_SYN_WIRE | p.opcode);
+		assert_int_equal(x->w.dut[1].dev.cnt[CNT_remote_invalid_requests], 1);
+		assert_int_equal(x->srq[0].wq.cons, 0);
+		conn_quiet(&x->tgt);
+		if (i + 1 < sizeof(operations))
+			teardown(state);
+	}
+}
+
+/* A target that works for no SRQ has no domain: no key is its own. */
+static void test_no_domain(void **state)
+{
+	struct xrc *x = *state;
+	struct dut *d = &x->w.dut[1];
+	uint32_t blank = dut_blank(d, NULL, ORNIC_KEY_FAST_REG, 4);
+	uint32_t syndrome = 0;
+
+	assert_null(x->tgt.qp.srq);
+	assert_int_equal(responder_pd(&x->tgt.qp), 0);
+	assert_false(memop_invalidate(&x->tgt.qp, blank, &syndrome));
+	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
+	assert_null(responder_mr(&x->tgt.qp, ORNIC_ACCESS_REMOTE_READ, x->dkey[0], x->dst, 1,
+				 &syndrome));
+	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
+}
+
 /* ORN-XRC-9: the SRQ goes while its message is under way, and while a READ may be asked again */
 static void test_srq_gone(void **state)
 {
@@ -300,7 +358,7 @@ int main(void)
 		XRC_TEST(test_send), XRC_TEST(test_domain), XRC_TEST(test_no_srq),
 		XRC_TEST(test_other_domain), XRC_TEST(test_basic_srq), XRC_TEST(test_empty),
 		XRC_TEST(test_malformed), XRC_TEST(test_malformed_number),
-		XRC_TEST(test_srq_gone),
+		XRC_TEST(test_srq_gone), XRC_TEST(test_not_of_xrc), XRC_TEST(test_no_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

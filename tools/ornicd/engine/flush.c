@@ -82,8 +82,7 @@ void execute_atomic_write(struct qp *qp, const struct packet *p)
 		access_error(qp, ORNIC_SYN_KEY_ACCESS);
 		return;
 	}
-	if (!(qp->dev->features & ORNIC_FEATURE(ATOMIC_WRITE)) || p->len != sizeof(value) ||
-	    p->dmalen != sizeof(value) || p->va & 7) {
+	if (p->len != sizeof(value) || p->dmalen != sizeof(value) || p->va & 7) {
 		invalid_request(qp, p->opcode);
 		return;
 	}

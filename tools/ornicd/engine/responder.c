@@ -16,6 +16,7 @@
 #include "xrc.h"
 
 #include <endian.h>
+#include <ornic/identify.h>
 #include <string.h>
 
 void responder_start(struct qp *qp)
@@ -231,11 +232,28 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 	engine_activate(qp->dev->engine, qp);
 }
 
+/*
+ * Is it a request that somebody may send to @qp? Those of features are only for who accepted
+ * them (ORN-RQ-42), and XRC has none of them (ORN-XRC-10).
+ */
+static bool request_offered(const struct qp *qp, const struct opcode_info *op)
+{
+	uint64_t needs = 0;
+
+	if (op->request == REQ_FLUSH)
+		needs = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(FLUSH_PERSISTENT);
+	else if (op->request == REQ_ATOMIC_WRITE)
+		needs = ORNIC_FEATURE(ATOMIC_WRITE);
+	else if (op->inv)
+		needs = ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW2B);
+	return !needs || (qp->type == ORNIC_QPT_RC && qp->dev->features & needs);
+}
+
 static void execute(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	qp->resp.nak_sent = false;
 	qp->resp.nak = 0;
-	if (!message_continues(qp, p, op)) {
+	if (!request_offered(qp, op) || !message_continues(qp, p, op)) {
 		invalid_request(qp, p->opcode);
 		return;
 	}
