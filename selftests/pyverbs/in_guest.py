@@ -11,6 +11,7 @@ tells where it was, one that crashes ends only itself, and what a test leaves op
 """
 import faulthandler
 import json
+import multiprocessing
 import os
 import random
 import select
@@ -73,7 +74,9 @@ class Outcome(unittest.TestResult):
 
 
 def prepare(folder, dev, gid):
-    """Stands in for rdma-core's run_tests.py, whose package of all tests would load the vendors' too."""
+    """Stands in for rdma-core's run_tests.py, whose package of all tests would load the vendors' too. Tests with several processes count
+    on fork, which Python no longer chooses from 3.14 on."""
+    multiprocessing.set_start_method("fork")
     package = types.ModuleType("tests")
     package.__path__ = [folder]
     sys.modules["tests"] = package
