@@ -6,12 +6,14 @@ lab too, or else starts one for itself. ORNIC_TEST_DEV names another RDMA device
 try the tests themselves. GUEST names the guest release, as for make.
 
 After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
-object behind fails, whatever it found.
+object behind fails, whatever it found. On a guest whose kernel checks itself, the end of a file is a test of its own: kmemleak
+must not have found memory that nothing points to. Such a guest is slow, so timeouts are longer there.
 """
 import atexit
 import os
 import re
 import sys
+import threading
 import time
 import unittest
 
@@ -28,12 +30,14 @@ from lab.vm import COMPLAINT            # noqa: E402
 DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
 BUILT = os.environ.get("O", os.path.join(TOP, "build"))
 GUEST = os.environ.get("GUEST", "trixie")
+DEBUG = GUEST.endswith("-debug")        # its kernel checks itself
+SLOW = 6 if DEBUG else 1                # what timeouts are multiplied by
 PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
 MEMORY = "3G"                           # one test sends a message of 1 GiB
 HUGE_PAGES = 24                         # of 2 MiB, per VM
 LEFT = "for o in ctx pd cq qp mr cm_id; do rdma res show $o; done; ps ax -o pid,stat,wchan,args | tail -n 6"
-SETTLE = 20                             # seconds for objects of ended processes to go away
+SETTLE = 20 * SLOW                      # seconds for objects of ended processes to go away
 
 
 class Pair:
@@ -50,6 +54,7 @@ class Pair:
     def prepare(self):
         """Brings both VMs into the state that tests start from; again after a VM was started anew."""
         for vm in self.lab.vms:
+            vm.patience = SLOW
             vm.run("echo %d > /proc/sys/vm/nr_hugepages" % HUGE_PAGES)
             if not self.is_ornic:
                 vm.run("rdma link show %s/1 || { modprobe -a rdma_rxe ib_uverbs rdma_ucm; "
@@ -99,6 +104,22 @@ class Pair:
             wrong.append("ornicd is dead")
         self.start_res = left
         return wrong
+
+    def leaks(self):
+        """What kmemleak found in the VMs, a list of texts."""
+        found = []
+
+        def ask(vm):
+            try:
+                found.extend("%s: %s" % (vm.name, record) for record in vm.kmemleak())
+            except LabError as e:
+                found.append(str(e))
+        asking = [threading.Thread(target=ask, args=(vm,)) for vm in self.lab.vms if vm.alive()]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        return found
 
     def explain(self):
         """The last words of kernels and daemon, as comments."""
@@ -151,12 +172,15 @@ class GuestTest(unittest.TestCase):
     """A test case with both VMs at hand."""
 
     ornic_only = False
+    needs_modules = False                       # the kernel's own RDMA stack comes and goes
 
     @classmethod
     def setUpClass(cls):
         cls.p = pair()
         cls.a, cls.b = cls.p.a, cls.p.b
         cls.device = cls.p.device
+        if cls.needs_modules and DEBUG:
+            raise unittest.SkipTest("the RDMA stack of %s is no module" % GUEST)
         if cls.ornic_only and not cls.p.is_ornic:
             raise unittest.SkipTest("about ornic, not about %s" % cls.device)
 
@@ -223,10 +247,18 @@ def matrix(case, places=("between", "within"), **tests):
             setattr(case, "test_%s_%s" % (place, name), test)
 
 
+class Leaks(unittest.TestCase):
+    """The last test of each file, on a guest that can tell."""
+
+    def test_no_memory_lost(self):
+        found = pair().leaks()
+        self.assertFalse(found, "\n".join(found))
+
+
 def main():
     """Runs the file's tests as TAP; explains failures with what kernels and daemon said."""
     try:
-        tap.main()
+        tap.main(last=[Leaks("test_no_memory_lost")] if DEBUG else [])
     except SystemExit as end:
         if end.code and _pair:
             _pair.explain()

@@ -16,6 +16,7 @@ UPDATES = "/lib/modules/$(uname -r)/updates"
 
 class Kernel(harness.GuestTest):
     ornic_only = True
+    needs_modules = True
 
     @classmethod
     def setUpClass(cls):

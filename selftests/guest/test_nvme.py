@@ -12,6 +12,7 @@ UPDATES = "/lib/modules/$(uname -r)/updates"
 
 class Nvme(harness.GuestTest):
     ornic_only = True
+    needs_modules = True
 
     def target(self, vm):
         """A RAM disk of 256 MiB, exported by VM 1."""

@@ -39,12 +39,13 @@ class Result(unittest.TestResult):
             self._wrong(subtest, err)
 
 
-def main(module="__main__"):
-    """Runs the module's tests, those named on the command line only; exits with 1 if one failed."""
+def main(module="__main__", last=()):
+    """Runs the module's tests, those named on the command line only, then the last ones; exits with 1 if one failed."""
     names = sys.argv[1:]
     loader = unittest.defaultTestLoader
     suite = loader.loadTestsFromNames(names, sys.modules[module]) if names else \
         loader.loadTestsFromModule(sys.modules[module])
+    suite.addTests(last)
     result = Result()
     suite.run(result)
     print("1..%d" % result.number)

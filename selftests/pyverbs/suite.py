@@ -19,7 +19,7 @@ from lab import LabError, build
 HERE = os.path.dirname(os.path.realpath(__file__))
 IN_GUEST = os.path.join(HERE, "in_guest.py")
 TESTS = "/tmp/pyverbs-tests"            # in the guest
-PATIENCE = 60                           # seconds for one test; the slowest takes four on an idle machine
+PATIENCE = 60 * harness.SLOW            # seconds for one test; the slowest takes four on an idle machine
 SEED = os.environ.get("ORNIC_TEST_SEED", "0")
 
 
@@ -112,6 +112,9 @@ class Suite:
             self.points.say("list_of_skips", "no test matches: " + " ".join(idle) if idle else None)
         wrong = self.pair.settled()
         self.points.say("nothing_left_behind", "\n".join(wrong) if wrong else None)
+        if harness.DEBUG:
+            lost = self.pair.leaks()
+            self.points.say("no_memory_lost", "\n".join(lost) if lost else None)
 
     def run_tests(self, names):
         missing = list(names)

@@ -106,11 +106,11 @@ class Process:
         self.status = None
         self.fault = None
         self.sink = sink
-        self.timeout = timeout
+        self.timeout = timeout and timeout * vm.patience
         self.news = threading.Condition()
         self.sending = threading.Lock()
         self.line = Line(vm, patience)
-        request = {"cmd": cmd, "timeout": timeout or 0, "env": LINE_BUFFERED if lines else {}}
+        request = {"cmd": cmd, "timeout": self.timeout or 0, "env": LINE_BUFFERED if lines else {}}
         if tty:
             request["tty"] = list(tty)
             request["env"] = {"TERM": os.environ.get("TERM", "dumb")}
@@ -186,6 +186,7 @@ class Process:
 
     def wait(self, timeout=None):
         """Exit status when it has ended; LabError if that takes longer than timeout seconds or the VM dies."""
+        timeout = timeout and timeout * self.vm.patience
         with self.news:
             if not self.news.wait_for(self._ended, timeout):
                 raise LabError("%s: '%s' still runs after %g s" % (self.vm.name, brief(self.cmd), timeout))
@@ -193,6 +194,7 @@ class Process:
 
     def wait_for(self, pattern, timeout=60):
         """Match object of the first place in the output so far or to come that matches pattern."""
+        timeout *= self.vm.patience
         found = None
 
         def look():

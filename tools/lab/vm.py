@@ -68,6 +68,8 @@ class CommandFailed(LabError):
 class VM:
     """A VM of a lab; record is its part of the lab's state."""
 
+    patience = 1                # what timeouts of commands are multiplied by, for a guest that is slow
+
     def __init__(self, run, record):
         self.state = run
         self.record = record
