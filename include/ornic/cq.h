@@ -30,6 +30,23 @@ ORNIC_ASSERT_OFFSET(struct ornic_cq_create_cmd, owner, 0x2c);
 #define ORNIC_CQ_F_IGNORE_OVERRUN	(1u << 0) /* feature CQ_IGNORE_OVERRUN */
 #define ORNIC_CQ_F_TIMESTAMP		(1u << 1) /* feature TIMESTAMP */
 
+/* CQ_RESIZE input (ORN-CQ-20 to 28): where the ring and the record are from now on. */
+struct ornic_cq_resize_cmd {
+	__u8 log_entries;	/* 0..log_max_cq */
+	__u8 mbz[7];
+	__le64 record;		/* DMA address of the new doorbell record */
+	struct ornic_pages pages;	/* the new ring */
+};
+ORNIC_ASSERT_SIZE(struct ornic_cq_resize_cmd, 32);
+ORNIC_ASSERT_OFFSET(struct ornic_cq_resize_cmd, pages, 0x10);
+
+/* CQ_RESIZE output: indices of the old ring when the device left it. */
+struct ornic_cq_resize_rsp {
+	__le32 producer;	/* the entries before it lie in the old ring */
+	__le32 consumer;	/* host_index of the old record; index 0 of the new ring */
+};
+ORNIC_ASSERT_SIZE(struct ornic_cq_resize_rsp, 8);
+
 struct ornic_cq_query_rsp {
 	struct ornic_cq_create_cmd attr;	/* as created and modified */
 	struct ornic_ring_state state;	/* where it stands */

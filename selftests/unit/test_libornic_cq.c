@@ -165,7 +165,7 @@ static void test_hostile(void **state)
 	rig_complete(rig, cqe_of(0x123, 1, ORNIC_WC_SEND, 0));		/* again */
 	assert_int_equal(poll(rig, wc, 8), 1);
 	assert_int_equal(wc[0].wr_id, 0x1001);
-	assert_int_equal(le32toh(rig->cq->rec->host_index), 7);
+	assert_int_equal(le32toh(rig->cq->mem.rec->host_index), 7);
 	rig_complete(rig, cqe_of(0x123, 0, ORNIC_WC_SEND, 0));		/* already completed */
 	rig_complete(rig, cqe_of(0xab000123, 2, ORNIC_WC_SEND, 0));	/* reserved bits */
 	assert_int_equal(poll(rig, wc, 8), 1);
@@ -201,7 +201,7 @@ static void test_wraps(void **state)
 		if (i % 5 == 4) {
 			assert_int_equal(poll(rig, wc, 8), 5);
 			assert_int_equal(wc[4].wr_id, 0x1000 + i);
-			assert_int_equal(le32toh(rig->cq->rec->host_index), i + 1);
+			assert_int_equal(le32toh(rig->cq->mem.rec->host_index), i + 1);
 		}
 	}
 }
@@ -262,8 +262,8 @@ static void test_reader(void **state)
 	assert_int_equal(ibv_start_poll(ex, &attr), 0);
 	assert_int_equal(ex->wr_id, 0x2000);
 	assert_int_equal(ex->status, IBV_WC_SUCCESS);
-	assert_int_equal(le32toh(rig->cq->rec->host_index), 1);
-	memset(&rig->cq->ring[0], 0x55, 60);	/* the slot is the device's again */
+	assert_int_equal(le32toh(rig->cq->mem.rec->host_index), 1);
+	memset(&rig->cq->mem.ring[0], 0x55, 60);	/* the slot is the device's again */
 	read_one(ex);
 	assert_int_equal(ibv_next_poll(ex), 0);
 	assert_int_equal(ex->wr_id, 0x1000);
@@ -310,9 +310,9 @@ static void test_create(void **state)
 		assert_non_null(cq);
 		assert_int_equal(kernel.cq_req.log_entries, t[i].log);
 		assert_int_equal(cq->cqe, 1 << t[i].log);
-		assert_ptr_equal(to_ocq(cq)->rec,
+		assert_ptr_equal(to_ocq(cq)->mem.rec,
 				 (char *)(uintptr_t)kernel.cq_req.buf_addr + (64 << t[i].log));
-		assert_int_equal(le32toh(to_ocq(cq)->rec->notify), ORNIC_NOTIFY_ALWAYS);
+		assert_int_equal(le32toh(to_ocq(cq)->mem.rec->notify), ORNIC_NOTIFY_ALWAYS);
 		ornic_destroy_cq(cq);
 	}
 	assert_null(ornic_create_cq(ctx, 0, NULL, 0));
@@ -344,15 +344,15 @@ static void test_arm(void **state)
 	rig_complete(rig, cqe_of(0x123, 0, ORNIC_WC_SEND, 0));
 	assert_int_equal(poll(rig, &wc, 1), 1);
 	ornic_cq_event(cq);
-	rig->cq->rec->notify = 0;	/* a device that reads the record itself */
+	rig->cq->mem.rec->notify = 0;	/* a device that reads the record itself */
 	rig_doorbell(rig);
 	ornic_arm_cq(cq, 1);
 	assert_int_equal(rig_doorbell(rig), 0);
-	assert_int_equal(le32toh(rig->cq->rec->arm), 0x12000001);
+	assert_int_equal(le32toh(rig->cq->mem.rec->arm), 0x12000001);
 	for (int i = 0; i < 14; i++)
 		ornic_cq_event(cq);
 	ornic_arm_cq(cq, 0);
-	assert_int_equal(le32toh(rig->cq->rec->arm), 0x20000001);
+	assert_int_equal(le32toh(rig->cq->mem.rec->arm), 0x20000001);
 }
 
 static struct rig *reset_rig;

@@ -136,6 +136,33 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx, const struct ibv_cq_init_attr_
 	return kernel_fails();
 }
 
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size)
+{
+	struct ornic_resize_cq *c = container_of(cmd, struct ornic_resize_cq, ibv_cmd);
+	struct ornic_resize_cq_resp *r = container_of(resp, struct ornic_resize_cq_resp, ibv_resp);
+	int err = kernel_fails();
+
+	(void)cqe;
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.resize_req = c->drv_payload;
+	if (!err && kernel.on_resize)
+		kernel.on_resize(cq);
+	r->drv_payload = kernel.resized_at;
+	return err;
+}
+
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr,
+		      struct ibv_modify_cq *cmd, size_t cmd_size)
+{
+	(void)cq;
+	(void)cmd;
+	(void)cmd_size;
+	kernel.moderate = attr->moderate;
+	return kernel_fails();
+}
+
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
 	(void)cq;
@@ -325,9 +352,9 @@ uint64_t rig_doorbell(struct rig *rig)
 
 void rig_complete(struct rig *rig, struct ornic_cqe cqe)
 {
-	unsigned int log = rig->cq->log;
+	unsigned int log = rig->cq->mem.log;
 
 	cqe.phase = (rig->cq_index >> log & 1) ^ 1;
-	rig->cq->ring[rig->cq_index & ((1u << log) - 1)] = cqe;
+	rig->cq->mem.ring[rig->cq_index & ((1u << log) - 1)] = cqe;
 	rig->cq_index++;
 }

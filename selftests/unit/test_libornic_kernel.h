@@ -26,9 +26,13 @@ struct fake_kernel {
 	uint32_t queries;		/* how often it was asked */
 	uint8_t dmac[6];		/* what create_ah resolves */
 	struct ornic_ureq_create_cq cq_req;
+	struct ornic_ureq_resize_cq resize_req;
+	struct ornic_uresp_resize_cq resized_at;
+	struct ibv_moderate_cq moderate;
 	struct ornic_ureq_create_qp qp_req;
 	struct ibv_qp_cap qp_cap;
 	struct ornic_ureq_create_srq srq_req;
+	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completion queues: create, destroy, arm, forget a queue pair. poll_cq.c
- * consumes them.
+ * Completion queues: create, destroy, moderate, arm, forget a queue pair. poll_cq.c
+ * consumes them, cq_resize.c gives them another ring.
  *
  * A CQ gives each entry back to the device before the application sees it
  * (L = 0 in ORN-RNG-13): the record's line belongs to the host, so the store
@@ -35,21 +35,32 @@ static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_at
 	return 0;
 }
 
+/* Memory for at least @cqe entries, as the device wants it before create. */
+int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe)
+{
+	size_t ring;
+	int ret;
+
+	mem->log = ornic_log2_up(cqe);
+	ring = sizeof(*mem->ring) << mem->log;
+	ret = ornic_buf_alloc(&mem->buf, ring + sizeof(*mem->rec));
+	if (ret)
+		return ret;
+	mem->ring = mem->buf.addr;
+	mem->rec = (struct ornic_rec *)((char *)mem->buf.addr + ring);
+	ornic_rec_init(mem->rec);
+	return 0;
+}
+
 static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	bool single = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 		      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-	size_t ring;
 	int ret;
 
-	cq->log = ornic_log2_up(attr->cqe);
-	ring = sizeof(*cq->ring) << cq->log;
-	ret = ornic_buf_alloc(&cq->buf, ring + sizeof(*cq->rec));
+	ret = ornic_cq_mem_alloc(&cq->mem, attr->cqe);
 	if (ret)
 		return ret;
-	cq->ring = cq->buf.addr;
-	cq->rec = (struct ornic_rec *)((char *)cq->buf.addr + ring);
-	ornic_rec_init(cq->rec);
 	ornic_arm_init(&cq->arm);
 	ornic_lock_init(&cq->lock, !single);
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
@@ -60,7 +71,7 @@ static void ornic_cq_free(struct ornic_cq *cq)
 {
 	pthread_spin_destroy(&cq->arm_lock);
 	ornic_lock_destroy(&cq->lock);
-	ornic_buf_free(&cq->buf);
+	ornic_buf_free(&cq->mem.buf);
 	free(cq);
 }
 
@@ -71,14 +82,14 @@ static int ornic_cq_cmd(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *att
 	struct ornic_create_cq cmd = {};
 	int ret;
 
-	cmd.buf_addr = (uintptr_t)cq->buf.addr;
-	cmd.log_entries = cq->log;
+	cmd.buf_addr = (uintptr_t)cq->mem.buf.addr;
+	cmd.log_entries = cq->mem.log;
 	ret = ornic_cmd_create_cq_ex(ctx, attr, &cq->vcq, &cmd.ibv_cmd, sizeof(cmd),
 				     &resp.ibv_resp, sizeof(resp));
 	if (ret)
 		return ret;
 	cq->cqn = resp.cqn;
-	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->log, to_octx(ctx)->limits.max_cqe);
+	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->mem.log, to_octx(ctx)->limits.max_cqe);
 	return 0;
 }
 
@@ -146,6 +157,13 @@ int ornic_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
+int ornic_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
+}
+
 int ornic_arm_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	enum ornic_arm_type type = solicited_only ? ORNIC_ARM_SOLICITED : ORNIC_ARM_ANY;
@@ -155,7 +173,7 @@ int ornic_arm_cq(struct ibv_cq *ibcq, int solicited_only)
 	pthread_spin_lock(&cq->arm_lock);
 	word = ornic_arm_word(&cq->arm, atomic_load_explicit(&cq->index, memory_order_relaxed),
 			      type);
-	if (ornic_rec_arm(cq->rec, word))
+	if (ornic_rec_arm(cq->mem.rec, word))
 		ornic_db_ring(to_octx(ibcq->context), ORNIC_DB_CQ_ARM, cq->cqn, word);
 	pthread_spin_unlock(&cq->arm_lock);
 	return 0;
@@ -184,10 +202,10 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 	uint64_t wr_id;
 	uint32_t n;
 
-	for (n = 0; n < 1u << cq->log; n++) {
-		struct ornic_cqe *cqe = &cq->ring[(first + n) & ((1u << cq->log) - 1)];
+	for (n = 0; n < 1u << cq->mem.log; n++) {
+		struct ornic_cqe *cqe = &cq->mem.ring[(first + n) & ((1u << cq->mem.log) - 1)];
 
-		if (!ornic_entry_ready(cqe, first + n, cq->log))
+		if (!ornic_entry_ready(cqe, first + n, cq->mem.log))
 			return;
 		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn)
 			continue;
@@ -203,10 +221,10 @@ void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
 	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
 	uint32_t n;
 
-	for (n = 0; n < 1u << cq->log; n++) {
-		struct ornic_cqe *cqe = &cq->ring[(first + n) & ((1u << cq->log) - 1)];
+	for (n = 0; n < 1u << cq->mem.log; n++) {
+		struct ornic_cqe *cqe = &cq->mem.ring[(first + n) & ((1u << cq->mem.log) - 1)];
 
-		if (!ornic_entry_ready(cqe, first + n, cq->log))
+		if (!ornic_entry_ready(cqe, first + n, cq->mem.log))
 			return;
 		if (cqe->opcode & ORNIC_WC_RECV_BIT && le32toh(cqe->srqn) == srqn)
 			cqe->srqn = htole32(ORNIC_NONE);

@@ -46,6 +46,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.free_context = ornic_free_context,
 	.free_dm = ornic_free_dm,
 	.get_srq_num = ornic_get_srq_num,
+	.modify_cq = ornic_modify_cq,
 	.modify_qp = ornic_modify_qp,
 	.modify_srq = ornic_modify_srq,
 	.open_qp = ornic_open_qp,
@@ -65,6 +66,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.reg_mr = ornic_reg_mr,
 	.req_notify_cq = ornic_arm_cq,
 	.rereg_mr = ornic_rereg_mr,
+	.resize_cq = ornic_resize_cq,
 };
 
 static const struct verbs_match_ent ornic_match_table[] = {

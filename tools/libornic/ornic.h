@@ -3,7 +3,8 @@
  * Objects of the provider and the verbs that ornic.c puts into its operations.
  *
  * Lock order: qp_table.mutex, lock of the CQ with the lower number, lock of the
- * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost and alone.
+ * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost; only a resize takes
+ * it with another one held.
  */
 #ifndef ORNIC_PROVIDER_ORNIC_H
 #define ORNIC_PROVIDER_ORNIC_H
@@ -59,19 +60,24 @@ struct ornic_ah {
 	struct ornic_path path;		/* dest_qpn and qkey are the work request's */
 };
 
-struct ornic_cq {
-	struct verbs_cq vcq;
-	struct ornic_lock lock;		/* index, next, entries of the ring */
+/* Ring and record of a CQ. */
+struct ornic_cq_mem {
 	struct ornic_rec *rec;
 	struct ornic_cqe *ring;
-	_Atomic uint32_t index;	/* first entry not yet seen */
 	unsigned int log;
+	struct ornic_buf buf;
+};
+
+struct ornic_cq {
+	struct verbs_cq vcq;
+	struct ornic_lock lock;		/* mem, index, entries of the ring */
+	struct ornic_cq_mem mem;	/* changes under both locks */
+	_Atomic uint32_t index;	/* first entry not yet seen */
 	uint32_t cqn;
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
 	struct ornic_arm arm;
 	struct ornic_cqe cur;		/* what the reader of ibv_cq_ex stands on */
 	struct ornic_uresp_query_device wall;	/* last reading of the clocks, if it gives times */
-	struct ornic_buf buf;
 };
 
 /* A send or receive queue. Indices run free; slot = index & mask. */
@@ -225,10 +231,15 @@ struct ibv_cq *ornic_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel, int comp_vector);
 struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
 int ornic_destroy_cq(struct ibv_cq *cq);
+int ornic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
+int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe);
 void ornic_cq_event(struct ibv_cq *cq);
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn);
 void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp);
+
+/* cq_resize.c */
+int ornic_resize_cq(struct ibv_cq *cq, int cqe);
 
 /* poll_cq.c */
 int ornic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);

@@ -107,9 +107,9 @@ static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *
 	bool found = false;
 
 	while (!found) {
-		const struct ornic_cqe *entry = &cq->ring[index & ((1u << cq->log) - 1)];
+		const struct ornic_cqe *entry = &cq->mem.ring[index & ((1u << cq->mem.log) - 1)];
 
-		if (!ornic_entry_ready(entry, index, cq->log))
+		if (!ornic_entry_ready(entry, index, cq->mem.log))
 			break;
 		memcpy(cqe, entry, sizeof(*cqe));
 		index++;
@@ -117,7 +117,7 @@ static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *
 	}
 	if (index != atomic_load_explicit(&cq->index, memory_order_relaxed)) {
 		atomic_store_explicit(&cq->index, index, memory_order_relaxed);
-		ornic_rec_consumed(cq->rec, index);
+		ornic_rec_consumed(cq->mem.rec, index);
 	}
 	return found;
 }

@@ -59,6 +59,25 @@ static inline void *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t n
 				    memory_order_acquire);
 }
 
+/* The first queue pair with a number from *@qpn on, which becomes its; NULL if there is none. */
+static inline struct ornic_qp *ornic_qp_table_next(struct ornic_qp_table *table, uint32_t *qpn)
+{
+	struct ornic_qp *qp;
+
+	while (*qpn <= ORNIC_MAX_NUMBER) {
+		if (!atomic_load_explicit(&table->leaf[*qpn >> ORNIC_QP_LEAF_SHIFT],
+					  memory_order_acquire)) {
+			*qpn = ((*qpn >> ORNIC_QP_LEAF_SHIFT) + 1) << ORNIC_QP_LEAF_SHIFT;
+			continue;
+		}
+		qp = ornic_qp_table_find(table, *qpn);
+		if (qp)
+			return qp;
+		++*qpn;
+	}
+	return NULL;
+}
+
 /* Caller holds the mutex. Zero or an errno. */
 static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t number,
 					void *obj)

@@ -92,6 +92,19 @@ struct ornic_uresp_create_srq {
 	__u32 reserved;
 };
 
+/* resize_cq: a new buffer of the same layout; the old one is not used on success. */
+struct ornic_ureq_resize_cq {
+	__aligned_u64 buf_addr;
+	__u8 log_entries;
+	__u8 reserved[7];
+};
+
+/* Indices of the old ring when the device left it (ORN-CQ-24). */
+struct ornic_uresp_resize_cq {
+	__u32 producer;
+	__u32 consumer;
+};
+
 /* For an XRC target, which has no buffer, the driver looks at neither of the two. */
 struct ornic_ureq_create_qp {
 	__aligned_u64 buf_addr;

@@ -52,6 +52,15 @@
 #define IB_WR_ATOMIC_WRITE 15
 #endif
 
+/* Operation that resizes a completion queue, and how it counts entries. */
+#ifdef ORNIC_HAVE_IB_RESIZE_USER_CQ
+#define ORNIC_RESIZE_CQ_OP resize_user_cq
+#define ORNIC_RESIZE_CQ_COUNT unsigned int
+#else
+#define ORNIC_RESIZE_CQ_OP resize_cq
+#define ORNIC_RESIZE_CQ_COUNT int
+#endif
+
 /* Does ib_core turn link changes of the netdev into port events? */
 #ifdef ORNIC_HAVE_IB_REPORT_PORT_EVENT
 #define ORNIC_CORE_REPORTS_PORT true

@@ -191,6 +191,28 @@ static inline void ornic_rec_arm(struct ornic_dev *odev, struct ornic_rec *rec,
 }
 
 /**
+ * ornic_rec_rearm() - carry an arm word over to the record of a resized ring (ORN-CQ-22)
+ * @odev: device
+ * @rec: new record
+ * @old: old record, which the device does not use any more
+ * @by: index of the old ring that has index 0 in the new one
+ * @kind: doorbell kind
+ * @number: queue number
+ *
+ * Rings in any case: whoever armed has looked at the ring and will not again.
+ */
+static inline void ornic_rec_rearm(struct ornic_dev *odev, struct ornic_rec *rec,
+				   const struct ornic_rec *old, u32 by, u8 kind, u32 number)
+{
+	u32 word = le32_to_cpu(READ_ONCE(old->arm));
+
+	word = (word & ~ORNIC_ARM_INDEX_MASK) | ((word - by) & ORNIC_ARM_INDEX_MASK);
+	WRITE_ONCE(rec->arm, cpu_to_le32(word));
+	if (word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK)
+		ornic_db_ring(odev, kind, number, word);
+}
+
+/**
  * ornic_pages_contiguous() - descriptor of a ring in one coherent allocation
  * @pages: to fill
  * @addr: DMA address, a multiple of 4096

@@ -90,6 +90,7 @@ uint8_t cmd_cq_create(struct command *c);		/* cq.c */
 uint8_t cmd_cq_modify(struct command *c);
 uint8_t cmd_cq_query(struct command *c);
 uint8_t cmd_cq_destroy(struct command *c);
+uint8_t cmd_cq_resize(struct command *c);
 uint8_t cmd_srq_create(struct command *c);		/* srq.c */
 uint8_t cmd_srq_modify(struct command *c);
 uint8_t cmd_srq_query(struct command *c);

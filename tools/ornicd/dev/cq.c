@@ -162,6 +162,38 @@ uint8_t cmd_cq_query(struct command *c)
 	return ORNIC_ST_OK;
 }
 
+uint8_t cmd_cq_resize(struct command *c)
+{
+	const struct ornic_cq_resize_cmd *in = c->in;
+	struct ornic_cq_resize_rsp *out = c->out;
+	struct cq *cq = cq_get(c->dev, c->number);
+	struct cq_place to = { .log = in->log_entries };
+	uint8_t st;
+
+	st = command_need(c, ORNIC_FEATURE(CQ_RESIZE), in);
+	if (st)
+		return st;
+	if (!cq)
+		return ORNIC_ST_BAD_NUMBER;
+	if (in->log_entries > LIMIT_LOG_CQ)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+	st = COMMAND_ZERO(c, in->mbz);
+	st = st ?: command_record(c, &in->record, &to.rec);
+	st = st ?: command_ring(c, &in->pages, to.log, CQ_ENTRY_LOG, &to.mem);
+	if (st)
+		return st;
+	st = cq_resize(cq, &to, out);
+	umem_free(&to.mem, &c->dev->list_budget);
+	if (st == ORNIC_ST_BAD_PARAM)
+		return command_refuse(c, st, &in->log_entries);
+	if (st)
+		return st;
+	cq->attr.log_entries = in->log_entries;
+	cq->attr.record = in->record;
+	cq->attr.pages = in->pages;
+	return ORNIC_ST_OK;
+}
+
 static void cq_release(struct device *dev, struct cq *cq)
 {
 	cq_fini(cq);

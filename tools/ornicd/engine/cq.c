@@ -191,6 +191,62 @@ static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
 	}
 }
 
+/* Entries that the host has not consumed must fit; @index is its own word for them. */
+static bool cq_fits(const struct cq *cq, uint32_t index, uint8_t log)
+{
+	uint32_t unpolled = cq->prod - index;
+
+	if (!(cq->flags & ORNIC_CQ_F_IGNORE_OVERRUN) && index - cq->cons > cq->prod - cq->cons)
+		return false;
+	return unpolled <= cq_entries(cq) && unpolled <= 1u << log;
+}
+
+static void cq_swap_place(struct cq *cq, struct cq_place *to)
+{
+	struct cq_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
+
+	cq->log = to->log;
+	cq->mem = to->mem;
+	cq->rec = to->rec;
+	*to = old;
+}
+
+/**
+ * cq_resize() - the switch of ORN-CQ-24
+ * @cq:	queue
+ * @to:	new place; then the old one
+ * @at:	where the switch happened
+ *
+ * The arm word is read a last time in the old record, so that the new one has to tell
+ * only of what comes later.
+ *
+ * Return: enum ornic_status.
+ */
+int cq_resize(struct cq *cq, struct cq_place *to, struct ornic_cq_resize_rsp *at)
+{
+	const struct ornic_rec *old = cq_record(cq);
+	struct ornic_rec *rec = gpa_ptr(cq->dev->gpa, to->rec, sizeof(*rec), true);
+	uint32_t index;
+
+	if (cq->error)
+		return ORNIC_ST_BAD_STATE;
+	if (!old || !rec)
+		return ORNIC_ST_DMA_ERROR;
+	index = ring_host_index(old);
+	if (!cq_fits(cq, index, to->log))
+		return ORNIC_ST_BAD_PARAM;
+	cq->mod_over = true;
+	cq_announce(cq, old);
+	at->producer = htole32(cq->prod);
+	at->consumer = htole32(index);
+	cq_swap_place(cq, to);
+	cq->prod -= index;
+	cq->cons = 0;
+	ring_arm_shift(&cq->arm, index);
+	ring_notify(rec, 0);
+	return ORNIC_ST_OK;
+}
+
 /*
  * Queue pairs of CQs in error go to ERR. All CQs that failed in this turn are done by
  * one walk; a queue pair in RESET uses no CQ.

@@ -167,6 +167,15 @@ static inline void ring_arm_solicited(struct ring_arm *a, uint32_t index)
 	a->any_solicited = true;
 }
 
+/* ring_arm_shift() - entry @by of the ring has index 0 from now on (ORN-CQ-24) */
+static inline void ring_arm_shift(struct ring_arm *a, uint32_t by)
+{
+	a->seen = (a->seen & ~ORNIC_ARM_INDEX_MASK) | ((a->seen - by) & ORNIC_ARM_INDEX_MASK);
+	a->solicited -= by;
+	a->since -= by;
+	a->looked -= by;
+}
+
 /* ring_arm_armed() - would a qualifying entry fire? For queries. */
 static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
 {

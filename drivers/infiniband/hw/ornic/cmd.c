@@ -141,6 +141,12 @@ int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic
 	return modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
 }
 
+int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_cq_resize_cmd *in,
+			   struct ornic_cq_resize_rsp *out)
+{
+	return query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
+}
+
 int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 {
 	return destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: create, destroy, moderate.
+ * Completion queues: create, destroy, moderate. cq_resize.c resizes them.
  *
  * Ring and doorbell record of a CQ lie in one buffer, ring first. It belongs
  * to the process, which polls and arms without the driver, or to the kernel,
@@ -10,9 +10,9 @@
 
 static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
 
-static size_t ring_bytes(const struct ornic_ib_cq *cq)
+static size_t ring_bytes(u8 log_entries)
 {
-	return (size_t)1 << (cq->log_entries + ORNIC_IB_CQE_LOG);
+	return (size_t)1 << (log_entries + ORNIC_IB_CQE_LOG);
 }
 
 /**
@@ -72,9 +72,56 @@ static u8 to_flags(const struct ib_cq_init_attr *attr)
 	return flags;
 }
 
-static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-		     const struct ib_cq_init_attr *attr, struct ornic_cq_create_cmd *cmd,
-		     struct ornic_ib_pagelist *list, struct ib_udata *udata)
+/**
+ * ornic_ib_cq_user_ring() - pin ring and record of a process
+ * @dev: device
+ * @ring: its size; filled in, also on failure to be given to ornic_ib_cq_free_ring()
+ * @addr: where they are
+ */
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr)
+{
+	size_t bytes = ring_bytes(ring->log_entries);
+	int ret;
+
+	ret = ornic_ib_ubuf_pin(dev, &ring->ubuf, addr, bytes + sizeof(struct ornic_rec), addr,
+				IB_ACCESS_LOCAL_WRITE);
+	if (ret)
+		return ret;
+	ret = ornic_ib_pagelist_build(dev, &ring->list, &ring->ubuf, 0, bytes);
+	if (ret)
+		return ret;
+	ring->pages = ring->list.desc;
+	return ornic_ib_ubuf_addr(&ring->ubuf, bytes, &ring->record);
+}
+
+/**
+ * ornic_ib_cq_kernel_ring() - make ring and record for the kernel
+ * @dev: device
+ * @ring: its size; filled in
+ */
+int ornic_ib_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring)
+{
+	size_t bytes = ring_bytes(ring->log_entries);
+	int ret;
+
+	ret = ornic_ib_kbuf_alloc(dev, &ring->kbuf, bytes + sizeof(struct ornic_rec));
+	if (ret)
+		return ret;
+	ornic_rec_init(ring->kbuf.cpu + bytes);
+	ornic_ib_kbuf_pages(&ring->kbuf, 0, &ring->pages);
+	ring->record = cpu_to_le64(ring->kbuf.dma + bytes);
+	return 0;
+}
+
+void ornic_ib_cq_free_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring)
+{
+	ornic_ib_pagelist_free(dev, &ring->list);
+	ornic_ib_ubuf_unpin(&ring->ubuf);
+	ornic_ib_kbuf_free(dev, &ring->kbuf);
+}
+
+static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
+		     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ornic_ureq_create_cq req;
 	int ret;
@@ -87,43 +134,33 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	if (req.log_entries > dev->lim.log_cq || attr->cqe > BIT(req.log_entries) ||
 	    !PAGE_ALIGNED(req.buf_addr))
 		return -EINVAL;
-
-	cq->log_entries = req.log_entries;
-	ret = ornic_ib_ubuf_pin(dev, &cq->ubuf, req.buf_addr,
-				ring_bytes(cq) + sizeof(struct ornic_rec), req.buf_addr,
-				IB_ACCESS_LOCAL_WRITE);
-	if (ret)
-		return ret;
-	ret = ornic_ib_pagelist_build(dev, list, &cq->ubuf, 0, ring_bytes(cq));
-	if (ret)
-		return ret;
-	cmd->pages = list->desc;
-	cq->ibcq.cqe = attr->cqe;
-	return ornic_ib_ubuf_addr(&cq->ubuf, ring_bytes(cq), &cmd->record);
+	ring->log_entries = req.log_entries;
+	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr);
 }
 
-static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-		       const struct ib_cq_init_attr *attr, struct ornic_cq_create_cmd *cmd)
+static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
+		       const struct ib_cq_init_attr *attr)
 {
-	int ret;
+	ring->log_entries = order_base_2(attr->cqe);
+	return ornic_ib_cq_kernel_ring(dev, ring);
+}
 
-	cq->log_entries = order_base_2(attr->cqe);
-	ret = ornic_ib_kbuf_alloc(dev, &cq->kbuf, ring_bytes(cq) + sizeof(struct ornic_rec));
-	if (ret)
-		return ret;
-	cq->rec = cq->kbuf.cpu + ring_bytes(cq);
-	ornic_rec_init(cq->rec);
-	ornic_arm_init(&cq->arm);
-	ornic_ib_kbuf_pages(&cq->kbuf, 0, &cmd->pages);
-	cmd->record = cpu_to_le64(cq->kbuf.dma + ring_bytes(cq));
-	cq->ibcq.cqe = BIT(cq->log_entries);
-	return 0;
+/* The device accepted the ring. */
+static void adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_cq_ring *ring)
+{
+	cq->log_entries = ring->log_entries;
+	cq->ubuf = ring->ubuf;
+	cq->kbuf = ring->kbuf;
+	if (cq->kbuf.cpu)
+		cq->rec = cq->kbuf.cpu + ring_bytes(cq->log_entries);
 }
 
 static void init_state(struct ornic_ib_cq *cq)
 {
+	mutex_init(&cq->resize);
 	spin_lock_init(&cq->lock);
 	spin_lock_init(&cq->comp_lock);
+	ornic_arm_init(&cq->arm);
 	xa_init(&cq->qps);
 	INIT_WORK(&cq->kick, ornic_ib_soft_kick);
 	ornic_ib_ref_init(&cq->ref);
@@ -171,7 +208,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 			    const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	u32 page = ornic_ib_caller_page(udata);
-	struct ornic_ib_pagelist list = {};
+	struct ornic_ib_cq_ring ring = {};
 	struct ornic_cq_create_cmd cmd = {
 		.flags = to_flags(attr),
 		.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector)),
@@ -180,15 +217,22 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	};
 	int ret;
 
-	if (udata)
-		ret = user_ring(dev, cq, attr, &cmd, &list, udata);
-	else
-		ret = kernel_ring(dev, cq, attr, &cmd);
-	if (!ret) {
-		cmd.log_entries = cq->log_entries;
-		ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
-	}
-	ornic_ib_pagelist_free(dev, &list);
+	ret = udata ? user_ring(dev, &ring, attr, udata) : kernel_ring(dev, &ring, attr);
+	if (ret)
+		goto err;
+	cmd.log_entries = ring.log_entries;
+	cmd.record = ring.record;
+	cmd.pages = ring.pages;
+	ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
+	if (ret)
+		goto err;
+	adopt_ring(cq, &ring);
+	cq->ibcq.cqe = udata ? attr->cqe : BIT(cq->log_entries);
+	ornic_ib_pagelist_free(dev, &ring.list);
+	return 0;
+
+err:
+	ornic_ib_cq_free_ring(dev, &ring);
 	return ret;
 }
 
@@ -214,7 +258,7 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	init_state(cq);
 	ret = create_in_device(dev, cq, attr, udata);
 	if (ret)
-		goto err_rings;
+		return ret;
 	ret = publish(dev, cq);
 	if (ret)
 		goto err_device;

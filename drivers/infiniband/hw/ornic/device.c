@@ -109,6 +109,10 @@ static const struct ib_device_ops ornic_ib_xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, ornic_ib_xrcd, ibxrcd),
 };
 
+static const struct ib_device_ops ornic_ib_resize_ops = {
+	.ORNIC_RESIZE_CQ_OP = ornic_ib_resize_cq,
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -153,6 +157,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_steer_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_xrc_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_RESIZE)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_resize_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

@@ -9,6 +9,7 @@
  * Lock order, outermost first:
  *
  *	qp->mutex	one modify at a time; process context
+ *	cq->resize	one resize at a time; process context
  *	cq->comp_lock	around the completion handler of the consumer
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
@@ -248,17 +249,36 @@ struct ornic_ib_mw {
 };
 
 /**
+ * struct ornic_ib_cq_ring - ring and record of a completion queue, for a command
+ * @log_entries: log2 of the entries
+ * @ubuf: both, of a process
+ * @kbuf: both, of the kernel
+ * @list: page list of the ring, of a process
+ * @pages: descriptor of the ring
+ * @record: DMA address of the record
+ */
+struct ornic_ib_cq_ring {
+	u8 log_entries;
+	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_ib_pagelist list;
+	struct ornic_pages pages;
+	__le64 record;
+};
+
+/**
  * struct ornic_ib_cq - completion queue
  * @ibcq: ib_core's part
  * @comp: delivery of completion events
  * @ref: keeps it during events
  * @cqn: number in the device
+ * @resize: one resize at a time
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
  * @kbuf: ring and record of the kernel; what follows is for these only
  * @rec: doorbell record
- * @lock: protects @index, @arm, the entries of the ring and the consumer
- *	index of every work queue that completes here
+ * @lock: protects @index, @arm, the entries of the ring, where they are, and the
+ *	consumer index of every work queue that completes here
  * @index: next entry to consume
  * @arm: arming state
  * @qps: queue pairs that complete here, by handle; looked up under @lock
@@ -272,6 +292,7 @@ struct ornic_ib_cq {
 	struct ornic_comp comp;
 	struct ornic_ib_ref ref;
 	u32 cqn;
+	struct mutex resize;	/* see above */
 	u8 log_entries;
 	struct ornic_ib_ubuf ubuf;
 
@@ -482,6 +503,8 @@ int ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number);
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn);
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in);
+int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_cq_resize_cmd *in,
+			   struct ornic_cq_resize_rsp *out);
 int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn);
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
 			   u32 *qpn);
@@ -615,6 +638,9 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       ORNIC_CREATE_CQ_ARG);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr);
+int ornic_ib_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
+void ornic_ib_cq_free_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
@@ -623,6 +649,9 @@ void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
 int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* cq_resize.c */
+int ornic_ib_resize_cq(struct ib_cq *ibcq, ORNIC_RESIZE_CQ_COUNT entries, struct ib_udata *udata);
 
 /* clock.c */
 int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_device *resp);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Another ring for a completion queue that is in use (ORN-CQ-20 to 28).
+ *
+ * The device changes rings at one moment and tells where in the old ring that
+ * was. Entries before it stay in the old ring; whoever polls the queue carries
+ * over what he has not consumed. For a process that is the provider, and all that
+ * happens here is pinning. A queue of the kernel goes on being polled and armed at
+ * its old place until the command has completed.
+ */
+#include "ornic_ib.h"
+
+/* Indices that carry over more than either ring holds would lead out of them. */
+static int check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,
+			const struct ornic_cq_resize_rsp *at)
+{
+	u32 unpolled = le32_to_cpu(at->producer) - le32_to_cpu(at->consumer);
+
+	if (unpolled <= BIT(cq->log_entries) && unpolled <= BIT(log))
+		return 0;
+	ornic_device_malformed(dev->odev, "impossible indices of a resized completion queue");
+	return -EIO;
+}
+
+static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+			    const struct ornic_ib_cq_ring *ring, struct ornic_cq_resize_rsp *at)
+{
+	struct ornic_cq_resize_cmd cmd = {
+		.log_entries = ring->log_entries,
+		.record = ring->record,
+		.pages = ring->pages,
+	};
+	int ret;
+
+	ret = ornic_ib_cmd_cq_resize(dev, cq->cqn, &cmd, at);
+	return ret ? ret : check_switch(dev, cq, ring->log_entries, at);
+}
+
+static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries,
+		       struct ib_udata *udata)
+{
+	struct ornic_uresp_resize_cq resp = {};
+	struct ornic_ib_cq_ring ring = {};
+	struct ornic_cq_resize_rsp at;
+	struct ornic_ureq_resize_cq req;
+	int ret;
+
+	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
+		return -EOPNOTSUPP;
+	if (req.log_entries > dev->lim.log_cq || entries > BIT(req.log_entries) ||
+	    !PAGE_ALIGNED(req.buf_addr))
+		return -EINVAL;
+	ring.log_entries = req.log_entries;
+	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr);
+	if (!ret)
+		ret = resize_in_device(dev, cq, &ring, &at);
+	if (!ret) {
+		swap(cq->ubuf, ring.ubuf);
+		cq->log_entries = ring.log_entries;
+		cq->ibcq.cqe = entries;
+		resp.producer = le32_to_cpu(at.producer);
+		resp.consumer = le32_to_cpu(at.consumer);
+	}
+	ornic_ib_cq_free_ring(dev, &ring);
+	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
+}
+
+/* Carry over and poll the new ring from here on; @ring is the old one then. */
+static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+			 struct ornic_ib_cq_ring *ring, u32 producer, u32 consumer)
+{
+	size_t bytes = BIT(ring->log_entries + ORNIC_IB_CQE_LOG);
+	struct ornic_rec *old = cq->rec;
+	struct ornic_cqe *cqe;
+	u32 i;
+
+	if (cq->index - consumer > producer - consumer) {
+		ornic_device_malformed(dev->odev, "resized completion queue lost entries");
+		return -EIO;
+	}
+	for (i = cq->index; i != producer; i++) {
+		cqe = ornic_ring_entry(ring->kbuf.cpu, i - consumer, ring->log_entries,
+				       ORNIC_IB_CQE_LOG);
+		*cqe = *ornic_ib_cqe(cq, i);
+		cqe->phase |= ORNIC_PHASE;
+	}
+	swap(cq->kbuf, ring->kbuf);
+	swap(cq->log_entries, ring->log_entries);
+	cq->rec = cq->kbuf.cpu + bytes;
+	cq->index -= consumer;
+	ornic_rec_consumed(cq->rec, cq->index);
+	ornic_rec_rearm(dev->odev, cq->rec, old, consumer, ORNIC_DB_CQ_ARM, cq->cqn);
+	return 0;
+}
+
+static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries)
+{
+	struct ornic_ib_cq_ring ring = { .log_entries = order_base_2(entries) };
+	struct ornic_cq_resize_rsp at;
+	unsigned long flags;
+	int ret;
+
+	ret = ornic_ib_cq_kernel_ring(dev, &ring);
+	if (!ret)
+		ret = resize_in_device(dev, cq, &ring, &at);
+	if (!ret) {
+		spin_lock_irqsave(&cq->lock, flags);
+		ret = switch_kernel(dev, cq, &ring, le32_to_cpu(at.producer),
+				    le32_to_cpu(at.consumer));
+		spin_unlock_irqrestore(&cq->lock, flags);
+	}
+	if (!ret)
+		cq->ibcq.cqe = BIT(cq->log_entries);
+	ornic_ib_cq_free_ring(dev, &ring);
+	return ret;
+}
+
+int ornic_ib_resize_cq(struct ib_cq *ibcq, ORNIC_RESIZE_CQ_COUNT entries, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+	int ret;
+
+	/* a negative number is a large one */
+	if (!entries || (u32)entries > dev->lim.max_cqe)
+		return -EINVAL;
+	mutex_lock(&cq->resize);
+	if (udata)
+		ret = resize_user(dev, cq, entries, udata);
+	else
+		ret = resize_kernel(dev, cq, entries);
+	mutex_unlock(&cq->resize);
+	return ret;
+}

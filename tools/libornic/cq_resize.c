@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * ibv_resize_cq: another ring for a CQ in use (ORN-CQ-20 to 28).
+ *
+ * Nobody polls or arms meanwhile: both locks are held over the command. The device
+ * does not stop; what it completes after it changed rings it writes behind the
+ * place of the entries that are carried over here.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <ccan/minmax.h>
+
+#include "ornic.h"
+
+static int ornic_cq_resize_cmd(struct ornic_cq *cq, const struct ornic_cq_mem *mem, int cqe,
+			       struct ornic_uresp_resize_cq *at)
+{
+	struct ornic_resize_cq_resp resp = {};
+	struct ornic_resize_cq cmd = {};
+	int ret;
+
+	cmd.buf_addr = (uintptr_t)mem->buf.addr;
+	cmd.log_entries = mem->log;
+	ret = ibv_cmd_resize_cq(&cq->vcq.cq, cqe, &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				sizeof(resp));
+	*at = resp.drv_payload;
+	return ret;
+}
+
+/* The first lap of a ring has phase 1, whatever the entry's was in the old one. */
+static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_cq_mem *to,
+			   const struct ornic_uresp_resize_cq *at, uint32_t index)
+{
+	struct ornic_cqe *cqe;
+
+	for (; index != at->producer; index++) {
+		cqe = &to->ring[(index - at->consumer) & ((1u << to->log) - 1)];
+		*cqe = from->ring[index & ((1u << from->log) - 1)];
+		cqe->phase |= ORNIC_PHASE;
+	}
+}
+
+/* Rings in any case: whoever armed has looked at the CQ and will not again. */
+static void ornic_cq_rearm(struct ornic_cq *cq, const struct ornic_rec *old, uint32_t by)
+{
+	uint32_t word = ornic_ring_load(&old->arm, memory_order_relaxed);
+
+	word = (word & ~ORNIC_ARM_INDEX_MASK) | ((word - by) & ORNIC_ARM_INDEX_MASK);
+	ornic_rec_arm(cq->mem.rec, word);
+	if (word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK)
+		ornic_db_ring(to_octx(cq->vcq.cq.context), ORNIC_DB_CQ_ARM, cq->cqn, word);
+}
+
+static uint32_t ornic_wq_outstanding(const struct ornic_wq *wq)
+{
+	return atomic_load_explicit(&wq->head, memory_order_relaxed) -
+	       atomic_load_explicit(&wq->tail, memory_order_relaxed);
+}
+
+/*
+ * May the CQ shrink to @entries? Not below what is outstanding: all of it completes
+ * sooner or later, and in an error every single work request does. The device knows
+ * only of completions that it has written. Caller holds the table's mutex and the
+ * CQ's lock.
+ */
+static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
+{
+	struct ornic_qp_table *table = &to_octx(cq->vcq.cq.context)->qp_table;
+	const struct ibv_cq *ibcq = &cq->vcq.cq;
+	struct ornic_qp *qp;
+	uint64_t sum = 0;
+	uint32_t n;
+
+	if (entries >= 1u << cq->mem.log)
+		return true;
+	for (n = 0; (qp = ornic_qp_table_next(table, &n)); n++) {
+		if (qp->vqp.qp.send_cq == ibcq)
+			sum += ornic_wq_outstanding(&qp->sq);
+		if (qp->vqp.qp.recv_cq == ibcq)
+			sum += ornic_wq_outstanding(&qp->rq);
+	}
+	return sum <= entries;
+}
+
+/* Caller holds both locks; @mem is the new ring, then the old one. */
+static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cqe)
+{
+	uint32_t index = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	struct ornic_uresp_resize_cq at;
+	struct ornic_cq_mem old = cq->mem;
+	int ret;
+
+	ret = ornic_cq_resize_cmd(cq, mem, cqe, &at);
+	if (ret)
+		return ret;
+	ornic_cq_carry(&old, mem, &at, index);
+	cq->mem = *mem;
+	*mem = old;
+	index -= at.consumer;
+	atomic_store_explicit(&cq->index, index, memory_order_relaxed);
+	ornic_rec_consumed(cq->mem.rec, index);
+	ornic_cq_rearm(cq, old.rec, at.consumer);
+	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->mem.log,
+			       to_octx(cq->vcq.cq.context)->limits.max_cqe);
+	return 0;
+}
+
+int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct ornic_qp_table *table = &to_octx(ibcq->context)->qp_table;
+	struct ornic_cq *cq = to_ocq(ibcq);
+	struct ornic_cq_mem mem;
+	int ret;
+
+	if (cqe <= 0 || (uint32_t)cqe > to_octx(ibcq->context)->limits.max_cqe)
+		return EINVAL;
+	ret = ornic_cq_mem_alloc(&mem, cqe);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&table->mutex);
+	ornic_lock(&cq->lock);
+	pthread_spin_lock(&cq->arm_lock);
+	ret = ornic_cq_work_fits(cq, 1u << mem.log) ? ornic_cq_switch(cq, &mem, cqe) : EINVAL;
+	pthread_spin_unlock(&cq->arm_lock);
+	ornic_unlock(&cq->lock);
+	pthread_mutex_unlock(&table->mutex);
+	ornic_buf_free(&mem.buf);
+	return ret;
+}
