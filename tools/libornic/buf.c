@@ -1,34 +1,80 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Queue buffers: whole zeroed pages, kept out of the children of a fork so that
- * copy-on-write never moves them away from under the device.
+ * copy-on-write never moves them away from under the device. A parent domain may
+ * have an allocator for them; a queue made in one keeps it (parent_domain.c).
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "ornic.h"
 
-int ornic_buf_alloc(struct ornic_buf *buf, size_t bytes)
+static int ornic_buf_map(struct ornic_buf *buf)
+{
+	buf->addr = mmap(NULL, buf->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	return buf->addr == MAP_FAILED ? errno : 0;
+}
+
+/* From the application, which may hand it back for the default. */
+static int ornic_buf_ask(struct ornic_buf *buf, struct ornic_pd *pd, size_t page)
+{
+	void *addr = pd->alloc(&pd->ibv_pd, pd->pd_context, buf->bytes, page, buf->type);
+
+	if (addr == IBV_ALLOCATOR_USE_DEFAULT)
+		return ornic_buf_map(buf);
+	if (!addr)
+		return ENOMEM;
+	if ((uintptr_t)addr % page) {
+		pd->free(&pd->ibv_pd, pd->pd_context, addr, buf->type);
+		return EINVAL;
+	}
+	memset(addr, 0, buf->bytes);
+	buf->addr = addr;
+	buf->custom = true;
+	return 0;
+}
+
+static void ornic_buf_release(struct ornic_buf *buf)
+{
+	struct ornic_pd *pd = buf->pd;
+
+	if (buf->custom)
+		pd->free(&pd->ibv_pd, pd->pd_context, buf->addr, buf->type);
+	else
+		munmap(buf->addr, buf->bytes);
+	if (pd)
+		atomic_fetch_sub_explicit(&pd->users, 1, memory_order_relaxed);
+}
+
+int ornic_buf_alloc_in(struct ornic_buf *buf, size_t bytes, struct ornic_pd *pd,
+		       enum ornic_res_type type)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	int ret;
 
-	bytes = (bytes + page - 1) & ~(page - 1);
-	buf->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (buf->addr == MAP_FAILED)
-		return errno;
-	ret = ibv_dontfork_range(buf->addr, bytes);
-	if (ret) {
-		munmap(buf->addr, bytes);
-		return ret < 0 ? errno : ret;
-	}
-	buf->bytes = bytes;
-	return 0;
+	*buf = (struct ornic_buf){
+		.bytes = (bytes + page - 1) & ~(page - 1),
+		.pd = pd && pd->on ? pd : NULL,
+		.type = type,
+	};
+	ret = buf->pd && pd->alloc ? ornic_buf_ask(buf, pd, page) : ornic_buf_map(buf);
+	if (ret)
+		return ret;
+	if (buf->pd)
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	ret = ibv_dontfork_range(buf->addr, buf->bytes);
+	if (!ret)
+		return 0;
+	ret = ret < 0 ? errno : ret;
+	ornic_buf_release(buf);
+	return ret;
 }
 
 void ornic_buf_free(struct ornic_buf *buf)
 {
 	ibv_dofork_range(buf->addr, buf->bytes);
-	munmap(buf->addr, buf->bytes);
+	ornic_buf_release(buf);
 }

@@ -24,8 +24,11 @@
 
 static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS)
+	if (attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
 		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    (!attr->parent_domain || !to_opd(attr->parent_domain)->on))
+		return EINVAL;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && attr->flags & ~ORNIC_CQ_FLAGS)
 		return EOPNOTSUPP;
 	if (attr->wc_flags & ~ORNIC_CQ_WC_FLAGS)
@@ -36,14 +39,14 @@ static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_at
 }
 
 /* Memory for at least @cqe entries, as the device wants it before create. */
-int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe)
+int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe, struct ornic_pd *pd)
 {
 	size_t ring;
 	int ret;
 
 	mem->log = ornic_log2_up(cqe);
 	ring = sizeof(*mem->ring) << mem->log;
-	ret = ornic_buf_alloc(&mem->buf, ring + sizeof(*mem->rec));
+	ret = ornic_buf_alloc_in(&mem->buf, ring + sizeof(*mem->rec), pd, ORNIC_RES_CQ);
 	if (ret)
 		return ret;
 	mem->ring = mem->buf.addr;
@@ -56,13 +59,16 @@ static int ornic_cq_init(struct ornic_cq *cq, const struct ibv_cq_init_attr_ex *
 {
 	bool single = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 		      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	struct ornic_pd *pd = NULL;
 	int ret;
 
-	ret = ornic_cq_mem_alloc(&cq->mem, attr->cqe);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		pd = to_opd(attr->parent_domain);
+	ret = ornic_cq_mem_alloc(&cq->mem, attr->cqe, pd);
 	if (ret)
 		return ret;
 	ornic_arm_init(&cq->arm);
-	ornic_lock_init(&cq->lock, !single);
+	ornic_lock_init(&cq->lock, !single && !ornic_pd_single(pd));
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
 }

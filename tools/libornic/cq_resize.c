@@ -115,7 +115,7 @@ int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 
 	if (cqe <= 0 || (uint32_t)cqe > to_octx(ibcq->context)->limits.max_cqe)
 		return EINVAL;
-	ret = ornic_cq_mem_alloc(&mem, cqe);
+	ret = ornic_cq_mem_alloc(&mem, cqe, cq->mem.buf.pd);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&table->mutex);

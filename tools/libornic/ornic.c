@@ -21,7 +21,9 @@ static void ornic_free_context(struct ibv_context *ibctx);
 static const struct verbs_context_ops ornic_ctx_ops = {
 	.alloc_dm = ornic_alloc_dm,
 	.alloc_mw = ornic_alloc_mw,
+	.alloc_parent_domain = ornic_alloc_parent_domain,
 	.alloc_pd = ornic_alloc_pd,
+	.alloc_td = ornic_alloc_td,
 	.attach_mcast = ornic_attach_mcast,
 	.bind_mw = ornic_bind_mw,
 	.close_xrcd = ornic_close_xrcd,
@@ -36,6 +38,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.create_srq_ex = ornic_create_srq_ex,
 	.dealloc_mw = ornic_dealloc_mw,
 	.dealloc_pd = ornic_dealloc_pd,
+	.dealloc_td = ornic_dealloc_td,
 	.dereg_mr = ornic_dereg_mr,
 	.destroy_ah = ornic_destroy_ah,
 	.destroy_cq = ornic_destroy_cq,

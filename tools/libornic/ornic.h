@@ -27,10 +27,22 @@
 #include "qp_table.h"
 #include "ring.h"
 
+struct ornic_pd;
+
+/* What a custom allocator of a parent domain is asked for: resource_type. */
+enum ornic_res_type {
+	ORNIC_RES_QP	= 1,
+	ORNIC_RES_CQ	= 2,
+	ORNIC_RES_SRQ	= 3,
+};
+
 /* Page-aligned, zeroed memory shared with the device. */
 struct ornic_buf {
 	void *addr;
 	size_t bytes;
+	struct ornic_pd *pd;		/* parent domain that it was made in, or NULL */
+	enum ornic_res_type type;
+	bool custom;			/* from the parent domain's allocator */
 };
 
 struct ornic_context {
@@ -42,9 +54,22 @@ struct ornic_context {
 	struct ornic_qp_table srq_table;	/* of type XRC */
 };
 
+struct ornic_td {
+	struct ibv_td ibv_td;
+	_Atomic uint32_t users;		/* parent domains */
+};
+
+/* A protection domain, or a parent domain on one. */
 struct ornic_pd {
 	struct ibv_pd ibv_pd;
 	uint32_t pdn;
+	_Atomic uint32_t users;		/* parent domains; or queues made in this one */
+	struct ornic_pd *on;		/* a parent domain's protection domain, else NULL */
+	struct ornic_td *td;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+	void *pd_context;
 };
 
 /* Device memory, mapped: @length bytes of it are the application's. */
@@ -146,6 +171,17 @@ static inline struct ornic_pd *to_opd(struct ibv_pd *pd)
 	return container_of(pd, struct ornic_pd, ibv_pd);
 }
 
+static inline struct ornic_td *to_otd(struct ibv_td *td)
+{
+	return container_of(td, struct ornic_td, ibv_td);
+}
+
+/* Do the queues made in a domain, which may be none, belong to one thread? */
+static inline bool ornic_pd_single(const struct ornic_pd *pd)
+{
+	return pd && pd->td;
+}
+
 static inline struct ornic_ah *to_oah(struct ibv_ah *ah)
 {
 	return container_of(ah, struct ornic_ah, ibv_ah);
@@ -186,7 +222,8 @@ void ornic_db_ring(struct ornic_context *ctx, enum ornic_db_kind kind, uint32_t 
 		   uint32_t value);
 
 /* buf.c */
-int ornic_buf_alloc(struct ornic_buf *buf, size_t bytes);
+int ornic_buf_alloc_in(struct ornic_buf *buf, size_t bytes, struct ornic_pd *pd,
+		       enum ornic_res_type type);
 void ornic_buf_free(struct ornic_buf *buf);
 
 /* query.c */
@@ -203,6 +240,13 @@ struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr 
 int ornic_free_dm(struct ibv_dm *dm);
 struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length,
 			       unsigned int access);
+
+/* parent_domain.c */
+struct ibv_td *ornic_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr);
+int ornic_dealloc_td(struct ibv_td *td);
+struct ibv_pd *ornic_alloc_parent_domain(struct ibv_context *ctx,
+					 struct ibv_parent_domain_init_attr *attr);
+void ornic_free_parent_domain(struct ornic_pd *pd);
 
 /* mr.c */
 struct ibv_mr *ornic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
@@ -233,7 +277,7 @@ struct ibv_cq_ex *ornic_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init
 int ornic_destroy_cq(struct ibv_cq *cq);
 int ornic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
-int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe);
+int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe, struct ornic_pd *pd);
 void ornic_cq_event(struct ibv_cq *cq);
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn);
 void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp);

@@ -25,12 +25,21 @@ struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx)
 	return &pd->ibv_pd;
 }
 
-int ornic_dealloc_pd(struct ibv_pd *pd)
+/* Also of a parent domain: verbs make no difference. */
+int ornic_dealloc_pd(struct ibv_pd *ibpd)
 {
-	int ret = ibv_cmd_dealloc_pd(pd);
+	struct ornic_pd *pd = to_opd(ibpd);
+	int ret;
 
+	if (atomic_load_explicit(&pd->users, memory_order_relaxed))
+		return EBUSY;
+	if (pd->on) {
+		ornic_free_parent_domain(pd);
+		return 0;
+	}
+	ret = ibv_cmd_dealloc_pd(ibpd);
 	if (ret)
 		return ret;
-	free(to_opd(pd));
+	free(pd);
 	return 0;
 }

@@ -112,14 +112,14 @@ static size_t ornic_wq_bytes(const struct ornic_wq *wq)
 }
 
 /* The layout of rdma/ornic-abi.h. */
-static int ornic_qp_alloc_rings(struct ornic_qp *qp)
+static int ornic_qp_alloc_rings(struct ornic_qp *qp, struct ornic_pd *pd)
 {
 	size_t rq_at = align(ornic_wq_bytes(&qp->sq), 1UL << qp->rq.stride);
 	size_t rec_at = rq_at + ornic_wq_bytes(&qp->rq);
 	char *base;
 	int ret;
 
-	ret = ornic_buf_alloc(&qp->buf, rec_at + 2 * sizeof(struct ornic_rec));
+	ret = ornic_buf_alloc_in(&qp->buf, rec_at + 2 * sizeof(struct ornic_rec), pd, ORNIC_RES_QP);
 	if (ret)
 		return ret;
 	base = qp->buf.addr;
@@ -132,7 +132,7 @@ static int ornic_qp_alloc_rings(struct ornic_qp *qp)
 	return 0;
 }
 
-static int ornic_qp_init(struct ornic_qp *qp)
+static int ornic_qp_init(struct ornic_qp *qp, struct ornic_pd *pd)
 {
 	int ret;
 
@@ -140,13 +140,13 @@ static int ornic_qp_init(struct ornic_qp *qp)
 	if (!qp->sq.wr_id)
 		return ENOMEM;
 	qp->rq.wr_id = qp->sq.wr_id + qp->sq.entries;
-	ret = ornic_qp_alloc_rings(qp);
+	ret = ornic_qp_alloc_rings(qp, pd);
 	if (ret) {
 		free(qp->sq.wr_id);
 		return ret;
 	}
-	ornic_lock_init(&qp->sq.lock, true);
-	ornic_lock_init(&qp->rq.lock, true);
+	ornic_lock_init(&qp->sq.lock, !ornic_pd_single(pd));
+	ornic_lock_init(&qp->rq.lock, !ornic_pd_single(pd));
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	if (!ret)
 		ret = ornic_rq_size(to_octx(ctx), &qp->rq, &cap);
 	if (!ret)
-		ret = ornic_qp_init(qp);
+		ret = ornic_qp_init(qp, to_opd(attr->pd));
 	if (ret) {
 		free(qp);
 		return ret;

@@ -38,7 +38,7 @@ static int ornic_srq_size(const struct ornic_context *ctx, struct ornic_srq *srq
 	return 0;
 }
 
-static int ornic_srq_init(struct ornic_srq *srq)
+static int ornic_srq_init(struct ornic_srq *srq, struct ornic_pd *pd)
 {
 	struct ornic_wq *wq = &srq->wq;
 	size_t ring = (size_t)wq->entries << wq->stride;
@@ -47,7 +47,9 @@ static int ornic_srq_init(struct ornic_srq *srq)
 
 	wq->wr_id = calloc(wq->entries, sizeof(*wq->wr_id));
 	srq->next = calloc(wq->entries, sizeof(*srq->next));
-	ret = wq->wr_id && srq->next ? ornic_buf_alloc(&srq->buf, ring + sizeof(*wq->rec)) : ENOMEM;
+	ret = ENOMEM;
+	if (wq->wr_id && srq->next)
+		ret = ornic_buf_alloc_in(&srq->buf, ring + sizeof(*wq->rec), pd, ORNIC_RES_SRQ);
 	if (ret) {
 		free(srq->next);
 		free(wq->wr_id);
@@ -113,16 +115,16 @@ static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
 }
 
 /* Sized and with memory, unknown to the kernel; NULL and errno. */
-static struct ornic_srq *ornic_srq_new(struct ornic_context *ctx, struct ibv_srq_attr *attr)
+static struct ornic_srq *ornic_srq_new(struct ibv_pd *pd, struct ibv_srq_attr *attr)
 {
 	struct ornic_srq *srq = calloc(1, sizeof(*srq));
 	int ret;
 
 	if (!srq)
 		return NULL;
-	ret = ornic_srq_size(ctx, srq, attr);
+	ret = ornic_srq_size(to_octx(pd->context), srq, attr);
 	if (!ret)
-		ret = ornic_srq_init(srq);
+		ret = ornic_srq_init(srq, to_opd(pd));
 	if (!ret)
 		return srq;
 	free(srq);
@@ -136,7 +138,7 @@ struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *at
 	struct ornic_srq *srq;
 	int ret;
 
-	srq = ornic_srq_new(to_octx(pd->context), &got.attr);
+	srq = ornic_srq_new(pd, &got.attr);
 	if (!srq)
 		return NULL;
 	ret = ornic_srq_cmd(pd, srq, &got);
@@ -162,7 +164,7 @@ static struct ibv_srq *ornic_create_xsrq(struct ibv_context *ctx,
 		errno = EINVAL;
 		return NULL;
 	}
-	srq = ornic_srq_new(to_octx(ctx), &got.attr);
+	srq = ornic_srq_new(attr->pd, &got.attr);
 	if (!srq)
 		return NULL;
 	ret = ornic_xsrq_cmd(ctx, srq, &got);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Thread domains and parent domains: a parent domain is a protection domain with
+ * wishes about the queues made in it. Neither is known to the kernel.
+ *
+ * A thread domain promises that one thread at a time uses its queues, so they have
+ * no locks. Custom allocators give the memory of the queues (buf.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ornic.h"
+
+#define ORNIC_PARENT_MASK	(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |	\
+				 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+
+struct ibv_td *ornic_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
+{
+	struct ornic_td *td;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->ibv_td.context = ctx;
+	return &td->ibv_td;
+}
+
+int ornic_dealloc_td(struct ibv_td *ibtd)
+{
+	struct ornic_td *td = to_otd(ibtd);
+
+	if (atomic_load_explicit(&td->users, memory_order_relaxed))
+		return EBUSY;
+	free(td);
+	return 0;
+}
+
+static int ornic_parent_check(struct ibv_context *ctx,
+			      const struct ibv_parent_domain_init_attr *attr)
+{
+	bool custom = attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+
+	if (attr->comp_mask & ~ORNIC_PARENT_MASK)
+		return EOPNOTSUPP;
+	if (!attr->pd || to_opd(attr->pd)->on || attr->pd->context != ctx ||
+	    (attr->td && attr->td->context != ctx))
+		return EINVAL;
+	return custom && (!attr->alloc || !attr->free) ? EINVAL : 0;
+}
+
+struct ibv_pd *ornic_alloc_parent_domain(struct ibv_context *ctx,
+					 struct ibv_parent_domain_init_attr *attr)
+{
+	struct ornic_pd *pd;
+	int ret;
+
+	ret = ornic_parent_check(ctx, attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	ibv_initialize_parent_domain(&pd->ibv_pd, attr->pd);
+	pd->on = to_opd(attr->pd);
+	pd->pdn = pd->on->pdn;
+	atomic_fetch_add_explicit(&pd->on->users, 1, memory_order_relaxed);
+	if (attr->td) {
+		pd->td = to_otd(attr->td);
+		atomic_fetch_add_explicit(&pd->td->users, 1, memory_order_relaxed);
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		pd->alloc = attr->alloc;
+		pd->free = attr->free;
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		pd->pd_context = attr->pd_context;
+	return &pd->ibv_pd;
+}
+
+/* Nobody uses it any more. */
+void ornic_free_parent_domain(struct ornic_pd *pd)
+{
+	if (pd->td)
+		atomic_fetch_sub_explicit(&pd->td->users, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&pd->on->users, 1, memory_order_relaxed);
+	free(pd);
+}
