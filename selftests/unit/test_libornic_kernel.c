@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ornic-ioctl.h>
+
 #include "test_libornic_kernel.h"
 
 struct fake_kernel kernel;
@@ -41,6 +44,51 @@ int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, 
 		.max_sq_stride = 10,
 		.max_rq_stride = 10,
 	};
+	return kernel_fails();
+}
+
+/* Answers with the limits, to whoever asks for the context's, and with the PD's number. */
+static void answer(const struct ibv_command_buffer *cmd, uint16_t id, const void *data, size_t len)
+{
+	const struct ib_uverbs_attr *attr;
+
+	for (attr = cmd->hdr.attrs; attr != cmd->next_attr; attr++)
+		if (attr->attr_id == id) {
+			assert_int_equal(attr->len, len);
+			memcpy((void *)(uintptr_t)attr->data, data, len);
+			return;
+		}
+	fail_msg("nobody asked for attribute %#x", id);
+}
+
+int ibv_cmd_query_context(struct ibv_context *ctx, struct ibv_command_buffer *driver)
+{
+	const struct ornic_uresp_alloc_ucontext resp = {
+		.db_mmap_size = sysconf(_SC_PAGESIZE), .max_cqe = 64,
+	};
+
+	(void)ctx;
+	answer(driver, ORNIC_IB_ATTR_QUERY_CONTEXT_RESP, &resp, sizeof(resp));
+	return kernel_fails();
+}
+
+int execute_ioctl(struct ibv_context *ctx, struct ibv_command_buffer *cmd)
+{
+	const struct ornic_uresp_alloc_pd resp = { .pdn = 0x77 };
+
+	(void)ctx;
+	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
+	assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_PD_QUERY);
+	answer(cmd, ORNIC_IB_ATTR_PD_QUERY_RESP, &resp, sizeof(resp));
+	return kernel_fails();
+}
+
+int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr, uint32_t handle)
+{
+	vmr->ibv_mr.pd = pd;
+	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.handle = handle;
+	vmr->ibv_mr.rkey = 0x4a08;
 	return kernel_fails();
 }
 
@@ -265,7 +313,7 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	return kernel_fails();
 }
 
-static struct ibv_device *fake_device(void)
+struct ibv_device *fake_device(void)
 {
 	struct verbs_sysfs_dev *sysfs = calloc(1, sizeof(*sysfs));
 	struct verbs_device *dev = ornic_dev_ops.alloc_device(sysfs);

@@ -50,6 +50,7 @@ struct rig {
 	uint32_t cq_index;		/* the device's producer index of cq */
 };
 
+struct ibv_device *fake_device(void);
 void rig_open(struct rig *rig, int cqe);
 struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_cap cap,
 			uint64_t send_ops);

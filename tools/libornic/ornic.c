@@ -49,6 +49,8 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.free_context = ornic_free_context,
 	.free_dm = ornic_free_dm,
 	.get_srq_num = ornic_get_srq_num,
+	.import_mr = ornic_import_mr,
+	.import_pd = ornic_import_pd,
 	.modify_cq = ornic_modify_cq,
 	.modify_qp = ornic_modify_qp,
 	.modify_srq = ornic_modify_srq,
@@ -70,6 +72,8 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.req_notify_cq = ornic_arm_cq,
 	.rereg_mr = ornic_rereg_mr,
 	.resize_cq = ornic_resize_cq,
+	.unimport_mr = ornic_unimport_mr,
+	.unimport_pd = ornic_unimport_pd,
 };
 
 static const struct verbs_match_ent ornic_match_table[] = {
@@ -77,21 +81,21 @@ static const struct verbs_match_ent ornic_match_table[] = {
 	{},
 };
 
-static int ornic_context_open(struct ornic_context *ctx, int cmd_fd)
+static int ornic_get_context(struct ornic_context *ctx)
 {
 	struct ornic_alloc_ucontext_resp resp = {};
 	struct ibv_get_context cmd = {};
 	int ret;
 
 	ret = ornic_cmd_get_context(&ctx->ibv_ctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
-	if (ret)
-		return ret;
-	ctx->limits = resp.drv_payload;
-	return ornic_db_map(ctx, cmd_fd);
+	if (!ret)
+		ctx->limits = resp.drv_payload;
+	return ret;
 }
 
-static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int cmd_fd,
-						 void *private_data __attribute__((unused)))
+/* @get makes the kernel's context or finds the one that there is, and learns the limits. */
+static struct verbs_context *ornic_context_new(struct ibv_device *ibdev, int cmd_fd,
+					       int (*get)(struct ornic_context *ctx))
 {
 	struct ornic_context *ctx;
 	int ret;
@@ -99,7 +103,9 @@ static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int c
 	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_UNKNOWN);
 	if (!ctx)
 		return NULL;
-	ret = ornic_context_open(ctx, cmd_fd);
+	ret = get(ctx);
+	if (!ret)
+		ret = ornic_db_map(ctx, cmd_fd);
 	if (ret) {
 		verbs_uninit_context(&ctx->ibv_ctx);
 		free(ctx);
@@ -110,6 +116,17 @@ static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int c
 	ornic_qp_table_init(&ctx->srq_table);
 	verbs_set_ops(&ctx->ibv_ctx, &ornic_ctx_ops);
 	return &ctx->ibv_ctx;
+}
+
+static struct verbs_context *ornic_alloc_context(struct ibv_device *ibdev, int cmd_fd,
+						 void *private_data __attribute__((unused)))
+{
+	return ornic_context_new(ibdev, cmd_fd, ornic_get_context);
+}
+
+static struct verbs_context *ornic_import_context(struct ibv_device *ibdev, int cmd_fd)
+{
+	return ornic_context_new(ibdev, cmd_fd, ornic_query_context);
 }
 
 static void ornic_free_context(struct ibv_context *ibctx)
@@ -142,6 +159,7 @@ const struct verbs_device_ops ornic_dev_ops = {
 	.alloc_device = ornic_alloc_device,
 	.uninit_device = ornic_uninit_device,
 	.alloc_context = ornic_alloc_context,
+	.import_context = ornic_import_context,
 };
 
 PROVIDER_DRIVER(ornic, ornic_dev_ops);

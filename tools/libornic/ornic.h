@@ -241,6 +241,13 @@ int ornic_free_dm(struct ibv_dm *dm);
 struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length,
 			       unsigned int access);
 
+/* import.c */
+int ornic_query_context(struct ornic_context *ctx);
+struct ibv_pd *ornic_import_pd(struct ibv_context *ctx, uint32_t handle);
+void ornic_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *ornic_import_mr(struct ibv_pd *pd, uint32_t handle);
+void ornic_unimport_mr(struct ibv_mr *mr);
+
 /* parent_domain.c */
 struct ibv_td *ornic_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr);
 int ornic_dealloc_td(struct ibv_td *td);

@@ -55,6 +55,7 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.query_pkey = ornic_ib_query_pkey,
 	.query_port = ornic_ib_query_port,
 	.query_qp = ornic_ib_query_qp,
+	.query_ucontext = ornic_ib_query_ucontext,
 	.reg_user_mr = ornic_ib_reg_user_mr,
 	.reg_user_mr_dmabuf = ornic_ib_reg_user_mr_dmabuf,
 	.req_notify_cq = ornic_ib_req_notify_cq,
@@ -192,6 +193,12 @@ missing:
 	return -EOPNOTSUPP;
 }
 
+/* ioctl methods and attributes of this driver alone. */
+static const struct uapi_definition ornic_ib_uapi_defs[] = {
+	UAPI_DEF_CHAIN(ornic_ib_import_defs),
+	{}
+};
+
 static void fill_ibdev(struct ornic_ib_dev *dev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
@@ -202,6 +209,8 @@ static void fill_ibdev(struct ornic_ib_dev *dev)
 	ibdev->num_comp_vectors = dev->odev->comp_vectors;
 	ibdev->local_dma_lkey = dev->odev->dma_lkey;
 	ibdev->dev.parent = ornic_ib_dma(dev);
+	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
+		ibdev->driver_def = ornic_ib_uapi_defs;
 	strscpy(ibdev->node_desc, "ornic", sizeof(ibdev->node_desc));
 }
 

@@ -550,6 +550,8 @@ void ornic_ib_get_dev_fw_str(struct ib_device *ibdev, char *str);
 /* ucontext.c */
 int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size);
 int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size);
+void ornic_ib_describe_ucontext(struct ornic_ib_ucontext *uctx,
+				struct ornic_uresp_alloc_ucontext *resp);
 int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
 void ornic_ib_dealloc_ucontext(struct ib_ucontext *ibucontext);
 void ornic_ib_disassociate_ucontext(struct ib_ucontext *ibucontext);
@@ -575,6 +577,11 @@ int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 /* xrcd.c */
 int ornic_ib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int ornic_ib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+
+/* import.c */
+extern const struct uapi_definition ornic_ib_import_defs[];
+
+int ornic_ib_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs);
 
 /* gid.c */
 int ornic_ib_add_gid(const struct ib_gid_attr *attr, void **context);

@@ -55,10 +55,21 @@ static void fill_limits(const struct ornic_ib_dev *dev, struct ornic_uresp_alloc
 	resp->max_srq_sge = lim->srq_sge;
 }
 
+/**
+ * ornic_ib_describe_ucontext() - what a provider must know to work with a process
+ * @uctx: the process
+ * @resp: answer to fill in, zeroed
+ */
+void ornic_ib_describe_ucontext(struct ornic_ib_ucontext *uctx,
+				struct ornic_uresp_alloc_ucontext *resp)
+{
+	fill_limits(to_oib(uctx->ibucontext.device), resp);
+	ornic_ib_db_describe(uctx, resp);
+}
+
 int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 {
 	struct ornic_ib_ucontext *uctx = to_oucontext(ibucontext);
-	struct ornic_ib_dev *dev = to_oib(ibucontext->device);
 	struct ornic_uresp_alloc_ucontext resp = {};
 	int ret;
 
@@ -69,8 +80,7 @@ int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *uda
 	if (ret)
 		return ret;
 
-	fill_limits(dev, &resp);
-	ornic_ib_db_describe(uctx, &resp);
+	ornic_ib_describe_ucontext(uctx, &resp);
 	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
 	if (ret)
 		rdma_user_mmap_entry_remove(uctx->db_entry);

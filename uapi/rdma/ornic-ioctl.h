@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * ioctl attributes and methods of ornic_ib beyond those of all drivers: what a
+ * process needs that works with the context of another one.
+ */
+#ifndef ORNIC_ABI_IOCTL_H
+#define ORNIC_ABI_IOCTL_H
+
+#include <rdma/ib_user_ioctl_cmds.h>
+
+/* UVERBS_METHOD_QUERY_CONTEXT */
+enum ornic_ib_query_context_attrs {
+	/* struct ornic_uresp_alloc_ucontext, as of the context's making */
+	ORNIC_IB_ATTR_QUERY_CONTEXT_RESP = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+/* UVERBS_OBJECT_PD */
+enum ornic_ib_pd_methods {
+	ORNIC_IB_METHOD_PD_QUERY = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum ornic_ib_pd_query_attrs {
+	ORNIC_IB_ATTR_PD_QUERY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	ORNIC_IB_ATTR_PD_QUERY_RESP,	/* struct ornic_uresp_alloc_pd */
+};
+
+#endif
