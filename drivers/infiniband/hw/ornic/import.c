@@ -34,10 +34,10 @@ static int UVERBS_HANDLER(ORNIC_IB_METHOD_PD_QUERY)(struct uverbs_attr_bundle *a
 
 ADD_UVERBS_ATTRIBUTES_SIMPLE(ornic_ib_query_context, UVERBS_OBJECT_DEVICE,
 			     UVERBS_METHOD_QUERY_CONTEXT,
-			     UVERBS_ATTR_PTR_OUT(ORNIC_IB_ATTR_QUERY_CONTEXT_RESP,
-						 UVERBS_ATTR_STRUCT(struct ornic_uresp_alloc_ucontext,
-								    reserved),
-						 UA_MANDATORY));
+			     UVERBS_ATTR_PTR_OUT
+			     (ORNIC_IB_ATTR_QUERY_CONTEXT_RESP,
+			      UVERBS_ATTR_STRUCT(struct ornic_uresp_alloc_ucontext, reserved),
+			      UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD(ORNIC_IB_METHOD_PD_QUERY,
 			    UVERBS_ATTR_IDR(ORNIC_IB_ATTR_PD_QUERY_HANDLE, UVERBS_OBJECT_PD,
