@@ -36,7 +36,7 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(ornic_ib_query_context, UVERBS_OBJECT_DEVICE,
 			     UVERBS_METHOD_QUERY_CONTEXT,
 			     UVERBS_ATTR_PTR_OUT
 			     (ORNIC_IB_ATTR_QUERY_CONTEXT_RESP,
-			      UVERBS_ATTR_STRUCT(struct ornic_uresp_alloc_ucontext, reserved),
+			      UVERBS_ATTR_STRUCT(struct ornic_uresp_alloc_ucontext, max_rq_stride),
 			      UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD(ORNIC_IB_METHOD_PD_QUERY,
