@@ -207,6 +207,27 @@ static void test_waits(void **state)
 	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
 }
 
+/* ORN-RQ-11: the memory of a function is bounded also for datagrams without payload */
+static void test_waits_empty(void **state)
+{
+	const uint32_t many = BACKLOG_BYTES / 64 / BACKLOG_DATAGRAMS + 1;
+	struct backlog *b = test_calloc(many, sizeof(*b));
+	struct device *dev = &((struct fix *)*state)->b.d->dev;
+	struct packet empty = {};
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < many; i++) {
+		backlog_init(&b[i]);
+		while (backlog_add(&b[i], dev, &empty))
+			kept++;
+	}
+	assert_in_range(kept, 1, BACKLOG_BYTES / 64);
+	for (uint32_t i = 0; i < many; i++)
+		backlog_clear(&b[i], dev);
+	assert_int_equal(dev->backlog_bytes, 0);
+	test_free(b);
+}
+
 /* ORN-RQ-7: too small a receive stays (ORN-RQ-5) */
 static void test_drops(void **state)
 {
@@ -423,7 +444,7 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits),
+		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits), T(test_waits_empty),
 		T(test_drops),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),

@@ -18,6 +18,12 @@ struct datagram {
 	uint8_t payload[];
 };
 
+/* What a datagram costs, however short it is. */
+static uint32_t datagram_bytes(uint32_t len)
+{
+	return sizeof(struct datagram) + len;
+}
+
 void backlog_init(struct backlog *b)
 {
 	STAILQ_INIT(&b->list);
@@ -28,9 +34,10 @@ bool backlog_add(struct backlog *b, struct device *dev, const struct packet *p)
 {
 	struct datagram *d;
 
-	if (b->count == BACKLOG_DATAGRAMS || dev->backlog_bytes + p->len > BACKLOG_BYTES)
+	if (b->count == BACKLOG_DATAGRAMS ||
+	    dev->backlog_bytes + datagram_bytes(p->len) > BACKLOG_BYTES)
 		return false;
-	d = malloc(sizeof(*d) + p->len);
+	d = malloc(datagram_bytes(p->len));
 	if (!d)
 		return false;
 	memcpy(d->head, p, sizeof(d->head));
@@ -38,7 +45,7 @@ bool backlog_add(struct backlog *b, struct device *dev, const struct packet *p)
 	seg_copy_out(d->payload, p->seg, p->nseg, 0, p->len);
 	STAILQ_INSERT_TAIL(&b->list, d, next);
 	b->count++;
-	dev->backlog_bytes += p->len;
+	dev->backlog_bytes += datagram_bytes(p->len);
 	return true;
 }
 
@@ -61,7 +68,7 @@ void backlog_drop(struct backlog *b, struct device *dev)
 
 	STAILQ_REMOVE_HEAD(&b->list, next);
 	b->count--;
-	dev->backlog_bytes -= d->len;
+	dev->backlog_bytes -= datagram_bytes(d->len);
 	free(d);
 }
 

@@ -21,7 +21,7 @@ struct datagram;
 
 /** BACKLOG_DATAGRAMS - most of them per queue pair */
 #define BACKLOG_DATAGRAMS	1024
-/** BACKLOG_BYTES - payload per function */
+/** BACKLOG_BYTES - memory per function, headers included: datagrams may be empty */
 #define BACKLOG_BYTES		(4u << 20)
 
 /** struct backlog - of one queue pair */

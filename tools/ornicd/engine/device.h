@@ -91,7 +91,7 @@ struct port {
  * @mcast:	multicast groups
  * @rules:	struct rule
  * @list_budget: page-list entries still free
- * @backlog_bytes: payload of datagrams that wait for receives
+ * @backlog_bytes: memory of datagrams that wait for receives
  * @port:	port 1
  * @active:	queue pairs with work, in turn order
  * @busy:	in the engine's list, if @active is not empty
