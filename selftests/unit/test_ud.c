@@ -304,6 +304,7 @@ static void test_sqe_recover(void **state)
 {
 	struct fix *t = *state;
 	struct wr wr = make(t, &t->b, 0, 10), big = make(t, &t->b, 0, 4097);
+	uint32_t cons;
 
 	for (int i = 0; i < 4; i++)
 		conn_recv(&t->b, t->bbuf, 100, t->bkey);
@@ -312,6 +313,14 @@ static void test_sqe_recover(void **state)
 		conn_send(&t->a, &wr);
 	qp_run(&t->a.qp);
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+	cons = t->a.qp.sq.cons;
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	assert_int_equal(t->a.qp.sq.cons, cons);	/* the host chose how many: not at once */
+	qp_run(&t->a.qp);
+	assert_in_range(t->a.qp.sq.cons, cons + 1, cons + 100);
+	qp_set_state(&t->a.qp, ORNIC_QPS_SQD);
+	qp_run(&t->a.qp);
+	assert_false(t->a.qp.sqd_told);
 	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
 	post(t, &wr);
 	sent(t, 0, ORNIC_WC_LOC_LEN_ERR);

@@ -133,6 +133,13 @@ static void flush_wqe(struct qp *qp, struct wqe *w)
 	complete_send(qp, w);
 }
 
+/* On the way from SQE to RTS, and what was posted before is flushed (ORN-QP-21)? */
+static bool flush_ended(const struct qp *qp)
+{
+	return (qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD) &&
+	       qp->sq.cons == qp->flush_end;
+}
+
 /* What the window holds, then what the ring holds, oldest first. */
 static bool flush_sends(struct qp *qp, uint32_t budget)
 {
@@ -140,6 +147,10 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 
 	for (; budget; budget--) {
 		if (r->head == r->tail) {
+			if (flush_ended(qp)) {
+				qp->flush_sq = false;
+				return true;
+			}
 			if (qp->sq.bad || wqe_fetch(qp, requester_wqe(r, r->tail)) <= 0)
 				return false;
 			r->tail++;
@@ -149,16 +160,19 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 	return true;
 }
 
-/* From SQE: what was posted before is flushed, not sent (ORN-QP-21). */
+/*
+ * From SQE: what was posted before is flushed, not sent (ORN-QP-21). The host chose how much
+ * that is, so it is done over as many turns as it takes.
+ */
 static void enter_rts(struct qp *qp, uint8_t from)
 {
 	if (from == ORNIC_QPS_RTR && qp->sq.present)
 		requester_start(qp);
-	if (qp->flush_sq)
-		flush_sends(qp, 1u << qp->sq.log);
-	if (qp->state != ORNIC_QPS_RTS)
-		return;
-	qp->flush_sq = false;
+	if (from == ORNIC_QPS_SQE && qp->sq.present) {
+		int64_t n = wq_pending(qp->dev, &qp->sq);
+
+		qp->flush_end = qp->sq.cons + (n > 0 ? n : 0);
+	}
 	qp->sqd_told = false;
 	engine_activate(qp->dev->engine, qp);
 }
@@ -233,7 +247,8 @@ static void end_shared(struct qp *qp)
 /* SQD, and all that was started is finished: tell, once (ORN-QP-16). */
 static void qp_drained(struct qp *qp)
 {
-	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->sqd_told)
+	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->flush_sq ||
+	    qp->sqd_told)
 		return;
 	qp->sqd_told = true;
 	if (qp->sqd_notify)
@@ -299,7 +314,7 @@ bool qp_run(struct qp *qp)
 		end_shared(qp);
 	if (!backlog_empty(&qp->backlog))
 		more |= ud_catch_up(qp);
-	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD)
+	if (qp->state >= ORNIC_QPS_RTR && qp->state <= ORNIC_QPS_SQD && !qp->flush_sq)
 		more |= run_transport(qp);
 	qp_drained(qp);
 	return more;

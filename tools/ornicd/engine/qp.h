@@ -188,6 +188,7 @@ enum qp_sched {
  * @backlog: UD: datagrams that wait for receives
  * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be told (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR
+ * @flush_end:	recovered from SQE: @flush_sq is for work requests before this index
  * @sched:	which engine list it is on
  * @watch_until: when watching ends
  * @sched_link:	engine list
@@ -241,6 +242,7 @@ struct qp {
 	struct backlog backlog;
 	uint32_t memberships;
 
+	uint32_t flush_end;
 	bool last_wqe;
 	bool flush_sq;
 	bool flush_rq;
