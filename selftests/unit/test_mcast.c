@@ -301,6 +301,25 @@ static int destroy(struct inproc *p, uint16_t opcode, uint32_t number)
 	return host_exec(&p->host, opcode, number, NULL, 0, NULL, 0);
 }
 
+/* Groups of a host's choice do not all end up in one bucket, which all packets would search. */
+static void test_spread(void **state)
+{
+	struct fix *t = *state;
+	struct mcast *m = &t->a.d->dev.mcast;
+	uint8_t gid[16];
+	int used = 0;
+
+	memcpy(gid, group6, sizeof(gid));
+	for (int i = 0; i < 64; i++) {
+		gid[7] = i;
+		gid[15] = i;		/* both halves change alike */
+		join(&t->a, gid);
+	}
+	for (int i = 0; i < MCAST_BUCKETS; i++)
+		used += !TAILQ_EMPTY(&m->bucket[i]);
+	assert_in_range(used, 16, 64);
+}
+
 /* ORN-MC-5, ORN-STEER-4, ORN-QP-11: the command, and every byte of it that must be zero */
 static void test_command(void **state)
 {
@@ -360,7 +379,7 @@ int main(void)
 #define READY(f) cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_deliver), T(test_groups), T(test_block), T(test_not_for_us),
-		T(test_slow_member), T(test_hostile), T(test_limits), READY(test_command),
+		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread), READY(test_command),
 		READY(test_flag),
 	};
 

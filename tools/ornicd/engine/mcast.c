@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /**
  * struct member - a queue pair in a group
@@ -27,8 +28,16 @@ struct member {
 	struct qp *qp;
 };
 
+/* Without random numbers, which do not fail once a system is up, it is as good a hash as any. */
+static void salt_init(uint64_t salt[2])
+{
+	if (getrandom(salt, 2 * sizeof(salt[0]), 0) != 2 * sizeof(salt[0]))
+		memset(salt, 0x5b, 2 * sizeof(salt[0]));
+}
+
 void mcast_init(struct mcast *m)
 {
+	salt_init(m->salt);
 	for (int i = 0; i < MCAST_BUCKETS; i++)
 		TAILQ_INIT(&m->bucket[i]);
 	table_init(&m->number, MCAST_FIRST, MCAST_TOTAL);
@@ -51,10 +60,12 @@ bool mcast_is_group(const uint8_t gid[16])
 
 static struct member_list *bucket_of(struct mcast *m, const uint8_t gid[16])
 {
+	unsigned __int128 product;
 	uint64_t half[2];
 
 	memcpy(half, gid, sizeof(half));
-	return &m->bucket[((half[0] ^ half[1]) * 0x9e3779b97f4a7c15ull >> 32) % MCAST_BUCKETS];
+	product = (unsigned __int128)(half[0] ^ m->salt[0]) * (half[1] ^ m->salt[1]);
+	return &m->bucket[(uint64_t)(product >> 64 ^ product) % MCAST_BUCKETS];
 }
 
 /* How many members @gid has; -EEXIST if @qp is one of them. */

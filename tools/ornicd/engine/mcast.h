@@ -32,11 +32,13 @@ struct qp;
 /**
  * struct mcast - groups of a function
  * @bucket:	members by hash of their group
+ * @salt:	of the hash, random: nobody can fill one bucket on purpose
  * @number:	members by number
  * @groups:	distinct groups
  */
 struct mcast {
 	TAILQ_HEAD(member_list, member) bucket[MCAST_BUCKETS];
+	uint64_t salt[2];
 	struct table number;
 	uint32_t groups;
 };
