@@ -138,10 +138,8 @@ static const struct ib_device_ops ornic_ib_dm_ops = {
 static void set_ops(struct ornic_ib_dev *dev)
 {
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
-	if (ornic_has(dev->odev, ORNIC_FEATURE(DM))) {
+	if (ornic_has(dev->odev, ORNIC_FEATURE(DM)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_dm_ops);
-		dev->ibdev.driver_def = ornic_ib_dm_defs;
-	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(REREG)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_rereg_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_MODERATION)))
@@ -193,8 +191,12 @@ missing:
 	return -EOPNOTSUPP;
 }
 
-/* ioctl methods and attributes of this driver alone. */
+/*
+ * ioctl methods and attributes of this driver alone. Those of an object whose
+ * operations are missing go with the object.
+ */
 static const struct uapi_definition ornic_ib_uapi_defs[] = {
+	UAPI_DEF_CHAIN(ornic_ib_dm_defs),
 	UAPI_DEF_CHAIN(ornic_ib_import_defs),
 	{}
 };
