@@ -8,6 +8,7 @@ from harness import cm_listens
 from loop import Loop
 
 PINGPONG = 18515
+IPV6_MIN_MTU = 1280              # RFC 8200, section 5
 
 
 class PortTest(harness.GuestTest):
@@ -39,6 +40,8 @@ class PortTest(harness.GuestTest):
     def set_mtu(self, mtu, vms=None):
         for vm in vms or (self.a, self.b):
             vm.run("ip link set %s mtu %d" % (self.dev, mtu))
+            if mtu >= IPV6_MIN_MTU:     # below it the interface loses its IPv6 addresses
+                self.restore_ipv6(vm)
 
     def wait_state(self, state):
         self.a.run("until rdma link show %s/1 | grep -q 'state %s'; do sleep 0.05; done" % (self.device, state), timeout=20)
@@ -49,8 +52,12 @@ class PortTest(harness.GuestTest):
         process.wait_for("async event FD", 30)
         return process
 
+    def restore_ipv6(self, vm):
+        vm.run("ip -6 addr replace %s/64 dev %s nodad" % (self.p.address(vm, 6), self.dev))
+
     def link_up_again(self):
-        self.a.run("ip link set %s up; ip -6 addr replace %s/64 dev %s nodad" % (self.dev, self.p.address(self.a, 6), self.dev))
+        self.a.run("ip link set %s up" % self.dev)
+        self.restore_ipv6(self.a)
         self.wait_state("ACTIVE")
 
 
