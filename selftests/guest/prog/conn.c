@@ -167,6 +167,7 @@ void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struc
 	struct ibv_qp_init_attr init = {
 		.send_cq = send->cq,
 		.recv_cq = recv->cq,
+		.srq = a->srq,
 		.cap = a->cap,
 		.qp_type = a->type,
 	};

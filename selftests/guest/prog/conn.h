@@ -45,6 +45,7 @@ struct conn_attr {
 	uint8_t max_rd;			/* as requester */
 	uint8_t max_dest_rd;		/* as responder */
 	bool stay_rtr;			/* stop before RTS */
+	struct ibv_srq *srq;		/* NULL: an own receive queue */
 };
 
 struct queue {
