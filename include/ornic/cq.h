@@ -75,7 +75,7 @@ struct ornic_cqe {
 	__u8 sl;		/* UD: service level of the datagram */
 	__u8 path_bits;		/* IB link layer, reserved */
 	__u8 net_type;		/* enum ornic_net_type, if NET_TYPE */
-	__u8 rss_type;		/* RSS, reserved */
+	__u8 rss_type;		/* ORNIC_RSS_TYPE_*, if HASH */
 	__le32 syndrome;	/* 0 if status is 0 */
 	__le32 flags;		/* ORNIC_CQE_* */
 	__u8 opcode;		/* enum ornic_wc_opcode */
@@ -102,7 +102,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
 #define ORNIC_CQE_SOLICITED		(1u << 8) /* sender asked for an event */
 #define ORNIC_CQE_L4_CSUM_OK		(1u << 9) /* TCP or UDP checksum verified */
 #define ORNIC_CQE_CSUM_COMPLETE		(1u << 10) /* slid_csum is the sum */
-#define ORNIC_CQE_HASH			(1u << 11) /* reserved */
+#define ORNIC_CQE_HASH			(1u << 11) /* rss_hash and rss_type are valid */
 #define ORNIC_CQE_FLOW_TAG		(1u << 12) /* raw: src_qp is the tag of the rule */
 #define ORNIC_CQE_CSUM_BAD		(1u << 14) /* a checksum is wrong */
 

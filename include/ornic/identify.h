@@ -116,7 +116,7 @@ struct ornic_identify_device {
 	__le32 max_mcast_per_group;	/* members of one group */
 	__le32 max_mcast_total;	/* memberships */
 	__le32 max_rules;	/* receive rules */
-	__le32 max_rss_groups;	/* reserved */
+	__le32 max_rss_groups;	/* RSS groups */
 	__le32 max_counter_sets;	/* counter sets */
 	__le32 max_cc_profiles;	/* reserved */
 	__le32 max_fast_reg_pages;	/* pages of a FAST_REG key */
@@ -141,9 +141,9 @@ struct ornic_identify_device {
 	__u8 atomic_scope;	/* 0 none, 1 this device, 2 global (with the CPU) */
 	__u8 masked_atomic_scope;	/* reserved */
 	__u8 ca_ack_delay;	/* 4.096 us * 2^n */
-	__u8 rss_hash_functions;	/* reserved */
-	__le32 rss_fields;	/* reserved */
-	__le32 rss_max_table;	/* reserved */
+	__u8 rss_hash_functions;	/* bit per enum ornic_rss_function */
+	__le32 rss_fields;	/* ORNIC_RSS_* */
+	__le32 rss_max_table;	/* most entries of a group, a power of two */
 	__le32 clock_khz;	/* ticks of the device clock per ms */
 	__le64 clock_mask;	/* valid bits of timestamps */
 	__le16 max_mod_count;	/* largest mod_count */

@@ -19,7 +19,7 @@ enum ornic_rule_kind {
 
 enum ornic_rule_target {
 	ORNIC_TARGET_QP		= 0,
-	ORNIC_TARGET_RSS	= 1,	/* feature RSS */
+	ORNIC_TARGET_RSS	= 1,	/* feature RSS; MATCH only */
 	ORNIC_TARGET_DROP	= 2,	/* feature STEER */
 };
 
@@ -95,5 +95,47 @@ ORNIC_ASSERT_OFFSET(struct ornic_rule_cmd, mask, 0x80);
 /* bit 0 is reserved */
 #define ORNIC_RULE_F_COPY	(1u << 1) /* the frame goes on to later rules */
 #define ORNIC_RULE_F_LEFTOVER	(1u << 2) /* only what UNICAST did not take */
+
+/* RSS_CREATE input. The completion's number is the group's. */
+#define ORNIC_RSS_LOG_MAX_TABLE	8
+#define ORNIC_RSS_MAX_TABLE	(1 << ORNIC_RSS_LOG_MAX_TABLE)
+#define ORNIC_RSS_KEY_BYTES	40
+
+struct ornic_rss_create_cmd {
+	__u8 function;		/* enum ornic_rss_function */
+	__u8 log_size;		/* log2 entries of table in use, 0..8 */
+	__u8 port;		/* 1..ports */
+	__u8 mbz0;
+	__le32 fields;		/* ORNIC_RSS_*: what to hash */
+	__le32 owner;		/* host's id of the user context */
+	__le32 mbz1;
+	__u8 key[ORNIC_RSS_KEY_BYTES];	/* of the hash, in the order of its bits */
+	__le64 mbz2;
+	__le32 table[ORNIC_RSS_MAX_TABLE];	/* RAW queue pairs; unused entries: 0 */
+};
+ORNIC_ASSERT_SIZE(struct ornic_rss_create_cmd, 1088);
+ORNIC_ASSERT_OFFSET(struct ornic_rss_create_cmd, key, 0x10);
+ORNIC_ASSERT_OFFSET(struct ornic_rss_create_cmd, table, 0x40);
+
+enum ornic_rss_function {
+	ORNIC_RSS_TOEPLITZ	= 1,
+};
+
+/* Hash fields: IBV_RX_HASH_* values. */
+#define ORNIC_RSS_SRC_IPV4	(1u << 0)
+#define ORNIC_RSS_DST_IPV4	(1u << 1)
+#define ORNIC_RSS_SRC_IPV6	(1u << 2)
+#define ORNIC_RSS_DST_IPV6	(1u << 3)
+#define ORNIC_RSS_SRC_PORT_TCP	(1u << 4)
+#define ORNIC_RSS_DST_PORT_TCP	(1u << 5)
+#define ORNIC_RSS_SRC_PORT_UDP	(1u << 6)
+#define ORNIC_RSS_DST_PORT_UDP	(1u << 7)
+#define ORNIC_RSS_FIELDS	0xffu
+
+/* What was hashed: rss_type of a completion. */
+#define ORNIC_RSS_TYPE_IPV4	(1u << 0)
+#define ORNIC_RSS_TYPE_IPV6	(1u << 1)
+#define ORNIC_RSS_TYPE_TCP	(1u << 2)
+#define ORNIC_RSS_TYPE_UDP	(1u << 3)
 
 #endif

@@ -553,6 +553,137 @@ static void test_lifetime(void **state)
 	assert_int_equal(f->p->f->dev.rules.used, 0);
 }
 
+static struct ornic_rss_create_cmd group_of(const struct fixture *f)
+{
+	struct ornic_rss_create_cmd g = {
+		.function = ORNIC_RSS_TOEPLITZ,
+		.log_size = 1,
+		.port = 1,
+		.fields = htole32(ORNIC_RSS_SRC_IPV4 | ORNIC_RSS_DST_PORT_UDP),
+		.table = { htole32(f->qp[ALICE].number), htole32(f->qp[BOB].number) },
+	};
+
+	for (int i = 0; i < ORNIC_RSS_KEY_BYTES; i++)
+		g.key[i] = 0x6d + i * 41;
+	return g;
+}
+
+static void refuse_group(struct fixture *f, const struct ornic_rss_create_cmd *g, uint8_t status,
+			 size_t off)
+{
+	assert_int_equal(EXEC(f, RSS_CREATE, 0, *g), status);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome), ORNIC_SYN_FIELD | off);
+}
+
+#define REFUSE_GROUP(f, good, member, val, status) do {				\
+	struct ornic_rss_create_cmd bad_ = (good);				\
+										\
+	bad_.member = (val);							\
+	refuse_group(f, &bad_, status,						\
+		     (const char *)&bad_.member - (const char *)&bad_);		\
+} while (0)
+
+/* ORN-RSS-1, ORN-RSS-2, ORN-RSS-3 */
+static void test_group_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rss_create_cmd good = group_of(f);
+	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+
+	REFUSE_GROUP(f, good, function, 0, ORNIC_ST_UNSUPPORTED);
+	REFUSE_GROUP(f, good, function, 2, ORNIC_ST_UNSUPPORTED);
+	REFUSE_GROUP(f, good, log_size, ORNIC_RSS_LOG_MAX_TABLE + 1, ORNIC_ST_LIMIT);
+	REFUSE_GROUP(f, good, log_size, 255, ORNIC_ST_LIMIT);
+	REFUSE_GROUP(f, good, port, 2, ORNIC_ST_BAD_NUMBER);
+	REFUSE_GROUP(f, good, fields, htole32(1 << 8), ORNIC_ST_UNSUPPORTED);
+	REFUSE_GROUP(f, good, fields, htole32(1u << 31), ORNIC_ST_UNSUPPORTED);
+	REFUSE_GROUP(f, good, mbz0, 1, ORNIC_ST_RESERVED);
+	REFUSE_GROUP(f, good, mbz1, 1, ORNIC_ST_RESERVED);
+	REFUSE_GROUP(f, good, mbz2, 1, ORNIC_ST_RESERVED);
+	REFUSE_GROUP(f, good, table[0], 0, ORNIC_ST_BAD_NUMBER);
+	REFUSE_GROUP(f, good, table[1], htole32(9999), ORNIC_ST_BAD_NUMBER);
+	REFUSE_GROUP(f, good, table[2], good.table[0], ORNIC_ST_RESERVED);
+	REFUSE_GROUP(f, good, table[255], good.table[0], ORNIC_ST_RESERVED);
+	rule.target_type = htole32(ORNIC_TARGET_RSS);
+	refuse(f, &rule, ORNIC_ST_BAD_NUMBER, offsetof(struct ornic_rule_cmd, target));
+	f->p->f->dev.features &= ~ORNIC_FEATURE(RSS);
+	refuse(f, &rule, ORNIC_ST_UNSUPPORTED, offsetof(struct ornic_rule_cmd, target_type));
+	refuse_group(f, &good, ORNIC_ST_UNSUPPORTED, 0);
+}
+
+/* ORN-RSS-6, ORN-RSS-7 */
+static void test_group_lifetime(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rss_create_cmd g = group_of(f);
+	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+	struct host *h = &f->p->host;
+	uint32_t bob = f->qp[BOB].number, group, n;
+
+	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
+	group = host_number(h);
+	assert_true(group >= LIMIT_QP + FIRST_QP && group <= ORNIC_MAX_NUMBER);
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
+	rule.target_type = htole32(ORNIC_TARGET_RSS);
+	rule.target = htole32(group);
+	n = add(f, rule);
+	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0),
+			 ORNIC_ST_BUSY);
+	del(f, n);
+	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0),
+			 ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	g.log_size = 0;
+	g.table[1] = 0;
+	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
+	inproc_flr(f->p);
+	assert_int_equal(f->p->f->dev.groups.used, 0);
+}
+
+/* ORN-RSS-4, ORN-RSS-5, ORN-RSS-8 */
+static void test_group_delivery(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rss_create_cmd g = group_of(f);
+	struct ornic_rule_cmd rule = rule_for(f, ORNIC_RULE_MATCH, ALICE);
+	unsigned int got[WHO] = {};
+	uint32_t fragment = 0;
+	uint8_t *p;
+
+	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
+	rule.target_type = htole32(ORNIC_TARGET_RSS);
+	rule.target = htole32(host_number(&f->p->host));
+	add(f, rule);
+	for (uint16_t port = 1; port < 64; port++) {
+		const struct ornic_cqe *cqe;
+		enum who who;
+
+		frame(f, own_mac, port);
+		send_from(f, SENDER);
+		assert_int_equal(f->frames[ALICE] + f->frames[BOB], 1);
+		who = f->frames[ALICE] ? ALICE : BOB;
+		cqe = &f->got[who];
+		got[who]++;
+		assert_true(le32toh(cqe->flags) & ORNIC_CQE_HASH);
+		assert_int_equal(cqe->rss_type, ORNIC_RSS_TYPE_IPV4 | ORNIC_RSS_TYPE_UDP);
+		assert_int_equal(le32toh(cqe->rss_hash) & 1, who == BOB);
+		p = frame(f, own_mac, port);
+		p[20] = 0x20;
+		send_from(f, SENDER);
+		cqe = &f->got[f->frames[ALICE] ? ALICE : BOB];
+		assert_int_equal(cqe->rss_type, ORNIC_RSS_TYPE_IPV4);
+		assert_true(port == 1 || cqe->rss_hash == fragment);
+		fragment = cqe->rss_hash;
+	}
+	assert_true(got[ALICE] > 10 && got[BOB] > 10);
+	p = frame(f, own_mac, 1);
+	p[12] = 0x99;
+	send_from(f, SENDER);
+	assert_int_equal(f->frames[ALICE], 1);
+	assert_false(le32toh(f->got[ALICE].flags) & ORNIC_CQE_HASH);
+}
+
 #define TEST(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
@@ -562,6 +693,7 @@ int main(void)
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
 		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
 		TEST(test_fields), TEST(test_absent), TEST(test_roce), TEST(test_lifetime),
+		TEST(test_group_refused), TEST(test_group_lifetime), TEST(test_group_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

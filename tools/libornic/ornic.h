@@ -19,6 +19,7 @@
 #include <util/util.h>
 #include <ornic/cq.h>
 #include <ornic/qp.h>
+#include <ornic/steer.h>
 #include <ornic/wqe.h>
 
 #include "abi.h"
@@ -134,6 +135,7 @@ struct ornic_qp {
 	struct ornic_wq rq;
 	uint32_t qpn;			/* handle: doorbells, work requests, completions */
 	uint32_t max_inline;
+	bool rss;			/* has no queues and no entry in the table */
 	/* Between wr_start and wr_complete, under the SQ lock: */
 	int build_err;
 	uint32_t build_next;		/* index of the next work request */
@@ -312,6 +314,14 @@ int ornic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
 int ornic_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 int ornic_destroy_qp(struct ibv_qp *qp);
+/* for work queues (wq.c), too: */
+int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_pd *pd,
+		   enum ibv_qp_type type, struct ibv_qp_cap *cap);
+void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *req);
+int ornic_qp_enter(struct ornic_context *ctx, struct ornic_qp *qp);
+void ornic_qp_leave(struct ornic_qp *qp);
+void ornic_qp_reset(struct ornic_qp *qp);
+void ornic_qp_free(struct ornic_qp *qp);
 
 /* srq.c */
 struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
@@ -322,6 +332,18 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 int ornic_destroy_srq(struct ibv_srq *srq);
 int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
+
+/* wq.c */
+struct ibv_wq *ornic_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr *attr);
+int ornic_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int ornic_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *ornic_create_rwq_ind_table(struct ibv_context *ctx,
+						     struct ibv_rwq_ind_table_init_attr *attr);
+int ornic_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+
+/* rss.c */
+struct ibv_qp *ornic_rss_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+int ornic_rss_destroy(struct ornic_qp *qp);
 
 /* xrc.c */
 struct ibv_xrcd *ornic_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
@@ -356,6 +378,8 @@ void ornic_qp_set_builders(struct ornic_qp *qp);
 
 /* post_send.c, post_recv.c */
 int ornic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
 int ornic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 #endif

@@ -15,17 +15,14 @@ static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ib
 	return 0;
 }
 
-int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* The receive queue of a queue pair or work queue, in a state that takes work requests. */
+int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
 {
-	struct ornic_qp *qp = to_oqp(ibqp);
 	struct ornic_wq *rq = &qp->rq;
 	uint32_t old, new;
 	int ret = 0;
 
-	if (ibqp->state == IBV_QPS_RESET || ibqp->srq) {
-		*bad_wr = wr;
-		return EINVAL;
-	}
 	ornic_lock(&rq->lock);
 	old = atomic_load_explicit(&rq->head, memory_order_relaxed);
 	for (new = old; wr; wr = wr->next, new++) {
@@ -36,7 +33,16 @@ int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 		}
 	}
 	if (new != old && ornic_wq_publish(rq, old, new))
-		ornic_db_ring(to_octx(ibqp->context), ORNIC_DB_RQ, qp->qpn, new);
+		ornic_db_ring(ctx, ORNIC_DB_RQ, qp->qpn, new);
 	ornic_unlock(&rq->lock);
 	return ret;
+}
+
+int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	if (ibqp->state == IBV_QPS_RESET || ibqp->srq) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	return ornic_rq_post(to_octx(ibqp->context), to_oqp(ibqp), wr, bad_wr);
 }

@@ -150,7 +150,7 @@ static int ornic_qp_init(struct ornic_qp *qp, struct ornic_pd *pd)
 	return 0;
 }
 
-static void ornic_qp_free(struct ornic_qp *qp)
+void ornic_qp_free(struct ornic_qp *qp)
 {
 	ornic_lock_destroy(&qp->rq.lock);
 	ornic_lock_destroy(&qp->sq.lock);
@@ -212,30 +212,55 @@ static uint8_t ornic_wq_log(const struct ornic_wq *wq)
 	return wq->entries ? ornic_log2_up(wq->entries) : ORNIC_ABI_NO_RING;
 }
 
+void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *req)
+{
+	req->buf_addr = (uintptr_t)qp->buf.addr;
+	req->sq_log = ornic_wq_log(&qp->sq);
+	req->sq_stride = qp->sq.stride;
+	req->rq_log = ornic_wq_log(&qp->rq);
+	req->rq_stride = qp->rq.stride;
+}
+
+/* Let completions find it. */
+int ornic_qp_enter(struct ornic_context *ctx, struct ornic_qp *qp)
+{
+	int ret;
+
+	pthread_mutex_lock(&ctx->qp_table.mutex);
+	ret = ornic_qp_table_insert(&ctx->qp_table, qp->qpn, qp);
+	pthread_mutex_unlock(&ctx->qp_table.mutex);
+	return ret;
+}
+
 static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 			struct ibv_qp_init_attr_ex *attr)
 {
-	struct ornic_qp_table *table = &to_octx(ctx)->qp_table;
 	struct ornic_create_qp_resp resp = {};
 	struct ornic_create_qp cmd = {};
 	int ret;
 
-	cmd.buf_addr = (uintptr_t)qp->buf.addr;
-	cmd.sq_log = ornic_wq_log(&qp->sq);
-	cmd.sq_stride = qp->sq.stride;
-	cmd.rq_log = ornic_wq_log(&qp->rq);
-	cmd.rq_stride = qp->rq.stride;
+	ornic_qp_describe(qp, &cmd.drv_payload);
 	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
 				      &resp.ibv_resp, sizeof(resp));
 	if (ret)
 		return ret;
 	qp->qpn = resp.qpn;
-	pthread_mutex_lock(&table->mutex);
-	ret = ornic_qp_table_insert(table, qp->qpn, qp);
-	pthread_mutex_unlock(&table->mutex);
+	ret = ornic_qp_enter(to_octx(ctx), qp);
 	if (ret)
 		ibv_cmd_destroy_qp(&qp->vqp.qp);
 	return ret;
+}
+
+/* Queues for @cap, which becomes what there is then. */
+int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_pd *pd,
+		   enum ibv_qp_type type, struct ibv_qp_cap *cap)
+{
+	int ret;
+
+	ret = ornic_sq_size(ctx, &qp->sq, type, cap);
+	if (!ret)
+		ret = ornic_rq_size(ctx, &qp->rq, cap);
+	return ret ? ret : ornic_qp_init(qp, pd);
 }
 
 static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
@@ -250,11 +275,7 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 		cap.max_recv_wr = 0;
 		cap.max_recv_sge = 0;
 	}
-	ret = ornic_sq_size(to_octx(ctx), &qp->sq, attr->qp_type, &cap);
-	if (!ret)
-		ret = ornic_rq_size(to_octx(ctx), &qp->rq, &cap);
-	if (!ret)
-		ret = ornic_qp_init(qp, to_opd(attr->pd));
+	ret = ornic_qp_rings(to_octx(ctx), qp, to_opd(attr->pd), attr->qp_type, &cap);
 	if (ret) {
 		free(qp);
 		return ret;
@@ -277,6 +298,8 @@ struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 	struct ornic_qp *qp;
 	int ret;
 
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return ornic_rss_create(ctx, attr);
 	ret = ornic_qp_check(attr);
 	if (ret) {
 		errno = ret;
@@ -361,7 +384,7 @@ static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 		ornic_cq_drop_qp(recv, qp);
 }
 
-static void ornic_qp_reset(struct ornic_qp *qp)
+void ornic_qp_reset(struct ornic_qp *qp)
 {
 	ornic_qp_lock_cqs(qp);
 	ornic_lock(&qp->sq.lock);
@@ -382,7 +405,8 @@ int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask
 	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (ret)
 		return ret;
-	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && !ornic_is_target(ibqp))
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET &&
+	    !to_oqp(ibqp)->rss && !ornic_is_target(ibqp))
 		ornic_qp_reset(to_oqp(ibqp));
 	return 0;
 }
@@ -410,6 +434,15 @@ int ornic_query_qp_data_in_order(struct ibv_qp *ibqp,
 	return to_octx(ibqp->context)->limits.flags & ORNIC_ABI_F_DATA_IN_ORDER ? 1 : 0;
 }
 
+/* The device has destroyed it: no completion finds it any more. Caller holds the table's mutex. */
+void ornic_qp_leave(struct ornic_qp *qp)
+{
+	ornic_qp_lock_cqs(qp);
+	ornic_qp_drop_cqes(qp);
+	ornic_qp_table_remove(&to_octx(qp->vqp.qp.context)->qp_table, qp->qpn);
+	ornic_qp_unlock_cqs(qp);
+}
+
 /*
  * The table's mutex is held over the command: else a new queue pair could get
  * the number while completions of the old one are still in the CQs.
@@ -422,17 +455,15 @@ int ornic_destroy_qp(struct ibv_qp *ibqp)
 
 	if (ornic_is_target(ibqp))
 		return ornic_destroy_target(ibqp);
+	if (qp->rss)
+		return ornic_rss_destroy(qp);
 	pthread_mutex_lock(&table->mutex);
 	ret = ibv_cmd_destroy_qp(ibqp);
-	if (ret) {
-		pthread_mutex_unlock(&table->mutex);
-		return ret;
-	}
-	ornic_qp_lock_cqs(qp);
-	ornic_qp_drop_cqes(qp);
-	ornic_qp_table_remove(table, qp->qpn);
-	ornic_qp_unlock_cqs(qp);
+	if (!ret)
+		ornic_qp_leave(qp);
 	pthread_mutex_unlock(&table->mutex);
+	if (ret)
+		return ret;
 	ornic_qp_free(qp);
 	return 0;
 }

@@ -8,14 +8,18 @@ int ornic_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
 			  struct ibv_device_attr_ex *attr, size_t attr_size)
 {
 	struct verbs_sysfs_dev *sysfs = verbs_get_device(ctx->device)->sysfs;
-	struct ib_uverbs_ex_query_device_resp resp;
+	struct ornic_query_device_resp resp = {};
 	size_t resp_size = sizeof(resp);
 	char *fw = attr->orig_attr.fw_ver;
 	int ret;
 
-	ret = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp, &resp_size);
+	ret = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp.ibv_resp, &resp_size);
 	if (ret)
 		return ret;
+	if (attr_size >= offsetof(struct ibv_device_attr_ex, rss_caps) + sizeof(attr->rss_caps)) {
+		attr->rss_caps.rx_hash_fields_mask = resp.rss_fields;
+		attr->rss_caps.rx_hash_function = resp.rss_functions;
+	}
 	/* The version is text of the device's own choice, which no number can carry. */
 	if (ibv_read_ibdev_sysfs_file(fw, sizeof(attr->orig_attr.fw_ver), sysfs, "fw_ver") <= 0)
 		memset(fw, 0, sizeof(attr->orig_attr.fw_ver));

@@ -62,6 +62,9 @@ struct ornic_uresp_query_device {
 	__aligned_u64 system_ns;	/* CLOCK_REALTIME */
 	__u32 clock_khz;		/* rate of the device clock */
 	__u32 error_ns;			/* most that system_ns can be off, saturated */
+	__u32 rss_fields;		/* IBV_RX_HASH_* that create_qp takes; 0: no RSS */
+	__u8 rss_functions;		/* IBV_RX_HASH_FUNC_* */
+	__u8 reserved[3];
 };
 
 struct ornic_uresp_alloc_pd {
@@ -118,6 +121,18 @@ struct ornic_ureq_create_qp {
 struct ornic_uresp_create_qp {
 	__u32 qpn;			/* handle, as in doorbells and completions */
 	__u32 reserved;
+};
+
+/*
+ * create_wq takes the same request and answers the same: a work queue is a queue
+ * pair with sq_log ORNIC_ABI_NO_RING. create_qp with a table of work queues takes
+ * this one instead.
+ */
+struct ornic_ureq_create_rss {
+	__u32 fields;			/* IBV_RX_HASH_* */
+	__u8 function;			/* IBV_RX_HASH_FUNC_TOEPLITZ */
+	__u8 reserved[3];
+	__u8 key[40];
 };
 
 struct ornic_uresp_create_ah {

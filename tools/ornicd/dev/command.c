@@ -94,6 +94,9 @@ static const struct command_op command_ops[] = {
 	  true, false, cmd_get_gid },
 	{ ORNIC_OP_RULE_CREATE, sizeof(struct ornic_rule_cmd), 0, false, true, cmd_rule_create },
 	{ ORNIC_OP_RULE_DESTROY, 0, 0, true, false, cmd_rule_destroy },
+	{ ORNIC_OP_RSS_CREATE, sizeof(struct ornic_rss_create_cmd), 0, false, true,
+	  cmd_rss_create },
+	{ ORNIC_OP_RSS_DESTROY, 0, 0, true, false, cmd_rss_destroy },
 	{ ORNIC_OP_COUNTER_CREATE, 0, 0, false, true, cmd_counter_create },
 	{ ORNIC_OP_COUNTER_DESTROY, 0, 0, true, false, cmd_counter_destroy },
 };

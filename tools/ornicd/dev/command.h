@@ -105,6 +105,8 @@ uint8_t cmd_set_gid(struct command *c);			/* gid.c */
 uint8_t cmd_get_gid(struct command *c);
 uint8_t cmd_rule_create(struct command *c);		/* steer.c */
 uint8_t cmd_rule_destroy(struct command *c);
+uint8_t cmd_rss_create(struct command *c);		/* rss.c */
+uint8_t cmd_rss_destroy(struct command *c);
 uint8_t cmd_counter_create(struct command *c);		/* counter_set.c */
 uint8_t cmd_counter_destroy(struct command *c);
 uint8_t member_create(struct command *c);		/* mcast.c: rules of kind MEMBER */
@@ -139,6 +141,7 @@ void srq_release_all(struct device *dev);
 void qp_release_all(struct device *dev);
 void counter_set_release_all(struct device *dev);
 void rule_release_all(struct device *dev);
+void rss_release_all(struct device *dev);
 
 /* xrcd_get() - an XRC domain by number, or NULL */
 struct xrcd;

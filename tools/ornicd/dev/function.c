@@ -128,6 +128,7 @@ static void function_tables(struct device *dev)
 	table_init(&dev->qps, FIRST_QP, LIMIT_QP);
 	table_init(&dev->sets, 1, LIMIT_COUNTER_SETS);
 	table_init(&dev->rules, 1, LIMIT_RULES);
+	table_init(&dev->groups, FIRST_RSS, LIMIT_RSS);
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
@@ -240,6 +241,7 @@ void function_free(struct function *f)
 	table_fini(&dev->qps);
 	table_fini(&dev->sets);
 	table_fini(&dev->rules);
+	table_fini(&dev->groups);
 	free(f);
 }
 
@@ -282,6 +284,7 @@ void function_stop(struct function *f)
 	timer_disarm(&dev->engine->timers, &f->ctrl.beat);
 	mcast_fini(&dev->mcast);
 	rule_release_all(dev);
+	rss_release_all(dev);
 	/* What the driver chose goes with the driver; a large frame size needs its JUMBO. */
 	dev->port.admin_up = false;
 	dev->port.max_frame = PORT_DEFAULT_FRAME;

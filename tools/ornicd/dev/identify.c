@@ -13,6 +13,7 @@
 #include <ornic/identify.h>
 #include <ornic/qp.h>
 #include <ornic/regs.h>
+#include <ornic/steer.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,6 +82,10 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_fast_reg_pages = htole32(LIMIT_FAST_REG_PAGES);
 	p->max_raw_qp = htole32(LIMIT_QP);
 	p->max_rules = htole32(LIMIT_RULES);
+	p->max_rss_groups = htole32(LIMIT_RSS);
+	p->rss_hash_functions = 1u << ORNIC_RSS_TOEPLITZ;
+	p->rss_fields = htole32(ORNIC_RSS_FIELDS);
+	p->rss_max_table = htole32(ORNIC_RSS_MAX_TABLE);
 	p->max_counter_sets = htole32(LIMIT_COUNTER_SETS);
 	p->max_mcast_groups = htole32(MCAST_GROUPS);
 	p->max_mcast_per_group = htole32(MCAST_PER_GROUP);

@@ -34,9 +34,11 @@
 #define LIMIT_EQ		FUNC_VECTORS
 #define LIMIT_KEY		65536
 #define LIMIT_PD		4096
+#define LIMIT_RSS		256
 #define LIMIT_RULES		512	/* every MATCH rule is asked about every frame */
 #define LIMIT_COUNTER_SETS	4096
 #define FIRST_QP		2	/* 0 and 1 are SMI and GSI on the wire */
+#define FIRST_RSS		0x800000	/* no queue pair has such a number */
 
 /* Memory */
 #define LIMIT_PAGE_SIZES	UMEM_PAGE_SIZES
@@ -76,7 +78,7 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 #define QUEUE_FEATURES								\
 	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |		\
 	 ORNIC_FEATURE(XRC) | ORNIC_FEATURE(RAW) | ORNIC_FEATURE(SRQ) |		\
-	 ORNIC_FEATURE(MCAST) | ORNIC_FEATURE(STEER))
+	 ORNIC_FEATURE(MCAST) | ORNIC_FEATURE(STEER) | ORNIC_FEATURE(RSS))
 
 /** MEMORY_FEATURES - of these: memory regions and what is done to memory */
 #define MEMORY_FEATURES								\

@@ -7,6 +7,7 @@
 
 #include "../engine/link.h"
 #include "../engine/qp.h"
+#include "../engine/rss.h"
 #include "../engine/steer.h"
 
 #include <ornic/steer.h>
@@ -124,12 +125,24 @@ static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in
 	return ORNIC_ST_OK;
 }
 
+static uint8_t rule_target_rss(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+{
+	uint8_t st = command_need(c, ORNIC_FEATURE(RSS), &in->target_type);
+
+	if (st)
+		return st;
+	r->rss = table_get(&c->dev->groups, le32toh(in->target));
+	return r->rss ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+}
+
 static uint8_t rule_target(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
 {
 	uint32_t type = le32toh(in->target_type);
 
 	if (type == ORNIC_TARGET_QP)
 		return rule_target_qp(c, in, r);
+	if (in->kind == ORNIC_RULE_MATCH && type == ORNIC_TARGET_RSS)
+		return rule_target_rss(c, in, r);
 	if (in->kind != ORNIC_RULE_MATCH || type != ORNIC_TARGET_DROP)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
 	return COMMAND_ZERO(c, in->target);
@@ -144,6 +157,15 @@ static void rule_fill(struct rule *r, const struct ornic_rule_cmd *in)
 	r->flow_tag = le32toh(in->flow_tag);
 	memcpy(r->value, &in->value, sizeof(r->value));
 	memcpy(r->mask, &in->mask, sizeof(r->mask));
+}
+
+/* A target stays while its rule does. */
+static void rule_hold(const struct rule *r, int by)
+{
+	if (r->qp)
+		r->qp->rules += by;
+	if (r->rss)
+		r->rss->rules += by;
 }
 
 /* Give the rule a number and let it apply. */
@@ -163,8 +185,7 @@ static uint8_t rule_start(struct command *c, struct rule *r)
 		*slot = r->qp;
 	else
 		steer_add(&c->dev->port, r);
-	if (r->qp)
-		r->qp->rules++;
+	rule_hold(r, 1);
 	link_update(c->dev);
 	return ORNIC_ST_OK;
 }
@@ -199,8 +220,7 @@ static void rule_release(struct device *dev, struct rule *r)
 		*slot = NULL;
 	else
 		steer_del(&dev->port, r);
-	if (r->qp)
-		r->qp->rules--;
+	rule_hold(r, -1);
 	table_del(&dev->rules, r->number);
 	free(r);
 }

@@ -90,6 +90,7 @@ struct port {
  * @sets:	struct counter_set
  * @mcast:	multicast groups
  * @rules:	struct rule
+ * @groups:	struct rss
  * @list_budget: page-list entries still free
  * @backlog_bytes: memory of datagrams that wait for receives
  * @port:	port 1
@@ -120,6 +121,7 @@ struct device {
 	struct table sets;
 	struct mcast mcast;
 	struct table rules;
+	struct table groups;
 	uint64_t list_budget;
 	uint32_t backlog_bytes;
 	struct port port;

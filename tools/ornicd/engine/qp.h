@@ -150,11 +150,13 @@ struct responder {
 /**
  * struct raw_meta - what a rule knows about a frame, for the completion
  * @flow_tag:	of the rule
- * @tagged:	@flow_tag is valid
+ * @rss_hash:	hash that chose the queue pair
+ * @rss_type:	ORNIC_RSS_TYPE_*; 0 if nothing was hashed
  */
 struct raw_meta {
 	uint32_t flow_tag;
-	bool tagged;
+	uint32_t rss_hash;
+	uint8_t rss_type;
 };
 
 enum qp_sched {
@@ -184,7 +186,7 @@ enum qp_sched {
  * @memberships: multicast groups it is in
  * @windows:	memory windows bound on it (MW2B)
  * @steered:	RAW: the frame it got last, as struct port counts them
- * @rules:	RAW: receive rules that name it
+ * @rules:	RAW: receive rules and RSS groups that name it
  * @backlog: UD: datagrams that wait for receives
  * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be told (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes everything posted with WR_FLUSH_ERR

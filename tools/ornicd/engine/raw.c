@@ -251,9 +251,14 @@ static void raw_describe(const struct qp *qp, const struct packet *p,
 {
 	uint32_t flags = raw_rx_flags(qp, p);
 
-	if (meta && meta->tagged) {
+	if (meta) {
 		flags |= ORNIC_CQE_FLOW_TAG;
 		cqe->src_qp = htole32(meta->flow_tag);
+	}
+	if (meta && meta->rss_type) {
+		flags |= ORNIC_CQE_HASH;
+		cqe->rss_hash = htole32(meta->rss_hash);
+		cqe->rss_type = meta->rss_type;
 	}
 	cqe->flags = htole32(flags);
 }

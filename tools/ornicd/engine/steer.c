@@ -12,6 +12,7 @@
 
 #include "link.h"
 #include "qp.h"
+#include "rss.h"
 
 #include <endian.h>
 #include <string.h>
@@ -56,6 +57,11 @@ void steer_del(struct port *port, struct rule *r)
 	*at = r->next;
 }
 
+static bool rule_drops(const struct rule *r)
+{
+	return !r->qp && !r->rss;
+}
+
 /* Multicast and frames to the port's own address come anyway. */
 static bool rule_wants_foreign(const struct rule *r, const struct port *port)
 {
@@ -63,7 +69,7 @@ static bool rule_wants_foreign(const struct rule *r, const struct port *port)
 	const struct ornic_rule_match *mask = (const void *)r->mask;
 	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
-	if (!r->qp || value->dmac[0] & 1)
+	if (rule_drops(r) || value->dmac[0] & 1)
 		return false;
 	return memcmp(mask->dmac, all, sizeof(all)) ||
 	       memcmp(value->dmac, port->mac, sizeof(port->mac));
@@ -121,9 +127,9 @@ static bool rule_hits(const struct rule *r, const struct frame *f)
 /* Give a copy to the rule's target, unless it had one or sent the frame. */
 static bool rule_give(struct steering *s, const struct rule *r)
 {
-	struct raw_meta meta = { .flow_tag = r->flow_tag, .tagged = true };
+	struct raw_meta meta = { .flow_tag = r->flow_tag };
 	struct port *port = &s->dev->port;
-	struct qp *qp = r->qp;
+	struct qp *qp = r->rss ? rss_pick(r->rss, &s->frame, &meta) : r->qp;
 
 	if (!may_have(s, qp))
 		return false;
@@ -146,7 +152,7 @@ static bool steer_list(struct steering *s, const struct rule *list)
 	for (const struct rule *r = list; r; r = r->next) {
 		if (!rule_hits(r, &s->frame))
 			continue;
-		if (!r->qp)
+		if (rule_drops(r))
 			return true;
 		if (rule_give(s, r) && !s->multicast && !(r->flags & ORNIC_RULE_F_COPY))
 			return true;

@@ -205,6 +205,17 @@ int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
 	return destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
 }
 
+int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
+			    u32 *group)
+{
+	return create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
+}
+
+int ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
+{
+	return destroy(dev, ORNIC_OP_RSS_DESTROY, group);
+}
+
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
 {
 	return modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));

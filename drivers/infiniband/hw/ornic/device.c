@@ -114,6 +114,17 @@ static const struct ib_device_ops ornic_ib_resize_ops = {
 	.ORNIC_RESIZE_CQ_OP = ornic_ib_resize_cq,
 };
 
+static const struct ib_device_ops ornic_ib_rss_ops = {
+	.create_rwq_ind_table = ornic_ib_create_rwq_table,
+	.create_wq = ornic_ib_create_wq,
+	.destroy_rwq_ind_table = ornic_ib_destroy_rwq_table,
+	.destroy_wq = ornic_ib_destroy_wq,
+	.modify_wq = ornic_ib_modify_wq,
+
+	/* of ib_core's own: there is nothing to add */
+	.size_ib_rwq_ind_table = sizeof(struct ib_rwq_ind_table),
+};
+
 static const struct ib_device_ops ornic_ib_port_stats_ops = {
 	.alloc_hw_port_stats = ornic_ib_alloc_port_stats,
 	.get_hw_stats = ornic_ib_get_hw_stats,
@@ -158,6 +169,8 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_xrc_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_RESIZE)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_resize_ops);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(RSS)))
+		ib_set_device_ops(&dev->ibdev, &ornic_ib_rss_ops);
 	if (dev->port_stats.count)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_port_stats_ops);
 	if (dev->device_stats.count)

@@ -83,6 +83,19 @@ static bool ring_failed(const struct ornic_eqe *eqe)
 	return syndrome == ORNIC_SYN_RING_INDEX || syndrome == ORNIC_SYN_RING_MEMORY;
 }
 
+/* Verbs know but one event of a work queue. */
+static void wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq *wq)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.event = IB_EVENT_WQ_FATAL,
+		.element.wq = wq,
+	};
+
+	if (type == ORNIC_EV_QP_FATAL && wq->event_handler)
+		wq->event_handler(&event, wq->wq_context);
+}
+
 static void tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned long type)
 {
 	struct ib_event event = {
@@ -91,7 +104,9 @@ static void tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned l
 		.element.qp = &qp->ibqp,
 	};
 
-	if (qp->ibqp.event_handler)
+	if (qp->wq)
+		wq_event(dev, type, qp->wq);
+	else if (qp->ibqp.event_handler)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 

@@ -240,6 +240,8 @@ static int put_type(struct ornic_rule_cmd *cmd, const struct ib_flow_attr *attr)
 static int fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
 		     struct ornic_rule_cmd *cmd)
 {
+	bool rss = to_oqp((struct ib_qp *)ibqp)->rss;
+
 	if (ibqp->qp_type != IB_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
 	if (attr->flags & ~IB_FLOW_ATTR_FLAGS_DONT_TRAP)
@@ -247,7 +249,7 @@ static int fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
 	cmd->kind = ORNIC_RULE_MATCH;
 	cmd->port = attr->port;
 	cmd->priority = cpu_to_le16(attr->priority);
-	cmd->target_type = cpu_to_le32(ORNIC_TARGET_QP);
+	cmd->target_type = cpu_to_le32(rss ? ORNIC_TARGET_RSS : ORNIC_TARGET_QP);
 	cmd->target = cpu_to_le32(to_oqp((struct ib_qp *)ibqp)->qpn);
 	if (attr->flags & IB_FLOW_ATTR_FLAGS_DONT_TRAP)
 		cmd->flags = cpu_to_le32(ORNIC_RULE_F_COPY);

@@ -60,6 +60,8 @@
  * @recv_sge: SGEs of a receive work request
  * @srq_sge: SGEs of an entry of a shared receive queue
  * @max_inline: inline bytes, whatever the queue pair's type
+ * @rss_table: work queues of an RSS group, a power of two
+ * @rss_fields: ORNIC_RSS_* that can be hashed
  * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
  *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
  */
@@ -75,6 +77,8 @@ struct ornic_ib_limits {
 	u16 recv_sge;
 	u16 srq_sge;
 	u16 max_inline;
+	u32 rss_table;
+	u32 rss_fields;
 	u32 max_cqe;
 };
 
@@ -389,6 +393,8 @@ struct ornic_ib_geom {
  * @dest_qpn: remote queue pair, connected ones
  * @members: multicast groups it is in
  * @cap: capabilities as given to the user
+ * @rss: it has no queues: an RSS group, whose number is @qpn
+ * @wq: the work queue that it stands behind, NULL without
  * @sig_all: every send completes with an entry
  * @geom: its rings
  * @ubuf: rings and records of a process
@@ -407,6 +413,8 @@ struct ornic_ib_qp {
 	u32 dest_qpn;
 	struct list_head members;
 	struct ib_qp_cap cap;
+	bool rss;
+	struct ib_wq *wq;
 	bool sig_all;
 	struct ornic_ib_geom geom;
 	struct ornic_ib_ubuf ubuf;
@@ -519,6 +527,9 @@ int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_
 int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule);
 int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule);
+int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
+			    u32 *group);
+int ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group);
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in);
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out);
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -688,6 +699,9 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id);
 
 /* qp.c */
+int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+		     const struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
@@ -724,6 +738,25 @@ void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int cou
 struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *attr,
 				     struct ib_udata *udata);
 int ornic_ib_destroy_flow(struct ib_flow *ibflow);
+
+/* wq.c */
+u32 ornic_ib_wq_handle(struct ib_wq *ibwq);
+struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
+				 struct ib_udata *udata);
+int ornic_ib_destroy_wq(struct ib_wq *ibwq, struct ib_udata *udata);
+int ornic_ib_modify_wq(struct ib_wq *ibwq, struct ib_wq_attr *attr, u32 mask,
+		       struct ib_udata *udata);
+int ornic_ib_create_rwq_table(struct ib_rwq_ind_table *table,
+			      struct ib_rwq_ind_table_init_attr *attr, struct ib_udata *udata);
+int ornic_ib_destroy_rwq_table(struct ib_rwq_ind_table *table);
+
+/* rss.c */
+int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int ornic_ib_rss_destroy(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+int ornic_ib_rss_modify(struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask);
+void ornic_ib_rss_query(const struct ornic_ib_qp *qp, struct ib_qp_attr *attr,
+			struct ib_qp_init_attr *init);
 
 /* counters.c */
 int ornic_ib_stats_init(struct ornic_ib_dev *dev);

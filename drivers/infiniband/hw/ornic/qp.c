@@ -58,7 +58,7 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 	}
 	if (attr->create_flags & ~create_flags_of(dev, attr->qp_type))
 		return -EOPNOTSUPP;
-	if (attr->rwq_ind_tbl)
+	if (attr->srq && attr->qp_type == IB_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
 	if (attr->srq && (attr->qp_type == IB_QPT_GSI || ornic_ib_is_xrc(attr->qp_type) ||
 			  attr->srq->srq_type != IB_SRQT_BASIC))
@@ -188,20 +188,17 @@ static int respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
 	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
-int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+/**
+ * ornic_ib_qp_make() - make a queue pair with its queues, as its attributes say
+ * @dev: device
+ * @qp: queue pair, zeroed but for ib_core's part
+ * @attr: attributes, checked
+ * @udata: of the create verb; NULL for one of the kernel
+ */
+int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+		     const struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
-	struct ornic_ib_dev *dev = to_oib(ibqp->device);
-	struct ornic_ib_qp *qp = to_oqp(ibqp);
-	int ret;
-
-	/* without a receive queue nothing is asked of it, whatever the caller says */
-	if (attr->srq || ornic_ib_is_xrc(attr->qp_type)) {
-		attr->cap.max_recv_wr = 0;
-		attr->cap.max_recv_sge = 0;
-	}
-	ret = check_init(dev, attr, udata);
-	if (ret)
-		return ret;
+	int ret = 0;
 
 	init_state(qp, attr);
 	if (attr->qp_type == IB_QPT_XRC_TGT)
@@ -215,30 +212,18 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	if (ret)
 		goto err_queues;
 	ret = publish(dev, qp);
-	if (ret)
-		goto err_device;
-
-	ibqp->qp_num = attr->qp_type == IB_QPT_GSI ? GSI_QPN : qp->qpn;
-	attr->cap = qp->cap;
-	if (udata)
-		ret = respond(qp, udata);
 	if (!ret)
 		return 0;
 
-	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
-	unpublish(dev, qp);
-	goto err_queues;
-err_device:
 	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
 err_queues:
 	ornic_ib_queues_free(dev, qp);
 	return ret;
 }
 
-int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+/* Undo ornic_ib_qp_make(), unless the device refuses. */
+int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
-	struct ornic_ib_dev *dev = to_oib(ibqp->device);
-	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	int ret;
 
 	ret = ornic_ib_cmd_qp_destroy(dev, qp->qpn);
@@ -247,4 +232,40 @@ int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	unpublish(dev, qp);
 	ornic_ib_queues_free(dev, qp);
 	return 0;
+}
+
+int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	if (attr->rwq_ind_tbl)
+		return ornic_ib_rss_create(dev, qp, attr, udata);
+	/* without a receive queue nothing is asked of it, whatever the caller says */
+	if (attr->srq || ornic_ib_is_xrc(attr->qp_type)) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
+	ret = check_init(dev, attr, udata);
+	if (!ret)
+		ret = ornic_ib_qp_make(dev, qp, attr, udata);
+	if (ret)
+		return ret;
+
+	ibqp->qp_num = attr->qp_type == IB_QPT_GSI ? GSI_QPN : qp->qpn;
+	attr->cap = qp->cap;
+	if (udata)
+		ret = respond(qp, udata);
+	if (ret)
+		ornic_ib_qp_unmake(dev, qp);
+	return ret;
+}
+
+int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(ibqp->device);
+	struct ornic_ib_qp *qp = to_oqp(ibqp);
+
+	return qp->rss ? ornic_ib_rss_destroy(dev, qp) : ornic_ib_qp_unmake(dev, qp);
 }

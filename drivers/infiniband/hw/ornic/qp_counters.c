@@ -100,6 +100,8 @@ static int use_set(struct ib_qp *ibqp, u32 number)
 		.counter_set = cpu_to_le32(number),
 	};
 
+	if (to_oqp(ibqp)->rss)
+		return -EOPNOTSUPP;
 	return ornic_ib_cmd_qp_modify(to_oib(ibqp->device), to_oqp(ibqp)->qpn, &cmd);
 }
 

@@ -162,6 +162,8 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	int ret;
 
+	if (qp->rss)
+		return ornic_ib_rss_modify(qp, attr, mask);
 	if (mask & ~MODIFY_MASK)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
@@ -220,6 +222,10 @@ int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct ornic_qp_query_rsp rsp;
 	int ret;
 
+	if (qp->rss) {
+		ornic_ib_rss_query(qp, attr, init);
+		return 0;
+	}
 	ret = ornic_ib_cmd_qp_query(dev, qp->qpn, &rsp);
 	if (ret)
 		return ret;

@@ -50,6 +50,9 @@ void ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	lim->srq_sge = min_t(u32, le16_to_cpu(id->max_srq_sge),
 			     rq_room / sizeof(struct ornic_sge));
 	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
+	lim->rss_table = rounddown_pow_of_two(clamp_t(u32, le32_to_cpu(id->rss_max_table), 1,
+						      ORNIC_RSS_MAX_TABLE));
+	lim->rss_fields = le32_to_cpu(id->rss_fields) & ORNIC_RSS_FIELDS;
 	lim->max_cqe = BIT(lim->log_cq);
 }
 
@@ -105,6 +108,10 @@ static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 	struct ornic_uresp_query_device resp = {};
 	int ret = 0;
 
+	if (ornic_has(dev->odev, ORNIC_FEATURE(RSS))) {
+		resp.rss_fields = dev->lim.rss_fields;
+		resp.rss_functions = ORNIC_RSS_TOEPLITZ;
+	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
 		ret = ornic_ib_clock_read(dev, &resp);
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
@@ -141,6 +148,14 @@ static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *
 		attr->max_mw = to_count(id->max_mw);
 }
 
+static void query_rss(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+{
+	attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
+	attr->rss_caps.max_rwq_indirection_tables = to_count(dev->odev->id.max_rss_groups);
+	attr->rss_caps.max_rwq_indirection_table_size = dev->lim.rss_table;
+	attr->max_wq_type_rq = to_count(dev->odev->id.max_raw_qp);
+}
+
 static void query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
 {
 	const u64 csum = ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM);
@@ -152,6 +167,8 @@ static void query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *att
 		attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
 		attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
 	}
+	if (ornic_has(dev->odev, ORNIC_FEATURE(RSS)))
+		query_rss(dev, attr);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(STEER)))
 		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
 }

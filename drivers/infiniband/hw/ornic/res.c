@@ -73,6 +73,8 @@ int ornic_ib_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct ornic_qp_query_rsp rsp;
 	int ret;
 
+	if (to_oqp(ibqp)->rss)
+		return 0;
 	ret = ornic_ib_cmd_qp_query(dev, handle, &rsp);
 	return ret ? untold(dev, ret) : put_qp(msg, handle, &rsp);
 }
@@ -83,6 +85,8 @@ int ornic_ib_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct ornic_qp_query_rsp rsp;
 	int ret;
 
+	if (to_oqp(ibqp)->rss)
+		return 0;
 	ret = ornic_ib_cmd_qp_query(dev, to_oqp(ibqp)->qpn, &rsp);
 	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive work queues and tables of them, for receive scaling (rss.c).
+ *
+ * For the device a work queue is a raw packet queue pair without a send queue.
+ * Ready means that it receives, for which such a queue pair needs no RTS. A table
+ * is a list of ib_core's; the device sees it when a queue pair is made of it.
+ */
+#include "ornic_ib.h"
+
+struct ornic_ib_rwq {
+	struct ib_wq ibwq;
+	struct ornic_ib_qp qp;
+};
+
+static struct ornic_ib_rwq *to_orwq(struct ib_wq *ibwq)
+{
+	return container_of(ibwq, struct ornic_ib_rwq, ibwq);
+}
+
+/* Handle of the queue pair behind a work queue. */
+u32 ornic_ib_wq_handle(struct ib_wq *ibwq)
+{
+	return to_orwq(ibwq)->qp.qpn;
+}
+
+static int check_init(const struct ornic_ib_dev *dev, const struct ib_wq_init_attr *attr)
+{
+	const struct ornic_ib_limits *lim = &dev->lim;
+
+	if (attr->wq_type != IB_WQT_RQ || attr->create_flags)
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > BIT(lim->log_rq) || attr->max_sge > lim->recv_sge)
+		return -EINVAL;
+	return 0;
+}
+
+static int make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd *pd,
+		const struct ib_wq_init_attr *attr, struct ib_udata *udata)
+{
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RAW_PACKET,
+		.send_cq = attr->cq,
+		.recv_cq = attr->cq,
+		.cap.max_recv_wr = attr->max_wr,
+		.cap.max_recv_sge = attr->max_sge,
+	};
+	struct ornic_uresp_create_qp resp = {};
+	int ret;
+
+	rwq->qp.ibqp.device = pd->device;
+	rwq->qp.ibqp.pd = pd;
+	rwq->qp.ibqp.qp_type = init.qp_type;
+	rwq->qp.ibqp.send_cq = attr->cq;
+	rwq->qp.ibqp.recv_cq = attr->cq;
+	rwq->qp.wq = &rwq->ibwq;
+	ret = ornic_ib_qp_make(dev, &rwq->qp, &init, udata);
+	if (ret)
+		return ret;
+	resp.qpn = rwq->qp.qpn;
+	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	if (ret)
+		ornic_ib_qp_unmake(dev, &rwq->qp);
+	return ret;
+}
+
+struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
+				 struct ib_udata *udata)
+{
+	struct ornic_ib_dev *dev = to_oib(pd->device);
+	struct ornic_ib_rwq *rwq;
+	int ret;
+
+	if (!udata)
+		return ERR_PTR(-EOPNOTSUPP);
+	ret = check_init(dev, attr);
+	if (ret)
+		return ERR_PTR(ret);
+	rwq = kzalloc(sizeof(*rwq), GFP_KERNEL);
+	if (!rwq)
+		return ERR_PTR(-ENOMEM);
+	rwq->ibwq.event_handler = attr->event_handler;
+	rwq->ibwq.wq_context = attr->wq_context;
+	rwq->ibwq.state = IB_WQS_RESET;
+	ret = make(dev, rwq, pd, attr, udata);
+	if (ret) {
+		kfree(rwq);
+		return ERR_PTR(ret);
+	}
+	rwq->ibwq.wq_num = rwq->qp.qpn;
+	return &rwq->ibwq;
+}
+
+int ornic_ib_destroy_wq(struct ib_wq *ibwq, struct ib_udata *udata)
+{
+	struct ornic_ib_rwq *rwq = to_orwq(ibwq);
+	int ret;
+
+	ret = ornic_ib_qp_unmake(to_oib(ibwq->device), &rwq->qp);
+	if (!ret)
+		kfree(rwq);
+	return ret;
+}
+
+static int to_state(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, u8 state, u32 mask)
+{
+	struct ornic_qp_modify_cmd cmd = {
+		.mask = cpu_to_le32(ORNIC_QPM_STATE | mask),
+		.next_state = state,
+		.port = ORNIC_IB_PORT,
+	};
+
+	return ornic_ib_cmd_qp_modify(dev, rwq->qp.qpn, &cmd);
+}
+
+static int set_ready(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq)
+{
+	int ret;
+
+	ret = to_state(dev, rwq, ORNIC_QPS_INIT, ORNIC_QPM_PORT);
+	return ret ? ret : to_state(dev, rwq, ORNIC_QPS_RTR, 0);
+}
+
+static int transition(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, enum ib_wq_state next)
+{
+	enum ib_wq_state cur = rwq->ibwq.state;
+
+	if (next == IB_WQS_RESET)
+		return to_state(dev, rwq, ORNIC_QPS_RESET, 0);
+	if (cur == next)
+		return 0;
+	if (cur == IB_WQS_RESET && next == IB_WQS_RDY)
+		return set_ready(dev, rwq);
+	if (cur == IB_WQS_RDY && next == IB_WQS_ERR)
+		return to_state(dev, rwq, ORNIC_QPS_ERR, 0);
+	return -EINVAL;
+}
+
+int ornic_ib_modify_wq(struct ib_wq *ibwq, struct ib_wq_attr *attr, u32 mask,
+		       struct ib_udata *udata)
+{
+	struct ornic_ib_rwq *rwq = to_orwq(ibwq);
+	int ret = 0;
+
+	if (mask & IB_WQ_FLAGS)
+		return -EOPNOTSUPP;
+	mutex_lock(&rwq->qp.mutex);
+	if ((mask & IB_WQ_CUR_STATE) && attr->curr_wq_state != ibwq->state)
+		ret = -EINVAL;
+	else if (mask & IB_WQ_STATE)
+		ret = transition(to_oib(ibwq->device), rwq, attr->wq_state);
+	if (!ret && (mask & IB_WQ_STATE))
+		ibwq->state = attr->wq_state;
+	mutex_unlock(&rwq->qp.mutex);
+	return ret;
+}
+
+int ornic_ib_create_rwq_table(struct ib_rwq_ind_table *table,
+			      struct ib_rwq_ind_table_init_attr *attr, struct ib_udata *udata)
+{
+	u32 max = to_oib(table->device)->lim.rss_table;
+
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+	return attr->log_ind_tbl_size > ilog2(max) ? -EINVAL : 0;
+}
+
+int ornic_ib_destroy_rwq_table(struct ib_rwq_ind_table *table)
+{
+	return 0;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs that spread frames over a table of work queues. They have no queues
+ * of their own: nothing can be posted to them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compat.h"
+#include "ornic.h"
+
+#define ORNIC_RSS_INIT_MASK						\
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE |		\
+	 IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_CREATE_FLAGS)
+#define ORNIC_RSS_NEEDS		(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH)
+
+static int ornic_rss_check(const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_rx_hash_conf *hash = &attr->rx_hash_conf;
+
+	if (attr->comp_mask & ~ORNIC_RSS_INIT_MASK || attr->qp_type != IBV_QPT_RAW_PACKET ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & ORNIC_RSS_NEEDS) != ORNIC_RSS_NEEDS || !attr->rwq_ind_tbl ||
+	    attr->send_cq || attr->cap.max_send_wr || attr->cap.max_send_sge)
+		return EINVAL;
+	if (hash->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
+	    hash->rx_hash_fields_mask > UINT32_MAX)
+		return EOPNOTSUPP;
+	return hash->rx_hash_key_len == ORNIC_RSS_KEY_BYTES && hash->rx_hash_key ? 0 : EINVAL;
+}
+
+static int ornic_rss_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
+			 struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_rx_hash_conf *hash = &attr->rx_hash_conf;
+	struct ibv_qp_init_attr_ex plain = *attr;
+	struct ornic_create_rss_resp resp = {};
+	struct ornic_create_rss cmd = {};
+	int ret;
+
+	/* the hash is not of the common part of the command */
+	plain.comp_mask &= ~IBV_QP_INIT_ATTR_RX_HASH;
+	cmd.fields = hash->rx_hash_fields_mask;
+	cmd.function = hash->rx_hash_function;
+	memcpy(cmd.key, hash->rx_hash_key, sizeof(cmd.key));
+	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, &plain, &cmd.ibv_cmd, sizeof(cmd),
+				      &resp.ibv_resp, sizeof(resp));
+	if (!ret)
+		qp->qpn = resp.qpn;
+	return ret;
+}
+
+static void ornic_rss_free(struct ornic_qp *qp)
+{
+	ornic_lock_destroy(&qp->rq.lock);
+	ornic_lock_destroy(&qp->sq.lock);
+	free(qp);
+}
+
+struct ibv_qp *ornic_rss_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ornic_qp *qp;
+	int ret;
+
+	ret = ornic_rss_check(attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	qp->rss = true;
+	ornic_lock_init(&qp->sq.lock, true);
+	ornic_lock_init(&qp->rq.lock, true);
+	ret = ornic_rss_cmd(ctx, qp, attr);
+	if (ret) {
+		ornic_rss_free(qp);
+		errno = ret;
+		return NULL;
+	}
+	return &qp->vqp.qp;
+}
+
+int ornic_rss_destroy(struct ornic_qp *qp)
+{
+	int ret = ibv_cmd_destroy_qp(&qp->vqp.qp);
+
+	if (!ret)
+		ornic_rss_free(qp);
+	return ret;
+}
