@@ -14,6 +14,7 @@
 #include <ornic/identify.h>
 #include <ornic/port.h>
 #include <ornic/stats.h>
+#include <ornic/steer.h>
 #include <endian.h>
 #include <string.h>
 
@@ -54,11 +55,12 @@ static void test_device(void **state)
 	assert_true(le32toh(d.max_fast_reg_pages) >= 256);
 	assert_int_equal(d.atomic_scope, 1);
 	assert_int_equal(le32toh(d.clock_khz), 1000000);
+	assert_int_equal(le32toh(d.max_rss_groups), LIMIT_RSS);
+	assert_int_equal(le32toh(d.rss_max_table), ORNIC_RSS_MAX_TABLE);
+	assert_int_equal(le32toh(d.rss_fields), ORNIC_RSS_FIELDS);
+	assert_int_equal(d.rss_hash_functions, 1u << ORNIC_RSS_TOEPLITZ);
 	/* Features that are not offered have no limits. */
-	assert_int_equal(d.max_rss_groups |
-			 d.max_cc_profiles |
-			 d.rss_fields |
-			 d.max_lso_bytes | d.rate_max_kbps, 0);
+	assert_int_equal(d.max_cc_profiles | d.max_lso_bytes | d.rate_max_kbps, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);
 }
