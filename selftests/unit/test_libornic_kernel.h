@@ -39,7 +39,9 @@ struct fake_kernel {
 extern struct fake_kernel kernel;
 
 /* A clock of 2.5 ticks per microsecond that read 1000000 at second 50. */
-#define CLOCKS ((struct ornic_uresp_query_device){ 1000000, UINT64_MAX, 50000000000, 2500, 10 })
+#define CLOCKS ((struct ornic_uresp_query_device){			\
+	.clock = 1000000, .clock_mask = UINT64_MAX,			\
+	.system_ns = 50000000000, .clock_khz = 2500, .error_ns = 10 })
 
 /* A context, a PD and one CQ; @type with RTS queue pairs is made on top. */
 struct rig {

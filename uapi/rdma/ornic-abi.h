@@ -52,9 +52,9 @@ struct ornic_uresp_alloc_ucontext {
 };
 
 /*
- * query_device, for a provider that left room for it: a reading of the clocks.
- * Clock and system time are of one moment, give or take error_ns. All zero if the
- * device stamps no completions.
+ * query_device, for a provider that left room for it: a reading of the clocks, and
+ * receive scaling. Clock and system time are of one moment, give or take error_ns;
+ * they are zero if the device stamps no completions.
  */
 struct ornic_uresp_query_device {
 	__aligned_u64 clock;		/* device clock */
