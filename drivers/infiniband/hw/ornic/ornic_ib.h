@@ -702,6 +702,7 @@ bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id);
 int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		     const struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_qp_discard(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 

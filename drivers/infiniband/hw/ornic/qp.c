@@ -221,17 +221,28 @@ err_queues:
 	return ret;
 }
 
+static void forget(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	unpublish(dev, qp);
+	ornic_ib_queues_free(dev, qp);
+}
+
 /* Undo ornic_ib_qp_make(), unless the device refuses. */
 int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	int ret;
 
 	ret = ornic_ib_cmd_qp_destroy(dev, qp->qpn);
-	if (ret)
-		return ret;
-	unpublish(dev, qp);
-	ornic_ib_queues_free(dev, qp);
-	return 0;
+	if (!ret)
+		forget(dev, qp);
+	return ret;
+}
+
+/* The same where nobody can try again: @qp goes, whatever the device says. */
+void ornic_ib_qp_discard(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+	forget(dev, qp);
 }
 
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -258,7 +269,7 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	if (udata)
 		ret = respond(qp, udata);
 	if (ret)
-		ornic_ib_qp_unmake(dev, qp);
+		ornic_ib_qp_discard(dev, qp);
 	return ret;
 }
 

@@ -60,7 +60,7 @@ static int make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd
 	resp.qpn = rwq->qp.qpn;
 	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
 	if (ret)
-		ornic_ib_qp_unmake(dev, &rwq->qp);
+		ornic_ib_qp_discard(dev, &rwq->qp);
 	return ret;
 }
 
