@@ -211,7 +211,6 @@ missing:
 static const struct uapi_definition ornic_ib_uapi_defs[] = {
 	UAPI_DEF_CHAIN(ornic_ib_dm_defs),
 	UAPI_DEF_CHAIN(ornic_ib_import_defs),
-	UAPI_DEF_CHAIN(ornic_ib_dm_defs),
 	{}
 };
 

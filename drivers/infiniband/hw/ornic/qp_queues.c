@@ -76,6 +76,8 @@ static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *
 	const struct ib_qp_cap *cap = &qp->cap;
 	int ret;
 
+	if (qp->wq && geom->sq_log != ORNIC_ABI_NO_RING)
+		return -EINVAL;
 	if (qp->ibqp.srq || ornic_ib_is_xrc(qp->ibqp.qp_type)) {
 		if (geom->rq_log != ORNIC_ABI_NO_RING)
 			return -EINVAL;
