@@ -108,6 +108,12 @@ class Tree(unittest.TestCase):
         done = subprocess.run([os.path.join(TOP, "selftests", "clauses"), "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_verbs_name_tests_that_exist(self):
+        named = re.findall(r"\b((?:guest|unit)/test_\w+)", read("Documentation/verbs.rst"))
+        have = {os.path.splitext(p)[0] for p in tracked()}
+        self.assertGreater(len(named), 40)
+        self.assertEqual([n for n in named if "selftests/" + n not in have], [])
+
     def test_specification_renders(self):
         out = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "doc")
         done = subprocess.run(["make", "-s", "-C", os.path.join(TOP, "Documentation"), "html", "OUT=" + out],
