@@ -119,7 +119,9 @@ def make_root(path, suites, packages, log, step, source=False, hooks=()):
     command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
                "mmdebstrap", "--variant=minbase", "--mode=root", '--aptopt=Acquire::Retries "3"',
                "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
-               "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=force-unsafe-io"]
+               "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=force-unsafe-io",
+               # a mirror may serve an older state of testing for good; signatures are checked all the same
+               '--aptopt=Acquire::Check-Valid-Until "false"']
     command += ["--aptopt=" + option for option in host_apt_options()]
     if len(suites) > 1:
         command.append('--aptopt=APT::Default-Release "%s"' % suites[-1])
