@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """qperf's RDMA tests, connected by rdma_cm: without it qperf addresses its peers by LID, and RoCE has none.
 
-ud_lat can not run over RoCE, whatever the device: qperf's server makes its address handle from the ah_attr of the connect request,
-which the kernel does not fill, so port and GRH are missing. ib_core refuses that, and rdma-core's own test_addr wants it refused. The
-test shows it on the spot: it is skipped only if Soft-RoCE in the same VMs gives the same error.
+ud_lat can not run over RoCE, whatever the device: this qperf makes its address handles without a GRH, with -cm and without. The kernel
+refuses that for RoCE, and rdma-core's own test_addr wants it refused. The test shows it on the spot: it is skipped only if Soft-RoCE in
+the same VMs gives the same error.
 """
 import harness
 from lab.measure import SoftRoce      # harness made the path
@@ -44,7 +44,7 @@ class Datagrams(Base):
             status, said = self.qperf(place, "rxe0", "10.77", "ud_lat")
         self.assertNotEqual(status, 0, "Soft-RoCE runs it: " + said)
         self.assertIn(NO_GRH, said)
-        self.skipTest("qperf's server makes an address handle without port and GRH; tried on Soft-RoCE: the same error")
+        self.skipTest("this qperf makes address handles without a GRH; tried on Soft-RoCE: the same error")
 
 
 harness.matrix(Connected, rc_bw=("rc_bw",), rc_lat=("rc_lat",), rc_rdma_write_lat=("rc_rdma_write_lat",))
