@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Test programs in C that run at both ends: the server serves all tests of a file, the client runs once per place and mode.
+"""Test programs in C, whose TAP points become tests here.
 
-The client prints TAP for many tests at once; each point is handed out as a test of its own.
+Most run at both ends: the server serves all tests of a file, the client runs once per place and mode and prints TAP for many tests at
+once. Others need one VM only and run once per test.
 """
 import re
 
@@ -61,3 +62,24 @@ def points(case, names, **modes):
                 def test(self, place=place, options=options, name=name):
                     self.shared_point(place, options, names, name)
                 setattr(case, "test_%s_%s_%s" % (place, mode, name), test)
+
+
+class LocalTest(ProgramTest):
+    """A file's test case whose programs run within one VM."""
+
+    ornic_only = True
+
+    def one_here(self, command, name, timeout=120):
+        result = self.a.run("/tmp/selftests/%s %s" % (command, name), timeout=timeout, check=False)
+        said = result.out + result.err
+        self.assertNotIn("# SKIP", said)
+        self.judge(said, name)
+        self.assertEqual(result.rc, 0, said[-1500:])
+
+
+def local_points(case, program, names, prefix="", device="%s", **options):
+    """Adds a test method for each name; device is how the program takes its name."""
+    for name in names:
+        def test(self, name=name):
+            self.one_here("%s %s" % (program, device % self.device), name, **options)
+        setattr(case, "test_" + prefix + name, test)
