@@ -73,16 +73,23 @@ static u8 to_flags(const struct ib_cq_init_attr *attr)
 }
 
 /**
- * ornic_ib_cq_user_ring() - pin ring and record of a process
+ * ornic_ib_cq_user_ring() - check and pin ring and record of a process
  * @dev: device
- * @ring: its size; filled in, also on failure to be given to ornic_ib_cq_free_ring()
+ * @ring: filled in, also on failure to be given to ornic_ib_cq_free_ring()
  * @addr: where they are
+ * @log_entries: log2 of the ring's entries, as the process says
+ * @entries: what the ring must hold
  */
-int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr)
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr,
+			  u8 log_entries, u32 entries)
 {
-	size_t bytes = ring_bytes(ring->log_entries);
+	size_t bytes;
 	int ret;
 
+	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries) || !PAGE_ALIGNED(addr))
+		return -EINVAL;
+	ring->log_entries = log_entries;
+	bytes = ring_bytes(log_entries);
 	ret = ornic_ib_ubuf_pin(dev, &ring->ubuf, addr, bytes + sizeof(struct ornic_rec), addr,
 				IB_ACCESS_LOCAL_WRITE);
 	if (ret)
@@ -131,11 +138,7 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
 		return -EOPNOTSUPP;
-	if (req.log_entries > dev->lim.log_cq || attr->cqe > BIT(req.log_entries) ||
-	    !PAGE_ALIGNED(req.buf_addr))
-		return -EINVAL;
-	ring->log_entries = req.log_entries;
-	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr);
+	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr, req.log_entries, attr->cqe);
 }
 
 static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,

@@ -50,11 +50,7 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 ent
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
 		return -EOPNOTSUPP;
-	if (req.log_entries > dev->lim.log_cq || entries > BIT(req.log_entries) ||
-	    !PAGE_ALIGNED(req.buf_addr))
-		return -EINVAL;
-	ring.log_entries = req.log_entries;
-	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr);
+	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries);
 	if (!ret)
 		ret = resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {

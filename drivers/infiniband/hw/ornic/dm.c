@@ -161,7 +161,6 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 		.dm_offset = cpu_to_le64(attr->offset),
 	};
 	struct ornic_ib_mr *mr;
-	u32 key;
 	int ret;
 
 	ret = ornic_ib_access(dev, attr->access_flags, &cmd.access);
@@ -170,13 +169,11 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	ret = ornic_ib_cmd_key_create(dev, &cmd, &key);
+	ret = ornic_ib_mr_create(dev, mr, &cmd);
 	if (ret) {
 		kfree(mr);
 		return ERR_PTR(ret);
 	}
 	mr->access = attr->access_flags;
-	mr->ibmr.lkey = key;
-	mr->ibmr.rkey = key;
 	return &mr->ibmr;
 }

@@ -36,7 +36,6 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 		.max_pages = cpu_to_le32(max_num_sg),
 	};
 	struct ornic_ib_mr *mr;
-	u32 key;
 	int ret;
 
 	if (type != IB_MR_TYPE_MEM_REG)
@@ -49,11 +48,9 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 	ret = ornic_ib_kbuf_alloc(dev, &mr->list, max_num_sg * sizeof(__le64));
 	if (ret)
 		goto err_free;
-	ret = ornic_ib_cmd_key_create(dev, &cmd, &key);
+	ret = ornic_ib_mr_create(dev, mr, &cmd);
 	if (ret)
 		goto err_list;
-	mr->ibmr.lkey = key;
-	mr->ibmr.rkey = key;
 	return &mr->ibmr;
 
 err_list:

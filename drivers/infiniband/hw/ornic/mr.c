@@ -60,10 +60,24 @@ int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 	return 0;
 }
 
-static void set_key(struct ib_mr *ibmr, u32 key)
+/**
+ * ornic_ib_mr_create() - make a key for a region, which is lkey and rkey
+ * @dev: device
+ * @mr: region; its keys are filled in
+ * @cmd: what the key stands for
+ */
+int ornic_ib_mr_create(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
+		       const struct ornic_key_create_cmd *cmd)
 {
-	ibmr->lkey = key;
-	ibmr->rkey = key;
+	u32 key;
+	int ret;
+
+	ret = ornic_ib_cmd_key_create(dev, cmd, &key);
+	if (ret)
+		return ret;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+	return 0;
 }
 
 /* All DMA addresses, for a protection domain of the kernel. */
@@ -75,7 +89,6 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
 	};
 	struct ornic_ib_mr *mr;
-	u32 key;
 	int ret;
 
 	ret = ornic_ib_access(dev, access, &cmd.access);
@@ -88,12 +101,11 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	ret = ornic_ib_cmd_key_create(dev, &cmd, &key);
+	ret = ornic_ib_mr_create(dev, mr, &cmd);
 	if (ret) {
 		kfree(mr);
 		return ERR_PTR(ret);
 	}
-	set_key(&mr->ibmr, key);
 	return &mr->ibmr;
 }
 
@@ -103,18 +115,15 @@ static int create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 {
 	struct ornic_ib_pagelist list = {};
 	int ret = 0;
-	u32 key;
 
 	if (cmd->length)
 		ret = ornic_ib_pagelist_build(dev, &list, &mr->ubuf, 0,
 					      le64_to_cpu(cmd->length));
 	if (!ret) {
 		cmd->pages = list.desc;
-		ret = ornic_ib_cmd_key_create(dev, cmd, &key);
+		ret = ornic_ib_mr_create(dev, mr, cmd);
 	}
 	ornic_ib_pagelist_free(dev, &list);
-	if (!ret)
-		set_key(&mr->ibmr, key);
 	return ret;
 }
 

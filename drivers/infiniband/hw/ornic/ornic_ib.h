@@ -621,6 +621,8 @@ void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
 /* mr.c */
 u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev);
 int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out);
+int ornic_ib_mr_create(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
+		       const struct ornic_key_create_cmd *cmd);
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
 				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
@@ -656,7 +658,8 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       ORNIC_CREATE_CQ_ARG);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
-int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr);
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr,
+			  u8 log_entries, u32 entries);
 int ornic_ib_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
 void ornic_ib_cq_free_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
