@@ -49,13 +49,18 @@ static void test_good(void **state)
 	struct config *c = *state;
 
 	assert_int_equal(run(c, "--device path=/run/x/vm1.sock,mac=02:00:00:aB:cd:EF "
-			     "-d name=two,path=/run/x/vm2 --spin-us 7 -l debug --ready-fd 5"),
+			     "-d name=two,path=/run/x/vm2,promisc=off,anti-spoof=on "
+			     "--spin-us 7 -l debug --ready-fd 5"),
 			 CONFIG_RUN);
 	assert_int_equal(c->ndevices, 2);
 	assert_string_equal(c->device[0].path, "/run/x/vm1.sock");
 	assert_string_equal(c->device[0].name, "vm1");
 	assert_memory_equal(c->device[0].mac, mac, 6);
+	assert_false(c->device[0].anti_spoof);
+	assert_true(c->device[0].promisc);
 	assert_string_equal(c->device[1].name, "two");
+	assert_true(c->device[1].anti_spoof);
+	assert_false(c->device[1].promisc);
 	assert_int_equal(c->spin_us, 7);
 	assert_int_equal(c->log_level, LOG_DEBUG);
 	assert_int_equal(c->ready_fd, 5);
@@ -93,6 +98,10 @@ static void test_bad(void **state)
 		"-d path=/a,mac=2:0:0:0:0:1",
 		"-d path=/a,mac=03:00:00:00:00:01",
 		"-d path=/a,mac=00:00:00:00:00:00",
+		"-d path=/a,anti-spoof",
+		"-d path=/a,anti-spoof=yes",
+		"-d path=/a,promisc=",
+		"-d path=/a,promisc=on,promisc=off",
 		"-d path=/a -d path=/a",
 		"-d path=/a/x -d path=/b/x",
 		"-d path=/a,mac=02:00:00:00:00:01 -d path=/b,mac=02:00:00:00:00:01",
@@ -144,6 +153,8 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"colour\": 1} ]}",
 		"{\"devices\": [ {\"path\": 5} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
 		"{\"devices\": [], \"devices\": []}",
 		"{} x",
 	};
@@ -162,6 +173,10 @@ static void test_file(void **state)
 	config_free(c);
 	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
 	assert_int_equal(c->ndevices, 2);
+	assert_false(c->device[0].anti_spoof);
+	assert_true(c->device[0].promisc);
+	assert_true(c->device[1].anti_spoof);
+	assert_false(c->device[1].promisc);
 }
 
 static void test_order(void **state)

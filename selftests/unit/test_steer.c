@@ -20,6 +20,10 @@
 #include <endian.h>
 #include "lib/inproc.h"
 
+#include "net/switch.h"
+#include <ornic/identify.h>
+#include <ornic/port.h>
+
 #define FRAME	128
 #define BUF	256
 
@@ -259,6 +263,106 @@ static void test_refused(void **state)
 	good = port_rule(f, ALICE, 0);
 	good.target_type = htole32(ORNIC_TARGET_DROP);
 	refuse(f, &good, ORNIC_ST_RESERVED, offsetof(struct ornic_rule_cmd, target));
+}
+
+/* A frame of SENDER's with source address @smac; did the network interface get it? */
+static bool heard_from(struct fixture *f, const uint8_t smac[6])
+{
+	memcpy(frame(f, own_mac, 5000) + 6, smac, 6);
+	send_from(f, SENDER);
+	return f->frames[NETDEV];
+}
+
+static uint32_t port_flags(struct fixture *f)
+{
+	struct ornic_identify_port page;
+
+	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &page,
+				   sizeof(page)), ORNIC_ST_OK);
+	return le32toh(page.flags);
+}
+
+static int set_mac(struct fixture *f, const uint8_t mac[6])
+{
+	struct ornic_port_modify_cmd cmd = { .mask = htole32(ORNIC_PORT_M_MAC) };
+
+	memcpy(cmd.mac, mac, sizeof(cmd.mac));
+	return EXEC(f, PORT_MODIFY, 1, cmd);
+}
+
+/* ORN-ETH-1, ORN-ETH-2, ORN-ETH-14, ORN-PORT-10 */
+static void test_anti_spoof(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dropped = inproc_counter(f->p, CNT_tx_drop);
+
+	assert_false(port_flags(f) & ORNIC_PORT_F_ANTI_SPOOF);
+	assert_true(heard_from(f, other_mac));
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac), ORNIC_ST_OK);
+	function_port_policy(f->p->f, true, true);
+	assert_int_equal(port_flags(f) & (ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_MAC_CHANGE),
+			 ORNIC_PORT_F_ANTI_SPOOF);
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped);
+	assert_false(heard_from(f, other_mac));
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped + 1);
+	assert_true(heard_from(f, own_mac));
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac),
+			 ORNIC_ST_PERMISSION);
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, own_mac), ORNIC_ST_OK);
+	assert_int_equal(set_mac(f, other_mac), ORNIC_ST_PERMISSION);
+	assert_int_equal(set_mac(f, own_mac), ORNIC_ST_OK);
+	assert_true(heard_from(f, own_mac));
+}
+
+static void ignore(void *arg, const struct packet *p)
+{
+	(void)arg;
+	(void)p;
+}
+
+/* Somebody else on the switch sends @dmac a frame to UDP port 5000; does Alice get it? */
+static bool overheard(struct fixture *f, const uint8_t dmac[6])
+{
+	static const struct switch_port_ops ops = { .deliver = ignore };
+	struct switch_port *port = switch_port_add(f->p->engine.sw, "peer", &ops, NULL);
+	struct packet *p = packet_get(&f->p->engine.pool);
+	struct ornic_cqe cqe;
+	bool got;
+
+	assert_non_null(port);
+	assert_non_null(p);
+	switch_port_set_up(port, true);
+	p->kind = PACKET_ETHERNET;
+	p->len = FRAME;
+	p->nseg = 1;
+	p->seg[0] = (struct seg){ frame(f, dmac, 5000), FRAME };
+	memcpy(p->dmac, dmac, sizeof(p->dmac));
+	switch_send(port, p);
+	switch_drain(f->p->engine.sw);
+	switch_port_del(port);
+	got = host_next(&f->p->cq, &cqe);
+	if (got)
+		assert_int_equal(le32toh(cqe.qpn), f->qp[ALICE].number);
+	return got;
+}
+
+/* ORN-STEER-5, ORN-STEER-23 */
+static void test_no_promisc(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd promisc = rule_for(f, ORNIC_RULE_PROMISC, NETDEV);
+	uint32_t rule = add(f, port_rule(f, ALICE, 0));
+
+	assert_true(port_flags(f) & ORNIC_PORT_F_PROMISC);
+	assert_true(overheard(f, other_mac));
+	del(f, rule);
+	function_port_policy(f->p->f, false, false);
+	assert_false(port_flags(f) & ORNIC_PORT_F_PROMISC);
+	refuse(f, &promisc, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, kind));
+	add(f, port_rule(f, ALICE, 0));
+	assert_false(overheard(f, other_mac));
+	assert_true(overheard(f, own_mac));
+	assert_true(overheard(f, group_mac));
 }
 
 /* ORN-STEER-18 */
@@ -689,7 +793,8 @@ static void test_group_delivery(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_refused), TEST(test_not_negotiated), TEST(test_limit),
+		TEST(test_refused), TEST(test_anti_spoof), TEST(test_no_promisc),
+		TEST(test_not_negotiated), TEST(test_limit),
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
 		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
 		TEST(test_fields), TEST(test_absent), TEST(test_roce), TEST(test_lifetime),

@@ -42,6 +42,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		log_err("%s: cannot make the device: %s", d->name, strerror(-err));
 		return err;
 	}
+	function_port_policy(a->function, d->anti_spoof, d->promisc);
 	err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
 	if (err) {
 		function_free(a->function);

@@ -19,7 +19,7 @@
 #define CONFIG_MAX_PATH		(sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 
 static const char usage[] =
-	"Usage: ornicd --device path=SOCKET[,mac=MAC][,name=NAME] [OPTION]...\n"
+	"Usage: ornicd --device path=SOCKET[,KEY=VALUE]... [OPTION]...\n"
 	"Offer RDMA network devices to virtual machines over vfio-user.\n"
 	"\n"
 	"  -d, --device SPEC     a device; may be given more than once\n"
@@ -29,6 +29,12 @@ static const char usage[] =
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
 	"  -h, --help            print this and exit\n"
+	"\n"
+	"Keys of a device, beside path:\n"
+	"  mac=MAC               permanent station address\n"
+	"  name=NAME             name in messages\n"
+	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
+	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
 	"\n"
 	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
 
@@ -149,12 +155,13 @@ static int device_append(struct config *c, const struct config_device *d)
 	return 0;
 }
 
-int config_add(struct config *c, const char *path, const char *mac, const char *name)
+int config_add(struct config *c, const struct config_spec *spec)
 {
-	struct config_device d = { 0 };
+	struct config_device d = { .anti_spoof = spec->anti_spoof, .promisc = spec->promisc };
+	const char *path = spec->path;
 	int err;
 
-	if (!*path || (name && !*name)) {
+	if (!*path || (spec->name && !*spec->name)) {
 		log_err("a device needs a path, and its name must not be empty");
 		return -EINVAL;
 	}
@@ -163,8 +170,8 @@ int config_add(struct config *c, const char *path, const char *mac, const char *
 		return -EINVAL;
 	}
 	d.path = strdup(path);
-	d.name = device_name(path, name);
-	err = d.path && d.name ? device_mac(&d, mac) : -ENOMEM;
+	d.name = device_name(path, spec->name);
+	err = d.path && d.name ? device_mac(&d, spec->mac) : -ENOMEM;
 	if (!err)
 		err = device_unique(c, &d);
 	if (!err)
@@ -178,34 +185,60 @@ int config_add(struct config *c, const char *path, const char *mac, const char *
 	return err;
 }
 
-int config_device(struct config *c, const char *text)
+static int device_switch(const char *text, const char *key, const char *val, bool *out)
 {
-	enum { PATH, MAC, NAME, KEYS };
-	static char *const keys[] = { "path", "mac", "name", NULL };
-	char *copy = strdup(text), *rest = copy, *val[KEYS] = { NULL };
-	int err = copy ? 0 : -ENOMEM;
+	if (!val)
+		return 0;
+	*out = !strcmp(val, "on");
+	if (*out || !strcmp(val, "off"))
+		return 0;
+	log_err("device \"%s\": %s is on or off", text, key);
+	return -EINVAL;
+}
 
-	while (!err && *rest) {
+enum device_key { PATH, MAC, NAME, ANTI_SPOOF, PROMISC, KEYS };
+
+static char *const device_keys[] = { "path", "mac", "name", "anti-spoof", "promisc", NULL };
+
+/* Cut @rest, a copy of @text, into the values of the keys. */
+static int device_split(const char *text, char *rest, char *val[KEYS])
+{
+	while (*rest) {
 		char *v;
-		int key = getsubopt(&rest, keys, &v);
+		int key = getsubopt(&rest, device_keys, &v);
 
 		if (key < 0 || !v) {
-			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=", text,
-				v ? v : keys[key]);
-			err = -EINVAL;
-		} else if (val[key]) {
-			log_err("device \"%s\": %s is given twice", text, keys[key]);
-			err = -EINVAL;
-		} else {
-			val[key] = v;
+			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=, anti-spoof=, promisc=",
+				text, v ? v : device_keys[key]);
+			return -EINVAL;
 		}
+		if (val[key]) {
+			log_err("device \"%s\": %s is given twice", text, device_keys[key]);
+			return -EINVAL;
+		}
+		val[key] = v;
 	}
-	if (!err && !val[PATH]) {
-		log_err("device \"%s\": path= is missing", text);
-		err = -EINVAL;
-	}
+	if (val[PATH])
+		return 0;
+	log_err("device \"%s\": path= is missing", text);
+	return -EINVAL;
+}
+
+int config_device(struct config *c, const char *text)
+{
+	struct config_spec spec = CONFIG_SPEC_DEFAULT;
+	char *copy = strdup(text), *val[KEYS] = { NULL };
+	int err = copy ? device_split(text, copy, val) : -ENOMEM;
+
+	spec.path = val[PATH];
+	spec.mac = val[MAC];
+	spec.name = val[NAME];
 	if (!err)
-		err = config_add(c, val[PATH], val[MAC], val[NAME]);
+		err = device_switch(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
+	if (!err)
+		err = device_switch(text, "promisc", val[PROMISC], &spec.promisc);
+	if (!err)
+		err = config_add(c, &spec);
 	free(copy);
 	return err;
 }

@@ -7,6 +7,7 @@
 
 #include "log.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -14,12 +15,35 @@
  * @path:	socket
  * @name:	for messages
  * @mac:	station address
+ * @anti_spoof:	the guest sends from this address only, and keeps it
+ * @promisc:	the guest may receive frames to other stations
  */
 struct config_device {
 	char *path;
 	char *name;
 	uint8_t mac[6];
+	bool anti_spoof;
+	bool promisc;
 };
+
+/**
+ * struct config_spec - a device as the user described it
+ * @path:	socket
+ * @mac:	station address; NULL: follows from @path
+ * @name:	for messages; NULL: follows from @path
+ * @anti_spoof:	see struct config_device
+ * @promisc:	see struct config_device
+ */
+struct config_spec {
+	const char *path;
+	const char *mac;
+	const char *name;
+	bool anti_spoof;
+	bool promisc;
+};
+
+/** CONFIG_SPEC_DEFAULT - what holds for a device unless the user says otherwise */
+#define CONFIG_SPEC_DEFAULT	((struct config_spec){ .promisc = true })
 
 /**
  * struct config - everything
@@ -51,13 +75,13 @@ void config_free(struct config *c);
 enum config_result config_args(struct config *c, int argc, char **argv);
 /* config_file() - a JSON file. Return: 0, or -EINVAL after an error line. */
 int config_file(struct config *c, const char *path);
-/* config_device() - "path=...[,mac=...][,name=...]". Return: 0, or -EINVAL after an error line. */
-int config_device(struct config *c, const char *text);
 /*
- * config_add() - a device; @mac and @name may be NULL: then they follow from @path
- * Return: 0, or a negative errno after an error line.
+ * config_device() - "path=...[,mac=...][,name=...][,anti-spoof=on|off][,promisc=on|off]"
+ * Return: 0, or -EINVAL after an error line.
  */
-int config_add(struct config *c, const char *path, const char *mac, const char *name);
+int config_device(struct config *c, const char *text);
+/* config_add() - a device. Return: 0, or a negative errno after an error line. */
+int config_add(struct config *c, const struct config_spec *spec);
 /* config_set_spin(), config_set_level() - Return: 0, or -EINVAL after an error line. */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);

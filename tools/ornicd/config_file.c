@@ -13,16 +13,20 @@
 
 static int file_device(struct config *c, const char *file, json_t *device)
 {
-	const char *path = NULL, *mac = NULL, *name = NULL;
+	struct config_spec spec = CONFIG_SPEC_DEFAULT;
+	int anti_spoof = spec.anti_spoof, promisc = spec.promisc;
 	json_error_t e;
 
-	if (json_unpack_ex(device, &e, JSON_STRICT, "{s:s, s?s, s?s}", "path", &path, "mac", &mac,
-			   "name", &name)) {
-		log_err("%s: a device is an object with \"path\" and optionally \"mac\" and \"name\": %s",
+	if (json_unpack_ex(device, &e, JSON_STRICT, "{s:s, s?s, s?s, s?b, s?b}",
+			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
+			   "anti_spoof", &anti_spoof, "promisc", &promisc)) {
+		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\" and \"promisc\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
-	return config_add(c, path, mac, name);
+	spec.anti_spoof = anti_spoof;
+	spec.promisc = promisc;
+	return config_add(c, &spec);
 }
 
 static int file_devices(struct config *c, const char *file, json_t *devices)

@@ -65,6 +65,7 @@ void nic_init(struct nic *n, struct engine *e, const uint8_t mac[6])
 	memcpy(dev->port.mac, mac, 6);
 	dev->port.admin_up = true;
 	dev->port.max_frame = 1500;
+	dev->port.flags = ORNIC_PORT_F_PROMISC;
 	engine_add_device(e, dev);
 	assert_int_equal(link_attach(dev), 0);
 }

@@ -147,6 +147,16 @@ void function_port_reset(struct function *f)
 	}
 }
 
+void function_port_policy(struct function *f, bool anti_spoof, bool promisc)
+{
+	uint32_t *flags = &f->dev.port.flags;
+
+	if (anti_spoof)
+		*flags = (*flags & ~ORNIC_PORT_F_MAC_CHANGE) | ORNIC_PORT_F_ANTI_SPOOF;
+	if (!promisc)
+		*flags &= ~ORNIC_PORT_F_PROMISC;
+}
+
 static void function_describe(struct function *f, const char *name)
 {
 	f->vfu = (struct vfu_func) {
@@ -192,6 +202,7 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	memcpy(dev->port.permanent_mac, mac, sizeof(dev->port.permanent_mac));
 	memcpy(dev->port.mac, mac, sizeof(dev->port.mac));
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
+	dev->port.flags = ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED;
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
 	if (dm_init(f))

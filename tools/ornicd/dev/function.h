@@ -69,6 +69,13 @@ void dm_release_all(struct function *f);
 uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len);
 void dm_bar_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
+/*
+ * function_port_policy() - what the operator allows: with @anti_spoof nothing but frames from the
+ * permanent address (ORN-ETH-1), without @promisc no frames to others (ORN-STEER-5). Call before
+ * the function is served.
+ */
+void function_port_policy(struct function *f, bool anti_spoof, bool promisc);
+
 /* function_work() - commands and errors that wait; between turns of the engine */
 void function_work(struct function *f);
 /* function_busy() - would function_work() find something to do? */

@@ -37,6 +37,9 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->gid);
 	if (in->smac[0] & 1 || !memcmp(in->smac, zero, sizeof(zero)))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->smac);
+	if (c->dev->port.flags & ORNIC_PORT_F_ANTI_SPOOF &&
+	    memcmp(in->smac, c->dev->port.mac, sizeof(in->smac)))
+		return command_refuse(c, ORNIC_ST_PERMISSION, in->smac);
 	if (flags & ORNIC_GID_VLAN && le16toh(in->vlan) > GID_MAX_VLAN)
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->vlan);
 	return COMMAND_ZERO(c, in->mbz);

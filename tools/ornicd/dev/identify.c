@@ -160,7 +160,7 @@ void identify_port(const struct function *f, struct ornic_identify_port *p)
 	memcpy(p->current_mac, port->mac, sizeof(p->current_mac));
 	p->qkey_violations = htole32(f->dev.cnt[CNT_bad_qkey]);
 	p->pkey_violations = htole32(f->dev.cnt[CNT_bad_pkey]);
-	p->flags = htole32(ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED);
+	p->flags = htole32(port->flags);
 }
 
 static void identify_transport(uint32_t index, struct ornic_identify_transport *p)

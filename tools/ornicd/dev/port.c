@@ -17,6 +17,9 @@ static uint8_t port_check_mac(struct command *c, const struct ornic_port_modify_
 
 	if (in->mac[0] & 1 || !memcmp(in->mac, zero, sizeof(zero)))
 		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->mac);
+	if (!(c->dev->port.flags & ORNIC_PORT_F_MAC_CHANGE) &&
+	    memcmp(in->mac, c->dev->port.mac, sizeof(in->mac)))
+		return command_refuse(c, ORNIC_ST_PERMISSION, in->mac);
 	return ORNIC_ST_OK;
 }
 

@@ -55,6 +55,8 @@ static uint8_t rule_check_kind(struct command *c, const struct ornic_rule_cmd *i
 		return command_need(c, ORNIC_FEATURE(STEER), &in->kind);
 	if (!rule_slot(&c->dev->port, in->kind))
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+	if (in->kind == ORNIC_RULE_PROMISC && !(c->dev->port.flags & ORNIC_PORT_F_PROMISC))
+		return command_refuse(c, ORNIC_ST_PERMISSION, &in->kind);
 	return ORNIC_ST_OK;
 }
 

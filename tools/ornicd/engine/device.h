@@ -15,6 +15,7 @@
 #include "table.h"
 
 #include <ornic/admin.h>
+#include <ornic/identify.h>
 #include <ornic/port.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,7 @@ struct device_host {
  * @permanent_mac: the configured one
  * @admin_up:	the host wants it up
  * @max_frame:	Ethernet payload bytes accepted
+ * @flags:	what the operator allows: ORNIC_PORT_F_*
  * @gid:	the GID table, as set by the host
  * @gid_hit:	entry that the last packet in was for
  * @gsi:	the queue pair behind QPN 1
@@ -60,6 +62,7 @@ struct port {
 	uint8_t permanent_mac[6];
 	bool admin_up;
 	uint16_t max_frame;
+	uint32_t flags;
 	struct ornic_gid_entry gid[DEVICE_GIDS];
 	uint32_t gid_hit;
 	struct qp *gsi;

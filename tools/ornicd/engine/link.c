@@ -148,10 +148,21 @@ static bool echo_wanted(const struct qp *qp)
 	return port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER);
 }
 
+/* May a frame of a RAW queue pair say that it comes from @smac (ORN-ETH-1)? */
+static bool source_allowed(const struct port *port, const uint8_t smac[6])
+{
+	return !(port->flags & ORNIC_PORT_F_ANTI_SPOOF) ||
+	       !memcmp(smac, port->mac, sizeof(port->mac));
+}
+
 void link_send_frame(struct qp *qp, struct packet *p)
 {
 	struct device *dev = qp->dev;
 
+	if (!source_allowed(&dev->port, p->smac)) {
+		link_drop(dev, p);
+		return;
+	}
 	p->sender = qp;
 	p->echo = p->dmac[0] & 1 && echo_wanted(qp);
 	device_count(dev, CNT_tx_packets, 1);
@@ -292,6 +303,13 @@ void link_detach(struct device *dev)
 	dev->port.sw = NULL;
 }
 
+/* Do the rules want frames to others, and may they have them (ORN-STEER-5, ORN-STEER-23)? */
+static bool wants_foreign(const struct port *port)
+{
+	return port->flags & ORNIC_PORT_F_PROMISC &&
+	       (port->promisc || steer_wants_foreign(port));
+}
+
 int link_update(struct device *dev)
 {
 	int ret = switch_port_set_mac(dev->port.sw, dev->port.mac);
@@ -299,7 +317,6 @@ int link_update(struct device *dev)
 	if (ret)
 		return ret;
 	switch_port_set_up(dev->port.sw, link_is_up(dev));
-	switch_port_set_promisc(dev->port.sw,
-				dev->port.promisc || steer_wants_foreign(&dev->port));
+	switch_port_set_promisc(dev->port.sw, wants_foreign(&dev->port));
 	return 0;
 }
