@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A daemon, started for real, with two devices and a host at each. Include after
+ * <cmocka.h>'s prerequisites.
+ */
+#ifndef SELFTESTS_LIB_STATIONS_H
+#define SELFTESTS_LIB_STATIONS_H
+
+#include "device.h"
+#include "queue.h"
+
+#include <sys/types.h>
+
+/** STATION_MEM - bytes of memory that a host shares with its device */
+#define STATION_MEM	(16u << 20)
+/** STATION_BUF - bytes of a host's buffer */
+#define STATION_BUF	(256u << 10)
+/** STATION_RING - log2 entries of the work queues */
+#define STATION_RING	6
+
+/**
+ * struct station - a host with all it needs for one connection
+ * @d:		its device
+ * @eq0, @eq1:	event queues
+ * @cq:		completion queue of both queues
+ * @qp:		RC queue pair
+ * @pd:		protection domain
+ * @key:	of the buffer, with all rights
+ * @buf:	the buffer
+ */
+struct station {
+	struct device_client d;
+	struct host_ring eq0;
+	struct host_ring eq1;
+	struct host_ring cq;
+	struct host_qp qp;
+	uint32_t pd;
+	uint32_t key;
+	uint64_t buf;
+};
+
+/** struct stations - the daemon, and its two hosts */
+struct stations {
+	char dir[32];
+	pid_t pid;
+	struct station s[2];
+};
+
+/*
+ * stations_daemon() - which daemon to start: the one that the command line names, or this
+ * build's with sanitizers. Return: it exists; otherwise an error line was written.
+ */
+bool stations_daemon(int argc, char **argv);
+
+/* cmocka fixtures: a daemon, and two hosts whose devices are not enabled yet */
+int stations_setup(void **state);
+int stations_teardown(void **state);
+
+/* station_open() - connect host @i again */
+void station_open(struct stations *t, int i);
+/* station_mac(), station_ip() - addresses of host @i */
+void station_mac(int i, uint8_t mac[6]);
+uint32_t station_ip(int i);
+/* station_bring_up() - enable the device of host @i and create everything, up to a queue pair */
+void station_bring_up(struct station *s, int i);
+/* station_connect() - connect the queue pair of host @i with that of host @to, maybe itself */
+void station_connect(struct stations *t, int i, int to);
+/* stations_connect() - bring up both and connect them */
+void stations_connect(struct stations *t);
+
+/* station_fill() - a pattern, from offset @off of the buffer on */
+void station_fill(struct station *s, uint64_t off, uint32_t len, uint32_t seed);
+/* stations_same() - the same bytes at both ends */
+void stations_same(struct stations *t, uint64_t off0, uint64_t off1, uint32_t len);
+/* station_expect() - the next completion is a success of @opcode and @index */
+void station_expect(struct station *s, uint8_t opcode, uint32_t index, struct ornic_cqe *cqe);
+/* stations_clock() - monotonic nanoseconds */
+uint64_t stations_clock(void);
+
+#endif /* SELFTESTS_LIB_STATIONS_H */
