@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -59,6 +60,7 @@ static void start_daemon(struct stations *t)
 	assert_true(t->pid >= 0);
 	if (!t->pid) {
 		close(ready[0]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* should the test abort */
 		execl(ornicd, ornicd, "--log-level", "warning", "--ready-fd", fd, "-d", spec[0],
 		      "-d", spec[1], NULL);
 		_exit(127);
