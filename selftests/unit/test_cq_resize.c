@@ -273,7 +273,7 @@ static void test_moderated(void **state)
 	struct fixture *f = *state;
 	struct ornic_moderate_cmd mod = {
 		.mask = htole32(ORNIC_MODERATE_TIMING),
-		.mod_count = htole16(8), .mod_period_us = htole16(0xffff),
+		.mod_count = htole16(8), .mod_period_us = htole16(LIMIT_MOD_PERIOD_US),
 	};
 
 	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_CQ_MODIFY, f->cq.number, &mod,

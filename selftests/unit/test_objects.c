@@ -313,7 +313,7 @@ static void test_phys_all(void **state)
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
 }
 
-/* ORN-CQ-13, ORN-CQ-17, ORN-ADM-13, ORN-ADM-21 */
+/* ORN-CQ-12, ORN-CQ-13, ORN-CQ-17, ORN-ADM-13, ORN-ADM-21 */
 static void test_cq(void **state)
 {
 	struct inproc *p = *state;
@@ -336,6 +336,9 @@ static void test_cq(void **state)
 	REFUSE(p, CQ_CREATE, good, eq, htole32(9), ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, CQ_CREATE, good, dbpage, htole32(1024), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, CQ_CREATE, good, record, 1, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, CQ_CREATE, good, mod_count, htole16(LIMIT_MOD_COUNT + 1), ORNIC_ST_LIMIT);
+	REFUSE(p, CQ_CREATE, good, mod_period_us, htole16(LIMIT_MOD_PERIOD_US + 1),
+	       ORNIC_ST_LIMIT);
 	good.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
 	refused_at(p, EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_DMA_ERROR, OFF(cq_create_cmd, pages));
 	good.pages.addr = htole64(INPROC_BASE);
@@ -345,6 +348,9 @@ static void test_cq(void **state)
 	mod.mod_count = htole16(4);
 	mod.mod_period_us = htole16(100);
 	assert_int_equal(EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_OK);
+	mod.mod_count = htole16(LIMIT_MOD_COUNT + 1);
+	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_LIMIT, OFF(moderate_cmd, mod_count));
+	mod.mod_count = htole16(4);
 	mod.target = 0;
 	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_BAD_NUMBER, OFF(moderate_cmd, target));
 	mod.mask = htole32(4);

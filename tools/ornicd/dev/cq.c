@@ -29,6 +29,10 @@ static struct eq *cq_target(struct command *c, const __le32 *field)
 
 static uint8_t cq_moderation(struct command *c, const __le16 *count, const __le16 *period)
 {
+	if (le16toh(*count) > LIMIT_MOD_COUNT)
+		return command_refuse(c, ORNIC_ST_LIMIT, count);
+	if (le16toh(*period) > LIMIT_MOD_PERIOD_US)
+		return command_refuse(c, ORNIC_ST_LIMIT, period);
 	return *count || *period ? command_need(c, ORNIC_FEATURE(CQ_MODERATION), count) :
 				   ORNIC_ST_OK;
 }

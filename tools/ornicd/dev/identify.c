@@ -113,8 +113,8 @@ static void identify_queues(struct ornic_identify_device *p)
 	p->max_rd_resources = htole32(LIMIT_RD_ATOMIC * LIMIT_QP);
 	p->atomic_scope = ATOMIC_THIS_DEVICE;
 	p->ca_ack_delay = CA_ACK_DELAY;
-	p->max_mod_count = htole16(LIMIT_MODERATION);
-	p->max_mod_period_us = htole16(LIMIT_MODERATION);
+	p->max_mod_count = htole16(LIMIT_MOD_COUNT);
+	p->max_mod_period_us = htole16(LIMIT_MOD_PERIOD_US);
 }
 
 static void identify_device(const struct function *f, struct ornic_identify_device *p)

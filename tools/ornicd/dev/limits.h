@@ -62,7 +62,9 @@
 #define LIMIT_SGE_READ		16
 #define LIMIT_INLINE		PACKET_INLINE
 #define LIMIT_RD_ATOMIC		QP_MAX_RD_ATOMIC
-#define LIMIT_MODERATION	0xffff
+/* Moderation: beyond this a completion is not moderated but late */
+#define LIMIT_MOD_COUNT		60000
+#define LIMIT_MOD_PERIOD_US	60000
 
 /* Ports */
 #define PORT_SPEED_MBPS		100000
