@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Posting against falling asleep (ORN-RNG-5, 6).
+ * Posting against falling asleep (ORN-RNG-5, 6, 20).
  *
  * Each side's stores sit in its own store buffer, which drains in order and at
  * any moment; a fence waits until it is empty; a load reads memory. Indices
@@ -8,7 +8,8 @@
  * posts here cross both wraps. Proved: the device never ends up asleep in front
  * of a ring that is not empty, with nobody left to ring.
  *
- * HOST_FENCE and DEV_FENCE (1 or 0) put the fences in.
+ * HOST_FENCE and DEV_FENCE (1 or 0) put the fences in. FORGETS 1: a device that, about to
+ * sleep, forgets the doorbells that came before.
  */
 #define INDEX	16
 #define WORD	8
@@ -81,6 +82,10 @@ proctype device()
 			if
 			:: seen != cons
 			:: else ->
+				if
+				:: FORGETS -> doorbell = 0
+				:: !FORGETS
+				fi;
 				if
 				:: doorbell -> doorbell = 0
 				:: posted && empty(host_sb) && empty(dev_sb) && !doorbell ->
