@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Race of posting and falling asleep (ORN-RNG-5, 6): the provider's ring.h
+ * Race of posting and falling asleep (ORN-RNG-5, 6, ORN-GEN-6): the provider's ring.h
  * posts, the daemon's ring.h sleeps, two threads, across the wraps of the
  * 31-bit notify word and of the 32-bit index. A wake that is lost leaves the
  * device asleep in front of a non-empty ring and fails the test.
