@@ -241,6 +241,10 @@ int host_complete(struct host *h)
 	if (!host_until(h, completion_there, h))
 		return -ETIMEDOUT;
 	memcpy(&h->cpl, host_valid(h, h->acq, h->log_admin, h->done), sizeof(h->cpl));
+	if (h->cpl.status == ORNIC_ST_ABORTED) {
+		fprintf(stderr, "test host: the device sent ABORTED (ORN-ADM-26)\n");
+		abort();
+	}
 	h->done++;
 	__atomic_store_n(&rec->host_index, htole32(h->done), __ATOMIC_RELEASE);
 	return h->cpl.status;
