@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -183,6 +184,24 @@ static void test_solicited(void **state)
 	assert_int_equal(events(f), 0);
 	post(f, 5, 0, ORNIC_WC_WR_FLUSH_ERR);
 	assert_int_equal(events(f), 1);
+}
+
+/* The process rewrites an entry before the device looks at the arm word (ORN-RNG-29). */
+static void test_rewritten_entry(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *ring = guest_at(&f->n.guest, f->cq->host.ring, 64 * ENTRIES);
+
+	assert_int_equal(events(f), 0);
+	arm(f, 1, ORNIC_ARM_SOLICITED);
+	post(f, 1, ORNIC_CQE_SOLICITED, 0);
+	memset(ring, 0, 64 * ENTRIES);
+	assert_int_equal(events(f), 1);
+	f->cq->host.index++;
+	arm(f, 2, ORNIC_ARM_SOLICITED);
+	post(f, 2, 0, 0);
+	memset(ring, 0xff, 64 * ENTRIES);
+	assert_int_equal(events(f), 0);
 }
 
 /* Entries before the arm's index do not count, those after do, though written before. */
@@ -626,6 +645,7 @@ int main(void)
 		TEST(test_unarmed_is_silent),
 		TEST(test_any),
 		TEST(test_solicited),
+		TEST(test_rewritten_entry),
 		TEST(test_index),
 		TEST(test_raise_solicited_to_any),
 		TEST(test_long_standing_arm),

@@ -98,7 +98,7 @@ static void test_blocks(void **state)
 	assert_int_equal(off, 0);
 }
 
-/* ORN-DM-4, ORN-DM-6, ORN-DM-9: all widths; nothing of the last owner is left */
+/* ORN-DM-4, ORN-DM-6, ORN-DM-9, ORN-SEC-6: all widths; nothing of the last owner is left */
 static void test_contents(void **state)
 {
 	struct inproc *p = *state;

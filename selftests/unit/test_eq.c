@@ -148,7 +148,10 @@ static void test_many_laps(void **state)
 	assert_int_equal(f->n.fatals, 0);
 }
 
-/* Events of more objects than there is room for wait, and come in order (ORN-EQ-1, ORN-EQ-11). */
+/*
+ * Events of more objects than there is room for wait, and come in order (ORN-EQ-1, ORN-EQ-11).
+ * The arm word counts as it is when nothing waits any more (ORN-RNG-22).
+ */
 static void test_full_queues_async(void **state)
 {
 	struct fixture *f = *state;
@@ -174,7 +177,7 @@ static void test_full_queues_async(void **state)
 	assert_int_equal(f->n.fatals, 0);
 }
 
-/* The host consumed before it could see ALWAYS: nothing rings, nothing is lost. */
+/* The host consumed before it could see ALWAYS: nothing rings, nothing is lost (ORN-RNG-21). */
 static void test_consumed_before_always(void **state)
 {
 	struct fixture *f = *state;
@@ -187,6 +190,23 @@ static void test_consumed_before_always(void **state)
 	assert_int_equal(notify(f), 0);
 	assert_int_equal(f->n.irqs[1], 1);
 	assert_int_equal(consume(f, 2), 1);
+}
+
+/* While events wait, an arm counts for entries that were written long before (ORN-RNG-31). */
+static void test_arm_while_holding(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ENTRIES + 2; i++)
+		raise_event(f, i);
+	nic_turns(&f->e);
+	assert_int_equal(notify(f), ORNIC_NOTIFY_ALWAYS);
+	assert_int_equal(f->n.irqs[1], 0);
+	nic_arm(&f->n, &f->eq->host, 1, ORNIC_ARM_ANY);
+	eq_doorbell(&f->eq->eq);
+	nic_turns(&f->e);
+	assert_int_equal(f->n.irqs[1], 1);
+	assert_int_equal(notify(f), ORNIC_NOTIFY_ALWAYS);
 }
 
 static void test_async_once_per_object_and_type(void **state)
@@ -382,6 +402,7 @@ int main(void)
 		TEST(test_many_laps),
 		TEST(test_full_queues_async),
 		TEST(test_consumed_before_always),
+		TEST(test_arm_while_holding),
 		TEST(test_async_once_per_object_and_type),
 		TEST(test_lost_is_counted),
 		TEST(test_impossible_index_is_fatal),

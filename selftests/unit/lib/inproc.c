@@ -13,6 +13,7 @@
 #include "mem/gpa.h"
 
 #include <linux/pci_regs.h>
+#include <string.h>
 
 static uint64_t inproc_read(void *arg, uint64_t off, unsigned int len)
 {
@@ -42,6 +43,16 @@ void inproc_bus_master(struct inproc *p, bool on)
 	uint16_t command = PCI_COMMAND_MEMORY | (on ? PCI_COMMAND_MASTER : 0);
 
 	endpoint_config_write(&p->ep, PCI_COMMAND, &command, sizeof(command));
+}
+
+void inproc_connect_self(struct inproc *p, struct host_qp *qp)
+{
+	struct host_peer self = { .qpn = qp->number, .ip = 0x0a000001, .mtu = ORNIC_MTU_1024 };
+
+	memcpy(self.mac, p->f->dev.port.mac, sizeof(self.mac));
+	assert_int_equal(host_port_up(&p->host, 0), ORNIC_ST_OK);
+	assert_int_equal(host_gid_set(&p->host, 0, self.ip, self.mac), ORNIC_ST_OK);
+	assert_int_equal(host_rc_connect(qp, &self), ORNIC_ST_OK);
 }
 
 void inproc_flr(struct inproc *p)

@@ -49,6 +49,8 @@ int inproc_teardown(void **state);
 void inproc_bus_master(struct inproc *p, bool on);
 /* inproc_flr() - function level reset */
 void inproc_flr(struct inproc *p);
+/* inproc_connect_self() - the port up, GID 0 set, and an RC queue pair connected with itself */
+void inproc_connect_self(struct inproc *p, struct host_qp *qp);
 /* inproc_turn() - what the daemon's work hook does */
 void inproc_turn(void *arg);
 uint64_t inproc_counter(struct inproc *p, enum counter c);

@@ -515,6 +515,9 @@ bool conn_poll(struct conn *c, struct hostq *h, struct ornic_cqe *cqe)
 	assert_int_equal(le32toh(cqe->qpn), c->qp.handle);
 	if (cqe->status && cqe->status != ORNIC_WC_WR_FLUSH_ERR)
 		assert_int_not_equal(cqe->syndrome, 0);	/* ORN-ERR-4 */
+	if (!cqe->status)
+		assert_int_equal(cqe->syndrome, 0);	/* ORN-CQ-15 */
+	assert_int_equal(cqe->res, 0);			/* ORN-GEN-8 */
 	return true;
 }
 
