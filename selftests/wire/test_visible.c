@@ -14,10 +14,12 @@
 
 #include <ornic/admin.h>
 #include <ornic/identify.h>
+#include <sched.h>
 #include <string.h>
 
 #define MESSAGES	3000
-#define COMMANDS	2000
+#define COMMANDS	4000
+#define BATCH		32	/* commands at a time */
 #define LEN		20000u
 
 /* Wait without leaving the processor: the next instruction sees what is there now. */
@@ -103,35 +105,90 @@ static void test_event(void **state)
 	}
 }
 
+/* Commands with output to @buf, published together: the device works while the host looks. */
+static void submit(struct host *h, uint64_t buf)
+{
+	struct ornic_admin_cmd cmd = {
+		.opcode = htole16(ORNIC_OP_IDENTIFY),
+		.in_len = htole16(sizeof(struct ornic_identify_cmd)),
+		.out_len = htole16(sizeof(struct ornic_identify_device)),
+	};
+	uint32_t old = h->posted;
+
+	for (uint32_t i = 0; i < BATCH; i++, h->posted++) {
+		uint64_t slot = h->posted & ((1u << h->log_admin) - 1);
+
+		cmd.out_addr = htole64(buf + i * sizeof(struct ornic_identify_device));
+		memcpy(dma_at(&h->dma, h->asq + slot * sizeof(cmd)), &cmd, sizeof(cmd));
+	}
+	if (host_publish(h, h->asq_rec, old, h->posted))
+		host_doorbell(h, 0, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, h->posted);
+}
+
 /* ORN-ADM-25 */
 static void test_output(void **state)
 {
 	struct stations *t = *state;
 	struct station *s = &t->s[0];
 	struct host *h = &s->d.host;
-	const uint8_t *out = dma_at(&h->dma, h->payload + 4096);
-	struct ornic_admin_cmd cmd = {
-		.opcode = htole16(ORNIC_OP_IDENTIFY),
-		.in_len = htole16(sizeof(struct ornic_identify_cmd)),
-		.out_len = htole16(sizeof(struct ornic_identify_device)),
-		.out_addr = htole64(h->payload + 4096),
-	};
-	struct ornic_identify_device want;
+	struct ornic_identify_device want, *out;
 	struct ornic_identify_cmd page = { .page = ORNIC_ID_DEVICE };
+	uint64_t buf;
 
 	station_bring_up(s, 0);
 	assert_int_equal(host_exec(h, ORNIC_OP_IDENTIFY, 0, &page, sizeof(page), &want,
 				   sizeof(want)), ORNIC_ST_OK);
-	for (uint32_t n = 0; n < COMMANDS; n++) {
-		memset(dma_at(&h->dma, h->payload + 4096), 0xaa, sizeof(want));
-		host_submit(h, &cmd);
-		sign(h, h->acq, h->log_admin, h->done);
-		assert_memory_equal(out, &want, sizeof(want));
-		assert_int_equal(host_complete(h), ORNIC_ST_OK);
+	buf = dma_alloc(&h->dma, BATCH * sizeof(want), 4096);
+	out = dma_at(&h->dma, buf);
+	for (uint32_t n = 0; n < COMMANDS / BATCH; n++) {
+		memset(out, 0xaa, BATCH * sizeof(want));
+		submit(h, buf);
+		for (uint32_t i = 0; i < BATCH; i++) {
+			sign(h, h->acq, h->log_admin, h->done);
+			assert_memory_equal(&out[i], &want, sizeof(want));
+			assert_int_equal(host_complete(h), ORNIC_ST_OK);
+		}
 	}
 }
 
-#define TEST(t)	cmocka_unit_test_setup_teardown(t, stations_setup, stations_teardown)
+/* Host and device on a processor each, where there are two, so that they do run together */
+static void move_apart(pid_t device)
+{
+	cpu_set_t all, one;
+	pid_t pid[2] = { 0, device };
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	if (CPU_COUNT(&all) < 2)
+		return;
+	for (int i = 0, cpu = 0; i < 2; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		assert_int_equal(sched_setaffinity(pid[i++], sizeof(one), &one), 0);
+	}
+}
+
+static cpu_set_t everywhere;
+
+static int setup(void **state)
+{
+	struct stations *t;
+
+	stations_setup(state);
+	t = *state;
+	assert_int_equal(sched_getaffinity(0, sizeof(everywhere), &everywhere), 0);
+	move_apart(t->pid);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	assert_int_equal(sched_setaffinity(0, sizeof(everywhere), &everywhere), 0);
+	return stations_teardown(state);
+}
+
+#define TEST(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(int argc, char **argv)
 {
