@@ -97,7 +97,7 @@ $(O)/ornicd: $(O)/host/ornicd
 # ---- drivers and provider, for the guest --------------------------------------
 
 kernel_src := $(shell find drivers include uapi Kbuild Kconfig -type f 2>/dev/null)
-provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) uapi/rdma/ornic-abi.h
+provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) $(wildcard uapi/rdma/*)
 ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
 recipe := $(wildcard tools/lab/guests/$(GUEST).toml)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Provider: contexts, protection domains and memory regions of another process. */
+/* Provider: contexts, protection domains, memory regions and device memory of another process. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ static struct ibv_context *import(void)
 	struct verbs_context *vctx;
 
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, sysconf(_SC_PAGESIZE)), 0);
+	assert_int_equal(ftruncate(fd, 2 * sysconf(_SC_PAGESIZE)), 0);	/* and device memory */
 	vctx = ornic_dev_ops.import_context(fake_device(), fd);
 	return vctx ? &vctx->context : NULL;
 }
@@ -76,11 +76,42 @@ static void test_mr(void **state)
 	ibv_unimport_pd(pd);
 }
 
+static void test_dm(void **state)
+{
+	struct ibv_context *ctx = *state;
+	const off_t at = sysconf(_SC_PAGESIZE);
+	uint64_t word = 0x1122334455667788, read = 0;
+	struct ibv_dm *dm;
+
+	kernel.dm = (struct ornic_uresp_query_dm){ .mmap_offset = at, .length = 100 };
+	dm = ibv_import_dm(ctx, 13);
+	assert_non_null(dm);
+	assert_int_equal(dm->handle, 13);
+	assert_ptr_equal(dm->context, ctx);
+	assert_int_equal(container_of(dm, struct verbs_dm, dm)->handle, 13);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 92, &word, 8), 0);
+	assert_int_equal(pread(ctx->cmd_fd, &read, 8, at + 92), 8);
+	assert_int_equal(read, word);
+	read = 0;
+	assert_int_equal(ibv_memcpy_from_dm(&read, dm, 92, 8), 0);
+	assert_int_equal(read, word);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 96, &word, 8), EFAULT);	/* it ends within a page */
+	ibv_unimport_dm(dm);
+	kernel.fail = ENOENT;
+	assert_null(ibv_import_dm(ctx, 14));
+	assert_int_equal(errno, ENOENT);
+	kernel.dm.mmap_offset = 1;		/* which cannot be mapped */
+	assert_null(ibv_import_dm(ctx, 13));
+	assert_int_equal(errno, EINVAL);
+}
+
 #define CTX_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CTX_TEST(test_context), CTX_TEST(test_pd), CTX_TEST(test_mr) };
+	const struct CMUnitTest tests[] = {
+		CTX_TEST(test_context), CTX_TEST(test_pd), CTX_TEST(test_mr), CTX_TEST(test_dm),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, 
 	return kernel_fails();
 }
 
-/* Answers with the limits, to whoever asks for the context's, and with the PD's number. */
+/* Answers whoever asks for what another process's object is: context, PD, device memory. */
 static void answer(const struct ibv_command_buffer *cmd, uint16_t id, const void *data, size_t len)
 {
 	const struct ib_uverbs_attr *attr;
@@ -74,12 +74,17 @@ int ibv_cmd_query_context(struct ibv_context *ctx, struct ibv_command_buffer *dr
 
 int execute_ioctl(struct ibv_context *ctx, struct ibv_command_buffer *cmd)
 {
-	const struct ornic_uresp_alloc_pd resp = { .pdn = 0x77 };
+	const struct ornic_uresp_alloc_pd pd = { .pdn = 0x77 };
 
 	(void)ctx;
-	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
-	assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_PD_QUERY);
-	answer(cmd, ORNIC_IB_ATTR_PD_QUERY_RESP, &resp, sizeof(resp));
+	if (cmd->hdr.object_id == UVERBS_OBJECT_DM) {
+		assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_DM_QUERY);
+		answer(cmd, ORNIC_IB_ATTR_DM_QUERY_RESP, &kernel.dm, sizeof(kernel.dm));
+	} else {
+		assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
+		assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_PD_QUERY);
+		answer(cmd, ORNIC_IB_ATTR_PD_QUERY_RESP, &pd, sizeof(pd));
+	}
 	return kernel_fails();
 }
 

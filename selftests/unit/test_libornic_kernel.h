@@ -25,6 +25,7 @@ struct fake_kernel {
 	struct ornic_uresp_query_device clocks;	/* what query_device says */
 	uint32_t queries;		/* how often it was asked */
 	uint8_t dmac[6];		/* what create_ah resolves */
+	struct ornic_uresp_query_dm dm;	/* device memory of another process */
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_resize_cq resize_req;
 	struct ornic_uresp_resize_cq resized_at;

@@ -3,6 +3,9 @@
  * Device memory. It is mapped whole; every access may be a message to the device, so copies
  * go by the largest loads and stores that no emulator splits or refuses: those of the
  * general registers.
+ *
+ * A process that imports it has a mapping of its own, of the same memory, which stays when
+ * another process frees the memory.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,6 +16,7 @@
 
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ornic-ioctl.h>
 
 #include "ornic.h"
 
@@ -80,7 +84,17 @@ static int ornic_dm_map(struct ornic_dm *dm, struct ibv_context *ctx, uint64_t o
 {
 	dm->mapped = align(dm->length, sysconf(_SC_PAGESIZE));
 	dm->mem = mmap(NULL, dm->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
-	return dm->mem == MAP_FAILED ? errno : 0;
+	if (dm->mem == MAP_FAILED)
+		return errno;
+	dm->vdm.dm.memcpy_to_dm = ornic_memcpy_to_dm;
+	dm->vdm.dm.memcpy_from_dm = ornic_memcpy_from_dm;
+	return 0;
+}
+
+static void ornic_dm_unmap(struct ornic_dm *dm)
+{
+	munmap(dm->mem, dm->mapped);
+	free(dm);
 }
 
 static int ornic_dm_setup(struct ornic_dm *dm, struct ibv_context *ctx,
@@ -119,8 +133,6 @@ struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr 
 		errno = ret;
 		return NULL;
 	}
-	dm->vdm.dm.memcpy_to_dm = ornic_memcpy_to_dm;
-	dm->vdm.dm.memcpy_from_dm = ornic_memcpy_from_dm;
 	return &dm->vdm.dm;
 }
 
@@ -131,9 +143,48 @@ int ornic_free_dm(struct ibv_dm *ibdm)
 
 	if (ret)
 		return ret;
-	munmap(dm->mem, dm->mapped);
-	free(dm);
+	ornic_dm_unmap(dm);
 	return 0;
+}
+
+static int ornic_dm_query(struct ornic_dm *dm, struct ibv_context *ctx, uint32_t handle)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DM, ORNIC_IB_METHOD_DM_QUERY, 2);
+	struct ornic_uresp_query_dm resp = {};
+	int ret;
+
+	fill_attr_in_obj(cmd, ORNIC_IB_ATTR_DM_QUERY_HANDLE, handle);
+	fill_attr_out_ptr(cmd, ORNIC_IB_ATTR_DM_QUERY_RESP, &resp);
+	ret = execute_ioctl(ctx, cmd);
+	if (ret)
+		return ret;
+	dm->length = resp.length;
+	return ornic_dm_map(dm, ctx, resp.mmap_offset);
+}
+
+struct ibv_dm *ornic_import_dm(struct ibv_context *ctx, uint32_t handle)
+{
+	struct ornic_dm *dm;
+	int ret;
+
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return NULL;
+	ret = ornic_dm_query(dm, ctx, handle);
+	if (ret) {
+		free(dm);
+		errno = ret;
+		return NULL;
+	}
+	dm->vdm.handle = handle;
+	dm->vdm.dm.handle = handle;
+	dm->vdm.dm.context = ctx;
+	return &dm->vdm.dm;
+}
+
+void ornic_unimport_dm(struct ibv_dm *ibdm)
+{
+	ornic_dm_unmap(container_of(ibdm, struct ornic_dm, vdm.dm));
 }
 
 struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t off, size_t length,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Protection domains and memory regions of another process, which gave this one
- * its context's file descriptor and their handles (ornic.c imports the context).
+ * its context's file descriptor and their handles (ornic.c imports the context, dm.c
+ * device memory).
  *
  * Queues are not shared: each process makes its own, in its own memory.
  */

@@ -53,6 +53,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.free_context = ornic_free_context,
 	.free_dm = ornic_free_dm,
 	.get_srq_num = ornic_get_srq_num,
+	.import_dm = ornic_import_dm,
 	.import_mr = ornic_import_mr,
 	.import_pd = ornic_import_pd,
 	.modify_cq = ornic_modify_cq,
@@ -77,6 +78,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.req_notify_cq = ornic_arm_cq,
 	.rereg_mr = ornic_rereg_mr,
 	.resize_cq = ornic_resize_cq,
+	.unimport_dm = ornic_unimport_dm,
 	.unimport_mr = ornic_unimport_mr,
 	.unimport_pd = ornic_unimport_pd,
 };

@@ -240,6 +240,8 @@ int ornic_dealloc_pd(struct ibv_pd *pd);
 /* dm.c */
 struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
 int ornic_free_dm(struct ibv_dm *dm);
+struct ibv_dm *ornic_import_dm(struct ibv_context *ctx, uint32_t handle);
+void ornic_unimport_dm(struct ibv_dm *dm);
 struct ibv_mr *ornic_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length,
 			       unsigned int access);
 

@@ -135,6 +135,12 @@ struct ornic_ureq_create_rss {
 	__u8 key[40];
 };
 
+/* Query of device memory. */
+struct ornic_uresp_query_dm {
+	__aligned_u64 mmap_offset;	/* as alloc_dm told it */
+	__aligned_u64 length;		/* as asked for, not rounded up */
+};
+
 struct ornic_uresp_create_ah {
 	__u8 dmac[6];
 	__u8 reserved[2];

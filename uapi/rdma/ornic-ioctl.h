@@ -24,4 +24,14 @@ enum ornic_ib_pd_query_attrs {
 	ORNIC_IB_ATTR_PD_QUERY_RESP,	/* struct ornic_uresp_alloc_pd */
 };
 
+/* UVERBS_OBJECT_DM */
+enum ornic_ib_dm_methods {
+	ORNIC_IB_METHOD_DM_QUERY = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum ornic_ib_dm_query_attrs {
+	ORNIC_IB_ATTR_DM_QUERY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	ORNIC_IB_ATTR_DM_QUERY_RESP,	/* struct ornic_uresp_query_dm */
+};
+
 #endif

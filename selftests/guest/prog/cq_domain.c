@@ -4,6 +4,7 @@
  * domain that two processes share.
  */
 #include "cq.h"
+#include "pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,35 +89,6 @@ struct gift {
 	uint64_t addr;
 };
 
-static void send_gift(int s, const struct gift *gift, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {};
-	struct iovec iov = { (void *)gift, sizeof(*gift) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	if (sendmsg(s, &m, 0) != sizeof(*gift))
-		bail("cannot send a file descriptor: %s", strerror(errno));
-}
-
-static int receive_gift(int s, struct gift *gift)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {};
-	struct iovec iov = { gift, sizeof(*gift) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
-	int fd = -1;
-
-	if (recvmsg(s, &m, 0) == sizeof(*gift) && CMSG_FIRSTHDR(&m))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-	return fd;
-}
-
 /* The other process: its own queues in the shared domain write to the shared region. */
 static void use_gift(int s, struct verdict *v)
 {
@@ -125,7 +97,7 @@ static void use_gift(int s, struct verdict *v)
 	struct queue q;
 	struct loop l;
 	struct ibv_mr *mr;
-	int fd = receive_gift(s, &gift);
+	int fd = take_fd(s, &gift, sizeof(gift));
 
 	d.verbs = ibv_import_device(fd);
 	if (!d.verbs)
@@ -184,7 +156,7 @@ static void shared_pd(struct dev *d, struct verdict *v)
 			_exit(1);
 		_exit(0);
 	}
-	send_gift(s[0], &gift, d->verbs->cmd_fd);
+	pass_fd(s[0], d->verbs->cmd_fd, &gift, sizeof(gift));
 	close(s[1]);
 	if (recv(s[0], &child, sizeof(child), MSG_WAITALL) != sizeof(child))
 		verdict_fail(v, "the other process gave up");

@@ -2,14 +2,15 @@
 /*
  * Device memory: blocks of BAR4 for processes, and their keys.
  *
- * A block is the device's until its process has freed it and unmapped it; the
- * mapping entry owns it (mmap.c). Blocks are whole pages, so that no process maps
- * a byte of another's.
+ * A block stays allocated until its process has freed it and every process that
+ * mapped it, having imported it or not, has unmapped it; the mapping entry owns it
+ * (mmap.c). Blocks are whole pages, so that no process maps a byte of another's.
  */
 #include <rdma/uverbs_ioctl.h>
 
 #define UVERBS_MODULE_NAME	ornic_ib
 #include <rdma/uverbs_named_ioctl.h>
+#include <rdma/ornic-ioctl.h>
 
 #include <ornic/regs.h>
 
@@ -35,14 +36,10 @@ struct ornic_ib_dm {
 	struct block *block;
 };
 
-ADD_UVERBS_ATTRIBUTES_SIMPLE(ornic_ib_dm_alloc, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC,
-			     UVERBS_ATTR_PTR_OUT(ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET,
-						 UVERBS_ATTR_TYPE(u64), UA_MANDATORY));
-
-const struct uapi_definition ornic_ib_dm_defs[] = {
-	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &ornic_ib_dm_alloc),
-	{},
-};
+static struct ornic_ib_dm *to_odm(struct ib_dm *ibdm)
+{
+	return container_of(ibdm, struct ornic_ib_dm, ibdm);
+}
 
 static void block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 {
@@ -141,7 +138,7 @@ struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibu
 
 int ornic_ib_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 {
-	struct ornic_ib_dm *dm = container_of(ibdm, struct ornic_ib_dm, ibdm);
+	struct ornic_ib_dm *dm = to_odm(ibdm);
 
 	rdma_user_mmap_entry_remove(&dm->block->map.rdma_entry);
 	kfree(dm);
@@ -151,7 +148,7 @@ int ornic_ib_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 				 struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs)
 {
-	struct ornic_ib_dm *dm = container_of(ibdm, struct ornic_ib_dm, ibdm);
+	struct ornic_ib_dm *dm = to_odm(ibdm);
 	struct ornic_ib_dev *dev = to_oib(ibpd->device);
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_DM,
@@ -177,3 +174,37 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 	mr->access = attr->access_flags;
 	return &mr->ibmr;
 }
+
+/* For a process that imports it: what the one that allocated it was told. */
+static int UVERBS_HANDLER(ORNIC_IB_METHOD_DM_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ORNIC_IB_ATTR_DM_QUERY_HANDLE);
+	struct rdma_user_mmap_entry *entry = &to_odm(ibdm)->block->map.rdma_entry;
+	struct ornic_uresp_query_dm resp = {
+		.mmap_offset = rdma_user_mmap_get_offset(entry),
+		.length = ibdm->length,
+	};
+
+	return uverbs_copy_to_struct_or_zero(attrs, ORNIC_IB_ATTR_DM_QUERY_RESP, &resp,
+					     sizeof(resp));
+}
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(ornic_ib_dm_alloc, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC,
+			     UVERBS_ATTR_PTR_OUT(ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET,
+						 UVERBS_ATTR_TYPE(u64), UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(ORNIC_IB_METHOD_DM_QUERY,
+			    UVERBS_ATTR_IDR(ORNIC_IB_ATTR_DM_QUERY_HANDLE, UVERBS_OBJECT_DM,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(ORNIC_IB_ATTR_DM_QUERY_RESP,
+						UVERBS_ATTR_STRUCT(struct ornic_uresp_query_dm,
+								   length),
+						UA_MANDATORY));
+
+ADD_UVERBS_METHODS(ornic_ib_dm_query, UVERBS_OBJECT_DM, &UVERBS_METHOD(ORNIC_IB_METHOD_DM_QUERY));
+
+const struct uapi_definition ornic_ib_dm_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &ornic_ib_dm_alloc),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &ornic_ib_dm_query),
+	{},
+};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Contexts and objects that another process works with, too: ibv_import_device(),
- * ibv_import_pd().
+ * ibv_import_pd(); ibv_import_dm() is in dm.c.
  *
  * Who got the context's file descriptor has all of its rights. What it does not
  * have is what the provider was told when it made the objects; it can ask here.

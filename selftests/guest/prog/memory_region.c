@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions of the process's own memory.
+ */
+#include "memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Addresses from 0 on, for memory that starts within a page */
+static void test_zero_based(struct verdict *v)
+{
+	char *mem = aligned_alloc(4096, 2 * SIZE);
+	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, mem + 100, SIZE, ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr: %s", strerror(errno));
+		return;
+	}
+	there_and_back(v, 0, mr->rkey, mem + 100, SIZE);
+	there_and_back(v, 5000, mr->rkey, mem + 5100, SIZE - 5000);
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, SIZE - 1, mr->rkey, 2),
+	       IBV_WC_REM_ACCESS_ERR, "beyond the end");
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
+/* An address of the application's choice */
+static void test_iova(struct verdict *v)
+{
+	char *mem = aligned_alloc(4096, SIZE);
+	const uint64_t iova = 0x123456789000;
+	struct ibv_mr *mr = ibv_reg_mr_iova(m.dev.pd, mem, SIZE, iova, ALL_RIGHTS);
+
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr_iova: %s", strerror(errno));
+		return;
+	}
+	there_and_back(v, iova + 4000, mr->rkey, mem + 4000, 9000);
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
+/* No bytes: registered, reached by nothing but nothing */
+static void test_empty(struct verdict *v)
+{
+	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, m.buf, 0, ALL_RIGHTS);
+
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr: %s", strerror(errno));
+		return;
+	}
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, (uintptr_t)m.buf, mr->rkey, 0),
+	       IBV_WC_SUCCESS, "write of nothing");
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, (uintptr_t)m.buf, mr->rkey, 1),
+	       IBV_WC_REM_ACCESS_ERR, "write of a byte");
+	ibv_dereg_mr(mr);
+}
+
+static void test_relaxed(struct verdict *v)
+{
+	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, m.buf + 2 * SIZE, SIZE,
+				       ALL_RIGHTS | IBV_ACCESS_RELAXED_ORDERING);
+
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr: %s", strerror(errno));
+		return;
+	}
+	there_and_back(v, (uintptr_t)m.buf + 2 * SIZE, mr->rkey, m.buf + 2 * SIZE, SIZE);
+	ibv_dereg_mr(mr);
+}
+
+/* Huge pages stay huge on their way to the device. */
+static void test_huge(struct verdict *v)
+{
+	size_t len = 4 * HUGE;
+	char *mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+	struct ibv_mr *mr;
+	long before, pages;
+
+	if (mem == MAP_FAILED)
+		bail("no huge pages: %s", strerror(errno));
+	before = key_pages();
+	mr = ibv_reg_mr(m.dev.pd, mem, len, ALL_RIGHTS);
+	pages = key_pages() - before;
+	if (!mr || pages < 1 || pages > 4)
+		verdict_fail(v, "%ld pages for four huge ones", pages);
+	if (mr) {
+		there_and_back(v, (uintptr_t)mem + HUGE - 1000, mr->rkey, mem + HUGE - 1000, SIZE);
+		ibv_dereg_mr(mr);
+	}
+	munmap(mem, len);
+}
+
+/* Memory that was pinned for reading becomes writable. */
+static void test_rereg_writable(struct verdict *v)
+{
+	char *mem = aligned_alloc(4096, SIZE);
+	struct ibv_mr *mr;
+	int ret;
+
+	memset(mem, 1, SIZE);
+	mr = ibv_reg_mr(m.dev.pd, mem, SIZE, IBV_ACCESS_REMOTE_READ);
+	ret = mr ? ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_RIGHTS) : -1;
+	expect(v, ret, 0, "rereg");
+	there_and_back(v, (uintptr_t)mem, mr->rkey, mem, SIZE);
+	ret = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ);
+	expect(v, ret, 0, "rereg back");
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, (uintptr_t)mem, mr->rkey, 1),
+	       IBV_WC_REM_ACCESS_ERR, "write");
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
+const struct memory_test region_tests[] = {
+	{ "zero_based", test_zero_based },
+	{ "iova", test_iova },
+	{ "empty", test_empty },
+	{ "relaxed", test_relaxed },
+	{ "huge", test_huge },
+	{ "rereg_writable", test_rereg_writable },
+	{ }
+};
