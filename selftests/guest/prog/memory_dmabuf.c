@@ -64,6 +64,10 @@ static void test_dmabuf_refused(struct verdict *v)
 		verdict_fail(v, "iova and offset that disagree within a page");
 	if (ibv_reg_dmabuf_mr(m.dev.pd, 0, SIZE, 0, 0, ALL_RIGHTS))
 		verdict_fail(v, "a file that is no DMA buffer");
+	if (ibv_reg_dmabuf_mr(m.dev.pd, (uintptr_t)m.buf, SIZE, (uintptr_t)m.buf, -1, ALL_RIGHTS))
+		verdict_fail(v, "no file, but memory of the process");
+	if (ibv_reg_dmabuf_mr(m.dev.pd, 0, 0, 0, fd, ALL_RIGHTS))
+		verdict_fail(v, "no bytes");
 	close(fd);
 	munmap(view, SIZE);
 }

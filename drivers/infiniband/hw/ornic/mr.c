@@ -225,6 +225,8 @@ struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 le
 
 	if (ORNIC_DMAH_GIVEN)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (fd < 0)
+		return ERR_PTR(-EBADF);
 	return reg_mr(ibpd, &from, ornic_ib_caller_page(ORNIC_DMABUF_UDATA));
 }
 
