@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KEY_MODIFY: what changes, what does not, what is refused and then changes nothing
- * (ORN-MEM-4, ORN-MEM-41 to 44).
+ * (ORN-MEM-4, ORN-MEM-41 to 46).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +97,24 @@ static void test_translation(void **state)
 	assert_int_equal(find(p, p->pd, key, IOVA + 8191, RW), 8191);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
 	assert_int_equal(p->f->dev.list_budget, budget);
+}
+
+/* Memory of another device is taken away whatever else is short (ORN-MEM-46) */
+static void test_taken_away(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	uint32_t key = region(p, RW);
+	struct ornic_key_modify_cmd m = move_to(0, 0, 0);
+
+	m.attr.flags = ORNIC_KEY_F_PEER;
+	p->f->dev.list_budget = 0;
+	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
+	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
+	assert_int_equal(find(p, p->pd, key, 0, 0), -1);
+	p->f->dev.list_budget = budget;
+	assert_int_not_equal(region(p, RW) >> 8, key >> 8);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
 }
 
 /* Another domain: it, and not the old one, is in use (ORN-PD-1) */
@@ -229,7 +247,7 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_translation), T(test_pd), T(test_access), T(test_zero_based),
-		T(test_refused),
+		T(test_refused), T(test_taken_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,16 @@
 #define ORNIC_CREATE_CQ_UDATA (cq_udata)
 #endif
 
+/* Pinned memory of a DMA buffer that its exporter can revoke. Without that nothing needs a lock. */
+#ifndef ORNIC_HAVE_IB_UMEM_REVOCABLE
+#define ib_umem_dmabuf_get_pinned_revocable_and_lock(device, offset, size, fd, access)	\
+	ib_umem_dmabuf_get_pinned(device, offset, size, fd, access)
+#define ib_umem_dmabuf_set_revoke_locked(umem, revoke, priv)				\
+	((void)(umem), (void)(revoke), (void)(priv))
+#define ib_umem_dmabuf_revoke_lock(umem) ((void)(umem))
+#define ib_umem_dmabuf_revoke_unlock(umem) ((void)(umem))
+#endif
+
 /* FLUSH and ATOMIC WRITE: the numbers of the verbs, which an older ib_core lets nobody use. */
 #ifndef ORNIC_HAVE_IB_FLUSH
 #define IB_ACCESS_FLUSH_GLOBAL BIT(8)

@@ -12,6 +12,8 @@ ornic-has = $(if $(shell grep -sE '$(1)' $(srctree)/include/$(2) | head -n 1),-D
 
 # user memory by address; ib_umem_get() before
 ornic-probe += $(call ornic-has,ib_umem_get_va,rdma/ib_umem.h,IB_UMEM_GET_VA)
+# exporters can revoke pinned memory of a DMA buffer
+ornic-probe += $(call ornic-has,ib_umem_dmabuf_get_pinned_revocable,rdma/ib_umem.h,IB_UMEM_REVOCABLE)
 # user and kernel completion queues are created by two operations
 ornic-probe += $(call ornic-has,create_user_cq,rdma/ib_verbs.h,IB_CREATE_USER_CQ)
 ornic-probe += $(call ornic-has,resize_user_cq,rdma/ib_verbs.h,IB_RESIZE_USER_CQ)

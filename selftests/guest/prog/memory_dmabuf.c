@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA buffers.
+ * DMA buffers: of udmabuf, which keeps its memory, and of selftests/kmod/exporter.c,
+ * which takes it away.
  */
 #include "memory.h"
+#include "../../kmod/exporter.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -72,8 +75,189 @@ static void test_dmabuf_refused(struct verdict *v)
 	munmap(view, SIZE);
 }
 
+#define IOVA	0x77000000ull
+
+/* A buffer that can be revoked; whoever has it sees its pages also afterwards. */
+struct exported {
+	int ctl, fd;
+	size_t len;
+	char *view;
+};
+
+static void export(struct exported *e, size_t len)
+{
+	__u64 bytes = len;
+
+	e->len = len;
+	e->ctl = open("/dev/ornic_exporter", O_RDWR);
+	e->fd = e->ctl < 0 ? -1 : ioctl(e->ctl, EXPORTER_EXPORT, &bytes);
+	if (e->fd < 0)
+		bail("no exporter: %s", strerror(errno));
+	e->view = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
+	if (e->view == MAP_FAILED)
+		bail("no view of the buffer: %s", strerror(errno));
+}
+
+static int take_away(struct exported *e)
+{
+	return ioctl(e->ctl, EXPORTER_REVOKE) ? errno : 0;
+}
+
+static void withdraw(struct exported *e)
+{
+	munmap(e->view, e->len);
+	close(e->fd);
+	close(e->ctl);
+}
+
+static struct ibv_mr *reg(struct exported *e)
+{
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(m.dev.pd, 0, e->len, IOVA, e->fd, ALL_RIGHTS);
+
+	if (!mr)
+		bail("ibv_reg_dmabuf_mr: %s", strerror(errno));
+	return mr;
+}
+
+/* Memory in one piece is one page to the device. */
+static void test_dmabuf_one_piece(struct verdict *v)
+{
+	struct exported e;
+	struct ibv_mr *mr;
+	long before;
+
+	export(&e, HUGE);
+	before = key_pages();
+	mr = reg(&e);
+	expect(v, key_pages() - before, 1, "pages");
+	there_and_back(v, IOVA + HUGE - SIZE, mr->rkey, e.view + HUGE - SIZE, SIZE);
+	expect(v, ibv_dereg_mr(mr), 0, "dereg");
+	withdraw(&e);
+}
+
+static bool all(const char *mem, size_t len, char want)
+{
+	while (len && *mem == want)
+		mem++, len--;
+	return !len;
+}
+
+/* Nothing that names the key works any more, and nobody else gets it. */
+static void test_dmabuf_revoked(struct verdict *v)
+{
+	struct ibv_mr *mr, *other;
+	struct exported e;
+
+	export(&e, SIZE);
+	mr = reg(&e);
+	there_and_back(v, IOVA, mr->rkey, e.view, SIZE);
+	expect(v, take_away(&e), 0, "revoke");
+	memset(e.view, 0x5a, SIZE);
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, IOVA, mr->rkey, 8),
+	       IBV_WC_REM_ACCESS_ERR, "write to it");
+	reconnect_pair();
+	expect(v, rdma(IBV_WR_RDMA_READ, m.buf, m.local->lkey, IOVA, mr->rkey, 8),
+	       IBV_WC_REM_ACCESS_ERR, "read from it");
+	reconnect_pair();
+	other = ibv_reg_mr(m.dev.pd, m.buf, SIZE, ALL_RIGHTS);
+	expect(v, rdma(IBV_WR_RDMA_READ, (void *)IOVA, mr->lkey, (uintptr_t)m.buf, other->rkey, 8),
+	       IBV_WC_LOC_PROT_ERR, "use of it here");
+	ibv_dereg_mr(other);
+	reconnect_pair();
+	for (int i = 0; i < 600; i++) {
+		other = ibv_reg_mr(m.dev.pd, m.buf, SIZE, ALL_RIGHTS);
+		if (!other || other->rkey == mr->rkey)
+			verdict_fail(v, "%s", other ? "its key is another's" : "no other region");
+		if (other)
+			ibv_dereg_mr(other);
+	}
+	if (ibv_reg_dmabuf_mr(m.dev.pd, 0, SIZE, IOVA, e.fd, ALL_RIGHTS))
+		verdict_fail(v, "a buffer without memory was registered");
+	expect(v, take_away(&e), 0, "second revoke");
+	expect(v, ibv_dereg_mr(mr), 0, "dereg");
+	if (!all(e.view, SIZE, 0x5a))
+		verdict_fail(v, "memory that was taken away was written");
+	withdraw(&e);
+}
+
+struct writer {
+	struct ibv_mr *mr;
+	int status;
+};
+
+/* Writes all of it until that fails. */
+static void *write_on(void *arg)
+{
+	struct writer *w = arg;
+	struct ibv_wc wc = {};
+	int posted;
+
+	for (posted = 0; posted < 4; posted++)
+		rdma_post(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, IOVA, w->mr->rkey, SIZE);
+	while (posted-- && queue_wait(&m.cq, &wc, PATIENCE) && wc.status == IBV_WC_SUCCESS)
+		posted += !rdma_post(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, IOVA, w->mr->rkey,
+				     SIZE);
+	w->status = wc.status;
+	return NULL;
+}
+
+/* When the exporter has its memory back, nothing that was under way arrives there. */
+static void test_dmabuf_revoked_busy(struct verdict *v)
+{
+	memset(m.buf, 0x33, SIZE);
+	for (int round = 0; round < 10; round++) {
+		struct exported e;
+		struct writer w;
+		pthread_t thread;
+
+		export(&e, SIZE);
+		w.mr = reg(&e);
+		pthread_create(&thread, NULL, write_on, &w);
+		usleep(5000 * round);
+		expect(v, take_away(&e), 0, "revoke");
+		memset(e.view, 0x5a, SIZE);
+		pthread_join(thread, NULL);
+		expect(v, w.status, IBV_WC_REM_ACCESS_ERR, "last write");
+		if (!all(e.view, SIZE, 0x5a))
+			verdict_fail(v, "memory that was taken away was written");
+		expect(v, ibv_dereg_mr(w.mr), 0, "dereg");
+		withdraw(&e);
+		reconnect_pair();
+	}
+}
+
+static void *take_away_now(void *arg)
+{
+	return (void *)(long)take_away(arg);
+}
+
+/* Both at once: whoever comes first, the other finds nothing to do. */
+static void test_dmabuf_revoked_dereg(struct verdict *v)
+{
+	for (int round = 0; round < 50; round++) {
+		struct exported e;
+		struct ibv_mr *mr;
+		pthread_t thread;
+		void *err;
+
+		export(&e, SIZE);
+		mr = reg(&e);
+		pthread_create(&thread, NULL, take_away_now, &e);
+		if (round % 2)
+			usleep(20 * round);
+		expect(v, ibv_dereg_mr(mr), 0, "dereg");
+		pthread_join(thread, &err);
+		expect(v, (long)err, 0, "revoke");
+		withdraw(&e);
+	}
+}
+
 const struct memory_test dmabuf_tests[] = {
 	{ "dmabuf", test_dmabuf },
 	{ "dmabuf_refused", test_dmabuf_refused },
+	{ "dmabuf_one_piece", test_dmabuf_one_piece },
+	{ "dmabuf_revoked", test_dmabuf_revoked },
+	{ "dmabuf_revoked_busy", test_dmabuf_revoked_busy },
+	{ "dmabuf_revoked_dereg", test_dmabuf_revoked_dereg },
 	{ }
 };

@@ -145,11 +145,11 @@ struct source {
 
 static int pin(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct source *from)
 {
-	if (!from->length)
-		return from->fd < 0 ? 0 : -EINVAL;
 	if (from->fd >= 0)
-		return ornic_ib_ubuf_pin_dmabuf(dev, &mr->ubuf, from->fd, from->start,
-						from->length, from->virt, from->access);
+		return ornic_ib_dmabuf_pin_and_lock(dev, &mr->ubuf, from->fd, from->start,
+						    from->length, from->virt, from->access);
+	if (!from->length)
+		return 0;
 	return ornic_ib_ubuf_pin(dev, &mr->ubuf, from->start, from->length, from->virt,
 				 from->access);
 }
@@ -178,7 +178,7 @@ static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 o
 	if (ret)
 		return ERR_PTR(ret);
 	if (from->length > le64_to_cpu(dev->odev->id.max_region) ||
-	    from->virt + from->length < from->virt)
+	    from->virt + from->length < from->virt || (from->fd >= 0 && !from->length))
 		return ERR_PTR(-EINVAL);
 
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -190,6 +190,8 @@ static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 o
 	if (ret)
 		goto err_free;
 	ret = create_region(dev, mr, &cmd);
+	if (from->fd >= 0)
+		ornic_ib_dmabuf_unlock(dev, mr, !ret);
 	if (ret)
 		goto err_unpin;
 	return &mr->ibmr;
@@ -215,7 +217,6 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 	return reg_mr(ibpd, &from, ornic_ib_caller_page(udata));
 }
 
-/* The buffer is pinned: its exporter cannot move it while it is registered. */
 struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
 					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG)
 {
@@ -237,7 +238,10 @@ int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct ornic_ib_mr *mr = to_omr(ibmr);
 	int ret;
 
-	ret = ornic_ib_cmd_key_destroy(dev, ibmr->lkey);
+	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf)
+		ret = ornic_ib_dmabuf_key_destroy(dev, mr);
+	else
+		ret = ornic_ib_cmd_key_destroy(dev, ibmr->lkey);
 	if (ret)
 		return ret;
 	ornic_ib_ubuf_unpin(&mr->ubuf);

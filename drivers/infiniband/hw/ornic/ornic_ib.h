@@ -8,6 +8,8 @@
  *
  * Lock order, outermost first:
  *
+ *	dma_resv	of a DMA buffer, around making and ending a key for it; its
+ *			exporter's, process context
  *	qp->mutex	one modify at a time; process context
  *	cq->resize	one resize at a time; process context
  *	cq->comp_lock	around the completion handler of the consumer
@@ -606,8 +608,8 @@ int ornic_ib_destroy_ah(struct ib_ah *ibah, u32 flags);
 /* pagelist.c */
 int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
 		      u64 iova, int access);
-int ornic_ib_ubuf_pin_dmabuf(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
-			     u64 offset, u64 size, u64 iova, int access);
+int ornic_ib_ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf,
+		       struct ib_umem *umem, u64 iova);
 void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf);
 int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
 			    const struct ornic_ib_ubuf *ubuf, u64 offset, u64 bytes);
@@ -629,6 +631,12 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
 					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG);
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* dmabuf.c */
+int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
+				 u64 offset, u64 size, u64 iova, int access);
+void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bool made);
+int ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr);
 
 /* rereg.c */
 struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,

@@ -17,16 +17,22 @@
 
 #include "ornic_ib.h"
 
-/* @umem becomes the buffer's, or is released. */
-static int ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, struct ib_umem *umem,
-		     u64 iova)
+/**
+ * ornic_ib_ubuf_take() - describe pinned memory
+ * @dev: device
+ * @ubuf: to fill; @umem belongs to it from then on
+ * @umem: the memory
+ * @iova: address that the device will use for the first byte
+ *
+ * Return: 0, or -EINVAL if no page size fits; then @umem is still the caller's.
+ */
+int ornic_ib_ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf,
+		       struct ib_umem *umem, u64 iova)
 {
 	unsigned long page = ib_umem_find_best_pgsz(umem, dev->lim.page_sizes, iova);
 
-	if (!page) {
-		ib_umem_release(umem);
+	if (!page)
 		return -EINVAL;
-	}
 	ubuf->umem = umem;
 	ubuf->shift = __ffs(page);
 	ubuf->first = iova & (page - 1);
@@ -46,28 +52,15 @@ int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 
 		      u64 iova, int access)
 {
 	struct ib_umem *umem;
+	int ret;
 
 	umem = ib_umem_get_va(&dev->ibdev, addr, size, access);
-	return IS_ERR(umem) ? PTR_ERR(umem) : ubuf_take(dev, ubuf, umem, iova);
-}
-
-/**
- * ornic_ib_ubuf_pin_dmabuf() - pin memory of a DMA buffer
- * @dev: device
- * @ubuf: to fill
- * @fd: the buffer, a file of the calling process
- * @offset: first byte
- * @size: bytes
- * @iova: address that the device will use for the first byte
- * @access: IB_ACCESS_*
- */
-int ornic_ib_ubuf_pin_dmabuf(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
-			     u64 offset, u64 size, u64 iova, int access)
-{
-	struct ib_umem_dmabuf *umem;
-
-	umem = ib_umem_dmabuf_get_pinned(&dev->ibdev, offset, size, fd, access);
-	return IS_ERR(umem) ? PTR_ERR(umem) : ubuf_take(dev, ubuf, &umem->umem, iova);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	ret = ornic_ib_ubuf_take(dev, ubuf, umem, iova);
+	if (ret)
+		ib_umem_release(umem);
+	return ret;
 }
 
 void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
