@@ -91,8 +91,12 @@ class Lab:
         return lab
 
     @classmethod
-    def up(cls, vms=2, name=None, owned=True, progress=None, **options):
-        """Starts a lab and returns it when every VM answers. options are the fields of Config."""
+    def up(cls, vms=2, name=None, owned=True, progress=None, proxy=None, **options):
+        """Starts a lab and returns it when every VM answers. options are the fields of Config.
+
+        proxy, if given, is called for each device with two socket paths and must listen at the first: QEMU connects there
+        instead of to ornicd, which listens at the second.
+        """
         config = Config(vms=vms, **options)
         config.check()
         lab = cls(name)
@@ -105,7 +109,7 @@ class Lab:
                 raise LabError("lab '%s' is up already: 'lab down' first, or choose another --name" % lab.name)
             lab._claim()
         try:
-            lab._start(config, guest, qemu, env, files, progress or (lambda text: None))
+            lab._start(config, guest, qemu, env, files, progress or (lambda text: None), proxy)
         except OSError as e:
             lab.down()
             raise LabError(lab._no_room(e)) from None
@@ -133,7 +137,7 @@ class Lab:
     def _no_room(self, error):
         return "cannot start a lab in %s: %s: free some space or set ORNIC_LAB_RUN" % (self.state.dir, error.strerror)
 
-    def _start(self, config, guest, qemu, env, files, progress):
+    def _start(self, config, guest, qemu, env, files, progress, proxy):
         accel = config.accel
         if accel == "auto":
             accel = "kvm" if vm.kvm_usable() else "tcg"
@@ -150,6 +154,8 @@ class Lab:
                      "LAB_DEVICES": devices}
             vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)
             sockets = [daemon.socket_path(self.state, number, k) for k in range(devices)]
+            if proxy:
+                sockets = [self._between(proxy, path) for path in sockets]
             command = vm.qemu_command(qemu, config, guest, self.state, number, accel, sockets)
             data["vms"].append({"number": number, "command": command, "env": env, "process": None,
                                 "attach": bool(files), "load": config.load})
@@ -159,6 +165,13 @@ class Lab:
             self.state.save()
         progress("booting %d VM%s (%s)" % (config.vms, "s" * (config.vms > 1), accel))
         self._each(lambda machine: self._bring_up(machine, config.wait, progress))
+
+    @staticmethod
+    def _between(proxy, path):
+        """Where QEMU connects to when a proxy stands between it and ornicd's socket."""
+        front = path + ".proxy"
+        proxy(front, path)
+        return front
 
     def _bring_up(self, machine, patience, progress):
         machine.wait_up(patience)

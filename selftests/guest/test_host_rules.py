@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The driver keeps the rules of the specification for hosts, whatever programs do: a proxy between each VM and the device looks on.
+
+Which rules, is in selftests/proxy/rules.py, whose own test is unit/test_proxy_rules: ORN-ADM-3, 15, 17, 18, ORN-CLK-4, ORN-CTL-6,
+ORN-DB-8, ORN-DM-1, ORN-FEA-6, ORN-GEN-1, ORN-MEM-19, ORN-PCI-3, ORN-RNG-4, 13, 16, 30, 34, ORN-SEC-11. Tests here make sure that
+each was put to the test, and look at what no single message shows.
+"""
+import harness
+from proxied import DEV_INDEX, LOAD, READ, UNLOAD, UP, Proxied, c, patient, tap
+
+ADDRESS = "10.88.0.2"
+PORT = 18515
+GONE = 0xfffff0                         # a number that no object has
+NOISE = 0xdeadbeef
+EVENTS = 1000
+
+# Registers 16 MiB, then waits for a line before it lets go of it.
+REGION = """
+from pyverbs.device import Context
+from pyverbs.pd import PD
+from pyverbs.mr import MR
+from pyverbs import enums as e
+mr = MR(PD(Context(name="ornic0")), 1 << 24, e.IBV_ACCESS_LOCAL_WRITE)
+print("there", flush=True)
+input()
+mr.close()
+print("gone", flush=True)
+"""
+
+# Maps what the provider maps of the device once more, then has the provider let go of it: device memory, or a context.
+MAPPED = """
+import mmap, re
+from pyverbs.device import AllocDmAttr, Context, DM
+def maps():
+    text = open("/proc/self/maps").read()
+    return set(re.findall(r"(\w+)-(\w+) .{{4}} (\w+) .*/uverbs0", text))
+{before}
+seen = maps()
+{make}
+(start, end, at), = maps() - seen
+again = mmap.mmap(context.cmd_fd, int(end, 16) - int(start, 16), offset=int(at, 16))
+{drop}
+print("dropped", flush=True)
+input()
+again.close()
+print("unmapped", flush=True)
+input()
+"""
+CONTEXT = "context = Context(name=\"ornic0\")"
+MAPPED_DM = MAPPED.format(before=CONTEXT, make="dm = DM(context, AllocDmAttr(4096))", drop="dm.close()")
+MAPPED_PAGE = MAPPED.format(before="", make=CONTEXT, drop="context.close()")
+A_PD = """
+from pyverbs.device import Context
+from pyverbs.pd import PD
+pd = PD(Context(name="ornic0"))
+"""
+
+
+class HostRules(Proxied):
+    vms = 2
+    lies = {"registers": {c.ORNIC_REG_CAP: patient}}            # some tests hold completions
+
+    def perftest(self, command, *clauses):
+        server = self.spawn("%s -d ornic0 -F" % command, self.lab.vms[1])
+        self.lab.vms[1].wait_listen(PORT)
+        self.vm.run("%s -d ornic0 -F %s" % (command, ADDRESS), timeout=120)
+        self.assertEqual(server.wait(60), 0)
+        self.assertTried(*clauses)
+
+    def python(self, program):
+        return self.spawn("exec python3 -c '%s'" % program)
+
+    def sent(self, opcode):
+        return [command for command in self.proxy.commands if command.opcode == opcode]
+
+    def test_write(self):
+        self.perftest("ib_write_bw -s 4096 -n 1000", "ORN-ADM-15", "ORN-GEN-1", "ORN-MEM-19", "ORN-RNG-4", "ORN-RNG-16", "ORN-SEC-11")
+
+    def test_send_with_events(self):
+        self.perftest("ib_send_lat -s 64 -n 500 -e", "ORN-RNG-13", "ORN-RNG-30", "ORN-RNG-34")
+
+    def test_connection_manager(self):
+        self.spawn("rping -s -a %s -C 20" % ADDRESS, self.lab.vms[1])
+        harness.cm_listens(self.lab.vms[1])
+        self.vm.run("rping -c -a %s -C 20" % ADDRESS)
+
+    def test_ethernet(self):
+        self.vm.run("ping -c 20 -i 0.05 -s 1400 " + ADDRESS)
+        self.assertTried("ORN-GEN-1", "ORN-RNG-13", "ORN-RNG-34")
+
+    def test_no_register_is_read(self):
+        """ORN-PCI-3, ORN-CLK-4: no path that data, events or commands take reads a register; nor does time passing."""
+        before = len(self.proxy.accesses)
+        self.perftest("ib_send_lat -s 64 -n 200 -e")
+        self.vm.run("ping -c 5 -i 0.05 %s && ibv_devinfo -v && rdma stat && ethtool -S %s && sleep 3" % (
+            ADDRESS, "$(ls /sys/class/infiniband/ornic0/device/net)"))
+        self.assertEqual(self.proxy.seen(READ, since=before), [])
+
+    def test_start_and_stop(self):
+        """ORN-CTL-6: reasons, ORN-FEA-6, ORN-DB-8."""
+        before = len(self.proxy.accesses)
+        self.vm.run("%s && %s && %s" % (UNLOAD, LOAD, UP % 1), timeout=60)
+        device = "/sys/bus/pci/devices/0000:01:00.0"
+        self.vm.run("echo 1 > %s/remove && echo 1 > /sys/bus/pci/rescan && %s" % (device, UP % 1), timeout=60)
+        self.vm.run("echo 1 > %s/reset && %s" % (device, UP % 1), timeout=60)
+        self.assertTried("ORN-CTL-6", "ORN-FEA-6", "ORN-DB-8", "ORN-RNG-16")
+        self.assertEqual(set(self.proxy.reasons(before)) - {0}, {c.ORNIC_REASON_SHUTDOWN, c.ORNIC_REASON_USER})
+
+    def test_commands_in_flight(self):
+        """ORN-ADM-17, ORN-ADM-18, ORN-ADM-3: the device answers nothing while more commands come than the queue has entries."""
+        self.proxy.lies.on_completion = lambda command, completion: False
+        self.addCleanup(self.proxy.release)
+        asked = self.spawn("for i in $(seq 48); do ibv_devinfo > /dev/null & done; wait; echo all")
+        self.proxy.wait(lambda: len(self.proxy.held) == self.proxy.asq.entries, "fill the ASQ")
+        self.vm.run("sleep 1")                  # the rest stand in line
+        self.proxy.release()
+        asked.wait_for("all", 60)
+        self.assertTried("ORN-ADM-17", "ORN-ADM-18")
+
+    def test_input_belongs_to_device(self):
+        """ORN-ADM-3: the input of a command is what it was when the answer comes late, other commands running meanwhile."""
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_CQ_CREATE
+        self.addCleanup(self.proxy.release)
+        server = self.spawn("ibv_rc_pingpong -d ornic0 -g 1 -n 1")
+        self.proxy.wait(lambda: self.proxy.held, "create a CQ")
+        self.vm.run("for i in $(seq 12); do ibv_devinfo > /dev/null & done; wait")
+        self.proxy.release()
+        self.vm.wait_listen(PORT)
+        server.kill()
+        self.assertTried("ORN-ADM-3")
+
+    def test_memory_stays_pinned(self):
+        """ORN-MEM-20: the pages of a region are let go when KEY_DESTROY has completed, not before."""
+        before = self.pins()
+        program = self.python(REGION)
+        program.wait_for("there", 60)
+        self.assertGreater(self.pins(), before + 4000)
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_KEY_DESTROY
+        self.addCleanup(self.proxy.release)
+        program.write(b"\n")
+        self.proxy.wait(lambda: self.proxy.held, "destroy the key")
+        self.assertGreater(self.pins(), before + 4000)
+        self.proxy.release()
+        program.wait_for("gone", 60)
+        self.assertLess(self.pins(), before + 1000)
+
+    def pins(self):
+        """Pages of the VM that are pinned now."""
+        said = self.vm.run("cat /proc/sys/vm/stat_refresh; grep nr_foll_pin /proc/vmstat").out.split()
+        return int(said[1]) - int(said[3])
+
+    def test_a_page_for_each_process(self):
+        """ORN-DB-4: processes that live at the same time have different doorbell pages, none of them page 0."""
+        first = len(self.proxy.commands)
+        for port in range(3):
+            self.spawn("exec ibv_rc_pingpong -d ornic0 -g 1 -p %d" % (PORT + port))
+            self.vm.wait_listen(PORT + port)
+        pages = [command.input("ornic_qp_create_cmd")["dbpage"] for command in self.proxy.commands[first:]
+                 if command.opcode == c.ORNIC_OP_QP_CREATE]
+        self.assertEqual(len(set(pages) - {0}), 3, pages)
+
+    def page_of_new_process(self):
+        """The doorbell page that a process gets which opens the device now."""
+        self.vm.run("python3 -c '%s'" % A_PD)
+        return self.sent(c.ORNIC_OP_PD_CREATE)[-1].input("ornic_pd_create_cmd")["owner"]
+
+    def test_mapped_page_is_not_given_away(self):
+        """ORN-DB-9: a page that is still mapped after its context was closed is nobody else's."""
+        free = self.page_of_new_process()
+        self.assertEqual(free, self.page_of_new_process())      # a page that is free again is given again
+        program = self.python(MAPPED_PAGE)
+        program.wait_for("dropped", 60)
+        self.assertNotEqual(free, self.page_of_new_process())
+        program.kill()
+        self.vm.run("until ! pgrep -x python3 -n | xargs -r -I{} grep -q uverbs /proc/{}/maps; do sleep 0.05; done")
+        self.assertEqual(free, self.page_of_new_process())
+
+    def test_mapped_block_is_kept(self):
+        """ORN-DM-2, ORN-DM-1: a block of device memory that is freed while it is mapped is destroyed when the mapping goes."""
+        program = self.python(MAPPED_DM)
+        program.wait_for("dropped", 60)
+        self.assertEqual(self.sent(c.ORNIC_OP_DM_DESTROY), [])
+        program.write(b"\n")
+        program.wait_for("unmapped", 60)
+        self.proxy.wait(lambda: self.sent(c.ORNIC_OP_DM_DESTROY), "destroy the block")
+        self.assertTried("ORN-DM-1")
+
+    def test_consumes_all(self):
+        """ORN-EQ-9, ORN-SEC-17, ORN-RNG-13: more events than one interrupt may take are all consumed, in bounded portions."""
+        switches = "cat /proc/[0-9]*/status | grep -A 60 'irq/.*ornic-co' | awk '/voluntary_ctxt/ { n += $2 } END { print n }'"
+        before = int(self.vm.run(switches).out)
+        queue = self.proxy.eqs[1].guest
+        first = queue.producer
+        self.proxy.put_event(1, *[{"type": c.ORNIC_EV_COMPLETION, "number": GONE}] * EVENTS)
+        self.proxy.wait(lambda: queue.host_index() == queue.producer >= first + EVENTS and queue.arm().index == queue.producer,
+                        "consume %d events" % EVENTS)
+        self.assertGreater(int(self.vm.run(switches).out), before, "the interrupt's thread did not have to go on")
+        self.vm.run("ping -c 1 " + ADDRESS)
+        self.assertTried("ORN-RNG-13", "ORN-RNG-34")
+
+    def scribble(self, command):
+        for layout in ("cq_create", "qp_create", "srq_create", "eq_create"):
+            if command.opcode != getattr(c, "ORNIC_OP_" + layout.upper()):
+                continue
+            for name, value in command.input("ornic_%s_cmd" % layout).items():
+                if name.endswith("record") and value:
+                    self.proxy.memory.set_word(value + DEV_INDEX, NOISE)
+                    self.scribbled += 1
+
+    def test_dev_index_says_nothing(self):
+        """ORN-RNG-25: whatever the device shows there."""
+        self.scribbled = 0
+        self.addCleanup(setattr, self.proxy.lies, "on_command", None)
+        self.vm.run(UNLOAD)
+        self.proxy.lies.on_command = self.scribble
+        self.vm.run("%s && %s" % (LOAD, UP % 1), timeout=60)
+        for queue in (self.proxy.asq, self.proxy.acq):
+            self.proxy.memory.set_word(queue.record + DEV_INDEX, NOISE)
+        self.perftest("ib_send_lat -s 64 -n 200 -e")
+        self.vm.run("ping -c 3 -i 0.05 " + ADDRESS)
+        self.assertGreater(self.scribbled, 10)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A man in the middle of one function: the driver believes that it talks to a device, the device that it talks to a driver.
+
+Registers, doorbells and configuration space go through the proxy as messages. The admin queue and the event queues it serves
+itself: the device gets rings in the proxy's memory for them, and each entry is copied from one ring to the other. So every
+command, completion and event is seen exactly once and can be changed, held or made up. All other rings are the guest's, and the
+device works on them directly.
+
+What the driver does is told to a Rules (rules.py). A test makes the device lie by the members of Lies.
+"""
+import dataclasses
+import json
+import os
+import struct
+import threading
+from typing import Callable, Optional
+
+import relay
+from interface import c, offset, pack, unpack
+from memory import Memory, Shared, Unreachable
+from relay import ACCESS, Relay
+from rings import NOTIFY, Made, Taken
+from rules import Rules
+
+SHARED_AT = 1 << 46                     # DMA address that no guest has memory at
+SHARED_BYTES = 32 << 20
+MSIX = 2
+SET_EVENTFD, SET_TRIGGER = 4, 32
+COMMAND, BUS_MASTER = 4, 4              # register of the configuration space, and its bit
+BAR0, CONFIG_SPACE = c.ORNIC_BAR_REGS, 7
+READ, WRITE, CONFIG = "read", "write", "config"
+ONES = 0xffffffff
+PUMP = 0.001                            # seconds between two looks at the device's rings
+RINGS = {c.ORNIC_REG_ASQ_ADDR: "asq", c.ORNIC_REG_ACQ_ADDR: "acq", c.ORNIC_REG_ASQ_REC: "asq_rec",
+         c.ORNIC_REG_ACQ_REC: "acq_rec"}
+
+
+@dataclasses.dataclass
+class Lies:
+    """What the device says or does otherwise than it would.
+
+    registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
+    before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
+    change; False: the completion is held until release(). interrupts: whether there are any.
+    """
+    registers: dict = dataclasses.field(default_factory=dict)
+    gone: bool = False
+    on_command: Optional[Callable] = None
+    on_completion: Optional[Callable] = None
+    interrupts: bool = True
+
+
+@dataclasses.dataclass
+class Command:
+    """A command in flight."""
+    entry: bytes
+    fields: dict
+    payload: bytes
+    completion: Optional[dict] = None
+
+    @property
+    def opcode(self):
+        return self.fields["opcode"]
+
+    def input(self, name):
+        """The input as a structure."""
+        return unpack(name, self.payload)
+
+
+class EventQueue:
+    """One of the guest's and the device's twin of it. fired: the arm word for which it fired last."""
+
+    def __init__(self, vector, guest, twin):
+        self.vector, self.guest, self.twin = vector, guest, twin
+        self.fired = 0
+
+
+class Proxy(Relay):
+    """One function's proxy; made by the lab with the path that QEMU connects to and that of the device."""
+
+    def __init__(self, listen_at, device_path):
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.memory, self.shared = Memory(), Shared(SHARED_AT, SHARED_BYTES)
+        self.rules, self.lies = Rules(), Lies()
+        self.accesses = []              # all of registers: READ, WRITE or CONFIG, offset, value
+        self.commands = []              # all that were submitted
+        self.vectors = {}               # eventfd by number
+        self.bus_master = False
+        self._forget()
+        self.storming = None
+        self.running = True
+        super().__init__(listen_at, device_path)
+        self.pump = threading.Thread(target=self._pump, daemon=True)
+        self.pump.start()
+
+    def _forget(self):
+        """The device is disabled: no ring of the guest is touched any more."""
+        self.given = {}                 # addresses that the driver wrote into registers, by name
+        self.asq = self.acq = self.twin_asq = self.twin_acq = None
+        self.inputs = 0                 # shared memory for the inputs of commands
+        self.eqs = {}
+        self.flight, self.held = {}, []
+        self.acq_fired = 0
+        self.starting = {}              # event queues whose create is in flight, by cmd_id
+        self.shared.clear()
+
+    # vfio-user
+    def connected(self):
+        self.bus_master = False
+        self.accesses, self.commands = [], []
+
+    def disconnected(self):
+        with self.lock:
+            self._forget()
+            self.rules.reset()
+            self.memory.remove(0, 0)
+            self._drop_vectors()
+
+    def request(self, message):
+        handler = {relay.VERSION: self._version, relay.DMA_MAP: self._map, relay.DMA_UNMAP: self._unmap,
+                   relay.SET_IRQS: self._set_irqs, relay.REGION_READ: self._read, relay.REGION_WRITE: self._write,
+                   relay.RESET: self._reset}.get(message.cmd)
+        return handler(message) if handler else message
+
+    def _version(self, message):
+        """Batches of writes are not taken apart here, so none are offered."""
+        said = json.loads(message.payload[4:-1])
+        said["capabilities"]["write_multiple"] = False
+        message.payload = message.payload[:4] + json.dumps(said).encode() + b"\0"
+        return message
+
+    def _map(self, message):
+        _, _, at, address, size = struct.unpack_from("=IIQQQ", message.payload)
+        if message.fds:
+            with self.lock:
+                self.memory.add(address, size, message.fds[0], at)
+        return message
+
+    def _unmap(self, message):
+        _, flags, address, size = struct.unpack_from("=IIQQ", message.payload)
+        with self.lock:
+            self.memory.remove(0, 0) if flags else self.memory.remove(address, size)
+        return message
+
+    def _reset(self, message):
+        with self.lock:
+            self._forget()
+            self.rules.reset()
+        return message
+
+    def _drop_vectors(self):
+        for fd in self.vectors.values():
+            os.close(fd)
+        self.vectors = {}
+
+    def _set_irqs(self, message):
+        _, flags, index, start, count = struct.unpack_from("=IIIII", message.payload)
+        with self.lock:
+            if index == MSIX and not count:
+                self._drop_vectors()
+            if index == MSIX and flags == SET_EVENTFD | SET_TRIGGER:
+                for number, fd in enumerate(message.fds, start):
+                    if number in self.vectors:
+                        os.close(self.vectors[number])
+                    self.vectors[number] = os.dup(fd)
+        return message
+
+    def _read(self, message):
+        at, region, count = ACCESS.unpack_from(message.payload)
+        if region == BAR0 and self.lies.gone:
+            with self.changed:
+                self.accesses.append((READ, at, ONES))
+                self.changed.notify_all()
+            self.answer(message, message.payload[:ACCESS.size] + b"\xff" * count)
+            return None
+        return message
+
+    def reply(self, request, message):
+        if request.cmd != relay.REGION_READ or message.flags & relay.ERROR:
+            return message
+        at, region, _ = ACCESS.unpack_from(message.payload)
+        if region != BAR0:
+            return message
+        data = message.payload[ACCESS.size:]
+        value = int.from_bytes(data, "little")
+        if at in self.lies.registers:
+            value = self.lies.registers[at](value)
+            message.payload = message.payload[:ACCESS.size] + value.to_bytes(len(data), "little")
+        with self.lock:
+            self.accesses.append((READ, at, value))
+            self.rules.register_read(at, value)
+            self.changed.notify_all()
+        return message
+
+    def _write(self, message):
+        at, region, count = ACCESS.unpack_from(message.payload)
+        data = message.payload[ACCESS.size:ACCESS.size + count]
+        value = int.from_bytes(data, "little")
+        with self.lock:
+            if region == CONFIG_SPACE:
+                self._config(at, count, value)
+            if region != BAR0:
+                return message
+            if at < c.ORNIC_REG_BYTES:
+                return self._register(message, at, count, value)
+            return self._doorbell(message, at, count, value)
+
+    def _config(self, at, count, value):
+        self.accesses.append((CONFIG, at, value))
+        if at <= COMMAND < at + count:
+            self.bus_master = bool(value >> 8 * (COMMAND - at) & BUS_MASTER)
+        self.changed.notify_all()
+
+    # registers
+    def _register(self, message, at, count, value):
+        self.accesses.append((WRITE, at, value))
+        self.changed.notify_all()
+        if self.lies.gone:
+            self.answer(message, message.payload[:ACCESS.size])
+            return None
+        self.rules.register_write(at, count, value)
+        if at in RINGS:
+            self.given[RINGS[at]] = value
+            twin = self._twin(RINGS[at])
+            message.payload = message.payload[:ACCESS.size] + struct.pack("<Q", twin)
+        if at == c.ORNIC_REG_ADMIN_SIZE:
+            self.given["size"] = value
+        if at == c.ORNIC_REG_STATUS_ADDR:
+            self.given["status"] = value
+        if at == c.ORNIC_REG_CONTROL:
+            self._control(value)
+        return message
+
+    def _twin(self, name):
+        """Where the device's twin of an admin ring or its record is; all are made when the first is asked for."""
+        if "twins" not in self.given:
+            self._share()
+            rings = self.shared.take(2 * (c.ORNIC_ENTRY_BYTES << c.ORNIC_LOG_MAX_ADMIN))
+            records = self.shared.take(128)
+            self.given["twins"] = {"asq": rings, "acq": rings + (c.ORNIC_ENTRY_BYTES << c.ORNIC_LOG_MAX_ADMIN),
+                                   "asq_rec": records, "acq_rec": records + 64}
+            self.inputs = self.shared.take(c.ORNIC_ADMIN_MAX_PAYLOAD << c.ORNIC_LOG_MAX_ADMIN)
+        return self.given["twins"][name]
+
+    def _share(self):
+        """Makes the proxy's memory known to the device, once per connection."""
+        if SHARED_AT not in self.memory.blocks:
+            self.memory.add(SHARED_AT, SHARED_BYTES, self.shared.fd, 0)
+            self.ask(relay.DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, SHARED_AT, SHARED_BYTES), [self.shared.fd])
+
+    def _control(self, value):
+        if value & c.ORNIC_CTL_RESET or not value & c.ORNIC_CTL_ENABLE:
+            self._forget()
+        elif not self.asq:
+            self._enable()
+
+    def _enable(self):
+        given, twins = self.given, self.given["twins"]
+        asq_log, acq_log = given["size"] & 0xf, given["size"] >> 4 & 0xf
+        self.asq = Taken(self.memory, given["asq"], given["asq_rec"], asq_log)
+        self.acq = Made(self.memory, given["acq"], given["acq_rec"], acq_log)
+        self.twin_asq = Made(self.memory, twins["asq"], twins["asq_rec"], asq_log)
+        self.twin_acq = Taken(self.memory, twins["acq"], twins["acq_rec"], acq_log)
+        for ring in (self.twin_asq, self.twin_acq):
+            self.memory.set_word(ring.record + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
+        self.rules.enable(self.memory, self.asq, self.acq)
+
+    # doorbells
+    def _doorbell(self, message, at, count, value):
+        self.rules.doorbell(at, count)
+        if self.lies.gone:
+            self.answer(message, message.payload[:ACCESS.size])
+            return None
+        kind = value >> c.ORNIC_DB_KIND_SHIFT & c.ORNIC_DB_KIND_MASK
+        number, word = value & c.ORNIC_DB_NUMBER_MASK, value >> c.ORNIC_DB_VALUE_SHIFT
+        if kind == c.ORNIC_DB_CQ_ARM:
+            self.rules.cq_armed(self.memory, number, word)
+        if not self.asq or at != self.rules.db_offset or kind not in (c.ORNIC_DB_EQ_ARM, c.ORNIC_DB_ADMIN):
+            return message
+        if kind == c.ORNIC_DB_EQ_ARM:
+            if number in self.eqs:
+                self.rules.eq_armed(number, self.eqs[number].guest, word)
+                self._fire(self.eqs[number])
+        elif number == c.ORNIC_DB_ASQ:
+            self.rules.submitted(self.asq, len(self.flight))
+            for entry in self.asq.submitted():
+                self._submit(entry)
+        else:
+            self.rules.acq_armed(self.acq, word)
+            self._fire_admin()
+        self.answer(message, message.payload[:ACCESS.size])
+        return None
+
+    # commands
+    def _submit(self, entry):
+        fields = unpack("ornic_admin_cmd", entry)
+        length = fields["in_len"]
+        payload = fields["inline_in"][:length] if length <= c.ORNIC_ADMIN_INLINE else self.memory.read(fields["in_addr"], length)
+        command = Command(bytes(entry), fields, payload)
+        self.rules.command(self.memory, command)
+        self.flight[fields["cmd_id"]] = command
+        self.commands.append(command)
+        self.changed.notify_all()
+        if self.lies.on_command and self.lies.on_command(command) is False:
+            return
+        if command.opcode == c.ORNIC_OP_EQ_CREATE:
+            payload = self._eq_create(command)
+        if length > c.ORNIC_ADMIN_INLINE:
+            at = self.inputs + self.twin_asq.producer % self.twin_asq.entries * c.ORNIC_ADMIN_MAX_PAYLOAD
+            self.memory.write(at, payload)
+            struct.pack_into("<Q", entry, offset("ornic_admin_cmd.in_addr"), at)
+        self.twin_asq.put(entry, phase=False)
+        self.twin_asq.publish()
+        self._ring(c.ORNIC_DB_ADMIN, c.ORNIC_DB_ASQ, self.twin_asq.producer)
+
+    def _ring(self, kind, number, value):
+        word = number | kind << c.ORNIC_DB_KIND_SHIFT | value << c.ORNIC_DB_VALUE_SHIFT
+        self.post(BAR0, self.rules.db_offset, struct.pack("<Q", word))
+
+    def _eq_create(self, command):
+        """The device gets a ring of the proxy's; returns the input that says so."""
+        fields = command.input("ornic_eq_create_cmd")
+        guest = Made(self.memory, fields["pages.addr"] + fields["pages.offset"], fields["record"], fields["log_entries"])
+        twin = Taken(self.memory, self.shared.take(c.ORNIC_ENTRY_BYTES * guest.entries), self.shared.take(64), guest.log)
+        self.memory.set_word(twin.record + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
+        self.starting[command.fields["cmd_id"]] = EventQueue(fields["vector"], guest, twin)
+        return pack("ornic_eq_create_cmd", {**fields, "pages.addr": twin.address, "pages.offset": 0, "record": twin.record})
+
+    def _completed(self, entry):
+        """The device completed a command."""
+        completion = unpack("ornic_admin_cpl", entry)
+        command = self.flight[completion["cmd_id"]]
+        command.completion = completion
+        queue = self.starting.pop(completion["cmd_id"], None)
+        if queue and completion["status"] == c.ORNIC_ST_OK:
+            self.eqs[completion["number"]] = queue
+        if self.lies.on_completion and self.lies.on_completion(command, completion) is False:
+            self.held.append(command)
+            self.changed.notify_all()
+        else:
+            self.complete(command)
+
+    def complete(self, command):
+        """Tells the driver that a command is completed."""
+        self.rules.completed(self.memory, command)
+        self.flight.pop(command.fields["cmd_id"], None)
+        self.put_completion(command.completion)
+
+    def put_completion(self, fields):
+        """Gives the driver a completion, also of no command at all."""
+        with self.lock:
+            self.acq.put(pack("ornic_admin_cpl", fields))
+            self._fire_admin()
+
+    def release(self):
+        """Gives the driver the completions that were held."""
+        with self.lock:
+            self.lies.on_completion = None
+            while self.held:
+                self.complete(self.held.pop(0))
+
+    # events
+    def _fire_admin(self):
+        arm = self.acq.arm()
+        if 0 not in self.eqs or not arm.type or arm.serial == self.acq_fired or not arm.covers(self.acq.producer):
+            return
+        self.acq_fired = arm.serial
+        self.put_event(0, {"type": c.ORNIC_EV_ADMIN, "info0": arm.word})
+
+    def put_event(self, number, *events):
+        """Gives the driver events in one batch, also of what did not happen."""
+        with self.lock:
+            queue = self.eqs[number]
+            for fields in events:
+                queue.guest.put(pack("ornic_eqe", fields))
+            self._fire(queue)
+
+    def _fire(self, queue):
+        """Interrupts if the queue is armed and has entries that the guest waits for."""
+        arm = queue.guest.arm()
+        if not (arm.type and arm.word != queue.fired and arm.covers(queue.guest.producer)):
+            return
+        if self.lies.interrupts and self.bus_master and queue.vector in self.vectors:
+            queue.fired = arm.word
+            os.eventfd_write(self.vectors[queue.vector], 1)
+
+    # the device's rings
+    def _pump(self):
+        while self.running:
+            with self.changed:
+                self.changed.wait(PUMP)
+                try:
+                    self._look()
+                except Unreachable:
+                    pass                # the guest's memory is being mapped anew
+                except Exception as e:  # pylint: disable=broad-except
+                    self.broken = e
+                    raise
+
+    def _look(self):
+        if self.asq and self.bus_master:
+            for entry in self.twin_acq.produced():
+                self._completed(entry)
+            for queue in list(self.eqs.values()):
+                for entry in queue.twin.produced(queue.guest.room):
+                    queue.guest.put(entry)
+                self._fire(queue)
+            if self.storming and self.storming[0] in self.eqs:
+                queue = self.eqs[self.storming[0]]
+                while queue.guest.room():
+                    queue.guest.put(self.storming[1])
+                self._fire(queue)
+
+    # for tests
+    def wait(self, condition, what, timeout=60):
+        """Waits until condition() is true of what the proxy knows; the lock is held meanwhile."""
+        with self.changed:
+            if not self.changed.wait_for(condition, timeout):
+                raise AssertionError("after %d s the driver has not done this: %s" % (timeout, what))
+
+    def seen(self, kind, at=None, since=0):
+        """Values of the accesses of a kind, of one register or all."""
+        return [value for what, where, value in self.accesses[since:] if what == kind and at in (None, where)]
+
+    def reasons(self, since=0):
+        """Reasons of the resets and disables so far."""
+        return [value >> c.ORNIC_CTL_REASON_SHIFT for value in self.seen(WRITE, c.ORNIC_REG_CONTROL, since)
+                if value & c.ORNIC_CTL_RESET or not value & c.ORNIC_CTL_ENABLE]
+
+    def interrupt(self, vector):
+        """An interrupt without cause."""
+        with self.lock:
+            os.eventfd_write(self.vectors[vector], 1)
+
+    def storm(self, number, fields=None):
+        """From now on the event queue is filled with this event whenever there is room; None: no more."""
+        with self.lock:
+            self.storming = None if number is None else (number, pack("ornic_eqe", fields))
+
+    def fake_cqe(self, number, fields):
+        """Writes an entry where a CQ of the kernel, which has armed it, looks next, and tells of it."""
+        with self.lock:
+            create = next(command for command in reversed(self.commands)
+                          if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
+            given = create.input("ornic_cq_create_cmd")
+            ring = Made(self.memory, given["pages.addr"] + given["pages.offset"], given["record"], given["log_entries"])
+            arm = ring.arm()
+            ring.producer = ring.host_index() + ((arm.index - ring.host_index()) & c.ORNIC_ARM_INDEX_MASK)
+            ring.put(pack("ornic_cqe", fields))
+            self.put_event(given["eq"], {"type": c.ORNIC_EV_COMPLETION, "number": number, "info0": arm.word})
+
+    def vanish(self):
+        """The function leaves the bus: the device stops, and whatever is read of it is all ones."""
+        with self.lock:
+            self.lies.gone = True
+            self._forget()
+            self.rules.reset()
+            self.post(BAR0, c.ORNIC_REG_CONTROL, struct.pack("<I", c.ORNIC_CTL_RESET))
+
+    def status_block(self, field, value):
+        """Writes a word of the status block in the device's place."""
+        with self.lock:
+            self.memory.set_word(self.given["status"] + offset("ornic_status_block." + field), value)
+
+    def close(self):
+        self.running = False
+        super().close()
