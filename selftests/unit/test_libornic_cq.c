@@ -2,7 +2,7 @@
 /*
  * Provider, completions: polling and the extended reader against entries
  * written by hand, hostile ones too; arming; what RESET and destroy leave
- * behind (ORN-RNG-10, 11, 13, ORN-CQ-1, 7, ORN-QP-3).
+ * behind (ORN-RNG-10, ORN-RNG-11, ORN-CQ-1, ORN-QP-3).
  */
 #include <errno.h>
 
@@ -133,7 +133,7 @@ static void test_status(void **state)
 	assert_int_equal(wc.wr_id, 0x2000);
 }
 
-/* A signaled completion frees the unsignaled ones before it (ORN-CQ-1). */
+/* ORN-CQ-8: a signaled completion frees the unsignaled ones before it. */
 static void test_frees_slots(void **state)
 {
 	struct rig *rig = *state;
@@ -204,6 +204,59 @@ static void test_wraps(void **state)
 			assert_int_equal(le32toh(rig->cq->mem.rec->host_index), i + 1);
 		}
 	}
+}
+
+static void post_and_complete(struct rig *rig, uint32_t first, int n)
+{
+	for (int i = 0; i < n; i++) {
+		post_sends(rig->qp, 1);
+		rig_complete(rig, cqe_of(0x123, first + i, ORNIC_WC_SEND, 0));
+	}
+}
+
+/*
+ * ORN-RNG-13, ORN-RNG-32: the consumer index lags by nothing, so the depth is that of the ring.
+ * ORN-RNG-33: it is there before the arm, however full the ring is.
+ */
+static void test_gives_back_at_once(void **state)
+{
+	struct rig *rig = *state;
+	struct ornic_rec *rec = rig->cq->mem.rec;
+	struct ibv_wc wc;
+
+	assert_int_equal(rig->cq->vcq.cq.cqe, 8);
+	post_and_complete(rig, 0, 8);
+	for (uint32_t i = 0; i < 8; i++) {
+		assert_int_equal(poll(rig, &wc, 1), 1);
+		assert_int_equal(wc.wr_id, 0x1000 + i);
+		assert_int_equal(le32toh(rec->host_index), i + 1);
+		ornic_arm_cq(&rig->cq->vcq.cq, 0);
+		assert_int_equal(le32toh(rec->arm) & ORNIC_ARM_INDEX_MASK, i + 1);
+	}
+	post_and_complete(rig, 8, 8);
+	assert_int_equal(ibv_poll_cq(&rig->cq->vcq.cq, 1, &wc), 1);
+	assert_int_equal(le32toh(rec->host_index), 9);
+}
+
+/* ORN-GEN-7: what the device reports and nobody knows changes nothing. */
+static void test_unknown_bits(void **state)
+{
+	const uint32_t known = ORNIC_CQE_SOLICITED | ORNIC_CQE_GRH;
+	struct rig *rig = *state;
+	struct ornic_cqe cqe = cqe_of(0x123, 0, ORNIC_WC_RECV, 0);
+	struct ibv_wc wc;
+
+	post_recvs(rig->qp, 1);
+	cqe.qpn |= htole32(0xff000000);
+	cqe.flags = htole32(0xffff8080 | known);
+	cqe.net_type = 0x77;
+	cqe.rss_type = 0xff;
+	cqe.res = 0xff;
+	rig_complete(rig, cqe);
+	assert_int_equal(poll(rig, &wc, 1), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.qp_num, 0x123);
+	assert_int_equal(wc.wc_flags, IBV_WC_GRH);
 }
 
 static struct ibv_cq_ex *make_cq_ex(struct rig *rig, uint64_t wc_flags)
@@ -338,7 +391,7 @@ static void test_arm(void **state)
 	assert_int_equal(rig_doorbell(rig), 0x1100000003000001);
 	ornic_arm_cq(cq, 0);
 	assert_int_equal(rig_doorbell(rig), 0x2100000003000001);
-	ornic_arm_cq(cq, 1);		/* never weaker with the same number */
+	ornic_arm_cq(cq, 1);		/* ORN-RNG-30: never weaker with the same number */
 	assert_int_equal(rig_doorbell(rig), 0x2100000003000001);
 	post_sends(rig->qp, 1);
 	rig_complete(rig, cqe_of(0x123, 0, ORNIC_WC_SEND, 0));
@@ -364,6 +417,7 @@ static void last_acts(struct ibv_qp *qp)
 	to_oqp(qp)->sq.rec->notify = htole32(3);
 }
 
+/* ORN-CQ-19: completions of before RESET are not those of what is posted afterwards. */
 static void test_reset(void **state)
 {
 	struct rig *rig = *state;
@@ -402,7 +456,7 @@ static void test_reset_refused(void **state)
 	assert_int_equal(poll(rig, &wc, 1), 1);
 }
 
-/* The number's next owner does not see the completions of the one before. */
+/* ORN-CQ-19: the number's next owner does not see the completions of the one before. */
 static void test_destroy_drops(void **state)
 {
 	struct rig *rig = *state;
@@ -428,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_wc_fields), RIG_TEST(test_status), RIG_TEST(test_frees_slots),
 		RIG_TEST(test_hostile), RIG_TEST(test_foreign_cq), RIG_TEST(test_wraps),
+		RIG_TEST(test_gives_back_at_once), RIG_TEST(test_unknown_bits),
 		RIG_TEST(test_reader), RIG_TEST(test_reader_tags), RIG_TEST(test_create), RIG_TEST(test_arm),
 		RIG_TEST(test_reset), RIG_TEST(test_reset_refused), RIG_TEST(test_destroy_drops),
 	};

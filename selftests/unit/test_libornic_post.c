@@ -332,9 +332,20 @@ static void test_recv(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-/* A list stops at the request that does not fit; those before it are posted. */
+/* The first four slots of a queue. */
+static void keep(unsigned char *slots, size_t size, const struct ornic_wq *wq)
+{
+	assert_true(4u << wq->stride <= size);
+	memcpy(slots, wq->ring, 4u << wq->stride);
+}
+
+/*
+ * A list stops at the request that does not fit; those before it are posted. ORN-WQE-12: the slots
+ * of what has not completed are left alone.
+ */
 static void test_full(void **state)
 {
+	unsigned char slots[4 << 8], rslots[4 << 7];
 	struct rig *rig = *state;
 	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_UD, UD_CAP, 0);
 	struct ibv_recv_wr rwr[6] = {}, *rbad = NULL;
@@ -353,9 +364,17 @@ static void test_full(void **state)
 	assert_int_equal(ornic_post_recv(&qp->vqp.qp, rwr, &rbad), ENOMEM);
 	assert_ptr_equal(rbad, &rwr[4]);
 	assert_int_equal(le32toh(qp->rq.rec->host_index), 4);
+	keep(slots, sizeof(slots), &qp->sq);
+	keep(rslots, sizeof(rslots), &qp->rq);
+	assert_int_equal(ornic_post_send(&qp->vqp.qp, &wr[4], &bad), ENOMEM);
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &rwr[4], &rbad), ENOMEM);
+	assert_memory_equal(slots, qp->sq.ring, 4 << qp->sq.stride);
+	assert_memory_equal(rslots, qp->rq.ring, 4 << qp->rq.stride);
 	atomic_store(&qp->sq.tail, 1);
 	assert_int_equal(ornic_post_send(&qp->vqp.qp, &wr[4], &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[5]);
+	assert_memory_equal(slots + (1 << qp->sq.stride),
+			    (char *)qp->sq.ring + (1 << qp->sq.stride), 3 << qp->sq.stride);
 	ornic_destroy_ah(ah);
 }
 

@@ -113,11 +113,9 @@ static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *
 			break;
 		memcpy(cqe, entry, sizeof(*cqe));
 		index++;
-		found = ornic_cqe_resolve(cq, cqe, wr_id);
-	}
-	if (index != atomic_load_explicit(&cq->index, memory_order_relaxed)) {
 		atomic_store_explicit(&cq->index, index, memory_order_relaxed);
 		ornic_rec_consumed(cq->mem.rec, index);
+		found = ornic_cqe_resolve(cq, cqe, wr_id);
 	}
 	return found;
 }
