@@ -126,11 +126,19 @@ void ornic_ctrl_unmap(struct ornic_core *core)
 	pci_iounmap(core->pdev, core->regs);
 }
 
-/* ornic_ctrl_gone() - has the function left the bus? Reads a register. */
+/**
+ * ornic_ctrl_gone() - has the function left the bus?
+ * @core: device
+ *
+ * Reads a register, but none again once that read as all ones (ORN-PCI-7).
+ */
 bool ornic_ctrl_gone(struct ornic_core *core)
 {
-	return pci_channel_offline(core->pdev) ||
-	       readl(core->regs + ORNIC_REG_MAGIC) == ORNIC_ALL_ONES;
+	if (pci_channel_offline(core->pdev))
+		return true;
+	if (!READ_ONCE(core->gone) && readl(core->regs + ORNIC_REG_MAGIC) == ORNIC_ALL_ONES)
+		WRITE_ONCE(core->gone, true);
+	return READ_ONCE(core->gone);
 }
 
 /* Waits until all bits of busy are clear and, if want is not 0, one of it is set. */
@@ -142,7 +150,7 @@ static int ornic_ctrl_wait(struct ornic_core *core, u32 busy, u32 want, u32 ms, 
 	do {
 		last = time_after(jiffies, end);
 		*status = readl(core->regs + ORNIC_REG_STATUS);
-		if (*status == ORNIC_ALL_ONES)
+		if (*status == ORNIC_ALL_ONES && ornic_ctrl_gone(core))
 			return -ENODEV;
 		if (!(*status & busy) && (!want || *status & want))
 			return 0;
@@ -165,7 +173,7 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
 	u32 status;
 	int err;
 
-	if (pci_channel_offline(core->pdev))
+	if (ornic_ctrl_gone(core))
 		return -ENODEV;
 	writel(ORNIC_CTL_RESET | (u32)reason << ORNIC_CTL_REASON_SHIFT,
 	       core->regs + ORNIC_REG_CONTROL);
@@ -190,6 +198,8 @@ void ornic_ctrl_disable(struct ornic_core *core, u16 reason)
 	u32 status;
 	int err;
 
+	if (ornic_ctrl_gone(core))
+		return;
 	writel((u32)reason << ORNIC_CTL_REASON_SHIFT, core->regs + ORNIC_REG_CONTROL);
 	err = ornic_ctrl_wait(core, ORNIC_STS_READY | ORNIC_STS_RESETTING | ORNIC_STS_DRAINING,
 			      0, core->reset_ms, &status);
@@ -234,6 +244,7 @@ int ornic_ctrl_enable(struct ornic_core *core)
 {
 	u32 control = ORNIC_CTL_ENABLE |
 		      (u32)(core->stride_log - ORNIC_DB_MIN_STRIDE_LOG) << ORNIC_CTL_STRIDE_SHIFT;
+	u16 reason = ORNIC_REASON_ENABLE_TIMEOUT;
 	u32 nonce = get_random_u32();
 	u32 status;
 	int err;
@@ -251,11 +262,13 @@ int ornic_ctrl_enable(struct ornic_core *core)
 	} else if (status & ORNIC_STS_FATAL) {
 		dev_err(ornic_dma_dev(core), "device refused to start, syndrome %#010x\n",
 			readl(core->regs + ORNIC_REG_SYNDROME));
+		reason = ORNIC_REASON_FATAL;
 		err = -EIO;
 	} else {
 		err = ornic_ctrl_check_nonce(core, nonce);
+		reason = ORNIC_REASON_MALFORMED;
 	}
 	if (err)
-		ornic_ctrl_reset(core, ORNIC_REASON_ENABLE_TIMEOUT);
+		ornic_ctrl_reset(core, reason);
 	return err;
 }

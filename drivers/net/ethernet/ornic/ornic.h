@@ -120,6 +120,7 @@ struct ornic_events {
  * @dbpage_count: how many there are
  * @dbpage_lock: protects @dbpages
  * @death_lock: makes the transition to dead happen once; protects @recoverable
+ * @gone: the function has left the bus, no register is touched any more
  * @dead: the device takes no commands and does no DMA any more
  * @death_reason: enum ornic_reset_reason, for the reset that follows
  * @state_lock: bring-up, teardown, recovery
@@ -163,6 +164,7 @@ struct ornic_core {
 	spinlock_t dbpage_lock;	/* bitmap of doorbell pages */
 
 	spinlock_t death_lock;	/* the transition to dead */
+	bool gone;
 	bool dead;
 	u16 death_reason;
 	struct mutex state_lock;	/* bring-up, teardown, recovery */
