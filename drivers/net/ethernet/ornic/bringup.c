@@ -142,10 +142,11 @@ int ornic_bringup(struct ornic_core *core)
 
 	lockdep_assert_held(&core->state_lock);
 
-	pci_set_master(core->pdev);
 	err = ornic_ctrl_reset(core, core->death_reason);
 	if (err)
 		return err;
+	/* not before: what a reset did not end would go on in memory that is freed (ORN-CTL-25) */
+	pci_set_master(core->pdev);
 	err = ornic_bringup_vectors(core);
 	if (err)
 		return err;
