@@ -97,8 +97,14 @@ int ornic_cmd_key_create_all(struct ornic_core *core, u32 *key)
 		.kind = ORNIC_KEY_PHYS_ALL,
 		.access = cpu_to_le32(ORNIC_ACCESS_LOCAL_WRITE),
 	};
+	int err;
 
-	return ornic_cmd_create(core, ORNIC_OP_KEY_CREATE, &in, sizeof(in), key, "KEY_CREATE");
+	err = ornic_cmd_create(core, ORNIC_OP_KEY_CREATE, &in, sizeof(in), key, "KEY_CREATE");
+	if (!err && !(*key >> ORNIC_KEY_TAG_BITS)) {
+		ornic_device_malformed(&core->odev, "key with index 0");
+		err = -EIO;
+	}
+	return err;
 }
 
 int ornic_cmd_pd_create(struct ornic_core *core, u32 *pd)

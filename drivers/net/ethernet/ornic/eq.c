@@ -31,6 +31,30 @@ static bool ornic_eq_completion(struct ornic_core *core, u32 cqn)
 	return true;
 }
 
+/* Can a correct device write this asynchronous event? Unknown types are not judged (ORN-GEN-7). */
+static bool ornic_eq_possible(struct ornic_core *core, const struct ornic_eqe *eqe)
+{
+	u32 number = le32_to_cpu(eqe->number);
+
+	switch (eqe->type) {
+	case ORNIC_EV_CQ_ERR:
+	case ORNIC_EV_QP_FATAL:
+	case ORNIC_EV_QP_REQ_ERR:
+	case ORNIC_EV_QP_ACCESS_ERR:
+	case ORNIC_EV_COMM_EST:
+	case ORNIC_EV_SQ_DRAINED:
+	case ORNIC_EV_SRQ_ERR:
+	case ORNIC_EV_SRQ_LIMIT:
+	case ORNIC_EV_LAST_WQE:
+		return number && number <= ORNIC_MAX_NUMBER;
+	case ORNIC_EV_PORT_ACTIVE:
+	case ORNIC_EV_PORT_ERR:
+		return number && number <= core->odev.id.ports;
+	default:
+		return true;
+	}
+}
+
 /* Takes one event, a copy that the device cannot change; false if impossible. */
 static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
 {
@@ -50,6 +74,8 @@ static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
 		ornic_fatal(core, ORNIC_REASON_FATAL);
 		return true;
 	default:	/* unknown types reach subscribers, who ignore them */
+		if (!ornic_eq_possible(core, eqe))
+			return false;
 		ornic_event_queue(core, eqe);
 		return true;
 	}
@@ -215,8 +241,10 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 	err = ornic_cmd_exec(&core->odev, &cmd);
 	if (err)
 		return err;
-	if (cmd.result > ORNIC_MAX_NUMBER || (!eq->vector && cmd.result))
+	if (cmd.result > ORNIC_MAX_NUMBER || !eq->vector != !cmd.result) {
+		ornic_device_malformed(&core->odev, "number of an event queue");
 		return -EIO;
+	}
 	eq->number = cmd.result;
 	return 0;
 }
