@@ -93,6 +93,22 @@ static inline void ornic_rec_consumed(struct ornic_rec *rec, u32 index)
 }
 
 /**
+ * ornic_rec_keep_up() - tell the device that in time, while many entries are consumed (ORN-RNG-13)
+ * @rec: record of a CQ
+ * @index: consumer index, after each entry
+ * @log_entries: log2 of the ring's entries
+ *
+ * Stores the index once per quarter of the ring; at the end ornic_rec_consumed() does.
+ */
+static inline void ornic_rec_keep_up(struct ornic_rec *rec, u32 index, u8 log_entries)
+{
+	u32 quarter = max_t(u32, BIT(log_entries) / 4, 1);
+
+	if (!(index & (quarter - 1)))
+		ornic_rec_consumed(rec, index);
+}
+
+/**
  * ornic_entry_ready() - has the device written this entry? (ORN-RNG-2)
  * @entry: the 64-byte slot of @index in a CQ, EQ or ACQ
  * @index: free-running index

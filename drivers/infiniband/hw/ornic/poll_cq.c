@@ -168,6 +168,7 @@ static int poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 		if (!ornic_ib_cq_ready(cq))
 			break;
 		cqe = *ornic_ib_cqe(cq, cq->index++);
+		ornic_rec_keep_up(cq->rec, cq->index, cq->log_entries);
 		if (fill_wc(cq, &cqe, &wc[got]))
 			got++;
 	}

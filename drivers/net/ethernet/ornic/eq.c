@@ -121,13 +121,14 @@ static void ornic_eq_rearm(struct ornic_eq *eq)
  */
 static bool ornic_eq_consume(struct ornic_eq *eq)
 {
+	int batch = BIT(eq->log_entries) / 4;	/* ORN-RNG-13 */
 	int budget = ORNIC_EQ_BUDGET;
 	int taken;
 
 	lockdep_assert_held(&eq->lock);
 
 	do {
-		taken = ornic_eq_take(eq, budget);
+		taken = ornic_eq_take(eq, min(batch, budget));
 		if (taken < 0)
 			ornic_device_malformed(&eq->core->odev, "event");
 		if (ornic_dead(eq->core))

@@ -111,7 +111,7 @@ bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe)
 	if (!ornic_entry_ready(entry, cq->next, cq->log))
 		return false;
 	memcpy(cqe, entry, sizeof(*cqe));
-	cq->next++;
+	ornic_rec_keep_up(cq->rec, ++cq->next, cq->log);
 	return true;
 }
 
