@@ -8,7 +8,7 @@ import harness
 
 CASES = """
     attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
-    largest local_invalidate stale_key register_twice refused drain drain_direct""".split()
+    largest local_invalidate stale_key register_twice two_regions refused drain drain_direct""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
 UPDATES = "/lib/modules/$(uname -r)/updates"

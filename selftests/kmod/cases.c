@@ -146,7 +146,10 @@ out:
 	return ok;
 }
 
-/* Write to the region and read from it, with the key invalidated by the peer each time. */
+/*
+ * Write to the region and read from it, with the key invalidated by the peer each time. The memory
+ * is unmapped when that is known, not before (ORN-MEM-73).
+ */
 static bool remote_invalidate(struct ktest_conn *conn, u32 offset, u32 len)
 {
 	struct region r;
@@ -285,6 +288,43 @@ out:
 	return ok;
 }
 
+/* ORN-MEM-72: the second region is mapped while the device may not have registered the first. */
+static bool case_two_regions(struct ktest_conn *conn)
+{
+	struct region a = {}, b = {};
+	struct ktest_msg msg;
+	struct ib_send_wr *reg;
+	bool ok = false;
+
+	if (FAILED(!region_alloc(&a, conn, 0, 40000)))
+		goto out;
+	if (FAILED(!region_alloc(&b, conn, 100, 30000)))
+		goto out;
+	reg = region_register(&a);
+	if (FAILED(reg && !ib_post_send(conn->id->qp, reg, NULL)))
+		goto out;
+	reg = region_register(&b);
+	if (FAILED(reg))
+		goto out;
+	msg = region_msg(&b, KTEST_PUSH | KTEST_F_INVALIDATE, 2);
+	if (FAILED(!ktest_call(conn, &msg, reg)))
+		goto out;
+	msg = region_msg(&a, KTEST_PUSH | KTEST_F_INVALIDATE, 1);
+	if (FAILED(!ktest_call(conn, &msg, NULL)))
+		goto out;
+	region_for_cpu(&a);
+	region_for_cpu(&b);
+	if (FAILED(ktest_mem_check(&a.mem, 1)))
+		goto out;
+	if (FAILED(ktest_mem_check(&b.mem, 2)))
+		goto out;
+	ok = true;
+out:
+	region_free(&b);
+	region_free(&a);
+	return ok;
+}
+
 /* What the device does not have is refused by the driver. */
 static bool case_refused(struct ktest_conn *conn)
 {
@@ -349,6 +389,7 @@ static const struct {
 	{ "local_invalidate", case_local_invalidate, IB_POLL_SOFTIRQ, true },
 	{ "stale_key", case_stale_key, IB_POLL_SOFTIRQ, true },
 	{ "register_twice", case_register_twice, IB_POLL_SOFTIRQ, true },
+	{ "two_regions", case_two_regions, IB_POLL_SOFTIRQ, true },
 	{ "refused", case_refused, IB_POLL_SOFTIRQ, true },
 	{ "drain", case_drain, IB_POLL_SOFTIRQ, true },
 	{ "drain_direct", case_drain, IB_POLL_DIRECT, false },
