@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """NVMe over RDMA between the VMs: the kernel's own target and host, a file system on top."""
 import harness
+import nvme
 
-SUBSYSTEM = "/sys/kernel/config/nvmet/subsystems/ornic"
-PORT = "/sys/kernel/config/nvmet/ports/7"
-HOST = "/sys/class/nvme/nvme0"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib"
 UPDATES = "/lib/modules/$(uname -r)/updates"
 
@@ -13,25 +11,6 @@ UPDATES = "/lib/modules/$(uname -r)/updates"
 class Nvme(harness.GuestTest):
     ornic_only = True
     needs_modules = True
-
-    def target(self, vm):
-        """A RAM disk of 256 MiB, exported by VM 1."""
-        self.addCleanup(vm.run, "rm -f {p}/subsystems/ornic; rmdir {p} {s}/namespaces/1 {s}; rmmod nvmet_rdma nvmet brd".format(
-            p=PORT, s=SUBSYSTEM), check=False)
-        vm.run("modprobe -a nvmet nvmet-rdma && modprobe brd rd_nr=1 rd_size=262144 && "
-               "{{ mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config; }} && "
-               "mkdir {s} && echo 1 > {s}/attr_allow_any_host && mkdir {s}/namespaces/1 && "
-               "echo -n /dev/ram0 > {s}/namespaces/1/device_path && echo 1 > {s}/namespaces/1/enable && "
-               "mkdir {p} && echo -n rdma > {p}/addr_trtype && echo -n ipv4 > {p}/addr_adrfam && "
-               "echo -n {a} > {p}/addr_traddr && echo -n 4420 > {p}/addr_trsvcid && ln -s {s} {p}/subsystems/ornic"
-               .format(s=SUBSYSTEM, p=PORT, a=self.p.address(vm)), timeout=60)
-
-    def connect(self, vm, peer):
-        vm.run("echo transport=rdma,traddr=%s,trsvcid=4420,nqn=ornic > /dev/nvme-fabrics; "
-               "until [ -b /dev/nvme0n1 ]; do sleep 0.1; done" % self.p.address(peer), timeout=60)
-
-    def disconnect(self, vm):
-        vm.run("[ ! -d %s ] || echo 1 > %s/delete_controller" % (HOST, HOST), timeout=60)
 
     def ib_again(self, vm):
         """ib_core keeps the CQs of its pool until the device goes."""
@@ -45,19 +24,19 @@ class Nvme(harness.GuestTest):
         """Files survive unmounting and a new connection; raw reads and writes come back as they went."""
         self.addCleanup(self.ib_again, self.a)
         self.addCleanup(self.ib_again, self.b)
-        self.target(self.b)
+        nvme.target(self, self.b, self.p.address(self.b))
         self.a.run("modprobe nvme-rdma && dd if=/dev/urandom of=/tmp/nvme.in bs=1M count=48", timeout=60)
         self.addCleanup(self.a.run, "rm -f /tmp/nvme.in /tmp/nvme.out")
-        self.addCleanup(self.disconnect, self.a)
-        self.connect(self.a, self.b)
+        self.addCleanup(nvme.disconnect, self.a)
+        nvme.connect(self.a, self.p.address(self.b))
         self.addCleanup(self.a.run, "umount /mnt", check=False)
         self.a.run("dd if=/tmp/nvme.in of=/dev/nvme0n1 bs=1M oflag=direct && "
                    "dd if=/dev/nvme0n1 of=/tmp/nvme.out bs=64k count=768 iflag=direct && cmp /tmp/nvme.in /tmp/nvme.out",
                    timeout=120)
         self.a.run("busybox mke2fs /dev/nvme0n1 && mount /dev/nvme0n1 /mnt && cp /tmp/nvme.in /mnt/file && umount /mnt",
                    timeout=120)
-        self.disconnect(self.a)
-        self.connect(self.a, self.b)
+        nvme.disconnect(self.a)
+        nvme.connect(self.a, self.p.address(self.b))
         self.a.run("mount /dev/nvme0n1 /mnt && cmp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
 
 

@@ -63,7 +63,7 @@ class Rules:
             self.db_offset = value
         suspects = at == c.ORNIC_REG_MAGIC
         self.check("ORN-PCI-3", not self.ready or suspects, "register %#x read while the device is enabled", at)
-        if at == c.ORNIC_REG_STATUS and value & c.ORNIC_STS_READY and self.enabled:
+        if at == c.ORNIC_REG_STATUS and self.enabled and value & (c.ORNIC_STS_READY | c.ORNIC_STS_FATAL) == c.ORNIC_STS_READY:
             self.ready = True
 
     def register_write(self, at, count, value):

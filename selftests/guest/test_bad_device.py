@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The driver in front of a device that lies, stops or dies: a proxy (selftests/proxy) makes the device do so.
+
+Whatever happens, no kernel complains and the driver can be unloaded; what the driver does in turn is a matter of the clauses named.
+"""
+import harness
+import nvme
+from proxied import CONFIG, LOAD, READ, UNLOAD, UP, WRITE, Lies, Proxied, c, patient, tap
+
+GONE = 0xfffff0                         # a number that no object has
+BEYOND = c.ORNIC_MAX_NUMBER + 1
+UNKNOWN = 77                            # a status, or a type of event
+BUS_MASTER = 4
+ALONE = "ibv_rc_pingpong -d ornic0 -g 1 -n 20 -c"
+
+A_PD = """
+from pyverbs.device import Context
+from pyverbs.pd import PD
+context = Context(name="ornic0")
+print("there", flush=True)
+input()
+PD(context)
+print("done", flush=True)
+input()
+"""
+
+
+def timeouts(**given):
+    """A function for CAP with other timeouts, in units of 100 ms: ready, admin, reset."""
+    def cap(value):
+        for name, units in given.items():
+            shift = getattr(c, "ORNIC_CAP_%s_TIMEOUT_SHIFT" % name.upper())
+            value = value & ~(c.ORNIC_CAP_TIMEOUT_MASK << shift) | units << shift
+        return value
+    return cap
+
+
+class BadDevice(Proxied):
+    def setUp(self):
+        super().setUp()
+        self.proxy.lies = Lies()
+        self.vm.run(UNLOAD, timeout=60)
+        self.addCleanup(self.truth)
+        self.since = len(self.proxy.accesses)
+
+    def truth(self):
+        """The driver goes while the device lies, and finds a device that does not."""
+        self.proxy.release()
+        self.vm.run(UNLOAD, timeout=60)
+        self.proxy.lies = Lies()
+        self.works(load=True)
+
+    def load(self, **lies):
+        """Loads the driver, whose device has an interface afterwards."""
+        self.proxy.lies = Lies(**lies)
+        self.vm.run("%s && %s" % (LOAD, UP % 1), timeout=60)
+
+    def refused(self, **lies):
+        """Loads the driver, which has no device afterwards."""
+        self.proxy.lies = Lies(**lies)
+        self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic.ko && ! ls /sys/bus/pci/drivers/ornic/*/net", timeout=60)
+
+    def works(self, load=False):
+        if load:
+            self.vm.run(LOAD, timeout=60)
+        self.vm.run(UP % 1, timeout=60)
+        server = self.spawn(ALONE)
+        self.vm.wait_listen(18515)
+        self.vm.run(ALONE + " 10.88.0.1")
+        self.assertEqual(server.wait(60), 0)
+
+    def seen(self, kind, at=None):
+        return self.proxy.seen(kind, at, self.since)
+
+    def reasons(self):
+        return [reason for reason in self.proxy.reasons(self.since) if reason]
+
+    def recovers(self, reason):
+        """The driver resets the device for this reason and no other, and brings it up again."""
+        self.proxy.wait(self.reasons, "reset the device")
+        self.works()
+        self.assertEqual(set(self.reasons()), {reason})
+
+    def python(self, program):
+        process = self.spawn("exec python3 -c '%s'" % program)
+        process.wait_for("there", 60)
+        return process
+
+    def command(self, opcode, /, **change):
+        """A completion hook that changes the completion of one command."""
+        def hook(command, completion):
+            if command.opcode == opcode:
+                completion.update(change)
+        return hook
+
+
+class Start(BadDevice):
+    """Devices that cannot be started."""
+
+    def test_other_major(self):
+        """ORN-GEN-2, ORN-PCI-9: nothing is written to the device of an unknown version."""
+        self.refused(registers={c.ORNIC_REG_VERSION: lambda value: (c.ORNIC_VERSION_MAJOR + 1) << 16})
+        self.assertEqual(self.seen(WRITE), [])
+        self.assertTrue(self.seen(READ, c.ORNIC_REG_VERSION))
+
+    def test_other_magic(self):
+        """ORN-PCI-9."""
+        self.refused(registers={c.ORNIC_REG_MAGIC: lambda value: value ^ 1})
+        self.assertEqual(self.seen(WRITE), [])
+
+    def test_not_there(self):
+        """ORN-PCI-7."""
+        self.refused(gone=True)
+        self.assertEqual(self.seen(WRITE), [])
+
+    def test_minor_version(self):
+        """A later minor version changes nothing that the driver knows."""
+        self.load(registers={c.ORNIC_REG_VERSION: lambda value: value + 7})
+        self.works()
+
+    def test_never_ready(self):
+        """ORN-CTL-8."""
+        self.refused(registers={c.ORNIC_REG_STATUS: lambda value: value & ~c.ORNIC_STS_READY})
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_ENABLE_TIMEOUT])
+
+    def test_fatal_at_once(self):
+        self.refused(registers={c.ORNIC_REG_STATUS: lambda value: value and value | c.ORNIC_STS_FATAL})
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_FATAL])
+
+    def test_wrong_nonce(self):
+        """ORN-CTL-12: the device does not share the host's memory."""
+        def status(value):
+            if value & c.ORNIC_STS_READY:
+                self.proxy.status_block("nonce", 1)
+            return value
+        self.refused(registers={c.ORNIC_REG_STATUS: status})
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_MALFORMED])
+        self.assertTrue(self.said("does not share this machine's memory"))
+
+    def test_unknown_features(self):
+        """ORN-FEA-5, ORN-FEA-6, ORN-GEN-7: Identify pages say more than the driver knows."""
+        def more(command, completion):
+            if command.opcode == c.ORNIC_OP_IDENTIFY and completion["status"] == c.ORNIC_ST_OK:
+                at, length = command.fields["out_addr"], command.fields["out_len"]
+                page = bytearray(self.proxy.memory.read(at, length))
+                if command.input("ornic_identify_cmd")["page"] == c.ORNIC_ID_DEVICE:
+                    page[6:16] = b"\xff" * 10           # feature bits from 48 on and the second word
+                    page[-192:] = b"\xff" * 192         # reserved
+                self.proxy.memory.write(at, page)
+        self.load(on_completion=more)
+        self.works()
+        accepted = [command.input("ornic_features_cmd") for command in self.proxy.commands
+                    if command.opcode == c.ORNIC_OP_SET_FEATURES][-1]
+        self.assertEqual((accepted["features0"] >> 48, accepted["features1"]), (0, 0))
+        self.assertTrue(accepted["features0"])
+
+    def test_event_queue_number(self):
+        """ORN-SEC-16: a number that no event queue can have."""
+        self.refused(on_completion=self.command(c.ORNIC_OP_EQ_CREATE, number=BEYOND))
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_MALFORMED])
+
+    def test_key_number(self):
+        """ORN-SEC-16."""
+        self.refused(on_completion=self.command(c.ORNIC_OP_KEY_CREATE, number=5))
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_MALFORMED])
+
+
+class Commands(BadDevice):
+    """Commands that end otherwise than they should."""
+
+    def test_unknown_status(self):
+        """ORN-ADM-28: a failure, and no more than that."""
+        self.load()
+        program = self.python(A_PD)
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_PD_CREATE, status=UNKNOWN)
+        program.write(b"\n")
+        self.assertEqual(program.wait(60), 1)
+        self.assertIn("PyverbsRDMAError", program.text())
+        self.proxy.lies.on_completion = None
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_lost_interrupt(self):
+        """ORN-ADM-5: the completion of a command that timed out is found without being told."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30)})
+        program = self.python(A_PD)
+        self.proxy.lies.interrupts = False
+        program.write(b"\n")
+        program.wait_for("done", 60)
+        self.proxy.lies.interrupts = True
+        self.assertTrue(self.said("completed without an interrupt"))
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_never_completes(self):
+        """ORN-ADM-5: a command without completion means a reset, and fails."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30)})
+        program = self.python(A_PD)
+        self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(lambda: [command for command in self.proxy.flight.values() if command.opcode == c.ORNIC_OP_PD_CREATE],
+                        "send the command")
+        self.proxy.lies.on_command = None
+        self.assertEqual(program.wait(60), 1)
+        self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
+
+    def fails_in_flight(self, reason, die):
+        """A command in flight when the device dies fails long before its time, a process that has the device open ends."""
+        self.load(registers={c.ORNIC_REG_CAP: patient})
+        waiting = self.spawn("exec " + ALONE)
+        self.vm.wait_listen(18515)
+        program = self.python(A_PD)
+        self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(lambda: [command for command in self.proxy.flight.values() if command.opcode == c.ORNIC_OP_PD_CREATE],
+                        "send the command")
+        self.proxy.lies.on_command = None
+        die()
+        self.assertEqual(program.wait(60), 1)
+        self.assertNotIn(c.ORNIC_REASON_ADMIN_TIMEOUT, self.reasons())
+        waiting.kill()
+        if reason:
+            self.recovers(reason)
+
+    def test_fatal_event(self):
+        """ORN-CTL-32: the device says by an event that it is FATAL."""
+        self.fails_in_flight(c.ORNIC_REASON_FATAL, lambda: self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL}))
+
+    def test_fatal_status(self):
+        """ORN-CTL-32: it says so in the status block alone."""
+        self.fails_in_flight(c.ORNIC_REASON_FATAL,
+                             lambda: self.proxy.status_block("status", c.ORNIC_STS_READY | c.ORNIC_STS_FATAL))
+
+    def test_gone(self):
+        """ORN-PCI-7: after MAGIC reads as all ones, no register is touched, not even when the driver is unloaded."""
+        self.fails_in_flight(None, self.proxy.vanish)
+        self.vm.run(UNLOAD, timeout=60)
+        accesses = [access for access in self.proxy.accesses[self.since:] if access[0] != CONFIG]
+        last = (READ, c.ORNIC_REG_MAGIC, 0xffffffff)
+        self.assertIn(last, accesses)
+        self.assertEqual(accesses[accesses.index(last) + 1:], [])
+
+
+class Consumers(BadDevice):
+    """ORN-QP-22: the kernel's own consumers get the completions that a dead device does not write any more."""
+
+    def dies(self, die):
+        if harness.DEBUG:
+            self.skipTest("the kernel of %s has no NVMe" % harness.GUEST)
+        self.load(registers={c.ORNIC_REG_CAP: patient})
+        nvme.target(self, self.vm, "10.88.0.1")
+        self.addCleanup(self.vm.run, "rmmod nvme_rdma", check=False)
+        self.addCleanup(nvme.disconnect, self.vm)
+        # a host that goes tells its target, and waits as long as it does for any answer
+        self.vm.run("modprobe nvme-rdma && echo 5 > /sys/module/nvme_core/parameters/admin_timeout")
+        nvme.connect(self.vm, "10.88.0.1")
+        self.vm.run("dd if=/dev/nvme0n1 of=/dev/null bs=64k count=16 iflag=direct")
+        die()
+
+    def test_fatal(self):
+        """The reset comes when the last of them has let go."""
+        self.dies(lambda: self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL}))
+        self.recovers(c.ORNIC_REASON_FATAL)
+
+    def test_gone(self):
+        self.dies(self.proxy.vanish)
+        self.vm.run("while [ -e /sys/class/infiniband/ornic0 ]; do sleep 0.1; done", timeout=60)
+
+
+class Malformed(BadDevice):
+    """ORN-SEC-7, ORN-SEC-16: what no correct device writes; each means a reset with reason MALFORMED, from which the driver
+    recovers."""
+
+    def malformed(self, write):
+        self.load()
+        write()
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+    def event(self, queue, **fields):
+        self.malformed(lambda: self.proxy.put_event(queue, fields))
+
+    def test_completion_of_none(self):
+        self.event(1, type=c.ORNIC_EV_COMPLETION, number=0)
+
+    def test_completion_beyond(self):
+        self.event(1, type=c.ORNIC_EV_COMPLETION, number=0xffffffff)
+
+    def test_completion_in_async_queue(self):
+        self.event(0, type=c.ORNIC_EV_COMPLETION, number=GONE)
+
+    def test_async_in_completion_queue(self):
+        self.event(1, type=c.ORNIC_EV_ADMIN)
+
+    def test_queue_pair_beyond(self):
+        self.event(0, type=c.ORNIC_EV_QP_FATAL, number=BEYOND)
+
+    def test_queue_of_none(self):
+        self.event(0, type=c.ORNIC_EV_CQ_ERR, number=0)
+
+    def test_port_beyond(self):
+        self.event(0, type=c.ORNIC_EV_PORT_ERR, number=200)
+
+    def test_unknown_command(self):
+        self.malformed(lambda: self.proxy.put_completion({"cmd_id": 0xabc, "opcode": c.ORNIC_OP_NOP}))
+
+    def test_other_opcode(self):
+        self.load()
+        program = self.python(A_PD)
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_PD_CREATE, opcode=c.ORNIC_OP_NOP)
+        program.write(b"\n")
+        self.proxy.wait(self.reasons, "reset the device")
+        self.proxy.lies.on_completion = None
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+    def test_created_number(self):
+        self.load()
+        program = self.python(A_PD)
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_PD_CREATE, number=BEYOND)
+        program.write(b"\n")
+        self.proxy.wait(self.reasons, "reset the device")
+        self.proxy.lies.on_completion = None
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+    def fake_completion(self, queue_pair_type, receive, **fields):
+        """A completion of a work request that a queue pair of the kernel has not posted."""
+        qp = next(command for command in reversed(self.proxy.commands) if command.opcode == c.ORNIC_OP_QP_CREATE and
+                  command.input("ornic_qp_create_cmd")["type"] == queue_pair_type)
+        number = qp.input("ornic_qp_create_cmd")["recv_cq" if receive else "send_cq"]
+        self.proxy.fake_cqe(number, {"qpn": qp.completion["number"], "opcode": c.ORNIC_WC_RECV if receive else c.ORNIC_WC_SEND,
+                                     **fields})
+
+    def test_interface_receive(self):
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_RAW, True, wqe_id=0x12345678, byte_len=64))
+
+    def test_interface_send(self):
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_RAW, False, wqe_id=0x12345678))
+
+    def test_verbs_receive(self):
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0x12345678, byte_len=64))
+
+    def test_verbs_status(self):
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, status=200))
+
+
+class Harmless(BadDevice):
+    """What is no reason for a reset."""
+
+    def test_gone_objects(self):
+        """ORN-SEC-16: numbers in range of objects that are gone are dropped."""
+        self.load()
+        self.proxy.put_event(1, {"type": c.ORNIC_EV_COMPLETION, "number": GONE})
+        for kind in (c.ORNIC_EV_CQ_ERR, c.ORNIC_EV_QP_FATAL, c.ORNIC_EV_LAST_WQE, c.ORNIC_EV_SRQ_LIMIT):
+            self.proxy.put_event(0, {"type": kind, "number": GONE})
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_unknown_events(self):
+        """ORN-GEN-7."""
+        self.load()
+        for kind in (UNKNOWN, c.ORNIC_EV_PAGE_FAULT, 0xc5, 0xff, 0):
+            self.proxy.put_event(0, {"type": kind, "number": 0xffffffff, "info0": 0xffffffff, "data": b"\xff" * 24, "res0": 1})
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_interrupt_storm(self):
+        """ORN-SEC-17: interrupts without cause cost what an interrupt costs."""
+        self.load()
+        for _ in range(3000):
+            self.proxy.interrupt(0)
+            self.proxy.interrupt(1)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_event_storm(self):
+        """ORN-SEC-17: the device fills the event queue whenever there is room, and the VM goes on living."""
+        self.load()
+        self.proxy.storm(1, {"type": c.ORNIC_EV_COMPLETION, "number": GONE})
+        self.vm.run("ibv_devinfo && ls /proc && sleep 2 && ibv_devinfo", timeout=60)
+        self.proxy.storm(None)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+
+class Reset(BadDevice):
+    """ORN-CTL-24, ORN-CTL-25: what the device was given is freed when the device is known to leave it alone."""
+
+    PROBES = ("p:lab/stop ornic:ornic_ctrl_disable", "p:lab/clear pci_clear_master", "p:lab/free dma_free_attrs")
+    TRACE = "/sys/kernel/tracing"
+
+    def trace(self):
+        if self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=self.TRACE), check=False).rc:
+            self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
+        self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo > {t}/trace; {p}; echo 1 > {t}/events/lab/enable".format(
+            t=self.TRACE, p="; ".join("echo '%s' >> %s/kprobe_events" % (probe, self.TRACE) for probe in self.PROBES)))
+        self.addCleanup(self.vm.run, "echo 0 > {t}/events/lab/enable; echo > {t}/kprobe_events".format(t=self.TRACE))
+
+    def traced(self):
+        """What the driver did in this order, from the moment on in which it disabled the device."""
+        lines = self.vm.run("grep -E ' (stop|clear|free): ' %s/trace" % self.TRACE).out.splitlines()
+        calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if "rmmod" in line]
+        return calls[calls.index("stop"):]
+
+    def unload(self, registers, cap):
+        self.load(registers={c.ORNIC_REG_CAP: cap})
+        self.trace()
+        self.vm.run("rmmod ornic_ib")
+        self.proxy.lies.registers.update(registers)
+        return self.spawn("rmmod ornic")
+
+    def test_reset_takes_long(self):
+        """ORN-CTL-24: nothing is freed while STATUS says that the device is not done."""
+        for bit in (c.ORNIC_STS_DRAINING, c.ORNIC_STS_READY, c.ORNIC_STS_RESETTING):
+            with self.subTest(bit=bit):
+                self.since = len(self.proxy.accesses)
+                process = self.unload({c.ORNIC_REG_STATUS: lambda value, bit=bit: value | bit}, timeouts(reset=200))
+                self.proxy.wait(lambda: len(self.seen(READ, c.ORNIC_REG_STATUS)) > 20 and self.reasons(), "wait for STATUS")
+                self.assertEqual(self.traced(), ["stop"])
+                self.proxy.lies.registers.pop(c.ORNIC_REG_STATUS)
+                self.assertEqual(process.wait(60), 0)
+                self.assertIn("free", self.traced())
+
+    def test_reset_never_ends(self):
+        """ORN-CTL-25: Bus Master Enable is cleared first."""
+        process = self.unload({c.ORNIC_REG_STATUS: lambda value: value | c.ORNIC_STS_RESETTING}, timeouts(reset=5))
+        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(self.traced()[:3], ["stop", "clear", "free"])
+        self.assertFalse(self.proxy.bus_master)
+        self.assertEqual(self.reasons(), [c.ORNIC_REASON_SHUTDOWN] * 2)
+
+    def test_no_dma_after_failed_reset(self):
+        """ORN-CTL-25: recovery does not give the device the bus back before a reset has ended."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(reset=5)})
+        self.proxy.lies.registers[c.ORNIC_REG_STATUS] = lambda value: value | c.ORNIC_STS_RESETTING
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL})
+        self.proxy.wait(lambda: len(self.reasons()) >= 2, "reset the device twice")
+        masters = [bool(value & BUS_MASTER) for value in self.seen(CONFIG, 4)]
+        self.assertEqual(masters[-1:], [False])
+        self.assertNotIn(True, masters[masters.index(False):])
+        self.proxy.lies.registers.pop(c.ORNIC_REG_STATUS)
+        self.works()
+
+
+if __name__ == "__main__":
+    tap.main()
