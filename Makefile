@@ -70,7 +70,7 @@ $(deps): tools/build/deps
 # ornicd_rules: $(1) folder for objects, $(2) extra flags
 ornicd_src := $(wildcard tools/ornicd/*.c tools/ornicd/*/*.c)
 ornicd_lib := $(filter-out tools/ornicd/main.c,$(ornicd_src))
-ornicd_libs := -ljansson
+ornicd_libs := -ljansson -ldeflate
 define ornicd_rules
 $(1)/%.o: %.c | $(deps)
 	@mkdir -p $$(@D)

@@ -10,9 +10,6 @@
 
 #include <ornic/wqe.h>
 
-/* grh_is_ipv4() - a GID that stands for an IPv4 address, ::ffff:a.b.c.d */
-bool grh_is_ipv4(const uint8_t gid[16]);
-
 /* grh_build() - the area for @p; @transport_len: bytes of the IP payload */
 void grh_build(uint8_t grh[ORNIC_GRH_BYTES], const struct packet *p, uint16_t transport_len);
 

@@ -10,10 +10,10 @@
 #include "link.h"
 
 #include "engine.h"
-#include "grh.h"
 #include "qp.h"
 #include "steer.h"
 #include "../packet/bth.h"
+#include "../packet/ip.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
 	const struct ornic_gid_entry *gid = device_gid(qp->dev, le16toh(path->sgid_index));
 
 	if (!gid || (gid->owner && le32toh(gid->owner) != qp->owner) ||
-	    grh_is_ipv4(gid->gid) != grh_is_ipv4(path->dgid))
+	    ip_is_v4(gid->gid) != ip_is_v4(path->dgid))
 		return NULL;
 	return gid;
 }

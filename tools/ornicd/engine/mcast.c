@@ -4,9 +4,9 @@
  */
 #include "mcast.h"
 
-#include "grh.h"
 #include "qp.h"
 #include "../packet/bth.h"
+#include "../packet/ip.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ void mcast_fini(struct mcast *m)
 
 bool mcast_is_group(const uint8_t gid[16])
 {
-	return gid[0] == 0xff || (grh_is_ipv4(gid) && (gid[12] & 0xf0) == 0xe0);
+	return gid[0] == 0xff || (ip_is_v4(gid) && (gid[12] & 0xf0) == 0xe0);
 }
 
 static struct member_list *bucket_of(struct mcast *m, const uint8_t gid[16])

@@ -13,6 +13,7 @@
 #include "message.h"
 #include "unreliable.h"
 #include "../packet/bth.h"
+#include "../packet/ip.h"
 
 #include <endian.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static void ud_complete(struct qp *qp, const struct packet *p)
 		.src_qp = htole32(p->sqpn),
 		.vlan_tci = htole16(p->vlan ? p->vlan_tci : 0),
 		.sl = p->vlan ? p->vlan_tci >> 13 : 0,
-		.net_type = grh_is_ipv4(p->dgid) ? ORNIC_NET_IPV4 : ORNIC_NET_IPV6,
+		.net_type = ip_is_v4(p->dgid) ? ORNIC_NET_IPV4 : ORNIC_NET_IPV6,
 	};
 	uint32_t flags = ORNIC_CQE_GRH | ORNIC_CQE_SMAC | ORNIC_CQE_NET_TYPE;
 

@@ -79,6 +79,18 @@ enum aeth_nak {
 #define FETH_LEVEL_SHIFT	4
 #define FETH_LEVEL_MASK		0x3u
 
+/* BTH, by byte */
+#define BTH_BYTES		12
+#define BTH_SOLICITED		0x80	/* byte 1 */
+#define BTH_MIGREQ		0x40
+#define BTH_PAD_SHIFT		4
+#define BTH_PAD_MASK		0x3
+#define BTH_TVER_MASK		0xf
+#define BTH_FECN		0x80	/* byte 4, which ICRC leaves out */
+#define BTH_BECN		0x40
+#define BTH_ACKREQ		0x80	/* byte 8 */
+
 #define ROCE_UDP_PORT		4791
+#define ICRC_BYTES		4
 
 #endif /* ORNICD_PACKET_BTH_H */

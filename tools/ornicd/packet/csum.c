@@ -8,21 +8,10 @@
  */
 #include "csum.h"
 
+#include "wire.h"
+
 #include <netinet/in.h>
 #include <string.h>
-
-#define ETH_BYTES	14
-#define VLAN_BYTES	4
-#define TYPE_IPV4	0x0800
-#define TYPE_IPV6	0x86dd
-#define TYPE_VLAN	0x8100
-#define IPV4_BYTES	20
-#define IPV6_BYTES	40
-
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
 
 static uint32_t fold16(uint64_t sum)
 {
@@ -147,10 +136,10 @@ static bool parse_ipv4(uint8_t *ip, uint32_t len, struct l4 *l4)
 	memset(ip + 10, 0, 2);
 	csum = csum_fold(csum_add(0, ip, bytes, false));
 	memcpy(ip + 10, &csum, sizeof(csum));
-	total = get16(ip + 2);
+	total = be16_get(ip + 2);
 	l4->at += bytes;
 	l4->len = total > bytes ? total - bytes : 0;
-	l4->proto = get16(ip + 6) & 0x3fff ? IPPROTO_NONE : ip[9];
+	l4->proto = be16_get(ip + 6) & 0x3fff ? IPPROTO_NONE : ip[9];
 	l4->sum = csum_add(0, ip + 12, 8, false);
 	return true;
 }
@@ -160,7 +149,7 @@ static bool parse_ipv6(const uint8_t *ip, uint32_t len, struct l4 *l4)
 	if (len < IPV6_BYTES || ip[0] >> 4 != 6)
 		return false;
 	l4->at += IPV6_BYTES;
-	l4->len = get16(ip + 4);
+	l4->len = be16_get(ip + 4);
 	l4->proto = ip[6];
 	l4->sum = csum_add(0, ip + 8, 32, false);
 	return true;
@@ -218,14 +207,14 @@ bool csum_fill(uint8_t *hdr, uint32_t hdr_len, const struct seg *seg, uint32_t n
 
 	if (hdr_len < ETH_BYTES)
 		return false;
-	type = get16(hdr + 12);
-	if (type == TYPE_VLAN && hdr_len >= ETH_BYTES + VLAN_BYTES) {
-		type = get16(hdr + 16);
+	type = be16_get(hdr + 12);
+	if (type == ETHERTYPE_VLAN && hdr_len >= ETH_BYTES + VLAN_BYTES) {
+		type = be16_get(hdr + 16);
 		l4.at += VLAN_BYTES;
 	}
-	if (type == TYPE_IPV4)
+	if (type == ETHERTYPE_IPV4)
 		ip = parse_ipv4(hdr + l4.at, hdr_len - l4.at, &l4);
 	else
-		ip = type == TYPE_IPV6 && parse_ipv6(hdr + l4.at, hdr_len - l4.at, &l4);
+		ip = type == ETHERTYPE_IPV6 && parse_ipv6(hdr + l4.at, hdr_len - l4.at, &l4);
 	return ip && fill_l4(hdr, hdr_len, seg, nseg, &l4);
 }

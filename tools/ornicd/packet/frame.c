@@ -10,23 +10,15 @@
  */
 #include "frame.h"
 
+#include "ip.h"
+#include "wire.h"
+
 #include <string.h>
 
 /* As much of a frame as is looked at. */
 #define HEAD_BYTES	256
 /* Extension headers of an IPv6 packet that are skipped at most. */
 #define MAX_EXTENSIONS	8
-
-#define ETH_BYTES	14
-#define VLAN_BYTES	4
-#define IPV4_BYTES	20
-#define IPV6_BYTES	40
-#define UDP_BYTES	8
-#define TCP_BYTES	20
-
-#define ETHERTYPE_VLAN	0x8100
-#define ETHERTYPE_IPV4	0x0800
-#define ETHERTYPE_IPV6	0x86dd
 
 #define PROTO_HOP_BY_HOP	0
 #define PROTO_TCP		6
@@ -53,11 +45,6 @@ struct cursor {
 	uint32_t len;
 };
 
-static uint16_t be16(const uint8_t *p)
-{
-	return p[0] << 8 | p[1];
-}
-
 /* The next @bytes, or NULL if the frame ends before. */
 static const uint8_t *take(struct cursor *c, uint32_t bytes)
 {
@@ -76,13 +63,6 @@ static void shorten(struct cursor *c, uint32_t len)
 {
 	if (c->len > len)
 		c->len = len;
-}
-
-static void map_ipv4(uint8_t ip[16], const uint8_t *addr)
-{
-	ip[10] = 0xff;
-	ip[11] = 0xff;
-	memcpy(ip + 12, addr, 4);
 }
 
 static void parse_ports(struct cursor *c, struct frame *f)
@@ -110,13 +90,13 @@ static void parse_ipv4(struct cursor *c, struct frame *f)
 	if (!ip || ip[0] >> 4 != 4)
 		return;
 	header = (ip[0] & 0xf) * 4;
-	total = be16(ip + 2);
+	total = be16_get(ip + 2);
 	if (header < IPV4_BYTES || total < header)
 		return;
 	shorten(c, total - IPV4_BYTES);
 	if (!take(c, header - IPV4_BYTES))
 		return;
-	frag = be16(ip + 6);
+	frag = be16_get(ip + 6);
 	if (frag & (IPV4_OFFSET | IPV4_MF))
 		f->key.ip_frag |= ORNIC_FRAG_ANY;
 	if (frag & IPV4_DF)
@@ -127,8 +107,8 @@ static void parse_ipv4(struct cursor *c, struct frame *f)
 	f->key.tos = ip[1];
 	f->key.ttl = ip[8];
 	f->key.protocol = ip[9];
-	map_ipv4(f->key.src_ip, ip + 12);
-	map_ipv4(f->key.dst_ip, ip + 16);
+	ip_v4_gid(f->key.src_ip, ip + 12);
+	ip_v4_gid(f->key.dst_ip, ip + 16);
 	f->fields |= ORNIC_MATCH_IP_VERSION | ORNIC_MATCH_TOS | ORNIC_MATCH_TTL |
 		     ORNIC_MATCH_PROTOCOL | ORNIC_MATCH_SRC_IP | ORNIC_MATCH_DST_IP |
 		     ORNIC_MATCH_IP_FRAG;
@@ -154,10 +134,10 @@ static bool skip_extensions(struct cursor *c, struct frame *f, uint8_t *next)
 			if (!ext)
 				return false;
 			f->key.ip_frag |= ORNIC_FRAG_ANY;
-			if (be16(ext + 2) & IPV6_MF)
+			if (be16_get(ext + 2) & IPV6_MF)
 				f->key.ip_frag |= ORNIC_FRAG_MF;
 			/* what follows in a later fragment is data, whatever it looks like */
-			if (be16(ext + 2) & IPV6_OFFSET) {
+			if (be16_get(ext + 2) & IPV6_OFFSET) {
 				*next = ext[0];
 				return true;
 			}
@@ -177,7 +157,7 @@ static void parse_ipv6(struct cursor *c, struct frame *f)
 
 	if (!ip || ip[0] >> 4 != 6)
 		return;
-	shorten(c, be16(ip + 4));
+	shorten(c, be16_get(ip + 4));
 	f->key.ip_version = 6;
 	f->key.tos = ip[0] << 4 | ip[1] >> 4;
 	f->key.ttl = ip[7];
@@ -214,7 +194,7 @@ void frame_parse(const struct packet *p, struct frame *f)
 	memcpy(f->key.smac, eth + 6, 6);
 	memcpy(&f->key.ethertype, eth + 12, 2);
 	f->fields = ORNIC_MATCH_DMAC | ORNIC_MATCH_SMAC | ORNIC_MATCH_ETHERTYPE;
-	type = be16(eth + 12);
+	type = be16_get(eth + 12);
 	if (type == ETHERTYPE_VLAN) {
 		tag = take(&c, VLAN_BYTES);
 		if (!tag)
@@ -222,7 +202,7 @@ void frame_parse(const struct packet *p, struct frame *f)
 		memcpy(&f->key.vlan_tci, tag, 2);
 		memcpy(&f->key.ethertype, tag + 2, 2);
 		f->fields |= ORNIC_MATCH_VLAN;
-		type = be16(tag + 2);
+		type = be16_get(tag + 2);
 	}
 	if (type == ETHERTYPE_IPV4)
 		parse_ipv4(&c, f);

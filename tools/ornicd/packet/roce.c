@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RoCEv2 frames.
+ *
+ * One table says which extension headers an operation has, and what becomes of its
+ * opcode when a packet that stands for many is cut: the first frame, those in the
+ * middle and the last have opcodes of their own, and thereby their own headers.
+ */
+#include "roce.h"
+
+#include "bth.h"
+#include "csum.h"
+#include "icrc.h"
+#include "ip.h"
+#include "wire.h"
+
+#include <endian.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* Extension headers, in the order in which they follow each other. */
+enum extension {
+	EXT_DETH	= 1 << 0,
+	EXT_XRCETH	= 1 << 1,
+	EXT_FETH	= 1 << 2,
+	EXT_RETH	= 1 << 3,
+	EXT_ATOMICETH	= 1 << 4,
+	EXT_AETH	= 1 << 5,
+	EXT_ATOMICACKETH = 1 << 6,
+	EXT_IMMDT	= 1 << 7,
+	EXT_IETH	= 1 << 8,
+	EXT_PAYLOAD	= 1 << 9,
+};
+
+static const struct {
+	enum extension bit;
+	uint8_t bytes;
+} extensions[] = {
+	{ EXT_DETH, 8 }, { EXT_XRCETH, 4 }, { EXT_FETH, 4 }, { EXT_RETH, 16 },
+	{ EXT_ATOMICETH, 28 }, { EXT_AETH, 4 }, { EXT_ATOMICACKETH, 8 }, { EXT_IMMDT, 4 },
+	{ EXT_IETH, 4 },
+};
+
+#define EXTENSIONS	(sizeof(extensions) / sizeof(extensions[0]))
+
+/**
+ * struct operation - an operation of BTH
+ * @known:	there is one
+ * @ext:	its extension headers
+ * @first:	opcode of the first of several frames
+ * @middle:	opcode of those between
+ * @last:	opcode of the last
+ */
+struct operation {
+	bool known;
+	uint16_t ext;
+	uint8_t first;
+	uint8_t middle;
+	uint8_t last;
+};
+
+#define ONE(op, ext)	[BTH_RC_##op] = { true, ext, BTH_RC_##op, BTH_RC_##op, BTH_RC_##op }
+#define CUT(op, ext, first, middle, last) \
+	[BTH_RC_##op] = { true, ext, BTH_RC_##first, BTH_RC_##middle, BTH_RC_##last }
+
+static const struct operation operations[] = {
+	CUT(SEND_FIRST, EXT_PAYLOAD, SEND_FIRST, SEND_MIDDLE, SEND_MIDDLE),
+	CUT(SEND_MIDDLE, EXT_PAYLOAD, SEND_MIDDLE, SEND_MIDDLE, SEND_MIDDLE),
+	CUT(SEND_LAST, EXT_PAYLOAD, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST),
+	CUT(SEND_LAST_IMM, EXT_PAYLOAD | EXT_IMMDT, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST_IMM),
+	CUT(SEND_LAST_INV, EXT_PAYLOAD | EXT_IETH, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST_INV),
+	CUT(SEND_ONLY, EXT_PAYLOAD, SEND_FIRST, SEND_MIDDLE, SEND_LAST),
+	CUT(SEND_ONLY_IMM, EXT_PAYLOAD | EXT_IMMDT, SEND_FIRST, SEND_MIDDLE, SEND_LAST_IMM),
+	CUT(SEND_ONLY_INV, EXT_PAYLOAD | EXT_IETH, SEND_FIRST, SEND_MIDDLE, SEND_LAST_INV),
+	CUT(WRITE_FIRST, EXT_PAYLOAD | EXT_RETH, WRITE_FIRST, WRITE_MIDDLE, WRITE_MIDDLE),
+	CUT(WRITE_MIDDLE, EXT_PAYLOAD, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_MIDDLE),
+	CUT(WRITE_LAST, EXT_PAYLOAD, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_LAST),
+	CUT(WRITE_LAST_IMM, EXT_PAYLOAD | EXT_IMMDT, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_LAST_IMM),
+	CUT(WRITE_ONLY, EXT_PAYLOAD | EXT_RETH, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST),
+	CUT(WRITE_ONLY_IMM, EXT_PAYLOAD | EXT_RETH | EXT_IMMDT, WRITE_FIRST, WRITE_MIDDLE,
+	    WRITE_LAST_IMM),
+	CUT(READ_RESP_FIRST, EXT_PAYLOAD | EXT_AETH, READ_RESP_FIRST, READ_RESP_MIDDLE,
+	    READ_RESP_MIDDLE),
+	CUT(READ_RESP_MIDDLE, EXT_PAYLOAD, READ_RESP_MIDDLE, READ_RESP_MIDDLE, READ_RESP_MIDDLE),
+	CUT(READ_RESP_LAST, EXT_PAYLOAD | EXT_AETH, READ_RESP_MIDDLE, READ_RESP_MIDDLE,
+	    READ_RESP_LAST),
+	CUT(READ_RESP_ONLY, EXT_PAYLOAD | EXT_AETH, READ_RESP_FIRST, READ_RESP_MIDDLE,
+	    READ_RESP_LAST),
+	ONE(READ_REQUEST, EXT_RETH),
+	ONE(ACK, EXT_AETH),
+	ONE(ATOMIC_ACK, EXT_AETH | EXT_ATOMICACKETH),
+	ONE(COMPARE_SWAP, EXT_ATOMICETH),
+	ONE(FETCH_ADD, EXT_ATOMICETH),
+	ONE(FLUSH, EXT_FETH | EXT_RETH),
+	ONE(ATOMIC_WRITE, EXT_RETH | EXT_PAYLOAD),
+};
+
+/* Of an opcode nobody knows, all is payload: the queue pair says what it thinks of that. */
+static const struct operation unknown = { .ext = EXT_PAYLOAD };
+
+static const struct operation *operation_of(uint8_t opcode)
+{
+	uint8_t operation = bth_operation(opcode);
+
+	if (operation >= sizeof(operations) / sizeof(operations[0]) ||
+	    !operations[operation].known)
+		return &unknown;
+	return &operations[operation];
+}
+
+static bool is_response(uint8_t opcode)
+{
+	uint8_t operation = bth_operation(opcode);
+
+	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
+}
+
+static uint32_t extensions_of(uint8_t opcode)
+{
+	const struct operation *op = operation_of(opcode);
+	uint32_t ext = op->ext;
+
+	if (!op->known)
+		return ext;
+	if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_UD)
+		ext |= EXT_DETH;
+	else if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_XRC && !is_response(opcode))
+		ext |= EXT_XRCETH;
+	return ext;
+}
+
+/* The opcode of frame @i of those that @p stands for. */
+static uint8_t frame_opcode(const struct packet *p, uint32_t i)
+{
+	const struct operation *op = operation_of(p->opcode);
+	uint8_t transport = p->opcode & BTH_TRANSPORT_MASK;
+
+	if (p->npsn == 1)
+		return p->opcode;
+	if (!i)
+		return transport | op->first;
+	return transport | (i == p->npsn - 1 ? op->last : op->middle);
+}
+
+static void put_extension(uint8_t *at, const struct packet *p, enum extension ext)
+{
+	switch (ext) {
+	case EXT_DETH:
+		be32_put(at, p->qkey);
+		be32_put(at + 4, p->sqpn & 0xffffff);
+		break;
+	case EXT_XRCETH:
+		be32_put(at, p->srqn & 0xffffff);
+		break;
+	case EXT_FETH:
+		be32_put(at, p->feth);
+		break;
+	case EXT_RETH:
+		be64_put(at, p->va);
+		be32_put(at + 8, p->rkey);
+		be32_put(at + 12, p->dmalen);
+		break;
+	case EXT_ATOMICETH:
+		be64_put(at, p->va);
+		be32_put(at + 8, p->rkey);
+		be64_put(at + 12, p->swap_add);
+		be64_put(at + 20, p->compare);
+		break;
+	case EXT_AETH:
+		be32_put(at, (uint32_t)p->aeth << 24 | (p->msn & BTH_PSN_MASK));
+		break;
+	case EXT_ATOMICACKETH:
+		be64_put(at, p->atomic_ack);
+		break;
+	case EXT_IMMDT:
+		memcpy(at, &p->imm, 4);
+		break;
+	case EXT_IETH:
+		be32_put(at, p->rkey);
+		break;
+	case EXT_PAYLOAD:
+		break;
+	}
+}
+
+static void get_extension(struct packet *p, const uint8_t *at, enum extension ext)
+{
+	switch (ext) {
+	case EXT_DETH:
+		p->qkey = be32_get(at);
+		p->sqpn = be24_get(at + 5);
+		break;
+	case EXT_XRCETH:
+		p->srqn = be24_get(at + 1);
+		break;
+	case EXT_FETH:
+		p->feth = be32_get(at);
+		break;
+	case EXT_RETH:
+		p->va = be64_get(at);
+		p->rkey = be32_get(at + 8);
+		p->dmalen = be32_get(at + 12);
+		break;
+	case EXT_ATOMICETH:
+		p->va = be64_get(at);
+		p->rkey = be32_get(at + 8);
+		p->swap_add = be64_get(at + 12);
+		p->compare = be64_get(at + 20);
+		break;
+	case EXT_AETH:
+		p->aeth = at[0];
+		p->msn = be24_get(at + 1);
+		break;
+	case EXT_ATOMICACKETH:
+		p->atomic_ack = be64_get(at);
+		break;
+	case EXT_IMMDT:
+		memcpy(&p->imm, at, 4);
+		break;
+	case EXT_IETH:
+		p->rkey = be32_get(at);
+		break;
+	case EXT_PAYLOAD:
+		break;
+	}
+}
+
+void roce_cut(struct roce_cut *c, const struct packet *p)
+{
+	*c = (struct roce_cut) { .p = p };
+}
+
+/* The next @len bytes of payload. */
+static void take_payload(struct roce_cut *c, struct roce_frame *f, uint32_t len)
+{
+	const struct packet *p = c->p;
+
+	f->len = len;
+	f->nseg = 0;
+	while (len) {
+		uint32_t n = p->seg[c->seg].len - c->off;
+
+		if (n > len)
+			n = len;
+		if (n)
+			f->seg[f->nseg++] = (struct seg) { p->seg[c->seg].ptr + c->off, n };
+		len -= n;
+		c->off += n;
+		if (c->off == p->seg[c->seg].len) {
+			c->seg++;
+			c->off = 0;
+		}
+	}
+}
+
+static uint8_t *put_ethernet(uint8_t *at, const struct packet *p, bool v4)
+{
+	memcpy(at, p->dmac, 6);
+	memcpy(at + 6, p->smac, 6);
+	at += 12;
+	if (p->vlan) {
+		be16_put(at, ETHERTYPE_VLAN);
+		be16_put(at + 2, p->vlan_tci);
+		at += VLAN_BYTES;
+	}
+	be16_put(at, v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+	return at + 2;
+}
+
+/* The UDP checksum is zero, as annex A17 has it: ICRC protects more. */
+static uint8_t *put_udp(uint8_t *at, const struct packet *p, uint16_t len)
+{
+	be16_put(at, p->udp_sport);
+	be16_put(at + 2, ROCE_UDP_PORT);
+	be16_put(at + 4, len);
+	be16_put(at + 6, 0);
+	return at + UDP_BYTES;
+}
+
+static uint8_t *put_bth(uint8_t *at, const struct packet *p, uint8_t opcode, uint32_t pad,
+			uint32_t i)
+{
+	bool last = i == p->npsn - 1;
+
+	at[0] = opcode;
+	at[1] = BTH_MIGREQ | pad << BTH_PAD_SHIFT | (p->solicited && last ? BTH_SOLICITED : 0);
+	be16_put(at + 2, p->pkey);
+	be32_put(at + 4, p->dqpn & 0xffffff);
+	be32_put(at + 8, (p->psn + i) & BTH_PSN_MASK);
+	if (p->ackreq && last)
+		at[8] = BTH_ACKREQ;
+	return at + BTH_BYTES;
+}
+
+bool roce_next(struct roce_cut *c, struct roce_frame *f)
+{
+	const struct packet *p = c->p;
+	uint32_t i = c->done, len, pad, ext, ext_bytes = 0, crc;
+	bool v4 = ip_is_v4(p->dgid);
+	uint8_t opcode, *ip, *at;
+
+	if (i == p->npsn)
+		return false;
+	c->done++;
+	len = p->npsn > 1 && i < p->npsn - 1 ? p->mtu : p->len - i * p->mtu;
+	pad = -len & BTH_PAD_MASK;
+	opcode = frame_opcode(p, i);
+	ext = extensions_of(opcode);
+	for (uint32_t e = 0; e < EXTENSIONS; e++)
+		ext_bytes += ext & extensions[e].bit ? extensions[e].bytes : 0;
+	take_payload(c, f, len);
+	ip = put_ethernet(f->head, p, v4);
+	len += UDP_BYTES + BTH_BYTES + ext_bytes + pad + ICRC_BYTES;
+	if (v4)
+		ip_v4_build(ip, p, len);
+	else
+		ip_v6_build(ip, p, len);
+	at = put_udp(ip + (v4 ? IPV4_BYTES : IPV6_BYTES), p, len);
+	at = put_bth(at, p, opcode, pad, i);
+	for (uint32_t e = 0; e < EXTENSIONS; e++) {
+		if (!(ext & extensions[e].bit))
+			continue;
+		put_extension(at, p, extensions[e].bit);
+		at += extensions[e].bytes;
+	}
+	f->head_len = at - f->head;
+	crc = icrc_headers(ip, v4 ? IPV4_BYTES : IPV6_BYTES);
+	crc = icrc_add(crc, at - ext_bytes, ext_bytes);
+	for (uint32_t s = 0; s < f->nseg; s++)
+		crc = icrc_add(crc, f->seg[s].ptr, f->seg[s].len);
+	memset(f->tail, 0, pad);
+	crc = htole32(icrc_add(crc, f->tail, pad));
+	memcpy(f->tail + pad, &crc, ICRC_BYTES);
+	f->tail_len = pad + ICRC_BYTES;
+	return true;
+}
+
+/**
+ * struct bytes - what is left of a frame
+ * @at:		next byte
+ * @left:	how many
+ */
+struct bytes {
+	uint8_t *at;
+	uint32_t left;
+};
+
+static uint8_t *take(struct bytes *b, uint32_t n)
+{
+	uint8_t *at = b->at;
+
+	if (n > b->left)
+		return NULL;
+	b->at += n;
+	b->left -= n;
+	return at;
+}
+
+/* Return: the ethertype; 0 if there is none. */
+static uint16_t parse_ethernet(struct packet *p, struct bytes *b)
+{
+	const uint8_t *eth = take(b, ETH_BYTES), *tag;
+	uint16_t type;
+
+	if (!eth)
+		return 0;
+	memcpy(p->dmac, eth, 6);
+	memcpy(p->smac, eth + 6, 6);
+	type = be16_get(eth + 12);
+	if (type != ETHERTYPE_VLAN)
+		return type;
+	tag = take(b, VLAN_BYTES);
+	if (!tag)
+		return 0;
+	p->vlan = true;
+	p->vlan_tci = be16_get(tag);
+	return be16_get(tag + 2);
+}
+
+/*
+ * Headers with options, extension headers and fragments are nothing that RoCEv2 uses.
+ * Return: the bytes of a UDP datagram's IP header, 0 if it is something else.
+ */
+static uint32_t parse_ipv4(struct packet *p, struct bytes *b)
+{
+	const uint8_t *ip = take(b, IPV4_BYTES);
+	uint32_t total;
+
+	if (!ip || ip[0] != 0x45 || ip[9] != IPPROTO_UDP || be16_get(ip + 6) & 0x3fff)
+		return 0;
+	total = be16_get(ip + 2);
+	if (total < IPV4_BYTES || total - IPV4_BYTES > b->left || !csum_ipv4_ok(ip, IPV4_BYTES))
+		return 0;
+	b->left = total - IPV4_BYTES;
+	p->tclass = ip[1];
+	p->hop_limit = ip[8];
+	ip_v4_gid(p->sgid, ip + 12);
+	ip_v4_gid(p->dgid, ip + 16);
+	return IPV4_BYTES;
+}
+
+static uint32_t parse_ipv6(struct packet *p, struct bytes *b)
+{
+	const uint8_t *ip = take(b, IPV6_BYTES);
+
+	if (!ip || ip[0] >> 4 != 6 || ip[6] != IPPROTO_UDP || be16_get(ip + 4) > b->left)
+		return 0;
+	b->left = be16_get(ip + 4);
+	p->tclass = be16_get(ip) >> 4;
+	p->flow_label = be32_get(ip) & 0xfffff;
+	p->hop_limit = ip[7];
+	memcpy(p->sgid, ip + 8, 16);
+	memcpy(p->dgid, ip + 24, 16);
+	return IPV6_BYTES;
+}
+
+/* BTH and what follows it, up to the ICRC. Return: false if that contradicts itself. */
+static bool parse_transport(struct packet *p, struct bytes *b)
+{
+	const uint8_t *bth = take(b, BTH_BYTES);
+	uint32_t ext, pad;
+
+	if (!bth || b->left < ICRC_BYTES || bth[1] & BTH_TVER_MASK)
+		return false;
+	b->left -= ICRC_BYTES;
+	p->kind = PACKET_ROCE;
+	p->npsn = 1;
+	p->opcode = bth[0];
+	p->solicited = bth[1] & BTH_SOLICITED;
+	p->pkey = be16_get(bth + 2);
+	p->dqpn = be24_get(bth + 5);
+	p->ackreq = bth[8] & BTH_ACKREQ;
+	p->psn = be24_get(bth + 9);
+	pad = bth[1] >> BTH_PAD_SHIFT & BTH_PAD_MASK;
+	ext = extensions_of(p->opcode);
+	for (uint32_t e = 0; e < EXTENSIONS; e++) {
+		const uint8_t *at;
+
+		if (!(ext & extensions[e].bit))
+			continue;
+		at = take(b, extensions[e].bytes);
+		if (!at)
+			return false;
+		get_extension(p, at, extensions[e].bit);
+	}
+	if (pad > b->left || b->left & 3 || (b->left && !(ext & EXT_PAYLOAD)))
+		return false;
+	p->len = b->left - pad;
+	p->nseg = p->len ? 1 : 0;
+	p->seg[0] = (struct seg) { b->at, p->len };
+	return true;
+}
+
+enum roce_kind roce_parse(struct packet *p, uint8_t *frame, uint32_t len)
+{
+	struct bytes b = { frame, len };
+	uint16_t type = parse_ethernet(p, &b);
+	uint32_t ip_bytes = 0, crc, said;
+	uint8_t *ip = b.at, *udp;
+
+	if (type == ETHERTYPE_IPV4)
+		ip_bytes = parse_ipv4(p, &b);
+	else if (type == ETHERTYPE_IPV6)
+		ip_bytes = parse_ipv6(p, &b);
+	if (!ip_bytes)
+		return ROCE_NONE;
+	udp = take(&b, UDP_BYTES);
+	if (!udp || be16_get(udp + 2) != ROCE_UDP_PORT)
+		return ROCE_NONE;
+	p->udp_sport = be16_get(udp);
+	len = b.left;
+	if (be16_get(udp + 4) != UDP_BYTES + len || !parse_transport(p, &b))
+		return ROCE_MALFORMED;
+	crc = icrc_headers(ip, ip_bytes);
+	crc = icrc_add(crc, udp + UDP_BYTES + BTH_BYTES, len - BTH_BYTES - ICRC_BYTES);
+	memcpy(&said, udp + UDP_BYTES + len - ICRC_BYTES, ICRC_BYTES);
+	return le32toh(said) == crc ? ROCE_PACKET : ROCE_BAD_ICRC;
+}
