@@ -14,13 +14,12 @@
 #include "message.h"
 
 #include "../log.h"
+#include "../unix_socket.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 struct vfu_server {
@@ -84,65 +83,16 @@ static void server_accept(void *arg, uint32_t events)
 	log_info("%s: client connected, process %d", name, server_peer_pid(fd));
 }
 
-/* Is the socket file left over from a server that is gone? */
-static bool server_stale(const struct sockaddr_un *addr)
-{
-	struct stat st;
-	bool stale;
-	int fd;
-
-	if (lstat(addr->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 &&
-		errno == ECONNREFUSED;
-	close(fd);
-	return stale;
-}
-
-static int server_bind(struct vfu_server *s)
-{
-	const struct sockaddr *addr = (const struct sockaddr *)&s->addr;
-
-	if (!bind(s->sock, addr, sizeof(s->addr)))
-		return 0;
-	if (errno != EADDRINUSE)
-		return -errno;
-	if (!server_stale(&s->addr))
-		return -EADDRINUSE;
-	if (unlink(s->addr.sun_path) < 0)
-		return -errno;
-	return bind(s->sock, addr, sizeof(s->addr)) < 0 ? -errno : 0;
-}
-
 static int server_listen(struct vfu_server *s, const char *path)
 {
-	int err;
+	int err = unix_address(&s->addr, path);
 
-	if (strlen(path) >= sizeof(s->addr.sun_path)) {
-		log_err("socket path %s is longer than %zu characters", path,
-			sizeof(s->addr.sun_path) - 1);
-		return -ENAMETOOLONG;
-	}
-	s->addr.sun_family = AF_UNIX;
-	strcpy(s->addr.sun_path, path);
-	s->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->sock < 0)
-		return -errno;
-	err = server_bind(s);
-	if (err) {
-		log_err("cannot listen on %s: %s", path, err == -EADDRINUSE ?
-			"in use by another process, or no socket; choose another path" :
-			strerror(-err));
-		close(s->sock);
+	if (err)
 		return err;
-	}
-	if (listen(s->sock, 8) < 0)
-		err = -errno;
-	if (!err)
-		err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
+	s->sock = unix_bind(&s->addr, SOCK_STREAM);
+	if (s->sock < 0)
+		return s->sock;
+	err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
 	if (err) {
 		close(s->sock);
 		unlink(path);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UNIX sockets with a name, and names left behind.
+ */
+#include "unix_socket.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LISTEN_BACKLOG	8
+
+int unix_address(struct sockaddr_un *addr, const char *path)
+{
+	*addr = (struct sockaddr_un) { .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(addr->sun_path)) {
+		log_err("socket path %s is longer than %zu characters", path,
+			sizeof(addr->sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(addr->sun_path, path);
+	return 0;
+}
+
+/* Is the socket file left over from a process that is gone? */
+static bool unix_stale(const struct sockaddr_un *addr, int type)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	if (lstat(addr->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 &&
+		errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int unix_take_name(int fd, const struct sockaddr_un *addr, int type)
+{
+	const struct sockaddr *name = (const struct sockaddr *)addr;
+
+	if (!bind(fd, name, sizeof(*addr)))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (!unix_stale(addr, type))
+		return -EADDRINUSE;
+	if (unlink(addr->sun_path) < 0)
+		return -errno;
+	return bind(fd, name, sizeof(*addr)) < 0 ? -errno : 0;
+}
+
+int unix_bind(const struct sockaddr_un *addr, int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = unix_take_name(fd, addr, type);
+	if (err) {
+		log_err("cannot listen on %s: %s", addr->sun_path, err == -EADDRINUSE ?
+			"in use by another process, or no socket; choose another path" :
+			strerror(-err));
+		close(fd);
+		return err;
+	}
+	if (type == SOCK_STREAM && listen(fd, LISTEN_BACKLOG) < 0) {
+		err = -errno;
+		unlink(addr->sun_path);
+		close(fd);
+		return err;
+	}
+	return fd;
+}

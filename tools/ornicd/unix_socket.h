@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * UNIX sockets with a name in the file system.
+ */
+#ifndef ORNICD_UNIX_SOCKET_H
+#define ORNICD_UNIX_SOCKET_H
+
+#include <sys/un.h>
+
+/* unix_address() - Return: 0, or -ENAMETOOLONG after a log line. */
+int unix_address(struct sockaddr_un *addr, const char *path);
+
+/*
+ * unix_bind() - a socket of @type at @addr, non-blocking; one of SOCK_STREAM listens
+ *
+ * A name that a dead process left is taken over, one in use is not.
+ *
+ * Return: the descriptor, or a negative errno after a log line. The file is the caller's to
+ * remove.
+ */
+int unix_bind(const struct sockaddr_un *addr, int type);
+
+#endif /* ORNICD_UNIX_SOCKET_H */
