@@ -699,6 +699,30 @@ static void test_window(void **state)
 		expect(t, i, ORNIC_WC_SEND, 0);
 }
 
+/* A peer behind a network gets no more at once than its buffers may hold. */
+static void test_far_window(void **state)
+{
+	static const uint8_t elsewhere[6] = { 2, 0xee };
+	struct fix *t = *state;
+
+	switch_port_set_mac(t->peer.port, elsewhere);
+	switch_port_set_promisc(t->peer.port, true);
+	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
+	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(0), 64);
+	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(64), 64);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(63), ACK);
+	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(128), 64);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(191), ACK);
+	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(192), 64);
+	peer_expect(&t->peer, BTH_RC_WRITE_LAST, P(256), 64);
+	peer_ack(&t->peer, &t->c, P(319), ACK);
+	expect(t, 0, ORNIC_WC_RDMA_WRITE, 0);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -712,6 +736,7 @@ int main(void)
 		T(test_no_rd_atomic),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
+		T(test_far_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

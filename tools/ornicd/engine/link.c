@@ -104,6 +104,11 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	return p;
 }
 
+bool link_is_far(const struct qp *qp, const struct packet *p)
+{
+	return !switch_is_station(qp->dev->engine->sw, p->dmac);
+}
+
 static void link_drop(struct device *dev, struct packet *p)
 {
 	device_count(dev, CNT_tx_drop, 1);

@@ -42,6 +42,7 @@ struct xrcd;
  * @sent_psn:	one past the highest PSN ever sent
  * @reads:	reads and atomics sent and not answered in full
  * @unread:	reads and atomics in the window and not answered in full
+ * @far:	the peer is not a device of this daemon, as of the last packet
  * @went_back:	a loss was reported and acted upon; there was no progress since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
@@ -61,6 +62,7 @@ struct requester {
 	uint32_t sent_psn;
 	uint32_t reads;
 	uint32_t unread;
+	bool far;
 	bool went_back;
 	uint8_t retry_left;
 	uint8_t rnr_left;

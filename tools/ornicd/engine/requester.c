@@ -31,6 +31,7 @@ void requester_start(struct qp *qp)
 	r->reads = 0;
 	r->unread = 0;
 	r->went_back = false;
+	r->far = false;
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	requester_timers_init(qp);
@@ -96,7 +97,10 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 	uint32_t at = w->psn + w->sent;
 	uint32_t packets = wqe_is_read(w) ? w->npsn : PACKET_MAX_PAYLOAD / qp_mtu(qp);
 
-	if (at != r->una && at + packets - r->una > REQUESTER_PSN_WINDOW)
+	bool wide = wqe_is_read(w) || !r->far;
+	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_FAR_WINDOW;
+
+	if (at != r->una && at + packets - r->una > window)
 		return false;
 	if (w->sent)
 		return true;
@@ -266,6 +270,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 			w->status = ORNIC_WC_LOC_QP_OP_ERR;
 		return w->status;
 	}
+	r->far = link_is_far(qp, p);
 	p->dqpn = qp->dest_qpn;
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);

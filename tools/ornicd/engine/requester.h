@@ -17,6 +17,13 @@
 #define REQUESTER_WINDOW	64
 /** REQUESTER_PSN_WINDOW - most PSNs in flight: half the space tells old from new */
 #define REQUESTER_PSN_WINDOW	((1 << 23) - 1)
+/**
+ * REQUESTER_FAR_WINDOW - the same when the peer is not a device of this daemon
+ *
+ * What is sent at once has to find room in the buffers of a network; Soft-RoCE has
+ * the same bound.
+ */
+#define REQUESTER_FAR_WINDOW	128
 
 static inline struct wqe *requester_wqe(const struct requester *r, uint32_t i)
 {

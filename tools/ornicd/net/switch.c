@@ -199,6 +199,11 @@ static struct switch_port *station_find(struct net_switch *sw, const uint8_t mac
 	return NULL;
 }
 
+bool switch_is_station(struct net_switch *sw, const uint8_t mac[6])
+{
+	return station_find(sw, mac);
+}
+
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6])
 {
 	struct switch_port *holder = station_find(port->sw, mac);

@@ -49,6 +49,9 @@ void switch_port_set_up(struct switch_port *port, bool up);
 /** switch_port_set_promisc() - wants unicast frames for unknown stations too */
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
+/* switch_is_station() - @mac is a device's of this switch */
+bool switch_is_station(struct net_switch *sw, const uint8_t mac[6]);
+
 /** switch_send() - queue @p, coming in by @port; the switch owns it from here */
 void switch_send(struct switch_port *port, struct packet *p);
 
