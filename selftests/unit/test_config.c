@@ -66,6 +66,47 @@ static void test_good(void **state)
 	assert_int_equal(c->ready_fd, 5);
 }
 
+static int file(struct config *c, const char *text)
+{
+	char path[] = "/tmp/ornicd-conf-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	err = config_file(c, path);
+	unlink(path);
+	return err;
+}
+
+static void test_ports(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a -p tap,ifname=t0 --port packet,name=lan,ifname=t0 "
+			     "-p stream,path=/b -p stream,path=/c,server=off "
+			     "-p dgram,local=/d,remote=/e -p udp,remote=h:2,local=g:1"),
+			 CONFIG_RUN);
+	assert_int_equal(c->nports, 6);
+	assert_string_equal(c->port[0].kind, "tap");
+	assert_string_equal(c->port[0].ifname, "t0");
+	assert_string_equal(c->port[0].name, "t0");
+	assert_string_equal(c->port[1].kind, "packet");
+	assert_string_equal(c->port[1].name, "lan");
+	assert_string_equal(c->port[2].path, "/b");
+	assert_false(c->port[2].client);
+	assert_true(c->port[3].client);
+	assert_string_equal(c->port[4].local, "/d");
+	assert_string_equal(c->port[4].remote, "/e");
+	assert_string_equal(c->port[5].name, "g:1");
+	assert_string_equal(c->port[5].remote, "h:2");
+	config_free(c);
+	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\"}], "
+			      "\"ports\": [\"tap,ifname=t0\", \"stream,path=/b\"]}"), 0);
+	assert_int_equal(c->nports, 2);
+	assert_string_equal(c->port[1].kind, "stream");
+}
+
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
@@ -113,6 +154,18 @@ static void test_bad(void **state)
 		"-d path=/a -r -1",
 		"-d path=/a --nonsense",
 		"-d path=/a rest",
+		"-d path=/a -p",
+		"-d path=/a -p pigeon",
+		"-d path=/a -p tap",
+		"-d path=/a -p tap,ifname=",
+		"-d path=/a -p tap,ifname",
+		"-d path=/a -p tap,ifname=t,path=/b",
+		"-d path=/a -p tap,ifname=t,ifname=u",
+		"-d path=/a -p tap,ifname=t,colour=red",
+		"-d path=/a -p tap,ifname=t -p packet,ifname=t",
+		"-d path=/a -p stream,path=/b,server=maybe",
+		"-d path=/a -p dgram,local=/b",
+		"-d path=/a -p udp,remote=h:1",
 		"-c /nonexistent",
 		"-d path=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -123,19 +176,6 @@ static void test_bad(void **state)
 		assert_int_equal(run(c, lines[i]), CONFIG_BAD);
 		config_free(c);
 	}
-}
-
-static int file(struct config *c, const char *text)
-{
-	char path[] = "/tmp/ornicd-conf-XXXXXX";
-	int fd = mkstemp(path), err;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	err = config_file(c, path);
-	unlink(path);
-	return err;
 }
 
 static void test_file(void **state)
@@ -156,6 +196,9 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
 		"{\"devices\": [], \"devices\": []}",
+		"{\"ports\": \"tap,ifname=t\"}",
+		"{\"ports\": [ {} ]}",
+		"{\"ports\": [ \"tap\" ]}",
 		"{} x",
 	};
 	struct config *c = *state;
@@ -195,7 +238,7 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_good), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
+		WITH(test_good), WITH(test_ports), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
 		WITH(test_order),
 	};
 

@@ -23,6 +23,7 @@ static const char usage[] =
 	"Offer RDMA network devices to virtual machines over vfio-user.\n"
 	"\n"
 	"  -d, --device SPEC     a device; may be given more than once\n"
+	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
@@ -35,6 +36,13 @@ static const char usage[] =
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
 	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
+	"\n"
+	"Ports (and name=NAME with each):\n"
+	"  tap,ifname=NAME       a tap interface of this host, made if it is not there\n"
+	"  packet,ifname=NAME    an existing network interface\n"
+	"  stream,path=SOCKET[,server=on|off]    what QEMU's -netdev stream connects to\n"
+	"  dgram,local=SOCKET,remote=SOCKET      what QEMU's -netdev dgram talks to\n"
+	"  udp,local=HOST:PORT,remote=HOST:PORT  a tunnel to another ornicd, or to QEMU\n"
 	"\n"
 	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
 
@@ -54,6 +62,9 @@ void config_free(struct config *c)
 		free(c->device[i].name);
 	}
 	free(c->device);
+	for (unsigned int i = 0; i < c->nports; i++)
+		config_port_free(&c->port[i]);
+	free(c->port);
 	config_init(c);
 }
 
@@ -185,14 +196,14 @@ int config_add(struct config *c, const struct config_spec *spec)
 	return err;
 }
 
-static int device_switch(const char *text, const char *key, const char *val, bool *out)
+int config_on_off(const char *text, const char *key, const char *val, bool *out)
 {
 	if (!val)
 		return 0;
 	*out = !strcmp(val, "on");
 	if (*out || !strcmp(val, "off"))
 		return 0;
-	log_err("device \"%s\": %s is on or off", text, key);
+	log_err("\"%s\": %s is on or off", text, key);
 	return -EINVAL;
 }
 
@@ -234,9 +245,9 @@ int config_device(struct config *c, const char *text)
 	spec.mac = val[MAC];
 	spec.name = val[NAME];
 	if (!err)
-		err = device_switch(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
+		err = config_on_off(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
 	if (!err)
-		err = device_switch(text, "promisc", val[PROMISC], &spec.promisc);
+		err = config_on_off(text, "promisc", val[PROMISC], &spec.promisc);
 	if (!err)
 		err = config_add(c, &spec);
 	free(copy);
@@ -302,6 +313,8 @@ static int config_option(struct config *c, int opt, const char *arg)
 	switch (opt) {
 	case 'd':
 		return config_device(c, arg);
+	case 'p':
+		return config_port(c, arg);
 	case 'c':
 		return config_file(c, arg);
 	case 's':
@@ -332,6 +345,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
+		{ "port", required_argument, NULL, 'p' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
@@ -344,7 +358,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:c:s:l:r:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:c:s:l:r:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

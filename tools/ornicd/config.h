@@ -6,6 +6,7 @@
 #define ORNICD_CONFIG_H
 
 #include "log.h"
+#include "net/uplink.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,6 +50,8 @@ struct config_spec {
  * struct config - everything
  * @device:	@ndevices devices
  * @ndevices:	number of @device
+ * @port:	@nports ports of the switch to the outside
+ * @nports:	number of @port
  * @spin_us:	how long an empty queue is watched
  * @log_level:	how much to log
  * @ready_fd:	descriptor to tell of readiness, -1 = none
@@ -56,6 +59,8 @@ struct config_spec {
 struct config {
 	struct config_device *device;
 	unsigned int ndevices;
+	struct uplink_spec *port;
+	unsigned int nports;
 	uint32_t spin_us;
 	enum log_level log_level;
 	int ready_fd;
@@ -82,6 +87,14 @@ int config_file(struct config *c, const char *path);
 int config_device(struct config *c, const char *text);
 /* config_add() - a device. Return: 0, or a negative errno after an error line. */
 int config_add(struct config *c, const struct config_spec *spec);
+/* config_port() - "KIND[,key=value]...". Return: 0, or a negative errno after an error line. */
+int config_port(struct config *c, const char *text);
+void config_port_free(struct uplink_spec *spec);
+/*
+ * config_on_off() - @val, of @key in @text; NULL changes nothing
+ * Return: 0, or -EINVAL after an error line.
+ */
+int config_on_off(const char *text, const char *key, const char *val, bool *out);
 /* config_set_spin(), config_set_level() - Return: 0, or -EINVAL after an error line. */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);

@@ -47,6 +47,29 @@ static int file_devices(struct config *c, const char *file, json_t *devices)
 	return 0;
 }
 
+static int file_ports(struct config *c, const char *file, json_t *ports)
+{
+	json_t *port;
+	size_t i;
+
+	if (!json_is_array(ports)) {
+		log_err("%s: \"ports\" is not an array", file);
+		return -EINVAL;
+	}
+	json_array_foreach(ports, i, port) {
+		int err;
+
+		if (!json_is_string(port)) {
+			log_err("%s: a port is a string, as after --port", file);
+			return -EINVAL;
+		}
+		err = config_port(c, json_string_value(port));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int file_spin(struct config *c, json_int_t spin)
 {
 	char text[24];
@@ -59,14 +82,14 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
 	const char *level = NULL;
-	json_t *devices = NULL;
+	json_t *devices = NULL, *ports = NULL;
 	json_error_t e;
 	int err;
 
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o}", "spin_us", &spin, "log_level",
-			   &level, "devices", &devices)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\" and \"devices\": %s", file,
-			e.text);
+	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o, s?o}", "spin_us", &spin,
+			   "log_level", &level, "devices", &devices, "ports", &ports)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"devices\" and \"ports\": %s",
+			file, e.text);
 		return -EINVAL;
 	}
 	err = file_spin(c, spin);
@@ -74,6 +97,8 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 		err = config_set_level(c, level);
 	if (!err && devices)
 		err = file_devices(c, file, devices);
+	if (!err && ports)
+		err = file_ports(c, file, ports);
 	return err;
 }
 

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "loop.h"
 #include "mem/backing.h"
+#include "net/uplink.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,12 +32,16 @@
  * @engine:	data path
  * @attached:	devices, @n of them
  * @n:		number of @attached
+ * @uplink:	ports to the outside, @nuplinks of them
+ * @nuplinks:	number of @uplink
  */
 struct daemon {
 	struct loop *loop;
 	struct engine engine;
 	struct attachment *attached;
 	unsigned int n;
+	struct uplink **uplink;
+	unsigned int nuplinks;
 };
 
 static int64_t daemon_work(void *arg)
@@ -68,11 +73,36 @@ static int daemon_attach(struct daemon *d, const struct config *c)
 	return 0;
 }
 
+static int daemon_link_up(struct daemon *d, const struct config *c)
+{
+	const struct uplink_host host = {
+		.loop = d->loop,
+		.sw = d->engine.sw,
+		.pool = &d->engine.pool,
+		.drain = engine_input,
+		.arg = &d->engine,
+	};
+
+	d->uplink = calloc(c->nports + 1, sizeof(*d->uplink));
+	if (!d->uplink)
+		return -ENOMEM;
+	for (; d->nuplinks < c->nports; d->nuplinks++) {
+		int err = uplink_open(&host, &c->port[d->nuplinks], &d->uplink[d->nuplinks]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static void daemon_detach(struct daemon *d)
 {
 	for (unsigned int i = 0; i < d->n; i++)
 		attach_remove(&d->attached[i]);
 	free(d->attached);
+	for (unsigned int i = 0; i < d->nuplinks; i++)
+		uplink_close(d->uplink[i]);
+	free(d->uplink);
 }
 
 static void daemon_ready(int fd)
@@ -88,6 +118,8 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 {
 	int err = daemon_attach(d, c);
 
+	if (!err)
+		err = daemon_link_up(d, c);
 	if (!err) {
 		loop_set_work(d->loop, daemon_work, d);
 		daemon_ready(c->ready_fd);

@@ -160,6 +160,14 @@ static void look_at_queues(struct device *dev)
 		eq_look(eq);
 }
 
+void engine_input(void *engine)
+{
+	struct engine *e = engine;
+
+	e->now = e->clock();
+	switch_drain(e->sw);
+}
+
 static int64_t until_next(struct engine *e)
 {
 	if (!TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))

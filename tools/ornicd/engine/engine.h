@@ -53,6 +53,9 @@ void engine_fini(struct engine *e);
  */
 int64_t engine_turn(void *engine);
 
+/* engine_input() - packets from outside were put on the switch: deliver them, and the answers. */
+void engine_input(void *engine);
+
 /* Devices join with tables initialised and the port on the switch. */
 void engine_add_device(struct engine *e, struct device *dev);
 void engine_del_device(struct engine *e, struct device *dev);

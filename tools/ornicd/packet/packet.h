@@ -82,6 +82,7 @@ enum packet_kind {
  * @msn:	AETH MSN
  * @atomic_ack:	AtomicAckETH
  * @imm:	ImmDt, in wire order
+ * @frame:	the frame it came in; empty if it was made in this daemon
  * @len:	payload bytes: sum of @seg lengths
  * @nseg:	used entries of @seg
  * @seg:	payload
@@ -126,6 +127,7 @@ struct packet {
 	uint32_t msn;
 	uint64_t atomic_ack;
 	uint32_t imm;
+	struct seg frame;
 	uint32_t len;
 	uint32_t nseg;
 	struct seg seg[PACKET_SEGS];

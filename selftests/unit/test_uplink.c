@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net/uplink*.c: frames through every kind of port to the outside, and peers that misbehave.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "net/uplink.h"
+#include "packet/bth.h"
+#include "packet/ip.h"
+#include "packet/roce.h"
+#include "packet/wire.h"
+
+#define PACKETS		64
+#define WAIT_NS		10000000000ull
+#define FRAME_MAX	9216
+
+static const uint8_t device_mac[6] = { 2, 0, 0, 0, 0, 1 };
+static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
+
+/**
+ * struct fixture - a switch with a device and one or two uplinks
+ * @dir:	sockets are here
+ * @path:	of the uplinks' sockets
+ * @peer_path:	of their peers'
+ * @device:	the device's port
+ * @seen:	packets the device got, @kind, @len and first @payload bytes of the last
+ * @want:	what wait_for() waits for
+ */
+struct fixture {
+	struct loop *loop;
+	struct packet_pool pool;
+	struct net_switch *sw;
+	struct switch_port *device;
+	struct uplink *up[2];
+	char dir[32];
+	char path[2][64];
+	char peer_path[2][64];
+	uint32_t seen;
+	struct packet last;
+	uint8_t payload[FRAME_MAX];
+	bool (*want)(struct fixture *f);
+	uint32_t count;
+	uint64_t deadline;
+};
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void device_got(void *arg, const struct packet *p)
+{
+	struct fixture *f = arg;
+
+	if (memcmp(p->smac, peer_mac, 6))	/* a kernel's own */
+		return;
+	f->seen++;
+	f->last = *p;
+	assert_true(p->len <= sizeof(f->payload));
+	seg_copy_out(f->payload, p->seg, p->nseg, 0, p->len);
+}
+
+static const struct switch_port_ops device_ops = { .deliver = device_got };
+
+static int64_t work(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (f->want(f) || now() > f->deadline)
+		loop_stop(f->loop);
+	return 1000000;
+}
+
+static void wait_for(struct fixture *f, bool (*want)(struct fixture *f))
+{
+	f->want = want;
+	f->deadline = now() + WAIT_NS;
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_true(want(f));
+}
+
+static bool seen_count(struct fixture *f)
+{
+	return f->seen >= f->count;
+}
+
+static void wait_seen(struct fixture *f, uint32_t count)
+{
+	f->count = count;
+	wait_for(f, seen_count);
+	assert_int_equal(f->seen, count);
+}
+
+static bool received_count(struct fixture *f)
+{
+	return uplink_stats(f->up[0])->rx_frames >= f->count;
+}
+
+static void wait_received(struct fixture *f, uint32_t count)
+{
+	f->count = count;
+	wait_for(f, received_count);
+}
+
+static void drain(void *arg)
+{
+	switch_drain(((struct fixture *)arg)->sw);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	log_setup(LOG_ERR, false);
+	f->loop = loop_new();
+	loop_set_work(f->loop, work, f);
+	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
+	f->sw = switch_new(&f->pool);
+	f->device = switch_port_add(f->sw, "device", &device_ops, f);
+	assert_int_equal(switch_port_set_mac(f->device, device_mac), 0);
+	switch_port_set_up(f->device, true);
+	strcpy(f->dir, "/tmp/uplink-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	for (int i = 0; i < 2; i++) {
+		snprintf(f->path[i], sizeof(f->path[i]), "%s/%d", f->dir, i);
+		snprintf(f->peer_path[i], sizeof(f->peer_path[i]), "%s/peer%d", f->dir, i);
+	}
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	uplink_close(f->up[0]);
+	uplink_close(f->up[1]);
+	assert_int_equal(f->pool.nfree, PACKETS);
+	switch_free(f->sw);
+	packet_pool_fini(&f->pool);
+	loop_free(f->loop);
+	for (int i = 0; i < 2; i++) {
+		assert_int_not_equal(access(f->path[i], F_OK), 0);
+		unlink(f->peer_path[i]);
+	}
+	assert_int_equal(rmdir(f->dir), 0);
+	free(f);
+	return 0;
+}
+
+static int open_uplink(struct fixture *f, int i, const struct uplink_spec *spec)
+{
+	const struct uplink_host host = {
+		.loop = f->loop, .sw = f->sw, .pool = &f->pool, .drain = drain, .arg = f,
+	};
+
+	return uplink_open(&host, spec, &f->up[i]);
+}
+
+/* A RoCE packet of @len bytes from the device to the peer. */
+static struct packet *roce(struct fixture *f, uint8_t *payload, uint32_t len)
+{
+	struct packet *p = packet_get(&f->pool);
+
+	assert_non_null(p);
+	p->kind = PACKET_ROCE;
+	memcpy(p->dmac, peer_mac, 6);
+	memcpy(p->smac, device_mac, 6);
+	ip_v4_gid(p->sgid, (uint8_t[]) { 10, 88, 0, 1 });
+	ip_v4_gid(p->dgid, (uint8_t[]) { 10, 88, 0, 2 });
+	p->udp_sport = 0xc000;
+	p->hop_limit = 64;
+	p->pkey = 0xffff;
+	p->opcode = BTH_RC_SEND_ONLY;
+	p->mtu = 1024;
+	p->len = len;
+	p->npsn = len > 1024 ? (len + 1023) / 1024 : 1;
+	p->seg[0] = (struct seg) { payload, len };
+	p->nseg = 1;
+	return p;
+}
+
+/* The frame of a small RoCE packet from the peer to the device. */
+static uint32_t roce_bytes(struct fixture *f, uint8_t *bytes)
+{
+	uint8_t payload[] = "payload";
+	struct packet *p = roce(f, payload, sizeof(payload));
+	struct roce_frame frame;
+	struct roce_cut cut;
+
+	memcpy(p->dmac, device_mac, 6);
+	memcpy(p->smac, peer_mac, 6);
+	roce_cut(&cut, p);
+	assert_true(roce_next(&cut, &frame));
+	memcpy(bytes, frame.head, frame.head_len);
+	memcpy(bytes + frame.head_len, payload, sizeof(payload));
+	memcpy(bytes + frame.head_len + sizeof(payload), frame.tail, frame.tail_len);
+	packet_put(&f->pool, p);
+	return frame.head_len + sizeof(payload) + frame.tail_len;
+}
+
+/* An ordinary frame from the peer to @dmac, @len bytes that tell themselves apart. */
+static void plain_bytes(uint8_t *bytes, uint32_t len, const uint8_t *dmac, uint8_t salt)
+{
+	memcpy(bytes, dmac, 6);
+	memcpy(bytes + 6, peer_mac, 6);
+	be16_put(bytes + 12, 0x88b5);
+	for (uint32_t i = ETH_BYTES; i < len; i++)
+		bytes[i] = i * 3 + salt;
+}
+
+static void send_plain(struct fixture *f, uint8_t *bytes, uint32_t len)
+{
+	struct packet *p = packet_get(&f->pool);
+
+	assert_non_null(p);
+	p->kind = PACKET_ETHERNET;
+	memcpy(p->dmac, bytes, 6);
+	memcpy(p->smac, bytes + 6, 6);
+	p->len = len;
+	p->nseg = 2;
+	p->seg[0] = (struct seg) { bytes, ETH_BYTES };
+	p->seg[1] = (struct seg) { bytes + ETH_BYTES, len - ETH_BYTES };
+	switch_send(f->device, p);
+	switch_drain(f->sw);
+}
+
+/* The other end of an uplink whose frames are messages: where to write and read them. */
+struct peer {
+	int fd;
+	struct sockaddr_storage to;
+	socklen_t to_len;
+};
+
+static void peer_send(const struct peer *peer, const void *bytes, uint32_t len)
+{
+	ssize_t n = peer->to_len ? sendto(peer->fd, bytes, len, 0, (struct sockaddr *)&peer->to,
+					  peer->to_len) : write(peer->fd, bytes, len);
+
+	assert_int_equal(n, len);
+}
+
+/* The next frame of the device. */
+static ssize_t peer_receive(const struct peer *peer, uint8_t *bytes)
+{
+	ssize_t n;
+
+	do {
+		struct pollfd poll_fd = { .fd = peer->fd, .events = POLLIN };
+
+		assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+		n = read(peer->fd, bytes, FRAME_MAX);
+	} while (n >= ETH_BYTES && memcmp(bytes + 6, device_mac, 6));
+	return n;
+}
+
+/* What every kind has to do. */
+static void check_both_ways(struct fixture *f, const struct peer *peer, uint32_t longest)
+{
+	static uint8_t bytes[FRAME_MAX], got[FRAME_MAX], payload[3000];
+	uint32_t len = roce_bytes(f, bytes);
+	struct packet q;
+
+	peer_send(peer, bytes, len);
+	wait_seen(f, 1);
+	assert_int_equal(f->last.kind, PACKET_ROCE);
+	assert_string_equal(f->payload, "payload");
+	plain_bytes(bytes, longest, device_mac, 7);
+	peer_send(peer, bytes, longest);
+	wait_seen(f, 2);
+	assert_int_equal(f->last.kind, PACKET_ETHERNET);
+	assert_int_equal(f->last.len, longest);
+	assert_memory_equal(f->payload, bytes, longest);
+
+	memset(payload, 0x5a, sizeof(payload));
+	switch_send(f->device, roce(f, payload, sizeof(payload)));
+	switch_drain(f->sw);
+	for (int i = 0; i < 3; i++) {
+		ssize_t n = peer_receive(peer, got);
+
+		memset(&q, 0, sizeof(q));
+		assert_int_equal(roce_parse(&q, got, n), ROCE_PACKET);
+		assert_int_equal(q.psn, i);
+		assert_int_equal(q.len, i < 2 ? 1024 : 952);
+	}
+	plain_bytes(bytes, 60, peer_mac, 9);
+	memcpy(bytes + 6, device_mac, 6);
+	send_plain(f, bytes, 60);
+	assert_int_equal(peer_receive(peer, got), 60);
+	assert_memory_equal(got, bytes, 60);
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 4);
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 0);
+}
+
+static socklen_t unix_name(struct sockaddr_storage *to, const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	strcpy(addr.sun_path, path);
+	memcpy(to, &addr, sizeof(addr));
+	return sizeof(addr);
+}
+
+static struct peer dgram_peer(struct fixture *f, int i)
+{
+	struct uplink_spec spec = { .kind = "dgram", .name = "d", .local = f->path[i],
+				    .remote = f->peer_path[i] };
+	struct sockaddr_storage own;
+	struct peer peer;
+	socklen_t len;
+
+	assert_int_equal(open_uplink(f, i, &spec), 0);
+	peer.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	peer.to_len = unix_name(&peer.to, f->path[i]);
+	len = unix_name(&own, f->peer_path[i]);
+	assert_int_equal(bind(peer.fd, (struct sockaddr *)&own, len), 0);
+	return peer;
+}
+
+static void test_dgram(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = dgram_peer(f, 0);
+
+	check_both_ways(f, &peer, 9018);
+	close(peer.fd);
+}
+
+/* Nobody there: frames go nowhere, and that is no reason to stop. */
+static void test_dgram_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = dgram_peer(f, 0);
+	uint8_t bytes[60];
+
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	close(peer.fd);
+	send_plain(f, bytes, sizeof(bytes));
+	unlink(f->peer_path[0]);
+	send_plain(f, bytes, sizeof(bytes));
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 0);
+}
+
+/* A socket of loopback, and its address as text. */
+static int udp_socket(char *text, size_t size)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(addr);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	snprintf(text, size, "127.0.0.1:%d", ntohs(addr.sin_port));
+	return fd;
+}
+
+static void test_udp(void **state)
+{
+	struct fixture *f = *state;
+	char local[32], remote[32], other_name[32];
+	struct uplink_spec spec = { .kind = "udp", .name = "u", .local = local, .remote = remote };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct peer peer = {}, other = {};
+	uint8_t bytes[60];
+
+	peer.fd = udp_socket(remote, sizeof(remote));
+	other.fd = udp_socket(local, sizeof(local));	/* a port that is free, then */
+	close(other.fd);
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	to.sin_port = htons(atoi(strchr(local, ':') + 1));
+	memcpy(&peer.to, &to, sizeof(to));
+	peer.to_len = sizeof(to);
+	other = peer;
+	other.fd = udp_socket(other_name, sizeof(other_name));
+	plain_bytes(bytes, sizeof(bytes), device_mac, 3);
+	peer_send(&other, bytes, sizeof(bytes));	/* a stranger's */
+	check_both_ways(f, &peer, 9018);
+	close(peer.fd);
+	close(other.fd);
+}
+
+/* A network namespace of our own, with a tap; the test is its other end. */
+static int private_tap(const char *name)
+{
+	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	int fd, sock;
+
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	if (!name)
+		return -1;
+	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	strcpy(req.ifr_name, name);
+	assert_int_equal(ioctl(fd, TUNSETIFF, &req), 0);
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	req.ifr_mtu = 9000;
+	assert_int_equal(ioctl(sock, SIOCSIFMTU, &req), 0);
+	req.ifr_flags = IFF_UP;
+	assert_int_equal(ioctl(sock, SIOCSIFFLAGS, &req), 0);
+	close(sock);
+	return fd;
+}
+
+/* The host's side of a tap that an uplink made. */
+static void test_tap(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct peer peer = {};
+
+	private_tap(NULL);
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	addr.sll_ifindex = if_nametoindex(spec.ifname);
+	assert_int_not_equal(addr.sll_ifindex, 0);
+	peer.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	assert_int_equal(bind(peer.fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	check_both_ways(f, &peer, 1514);
+	close(peer.fd);
+}
+
+static void test_packet(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap(spec.ifname) };
+	uint8_t bytes[100];
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	check_both_ways(f, &peer, 9014);
+	/* the kernel takes the tag out, and it has to come back */
+	plain_bytes(bytes, sizeof(bytes), device_mac, 5);
+	be16_put(bytes + 12, ETHERTYPE_VLAN);
+	be16_put(bytes + 14, 0x6123);
+	be16_put(bytes + 16, 0x88b5);
+	peer_send(&peer, bytes, sizeof(bytes));
+	wait_seen(f, 3);
+	assert_int_equal(f->last.len, sizeof(bytes));
+	assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	close(peer.fd);
+}
+
+/* ---- what comes in --------------------------------------------------------- */
+
+static void test_bad_frames(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = dgram_peer(f, 0);
+	uint8_t bytes[200];
+	uint32_t len = roce_bytes(f, bytes);
+
+	bytes[len - 1] ^= 1;
+	peer_send(&peer, bytes, len);
+	bytes[len - 1] ^= 1;
+	peer_send(&peer, bytes, ETH_BYTES - 1);
+	bytes[ETH_BYTES + IPV4_BYTES + UDP_BYTES + 1] |= 1;	/* version of the transport */
+	peer_send(&peer, bytes, len);
+	wait_received(f, 3);
+	assert_int_equal(f->seen, 0);
+	assert_int_equal(uplink_stats(f->up[0])->bad_icrc, 1);
+	assert_int_equal(uplink_stats(f->up[0])->malformed, 2);
+	close(peer.fd);
+}
+
+/* A flood is worked off in batches; packets that are all in use elsewhere are not waited for. */
+static void test_no_packets(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = dgram_peer(f, 0);
+	struct packet *all[PACKETS];
+	uint8_t bytes[60];
+
+	plain_bytes(bytes, sizeof(bytes), device_mac, 1);
+	for (int i = 0; i < PACKETS; i++)
+		all[i] = packet_get(&f->pool);
+	peer_send(&peer, bytes, sizeof(bytes));
+	wait_received(f, 1);
+	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 1);
+	for (int i = 0; i < PACKETS; i++)
+		packet_put(&f->pool, all[i]);
+	close(peer.fd);
+}
+
+/* From one uplink to the other as it came, RoCE too: even what this daemon would not write. */
+static void test_transit(void **state)
+{
+	struct fixture *f = *state;
+	struct peer in = dgram_peer(f, 0), out = dgram_peer(f, 1);
+	uint8_t bytes[200], got[FRAME_MAX];
+	uint32_t len = roce_bytes(f, bytes);
+
+	bytes[0] = 6;				/* a station nobody knows */
+	be16_put(bytes + ETH_BYTES + IPV4_BYTES + 6, 0xabcd);	/* a UDP checksum */
+	memcpy(bytes + 6, device_mac, 6);
+	bytes[11] = 9;
+	peer_send(&in, bytes, len);
+	wait_received(f, 1);
+	assert_int_equal(poll(&(struct pollfd) { .fd = out.fd, .events = POLLIN }, 1, 10000), 1);
+	assert_int_equal(read(out.fd, got, sizeof(got)), len);
+	assert_memory_equal(got, bytes, len);
+	close(in.fd);
+	close(out.fd);
+}
+
+/* ---- streams --------------------------------------------------------------- */
+
+static int stream_peer(struct fixture *f)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage to;
+	socklen_t len = unix_name(&to, f->path[0]);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, len), 0);
+	return fd;
+}
+
+static int open_stream(struct fixture *f)
+{
+	struct uplink_spec spec = { .kind = "stream", .name = "s", .path = f->path[0] };
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	return stream_peer(f);
+}
+
+static uint32_t stream_bytes(uint8_t *at, uint32_t len, uint8_t salt)
+{
+	be32_put(at, len);
+	plain_bytes(at + 4, len, device_mac, salt);
+	return len + 4;
+}
+
+static void read_all(int fd, uint8_t *to, uint32_t len)
+{
+	while (len) {
+		ssize_t n = read(fd, to, len);
+
+		assert_true(n > 0);
+		to += n;
+		len -= n;
+	}
+}
+
+/* Frames in pieces of every size, more than a batch at once, and all of them in order. */
+static void test_stream_in(void **state)
+{
+	static uint8_t bytes[200 * 300];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+	uint32_t len = 0, part;
+
+	for (int i = 0; i < 100; i++)
+		len += stream_bytes(bytes + len, 60 + i, i);
+	assert_int_equal(write(fd, bytes, len), len);
+	wait_seen(f, 100);
+	assert_int_equal(f->last.len, 159);
+	assert_int_equal(f->payload[100], (uint8_t)(100 * 3 + 99));
+	for (uint32_t at = 0, i = 1; at < 64; at += part, i++) {
+		part = i % 7 + 1;
+		if (part > 64 - at)
+			part = 64 - at;
+		assert_int_equal(write(fd, bytes + at, part), part);
+		wait_seen(f, 100 + (at + part == 64));
+	}
+	close(fd);
+}
+
+static void test_stream_out(void **state)
+{
+	static uint8_t payload[3000], bytes[FRAME_MAX];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+	struct packet q;
+
+	stream_bytes(bytes, 60, 1);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 1);
+	switch_send(f->device, roce(f, payload, sizeof(payload)));
+	switch_drain(f->sw);
+	for (int i = 0; i < 3; i++) {
+		read_all(fd, bytes, 4);
+		read_all(fd, bytes + 4, be32_get(bytes));
+		memset(&q, 0, sizeof(q));
+		assert_int_equal(roce_parse(&q, bytes + 4, be32_get(bytes)), ROCE_PACKET);
+		assert_int_equal(q.psn, i);
+	}
+	close(fd);
+}
+
+/* Read while the uplink sends what is left of a frame. */
+static void read_while_running(struct fixture *f, int fd, uint8_t *to, uint32_t len)
+{
+	while (len) {
+		ssize_t n = recv(fd, to, len, MSG_DONTWAIT);
+
+		assert_int_not_equal(n, 0);
+		if (n > 0) {
+			to += n;
+			len -= n;
+			continue;
+		}
+		f->count = 0;
+		f->want = seen_count;
+		loop_run(f->loop);
+	}
+}
+
+/* A peer that does not read loses frames; what it reads in the end is whole frames. */
+static void test_stream_full(void **state)
+{
+	static uint8_t payload[4 * 1024], bytes[FRAME_MAX];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+	uint32_t got = 0, psn = 0;
+	struct packet q;
+
+	stream_bytes(bytes, 60, 1);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 1);
+	for (int i = 0; i < 2000 && !uplink_stats(f->up[0])->tx_drop; i++) {
+		struct packet *p = roce(f, payload, sizeof(payload));
+
+		p->psn = psn;
+		psn += 4;
+		switch_send(f->device, p);
+		switch_drain(f->sw);
+	}
+	assert_int_not_equal(uplink_stats(f->up[0])->tx_drop, 0);
+	while (got < uplink_stats(f->up[0])->tx_frames) {
+		read_while_running(f, fd, bytes, 4);
+		assert_in_range(be32_get(bytes), 60, FRAME_MAX - 4);
+		read_while_running(f, fd, bytes + 4, be32_get(bytes));
+		memset(&q, 0, sizeof(q));
+		assert_int_equal(roce_parse(&q, bytes + 4, be32_get(bytes)), ROCE_PACKET);
+		assert_int_equal(q.psn, got);
+		got++;
+	}
+	close(fd);
+}
+
+static bool peer_gone(struct fixture *f)
+{
+	char c;
+
+	return recv(f->count, &c, 1, MSG_DONTWAIT) == 0;
+}
+
+/* A length that no frame has ends the connection, not the port; one peer at a time. */
+static void test_stream_nonsense(void **state)
+{
+	struct fixture *f = *state;
+	static const uint32_t lengths[] = { 0, 9217, 0xffffffff };
+	uint8_t bytes[200];
+	int fd = open_stream(f), second;
+
+	for (int i = 0; i < 3; i++) {
+		stream_bytes(bytes, 60, 1);
+		assert_int_equal(write(fd, bytes, 64), 64);
+		f->seen = 0;
+		wait_seen(f, 1);
+		second = stream_peer(f);
+		f->count = second;
+		wait_for(f, peer_gone);
+		close(second);
+		be32_put(bytes, lengths[i]);
+		assert_int_equal(write(fd, bytes, 64), 64);
+		f->count = fd;
+		wait_for(f, peer_gone);
+		assert_int_equal(f->seen, 1);
+		close(fd);
+		fd = stream_peer(f);
+	}
+	close(fd);
+}
+
+static bool accepted(struct fixture *f)
+{
+	return poll(&(struct pollfd) { .fd = f->count, .events = POLLIN }, 1, 0) == 1;
+}
+
+/* A client waits for its server, and comes back to it. */
+static void test_stream_client(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "stream", .name = "s", .path = f->peer_path[0],
+				    .client = true };
+	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	struct sockaddr_storage own;
+	socklen_t len = unix_name(&own, f->peer_path[0]);
+	uint8_t bytes[100];
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	assert_int_equal(bind(server, (struct sockaddr *)&own, len), 0);
+	assert_int_equal(listen(server, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		f->count = server;
+		wait_for(f, accepted);
+		fd = accept(server, NULL, NULL);
+		stream_bytes(bytes, 60, 1);
+		assert_int_equal(write(fd, bytes, 64), 64);
+		wait_seen(f, i + 1);
+		close(fd);
+	}
+	close(server);
+}
+
+/* ---- refusals -------------------------------------------------------------- */
+
+static void test_refusals(void **state)
+{
+	static char long_path[200];
+	struct fixture *f = *state;
+	const struct uplink_spec specs[] = {
+		{ .kind = "packet", .name = "x", .ifname = "nosuchif" },
+		{ .kind = "tap", .name = "x", .ifname = "a-name-longer-than-15" },
+		{ .kind = "stream", .name = "x", .path = long_path },
+		{ .kind = "stream", .name = "x", .path = "/nosuchdir/socket" },
+		{ .kind = "dgram", .name = "x", .local = long_path, .remote = "/tmp/x" },
+		{ .kind = "udp", .name = "x", .local = "127.0.0.1", .remote = "127.0.0.1:9" },
+		{ .kind = "udp", .name = "x", .local = "127.0.0.1:0", .remote = "nonsense:x" },
+		{ .kind = "udp", .name = "x", .local = "127.0.0.1:0", .remote = "[::1]:9" },
+		{ .kind = "udp", .name = "x", .local = "192.0.2.1:9", .remote = "127.0.0.1:9" },
+	};
+	struct peer peer = dgram_peer(f, 0);
+	const struct uplink_spec taken = { .kind = "dgram", .name = "y", .local = f->path[0],
+					   .remote = f->peer_path[0] };
+
+	memset(long_path, 'a', sizeof(long_path) - 1);
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		assert_true(open_uplink(f, 1, &specs[i]) < 0);
+	assert_int_equal(open_uplink(f, 1, &taken), -EADDRINUSE);
+	check_both_ways(f, &peer, 100);
+	close(peer.fd);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_dgram),
+		TEST(test_dgram_alone),
+		TEST(test_udp),
+		TEST(test_tap),
+		TEST(test_packet),
+		TEST(test_bad_frames),
+		TEST(test_no_packets),
+		TEST(test_transit),
+		TEST(test_stream_in),
+		TEST(test_stream_out),
+		TEST(test_stream_full),
+		TEST(test_stream_nonsense),
+		TEST(test_stream_client),
+		TEST(test_refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Uplinks: packets out of the switch to frames, frames to packets into it.
+ *
+ * A frame that came in by one uplink and leaves by another leaves as it came: nothing
+ * of it is made anew. Payload goes from the sender's memory to the backend without a
+ * copy; it is read twice, for the ICRC and by the kernel. A guest that changes it
+ * between the two sends a packet that the receiver drops, to its own disadvantage only.
+ */
+#include "uplink_backend.h"
+
+#include "../log.h"
+#include "../packet/roce.h"
+#include "../packet/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define UPLINK_BUFFER_BYTES	(4 << 20)
+
+/**
+ * struct uplink_batch - frames on their way to the backend
+ * @frame:	@n of them
+ * @roce:	headers of those that are cut here
+ * @iov:	pieces of all, @niov used
+ * @n:		frames
+ * @niov:	pieces
+ */
+struct uplink_batch {
+	struct uplink_frame frame[UPLINK_BATCH];
+	struct roce_frame roce[UPLINK_BATCH];
+	struct iovec iov[UPLINK_TX_IOV];
+	uint32_t n;
+	uint32_t niov;
+};
+
+/**
+ * struct uplink - an uplink
+ * @host:	what the daemon gave
+ * @backend:	what carries the frames
+ * @private:	the backend's
+ * @port:	on the switch
+ * @name:	for messages
+ * @stats:	counters
+ * @batch:	what is being sent
+ */
+struct uplink {
+	struct uplink_host host;
+	const struct uplink_backend *backend;
+	void *private;
+	struct switch_port *port;
+	char *name;
+	struct uplink_stats stats;
+	struct uplink_batch batch;
+};
+
+static const struct uplink_backend *const backends[] = {
+	&uplink_tap, &uplink_packet, &uplink_stream, &uplink_dgram, &uplink_udp,
+};
+
+struct loop *uplink_loop(struct uplink *u)
+{
+	return u->host.loop;
+}
+
+const char *uplink_name(const struct uplink *u)
+{
+	return u->name;
+}
+
+void *uplink_private(struct uplink *u)
+{
+	return u->private;
+}
+
+void uplink_set_private(struct uplink *u, void *data)
+{
+	u->private = data;
+}
+
+const struct uplink_stats *uplink_stats(const struct uplink *u)
+{
+	return &u->stats;
+}
+
+/* Without the right to pass the system's limits, the limits are as good as it gets. */
+void uplink_buffers(int fd)
+{
+	const int bytes = UPLINK_BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+/* ---- out ------------------------------------------------------------------- */
+
+static void batch_send(struct uplink *u)
+{
+	struct uplink_batch *b = &u->batch;
+	uint32_t sent = b->n ? u->backend->send(u, b->frame, b->n) : 0;
+
+	for (uint32_t i = 0; i < sent; i++)
+		u->stats.tx_bytes += b->frame[i].len;
+	u->stats.tx_frames += sent;
+	u->stats.tx_drop += b->n - sent;
+	b->n = 0;
+	b->niov = 0;
+}
+
+static void batch_piece(struct uplink_batch *b, struct uplink_frame *f, void *ptr, uint32_t len)
+{
+	b->iov[b->niov++] = (struct iovec) { ptr, len };
+	f->niov++;
+	f->len += len;
+}
+
+/* A new frame of at most @pieces, the backend's own not counted. */
+static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
+{
+	struct uplink_batch *b = &u->batch;
+	struct uplink_frame *f;
+
+	if (b->n == UPLINK_BATCH || b->niov + pieces + 1 > UPLINK_TX_IOV)
+		batch_send(u);
+	f = &b->frame[b->n++];
+	*f = (struct uplink_frame) { .iov = &b->iov[b->niov] };
+	batch_piece(b, f, NULL, 0);
+	return f;
+}
+
+static void send_segs(struct uplink *u, const struct seg *seg, uint32_t nseg)
+{
+	struct uplink_frame *f = batch_frame(u, nseg);
+
+	for (uint32_t i = 0; i < nseg; i++)
+		batch_piece(&u->batch, f, seg[i].ptr, seg[i].len);
+}
+
+static void send_roce(struct uplink *u, const struct packet *p)
+{
+	struct uplink_batch *b = &u->batch;
+	struct roce_cut cut;
+
+	roce_cut(&cut, p);
+	for (uint32_t i = 0; i < p->npsn; i++) {
+		struct uplink_frame *f = batch_frame(u, PACKET_SEGS + 2);
+		struct roce_frame *r = &b->roce[b->n - 1];
+
+		roce_next(&cut, r);
+		batch_piece(b, f, r->head, r->head_len);
+		for (uint32_t s = 0; s < r->nseg; s++)
+			batch_piece(b, f, r->seg[s].ptr, r->seg[s].len);
+		batch_piece(b, f, r->tail, r->tail_len);
+	}
+}
+
+static void uplink_deliver(void *arg, const struct packet *p)
+{
+	struct uplink *u = arg;
+
+	if (p->frame.len)
+		send_segs(u, &p->frame, 1);
+	else if (p->kind == PACKET_ROCE)
+		send_roce(u, p);
+	else
+		send_segs(u, p->seg, p->nseg);
+	batch_send(u);
+}
+
+static const struct switch_port_ops uplink_port_ops = {
+	.deliver = uplink_deliver,
+};
+
+/* ---- in -------------------------------------------------------------------- */
+
+/* Fill in @p from a frame. Return: false if that is to be dropped. */
+static bool parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
+{
+	switch (roce_parse(p, frame, len)) {
+	case ROCE_PACKET:
+		break;
+	case ROCE_BAD_ICRC:
+		u->stats.bad_icrc++;
+		return false;
+	case ROCE_MALFORMED:
+		u->stats.malformed++;
+		return false;
+	case ROCE_NONE:
+		p->kind = PACKET_ETHERNET;
+		p->len = len;
+		p->nseg = 1;
+		p->seg[0] = (struct seg) { frame, len };
+		break;
+	}
+	p->frame = (struct seg) { frame, len };
+	return true;
+}
+
+void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
+{
+	struct packet *p;
+
+	u->stats.rx_frames++;
+	u->stats.rx_bytes += len;
+	if (len < ETH_BYTES) {
+		u->stats.malformed++;
+		return;
+	}
+	p = packet_get(u->host.pool);
+	if (!p) {
+		u->stats.rx_drop++;
+		return;
+	}
+	if (parse(u, p, frame, len))
+		switch_send(u->port, p);
+	else
+		packet_put(u->host.pool, p);
+}
+
+void uplink_input_done(struct uplink *u)
+{
+	u->host.drain(u->host.arg);
+}
+
+/* ---- life ------------------------------------------------------------------ */
+
+static const struct uplink_backend *backend_of(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		if (!strcmp(backends[i]->kind, kind))
+			return backends[i];
+	return NULL;
+}
+
+/**
+ * uplink_open() - open an uplink and put it on the switch
+ * @host:	what it works with
+ * @spec:	what it is; need not live on
+ * @uplink:	the uplink
+ *
+ * Return: 0, or a negative errno after a log line.
+ */
+int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
+		struct uplink **uplink)
+{
+	struct uplink *u = calloc(1, sizeof(*u));
+	int err = -ENOMEM;
+
+	if (!u)
+		return -ENOMEM;
+	u->host = *host;
+	u->backend = backend_of(spec->kind);
+	u->name = strdup(spec->name);
+	if (!u->backend || !u->name)
+		goto free_uplink;
+	u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
+	if (!u->port)
+		goto free_uplink;
+	err = u->backend->open(u, spec);
+	if (err)
+		goto del_port;
+	switch_port_set_up(u->port, true);
+	*uplink = u;
+	return 0;
+
+del_port:
+	switch_port_del(u->port);
+free_uplink:
+	free(u->name);
+	free(u);
+	return err;
+}
+
+void uplink_close(struct uplink *u)
+{
+	if (!u)
+		return;
+	u->backend->close(u);
+	switch_port_del(u->port);
+	free(u->name);
+	free(u);
+}

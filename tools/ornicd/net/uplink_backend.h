@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is between an uplink and its backend.
+ */
+#ifndef ORNICD_NET_UPLINK_BACKEND_H
+#define ORNICD_NET_UPLINK_BACKEND_H
+
+#include "uplink.h"
+
+/** UPLINK_FRAME_BYTES - the longest frame: an MTU of 9000, Ethernet, VLAN; and some more */
+#define UPLINK_FRAME_BYTES	9216
+/** UPLINK_BATCH - frames sent or received at once */
+#define UPLINK_BATCH		32
+/** UPLINK_TX_IOV - pieces of a batch; a frame has one for the backend's use, headers, payload, tail */
+#define UPLINK_TX_IOV		1024
+
+/**
+ * struct uplink_frame - a frame to be sent
+ * @iov:	its pieces; the first is empty, for a backend that needs something in front
+ * @niov:	how many
+ * @len:	bytes
+ */
+struct uplink_frame {
+	struct iovec *iov;
+	uint32_t niov;
+	uint32_t len;
+};
+
+/**
+ * struct uplink_backend - a way to carry frames
+ * @kind:	its name
+ * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
+ * @close:	undo @open
+ * @send:	send frames. Return: how many went
+ */
+struct uplink_backend {
+	const char *kind;
+	int (*open)(struct uplink *u, const struct uplink_spec *spec);
+	void (*close)(struct uplink *u);
+	uint32_t (*send)(struct uplink *u, struct uplink_frame *f, uint32_t n);
+};
+
+extern const struct uplink_backend uplink_tap;
+extern const struct uplink_backend uplink_packet;
+extern const struct uplink_backend uplink_dgram;
+extern const struct uplink_backend uplink_udp;
+extern const struct uplink_backend uplink_stream;
+
+struct loop *uplink_loop(struct uplink *u);
+const char *uplink_name(const struct uplink *u);
+void *uplink_private(struct uplink *u);
+void uplink_set_private(struct uplink *u, void *data);
+
+/* uplink_buffers() - make the buffers of a socket large enough for the bursts of some queue pairs */
+void uplink_buffers(int fd);
+
+/* uplink_input() - a frame came; @frame stays as it is until uplink_input_done() */
+void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len);
+/* uplink_input_done() - at the end of at most UPLINK_BATCH of them */
+void uplink_input_done(struct uplink *u);
+
+#endif /* ORNICD_NET_UPLINK_BACKEND_H */

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Message sockets: batches of frames by sendmmsg() and recvmmsg().
+ */
+#include "uplink_socket.h"
+
+#include "../packet/wire.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of each receive buffer, before the frame: room to put a VLAN tag back. */
+#define HEADROOM	VLAN_BYTES
+
+/**
+ * struct uplink_socket - a backend's socket
+ * @fd:		socket
+ * @param:	how it was opened; @param.file is a copy
+ * @tx:		messages being sent
+ * @rx:		messages being received
+ * @rx_iov:	their one piece each
+ * @rx_control:	what the kernel says beside them
+ * @rx_buf:	frames
+ */
+struct uplink_socket {
+	int fd;
+	struct uplink_socket_param param;
+	struct mmsghdr tx[UPLINK_BATCH];
+	struct mmsghdr rx[UPLINK_BATCH];
+	struct iovec rx_iov[UPLINK_BATCH];
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	} rx_control[UPLINK_BATCH];
+	uint8_t rx_buf[UPLINK_BATCH][HEADROOM + UPLINK_FRAME_BYTES];
+};
+
+uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
+{
+	struct uplink_socket *s = uplink_private(u);
+	uint32_t sent = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		s->tx[i].msg_hdr = (struct msghdr) {
+			.msg_name = s->param.to_len ? &s->param.to : NULL,
+			.msg_namelen = s->param.to_len,
+			.msg_iov = f[i].iov + 1,
+			.msg_iovlen = f[i].niov - 1,
+		};
+	while (sent < n) {
+		int ret = sendmmsg(s->fd, s->tx + sent, n - sent, MSG_DONTWAIT);
+
+		if (ret > 0)
+			sent += ret;
+		else if (errno != EINTR)
+			break;
+	}
+	return sent;
+}
+
+/* Give a frame the VLAN tag back that the kernel took out. */
+static void put_tag(uint8_t **frame, uint32_t *len, const struct msghdr *msg)
+{
+	struct tpacket_auxdata aux;
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
+		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA ||
+		    c->cmsg_len < CMSG_LEN(sizeof(aux)))
+			continue;
+		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+		if (!(aux.tp_status & TP_STATUS_VLAN_VALID) || *len < ETH_BYTES)
+			return;
+		*frame -= VLAN_BYTES;
+		*len += VLAN_BYTES;
+		memmove(*frame, *frame + VLAN_BYTES, 12);
+		be16_put(*frame + 12, aux.tp_status & TP_STATUS_VLAN_TPID_VALID ?
+			 aux.tp_vlan_tpid : ETHERTYPE_VLAN);
+		be16_put(*frame + 14, aux.tp_vlan_tci);
+		return;
+	}
+}
+
+static void prepare_rx(struct uplink_socket *s)
+{
+	for (uint32_t i = 0; i < UPLINK_BATCH; i++) {
+		s->rx_iov[i] = (struct iovec) { s->rx_buf[i] + HEADROOM, UPLINK_FRAME_BYTES };
+		s->rx[i].msg_hdr = (struct msghdr) {
+			.msg_iov = &s->rx_iov[i],
+			.msg_iovlen = 1,
+			.msg_control = s->param.vlan ? &s->rx_control[i] : NULL,
+			.msg_controllen = s->param.vlan ? sizeof(s->rx_control[i]) : 0,
+		};
+	}
+}
+
+/* Errors of the peer's (nobody there yet) show up here; they mean nothing to a network. */
+static void socket_event(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct uplink_socket *s = uplink_private(u);
+	int n;
+
+	(void)events;
+	prepare_rx(s);
+	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < n; i++) {
+		uint8_t *frame = s->rx_buf[i] + HEADROOM;
+		uint32_t len = s->rx[i].msg_len;
+
+		if (s->rx[i].msg_hdr.msg_flags & MSG_TRUNC)
+			continue;
+		put_tag(&frame, &len, &s->rx[i].msg_hdr);
+		uplink_input(u, frame, len);
+	}
+	if (n > 0)
+		uplink_input_done(u);
+}
+
+int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param)
+{
+	struct uplink_socket *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (!s)
+		goto close_fd;
+	s->fd = param->fd;
+	s->param = *param;
+	s->param.file = param->file ? strdup(param->file) : NULL;
+	if (param->file && !s->param.file)
+		goto free_socket;
+	uplink_set_private(u, s);
+	err = loop_add(uplink_loop(u), s->fd, EPOLLIN, socket_event, u);
+	if (!err)
+		return 0;
+	free((char *)s->param.file);
+free_socket:
+	free(s);
+close_fd:
+	close(param->fd);
+	if (param->file)
+		unlink(param->file);
+	return err;
+}
+
+void uplink_socket_close(struct uplink *u)
+{
+	struct uplink_socket *s = uplink_private(u);
+
+	loop_del(uplink_loop(u), s->fd);
+	close(s->fd);
+	if (s->param.file)
+		unlink(s->param.file);
+	free((char *)s->param.file);
+	free(s);
+}

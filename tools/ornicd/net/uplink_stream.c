@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Uplink "stream": a UNIX stream socket, each frame after its length, as QEMU's
+ * -netdev stream has it. It listens, for one peer at a time, or connects and tries
+ * again every second.
+ */
+#define _GNU_SOURCE 1	/* accept4() */
+
+#include "uplink_backend.h"
+
+#include "../log.h"
+#include "../packet/wire.h"
+#include "../unix_socket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define LENGTH_BYTES	4
+#define RX_BYTES	(UPLINK_BATCH * (LENGTH_BYTES + UPLINK_FRAME_BYTES))
+
+/**
+ * struct stream - the socket and what is under way
+ * @addr:	socket's name
+ * @wait_fd:	listening socket, or the timer of the next attempt to connect
+ * @fd:		the peer, -1 if there is none
+ * @client:	it is we who connect
+ * @rx_len:	bytes in @rx
+ * @tx_len:	bytes of @tx that the socket has not taken yet; until then frames are dropped
+ * @tx_at:	next of them
+ * @length:	lengths of the frames being sent
+ * @rx:		bytes received
+ * @tx:		the end of a frame
+ */
+struct stream {
+	struct sockaddr_un addr;
+	int wait_fd;
+	int fd;
+	bool client;
+	uint32_t rx_len;
+	uint32_t tx_len;
+	uint32_t tx_at;
+	uint8_t length[UPLINK_BATCH][LENGTH_BYTES];
+	uint8_t rx[RX_BYTES];
+	uint8_t tx[LENGTH_BYTES + UPLINK_FRAME_BYTES];
+};
+
+static void stream_event(void *arg, uint32_t events);
+
+static void set_timer(struct stream *s, bool on)
+{
+	const struct itimerspec every = { .it_interval.tv_sec = on, .it_value.tv_sec = on };
+
+	timerfd_settime(s->wait_fd, 0, &every, NULL);
+}
+
+static void stream_hang_up(struct uplink *u, const char *why)
+{
+	struct stream *s = uplink_private(u);
+
+	log_info("%s: peer on %s is gone%s%s", uplink_name(u), s->addr.sun_path, why ? ": " : "",
+		 why ? why : "");
+	loop_del(uplink_loop(u), s->fd);
+	close(s->fd);
+	s->fd = -1;
+	s->rx_len = 0;
+	s->tx_len = 0;
+	if (s->client)
+		set_timer(s, true);
+}
+
+static int stream_adopt(struct uplink *u, int fd)
+{
+	struct stream *s = uplink_private(u);
+	int err = loop_add(uplink_loop(u), fd, EPOLLIN, stream_event, u);
+
+	if (err) {
+		close(fd);
+		return err;
+	}
+	uplink_buffers(fd);
+	s->fd = fd;
+	log_info("%s: peer on %s", uplink_name(u), s->addr.sun_path);
+	return 0;
+}
+
+/* Keep what is missing of the frame that the socket took only the beginning of. */
+static void keep_rest(struct stream *s, const struct uplink_frame *f, uint32_t taken)
+{
+	s->tx_at = 0;
+	s->tx_len = 0;
+	for (uint32_t i = 0; i < f->niov; i++) {
+		uint32_t len = f->iov[i].iov_len;
+
+		if (taken >= len) {
+			taken -= len;
+			continue;
+		}
+		memcpy(s->tx + s->tx_len, (uint8_t *)f->iov[i].iov_base + taken, len - taken);
+		s->tx_len += len - taken;
+		taken = 0;
+	}
+}
+
+/* Frames begin in one array of pieces, so one call sends them all. */
+static uint32_t stream_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
+{
+	struct stream *s = uplink_private(u);
+	struct msghdr msg = { .msg_iov = f[0].iov };
+	ssize_t done;
+	uint32_t i;
+
+	if (s->fd < 0 || s->tx_len)
+		return 0;
+	for (i = 0; i < n; i++) {
+		if (f[i].len > UPLINK_FRAME_BYTES)
+			return 0;
+		be32_put(s->length[i], f[i].len);
+		f[i].iov[0] = (struct iovec) { s->length[i], LENGTH_BYTES };
+		msg.msg_iovlen += f[i].niov;
+	}
+	done = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (done < 0)
+		return 0;
+	for (i = 0; i < n && (uint32_t)done >= LENGTH_BYTES + f[i].len; i++)
+		done -= LENGTH_BYTES + f[i].len;
+	if (i < n && done) {
+		keep_rest(s, &f[i++], done);
+		loop_mod(uplink_loop(u), s->fd, EPOLLIN | EPOLLOUT);
+	}
+	return i;
+}
+
+static void stream_flush(struct uplink *u)
+{
+	struct stream *s = uplink_private(u);
+	ssize_t n = send(s->fd, s->tx + s->tx_at, s->tx_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0)
+		return;
+	s->tx_at += n;
+	s->tx_len -= n;
+	if (!s->tx_len)
+		loop_mod(uplink_loop(u), s->fd, EPOLLIN);
+}
+
+/*
+ * Hand in a batch of the frames that are complete, from byte *@at on. Return: how many; -1 if
+ * a length makes no sense.
+ */
+static int stream_batch(struct uplink *u, uint32_t *at)
+{
+	struct stream *s = uplink_private(u);
+	int n = 0;
+
+	while (n < UPLINK_BATCH && s->rx_len - *at >= LENGTH_BYTES) {
+		uint32_t len = be32_get(s->rx + *at);
+
+		if (!len || len > UPLINK_FRAME_BYTES)
+			return -1;
+		if (len > s->rx_len - *at - LENGTH_BYTES)
+			break;
+		uplink_input(u, s->rx + *at + LENGTH_BYTES, len);
+		*at += LENGTH_BYTES + len;
+		n++;
+	}
+	return n;
+}
+
+/* Return: false if the peer talks nonsense. */
+static bool stream_frames(struct uplink *u)
+{
+	struct stream *s = uplink_private(u);
+	uint32_t at = 0;
+	int n;
+
+	do {
+		n = stream_batch(u, &at);
+		uplink_input_done(u);
+	} while (n == UPLINK_BATCH);
+	s->rx_len -= at;
+	memmove(s->rx, s->rx + at, s->rx_len);
+	return n >= 0;
+}
+
+static void stream_receive(struct uplink *u)
+{
+	struct stream *s = uplink_private(u);
+	ssize_t n = recv(s->fd, s->rx + s->rx_len, RX_BYTES - s->rx_len, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		stream_hang_up(u, n ? strerror(errno) : NULL);
+		return;
+	}
+	s->rx_len += n;
+	if (!stream_frames(u))
+		stream_hang_up(u, "it sent a length that no frame has");
+}
+
+static void stream_event(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct stream *s = uplink_private(u);
+
+	if (events & EPOLLOUT)
+		stream_flush(u);
+	if (s->fd >= 0 && events & ~EPOLLOUT)
+		stream_receive(u);
+}
+
+static void stream_accept(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct stream *s = uplink_private(u);
+	int fd = accept4(s->wait_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	if (s->fd >= 0) {
+		log_ratelimited(LOG_WARN, "%s: %s has a peer already, another one was refused",
+				uplink_name(u), s->addr.sun_path);
+		close(fd);
+		return;
+	}
+	stream_adopt(u, fd);
+}
+
+static void stream_connect(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct stream *s = uplink_private(u);
+	uint64_t times;
+	int fd;
+
+	(void)events;
+	if (read(s->wait_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&s->addr, sizeof(s->addr)))
+		close(fd);
+	else if (!stream_adopt(u, fd))
+		set_timer(s, false);
+}
+
+static int stream_wait(struct uplink *u)
+{
+	struct stream *s = uplink_private(u);
+	int err;
+
+	if (s->client)
+		s->wait_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	else
+		s->wait_fd = unix_bind(&s->addr, SOCK_STREAM);
+	if (s->wait_fd < 0)
+		return s->client ? -errno : s->wait_fd;
+	err = loop_add(uplink_loop(u), s->wait_fd, EPOLLIN,
+		       s->client ? stream_connect : stream_accept, u);
+	if (err) {
+		close(s->wait_fd);
+		if (!s->client)
+			unlink(s->addr.sun_path);
+		return err;
+	}
+	if (s->client) {
+		set_timer(s, true);
+		stream_connect(u, 0);
+	}
+	return 0;
+}
+
+static int stream_open(struct uplink *u, const struct uplink_spec *spec)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->fd = -1;
+	s->client = spec->client;
+	uplink_set_private(u, s);
+	err = unix_address(&s->addr, spec->path);
+	if (!err)
+		err = stream_wait(u);
+	if (err)
+		free(s);
+	return err;
+}
+
+static void stream_close(struct uplink *u)
+{
+	struct stream *s = uplink_private(u);
+
+	if (s->fd >= 0) {
+		loop_del(uplink_loop(u), s->fd);
+		close(s->fd);
+	}
+	loop_del(uplink_loop(u), s->wait_fd);
+	close(s->wait_fd);
+	if (!s->client)
+		unlink(s->addr.sun_path);
+	free(s);
+}
+
+const struct uplink_backend uplink_stream = {
+	.kind = "stream",
+	.open = stream_open,
+	.close = stream_close,
+	.send = stream_send,
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Uplink "tap": a tap interface of this host, made if there is none of the name.
+ */
+#include "uplink_backend.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/**
+ * struct tap - a tap interface
+ * @fd:		open on it
+ * @buf:	frames received
+ */
+struct tap {
+	int fd;
+	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES];
+};
+
+static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
+{
+	struct tap *t = uplink_private(u);
+	uint32_t sent = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sent += writev(t->fd, f[i].iov + 1, f[i].niov - 1) == f[i].len;
+	return sent;
+}
+
+static void tap_event(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct tap *t = uplink_private(u);
+	uint32_t n;
+
+	(void)events;
+	for (n = 0; n < UPLINK_BATCH; n++) {
+		ssize_t len = read(t->fd, t->buf[n], UPLINK_FRAME_BYTES);
+
+		if (len <= 0)
+			break;
+		uplink_input(u, t->buf[n], len);
+	}
+	if (n)
+		uplink_input_done(u);
+}
+
+static int tap_attach(int fd, const char *ifname)
+{
+	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+
+	strcpy(req.ifr_name, ifname);
+	return ioctl(fd, TUNSETIFF, &req) ? -errno : 0;
+}
+
+/* A tap that is down carries nothing. */
+static int tap_set_up(const char *ifname)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+	struct ifreq req = {};
+
+	if (fd < 0)
+		return -errno;
+	strcpy(req.ifr_name, ifname);
+	if (ioctl(fd, SIOCGIFFLAGS, &req)) {
+		err = -errno;
+	} else if (!(req.ifr_flags & IFF_UP)) {
+		req.ifr_flags |= IFF_UP;
+		err = ioctl(fd, SIOCSIFFLAGS, &req) ? -errno : 0;
+	}
+	close(fd);
+	return err;
+}
+
+static int tap_open(struct uplink *u, const struct uplink_spec *spec)
+{
+	struct tap *t;
+	int err;
+
+	if (strlen(spec->ifname) >= IFNAMSIZ) {
+		log_err("%s: interface name %s is longer than %d characters", uplink_name(u),
+			spec->ifname, IFNAMSIZ - 1);
+		return -EINVAL;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	err = t->fd < 0 ? -errno : tap_attach(t->fd, spec->ifname);
+	if (!err)
+		err = tap_set_up(spec->ifname);
+	uplink_set_private(u, t);
+	if (!err)
+		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
+	if (!err)
+		return 0;
+	log_err("%s: cannot open tap %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
+		err == -EPERM ? "; it takes CAP_NET_ADMIN, or a tap made for this user" : "");
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t);
+	return err;
+}
+
+static void tap_close(struct uplink *u)
+{
+	struct tap *t = uplink_private(u);
+
+	loop_del(uplink_loop(u), t->fd);
+	close(t->fd);
+	free(t);
+}
+
+const struct uplink_backend uplink_tap = {
+	.kind = "tap",
+	.open = tap_open,
+	.close = tap_close,
+	.send = tap_send,
+};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Uplink "udp": a tunnel, a frame in each UDP datagram, as QEMU's -netdev dgram has it
+ * with internet addresses. Datagrams from elsewhere than the other end are not taken.
+ */
+#include "uplink_socket.h"
+
+#include "../log.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* HOST:PORT, [HOST]:PORT. Return: 0, or -EINVAL after a log line. */
+static int resolve(const char *text, bool passive, int family, struct addrinfo **out)
+{
+	struct addrinfo hints = {
+		.ai_family = family,
+		.ai_socktype = SOCK_DGRAM,
+		.ai_flags = passive ? AI_PASSIVE : 0,
+	};
+	char host[256], *colon;
+	size_t len;
+	int err;
+
+	if (strlen(text) >= sizeof(host)) {
+		log_err("address %.40s... is too long", text);
+		return -EINVAL;
+	}
+	strcpy(host, text);
+	colon = strrchr(host, ':');
+	if (!colon || !colon[1]) {
+		log_err("address %s is not of the form HOST:PORT or [HOST]:PORT", text);
+		return -EINVAL;
+	}
+	*colon = '\0';
+	len = strlen(host);
+	if (len > 1 && host[0] == '[' && host[len - 1] == ']') {
+		host[len - 1] = '\0';
+		memmove(host, host + 1, len - 1);
+	}
+	err = getaddrinfo(host, colon + 1, &hints, out);
+	if (!err)
+		return 0;
+	log_err("address %s: %s", text, gai_strerror(err));
+	return -EINVAL;
+}
+
+static int connected_socket(struct uplink *u, const struct uplink_spec *spec,
+			    const struct addrinfo *local, const struct addrinfo *remote)
+{
+	int fd = socket(local->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	uplink_buffers(fd);
+	if (!bind(fd, local->ai_addr, local->ai_addrlen) &&
+	    !connect(fd, remote->ai_addr, remote->ai_addrlen))
+		return fd;
+	err = -errno;
+	log_err("%s: cannot use %s to %s: %s", uplink_name(u), spec->local, spec->remote,
+		strerror(-err));
+	close(fd);
+	return err;
+}
+
+static int udp_open(struct uplink *u, const struct uplink_spec *spec)
+{
+	struct uplink_socket_param param = {};
+	struct addrinfo *local, *remote;
+	int err = resolve(spec->local, true, AF_UNSPEC, &local);
+
+	if (err)
+		return err;
+	err = resolve(spec->remote, false, local->ai_family, &remote);
+	if (!err) {
+		param.fd = connected_socket(u, spec, local, remote);
+		err = param.fd < 0 ? param.fd : uplink_socket_open(u, &param);
+		freeaddrinfo(remote);
+	}
+	freeaddrinfo(local);
+	return err;
+}
+
+const struct uplink_backend uplink_udp = {
+	.kind = "udp",
+	.open = udp_open,
+	.close = uplink_socket_close,
+	.send = uplink_socket_send,
+};
