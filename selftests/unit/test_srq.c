@@ -417,6 +417,27 @@ static void test_datagrams(void **state)
 	tear_down(s);
 }
 
+/* ORN-UC-9: a WRITE that one connection is refused costs the others no entry */
+static void test_refused_write(void **state)
+{
+	struct shared *s = *state;
+	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE_IMM, .flags = ORNIC_WQE_SIGNALED };
+
+	set_up(s, ORNIC_QPT_UC);
+	wr_sge(&wr, s->src, LEN, s->skey);
+	wr.raddr = s->dst;
+	wr.rkey = s->dkey;	/* gives no remote right */
+	post(s, 1, LEN);
+	conn_send(&s->a[0], &wr);
+	world_run(&s->w);
+	assert_int_equal(s->w.dut[1].dev.cnt[CNT_remote_access_errors], 1);
+	conn_quiet(&s->b[0]);
+	send(s, 1, LEN);
+	world_run(&s->w);
+	expect(s, 1, 1, ORNIC_WC_SUCCESS);
+	tear_down(s);
+}
+
 static int setup(void **state)
 {
 	*state = malloc(sizeof(struct shared));
@@ -441,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_write, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

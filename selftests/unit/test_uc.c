@@ -448,6 +448,31 @@ static void test_write_imm_late(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV_RDMA_WITH_IMM, 0);
 }
 
+/* ORN-UC-9: a WRITE with immediate that is refused takes nothing, by the key or by the queue pair */
+static void test_write_imm_refused(void **state)
+{
+	struct script *t = *state;
+
+	post_receives(t, 1);
+	t->key++;
+	packet(t, UC(WRITE_ONLY_IMM), P(0), 1, 5, 5);
+	packet(t, UC(WRITE_FIRST), P(1), 1, MTU, MTU + 5);
+	packet(t, UC(WRITE_LAST_IMM), P(2), 1, 5, 0);
+	t->key--;
+	t->c.qp.access = 0;
+	packet(t, UC(WRITE_ONLY_IMM), P(3), 1, 5, 5);
+	assert_int_equal(count(t, CNT_remote_access_errors), 3);
+	assert_int_equal(t->c.qp.rq.cons, 0);
+	assert_false(t->c.qp.resp.recv.valid);
+	conn_quiet(&t->c);
+	peer_quiet(&t->peer);
+	packet(t, UC(SEND_ONLY), P(4), 1, 5, 0);
+	expect(t, 0, 0);
+	t->c.qp.access = ALL;
+	packet(t, UC(WRITE_ONLY_IMM), P(5), 1, 0, 0);
+	assert_int_equal(count(t, CNT_rx_drop_no_wqe), 1);
+}
+
 /* ORN-UC-7, ORN-RQ-2: the receive is at fault: it completes, and ERR */
 static void test_bad_receive(void **state)
 {
@@ -555,6 +580,7 @@ int main(void)
 		T(test_send), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),
 		T(test_send_errors), T(test_sqd), T(test_self), S(test_packets), S(test_gap),
 		S(test_restart), S(test_peer_faults), S(test_write_imm_late),
+		S(test_write_imm_refused),
 		S(test_bad_receive), S(test_malformed_receive), S(test_hostile), S(test_fuzz),
 		S(test_established),
 	};

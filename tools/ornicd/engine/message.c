@@ -148,7 +148,25 @@ static bool write_adds_up(struct qp *qp, const struct packet *p, const struct op
 	return op->last ? p->len == left : p->len < left;
 }
 
-/* Place the payload of a WRITE; the key is checked for every packet (ORN-MEM-3). */
+/* Where the rest of the WRITE goes, or NULL; the key is checked for every packet (ORN-MEM-3). */
+static struct mr *write_target(struct qp *qp, uint32_t *syndrome)
+{
+	const struct responder *r = &qp->resp;
+
+	return responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
+}
+
+/*
+ * May a WRITE with immediate take its receive? Over UC one that is refused is nobody's
+ * business, so that it leaves the receive alone (ORN-UC-9); over RC it completes it
+ * with an error.
+ */
+static bool may_take(struct qp *qp, uint32_t *syndrome)
+{
+	return qp->type != ORNIC_QPT_UC || !qp->resp.left || write_target(qp, syndrome);
+}
+
+/* Place the payload of a WRITE. */
 static enum message_fault place_write(struct qp *qp, const struct packet *p, uint32_t *syndrome)
 {
 	struct responder *r = &qp->resp;
@@ -157,7 +175,7 @@ static enum message_fault place_write(struct qp *qp, const struct packet *p, uin
 	*syndrome = ORNIC_SYN_KEY_PAGE;
 	if (!r->left)
 		return MESSAGE_OK;
-	mr = responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
+	mr = write_target(qp, syndrome);
 	if (!mr || data_place(qp, mr, r->va, p))
 		return MESSAGE_ACCESS;
 	r->va += p->len;
@@ -180,7 +198,7 @@ static enum message_fault execute_write(struct qp *qp, const struct packet *p,
 		return MESSAGE_INVALID;
 	}
 	if (op->imm)
-		fault = take_receive(qp, syndrome);
+		fault = may_take(qp, syndrome) ? take_receive(qp, syndrome) : MESSAGE_ACCESS;
 	if (fault) {
 		if (op->first)
 			r->message = RESP_IDLE;
