@@ -211,6 +211,29 @@ static void test_keeps_what_is_dropped(void **state)
 	assert_int_equal(le32toh(rig.cq->mem.rec->host_index), 4);
 }
 
+/* The device says that it left the old ring elsewhere than the host knows it to be. */
+static void lie(struct ibv_cq *cq)
+{
+	(void)cq;
+	kernel.resized_at = (struct ornic_uresp_resize_cq){ .producer = 100, .consumer = 98 };
+	rig.cq_index = 2;
+}
+
+/* ORN-SEC-18: nothing is carried over by impossible indices; the new ring works. */
+static void test_impossible_switch(void **state)
+{
+	(void)state;
+	post(6);
+	complete(3);
+	kernel.on_resize = lie;
+	assert_int_equal(resize(16), EIO);
+	assert_int_equal(rig.cq->vcq.cq.cqe, 16);
+	assert_int_equal(le32toh(rig.cq->mem.rec->host_index), 2);
+	check_polled(0, 0);
+	complete(1);
+	check_polled(3, 1);
+}
+
 /* ORN-CQ-22: the wait goes along, and the device is told. */
 static void test_carries_the_arm_word(void **state)
 {
@@ -267,6 +290,7 @@ int main(void)
 		RIG_TEST(test_shrinks), RIG_TEST(test_keeps_room_for_work), RIG_TEST(test_refused),
 		RIG_TEST(test_keeps_what_is_dropped), RIG_TEST(test_carries_the_arm_word),
 		RIG_TEST(test_unarmed_stays_so), RIG_TEST(test_moderate),
+		RIG_TEST(test_impossible_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

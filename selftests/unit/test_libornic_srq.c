@@ -160,6 +160,39 @@ static void test_hostile(void **state)
 	assert_int_equal(poll_one(r, &wr_id), 0);
 }
 
+static struct rig *flooded;		/* the device writes here whenever a lock is taken */
+static unsigned int flood;		/* how often it still does */
+
+/* Takes the place of libc's, which the provider calls while it looks at an entry. */
+int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	while (pthread_spin_trylock(lock))
+		;
+	if (flood) {
+		flood--;
+		rig_complete(flooded, done(ENTRIES, SRQN));
+	}
+	return 0;
+}
+
+/* ORN-SEC-18: polling ends, although there is always one more entry that does not count. */
+static void test_endless(void **state)
+{
+	struct srq_rig *r = *state;
+	uint64_t wr_id;
+
+	assert_int_equal(post(r, 7), 0);
+	flooded = &r->rig;
+	flood = 1000;
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	assert_int_equal(r->rig.cq->index, 1u << r->rig.cq->mem.log);
+	assert_int_equal(le32toh(r->rig.cq->mem.rec->host_index), 1u << r->rig.cq->mem.log);
+	flood = 0;
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 7);
+}
+
 /* ORN-SRQ-16 */
 static void test_dropped(void **state)
 {
@@ -213,7 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
-		RIG_TEST(test_create),
+		RIG_TEST(test_create), RIG_TEST(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

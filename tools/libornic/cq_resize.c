@@ -83,7 +83,10 @@ static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
 	return sum <= entries;
 }
 
-/* Caller holds both locks; @mem is the new ring, then the old one. */
+/*
+ * Caller holds both locks; @mem is the new ring, then the old one. If the device says that it
+ * left the old ring where it can not have been, what was unpolled there is lost.
+ */
 static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cqe)
 {
 	uint32_t index = atomic_load_explicit(&cq->index, memory_order_relaxed);
@@ -94,6 +97,10 @@ static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cq
 	ret = ornic_cq_resize_cmd(cq, mem, cqe, &at);
 	if (ret)
 		return ret;
+	if (index - at.consumer > at.producer - at.consumer) {
+		index = at.producer;
+		ret = EIO;
+	}
 	ornic_cq_carry(&old, mem, &at, index);
 	cq->mem = *mem;
 	*mem = old;
@@ -103,7 +110,7 @@ static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cq
 	ornic_cq_rearm(cq, old.rec, at.consumer);
 	cq->vcq.cq.cqe = min_t(uint32_t, 1u << cq->mem.log,
 			       to_octx(cq->vcq.cq.context)->limits.max_cqe);
-	return 0;
+	return ret;
 }
 
 int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)

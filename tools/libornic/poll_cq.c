@@ -100,13 +100,17 @@ static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, 
 	       ornic_wq_complete(&qp->sq, le32toh(cqe->wqe_id), wr_id);
 }
 
-/* Take the next completion that counts; false if there is none. Caller holds the lock. */
+/*
+ * Take the next completion that counts; false if there is none. Looks at no more than one
+ * lap, however fast a device writes what does not count (ORN-SEC-18). Caller holds the lock.
+ */
 static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *wr_id)
 {
-	uint32_t index = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	uint32_t index = first;
 	bool found = false;
 
-	while (!found) {
+	while (!found && index - first < 1u << cq->mem.log) {
 		const struct ornic_cqe *entry = &cq->mem.ring[index & ((1u << cq->mem.log) - 1)];
 
 		if (!ornic_entry_ready(entry, index, cq->mem.log))
