@@ -75,7 +75,7 @@ enum ornic_feature {
 	ORNIC_F_ODP			= 41,	/* reserved */
 	ORNIC_F_RESTORE			= 42,	/* reserved */
 	ORNIC_F_HOST_LISTS		= 43,	/* page lists live as long as the object */
-	ORNIC_F_SRQ_RESIZE		= 44,	/* reserved */
+	ORNIC_F_SRQ_RESIZE		= 44,
 	ORNIC_F_READ_INV		= 45,	/* reserved */
 	ORNIC_F_AH_OBJECT		= 46,	/* reserved */
 	ORNIC_F_COMP_CNTR		= 47,	/* reserved */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Shared receive queues: create, modify, query (specification: srq.rst; clauses
+ * Shared receive queues: create, modify, resize, query (specification: srq.rst; clauses
  * ORN-SRQ).
  */
 #ifndef ORNIC_SRQ_H
@@ -52,8 +52,23 @@ ORNIC_ASSERT_SIZE(struct ornic_srq_modify_cmd, 16);
 
 #define ORNIC_SRQM_LIMIT		(1u << 0)
 
+/* SRQ_RESIZE input (ORN-SRQ-17 to 26): where the ring and the record are from now on. */
+struct ornic_srq_resize_cmd {
+	__u8 log_entries;	/* 0..log_max_srq */
+	__u8 flags;		/* ORNIC_SRQ_RESIZE_* */
+	__le16 mbz;
+	__le32 limit;		/* with LIMIT, as in SRQ_MODIFY; mbz otherwise */
+	__le64 record;		/* DMA address of the new doorbell record */
+	struct ornic_pages pages;	/* the new ring */
+};
+ORNIC_ASSERT_SIZE(struct ornic_srq_resize_cmd, 32);
+ORNIC_ASSERT_OFFSET(struct ornic_srq_resize_cmd, record, 0x08);
+ORNIC_ASSERT_OFFSET(struct ornic_srq_resize_cmd, pages, 0x10);
+
+#define ORNIC_SRQ_RESIZE_LIMIT		(1u << 0) /* limit, too */
+
 struct ornic_srq_query_rsp {
-	struct ornic_srq_create_cmd attr;	/* as created; limit: what is armed */
+	struct ornic_srq_create_cmd attr;	/* as created and resized; limit: what is armed */
 	struct ornic_ring_state state;	/* producer: host_index; consumer: next entry to take */
 };
 ORNIC_ASSERT_SIZE(struct ornic_srq_query_rsp, 80);

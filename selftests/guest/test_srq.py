@@ -3,8 +3,8 @@
 """Shared receive queues and extended reliable connections, within one VM: runs prog/verbs_srq and prog/verbs_xrc."""
 import programs
 
-SRQ = "shared limit empty last_wqe ud".split()
-XRC = "processes wrong_number other_domain".split()
+SRQ = "shared limit empty last_wqe ud resize resize_traffic".split()
+XRC = "processes wrong_number other_domain resize".split()
 
 
 class Shared(programs.LocalTest):

@@ -93,6 +93,19 @@ static void random_srq(struct inproc *p, const struct host_qp *qp)
 	host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);
 }
 
+/* Any SRQ goes over to the ring of @qp, whatever its record says. */
+static void random_srq_resize(struct inproc *p, const struct host_qp *qp)
+{
+	struct ornic_srq_resize_cmd cmd = {
+		.log_entries = below(8), .flags = below(2), .limit = htole32(below(3)),
+		.record = htole64(qp->rq.rec), .pages = host_contiguous(qp->rq.ring),
+	};
+
+	if (!below(3))
+		mutate(&cmd, sizeof(cmd));
+	host_exec(&p->host, ORNIC_OP_SRQ_RESIZE, 1 + below(3), &cmd, sizeof(cmd), NULL, 0);
+}
+
 static void random_modify(struct host_qp *qp)
 {
 	struct ornic_qp_modify_cmd m = {
@@ -154,7 +167,7 @@ static void random_record(struct inproc *p, uint64_t rec)
 
 static void random_step(struct inproc *p, struct host_qp *qp)
 {
-	switch (below(11)) {
+	switch (below(12)) {
 	case 0:
 		random_command(p);
 		break;
@@ -178,6 +191,9 @@ static void random_step(struct inproc *p, struct host_qp *qp)
 		random_srq(p, qp);
 		break;
 	case 7:
+		random_srq_resize(p, qp);
+		break;
+	case 8:
 		inproc_bus_master(p, below(4));
 		break;
 	default:

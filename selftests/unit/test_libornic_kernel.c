@@ -267,12 +267,19 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask,
 		       struct ibv_modify_srq *cmd, size_t cmd_size)
 {
-	(void)srq;
-	(void)attr;
-	(void)attr_mask;
-	(void)cmd;
-	(void)cmd_size;
-	return kernel_fails();
+	int err = kernel_fails();
+
+	kernel.srq_attr = *attr;
+	kernel.srq_mask = attr_mask;
+	if (!(attr_mask & IBV_SRQ_MAX_WR)) {
+		assert_int_equal(cmd_size, sizeof(*cmd));
+		return err;
+	}
+	assert_int_equal(cmd_size, sizeof(struct ornic_modify_srq));
+	kernel.srq_modify_req = container_of(cmd, struct ornic_modify_srq, ibv_cmd)->drv_payload;
+	if (kernel.on_srq_resize)
+		kernel.on_srq_resize(srq);
+	return err;
 }
 
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,

@@ -33,7 +33,11 @@ struct fake_kernel {
 	struct ornic_ureq_create_qp qp_req;
 	struct ibv_qp_cap qp_cap;
 	struct ornic_ureq_create_srq srq_req;
+	struct ornic_ureq_modify_srq srq_modify_req;
+	struct ibv_srq_attr srq_attr;	/* of the last modify_srq */
+	int srq_mask;
 	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
+	void (*on_srq_resize)(struct ibv_srq *srq);	/* so does it here, or will refuse to */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Provider, shared receive queues: ids, entries, completions in any order, what
- * RESET and destroy of a queue pair give back (ORN-SRQ-15, ORN-SRQ-16).
+ * RESET and destroy of a queue pair give back; another ring while entries are posted
+ * (ORN-SRQ-15 to 19).
  */
 #include <errno.h>
 
@@ -81,15 +82,20 @@ static int post(struct srq_rig *r, uint64_t wr_id)
 	return ret;
 }
 
-/* The id in the entry at ring index @index. */
-static uint32_t id_at(struct srq_rig *r, uint32_t index)
+/* The id in the entry at ring index @index of the ring of @entries at @ring. */
+static uint32_t id_in(const void *ring, uint32_t entries, unsigned int stride, uint32_t index)
 {
-	const struct ornic_rwqe *e = (const void *)((char *)r->srq->wq.ring +
-		((size_t)(index & (ENTRIES - 1)) << r->srq->wq.stride));
+	const struct ornic_rwqe *e = (const void *)((const char *)ring +
+		((size_t)(index & (entries - 1)) << stride));
 
 	assert_int_equal(le16toh(e->count), 1);
 	assert_int_equal(le32toh(((const struct ornic_sge *)(e + 1))->lkey), 5);
 	return le32toh(e->id);
+}
+
+static uint32_t id_at(struct srq_rig *r, uint32_t index)
+{
+	return id_in(r->srq->wq.ring, r->srq->wq.entries, r->srq->wq.stride, index);
 }
 
 static struct ornic_cqe done(uint32_t id, uint32_t srqn)
@@ -240,13 +246,155 @@ static void test_create(void **state)
 	assert_int_equal(ornic_post_srq_recv(&r->srq->vsrq.srq, &wr, &bad), EINVAL);
 }
 
+static int resize(struct srq_rig *r, uint32_t max_wr)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr };
+
+	return ornic_modify_srq(&r->srq->vsrq.srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static struct srq_rig *resized;		/* whose command is running */
+static uint32_t meanwhile;		/* entries that its application posts then */
+static int meanwhile_ret;		/* what it gets for one more */
+
+/*
+ * ORN-SRQ-17, ORN-SRQ-18, ORN-SRQ-19, ORN-SRQ-25: while the command runs both rings say the same of all entries that the
+ * device may not have taken, and so do both records.
+ */
+static void compare_rings(struct ibv_srq *ibsrq)
+{
+	struct ornic_srq *srq = to_osrq(ibsrq);
+	uint32_t entries = 1u << kernel.srq_modify_req.log_entries;
+	char *ring = (char *)(uintptr_t)kernel.srq_modify_req.buf_addr;
+	struct ornic_rec *rec = (void *)(ring + ((size_t)entries << srq->wq.stride));
+	struct ornic_rec fresh = { .notify = htole32(ORNIC_NOTIFY_ALWAYS) };
+	uint32_t n = entries < srq->wq.entries ? entries : srq->wq.entries;
+	uint32_t head;
+
+	fresh.host_index = srq->wq.rec->host_index;
+	assert_memory_equal(rec, &fresh, sizeof(fresh));
+	for (uint32_t i = 0; i < meanwhile; i++)
+		assert_int_equal(post(resized, 0x500 + i), 0);
+	meanwhile_ret = post(resized, 0x5ff);
+	head = srq->wq.head;
+	assert_int_equal(le32toh(rec->host_index), head);
+	assert_int_equal(le32toh(srq->wq.rec->host_index), head);
+	for (uint32_t i = head > n ? head - n : 0; i < head; i++)
+		assert_int_equal(id_in(ring, entries, srq->wq.stride, i), id_at(resized, i));
+}
+
+/* Entries posted before, meanwhile and after; capacity is that of the new ring. */
+static void test_grow(void **state)
+{
+	struct srq_rig *r = *state;
+	uint32_t id;
+	uint64_t wr_id;
+
+	for (uint32_t i = 0; i < ENTRIES - 1; i++)
+		assert_int_equal(post(r, 0x100 + i), 0);
+	id = id_at(r, 1);
+	resized = r;
+	meanwhile = 0;
+	kernel.on_srq_resize = compare_rings;
+	assert_int_equal(resize(r, 9), 0);
+	assert_int_equal(kernel.srq_mask, IBV_SRQ_MAX_WR);
+	assert_int_equal(kernel.srq_attr.max_wr, 16);
+	assert_int_equal(kernel.srq_modify_req.log_entries, 4);
+	assert_int_equal(kernel.srq_modify_req.buf_addr, (uintptr_t)r->srq->wq.ring);
+	assert_int_equal(id_at(r, 1), id);
+	/* the one posted meanwhile was the last that both rings hold */
+	assert_int_equal(meanwhile_ret, 0);
+	for (uint32_t i = 0; i < 16 - ENTRIES; i++)
+		assert_int_equal(post(r, 0x200 + i), 0);
+	assert_int_equal(post(r, 1), ENOMEM);
+	rig_complete(&r->rig, done(id, SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 0x101);
+	for (uint32_t i = 0; i < 16 - ENTRIES; i++) {
+		rig_complete(&r->rig, done(id_at(r, ENTRIES + i), SRQN));
+		assert_int_equal(poll_one(r, &wr_id), 1);
+		assert_int_equal(wr_id, 0x200 + i);
+	}
+}
+
+/* Ids that are posted outlive a ring with fewer slots than their numbers; laps do not matter. */
+static void test_shrink(void **state)
+{
+	struct srq_rig *r = *state;
+	uint32_t id[10];
+	uint64_t wr_id;
+
+	assert_int_equal(resize(r, 16), 0);
+	for (uint32_t lap = 0; lap < 3; lap++)
+		for (uint32_t i = 0; i < 10; i++) {
+			assert_int_equal(post(r, 0x300 + i), 0);
+			id[i] = id_at(r, lap * 10 + i);
+			if (lap == 2 && i >= 5)
+				continue;
+			rig_complete(&r->rig, done(id[i], SRQN));
+			assert_int_equal(poll_one(r, &wr_id), 1);
+		}
+	/* five are posted: too many for four, and nothing has changed then */
+	kernel.srq_mask = 0;
+	assert_int_equal(resize(r, 4), EINVAL);
+	assert_int_equal(kernel.srq_mask, 0);
+	assert_int_equal(r->srq->wq.entries, 16);
+	rig_complete(&r->rig, done(id[5], SRQN));
+	rig_complete(&r->rig, done(id[7], SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	resized = r;
+	meanwhile = 1;
+	kernel.on_srq_resize = compare_rings;
+	assert_int_equal(resize(r, 3), 0);
+	assert_int_equal(meanwhile_ret, ENOMEM);
+	assert_int_equal(r->srq->wq.entries, 4);
+	assert_int_equal(post(r, 1), ENOMEM);
+	for (uint32_t i = 6; i < 10; i += 1 + (i == 6)) {
+		rig_complete(&r->rig, done(id[i], SRQN));
+		assert_int_equal(poll_one(r, &wr_id), 1);
+		assert_int_equal(wr_id, 0x300 + i);
+		assert_int_equal(post(r, 0x400 + i), 0);
+	}
+	assert_int_equal(post(r, 1), ENOMEM);
+}
+
+/* What the kernel refuses changes nothing, not even what was posted meanwhile. */
+static void test_resize_refused(void **state)
+{
+	struct srq_rig *r = *state;
+	void *ring = r->srq->wq.ring;
+	struct ibv_srq_attr attr = { .max_wr = 2, .srq_limit = 2 };
+
+	assert_int_equal(resize(r, 0), EINVAL);
+	assert_int_equal(resize(r, 17), EINVAL);
+	resized = r;
+	meanwhile = 1;
+	kernel.on_srq_resize = compare_rings;
+	kernel.fail = ENOSPC;
+	assert_int_equal(ornic_modify_srq(&r->srq->vsrq.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT),
+			 ENOSPC);
+	assert_int_equal(kernel.srq_mask, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+	assert_int_equal(kernel.srq_attr.srq_limit, 2);
+	assert_ptr_equal(r->srq->wq.ring, ring);
+	assert_int_equal(r->srq->wq.head, 2);
+	for (uint32_t i = 2; i < ENTRIES; i++)
+		assert_int_equal(post(r, i), 0);
+	assert_int_equal(post(r, 9), ENOMEM);
+	assert_int_equal(le32toh(r->srq->wq.rec->host_index), ENTRIES);
+	attr.srq_limit = 1;
+	assert_int_equal(ornic_modify_srq(&r->srq->vsrq.srq, &attr, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(kernel.srq_mask, IBV_SRQ_LIMIT);
+}
+
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
-		RIG_TEST(test_create), RIG_TEST(test_endless),
+		RIG_TEST(test_create), RIG_TEST(test_endless), RIG_TEST(test_grow),
+		RIG_TEST(test_shrink), RIG_TEST(test_resize_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

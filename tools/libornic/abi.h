@@ -24,6 +24,8 @@ DECLARE_DRV_CMD(ornic_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		ornic_ureq_create_srq, ornic_uresp_create_srq);
 DECLARE_DRV_CMD(ornic_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ,
 		ornic_ureq_create_srq, ornic_uresp_create_srq);
+DECLARE_DRV_CMD(ornic_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
+		ornic_ureq_modify_srq, empty);
 DECLARE_DRV_CMD(ornic_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
 		ornic_ureq_resize_cq, ornic_uresp_resize_cq);
 DECLARE_DRV_CMD(ornic_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,

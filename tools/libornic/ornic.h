@@ -119,14 +119,31 @@ struct ornic_wq {
 	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
 };
 
-/* Its queue's head runs free, slots go by head; wr_id and the list of free ids go by id. */
+/* Ring and record of an SRQ. */
+struct ornic_srq_mem {
+	struct ornic_rec *rec;
+	void *ring;
+	uint32_t entries;
+	struct ornic_buf buf;
+};
+
+/* Lists that go by id: an id is in the one of the free ones, or posted, or spare. */
+struct ornic_srq_ids {
+	uint32_t *next;			/* next free one, or ORNIC_ID_* */
+	uint64_t *wr_id;
+	uint32_t count;
+};
+
+/* Its queue's head runs free, slots go by head. */
 struct ornic_srq {
 	struct verbs_srq vsrq;
-	struct ornic_wq wq;		/* tail is not used: ids tell what is posted */
-	uint32_t *next;			/* by id: next free one, or posted; under the lock */
+	struct ornic_wq wq;		/* without tail and wr_id: see ids */
+	struct ornic_srq_ids ids;	/* under the lock; as many as wq.entries are not spare */
 	uint32_t free;			/* first free id; under the lock */
 	uint32_t srqn;
-	struct ornic_buf buf;
+	struct ornic_buf buf;		/* ring and record */
+	struct ornic_srq_mem *coming;	/* the device may go over to it: post there, too */
+	pthread_mutex_t resize;		/* one at a time */
 };
 
 struct ornic_qp {
@@ -334,6 +351,16 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 int ornic_destroy_srq(struct ibv_srq *srq);
 int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
+uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride);
+int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned int stride,
+			struct ornic_pd *pd);
+int ornic_srq_ids_alloc(struct ornic_srq_ids *ids, uint32_t count);
+void ornic_srq_ids_free(struct ornic_srq_ids *ids);
+bool ornic_srq_use_ids(struct ornic_srq *srq, uint32_t entries);
+
+/* srq_resize.c */
+int ornic_resize_srq(struct ornic_srq *srq, const struct ibv_srq_attr *attr, int attr_mask);
+void ornic_srq_post_coming(struct ornic_srq *srq, uint32_t old, uint32_t new);
 
 /* wq.c */
 struct ibv_wq *ornic_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr *attr);

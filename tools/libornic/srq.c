@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Shared receive queues: create, modify, query, destroy, post.
+ * Shared receive queues: create, modify, query, destroy, post. srq_resize.c gives them another
+ * ring.
  *
  * Entries are taken by the device in ring order and complete in any order, so each
  * carries an id, which its completion names. Ids come from a list of the free ones, as
@@ -13,11 +14,19 @@
 
 #include "wqe.h"
 
-/* In the list of free ids: its end, and an id that is not free. */
+/* In the list of free ids: its end, an id that is posted, one that the ring is too small for. */
 #define ORNIC_ID_END		UINT32_MAX
 #define ORNIC_ID_POSTED		(UINT32_MAX - 1)
+#define ORNIC_ID_SPARE		(UINT32_MAX - 2)
 
 /* At least 64 bytes of ring, so that the record behind it stays aligned. */
+uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride)
+{
+	uint32_t entries = 1u << ornic_log2_up(max_wr);
+
+	return max_t(uint32_t, entries, sizeof(struct ornic_rec) >> stride);
+}
+
 static int ornic_srq_size(const struct ornic_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_attr *attr)
 {
@@ -30,46 +39,104 @@ static int ornic_srq_size(const struct ornic_context *ctx, struct ornic_srq *srq
 	srq->wq.stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
 	if (srq->wq.stride > ctx->limits.max_rq_stride)
 		return EINVAL;
-	srq->wq.entries = 1u << ornic_log2_up(attr->max_wr);
-	if (srq->wq.entries << srq->wq.stride < sizeof(struct ornic_rec))
-		srq->wq.entries = sizeof(struct ornic_rec) >> srq->wq.stride;
+	srq->wq.entries = ornic_srq_entries(attr->max_wr, srq->wq.stride);
 	srq->wq.max_sge = attr->max_sge;
 	attr->max_wr = min_t(uint32_t, srq->wq.entries, max_wr);
 	return 0;
 }
 
+/* Memory for @entries, as the device wants it before create. */
+int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned int stride,
+			struct ornic_pd *pd)
+{
+	size_t ring = (size_t)entries << stride;
+	int ret;
+
+	ret = ornic_buf_alloc_in(&mem->buf, ring + sizeof(*mem->rec), pd, ORNIC_RES_SRQ);
+	if (ret)
+		return ret;
+	mem->entries = entries;
+	mem->ring = mem->buf.addr;
+	mem->rec = (struct ornic_rec *)((char *)mem->buf.addr + ring);
+	ornic_rec_init(mem->rec);
+	return 0;
+}
+
+int ornic_srq_ids_alloc(struct ornic_srq_ids *ids, uint32_t count)
+{
+	ids->count = count;
+	ids->wr_id = calloc(count, sizeof(*ids->wr_id));
+	ids->next = calloc(count, sizeof(*ids->next));
+	if (ids->wr_id && ids->next)
+		return 0;
+	ornic_srq_ids_free(ids);
+	return ENOMEM;
+}
+
+void ornic_srq_ids_free(struct ornic_srq_ids *ids)
+{
+	free(ids->next);
+	free(ids->wr_id);
+}
+
+/*
+ * Have as many ids as a ring has entries. Those that are posted stay so, whatever numbers
+ * they have; the others become free or spare. False if more are posted; nothing has
+ * changed then. Caller holds the lock.
+ */
+bool ornic_srq_use_ids(struct ornic_srq *srq, uint32_t entries)
+{
+	uint32_t *next = srq->ids.next, *last = &srq->free;
+	uint32_t id, posted = 0;
+
+	for (id = 0; id < srq->ids.count; id++)
+		posted += next[id] == ORNIC_ID_POSTED;
+	if (posted > entries)
+		return false;
+	entries -= posted;
+	for (id = 0; id < srq->ids.count; id++) {
+		if (next[id] == ORNIC_ID_POSTED)
+			continue;
+		next[id] = ORNIC_ID_SPARE;
+		if (!entries)
+			continue;
+		entries--;
+		*last = id;
+		last = &next[id];
+	}
+	*last = ORNIC_ID_END;
+	return true;
+}
+
 static int ornic_srq_init(struct ornic_srq *srq, struct ornic_pd *pd)
 {
 	struct ornic_wq *wq = &srq->wq;
-	size_t ring = (size_t)wq->entries << wq->stride;
-	uint32_t i;
+	struct ornic_srq_mem mem;
 	int ret;
 
-	wq->wr_id = calloc(wq->entries, sizeof(*wq->wr_id));
-	srq->next = calloc(wq->entries, sizeof(*srq->next));
-	ret = ENOMEM;
-	if (wq->wr_id && srq->next)
-		ret = ornic_buf_alloc_in(&srq->buf, ring + sizeof(*wq->rec), pd, ORNIC_RES_SRQ);
+	ret = ornic_srq_ids_alloc(&srq->ids, wq->entries);
+	if (ret)
+		return ret;
+	ret = ornic_srq_mem_alloc(&mem, wq->entries, wq->stride, pd);
 	if (ret) {
-		free(srq->next);
-		free(wq->wr_id);
+		ornic_srq_ids_free(&srq->ids);
 		return ret;
 	}
-	for (i = 0; i < wq->entries; i++)
-		srq->next[i] = i + 1 < wq->entries ? i + 1 : ORNIC_ID_END;
-	wq->ring = srq->buf.addr;
-	wq->rec = (struct ornic_rec *)((char *)srq->buf.addr + ring);
-	ornic_rec_init(wq->rec);
+	ornic_srq_use_ids(srq, wq->entries);
+	wq->ring = mem.ring;
+	wq->rec = mem.rec;
+	srq->buf = mem.buf;
 	ornic_lock_init(&wq->lock, true);
+	pthread_mutex_init(&srq->resize, NULL);
 	return 0;
 }
 
 static void ornic_srq_free(struct ornic_srq *srq)
 {
+	pthread_mutex_destroy(&srq->resize);
 	ornic_lock_destroy(&srq->wq.lock);
 	ornic_buf_free(&srq->buf);
-	free(srq->next);
-	free(srq->wq.wr_id);
+	ornic_srq_ids_free(&srq->ids);
 	free(srq);
 }
 
@@ -204,6 +271,8 @@ int ornic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_ma
 {
 	struct ibv_modify_srq cmd = {};
 
+	if (attr_mask & IBV_SRQ_MAX_WR)
+		return ornic_resize_srq(to_osrq(srq), attr, attr_mask);
 	return ibv_cmd_modify_srq(srq, attr, attr_mask, &cmd, sizeof(cmd));
 }
 
@@ -265,9 +334,9 @@ static int ornic_srq_build(struct ornic_srq *srq, uint32_t index, const struct i
 	if (id == ORNIC_ID_END)
 		return ENOMEM;
 	ornic_rwqe_build(wq, index, id, wr);
-	srq->free = srq->next[id];
-	srq->next[id] = ORNIC_ID_POSTED;
-	wq->wr_id[id] = wr->wr_id;
+	srq->free = srq->ids.next[id];
+	srq->ids.next[id] = ORNIC_ID_POSTED;
+	srq->ids.wr_id[id] = wr->wr_id;
 	return 0;
 }
 
@@ -287,6 +356,8 @@ int ornic_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 			break;
 		}
 	}
+	if (srq->coming && new != old)
+		ornic_srq_post_coming(srq, old, new);
 	if (new != old && ornic_wq_publish(wq, old, new))
 		ornic_db_ring(to_octx(ibsrq->context), ORNIC_DB_SRQ, srq->srqn, new);
 	ornic_unlock(&wq->lock);
@@ -302,10 +373,10 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
 	bool posted;
 
 	ornic_lock(&srq->wq.lock);
-	posted = id < srq->wq.entries && srq->next[id] == ORNIC_ID_POSTED;
+	posted = id < srq->ids.count && srq->ids.next[id] == ORNIC_ID_POSTED;
 	if (posted) {
-		*wr_id = srq->wq.wr_id[id];
-		srq->next[id] = srq->free;
+		*wr_id = srq->ids.wr_id[id];
+		srq->ids.next[id] = srq->free;
 		srq->free = id;
 	}
 	ornic_unlock(&srq->wq.lock);

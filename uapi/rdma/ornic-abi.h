@@ -95,6 +95,16 @@ struct ornic_uresp_create_srq {
 	__u32 reserved;
 };
 
+/*
+ * modify_srq with IBV_SRQ_MAX_WR: a new buffer of the same layout and stride, which says what
+ * the old one says (ORN-SRQ-17); the old one is not used on success.
+ */
+struct ornic_ureq_modify_srq {
+	__aligned_u64 buf_addr;
+	__u8 log_entries;
+	__u8 reserved[7];
+};
+
 /* resize_cq: a new buffer of the same layout; the old one is not used on success. */
 struct ornic_ureq_resize_cq {
 	__aligned_u64 buf_addr;

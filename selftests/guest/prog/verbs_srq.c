@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,12 +288,133 @@ static void test_ud(struct verdict *v)
 	}
 }
 
+static int srq_resize(uint32_t max_wr)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr };
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static long srq_size(void)
+{
+	struct ibv_srq_attr attr = {};
+
+	return ibv_query_srq(srq, &attr) ? -1 : (long)attr.max_wr;
+}
+
+/* One more entry than there is room for; 0 or an errno. */
+static int post_one_more(void)
+{
+	struct ibv_sge sge = { (uintptr_t)buf, SLOT, mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 0, .sg_list = &sge, .num_sge = 1 };
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+/* Entries that are posted stay; what does not fit is refused, and changes nothing. */
+static void test_resize(struct verdict *v)
+{
+	struct ibv_srq_attr both = { .max_wr = 8, .srq_limit = 8 };
+
+	connect_pair(0, IBV_QPT_RC, 7);
+	expect(v, !!(dev.attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE), 1, "capability");
+	post_all(5);
+	expect(v, srq_resize(0), EINVAL, "to nothing");
+	expect(v, srq_resize(dev.attr.max_srq_wr + 1), EINVAL, "beyond the device");
+	expect(v, srq_resize(4), EINVAL, "below what is posted");
+	expect(v, srq_size(), SLOTS, "size after refusals");
+	expect(v, srq_resize(dev.attr.max_srq_wr), 0, "to the largest");
+	expect(v, srq_size(), dev.attr.max_srq_wr, "the largest");
+	expect(v, (long)carry(v, &from[0], 1), 0, "first entry");
+	expect(v, srq_resize(3), 0, "to four");
+	expect(v, srq_size(), 4, "four, a power of two");
+	expect(v, post_one_more(), ENOMEM, "a fifth entry");
+	for (uint32_t n = 1; n < 5; n++)
+		expect(v, (long)carry(v, &from[0], n), n, "entry");
+	post_all(4);
+	expect(v, srq_resize(64), 0, "to 64");
+	for (uint32_t n = 4; n < SLOTS; n++)
+		post(n, SLOT);
+	srq_arm(v, 32);
+	for (uint32_t n = 0; n < SLOTS - 8; n++)
+		expect(v, (long)carry(v, &from[0], n), n, "entry");
+	expect(v, event_of(srq, PATIENCE), IBV_EVENT_SRQ_LIMIT_REACHED, "31 left");
+	expect(v, ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0, "size and limit");
+	expect(v, srq_size(), 8, "both: size");
+	expect(v, srq_limit(), 8, "both: limit");
+	expect(v, (long)carry(v, &from[0], SLOTS - 8), SLOTS - 8, "entry");
+	expect(v, event_of(srq, PATIENCE), IBV_EVENT_SRQ_LIMIT_REACHED, "seven left");
+	both.srq_limit = 9;
+	expect(v, ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL,
+	       "a limit above the size");
+}
+
+#define BUSY	8u			/* entries that traffic goes through */
+
+static atomic_bool traffic_over;
+static atomic_ulong carried;
+
+/* Messages without a pause over two connections that forgive no empty SRQ. */
+static void *traffic(void *verdict)
+{
+	struct verdict *v = verdict;
+	struct ibv_wc wc;
+
+	for (uint32_t n = 0; !traffic_over && !v->bad; n++) {
+		for (uint32_t i = 0; i < BUSY / 2; i++)
+			post_send(&from[i % 2], (n + i) % 40 + 1);
+		for (uint32_t i = 0; i < BUSY / 2; i++) {
+			expect(v, next(&sends, &wc), IBV_WC_SUCCESS, "send");
+			expect(v, next(&recvs, &wc), IBV_WC_SUCCESS, "receive");
+			if (v->bad)
+				break;
+			expect(v, wc.byte_len, LEN, "length");
+			expect(v, buf[wc.wr_id * SLOT + LEN - 1], buf[wc.wr_id * SLOT], "its end");
+			post(wc.wr_id, SLOT);
+			carried++;
+		}
+	}
+	return NULL;
+}
+
+/* Rings come and go under traffic, and nobody finds the SRQ empty. */
+static void test_resize_traffic(struct verdict *v)
+{
+	static const uint32_t sizes[] = { BUSY, 512, 16, 4096, 64, 8192, 8 };
+	struct verdict theirs = {};
+	unsigned long seen;
+	pthread_t thread;
+
+	connect_pair(0, IBV_QPT_RC, 0);
+	connect_pair(1, IBV_QPT_RC, 0);
+	post_all(BUSY);
+	traffic_over = false;
+	carried = 0;
+	if (pthread_create(&thread, NULL, traffic, &theirs))
+		bail("no thread");
+	for (int n = 0; n < 100 && !theirs.bad && !v->bad; n++) {
+		uint32_t size = sizes[n % (sizeof(sizes) / sizeof(sizes[0]))];
+
+		expect(v, srq_resize(size), 0, "resize");
+		expect(v, srq_size(), size, "size");
+		expect(v, srq_resize(BUSY / 4), EINVAL, "below what is posted");
+		for (seen = carried; carried == seen && !theirs.bad;)
+			sched_yield();
+	}
+	traffic_over = true;
+	pthread_join(thread, NULL);
+	if (theirs.bad)
+		*v = theirs;
+	quiet(v, &recvs, "after the last");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct verdict *v);
 } tests[] = {
 	{ "shared", test_shared }, { "limit", test_limit }, { "empty", test_empty },
-	{ "last_wqe", test_last_wqe }, { "ud", test_ud },
+	{ "last_wqe", test_last_wqe }, { "ud", test_ud }, { "resize", test_resize },
+	{ "resize_traffic", test_resize_traffic },
 };
 
 static void run(int test)

@@ -252,12 +252,39 @@ static void test_other_domain(struct verdict *v, const char *path)
 	expect(v, ibv_close_xrcd(other), 0, "ibv_close_xrcd");
 }
 
+static int resize(struct inbox *in, uint32_t max_wr)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr };
+
+	return ibv_modify_srq(in->srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+/* Another ring between messages; entries that are posted stay. */
+static void test_resize(struct verdict *v, const char *path)
+{
+	struct inbox in;
+
+	(void)path;
+	inbox_open(&in, xrcd);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		if (i == MESSAGES / 4) {
+			expect(v, resize(&in, 256), 0, "to 256");
+			expect(v, resize(&in, MESSAGES / 2), EINVAL, "below what is posted");
+		}
+		if (i == MESSAGES / 2)
+			expect(v, resize(&in, MESSAGES / 2), 0, "to half");
+		expect(v, send_to(in.number, 'a' + i), IBV_WC_SUCCESS, "message");
+		expect(v, arrived(&in, i, 'a' + i), true, "its entry");
+	}
+	inbox_close(&in);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct verdict *v, const char *path);
 } tests[] = {
 	{ "processes", test_processes }, { "wrong_number", test_wrong_number },
-	{ "other_domain", test_other_domain },
+	{ "other_domain", test_other_domain }, { "resize", test_resize },
 };
 
 static void run(int test, const char *path)

@@ -79,6 +79,8 @@ static const struct command_op command_ops[] = {
 	  cmd_srq_modify },
 	{ ORNIC_OP_SRQ_QUERY, 0, sizeof(struct ornic_srq_query_rsp), true, false, cmd_srq_query },
 	{ ORNIC_OP_SRQ_DESTROY, 0, 0, true, false, cmd_srq_destroy },
+	{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd), 0, true, false,
+	  cmd_srq_resize },
 	{ ORNIC_OP_CQ_RESIZE, sizeof(struct ornic_cq_resize_cmd),
 	  sizeof(struct ornic_cq_resize_rsp), true, false, cmd_cq_resize },
 	{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd), 0, false, true, cmd_qp_create },

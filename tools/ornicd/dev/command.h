@@ -95,6 +95,7 @@ uint8_t cmd_srq_create(struct command *c);		/* srq.c */
 uint8_t cmd_srq_modify(struct command *c);
 uint8_t cmd_srq_query(struct command *c);
 uint8_t cmd_srq_destroy(struct command *c);
+uint8_t cmd_srq_resize(struct command *c);
 uint8_t cmd_qp_create(struct command *c);		/* qp.c */
 uint8_t cmd_qp_destroy(struct command *c);
 uint8_t cmd_qp_modify(struct command *c);		/* qp_modify.c */

@@ -171,7 +171,7 @@ uint8_t cmd_cq_resize(struct command *c)
 	const struct ornic_cq_resize_cmd *in = c->in;
 	struct ornic_cq_resize_rsp *out = c->out;
 	struct cq *cq = cq_get(c->dev, c->number);
-	struct cq_place to = { .log = in->log_entries };
+	struct ring_place to = { .log = in->log_entries };
 	uint8_t st;
 
 	st = command_need(c, ORNIC_FEATURE(CQ_RESIZE), in);

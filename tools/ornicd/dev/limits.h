@@ -80,7 +80,8 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 #define QUEUE_FEATURES								\
 	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |		\
 	 ORNIC_FEATURE(XRC) | ORNIC_FEATURE(RAW) | ORNIC_FEATURE(SRQ) |		\
-	 ORNIC_FEATURE(MCAST) | ORNIC_FEATURE(STEER) | ORNIC_FEATURE(RSS))
+	 ORNIC_FEATURE(SRQ_RESIZE) | ORNIC_FEATURE(MCAST) |			\
+	 ORNIC_FEATURE(STEER) | ORNIC_FEATURE(RSS))
 
 /** MEMORY_FEATURES - of these: memory regions and what is done to memory */
 #define MEMORY_FEATURES								\

@@ -158,6 +158,57 @@ uint8_t cmd_srq_modify(struct command *c)
 	return st;
 }
 
+static uint8_t srq_check_resize(struct command *c, const struct ornic_srq_resize_cmd *in,
+				const struct srq *srq)
+{
+	bool limit = in->flags & ORNIC_SRQ_RESIZE_LIMIT;
+	uint8_t st;
+
+	if (in->log_entries > LIMIT_LOG_SRQ)
+		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+	if (in->flags & ~ORNIC_SRQ_RESIZE_LIMIT)
+		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+	st = COMMAND_ZERO(c, in->mbz);
+	if (!st && !limit)
+		st = COMMAND_ZERO(c, in->limit);
+	if (!st && limit)
+		st = srq_check_limit(c, &in->limit, in->log_entries);
+	if (!st && !limit && srq->limit > 1u << in->log_entries)
+		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->log_entries);
+	return st;
+}
+
+uint8_t cmd_srq_resize(struct command *c)
+{
+	const struct ornic_srq_resize_cmd *in = c->in;
+	struct srq *srq = srq_get(c->dev, c->number);
+	struct ring_place to = { .log = in->log_entries };
+	uint8_t st;
+
+	st = command_need(c, ORNIC_FEATURE(SRQ_RESIZE), in);
+	if (st)
+		return st;
+	if (!srq)
+		return ORNIC_ST_BAD_NUMBER;
+	st = srq_check_resize(c, in, srq);
+	st = st ?: command_record(c, &in->record, &to.rec);
+	st = st ?: command_ring(c, &in->pages, to.log, srq->wq.stride, &to.mem);
+	if (st)
+		return st;
+	st = srq_resize(srq, &to);
+	umem_free(&to.mem, &c->dev->list_budget);
+	if (st == ORNIC_ST_BAD_PARAM)
+		return command_refuse(c, st, &in->log_entries);
+	if (st)
+		return st;
+	srq->attr.log_entries = in->log_entries;
+	srq->attr.record = in->record;
+	srq->attr.pages = in->pages;
+	if (in->flags & ORNIC_SRQ_RESIZE_LIMIT)
+		srq_arm(srq, le32toh(in->limit));
+	return ORNIC_ST_OK;
+}
+
 uint8_t cmd_srq_query(struct command *c)
 {
 	struct ornic_srq_query_rsp *out = c->out;

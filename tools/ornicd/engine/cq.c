@@ -201,9 +201,9 @@ static bool cq_fits(const struct cq *cq, uint32_t index, uint8_t log)
 	return unpolled <= cq_entries(cq) && unpolled <= 1u << log;
 }
 
-static void cq_swap_place(struct cq *cq, struct cq_place *to)
+static void cq_swap_place(struct cq *cq, struct ring_place *to)
 {
-	struct cq_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
+	struct ring_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
 
 	cq->log = to->log;
 	cq->mem = to->mem;
@@ -222,7 +222,7 @@ static void cq_swap_place(struct cq *cq, struct cq_place *to)
  *
  * Return: enum ornic_status.
  */
-int cq_resize(struct cq *cq, struct cq_place *to, struct ornic_cq_resize_rsp *at)
+int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *at)
 {
 	const struct ornic_rec *old = cq_record(cq);
 	struct ornic_rec *rec = gpa_ptr(cq->dev->gpa, to->rec, sizeof(*rec), true);

@@ -84,23 +84,11 @@ struct cq {
 int cq_init(struct cq *cq);
 void cq_fini(struct cq *cq);
 
-/**
- * struct cq_place - ring and record of a CQ
- * @log:	log2 entries
- * @mem:	entries
- * @rec:	DMA address of the doorbell record
- */
-struct cq_place {
-	uint8_t log;
-	struct umem mem;
-	uint64_t rec;
-};
-
 /*
  * cq_resize() - from now on the CQ is at @to; its old place is there on return.
  * On failure @to is as it was. Return: enum ornic_status.
  */
-int cq_resize(struct cq *cq, struct cq_place *to, struct ornic_cq_resize_rsp *at);
+int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *at);
 
 /* cq_set_eq() - events go to @eq from now on, also one that is held. */
 void cq_set_eq(struct cq *cq, struct eq *eq);

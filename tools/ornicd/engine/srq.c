@@ -6,8 +6,10 @@
 
 #include "engine.h"
 #include "qp.h"
+#include "../mem/gpa.h"
 
 #include <errno.h>
+#include <ornic/admin.h>
 
 void srq_init(struct srq *srq)
 {
@@ -57,6 +59,30 @@ int srq_take(struct srq *srq, uint8_t *bytes)
 	srq->wq.cons++;
 	srq_check_limit(srq, n - 1);
 	return 1;
+}
+
+/*
+ * The host has made the new ring and record say what the old ones say, and goes on making
+ * both say the same (ORN-SRQ-17, 18): nothing is to be copied, and the old record need not be
+ * looked at.
+ */
+uint8_t srq_resize(struct srq *srq, struct ring_place *to)
+{
+	struct ornic_rec *rec = gpa_ptr(srq->dev->gpa, to->rec, sizeof(*rec), true);
+	struct ring_place old = { .log = srq->wq.log, .mem = srq->wq.mem, .rec = srq->wq.rec };
+
+	if (srq->wq.bad)
+		return ORNIC_ST_BAD_STATE;
+	if (!rec)
+		return ORNIC_ST_DMA_ERROR;
+	if (ring_host_index(rec) - srq->wq.cons > 1u << to->log)
+		return ORNIC_ST_BAD_PARAM;
+	srq->wq.log = to->log;
+	srq->wq.mem = to->mem;
+	srq->wq.rec = to->rec;
+	*to = old;
+	ring_quiet(rec, srq->wq.cons);
+	return ORNIC_ST_OK;
 }
 
 void srq_arm(struct srq *srq, uint32_t limit)

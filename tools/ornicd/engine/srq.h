@@ -63,6 +63,12 @@ void srq_init(struct srq *srq);
  */
 int srq_take(struct srq *srq, uint8_t *bytes);
 
+/*
+ * srq_resize() - from now on the SRQ is at @to; its old place is there on return.
+ * On failure nothing has changed. Return: enum ornic_status.
+ */
+uint8_t srq_resize(struct srq *srq, struct ring_place *to);
+
 /* srq_arm() - one SRQ_LIMIT when fewer than @limit entries are posted, now or later */
 void srq_arm(struct srq *srq, uint32_t limit);
 

@@ -33,6 +33,18 @@ struct umem {
 	uint64_t *page;
 };
 
+/**
+ * struct ring_place - where a ring lies, for a queue that gets another one
+ * @log:	log2 entries
+ * @mem:	entries
+ * @rec:	DMA address of the doorbell record
+ */
+struct ring_place {
+	uint8_t log;
+	struct umem mem;
+	uint64_t rec;
+};
+
 /*
  * umem_load() - copy and check a page descriptor for a block of @bytes > 0 bytes
  * @budget: page-list entries the function may still have; reduced by those taken

@@ -185,6 +185,12 @@ int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 	return modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
 }
 
+int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
+			    const struct ornic_srq_resize_cmd *in)
+{
+	return modify(dev, ORNIC_OP_SRQ_RESIZE, srqn, in, sizeof(*in));
+}
+
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out)
 {
 	return query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));

@@ -2,18 +2,12 @@
 /*
  * Completion queues: create, destroy, moderate. cq_resize.c resizes them.
  *
- * Ring and doorbell record of a CQ lie in one buffer, ring first. It belongs
- * to the process, which polls and arms without the driver, or to the kernel,
- * for which poll_cq.c does.
+ * Ring and doorbell record (ring.c) belong to the process, which polls and arms without the
+ * driver, or to the kernel, for which poll_cq.c does.
  */
 #include "ornic_ib.h"
 
 static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
-
-static size_t ring_bytes(u8 log_entries)
-{
-	return (size_t)1 << (log_entries + ORNIC_IB_CQE_LOG);
-}
 
 /**
  * ornic_ib_cq_call() - call the user's completion handler
@@ -75,59 +69,22 @@ static u8 to_flags(const struct ib_cq_init_attr *attr)
 /**
  * ornic_ib_cq_user_ring() - check and pin ring and record of a process
  * @dev: device
- * @ring: filled in, also on failure to be given to ornic_ib_cq_free_ring()
+ * @ring: filled in, also on failure to be given to ornic_ib_ring_free()
  * @addr: where they are
  * @log_entries: log2 of the ring's entries, as the process says
  * @entries: what the ring must hold
  */
-int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr,
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
 			  u8 log_entries, u32 entries)
 {
-	size_t bytes;
-	int ret;
-
-	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries) || !PAGE_ALIGNED(addr))
+	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries))
 		return -EINVAL;
-	ring->log_entries = log_entries;
-	bytes = ring_bytes(log_entries);
-	ret = ornic_ib_ubuf_pin(dev, &ring->ubuf, addr, bytes + sizeof(struct ornic_rec), addr,
-				IB_ACCESS_LOCAL_WRITE);
-	if (ret)
-		return ret;
-	ret = ornic_ib_pagelist_build(dev, &ring->list, &ring->ubuf, 0, bytes);
-	if (ret)
-		return ret;
-	ring->pages = ring->list.desc;
-	return ornic_ib_ubuf_addr(&ring->ubuf, bytes, &ring->record);
+	ring->log = log_entries;
+	ring->stride = ORNIC_IB_CQE_LOG;
+	return ornic_ib_ring_pin(dev, ring, addr);
 }
 
-/**
- * ornic_ib_cq_kernel_ring() - make ring and record for the kernel
- * @dev: device
- * @ring: its size; filled in
- */
-int ornic_ib_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring)
-{
-	size_t bytes = ring_bytes(ring->log_entries);
-	int ret;
-
-	ret = ornic_ib_kbuf_alloc(dev, &ring->kbuf, bytes + sizeof(struct ornic_rec));
-	if (ret)
-		return ret;
-	ornic_rec_init(ring->kbuf.cpu + bytes);
-	ornic_ib_kbuf_pages(&ring->kbuf, 0, &ring->pages);
-	ring->record = cpu_to_le64(ring->kbuf.dma + bytes);
-	return 0;
-}
-
-void ornic_ib_cq_free_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring)
-{
-	ornic_ib_pagelist_free(dev, &ring->list);
-	ornic_ib_ubuf_unpin(&ring->ubuf);
-	ornic_ib_kbuf_free(dev, &ring->kbuf);
-}
-
-static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
+static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
 		     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ornic_ureq_create_cq req;
@@ -141,21 +98,22 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
 	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr, req.log_entries, attr->cqe);
 }
 
-static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring,
+static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
 		       const struct ib_cq_init_attr *attr)
 {
-	ring->log_entries = order_base_2(attr->cqe);
-	return ornic_ib_cq_kernel_ring(dev, ring);
+	ring->log = order_base_2(attr->cqe);
+	ring->stride = ORNIC_IB_CQE_LOG;
+	return ornic_ib_ring_alloc(dev, ring);
 }
 
 /* The device accepted the ring. */
-static void adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_cq_ring *ring)
+static void adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring *ring)
 {
-	cq->log_entries = ring->log_entries;
+	cq->log_entries = ring->log;
 	cq->ubuf = ring->ubuf;
 	cq->kbuf = ring->kbuf;
 	if (cq->kbuf.cpu)
-		cq->rec = cq->kbuf.cpu + ring_bytes(cq->log_entries);
+		cq->rec = ornic_ib_ring_rec(ring);
 }
 
 static void init_state(struct ornic_ib_cq *cq)
@@ -211,7 +169,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 			    const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	u32 page = ornic_ib_caller_page(udata);
-	struct ornic_ib_cq_ring ring = {};
+	struct ornic_ib_ring ring = {};
 	struct ornic_cq_create_cmd cmd = {
 		.flags = to_flags(attr),
 		.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector)),
@@ -223,7 +181,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	ret = udata ? user_ring(dev, &ring, attr, udata) : kernel_ring(dev, &ring, attr);
 	if (ret)
 		goto err;
-	cmd.log_entries = ring.log_entries;
+	cmd.log_entries = ring.log;
 	cmd.record = ring.record;
 	cmd.pages = ring.pages;
 	ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
@@ -235,7 +193,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	return 0;
 
 err:
-	ornic_ib_cq_free_ring(dev, &ring);
+	ornic_ib_ring_free(dev, &ring);
 	return ret;
 }
 

@@ -23,24 +23,24 @@ static int check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, 
 }
 
 static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-			    const struct ornic_ib_cq_ring *ring, struct ornic_cq_resize_rsp *at)
+			    const struct ornic_ib_ring *ring, struct ornic_cq_resize_rsp *at)
 {
 	struct ornic_cq_resize_cmd cmd = {
-		.log_entries = ring->log_entries,
+		.log_entries = ring->log,
 		.record = ring->record,
 		.pages = ring->pages,
 	};
 	int ret;
 
 	ret = ornic_ib_cmd_cq_resize(dev, cq->cqn, &cmd, at);
-	return ret ? ret : check_switch(dev, cq, ring->log_entries, at);
+	return ret ? ret : check_switch(dev, cq, ring->log, at);
 }
 
 static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries,
 		       struct ib_udata *udata)
 {
 	struct ornic_uresp_resize_cq resp = {};
-	struct ornic_ib_cq_ring ring = {};
+	struct ornic_ib_ring ring = {};
 	struct ornic_cq_resize_rsp at;
 	struct ornic_ureq_resize_cq req;
 	int ret;
@@ -55,20 +55,20 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 ent
 		ret = resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		swap(cq->ubuf, ring.ubuf);
-		cq->log_entries = ring.log_entries;
+		cq->log_entries = ring.log;
 		cq->ibcq.cqe = entries;
 		resp.producer = le32_to_cpu(at.producer);
 		resp.consumer = le32_to_cpu(at.consumer);
 	}
-	ornic_ib_cq_free_ring(dev, &ring);
+	ornic_ib_ring_free(dev, &ring);
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
 /* Carry over and poll the new ring from here on; @ring is the old one then. */
 static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-			 struct ornic_ib_cq_ring *ring, u32 producer, u32 consumer)
+			 struct ornic_ib_ring *ring, u32 producer, u32 consumer)
 {
-	size_t bytes = BIT(ring->log_entries + ORNIC_IB_CQE_LOG);
+	struct ornic_rec *rec = ornic_ib_ring_rec(ring);
 	struct ornic_rec *old = cq->rec;
 	struct ornic_cqe *cqe;
 	u32 i;
@@ -78,14 +78,14 @@ static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 		return -EIO;
 	}
 	for (i = cq->index; i != producer; i++) {
-		cqe = ornic_ring_entry(ring->kbuf.cpu, i - consumer, ring->log_entries,
+		cqe = ornic_ring_entry(ring->kbuf.cpu, i - consumer, ring->log,
 				       ORNIC_IB_CQE_LOG);
 		*cqe = *ornic_ib_cqe(cq, i);
 		cqe->phase |= ORNIC_PHASE;
 	}
 	swap(cq->kbuf, ring->kbuf);
-	swap(cq->log_entries, ring->log_entries);
-	cq->rec = cq->kbuf.cpu + bytes;
+	swap(cq->log_entries, ring->log);
+	cq->rec = rec;
 	cq->index -= consumer;
 	ornic_rec_consumed(cq->rec, cq->index);
 	ornic_rec_rearm(dev->odev, cq->rec, old, consumer, ORNIC_DB_CQ_ARM, cq->cqn);
@@ -94,12 +94,15 @@ static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 
 static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries)
 {
-	struct ornic_ib_cq_ring ring = { .log_entries = order_base_2(entries) };
+	struct ornic_ib_ring ring = {
+		.log = order_base_2(entries),
+		.stride = ORNIC_IB_CQE_LOG,
+	};
 	struct ornic_cq_resize_rsp at;
 	unsigned long flags;
 	int ret;
 
-	ret = ornic_ib_cq_kernel_ring(dev, &ring);
+	ret = ornic_ib_ring_alloc(dev, &ring);
 	if (!ret)
 		ret = resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
@@ -110,7 +113,7 @@ static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 e
 	}
 	if (!ret)
 		cq->ibcq.cqe = BIT(cq->log_entries);
-	ornic_ib_cq_free_ring(dev, &ring);
+	ornic_ib_ring_free(dev, &ring);
 	return ret;
 }
 

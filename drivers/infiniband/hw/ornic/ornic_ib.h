@@ -12,6 +12,7 @@
  *			exporter's, process context
  *	qp->mutex	one modify at a time; process context
  *	cq->resize	one resize at a time; process context
+ *	srq->modify	one modify at a time; process context
  *	cq->comp_lock	around the completion handler of the consumer
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
@@ -255,16 +256,18 @@ struct ornic_ib_mw {
 };
 
 /**
- * struct ornic_ib_cq_ring - ring and record of a completion queue, for a command
- * @log_entries: log2 of the entries
+ * struct ornic_ib_ring - ring and record of a queue, for a command
+ * @log: log2 of the entries
+ * @stride: log2 of an entry's bytes
  * @ubuf: both, of a process
  * @kbuf: both, of the kernel
  * @list: page list of the ring, of a process
  * @pages: descriptor of the ring
  * @record: DMA address of the record
  */
-struct ornic_ib_cq_ring {
-	u8 log_entries;
+struct ornic_ib_ring {
+	u8 log;
+	u8 stride;
 	struct ornic_ib_ubuf ubuf;
 	struct ornic_ib_kbuf kbuf;
 	struct ornic_ib_pagelist list;
@@ -345,14 +348,17 @@ struct ornic_ib_wq {
  * @ibsrq: ib_core's part
  * @ref: keeps it during events
  * @srqn: number in the device
- * @max_wr: entries, as given to the user
+ * @max_wr: entries, as given to the user; under @modify
  * @max_sge: SGEs of an entry, as given to the user
+ * @modify: one modify at a time; process context
  * @ubuf: ring and record of a process
  * @kbuf: ring and record of the kernel; what follows is for these only, except @wq.log
  *	and @wq.stride
- * @wq: the ring; wr_id goes by id
- * @next: by id: the next free one, or that it is posted; under the lock of @wq
+ * @wq: the ring, whose place changes under its lock; wr_id goes by id
+ * @next: by id: the next free one, or that it is posted, or spare; under the lock of @wq
+ * @ids: how many @next and wr_id have; as many as the ring has entries are not spare
  * @free: first free id; under the lock of @wq
+ * @coming: a ring that the device is about to go over to, NULL without; under the lock of @wq
  */
 struct ornic_ib_srq {
 	struct ib_srq ibsrq;
@@ -360,11 +366,14 @@ struct ornic_ib_srq {
 	u32 srqn;
 	u32 max_wr;
 	u32 max_sge;
+	struct mutex modify;	/* see above */
 	struct ornic_ib_ubuf ubuf;
 	struct ornic_ib_kbuf kbuf;
 	struct ornic_ib_wq wq;
 	u32 *next;
+	u32 ids;
 	u32 free;
+	struct ornic_ib_ring *coming;
 };
 
 /**
@@ -525,6 +534,8 @@ int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_cre
 			    u32 *srqn);
 int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_modify_cmd *in);
+int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
+			    const struct ornic_srq_resize_cmd *in);
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out);
 int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule);
@@ -620,6 +631,22 @@ void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf);
 void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
 			 struct ornic_pages *desc);
 
+/* ring.c */
+static inline size_t ornic_ib_ring_bytes(const struct ornic_ib_ring *ring)
+{
+	return (size_t)1 << (ring->log + ring->stride);
+}
+
+/* The record of a ring of the kernel. */
+static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ring)
+{
+	return ring->kbuf.cpu + ornic_ib_ring_bytes(ring);
+}
+
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr);
+int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
+void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
+
 /* mr.c */
 u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev);
 int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out);
@@ -666,10 +693,8 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       ORNIC_CREATE_CQ_ARG);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
-int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring, u64 addr,
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
 			  u8 log_entries, u32 entries);
-int ornic_ib_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
-void ornic_ib_cq_free_ring(struct ornic_ib_dev *dev, struct ornic_ib_cq_ring *ring);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
@@ -698,7 +723,15 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq);
 int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc);
 void ornic_ib_soft_kick(struct work_struct *work);
 
+/* srq_resize.c */
+int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+			struct ib_srq_attr *attr, bool limit, struct ib_udata *udata);
+void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 first);
+
 /* srq.c */
+u8 ornic_ib_srq_log(u32 max_wr);
+bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries);
+void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring);
 int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 			struct ib_udata *udata);
 int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);

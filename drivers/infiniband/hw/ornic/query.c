@@ -124,6 +124,8 @@ static u64 device_caps(const struct ornic_ib_dev *dev)
 
 	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_GLOBAL)))
 		caps |= IB_DEVICE_FLUSH_GLOBAL;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ_RESIZE)))
+		caps |= IB_DEVICE_SRQ_RESIZE;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMIC_WRITE)))
 		caps |= IB_DEVICE_ATOMIC_WRITE;
 	return caps;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queues: create, modify, query, destroy.
+ * Shared receive queues: create, modify, query, destroy, post. srq_resize.c resizes them.
  *
- * Ring and doorbell record lie in one buffer, ring first, of the process or of the
- * kernel. The device takes entries in ring order and completes them in any order, so
- * a completion names an id that was posted with the entry. For the kernel ids are
- * handed out here, from a list of the free ones; as many as the ring has slots, which
- * makes it safe to write the next slot whenever there is a free id (ORN-SRQ-1).
+ * Ring and doorbell record (ring.c) belong to the process or to the kernel. The device takes
+ * entries in ring order and completes them in any order, so a completion names an id
+ * that was posted with the entry. For the kernel ids are handed out here, from a list of
+ * the free ones; as many as the ring has slots, which makes it safe to write the next
+ * slot whenever there is a free id (ORN-SRQ-1).
  */
 #include <linux/log2.h>
 
@@ -15,14 +15,10 @@
 static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
 static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);
 
-/* In the list of free ids: its end, and an id that is not free. */
+/* In the list of free ids: its end, an id that is posted, one that the ring is too small for. */
 #define ID_END		U32_MAX
 #define ID_POSTED	(U32_MAX - 1)
-
-static size_t ring_bytes(const struct ornic_ib_srq *srq)
-{
-	return (size_t)1 << (srq->wq.log + srq->wq.stride);
-}
+#define ID_SPARE	(U32_MAX - 2)
 
 static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr,
 		      bool user)
@@ -43,9 +39,8 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_a
 	return 0;
 }
 
-static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-		     const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd,
-		     struct ornic_ib_pagelist *list, struct ib_udata *udata)
+static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
+		     const struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ornic_ureq_create_srq req;
 	int ret;
@@ -57,64 +52,94 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 		return -EOPNOTSUPP;
 	if (req.log_entries > dev->lim.log_srq || attr->attr.max_wr > BIT(req.log_entries) ||
 	    req.stride < ORNIC_RQ_MIN_STRIDE || req.stride > dev->lim.rq_stride ||
-	    ornic_ib_rq_bytes(attr->attr.max_sge) > BIT(req.stride) ||
-	    !PAGE_ALIGNED(req.buf_addr))
+	    ornic_ib_rq_bytes(attr->attr.max_sge) > BIT(req.stride))
 		return -EINVAL;
-	srq->wq.log = req.log_entries;
-	srq->wq.stride = req.stride;
-	/* the record behind the ring must be aligned */
-	if (ring_bytes(srq) < sizeof(struct ornic_rec))
-		return -EINVAL;
-
-	ret = ornic_ib_ubuf_pin(dev, &srq->ubuf, req.buf_addr,
-				ring_bytes(srq) + sizeof(struct ornic_rec), req.buf_addr,
-				IB_ACCESS_LOCAL_WRITE);
-	if (!ret)
-		ret = ornic_ib_pagelist_build(dev, list, &srq->ubuf, 0, ring_bytes(srq));
-	if (ret)
-		return ret;
-	cmd->pages = list->desc;
-	return ornic_ib_ubuf_addr(&srq->ubuf, ring_bytes(srq), &cmd->record);
+	ring->log = req.log_entries;
+	ring->stride = req.stride;
+	return ornic_ib_ring_pin(dev, ring, req.buf_addr);
 }
 
-static int make_ids(struct ornic_ib_srq *srq)
+/**
+ * ornic_ib_srq_log() - log2 of the entries of a ring of the kernel
+ * @max_wr: how many the consumer wants; two at least, to align the record behind them
+ */
+u8 ornic_ib_srq_log(u32 max_wr)
 {
-	u32 i, count = BIT(srq->wq.log);
+	return order_base_2(max_t(u32, max_wr, 2));
+}
 
+/**
+ * ornic_ib_srq_use_ids() - have as many ids as a ring has entries
+ * @srq: shared receive queue of the kernel, the lock of its queue held
+ * @entries: of the ring
+ *
+ * Ids that are posted stay so, whatever numbers they have; the others become free or spare.
+ *
+ * Return: false if more are posted; nothing has changed then.
+ */
+bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
+{
+	u32 *last = &srq->free;
+	u32 id, posted = 0;
+
+	for (id = 0; id < srq->ids; id++)
+		posted += srq->next[id] == ID_POSTED;
+	if (posted > entries)
+		return false;
+	entries -= posted;
+	for (id = 0; id < srq->ids; id++) {
+		if (srq->next[id] == ID_POSTED)
+			continue;
+		srq->next[id] = ID_SPARE;
+		if (!entries)
+			continue;
+		entries--;
+		*last = id;
+		last = &srq->next[id];
+	}
+	*last = ID_END;
+	return true;
+}
+
+static int make_ids(struct ornic_ib_srq *srq, u32 count)
+{
 	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
 	srq->wq.wr_id = kvcalloc(count, sizeof(*srq->wq.wr_id), GFP_KERNEL);
 	if (!srq->next || !srq->wq.wr_id)
 		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		srq->next[i] = i + 1 < count ? i + 1 : ID_END;
-	srq->free = 0;
+	srq->ids = count;
+	ornic_ib_srq_use_ids(srq, count);
 	return 0;
 }
 
 static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-		       struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
+		       struct ornic_ib_ring *ring, struct ib_srq_init_attr *attr)
 {
 	int ret;
 
 	attr->attr.max_sge = max_t(u32, attr->attr.max_sge, 1);
-	srq->wq.log = order_base_2(max_t(u32, attr->attr.max_wr, 2));
-	srq->wq.stride = max_t(u8, order_base_2(ornic_ib_rq_bytes(attr->attr.max_sge)),
-			       ORNIC_RQ_MIN_STRIDE);
+	ring->log = ornic_ib_srq_log(attr->attr.max_wr);
+	ring->stride = max_t(u8, order_base_2(ornic_ib_rq_bytes(attr->attr.max_sge)),
+			     ORNIC_RQ_MIN_STRIDE);
 	srq->wq.max_sge = attr->attr.max_sge;
-	ret = make_ids(srq);
-	if (!ret)
-		ret = ornic_ib_kbuf_alloc(dev, &srq->kbuf,
-					  ring_bytes(srq) + sizeof(struct ornic_rec));
-	if (ret)
-		return ret;
-	srq->wq.ring = srq->kbuf.cpu;
-	srq->wq.rec = srq->kbuf.cpu + ring_bytes(srq);
-	ornic_rec_init(srq->wq.rec);
-	ornic_ib_kbuf_pages(&srq->kbuf, 0, &cmd->pages);
-	cmd->record = cpu_to_le64(srq->kbuf.dma + ring_bytes(srq));
-	cmd->flags = ORNIC_SRQ_F_PRIVILEGED;
-	attr->attr.max_wr = BIT(srq->wq.log);
-	return 0;
+	attr->attr.max_wr = BIT(ring->log);
+	ret = make_ids(srq, BIT(ring->log));
+	return ret ? ret : ornic_ib_ring_alloc(dev, ring);
+}
+
+/**
+ * ornic_ib_srq_adopt() - the device uses a ring
+ * @srq: shared receive queue; of the kernel: the lock of its queue held if it can be posted to
+ * @ring: the ring; then the one before
+ */
+void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring)
+{
+	srq->wq.ring = ring->kbuf.cpu;
+	srq->wq.rec = ring->kbuf.cpu ? ornic_ib_ring_rec(ring) : NULL;
+	srq->wq.stride = ring->stride;
+	swap(srq->wq.log, ring->log);
+	swap(srq->ubuf, ring->ubuf);
+	swap(srq->kbuf, ring->kbuf);
 }
 
 static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
@@ -140,9 +165,10 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 			    struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
 	u32 page = ornic_ib_caller_page(udata);
-	struct ornic_ib_pagelist list = {};
+	struct ornic_ib_ring ring = {};
 	struct ornic_srq_create_cmd cmd = {
 		.type = attr->srq_type,
+		.flags = udata ? 0 : ORNIC_SRQ_F_PRIVILEGED,
 		.pd = cpu_to_le32(to_opd(srq->ibsrq.pd)->pdn),
 		.dbpage = cpu_to_le32(page),
 		.limit = cpu_to_le32(attr->attr.srq_limit),
@@ -151,19 +177,24 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	int ret;
 
 	if (udata)
-		ret = user_ring(dev, srq, attr, &cmd, &list, udata);
+		ret = user_ring(dev, &ring, attr, udata);
 	else
-		ret = kernel_ring(dev, srq, attr, &cmd);
+		ret = kernel_ring(dev, srq, &ring, attr);
 	if (!ret) {
-		cmd.log_entries = srq->wq.log;
-		cmd.stride = srq->wq.stride;
+		cmd.log_entries = ring.log;
+		cmd.stride = ring.stride;
+		cmd.record = ring.record;
+		cmd.pages = ring.pages;
 		cmd.max_sge = cpu_to_le16(attr->attr.max_sge);
-		srq->max_wr = attr->attr.max_wr;
-		srq->max_sge = attr->attr.max_sge;
 		fill_xrc(attr, &cmd);
 		ret = ornic_ib_cmd_srq_create(dev, &cmd, &srq->srqn);
 	}
-	ornic_ib_pagelist_free(dev, &list);
+	if (!ret) {
+		srq->max_wr = attr->attr.max_wr;
+		srq->max_sge = attr->attr.max_sge;
+		ornic_ib_srq_adopt(srq, &ring);
+	}
+	ornic_ib_ring_free(dev, &ring);
 	return ret;
 }
 
@@ -193,6 +224,7 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	if (ret)
 		return ret;
 
+	mutex_init(&srq->modify);
 	spin_lock_init(&srq->wq.lock);
 	ornic_ib_ref_init(&srq->ref);
 	ret = create_in_device(dev, srq, attr, udata);
@@ -232,22 +264,34 @@ int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return 0;
 }
 
+static int set_limit(struct ornic_ib_dev *dev, const struct ornic_ib_srq *srq, u32 limit)
+{
+	struct ornic_srq_modify_cmd cmd = {
+		.mask = cpu_to_le32(ORNIC_SRQM_LIMIT),
+		.limit = cpu_to_le32(limit),
+	};
+
+	if (limit > srq->max_wr)
+		return -EINVAL;
+	return ornic_ib_cmd_srq_modify(dev, srq->srqn, &cmd);
+}
+
 int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 			enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
+	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
-	struct ornic_srq_modify_cmd cmd = {
-		.mask = cpu_to_le32(ORNIC_SRQM_LIMIT),
-		.limit = cpu_to_le32(attr->srq_limit),
-	};
+	int ret = 0;
 
-	if (mask & ~IB_SRQ_LIMIT)
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EOPNOTSUPP;
-	if (!(mask & IB_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq->max_wr)
-		return -EINVAL;
-	return ornic_ib_cmd_srq_modify(to_oib(ibsrq->device), srq->srqn, &cmd);
+	mutex_lock(&srq->modify);
+	if (mask & IB_SRQ_MAX_WR)
+		ret = ornic_ib_srq_resize(dev, srq, attr, mask & IB_SRQ_LIMIT, udata);
+	else if (mask & IB_SRQ_LIMIT)
+		ret = set_limit(dev, srq, attr->srq_limit);
+	mutex_unlock(&srq->modify);
+	return ret;
 }
 
 int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
@@ -300,8 +344,11 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		if (!ret)
 			wr = wr->next;
 	}
-	if (wq->prod != first)
+	if (wq->prod != first) {
+		if (unlikely(srq->coming))
+			ornic_ib_srq_post_coming(dev, srq, first);
 		ornic_ring_post(dev->odev, ORNIC_DB_SRQ, srq->srqn, wq->rec, first, wq->prod);
+	}
 	spin_unlock_irqrestore(&wq->lock, flags);
 
 	if (ret && bad_wr)
@@ -323,7 +370,7 @@ bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id)
 	bool posted;
 
 	spin_lock_irqsave(&srq->wq.lock, flags);
-	posted = id < BIT(srq->wq.log) && srq->next[id] == ID_POSTED;
+	posted = id < srq->ids && srq->next[id] == ID_POSTED;
 	if (posted) {
 		*wr_id = srq->wq.wr_id[id];
 		srq->next[id] = srq->free;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ring and doorbell record of a completion or shared receive queue. Both lie in one buffer,
+ * ring first: of the process, which made it, or of the kernel.
+ */
+#include "ornic_ib.h"
+
+/**
+ * ornic_ib_ring_pin() - take ring and record that a process made
+ * @dev: device
+ * @ring: its size; filled in, also on failure to be given to ornic_ib_ring_free()
+ * @addr: where they are
+ */
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr)
+{
+	size_t bytes = ornic_ib_ring_bytes(ring);
+	int ret;
+
+	/* the record behind the ring must be aligned */
+	if (!PAGE_ALIGNED(addr) || bytes < sizeof(struct ornic_rec))
+		return -EINVAL;
+	ret = ornic_ib_ubuf_pin(dev, &ring->ubuf, addr, bytes + sizeof(struct ornic_rec), addr,
+				IB_ACCESS_LOCAL_WRITE);
+	if (ret)
+		return ret;
+	ret = ornic_ib_pagelist_build(dev, &ring->list, &ring->ubuf, 0, bytes);
+	if (ret)
+		return ret;
+	ring->pages = ring->list.desc;
+	return ornic_ib_ubuf_addr(&ring->ubuf, bytes, &ring->record);
+}
+
+/**
+ * ornic_ib_ring_alloc() - make ring and record for the kernel
+ * @dev: device
+ * @ring: its size, at least that of a record; filled in
+ */
+int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
+{
+	size_t bytes = ornic_ib_ring_bytes(ring);
+	int ret;
+
+	ret = ornic_ib_kbuf_alloc(dev, &ring->kbuf, bytes + sizeof(struct ornic_rec));
+	if (ret)
+		return ret;
+	ornic_rec_init(ornic_ib_ring_rec(ring));
+	ornic_ib_kbuf_pages(&ring->kbuf, 0, &ring->pages);
+	ring->record = cpu_to_le64(ring->kbuf.dma + bytes);
+	return 0;
+}
+
+void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
+{
+	ornic_ib_pagelist_free(dev, &ring->list);
+	ornic_ib_ubuf_unpin(&ring->ubuf);
+	ornic_ib_kbuf_free(dev, &ring->kbuf);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Another ring for a shared receive queue that is in use (ORN-SRQ-17 to 26).
+ *
+ * Indices go on, so that the new ring can say what the old one says before the device changes
+ * over. For a queue of a process its provider sees to that, and all that happens here is
+ * pinning. To a queue of the kernel consumers go on posting while the command is being
+ * executed: then post_srq_recv() posts to both rings, so that it does not matter when
+ * the device leaves the old one, nor whether it does.
+ */
+#include "ornic_ib.h"
+
+/* The lists that go by id, to be grown before the ring is. */
+struct ids {
+	u32 *next;
+	u64 *wr_id;
+	u32 count;
+};
+
+static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+			    const struct ornic_ib_ring *ring, const u32 *limit)
+{
+	struct ornic_srq_resize_cmd cmd = {
+		.log_entries = ring->log,
+		.flags = limit ? ORNIC_SRQ_RESIZE_LIMIT : 0,
+		.limit = cpu_to_le32(limit ? *limit : 0),
+		.record = ring->record,
+		.pages = ring->pages,
+	};
+
+	return ornic_ib_cmd_srq_resize(dev, srq->srqn, &cmd);
+}
+
+static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 max_wr,
+		       const u32 *limit, struct ib_udata *udata)
+{
+	struct ornic_ib_ring ring = { .stride = srq->wq.stride };
+	struct ornic_ureq_modify_srq req;
+	int ret;
+
+	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
+		return -EOPNOTSUPP;
+	if (req.log_entries > dev->lim.log_srq || max_wr > BIT(req.log_entries))
+		return -EINVAL;
+	ring.log = req.log_entries;
+	ret = ornic_ib_ring_pin(dev, &ring, req.buf_addr);
+	if (!ret)
+		ret = resize_in_device(dev, srq, &ring, limit);
+	if (!ret) {
+		ornic_ib_srq_adopt(srq, &ring);
+		srq->max_wr = max_wr;
+	}
+	ornic_ib_ring_free(dev, &ring);
+	return ret;
+}
+
+static void ids_free(struct ids *ids)
+{
+	kvfree(ids->next);
+	kvfree(ids->wr_id);
+}
+
+/* They never shrink: ids that are posted may have any of their numbers. */
+static int ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 entries)
+{
+	*ids = (struct ids) { .count = entries };
+	if (entries <= srq->ids)
+		return 0;
+	ids->next = kvcalloc(entries, sizeof(*ids->next), GFP_KERNEL);
+	ids->wr_id = kvcalloc(entries, sizeof(*ids->wr_id), GFP_KERNEL);
+	if (ids->next && ids->wr_id)
+		return 0;
+	ids_free(ids);
+	return -ENOMEM;
+}
+
+/* @ids are the old ones then. Context: the lock of the queue is held. */
+static void ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
+{
+	if (!ids->next)
+		return;
+	memcpy(ids->next, srq->next, srq->ids * sizeof(*ids->next));
+	memcpy(ids->wr_id, srq->wq.wr_id, srq->ids * sizeof(*ids->wr_id));
+	swap(ids->next, srq->next);
+	swap(ids->wr_id, srq->wq.wr_id);
+	swap(ids->count, srq->ids);
+}
+
+static void copy_entries(const struct ornic_ib_srq *srq, const struct ornic_ib_ring *ring,
+			 u32 first, u32 end)
+{
+	const struct ornic_ib_wq *wq = &srq->wq;
+
+	for (; first != end; first++)
+		memcpy(ornic_ring_entry(ring->kbuf.cpu, first, ring->log, ring->stride),
+		       ornic_ring_entry(wq->ring, first, wq->log, wq->stride), BIT(wq->stride));
+}
+
+/**
+ * ornic_ib_srq_post_coming() - post to the ring that the device may go over to, too
+ * @dev: device
+ * @srq: shared receive queue that has one, the lock of its queue held
+ * @first: first entry that was posted to the old ring; not published there yet (ORN-SRQ-18)
+ */
+void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 first)
+{
+	u32 end = srq->wq.prod;
+
+	copy_entries(srq, srq->coming, first, end);
+	ornic_ring_post(dev->odev, ORNIC_DB_SRQ, srq->srqn, ornic_ib_ring_rec(srq->coming), first,
+			end);
+}
+
+/*
+ * Make the new ring say what the old one says, and from here on post to both. Only as much as
+ * both hold may be posted meanwhile (ORN-SRQ-15).
+ *
+ * Return: false if that is less than what is posted and not completed.
+ */
+static bool begin(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, struct ids *ids)
+{
+	u32 entries = BIT(min(ring->log, srq->wq.log));
+	unsigned long flags;
+	bool fits;
+
+	spin_lock_irqsave(&srq->wq.lock, flags);
+	ids_adopt(ids, srq);
+	fits = ornic_ib_srq_use_ids(srq, entries);
+	if (fits) {
+		copy_entries(srq, ring, srq->wq.prod - entries, srq->wq.prod);
+		ornic_ib_ring_rec(ring)->host_index = cpu_to_le32(srq->wq.prod);
+		srq->coming = ring;
+	}
+	spin_unlock_irqrestore(&srq->wq.lock, flags);
+	return fits;
+}
+
+/* @ring is the one that the device does not use then. */
+static void finish(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, bool done)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->wq.lock, flags);
+	srq->coming = NULL;
+	if (done)
+		ornic_ib_srq_adopt(srq, ring);
+	ornic_ib_srq_use_ids(srq, BIT(srq->wq.log));
+	spin_unlock_irqrestore(&srq->wq.lock, flags);
+}
+
+static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 *max_wr,
+			 const u32 *limit)
+{
+	struct ornic_ib_ring ring = {
+		.log = ornic_ib_srq_log(*max_wr),
+		.stride = srq->wq.stride,
+	};
+	struct ids ids;
+	int ret;
+
+	ret = ids_grow(&ids, srq, BIT(ring.log));
+	if (ret)
+		return ret;
+	ret = ornic_ib_ring_alloc(dev, &ring);
+	if (!ret && !begin(srq, &ring, &ids))
+		ret = -EINVAL;
+	if (ret)
+		goto out;
+	ret = resize_in_device(dev, srq, &ring, limit);
+	finish(srq, &ring, !ret);
+	if (!ret) {
+		srq->max_wr = BIT(srq->wq.log);
+		*max_wr = srq->max_wr;
+	}
+out:
+	ornic_ib_ring_free(dev, &ring);
+	ids_free(&ids);
+	return ret;
+}
+
+/**
+ * ornic_ib_srq_resize() - give a shared receive queue another ring
+ * @dev: device
+ * @srq: shared receive queue, its mutex held
+ * @attr: max_wr, and srq_limit with @limit; of the kernel: max_wr becomes what it got
+ * @limit: arm the limit, too
+ * @udata: of the process, NULL for the kernel
+ *
+ * Return: -EINVAL if more is posted than the new ring would hold, or if a larger limit is
+ * armed; nothing has changed then.
+ */
+int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+			struct ib_srq_attr *attr, bool limit, struct ib_udata *udata)
+{
+	if (!ornic_has(dev->odev, ORNIC_FEATURE(SRQ_RESIZE)))
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > BIT(dev->lim.log_srq) ||
+	    (limit && attr->srq_limit > attr->max_wr))
+		return -EINVAL;
+	if (udata)
+		return resize_user(dev, srq, attr->max_wr, limit ? &attr->srq_limit : NULL, udata);
+	return resize_kernel(dev, srq, &attr->max_wr, limit ? &attr->srq_limit : NULL);
+}
