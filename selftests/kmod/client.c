@@ -67,8 +67,10 @@ static int establish(struct ktest_conn *conn, struct sockaddr *addr)
  * @addr: of it
  * @poll: how completions are polled
  * @pooled: share a CQ of ib_core's pool
+ * @shared: receive from a shared receive queue
  */
-struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled)
+struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled,
+				 bool shared)
 {
 	struct ktest_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	int ret;
@@ -77,6 +79,7 @@ struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context pol
 		return ERR_PTR(-ENOMEM);
 	conn->poll = poll;
 	conn->pooled = pooled;
+	conn->shared = shared;
 	conn->on_recv = answered;
 	init_completion(&conn->cm);
 	init_completion(&conn->reply);

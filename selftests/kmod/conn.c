@@ -79,7 +79,10 @@ int ktest_post_recv(struct ktest_slot *slot)
 	ib_dma_sync_single_for_device(device_of(slot->conn), slot->dma, sizeof(*slot->msg),
 				      DMA_BIDIRECTIONAL);
 	atomic_inc(&slot->conn->posted);
-	ret = ib_post_recv(slot->conn->id->qp, &wr, NULL);
+	if (slot->conn->srq)
+		ret = ib_post_srq_recv(slot->conn->srq, &wr, NULL);
+	else
+		ret = ib_post_recv(slot->conn->id->qp, &wr, NULL);
 	if (ret)
 		atomic_dec(&slot->conn->posted);
 	return ret;
@@ -144,10 +147,35 @@ static void close_cq(struct ktest_conn *conn)
 		ib_free_cq(conn->cq);
 }
 
+static void srq_event(struct ib_event *event, void *context)
+{
+	struct ktest_conn *conn = context;
+
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		complete(&conn->limit);
+}
+
+static int open_srq(struct ktest_conn *conn)
+{
+	struct ib_srq_init_attr attr = {
+		.event_handler = srq_event, .srq_context = conn, .srq_type = IB_SRQT_BASIC,
+		.attr = { .max_wr = KTEST_DEPTH, .max_sge = 1 },
+	};
+	struct ib_srq *srq;
+
+	init_completion(&conn->limit);
+	srq = ib_create_srq(conn->pd, &attr);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	conn->srq = srq;
+	return 0;
+}
+
 static int open_qp(struct ktest_conn *conn)
 {
 	struct ib_qp_init_attr attr = {
-		.send_cq = conn->cq, .recv_cq = conn->cq, .qp_type = IB_QPT_RC,
+		.send_cq = conn->cq, .recv_cq = conn->cq, .srq = conn->srq,
+		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
 			.max_send_wr = KTEST_SENDS, .max_recv_wr = KTEST_DEPTH + 1,
@@ -171,6 +199,8 @@ int ktest_conn_open(struct ktest_conn *conn)
 	if (IS_ERR(conn->pd))
 		return PTR_ERR(conn->pd);
 	ret = open_cq(conn);
+	if (!ret && conn->shared)
+		ret = open_srq(conn);
 	if (!ret)
 		ret = open_qp(conn);
 	for (i = 0; i < KTEST_DEPTH && !ret; i++) {
@@ -191,6 +221,8 @@ void ktest_conn_close(struct ktest_conn *conn)
 		ib_drain_qp(conn->id->qp);
 		rdma_destroy_qp(conn->id);
 	}
+	if (conn->srq)
+		ib_destroy_srq(conn->srq);
 	close_cq(conn);
 	for (i = 0; i < KTEST_DEPTH; i++) {
 		slot_fini(conn, &conn->recv[i]);

@@ -70,6 +70,9 @@ struct ktest_slot {
  * @pd: protection domain
  * @cq: completion queue
  * @pooled: @cq is from the pool of ib_core
+ * @shared: receives are posted to @srq
+ * @srq: shared receive queue, NULL without
+ * @limit: its limit was reached
  * @poll: how @cq is polled
  * @recv: receives
  * @send: sends; [i] answers recv[i] at the server
@@ -90,6 +93,9 @@ struct ktest_conn {
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	bool pooled;
+	bool shared;
+	struct ib_srq *srq;
+	struct completion limit;
 	enum ib_poll_context poll;
 	struct ktest_slot recv[KTEST_DEPTH];
 	struct ktest_slot send[KTEST_DEPTH];
@@ -125,12 +131,26 @@ int ktest_server_start(struct sockaddr *addr);
 void ktest_server_stop(void);
 
 /* client.c */
-struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled);
+struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled,
+				 bool shared);
 void ktest_disconnect(struct ktest_conn *conn);
 int ktest_call(struct ktest_conn *conn, struct ktest_msg *msg, struct ib_send_wr *before);
 int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr);
 
 /* cases.c */
 void ktest_cases(struct sockaddr *addr);
+bool ktest_failed(const char *where, int line, const char *what);
+
+/* Not true: says where and what */
+#define FAILED(cond)	(!(cond) && ktest_failed(__func__, __LINE__, #cond))
+
+/* queues.c */
+bool ktest_case_srq_limit(struct ktest_conn *conn);
+bool ktest_case_srq_resize(struct ktest_conn *conn);
+#ifdef KTEST_HAVE_RESIZE_CQ
+bool ktest_case_resize_cq(struct ktest_conn *conn);
+#else
+#define ktest_case_resize_cq	NULL
+#endif
 
 #endif
