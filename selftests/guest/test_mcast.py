@@ -5,6 +5,7 @@
 IPv4 only: the kernel's connection manager joins no IPv6 groups on RoCEv2. The device is tried with both in unit/test_mcast.
 """
 import harness
+import programs
 
 
 class Multicast(harness.GuestTest):
@@ -52,6 +53,12 @@ class Multicast(harness.GuestTest):
         self.assertEqual(int(self.a.run(counters % "tx").out), sent + 10)
         self.assertEqual(int(self.b.run(counters % "rx").out), heard + 10)
 
+
+class Loopback(programs.LocalTest):
+    """What members of one process and device hear of themselves: runs prog/verbs_mcast."""
+
+
+programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused".split())
 
 harness.matrix(
     Multicast,

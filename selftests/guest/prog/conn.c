@@ -164,17 +164,21 @@ void conn_attr_default(struct conn_attr *a, struct dev *d)
 void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
 		 struct queue *recv)
 {
-	struct ibv_qp_init_attr init = {
+	struct ibv_qp_init_attr_ex init = {
 		.send_cq = send->cq,
 		.recv_cq = recv->cq,
 		.srq = a->srq,
 		.cap = a->cap,
 		.qp_type = a->type,
+		.pd = d->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     (a->create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0),
+		.create_flags = a->create_flags,
 	};
 	int err;
 
 	*c = (struct conn){ .dev = d, .attr = *a };
-	c->qp = ibv_create_qp(d->pd, &init);
+	c->qp = ibv_create_qp_ex(d->verbs, &init);
 	if (!c->qp)
 		bail("cannot create a queue pair: %s", strerror(errno));
 	c->attr.cap = init.cap;

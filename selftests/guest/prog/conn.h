@@ -46,6 +46,7 @@ struct conn_attr {
 	uint8_t max_dest_rd;		/* as responder */
 	bool stay_rtr;			/* stop before RTS */
 	struct ibv_srq *srq;		/* NULL: an own receive queue */
+	uint32_t create_flags;		/* IBV_QP_CREATE_* */
 };
 
 struct queue {
