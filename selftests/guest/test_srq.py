@@ -3,7 +3,7 @@
 """Shared receive queues and extended reliable connections, within one VM: runs prog/verbs_srq and prog/verbs_xrc."""
 import programs
 
-SRQ = "shared limit empty last_wqe ud resize resize_traffic".split()
+SRQ = "shared limit empty last_wqe ud resize resize_traffic resize_hostile".split()
 XRC = "processes wrong_number other_domain resize".split()
 
 

@@ -10,9 +10,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/ib_user_verbs.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define PAIRS		4
 #define SLOTS		32u		/* entries of the SRQ */
@@ -349,6 +352,81 @@ static void test_resize(struct verdict *v)
 	       "a limit above the size");
 }
 
+/* The driver's part of a resize: struct ornic_ureq_modify_srq */
+struct payload {
+	uint64_t buf_addr;
+	uint8_t log_entries;
+	uint8_t reserved[7];
+	uint64_t beyond;		/* what a newer provider might add */
+};
+
+#define PAYLOAD		16u		/* bytes without @beyond */
+
+/* A resize as libibverbs asks for it, with what no provider would say; 0 or an errno. */
+static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t bytes)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_modify_srq core;
+		struct payload payload;
+	} cmd = {
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_MODIFY_SRQ,
+			.in_words = (sizeof(cmd.hdr) + sizeof(cmd.core) + bytes) / 4,
+		},
+		.core = {
+			.srq_handle = srq->handle, .attr_mask = IBV_SRQ_MAX_WR, .max_wr = max_wr,
+		},
+		.payload = *payload,
+	};
+	ssize_t len = cmd.hdr.in_words * 4;
+
+	return write(dev.verbs->cmd_fd, &cmd, len) == len ? 0 : errno;
+}
+
+/* A process that says anything of its ring is refused, and its SRQ serves on. */
+static void test_resize_hostile(struct verdict *v)
+{
+	const size_t bytes = 2 * 4096;	/* room for 64 entries of 32 bytes, and the record */
+	char *ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct payload good = { (uintptr_t)ring, 6, {}, 0 }, bad;
+
+	connect_pair(0, IBV_QPT_RC, 7);
+	post_all(8);
+	expect(v, raw_resize(64, &good, 0), EINVAL, "no payload");
+	expect(v, raw_resize(64, &good, PAYLOAD / 2), EINVAL, "half of it");
+	bad = good;
+	bad.buf_addr += 64;
+	expect(v, raw_resize(64, &bad, PAYLOAD), EINVAL, "not on a page");
+	bad = good;
+	bad.log_entries = 5;
+	expect(v, raw_resize(64, &bad, PAYLOAD), EINVAL, "smaller than it says");
+	bad.log_entries = 0;
+	expect(v, raw_resize(1, &bad, PAYLOAD), EINVAL, "no aligned record");
+	bad.log_entries = 255;
+	expect(v, raw_resize(64, &bad, PAYLOAD), EINVAL, "a huge ring");
+	bad = good;
+	bad.reserved[6] = 1;
+	expect(v, raw_resize(64, &bad, PAYLOAD), EOPNOTSUPP, "a reserved byte");
+	bad = good;
+	bad.beyond = 1;
+	expect(v, raw_resize(64, &bad, sizeof(bad)), EOPNOTSUPP, "a field that is not known");
+	*(uint32_t *)(ring + 64 * 32) = 8 + 64 + 1;	/* host_index */
+	expect(v, raw_resize(64, &good, PAYLOAD), EINVAL, "an index beyond the ring");
+	*(uint32_t *)(ring + 64 * 32) = -1;
+	expect(v, raw_resize(64, &good, PAYLOAD), EINVAL, "an index behind what was taken");
+	mprotect(ring, bytes, PROT_READ);
+	expect(v, !raw_resize(64, &good, PAYLOAD), 0, "memory that it may not write");
+	munmap(ring, bytes);
+	expect(v, !raw_resize(64, &good, PAYLOAD), 0, "memory that is not there");
+	bad.buf_addr = -4096;
+	bad.beyond = 0;
+	expect(v, !raw_resize(64, &bad, PAYLOAD), 0, "memory of the kernel");
+	expect(v, srq_size(), SLOTS, "size");
+	for (uint32_t n = 0; n < 8; n++)
+		expect(v, (long)carry(v, &from[0], n), n, "entry");
+}
+
 #define BUSY	8u			/* entries that traffic goes through */
 
 static atomic_bool traffic_over;
@@ -414,7 +492,7 @@ static const struct {
 } tests[] = {
 	{ "shared", test_shared }, { "limit", test_limit }, { "empty", test_empty },
 	{ "last_wqe", test_last_wqe }, { "ud", test_ud }, { "resize", test_resize },
-	{ "resize_traffic", test_resize_traffic },
+	{ "resize_traffic", test_resize_traffic }, { "resize_hostile", test_resize_hostile },
 };
 
 static void run(int test)
