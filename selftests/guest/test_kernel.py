@@ -12,6 +12,7 @@ CASES = """
     srq_resize_workqueue resize_cq resize_cq_workqueue""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
+SLOT = "/sys/bus/pci/devices/0000:01:00.0"
 UPDATES = "/lib/modules/$(uname -r)/updates"
 
 
@@ -48,6 +49,33 @@ class Kernel(harness.GuestTest):
         else:
             here.run("insmod %s listen=%s connect=%s" % (MODULE, address, address), timeout=200)
         return here.run("dmesg").out
+
+    def death(self, blow):
+        """What is left of connections, with and without an SRQ, of a device that goes away (ORN-QP-22, ORN-SRQ-6)."""
+        for vm in self.a, self.b:
+            self.addCleanup(vm.run, "rmmod ornic_ktest", check=False)
+        self.b.run("insmod %s listen=%s" % (MODULE, self.p.address(self.b)))
+        self.a.run("dmesg -C")
+        client = self.spawn(self.a, "insmod %s connect=%s dies=1" % (MODULE, self.p.address(self.b)), 300)
+        self.a.run("until dmesg | grep -q 'ornic_ktest: # waiting'; do sleep 0.1; done", timeout=120)
+        self.a.run(blow, timeout=120)
+        client.wait(300)
+        said = self.a.run("dmesg").out
+        self.assertIn("ornic_ktest: ok 1 - death", said, said[-1500:])
+        self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+                   "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done"
+                   % (self.device, self.device), timeout=60)
+        return self.a.run("dmesg").out
+
+    def test_device_dies(self):
+        """Without DMA there is no heartbeat, so the driver takes the device for dead."""
+        said = self.death("printf '\\002' | dd of=%s/config bs=1 seek=4 conv=notrunc" % SLOT)
+        self.assertIn("no heartbeat", said)
+        self.assertIn("device recovered", said)
+
+    def test_device_is_reset(self):
+        """A function level reset while the driver has the device."""
+        self.death("echo 1 > %s/reset" % SLOT)
 
     def check(self, place, parameters, family, name):
         key = place, parameters, family

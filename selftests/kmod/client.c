@@ -30,6 +30,9 @@ static int client_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		conn->broken = true;
 		complete_all(&conn->reply);
 		return 0;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		complete(&conn->removal);
+		return 0;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
 	default:
@@ -83,6 +86,7 @@ struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context pol
 	conn->on_recv = answered;
 	init_completion(&conn->cm);
 	init_completion(&conn->reply);
+	init_completion(&conn->removal);
 	conn->id = rdma_create_id(&init_net, client_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(conn->id)) {
 		ret = PTR_ERR(conn->id);

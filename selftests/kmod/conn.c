@@ -171,9 +171,18 @@ static int open_srq(struct ktest_conn *conn)
 	return 0;
 }
 
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct ktest_conn *conn = context;
+
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		complete(&conn->last_wqe);
+}
+
 static int open_qp(struct ktest_conn *conn)
 {
 	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event, .qp_context = conn,
 		.send_cq = conn->cq, .recv_cq = conn->cq, .srq = conn->srq,
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -184,6 +193,7 @@ static int open_qp(struct ktest_conn *conn)
 		.port_num = conn->id->port_num,
 	};
 
+	init_completion(&conn->last_wqe);
 	return rdma_create_qp(conn->id, conn->pd, &attr);
 }
 
@@ -213,12 +223,24 @@ int ktest_conn_open(struct ktest_conn *conn)
 	return ret;
 }
 
+/**
+ * ktest_drain() - all that was posted has completed on return
+ * @conn: connection; drained once, since ib_core waits for one event of an SRQ's user, and a
+ *	second time a minute for one that does not come
+ */
+void ktest_drain(struct ktest_conn *conn)
+{
+	if (!conn->drained)
+		ib_drain_qp(conn->id->qp);
+	conn->drained = true;
+}
+
 void ktest_conn_close(struct ktest_conn *conn)
 {
 	int i;
 
 	if (conn->id->qp) {
-		ib_drain_qp(conn->id->qp);
+		ktest_drain(conn);
 		rdma_destroy_qp(conn->id);
 	}
 	if (conn->srq)

@@ -73,6 +73,9 @@ struct ktest_slot {
  * @shared: receives are posted to @srq
  * @srq: shared receive queue, NULL without
  * @limit: its limit was reached
+ * @drained: by ktest_drain()
+ * @last_wqe: the queue pair takes no more of it
+ * @removal: client: the device goes away
  * @poll: how @cq is polled
  * @recv: receives
  * @send: sends; [i] answers recv[i] at the server
@@ -96,6 +99,9 @@ struct ktest_conn {
 	bool shared;
 	struct ib_srq *srq;
 	struct completion limit;
+	bool drained;
+	struct completion last_wqe;
+	struct completion removal;
 	enum ib_poll_context poll;
 	struct ktest_slot recv[KTEST_DEPTH];
 	struct ktest_slot send[KTEST_DEPTH];
@@ -115,6 +121,7 @@ struct ktest_conn {
 /* conn.c */
 int ktest_conn_open(struct ktest_conn *conn);
 void ktest_conn_close(struct ktest_conn *conn);
+void ktest_drain(struct ktest_conn *conn);
 int ktest_post_recv(struct ktest_slot *slot);
 int ktest_post_send(struct ktest_slot *slot, struct ib_send_wr *before, u32 invalidate);
 void ktest_send_wr(struct ktest_slot *slot, struct ib_send_wr *wr, struct ib_sge *sge,
@@ -143,6 +150,9 @@ bool ktest_failed(const char *where, int line, const char *what);
 
 /* Not true: says where and what */
 #define FAILED(cond)	(!(cond) && ktest_failed(__func__, __LINE__, #cond))
+
+/* death.c */
+void ktest_death(struct sockaddr *addr);
 
 /* queues.c */
 bool ktest_case_srq_limit(struct ktest_conn *conn);

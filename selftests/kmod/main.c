@@ -20,6 +20,10 @@ static ushort port = 7470;
 module_param(port, ushort, 0444);
 MODULE_PARM_DESC(port, "RDMA_PS_TCP port of the server");
 
+static bool dies;
+module_param(dies, bool, 0444);
+MODULE_PARM_DESC(dies, "not the test cases: wait until the device goes away");
+
 static int parse(const char *text, struct sockaddr_storage *addr)
 {
 	char number[6];
@@ -42,7 +46,9 @@ static int __init ktest_init(void)
 	if (!*connect)
 		return 0;
 	ret = parse(connect, &addr);
-	if (!ret)
+	if (!ret && dies)
+		ktest_death((struct sockaddr *)&addr);
+	else if (!ret)
 		ktest_cases((struct sockaddr *)&addr);
 	else if (*listen)
 		ktest_server_stop();

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections whose device goes away under them: all that was posted completes, and whoever
+ * drains a queue pair with a shared receive queue gets the event that he waits for, once.
+ */
+#include "ktest.h"
+
+enum { PLAIN, SHARED, DRAINED, ENDS };
+
+static bool connected(struct ktest_conn **conn, struct sockaddr *addr)
+{
+	struct ktest_msg msg = { .op = KTEST_ECHO };
+	int i;
+
+	for (i = 0; i < ENDS; i++) {
+		conn[i] = ktest_connect(addr, IB_POLL_SOFTIRQ, true, i != PLAIN);
+		if (FAILED(!IS_ERR(conn[i])))
+			return false;
+		if (FAILED(!ktest_call(conn[i], &msg, NULL)))
+			return false;
+	}
+	return true;
+}
+
+static bool last_wqe_once(struct ktest_conn *conn)
+{
+	if (FAILED(wait_for_completion_timeout(&conn->last_wqe, KTEST_TIMEOUT)))
+		return false;
+	return !FAILED(!try_wait_for_completion(&conn->last_wqe));
+}
+
+static bool survives(struct ktest_conn **conn)
+{
+	int i;
+
+	ktest_drain(conn[DRAINED]);
+	if (!last_wqe_once(conn[DRAINED]))
+		return false;
+	pr_info("ornic_ktest: # waiting\n");
+	for (i = 0; i < ENDS; i++)
+		if (FAILED(wait_for_completion_timeout(&conn[i]->removal, 10 * KTEST_TIMEOUT)))
+			return false;
+	for (i = 0; i < ENDS; i++)
+		ktest_drain(conn[i]);
+	if (FAILED(atomic_read(&conn[PLAIN]->posted) == atomic_read(&conn[PLAIN]->completed)))
+		return false;
+	if (!last_wqe_once(conn[SHARED]))
+		return false;
+	return !FAILED(!try_wait_for_completion(&conn[DRAINED]->last_wqe));
+}
+
+/**
+ * ktest_death() - wait until the device goes away
+ * @addr: of a server on another device
+ */
+void ktest_death(struct sockaddr *addr)
+{
+	struct ktest_conn *conn[ENDS] = {};
+	bool ok = connected(conn, addr) && survives(conn);
+	int i;
+
+	for (i = 0; i < ENDS; i++)
+		if (!IS_ERR_OR_NULL(conn[i]))
+			ktest_disconnect(conn[i]);
+	pr_info("ornic_ktest: %s 1 - death\n", ok ? "ok" : "not ok");
+}
