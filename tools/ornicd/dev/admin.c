@@ -2,7 +2,8 @@
 /*
  * The admin rings: fetch a command, have it executed, write its completion.
  *
- * Commands run one after the other, each to its end. While the completion ring is
+ * Commands run one after the other, each to its end; a long one takes several turns
+ * (progress.h). While the completion ring is
  * full none is fetched; a host that lags (ORN-RNG-13) is looked at again soon.
  */
 #include "admin.h"
@@ -55,8 +56,10 @@ void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t l
 void admin_stop(struct admin *a)
 {
 	a->pending = false;
-	if (a->f)
-		timer_disarm(&a->f->dev.engine->timers, &a->retry);
+	if (!a->f)
+		return;
+	timer_disarm(&a->f->dev.engine->timers, &a->retry);
+	progress_end(a->f);
 }
 
 static void admin_retry(void *arg)
@@ -116,19 +119,28 @@ static void *admin_slot(struct admin *a, uint64_t ring, uint8_t log, uint32_t in
 	return ptr;
 }
 
-/* Execute the next command. Return: false if the rings are unusable. */
-static bool admin_step(struct admin *a)
+/* Take the next command from the ring. Return: false if the ring is unusable. */
+static bool admin_fetch(struct admin *a)
 {
 	const void *from = admin_slot(a, a->asq, a->log_asq, a->cons, false);
+
+	if (!from)
+		return false;
+	fetch(&a->f->progress.cmd, from, sizeof(a->f->progress.cmd));
+	a->cons++;
+	return true;
+}
+
+/* Execute the next command, or go on with one. Return: false if the rings are unusable. */
+static bool admin_step(struct admin *a)
+{
 	void *to = admin_slot(a, a->acq, a->log_acq, a->prod, true);
 	struct ornic_admin_cpl cpl = { 0 };
-	struct ornic_admin_cmd cmd;
 
-	if (!from || !to)
+	if (!to || (!a->f->progress.active && !admin_fetch(a)))
 		return false;
-	fetch(&cmd, from, sizeof(cmd));
-	a->cons++;
-	command_execute(a->f, &cmd, &cpl);
+	if (!command_execute(a->f, &cpl))
+		return true;
 	cpl.phase = ring_phase(a->prod, a->log_acq);
 	ring_write_entry(to, &cpl);
 	a->prod++;
@@ -158,10 +170,12 @@ static void admin_sleep(struct admin *a)
 
 void admin_run(struct admin *a)
 {
+	struct progress *p = &a->f->progress;
 	uint32_t budget = ADMIN_BATCH;
 	int n;
 
-	while ((n = admin_waiting(a)) > 0 && budget--) {
+	p->work = PROGRESS_WORK;
+	while ((n = admin_waiting(a)) >= 0 && (n || p->active) && budget-- && p->work) {
 		if (!admin_has_room(a)) {
 			a->pending = false;
 			break;
@@ -169,7 +183,7 @@ void admin_run(struct admin *a)
 		if (!admin_step(a))
 			return;
 	}
-	if (!n)
+	if (!n && !p->active)
 		admin_sleep(a);
 	if (n >= 0)
 		admin_look(a);

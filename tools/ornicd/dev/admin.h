@@ -50,7 +50,10 @@ void admin_stop(struct admin *a);
 /* admin_doorbell() - the host rang for one of the rings (enum ornic_db_admin) */
 void admin_doorbell(struct admin *a, uint32_t ring);
 
-/* admin_run() - execute at most ADMIN_BATCH commands, then look at the arm word */
+/*
+ * admin_run() - execute at most ADMIN_BATCH commands, or a part of one that has much to do,
+ * then look at the arm word
+ */
 void admin_run(struct admin *a);
 
 #endif /* ORNICD_DEV_ADMIN_H */

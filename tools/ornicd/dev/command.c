@@ -173,6 +173,7 @@ uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t
 		       &c->dev->list_budget);
 	if (st)
 		return command_refuse(c, st, field);
+	progress_charge(c->f, mem->npages);
 	if (ring_reachable(mem))
 		return ORNIC_ST_OK;
 	umem_free(mem, &c->dev->list_budget);
@@ -278,20 +279,28 @@ static uint8_t payload_store(struct command *c, const struct ornic_admin_cmd *cm
 	return ORNIC_ST_OK;
 }
 
-static uint8_t command_run(struct command *c, const struct ornic_admin_cmd *cmd,
-			   struct ornic_admin_cpl *cpl)
+/* Judge the entry and fetch the input, when the command is new. */
+static uint8_t command_begin(struct command *c, const struct command_op *op)
 {
-	static uint8_t in[ORNIC_ADMIN_MAX_PAYLOAD] __attribute__((aligned(64)));
+	struct progress *p = &c->f->progress;
+	uint8_t st;
+
+	if (p->active)
+		return ORNIC_ST_OK;
+	st = entry_check(c, op, &p->cmd);
+	return st ?: payload_fetch(c, op, &p->cmd, p->in);
+}
+
+static uint8_t command_run(struct command *c, struct ornic_admin_cpl *cpl)
+{
 	static uint8_t out[ORNIC_ADMIN_MAX_PAYLOAD] __attribute__((aligned(64)));
+	const struct ornic_admin_cmd *cmd = &c->f->progress.cmd;
 	const struct command_op *op = command_find(le16toh(cmd->opcode));
 	uint8_t st;
 
-	c->in = in;
+	c->in = c->f->progress.in;
 	c->out = out;
-	st = entry_check(c, op, cmd);
-	if (st)
-		return st;
-	st = payload_fetch(c, op, cmd, in);
+	st = command_begin(c, op);
 	if (st)
 		return st;
 	memset(out, 0, op->out);
@@ -304,22 +313,27 @@ static uint8_t command_run(struct command *c, const struct ornic_admin_cmd *cmd,
 }
 
 /**
- * command_execute() - execute a command
- * @f:		function
- * @cmd:	the command, a private copy
+ * command_execute() - execute the function's command, or go on with it
+ * @f:		function; its @progress has the command
  * @cpl:	its completion, zeroed; all but the phase is filled in
+ *
+ * Return: false if the command has not come to its end; call again in the next turn.
  */
-void command_execute(struct function *f, const struct ornic_admin_cmd *cmd,
-		     struct ornic_admin_cpl *cpl)
+bool command_execute(struct function *f, struct ornic_admin_cpl *cpl)
 {
+	const struct ornic_admin_cmd *cmd = &f->progress.cmd;
 	struct command c = {
 		.f = f,
 		.dev = &f->dev,
 		.number = le32toh(cmd->number),
 		.out_max = le16toh(cmd->out_len),
 	};
-	uint8_t st = command_run(&c, cmd, cpl);
+	uint8_t st = command_run(&c, cpl);
 
+	f->progress.active = st == COMMAND_MORE;
+	if (f->progress.active)
+		return false;
+	progress_end(f);
 	device_count(&f->dev, CNT_admin_commands, 1);
 	if (st)
 		device_count(&f->dev, CNT_admin_failures, 1);
@@ -329,4 +343,5 @@ void command_execute(struct function *f, const struct ornic_admin_cmd *cmd,
 	cpl->out_size = st ? 0 : htole32(c.out_size);
 	cpl->status = st;
 	cpl->syndrome = htole32(c.syndrome);
+	return true;
 }

@@ -4,7 +4,7 @@
  * one, and the handlers themselves.
  *
  * A handler checks everything, then acts; on failure nothing has changed
- * (ORN-ADM-16). Input is a private copy, as long as the layout says, padded with
+ * (ORN-ADM-16). One with much to do takes several turns (progress.h). Input is a private copy, as long as the layout says, padded with
  * zeros. Output starts out as zeros.
  */
 #ifndef ORNICD_DEV_COMMAND_H
@@ -43,8 +43,7 @@ struct command {
 	uint32_t syndrome;
 };
 
-void command_execute(struct function *f, const struct ornic_admin_cmd *cmd,
-		     struct ornic_admin_cpl *cpl);
+bool command_execute(struct function *f, struct ornic_admin_cpl *cpl);
 
 /* command_refuse() - @status because of the input field @field. Return: @status */
 uint8_t command_refuse(struct command *c, uint8_t status, const void *field);
@@ -122,7 +121,7 @@ struct ornic_key_create_cmd;
 struct mr *key_get(struct device *dev, uint32_t key);
 uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in);
 uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in);
-uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr);
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct umem *mem);
 void key_unload(struct device *dev, struct mr *mr);
 
 /* The same for keys of device memory (dm.c) */

@@ -18,6 +18,7 @@
 #include "admin.h"
 #include "ctrl.h"
 #include "limits.h"
+#include "progress.h"
 
 #include "../engine/device.h"
 #include "../engine/engine.h"
@@ -32,6 +33,7 @@
  * @dev:	what the data path sees
  * @ctrl:	registers and state
  * @admin:	admin queue
+ * @progress:	its command that is being executed
  * @features_set: SET_FEATURES was accepted
  * @created:	an object other than EQ 0 was created since the function is READY
  * @fatal:	syndrome of a fatal error not acted upon yet; 0 = none
@@ -47,6 +49,7 @@ struct function {
 	struct device dev;
 	struct ctrl ctrl;
 	struct admin admin;
+	struct progress progress;
 	bool features_set;
 	bool created;
 	uint32_t fatal;

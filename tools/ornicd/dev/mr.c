@@ -169,28 +169,32 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	return st ?: COMMAND_ZERO(c, in->mbz2);
 }
 
-/* The key's memory; an empty region has none, a fast registration room for its list. */
-uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr)
+/* Memory of a region; an empty one has none. */
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct umem *mem)
 {
-	uint8_t st;
+	uint64_t length = le64toh(in->length);
+	uint8_t st = ORNIC_ST_OK;
 
-	if (mr->kind == ORNIC_KEY_FAST_REG) {
-		mr->list_budget = le32toh(in->max_pages);
-		if (mr->list_budget > c->dev->list_budget)
-			return ORNIC_ST_NO_RESOURCE;
-		c->dev->list_budget -= mr->list_budget;
-		return ORNIC_ST_OK;
-	}
-	mr->mem.gpa = c->dev->gpa;
+	*mem = (struct umem) { .gpa = c->dev->gpa };
+	if (length)
+		st = progress_pages(c, &in->pages, length, mem);
+	if (!st)
+		device_count(c->dev, CNT_key_pages, mem->npages);
+	return st;
+}
+
+/* What the other kinds have: a fast registration has room for its list. */
+static uint8_t key_furnish(struct command *c, const struct ornic_key_create_cmd *in,
+			   struct mr *mr)
+{
 	if (mr->kind == ORNIC_KEY_DM)
 		key_load_dm(c, in, mr);
-	if (mr->kind != ORNIC_KEY_REGION || !mr->length)
+	if (mr->kind != ORNIC_KEY_FAST_REG)
 		return ORNIC_ST_OK;
-	st = umem_load(&mr->mem, c->dev->gpa, &in->pages, mr->length, LIMIT_PAGE_SIZES,
-		       &c->dev->list_budget);
-	if (st)
-		return command_refuse(c, st, &in->pages);
-	device_count(c->dev, CNT_key_pages, mr->mem.npages);
+	if (le32toh(in->max_pages) > c->dev->list_budget)
+		return ORNIC_ST_NO_RESOURCE;
+	mr->list_budget = le32toh(in->max_pages);
+	c->dev->list_budget -= mr->list_budget;
 	return ORNIC_ST_OK;
 }
 
@@ -226,32 +230,33 @@ uint8_t cmd_key_create(struct command *c)
 {
 	const struct ornic_key_create_cmd *in = c->in;
 	uint8_t st = key_check(c, in);
+	struct umem mem = { .gpa = c->dev->gpa };
 	struct mr *mr;
 
+	if (!st && in->kind == ORNIC_KEY_REGION)
+		st = key_load(c, in, &mem);
 	if (st)
 		return st;
 	mr = calloc(1, sizeof(*mr));
-	if (!mr)
+	if (!mr) {
+		umem_free(&mem, &c->dev->list_budget);
 		return ORNIC_ST_NO_RESOURCE;
+	}
 	mr->kind = in->kind;
 	mr->pd = le32toh(in->pd);
 	mr->access = le32toh(in->access);
 	mr->iova = le64toh(in->iova);
 	mr->length = mr->kind == ORNIC_KEY_PHYS_ALL ? UINT64_MAX : le64toh(in->length);
+	mr->mem = mem;
 	mr->attr = *in;
-	st = key_load(c, in, mr);
-	if (st)
-		goto free_mr;
-	st = key_number(c, mr);
-	if (st)
-		goto unload;
-	if (mr->pd)
-		pd_get(c->dev, mr->pd)->users++;
-	return ORNIC_ST_OK;
-
-unload:
+	st = key_furnish(c, in, mr);
+	st = st ?: key_number(c, mr);
+	if (!st) {
+		if (mr->pd)
+			pd_get(c->dev, mr->pd)->users++;
+		return ORNIC_ST_OK;
+	}
 	key_unload(c->dev, mr);
-free_mr:
 	free(mr);
 	return st;
 }

@@ -4,7 +4,9 @@
  *
  * Commands run between turns of the data path, which looks a key up for each packet:
  * a packet sees the region as it was or as it becomes, never a mixture (ORN-MEM-4). What
- * can fail comes first, so a refused change leaves the region as it was.
+ * can fail comes first, so a refused change leaves the region as it was. While its new page
+ * list is loaded, which may take several turns, the region is what it was; a window that is
+ * bound to it meanwhile makes the change fail.
  */
 #include "command.h"
 
@@ -69,7 +71,7 @@ static uint8_t check(struct command *c, const struct ornic_key_modify_cmd *in)
 
 /* @mr becomes what @next says; its memory, if that is new, is @mem. */
 static void adopt(struct device *dev, struct mr *mr, const struct ornic_key_create_cmd *next,
-		  const struct mr *mem)
+		  const struct umem *mem)
 {
 	pd_get(dev, mr->pd)->users--;
 	mr->attr = *next;
@@ -80,15 +82,15 @@ static void adopt(struct device *dev, struct mr *mr, const struct ornic_key_crea
 	if (!mem)
 		return;
 	key_unload(dev, mr);
-	mr->length = mem->length;
-	mr->mem = mem->mem;
+	mr->length = le64toh(next->length);
+	mr->mem = *mem;
 }
 
 uint8_t cmd_key_modify(struct command *c)
 {
 	const struct ornic_key_modify_cmd *in = c->in;
 	struct mr *mr = key_get(c->dev, c->number);
-	struct mr mem = { .kind = ORNIC_KEY_REGION, .length = le64toh(in->attr.length) };
+	struct umem mem;
 	bool moves = le32toh(in->mask) & ORNIC_KEYM_TRANSLATION;
 	struct ornic_key_create_cmd next;
 	uint8_t st = check(c, in);

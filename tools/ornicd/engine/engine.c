@@ -4,6 +4,7 @@
  */
 #include "engine.h"
 
+#include "pagelist.h"
 #include "qp.h"
 
 #include <errno.h>
@@ -44,6 +45,8 @@ int engine_init(struct engine *e, uint64_t spin_ns)
 
 void engine_fini(struct engine *e)
 {
+	while (pagelist_reap())
+		;
 	switch_free(e->sw);
 	packet_pool_fini(&e->pool);
 	timers_fini(&e->timers);
@@ -179,6 +182,7 @@ int64_t engine_turn(void *engine)
 {
 	struct engine *e = engine;
 	struct device *dev;
+	bool reaping;
 
 	e->now = e->clock();
 	timers_run(&e->timers, e->now);
@@ -186,5 +190,6 @@ int64_t engine_turn(void *engine)
 	poll_watched(e);
 	TAILQ_FOREACH(dev, &e->devices, link)
 		look_at_queues(dev);
-	return until_next(e);
+	reaping = pagelist_reap();
+	return reaping ? 0 : until_next(e);
 }

@@ -8,10 +8,11 @@
  */
 #include "umem.h"
 
+#include "pagelist.h"
+
 #include <ornic/admin.h>
 #include <endian.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 /* Page size of a contiguous block, log2: larger than any block. */
 #define UMEM_CONTIGUOUS		63
@@ -49,17 +50,6 @@ static int umem_parse(struct umem *m, const struct ornic_pages *desc, uint64_t b
 	return ORNIC_ST_OK;
 }
 
-static int umem_load_contiguous(struct umem *m, uint64_t addr)
-{
-	uint64_t end;
-
-	if (addr & ((1ull << ORNIC_PAGES_MIN_SHIFT) - 1) || m->npages != 1 ||
-	    __builtin_add_overflow(addr, m->offset + (m->length - 1), &end))
-		return ORNIC_ST_BAD_PARAM;
-	m->page[0] = addr;
-	return ORNIC_ST_OK;
-}
-
 /* Copy @n addresses, each a multiple of 2^@shift, from the guest's array at @addr. */
 static int umem_load_array(struct gpa *gpa, uint64_t addr, uint64_t n, uint8_t shift, uint64_t *to)
 {
@@ -75,80 +65,149 @@ static int umem_load_array(struct gpa *gpa, uint64_t addr, uint64_t n, uint8_t s
 	return ORNIC_ST_OK;
 }
 
-static int umem_load_leaves(struct umem *m, uint64_t addr)
+/* The next @n entries of a list of level 2; less if the leaf ends. */
+static int umem_load_leaf(struct umem_load *l, uint64_t *n)
 {
-	uint64_t top[ORNIC_PAGES_LEAF_ENTRIES];
-	uint64_t done = 0;
+	uint64_t at = l->done % ORNIC_PAGES_LEAF_ENTRIES;
+	struct umem *m = &l->mem;
+	int st = ORNIC_ST_OK;
+	uint64_t addr;
 
-	while (done < m->npages) {
-		uint64_t left = (m->npages - done - 1) / ORNIC_PAGES_LEAF_ENTRIES + 1;
-		uint64_t ntop = left < ORNIC_PAGES_LEAF_ENTRIES ? left : ORNIC_PAGES_LEAF_ENTRIES;
-		int st = umem_load_array(m->gpa, addr, ntop, ORNIC_PAGES_MIN_SHIFT, top);
+	if (*n > ORNIC_PAGES_LEAF_ENTRIES - at)
+		*n = ORNIC_PAGES_LEAF_ENTRIES - at;
+	if (!at) {
+		uint64_t top = l->done / ORNIC_PAGES_LEAF_ENTRIES * sizeof(addr);
 
-		for (uint64_t i = 0; i < ntop && st == ORNIC_ST_OK; i++) {
-			uint64_t n = m->npages - done;
-
-			if (n > ORNIC_PAGES_LEAF_ENTRIES)
-				n = ORNIC_PAGES_LEAF_ENTRIES;
-			st = umem_load_array(m->gpa, top[i], n, m->shift, m->page + done);
-			done += n;
-		}
-		if (st != ORNIC_ST_OK)
-			return st;
-		if (__builtin_add_overflow(addr, sizeof(top), &addr) && done < m->npages)
+		if (__builtin_add_overflow(l->list, top, &addr))
 			return ORNIC_ST_DMA_ERROR;
+		st = umem_load_array(m->gpa, addr, 1, ORNIC_PAGES_MIN_SHIFT, &l->leaf);
+	}
+	return st ?: umem_load_array(m->gpa, l->leaf + at * sizeof(addr), *n, m->shift,
+				     m->page + l->done);
+}
+
+/**
+ * umem_step() - copy and check more of a page list
+ * @l:		from umem_begin()
+ * @work:	most entries; reduced by those copied
+ *
+ * Each entry is read once (ORN-SEC-4).
+ *
+ * Return: UMEM_MORE if *@work is used up and the list is not, or enum ornic_status.
+ */
+int umem_step(struct umem_load *l, uint64_t *work)
+{
+	struct umem *m = &l->mem;
+
+	while (l->done < m->npages) {
+		uint64_t n = m->npages - l->done;
+		int st;
+
+		if (n > *work)
+			n = *work;
+		if (!n)
+			return UMEM_MORE;
+		if (l->level == 2)
+			st = umem_load_leaf(l, &n);
+		else
+			st = umem_load_array(m->gpa, l->list + l->done * sizeof(*m->page), n,
+					     m->shift, m->page + l->done);
+		if (st)
+			return st;
+		l->done += n;
+		*work -= n;
 	}
 	return ORNIC_ST_OK;
 }
 
-static int umem_load_list(struct umem *m, uint64_t addr, uint8_t level)
+static int umem_begin_contiguous(struct umem_load *l)
 {
-	if (!level)
-		return umem_load_contiguous(m, addr);
-	if (addr % UMEM_LIST_ALIGN)
+	struct umem *m = &l->mem;
+	uint64_t end;
+
+	if (l->list & ((1ull << ORNIC_PAGES_MIN_SHIFT) - 1) || m->npages != 1 ||
+	    __builtin_add_overflow(l->list, m->offset + (m->length - 1), &end))
 		return ORNIC_ST_BAD_PARAM;
-	if (level == 1)
-		return umem_load_array(m->gpa, addr, m->npages, m->shift, m->page);
-	return umem_load_leaves(m, addr);
+	m->page[0] = l->list;
+	l->done = 1;
+	return ORNIC_ST_OK;
+}
+
+static int umem_begin_list(const struct umem_load *l)
+{
+	uint64_t end;
+
+	if (l->list % UMEM_LIST_ALIGN)
+		return ORNIC_ST_BAD_PARAM;
+	if (l->level == 1 &&
+	    __builtin_add_overflow(l->list, l->mem.npages * sizeof(*l->mem.page) - 1, &end))
+		return ORNIC_ST_DMA_ERROR;
+	return ORNIC_ST_OK;
 }
 
 /**
- * umem_load() - copy and check a page descriptor
- * @m:		filled in; untouched memory before
+ * umem_begin() - judge a page descriptor and set memory for its list aside
+ * @l:		filled in; untouched memory before
  * @gpa:	DMA table of the function
  * @desc:	the daemon's own copy of the descriptor
  * @bytes:	size of the block
  * @page_sizes:	as in Identify
  * @budget:	entries that the function may still have; a contiguous block takes one
  *
- * Whether the pages can be reached is not asked here: it can change. An @offset that
- * a ring may not have is the caller's to refuse.
+ * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
+ */
+int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *desc,
+	       uint64_t bytes, uint64_t page_sizes, uint64_t *budget)
+{
+	struct umem *m = &l->mem;
+	int st;
+
+	*l = (struct umem_load){
+		.mem.gpa = gpa, .level = desc->level, .list = le64toh(desc->addr),
+	};
+	st = umem_parse(m, desc, bytes, page_sizes);
+	if (st)
+		goto fail;
+	st = ORNIC_ST_NO_RESOURCE;
+	if (m->npages > *budget)
+		goto fail;
+	m->page = pagelist_alloc(m->npages);
+	if (!m->page)
+		goto fail;
+	st = l->level ? umem_begin_list(l) : umem_begin_contiguous(l);
+	if (st)
+		goto fail;
+	*budget -= m->npages;
+	return ORNIC_ST_OK;
+fail:
+	pagelist_free(m->page, m->npages);
+	*l = (struct umem_load){ 0 };
+	return st;
+}
+
+/**
+ * umem_load() - copy and check a page descriptor, all at once
+ * @m:		filled in; untouched memory before
+ * @gpa, @desc, @bytes, @page_sizes, @budget: see umem_begin()
+ *
+ * For lists whose length the device bounds. Whether the pages can be reached is not asked
+ * here: it can change. An @offset that a ring may not have is the caller's to refuse.
  *
  * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
  */
 int umem_load(struct umem *m, struct gpa *gpa, const struct ornic_pages *desc, uint64_t bytes,
 	      uint64_t page_sizes, uint64_t *budget)
 {
-	int st;
+	uint64_t work = UINT64_MAX;
+	struct umem_load l;
+	int st = umem_begin(&l, gpa, desc, bytes, page_sizes, budget);
 
-	*m = (struct umem){ .gpa = gpa };
-	st = umem_parse(m, desc, bytes, page_sizes);
-	if (st != ORNIC_ST_OK)
-		goto fail;
-	st = ORNIC_ST_NO_RESOURCE;
-	if (m->npages > *budget || m->npages > SIZE_MAX / sizeof(*m->page))
-		goto fail;
-	m->page = malloc(m->npages * sizeof(*m->page));
-	if (!m->page)
-		goto fail;
-	st = umem_load_list(m, le64toh(desc->addr), desc->level);
-	if (st != ORNIC_ST_OK)
-		goto fail;
-	*budget -= m->npages;
-	return ORNIC_ST_OK;
-fail:
-	free(m->page);
-	*m = (struct umem){ 0 };
+	if (!st) {
+		st = umem_step(&l, &work);
+		if (st)
+			umem_free(&l.mem, budget);
+	}
+	*m = l.mem;
 	return st;
 }
 
@@ -159,7 +218,7 @@ fail:
  */
 void umem_free(struct umem *m, uint64_t *budget)
 {
-	free(m->page);
+	pagelist_free(m->page, m->npages);
 	*budget += m->npages;
 	*m = (struct umem){ 0 };
 }

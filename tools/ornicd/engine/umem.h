@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A block of guest memory described by a page descriptor (ORN-MEM-1, 2): rings
- * and memory regions. The page list is read once, at create.
+ * and memory regions. The page list is read once, at create; a long one in steps, so that
+ * whoever waits meanwhile does not wait for all of it (ORN-SEC-14).
  */
 #ifndef ORNICD_ENGINE_UMEM_H
 #define ORNICD_ENGINE_UMEM_H
@@ -44,6 +45,37 @@ struct ring_place {
 	struct umem mem;
 	uint64_t rec;
 };
+
+/** UMEM_MORE - the list has not come to its end; no enum ornic_status */
+#define UMEM_MORE	(-1)
+
+/**
+ * struct umem_load - a block whose page list is being copied
+ * @mem:	the block
+ * @level:	of its descriptor
+ * @list:	address of the array that the descriptor names
+ * @leaf:	level 2: address of the array being read
+ * @done:	entries copied
+ */
+struct umem_load {
+	struct umem mem;
+	uint8_t level;
+	uint64_t list;
+	uint64_t leaf;
+	uint64_t done;
+};
+
+/*
+ * umem_begin() - judge a descriptor, set memory for its list aside; arguments of umem_load()
+ * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
+ *
+ * umem_step() - copy and check at most *@work more entries, by which *@work is reduced
+ * Return: UMEM_MORE; ORNIC_ST_OK: @l->mem is the caller's; else an enum ornic_status. Whoever
+ * does not want, or does not get, the block gives @l->mem to umem_free().
+ */
+int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *desc,
+	       uint64_t bytes, uint64_t page_sizes, uint64_t *budget);
+int umem_step(struct umem_load *l, uint64_t *work);
 
 /*
  * umem_load() - copy and check a page descriptor for a block of @bytes > 0 bytes

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commands that have much to do do not keep other functions waiting: long page lists are
+ * copied, and given back, in pieces (ORN-SEC-14).
+ */
+#define _GNU_SOURCE 1	/* memfd_create() */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+
+#include "engine/mr.h"
+#include "engine/pagelist.h"
+
+#include <ornic/mr.h>
+#include <endian.h>
+
+#define LISTS		0x200000000ull
+#define LISTS_BYTES	(1u << 20)
+#define PAGES		200000u
+#define LENGTH		((uint64_t)PAGES << 12)
+#define TURNS		((PAGES + PROGRESS_WORK - 1) / PROGRESS_WORK)
+
+/* Page lists in a piece of guest memory of their own: a table whose every entry is one leaf. */
+struct lists {
+	int fd;
+	uint64_t *mem;
+};
+
+static struct lists lists_open(struct inproc *p)
+{
+	struct lists l = { .fd = memfd_create("lists", MFD_CLOEXEC) };
+
+	assert_int_equal(ftruncate(l.fd, LISTS_BYTES), 0);
+	l.mem = mmap(NULL, LISTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, l.fd, 0);
+	assert_true(l.mem != MAP_FAILED);
+	assert_int_equal(gpa_map(p->ep.gpa, LISTS, LISTS_BYTES, GPA_READ | GPA_WRITE, l.fd, 0), 0);
+	for (uint32_t i = 0; i < PAGES / ORNIC_PAGES_LEAF_ENTRIES + 1; i++)
+		l.mem[i] = htole64(LISTS + LISTS_BYTES - ORNIC_PAGES_LEAF_BYTES);
+	return l;
+}
+
+static void lists_close(struct lists *l)
+{
+	munmap(l->mem, LISTS_BYTES);
+	close(l->fd);
+}
+
+static struct ornic_key_create_cmd huge(struct inproc *p)
+{
+	return (struct ornic_key_create_cmd) {
+		.pd = htole32(p->pd),
+		.length = htole64(LENGTH),
+		.pages = { .addr = htole64(LISTS), .page_shift = 12, .level = 2 },
+	};
+}
+
+static void submit(struct inproc *p, uint16_t opcode, uint32_t number, const void *in, uint16_t len)
+{
+	struct ornic_admin_cmd cmd = {
+		.opcode = htole16(opcode),
+		.number = htole32(number),
+		.in_len = htole16(len),
+		.in_addr = htole64(len ? p->host.payload : 0),
+	};
+
+	memcpy(dma_at(&p->host.dma, p->host.payload), in, len);
+	host_submit(&p->host, &cmd);
+}
+
+static bool completed(struct inproc *p)
+{
+	return host_valid(&p->host, p->host.acq, p->host.log_admin, p->host.done);
+}
+
+/* ORN-SEC-14, ORN-ADM-2: a bounded part per turn; the commands behind it follow in order */
+static void test_create(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd cmd = huge(p);
+	struct lists l = lists_open(p);
+	uint32_t key, turns = 0;
+
+	submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	while (!completed(p)) {
+		uint64_t done = p->f->progress.load.done;
+
+		function_work(p->f);
+		turns++;
+		if (completed(p))
+			break;
+		assert_int_equal(p->f->progress.load.done - done, PROGRESS_WORK);
+		assert_true(function_busy(p->f));
+	}
+	assert_int_equal(turns, TURNS);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	key = host_number(&p->host);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_int_equal(le16toh(p->host.cpl.opcode), ORNIC_OP_NOP);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
+	lists_close(&l);
+}
+
+/* Its memory goes in pieces as well; the entries may be used again at once. */
+static void test_destroy(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget = p->f->dev.list_budget;
+	struct ornic_key_create_cmd cmd = huge(p);
+	struct lists l = lists_open(p);
+	uint32_t pieces = 1;
+
+	while (pagelist_reap())
+		;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_OK);
+	assert_int_equal(budget - p->f->dev.list_budget, PAGES);
+	submit(p, ORNIC_OP_KEY_DESTROY, host_number(&p->host), NULL, 0);
+	function_work(p->f);
+	assert_true(completed(p));
+	assert_int_equal(p->f->dev.list_budget, budget);
+	while (!engine_turn(&p->engine))
+		pieces++;
+	assert_int_equal(pieces, (PAGES * 8 + PAGELIST_PIECE - 1) / PAGELIST_PIECE);
+	lists_close(&l);
+}
+
+/* A reset in the middle: nothing is left of it, and the next driver is served. */
+static void test_reset(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd cmd = huge(p);
+	struct lists l = lists_open(p);
+
+	submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
+	function_work(p->f);
+	inproc_bus_master(p, false);
+	function_work(p->f);
+	assert_int_equal(p->f->progress.load.done, PROGRESS_WORK);	/* waits */
+	inproc_bus_master(p, true);
+	function_work(p->f);
+	assert_int_equal(p->f->progress.load.done, 2 * PROGRESS_WORK);
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(p->f->dev.list_budget, LIMIT_LIST_ENTRIES);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	lists_close(&l);
+}
+
+/* The list goes away, or turns bad, while it is read: refused, and nothing kept. */
+static void test_list_changes(void **state)
+{
+	for (int bad = 0; bad < 2; bad++) {
+		struct inproc *p;
+		struct ornic_key_create_cmd cmd;
+		struct lists l;
+		uint64_t budget;
+
+		inproc_setup_ready(state);
+		p = *state;
+		budget = p->f->dev.list_budget;
+		l = lists_open(p);
+		cmd = huge(p);
+		submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
+		function_work(p->f);
+		assert_false(completed(p));
+		if (bad)
+			l.mem[PAGES / ORNIC_PAGES_LEAF_ENTRIES] = htole64(8);
+		else
+			assert_int_equal(gpa_unmap(p->ep.gpa, LISTS, LISTS_BYTES), 0);
+		assert_int_equal(host_complete(&p->host),
+				 bad ? ORNIC_ST_BAD_PARAM : ORNIC_ST_DMA_ERROR);
+		assert_int_equal(p->f->dev.list_budget, budget);
+		lists_close(&l);
+		inproc_teardown(state);
+	}
+}
+
+/* ORN-MEM-45, ORN-ADM-16: a window that is bound while a change is under way stops it. */
+static void test_window_meanwhile(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_modify_cmd m = {
+		.mask = htole32(ORNIC_KEYM_TRANSLATION), .attr = huge(p),
+	};
+	struct lists l = lists_open(p);
+	uint64_t budget;
+	uint32_t key;
+	struct mr *mr;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+	mr = table_get(&p->f->dev.keys, key >> ORNIC_KEY_TAG_BITS);
+	budget = p->f->dev.list_budget;
+	submit(p, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m));
+	function_work(p->f);
+	assert_int_equal(mr->length, 4096);	/* ORN-MEM-4: as it was */
+	mr->windows = 1;
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_BUSY);
+	assert_int_equal(mr->length, 4096);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	mr->windows = 0;
+	submit(p, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_int_equal(mr->length, LENGTH);
+	lists_close(&l);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_create), T(test_destroy), T(test_reset), cmocka_unit_test(test_list_changes),
+		T(test_window_meanwhile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
