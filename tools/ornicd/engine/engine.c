@@ -120,7 +120,8 @@ static void run_active(struct engine *e)
 		struct qp *qp = next_active(e);
 		bool more;
 
-		if (!qp || (n && e->clock() - e->now > ENGINE_TURN_NS))
+		if (!qp || (n && (engine_sated(e) ||
+				  e->clock() - e->now > ENGINE_TURN_NS)))
 			return;
 		engine_forget(e, qp);
 		more = qp_run(qp);
@@ -185,6 +186,7 @@ int64_t engine_turn(void *engine)
 	bool reaping;
 
 	e->now = e->clock();
+	e->copies = 0;
 	timers_run(&e->timers, e->now);
 	run_active(e);
 	poll_watched(e);

@@ -4,7 +4,9 @@
  *
  * It runs in bounded turns. A turn runs expired timers, lets active queue pairs
  * work one after the other (a budget each), delivers the packets that made,
- * then looks at the completion and event queues that were written. Work comes
+ * then looks at the completion and event queues that were written. A packet to a group is
+ * as much work as it has takers, so these are counted, and end a turn that had many
+ * (ORN-SEC-5). Work comes
  * to the engine by doorbells and by packets; a queue pair that ran dry is
  * watched for a moment (spin), then asks for a doorbell and is forgotten
  * (ORN-RNG-6). The cost of a turn is that of active queues, not of existing ones.
@@ -26,6 +28,7 @@ struct qp;
  * @timers:	retransmission, RNR, moderation
  * @clock:	where time comes from: engine_clock(), or a test's
  * @now:	time of this turn, ns of @clock
+ * @copies:	frames and datagrams of groups given to takers in this turn
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
  * @busy:	devices whose queue pairs have work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
@@ -37,11 +40,21 @@ struct engine {
 	struct timers timers;
 	uint64_t (*clock)(void);
 	uint64_t now;
+	uint32_t copies;
 	uint64_t spin_ns;
 	TAILQ_HEAD(, device) busy;
 	TAILQ_HEAD(, qp) watch;
 	TAILQ_HEAD(, device) devices;
 };
+
+/** ENGINE_COPIES - copies after which a turn starts nothing that may lead to more */
+#define ENGINE_COPIES	256
+
+/* engine_sated() - this turn gave enough copies: whoever sends goes on in the next */
+static inline bool engine_sated(const struct engine *e)
+{
+	return e->copies >= ENGINE_COPIES;
+}
 
 int engine_init(struct engine *e, uint64_t spin_ns);
 void engine_fini(struct engine *e);

@@ -4,6 +4,7 @@
  */
 #include "mcast.h"
 
+#include "engine.h"
 #include "qp.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"
@@ -181,6 +182,8 @@ void mcast_receive(struct device *dev, const struct packet *p)
 	device_count(dev, CNT_rdma_rx_multicast, 1);
 	TAILQ_FOREACH(member, bucket, link)
 		if (!memcmp(member->gid, p->dgid, sizeof(member->gid)) &&
-		    member_takes(dev, member->qp, p))
+		    member_takes(dev, member->qp, p)) {
+			dev->engine->copies++;
 			ud_receive(member->qp, p);
+		}
 }

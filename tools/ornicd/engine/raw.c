@@ -6,8 +6,8 @@
  * checksum field are bytes of the packet's own, so that the frame is forwarded by the
  * address it carries, and no checksum is written into memory that is the guest's.
  *
- * A send completes when nobody refers to its memory any more (ORN-WQE-12). So a batch
- * of frames is sent, then the switch is drained, then the batch completes.
+ * A send completes when nobody refers to its memory any more (ORN-WQE-12): each is
+ * delivered before it completes.
  */
 #include "data.h"
 #include "engine.h"
@@ -26,13 +26,6 @@
 #define ETH_OVERHEAD	18u
 /* The longest headers that IP_CSUM looks at: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
-
-/** struct raw_sent - what is needed to complete a send */
-struct raw_sent {
-	uint32_t index;
-	uint8_t opcode;
-	uint8_t flags;
-};
 
 static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 {
@@ -169,19 +162,6 @@ static int raw_next(struct qp *qp, struct wqe *w, struct packet *p)
 	return ret > 0 && w->status ? -1 : ret;
 }
 
-static void raw_complete(struct qp *qp, const struct raw_sent *sent, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct wqe w = {
-			.index = sent[i].index,
-			.opcode = sent[i].opcode,
-			.flags = sent[i].flags,
-		};
-
-		complete_send(qp, &w);
-	}
-}
-
 /**
  * raw_run() - send frames
  * @qp:	queue pair
@@ -192,13 +172,12 @@ bool raw_run(struct qp *qp)
 {
 	struct engine *e = qp->dev->engine;
 	struct wqe *w = (struct wqe *)qp->req.win;
-	struct raw_sent sent[RAW_BUDGET];
-	uint32_t n = 0;
+	int budget = RAW_BUDGET;
 	int ret = 1;
 
-	if (!w || qp->state != ORNIC_QPS_RTS)
+	if (!w)
 		return false;
-	while (n < RAW_BUDGET) {
+	for (; budget && qp->state == ORNIC_QPS_RTS && !engine_sated(e); budget--) {
 		struct packet *p = packet_get(&e->pool);
 
 		if (!p)
@@ -207,15 +186,14 @@ bool raw_run(struct qp *qp)
 		ret = raw_next(qp, w, p);
 		if (ret <= 0)
 			break;
-		sent[n++] = (struct raw_sent){ w->index, w->opcode, w->flags };
+		switch_drain(e->sw);
+		complete_send(qp, w);
 	}
-	switch_drain(e->sw);
-	raw_complete(qp, sent, n);
 	if (ret < 0 && w->status) {
 		complete_send(qp, w);
 		qp_fail(qp, 0, w->syndrome, w->index);
 	}
-	return ret > 0;
+	return ret > 0 && qp->state == ORNIC_QPS_RTS;
 }
 
 /* Is the frame IPv4 with a good header? Looks at a copy. */

@@ -10,6 +10,7 @@
  */
 #include "steer.h"
 
+#include "engine.h"
 #include "link.h"
 #include "qp.h"
 #include "rss.h"
@@ -101,6 +102,7 @@ static bool may_have(const struct steering *s, const struct qp *qp)
 
 static void give(struct steering *s, struct qp *qp, const struct raw_meta *meta)
 {
+	s->dev->engine->copies++;
 	raw_receive(qp, s->p, meta);
 	s->taken = true;
 }

@@ -54,11 +54,13 @@ static void finish(struct qp *qp, struct wqe *w)
 
 bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 {
+	struct engine *e = qp->dev->engine;
 	struct requester *r = &qp->req;
+	int budget = UNRELIABLE_BUDGET;
 
 	if (!r->win)
 		return false;
-	for (int budget = UNRELIABLE_BUDGET; budget && may_send(qp); budget--) {
+	for (; budget && may_send(qp) && !engine_sated(e); budget--) {
 		struct wqe *w = current(qp);
 
 		if (!w)
@@ -66,7 +68,7 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 		if (has_packets(qp, w) && !send(qp, w))
 			return true;
 		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
-		switch_drain(qp->dev->engine->sw);
+		switch_drain(e->sw);
 		if (w->status || w->sent == w->npsn)
 			finish(qp, w);
 	}
