@@ -164,6 +164,7 @@ enum ornic_syndrome {
 	ORNIC_SYN_WIRE			= ORNIC_SYN(7, 0), /* | NAK code or 0x80 timeout, 0x81 RNR */
 	ORNIC_SYN_PATH			= ORNIC_SYN(8, 1), /* GID entry not valid */
 	ORNIC_SYN_DMA			= ORNIC_SYN(9, 1),	/* access failed on the bus */
+	ORNIC_SYN_PERSISTENCE		= ORNIC_SYN(9, 2),	/* data did not become persistent */
 };
 
 #define ORNIC_SYN_FIELD_ENTRY		0x8000	/* the offset counts from the command entry */

@@ -61,6 +61,7 @@ enum ornic_stat {
 	ORNIC_STAT_ID_IMPLIED_NAK		= 0x118, /* responses that skipped a read or an atomic */
 	ORNIC_STAT_ID_RDMA_TX_MULTICAST		= 0x119, /* of rdma_tx_packets, to multicast groups */
 	ORNIC_STAT_ID_RDMA_RX_MULTICAST		= 0x11a, /* of rdma_rx_packets, the same */
+	ORNIC_STAT_ID_FLUSH_PERSISTENT		= 0x11b, /* of rx_flush, those that made data persistent */
 	ORNIC_STAT_ID_ICRC_ERRORS		= 0x120, /* packets with a bad ICRC */
 	ORNIC_STAT_ID_BAD_GID			= 0x121, /* RoCE packets dropped for their addresses */
 	ORNIC_STAT_ID_BAD_QPN			= 0x122, /* the same, for the queue pair number */

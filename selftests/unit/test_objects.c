@@ -176,6 +176,7 @@ static void test_key(void **state)
 	REFUSE(p, KEY_CREATE, good, access, htole32(1u << 7), ORNIC_ST_RESERVED);
 	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_ON_DEMAND), ORNIC_ST_UNSUPPORTED);
 	/* ORN-MEM-40 */
+	p->f->dev.features &= ~ORNIC_FEATURE(FLUSH_PERSISTENT);
 	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_FLUSH_PERSISTENT),
 	       ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, KEY_CREATE, good, access, htole32(ORNIC_ACCESS_REMOTE_WRITE),

@@ -211,6 +211,7 @@ static void test_ranges(void **state)
 	REFUSE(p, &qp, ORNIC_QPM_MIN_RNR_TIMER, min_rnr_timer, 32, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, ORNIC_QPM_PKEY_INDEX, pkey_index, htole16(1), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, ORNIC_QPM_ACCESS, access, htole32(1u << 4), ORNIC_ST_RESERVED);
+	p->f->dev.features &= ~ORNIC_FEATURE(FLUSH_PERSISTENT);
 	REFUSE(p, &qp, ORNIC_QPM_ACCESS, access, htole32(ORNIC_ACCESS_FLUSH_PERSISTENT),
 	       ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, &qp, 0, mbz0, 1, ORNIC_ST_RESERVED);

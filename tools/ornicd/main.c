@@ -2,7 +2,7 @@
 /*
  * ornicd: RDMA network devices for virtual machines.
  *
- * One thread does everything. The loop waits for the VMMs' messages; between
+ * One thread does everything but wait for disks (mem/syncer.h). The loop waits for the VMMs' messages; between
  * them, the work hook lets each function execute what its admin queue holds and
  * then gives the engine one turn.
  */
@@ -56,6 +56,14 @@ static int64_t daemon_work(void *arg)
 		if (function_busy(d->attached[i].function))
 			next = 0;
 	return next;
+}
+
+static void daemon_synced(void *arg, uint32_t events)
+{
+	struct daemon *d = arg;
+
+	(void)events;
+	syncer_reap(&d->engine.syncer);
 }
 
 static int daemon_attach(struct daemon *d, const struct config *c)
@@ -116,8 +124,10 @@ static void daemon_ready(int fd)
 
 static int daemon_serve(struct daemon *d, const struct config *c)
 {
-	int err = daemon_attach(d, c);
+	int err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
 
+	if (!err)
+		err = daemon_attach(d, c);
 	if (!err)
 		err = daemon_link_up(d, c);
 	if (!err) {
@@ -127,6 +137,7 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 		log_info("stopping");
 	}
 	daemon_detach(d);
+	loop_del(d->loop, d->engine.syncer.fd);
 	return err;
 }
 

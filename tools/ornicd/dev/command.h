@@ -4,8 +4,9 @@
  * one, and the handlers themselves.
  *
  * A handler checks everything, then acts; on failure nothing has changed
- * (ORN-ADM-16). One with much to do takes several turns (progress.h). Input is a private copy, as long as the layout says, padded with
- * zeros. Output starts out as zeros.
+ * (ORN-ADM-16). One with much to do takes several turns (progress.h). Input is a
+ * private copy, as long as the layout says, padded with zeros. Output starts out as
+ * zeros.
  */
 #ifndef ORNICD_DEV_COMMAND_H
 #define ORNICD_DEV_COMMAND_H
@@ -113,15 +114,18 @@ uint8_t member_create(struct command *c);		/* mcast.c: rules of kind MEMBER */
 uint8_t member_destroy(struct command *c);
 
 /*
- * What creating and modifying a key share: judging rights and a region's fields, and
- * loading the region's page list
+ * What creating and modifying a key share: judging rights and a region's fields, loading the
+ * region's page list, finding the file behind persistent memory
  */
 struct mr;
 struct ornic_key_create_cmd;
 struct mr *key_get(struct device *dev, uint32_t key);
 uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in);
 uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in);
-uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct umem *mem);
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access);
+uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access,
+		      const struct umem *mem);
+void key_take(struct command *c, struct mr *mr);
 void key_unload(struct device *dev, struct mr *mr);
 
 /* The same for keys of device memory (dm.c) */

@@ -169,18 +169,33 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	return st ?: COMMAND_ZERO(c, in->mbz2);
 }
 
-/* Memory of a region; an empty one has none. */
-uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, struct umem *mem)
+/* The file behind @mem, if @access wants the memory to be persistent (ORN-MEM-23) */
+uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access,
+		      const struct umem *mem)
 {
-	uint64_t length = le64toh(in->length);
-	uint8_t st = ORNIC_ST_OK;
+	if (!(access & ORNIC_ACCESS_FLUSH_PERSISTENT))
+		return ORNIC_ST_OK;
+	return progress_durable(c, &in->access, mem);
+}
 
-	*mem = (struct umem) { .gpa = c->dev->gpa };
-	if (length)
-		st = progress_pages(c, &in->pages, length, mem);
-	if (!st)
-		device_count(c->dev, CNT_key_pages, mem->npages);
-	return st;
+/* Memory of a region; an empty one has none, and nothing that could be lost. */
+uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access)
+{
+	uint8_t st;
+
+	if (!in->length)
+		return ORNIC_ST_OK;
+	st = progress_pages(c, &in->pages, le64toh(in->length));
+	return st ?: key_find_file(c, in, access, &c->f->progress.load.mem);
+}
+
+/* The region gets what was loaded for it. */
+void key_take(struct command *c, struct mr *mr)
+{
+	if (c->f->progress.loading)
+		mr->mem = progress_take_pages(c->f);
+	mr->durable = progress_take_file(c->f);
+	device_count(c->dev, CNT_key_pages, mr->mem.npages);
 }
 
 /* What the other kinds have: a fast registration has room for its list. */
@@ -206,6 +221,8 @@ void key_unload(struct device *dev, struct mr *mr)
 	dev->list_budget += mr->list_budget;
 	if (mr->mem.page)
 		umem_free(&mr->mem, &dev->list_budget);
+	durable_put(mr->durable);
+	mr->durable = NULL;
 }
 
 /* Keys that peers may name get an index that cannot be guessed (ORN-MEM-9). */
@@ -230,25 +247,23 @@ uint8_t cmd_key_create(struct command *c)
 {
 	const struct ornic_key_create_cmd *in = c->in;
 	uint8_t st = key_check(c, in);
-	struct umem mem = { .gpa = c->dev->gpa };
 	struct mr *mr;
 
 	if (!st && in->kind == ORNIC_KEY_REGION)
-		st = key_load(c, in, &mem);
+		st = key_load(c, in, le32toh(in->access));
 	if (st)
 		return st;
 	mr = calloc(1, sizeof(*mr));
-	if (!mr) {
-		umem_free(&mem, &c->dev->list_budget);
+	if (!mr)
 		return ORNIC_ST_NO_RESOURCE;
-	}
 	mr->kind = in->kind;
 	mr->pd = le32toh(in->pd);
 	mr->access = le32toh(in->access);
 	mr->iova = le64toh(in->iova);
 	mr->length = mr->kind == ORNIC_KEY_PHYS_ALL ? UINT64_MAX : le64toh(in->length);
-	mr->mem = mem;
+	mr->mem.gpa = c->dev->gpa;
 	mr->attr = *in;
+	key_take(c, mr);
 	st = key_furnish(c, in, mr);
 	st = st ?: key_number(c, mr);
 	if (!st) {

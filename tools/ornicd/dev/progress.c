@@ -4,8 +4,7 @@
  */
 #include "command.h"
 
-uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint64_t length,
-		       struct umem *mem)
+uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint64_t length)
 {
 	struct progress *p = &c->f->progress;
 	int st;
@@ -20,11 +19,38 @@ uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint6
 	st = umem_step(&p->load, &p->work);
 	if (st == UMEM_MORE)
 		return COMMAND_MORE;
-	if (st)
-		return command_refuse(c, st, field);
-	p->loading = false;
-	*mem = p->load.mem;
-	return ORNIC_ST_OK;
+	return st ? command_refuse(c, st, field) : ORNIC_ST_OK;
+}
+
+/*
+ * The client may map and unmap memory between turns. What was looked at before is not looked at
+ * again: a host that has memory unmapped while it registers it fools itself (ORN-MEM-20).
+ */
+uint8_t progress_durable(struct command *c, const __le32 *field, const struct umem *mem)
+{
+	struct progress *p = &c->f->progress;
+	struct durable *file = p->file;
+	int st = umem_durable(mem, &p->checked, &p->work, &file);
+
+	if (!p->file)
+		p->file = durable_get(file);
+	if (st == UMEM_MORE)
+		return COMMAND_MORE;
+	return st ? command_refuse(c, st, field) : ORNIC_ST_OK;
+}
+
+struct umem progress_take_pages(struct function *f)
+{
+	f->progress.loading = false;
+	return f->progress.load.mem;
+}
+
+struct durable *progress_take_file(struct function *f)
+{
+	struct durable *file = f->progress.file;
+
+	f->progress.file = NULL;
+	return file;
 }
 
 void progress_charge(struct function *f, uint64_t entries)
@@ -42,4 +68,7 @@ void progress_end(struct function *f)
 	if (p->loading)
 		umem_free(&p->load.mem, &f->dev.list_budget);
 	p->loading = false;
+	durable_put(p->file);
+	p->file = NULL;
+	p->checked = 0;
 }

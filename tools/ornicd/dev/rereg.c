@@ -69,28 +69,45 @@ static uint8_t check(struct command *c, const struct ornic_key_modify_cmd *in)
 	return st ?: check_fields(c, mask, &in->attr);
 }
 
-/* @mr becomes what @next says; its memory, if that is new, is @mem. */
-static void adopt(struct device *dev, struct mr *mr, const struct ornic_key_create_cmd *next,
-		  const struct umem *mem)
+/* Load what @next needs and @mr has not got. */
+static uint8_t load(struct command *c, const struct mr *mr,
+		    const struct ornic_key_create_cmd *next)
 {
-	pd_get(dev, mr->pd)->users--;
+	const struct ornic_key_modify_cmd *in = c->in;
+	uint32_t access = le32toh(next->access);
+
+	if (le32toh(in->mask) & ORNIC_KEYM_TRANSLATION)
+		return key_load(c, &in->attr, access);
+	return mr->durable || !mr->length ? ORNIC_ST_OK :
+					    key_find_file(c, &in->attr, access, &mr->mem);
+}
+
+/* @mr becomes what @next says, with what was loaded for it. */
+static void adopt(struct command *c, struct mr *mr, const struct ornic_key_create_cmd *next,
+		  bool moves)
+{
+	pd_get(c->dev, mr->pd)->users--;
 	mr->attr = *next;
 	mr->pd = le32toh(next->pd);
 	mr->access = le32toh(next->access);
 	mr->iova = le64toh(next->iova);
-	pd_get(dev, mr->pd)->users++;
-	if (!mem)
-		return;
-	key_unload(dev, mr);
-	mr->length = le64toh(next->length);
-	mr->mem = *mem;
+	pd_get(c->dev, mr->pd)->users++;
+	if (moves) {
+		key_unload(c->dev, mr);
+		mr->length = le64toh(next->length);
+		key_take(c, mr);
+	} else if (!mr->durable) {
+		mr->durable = progress_take_file(c->f);
+	} else if (!(mr->access & ORNIC_ACCESS_FLUSH_PERSISTENT)) {
+		durable_put(mr->durable);
+		mr->durable = NULL;
+	}
 }
 
 uint8_t cmd_key_modify(struct command *c)
 {
 	const struct ornic_key_modify_cmd *in = c->in;
 	struct mr *mr = key_get(c->dev, c->number);
-	struct umem mem;
 	bool moves = le32toh(in->mask) & ORNIC_KEYM_TRANSLATION;
 	struct ornic_key_create_cmd next;
 	uint8_t st = check(c, in);
@@ -106,9 +123,8 @@ uint8_t cmd_key_modify(struct command *c)
 	next = merge(mr, le32toh(in->mask), &in->attr);
 	if (next.iova && le32toh(next.access) & ORNIC_ACCESS_ZERO_BASED)
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->attr.iova);
-	if (moves)
-		st = key_load(c, &in->attr, &mem);
+	st = load(c, mr, &next);
 	if (!st)
-		adopt(c->dev, mr, &next, moves ? &mem : NULL);
+		adopt(c, mr, &next, moves);
 	return st;
 }

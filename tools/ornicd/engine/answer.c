@@ -17,6 +17,12 @@
 /** ANSWER_BUDGET - packets per turn of one queue pair */
 #define ANSWER_BUDGET	16
 
+/* Is a FLUSH next to be answered whose data is not yet where it shall be? */
+static bool held_up(const struct responder *r)
+{
+	return r->held && r->rd_answer + 1 == r->rd_next;
+}
+
 /* Unanswered reads and atomics? */
 static bool streaming(const struct responder *r)
 {
@@ -235,9 +241,11 @@ bool responder_run(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
-	for (int budget = ANSWER_BUDGET; streaming(r); budget--)
+	for (int budget = ANSWER_BUDGET; streaming(r) && !held_up(r); budget--)
 		if (!budget || !answer_next(qp))
 			return qp->state != ORNIC_QPS_ERR && link_gid(qp, &qp->path);
+	if (streaming(r))
+		return false;
 	if (r->ack_due)
 		answer_ack(qp);
 	if (r->nak) {

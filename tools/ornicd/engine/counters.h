@@ -36,6 +36,7 @@
 	C(PORT, tx_atomic, TX_ATOMIC)						\
 	C(PORT, rx_flush, RX_FLUSH)						\
 	C(PORT, tx_flush, TX_FLUSH)						\
+	C(PORT, flush_persistent, FLUSH_PERSISTENT)				\
 	C(PORT, rdma_copied_bytes, RDMA_COPIED_BYTES)				\
 	C(PORT, rdma_tx_multicast, RDMA_TX_MULTICAST)				\
 	C(PORT, rdma_rx_multicast, RDMA_RX_MULTICAST)				\

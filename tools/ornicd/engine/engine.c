@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 /** ENGINE_QPS - queue pairs that work in one turn */
 #define ENGINE_QPS	16
@@ -27,6 +28,8 @@ uint64_t engine_clock(void)
 
 int engine_init(struct engine *e, uint64_t spin_ns)
 {
+	int err = -ENOMEM;
+
 	*e = (struct engine) { .spin_ns = spin_ns, .clock = engine_clock };
 	TAILQ_INIT(&e->busy);
 	TAILQ_INIT(&e->watch);
@@ -36,17 +39,22 @@ int engine_init(struct engine *e, uint64_t spin_ns)
 	if (packet_pool_init(&e->pool, ENGINE_PACKETS))
 		return -ENOMEM;
 	e->sw = switch_new(&e->pool);
-	if (!e->sw) {
-		packet_pool_fini(&e->pool);
-		return -ENOMEM;
-	}
-	return 0;
+	if (!e->sw)
+		goto fini_pool;
+	err = syncer_init(&e->syncer, fdatasync);
+	if (!err)
+		return 0;
+	switch_free(e->sw);
+fini_pool:
+	packet_pool_fini(&e->pool);
+	return err;
 }
 
 void engine_fini(struct engine *e)
 {
 	while (pagelist_reap())
 		;
+	syncer_fini(&e->syncer);
 	switch_free(e->sw);
 	packet_pool_fini(&e->pool);
 	timers_fini(&e->timers);

@@ -16,6 +16,7 @@
 
 #include "device.h"
 #include "timer.h"
+#include "../mem/syncer.h"
 #include "../net/switch.h"
 #include "../packet/packet.h"
 
@@ -25,6 +26,7 @@ struct qp;
  * struct engine - see above
  * @sw:		joins the devices
  * @pool:	packets
+ * @syncer:	makes memory of guests durable
  * @timers:	retransmission, RNR, moderation
  * @clock:	where time comes from: engine_clock(), or a test's
  * @now:	time of this turn, ns of @clock
@@ -37,6 +39,7 @@ struct qp;
 struct engine {
 	struct net_switch *sw;
 	struct packet_pool pool;
+	struct syncer syncer;
 	struct timers timers;
 	uint64_t (*clock)(void);
 	uint64_t now;

@@ -7,16 +7,21 @@
  * came after it, and what a FLUSH promised still holds.
  *
  * Requests of a queue pair are executed in order and writes are in memory when the next
- * request is looked at, so a FLUSH has nothing to wait for: whoever sees a completion that
- * its answer causes sees those writes, and memory of a guest is coherent for its processors
- * and devices alike.
- * PERSISTENT is another matter. This device cannot know what becomes of guest memory when
- * the host loses power, so it does not offer the feature, no key has the right, and such
- * a FLUSH is refused.
+ * request is looked at, so for GLOBAL a FLUSH has nothing to wait for: whoever sees a
+ * completion that its answer causes sees those writes, and memory of a guest is coherent for
+ * its processors and devices alike.
+ *
+ * For PERSISTENT the file behind the memory has to be synchronised, all of it whatever the
+ * range, and that takes as long as a disk takes. The answer waits for it, and so does whatever
+ * comes behind on the queue pair: an ATOMIC WRITE must not publish what a loss of power
+ * could still undo. A request that comes meanwhile is as good as lost; the NAK that follows the
+ * answer has the peer send it again at once.
  */
 #include "responder.h"
 
 #include "engine.h"
+
+#include <stddef.h>
 
 /* Rights that a FLUSH needs, of queue pair and key; 0: the FETH is malformed. */
 static uint32_t flush_rights(uint32_t feth)
@@ -30,18 +35,26 @@ static uint32_t flush_rights(uint32_t feth)
 	       (type & ORNIC_FLUSH_PERSISTENT ? ORNIC_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* May the peer flush what @p names? A range of no bytes names nothing. */
-static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p,
+/*
+ * May the peer flush what @p names? A range of no bytes names nothing. Return: the key's object
+ * in @mr, or NULL there if there is nothing to flush.
+ */
+static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p, struct mr **mr,
 			  uint32_t *syndrome)
 {
 	bool region = (p->feth >> FETH_LEVEL_SHIFT & FETH_LEVEL_MASK) == ORNIC_FLUSH_REGION;
 
+	*mr = NULL;
 	*syndrome = ORNIC_SYN_KEY_ACCESS;
 	if (rights & ~qp->access)
 		return false;
+	if (!region && !p->dmalen)
+		return true;
 	if (region)
-		return responder_key(qp, rights, p->rkey, syndrome);
-	return !p->dmalen || responder_mr(qp, rights, p->rkey, p->va, p->dmalen, syndrome);
+		*mr = responder_key(qp, rights, p->rkey, syndrome);
+	else
+		*mr = responder_mr(qp, rights, p->rkey, p->va, p->dmalen, syndrome);
+	return *mr;
 }
 
 /* Remember the request at the expected PSN, to be answered without data. */
@@ -57,21 +70,63 @@ static bool answer_empty(struct qp *qp, const struct packet *p)
 	return true;
 }
 
+/* The data did not get there: the request is taken back and fails, after what is before it. */
+static void flush_failed(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	r->rd_next--;
+	if ((int32_t)(r->rd_fresh - r->rd_next) > 0)
+		r->rd_fresh = r->rd_next;
+	r->msn = psn_add(r->msn, -1);
+	r->epsn = psn_add(r->epsn, -1);
+	r->failed = true;
+	r->fail_event = ORNIC_EV_QP_FATAL;
+	r->fail_syndrome = ORNIC_SYN_PERSISTENCE;
+	r->nak = AETH_NAK | NAK_REMOTE_OPERATIONAL;
+}
+
+/* Called outside the engine's turn. */
+static void flush_done(struct sync_wait *w, int err)
+{
+	struct qp *qp = (struct qp *)((char *)w - offsetof(struct qp, flush));
+
+	qp->resp.held = false;
+	if (err)
+		flush_failed(qp);
+	else
+		qp_count(qp, CNT_flush_persistent, 1);
+	engine_activate(qp->dev->engine, qp);
+}
+
+void flush_cancel(struct qp *qp)
+{
+	sync_cancel(&qp->flush);
+	qp->resp.held = false;
+}
+
 void execute_flush(struct qp *qp, const struct packet *p)
 {
 	uint32_t rights = flush_rights(p->feth);
 	uint32_t syndrome;
+	struct mr *mr;
 
 	if (!rights || p->len || p->dmalen > ORNIC_MAX_MSG) {
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	if (!flush_allowed(qp, rights, p, &syndrome)) {
+	if (!flush_allowed(qp, rights, p, &mr, &syndrome)) {
 		access_error(qp, syndrome);
 		return;
 	}
-	if (answer_empty(qp, p))
-		qp_count(qp, CNT_rx_flush, 1);
+	if (!answer_empty(qp, p))
+		return;
+	qp_count(qp, CNT_rx_flush, 1);
+	if (!(rights & ORNIC_ACCESS_FLUSH_PERSISTENT) || !mr || !mr->durable)
+		return;
+	qp->resp.held = true;
+	qp->flush.done = flush_done;
+	syncer_add(&qp->dev->engine->syncer, mr->durable, &qp->flush);
 }
 
 void execute_atomic_write(struct qp *qp, const struct packet *p)

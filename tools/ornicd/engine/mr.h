@@ -25,6 +25,7 @@ struct qp;
  * @iova:	first virtual address
  * @length:	bytes
  * @mem:	where they are (REGION, FAST_REG)
+ * @durable:	REGION with FLUSH_PERSISTENT and of some length: the file they are in
  * @dm:	where they are (DM)
  * @dm_users:	users of the block of device memory
  * @list_budget: FAST_REG: page-list entries set aside at create and not in @mem
@@ -45,6 +46,7 @@ struct mr {
 	uint64_t iova;
 	uint64_t length;
 	struct umem mem;
+	struct durable *durable;
 	uint8_t *dm;
 	uint32_t *dm_users;
 	uint64_t list_budget;

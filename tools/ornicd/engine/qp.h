@@ -12,6 +12,7 @@
 #include "cq.h"
 #include "device.h"
 #include "timer.h"
+#include "../mem/syncer.h"
 #include "umem.h"
 #include "wq.h"
 #include "wqe.h"
@@ -118,6 +119,8 @@ enum resp_message {
  * @nak_sent:	the gap before @epsn was reported once
  * @ack_due:	an ACK waits until the reads before it are answered
  * @nak:	AETH syndrome of a NAK that waits likewise; 0 = none
+ * @held:	the last resource is a FLUSH whose data is on its way to persistent memory:
+ *	neither is it answered nor anything behind it executed
  * @failed:	a request failed: nothing more is executed, ERR follows the NAK
  * @fail_event:	event to raise then
  * @fail_syndrome: and why
@@ -139,6 +142,7 @@ struct responder {
 	bool nak_sent;
 	bool ack_due;
 	uint8_t nak;
+	bool held;
 	bool failed;
 	uint8_t fail_event;
 	uint32_t fail_syndrome;
@@ -185,6 +189,7 @@ enum qp_sched {
  * @comm_est:	COMM_EST was raised
  * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
  * @req, @resp:	transport
+ * @flush:	waits for the data of @resp's FLUSH
  * @memberships: multicast groups it is in
  * @windows:	memory windows bound on it (MW2B)
  * @steered:	RAW: the frame it got last, as struct port counts them
@@ -242,6 +247,7 @@ struct qp {
 
 	struct requester req;
 	struct responder resp;
+	struct sync_wait flush;
 	LIST_HEAD(, mr) windows;
 	struct backlog backlog;
 	uint32_t memberships;

@@ -28,6 +28,7 @@ void responder_stop(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
+	flush_cancel(qp);
 	r->rd_answer = r->rd_next;
 	r->ack_due = false;
 	r->nak = 0;
@@ -251,6 +252,10 @@ static bool request_offered(const struct qp *qp, const struct opcode_info *op)
 
 static void execute(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
+	if (qp->resp.held) {
+		answer_sequence(qp);	/* once the FLUSH is answered: come again */
+		return;
+	}
 	qp->resp.nak_sent = false;
 	qp->resp.nak = 0;
 	if (!request_offered(qp, op) || !message_continues(qp, p, op)) {

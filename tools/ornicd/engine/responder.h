@@ -34,6 +34,8 @@ struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t
 /* execute_flush(), execute_atomic_write() - the requests of IBTA annex A19 */
 void execute_flush(struct qp *qp, const struct packet *p);
 void execute_atomic_write(struct qp *qp, const struct packet *p);
+/* flush_cancel() - the queue pair does not wait for data to become persistent any more */
+void flush_cancel(struct qp *qp);
 
 /* responder.c */
 

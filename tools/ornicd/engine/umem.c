@@ -255,3 +255,36 @@ uint64_t umem_span(const struct umem *m, uint64_t off, uint64_t len, bool write,
 	*ptr = gpa_ptr(m->gpa, addr, run, write);
 	return *ptr ? run : gpa_span(m->gpa, addr, run, write, ptr);
 }
+
+/**
+ * umem_durable() - go on looking for the one file that all of the block is in
+ * @m:		block
+ * @off:	bytes looked at so far; moved on
+ * @work:	look-ups that may be made; reduced by those made
+ * @file:	file so far, NULL at the start
+ *
+ * Return: UMEM_MORE, ORNIC_ST_OK or ORNIC_ST_BAD_PARAM.
+ */
+int umem_durable(const struct umem *m, uint64_t *off, uint64_t *work, struct durable **file)
+{
+	uint64_t size = 1ull << m->shift;
+
+	for (; *off < m->length; --*work) {
+		uint64_t pos = m->offset + *off;
+		uint64_t in_page = pos & (size - 1);
+		uint64_t want = m->length - *off;
+		struct durable *d;
+		uint64_t span;
+
+		if (!*work)
+			return UMEM_MORE;
+		if (want > size - in_page)
+			want = size - in_page;
+		d = gpa_durable(m->gpa, m->page[pos >> m->shift] + in_page, want, &span);
+		if (!d || (*file && d != *file))
+			return ORNIC_ST_BAD_PARAM;
+		*file = d;
+		*off += span;
+	}
+	return ORNIC_ST_OK;
+}

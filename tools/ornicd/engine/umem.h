@@ -95,6 +95,17 @@ void umem_free(struct umem *m, uint64_t *budget);
  */
 uint64_t umem_span(const struct umem *m, uint64_t off, uint64_t len, bool write, void **ptr);
 
+/*
+ * umem_durable() - go on looking for the one file that all of the block is in
+ * @off:	bytes looked at so far; moved on
+ * @work:	look-ups that may be made; reduced by those made
+ * @file:	file so far, NULL at the start; no reference is taken or given back
+ *
+ * Return: UMEM_MORE; ORNIC_ST_OK; ORNIC_ST_BAD_PARAM: memory that cannot be made durable, or
+ * not by one file.
+ */
+int umem_durable(const struct umem *m, uint64_t *off, uint64_t *work, struct durable **file);
+
 /* umem_ptr() - pointer to @len bytes that lie in one page, or NULL. */
 static inline void *umem_ptr(const struct umem *m, uint64_t off, uint64_t len, bool write)
 {

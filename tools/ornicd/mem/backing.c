@@ -7,7 +7,8 @@
  * take down the daemon and with it the devices of all other virtual machines.
  * backing_guard() installs a handler that replaces the mapping of such a file by
  * anonymous zero pages: the client that broke its own memory reads zeros from
- * then on, everybody else notices nothing.
+ * then on, everybody else notices nothing. What is written there is lost, which whoever
+ * asks for durability is told.
  */
 #include "backing.h"
 
@@ -32,6 +33,8 @@ static void backing_sigbus(int sig, siginfo_t *info, void *context)
 	for (b = backing_all; b; b = b->next_all) {
 		if (addr < b->base || addr >= b->base + b->len)
 			continue;
+		if (b->durable)
+			durable_lose(b->durable);
 		if (mmap(b->base, b->len, PROT_READ | PROT_WRITE,
 			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
 		    MAP_FAILED)
@@ -68,6 +71,7 @@ static void backing_unmap(struct backing_pool *pool, struct backing *b)
 		;
 	*p = b->next_all;
 	munmap(b->base, b->len);
+	durable_put(b->durable);
 	free(b);
 }
 
@@ -89,6 +93,7 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 	}
 	b->dev = st->st_dev;
 	b->ino = st->st_ino;
+	b->durable = durable_new(fd);
 	b->writable = writable;
 	b->next = pool->head;
 	pool->head = b;

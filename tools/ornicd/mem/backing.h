@@ -10,6 +10,8 @@
 #ifndef ORNICD_MEM_BACKING_H
 #define ORNICD_MEM_BACKING_H
 
+#include "durable.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +28,7 @@
  * @ino:	inode of the file
  * @base:	where it is mapped
  * @len:	length of the mapping = length of the file when it was mapped
+ * @durable:	the file, if it can be made to outlive a loss of power; or NULL
  * @writable:	the descriptor, hence the mapping, allows stores
  * @refs:	users
  * @idle_since:	pool clock when @refs last became 0
@@ -37,6 +40,7 @@ struct backing {
 	ino_t ino;
 	uint8_t *base;
 	size_t len;
+	struct durable *durable;
 	bool writable;
 	unsigned int refs;
 	uint64_t idle_since;

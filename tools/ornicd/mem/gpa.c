@@ -214,6 +214,31 @@ uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void *
 }
 
 /**
+ * gpa_durable() - the file that a range can be made durable with
+ * @g:		table
+ * @addr:	DMA address
+ * @len:	bytes wanted, > 0
+ * @span:	set to the bytes from @addr on that are in it, at most @len
+ *
+ * Return: the file, no reference taken; NULL if @addr is not in one.
+ */
+struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t *span)
+{
+	uint32_t i = gpa_lower(g, addr);
+	const struct gpa_entry *e;
+
+	if (i == g->n)
+		return NULL;
+	e = &g->entry[i];
+	if (addr < e->addr || !e->backing)
+		return NULL;
+	*span = e->size - (addr - e->addr);
+	if (*span > len)
+		*span = len;
+	return e->backing->durable;
+}
+
+/**
  * gpa_read() - copy from guest memory, across pieces
  * @g:		table
  * @addr:	DMA address

@@ -68,6 +68,7 @@ int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int 
 int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size);
 void gpa_unmap_all(struct gpa *g);
 uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void **ptr);
+struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t *span);
 int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len);
 int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len);
 

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * FLUSH to persistent memory: which memory that can be, when it is answered, what waits for
+ * it, and what becomes of it if the disk fails or the queue pair goes.
+ */
+#define _GNU_SOURCE 1	/* memfd_create() */
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/inproc.h"
+#include "lib/peer.h"
+
+#include "engine/mr.h"
+
+#include <ornic/dm.h>
+
+#define PSN0	100u
+#define P(n)	(PSN0 + (n))
+#define ACK	(AETH_ACK | AETH_NO_CREDITS)
+#define LEN	8192u
+#define RIGHTS	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
+		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_FLUSH_PERSISTENT)
+#define BOTH	(ORNIC_FLUSH_GLOBAL | ORNIC_FLUSH_PERSISTENT)
+#define REGION	(ORNIC_FLUSH_REGION << FETH_LEVEL_SHIFT)
+#define DISK	0x200000000ull	/* where a file on a disk is in a guest's memory */
+#define BYTES	(64u << 10)
+
+/* The disk: a sync ends when the test says so, with what the test says. */
+static struct {
+	sem_t begun;
+	sem_t end;
+	int result;
+	int fd;
+	unsigned int syncs;
+} disk;
+
+static int slow_sync(int fd)
+{
+	disk.fd = fd;
+	sem_post(&disk.begun);
+	sem_wait(&disk.end);
+	disk.syncs++;
+	errno = EIO;
+	return disk.result;
+}
+
+static void disk_reset(void)
+{
+	sem_init(&disk.begun, 0, 0);
+	sem_init(&disk.end, 0, 0);
+	disk.result = 0;
+	disk.syncs = 0;
+}
+
+/* Two connections of one function with a peer, and memory that is a file. */
+struct fix {
+	struct world w;
+	struct peer peer;
+	struct conn c[2];
+	struct durable *file;
+	uint64_t buf;
+	uint32_t key;
+};
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+	struct mr *mr;
+
+	disk_reset();
+	world_init(&t->w, 0);
+	t->w.e.syncer.sync = slow_sync;
+	t->w.dut[0].dev.features |= ORNIC_FEATURE(FLUSH_PERSISTENT);
+	peer_init(&t->peer, &t->w);
+	for (int i = 0; i < 2; i++) {
+		conn_init(&t->c[i], &t->w.dut[0], NULL);
+		peer_connect(&t->peer, &t->c[i], PSN0, PSN0);
+		t->c[i].qp.access = ORNIC_ACCESS_REMOTE;
+	}
+	t->buf = dut_buf(t->c[0].d, LEN);
+	t->key = dut_key(t->c[0].d, NULL, t->buf, LEN, RIGHTS | ORNIC_ACCESS_FLUSH_GLOBAL);
+	t->file = calloc(1, sizeof(*t->file));
+	assert_non_null(t->file);
+	t->file->fd = memfd_create("file", MFD_CLOEXEC);
+	t->file->refs = 1;
+	mr = table_get(&t->w.dut[0].dev.keys, t->key >> ORNIC_KEY_TAG_BITS);
+	mr->durable = t->file;
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 2; i++)
+		conn_fini(&t->c[i]);
+	peer_fini(&t->peer);
+	assert_int_equal(t->file->refs, 1);
+	durable_put(t->file);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static void flush(struct fix *t, int i, uint32_t psn, uint32_t feth)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c[i], BTH_RC_FLUSH, psn);
+
+	p->feth = feth;
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = LEN;
+	peer_send(&t->peer, p, NULL, 0);
+}
+
+static void answered(struct fix *t, uint32_t psn)
+{
+	struct seen *s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, psn, 1);
+
+	assert_int_equal(s->p.len, 0);
+}
+
+/* The sync that has begun ends. */
+static void finish(struct fix *t)
+{
+	struct pollfd p = { .fd = t->w.e.syncer.fd, .events = POLLIN };
+
+	sem_post(&disk.end);
+	assert_int_equal(poll(&p, 1, -1), 1);
+	syncer_reap(&t->w.e.syncer);
+	world_run(&t->w);
+}
+
+/* ORN-WQE-45: the answer comes when the file is synchronised, and not before. */
+static void test_waits(void **state)
+{
+	struct fix *t = *state;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		flush(t, 0, P(i), i == 0 ? BOTH : ORNIC_FLUSH_PERSISTENT | (i == 2 ? REGION : 0));
+		sem_wait(&disk.begun);
+		assert_int_equal(disk.fd, t->file->fd);
+		peer_quiet(&t->peer);
+		assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], i);
+		finish(t);
+		answered(t, P(i));
+		peer_quiet(&t->peer);
+	}
+	assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], 3);
+	assert_int_equal(t->w.dut[0].dev.cnt[CNT_rx_flush], 3);
+	flush(t, 0, P(3), ORNIC_FLUSH_GLOBAL);	/* nothing to wait for */
+	answered(t, P(3));
+	assert_int_equal(disk.syncs, 3);
+}
+
+/* ORN-QP-26: asked for again, before and after it was answered: one sync */
+static void test_duplicate(void **state)
+{
+	struct fix *t = *state;
+
+	flush(t, 0, P(0), BOTH);
+	sem_wait(&disk.begun);
+	flush(t, 0, P(0), BOTH);
+	peer_quiet(&t->peer);
+	finish(t);
+	answered(t, P(0));
+	peer_quiet(&t->peer);
+	flush(t, 0, P(0), BOTH);
+	answered(t, P(0));
+	peer_quiet(&t->peer);
+	assert_int_equal(disk.syncs, 1);
+}
+
+static void write_word(struct fix *t, uint32_t psn, uint8_t opcode, uint64_t value)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c[0], opcode, psn);
+
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = sizeof(value);
+	peer_send(&t->peer, p, &value, sizeof(value));
+}
+
+/* ORN-WQE-46: what comes behind is executed afterwards, and the peer told to send it again. */
+static void test_behind(void **state)
+{
+	struct fix *t = *state;
+	uint64_t *word = (uint64_t *)dut_at(t->c[0].d, t->buf, 8);
+
+	*word = 1;
+	flush(t, 0, P(0), BOTH);
+	sem_wait(&disk.begun);
+	write_word(t, P(1), BTH_RC_ATOMIC_WRITE, 7);
+	write_word(t, P(2), BTH_RC_WRITE_ONLY, 8);
+	peer_quiet(&t->peer);
+	assert_int_equal(*word, 1);
+	finish(t);
+	answered(t, P(0));
+	peer_expect_ack(&t->peer, AETH_NAK | NAK_PSN_SEQUENCE, P(1));
+	peer_quiet(&t->peer);
+	assert_int_equal(*word, 1);
+	write_word(t, P(1), BTH_RC_ATOMIC_WRITE, 7);
+	answered(t, P(1));
+	assert_int_equal(*word, 7);
+	write_word(t, P(2), BTH_RC_WRITE_ONLY, 8);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	assert_int_equal(*word, 8);
+}
+
+/* What came before is answered meanwhile. */
+static void test_before(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p = peer_packet(&t->peer, &t->c[0], BTH_RC_READ_REQUEST, P(0));
+
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = 8;
+	peer_send(&t->peer, p, NULL, 0);
+	flush(t, 0, P(1), BOTH);
+	sem_wait(&disk.begun);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+	p = peer_packet(&t->peer, &t->c[0], BTH_RC_READ_REQUEST, P(0));
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = 8;
+	peer_send(&t->peer, p, NULL, 0);	/* and again */
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+	peer_quiet(&t->peer);
+	finish(t);
+	answered(t, P(1));
+	peer_quiet(&t->peer);
+}
+
+/* ORN-WQE-47, ORN-WQE-48: NAK remote operational, QP_FATAL; the file is not trusted again. */
+static void test_failure(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+
+	disk.result = -1;
+	for (int i = 0; i < 2; i++) {
+		flush(t, i, P(0), BOTH);
+		if (!i) {
+			sem_wait(&disk.begun);
+			finish(t);
+		}
+		peer_expect_ack(&t->peer, AETH_NAK | NAK_REMOTE_OPERATIONAL, P(0));
+		peer_quiet(&t->peer);
+		assert_int_equal(t->c[i].qp.state, ORNIC_QPS_ERR);
+		while (dut_event(t->c[i].d, &e) && e.type == ORNIC_EV_COMM_EST)
+			;
+		assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+		assert_int_equal(le32toh(e.syndrome), ORNIC_SYN_PERSISTENCE);
+		disk.result = 0;
+	}
+	assert_int_equal(disk.syncs, 1);
+	assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], 0);
+}
+
+/* A sync that began before the FLUSH came may have missed its data: another one follows. */
+static void test_two(void **state)
+{
+	struct fix *t = *state;
+
+	flush(t, 0, P(0), BOTH);
+	sem_wait(&disk.begun);
+	flush(t, 1, P(0), BOTH);
+	finish(t);
+	answered(t, P(0));
+	peer_quiet(&t->peer);
+	sem_wait(&disk.begun);
+	finish(t);
+	answered(t, P(0));
+	peer_quiet(&t->peer);
+	assert_int_equal(disk.syncs, 2);
+}
+
+/* ORN-MEM-12, ORN-QP-3: nobody waits for the disk, and nothing comes of it afterwards. */
+static void test_gone(void **state)
+{
+	static const uint8_t next[] = { ORNIC_QPS_RESET, ORNIC_QPS_ERR };
+
+	for (uint32_t i = 0; i < sizeof(next); i++) {
+		struct fix *t;
+
+		setup(state);
+		t = *state;
+		flush(t, 0, P(0), BOTH);
+		sem_wait(&disk.begun);
+		flush(t, 1, P(0), BOTH);
+		((struct mr *)table_get(&t->w.dut[0].dev.keys, t->key >> ORNIC_KEY_TAG_BITS))->durable =
+			NULL;			/* as if the key had been destroyed */
+		for (int k = 0; k < 2; k++)
+			qp_set_state(&t->c[k].qp, next[i]);
+		finish(t);
+		peer_quiet(&t->peer);
+		assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], 0);
+		teardown(state);
+	}
+}
+
+/* The engine ends while the disk is at it. */
+static void test_end(void **state)
+{
+	struct fix *t = *state;
+
+	flush(t, 0, P(0), BOTH);
+	sem_wait(&disk.begun);
+	qp_set_state(&t->c[0].qp, ORNIC_QPS_ERR);
+	sem_post(&disk.end);
+	syncer_fini(&t->w.e.syncer);
+	assert_int_equal(syncer_init(&t->w.e.syncer, slow_sync), 0);
+}
+
+/* ---- which memory it can be ---- */
+
+static char here[4096] = ".";	/* of the test program: no folder in memory */
+
+static int counting_sync(int fd)
+{
+	disk.syncs++;
+	return fdatasync(fd);
+}
+
+/* A file on the disk that the checkout is on, mapped at @addr; -1 if that is none. */
+static int disk_map(struct inproc *p, uint64_t addr)
+{
+	int fd = open(here, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct durable *d;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	d = durable_new(fd);
+	if (!d) {
+		close(fd);
+		return -1;
+	}
+	durable_put(d);
+	assert_int_equal(gpa_map(p->ep.gpa, addr, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
+	return fd;
+}
+
+static int create(struct inproc *p, uint64_t addr, uint64_t len, uint32_t access)
+{
+	struct ornic_key_create_cmd cmd = {
+		.pd = htole32(p->pd),
+		.access = htole32(access),
+		.iova = htole64(addr),
+		.length = htole64(len),
+		.pages = host_contiguous(addr),
+	};
+
+	if (!len)
+		cmd.pages = (struct ornic_pages) {};
+	return host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);
+}
+
+static void refused(struct inproc *p, uint64_t addr, uint64_t len)
+{
+	assert_int_equal(create(p, addr, len, RIGHTS), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(le32toh(p->host.cpl.syndrome),
+			 ORNIC_SYN_FIELD | offsetof(struct ornic_key_create_cmd, access));
+	assert_int_equal(create(p, addr, len, RIGHTS & ~ORNIC_ACCESS_FLUSH_PERSISTENT), 0);
+}
+
+/* ORN-MEM-23: all of it in memory that can be made persistent, or not at all */
+static void test_create(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t budget;
+	int fd = disk_map(p, DISK), other = disk_map(p, DISK + BYTES);
+
+	refused(p, INPROC_BASE, 4096);
+	if (fd < 0)
+		skip();
+	budget = p->f->dev.list_budget;
+	assert_int_equal(create(p, DISK, BYTES, RIGHTS), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, host_number(&p->host), NULL, 0,
+				   NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(create(p, 0, 0, RIGHTS), ORNIC_ST_OK);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	refused(p, DISK + 4096, BYTES);			/* two files */
+	refused(p, DISK + BYTES, BYTES + 1);		/* the end of one */
+	refused(p, DISK - 4096, 8192);
+	close(fd);
+	close(other);
+}
+
+/* Device memory is gone with the power. */
+static void test_dm(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_dm_create_cmd dm = { .bytes = htole64(4096) };
+	struct ornic_dm_create_rsp rsp;
+	struct ornic_key_create_cmd cmd = {
+		.kind = ORNIC_KEY_DM, .pd = htole32(p->pd), .access = htole32(RIGHTS),
+		.length = htole64(4096),
+	};
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_DM_CREATE, 0, &dm, sizeof(dm), &rsp,
+				   sizeof(rsp)), ORNIC_ST_OK);
+	cmd.dm = htole32(host_number(&p->host));
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_BAD_PARAM);
+}
+
+static int modify(struct inproc *p, uint32_t key, uint32_t mask, uint64_t addr, uint32_t access)
+{
+	struct ornic_key_modify_cmd m = {
+		.mask = htole32(mask),
+		.attr = {
+			.access = htole32(access),
+			.iova = htole64(addr),
+			.length = htole64(4096),
+			.pages = host_contiguous(addr),
+		},
+	};
+
+	return host_exec(&p->host, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m), NULL, 0);
+}
+
+/* ORN-MEM-23 for what a region is changed to */
+static void test_modify(void **state)
+{
+	struct inproc *p = *state;
+	const uint32_t plain = RIGHTS & ~ORNIC_ACCESS_FLUSH_PERSISTENT;
+	int fd = disk_map(p, DISK);
+	struct mr *mr;
+	uint32_t key;
+
+	if (fd < 0)
+		skip();
+	assert_int_equal(create(p, INPROC_BASE, 4096, plain), ORNIC_ST_OK);
+	key = host_number(&p->host);
+	mr = table_get(&p->f->dev.keys, key >> ORNIC_KEY_TAG_BITS);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, RIGHTS), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(mr->access, plain);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS | ORNIC_KEYM_TRANSLATION, DISK, RIGHTS),
+			 ORNIC_ST_OK);
+	assert_non_null(mr->durable);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_TRANSLATION, INPROC_BASE, 0),
+			 ORNIC_ST_BAD_PARAM);
+	assert_int_equal(mr->iova, DISK);
+	assert_non_null(mr->durable);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, plain), ORNIC_ST_OK);
+	assert_null(mr->durable);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, RIGHTS), ORNIC_ST_OK);
+	assert_non_null(mr->durable);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS | ORNIC_KEYM_TRANSLATION, INPROC_BASE,
+				plain), ORNIC_ST_OK);
+	assert_null(mr->durable);
+	close(fd);
+}
+
+/* ORN-SEC-14: it takes several turns to look at many pages. */
+static void test_many_pages(void **state)
+{
+	struct inproc *p = *state;
+	const uint32_t pages = 3 * PROGRESS_WORK / 2;
+	uint64_t list = dma_alloc(&p->host.dma, pages * 8, 4096);
+	struct ornic_key_create_cmd cmd = {
+		.pd = htole32(p->pd),
+		.access = htole32(RIGHTS),
+		.length = htole64((uint64_t)pages << 12),
+		.pages = { .addr = htole64(list), .page_shift = 12, .level = 1 },
+	};
+	uint64_t *page = dma_at(&p->host.dma, list);
+	int fd = disk_map(p, DISK);
+
+	if (fd < 0)
+		skip();
+	for (uint32_t i = 0; i < pages; i++)
+		page[i] = htole64(DISK);
+	for (int bad = 0; bad < 2; bad++) {
+		page[pages - 1] = htole64(bad ? INPROC_BASE : DISK);
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd),
+					   NULL, 0), bad ? ORNIC_ST_BAD_PARAM : ORNIC_ST_OK);
+	}
+	close(fd);
+}
+
+static int synced = 1;
+
+static void sync_done(struct sync_wait *w, int err)
+{
+	assert_false(w->waiting);
+	synced = err;
+}
+
+/* The kernel is asked, of a file that the client has unmapped and closed meanwhile. */
+static void test_file(void **state)
+{
+	struct inproc *p = *state;
+	struct syncer *s = &p->engine.syncer;
+	struct pollfd ready = { .fd = s->fd, .events = POLLIN };
+	struct sync_wait w = { .done = sync_done };
+	int fd = disk_map(p, DISK);
+	uint64_t span;
+
+	if (fd < 0)
+		skip();
+	disk_reset();
+	s->sync = counting_sync;
+	syncer_add(s, gpa_durable(p->ep.gpa, DISK, BYTES, &span), &w);
+	assert_int_equal(span, BYTES);
+	close(fd);
+	gpa_unmap_all(p->ep.gpa);
+	assert_int_equal(poll(&ready, 1, -1), 1);
+	syncer_reap(s);
+	assert_int_equal(synced, 0);
+	assert_int_equal(disk.syncs, 1);
+}
+
+/* A client that shrinks its file loses what is written: said at the next flush. */
+static void test_shrunk(void **state)
+{
+	struct inproc *p = *state;
+	int fd = disk_map(p, DISK);
+	struct durable *d;
+	uint64_t span;
+
+	if (fd < 0)
+		skip();
+	assert_int_equal(backing_guard(), 0);
+	d = gpa_durable(p->ep.gpa, DISK, BYTES, &span);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_false(durable_lost(d));
+	*(volatile uint8_t *)gpa_ptr(p->ep.gpa, DISK, 1, true) = 1;
+	assert_true(durable_lost(d));
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define R(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
+		T(test_two), cmocka_unit_test(test_gone), T(test_end),
+		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
+		R(test_shrunk),
+	};
+
+	if (argc)
+		strncpy(here, dirname(argv[0]), sizeof(here) - 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
