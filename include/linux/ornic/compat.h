@@ -57,7 +57,9 @@
 /* FLUSH and ATOMIC WRITE: the numbers of the verbs, which an older ib_core lets nobody use. */
 #ifndef ORNIC_HAVE_IB_FLUSH
 #define IB_ACCESS_FLUSH_GLOBAL BIT(8)
+#define IB_ACCESS_FLUSH_PERSISTENT BIT(9)
 #define IB_DEVICE_FLUSH_GLOBAL BIT_ULL(38)
+#define IB_DEVICE_FLUSH_PERSISTENT BIT_ULL(39)
 #define IB_DEVICE_ATOMIC_WRITE BIT_ULL(40)
 #define IB_WR_ATOMIC_WRITE 15
 #endif

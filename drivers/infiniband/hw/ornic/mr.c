@@ -16,6 +16,7 @@ static_assert(ORNIC_ACCESS_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert(ORNIC_ACCESS_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
 static_assert(ORNIC_ACCESS_FLUSH_GLOBAL == IB_ACCESS_FLUSH_GLOBAL);
+static_assert(ORNIC_ACCESS_FLUSH_PERSISTENT == IB_ACCESS_FLUSH_PERSISTENT);
 static_assert(ORNIC_ACCESS_MW_BIND == IB_ACCESS_MW_BIND);
 static_assert(ORNIC_ACCESS_ZERO_BASED == IB_ZERO_BASED);
 static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
@@ -32,6 +33,8 @@ u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev)
 		known |= IB_ACCESS_REMOTE_ATOMIC;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_GLOBAL)))
 		known |= IB_ACCESS_FLUSH_GLOBAL;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_PERSISTENT)))
+		known |= IB_ACCESS_FLUSH_PERSISTENT;
 	return known;
 }
 
@@ -189,7 +192,9 @@ static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 o
 	ret = pin(dev, mr, from);
 	if (ret)
 		goto err_free;
-	ret = create_region(dev, mr, &cmd);
+	ret = ornic_ib_persistent(&mr->ubuf, from->access);
+	if (!ret)
+		ret = create_region(dev, mr, &cmd);
 	if (from->fd >= 0)
 		ornic_ib_dmabuf_unlock(dev, mr, !ret);
 	if (ret)

@@ -665,6 +665,9 @@ int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf 
 void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bool made);
 int ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr);
 
+/* persist.c */
+int ornic_ib_persistent(const struct ornic_ib_ubuf *ubuf, int access);
+
 /* rereg.c */
 struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
 				     u64 virt, int access, struct ib_pd *pd,

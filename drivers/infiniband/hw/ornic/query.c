@@ -126,6 +126,8 @@ static u64 device_caps(const struct ornic_ib_dev *dev)
 		caps |= IB_DEVICE_FLUSH_GLOBAL;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ_RESIZE)))
 		caps |= IB_DEVICE_SRQ_RESIZE;
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FLUSH_PERSISTENT)))
+		caps |= IB_DEVICE_FLUSH_PERSISTENT;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(ATOMIC_WRITE)))
 		caps |= IB_DEVICE_ATOMIC_WRITE;
 	return caps;

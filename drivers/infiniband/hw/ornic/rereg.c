@@ -84,7 +84,9 @@ static int apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct 
 		ret = ornic_ib_ubuf_pin(dev, &ubuf, to->start, to->length, to->virt, to->access);
 	if (ret)
 		return ret;
-	ret = modify(dev, mr->ibmr.lkey, &ubuf, &cmd);
+	ret = ornic_ib_persistent(moves ? &ubuf : &mr->ubuf, to->access);
+	if (!ret)
+		ret = modify(dev, mr->ibmr.lkey, &ubuf, &cmd);
 	if (ret) {
 		ornic_ib_ubuf_unpin(&ubuf);
 		return ret;
