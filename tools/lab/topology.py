@@ -25,6 +25,7 @@ class Config:
     mem: str = None                     # the recipe's, or 1G
     net: str = "stream"                 # virtio-net link between the VMs, or "none"
     mtu: int = 1500                     # of the virtio link
+    nvdimm: str = None                  # folder, on a disk, with a file for each VM that is its persistent memory
     modules: str = None                 # folder with ornic.ko, ornic_ib.ko
     provider: str = None                # folder with libornic-rdmavNN.so, ornic.driver
     load: bool = True                   # load the driver and give its interfaces addresses

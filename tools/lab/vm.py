@@ -16,6 +16,7 @@ from .errors import LabError
 from .recipe import HERE
 
 KVM_CREATE_VM = 0xAE01
+NVDIMM_BYTES = 128 << 20
 # Under TCG a `rep movsb` is emulated byte by byte; without these features kernel and libc copy in words, four times
 # as fast.
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
@@ -257,12 +258,31 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
     for k in range(PORTS):
         argv += ["-chardev", "socket,id=c%d,path=%s,server=on,wait=off" % (k, run.path("vm%d.%d.sock" % (number, k))),
                  "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
-    argv += link_arguments(config, run, number)
+    argv += link_arguments(config, run, number) + nvdimm_arguments(config, number)
     for k, path in enumerate(devices):
         argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5" % (k, k + 1), "-device",
                  '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
                  % (k, k, path)]
     return argv + [x.replace("{i}", str(number)).replace("{run}", run.dir) for x in config.qemu_args]
+
+
+def nvdimm_file(folder, number):
+    """The file that is a VM's persistent memory; it outlives the lab."""
+    return os.path.join(os.path.abspath(folder), "vm%d.nvdimm" % number)
+
+
+def nvdimm_arguments(config, number):
+    """Memory that outlives a loss of power: a file, as a DIMM without labels, in a slot that the machine has for it."""
+    if not config.nvdimm:
+        return []
+    path = nvdimm_file(config.nvdimm, number)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab") as f:
+        f.truncate(NVDIMM_BYTES)
+    room = int(config.mem[:-1]) << (30 if config.mem.endswith("G") else 20)
+    return ["-machine", "nvdimm=on", "-m", "%s,slots=1,maxmem=%d" % (config.mem, room + (1 << 30)),
+            "-object", "memory-backend-file,id=nv,share=on,size=%d,mem-path=%s" % (NVDIMM_BYTES, path),
+            "-device", "nvdimm,id=nvdimm0,memdev=nv"]
 
 
 def link_arguments(config, run, number):
