@@ -148,7 +148,7 @@ def start_lab():
     """The two VMs that the suite shares; the caller takes them down."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD}
-    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, **options)
+    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"), **options)
 
 
 _pair = None

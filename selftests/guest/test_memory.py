@@ -4,7 +4,7 @@
 import programs
 
 TESTS = """
-    zero_based iova empty relaxed huge rereg_writable dm dm_private dm_import dm_importer_dies dm_owner_dies dm_foreign
+    zero_based iova empty relaxed huge rereg_writable not_persistent dm dm_private dm_import dm_importer_dies dm_owner_dies dm_foreign
     dmabuf dmabuf_refused dmabuf_one_piece dmabuf_revoked dmabuf_revoked_busy dmabuf_revoked_dereg""".split()
 
 

@@ -172,8 +172,10 @@ void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struc
 		.qp_type = a->type,
 		.pd = d->pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
-			     (a->create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0),
+			     (a->create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0) |
+			     (a->ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.create_flags = a->create_flags,
+		.send_ops_flags = a->ops,
 	};
 	int err;
 

@@ -47,6 +47,7 @@ struct conn_attr {
 	bool stay_rtr;			/* stop before RTS */
 	struct ibv_srq *srq;		/* NULL: an own receive queue */
 	uint32_t create_flags;		/* IBV_QP_CREATE_* */
+	uint64_t ops;			/* IBV_QP_EX_WITH_*, for ibv_qp_to_qp_ex() */
 };
 
 struct queue {

@@ -115,12 +115,34 @@ static void test_rereg_writable(struct verdict *v)
 	free(mem);
 }
 
+/* ORN-MEM-24: ordinary memory is gone with the power, and no region of it claims otherwise. */
+static void test_not_persistent(struct verdict *v)
+{
+	const int rights = ALL_RIGHTS | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
+	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, m.buf, SIZE, rights);
+
+	if (mr) {
+		verdict_fail(v, "registered");
+		ibv_dereg_mr(mr);
+	} else {
+		expect(v, errno, EINVAL, "ibv_reg_mr");
+	}
+	mr = ibv_reg_mr(m.dev.pd, m.buf, SIZE, rights & ~IBV_ACCESS_FLUSH_PERSISTENT);
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr: %s", strerror(errno));
+		return;
+	}
+	if (!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, rights))
+		verdict_fail(v, "rights changed");
+	ibv_dereg_mr(mr);
+}
+
 const struct memory_test region_tests[] = {
 	{ "zero_based", test_zero_based },
 	{ "iova", test_iova },
 	{ "empty", test_empty },
 	{ "relaxed", test_relaxed },
 	{ "huge", test_huge },
-	{ "rereg_writable", test_rereg_writable },
+	{ "rereg_writable", test_rereg_writable }, { "not_persistent", test_not_persistent },
 	{ }
 };
