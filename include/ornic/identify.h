@@ -148,9 +148,9 @@ struct ornic_identify_device {
 	__le64 clock_mask;	/* valid bits of timestamps */
 	__le16 max_mod_count;	/* largest mod_count */
 	__le16 max_mod_period_us;	/* largest mod_period_us */
-	__le32 rate_min_kbps;	/* reserved */
-	__le32 rate_max_kbps;	/* reserved */
-	__le32 rate_qp_types;	/* reserved */
+	__le32 rate_min_kbps;	/* least and most of a rate limit */
+	__le32 rate_max_kbps;	/* in kbit/s */
+	__le32 rate_qp_types;	/* bit per enum ornic_qp_type that takes one */
 	__le32 odp_caps[4];	/* reserved */
 	__le32 stat_count;	/* entries of STAT_NAMES */
 	__le32 transports;	/* entries of page 2 */

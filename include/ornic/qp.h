@@ -40,6 +40,33 @@ enum ornic_mtu {
 	ORNIC_MTU_4096	= 5,
 };
 
+/* Static rates: IBTA's codes, in Gbit/s of the link; what is not here is ORNIC_RATE_PORT. */
+enum ornic_rate {
+	ORNIC_RATE_PORT		= 0,
+	ORNIC_RATE_2_5_GBPS	= 2,
+	ORNIC_RATE_10_GBPS	= 3,
+	ORNIC_RATE_30_GBPS	= 4,
+	ORNIC_RATE_5_GBPS	= 5,
+	ORNIC_RATE_20_GBPS	= 6,
+	ORNIC_RATE_40_GBPS	= 7,
+	ORNIC_RATE_60_GBPS	= 8,
+	ORNIC_RATE_80_GBPS	= 9,
+	ORNIC_RATE_120_GBPS	= 10,
+	ORNIC_RATE_14_GBPS	= 11,	/* 14.0625 */
+	ORNIC_RATE_56_GBPS	= 12,	/* 56.25 */
+	ORNIC_RATE_112_GBPS	= 13,	/* 112.5 */
+	ORNIC_RATE_168_GBPS	= 14,	/* 168.75 */
+	ORNIC_RATE_25_GBPS	= 15,	/* 25.78125 */
+	ORNIC_RATE_100_GBPS	= 16,	/* 103.125 */
+	ORNIC_RATE_200_GBPS	= 17,	/* 206.25 */
+	ORNIC_RATE_300_GBPS	= 18,	/* 309.375 */
+	ORNIC_RATE_28_GBPS	= 19,	/* 28.125 */
+	ORNIC_RATE_50_GBPS	= 20,	/* 53.125 */
+	ORNIC_RATE_400_GBPS	= 21,	/* 425 */
+	ORNIC_RATE_600_GBPS	= 22,	/* 637.5 */
+	ORNIC_RATE_800_GBPS	= 23,	/* 850 */
+};
+
 /* Address vector: one layout for UD work requests and for connected queue pairs. */
 struct ornic_path {
 	__u8 dgid[16];		/* destination IP address */
@@ -49,7 +76,7 @@ struct ornic_path {
 	__u8 traffic_class;	/* IPv4: type of service */
 	__u8 hop_limit;		/* IPv4: time to live */
 	__u8 sl;		/* [3:0]; Ethernet PCP = sl & 7 */
-	__u8 static_rate;	/* IB rate code, 0 = port rate */
+	__u8 static_rate;	/* enum ornic_rate */
 	__le16 sgid_index;	/* GID entry to send from */
 	__le16 udp_sport;	/* 0 = device derives it from flow label or QP numbers */
 	__le32 dest_qpn;	/* UD; mbz in modify */
@@ -168,9 +195,9 @@ struct ornic_qp_modify_cmd {
 	__u8 max_rd_atomic;	/* reads and atomics unanswered, as requester */
 	__u8 max_dest_rd_atomic;	/* the same, as responder */
 	__le16 mbz0;
-	__le32 rate_kbps;	/* feature RATE_LIMIT */
-	__le32 rate_burst;	/* feature RATE_LIMIT */
-	__le16 rate_packet;	/* feature RATE_LIMIT */
+	__le32 rate_kbps;	/* most kbit/s to send, 0 = no limit */
+	__le32 rate_burst;	/* most bytes at once, 0 = default */
+	__le16 rate_packet;	/* bytes of the usual packet, 0 = largest frame */
 	__le16 mbz1;
 	__le32 counter_set;	/* feature COUNTER_SETS; 0 = none */
 	__le32 cc_profile;	/* feature CC_PROFILES */

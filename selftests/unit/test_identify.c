@@ -59,8 +59,10 @@ static void test_device(void **state)
 	assert_int_equal(le32toh(d.rss_max_table), ORNIC_RSS_MAX_TABLE);
 	assert_int_equal(le32toh(d.rss_fields), ORNIC_RSS_FIELDS);
 	assert_int_equal(d.rss_hash_functions, 1u << ORNIC_RSS_TOEPLITZ);
+	assert_in_range(le32toh(d.rate_min_kbps), 1, le32toh(d.rate_max_kbps));
+	assert_int_equal(le32toh(d.rate_qp_types), 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_RAW);
 	/* Features that are not offered have no limits. */
-	assert_int_equal(d.max_cc_profiles | d.max_lso_bytes | d.rate_max_kbps, 0);
+	assert_int_equal(d.max_cc_profiles | d.max_lso_bytes, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);
 }

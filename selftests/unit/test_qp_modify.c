@@ -330,6 +330,83 @@ static void test_drained(void **state)
 	}
 }
 
+static int set_rate(struct host_qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
+{
+	struct ornic_qp_modify_cmd m = {
+		.mask = htole32(ORNIC_QPM_RATE_LIMIT), .rate_kbps = htole32(kbps),
+		.rate_burst = htole32(burst), .rate_packet = htole16(packet),
+	};
+
+	return host_qp_state(qp, &m);
+}
+
+static struct ornic_qp_modify_cmd get_rate(struct inproc *p, struct host_qp *qp)
+{
+	struct ornic_qp_query_rsp q;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &q,
+				   sizeof(q)), 0);
+	return q.attr;
+}
+
+static void rate_is(struct inproc *p, struct host_qp *qp, uint32_t kbps, uint32_t burst,
+		    uint16_t packet)
+{
+	struct ornic_qp_modify_cmd m = get_rate(p, qp);
+
+	assert_int_equal(!!(le32toh(m.mask) & ORNIC_QPM_RATE_LIMIT), !!kbps);
+	assert_int_equal(le32toh(m.rate_kbps), kbps);
+	assert_int_equal(le32toh(m.rate_burst), burst);
+	assert_int_equal(le16toh(m.rate_packet), packet);
+}
+
+/* ORN-QP-42, ORN-QP-44: the limits of a limit, who takes one and when, and that it is kept */
+static void test_rate(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp, ud;
+	struct qp *dev_qp;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RAW, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	dev_qp = table_get(&p->f->dev.qps, qp.number);
+	assert_int_equal(set_rate(&qp, 1000, 0, 0), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(modify(&qp, ORNIC_QPM_PORT, ORNIC_QPS_INIT), 0);
+	assert_int_equal(modify(&qp, ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTR), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RTR), 0);
+	assert_int_equal(modify(&qp, ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTS), 0);
+	rate_is(p, &qp, 0, 0, 0);
+	assert_int_equal(set_rate(&qp, RATE_MIN_KBPS, UINT32_MAX, UINT16_MAX), 0);
+	rate_is(p, &qp, RATE_MIN_KBPS, UINT32_MAX, UINT16_MAX);
+	assert_int_equal(set_rate(&qp, RATE_MAX_KBPS, 1, 1), 0);
+	/* What is refused changes nothing. */
+	assert_int_equal(set_rate(&qp, RATE_MAX_KBPS + 1u, 0, 0), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(set_rate(&qp, UINT32_MAX, 0, 0), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(set_rate(&qp, 0, 1, 0), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(set_rate(&qp, 0, 0, 1), ORNIC_ST_BAD_PARAM);
+	rate_is(p, &qp, RATE_MAX_KBPS, 1, 1);
+	assert_int_equal(set_rate(&qp, 0, 0, 0), 0);
+	rate_is(p, &qp, 0, 0, 0);
+	assert_int_equal(set_rate(&qp, 5000, 0, 0), 0);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
+	rate_is(p, &qp, 0, 0, 0);
+	assert_int_equal(dev_qp->rate.cost, 0);
+
+	rc_init(p, &qp);
+	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTR), 0);
+	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTS), 0);
+	assert_int_equal(set_rate(&qp, 77, 88, 99), 0);
+	rate_is(p, &qp, 77, 88, 99);
+	assert_int_equal(host_qp_create(&p->host, &ud, ORNIC_QPT_UD, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	((struct qp *)table_get(&p->f->dev.qps, ud.number))->state = ORNIC_QPS_RTS;
+	assert_int_equal(set_rate(&ud, 1000, 0, 0), ORNIC_ST_BAD_PARAM);
+	/* ORN-FEA-2 */
+	p->f->dev.features &= ~ORNIC_FEATURE(RATE_LIMIT);
+	assert_int_equal(set_rate(&qp, 1000, 0, 0), ORNIC_ST_UNSUPPORTED);
+	p->f->dev.features |= ORNIC_FEATURE(RATE_LIMIT);
+}
+
 static void test_query(void **state)
 {
 	struct inproc *p = *state;
@@ -367,7 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_ranges),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
-		READY(test_cq_in_error), READY(test_drained), READY(test_query),
+		READY(test_cq_in_error), READY(test_drained), READY(test_query), READY(test_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -405,6 +405,10 @@ static uint32_t put_segments(struct conn *c, const struct wr *wr, uint8_t *to)
 {
 	uint32_t off = 0;
 
+	if (c->qp.type == ORNIC_QPT_RAW) {
+		memset(to, 0, sizeof(struct ornic_wqe_eth));
+		return sizeof(struct ornic_wqe_eth);
+	}
 	if (!qp_connected(&c->qp) && wr->opcode != ORNIC_WR_NOP) {
 		memcpy(to, &wr->path, sizeof(wr->path));
 		return sizeof(wr->path);

@@ -115,6 +115,9 @@ static void identify_queues(struct ornic_identify_device *p)
 	p->ca_ack_delay = CA_ACK_DELAY;
 	p->max_mod_count = htole16(LIMIT_MOD_COUNT);
 	p->max_mod_period_us = htole16(LIMIT_MOD_PERIOD_US);
+	p->rate_min_kbps = htole32(RATE_MIN_KBPS);
+	p->rate_max_kbps = htole32(RATE_MAX_KBPS);
+	p->rate_qp_types = htole32(RATE_QP_TYPES);
 }
 
 static void identify_device(const struct function *f, struct ornic_identify_device *p)

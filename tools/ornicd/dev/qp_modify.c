@@ -15,9 +15,9 @@
 #include <string.h>
 
 /* Bits that exist at all, and those of them that need what is not offered */
-#define QPM_LATER							\
-	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_RATE_LIMIT | ORNIC_QPM_CC_PROFILE)
-#define QPM_KNOWN	((0x1fffffu & ~ORNIC_QPM_CAP) | ORNIC_QPM_COUNTER_SET)
+#define QPM_LATER	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_CC_PROFILE)
+#define QPM_KNOWN							\
+	((0x1fffffu & ~ORNIC_QPM_CAP) | ORNIC_QPM_COUNTER_SET | ORNIC_QPM_RATE_LIMIT)
 
 /* What a host may give with any transition */
 #define QPM_ALWAYS	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_COUNTER_SET)
@@ -61,9 +61,11 @@ struct transition {
 static const struct transition rc_transitions[] = {
 	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
 	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
-	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, RC_RTR, RC_RTR | RC_TUNE | ORNIC_QPM_PKEY_INDEX },
-	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, RC_RTS, RC_RTS | RC_TUNE | ORNIC_QPM_TIMEOUT },
-	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, RC_TUNE },
+	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, RC_RTR,
+	  RC_RTR | RC_TUNE | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_RATE_LIMIT },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, RC_RTS,
+	  RC_RTS | RC_TUNE | ORNIC_QPM_TIMEOUT | ORNIC_QPM_RATE_LIMIT },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, RC_TUNE | ORNIC_QPM_RATE_LIMIT },
 	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, RC_SQD },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
@@ -119,8 +121,8 @@ static const struct transition ud_transitions[] = {
 static const struct transition raw_transitions[] = {
 	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, ORNIC_QPM_PORT },
 	{ ORNIC_QPS_INIT, ORNIC_QPS_RTR, 0, 0 },
-	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, 0, 0 },
-	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, 0 },
+	{ ORNIC_QPS_RTR, ORNIC_QPS_RTS, 0, ORNIC_QPM_RATE_LIMIT },
+	{ ORNIC_QPS_RTS, ORNIC_QPS_RTS, 0, ORNIC_QPM_RATE_LIMIT },
 	{ ORNIC_QPS_RTS, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_SQD, 0, ORNIC_QPM_SQD_NOTIFY },
 	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, 0 },
@@ -302,6 +304,21 @@ static uint8_t check_mtu(struct command *c, const struct ornic_qp_modify_cmd *in
 	return ORNIC_ST_OK;
 }
 
+/* A burst is one of a rate (ORN-QP-42). */
+static uint8_t check_rate(struct command *c, const struct ornic_qp_modify_cmd *in)
+{
+	uint32_t kbps = le32toh(in->rate_kbps);
+
+	if (kbps)
+		return kbps < RATE_MIN_KBPS || kbps > RATE_MAX_KBPS ?
+			command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_kbps) : ORNIC_ST_OK;
+	if (in->rate_burst)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_burst);
+	if (in->rate_packet)
+		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_packet);
+	return ORNIC_ST_OK;
+}
+
 /* The set to count in, in @set; NULL for none, and for a mask that does not select one */
 static uint8_t check_set(struct command *c, const struct ornic_qp_modify_cmd *in,
 			 struct counter_set **set)
@@ -330,6 +347,8 @@ static uint8_t check_attributes(struct command *c, const struct qp *qp,
 		st = check_access(c, in);
 	if (!st && mask & ORNIC_QPM_PATH)
 		st = check_path(c, qp, &in->path);
+	if (!st && mask & ORNIC_QPM_RATE_LIMIT)
+		st = check_rate(c, in);
 	return st;
 }
 
@@ -342,7 +361,9 @@ static uint8_t check_reserved(struct command *c, const struct ornic_qp_modify_cm
 		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
 	if (mask & QPM_LATER)
 		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->mask);
-	st = COMMAND_ZERO(c, in->mbz0);
+	st = mask & ORNIC_QPM_RATE_LIMIT ?
+		command_need(c, ORNIC_FEATURE(RATE_LIMIT), &in->mask) : ORNIC_ST_OK;
+	st = st ?: COMMAND_ZERO(c, in->mbz0);
 	st = st ?: COMMAND_ZERO(c, in->mbz1);
 	st = st ?: COMMAND_ZERO(c, in->mbz2);
 	return st ?: COMMAND_ZERO(c, in->mbz3);
@@ -385,6 +406,9 @@ static void adopt(struct qp *qp, const struct ornic_qp_modify_cmd *in)
 		qp->max_rd_atomic = in->max_rd_atomic;
 	if (mask & ORNIC_QPM_MAX_DEST_RD_ATOMIC)
 		qp->max_dest_rd_atomic = in->max_dest_rd_atomic;
+	if (mask & ORNIC_QPM_RATE_LIMIT)
+		qp_set_rate(qp, le32toh(in->rate_kbps), le32toh(in->rate_burst),
+			    le16toh(in->rate_packet));
 	if (mask & ORNIC_QPM_SQD_NOTIFY)
 		qp->sqd_notify = in->sqd_notify;
 	else if (mask & ORNIC_QPM_STATE && in->next_state == ORNIC_QPS_SQD &&
@@ -410,6 +434,7 @@ static void forget_attributes(struct qp *qp)
 	qp->max_rd_atomic = 0;
 	qp->max_dest_rd_atomic = 0;
 	qp->sqd_notify = false;
+	qp_set_rate(qp, 0, 0, 0);
 }
 
 uint8_t cmd_qp_modify(struct command *c)

@@ -57,6 +57,12 @@ static void query_attributes(const struct qp *qp, struct ornic_qp_modify_cmd *a)
 	a->max_rd_atomic = qp->max_rd_atomic;
 	a->max_dest_rd_atomic = qp->max_dest_rd_atomic;
 	a->path = qp->path;
+	if (qp->rate.kbps) {
+		a->mask |= htole32(ORNIC_QPM_RATE_LIMIT);
+		a->rate_kbps = htole32(qp->rate.kbps);
+		a->rate_burst = htole32(qp->rate.burst);
+		a->rate_packet = htole16(qp->rate.packet);
+	}
 	if (qp->set) {
 		a->mask |= htole32(ORNIC_QPM_COUNTER_SET);
 		a->counter_set = htole32(qp->set->number);

@@ -163,7 +163,7 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 {
 	uint64_t off = (uint64_t)rd->sent * qp_mtu(qp);
 	uint64_t left = rd->len - off;
-	uint64_t want = left < PACKET_MAX_PAYLOAD ? left : PACKET_MAX_PAYLOAD;
+	uint64_t want = left < qp_max_payload(qp) ? left : qp_max_payload(qp);
 	uint64_t got = 0;
 	struct packet *p = answer_packet(qp, 0, rd->psn + rd->sent, AETH_ACK | AETH_NO_CREDITS,
 					 rd->msn);
@@ -239,11 +239,15 @@ static bool answer_next(struct qp *qp)
 
 bool responder_run(struct qp *qp)
 {
+	struct engine *e = qp->dev->engine;
 	struct responder *r = &qp->resp;
 
-	for (int budget = ANSWER_BUDGET; streaming(r) && !held_up(r); budget--)
+	for (int budget = ANSWER_BUDGET; streaming(r) && !held_up(r); budget--) {
+		if (!rate_open(&qp->rate, &e->timers, e->now))
+			return false;
 		if (!budget || !answer_next(qp))
 			return qp->state != ORNIC_QPS_ERR && link_gid(qp, &qp->path);
+	}
 	if (streaming(r))
 		return false;
 	if (r->ack_due)

@@ -27,6 +27,9 @@ struct qp;
 struct rule;
 struct switch_port;
 
+/** PORT_SPEED_MBPS - what a port says of its speed; no wire sets it */
+#define PORT_SPEED_MBPS	100000
+
 /** DEVICE_GIDS - entries of the GID table */
 #define DEVICE_GIDS	256
 

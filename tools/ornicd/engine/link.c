@@ -47,6 +47,20 @@ bool link_is_up(const struct device *dev)
  * extension headers and ICRC, the sum by which the kernel reckons too.
  */
 #define ROCE_HEADERS	96
+/* Without the extension headers, which the first packet of a message has most of. */
+#define ROCE_NEXT_HEADERS	64
+
+_Static_assert(PACKET_MAX_PAYLOAD / 256 * ROCE_HEADERS + PACKET_MAX_PAYLOAD < RATE_MAX_BYTES,
+	       "a packet can be charged");
+
+/* Its headers too are bytes of the rate (ORN-QP-41); IPv4's count as IPv6's. */
+static void link_charge(struct qp *qp, const struct packet *p)
+{
+	uint32_t headers = ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
+
+	if (p->static_rate || qp->rate.kbps)
+		rate_charge(&qp->rate, p->static_rate, p->len + headers, qp->dev->engine->now);
+}
 
 uint32_t link_mtu(const struct device *dev)
 {
@@ -99,6 +113,7 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) : derive_sport(path);
 	p->tclass = path->traffic_class;
 	p->hop_limit = path->hop_limit;
+	p->static_rate = path->static_rate;
 	p->pkey = BTH_DEFAULT_PKEY;
 	p->npsn = 1;
 	return p;
@@ -139,6 +154,7 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_multicast, p->echo);
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
+	link_charge(qp, p);
 	link_put(dev, p);
 }
 
@@ -172,6 +188,8 @@ void link_send_frame(struct qp *qp, struct packet *p)
 	p->echo = p->dmac[0] & 1 && echo_wanted(qp);
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
+	if (qp->rate.kbps)
+		rate_charge(&qp->rate, 0, p->len, dev->engine->now);
 	device_count(dev, p->dmac[0] & 1 ? CNT_tx_multicast : CNT_tx_unicast, 1);
 	link_put(dev, p);
 }

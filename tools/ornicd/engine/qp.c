@@ -12,6 +12,8 @@
 
 /** FLUSH_BUDGET - entries a queue pair flushes per turn */
 #define FLUSH_BUDGET	64
+/** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
+#define QP_TIMERS	3
 
 /* Work requests in flight: RC keeps a window, the others one at a time. */
 static uint32_t window_slots(const struct qp *qp)
@@ -19,6 +21,13 @@ static uint32_t window_slots(const struct qp *qp)
 	if (!qp_reliable(qp))
 		return 1;
 	return qp->sq.log < 6 ? 1u << qp->sq.log : REQUESTER_WINDOW;
+}
+
+static void rate_opened(void *arg)
+{
+	struct qp *qp = arg;
+
+	engine_activate(qp->dev->engine, qp);
 }
 
 int qp_init(struct qp *qp)
@@ -29,7 +38,8 @@ int qp_init(struct qp *qp)
 	qp->state = ORNIC_QPS_RESET;
 	qp->sched = QP_ASLEEP;
 	backlog_init(&qp->backlog);
-	if (timers_reserve(&qp->dev->engine->timers, 2))
+	rate_init(&qp->rate, rate_opened, qp);
+	if (timers_reserve(&qp->dev->engine->timers, QP_TIMERS))
 		return -ENOMEM;
 	if (!qp->sq.present)
 		return 0;
@@ -37,7 +47,7 @@ int qp_init(struct qp *qp)
 	r->wqe_bytes = sizeof(struct wqe) + (1u << qp->sq.stride);
 	r->win = aligned_alloc(16, (size_t)slots * r->wqe_bytes);
 	if (!r->win) {
-		timers_unreserve(&qp->dev->engine->timers, 2);
+		timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
 		return -ENOMEM;
 	}
 	requester_timers_init(qp);
@@ -75,7 +85,7 @@ void qp_fini(struct qp *qp)
 	memop_qp_gone(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
-	timers_unreserve(&qp->dev->engine->timers, 2);
+	timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
 	free(qp->req.win);
 	qp->req.win = NULL;
 	qp->state = ORNIC_QPS_RESET;
@@ -239,6 +249,15 @@ void qp_fail_sends(struct qp *qp, uint32_t syndrome)
 	qp_set_state(qp, ORNIC_QPS_SQE);
 }
 
+void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
+{
+	struct engine *e = qp->dev->engine;
+
+	rate_set(&qp->rate, kbps, burst, packet, qp->dev->port.max_frame);
+	rate_stop(&qp->rate, &e->timers);
+	engine_activate(e, qp);
+}
+
 /* In ERR, and what was taken of the SRQ has completed: tell, once (ORN-SRQ-6). */
 static void end_shared(struct qp *qp)
 {
@@ -328,6 +347,8 @@ static bool takes_sends(const struct qp *qp)
 {
 	const struct requester *r = &qp->req;
 
+	if (rate_waits(&qp->rate))
+		return false;
 	if (!qp_reliable(qp))
 		return true;
 	return !timer_armed(&r->rnr_timer) && r->cur == r->tail && r->tail - r->head <= r->mask;

@@ -11,12 +11,14 @@
 #include "backlog.h"
 #include "cq.h"
 #include "device.h"
+#include "rate.h"
 #include "timer.h"
 #include "../mem/syncer.h"
 #include "umem.h"
 #include "wq.h"
 #include "wqe.h"
 #include "../packet/bth.h"
+#include "../packet/packet.h"
 
 #include <ornic/qp.h>
 #include <stdbool.h>
@@ -190,6 +192,7 @@ enum qp_sched {
  * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
  * @req, @resp:	transport
  * @flush:	waits for the data of @resp's FLUSH
+ * @rate:	how fast it may send
  * @memberships: multicast groups it is in
  * @windows:	memory windows bound on it (MW2B)
  * @steered:	RAW: the frame it got last, as struct port counts them
@@ -248,6 +251,7 @@ struct qp {
 	struct requester req;
 	struct responder resp;
 	struct sync_wait flush;
+	struct rate rate;
 	LIST_HEAD(, mr) windows;
 	struct backlog backlog;
 	uint32_t memberships;
@@ -274,6 +278,12 @@ static inline void qp_count(struct qp *qp, enum counter c, uint64_t n)
 static inline uint32_t qp_mtu(const struct qp *qp)
 {
 	return 128u << qp->mtu_code;
+}
+
+/* qp_max_payload() - most bytes of a packet; one with a rate limit sends those of the wire. */
+static inline uint32_t qp_max_payload(const struct qp *qp)
+{
+	return qp->rate.kbps ? qp_mtu(qp) : PACKET_MAX_PAYLOAD;
 }
 
 /* qp_reliable() - its requests are acknowledged, and sent again until they are */
@@ -329,6 +339,12 @@ void qp_set_state(struct qp *qp, uint8_t next);
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
 void qp_fail_sends(struct qp *qp, uint32_t syndrome);
+
+/*
+ * qp_set_rate() - limit how fast it sends; @kbps 0 for no limit, @burst and @packet 0 for the
+ * defaults. Holds from the next packet on.
+ */
+void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet);
 
 /* qp_doorbell() - the host rang for its send or receive queue. */
 void qp_doorbell(struct qp *qp, bool rq);

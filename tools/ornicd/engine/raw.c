@@ -178,8 +178,10 @@ bool raw_run(struct qp *qp)
 	if (!w)
 		return false;
 	for (; budget && qp->state == ORNIC_QPS_RTS && !engine_sated(e); budget--) {
-		struct packet *p = packet_get(&e->pool);
+		struct packet *p;
 
+		ret = rate_open(&qp->rate, &e->timers, e->now);
+		p = ret ? packet_get(&e->pool) : NULL;
 		if (!p)
 			break;
 		w->status = ORNIC_WC_SUCCESS;

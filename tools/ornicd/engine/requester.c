@@ -43,6 +43,7 @@ void requester_stop(struct qp *qp)
 
 	timer_disarm(ts, &qp->req.ack_timer);
 	timer_disarm(ts, &qp->req.rnr_timer);
+	rate_stop(&qp->rate, ts);
 }
 
 static enum counter request_counter(const struct wqe *w)
@@ -175,7 +176,7 @@ static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
 static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_t off)
 {
 	uint64_t left = w->len - off;
-	uint64_t want = left < PACKET_MAX_PAYLOAD ? left : PACKET_MAX_PAYLOAD;
+	uint64_t want = left < qp_max_payload(qp) ? left : qp_max_payload(qp);
 	uint64_t got;
 	int n;
 
@@ -294,13 +295,18 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 
 bool requester_run(struct qp *qp)
 {
+	struct engine *e = qp->dev->engine;
+
 	if (!qp->sq.present || (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD))
 		return false;
 	if (timer_armed(&qp->req.rnr_timer))
 		return false;
 	for (int budget = REQUESTER_BUDGET; budget; budget--) {
-		struct wqe *w = requester_next(qp, &budget);
+		struct wqe *w;
 
+		if (!rate_open(&qp->rate, &e->timers, e->now))
+			return false;
+		w = requester_next(qp, &budget);
 		if (!budget)
 			return true;
 		if (!w)

@@ -61,8 +61,11 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 	if (!r->win)
 		return false;
 	for (; budget && may_send(qp) && !engine_sated(e); budget--) {
-		struct wqe *w = current(qp);
+		struct wqe *w;
 
+		if (!rate_open(&qp->rate, &e->timers, e->now))
+			return false;
+		w = current(qp);
 		if (!w)
 			break;
 		if (has_packets(qp, w) && !send(qp, w))

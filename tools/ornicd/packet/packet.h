@@ -61,6 +61,7 @@ enum packet_kind {
  * @udp_sport:	UDP source port
  * @tclass:	traffic class or type of service, with ECN bits
  * @hop_limit:	TTL
+ * @static_rate: of the path it takes
  * @opcode:	BTH opcode (enum bth_opcode)
  * @solicited:	BTH solicited event
  * @ackreq:	BTH acknowledge request
@@ -106,6 +107,7 @@ struct packet {
 	uint16_t udp_sport;
 	uint8_t tclass;
 	uint8_t hop_limit;
+	uint8_t static_rate;
 	uint8_t opcode;
 	bool solicited;
 	bool ackreq;

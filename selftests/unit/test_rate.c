@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pacing: the arithmetic alone, then queue pairs of every kind that sends, by a clock that
+ * only the test moves (ORN-QP-41, 42, 43, 45).
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/pair.h"
+#include "engine/rate.h"
+
+#define NS	1000000000ull
+#define MTU	1024
+#define BUF	(1u << 20)
+#define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ)
+#define QKEY	0x11111111
+#define FRAME	1500
+
+/* Bytes that @kbps lets through in @ns */
+static double allowed(uint64_t kbps, double ns)
+{
+	return kbps * ns / 8e6;
+}
+
+static void no_wake(void *arg)
+{
+	bool *woken = arg;
+
+	*woken = true;
+}
+
+/*
+ * Packets of @bytes, for @ns, each as soon as it may go; whoever must wait is woken @late.
+ * No interval that begins with the first packet may have more than rate and burst allow.
+ * Return: bytes sent.
+ */
+static uint64_t stream(struct rate *r, struct timers *ts, uint64_t *now, uint32_t bytes,
+		       uint64_t ns, uint64_t late, uint64_t kbps, double burst)
+{
+	uint64_t begin = *now, end = *now + ns, sent = 0;
+
+	while (*now < end) {
+		while (rate_open(r, ts, *now)) {
+			rate_charge(r, 0, bytes, *now);
+			sent += bytes;
+			/* the clock is exact to a ns */
+			assert_true(sent <= allowed(kbps, *now - begin + 1) + burst + bytes);
+		}
+		assert_true(rate_waits(r));
+		assert_true(timers_next(ts, *now) > 0);
+		*now += timers_next(ts, *now) + late;
+		timers_run(ts, *now);
+		assert_false(rate_waits(r));
+		assert_true(rate_open(r, ts, *now));
+	}
+	return sent;
+}
+
+/* ORN-QP-42: the rate is kept, and is reached, over all of its range */
+static void test_accuracy(void **state)
+{
+	static const uint32_t kbps[] = { 1, 7, 1000, 333333, 2500000, 40000000, RATE_MAX_KBPS };
+	static const uint32_t bytes[] = { 64, 1518, 65536 };
+	uint64_t now = 5 * NS;
+	struct timers ts;
+	struct rate r;
+	bool woken;
+
+	(void)state;
+	timers_init(&ts);
+	assert_int_equal(timers_reserve(&ts, 1), 0);
+	rate_init(&r, no_wake, &woken);
+	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
+		for (size_t j = 0; j < sizeof(bytes) / sizeof(bytes[0]); j++) {
+			/* as long as 2000 packets take, or 50 bursts if that is longer */
+			uint64_t one = 8000000ull * bytes[j] / kbps[i] + 1;
+			uint64_t ns = 2000 * one > 50 * RATE_BURST_NS ? 2000 * one :
+				      50 * RATE_BURST_NS;
+			double want = allowed(kbps[i], ns);
+			uint64_t sent;
+
+			rate_set(&r, kbps[i], 0, 0, FRAME);
+			sent = stream(&r, &ts, &now, bytes[j], ns, 0, kbps[i],
+				      allowed(kbps[i], RATE_BURST_NS));
+			assert_true(sent > want * 0.98 && sent < want * 1.03);
+		}
+	}
+	timers_fini(&ts);
+}
+
+/* ORN-QP-42: a burst is what was asked for; a late engine makes up for it, as far as that goes */
+static void test_burst(void **state)
+{
+	uint64_t now = 5 * NS, sent;
+	struct timers ts;
+	struct rate r;
+	bool woken;
+
+	(void)state;
+	timers_init(&ts);
+	assert_int_equal(timers_reserve(&ts, 1), 0);
+	rate_init(&r, no_wake, &woken);
+	rate_set(&r, 8000, 100000, FRAME, 0);	/* a byte takes 1 us */
+	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
+		rate_charge(&r, 0, FRAME, now);
+	assert_in_range(sent, 100000 - FRAME, 100000);
+	/* Idle for long: no more than one burst comes together. */
+	now += 3600 * NS;
+	timers_run(&ts, now);
+	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
+		rate_charge(&r, 0, FRAME, now);
+	assert_in_range(sent, 100000 - FRAME, 100000);
+	rate_stop(&r, &ts);
+	assert_false(rate_waits(&r));
+	/* 40 ms late each time: within the burst, so the rate is reached nevertheless. */
+	rate_set(&r, 8000, 100000, FRAME, 0);
+	sent = stream(&r, &ts, &now, FRAME, 10 * NS, 40000000, 8000, 100000);
+	assert_in_range(sent, 9900000, 10150000);
+	/* A burst of less than a packet is one packet. */
+	rate_set(&r, 8000, 1, FRAME, 0);
+	sent = stream(&r, &ts, &now, FRAME, 10 * NS, 0, 8000, FRAME);
+	assert_in_range(sent, 9990000, 10003000);
+	timers_fini(&ts);
+}
+
+/* ORN-QP-45; values at the ends: no product overflows, and no wait is longer than what was sent costs. */
+static void test_extremes(void **state)
+{
+	const uint64_t worst = 8000000ull * RATE_MAX_BYTES;
+	uint64_t now = UINT64_MAX / 4;
+	struct timers ts;
+	struct rate r;
+	bool woken;
+
+	(void)state;
+	timers_init(&ts);
+	assert_int_equal(timers_reserve(&ts, 1), 0);
+	rate_init(&r, no_wake, &woken);
+	rate_set(&r, RATE_MIN_KBPS, 1, 1, 0);
+	assert_true(rate_open(&r, &ts, now));
+	rate_charge(&r, 0, RATE_MAX_BYTES, now);
+	assert_int_equal(r.due, now + worst);
+	assert_false(rate_open(&r, &ts, now + worst - 1));
+	assert_int_equal(timers_next(&ts, now), worst);
+	rate_stop(&r, &ts);
+	/* The largest burst at the lowest rate: 4 GiB take 1089 years to pay. */
+	rate_set(&r, RATE_MIN_KBPS, UINT32_MAX, 0, FRAME);
+	assert_true(rate_open(&r, &ts, now));
+	for (int i = 0; i < 4096; i++) {
+		assert_true(rate_open(&r, &ts, now));
+		rate_charge(&r, 0, RATE_MAX_BYTES, now);
+	}
+	assert_false(rate_open(&r, &ts, now));
+	assert_in_range(timers_next(&ts, now), 1, worst);
+	/* Off: nothing is held, nothing costs. */
+	rate_set(&r, 0, 0, 0, FRAME);
+	rate_stop(&r, &ts);
+	for (int i = 0; i < 1000; i++) {
+		assert_true(rate_open(&r, &ts, now));
+		rate_charge(&r, 0, RATE_MAX_BYTES, now);
+	}
+	/* Codes that are none, and rates of the port's or above, hold nothing back. */
+	for (int code = 0; code < 256; code++) {
+		if (code >= ORNIC_RATE_2_5_GBPS && code <= ORNIC_RATE_80_GBPS)
+			continue;
+		if (code == ORNIC_RATE_14_GBPS || code == ORNIC_RATE_56_GBPS ||
+		    code == ORNIC_RATE_25_GBPS || code == ORNIC_RATE_28_GBPS ||
+		    code == ORNIC_RATE_50_GBPS)
+			continue;
+		rate_charge(&r, code, RATE_MAX_BYTES, now);
+		assert_int_equal(r.due, now);
+	}
+	/* The lower of two rates counts. */
+	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000000, now);
+	assert_in_range(r.due - now, 3200000, 3200010);
+	rate_set(&r, 8000, 0, 0, FRAME);
+	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000, now);
+	assert_int_equal(r.due - now, 1000000);
+	timers_fini(&ts);
+}
+
+/* Two queue pairs of two functions. */
+struct fix {
+	struct world w;
+	struct conn a, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+};
+
+static struct fix *make_fix(uint8_t type)
+{
+	struct conn_opt opt = { .type = type };
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	conn_init(&t->a, &t->w.dut[0], &opt);
+	conn_init(&t->b, &t->w.dut[1], &opt);
+	conn_pair(&t->a, &t->b, 0xfffff0, 0x1000);
+	t->abuf = dut_buf(t->a.d, BUF);
+	t->bbuf = dut_buf(t->b.d, BUF);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ALL);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ALL);
+	return t;
+}
+
+static void end_fix(struct fix *t)
+{
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	world_fini(&t->w);
+	test_free(t);
+}
+
+static void post(struct fix *t, struct wr wr, uint32_t len, uint32_t n)
+{
+	wr.flags = ORNIC_WQE_SIGNALED;
+	wr.raddr = t->bbuf;
+	wr.rkey = t->bkey;
+	wr.nsge = 0;
+	wr_sge(&wr, t->abuf, len, t->akey);
+	while (n--)
+		conn_send(&t->a, &wr);
+}
+
+/*
+ * Let time pass from timer to timer until @n sends completed. At each step the bytes sent are
+ * no more than @kbps and @burst allow; in between the engine sleeps.
+ * Return: ns that it took.
+ */
+static uint64_t finish(struct fix *t, uint32_t len, uint32_t n, uint64_t kbps, uint64_t burst)
+{
+	uint64_t begin = t->w.e.now;
+	uint32_t done = 0, turns = 0;
+	int64_t next = world_run(&t->w);
+	struct ornic_cqe cqe;
+
+	for (;;) {
+		uint64_t bytes;
+
+		for (; conn_poll(&t->a, &t->a.hscq, &cqe); done++)
+			assert_int_equal(cqe.status, 0);
+		bytes = (uint64_t)done * len;
+		assert_true(bytes <= allowed(kbps, t->w.e.now - begin) + burst + len);
+		if (done == n)
+			return t->w.e.now - begin;
+		assert_true(next > 0);
+		assert_true(turns++ < 100 * n);
+		next = world_pass(&t->w, next);
+	}
+}
+
+static void near(uint64_t ns, double want)
+{
+	if (ns < want * 0.93 || ns > want * 1.12)
+		fail_msg("%.3f ms instead of %.3f", ns / 1e6, want / 1e6);
+}
+
+/* ORN-QP-41: requests of connections on a path with a static rate */
+static void static_rate(uint8_t type, uint8_t opcode)
+{
+	struct fix *t = make_fix(type);
+	const uint32_t len = 65536, n = 100;
+	uint64_t ns;
+
+	post(t, (struct wr){ .opcode = opcode }, len, n);
+	assert_int_equal(finish(t, len, n, UINT32_MAX, n * len), 0);
+	t->a.qp.path.static_rate = ORNIC_RATE_2_5_GBPS;
+	post(t, (struct wr){ .opcode = opcode }, len, n);
+	ns = finish(t, len, n, 2500000, allowed(2500000, 1000000));
+	near(ns, 8000000.0 / 2500000 * len * n);
+	/* Changed while it sleeps, and back to the port's. */
+	t->a.qp.path.static_rate = ORNIC_RATE_20_GBPS;
+	post(t, (struct wr){ .opcode = opcode }, len, n);
+	ns = finish(t, len, n, 20000000, allowed(20000000, 1000000) + allowed(2500000, 1000000));
+	near(ns, 8000000.0 / 20000000 * len * n);
+	t->a.qp.path.static_rate = ORNIC_RATE_100_GBPS;
+	world_pass(&t->w, NS);
+	post(t, (struct wr){ .opcode = opcode }, len, n);
+	assert_int_equal(finish(t, len, n, UINT32_MAX, n * len), 0);
+	end_fix(t);
+}
+
+static void test_static_rc(void **state)
+{
+	(void)state;
+	static_rate(ORNIC_QPT_RC, ORNIC_WR_RDMA_WRITE);
+}
+
+static void test_static_uc(void **state)
+{
+	(void)state;
+	static_rate(ORNIC_QPT_UC, ORNIC_WR_RDMA_WRITE);
+}
+
+/* ORN-QP-41: what a responder reads for its peer goes at the rate of its own path */
+static void test_static_read(void **state)
+{
+	struct fix *t = make_fix(ORNIC_QPT_RC);
+	const uint32_t len = 65536, n = 100;
+	uint64_t ns;
+
+	(void)state;
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, len, n);
+	assert_int_equal(finish(t, len, n, UINT32_MAX, n * len), 0);
+	t->b.qp.path.static_rate = ORNIC_RATE_5_GBPS;
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, len, n);
+	ns = finish(t, len, n, 5000000, allowed(5000000, 1000000));
+	near(ns, 8000000.0 / 5000000 * len * n);
+	end_fix(t);
+}
+
+/* ORN-QP-41: each datagram pays at the rate of its own path */
+static void test_static_ud(void **state)
+{
+	struct fix *t = make_fix(ORNIC_QPT_UD);
+	const uint32_t len = 4096, n = 200;
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .path = t->a.qp.path };
+	uint64_t ns;
+
+	(void)state;
+	t->a.qp.qkey = QKEY;
+	t->b.qp.qkey = QKEY;
+	wr.path.dest_qpn = htole32(t->b.qp.wire_qpn);
+	wr.path.qkey = htole32(QKEY);
+	post(t, wr, len, n);
+	assert_int_equal(finish(t, len, n, UINT32_MAX, n * len), 0);
+	wr.path.static_rate = ORNIC_RATE_2_5_GBPS;
+	post(t, wr, len, n);
+	ns = finish(t, len, n, 2500000, allowed(2500000, 1000000));
+	near(ns, 3.2 * len * n - RATE_BURST_NS);
+	/* Those that follow on a faster path wait for what went before, but for nothing more. */
+	wr.path.static_rate = 0xff;
+	post(t, wr, len, n);
+	ns = finish(t, len, n, UINT32_MAX, n * len);
+	assert_true(ns <= RATE_BURST_NS);
+	end_fix(t);
+}
+
+/* Frames: the payload buffer begins with a unicast address that nobody has. */
+static struct fix *make_raw(void)
+{
+	struct fix *t = make_fix(ORNIC_QPT_RAW);
+
+	dut_at(t->a.d, t->abuf, BUF)[0] = 2;
+	return t;
+}
+
+/* ORN-QP-42, ORN-QP-43: a limit, another while it waits, none */
+static void test_limit_raw(void **state)
+{
+	const struct wr send = { .opcode = ORNIC_WR_SEND };
+	struct fix *t = make_raw();
+	const uint32_t n = 200;
+	uint64_t ns;
+
+	(void)state;
+	post(t, send, FRAME, n);
+	assert_int_equal(finish(t, FRAME, n, UINT32_MAX, n * FRAME), 0);
+	qp_set_rate(&t->a.qp, 100000, 15000, FRAME);
+	post(t, send, FRAME, n);
+	ns = finish(t, FRAME, n, 100000, 15000);
+	near(ns, 8000000.0 / 100000 * (FRAME * n - 15000));
+
+	/* A day per frame; then as fast as can be. */
+	qp_set_rate(&t->a.qp, 1, 0, 0);
+	post(t, send, FRAME, n);
+	assert_true(world_run(&t->w) > (int64_t)NS);
+	assert_true(world_pass(&t->w, NS) > (int64_t)NS);
+	conn_expect(&t->a, &t->a.hscq, 2 * n, ORNIC_WC_SEND, 0);
+	conn_quiet(&t->a);
+	qp_set_rate(&t->a.qp, 0, 0, 0);
+	assert_int_equal(finish(t, FRAME, n - 1, UINT32_MAX, n * FRAME), 0);
+	end_fix(t);
+}
+
+/* ORN-QP-42: the same of a connection, both ways, in packets of the wire */
+static void test_limit_rc(void **state)
+{
+	struct fix *t = make_fix(ORNIC_QPT_RC);
+	const uint32_t len = 16384, n = 20;
+	uint64_t ns;
+
+	(void)state;
+	t->a.qp.timeout = 0;
+	qp_set_rate(&t->a.qp, 50000, 0, 0);
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_WRITE }, len, n);
+	ns = finish(t, len, n, 50000, allowed(50000, RATE_BURST_NS));
+	near(ns, 8000000.0 / 50000 * len * n);
+	qp_set_rate(&t->a.qp, 0, 0, 0);
+	qp_set_rate(&t->b.qp, 50000, 0, 0);
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, len, n);
+	ns = finish(t, len, n, 50000, allowed(50000, RATE_BURST_NS));
+	near(ns, 8000000.0 / 50000 * len * n);
+	end_fix(t);
+}
+
+/* A queue pair that waits holds nobody else, costs no turns, and can be ended at any time. */
+static void test_alone(void **state)
+{
+	const struct wr send = { .opcode = ORNIC_WR_SEND };
+	struct conn_opt opt = { .type = ORNIC_QPT_RAW };
+	struct fix *t = make_raw();
+	struct wr wr = send;
+	struct conn other;
+
+	(void)state;
+	conn_init(&other, t->a.d, &opt);
+	conn_rts(&other);
+	qp_set_rate(&t->a.qp, 1, 0, 0);
+	post(t, send, FRAME, 10);
+	world_run(&t->w);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_SEND, 0);
+	/* Doorbells do not open it. */
+	for (int i = 0; i < 100; i++) {
+		post(t, send, FRAME, 1);
+		qp_doorbell(&t->a.qp, false);
+		assert_true(world_run(&t->w) > (int64_t)NS);
+	}
+	conn_quiet(&t->a);
+	wr.flags = ORNIC_WQE_SIGNALED;
+	wr_sge(&wr, t->abuf, FRAME, t->akey);
+	conn_send(&other, &wr);
+	world_pass(&t->w, 0);
+	conn_expect(&other, &other.hscq, 0, ORNIC_WC_SEND, 0);
+	conn_fini(&other);
+
+	qp_set_state(&t->a.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	for (int i = 1; i < 110; i++)
+		conn_expect(&t->a, &t->a.hscq, i, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+	conn_quiet(&t->a);
+	end_fix(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_accuracy), cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_extremes), cmocka_unit_test(test_static_rc),
+		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
+		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
+		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pacing: what a byte costs, and when it is paid for.
+ *
+ * Costs are ns times 2^COST_SHIFT. That keeps the rate exact to a few parts in 10^5 at 100
+ * Gbit/s, and the product of the highest cost with RATE_MAX_BYTES within 64 bits.
+ */
+#include "rate.h"
+
+#include <ornic/qp.h>
+
+#define COST_SHIFT	20
+#define NS_KBPS		8000000ull	/* ns of a byte, times kbit/s */
+
+/* Rounded up: never faster than the rate. */
+#define COST(kbps)	(((NS_KBPS << COST_SHIFT) + (kbps) - 1) / (kbps))
+
+/* IBTA's rates that are less than the port's, which the others stand for. */
+#define STATIC(mbps)	((mbps) < PORT_SPEED_MBPS ? COST((mbps) * 1000ull) : 0)
+
+static const uint32_t static_costs[] = {
+	[ORNIC_RATE_2_5_GBPS]	= STATIC(2500),
+	[ORNIC_RATE_10_GBPS]	= STATIC(10000),
+	[ORNIC_RATE_30_GBPS]	= STATIC(30000),
+	[ORNIC_RATE_5_GBPS]	= STATIC(5000),
+	[ORNIC_RATE_20_GBPS]	= STATIC(20000),
+	[ORNIC_RATE_40_GBPS]	= STATIC(40000),
+	[ORNIC_RATE_60_GBPS]	= STATIC(60000),
+	[ORNIC_RATE_80_GBPS]	= STATIC(80000),
+	[ORNIC_RATE_120_GBPS]	= STATIC(120000),
+	[ORNIC_RATE_14_GBPS]	= STATIC(14062),
+	[ORNIC_RATE_56_GBPS]	= STATIC(56250),
+	[ORNIC_RATE_112_GBPS]	= STATIC(112500),
+	[ORNIC_RATE_168_GBPS]	= STATIC(168750),
+	[ORNIC_RATE_25_GBPS]	= STATIC(25781),
+	[ORNIC_RATE_100_GBPS]	= STATIC(103125),
+	[ORNIC_RATE_200_GBPS]	= STATIC(206250),
+	[ORNIC_RATE_300_GBPS]	= STATIC(309375),
+	[ORNIC_RATE_28_GBPS]	= STATIC(28125),
+	[ORNIC_RATE_50_GBPS]	= STATIC(53125),
+	[ORNIC_RATE_400_GBPS]	= STATIC(425000),
+	[ORNIC_RATE_600_GBPS]	= STATIC(637500),
+	[ORNIC_RATE_800_GBPS]	= STATIC(850000),
+};
+
+_Static_assert(COST(RATE_MIN_KBPS) <= UINT64_MAX / RATE_MAX_BYTES - 1, "a charge fits");
+_Static_assert(COST(RATE_MAX_KBPS) > 10000, "the highest rate is exact to 1 in 10^4");
+
+static uint64_t static_cost(uint8_t code)
+{
+	return code < sizeof(static_costs) / sizeof(static_costs[0]) ? static_costs[code] : 0;
+}
+
+void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
+{
+	*r = (struct rate) { .timer = { .fn = wake, .arg = arg } };
+	rate_set(r, 0, 0, 0, 0);
+}
+
+void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame)
+{
+	uint32_t one = packet ? packet : frame;
+
+	r->kbps = kbps;
+	r->burst = burst;
+	r->packet = packet;
+	r->due = 0;
+	r->part = 0;
+	r->cost = kbps ? COST(kbps) : 0;
+	r->slack = RATE_BURST_NS;
+	if (kbps && burst)
+		r->slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
+}
+
+void rate_stop(struct rate *r, struct timers *ts)
+{
+	timer_disarm(ts, &r->timer);
+}
+
+/*
+ * Half a burst has come together then, so that a wake-up is worth it and may be a little late;
+ * but a large burst is no reason to be silent for long.
+ */
+void rate_wait(struct rate *r, struct timers *ts)
+{
+	uint64_t half = r->slack < RATE_BURST_NS ? r->slack / 2 : RATE_BURST_NS / 2;
+
+	if (!rate_waits(r))
+		timer_arm(ts, &r->timer, r->due - r->slack + half);
+}
+
+void rate_charge(struct rate *r, uint8_t static_rate, uint32_t bytes, uint64_t now)
+{
+	uint64_t cost = static_cost(static_rate);
+
+	if (cost < r->cost)
+		cost = r->cost;
+	if (r->due < now) {
+		r->due = now;
+		r->part = 0;
+	}
+	cost = cost * bytes + r->part;
+	r->due += cost >> COST_SHIFT;
+	r->part = cost & ((1u << COST_SHIFT) - 1);
+}
