@@ -308,6 +308,21 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask
 	return kernel_fails();
 }
 
+int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+			 struct ibv_modify_qp_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_modify_qp_resp *resp, size_t resp_size)
+{
+	(void)resp;
+	(void)resp_size;
+	assert_true(attr_mask & IBV_QP_RATE_LIMIT);
+	assert_int_equal(cmd_size, sizeof(struct ornic_modify_qp));
+	kernel.rate_kbps = attr->rate_limit;
+	kernel.rate_req = container_of(cmd, struct ornic_modify_qp, ibv_cmd)->drv_payload;
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && kernel.before_reset)
+		kernel.before_reset(qp);
+	return kernel_fails();
+}
+
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd, size_t cmd_size)
 {

@@ -36,6 +36,8 @@ struct fake_kernel {
 	struct ornic_ureq_modify_srq srq_modify_req;
 	struct ibv_srq_attr srq_attr;	/* of the last modify_srq */
 	int srq_mask;
+	struct ornic_ureq_modify_qp rate_req;
+	uint32_t rate_kbps;
 	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
 	void (*on_srq_resize)(struct ibv_srq *srq);	/* so does it here, or will refuse to */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */

@@ -89,11 +89,58 @@ static void test_refused(void **state)
 	assert_int_equal(le32toh(qp->sq.rec->host_index), 0);
 }
 
+static void expect_rate(uint32_t kbps, uint32_t burst, uint16_t packet)
+{
+	assert_int_equal(kernel.rate_kbps, kbps);
+	assert_int_equal(kernel.rate_req.rate_burst, burst);
+	assert_int_equal(kernel.rate_req.rate_packet, packet);
+	assert_int_equal(kernel.rate_req.reserved, 0);
+}
+
+/* A rate limit by both verbs; what the device offers of it. */
+static void test_rate(void **state)
+{
+	struct ibv_qp_rate_limit_attr limit = {
+		.rate_limit = 1000, .max_burst_sz = 0x12345678, .typical_pkt_sz = 1500,
+	};
+	struct ibv_qp_attr attr = { .rate_limit = 5000 };
+	const struct ibv_qp_cap cap = RAW_CAP;
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RAW_PACKET, cap, 0);
+	struct ibv_context *ctx = &rig->ctx->ibv_ctx.context;
+	struct ibv_device_attr_ex dev;
+
+	assert_int_equal(ornic_modify_qp_rate_limit(&qp->vqp.qp, &limit), 0);
+	expect_rate(1000, 0x12345678, 1500);
+	assert_int_equal(ornic_modify_qp(&qp->vqp.qp, &attr, IBV_QP_RATE_LIMIT), 0);
+	expect_rate(5000, 0, 0);
+	limit.comp_mask = 1;
+	assert_int_equal(ornic_modify_qp_rate_limit(&qp->vqp.qp, &limit), EINVAL);
+	expect_rate(5000, 0, 0);
+	limit.comp_mask = 0;
+	kernel.fail = EOPNOTSUPP;
+	assert_int_equal(ornic_modify_qp_rate_limit(&qp->vqp.qp, &limit), EOPNOTSUPP);
+
+	kernel.clocks = (struct ornic_uresp_query_device){
+		.rate_qpts = 1u << IBV_QPT_RAW_PACKET, .rate_min_kbps = 3, .rate_max_kbps = 4,
+	};
+	assert_int_equal(ornic_query_device_ex(ctx, NULL, &dev, sizeof(dev)), 0);
+	assert_int_equal(dev.packet_pacing_caps.qp_rate_limit_min, 3);
+	assert_int_equal(dev.packet_pacing_caps.qp_rate_limit_max, 4);
+	assert_int_equal(dev.packet_pacing_caps.supported_qpts, 1u << IBV_QPT_RAW_PACKET);
+	/* A program built before there were such capabilities has no room for them. */
+	memset(&dev, 0xee, sizeof(dev));
+	assert_int_equal(ornic_query_device_ex(ctx, NULL, &dev, offsetof(struct ibv_device_attr_ex,
+									 packet_pacing_caps)), 0);
+	assert_int_equal(dev.packet_pacing_caps.qp_rate_limit_min, 0xeeeeeeee);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_send, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,8 @@ DECLARE_DRV_CMD(ornic_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
 		ornic_ureq_resize_cq, ornic_uresp_resize_cq);
 DECLARE_DRV_CMD(ornic_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		ornic_ureq_create_qp, ornic_uresp_create_qp);
+DECLARE_DRV_CMD(ornic_modify_qp, IB_USER_VERBS_EX_CMD_MODIFY_QP,
+		ornic_ureq_modify_qp, empty);
 DECLARE_DRV_CMD(ornic_create_rss, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		ornic_ureq_create_rss, ornic_uresp_create_qp);
 DECLARE_DRV_CMD(ornic_create_wq, IB_USER_VERBS_EX_CMD_CREATE_WQ,

@@ -58,6 +58,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.import_pd = ornic_import_pd,
 	.modify_cq = ornic_modify_cq,
 	.modify_qp = ornic_modify_qp,
+	.modify_qp_rate_limit = ornic_modify_qp_rate_limit,
 	.modify_wq = ornic_modify_wq,
 	.modify_srq = ornic_modify_srq,
 	.open_qp = ornic_open_qp,

@@ -397,12 +397,38 @@ void ornic_qp_reset(struct ornic_qp *qp)
 	ornic_qp_unlock_cqs(qp);
 }
 
+/* The extended command, which has the rate limit, and room for its burst. */
+static int modify_qp_rate(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+			  uint32_t burst, uint16_t packet)
+{
+	struct ornic_modify_qp_resp resp = {};
+	struct ornic_modify_qp cmd = {};
+
+	cmd.rate_burst = burst;
+	cmd.rate_packet = packet;
+	return ibv_cmd_modify_qp_ex(ibqp, attr, attr_mask, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp));
+}
+
+int ornic_modify_qp_rate_limit(struct ibv_qp *ibqp, struct ibv_qp_rate_limit_attr *limit)
+{
+	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
+
+	if (limit->comp_mask)
+		return EINVAL;
+	return modify_qp_rate(ibqp, &attr, IBV_QP_RATE_LIMIT, limit->max_burst_sz,
+			      limit->typical_pkt_sz);
+}
+
 int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct ibv_modify_qp cmd = {};
 	int ret;
 
-	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (attr_mask & IBV_QP_RATE_LIMIT)
+		ret = modify_qp_rate(ibqp, attr, attr_mask, 0, 0);
+	else
+		ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (ret)
 		return ret;
 	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET &&

@@ -20,6 +20,12 @@ int ornic_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
 		attr->rss_caps.rx_hash_fields_mask = resp.rss_fields;
 		attr->rss_caps.rx_hash_function = resp.rss_functions;
 	}
+	if (attr_size >= offsetof(struct ibv_device_attr_ex, packet_pacing_caps) +
+			 sizeof(attr->packet_pacing_caps)) {
+		attr->packet_pacing_caps.qp_rate_limit_min = resp.rate_min_kbps;
+		attr->packet_pacing_caps.qp_rate_limit_max = resp.rate_max_kbps;
+		attr->packet_pacing_caps.supported_qpts = resp.rate_qpts;
+	}
 	/* The version is text of the device's own choice, which no number can carry. */
 	if (ibv_read_ibdev_sysfs_file(fw, sizeof(attr->orig_attr.fw_ver), sysfs, "fw_ver") <= 0)
 		memset(fw, 0, sizeof(attr->orig_attr.fw_ver));

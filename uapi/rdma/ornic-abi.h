@@ -52,8 +52,8 @@ struct ornic_uresp_alloc_ucontext {
 };
 
 /*
- * query_device, for a provider that left room for it: a reading of the clocks, and
- * receive scaling. Clock and system time are of one moment, give or take error_ns;
+ * query_device, for a provider that left room for it: a reading of the clocks, receive
+ * scaling and rate limits. Clock and system time are of one moment, give or take error_ns;
  * they are zero if the device stamps no completions.
  */
 struct ornic_uresp_query_device {
@@ -65,6 +65,10 @@ struct ornic_uresp_query_device {
 	__u32 rss_fields;		/* IBV_RX_HASH_* that create_qp takes; 0: no RSS */
 	__u8 rss_functions;		/* IBV_RX_HASH_FUNC_* */
 	__u8 reserved[3];
+	__u32 rate_qpts;		/* bit per IBV_QPT_* that takes a rate limit */
+	__u32 rate_min_kbps;		/* least and most of one */
+	__u32 rate_max_kbps;
+	__u32 reserved2;
 };
 
 struct ornic_uresp_alloc_pd {
@@ -131,6 +135,13 @@ struct ornic_ureq_create_qp {
 struct ornic_uresp_create_qp {
 	__u32 qpn;			/* handle, as in doorbells and completions */
 	__u32 reserved;
+};
+
+/* modify_qp in its extended form, optional: with a rate limit. */
+struct ornic_ureq_modify_qp {
+	__u32 rate_burst;		/* bytes; 0: the device's choice */
+	__u16 rate_packet;		/* bytes; 0: the largest frame */
+	__u16 reserved;
 };
 
 /*

@@ -767,6 +767,11 @@ int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 /* qp_modify.c */
 int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		       struct ib_udata *udata);
+/* rate.c */
+u32 ornic_ib_rate_types(const struct ornic_ib_dev *dev);
+int ornic_ib_rate_fill(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+		       const struct ib_qp_attr *attr, int mask, struct ib_udata *udata,
+		       struct ornic_qp_modify_cmd *cmd);
 int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		      struct ib_qp_init_attr *init);
 

@@ -12,15 +12,16 @@ static_assert((int)ORNIC_QPS_ERR == IB_QPS_ERR);
 static_assert((int)ORNIC_MTU_4096 == IB_MTU_4096);
 static_assert(ORNIC_QPM_DEST_QPN == IB_QP_DEST_QPN);
 static_assert(ORNIC_QPM_SQ_PSN == IB_QP_SQ_PSN);
+static_assert(ORNIC_QPM_RATE_LIMIT == IB_QP_RATE_LIMIT);
 
-/* Attributes that exist in this version: no alternate path, no rate limit. */
+/* Attributes that exist in this version: no alternate path. */
 #define MODIFY_MASK							\
 	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY |	\
 	 IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PORT |		\
 	 IB_QP_QKEY | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_TIMEOUT |	\
 	 IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |		\
 	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER | IB_QP_SQ_PSN |	\
-	 IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_DEST_QPN)
+	 IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_DEST_QPN | IB_QP_RATE_LIMIT)
 
 static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask)
 {
@@ -123,7 +124,7 @@ static bool soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp
 }
 
 static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
-			 const struct ib_qp_attr *attr, int mask)
+			 const struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	enum ib_qp_state cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -133,6 +134,8 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask))
 		return -EINVAL;
 	ret = check_limits(dev, attr, mask);
+	if (!ret)
+		ret = ornic_ib_rate_fill(dev, qp, attr, mask, udata, &cmd);
 	if (!ret && (mask & IB_QP_AV))
 		ret = fill_path(qp, attr, mask, &cmd.path);
 	if (ret)
@@ -167,7 +170,7 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (mask & ~MODIFY_MASK)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
-	ret = modify_locked(dev, qp, attr, mask);
+	ret = modify_locked(dev, qp, attr, mask, udata);
 	mutex_unlock(&qp->mutex);
 	smp_mb();	/* state before death here, the other way round in ornic_ib_event() */
 	if (!ret && ornic_device_dead(dev->odev))
@@ -210,6 +213,7 @@ static void read_attr(struct ornic_qp_query_rsp *rsp, struct ib_qp_attr *attr)
 	attr->timeout = from->timeout;
 	attr->retry_cnt = from->retry_cnt;
 	attr->rnr_retry = from->rnr_retry;
+	attr->rate_limit = le32_to_cpu(from->rate_kbps);
 	if (le32_to_cpu(from->mask) & ORNIC_QPM_PATH)
 		read_path(&from->path, &attr->ah_attr);
 }

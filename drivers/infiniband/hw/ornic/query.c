@@ -112,6 +112,11 @@ static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 		resp.rss_fields = dev->lim.rss_fields;
 		resp.rss_functions = ORNIC_RSS_TOEPLITZ;
 	}
+	resp.rate_qpts = ornic_ib_rate_types(dev);
+	if (resp.rate_qpts) {
+		resp.rate_min_kbps = le32_to_cpu(dev->odev->id.rate_min_kbps);
+		resp.rate_max_kbps = le32_to_cpu(dev->odev->id.rate_max_kbps);
+	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
 		ret = ornic_ib_clock_read(dev, &resp);
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));

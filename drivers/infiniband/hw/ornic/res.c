@@ -61,6 +61,7 @@ static int put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_r
 		{ "next_psn", le32_to_cpu(rsp->next_psn) },
 		{ "expected_psn", le32_to_cpu(rsp->expected_psn) },
 		{ "msn", le32_to_cpu(rsp->msn) },
+		{ "rate_kbps", le32_to_cpu(rsp->attr.rate_kbps) },
 	};
 
 	return put_fields(msg, fields, ARRAY_SIZE(fields));
