@@ -211,6 +211,7 @@ static struct ibv_ah_attr path_to(struct conn *c)
 	return (struct ibv_ah_attr){
 		.is_global = 1,
 		.port_num = PORT,
+		.static_rate = c->attr.static_rate,
 		.grh = { .dgid = c->there.gid, .sgid_index = c->dev->gid_index, .hop_limit = 64 },
 	};
 }

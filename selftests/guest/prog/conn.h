@@ -45,6 +45,7 @@ struct conn_attr {
 	uint8_t max_rd;			/* as requester */
 	uint8_t max_dest_rd;		/* as responder */
 	bool stay_rtr;			/* stop before RTS */
+	uint8_t static_rate;		/* enum ibv_rate */
 	struct ibv_srq *srq;		/* NULL: an own receive queue */
 	uint32_t create_flags;		/* IBV_QP_CREATE_* */
 	uint64_t ops;			/* IBV_QP_EX_WITH_*, for ibv_qp_to_qp_ex() */
