@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A few runs of the usual tools, between two VMs."""
+import re
+
 import harness
 
 PERFTEST = 18515
@@ -12,6 +14,13 @@ class Tools(harness.GuestTest):
         self.assertIn(self.device, said)
         for line in said.splitlines():
             print("# " + line)
+
+    def test_speed(self):
+        """All who tell the port's speed say the same; the verb that tells it as one number is new."""
+        self.assertIn("100 Gb/sec (4X EDR)", self.a.run("cat /sys/class/infiniband/%s/ports/1/rate" % self.device).out)
+        for speed in re.findall(r"effective_speed:\s*(.*)", self.a.run("ibv_devinfo -v -d " + self.device).out):
+            print("# effective speed " + speed)
+            self.assertEqual(speed, "100.0 Gbps")
 
     def test_ping(self):
         self.a.run("ping -c 3 -i 0.1 -W 5 -I %s %s" % (self.p.netdev, self.p.address(self.b)))

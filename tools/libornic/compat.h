@@ -17,6 +17,12 @@
 #define ORNIC_SEND_OPS_FLUSH	0
 #endif
 
+#ifndef ORNIC_LACKS_PORT_SPEED
+#define ORNIC_PORT_SPEED_OPS	.query_port_speed = ibv_cmd_query_port_speed,
+#else
+#define ORNIC_PORT_SPEED_OPS
+#endif
+
 #ifndef ORNIC_LACKS_DMABUF_DRIVER
 #define ornic_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)	\
 	ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr, NULL)

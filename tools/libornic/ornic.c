@@ -69,6 +69,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.post_srq_recv = ornic_post_srq_recv,
 	.query_device_ex = ornic_query_device_ex,
 	.query_port = ornic_query_port,
+	ORNIC_PORT_SPEED_OPS
 	.query_qp = ornic_query_qp,
 	.query_qp_data_in_order = ornic_query_qp_data_in_order,
 	.query_rt_values = ornic_query_rt_values,

@@ -114,6 +114,13 @@
 #define ORNIC_RES_SRQ_OPS
 #endif
 
+/* Is the speed of a port asked for as one number? */
+#ifdef ORNIC_HAVE_IB_QUERY_PORT_SPEED
+#define ORNIC_PORT_SPEED_OPS .query_port_speed = ornic_ib_query_port_speed,
+#else
+#define ORNIC_PORT_SPEED_OPS
+#endif
+
 /* Flags of a mapping that is being made. */
 #ifndef ORNIC_HAVE_VM_FLAGS_SET
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))

@@ -16,6 +16,8 @@ ornic-probe += $(call ornic-has,ib_umem_get_va,rdma/ib_umem.h,IB_UMEM_GET_VA)
 ornic-probe += $(call ornic-has,ib_umem_dmabuf_get_pinned_revocable,rdma/ib_umem.h,IB_UMEM_REVOCABLE)
 # user and kernel completion queues are created by two operations
 ornic-probe += $(call ornic-has,create_user_cq,rdma/ib_verbs.h,IB_CREATE_USER_CQ)
+# the speed of a port as one number
+ornic-probe += $(call ornic-has,query_port_speed,rdma/ib_verbs.h,IB_QUERY_PORT_SPEED)
 ornic-probe += $(call ornic-has,resize_user_cq,rdma/ib_verbs.h,IB_RESIZE_USER_CQ)
 # memory registration takes a DMA handle
 ornic-probe += $(call ornic-has,alloc_dmah,rdma/ib_verbs.h,IB_DMAH)

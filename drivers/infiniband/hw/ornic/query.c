@@ -228,9 +228,23 @@ static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
 	return clamp_t(u8, min_t(u8, mtu, port->active_mtu), IB_MTU_256, IB_MTU_4096);
 }
 
+/* What the device says of its port; that of a dead one is down. */
+static int read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_identify_port *port)
+{
+	int ret;
+
+	ret = ornic_ib_cmd_port_query(dev, port_num, port);
+	if (!ret || !ornic_device_dead(dev->odev))
+		return ret;
+	*port = dev->odev->port;
+	port->state = IB_PORT_DOWN;
+	port->phys_state = IB_PORT_PHYS_STATE_DISABLED;
+	return 0;
+}
+
 /*
  * May be called under RTNL and from netdev notifiers, so it takes no lock of
- * the network stack. The port of a dead device is down.
+ * the network stack.
  */
 int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *attr)
 {
@@ -238,14 +252,9 @@ int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_at
 	struct ornic_identify_port port;
 	int ret;
 
-	ret = ornic_ib_cmd_port_query(dev, port_num, &port);
-	if (ret && !ornic_device_dead(dev->odev))
+	ret = read_port(dev, port_num, &port);
+	if (ret)
 		return ret;
-	if (ret) {
-		port = dev->odev->port;
-		port.state = IB_PORT_DOWN;
-		port.phys_state = IB_PORT_PHYS_STATE_DISABLED;
-	}
 
 	attr->state = port.state == IB_PORT_ACTIVE ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = port.phys_state;
@@ -263,6 +272,18 @@ int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_at
 	attr->active_width = port.ib_width;
 	attr->active_speed = port.ib_speed;
 	return 0;
+}
+
+/* In units of 100 Mbit/s. */
+int ornic_ib_query_port_speed(struct ib_device *ibdev, u32 port_num, u64 *speed)
+{
+	struct ornic_identify_port port;
+	int ret;
+
+	ret = read_port(to_oib(ibdev), port_num, &port);
+	if (!ret)
+		*speed = div_u64(le64_to_cpu(port.speed_mbps), 100);
+	return ret;
 }
 
 int ornic_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
