@@ -26,6 +26,10 @@ class Provider(unittest.TestCase):
         flags = "-fsanitize=address,undefined -fno-sanitize-recover=all"
         make(self, "san", "CFLAGS=-O1 -g " + flags, "LDFLAGS=" + flags)
 
+    def test_threads_sanitized(self):
+        """Threads that share queues, and nothing races."""
+        make(self, "tsan", "CFLAGS=-O1 -g -fsanitize=thread", "LDFLAGS=-fsanitize=thread", "tests_of=threads")
+
 
 if __name__ == "__main__":
     tap.main()
