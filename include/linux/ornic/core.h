@@ -15,6 +15,7 @@
 #include <linux/auxiliary_bus.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
+#include <linux/rwsem.h>
 
 #include "../../ornic/admin.h"
 #include "../../ornic/cq.h"
@@ -39,6 +40,9 @@ struct net_device;
  * @dma_lkey: PHYS_ALL key of no protection domain with local write access: the
  *	lkey of every privileged queue pair for DMA addresses (local_dma_lkey)
  * @comp_vectors: completion vectors, numbered from 0
+ * @numbers: whoever destroys an object that a table finds by its number holds this for
+ *	reading from the command until no table has it; whoever enters a new one, for
+ *	writing. The device may give a number again at once.
  * @core: private to ornic.ko
  */
 struct ornic_dev {
@@ -49,6 +53,7 @@ struct ornic_dev {
 	u64 features;
 	u32 dma_lkey;
 	u32 comp_vectors;
+	struct rw_semaphore numbers;
 	struct ornic_core *core;
 };
 

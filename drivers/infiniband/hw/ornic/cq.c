@@ -139,14 +139,16 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	int ret;
 
+	down_write(&dev->odev->numbers);
 	ret = ornic_comp_add(dev->odev, cq->cqn, &cq->comp);
+	if (!ret) {
+		ret = xa_insert(&dev->cqs, cq->cqn, cq, GFP_KERNEL);
+		if (ret)
+			ornic_comp_del(dev->odev, cq->cqn);
+	}
+	up_write(&dev->odev->numbers);
 	if (ret)
 		return ret;
-	ret = xa_insert(&dev->cqs, cq->cqn, cq, GFP_KERNEL);
-	if (ret) {
-		ornic_comp_del(dev->odev, cq->cqn);
-		return ret;
-	}
 	/* pairs with soft_flush.c: it sees the CQ in the table, or this its mark */
 	smp_mb();
 	if (READ_ONCE(dev->dead))
@@ -154,7 +156,7 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	return 0;
 }
 
-/* After the device destroyed it: nothing of the CQ is running any more on return. */
+/* After the device destroyed it. */
 static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	ornic_comp_del(dev->odev, cq->cqn);
@@ -162,6 +164,19 @@ static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	xa_erase(&dev->cqs, cq->cqn);
 	ornic_ib_ref_drain(&cq->ref);
 	cancel_work_sync(&cq->kick);
+}
+
+/* Undo it all, unless the device refuses: nothing of the CQ is running any more on return. */
+static int destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+{
+	int ret;
+
+	down_read(&dev->odev->numbers);
+	ret = ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+	if (!ret)
+		unpublish(dev, cq);
+	up_read(&dev->odev->numbers);
+	return ret;
 }
 
 /* Make or take the ring and have the device use it. */
@@ -228,8 +243,7 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!ret)
 		return 0;
 
-	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
-	unpublish(dev, cq);
+	destroy_in_device(dev, cq);
 	goto err_rings;
 err_device:
 	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
@@ -244,10 +258,9 @@ int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	int ret;
 
-	ret = ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+	ret = destroy_in_device(dev, cq);
 	if (ret)
 		return ret;
-	unpublish(dev, cq);
 	free_rings(dev, cq);
 	return 0;
 }

@@ -138,7 +138,7 @@ static void leave_cqs(struct ornic_ib_qp *qp)
 }
 
 /* Let events and, for queues of the kernel, completions find the queue pair. */
-static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+static int enter(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	int ret;
 
@@ -153,6 +153,16 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	leave_cqs(qp);
 	xa_erase(&dev->qps, qp->qpn);
 	ornic_ib_ref_drain(&qp->ref);
+	return ret;
+}
+
+static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	int ret;
+
+	down_write(&dev->odev->numbers);
+	ret = enter(dev, qp);
+	up_write(&dev->odev->numbers);
 	return ret;
 }
 
@@ -221,28 +231,29 @@ err_queues:
 	return ret;
 }
 
-static void forget(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
-{
-	unpublish(dev, qp);
-	ornic_ib_queues_free(dev, qp);
-}
-
 /* Undo ornic_ib_qp_make(), unless the device refuses. */
 int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	int ret;
 
+	down_read(&dev->odev->numbers);
 	ret = ornic_ib_cmd_qp_destroy(dev, qp->qpn);
 	if (!ret)
-		forget(dev, qp);
+		unpublish(dev, qp);
+	up_read(&dev->odev->numbers);
+	if (!ret)
+		ornic_ib_queues_free(dev, qp);
 	return ret;
 }
 
 /* The same where nobody can try again: @qp goes, whatever the device says. */
 void ornic_ib_qp_discard(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
+	down_read(&dev->odev->numbers);
 	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
-	forget(dev, qp);
+	unpublish(dev, qp);
+	up_read(&dev->odev->numbers);
+	ornic_ib_queues_free(dev, qp);
 }
 
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)

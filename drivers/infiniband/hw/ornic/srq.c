@@ -198,12 +198,31 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	return ret;
 }
 
-/* After the device destroyed it: no event of the SRQ is being delivered on return. */
-static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+/* Let events find the SRQ. */
+static int publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
-	ornic_event_flush(dev->odev);
-	xa_erase(&dev->srqs, srq->srqn);
-	ornic_ib_ref_drain(&srq->ref);
+	int ret;
+
+	down_write(&dev->odev->numbers);
+	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
+	up_write(&dev->odev->numbers);
+	return ret;
+}
+
+/* Unless the device refuses: no event of the SRQ is being delivered on return. */
+static int destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+{
+	int ret;
+
+	down_read(&dev->odev->numbers);
+	ret = ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+	if (!ret) {
+		ornic_event_flush(dev->odev);
+		xa_erase(&dev->srqs, srq->srqn);
+		ornic_ib_ref_drain(&srq->ref);
+	}
+	up_read(&dev->odev->numbers);
+	return ret;
 }
 
 static int respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
@@ -230,7 +249,7 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	ret = create_in_device(dev, srq, attr, udata);
 	if (ret)
 		goto err_rings;
-	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
+	ret = publish(dev, srq);
 	if (ret)
 		goto err_device;
 	if (attr->srq_type == IB_SRQT_XRC)
@@ -240,8 +259,7 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	if (!ret)
 		return 0;
 
-	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
-	unpublish(dev, srq);
+	destroy_in_device(dev, srq);
 	goto err_rings;
 err_device:
 	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
@@ -256,10 +274,9 @@ int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 	int ret;
 
-	ret = ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+	ret = destroy_in_device(dev, srq);
 	if (ret)
 		return ret;
-	unpublish(dev, srq);
 	free_rings(dev, srq);
 	return 0;
 }

@@ -52,6 +52,7 @@ static struct ornic_core *ornic_core_alloc(struct pci_dev *pdev)
 	mutex_init(&core->state_lock);
 	spin_lock_init(&core->death_lock);
 	xa_init(&core->comps);
+	init_rwsem(&core->odev.numbers);
 	ornic_admin_init(core);
 	ornic_health_init(core);
 	ornic_reset_init(core);

@@ -83,14 +83,19 @@ static int ornic_cq_create(struct ornic_netdev *nd, struct ornic_cq *cq, u8 log)
 		cq->number = 0;
 		return err;
 	}
-	return ornic_comp_add(&core->odev, cq->number, &cq->comp);
+	down_write(&core->odev.numbers);
+	err = ornic_comp_add(&core->odev, cq->number, &cq->comp);
+	up_write(&core->odev.numbers);
+	return err;
 }
 
 static void ornic_cq_destroy(struct ornic_netdev *nd, struct ornic_cq *cq)
 {
 	if (cq->number) {
+		down_read(&nd->core->odev.numbers);
 		ornic_cmd_destroy(nd->core, ORNIC_OP_CQ_DESTROY, cq->number);
 		ornic_comp_del(&nd->core->odev, cq->number);
+		up_read(&nd->core->odev.numbers);
 		cq->number = 0;
 	}
 	if (cq->ring)
