@@ -2,8 +2,8 @@
 """Two VMs for the guest tests: which lab, how a server and a client meet, and what must hold after every test.
 
 All files of the suite share one lab. selftests/run starts it and names it in ORNIC_TEST_LAB; a file that is run by hand uses that
-lab too, or else starts one for itself. ORNIC_TEST_DEV names another RDMA device than ornic0, such as rxe0 over the virtio link, to
-try the tests themselves. GUEST names the guest release, as for make.
+lab too, or else starts one for itself, as does one that sets OWN_LAB. ORNIC_TEST_DEV names another RDMA device than ornic0, such
+as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest release, as for make.
 
 After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
 object behind fails, whatever it found. On a guest whose kernel checks itself, the end of a file is a test of its own: kmemleak
@@ -144,25 +144,26 @@ def complaints(vm):
     return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
 
 
-def start_lab():
-    """The two VMs that the suite shares; the caller takes them down."""
+def start_lab(**more):
+    """The two VMs that the suite shares, or VMs with more options; the caller takes them down."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD}
-    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"), **options)
+    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"), **options, **more)
 
 
+OWN_LAB = None                          # options of a lab for this file alone
 _pair = None
 
 
 def pair():
-    """The suite's pair; starts a lab if nobody did."""
+    """The suite's pair, or the file's own; starts a lab if nobody did."""
     global _pair
     if not _pair:
         name = os.environ.get("ORNIC_TEST_LAB")
-        if name:
+        if name and not OWN_LAB:
             lab = Lab.find(name)
         else:
-            lab = start_lab()
+            lab = start_lab(**OWN_LAB or {})
             atexit.register(lab.down)
         _pair = Pair(lab)
     return _pair

@@ -161,8 +161,8 @@ void conn_attr_default(struct conn_attr *a, struct dev *d)
 	};
 }
 
-void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
-		 struct queue *recv)
+int conn_make(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
+	      struct queue *recv)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = send->cq,
@@ -170,23 +170,32 @@ void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struc
 		.srq = a->srq,
 		.cap = a->cap,
 		.qp_type = a->type,
-		.pd = d->pd,
+		.pd = a->pd ? a->pd : d->pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     (a->create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0) |
 			     (a->ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.create_flags = a->create_flags,
 		.send_ops_flags = a->ops,
 	};
-	int err;
 
 	*c = (struct conn){ .dev = d, .attr = *a };
 	c->qp = ibv_create_qp_ex(d->verbs, &init);
 	if (!c->qp)
-		bail("cannot create a queue pair: %s", strerror(errno));
+		return errno;
 	c->attr.cap = init.cap;
 	c->here.qpn = c->qp->qp_num;
 	c->here.psn = (c->qp->qp_num * 2654435761u) & 0xffffff;
 	c->here.gid = d->gid;
+	return 0;
+}
+
+void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
+		 struct queue *recv)
+{
+	int err = conn_make(c, d, a, send, recv);
+
+	if (err)
+		bail("cannot create a queue pair: %s", strerror(err));
 	err = conn_to_init(c);
 	if (err)
 		bail("cannot move a queue pair to INIT: %s", strerror(err));
@@ -230,8 +239,9 @@ int conn_to_rtr(struct conn *c)
 	int mask = IBV_QP_STATE;
 
 	if (c->attr.type != IBV_QPT_UD)
-		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (c->attr.type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	return ibv_modify_qp(c->qp, &attr, mask);
 }
 
@@ -247,7 +257,7 @@ int conn_to_rts(struct conn *c)
 	};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (c->attr.type != IBV_QPT_UD)
+	if (c->attr.type == IBV_QPT_RC)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
 	return ibv_modify_qp(c->qp, &attr, mask);

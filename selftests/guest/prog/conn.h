@@ -47,6 +47,7 @@ struct conn_attr {
 	bool stay_rtr;			/* stop before RTS */
 	uint8_t static_rate;		/* enum ibv_rate */
 	struct ibv_srq *srq;		/* NULL: an own receive queue */
+	struct ibv_pd *pd;		/* NULL: the device's */
 	uint32_t create_flags;		/* IBV_QP_CREATE_* */
 	uint64_t ops;			/* IBV_QP_EX_WITH_*, for ibv_qp_to_qp_ex() */
 };
@@ -77,6 +78,10 @@ void queue_destroy(struct queue *q);
 bool queue_wait(struct queue *q, struct ibv_wc *wc, double seconds);
 
 void conn_attr_default(struct conn_attr *a, struct dev *d);
+/* A queue pair in RESET; 0 or an errno. */
+int conn_make(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
+	      struct queue *recv);
+/* One in INIT; gives up if there is none. */
 void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
 		 struct queue *recv);
 void conn_connect(struct conn *c, struct oob *o);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the storm programs share.
+ */
+#include "storm.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE	60
+#define LOOK_AGAIN	20000	/* us between looks for a device that goes */
+
+void storm_init(struct storm *s, uint64_t seed, unsigned int divisor, bool unplug)
+{
+	*s = (struct storm){
+		.seed = seed, .divisor = divisor, .unplug = unplug,
+		.patience = PATIENCE * divisor,
+	};
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void storm_allow_unplug(void)
+{
+	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
+}
+
+unsigned int storm_work(const struct storm *s, unsigned int amount)
+{
+	return amount < s->divisor ? 1 : amount / s->divisor;
+}
+
+void storm_fail(struct storm *s, const char *fmt, ...)
+{
+	char why[sizeof(s->verdict.why)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	pthread_mutex_lock(&s->lock);
+	verdict_fail(&s->verdict, "%s", why);
+	pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->over, true);
+}
+
+/* Work is flushed before the verbs end, so what follows may take a moment. */
+bool storm_gone(struct storm *s)
+{
+	double end = now() + s->patience;
+	struct ibv_device_attr attr;
+
+	if (!s->unplug)
+		return false;
+	while (!ibv_query_device(s->dev.verbs, &attr)) {
+		if (now() > end)
+			return false;
+		usleep(LOOK_AGAIN);
+	}
+	atomic_store(&s->over, true);
+	return true;
+}
+
+/* splitmix64 */
+static uint64_t rnd_next(struct rnd *r)
+{
+	uint64_t x = r->state += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+void rnd_init(struct rnd *r, uint64_t seed, uint64_t thread)
+{
+	r->state = seed + (thread << 32);
+	r->state = rnd_next(r);
+}
+
+uint32_t rnd_below(struct rnd *r, uint32_t n)
+{
+	return (rnd_next(r) >> 32) * n >> 32;
+}
+
+pthread_t thread_start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, run, arg);
+
+	if (err)
+		bail("cannot start a thread: %s", strerror(err));
+	return thread;
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Many threads and processes at once, in two VMs with two processors each.
+
+Threads share queues, and each message is accounted for (prog/verbs_storm); meanwhile others create and destroy objects of every kind
+(prog/verbs_storm_churn), processes are killed, tools ask for everything, the interface goes down and up, the device goes away. What
+is done is chosen by a seed, which failures name; ORNIC_TEST_SEED gives another one. Work is counted, not timed; a kernel that checks
+itself does a part of it.
+"""
+import os
+
+import harness
+import programs
+
+SEED = int(os.environ.get("ORNIC_TEST_SEED", "1"))
+WORK = "-s %d -n %d" % (SEED, harness.SLOW)
+SHARED = "order one_qp one_cq one_srq one_channel".split()
+CHURN = "/tmp/selftests/verbs_storm_churn %s %s %%s" % (WORK, harness.DEVICE)
+ROUNDS = 200 // harness.SLOW                # of each thread that creates and destroys during traffic
+PATIENCE = 300
+SLOT = "0000:01:00.0"
+DRIVER = "/sys/bus/pci/drivers/ornic"
+UPDATES = "/lib/modules/$(uname -r)/updates"
+STOP = "/tmp/storm.stop"
+LOOK = """rdma link; rdma dev show -d; rdma res; rdma res show qp -dd; rdma res show cq -dd; rdma res show mr -dd;
+    rdma res show srq -dd; rdma res show ctx -dd; rdma res show pd -dd; rdma statistic; rdma statistic qp show;
+    ip -s -s link show dev {netdev}; ethtool -S {netdev}; devlink dev info;
+    cat /sys/class/infiniband/{device}/ports/1/hw_counters/* /sys/class/infiniband/{device}/ports/1/gids/*
+        /sys/class/infiniband/{device}/ports/1/state /sys/class/infiniband/{device}/ports/1/rate""".replace("\n", " ")
+
+harness.OWN_LAB = {"smp": 2}
+
+
+class Storm(programs.ProgramTest):
+    """All tests of this file use processors against each other."""
+
+    ornic_only = True
+    program = "verbs_storm"
+    port = 7475
+
+    def forever(self, vm, commands):
+        """Runs commands again and again, whatever they say, until the test stops them; returns the process."""
+        vm.run("rm -f %s" % STOP)
+        process = self.spawn(vm, "n=0; while [ ! -e %s ]; do { %s; } >/dev/null 2>&1; n=$((n + 1)); done; echo rounds $n"
+                             % (STOP, commands.format(device=self.device, netdev=self.p.netdev)), PATIENCE)
+        return process
+
+    def stop(self, vm, process):
+        """Ends such a loop, which must have come around."""
+        vm.run("touch %s" % STOP)
+        process.wait(PATIENCE)
+        self.assertNotIn("rounds 0\n", process.text())
+        self.assertIn("rounds ", process.text())
+
+    def addresses(self):
+        """The interface's IPv6 address goes when it is down."""
+        self.a.run("ip link set {0} up; ip addr replace {1}/24 dev {0}; ip -6 addr replace {2}/64 dev {0} nodad; "
+                   "until rdma link show {3}/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+                   "until grep -rq ffff: /sys/class/infiniband/{3}/ports/1/gids; do sleep 0.05; done"
+                   .format(self.p.netdev, self.p.address(self.a), self.p.address(self.a, 6), self.device), timeout=30)
+
+    def local(self, test):
+        said = self.a.run(CHURN % test, timeout=PATIENCE, check=False)
+        self.judge(said.out + said.err, test)
+
+
+class Shared(Storm):
+    """Queues that threads share; with -c, objects come and go in the same processes."""
+
+
+programs.points(Shared, SHARED, threads=WORK)
+
+
+class Thousand(Storm):
+    program = "verbs_storm_many"
+    port = 7476
+
+    def test_between(self):
+        self.one_point("between", "", "thousand", timeout=PATIENCE)
+
+    def test_within(self):
+        self.one_point("within", "", "thousand", timeout=PATIENCE)
+
+    def test_limits(self):
+        self.local("limits")
+
+
+class Churn(Storm):
+    """Objects of every kind come and go at random."""
+
+    def churned(self, place, plan):
+        self.one_point(place, "%s -c %d" % (WORK, ROUNDS), plan, timeout=PATIENCE)
+
+    def test_traffic_between(self):
+        self.churned("between", "one_cq")
+
+    def test_traffic_between_srq(self):
+        self.churned("between", "one_srq")
+
+    def test_traffic_within(self):
+        self.churned("within", "one_channel")
+
+    def test_all_kinds(self):
+        """Both VMs at once."""
+        other = self.spawn(self.b, CHURN % "all", PATIENCE)
+        self.local("all")
+        self.assertEqual(other.wait(PATIENCE), 0, other.text())
+
+    def test_killed(self):
+        """Others' traffic stays right meanwhile."""
+        process = self.spawn(self.a, CHURN % "killed", PATIENCE)
+        self.one_point("between", WORK, "one_cq", timeout=PATIENCE)
+        self.one_point("between", WORK, "one_srq", timeout=PATIENCE)
+        self.assertEqual(process.wait(PATIENCE), 0, process.text())
+        self.judge(process.text(), "killed")
+
+    def test_watched(self):
+        """What shows objects and counters runs while they come and go."""
+        looker = self.forever(self.a, LOOK)
+        self.churned("within", "one_cq")
+        self.stop(self.a, looker)
+
+    def test_interface(self):
+        """The interface goes down and up and changes its MTU; messages are sent again, connections live."""
+        self.addCleanup(self.addresses)
+        shaker = self.forever(self.a, "ip link set {netdev} mtu 1400; ip link set {netdev} down; ip link set {netdev} up; "
+                              "ip link set {netdev} mtu 1500; sleep 0.3")
+        self.one_point("between", WORK, "one_cq", timeout=PATIENCE)
+        self.stop(self.a, shaker)
+
+
+class Unplugged(Storm):
+    """The device goes away under a storm: processes are told and end; the device comes back."""
+
+    def gone(self, take, bring):
+        server = self.spawn(self.b, "/tmp/selftests/verbs_storm -d %s" % self.device, PATIENCE)
+        self.b.wait_listen(self.port, 30)
+        churner = self.spawn(self.a, CHURN % "unplugged", PATIENCE)
+        traffic = self.spawn(self.a, "/tmp/selftests/verbs_storm -u -d %s -s %d -n 1 vm%d one_cq" % (
+            self.device, SEED, self.b.number), PATIENCE)
+        self.a.run("until [ $(rdma res show qp | grep -c 'comm verbs_storm') -gt 9 ]; do sleep 0.05; done", timeout=60)
+        self.a.run(take, timeout=120)
+        self.assertEqual(churner.wait(PATIENCE), 0, churner.text())
+        traffic.wait(PATIENCE)
+        server.kill()
+        self.a.run(bring, timeout=120)
+        self.p.netdev = self.a.run("until rdma link show %s/1; do sleep 0.05; done" % self.device, timeout=60) \
+            .out.split("netdev")[1].split()[0]
+        self.addresses()
+        self.one_point("between", WORK, "order", timeout=PATIENCE)
+
+    def test_unbind(self):
+        self.gone("echo %s > %s/unbind" % (SLOT, DRIVER), "echo %s > %s/bind" % (SLOT, DRIVER))
+
+    def test_unbind_and_reload(self):
+        self.gone("echo {0} > {1}/unbind; rmmod ornic_ib ornic".format(SLOT, DRIVER),
+                  "insmod {0}/ornic.ko && insmod {0}/ornic_ib.ko".format(UPDATES))
+
+    def test_removed(self):
+        self.gone("echo 1 > /sys/bus/pci/devices/%s/remove" % SLOT, "echo 1 > /sys/bus/pci/rescan")
+
+
+if __name__ == "__main__":
+    harness.main()
