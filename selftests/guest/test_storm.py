@@ -106,6 +106,10 @@ class Churn(Storm):
         self.local("all")
         self.assertEqual(other.wait(PATIENCE), 0, other.text())
 
+    def test_regions_change(self):
+        """Under traffic, in a protection domain that threads share."""
+        self.local("rereg")
+
     def test_killed(self):
         """Others' traffic stays right meanwhile."""
         process = self.spawn(self.a, CHURN % "killed", PATIENCE)

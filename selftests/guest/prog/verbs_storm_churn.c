@@ -5,12 +5,14 @@
  *   verbs_storm_churn [-s SEED] [-n DIVISOR] DEVICE TEST
  *
  * all: threads of one process do so, and nothing is left.
+ * rereg: regions change under traffic.
  * limits: there is an end to objects of some kinds, and then they can all go.
  * killed: processes that do so are killed at random moments.
  * unplugged: goes on until the device is taken away.
  * forever: what the others kill.
  */
 #include "storm_churn.h"
+#include "storm_rereg.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -23,6 +25,8 @@
 
 #define THREADS		3
 #define ROUNDS		1200		/* of each thread */
+#define MOVERS		4
+#define MOVES		400
 #define ENDLESS		1000000
 #define CHILDREN	3		/* at a time */
 #define KILLS		16
@@ -41,6 +45,13 @@ static void churn(struct storm *s, const char *device, unsigned int rounds)
 			storm_fail(s, "no %s was ever created", kinds[k].name);
 	if (!atomic_load(&s->over))
 		dev_close(&s->dev);
+}
+
+static void rereg(struct storm *s, const char *device)
+{
+	dev_open(&s->dev, device, -1);
+	rereg_run(s, MOVERS, storm_work(s, MOVES));
+	dev_close(&s->dev);
 }
 
 /* As many as can be made; then all of them go, and there is room again. */
@@ -158,6 +169,8 @@ int main(int argc, char **argv)
 		storm_allow_unplug();
 	if (!strcmp(test, "killed"))
 		killed(&s, argv[optind]);
+	else if (!strcmp(test, "rereg"))
+		rereg(&s, argv[optind]);
 	else if (!strcmp(test, "limits"))
 		limits(&s, argv[optind]);
 	else

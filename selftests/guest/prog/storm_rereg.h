@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Regions that change under traffic, in a protection domain that threads share. */
+#ifndef GUEST_STORM_REREG_H
+#define GUEST_STORM_REREG_H
+
+#include "storm.h"
+
+/* @threads of them change a region @rounds times each. The device is open. */
+void rereg_run(struct storm *s, unsigned int threads, unsigned int rounds);
+
+#endif
