@@ -29,11 +29,15 @@ static __le64 *read_set(struct ornic_ib_dev *dev, u32 number)
 {
 	u32 span = dev->qp_stats.span;
 	__le64 *values;
+	int ret;
 
 	values = kcalloc(span, sizeof(*values), GFP_KERNEL);
-	if (values && ornic_ib_stats_read(dev, ORNIC_STAT_QP, number, span, values)) {
+	if (!values)
+		return ERR_PTR(-ENOMEM);
+	ret = ornic_ib_stats_read(dev, ORNIC_STAT_QP, number, span, values);
+	if (ret) {
 		kfree(values);
-		return NULL;
+		return ERR_PTR(ret);
 	}
 	return values;
 }
@@ -48,14 +52,18 @@ static __le64 *read_set(struct ornic_ib_dev *dev, u32 number)
 int ornic_ib_qp_stats_init(struct ornic_ib_dev *dev)
 {
 	struct ornic_ib_stats *stats = &dev->qp_stats;
+	__le64 *before;
 	u32 i;
 
 	if (!stats->count)
 		return 0;
 	dev->qp_to_port = kcalloc(stats->count, sizeof(*dev->qp_to_port), GFP_KERNEL);
-	dev->qp_before = read_set(dev, 0);
-	if (!dev->qp_to_port || !dev->qp_before)
+	if (!dev->qp_to_port)
 		return -ENOMEM;
+	before = read_set(dev, 0);
+	if (IS_ERR(before))
+		return PTR_ERR(before);
+	dev->qp_before = before;
 	for (i = 0; i < stats->count; i++)
 		dev->qp_to_port[i] = port_index(&dev->port_stats, stats->descs[i].name);
 	return 0;
@@ -72,7 +80,7 @@ void ornic_ib_qp_stats_free(struct ornic_ib_dev *dev)
  * @dev: device
  * @value: values of the port, read before
  *
- * Return: 0 or -EIO.
+ * Return: 0 or negative errno.
  */
 int ornic_ib_qp_stats_hide(struct ornic_ib_dev *dev, u64 *value)
 {
@@ -83,8 +91,8 @@ int ornic_ib_qp_stats_hide(struct ornic_ib_dev *dev, u64 *value)
 	if (!stats->count)
 		return 0;
 	sum = read_set(dev, 0);
-	if (!sum)
-		return -EIO;
+	if (IS_ERR(sum))
+		return PTR_ERR(sum);
 	for (i = 0; i < stats->count; i++)
 		if (dev->qp_to_port[i] != NO_INDEX)
 			value[dev->qp_to_port[i]] -= le64_to_cpu(sum[stats->index[i]]) -
@@ -167,8 +175,8 @@ static int counter_update_stats(struct rdma_counter *counter)
 	__le64 *values = read_set(dev, counter->id);
 	u32 i;
 
-	if (!values)
-		return -EIO;
+	if (IS_ERR(values))
+		return PTR_ERR(values);
 	for (i = 0; i < dev->qp_stats.count; i++)
 		if (dev->qp_to_port[i] != NO_INDEX)
 			counter->stats->value[dev->qp_to_port[i]] =
