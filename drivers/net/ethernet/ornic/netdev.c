@@ -165,11 +165,14 @@ static void ornic_restart_work(struct work_struct *work)
 	int err;
 
 	rtnl_lock();
-	if (nd->up && !ornic_dead(nd->core)) {
-		ornic_down(nd);
+	if (netif_running(nd->dev) && netif_device_present(nd->dev) && !ornic_dead(nd->core)) {
+		if (nd->up)
+			ornic_down(nd);
 		err = ornic_up(nd);
-		if (err)
+		if (err) {
 			netdev_err(nd->dev, "queues cannot be made anew: %d\n", err);
+			ornic_netdev_restart(nd);	/* memory may be short */
+		}
 	}
 	rtnl_unlock();
 }
@@ -223,7 +226,7 @@ static int ornic_change_mtu(struct net_device *dev, int mtu)
 		return 0;
 	WRITE_ONCE(dev->mtu, old);
 	if (ornic_up(nd))
-		netdev_err(dev, "interface does not come up again with its former MTU\n");
+		ornic_netdev_restart(nd);	/* until there is memory */
 	return err;
 }
 
