@@ -144,6 +144,10 @@ void ktest_disconnect(struct ktest_conn *conn);
 int ktest_call(struct ktest_conn *conn, struct ktest_msg *msg, struct ib_send_wr *before);
 int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr);
 
+/* objects.c */
+int ktest_objects_create(const char *name);
+void ktest_objects_destroy(void);
+
 /* cases.c */
 void ktest_cases(struct sockaddr *addr);
 bool ktest_failed(const char *where, int line, const char *what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loading the module starts a server, or runs all test cases against one, or both.
+ * Loading the module starts a server, or runs all test cases against one, or both; or it
+ * creates objects and keeps them.
  */
 #include <linux/inet.h>
 #include <linux/module.h>
@@ -24,6 +25,10 @@ static bool dies;
 module_param(dies, bool, 0444);
 MODULE_PARM_DESC(dies, "not the test cases: wait until the device goes away");
 
+static char *objects = "";
+module_param(objects, charp, 0444);
+MODULE_PARM_DESC(objects, "RDMA device to create objects of, nothing more");
+
 static int parse(const char *text, struct sockaddr_storage *addr)
 {
 	char number[6];
@@ -37,6 +42,8 @@ static int __init ktest_init(void)
 	struct sockaddr_storage addr;
 	int ret;
 
+	if (*objects)
+		return ktest_objects_create(objects);
 	if (*listen) {
 		ret = parse(listen, &addr);
 		ret = ret ?: ktest_server_start((struct sockaddr *)&addr);
@@ -57,6 +64,8 @@ static int __init ktest_init(void)
 
 static void __exit ktest_exit(void)
 {
+	if (*objects)
+		ktest_objects_destroy();
 	if (*listen)
 		ktest_server_stop();
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Everything that a process can create, change and destroy, with each allocation
+ * failing in turn. Prints TAP, a point per case; names of cases as arguments, or all.
+ *
+ * At the end of each case the device is closed object by object: the device refuses to
+ * destroy what something left behind still uses.
+ */
+#include "faults_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct dev dev;
+struct queue cq;
+
+static const struct fault_group *groups[] = {
+	&context_faults, &queue_faults, &qp_faults, &memory_faults, &raw_faults,
+};
+
+static void report(const char *name, const struct verdict *v, unsigned int faults)
+{
+	struct verdict good = {};
+
+	tap_point(name, v, &good);
+	printf("# %u faults\n", faults);
+}
+
+static void run(const char *device, const struct fault_group *g, const struct fault_case *c)
+{
+	struct verdict v = {};
+	unsigned int faults;
+
+	dev_open(&dev, device, -1);
+	queue_create(&cq, &dev, 64, false);
+	if (g->open)
+		g->open();
+	faults = faults_walk(&v, c);
+	report(c->name, &v, faults);
+	if (v.bad)
+		exit(1);		/* what it may have left is the kernel's to clean up */
+	if (g->close)
+		g->close();
+	queue_destroy(&cq);
+	dev_close(&dev);
+}
+
+static void run_process_end(const char *device)
+{
+	struct verdict v = {};
+	unsigned int faults;
+
+	dev_open(&dev, device, -1);
+	faults = faults_process_end(&v);
+	dev_close(&dev);
+	report("process_end", &v, faults);
+}
+
+static bool chosen(const char *name, char **names)
+{
+	for (; *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		bail("usage: verbs_faults DEVICE [CASE...]");
+	if (!faults_possible())
+		bail("this kernel has no fault injection");
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		for (unsigned int k = 0; k < groups[i]->count; k++)
+			if (argc == 2 || chosen(groups[i]->cases[k].name, argv + 2))
+				run(argv[1], groups[i], &groups[i]->cases[k]);
+	if (argc == 2 || chosen("process_end", argv + 2))
+		run_process_end(argv[1]);
+	return tap_end();
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Allocations that fail: each one in turn in all that processes, administrators and the kernel can create, change and destroy.
+
+Runs prog/verbs_faults and prog/driver_faults with the kernel's fault injection, which stock kernels do not have: for
+GUEST=trixie-debug. What counts as an allocation is decided by the functions in its call chain: those of uverbs for what a process
+does, those of modules, which are the drivers alone, for the rest; there not too far up, or a probe would be mostly sysfs.
+"""
+import unittest
+
+import programs
+
+VERBS = """
+    open_device import_device query_gids pd comp_channel ah cq cq_large cq_ex cq_resize
+    parent_domain srq srq_xrc srq_use xrcd xrcd_file qp_rc qp_uc qp_ud qp_raw qp_srq qp_xrc_ini qp_xrc_tgt qp_states
+    qp_query mcast mr mr_large mr_empty mr_dmabuf mr_dm mr_import mr_rereg mw_1 mw_2 dm flow wq wq_states rwq_table qp_rss
+    process_end""".split()
+DRIVER = "bind_pci bind_rdma reset up mtu netstats port_counter counter consumer".split()
+UPDATES = "/lib/modules/$(uname -r)/updates"
+DEEP, SHALLOW = 32, 12          # functions of a call chain that are looked at
+SETTINGS = """
+    count() {
+        cd /sys/kernel/debug/$1 || exit
+        echo 0 > verbose; echo $2 > stacktrace-depth; echo $3 > require-start; echo $4 > require-end
+        for f in ignore-gfp-wait ignore-gfp-highmem cache-filter; do [ ! -e $f ] || echo N > $f; done
+        [ ! -e min-order ] || echo 0 > min-order
+    }
+    count failslab %(depth)d %(start)#x %(end)#x
+    count fail_page_alloc %(depth)d %(start)#x %(end)#x
+    count fail_usercopy %(depth)d 1 1"""
+
+
+class Faults(programs.LocalTest):
+    """A file's test case whose programs have allocations fail."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if cls.a.run("[ -e /proc/self/fail-nth ]", check=False).rc:
+            raise unittest.SkipTest("this kernel has no fault injection: GUEST=trixie-debug has")
+
+    def faults_of(self, start, end, depth):
+        """Counts allocations only that were made on behalf of functions in a range of addresses."""
+        self.a.run(SETTINGS % {"start": start, "end": end, "depth": depth})
+
+
+class Verbs(Faults):
+    def setUp(self):
+        super().setUp()
+        found = self.a.run("grep -iE ' t (_etext|ib_uverbs_.*)$' /proc/kallsyms | grep -v cold").out.splitlines()
+        at = {line.split()[2]: int(line.split()[0], 16) for line in found}
+        end = at.pop("_etext")                  # behind it is what runs at boot
+        at = sorted(each for each in at.values() if each < end)
+        self.faults_of(at[0], at[-1] + 4096, DEEP)
+
+
+class Driver(Faults):
+    def setUp(self):
+        super().setUp()
+        found = self.a.run("cat /proc/modules").out.splitlines()
+        at = [int(line.split()[5], 16) for line in found]
+        # what is loaded later lies behind, and nothing else does
+        self.faults_of(min(at) & ~0xfffffff, 2 ** 64 - 1, SHALLOW)
+        self.addCleanup(self.restore)
+
+    def restore(self):
+        """Gives the interface of VM 0 its addresses again and waits until the RDMA port is up."""
+        vm, dev = self.a, self.p.netdev
+        vm.run("ip link set %s mtu 1500 up; ip addr replace %s/24 dev %s; ip -6 addr replace %s/64 dev %s nodad"
+               % (dev, self.p.address(vm), dev, self.p.address(vm, 6), dev), timeout=30)
+        vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+               "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done" % (self.device, self.device),
+               timeout=30)
+
+    def one(self, name):
+        auxdev = self.a.run("ls /sys/bus/auxiliary/devices").out.strip()
+        self.one_here("driver_faults %s %s %s" % (self.device, self.p.netdev, auxdev), name, timeout=300)
+
+    def test_driver_bind_pci(self):
+        """Without the RDMA driver, whose failure to bind would not make this one fail."""
+        self.a.run("rmmod ornic_ib")
+        try:
+            self.one("bind_pci")
+        finally:
+            self.a.run("insmod %s/ornic_ib.ko" % UPDATES)
+
+    def test_driver_mtu_twice(self):
+        """Neither queues for the new MTU nor for the old one: they come as soon as there is memory."""
+        fault = "/sys/kernel/debug/fail_page_alloc"
+        self.addCleanup(self.a.run, "echo 0 > %s/probability; echo N > %s/task-filter" % (fault, fault))
+        self.a.run("echo 100 > %s/probability; echo 2 > %s/times; echo Y > %s/task-filter" % (fault, fault, fault))
+        failed = self.a.run("echo 1 > /proc/self/make-it-fail; exec ip link set %s mtu 4000" % self.p.netdev, check=False)
+        self.assertIn("Cannot allocate memory", failed.err)
+        self.assertEqual(self.a.run("cat %s/times" % fault).out.strip(), "0")
+        self.a.run("until ping -c 1 -W 1 %s; do :; done" % self.p.address(self.b), timeout=30)
+
+
+programs.local_points(Verbs, "verbs_faults", VERBS, prefix="verbs_", timeout=300)
+for each in DRIVER[1:]:
+    def test(self, name=each):
+        self.one(name)
+    setattr(Driver, "test_driver_" + each, test)
+
+if __name__ == "__main__":
+    programs.harness.main()
