@@ -73,7 +73,8 @@ static void submit(struct inproc *p, uint16_t opcode, uint32_t number, const voi
 		.in_addr = htole64(len ? p->host.payload : 0),
 	};
 
-	memcpy(dma_at(&p->host.dma, p->host.payload), in, len);
+	if (len)
+		memcpy(dma_at(&p->host.dma, p->host.payload), in, len);
 	host_submit(&p->host, &cmd);
 }
 
