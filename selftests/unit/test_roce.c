@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * packet/roce.c, icrc.c, ip.c: RoCEv2 frames out and in, and frames that nobody should believe.
+ * packet/roce.c, icrc.c, ip.c: RoCEv2 frames out and in, and frames that nobody should believe
+ * (ORN-QP-23).
  */
 #include <endian.h>
 #include <setjmp.h>
