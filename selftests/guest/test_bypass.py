@@ -58,9 +58,14 @@ class Bypass(harness.GuestTest):
         return sum(float(x) for x in re.search(r"time ([\d.]+) ([\d.]+)", said).groups())
 
     def passive(self, program):
-        """The server's time is that of set-up: it does not grow with the transfer."""
-        few, many = self.server_time(program, 1000), self.server_time(program, 20000)
-        self.assertLess(many - few, 0.25, "%.2f s with 1000 operations, %.2f s with 20000" % (few, many))
+        """The server's time is that of set-up: it does not grow with the transfer. What else the host does only adds to both."""
+        few, many = [], []
+        for _ in range(3):
+            few.append(self.server_time(program, 1000))
+            many.append(self.server_time(program, 20000))
+            if min(many) - min(few) < 0.25:
+                return
+        self.fail("seconds with 1000 operations: %s, with 20000: %s" % (few, many))
 
     def test_passive_side_of_write(self):
         self.passive("ib_write_bw")
