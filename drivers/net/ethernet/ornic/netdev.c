@@ -134,6 +134,7 @@ static void ornic_down(struct ornic_netdev *nd)
 	mutex_unlock(&nd->link_lock);
 
 	napi_disable(&nd->napi);	/* first: it may wake the queue */
+	netif_trans_update(nd->dev);	/* a queue that was idle must not look stuck meanwhile */
 	netif_tx_disable(nd->dev);
 	ornic_release(nd);
 }
@@ -187,6 +188,8 @@ static void ornic_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct ornic_netdev *nd = netdev_priv(dev);
 
+	if (!READ_ONCE(nd->up))
+		return;		/* the queues are just being made anew */
 	netdev_err(dev, "send queue stuck: head %u, published %u, tail %u\n", nd->sq.head,
 		   nd->sq.published, nd->sq.tail);
 	ornic_netdev_restart(nd);
