@@ -13,15 +13,16 @@ import programs
 VERBS = """
     open_device import_device query_gids pd comp_channel ah cq cq_large cq_ex cq_resize
     parent_domain srq srq_xrc srq_use xrcd xrcd_file qp_rc qp_uc qp_ud qp_raw qp_srq qp_xrc_ini qp_xrc_tgt qp_states
-    qp_query mcast mr mr_large mr_empty mr_dmabuf mr_dm mr_import mr_rereg mw_1 mw_2 dm flow wq wq_states rwq_table qp_rss
+    qp_query mcast mr mr_large mr_empty mr_dmabuf mr_dm mr_rereg mw_1 mw_2 dm flow wq rwq_table qp_rss
     process_end""".split()
-DRIVER = "bind_pci bind_rdma reset up mtu netstats port_counter counter consumer".split()
+DRIVER = "bind_pci bind_rdma reset up mtu port_counter counter consumer".split()
 UPDATES = "/lib/modules/$(uname -r)/updates"
-DEEP, SHALLOW = 32, 12          # functions of a call chain that are looked at
+DEEP, SHALLOW = 32, 8           # functions of a call chain that are looked at
 SETTINGS = """
     count() {
         cd /sys/kernel/debug/$1 || exit
         echo 0 > verbose; echo $2 > stacktrace-depth; echo $3 > require-start; echo $4 > require-end
+        echo %(checker_start)#x > reject-start; echo %(checker_end)#x > reject-end
         for f in ignore-gfp-wait ignore-gfp-highmem cache-filter; do [ ! -e $f ] || echo N > $f; done
         [ ! -e min-order ] || echo 0 > min-order
     }
@@ -41,17 +42,23 @@ class Faults(programs.LocalTest):
 
     def faults_of(self, start, end, depth):
         """Counts allocations only that were made on behalf of functions in a range of addresses."""
-        self.a.run(SETTINGS % {"start": start, "end": end, "depth": depth})
+        checker_start, checker_end = self.text("debug_dma_")    # would be silent for ever after its first fault
+        self.a.run(SETTINGS % {"start": start, "end": end, "depth": depth,
+                               "checker_start": checker_start, "checker_end": checker_end})
+
+    def text(self, prefix):
+        """Where in the kernel functions with such names lie: those of one part of it are neighbours."""
+        found = self.a.run("grep -iE ' t (_etext|%s.*)$' /proc/kallsyms | grep -v cold" % prefix).out.splitlines()
+        at = {line.split()[2]: int(line.split()[0], 16) for line in found}
+        end = at.pop("_etext")                  # behind it is what runs at boot
+        at = sorted(each for each in at.values() if each < end)
+        return at[0], at[-1] + 4096
 
 
 class Verbs(Faults):
     def setUp(self):
         super().setUp()
-        found = self.a.run("grep -iE ' t (_etext|ib_uverbs_.*)$' /proc/kallsyms | grep -v cold").out.splitlines()
-        at = {line.split()[2]: int(line.split()[0], 16) for line in found}
-        end = at.pop("_etext")                  # behind it is what runs at boot
-        at = sorted(each for each in at.values() if each < end)
-        self.faults_of(at[0], at[-1] + 4096, DEEP)
+        self.faults_of(*self.text("ib_uverbs_"), DEEP)
 
 
 class Driver(Faults):

@@ -86,10 +86,10 @@ int faults_command(char *const argv[])
 	return result ? ENOMEM : 0;
 }
 
-/* Lack of memory, under the names that sockets and files have for it, too */
+/* Lack of memory, under the names that sockets, files and PCI resources have for it, too */
 static bool is_shortage(int err)
 {
-	return err == ENOMEM || err == ENOBUFS || err == EAGAIN;
+	return err == ENOMEM || err == ENOBUFS || err == EAGAIN || err == EBUSY;
 }
 
 static int no_step(void)
@@ -99,10 +99,10 @@ static int no_step(void)
 
 /*
  * Every allocation of @step fails in turn. @before makes it possible, @after undoes it;
- * a step that failed is done once more without a fault.
+ * a step that failed is done once more without a fault, if @again.
  */
 static unsigned int walk(struct verdict *v, const char *what, int (*before)(void),
-			 int (*step)(void), int (*after)(void))
+			 int (*step)(void), int (*after)(void), bool again)
 {
 	unsigned int n, faults = 0;
 	bool hit = true;
@@ -120,6 +120,8 @@ static unsigned int walk(struct verdict *v, const char *what, int (*before)(void
 			verdict_fail(v, "%s without a fault: %s", what, strerror(err));
 		else if (err && !is_shortage(err))
 			verdict_fail(v, "%s with fault %u: %s", what, n, strerror(err));
+		if (err && !again)
+			continue;
 		if (err)
 			err = step();
 		if (err)
@@ -134,15 +136,15 @@ static unsigned int walk(struct verdict *v, const char *what, int (*before)(void
 	return faults;
 }
 
-unsigned int faults_walk(struct verdict *v, const struct fault_case *c)
+unsigned int faults_walk(struct verdict *v, const struct fault_case *c, bool slow)
 {
 	int (*unmake)(void) = c->unmake ? c->unmake : no_step;
 	unsigned int faults;
 
-	faults = walk(v, "make", no_step, c->make, unmake);
+	faults = walk(v, "make", no_step, c->make, unmake, !slow);
 	if (!faults)
 		verdict_fail(v, "nothing was allocated: faults do not reach the driver");
 	if (c->unmake)
-		faults += walk(v, "unmake", c->make, unmake, no_step);
+		faults += walk(v, "unmake", c->make, unmake, no_step, true);
 	return faults;
 }

@@ -35,7 +35,10 @@ bool faults_hit(int pid);
  */
 int faults_command(char *const argv[]);
 
-/* Each allocation of @make fails in turn, then each of @unmake; returns how many there were. */
-unsigned int faults_walk(struct verdict *v, const struct fault_case *c);
+/*
+ * Each allocation of @make fails in turn, then each of @unmake; returns how many there
+ * were. A @slow make that failed is done again only in the end.
+ */
+unsigned int faults_walk(struct verdict *v, const struct fault_case *c, bool slow);
 
 #endif

@@ -60,18 +60,6 @@ static int dereg(void)
 	return status(ibv_dereg_mr(mr));
 }
 
-static int import(void)
-{
-	mr = ibv_import_mr(dev.pd, base_mr->handle);
-	return made(mr);
-}
-
-static int unimport(void)
-{
-	ibv_unimport_mr(mr);
-	return 0;
-}
-
 /* A region moved to other memory is what it was or what it was to become, and can move on. */
 static int rereg(void)
 {
@@ -160,7 +148,6 @@ static const struct fault_case memory_cases[] = {
 	{ "mr_empty", reg_empty, dereg },
 	{ "mr_dmabuf", reg_dmabuf, dereg },
 	{ "mr_dm", reg_dm, dereg },
-	{ "mr_import", import, unimport },
 	{ "mr_rereg", rereg, NULL },
 	{ "mw_1", alloc_mw_1, dealloc_mw },
 	{ "mw_2", alloc_mw_2, dealloc_mw },

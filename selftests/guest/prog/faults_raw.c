@@ -59,23 +59,6 @@ static int destroy_wq(void)
 	return status(ibv_destroy_wq(wq));
 }
 
-static int to_state(enum ibv_wq_state state)
-{
-	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = state };
-
-	return status(ibv_modify_wq(base_wq[0], &attr));
-}
-
-static int to_ready(void)
-{
-	return to_state(IBV_WQS_RDY);
-}
-
-static int to_reset(void)
-{
-	return to_state(IBV_WQS_RESET);
-}
-
 static int create_table(void)
 {
 	struct ibv_rwq_ind_table_init_attr init = { .log_ind_tbl_size = 2, .ind_tbl = base_wq };
@@ -143,7 +126,6 @@ static void close_base(void)
 static const struct fault_case raw_cases[] = {
 	{ "flow", create_flow, destroy_flow },
 	{ "wq", create_wq, destroy_wq },
-	{ "wq_states", to_ready, to_reset },
 	{ "rwq_table", create_table, destroy_table },
 	{ "qp_rss", create_group, destroy_group },
 };

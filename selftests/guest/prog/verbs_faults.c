@@ -35,7 +35,7 @@ static void run(const char *device, const struct fault_group *g, const struct fa
 	queue_create(&cq, &dev, 64, false);
 	if (g->open)
 		g->open();
-	faults = faults_walk(&v, c);
+	faults = faults_walk(&v, c, false);
 	report(c->name, &v, faults);
 	if (v.bad)
 		exit(1);		/* what it may have left is the kernel's to clean up */
