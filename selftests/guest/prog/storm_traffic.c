@@ -26,6 +26,7 @@
 #define RECVS		32u		/* slots per queue pair */
 #define BATCH		8
 #define RECV_BIT	(1ull << 63)	/* in a wr_id */
+#define TIMEOUT		18		/* 1 s, eight times: longer than the interface is ever down */
 #define WAKE_MS		50		/* how often a waiter looks whether all is over */
 
 struct head {
@@ -354,6 +355,7 @@ static void make_queues(struct traffic *t, struct oob *o)
 			bail("ibv_create_cq: %s", strerror(errno));
 	}
 	conn_attr_default(&attr, &t->s->dev);
+	attr.timeout = TIMEOUT;
 	if (plan->srq) {
 		attr.srq = t->srq = ibv_create_srq(t->s->dev.pd, &init);
 		if (!t->srq)
@@ -418,6 +420,20 @@ static void join(struct worker *w, unsigned int count)
 	free(w);
 }
 
+/* The queues of a process end with the device, without completions: an event tells it. */
+static bool told_gone(struct storm *s)
+{
+	struct pollfd fd = { .fd = s->dev.verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+	bool fatal;
+
+	if (!s->unplug || poll(&fd, 1, 0) <= 0 || ibv_get_async_event(s->dev.verbs, &event))
+		return false;
+	fatal = event.event_type == IBV_EVENT_DEVICE_FATAL;
+	ibv_ack_async_event(&event);
+	return fatal && storm_gone(s);
+}
+
 /* Until every message was sent and as many came, or nothing moves any more. */
 static void wait_for_all(struct traffic *t)
 {
@@ -427,7 +443,7 @@ static void wait_for_all(struct traffic *t)
 	while (!atomic_load(&t->s->over)) {
 		uint32_t sent = atomic_load(&t->sent_total), got = atomic_load(&t->got_total);
 
-		if (sent == total(t) && got == total(t))
+		if ((sent == total(t) && got == total(t)) || told_gone(t->s))
 			return;
 		if (last != (uint64_t)sent + got) {
 			last = (uint64_t)sent + got;

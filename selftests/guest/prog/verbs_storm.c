@@ -4,10 +4,12 @@
  * all the while.
  *
  *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-u]                    server, until killed
- *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-c ROUNDS] [-u] SERVER [TEST..]  client, TAP
+ *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-u] SERVER [TEST..]
+ *                                                                        client, prints TAP
  *
  * -c has threads of both processes create and destroy objects, so many times each;
- * -n divides the work; -u: the device of this process may be taken away.
+ * -n divides the work, -m is how much of it there is for each poster; -u: the device
+ * of this process may be taken away.
  */
 #include "storm_churn.h"
 #include "storm_traffic.h"
@@ -19,7 +21,7 @@
 #include <string.h>
 
 #define OOB_PORT	"7475"
-#define MESSAGES	600		/* of each poster */
+#define MESSAGES	300		/* of each poster */
 #define CHURNERS	2
 
 static const struct traffic_plan plans[] = {
@@ -37,7 +39,7 @@ struct order {
 	uint32_t plan;
 	uint32_t divisor;
 	uint32_t churn;
-	uint32_t reserved;
+	uint32_t messages;
 	uint64_t seed;
 };
 
@@ -52,7 +54,7 @@ static void run(struct dev *d, struct oob *o, const struct order *order, bool un
 	s.dev = *d;
 	if (order->churn)
 		churn_start(&churn, &s, CHURNERS, order->churn);
-	traffic_run(&s, o, plan, storm_work(&s, MESSAGES));
+	traffic_run(&s, o, plan, storm_work(&s, order->messages));
 	if (order->churn)
 		churn_end(&churn);
 	*mine = s.verdict;
@@ -90,12 +92,13 @@ static bool chosen(const char *name, char **names)
 
 static void usage(void)
 {
-	bail("usage: verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-c ROUNDS] [-u] [SERVER [TEST..]]");
+	bail("usage: verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-u] "
+	     "[SERVER [TEST..]]");
 }
 
 int main(int argc, char **argv)
 {
-	struct order order = { .divisor = 1, .seed = 1 };
+	struct order order = { .divisor = 1, .seed = 1, .messages = MESSAGES };
 	struct verdict mine, theirs;
 	const char *device = NULL;
 	bool unplug = false;
@@ -103,13 +106,15 @@ int main(int argc, char **argv)
 	struct dev dev;
 	int option;
 
-	while ((option = getopt(argc, argv, "d:s:n:c:u")) != -1) {
+	while ((option = getopt(argc, argv, "d:s:n:m:c:u")) != -1) {
 		if (option == 'd')
 			device = optarg;
 		else if (option == 's')
 			order.seed = strtoull(optarg, NULL, 0);
 		else if (option == 'n')
 			order.divisor = atoi(optarg);
+		else if (option == 'm')
+			order.messages = atoi(optarg);
 		else if (option == 'c')
 			order.churn = atoi(optarg);
 		else if (option == 'u')

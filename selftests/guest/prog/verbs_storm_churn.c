@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 #define THREADS		3
-#define ROUNDS		1200		/* of each thread */
+#define ROUNDS		700		/* of each thread */
 #define MOVERS		4
-#define MOVES		400
+#define MOVES		200
 #define ENDLESS		1000000
 #define CHILDREN	3		/* at a time */
-#define KILLS		16
+#define KILLS		12
 #define MIN_LIFE	50000		/* us; some die while they start */
 #define LIFE		400000
 
@@ -41,7 +41,7 @@ static void churn(struct storm *s, const char *device, unsigned int rounds)
 	churn_start(&c, s, THREADS, rounds);
 	churn_end(&c);
 	for (enum kind k = 0; rounds < ENDLESS && k < KINDS; k++)
-		if (!c.made[k] && rounds * THREADS > 100 * KINDS)
+		if (!c.made[k] && rounds * THREADS > 50 * KINDS)
 			storm_fail(s, "no %s was ever created", kinds[k].name);
 	if (!atomic_load(&s->over))
 		dev_close(&s->dev);
