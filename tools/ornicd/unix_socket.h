@@ -15,8 +15,8 @@ int unix_address(struct sockaddr_un *addr, const char *path);
  *
  * A name that a dead process left is taken over, one in use is not.
  *
- * Return: the descriptor, or a negative errno after a log line. The file is the caller's to
- * remove.
+ * Return: the descriptor, or a negative errno, after a log line if the name cannot be had. The
+ * file is the caller's to remove.
  */
 int unix_bind(const struct sockaddr_un *addr, int type);
 

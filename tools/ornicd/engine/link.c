@@ -251,8 +251,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 /* Each end of an XRC connection has one direction of requests only. */
 static void reliable_receive(struct qp *qp, const struct packet *p)
 {
-	uint8_t operation = bth_operation(p->opcode);
-	bool answer = operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
+	bool answer = bth_is_answer(p->opcode);
 
 	if (qp->type == (answer ? ORNIC_QPT_XRC_TGT : ORNIC_QPT_XRC_INI))
 		qp_count(qp, CNT_bad_opcode, 1);

@@ -17,7 +17,6 @@
 
 /**
  * struct uplink_socket - a backend's socket
- * @fd:		socket
  * @param:	how it was opened; @param.file is a copy
  * @tx:		messages being sent
  * @rx:		messages being received
@@ -26,7 +25,6 @@
  * @rx_buf:	frames
  */
 struct uplink_socket {
-	int fd;
 	struct uplink_socket_param param;
 	struct mmsghdr tx[UPLINK_BATCH];
 	struct mmsghdr rx[UPLINK_BATCH];
@@ -51,7 +49,7 @@ uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 			.msg_iovlen = f[i].niov - 1,
 		};
 	while (sent < n) {
-		int ret = sendmmsg(s->fd, s->tx + sent, n - sent, MSG_DONTWAIT);
+		int ret = sendmmsg(s->param.fd, s->tx + sent, n - sent, MSG_DONTWAIT);
 
 		if (ret > 0)
 			sent += ret;
@@ -106,7 +104,7 @@ static void socket_event(void *arg, uint32_t events)
 
 	(void)events;
 	prepare_rx(s);
-	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
+	n = recvmmsg(s->param.fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < n; i++) {
 		uint8_t *frame = s->rx_buf[i] + HEADROOM;
 		uint32_t len = s->rx[i].msg_len;
@@ -127,13 +125,12 @@ int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param
 
 	if (!s)
 		goto close_fd;
-	s->fd = param->fd;
 	s->param = *param;
 	s->param.file = param->file ? strdup(param->file) : NULL;
 	if (param->file && !s->param.file)
 		goto free_socket;
 	uplink_set_private(u, s);
-	err = loop_add(uplink_loop(u), s->fd, EPOLLIN, socket_event, u);
+	err = loop_add(uplink_loop(u), s->param.fd, EPOLLIN, socket_event, u);
 	if (!err)
 		return 0;
 	free((char *)s->param.file);
@@ -150,8 +147,8 @@ void uplink_socket_close(struct uplink *u)
 {
 	struct uplink_socket *s = uplink_private(u);
 
-	loop_del(uplink_loop(u), s->fd);
-	close(s->fd);
+	loop_del(uplink_loop(u), s->param.fd);
+	close(s->param.fd);
 	if (s->param.file)
 		unlink(s->param.file);
 	free((char *)s->param.file);

@@ -9,8 +9,6 @@
 
 #include <sys/socket.h>
 
-struct uplink_socket;
-
 /**
  * struct uplink_socket_param - a socket to carry frames
  * @fd:		socket, non-blocking; the uplink's from now on

@@ -6,6 +6,7 @@
 #ifndef ORNICD_PACKET_BTH_H
 #define ORNICD_PACKET_BTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* BTH opcodes: transport in bits 7:5. UC has the SENDs and WRITEs of RC. */
@@ -49,6 +50,14 @@ enum bth_opcode {
 static inline uint8_t bth_operation(uint8_t opcode)
 {
 	return opcode & ~BTH_TRANSPORT_MASK;
+}
+
+/* bth_is_answer() - from a responder, and not from a requester */
+static inline bool bth_is_answer(uint8_t opcode)
+{
+	uint8_t operation = bth_operation(opcode);
+
+	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
 }
 
 #define BTH_PSN_BITS		24

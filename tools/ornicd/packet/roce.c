@@ -108,13 +108,6 @@ static const struct operation *operation_of(uint8_t opcode)
 	return &operations[operation];
 }
 
-static bool is_response(uint8_t opcode)
-{
-	uint8_t operation = bth_operation(opcode);
-
-	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
-}
-
 static uint32_t extensions_of(uint8_t opcode)
 {
 	const struct operation *op = operation_of(opcode);
@@ -124,7 +117,7 @@ static uint32_t extensions_of(uint8_t opcode)
 		return ext;
 	if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_UD)
 		ext |= EXT_DETH;
-	else if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_XRC && !is_response(opcode))
+	else if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_XRC && !bth_is_answer(opcode))
 		ext |= EXT_XRCETH;
 	return ext;
 }
