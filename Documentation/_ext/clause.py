@@ -5,14 +5,11 @@
 one side, and ``:clause:`ORN-RNG-5``` to refer to it. A clause states one thing, so
 that one test can name it: exactly one of the words MUST, SHOULD and MAY occurs in it. The same
 text is read without Sphinx by selftests/clauses.
-
-The option ``:review:`` marks a clause that no test can check, and says why; the reason is one line.
 """
 
 import re
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 SIDES = {"host": "host", "device": "device", "both": "host and device"}
@@ -24,7 +21,6 @@ class Clause(SphinxDirective):
     """A clause: its id and side as term, its text as definition."""
 
     required_arguments = 2
-    option_spec = {"review": directives.unchanged_required}
     has_content = True
 
     def run(self):
@@ -37,16 +33,12 @@ class Clause(SphinxDirective):
         if found != 1:
             raise self.error(f"{name} has {found} of MUST, SHOULD, MAY; a clause has one")
 
-        review = self.options.get("review")
-        kind = SIDES[side] + (", by design review" if review else "")
-        term = nodes.term("", "", nodes.strong("", name), nodes.Text(f" ({kind})"))
+        term = nodes.term("", "", nodes.strong("", name), nodes.Text(f" ({SIDES[side]})"))
         term["ids"].append(name.lower())
         self.state.document.note_explicit_target(term)
         self.env.get_domain("std").note_object("clause", name, name.lower(), location=term)
         body = nodes.definition()
         self.state.nested_parse(self.content, self.content_offset, body)
-        if review:
-            body += nodes.paragraph("", f"By design review: {review}")
         return [nodes.definition_list("", nodes.definition_list_item("", term, body),
                                       classes=["clause"])]
 

@@ -62,7 +62,7 @@ enum ornic_reg {
 #define ORNIC_CAP_MAX_STRIDE_SHIFT	32	/* 4 bits: largest, same */
 #define ORNIC_CAP_STRIDE_MASK		0xf
 #define ORNIC_CAP_DM_BAR		(1ull << 36) /* BAR4 holds device memory */
-#define ORNIC_CAP_DB_PLAIN		(1ull << 37) /* doorbell pages are plain memory (ORN-DB-5) */
+#define ORNIC_CAP_DB_PLAIN		(1ull << 37) /* doorbell pages are plain memory: later */
 #define ORNIC_TIMEOUT_UNIT_MS		100
 
 /* CONTROL */

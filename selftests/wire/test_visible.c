@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is there when its sign is: data before the completion, the completion before the
- * event, the event before the interrupt, output before the end of a command. Host and
- * device run at the same time, and the host looks the moment it sees the sign.
+ * What is there when its sign is: data before the completion and before later data, the
+ * completion before the event, the event before the interrupt, output before the end of a
+ * command. Host and device run at the same time, and the host looks the moment it sees the
+ * sign.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,6 +74,34 @@ static void test_data(void **state)
 			if (got[i] != n)
 				fail_msg("read %u: word %u is that of %u", n, i, got[i]);
 		assert_true(host_next(&a->cq, &cqe));
+	}
+}
+
+/* ORN-MEM-25: whoever waits for a flag finds what was written before it, without a completion */
+static void test_order(void **state)
+{
+	struct stations *t = *state;
+	struct station *a = &t->s[0], *b = &t->s[1];
+	const uint64_t flag_at = STATION_BUF / 2;
+	uint64_t end = stations_clock() + 120000000000ull;
+	struct ornic_cqe cqe;
+	volatile uint32_t *got, *flag;
+
+	stations_connect(t);
+	got = dma_at(&b->d.host.dma, b->buf);
+	flag = dma_at(&b->d.host.dma, b->buf + flag_at);
+	for (uint32_t n = 1; n <= MESSAGES; n++) {
+		paint(a, n);
+		host_send(&a->qp, ORNIC_WR_RDMA_WRITE, a->buf, LEN, a->key, b->buf, b->key);
+		host_send(&a->qp, ORNIC_WR_RDMA_WRITE, a->buf, 4, a->key, b->buf + flag_at, b->key);
+		while (*flag != n)
+			if (stations_clock() > end)
+				fail_msg("flag %u does not come", n);
+		for (uint32_t i = LEN / 4; i-- > 0;)
+			if (got[i] != n)
+				fail_msg("write %u: word %u is that of %u", n, i, got[i]);
+		assert_true(host_wait(&a->cq, &cqe));
+		assert_true(host_wait(&a->cq, &cqe));
 	}
 }
 
@@ -193,7 +222,7 @@ static int teardown(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_data), TEST(test_event), TEST(test_output),
+		TEST(test_data), TEST(test_order), TEST(test_event), TEST(test_output),
 	};
 
 	if (!stations_daemon(argc, argv))
