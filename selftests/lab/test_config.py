@@ -105,6 +105,18 @@ class Cache(Refusal):
                      PATH=self.path("bin"))
 
 
+    def test_environment(self):
+        """What is built once does not depend on how make was called that time; a proxy it needs."""
+        program = "from lab import debian; debian.run_logged(['env'], %r, None)" % self.path("log")
+        env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "tools"), "CC": "clang", "CFLAGS": "-O3",
+               "MAKEFLAGS": " -- CC=clang", "http_proxy": "http://proxy.example:3128"}
+        subprocess.run([PYTHON, "-B", "-c", program], env=env, check=True, timeout=100)
+        with open(self.path("log")) as f:
+            seen = f.read()
+        self.assertIn("http_proxy=http://proxy.example:3128\n", seen)
+        self.assertNotRegex(seen, "(?m)^(CC|CFLAGS|MAKEFLAGS)=")
+
+
 class Packages(Refusal):
     """tools/build/deps, which make runs first."""
 

@@ -15,7 +15,11 @@ RELEASES = ("bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testin
 PR_SET_PDEATHSIG = 1
 
 # For programs whose words are searched: they speak English, and find the administrator's programs whoever became root how.
-PLAIN = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"}
+# What make and its caller say about building on the host; a root has compilers of its own.
+HOSTS = ("CC", "CXX", "LD", "AR", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES",
+         "MAKELEVEL", "O", "V")
+PLAIN = {**{name: value for name, value in os.environ.items() if name not in HOSTS},
+         "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"}
 
 # What apt says, and what it means to the person at the keyboard.
 COMPLAINTS = (
