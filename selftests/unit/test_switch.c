@@ -265,6 +265,99 @@ static void test_free_drops_queue(void **state)
 	switch_send(f->end[3].port, make(f, mac[1], mac[3]));
 }
 
+/** struct sight - what an observer saw: port, way and serial number of the packet */
+struct sight {
+	uint32_t port;
+	enum switch_way way;
+	uint32_t serial;
+	const char *note;
+};
+
+struct sights {
+	struct sight at[16];
+	unsigned int n;
+};
+
+static void see(void *arg, const struct switch_port *port, enum switch_way way,
+		const struct packet *p, const char *note)
+{
+	struct sights *s = arg;
+
+	assert_true(s->n < 16);
+	s->at[s->n++] = (struct sight) { switch_port_number(port), way, p->psn, note };
+}
+
+static void expect_sight(struct sights *s, unsigned int i, uint32_t port, enum switch_way way,
+			 uint32_t serial)
+{
+	assert_true(i < s->n);
+	assert_int_equal(s->at[i].port, port);
+	assert_int_equal(s->at[i].way, way);
+	assert_int_equal(s->at[i].serial, serial);
+}
+
+/* All that ports take and give is seen, once, in the order in which it happens. */
+static void test_observer(void **state)
+{
+	struct fixture *f = *state;
+	struct sights s = { 0 };
+	const struct switch_observer o = { see, &s };
+	struct packet p = { .psn = 99 };
+
+	switch_set_observer(f->sw, &o);
+	f->end[1].answer = mac[0];
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0x3);
+	assert_int_equal(s.n, 4);
+	expect_sight(&s, 0, 0, SWITCH_IN, 1);
+	expect_sight(&s, 1, 1, SWITCH_OUT, 1);
+	expect_sight(&s, 2, 1, SWITCH_IN, 2);
+	expect_sight(&s, 3, 0, SWITCH_OUT, 2);
+	assert_null(s.at[0].note);
+
+	s.n = 0;
+	assert_int_equal(send_from(f, 3, broadcast, mac[3]), 0x7);
+	assert_int_equal(s.n, 4);
+	expect_sight(&s, 0, 3, SWITCH_IN, 3);
+	for (int i = 1; i < 4; i++)
+		expect_sight(&s, i, i - 1, SWITCH_OUT, 3);
+
+	s.n = 0;
+	switch_port_set_up(f->end[1].port, false);
+	send_from(f, 1, mac[0], mac[1]);
+	assert_int_equal(s.n, 0);
+	send_from(f, 0, mac[1], mac[0]);
+	assert_int_equal(s.n, 1);
+
+	s.n = 0;
+	switch_observe(f->end[2].port, SWITCH_IN, &p, "dropped");
+	expect_sight(&s, 0, 2, SWITCH_IN, 99);
+	assert_string_equal(s.at[0].note, "dropped");
+	switch_set_observer(f->sw, NULL);
+	send_from(f, 0, mac[2], mac[0]);
+	assert_int_equal(s.n, 1);
+}
+
+static void test_ports_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *port = NULL;
+
+	for (uint32_t i = 0; i < PORTS; i++) {
+		port = switch_port_next(f->sw, port);
+		assert_ptr_equal(port, f->end[i].port);
+		assert_int_equal(switch_port_number(port), i);
+		assert_string_equal(switch_port_name(port), "port");
+		assert_int_equal(switch_port_is_device(port), i < 2);
+	}
+	assert_null(switch_port_next(f->sw, port));
+	switch_port_del(port);
+	f->end[3].port = switch_port_add(f->sw, "/run/ornic/a-path-of-more-than-31-bytes", &ops,
+					 &f->end[3]);
+	assert_int_equal(switch_port_number(f->end[3].port), PORTS);
+	assert_string_equal(switch_port_name(f->end[3].port),
+			    "/run/ornic/a-path-of-more-than-31-bytes");
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -284,6 +377,8 @@ int main(void)
 		TEST(test_answer_while_delivering),
 		TEST(test_port_deleted_with_packets_queued),
 		TEST(test_free_drops_queue),
+		TEST(test_observer),
+		TEST(test_ports_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

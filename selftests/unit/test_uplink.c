@@ -471,13 +471,27 @@ static void test_packet(void **state)
 
 /* ---- what comes in --------------------------------------------------------- */
 
+/* What is said of frames that do not get in, one after the other. */
+static void note_refusal(void *arg, const struct switch_port *port, enum switch_way way,
+			 const struct packet *p, const char *note)
+{
+	assert_int_equal(way, SWITCH_IN);
+	assert_string_equal(switch_port_name(port), "d");
+	assert_true(p->frame.len > ETH_BYTES);
+	strcat(arg, note);
+	strcat(arg, "\n");
+}
+
 static void test_bad_frames(void **state)
 {
 	struct fixture *f = *state;
 	struct peer peer = dgram_peer(f, 0);
+	char notes[128] = "";
+	const struct switch_observer o = { note_refusal, notes };
 	uint8_t bytes[200];
 	uint32_t len = roce_bytes(f, bytes);
 
+	switch_set_observer(f->sw, &o);
 	bytes[len - 1] ^= 1;
 	peer_send(&peer, bytes, len);
 	bytes[len - 1] ^= 1;
@@ -488,6 +502,7 @@ static void test_bad_frames(void **state)
 	assert_int_equal(f->seen, 0);
 	assert_int_equal(uplink_stats(f->up[0])->bad_icrc, 1);
 	assert_int_equal(uplink_stats(f->up[0])->malformed, 2);
+	assert_string_equal(notes, "dropped: bad ICRC\ndropped: malformed\n");
 	close(peer.fd);
 }
 

@@ -10,7 +10,6 @@
 #include "switch.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +25,8 @@
  * @sw:		its switch
  * @ops:	what stands behind
  * @arg:	for @ops
- * @name:	for messages
+ * @name:	for messages and the user
+ * @number:	see switch_port_number()
  * @mac:	announced address, valid if @station
  * @station:	a device: its address is announced, not learned
  * @up:		sends and receives
@@ -38,7 +38,8 @@ struct switch_port {
 	struct net_switch *sw;
 	const struct switch_port_ops *ops;
 	void *arg;
-	char name[32];
+	char *name;
+	uint32_t number;
 	uint8_t mac[6];
 	bool station;
 	bool up;
@@ -65,14 +66,18 @@ LIST_HEAD(station_list, switch_port);
  * struct net_switch - a switch
  * @pool:	where packets go when they are done
  * @queue:	packets under way
+ * @observer:	sees what passes; mostly NULL
  * @ports:	all ports
+ * @next_number: of the next port
  * @station:	devices by address
  * @learned:	other addresses
  */
 struct net_switch {
 	struct packet_pool *pool;
 	struct packet_queue queue;
+	const struct switch_observer *observer;
 	TAILQ_HEAD(, switch_port) ports;
+	uint32_t next_number;
 	struct station_list station[STATION_BUCKETS];
 	struct learned learned[LEARN_BUCKETS][LEARN_WAYS];
 };
@@ -145,10 +150,15 @@ struct switch_port *switch_port_add(struct net_switch *sw, const char *name,
 
 	if (!port)
 		return NULL;
+	port->name = strdup(name);
+	if (!port->name) {
+		free(port);
+		return NULL;
+	}
 	port->sw = sw;
+	port->number = sw->next_number++;
 	port->ops = ops;
 	port->arg = arg;
-	snprintf(port->name, sizeof(port->name), "%s", name);
 	TAILQ_INSERT_TAIL(&sw->ports, port, link);
 	return port;
 }
@@ -186,6 +196,7 @@ void switch_port_del(struct switch_port *port)
 		LIST_REMOVE(port, hash);
 	drop_packets_of(sw, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
+	free(port->name);
 	free(port);
 }
 
@@ -226,6 +237,40 @@ void switch_port_set_up(struct switch_port *port, bool up)
 void switch_port_set_promisc(struct switch_port *port, bool promisc)
 {
 	port->promisc = promisc;
+}
+
+const char *switch_port_name(const struct switch_port *port)
+{
+	return port->name;
+}
+
+bool switch_port_is_device(const struct switch_port *port)
+{
+	return port->station;
+}
+
+uint32_t switch_port_number(const struct switch_port *port)
+{
+	return port->number;
+}
+
+struct switch_port *switch_port_next(struct net_switch *sw, const struct switch_port *port)
+{
+	return port ? TAILQ_NEXT(port, link) : TAILQ_FIRST(&sw->ports);
+}
+
+void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
+{
+	sw->observer = o;
+}
+
+void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
+		    const char *note)
+{
+	const struct switch_observer *o = port->sw->observer;
+
+	if (__builtin_expect(!!o, 0))
+		o->observe(o->arg, port, way, p, note);
 }
 
 static struct switch_port *learned_find(struct net_switch *sw, const uint8_t mac[6])
@@ -271,6 +316,7 @@ void switch_send(struct switch_port *port, struct packet *p)
 		return;
 	}
 	p->from = port;
+	switch_observe(port, SWITCH_IN, p, NULL);
 	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
 }
 
@@ -284,8 +330,10 @@ static void deliver(struct switch_port *port, const struct packet *p)
 {
 	bool own = port == p->from;
 
-	if (port->up && (own ? p->loopback || p->echo : !p->loopback))
-		port->ops->deliver(port->arg, p);
+	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
+		return;
+	switch_observe(port, SWITCH_OUT, p, NULL);
+	port->ops->deliver(port->arg, p);
 }
 
 static void forward(struct net_switch *sw, const struct packet *p)

@@ -30,6 +30,24 @@ struct switch_port_ops {
 	void (*deliver)(void *arg, const struct packet *p);
 };
 
+/** enum switch_way - which way a packet passes a port */
+enum switch_way {
+	SWITCH_IN,	/* into the switch: from a device, or from outside */
+	SWITCH_OUT,	/* out of it */
+};
+
+/**
+ * struct switch_observer - who sees all that passes the ports
+ * @observe:	@p passes @port; it is not to be changed, and good during the call only.
+ *		@note: what became of it, or NULL if nothing but what a switch does with packets
+ * @arg:	for @observe
+ */
+struct switch_observer {
+	void (*observe)(void *arg, const struct switch_port *port, enum switch_way way,
+			const struct packet *p, const char *note);
+	void *arg;
+};
+
 struct net_switch *switch_new(struct packet_pool *pool);
 void switch_free(struct net_switch *sw);
 
@@ -49,6 +67,15 @@ void switch_port_set_up(struct switch_port *port, bool up);
 /** switch_port_set_promisc() - wants unicast frames for unknown stations too */
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
+/* switch_port_name() - as given to switch_port_add() */
+const char *switch_port_name(const struct switch_port *port);
+/* switch_port_is_device() - its address was announced */
+bool switch_port_is_device(const struct switch_port *port);
+/* switch_port_number() - counts from 0; no port of the switch ever had it before */
+uint32_t switch_port_number(const struct switch_port *port);
+/* switch_port_next() - the port after @port, the first if @port is NULL; NULL after the last */
+struct switch_port *switch_port_next(struct net_switch *sw, const struct switch_port *port);
+
 /* switch_is_station() - @mac is a device's of this switch */
 bool switch_is_station(struct net_switch *sw, const uint8_t mac[6]);
 
@@ -57,6 +84,18 @@ void switch_send(struct switch_port *port, struct packet *p);
 
 /** switch_loopback() - queue @p for @port itself: a device talks to itself */
 void switch_loopback(struct switch_port *port, struct packet *p);
+
+/** switch_set_observer() - from now on @o sees what passes; NULL: nobody. @o has to live on. */
+void switch_set_observer(struct net_switch *sw, const struct switch_observer *o);
+
+/**
+ * switch_observe() - show the observer, if there is one, a packet at a port
+ *
+ * The switch does so for every packet that it takes or gives. Others do for what goes another
+ * way: a frame that is not let in, or held up.
+ */
+void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
+		    const char *note);
 
 /** switch_drain() - deliver until no packet is queued; delivery may queue more */
 void switch_drain(struct net_switch *sw);

@@ -177,18 +177,19 @@ static const struct switch_port_ops uplink_port_ops = {
 
 /* ---- in -------------------------------------------------------------------- */
 
-/* Fill in @p from a frame. Return: false if that is to be dropped. */
-static bool parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
+/* Fill in @p from a frame. Return: why that is to be dropped, or NULL. */
+static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
 {
+	p->frame = (struct seg) { frame, len };
 	switch (roce_parse(p, frame, len)) {
 	case ROCE_PACKET:
 		break;
 	case ROCE_BAD_ICRC:
 		u->stats.bad_icrc++;
-		return false;
+		return "dropped: bad ICRC";
 	case ROCE_MALFORMED:
 		u->stats.malformed++;
-		return false;
+		return "dropped: malformed";
 	case ROCE_NONE:
 		p->kind = PACKET_ETHERNET;
 		p->len = len;
@@ -196,12 +197,12 @@ static bool parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t l
 		p->seg[0] = (struct seg) { frame, len };
 		break;
 	}
-	p->frame = (struct seg) { frame, len };
-	return true;
+	return NULL;
 }
 
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
+	const char *refused;
 	struct packet *p;
 
 	u->stats.rx_frames++;
@@ -215,10 +216,13 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 		u->stats.rx_drop++;
 		return;
 	}
-	if (parse(u, p, frame, len))
+	refused = parse(u, p, frame, len);
+	if (!refused) {
 		switch_send(u->port, p);
-	else
-		packet_put(u->host.pool, p);
+		return;
+	}
+	switch_observe(u->port, SWITCH_IN, p, refused);
+	packet_put(u->host.pool, p);
 }
 
 void uplink_input_done(struct uplink *u)
