@@ -27,6 +27,7 @@ ARROWS = {
     "engine": {"mem", "packet", "net", "."},
     "net": {"packet", "."},
     "packet": {"."},
+    "capture": {"net", "packet", "."},
 }
 
 

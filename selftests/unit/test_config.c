@@ -107,6 +107,21 @@ static void test_ports(void **state)
 	assert_string_equal(c->port[1].kind, "stream");
 }
 
+static void test_captures(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a -w /tmp/a,qp=17 --capture -,device=a"), CONFIG_RUN);
+	assert_int_equal(c->ncaptures, 2);
+	assert_string_equal(c->capture[0].path, "/tmp/a");
+	assert_int_equal(c->capture[0].qpn, 17);
+	assert_string_equal(c->capture[1].port[0].name, "a");
+	config_free(c);
+	assert_int_equal(file(c, "{\"captures\": [\"/tmp/a\", \"/tmp/b,snaplen=96\"]}"), 0);
+	assert_int_equal(c->ncaptures, 2);
+	assert_int_equal(c->capture[1].snaplen, 96);
+}
+
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
@@ -199,6 +214,9 @@ static void test_file(void **state)
 		"{\"ports\": \"tap,ifname=t\"}",
 		"{\"ports\": [ {} ]}",
 		"{\"ports\": [ \"tap\" ]}",
+		"{\"captures\": \"/tmp/a\"}",
+		"{\"captures\": [ 1 ]}",
+		"{\"captures\": [ \"/tmp/a,what=1\" ]}",
 		"{} x",
 	};
 	struct config *c = *state;
@@ -238,8 +256,8 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_good), WITH(test_ports), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
-		WITH(test_order),
+		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_derived_mac),
+		WITH(test_bad), WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@ static const char usage[] =
 	"\n"
 	"  -d, --device SPEC     a device; may be given more than once\n"
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
+	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
@@ -43,6 +44,14 @@ static const char usage[] =
 	"  stream,path=SOCKET[,server=on|off]    what QEMU's -netdev stream connects to\n"
 	"  dgram,local=SOCKET,remote=SOCKET      what QEMU's -netdev dgram talks to\n"
 	"  udp,local=HOST:PORT,remote=HOST:PORT  a tunnel to another ornicd, or to QEMU\n"
+	"\n"
+	"A capture is FILE or - for standard output, and keys:\n"
+	"  device=NAME           a device's port only; more than once\n"
+	"  port=NAME             a port to the outside only; more than once\n"
+	"  qp=N                  packets of queue pair N only\n"
+	"  snaplen=SIZE          the first bytes of each frame only\n"
+	"  limit=SIZE            stop before the file is larger\n"
+	"  buffer=SIZE           memory for what the file cannot take yet (default 32M)\n"
 	"\n"
 	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
 
@@ -65,6 +74,9 @@ void config_free(struct config *c)
 	for (unsigned int i = 0; i < c->nports; i++)
 		config_port_free(&c->port[i]);
 	free(c->port);
+	for (unsigned int i = 0; i < c->ncaptures; i++)
+		capture_spec_free(&c->capture[i]);
+	free(c->capture);
 	config_init(c);
 }
 
@@ -207,6 +219,23 @@ int config_on_off(const char *text, const char *key, const char *val, bool *out)
 	return -EINVAL;
 }
 
+int config_capture(struct config *c, const char *text)
+{
+	struct capture_spec *all = reallocarray(c->capture, c->ncaptures + 1, sizeof(*all));
+	char why[128];
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	c->capture = all;
+	err = capture_spec_parse(&all[c->ncaptures], text, why, sizeof(why));
+	if (err)
+		log_err("capture \"%s\": %s", text, why);
+	else
+		c->ncaptures++;
+	return err;
+}
+
 enum device_key { PATH, MAC, NAME, ANTI_SPOOF, PROMISC, KEYS };
 
 static char *const device_keys[] = { "path", "mac", "name", "anti-spoof", "promisc", NULL };
@@ -315,6 +344,8 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_device(c, arg);
 	case 'p':
 		return config_port(c, arg);
+	case 'w':
+		return config_capture(c, arg);
 	case 'c':
 		return config_file(c, arg);
 	case 's':
@@ -346,6 +377,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
 		{ "port", required_argument, NULL, 'p' },
+		{ "capture", required_argument, NULL, 'w' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
@@ -358,7 +390,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:c:s:l:r:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

@@ -5,6 +5,7 @@
 #ifndef ORNICD_CONFIG_H
 #define ORNICD_CONFIG_H
 
+#include "capture/spec.h"
 #include "log.h"
 #include "net/uplink.h"
 
@@ -52,6 +53,8 @@ struct config_spec {
  * @ndevices:	number of @device
  * @port:	@nports ports of the switch to the outside
  * @nports:	number of @port
+ * @capture:	@ncaptures captures to begin with
+ * @ncaptures:	number of @capture
  * @spin_us:	how long an empty queue is watched
  * @log_level:	how much to log
  * @ready_fd:	descriptor to tell of readiness, -1 = none
@@ -61,6 +64,8 @@ struct config {
 	unsigned int ndevices;
 	struct uplink_spec *port;
 	unsigned int nports;
+	struct capture_spec *capture;
+	unsigned int ncaptures;
 	uint32_t spin_us;
 	enum log_level log_level;
 	int ready_fd;
@@ -90,6 +95,8 @@ int config_add(struct config *c, const struct config_spec *spec);
 /* config_port() - "KIND[,key=value]...". Return: 0, or a negative errno after an error line. */
 int config_port(struct config *c, const char *text);
 void config_port_free(struct uplink_spec *spec);
+/* config_capture() - "FILE[,key=value]...". Return: 0, or a negative errno after an error line. */
+int config_capture(struct config *c, const char *text);
 /*
  * config_on_off() - @val, of @key in @text; NULL changes nothing
  * Return: 0, or -EINVAL after an error line.

@@ -70,6 +70,29 @@ static int file_ports(struct config *c, const char *file, json_t *ports)
 	return 0;
 }
 
+static int file_captures(struct config *c, const char *file, json_t *captures)
+{
+	json_t *capture;
+	size_t i;
+
+	if (!json_is_array(captures)) {
+		log_err("%s: \"captures\" is not an array", file);
+		return -EINVAL;
+	}
+	json_array_foreach(captures, i, capture) {
+		int err;
+
+		if (!json_is_string(capture)) {
+			log_err("%s: a capture is a string, as after --capture", file);
+			return -EINVAL;
+		}
+		err = config_capture(c, json_string_value(capture));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int file_spin(struct config *c, json_int_t spin)
 {
 	char text[24];
@@ -82,13 +105,14 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
 	const char *level = NULL;
-	json_t *devices = NULL, *ports = NULL;
+	json_t *devices = NULL, *ports = NULL, *captures = NULL;
 	json_error_t e;
 	int err;
 
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o, s?o}", "spin_us", &spin,
-			   "log_level", &level, "devices", &devices, "ports", &ports)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"devices\" and \"ports\": %s",
+	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o, s?o, s?o}", "spin_us",
+			   &spin, "log_level", &level, "devices", &devices, "ports", &ports,
+			   "captures", &captures)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"devices\", \"ports\" and \"captures\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -99,6 +123,8 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 		err = file_devices(c, file, devices);
 	if (!err && ports)
 		err = file_ports(c, file, ports);
+	if (!err && captures)
+		err = file_captures(c, file, captures);
 	return err;
 }
 

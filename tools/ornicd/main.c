@@ -2,11 +2,12 @@
 /*
  * ornicd: RDMA network devices for virtual machines.
  *
- * One thread does everything but wait for disks (mem/syncer.h). The loop waits for the VMMs' messages; between
+ * One thread does everything but wait for disks (mem/syncer.h, capture/writer.h). The loop waits for the VMMs' messages; between
  * them, the work hook lets each function execute what its admin queue holds and
  * then gives the engine one turn.
  */
 #include "attach.h"
+#include "capture/capture.h"
 #include "config.h"
 #include "dev/function.h"
 #include "engine/engine.h"
@@ -30,6 +31,7 @@
  * struct daemon - all there is
  * @loop:	event loop
  * @engine:	data path
+ * @captures:	what is written of what passes the switch
  * @attached:	devices, @n of them
  * @n:		number of @attached
  * @uplink:	ports to the outside, @nuplinks of them
@@ -38,6 +40,7 @@
 struct daemon {
 	struct loop *loop;
 	struct engine engine;
+	struct captures captures;
 	struct attachment *attached;
 	unsigned int n;
 	struct uplink **uplink;
@@ -64,6 +67,14 @@ static void daemon_synced(void *arg, uint32_t events)
 
 	(void)events;
 	syncer_reap(&d->engine.syncer);
+}
+
+static void daemon_captured(void *arg, uint32_t events)
+{
+	struct daemon *d = arg;
+
+	(void)events;
+	captures_reap(&d->captures);
 }
 
 static int daemon_attach(struct daemon *d, const struct config *c)
@@ -103,6 +114,21 @@ static int daemon_link_up(struct daemon *d, const struct config *c)
 	return 0;
 }
 
+static int daemon_capture(struct daemon *d, const struct config *c)
+{
+	for (unsigned int i = 0; i < c->ncaptures; i++) {
+		char why[256];
+		uint32_t id;
+		int err = captures_start(&d->captures, &c->capture[i], &id, why, sizeof(why));
+
+		if (err) {
+			log_err("cannot capture: %s", why);
+			return err;
+		}
+	}
+	return 0;
+}
+
 static void daemon_detach(struct daemon *d)
 {
 	for (unsigned int i = 0; i < d->n; i++)
@@ -124,12 +150,19 @@ static void daemon_ready(int fd)
 
 static int daemon_serve(struct daemon *d, const struct config *c)
 {
-	int err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
+	int err = captures_init(&d->captures, d->engine.sw, d->engine.clock);
 
+	if (err)
+		return err;
+	err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
+	if (!err)
+		err = loop_add(d->loop, d->captures.fd, EPOLLIN, daemon_captured, d);
 	if (!err)
 		err = daemon_attach(d, c);
 	if (!err)
 		err = daemon_link_up(d, c);
+	if (!err)
+		err = daemon_capture(d, c);
 	if (!err) {
 		loop_set_work(d->loop, daemon_work, d);
 		daemon_ready(c->ready_fd);
@@ -137,6 +170,8 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 		log_info("stopping");
 	}
 	daemon_detach(d);
+	loop_del(d->loop, d->captures.fd);
+	captures_fini(&d->captures);
 	loop_del(d->loop, d->engine.syncer.fd);
 	return err;
 }

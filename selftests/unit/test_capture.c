@@ -1,0 +1,870 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * capture/: blocks of a file to the byte, what of the traffic gets into it, and files that do
+ * not take it.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture/capture.h"
+#include "capture/pcapng.h"
+#include "log.h"
+#include "packet/bth.h"
+#include "packet/ip.h"
+#include "packet/roce.h"
+#include "version.h"
+
+#define PACKETS		8
+#define MTU		1024
+#define NOW		5000
+#define BLOCK_INTERFACE	1
+#define BLOCK_STATISTICS 5
+#define BLOCK_PACKET	6
+
+/* ---- blocks ------------------------------------------------------------------ */
+
+static void expect_block(const uint8_t *got, uint32_t len, const void *want, uint32_t want_len)
+{
+	assert_int_equal(len, want_len);
+	assert_memory_equal(got, want, len);
+	assert_int_equal(pcapng_whole(got, len), len);
+	assert_int_equal(pcapng_whole(got, len - 1), 0);
+}
+
+static void test_section_block(void **state)
+{
+	static const uint8_t want[] =
+		"\x0a\x0d\x0d\x0a" "\x28\0\0\0" "\x4d\x3c\x2b\x1a" "\x01\0\0\0"
+		"\xff\xff\xff\xff\xff\xff\xff\xff" "\x04\0\x03\0" "abc\0" "\0\0\0\0" "\x28\0\0\0";
+	uint8_t got[PCAPNG_FIXED + PCAPNG_TEXT];
+
+	(void)state;
+	expect_block(got, pcapng_put_section(got, "abc"), want, sizeof(want) - 1);
+}
+
+static void test_interface_block(void **state)
+{
+	static const uint8_t want[] =
+		"\x01\0\0\0" "\x30\0\0\0" "\x01\0\0\0" "\0\x02\0\0" "\x02\0\x03\0" "vm1\0"
+		"\x03\0\x04\0" "kind" "\x09\0\x01\0" "\x09\0\0\0" "\0\0\0\0" "\x30\0\0\0";
+	const struct pcapng_interface i = { .name = "vm1", .description = "kind", .snaplen = 512 };
+	uint8_t got[PCAPNG_FIXED + 2 * PCAPNG_TEXT];
+
+	(void)state;
+	expect_block(got, pcapng_put_interface(got, &i), want, sizeof(want) - 1);
+}
+
+static void test_packet_block(void **state)
+{
+	static const uint8_t want[] =
+		"\x06\0\0\0" "\x40\0\0\0" "\x02\0\0\0" "\x44\x33\x22\x11" "\x88\x77\x66\x55"
+		"\x05\0\0\0" "\x08\0\0\0" "abcde\0\0\0" "\x01\0\x06\0" "reason\0\0"
+		"\x02\0\x04\0" "\x09\0\0\0" "\0\0\0\0" "\x40\0\0\0";
+	const struct seg piece[] = {
+		{ (uint8_t *)"abc", 3 }, { NULL, 0 }, { (uint8_t *)"defgh", 5 },
+	};
+	struct pcapng_packet p = {
+		.interface = 2,
+		.ns = 0x1122334455667788,
+		.flags = PCAPNG_INBOUND | PCAPNG_MULTICAST,
+		.len = 8,
+		.keep = 5,
+		.piece = piece,
+		.npieces = 3,
+		.comment = "reason",
+	};
+	uint8_t got[PCAPNG_FIXED + PCAPNG_TEXT + 16];
+	uint32_t len;
+
+	(void)state;
+	expect_block(got, pcapng_put_packet(got, &p), want, sizeof(want) - 1);
+	assert_true(pcapng_packet_room(&p) >= sizeof(want) - 1);
+	p.comment = NULL;
+	p.keep = 8;
+	len = pcapng_put_packet(got, &p);
+	assert_int_equal(len, sizeof(want) - 1 - 12);
+	assert_memory_equal(got + 28, "abcdefgh\x02\0\x04\0", 12);
+}
+
+static void test_long_texts(void **state)
+{
+	char text[2 * PCAPNG_TEXT];
+	const struct pcapng_interface i = { .name = text, .description = text };
+	struct pcapng_packet p = { .comment = text };
+	uint8_t got[PCAPNG_FIXED + 2 * PCAPNG_TEXT];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_true(pcapng_put_interface(got, &i) <= sizeof(got));
+	assert_true(pcapng_put_packet(got, &p) <= pcapng_packet_room(&p));
+	assert_true(pcapng_put_section(got, text) <= PCAPNG_FIXED + PCAPNG_TEXT);
+}
+
+static void test_statistics_block(void **state)
+{
+	static const uint8_t want[] =
+		"\x05\0\0\0" "\x4c\0\0\0" "\x01\0\0\0" "\x01\0\0\0\x02\0\0\0"
+		"\x02\0\x08\0" "\x03\0\0\0\x04\0\0\0" "\x03\0\x08\0" "\x05\0\0\0\x06\0\0\0"
+		"\x04\0\x08\0" "\x08\0\0\0\x07\0\0\0" "\x05\0\x08\0" "\x09\0\0\0\0\0\0\0"
+		"\0\0\0\0" "\x4c\0\0\0";
+	const struct pcapng_statistics s = {
+		.interface = 1, .ns = 1ull << 32 | 2, .start_ns = 3ull << 32 | 4,
+		.end_ns = 5ull << 32 | 6, .received = 7ull << 32 | 8, .dropped = 9,
+	};
+	uint8_t got[PCAPNG_STATISTICS];
+
+	(void)state;
+	expect_block(got, pcapng_put_statistics(got, &s), want, sizeof(want) - 1);
+}
+
+/* ---- what the user says ------------------------------------------------------ */
+
+static void test_spec(void **state)
+{
+	struct capture_spec s, copy;
+	char why[128];
+
+	(void)state;
+	assert_int_equal(capture_spec_parse(&s, "/tmp/x", why, sizeof(why)), 0);
+	assert_string_equal(s.path, "/tmp/x");
+	assert_int_equal(s.nports, 0);
+	assert_false(s.one_qp);
+	assert_int_equal(s.snaplen, CAPTURE_SNAPLEN);
+	assert_int_equal(s.limit, 0);
+	assert_int_equal(s.buffer, CAPTURE_BUFFER);
+	capture_spec_free(&s);
+	assert_int_equal(capture_spec_parse(&s, "-,device=a,port=b,device=c,qp=0x11,snaplen=96,limit=2G,buffer=4M",
+					    why, sizeof(why)), 0);
+	assert_int_equal(capture_spec_copy(&copy, &s), 0);
+	capture_spec_free(&s);
+	assert_string_equal(copy.path, "-");
+	assert_int_equal(copy.nports, 3);
+	assert_string_equal(copy.port[1].name, "b");
+	assert_false(copy.port[1].device);
+	assert_string_equal(copy.port[2].name, "c");
+	assert_true(copy.port[2].device);
+	assert_true(copy.one_qp);
+	assert_int_equal(copy.qpn, 0x11);
+	assert_int_equal(copy.snaplen, 96);
+	assert_int_equal(copy.limit, 2ull << 30);
+	assert_int_equal(copy.buffer, 4 << 20);
+	capture_spec_free(&copy);
+}
+
+static void test_spec_refused(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *why;
+	} bad[] = {
+		{ "", "no file" },
+		{ ",qp=1", "no file" },
+		{ "f,qp", "\"qp\"" },
+		{ "f,qp=", "\"qp\"" },
+		{ "f,what=1", "\"what=1\"" },
+		{ "f,qp=0x1000000", "qp=0x1000000" },
+		{ "f,qp=-1", "qp=-1" },
+		{ "f,qp=1k", "qp=1k" },
+		{ "f,snaplen=63", "snaplen=63" },
+		{ "f,snaplen=1M", "snaplen=1M" },
+		{ "f,limit=1", "limit=1" },
+		{ "f,limit=20000000000000000000", "limit=2" },
+		{ "f,limit=17179869184G", "limit=17179869184G" },
+		{ "f,limit=1x", "limit=1x" },
+		{ "f,limit=1Mb", "limit=1Mb" },
+		{ "f,buffer=2G", "buffer=2G" },
+	};
+	char many[64 + 12 * CAPTURE_PORTS] = "f";
+	struct capture_spec s;
+	char why[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(capture_spec_parse(&s, bad[i].text, why, sizeof(why)), -EINVAL);
+		if (!strstr(why, bad[i].why))
+			fail_msg("\"%s\": %s", bad[i].text, why);
+	}
+	for (int i = 0; i <= CAPTURE_PORTS; i++)
+		strcat(many, ",port=a");
+	assert_int_equal(capture_spec_parse(&s, many, why, sizeof(why)), -E2BIG);
+}
+
+/* ---- traffic ----------------------------------------------------------------- */
+
+/**
+ * struct block - a packet or interface block that was read back
+ * @type:	of the block
+ * @interface:	packet: interface
+ * @ns:		packet: when
+ * @len, @keep:	packet: bytes of the frame, and in the file
+ * @data:	packet: frame; interface: name
+ * @comment:	packet: comment or ""
+ * @flags:	packet: flags
+ * @received, @dropped: statistics
+ */
+struct block {
+	uint32_t type;
+	uint32_t interface;
+	uint64_t ns;
+	uint32_t len, keep;
+	uint8_t *data;
+	char comment[PCAPNG_TEXT + 1];
+	uint32_t flags;
+	uint64_t received, dropped;
+};
+
+struct fixture {
+	struct packet_pool pool;
+	struct net_switch *sw;
+	struct switch_port *vm[2];
+	struct switch_port *lan;
+	struct captures cs;
+	char dir[32];
+	char path[64];
+	uint8_t *file;
+	uint32_t file_len;
+	uint32_t at;
+};
+
+static uint64_t now = NOW;
+
+static uint64_t test_clock(void)
+{
+	return now;
+}
+
+static void deliver(void *arg, const struct packet *p)
+{
+	(void)arg;
+	(void)p;
+}
+
+static const struct switch_port_ops ops = { .deliver = deliver };
+static const uint8_t mac[2][6] = { { 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 2 } };
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	log_setup(LOG_ERR, false);
+	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
+	f->sw = switch_new(&f->pool);
+	f->lan = switch_port_add(f->sw, "lan", &ops, NULL);
+	switch_port_set_up(f->lan, true);
+	for (int i = 0; i < 2; i++) {
+		f->vm[i] = switch_port_add(f->sw, i ? "vm2" : "vm1", &ops, NULL);
+		assert_int_equal(switch_port_set_mac(f->vm[i], mac[i]), 0);
+		switch_port_set_up(f->vm[i], true);
+	}
+	now = NOW;
+	assert_int_equal(captures_init(&f->cs, f->sw, test_clock), 0);
+	strcpy(f->dir, "/tmp/capture-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/file", f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	captures_fini(&f->cs);
+	switch_free(f->sw);
+	assert_int_equal(f->pool.nfree, PACKETS);
+	packet_pool_fini(&f->pool);
+	unlink(f->path);
+	assert_int_equal(rmdir(f->dir), 0);
+	free(f->file);
+	free(f);
+	return 0;
+}
+
+static int try_start(struct fixture *f, const char *keys, char *why, size_t room)
+{
+	struct capture_spec spec;
+	char text[256];
+	uint32_t id;
+	int err;
+
+	snprintf(text, sizeof(text), "%s%s", f->path, keys);
+	assert_int_equal(capture_spec_parse(&spec, text, why, room), 0);
+	err = captures_start(&f->cs, &spec, &id, why, room);
+	capture_spec_free(&spec);
+	if (!err)
+		assert_non_null(captures_find(&f->cs, id));
+	return err;
+}
+
+static struct capture *start(struct fixture *f, const char *keys)
+{
+	char why[256];
+
+	if (try_start(f, keys, why, sizeof(why)))
+		fail_msg("%s", why);
+	return captures_find(&f->cs, f->cs.last_id);
+}
+
+/* Reap until no capture is left. */
+static void wait_reaped(struct fixture *f)
+{
+	for (int i = 0; f->cs.count && i < 10000; i++) {
+		usleep(1000);
+		captures_reap(&f->cs);
+	}
+	assert_int_equal(f->cs.count, 0);
+}
+
+static void read_raw(struct fixture *f)
+{
+	int fd = open(f->path, O_RDONLY);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	f->file_len = st.st_size;
+	f->file = realloc(f->file, st.st_size + 1);
+	assert_int_equal(read(fd, f->file, st.st_size), st.st_size);
+	close(fd);
+}
+
+static void read_file(struct fixture *f)
+{
+	read_raw(f);
+	f->at = 0;
+	assert_int_equal(pcapng_whole(f->file, f->file_len), f->file_len);
+}
+
+static void stop_and_read(struct fixture *f)
+{
+	struct capture *c = TAILQ_FIRST(&f->cs.list);
+
+	capture_stop(&f->cs, c);
+	capture_stop(&f->cs, c);
+	wait_reaped(f);
+	read_file(f);
+}
+
+static uint32_t word(const uint8_t *at)
+{
+	uint32_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return le32toh(v);
+}
+
+static uint64_t time_at(const uint8_t *at)
+{
+	return (uint64_t)word(at) << 32 | word(at + 4);
+}
+
+static void read_options(struct block *b, const uint8_t *at, const uint8_t *end)
+{
+	while (at < end && word(at) & 0xffff) {
+		uint32_t code = word(at) & 0xffff, len = word(at) >> 16;
+
+		if (b->type == BLOCK_PACKET && code == 1)
+			memcpy(b->comment, at + 4, len);
+		else if (b->type == BLOCK_PACKET && code == 2)
+			b->flags = word(at + 4);
+		else if (b->type == BLOCK_STATISTICS && code == 4)
+			b->received = word(at + 4) | (uint64_t)word(at + 8) << 32;
+		else if (b->type == BLOCK_STATISTICS && code == 5)
+			b->dropped = word(at + 4) | (uint64_t)word(at + 8) << 32;
+		at += 4 + (len + 3) / 4 * 4;
+	}
+}
+
+/* The next block of the file. Return: false at its end. */
+static bool next_block(struct fixture *f, struct block *b)
+{
+	uint8_t *at = f->file + f->at;
+	uint32_t len;
+
+	*b = (struct block) { 0 };
+	if (f->at == f->file_len)
+		return false;
+	len = word(at + 4);
+	assert_int_equal(word(at + len - 4), len);
+	b->type = word(at);
+	b->interface = word(at + 8);
+	if (b->type == BLOCK_PACKET) {
+		b->ns = time_at(at + 12);
+		b->keep = word(at + 20);
+		b->len = word(at + 24);
+		b->data = at + 28;
+		read_options(b, b->data + (b->keep + 3) / 4 * 4, at + len - 4);
+	} else if (b->type == BLOCK_STATISTICS) {
+		read_options(b, at + 20, at + len - 4);
+	} else if (b->type == BLOCK_INTERFACE) {
+		b->data = at + 20;
+	}
+	f->at += len;
+	return true;
+}
+
+static void expect_type(struct fixture *f, struct block *b, uint32_t type)
+{
+	assert_true(next_block(f, b));
+	assert_int_equal(b->type, type);
+}
+
+static void expect_interfaces(struct fixture *f, const char *const *names, int n)
+{
+	struct block b;
+
+	expect_type(f, &b, 0x0a0d0d0a);
+	for (int i = 0; i < n; i++) {
+		expect_type(f, &b, BLOCK_INTERFACE);
+		assert_memory_equal(b.data, names[i], strlen(names[i]));
+	}
+}
+
+static void expect_statistics(struct fixture *f, uint32_t interface, uint64_t received,
+			      uint64_t dropped)
+{
+	struct block b;
+
+	expect_type(f, &b, BLOCK_STATISTICS);
+	assert_int_equal(b.interface, interface);
+	assert_int_equal(b.received, received);
+	assert_int_equal(b.dropped, dropped);
+}
+
+static void expect_end(struct fixture *f)
+{
+	struct block b;
+
+	assert_false(next_block(f, &b));
+}
+
+static struct packet *roce(struct fixture *f, uint8_t *payload, uint32_t len)
+{
+	struct packet *p = packet_get(&f->pool);
+
+	assert_non_null(p);
+	p->kind = PACKET_ROCE;
+	memcpy(p->dmac, mac[1], 6);
+	memcpy(p->smac, mac[0], 6);
+	ip_v4_gid(p->sgid, (uint8_t[]) { 10, 88, 0, 1 });
+	ip_v4_gid(p->dgid, (uint8_t[]) { 10, 88, 0, 2 });
+	p->udp_sport = 0xc000;
+	p->hop_limit = 64;
+	p->pkey = 0xffff;
+	p->dqpn = 0x22;
+	p->sqpn = 0x11;
+	p->psn = 0xffffff;
+	p->opcode = BTH_RC_SEND_ONLY;
+	p->mtu = MTU;
+	p->len = len;
+	p->npsn = len > MTU ? (len + MTU - 1) / MTU : 1;
+	p->seg[0] = (struct seg) { payload, len / 3 };
+	p->seg[1] = (struct seg) { payload + len / 3, len - len / 3 };
+	p->nseg = 2;
+	return p;
+}
+
+static void send_roce(struct fixture *f, uint8_t *payload, uint32_t len)
+{
+	switch_send(f->vm[0], roce(f, payload, len));
+	switch_drain(f->sw);
+}
+
+static void expect_frame(struct fixture *f, uint32_t interface, uint32_t flags, uint8_t opcode,
+			 uint32_t psn, const uint8_t *payload, uint32_t len)
+{
+	struct packet p = { 0 };
+	struct block b;
+
+	expect_type(f, &b, BLOCK_PACKET);
+	assert_int_equal(b.interface, interface);
+	assert_int_equal(b.flags, flags);
+	assert_int_equal(b.len, b.keep);
+	assert_string_equal(b.comment, "");
+	assert_int_equal(roce_parse(&p, b.data, b.len), ROCE_PACKET);
+	assert_int_equal(p.opcode, opcode);
+	assert_int_equal(p.psn, psn);
+	assert_int_equal(p.len, len);
+	assert_memory_equal(p.seg[0].ptr, payload, len);
+}
+
+/* What is one packet in the daemon is three on the wire, seen where it goes in and comes out. */
+static void test_zero_copy(void **state)
+{
+	static const char *const names[] = { "lan", "vm1", "vm2" };
+	static const uint8_t opcodes[] = {
+		BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE, BTH_RC_SEND_LAST,
+	};
+	struct fixture *f = *state;
+	uint8_t payload[2 * MTU + 5];
+
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 7 + i / 256;
+	start(f, "");
+	send_roce(f, payload, sizeof(payload));
+	stop_and_read(f);
+	expect_interfaces(f, names, 3);
+	for (int way = 0; way < 2; way++)
+		for (int i = 0; i < 3; i++)
+			expect_frame(f, way + 1, PCAPNG_UNICAST | (way ? PCAPNG_OUTBOUND : PCAPNG_INBOUND),
+				     opcodes[i], (0xffffff + i) & 0xffffff, payload + i * MTU,
+				     i < 2 ? MTU : 5);
+	expect_statistics(f, 0, 0, 0);
+	expect_statistics(f, 1, 3, 0);
+	expect_statistics(f, 2, 3, 0);
+	expect_end(f);
+}
+
+/* A frame that came from outside is written as it came, with what is said of it. */
+static void test_frame_and_note(void **state)
+{
+	static const char *const names[] = { "lan", "vm1", "vm2" };
+	struct fixture *f = *state;
+	uint8_t frame[77] = "any bytes";
+	struct packet p = { .kind = PACKET_ROCE, .frame = { frame, sizeof(frame) }, .len = 3,
+			    .dmac = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff } };
+	struct block b;
+
+	start(f, "");
+	now += 1234567;
+	switch_observe(f->lan, SWITCH_IN, &p, "dropped by fault rule 3");
+	stop_and_read(f);
+	expect_interfaces(f, names, 3);
+	expect_type(f, &b, BLOCK_PACKET);
+	assert_int_equal(b.interface, 0);
+	assert_int_equal(b.flags, PCAPNG_INBOUND | PCAPNG_BROADCAST);
+	assert_int_equal(b.len, sizeof(frame));
+	assert_memory_equal(b.data, frame, sizeof(frame));
+	assert_string_equal(b.comment, "dropped by fault rule 3");
+}
+
+/* Stamps are of the time of day, to the ns, and differ as the daemon's clock does. */
+static void test_stamps(void **state)
+{
+	static const char *const names[] = { "vm1" };
+	struct fixture *f = *state;
+	uint8_t payload[4] = "abc";
+	struct timespec ts;
+	uint64_t day;
+	struct block a, b;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	day = ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	start(f, ",device=vm1");
+	send_roce(f, payload, sizeof(payload));
+	now += 1000000007;
+	send_roce(f, payload, sizeof(payload));
+	stop_and_read(f);
+	expect_interfaces(f, names, 1);
+	expect_type(f, &a, BLOCK_PACKET);
+	expect_type(f, &b, BLOCK_PACKET);
+	assert_true(a.ns >= day && a.ns - day < 60000000000ull);
+	assert_int_equal(b.ns - a.ns, 1000000007);
+}
+
+static uint32_t count_frames(struct fixture *f, uint32_t *keep)
+{
+	uint32_t n = 0;
+	struct block b;
+
+	while (next_block(f, &b)) {
+		n += b.type == BLOCK_PACKET;
+		if (b.type == BLOCK_PACKET)
+			*keep = b.keep;
+	}
+	return n;
+}
+
+static uint32_t frames_with(struct fixture *f, const char *keys, uint32_t *keep)
+{
+	uint8_t payload[500] = "x";
+	struct packet *p;
+
+	unlink(f->path);
+	start(f, keys);
+	send_roce(f, payload, sizeof(payload));
+	p = roce(f, payload, sizeof(payload));
+	p->kind = PACKET_ETHERNET;
+	switch_send(f->vm[0], p);
+	switch_drain(f->sw);
+	stop_and_read(f);
+	return count_frames(f, keep);
+}
+
+static void test_filters(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t keep;
+
+	assert_int_equal(frames_with(f, "", &keep), 4);
+	assert_int_equal(frames_with(f, ",device=vm1", &keep), 2);
+	assert_int_equal(frames_with(f, ",device=vm1,device=vm2", &keep), 4);
+	assert_int_equal(frames_with(f, ",port=lan", &keep), 0);
+	assert_int_equal(frames_with(f, ",qp=0x11", &keep), 2);
+	assert_int_equal(frames_with(f, ",qp=0x22,device=vm2", &keep), 1);
+	assert_int_equal(frames_with(f, ",qp=0x33", &keep), 0);
+	assert_int_equal(frames_with(f, ",qp=0x22,snaplen=100", &keep), 2);
+	assert_int_equal(keep, 100);
+}
+
+/* Ports that come later are interfaces too; a new one is not mistaken for the one it replaces. */
+static void test_later_port(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[60] = { 0 };
+	struct packet p = { .frame = { bytes, sizeof(bytes) } };
+	struct switch_port *port;
+	struct block b;
+
+	start(f, "");
+	for (int i = 0; i < 40; i++) {
+		port = switch_port_add(f->sw, "later", &ops, NULL);
+		switch_observe(port, SWITCH_OUT, &p, NULL);
+		switch_port_del(port);
+	}
+	stop_and_read(f);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(next_block(f, &b));
+	for (uint32_t i = 0; i < 40; i++) {
+		expect_type(f, &b, BLOCK_INTERFACE);
+		assert_memory_equal(b.data, "later", 5);
+		expect_type(f, &b, BLOCK_PACKET);
+		assert_int_equal(b.interface, 3 + i);
+	}
+	for (uint32_t i = 0; i < 43; i++)
+		expect_statistics(f, i, i >= 3, 0);
+	expect_end(f);
+}
+
+static void test_two_captures(void **state)
+{
+	struct fixture *f = *state;
+	char first[sizeof(f->path)], why[128];
+	uint8_t payload[4] = "x";
+	uint32_t keep;
+
+	start(f, "");
+	strcpy(first, f->path);
+	strcat(f->path, "2");
+	start(f, ",device=vm2");
+	send_roce(f, payload, sizeof(payload));
+	capture_stop(&f->cs, TAILQ_FIRST(&f->cs.list));
+	send_roce(f, payload, sizeof(payload));
+	capture_stop(&f->cs, TAILQ_LAST(&f->cs.list, capture_list));
+	wait_reaped(f);
+	send_roce(f, payload, sizeof(payload));
+	read_file(f);
+	assert_int_equal(count_frames(f, &keep), 2);
+	unlink(f->path);
+	strcpy(f->path, first);
+	read_file(f);
+	assert_int_equal(count_frames(f, &keep), 2);
+	unlink(f->path);
+	for (int i = 0; i < CAPTURES; i++) {
+		start(f, "");
+		unlink(f->path);
+	}
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EBUSY);
+	assert_int_not_equal(access(f->path, F_OK), 0);
+}
+
+/* ---- files that do not take it ----------------------------------------------- */
+
+static void test_limit(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t payload[MTU] = "x";
+	uint32_t n, keep;
+
+	start(f, ",limit=100k");
+	for (int i = 0; i < 1000; i++)
+		send_roce(f, payload, sizeof(payload));
+	wait_reaped(f);		/* nobody stopped it */
+	read_file(f);
+	assert_true(f->file_len <= 100 << 10);
+	assert_true(f->file_len > 98 << 10);
+	n = count_frames(f, &keep);
+	assert_in_range(n, 80, 95);
+	f->at = f->file_len - 3 * 76;
+	expect_statistics(f, 0, 0, 0);
+	expect_statistics(f, 1, (n + 1) / 2, 0);
+	expect_statistics(f, 2, n / 2, 0);
+}
+
+static void test_disk_full(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old, small = { 1 << 20, RLIM_INFINITY };
+	uint8_t payload[MTU] = "x";
+	uint32_t n, keep;
+
+	log_setup(LOG_ERR - 1, false);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	signal(SIGXFSZ, SIG_IGN);
+	start(f, "");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (int i = 0; i < 2000; i++)
+		send_roce(f, payload, sizeof(payload));
+	wait_reaped(f);		/* it ends by itself */
+	setrlimit(RLIMIT_FSIZE, &old);
+	read_file(f);		/* and with a whole block */
+	assert_true(f->file_len <= 1 << 20);
+	n = count_frames(f, &keep);
+	assert_in_range(n, (1 << 20) / 1250, (1 << 20) / MTU);
+	assert_true(f->sw && !f->cs.count);
+	send_roce(f, payload, sizeof(payload));
+}
+
+static void test_file_exists(void **state)
+{
+	struct fixture *f = *state;
+	int fd = open(f->path, O_CREAT | O_WRONLY, 0600);
+	char why[256], target[80];
+
+	assert_int_equal(write(fd, "precious", 8), 8);
+	close(fd);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	assert_non_null(strstr(why, "exists: remove it or choose another name"));
+	read_raw(f);
+	assert_memory_equal(f->file, "precious", 8);
+	snprintf(target, sizeof(target), "%s/target", f->dir);
+	unlink(f->path);
+	assert_int_equal(symlink(target, f->path), 0);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	assert_int_not_equal(access(target, F_OK), 0);
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	char why[256], path[sizeof(f->path)];
+
+	assert_int_equal(try_start(f, ",device=lan", why, sizeof(why)), -ENOENT);
+	assert_string_equal(why, "there is no device lan");
+	assert_int_equal(try_start(f, ",port=vm1", why, sizeof(why)), -ENOENT);
+	assert_string_equal(why, "there is no port vm1");
+	assert_int_not_equal(access(f->path, F_OK), 0);
+	strcpy(path, f->path);
+	strcpy(f->path, "/nosuchdir/x");
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -ENOENT);
+	assert_string_equal(why, "cannot write /nosuchdir/x: No such file or directory");
+	strcpy(f->path, path);
+	assert_int_equal(f->cs.count, 0);
+}
+
+/*
+ * A pipe whose reader sleeps: traffic goes on, what finds no room is counted, and what was taken
+ * arrives once it is read.
+ */
+static void test_slow_reader(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t payload[MTU] = "x";
+	char why[256], *at;
+	uint32_t n, keep;
+	struct capture *c;
+	ssize_t got;
+	int fd;
+
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -ENXIO);
+	assert_non_null(strstr(why, "nobody reads"));
+	fd = open(f->path, O_RDONLY | O_NONBLOCK);
+	c = start(f, ",buffer=1M");
+	for (int i = 0; i < 1000; i++)
+		send_roce(f, payload, sizeof(payload));
+	assert_in_range(c->dropped, 900, 1300);
+	assert_int_equal(c->dropped + c->frames, 2000);
+	n = c->frames;
+	capture_stop(&f->cs, c);
+	f->file = malloc(4 << 20);
+	at = (char *)f->file;
+	for (int i = 0; f->cs.count && i < 10000; i++) {
+		while ((got = read(fd, at, 1 << 20)) > 0)
+			at += got;
+		usleep(1000);
+		captures_reap(&f->cs);
+	}
+	while ((got = read(fd, at, 1 << 20)) > 0)
+		at += got;
+	close(fd);
+	f->file_len = at - (char *)f->file;
+	assert_int_equal(pcapng_whole(f->file, f->file_len), f->file_len);
+	assert_int_equal(count_frames(f, &keep), n);
+	f->at = f->file_len - 2 * 76;
+	expect_statistics(f, 1, 1000, 1000 - (n + 1) / 2);
+}
+
+/* Nobody reads on: the end does not wait for ever. Nor does it when the reader goes. */
+static void test_reader_gone(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t payload[MTU] = "x";
+	int fd;
+
+	log_setup(LOG_ERR - 1, false);
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	fd = open(f->path, O_RDONLY | O_NONBLOCK);
+	start(f, "");
+	for (int i = 0; i < 100; i++)
+		send_roce(f, payload, sizeof(payload));
+	capture_stop(&f->cs, TAILQ_FIRST(&f->cs.list));
+	wait_reaped(f);
+	start(f, "");
+	send_roce(f, payload, sizeof(payload));
+	close(fd);
+	for (int i = 0; f->cs.count && i < 1000; i++) {
+		send_roce(f, payload, sizeof(payload));
+		usleep(1000);
+		captures_reap(&f->cs);
+	}
+	assert_int_equal(f->cs.count, 0);
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_section_block),
+		cmocka_unit_test(test_interface_block),
+		cmocka_unit_test(test_packet_block),
+		cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_statistics_block),
+		cmocka_unit_test(test_spec),
+		cmocka_unit_test(test_spec_refused),
+		TEST(test_zero_copy),
+		TEST(test_frame_and_note),
+		TEST(test_stamps),
+		TEST(test_filters),
+		TEST(test_later_port),
+		TEST(test_two_captures),
+		TEST(test_limit),
+		TEST(test_disk_full),
+		TEST(test_file_exists),
+		TEST(test_refused),
+		TEST(test_slow_reader),
+		TEST(test_reader_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

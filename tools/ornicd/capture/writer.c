@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The thread that writes a capture: see writer.h.
+ */
+#include "writer.h"
+
+#include "pcapng.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Most bytes of blocks that are written, and given back to the ring, at once; one is at least. */
+#define CHUNK_BYTES	(256u << 10)
+/* How long, once it was ended, the reader of a pipe may take for another page. */
+#define PATIENCE_MS	1000
+
+/**
+ * struct writer - see writer.h
+ * @fd:		file
+ * @regular:	it is a regular file: write() always makes progress, and it can be cut
+ * @event:	to be told
+ * @ring:	@size bytes, mapped twice
+ * @size:	bytes of @ring
+ * @thread:	writes
+ * @lock:	protects what follows
+ * @wake:	@head or @end changed
+ * @head:	bytes put into the ring, ever
+ * @tail:	bytes taken from it, ever
+ * @end:	nothing more will come
+ * @ended:	nothing more will be written
+ * @err:	why, or 0
+ */
+struct writer {
+	int fd;
+	bool regular;
+	int event;
+	uint8_t *ring;
+	uint32_t size;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	uint64_t head;
+	uint64_t tail;
+	bool end;
+	bool ended;
+	int err;
+};
+
+static bool is_ended_by_owner(struct writer *w)
+{
+	bool end;
+
+	pthread_mutex_lock(&w->lock);
+	end = w->end;
+	pthread_mutex_unlock(&w->lock);
+	return end;
+}
+
+/* Wait until a pipe takes PIPE_BUF bytes. Return: 0 or a negative errno. */
+static int wait_for_reader(struct writer *w)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
+	int waited = 0, step = PATIENCE_MS / 10;
+
+	for (;;) {
+		int n = poll(&p, 1, step);
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		waited = is_ended_by_owner(w) ? waited + step : 0;
+		if (waited >= PATIENCE_MS)
+			return -ETIMEDOUT;
+	}
+}
+
+/* Write @len bytes at @at. Return: 0 or a negative errno; @done: bytes written. */
+static int write_all(struct writer *w, const uint8_t *at, size_t len, size_t *done)
+{
+	*done = 0;
+	while (*done < len) {
+		size_t want = len - *done;
+		ssize_t n;
+
+		if (!w->regular) {
+			int err = wait_for_reader(w);
+
+			if (err)
+				return err;
+			want = want < PIPE_BUF ? want : PIPE_BUF;
+		}
+		n = write(w->fd, at + *done, want);
+		if (n >= 0)
+			*done += n;
+		else if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Whole blocks at the ring's tail, of @have bytes: as many as fit a chunk, or one. */
+static size_t chunk_of(const uint8_t *at, size_t have)
+{
+	size_t whole = pcapng_whole(at, have < CHUNK_BYTES ? have : CHUNK_BYTES);
+
+	return whole ? whole : pcapng_whole(at, have);
+}
+
+/* Write the next blocks. Return: bytes; or a negative errno, and the file ends with a block. */
+static ssize_t write_chunk(struct writer *w, const uint8_t *at, size_t have)
+{
+	size_t len = chunk_of(at, have), done;
+	int err = write_all(w, at, len, &done);
+
+	if (err && w->regular) {
+		off_t end = lseek(w->fd, 0, SEEK_CUR);
+
+		if (end >= 0 && ftruncate(w->fd, end - done + pcapng_whole(at, done)))
+			return -errno;
+	}
+	return err ? err : (ssize_t)len;
+}
+
+static void *writer_thread(void *arg)
+{
+	struct writer *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->err) {
+		const uint8_t *at = w->ring + w->tail % w->size;
+		size_t have = w->head - w->tail;
+		ssize_t n;
+
+		if (!have && w->end)
+			break;
+		if (!have) {
+			pthread_cond_wait(&w->wake, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		n = write_chunk(w, at, have);
+		pthread_mutex_lock(&w->lock);
+		if (n < 0)
+			w->err = n;
+		else
+			w->tail += n;
+	}
+	w->ended = true;
+	pthread_mutex_unlock(&w->lock);
+	eventfd_write(w->event, 1);
+	return NULL;
+}
+
+/* Return: @bytes of memory, and the same once more behind it; NULL if that fails. */
+static uint8_t *map_twice(uint32_t bytes)
+{
+	int fd = memfd_create("capture", MFD_CLOEXEC);
+	uint8_t *at = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, bytes))
+		at = mmap(NULL, 2ull * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 2 && at != MAP_FAILED; i++) {
+		if (mmap(at + (size_t)i * bytes, bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+			munmap(at, 2ull * bytes);
+			at = MAP_FAILED;
+		}
+	}
+	close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Signals are for the main thread. */
+static int writer_start(struct writer *w)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&w->thread, NULL, writer_thread, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+int writer_new(int fd, uint32_t bytes, int event, struct writer **writer)
+{
+	uint32_t page = sysconf(_SC_PAGESIZE);
+	struct writer *w = calloc(1, sizeof(*w));
+	struct stat st;
+	int err = -ENOMEM;
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	w->regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
+	w->event = event;
+	w->size = (bytes + page - 1) / page * page;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	w->ring = map_twice(w->size);
+	if (w->ring)
+		err = writer_start(w);
+	if (!err) {
+		*writer = w;
+		return 0;
+	}
+	if (w->ring)
+		munmap(w->ring, 2ull * w->size);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return err;
+}
+
+int writer_free(struct writer *w)
+{
+	int err;
+
+	writer_end(w);
+	pthread_join(w->thread, NULL);
+	err = w->err;
+	close(w->fd);
+	munmap(w->ring, 2ull * w->size);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return err;
+}
+
+uint8_t *writer_room(struct writer *w, uint32_t bytes)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&w->lock);
+	used = w->head - w->tail;
+	pthread_mutex_unlock(&w->lock);
+	return bytes <= w->size - used ? w->ring + w->head % w->size : NULL;
+}
+
+void writer_commit(struct writer *w, uint32_t bytes)
+{
+	pthread_mutex_lock(&w->lock);
+	w->head += bytes;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writer_end(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->end = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool writer_ended(struct writer *w)
+{
+	bool ended;
+
+	pthread_mutex_lock(&w->lock);
+	ended = w->ended;
+	pthread_mutex_unlock(&w->lock);
+	return ended;
+}
