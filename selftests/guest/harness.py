@@ -3,7 +3,8 @@
 
 All files of the suite share one lab. selftests/run starts it and names it in ORNIC_TEST_LAB; a file that is run by hand uses that
 lab too, or else starts one for itself, as does one that sets OWN_LAB. ORNIC_TEST_DEV names another RDMA device than ornic0, such
-as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest release, as for make.
+as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest release, as for make. HOSTS=udp or veth gives
+each VM an ornicd of its own, joined as lab up --hosts says.
 
 After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
 object behind fails, whatever it found. On a guest whose kernel checks itself, the end of a file is a test of its own: kmemleak
@@ -31,6 +32,7 @@ DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
 BUILT = os.environ.get("O", os.path.join(TOP, "build"))
 GUEST = os.environ.get("GUEST", "trixie")
 DEBUG = GUEST.endswith("-debug")        # its kernel checks itself
+HOSTS = os.environ.get("HOSTS", "one")  # how the daemons are joined
 SLOW = 6 if DEBUG else 1                # what timeouts are multiplied by
 PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
@@ -100,7 +102,7 @@ class Pair:
                 if line not in heard:
                     heard.add(line)
                     wrong.append("%s: kernel said: %s" % (vm.name, line))
-        if self.lab.daemon_pid() and not self.lab.daemon_alive():
+        if not self.lab.daemons_alive():
             wrong.append("ornicd is dead")
         self.start_res = left
         return wrong
@@ -128,9 +130,7 @@ class Pair:
                 show("dmesg of " + vm.name, vm.dmesg())
             except LabError as e:
                 show("console of %s (%s)" % (vm.name, e), vm.console())
-        if os.path.exists(self.lab.log_path()):
-            with open(self.lab.log_path(), errors="replace") as f:
-                show("log of ornicd", f.read())
+        show("log of ornicd", self.lab.log())
 
 
 def show(title, text):
@@ -147,8 +147,9 @@ def complaints(vm):
 def start_lab(**more):
     """The two VMs that the suite shares, or VMs with more options; the caller takes them down."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
-        "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD}
-    return Lab.up(2, name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"), **options, **more)
+        "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD, "hosts": HOSTS}
+    options.update(guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"))
+    return Lab.up(2, name="check-%d" % os.getpid(), **{**options, **more})
 
 
 OWN_LAB = None                          # options of a lab for this file alone

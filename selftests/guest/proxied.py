@@ -66,7 +66,7 @@ class Proxied(unittest.TestCase):
             self.assertTrue(vm.alive(), vm.name + " is dead")
             said = harness.complaints(vm) - heard
             self.assertFalse(said, "%s: kernel said: %s" % (vm.name, said))
-        self.assertTrue(self.lab.daemon_alive(), "ornicd is dead")
+        self.assertTrue(self.lab.daemons_alive(), "ornicd is dead")
 
     def assertTried(self, *clauses):
         """The test was one of these clauses: each was put to the test since it began."""

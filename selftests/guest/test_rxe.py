@@ -53,13 +53,9 @@ class Rxe(unittest.TestCase):
         self.addCleanup(self.check_kernels)
 
     def check_kernels(self):
-        self.assertTrue(self.lab.daemon_alive(), "ornicd is dead: " + self.log())
+        self.assertTrue(self.lab.daemons_alive(), "ornicd is dead: " + self.lab.log()[-1500:])
         for name, vm in self.vm.items():
             self.assertEqual(set(vm.complaints()) - self.heard[name], set(), name)
-
-    def log(self):
-        with open(self.lab.log_path(), errors="replace") as log:
-            return log.read()[-1500:]
 
     def exchange(self, server, client, serve, ask, listening):
         """Runs serve on VM server and then ask on VM client."""

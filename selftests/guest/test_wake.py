@@ -35,7 +35,7 @@ class Wake(unittest.TestCase):
         server = there.spawn(command, timeout=PATIENCE)
         there.wait_listen(PORT)
         result = here.run("%s %s" % (command, ADDRESS), timeout=PATIENCE, check=False)
-        self.assertEqual(result.rc, 0, "%s: %s\n%s" % (program, result.out[-500:], open(self.lab.log_path()).read()[-500:]))
+        self.assertEqual(result.rc, 0, "%s: %s\n%s" % (program, result.out[-500:], self.lab.log()[-500:]))
         self.assertEqual(server.wait(PATIENCE), 0)
 
     def test_write_bw(self):

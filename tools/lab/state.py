@@ -104,7 +104,7 @@ class State:
         os.makedirs(self.dir, mode=0o755)
 
     def processes(self):
-        return [vm["process"] for vm in self.data.get("vms", [])] + [self.data.get("daemon")]
+        return [vm["process"] for vm in self.data.get("vms", [])] + self.data.get("daemons", [])
 
     def is_leftover(self):
         """Its owner has gone; or, with no owner, nothing of it runs any more."""

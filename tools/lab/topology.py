@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A lab: VMs that share an image, a link between them, and one ornicd that gives each its RDMA device."""
+"""A lab: VMs that share an image, a link between them, and the ornicd, or several, that gives each its RDMA device."""
 import dataclasses
 import os
 import re
@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 
-from . import daemon, image, payload, recipe, state, toolbox, vm
+from . import daemon, hosts, image, payload, recipe, state, toolbox, vm
 from .build import CHECKOUT
 from .errors import LabError
 
@@ -20,6 +20,7 @@ class Config:
     vms: int = 2
     device: str = "ornic"               # or "none"
     devices: int = 1                    # ornic devices per VM
+    hosts: str = "one"                  # how many daemons, and how they are joined: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under guests/
     smp: int = 1
     mem: str = None                     # the recipe's, or 1G
@@ -41,7 +42,7 @@ class Config:
         """Refuses what cannot be; fills in what the guest's recipe says."""
         if not 1 <= self.vms <= 32 or not 1 <= self.devices <= 8 or self.smp < 1:
             raise LabError("a lab has 1 to 32 VMs with 1 to 8 devices and at least 1 processor each")
-        for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")),
+        for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")), ("hosts", hosts.KINDS),
                               ("accel", ("auto", "kvm", "tcg"))):
             if getattr(self, name) not in allowed:
                 raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
@@ -147,9 +148,8 @@ class Lab:
         devices = config.devices if config.device == "ornic" else 0
         if devices:
             progress("starting ornicd")
-            data["daemon"] = daemon.start(self.state, config.ornicd or default_ornicd(), config.vms, devices,
-                                          config.ornicd_args)
-            self.state.save()
+            daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms), devices,
+                         config.ornicd_args)
         for number in range(config.vms):
             about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time()),
                      "LAB_DEVICES": devices}
@@ -217,15 +217,23 @@ class Lab:
                                                           ", ".join(str(m.number) for m in self.vms) or "none"))
         return self.vms[int(number)]
 
-    def log_path(self):
-        """ornicd's log."""
-        return daemon.log_path(self.state)
+    def log_paths(self):
+        """Logs of the daemons."""
+        return daemon.log_paths(self.state)
 
-    def daemon_alive(self):
-        return state.alive(self.state.data.get("daemon"))
+    def log(self):
+        """What the daemons said."""
+        said = []
+        for path in self.log_paths():
+            with open(path, errors="replace") as f:
+                said.append(f.read())
+        return "".join(said)
 
-    def daemon_pid(self):
-        return self.state.data["daemon"][0] if self.state.data.get("daemon") else None
+    def daemons_alive(self):
+        return all(state.alive(who) for who in self.state.data.get("daemons", []))
+
+    def daemon_pids(self):
+        return [pid for pid, _ in self.state.data.get("daemons", [])]
 
     def _keep_logs(self):
         """The logs of a lab that failed to start outlive it, until the next one of its name; returns where they are."""
