@@ -109,7 +109,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	dev->gpa = d->guest.gpa;
 	dev->host = &dut_host;
 	dev->arg = d;
-	dev->name = "dut";
+	dev->name = id == 1 ? "vm1" : "vm2";
 	dev->running = true;
 	dev->features = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE);
 	dev->list_budget = 1u << 20;

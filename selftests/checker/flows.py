@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Frames of a capture to connections.
+
+A capture of a switch has each frame twice: where its sender's port takes it in, and where the receiver's port gives it out, unless
+it was lost between the two. What a comment says was done to a frame by a fault rule is a third record of it.
+
+A packet names the queue pair it is for and not the one it is from, so which two make a connection follows from the answers: they
+have PSNs of the other's requests.
+"""
+import bisect
+import collections
+import re
+
+from . import roce, seq
+
+FAULT = re.compile(r"^(\w+).* by fault rule \d+")
+# Frames that such a record is followed by, at the same port
+GOES_ON = {"dropped": 0, "doubled": 2, "corrupted": 0, "truncated": 0}
+PROBES = 200
+
+
+class Event:
+    """A frame that its sender sent, or that its receiver got."""
+    __slots__ = ("number", "ns", "frame", "sent")
+
+    def __init__(self, number, ns, frame, sent):
+        self.number, self.ns, self.frame, self.sent = number, ns, frame, sent
+
+
+class Flow:
+    """All from one address to a queue pair at another. Datagrams have a flow for each sender."""
+
+    def __init__(self, key):
+        self.src, self.dst, self.transport, self.dqpn, self.sqpn = key
+        self.events = []
+
+    def __str__(self):
+        return "%s to QP 0x%x of %s" % (self.src, self.dqpn, self.dst)
+
+
+class Connection:
+    """Two flows that answer each other; the second may be empty, if the capture has no answer."""
+
+    def __init__(self, flows, mtu):
+        self.flows, self.mtu = flows, mtu
+
+
+def port_of_addresses(packets, frames):
+    """The interface that each address sends from."""
+    votes = collections.defaultdict(collections.Counter)
+    for packet, frame in zip(packets, frames):
+        if frame is not None and packet.inbound:
+            votes[frame.src][packet.interface] += 1
+    return {address: counter.most_common(1)[0][0] for address, counter in votes.items()}
+
+
+class Records:
+    """Tells frames that were sent from those that were sent before and go on after a fault on purpose."""
+
+    def __init__(self):
+        self.going_on = collections.Counter()
+
+    def is_new(self, packet, frame):
+        key = (frame.src, frame.dst, frame.dqpn, frame.psn, frame.opcode)
+        new = not self.going_on[key]
+        if not new:
+            self.going_on[key] -= 1
+        for comment in packet.comments:
+            fault = FAULT.match(comment)
+            if fault:
+                self.going_on[key] += GOES_ON.get(fault.group(1), 1)
+        return new
+
+
+def delivered(packet):
+    return not any(FAULT.match(c) or c.startswith("dropped") for c in packet.comments)
+
+
+def collect(packets, frames):
+    """Flows by key; and what the capture is seen from: the interface of each address."""
+    ports = port_of_addresses(packets, frames)
+    flows, records = {}, Records()
+    for packet, frame in zip(packets, frames):
+        if frame is None or frame.dqpn is None:
+            continue
+        key = (frame.src, frame.dst, frame.transport, frame.dqpn, frame.sqpn)
+        flow = flows.setdefault(key, Flow(key))
+        if packet.inbound is not False and ports.get(frame.src, packet.interface) is packet.interface:
+            if records.is_new(packet, frame):
+                flow.events.append(Event(packet.number, packet.ns, frame, True))
+        if packet.inbound is not True and ports.get(frame.dst, packet.interface) is packet.interface:
+            if delivered(packet) and not frame.fault:
+                flow.events.append(Event(packet.number, packet.ns, frame, False))
+    return flows, ports
+
+
+# ---- which flows belong together ------------------------------------------------
+
+
+def path_mtu(flows):
+    """Of the packets that are as long as it; else the least that all fit."""
+    longest = 256
+    for flow in flows:
+        for event in flow.events:
+            f = event.frame
+            if f.transport == roce.UD or f.size is None:
+                continue
+            if f.op in roce.FIRST or f.op in roce.MIDDLE or f.op in (roce.READ_RESP_FIRST, roce.READ_RESP_MIDDLE):
+                return f.size
+            longest = max(longest, f.size)
+    return next(m for m in (256, 512, 1024, 2048, 4096, 1 << 31) if m >= longest)
+
+
+def request_ranges(flow, mtu):
+    """PSNs of the requests, as sorted (first, last) without a wrap."""
+    ranges, reference = [], None
+    for event in flow.events:
+        f = event.frame
+        if f.is_answer or f.fault:
+            continue
+        first = f.psn if reference is None else seq.near(f.psn, reference)
+        reference = first
+        n = seq.packets(f.dmalen, mtu) if f.op == roce.READ_REQUEST else 1
+        ranges.append((first, first + n - 1))
+    return sorted(set(ranges))
+
+
+def answered(ranges, flow):
+    """How many of a flow's answers, of the first few, are about these requests."""
+    if not ranges:
+        return 0
+    starts, n, probes = [r[0] for r in ranges], 0, 0
+    reach = max(last - first for first, last in ranges)
+    for event in flow.events:
+        f = event.frame
+        if not f.is_answer or f.fault:
+            continue
+        at = seq.near(f.psn, starts[len(starts) // 2])
+        i = bisect.bisect_right(starts, at) - 1
+        while i >= 0 and at - starts[i] <= reach and ranges[i][1] < at:
+            i -= 1
+        n += i >= 0 and ranges[i][0] <= at <= ranges[i][1]
+        probes += 1
+        if probes == PROBES:
+            break
+    return n
+
+
+def pair(flows):
+    """Connections; each flow is in one of them."""
+    left = [f for f in flows.values() if f.transport in (roce.RC, roce.XRC)]
+    ranges = {f: request_ranges(f, path_mtu([f])) for f in left}
+    scores = []
+    for i, a in enumerate(left):
+        for b in left[i:]:
+            if (a.src, a.dst, a.transport) == (b.dst, b.src, b.transport) and (a is not b or a.src == a.dst):
+                score = answered(ranges[a], b) + answered(ranges[b], a)
+                scores.append((score, a, b))
+    scores.sort(key=lambda s: -s[0])
+    taken, connections = set(), []
+    for score, a, b in scores:
+        if score and not {a, b} & taken:
+            taken |= {a, b}
+            connections.append(Connection((a, b), path_mtu((a, b))))
+    alone = collections.defaultdict(list)
+    for a in left:
+        if a not in taken:
+            alone[a.src, a.dst, a.transport].append(a)
+    for a in left:
+        if a in taken:
+            continue
+        there, back = alone[a.src, a.dst, a.transport], alone[a.dst, a.src, a.transport]
+        only = len(there) == len(back) == 1 and a.src != a.dst
+        b = back[0] if only else Flow((a.dst, a.src, a.transport, None, None))
+        taken |= {a, b}
+        connections.append(Connection((a, b), path_mtu((a, b))))
+    return connections

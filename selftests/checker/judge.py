@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A capture to a report."""
+from . import datagram, flows, pcapng, roce, seq
+from .requester import MOST_RETRIES, Requester
+from .responder import Responder
+from .rules import Report
+
+# A queue pair number that is used again begins with another PSN, after a pause
+PAUSE_NS = 20000000
+FAR = 4096
+
+
+class Options:
+    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications. slack_ns: how long
+    a queue pair may go on as before after it got something; 0 holds for devices of the daemon, which are seen at once."""
+
+    def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, slack_ns=0, whole=True):
+        self.timeout_ns, self.retry_count, self.cnp_ns, self.slack_ns = timeout_ns, retry_count, cnp_ns, slack_ns
+        self.whole = whole
+
+
+class Incomplete(Exception):
+    """The capture lacks frames: what it has may be right or wrong."""
+
+
+def check_frames(report, packets, frames):
+    for packet, f in zip(packets, frames):
+        if f is None:
+            continue
+        report.count("frames")
+        explained = any(flows.FAULT.match(c) or c.startswith("dropped") for c in packet.comments)
+        if explained:
+            report.count("frames with a comment")
+        elif f.fault:
+            report.violate(packet.number, "frame", f.fault)
+        elif f.opcode == roce.CNP_OPCODE:
+            datagram.check_notification_format(report, packet.number, f)
+        elif not f.migreq or f.fecn or f.becn:
+            report.violate(packet.number, "header", "%s: MigReq %d, FECN %d, BECN %d" % (f.name, f.migreq, f.fecn, f.becn))
+
+
+class Side:
+    """A requester and its responder."""
+
+    def __init__(self, report, mtu, options):
+        self.report, self.mtu, self.options = report, mtu, options
+        self.last_ns = None
+        self.restart(options.whole)
+
+    def restart(self, whole):
+        self.requester = Requester(self.report, self.mtu, self.options)
+        self.responder = Responder(self.report, self.mtu, self.requester, self.options)
+        self.whole = whole
+
+    def is_new_connection(self, event):
+        r = self.requester
+        if r.next is None or event.ns - self.last_ns < PAUSE_NS:
+            return False
+        if event.frame.op in roce.MIDDLE or event.frame.op in roce.LAST:
+            return False
+        at = seq.near(event.frame.psn, r.next)
+        return at > r.next + FAR or at < r.una - FAR
+
+    def take(self, event):
+        answer = event.frame.is_answer
+        if event.sent and not answer:
+            if self.is_new_connection(event):
+                self.restart(True)
+                self.report.count("queue pairs used again")
+            if self.requester.next is None:
+                self.responder.begin(event.frame.psn, self.whole)
+            self.requester.send(event)
+            self.last_ns = event.ns
+        elif not answer:
+            self.responder.receive(event)
+        elif event.sent:
+            self.responder.answer(event)
+        else:
+            self.requester.receive(event)
+
+
+def check_connection(report, connection, options):
+    """Each queue pair of a connection asks the other."""
+    report.count("connections")
+    sides = [Side(report, connection.mtu, options) for _ in range(2)]
+    events = []
+    for i, flow in enumerate(connection.flows):
+        for event in flow.events:
+            if event.frame.fault is None:
+                events.append((event.number, not event.sent, sides[i ^ event.frame.is_answer], event))
+    for _, _, side, event in sorted(events, key=lambda e: e[:2]):
+        side.take(event)
+    if events:
+        for side in sides:
+            if side.responder.epsn is not None:
+                side.responder.finish(events[-1][0])
+
+
+def judge(path, options=None):
+    """The report on the capture in a file."""
+    options = options or Options()
+    report = Report()
+    packets, interfaces = pcapng.read(path)
+    dropped = sum(i.dropped for i in interfaces)
+    if dropped:
+        raise Incomplete("%d frames found no room while it was taken" % dropped)
+    frames = [roce.parse(p.data, p.length) for p in packets]
+    check_frames(report, packets, frames)
+    found, _ = flows.collect(packets, frames)
+    notifications = [e for f in found.values() if f.transport == roce.CNP for e in f.events]
+    for connection in flows.pair(found):
+        connection.notifications = notifications
+        check_connection(report, connection, options)
+        datagram.check_notifications(report, connection, options.cnp_ns)
+    for flow in found.values():
+        if flow.transport in (roce.UC, roce.UD):
+            datagram.check_unreliable(report, flow)
+    report.violations.sort(key=lambda v: v.number)
+    return report

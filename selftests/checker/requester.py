@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A requester of RC or XRC, followed by what it sends and what it is answered (IBTA 9.7.3, 9.7.5 to 9.7.6, 9.9)."""
+from . import roce, seq
+
+NAK_SEQUENCE = 0
+# RNR NAK timer codes, in units of 10 us (table 45)
+RNR_UNITS = (65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
+             8192, 12288, 16384, 24576, 32768, 49152)
+RNR_UNIT_NS = 10000
+MOST_RETRIES = 7
+# The shortest timeout there is
+LEAST_TIMEOUT_NS = 8192
+
+
+def rnr_wait(code):
+    return RNR_UNITS[code] * RNR_UNIT_NS
+
+
+class Awaited:
+    """A request that is answered by a response: its PSNs, and how many of them came."""
+    __slots__ = ("start", "npsn", "got", "frame")
+
+    def __init__(self, start, npsn, frame):
+        self.start, self.npsn, self.got, self.frame = start, npsn, 0, frame
+
+    @property
+    def at(self):
+        return self.start + self.got
+
+
+class Requester:
+    """options.timeout_ns: the local ACK timeout, if it is known; options.slack_ns: how late a queue pair may act on what it got."""
+
+    def __init__(self, report, mtu, options):
+        self.report, self.mtu, self.options = report, mtu, options
+        self.next = self.una = self.cur = None
+        self.sent = {}              # sequence number: frame, of what is not acknowledged
+        self.awaited = []           # responses that are not complete
+        self.message = None         # SEND or WRITE in progress: first frame and bytes so far
+        self.ahead = 0              # where message checks are: everything before was looked at
+        self.obliged = None         # (rule, sequence number, ns): go back there before anything new
+        self.cause = None           # why it may go back
+        self.rnr_until = self.rnr_seq = None
+        self.since = None           # when it began to wait for an answer
+        self.retries = 0            # since it made progress
+        self.decided = False        # the last of them was decided, and nothing sent yet
+        self.rewound = False        # it is about to go back, and may leave responses alone until it did
+        self.deferred = []          # such responses
+        self.dead = None            # packet that ended it
+
+    # ---- what it sends ----
+
+    def npsn(self, f):
+        return seq.packets(f.dmalen, self.mtu) if f.op == roce.READ_REQUEST else 1
+
+    def send(self, event):
+        f, number, ns = event.frame, event.number, event.ns
+        if self.next is None:
+            self.next = self.una = self.cur = f.psn
+            self.since = ns
+        at = seq.near(f.psn, self.cur)
+        self.settle(at)
+        self.check_pauses(number, ns, at, f)
+        if at == self.cur or self.cur < at <= self.una:
+            self.cause = None
+        elif at < self.cur:
+            self.go_back(number, ns, at, f)
+        elif at < self.next:
+            self.report.violate(number, "go-back", "sends PSN 0x%x again and leaves out 0x%x" % (f.psn, self.cur & seq.MASK))
+        else:
+            self.report.violate(number, "psn", "%s has PSN 0x%x, expected is 0x%x" % (f.name, f.psn, self.next & seq.MASK))
+            self.next = at
+        end = at + self.npsn(f)
+        if at < self.next:
+            self.again(number, at, f)
+        else:
+            self.fresh(number, ns, at, f)
+        self.cur = end
+        if self.una == self.next:
+            self.since = ns
+        self.next = max(self.next, end)
+        if self.next - self.una > seq.HALF:
+            self.report.violate(number, "window", "%d PSNs are outstanding" % (self.next - self.una))
+
+    def settle(self, at):
+        """It took the responses that came until it decided to go back, and which these were shows where it goes back to."""
+        deferred, self.deferred, self.rewound = self.deferred, [], False
+        for event, where in deferred:
+            if at == self.una:
+                break
+            self.respond(where, event.ns)
+
+    def check_pauses(self, number, ns, at, f):
+        if self.dead:
+            self.report.violate(number, "fatal", "%s was sent after the NAK of packet %d" % (f.name, self.dead))
+            self.dead = None
+        if self.rnr_until is None:
+            return
+        if at < self.rnr_seq:
+            return
+        if ns < self.rnr_until:
+            self.report.violate(number, "rnr-wait", "%s with PSN 0x%x was sent %d us too early" %
+                                (f.name, f.psn, (self.rnr_until - ns + 999) // 1000))
+        elif at > self.rnr_seq and self.una <= self.rnr_seq:
+            self.report.violate(number, "rnr-again", "PSN 0x%x was sent, and 0x%x was refused" % (f.psn, self.rnr_seq & seq.MASK))
+        self.rnr_until = None
+
+    def go_back(self, number, ns, at, f):
+        self.report.count("go-backs")
+        if at < self.una:
+            self.report.violate(number, "go-back", "sends PSN 0x%x again, and all before 0x%x is acknowledged" %
+                                (f.psn, self.una & seq.MASK))
+        elif at > self.una:
+            self.report.violate(number, "go-back", "goes back to PSN 0x%x, the oldest not acknowledged is 0x%x" %
+                                (f.psn, self.una & seq.MASK))
+        cause, self.cause, self.obliged = self.cause, None, None
+        if cause == "RNR NAK":
+            return
+        self.retries += not self.decided
+        self.decided = False
+        if self.retries > self.options.retry_count:
+            self.report.violate(number, "retries", "goes back the %dth time without progress" % self.retries)
+        waited = ns - self.since
+        self.since = ns
+        if cause:
+            return
+        self.report.count("timeouts")
+        if waited < (self.options.timeout_ns or LEAST_TIMEOUT_NS):
+            rule = "timeout" if self.options.timeout_ns and waited >= LEAST_TIMEOUT_NS else "cause"
+            self.report.violate(number, rule, "goes back to PSN 0x%x without a NAK and %d us after it last heard or sent" %
+                                (f.psn, waited // 1000))
+
+    def again(self, number, at, f):
+        """Is it the request that was sent with this PSN before?"""
+        self.report.count("resends")
+        before = self.sent.get(at)
+        if before is not None:
+            for field in ("op", "va", "rkey", "dmalen", "swap_add", "compare", "feth", "imm", "inv_rkey", "srqn"):
+                if getattr(before, field) != getattr(f, field):
+                    if field == "op":
+                        what = "was %s, now it is %s" % (before.name, f.name)
+                    else:
+                        what = "%s was 0x%x, now it is 0x%x" % (field, getattr(before, field), getattr(f, field))
+                    self.report.violate(number, "same", "PSN 0x%x: %s" % (f.psn, what))
+                    return
+            if f.size != before.size:
+                self.report.violate(number, "same", "PSN 0x%x had %d bytes, now it has %d" % (f.psn, before.size, f.size))
+        elif f.op == roce.READ_REQUEST:
+            self.part_again(number, at, f)
+        elif at >= self.una:
+            self.report.violate(number, "same", "PSN 0x%x was inside a READ, now it is %s" % (f.psn, f.name))
+
+    def part_again(self, number, at, f):
+        """A READ that is asked for from its middle on."""
+        for read in self.awaited:
+            if read.start <= at < read.start + read.npsn and read.frame.op == roce.READ_REQUEST:
+                skip = (at - read.start) * self.mtu
+                want = (read.frame.va + skip, read.frame.dmalen - skip, read.frame.rkey)
+                if (f.va, f.dmalen, f.rkey) != want:
+                    self.report.violate(number, "same", "PSN 0x%x asks for %d bytes at 0x%x, that part of the READ is %d at 0x%x" %
+                                        (f.psn, f.dmalen, f.va, want[1], want[0]))
+                return
+
+    def fresh(self, number, ns, at, f):
+        if self.obliged and ns - self.obliged[2] >= self.options.slack_ns:
+            rule, where, _ = self.obliged
+            self.report.violate(number, rule, "%s with PSN 0x%x is new, and PSN 0x%x is to be sent again" %
+                                (f.name, f.psn, where & seq.MASK))
+            self.obliged = None
+        self.report.count("requests")
+        self.sent[at] = f
+        if f.op in roce.RESPONDED:
+            self.awaited.append(Awaited(at, self.npsn(f), f))
+        self.check_message(number, f)
+
+    def check_message(self, number, f):
+        begins = f.op not in roce.MIDDLE and f.op not in roce.LAST
+        if begins == (self.message is not None):
+            self.report.violate(number, "opcode", "%s %s" % (f.name, "inside a message" if begins else "without a FIRST"))
+            self.message = None
+            if not begins:
+                return
+        if self.message and (f.op in roce.SENDS) != (self.message[0].op in roce.SENDS):
+            self.report.violate(number, "opcode", "%s after %s" % (f.name, self.message[0].name))
+            self.message = None
+            return
+        ends = f.op not in roce.FIRST and f.op not in roce.MIDDLE
+        if not ends and f.size != self.mtu:
+            self.report.violate(number, "length", "%s has %d bytes, the path MTU is %d" % (f.name, f.size, self.mtu))
+        elif f.size > self.mtu:
+            self.report.violate(number, "length", "%s has %d bytes, more than the path MTU of %d" % (f.name, f.size, self.mtu))
+        elif f.op in roce.LAST and not f.size:
+            self.report.violate(number, "length", "%s is empty" % f.name)
+        if begins:
+            self.message = [f, 0]
+        self.message[1] += f.size
+        first = self.message[0]
+        if ends:
+            if first.op in (roce.WRITE_FIRST, roce.WRITE_ONLY, roce.WRITE_ONLY_IMM) and self.message[1] != first.dmalen:
+                self.report.violate(number, "length", "a WRITE of %d bytes has %d" % (first.dmalen, self.message[1]))
+            self.message = None
+
+    # ---- what it is answered ----
+
+    def advance(self, at, ns):
+        if at <= self.una:
+            return
+        for old in range(self.una, min(at, self.una + len(self.sent) + (1 << 16))):
+            self.sent.pop(old, None)
+        self.una, self.since, self.retries = at, ns, 0
+        if self.obliged and self.obliged[1] < at:
+            self.obliged = None
+
+    def oblige(self, rule, at, ns, cause):
+        """It has to go back, unless it has since it last made progress."""
+        if not self.retries:
+            self.obliged, self.rewound, self.decided = (rule, at, ns), True, True
+            self.retries = 1
+        self.cause = cause
+
+    def acked(self, at, ns):
+        """All before at is acknowledged, but for responses that are missing."""
+        first = self.awaited[0] if self.awaited else None
+        if first and at > first.at:
+            self.advance(first.at, ns)
+            if first.start < self.cur or first.at < self.next:
+                self.report.count("implied NAKs")
+                self.oblige("implied-nak", first.at, ns, "implied NAK")
+        else:
+            self.advance(at, ns)
+
+    def receive(self, event):
+        f, ns = event.frame, event.ns
+        if self.next is None:
+            return
+        at = seq.near(f.psn, self.una)
+        if at < self.una or at >= self.next:
+            return
+        if f.op == roce.ACK:
+            self.acked(at + (not f.kind), ns)
+            if f.kind and self.una == at:
+                self.refused(event, at)
+            return
+        self.acked(at, ns)
+        if self.rewound:
+            self.deferred.append((event, at))
+        else:
+            self.respond(at, ns)
+
+    def respond(self, at, ns):
+        first = self.awaited[0] if self.awaited else None
+        if first and at == first.at:
+            first.got += 1
+            self.advance(at + 1, ns)
+            if first.got == first.npsn:
+                self.awaited.pop(0)
+
+    def refused(self, event, at):
+        f, ns = event.frame, event.ns
+        if f.kind == 1:
+            self.report.count("RNR NAKs")
+            self.rnr_until, self.rnr_seq = ns + rnr_wait(f.code), at
+            self.cause, self.obliged, self.since, self.rewound = "RNR NAK", None, ns, True
+        elif f.kind == 3 and f.code == NAK_SEQUENCE:
+            self.report.count("NAKs")
+            self.oblige("nak-heeded", at, ns, "NAK")
+        elif f.kind == 3:
+            self.report.count("fatal NAKs")
+            self.dead = event.number
