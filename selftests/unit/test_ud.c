@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/pair.h"
+#include "net/switch.h"
 #include "packet/bth.h"
 
 #define QKEY	0x11111111
@@ -245,6 +246,48 @@ static void test_drops(void **state)
 }
 
 /* QPN 1, whatever the handle (ORN-QP-1) */
+/** struct wire - PSNs of the datagrams that left */
+struct wire {
+	uint32_t psn[8];
+	unsigned int n;
+};
+
+static void see(void *arg, const struct switch_port *port, enum switch_way way,
+		const struct packet *p, const char *note)
+{
+	struct wire *w = arg;
+
+	(void)port;
+	(void)note;
+	assert_true(w->n < 8);
+	if (way == SWITCH_IN)
+		w->psn[w->n++] = p->psn;
+}
+
+/* IBTA volume 1, 9.8.3: datagrams are counted, those that were sent */
+static void test_psn(void **state)
+{
+	struct fix *t = *state;
+	struct wr good = make(t, &t->b, 0, 8), bad = make(t, &t->b, 0, 8);
+	struct wire w = { 0 };
+	const struct switch_observer o = { see, &w };
+	struct ornic_cqe cqe;
+
+	switch_set_observer(t->w.e.sw, &o);
+	t->a.qp.req.next_psn = 0xfffffe;
+	bad.sge[0].lkey = 0;
+	for (int i = 0; i < 3; i++)
+		post(t, &good);
+	post(t, &bad);
+	assert_int_equal(w.n, 3);
+	assert_int_equal(w.psn[0], 0xfffffe);
+	assert_int_equal(w.psn[1], 0xffffff);
+	assert_int_equal(w.psn[2], 0);
+	switch_set_observer(t->w.e.sw, NULL);
+	while (conn_poll(&t->a, &t->a.hscq, &cqe))
+		;
+}
+
 static void test_gsi(void **state)
 {
 	struct fix *t = *state;
@@ -454,7 +497,7 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits), T(test_waits_empty),
-		T(test_drops),
+		T(test_drops), T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),

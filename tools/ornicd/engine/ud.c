@@ -51,7 +51,7 @@ static bool ud_payload(struct qp *qp, struct wqe *w, struct packet *p)
 	return true;
 }
 
-static void ud_headers(const struct qp *qp, const struct wqe *w, struct packet *p)
+static void ud_headers(struct qp *qp, const struct wqe *w, struct packet *p)
 {
 	uint32_t qkey = le32toh(w->path->qkey);
 
@@ -63,6 +63,7 @@ static void ud_headers(const struct qp *qp, const struct wqe *w, struct packet *
 	p->sqpn = qp->wire_qpn;
 	p->qkey = qkey & ORNIC_QKEY_OWN ? qp->qkey : qkey;
 	p->mtu = link_mtu(qp->dev);
+	p->psn = qp->req.next_psn++ & BTH_PSN_MASK;
 }
 
 /* Return: false if there was no packet to be had; try again. */
