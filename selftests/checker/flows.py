@@ -28,10 +28,15 @@ class Event:
 
 
 class Flow:
-    """All from one address to a queue pair at another. Datagrams have a flow for each sender."""
+    """All from one address to a queue pair at another. Datagrams have a flow for each sender.
 
-    def __init__(self, key):
+    near: the sender is a device of the daemon, and all that it sends is seen as soon as it is sent. What others send may be lost or
+    late before it is seen.
+    """
+
+    def __init__(self, key, near=False):
         self.src, self.dst, self.transport, self.dqpn, self.sqpn = key
+        self.near = near
         self.events = []
 
     def __str__(self):
@@ -46,11 +51,14 @@ class Connection:
 
 
 def port_of_addresses(packets, frames):
-    """The interface that each address sends from."""
-    votes = collections.defaultdict(collections.Counter)
+    """The interface that each address sends from; of those that never send, where they get what is for them."""
+    votes, silent = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     for packet, frame in zip(packets, frames):
         if frame is not None and packet.inbound:
             votes[frame.src][packet.interface] += 1
+        elif frame is not None and packet.inbound is False:
+            silent[frame.dst][packet.interface] += 1
+    votes = {**silent, **votes}
     return {address: counter.most_common(1)[0][0] for address, counter in votes.items()}
 
 
@@ -72,19 +80,25 @@ class Records:
         return new
 
 
+def is_near(ports, address):
+    return address in ports and ports[address].is_device
+
+
 def delivered(packet):
     return not any(FAULT.match(c) or c.startswith("dropped") for c in packet.comments)
 
 
 def collect(packets, frames):
-    """Flows by key; and what the capture is seen from: the interface of each address."""
+    """Flows by key, and the interface of each address."""
     ports = port_of_addresses(packets, frames)
     flows, records = {}, Records()
     for packet, frame in zip(packets, frames):
         if frame is None or frame.dqpn is None:
             continue
         key = (frame.src, frame.dst, frame.transport, frame.dqpn, frame.sqpn)
-        flow = flows.setdefault(key, Flow(key))
+        if key not in flows:
+            flows[key] = Flow(key, is_near(ports, frame.src))
+        flow = flows[key]
         if packet.inbound is not False and ports.get(frame.src, packet.interface) is packet.interface:
             if records.is_new(packet, frame):
                 flow.events.append(Event(packet.number, packet.ns, frame, True))
@@ -146,7 +160,7 @@ def answered(ranges, flow):
     return n
 
 
-def pair(flows):
+def pair(flows, ports):
     """Connections; each flow is in one of them."""
     left = [f for f in flows.values() if f.transport in (roce.RC, roce.XRC)]
     ranges = {f: request_ranges(f, path_mtu([f])) for f in left}
@@ -171,7 +185,7 @@ def pair(flows):
             continue
         there, back = alone[a.src, a.dst, a.transport], alone[a.dst, a.src, a.transport]
         only = len(there) == len(back) == 1 and a.src != a.dst
-        b = back[0] if only else Flow((a.dst, a.src, a.transport, None, None))
+        b = back[0] if only else Flow((a.dst, a.src, a.transport, None, None), is_near(ports, a.dst))
         taken |= {a, b}
         connections.append(Connection((a, b), path_mtu((a, b))))
     return connections

@@ -11,12 +11,11 @@ FAR = 4096
 
 
 class Options:
-    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications. slack_ns: how long
-    a queue pair may go on as before after it got something; 0 holds for devices of the daemon, which are seen at once."""
+    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications. whole: the capture
+    began before the connections."""
 
-    def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, slack_ns=0, whole=True):
-        self.timeout_ns, self.retry_count, self.cnp_ns, self.slack_ns = timeout_ns, retry_count, cnp_ns, slack_ns
-        self.whole = whole
+    def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, whole=True):
+        self.timeout_ns, self.retry_count, self.cnp_ns, self.whole = timeout_ns, retry_count, cnp_ns, whole
 
 
 class Incomplete(Exception):
@@ -35,21 +34,21 @@ def check_frames(report, packets, frames):
             report.violate(packet.number, "frame", f.fault)
         elif f.opcode == roce.CNP_OPCODE:
             datagram.check_notification_format(report, packet.number, f)
-        elif not f.migreq or f.fecn or f.becn:
+        elif packet.interface.is_device and packet.inbound and (not f.migreq or f.fecn or f.becn):
             report.violate(packet.number, "header", "%s: MigReq %d, FECN %d, BECN %d" % (f.name, f.migreq, f.fecn, f.becn))
 
 
 class Side:
-    """A requester and its responder."""
+    """A requester and its responder; ask, answer: the flows that they send in."""
 
-    def __init__(self, report, mtu, options):
-        self.report, self.mtu, self.options = report, mtu, options
+    def __init__(self, report, mtu, options, ask, answer):
+        self.report, self.mtu, self.options, self.ask, self.answer = report, mtu, options, ask, answer
         self.last_ns = None
         self.restart(options.whole)
 
     def restart(self, whole):
-        self.requester = Requester(self.report, self.mtu, self.options)
-        self.responder = Responder(self.report, self.mtu, self.requester, self.options)
+        self.requester = Requester(self.report, self.mtu, self.options, self.ask.near)
+        self.responder = Responder(self.report, self.mtu, self.requester, self.answer.near)
         self.whole = whole
 
     def is_new_connection(self, event):
@@ -82,7 +81,8 @@ class Side:
 def check_connection(report, connection, options):
     """Each queue pair of a connection asks the other."""
     report.count("connections")
-    sides = [Side(report, connection.mtu, options) for _ in range(2)]
+    there, back = connection.flows
+    sides = [Side(report, connection.mtu, options, there, back), Side(report, connection.mtu, options, back, there)]
     events = []
     for i, flow in enumerate(connection.flows):
         for event in flow.events:
@@ -106,9 +106,9 @@ def judge(path, options=None):
         raise Incomplete("%d frames found no room while it was taken" % dropped)
     frames = [roce.parse(p.data, p.length) for p in packets]
     check_frames(report, packets, frames)
-    found, _ = flows.collect(packets, frames)
+    found, ports = flows.collect(packets, frames)
     notifications = [e for f in found.values() if f.transport == roce.CNP for e in f.events]
-    for connection in flows.pair(found):
+    for connection in flows.pair(found, ports):
         connection.notifications = notifications
         check_connection(report, connection, options)
         datagram.check_notifications(report, connection, options.cnp_ns)

@@ -29,16 +29,16 @@ class Awaited:
 
 
 class Requester:
-    """options.timeout_ns: the local ACK timeout, if it is known; options.slack_ns: how late a queue pair may act on what it got."""
+    """near: see flows.py. Of who is not, a packet may have been lost before it is seen, and it may act late on what it got."""
 
-    def __init__(self, report, mtu, options):
-        self.report, self.mtu, self.options = report, mtu, options
+    def __init__(self, report, mtu, options, near):
+        self.report, self.mtu, self.options, self.near = report, mtu, options, near
         self.next = self.una = self.cur = None
         self.sent = {}              # sequence number: frame, of what is not acknowledged
         self.awaited = []           # responses that are not complete
         self.message = None         # SEND or WRITE in progress: first frame and bytes so far
-        self.ahead = 0              # where message checks are: everything before was looked at
-        self.obliged = None         # (rule, sequence number, ns): go back there before anything new
+        self.unsure = False         # a part of the message was not seen
+        self.obliged = None         # (rule, sequence number): go back there before anything new
         self.cause = None           # why it may go back
         self.rnr_until = self.rnr_seq = None
         self.since = None           # when it began to wait for an answer
@@ -62,9 +62,11 @@ class Requester:
         self.settle(at)
         self.check_pauses(number, ns, at, f)
         if at == self.cur or self.cur < at <= self.una:
-            self.cause = None
+            self.cause = None if self.near else self.cause
         elif at < self.cur:
             self.go_back(number, ns, at, f)
+        elif not self.near:
+            self.miss(at)
         elif at < self.next:
             self.report.violate(number, "go-back", "sends PSN 0x%x again and leaves out 0x%x" % (f.psn, self.cur & seq.MASK))
         else:
@@ -81,6 +83,12 @@ class Requester:
         self.next = max(self.next, end)
         if self.next - self.una > seq.HALF:
             self.report.violate(number, "window", "%d PSNs are outstanding" % (self.next - self.una))
+
+    def miss(self, at):
+        """Something was sent, and lost before it could be seen."""
+        self.report.count("unseen losses")
+        self.message, self.unsure = None, True
+        self.next = max(self.next, at)
 
     def settle(self, at):
         """It took the responses that came until it decided to go back, and which these were shows where it goes back to."""
@@ -147,7 +155,7 @@ class Requester:
                 self.report.violate(number, "same", "PSN 0x%x had %d bytes, now it has %d" % (f.psn, before.size, f.size))
         elif f.op == roce.READ_REQUEST:
             self.part_again(number, at, f)
-        elif at >= self.una:
+        elif at >= self.una and self.near:
             self.report.violate(number, "same", "PSN 0x%x was inside a READ, now it is %s" % (f.psn, f.name))
 
     def part_again(self, number, at, f):
@@ -162,8 +170,8 @@ class Requester:
                 return
 
     def fresh(self, number, ns, at, f):
-        if self.obliged and ns - self.obliged[2] >= self.options.slack_ns:
-            rule, where, _ = self.obliged
+        if self.obliged and self.near:
+            rule, where = self.obliged
             self.report.violate(number, rule, "%s with PSN 0x%x is new, and PSN 0x%x is to be sent again" %
                                 (f.name, f.psn, where & seq.MASK))
             self.obliged = None
@@ -175,6 +183,9 @@ class Requester:
 
     def check_message(self, number, f):
         begins = f.op not in roce.MIDDLE and f.op not in roce.LAST
+        self.unsure = self.unsure and not begins
+        if self.unsure:
+            return
         if begins == (self.message is not None):
             self.report.violate(number, "opcode", "%s %s" % (f.name, "inside a message" if begins else "without a FIRST"))
             self.message = None
@@ -211,10 +222,10 @@ class Requester:
         if self.obliged and self.obliged[1] < at:
             self.obliged = None
 
-    def oblige(self, rule, at, ns, cause):
+    def oblige(self, rule, at, cause):
         """It has to go back, unless it has since it last made progress."""
         if not self.retries:
-            self.obliged, self.rewound, self.decided = (rule, at, ns), True, True
+            self.obliged, self.rewound, self.decided = (rule, at), True, True
             self.retries = 1
         self.cause = cause
 
@@ -225,7 +236,7 @@ class Requester:
             self.advance(first.at, ns)
             if first.start < self.cur or first.at < self.next:
                 self.report.count("implied NAKs")
-                self.oblige("implied-nak", first.at, ns, "implied NAK")
+                self.oblige("implied-nak", first.at, "implied NAK")
         else:
             self.advance(at, ns)
 
@@ -263,7 +274,7 @@ class Requester:
             self.cause, self.obliged, self.since, self.rewound = "RNR NAK", None, ns, True
         elif f.kind == 3 and f.code == NAK_SEQUENCE:
             self.report.count("NAKs")
-            self.oblige("nak-heeded", at, ns, "NAK")
+            self.oblige("nak-heeded", at, "NAK")
         elif f.kind == 3:
             self.report.count("fatal NAKs")
             self.dead = event.number

@@ -11,7 +11,7 @@ from . import roce, seq
 
 # A request that asks for an answer, and so much later a copy of it, without an answer between the two: it will not come
 PATIENCE_NS = 1000000
-# From who is not seen at once: so many copies
+# From who is not near (flows.py): so many copies
 PATIENCE = 3
 
 
@@ -32,10 +32,10 @@ class Gap:
 
 
 class Responder:
-    """requester: the other end, which knows what was sent."""
+    """near: see flows.py. requester: the other end, which knows what was sent."""
 
-    def __init__(self, report, mtu, requester, options):
-        self.report, self.mtu, self.requester, self.options = report, mtu, requester, options
+    def __init__(self, report, mtu, requester, near):
+        self.report, self.mtu, self.requester, self.near = report, mtu, requester, near
         self.epsn = None            # expected next
         self.ends = []              # last sequence numbers of messages completed, sorted
         self.offset = None          # MSN of the peer's numbering that self.ends begins at; None: not known yet
@@ -91,7 +91,7 @@ class Responder:
             return
         if self.asked == at:
             self.copies += 1
-            if self.copies == PATIENCE or (not self.options.slack_ns and event.ns - self.asked_ns >= PATIENCE_NS):
+            if self.copies == PATIENCE or (self.near and event.ns - self.asked_ns >= PATIENCE_NS):
                 self.asked_ns = event.ns
                 self.report.violate(event.number, "ack-due", "PSN 0x%x has arrived %d times and was not answered" %
                                     (f.psn, self.copies))
