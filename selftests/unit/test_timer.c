@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/timer.c: order, re-arming, disarming from within, room.
+ * timer.c: order, re-arming, disarming from within, room.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/timer.h"
+#include "timer.h"
 
 #define MANY	500
 

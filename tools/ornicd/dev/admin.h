@@ -6,7 +6,7 @@
 #define ORNICD_DEV_ADMIN_H
 
 #include "../engine/ring.h"
-#include "../engine/timer.h"
+#include "../timer.h"
 
 #include <ornic/admin.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #ifndef ORNICD_DEV_CTRL_H
 #define ORNICD_DEV_CTRL_H
 
-#include "../engine/timer.h"
+#include "../timer.h"
 
 #include <ornic/regs.h>
 #include <stdbool.h>

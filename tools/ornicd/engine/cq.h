@@ -6,7 +6,7 @@
 #define ORNICD_ENGINE_CQ_H
 
 #include "ring.h"
-#include "timer.h"
+#include "../timer.h"
 #include "umem.h"
 
 #include <ornic/cq.h>

@@ -15,7 +15,7 @@
 #define ORNICD_ENGINE_ENGINE_H
 
 #include "device.h"
-#include "timer.h"
+#include "../timer.h"
 #include "../mem/syncer.h"
 #include "../net/switch.h"
 #include "../packet/packet.h"

@@ -12,7 +12,7 @@
 #include "cq.h"
 #include "device.h"
 #include "rate.h"
-#include "timer.h"
+#include "../timer.h"
 #include "../mem/syncer.h"
 #include "umem.h"
 #include "wq.h"

@@ -13,7 +13,7 @@
 #define ORNICD_ENGINE_RATE_H
 
 #include "device.h"
-#include "timer.h"
+#include "../timer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Timers of the engine: one-shot, nanoseconds of the monotonic clock, called
+ * Timers: one-shot, nanoseconds of the monotonic clock, called
  * from the engine's turn.
  */
-#ifndef ORNICD_ENGINE_TIMER_H
-#define ORNICD_ENGINE_TIMER_H
+#ifndef ORNICD_TIMER_H
+#define ORNICD_TIMER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,4 +59,4 @@ static inline bool timer_armed(const struct timer *t)
 	return t->pos;
 }
 
-#endif /* ORNICD_ENGINE_TIMER_H */
+#endif /* ORNICD_TIMER_H */
