@@ -122,6 +122,55 @@ static void test_captures(void **state)
 	assert_int_equal(c->capture[1].snaplen, 96);
 }
 
+static void test_link(void **state)
+{
+	struct config *c = *state;
+	const struct egress_param *l;
+
+	assert_int_equal(run(c, "-d path=/a,rate=100M -d path=/b,rate=25g,queue=1M,kmin=64k,"
+			     "kmax=100000,pmax=50 -d path=/c -p tap,ifname=t,rate=9600,queue=10000"),
+			 CONFIG_RUN);
+	l = &c->device[0].link;
+	assert_int_equal(l->kbps, 100000);
+	assert_int_equal(l->queue, EGRESS_QUEUE);
+	assert_int_equal(l->kmin, EGRESS_KMIN);
+	assert_int_equal(l->kmax, 20000);	/* EGRESS_KMAX_NS */
+	assert_int_equal(l->pmax, EGRESS_PMAX);
+	l = &c->device[1].link;
+	assert_int_equal(l->kbps, 25000000);
+	assert_int_equal(l->queue, 1 << 20);
+	assert_int_equal(l->kmin, 65536);
+	assert_int_equal(l->kmax, 100000);
+	assert_int_equal(l->pmax, 50);
+	assert_int_equal(c->device[2].link.kbps, 0);
+	assert_int_equal(c->port[0].link.kbps, 9);
+	assert_int_equal(c->port[0].link.queue, 10000);
+	config_free(c);
+	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"rate\": \"1G\", "
+			      "\"pmax\": \"1\"}]}"), 0);
+	assert_int_equal(c->device[0].link.kbps, 1000000);
+	assert_int_equal(c->device[0].link.pmax, 1);
+}
+
+static void test_cc(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a"), CONFIG_RUN);
+	assert_true(c->cc.on);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a --cc off,rp_ai_rate=40 -C np_cnp_dscp=26"),
+			 CONFIG_RUN);
+	assert_false(c->cc.on);
+	assert_int_equal(c->cc.v[CC_rp_ai_rate], 40);
+	assert_int_equal(c->cc.v[CC_np_cnp_dscp], 26);
+	assert_int_equal(c->cc.v[CC_rp_hai_rate], cc_ranges[CC_rp_hai_rate].value);
+	config_free(c);
+	assert_int_equal(file(c, "{\"cc\": \"off,rp_max_rate=1000\"}"), 0);
+	assert_false(c->cc.on);
+	assert_int_equal(c->cc.v[CC_rp_max_rate], 1000);
+}
+
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
@@ -181,6 +230,35 @@ static void test_bad(void **state)
 		"-d path=/a -p stream,path=/b,server=maybe",
 		"-d path=/a -p dgram,local=/b",
 		"-d path=/a -p udp,remote=h:1",
+		"-d path=/a,rate=",
+		"-d path=/a,rate=fast",
+		"-d path=/a,rate=-1M",
+		"-d path=/a,rate=1M1",
+		"-d path=/a,rate=1T",
+		"-d path=/a,rate=7999",
+		"-d path=/a,rate=401G",
+		"-d path=/a,rate=99999999999G",
+		"-d path=/a,rate=18446744073709551616",
+		"-d path=/a,queue=64K",
+		"-d path=/a,rate=1M,queue=9999",
+		"-d path=/a,rate=1M,queue=17M",
+		"-d path=/a,rate=1M,queue=4G",
+		"-d path=/a,rate=1M,kmin=2000,kmax=1000",
+		"-d path=/a,rate=1M,pmax=101",
+		"-d path=/a,rate=1M,rate=2M",
+		"-d path=/a -p tap,ifname=t,rate=x",
+		"-d path=/a -p tap,ifname=t,pmax=5",
+		"-d path=/a --cc",
+		"-d path=/a --cc maybe",
+		"-d path=/a --cc on,",
+		"-d path=/a --cc rp_ai_rate",
+		"-d path=/a --cc rp_ai_rate=",
+		"-d path=/a --cc rp_ai_rate=x",
+		"-d path=/a --cc rp_ai_rate=5M",
+		"-d path=/a --cc rp_ai_rate=-1",
+		"-d path=/a --cc rp_ai_rate=0",
+		"-d path=/a --cc np_cnp_dscp=64",
+		"-d path=/a --cc rp_speed=1",
 		"-c /nonexistent",
 		"-d path=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -210,6 +288,10 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"rate\": 5} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"rate\": \"5\"} ]}",
+		"{\"cc\": true}",
+		"{\"cc\": \"often\"}",
 		"{\"devices\": [], \"devices\": []}",
 		"{\"ports\": \"tap,ifname=t\"}",
 		"{\"ports\": [ {} ]}",
@@ -256,8 +338,9 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_derived_mac),
-		WITH(test_bad), WITH(test_file), WITH(test_order),
+		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
+		WITH(test_cc), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
+		WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

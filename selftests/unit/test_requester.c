@@ -707,6 +707,7 @@ static void test_far_window(void **state)
 
 	switch_port_set_mac(t->peer.port, elsewhere);
 	switch_port_set_promisc(t->peer.port, true);
+	assert_int_equal(cc_set(&t->w.e.cc, "rp_max_rate", 0), 0);
 	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
 	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(0), 64);
 	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(64), 64);

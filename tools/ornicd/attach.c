@@ -43,7 +43,10 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		return err;
 	}
 	function_port_policy(a->function, d->anti_spoof, d->promisc);
-	err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
+	if (d->link.kbps)
+		err = switch_port_limit(a->function->dev.port.sw, &d->link);
+	if (!err)
+		err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
 	if (err) {
 		function_free(a->function);
 		a->function = NULL;

@@ -25,6 +25,7 @@ static const char usage[] =
 	"  -d, --device SPEC     a device; may be given more than once\n"
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
 	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
+	"  -C, --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
@@ -37,6 +38,13 @@ static const char usage[] =
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
 	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
+	"\n"
+	"Keys of a device and of a port that make the link to it slow:\n"
+	"  rate=RATE             bit/s, for example 100M; frames to it wait in a queue\n"
+	"  queue=BYTES           of at most so many bytes (default 512K), others are dropped\n"
+	"  kmin=BYTES,kmax=BYTES,pmax=PERCENT    where congestion marks (ECN) begin, where all\n"
+	"                        frames are marked, and how many just before (defaults: what takes\n"
+	"                        40 us and 1.6 ms, 20)\n"
 	"\n"
 	"Ports (and name=NAME with each):\n"
 	"  tap,ifname=NAME       a tap interface of this host, made if it is not there\n"
@@ -62,6 +70,7 @@ void config_init(struct config *c)
 		.log_level = LOG_INFO,
 		.ready_fd = -1,
 	};
+	cc_defaults(&c->cc);
 }
 
 void config_free(struct config *c)
@@ -198,6 +207,8 @@ int config_add(struct config *c, const struct config_spec *spec)
 	if (!err)
 		err = device_unique(c, &d);
 	if (!err)
+		err = config_link(path, spec->link, &d.link);
+	if (!err)
 		err = device_append(c, &d);
 	if (err) {
 		free(d.path);
@@ -236,9 +247,12 @@ int config_capture(struct config *c, const char *text)
 	return err;
 }
 
-enum device_key { PATH, MAC, NAME, ANTI_SPOOF, PROMISC, KEYS };
+enum device_key { PATH, MAC, NAME, ANTI_SPOOF, PROMISC, LINK, KEYS = LINK + CONFIG_LINK_KEYS };
 
-static char *const device_keys[] = { "path", "mac", "name", "anti-spoof", "promisc", NULL };
+static char *const device_keys[] = {
+	"path", "mac", "name", "anti-spoof", "promisc", "rate", "queue", "kmin", "kmax", "pmax",
+	NULL
+};
 
 /* Cut @rest, a copy of @text, into the values of the keys. */
 static int device_split(const char *text, char *rest, char *val[KEYS])
@@ -248,7 +262,7 @@ static int device_split(const char *text, char *rest, char *val[KEYS])
 		int key = getsubopt(&rest, device_keys, &v);
 
 		if (key < 0 || !v) {
-			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=, anti-spoof=, promisc=",
+			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=, anti-spoof=, promisc=, rate=, queue=, kmin=, kmax=, pmax=",
 				text, v ? v : device_keys[key]);
 			return -EINVAL;
 		}
@@ -273,6 +287,8 @@ int config_device(struct config *c, const char *text)
 	spec.path = val[PATH];
 	spec.mac = val[MAC];
 	spec.name = val[NAME];
+	for (int i = 0; i < CONFIG_LINK_KEYS; i++)
+		spec.link[i] = val[LINK + i];
 	if (!err)
 		err = config_on_off(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
 	if (!err)
@@ -348,6 +364,8 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_capture(c, arg);
 	case 'c':
 		return config_file(c, arg);
+	case 'C':
+		return config_cc(&c->cc, arg);
 	case 's':
 		return config_set_spin(c, arg);
 	case 'l':
@@ -379,6 +397,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "port", required_argument, NULL, 'p' },
 		{ "capture", required_argument, NULL, 'w' },
 		{ "config", required_argument, NULL, 'c' },
+		{ "cc", required_argument, NULL, 'C' },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "ready-fd", required_argument, NULL, 'r' },
@@ -390,7 +409,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:C:c:s:l:r:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

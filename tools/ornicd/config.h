@@ -6,11 +6,18 @@
 #define ORNICD_CONFIG_H
 
 #include "capture/spec.h"
+#include "engine/cc.h"
 #include "log.h"
+#include "net/egress.h"
 #include "net/uplink.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/** CONFIG_LINK_KEYS - rate, queue, kmin, kmax, pmax, in this order */
+#define CONFIG_LINK_KEYS	5
+
+extern const char *const config_link_keys[CONFIG_LINK_KEYS];
 
 /**
  * struct config_device - one device to offer
@@ -19,6 +26,7 @@
  * @mac:	station address
  * @anti_spoof:	the guest sends from this address only, and keeps it
  * @promisc:	the guest may receive frames to other stations
+ * @link:	slow link to it, if it has a rate
  */
 struct config_device {
 	char *path;
@@ -26,6 +34,7 @@ struct config_device {
 	uint8_t mac[6];
 	bool anti_spoof;
 	bool promisc;
+	struct egress_param link;
 };
 
 /**
@@ -35,6 +44,7 @@ struct config_device {
  * @name:	for messages; NULL: follows from @path
  * @anti_spoof:	see struct config_device
  * @promisc:	see struct config_device
+ * @link:	values of config_link_keys, or NULL
  */
 struct config_spec {
 	const char *path;
@@ -42,6 +52,7 @@ struct config_spec {
 	const char *name;
 	bool anti_spoof;
 	bool promisc;
+	const char *link[CONFIG_LINK_KEYS];
 };
 
 /** CONFIG_SPEC_DEFAULT - what holds for a device unless the user says otherwise */
@@ -55,6 +66,7 @@ struct config_spec {
  * @nports:	number of @port
  * @capture:	@ncaptures captures to begin with
  * @ncaptures:	number of @capture
+ * @cc:		congestion control
  * @spin_us:	how long an empty queue is watched
  * @log_level:	how much to log
  * @ready_fd:	descriptor to tell of readiness, -1 = none
@@ -66,6 +78,7 @@ struct config {
 	unsigned int nports;
 	struct capture_spec *capture;
 	unsigned int ncaptures;
+	struct cc_param cc;
 	uint32_t spin_us;
 	enum log_level log_level;
 	int ready_fd;
@@ -86,7 +99,7 @@ enum config_result config_args(struct config *c, int argc, char **argv);
 /* config_file() - a JSON file. Return: 0, or -EINVAL after an error line. */
 int config_file(struct config *c, const char *path);
 /*
- * config_device() - "path=...[,mac=...][,name=...][,anti-spoof=on|off][,promisc=on|off]"
+ * config_device() - "path=...[,key=value]..."
  * Return: 0, or -EINVAL after an error line.
  */
 int config_device(struct config *c, const char *text);
@@ -102,6 +115,17 @@ int config_capture(struct config *c, const char *text);
  * Return: 0, or -EINVAL after an error line.
  */
 int config_on_off(const char *text, const char *key, const char *val, bool *out);
+/*
+ * config_link() - the link that the values @val of config_link_keys in @text make, each may be
+ * NULL. Without a rate @out stays as it is. Return: 0, or -EINVAL after an error line.
+ */
+int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS],
+		struct egress_param *out);
+/*
+ * config_cc() - "on|off[,parameter=value]...": what is not named stays
+ * Return: 0, or -EINVAL after an error line, and nothing changed.
+ */
+int config_cc(struct cc_param *p, const char *text);
 /* config_set_spin(), config_set_level() - Return: 0, or -EINVAL after an error line. */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);

@@ -17,10 +17,13 @@ static int file_device(struct config *c, const char *file, json_t *device)
 	int anti_spoof = spec.anti_spoof, promisc = spec.promisc;
 	json_error_t e;
 
-	if (json_unpack_ex(device, &e, JSON_STRICT, "{s:s, s?s, s?s, s?b, s?b}",
+	if (json_unpack_ex(device, &e, JSON_STRICT,
+			   "{s:s, s?s, s?s, s?b, s?b, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
-			   "anti_spoof", &anti_spoof, "promisc", &promisc)) {
-		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\" and \"promisc\": %s",
+			   "anti_spoof", &anti_spoof, "promisc", &promisc, "rate", &spec.link[0],
+			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
+			   "pmax", &spec.link[4])) {
+		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -104,21 +107,23 @@ static int file_spin(struct config *c, json_int_t spin)
 static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
-	const char *level = NULL;
+	const char *level = NULL, *cc = NULL;
 	json_t *devices = NULL, *ports = NULL, *captures = NULL;
 	json_error_t e;
 	int err;
 
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?o, s?o, s?o}", "spin_us",
-			   &spin, "log_level", &level, "devices", &devices, "ports", &ports,
-			   "captures", &captures)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"devices\", \"ports\" and \"captures\": %s",
+	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?s, s?o, s?o, s?o}", "spin_us",
+			   &spin, "log_level", &level, "cc", &cc, "devices", &devices, "ports",
+			   &ports, "captures", &captures)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\" and \"captures\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
 	err = file_spin(c, spin);
 	if (!err && level)
 		err = config_set_level(c, level);
+	if (!err && cc)
+		err = config_cc(&c->cc, cc);
 	if (!err && devices)
 		err = file_devices(c, file, devices);
 	if (!err && ports)

@@ -9,9 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum key { KEY_NAME, KEY_IFNAME, KEY_PATH, KEY_LOCAL, KEY_REMOTE, KEY_SERVER, KEYS };
+enum key {
+	KEY_NAME,
+	KEY_IFNAME,
+	KEY_PATH,
+	KEY_LOCAL,
+	KEY_REMOTE,
+	KEY_SERVER,
+	KEY_LINK,
+	KEYS = KEY_LINK + CONFIG_LINK_KEYS,
+};
 
-static char *const keys[] = { "name", "ifname", "path", "local", "remote", "server", NULL };
+static char *const keys[] = {
+	"name", "ifname", "path", "local", "remote", "server", "rate", "queue", "kmin", "kmax",
+	"pmax", NULL
+};
+
+/* Keys that every kind takes */
+#define KEYS_ALL	(1 << KEY_NAME | ((1 << CONFIG_LINK_KEYS) - 1) << KEY_LINK)
 
 /**
  * struct kind - a kind of port
@@ -49,8 +64,8 @@ static int parse_keys(const char *text, char *rest, const struct kind *kind, cha
 		int key = getsubopt(&rest, keys, &v);
 
 		if (key < 0 || !v || !*v ||
-		    !((kind->needs | kind->takes | 1 << KEY_NAME) & 1 << key)) {
-			log_err("port \"%s\": \"%s\" is not understood; the form is %s[,name=NAME]",
+		    !((kind->needs | kind->takes | KEYS_ALL) & 1 << key)) {
+			log_err("port \"%s\": \"%s\" is not understood; the form is %s[,name=NAME][,rate=RATE...]",
 				text, key < 0 ? v : keys[key], kind->form);
 			return -EINVAL;
 		}
@@ -97,9 +112,12 @@ static int port_append(struct config *c, const char *text, const struct kind *ki
 {
 	const char *name = val[KEY_NAME] ? val[KEY_NAME] : default_name(val);
 	struct uplink_spec *all, *s;
+	struct egress_param link = { 0 };
 	bool server = true;
 	int err = config_on_off(text, keys[KEY_SERVER], val[KEY_SERVER], &server);
 
+	if (!err)
+		err = config_link(text, (const char *const *)val + KEY_LINK, &link);
 	if (err)
 		return err;
 
@@ -123,6 +141,7 @@ static int port_append(struct config *c, const char *text, const struct kind *ki
 		.local = copy(val[KEY_LOCAL]),
 		.remote = copy(val[KEY_REMOTE]),
 		.client = !server,
+		.link = link,
 	};
 	c->nports++;
 	return 0;

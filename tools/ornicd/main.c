@@ -192,6 +192,7 @@ static int daemon_run(const struct config *c)
 	if (err) {
 		log_err("cannot start: %s", strerror(-err));
 	} else {
+		d.engine.cc = c->cc;
 		err = daemon_serve(&d, c);
 		engine_fini(&d.engine);
 	}

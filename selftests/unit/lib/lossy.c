@@ -71,6 +71,7 @@ static void pass(struct lossy *l, struct held *h)
 	assert_non_null(p);
 	memcpy(p, &h->p, offsetof(struct packet, seg));
 	p->loopback = false;
+	p->to = NULL;
 	p->nseg = p->len ? 1 : 0;
 	p->seg[0] = (struct seg){ h->data, p->len };
 	for (int i = 0; i < DUTS; i++) {

@@ -15,7 +15,7 @@
 #include "engine/qp.h"
 #include "guest.h"
 
-#define DUTS		2
+#define DUTS		3
 #define DUT_PORT_FRAME	9000
 
 /**

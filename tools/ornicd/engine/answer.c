@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "link.h"
+#include "../packet/ecn.h"
 
 #include <endian.h>
 
@@ -51,8 +52,12 @@ static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
 {
 	struct packet *p = answer_packet(qp, BTH_RC_ACK, psn, aeth, qp->resp.msn);
 
-	if (p)
-		link_send(qp, p);
+	if (!p)
+		return;
+	/* nobody could send fewer of them: no use in marks */
+	if (qp->dev->engine->cc.on)
+		p->tclass &= ~ECN_MASK;
+	link_send(qp, p);
 }
 
 void answer_ack(struct qp *qp)

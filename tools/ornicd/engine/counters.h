@@ -49,6 +49,10 @@
 	C(PORT, out_of_order, OUT_OF_ORDER)					\
 	C(PORT, duplicates, DUPLICATES)						\
 	C(PORT, implied_nak, IMPLIED_NAK)					\
+	C(PORT, ecn_marked, ECN_MARKED)						\
+	C(PORT, cnp_sent, CNP_SENT)						\
+	C(PORT, cnp_received, CNP_RECEIVED)					\
+	C(PORT, cnp_ignored, CNP_IGNORED)					\
 	C(PORT, bad_gid, BAD_GID)						\
 	C(PORT, bad_qpn, BAD_QPN)						\
 	C(PORT, bad_opcode, BAD_OPCODE)						\
@@ -99,6 +103,10 @@ enum counter {
 	C(out_of_order, OUT_OF_ORDER)						\
 	C(duplicates, DUPLICATES)						\
 	C(implied_nak, IMPLIED_NAK)						\
+	C(ecn_marked, ECN_MARKED)						\
+	C(cnp_sent, CNP_SENT)							\
+	C(cnp_received, CNP_RECEIVED)						\
+	C(cnp_ignored, CNP_IGNORED)						\
 	C(bad_opcode, BAD_OPCODE)						\
 	C(bad_qkey, BAD_QKEY)							\
 	C(remote_access_errors, REMOTE_ACCESS_ERRORS)				\

@@ -35,12 +35,14 @@ int engine_init(struct engine *e, uint64_t spin_ns)
 	TAILQ_INIT(&e->watch);
 	TAILQ_INIT(&e->devices);
 	timers_init(&e->timers);
+	cc_defaults(&e->cc);
 	e->now = e->clock();
 	if (packet_pool_init(&e->pool, ENGINE_PACKETS))
 		return -ENOMEM;
 	e->sw = switch_new(&e->pool);
 	if (!e->sw)
 		goto fini_pool;
+	switch_set_time(e->sw, &e->timers, &e->now);
 	err = syncer_init(&e->syncer, fdatasync);
 	if (!err)
 		return 0;
@@ -196,6 +198,7 @@ int64_t engine_turn(void *engine)
 	e->now = e->clock();
 	e->copies = 0;
 	timers_run(&e->timers, e->now);
+	switch_drain(e->sw);	/* answers to what came by slow links */
 	run_active(e);
 	poll_watched(e);
 	TAILQ_FOREACH(dev, &e->devices, link)

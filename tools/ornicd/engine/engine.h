@@ -14,6 +14,7 @@
 #ifndef ORNICD_ENGINE_ENGINE_H
 #define ORNICD_ENGINE_ENGINE_H
 
+#include "cc.h"
 #include "device.h"
 #include "../timer.h"
 #include "../mem/syncer.h"
@@ -30,6 +31,7 @@ struct qp;
  * @timers:	retransmission, RNR, moderation
  * @clock:	where time comes from: engine_clock(), or a test's
  * @now:	time of this turn, ns of @clock
+ * @cc:		congestion control
  * @copies:	frames and datagrams of groups given to takers in this turn
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
  * @busy:	devices whose queue pairs have work, in turn order
@@ -43,6 +45,7 @@ struct engine {
 	struct timers timers;
 	uint64_t (*clock)(void);
 	uint64_t now;
+	struct cc_param cc;
 	uint32_t copies;
 	uint64_t spin_ns;
 	TAILQ_HEAD(, device) busy;

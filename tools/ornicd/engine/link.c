@@ -13,6 +13,7 @@
 #include "qp.h"
 #include "steer.h"
 #include "../packet/bth.h"
+#include "../packet/ecn.h"
 #include "../packet/ip.h"
 
 #include <endian.h>
@@ -58,8 +59,11 @@ static void link_charge(struct qp *qp, const struct packet *p)
 {
 	uint32_t headers = ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
 
-	if (p->static_rate || qp->rate.kbps)
-		rate_charge(&qp->rate, p->static_rate, p->len + headers, qp->dev->engine->now);
+	if (!p->static_rate && !qp->rate.cost)
+		return;
+	rate_charge(&qp->rate, p->static_rate, p->len + headers, qp->dev->engine->now);
+	if (qp->cc.limiting)
+		cc_sent(qp, p->len + headers);
 }
 
 uint32_t link_mtu(const struct device *dev)
@@ -104,6 +108,7 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 		return NULL;
 	p->kind = PACKET_ROCE;
 	memcpy(p->dmac, path->dmac, sizeof(p->dmac));
+	switch_find(qp->dev->engine->sw, p);
 	memcpy(p->smac, gid->smac, sizeof(p->smac));
 	p->vlan = le32toh(gid->flags) & ORNIC_GID_VLAN;
 	p->vlan_tci = le16toh(gid->vlan) | (path->sl & 7) << 13;
@@ -112,6 +117,8 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	p->flow_label = le32toh(path->flow_label);
 	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) : derive_sport(path);
 	p->tclass = path->traffic_class;
+	if (qp->dev->engine->cc.on && qp_connected(qp))
+		p->tclass = (p->tclass & ~ECN_MASK) | ECN_ECT0;
 	p->hop_limit = path->hop_limit;
 	p->static_rate = path->static_rate;
 	p->pkey = BTH_DEFAULT_PKEY;
@@ -119,9 +126,10 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	return p;
 }
 
-bool link_is_far(const struct qp *qp, const struct packet *p)
+/* A peer that is far away now, or is no more: what it gets is paced, or is not. */
+static void link_moved(struct qp *qp, const struct packet *p)
 {
-	return !switch_is_station(qp->dev->engine->sw, p->dmac);
+	rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&qp->dev->engine->cc) : 0);
 }
 
 static void link_drop(struct device *dev, struct packet *p)
@@ -154,6 +162,8 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_multicast, p->echo);
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
+	if (qp->rate.far != p->far && qp_connected(qp))
+		link_moved(qp, p);
 	link_charge(qp, p);
 	link_put(dev, p);
 }
@@ -188,7 +198,7 @@ void link_send_frame(struct qp *qp, struct packet *p)
 	p->echo = p->dmac[0] & 1 && echo_wanted(qp);
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
-	if (qp->rate.kbps)
+	if (qp->rate.cost)
 		rate_charge(&qp->rate, 0, p->len, dev->engine->now);
 	device_count(dev, p->dmac[0] & 1 ? CNT_tx_multicast : CNT_tx_unicast, 1);
 	link_put(dev, p);
@@ -233,7 +243,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_qpn, 1);
 		return NULL;
 	}
-	if ((p->opcode & BTH_TRANSPORT_MASK) != qp_transport(qp)) {
+	if ((p->opcode & BTH_TRANSPORT_MASK) != qp_transport(qp) && p->opcode != BTH_CNP) {
 		device_count(dev, CNT_bad_opcode, 1);
 		return NULL;
 	}
@@ -274,6 +284,12 @@ static void roce_receive(struct device *dev, const struct packet *p)
 		return;
 	qp_count(qp, CNT_rdma_rx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_rx_bytes, p->len);
+	if (p->opcode == BTH_CNP) {
+		cnp_receive(qp);
+		return;
+	}
+	if ((p->tclass & ECN_MASK) == ECN_CE)
+		cnp_notify(qp, p);
 	if (qp->type == ORNIC_QPT_UC)
 		uc_receive(qp, p);
 	else if (qp_reliable(qp))

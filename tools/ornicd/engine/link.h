@@ -36,12 +36,6 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
  */
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
-/* link_is_far() - the next station on the way of @p, from link_packet(), is no device of ours */
-static inline bool link_is_far(const struct packet *p)
-{
-	return !p->to;
-}
-
 /* link_send() - put a packet of @qp on the port; owns it, drops it if the link is down */
 void link_send(struct qp *qp, struct packet *p);
 

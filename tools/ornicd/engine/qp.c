@@ -27,6 +27,8 @@ static void rate_opened(void *arg)
 {
 	struct qp *qp = arg;
 
+	if (qp->cc.limiting)
+		cc_sent(qp, 0);
 	engine_activate(qp->dev->engine, qp);
 }
 
@@ -39,6 +41,7 @@ int qp_init(struct qp *qp)
 	qp->sched = QP_ASLEEP;
 	backlog_init(&qp->backlog);
 	rate_init(&qp->rate, rate_opened, qp);
+	cc_reset(qp);
 	if (timers_reserve(&qp->dev->engine->timers, QP_TIMERS))
 		return -ENOMEM;
 	if (!qp->sq.present)
@@ -102,6 +105,7 @@ static void enter_reset(struct qp *qp)
 {
 	release_shared(qp);
 	requester_stop(qp);
+	cc_reset(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	wq_reset(&qp->sq);

@@ -9,6 +9,7 @@
 #define ORNICD_ENGINE_QP_H
 
 #include "backlog.h"
+#include "cc.h"
 #include "cq.h"
 #include "device.h"
 #include "rate.h"
@@ -45,7 +46,7 @@ struct xrcd;
  * @sent_psn:	one past the highest PSN ever sent
  * @reads:	reads and atomics sent and not answered in full
  * @unread:	reads and atomics in the window and not answered in full
- * @far:	the peer is not a device of this daemon, as of the last packet
+ * @far:	the peer is not a device of this daemon or behind a slow link, as of the last packet
  * @went_back:	a loss was reported and acted upon; there was no progress since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
@@ -193,6 +194,7 @@ enum qp_sched {
  * @req, @resp:	transport
  * @flush:	waits for the data of @resp's FLUSH
  * @rate:	how fast it may send
+ * @cc:		congestion control
  * @memberships: multicast groups it is in
  * @windows:	memory windows bound on it (MW2B)
  * @steered:	RAW: the frame it got last, as struct port counts them
@@ -252,6 +254,7 @@ struct qp {
 	struct responder resp;
 	struct sync_wait flush;
 	struct rate rate;
+	struct cc cc;
 	LIST_HEAD(, mr) windows;
 	struct backlog backlog;
 	uint32_t memberships;
@@ -280,10 +283,10 @@ static inline uint32_t qp_mtu(const struct qp *qp)
 	return 128u << qp->mtu_code;
 }
 
-/* qp_max_payload() - most bytes of a packet; one with a rate limit sends those of the wire. */
+/* qp_max_payload() - most bytes of a packet; who is held back sends smaller ones. */
 static inline uint32_t qp_max_payload(const struct qp *qp)
 {
-	return qp->rate.kbps ? qp_mtu(qp) : PACKET_MAX_PAYLOAD;
+	return qp->rate.most > qp_mtu(qp) ? qp->rate.most : qp_mtu(qp);
 }
 
 /* qp_reliable() - its requests are acknowledged, and sent again until they are */

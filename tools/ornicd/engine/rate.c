@@ -7,6 +7,8 @@
  */
 #include "rate.h"
 
+#include "../packet/packet.h"
+
 #include <ornic/qp.h>
 
 #define COST_SHIFT	20
@@ -57,6 +59,28 @@ void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
 	rate_set(r, 0, 0, 0, 0);
 }
 
+/* What takes half of the burst: then two make a burst, and not one that is longer by itself. */
+static uint32_t far_packet(const struct rate *r)
+{
+	uint64_t bytes = ((uint64_t)RATE_PACE_NS / 2 << COST_SHIFT) / r->far_cost;
+
+	return bytes < PACKET_MAX_PAYLOAD ? bytes : PACKET_MAX_PAYLOAD;
+}
+
+/* One of the reasons to hold back has changed. */
+static void rate_update(struct rate *r)
+{
+	uint64_t pace = r->pace > r->far_cost ? r->pace : r->far_cost;
+
+	r->cost = r->limit > pace ? r->limit : pace;
+	r->slack = pace && r->limit_slack > RATE_PACE_NS ? RATE_PACE_NS : r->limit_slack;
+	r->most = PACKET_MAX_PAYLOAD;
+	if (r->limit || r->pace)
+		r->most = 0;
+	else if (r->far_cost)
+		r->most = far_packet(r);
+}
+
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame)
 {
 	uint32_t one = packet ? packet : frame;
@@ -66,10 +90,42 @@ void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, ui
 	r->packet = packet;
 	r->due = 0;
 	r->part = 0;
-	r->cost = kbps ? COST(kbps) : 0;
-	r->slack = RATE_BURST_NS;
+	r->limit = kbps ? COST(kbps) : 0;
+	r->limit_slack = RATE_BURST_NS;
 	if (kbps && burst)
-		r->slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
+		r->limit_slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
+	rate_update(r);
+}
+
+/* What is owed costs @r->cost from now on, and no longer @was. */
+static void price(struct rate *r, uint64_t was, uint64_t now)
+{
+	uint64_t owed = r->due - now;
+
+	if (r->due <= now || !was || was == r->cost)
+		return;
+	if (r->cost && owed > UINT64_MAX / r->cost)
+		owed = owed / was * r->cost;
+	else
+		owed = owed * r->cost / was;
+	r->due = now + owed;
+}
+
+void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again)
+{
+	uint64_t was = r->cost;
+
+	r->pace = kbps ? COST(kbps) : 0;
+	r->again = again;
+	rate_update(r);
+	price(r, was, now);
+}
+
+void rate_far(struct rate *r, bool far, uint32_t kbps)
+{
+	r->far = far;
+	r->far_cost = kbps ? COST(kbps) : 0;
+	rate_update(r);
 }
 
 void rate_stop(struct rate *r, struct timers *ts)
@@ -84,9 +140,12 @@ void rate_stop(struct rate *r, struct timers *ts)
 void rate_wait(struct rate *r, struct timers *ts)
 {
 	uint64_t half = r->slack < RATE_BURST_NS ? r->slack / 2 : RATE_BURST_NS / 2;
+	uint64_t wake = r->due - r->slack + half;
 
+	if (r->pace && wake > r->again)
+		wake = r->again;
 	if (!rate_waits(r))
-		timer_arm(ts, &r->timer, r->due - r->slack + half);
+		timer_arm(ts, &r->timer, wake);
 }
 
 void rate_charge(struct rate *r, uint8_t static_rate, uint32_t bytes, uint64_t now)

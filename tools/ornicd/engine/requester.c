@@ -96,7 +96,7 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 {
 	const struct requester *r = &qp->req;
 	uint32_t at = w->psn + w->sent;
-	uint32_t packets = wqe_is_read(w) ? w->npsn : PACKET_MAX_PAYLOAD / qp_mtu(qp);
+	uint32_t packets = wqe_is_read(w) ? w->npsn : qp_max_payload(qp) / qp_mtu(qp);
 
 	bool wide = wqe_is_read(w) || !r->far;
 	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_FAR_WINDOW;
@@ -271,7 +271,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 			w->status = ORNIC_WC_LOC_QP_OP_ERR;
 		return w->status;
 	}
-	r->far = link_is_far(qp, p);
+	r->far = p->far;
 	p->dqpn = qp->dest_qpn;
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);

@@ -18,7 +18,8 @@
 /** REQUESTER_PSN_WINDOW - most PSNs in flight: half the space tells old from new */
 #define REQUESTER_PSN_WINDOW	((1 << 23) - 1)
 /**
- * REQUESTER_FAR_WINDOW - the same when the peer is not a device of this daemon
+ * REQUESTER_FAR_WINDOW - the same when the peer is not a device of this daemon, or one behind a
+ * slow link
  *
  * What is sent at once has to find room in the buffers of a network; Soft-RoCE has
  * the same bound.

@@ -9,7 +9,11 @@
  */
 #include "switch.h"
 
+#include "egress.h"
+#include "../packet/frames.h"
+
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,6 +35,7 @@
  * @station:	a device: its address is announced, not learned
  * @up:		sends and receives
  * @promisc:	wants frames for unknown stations
+ * @egress:	slow link to what stands behind, or NULL
  * @link:	in the switch's list
  * @hash:	in the bucket of @mac
  */
@@ -44,6 +49,7 @@ struct switch_port {
 	bool station;
 	bool up;
 	bool promisc;
+	struct egress *egress;
 	TAILQ_ENTRY(switch_port) link;
 	LIST_ENTRY(switch_port) hash;
 };
@@ -65,6 +71,8 @@ LIST_HEAD(station_list, switch_port);
 /**
  * struct net_switch - a switch
  * @pool:	where packets go when they are done
+ * @timers:	for slow links
+ * @now:	time of these timers
  * @queue:	packets under way
  * @observer:	sees what passes; mostly NULL
  * @ports:	all ports
@@ -74,6 +82,8 @@ LIST_HEAD(station_list, switch_port);
  */
 struct net_switch {
 	struct packet_pool *pool;
+	struct timers *timers;
+	const uint64_t *now;
 	struct packet_queue queue;
 	const struct switch_observer *observer;
 	TAILQ_HEAD(, switch_port) ports;
@@ -119,6 +129,12 @@ struct net_switch *switch_new(struct packet_pool *pool)
 	STAILQ_INIT(&sw->queue);
 	TAILQ_INIT(&sw->ports);
 	return sw;
+}
+
+void switch_set_time(struct net_switch *sw, struct timers *timers, const uint64_t *now)
+{
+	sw->timers = timers;
+	sw->now = now;
 }
 
 /**
@@ -170,6 +186,8 @@ static void drop_packets_of(struct net_switch *sw, const struct switch_port *por
 
 	while ((p = STAILQ_FIRST(&sw->queue))) {
 		STAILQ_REMOVE_HEAD(&sw->queue, link);
+		if (p->to == port)
+			p->to = NULL;
 		if (p->from == port)
 			packet_put(sw->pool, p);
 		else
@@ -197,6 +215,7 @@ void switch_port_del(struct switch_port *port)
 	drop_packets_of(sw, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
 	free(port->name);
+	egress_free(port->egress);
 	free(port);
 }
 
@@ -210,9 +229,10 @@ static struct switch_port *station_find(struct net_switch *sw, const uint8_t mac
 	return NULL;
 }
 
-bool switch_is_station(struct net_switch *sw, const uint8_t mac[6])
+void switch_find(struct net_switch *sw, struct packet *p)
 {
-	return station_find(sw, mac);
+	p->to = station_find(sw, p->dmac);
+	p->far = !p->to || p->to->egress;
 }
 
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6])
@@ -271,6 +291,57 @@ void switch_observe(const struct switch_port *port, enum switch_way way, const s
 
 	if (__builtin_expect(!!o, 0))
 		o->observe(o->arg, port, way, p, note);
+}
+
+static void give(struct switch_port *port, const struct packet *p)
+{
+	switch_observe(port, SWITCH_OUT, p, NULL);
+	port->ops->deliver(port->arg, p);
+}
+
+static void link_arrived(void *arg, const struct packet *p)
+{
+	struct switch_port *port = arg;
+
+	if (port->up)
+		give(port, p);
+}
+
+static void link_lost(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct switch_port *port = arg;
+	struct packet p;
+
+	if (!port->sw->observer)
+		return;
+	memset(&p, 0, offsetof(struct packet, seg));
+	frames_parse(&p, frame, len);
+	switch_observe(port, SWITCH_OUT, &p, "dropped: queue full");
+}
+
+static const struct egress_ops link_ops = {
+	.arrived = link_arrived,
+	.lost = link_lost,
+};
+
+int switch_port_limit(struct switch_port *port, const struct egress_param *param)
+{
+	if (!param) {
+		egress_free(port->egress);
+		port->egress = NULL;
+		return 0;
+	}
+	if (!port->egress)
+		port->egress = egress_new(port->sw->timers, port->sw->now, &link_ops, port);
+	if (!port->egress)
+		return -ENOMEM;
+	egress_set(port->egress, param);
+	return 0;
+}
+
+const struct egress *switch_port_egress(const struct switch_port *port)
+{
+	return port->egress;
 }
 
 static struct switch_port *learned_find(struct net_switch *sw, const uint8_t mac[6])
@@ -332,14 +403,17 @@ static void deliver(struct switch_port *port, const struct packet *p)
 
 	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
 		return;
-	switch_observe(port, SWITCH_OUT, p, NULL);
-	port->ops->deliver(port->arg, p);
+	/* what a device sends to itself takes no link */
+	if (port->egress && !own)
+		egress_put(port->egress, p);
+	else
+		give(port, p);
 }
 
 static void forward(struct net_switch *sw, const struct packet *p)
 {
 	bool group = mac_is_group(p->dmac);
-	struct switch_port *port = NULL;
+	struct switch_port *port = group ? NULL : p->to;
 
 	if (p->loopback) {
 		deliver(p->from, p);
@@ -347,7 +421,7 @@ static void forward(struct net_switch *sw, const struct packet *p)
 	}
 	if (!p->from->station)
 		learn(sw, p->smac, p->from);
-	if (!group) {
+	if (!group && !port) {
 		port = station_find(sw, p->dmac);
 		if (!port)
 			port = learned_find(sw, p->dmac);

@@ -15,10 +15,13 @@
 #define ORNICD_NET_SWITCH_H
 
 #include "../packet/packet.h"
+#include "../timer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct egress;
+struct egress_param;
 struct net_switch;
 
 /**
@@ -51,6 +54,9 @@ struct switch_observer {
 struct net_switch *switch_new(struct packet_pool *pool);
 void switch_free(struct net_switch *sw);
 
+/* switch_set_time() - for slow links: timers, and what time it is; both outlive the switch */
+void switch_set_time(struct net_switch *sw, struct timers *timers, const uint64_t *now);
+
 struct switch_port *switch_port_add(struct net_switch *sw, const char *name,
 				    const struct switch_port_ops *ops, void *arg);
 void switch_port_del(struct switch_port *port);
@@ -76,8 +82,24 @@ uint32_t switch_port_number(const struct switch_port *port);
 /* switch_port_next() - the port after @port, the first if @port is NULL; NULL after the last */
 struct switch_port *switch_port_next(struct net_switch *sw, const struct switch_port *port);
 
-/* switch_is_station() - @mac is a device's of this switch */
-bool switch_is_station(struct net_switch *sw, const uint8_t mac[6]);
+/**
+ * switch_port_limit() - make the link to what is behind a port slow, or change it, not while a
+ * packet is being delivered; NULL: fast again, and what waits is lost
+ * @port:	port of a switch that has timers
+ * @param:	link, in range
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int switch_port_limit(struct switch_port *port, const struct egress_param *param);
+
+/* switch_port_egress() - the slow link of @port, or NULL */
+const struct egress *switch_port_egress(const struct switch_port *port);
+
+/*
+ * switch_find() - look for the station that @p, to be sent, goes to, and fill in its @to and @far:
+ * that spares the switch another search
+ */
+void switch_find(struct net_switch *sw, struct packet *p);
 
 /** switch_send() - queue @p, coming in by @port; the switch owns it from here */
 void switch_send(struct switch_port *port, struct packet *p);

@@ -10,6 +10,7 @@
 #include "uplink_backend.h"
 
 #include "../log.h"
+#include "../packet/frames.h"
 #include "../packet/roce.h"
 #include "../packet/wire.h"
 
@@ -180,24 +181,16 @@ static const struct switch_port_ops uplink_port_ops = {
 /* Fill in @p from a frame. Return: why that is to be dropped, or NULL. */
 static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
 {
-	p->frame = (struct seg) { frame, len };
-	switch (roce_parse(p, frame, len)) {
-	case ROCE_PACKET:
-		break;
+	switch (frames_parse(p, frame, len)) {
 	case ROCE_BAD_ICRC:
 		u->stats.bad_icrc++;
 		return "dropped: bad ICRC";
 	case ROCE_MALFORMED:
 		u->stats.malformed++;
 		return "dropped: malformed";
-	case ROCE_NONE:
-		p->kind = PACKET_ETHERNET;
-		p->len = len;
-		p->nseg = 1;
-		p->seg[0] = (struct seg) { frame, len };
-		break;
+	default:
+		return NULL;
 	}
-	return NULL;
 }
 
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
@@ -264,7 +257,9 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 	u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
 	if (!u->port)
 		goto free_uplink;
-	err = u->backend->open(u, spec);
+	err = spec->link.kbps ? switch_port_limit(u->port, &spec->link) : 0;
+	if (!err)
+		err = u->backend->open(u, spec);
 	if (err)
 		goto del_port;
 	switch_port_set_up(u->port, true);

@@ -10,6 +10,7 @@
 #ifndef ORNICD_NET_UPLINK_H
 #define ORNICD_NET_UPLINK_H
 
+#include "egress.h"
 #include "switch.h"
 #include "../loop.h"
 
@@ -27,6 +28,7 @@ struct uplink;
  * @local:	address or path of this end
  * @remote:	address or path of the other end
  * @client:	connect, and do not listen
+ * @link:	slow link to it, if it has a rate
  */
 struct uplink_spec {
 	char *kind;
@@ -36,6 +38,7 @@ struct uplink_spec {
 	char *local;
 	char *remote;
 	bool client;
+	struct egress_param link;
 };
 
 /**

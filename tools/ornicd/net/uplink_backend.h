@@ -6,9 +6,10 @@
 #define ORNICD_NET_UPLINK_BACKEND_H
 
 #include "uplink.h"
+#include "../packet/frames.h"
 
-/** UPLINK_FRAME_BYTES - the longest frame: an MTU of 9000, Ethernet, VLAN; and some more */
-#define UPLINK_FRAME_BYTES	9216
+/** UPLINK_FRAME_BYTES - the longest frame */
+#define UPLINK_FRAME_BYTES	FRAMES_MAX_BYTES
 /** UPLINK_BATCH - frames sent or received at once */
 #define UPLINK_BATCH		32
 /** UPLINK_TX_IOV - pieces of a batch; a frame has one for the backend's use, headers, payload, tail */

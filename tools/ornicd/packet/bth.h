@@ -38,6 +38,7 @@ enum bth_opcode {
 	BTH_RC_ATOMIC_WRITE		= 0x1d,
 	BTH_UD_SEND_ONLY		= 0x64,
 	BTH_UD_SEND_ONLY_IMM		= 0x65,
+	BTH_CNP				= 0x81,	/* annex A17.9.3: of no transport */
 };
 
 #define BTH_TRANSPORT_MASK	0xe0

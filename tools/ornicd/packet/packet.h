@@ -47,6 +47,8 @@ enum packet_kind {
  * @link:	place in the packet queue or in the free list
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
+ * @to:		port of the station @dmac; NULL: the switch is to look for it
+ * @far:	there is no such station, or the link to it is slow
  * @loopback:	for the port it came in by, and no other
  * @echo:	also for the port it came in by
  * @sender:	Ethernet, datagrams: queue pair whose it is; good until the switch is drained
@@ -93,6 +95,8 @@ struct packet {
 	STAILQ_ENTRY(packet) link;
 	enum packet_kind kind;
 	struct switch_port *from;
+	struct switch_port *to;
+	bool far;
 	bool loopback;
 	bool echo;
 	const struct qp *sender;

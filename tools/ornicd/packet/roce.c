@@ -29,7 +29,8 @@ enum extension {
 	EXT_ATOMICACKETH = 1 << 6,
 	EXT_IMMDT	= 1 << 7,
 	EXT_IETH	= 1 << 8,
-	EXT_PAYLOAD	= 1 << 9,
+	EXT_CNP		= 1 << 9,
+	EXT_PAYLOAD	= 1 << 10,
 };
 
 static const struct {
@@ -38,7 +39,7 @@ static const struct {
 } extensions[] = {
 	{ EXT_DETH, 8 }, { EXT_XRCETH, 4 }, { EXT_FETH, 4 }, { EXT_RETH, 16 },
 	{ EXT_ATOMICETH, 28 }, { EXT_AETH, 4 }, { EXT_ATOMICACKETH, 8 }, { EXT_IMMDT, 4 },
-	{ EXT_IETH, 4 },
+	{ EXT_IETH, 4 }, { EXT_CNP, 16 },
 };
 
 #define EXTENSIONS	(sizeof(extensions) / sizeof(extensions[0]))
@@ -113,6 +114,8 @@ static uint32_t extensions_of(uint8_t opcode)
 	const struct operation *op = operation_of(opcode);
 	uint32_t ext = op->ext;
 
+	if (opcode == BTH_CNP)
+		return EXT_CNP;
 	if (!op->known)
 		return ext;
 	if ((opcode & BTH_TRANSPORT_MASK) == BTH_TRANSPORT_UD)
@@ -171,6 +174,9 @@ static void put_extension(uint8_t *at, const struct packet *p, enum extension ex
 	case EXT_IETH:
 		be32_put(at, p->rkey);
 		break;
+	case EXT_CNP:
+		memset(at, 0, 16);
+		break;
 	case EXT_PAYLOAD:
 		break;
 	}
@@ -213,6 +219,7 @@ static void get_extension(struct packet *p, const uint8_t *at, enum extension ex
 	case EXT_IETH:
 		p->rkey = be32_get(at);
 		break;
+	case EXT_CNP:		/* reserved: whatever it is */
 	case EXT_PAYLOAD:
 		break;
 	}
@@ -277,8 +284,12 @@ static uint8_t *put_bth(uint8_t *at, const struct packet *p, uint8_t opcode, uin
 
 	at[0] = opcode;
 	at[1] = BTH_MIGREQ | pad << BTH_PAD_SHIFT | (p->solicited && last ? BTH_SOLICITED : 0);
+	if (opcode == BTH_CNP)
+		at[1] = 0;
 	be16_put(at + 2, p->pkey);
 	be32_put(at + 4, p->dqpn & 0xffffff);
+	if (opcode == BTH_CNP)
+		at[4] = BTH_BECN;
 	be32_put(at + 8, (p->psn + i) & BTH_PSN_MASK);
 	if (p->ackreq && last)
 		at[8] = BTH_ACKREQ;

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net/egress.c: a slow link's rate, room and marks, by a clock that only the test moves;
+ * packet/ecn.c; packet/frames.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/egress.h"
+#include "net/switch.h"
+#include "packet/bth.h"
+#include "packet/csum.h"
+#include "packet/ecn.h"
+#include "packet/frames.h"
+#include "packet/ip.h"
+#include "packet/wire.h"
+
+#define FRAME		1500
+#define SEEN_MAX	4096
+
+/**
+ * struct fixture - a link and what came out of it
+ * @seen:	frames, in all
+ * @when, @len, @salt, @ecn: of the last SEEN_MAX of them; @salt is byte 20
+ * @last:	the last one
+ * @bytes:	its frame
+ * @lost:	frames that found no room; @lost_salt: of the last
+ */
+struct fixture {
+	struct timers timers;
+	uint64_t now;
+	struct egress *q;
+	uint32_t seen;
+	uint64_t when[SEEN_MAX];
+	uint32_t len[SEEN_MAX];
+	uint8_t salt[SEEN_MAX];
+	uint8_t ecn[SEEN_MAX];
+	struct packet last;
+	uint8_t bytes[FRAMES_MAX_BYTES];
+	uint32_t lost;
+	uint8_t lost_salt;
+};
+
+static void got(void *arg, const struct packet *p)
+{
+	struct fixture *f = arg;
+	uint32_t i = f->seen++ % SEEN_MAX;
+
+	f->when[i] = f->now;
+	f->len[i] = p->frame.len;
+	f->salt[i] = p->frame.ptr[20];
+	f->ecn[i] = p->tclass & ECN_MASK;
+	f->last = *p;
+	memcpy(f->bytes, p->frame.ptr, p->frame.len);
+}
+
+static void lost(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct fixture *f = arg;
+
+	assert_true(len > 20);
+	f->lost++;
+	f->lost_salt = frame[20];
+}
+
+static const struct egress_ops egress_ops = { .arrived = got, .lost = lost };
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	timers_init(&f->timers);
+	f->now = 1000000000;
+	f->q = egress_new(&f->timers, &f->now, &egress_ops, f);
+	assert_non_null(f->q);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	egress_free(f->q);
+	assert_int_equal(f->timers.n, 0);
+	assert_int_equal(f->timers.cap, 0);
+	timers_fini(&f->timers);
+	free(f);
+	return 0;
+}
+
+static void set(struct fixture *f, uint32_t kbps, uint32_t queue)
+{
+	struct egress_param p = { .kbps = kbps, .queue = queue, .kmin = queue, .kmax = queue };
+
+	assert_null(egress_check(&p));
+	egress_set(f->q, &p);
+}
+
+/* From timer to timer until nothing waits, or @until */
+static void run(struct fixture *f, uint64_t until)
+{
+	int64_t next;
+
+	while ((next = timers_next(&f->timers, f->now)) >= 0 && f->now + next <= until) {
+		f->now += next;
+		timers_run(&f->timers, f->now);
+	}
+	if (until != UINT64_MAX)
+		f->now = until;
+}
+
+static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
+{
+	static uint8_t bytes[FRAMES_MAX_BYTES + 8];
+	struct packet p = { .kind = PACKET_ETHERNET, .len = len, .nseg = 2 };
+
+	memset(bytes, salt, sizeof(bytes));
+	be16_put(bytes + 12, 0x88b5);
+	p.seg[0] = (struct seg) { bytes, 14 };
+	p.seg[1] = (struct seg) { bytes + 14, len - 14 };
+	p.csum_ok = salt & 1;
+	egress_put(f->q, &p);
+	memset(bytes, 0xff, sizeof(bytes));	/* what waits is a copy */
+}
+
+static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
+{
+	static uint8_t payload[PACKET_MAX_PAYLOAD];
+	struct packet p = {
+		.kind = PACKET_ROCE, .tclass = tclass, .opcode = BTH_RC_SEND_ONLY, .mtu = 1024,
+		.npsn = len > 1024 ? (len + 1023) / 1024 : 1, .len = len, .nseg = 1,
+		.udp_sport = 0xc000, .pkey = 0xffff, .hop_limit = 64, .psn = 0xfffffe,
+		.ackreq = true,
+	};
+
+	for (uint32_t i = 0; i < len; i++)
+		payload[i] = i * 7;
+	ip_v4_gid(p.sgid, (uint8_t[]) { 10, 0, 0, 1 });
+	ip_v4_gid(p.dgid, (uint8_t[]) { 10, 0, 0, 2 });
+	if (v6)
+		memcpy(p.dgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 2 }, 16);
+	p.seg[0] = (struct seg) { payload, len };
+	egress_put(f->q, &p);
+	memset(payload, 0xff, sizeof(payload));
+}
+
+/* Frames leave one after the other, each when its bytes have had their time. */
+static void test_rate(void **state)
+{
+	static const uint32_t kbps[] = { EGRESS_MIN_KBPS, 333, 100000, 10000000, EGRESS_MAX_KBPS };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
+		uint64_t begin = f->now + 12345, bytes = 0;
+		uint32_t first = f->seen;
+
+		f->now = begin;
+		set(f, kbps[i], EGRESS_MAX_QUEUE);
+		for (int n = 0; n < 1000; n++)
+			put_plain(f, 60 + n * 9, n);
+		assert_int_equal(f->seen, first);	/* none has arrived yet */
+		run(f, UINT64_MAX);
+		assert_int_equal(f->seen, first + 1000);
+		for (uint32_t n = 0; n < 1000; n++) {
+			double want = (bytes += 60 + n * 9) * 8e6 / kbps[i];
+			double took = f->when[(first + n) % SEEN_MAX] - begin;
+
+			assert_true(took > want * 0.9999 - 1 && took < want * 1.0002 + 1);
+			assert_int_equal(f->len[(first + n) % SEEN_MAX], 60 + n * 9);
+			assert_int_equal(f->salt[(first + n) % SEEN_MAX], (uint8_t)n);
+		}
+		assert_int_equal(egress_depth(f->q), 0);
+	}
+	assert_int_equal(egress_stats(f->q)->frames, 5000);
+	assert_int_equal(egress_stats(f->q)->dropped, 0);
+}
+
+/* The queue is never longer than it may be; what is taken arrives, and nothing else. */
+static void test_room(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, 100000, 20000);
+	for (int n = 0; n < 100; n++)
+		put_plain(f, FRAME, n);
+	assert_int_equal(egress_depth(f->q), 13 * FRAME);
+	assert_int_equal(egress_stats(f->q)->dropped, 87);
+	assert_int_equal(f->lost, 87);
+	assert_int_equal(f->lost_salt, 99);
+	put_plain(f, 500, 200);		/* for this one there is room */
+	run(f, UINT64_MAX);
+	assert_int_equal(f->seen, 14);
+	for (int n = 0; n < 13; n++)
+		assert_int_equal(f->salt[n], n);
+	assert_int_equal(f->salt[13], 200);
+	assert_int_equal(egress_stats(f->q)->peak, 20000);
+	/* as many as come at the link's rate get through for ever */
+	for (int n = 0; n < 500; n++) {
+		put_plain(f, FRAME, n);
+		run(f, f->now + FRAME * 80);
+	}
+	assert_int_equal(egress_stats(f->q)->dropped, 87);
+	/* short frames count as if they were not: so their number is bounded too */
+	for (int n = 0; n < 1000; n++)
+		put_plain(f, 21, n);
+	assert_int_equal(egress_depth(f->q), 20000 / EGRESS_MIN_FRAME * EGRESS_MIN_FRAME);
+	/* longer than any frame: not cut off, not taken */
+	put_plain(f, FRAMES_MAX_BYTES + 1, 0);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->seen, 14 + 500 + 20000 / EGRESS_MIN_FRAME);
+}
+
+/* Sizes, pauses and parameters at random: order and bytes stay. */
+static void test_random(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t expect[SEEN_MAX];
+	uint32_t taken = 0, checked = 0;
+
+	srand(1);
+	set(f, 1000000, 50000);
+	for (int n = 0; n < 100000; n++) {
+		uint64_t dropped = egress_stats(f->q)->dropped;
+
+		if (!(rand() % 1000))
+			set(f, 500000 + rand() % 1000000, 10000 + rand() % 90000);
+		expect[taken % SEEN_MAX] = n;
+		put_plain(f, rand() % 3 ? 21 + rand() % 200 : 21 + rand() % 9190, n);
+		taken += egress_stats(f->q)->dropped == dropped;
+		if (rand() % 2)
+			run(f, f->now + rand() % 30000);
+		for (; checked < f->seen; checked++)
+			assert_int_equal(f->salt[checked % SEEN_MAX], expect[checked % SEEN_MAX]);
+		assert_true(egress_depth(f->q) <= 100000);
+	}
+	run(f, UINT64_MAX);
+	assert_int_equal(f->seen, taken);
+	assert_true(taken > 50000 && egress_stats(f->q)->dropped > 1000);
+	for (uint32_t i = 0; i < f->last.frame.len; i++)
+		if (i != 12 && i != 13)
+			assert_int_equal(f->bytes[i], f->salt[(f->seen - 1) % SEEN_MAX]);
+	assert_int_equal(f->last.csum_ok, f->bytes[20] & 1);
+}
+
+/* What stands for several packets becomes them, right to the last header. */
+static void test_cut(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int v6 = 0; v6 < 2; v6++) {
+		uint32_t first = f->seen;
+
+		set(f, 1000000, 100000);
+		put_roce(f, 5000, ECN_ECT0, v6);
+		run(f, UINT64_MAX);
+		assert_int_equal(f->seen - first, 5);
+		assert_true(f->when[first] < f->when[first + 1]);
+		assert_int_equal(f->last.kind, PACKET_ROCE);
+		assert_int_equal(f->last.opcode, BTH_RC_SEND_LAST);
+		assert_int_equal(f->last.psn, 2);
+		assert_int_equal(f->last.npsn, 1);
+		assert_true(f->last.ackreq);
+		assert_null(f->last.from);
+		assert_int_equal(f->last.len, 5000 - 4096);
+		for (uint32_t i = 0; i < f->last.len; i++)
+			assert_int_equal(f->bytes[f->last.seg[0].ptr - f->last.frame.ptr + i],
+					 (uint8_t)((4096 + i) * 7));
+	}
+}
+
+/* An engine that is late delivers late, a bounded number at a time; the rate is made up for. */
+static void test_late(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, 1000000, EGRESS_MAX_QUEUE);
+	for (int n = 0; n < 5000; n++)
+		put_plain(f, 60, n);
+	f->now += 1000000000;
+	timers_run(&f->timers, f->now);
+	assert_in_range(f->seen, 1, 1000);
+	assert_true(timers_next(&f->timers, f->now) <= 1);
+	for (int turn = 0; turn < 100; turn++, f->now++)
+		timers_run(&f->timers, f->now);
+	assert_int_equal(f->seen, 5000);
+	put_plain(f, 1250, 1);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->when[5000 % SEEN_MAX], f->now);
+	assert_true(f->when[5000 % SEEN_MAX] - f->when[4999 % SEEN_MAX] >= 10000);
+}
+
+/* Of @tries frames that find @depth bytes in the queue: how many are marked? */
+static uint32_t marks(struct fixture *f, const struct egress_param *param, uint32_t depth,
+		      uint32_t tries, uint8_t tclass)
+{
+	struct egress_param still = *param;
+	uint64_t before = egress_stats(f->q)->marked;
+
+	still.kbps = EGRESS_MIN_KBPS;
+	egress_set(f->q, &still);
+	for (uint32_t i = 0; i < tries; i++) {
+		while (egress_depth(f->q) < depth) {
+			uint32_t left = depth - egress_depth(f->q);
+
+			put_plain(f, left >= 2 * FRAME ? FRAME : left > FRAME ? left / 2 : left, 0);
+		}
+		assert_int_equal(egress_depth(f->q), depth);
+		put_roce(f, 40, tclass, i & 1);
+		run(f, UINT64_MAX);
+	}
+	return egress_stats(f->q)->marked - before;
+}
+
+/* The curve: nothing up to kmin, a straight line to pmax, everything beyond kmax. */
+static void test_curve(void **state)
+{
+	const struct egress_param p = { .kbps = 100000, .queue = 60000, .kmin = 10000,
+					.kmax = 40000, .pmax = 40 };
+	const struct egress_param step = { .kbps = 100000, .queue = 60000, .kmin = 10000,
+					   .kmax = 10000, .pmax = 0 };
+	struct fixture *f = *state;
+	const uint32_t n = 2000;
+
+	assert_int_equal(marks(f, &p, 0, n, ECN_ECT0), 0);
+	assert_int_equal(marks(f, &p, 10000, n, ECN_ECT0), 0);
+	/* 4 standard deviations */
+	assert_in_range(marks(f, &p, 17500, n, ECN_ECT0), 200 - 54, 200 + 54);
+	assert_in_range(marks(f, &p, 25000, n, ECN_ECT0), 400 - 72, 400 + 72);
+	assert_in_range(marks(f, &p, 32500, n, ECN_ECT0), 600 - 82, 600 + 82);
+	assert_in_range(marks(f, &p, 40000, n, ECN_ECT0), 800 - 88, 800 + 88);
+	assert_int_equal(marks(f, &p, 40001, n, ECN_ECT0), n);
+	assert_int_equal(marks(f, &p, 50000, 100, 1), 100);
+	assert_int_equal(marks(f, &p, 50000, 100, ECN_NOT_ECT), 0);
+	assert_int_equal(marks(f, &step, 10000, n, ECN_ECT0), 0);
+	assert_int_equal(marks(f, &step, 10001, 100, ECN_ECT0), 100);
+	assert_int_equal(egress_stats(f->q)->dropped, 0);
+}
+
+/* A marked frame is a good frame: checksum of IPv4, ICRC; the other bits stay. */
+static void test_mark(void **state)
+{
+	struct fixture *f = *state;
+	struct egress_param p = { .kbps = 1000, .queue = 60000, .kmin = 1, .kmax = 1 };
+
+	egress_set(f->q, &p);
+	for (int v6 = 0; v6 < 2; v6++) {
+		for (int tclass = 0; tclass < 256; tclass++) {
+			uint32_t first = f->seen;
+
+			put_plain(f, 60, 0);
+			put_roce(f, 33, tclass, v6);
+			run(f, UINT64_MAX);
+			assert_int_equal(f->seen, first + 2);
+			assert_int_equal(f->last.kind, PACKET_ROCE);
+			assert_int_equal(f->last.tclass,
+					 tclass & ECN_MASK ? tclass | ECN_CE : tclass);
+		}
+	}
+}
+
+/* Frames of all kinds, cut off at every length: nothing is read or written beyond. */
+static void test_mark_frames(void **state)
+{
+	static const struct {
+		uint16_t type[2];
+		uint32_t ip;
+	} kinds[] = {
+		{ { ETHERTYPE_IPV4 }, 14 }, { { ETHERTYPE_IPV6 }, 14 },
+		{ { ETHERTYPE_VLAN, ETHERTYPE_IPV4 }, 18 },
+		{ { ETHERTYPE_VLAN, ETHERTYPE_IPV6 }, 18 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < 4; k++) {
+		bool v6 = k & 1;
+		uint32_t whole = kinds[k].ip + (v6 ? IPV6_BYTES : IPV4_BYTES);
+
+		for (uint32_t len = 0; len <= whole; len++) {
+			uint8_t *frame = malloc(len + !len), all[64] = { 0 };
+
+			be16_put(all + 12, kinds[k].type[0]);
+			be16_put(all + 16, kinds[k].type[1]);
+			all[kinds[k].ip] = v6 ? 0x60 : 0x45;
+			all[kinds[k].ip + 1] = v6 ? ECN_ECT0 << 4 : ECN_ECT0;
+			memcpy(frame, all, len);
+			assert_int_equal(ecn_mark(frame, len), len == whole);
+			if (len == whole) {
+				assert_true(ecn_mark(frame, len));	/* twice is once */
+				frame[kinds[k].ip] ^= 0x10;
+				assert_false(ecn_mark(frame, len));	/* another version */
+			} else {
+				assert_memory_equal(frame, all, len);
+			}
+			free(frame);
+		}
+	}
+}
+
+/* Every checksum there can be, among them those of which ones' complement has two. */
+static void test_mark_checksum(void **state)
+{
+	uint8_t frame[ETH_BYTES + IPV4_BYTES] = { 0 }, *ip = frame + ETH_BYTES;
+
+	(void)state;
+	be16_put(frame + 12, ETHERTYPE_IPV4);
+	for (uint32_t id = 0; id < 0x10000; id++) {
+		uint16_t csum;
+
+		memset(ip, 0, IPV4_BYTES);
+		ip[0] = 0x45;
+		ip[1] = 0xfc | (id & 1 ? 1 : ECN_ECT0);
+		be16_put(ip + 4, id);
+		csum = csum_fold(csum_add(0, ip, IPV4_BYTES, false));
+		memcpy(ip + 10, &csum, 2);
+		assert_true(ecn_mark(frame, sizeof(frame)));
+		assert_int_equal(ip[1], 0xff);
+		assert_true(csum_ipv4_ok(ip, IPV4_BYTES));
+	}
+}
+
+static void test_check(void **state)
+{
+	struct egress_param p = { .kbps = 100000 };
+
+	(void)state;
+	egress_default(&p);
+	assert_null(egress_check(&p));
+	assert_int_equal(p.queue, EGRESS_QUEUE);
+	assert_true(p.kmin < p.kmax && p.kmax < p.queue);
+	p = (struct egress_param) { .kbps = 100000, .queue = 20000, .kmin = 15000 };
+	egress_default(&p);
+	assert_null(egress_check(&p));
+	assert_int_equal(p.kmin, 15000);
+	p.kbps = EGRESS_MIN_KBPS - 1;
+	assert_non_null(egress_check(&p));
+	p.kbps = EGRESS_MAX_KBPS + 1;
+	assert_non_null(egress_check(&p));
+	p.kbps = 1000;
+	p.queue = EGRESS_MIN_QUEUE - 1;
+	assert_non_null(egress_check(&p));
+	p.queue = EGRESS_MAX_QUEUE + 1;
+	assert_non_null(egress_check(&p));
+	p.queue = 20000;
+	p.kmax = p.kmin - 1;
+	assert_non_null(egress_check(&p));
+	p.kmax = p.kmin;
+	p.pmax = 101;
+	assert_non_null(egress_check(&p));
+}
+
+/* Two devices on a switch, the link to the second slow; what it sends to itself is not. */
+static void test_switch(void **state)
+{
+	static const struct switch_port_ops ops = { .deliver = got };
+	const struct egress_param slow = { .kbps = 1000, .queue = 20000, .kmin = 20000,
+					   .kmax = 20000 };
+	struct fixture *f = *state;
+	struct packet known = { .kind = PACKET_ROCE }, other = known;
+	struct packet_pool pool;
+	struct net_switch *sw;
+	struct switch_port *a, *b;
+	uint8_t bytes[100] = { 2, [5] = 2, [12] = 0x88, 0xb5 };
+
+	assert_int_equal(packet_pool_init(&pool, 8), 0);
+	sw = switch_new(&pool);
+	switch_set_time(sw, &f->timers, &f->now);
+	a = switch_port_add(sw, "a", &ops, f);
+	b = switch_port_add(sw, "b", &ops, f);
+	switch_port_set_up(a, true);
+	switch_port_set_up(b, true);
+	assert_int_equal(switch_port_set_mac(b, bytes), 0);
+	memcpy(known.dmac, bytes, 6);
+	switch_find(sw, &known);
+	assert_ptr_equal(known.to, b);
+	assert_false(known.far);
+	other.dmac[0] = 2;
+	switch_find(sw, &other);
+	assert_null(other.to);
+	assert_true(other.far);
+	assert_null(switch_port_egress(b));
+	assert_int_equal(switch_port_limit(b, &slow), 0);
+	switch_find(sw, &known);
+	assert_ptr_equal(known.to, b);
+	assert_true(known.far);
+	for (int i = 0; i < 3; i++) {
+		struct packet *p = packet_get(&pool);
+
+		memcpy(p->dmac, bytes, 6);
+		p->len = sizeof(bytes);
+		p->nseg = 1;
+		p->seg[0] = (struct seg) { bytes, sizeof(bytes) };
+		p->frame = p->seg[0];
+		if (i < 2)
+			switch_send(a, p);
+		else
+			switch_loopback(b, p);
+	}
+	switch_drain(sw);
+	assert_int_equal(f->seen, 1);
+	assert_int_equal(egress_depth(switch_port_egress(b)), 200);
+	run(f, f->now + 800000);
+	assert_int_equal(f->seen, 2);
+	switch_port_set_up(b, false);		/* what arrives now meets nobody */
+	run(f, f->now + 900000);
+	assert_int_equal(f->seen, 2);
+	assert_int_equal(egress_stats(switch_port_egress(b))->frames, 2);
+	assert_int_equal(switch_port_limit(b, NULL), 0);
+	assert_null(switch_port_egress(b));
+	assert_int_equal(switch_port_limit(b, &slow), 0);
+	switch_port_del(b);
+	switch_free(sw);
+	packet_pool_fini(&pool);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_rate), TEST(test_room), TEST(test_random), TEST(test_cut),
+		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
+		TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

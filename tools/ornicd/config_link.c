@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The link to a device or to what is behind a port: "rate=100M,queue=256K,kmin=...".
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const config_link_keys[CONFIG_LINK_KEYS] = { "rate", "queue", "kmin", "kmax", "pmax" };
+
+/*
+ * A number with one of the letters K, M, G behind it, or none, each of which stands for @unit
+ * times the one before. Return: 0 or -EINVAL.
+ */
+static int parse_scaled(const char *text, uint64_t unit, uint64_t *out)
+{
+	static const char letters[] = "KMG";
+	const char *letter;
+	uint64_t v;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno)
+		return -EINVAL;
+	letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+	if (*end && (!letter || end[1]))
+		return -EINVAL;
+	for (; letter && letter >= letters; letter--)
+		if (__builtin_mul_overflow(v, unit, &v))
+			return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int bad_link(const char *text, const char *key, const char *val, const char *form)
+{
+	log_err("\"%s\": %s=%s is not %s", text, key, val, form);
+	return -EINVAL;
+}
+
+/* Bytes, which fit 32 bits, or per cent */
+static int parse_number(const char *text, const char *key, const char *val, uint32_t *out)
+{
+	uint64_t v;
+
+	if (!val)
+		return 0;
+	if (parse_scaled(val, 1024, &v) || v > UINT32_MAX)
+		return bad_link(text, key, val, "a number such as 65536 or 64K");
+	*out = v;
+	return 0;
+}
+
+int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS], struct egress_param *out)
+{
+	uint32_t *const numbers[] = { &out->queue, &out->kmin, &out->kmax, &out->pmax };
+	const char *wrong;
+	uint64_t bps;
+
+	for (int i = 1; i < CONFIG_LINK_KEYS; i++) {
+		int err = parse_number(text, config_link_keys[i], val[i], numbers[i - 1]);
+
+		if (err)
+			return err;
+		if (val[i] && !val[0]) {
+			log_err("\"%s\": %s= is for a link with a rate=, which is missing", text,
+				config_link_keys[i]);
+			return -EINVAL;
+		}
+	}
+	if (!val[0])
+		return 0;
+	if (parse_scaled(val[0], 1000, &bps) || bps / 1000 > UINT32_MAX)
+		return bad_link(text, config_link_keys[0], val[0], "a rate in bit/s such as 100M");
+	out->kbps = bps / 1000;
+	egress_default(out);
+	wrong = egress_check(out);
+	if (!wrong)
+		return 0;
+	log_err("\"%s\": %s", text, wrong);
+	return -EINVAL;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Congestion notification packets (IBTA annex A17.9.3), out and in.
+ *
+ * One goes to the queue pair that a marked packet came from, whether that was a request or a
+ * response, and at most one in a while: until the rate has changed there is nothing new to tell.
+ * It takes no part in the sequence of packets. Its sender can be checked no further than a
+ * packet's addresses; all that a forged one does is to make a connection slow for a moment.
+ */
+#include "cc.h"
+
+#include "engine.h"
+#include "link.h"
+#include "qp.h"
+#include "../packet/ecn.h"
+
+#define DSCP_SHIFT	2
+
+/* Does it send or answer? */
+static bool is_alive(const struct qp *qp)
+{
+	return qp->state >= ORNIC_QPS_RTR && qp->state != ORNIC_QPS_ERR;
+}
+
+static bool cnp_send(struct qp *qp)
+{
+	struct engine *e = qp->dev->engine;
+	uint32_t syndrome;
+	struct packet *p = link_packet(qp, &qp->path, &syndrome);
+
+	if (!p)
+		return false;
+	p->opcode = BTH_CNP;
+	p->tclass = e->cc.v[CC_np_cnp_dscp] << DSCP_SHIFT | ECN_NOT_ECT;
+	p->dqpn = qp->dest_qpn;
+	p->mtu = qp_mtu(qp);
+	link_send(qp, p);
+	return true;
+}
+
+void cnp_notify(struct qp *qp, const struct packet *p)
+{
+	struct engine *e = qp->dev->engine;
+	uint64_t pause = e->cc.v[CC_np_min_time_between_cnps] * 1000ull;
+
+	qp_count(qp, CNT_ecn_marked, p->npsn);
+	if (!e->cc.on || !qp_connected(qp) || !is_alive(qp))
+		return;
+	if (qp->cc.told_at && e->now - qp->cc.told_at < pause)
+		return;
+	if (!cnp_send(qp))
+		return;
+	qp->cc.told_at = e->now;
+	qp_count(qp, CNT_cnp_sent, 1);
+}
+
+/* The rate that @qp has now, if any */
+static void apply(struct qp *qp)
+{
+	struct engine *e = qp->dev->engine;
+
+	rate_pace(&qp->rate, qp->cc.limiting ? qp->cc.rate : 0, e->now,
+		  dcqcn_next(&qp->cc, &e->cc));
+}
+
+void cnp_receive(struct qp *qp)
+{
+	struct engine *e = qp->dev->engine;
+
+	qp_count(qp, CNT_cnp_received, 1);
+	if (!e->cc.on || !qp_connected(qp) || !is_alive(qp) ||
+	    !dcqcn_cnp(&qp->cc, &e->cc, e->now)) {
+		qp_count(qp, CNT_cnp_ignored, 1);
+		return;
+	}
+	apply(qp);
+}
+
+void cc_sent(struct qp *qp, uint32_t bytes)
+{
+	struct engine *e = qp->dev->engine;
+
+	if (dcqcn_advance(&qp->cc, &e->cc, bytes, e->now))
+		apply(qp);
+}
+
+void cc_reset(struct qp *qp)
+{
+	qp->cc = (struct cc) {};
+	rate_pace(&qp->rate, 0, 0, 0);
+	rate_far(&qp->rate, false, 0);
+}

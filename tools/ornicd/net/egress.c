@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A slow link: frames wait in a ring of bytes, each with the time at which it arrives.
+ *
+ * That time is known when a frame comes: when the one before it has left, and as long as its own
+ * bytes take. So a turn of the engine that comes late delivers late, but the link's rate is kept.
+ * All memory is there from the beginning.
+ */
+#include "egress.h"
+
+#include "../packet/ecn.h"
+#include "../packet/frames.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames that arrive in one turn; a daemon that is late by more than that goes on in the next. */
+#define EGRESS_BUDGET	128
+
+/* Costs are ns times 2^COST_SHIFT: exact to 1 in 10^4 at the highest rate, and no product overflows. */
+#define COST_SHIFT	20
+#define NS_KBPS		8000000ull	/* ns of a byte, times kbit/s */
+
+_Static_assert((NS_KBPS << COST_SHIFT) / EGRESS_MIN_KBPS < UINT64_MAX / FRAMES_MAX_BYTES / 2,
+	       "what a frame costs fits");
+
+/**
+ * struct record - a frame in the ring; its bytes follow
+ * @due:	when it arrives, ns
+ * @len:	bytes; 0: the ring goes on at its beginning
+ * @csum_ok:	as of struct packet
+ */
+struct record {
+	uint64_t due;
+	uint32_t len;
+	bool csum_ok;
+};
+
+/* A record and its frame; the next one is aligned. */
+#define RECORD_BYTES(len)	(sizeof(struct record) + (((len) + 7) & ~7u))
+/* What @bytes of the queue take at most, if all frames are short ones, and what is lost at the end */
+#define RING_BYTES(bytes)	((bytes) / EGRESS_MIN_FRAME * RECORD_BYTES(EGRESS_MIN_FRAME) + \
+				 2 * RECORD_BYTES(FRAMES_MAX_BYTES))
+
+/**
+ * struct egress - a link
+ * @param:	its parameters
+ * @stats:	its counters
+ * @cost:	time of a byte
+ * @part:	what @busy has to be more precise than a ns
+ * @busy:	when all that was sent has left
+ * @depth:	bytes that wait
+ * @random:	state of the random numbers that decide on marks
+ * @head:	first record; offset into @ring
+ * @tail:	where the next one goes
+ * @end:	no record goes beyond this; there is room behind for one without a frame
+ * @timers, @now, @ops, @arg: see egress_new()
+ * @timer:	armed for the first record's time
+ * @packet:	the packet that arrives
+ * @frame:	the frame that comes
+ * @ring:	records
+ */
+struct egress {
+	struct egress_param param;
+	struct egress_stats stats;
+	uint64_t cost;
+	uint64_t part;
+	uint64_t busy;
+	uint32_t depth;
+	uint32_t random;
+	uint32_t head;
+	uint32_t tail;
+	uint32_t end;
+	struct timers *timers;
+	const uint64_t *now;
+	const struct egress_ops *ops;
+	void *arg;
+	struct timer timer;
+	struct packet packet;
+	uint8_t frame[FRAMES_MAX_BYTES];
+	uint8_t ring[RING_BYTES(EGRESS_MAX_QUEUE)] __attribute__((aligned(8)));
+};
+
+static uint32_t charged(uint32_t len)
+{
+	return len < EGRESS_MIN_FRAME ? EGRESS_MIN_FRAME : len;
+}
+
+static struct record *record_at(struct egress *q, uint32_t at)
+{
+	return (struct record *)(q->ring + at);
+}
+
+/* The first record, which there is; past the end of the ring it goes on at its beginning. */
+static struct record *first_record(struct egress *q)
+{
+	if (!record_at(q, q->head)->len)
+		q->head = 0;
+	return record_at(q, q->head);
+}
+
+/* Deliver the first record. One that is not what it was when it came was the sender's own doing. */
+static void arrive(struct egress *q, struct record *r)
+{
+	struct packet *p = &q->packet;
+	enum roce_kind kind;
+
+	memset(p, 0, offsetof(struct packet, seg));
+	kind = frames_parse(p, (uint8_t *)(r + 1), r->len);
+	p->csum_ok = r->csum_ok;
+	q->stats.frames++;
+	q->stats.bytes += r->len;
+	if (kind == ROCE_NONE || kind == ROCE_PACKET)
+		q->ops->arrived(q->arg, p);
+	q->head += RECORD_BYTES(r->len);
+	q->depth -= charged(r->len);
+}
+
+static void egress_run(void *arg)
+{
+	struct egress *q = arg;
+
+	for (int budget = EGRESS_BUDGET; q->depth; budget--) {
+		struct record *r = first_record(q);
+
+		if (r->due > *q->now || !budget) {
+			timer_arm(q->timers, &q->timer, budget ? r->due : *q->now + 1);
+			return;
+		}
+		arrive(q, r);
+	}
+}
+
+/* xorshift (Marsaglia): the same marks in the same order whenever the daemon is started */
+static uint32_t next_random(struct egress *q)
+{
+	q->random ^= q->random << 13;
+	q->random ^= q->random >> 17;
+	q->random ^= q->random << 5;
+	return q->random;
+}
+
+/* Does the curve have a frame marked that finds the queue as it is? */
+static bool is_marked(struct egress *q)
+{
+	const struct egress_param *p = &q->param;
+	uint64_t dice;
+
+	if (q->depth <= p->kmin)
+		return false;
+	if (q->depth > p->kmax)
+		return true;
+	dice = (uint64_t)(next_random(q) >> 8) * (p->kmax - p->kmin) / ((1u << 24) / 100);
+	return dice < (uint64_t)p->pmax * (q->depth - p->kmin);
+}
+
+/* Where a record of @bytes goes, or NULL: that would be a queue longer than it may be. */
+static struct record *new_record(struct egress *q, uint32_t bytes)
+{
+	if (!q->depth) {
+		q->head = 0;
+		q->tail = 0;
+	}
+	if (q->tail < q->head)
+		return q->tail + bytes < q->head ? record_at(q, q->tail) : NULL;
+	if (q->tail + bytes <= q->end)
+		return record_at(q, q->tail);
+	if (bytes >= q->head)
+		return NULL;
+	record_at(q, q->tail)->len = 0;
+	q->tail = 0;
+	return record_at(q, 0);
+}
+
+static void charge(struct egress *q, uint32_t len)
+{
+	uint64_t cost;
+
+	if (q->busy < *q->now) {
+		q->busy = *q->now;
+		q->part = 0;
+	}
+	cost = q->cost * charged(len) + q->part;
+	q->busy += cost >> COST_SHIFT;
+	q->part = cost & ((1u << COST_SHIFT) - 1);
+}
+
+static void put_frame(struct egress *q, uint32_t len, bool csum_ok)
+{
+	struct record *r;
+
+	r = q->depth + charged(len) <= q->param.queue ? new_record(q, RECORD_BYTES(len)) : NULL;
+	if (!r) {
+		q->stats.dropped++;
+		q->ops->lost(q->arg, q->frame, len);
+		return;
+	}
+	if (is_marked(q))
+		q->stats.marked += ecn_mark(q->frame, len);
+	charge(q, len);
+	*r = (struct record) { .due = q->busy, .len = len, .csum_ok = csum_ok };
+	memcpy(r + 1, q->frame, len);
+	q->tail += RECORD_BYTES(len);
+	q->depth += charged(len);
+	if (q->depth > q->stats.peak)
+		q->stats.peak = q->depth;
+}
+
+void egress_put(struct egress *q, const struct packet *p)
+{
+	struct frames f;
+	uint32_t len;
+
+	frames_begin(&f, p);
+	while ((len = frames_next(&f, q->frame)))
+		put_frame(q, len, p->csum_ok);
+	if (q->depth && !timer_armed(&q->timer))
+		timer_arm(q->timers, &q->timer, first_record(q)->due);
+}
+
+struct egress *egress_new(struct timers *timers, const uint64_t *now,
+			  const struct egress_ops *ops, void *arg)
+{
+	struct egress *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	if (timers_reserve(timers, 1)) {
+		free(q);
+		return NULL;
+	}
+	q->random = 2463534242u;
+	q->timers = timers;
+	q->now = now;
+	q->ops = ops;
+	q->arg = arg;
+	q->timer = (struct timer) { .fn = egress_run, .arg = q };
+	return q;
+}
+
+void egress_free(struct egress *q)
+{
+	if (!q)
+		return;
+	timer_disarm(q->timers, &q->timer);
+	timers_unreserve(q->timers, 1);
+	free(q);
+}
+
+static uint64_t bytes_of(uint64_t ns, uint32_t kbps)
+{
+	return ns * kbps / NS_KBPS;
+}
+
+/* @v, but at least @least, and in any case no more than @most */
+static uint32_t between(uint64_t least, uint64_t v, uint32_t most)
+{
+	if (v < least)
+		v = least;
+	return v < most ? v : most;
+}
+
+void egress_default(struct egress_param *p)
+{
+	if (!p->queue)
+		p->queue = EGRESS_QUEUE;
+	if (!p->kmin)
+		p->kmin = between(EGRESS_KMIN, bytes_of(EGRESS_KMIN_NS, p->kbps), p->queue / 8);
+	if (!p->kmax)
+		p->kmax = between(4ull * p->kmin, bytes_of(EGRESS_KMAX_NS, p->kbps), p->queue);
+	if (!p->pmax)
+		p->pmax = EGRESS_PMAX;
+}
+
+const char *egress_check(const struct egress_param *p)
+{
+	if (p->kbps < EGRESS_MIN_KBPS || p->kbps > EGRESS_MAX_KBPS)
+		return "the rate is not from 8K to 400G bit/s";
+	if (p->queue < EGRESS_MIN_QUEUE || p->queue > EGRESS_MAX_QUEUE)
+		return "the queue is not from 10000 to 16M bytes";
+	if (p->kmax < p->kmin)
+		return "kmax is less than kmin";
+	if (p->pmax > 100)
+		return "pmax is more than 100 per cent";
+	return NULL;
+}
+
+void egress_set(struct egress *q, const struct egress_param *p)
+{
+	q->param = *p;
+	q->end = RING_BYTES(p->queue) - sizeof(struct record);
+	q->cost = ((NS_KBPS << COST_SHIFT) + p->kbps - 1) / p->kbps;
+}
+
+const struct egress_param *egress_param(const struct egress *q)
+{
+	return &q->param;
+}
+
+const struct egress_stats *egress_stats(const struct egress *q)
+{
+	return &q->stats;
+}
+
+uint32_t egress_depth(const struct egress *q)
+{
+	return q->depth;
+}
