@@ -574,6 +574,29 @@ static void test_pace(void **state)
 	}
 }
 
+/* Bytes raise the rate too: those that are sent, headers among them. */
+static void test_bytes(void **state)
+{
+	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
+	struct fix t;
+
+	(void)state;
+	fix_init(&t, ORNIC_QPT_RC);
+	t.c.qp.timeout = 0;
+	assert_int_equal(cc_set(&t.w.e.cc, "rp_time_reset", 1000000), 0);
+	assert_int_equal(cc_set(&t.w.e.cc, "rp_byte_reset", 10000), 0);
+	cnp_in(&t);
+	assert_int_equal(t.c.qp.cc.byte_stage, 0);
+	wr_sge(&wr, t.buf, 32768, t.key);
+	conn_send(&t.c, &wr);
+	world_finish(&t.w, 1000 * US);
+	assert_int_equal(t.c.qp.cc.byte_stage, 32 * (1024 + 96) / 10000);
+	assert_int_equal(t.c.qp.cc.time_stage, 0);
+	assert_int_equal(t.c.qp.cc.rate, 10000000 - (5000000 >> t.c.qp.cc.byte_stage));
+	assert_true(t.c.qp.rate.pace > 0);
+	fix_fini(&t);
+}
+
 /* To a peer that is not in this daemon, READ responses go no faster than rp_max_rate. */
 static void test_far(void **state)
 {
@@ -620,7 +643,7 @@ int main(void)
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_far),
+		cmocka_unit_test(test_bytes), cmocka_unit_test(test_far),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

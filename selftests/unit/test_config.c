@@ -159,7 +159,7 @@ static void test_cc(void **state)
 	assert_int_equal(run(c, "-d path=/a"), CONFIG_RUN);
 	assert_true(c->cc.on);
 	config_free(c);
-	assert_int_equal(run(c, "-d path=/a --cc off,rp_ai_rate=40 -C np_cnp_dscp=26"),
+	assert_int_equal(run(c, "-d path=/a --cc off,rp_ai_rate=40 --cc np_cnp_dscp=26"),
 			 CONFIG_RUN);
 	assert_false(c->cc.on);
 	assert_int_equal(c->cc.v[CC_rp_ai_rate], 40);

@@ -260,6 +260,53 @@ static void near(uint64_t ns, double want)
 		fail_msg("%.3f ms instead of %.3f", ns / 1e6, want / 1e6);
 }
 
+/* Congestion control: what is owed is paid at the new rate; who waits asks again in time. */
+static void test_pace(void **state)
+{
+	const uint64_t ms = 1000000;
+	uint64_t now = 5 * NS;
+	struct timers ts;
+	struct rate r;
+	bool woken;
+
+	(void)state;
+	timers_init(&ts);
+	assert_int_equal(timers_reserve(&ts, 1), 0);
+	rate_init(&r, no_wake, &woken);
+	assert_int_equal(r.most, PACKET_MAX_PAYLOAD);
+	rate_pace(&r, 1000, now, now + 7 * ms);
+	assert_int_equal(r.most, 0);
+	rate_charge(&r, 0, 12500, now);
+	assert_int_equal(r.due, now + 100 * ms);
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), 7 * ms);
+	rate_pace(&r, 2000, now, now + 9 * ms);
+	assert_in_range(r.due, now + 50 * ms - 2, now + 50 * ms + 2);
+	now += 25 * ms;
+	rate_pace(&r, 500, now, UINT64_MAX);
+	assert_in_range(r.due, now + 100 * ms - 10, now + 100 * ms + 10);
+	rate_stop(&r, &ts);
+	assert_false(rate_open(&r, &ts, now));
+	assert_in_range(timers_next(&ts, now), 99 * ms, 100 * ms);
+	rate_stop(&r, &ts);
+	/* the lower of two: a limit, and a peer far away */
+	rate_set(&r, 250, 0, 0, FRAME);
+	rate_charge(&r, 0, 1250, now);
+	assert_in_range(r.due, now + 40 * ms - 2, now + 40 * ms + 2);
+	rate_far(&r, true, 125);
+	rate_set(&r, 0, 0, 0, FRAME);
+	rate_pace(&r, 0, now, 0);
+	rate_charge(&r, 0, 1250, now);
+	assert_in_range(r.due, now + 80 * ms - 2, now + 80 * ms + 2);
+	/* nothing holds it back: nothing is owed */
+	rate_far(&r, false, 0);
+	rate_pace(&r, 1000, now, UINT64_MAX);
+	rate_pace(&r, 0, now, 0);
+	assert_int_equal(r.due, now);
+	assert_true(rate_open(&r, &ts, now));
+	timers_fini(&ts);
+}
+
 /* ORN-QP-41: requests of connections on a path with a static rate */
 static void static_rate(uint8_t type, uint8_t opcode)
 {
@@ -441,7 +488,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accuracy), cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_extremes), cmocka_unit_test(test_static_rc),
+		cmocka_unit_test(test_extremes), cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
 		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_alone),

@@ -25,7 +25,7 @@ static const char usage[] =
 	"  -d, --device SPEC     a device; may be given more than once\n"
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
 	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
-	"  -C, --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
+	"      --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
@@ -353,6 +353,9 @@ static int config_ready_fd(struct config *c, const char *text)
 	return 0;
 }
 
+/* Options without a letter */
+enum { OPT_CC = 0x100 };
+
 static int config_option(struct config *c, int opt, const char *arg)
 {
 	switch (opt) {
@@ -364,7 +367,7 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_capture(c, arg);
 	case 'c':
 		return config_file(c, arg);
-	case 'C':
+	case OPT_CC:
 		return config_cc(&c->cc, arg);
 	case 's':
 		return config_set_spin(c, arg);
@@ -397,7 +400,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "port", required_argument, NULL, 'p' },
 		{ "capture", required_argument, NULL, 'w' },
 		{ "config", required_argument, NULL, 'c' },
-		{ "cc", required_argument, NULL, 'C' },
+		{ "cc", required_argument, NULL, OPT_CC },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "ready-fd", required_argument, NULL, 'r' },
@@ -409,7 +412,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:w:C:c:s:l:r:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);
