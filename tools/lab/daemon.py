@@ -94,16 +94,21 @@ def wait_apart(daemons):
     here = os.readlink("/proc/self/ns/net")
     end = time.monotonic() + START_PATIENCE
     for one in daemons:
-        while os.readlink("/proc/%d/ns/net" % one.child.pid) == here:
-            if one.child.poll() is not None or time.monotonic() > end:
-                raise LabError("no network namespace for ornicd: %s" % last_words(one.log))
+        while one.child.poll() is None and os.readlink("/proc/%d/ns/net" % one.child.pid) == here:
+            if time.monotonic() > end:
+                raise LabError("no network namespace for ornicd after %d s: %s" % (START_PATIENCE, last_words(one.log)))
             time.sleep(0.02)
+        if one.child.poll() is not None:
+            raise LabError("no network namespace for ornicd: %s" % last_words(one.log))
 
 
 def listening(pid, paths):
     """Whether every path is a listening socket. Connecting would tell too, but the daemon would take it for a VM."""
-    with open("/proc/%d/net/unix" % pid) as f:
-        rows = [line.split() for line in f.readlines()[1:]]
+    try:
+        with open("/proc/%d/net/unix" % pid) as f:
+            rows = [line.split() for line in f.readlines()[1:]]
+    except OSError:             # it has ended
+        return False
     ready = {row[7] for row in rows if len(row) > 7 and int(row[3], 16) & SO_ACCEPTCON}
     return ready.issuperset(paths)
 
