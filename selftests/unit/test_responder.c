@@ -705,6 +705,11 @@ static void test_strangers(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_bad_gid], 3);
 	assert_int_equal(t->c.d->dev.cnt[CNT_bad_pkey], 1);
 	assert_int_equal(t->c.d->dev.cnt[CNT_bad_qpn], 1);
+	/* a limited member of the same partition is none */
+	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+	p->pkey = BTH_DEFAULT_PKEY & BTH_PKEY_PARTITION;
+	send(t, p, 0, 8);
+	peer_expect_ack(&t->peer, ACK, P(0));
 }
 
 int main(void)

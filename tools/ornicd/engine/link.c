@@ -247,7 +247,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_opcode, 1);
 		return NULL;
 	}
-	if (p->pkey != BTH_DEFAULT_PKEY) {
+	if (!bth_pkey_matches(p->pkey)) {
 		device_count(dev, CNT_bad_pkey, 1);
 		return NULL;
 	}

@@ -161,7 +161,7 @@ static bool group_packet_sane(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_qpn, 1);
 		return false;
 	}
-	if (p->pkey != BTH_DEFAULT_PKEY) {
+	if (!bth_pkey_matches(p->pkey)) {
 		device_count(dev, CNT_bad_pkey, 1);
 		return false;
 	}

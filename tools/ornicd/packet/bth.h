@@ -61,9 +61,20 @@ static inline bool bth_is_answer(uint8_t opcode)
 	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
 }
 
+#define BTH_DEFAULT_PKEY	0xffff
+#define BTH_PKEY_PARTITION	0x7fff
+
+/*
+ * bth_pkey_matches() - is a packet with @pkey of the one partition that a port is in? Bit 15 is
+ * the mark of a full member; one of the two has to be one, and the port is (IBTA 10.9.3).
+ */
+static inline bool bth_pkey_matches(uint16_t pkey)
+{
+	return !((pkey ^ BTH_DEFAULT_PKEY) & BTH_PKEY_PARTITION);
+}
+
 #define BTH_PSN_BITS		24
 #define BTH_PSN_MASK		0xffffffu
-#define BTH_DEFAULT_PKEY	0xffff
 #define BTH_GSI_QPN		1
 #define BTH_MULTICAST_QPN	0xffffff
 #define BTH_GSI_QKEY		0x80010000u
