@@ -54,6 +54,9 @@ bool message_continues(const struct qp *qp, const struct packet *p, const struct
 		return false;
 	if (!op->last)
 		return p->len == full;
+	/* Only a message of one packet may be empty (IBTA 9.7.4.1, length validation). */
+	if (!op->first && !p->len)
+		return false;
 	return p->len <= full && psn_count(p->len, qp_mtu(qp)) == p->npsn;
 }
 
