@@ -440,6 +440,7 @@ static bool run_recv(struct bytes *b)
 {
 	const uint8_t *p = bytes_take(b, 3);
 	struct rig_station *s = &rig.s[0];
+	const struct srq *srq;
 	struct host_qp *qp;
 	uint32_t which, used;
 
@@ -449,10 +450,12 @@ static bool run_recv(struct bytes *b)
 	qp = which == RIG_RC_SRQ ? &s->srq.qp : which == RIG_TGT ? &s->xsrq.qp : &s->q[which].qp;
 	if (which == RIG_INI || which == RIG_INNOCENT)
 		return true;
-	if (which == RIG_RC_SRQ || which == RIG_TGT)
-		used = qp->rq.prod - ((struct srq *)table_get(&s->f->dev.srqs, qp->number))->wq.cons;
-	else
+	if (which == RIG_RC_SRQ || which == RIG_TGT) {
+		srq = table_get(&s->f->dev.srqs, qp->number);
+		used = qp->rq.prod - srq->wq.cons;
+	} else {
 		used = qp->rq.prod - rig_qp(0, which)->rq.cons;
+	}
 	if (used >= 1u << RIG_RINGS)
 		return true;
 	host_recv(qp, rig_region(0, RIG_LOCAL), bytes_le(p + 1, 2) % RIG_REGION_BYTES,
@@ -474,8 +477,10 @@ static bool run_record(struct bytes *b)
 		return run_recv(b);
 	case REC_PASS:
 		p = bytes_take(b, 1);
-		if (p)
+		if (p) {
 			rig_pass(1ull << *p % 34);
+			rig_run();
+		}
 		return p;
 	case REC_RESTART:
 		p = bytes_take(b, 1);
@@ -496,6 +501,7 @@ static void check_qps(void)
 		CHECK(qp->resp.epsn <= BTH_PSN_MASK && qp->req.una <= BTH_PSN_MASK);
 		CHECK(qp->resp.rd_next - qp->resp.rd_first <= QP_MAX_RD_ATOMIC);
 	}
+	CHECK(!rig.s[0].cq_errors);
 	for (int i = 0; i < 2; i++)
 		CHECK(host_reg32(&rig.s[i].host, ORNIC_REG_STATUS) == ORNIC_STS_READY,
 		      "station %d: a packet made the function stop", i);
@@ -513,7 +519,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rig_innocent(i);
 	}
 	rig_queues(0);
-	rig_join();
+	rig_join(0, 1);
 	spoofed = false;
 	raw_sent = false;
 	frames = 0;
@@ -528,7 +534,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rig_check_memory(i);
 	check_qps();
 	if (!spoofed)
-		rig_check_innocent();
+		rig_check_innocent(0, 1);
 	rig_stop();
 	return 0;
 }

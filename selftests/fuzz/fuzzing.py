@@ -16,7 +16,7 @@ BUILD = os.environ.get("O", os.path.join(TOP, "build"))
 WORK = os.path.join(BUILD, "fuzz")
 MAX_LEN = 4096
 ONE_INPUT = 120         # seconds for one input: on a busy machine, with sanitizers
-SAN = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+SAN = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1:quarantine_size_mb=32", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
 def targets():

@@ -20,6 +20,7 @@
 #define START_NS	1000000000ull
 #define TURNS		100000
 #define RECEIVES	8
+#define READ_BYTE	0x22
 #define CQ_LOG		6
 #define EQ_LOG		7
 
@@ -34,6 +35,9 @@ const uint8_t rig_secret[8] = { 0xc7, 0x53, 0xe1, 0x9a, 0x2d, 0x86, 0xf4, 0x3b }
 static uint64_t now;
 static uint64_t seed;
 static struct dma memory[2];
+/* The secret again and again, as it is between regions and in what is hidden */
+static uint8_t secrets[RIG_ARENA_BYTES];
+_Static_assert(sizeof(secrets) >= RIG_HIDDEN, "enough for what is hidden");
 
 static const uint32_t rights[RIG_REGIONS] = {
 	[RIG_ALL] = FULL,
@@ -146,29 +150,47 @@ static int64_t turn(void)
 	return next;
 }
 
+/* Tell of the commands that the host submitted. */
+static void tell_commands(struct rig_station *s)
+{
+	struct host *h = &s->host;
+
+	for (; s->told != h->posted; s->told++) {
+		const struct ornic_admin_cmd *cmd =
+			dma_at(&h->dma, h->asq + (s->told & ((1u << h->log_admin) - 1)) * 64);
+
+		rig.command(cmd, cmd->in_addr ? dma_at(&h->dma, le64toh(cmd->in_addr)) :
+			    cmd->inline_in);
+	}
+}
+
 static void bus_turn(void *arg)
 {
-	(void)arg;
+	if (rig.command)
+		tell_commands(arg);
 	turn();
+}
+
+int64_t rig_turns(uint32_t max)
+{
+	int64_t next = 0;
+
+	for (uint32_t i = 0; i < max && !next; i++)
+		next = turn();
+	return next;
 }
 
 int64_t rig_run(void)
 {
-	int64_t next = 0;
+	int64_t next = rig_turns(TURNS);
 
-	for (int i = 0; i < TURNS; i++) {
-		next = turn();
-		if (next)
-			return next;
-	}
 	CHECK(next, "the engine never rests");
-	return 0;
+	return next;
 }
 
 void rig_pass(uint64_t ns)
 {
 	now += ns;
-	rig_run();
 }
 
 void rig_settle(uint64_t ns)
@@ -207,16 +229,32 @@ static void memory_init(struct dma *d)
 	if (!d->mem) {
 		CHECK(!dma_init(d, RIG_BASE, RIG_BYTES));
 		d->next = d->size;
+		for (uint32_t i = 0; i < sizeof(secrets); i++)
+			secrets[i] = rig_secret[i % sizeof(rig_secret)];
 	}
 	memset(d->mem, 0, d->next);
-	for (uint32_t i = 0; i < RIG_HIDDEN; i++)
-		d->mem[RIG_BYTES - RIG_HIDDEN + i] = rig_secret[i % sizeof(rig_secret)];
+	memcpy(d->mem + RIG_BYTES - RIG_HIDDEN, secrets, RIG_HIDDEN);
 	d->next = 0;
+}
+
+void rig_map(int i)
+{
+	struct rig_station *s = &rig.s[i];
+
+	gpa_unmap_all(s->ep.gpa);
+	CHECK(!gpa_map(s->ep.gpa, RIG_BASE, RIG_BYTES - RIG_HIDDEN, GPA_READ | GPA_WRITE,
+		       s->host.dma.fd, 0));
+}
+
+void rig_bus_master(int i)
+{
+	uint16_t command = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
+
+	endpoint_config_write(&rig.s[i].ep, PCI_COMMAND, &command, sizeof(command));
 }
 
 static void station_start(int i)
 {
-	uint16_t command = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
 	struct rig_station *s = &rig.s[i];
 	uint8_t mac[6];
 	int err;
@@ -227,13 +265,29 @@ static void station_start(int i)
 	CHECK(!endpoint_init(&s->ep, &s->f->vfu));
 	memory_init(&memory[i]);
 	s->host.dma = memory[i];
-	CHECK(!gpa_map(s->ep.gpa, RIG_BASE, RIG_BYTES - RIG_HIDDEN, GPA_READ | GPA_WRITE,
-		       s->host.dma.fd, 0));
+	rig_map(i);
 	s->ep.shared_memory = true;
 	endpoint_attach(&s->ep);
-	endpoint_config_write(&s->ep, PCI_COMMAND, &command, sizeof(command));
+	rig_bus_master(i);
 	s->host.bus = (struct bus) { bus_read, bus_write, bus_turn, s };
 	host_init(&s->host);
+	s->mark = s->host.dma.next;
+}
+
+void rig_again(int i)
+{
+	struct rig_station *s = &rig.s[i];
+	struct dma *d = &s->host.dma;
+
+	host_reset(&s->host, ORNIC_REASON_USER);
+	CHECK(host_reg32(&s->host, ORNIC_REG_STATUS) == 0, "a reset leaves status %x",
+	      host_reg32(&s->host, ORNIC_REG_STATUS));
+	memset(d->mem + s->mark, 0, d->next - s->mark);
+	d->next = s->mark;
+	s->told = 0;
+	memset(s->q, 0, sizeof(s->q));
+	memset(&s->xsrq, 0, sizeof(s->xsrq));
+	rig_bring_up(i);
 }
 
 void rig_start(void)
@@ -320,14 +374,11 @@ uint64_t rig_region(int i, enum rig_region r)
 static void make_arena(struct rig_station *s, int i)
 {
 	struct ornic_key_create_cmd window = { .kind = ORNIC_KEY_MW2B, .pd = htole32(s->pd) };
-	uint8_t *p;
 
 	s->arena = dma_alloc(&s->host.dma, RIG_ARENA_BYTES, 4096);
-	p = dma_at(&s->host.dma, s->arena);
-	for (uint32_t n = 0; n < RIG_ARENA_BYTES; n++)
-		p[n] = rig_secret[n % sizeof(rig_secret)];
+	memcpy(dma_at(&s->host.dma, s->arena), secrets, RIG_ARENA_BYTES);
 	memset(dma_at(&s->host.dma, rig_region(i, RIG_ALL)), 0x11, RIG_REGION_BYTES);
-	memset(dma_at(&s->host.dma, rig_region(i, RIG_READ)), 0x22, RIG_REGION_BYTES);
+	memset(dma_at(&s->host.dma, rig_region(i, RIG_READ)), READ_BYTE, RIG_REGION_BYTES);
 	for (int r = 0; r < RIG_REGIONS; r++)
 		CHECK(!host_key_create(&s->host, r == RIG_OTHER ? s->other_pd : s->pd,
 				       rig_region(i, r), RIG_REGION_BYTES, rights[r],
@@ -448,6 +499,25 @@ static void connect_qp(int i, uint32_t which, uint8_t type, int to, int gid, uin
 		modify(&rig.s[i], which, type, next, cmd);
 }
 
+static const struct {
+	uint8_t type;
+	uint8_t gid;
+} kinds[RIG_QPS] = {
+	[RIG_RC] = { ORNIC_QPT_RC, 0 }, [RIG_RC_SRQ] = { ORNIC_QPT_RC, 1 },
+	[RIG_UC] = { ORNIC_QPT_UC, 0 }, [RIG_UD] = { ORNIC_QPT_UD, 0 },
+	[RIG_INI] = { ORNIC_QPT_XRC_INI, 0 }, [RIG_TGT] = { ORNIC_QPT_XRC_TGT, 0 },
+	[RIG_RAW] = { ORNIC_QPT_RAW, 0 }, [RIG_GSI] = { ORNIC_QPT_GSI, 0 },
+};
+
+/* Who the peer of queue pair @which is: behind the uplink, or in the same station */
+static void connect_kind(int i, uint32_t which)
+{
+	uint32_t other = which == RIG_INI ? RIG_TGT : which == RIG_TGT ? RIG_INI : which;
+
+	connect_qp(i, which, kinds[which].type, rig.loop ? i : 2, kinds[which].gid,
+		   rig.loop ? rig.s[i].q[other].qp.number : RIG_PEER_QPN + which);
+}
+
 static void post_receives(int i, struct rig_queue *q)
 {
 	for (int n = 0; n < RECEIVES; n++)
@@ -494,16 +564,6 @@ static void make_rules(struct rig_station *s)
 	EXEC(&s->host, RULE_CREATE, 0, cmd);
 }
 
-static const struct {
-	uint8_t type;
-	uint8_t gid;
-} kinds[RIG_QPS] = {
-	[RIG_RC] = { ORNIC_QPT_RC, 0 }, [RIG_RC_SRQ] = { ORNIC_QPT_RC, 1 },
-	[RIG_UC] = { ORNIC_QPT_UC, 0 }, [RIG_UD] = { ORNIC_QPT_UD, 0 },
-	[RIG_INI] = { ORNIC_QPT_XRC_INI, 0 }, [RIG_TGT] = { ORNIC_QPT_XRC_TGT, 0 },
-	[RIG_RAW] = { ORNIC_QPT_RAW, 0 }, [RIG_GSI] = { ORNIC_QPT_GSI, 0 },
-};
-
 void rig_queues(int i)
 {
 	struct rig_station *s = &rig.s[i];
@@ -516,9 +576,10 @@ void rig_queues(int i)
 	make_srq(s, &s->xsrq, xrcd);
 	post_receives(i, &s->srq);
 	post_receives(i, &s->xsrq);
-	for (uint32_t q = 0; q < RIG_INNOCENT; q++) {
+	for (uint32_t q = 0; q < RIG_INNOCENT; q++)
 		make_qp(s, q, kinds[q].type, q == RIG_RC_SRQ ? s->srq.qp.number : 0, xrcd);
-		connect_qp(i, q, kinds[q].type, 2, kinds[q].gid, RIG_PEER_QPN + q);
+	for (uint32_t q = 0; q < RIG_INNOCENT; q++) {
+		connect_kind(i, q);
 		if (q != RIG_RC_SRQ && q != RIG_INI && q != RIG_TGT)
 			post_receives(i, &s->q[q]);
 	}
@@ -544,7 +605,7 @@ void rig_reconnect(int i, uint32_t which)
 	EXEC(&s->host, QP_MODIFY, qp->number, cmd);
 	wq_restart(&s->host, &qp->sq);
 	wq_restart(&s->host, &qp->rq);
-	connect_qp(i, which, kinds[which].type, 2, kinds[which].gid, RIG_PEER_QPN + which);
+	connect_kind(i, which);
 	rig_run();
 }
 
@@ -553,11 +614,12 @@ void rig_innocent(int i)
 	make_qp(&rig.s[i], RIG_INNOCENT, ORNIC_QPT_RC, 0, 0);
 }
 
-void rig_join(void)
+void rig_join(int i, int j)
 {
-	for (int i = 0; i < 2; i++)
-		connect_qp(i, RIG_INNOCENT, ORNIC_QPT_RC, !i, 0,
-			   rig.s[!i].q[RIG_INNOCENT].qp.number);
+	connect_qp(i, RIG_INNOCENT, ORNIC_QPT_RC, j, 0, rig.s[j].q[RIG_INNOCENT].qp.number);
+	if (i != j)
+		connect_qp(j, RIG_INNOCENT, ORNIC_QPT_RC, i, 0,
+			   rig.s[i].q[RIG_INNOCENT].qp.number);
 }
 
 struct qp *rig_qp(int i, uint32_t which)
@@ -586,7 +648,7 @@ void rig_poll(int i)
 		poll_cq(&s->q[q].cq);
 	poll_cq(&s->xsrq.cq);
 	while (host_next(&s->eq0, &eqe))
-		CHECK(eqe.type != ORNIC_EV_CQ_ERR);
+		s->cq_errors += eqe.type == ORNIC_EV_CQ_ERR;
 	while (host_next(&s->eq1, &eqe))
 		for (uint32_t q = 0; q < RIG_QPS; q++)
 			if (s->q[q].cq.number == le32toh(eqe.number))
@@ -609,62 +671,84 @@ bool rig_has_secret(const uint8_t *p, uint32_t len)
 	return false;
 }
 
-static void check_secret(const uint8_t *p, uint32_t at, uint32_t len, const char *what)
+/* [@p, @p + @len) holds what it should. */
+static void check_bytes(const uint8_t *p, const uint8_t *should, uint32_t len, const char *what)
 {
-	for (uint32_t i = at; i < at + len; i++)
-		CHECK(p[i] == rig_secret[i % sizeof(rig_secret)], "%s, byte %u", what, i - at);
+	if (!memcmp(p, should, len))
+		return;
+	for (uint32_t i = 0; i < len; i++)
+		CHECK(p[i] == should[i], "%s, byte %u: %02x", what, i, p[i]);
+}
+
+void rig_check_hidden(int i)
+{
+	check_bytes(rig.s[i].host.dma.mem + RIG_BYTES - RIG_HIDDEN, secrets, RIG_HIDDEN,
+		    "not mapped");
 }
 
 void rig_check_memory(int i)
 {
 	struct rig_station *s = &rig.s[i];
 	const uint8_t *p = dma_at(&s->host.dma, s->arena);
-	const uint8_t *read = dma_at(&s->host.dma, rig_region(i, RIG_READ));
+	uint8_t read[RIG_REGION_BYTES];
 
+	memset(read, READ_BYTE, sizeof(read));
 	for (uint32_t r = 0; r <= RIG_REGIONS; r++)
-		check_secret(p, r * RIG_STEP, RIG_GUARD_BYTES, "beside a region");
-	check_secret(p, RIG_GUARD_BYTES + RIG_OTHER * RIG_STEP, RIG_REGION_BYTES,
-		     "other domain");
-	check_secret(p, RIG_GUARD_BYTES + RIG_WINDOW * RIG_STEP, RIG_REGION_BYTES,
-		     "window that is not bound");
-	for (uint32_t n = 0; n < RIG_REGION_BYTES; n++)
-		CHECK(read[n] == 0x22, "read-only region, byte %u", n);
-	check_secret(s->host.dma.mem, RIG_BYTES - RIG_HIDDEN, RIG_HIDDEN, "not mapped");
+		check_bytes(p + r * RIG_STEP, secrets, RIG_GUARD_BYTES, "beside a region");
+	p += RIG_GUARD_BYTES;
+	check_bytes(p + RIG_OTHER * RIG_STEP, secrets, RIG_REGION_BYTES, "other domain");
+	check_bytes(p + RIG_WINDOW * RIG_STEP, secrets, RIG_REGION_BYTES,
+		    "window that is not bound");
+	check_bytes(p + RIG_READ * RIG_STEP, read, RIG_REGION_BYTES, "read-only region");
+	rig_check_hidden(i);
 }
 
-/* The next completion of the innocent queue pair of station @i is a good one of @opcode. */
-static void expect(int i, uint8_t opcode)
+/* The innocent queue pair of station @i has good completions of these, and no others. */
+static void expect(int i, uint32_t n, const uint8_t *opcodes)
 {
 	struct host_ring *cq = &rig.s[i].q[RIG_INNOCENT].cq;
 	struct ornic_cqe cqe;
+	uint32_t seen = 0;
 
-	CHECK(host_next(cq, &cqe), "station %d: no completion of an innocent queue pair", i);
-	CHECK(cqe.status == ORNIC_WC_SUCCESS && cqe.opcode == opcode,
-	      "station %d: innocent queue pair: opcode %u, status %u, syndrome %x", i, cqe.opcode,
-	      cqe.status, le32toh(cqe.syndrome));
+	for (uint32_t c = 0; c < n; c++) {
+		CHECK(host_next(cq, &cqe), "station %d: an innocent queue pair is stuck", i);
+		CHECK(cqe.status == ORNIC_WC_SUCCESS,
+		      "station %d: innocent queue pair: opcode %u, status %u, syndrome %x", i,
+		      cqe.opcode, cqe.status, le32toh(cqe.syndrome));
+		for (uint32_t o = 0; o < n; o++)
+			seen |= (cqe.opcode == opcodes[o]) << o;
+	}
+	CHECK(seen == (1u << n) - 1, "station %d: innocent queue pair: completions %x", i, seen);
 }
 
-void rig_check_innocent(void)
+/* From the innocent queue pair of station @i to that of station @j */
+static void check_way(int i, int j)
 {
+	static const uint8_t opcodes[] = { ORNIC_WC_RDMA_WRITE, ORNIC_WC_SEND, ORNIC_WC_RECV };
+	struct rig_station *a = &rig.s[i], *b = &rig.s[j];
+	uint64_t from = rig_region(i, RIG_READ), to = rig_region(j, RIG_ALL) + 64;
+	struct host_qp *qp = &a->q[RIG_INNOCENT].qp;
 	const uint32_t len = 1500;
 
-	for (int i = 0; i < 2; i++) {
-		struct rig_station *a = &rig.s[i], *b = &rig.s[!i];
-		uint64_t from = rig_region(i, RIG_READ), to = rig_region(!i, RIG_ALL) + 64;
-		struct host_qp *qp = &a->q[RIG_INNOCENT].qp;
-
-		rig_poll(i);
-		rig_poll(!i);
-		memset(dma_at(&b->host.dma, to), 0x33, len);
-		host_recv(&b->q[RIG_INNOCENT].qp, rig_region(!i, RIG_LOCAL), 512,
-			  b->key[RIG_LOCAL]);
-		host_send(qp, ORNIC_WR_RDMA_WRITE, from, len, a->key[RIG_READ], to,
-			  b->key[RIG_ALL]);
-		host_send(qp, ORNIC_WR_SEND, from, 300, a->key[RIG_READ], 0, 0);
-		rig_run();
-		expect(i, ORNIC_WC_RDMA_WRITE);
-		expect(i, ORNIC_WC_SEND);
-		expect(!i, ORNIC_WC_RECV);
-		CHECK(!memcmp(dma_at(&b->host.dma, to), dma_at(&a->host.dma, from), len));
+	rig_poll(i);
+	rig_poll(j);
+	memset(dma_at(&b->host.dma, to), 0x33, len);
+	host_recv(&b->q[RIG_INNOCENT].qp, rig_region(j, RIG_LOCAL), 512, b->key[RIG_LOCAL]);
+	host_send(qp, ORNIC_WR_RDMA_WRITE, from, len, a->key[RIG_READ], to, b->key[RIG_ALL]);
+	host_send(qp, ORNIC_WR_SEND, from, 300, a->key[RIG_READ], 0, 0);
+	rig_run();
+	if (i == j) {
+		expect(i, 3, opcodes);
+	} else {
+		expect(i, 2, opcodes);
+		expect(j, 1, opcodes + 2);
 	}
+	CHECK(!memcmp(dma_at(&b->host.dma, to), dma_at(&a->host.dma, from), len));
+}
+
+void rig_check_innocent(int i, int j)
+{
+	check_way(i, j);
+	if (i != j)
+		check_way(j, i);
 }

@@ -87,6 +87,9 @@ struct rig_queue {
  * @key:	their keys
  * @window:	a type 2 window, bound to nothing
  * @q:		queue pairs
+ * @cq_errors:	completion queues that failed
+ * @mark:	memory that the admin queue does not need begins here
+ * @told:	commands that @command of the rig was told of
  * @srq, @xsrq:	shared receive queues; their ring is @qp.rq
  */
 struct rig_station {
@@ -103,15 +106,20 @@ struct rig_station {
 	struct rig_queue q[RIG_QPS];
 	struct rig_queue srq;
 	struct rig_queue xsrq;
+	uint32_t cq_errors;
+	uint64_t mark;
+	uint32_t told;
 };
 
 /**
- * struct rig - see above
+ * struct rig - see above; what follows @nfree is set after rig_start()
  * @engine:	engine and switch
  * @s:		stations
  * @up:		uplink
  * @nfree:	packets in the pool when nothing is under way
  * @frame_out:	called for each frame that leaves by the uplink, or NULL
+ * @command:	called for each command that a host submits and waits for, and its input, or NULL
+ * @loop:	queue pairs are connected with themselves, and not to the uplink
  */
 struct rig {
 	struct engine engine;
@@ -119,6 +127,8 @@ struct rig {
 	struct uplink *up;
 	uint32_t nfree;
 	void (*frame_out)(uint8_t *frame, uint32_t len);
+	void (*command)(const struct ornic_admin_cmd *cmd, const void *in);
+	bool loop;
 };
 
 extern struct rig rig;
@@ -133,16 +143,23 @@ void rig_stop(void);
 /* rig_break() - do what FUZZ_BREAK says, before the checks at the end of an input */
 void rig_break(void);
 
+/* rig_map() - all of a host's memory but what is hidden, and nothing else */
+void rig_map(int i);
+/* rig_bus_master() - on */
+void rig_bus_master(int i);
+/* rig_again() - reset station @i, forget its objects, and bring it up */
+void rig_again(int i);
+
 /* rig_bring_up() - station @i as a driver would: port, GIDs, domains, keys, arena */
 void rig_bring_up(int i);
-/* rig_queues() - all its queue pairs, connected to the peer behind the uplink */
+/* rig_queues() - all its queue pairs, connected */
 void rig_queues(int i);
 /* rig_reconnect() - one of them: RESET, and RTS again */
 void rig_reconnect(int i, uint32_t which);
 /* rig_innocent() - a queue pair of station @i that has nothing to do with the input */
 void rig_innocent(int i);
-/* rig_join() - those of both stations, connected with each other */
-void rig_join(void);
+/* rig_join() - those of two stations, connected with each other; or of one with itself */
+void rig_join(int i, int j);
 
 void rig_mac(int i, uint8_t mac[6]);
 /* rig_gid() - entry @index of station @i: 0 IPv4, 1 IPv6; i = 2: the peer's */
@@ -150,7 +167,9 @@ void rig_gid(int i, int index, uint8_t gid[16]);
 
 /* rig_run() - turns until the engine rests. Return: what the last turn said. */
 int64_t rig_run(void);
-/* rig_pass() - let time pass, then run */
+/* rig_turns() - the same, but at most @max */
+int64_t rig_turns(uint32_t max);
+/* rig_pass() - time passes */
 void rig_pass(uint64_t ns);
 /* rig_settle() - from timer to timer, until none is armed or @ns passed */
 void rig_settle(uint64_t ns);
@@ -162,10 +181,12 @@ void rig_input(uint8_t *frame, uint32_t len);
 uint64_t rig_region(int i, enum rig_region r);
 struct qp *rig_qp(int i, uint32_t which);
 
+/* rig_check_hidden() - nobody wrote what is not mapped */
+void rig_check_hidden(int i);
 /* rig_check_memory() - nobody wrote where nobody may */
 void rig_check_memory(int i);
-/* rig_check_innocent() - the stations still talk to each other */
-void rig_check_innocent(void);
+/* rig_check_innocent() - those that rig_join() connected still talk to each other */
+void rig_check_innocent(int i, int j);
 /* rig_has_secret() - the secret is in [@p, @p + @len) */
 bool rig_has_secret(const uint8_t *p, uint32_t len);
 
