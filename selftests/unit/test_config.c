@@ -171,6 +171,26 @@ static void test_cc(void **state)
 	assert_int_equal(c->cc.v[CC_rp_max_rate], 1000);
 }
 
+static void test_control(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a"), CONFIG_RUN);
+	assert_null(c->control.path);
+	assert_int_equal(c->control.mode, 0600);
+	assert_int_equal(run(c, "-d path=/b --control /c --control-mode 660 --control-group g "
+			     "-C /d"), CONFIG_RUN);
+	assert_string_equal(c->control.path, "/d");
+	assert_string_equal(c->control.group, "g");
+	assert_int_equal(c->control.mode, 0660);
+	config_free(c);
+	assert_int_equal(file(c, "{\"control\": \"/c\", \"control_mode\": \"0666\", "
+			      "\"control_group\": \"h\"}"), 0);
+	assert_string_equal(c->control.path, "/c");
+	assert_string_equal(c->control.group, "h");
+	assert_int_equal(c->control.mode, 0666);
+}
+
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
@@ -259,6 +279,20 @@ static void test_bad(void **state)
 		"-d path=/a --cc rp_ai_rate=0",
 		"-d path=/a --cc np_cnp_dscp=64",
 		"-d path=/a --cc rp_speed=1",
+		"-d path=/a/x,name=x -p tap,ifname=x",
+		"-p tap,ifname=x -d path=/a/x",
+		"-p tap,ifname=\x01",
+		"-d path=/a -C",
+		"-d path=/a --control=",
+		"-d path=/a --control-group=",
+		"-d path=/a --control-mode=",
+		"-d path=/a --control-mode 1000",
+		"-d path=/a --control-mode 00600",
+		"-d path=/a --control-mode 680",
+		"-d path=/a --control-mode -1",
+		"-d path=/a --control-mode rw",
+		"-d path=/a -C /cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+		"cccccccccccccccccccccccccccccccccccc",
 		"-c /nonexistent",
 		"-d path=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -299,6 +333,10 @@ static void test_file(void **state)
 		"{\"captures\": \"/tmp/a\"}",
 		"{\"captures\": [ 1 ]}",
 		"{\"captures\": [ \"/tmp/a,what=1\" ]}",
+		"{\"control\": 1}",
+		"{\"control\": \"\"}",
+		"{\"control_mode\": 384}",
+		"{\"control_mode\": \"9\"}",
 		"{} x",
 	};
 	struct config *c = *state;
@@ -339,8 +377,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
-		WITH(test_cc), WITH(test_derived_mac), WITH(test_bad), WITH(test_file),
-		WITH(test_order),
+		WITH(test_cc), WITH(test_control), WITH(test_derived_mac), WITH(test_bad),
+		WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

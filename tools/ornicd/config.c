@@ -16,6 +16,7 @@
 
 #define CONFIG_SPIN_US		5
 #define CONFIG_MAX_SPIN_US	1000000
+#define CONFIG_CONTROL_MODE	0600
 #define CONFIG_MAX_PATH		(sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 
 static const char usage[] =
@@ -28,6 +29,9 @@ static const char usage[] =
 	"      --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
+	"  -C, --control SOCKET  take orders from ornicctl there\n"
+	"      --control-mode M  permissions of that socket, octal (default 0600)\n"
+	"      --control-group G its group\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
@@ -69,6 +73,7 @@ void config_init(struct config *c)
 		.spin_us = CONFIG_SPIN_US,
 		.log_level = LOG_INFO,
 		.ready_fd = -1,
+		.control.mode = CONFIG_CONTROL_MODE,
 	};
 	cc_defaults(&c->cc);
 }
@@ -86,6 +91,8 @@ void config_free(struct config *c)
 	for (unsigned int i = 0; i < c->ncaptures; i++)
 		capture_spec_free(&c->capture[i]);
 	free(c->capture);
+	free(c->control.path);
+	free(c->control.group);
 	config_init(c);
 }
 
@@ -173,6 +180,13 @@ static int device_unique(const struct config *c, const struct config_device *d)
 			return -EINVAL;
 		}
 	}
+	for (unsigned int i = 0; i < c->nports; i++) {
+		if (!strcmp(c->port[i].name, d->name)) {
+			log_err("device %s has the name of a port, %s: add name= to one", d->path,
+				d->name);
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
@@ -254,35 +268,20 @@ static char *const device_keys[] = {
 	NULL
 };
 
-/* Cut @rest, a copy of @text, into the values of the keys. */
-static int device_split(const char *text, char *rest, char *val[KEYS])
-{
-	while (*rest) {
-		char *v;
-		int key = getsubopt(&rest, device_keys, &v);
-
-		if (key < 0 || !v) {
-			log_err("device \"%s\": \"%s\" is not one of path=, mac=, name=, anti-spoof=, promisc=, rate=, queue=, kmin=, kmax=, pmax=",
-				text, v ? v : device_keys[key]);
-			return -EINVAL;
-		}
-		if (val[key]) {
-			log_err("device \"%s\": %s is given twice", text, device_keys[key]);
-			return -EINVAL;
-		}
-		val[key] = v;
-	}
-	if (val[PATH])
-		return 0;
-	log_err("device \"%s\": path= is missing", text);
-	return -EINVAL;
-}
+static const struct config_form device_form = {
+	.what = "device",
+	.keys = device_keys,
+	.needs = 1 << PATH,
+	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC |
+		 CONFIG_LINK_MASK << LINK,
+	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,promisc=on|off][,rate=RATE...]",
+};
 
 int config_device(struct config *c, const char *text)
 {
 	struct config_spec spec = CONFIG_SPEC_DEFAULT;
 	char *copy = strdup(text), *val[KEYS] = { NULL };
-	int err = copy ? device_split(text, copy, val) : -ENOMEM;
+	int err = copy ? config_keys(&device_form, text, copy, val) : -ENOMEM;
 
 	spec.path = val[PATH];
 	spec.mac = val[MAC];
@@ -353,8 +352,46 @@ static int config_ready_fd(struct config *c, const char *text)
 	return 0;
 }
 
+/* Return: 0, or -EINVAL after an error line. */
+static int string_set(char **to, const char *what, const char *text)
+{
+	if (!*text) {
+		log_err("%s must not be empty", what);
+		return -EINVAL;
+	}
+	free(*to);
+	*to = strdup(text);
+	return *to ? 0 : -ENOMEM;
+}
+
+int config_set_control(struct config *c, const char *text)
+{
+	if (strlen(text) > CONFIG_MAX_PATH) {
+		log_err("control socket %s is longer than %zu characters", text, CONFIG_MAX_PATH);
+		return -EINVAL;
+	}
+	return string_set(&c->control.path, "the control socket's path", text);
+}
+
+int config_set_control_mode(struct config *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (!len || len > 4 || strspn(text, "01234567") != len || strtoul(text, NULL, 8) > 0777) {
+		log_err("control mode \"%s\" is not an octal number from 0 to 0777", text);
+		return -EINVAL;
+	}
+	c->control.mode = strtoul(text, NULL, 8);
+	return 0;
+}
+
+int config_set_control_group(struct config *c, const char *text)
+{
+	return string_set(&c->control.group, "the control socket's group", text);
+}
+
 /* Options without a letter */
-enum { OPT_CC = 0x100 };
+enum { OPT_CC = 0x100, OPT_CONTROL_MODE, OPT_CONTROL_GROUP };
 
 static int config_option(struct config *c, int opt, const char *arg)
 {
@@ -375,6 +412,12 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_set_level(c, arg);
 	case 'r':
 		return config_ready_fd(c, arg);
+	case 'C':
+		return config_set_control(c, arg);
+	case OPT_CONTROL_MODE:
+		return config_set_control_mode(c, arg);
+	case OPT_CONTROL_GROUP:
+		return config_set_control_group(c, arg);
 	default:
 		return -EINVAL;
 	}
@@ -404,6 +447,9 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "control", required_argument, NULL, 'C' },
+		{ "control-mode", required_argument, NULL, OPT_CONTROL_MODE },
+		{ "control-group", required_argument, NULL, OPT_CONTROL_GROUP },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -412,7 +458,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:C:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

@@ -16,6 +16,8 @@
 
 /** CONFIG_LINK_KEYS - rate, queue, kmin, kmax, pmax, in this order */
 #define CONFIG_LINK_KEYS	5
+/** CONFIG_LINK_MASK - a bit for each */
+#define CONFIG_LINK_MASK	((1u << CONFIG_LINK_KEYS) - 1)
 
 extern const char *const config_link_keys[CONFIG_LINK_KEYS];
 
@@ -59,6 +61,34 @@ struct config_spec {
 #define CONFIG_SPEC_DEFAULT	((struct config_spec){ .promisc = true })
 
 /**
+ * struct config_control - the control socket
+ * @path:	where; NULL: none
+ * @group:	who may use it beside the daemon's user, as @mode says; NULL: the daemon's own
+ * @mode:	permissions of the socket
+ */
+struct config_control {
+	char *path;
+	char *group;
+	unsigned int mode;
+};
+
+/**
+ * struct config_form - what a user may write: "key=value[,key=value]..."
+ * @what:	"device" or "port", for messages
+ * @keys:	names of the keys, NULL behind the last
+ * @needs:	keys that have to be there, by bit
+ * @takes:	keys that may be there besides
+ * @text:	the form, for messages
+ */
+struct config_form {
+	const char *what;
+	char *const *keys;
+	unsigned int needs;
+	unsigned int takes;
+	const char *text;
+};
+
+/**
  * struct config - everything
  * @device:	@ndevices devices
  * @ndevices:	number of @device
@@ -66,6 +96,7 @@ struct config_spec {
  * @nports:	number of @port
  * @capture:	@ncaptures captures to begin with
  * @ncaptures:	number of @capture
+ * @control:	control socket
  * @cc:		congestion control
  * @spin_us:	how long an empty queue is watched
  * @log_level:	how much to log
@@ -78,6 +109,7 @@ struct config {
 	unsigned int nports;
 	struct capture_spec *capture;
 	unsigned int ncaptures;
+	struct config_control control;
 	struct cc_param cc;
 	uint32_t spin_us;
 	enum log_level log_level;
@@ -107,9 +139,19 @@ int config_device(struct config *c, const char *text);
 int config_add(struct config *c, const struct config_spec *spec);
 /* config_port() - "KIND[,key=value]...". Return: 0, or a negative errno after an error line. */
 int config_port(struct config *c, const char *text);
+/*
+ * config_port_parse() - the same, of a port that need not become part of a configuration
+ * Return: 0 with @spec for config_port_free(), or a negative errno after an error line.
+ */
+int config_port_parse(struct uplink_spec *spec, const char *text);
 void config_port_free(struct uplink_spec *spec);
 /* config_capture() - "FILE[,key=value]...". Return: 0, or a negative errno after an error line. */
 int config_capture(struct config *c, const char *text);
+/*
+ * config_keys() - cut @rest, the end of a copy of @text, into values by key, in @val
+ * Return: 0, or -EINVAL after an error line.
+ */
+int config_keys(const struct config_form *form, const char *text, char *rest, char **val);
 /*
  * config_on_off() - @val, of @key in @text; NULL changes nothing
  * Return: 0, or -EINVAL after an error line.
@@ -126,8 +168,11 @@ int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS],
  * Return: 0, or -EINVAL after an error line, and nothing changed.
  */
 int config_cc(struct cc_param *p, const char *text);
-/* config_set_spin(), config_set_level() - Return: 0, or -EINVAL after an error line. */
+/* config_set_*() - Return: 0, or a negative errno after an error line. */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);
+int config_set_control(struct config *c, const char *text);
+int config_set_control_mode(struct config *c, const char *text);
+int config_set_control_group(struct config *c, const char *text);
 
 #endif /* ORNICD_CONFIG_H */

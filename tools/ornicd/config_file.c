@@ -107,21 +107,29 @@ static int file_spin(struct config *c, json_int_t spin)
 static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
-	const char *level = NULL, *cc = NULL;
+	const char *level = NULL, *cc = NULL, *control = NULL, *mode = NULL, *group = NULL;
 	json_t *devices = NULL, *ports = NULL, *captures = NULL;
 	json_error_t e;
 	int err;
 
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?I, s?s, s?s, s?o, s?o, s?o}", "spin_us",
-			   &spin, "log_level", &level, "cc", &cc, "devices", &devices, "ports",
-			   &ports, "captures", &captures)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\" and \"captures\": %s",
+	if (json_unpack_ex(root, &e, JSON_STRICT,
+			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?s, s?s, s?s}", "spin_us", &spin,
+			   "log_level", &level, "cc", &cc, "devices", &devices, "ports", &ports,
+			   "captures", &captures, "control", &control, "control_mode", &mode,
+			   "control_group", &group)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"control\", \"control_mode\" and \"control_group\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
 	err = file_spin(c, spin);
 	if (!err && level)
 		err = config_set_level(c, level);
+	if (!err && control)
+		err = config_set_control(c, control);
+	if (!err && mode)
+		err = config_set_control_mode(c, mode);
+	if (!err && group)
+		err = config_set_control_group(c, group);
 	if (!err && cc)
 		err = config_cc(&c->cc, cc);
 	if (!err && devices)

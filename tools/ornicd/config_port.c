@@ -4,8 +4,8 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,27 +25,28 @@ static char *const keys[] = {
 	"pmax", NULL
 };
 
-/* Keys that every kind takes */
-#define KEYS_ALL	(1 << KEY_NAME | ((1 << CONFIG_LINK_KEYS) - 1) << KEY_LINK)
+/** TAKES - every port has a name, and may be slow */
+#define TAKES	(1 << KEY_NAME | CONFIG_LINK_MASK << KEY_LINK)
 
 /**
  * struct kind - a kind of port
  * @name:	its name
- * @needs:	keys that have to be there, by bit; the first of them is its default name
- * @takes:	keys that may be there besides
- * @form:	for messages
+ * @form:	what follows
  */
 static const struct kind {
 	const char *name;
-	unsigned int needs;
-	unsigned int takes;
-	const char *form;
+	struct config_form form;
 } kinds[] = {
-	{ "tap", 1 << KEY_IFNAME, 0, "tap,ifname=NAME" },
-	{ "packet", 1 << KEY_IFNAME, 0, "packet,ifname=NAME" },
-	{ "stream", 1 << KEY_PATH, 1 << KEY_SERVER, "stream,path=SOCKET[,server=on|off]" },
-	{ "dgram", 1 << KEY_LOCAL | 1 << KEY_REMOTE, 0, "dgram,local=SOCKET,remote=SOCKET" },
-	{ "udp", 1 << KEY_LOCAL | 1 << KEY_REMOTE, 0, "udp,local=HOST:PORT,remote=HOST:PORT" },
+	{ "tap", { "port", keys, 1 << KEY_IFNAME, TAKES,
+		   "tap,ifname=NAME[,name=NAME][,rate=RATE...]" } },
+	{ "packet", { "port", keys, 1 << KEY_IFNAME, TAKES,
+		      "packet,ifname=NAME[,name=NAME][,rate=RATE...]" } },
+	{ "stream", { "port", keys, 1 << KEY_PATH, TAKES | 1 << KEY_SERVER,
+		      "stream,path=SOCKET[,server=on|off][,name=NAME][,rate=RATE...]" } },
+	{ "dgram", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
+		     "dgram,local=SOCKET,remote=SOCKET[,name=NAME][,rate=RATE...]" } },
+	{ "udp", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
+		   "udp,local=HOST:PORT,remote=HOST:PORT[,name=NAME][,rate=RATE...]" } },
 };
 
 static const struct kind *kind_of(const char *text, const char *name)
@@ -57,43 +58,11 @@ static const struct kind *kind_of(const char *text, const char *name)
 	return NULL;
 }
 
-static int parse_keys(const char *text, char *rest, const struct kind *kind, char **val)
-{
-	while (*rest) {
-		char *v;
-		int key = getsubopt(&rest, keys, &v);
-
-		if (key < 0 || !v || !*v ||
-		    !((kind->needs | kind->takes | KEYS_ALL) & 1 << key)) {
-			log_err("port \"%s\": \"%s\" is not understood; the form is %s[,name=NAME][,rate=RATE...]",
-				text, key < 0 ? v : keys[key], kind->form);
-			return -EINVAL;
-		}
-		if (val[key]) {
-			log_err("port \"%s\": %s is given twice", text, keys[key]);
-			return -EINVAL;
-		}
-		val[key] = v;
-	}
-	for (int key = 0; key < KEYS; key++) {
-		if (kind->needs & 1 << key && !val[key]) {
-			log_err("port \"%s\": %s= is missing; the form is %s[,name=NAME]", text,
-				keys[key], kind->form);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
-static char *copy(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
-
 void config_port_free(struct uplink_spec *spec)
 {
 	free(spec->kind);
 	free(spec->name);
+	free(spec->text);
 	free(spec->ifname);
 	free(spec->path);
 	free(spec->local);
@@ -108,10 +77,15 @@ static const char *default_name(char *const *val)
 	return val[KEY_PATH] ? val[KEY_PATH] : val[KEY_LOCAL];
 }
 
-static int port_append(struct config *c, const char *text, const struct kind *kind, char **val)
+/* Return: false if there is no memory. */
+static bool copy(char **to, const char *text)
 {
-	const char *name = val[KEY_NAME] ? val[KEY_NAME] : default_name(val);
-	struct uplink_spec *all, *s;
+	*to = text ? strdup(text) : NULL;
+	return !text || *to;
+}
+
+static int port_fill(struct uplink_spec *s, const char *text, const struct kind *kind, char **val)
+{
 	struct egress_param link = { 0 };
 	bool server = true;
 	int err = config_on_off(text, keys[KEY_SERVER], val[KEY_SERVER], &server);
@@ -120,48 +94,86 @@ static int port_append(struct config *c, const char *text, const struct kind *ki
 		err = config_link(text, (const char *const *)val + KEY_LINK, &link);
 	if (err)
 		return err;
-
-	for (unsigned int i = 0; i < c->nports; i++) {
-		if (!strcmp(c->port[i].name, name)) {
-			log_err("port \"%s\": another port has the name %s: add name= to one", text,
-				name);
-			return -EINVAL;
-		}
-	}
-	all = reallocarray(c->port, c->nports + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	c->port = all;
-	s = &all[c->nports];
-	*s = (struct uplink_spec) {
-		.kind = strdup(kind->name),
-		.name = strdup(name),
-		.ifname = copy(val[KEY_IFNAME]),
-		.path = copy(val[KEY_PATH]),
-		.local = copy(val[KEY_LOCAL]),
-		.remote = copy(val[KEY_REMOTE]),
-		.client = !server,
-		.link = link,
-	};
-	c->nports++;
-	return 0;
+	*s = (struct uplink_spec) { .client = !server, .link = link };
+	if (copy(&s->kind, kind->name) && copy(&s->text, text) &&
+	    copy(&s->name, val[KEY_NAME] ? val[KEY_NAME] : default_name(val)) &&
+	    copy(&s->ifname, val[KEY_IFNAME]) && copy(&s->path, val[KEY_PATH]) &&
+	    copy(&s->local, val[KEY_LOCAL]) && copy(&s->remote, val[KEY_REMOTE]))
+		return 0;
+	config_port_free(s);
+	log_err("out of memory");
+	return -ENOMEM;
 }
 
-int config_port(struct config *c, const char *text)
+/* Names appear in the log and on terminals. */
+static bool is_printable(const char *text)
 {
-	char *line = strdup(text), *rest = line, *val[KEYS] = { NULL };
+	while (*text && !iscntrl((unsigned char)*text))
+		text++;
+	return !*text;
+}
+
+int config_port_parse(struct uplink_spec *spec, const char *text)
+{
+	char *line, *rest, *val[KEYS] = { NULL };
 	const struct kind *kind;
 	int err;
 
-	if (!line)
+	if (!is_printable(text)) {
+		log_err("a port's description has a control character in it");
+		return -EINVAL;
+	}
+	line = strdup(text);
+	if (!line) {
+		log_err("out of memory");
 		return -ENOMEM;
+	}
 	rest = strchrnul(line, ',');
 	if (*rest)
 		*rest++ = '\0';
 	kind = kind_of(text, line);
-	err = kind ? parse_keys(text, rest, kind, val) : -EINVAL;
+	err = kind ? config_keys(&kind->form, text, rest, val) : -EINVAL;
 	if (!err)
-		err = port_append(c, text, kind, val);
+		err = port_fill(spec, text, kind, val);
 	free(line);
+	return err;
+}
+
+static int port_unique(const struct config *c, const struct uplink_spec *s)
+{
+	bool taken = false;
+
+	for (unsigned int i = 0; i < c->nports; i++)
+		taken |= !strcmp(c->port[i].name, s->name);
+	for (unsigned int i = 0; i < c->ndevices; i++)
+		taken |= !strcmp(c->device[i].name, s->name);
+	if (!taken)
+		return 0;
+	log_err("port \"%s\": the name %s is taken: add name= to one", s->text, s->name);
+	return -EINVAL;
+}
+
+int config_port(struct config *c, const char *text)
+{
+	struct uplink_spec spec, *all;
+	int err = config_port_parse(&spec, text);
+
+	if (err)
+		return err;
+	err = port_unique(c, &spec);
+	if (err)
+		goto free_spec;
+	all = reallocarray(c->port, c->nports + 1, sizeof(*all));
+	if (!all) {
+		log_err("out of memory");
+		err = -ENOMEM;
+		goto free_spec;
+	}
+	c->port = all;
+	all[c->nports++] = spec;
+	return 0;
+
+free_spec:
+	config_port_free(&spec);
 	return err;
 }

@@ -60,26 +60,33 @@ static int unix_take_name(int fd, const struct sockaddr_un *addr, int type)
 	return bind(fd, name, sizeof(*addr)) < 0 ? -errno : 0;
 }
 
-int unix_bind(const struct sockaddr_un *addr, int type)
+static int unix_failed(const struct sockaddr_un *addr, int fd, int err)
+{
+	log_err("cannot listen on %s: %s%s", addr->sun_path, err == -EADDRINUSE ?
+		"in use by another process, or no socket; choose another path" : strerror(-err),
+		err == -ENOENT ? "; create its directory first" : "");
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return unix_failed(addr, fd, -errno);
+	/* the name gets what the socket had before, so there is no moment when others may connect */
+	if (fchmod(fd, mode) < 0)
+		return unix_failed(addr, fd, -errno);
 	err = unix_take_name(fd, addr, type);
-	if (err) {
-		log_err("cannot listen on %s: %s", addr->sun_path, err == -EADDRINUSE ?
-			"in use by another process, or no socket; choose another path" :
-			strerror(-err));
-		close(fd);
-		return err;
-	}
+	if (err)
+		return unix_failed(addr, fd, err);
 	if (type == SOCK_STREAM && listen(fd, LISTEN_BACKLOG) < 0) {
 		err = -errno;
 		unlink(addr->sun_path);
-		close(fd);
-		return err;
+		return unix_failed(addr, fd, err);
 	}
 	return fd;
 }

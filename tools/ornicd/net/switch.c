@@ -29,7 +29,7 @@
  * @sw:		its switch
  * @ops:	what stands behind
  * @arg:	for @ops
- * @name:	for messages and the user
+ * @name:	of the port, none else has it
  * @number:	see switch_port_number()
  * @mac:	announced address, valid if @station
  * @station:	a device: its address is announced, not learned
@@ -153,7 +153,7 @@ void switch_free(struct net_switch *sw)
 /**
  * switch_port_add() - add a port, down and without an address
  * @sw:		switch
- * @name:	for messages
+ * @name:	for messages, and to find it by
  * @ops:	what stands behind it
  * @arg:	for @ops
  *
@@ -217,6 +217,16 @@ void switch_port_del(struct switch_port *port)
 	free(port->name);
 	egress_free(port->egress);
 	free(port);
+}
+
+struct switch_port *switch_port_find(struct net_switch *sw, const char *name)
+{
+	struct switch_port *port;
+
+	TAILQ_FOREACH(port, &sw->ports, link)
+		if (!strcmp(port->name, name))
+			return port;
+	return NULL;
 }
 
 static struct switch_port *station_find(struct net_switch *sw, const uint8_t mac[6])

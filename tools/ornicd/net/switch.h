@@ -61,6 +61,9 @@ struct switch_port *switch_port_add(struct net_switch *sw, const char *name,
 				    const struct switch_port_ops *ops, void *arg);
 void switch_port_del(struct switch_port *port);
 
+/* switch_port_find() - the port named @name, or NULL */
+struct switch_port *switch_port_find(struct net_switch *sw, const char *name);
+
 /**
  * switch_port_set_mac() - announce the station address of a device's port
  * Return: 0, -EEXIST if another port holds it.

@@ -43,7 +43,8 @@ struct uplink_batch {
  * @backend:	what carries the frames
  * @private:	the backend's
  * @port:	on the switch
- * @name:	for messages
+ * @name:	of the port
+ * @text:	how the user described it
  * @stats:	counters
  * @batch:	what is being sent
  */
@@ -53,6 +54,7 @@ struct uplink {
 	void *private;
 	struct switch_port *port;
 	char *name;
+	char *text;
 	struct uplink_stats stats;
 	struct uplink_batch batch;
 };
@@ -69,6 +71,26 @@ struct loop *uplink_loop(struct uplink *u)
 const char *uplink_name(const struct uplink *u)
 {
 	return u->name;
+}
+
+const char *uplink_kind(const struct uplink *u)
+{
+	return u->backend->kind;
+}
+
+const char *uplink_text(const struct uplink *u)
+{
+	return u->text;
+}
+
+bool uplink_is_up(struct uplink *u)
+{
+	return !u->backend->is_up || u->backend->is_up(u);
+}
+
+bool uplink_busy(const struct uplink *u)
+{
+	return u->host.busy;
 }
 
 void *uplink_private(struct uplink *u)
@@ -248,13 +270,18 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 	int err = -ENOMEM;
 
 	if (!u)
-		return -ENOMEM;
+		goto no_memory;
 	u->host = *host;
 	u->backend = backend_of(spec->kind);
-	u->name = strdup(spec->name);
-	if (!u->backend || !u->name)
+	if (!u->backend) {
+		log_err("%s: there is no port of kind %s", spec->name, spec->kind);
+		err = -EINVAL;
 		goto free_uplink;
-	u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
+	}
+	u->name = strdup(spec->name);
+	u->text = strdup(spec->text ? spec->text : spec->kind);
+	if (u->name && u->text)
+		u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
 	if (!u->port)
 		goto free_uplink;
 	err = spec->link.kbps ? switch_port_limit(u->port, &spec->link) : 0;
@@ -270,7 +297,11 @@ del_port:
 	switch_port_del(u->port);
 free_uplink:
 	free(u->name);
+	free(u->text);
 	free(u);
+no_memory:
+	if (err == -ENOMEM)
+		log_err("%s: out of memory", spec->name);
 	return err;
 }
 
@@ -281,5 +312,6 @@ void uplink_close(struct uplink *u)
 	u->backend->close(u);
 	switch_port_del(u->port);
 	free(u->name);
+	free(u->text);
 	free(u);
 }

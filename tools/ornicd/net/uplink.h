@@ -22,7 +22,8 @@ struct uplink;
 /**
  * struct uplink_spec - what kind of uplink, and where to; what the kind has no use for is NULL
  * @kind:	its backend's name
- * @name:	for messages
+ * @name:	of the port
+ * @text:	what the user wrote; NULL: nobody did
  * @ifname:	network interface
  * @path:	socket
  * @local:	address or path of this end
@@ -33,6 +34,7 @@ struct uplink;
 struct uplink_spec {
 	char *kind;
 	char *name;
+	char *text;
 	char *ifname;
 	char *path;
 	char *local;
@@ -48,6 +50,7 @@ struct uplink_spec {
  * @pool:	packets of the switch
  * @drain:	called with @arg when packets were put on the switch
  * @arg:	for @drain
+ * @busy:	the daemon serves: nothing may take long, such as asking a name server
  */
 struct uplink_host {
 	struct loop *loop;
@@ -55,6 +58,7 @@ struct uplink_host {
 	struct packet_pool *pool;
 	void (*drain)(void *arg);
 	void *arg;
+	bool busy;
 };
 
 /**
@@ -86,5 +90,11 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 void uplink_close(struct uplink *u);
 
 const struct uplink_stats *uplink_stats(const struct uplink *u);
+const char *uplink_name(const struct uplink *u);
+const char *uplink_kind(const struct uplink *u);
+/* uplink_text() - how the user described it */
+const char *uplink_text(const struct uplink *u);
+/* uplink_is_up() - it has somebody to send to, as far as its kind can tell */
+bool uplink_is_up(struct uplink *u);
 
 #endif /* ORNICD_NET_UPLINK_H */

@@ -33,12 +33,14 @@ struct uplink_frame {
  * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
  * @close:	undo @open
  * @send:	send frames. Return: how many went
+ * @is_up:	somebody is there to send to; NULL: that cannot be known
  */
 struct uplink_backend {
 	const char *kind;
 	int (*open)(struct uplink *u, const struct uplink_spec *spec);
 	void (*close)(struct uplink *u);
 	uint32_t (*send)(struct uplink *u, struct uplink_frame *f, uint32_t n);
+	bool (*is_up)(struct uplink *u);
 };
 
 extern const struct uplink_backend uplink_tap;
@@ -48,7 +50,8 @@ extern const struct uplink_backend uplink_udp;
 extern const struct uplink_backend uplink_stream;
 
 struct loop *uplink_loop(struct uplink *u);
-const char *uplink_name(const struct uplink *u);
+/* uplink_busy() - as struct uplink_host has it */
+bool uplink_busy(const struct uplink *u);
 void *uplink_private(struct uplink *u);
 void uplink_set_private(struct uplink *u, void *data);
 

@@ -20,7 +20,7 @@ static int dgram_open(struct uplink *u, const struct uplink_spec *spec)
 		return err;
 	memcpy(&param.to, &remote, sizeof(remote));
 	param.to_len = sizeof(remote);
-	param.fd = unix_bind(&local, SOCK_DGRAM);
+	param.fd = unix_bind(&local, SOCK_DGRAM, UNIX_MODE);
 	if (param.fd < 0)
 		return param.fd;
 	uplink_buffers(param.fd);

@@ -4,6 +4,7 @@
  */
 #include "uplink_socket.h"
 
+#include "../log.h"
 #include "../packet/wire.h"
 
 #include <errno.h>
@@ -137,6 +138,7 @@ int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param
 free_socket:
 	free(s);
 close_fd:
+	log_err("%s: cannot use its socket: %s", uplink_name(u), strerror(-err));
 	close(param->fd);
 	if (param->file)
 		unlink(param->file);

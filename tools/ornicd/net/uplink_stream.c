@@ -258,12 +258,19 @@ static int stream_wait(struct uplink *u)
 	if (s->client)
 		s->wait_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	else
-		s->wait_fd = unix_bind(&s->addr, SOCK_STREAM);
-	if (s->wait_fd < 0)
-		return s->client ? -errno : s->wait_fd;
+		s->wait_fd = unix_bind(&s->addr, SOCK_STREAM, UNIX_MODE);
+	if (s->wait_fd < 0 && !s->client)
+		return s->wait_fd;
+	if (s->wait_fd < 0) {
+		err = -errno;
+		log_err("%s: cannot make a timer: %s", uplink_name(u), strerror(-err));
+		return err;
+	}
 	err = loop_add(uplink_loop(u), s->wait_fd, EPOLLIN,
 		       s->client ? stream_connect : stream_accept, u);
 	if (err) {
+		log_err("%s: cannot wait for %s: %s", uplink_name(u), s->addr.sun_path,
+			strerror(-err));
 		close(s->wait_fd);
 		if (!s->client)
 			unlink(s->addr.sun_path);
@@ -309,9 +316,15 @@ static void stream_close(struct uplink *u)
 	free(s);
 }
 
+static bool stream_is_up(struct uplink *u)
+{
+	return ((struct stream *)uplink_private(u))->fd >= 0;
+}
+
 const struct uplink_backend uplink_stream = {
 	.kind = "stream",
 	.open = stream_open,
 	.close = stream_close,
 	.send = stream_send,
+	.is_up = stream_is_up,
 };

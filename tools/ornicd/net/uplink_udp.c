@@ -13,13 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* HOST:PORT, [HOST]:PORT. Return: 0, or -EINVAL after a log line. */
-static int resolve(const char *text, bool passive, int family, struct addrinfo **out)
+/*
+ * HOST:PORT, [HOST]:PORT; @flags of getaddrinfo(), which asks a name server unless they forbid it.
+ * Return: 0, or -EINVAL after a log line.
+ */
+static int resolve(const char *text, int flags, int family, struct addrinfo **out)
 {
 	struct addrinfo hints = {
 		.ai_family = family,
 		.ai_socktype = SOCK_DGRAM,
-		.ai_flags = passive ? AI_PASSIVE : 0,
+		.ai_flags = flags,
 	};
 	char host[256], *colon;
 	size_t len;
@@ -44,7 +47,8 @@ static int resolve(const char *text, bool passive, int family, struct addrinfo *
 	err = getaddrinfo(host, colon + 1, &hints, out);
 	if (!err)
 		return 0;
-	log_err("address %s: %s", text, gai_strerror(err));
+	log_err("address %s: %s%s", text, gai_strerror(err), flags & AI_NUMERICHOST ?
+		"; while the daemon runs, it takes a numeric address" : "");
 	return -EINVAL;
 }
 
@@ -54,28 +58,29 @@ static int connected_socket(struct uplink *u, const struct uplink_spec *spec,
 	int fd = socket(local->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err;
 
-	if (fd < 0)
-		return -errno;
-	uplink_buffers(fd);
-	if (!bind(fd, local->ai_addr, local->ai_addrlen) &&
+	if (fd >= 0)
+		uplink_buffers(fd);
+	if (fd >= 0 && !bind(fd, local->ai_addr, local->ai_addrlen) &&
 	    !connect(fd, remote->ai_addr, remote->ai_addrlen))
 		return fd;
 	err = -errno;
 	log_err("%s: cannot use %s to %s: %s", uplink_name(u), spec->local, spec->remote,
 		strerror(-err));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
 static int udp_open(struct uplink *u, const struct uplink_spec *spec)
 {
 	struct uplink_socket_param param = {};
+	const int numeric = uplink_busy(u) ? AI_NUMERICHOST | AI_NUMERICSERV : 0;
 	struct addrinfo *local, *remote;
-	int err = resolve(spec->local, true, AF_UNSPEC, &local);
+	int err = resolve(spec->local, AI_PASSIVE | numeric, AF_UNSPEC, &local);
 
 	if (err)
 		return err;
-	err = resolve(spec->remote, false, local->ai_family, &remote);
+	err = resolve(spec->remote, numeric, local->ai_family, &remote);
 	if (!err) {
 		param.fd = connected_socket(u, spec, local, remote);
 		err = param.fd < 0 ? param.fd : uplink_socket_open(u, &param);

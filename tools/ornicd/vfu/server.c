@@ -89,7 +89,7 @@ static int server_listen(struct vfu_server *s, const char *path)
 
 	if (err)
 		return err;
-	s->sock = unix_bind(&s->addr, SOCK_STREAM);
+	s->sock = unix_bind(&s->addr, SOCK_STREAM, UNIX_MODE);
 	if (s->sock < 0)
 		return s->sock;
 	err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
@@ -149,4 +149,14 @@ void vfu_server_close(struct vfu_server *s)
 	endpoint_detach(&s->ep);
 	endpoint_destroy(&s->ep);
 	free(s);
+}
+
+const char *vfu_server_path(const struct vfu_server *s)
+{
+	return s->addr.sun_path;
+}
+
+bool vfu_server_attached(const struct vfu_server *s)
+{
+	return s->ep.negotiated;
 }

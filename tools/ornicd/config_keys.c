@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * "key=value[,key=value]...", as devices and ports are written.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int config_keys(const struct config_form *form, const char *text, char *rest, char **val)
+{
+	while (*rest) {
+		char *v;
+		int key = getsubopt(&rest, form->keys, &v);
+
+		if (key < 0 || !v || !*v || !((form->needs | form->takes) & 1u << key)) {
+			log_err("%s \"%s\": \"%s\" is not understood; the form is %s", form->what,
+				text, key < 0 ? v : form->keys[key], form->text);
+			return -EINVAL;
+		}
+		if (val[key]) {
+			log_err("%s \"%s\": %s is given twice", form->what, text,
+				form->keys[key]);
+			return -EINVAL;
+		}
+		val[key] = v;
+	}
+	for (int key = 0; form->keys[key]; key++) {
+		if (form->needs & 1u << key && !val[key]) {
+			log_err("%s \"%s\": %s= is missing; the form is %s", form->what, text,
+				form->keys[key], form->text);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
