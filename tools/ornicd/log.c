@@ -16,6 +16,8 @@
 
 static enum log_level log_threshold = LOG_INFO;
 static bool log_timestamps;
+static char *log_kept;
+static size_t log_kept_size;
 
 static const char * const log_prefix[] = {
 	[LOG_ERR] = "error: ",
@@ -33,6 +35,19 @@ void log_setup(enum log_level level, bool timestamps)
 {
 	log_threshold = level;
 	log_timestamps = timestamps;
+}
+
+/**
+ * log_keep() - keep the first error line from now on, for whoever asked for what then fails
+ * @buf:	where, without prefix and newline; NULL: keep no more
+ * @size:	bytes of @buf
+ */
+void log_keep(char *buf, size_t size)
+{
+	log_kept = buf;
+	log_kept_size = size;
+	if (buf)
+		*buf = '\0';
 }
 
 /**
@@ -88,17 +103,20 @@ static size_t log_time(char *buf, size_t size)
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	char line[LOG_LINE_MAX];
-	size_t len = 0;
+	size_t len = 0, text;
 	va_list args;
 
 	if (log_timestamps)
 		len = log_time(line, sizeof(line));
 	len += snprintf(line + len, sizeof(line) - len, "ornicd: %s", log_prefix[level]);
+	text = len;
 	va_start(args, fmt);
 	len += vsnprintf(line + len, sizeof(line) - len, fmt, args);
 	va_end(args);
 	if (len > sizeof(line) - 1)
 		len = sizeof(line) - 1;
+	if (level == LOG_ERR && log_kept && !*log_kept)
+		snprintf(log_kept, log_kept_size, "%.*s", (int)(len - text), line + text);
 	line[len++] = '\n';
 	/* Nothing sensible can be done about a log that cannot be written. */
 	if (write(STDERR_FILENO, line, len) < 0)

@@ -7,6 +7,7 @@
 #define ORNICD_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level {
@@ -32,6 +33,7 @@ struct log_limit {
 #define LOG_LIMIT_LINES 5
 
 void log_setup(enum log_level level, bool timestamps);
+void log_keep(char *buf, size_t size);
 bool log_enabled(enum log_level level);
 bool log_limit_ok(struct log_limit *limit);
 void log_line(enum log_level level, const char *fmt, ...)

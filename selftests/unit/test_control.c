@@ -1,0 +1,712 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * control/: good requests, hostile ones, and clients that are slow, many, or leave early.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/client.h"
+#include "control/control.h"
+#include "control/method.h"
+#include "control/request.h"
+#include "daemon.h"
+#include "log.h"
+#include "unix_socket.h"
+
+#define PLACES	32
+
+/**
+ * struct fixture - a daemon without devices
+ * @dir:	sockets are here
+ * @path:	control socket
+ * @turns:	left to take
+ */
+struct fixture {
+	struct daemon d;
+	char dir[32];
+	char path[64];
+	unsigned int turns;
+};
+
+static struct config_control settings(struct fixture *f)
+{
+	return (struct config_control) { .path = f->path, .mode = 0640 };
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct config_control cc;
+
+	assert_non_null(f);
+	log_setup(LOG_ERR, false);
+	strcpy(f->dir, "/tmp/ornic-control-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/control", f->dir);
+	f->d.loop = loop_new();
+	assert_non_null(f->d.loop);
+	assert_int_equal(engine_init(&f->d.engine, 0), 0);
+	cc = settings(f);
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
+	f->d.serving = true;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	control_close(f->d.control);
+	assert_int_equal(access(f->path, F_OK), -1);
+	while (f->d.nuplinks)
+		uplink_close(f->d.uplink[--f->d.nuplinks]);
+	free(f->d.uplink);
+	engine_fini(&f->d.engine);
+	loop_free(f->d.loop);
+	assert_int_equal(rmdir(f->dir), 0);
+	free(f);
+	return 0;
+}
+
+/* ---- requests ------------------------------------------------------------- */
+
+static json_t *ask_bytes(struct fixture *f, const char *line, size_t len)
+{
+	size_t n = 0;
+	char *text = control_request(&f->d, line, len, &n);
+	json_error_t e;
+	json_t *answer;
+
+	if (!text)
+		return NULL;
+	assert_true(n > 0);
+	assert_int_equal(text[n - 1], '\n');
+	assert_null(memchr(text, '\n', n - 1));
+	answer = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+	assert_non_null(answer);
+	assert_string_equal(json_string_value(json_object_get(answer, "jsonrpc")), "2.0");
+	assert_non_null(json_object_get(answer, "id"));
+	assert_int_equal(json_object_size(answer), 3);
+	free(text);
+	return answer;
+}
+
+static json_t *ask(struct fixture *f, const char *line)
+{
+	return ask_bytes(f, line, strlen(line));
+}
+
+/* The code of the error that @line leads to; 0: a result */
+static int code_of(struct fixture *f, const char *line)
+{
+	json_t *answer = ask(f, line), *error;
+	int code;
+
+	assert_non_null(answer);
+	error = json_object_get(answer, "error");
+	code = json_integer_value(json_object_get(error, "code"));
+	assert_int_equal(!error, !!json_object_get(answer, "result"));
+	assert_int_equal(!error, !code);
+	if (error)
+		assert_true(*json_string_value(json_object_get(error, "message")));
+	json_decref(answer);
+	return code;
+}
+
+#define V	"\"jsonrpc\":\"2.0\","
+
+static void test_request(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *line;
+		int code;
+	} cases[] = {
+		{ "{" V "\"id\":1,\"method\":\"version\"}", 0 },
+		{ " {" V "\"id\":\"x\", \"method\":\"version\", \"params\":{} }\r", 0 },
+		{ "{" V "\"id\":null,\"method\":\"version\"}", 0 },
+		{ "{" V "\"id\":1.5,\"method\":\"version\"}", 0 },
+		{ "", CONTROL_PARSE },
+		{ "x", CONTROL_PARSE },
+		{ "{", CONTROL_PARSE },
+		{ "}", CONTROL_PARSE },
+		{ "1", CONTROL_PARSE },
+		{ "\"\\\"", CONTROL_PARSE },
+		{ "{" V "\"id\":1,\"method\":\"version\"} x", CONTROL_PARSE },
+		{ "{" V "\"id\":1,\"id\":2,\"method\":\"version\"}", CONTROL_PARSE },
+		{ "{" V "\"id\":1,\"method\":\"ver\xff\"}", CONTROL_PARSE },
+		{ "{" V "\"id\":1,\"method\":\"ver\\u0000\"}", CONTROL_PARSE },
+		{ "{" V "\"id\":1e999,\"method\":\"version\"}", CONTROL_PARSE },
+		{ "{" V "\"id\":99999999999999999999,\"method\":\"version\"}", CONTROL_PARSE },
+		{ "[]", CONTROL_REQUEST },
+		{ "[{" V "\"id\":1,\"method\":\"version\"}]", CONTROL_REQUEST },
+		{ "{}", CONTROL_REQUEST },
+		{ "{\"id\":1,\"method\":\"version\"}", CONTROL_REQUEST },
+		{ "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"version\"}", CONTROL_REQUEST },
+		{ "{\"jsonrpc\":2.0,\"id\":1,\"method\":\"version\"}", CONTROL_REQUEST },
+		{ "{" V "\"id\":1}", CONTROL_REQUEST },
+		{ "{" V "\"id\":1,\"method\":7}", CONTROL_REQUEST },
+		{ "{" V "\"id\":{},\"method\":\"version\"}", CONTROL_REQUEST },
+		{ "{" V "\"id\":true,\"method\":\"version\"}", CONTROL_REQUEST },
+		{ "{" V "\"id\":1,\"method\":\"version\",\"more\":1}", CONTROL_REQUEST },
+		{ "{" V "\"id\":1,\"method\":\"\"}", CONTROL_METHOD },
+		{ "{" V "\"id\":1,\"method\":\"Version\"}", CONTROL_METHOD },
+		{ "{" V "\"id\":1,\"method\":\"version\",\"params\":[]}", CONTROL_PARAMS },
+		{ "{" V "\"id\":1,\"method\":\"version\",\"params\":null}", CONTROL_PARAMS },
+		{ "{" V "\"id\":1,\"method\":\"version\",\"params\":{\"x\":1}}", CONTROL_PARAMS },
+		{ "{" V "\"id\":1,\"method\":\"port.add\"}", CONTROL_PARAMS },
+		{ "{" V "\"id\":1,\"method\":\"port.add\",\"params\":{\"spec\":1}}", CONTROL_PARAMS },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (code_of(f, cases[i].line) != cases[i].code)
+			fail_msg("%s: not %d", cases[i].line, cases[i].code);
+}
+
+static void test_id(void **state)
+{
+	struct fixture *f = *state;
+	json_t *answer = ask(f, "{" V "\"id\":\"me\",\"method\":\"nonsense\"}");
+
+	assert_string_equal(json_string_value(json_object_get(answer, "id")), "me");
+	json_decref(answer);
+	answer = ask(f, "{" V "\"id\":[],\"method\":\"version\"}");
+	assert_true(json_is_null(json_object_get(answer, "id")));
+	json_decref(answer);
+}
+
+static void test_every_method_rejects_strangers(void **state)
+{
+	struct fixture *f = *state;
+	json_t *answer = ask(f, "{" V "\"id\":1,\"method\":\"methods\"}"), *name;
+	char line[256];
+	size_t i;
+
+	assert_true(json_array_size(json_object_get(answer, "result")) >= 6);
+	json_array_foreach(json_object_get(answer, "result"), i, name) {
+		snprintf(line, sizeof(line),
+			 "{" V "\"id\":1,\"method\":\"%s\",\"params\":{\"no such\":1}}",
+			 json_string_value(name));
+		if (code_of(f, line) != CONTROL_PARAMS)
+			fail_msg("%s", line);
+	}
+	json_decref(answer);
+}
+
+static void test_notification(void **state)
+{
+	struct fixture *f = *state;
+	char line[256];
+
+	assert_null(ask(f, "{" V "\"method\":\"version\"}"));
+	assert_null(ask(f, "{" V "\"method\":\"nonsense\"}"));
+	snprintf(line, sizeof(line), "{" V "\"method\":\"port.add\",\"params\":"
+		 "{\"spec\":\"stream,path=%s/s,name=s\"}}", f->dir);
+	assert_null(ask(f, line));
+	assert_int_equal(f->d.nuplinks, 1);
+}
+
+static void test_depth(void **state)
+{
+	struct fixture *f = *state;
+	char line[2 * CONTROL_LINE];
+
+	/* the request and its parameters are two levels */
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"version\",\"params\":{\"x\":%.*s%.*s}}",
+		 CONTROL_DEPTH - 2, "[[[[[[[[[[[[[[[[", CONTROL_DEPTH - 2, "]]]]]]]]]]]]]]]]");
+	assert_int_equal(code_of(f, line), CONTROL_PARAMS);
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"version\",\"params\":{\"x\":%.*s%.*s}}",
+		 CONTROL_DEPTH - 1, "[[[[[[[[[[[[[[[[", CONTROL_DEPTH - 1, "]]]]]]]]]]]]]]]]");
+	assert_int_equal(code_of(f, line), CONTROL_PARSE);
+	memset(line, '[', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	assert_int_equal(code_of(f, line), CONTROL_PARSE);
+	/* brackets in a string are letters */
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"%0*d\\\"[[[[[[[[[[[[[[[[[[[[[[\"}", 3, 0);
+	assert_int_equal(code_of(f, line), CONTROL_METHOD);
+}
+
+/* Whatever is sent, an answer is JSON-RPC or there is none. */
+static void test_mutations(void **state)
+{
+	static const char good[] = "{" V "\"id\":1,\"method\":\"port.list\",\"params\":{}}";
+	struct fixture *f = *state;
+	char line[sizeof(good)];
+	unsigned int seed = 1;
+
+	for (size_t len = 0; len < sizeof(good); len++)
+		json_decref(ask_bytes(f, good, len));
+	for (size_t at = 0; at < sizeof(good) - 1; at++) {
+		for (int byte = 0; byte < 256; byte++) {
+			memcpy(line, good, sizeof(good));
+			line[at] = byte;
+			json_decref(ask_bytes(f, line, sizeof(good) - 1));
+		}
+	}
+	for (int i = 0; i < 20000; i++) {
+		size_t len = rand_r(&seed) % sizeof(line);
+
+		for (size_t at = 0; at < len; at++)
+			line[at] = rand_r(&seed) & 1 ? "{}[]\",:\\ 1"[rand_r(&seed) % 10] : rand_r(&seed);
+		json_decref(ask_bytes(f, line, len));
+	}
+}
+
+static void test_port(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t whole = f->d.engine.pool.nfree;
+	struct switch_port *port;
+	char line[256];
+	struct packet *p;
+
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+		 "{\"spec\":\"dgram,local=%s/l,remote=%s/r,name=x\"}}", f->dir, f->dir);
+	assert_int_equal(code_of(f, line), 0);
+	assert_int_equal(code_of(f, line), CONTROL_EXISTS);
+	port = switch_port_find(f->d.engine.sw, "x");
+	assert_non_null(port);
+	/* one frame of it is under way when it goes */
+	p = packet_get(&f->d.engine.pool);
+	switch_send(port, p);
+	assert_int_equal(f->d.engine.pool.nfree, whole - 1);
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.del\",\"params\":"
+				 "{\"name\":\"x\"}}"), 0);
+	assert_int_equal(f->d.engine.pool.nfree, whole);
+	assert_int_equal(f->d.nuplinks, 0);
+	assert_null(switch_port_find(f->d.engine.sw, "x"));
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.del\",\"params\":"
+				 "{\"name\":\"x\"}}"), CONTROL_NOT_FOUND);
+	/* the same name and socket again */
+	assert_int_equal(code_of(f, line), 0);
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+				 "{\"spec\":\"udp,local=localhost:1,remote=localhost:2\"}}"),
+			 CONTROL_PARAMS);
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+				 "{\"spec\":\"tap,ifname=a\\nb\"}}"), CONTROL_PARAMS);
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+				 "{\"spec\":\"stream,path=/nowhere/x\"}}"), CONTROL_NOT_FOUND);
+	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+				 "{\"spec\":\"packet,ifname=nosuchif\"}}"), CONTROL_NOT_FOUND);
+	assert_int_equal(f->d.nuplinks, 1);
+}
+
+/* ---- clients ---------------------------------------------------------------- */
+
+static int dial(struct fixture *f)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	strcpy(addr.sun_path, f->path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+static int64_t turn(void *arg)
+{
+	struct fixture *f = arg;
+
+	control_work(f->d.control);
+	if (!f->turns--)
+		loop_stop(f->d.loop);
+	return 1;
+}
+
+/* A turn; then @n times events and a turn. */
+static void turns(struct fixture *f, unsigned int n)
+{
+	f->turns = n;
+	loop_set_work(f->d.loop, turn, f);
+	assert_int_equal(loop_run(f->d.loop), 0);
+}
+
+/* Send all of it; the daemon takes turns meanwhile. */
+static void say(struct fixture *f, int fd, const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len) {
+		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+		if (n < 0)
+			assert_int_equal(errno, EAGAIN);
+		else
+			len -= n, text += n;
+		turns(f, 1);
+	}
+}
+
+/* The next line, without its newline; NULL: the daemon hung up */
+static char *hear(struct fixture *f, int fd)
+{
+	static char line[CONTROL_ANSWER];
+	size_t len = 0;
+	time_t end = time(NULL) + 30;
+
+	while (time(NULL) < end) {
+		ssize_t n = recv(fd, line + len, 1, 0);
+
+		if (!n || (n < 0 && errno == ECONNRESET))
+			return NULL;
+		if (n < 0) {
+			turns(f, 3);
+			continue;
+		}
+		if (line[len] == '\n') {
+			line[len] = '\0';
+			return line;
+		}
+		len++;
+	}
+	fail_msg("no answer");
+	return NULL;
+}
+
+static void hear_id(struct fixture *f, int fd, int id)
+{
+	char *line = hear(f, fd);
+	json_t *answer;
+
+	assert_non_null(line);
+	answer = json_loads(line, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(answer, "id")), id);
+	assert_non_null(json_object_get(answer, "result"));
+	json_decref(answer);
+}
+
+static void say_id(struct fixture *f, int fd, int id)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "{" V "\"id\":%d,\"method\":\"methods\"}\n", id);
+	say(f, fd, line);
+}
+
+static void works(struct fixture *f)
+{
+	int fd = dial(f);
+
+	say_id(f, fd, 4711);
+	hear_id(f, fd, 4711);
+	close(fd);
+}
+
+static void test_half_lines(void **state)
+{
+	static const char line[] = "{" V "\"id\":5,\"method\":\"version\"}\n";
+	struct fixture *f = *state;
+	int fd = dial(f);
+
+	for (const char *c = line; *c; c++) {
+		const char one[2] = { *c, 0 };
+
+		say(f, fd, one);
+		turns(f, 2);
+	}
+	hear_id(f, fd, 5);
+	say(f, fd, "\n\r\n \n");	/* an empty line is nothing, one with a space no JSON */
+	assert_non_null(strstr(hear(f, fd), "-32700"));
+	assert_non_null(strstr(hear(f, fd), "-32700"));
+	close(fd);
+	works(f);
+}
+
+static int count_lines(int fd)
+{
+	char text[4096];
+	ssize_t len = recv(fd, text, sizeof(text), 0);
+	int n = 0;
+
+	for (ssize_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+static void test_one_per_turn(void **state)
+{
+	static const char line[] = "{" V "\"id\":1,\"method\":\"version\"}\n";
+	struct fixture *f = *state;
+	char text[8 * sizeof(line)] = "";
+	int fd[2] = { dial(f), dial(f) };
+	int heard[2] = { 0 };
+
+	for (int i = 0; i < 8; i++)
+		strcat(text, line);
+	turns(f, 2);		/* they are let in */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send(fd[i], text, strlen(text), 0), strlen(text));
+	turns(f, 1);		/* all has come, and one is answered */
+	for (int i = 1; i < 16; i++) {
+		assert_int_equal(control_work(f->d.control), i < 15);
+		for (int j = 0; j < 2; j++) {
+			/* they take turns */
+			heard[j] += count_lines(fd[j]);
+			assert_int_equal(heard[j], (i + 2 - j) / 2);
+		}
+	}
+	assert_false(control_work(f->d.control));
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void test_long_line(void **state)
+{
+	static const char rest[] = V "\"id\":8,\"method\":\"version\"}\n";
+	struct fixture *f = *state;
+	char *line = malloc(CONTROL_LINE + 2);
+	int fd = dial(f);
+
+	/* as long as it may be */
+	memset(line, ' ', CONTROL_LINE);
+	line[0] = '{';
+	strcpy(line + CONTROL_LINE + 1 - strlen(rest), rest);
+	assert_int_equal(strlen(line), CONTROL_LINE + 1);
+	say(f, fd, line);
+	hear_id(f, fd, 8);
+	/* and one more */
+	memset(line, 'x', CONTROL_LINE + 1);
+	say(f, fd, line);
+	assert_non_null(strstr(hear(f, fd), "too long"));
+	assert_null(hear(f, fd));
+	close(fd);
+	free(line);
+	works(f);
+}
+
+static void test_binary(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int seed = 7;
+	uint8_t noise[1000];
+
+	for (int i = 0; i < 200; i++) {
+		int fd = dial(f);
+
+		for (size_t at = 0; at < sizeof(noise); at++)
+			noise[at] = rand_r(&seed);
+		assert_int_equal(send(fd, noise, sizeof(noise), 0), sizeof(noise));
+		turns(f, 4);
+		close(fd);
+	}
+	works(f);
+}
+
+static void test_leave(void **state)
+{
+	struct fixture *f = *state;
+	char line[256];
+	int fd;
+
+	/* in the middle of a line */
+	fd = dial(f);
+	say(f, fd, "{\"jsonrpc\"");
+	close(fd);
+	turns(f, 4);
+	/* without waiting for the answer */
+	fd = dial(f);
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+		 "{\"spec\":\"stream,path=%s/s,name=s\"}}\n", f->dir);
+	assert_int_equal(send(fd, line, strlen(line), 0), strlen(line));
+	close(fd);
+	turns(f, 4);
+	assert_int_equal(f->d.nuplinks, 1);
+	/* having nothing more to say, but waiting for the answer */
+	fd = dial(f);
+	say_id(f, fd, 3);
+	shutdown(fd, SHUT_WR);
+	hear_id(f, fd, 3);
+	assert_null(hear(f, fd));
+	close(fd);
+	works(f);
+}
+
+static void test_many(void **state)
+{
+	struct fixture *f = *state;
+	int fd[PLACES], extra;
+
+	log_setup(LOG_ERR, false);
+	for (int i = 0; i < PLACES; i++) {
+		fd[i] = dial(f);
+		say_id(f, fd[i], i);
+		hear_id(f, fd[i], i);
+	}
+	extra = dial(f);
+	assert_non_null(strstr(hear(f, extra), "too many clients"));
+	assert_null(hear(f, extra));
+	close(extra);
+	for (int i = 0; i < PLACES; i++) {
+		say_id(f, fd[i], i);
+		hear_id(f, fd[i], i);
+	}
+	close(fd[3]);
+	turns(f, 4);
+	works(f);
+	for (int i = 0; i < PLACES; i++)
+		if (i != 3)
+			close(fd[i]);
+}
+
+/* A client that asks and does not read is not asked for more, and all others are served. */
+static void test_slow_reader(void **state)
+{
+	static const char line[] = "{" V "\"id\":1,\"method\":\"methods\"}\n";
+	struct fixture *f = *state;
+	unsigned int asked = 0;
+	int fd = dial(f), stuck = 0;
+
+	while (stuck < 100) {
+		ssize_t n = send(fd, line, strlen(line), MSG_NOSIGNAL);
+
+		assert_true(n == (ssize_t)strlen(line) || (n < 0 && errno == EAGAIN));
+		asked += n > 0;
+		stuck = n > 0 ? 0 : stuck + 1;
+		turns(f, 2);
+		assert_true(asked < 1000000);
+	}
+	works(f);
+	/* none of its requests was lost */
+	for (unsigned int i = 0; i < asked; i++)
+		hear_id(f, fd, 1);
+	say_id(f, fd, 2);
+	hear_id(f, fd, 2);
+	close(fd);
+}
+
+static void test_stuck(void **state)
+{
+	struct fixture *f = *state;
+	struct client_owner owner = { .patience = 0 };
+	struct control_client *c;
+	struct timespec tick = { .tv_nsec = 20000000 };
+	int sv[2];
+
+	TAILQ_INIT(&owner.all);
+	TAILQ_INIT(&owner.ready);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
+	assert_int_equal(client_new(&owner, f->d.loop, sv[0]), 0);
+	c = TAILQ_FIRST(&owner.all);
+	nanosleep(&tick, NULL);
+	assert_false(client_is_stuck(c));	/* idle */
+	assert_int_equal(send(sv[1], "{", 1, 0), 1);
+	turns(f, 3);
+	nanosleep(&tick, NULL);
+	assert_true(client_is_stuck(c));
+	owner.patience = 3600000000000ull;
+	assert_false(client_is_stuck(c));
+	assert_int_equal(send(sv[1], "\n", 1, 0), 1);
+	turns(f, 3);
+	assert_int_equal(c->line, 2);		/* it waits for us now */
+	owner.patience = 0;
+	nanosleep(&tick, NULL);
+	assert_false(client_is_stuck(c));
+	client_serve(c, &f->d);
+	assert_non_null(strstr(hear(f, sv[1]), "-32700"));
+	assert_false(client_is_stuck(c));
+	client_free(c);
+	assert_int_equal(owner.n, 0);
+	close(sv[1]);
+}
+
+/* ---- the socket ------------------------------------------------------------- */
+
+static void test_socket(void **state)
+{
+	struct fixture *f = *state;
+	struct config_control cc = settings(f);
+	struct control *other = NULL;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd;
+
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	/* somebody has it */
+	assert_int_equal(control_open(&f->d, &cc, &other), -EADDRINUSE);
+	control_close(f->d.control);
+	f->d.control = NULL;
+	/* somebody had it */
+	strcpy(addr.sun_path, f->path);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
+	works(f);
+	control_close(f->d.control);
+	/* it is something else */
+	fd = creat(f->path, 0600);
+	close(fd);
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EADDRINUSE);
+	assert_int_equal(unlink(f->path), 0);
+	/* there is no such group */
+	cc.group = "no such group";
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EINVAL);
+	assert_int_equal(access(f->path, F_OK), -1);
+	cc.group = NULL;
+	cc.path = "/nowhere/control";
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -ENOENT);
+	cc = settings(f);
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
+	works(f);
+}
+
+/* Before the socket has the mode it shall have, it is its owner's alone. */
+static void test_never_open(void **state)
+{
+	struct fixture *f = *state;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	mode_t mask = umask(0);
+	struct stat st;
+	int fd;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/x", f->dir);
+	fd = unix_bind(&addr, SOCK_STREAM, 0600);
+	umask(mask);
+	assert_true(fd >= 0);
+	assert_int_equal(stat(addr.sun_path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	close(fd);
+	unlink(addr.sun_path);
+}
+
+#define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(test_request),
+		WITH(test_id),
+		WITH(test_every_method_rejects_strangers),
+		WITH(test_notification),
+		WITH(test_depth),
+		WITH(test_mutations),
+		WITH(test_port),
+		WITH(test_half_lines),
+		WITH(test_one_per_turn),
+		WITH(test_long_line),
+		WITH(test_binary),
+		WITH(test_leave),
+		WITH(test_many),
+		WITH(test_slow_reader),
+		WITH(test_stuck),
+		WITH(test_socket),
+		WITH(test_never_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lines of one client. It is in one of three states: its next line is not complete, and the
+ * loop waits for more; a line is complete and waits for the engine's turn to end; an answer is
+ * on its way, and nothing else is read before the client has taken it. So a client that does
+ * not read makes nobody wait but itself and takes no memory beyond one answer.
+ */
+#include "client.h"
+
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static void client_event(void *arg, uint32_t events);
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+int client_new(struct client_owner *owner, struct loop *loop, int fd)
+{
+	struct control_client *c = malloc(sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct control_client) {
+		.owner = owner,
+		.loop = loop,
+		.fd = fd,
+		.events = EPOLLIN,
+		.moved = now(),
+	};
+	err = loop_add(loop, fd, EPOLLIN, client_event, c);
+	if (err) {
+		free(c);
+		return err;
+	}
+	TAILQ_INSERT_TAIL(&owner->all, c, link);
+	owner->n++;
+	return 0;
+}
+
+void client_free(struct control_client *c)
+{
+	loop_del(c->loop, c->fd);
+	close(c->fd);
+	if (c->line)
+		TAILQ_REMOVE(&c->owner->ready, c, ready);
+	TAILQ_REMOVE(&c->owner->all, c, link);
+	c->owner->n--;
+	free(c->tx);
+	free(c);
+}
+
+bool client_is_stuck(const struct control_client *c)
+{
+	return (c->tx || (c->rx_len && !c->line)) && now() - c->moved > c->owner->patience;
+}
+
+static void client_wait(struct control_client *c, uint32_t events)
+{
+	if (events != c->events)
+		loop_mod(c->loop, c->fd, events);
+	c->events = events;
+}
+
+static void client_answer(struct control_client *c, char *text, size_t len);
+
+/* Look for the end of the line in what came from byte @from on. */
+static void client_look(struct control_client *c, size_t from)
+{
+	const char *end = memchr(c->rx + from, '\n', c->rx_len - from);
+	char *text;
+	size_t len;
+
+	if (end) {
+		c->line = end + 1 - c->rx;
+		TAILQ_INSERT_TAIL(&c->owner->ready, c, ready);
+		client_wait(c, 0);
+	} else if (c->rx_len == sizeof(c->rx)) {
+		/* where the next request would begin nobody knows */
+		c->close = true;
+		text = control_refusal("the line is too long", &len);
+		client_answer(c, text, len);
+	} else {
+		client_wait(c, EPOLLIN);
+	}
+}
+
+/* The answer, if there was one, is sent. The client may be gone after that. */
+static void client_next(struct control_client *c)
+{
+	free(c->tx);
+	c->tx = NULL;
+	if (c->close)
+		client_free(c);
+	else
+		client_look(c, 0);
+}
+
+/* Send what the socket takes. The client may be gone after that. */
+static void client_send(struct control_client *c)
+{
+	ssize_t n = send(c->fd, c->tx + c->tx_at, c->tx_len - c->tx_at,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		client_free(c);
+		return;
+	}
+	if (n > 0) {
+		c->tx_at += n;
+		c->moved = now();
+	}
+	if (c->tx_at < c->tx_len)
+		client_wait(c, EPOLLOUT);
+	else
+		client_next(c);
+}
+
+/* Send @text, NULL for nothing, and go on with what follows the line. */
+static void client_answer(struct control_client *c, char *text, size_t len)
+{
+	c->tx = text;
+	c->tx_at = 0;
+	c->tx_len = len;
+	if (text)
+		client_send(c);
+	else
+		client_next(c);
+}
+
+void client_serve(struct control_client *c, struct daemon *daemon)
+{
+	size_t line = c->line, len = 0;
+	char *text = NULL;
+
+	TAILQ_REMOVE(&c->owner->ready, c, ready);
+	c->line = 0;
+	c->moved = now();
+	if (line > 1)
+		text = control_request(daemon, c->rx, line - 1, &len);
+	c->rx_len -= line;
+	memmove(c->rx, c->rx + line, c->rx_len);
+	client_answer(c, text, len);
+}
+
+static void client_receive(struct control_client *c)
+{
+	size_t from = c->rx_len;
+	ssize_t n = recv(c->fd, c->rx + from, sizeof(c->rx) - from, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		client_free(c);
+		return;
+	}
+	c->rx_len += n;
+	c->moved = now();
+	client_look(c, from);
+}
+
+/* A client that hung up may have left requests behind: these are served first. */
+static void client_event(void *arg, uint32_t events)
+{
+	struct control_client *c = arg;
+
+	if (c->line)
+		return;
+	if (!c->tx)
+		client_receive(c);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		client_free(c);
+	else
+		client_send(c);
+}

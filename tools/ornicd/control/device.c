@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Methods on devices.
+ */
+#include "method.h"
+
+#include "../dev/function.h"
+#include "../engine/link.h"
+#include "../vfu/server.h"
+
+static const char *state_name(enum ctrl_state state)
+{
+	static const char *const names[] = {
+		[CTRL_DISABLED] = "disabled",
+		[CTRL_READY] = "ready",
+		[CTRL_DYING] = "dying",
+		[CTRL_FATAL] = "fatal",
+	};
+
+	return names[state];
+}
+
+static json_t *objects(const struct device *dev)
+{
+	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "qp", dev->qps.used, "cq",
+			 dev->cqs.used, "srq", dev->srqs.used, "pd", dev->pds.used, "key",
+			 dev->keys.used, "xrcd", dev->xrcds.used);
+}
+
+static json_t *describe(const struct attachment *a)
+{
+	const struct device *dev = &a->function->dev;
+	const struct port *port = &dev->port;
+
+	return json_pack("{s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o}",
+			 "name", control_text(dev->name),
+			 "path", control_text(vfu_server_path(a->server)),
+			 "attached", vfu_server_attached(a->server),
+			 "state", state_name(a->function->ctrl.state),
+			 "link", link_is_up(dev) ? "up" : "down",
+			 "mac", control_mac(port->mac),
+			 "permanent_mac", control_mac(port->permanent_mac),
+			 "max_frame", port->max_frame,
+			 "anti_spoof", !!(port->flags & ORNIC_PORT_F_ANTI_SPOOF),
+			 "promisc", !!(port->flags & ORNIC_PORT_F_PROMISC),
+			 "objects", objects(dev));
+}
+
+static json_t *list(struct control_call *call)
+{
+	const struct daemon *d = call->daemon;
+	json_t *all;
+
+	if (control_params(call, "{}"))
+		return NULL;
+	all = json_array();
+	for (unsigned int i = 0; i < d->n; i++)
+		json_array_append_new(all, describe(&d->attached[i]));
+	return all;
+}
+
+const struct control_method control_device_methods[] = {
+	{ "device.list", list },
+	{ },
+};

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of methods, and what they have in common.
+ */
+#include "method.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *list_methods(struct control_call *call);
+
+static const struct control_method own_methods[] = {
+	{ "methods", list_methods },
+	{ },
+};
+
+static const struct control_method *const tables[] = {
+	own_methods,
+	control_version_methods,
+	control_device_methods,
+	control_port_methods,
+};
+
+#define TABLES	(sizeof(tables) / sizeof(tables[0]))
+
+static json_t *list_methods(struct control_call *call)
+{
+	json_t *all;
+
+	if (control_params(call, "{}"))
+		return NULL;
+	all = json_array();
+	for (size_t t = 0; t < TABLES; t++)
+		for (const struct control_method *m = tables[t]; m->name; m++)
+			json_array_append_new(all, json_string(m->name));
+	return all;
+}
+
+const struct control_method *control_method_find(const char *name)
+{
+	for (size_t t = 0; t < TABLES; t++)
+		for (const struct control_method *m = tables[t]; m->name; m++)
+			if (!strcmp(m->name, name))
+				return m;
+	return NULL;
+}
+
+json_t *control_error(struct control_call *call, enum control_error code, const char *fmt, ...)
+{
+	va_list args;
+
+	call->code = code;
+	va_start(args, fmt);
+	vsnprintf(call->message, sizeof(call->message), fmt, args);
+	va_end(args);
+	return NULL;
+}
+
+static enum control_error code_of(int err)
+{
+	switch (err) {
+	case -EINVAL:
+	case -ENAMETOOLONG:
+		return CONTROL_PARAMS;
+	case -ENOENT:
+	case -ENODEV:
+		return CONTROL_NOT_FOUND;
+	case -EEXIST:
+	case -EADDRINUSE:
+		return CONTROL_EXISTS;
+	case -EPERM:
+	case -EBUSY:
+		return CONTROL_REFUSED;
+	case -ENOMEM:
+		return CONTROL_INTERNAL;
+	default:
+		return CONTROL_FAILED;
+	}
+}
+
+json_t *control_failed(struct control_call *call, int err)
+{
+	return control_error(call, code_of(err), "%s", *call->logged ? call->logged :
+			     strerror(-err));
+}
+
+int control_params(struct control_call *call, const char *fmt, ...)
+{
+	json_error_t e;
+	va_list args;
+	int err;
+
+	va_start(args, fmt);
+	err = json_vunpack_ex(call->params, &e, JSON_STRICT, fmt, args);
+	va_end(args);
+	if (!err)
+		return 0;
+	control_error(call, CONTROL_PARAMS, "params: %s", e.text);
+	return -EINVAL;
+}
+
+json_t *control_done(void)
+{
+	return json_object();
+}
+
+json_t *control_text(const char *text)
+{
+	json_t *good = json_string(text);
+	char *ascii;
+
+	if (good)
+		return good;
+	ascii = strdup(text);
+	for (char *c = ascii; c && *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	good = json_string(ascii);
+	free(ascii);
+	return good;
+}
+
+json_t *control_mac(const uint8_t mac[6])
+{
+	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+			    mac[4], mac[5]);
+}

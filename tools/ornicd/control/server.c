@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The control socket and who is connected to it.
+ *
+ * There are places for a few clients. When all are taken, a newcomer gets that of one which is
+ * stuck, or is told that there is none.
+ */
+#define _GNU_SOURCE 1	/* accept4() */
+
+#include "control.h"
+
+#include "client.h"
+#include "request.h"
+#include "../daemon.h"
+#include "../log.h"
+#include "../unix_socket.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** CONTROL_CLIENTS - places */
+#define CONTROL_CLIENTS	32
+/** CONTROL_PATIENCE - ns after which a client that does not move may lose its place */
+#define CONTROL_PATIENCE	10000000000ull
+
+/**
+ * struct control - the control socket
+ * @daemon:	whose
+ * @addr:	its name
+ * @sock:	listens
+ * @clients:	who is connected
+ */
+struct control {
+	struct daemon *daemon;
+	struct sockaddr_un addr;
+	int sock;
+	struct client_owner clients;
+};
+
+/* Return: whether there is a place, perhaps one that was somebody else's. */
+static bool make_place(struct control *c)
+{
+	struct control_client *client;
+
+	if (c->clients.n < CONTROL_CLIENTS)
+		return true;
+	TAILQ_FOREACH(client, &c->clients.all, link) {
+		if (client_is_stuck(client)) {
+			client_free(client);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void turn_away(int fd)
+{
+	size_t len;
+	char *text = control_refusal("too many clients; try again later", &len);
+
+	/* its socket is empty: what does not fit now nobody would have read */
+	if (text && send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("control: %s", strerror(errno));
+	free(text);
+	close(fd);
+}
+
+static void control_accept(void *arg, uint32_t events)
+{
+	struct control *c = arg;
+	int fd = accept4(c->sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int err;
+
+	(void)events;
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			log_ratelimited(LOG_ERR, "control: accept: %s", strerror(errno));
+		return;
+	}
+	if (!make_place(c)) {
+		log_ratelimited(LOG_WARN, "control: more than %d clients", CONTROL_CLIENTS);
+		turn_away(fd);
+		return;
+	}
+	err = client_new(&c->clients, c->daemon->loop, fd);
+	if (err) {
+		log_ratelimited(LOG_ERR, "control: cannot serve a client: %s", strerror(-err));
+		close(fd);
+	}
+}
+
+/* Nobody else can have connected before this: the socket was made for its owner only. */
+static int set_permissions(const struct config_control *cc)
+{
+	const struct group *g = NULL;
+	int err;
+
+	if (cc->group) {
+		errno = 0;
+		g = getgrnam(cc->group);
+		if (!g) {
+			log_err("control socket: there is no group %s", cc->group);
+			return -EINVAL;
+		}
+	}
+	if ((!g || !chown(cc->path, -1, g->gr_gid)) && !chmod(cc->path, cc->mode))
+		return 0;
+	err = -errno;
+	log_err("control socket: cannot give %s to group %s with mode %04o: %s", cc->path,
+		cc->group ? cc->group : "(unchanged)", cc->mode, strerror(-err));
+	return err;
+}
+
+int control_open(struct daemon *daemon, const struct config_control *cc, struct control **control)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->daemon = daemon;
+	TAILQ_INIT(&c->clients.all);
+	TAILQ_INIT(&c->clients.ready);
+	c->clients.patience = CONTROL_PATIENCE;
+	err = unix_address(&c->addr, cc->path);
+	if (err)
+		goto free_control;
+	c->sock = unix_bind(&c->addr, SOCK_STREAM, 0600);
+	if (c->sock < 0) {
+		err = c->sock;
+		goto free_control;
+	}
+	err = set_permissions(cc);
+	if (!err)
+		err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
+	if (err)
+		goto close_socket;
+	log_info("control: listening on %s", cc->path);
+	*control = c;
+	return 0;
+
+close_socket:
+	close(c->sock);
+	unlink(c->addr.sun_path);
+free_control:
+	free(c);
+	return err;
+}
+
+void control_close(struct control *c)
+{
+	struct control_client *client;
+
+	if (!c)
+		return;
+	loop_del(c->daemon->loop, c->sock);
+	close(c->sock);
+	unlink(c->addr.sun_path);
+	while ((client = TAILQ_FIRST(&c->clients.all)))
+		client_free(client);
+	free(c);
+}
+
+bool control_work(struct control *c)
+{
+	struct control_client *client = TAILQ_FIRST(&c->clients.ready);
+
+	if (client)
+		client_serve(client, c->daemon);
+	return !TAILQ_EMPTY(&c->clients.ready);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One thread does everything but wait for disks (mem/syncer.h). The loop waits for the VMMs'
+ * messages, for frames and for requests of the control socket; between them, the work hook lets
+ * each function execute what its admin queue holds, answers one request, and then gives the
+ * engine one turn.
+ */
+#include "daemon.h"
+
+#include "control/control.h"
+#include "dev/function.h"
+#include "log.h"
+#include "mem/backing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int64_t daemon_work(void *arg)
+{
+	struct daemon *d = arg;
+	bool busy = false;
+	int64_t next;
+
+	for (unsigned int i = 0; i < d->n; i++)
+		function_work(d->attached[i].function);
+	if (d->control)
+		busy = control_work(d->control);
+	next = engine_turn(&d->engine);
+	for (unsigned int i = 0; i < d->n; i++)
+		busy |= function_busy(d->attached[i].function);
+	return busy ? 0 : next;
+}
+
+static void daemon_synced(void *arg, uint32_t events)
+{
+	struct daemon *d = arg;
+
+	(void)events;
+	syncer_reap(&d->engine.syncer);
+}
+
+static void daemon_captured(void *arg, uint32_t events)
+{
+	struct daemon *d = arg;
+
+	(void)events;
+	captures_reap(&d->captures);
+}
+
+static int daemon_attach(struct daemon *d, const struct config *c)
+{
+	d->attached = calloc(c->ndevices, sizeof(*d->attached));
+	if (!d->attached)
+		return -ENOMEM;
+	for (; d->n < c->ndevices; d->n++) {
+		int err = attach_device(&d->attached[d->n], d->loop, &d->engine,
+					&c->device[d->n]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
+{
+	const struct uplink_host host = {
+		.loop = d->loop,
+		.sw = d->engine.sw,
+		.pool = &d->engine.pool,
+		.drain = engine_input,
+		.arg = &d->engine,
+		.busy = d->serving,
+	};
+	struct uplink **all;
+	int err;
+
+	if (switch_port_find(d->engine.sw, spec->name)) {
+		log_err("port \"%s\": the name %s is taken: add name= to it", spec->text,
+			spec->name);
+		return -EEXIST;
+	}
+	all = reallocarray(d->uplink, d->nuplinks + 1, sizeof(*all));
+	if (!all) {
+		log_err("port \"%s\": out of memory", spec->text);
+		return -ENOMEM;
+	}
+	d->uplink = all;
+	err = uplink_open(&host, spec, &all[d->nuplinks]);
+	if (err)
+		return err;
+	d->nuplinks++;
+	log_info("%s: port %s", spec->name, spec->text);
+	return 0;
+}
+
+int daemon_port_del(struct daemon *d, const char *name)
+{
+	for (unsigned int i = 0; i < d->nuplinks; i++) {
+		if (strcmp(uplink_name(d->uplink[i]), name))
+			continue;
+		uplink_close(d->uplink[i]);
+		d->nuplinks--;
+		memmove(d->uplink + i, d->uplink + i + 1,
+			(d->nuplinks - i) * sizeof(*d->uplink));
+		log_info("%s: port removed", name);
+		return 0;
+	}
+	if (switch_port_find(d->engine.sw, name)) {
+		log_err("port %s is a device's, which stays as long as the daemon", name);
+		return -EPERM;
+	}
+	log_err("there is no port %s", name);
+	return -ENOENT;
+}
+
+static int daemon_link_up(struct daemon *d, const struct config *c)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nports && !err; i++)
+		err = daemon_port_add(d, &c->port[i]);
+	return err;
+}
+
+static int daemon_capture(struct daemon *d, const struct config *c)
+{
+	for (unsigned int i = 0; i < c->ncaptures; i++) {
+		char why[256];
+		uint32_t id;
+		int err = captures_start(&d->captures, &c->capture[i], &id, why, sizeof(why));
+
+		if (err) {
+			log_err("cannot capture: %s", why);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void daemon_detach(struct daemon *d)
+{
+	control_close(d->control);
+	for (unsigned int i = 0; i < d->n; i++)
+		attach_remove(&d->attached[i]);
+	free(d->attached);
+	for (unsigned int i = 0; i < d->nuplinks; i++)
+		uplink_close(d->uplink[i]);
+	free(d->uplink);
+}
+
+static void daemon_ready(int fd)
+{
+	if (fd < 0)
+		return;
+	if (write(fd, "\n", 1) != 1)
+		log_warn("cannot tell descriptor %d of readiness: %s", fd, strerror(errno));
+	close(fd);
+}
+
+static int daemon_serve(struct daemon *d, const struct config *c)
+{
+	int err = captures_init(&d->captures, d->engine.sw, d->engine.clock);
+
+	if (err)
+		return err;
+	err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
+	if (!err)
+		err = loop_add(d->loop, d->captures.fd, EPOLLIN, daemon_captured, d);
+	if (!err)
+		err = daemon_attach(d, c);
+	if (!err)
+		err = daemon_link_up(d, c);
+	if (!err)
+		err = daemon_capture(d, c);
+	if (!err && c->control.path)
+		err = control_open(d, &c->control, &d->control);
+	if (!err) {
+		d->serving = true;
+		loop_set_work(d->loop, daemon_work, d);
+		daemon_ready(c->ready_fd);
+		err = loop_run(d->loop);
+		log_info("stopping");
+	}
+	daemon_detach(d);
+	loop_del(d->loop, d->captures.fd);
+	captures_fini(&d->captures);
+	loop_del(d->loop, d->engine.syncer.fd);
+	return err;
+}
+
+int daemon_run(const struct config *c)
+{
+	struct daemon d = { 0 };
+	int err;
+
+	d.loop = loop_new();
+	if (!d.loop)
+		return -ENOMEM;
+	err = loop_stop_on_signals(d.loop);
+	if (!err)
+		err = backing_guard();
+	if (!err)
+		err = engine_init(&d.engine, c->spin_us * 1000ull);
+	if (err) {
+		log_err("cannot start: %s", strerror(-err));
+	} else {
+		d.engine.cc = c->cc;
+		err = daemon_serve(&d, c);
+		engine_fini(&d.engine);
+	}
+	loop_free(d.loop);
+	return err;
+}
