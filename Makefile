@@ -46,9 +46,10 @@ endif
 endif
 
 .PHONY: all
-all: $(O)/ornicd provider modules
+all: $(O)/ornicd $(O)/ornicctl provider modules
 	@echo
 	@echo "built: $(O)/ornicd                                the reference device"
+	@echo "       $(O)/ornicctl                              shows and changes what it does"
 	@echo "       $(patsubst $(CURDIR)/%,%,$(wildcard $(CURDIR)/$(guest)/libornic-rdmav*.so))  provider, with ornic.driver beside it"
 ifeq ($(KDIR),)
 	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for Debian 13's kernel"
@@ -65,12 +66,13 @@ $(deps): tools/build/deps
 	@tools/build/deps
 	@touch $@
 
-# ---- ornicd ------------------------------------------------------------------
+# ---- ornicd and ornicctl -------------------------------------------------------
 
 # ornicd_rules: $(1) folder for objects, $(2) extra flags
 ornicd_src := $(wildcard tools/ornicd/*.c tools/ornicd/*/*.c)
 ornicd_lib := $(filter-out tools/ornicd/main.c,$(ornicd_src))
 ornicd_libs := -ljansson -ldeflate
+ornicctl_src := $(wildcard tools/ornicctl/*.c)
 define ornicd_rules
 $(1)/%.o: %.c | $(deps)
 	@mkdir -p $$(@D)
@@ -86,12 +88,16 @@ $(1)/ornicd: $(1)/tools/ornicd/main.o $(1)/libornicd.a
 	@echo "  LD      $$@"
 	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
 
--include $(patsubst %.c,$(1)/%.d,$(ornicd_src))
+$(1)/ornicctl: $(patsubst %.c,$(1)/%.o,$(ornicctl_src))
+	@echo "  LD      $$@"
+	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ -ljansson
+
+-include $(patsubst %.c,$(1)/%.d,$(ornicd_src) $(ornicctl_src))
 endef
 $(eval $(call ornicd_rules,$(O)/host,))
 $(eval $(call ornicd_rules,$(O)/san,$(san)))
 
-$(O)/ornicd: $(O)/host/ornicd
+$(O)/ornicd $(O)/ornicctl: $(O)/%: $(O)/host/%
 	@cp -f $< $@.new && mv $@.new $@
 
 # ---- drivers and provider, for the guest --------------------------------------
@@ -144,9 +150,11 @@ endif
 # ---- install -------------------------------------------------------------------
 
 .PHONY: install
-install: $(O)/ornicd
-	install -D -m 755 $(O)/ornicd $(DESTDIR)$(PREFIX)/sbin/ornicd
-	install -D -m 644 Documentation/man/ornicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/ornicd.8
+install: $(O)/ornicd $(O)/ornicctl
+	for p in ornicd ornicctl; do \
+		install -D -m 755 $(O)/$$p $(DESTDIR)$(PREFIX)/sbin/$$p && \
+		install -D -m 644 Documentation/man/$$p.8 $(DESTDIR)$(PREFIX)/share/man/man8/$$p.8 || exit; \
+	done
 
 # ---- use -------------------------------------------------------------------------
 
@@ -166,14 +174,14 @@ clean:
 	rm -rf $(O)
 
 help:
-	@echo "make           build ornicd, the drivers and the provider into $(O)/"
+	@echo "make           build ornicd, ornicctl, the drivers and the provider into $(O)/"
 	@echo "make demo      boot two VMs with an ornic device each and show what they can do (as root)"
 	@echo "make demo KEEP=1      leave the VMs up afterwards and tell how to get into them"
 	@echo "make check     run all tests (as root); make check T=unit/test_mr runs one"
 	@echo "make fuzz      look for inputs that break the device; make fuzz T=packet TIME=1800 one target for so many seconds"
 	@echo "make bench     measure against Soft-RoCE and TCP"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
-	@echo "make install   ornicd and its man page below PREFIX=$(PREFIX)"
+	@echo "make install   ornicd, ornicctl and their man pages below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"
 

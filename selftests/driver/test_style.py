@@ -30,7 +30,7 @@ INTERFACE_IGNORES = KERNEL_IGNORES | {
     "LONG_LINE_COMMENT": "a field or register and its meaning stay on one line",
     "SPDX_LICENSE_TAG": "the licences of the kernel's own RDMA headers; test_tree checks them",
 }
-USER = ("tools/ornicd/*.[ch]", "tools/ornicd/*/*.[ch]", "tools/libornic/*.[ch]")
+USER = ("tools/ornicd/*.[ch]", "tools/ornicd/*/*.[ch]", "tools/ornicctl/*.[ch]", "tools/libornic/*.[ch]")
 USER_IGNORES = INTERFACE_IGNORES | {
     "PREFER_KERNEL_TYPES": "user space uses the C library's",
     "PREFER_DEFINED_ATTRIBUTE_MACRO": "user space has no __aligned()",

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The control socket of a real daemon, by its protocol and by ornicctl; both are built with the sanitizers."""
+import grp
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+
+import control  # noqa: E402
+import tap      # noqa: E402
+
+BROADCAST = b"\xff" * 6 + bytes.fromhex("020000000099") + b"\x88\xb5" + bytes(46)
+
+
+def read(*path):
+    with open(os.path.join(control.TOP, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+class Unix:
+    """The other end of a dgram port."""
+
+    def __init__(self, daemon, name):
+        self.name = name
+        self.local, self.remote = daemon.path(name + ".l"), daemon.path(name + ".r")
+        self.spec = "dgram,local=%s,remote=%s,name=%s" % (self.local, self.remote, name)
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sock.bind(self.remote)
+        self.sock.settimeout(control.PATIENCE)
+        daemon.case.addCleanup(self.sock.close)
+
+    def send(self, frame):
+        self.sock.sendto(frame, self.local)
+
+
+class Protocol(unittest.TestCase):
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.client = self.daemon.client()
+
+    def refused(self, code, method, **params):
+        with self.assertRaises(control.Refused) as caught:
+            self.client.call(method, **params)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return str(caught.exception)
+
+    def test_version(self):
+        version = self.client.call("version")
+        self.assertEqual(version["pid"], self.daemon.process.pid)
+        self.assertIn('"%s"' % version["version"], read("tools", "ornicd", "version.h"))
+
+    def test_methods_are_documented(self):
+        """Each method has a section with its name in the protocol's chapter, and no section lacks its method."""
+        described = re.findall(r"^([a-z_.]+)\n\^+$", read("Documentation", "control.rst"), re.M)
+        self.assertEqual(sorted(self.client.call("methods")), sorted(described))
+
+    def test_errors_are_documented(self):
+        codes = re.findall(r"CONTROL_\w+ = (-?\d+),", read("tools", "ornicd", "control", "method.h"))
+        self.assertGreater(len(codes), 8)
+        chapter = read("Documentation", "control.rst")
+        for code in codes:
+            self.assertIn("``%s``" % code, chapter)
+
+    def test_devices(self):
+        a, b = self.client.call("device.list")
+        self.assertEqual((a["name"], a["path"], a["mac"]), ("a", self.daemon.path("a.sock"), "02:00:00:00:00:01"))
+        self.assertEqual((b["name"], b["state"], b["link"], b["attached"]), ("b", "disabled", "down", False))
+        self.assertEqual(set(a["objects"].values()), {0})
+
+    def test_ports(self):
+        names = [p["name"] for p in self.client.call("port.list")]
+        self.assertEqual(names, ["a", "b"])
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
+        for end in ends:
+            self.assertEqual(self.client.call("port.add", spec=end.spec), {"name": end.name})
+        ends[0].send(BROADCAST)
+        self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
+        x, y = self.client.call("port.list")[2:]
+        self.assertEqual((x["kind"], x["up"], x["spec"]), ("dgram", True, ends[0].spec))
+        self.assertEqual((x["counters"]["rx_frames"], x["counters"]["rx_bytes"]), (1, len(BROADCAST)))
+        self.assertEqual((y["counters"]["tx_frames"], y["counters"]["tx_bytes"]), (1, len(BROADCAST)))
+        self.client.call("port.del", name="y")
+        ends[0].send(BROADCAST)
+        self.assertEqual([p["name"] for p in self.client.call("port.list")], ["a", "b", "x"])
+        with self.assertRaises(BlockingIOError):
+            ends[1].sock.setblocking(False)
+            ends[1].sock.recv(2048)
+        self.assertFalse(os.path.exists(ends[1].local))
+
+    def test_stream_is_up_with_a_peer(self):
+        path = self.daemon.path("s")
+        self.client.call("port.add", spec="stream,path=" + path)
+        self.assertFalse(self.client.call("port.list")[2]["up"])
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.connect(path)
+            while not self.client.call("port.list")[2]["up"]:
+                pass
+        while self.client.call("port.list")[2]["up"]:
+            pass
+
+    def test_refusals(self):
+        self.assertIn("pigeon", self.refused(-32602, "port.add", spec="pigeon"))
+        self.assertIn("numeric", self.refused(-32602, "port.add", spec="udp,local=localhost:1,remote=localhost:2"))
+        self.assertIn("no port", self.refused(1, "port.del", name="x"))
+        self.assertIn("device's", self.refused(3, "port.del", name="a"))
+        self.assertIn("taken", self.refused(2, "port.add", spec="tap,ifname=x,name=a"))
+        self.assertIn("another process", self.refused(2, "port.add", spec="stream,path=" + self.daemon.control))
+        self.assertIn("methods", self.refused(-32601, "port.fly"))
+
+    def test_ports_come_and_go_in_traffic(self):
+        """Frames between ports in both directions while one is removed and made again."""
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y"), Unix(self.daemon, "z")
+        for end in ends:
+            self.client.call("port.add", spec=end.spec)
+        over = threading.Event()
+
+        def storm(end):
+            while not over.is_set():
+                try:
+                    end.send(BROADCAST)
+                except OSError:         # its port is away, or the daemon is slow
+                    pass
+
+        def swallow(end):
+            while not over.is_set():
+                try:
+                    end.sock.recv(2048)
+                except OSError:
+                    pass
+        for end in ends:
+            end.sock.settimeout(0.2)
+        threads = [threading.Thread(target=work, args=[end]) for work in (storm, swallow) for end in ends]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(50):
+                for end in ends:
+                    self.client.call("port.del", name=end.name)
+                    self.client.call("port.add", spec=end.spec)
+            # all are there again, and still carry frames
+            before = self.client.call("port.list")[2:]
+            while all(p["counters"]["tx_frames"] <= q["counters"]["tx_frames"]
+                      for p, q in zip(self.client.call("port.list")[2:], before)):
+                pass
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def test_nobody_waits_for_a_slow_reader(self):
+        slow = self.daemon.client()
+        slow.sock.setblocking(False)
+        line = b'{"jsonrpc":"2.0","id":1,"method":"port.list"}\n'
+        stuck = 0
+        while stuck < 200:
+            try:
+                slow.sock.send(line)
+                stuck = 0
+            except BlockingIOError:
+                stuck += 1
+                self.client.call("version")
+        with open("/proc/%d/statm" % self.daemon.process.pid, encoding="ascii") as f:
+            self.assertLess(int(f.read().split()[1]) * 4096, 1 << 30)
+        self.client.call("version")
+
+    def test_hostile_lines(self):
+        for line, code in ((b"\xff\xfe", -32700), (b"[" * 60000, -32700), (b"{}", -32600), (b"[]", -32600),
+                           (b'{"jsonrpc":"2.0","id":1,"method":"port.add","params":{"spec":"' + b"x" * 60000 + b'"}}', -32602),
+                           (b'{"jsonrpc":"2.0","id":1,"method":"port.del","params":{"name":"%s%n"}}', 1)):
+            self.assertEqual(self.client.ask(line)["error"]["code"], code, line[:40])
+        self.client.sock.sendall(b"x" * 65537)
+        self.assertIn("too long", self.client.file.readline().decode())
+        self.assertEqual(self.client.file.readline(), b"")
+        self.daemon.client().call("version")
+
+
+class Socket(unittest.TestCase):
+    def mode(self, path):
+        return stat.S_IMODE(os.stat(path).st_mode)
+
+    def test_default_is_none(self):
+        daemon = control.Daemon(self, control=False)
+        self.assertFalse(os.path.exists(daemon.control))
+
+    def test_permissions(self):
+        daemon = control.Daemon(self)
+        self.assertEqual(self.mode(daemon.control), 0o600)
+        group = next(g for g in grp.getgrall() if g.gr_gid in os.getgroups() + [os.getegid()])
+        daemon = control.Daemon(self, "--control-mode", "0660", "--control-group", group.gr_name)
+        self.assertEqual(self.mode(daemon.control), 0o660)
+        self.assertEqual(os.stat(daemon.control).st_gid, group.gr_gid)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_others_are_kept_out(self):
+        daemon = control.Daemon(self)
+        os.chmod(daemon.dir, 0o755)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c",
+                               "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])", daemon.control],
+                              capture_output=True, text=True)
+        self.assertIn("PermissionError", done.stderr)
+
+    def test_after_a_crash(self):
+        daemon = control.Daemon(self)
+        daemon.kill()
+        self.assertIn("has ended", daemon.ctl("version", status=1))
+        daemon.start()
+        daemon.ctl("version")
+        daemon.stop()
+        self.assertFalse(os.path.exists(daemon.control))
+        self.assertIn("no such socket", daemon.ctl("version", status=1))
+
+    def test_in_use(self):
+        daemon = control.Daemon(self)
+        other = subprocess.run([control.ORNICD, "-d", "path=%s" % daemon.path("c"), "-C", daemon.control],
+                               capture_output=True, text=True)
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("in use by another process", other.stderr)
+        daemon.ctl("version")
+
+    def test_configuration_file(self):
+        """The example, in another folder."""
+        text = read("tools", "ornicd", "ornicd.conf.example")
+        self.assertIn('"control": "/run/ornic/control.sock"', text)
+        daemon = control.Daemon(self)
+        daemon.stop()
+        conf = daemon.path("conf")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(text.replace("/run/ornic/", daemon.dir + "/"))
+        daemon.argv = [control.ORNICD, "--config", conf]
+        daemon.control = daemon.path("control.sock")
+        daemon.start()
+        self.assertIn("vm2", daemon.ctl("device", "list"))
+        self.assertIn("lan.sock", daemon.ctl("port", "list"))
+
+
+class Ornicctl(unittest.TestCase):
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.ctl = self.daemon.ctl
+
+    def commands(self):
+        """Words of each command that help lists."""
+        listed = re.search(r"Commands:\n(.*?)\n\n", self.ctl("--help"), re.S).group(1)
+        return [re.match(r"  ([a-z]+(?: [a-z]+)?)", line).group(1).split() for line in listed.splitlines()
+                if line.startswith("  ") and line[2] != " "]
+
+    def test_help(self):
+        commands = self.commands()
+        self.assertGreaterEqual(len(commands), 5)
+        for words in commands:
+            for ask in ([*words, "--help"], ["--help", *words], [words[0], "-h", *words[1:]]):
+                said = self.ctl(*ask)
+                self.assertTrue(said.startswith("Usage: ornicctl " + " ".join(words)), said)
+            self.assertIn(" ".join(words), self.ctl(words[0], "--help"))
+
+    def test_manual(self):
+        """The manual has all commands and options that help has, and help those of the manual."""
+        manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicctl.8").replace("\\-", "-"))
+        for words in self.commands():
+            self.assertRegex(manual, r'(?m)^\.B[RI]? "?%s\b' % " ".join(words))
+            for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", self.ctl(*words, "--help"), re.M):
+                self.assertIn(option, manual)
+        described = re.findall(r'(?m)^\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
+        self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
+
+    def test_json(self):
+        """What is printed is the daemon's own result."""
+        client = self.daemon.client()
+        for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list")):
+            self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
+            self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
+
+    def test_devices(self):
+        head, a, b = self.ctl("device", "list").splitlines()
+        self.assertEqual(head.split()[:4], ["NAME", "STATE", "LINK", "MAC"])
+        self.assertEqual(a.split()[:4], ["a", "disabled", "down", "02:00:00:00:00:01"])
+        self.assertEqual(b.split()[-2:], ["no", self.daemon.path("b.sock")])
+
+    def test_ports(self):
+        end = Unix(self.daemon, "lan")
+        self.assertIn("lan", self.ctl("port", "add", end.spec))
+        end.send(BROADCAST)
+        row = self.ctl("port", "list").splitlines()[3].split()
+        self.assertEqual(row[:3], ["lan", "dgram", "up"])
+        self.assertEqual(row[-1], end.spec)
+        self.assertEqual(row[6], "1")
+        self.assertIn("taken", self.ctl("port", "add", end.spec, status=1))
+        self.ctl("port", "del", "lan")
+        self.assertIn("no port lan", self.ctl("port", "del", "lan", status=1))
+        self.assertEqual(len(self.ctl("port", "list").splitlines()), 3)
+
+    def test_wrong_words(self):
+        for words in ([], ["port"], ["port", "fly"], ["fly"], ["port", "add"], ["port", "del", "a", "b"], ["version", "x"],
+                      ["--nonsense"], ["port", "list", "--nonsense"], ["--control"]):
+            self.ctl(*words, status=2)
+
+    def test_environment(self):
+        for env, args in (({"ORNIC_CONTROL": self.daemon.control}, []),
+                          ({"ORNIC_CONTROL": "/nowhere"}, ["--control", self.daemon.control])):
+            done = subprocess.run([control.ORNICCTL, "version", *args], env={**os.environ, **env}, text=True, capture_output=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_default_path(self):
+        default = re.search(r'CTL_SOCKET\s+"([^"]+)"', read("tools", "ornicctl", "ornicctl.h")).group(1)
+        self.assertIn(default, self.ctl("--help"))
+        for page in ("man/ornicctl.8", "man/ornicd.8", "control.rst", "guide.rst"):
+            self.assertIn(default, read("Documentation", *page.split("/")), page)
+
+    def test_no_utf8(self):
+        done = subprocess.run([control.ORNICCTL, "-c", self.daemon.control, "port", "del", b"\xff"], capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"UTF-8", done.stderr)
+
+    def test_daemon_talks_nonsense(self):
+        """What answers is not believed."""
+        path = self.daemon.path("fake")
+        for answer in (b"", b"x\n", b"[]\n", b"{}\n", b'{"error":7}\n', b'{"result":null}\n', b'{"result":[[],7,{}]}\n', b"x" * (5 << 20)):
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(path)
+                server.listen()
+                child = subprocess.Popen([control.ORNICCTL, "-c", path, "port", "list"], stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT)
+                peer, _ = server.accept()
+                with peer:
+                    peer.recv(4096)
+                    try:
+                        peer.sendall(answer)
+                    except OSError:
+                        pass
+                said = child.communicate(timeout=control.PATIENCE)[0]
+            os.unlink(path)
+            self.assertIn(child.returncode, (0, 1), said)
+            self.assertNotIn(b"Sanitizer", said)
+
+
+if __name__ == "__main__":
+    tap.main()

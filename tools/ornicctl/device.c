@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl device
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+static int device_list(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *all = ctl_call(ctl, "device.list", NULL), *d;
+	struct table t;
+	size_t i;
+
+	(void)args;
+	if (!all || ctl->json)
+		return ctl_done(ctl, all);
+	table_head(&t, "NAME STATE LINK MAC <QPS <CQS <SRQS <KEYS VM SOCKET");
+	json_array_foreach(all, i, d) {
+		const json_t *objects = json_object_get(d, "objects");
+
+		table_cell(&t, "%s", ctl_text(d, "name"));
+		table_cell(&t, "%s", ctl_text(d, "state"));
+		table_cell(&t, "%s", ctl_text(d, "link"));
+		table_cell(&t, "%s", ctl_text(d, "mac"));
+		table_cell(&t, "%lld", (long long)ctl_int(objects, "qp"));
+		table_cell(&t, "%lld", (long long)ctl_int(objects, "cq"));
+		table_cell(&t, "%lld", (long long)ctl_int(objects, "srq"));
+		table_cell(&t, "%lld", (long long)ctl_int(objects, "key"));
+		table_cell(&t, "%s", ctl_is(d, "attached") ? "yes" : "no");
+		table_cell(&t, "%s", ctl_text(d, "path"));
+	}
+	table_print(&t);
+	return ctl_done(ctl, all);
+}
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "list", .args = "", .run = device_list,
+		.summary = "devices, and what their guests made of them",
+		.help = "STATE is that of the PCI function: disabled, ready once a driver has\n"
+			"enabled it, fatal. LINK is up when the guest's interface is. VM tells\n"
+			"whether a virtual machine has it. Numbers are of what the guest created.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_device = { "device", verbs };

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl port
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+#include <stdio.h>
+
+/* Devices count what they send by Ethernet and by RDMA apart. */
+static json_int_t both(const json_t *counters, const char *frames, const char *packets,
+		       const char *rdma)
+{
+	return ctl_int(counters, frames) + ctl_int(counters, packets) + ctl_int(counters, rdma);
+}
+
+static void row(struct table *t, const json_t *port)
+{
+	const json_t *c = json_object_get(port, "counters");
+
+	table_cell(t, "%s", ctl_text(port, "name"));
+	table_cell(t, "%s", ctl_text(port, "kind"));
+	table_cell(t, "%s", ctl_is(port, "up") ? "up" : "down");
+	table_cell(t, "%s", ctl_text(port, "mac"));
+	table_cell(t, "%lld", (long long)both(c, "tx_frames", "tx_packets", "rdma_tx_packets"));
+	table_cell(t, "%lld", (long long)ctl_int(c, "tx_drop"));
+	table_cell(t, "%lld", (long long)both(c, "rx_frames", "rx_packets", "rdma_rx_packets"));
+	table_cell(t, "%lld", (long long)ctl_int(c, "rx_drop"));
+	table_cell(t, "%lld", (long long)(ctl_int(c, "bad_icrc") + ctl_int(c, "malformed")));
+	table_cell(t, "%s", ctl_text(port, "spec"));
+}
+
+static int port_list(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *all = ctl_call(ctl, "port.list", NULL), *port;
+	struct table t;
+	size_t i;
+
+	(void)args;
+	if (!all || ctl->json)
+		return ctl_done(ctl, all);
+	table_head(&t, "NAME KIND STATE MAC <TX <TX-DROP <RX <RX-DROP <RX-BAD SPEC");
+	json_array_foreach(all, i, port)
+		row(&t, port);
+	table_print(&t);
+	return ctl_done(ctl, all);
+}
+
+static int port_add(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *done = ctl_call(ctl, "port.add", "{s:s}", "spec", args->word[0]);
+
+	if (done && !ctl->json)
+		printf("port %s is there\n", ctl_text(done, "name"));
+	return ctl_done(ctl, done);
+}
+
+static int port_del(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_done(ctl, ctl_call(ctl, "port.del", "{s:s}", "name", args->word[0]));
+}
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "list", .args = "", .run = port_list,
+		.summary = "ports of the switch, devices' and others, with what passed",
+		.help = "TX is what left the device or, by a port to the outside, the daemon.\n"
+			"RX-BAD are frames with a wrong ICRC and malformed ones. --json has more\n"
+			"counters.\n",
+	},
+	{
+		.name = "add", .args = "SPEC", .nargs = 1, .run = port_add,
+		.summary = "open a port to the outside",
+		.help = "SPEC is what follows --port on the daemon's command line,\n"
+			"KIND[,KEY=VALUE]..., see ornicd(8). Host names are not looked up while\n"
+			"the daemon runs.\n",
+	},
+	{
+		.name = "del", .args = "NAME", .nargs = 1, .run = port_del,
+		.summary = "close a port to the outside",
+		.help = "Frames from it that are under way are dropped.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_port = { "port", verbs };

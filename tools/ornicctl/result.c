@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the daemon said, for people and for programs.
+ */
+#include "ornicctl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void ctl_err(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("ornicctl: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+int ctl_done(struct ctl *ctl, json_t *result)
+{
+	if (!result)
+		return CTL_FAILED;
+	if (ctl->json) {
+		json_dumpf(result, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	json_decref(result);
+	return CTL_OK;
+}
+
+const char *ctl_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "-";
+}
+
+json_int_t ctl_int(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+bool ctl_is(const json_t *object, const char *key)
+{
+	return json_is_true(json_object_get(object, key));
+}

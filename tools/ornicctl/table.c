@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "table.h"
+
+#include "ornicctl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct table *t, char *text)
+{
+	if (text && t->cells == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		char **cell = reallocarray(t->cell, room, sizeof(*cell));
+
+		if (cell) {
+			t->cell = cell;
+			t->room = room;
+		}
+	}
+	if (text && t->cells < t->room) {
+		t->cell[t->cells++] = text;
+		return;
+	}
+	t->failed = true;
+	free(text);
+}
+
+void table_head(struct table *t, const char *headings)
+{
+	*t = (struct table) { 0 };
+	while (*headings && t->columns < TABLE_COLUMNS) {
+		size_t len;
+
+		if (*headings == '<') {
+			t->right |= 1u << t->columns;
+			headings++;
+		}
+		len = strcspn(headings, " ");
+		add(t, strndup(headings, len));
+		t->columns++;
+		headings += len;
+		headings += strspn(headings, " ");
+	}
+}
+
+/* What came from elsewhere may hold what a terminal takes for orders. */
+static void tame(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (text)
+		tame(text);
+	add(t, text);
+}
+
+static void print_row(const struct table *t, char *const *row, const int *width)
+{
+	for (unsigned int i = 0; i < t->columns; i++) {
+		bool last = i + 1 == t->columns;
+
+		if (t->right & 1u << i)
+			printf("%*s", width[i], row[i]);
+		else
+			printf("%-*s", last ? 0 : width[i], row[i]);
+		fputs(last ? "\n" : "  ", stdout);
+	}
+}
+
+void table_print(struct table *t)
+{
+	int width[TABLE_COLUMNS] = { 0 };
+
+	for (size_t i = 0; i < t->cells; i++) {
+		int len = strlen(t->cell[i]);
+
+		if (len > width[i % t->columns])
+			width[i % t->columns] = len;
+	}
+	for (size_t i = 0; i + t->columns <= t->cells; i += t->columns)
+		print_row(t, t->cell + i, width);
+	if (t->failed)
+		ctl_err("out of memory: the table is not complete");
+	for (size_t i = 0; i < t->cells; i++)
+		free(t->cell[i]);
+	free(t->cell);
+}
