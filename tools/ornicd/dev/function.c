@@ -241,6 +241,7 @@ void function_free(struct function *f)
 	engine_del_device(dev->engine, dev);
 	link_detach(dev);
 	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
+	free(dev->latency);
 	table_fini(&f->dms);
 	dm_fini(f);
 	table_fini(&dev->eqs);

@@ -98,6 +98,8 @@ static void advance(struct qp *qp, uint32_t seq)
 	if (seq_diff(seq, r->una) <= 0)
 		return;
 	r->una = seq;
+	if (r->rtt_sent)
+		requester_rtt_end(qp);
 	requester_progress(qp);
 	skip_acked(r);
 }

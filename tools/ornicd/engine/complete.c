@@ -2,6 +2,7 @@
 /*
  * Completions of work requests: which get an entry, and what it says.
  */
+#include "latency.h"
 #include "qp.h"
 #include "srq.h"
 
@@ -59,6 +60,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 		.syndrome = htole32(w->syndrome),
 	};
 
+	latency_done(qp->dev, w);
 	qp->sq.done = w->index + 1;
 	if (!w->status && !(w->flags & ORNIC_WQE_SIGNALED) && !(qp->flags & ORNIC_QP_F_SIG_ALL))
 		return;

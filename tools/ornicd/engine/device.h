@@ -23,6 +23,7 @@
 
 struct engine;
 struct gpa;
+struct latency;
 struct qp;
 struct rule;
 struct switch_port;
@@ -107,6 +108,7 @@ struct port {
  * @cq_failed:	a CQ went into error, and its queue pairs have not been told
  * @cnt:	counters (enum counter)
  * @past:	the same, of counter sets that are gone
+ * @latency:	how long work requests take, or NULL: that is not measured
  * @link:	in the engine's list
  */
 struct device {
@@ -138,6 +140,7 @@ struct device {
 	bool cq_failed;
 	uint64_t cnt[CNT_COUNT];
 	uint64_t past[CNT_COUNT];
+	struct latency *latency;
 	TAILQ_ENTRY(device) link;
 };
 

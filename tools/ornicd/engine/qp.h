@@ -50,6 +50,10 @@ struct xrcd;
  * @went_back:	a loss was reported and acted upon; there was no progress since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
+ * @retransmits: PSNs sent again since it was connected
+ * @rtt_seq:	a far peer's ACK of what is before it tells the round trip time
+ * @rtt_sent:	when that was sent, ns; 0: nothing is under way that could tell
+ * @rtt:	smoothed round trip time, ns; 0: unknown
  * @deadline:	when the peer must have answered
  * @ack_timer:	local ACK timeout; fires at or before @deadline
  * @rnr_timer:	waits out an RNR NAK; armed = nothing may be sent
@@ -70,6 +74,10 @@ struct requester {
 	bool went_back;
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	uint32_t rtt_seq;
+	uint64_t rtt_sent;
+	uint64_t rtt;
+	uint64_t retransmits;
 	uint64_t deadline;
 	struct timer ack_timer;
 	struct timer rnr_timer;

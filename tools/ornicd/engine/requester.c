@@ -34,6 +34,9 @@ void requester_start(struct qp *qp)
 	r->far = false;
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
+	r->rtt_sent = 0;
+	r->rtt = 0;
+	r->retransmits = 0;
 	requester_timers_init(qp);
 }
 
@@ -287,8 +290,11 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	requester_sending(qp);
 	w->sent += npsn;
 	end = w->psn + w->sent;
-	if (seq_diff(end, r->sent_psn) > 0)
+	if (seq_diff(end, r->sent_psn) > 0) {
 		r->sent_psn = end;
+		if (r->far && p->ackreq && !read)
+			requester_rtt_start(qp);
+	}
 	link_send(qp, p);
 	return true;
 }

@@ -42,6 +42,13 @@ static inline uint32_t wqe_end(const struct wqe *w)
 /* requester_build() - the next SEND or WRITE packet of @w; false if a key does not allow it */
 bool requester_build(struct qp *qp, struct wqe *w, struct packet *p);
 
+/* rtt.c */
+
+/* requester_rtt_start() - what was just sent, for the first time, will be acknowledged at once */
+void requester_rtt_start(struct qp *qp);
+/* requester_rtt_end() - all before @una is acknowledged */
+void requester_rtt_end(struct qp *qp);
+
 /* ack.c */
 
 /* requester_acked() - everything before @seq arrived: complete what that completes */

@@ -125,6 +125,8 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 	if (i == r->cur && (i == r->tail || !requester_wqe(r, i)->sent))
 		return;
 	qp_count(qp, CNT_retransmits, r->sent_psn - seq);
+	r->retransmits += r->sent_psn - seq;
+	r->rtt_sent = 0;	/* which of the two is acknowledged nobody could tell */
 	r->deadline = qp->dev->engine->now + ack_timeout(qp);
 	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
 		wqe_rewind(r, requester_wqe(r, j), seq);

@@ -6,6 +6,7 @@
  * opcode, must-be-zero, queue pair number, index, segments, counts, length.
  * Keys are checked later, as data is touched.
  */
+#include "latency.h"
 #include "qp.h"
 
 #include "../packet/bth.h"
@@ -348,6 +349,7 @@ int wqe_fetch(struct qp *qp, struct wqe *w)
 	}
 	if (!wqe_decode(qp, w, qp->sq.cons))
 		qp_count(qp, CNT_wqe_errors, 1);
+	latency_seen(qp->dev, w);
 	qp->sq.cons++;
 	return 1;
 }

@@ -48,6 +48,7 @@ struct qp;
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
  * @done:	READ, atomic and the like: all responses are in; memory operation: executed
+ * @seen:	when it was fetched, ns, if latency.h measures; 0: it did not
  * @bytes:	the copy; pointers above point into it
  */
 struct wqe {
@@ -78,6 +79,7 @@ struct wqe {
 	uint32_t sent;
 	uint32_t got;
 	bool done;
+	uint64_t seen;
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
