@@ -61,6 +61,9 @@ struct control_method {
 extern const struct control_method control_version_methods[];
 extern const struct control_method control_device_methods[];
 extern const struct control_method control_port_methods[];
+extern const struct control_method control_qp_methods[];
+extern const struct control_method control_counters_methods[];
+extern const struct control_method control_latency_methods[];
 
 /* control_method_find() - Return: the method, or NULL */
 const struct control_method *control_method_find(const char *name);
@@ -81,6 +84,9 @@ json_t *control_failed(struct control_call *call, int err);
  * Return: 0, or -EINVAL: the method returns NULL.
  */
 int control_params(struct control_call *call, const char *fmt, ...);
+
+/* control_device() - the device that is named @name; NULL after control_error() */
+const struct attachment *control_device(struct control_call *call, const char *name);
 
 /* control_done() - the result of a method that has nothing to tell: {} */
 json_t *control_done(void);

@@ -4,6 +4,8 @@
  */
 #include "method.h"
 
+#include "../dev/function.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +24,9 @@ static const struct control_method *const tables[] = {
 	control_version_methods,
 	control_device_methods,
 	control_port_methods,
+	control_qp_methods,
+	control_counters_methods,
+	control_latency_methods,
 };
 
 #define TABLES	(sizeof(tables) / sizeof(tables[0]))
@@ -85,6 +90,17 @@ json_t *control_failed(struct control_call *call, int err)
 {
 	return control_error(call, code_of(err), "%s", *call->logged ? call->logged :
 			     strerror(-err));
+}
+
+const struct attachment *control_device(struct control_call *call, const char *name)
+{
+	const struct daemon *d = call->daemon;
+
+	for (unsigned int i = 0; i < d->n; i++)
+		if (!strcmp(d->attached[i].function->dev.name, name))
+			return &d->attached[i];
+	control_error(call, CONTROL_NOT_FOUND, "there is no device %s", name);
+	return NULL;
 }
 
 int control_params(struct control_call *call, const char *fmt, ...)

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * control/qp.c, control/counters.c, control/latency.c: what they tell of a device that works.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control/method.h"
+#include "control/request.h"
+#include "lib/inproc.h"
+
+#define BUF	65536
+#define PART	32	/* queue pairs in an answer */
+
+struct fixture {
+	struct inproc *p;
+	struct attachment attached;
+	struct daemon d;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = test_calloc(1, sizeof(*f));
+
+	inproc_setup_ready((void **)&f->p);
+	f->attached.function = f->p->f;
+	f->d.attached = &f->attached;
+	f->d.n = 1;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	inproc_teardown((void **)&f->p);
+	test_free(f);
+	return 0;
+}
+
+static json_t *answer_to(struct fixture *f, const char *method, json_t *params)
+{
+	json_t *request = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method",
+				    method, "params", params);
+	char *line = json_dumps(request, 0), *text;
+	json_t *answer;
+	size_t len;
+
+	text = control_request(&f->d, line, strlen(line), &len);
+	assert_non_null(text);
+	answer = json_loadb(text, len, 0, NULL);
+	free(text);
+	free(line);
+	json_decref(request);
+	return answer;
+}
+
+/* The result, for json_decref() */
+static json_t *call(struct fixture *f, const char *method, json_t *params)
+{
+	json_t *answer = answer_to(f, method, params);
+	json_t *result = json_incref(json_object_get(answer, "result"));
+
+	assert_non_null(result);
+	json_decref(answer);
+	return result;
+}
+
+static void refused(struct fixture *f, int code, const char *method, json_t *params)
+{
+	json_t *answer = answer_to(f, method, params);
+
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(answer, "error"),
+							    "code")), code);
+	json_decref(answer);
+}
+
+static json_int_t number(const json_t *o, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(o, key)));
+	return json_integer_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	assert_true(json_is_string(json_object_get(o, key)));
+	return json_string_value(json_object_get(o, key));
+}
+
+static void make_qp(struct fixture *f, struct host_qp *qp)
+{
+	assert_int_equal(host_qp_create(&f->p->host, qp, ORNIC_QPT_RC, 4, f->p->pd,
+					f->p->cq.number, f->p->cq.number), 0);
+}
+
+/* A message of @len bytes to itself: @opcode is SEND, WRITE or READ. */
+static void transfer(struct fixture *f, struct host_qp *qp, uint8_t opcode, uint32_t len,
+		     uint64_t buf, uint32_t key)
+{
+	struct ornic_cqe cqe;
+
+	if (opcode == ORNIC_WR_SEND)
+		host_recv(qp, buf, BUF, key);
+	host_send(qp, opcode, buf, len, key, buf, key);
+	assert_true(host_wait(&f->p->cq, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_SUCCESS);
+	if (opcode == ORNIC_WR_SEND)
+		assert_true(host_wait(&f->p->cq, &cqe));
+}
+
+static uint32_t buffer(struct fixture *f, uint64_t *buf)
+{
+	uint32_t key;
+
+	*buf = dma_alloc(&f->p->host.dma, BUF, 4096);
+	assert_int_equal(host_key_create(&f->p->host, f->p->pd, *buf, BUF,
+					 ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |
+					 ORNIC_ACCESS_REMOTE_READ, &key), 0);
+	return key;
+}
+
+static void test_fresh(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp;
+	json_t *r, *o;
+
+	r = call(f, "qp.list", json_pack("{s:s}", "device", "test"));
+	assert_int_equal(json_array_size(json_object_get(r, "qps")), 0);
+	assert_null(json_object_get(r, "next"));
+	json_decref(r);
+	make_qp(f, &qp);
+	r = call(f, "qp.list", json_pack("{s:s}", "device", "test"));
+	o = json_array_get(json_object_get(r, "qps"), 0);
+	assert_int_equal(number(o, "qpn"), qp.number);
+	assert_string_equal(text(o, "type"), "rc");
+	assert_string_equal(text(o, "state"), "reset");
+	assert_null(json_object_get(o, "peer"));
+	assert_null(json_object_get(o, "next_psn"));
+	json_decref(r);
+}
+
+static void test_connected(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp;
+	json_t *r, *q;
+	uint64_t buf;
+	uint32_t key;
+
+	make_qp(f, &qp);
+	inproc_connect_self(f->p, &qp);
+	key = buffer(f, &buf);
+	transfer(f, &qp, ORNIC_WR_RDMA_WRITE, 10 * 1024, buf, key);
+	transfer(f, &qp, ORNIC_WR_SEND, 1, buf, key);
+	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
+	assert_string_equal(text(r, "state"), "rts");
+	assert_string_equal(text(r, "peer"), "10.0.0.1");
+	assert_int_equal(number(r, "peer_qpn"), qp.number);
+	assert_int_equal(number(r, "next_psn"), 11);
+	assert_int_equal(number(r, "acked_psn"), 11);
+	assert_int_equal(number(r, "expected_psn"), 11);
+	assert_int_equal(number(r, "outstanding"), 0);
+	assert_int_equal(number(r, "retransmits"), 0);
+	assert_null(json_object_get(r, "rtt_ns"));
+	q = json_object_get(r, "sq");
+	assert_int_equal(number(q, "entries"), 16);
+	assert_int_equal(number(q, "fetched"), 2);
+	assert_int_equal(number(q, "done"), 2);
+	q = json_object_get(r, "responder");
+	assert_int_equal(number(q, "msn"), 2);
+	q = json_object_get(r, "requester");
+	assert_int_equal(number(q, "in_flight"), 0);
+	assert_true(json_is_false(json_object_get(q, "far")));
+	q = json_object_get(r, "path");
+	assert_int_equal(number(q, "mtu"), 1024);
+	assert_string_equal(text(q, "own_address"), "10.0.0.1");
+	assert_string_equal(text(q, "mac"), "02:00:00:00:00:01");
+	json_decref(r);
+	/* a receive is missing: it waits */
+	host_send(&qp, ORNIC_WR_SEND, buf, 1, key, 0, 0);
+	inproc_turn(f->p);
+	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
+	assert_int_equal(number(r, "outstanding"), 1);
+	assert_true(json_is_true(json_object_get(json_object_get(r, "requester"), "waits_rnr")));
+	assert_int_equal(number(r, "next_psn"), 12);
+	assert_int_equal(number(r, "acked_psn"), 11);
+	json_decref(r);
+}
+
+static void test_many(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp[PART + 5];
+	bool seen[PART + 5] = { false };
+	json_int_t from = 0;
+	size_t total = 0;
+
+	for (int i = 0; i < PART + 5; i++)
+		make_qp(f, &qp[i]);
+	do {
+		json_t *r = call(f, "qp.list", json_pack("{s:s, s:I}", "device", "test", "from", from));
+		json_t *all = json_object_get(r, "qps"), *o;
+		size_t i;
+
+		assert_int_equal(json_array_size(all), total ? 5 : PART);
+		total += json_array_size(all);
+		json_array_foreach(all, i, o)
+			for (int j = 0; j < PART + 5; j++)
+				if (number(o, "qpn") == qp[j].number) {
+					assert_false(seen[j]);
+					seen[j] = true;
+				}
+		from = json_integer_value(json_object_get(r, "next"));
+		json_decref(r);
+	} while (from);
+	assert_int_equal(total, PART + 5);
+	for (int j = 0; j < PART + 5; j++)
+		assert_true(seen[j]);
+}
+
+static void test_wrong(void **state)
+{
+	struct fixture *f = *state;
+	static const json_int_t bad[] = { 0, 1, 2, 0xffffff, 0x1000000, -1, INT64_MAX, INT64_MIN };
+	json_t *r;
+
+	refused(f, CONTROL_NOT_FOUND, "qp.list", json_pack("{s:s}", "device", "no"));
+	refused(f, CONTROL_PARAMS, "qp.list", json_object());
+	refused(f, CONTROL_PARAMS, "qp.list", json_pack("{s:s, s:i}", "device", "test", "from", -1));
+	refused(f, CONTROL_PARAMS, "qp.list",
+		json_pack("{s:s, s:I}", "device", "test", "from", (json_int_t)1 << 32));
+	r = call(f, "qp.list", json_pack("{s:s, s:I}", "device", "test", "from",
+					 (json_int_t)UINT32_MAX));
+	assert_int_equal(json_array_size(json_object_get(r, "qps")), 0);
+	json_decref(r);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refused(f, CONTROL_NOT_FOUND, "qp.show",
+			json_pack("{s:s, s:I}", "device", "test", "qpn", bad[i]));
+	refused(f, CONTROL_PARAMS, "qp.show",
+		json_pack("{s:s, s:s}", "device", "test", "qpn", "2"));
+	refused(f, CONTROL_NOT_FOUND, "counters", json_pack("{s:s}", "device", "no"));
+	refused(f, CONTROL_NOT_FOUND, "latency.on", json_pack("{s:s}", "device", "no"));
+}
+
+static void test_counters(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp;
+	json_t *r;
+	uint64_t buf;
+	uint32_t key;
+
+	make_qp(f, &qp);
+	inproc_connect_self(f->p, &qp);
+	key = buffer(f, &buf);
+	transfer(f, &qp, ORNIC_WR_RDMA_READ, 5000, buf, key);
+	r = call(f, "counters", json_pack("{s:s}", "device", "test"));
+	assert_int_equal(json_object_size(r), CNT_COUNT);
+	assert_int_equal(number(r, "tx_read"), 1);
+	assert_int_equal(number(r, "rdma_copied_bytes"), 5000);
+	assert_int_equal(number(r, "key_pages"), f->p->f->dev.cnt[CNT_key_pages]);
+	json_decref(r);
+}
+
+static json_int_t times(struct fixture *f, const char *class)
+{
+	json_t *r = call(f, "latency.show", json_pack("{s:s}", "device", "test"));
+	json_t *h = json_object_get(json_object_get(r, "times"), class), *b;
+	json_int_t count = h ? number(h, "count") : -1, sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(h, "buckets"), i, b) {
+		assert_int_equal(__builtin_popcountll(number(b, "ns")), 1);
+		sum += number(b, "count");
+	}
+	assert_true(count < 0 || sum == count);
+	if (count > 0)
+		assert_true(number(h, "mean_ns") > 0 && number(h, "max_ns") >= number(h, "mean_ns"));
+	json_decref(r);
+	return count;
+}
+
+static void test_latency(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp;
+	uint64_t buf;
+	uint32_t key;
+
+	make_qp(f, &qp);
+	inproc_connect_self(f->p, &qp);
+	key = buffer(f, &buf);
+	assert_int_equal(times(f, "write"), -1);
+	json_decref(call(f, "latency.on", json_pack("{s:s}", "device", "test")));
+	assert_int_equal(times(f, "write"), 0);
+	for (int i = 0; i < 3; i++)
+		transfer(f, &qp, ORNIC_WR_RDMA_WRITE, 5000, buf, key);
+	transfer(f, &qp, ORNIC_WR_SEND, 5000, buf, key);
+	assert_int_equal(times(f, "write"), 3);
+	assert_int_equal(times(f, "send"), 1);
+	assert_int_equal(times(f, "read"), 0);
+	/* on again: from zero */
+	json_decref(call(f, "latency.on", json_pack("{s:s}", "device", "test")));
+	assert_int_equal(times(f, "write"), 0);
+	transfer(f, &qp, ORNIC_WR_RDMA_WRITE, 5000, buf, key);
+	assert_int_equal(times(f, "write"), 1);
+	json_decref(call(f, "latency.off", json_pack("{s:s}", "device", "test")));
+	assert_int_equal(times(f, "write"), -1);
+	json_decref(call(f, "latency.off", json_pack("{s:s}", "device", "test")));
+	transfer(f, &qp, ORNIC_WR_RDMA_WRITE, 5000, buf, key);
+	json_decref(call(f, "latency.on", json_pack("{s:s}", "device", "test")));
+	/* the function goes with it on */
+}
+
+#define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(test_fresh), WITH(test_connected), WITH(test_many), WITH(test_wrong),
+		WITH(test_counters), WITH(test_latency),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
