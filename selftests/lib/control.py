@@ -25,8 +25,8 @@ class Refused(Exception):
 class Client:
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(path)         # without a timeout: it waits while the backlog is full
         self.sock.settimeout(PATIENCE)
-        self.sock.connect(path)
         self.file = self.sock.makefile("rb")
         self.serial = 0
 

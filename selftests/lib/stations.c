@@ -45,7 +45,7 @@ bool stations_daemon(int argc, char **argv)
 
 static void start_daemon(struct stations *t)
 {
-	char spec[2][96], fd[12];
+	char spec[2][96], control[64], fd[12];
 	int ready[2];
 	char c;
 
@@ -56,13 +56,14 @@ static void start_daemon(struct stations *t)
 	for (int i = 0; i < 2; i++)
 		snprintf(spec[i], sizeof(spec[i]), "path=%s/%d,mac=02:00:00:00:00:0%d", t->dir, i,
 			 i + 1);
+	snprintf(control, sizeof(control), "%s/control", t->dir);
 	t->pid = fork();
 	assert_true(t->pid >= 0);
 	if (!t->pid) {
 		close(ready[0]);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* should the test abort */
 		execl(ornicd, ornicd, "--log-level", "warning", "--ready-fd", fd, "-d", spec[0],
-		      "-d", spec[1], NULL);
+		      "-d", spec[1], "--control", control, NULL);
 		_exit(127);
 	}
 	close(ready[1]);

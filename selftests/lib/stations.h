@@ -39,7 +39,7 @@ struct station {
 	uint64_t buf;
 };
 
-/** struct stations - the daemon, and its two hosts */
+/** struct stations - the daemon, with sockets 0, 1 and control in @dir, and its two hosts */
 struct stations {
 	char dir[32];
 	pid_t pid;

@@ -4,12 +4,16 @@
 import grp
 import json
 import os
+import pty
 import re
+import select
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -172,6 +176,19 @@ class Protocol(unittest.TestCase):
             self.assertLess(int(f.read().split()[1]) * 4096, 1 << 30)
         self.client.call("version")
 
+    def test_stuck_clients_give_way(self):
+        """All places are taken by those who stop in the middle of a line, and then one is needed."""
+        stuck = [self.daemon.client() for _ in range(31)]
+        for client in stuck:
+            client.sock.sendall(b"{")
+        self.client.call("version")
+        self.assertIn("too many", self.daemon.client().file.readline().decode())
+        time.sleep(10.5)
+        self.daemon.client().call("version")
+        self.client.call("version")         # who is merely idle keeps its place
+        gone = [client for client in stuck if select.select([client.sock], [], [], 0)[0]]
+        self.assertEqual(len(gone), 1)
+
     def test_hostile_lines(self):
         for line, code in ((b"\xff\xfe", -32700), (b"[" * 60000, -32700), (b"{}", -32600), (b"[]", -32600),
                            (b'{"jsonrpc":"2.0","id":1,"method":"port.add","params":{"spec":"' + b"x" * 60000 + b'"}}', -32602),
@@ -300,8 +317,25 @@ class Ornicctl(unittest.TestCase):
 
     def test_wrong_words(self):
         for words in ([], ["port"], ["port", "fly"], ["fly"], ["port", "add"], ["port", "del", "a", "b"], ["version", "x"],
-                      ["--nonsense"], ["port", "list", "--nonsense"], ["--control"]):
+                      ["--nonsense"], ["port", "list", "--nonsense"], ["--control"], ["qp", "show", "a"],
+                      ["qp", "show", "a", "x"], ["qp", "show", "a", "16777216"], ["top", "--interval", "0"],
+                      ["top", "--interval", "nan"], ["top", "--interval", "1x"], ["counters", "--device"], ["latency"]):
             self.ctl(*words, status=2)
+
+    def test_idle(self):
+        """Nothing has happened yet."""
+        self.assertEqual(len(self.ctl("qp", "list").splitlines()), 1)
+        self.assertEqual(len(self.ctl("counters").splitlines()), 1)
+        both = self.ctl("counters", "--all").splitlines()[1:]
+        one = self.ctl("counters", "--all", "--device", "b").splitlines()[1:]
+        self.assertEqual([row for row in both if row.startswith("b ")], one)
+        self.assertGreater(len(one), 50)
+        self.assertIn("off", self.ctl("latency", "show"))
+        self.ctl("latency", "on")
+        self.assertEqual(self.ctl("latency", "show"), "")
+        for words in (["qp", "list"], ["counters"], ["latency", "on"], ["latency", "show"]):
+            self.assertIn("no device x", self.ctl(*words, "--device", "x", status=1))
+        self.assertIn("no queue pair 5", self.ctl("qp", "show", "a", "5", status=1))
 
     def test_environment(self):
         for env, args in (({"ORNIC_CONTROL": self.daemon.control}, []),
@@ -340,6 +374,74 @@ class Ornicctl(unittest.TestCase):
             os.unlink(path)
             self.assertIn(child.returncode, (0, 1), said)
             self.assertNotIn(b"Sanitizer", said)
+
+
+class Top(unittest.TestCase):
+    """The live display on a terminal: what it takes it gives back, however it ends."""
+
+    ENTER, LEAVE, HOME = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l", b"\033[H"
+
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1")
+        self.addCleanup(os.close, self.terminal)
+        self.said = b""
+        self.read_until(lambda: self.said.count(self.HOME) >= 3)
+
+    def read_until(self, done):
+        """Read until done() or the end. Returns False at the end."""
+        while not done():
+            try:
+                part = os.read(self.terminal, 65536)
+            except OSError:         # all that had the terminal open are gone
+                return False
+            if not part:
+                return False
+            self.said += part
+        return True
+
+    def ended(self, status):
+        self.assertFalse(self.read_until(lambda: False))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), status, self.said)
+        self.assertTrue(self.said.startswith(self.ENTER))
+        self.assertEqual(self.said.count(self.ENTER), 1)
+        self.assertEqual(self.said.count(self.LEAVE), 1)
+        return self.said.partition(self.LEAVE)[2]
+
+    def test_interrupt(self):
+        """As one types it."""
+        self.assertIn(b"DEVICE", self.said)
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended(0), b"")
+
+    def test_terminate(self):
+        os.kill(self.pid, signal.SIGTERM)
+        self.assertEqual(self.ended(0), b"")
+
+    def test_daemon_ends(self):
+        """The reason is to be read on the screen that stays."""
+        self.daemon.stop()
+        self.assertIn(b"ornicd", self.ended(1))
+
+    def test_daemon_hangs(self):
+        """One need not wait for it."""
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+        end = time.monotonic() + 0.5
+        while select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0]:
+            self.said += os.read(self.terminal, 65536)
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended(0), b"")
+        self.daemon.process.send_signal(signal.SIGCONT)
+
+    def test_devices_and_ports(self):
+        end = Unix(self.daemon, "lan")
+        self.daemon.ctl("port", "add", end.spec)
+        self.assertTrue(self.read_until(lambda: b"lan" in self.said))
+        os.write(self.terminal, b"\x03")
+        self.ended(0)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
  * The connection to the daemon: JSON-RPC 2.0, a line each (Documentation/control.rst).
  */
 #include "ornicctl.h"
+#include "screen.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -91,9 +92,11 @@ static ssize_t receive(struct ctl *ctl)
 		ctl->rx = rx;
 		ctl->rx_size = size;
 	}
-	do
-		n = recv(ctl->fd, ctl->rx + ctl->rx_len, ctl->rx_size - ctl->rx_len, 0);
-	while (n < 0 && errno == EINTR);
+	if (!screen_wait(ctl->fd, -1)) {
+		errno = EINTR;
+		return -1;
+	}
+	n = recv(ctl->fd, ctl->rx + ctl->rx_len, ctl->rx_size - ctl->rx_len, 0);
 	if (n > 0)
 		ctl->rx_len += n;
 	return n;
@@ -113,7 +116,9 @@ static json_t *receive_line(struct ctl *ctl)
 		from = ctl->rx_len;
 		n = receive(ctl);
 		if (n <= 0) {
-			ctl_err("%s: %s", ctl->path, n ? strerror(errno) : "ornicd hung up");
+			if (!screen_stopped())
+				ctl_err("%s: %s", ctl->path, n ? strerror(errno) :
+					"ornicd hung up");
 			return NULL;
 		}
 	}

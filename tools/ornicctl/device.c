@@ -5,6 +5,27 @@
 #include "ornicctl.h"
 #include "table.h"
 
+json_t *ctl_devices(struct ctl *ctl, const char *name)
+{
+	json_t *all, *names, *d;
+	size_t i;
+
+	if (name) {
+		names = json_pack("[s]", name);
+		if (!names)
+			ctl_err("the device's name is not UTF-8 text");
+		return names;
+	}
+	all = ctl_call(ctl, "device.list", NULL);
+	if (!all)
+		return NULL;
+	names = json_array();
+	json_array_foreach(all, i, d)
+		json_array_append(names, json_object_get(d, "name"));
+	json_decref(all);
+	return names;
+}
+
 static int device_list(struct ctl *ctl, const struct ctl_args *args)
 {
 	json_t *all = ctl_call(ctl, "device.list", NULL), *d;

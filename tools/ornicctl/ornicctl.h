@@ -96,8 +96,12 @@ struct ctl_subject {
 	const struct ctl_verb *verbs;
 };
 
+extern const struct ctl_subject ctl_counters;
 extern const struct ctl_subject ctl_device;
+extern const struct ctl_subject ctl_latency;
 extern const struct ctl_subject ctl_port;
+extern const struct ctl_subject ctl_qp;
+extern const struct ctl_subject ctl_top;
 extern const struct ctl_subject ctl_version;
 
 /* ctl_err() - "ornicctl: ..." on standard error */
@@ -112,10 +116,28 @@ json_t *ctl_call(struct ctl *ctl, const char *method, const char *fmt, ...);
 void ctl_hang_up(struct ctl *ctl);
 
 /*
+ * ctl_devices() - names of devices: the one named @name, or all if that is NULL
+ * Return: an array, or NULL after an error line.
+ */
+json_t *ctl_devices(struct ctl *ctl, const char *name);
+/*
+ * ctl_qps() - queue pairs of a device as the daemon tells them, and of which device they are;
+ * at least @max of them, if there are so many
+ * Return: an array, or NULL after an error line.
+ */
+json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max);
+
+/*
  * ctl_done() - print @result if --json asks for that, and forget it
  * Return: exit code; @result NULL is a failure that has been reported.
  */
 int ctl_done(struct ctl *ctl, json_t *result);
+
+/*
+ * ctl_number() - a number from @min to @max that was typed as @what
+ * Return: 0, or -1 after an error line.
+ */
+int ctl_number(const char *what, const char *text, long min, long max, long *out);
 
 /*
  * ctl_text(), ctl_int(), ctl_is() - a member of an object; where it is not what one expects: "-",

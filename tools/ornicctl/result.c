@@ -3,14 +3,18 @@
  * What the daemon said, for people and for programs.
  */
 #include "ornicctl.h"
+#include "screen.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void ctl_err(const char *fmt, ...)
 {
 	va_list args;
 
+	screen_end();	/* what is said on a screen that goes away nobody reads */
 	va_start(args, fmt);
 	fputs("ornicctl: ", stderr);
 	vfprintf(stderr, fmt, args);
@@ -28,6 +32,18 @@ int ctl_done(struct ctl *ctl, json_t *result)
 	}
 	json_decref(result);
 	return CTL_OK;
+}
+
+int ctl_number(const char *what, const char *text, long min, long max, long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtol(text, &end, 10);
+	if (*text && !*end && !errno && *out >= min && *out <= max)
+		return 0;
+	ctl_err("%s \"%s\" is not a number from %ld to %ld", what, text, min, max);
+	return -1;
 }
 
 const char *ctl_text(const json_t *object, const char *key)

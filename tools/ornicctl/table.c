@@ -67,6 +67,38 @@ void table_cell(struct table *t, const char *fmt, ...)
 	add(t, text);
 }
 
+static void add_value(struct table *t, const json_t *value)
+{
+	if (json_is_string(value))
+		table_cell(t, "%s", json_string_value(value));
+	else if (json_is_integer(value))
+		table_cell(t, "%lld", (long long)json_integer_value(value));
+	else if (json_is_boolean(value))
+		table_cell(t, "%s", json_is_true(value) ? "yes" : "no");
+	else
+		table_cell(t, "-");
+}
+
+void table_fields(const json_t *object)
+{
+	const char *key, *sub_key;
+	json_t *value, *sub;
+	struct table t = { .columns = 2 };
+
+	json_object_foreach((json_t *)object, key, value) {
+		if (!json_is_object(value)) {
+			table_cell(&t, "%s", key);
+			add_value(&t, value);
+			continue;
+		}
+		json_object_foreach(value, sub_key, sub) {
+			table_cell(&t, "%s.%s", key, sub_key);
+			add_value(&t, sub);
+		}
+	}
+	table_print(&t);
+}
+
 static void print_row(const struct table *t, char *const *row, const int *width)
 {
 	for (unsigned int i = 0; i < t->columns; i++) {

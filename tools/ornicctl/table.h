@@ -5,6 +5,7 @@
 #ifndef ORNICCTL_TABLE_H
 #define ORNICCTL_TABLE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,6 +32,12 @@ struct table {
 
 /* table_head() - begin with the headings, words with a space between them; "<" before a number's */
 void table_head(struct table *t, const char *headings);
+/*
+ * table_fields() - an object's members as a table without heading, name and value; members of
+ * objects in it are named with the object's name before theirs, by a dot
+ */
+void table_fields(const json_t *object);
+
 /* table_cell() - the next cell */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* table_print() - print all and forget it */

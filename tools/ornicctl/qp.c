@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl qp
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max)
+{
+	json_t *all = json_array(), *part, *qp;
+	json_int_t from = 0;
+	size_t i;
+
+	do {
+		part = ctl_call(ctl, "qp.list", "{s:s, s:I}", "device", device, "from", from);
+		if (!part) {
+			json_decref(all);
+			return NULL;
+		}
+		json_array_foreach(json_object_get(part, "qps"), i, qp) {
+			json_object_set_new(qp, "device", json_string(device));
+			json_array_append(all, qp);
+		}
+		from = ctl_int(part, "next");
+		json_decref(part);
+	} while (from && json_array_size(all) < max);
+	return all;
+}
+
+/* A number, or "-" if there is none */
+static void number(struct table *t, const json_t *o, const char *key)
+{
+	if (json_object_get(o, key))
+		table_cell(t, "%lld", (long long)ctl_int(o, key));
+	else
+		table_cell(t, "-");
+}
+
+static void row(struct table *t, const json_t *qp)
+{
+	table_cell(t, "%s", ctl_text(qp, "device"));
+	number(t, qp, "qpn");
+	table_cell(t, "%s", ctl_text(qp, "type"));
+	table_cell(t, "%s", ctl_text(qp, "state"));
+	number(t, qp, "outstanding");
+	number(t, qp, "next_psn");
+	number(t, qp, "acked_psn");
+	number(t, qp, "expected_psn");
+	number(t, qp, "retransmits");
+	if (json_object_get(qp, "rtt_ns"))
+		table_cell(t, "%.1f", ctl_int(qp, "rtt_ns") / 1000.);
+	else
+		table_cell(t, "-");
+	number(t, qp, "peer_qpn");
+	table_cell(t, "%s", ctl_text(qp, "peer"));
+}
+
+static int qp_list(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *devices = ctl_devices(ctl, args->opt[0]), *device, *all, *qp;
+	struct table t;
+	size_t i;
+
+	if (!devices)
+		return CTL_FAILED;
+	all = json_array();
+	json_array_foreach(devices, i, device) {
+		json_t *qps = ctl_qps(ctl, json_string_value(device), SIZE_MAX);
+
+		if (!qps) {
+			json_decref(all);
+			json_decref(devices);
+			return CTL_FAILED;
+		}
+		json_array_extend(all, qps);
+		json_decref(qps);
+	}
+	json_decref(devices);
+	if (ctl->json)
+		return ctl_done(ctl, all);
+	table_head(&t, "DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US "
+		   "<PEER-QPN PEER");
+	json_array_foreach(all, i, qp)
+		row(&t, qp);
+	table_print(&t);
+	return ctl_done(ctl, all);
+}
+
+static int qp_show(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *qp;
+	long qpn;
+
+	if (ctl_number("queue pair", args->word[1], 0, 0xffffff, &qpn))
+		return CTL_USAGE;
+	qp = ctl_call(ctl, "qp.show", "{s:s, s:I}", "device", args->word[0], "qpn",
+		      (json_int_t)qpn);
+	if (qp && !ctl->json)
+		table_fields(qp);
+	return ctl_done(ctl, qp);
+}
+
+static const struct ctl_option list_options[] = {
+	{ "device", "NAME", "only those of this device" },
+	{ },
+};
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "list", .args = "", .options = list_options, .run = qp_list,
+		.summary = "queue pairs: state, PSNs, what is outstanding, peer",
+		.help = "OUT are send work requests taken from the ring and not completed.\n"
+			"NEXT-PSN is the next to send, ACKED the oldest not acknowledged,\n"
+			"EXPECTED what the responder waits for. RETRANS are PSNs sent again.\n"
+			"RTT is estimated for peers outside the daemon.\n",
+	},
+	{
+		.name = "show", .args = "DEVICE QPN", .nargs = 2, .run = qp_show,
+		.summary = "all that the daemon knows of a queue pair",
+		.help = "QPN is the number that rdma(8) calls lqpn.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_qp = { "qp", verbs };
