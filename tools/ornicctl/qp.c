@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+static const char headings[] =
+	"DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US <PEER-QPN PEER";
+
 json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max)
 {
 	json_t *all = json_array(), *part, *qp;
@@ -81,8 +84,7 @@ static int qp_list(struct ctl *ctl, const struct ctl_args *args)
 	json_decref(devices);
 	if (ctl->json)
 		return ctl_done(ctl, all);
-	table_head(&t, "DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US "
-		   "<PEER-QPN PEER");
+	table_head(&t, headings);
 	json_array_foreach(all, i, qp)
 		row(&t, qp);
 	table_print(&t);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,13 +24,13 @@
 #define CLEAR	"\033[J"		/* from here to the end */
 
 static bool taken, on_terminal;
-static volatile sig_atomic_t stopped;
+static atomic_bool stopped;
 static sigset_t before;
 
 static void stop(int signal)
 {
 	(void)signal;
-	stopped = 1;
+	stopped = true;
 }
 
 int screen_begin(void)

@@ -19,6 +19,9 @@
 /** PSN_MASK - sequence numbers begin anew after it */
 #define PSN_MASK	0xffffff
 
+static const char device_headings[] =
+	"DEVICE STATE LINK <QPS <TX-MB/S <RX-MB/S <TX-OPS/S <RX-OPS/S <FRAMES/S <RETRANS <TIMEOUTS";
+
 /**
  * struct sample - the daemon at a moment
  * @at:		when, s
@@ -106,8 +109,7 @@ static void print_devices(const struct sample *b, const struct sample *a)
 	json_t *device;
 	size_t i;
 
-	table_head(&t, "DEVICE STATE LINK <QPS <TX-MB/S <RX-MB/S <TX-OPS/S <RX-OPS/S <FRAMES/S "
-		   "<RETRANS/S <TIMEOUTS/S");
+	table_head(&t, device_headings);
 	json_array_foreach(a->devices, i, device) {
 		const char *name = ctl_text(device, "name");
 		const json_t *old = json_object_get(b->counters, name);
