@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A mix of operations of one RC queue pair on another, and the proof that each was executed
+ * once and in order: data of both sides, completions of both sides, and words that only
+ * atomics change. Include after <cmocka.h>'s prerequisites.
+ */
+#ifndef UNIT_LIB_TRAFFIC_H
+#define UNIT_LIB_TRAFFIC_H
+
+#include "pair.h"
+
+/** TRAFFIC_BATCH - operations posted before any is verified */
+#define TRAFFIC_BATCH	40
+
+/** struct op - what was posted; its memory is slot @slot on both sides */
+struct op {
+	uint8_t opcode;
+	uint32_t len;
+	uint32_t seed;
+	uint32_t slot;
+	uint64_t before;
+};
+
+/**
+ * struct traffic - see above
+ * @a, @b:	requester and responder
+ * @abuf, @bbuf: their memory
+ * @akey, @bkey: its keys
+ * @seed:	state of the random numbers
+ * @sum:	what FETCH_ADDs have made of their word
+ * @swapped:	what COMP_SWAPs have made of theirs
+ * @op:		the batch
+ */
+struct traffic {
+	struct world *w;
+	struct conn a, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+	uint64_t seed;
+	uint64_t sum;
+	uint64_t swapped;
+	struct op op[TRAFFIC_BATCH];
+};
+
+/* traffic_init() - connect dut[0] with dut[1]; @psn is the first that a sends */
+void traffic_init(struct traffic *t, struct world *w, uint64_t seed, uint32_t psn);
+void traffic_fini(struct traffic *t);
+
+uint32_t traffic_random(struct traffic *t, uint32_t below);
+
+/* traffic_post() - post random operation @i of the batch, with @seed in its data */
+void traffic_post(struct traffic *t, uint32_t i, uint32_t seed);
+/* traffic_verify() - operations of the batch completed, and all is as it should be */
+void traffic_verify(struct traffic *t);
+/* traffic_end() - the words of the atomics say that each was executed once */
+void traffic_end(struct traffic *t);
+
+#endif /* UNIT_LIB_TRAFFIC_H */
