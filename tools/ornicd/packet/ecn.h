@@ -26,4 +26,7 @@
  */
 bool ecn_mark(uint8_t *frame, uint32_t len);
 
+/* ecn_mark_any() - the same, whatever the sender said. Return: false if it is not IP. */
+bool ecn_mark_any(uint8_t *frame, uint32_t len);
+
 #endif /* ORNICD_PACKET_ECN_H */

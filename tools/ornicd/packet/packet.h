@@ -40,6 +40,7 @@ struct seg {
 enum packet_kind {
 	PACKET_ETHERNET,	/* a frame: payload starts with the Ethernet header */
 	PACKET_ROCE,		/* decoded headers; payload starts after them */
+	PACKET_BAD_ICRC,	/* RoCEv2 that was damaged on the way; only addresses and @frame count */
 };
 
 /**

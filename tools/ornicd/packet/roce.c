@@ -125,8 +125,7 @@ static uint32_t extensions_of(uint8_t opcode)
 	return ext;
 }
 
-/* The opcode of frame @i of those that @p stands for. */
-static uint8_t frame_opcode(const struct packet *p, uint32_t i)
+uint8_t roce_opcode(const struct packet *p, uint32_t i)
 {
 	const struct operation *op = operation_of(p->opcode);
 	uint8_t transport = p->opcode & BTH_TRANSPORT_MASK;
@@ -308,7 +307,7 @@ bool roce_next(struct roce_cut *c, struct roce_frame *f)
 	c->done++;
 	len = p->npsn > 1 && i < p->npsn - 1 ? p->mtu : p->len - i * p->mtu;
 	pad = -len & BTH_PAD_MASK;
-	opcode = frame_opcode(p, i);
+	opcode = roce_opcode(p, i);
 	ext = extensions_of(opcode);
 	for (uint32_t e = 0; e < EXTENSIONS; e++)
 		ext_bytes += ext & extensions[e].bit ? extensions[e].bytes : 0;
@@ -479,4 +478,20 @@ enum roce_kind roce_parse(struct packet *p, uint8_t *frame, uint32_t len)
 	crc = icrc_add(crc, udp + UDP_BYTES + BTH_BYTES, len - BTH_BYTES - ICRC_BYTES);
 	memcpy(&said, udp + UDP_BYTES + len - ICRC_BYTES, ICRC_BYTES);
 	return le32toh(said) == crc ? ROCE_PACKET : ROCE_BAD_ICRC;
+}
+
+uint32_t roce_bth(const uint8_t *frame, uint32_t len)
+{
+	uint32_t at = ETH_BYTES;
+	uint16_t type;
+
+	if (len < ETH_BYTES + VLAN_BYTES)
+		return 0;
+	type = be16_get(frame + at - 2);
+	if (type == ETHERTYPE_VLAN) {
+		at += VLAN_BYTES;
+		type = be16_get(frame + at - 2);
+	}
+	at += (type == ETHERTYPE_IPV4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+	return at + BTH_BYTES <= len ? at : 0;
 }

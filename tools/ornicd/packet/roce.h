@@ -53,6 +53,15 @@ void roce_cut(struct roce_cut *c, const struct packet *p);
 /* roce_next() - the next frame. Return: false if there is none. */
 bool roce_next(struct roce_cut *c, struct roce_frame *f);
 
+/* roce_opcode() - the opcode of frame @i of those that @p stands for */
+uint8_t roce_opcode(const struct packet *p, uint32_t i);
+
+/*
+ * roce_bth() - where the BTH is in a frame that was RoCEv2 when it was made; 0 if it has been
+ * cut off since
+ */
+uint32_t roce_bth(const uint8_t *frame, uint32_t len);
+
 /** enum roce_kind - what a frame is */
 enum roce_kind {
 	ROCE_NONE,		/* not RoCEv2: a frame like others */
