@@ -26,6 +26,7 @@ ARROWS = {
     "mem": {"."},
     "dev": {"engine", "vfu", "mem", "packet", "net", "."},
     "engine": {"mem", "packet", "net", "."},
+    "fault": {"engine", "net", "packet", "."},
     "net": {"packet", "."},
     "packet": {"."},
     "capture": {"net", "packet", "."},

@@ -191,6 +191,21 @@ static void test_control(void **state)
 	assert_int_equal(c->control.mode, 0666);
 }
 
+static void test_faults(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a -f one --faults two"), CONFIG_RUN);
+	assert_int_equal(c->nfaults, 2);
+	assert_string_equal(c->fault[1].text, "two");
+	assert_true(c->fault[1].file);
+	config_free(c);
+	assert_int_equal(file(c, "{\"faults\": [\"drop p=1%\", \"ecn\"]}"), 0);
+	assert_int_equal(c->nfaults, 2);
+	assert_string_equal(c->fault[0].text, "drop p=1%");
+	assert_false(c->fault[0].file);
+}
+
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
@@ -327,6 +342,8 @@ static void test_file(void **state)
 		"{\"cc\": true}",
 		"{\"cc\": \"often\"}",
 		"{\"devices\": [], \"devices\": []}",
+		"{\"faults\": \"drop\"}",
+		"{\"faults\": [ 1 ]}",
 		"{\"ports\": \"tap,ifname=t\"}",
 		"{\"ports\": [ {} ]}",
 		"{\"ports\": [ \"tap\" ]}",
@@ -377,8 +394,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
-		WITH(test_cc), WITH(test_control), WITH(test_derived_mac), WITH(test_bad),
-		WITH(test_file), WITH(test_order),
+		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
+		WITH(test_bad), WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

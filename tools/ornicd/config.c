@@ -27,6 +27,7 @@ static const char usage[] =
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
 	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
 	"      --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
+	"  -f, --faults FILE     rules of what is to go wrong on purpose; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -C, --control SOCKET  take orders from ornicctl there\n"
@@ -93,6 +94,7 @@ void config_free(struct config *c)
 	free(c->capture);
 	free(c->control.path);
 	free(c->control.group);
+	config_fault_free(c);
 	config_init(c);
 }
 
@@ -402,6 +404,8 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_port(c, arg);
 	case 'w':
 		return config_capture(c, arg);
+	case 'f':
+		return config_fault(c, arg, true);
 	case 'c':
 		return config_file(c, arg);
 	case OPT_CC:
@@ -442,6 +446,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "device", required_argument, NULL, 'd' },
 		{ "port", required_argument, NULL, 'p' },
 		{ "capture", required_argument, NULL, 'w' },
+		{ "faults", required_argument, NULL, 'f' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "cc", required_argument, NULL, OPT_CC },
 		{ "spin-us", required_argument, NULL, 's' },
@@ -458,7 +463,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:w:c:s:l:r:C:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:f:c:s:l:r:C:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

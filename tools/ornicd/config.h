@@ -57,6 +57,16 @@ struct config_spec {
 	const char *link[CONFIG_LINK_KEYS];
 };
 
+/**
+ * struct config_fault - faults on purpose
+ * @text:	a rule, or the name of a file of rules
+ * @file:	which
+ */
+struct config_fault {
+	char *text;
+	bool file;
+};
+
 /** CONFIG_SPEC_DEFAULT - what holds for a device unless the user says otherwise */
 #define CONFIG_SPEC_DEFAULT	((struct config_spec){ .promisc = true })
 
@@ -98,6 +108,8 @@ struct config_form {
  * @ncaptures:	number of @capture
  * @control:	control socket
  * @cc:		congestion control
+ * @fault:	@nfaults rules and files of rules, in their order
+ * @nfaults:	number of @fault
  * @spin_us:	how long an empty queue is watched
  * @log_level:	how much to log
  * @ready_fd:	descriptor to tell of readiness, -1 = none
@@ -111,6 +123,8 @@ struct config {
 	unsigned int ncaptures;
 	struct config_control control;
 	struct cc_param cc;
+	struct config_fault *fault;
+	unsigned int nfaults;
 	uint32_t spin_us;
 	enum log_level log_level;
 	int ready_fd;
@@ -147,6 +161,9 @@ int config_port_parse(struct uplink_spec *spec, const char *text);
 void config_port_free(struct uplink_spec *spec);
 /* config_capture() - "FILE[,key=value]...". Return: 0, or a negative errno after an error line. */
 int config_capture(struct config *c, const char *text);
+/* config_fault() - a rule or a file of rules. Return: 0, or -ENOMEM after an error line. */
+int config_fault(struct config *c, const char *text, bool file);
+void config_fault_free(struct config *c);
 /*
  * config_keys() - cut @rest, the end of a copy of @text, into values by key, in @val
  * Return: 0, or -EINVAL after an error line.

@@ -96,6 +96,30 @@ static int file_captures(struct config *c, const char *file, json_t *captures)
 	return 0;
 }
 
+/* What is wrong with a rule is told when there are devices that it may be about. */
+static int file_faults(struct config *c, const char *file, json_t *faults)
+{
+	json_t *fault;
+	size_t i;
+
+	if (!json_is_array(faults)) {
+		log_err("%s: \"faults\" is not an array", file);
+		return -EINVAL;
+	}
+	json_array_foreach(faults, i, fault) {
+		int err;
+
+		if (!json_is_string(fault)) {
+			log_err("%s: a fault is a string, as a line of a file of --faults", file);
+			return -EINVAL;
+		}
+		err = config_fault(c, json_string_value(fault), false);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int file_spin(struct config *c, json_int_t spin)
 {
 	char text[24];
@@ -108,16 +132,16 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
 	const char *level = NULL, *cc = NULL, *control = NULL, *mode = NULL, *group = NULL;
-	json_t *devices = NULL, *ports = NULL, *captures = NULL;
+	json_t *devices = NULL, *ports = NULL, *captures = NULL, *faults = NULL;
 	json_error_t e;
 	int err;
 
 	if (json_unpack_ex(root, &e, JSON_STRICT,
-			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?s, s?s, s?s}", "spin_us", &spin,
+			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?o, s?s, s?s, s?s}", "spin_us", &spin,
 			   "log_level", &level, "cc", &cc, "devices", &devices, "ports", &ports,
-			   "captures", &captures, "control", &control, "control_mode", &mode,
-			   "control_group", &group)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"control\", \"control_mode\" and \"control_group\": %s",
+			   "captures", &captures, "faults", &faults, "control", &control,
+			   "control_mode", &mode, "control_group", &group)) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"faults\", \"control\", \"control_mode\" and \"control_group\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -138,6 +162,8 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 		err = file_ports(c, file, ports);
 	if (!err && captures)
 		err = file_captures(c, file, captures);
+	if (!err && faults)
+		err = file_faults(c, file, faults);
 	return err;
 }
 

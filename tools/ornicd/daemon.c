@@ -9,6 +9,7 @@
 
 #include "control/control.h"
 #include "dev/function.h"
+#include "fault/fault.h"
 #include "log.h"
 #include "mem/backing.h"
 
@@ -140,6 +141,27 @@ static int daemon_capture(struct daemon *d, const struct config *c)
 	return 0;
 }
 
+static int daemon_fault(struct daemon *d, const char *rule)
+{
+	char text[FAULT_ERROR];
+	uint32_t id;
+	int err = fault_add(&d->engine, rule, &id, text);
+
+	if (err)
+		log_err("fault \"%s\": %s", rule, text);
+	return err;
+}
+
+static int daemon_faults(struct daemon *d, const struct config *c)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nfaults && !err; i++)
+		err = c->fault[i].file ? fault_file(&d->engine, c->fault[i].text) :
+					 daemon_fault(d, c->fault[i].text);
+	return err;
+}
+
 static void daemon_detach(struct daemon *d)
 {
 	control_close(d->control);
@@ -175,6 +197,8 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 		err = daemon_link_up(d, c);
 	if (!err)
 		err = daemon_capture(d, c);
+	if (!err)
+		err = daemon_faults(d, c);
 	if (!err && c->control.path)
 		err = control_open(d, &c->control, &d->control);
 	if (!err) {

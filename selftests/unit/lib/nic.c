@@ -38,7 +38,16 @@ static void nic_fatal(void *arg, uint32_t syndrome)
 	n->dev.running = false;
 }
 
-static const struct device_host nic_host = { .irq = nic_irq, .fatal = nic_fatal };
+static void nic_port_changed(void *arg)
+{
+	(void)arg;
+}
+
+static const struct device_host nic_host = {
+	.irq = nic_irq,
+	.fatal = nic_fatal,
+	.port_changed = nic_port_changed,
+};
 
 void nic_init(struct nic *n, struct engine *e, const uint8_t mac[6])
 {

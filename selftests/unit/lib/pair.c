@@ -42,7 +42,18 @@ static void dut_fatal(void *arg, uint32_t syndrome)
 	d->dev.running = false;
 }
 
-static const struct device_host dut_host = { .irq = dut_irq, .fatal = dut_fatal };
+static void dut_port_changed(void *arg)
+{
+	struct dut *d = arg;
+
+	d->changes++;
+}
+
+static const struct device_host dut_host = {
+	.irq = dut_irq,
+	.fatal = dut_fatal,
+	.port_changed = dut_port_changed,
+};
 
 void dut_gid(const struct dut *d, int index, uint8_t gid[16])
 {
@@ -101,6 +112,7 @@ static void make_eq(struct dut *d)
 
 static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 {
+	static const char *const names[] = { "vm1", "vm2", "vm3" };
 	const uint8_t v4[16] = { [10] = 0xff, 0xff, 10, 0, 0, id };
 	const uint8_t v6[16] = { 0xfe, 0x80, [15] = id };
 	struct device *dev = &d->dev;
@@ -109,7 +121,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	dev->gpa = d->guest.gpa;
 	dev->host = &dut_host;
 	dev->arg = d;
-	dev->name = id == 1 ? "vm1" : "vm2";
+	dev->name = names[id - 1];
 	dev->running = true;
 	dev->features = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE);
 	dev->list_budget = 1u << 20;

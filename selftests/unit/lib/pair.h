@@ -27,6 +27,7 @@
  * @eq_cons:	events consumed
  * @irqs:	MSI-X messages
  * @fatals:	how often the function was stopped
+ * @changes:	how often its port changed by itself
  */
 struct dut {
 	struct device dev;
@@ -37,12 +38,13 @@ struct dut {
 	uint32_t eq_cons;
 	uint32_t irqs;
 	uint32_t fatals;
+	uint32_t changes;
 };
 
 /**
  * struct world - the engine and all functions
  * @e:	the engine
- * @dut: functions; MAC 02:..:n+1, GID 0 10.0.0.n+1, GID 1 fe80::n+1
+ * @dut: functions "vm1", "vm2", "vm3"; MAC 02:..:n+1, GID 0 10.0.0.n+1, GID 1 fe80::n+1
  */
 struct world {
 	struct engine e;

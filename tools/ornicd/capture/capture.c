@@ -127,7 +127,7 @@ static struct capture_point *point_of(struct capture *c, const struct switch_por
 static bool wants_packet(const struct capture_spec *spec, const struct packet *p)
 {
 	return !spec->one_qp ||
-	       (p->kind == PACKET_ROCE && (p->dqpn == spec->qpn || p->sqpn == spec->qpn));
+	       (p->kind != PACKET_ETHERNET && (p->dqpn == spec->qpn || p->sqpn == spec->qpn));
 }
 
 static void put_frame(struct captures *cs, struct capture *c, struct capture_point *pt,

@@ -312,12 +312,23 @@ static uint8_t command_run(struct command *c, struct ornic_admin_cpl *cpl)
 	return payload_store(c, cmd, cpl);
 }
 
+/* What faults on purpose say of a command that is new. */
+static enum fault_command command_fault(struct function *f, uint8_t *status)
+{
+	const struct engine_faults *faults = f->dev.engine->faults;
+
+	if (!faults || f->progress.active)
+		return FAULT_EXECUTE;
+	return faults->command(&f->dev, le16toh(f->progress.cmd.opcode), status);
+}
+
 /**
  * command_execute() - execute the function's command, or go on with it
  * @f:		function; its @progress has the command
  * @cpl:	its completion, zeroed; all but the phase is filled in
  *
- * Return: false if the command has not come to its end; call again in the next turn.
+ * Return: false if there is no completion: the command has not come to its end, call again in
+ * the next turn, or it is never to be answered.
  */
 bool command_execute(struct function *f, struct ornic_admin_cpl *cpl)
 {
@@ -328,8 +339,16 @@ bool command_execute(struct function *f, struct ornic_admin_cpl *cpl)
 		.number = le32toh(cmd->number),
 		.out_max = le16toh(cmd->out_len),
 	};
-	uint8_t st = command_run(&c, cpl);
+	enum fault_command fault;
+	uint8_t st;
 
+	fault = command_fault(f, &st);
+	if (fault == FAULT_SWALLOW)
+		return false;
+	if (fault == FAULT_FAIL)
+		c.syndrome = FAULT_SYNDROME;
+	else
+		st = command_run(&c, cpl);
 	f->progress.active = st == COMMAND_MORE;
 	if (f->progress.active)
 		return false;

@@ -112,9 +112,15 @@ static void func_fatal(void *arg, uint32_t syndrome)
 	function_fail(arg, syndrome);
 }
 
+static void func_port_changed(void *arg)
+{
+	function_changed(arg, ORNIC_ID_PORT, 1);
+}
+
 static const struct device_host func_host = {
 	.irq = func_irq,
 	.fatal = func_fatal,
+	.port_changed = func_port_changed,
 };
 
 static void function_tables(struct device *dev)

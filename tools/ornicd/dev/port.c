@@ -80,9 +80,7 @@ uint8_t cmd_port_modify(struct command *c)
 	if (old.admin_up != port->admin_up || old.max_frame != port->max_frame ||
 	    memcmp(old.mac, port->mac, sizeof(port->mac)))
 		function_changed(c->f, ORNIC_ID_PORT, 1);
-	if (was_up != link_is_up(c->dev))
-		device_event(c->dev, was_up ? ORNIC_EV_PORT_ERR : ORNIC_EV_PORT_ACTIVE, 1, 0, 0,
-			     !was_up, 0);
+	link_told(c->dev, was_up);
 	return ORNIC_ST_OK;
 }
 

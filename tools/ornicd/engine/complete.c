@@ -2,8 +2,10 @@
 /*
  * Completions of work requests: which get an entry, and what it says.
  */
+#include "engine.h"
 #include "latency.h"
 #include "qp.h"
+#include "responder.h"
 #include "srq.h"
 
 #include <endian.h>
@@ -49,6 +51,20 @@ static void count_status(struct qp *qp, uint8_t status)
 		qp_count(qp, CNT_local_protection_errors, 1);
 }
 
+/* Does a fault on purpose turn a success into an error? */
+static bool spoilt(struct qp *qp, bool recv, struct ornic_cqe *cqe)
+{
+	const struct engine_faults *faults = qp->dev->engine->faults;
+
+	if (__builtin_expect(!faults, 1) || cqe->status)
+		return false;
+	cqe->status = faults->completion(qp, recv);
+	if (!cqe->status)
+		return false;
+	cqe->syndrome = htole32(FAULT_SYNDROME);
+	return true;
+}
+
 void complete_send(struct qp *qp, struct wqe *w)
 {
 	struct ornic_cqe cqe = {
@@ -64,21 +80,35 @@ void complete_send(struct qp *qp, struct wqe *w)
 	qp->sq.done = w->index + 1;
 	if (!w->status && !(w->flags & ORNIC_WQE_SIGNALED) && !(qp->flags & ORNIC_QP_F_SIG_ALL))
 		return;
+	if (spoilt(qp, false, &cqe)) {
+		w->status = cqe.status;
+		w->syndrome = FAULT_SYNDROME;
+	}
 	if (!w->status && wqe_is_read(w))
 		cqe.byte_len = htole32(w->len);
 	count_status(qp, w->status);
 	cq_post(qp->scq, &cqe);
+	/* who sends without acknowledgements looks at the status */
+	if (w->syndrome == FAULT_SYNDROME && (qp_reliable(qp) || qp->type == ORNIC_QPT_RAW))
+		qp_fail(qp, 0, FAULT_SYNDROME, w->index);
 }
 
 void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
 		   uint32_t syndrome, struct ornic_cqe *cqe)
 {
+	bool on_purpose;
+
 	cqe->qpn = htole32(qp->handle);
 	cqe->wqe_id = htole32(index);
 	cqe->srqn = htole32(qp->srq ? qp->srq->number : ORNIC_NONE);
 	cqe->opcode = opcode;
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);
-	count_status(qp, status);
+	on_purpose = spoilt(qp, true, cqe);
+	count_status(qp, cqe->status);
 	cq_post(qp->type == ORNIC_QPT_XRC_TGT ? qp->srq->cq : qp->rcq, cqe);
+	if (on_purpose && qp_reliable(qp))
+		answer_fail(qp, NAK_REMOTE_OPERATIONAL, 0, FAULT_SYNDROME);
+	else if (on_purpose)
+		qp_fail(qp, 0, FAULT_SYNDROME, index);
 }

@@ -49,6 +49,7 @@
 	C(PORT, out_of_order, OUT_OF_ORDER)					\
 	C(PORT, duplicates, DUPLICATES)						\
 	C(PORT, implied_nak, IMPLIED_NAK)					\
+	C(PORT, icrc_errors, ICRC_ERRORS)					\
 	C(PORT, ecn_marked, ECN_MARKED)						\
 	C(PORT, cnp_sent, CNP_SENT)						\
 	C(PORT, cnp_received, CNP_RECEIVED)					\

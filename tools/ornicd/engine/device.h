@@ -38,10 +38,12 @@ struct switch_port;
  * struct device_host - what the function behind a device can do
  * @irq:	send an MSI-X message
  * @fatal:	stop the function (ORN-CTL-5); may be called from within a turn
+ * @port_changed: the port is another than Identify last said (ORN-IDN-4)
  */
 struct device_host {
 	void (*irq)(void *arg, uint16_t vector);
 	void (*fatal)(void *arg, uint32_t syndrome);
+	void (*port_changed)(void *arg);
 };
 
 /**
@@ -50,6 +52,7 @@ struct device_host {
  * @mac:	current station address
  * @permanent_mac: the configured one
  * @admin_up:	the host wants it up
+ * @unplugged:	it is down whatever the host wants
  * @max_frame:	Ethernet payload bytes accepted
  * @flags:	what the operator allows: ORNIC_PORT_F_*
  * @gid:	the GID table, as set by the host
@@ -65,6 +68,7 @@ struct port {
 	uint8_t mac[6];
 	uint8_t permanent_mac[6];
 	bool admin_up;
+	bool unplugged;
 	uint16_t max_frame;
 	uint32_t flags;
 	struct ornic_gid_entry gid[DEVICE_GIDS];

@@ -57,6 +57,8 @@ void engine_fini(struct engine *e)
 	while (pagelist_reap())
 		;
 	syncer_fini(&e->syncer);
+	if (e->faults)
+		e->faults->fini(e);
 	switch_free(e->sw);
 	packet_pool_fini(&e->pool);
 	timers_fini(&e->timers);

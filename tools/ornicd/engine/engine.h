@@ -16,6 +16,7 @@
 
 #include "cc.h"
 #include "device.h"
+#include "faults.h"
 #include "../timer.h"
 #include "../mem/syncer.h"
 #include "../net/switch.h"
@@ -34,6 +35,7 @@ struct qp;
  * @cc:		congestion control
  * @copies:	frames and datagrams of groups given to takers in this turn
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
+ * @faults:	faults on purpose ; NULL until there is a rule
  * @busy:	devices whose queue pairs have work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
  * @devices:	all devices
@@ -48,6 +50,7 @@ struct engine {
 	struct cc_param cc;
 	uint32_t copies;
 	uint64_t spin_ns;
+	const struct engine_faults *faults;
 	TAILQ_HEAD(, device) busy;
 	TAILQ_HEAD(, qp) watch;
 	TAILQ_HEAD(, device) devices;

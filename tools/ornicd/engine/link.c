@@ -40,7 +40,26 @@ bool device_has_gid(const struct device *dev, const uint8_t gid[16])
 
 bool link_is_up(const struct device *dev)
 {
-	return dev->running && dev->port.admin_up;
+	return dev->running && dev->port.admin_up && !dev->port.unplugged;
+}
+
+void link_told(struct device *dev, bool was_up)
+{
+	if (was_up != link_is_up(dev))
+		device_event(dev, was_up ? ORNIC_EV_PORT_ERR : ORNIC_EV_PORT_ACTIVE, 1, 0, 0,
+			     !was_up, 0);
+}
+
+void link_set_carrier(struct device *dev, bool on)
+{
+	bool was_up = link_is_up(dev);
+
+	dev->port.unplugged = !on;
+	if (was_up == link_is_up(dev))
+		return;
+	link_update(dev);
+	dev->host->port_changed(dev->arg);
+	link_told(dev, was_up);
 }
 
 /*
@@ -314,6 +333,8 @@ static void link_deliver(void *arg, const struct packet *p)
 		return;
 	if (p->kind == PACKET_ROCE)
 		roce_receive(dev, p);
+	else if (p->kind == PACKET_BAD_ICRC)
+		device_count(dev, CNT_icrc_errors, 1);
 	else
 		frame_receive(dev, p);
 }

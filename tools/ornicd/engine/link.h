@@ -18,8 +18,14 @@ void link_detach(struct device *dev);
 /* link_update() - the port's MAC, state or rules changed. Return: 0 or -EEXIST (MAC). */
 int link_update(struct device *dev);
 
-/* link_is_up() - frames pass: admin up and the function running */
+/* link_is_up() - frames pass: admin up, plugged in, and the function running */
 bool link_is_up(const struct device *dev);
+
+/* link_told() - tell the host if the link is not what it was (ORN-PORT-12) */
+void link_told(struct device *dev, bool was_up);
+
+/* link_set_carrier() - pull the plug, or put it in again */
+void link_set_carrier(struct device *dev, bool on);
 
 /* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
 uint32_t link_mtu(const struct device *dev);

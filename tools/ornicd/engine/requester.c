@@ -274,7 +274,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 			w->status = ORNIC_WC_LOC_QP_OP_ERR;
 		return w->status;
 	}
-	r->far = p->far;
+	r->far = p->far || switch_is_faulty(qp->dev->engine->sw);
 	p->dqpn = qp->dest_qpn;
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);

@@ -101,7 +101,7 @@ static struct record *first_record(struct egress *q)
 	return record_at(q, q->head);
 }
 
-/* Deliver the first record. One that is not what it was when it came was the sender's own doing. */
+/* Deliver the first record. One that was damaged on its way here is its receiver's to count. */
 static void arrive(struct egress *q, struct record *r)
 {
 	struct packet *p = &q->packet;
@@ -112,7 +112,7 @@ static void arrive(struct egress *q, struct record *r)
 	p->csum_ok = r->csum_ok;
 	q->stats.frames++;
 	q->stats.bytes += r->len;
-	if (kind == ROCE_NONE || kind == ROCE_PACKET)
+	if (kind != ROCE_MALFORMED)
 		q->ops->arrived(q->arg, p);
 	q->head += RECORD_BYTES(r->len);
 	q->depth -= charged(r->len);

@@ -75,6 +75,7 @@ LIST_HEAD(station_list, switch_port);
  * @now:	time of these timers
  * @queue:	packets under way
  * @observer:	sees what passes; mostly NULL
+ * @fault:	may take what passes; mostly NULL
  * @ports:	all ports
  * @next_number: of the next port
  * @station:	devices by address
@@ -86,6 +87,7 @@ struct net_switch {
 	const uint64_t *now;
 	struct packet_queue queue;
 	const struct switch_observer *observer;
+	const struct switch_fault *fault;
 	TAILQ_HEAD(, switch_port) ports;
 	uint32_t next_number;
 	struct station_list station[STATION_BUCKETS];
@@ -213,6 +215,8 @@ void switch_port_del(struct switch_port *port)
 	if (port->station)
 		LIST_REMOVE(port, hash);
 	drop_packets_of(sw, port);
+	if (sw->fault)
+		sw->fault->gone(sw->fault->arg, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
 	free(port->name);
 	egress_free(port->egress);
@@ -229,7 +233,7 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name)
 	return NULL;
 }
 
-static struct switch_port *station_find(struct net_switch *sw, const uint8_t mac[6])
+static struct switch_port *station_find(const struct net_switch *sw, const uint8_t mac[6])
 {
 	struct switch_port *port;
 
@@ -292,6 +296,11 @@ struct switch_port *switch_port_next(struct net_switch *sw, const struct switch_
 void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
 {
 	sw->observer = o;
+}
+
+bool switch_is_observed(const struct net_switch *sw)
+{
+	return sw->observer;
 }
 
 void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
@@ -397,7 +406,9 @@ void switch_send(struct switch_port *port, struct packet *p)
 		return;
 	}
 	p->from = port;
-	switch_observe(port, SWITCH_IN, p, NULL);
+	/* with faults on purpose, what is seen is what they leave of it */
+	if (!port->sw->fault)
+		switch_observe(port, SWITCH_IN, p, NULL);
 	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
 }
 
@@ -407,17 +418,41 @@ void switch_loopback(struct switch_port *port, struct packet *p)
 	switch_send(port, p);
 }
 
+void switch_set_fault(struct net_switch *sw, const struct switch_fault *f)
+{
+	sw->fault = f;
+}
+
+bool switch_is_faulty(const struct net_switch *sw)
+{
+	return sw->fault;
+}
+
+/* Does a fault on purpose take the packet? */
+static bool taken(struct switch_port *port, enum switch_way way, const struct packet *p)
+{
+	const struct switch_fault *f = port->sw->fault;
+
+	return __builtin_expect(!!f, 0) && f->packet(f->arg, port, way, p);
+}
+
+/* What a device sends to itself takes no link. */
+static void leave(struct switch_port *port, const struct packet *p)
+{
+	if (port->egress && port != p->from)
+		egress_put(port->egress, p);
+	else
+		give(port, p);
+}
+
 static void deliver(struct switch_port *port, const struct packet *p)
 {
 	bool own = port == p->from;
 
 	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
 		return;
-	/* what a device sends to itself takes no link */
-	if (port->egress && !own)
-		egress_put(port->egress, p);
-	else
-		give(port, p);
+	if (!taken(port, SWITCH_OUT, p))
+		leave(port, p);
 }
 
 static void forward(struct net_switch *sw, const struct packet *p)
@@ -445,13 +480,28 @@ static void forward(struct net_switch *sw, const struct packet *p)
 			deliver(port, p);
 }
 
+void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p)
+{
+	if (!port->up)
+		return;
+	if (way == SWITCH_IN) {
+		switch_observe(port, SWITCH_IN, p, NULL);
+		forward(port->sw, p);
+	} else {
+		leave(port, p);
+	}
+}
+
 void switch_drain(struct net_switch *sw)
 {
 	struct packet *p;
 
 	while ((p = STAILQ_FIRST(&sw->queue))) {
 		STAILQ_REMOVE_HEAD(&sw->queue, link);
-		forward(sw, p);
+		if (!sw->fault)
+			forward(sw, p);
+		else if (!taken(p->from, SWITCH_IN, p))
+			switch_resume(p->from, SWITCH_IN, p);
 		packet_put(sw->pool, p);
 	}
 }

@@ -51,6 +51,20 @@ struct switch_observer {
 	void *arg;
 };
 
+/**
+ * struct switch_fault - who may take packets on their way in or out, and change their fate
+ * @packet:	@p passes @port. Return: true if it was taken: what is left of it comes back by
+ *		switch_resume(), now or later; otherwise it goes on as it is. @p is not to be changed.
+ * @gone:	@port is being deleted
+ * @arg:	for both
+ */
+struct switch_fault {
+	bool (*packet)(void *arg, struct switch_port *port, enum switch_way way,
+		       const struct packet *p);
+	void (*gone)(void *arg, struct switch_port *port);
+	void *arg;
+};
+
 struct net_switch *switch_new(struct packet_pool *pool);
 void switch_free(struct net_switch *sw);
 
@@ -110,6 +124,9 @@ void switch_send(struct switch_port *port, struct packet *p);
 /** switch_loopback() - queue @p for @port itself: a device talks to itself */
 void switch_loopback(struct switch_port *port, struct packet *p);
 
+/* switch_is_observed() - there is an observer */
+bool switch_is_observed(const struct net_switch *sw);
+
 /** switch_set_observer() - from now on @o sees what passes; NULL: nobody. @o has to live on. */
 void switch_set_observer(struct net_switch *sw, const struct switch_observer *o);
 
@@ -121,6 +138,20 @@ void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
  */
 void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
 		    const char *note);
+
+/** switch_set_fault() - from now on @f may take what passes; NULL: nobody. @f has to live on. */
+void switch_set_fault(struct net_switch *sw, const struct switch_fault *f);
+
+/* switch_is_faulty() - packets may be lost or late although they stay within this daemon */
+bool switch_is_faulty(const struct net_switch *sw);
+
+/**
+ * switch_resume() - a packet that was taken at @port goes on from there, at once
+ * @port:	where
+ * @way:	which way it went
+ * @p:		packet with its @from set; stays the caller's
+ */
+void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p);
 
 /** switch_drain() - deliver until no packet is queued; delivery may queue more */
 void switch_drain(struct net_switch *sw);

@@ -54,6 +54,8 @@ enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len)
 		p->len = len;
 		p->nseg = 1;
 		p->seg[0] = (struct seg) { frame, len };
+	} else if (kind == ROCE_BAD_ICRC) {
+		p->kind = PACKET_BAD_ICRC;
 	}
 	p->frame = (struct seg) { frame, len };
 	return kind;

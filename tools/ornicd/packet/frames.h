@@ -36,7 +36,8 @@ uint32_t frames_next(struct frames *f, uint8_t *to);
 /*
  * frames_parse() - make @p, whose header fields are zero, a packet of a frame: RoCEv2, or
  * Ethernet for ROCE_NONE. It refers to @frame, of at least ETH_BYTES, which nobody changes.
- * Return: what the frame is; ROCE_MALFORMED and ROCE_BAD_ICRC are to be dropped.
+ * Return: what the frame is; ROCE_MALFORMED is to be dropped, and ROCE_BAD_ICRC too by whoever
+ * checks for others.
  */
 enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len);
 

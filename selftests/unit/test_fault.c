@@ -1,0 +1,874 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults on purpose between two functions: each is seen to happen, to whom the rule says,
+ * as often as it says, and RC gets over it.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/pair.h"
+#include "engine/link.h"
+#include "fault/fault.h"
+#include "packet/bth.h"
+#include "packet/ecn.h"
+
+#define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
+		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
+#define MTU	1024
+#define BUF	(256u << 10)
+#define LONG	1000000000000ull
+
+/** SEEN - packets that a test may see */
+#define SEEN	8192
+
+/** struct seen - what passed a port */
+struct seen {
+	const struct switch_port *port;
+	enum switch_way way;
+	uint8_t opcode;
+	uint32_t psn;
+	uint32_t npsn;
+	uint8_t tclass;
+	uint32_t len;
+	char note[300];
+};
+
+struct fix {
+	struct world w;
+	struct conn a, other, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+	struct switch_observer eye;
+	struct seen seen[SEEN];
+	unsigned int nseen;
+};
+
+static void see(void *arg, const struct switch_port *port, enum switch_way way,
+		const struct packet *p, const char *note)
+{
+	struct fix *t = arg;
+	struct seen *s = &t->seen[t->nseen++];
+
+	assert_true(t->nseen <= SEEN);
+	*s = (struct seen) { port, way, p->opcode, p->psn, p->npsn, p->tclass, p->len, "" };
+	snprintf(s->note, sizeof(s->note), "%s", note ? note : "");
+}
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	conn_init(&t->a, &t->w.dut[0], NULL);
+	conn_init(&t->other, &t->w.dut[1], NULL);	/* so that numbers at both ends differ */
+	conn_init(&t->b, &t->w.dut[1], NULL);
+	conn_pair(&t->a, &t->b, 100, 200);
+	t->abuf = dut_buf(t->a.d, BUF);
+	t->bbuf = dut_buf(t->b.d, BUF);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ALL);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ALL);
+	t->eye = (struct switch_observer) { see, t };
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	fault_clear(&t->w.e);
+	world_finish(&t->w, LONG);
+	switch_set_observer(t->w.e.sw, NULL);
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	conn_fini(&t->other);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static uint32_t rule(struct fix *t, const char *text)
+{
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	if (fault_add(&t->w.e, text, &id, err))
+		fail_msg("\"%s\": %s", text, err);
+	return id;
+}
+
+static struct fault_info info(struct fix *t, uint32_t id)
+{
+	struct fault_info i;
+
+	assert_true(fault_next(&t->w.e, id - 1, &i));
+	assert_int_equal(i.id, id);
+	return i;
+}
+
+static void expect(struct fix *t, uint32_t id, uint64_t matched, uint64_t acted)
+{
+	struct fault_info i = info(t, id);
+
+	assert_int_equal(i.matched, matched);
+	assert_int_equal(i.acted, acted);
+}
+
+static uint64_t count(struct conn *c, enum counter cnt)
+{
+	return c->d->dev.cnt[cnt];
+}
+
+static void post(struct fix *t, uint8_t opcode, uint32_t len)
+{
+	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = t->bbuf,
+			 .rkey = t->bkey, .swap_add = 1 };
+
+	wr_sge(&wr, t->abuf, len, t->akey);
+	conn_send(&t->a, &wr);
+}
+
+static void finish(struct fix *t, uint8_t status)
+{
+	struct ornic_cqe cqe;
+
+	world_finish(&t->w, LONG);
+	assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
+	assert_int_equal(cqe.status, status);
+}
+
+/* WRITE @len bytes of a new pattern from a to b. */
+static void write_some(struct fix *t, uint32_t len)
+{
+	static uint32_t seed;
+
+	seed++;
+	fill(dut_at(t->a.d, t->abuf, len), len, seed);
+	post(t, ORNIC_WR_RDMA_WRITE, len);
+	finish(t, ORNIC_WC_SUCCESS);
+	check(dut_at(t->b.d, t->bbuf, len), len, seed);
+}
+
+static void read_some(struct fix *t, uint32_t len)
+{
+	fill(dut_at(t->b.d, t->bbuf, len), len, 9);
+	memset(dut_at(t->a.d, t->abuf, len), 0, len);
+	post(t, ORNIC_WR_RDMA_READ, len);
+	finish(t, ORNIC_WC_SUCCESS);
+	check(dut_at(t->a.d, t->abuf, len), len, 9);
+}
+
+/* As new, whatever a fault has made of it. */
+static void again(struct fix *t)
+{
+	struct conn *c[] = { &t->a, &t->b };
+
+	for (int i = 0; i < 2; i++) {
+		c[i]->d->dev.running = true;
+		link_update(&c[i]->d->dev);
+		qp_set_state(&c[i]->qp, ORNIC_QPS_ERR);
+	}
+	world_finish(&t->w, LONG);
+	for (int i = 0; i < 2; i++) {
+		struct ornic_cqe cqe;
+
+		while (conn_poll(c[i], &c[i]->hscq, &cqe))
+			;
+		qp_set_state(&c[i]->qp, ORNIC_QPS_RESET);
+		conn_publish(c[i], &c[i]->sq, 0);
+		conn_rts(c[i]);
+	}
+}
+
+static void watch(struct fix *t)
+{
+	t->nseen = 0;
+	switch_set_observer(t->w.e.sw, &t->eye);
+}
+
+/* Without rules nothing is cut, and the switch asks nobody. */
+static void test_none(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id;
+
+	watch(t);
+	write_some(t, 10 * MTU);
+	assert_int_equal(t->seen[0].npsn, 10);
+	assert_false(switch_is_faulty(t->w.e.sw));
+	id = rule(t, "drop psn=5000");
+	assert_true(switch_is_faulty(t->w.e.sw));
+	t->nseen = 0;
+	write_some(t, 10 * MTU);
+	assert_int_equal(t->seen[0].npsn, 10);	/* no frame of it can match */
+	expect(t, id, 0, 0);
+	assert_int_equal(fault_del(&t->w.e, id), 0);
+	assert_int_equal(fault_del(&t->w.e, id), -ENOENT);
+	assert_false(switch_is_faulty(t->w.e.sw));
+}
+
+/* "Make every third READ response vanish": wire packets, however they are made here. */
+static void test_drop(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "drop device=vm1 dir=rx opcode=READ_RESPONSE* every=3");
+	struct fault_info i;
+
+	watch(t);
+	read_some(t, 30 * MTU);
+	i = info(t, id);
+	assert_true(i.matched >= 30);
+	assert_int_equal(i.acted, i.matched / 3);
+	assert_true(count(&t->a, CNT_implied_nak) + count(&t->a, CNT_ack_timeouts) > 0);
+	assert_int_equal(count(&t->a, CNT_rdma_copied_bytes), 30 * MTU);
+	write_some(t, 30 * MTU);
+	assert_int_equal(info(t, id).matched, i.matched);
+}
+
+static void test_nth(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "drop opcode=WRITE_* nth=5");
+
+	write_some(t, 8 * MTU);
+	assert_int_equal(count(&t->b, CNT_seq_naks_sent), 1);
+	assert_int_equal(count(&t->a, CNT_retransmits), 4);	/* 5 to 8 */
+	expect(t, id, 5, 1);
+	assert_true(info(t, id).spent);
+}
+
+static void test_duplicate(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "duplicate opcode=WRITE_*");
+
+	write_some(t, 8 * MTU);
+	assert_int_equal(count(&t->b, CNT_duplicates), 8);
+	expect(t, id, 8, 8);
+	fault_clear(&t->w.e);
+	rule(t, "duplicate opcode=FETCH_ADD by=1ms");
+	memset(dut_at(t->b.d, t->bbuf, 8), 0, 8);
+	post(t, ORNIC_WR_FETCH_ADD, 8);
+	finish(t, ORNIC_WC_SUCCESS);
+	assert_int_equal(*dut_at(t->b.d, t->bbuf, 8), 1);
+	assert_int_equal(count(&t->b, CNT_duplicates), 9);
+	/* many rules make many copies, not a power of them */
+	fault_clear(&t->w.e);
+	for (int i = 0; i < 30; i++)
+		rule(t, "duplicate opcode=WRITE_*");
+	write_some(t, MTU);
+	assert_int_equal(count(&t->b, CNT_duplicates), 9 + 30);
+}
+
+static void test_reorder(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "reorder opcode=WRITE_* nth=3 by=2");
+	uint32_t psn[8], n = 0;
+
+	watch(t);
+	write_some(t, 8 * MTU);
+	for (unsigned int i = 0; i < t->nseen && n < 8; i++)
+		if (t->seen[i].port == t->a.d->dev.port.sw && t->seen[i].way == SWITCH_IN &&
+		    !*t->seen[i].note)
+			psn[n++] = t->seen[i].psn;
+	assert_int_equal(n, 8);
+	assert_int_equal(psn[2], 103);
+	assert_int_equal(psn[3], 104);
+	assert_int_equal(psn[4], 102);
+	assert_int_equal(psn[5], 105);
+	assert_int_equal(info(t, id).acted, 1);
+	assert_true(count(&t->b, CNT_out_of_order) > 0);
+	/* the last one of a message is overtaken by nobody and goes on by itself */
+	rule(t, "reorder opcode=WRITE_LAST count=1 by=5");
+	t->nseen = 0;
+	write_some(t, 3 * MTU);
+	assert_int_equal(count(&t->a, CNT_ack_timeouts), 0);
+}
+
+static void test_delay(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_cqe cqe;
+
+	rule(t, "delay by=2ms device=vm2 dir=rx");
+	rule(t, "delay by=1ms device=vm1 dir=rx");
+	post(t, ORNIC_WR_RDMA_WRITE, 8 * MTU);
+	world_run(&t->w);
+	world_pass(&t->w, 1999999);
+	assert_int_equal(count(&t->b, CNT_rx_write), 0);
+	world_pass(&t->w, 1);
+	assert_int_equal(count(&t->b, CNT_rx_write), 1);
+	world_pass(&t->w, 999999);
+	assert_false(conn_poll(&t->a, &t->a.hscq, &cqe));
+	world_pass(&t->w, 1);
+	assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
+	assert_int_equal(count(&t->b, CNT_out_of_order), 0);
+}
+
+/* The receiver finds a bad ICRC, and nothing else, wherever the bit is. */
+static void test_corrupt(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "corrupt p=0.3");
+	uint64_t errors;
+
+	t->a.qp.retry_cnt = 7;
+	for (int i = 0; i < 50; i++) {
+		write_some(t, 1 + i * 50);
+		read_some(t, 1 + i * 50);
+	}
+	errors = count(&t->a, CNT_icrc_errors) + count(&t->b, CNT_icrc_errors);
+	assert_true(errors > 20);
+	assert_int_equal(info(t, id).acted, errors);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t *cnt = t->w.dut[i].dev.cnt;
+
+		assert_int_equal(cnt[CNT_bad_qpn] + cnt[CNT_bad_gid] + cnt[CNT_bad_opcode] +
+				 cnt[CNT_bad_pkey] + cnt[CNT_rx_drop_rule], 0);
+	}
+}
+
+static void test_truncate(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "truncate opcode=WRITE_* nth=2 to=60");
+
+	watch(t);
+	write_some(t, 4 * MTU);
+	expect(t, id, 2, 1);
+	for (unsigned int i = 0; i < t->nseen; i++)
+		if (t->seen[i].way == SWITCH_OUT && t->seen[i].len == 60)
+			return;
+	fail_msg("no frame of 60 bytes was seen");
+}
+
+static void test_ecn(void **state)
+{
+	struct fix *t = *state;
+	unsigned int marked = 0;
+
+	for (int v6 = 0; v6 < 2; v6++) {
+		uint32_t id = rule(t, "ecn opcode=WRITE_* every=2");
+
+		watch(t);
+		if (v6) {
+			dut_gid(t->b.d, 1, t->a.qp.path.dgid);
+			dut_gid(t->a.d, 1, t->b.qp.path.dgid);
+			t->a.qp.path.sgid_index = htole16(1);
+			t->b.qp.path.sgid_index = htole16(1);
+		}
+		write_some(t, 8 * MTU);
+		expect(t, id, 8, 4);
+		for (unsigned int i = 0; i < t->nseen; i++)
+			marked += t->seen[i].way == SWITCH_OUT &&
+				  (t->seen[i].tclass & ECN_MASK) == ECN_CE;
+		assert_int_equal(marked, 4 + v6 * 4);
+		assert_int_equal(count(&t->b, CNT_icrc_errors), 0);
+		fault_clear(&t->w.e);
+	}
+}
+
+/* Device, direction, queue pair, PSN and size say who is meant. */
+static void test_conditions(void **state)
+{
+	struct fix *t = *state;
+	char text[100];
+	uint32_t id[16];
+
+	snprintf(text, sizeof(text), "truncate to=9000 device=vm1 qp=%u", t->a.qp.handle);
+	id[0] = rule(t, "truncate to=9000");
+	id[1] = rule(t, "truncate to=9000 device=vm1");
+	id[2] = rule(t, "truncate to=9000 device=vm1 dir=tx");
+	id[3] = rule(t, "truncate to=9000 device=vm1 dir=rx");
+	id[4] = rule(t, "truncate to=9000 dir=rx");
+	id[5] = rule(t, text);
+	id[6] = rule(t, "truncate to=9000 psn=101-102");
+	id[7] = rule(t, "truncate to=9000 psn=0xfffff0-100 opcode=WRITE_*");
+	id[8] = rule(t, "truncate to=9000 size=1000-");
+	id[9] = rule(t, "truncate to=9000 opcode=ACK");
+	id[10] = rule(t, "truncate to=9000 packet=other");
+	snprintf(text, sizeof(text), "truncate to=9000 sqp=%u dir=tx", t->a.qp.handle);
+	id[11] = rule(t, text);
+	snprintf(text, sizeof(text), "truncate to=9000 dqp=%u dir=tx device=vm2", t->a.qp.handle);
+	id[12] = rule(t, text);
+	id[13] = rule(t, "truncate to=9000 qp=0x999");
+	write_some(t, 4 * MTU);		/* 4 packets, 1 ACK */
+	expect(t, id[0], 5, 5);
+	expect(t, id[1], 5, 5);
+	expect(t, id[2], 4, 4);
+	expect(t, id[3], 1, 1);
+	expect(t, id[4], 5, 5);
+	expect(t, id[5], 5, 5);
+	expect(t, id[6], 2, 2);
+	expect(t, id[7], 1, 1);
+	expect(t, id[8], 4, 4);
+	expect(t, id[9], 1, 1);
+	expect(t, id[10], 0, 0);
+	expect(t, id[11], 4, 4);
+	expect(t, id[12], 1, 1);
+	expect(t, id[13], 0, 0);
+}
+
+/* Rules stand in a row: what one leaves of a packet, the next one sees. */
+static void test_row(void **state)
+{
+	struct fix *t = *state;
+	uint32_t a = rule(t, "drop opcode=WRITE_* every=3");
+	uint32_t b = rule(t, "delay opcode=WRITE_* by=1ms");
+	uint32_t c = rule(t, "duplicate opcode=WRITE_*");
+
+	write_some(t, 4 * MTU);
+	assert_true(info(t, a).acted >= 1);
+	assert_int_equal(info(t, b).matched, info(t, a).matched - info(t, a).acted);
+	assert_int_equal(info(t, c).matched, info(t, b).matched);
+	assert_true(count(&t->b, CNT_duplicates) > 0);
+}
+
+static void same_fate(const struct seen *a, const struct seen *b)
+{
+	assert_string_equal(a->note, b->note);
+	assert_int_equal(a->opcode, b->opcode);
+	assert_int_equal(a->psn, b->psn);
+	assert_int_equal(a->len, b->len);
+}
+
+/* The same rules and the same packets: the same faults, told packet by packet. */
+static void test_again(void **state)
+{
+	struct fix *t = *state;
+	static struct seen first[SEEN];
+	unsigned int n = 0;
+
+	for (int round = 0; round < 2; round++) {
+		uint32_t base = 0;
+		unsigned int m = 0;
+
+		rule(t, "drop p=0.05 seed=4");
+		rule(t, "corrupt p=0.05");
+		rule(t, "reorder p=0.05 by=2");
+		rule(t, "duplicate p=0.05");
+		base = t->a.qp.req.next_psn;
+		watch(t);
+		for (int i = 0; i < 20; i++)
+			write_some(t, 20 * MTU);
+		for (unsigned int i = 0; i < t->nseen; i++) {
+			char *by = strstr(t->seen[i].note, " by fault rule");
+
+			if (!by)
+				continue;
+			*by = 0;
+			t->seen[i].psn -= base;
+			if (round)
+				same_fate(&first[m], &t->seen[i]);
+			else
+				first[m] = t->seen[i];
+			m++;
+		}
+		assert_true(m > 40);
+		assert_true(!round || m == n);
+		n = m;
+		fault_clear(&t->w.e);
+		world_finish(&t->w, LONG);
+	}
+}
+
+/* More than there is room for is lost, counted, and sent again when there is. */
+static void test_room(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "delay by=10ms opcode=WRITE_* count=6000");
+
+	t->a.qp.mtu_code = ORNIC_MTU_256;
+	t->b.qp.mtu_code = ORNIC_MTU_256;
+	t->a.qp.timeout = 8;	/* 1 ms: sends again and again while nothing comes */
+	t->a.qp.retry_cnt = 7;
+	for (int i = 0; i < 16; i++)
+		post(t, ORNIC_WR_RDMA_WRITE, 128 << 10);
+	world_pass(&t->w, 0);
+	for (int i = 0; i < 9; i++)
+		world_pass(&t->w, 1048576);
+	t->a.qp.timeout = 14;
+	world_finish(&t->w, LONG);
+	assert_true(info(t, id).acted > 900);
+	t->a.qp.timeout = 14;
+}
+
+static void test_full(void **state)
+{
+	struct fix *t = *state;
+	struct conn c[40], d[40];
+	uint32_t id;
+
+	for (int i = 0; i < 40; i++) {
+		conn_init(&c[i], t->a.d, NULL);
+		conn_init(&d[i], t->b.d, NULL);
+		conn_pair(&c[i], &d[i], 1, 1);
+	}
+	id = rule(t, "delay by=1ms opcode=WRITE_*");
+	for (int i = 0; i < 40; i++) {
+		struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .flags = ORNIC_WQE_SIGNALED,
+				 .raddr = t->bbuf, .rkey = t->bkey };
+
+		wr_sge(&wr, t->abuf, 200 * MTU, t->akey);
+		conn_send(&c[i], &wr);
+	}
+	world_run(&t->w);
+	assert_true(info(t, id).no_room > 0);
+	world_finish(&t->w, LONG);
+	for (int i = 0; i < 40; i++) {
+		conn_expect(&c[i], &c[i].hscq, 0, ORNIC_WC_RDMA_WRITE, ORNIC_WC_SUCCESS);
+		conn_fini(&c[i]);
+		conn_fini(&d[i]);
+	}
+}
+
+/* What waits for a rule that goes away, or at a port that does. */
+static void test_gone(void **state)
+{
+	static const struct switch_port_ops ops;
+	struct fix *t = *state;
+	struct switch_port *port = switch_port_add(t->w.e.sw, "lan", &ops, NULL);
+	struct packet *p = packet_get(&t->w.e.pool);
+	uint32_t id = rule(t, "reorder by=5 within=1s opcode=WRITE_LAST");
+	static uint8_t frame[60] = { 2, 0, 0, 0, 0, 1, 2, 9, 9, 9, 9, 9, 8, 0 };
+
+	post(t, ORNIC_WR_RDMA_WRITE, 2 * MTU);
+	world_run(&t->w);
+	expect(t, id, 1, 1);
+	assert_int_equal(fault_del(&t->w.e, id), 0);
+	assert_true(switch_is_faulty(t->w.e.sw));
+	finish(t, ORNIC_WC_SUCCESS);
+	assert_false(switch_is_faulty(t->w.e.sw));
+	id = rule(t, "delay port=lan dir=rx packet=any by=1s");
+	switch_port_set_up(port, true);
+	p->kind = PACKET_ETHERNET;
+	memcpy(p->dmac, frame, 6);
+	memcpy(p->smac, frame + 6, 6);
+	p->len = sizeof(frame);
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { frame, sizeof(frame) };
+	switch_send(port, p);
+	switch_drain(t->w.e.sw);
+	expect(t, id, 1, 1);
+	switch_port_del(port);
+	assert_int_equal(t->w.e.timers.n, 0);
+}
+
+static void test_refused(void **state)
+{
+	struct fix *t = *state;
+	struct fault_info i;
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	assert_int_equal(fault_add(&t->w.e, "drop device=nobody", &id, err), -ENOENT);
+	assert_string_equal(err, "there is no device nobody; there are vm1, vm2, vm3");
+	assert_int_equal(fault_add(&t->w.e, "drop port=nobody", &id, err), -ENOENT);
+	assert_int_equal(fault_add(&t->w.e, "drop often", &id, err), -EINVAL);
+	assert_int_equal(fault_add(&t->w.e, "qp-error device=vm1 qp=999", &id, err), -ENOENT);
+	assert_string_equal(err, "device vm1 has no queue pair 999");
+	assert_false(fault_next(&t->w.e, 0, &i));
+	for (int n = 0; n < FAULT_RULES; n++)
+		rule(t, "drop psn=77");
+	assert_int_equal(fault_add(&t->w.e, "drop psn=77", &id, err), -ENOSPC);
+	fault_clear(&t->w.e);
+	assert_false(fault_next(&t->w.e, 0, &i));
+}
+
+static void write_file(char *path, const char *text, size_t len)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), len);
+	close(fd);
+}
+
+static int load(struct fix *t, const char *text, size_t len)
+{
+	char path[] = "/tmp/ornic-fault-XXXXXX";
+	int ret;
+
+	write_file(path, text, len);
+	ret = fault_file(&t->w.e, path);
+	unlink(path);
+	return ret;
+}
+
+static void test_file(void **state)
+{
+	static const char zero[] = "drop\n\ndrop p=0.1\0 foo\ndrop\n";
+	static char longest[4000];
+	struct fix *t = *state;
+	struct fault_info i;
+
+	assert_int_equal(load(t, "# nothing\n\n  \t\n", 15), 0);
+	assert_false(fault_next(&t->w.e, 0, &i));
+	assert_int_equal(load(t, "drop nth=3 # the third\n\n  ecn   every=2", 39), 0);
+	assert_true(fault_next(&t->w.e, 0, &i));
+	assert_string_equal(i.text, "drop nth=3");
+	assert_true(fault_next(&t->w.e, i.id, &i));
+	assert_string_equal(i.text, "ecn every=2");
+	assert_false(fault_next(&t->w.e, i.id, &i));
+	assert_int_equal(load(t, "drop\ndrip\ndrop\n", 15), -EINVAL);
+	assert_int_equal(load(t, zero, sizeof(zero) - 1), -EINVAL);
+	memset(longest, 'x', sizeof(longest));
+	assert_int_equal(load(t, longest, sizeof(longest)), -EINVAL);
+	assert_int_equal(fault_file(&t->w.e, "/nonexistent/rules"), -ENOENT);
+}
+
+/* Does a line of the guide look like a rule? */
+static bool is_rule(const char *line)
+{
+	static const char *const actions[] = {
+		"drop ", "duplicate ", "reorder ", "delay ", "corrupt ", "truncate ", "ecn ",
+		"flap ", "qp-error ", "fatal ", "cqe ", "admin ",
+	};
+
+	if (*line != '\t')
+		return false;
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (!strncmp(line + 1, actions[i], strlen(actions[i])))
+			return true;
+	return false;
+}
+
+/* Every recipe of the user guide is a rule, and those for packets do something. */
+static void test_recipes(void **state)
+{
+	FILE *guide = fopen("Documentation/guide.rst", "r");
+	struct fix *t = *state;
+	unsigned int n = 0;
+	char line[300];
+
+	assert_non_null(guide);
+	t->a.qp.timeout = 10;
+	t->b.qp.timeout = 10;
+	while (fgets(line, sizeof(line), guide)) {
+		uint32_t id;
+
+		line[strcspn(line, "\n")] = 0;
+		if (!is_rule(line))
+			continue;
+		n++;
+		id = rule(t, line + 1);
+		if (strncmp(line + 1, "admin", 5)) {
+			for (int i = 0; i < 120; i++) {
+				post(t, i & 1 ? ORNIC_WR_FETCH_ADD : ORNIC_WR_RDMA_READ,
+				     i & 1 ? 8 : 5 * MTU);
+				post(t, ORNIC_WR_RDMA_WRITE, 5 * MTU);
+			}
+			world_finish(&t->w, LONG);
+			if (strncmp(line + 1, "drop opcode=NAK", 15) && !info(t, id).acted)
+				fail_msg("\"%s\" did nothing", line + 1);
+		}
+		fault_clear(&t->w.e);
+		world_finish(&t->w, LONG);
+		again(t);
+	}
+	fclose(guide);
+	assert_in_range(n, 15, 50);
+}
+
+static void test_flap(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+	uint32_t id = rule(t, "flap device=vm2 for=20ms");
+
+	expect(t, id, 1, 1);
+	assert_true(info(t, id).spent);
+	assert_true(dut_event(t->b.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_PORT_ERR);
+	assert_int_equal(t->b.d->changes, 1);
+	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
+	world_run(&t->w);
+	assert_false(dut_event(t->b.d, &e));
+	assert_int_equal(count(&t->b, CNT_rx_write), 0);
+	finish(t, ORNIC_WC_SUCCESS);
+	assert_true(dut_event(t->b.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_PORT_ACTIVE);
+	assert_int_equal(t->b.d->changes, 2);
+	assert_int_equal(count(&t->a, CNT_ack_timeouts), 1);
+	/* at a packet; a rule that goes away leaves the link as it should be */
+	id = rule(t, "flap device=vm2 for=1s opcode=WRITE_* nth=3");
+	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
+	world_run(&t->w);
+	expect(t, id, 3, 1);
+	assert_true(t->b.d->dev.port.unplugged);
+	fault_del(&t->w.e, id);
+	assert_false(t->b.d->dev.port.unplugged);
+	finish(t, ORNIC_WC_SUCCESS);
+	/* by the clock */
+	id = rule(t, "flap device=vm1 in=1s for=1s again=3s count=3");
+	expect(t, id, 0, 0);
+	for (int i = 0; i < 12; i++) {
+		bool down = i == 1 || i == 4 || i == 7;
+
+		assert_int_equal(t->a.d->dev.port.unplugged, down);
+		world_pass(&t->w, 1000000000);
+	}
+	expect(t, id, 3, 3);
+	assert_true(info(t, id).spent);
+}
+
+static void test_qp_error(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_eqe e;
+	char text[100];
+
+	rule(t, "qp-error device=vm2 opcode=WRITE_* dir=rx nth=3");
+	t->a.qp.retry_cnt = 1;
+	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
+	finish(t, ORNIC_WC_RETRY_EXC_ERR);
+	assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(t->b.qp.syndrome, FAULT_SYNDROME);
+	while (dut_event(t->b.d, &e) && e.type != ORNIC_EV_QP_FATAL)
+		;
+	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+	qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
+	snprintf(text, sizeof(text), "qp-error device=vm1 qp=%u in=1s", t->a.qp.handle);
+	rule(t, text);
+	conn_rts(&t->a);
+	world_pass(&t->w, 1000000000);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
+}
+
+static void test_fatal(void **state)
+{
+	struct fix *t = *state;
+	struct fault_info i;
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	t->a.qp.retry_cnt = 1;
+	rule(t, "fatal device=vm2 opcode=WRITE_LAST");
+	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
+	finish(t, ORNIC_WC_RETRY_EXC_ERR);
+	assert_int_equal(t->b.d->fatals, 1);
+	fault_clear(&t->w.e);
+	assert_int_equal(fault_add(&t->w.e, "fatal device=vm2", &id, err), -ENODEV);
+	assert_false(fault_next(&t->w.e, 0, &i));
+	t->b.d->dev.running = true;
+	rule(t, "fatal device=vm2");
+	assert_int_equal(t->b.d->fatals, 2);
+	t->b.d->dev.running = true;
+}
+
+static void test_cqe_send(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "cqe device=vm1 queue=send nth=2 status=RETRY_EXC_ERR");
+	struct ornic_cqe cqe;
+
+	for (int i = 0; i < 4; i++)
+		post(t, ORNIC_WR_RDMA_WRITE, 8);
+	finish(t, ORNIC_WC_SUCCESS);
+	assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_RETRY_EXC_ERR);
+	assert_int_equal(le32toh(cqe.syndrome), FAULT_SYNDROME);
+	for (int i = 0; i < 2; i++) {
+		assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
+		assert_int_equal(cqe.status, ORNIC_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
+	expect(t, id, 2, 1);
+}
+
+static void test_cqe_recv(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "cqe device=vm2 queue=recv status=LOC_PROT_ERR");
+	struct ornic_cqe cqe;
+
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	post(t, ORNIC_WR_SEND, 100);
+	finish(t, ORNIC_WC_REM_OP_ERR);
+	assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_LOC_PROT_ERR);
+	assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
+	expect(t, id, 1, 1);
+}
+
+/* A datagram whose completion fails puts its queue pair into SQE, as other failures do. */
+static void test_cqe_ud(void **state)
+{
+	const struct conn_opt ud = { .type = ORNIC_QPT_UD };
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	struct conn c, d;
+
+	conn_init(&c, t->a.d, &ud);
+	conn_init(&d, t->b.d, &ud);
+	conn_rts(&c);
+	conn_rts(&d);
+	wr_sge(&wr, t->abuf, 10, t->akey);
+	memcpy(wr.path.dmac, t->b.d->dev.port.mac, 6);
+	dut_gid(t->b.d, 0, wr.path.dgid);
+	wr.path.hop_limit = 64;
+	wr.path.dest_qpn = htole32(d.qp.wire_qpn);
+	conn_recv(&d, t->bbuf, 100, t->bkey);
+	rule(t, "cqe status=GENERAL_ERR queue=send");
+	conn_send(&c, &wr);
+	world_finish(&t->w, LONG);
+	conn_expect(&c, &c.hscq, 0, ORNIC_WC_SEND, ORNIC_WC_GENERAL_ERR);
+	assert_int_equal(c.qp.state, ORNIC_QPS_SQE);
+	conn_expect(&d, &d.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	fault_clear(&t->w.e);
+	rule(t, "cqe status=GENERAL_ERR queue=recv");
+	qp_set_state(&c.qp, ORNIC_QPS_RTS);
+	conn_recv(&d, t->bbuf, 100, t->bkey);
+	conn_recv(&d, t->bbuf, 100, t->bkey);
+	conn_send(&c, &wr);
+	world_finish(&t->w, LONG);
+	conn_expect(&c, &c.hscq, 1, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	conn_expect(&d, &d.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_GENERAL_ERR);
+	conn_expect(&d, &d.hrcq, 2, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
+	conn_fini(&c);
+	conn_fini(&d);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_none),
+		TEST(test_drop),
+		TEST(test_nth),
+		TEST(test_duplicate),
+		TEST(test_reorder),
+		TEST(test_delay),
+		TEST(test_corrupt),
+		TEST(test_truncate),
+		TEST(test_ecn),
+		TEST(test_conditions),
+		TEST(test_row),
+		TEST(test_again),
+		TEST(test_room),
+		TEST(test_full),
+		TEST(test_gone),
+		TEST(test_refused),
+		TEST(test_file),
+		TEST(test_recipes),
+		TEST(test_flap),
+		TEST(test_qp_error),
+		TEST(test_fatal),
+		TEST(test_cqe_send),
+		TEST(test_cqe_recv),
+		TEST(test_cqe_ud),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults on purpose as the host of a function sees them: commands that fail or are never
+ * answered, a link that flaps, a device that dies.
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault/fault.h"
+#include "inproc.h"
+#include <ornic/eq.h>
+#include <ornic/port.h>
+
+static uint32_t rule(struct inproc *p, const char *text)
+{
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	if (fault_add(&p->engine, text, &id, err))
+		fail_msg("\"%s\": %s", text, err);
+	return id;
+}
+
+static void expect(struct inproc *p, uint32_t id, uint64_t matched, uint64_t acted)
+{
+	struct fault_info info;
+
+	assert_true(fault_next(&p->engine, id - 1, &info));
+	assert_int_equal(info.matched, matched);
+	assert_int_equal(info.acted, acted);
+}
+
+static int pd_create(struct inproc *p)
+{
+	uint32_t pd;
+
+	return host_pd_create(&p->host, &pd);
+}
+
+static void test_fail(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t id = rule(p, "admin device=test opcode=PD_* nth=2 fail=NO_RESOURCE");
+	uint64_t failures = inproc_counter(p, CNT_admin_failures);
+	struct ornic_admin_cmd nop = { .opcode = htole16(ORNIC_OP_NOP) };
+
+	assert_int_equal(pd_create(p), ORNIC_ST_OK);
+	host_submit(&p->host, &nop);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	expect(p, id, 1, 0);
+	assert_int_equal(pd_create(p), ORNIC_ST_NO_RESOURCE);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), FAULT_SYNDROME);
+	assert_int_equal(p->host.cpl.out_size, 0);
+	assert_int_equal(inproc_counter(p, CNT_admin_failures), failures + 1);
+	assert_int_equal(pd_create(p), ORNIC_ST_OK);
+	expect(p, id, 3, 1);
+	rule(p, "admin fail=PERMISSION count=1");
+	assert_int_equal(pd_create(p), ORNIC_ST_PERMISSION);
+	assert_int_equal(pd_create(p), ORNIC_ST_OK);
+}
+
+/* A command that is never answered holds up none of those behind it. */
+static void test_timeout(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd nop = { .opcode = htole16(ORNIC_OP_NOP) };
+
+	rule(p, "admin opcode=NOP nth=2 timeout");
+	for (int i = 1; i <= 3; i++) {
+		nop.cmd_id = htole16(i);
+		host_submit(&p->host, &nop);
+	}
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_int_equal(le16toh(p->host.cpl.cmd_id), 1);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_int_equal(le16toh(p->host.cpl.cmd_id), 3);
+	assert_true(host_complete(&p->host) < 0);
+	assert_false(function_busy(p->f));
+}
+
+static bool port_is_up(struct inproc *p)
+{
+	struct ornic_identify_port port;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &port, sizeof(port)),
+			 ORNIC_ST_OK);
+	return port.state == 4;
+}
+
+/* ORN-PORT-12, ORN-IDN-4 */
+static void test_flap(void **state)
+{
+	struct ornic_port_modify_cmd up = { .mask = htole32(ORNIC_PORT_M_ADMIN),
+					    .admin_up = htole32(1) };
+	struct inproc *p = *state;
+	uint32_t generation, id;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_MODIFY, 1, &up, sizeof(up), NULL, 0),
+			 ORNIC_ST_OK);
+	assert_true(port_is_up(p));
+	generation = p->f->generation;
+	id = rule(p, "flap device=test for=60min");
+	assert_false(port_is_up(p));
+	assert_int_equal(p->f->generation, generation + 1);
+	assert_true(p->f->dev.port.admin_up);
+	fault_del(&p->engine, id);
+	assert_true(port_is_up(p));
+	assert_int_equal(p->f->generation, generation + 2);
+	/* nobody pulls a plug by disabling the device */
+	id = rule(p, "flap device=test for=60min");
+	host_disable(&p->host, 0);
+	fault_del(&p->engine, id);
+	assert_false(p->f->dev.port.unplugged);
+}
+
+static void test_fatal(void **state)
+{
+	struct inproc *p = *state;
+
+	rule(p, "fatal device=test");
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), FAULT_SYNDROME);
+	inproc_flr(p);
+	inproc_bus_master(p, true);
+	host_init(&p->host);
+	p->host.timeout_ms = 200;
+	assert_int_equal(host_enable(&p->host), 0);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, inproc_setup_ready, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_fail),
+		TEST(test_timeout),
+		TEST(test_flap),
+		TEST(test_fatal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

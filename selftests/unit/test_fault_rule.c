@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The language of faults on purpose: what rules may say, what is refused and how that is
+ * told, and what a rule chooses.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault/fault.h"
+#include "packet/bth.h"
+#include <ornic/admin.h>
+#include <ornic/cq.h>
+
+static struct rule good(const char *text)
+{
+	char err[FAULT_ERROR] = "";
+	struct rule r;
+
+	if (rule_parse(text, &r, err, sizeof(err)))
+		fail_msg("\"%s\": %s", text, err);
+	return r;
+}
+
+/* @text is refused, and the message has @word in it */
+static void bad(const char *text, const char *word)
+{
+	char err[FAULT_ERROR] = "";
+	struct rule r;
+
+	if (rule_parse(text, &r, err, sizeof(err)) != -EINVAL)
+		fail_msg("\"%s\" is no error", text);
+	if (!strstr(err, word))
+		fail_msg("\"%s\": \"%s\" does not say \"%s\"", text, err, word);
+}
+
+static void test_brief(void **state)
+{
+	struct rule r;
+
+	(void)state;
+	r = good("drop port=vm1 dir=rx opcode=READ_RESPONSE* every=3");
+	assert_int_equal(r.action, RULE_DROP);
+	assert_string_equal(r.name, "vm1");
+	assert_int_equal(r.dir, RULE_RX);
+	assert_int_equal(r.every, 3);
+	assert_true(rule_code(&r, BTH_RC_READ_RESP_MIDDLE));
+	assert_true(rule_code(&r, BTH_RC_READ_RESP_ONLY | BTH_TRANSPORT_XRC));
+	assert_false(rule_code(&r, BTH_RC_READ_REQUEST));
+	r = good("corrupt device=a qp=0x12 p=0.01 seed=7");
+	assert_int_equal(r.qp, 0x12);
+	assert_int_equal(r.seed, 7);
+	assert_true(r.p > (1ull << 53) / 101 && r.p < (1ull << 53) / 99);
+	r = good("delay by=2ms psn=100-120 count=5");
+	assert_int_equal(r.by_ns, 2000000);
+	assert_int_equal(r.psn.first, 100);
+	assert_int_equal(r.psn.last, 120);
+	assert_int_equal(r.count, 5);
+	r = good("  reorder   by=3\tp=1% ");
+	assert_int_equal(r.by, 3);
+	assert_string_equal(r.text, "reorder by=3 p=1%");
+	assert_true(r.p > (1ull << 53) / 101 && r.p < (1ull << 53) / 99);
+	assert_int_equal(good("delay by=1min").by_ns, 60000000000);
+	assert_int_equal(good("delay by=60min").by_ns, 3600000000000);
+	assert_int_equal(good("duplicate").by_ns, 0);
+	assert_int_equal(good("duplicate by=10us").by_ns, 10000);
+	assert_int_equal(good("truncate to=60").to, 60);
+	good("ecn");
+	r = good("flap device=a for=100ms in=1s again=2s count=3");
+	assert_int_equal(r.for_ns, 100000000);
+	assert_int_equal(r.again_ns, 2000000000);
+	assert_false(rule_of_packets(&r));
+	r = good("qp-error device=a opcode=FETCH_ADD nth=10");
+	assert_true(rule_of_packets(&r));
+	r = good("cqe device=a qp=7 nth=3 status=RETRY_EXC_ERR queue=send");
+	assert_int_equal(r.status, ORNIC_WC_RETRY_EXC_ERR);
+	assert_int_equal(r.queue, RULE_SQ);
+	r = good("admin device=a opcode=QP_* nth=2 fail=NO_RESOURCE");
+	assert_int_equal(r.status, ORNIC_ST_NO_RESOURCE);
+	assert_true(rule_code(&r, names_command(ORNIC_OP_QP_CREATE)));
+	assert_false(rule_code(&r, names_command(ORNIC_OP_CQ_CREATE)));
+	good("admin timeout");
+	good("fatal device=a in=500ns");
+}
+
+static void test_codes(void **state)
+{
+	struct rule r;
+
+	(void)state;
+	r = good("drop opcode=ud_*,CNP,0x1f");
+	assert_true(rule_code(&r, BTH_UD_SEND_ONLY));
+	assert_true(rule_code(&r, 0x81));
+	assert_true(rule_code(&r, 0x1f));
+	assert_false(rule_code(&r, BTH_RC_SEND_ONLY));
+	r = good("drop opcode=ACK");
+	assert_true(rule_code(&r, BTH_RC_ACK));
+	assert_true(rule_code(&r, BTH_RC_ACK | BTH_TRANSPORT_XRC));
+	assert_false(rule_code(&r, BTH_RC_ATOMIC_ACK));
+	assert_false(rule_code(&r, RULE_CODE_NAK));
+	r = good("drop opcode=NAK");
+	assert_true(rule_code(&r, RULE_CODE_NAK));
+	assert_false(rule_code(&r, RULE_CODE_RNR_NAK));
+	r = good("drop opcode=response");
+	assert_true(rule_code(&r, RULE_CODE_RNR_NAK));
+	assert_true(rule_code(&r, BTH_RC_READ_RESP_LAST));
+	assert_false(rule_code(&r, BTH_RC_READ_REQUEST));
+	r = good("drop opcode=REQUEST");
+	assert_true(rule_code(&r, BTH_RC_READ_REQUEST));
+	assert_true(rule_code(&r, BTH_RC_SEND_ONLY | BTH_TRANSPORT_UC));
+	assert_false(rule_code(&r, BTH_RC_ACK));
+	r = good("drop opcode=SEND");
+	assert_true(rule_code(&r, BTH_UD_SEND_ONLY_IMM));
+	assert_false(rule_code(&r, BTH_RC_WRITE_ONLY));
+	r = good("drop opcode=RC_SEND_ONLY");
+	assert_false(rule_code(&r, BTH_UD_SEND_ONLY));
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	bad("", "empty");
+	bad("  \t ", "empty");
+	bad("drip", "expected one of drop, duplicate");
+	bad("drop foo=1", "does not take \"foo\", but device");
+	bad("drop to=60", "does not take \"to\"");
+	bad("drop every", "every=");
+	bad("drop every=", "expected a number from 1");
+	bad("drop every=0", "expected a number from 1");
+	bad("drop every=-1", "expected a number");
+	bad("drop every=3x", "expected a number");
+	bad("drop every=99999999999999999999", "expected a number");
+	bad("drop every=3 every=4", "twice");
+	bad("drop every=3 nth=4", "do not go together");
+	bad("drop device=a port=b", "do not go together");
+	bad("drop device=", "expected a name");
+	bad("drop device=aaaaaaaaaabbbbbbbbbbccccccccccdd", "expected a name");
+	bad("drop dir=up", "expected one of tx, rx");
+	bad("drop dir=", "expected one of tx, rx");
+	bad("drop packet=x", "expected one of roce, other, any");
+	bad("drop packet=any opcode=ACK", "packet=roce");
+	bad("drop opcode=FOO*", "no packet has such a name");
+	bad("drop opcode=", "no packet has such a name");
+	bad("drop opcode=ACK,", "no packet has such a name");
+	bad("drop opcode=0x100", "no packet has such a name");
+	bad("drop qp=0x1000000", "expected a number from 0 to 16777215");
+	bad("drop psn=5-", "range");
+	bad("drop psn=-5", "range");
+	bad("drop psn=0x1000000", "range");
+	bad("drop size=10-5", "range");
+	bad("drop p=0", "probability");
+	bad("drop p=1.1", "probability");
+	bad("drop p=-1", "probability");
+	bad("drop p=nan", "probability");
+	bad("drop p=inf", "probability");
+	bad("drop p=0x1", "probability");
+	bad("drop p=1%%", "probability");
+	bad("drop p=101%", "probability");
+	bad("delay", "delay needs by=");
+	bad("delay by=2", "expected a time");
+	bad("delay by=0ms", "expected a time");
+	bad("delay by=61min", "expected a time");
+	bad("delay by=2h", "expected a time");
+	bad("delay by=9999999999999999s", "expected a time");
+	bad("delay by=3601s", "expected a time");
+	bad("reorder by=2ms", "expected a number");
+	bad("reorder by=1001", "expected a number");
+	bad("truncate", "truncate needs to=");
+	bad("truncate to=13", "from 14");
+	bad("flap device=a", "flap needs for=");
+	bad("flap for=1ms", "device= or port=");
+	bad("flap device=a for=1ms again=1ms", "longer");
+	bad("flap device=a for=1ms count=2", "again=");
+	bad("flap device=a for=1ms opcode=ACK again=2ms", "do not go with");
+	bad("qp-error", "qp-error needs device=");
+	bad("qp-error device=a", "needs qp=");
+	bad("qp-error port=a qp=1", "does not take \"port\"");
+	bad("fatal", "fatal needs device=");
+	bad("cqe", "cqe needs status=");
+	bad("cqe status=SUCCESS", "name of a status such as RETRY_EXC_ERR");
+	bad("cqe status=RETRY_EXC_ERR queue=both", "expected one of send, recv");
+	bad("admin", "fail=STATUS or timeout");
+	bad("admin fail=OK", "such as NO_RESOURCE");
+	bad("admin fail=LIMIT timeout", "do not go together");
+	bad("admin timeout=1", "takes no value");
+	bad("admin opcode=ACK timeout", "no admin command");
+	bad("drop \x01", "cannot be printed");
+	bad("drop \xff=1", "cannot be printed");
+}
+
+/* Rules of any length and bytes end in a rule or in a message, and never elsewhere. */
+static void test_hostile(void **state)
+{
+	static const char *const words[] = {
+		"drop", "delay", "flap", "cqe", "admin", "by=", "2ms", "p=", "0.5", "=", "==",
+		"opcode=", "*", "[", "[!a-", "READ_*", ",", "psn=", "0xffffff", "-", "nth=",
+		"18446744073709551615", "timeout", "status=", "\t", " ", "device=", "%s%n", "\\",
+	};
+	uint64_t seed = 1;
+	char *longest = test_malloc(100000);
+
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		char text[400] = "", err[FAULT_ERROR];
+		struct rule r;
+
+		for (int n = 0; n < 12; n++) {
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			strcat(text, words[(seed >> 33) % (sizeof(words) / sizeof(words[0]))]);
+			if (seed >> 60 & 1)
+				strcat(text, " ");
+		}
+		memset(err, 0, sizeof(err));
+		if (rule_parse(text, &r, err, sizeof(err)))
+			assert_true(*err);
+	}
+	memset(longest, 'a', 99999);
+	longest[99999] = 0;
+	bad(longest, "longer than");
+	memcpy(longest, "drop ", 5);
+	bad(longest, "longer than");
+	memset(longest + 250, 0, 1);
+	bad(longest, "does not take");
+	memcpy(longest, "drop opcode=", 12);
+	bad(longest, "no packet");
+	memset(longest, '*', 200);
+	memcpy(longest, "drop opcode=", 12);
+	bad(longest, "no packet");
+	test_free(longest);
+}
+
+/* The matches out of the first @n that a rule acts on, as text. */
+static void chosen(const char *text, unsigned int n, const char *expect)
+{
+	struct rule r = good(text);
+	uint64_t acted = 0;
+	char got[256] = "";
+
+	for (unsigned int i = 1; i <= n; i++) {
+		if (!rule_chooses(&r, i, acted))
+			continue;
+		acted++;
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ", i);
+	}
+	assert_string_equal(got, expect);
+}
+
+static void test_choice(void **state)
+{
+	struct rule r;
+
+	(void)state;
+	chosen("drop", 4, "1 2 3 4 ");
+	chosen("drop nth=3", 9, "3 ");
+	chosen("drop every=3", 10, "3 6 9 ");
+	chosen("drop after=2 every=3", 10, "5 8 ");
+	chosen("drop after=2 nth=3", 10, "5 ");
+	chosen("drop count=2", 10, "1 2 ");
+	chosen("drop after=4 count=2", 10, "5 6 ");
+	chosen("drop every=2 count=2", 10, "2 4 ");
+	r = good("drop nth=3 after=2");
+	assert_false(rule_spent(&r, 4, 0));
+	assert_true(rule_spent(&r, 5, 1));
+	r = good("drop count=2");
+	assert_false(rule_spent(&r, 100, 1));
+	assert_true(rule_spent(&r, 100, 2));
+	r = good("drop p=0.5");
+	assert_false(rule_spent(&r, 1ull << 60, 1ull << 59));
+}
+
+static unsigned int acts(const struct rule *r, unsigned int n, uint8_t *at)
+{
+	unsigned int acted = 0;
+
+	for (unsigned int i = 1; i <= n; i++) {
+		bool yes = rule_chooses(r, i, acted);
+
+		acted += yes;
+		if (at)
+			at[i - 1] = yes;
+	}
+	return acted;
+}
+
+/* The seed alone decides; without one, the text does. Chances are what was asked for. */
+static void test_random(void **state)
+{
+	static uint8_t one[10000], two[10000];
+	struct rule r;
+	unsigned int n;
+
+	(void)state;
+	r = good("drop p=0.01 seed=7");
+	n = acts(&r, 10000, one);
+	assert_in_range(n, 70, 130);
+	r = good("delay by=1ms p=0.01 seed=7");
+	assert_int_equal(acts(&r, 10000, two), n);
+	assert_memory_equal(one, two, sizeof(one));
+	r = good("drop p=0.01 seed=8");
+	acts(&r, 10000, two);
+	assert_memory_not_equal(one, two, sizeof(one));
+	r = good("drop p=0.01");
+	acts(&r, 10000, one);
+	r = good("drop  p=0.01");
+	acts(&r, 10000, two);
+	assert_memory_equal(one, two, sizeof(one));
+	r = good("duplicate p=0.01");
+	acts(&r, 10000, two);
+	assert_memory_not_equal(one, two, sizeof(one));
+	r = good("drop p=1");
+	assert_int_equal(acts(&r, 1000, NULL), 1000);
+	r = good("drop p=0.5 seed=3");
+	assert_in_range(acts(&r, 10000, NULL), 4800, 5200);
+	r = good("drop p=0.001 seed=3");
+	assert_in_range(acts(&r, 100000, NULL), 70, 130);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_brief),
+		cmocka_unit_test(test_codes),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults on purpose that the daemon begins with: kept until there are devices and ports that
+ * they can be about.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int config_fault(struct config *c, const char *text, bool file)
+{
+	struct config_fault *all = reallocarray(c->fault, c->nfaults + 1, sizeof(*all));
+
+	if (all) {
+		c->fault = all;
+		all[c->nfaults] = (struct config_fault) { strdup(text), file };
+	}
+	if (!all || !all[c->nfaults].text) {
+		log_err("out of memory");
+		return -ENOMEM;
+	}
+	c->nfaults++;
+	return 0;
+}
+
+void config_fault_free(struct config *c)
+{
+	for (unsigned int i = 0; i < c->nfaults; i++)
+		free(c->fault[i].text);
+	free(c->fault);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets under rules: cut into frames, led from rule to rule, and on.
+ *
+ * A frame remembers the last rule it has passed, so that one that waited goes on with the
+ * next, whatever was added or deleted meanwhile.
+ */
+#include "state.h"
+
+#include "../engine/device.h"
+#include "../engine/qp.h"
+#include "../packet/ecn.h"
+#include "../packet/wire.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of what a capture says of a packet that a rule acted on. */
+#define NOTE_BYTES	(RULE_TEXT + 64)
+
+/* Salts of the random numbers that are no choice */
+#define SALT_BIT	1
+
+void frame_free(struct faults *fs, struct fault_frame *frame)
+{
+	TAILQ_INSERT_HEAD(&fs->free, frame, link);
+}
+
+static struct fault_frame *frame_get(struct faults *fs)
+{
+	struct fault_frame *frame = TAILQ_FIRST(&fs->free);
+
+	if (!frame)
+		return NULL;
+	TAILQ_REMOVE(&fs->free, frame, link);
+	memset(frame, 0, offsetof(struct fault_frame, data));
+	return frame;
+}
+
+/* ---- out again ------------------------------------------------------------------ */
+
+/* What the packet was when it was made is what its receiver takes it for, if it can. */
+static void parse(struct fault_frame *frame, struct packet *p)
+{
+	enum roce_kind kind = frames_parse(p, frame->data, frame->len);
+
+	if (!frame->roce || kind == ROCE_MALFORMED) {
+		p->kind = PACKET_ETHERNET;
+		p->len = frame->len;
+		p->nseg = 1;
+		p->seg[0] = p->frame;
+	}
+	p->csum_ok = frame->csum_ok;
+	p->from = frame->from;
+	p->loopback = frame->loopback;
+	p->echo = frame->echo;
+	p->sender = frame->sender;
+	if (!p->sqpn)
+		p->sqpn = frame->sqpn;	/* RC says on the wire only where to */
+}
+
+/* Show the capture a frame; @note tells what became of it. */
+static void observe(struct faults *fs, struct fault_frame *frame, const char *note)
+{
+	struct packet *p = packet_get(&fs->engine->pool);
+
+	if (!p)
+		return;
+	parse(frame, p);
+	switch_observe(frame->port, frame->way, p, note);
+	packet_put(&fs->engine->pool, p);
+}
+
+static void note(const struct fault *f, struct fault_frame *frame, const char *what)
+{
+	char text[NOTE_BYTES];
+
+	if (!switch_is_observed(f->faults->engine->sw))
+		return;
+	snprintf(text, sizeof(text), "%s by fault rule %" PRIu32 ": %s", what, f->id,
+		 f->rule.text);
+	observe(f->faults, frame, text);
+}
+
+static void go_on(struct faults *fs, struct fault_frame *frame)
+{
+	struct packet *p = frame->len >= ETH_BYTES ? packet_get(&fs->engine->pool) : NULL;
+
+	if (p) {
+		parse(frame, p);
+		switch_resume(frame->port, frame->way, p);
+		packet_put(&fs->engine->pool, p);
+	}
+	frame_free(fs, frame);
+}
+
+/* ---- what rules do to a frame ------------------------------------------------------ */
+
+/*
+ * One bit that the ICRC covers, behind the BTH, so that the receiver finds nothing else wrong;
+ * of other frames one behind the Ethernet header.
+ */
+static void corrupt(struct fault *f, struct fault_frame *frame)
+{
+	uint32_t at = ETH_BYTES, bth = frame->roce ? roce_bth(frame->data, frame->len) : 0;
+	uint64_t bit;
+
+	if (bth)
+		at = bth + BTH_BYTES;
+	frame->csum_ok = false;
+	if (at >= frame->len)
+		return;
+	bit = rule_random(&f->rule, f->matched, SALT_BIT) % (8ull * (frame->len - at));
+	frame->data[at + bit / 8] ^= 1 << bit % 8;
+}
+
+/* A copy is not copied again: as many rules as there are make as many copies, and no more. */
+static void duplicate(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
+{
+	struct faults *fs = f->faults;
+	struct fault_frame *copy = frame_get(fs);
+
+	if (!copy) {
+		f->no_room++;
+		return;
+	}
+	memcpy(copy, frame, offsetof(struct fault_frame, data) + frame->len);
+	copy->copy = true;
+	if (f->rule.by_ns)
+		hold_frame(fs, copy, fs->engine->now + f->rule.by_ns);
+	else
+		TAILQ_INSERT_HEAD(todo, copy, link);
+}
+
+/* Return: false if the frame is not in hand any more. */
+static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
+{
+	struct faults *fs = f->faults;
+	const struct rule *r = &f->rule;
+
+	switch (r->action) {
+	case RULE_DROP:
+		note(f, frame, "dropped");
+		frame_free(fs, frame);
+		return false;
+	case RULE_DUPLICATE:
+		note(f, frame, "doubled");
+		duplicate(f, frame, todo);
+		return true;
+	case RULE_REORDER:
+		note(f, frame, "held back");
+		hold_back(f, frame);
+		return false;
+	case RULE_DELAY:
+		note(f, frame, "delayed");
+		hold_frame(fs, frame, fs->engine->now + r->by_ns);
+		return false;
+	case RULE_CORRUPT:
+		corrupt(f, frame);
+		note(f, frame, "corrupted");
+		return true;
+	case RULE_TRUNCATE:
+		if (frame->len > r->to)
+			frame->len = r->to;
+		frame->csum_ok = false;
+		note(f, frame, "truncated");
+		return true;
+	case RULE_ECN:
+		ecn_mark_any(frame->data, frame->len);
+		note(f, frame, "marked");
+		return true;
+	default:
+		note(f, frame, "met");
+		device_act(f, frame);
+		return true;
+	}
+}
+
+static struct fault *first_after(const struct faults *fs, uint32_t id)
+{
+	struct fault *f;
+
+	TAILQ_FOREACH(f, &fs->rules, link)
+		if (f->id > id)
+			return f;
+	return NULL;
+}
+
+/* Return: false if the frame is not in hand any more. */
+static bool try_rules(struct faults *fs, struct fault_frame *frame, struct fault_frames *todo)
+{
+	for (struct fault *f = first_after(fs, frame->passed); f; f = TAILQ_NEXT(f, link)) {
+		bool chosen;
+
+		if (!match_frame(f, frame) || (frame->copy && f->rule.action == RULE_DUPLICATE))
+			continue;
+		frame->passed = f->id;
+		chosen = match_chosen(f);
+		if (f->rule.action == RULE_REORDER && !chosen)
+			hold_overtaken(fs, f, frame, todo);
+		if (chosen && !act(f, frame, todo))
+			return false;
+	}
+	return true;
+}
+
+void packet_run(struct faults *fs, struct fault_frame *frame)
+{
+	struct fault_frames todo = TAILQ_HEAD_INITIALIZER(todo);
+
+	TAILQ_INSERT_HEAD(&todo, frame, link);
+	while ((frame = TAILQ_FIRST(&todo))) {
+		TAILQ_REMOVE(&todo, frame, link);
+		if (try_rules(fs, frame, &todo))
+			go_on(fs, frame);
+	}
+}
+
+/* ---- in --------------------------------------------------------------------------- */
+
+static void describe(struct fault_frame *frame, struct switch_port *port, enum switch_way way,
+		     const struct packet *p, uint32_t i)
+{
+	frame->port = port;
+	frame->way = way;
+	frame->from = p->from;
+	frame->roce = p->kind != PACKET_ETHERNET;
+	frame->loopback = p->loopback;
+	frame->echo = p->echo;
+	frame->csum_ok = p->csum_ok;
+	frame->sender = p->sender;
+	frame->sqpn = p->sqpn;
+	if (!frame->roce)
+		return;
+	frame->code = match_code(roce_opcode(p, i), p->aeth);
+	frame->dqpn = p->dqpn;
+	frame->psn = (p->psn + i) & BTH_PSN_MASK;
+	memcpy(frame->dgid, p->dgid, sizeof(frame->dgid));
+}
+
+static const struct fault *interested(const struct faults *fs, const struct switch_port *port,
+				      enum switch_way way, const struct packet *p)
+{
+	struct fault *f;
+
+	TAILQ_FOREACH(f, &fs->rules, link)
+		if (match_packet(f, port, way, p))
+			return f;
+	return NULL;
+}
+
+static bool packet_in(void *arg, struct switch_port *port, enum switch_way way,
+		      const struct packet *p)
+{
+	struct faults *fs = arg;
+	uint32_t n = p->kind == PACKET_ROCE ? p->npsn : 1;
+	struct frames cut;
+
+	if (!interested(fs, port, way, p))
+		return false;
+	frames_begin(&cut, p);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fault_frame *frame = frame_get(fs);
+
+		if (!frame) {
+			first_after(fs, 0)->no_room += n - i;
+			break;
+		}
+		describe(frame, port, way, p, i);
+		frame->len = frames_next(&cut, frame->data);
+		packet_run(fs, frame);
+	}
+	return true;
+}
+
+static void port_gone(void *arg, struct switch_port *port)
+{
+	hold_gone(arg, port);
+}
+
+void packet_hook(struct faults *fs)
+{
+	bool needed = !TAILQ_EMPTY(&fs->held);
+	struct fault *f;
+
+	TAILQ_FOREACH(f, &fs->rules, link)
+		needed |= rule_of_packets(&f->rule);
+	switch_set_fault(fs->engine->sw, needed ? &fs->hook : NULL);
+}
+
+int packet_init(struct faults *fs)
+{
+	if (fs->frames)
+		return 0;
+	/* not touched before it is used: short frames need little of it */
+	fs->frames = calloc(FAULT_FRAMES, sizeof(*fs->frames));
+	if (!fs->frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < FAULT_FRAMES; i++)
+		TAILQ_INSERT_TAIL(&fs->free, &fs->frames[i], link);
+	fs->hook = (struct switch_fault) { .packet = packet_in, .gone = port_gone, .arg = fs };
+	return 0;
+}
+
+void packet_fini(struct faults *fs)
+{
+	switch_set_fault(fs->engine->sw, NULL);
+	free(fs->frames);
+}
