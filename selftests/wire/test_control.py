@@ -100,6 +100,53 @@ class Protocol(unittest.TestCase):
             ends[1].sock.recv(2048)
         self.assertFalse(os.path.exists(ends[1].local))
 
+    def test_faults(self):
+        """Rules come and go while frames pass; they act on what an uplink brings."""
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
+        for end in ends:
+            self.client.call("port.add", spec=end.spec)
+        self.assertEqual(self.client.call("fault.list"), [])
+        one = self.client.call("fault.add", rule="drop port=x dir=rx packet=any every=2")["id"]
+        two = self.client.call("fault.add", rule="truncate port=y dir=tx packet=any to=30 seed=5")["id"]
+        for number in range(6):
+            ends[0].send(BROADCAST + bytes([number]))
+        for number in (0, 2, 4):
+            self.assertEqual(ends[1].sock.recv(2048), (BROADCAST + bytes([number]))[:30])
+        rules = self.client.call("fault.list")
+        self.assertEqual([(r["id"], r["matched"], r["acted"], r["no_room"], r["spent"]) for r in rules],
+                         [(one, 6, 3, 0, False), (two, 3, 3, 0, False)])
+        self.assertEqual((rules[1]["rule"], rules[1]["seed"]), ("truncate port=y dir=tx packet=any to=30 seed=5", "0x5"))
+        self.client.call("fault.del", id=two)
+        ends[0].send(BROADCAST)
+        self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
+        self.client.call("fault.clear")
+        self.assertEqual(self.client.call("fault.list"), [])
+
+    def test_held_frames_go_with_their_port(self):
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
+        for end in ends:
+            self.client.call("port.add", spec=end.spec)
+        self.client.call("fault.add", rule="delay port=x packet=any by=1s")
+        ends[0].send(BROADCAST)
+        while not self.client.call("fault.list")[0]["acted"]:
+            pass
+        self.client.call("port.del", name="x")
+        self.client.call("fault.clear")
+        ends[1].sock.settimeout(2)
+        with self.assertRaises(socket.timeout):
+            ends[1].sock.recv(2048)
+
+    def test_faults_refused(self):
+        self.assertIn("expected one of drop", self.refused(-32602, "fault.add", rule="drip"))
+        self.assertIn("there are a, b", self.refused(1, "fault.add", rule="drop device=c"))
+        self.refused(-32602, "fault.add")
+        self.refused(-32602, "fault.add", rule=1)
+        self.refused(1, "fault.add", rule="fatal device=a")
+        for number in (-1, 0, 7, 1 << 32, 1 << 62):
+            self.refused(1, "fault.del", id=number)
+        self.refused(-32602, "fault.del", id="1")
+        self.assertEqual(self.client.call("fault.list"), [])
+
     def test_stream_is_up_with_a_peer(self):
         path = self.daemon.path("s")
         self.client.call("port.add", spec="stream,path=" + path)
@@ -292,7 +339,8 @@ class Ornicctl(unittest.TestCase):
     def test_json(self):
         """What is printed is the daemon's own result."""
         client = self.daemon.client()
-        for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list")):
+        for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list"),
+                              (["fault", "list"], "fault.list")):
             self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
 
@@ -314,6 +362,20 @@ class Ornicctl(unittest.TestCase):
         self.ctl("port", "del", "lan")
         self.assertIn("no port lan", self.ctl("port", "del", "lan", status=1))
         self.assertEqual(len(self.ctl("port", "list").splitlines()), 3)
+
+    def test_faults(self):
+        self.assertIn("rule 1", self.ctl("fault", "add", "drop", "device=a", "p=1%"))
+        self.assertIn("rule 2", self.ctl("fault", "add", "ecn every=2"))
+        head, one, two = self.ctl("fault", "list").splitlines()
+        self.assertEqual(head.split(), ["ID", "MATCHED", "ACTED", "NO-ROOM", "STATE", "RULE"])
+        self.assertEqual(one.split(), ["1", "0", "0", "0", "active", "drop", "device=a", "p=1%"])
+        self.assertEqual(two.split()[5:], ["ecn", "every=2"])
+        self.assertIn("no action", self.ctl("fault", "add", "drip", status=1))
+        self.ctl("fault", "del", "1")
+        self.assertIn("no fault rule 1", self.ctl("fault", "del", "1", status=1))
+        self.ctl("fault", "del", "x", status=2)
+        self.ctl("fault", "clear")
+        self.assertEqual(len(self.ctl("fault", "list").splitlines()), 1)
 
     def test_wrong_words(self):
         for words in ([], ["port"], ["port", "fly"], ["fly"], ["port", "add"], ["port", "del", "a", "b"], ["version", "x"],

@@ -61,6 +61,7 @@ struct control_method {
 extern const struct control_method control_version_methods[];
 extern const struct control_method control_device_methods[];
 extern const struct control_method control_port_methods[];
+extern const struct control_method control_fault_methods[];
 extern const struct control_method control_qp_methods[];
 extern const struct control_method control_counters_methods[];
 extern const struct control_method control_latency_methods[];

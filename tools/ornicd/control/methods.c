@@ -24,6 +24,7 @@ static const struct control_method *const tables[] = {
 	control_version_methods,
 	control_device_methods,
 	control_port_methods,
+	control_fault_methods,
 	control_qp_methods,
 	control_counters_methods,
 	control_latency_methods,

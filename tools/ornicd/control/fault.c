@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Methods on faults on purpose.
+ */
+#include "method.h"
+
+#include "../fault/fault.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Seeds are strings: most programs that read JSON have no integers of 64 bits. */
+static json_t *describe(const struct fault_info *i)
+{
+	return json_pack("{s:I, s:s, s:o, s:I, s:I, s:I, s:b}", "id", (json_int_t)i->id,
+			 "rule", i->text, "seed", json_sprintf("%#" PRIx64, i->seed),
+			 "matched", (json_int_t)i->matched, "acted", (json_int_t)i->acted,
+			 "no_room", (json_int_t)i->no_room, "spent", i->spent);
+}
+
+static json_t *list(struct control_call *call)
+{
+	struct fault_info info = { 0 };
+	json_t *all;
+
+	if (control_params(call, "{}"))
+		return NULL;
+	all = json_array();
+	while (fault_next(&call->daemon->engine, info.id, &info))
+		json_array_append_new(all, describe(&info));
+	return all;
+}
+
+static enum control_error code_of(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return CONTROL_PARAMS;
+	case -ENOENT:
+	case -ENODEV:
+		return CONTROL_NOT_FOUND;
+	case -ENOMEM:
+		return CONTROL_INTERNAL;
+	default:
+		return CONTROL_REFUSED;
+	}
+}
+
+static json_t *add(struct control_call *call)
+{
+	char text[FAULT_ERROR];
+	const char *rule;
+	uint32_t id;
+	int err;
+
+	if (control_params(call, "{s:s}", "rule", &rule))
+		return NULL;
+	err = fault_add(&call->daemon->engine, rule, &id, text);
+	if (err)
+		return control_error(call, code_of(err), "%s", text);
+	return json_pack("{s:I}", "id", (json_int_t)id);
+}
+
+static json_t *del(struct control_call *call)
+{
+	json_int_t id;
+
+	if (control_params(call, "{s:I}", "id", &id))
+		return NULL;
+	if (id < 1 || id > UINT32_MAX || fault_del(&call->daemon->engine, id))
+		return control_error(call, CONTROL_NOT_FOUND, "there is no fault rule %lld",
+				     (long long)id);
+	return control_done();
+}
+
+static json_t *clear(struct control_call *call)
+{
+	if (control_params(call, "{}"))
+		return NULL;
+	fault_clear(&call->daemon->engine);
+	return control_done();
+}
+
+const struct control_method control_fault_methods[] = {
+	{ "fault.list", list },
+	{ "fault.add", add },
+	{ "fault.del", del },
+	{ "fault.clear", clear },
+	{ },
+};
