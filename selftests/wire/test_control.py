@@ -147,6 +147,48 @@ class Protocol(unittest.TestCase):
         self.refused(-32602, "fault.del", id="1")
         self.assertEqual(self.client.call("fault.list"), [])
 
+    def test_congestion_control(self):
+        before = self.client.call("cc.show")
+        self.assertEqual((before["on"], before["qps"], before["more"]), (True, [], 0))
+        self.assertEqual(self.client.call("cc.set", spec="off,rp_ai_rate=77"), {})
+        after = self.client.call("cc.show")
+        self.assertFalse(after["on"])
+        self.assertEqual(after["params"], before["params"] | {"rp_ai_rate": 77})
+        self.assertIn("from 1 to 100000", self.refused(-32602, "cc.set", spec="on,rp_ai_rate=0"))
+        self.assertIn("rp_speed", self.refused(-32602, "cc.set", spec="rp_speed=1"))
+        self.refused(-32602, "cc.set")
+        self.refused(-32602, "cc.set", spec="on", more=1)
+        self.assertEqual(self.client.call("cc.show"), after)
+
+    def test_slow_links(self):
+        self.assertEqual(self.client.call("link.list"), [])
+        self.assertEqual(self.client.call("link.set", port="a", rate="1M", queue="20000"), {})
+        link, = self.client.call("link.list")
+        self.assertEqual((link["port"], link["rate_kbps"], link["queue"], link["waiting"]), ("a", 1000, 20000, 0))
+        self.assertIn("rate", self.refused(-32602, "link.set", port="a", rate="1"))
+        self.assertIn("kmax", self.refused(-32602, "link.set", port="a", rate="1M", kmin="9000", kmax="8000"))
+        self.refused(1, "link.set", port="nowhere", rate="1M")
+        self.assertEqual(self.client.call("link.list"), [link])
+        self.client.call("link.set", port="a", rate="2M", pmax="7")
+        self.assertEqual([(x["rate_kbps"], x["pmax"]) for x in self.client.call("link.list")], [(2000, 7)])
+        self.client.call("link.set", port="a", rate="off")
+        self.assertEqual(self.client.call("link.list"), [])
+
+    def test_a_slow_port_loses_frames(self):
+        fast, slow = Unix(self.daemon, "fast"), Unix(self.daemon, "slow")
+        self.client.call("port.add", spec=fast.spec)
+        self.client.call("port.add", spec=slow.spec + ",rate=8K,queue=10000")
+        for _ in range(400):                    # of which 17 leave per second
+            fast.send(BROADCAST)
+        link = {"port": None}
+        while link["port"] is None or link["frames"] + link["waiting"] // len(BROADCAST) + link["dropped"] < 400:
+            link, = self.client.call("link.list")
+        self.assertEqual(link["port"], "slow")
+        self.assertGreater(link["dropped"], 0)
+        self.assertLessEqual(link["peak"], 10000)
+        for _ in range(5):
+            self.assertEqual(slow.sock.recv(2000), BROADCAST)
+
     def test_stream_is_up_with_a_peer(self):
         path = self.daemon.path("s")
         self.client.call("port.add", spec="stream,path=" + path)
@@ -341,8 +383,25 @@ class Ornicctl(unittest.TestCase):
         client = self.daemon.client()
         for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list"),
                               (["fault", "list"], "fault.list")):
+
+                              (["link", "list"], "link.list"), (["cc", "show"], "cc.show")):
             self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
+
+    def test_congestion_control(self):
+        self.ctl("cc", "set", "off,rp_max_rate=123")
+        said = self.ctl("cc", "show")
+        self.assertIn("congestion control is off", said)
+        self.assertRegex(said, r"(?m)^rp_max_rate +123$")
+        self.assertIn("rp_speed", self.ctl("cc", "set", "rp_speed=1", status=1))
+
+    def test_links(self):
+        self.ctl("link", "set", "b", "10M", "--kmin", "4000", "--queue", "64K")
+        head, row = self.ctl("link", "list").splitlines()
+        self.assertEqual(dict(zip(head.split(), row.split())) | {"PORT": "b", "RATE-KBPS": "10000", "QUEUE": "65536", "KMIN": "4000"},
+                         dict(zip(head.split(), row.split())))
+        self.ctl("link", "set", "b", "off")
+        self.assertEqual(len(self.ctl("link", "list").splitlines()), 1)
 
     def test_devices(self):
         head, a, b = self.ctl("device", "list").splitlines()

@@ -96,10 +96,12 @@ struct ctl_subject {
 	const struct ctl_verb *verbs;
 };
 
+extern const struct ctl_subject ctl_cc;
 extern const struct ctl_subject ctl_counters;
 extern const struct ctl_subject ctl_device;
 extern const struct ctl_subject ctl_fault;
 extern const struct ctl_subject ctl_latency;
+extern const struct ctl_subject ctl_link;
 extern const struct ctl_subject ctl_port;
 extern const struct ctl_subject ctl_qp;
 extern const struct ctl_subject ctl_top;

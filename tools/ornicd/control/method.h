@@ -59,7 +59,9 @@ struct control_method {
 
 /* The tables; all are listed in methods.c */
 extern const struct control_method control_version_methods[];
+extern const struct control_method control_cc_methods[];
 extern const struct control_method control_device_methods[];
+extern const struct control_method control_link_methods[];
 extern const struct control_method control_port_methods[];
 extern const struct control_method control_fault_methods[];
 extern const struct control_method control_qp_methods[];

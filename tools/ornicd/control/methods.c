@@ -22,7 +22,9 @@ static const struct control_method own_methods[] = {
 static const struct control_method *const tables[] = {
 	own_methods,
 	control_version_methods,
+	control_cc_methods,
 	control_device_methods,
+	control_link_methods,
 	control_port_methods,
 	control_fault_methods,
 	control_qp_methods,

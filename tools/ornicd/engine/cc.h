@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct engine;
 struct qp;
 
 /*
@@ -146,6 +147,8 @@ uint64_t dcqcn_next(const struct cc *c, const struct cc_param *p);
 
 /* cnp.c */
 
+/* cc_changed() - after a change of the parameters of @e */
+void cc_changed(struct engine *e);
 /* cc_reset() - @qp begins anew */
 void cc_reset(struct qp *qp);
 /* cc_sent() - @qp, which is being held back, sent @bytes, or none and asks for its rate */

@@ -84,6 +84,18 @@ void cc_sent(struct qp *qp, uint32_t bytes)
 		apply(qp);
 }
 
+/* Queue pairs that are held back go on from the rate they have. */
+void cc_changed(struct engine *e)
+{
+	struct device *dev;
+	struct qp *qp;
+
+	TAILQ_FOREACH(dev, &e->devices, link)
+		for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++)
+			if (qp->rate.far)
+				rate_far(&qp->rate, true, cc_max_kbps(&e->cc));
+}
+
 void cc_reset(struct qp *qp)
 {
 	qp->cc = (struct cc) {};

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl cc
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+#include <stdio.h>
+
+static void print_params(const json_t *cc)
+{
+	const char *name;
+	json_t *value;
+	struct table t;
+
+	printf("congestion control is %s\n\n", ctl_is(cc, "on") ? "on" : "off");
+	table_head(&t, "PARAMETER <VALUE");
+	json_object_foreach(json_object_get(cc, "params"), name, value) {
+		table_cell(&t, "%s", name);
+		table_cell(&t, "%lld", (long long)json_integer_value(value));
+	}
+	table_print(&t);
+}
+
+static void print_qps(const json_t *cc)
+{
+	const json_t *qps = json_object_get(cc, "qps"), *qp;
+	struct table t;
+	size_t i;
+
+	if (!json_array_size(qps))
+		return;
+	putchar('\n');
+	table_head(&t, "DEVICE <QPN <RATE-KBPS <TARGET-KBPS <ALPHA");
+	json_array_foreach(qps, i, qp) {
+		table_cell(&t, "%s", ctl_text(qp, "device"));
+		table_cell(&t, "%lld", (long long)ctl_int(qp, "qpn"));
+		table_cell(&t, "%lld", (long long)ctl_int(qp, "rate_kbps"));
+		table_cell(&t, "%lld", (long long)ctl_int(qp, "target_kbps"));
+		table_cell(&t, "%.3f", json_real_value(json_object_get(qp, "alpha")));
+	}
+	table_print(&t);
+	if (ctl_int(cc, "more"))
+		printf("and %lld more\n", (long long)ctl_int(cc, "more"));
+}
+
+static int cc_show(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *cc = ctl_call(ctl, "cc.show", NULL);
+
+	(void)args;
+	if (cc && !ctl->json) {
+		print_params(cc);
+		print_qps(cc);
+	}
+	return ctl_done(ctl, cc);
+}
+
+static int cc_set(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_done(ctl, ctl_call(ctl, "cc.set", "{s:s}", "spec", args->word[0]));
+}
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "show", .args = "", .run = cc_show,
+		.summary = "congestion control, its parameters, and who is held back",
+	},
+	{
+		.name = "set", .args = "SPEC", .nargs = 1, .run = cc_set,
+		.summary = "switch congestion control on or off, and change parameters",
+		.help = "SPEC is what follows --cc on the daemon's command line,\n"
+			"on|off[,PARAMETER=VALUE]..., see ornicd(8). What is not named stays.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_cc = { "cc", verbs };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl link
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+/* Numbers of a link, in the order of the table's columns */
+static const char *const numbers[] = {
+	"rate_kbps", "queue", "kmin", "kmax", "pmax", "waiting", "peak", "frames", "marked",
+	"dropped",
+};
+
+static int link_list(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *all = ctl_call(ctl, "link.list", NULL), *link;
+	struct table t;
+	size_t i;
+
+	(void)args;
+	if (!all || ctl->json)
+		return ctl_done(ctl, all);
+	table_head(&t, "PORT <RATE-KBPS <QUEUE <KMIN <KMAX <PMAX <WAITING <PEAK <FRAMES <MARKED <DROPPED");
+	json_array_foreach(all, i, link) {
+		table_cell(&t, "%s", ctl_text(link, "port"));
+		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
+			table_cell(&t, "%lld", (long long)ctl_int(link, numbers[n]));
+	}
+	table_print(&t);
+	return ctl_done(ctl, all);
+}
+
+static int link_set(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_done(ctl, ctl_call(ctl, "link.set", "{s:s, s:s, s:s*, s:s*, s:s*, s:s*}",
+				      "port", args->word[0], "rate", args->word[1],
+				      "queue", args->opt[0], "kmin", args->opt[1],
+				      "kmax", args->opt[2], "pmax", args->opt[3]));
+}
+
+static const struct ctl_option set_options[] = {
+	{ "queue", "BYTES", "room for frames that wait" },
+	{ "kmin", "BYTES", "where congestion marks begin" },
+	{ "kmax", "BYTES", "where all frames are marked" },
+	{ "pmax", "PERCENT", "how many are marked just before" },
+	{ },
+};
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "list", .args = "", .run = link_list,
+		.summary = "slow links, their queues, and what was marked and dropped",
+	},
+	{
+		.name = "set", .args = "PORT RATE|off", .nargs = 2, .options = set_options,
+		.run = link_set,
+		.summary = "make the link to a device or a port slow, or fast again",
+		.help = "RATE is bit/s, for example 100M. What is not given gets its default, see\n"
+			"ornicd(8). Frames that wait stay, unless the link is switched off.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_link = { "link", verbs };
