@@ -382,9 +382,8 @@ class Ornicctl(unittest.TestCase):
         """What is printed is the daemon's own result."""
         client = self.daemon.client()
         for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list"),
-                              (["fault", "list"], "fault.list")):
-
-                              (["link", "list"], "link.list"), (["cc", "show"], "cc.show")):
+                              (["fault", "list"], "fault.list"), (["link", "list"], "link.list"),
+                              (["cc", "show"], "cc.show")):
             self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const struct ctl_subject *const subjects[] = {
-	&ctl_version, &ctl_device, &ctl_port, &ctl_link, &ctl_cc, &ctl_fault, &ctl_qp,
-	&ctl_counters, &ctl_latency, &ctl_top,
+	&ctl_version, &ctl_device, &ctl_port, &ctl_link, &ctl_cc, &ctl_fault, &ctl_capture,
+	&ctl_qp, &ctl_counters, &ctl_latency, &ctl_top,
 };
 
 #define SUBJECTS	(sizeof(subjects) / sizeof(subjects[0]))

@@ -98,6 +98,7 @@ struct ctl_subject {
 
 extern const struct ctl_subject ctl_cc;
 extern const struct ctl_subject ctl_counters;
+extern const struct ctl_subject ctl_capture;
 extern const struct ctl_subject ctl_device;
 extern const struct ctl_subject ctl_fault;
 extern const struct ctl_subject ctl_latency;

@@ -422,7 +422,9 @@ static void capture_remove(struct captures *cs, struct capture *c)
 	cs->count--;
 	if (TAILQ_EMPTY(&cs->list))
 		switch_set_observer(cs->sw, NULL);
-	if (err)
+	if (err == -EPIPE)
+		log_info("capture %u: who read %s has gone", c->id, c->spec.path);
+	else if (err)
 		log_err("capture %u: %s ends early: %s", c->id, c->spec.path, strerror(-err));
 	else
 		log_info("capture %u: %s has %llu frames, %llu more found no room", c->id,

@@ -67,6 +67,7 @@ extern const struct control_method control_fault_methods[];
 extern const struct control_method control_qp_methods[];
 extern const struct control_method control_counters_methods[];
 extern const struct control_method control_latency_methods[];
+extern const struct control_method control_capture_methods[];
 
 /* control_method_find() - Return: the method, or NULL */
 const struct control_method *control_method_find(const char *name);

@@ -30,6 +30,7 @@ static const struct control_method *const tables[] = {
 	control_qp_methods,
 	control_counters_methods,
 	control_latency_methods,
+	control_capture_methods,
 };
 
 #define TABLES	(sizeof(tables) / sizeof(tables[0]))

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Captures that are begun and ended while the daemon runs: by the protocol, by ornicctl, and to its standard output."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..")]
+
+from checker import pcapng      # noqa: E402
+import control  # noqa: E402
+import tap      # noqa: E402
+
+
+class Capture(unittest.TestCase):
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.client = self.daemon.client()
+        self.client.call("port.add", spec="dgram,local=%s,remote=%s,name=lan" % (self.daemon.path("l"), self.daemon.path("r")))
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.sock.close)
+        self.sock.bind(self.daemon.path("r"))
+        self.path = self.daemon.path("wire.pcapng")
+
+    def send(self, *sizes):
+        """Frames to nobody, and wait until the daemon has them."""
+        before = self.client.call("port.list")[2]["counters"]["rx_frames"]
+        for size in sizes:
+            self.sock.sendto(b"\2" * 12 + bytes(size - 12), self.daemon.path("l"))
+        while self.client.call("port.list")[2]["counters"]["rx_frames"] < before + len(sizes):
+            pass
+
+    def frames(self):
+        return [len(p.data) for p in pcapng.read(self.path)[0]]
+
+    def refused(self, code, method, **params):
+        with self.assertRaises(control.Refused) as caught:
+            self.client.call(method, **params)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return str(caught.exception)
+
+    def test_protocol(self):
+        self.send(60)
+        number = self.client.call("capture.start", spec=self.path + ",port=lan")["id"]
+        self.send(61, 62)
+        one, = self.client.call("capture.list")
+        self.assertEqual((one["id"], one["file"], one["state"], one["frames"], one["dropped"]), (number, self.path, "running", 2, 0))
+        self.assertEqual(self.client.call("capture.stop", id=number)["frames"], 2)
+        while self.client.call("capture.list"):
+            pass
+        self.send(63)
+        self.assertEqual(self.frames(), [61, 62])
+
+    def test_refusals(self):
+        self.assertIn("there is no device x", self.refused(1, "capture.start", spec=self.path + ",device=x"))
+        self.assertIn("what=1", self.refused(-32602, "capture.start", spec=self.path + ",what=1"))
+        self.assertIn("standard output", self.refused(-32602, "capture.start", spec="-"))
+        self.assertFalse(os.path.exists(self.path))
+        self.client.call("capture.start", spec=self.path)
+        self.assertIn("exists", self.refused(2, "capture.start", spec=self.path))
+        for number in (0, 2, -1, 1 << 40):
+            self.refused(1, "capture.stop", id=number)
+
+    def test_ornicctl(self):
+        self.assertEqual(self.daemon.ctl("capture", "start", self.path + ",snaplen=64"), "capture 1\n")
+        self.send(100)
+        self.assertRegex(self.daemon.ctl("capture", "list"), r"(?m)^ *1 +running +1 +0 +\d+ +%s$" % self.path)
+        self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: 1 frames in %s, 0 dropped\n" % self.path)
+        self.assertEqual(self.frames(), [64])
+        self.assertIn("there is no capture 1", self.daemon.ctl("capture", "stop", "1", status=1))
+        self.assertIn("no number", self.daemon.ctl("capture", "stop", "x", status=2))
+
+    def start_to_stdout(self, out):
+        child = subprocess.Popen([control.ORNICCTL, "-c", self.daemon.control, "capture", "start", "/dev/stdout,port=lan"], stdout=out)
+        self.addCleanup(child.kill)
+        while not self.client.call("capture.list"):
+            self.assertIsNone(child.poll())
+        return child
+
+    def test_standard_output(self):
+        with open(self.path, "wb") as out:
+            child = self.start_to_stdout(out)
+        self.send(60, 61)
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(control.PATIENCE), 0)
+        self.assertEqual(self.frames(), [60, 61])
+
+    def test_reader_goes(self):
+        read, write = os.pipe()
+        child = self.start_to_stdout(write)
+        os.close(write)
+        os.close(read)
+        self.assertEqual(child.wait(control.PATIENCE), 0)
+        while self.client.call("capture.list"):
+            self.send(60)
+
+
+if __name__ == "__main__":
+    tap.main()

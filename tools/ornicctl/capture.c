@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ornicctl capture
+ */
+#include "ornicctl.h"
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The same as -, which cannot have keys: it would be an option. */
+#define STDOUT		"/dev/stdout"
+
+/* How often it is asked whether a capture has ended, and for how long */
+#define LOOK_MS		20
+#define LOOKS		1000
+
+static atomic_bool interrupted;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = true;
+}
+
+static int capture_list(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *all = ctl_call(ctl, "capture.list", NULL), *c;
+	struct table t;
+	size_t i;
+
+	(void)args;
+	if (!all || ctl->json)
+		return ctl_done(ctl, all);
+	table_head(&t, "<ID STATE <FRAMES <DROPPED <BYTES FILE");
+	json_array_foreach(all, i, c) {
+		table_cell(&t, "%lld", (long long)ctl_int(c, "id"));
+		table_cell(&t, "%s", ctl_text(c, "state"));
+		table_cell(&t, "%lld", (long long)ctl_int(c, "frames"));
+		table_cell(&t, "%lld", (long long)ctl_int(c, "dropped"));
+		table_cell(&t, "%lld", (long long)ctl_int(c, "bytes"));
+		table_cell(&t, "%s", ctl_text(c, "file"));
+	}
+	table_print(&t);
+	return ctl_done(ctl, all);
+}
+
+/* The daemon has another working directory: "FILE..." as a whole path, or NULL. */
+static char *whole_path(const char *spec)
+{
+	char here[PATH_MAX], *text;
+
+	if (*spec == '/')
+		return strdup(spec);
+	if (!getcwd(here, sizeof(here)) || asprintf(&text, "%s/%s", here, spec) < 0)
+		return NULL;
+	return text;
+}
+
+static json_t *begin(struct ctl *ctl, const char *spec)
+{
+	char *text = whole_path(spec);
+	json_t *done = text ? ctl_call(ctl, "capture.start", "{s:s}", "spec", text) : NULL;
+
+	if (!text)
+		ctl_err("%s: %s", spec, strerror(errno));
+	free(text);
+	return done;
+}
+
+/* ---- to standard output ------------------------------------------------------ */
+
+/**
+ * struct pipe - a named pipe, which takes what the daemon writes
+ * @dir:	its folder; nobody else can list it, so only the daemon is told the pipe's name
+ * @path:	its name
+ * @fd:		to read from
+ */
+struct pipe {
+	char dir[PATH_MAX];
+	char path[PATH_MAX + 8];
+	int fd;
+};
+
+static void pipe_close(struct pipe *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	unlink(p->path);
+	rmdir(p->dir);
+}
+
+/* Return: 0, or -1 after an error line. */
+static int pipe_open(struct pipe *p)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(p->dir, sizeof(p->dir), "%s/ornicctl-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(p->dir)) {
+		ctl_err("%s: %s", p->dir, strerror(errno));
+		return -1;
+	}
+	snprintf(p->path, sizeof(p->path), "%s/pipe", p->dir);
+	p->fd = -1;
+	/* the daemon's user may be another */
+	if (!chmod(p->dir, 0711) && !mkfifo(p->path, 0600) && !chmod(p->path, 0622))
+		p->fd = open(p->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (p->fd >= 0)
+		return 0;
+	ctl_err("%s: %s", p->path, strerror(errno));
+	pipe_close(p);
+	return -1;
+}
+
+/* Return: 0, or -1: standard output takes no more. */
+static int put_out(const char *at, size_t len)
+{
+	while (len) {
+		ssize_t n = write(STDOUT_FILENO, at, len);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0) {
+			at += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
+/* Whoever reads standard output has gone, and wants no more: the capture ends with the pipe. */
+static bool is_unread(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
+}
+
+/* Copy until the daemon ends the capture, which a signal asks it to. */
+static int copy(struct ctl *ctl, int fd, json_int_t id)
+{
+	static char buffer[65536];
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+	bool asked = false;
+
+	while (!is_unread()) {
+		ssize_t n = poll(&in, 1, LOOK_MS) > 0 ? read(fd, buffer, sizeof(buffer)) : -1;
+
+		if (!n || (n > 0 && put_out(buffer, n)))
+			break;
+		if (interrupted && !asked) {
+			asked = true;
+			json_decref(ctl_call(ctl, "capture.stop", "{s:I}", "id", id));
+		}
+	}
+	return CTL_OK;
+}
+
+static int capture_to_stdout(struct ctl *ctl, const char *keys)
+{
+	const struct sigaction quit = { .sa_handler = on_signal };
+	struct pipe p;
+	json_t *done = NULL;
+	char *spec = NULL;
+	int ret = CTL_FAILED;
+
+	if (isatty(STDOUT_FILENO)) {
+		ctl_err("a capture is nothing for a terminal: send it to a file or to a program");
+		return CTL_USAGE;
+	}
+	if (pipe_open(&p))
+		return CTL_FAILED;
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGINT, &quit, NULL);
+	sigaction(SIGTERM, &quit, NULL);
+	if (asprintf(&spec, "%s%s", p.path, keys) >= 0)
+		done = begin(ctl, spec);
+	if (done) {
+		fcntl(p.fd, F_SETFL, 0);
+		ret = copy(ctl, p.fd, ctl_int(done, "id"));
+	}
+	json_decref(done);
+	free(spec);
+	pipe_close(&p);
+	return ret;
+}
+
+static int capture_start(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *spec = args->word[0];
+	json_t *done;
+
+	if (!strcmp(spec, "-"))
+		return capture_to_stdout(ctl, "");
+	if (!strncmp(spec, STDOUT, strlen(STDOUT)) &&
+	    strchr(",", spec[strlen(STDOUT)]))
+		return capture_to_stdout(ctl, spec + strlen(STDOUT));
+	done = begin(ctl, spec);
+	if (done && !ctl->json)
+		printf("capture %lld\n", (long long)ctl_int(done, "id"));
+	return ctl_done(ctl, done);
+}
+
+/* ---- end ----------------------------------------------------------------------- */
+
+/* Is the capture still in the daemon's list? Return: -1 after an error line. */
+static int is_there(struct ctl *ctl, json_int_t id)
+{
+	json_t *all = ctl_call(ctl, "capture.list", NULL), *c;
+	int there = all ? 0 : -1;
+	size_t i;
+
+	json_array_foreach(all, i, c)
+		if (ctl_int(c, "id") == id)
+			there = 1;
+	json_decref(all);
+	return there;
+}
+
+static int capture_stop(struct ctl *ctl, const struct ctl_args *args)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
+	json_t *last;
+	char *end;
+	json_int_t id = strtoll(args->word[0], &end, 10);
+	int there = 1;
+
+	if (*end || end == args->word[0]) {
+		ctl_err("%s is no number of a capture; see ornicctl capture list", args->word[0]);
+		return CTL_USAGE;
+	}
+	last = ctl_call(ctl, "capture.stop", "{s:I}", "id", id);
+	if (!last)
+		return CTL_FAILED;
+	for (int i = 0; there > 0 && i < LOOKS; i++) {
+		there = is_there(ctl, id);
+		if (there > 0)
+			nanosleep(&pause, NULL);
+	}
+	if (there)
+		ctl_err("capture %lld is not written yet; it will be, unless ornicd's log says why not",
+			(long long)id);
+	else if (!ctl->json)
+		printf("capture %lld: %lld frames in %s, %lld dropped\n", (long long)id,
+		       (long long)ctl_int(last, "frames"), ctl_text(last, "file"),
+		       (long long)ctl_int(last, "dropped"));
+	return there ? ctl_done(ctl, last), CTL_FAILED : ctl_done(ctl, last);
+}
+
+static const struct ctl_verb verbs[] = {
+	{
+		.name = "list", .args = "", .run = capture_list,
+		.summary = "captures, and what they have so far",
+		.help = "DROPPED are frames for which the file had no room in time.\n",
+	},
+	{
+		.name = "start", .args = "SPEC", .nargs = 1, .run = capture_start,
+		.summary = "write what passes the switch to a pcapng file",
+		.help = "SPEC is what follows --capture on the daemon's command line,\n"
+			"FILE[,KEY=VALUE]..., see ornicd(8). The daemon writes the file. With - or\n"
+			"/dev/stdout it goes to standard output, until interrupted:\n"
+			"\n"
+			"    ornicctl capture start - | wireshark -k -i -\n"
+			"    ornicctl capture start /dev/stdout,device=vm1 | tshark -i -\n",
+	},
+	{
+		.name = "stop", .args = "ID", .nargs = 1, .run = capture_stop,
+		.summary = "end a capture",
+		.help = "When it returns the file is complete.\n",
+	},
+	{ },
+};
+
+const struct ctl_subject ctl_capture = { "capture", verbs };

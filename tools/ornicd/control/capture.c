@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Methods on captures.
+ */
+#include "method.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../capture/capture.h"
+#include "../log.h"
+
+static json_t *show(const struct capture *c)
+{
+	return json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}",
+			 "id", (json_int_t)c->id, "file", control_text(c->spec.path),
+			 "state", c->ending ? "ending" : "running",
+			 "frames", (json_int_t)c->frames, "dropped", (json_int_t)c->dropped,
+			 "bytes", (json_int_t)c->bytes);
+}
+
+static json_t *list(struct control_call *call)
+{
+	struct capture *c;
+	json_t *all;
+
+	if (control_params(call, "{}"))
+		return NULL;
+	all = json_array();
+	TAILQ_FOREACH(c, &call->daemon->captures.list, link)
+		json_array_append_new(all, show(c));
+	return all;
+}
+
+/* Standard output is the daemon's own, and whoever calls cannot see it. */
+static int parse(struct capture_spec *spec, const char *text, char *why, size_t room)
+{
+	int err = capture_spec_parse(spec, text, why, room);
+
+	if (err || strcmp(spec->path, "-"))
+		return err;
+	capture_spec_free(spec);
+	snprintf(why, room, "- is the daemon's standard output: name a file or a pipe");
+	return -EINVAL;
+}
+
+static json_t *start(struct control_call *call)
+{
+	struct capture_spec spec;
+	const char *text;
+	char why[256];
+	uint32_t id;
+	int err;
+
+	if (control_params(call, "{s:s}", "spec", &text))
+		return NULL;
+	err = parse(&spec, text, why, sizeof(why));
+	if (!err) {
+		err = captures_start(&call->daemon->captures, &spec, &id, why, sizeof(why));
+		capture_spec_free(&spec);
+	}
+	if (!err)
+		return json_pack("{s:I}", "id", (json_int_t)id);
+	log_err("cannot capture: %s", why);
+	return control_failed(call, err);
+}
+
+static json_t *stop(struct control_call *call)
+{
+	struct captures *cs = &call->daemon->captures;
+	struct capture *c;
+	json_int_t id;
+
+	if (control_params(call, "{s:I}", "id", &id))
+		return NULL;
+	c = id > 0 && id <= UINT32_MAX ? captures_find(cs, id) : NULL;
+	if (!c)
+		return control_error(call, CONTROL_NOT_FOUND, "there is no capture %lld",
+				     (long long)id);
+	capture_stop(cs, c);
+	return show(c);
+}
+
+const struct control_method control_capture_methods[] = {
+	{ "capture.list", list },
+	{ "capture.start", start },
+	{ "capture.stop", stop },
+	{ },
+};
