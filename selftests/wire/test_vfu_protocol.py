@@ -898,6 +898,14 @@ class TestHostile(ServerTest):
             counts.add(self.settled_fds(client))
         self.assertEqual(len(counts), 1)
 
+    def test_own_socket(self):
+        """A client leaves in the middle of a message that brought its own end of the connection: that is the end nevertheless."""
+        client = self.client()
+        before = self.count_fds()
+        socket.send_fds(client.sock, [self.header(DMA_MAP, 48)], [client.sock.fileno()])
+        client.close()
+        self.assertEqual(self.settled_fds(self.client()), before)
+
     def settled_fds(self, client):
         client.close()
         self.client().close()

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RX_SIZE		(2 * VFU_MAX_MSG)
@@ -130,9 +131,20 @@ static size_t conn_last_start(const struct vfu_conn *c)
 	return at;
 }
 
+/*
+ * No request takes a socket, and one that is the client's own end of this connection, kept here
+ * for a message that never becomes whole, would keep the connection from ever ending.
+ */
+static bool fd_is_socket(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+}
+
 static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 {
-	bool full = mh->msg_flags & MSG_CTRUNC;
+	bool full = mh->msg_flags & MSG_CTRUNC, bad = false;
 	struct cmsghdr *cm = CMSG_FIRSTHDR(mh);
 	uint64_t pos;
 
@@ -148,7 +160,10 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
-			if (c->nfds < FDS_WAITING) {
+			if (fd_is_socket(fd)) {
+				close(fd);
+				bad = true;
+			} else if (c->nfds < FDS_WAITING) {
 				c->fds[c->nfds++] = (struct fd_at){ fd, pos };
 			} else {
 				close(fd);
@@ -158,7 +173,9 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 	}
 	if (full)
 		log_err("%s: client sent more than %u descriptors at once", c->name, VFU_MAX_FDS);
-	return full ? -EPROTO : 0;
+	if (bad)
+		log_err("%s: client sent a socket as descriptor", c->name);
+	return full || bad ? -EPROTO : 0;
 }
 
 /* Return: 0 if something came or nothing is there now, -ECONNRESET at the end, -EPROTO. */
