@@ -31,7 +31,8 @@ struct cq {
 	_Atomic bool done;
 	bool by_doorbell;
 	uint32_t start;
-	uint64_t arms, missed, waits, fired;
+	uint64_t arms, missed, fired;
+	_Atomic uint64_t waits;
 };
 
 static struct cq cq;
@@ -141,11 +142,11 @@ static void dev_batch(struct dev_arm *d, uint32_t *rnd)
 
 static void *device(void *arg)
 {
-	uint64_t end = stress_now() + STRESS_ROUND_NS;
+	uint64_t since = stress_now();
 	struct dev_arm d = { .prod = cq.start, .solicited = cq.start };
 	uint32_t rnd = 88172645;
 
-	while (d.prod % 64 || stress_now() < end) {
+	while (d.prod % 64 || !stress_over(since, d.prod - cq.start, atomic_load(&cq.waits))) {
 		dev_batch(&d, &rnd);
 		if (d.solicited == d.prod && !(stress_random(&rnd) & 3))
 			dev_wait(&d, true);
@@ -194,7 +195,7 @@ static bool host_wait(uint32_t index, uint32_t events)
 			exit(1);
 		}
 	}
-	cq.waits++;
+	atomic_fetch_add_explicit(&cq.waits, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -248,7 +249,7 @@ static void run(uint32_t start, bool by_doorbell)
 	       "%llu events\n", start, end, by_doorbell ? "doorbell" : "record",
 	       (unsigned long long)cq.arms, (unsigned long long)cq.missed,
 	       (unsigned long long)cq.waits, (unsigned long long)cq.fired);
-	if (end - start < 4096 || cq.waits < 1000) {
+	if (end - start < STRESS_ENTRIES || cq.waits < STRESS_MEETINGS) {
 		fputs("too few entries or waits to mean anything\n", stderr);
 		exit(1);
 	}

@@ -24,7 +24,8 @@ struct ring {
 	_Alignas(64) _Atomic uint32_t consumed;	/* the device's consumer index */
 	_Atomic bool stop;
 	uint32_t start;
-	uint64_t posts, sleeps, wakes, recheck;
+	uint64_t posts, wakes, recheck;
+	_Atomic uint64_t sleeps;
 };
 
 static struct ring ring;
@@ -72,7 +73,7 @@ static void *device(void *arg)
 			ring.recheck++;
 			continue;
 		}
-		ring.sleeps++;
+		atomic_fetch_add_explicit(&ring.sleeps, 1, memory_order_relaxed);
 		if (!device_wait(seen, cons))
 			return arg;
 	}
@@ -95,10 +96,11 @@ static void host_wait(uint32_t index, uint32_t n)
 
 static uint32_t host(void)
 {
-	uint64_t end = stress_now() + STRESS_ROUND_NS;
+	uint64_t since = stress_now();
 	uint32_t index = ring.start, rnd = 2463534242u, n, i;
 
-	while (ring.posts % 256 || stress_now() < end) {
+	while (ring.posts % 256 ||
+	       !stress_over(since, index - ring.start, atomic_load(&ring.sleeps))) {
 		n = 1 + (stress_random(&rnd) & 3);
 		host_wait(index, stress_random(&rnd) & 4 ? ENTRIES : n);
 		stress_jitter(&rnd);
@@ -133,7 +135,7 @@ static void run(uint32_t start)
 	printf("0x%08x..0x%08x: %llu posts, %llu sleeps, %llu wakes, %llu sleeps called off\n",
 	       start, end, (unsigned long long)ring.posts, (unsigned long long)ring.sleeps,
 	       (unsigned long long)ring.wakes, (unsigned long long)ring.recheck);
-	if (end - start < 4096 || ring.sleeps < 1000) {
+	if (end - start < STRESS_ENTRIES || ring.sleeps < STRESS_MEETINGS) {
 		fputs("too few posts or sleeps to mean anything\n", stderr);
 		exit(1);
 	}

@@ -11,6 +11,10 @@
 /* Longer than any scheduling delay: what has not happened by then never will. */
 #define STRESS_LOST_NS		10000000000ull
 #define STRESS_ROUND_NS		1000000000ull
+/* What a round must have seen to mean anything; on a busy machine it lasts longer for that. */
+#define STRESS_ENTRIES		4096
+#define STRESS_MEETINGS		1000
+#define STRESS_PATIENCE_NS	120000000000ull
 
 static inline uint64_t stress_now(void)
 {
@@ -18,6 +22,15 @@ static inline uint64_t stress_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* A round that began at @since is over: its time is, and it has seen enough, or never will. */
+static inline bool stress_over(uint64_t since, uint32_t entries, uint64_t meetings)
+{
+	uint64_t age = stress_now() - since;
+	bool enough = entries >= STRESS_ENTRIES && meetings >= STRESS_MEETINGS;
+
+	return age >= (enough ? STRESS_ROUND_NS : STRESS_PATIENCE_NS);
 }
 
 /* xorshift32; @state is not 0. */
