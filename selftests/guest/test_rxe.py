@@ -67,7 +67,7 @@ class Rxe(unittest.TestCase):
             self.vm[server].run("until rdma res show cm_id | grep -q LISTEN; do sleep 0.05; done", timeout=60)
         result = self.vm[client].run(ask, timeout=PATIENCE, check=False)
         said = "client %s: %s\n%s\nserver: %s\nornicd: %s" % (client, ask, (result.out + result.err)[-1500:], waiting.text()[-1500:],
-                                                              self.log())
+                                                              self.lab.log()[-1500:])
         self.assertEqual(result.rc, 0, said)
         self.assertEqual(waiting.wait(PATIENCE), 0, said)
         return result.out
