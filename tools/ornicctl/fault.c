@@ -90,7 +90,7 @@ static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = fault_list,
 		.summary = "rules of what goes wrong on purpose, with what they did",
-		.help = "MATCHED is what fulfilled the conditions, ACTED what something was done to,\n"
+		.help = "MATCHED is what fulfilled the conditions, ACTED what was changed,\n"
 			"NO-ROOM packets that were lost because too many were waiting.\n",
 	},
 	{
