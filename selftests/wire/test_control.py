@@ -397,7 +397,7 @@ class Ornicctl(unittest.TestCase):
     def test_links(self):
         self.ctl("link", "set", "b", "10M", "--kmin", "4000", "--queue", "64K")
         head, row = self.ctl("link", "list").splitlines()
-        self.assertEqual(dict(zip(head.split(), row.split())) | {"PORT": "b", "RATE-KBPS": "10000", "QUEUE": "65536", "KMIN": "4000"},
+        self.assertEqual(dict(zip(head.split(), row.split())) | {"PORT": "b", "KBPS": "10000", "QUEUE": "65536", "KMIN": "4000"},
                          dict(zip(head.split(), row.split())))
         self.ctl("link", "set", "b", "off")
         self.assertEqual(len(self.ctl("link", "list").splitlines()), 1)

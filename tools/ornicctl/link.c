@@ -20,8 +20,8 @@ static int link_list(struct ctl *ctl, const struct ctl_args *args)
 	(void)args;
 	if (!all || ctl->json)
 		return ctl_done(ctl, all);
-	table_head(&t, "PORT <RATE-KBPS <QUEUE <KMIN <KMAX <PMAX <WAITING <PEAK "
-		       "<FRAMES <MARKED <DROPPED");
+	table_head(&t,
+		   "PORT <KBPS <QUEUE <KMIN <KMAX <PMAX <WAITING <PEAK <FRAMES <MARKED <DROPPED");
 	json_array_foreach(all, i, link) {
 		table_cell(&t, "%s", ctl_text(link, "port"));
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)

@@ -276,8 +276,7 @@ static const struct config_form device_form = {
 	.needs = 1 << PATH,
 	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC |
 		 CONFIG_LINK_MASK << LINK,
-	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,promisc=on|off]"
-		"[,rate=RATE...]",
+	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,promisc=on|off][,rate=...]",
 };
 
 int config_device(struct config *c, const char *text)
