@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import socket
@@ -331,6 +332,26 @@ class Socket(unittest.TestCase):
         self.assertEqual(other.returncode, 1)
         self.assertIn("in use by another process", other.stderr)
         daemon.ctl("version")
+
+    def test_no_descriptor_left(self):
+        """Who connects is turned away rather than left to wait, on each kind of socket; the daemon has nothing to do meanwhile."""
+        daemon = control.Daemon(self)
+        pid, here = daemon.process.pid, daemon.client()
+        here.call("port.add", spec="stream,path=%s,name=lan" % daemon.path("lan"))
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = [int(name) for name in os.listdir("/proc/%d/fd" % pid)]
+        self.assertEqual(len(used), max(used) + 1, "there are gaps")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(used), hard))
+        for path in (daemon.control, daemon.path("a.sock"), daemon.path("lan")):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as turned_away:
+                turned_away.connect(path)
+                turned_away.settimeout(control.PATIENCE)
+                self.assertEqual(turned_away.recv(1), b"", path)
+        here.call("version")
+        self.assertLess(daemon.said().count("accept"), 10)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        daemon.client().call("version")
+        self.assertIn("control: accept: Too many open files", daemon.said())
 
     def test_configuration_file(self):
         """The example, in another folder."""

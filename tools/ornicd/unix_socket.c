@@ -2,11 +2,14 @@
 /*
  * UNIX sockets with a name, and names left behind.
  */
+#define _GNU_SOURCE 1	/* accept4() */
+
 #include "unix_socket.h"
 
 #include "log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +17,15 @@
 #include <unistd.h>
 
 #define LISTEN_BACKLOG	8
+
+/* A descriptor to do without when there is no other: with it somebody can be turned away. */
+static int spare = -1;
+
+static void spare_keep(void)
+{
+	if (spare < 0)
+		spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
 
 int unix_address(struct sockaddr_un *addr, const char *path)
 {
@@ -88,5 +100,33 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 		unlink(addr->sun_path);
 		return unix_failed(addr, fd, err);
 	}
+	spare_keep();
 	return fd;
+}
+
+static void turn_away(int sock)
+{
+	int fd;
+
+	if (spare < 0)
+		return;
+	close(spare);
+	spare = -1;
+	fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	spare_keep();
+}
+
+int unix_accept(int sock, const char *who)
+{
+	int fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int err = errno;
+
+	if (fd >= 0 || err == EAGAIN || err == ECONNABORTED || err == EINTR)
+		return fd;
+	log_ratelimited(LOG_ERR, "%s: accept: %s", who, strerror(err));
+	if (err == EMFILE || err == ENFILE)
+		turn_away(sock);
+	return -1;
 }

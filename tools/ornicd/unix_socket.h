@@ -25,4 +25,14 @@ int unix_address(struct sockaddr_un *addr, const char *path);
  */
 int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
 
+/*
+ * unix_accept() - a connection to the listening socket @sock, non-blocking
+ *
+ * When the process has no descriptor left, whoever connects is turned away: it would wait for nothing,
+ * and the socket would stay readable. @who is for the log.
+ *
+ * Return: the descriptor, or -1.
+ */
+int unix_accept(int sock, const char *who);
+
 #endif /* ORNICD_UNIX_SOCKET_H */

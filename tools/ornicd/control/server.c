@@ -5,8 +5,6 @@
  * There are places for a few clients. When all are taken, a newcomer gets that of one which is
  * stuck, or is told that there is none.
  */
-#define _GNU_SOURCE 1	/* accept4() */
-
 #include "control.h"
 
 #include "client.h"
@@ -73,15 +71,12 @@ static void turn_away(int fd)
 static void control_accept(void *arg, uint32_t events)
 {
 	struct control *c = arg;
-	int fd = accept4(c->sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = unix_accept(c->sock, "control");
 	int err;
 
 	(void)events;
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			log_ratelimited(LOG_ERR, "control: accept: %s", strerror(errno));
+	if (fd < 0)
 		return;
-	}
 	if (!make_place(c)) {
 		log_ratelimited(LOG_WARN, "control: more than %d clients", CONTROL_CLIENTS);
 		turn_away(fd);

@@ -4,8 +4,6 @@
  * -netdev stream has it. It listens, for one peer at a time, or connects and tries
  * again every second.
  */
-#define _GNU_SOURCE 1	/* accept4() */
-
 #include "uplink_backend.h"
 
 #include "../log.h"
@@ -217,7 +215,7 @@ static void stream_accept(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
 	struct stream *s = uplink_private(u);
-	int fd = accept4(s->wait_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = unix_accept(s->wait_fd, uplink_name(u));
 
 	(void)events;
 	if (fd < 0)

@@ -5,7 +5,7 @@
  * A function belongs to one virtual machine at a time. A second client is closed
  * at once: a VMM whose connection nobody accepts would hang for seconds at start.
  */
-#define _GNU_SOURCE 1	/* accept4(), struct ucred */
+#define _GNU_SOURCE 1	/* struct ucred */
 
 #include "server.h"
 
@@ -62,12 +62,9 @@ static void server_accept(void *arg, uint32_t events)
 	int fd;
 
 	(void)events;
-	fd = accept4(s->sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			log_ratelimited(LOG_ERR, "%s: accept: %s", name, strerror(errno));
+	fd = unix_accept(s->sock, name);
+	if (fd < 0)
 		return;
-	}
 	if (s->conn) {
 		log_ratelimited(LOG_WARN, "%s: %s is in use by another client, process %d refused",
 				name, s->addr.sun_path, server_peer_pid(fd));
