@@ -298,6 +298,28 @@ static void test_timeout_fresh(void **state)
 	peer_ack(&t->peer, &t->c, P(1), ACK);
 }
 
+/* What is sent again has its full time, too, from then on and not from the loss. */
+static void test_timeout_sent_again(void **state)
+{
+	struct fix *t = *state;
+	struct packet *nak;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	t->peer.next = t->peer.nin;
+	nak = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(0));
+	nak->aeth = NAK(NAK_PSN_SEQUENCE);
+	switch_send(t->peer.port, nak);
+	switch_drain(t->w.e.sw);
+	world_pass(&t->w, 1000);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	world_pass(&t->w, TIMEOUT - 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
 /* While the function may not do DMA, no timeout completes anything (ORN-PCI-4). */
 static void test_timeout_paused(void **state)
 {
@@ -730,7 +752,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
 		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
-		T(test_timeout_fresh), T(test_timeout_paused), T(test_timeout_none),
+		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),

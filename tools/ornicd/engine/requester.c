@@ -31,6 +31,7 @@ void requester_start(struct qp *qp)
 	r->reads = 0;
 	r->unread = 0;
 	r->went_back = false;
+	r->rewound = false;
 	r->far = false;
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;

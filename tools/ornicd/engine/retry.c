@@ -25,6 +25,18 @@ static uint64_t ack_timeout(const struct qp *qp)
 	return qp->timeout ? 4096ull << qp->timeout : 0;
 }
 
+/*
+ * The timeout from now on. A turn of the engine may take as long as many packets do; where packets
+ * may get lost, the timer must not lose that time.
+ */
+static uint64_t deadline(const struct qp *qp)
+{
+	const struct engine *e = qp->dev->engine;
+	bool lossy = qp->req.far || switch_is_faulty(e->sw);
+
+	return (lossy ? e->clock() : e->now) + ack_timeout(qp);
+}
+
 static bool in_flight(const struct requester *r)
 {
 	return r->una != r->sent_psn;
@@ -52,8 +64,8 @@ static void ack_timer_fired(void *arg)
 
 	if (!in_flight(r) || timer_armed(&r->rnr_timer) || !ack_timeout(qp))
 		return;
-	if (!qp->dev->running)
-		r->deadline = e->now + ack_timeout(qp);
+	if (!qp->dev->running || r->rewound)
+		r->deadline = deadline(qp);
 	if (e->now < r->deadline) {
 		timer_arm(&e->timers, &r->ack_timer, r->deadline);
 		return;
@@ -81,12 +93,12 @@ void requester_sending(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
-	uint64_t timeout = ack_timeout(qp);
 
-	if (!timeout)
+	if (!ack_timeout(qp))
 		return;
-	if (!in_flight(r) || !timer_armed(&r->ack_timer))
-		r->deadline = e->now + timeout;
+	if (!in_flight(r) || !timer_armed(&r->ack_timer) || r->rewound)
+		r->deadline = deadline(qp);
+	r->rewound = false;
 	if (!timer_armed(&r->ack_timer))
 		timer_arm(&e->timers, &r->ack_timer, r->deadline);
 }
@@ -98,7 +110,7 @@ void requester_progress(struct qp *qp)
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	r->went_back = false;
-	r->deadline = qp->dev->engine->now + ack_timeout(qp);
+	r->deadline = deadline(qp);
 }
 
 /* Work request @w is to be sent again from @seq on. */
@@ -127,7 +139,7 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 	qp_count(qp, CNT_retransmits, r->sent_psn - seq);
 	r->retransmits += r->sent_psn - seq;
 	r->rtt_sent = 0;	/* which of the two is acknowledged nobody could tell */
-	r->deadline = qp->dev->engine->now + ack_timeout(qp);
+	r->rewound = true;
 	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
 		wqe_rewind(r, requester_wqe(r, j), seq);
 	r->cur = i;
