@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Packets that nobody answers: UC and UD (IBTA 9.8), congestion notifications (annex A17.9)."""
 from . import roce, seq
+from .rules import Record
 
 
 def check_unreliable(report, flow):
@@ -19,7 +20,7 @@ def check_unreliable(report, flow):
 def check_notifications(report, connection, least_ns):
     """Congestion notifications follow packets marked CE, and keep their distance."""
     for there, back in (connection.flows, connection.flows[::-1]):
-        marks, last = 0, None
+        marks, last, record = 0, None, Record(report, back.src)
         events = [(e.number, e) for e in there.events if not e.sent and e.frame.ecn == 3]
         events += [(e.number, e) for e in connection.notifications if e.sent and e.frame.dqpn == back.dqpn and
                    (e.frame.src, e.frame.dst) == (back.src, back.dst)]
@@ -27,11 +28,11 @@ def check_notifications(report, connection, least_ns):
             if event.frame.transport != roce.CNP:
                 marks += 1
                 continue
-            report.count("CNPs")
+            record.count("CNPs")
             if not marks:
-                report.violate(event.number, "cnp", "no packet marked CE has arrived since the one before")
+                record.violate(event.number, "cnp", "no packet marked CE has arrived since the one before")
             if last is not None and event.ns - last < least_ns:
-                report.violate(event.number, "cnp", "%d us after the one before, the least is %d us" %
+                record.violate(event.number, "cnp", "%d us after the one before, the least is %d us" %
                                ((event.ns - last) // 1000, least_ns // 1000))
             marks, last = 0, event.ns
 

@@ -2,7 +2,8 @@
 """Frames of a capture to connections.
 
 A capture of a switch has each frame twice: where its sender's port takes it in, and where the receiver's port gives it out, unless
-it was lost between the two. What a comment says was done to a frame by a fault rule is a third record of it.
+it was lost between the two. What a comment says was done to a frame by a fault rule is one more record of it, and so is that it goes
+on in the end.
 
 A packet names the queue pair it is for and not the one it is from, so which two make a connection follows from the answers: they
 have PSNs of the other's requests.
@@ -13,9 +14,8 @@ import re
 
 from . import roce, seq
 
-FAULT = re.compile(r"^(\w+).* by fault rule \d+")
-# Frames that such a record is followed by, at the same port
-GOES_ON = {"dropped": 0, "doubled": 2, "corrupted": 0, "truncated": 0}
+FAULT = re.compile(r".* by fault rule \d+")
+GOES_ON = "goes on"
 PROBES = 200
 
 
@@ -62,22 +62,9 @@ def port_of_addresses(packets, frames):
     return {address: counter.most_common(1)[0][0] for address, counter in votes.items()}
 
 
-class Records:
-    """Tells frames that were sent from those that were sent before and go on after a fault on purpose."""
-
-    def __init__(self):
-        self.going_on = collections.Counter()
-
-    def is_new(self, packet, frame):
-        key = (frame.src, frame.dst, frame.dqpn, frame.psn, frame.opcode)
-        new = not self.going_on[key]
-        if not new:
-            self.going_on[key] -= 1
-        for comment in packet.comments:
-            fault = FAULT.match(comment)
-            if fault:
-                self.going_on[key] += GOES_ON.get(fault.group(1), 1)
-        return new
+def is_new(packet):
+    """Whether the frame was not there before, on its way past fault rules."""
+    return not any(FAULT.match(comment) or comment == GOES_ON for comment in packet.comments)
 
 
 def is_near(ports, address):
@@ -91,7 +78,7 @@ def delivered(packet):
 def collect(packets, frames):
     """Flows by key, and the interface of each address."""
     ports = port_of_addresses(packets, frames)
-    flows, records = {}, Records()
+    flows = {}
     for packet, frame in zip(packets, frames):
         if frame is None or frame.dqpn is None:
             continue
@@ -100,7 +87,7 @@ def collect(packets, frames):
             flows[key] = Flow(key, is_near(ports, frame.src))
         flow = flows[key]
         if packet.inbound is not False and ports.get(frame.src, packet.interface) is packet.interface:
-            if records.is_new(packet, frame):
+            if is_new(packet):
                 flow.events.append(Event(packet.number, packet.ns, frame, True))
         if packet.inbound is not True and ports.get(frame.dst, packet.interface) is packet.interface:
             if delivered(packet) and not frame.fault:

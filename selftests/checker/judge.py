@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """A capture to a report."""
+import re
+
 from . import datagram, flows, pcapng, roce, seq
 from .requester import MOST_RETRIES, Requester
 from .responder import Responder
-from .rules import Report
+from .rules import Record, Report
 
 # A queue pair number that is used again begins with another PSN, after a pause
 PAUSE_NS = 20000000
 FAR = 4096
+DAMAGE = re.compile(r"(corrupted|truncated) by fault rule")
 
 
 class Options:
@@ -22,7 +25,13 @@ class Incomplete(Exception):
     """The capture lacks frames: what it has may be right or wrong."""
 
 
+def damaged(packets):
+    """Frames that a rule has damaged; what becomes of them has no comment."""
+    return {packet.data for packet in packets for comment in packet.comments if DAMAGE.match(comment)}
+
+
 def check_frames(report, packets, frames):
+    known = damaged(packets)
     for packet, f in zip(packets, frames):
         if f is None:
             continue
@@ -30,12 +39,14 @@ def check_frames(report, packets, frames):
         explained = any(flows.FAULT.match(c) or c.startswith("dropped") for c in packet.comments)
         if explained:
             report.count("frames with a comment")
+        elif f.fault and packet.data in known:
+            report.count("damaged frames")
         elif f.fault:
-            report.violate(packet.number, "frame", f.fault)
+            report.violate(packet.number, "frame", f.fault, f.src)
         elif f.opcode == roce.CNP_OPCODE:
-            datagram.check_notification_format(report, packet.number, f)
+            datagram.check_notification_format(Record(report, f.src), packet.number, f)
         elif packet.interface.is_device and packet.inbound and (not f.migreq or f.fecn or f.becn):
-            report.violate(packet.number, "header", "%s: MigReq %d, FECN %d, BECN %d" % (f.name, f.migreq, f.fecn, f.becn))
+            report.violate(packet.number, "header", "%s: MigReq %d, FECN %d, BECN %d" % (f.name, f.migreq, f.fecn, f.becn), f.src)
 
 
 class Side:
@@ -47,8 +58,8 @@ class Side:
         self.restart(options.whole)
 
     def restart(self, whole):
-        self.requester = Requester(self.report, self.mtu, self.options, self.ask.near)
-        self.responder = Responder(self.report, self.mtu, self.requester, self.answer.near)
+        self.requester = Requester(Record(self.report, self.ask.src), self.mtu, self.options, self.ask.near)
+        self.responder = Responder(Record(self.report, self.answer.src), self.mtu, self.requester, self.answer.near)
         self.whole = whole
 
     def is_new_connection(self, event):
@@ -114,6 +125,6 @@ def judge(path, options=None):
         datagram.check_notifications(report, connection, options.cnp_ns)
     for flow in found.values():
         if flow.transport in (roce.UC, roce.UD):
-            datagram.check_unreliable(report, flow)
+            datagram.check_unreliable(Record(report, flow.src), flow)
     report.violations.sort(key=lambda v: v.number)
     return report

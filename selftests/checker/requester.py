@@ -45,7 +45,7 @@ class Requester:
         self.retries = 0            # since it made progress
         self.decided = False        # the last of them was decided, and nothing sent yet
         self.rewound = False        # it is about to go back, and may leave responses alone until it did
-        self.deferred = []          # such responses
+        self.deferred = []          # such responses, and whether they count as acknowledgements, too
         self.dead = None            # packet that ended it
 
     # ---- what it sends ----
@@ -61,6 +61,8 @@ class Requester:
         at = seq.near(f.psn, self.cur)
         self.settle(at)
         self.check_pauses(number, ns, at, f)
+        if self.obliged and at <= self.obliged[1]:
+            self.obliged = None         # it is there already
         if at == self.cur or self.cur < at <= self.una:
             self.cause = None if self.near else self.cause
         elif at < self.cur:
@@ -91,11 +93,16 @@ class Requester:
         self.next = max(self.next, at)
 
     def settle(self, at):
-        """It took the responses that came until it decided to go back, and which these were shows where it goes back to."""
+        """It took the responses that came until it decided to go back, and which these were shows where it goes back to.
+
+        When it has gone back already and not yet asked again for what was answered, it may take the answer or ask.
+        """
         deferred, self.deferred, self.rewound = self.deferred, [], False
-        for event, where in deferred:
+        for event, where, all_of_it in deferred:
             if at == self.una:
                 break
+            if all_of_it:
+                self.acked(where, event.ns)
             self.respond(where, event.ns)
 
     def check_pauses(self, number, ns, at, f):
@@ -252,9 +259,12 @@ class Requester:
             if f.kind and self.una == at:
                 self.refused(event, at)
             return
+        if at >= self.cur:
+            self.deferred.append((event, at, True))
+            return
         self.acked(at, ns)
         if self.rewound:
-            self.deferred.append((event, at))
+            self.deferred.append((event, at, False))
         else:
             self.respond(at, ns)
 

@@ -36,12 +36,14 @@ RULES = {
 
 
 class Violation:
-    def __init__(self, number, rule, text):
-        self.number, self.rule, self.text = number, rule, text
+    """who: the address of the one who broke the rule."""
+
+    def __init__(self, number, rule, text, who):
+        self.number, self.rule, self.text, self.who = number, rule, text, who
 
     def __str__(self):
         chapter, sentence = RULES[self.rule]
-        return "packet %d: %s: %s\n    (IBTA %s: %s)" % (self.number, self.rule, self.text, chapter, sentence)
+        return "packet %d: %s: %s: %s\n    (IBTA %s: %s)" % (self.number, self.who, self.rule, self.text, chapter, sentence)
 
 
 class Report:
@@ -52,9 +54,22 @@ class Report:
         self.counts = {}
         self.notes = []
 
-    def violate(self, number, rule, text):
+    def violate(self, number, rule, text, who):
         assert rule in RULES
-        self.violations.append(Violation(number, rule, text))
+        self.violations.append(Violation(number, rule, text, who))
 
     def count(self, what, n=1):
         self.counts[what] = self.counts.get(what, 0) + n
+
+
+class Record:
+    """The report on one who sends, for those who look at nobody else."""
+
+    def __init__(self, report, who):
+        self.report, self.who = report, who
+
+    def violate(self, number, rule, text):
+        self.report.violate(number, rule, text, self.who)
+
+    def count(self, what, n=1):
+        self.report.count(what, n)

@@ -170,11 +170,13 @@ class Checker(unittest.TestCase):
     def test_fault_records(self):
         """A frame that a rule delays is sent once; one that a rule drops is sent and not got."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, ackreq=True)
+        self.wire.put("A", data, got=False)
         self.wire.put("A", data, got=False, comment="delayed by fault rule 1: delay by=2ms")
         self.wire.wait(2000)
-        self.wire.put("A", data)
+        self.wire.put("A", data, comment="goes on")
         self.wire.answer(0, 1)
         data = self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True)
+        self.wire.put("A", data, got=False)
         self.wire.put("A", data, got=False, comment="dropped by fault rule 2: drop nth=2")
         message(self.wire, 2, 1)
         self.wire.answer(1, 1, NAK)
@@ -182,6 +184,54 @@ class Checker(unittest.TestCase):
         self.wire.answer(1, 2)
         message(self.wire, 2, 1)
         self.wire.answer(2, 3)
+        self.expect()
+
+    def test_damaged(self):
+        """A frame that a rule damages is sent as it was before."""
+        data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
+        damaged = data[:-8] + b"\1" + data[-7:]
+        self.wire.put("A", data, got=False)
+        self.wire.put("A", damaged, got=False, comment="corrupted by fault rule 1: corrupt nth=1")
+        self.wire.put("A", damaged, comment="goes on")
+        message(self.wire, 1, 1)
+        self.wire.answer(0, 0, NAK)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        message(self.wire, 1, 1)
+        self.wire.answer(1, 2)
+        self.assertEqual(self.expect().counts["damaged frames"], 2)
+
+    def test_sent_again_before_it_goes_on(self):
+        """A frame that a rule holds back, and the one that is sent again meanwhile, are two."""
+        data = self.wire.frame("A", roce.SEND_ONLY, 0, ackreq=True)
+        self.wire.put("A", data, got=False)
+        self.wire.put("A", data, got=False, comment="held back by fault rule 1: reorder nth=1 by=2")
+        message(self.wire, 1, 1)
+        self.wire.answer(0, 0, NAK)
+        self.wire.put("A", data)
+        self.wire.put("A", data, sent=False)
+        self.wire.put("A", data, comment="goes on", got=False)
+        self.wire.answer(0, 1)
+        message(self.wire, 1, 1)
+        self.wire.answer(1, 2)
+        self.expect()
+
+    def test_nak_of_what_is_next_anyway(self):
+        """While it sends again what an earlier NAK asked for, the next one names the PSN that it has come to."""
+        for psn in (0, 1):
+            message(self.wire, psn, 1, lost=True)
+        late = self.wire.frame("A", roce.SEND_ONLY, 2, bytes(5), ackreq=True)
+        self.wire.put("A", late, got=False)
+        message(self.wire, 3, 1)
+        self.wire.answer(0, 0, NAK)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        self.wire.put("A", late, sent=False)
+        self.wire.answer(1, 1, NAK)
+        for psn in range(1, 5):
+            message(self.wire, psn, 1)
+        for psn in range(1, 5):
+            self.wire.answer(psn, psn + 1)
         self.expect()
 
     def test_used_again(self):

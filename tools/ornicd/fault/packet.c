@@ -78,6 +78,7 @@ static void note(const struct fault *f, struct fault_frame *frame, const char *w
 {
 	char text[NOTE_BYTES];
 
+	frame->noted = true;
 	if (!switch_is_observed(f->faults->engine->sw))
 		return;
 	snprintf(text, sizeof(text), "%s by fault rule %" PRIu32 ": %s", what, f->id,
@@ -91,7 +92,7 @@ static void go_on(struct faults *fs, struct fault_frame *frame)
 
 	if (p) {
 		parse(frame, p);
-		switch_resume(frame->port, frame->way, p);
+		switch_resume(frame->port, frame->way, p, frame->noted ? "goes on" : NULL);
 		packet_put(&fs->engine->pool, p);
 	}
 	frame_free(fs, frame);

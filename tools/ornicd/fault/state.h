@@ -47,6 +47,7 @@ struct fault {
  * @from:	port it came in by
  * @passed:	number of the last rule that it has passed
  * @copy:	made by a rule
+ * @noted:	a rule did something to it: the capture says so, and also when it goes on
  * @roce:	RoCEv2; the others are Ethernet
  * @loopback, @echo, @csum_ok, @sender, @sqpn: as in struct packet
  * @code:	RoCE: opcode, or RULE_CODE_*
@@ -66,6 +67,7 @@ struct fault_frame {
 	struct switch_port *from;
 	uint32_t passed;
 	bool copy;
+	bool noted;
 	bool roce;
 	bool loopback;
 	bool echo;

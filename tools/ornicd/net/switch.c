@@ -312,9 +312,9 @@ void switch_observe(const struct switch_port *port, enum switch_way way, const s
 		o->observe(o->arg, port, way, p, note);
 }
 
-static void give(struct switch_port *port, const struct packet *p)
+static void give(struct switch_port *port, const struct packet *p, const char *note)
 {
-	switch_observe(port, SWITCH_OUT, p, NULL);
+	switch_observe(port, SWITCH_OUT, p, note);
 	port->ops->deliver(port->arg, p);
 }
 
@@ -323,7 +323,7 @@ static void link_arrived(void *arg, const struct packet *p)
 	struct switch_port *port = arg;
 
 	if (port->up)
-		give(port, p);
+		give(port, p, NULL);
 }
 
 static void link_lost(void *arg, uint8_t *frame, uint32_t len)
@@ -406,9 +406,7 @@ void switch_send(struct switch_port *port, struct packet *p)
 		return;
 	}
 	p->from = port;
-	/* with faults on purpose, what is seen is what they leave of it */
-	if (!port->sw->fault)
-		switch_observe(port, SWITCH_IN, p, NULL);
+	switch_observe(port, SWITCH_IN, p, NULL);
 	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
 }
 
@@ -437,12 +435,12 @@ static bool taken(struct switch_port *port, enum switch_way way, const struct pa
 }
 
 /* What a device sends to itself takes no link. */
-static void leave(struct switch_port *port, const struct packet *p)
+static void leave(struct switch_port *port, const struct packet *p, const char *note)
 {
 	if (port->egress && port != p->from)
 		egress_put(port->egress, p);
 	else
-		give(port, p);
+		give(port, p, note);
 }
 
 static void deliver(struct switch_port *port, const struct packet *p)
@@ -452,7 +450,7 @@ static void deliver(struct switch_port *port, const struct packet *p)
 	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
 		return;
 	if (!taken(port, SWITCH_OUT, p))
-		leave(port, p);
+		leave(port, p, NULL);
 }
 
 static void forward(struct net_switch *sw, const struct packet *p)
@@ -480,15 +478,17 @@ static void forward(struct net_switch *sw, const struct packet *p)
 			deliver(port, p);
 }
 
-void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p)
+void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p,
+		   const char *note)
 {
 	if (!port->up)
 		return;
 	if (way == SWITCH_IN) {
-		switch_observe(port, SWITCH_IN, p, NULL);
+		if (note)
+			switch_observe(port, SWITCH_IN, p, note);
 		forward(port->sw, p);
 	} else {
-		leave(port, p);
+		leave(port, p, note);
 	}
 }
 
@@ -501,7 +501,7 @@ void switch_drain(struct net_switch *sw)
 		if (!sw->fault)
 			forward(sw, p);
 		else if (!taken(p->from, SWITCH_IN, p))
-			switch_resume(p->from, SWITCH_IN, p);
+			switch_resume(p->from, SWITCH_IN, p, NULL);
 		packet_put(sw->pool, p);
 	}
 }

@@ -150,8 +150,10 @@ bool switch_is_faulty(const struct net_switch *sw);
  * @port:	where
  * @way:	which way it went
  * @p:		packet with its @from set; stays the caller's
+ * @note:	for the observer, who has seen it come in before, that there was a fault; NULL: there was none
  */
-void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p);
+void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p,
+		   const char *note);
 
 /** switch_drain() - deliver until no packet is queued; delivery may queue more */
 void switch_drain(struct net_switch *sw);
