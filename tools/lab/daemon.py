@@ -31,7 +31,7 @@ class Daemon:
     def __init__(self, run, number, host, devices):
         self.host = host
         self.log = log_path(run, number)
-        self.devices = [(vm, k) for vm in host.vms for k in range(devices)]
+        self.devices = [(vm, k) for vm in host.vms for k in range(devices[vm])]
         self.sockets = [socket_path(run, vm, k) for vm, k in self.devices]
         self.run = run
         self.child = None
@@ -73,7 +73,7 @@ def log_paths(run):
 
 
 def start(run, binary, plan, devices, extra):
-    """Starts the daemon of each host of the plan; remembers them in the lab's state."""
+    """Starts the daemon of each host of the plan for each VM's number of devices; remembers them in the lab's state."""
     if not os.access(binary, os.X_OK):
         raise LabError("no ornicd at %s: build it (make), name it with --ornicd, or use --device none" % binary)
     daemons = [Daemon(run, number, host, devices) for number, host in enumerate(plan)]

@@ -15,11 +15,9 @@ def default_folder(guest):
     return os.path.join(CHECKOUT, "build", "guest", guest)
 
 
-def find(config, release):
-    """Files to send into every VM of the configuration, checked against the guest's kernel release."""
-    if config.device == "none":
-        return []
-    folder = default_folder(config.guest)
+def find(config, guest, release):
+    """Files to send into a VM with a device, checked against the kernel release of its guest."""
+    folder = default_folder(guest)
     return modules(config.modules or folder, release) + provider(config.provider or folder)
 
 

@@ -16,10 +16,13 @@ MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
 @dataclasses.dataclass
 class Config:
-    """What to start. Lists hold further arguments, in which {i} is the VM's number and {run} the run directory."""
+    """What to start. Lists hold further arguments, in which {i} is the VM's number and {run} the run directory.
+
+    guest and devices may name one for each VM, with commas between; the last is for the VMs after it, too.
+    """
     vms: int = 2
     device: str = "ornic"               # or "none"
-    devices: int = 1                    # ornic devices per VM
+    devices: str = "1"                  # ornic devices per VM
     hosts: str = "one"                  # how many daemons, and how they are joined: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under guests/
     smp: int = 1
@@ -40,18 +43,44 @@ class Config:
 
     def check(self):
         """Refuses what cannot be; fills in what the guest's recipe says."""
-        if not 1 <= self.vms <= 32 or not 1 <= self.devices <= 8 or self.smp < 1:
-            raise LabError("a lab has 1 to 32 VMs with 1 to 8 devices and at least 1 processor each")
+        if not 1 <= self.vms <= 32 or self.smp < 1:
+            raise LabError("a lab has 1 to 32 VMs with at least 1 processor each")
+        if not re.fullmatch(r"[0-8](,[0-8])*", str(self.devices)):
+            raise LabError("--devices %s: a VM has 0 to 8; say for example 2, or 1,0 for one in VM 0 alone" % self.devices)
         for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")), ("hosts", hosts.KINDS),
                               ("accel", ("auto", "kvm", "tcg"))):
             if getattr(self, name) not in allowed:
                 raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
-        usual = recipe.load(self.guest).get("vm", {})
-        self.mem = self.mem or usual.get("mem", "1G")
-        self.wait = self.wait or usual.get("wait", 120)
-        size = re.fullmatch(r"(\d+)([MG])", self.mem)
-        if not size or int(size.group(1)) << (10 if size.group(2) == "G" else 0) < MEM_MINIMUM:
+        for option in ("guest", "devices"):
+            if str(getattr(self, option)).count(",") >= self.vms:
+                raise LabError("--%s names more than there are VMs" % option)
+        if self.hosts != "one" and 0 in self.device_counts() and any(self.device_counts()):
+            raise LabError("--hosts %s: each VM has an ornicd of its own, so it needs a device" % self.hosts)
+        usual = [recipe.load(name).get("vm", {}) for name in self.guests()]
+        self.mem = self.mem or max((each.get("mem", "1G") for each in usual), key=mebibytes)
+        self.wait = self.wait or max(each.get("wait", 120) for each in usual)
+        if mebibytes(self.mem) < MEM_MINIMUM:
             raise LabError("--mem %s: say for example 1G or 1536M; a VM needs %dM" % (self.mem, MEM_MINIMUM))
+
+    def guests(self):
+        """The recipe of each VM."""
+        return spread(self.guest, self.vms)
+
+    def device_counts(self):
+        """How many ornic devices each VM has."""
+        return [int(each) if self.device == "ornic" else 0 for each in spread(str(self.devices), self.vms)]
+
+
+def spread(text, count):
+    """The words of a list with commas, the last one repeated until there are so many."""
+    words = text.split(",")
+    return words + words[-1:] * (count - len(words))
+
+
+def mebibytes(size):
+    """A memory size such as 1G or 1536M; 0 for what is none."""
+    found = re.fullmatch(r"(\d+)([MG])", size)
+    return int(found.group(1)) << (10 if found.group(2) == "G" else 0) if found else 0
 
 
 def default_ornicd():
@@ -103,15 +132,16 @@ class Lab:
         config.check()
         lab = cls(name)
         qemu, env = toolbox.qemu()
-        guest = image.get(config.guest)
-        files = payload.find(config, guest.release)
+        guests = {name: image.get(name) for name in config.guests()}
+        plan = [(guests[name], count, payload.find(config, name, guests[name].release) if count else [])
+                for name, count in zip(config.guests(), config.device_counts())]
         with state.locked():
             state.sweep()
             if lab.state.load():
                 raise LabError("lab '%s' is up already: 'lab down' first, or choose another --name" % lab.name)
             lab._claim()
         try:
-            lab._start(config, guest, qemu, env, files, progress or (lambda text: None), proxy)
+            lab._start(config, plan, qemu, env, progress or (lambda text: None), proxy)
         except OSError as e:
             lab.down()
             raise LabError(lab._no_room(e)) from None
@@ -139,18 +169,19 @@ class Lab:
     def _no_room(self, error):
         return "cannot start a lab in %s: %s: free some space or set ORNIC_LAB_RUN" % (self.state.dir, error.strerror)
 
-    def _start(self, config, guest, qemu, env, files, progress, proxy):
+    def _start(self, config, plan, qemu, env, progress, proxy):
+        """plan has for each VM its image, number of devices, and files that travel into it."""
         accel = config.accel
         if accel == "auto":
             accel = "kvm" if vm.kvm_usable() else "tcg"
         data = self.state.data
-        data.update(config=dataclasses.asdict(config), accel=accel, image=guest.path, release=guest.release)
-        devices = config.devices if config.device == "ornic" else 0
-        if devices:
+        data.update(config=dataclasses.asdict(config), accel=accel,
+                    release=", ".join(dict.fromkeys(guest.release for guest, _, _ in plan)))
+        if any(config.device_counts()):
             progress("starting ornicd")
-            daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms), devices,
-                         config.ornicd_args)
-        for number in range(config.vms):
+            daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms),
+                         config.device_counts(), config.ornicd_args)
+        for number, (guest, devices, files) in enumerate(plan):
             about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time()),
                      "LAB_DEVICES": devices}
             vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)

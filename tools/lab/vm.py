@@ -27,6 +27,7 @@ COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kerne
                        r"new suspected memory leaks|stalled pool shutdown|unregister_netdevice: waiting")
 # kmemleak leaves younger objects out of its report: their only pointer may be in a register.
 KMEMLEAK_AGE = 5.5
+KMEMLEAK_AGAIN = 2              # more scans, if something seems lost
 
 
 def kvm_usable():
@@ -199,7 +200,6 @@ class VM:
                 seen.setdefault(re.sub(r"^\[[^]]*\] *", "", line).strip())
         return list(seen)
 
-
     def kmemleak(self):
         """The guest kernel's memory that nothing points to any more, a text with the allocation's stack for each object.
 
@@ -208,8 +208,11 @@ class VM:
         leaks = "/sys/kernel/debug/kmemleak"
         if self.run("[ -e %s ]" % leaks, check=False).rc:
             raise LabError("%s: the kernel has no kmemleak: boot it with --guest trixie-debug" % self.name)
-        # Only what two scans in a row find lost is: a pointer may have been on the move during one of them.
+        # A pointer may be on the move during a scan, and an object may go meanwhile: what is lost stays lost in each.
         self.run("sleep %g; for i in 1 2; do echo scan > %s; done" % (KMEMLEAK_AGE, leaks), timeout=300)
+        for _ in range(KMEMLEAK_AGAIN):
+            if self.run("cat " + leaks, timeout=300).out:
+                self.run("sleep %g; echo scan > %s" % (KMEMLEAK_AGE, leaks), timeout=300)
         text = self.run("cat %s; echo clear > %s" % (leaks, leaks), timeout=300).out
         return [record.strip() for record in re.split(r"(?m)^(?=unreferenced object)", text) if record.strip()]
 
