@@ -22,6 +22,7 @@ SLOT = "0000:01:00.0"
 DRIVER = "/sys/bus/pci/drivers/ornic"
 UPDATES = "/lib/modules/$(uname -r)/updates"
 STOP = "/tmp/storm.stop"
+GATE = "/tmp/storm.gate"
 LOOK = """rdma link; rdma dev show -d; rdma res; rdma res show qp -dd; rdma res show cq -dd; rdma res show mr -dd;
     rdma res show srq -dd; rdma res show ctx -dd; rdma res show pd -dd; rdma statistic; rdma statistic qp show;
     ip -s -s link show dev {netdev}; ethtool -S {netdev}; devlink dev info;
@@ -40,7 +41,7 @@ class Storm(programs.ProgramTest):
 
     def forever(self, vm, commands, first="true"):
         """Runs commands again and again, whatever they say, until the test stops them; returns the process."""
-        vm.run("rm -f %s" % STOP)
+        vm.run("rm -f %s %s" % (STOP, GATE))
         process = self.spawn(vm, first + "; n=0; while [ ! -e %s ]; do { %s; } >/dev/null 2>&1; n=$((n + 1)); done; echo rounds $n"
                              % (STOP, commands.format(device=self.device, netdev=self.p.netdev)), PATIENCE)
         return process
@@ -121,12 +122,15 @@ class Churn(Storm):
         self.stop(self.a, looker)
 
     def test_interface(self):
-        """The interface goes down and up and changes its MTU; messages are sent again, connections live."""
+        """The interface goes down and up and changes its MTU; messages are sent again, connections live.
+
+        The first messages are sent while it is down.
+        """
         connected = "until [ -e %s ] || [ $(rdma res show qp | grep -c 'type RC state RTS') -ge 8 ]; do sleep 0.05; done" % STOP
         self.addCleanup(self.addresses)
-        shaker = self.forever(self.a, "ip link set {netdev} mtu 1400; ip link set {netdev} down; ip link set {netdev} up; "
-                              "ip link set {netdev} mtu 1500; sleep %.1f" % (0.5 * harness.SLOW), connected)
-        self.one_point("between", WORK + " -m 3000", "one_cq", timeout=PATIENCE)
+        shaker = self.forever(self.a, "ip link set {netdev} mtu 1400; ip link set {netdev} down; touch %s; "
+                              "ip link set {netdev} up; ip link set {netdev} mtu 1500; sleep %.1f" % (GATE, 0.5 * harness.SLOW), connected)
+        self.one_point("between", WORK + " -m 3000 -g " + GATE, "one_cq", timeout=PATIENCE)
         self.stop(self.a, shaker)
 
 

@@ -158,6 +158,7 @@ void conn_attr_default(struct conn_attr *a, struct dev *d)
 		.min_rnr = 12,
 		.max_rd = init < 16 ? init : 16,
 		.max_dest_rd = rd < 16 ? rd : 16,
+		.psn = PSN_ANY,
 	};
 }
 
@@ -184,7 +185,7 @@ int conn_make(struct conn *c, struct dev *d, const struct conn_attr *a, struct q
 		return errno;
 	c->attr.cap = init.cap;
 	c->here.qpn = c->qp->qp_num;
-	c->here.psn = (c->qp->qp_num * 2654435761u) & 0xffffff;
+	c->here.psn = a->psn == PSN_ANY ? (c->qp->qp_num * 2654435761u) & 0xffffff : a->psn;
 	c->here.gid = d->gid;
 	return 0;
 }

@@ -50,7 +50,10 @@ struct conn_attr {
 	struct ibv_pd *pd;		/* NULL: the device's */
 	uint32_t create_flags;		/* IBV_QP_CREATE_* */
 	uint64_t ops;			/* IBV_QP_EX_WITH_*, for ibv_qp_to_qp_ex() */
+	uint32_t psn;			/* of the first request; PSN_ANY: made from the number */
 };
+
+#define PSN_ANY	(1u << 24)
 
 struct queue {
 	struct ibv_cq *cq;

@@ -62,7 +62,8 @@ static void add(struct layout *l, size_t len, unsigned int client_align, unsigne
 	place(l, p, SERVER, server_align % ALIGNMENTS);
 }
 
-static void boundaries(struct layout *l, unsigned int mtu, size_t limit, const unsigned int parts[2])
+static void boundaries(struct layout *l, size_t least, unsigned int mtu, size_t limit,
+		       const unsigned int parts[2])
 {
 	const size_t lengths[] = {
 		0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257,
@@ -76,7 +77,7 @@ static void boundaries(struct layout *l, unsigned int mtu, size_t limit, const u
 		add(l, len < limit ? len : limit, a, a * 37 + 1, parts);
 	}
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		if (lengths[i] > limit)
+		if (lengths[i] < least || lengths[i] > limit)
 			continue;
 		add(l, lengths[i], 0, 0, parts);
 		if (lengths[i] <= 65537)
@@ -97,7 +98,7 @@ void layout_make(struct layout *l, enum lengths kind, unsigned int mtu, size_t l
 		for (unsigned int a = 0; a < ALIGNMENTS; a++)
 			add(l, 8, a, a * 8, parts);
 	else
-		boundaries(l, mtu, limit, parts);
+		boundaries(l, kind == LEN_NOT_EMPTY, mtu, limit, parts);
 	l->size[CLIENT] += GUARD;
 	l->size[SERVER] += GUARD;
 }

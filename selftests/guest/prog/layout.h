@@ -48,6 +48,7 @@ struct area {
 
 enum lengths {
 	LEN_BOUNDARIES,		/* around every boundary, and all alignments */
+	LEN_NOT_EMPTY,		/* the same without empty messages */
 	LEN_WORD,		/* eight bytes, aligned at the server */
 	LEN_BIG,		/* one message of the limit */
 };

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int points, bad_points;
@@ -34,6 +35,16 @@ void verdict_fail(struct verdict *v, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(v->why, sizeof(v->why), fmt, args);
 	va_end(args);
+}
+
+bool tap_chosen(const char *name, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
 }
 
 void tap_point(const char *name, const struct verdict *client, const struct verdict *server)

@@ -20,6 +20,8 @@ void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 void verdict_fail(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether a test is among the names of a command line, which end with NULL; none means all. */
+bool tap_chosen(const char *name, char **names);
 void tap_point(const char *name, const struct verdict *client, const struct verdict *server);
 void tap_skip(const char *name, const char *reason);
 /* Prints the plan; returns the exit status of the program. */

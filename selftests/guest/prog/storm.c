@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define PATIENCE	60
-#define LOOK_AGAIN	20000	/* us between looks for a device that goes */
+#define LOOK_AGAIN	20000	/* us between looks for what others do */
 
 void storm_init(struct storm *s, uint64_t seed, unsigned int divisor, bool unplug)
 {
@@ -25,6 +25,19 @@ void storm_init(struct storm *s, uint64_t seed, unsigned int divisor, bool unplu
 void storm_allow_unplug(void)
 {
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
+}
+
+void storm_wait_gate(struct storm *s)
+{
+	double end = now() + s->patience;
+
+	while (s->gate && access(s->gate, F_OK)) {
+		if (now() > end) {
+			storm_fail(s, "%s did not come within %.0f s", s->gate, s->patience);
+			return;
+		}
+		usleep(LOOK_AGAIN);
+	}
 }
 
 unsigned int storm_work(const struct storm *s, unsigned int amount)

@@ -20,6 +20,7 @@ struct storm {
 	uint64_t seed;
 	unsigned int divisor;		/* of the amount of work: slow kernels do less */
 	bool unplug;			/* the device may go; what fails then is no fault */
+	const char *gate;		/* file that must be there before anything is sent, or NULL */
 	double patience;		/* seconds without any progress before all is lost */
 	_Atomic bool over;
 	pthread_mutex_t lock;		/* verdict */
@@ -29,6 +30,8 @@ struct storm {
 void storm_init(struct storm *s, uint64_t seed, unsigned int divisor, bool unplug);
 /* Before the device is opened: objects of a device that is gone can be destroyed. */
 void storm_allow_unplug(void);
+/* Until somebody has opened the gate. */
+void storm_wait_gate(struct storm *s);
 /* Amount of work, at least one. */
 unsigned int storm_work(const struct storm *s, unsigned int amount);
 void storm_fail(struct storm *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

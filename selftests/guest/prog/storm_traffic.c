@@ -26,7 +26,8 @@
 #define RECVS		32u		/* slots per queue pair */
 #define BATCH		8
 #define RECV_BIT	(1ull << 63)	/* in a wr_id */
-#define TIMEOUT		18		/* 1 s, eight times: longer than the interface is ever down */
+/* 1 s, eight times: longer than the interface is ever down; and longer on a slow kernel */
+#define TIMEOUT		18
 #define WAKE_MS		50		/* how often a waiter looks whether all is over */
 
 struct head {
@@ -356,6 +357,8 @@ static void make_queues(struct traffic *t, struct oob *o)
 	}
 	conn_attr_default(&attr, &t->s->dev);
 	attr.timeout = TIMEOUT;
+	while (1u << (attr.timeout - TIMEOUT) < t->s->divisor)
+		attr.timeout++;
 	if (plan->srq) {
 		attr.srq = t->srq = ibv_create_srq(t->s->dev.pd, &init);
 		if (!t->srq)
@@ -475,6 +478,8 @@ void traffic_run(struct storm *s, struct oob *o, const struct traffic_plan *plan
 
 	make_memory(&t);
 	make_queues(&t, o);
+	storm_wait_gate(s);
+	oob_barrier(o);
 	t.pollers = start(&t, pollers, plan->events ? waiter : poller);
 	t.posters = start(&t, plan->posters, poster);
 	wait_for_all(&t);

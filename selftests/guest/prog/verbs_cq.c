@@ -15,16 +15,6 @@ static const struct cq_test *const tables[] = {
 	clock_tests, event_tests, size_tests, domain_tests,
 };
 
-static bool chosen(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 static void run(const char *device, int gid_index, const struct cq_test *t)
 {
 	static const struct verdict good;
@@ -54,7 +44,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t n = 0; n < sizeof(tables) / sizeof(tables[0]); n++)
 		for (const struct cq_test *t = tables[n]; t->name; t++)
-			if (chosen(t->name, argv + optind))
+			if (tap_chosen(t->name, argv + optind))
 				run(device, gid_index, t);
 	return tap_end();
 }

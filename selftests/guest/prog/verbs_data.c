@@ -10,6 +10,7 @@
  * as the queues hold. Whoever is the target starts with guards everywhere; at
  * the end both areas are compared byte by byte and the two ends swap checksums.
  * -x spoils one byte of the target before the comparison: each test must fail.
+ * -w begins just below the largest PSN, so that the PSN wraps early on.
  */
 #include "conn.h"
 #include "layout.h"
@@ -29,6 +30,7 @@
 #define QPS_MAX		8
 #define WAIT		20.0		/* seconds for a completion */
 #define GRH		40
+#define LAST_PSNS	0xfffff8u	/* of -w */
 
 enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, UD_SEND, UD_SEND_IMM };
 
@@ -51,6 +53,7 @@ static const struct test {
 	{ "write", WRITE, LEN_BOUNDARIES, 0, 1, 1 },
 	{ "write_imm", WRITE_IMM, LEN_BOUNDARIES, 0, 1, 1 },
 	{ "read", READ, LEN_BOUNDARIES, 0, 1, 1 },
+	{ "nonempty_read", READ, LEN_NOT_EMPTY, 0, 1, 1 },
 	{ "cmp_swap", CMP_SWAP, LEN_WORD, 0, 1, 1 },
 	{ "fetch_add", FETCH_ADD, LEN_WORD, 0, 1, 1 },
 	{ "ud_send", UD_SEND, LEN_BOUNDARIES, 0, 1, 1 },
@@ -88,6 +91,8 @@ struct order {
 	uint32_t events;
 	uint32_t parts;
 	uint32_t spoil;
+	uint32_t psn;
+	uint32_t pad;
 	uint64_t limit;
 };
 
@@ -191,6 +196,7 @@ static void create_qps(struct run *r)
 
 	conn_attr_default(&a, r->dev);
 	a.type = is_ud(r->test) ? IBV_QPT_UD : IBV_QPT_RC;
+	a.psn = r->order.psn;
 	a.cap.max_send_wr = DEPTH;
 	a.cap.max_recv_wr = takes_receive(r->test) ? r->layout.pieces : 1;
 	a.cap.max_send_sge = sges;
@@ -551,16 +557,6 @@ static unsigned int probe_inline(struct dev *d, unsigned int sges)
 	return n;
 }
 
-static bool chosen(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 static void ask(struct dev *d, struct oob *o, const struct order *order)
 {
 	const struct test *t = &tests[order->test];
@@ -589,7 +585,7 @@ static void ask_all(struct dev *d, struct oob *o, char **names, struct order ord
 	for (order.test = 0; order.test < TESTS; order.test++) {
 		const struct test *t = &tests[order.test];
 
-		if (!chosen(t->name, names))
+		if (!tap_chosen(t->name, names))
 			continue;
 		order.limit = SIZE_MAX >> 1;
 		if (t->lengths == LEN_BIG)
@@ -604,7 +600,7 @@ static void ask_all(struct dev *d, struct oob *o, char **names, struct order ord
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: verbs_data -d DEVICE [-g GID_INDEX] [-e] [-b BIG_BYTES] [-x] [SERVER [TEST...]]\n"
+	fprintf(stderr, "usage: verbs_data -d DEVICE [-g GID_INDEX] [-e] [-b BIG_BYTES] [-x] [-w] [SERVER [TEST...]]\n"
 		"tests:");
 	for (size_t i = 0; i < TESTS; i++)
 		fprintf(stderr, " %s", tests[i].name);
@@ -615,13 +611,13 @@ static void usage(void)
 int main(int argc, char **argv)
 {
 	const char *device = NULL;
-	struct order order = { 0 };
+	struct order order = { .psn = PSN_ANY };
 	size_t big = 1ul << 30;
 	int gid_index = -1, option;
 	struct oob oob;
 	struct dev dev;
 
-	while ((option = getopt(argc, argv, "d:g:b:ex")) != -1) {
+	while ((option = getopt(argc, argv, "d:g:b:ewx")) != -1) {
 		if (option == 'd')
 			device = optarg;
 		else if (option == 'g')
@@ -630,6 +626,8 @@ int main(int argc, char **argv)
 			big = strtoull(optarg, NULL, 0);
 		else if (option == 'e')
 			order.events = 1;
+		else if (option == 'w')
+			order.psn = LAST_PSNS;
 		else if (option == 'x')
 			order.spoil = 1;
 		else

@@ -64,16 +64,6 @@ static void serve(const char *device, int gid_index)
 	}
 }
 
-static bool chosen(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 static void ask_all(struct dev *d, struct oob *o, char **names, bool no_events)
 {
 	struct order order = { .no_events = no_events };
@@ -82,7 +72,7 @@ static void ask_all(struct dev *d, struct oob *o, char **names, bool no_events)
 	for (; (t = test_of(order.test)); order.test++) {
 		struct verdict verdicts[2];
 
-		if (!chosen(t->name, names))
+		if (!tap_chosen(t->name, names))
 			continue;
 		oob_send(o, &order, sizeof(order));
 		run_test(d, o, t, no_events, verdicts);

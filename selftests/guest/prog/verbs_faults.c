@@ -56,14 +56,6 @@ static void run_process_end(const char *device)
 	report("process_end", &v, faults);
 }
 
-static bool chosen(const char *name, char **names)
-{
-	for (; *names; names++)
-		if (!strcmp(name, *names))
-			return true;
-	return false;
-}
-
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -72,9 +64,9 @@ int main(int argc, char **argv)
 		bail("this kernel has no fault injection");
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		for (unsigned int k = 0; k < groups[i]->count; k++)
-			if (argc == 2 || chosen(groups[i]->cases[k].name, argv + 2))
+			if (tap_chosen(groups[i]->cases[k].name, argv + 2))
 				run(argv[1], groups[i], &groups[i]->cases[k]);
-	if (argc == 2 || chosen("process_end", argv + 2))
+	if (tap_chosen("process_end", argv + 2))
 		run_process_end(argv[1]);
 	return tap_end();
 }

@@ -98,16 +98,6 @@ static const struct test {
 	{ "data_in_order_rc", IBV_QPT_RC, test_data_in_order },
 };
 
-static bool chosen(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 int main(int argc, char **argv)
 {
 	const struct verdict good = { 0 };
@@ -129,7 +119,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		struct subject s;
 
-		if (!chosen(tests[i].name, argv + optind))
+		if (!tap_chosen(tests[i].name, argv + optind))
 			continue;
 		subject_open(&s, &dev, tests[i].type);
 		tests[i].run(&s);

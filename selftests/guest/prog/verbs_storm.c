@@ -4,12 +4,13 @@
  * all the while.
  *
  *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-u]                    server, until killed
- *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-u] SERVER [TEST..]
- *                                                                        client, prints TAP
+ *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-g FILE] [-u]
+ *               SERVER [TEST..]                                        client, prints TAP
  *
  * -c has threads of both processes create and destroy objects, so many times each;
- * -n divides the work, -m is how much of it there is for each poster; -u: the device
- * of this process may be taken away.
+ * -n divides the work, -m is how much of it there is for each poster; -g: what is
+ * connected sends as soon as the file is there; -u: the device of this process may be
+ * taken away.
  */
 #include "storm_churn.h"
 #include "storm_traffic.h"
@@ -43,8 +44,8 @@ struct order {
 	uint64_t seed;
 };
 
-static void run(struct dev *d, struct oob *o, const struct order *order, bool unplug,
-		struct verdict *mine, struct verdict *theirs)
+static void run(struct dev *d, struct oob *o, const struct order *order, const char *gate,
+		bool unplug, struct verdict *mine, struct verdict *theirs)
 {
 	const struct traffic_plan *plan = &plans[order->plan];
 	struct churn churn;
@@ -52,6 +53,7 @@ static void run(struct dev *d, struct oob *o, const struct order *order, bool un
 
 	storm_init(&s, order->seed, order->divisor, unplug);
 	s.dev = *d;
+	s.gate = gate;
 	if (order->churn)
 		churn_start(&churn, &s, CHURNERS, order->churn);
 	traffic_run(&s, o, plan, storm_work(&s, order->messages));
@@ -74,25 +76,15 @@ static void serve(const char *device, bool unplug)
 	while (oob_accept(&oob, listener)) {
 		dev_open(&dev, device, -1);
 		while (oob_recv(&oob, &order, sizeof(order)))
-			run(&dev, &oob, &order, unplug, &mine, &theirs);
+			run(&dev, &oob, &order, NULL, unplug, &mine, &theirs);
 		dev_close(&dev);
 		oob_close(&oob);
 	}
 }
 
-static bool chosen(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 static void usage(void)
 {
-	bail("usage: verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-u] "
+	bail("usage: verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-g FILE] [-u] "
 	     "[SERVER [TEST..]]");
 }
 
@@ -100,13 +92,13 @@ int main(int argc, char **argv)
 {
 	struct order order = { .divisor = 1, .seed = 1, .messages = MESSAGES };
 	struct verdict mine, theirs;
-	const char *device = NULL;
+	const char *device = NULL, *gate = NULL;
 	bool unplug = false;
 	struct oob oob;
 	struct dev dev;
 	int option;
 
-	while ((option = getopt(argc, argv, "d:s:n:m:c:u")) != -1) {
+	while ((option = getopt(argc, argv, "d:s:n:m:c:g:u")) != -1) {
 		if (option == 'd')
 			device = optarg;
 		else if (option == 's')
@@ -117,6 +109,8 @@ int main(int argc, char **argv)
 			order.messages = atoi(optarg);
 		else if (option == 'c')
 			order.churn = atoi(optarg);
+		else if (option == 'g')
+			gate = optarg;
 		else if (option == 'u')
 			unplug = true;
 		else
@@ -134,10 +128,10 @@ int main(int argc, char **argv)
 	oob_connect(&oob, argv[optind], OOB_PORT);
 	dev_open(&dev, device, -1);
 	for (order.plan = 0; order.plan < PLANS; order.plan++) {
-		if (!chosen(plans[order.plan].name, argv + optind + 1))
+		if (!tap_chosen(plans[order.plan].name, argv + optind + 1))
 			continue;
 		oob_send(&oob, &order, sizeof(order));
-		run(&dev, &oob, &order, unplug, &mine, &theirs);
+		run(&dev, &oob, &order, gate, unplug, &mine, &theirs);
 		tap_point(plans[order.plan].name, &mine, &theirs);
 	}
 	dev_close(&dev);
