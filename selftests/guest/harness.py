@@ -20,7 +20,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-for folder in ("tools", "selftests/lib"):
+for folder in ("tools", "selftests", "selftests/lib"):
     sys.path.insert(0, os.path.join(TOP, folder))
 sys.dont_write_bytecode = True
 
@@ -67,6 +67,10 @@ class Pair:
         self.start_res = self.resources()
         self.heard = [complaints(vm) for vm in self.lab.vms]
 
+    def device_of(self, _vm):
+        """Name of a VM's RDMA device."""
+        return DEVICE
+
     def address(self, vm, family=4):
         """Address of a VM's RDMA interface."""
         if family == 6:
@@ -75,15 +79,16 @@ class Pair:
 
     def gid_index(self, vm):
         """Index of the GID made from the VM's IPv4 address."""
-        found = vm.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % DEVICE).out
+        found = vm.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % self.device_of(vm)).out
         return int(found.strip().rsplit("/", 1)[1])
 
     def resources(self):
-        """What `rdma res` counts for the device, of each VM; None for a VM that is dead."""
+        """What `rdma res` counts for the device of each VM; None for a VM that is dead."""
         asked = [vm.spawn("rdma res", timeout=30, lines=False) if vm.alive() else None for vm in self.lab.vms]
         for process in filter(None, asked):
             process.wait(60)
-        lines = [process and re.search(r"^\d+: %s: (.*)" % DEVICE, process.text(), re.M) for process in asked]
+        lines = [process and re.search(r"^\d+: %s: (.*)" % self.device_of(vm), process.text(), re.M)
+                 for vm, process in zip(self.lab.vms, asked)]
         return [line and line.group(1).strip() for line in lines]
 
     def settled(self):
@@ -153,6 +158,7 @@ def start_lab(**more):
 
 
 OWN_LAB = None                          # options of a lab for this file alone
+PAIR = Pair                             # and what its VMs are
 _pair = None
 
 
@@ -166,7 +172,7 @@ def pair():
         else:
             lab = start_lab(**OWN_LAB or {})
             atexit.register(lab.down)
-        _pair = Pair(lab)
+        _pair = PAIR(lab)
     return _pair
 
 
@@ -249,11 +255,23 @@ def matrix(case, places=("between", "within"), **tests):
             setattr(case, "test_%s_%s" % (place, name), test)
 
 
+# Memory that the kernel's core itself (6.12) forgets where an allocation fails: the function, and what.
+KERNELS_OWN = {
+    "flow_resources_alloc": "uverbs: of its two arrays it frees only the one that could not be had",
+    "setup_port": "setup_hw_port_stats(): all that it has when the driver cannot read the counters",
+}
+
+
 class Leaks(unittest.TestCase):
     """The last test of each file, on a guest that can tell."""
 
     def test_no_memory_lost(self):
         found = pair().leaks()
+        for name, why in KERNELS_OWN.items():
+            others = [text for text in found if "    %s+0x" % name not in text]
+            if len(others) < len(found):
+                print("# %d lost by the kernel's %s: %s" % (len(found) - len(others), name, why))
+            found = others
         self.assertFalse(found, "\n".join(found))
 
 

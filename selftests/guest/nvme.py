@@ -3,6 +3,8 @@
 SUBSYSTEM = "/sys/kernel/config/nvmet/subsystems/ornic"
 PORT = "/sys/kernel/config/nvmet/ports/7"
 HOST = "/sys/class/nvme/nvme0"
+LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib"
+UPDATES = "/lib/modules/$(uname -r)/updates"
 
 
 def target(test, vm, address):
@@ -27,3 +29,26 @@ def connect(vm, address):
 def disconnect(vm):
     """The disk goes, if it is there."""
     vm.run("[ ! -d %s ] || echo 1 > %s/delete_controller" % (HOST, HOST), timeout=60)
+
+
+def file_system(test, vm, address):
+    """What a VM writes to the disk comes back: raw, and as files that survive unmounting and a new connection."""
+    vm.run("modprobe nvme-rdma && dd if=/dev/urandom of=/tmp/nvme.in bs=1M count=48", timeout=60)
+    test.addCleanup(vm.run, "rm -f /tmp/nvme.in /tmp/nvme.out; rmmod nvme_rdma", check=False)
+    test.addCleanup(disconnect, vm)
+    connect(vm, address)
+    test.addCleanup(vm.run, "umount /mnt", check=False)
+    vm.run("dd if=/tmp/nvme.in of=/dev/nvme0n1 bs=1M oflag=direct && "
+           "dd if=/dev/nvme0n1 of=/tmp/nvme.out bs=64k count=768 iflag=direct && cmp /tmp/nvme.in /tmp/nvme.out", timeout=120)
+    vm.run("busybox mke2fs /dev/nvme0n1 && mount /dev/nvme0n1 /mnt && cp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
+    disconnect(vm)
+    connect(vm, address)
+    vm.run("mount /dev/nvme0n1 /mnt && cmp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
+
+
+def ib_again(vm, device):
+    """The RDMA driver of a VM anew: ib_core keeps the CQs of its pool until the device goes."""
+    vm.run("rmmod nvme_rdma; for m in %s; do [ ! -d /sys/module/$m ] || rmmod $m || exit; done; modprobe rdma_ucm; "
+           "insmod %s/ornic_ib.ko" % (LAYERS, UPDATES), timeout=60)
+    vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+           "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done" % (device, device), timeout=30)

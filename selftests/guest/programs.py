@@ -23,10 +23,10 @@ class ProgramTest(harness.GuestTest):
     def ask(self, place, options, names="", timeout=150):
         """What the client says when it runs these tests, or all."""
         there, here = self.ends(place)
-        server = self.spawn(there, "/tmp/selftests/%s -d %s" % (self.program, self.device), timeout + 10)
+        serve, ask = ("/tmp/selftests/%s -d %s" % (self.program, self.p.device_of(vm)) for vm in (there, here))
+        server = self.spawn(there, serve, timeout + 10)
         there.wait_listen(self.port, 30)
-        result = here.run("/tmp/selftests/%s -d %s %s vm%d %s" % (self.program, self.device, options, there.number, names),
-                          timeout=timeout, check=False)
+        result = here.run("%s %s vm%d %s" % (ask, options, there.number, names), timeout=timeout, check=False)
         said = result.out + result.err
         if result.rc == 124:
             said += "\nno end within %d s" % timeout
@@ -54,9 +54,9 @@ class ProgramTest(harness.GuestTest):
         self.assertEqual(point.group(1), "ok", point.group(3))
 
 
-def points(case, names, **modes):
+def points(case, names, places=("between", "within"), **modes):
     """Adds a test method for each place, mode (keyword: options of the client) and name."""
-    for place in ("between", "within"):
+    for place in places:
         for mode, options in modes.items():
             for name in names:
                 def test(self, place=place, options=options, name=name):

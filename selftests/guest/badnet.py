@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Bad networks between the VMs: rules of ornicd's faults, and captures of what came of them, for the checker to judge.
+
+The lab's daemon must have a control socket: ORNICD_ARGS.
+"""
+import os
+import time
+
+import programs                 # and harness, which says where the others are
+
+from checker import judge       # pylint: disable=wrong-import-order
+from control import Client      # pylint: disable=wrong-import-order
+
+ORNICD_ARGS = ["--control", "{run}/control"]
+NETWORKS = dict(
+    loss_01=["drop p=0.1%"],
+    loss_1=["drop p=1%"],
+    loss_5=["drop p=5%"],
+    reorder_1=["reorder p=1% by=3"],
+    duplicate_1=["duplicate p=1%"],
+    corrupt_1=["corrupt p=1%"],
+    all=["drop p=1%", "reorder p=1% by=3", "duplicate p=1%", "corrupt p=1%"],
+)
+TIMEOUT_NS = 4096 << 17         # the programs' local ACK timeout
+PATIENCE = 300
+
+
+class BadNetwork(programs.ProgramTest):
+    """A file's test case; its methods are added by networks()."""
+
+    program = "verbs_data"
+    port = 7471
+    operations = "send send_imm write write_imm read cmp_swap fetch_add qps_fetch_add"
+    judged = "10.88.0.1", "10.88.0.2"       # whose packets are
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.control = Client(cls.p.lab.state.path("control"))
+        cls.addClassCleanup(cls.control.close)
+
+    def check(self, place, rules):
+        """Each operation ends well, with the right data in the right order, and atomics happen once; no rule of IBTA is broken."""
+        path = self.p.lab.state.path("badnet.pcapng")
+        self.addCleanup(self.control.call, "fault.clear")
+        for rule in rules:
+            self.control.call("fault.add", rule=rule)
+        number = self.control.call("capture.start", spec=path + ",buffer=256M")["id"]
+        self.addCleanup(os.remove, path)
+        try:
+            said = self.ask(place, "", self.operations, timeout=PATIENCE)
+        finally:
+            self.control.call("capture.stop", id=number)
+        acted = {rule["rule"]: rule["acted"] for rule in self.control.call("fault.list")}
+        for name in self.operations.split():
+            self.judge(said, name)
+        for rule, times in acted.items():
+            self.assertGreater(times, 0, "nothing was done: %s: %s" % (rule, acted))
+        self.verdict(number, path)
+
+    def verdict(self, number, path):
+        """The checker's, when the file is complete."""
+        end = time.monotonic() + PATIENCE
+        while any(each["id"] == number for each in self.control.call("capture.list")):
+            self.assertLess(time.monotonic(), end, "the capture is not written after %d s" % PATIENCE)
+            time.sleep(0.05)
+        report = judge.judge(path, judge.Options(timeout_ns=TIMEOUT_NS))
+        print("# " + ", ".join("%d %s" % (n, what) for what, n in sorted(report.counts.items())))
+        self.assertGreater(report.counts.get("requests", 0), 1000, report.counts)
+        self.assertEqual([str(v) for v in report.violations if v.who in self.judged][:20], [])
+
+
+def networks(case, places, names=tuple(NETWORKS)):
+    """Adds a test method for each place and network."""
+    for place in places:
+        for name in names:
+            def test(self, place=place, rules=NETWORKS[name]):
+                self.check(place, rules)
+            setattr(case, "test_%s_%s" % (place, name), test)

@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Soft-RoCE of Debian 12: kernel 6.1. Only what tells most."""
+import peers
+
+peers.use("bookworm")
+
+# pylint: disable=wrong-import-position
+import harness                                  # noqa: E402
+import traffic                                  # noqa: E402
+from storage import Nvme                        # noqa: E402, F401
+from traffic import Tools                       # noqa: E402, F401
+
+traffic.add(everything=False)
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the usual tools do, between ornic and Soft-RoCE: perftest, rdma_cm's examples, multicast; over VLANs and with each MTU."""
+import harness
+import peers
+
+PORT = 18515
+PATIENCE = 180
+VLAN = 5
+VLAN_UP = """ip link add link {link} name vlan{vlan} type vlan id {vlan} && ip address add {address}/24 dev vlan{vlan} &&
+ip link set vlan{vlan} up"""
+
+
+class Tools(peers.Roles, harness.GuestTest):
+    def perftest(self, place, program, options="", mtu=1024, net=None):
+        """net: the GID is that of the address in this network."""
+        command = "%s -d %s -x %d -F -p %d -m %d -u 18 %s"
+        ends = [command % (program, self.p.device_of(vm), self.gid(vm, net or self.p.net), PORT, mtu, options)
+                for vm in self.ends(place)]
+        out, _ = self.exchange(place, ends[0], ends[1] + " {addr}", PORT, PATIENCE)
+        self.assertRegex(out, r"(?m)^\s*\d+\s+\d+\s+[\d.inf]+\s", "no row of results: " + out)
+
+    def gid(self, vm, net):
+        """Index of the GID made from the VM's IPv4 address in a network; waits for it."""
+        word = "%02x%02x" % tuple(int(part) for part in net.split("."))
+        return int(vm.run("cd /sys/class/infiniband/%s/ports/1/gids; until grep -l ffff:%s: *; do sleep 0.05; done"
+                          % (self.p.device_of(vm), word), timeout=30).out.split()[0])
+
+    def cm(self, place, server, client):
+        address = {family: self.p.address(self.ends(place)[0], family) for family in (4, 6)}
+        self.exchange(place, server.format(addr=address[4], addr6=address[6]), client, harness.cm_listens, PATIENCE)
+
+    def multicast(self, place):
+        """Datagrams of the one's to a group that the other has joined.
+
+        Soft-RoCE loses what it has not sent when its queue pair goes, and mckey goes at once: it is sent for as often as it takes.
+        """
+        there, here = self.ends(place)
+        receiver = self.spawn(there, "mckey -m 239.9.9.9 -b %s -C 10" % self.p.address(there), PATIENCE)
+        receiver.wait_for("receiving data transfers", 60)
+        for _ in range(12):
+            here.run("mckey -m 239.9.9.9 -b %s -s -C 10" % self.p.address(here), timeout=60)
+            if receiver.poll() is not None:
+                break
+        self.assertEqual(receiver.wait(10), 0, receiver.text())
+
+    def vlan(self, place, method, *arguments):
+        """The same with both ends on an interface of a VLAN."""
+        net = "10.89"
+        for vm in (self.a, self.b):
+            self.addCleanup(vm.run, "ip link delete vlan%d" % VLAN, check=False)
+            vm.run(VLAN_UP.format(link=self.p.link[vm], vlan=VLAN, address="%s.0.%d" % (net, vm.number + 1)))
+            self.gid(vm, net)
+        if method == "perftest":
+            self.perftest(place, *arguments, net=net)
+        else:
+            there = "%s.0.%d" % (net, self.ends(place)[0].number + 1)
+            server, client = (each.format(there=there) for each in arguments)
+            self.exchange(place, server, client, harness.cm_listens, PATIENCE)
+
+
+PERFTEST = dict(
+    write_bw=("ib_write_bw", "-s 1048576 -n 5"),
+    write_bw_8_qps=("ib_write_bw", "-q 8 -s 65536 -n 10"),
+    write_bw_both_ways=("ib_write_bw", "-b -s 65536 -n 10"),
+    read_bw=("ib_read_bw", "-o 16 -s 1048576 -n 5"),
+    send_bw=("ib_send_bw", "-s 1048576 -n 5"),
+    send_bw_uc=("ib_send_bw", "-c UC -s 1024 -n 20"),
+    send_bw_ud=("ib_send_bw", "-c UD -s 1024 -n 20"),
+    write_lat=("ib_write_lat", "-s 2 -n 20"),
+    read_lat=("ib_read_lat", "-o 16 -s 2 -n 20"),
+    send_lat=("ib_send_lat", "-s 2 -n 20"),
+    atomic_add=("ib_atomic_bw", "-o 16 -A FETCH_AND_ADD -n 50"),
+    atomic_swap=("ib_atomic_lat", "-o 16 -A CMP_AND_SWAP -n 20"),
+)
+MTU_4096 = {"%s_mtu_4096" % name: PERFTEST[name] + (4096,) for name in ("write_bw", "read_bw", "send_bw")}
+ALL_SIZES = {"%s_all_sizes" % name: ("ib_%s" % name, "-a -n 5 " + more)
+             for name, more in (("write_bw", ""), ("read_bw", "-o 16"), ("send_bw", ""), ("write_lat", ""), ("read_lat", "-o 16"),
+                                ("send_lat", ""))}
+PADDING = {"padding_%d" % size: ("ib_send_lat", "-s %d -n 5" % size) for size in range(31, 37)}
+CM = dict(
+    rping=("rping -s -a {addr} -V -C 10", "rping -c -a {addr} -V -C 10"),
+    rping_ipv6=("rping -s -a {addr6} -V -C 10", "rping -c -a {addr6} -V -C 10"),
+    rping_large=("rping -s -a {addr} -V -C 3 -S 65000", "rping -c -a {addr} -V -C 3 -S 65000"),
+    ucmatose=("ucmatose -b {addr}", "ucmatose -s {addr}"),
+    ucmatose_ipv6=("ucmatose -f ipv6 -b {addr6}", "ucmatose -f ipv6 -s {addr6}"),
+    udaddy=("udaddy -b {addr}", "udaddy -s {addr}"),
+    udaddy_ipv6=("udaddy -f ipv6 -b {addr6}", "udaddy -f ipv6 -s {addr6}"),
+)
+OVER_VLAN = dict(
+    vlan_write_bw=("perftest",) + PERFTEST["write_bw"],
+    vlan_send_bw_ud=("perftest",) + PERFTEST["send_bw_ud"],
+    vlan_rping=("cm", "rping -s -a {there} -V -C 10", "rping -c -a {there} -V -C 10"),
+)
+
+
+def add(everything):
+    """Tools gets its tests, or those that tell most."""
+    few = ("write_bw", "read_bw", "send_bw", "send_bw_ud", "atomic_add", "rping", "rping_ipv6", "udaddy", "vlan_write_bw", "multicast")
+    for method, tests in (("perftest", PERFTEST), ("perftest", MTU_4096), ("perftest", ALL_SIZES), ("perftest", PADDING),
+                          ("cm", CM), ("vlan", OVER_VLAN), ("multicast", {"multicast": ()})):
+        peers.add(Tools, method, tests if everything else {name: tests[name] for name in few if name in tests})
