@@ -285,6 +285,19 @@ class Alone(unittest.TestCase):
         expect(status == 130, "status %d of an interrupted up" % status)
         expect(not qemus() and not os.path.exists(state.State(NAME).dir), "nothing is left")
 
+    def test_interrupt_waits(self):
+        """Ctrl-C while a process starts comes when somebody knows of the process."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        done = []
+        try:
+            with state.uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+                done.append("inside")
+            done.append("behind")
+        except KeyboardInterrupt:
+            done.append("interrupted")
+        expect(done == ["inside", "interrupted"], done)
+
     def test_owner_gone(self):
         """A program that dies without down() leaves VMs; the next up, or status, clears them."""
         code = "import sys, os; sys.path.insert(0, %r); from lab import Lab; Lab.up(1, name=%r, device='none'); os._exit(1)"

@@ -79,8 +79,9 @@ def start(run, binary, plan, devices, extra):
     daemons = [Daemon(run, number, host, devices) for number, host in enumerate(plan)]
     run.data["daemons"] = []
     for one in daemons:
-        one.start(binary, extra)
-        run.data["daemons"].append(state.identity(one.child.pid))
+        with state.uninterrupted():
+            one.start(binary, extra)
+            run.data["daemons"].append(state.identity(one.child.pid))
         run.save()
     if plan[0].apart:
         wait_apart(daemons)

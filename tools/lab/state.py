@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 
 from .errors import LabError
@@ -114,6 +115,23 @@ class State:
     def remove(self):
         stop([p for p in self.processes() if p])
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """What ends the program waits for the end of the block: a process that starts is written down, or nobody would stop it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    usual = {number: signal.signal(number, lambda *what: came.append(what)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        for number, _ in came:
+            signal.raise_signal(number)
 
 
 @contextlib.contextmanager

@@ -88,10 +88,10 @@ class VM:
     # life
     def start(self):
         """Starts QEMU; the guest answers some seconds later, see wait_up()."""
-        with open(self.file("qemu.log"), "wb") as log:
+        with open(self.file("qemu.log"), "wb") as log, state.uninterrupted():
             child = subprocess.Popen(self.record["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      start_new_session=True, env={**os.environ, **self.record["env"]})
-        self.record["process"] = state.identity(child.pid)
+            self.record["process"] = state.identity(child.pid)
 
     def wait_up(self, patience):
         if Process(self, "true", patience=patience).wait(patience) != 0:
