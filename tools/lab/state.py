@@ -16,6 +16,7 @@ import time
 from .errors import LabError
 
 SOCKET_PATH_MAX = 107
+REMOVE_PATIENCE = 5
 
 
 def base():
@@ -113,8 +114,11 @@ class State:
         return not alive(owner) if owner else not any(alive(p) for p in self.processes())
 
     def remove(self):
+        """Threads that wait for a VM may make files until the folder is gone."""
         stop([p for p in self.processes() if p])
-        shutil.rmtree(self.dir, ignore_errors=True)
+        end = time.monotonic() + REMOVE_PATIENCE
+        while os.path.isdir(self.dir) and time.monotonic() < end:
+            shutil.rmtree(self.dir, ignore_errors=True)
 
 
 @contextlib.contextmanager
