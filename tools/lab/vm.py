@@ -113,7 +113,10 @@ class VM:
         end = time.monotonic() + 1
         while self.alive() and time.monotonic() < end:
             time.sleep(0.02)
-        words = self.qemu_error() or last_line(self.file("console"), 0)
+        try:
+            words = self.qemu_error() or last_line(self.file("console"), 0)
+        except FileNotFoundError:
+            words = "its lab is going down"
         return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
 
     def qemu_error(self):
