@@ -12,6 +12,7 @@
 
 #include "control/method.h"
 #include "control/request.h"
+#include "engine/qp.h"
 #include "lib/inproc.h"
 
 #define BUF	65536
@@ -150,9 +151,10 @@ static void test_connected(void **state)
 {
 	struct fixture *f = *state;
 	struct host_qp qp;
+	struct qp *held;
 	json_t *r, *q;
 	uint64_t buf;
-	uint32_t key;
+	uint32_t key, n;
 
 	make_qp(f, &qp);
 	inproc_connect_self(f->p, &qp);
@@ -169,6 +171,7 @@ static void test_connected(void **state)
 	assert_int_equal(number(r, "outstanding"), 0);
 	assert_int_equal(number(r, "retransmits"), 0);
 	assert_null(json_object_get(r, "rtt_ns"));
+	assert_null(json_object_get(r, "rate_kbps"));
 	q = json_object_get(r, "sq");
 	assert_int_equal(number(q, "entries"), 16);
 	assert_int_equal(number(q, "fetched"), 2);
@@ -191,6 +194,14 @@ static void test_connected(void **state)
 	assert_true(json_is_true(json_object_get(json_object_get(r, "requester"), "waits_rnr")));
 	assert_int_equal(number(r, "next_psn"), 12);
 	assert_int_equal(number(r, "acked_psn"), 11);
+	json_decref(r);
+	/* congestion control slows it down */
+	n = 0;
+	held = table_next(&f->p->f->dev.qps, &n);
+	held->cc.limiting = true;
+	held->cc.rate = 5000;
+	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
+	assert_int_equal(number(r, "rate_kbps"), 5000);
 	json_decref(r);
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static const char headings[] =
-	"DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US <PEER-QPN PEER";
+	"DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US <MBIT/S <PEER-QPN PEER";
 
 json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max)
 {
@@ -42,6 +42,15 @@ static void number(struct table *t, const json_t *o, const char *key)
 		table_cell(t, "-");
 }
 
+/* The same in thousands */
+static void thousands(struct table *t, const json_t *o, const char *key)
+{
+	if (json_object_get(o, key))
+		table_cell(t, "%.1f", ctl_int(o, key) / 1000.);
+	else
+		table_cell(t, "-");
+}
+
 static void row(struct table *t, const json_t *qp)
 {
 	table_cell(t, "%s", ctl_text(qp, "device"));
@@ -53,10 +62,8 @@ static void row(struct table *t, const json_t *qp)
 	number(t, qp, "acked_psn");
 	number(t, qp, "expected_psn");
 	number(t, qp, "retransmits");
-	if (json_object_get(qp, "rtt_ns"))
-		table_cell(t, "%.1f", ctl_int(qp, "rtt_ns") / 1000.);
-	else
-		table_cell(t, "-");
+	thousands(t, qp, "rtt_ns");
+	thousands(t, qp, "rate_kbps");
 	number(t, qp, "peer_qpn");
 	table_cell(t, "%s", ctl_text(qp, "peer"));
 }

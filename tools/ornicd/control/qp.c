@@ -101,6 +101,8 @@ static json_t *summary(const struct qp *qp)
 		set(o, "acked_psn", qp->req.una & BTH_PSN_MASK);
 		if (qp->req.rtt)
 			set(o, "rtt_ns", qp->req.rtt);
+		if (qp->cc.limiting)
+			set(o, "rate_kbps", qp->cc.rate);
 	}
 	return o;
 }
