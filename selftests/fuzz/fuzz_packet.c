@@ -11,6 +11,7 @@
 #include "lib/records.h"
 #include "lib/rig.h"
 
+#include "engine/psn.h"
 #include "engine/qp.h"
 #include "engine/srq.h"
 #include "packet/bth.h"
@@ -498,7 +499,8 @@ static void check_qps(void)
 		const struct qp *qp = rig_qp(0, which);
 
 		CHECK(qp->state <= ORNIC_QPS_ERR);
-		CHECK(qp->resp.epsn <= BTH_PSN_MASK && qp->req.una <= BTH_PSN_MASK);
+		CHECK(qp->resp.epsn <= BTH_PSN_MASK);
+		CHECK(seq_diff(qp->req.una, qp->req.sent_psn) <= 0);
 		CHECK(qp->resp.rd_next - qp->resp.rd_first <= QP_MAX_RD_ATOMIC);
 	}
 	CHECK(!rig.s[0].cq_errors);

@@ -248,9 +248,13 @@ void rig_map(int i)
 
 void rig_bus_master(int i)
 {
-	uint16_t command = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
+	const uint16_t command = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER, d0 = 0;
+	struct vfu_endpoint *ep = &rig.s[i].ep;
+	uint8_t pm;
 
-	endpoint_config_write(&rig.s[i].ep, PCI_COMMAND, &command, sizeof(command));
+	pci_read(&ep->pci, PCI_CAPABILITY_LIST, &pm, 1);	/* the first one */
+	endpoint_config_write(ep, pm + PCI_PM_CTRL, &d0, sizeof(d0));
+	endpoint_config_write(ep, PCI_COMMAND, &command, sizeof(command));
 }
 
 static void station_start(int i)

@@ -145,7 +145,7 @@ void rig_break(void);
 
 /* rig_map() - all of a host's memory but what is hidden, and nothing else */
 void rig_map(int i);
-/* rig_bus_master() - on */
+/* rig_bus_master() - on, and the function in D0, without which that has no effect */
 void rig_bus_master(int i);
 /* rig_again() - reset station @i, forget its objects, and bring it up */
 void rig_again(int i);
