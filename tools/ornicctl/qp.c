@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static const char headings[] =
-	"DEVICE <QPN TYPE STATE <OUT <NEXT-PSN <ACKED <EXPECTED <RETRANS <RTT-US <MBIT/S <PEER-QPN PEER";
+	"DEVICE <QPN TYPE STATE <OUT <NEXT <ACKED <EXPECTS <RETRANS <RTT-US <MBIT/S <PEER-QPN PEER";
 
 json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max)
 {
