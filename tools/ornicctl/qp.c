@@ -122,8 +122,9 @@ static const struct ctl_verb verbs[] = {
 		.name = "list", .args = "", .options = list_options, .run = qp_list,
 		.summary = "queue pairs: state, PSNs, what is outstanding, peer",
 		.help = "OUT are send work requests taken from the ring and not completed.\n"
-			"NEXT-PSN is the next to send, ACKED the oldest not acknowledged,\n"
-			"EXPECTED what the responder waits for. RETRANS are PSNs sent again.\n"
+			"NEXT is the PSN to send next, ACKED the oldest not acknowledged,\n"
+			"EXPECTS what the responder waits for. RETRANS are PSNs sent again,\n"
+			"MBIT/S is what congestion control leaves, while it holds it back.\n"
 			"RTT is estimated for peers outside the daemon.\n",
 	},
 	{
