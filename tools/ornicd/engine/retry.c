@@ -27,14 +27,13 @@ static uint64_t ack_timeout(const struct qp *qp)
 
 /*
  * The timeout from now on. A turn of the engine may take as long as many packets do; where packets
- * may get lost, the timer must not lose that time.
+ * may get lost, which is what far means here, the timer must not lose that time.
  */
 static uint64_t deadline(const struct qp *qp)
 {
 	const struct engine *e = qp->dev->engine;
-	bool lossy = qp->req.far || switch_is_faulty(e->sw);
 
-	return (lossy ? e->clock() : e->now) + ack_timeout(qp);
+	return (qp->req.far ? e->clock() : e->now) + ack_timeout(qp);
 }
 
 static bool in_flight(const struct requester *r)
