@@ -25,9 +25,10 @@ class Tools(peers.Roles, harness.GuestTest):
         return int(vm.run("cd /sys/class/infiniband/%s/ports/1/gids; until grep -l ffff:%s: *; do sleep 0.05; done"
                           % (self.p.device_of(vm), word), timeout=30).out.split()[0])
 
-    def cm(self, place, server, client):
-        address = {family: self.p.address(self.ends(place)[0], family) for family in (4, 6)}
-        self.exchange(place, server.format(addr=address[4], addr6=address[6]), client, harness.cm_listens, PATIENCE)
+    def cm(self, place, server, client, net=None):
+        there = self.ends(place)[0]
+        address = {"addr": "%s.0.%d" % (net or self.p.net, there.number + 1), "addr6": self.p.address(there, 6)}
+        self.exchange(place, server.format(**address), client.format(**address), harness.cm_listens, PATIENCE)
 
     def multicast(self, place):
         """Datagrams of the one's to a group that the other has joined.
@@ -50,12 +51,7 @@ class Tools(peers.Roles, harness.GuestTest):
             self.addCleanup(vm.run, "ip link delete vlan%d" % VLAN, check=False)
             vm.run(VLAN_UP.format(link=self.p.link[vm], vlan=VLAN, address="%s.0.%d" % (net, vm.number + 1)))
             self.gid(vm, net)
-        if method == "perftest":
-            self.perftest(place, *arguments, net=net)
-        else:
-            there = "%s.0.%d" % (net, self.ends(place)[0].number + 1)
-            server, client = (each.format(there=there) for each in arguments)
-            self.exchange(place, server, client, harness.cm_listens, PATIENCE)
+        getattr(self, method)(place, *arguments, net=net)
 
 
 PERFTEST = dict(
@@ -89,7 +85,7 @@ CM = dict(
 OVER_VLAN = dict(
     vlan_write_bw=("perftest",) + PERFTEST["write_bw"],
     vlan_send_bw_ud=("perftest",) + PERFTEST["send_bw_ud"],
-    vlan_rping=("cm", "rping -s -a {there} -V -C 10", "rping -c -a {there} -V -C 10"),
+    vlan_rping=("cm",) + CM["rping"],
 )
 
 
