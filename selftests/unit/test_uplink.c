@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "net/uplink.h"
+#include "net/uplink_backend.h"
 #include "packet/bth.h"
 #include "packet/ip.h"
 #include "packet/roce.h"
@@ -91,6 +91,7 @@ static int64_t work(void *arg)
 {
 	struct fixture *f = arg;
 
+	switch_flush(f->sw);
 	if (f->want(f) || now() > f->deadline)
 		loop_stop(f->loop);
 	return 1000000;
@@ -130,6 +131,13 @@ static void wait_received(struct fixture *f, uint32_t count)
 static void drain(void *arg)
 {
 	switch_drain(((struct fixture *)arg)->sw);
+}
+
+/* What a turn of the engine does to packets. */
+static void turn(struct fixture *f)
+{
+	switch_drain(f->sw);
+	switch_flush(f->sw);
 }
 
 static int setup(void **state)
@@ -248,7 +256,7 @@ static void send_plain(struct fixture *f, uint8_t *bytes, uint32_t len)
 	p->seg[0] = (struct seg) { bytes, ETH_BYTES };
 	p->seg[1] = (struct seg) { bytes + ETH_BYTES, len - ETH_BYTES };
 	switch_send(f->device, p);
-	switch_drain(f->sw);
+	turn(f);
 }
 
 /* The other end of an uplink whose frames are messages: where to write and read them. */
@@ -300,7 +308,7 @@ static void check_both_ways(struct fixture *f, const struct peer *peer, uint32_t
 
 	memset(payload, 0x5a, sizeof(payload));
 	switch_send(f->device, roce(f, payload, sizeof(payload)));
-	switch_drain(f->sw);
+	turn(f);
 	for (int i = 0; i < 3; i++) {
 		ssize_t n = peer_receive(peer, got);
 
@@ -382,25 +390,109 @@ static int udp_socket(char *text, size_t size)
 	return fd;
 }
 
-static void test_udp(void **state)
+static struct peer udp_peer(struct fixture *f)
 {
-	struct fixture *f = *state;
-	char local[32], remote[32], other_name[32];
+	char local[32], remote[32];
 	struct uplink_spec spec = { .kind = "udp", .name = "u", .local = local, .remote = remote };
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct peer peer = {}, other = {};
-	uint8_t bytes[60];
+	struct peer peer = { .to_len = sizeof(to) };
 
 	peer.fd = udp_socket(remote, sizeof(remote));
-	other.fd = udp_socket(local, sizeof(local));	/* a port that is free, then */
-	close(other.fd);
+	close(udp_socket(local, sizeof(local)));	/* a port that is free, then */
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	to.sin_port = htons(atoi(strchr(local, ':') + 1));
 	memcpy(&peer.to, &to, sizeof(to));
-	peer.to_len = sizeof(to);
-	other = peer;
-	other.fd = udp_socket(other_name, sizeof(other_name));
+	return peer;
+}
+
+static bool peer_has(const struct peer *peer)
+{
+	return poll(&(struct pollfd) { .fd = peer->fd, .events = POLLIN }, 1, 0) == 1;
+}
+
+/* The next frame is RoCE with that PSN and payload. */
+static void expect_roce(const struct peer *peer, uint32_t psn, uint8_t first, uint32_t len)
+{
+	static uint8_t got[FRAME_MAX];
+	struct packet q = {};
+	uint8_t byte;
+
+	assert_int_equal(roce_parse(&q, got, peer_receive(peer, got)), ROCE_PACKET);
+	assert_int_equal(q.psn, psn);
+	assert_int_equal(q.len, len);
+	seg_copy_out(&byte, q.seg, q.nseg, 0, 1);
+	assert_int_equal(byte, first);
+}
+
+/* Short frames wait for each other, and their payload is what it was when they were sent. */
+static void test_together(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = dgram_peer(f, 0);
+	uint8_t payload[1024];
+
+	for (int i = 0; i < 5; i++) {
+		struct packet *p = roce(f, payload, i < 4 ? 256 : 1);
+
+		p->psn = i;
+		memset(payload, i, sizeof(payload));
+		switch_send(f->device, p);
+		switch_drain(f->sw);
+	}
+	assert_false(peer_has(&peer));
+	memset(payload, 0xee, sizeof(payload));
+	switch_flush(f->sw);
+	for (int i = 0; i < 5; i++)
+		expect_roce(&peer, i, i, i < 4 ? 256 : 1);
+	assert_false(peer_has(&peer));
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 5);
+	close(peer.fd);
+}
+
+/* A long frame does not wait, nor those before it; a batch that is full neither. */
+static void test_not_waiting(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = udp_peer(f);
+	uint8_t payload[1024] = { 7 };
+	uint8_t plain[60];
+
+	switch_send(f->device, roce(f, payload, 100));
+	switch_drain(f->sw);
+	switch_send(f->device, roce(f, payload, 257));
+	switch_drain(f->sw);
+	expect_roce(&peer, 0, 7, 100);
+	expect_roce(&peer, 0, 7, 257);
+	plain_bytes(plain, sizeof(plain), peer_mac, 9);
+	memcpy(plain + 6, device_mac, 6);
+	for (int i = 0; i < UPLINK_BATCH + 1; i++) {
+		struct packet *p = roce(f, plain, sizeof(plain));
+
+		p->kind = PACKET_ETHERNET;
+		switch_send(f->device, p);
+	}
+	switch_drain(f->sw);
+	for (int i = 0; i < UPLINK_BATCH; i++) {
+		assert_true(peer_has(&peer));
+		assert_int_equal(peer_receive(&peer, payload), sizeof(plain));
+	}
+	assert_false(peer_has(&peer));
+	/* nor is what waits lost when the port goes */
+	uplink_close(f->up[0]);
+	f->up[0] = NULL;
+	assert_true(peer_has(&peer));
+	close(peer.fd);
+}
+
+static void test_udp(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = udp_peer(f), other = peer;
+	uint8_t bytes[60];
+	char name[32];
+
+	other.fd = udp_socket(name, sizeof(name));
 	plain_bytes(bytes, sizeof(bytes), device_mac, 3);
 	peer_send(&other, bytes, sizeof(bytes));	/* a stranger's */
 	check_both_ways(f, &peer, 9018);
@@ -409,7 +501,7 @@ static void test_udp(void **state)
 }
 
 /* A network namespace of our own, with a tap; the test is its other end. */
-static int private_tap(const char *name)
+static int private_tap(const char *name, int mtu)
 {
 	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	int fd, sock;
@@ -422,7 +514,7 @@ static int private_tap(const char *name)
 	strcpy(req.ifr_name, name);
 	assert_int_equal(ioctl(fd, TUNSETIFF, &req), 0);
 	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	req.ifr_mtu = 9000;
+	req.ifr_mtu = mtu;
 	assert_int_equal(ioctl(sock, SIOCSIFMTU, &req), 0);
 	req.ifr_flags = IFF_UP;
 	assert_int_equal(ioctl(sock, SIOCSIFFLAGS, &req), 0);
@@ -438,7 +530,7 @@ static void test_tap(void **state)
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	struct peer peer = {};
 
-	private_tap(NULL);
+	private_tap(NULL, 0);
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	addr.sll_ifindex = if_nametoindex(spec.ifname);
 	assert_int_not_equal(addr.sll_ifindex, 0);
@@ -452,7 +544,7 @@ static void test_packet(void **state)
 {
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
-	struct peer peer = { .fd = private_tap(spec.ifname) };
+	struct peer peer = { .fd = private_tap(spec.ifname, 9000) };
 	uint8_t bytes[100];
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
@@ -466,6 +558,26 @@ static void test_packet(void **state)
 	wait_seen(f, 3);
 	assert_int_equal(f->last.len, sizeof(bytes));
 	assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	close(peer.fd);
+}
+
+/* Of a message's frames one is too long for the interface: the other one gets there. */
+static void test_packet_too_long(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap(spec.ifname, 1500) };
+	uint8_t payload[4096 + 952] = { [4096] = 5 };
+	struct packet *p = roce(f, payload, sizeof(payload));
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	p->mtu = 4096;
+	p->npsn = 2;
+	switch_send(f->device, p);
+	turn(f);
+	expect_roce(&peer, 1, 5, 952);
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 1);
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 1);
 	close(peer.fd);
 }
 
@@ -619,7 +731,7 @@ static void test_stream_out(void **state)
 	assert_int_equal(write(fd, bytes, 64), 64);
 	wait_seen(f, 1);
 	switch_send(f->device, roce(f, payload, sizeof(payload)));
-	switch_drain(f->sw);
+	turn(f);
 	for (int i = 0; i < 3; i++) {
 		read_all(fd, bytes, 4);
 		read_all(fd, bytes + 4, be32_get(bytes));
@@ -666,7 +778,7 @@ static void test_stream_full(void **state)
 		p->psn = psn;
 		psn += 4;
 		switch_send(f->device, p);
-		switch_drain(f->sw);
+		turn(f);
 	}
 	assert_int_not_equal(uplink_stats(f->up[0])->tx_drop, 0);
 	while (got < uplink_stats(f->up[0])->tx_frames) {
@@ -783,9 +895,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_dgram),
 		TEST(test_dgram_alone),
+		TEST(test_together),
+		TEST(test_not_waiting),
 		TEST(test_udp),
 		TEST(test_tap),
 		TEST(test_packet),
+		TEST(test_packet_too_long),
 		TEST(test_bad_frames),
 		TEST(test_no_packets),
 		TEST(test_transit),

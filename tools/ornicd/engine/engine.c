@@ -202,6 +202,7 @@ int64_t engine_turn(void *engine)
 	timers_run(&e->timers, e->now);
 	switch_drain(e->sw);	/* answers to what came by slow links */
 	run_active(e);
+	switch_flush(e->sw);
 	poll_watched(e);
 	TAILQ_FOREACH(dev, &e->devices, link)
 		look_at_queues(dev);

@@ -35,7 +35,9 @@
  * @station:	a device: its address is announced, not learned
  * @up:		sends and receives
  * @promisc:	wants frames for unknown stations
+ * @held:	in the switch's list of those to flush
  * @egress:	slow link to what stands behind, or NULL
+ * @hold:	in that list
  * @link:	in the switch's list
  * @hash:	in the bucket of @mac
  */
@@ -49,7 +51,9 @@ struct switch_port {
 	bool station;
 	bool up;
 	bool promisc;
+	bool held;
 	struct egress *egress;
+	LIST_ENTRY(switch_port) hold;
 	TAILQ_ENTRY(switch_port) link;
 	LIST_ENTRY(switch_port) hash;
 };
@@ -66,7 +70,7 @@ struct learned {
 	uint32_t seen;
 };
 
-LIST_HEAD(station_list, switch_port);
+LIST_HEAD(port_list, switch_port);
 
 /**
  * struct net_switch - a switch
@@ -76,6 +80,7 @@ LIST_HEAD(station_list, switch_port);
  * @queue:	packets under way
  * @observer:	sees what passes; mostly NULL
  * @fault:	may take what passes; mostly NULL
+ * @held:	ports to be flushed
  * @ports:	all ports
  * @next_number: of the next port
  * @station:	devices by address
@@ -88,9 +93,10 @@ struct net_switch {
 	struct packet_queue queue;
 	const struct switch_observer *observer;
 	const struct switch_fault *fault;
+	struct port_list held;
 	TAILQ_HEAD(, switch_port) ports;
 	uint32_t next_number;
-	struct station_list station[STATION_BUCKETS];
+	struct port_list station[STATION_BUCKETS];
 	struct learned learned[LEARN_BUCKETS][LEARN_WAYS];
 };
 
@@ -129,6 +135,7 @@ struct net_switch *switch_new(struct packet_pool *pool)
 		return NULL;
 	sw->pool = pool;
 	STAILQ_INIT(&sw->queue);
+	LIST_INIT(&sw->held);
 	TAILQ_INIT(&sw->ports);
 	return sw;
 }
@@ -214,6 +221,8 @@ void switch_port_del(struct switch_port *port)
 	}
 	if (port->station)
 		LIST_REMOVE(port, hash);
+	if (port->held)
+		LIST_REMOVE(port, hold);
 	drop_packets_of(sw, port);
 	if (sw->fault)
 		sw->fault->gone(sw->fault->arg, port);
@@ -503,5 +512,24 @@ void switch_drain(struct net_switch *sw)
 		else if (!taken(p->from, SWITCH_IN, p))
 			switch_resume(p->from, SWITCH_IN, p, NULL);
 		packet_put(sw->pool, p);
+	}
+}
+
+void switch_hold(struct switch_port *port)
+{
+	if (port->held)
+		return;
+	port->held = true;
+	LIST_INSERT_HEAD(&port->sw->held, port, hold);
+}
+
+void switch_flush(struct net_switch *sw)
+{
+	struct switch_port *port;
+
+	while ((port = LIST_FIRST(&sw->held))) {
+		LIST_REMOVE(port, hold);
+		port->held = false;
+		port->ops->flush(port->arg);
 	}
 }

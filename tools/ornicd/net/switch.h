@@ -28,9 +28,11 @@ struct net_switch;
  * struct switch_port_ops - what stands behind a port
  * @deliver:	a packet leaves the switch here; valid during the call only, may
  *		be shared with other ports: not to be changed
+ * @flush:	no more packets come for now; only of a port that calls switch_hold()
  */
 struct switch_port_ops {
 	void (*deliver)(void *arg, const struct packet *p);
+	void (*flush)(void *arg);
 };
 
 /** enum switch_way - which way a packet passes a port */
@@ -157,5 +159,14 @@ void switch_resume(struct switch_port *port, enum switch_way way, const struct p
 
 /** switch_drain() - deliver until no packet is queued; delivery may queue more */
 void switch_drain(struct net_switch *sw);
+
+/*
+ * switch_hold() - what was delivered at @port waits there for more to go with it, until its flush()
+ * is called, once
+ */
+void switch_hold(struct switch_port *port);
+
+/* switch_flush() - have what waits at ports sent; before the daemon does anything but drain */
+void switch_flush(struct net_switch *sw);
 
 #endif /* ORNICD_NET_SWITCH_H */

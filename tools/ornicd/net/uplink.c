@@ -6,6 +6,10 @@
  * of it is made anew. Payload goes from the sender's memory to the backend without a
  * copy; it is read twice, for the ICRC and by the kernel. A guest that changes it
  * between the two sends a packet that the receiver drops, to its own disadvantage only.
+ *
+ * Frames of one packet leave together. A short one waits for the end of the engine's turn,
+ * or for a long one, with all that wait: its payload is copied, as the sender's memory may
+ * be another's by then.
  */
 #include "uplink_backend.h"
 
@@ -25,6 +29,7 @@
  * struct uplink_batch - frames on their way to the backend
  * @frame:	@n of them
  * @roce:	headers of those that are cut here
+ * @kept:	payload of those that wait
  * @iov:	pieces of all, @niov used
  * @n:		frames
  * @niov:	pieces
@@ -32,6 +37,7 @@
 struct uplink_batch {
 	struct uplink_frame frame[UPLINK_BATCH];
 	struct roce_frame roce[UPLINK_BATCH];
+	uint8_t kept[UPLINK_BATCH][UPLINK_KEEP];
 	struct iovec iov[UPLINK_TX_IOV];
 	uint32_t n;
 	uint32_t niov;
@@ -121,15 +127,19 @@ void uplink_buffers(int fd)
 
 /* ---- out ------------------------------------------------------------------- */
 
+/* A frame that does not go, one that is too long say, does not keep those behind it from going. */
 static void batch_send(struct uplink *u)
 {
 	struct uplink_batch *b = &u->batch;
-	uint32_t sent = b->n ? u->backend->send(u, b->frame, b->n) : 0;
 
-	for (uint32_t i = 0; i < sent; i++)
-		u->stats.tx_bytes += b->frame[i].len;
-	u->stats.tx_frames += sent;
-	u->stats.tx_drop += b->n - sent;
+	for (uint32_t at = 0; at < b->n; at++) {
+		uint32_t sent = u->backend->send(u, b->frame + at, b->n - at);
+
+		u->stats.tx_frames += sent;
+		for (; sent; sent--)
+			u->stats.tx_bytes += b->frame[at++].len;
+		u->stats.tx_drop += at < b->n;
+	}
 	b->n = 0;
 	b->niov = 0;
 }
@@ -155,15 +165,29 @@ static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
 	return f;
 }
 
-static void send_segs(struct uplink *u, const struct seg *seg, uint32_t nseg)
+/* Pieces of the frame begun last, of at most UPLINK_KEEP bytes if it is going to wait. */
+static void batch_segs(struct uplink_batch *b, struct uplink_frame *f, const struct seg *seg,
+		       uint32_t nseg, bool wait)
+{
+	uint8_t *kept = b->kept[b->n - 1];
+
+	for (uint32_t i = 0; i < nseg; i++) {
+		batch_piece(b, f, wait ? kept : seg[i].ptr, seg[i].len);
+		if (wait) {
+			memcpy(kept, seg[i].ptr, seg[i].len);
+			kept += seg[i].len;
+		}
+	}
+}
+
+static void put_segs(struct uplink *u, const struct seg *seg, uint32_t nseg, bool wait)
 {
 	struct uplink_frame *f = batch_frame(u, nseg);
 
-	for (uint32_t i = 0; i < nseg; i++)
-		batch_piece(&u->batch, f, seg[i].ptr, seg[i].len);
+	batch_segs(&u->batch, f, seg, nseg, wait);
 }
 
-static void send_roce(struct uplink *u, const struct packet *p)
+static void put_roce(struct uplink *u, const struct packet *p, bool wait)
 {
 	struct uplink_batch *b = &u->batch;
 	struct roce_cut cut;
@@ -175,8 +199,7 @@ static void send_roce(struct uplink *u, const struct packet *p)
 
 		roce_next(&cut, r);
 		batch_piece(b, f, r->head, r->head_len);
-		for (uint32_t s = 0; s < r->nseg; s++)
-			batch_piece(b, f, r->seg[s].ptr, r->seg[s].len);
+		batch_segs(b, f, r->seg, r->nseg, wait);
 		batch_piece(b, f, r->tail, r->tail_len);
 	}
 }
@@ -184,18 +207,28 @@ static void send_roce(struct uplink *u, const struct packet *p)
 static void uplink_deliver(void *arg, const struct packet *p)
 {
 	struct uplink *u = arg;
+	bool wait = (p->frame.len ? p->frame.len : p->len) <= UPLINK_KEEP;
 
 	if (p->frame.len)
-		send_segs(u, &p->frame, 1);
+		put_segs(u, &p->frame, 1, wait);
 	else if (p->kind == PACKET_ROCE)
-		send_roce(u, p);
+		put_roce(u, p, wait);
 	else
-		send_segs(u, p->seg, p->nseg);
-	batch_send(u);
+		put_segs(u, p->seg, p->nseg, wait);
+	if (wait)
+		switch_hold(u->port);
+	else
+		batch_send(u);
+}
+
+static void uplink_flush(void *arg)
+{
+	batch_send(arg);
 }
 
 static const struct switch_port_ops uplink_port_ops = {
 	.deliver = uplink_deliver,
+	.flush = uplink_flush,
 };
 
 /* ---- in -------------------------------------------------------------------- */
@@ -309,6 +342,7 @@ void uplink_close(struct uplink *u)
 {
 	if (!u)
 		return;
+	batch_send(u);
 	u->backend->close(u);
 	switch_port_del(u->port);
 	free(u->name);

@@ -12,6 +12,11 @@
 #define UPLINK_FRAME_BYTES	FRAMES_MAX_BYTES
 /** UPLINK_BATCH - frames sent or received at once */
 #define UPLINK_BATCH		32
+/**
+ * UPLINK_KEEP - a frame with no more payload is copied and waits for others to go with it: copying
+ * costs less than a system call of its own
+ */
+#define UPLINK_KEEP		256
 /** UPLINK_TX_IOV - pieces of a batch; a frame has one for the backend's use, headers, payload, tail */
 #define UPLINK_TX_IOV		1024
 
@@ -32,7 +37,7 @@ struct uplink_frame {
  * @kind:	its name
  * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
  * @close:	undo @open
- * @send:	send frames. Return: how many went
+ * @send:	send frames in their order until one does not go. Return: how many went
  * @is_up:	somebody is there to send to; NULL: that cannot be known
  */
 struct uplink_backend {

@@ -29,11 +29,12 @@ struct tap {
 static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 {
 	struct tap *t = uplink_private(u);
-	uint32_t sent = 0;
+	uint32_t i;
 
-	for (uint32_t i = 0; i < n; i++)
-		sent += writev(t->fd, f[i].iov + 1, f[i].niov - 1) == f[i].len;
-	return sent;
+	for (i = 0; i < n; i++)
+		if (writev(t->fd, f[i].iov + 1, f[i].niov - 1) != f[i].len)
+			break;
+	return i;
 }
 
 static void tap_event(void *arg, uint32_t events)
