@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Bad networks between the VMs: rules of ornicd's faults, and captures of what came of them, for the checker to judge.
 
-The lab's daemon must have a control socket: ORNICD_ARGS.
+The lab's daemon must have a control socket: ORNICD_ARGS. Of several daemons the first one has the rules and the captures.
 """
 import os
 import time
 
-import programs                 # and harness, which says where the others are
+import harness                  # says where the others are
+import programs
 
 from checker import judge       # pylint: disable=wrong-import-order
 from control import Client      # pylint: disable=wrong-import-order
 
-ORNICD_ARGS = ["--control", "{run}/control"]
+ORNICD_ARGS = ["--control", "{run}/control{i}"]
 NETWORKS = dict(
     loss_01=["drop p=0.1%"],
     loss_1=["drop p=1%"],
@@ -31,12 +32,13 @@ class BadNetwork(programs.ProgramTest):
     program = "verbs_data"
     port = 7471
     operations = "send send_imm write write_imm read cmp_swap fetch_add qps_fetch_add"
-    judged = "10.88.0.1", "10.88.0.2"       # whose packets are
+    # Whose packets are judged: times are seen where the capture is, so not those of a VM with another daemon.
+    judged = ("10.88.0.1", "10.88.0.2") if harness.HOSTS == "one" else ("10.88.0.1",)
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.control = Client(cls.p.lab.state.path("control"))
+        cls.control = Client(cls.p.lab.state.path("control0"))
         cls.addClassCleanup(cls.control.close)
 
     def check(self, place, rules):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Soft-RoCE of Debian testing: kernel 7.x. Only what tells most."""
+"""Soft-RoCE of Debian testing: kernel 7.x. What tells most, and what only newer kernels do."""
 import peers
 
 peers.use("forky")
@@ -10,6 +10,7 @@ import harness                                  # noqa: E402
 import traffic                                  # noqa: E402
 from storage import Nvme                        # noqa: E402, F401
 from traffic import Tools                       # noqa: E402, F401
+from verbs import Newer                         # noqa: E402, F401
 
 traffic.add(everything=False)
 

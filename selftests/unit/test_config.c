@@ -263,6 +263,7 @@ static void test_bad(void **state)
 		"-d path=/a -p tap,ifname=t,colour=red",
 		"-d path=/a -p tap,ifname=t -p packet,ifname=t",
 		"-d path=/a -p stream,path=/b,server=maybe",
+		"-d path=/a -p stream,path=/b,rxe-flush=2",
 		"-d path=/a -p dgram,local=/b",
 		"-d path=/a -p udp,remote=h:1",
 		"-d path=/a,rate=",

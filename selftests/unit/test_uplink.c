@@ -335,10 +335,10 @@ static socklen_t unix_name(struct sockaddr_storage *to, const char *path)
 	return sizeof(addr);
 }
 
-static struct peer dgram_peer(struct fixture *f, int i)
+static struct peer dgram_peer_of(struct fixture *f, int i, bool rxe_flush)
 {
-	struct uplink_spec spec = { .kind = "dgram", .name = "d", .local = f->path[i],
-				    .remote = f->peer_path[i] };
+	struct uplink_spec spec = { .kind = "dgram", .name = i ? "e" : "d", .local = f->path[i],
+				    .remote = f->peer_path[i], .rxe_flush = rxe_flush };
 	struct sockaddr_storage own;
 	struct peer peer;
 	socklen_t len;
@@ -349,6 +349,11 @@ static struct peer dgram_peer(struct fixture *f, int i)
 	len = unix_name(&own, f->peer_path[i]);
 	assert_int_equal(bind(peer.fd, (struct sockaddr *)&own, len), 0);
 	return peer;
+}
+
+static struct peer dgram_peer(struct fixture *f, int i)
+{
+	return dgram_peer_of(f, i, false);
 }
 
 static void test_dgram(void **state)
@@ -658,6 +663,102 @@ static void test_transit(void **state)
 	close(out.fd);
 }
 
+/* A FLUSH that Linux 6.12's Soft-RoCE sent; who is not in the ICRC is put in. */
+static uint32_t rxe_flush_bytes(uint8_t *bytes, const uint8_t *dmac)
+{
+	static const uint8_t captured[] = {
+		0x02, 0x00, 0x00, 0x88, 0x00, 0x01, 0x02, 0x00, 0x00, 0x99, 0x00, 0x01, 0x08, 0x00,
+		0x45, 0x00, 0x00, 0x40, 0x99, 0xd7, 0x40, 0x00, 0x40, 0x11, 0x8c, 0x23,
+		0x0a, 0x58, 0x00, 0x02, 0x0a, 0x58, 0x00, 0x01,
+		0xc0, 0x85, 0x12, 0xb7, 0x00, 0x2c, 0x00, 0x00,
+		0x1c, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x07, 0x80, 0x1e, 0x08, 0x25,
+		0x00, 0x00, 0x00, 0x01,
+		0x00, 0x00, 0x55, 0x62, 0x05, 0xf2, 0x4e, 0x40, 0x00, 0x02, 0x51, 0x05,
+		0x00, 0x00, 0x20, 0x00,
+		0x86, 0x89, 0xbf, 0xaa,
+	};
+
+	memcpy(bytes, captured, sizeof(captured));
+	memcpy(bytes, dmac, 6);
+	memcpy(bytes + 6, peer_mac, 6);
+	return sizeof(captured);
+}
+
+/* Soft-RoCE's FLUSH is made right where it comes in, and nobody else's. */
+static void test_rxe_flush_in(void **state)
+{
+	struct fixture *f = *state;
+	struct peer soft = dgram_peer_of(f, 0, true), other = dgram_peer(f, 1);
+	uint8_t bytes[200], right[200];
+	uint32_t len = rxe_flush_bytes(bytes, device_mac);
+	struct packet q = {};
+
+	peer_send(&soft, bytes, len);
+	wait_seen(f, 1);
+	assert_int_equal(f->last.kind, PACKET_ROCE);
+	assert_int_equal(f->last.opcode, BTH_RC_FLUSH);
+	assert_int_equal(f->last.psn, 0x1e0825);
+	assert_int_equal(f->last.dmalen, 8192);
+	memcpy(right, f->last.frame.ptr, len);
+	assert_int_equal(roce_parse(&q, right, len), ROCE_PACKET);
+	peer_send(&soft, right, len);
+	wait_seen(f, 2);
+	bytes[60] ^= 1;
+	peer_send(&soft, bytes, len);
+	bytes[60] ^= 1;
+	wait_received(f, 3);
+	assert_int_equal(f->seen, 2);
+	assert_int_equal(uplink_stats(f->up[0])->bad_icrc, 1);
+	peer_send(&other, bytes, len);
+	peer_send(&other, right, len);
+	wait_seen(f, 3);
+	assert_int_equal(uplink_stats(f->up[1])->bad_icrc, 1);
+	close(soft.fd);
+	close(other.fd);
+}
+
+/* To Soft-RoCE a FLUSH goes as its own do; what was damaged stays damaged. */
+static void test_rxe_flush_out(void **state)
+{
+	struct fixture *f = *state;
+	struct peer soft = dgram_peer_of(f, 0, true), other = dgram_peer_of(f, 1, true);
+	static const uint8_t nobody[6] = { 2, 0, 0, 0, 0, 0x77 };
+	uint8_t bytes[200], got[FRAME_MAX];
+	uint32_t len = rxe_flush_bytes(bytes, nobody);
+	struct packet *p;
+
+	peer_send(&soft, bytes, len);
+	wait_received(f, 1);
+	assert_int_equal(read(other.fd, got, sizeof(got)), len);
+	assert_memory_equal(got, bytes, len);
+
+	p = roce(f, bytes, 0);
+	p->opcode = BTH_RC_FLUSH;
+	switch_send(f->device, p);
+	turn(f);
+	len = peer_receive(&soft, bytes);
+	assert_int_equal(roce_parse(&f->last, bytes, len), ROCE_BAD_ICRC);
+	memcpy(bytes, device_mac, 6);
+	memcpy(bytes + 6, peer_mac, 6);
+	peer_send(&soft, bytes, len);
+	wait_seen(f, 1);
+	assert_int_equal(f->last.opcode, BTH_RC_FLUSH);
+
+	p = roce(f, bytes, 0);
+	p->kind = PACKET_BAD_ICRC;
+	p->opcode = BTH_RC_FLUSH;
+	memcpy(bytes, peer_mac, 6);
+	memcpy(bytes + 6, device_mac, 6);
+	bytes[60] ^= 1;
+	p->frame = (struct seg) { bytes, len };
+	switch_send(f->device, p);
+	turn(f);
+	assert_int_equal(peer_receive(&soft, got), len);
+	assert_memory_equal(got, bytes, len);
+	close(soft.fd);
+	close(other.fd);
+}
+
 /* ---- streams --------------------------------------------------------------- */
 
 static int stream_peer(struct fixture *f)
@@ -904,6 +1005,8 @@ int main(void)
 		TEST(test_bad_frames),
 		TEST(test_no_packets),
 		TEST(test_transit),
+		TEST(test_rxe_flush_in),
+		TEST(test_rxe_flush_out),
 		TEST(test_stream_in),
 		TEST(test_stream_out),
 		TEST(test_stream_full),

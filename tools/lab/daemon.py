@@ -29,6 +29,7 @@ class Daemon:
     """One ornicd of a lab, from before it runs."""
 
     def __init__(self, run, number, host, devices):
+        self.number = number
         self.host = host
         self.log = log_path(run, number)
         self.devices = [(vm, k) for vm in host.vms for k in range(devices[vm])]
@@ -42,7 +43,7 @@ class Daemon:
             argv += ["--device", "path=%s,mac=%s" % (path, mac(vm, device))]
         for port in self.host.ports:
             argv += ["--port", port]
-        argv += [x.replace("{run}", self.run.dir) for x in extra]
+        argv += [x.replace("{i}", str(self.number)).replace("{run}", self.run.dir) for x in extra]
         with open(self.log, "wb") as log:
             try:
                 self.child = subprocess.Popen((APART if self.host.apart else []) + argv, stdin=subprocess.PIPE, stdout=log,

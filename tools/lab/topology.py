@@ -16,7 +16,7 @@ MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
 @dataclasses.dataclass
 class Config:
-    """What to start. Lists hold further arguments, in which {i} is the VM's number and {run} the run directory.
+    """What to start. Lists hold further arguments, in which {i} is the VM's or daemon's number and {run} the run directory.
 
     guest and devices may name one for each VM, with commas between; the last is for the VMs after it, too.
     """

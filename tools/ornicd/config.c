@@ -51,7 +51,7 @@ static const char usage[] =
 	"                        frames are marked, and how many just before (defaults: what takes\n"
 	"                        40 us and 1.6 ms, 20)\n"
 	"\n"
-	"Ports (and name=NAME with each):\n"
+	"Ports (and with each name=NAME, and rxe-flush=on for Soft-RoCE's FLUSH):\n"
 	"  tap,ifname=NAME       a tap interface of this host, made if it is not there\n"
 	"  packet,ifname=NAME    an existing network interface\n"
 	"  stream,path=SOCKET[,server=on|off]    what QEMU's -netdev stream connects to\n"

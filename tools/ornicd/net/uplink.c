@@ -15,7 +15,9 @@
 
 #include "../log.h"
 #include "../packet/frames.h"
+#include "../packet/bth.h"
 #include "../packet/roce.h"
+#include "../packet/rxe_flush.h"
 #include "../packet/wire.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ struct uplink_batch {
  * @port:	on the switch
  * @name:	of the port
  * @text:	how the user described it
+ * @rxe_flush:	as of struct uplink_spec
  * @stats:	counters
  * @batch:	what is being sent
  */
@@ -61,6 +64,7 @@ struct uplink {
 	struct switch_port *port;
 	char *name;
 	char *text;
+	bool rxe_flush;
 	struct uplink_stats stats;
 	struct uplink_batch batch;
 };
@@ -204,12 +208,35 @@ static void put_roce(struct uplink *u, const struct packet *p, bool wait)
 	}
 }
 
+_Static_assert(ROCE_HEAD_BYTES + ROCE_TAIL_BYTES <= UPLINK_KEEP, "a FLUSH fits");
+
+/* Of a packet of RoCE: has its ICRC to be changed, since Soft-RoCE is there? */
+static bool is_rxe_flush(const struct uplink *u, const struct packet *p)
+{
+	return u->rxe_flush && p->opcode == BTH_RC_FLUSH;
+}
+
+static void put_rxe_flush(struct uplink *u, const struct packet *p)
+{
+	struct uplink_frame *f = batch_frame(u, 1);
+	uint8_t *kept = u->batch.kept[u->batch.n - 1];
+	struct frames one;
+	uint32_t len;
+
+	frames_begin(&one, p);
+	len = frames_next(&one, kept);
+	rxe_flush_encode(kept, len);
+	batch_piece(&u->batch, f, kept, len);
+}
+
 static void uplink_deliver(void *arg, const struct packet *p)
 {
 	struct uplink *u = arg;
 	bool wait = (p->frame.len ? p->frame.len : p->len) <= UPLINK_KEEP;
 
-	if (p->frame.len)
+	if (p->kind == PACKET_ROCE && wait && is_rxe_flush(u, p))
+		put_rxe_flush(u, p);
+	else if (p->frame.len)
 		put_segs(u, &p->frame, 1, wait);
 	else if (p->kind == PACKET_ROCE)
 		put_roce(u, p, wait);
@@ -236,7 +263,13 @@ static const struct switch_port_ops uplink_port_ops = {
 /* Fill in @p from a frame. Return: why that is to be dropped, or NULL. */
 static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
 {
-	switch (frames_parse(p, frame, len)) {
+	enum roce_kind kind = frames_parse(p, frame, len);
+
+	if (kind == ROCE_BAD_ICRC && is_rxe_flush(u, p) && rxe_flush_decode(frame, len)) {
+		kind = ROCE_PACKET;
+		p->kind = PACKET_ROCE;
+	}
+	switch (kind) {
 	case ROCE_BAD_ICRC:
 		u->stats.bad_icrc++;
 		return "dropped: bad ICRC";
@@ -305,6 +338,7 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 	if (!u)
 		goto no_memory;
 	u->host = *host;
+	u->rxe_flush = spec->rxe_flush;
 	u->backend = backend_of(spec->kind);
 	if (!u->backend) {
 		log_err("%s: there is no port of kind %s", spec->name, spec->kind);

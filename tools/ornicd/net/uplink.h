@@ -29,6 +29,7 @@ struct uplink;
  * @local:	address or path of this end
  * @remote:	address or path of the other end
  * @client:	connect, and do not listen
+ * @rxe_flush:	who is there has FLUSH as Soft-RoCE does
  * @link:	slow link to it, if it has a rate
  */
 struct uplink_spec {
@@ -40,6 +41,7 @@ struct uplink_spec {
 	char *local;
 	char *remote;
 	bool client;
+	bool rxe_flush;
 	struct egress_param link;
 };
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The two ICRCs of a FLUSH. A CRC goes on from where it was, so Soft-RoCE's is the right one
+ * continued over the headers.
+ */
+#include "rxe_flush.h"
+
+#include "bth.h"
+#include "icrc.h"
+#include "roce.h"
+#include "wire.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* BTH, FETH, RETH */
+#define FLUSH_BYTES	(BTH_BYTES + 4 + 16)
+
+/**
+ * struct icrcs - both of a frame
+ * @at:		where the frame's is
+ * @right:	as IBTA has it
+ * @rxe:	as Soft-RoCE has it
+ */
+struct icrcs {
+	uint8_t *at;
+	uint32_t right;
+	uint32_t rxe;
+};
+
+static void compute(struct icrcs *c, uint8_t *frame, uint32_t len)
+{
+	bool vlan = be16_get(frame + ETH_BYTES - 2) == ETHERTYPE_VLAN;
+	uint8_t *ip = frame + ETH_BYTES + (vlan ? VLAN_BYTES : 0);
+	uint8_t *bth = frame + roce_bth(frame, len);
+
+	c->at = bth + FLUSH_BYTES;
+	c->right = icrc_add(icrc_headers(ip, bth - UDP_BYTES - ip), bth + BTH_BYTES,
+			    FLUSH_BYTES - BTH_BYTES);
+	c->rxe = icrc_add(c->right, bth, FLUSH_BYTES);
+}
+
+static void put(struct icrcs *c, uint32_t icrc)
+{
+	icrc = htole32(icrc);
+	memcpy(c->at, &icrc, ICRC_BYTES);
+}
+
+void rxe_flush_encode(uint8_t *frame, uint32_t len)
+{
+	struct icrcs c;
+
+	compute(&c, frame, len);
+	put(&c, c.rxe);
+}
+
+bool rxe_flush_decode(uint8_t *frame, uint32_t len)
+{
+	struct icrcs c;
+	uint32_t said;
+
+	compute(&c, frame, len);
+	memcpy(&said, c.at, ICRC_BYTES);
+	if (le32toh(said) != c.rxe)
+		return false;
+	put(&c, c.right);
+	return true;
+}
