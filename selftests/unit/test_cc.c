@@ -429,10 +429,22 @@ static void test_spacing(void **state)
 		for (int i = 0; i < 10; i++)
 			marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 30);
+		/* from when one was sent, not from when the turn began that took its time */
+		cc_set(&t.w.e.cc, "np_min_time_between_cnps", 50);
+		world_pass(&t.w, 100 * US);
+		world_spend(30 * US);
+		marked_write(&t, psn++, ECN_CE);
+		assert_int_equal(count(&t, CNT_cnp_sent), 31);
+		world_pass(&t.w, 49 * US);
+		marked_write(&t, psn++, ECN_CE);
+		assert_int_equal(count(&t, CNT_cnp_sent), 31);
+		world_pass(&t.w, 1 * US);
+		marked_write(&t, psn++, ECN_CE);
+		assert_int_equal(count(&t, CNT_cnp_sent), 32);
 		t.w.e.cc.on = false;
 		marked_write(&t, psn++, ECN_CE);
-		assert_int_equal(count(&t, CNT_ecn_marked), 111);
-		assert_int_equal(count(&t, CNT_cnp_sent), 30);
+		assert_int_equal(count(&t, CNT_ecn_marked), 114);
+		assert_int_equal(count(&t, CNT_cnp_sent), 32);
 		/* the writes were executed all the same */
 		assert_int_equal(t.c.qp.resp.epsn, psn);
 		fix_fini(&t);

@@ -205,6 +205,11 @@ int64_t world_pass(struct world *w, uint64_t ns)
 	return world_run(w);
 }
 
+void world_spend(uint64_t ns)
+{
+	now += ns;
+}
+
 void world_finish(struct world *w, uint64_t ns)
 {
 	uint64_t end = now + ns;

@@ -114,6 +114,8 @@ void world_fini(struct world *w);
 int64_t world_run(struct world *w);
 /* world_pass() - let time pass, then run */
 int64_t world_pass(struct world *w, uint64_t ns);
+/* world_spend() - time passes within a turn, which goes by the time that it began at */
+void world_spend(uint64_t ns);
 /* world_finish() - run, and go from timer to timer, until nothing is armed or @ns passed */
 void world_finish(struct world *w, uint64_t ns);
 

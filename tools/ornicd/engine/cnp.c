@@ -46,11 +46,12 @@ void cnp_notify(struct qp *qp, const struct packet *p)
 	qp_count(qp, CNT_ecn_marked, p->npsn);
 	if (!e->cc.on || !qp_connected(qp) || !is_alive(qp))
 		return;
-	if (qp->cc.told_at && e->now - qp->cc.told_at < pause)
+	if (qp->cc.told_at && e->now < qp->cc.told_at + pause)
 		return;
 	if (!cnp_send(qp))
 		return;
-	qp->cc.told_at = e->now;
+	/* later than the turn's time: the next one is not to come too early after this one */
+	qp->cc.told_at = e->clock();
 	qp_count(qp, CNT_cnp_sent, 1);
 }
 
