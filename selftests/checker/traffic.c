@@ -6,7 +6,7 @@
  * traffic FILE [KEY=VALUE]...
  *	seed=N drop=N twice=N late=N	of 1000 packets (lossy.h)
  *	batches=N			of work requests
- *	type=rc|xrc|uc|ud		of the queue pairs
+ *	type=rc|uc			of the queue pairs
  *	rnr=N				of 1000 receives that are posted late
  *	both=1				the second device asks, too
  *	reads=N				READs and atomics in flight

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Bad networks between the VMs: rules of ornicd's faults, and captures of what came of them, for the checker to judge.
+"""Bad and slow networks between the VMs: rules of ornicd's faults, and captures of what came of them, for the checker to judge.
 
 The lab's daemon must have a control socket: ORNICD_ARGS. Of several daemons the first one has the rules and the captures.
 """
+import contextlib
 import os
 import time
 
@@ -26,12 +27,9 @@ TIMEOUT_NS = 4096 << 17         # the programs' local ACK timeout
 PATIENCE = 300
 
 
-class BadNetwork(programs.ProgramTest):
-    """A file's test case; its methods are added by networks()."""
+class Captured(harness.GuestTest):
+    """A test case that has the daemon's control socket at hand."""
 
-    program = "verbs_data"
-    port = 7471
-    operations = "send send_imm write write_imm read cmp_swap fetch_add qps_fetch_add"
     # Whose packets are judged: times are seen where the capture is, so not those of a VM with another daemon.
     judged = ("10.88.0.1", "10.88.0.2") if harness.HOSTS == "one" else ("10.88.0.1",)
 
@@ -41,35 +39,57 @@ class BadNetwork(programs.ProgramTest):
         cls.control = Client(cls.p.lab.state.path("control0"))
         cls.addClassCleanup(cls.control.close)
 
-    def check(self, place, rules):
-        """Each operation ends well, with the right data in the right order, and atomics happen once; no rule of IBTA is broken."""
-        path = self.p.lab.state.path("badnet.pcapng")
-        self.addCleanup(self.control.call, "fault.clear")
-        for rule in rules:
-            self.control.call("fault.add", rule=rule)
+    @contextlib.contextmanager
+    def captured(self, options, least=1000):
+        """What passes the switch meanwhile breaks no rule of IBTA, and has that many requests. Yields the checker's counts to be."""
+        path = self.p.lab.state.path("captured.pcapng")
+        counts = {}
         number = self.control.call("capture.start", spec=path + ",buffer=256M")["id"]
         self.addCleanup(os.remove, path)
         try:
-            said = self.ask(place, "", self.operations, timeout=PATIENCE)
+            yield counts
         finally:
             self.control.call("capture.stop", id=number)
-        acted = {rule["rule"]: rule["acted"] for rule in self.control.call("fault.list")}
-        for name in self.operations.split():
-            self.judge(said, name)
-        for rule, times in acted.items():
-            self.assertGreater(times, 0, "nothing was done: %s: %s" % (rule, acted))
-        self.verdict(number, path)
+        counts.update(self.verdict(number, path, options))
+        self.assertGreater(counts.get("requests", 0), least, counts)
 
-    def verdict(self, number, path):
-        """The checker's, when the file is complete."""
+    def verdict(self, number, path, options):
+        """The checker's, when the file is complete; returns what it counted."""
         end = time.monotonic() + PATIENCE
         while any(each["id"] == number for each in self.control.call("capture.list")):
             self.assertLess(time.monotonic(), end, "the capture is not written after %d s" % PATIENCE)
             time.sleep(0.05)
-        report = judge.judge(path, judge.Options(timeout_ns=TIMEOUT_NS))
+        report = judge.judge(path, options)
         print("# " + ", ".join("%d %s" % (n, what) for what, n in sorted(report.counts.items())))
-        self.assertGreater(report.counts.get("requests", 0), 1000, report.counts)
         self.assertEqual([str(v) for v in report.violations if v.who in self.judged][:20], [])
+        return report.counts
+
+    @contextlib.contextmanager
+    def network(self, rules, timeout_ns):
+        """Under these rules of faults, each of which does something, no rule of IBTA is broken."""
+        self.addCleanup(self.control.call, "fault.clear")
+        for rule in rules:
+            self.control.call("fault.add", rule=rule)
+        with self.captured(judge.Options(timeout_ns=timeout_ns)):
+            yield
+        acted = {rule["rule"]: rule["acted"] for rule in self.control.call("fault.list")}
+        for rule, times in acted.items():
+            self.assertGreater(times, 0, "nothing was done: %s: %s" % (rule, acted))
+
+
+class BadNetwork(Captured, programs.ProgramTest):
+    """A file's test case; its methods are added by networks()."""
+
+    program = "verbs_data"
+    port = 7471
+    operations = "send send_imm write write_imm read cmp_swap fetch_add qps_fetch_add"
+
+    def check(self, place, rules):
+        """Each operation ends well, with the right data in the right order, and atomics happen once."""
+        with self.network(rules, TIMEOUT_NS):
+            said = self.ask(place, "", self.operations, timeout=PATIENCE)
+        for name in self.operations.split():
+            self.judge(said, name)
 
 
 def networks(case, places, names=tuple(NETWORKS)):

@@ -5,10 +5,19 @@ import badnet
 import harness
 
 harness.OWN_LAB = {"ornicd_args": badnet.ORNICD_ARGS}
+XRC_PORT = 18515
+XRC_TIMEOUT_NS = 4096 << 14     # what the example has its queue pairs time out after
 
 
 class Networks(badnet.BadNetwork):
     ornic_only = True
+
+    def test_xrc(self):
+        """The same for extended reliable connections, by rdma-core's example: each message comes, once and in order."""
+        server, client = ["ibv_xsrq_pingpong -d %s -g %d -n 2000 -s 3000" % (self.device, self.p.gid_index(vm))
+                          for vm in self.ends("between")]
+        with self.network(badnet.NETWORKS["all"], XRC_TIMEOUT_NS):
+            self.exchange("between", server, client + " {addr}", XRC_PORT, badnet.PATIENCE)
 
 
 badnet.networks(Networks, ("between",))

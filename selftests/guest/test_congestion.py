@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Two senders into one slow link: they share it and lose nothing with congestion control, and lose packets without.
+
+Both devices of VM 0 write to VM 1, whose link is made slow. What the two have in flight is more than the link's queue holds, so the
+second one begins when the first one has been told how much there is: that two begin at once is more than congestion control is for.
+"""
+import time
+
+import badnet
+import harness
+
+from checker import judge       # pylint: disable=wrong-import-order
+
+harness.OWN_LAB = {"devices": "2,1", "hosts": "one", "ornicd_args": badnet.ORNICD_ARGS}
+
+PORTS = 18515, 18516
+BESIDE = "10.77.0.2"            # VM 1 by the virtio link, so that the two programs' own words do not wait in the queue
+LINK = {"rate": "200M", "queue": "200000"}
+BEGUN = 4 << 20                 # bytes that a writer has sent which goes by what it was told
+SECONDS = 8                     # a writer runs; perftest leaves out two at each end
+SETTLE = 2                      # and DCQCN finds the senders' rates in much less
+WATCH = 3
+FAIR = 0.2
+WRITE = "ib_write_bw -d {dev} -x {gid} -F -p {port} -s 65536 -m 1024 {more}"
+SECOND = """dev=$(rdma link show {dev}/1 | sed 's/.*netdev \\([^ ]*\\).*/\\1/'); ip link set $dev up; ip address add {addr}/24 dev $dev
+cd /sys/class/infiniband/{dev}/ports/1/gids; until grep -l ffff:{word} *; do sleep 0.05; done"""
+
+
+class Congestion(badnet.Captured):
+    ornic_only = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.senders = [each["name"] for each in cls.control.call("device.list")][:2]
+        cls.receiver = cls.control.call("device.list")[2]["name"]
+        second = cls.a.run(SECOND.format(dev="ornic1", addr="10.88.0.11", word="0a58:000b"), timeout=30)
+        cls.gids = [cls.p.gid_index(cls.a), int(second.out.split()[-1])]
+
+    def setUp(self):
+        super().setUp()
+        self.control.call("link.set", port=self.receiver, **LINK)
+        self.addCleanup(self.control.call, "link.set", port=self.receiver, rate="off")
+        self.addCleanup(self.control.call, "cc.set", spec="on")
+
+    def link(self):
+        return next(each for each in self.control.call("link.list") if each["port"] == self.receiver)
+
+    def sent(self):
+        """Bytes of both senders."""
+        return [self.control.call("counters", device=name)["rdma_tx_bytes"] for name in self.senders]
+
+    def start(self, i, more):
+        """Writer number i, and whom it writes to."""
+        port = PORTS[i]
+        server = self.spawn(self.b, WRITE.format(dev=self.device, gid=self.p.gid_index(self.b), port=port, more=more), 60)
+        self.b.wait_listen(port, 30)
+        client = WRITE.format(dev="ornic%d" % i, gid=self.gids[i], port=port, more=more)
+        return [server, self.spawn(self.a, "%s %s" % (client, BESIDE), 60)]
+
+    def end(self, processes):
+        for process in processes:
+            self.assertEqual(process.wait(60 * harness.SLOW), 0, process.text())
+
+    def share(self):
+        """Runs both writers; returns what part of all bytes the first one sent, and the link's counters then."""
+        idle = self.sent()[0]
+        running = self.start(0, "-D %d" % SECONDS)
+        end = time.monotonic() + 60 * harness.SLOW
+        while self.sent()[0] < idle + BEGUN:
+            self.assertLess(time.monotonic(), end, "nothing is sent: " + running[1].text())
+            time.sleep(0.05)
+        running += self.start(1, "-D %d" % SECONDS)
+        time.sleep(SETTLE)
+        before = self.sent()
+        time.sleep(WATCH)
+        first, second = (now - then for now, then in zip(self.sent(), before))
+        link = self.link()
+        self.end(running)
+        print("# %d and %d bytes in %d s; %d frames, %d marked, %d dropped" %
+              (first, second, WATCH, link["frames"], link["marked"], link["dropped"]))
+        return first / (first + second), link
+
+    def test_fair_and_no_drop(self):
+        part, link = self.share()
+        self.assertLess(abs(part * 2 - 1), FAIR)
+        self.assertEqual(link["dropped"], 0)
+        self.assertGreater(link["marked"], 0)
+
+    def test_drops_without(self):
+        self.control.call("cc.set", spec="off")
+        _, link = self.share()
+        self.assertGreater(link["dropped"], 0)
+        self.assertEqual(link["marked"], 0)
+
+    def test_notifications(self):
+        """Marks are answered by CNPs, not more often than the parameter says, and no other rule is broken."""
+        self.control.call("link.set", port=self.receiver, rate="50M", queue=LINK["queue"])
+        spacing = self.control.call("cc.show")["params"]["np_min_time_between_cnps"] * 1000
+        with self.captured(judge.Options(timeout_ns=4096 << 18, cnp_ns=spacing)) as counts:
+            self.end(self.start(0, "-n 100 -u 18"))
+        self.assertGreater(counts.get("CNPs", 0), 10, counts)
+
+
+if __name__ == "__main__":
+    harness.main()
