@@ -61,11 +61,15 @@ class Pair:
             if not self.is_ornic:
                 vm.run("rdma link show %s/1 || { modprobe -a rdma_rxe ib_uverbs rdma_ucm; "
                        "rdma link add %s type rxe netdev eth0; }" % (DEVICE, DEVICE))
-            if os.path.isdir(PROGRAMS):
-                vm.push(PROGRAMS, "/tmp/selftests")
+            if os.path.isdir(self.programs(vm)):
+                vm.push(self.programs(vm), "/tmp/selftests")
         self.netdev = self.a.run("rdma link show %s/1" % DEVICE).out.split("netdev")[1].split()[0]
         self.start_res = self.resources()
         self.heard = [complaints(vm) for vm in self.lab.vms]
+
+    def programs(self, _vm):
+        """Folder of the programs made for a VM's guest."""
+        return PROGRAMS
 
     def device_of(self, _vm):
         """Name of a VM's RDMA device."""

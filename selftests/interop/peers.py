@@ -16,6 +16,8 @@ sys.dont_write_bytecode = True
 
 import harness                  # noqa: E402
 
+# By itself a run has everything with one release of Soft-RoCE and what tells most with the others.
+EVERYTHING = os.environ.get("INTEROP") == "all"
 PLACES = ("ornic_client", "rxe_client")
 MAC = "02:00:00:99:00:01"       # of VM 1's interface on the wire
 # Room for path MTU 4096. A wire for each VM, since QEMU's arguments are the same for all; VM 0's is not used.
@@ -31,6 +33,8 @@ until ping -c 1 -W 1 {ornic} && ping -c 1 -W 1 {ornic6}; do :; done"""
 class Pair(harness.Pair):
     """VM 0 has ornic0, VM 1 has rxe0; their addresses differ in the last number as in other labs."""
 
+    guest = None                # of VM 1
+
     def prepare(self):
         a, b = self.lab.vms
         self.link = {a: a.run("rdma link show ornic0/1").out.split("netdev")[1].split()[0],
@@ -39,6 +43,9 @@ class Pair(harness.Pair):
         b.run(START.format(link=self.link[b], mtu=MTU, ornic=self.address(a), ornic6=self.address(a, 6), rxe=self.address(b),
                            rxe6=self.address(b, 6)), timeout=60)
         super().prepare()
+
+    def programs(self, vm):
+        return super().programs(vm) if vm is self.a else os.path.join(harness.BUILT, "guest", self.guest, "selftests")
 
     def device_of(self, vm):
         return self.device if vm is self.a else "rxe0"
@@ -59,6 +66,7 @@ def use(guest):
     """The guest release of VM 1; VM 0 keeps that of the run."""
     os.environ.pop("ORNIC_TEST_LAB", None)
     harness.PAIR = Pair
+    Pair.guest = guest
     harness.OWN_LAB = {"guest": "%s,%s" % (harness.GUEST, guest), "devices": "1,0", "hosts": "one", "qemu_args": QEMU_ARGS,
                        "ornicd_args": ORNICD_ARGS}
 

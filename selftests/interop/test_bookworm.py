@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Soft-RoCE of Debian 12: kernel 6.1. Only what tells most."""
+"""Soft-RoCE of Debian 12: kernel 6.1. What tells most; INTEROP=all: everything."""
 import peers
 
 peers.use("bookworm")
@@ -11,7 +11,10 @@ import traffic                                  # noqa: E402
 from storage import Nvme                        # noqa: E402, F401
 from traffic import Tools                       # noqa: E402, F401
 
-traffic.add(everything=False)
+traffic.add(everything=peers.EVERYTHING)
+if peers.EVERYTHING:
+    from faulty import Networks                 # noqa: E402, F401
+    from verbs import Data, Errors              # noqa: E402, F401
 
 if __name__ == "__main__":
     harness.main()

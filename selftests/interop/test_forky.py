@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Soft-RoCE of Debian testing: kernel 7.x. What tells most, and what only newer kernels do."""
+"""Soft-RoCE of Debian testing: kernel 7.x. What tells most, and what only newer kernels do; INTEROP=all: everything."""
 import peers
 
 peers.use("forky")
@@ -12,7 +12,10 @@ from storage import Nvme                        # noqa: E402, F401
 from traffic import Tools                       # noqa: E402, F401
 from verbs import Newer                         # noqa: E402, F401
 
-traffic.add(everything=False)
+traffic.add(everything=peers.EVERYTHING)
+if peers.EVERYTHING:
+    from faulty import Networks                 # noqa: E402, F401
+    from verbs import Data, Errors              # noqa: E402, F401
 
 if __name__ == "__main__":
     harness.main()

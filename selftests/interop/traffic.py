@@ -61,11 +61,17 @@ PERFTEST = dict(
     read_bw=("ib_read_bw", "-o 16 -s 1048576 -n 5"),
     send_bw=("ib_send_bw", "-s 1048576 -n 5"),
     send_bw_uc=("ib_send_bw", "-c UC -s 1024 -n 20"),
+    write_bw_uc=("ib_write_bw", "-c UC -s 65536 -n 10"),
     send_bw_ud=("ib_send_bw", "-c UD -s 1024 -n 20"),
     write_lat=("ib_write_lat", "-s 2 -n 20"),
     read_lat=("ib_read_lat", "-o 16 -s 2 -n 20"),
     send_lat=("ib_send_lat", "-s 2 -n 20"),
+    write_lat_uc=("ib_write_lat", "-c UC -s 2 -n 20"),
+    send_lat_uc=("ib_send_lat", "-c UC -s 2 -n 20"),
+    send_lat_ud=("ib_send_lat", "-c UD -s 2 -n 20"),
     atomic_add=("ib_atomic_bw", "-o 16 -A FETCH_AND_ADD -n 50"),
+    atomic_swap_bw=("ib_atomic_bw", "-o 16 -A CMP_AND_SWAP -n 50"),
+    atomic_add_lat=("ib_atomic_lat", "-o 16 -A FETCH_AND_ADD -n 20"),
     atomic_swap=("ib_atomic_lat", "-o 16 -A CMP_AND_SWAP -n 20"),
 )
 MTU_4096 = {"%s_mtu_4096" % name: PERFTEST[name] + (4096,) for name in ("write_bw", "read_bw", "send_bw")}
