@@ -50,6 +50,7 @@ class Responder:
         self.due = collections.deque()
         self.asked = None           # sequence number that an acknowledgement is due for, and copies of it
         self.asked_ns = self.copies = 0
+        self.spoke = False          # it has answered something: it is ready to receive
         self.failed = None
 
     # ---- what it gets ----
@@ -91,7 +92,7 @@ class Responder:
             return
         if self.asked == at:
             self.copies += 1
-            if self.copies == PATIENCE or (self.near and event.ns - self.asked_ns >= PATIENCE_NS):
+            if self.spoke and (self.copies == PATIENCE or self.near and event.ns - self.asked_ns >= PATIENCE_NS):
                 self.asked_ns = event.ns
                 self.report.violate(event.number, "ack-due", "PSN 0x%x has arrived %d times and was not answered" %
                                     (f.psn, self.copies))
@@ -126,6 +127,7 @@ class Responder:
 
     def answer(self, event):
         f, number = event.frame, event.number
+        self.spoke = True
         if self.epsn is None:
             return
         at = seq.near(f.psn, self.epsn)

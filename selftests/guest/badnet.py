@@ -5,6 +5,7 @@ The lab's daemon must have a control socket: ORNICD_ARGS. Of several daemons the
 """
 import contextlib
 import os
+import shutil
 import time
 
 import harness                  # says where the others are
@@ -61,7 +62,11 @@ class Captured(harness.GuestTest):
             time.sleep(0.05)
         report = judge.judge(path, options)
         print("# " + ", ".join("%d %s" % (n, what) for what, n in sorted(report.counts.items())))
-        self.assertEqual([str(v) for v in report.violations if v.who in self.judged][:20], [])
+        wrong = [str(v) for v in report.violations if v.who in self.judged]
+        if wrong:
+            kept = os.path.join(harness.BUILT, "%s.pcapng" % self.id())
+            shutil.copyfile(path, kept)
+            self.fail("%d violations; the capture is kept as %s:\n%s" % (len(wrong), kept, "\n".join(wrong[:20])))
         return report.counts
 
     @contextlib.contextmanager

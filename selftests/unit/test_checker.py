@@ -457,15 +457,28 @@ class Checker(unittest.TestCase):
 
     def test_ack_due(self):
         message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        message(self.wire, 1, 1)
         self.wire.wait(70000)
-        message(self.wire, 0, 1)
+        message(self.wire, 1, 1)
         self.expect("ack-due")
+
+    def test_ack_of_who_may_not_be_ready(self):
+        """Until its program has made it ready to receive a queue pair answers nothing."""
+        for _ in range(4):
+            message(self.wire, 0, 1)
+            self.wire.wait(70000)
+        self.expect()
+        self.wire.answer(0, 1)
+        self.expect()
 
     def test_ack_due_from_afar(self):
         self.wire = Wire(far="B")
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
         for n in range(3):
             self.expect(*["ack-due"] * (n > 2))
-            message(self.wire, 0, 1)
+            message(self.wire, 1, 1)
             self.wire.wait(70000)
         self.expect("ack-due")
 
