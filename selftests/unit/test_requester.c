@@ -412,6 +412,75 @@ static void test_implied_nak(void **state)
 		expect(t, 2 + i, ORNIC_WC_SEND, 0);
 }
 
+static void late_response(struct fix *t, uint32_t psn)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_READ_RESP_ONLY, psn);
+
+	p->len = 10;
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { t->data, 10 };
+	switch_send(t->peer.port, p);
+	switch_drain(t->w.e.sw);
+}
+
+/*
+ * What says that a request was lost which is about to be sent again is no news: it is no retry,
+ * and when the request is lost once more that is noticed.
+ */
+static void test_implied_nak_of_the_unsent(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.max_rd_atomic = 16;
+	for (int i = 0; i < 16; i++)
+		post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	for (int i = 0; i < 16; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	late_response(t, P(1));			/* P(0) is lost */
+	assert_true(qp_run(&t->c.qp));		/* too short for all of them */
+	switch_drain(t->w.e.sw);
+	for (int i = 0; i < 8; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	peer_quiet(&t->peer);
+	for (int i = 0; i < 12; i++)		/* answers to the first requests, late */
+		late_response(t, P(i));
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt);
+	world_run(&t->w);
+	for (int i = 8; i < 16; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	late_response(t, P(9));			/* P(8) is lost again */
+	world_run(&t->w);
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt - 1);
+	for (int i = 8; i < 16; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	for (int i = 8; i < 16; i++)
+		late_response(t, P(i));
+	world_run(&t->w);
+	for (int i = 0; i < 16; i++)
+		expect(t, i, ORNIC_WC_RDMA_READ, 0);
+	peer_quiet(&t->peer);
+}
+
+/* The same of a SEND that waits after an RNR NAK. */
+static void test_nak_of_the_unsent(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 5, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 12);
+	peer_ack(&t->peer, &t->c, P(0), NAK(NAK_PSN_SEQUENCE));
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt);
+	world_pass(&t->w, 640000);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), NAK(NAK_PSN_SEQUENCE));
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt - 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
 /* ORN-WQE-16 */
 static void test_atomics(void **state)
 {
@@ -753,7 +822,8 @@ int main(void)
 		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
 		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
 		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
-		T(test_read_loss), T(test_implied_nak), T(test_atomics),
+		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
+		T(test_nak_of_the_unsent), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
 		T(test_no_rd_atomic),

@@ -41,6 +41,23 @@ static bool in_flight(const struct requester *r)
 	return r->una != r->sent_psn;
 }
 
+/*
+ * The work request that @seq is of, or @cur. Return: whether something from @seq on was sent since
+ * it was gone back last.
+ */
+static bool is_sent(const struct requester *r, uint32_t seq, uint32_t *at)
+{
+	const struct wqe *w;
+
+	for (*at = r->head; *at != r->cur; (*at)++)
+		if (seq_diff(seq, wqe_end(requester_wqe(r, *at))) < 0)
+			return true;
+	if (r->cur == r->tail)
+		return false;
+	w = requester_wqe(r, r->cur);
+	return w->sent && (wqe_is_read(w) || seq_diff(w->psn + w->sent, seq) > 0);
+}
+
 /* One retry less: send again all that is not acknowledged. */
 static void go_back(struct qp *qp, uint32_t syndrome)
 {
@@ -60,10 +77,11 @@ static void ack_timer_fired(void *arg)
 	struct qp *qp = arg;
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
+	uint32_t i;
 
 	if (!in_flight(r) || timer_armed(&r->rnr_timer) || !ack_timeout(qp))
 		return;
-	if (!qp->dev->running || r->rewound)
+	if (!qp->dev->running || !is_sent(r, r->una, &i))
 		r->deadline = deadline(qp);
 	if (e->now < r->deadline) {
 		timer_arm(&e->timers, &r->ack_timer, r->deadline);
@@ -129,11 +147,9 @@ static void wqe_rewind(struct requester *r, struct wqe *w, uint32_t seq)
 void requester_rewind(struct qp *qp, uint32_t seq)
 {
 	struct requester *r = &qp->req;
-	uint32_t i = r->head;
+	uint32_t i;
 
-	while (i != r->cur && seq_diff(seq, wqe_end(requester_wqe(r, i))) >= 0)
-		i++;
-	if (i == r->cur && (i == r->tail || !requester_wqe(r, i)->sent))
+	if (!is_sent(r, seq, &i))
 		return;
 	qp_count(qp, CNT_retransmits, r->sent_psn - seq);
 	r->retransmits += r->sent_psn - seq;
@@ -145,9 +161,12 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 	engine_activate(qp->dev->engine, qp);
 }
 
+/* What is about to be sent again anyway was lost before: that is no news. */
 void requester_retry(struct qp *qp, uint32_t syndrome)
 {
-	if (!qp->req.went_back)
+	uint32_t i;
+
+	if (!qp->req.went_back && is_sent(&qp->req, qp->req.una, &i))
 		go_back(qp, syndrome);
 }
 
