@@ -3,20 +3,24 @@
 import harness
 import peers
 
+from control import Client      # pylint: disable=wrong-import-order
+
 PORT = 18515
 PATIENCE = 180
 VLAN = 5
+NET = "10.89"                   # of the VLAN
 VLAN_UP = """ip link add link {link} name vlan{vlan} type vlan id {vlan} && ip address add {address}/24 dev vlan{vlan} &&
 ip link set vlan{vlan} up"""
 
 
 class Tools(peers.Roles, harness.GuestTest):
     def perftest(self, place, program, options="", mtu=1024, net=None):
-        """net: the GID is that of the address in this network."""
+        """net: addresses are those in this network."""
         command = "%s -d %s -x %d -F -p %d -m %d -u 18 %s"
-        ends = [command % (program, self.p.device_of(vm), self.gid(vm, net or self.p.net), PORT, mtu, options)
-                for vm in self.ends(place)]
-        out, _ = self.exchange(place, ends[0], ends[1] + " {addr}", PORT, PATIENCE)
+        net = net or self.p.net
+        ends = [command % (program, self.p.device_of(vm), self.gid(vm, net), PORT, mtu, options) for vm in self.ends(place)]
+        there = "%s.0.%d" % (net, self.ends(place)[0].number + 1)
+        out, _ = self.exchange(place, ends[0], "%s %s" % (ends[1], there), PORT, PATIENCE)
         self.assertRegex(out, r"(?m)^\s*\d+\s+\d+\s+[\d.inf]+\s", "no row of results: " + out)
 
     def gid(self, vm, net):
@@ -44,14 +48,29 @@ class Tools(peers.Roles, harness.GuestTest):
                 break
         self.assertEqual(receiver.wait(10), 0, receiver.text())
 
+    def vlan_interface(self, vm):
+        self.addCleanup(vm.run, "ip link delete vlan%d" % VLAN, check=False)
+        vm.run(VLAN_UP.format(link=self.p.link[vm], vlan=VLAN, address="%s.0.%d" % (NET, vm.number + 1)))
+        self.gid(vm, NET)
+
     def vlan(self, place, method, *arguments):
         """The same with both ends on an interface of a VLAN."""
-        net = "10.89"
         for vm in (self.a, self.b):
-            self.addCleanup(vm.run, "ip link delete vlan%d" % VLAN, check=False)
-            vm.run(VLAN_UP.format(link=self.p.link[vm], vlan=VLAN, address="%s.0.%d" % (net, vm.number + 1)))
-            self.gid(vm, net)
-        getattr(self, method)(place, *arguments, net=net)
+            self.vlan_interface(vm)
+        getattr(self, method)(place, *arguments, net=NET)
+
+    def access_port(self, place, method, *arguments):
+        """The same with Soft-RoCE on an interface of a VLAN, and ornic behind an access port of it, unaware."""
+        control = Client(self.p.lab.state.path("control0"))
+        self.addCleanup(control.close)
+        device = control.call("device.list")[0]["name"]
+        self.addCleanup(control.call, "port.vlan", port=device, vlan=0)
+        control.call("port.vlan", port=device, vlan=VLAN)
+        self.vlan_interface(self.b)
+        change = "ip address %%s %s.0.1/24 dev %s" % (NET, self.p.link[self.a])
+        self.addCleanup(self.a.run, change % "delete")
+        self.a.run(change % "add")
+        getattr(self, method)(place, *arguments, net=NET)
 
 
 PERFTEST = dict(
@@ -93,11 +112,17 @@ OVER_VLAN = dict(
     vlan_send_bw_ud=("perftest",) + PERFTEST["send_bw_ud"],
     vlan_rping=("cm",) + CM["rping"],
 )
+BY_ACCESS_PORT = dict(
+    access_port_write_bw=("perftest",) + PERFTEST["write_bw"],
+    access_port_send_bw_ud=("perftest",) + PERFTEST["send_bw_ud"],
+    access_port_rping=("cm",) + CM["rping"],
+)
 
 
 def add(everything):
     """Tools gets its tests, or those that tell most."""
     few = ("write_bw", "read_bw", "send_bw", "send_bw_ud", "atomic_add", "rping", "rping_ipv6", "udaddy", "vlan_write_bw", "multicast")
     for method, tests in (("perftest", PERFTEST), ("perftest", MTU_4096), ("perftest", ALL_SIZES), ("perftest", PADDING),
-                          ("cm", CM), ("vlan", OVER_VLAN), ("multicast", {"multicast": ()})):
+                          ("cm", CM), ("vlan", OVER_VLAN),
+                          ("access_port", BY_ACCESS_PORT), ("multicast", {"multicast": ()})):
         peers.add(Tools, method, tests if everything else {name: tests[name] for name in few if name in tests})

@@ -161,6 +161,27 @@ class Protocol(unittest.TestCase):
         self.refused(-32602, "cc.set", spec="on", more=1)
         self.assertEqual(self.client.call("cc.show"), after)
 
+    def test_vlans(self):
+        """Between an access port and a trunk a tag comes and goes; another VLAN sees nothing."""
+        ends = [Unix(self.daemon, name) for name in ("access", "trunk", "other")]
+        for end, more in zip(ends, (",vlan=10", "", ",vlan=20")):
+            self.client.call("port.add", spec=end.spec + more)
+        access, trunk, other = (end.sock for end in ends)
+        tagged = BROADCAST[:12] + b"\x81\x00\x00\x0a" + BROADCAST[12:]
+        ends[0].send(BROADCAST)
+        self.assertEqual(trunk.recv(2048), tagged)
+        ends[1].send(tagged)
+        self.assertEqual(access.recv(2048), BROADCAST)
+        ends[0].send(tagged)                    # what may not be
+        self.client.call("port.vlan", port=ends[2].name, vlan=10)
+        ends[0].send(BROADCAST)
+        self.assertEqual(other.recv(2048), BROADCAST)
+        self.assertEqual(trunk.recv(2048), tagged)
+        self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
+        self.refused(1, "port.vlan", port="nowhere", vlan=1)
+        self.refused(-32602, "port.vlan", port="a", vlan=4095)
+        self.refused(-32602, "port.vlan", port="a", vlan=-1)
+
     def test_slow_links(self):
         self.assertEqual(self.client.call("link.list"), [])
         self.assertEqual(self.client.call("link.set", port="a", rate="1M", queue="20000"), {})
@@ -436,7 +457,13 @@ class Ornicctl(unittest.TestCase):
         row = self.ctl("port", "list").splitlines()[3].split()
         self.assertEqual(row[:3], ["lan", "dgram", "up"])
         self.assertEqual(row[-1], end.spec)
-        self.assertEqual(row[6], "1")
+        self.assertEqual(row[7], "1")
+        self.ctl("port", "vlan", "lan", "77")
+        self.assertEqual(self.ctl("port", "list").splitlines()[3].split()[4], "77")
+        self.assertIn("no VLAN", self.ctl("port", "vlan", "lan", "4095", status=2))
+        self.assertIn("no port x", self.ctl("port", "vlan", "x", "1", status=1))
+        self.ctl("port", "vlan", "lan", "none")
+        self.assertEqual(self.ctl("port", "list").splitlines()[3].split()[4], "-")
         self.assertIn("taken", self.ctl("port", "add", end.spec, status=1))
         self.ctl("port", "del", "lan")
         self.assertIn("no port lan", self.ctl("port", "del", "lan", status=1))

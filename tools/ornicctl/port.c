@@ -6,6 +6,8 @@
 #include "table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Devices count what they send by Ethernet and by RDMA apart. */
 static json_int_t both(const json_t *counters, const char *frames, const char *packets,
@@ -22,6 +24,10 @@ static void row(struct table *t, const json_t *port)
 	table_cell(t, "%s", ctl_text(port, "kind"));
 	table_cell(t, "%s", ctl_is(port, "up") ? "up" : "down");
 	table_cell(t, "%s", ctl_text(port, "mac"));
+	if (ctl_int(port, "vlan"))
+		table_cell(t, "%lld", (long long)ctl_int(port, "vlan"));
+	else
+		table_cell(t, "-");
 	table_cell(t, "%lld", (long long)both(c, "tx_frames", "tx_packets", "rdma_tx_packets"));
 	table_cell(t, "%lld", (long long)ctl_int(c, "tx_drop"));
 	table_cell(t, "%lld", (long long)both(c, "rx_frames", "rx_packets", "rdma_rx_packets"));
@@ -39,7 +45,7 @@ static int port_list(struct ctl *ctl, const struct ctl_args *args)
 	(void)args;
 	if (!all || ctl->json)
 		return ctl_done(ctl, all);
-	table_head(&t, "NAME KIND STATE MAC <TX <TX-DROP <RX <RX-DROP <RX-BAD SPEC");
+	table_head(&t, "NAME KIND STATE MAC <VLAN <TX <TX-DROP <RX <RX-DROP <RX-BAD SPEC");
 	json_array_foreach(all, i, port)
 		row(&t, port);
 	table_print(&t);
@@ -60,25 +66,51 @@ static int port_del(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_done(ctl, ctl_call(ctl, "port.del", "{s:s}", "name", args->word[0]));
 }
 
+static int port_vlan(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *id = args->word[1];
+	char *end;
+	long v = strtol(id, &end, 10);
+
+	if (strcmp(id, "none") && (end == id || *end || v < 1 || v > 4094)) {
+		ctl_err("\"%s\" is no VLAN: a number from 1 to 4094, or none", id);
+		return CTL_USAGE;
+	}
+	return ctl_done(ctl, ctl_call(ctl, "port.vlan", "{s:s, s:I}", "port", args->word[0], "vlan",
+				      (json_int_t)v));
+}
+
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = port_list,
 		.summary = "ports of the switch, devices' and others, with what passed",
-		.help = "TX is what left the device or, by a port to the outside, the daemon.\n"
+		.help = "VLAN is that of an access port.\n"
+			"TX is what left the device or, by a port to the outside, the daemon.\n"
 			"RX-BAD are frames with a wrong ICRC and malformed ones. --json has more\n"
 			"counters.\n",
 	},
 	{
 		.name = "add", .args = "SPEC", .nargs = 1, .run = port_add,
 		.summary = "open a port to the outside",
-		.help = "SPEC is what follows --port on the daemon's command line,\n"
-			"KIND[,KEY=VALUE]..., see ornicd(8). Host names are not looked up while\n"
-			"the daemon runs.\n",
+		.help = "SPEC is what follows --port on the daemon's command line:\n"
+			"  tap,ifname=NAME\n"
+			"  packet,ifname=NAME\n"
+			"  stream,path=SOCKET[,server=on|off]\n"
+			"  dgram,local=SOCKET,remote=SOCKET\n"
+			"  udp,local=HOST:PORT,remote=HOST:PORT\n"
+			"with more keys behind, such as name=NAME and vlan=ID, see ornicd(8). Host\n"
+			"names are not looked up while the daemon runs.\n",
 	},
 	{
 		.name = "del", .args = "NAME", .nargs = 1, .run = port_del,
 		.summary = "close a port to the outside",
 		.help = "Frames from it that are under way are dropped.\n",
+	},
+	{
+		.name = "vlan", .args = "PORT ID|none", .nargs = 2, .run = port_vlan,
+		.summary = "make a device's or another port an access port of a VLAN",
+		.help = "An access port has frames without a tag, of its VLAN only. Where they\n"
+			"leave by a port that has no VLAN they have the VLAN's tag.\n",
 	},
 	{ },
 };

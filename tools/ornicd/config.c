@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include "net/vlan.h"
+
 #include "version.h"
 
 #include <ctype.h>
@@ -43,6 +45,10 @@ static const char usage[] =
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
 	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
+	"\n"
+	"Keys of a device and of a port:\n"
+	"  vlan=ID               access port of a VLAN: untagged there, tagged where others have\n"
+	"                        no vlan=; nobody else is reached\n"
 	"\n"
 	"Keys of a device and of a port that make the link to it slow:\n"
 	"  rate=RATE             bit/s, for example 100M; frames to it wait in a queue\n"
@@ -205,7 +211,9 @@ static int device_append(struct config *c, const struct config_device *d)
 
 int config_add(struct config *c, const struct config_spec *spec)
 {
-	struct config_device d = { .anti_spoof = spec->anti_spoof, .promisc = spec->promisc };
+	struct config_device d = {
+		.anti_spoof = spec->anti_spoof, .promisc = spec->promisc, .vlan = spec->vlan
+	};
 	const char *path = spec->path;
 	int err;
 
@@ -263,20 +271,22 @@ int config_capture(struct config *c, const char *text)
 	return err;
 }
 
-enum device_key { PATH, MAC, NAME, ANTI_SPOOF, PROMISC, LINK, KEYS = LINK + CONFIG_LINK_KEYS };
+enum device_key {
+	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, LINK, KEYS = LINK + CONFIG_LINK_KEYS
+};
 
 static char *const device_keys[] = {
-	"path", "mac", "name", "anti-spoof", "promisc", "rate", "queue", "kmin", "kmax", "pmax",
-	NULL
+	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "rate", "queue", "kmin", "kmax",
+	"pmax", NULL
 };
 
 static const struct config_form device_form = {
 	.what = "device",
 	.keys = device_keys,
 	.needs = 1 << PATH,
-	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC |
+	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN |
 		 CONFIG_LINK_MASK << LINK,
-	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,promisc=on|off][,rate=...]",
+	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=...][,promisc=...][,vlan=ID][,rate=...]",
 };
 
 int config_device(struct config *c, const char *text)
@@ -295,6 +305,8 @@ int config_device(struct config *c, const char *text)
 	if (!err)
 		err = config_on_off(text, "promisc", val[PROMISC], &spec.promisc);
 	if (!err)
+		err = config_vlan(text, val[VLAN], &spec.vlan);
+	if (!err)
 		err = config_add(c, &spec);
 	free(copy);
 	return err;
@@ -312,6 +324,20 @@ static int number_parse(const char *text, uint32_t max, uint32_t *out)
 	if (errno || *end || v > max)
 		return -EINVAL;
 	*out = v;
+	return 0;
+}
+
+int config_vlan(const char *text, const char *val, uint16_t *out)
+{
+	uint32_t id = 0;
+
+	if (!val)
+		return 0;
+	if (number_parse(val, VLAN_MAX_ID, &id) || !id) {
+		log_err("\"%s\": vlan=%s is not a number from 1 to %d", text, val, VLAN_MAX_ID);
+		return -EINVAL;
+	}
+	*out = id;
 	return 0;
 }
 

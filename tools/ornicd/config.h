@@ -28,6 +28,7 @@ extern const char *const config_link_keys[CONFIG_LINK_KEYS];
  * @mac:	station address
  * @anti_spoof:	the guest sends from this address only, and keeps it
  * @promisc:	the guest may receive frames to other stations
+ * @vlan:	its port is an access port of this VLAN; 0: of none
  * @link:	slow link to it, if it has a rate
  */
 struct config_device {
@@ -36,6 +37,7 @@ struct config_device {
 	uint8_t mac[6];
 	bool anti_spoof;
 	bool promisc;
+	uint16_t vlan;
 	struct egress_param link;
 };
 
@@ -46,6 +48,7 @@ struct config_device {
  * @name:	for messages; NULL: follows from @path
  * @anti_spoof:	see struct config_device
  * @promisc:	see struct config_device
+ * @vlan:	see struct config_device
  * @link:	values of config_link_keys, or NULL
  */
 struct config_spec {
@@ -54,6 +57,7 @@ struct config_spec {
 	const char *name;
 	bool anti_spoof;
 	bool promisc;
+	uint16_t vlan;
 	const char *link[CONFIG_LINK_KEYS];
 };
 
@@ -174,6 +178,11 @@ int config_keys(const struct config_form *form, const char *text, char *rest, ch
  * Return: 0, or -EINVAL after an error line.
  */
 int config_on_off(const char *text, const char *key, const char *val, bool *out);
+/*
+ * config_vlan() - the number of a VLAN that @val in @text is; NULL changes nothing
+ * Return: 0, or -EINVAL after an error line.
+ */
+int config_vlan(const char *text, const char *val, uint16_t *out);
 /*
  * config_link() - the link that the values @val of config_link_keys in @text make, each may be
  * NULL. Without a rate @out stays as it is. Return: 0, or -EINVAL after an error line.

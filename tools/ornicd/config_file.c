@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "net/vlan.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,19 +16,25 @@
 static int file_device(struct config *c, const char *file, json_t *device)
 {
 	struct config_spec spec = CONFIG_SPEC_DEFAULT;
-	int anti_spoof = spec.anti_spoof, promisc = spec.promisc;
+	int anti_spoof = spec.anti_spoof, promisc = spec.promisc, vlan = 0;
 	json_error_t e;
 
 	if (json_unpack_ex(device, &e, JSON_STRICT,
-			   "{s:s, s?s, s?s, s?b, s?b, s?s, s?s, s?s, s?s, s?s}",
+			   "{s:s, s?s, s?s, s?b, s?b, s?i, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
-			   "anti_spoof", &anti_spoof, "promisc", &promisc, "rate", &spec.link[0],
+			   "anti_spoof", &anti_spoof, "promisc", &promisc, "vlan", &vlan,
+			   "rate", &spec.link[0],
 			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
 			   "pmax", &spec.link[4])) {
-		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
+		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
+	if (vlan < 0 || vlan > VLAN_MAX_ID) {
+		log_err("%s: \"vlan\": %d is not a number from 0 to %d", file, vlan, VLAN_MAX_ID);
+		return -EINVAL;
+	}
+	spec.vlan = vlan;
 	spec.anti_spoof = anti_spoof;
 	spec.promisc = promisc;
 	return config_add(c, &spec);

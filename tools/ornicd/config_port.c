@@ -16,18 +16,19 @@ enum key {
 	KEY_LOCAL,
 	KEY_REMOTE,
 	KEY_SERVER,
+	KEY_VLAN,
 	KEY_RXE_FLUSH,
 	KEY_LINK,
 	KEYS = KEY_LINK + CONFIG_LINK_KEYS,
 };
 
 static char *const keys[] = {
-	"name", "ifname", "path", "local", "remote", "server", "rxe-flush", "rate", "queue", "kmin",
-	"kmax", "pmax", NULL
+	"name", "ifname", "path", "local", "remote", "server", "vlan", "rxe-flush", "rate", "queue",
+	"kmin", "kmax", "pmax", NULL
 };
 
-/** TAKES - every port has a name, may lead to Soft-RoCE, and may be slow */
-#define TAKES	(1 << KEY_NAME | 1 << KEY_RXE_FLUSH | CONFIG_LINK_MASK << KEY_LINK)
+/** TAKES - every port has a name, may be in a VLAN, lead to Soft-RoCE, and be slow */
+#define TAKES	(1 << KEY_NAME | 1 << KEY_VLAN | 1 << KEY_RXE_FLUSH | CONFIG_LINK_MASK << KEY_LINK)
 
 /**
  * struct kind - a kind of port
@@ -89,16 +90,19 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 {
 	struct egress_param link = { 0 };
 	bool server = true, rxe_flush = false;
+	uint16_t vlan = 0;
 	int err = config_on_off(text, keys[KEY_SERVER], val[KEY_SERVER], &server);
 
 	if (!err)
 		err = config_on_off(text, keys[KEY_RXE_FLUSH], val[KEY_RXE_FLUSH], &rxe_flush);
 	if (!err)
+		err = config_vlan(text, val[KEY_VLAN], &vlan);
+	if (!err)
 		err = config_link(text, (const char *const *)val + KEY_LINK, &link);
 	if (err)
 		return err;
 	*s = (struct uplink_spec) {
-		.client = !server, .rxe_flush = rxe_flush, .link = link
+		.client = !server, .vlan = vlan, .rxe_flush = rxe_flush, .link = link
 	};
 	if (copy(&s->kind, kind->name) && copy(&s->text, text) &&
 	    copy(&s->name, val[KEY_NAME] ? val[KEY_NAME] : default_name(val)) &&

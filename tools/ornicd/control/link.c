@@ -39,16 +39,6 @@ static json_t *list(struct control_call *call)
 	return all;
 }
 
-static struct switch_port *port_find(struct net_switch *sw, const char *name)
-{
-	struct switch_port *port = NULL;
-
-	while ((port = switch_port_next(sw, port)))
-		if (!strcmp(switch_port_name(port), name))
-			break;
-	return port;
-}
-
 static json_t *set(struct control_call *call)
 {
 	const char *name, *val[CONFIG_LINK_KEYS] = { NULL };
@@ -59,7 +49,7 @@ static json_t *set(struct control_call *call)
 	if (control_params(call, "{s:s, s:s, s?s, s?s, s?s, s?s}", "port", &name, "rate", &val[0],
 			   "queue", &val[1], "kmin", &val[2], "kmax", &val[3], "pmax", &val[4]))
 		return NULL;
-	port = port_find(call->daemon->engine.sw, name);
+	port = switch_port_find(call->daemon->engine.sw, name);
 	if (!port)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
 	if (!strcmp(val[0], "off")) {

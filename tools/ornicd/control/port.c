@@ -6,6 +6,7 @@
 
 #include "../dev/function.h"
 #include "../engine/link.h"
+#include "../net/vlan.h"
 
 static json_t *device_counters(const struct device *dev)
 {
@@ -28,9 +29,10 @@ static json_t *device_counters(const struct device *dev)
 
 static json_t *device_port(const struct device *dev)
 {
-	return json_pack("{s:o, s:s, s:b, s:o, s:o}",
+	return json_pack("{s:o, s:s, s:b, s:i, s:o, s:o}",
 			 "name", control_text(dev->name), "kind", "device",
-			 "up", link_is_up(dev), "mac", control_mac(dev->port.mac),
+			 "up", link_is_up(dev), "vlan", switch_port_vlan(dev->port.sw),
+			 "mac", control_mac(dev->port.mac),
 			 "counters", device_counters(dev));
 }
 
@@ -47,11 +49,14 @@ static json_t *uplink_counters(const struct uplink_stats *s)
 			 "malformed", (json_int_t)s->malformed);
 }
 
-static json_t *uplink_port(struct uplink *u)
+static json_t *uplink_port(const struct daemon *d, struct uplink *u)
 {
-	return json_pack("{s:o, s:s, s:b, s:o, s:o}",
+	const struct switch_port *port = switch_port_find(d->engine.sw, uplink_name(u));
+
+	return json_pack("{s:o, s:s, s:b, s:i, s:o, s:o}",
 			 "name", control_text(uplink_name(u)), "kind", uplink_kind(u),
-			 "up", uplink_is_up(u), "spec", control_text(uplink_text(u)),
+			 "up", uplink_is_up(u), "vlan", switch_port_vlan(port),
+			 "spec", control_text(uplink_text(u)),
 			 "counters", uplink_counters(uplink_stats(u)));
 }
 
@@ -66,7 +71,7 @@ static json_t *list(struct control_call *call)
 	for (unsigned int i = 0; i < d->n; i++)
 		json_array_append_new(all, device_port(&d->attached[i].function->dev));
 	for (unsigned int i = 0; i < d->nuplinks; i++)
-		json_array_append_new(all, uplink_port(d->uplink[i]));
+		json_array_append_new(all, uplink_port(d, d->uplink[i]));
 	return all;
 }
 
@@ -100,9 +105,29 @@ static json_t *del(struct control_call *call)
 	return err ? control_failed(call, err) : control_done();
 }
 
+/* A device's port is named like the device. */
+static json_t *set_vlan(struct control_call *call)
+{
+	struct switch_port *port;
+	const char *name;
+	int id;
+
+	if (control_params(call, "{s:s, s:i}", "port", &name, "vlan", &id))
+		return NULL;
+	port = switch_port_find(call->daemon->engine.sw, name);
+	if (!port)
+		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
+	if (id < 0 || id > VLAN_MAX_ID)
+		return control_error(call, CONTROL_PARAMS, "vlan %d is not from 0 to %d", id,
+				     VLAN_MAX_ID);
+	switch_port_set_vlan(port, id);
+	return control_done();
+}
+
 const struct control_method control_port_methods[] = {
 	{ "port.list", list },
 	{ "port.add", add },
 	{ "port.del", del },
+	{ "port.vlan", set_vlan },
 	{ },
 };

@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "link.h"
 #include "../packet/csum.h"
+#include "../packet/wire.h"
 
 #include <endian.h>
 #include <string.h>
@@ -21,7 +22,6 @@
 #define RAW_BUDGET	32
 
 #define ETH_HEADER	14
-#define ETH_MIN_FRAME	60
 /* What a frame has beside max_frame: Ethernet header and one VLAN tag. */
 #define ETH_OVERHEAD	18u
 /* The longest headers that IP_CSUM looks at: Ethernet, VLAN, IPv4 with options, TCP. */

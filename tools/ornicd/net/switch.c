@@ -10,6 +10,7 @@
 #include "switch.h"
 
 #include "egress.h"
+#include "vlan.h"
 #include "../packet/frames.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@
  * @station:	a device: its address is announced, not learned
  * @up:		sends and receives
  * @promisc:	wants frames for unknown stations
+ * @vlan:	access port of this VLAN, or 0
  * @held:	in the switch's list of those to flush
  * @egress:	slow link to what stands behind, or NULL
  * @hold:	in that list
@@ -51,6 +53,7 @@ struct switch_port {
 	bool station;
 	bool up;
 	bool promisc;
+	uint16_t vlan;
 	bool held;
 	struct egress *egress;
 	LIST_ENTRY(switch_port) hold;
@@ -83,6 +86,7 @@ LIST_HEAD(port_list, switch_port);
  * @held:	ports to be flushed
  * @ports:	all ports
  * @next_number: of the next port
+ * @retagged:	the packet being delivered, where its tag is another
  * @station:	devices by address
  * @learned:	other addresses
  */
@@ -96,6 +100,7 @@ struct net_switch {
 	struct port_list held;
 	TAILQ_HEAD(, switch_port) ports;
 	uint32_t next_number;
+	struct vlan_copy retagged;
 	struct port_list station[STATION_BUCKETS];
 	struct learned learned[LEARN_BUCKETS][LEARN_WAYS];
 };
@@ -282,6 +287,16 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc)
 	port->promisc = promisc;
 }
 
+void switch_port_set_vlan(struct switch_port *port, uint16_t id)
+{
+	port->vlan = id;
+}
+
+uint16_t switch_port_vlan(const struct switch_port *port)
+{
+	return port->vlan;
+}
+
 const char *switch_port_name(const struct switch_port *port)
 {
 	return port->name;
@@ -452,13 +467,26 @@ static void leave(struct switch_port *port, const struct packet *p, const char *
 		give(port, p, note);
 }
 
+/* @p as it leaves by @port, which is not of the VLAN of the port it came by; NULL: not at all. */
+static const struct packet *retagged(struct switch_port *port, const struct packet *p)
+{
+	struct vlan_copy *c = &port->sw->retagged;
+	uint16_t id = p->from->vlan ? p->from->vlan : vlan_id(p);
+
+	if (port->vlan && port->vlan != id)
+		return NULL;
+	return vlan_retag(c, p, port->vlan ? 0 : id) ? &c->packet : NULL;
+}
+
 static void deliver(struct switch_port *port, const struct packet *p)
 {
 	bool own = port == p->from;
 
 	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
 		return;
-	if (!taken(port, SWITCH_OUT, p))
+	if (port->vlan != p->from->vlan)
+		p = retagged(port, p);
+	if (p && !taken(port, SWITCH_OUT, p))
 		leave(port, p, NULL);
 }
 
@@ -469,6 +497,10 @@ static void forward(struct net_switch *sw, const struct packet *p)
 
 	if (p->loopback) {
 		deliver(p->from, p);
+		return;
+	}
+	if (p->from->vlan && vlan_id(p)) {
+		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
 		return;
 	}
 	if (!p->from->station)

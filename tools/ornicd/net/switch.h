@@ -92,6 +92,17 @@ void switch_port_set_up(struct switch_port *port, bool up);
 /** switch_port_set_promisc() - wants unicast frames for unknown stations too */
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
+/**
+ * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or with 0 one of none
+ *
+ * What comes in there has no tag and belongs to the VLAN; frames with a tag are dropped. What belongs
+ * to the VLAN goes out there without a tag, nothing else does. By a port of no VLAN, as all are at
+ * first, frames come and go with the tags they have, and those of an access port with its VLAN's.
+ */
+void switch_port_set_vlan(struct switch_port *port, uint16_t id);
+/* switch_port_vlan() - its VLAN, or 0 */
+uint16_t switch_port_vlan(const struct switch_port *port);
+
 /* switch_port_name() - as given to switch_port_add() */
 const char *switch_port_name(const struct switch_port *port);
 /* switch_port_is_device() - its address was announced */

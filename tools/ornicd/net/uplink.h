@@ -29,6 +29,7 @@ struct uplink;
  * @local:	address or path of this end
  * @remote:	address or path of the other end
  * @client:	connect, and do not listen
+ * @vlan:	an access port of this VLAN; 0: of none
  * @rxe_flush:	who is there has FLUSH as Soft-RoCE does
  * @link:	slow link to it, if it has a rate
  */
@@ -41,6 +42,7 @@ struct uplink_spec {
 	char *local;
 	char *remote;
 	bool client;
+	uint16_t vlan;
 	bool rxe_flush;
 	struct egress_param link;
 };

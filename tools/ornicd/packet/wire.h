@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define ETH_BYTES	14
+#define ETH_MIN_FRAME	60	/* without FCS */
 #define VLAN_BYTES	4
 #define IPV4_BYTES	20
 #define IPV6_BYTES	40

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net/vlan.c and VLANs of the switch: who gets a frame, and with which tag.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/switch.h"
+#include "net/vlan.h"
+#include "packet/bth.h"
+#include "packet/ip.h"
+#include "packet/wire.h"
+
+#define PACKETS		4
+#define UNTAGGED	-1
+
+/* The first two are in one VLAN, the third in another, the last two in none. */
+enum { A, B, OTHER, TRUNK, TRUNK2, PORTS };
+
+/** enum form - what packets there are: made here, of a guest's pieces, or as they came from a wire */
+enum form { ROCE, PIECES, ROCE_FRAME, FRAME, BAD_FRAME, FORMS };
+
+struct end {
+	struct switch_port *port;
+	uint32_t len;
+	uint8_t frame[FRAMES_MAX_BYTES];
+	uint8_t payload[FRAMES_MAX_BYTES];
+	struct packet packet;
+};
+
+struct fixture {
+	struct packet_pool pool;
+	struct net_switch *sw;
+	struct end end[PORTS];
+	uint8_t sent[FRAMES_MAX_BYTES];
+	uint8_t want[FRAMES_MAX_BYTES];
+	uint8_t payload[100];
+	char note[64];
+};
+
+static const uint8_t dmac[6] = { 0x33, 0x33, 0, 0, 0, 1 }, smac[6] = { 2, 0, 0, 0, 0, 9 };
+
+static uint32_t bytes_of(const struct packet *p, uint8_t *to)
+{
+	struct frames f;
+
+	frames_begin(&f, p);
+	return frames_next(&f, to);
+}
+
+static void got(void *arg, const struct packet *p)
+{
+	struct end *e = arg;
+
+	assert_int_equal(e->len, 0);
+	e->packet = *p;
+	seg_copy_out(e->payload, p->seg, p->nseg, 0, p->len);
+	e->len = bytes_of(p, e->frame);
+	assert_int_not_equal(e->len, 0);
+}
+
+static const struct switch_port_ops ops = { .deliver = got };
+
+static int setup(void **state)
+{
+	static const uint16_t vlan[PORTS] = { 10, 10, 20, 0, 0 };
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
+	f->sw = switch_new(&f->pool);
+	for (int i = 0; i < PORTS; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "%d", i);
+		f->end[i].port = switch_port_add(f->sw, name, &ops, &f->end[i]);
+		switch_port_set_up(f->end[i].port, true);
+		switch_port_set_vlan(f->end[i].port, vlan[i]);
+		assert_int_equal(switch_port_vlan(f->end[i].port), vlan[i]);
+	}
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_free(f->sw);
+	assert_int_equal(f->pool.nfree, PACKETS);
+	packet_pool_fini(&f->pool);
+	free(f);
+	return 0;
+}
+
+static struct packet *make_roce(struct fixture *f, int tci)
+{
+	struct packet *p = packet_get(&f->pool);
+
+	p->kind = PACKET_ROCE;
+	memcpy(p->dmac, dmac, 6);
+	memcpy(p->smac, smac, 6);
+	p->vlan = tci != UNTAGGED;
+	p->vlan_tci = p->vlan ? tci : 0;
+	ip_v4_gid(p->sgid, (uint8_t[]) { 10, 88, 0, 1 });
+	ip_v4_gid(p->dgid, (uint8_t[]) { 10, 88, 0, 2 });
+	p->hop_limit = 64;
+	p->opcode = BTH_RC_SEND_ONLY;
+	p->npsn = 1;
+	p->mtu = 1024;
+	p->len = sizeof(f->payload);
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { f->payload, p->len };
+	return p;
+}
+
+static struct packet *make_plain(struct fixture *f, int tci, bool frame)
+{
+	struct packet *p = packet_get(&f->pool);
+	uint32_t at = 12, len;
+
+	memcpy(f->sent, dmac, 6);
+	memcpy(f->sent + 6, smac, 6);
+	if (tci != UNTAGGED) {
+		be16_put(f->sent + at, ETHERTYPE_VLAN);
+		be16_put(f->sent + at + 2, tci);
+		at += VLAN_BYTES;
+	}
+	be16_put(f->sent + at, 0x88b5);
+	len = at + 2 + sizeof(f->payload);
+	memcpy(f->sent + at + 2, f->payload, sizeof(f->payload));
+	if (frame) {
+		assert_int_equal(frames_parse(p, f->sent, len), ROCE_NONE);
+		return p;
+	}
+	p->kind = PACKET_ETHERNET;
+	memcpy(p->dmac, dmac, 6);
+	memcpy(p->smac, smac, 6);
+	p->len = len;
+	p->nseg = 3;
+	p->seg[0] = (struct seg) { f->sent, 13 };
+	p->seg[1] = (struct seg) { f->sent + 13, 2 };
+	p->seg[2] = (struct seg) { f->sent + 15, len - 15 };
+	return p;
+}
+
+static struct packet *make(struct fixture *f, enum form form, int tci)
+{
+	struct packet *p;
+	uint32_t len;
+
+	if (form == PIECES || form == FRAME)
+		return make_plain(f, tci, form == FRAME);
+	p = make_roce(f, tci);
+	if (form == ROCE)
+		return p;
+	len = bytes_of(p, f->sent);
+	packet_put(&f->pool, p);
+	p = packet_get(&f->pool);
+	if (form == BAD_FRAME)
+		f->sent[len - 1] ^= 1;
+	assert_int_equal(frames_parse(p, f->sent, len),
+			 form == BAD_FRAME ? ROCE_BAD_ICRC : ROCE_PACKET);
+	return p;
+}
+
+/* Send to all. Return: who got it, bit n for port n. */
+static unsigned int send_from(struct fixture *f, int from, enum form form, int tci)
+{
+	unsigned int who = 0;
+
+	memset(f->payload, 0x40 + form, sizeof(f->payload));
+	for (int i = 0; i < PORTS; i++)
+		f->end[i].len = 0;
+	switch_send(f->end[from].port, make(f, form, tci));
+	switch_drain(f->sw);
+	for (int i = 0; i < PORTS; i++)
+		who |= !!f->end[i].len << i;
+	return who;
+}
+
+/* That port got what would have been sent with that tag. */
+static void expect(struct fixture *f, int at, enum form form, int tci)
+{
+	struct end *e = &f->end[at];
+	struct packet q = {}, *p = make(f, form, tci);
+	uint32_t len = bytes_of(p, f->want);
+
+	packet_put(&f->pool, p);
+	assert_int_equal(e->len, len);
+	assert_memory_equal(e->frame, f->want, len);
+	if (form == PIECES || form == FRAME)
+		assert_memory_equal(e->payload, f->want, len);
+	if (form != PIECES)
+		assert_int_equal(e->packet.vlan, tci != UNTAGGED);
+	if (form == ROCE || form == ROCE_FRAME) {
+		assert_int_equal(frames_parse(&q, e->frame, len), ROCE_PACKET);
+		assert_int_equal(e->packet.len, sizeof(f->payload));
+		assert_memory_equal(e->payload, f->payload, sizeof(f->payload));
+	}
+}
+
+static void test_within(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		assert_int_equal(send_from(f, A, form, UNTAGGED), 1 << B | 1 << TRUNK | 1 << TRUNK2);
+		expect(f, B, form, UNTAGGED);
+		expect(f, TRUNK, form, 10);
+		expect(f, TRUNK2, form, 10);
+		/* a tag for the priority only names no VLAN, and the priority stays */
+		assert_int_equal(send_from(f, A, form, 0x6000), 1 << B | 1 << TRUNK | 1 << TRUNK2);
+		expect(f, B, form, 0x6000);
+		expect(f, TRUNK, form, 0x600a);
+	}
+}
+
+static void test_from_outside(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		assert_int_equal(send_from(f, TRUNK, form, 0x200a), 1 << A | 1 << B | 1 << TRUNK2);
+		expect(f, A, form, UNTAGGED);
+		expect(f, B, form, UNTAGGED);
+		expect(f, TRUNK2, form, 0x200a);
+		assert_int_equal(send_from(f, TRUNK, form, 20), 1 << OTHER | 1 << TRUNK2);
+		expect(f, OTHER, form, UNTAGGED);
+		assert_int_equal(send_from(f, TRUNK, form, 30), 1 << TRUNK2);
+		assert_int_equal(send_from(f, TRUNK, form, UNTAGGED), 1 << TRUNK2);
+		assert_int_equal(send_from(f, TRUNK, form, 0x2000), 1 << TRUNK2);
+		expect(f, TRUNK2, form, 0x2000);
+	}
+}
+
+static void observe(void *arg, const struct switch_port *port, enum switch_way way,
+		    const struct packet *p, const char *note)
+{
+	(void)port;
+	(void)p;
+	if (note && way == SWITCH_IN)
+		strcpy(arg, note);
+}
+
+/* A guest does not choose its VLAN, nor another's. */
+static void test_no_tag_gets_in(void **state)
+{
+	struct fixture *f = *state;
+	const struct switch_observer o = { observe, f->note };
+
+	switch_set_observer(f->sw, &o);
+	for (enum form form = 0; form < FORMS; form++) {
+		strcpy(f->note, "");
+		assert_int_equal(send_from(f, A, form, 20), 0);
+		assert_string_equal(f->note, "dropped: tagged, by an access port");
+		assert_int_equal(send_from(f, A, form, 10), 0);
+	}
+}
+
+static void test_changed(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_port_set_vlan(f->end[OTHER].port, 10);
+	assert_int_equal(send_from(f, A, ROCE, UNTAGGED),
+			 1 << B | 1 << OTHER | 1 << TRUNK | 1 << TRUNK2);
+	switch_port_set_vlan(f->end[A].port, 0);
+	assert_int_equal(send_from(f, A, ROCE, UNTAGGED), 1 << TRUNK | 1 << TRUNK2);
+	assert_int_equal(send_from(f, OTHER, ROCE, UNTAGGED),
+			 1 << A | 1 << B | 1 << TRUNK | 1 << TRUNK2);
+	expect(f, A, ROCE, 10);
+}
+
+/* Of any length: what becomes too short is filled up, what would be too long goes nowhere. */
+static void test_lengths(void **state)
+{
+	static struct vlan_copy c;
+	static uint8_t bytes[FRAMES_MAX_BYTES];
+	struct packet p = { .kind = PACKET_ETHERNET, .nseg = 1 };
+
+	(void)state;
+	for (uint32_t len = 0; len <= FRAMES_MAX_BYTES; len++) {
+		bool tagged = len % 2 && len >= ETH_BYTES + VLAN_BYTES;
+		uint32_t body = len - 12 - tagged * VLAN_BYTES;
+
+		be16_put(bytes + 12, tagged ? ETHERTYPE_VLAN : 0);
+		p.len = len;
+		p.seg[0] = (struct seg) { bytes, len };
+		for (int id = 0; id <= 7; id += 7) {
+			uint32_t want = 12 + body + (id ? VLAN_BYTES : 0);
+			bool fits = len >= 12 && body <= FRAMES_MAX_BYTES - 12 - VLAN_BYTES;
+
+			assert_int_equal(vlan_retag(&c, &p, id), fits);
+			if (fits)
+				assert_int_equal(c.packet.len, want < 60 ? 60 : want);
+		}
+	}
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_within),
+		TEST(test_from_outside),
+		TEST(test_no_tag_gets_in),
+		TEST(test_changed),
+		TEST(test_lengths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
