@@ -423,6 +423,22 @@ static void late_response(struct fix *t, uint32_t psn)
 	switch_drain(t->w.e.sw);
 }
 
+/* 16 READs, of which the first is lost; half of them are sent again. */
+static void send_half_again(struct fix *t)
+{
+	t->c.qp.max_rd_atomic = 16;
+	for (int i = 0; i < 16; i++)
+		post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	for (int i = 0; i < 16; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	late_response(t, P(1));
+	assert_true(qp_run(&t->c.qp));		/* too short for all of them */
+	switch_drain(t->w.e.sw);
+	for (int i = 0; i < 8; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	peer_quiet(&t->peer);
+}
+
 /*
  * What says that a request was lost which is about to be sent again is no news: it is no retry,
  * and when the request is lost once more that is noticed.
@@ -431,17 +447,7 @@ static void test_implied_nak_of_the_unsent(void **state)
 {
 	struct fix *t = *state;
 
-	t->c.qp.max_rd_atomic = 16;
-	for (int i = 0; i < 16; i++)
-		post(t, ORNIC_WR_RDMA_READ, 10, 0);
-	for (int i = 0; i < 16; i++)
-		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
-	late_response(t, P(1));			/* P(0) is lost */
-	assert_true(qp_run(&t->c.qp));		/* too short for all of them */
-	switch_drain(t->w.e.sw);
-	for (int i = 0; i < 8; i++)
-		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
-	peer_quiet(&t->peer);
+	send_half_again(t);
 	for (int i = 0; i < 12; i++)		/* answers to the first requests, late */
 		late_response(t, P(i));
 	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt);
@@ -457,6 +463,29 @@ static void test_implied_nak_of_the_unsent(void **state)
 		late_response(t, P(i));
 	world_run(&t->w);
 	for (int i = 0; i < 16; i++)
+		expect(t, i, ORNIC_WC_RDMA_READ, 0);
+	peer_quiet(&t->peer);
+}
+
+/* A late answer to a request that is still to be sent again says nothing of those that were. */
+static void test_answer_to_the_unsent(void **state)
+{
+	struct fix *t = *state;
+
+	send_half_again(t);
+	late_response(t, P(0));
+	late_response(t, P(9));
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt);
+	expect(t, 0, ORNIC_WC_RDMA_READ, 0);
+	conn_quiet(&t->c);
+	world_run(&t->w);
+	for (int i = 8; i < 16; i++)
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+	peer_quiet(&t->peer);
+	for (int i = 1; i < 16; i++)
+		late_response(t, P(i));
+	world_run(&t->w);
+	for (int i = 1; i < 16; i++)
 		expect(t, i, ORNIC_WC_RDMA_READ, 0);
 	peer_quiet(&t->peer);
 }
@@ -823,7 +852,7 @@ int main(void)
 		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
 		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
-		T(test_nak_of_the_unsent), T(test_atomics),
+		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
 		T(test_no_rd_atomic),

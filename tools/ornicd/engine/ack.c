@@ -238,15 +238,31 @@ static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 	qp->req.unread--;
 }
 
-/* A READ or atomic response: for the oldest such work request, or stale, or after a loss. */
+/* What is sent next, for the first time or again. */
+static uint32_t next_seq(const struct requester *r)
+{
+	const struct wqe *w = requester_wqe(r, r->cur);
+
+	return r->cur == r->tail ? r->sent_psn : w->psn + w->sent;
+}
+
+/*
+ * A READ or atomic response: for the oldest such work request, or stale, or after a loss. One to
+ * a request that is still to be sent again is late: it tells of a loss before that, which is known.
+ */
 static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p)
 {
-	struct wqe *w;
+	struct requester *r = &qp->req;
+	struct wqe *w = oldest_read(r);
 
+	if (w && seq_diff(seq, next_seq(r)) >= 0 && seq_diff(seq, w->psn + w->got) > 0) {
+		requester_acked(qp, w->psn + w->got);
+		return;
+	}
 	requester_acked(qp, seq);
 	if (qp->state == ORNIC_QPS_ERR)
 		return;
-	w = oldest_read(&qp->req);
+	w = oldest_read(r);
 	if (!w || !w->sent || seq != w->psn + w->got)
 		return;
 	if (bth_operation(p->opcode) == BTH_RC_ATOMIC_ACK)
