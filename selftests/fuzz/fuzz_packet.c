@@ -48,6 +48,9 @@ enum record {
 #define FIX_OTHER	0x0040	/* to the other device */
 #define FIX_GROUP	0x0080	/* to the group */
 #define FIX_SPOOF	0x0100	/* from the other device */
+#define FIX_ACCESS	0x0200	/* the devices are in a VLAN, of which a tag in the frame is */
+
+#define VLAN		5
 
 /**
  * struct rec_send - a work request
@@ -68,6 +71,7 @@ struct rec_send {
 };
 
 static bool spoofed;		/* a frame that says it is the innocent's peer's */
+static bool in_vlan;		/* the devices have access ports */
 static bool raw_sent;		/* the host sent frames of its own */
 static uint64_t frames;
 
@@ -222,6 +226,8 @@ static uint32_t fix(uint8_t *f, uint32_t len, uint32_t flags)
 			l.ip = 0;
 		fix_address(f, &l, flags);
 	}
+	if (flags & FIX_ACCESS && len >= ETH_BYTES + VLAN_BYTES && be16_get(f + 12) == ETHERTYPE_VLAN)
+		be16_put(f + 14, (be16_get(f + 14) & 0xf000) | VLAN);
 	if (!roce)
 		return len;
 	if (flags & (FIX_QPN | FIX_PSN))
@@ -251,6 +257,12 @@ static bool is_station(const uint8_t gid[16])
 				return true;
 		}
 	return false;
+}
+
+/* Does a device's port let the packet out? */
+static bool gets_in(const struct packet *p)
+{
+	return !in_vlan || (p->vlan && (p->vlan_tci & 0xfff) == VLAN);
 }
 
 /* What became of RoCE packets to a device: they were counted where it let them in, or not. */
@@ -284,7 +296,7 @@ static void input_frame(uint8_t *f, uint32_t len)
 	CHECK(up->malformed - before.malformed == (kind == ROCE_MALFORMED));
 	for (int i = 0; i < 2; i++) {
 		rig_mac(i, mac);
-		CHECK(kind != ROCE_PACKET || len < 6 || memcmp(p.dmac, mac, 6) ||
+		CHECK(kind != ROCE_PACKET || len < 6 || !gets_in(&p) || memcmp(p.dmac, mac, 6) ||
 		      p.dgid[12] >> 4 == 0xe || p.dgid[0] == 0xff || counted(i) > cnt[i],
 		      "a packet that nobody counted");
 	}
@@ -307,6 +319,13 @@ static void output_frame(uint8_t *frame, uint32_t len)
 
 static uint8_t wire_input[FRAME_MAX + 8];
 
+static void set_vlan(bool on)
+{
+	in_vlan = on;
+	for (int i = 0; i < 2; i++)
+		switch_port_set_vlan(rig.s[i].f->dev.port.sw, on ? VLAN : 0);
+}
+
 static bool run_frame(struct bytes *b)
 {
 	const uint8_t *head = bytes_take(b, 4), *from;
@@ -320,6 +339,7 @@ static bool run_frame(struct bytes *b)
 		len = b->left;
 	from = bytes_take(b, len);
 	memcpy(wire_input, from, len);
+	set_vlan(flags & FIX_ACCESS);
 	input_frame(wire_input, fix(wire_input, len, flags));
 	return true;
 }
@@ -523,6 +543,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rig_queues(0);
 	rig_join(0, 1);
 	spoofed = false;
+	in_vlan = false;
 	raw_sent = false;
 	frames = 0;
 	rig.frame_out = output_frame;
@@ -670,7 +691,7 @@ static uint32_t other_frame(struct dice *d, uint8_t *f, bool v4)
 
 static size_t make_frame(struct dice *d, uint8_t *p)
 {
-	uint32_t flags = dice_below(d, 16) ? FIX_ALL : dice_below(d, 512);
+	uint32_t flags = dice_below(d, 16) ? FIX_ALL : dice_below(d, 1024);
 	bool v4 = dice_below(d, 3);
 	uint32_t len;
 
@@ -681,7 +702,7 @@ static size_t make_frame(struct dice *d, uint8_t *p)
 		flags &= FIX_ADDRESS | FIX_LENGTH;
 	}
 	if (!dice_below(d, 16))
-		flags |= 1 << (6 + dice_below(d, 3));
+		flags |= 1 << (6 + dice_below(d, 4));
 	p[0] = REC_FRAME;
 	p[1] = flags;
 	p[2] = flags >> 8;
