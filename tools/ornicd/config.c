@@ -286,7 +286,7 @@ static const struct config_form device_form = {
 	.needs = 1 << PATH,
 	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN |
 		 CONFIG_LINK_MASK << LINK,
-	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=...][,promisc=...][,vlan=ID][,rate=...]",
+	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]",
 };
 
 int config_device(struct config *c, const char *text)

@@ -62,11 +62,13 @@ bool mcast_is_group(const uint8_t gid[16])
 static struct member_list *bucket_of(struct mcast *m, const uint8_t gid[16])
 {
 	unsigned __int128 product;
-	uint64_t half[2];
+	uint64_t half[2], hash;
 
 	memcpy(half, gid, sizeof(half));
 	product = (unsigned __int128)(half[0] ^ m->salt[0]) * (half[1] ^ m->salt[1]);
-	return &m->bucket[(uint64_t)(product >> 64 ^ product) % MCAST_BUCKETS];
+	hash = product >> 64 ^ product;
+	/* groups that are alike but for some bytes may differ in few of its bits: spread these */
+	return &m->bucket[(hash * 0x9e3779b97f4a7c15ull >> 32) % MCAST_BUCKETS];
 }
 
 /* How many members @gid has; -EEXIST if @qp is one of them. */
