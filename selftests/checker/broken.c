@@ -82,6 +82,14 @@ static bool is_first_again(const struct qp *qp, const struct packet *p)
 	       qp->req.sent_psn - qp->req.una > 4;
 }
 
+/* Is it sent again, with more that was sent after it? */
+static bool is_again(const struct qp *qp, const struct packet *p)
+{
+	uint32_t seq = seq_of(p->psn, qp->req.una);
+
+	return !bth_is_answer(p->opcode) && seq_diff(qp->req.sent_psn, seq + p->npsn) > 0;
+}
+
 static void send_twice(struct qp *qp, struct packet *p)
 {
 	struct packet *copy = packet_get(&qp->dev->engine->pool);
@@ -108,7 +116,8 @@ void __wrap_link_send(struct qp *qp, struct packet *p)
 		p->psn = psn_add(p->psn, 1);
 	if (broken == ENDLESS)
 		qp->req.retry_left = qp->retry_cnt;
-	if (broken == OTHER && is_first_again(qp, p) && operation == BTH_RC_SEND_ONLY && p->len > 4)
+	if (broken == OTHER && is_again(qp, p) && operation == BTH_RC_SEND_ONLY &&
+	    p->len % p->mtu > 4)
 		packet_trim_back(p, 4);
 	if ((broken == NO_ACK && is_ack(p, AETH_ACK)) ||
 	    (broken == SKIP && is_first_again(qp, p))) {

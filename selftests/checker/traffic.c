@@ -307,7 +307,7 @@ static void send_opcode(struct world *w, uint8_t opcode, uint32_t len, bool v6, 
 	p->seg[0] = (struct seg) { payload, p->len };
 	p->nseg = p->len ? 1 : 0;
 	switch_send(from->dev.port.sw, p);
-	switch_drain(w->e.sw);
+	engine_drain(&w->e);
 }
 
 /* All transports and addresses; lengths that need each kind of pad. */

@@ -180,7 +180,7 @@ static void frames_out(uint32_t count)
 		p->nseg = 1;
 		p->seg[0] = (struct seg) { frame, p->len };
 		switch_send(port, p);
-		switch_drain(rig.engine.sw);
+		engine_drain(&rig.engine);
 	}
 	serve();
 }

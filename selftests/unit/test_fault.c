@@ -557,7 +557,7 @@ static void test_gone(void **state)
 	p->nseg = 1;
 	p->seg[0] = (struct seg) { frame, sizeof(frame) };
 	switch_send(port, p);
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 	expect(t, id, 1, 1);
 	switch_port_del(port);
 	assert_int_equal(t->w.e.timers.n, 0);

@@ -311,7 +311,7 @@ static void test_fewer_resources(void **state)
 		p->len = 0;
 		p->nseg = 0;
 		switch_send(t->peer.port, p);
-		switch_drain(t->w.e.sw);
+		engine_drain(&t->w.e);
 		psn += 4;
 	}
 	assert_null(peer_next(&t->peer));
@@ -431,7 +431,7 @@ static void flood(struct fix *t, struct conn *ud, uint32_t packets)
 		p->nseg = 1;
 		p->seg[0] = (struct seg){ (uint8_t *)data, sizeof(data) };
 		switch_send(t->peer.port, p);
-		switch_drain(t->w.e.sw);
+		engine_drain(&t->w.e);
 		world_run(&t->w);
 		/* The peer's own memory of what it got is none of the device's. */
 		for (; t->peer.nin; t->peer.nin--) {

@@ -309,7 +309,7 @@ static void test_timeout_sent_again(void **state)
 	nak = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(0));
 	nak->aeth = NAK(NAK_PSN_SEQUENCE);
 	switch_send(t->peer.port, nak);
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 	world_pass(&t->w, 1000);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
 	world_pass(&t->w, TIMEOUT - 1);
@@ -397,7 +397,7 @@ static void test_implied_nak(void **state)
 
 		switch_send(t->peer.port, p);
 	}
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 	world_run(&t->w);
 	expect(t, 0, ORNIC_WC_SEND, 0);
 	conn_quiet(&t->c);
@@ -420,7 +420,7 @@ static void late_response(struct fix *t, uint32_t psn)
 	p->nseg = 1;
 	p->seg[0] = (struct seg) { t->data, 10 };
 	switch_send(t->peer.port, p);
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 }
 
 /* 16 READs, of which the first is lost; half of them are sent again. */
@@ -433,7 +433,7 @@ static void send_half_again(struct fix *t)
 		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
 	late_response(t, P(1));
 	assert_true(qp_run(&t->c.qp));		/* too short for all of them */
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 	for (int i = 0; i < 8; i++)
 		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
 	peer_quiet(&t->peer);

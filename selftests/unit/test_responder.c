@@ -518,8 +518,62 @@ static void queue(struct fix *t, struct packet *p, uint32_t len)
 
 static void run(struct fix *t)
 {
-	switch_drain(t->w.e.sw);
+	engine_drain(&t->w.e);
 	world_run(&t->w);
+}
+
+/* What arrives together is acknowledged together; an answer or a NAK at its end says it as well. */
+static void test_coalesced(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 5; i++)
+		queue(t, request(t, BTH_RC_WRITE_ONLY, P(i), 1, 8), 8);
+	run(t);
+	peer_expect_ack(&t->peer, ACK, P(4));
+	peer_quiet(&t->peer);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(4), 1, 8), 8);		/* again */
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(5), 1, 8), 8);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(6), 1, 8), 0);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(6), 1);
+	peer_quiet(&t->peer);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(7), 1, 8), 0);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(8), 1, 8), 8);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(9), 1, 8), 8);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(7), 1);
+	peer_expect_ack(&t->peer, ACK, P(9));
+	peer_quiet(&t->peer);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(10), 1, 8), 8);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(12), 1, 8), 8);
+	run(t);
+	peer_expect_ack(&t->peer, NAK(NAK_PSN_SEQUENCE), P(11));
+	peer_quiet(&t->peer);
+}
+
+/* What was executed is acknowledged, also if the queue pair ends with the next packet. */
+static void test_last_words(void **state)
+{
+	struct fix *t = *state;
+
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
+	switch_drain(t->w.e.sw);
+	qp_fail(&t->c.qp, 0, 0, 0);
+	run(t);
+	peer_expect_ack(&t->peer, ACK, P(0));
+	peer_quiet(&t->peer);
+}
+
+/* The queue pair goes between the last packet and its ACK. */
+static void test_gone(void **state)
+{
+	struct fix *t = *state;
+
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
+	switch_drain(t->w.e.sw);
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	assert_true(TAILQ_EMPTY(&t->w.e.acks));
 }
 
 /* ORN-QP-27's other side: more than max_dest_rd_atomic; unanswered ones count, not replays */
@@ -666,7 +720,7 @@ static void test_no_gid(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		queue(t, request(t, BTH_RC_READ_REQUEST, P(2 * i), 1, 2 * MTU), 0);
-		switch_drain(t->w.e.sw);
+		engine_drain(&t->w.e);
 		if (i)
 			gid->owner = htole32(t->c.qp.owner + 1);
 		else
@@ -724,7 +778,7 @@ int main(void)
 		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
 		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
-		T(test_strangers), T(test_no_gid),
+		T(test_strangers), T(test_no_gid), T(test_coalesced), T(test_last_words), T(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

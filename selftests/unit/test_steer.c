@@ -338,7 +338,7 @@ static bool overheard(struct fixture *f, const uint8_t dmac[6])
 	p->seg[0] = (struct seg){ frame(f, dmac, 5000), FRAME };
 	memcpy(p->dmac, dmac, sizeof(p->dmac));
 	switch_send(port, p);
-	switch_drain(f->p->engine.sw);
+	engine_drain(&f->p->engine);
 	switch_port_del(port);
 	got = host_next(&f->p->cq, &cqe);
 	if (got)

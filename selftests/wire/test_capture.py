@@ -99,7 +99,7 @@ BROKEN = {
 
 
 # Where a bad network would hide it
-NETWORK = {"no-ack": (), "endless": ("drop=1000",)}
+NETWORK = {"no-ack": (), "endless": ("drop=1000",), "other": ("drop=30", "rnr=200", "batches=6")}
 
 
 def is_caught(name, rules):

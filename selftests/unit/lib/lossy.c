@@ -175,7 +175,7 @@ void lossy_run(struct lossy *l, uint64_t ns)
 		drop_sent(l);
 		if (l->nwait) {
 			pass_one_late(l);
-			switch_drain(l->w->e.sw);
+			engine_drain(&l->w->e);
 			next = world_run(l->w);
 			if (!next)
 				continue;

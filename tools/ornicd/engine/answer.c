@@ -5,7 +5,8 @@
  * Responses leave in PSN order. READs are answered over several turns if need
  * be; an ACK or NAK for what came after waits until they are out. A READ asked
  * for again moves the one response stream back, it never adds a second one
- * (ORN-SEC-5).
+ * (ORN-SEC-5). One ACK is sent for all requests that were delivered together
+ * (IBTA 9.7.5.1.2, coalesced acknowledge messages).
  */
 #include "responder.h"
 
@@ -60,13 +61,58 @@ static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
 	link_send(qp, p);
 }
 
+/* Who is owed an ACK gets it now, unless answers come before it. */
+static void send_due(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (!r->ack_due || streaming(r))
+		return;
+	r->ack_due = false;
+	send_ack(qp, psn_add(r->epsn, -1), AETH_ACK | AETH_NO_CREDITS);
+}
+
 void answer_ack(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
-	r->ack_due = streaming(r);
-	if (!r->ack_due)
-		send_ack(qp, psn_add(r->epsn, -1), AETH_ACK | AETH_NO_CREDITS);
+	r->ack_due = true;
+	if (r->ack_queued || streaming(r))
+		return;
+	r->ack_queued = true;
+	TAILQ_INSERT_TAIL(&qp->dev->engine->acks, qp, ack_link);
+}
+
+static void dequeue_ack(struct qp *qp)
+{
+	if (qp->resp.ack_queued)
+		TAILQ_REMOVE(&qp->dev->engine->acks, qp, ack_link);
+	qp->resp.ack_queued = false;
+}
+
+bool answer_flush(struct engine *e)
+{
+	bool any = !TAILQ_EMPTY(&e->acks);
+	struct qp *qp;
+
+	while ((qp = TAILQ_FIRST(&e->acks))) {
+		dequeue_ack(qp);
+		send_due(qp);
+	}
+	return any;
+}
+
+/* What was executed is acknowledged even if the queue pair ends in the same breath. */
+void answer_stop(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (r->ack_queued && qp->dev->running)
+		send_due(qp);
+	dequeue_ack(qp);
+	r->rd_answer = r->rd_next;
+	r->ack_due = false;
+	r->nak = 0;
 }
 
 /* A NAK for the expected PSN, now or after the reads before it. */
@@ -126,6 +172,8 @@ struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 			r->rd_answer++;
 		r->rd_first++;
 	}
+	if (!streaming(r))
+		r->ack_due = false;	/* the response says as much */
 	rd = responder_rd(r, r->rd_next++);
 	*rd = (struct rd_resource) {
 		.opcode = opcode,
@@ -255,8 +303,7 @@ bool responder_run(struct qp *qp)
 	}
 	if (streaming(r))
 		return false;
-	if (r->ack_due)
-		answer_ack(qp);
+	send_due(qp);
 	if (r->nak) {
 		uint8_t nak = r->nak;
 

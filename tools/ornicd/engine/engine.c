@@ -6,6 +6,7 @@
 
 #include "pagelist.h"
 #include "qp.h"
+#include "responder.h"
 
 #include <errno.h>
 #include <time.h>
@@ -33,6 +34,7 @@ int engine_init(struct engine *e, uint64_t spin_ns)
 	*e = (struct engine) { .spin_ns = spin_ns, .clock = engine_clock };
 	TAILQ_INIT(&e->busy);
 	TAILQ_INIT(&e->watch);
+	TAILQ_INIT(&e->acks);
 	TAILQ_INIT(&e->devices);
 	timers_init(&e->timers);
 	cc_defaults(&e->cc);
@@ -126,6 +128,13 @@ static struct qp *next_active(struct engine *e)
 	return TAILQ_FIRST(&dev->active);
 }
 
+void engine_drain(struct engine *e)
+{
+	do {
+		switch_drain(e->sw);
+	} while (answer_flush(e));
+}
+
 static void run_active(struct engine *e)
 {
 	for (int n = 0; n < ENGINE_QPS; n++) {
@@ -139,7 +148,7 @@ static void run_active(struct engine *e)
 		more = qp_run(qp);
 		if (more)
 			engine_activate(e, qp);
-		switch_drain(e->sw);
+		engine_drain(e);
 		if (qp->sched == QP_ASLEEP && qp_watchable(qp))
 			engine_watch(e, qp);
 	}
@@ -181,7 +190,7 @@ void engine_input(void *engine)
 	struct engine *e = engine;
 
 	e->now = e->clock();
-	switch_drain(e->sw);
+	engine_drain(e);
 }
 
 static int64_t until_next(struct engine *e)
@@ -200,7 +209,7 @@ int64_t engine_turn(void *engine)
 	e->now = e->clock();
 	e->copies = 0;
 	timers_run(&e->timers, e->now);
-	switch_drain(e->sw);	/* answers to what came by slow links */
+	engine_drain(e);	/* answers to what came by slow links */
 	run_active(e);
 	switch_flush(e->sw);
 	poll_watched(e);

@@ -38,6 +38,7 @@ struct qp;
  * @faults:	faults on purpose ; NULL until there is a rule
  * @busy:	devices whose queue pairs have work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
+ * @acks:	queue pairs that owe an ACK for what is being delivered
  * @devices:	all devices
  */
 struct engine {
@@ -53,6 +54,7 @@ struct engine {
 	const struct engine_faults *faults;
 	TAILQ_HEAD(, device) busy;
 	TAILQ_HEAD(, qp) watch;
+	TAILQ_HEAD(, qp) acks;
 	TAILQ_HEAD(, device) devices;
 };
 
@@ -74,6 +76,9 @@ void engine_fini(struct engine *e);
  * doorbell or a command can bring work. Fits loop_set_work().
  */
 int64_t engine_turn(void *engine);
+
+/* engine_drain() - deliver what is on the switch, and the ACKs for it */
+void engine_drain(struct engine *e);
 
 /* engine_input() - packets from outside were put on the switch: deliver them, and the answers. */
 void engine_input(void *engine);

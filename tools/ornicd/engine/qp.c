@@ -84,7 +84,7 @@ void qp_fini(struct qp *qp)
 {
 	release_shared(qp);
 	requester_stop(qp);
-	flush_cancel(qp);
+	responder_stop(qp);
 	memop_qp_gone(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
@@ -113,7 +113,7 @@ static void enter_reset(struct qp *qp)
 	qp->req.head = 0;
 	qp->req.cur = 0;
 	qp->req.tail = 0;
-	flush_cancel(qp);
+	responder_stop(qp);
 	qp->resp = (struct responder) {};
 	qp->syndrome = 0;
 	qp->flush_sq = false;

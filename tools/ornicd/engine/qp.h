@@ -130,7 +130,8 @@ enum resp_message {
  * @rkey:	WRITE: key
  * @left:	WRITE: bytes announced and not yet placed
  * @nak_sent:	the gap before @epsn was reported once
- * @ack_due:	an ACK waits until the reads before it are answered
+ * @ack_due:	an ACK waits until the reads before it are answered, or for others to join it
+ * @ack_queued:	the engine will ask for it
  * @nak:	AETH syndrome of a NAK that waits likewise; 0 = none
  * @held:	the last resource is a FLUSH whose data is on its way to persistent memory:
  *	neither is it answered nor anything behind it executed
@@ -154,6 +155,7 @@ struct responder {
 	uint64_t left;
 	bool nak_sent;
 	bool ack_due;
+	bool ack_queued;
 	uint8_t nak;
 	bool held;
 	bool failed;
@@ -216,6 +218,7 @@ enum qp_sched {
  * @sched:	which engine list it is on
  * @watch_until: when watching ends
  * @sched_link:	engine list
+ * @ack_link:	engine's list of those that owe an ACK
  * @attr:	as created, for checks and queries
  * @set:	counters of its own or shared with others, or NULL
  */
@@ -276,6 +279,7 @@ struct qp {
 	enum qp_sched sched;
 	uint64_t watch_until;
 	TAILQ_ENTRY(qp) sched_link;
+	TAILQ_ENTRY(qp) ack_link;
 	struct ornic_qp_create_cmd attr;
 	struct counter_set *set;
 };

@@ -26,13 +26,9 @@ void responder_start(struct qp *qp)
 
 void responder_stop(struct qp *qp)
 {
-	struct responder *r = &qp->resp;
-
 	flush_cancel(qp);
-	r->rd_answer = r->rd_next;
-	r->ack_due = false;
-	r->nak = 0;
-	r->message = RESP_IDLE;
+	answer_stop(qp);
+	qp->resp.message = RESP_IDLE;
 }
 
 void invalid_request(struct qp *qp, uint32_t detail)

@@ -10,6 +10,8 @@
 #include "psn.h"
 #include "qp.h"
 
+struct engine;
+
 static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 {
 	return &r->rd[i % QP_MAX_RD_ATOMIC];
@@ -48,8 +50,15 @@ uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p)
 
 /* answer.c */
 
-/* answer_ack() - acknowledge all requests so far, once the reads before are answered */
+/*
+ * answer_ack() - acknowledge all requests so far, once what was delivered with the last of them is
+ * executed and the reads before are answered
+ * answer_flush() - send the ACKs that waited only for the former. Return: whether any was sent
+ * answer_stop() - answer nothing any more
+ */
 void answer_ack(struct qp *qp);
+bool answer_flush(struct engine *e);
+void answer_stop(struct qp *qp);
 
 /* answer_rnr() - no receive posted: the requester is to come back later */
 void answer_rnr(struct qp *qp);

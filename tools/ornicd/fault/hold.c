@@ -69,7 +69,7 @@ static void hold_expired(void *arg)
 	frame = TAILQ_FIRST(&fs->held);
 	if (frame)
 		timer_arm(&e->timers, &fs->timer, frame->release);
-	switch_drain(e->sw);	/* the answers, under the same rules */
+	engine_drain(e);	/* the answers, under the same rules */
 	packet_hook(fs);
 }
 
