@@ -45,7 +45,7 @@ void peer_connect(struct peer *peer, struct conn *c, uint32_t sq_psn, uint32_t r
 struct seen *peer_next(struct peer *peer);
 /* peer_expect() - the next packet received has this opcode, PSN and number of packets */
 struct seen *peer_expect(struct peer *peer, uint8_t opcode, uint32_t psn, uint32_t npsn);
-/* peer_expect_ack() - the next packet is an ACK, NAK or RNR NAK */
+/* peer_expect_ack() - the next packet is an ACK (whatever its credits), NAK or RNR NAK */
 void peer_expect_ack(struct peer *peer, uint8_t aeth, uint32_t psn);
 void peer_quiet(struct peer *peer);
 

@@ -6,6 +6,7 @@
  * A response acknowledges all PSNs before it. When that would pass a READ or
  * atomic whose answer has not come, the answer was lost: an implied NAK.
  */
+#include "credit.h"
 #include "data.h"
 #include "engine.h"
 #include "requester.h"
@@ -277,6 +278,15 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	engine_activate(qp->dev->engine, qp);
 }
 
+/* Middle packets of READ responses have no AETH, first ones are followed by a last. */
+static bool has_credits(const struct packet *p)
+{
+	uint8_t operation = bth_operation(p->opcode);
+
+	return (p->aeth & AETH_KIND_MASK) == AETH_ACK &&
+	       operation != BTH_RC_READ_RESP_FIRST && operation != BTH_RC_READ_RESP_MIDDLE;
+}
+
 void requester_receive(struct qp *qp, const struct packet *p)
 {
 	struct requester *r = &qp->req;
@@ -284,7 +294,11 @@ void requester_receive(struct qp *qp, const struct packet *p)
 
 	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
 		return;
-	if (seq_diff(seq, r->una) < 0 || seq_diff(seq, r->sent_psn) >= 0)
+	if (seq_diff(seq, r->una - 1) < 0 || seq_diff(seq, r->sent_psn) >= 0)
+		return;
+	if (has_credits(p) && credit_receive(r, p->aeth, p->msn))
+		engine_activate(qp->dev->engine, qp);
+	if (seq_diff(seq, r->una) < 0)
 		return;
 	if (bth_operation(p->opcode) == BTH_RC_ACK)
 		ack_receive(qp, seq, p->aeth);

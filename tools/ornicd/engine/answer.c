@@ -10,6 +10,7 @@
  */
 #include "responder.h"
 
+#include "credit.h"
 #include "engine.h"
 #include "link.h"
 #include "../packet/ecn.h"
@@ -69,7 +70,7 @@ static void send_due(struct qp *qp)
 	if (!r->ack_due || streaming(r))
 		return;
 	r->ack_due = false;
-	send_ack(qp, psn_add(r->epsn, -1), AETH_ACK | AETH_NO_CREDITS);
+	send_ack(qp, psn_add(r->epsn, -1), credit_syndrome(qp));
 }
 
 void answer_ack(struct qp *qp)
@@ -218,7 +219,7 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	uint64_t left = rd->len - off;
 	uint64_t want = left < qp_max_payload(qp) ? left : qp_max_payload(qp);
 	uint64_t got = 0;
-	struct packet *p = answer_packet(qp, 0, rd->psn + rd->sent, AETH_ACK | AETH_NO_CREDITS,
+	struct packet *p = answer_packet(qp, 0, rd->psn + rd->sent, credit_syndrome(qp),
 					 rd->msn);
 	uint32_t syndrome = ORNIC_SYN_KEY_PAGE;
 	struct mr *mr;
@@ -269,7 +270,7 @@ static bool answer_next(struct qp *qp)
 	struct packet *p;
 
 	if (operation == BTH_RC_COMPARE_SWAP || operation == BTH_RC_FETCH_ADD) {
-		p = answer_packet(qp, BTH_RC_ATOMIC_ACK, rd->psn, AETH_ACK | AETH_NO_CREDITS,
+		p = answer_packet(qp, BTH_RC_ATOMIC_ACK, rd->psn, credit_syndrome(qp),
 				  rd->msn);
 		if (!p)
 			return false;

@@ -52,6 +52,9 @@ struct xrcd;
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
  * @retransmits: PSNs sent again since it was connected
+ * @ssn:	number of the youngest message fetched, as the peer counts messages (MSN)
+ * @limited:	the peer says how many receives it has
+ * @limit:	then the last message that has one
  * @rtt_seq:	a far peer's ACK of what is before it tells the round trip time
  * @rtt_sent:	when that was sent, ns; 0: nothing is under way that could tell
  * @rtt:	smoothed round trip time, ns; 0: unknown
@@ -76,6 +79,9 @@ struct requester {
 	bool went_back;
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	bool limited;
+	uint32_t ssn;
+	uint32_t limit;
 	uint32_t rtt_seq;
 	uint64_t rtt_sent;
 	uint64_t rtt;

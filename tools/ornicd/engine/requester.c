@@ -8,6 +8,7 @@
  */
 #include "requester.h"
 
+#include "credit.h"
 #include "data.h"
 #include "engine.h"
 #include "link.h"
@@ -33,6 +34,8 @@ void requester_start(struct qp *qp)
 	r->went_back = false;
 	r->rewound = false;
 	r->far = false;
+	r->ssn = 0;
+	r->limited = false;
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	r->rtt_sent = 0;
@@ -86,6 +89,8 @@ static bool requester_fetch(struct qp *qp)
 	w->psn = r->next_psn;
 	if (!w->status && w->opcode != ORNIC_WR_NOP && !wqe_is_memop(w)) {
 		w->npsn = psn_count(w->len, qp_mtu(qp));
+		r->ssn = psn_add(r->ssn, 1);
+		w->ssn = r->ssn;
 		qp_count(qp, request_counter(w), 1);
 	}
 	r->next_psn = wqe_end(w);
@@ -105,7 +110,7 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 	bool wide = wqe_is_read(w) || !r->far;
 	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_FAR_WINDOW;
 
-	if (at != r->una && at + packets - r->una > window)
+	if (at != r->una && (at + packets - r->una > window || credit_limits(r, w)))
 		return false;
 	if (w->sent)
 		return true;
@@ -207,10 +212,13 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t mtu = qp_mtu(qp);
 	uint64_t off = (uint64_t)w->sent * mtu;
+	bool limited = credit_limits(&qp->req, w);
 	bool last;
 
 	if (!fill_payload(qp, w, p, off))
 		return false;
+	if (limited && p->len > mtu)
+		packet_trim_back(p, p->len - mtu);
 	p->npsn = psn_count(p->len, mtu);
 	last = w->sent + p->npsn == w->npsn;
 	p->opcode = opcode_of(w, !w->sent, last);
@@ -219,7 +227,7 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	p->va = w->raddr;
 	p->rkey = w->rkey;
 	p->dmalen = w->len;
-	p->ackreq = last || p->npsn > 1;
+	p->ackreq = last || p->npsn > 1 || limited;
 	return true;
 }
 

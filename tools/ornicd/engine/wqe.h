@@ -45,6 +45,7 @@ struct qp;
  * @flush_len:	FLUSH: bytes from @raddr on
  * @psn:	first PSN
  * @npsn:	PSNs it takes: its packets, or for READ its responses'
+ * @ssn:	number of the message, if it takes PSNs
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
  * @done:	READ, atomic and the like: all responses are in; memory operation: executed
@@ -76,6 +77,7 @@ struct wqe {
 	uint32_t flush_len;
 	uint32_t psn;
 	uint32_t npsn;
+	uint32_t ssn;
 	uint32_t sent;
 	uint32_t got;
 	bool done;

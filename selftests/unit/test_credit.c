@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine/credit.c: how many receives a responder says it has, and what a requester makes of it
+ * (IBTA volume 1, 9.7.7.2).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/credit.h"
+#include "engine/engine.h"
+#include "lib/peer.h"
+
+#define PSN0	0xfffffcu
+#define P(n)	((PSN0 + (n)) & BTH_PSN_MASK)
+#define RQ_PSN	0x100
+#define MTU	1024
+#define BUF	(1u << 20)
+#define NONE	AETH_NO_CREDITS
+
+struct fix {
+	struct world w;
+	struct peer peer;
+	struct conn c;
+	uint64_t buf;
+	uint32_t key;
+};
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	peer_init(&t->peer, &t->w);
+	conn_init(&t->c, &t->w.dut[0], NULL);
+	peer_connect(&t->peer, &t->c, PSN0, RQ_PSN);
+	t->buf = dut_buf(t->c.d, BUF);
+	t->key = dut_key(t->c.d, NULL, t->buf, BUF,
+			 ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |
+			 ORNIC_ACCESS_REMOTE_READ);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->c);
+	peer_fini(&t->peer);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static void post(struct fix *t, uint8_t opcode, uint32_t len)
+{
+	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x5000,
+			 .rkey = 0x1234 };
+
+	wr_sge(&wr, t->buf, len, t->key);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+}
+
+/* The peer has executed all up to PSN @n, @msn messages, and says @code. */
+static void ack(struct fix *t, int n, uint32_t msn, uint8_t code)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(n));
+
+	p->aeth = AETH_ACK | code;
+	p->msn = msn;
+	peer_send(&t->peer, p, NULL, 0);
+}
+
+static void expect_send(struct fix *t, uint8_t opcode, int n, uint32_t npsn)
+{
+	assert_true(peer_expect(&t->peer, opcode, P(n), npsn)->p.ackreq);
+}
+
+/* A request of the peer; return: the AETH syndrome and @msn of its ACK. */
+static uint8_t asked(struct fix *t, uint8_t opcode, uint32_t n, uint32_t *msn)
+{
+	static const uint8_t data[MTU];
+	struct packet *p = peer_packet(&t->peer, &t->c, opcode, RQ_PSN + n);
+	bool first = opcode == BTH_RC_SEND_FIRST;
+	struct seen *s;
+
+	p->va = t->buf;
+	p->rkey = t->key;
+	p->dmalen = opcode == BTH_RC_WRITE_ONLY ? 8 : 0;
+	peer_send(&t->peer, p, data, first ? MTU : 8);
+	s = peer_expect(&t->peer, BTH_RC_ACK, RQ_PSN + n, 1);
+	*msn = s->p.msn;
+	return s->p.aeth;
+}
+
+/* IBTA volume 1, table 46 */
+static void test_codes(void **state)
+{
+	static const uint32_t credits[] = {
+		0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
+		1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+	};
+	uint8_t code = 0;
+
+	(void)state;
+	for (uint8_t i = 0; i < 31; i++)
+		assert_int_equal(credit_decode(i), credits[i]);
+	for (uint32_t n = 0; n < 70000; n++) {
+		if (code < 30 && n == credits[code + 1])
+			code++;
+		assert_int_equal(credit_encode(n), code);
+	}
+	assert_int_equal(credit_encode(UINT32_MAX), 30);
+}
+
+/* Messages that have a receive go at once, the next one tries with its first packet. */
+static void test_limit(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, MTU);
+	expect_send(t, BTH_RC_SEND_ONLY, 0, 1);
+	ack(t, 0, 1, 2);
+	for (int i = 0; i < 4; i++)
+		post(t, ORNIC_WR_SEND, 3 * MTU);
+	expect_send(t, BTH_RC_SEND_ONLY, 1, 3);
+	expect_send(t, BTH_RC_SEND_ONLY, 4, 3);
+	peer_quiet(&t->peer);
+	ack(t, 3, 2, 1);
+	peer_quiet(&t->peer);	/* not alone yet */
+	ack(t, 6, 3, 0);
+	expect_send(t, BTH_RC_SEND_FIRST, 7, 1);
+	peer_quiet(&t->peer);
+	ack(t, 7, 3, 1);	/* its receive counts until it is finished */
+	expect_send(t, BTH_RC_SEND_LAST, 8, 2);
+	peer_quiet(&t->peer);
+	ack(t, 9, 4, NONE);
+	expect_send(t, BTH_RC_SEND_ONLY, 10, 3);
+	ack(t, 12, 5, NONE);
+	for (int i = 0; i < 5; i++)
+		conn_expect(&t->c, &t->c.hscq, i, ORNIC_WC_SEND, 0);
+}
+
+/* Only what takes a receive is limited; everything counts. */
+static void test_kinds(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	expect_send(t, BTH_RC_WRITE_ONLY, 0, 1);
+	ack(t, 0, 1, 1);
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	post(t, ORNIC_WR_RDMA_WRITE, 2 * MTU);
+	expect_send(t, BTH_RC_WRITE_ONLY, 1, 1);
+	expect_send(t, BTH_RC_WRITE_ONLY, 2, 2);
+	post(t, ORNIC_WR_RDMA_WRITE_IMM, 2 * MTU);
+	peer_quiet(&t->peer);
+	ack(t, 1, 2, 1);
+	peer_quiet(&t->peer);	/* message 3 of 3, but the write has that number */
+	ack(t, 3, 3, 1);
+	expect_send(t, BTH_RC_WRITE_ONLY_IMM, 4, 2);
+}
+
+/* More credits come without anything new to acknowledge; less than was promised is old. */
+static void test_unsolicited(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 8);
+	expect_send(t, BTH_RC_SEND_ONLY, 0, 1);
+	ack(t, 0, 1, 0);
+	post(t, ORNIC_WR_RDMA_READ, 8);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
+	post(t, ORNIC_WR_SEND, 8);
+	post(t, ORNIC_WR_SEND, 8);
+	post(t, ORNIC_WR_SEND, 8);
+	peer_quiet(&t->peer);
+	ack(t, 0, 1, 3);
+	expect_send(t, BTH_RC_SEND_ONLY, 2, 1);
+	expect_send(t, BTH_RC_SEND_ONLY, 3, 1);
+	peer_quiet(&t->peer);
+	ack(t, 0, 1, 1);
+	ack(t, -1, 1, 30);	/* nothing that was ever sent last */
+	peer_quiet(&t->peer);
+	ack(t, 0, 1, NONE);
+	expect_send(t, BTH_RC_SEND_ONLY, 4, 1);
+}
+
+/* The first packet of a message beyond the limit finds no receive, or is lost: once more, alone. */
+static void test_alone_again(void **state)
+{
+	struct fix *t = *state;
+	struct packet *p;
+
+	post(t, ORNIC_WR_SEND, 8);
+	expect_send(t, BTH_RC_SEND_ONLY, 0, 1);
+	ack(t, 0, 1, 0);
+	post(t, ORNIC_WR_SEND, 2 * MTU);
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	expect_send(t, BTH_RC_SEND_FIRST, 1, 1);
+	peer_quiet(&t->peer);
+	p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(1));
+	p->aeth = AETH_RNR_NAK | 12;
+	peer_send(&t->peer, p, NULL, 0);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 640000);
+	expect_send(t, BTH_RC_SEND_FIRST, 1, 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 4096ull << t->c.qp.timeout);
+	expect_send(t, BTH_RC_SEND_FIRST, 1, 1);
+	peer_quiet(&t->peer);
+	ack(t, 1, 1, 1);
+	expect_send(t, BTH_RC_SEND_LAST, 2, 1);
+	expect_send(t, BTH_RC_WRITE_ONLY, 3, 1);
+}
+
+/* What a peer says that cannot count holds up, but does not stop. */
+static void test_nonsense(void **state)
+{
+	struct fix *t = *state;
+	static const uint32_t msn[] = { 0x800000, 0x7fffff, 0xffffff, 5, 0x400000 };
+	int n = 0;
+
+	for (int i = 0; i < 50; i++) {
+		post(t, ORNIC_WR_SEND, 8);
+		expect_send(t, BTH_RC_SEND_ONLY, n, 1);
+		ack(t, n++, msn[i % 5], i % 31);
+	}
+	for (int i = 0; i < 50; i++)
+		conn_expect(&t->c, &t->c.hscq, i, ORNIC_WC_SEND, 0);
+}
+
+/* The responder: MSN and credits are the last message that has a receive. */
+static void test_said(void **state)
+{
+	struct fix *t = *state;
+	uint32_t msn;
+
+	assert_int_equal(asked(t, BTH_RC_WRITE_ONLY, 0, &msn), AETH_ACK);
+	assert_int_equal(msn, 1);
+	for (int i = 0; i < 7; i++)
+		conn_recv(&t->c, t->buf, 2 * MTU, t->key);
+	assert_int_equal(asked(t, BTH_RC_WRITE_ONLY, 1, &msn), credit_encode(6));
+	assert_int_equal(asked(t, BTH_RC_SEND_ONLY, 2, &msn), credit_encode(6));
+	assert_int_equal(asked(t, BTH_RC_SEND_ONLY, 3, &msn), credit_encode(4));
+	for (int i = 0; i < 3; i++)
+		asked(t, BTH_RC_SEND_ONLY, 4 + i, &msn);
+	assert_int_equal(msn, 7);
+	/* two left, one of which the next message takes */
+	assert_int_equal(asked(t, BTH_RC_SEND_FIRST, 7, &msn), credit_encode(2));
+	assert_int_equal(msn, 7);
+	assert_int_equal(asked(t, BTH_RC_SEND_LAST, 8, &msn), credit_encode(1));
+	assert_int_equal(msn, 8);
+	assert_int_equal(asked(t, BTH_RC_SEND_ONLY, 9, &msn), credit_encode(0));
+}
+
+/* What others take from as well can be promised to nobody. */
+static void test_none_said(void **state)
+{
+	struct fix *t = *state;
+	uint32_t msn;
+
+	conn_recv(&t->c, t->buf, MTU, t->key);
+	t->c.qp.rq.present = false;
+	assert_int_equal(asked(t, BTH_RC_WRITE_ONLY, 0, &msn), NONE);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_codes), T(test_limit), T(test_kinds), T(test_unsolicited),
+		T(test_alone_again), T(test_nonsense), T(test_said), T(test_none_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

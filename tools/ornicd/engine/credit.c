@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * End-to-end flow control of RC (IBTA volume 1, 9.7.7.2).
+ *
+ * An ACK says how many receives are posted. The requester numbers its messages as the responder
+ * counts them (SSN, MSN), so that MSN plus credits is the last message that surely finds a
+ * receive. One behind that, if it needs a receive, is limited: its first packet goes alone,
+ * and its ACK, or an RNR NAK, says how to go on. Who never names credits, as Soft-RoCE and all who
+ * receive from shared queues, is sent everything at once.
+ *
+ * Credits are of 5 bits: 0 and 1, then powers of two and what is halfway between them.
+ */
+#include "credit.h"
+
+/** CREDIT_MAX - code of the largest number there is, 32768 */
+#define CREDIT_MAX	30
+
+uint8_t credit_encode(uint32_t n)
+{
+	uint32_t log, code;
+
+	if (n < 2)
+		return n;
+	log = 31 - __builtin_clz(n);
+	code = 2 * log + (n >> (log - 1) & 1);
+	return code < CREDIT_MAX ? code : CREDIT_MAX;
+}
+
+uint32_t credit_decode(uint8_t code)
+{
+	return code < 2 ? code : (2u | (code & 1)) << (code / 2 - 1);
+}
+
+/* The receive of a message in progress counts: MSN does not yet have that message. */
+uint8_t credit_syndrome(const struct qp *qp)
+{
+	int64_t n = -1;
+
+	if (!qp->srq && qp->rq.present && !qp->rq.bad)
+		n = wq_pending(qp->dev, &qp->rq);
+	return AETH_ACK | (n < 0 ? AETH_NO_CREDITS : credit_encode(n + qp->resp.recv.valid));
+}
+
+/* Posted receives do not go away again: what was once promised holds. */
+bool credit_receive(struct requester *r, uint8_t aeth, uint32_t msn)
+{
+	uint8_t code = aeth & AETH_VALUE_MASK;
+	bool was_limited = r->limited;
+	uint32_t limit;
+
+	r->limited = code != AETH_NO_CREDITS;
+	if (!r->limited)
+		return was_limited;
+	limit = psn_add(msn, credit_decode(code));
+	if (was_limited && psn_diff(limit, r->limit) <= 0)
+		return false;
+	r->limit = limit;
+	return was_limited;
+}
+
+bool credit_limits(const struct requester *r, const struct wqe *w)
+{
+	switch (w->opcode) {
+	case ORNIC_WR_SEND:
+	case ORNIC_WR_SEND_IMM:
+	case ORNIC_WR_SEND_INV:
+	case ORNIC_WR_RDMA_WRITE_IMM:
+		/* its first packet arrived: it has its receive */
+		return r->limited && psn_diff(w->ssn, r->limit) > 0 &&
+		       seq_diff(r->una, w->psn) <= 0;
+	default:
+		return false;
+	}
+}
