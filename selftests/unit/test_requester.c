@@ -510,6 +510,25 @@ static void test_nak_of_the_unsent(void **state)
 	expect(t, 0, ORNIC_WC_SEND, 0);
 }
 
+/* An RNR NAK that the network doubled neither counts nor prolongs the wait. */
+static void test_rnr_doubled(void **state)
+{
+	struct fix *t = *state;
+
+	t->c.qp.rnr_retry = 1;
+	t->c.qp.req.rnr_left = 1;
+	post(t, ORNIC_WR_SEND, 5, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 12);
+	world_pass(&t->w, 600000);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 12);
+	conn_quiet(&t->c);
+	world_pass(&t->w, 40000);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
 /* ORN-WQE-16 */
 static void test_atomics(void **state)
 {
@@ -849,7 +868,8 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
-		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
+		T(test_rnr), T(test_rnr_infinite), T(test_rnr_doubled),
+		T(test_timeout), T(test_timeout_progress),
 		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
 		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),

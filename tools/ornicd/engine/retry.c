@@ -174,7 +174,11 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 {
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
+	uint32_t i;
 
+	/* of what is about to be sent again: told before, and doubled on the way */
+	if (!is_sent(r, seq, &i))
+		return;
 	qp_count(qp, CNT_rnr_naks_received, 1);
 	if (qp->rnr_retry != RNR_INFINITE) {
 		if (!r->rnr_left) {
