@@ -18,7 +18,7 @@ PORTS = 18515, 18516
 BESIDE = "10.77.0.2"            # VM 1 by the virtio link, so that the two programs' own words do not wait in the queue
 LINK = {"rate": "200M", "queue": "250000"}
 BEGUN = 4 << 20                 # bytes that a writer has sent which goes by what it was told
-SECONDS = 8                     # a writer runs; perftest leaves out two at each end
+SECONDS = 12 * harness.SLOW     # a writer runs: longer than it takes to start the other, and all that follows
 SETTLE = 2                      # and DCQCN finds the senders' rates in much less
 WATCH = 3
 FAIR = 0.2
@@ -61,6 +61,16 @@ class Congestion(badnet.Captured):
         client = WRITE.format(dev="ornic%d" % i, gid=self.gids[i], port=port, more=more)
         return [server, self.spawn(self.a, "%s %s" % (client, BESIDE), 60)]
 
+    def begin(self, i):
+        """Writer number i, which has sent a while."""
+        idle = self.sent()[i]
+        processes = self.start(i, "-D %d" % SECONDS)
+        end = time.monotonic() + 60 * harness.SLOW
+        while self.sent()[i] < idle + BEGUN:
+            self.assertLess(time.monotonic(), end, "nothing is sent: " + processes[1].text())
+            time.sleep(0.05)
+        return processes
+
     def end(self, processes):
         for process in processes:
             self.assertEqual(process.wait(60 * harness.SLOW), 0, process.text())
@@ -69,18 +79,13 @@ class Congestion(badnet.Captured):
         """Runs both writers; returns what part of all bytes the first one sent, and the link's counters then."""
         self.control.call("link.set", port=self.receiver, rate="off")
         self.control.call("link.set", port=self.receiver, **LINK)
-        idle = self.sent()[0]
-        running = self.start(0, "-D %d" % SECONDS)
-        end = time.monotonic() + 60 * harness.SLOW
-        while self.sent()[0] < idle + BEGUN:
-            self.assertLess(time.monotonic(), end, "nothing is sent: " + running[1].text())
-            time.sleep(0.05)
-        running += self.start(1, "-D %d" % SECONDS)
+        running = self.begin(0) + self.begin(1)
         time.sleep(SETTLE)
         before = self.sent()
         time.sleep(WATCH)
         first, second = (now - then for now, then in zip(self.sent(), before))
         link = self.link()
+        self.assertEqual([process.poll() for process in running], [None] * 4, "a writer ended too early to be watched")
         self.end(running)
         print("# %d and %d bytes in %d s; %d frames, %d marked, %d dropped" %
               (first, second, WATCH, link["frames"], link["marked"], link["dropped"]))
