@@ -421,13 +421,56 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
 
     def test_json(self):
-        """What is printed is the daemon's own result."""
+        """What each command prints is the daemon's own result, or an object with that of each device."""
         client = self.daemon.client()
+        done = set()
+
+        def ask(*words, command=2):
+            done.add(words[:command])
+            return json.loads(self.ctl("--json", *words))
+
         for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list"),
                               (["fault", "list"], "fault.list"), (["link", "list"], "link.list"),
-                              (["cc", "show"], "cc.show")):
-            self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
+                              (["cc", "show"], "cc.show"), (["capture", "list"], "capture.list")):
+            self.assertEqual(ask(*words), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
+        end = Unix(self.daemon, "lan")
+        self.assertEqual(ask("port", "add", end.spec), {"name": "lan"})
+        self.assertEqual(ask("port", "vlan", "lan", "7"), {})
+        self.assertEqual(ask("port", "list"), client.call("port.list"))
+        self.assertEqual(ask("link", "set", "lan", "100M", "--queue", "64K"), {})
+        self.assertEqual(ask("link", "list"), client.call("link.list"))
+        self.assertEqual(ask("cc", "set", "on,rp_ai_rate=77"), {})
+        self.assertEqual(ask("fault", "add", "flap", "port=lan", "for=1ms"), {"id": 1})
+        self.assertEqual(ask("fault", "add", "drop", "port=lan", "every=3"), {"id": 2})
+        self.assertEqual(ask("fault", "list"), client.call("fault.list"))
+        self.assertEqual(ask("fault", "del", "1"), {})
+        self.assertEqual(ask("fault", "clear"), {})
+        self.assertEqual(ask("capture", "start", self.daemon.path("c.pcapng")), {"id": 1})
+        self.assertEqual([c["id"] for c in ask("capture", "list")], [1])
+        self.assertEqual(ask("capture", "stop", "1")["file"], self.daemon.path("c.pcapng"))
+        self.assertEqual(ask("port", "del", "lan"), {})
+        for switch in ("on", "off"):
+            self.assertEqual(ask("latency", switch), {"a": {}, "b": {}})
+            self.assertEqual(ask("latency", switch, "--device", "b"), {"b": {}})
+            self.assertEqual(ask("latency", "show"), {n: client.call("latency.show", device=n) for n in "ab"})
+        self.assertEqual(ask("counters", command=1), {n: client.call("counters", device=n) for n in "ab"})
+        self.assertEqual(ask("qp", "list"), [])
+        self.assertEqual(set(ask("top", "--once", "--interval", "0.1", command=1)),
+                         {"seconds", "devices", "counters", "ports", "qps"})
+        # no guest, no queue pair: but who says so need not be this daemon
+        said = self.said_to(b'{"id":1,"jsonrpc":"2.0","result":{"qpn":5,"wqe":{"n":1}}}\n', "--json", "qp", "show", "a", "5")
+        self.assertEqual(json.loads(said[1]), {"qpn": 5, "wqe": {"n": 1}})
+        done.add(("qp", "show"))
+        self.assertEqual(done, {tuple(words) for words in self.commands()} | {("version",)})
+
+    def test_json_refused(self):
+        """Standard output has a result or nothing."""
+        for words in (["latency", "on", "--device", "x"], ["counters", "--device", "x"], ["qp", "show", "a", "5"],
+                      ["port", "del", "x"], ["port", "vlan", "x", "5"], ["fault", "del", "5"], ["capture", "stop", "5"],
+                      ["cc", "set", "rp_speed=1"], ["link", "set", "x", "1M"]):
+            done = subprocess.run([control.ORNICCTL, "-j", "-c", self.daemon.control, *words], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
 
     def test_congestion_control(self):
         self.ctl("cc", "set", "off,rp_max_rate=123")
@@ -522,25 +565,30 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"UTF-8", done.stderr)
 
+    def said_to(self, answer, *args):
+        """The exit code and what is said when the daemon's only answer is this."""
+        path = self.daemon.path("fake")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            child = subprocess.Popen([control.ORNICCTL, "-c", path, *args], stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT)
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(4096)
+                try:
+                    peer.sendall(answer)
+                except OSError:
+                    pass
+            said = child.communicate(timeout=control.PATIENCE)[0]
+        os.unlink(path)
+        return child.returncode, said
+
     def test_daemon_talks_nonsense(self):
         """What answers is not believed."""
-        path = self.daemon.path("fake")
         for answer in (b"", b"x\n", b"[]\n", b"{}\n", b'{"error":7}\n', b'{"result":null}\n', b'{"result":[[],7,{}]}\n', b"x" * (5 << 20)):
-            with socket.socket(socket.AF_UNIX) as server:
-                server.bind(path)
-                server.listen()
-                child = subprocess.Popen([control.ORNICCTL, "-c", path, "port", "list"], stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT)
-                peer, _ = server.accept()
-                with peer:
-                    peer.recv(4096)
-                    try:
-                        peer.sendall(answer)
-                    except OSError:
-                        pass
-                said = child.communicate(timeout=control.PATIENCE)[0]
-            os.unlink(path)
-            self.assertIn(child.returncode, (0, 1), said)
+            status, said = self.said_to(answer, "port", "list")
+            self.assertIn(status, (0, 1), said)
             self.assertNotIn(b"Sanitizer", said)
 
 
@@ -549,14 +597,16 @@ class Top(unittest.TestCase):
 
     ENTER, LEAVE, HOME = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l", b"\033[H"
 
+    FRAME, WORDS = HOME, ()
+
     def setUp(self):
         self.daemon = control.Daemon(self)
         self.pid, self.terminal = pty.fork()
         if not self.pid:
-            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1")
+            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1", *self.WORDS)
         self.addCleanup(os.close, self.terminal)
         self.said = b""
-        self.read_until(lambda: self.said.count(self.HOME) >= 3)
+        self.read_until(lambda: self.said.count(self.FRAME) >= 3)
 
     def read_until(self, done):
         """Read until done() or the end. Returns False at the end."""
@@ -610,6 +660,29 @@ class Top(unittest.TestCase):
         self.assertTrue(self.read_until(lambda: b"lan" in self.said))
         os.write(self.terminal, b"\x03")
         self.ended(0)
+
+
+class TopJson(Top):
+    """For programs the terminal is a file like any other: a line for each frame, an object each."""
+
+    FRAME, WORDS = b"\n", ("--json",)
+
+    def ended(self, status):
+        self.assertFalse(self.read_until(lambda: False))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), status, self.said)
+        self.assertNotIn(b"\033", self.said)
+        lines = self.said.removesuffix(b"^C").split(b"\r\n")       # ^C is the terminal's echo
+        rest = lines.pop()
+        if status:
+            rest = lines.pop()
+        self.assertGreaterEqual(len(lines), 3)
+        for line in lines:
+            self.assertEqual(set(json.loads(line)), {"seconds", "devices", "counters", "ports", "qps"})
+        return rest
+
+    def test_interrupt(self):
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended(0), b"")
 
 
 if __name__ == "__main__":
