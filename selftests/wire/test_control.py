@@ -222,6 +222,30 @@ class Protocol(unittest.TestCase):
         while self.client.call("port.list")[2]["up"]:
             pass
 
+    def test_a_link_that_is_down(self):
+        """A port is up if frames pass it, whatever keeps them from it."""
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
+        for end in ends:
+            self.client.call("port.add", spec=end.spec)
+
+        def up():
+            return {p["name"]: p["up"] for p in self.client.call("port.list")[2:]}
+        self.assertEqual(up(), {"x": True, "y": True})
+        rule = self.client.call("fault.add", rule="flap port=y for=60min")["id"]
+        self.assertEqual(up(), {"x": True, "y": False})
+        self.assertRegex(self.daemon.ctl("port", "list"), r"(?m)^y +dgram +down\b")
+        ends[0].send(BROADCAST + b"lost")
+        while self.client.call("port.list")[2]["counters"]["rx_frames"] < 1:
+            pass
+        self.client.call("fault.del", id=rule)
+        self.assertEqual(up(), {"x": True, "y": True})
+        ends[0].send(BROADCAST)
+        self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
+        # and by itself
+        self.client.call("fault.add", rule="flap port=y for=100ms")
+        while not up()["y"]:
+            pass
+
     def test_refusals(self):
         self.assertIn("pigeon", self.refused(-32602, "port.add", spec="pigeon"))
         self.assertIn("numeric", self.refused(-32602, "port.add", spec="udp,local=localhost:1,remote=localhost:2"))
