@@ -8,11 +8,13 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -414,6 +416,61 @@ class Socket(unittest.TestCase):
         self.assertIn("lan.sock", daemon.ctl("port", "list"))
 
 
+class CommandLine(unittest.TestCase):
+    """Options of the daemon, looked at by ornicctl."""
+
+    def write(self, name, text):
+        path = os.path.join(tempfile.mkdtemp(prefix="ornic-control-"), name)
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def test_fault_files(self):
+        """Rules of --faults are there before the first packet, those of several files in their order."""
+        one = self.write("one", "# what goes wrong\n\ndrop device=b p=1% seed=7  # now and then\n  flap device=a in=60min for=1s\n")
+        two = self.write("two", "ecn every=2")
+        daemon = control.Daemon(self, "--faults", one, "-f", two)
+        rows = [line.split() for line in daemon.ctl("fault", "list").splitlines()[1:]]
+        self.assertEqual([(row[0], " ".join(row[5:])) for row in rows],
+                         [("1", "drop device=b p=1% seed=7"), ("2", "flap device=a in=60min for=1s"), ("3", "ecn every=2")])
+        self.assertEqual([row[1:5] for row in rows], [["0", "0", "0", "active"]] * 3)
+        daemon.ctl("fault", "del", "2")
+        self.assertEqual([r["id"] for r in daemon.client().call("fault.list")], [1, 3])
+
+    def test_fault_files_refused(self):
+        """The daemon does not start without a rule that was asked for, and says which."""
+        socket_path = os.path.join(os.path.dirname(self.write("x", "")), "a.sock")
+        for text, why in (("drop\n\ndrip device=a\n", ":3: .*drip"), ("drop device=c\n", ":1: there is no device c"),
+                          ("drop p=2\n", ":1: "), ("drop %s\n" % ("x" * 2000), ":1: the line is longer"), (None, "cannot read .*No such file")):
+            path = self.write("rules", text) if text else "/nowhere/rules"
+            done = subprocess.run([control.ORNICD, "-d", "path=%s" % socket_path, "-f", path], capture_output=True, text=True,
+                                  timeout=control.PATIENCE)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, (re.escape(path) if text else "") + why)
+            self.assertFalse(os.path.exists(socket_path))
+
+    def test_manual(self):
+        """The daemon's manual has the options that help has, long and short and with or without argument, and no others."""
+        manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicd.8").replace("\\-", "-"))
+        manual = re.search(r"(?ms)^\.SH OPTIONS$(.*?)^\.SH", manual).group(1)
+        described = {}
+        for head in re.findall(r"(?m)^\.TP\n(.*)", manual):
+            short, name, arg = re.fullmatch(r'\.BR (?:(-\w) ", " )?(--[a-z-]+)(?: "(.*)")?', head).groups()
+            described[name] = short, bool(arg)
+        said = subprocess.run([control.ORNICD, "--help"], capture_output=True, text=True, check=True).stdout
+        helped = {name: (short or None, bool(arg)) for short, name, arg in
+                  re.findall(r"(?m)^ +(?:(-\w), )?(--[a-z-]+)( [A-Z]+)? +\S", said)}
+        self.assertEqual(described, helped)
+        self.assertGreaterEqual(len(helped), 14)
+        # and as it is
+        for name, (_, arg) in helped.items():
+            if arg:
+                done = subprocess.run([control.ORNICD, name], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("%s needs a value" % name, done.stderr)
+
+
 class Ornicctl(unittest.TestCase):
     def setUp(self):
         self.daemon = control.Daemon(self)
@@ -441,7 +498,7 @@ class Ornicctl(unittest.TestCase):
             self.assertRegex(manual, r'(?m)^\.B[RI]? "?%s\b' % " ".join(words))
             for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", self.ctl(*words, "--help"), re.M):
                 self.assertIn(option, manual)
-        described = re.findall(r'(?m)^\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
+        described = re.findall(r'(?m)^\.TP\n\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
         self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
 
     def test_json(self):
