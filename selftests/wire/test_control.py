@@ -450,6 +450,16 @@ class CommandLine(unittest.TestCase):
             self.assertRegex(done.stderr, (re.escape(path) if text else "") + why)
             self.assertFalse(os.path.exists(socket_path))
 
+    def test_manual_of_congestion_control(self):
+        """Parameters with their defaults and ranges."""
+        table = re.search(r"#define CC_PARAMS\(C\)(.*?)\n\n", read("tools", "ornicd", "engine", "cc.h"), re.S).group(1)
+        number = r"(\d+(?: << \d+)?)"
+        have = {name: tuple(eval(n) for n in numbers) for name, *numbers in  # pylint: disable=eval-used
+                re.findall(r"C\((\w+), %s, %s, %s\)" % (number, number, number), table)}
+        said = re.findall(r'\b(\w+) " \((\d+); (\d+) to (\d+)\)', read("Documentation", "man", "ornicd.8"))
+        self.assertEqual({name: tuple(int(n) for n in numbers) for name, *numbers in said}, have)
+        self.assertEqual(sorted(have), sorted(control.Daemon(self).client().call("cc.show")["params"]))
+
     def test_manual(self):
         """The daemon's manual has the options that help has, long and short and with or without argument, and no others."""
         manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicd.8").replace("\\-", "-"))
@@ -500,6 +510,15 @@ class Ornicctl(unittest.TestCase):
                 self.assertIn(option, manual)
         described = re.findall(r'(?m)^\.TP\n\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
         self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
+
+    def test_manual_of_lists(self):
+        """It tells what each column is."""
+        manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicctl.8").replace("\\-", "-"))
+        for subject in ("device", "port", "qp", "link", "fault", "capture"):
+            section = re.search(r'(?ms)^\.BR? "?%s list\b.*?\\" command$(.*?)^\.TP' % subject, manual).group(1)
+            for heading in self.ctl(subject, "list").split():
+                if heading.isupper():
+                    self.assertRegex(section, r"(?<![\w/-])%s(?![\w/-])" % re.escape(heading), subject)
 
     def test_json(self):
         """What each command prints is the daemon's own result, or an object with that of each device."""
