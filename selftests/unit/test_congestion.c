@@ -3,7 +3,8 @@
  * Two senders into one slow link, with and without congestion control: the whole of it, from
  * marks in the switch over CNPs to the senders' rates.
  *
- * "test_congestion trace on|off" does not test but prints what happens, for a plot: selftests/plot.
+ * "test_congestion trace on|off" does not test but prints what happens, for selftests/congestion
+ * to draw.
  */
 #include <endian.h>
 #include <setjmp.h>

@@ -8,11 +8,13 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -222,6 +224,30 @@ class Protocol(unittest.TestCase):
         while self.client.call("port.list")[2]["up"]:
             pass
 
+    def test_a_link_that_is_down(self):
+        """A port is up if frames pass it, whatever keeps them from it."""
+        ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
+        for end in ends:
+            self.client.call("port.add", spec=end.spec)
+
+        def up():
+            return {p["name"]: p["up"] for p in self.client.call("port.list")[2:]}
+        self.assertEqual(up(), {"x": True, "y": True})
+        rule = self.client.call("fault.add", rule="flap port=y for=60min")["id"]
+        self.assertEqual(up(), {"x": True, "y": False})
+        self.assertRegex(self.daemon.ctl("port", "list"), r"(?m)^y +dgram +down\b")
+        ends[0].send(BROADCAST + b"lost")
+        while self.client.call("port.list")[2]["counters"]["rx_frames"] < 1:
+            pass
+        self.client.call("fault.del", id=rule)
+        self.assertEqual(up(), {"x": True, "y": True})
+        ends[0].send(BROADCAST)
+        self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
+        # and by itself
+        self.client.call("fault.add", rule="flap port=y for=100ms")
+        while not up()["y"]:
+            pass
+
     def test_refusals(self):
         self.assertIn("pigeon", self.refused(-32602, "port.add", spec="pigeon"))
         self.assertIn("numeric", self.refused(-32602, "port.add", spec="udp,local=localhost:1,remote=localhost:2"))
@@ -390,6 +416,71 @@ class Socket(unittest.TestCase):
         self.assertIn("lan.sock", daemon.ctl("port", "list"))
 
 
+class CommandLine(unittest.TestCase):
+    """Options of the daemon, looked at by ornicctl."""
+
+    def write(self, name, text):
+        path = os.path.join(tempfile.mkdtemp(prefix="ornic-control-"), name)
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def test_fault_files(self):
+        """Rules of --faults are there before the first packet, those of several files in their order."""
+        one = self.write("one", "# what goes wrong\n\ndrop device=b p=1% seed=7  # now and then\n  flap device=a in=60min for=1s\n")
+        two = self.write("two", "ecn every=2")
+        daemon = control.Daemon(self, "--faults", one, "-f", two)
+        rows = [line.split() for line in daemon.ctl("fault", "list").splitlines()[1:]]
+        self.assertEqual([(row[0], " ".join(row[5:])) for row in rows],
+                         [("1", "drop device=b p=1% seed=7"), ("2", "flap device=a in=60min for=1s"), ("3", "ecn every=2")])
+        self.assertEqual([row[1:5] for row in rows], [["0", "0", "0", "active"]] * 3)
+        daemon.ctl("fault", "del", "2")
+        self.assertEqual([r["id"] for r in daemon.client().call("fault.list")], [1, 3])
+
+    def test_fault_files_refused(self):
+        """The daemon does not start without a rule that was asked for, and says which."""
+        socket_path = os.path.join(os.path.dirname(self.write("x", "")), "a.sock")
+        for text, why in (("drop\n\ndrip device=a\n", ":3: .*drip"), ("drop device=c\n", ":1: there is no device c"),
+                          ("drop p=2\n", ":1: "), ("drop %s\n" % ("x" * 2000), ":1: the line is longer"), (None, "cannot read .*No such file")):
+            path = self.write("rules", text) if text else "/nowhere/rules"
+            done = subprocess.run([control.ORNICD, "-d", "path=%s" % socket_path, "-f", path], capture_output=True, text=True,
+                                  timeout=control.PATIENCE)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, (re.escape(path) if text else "") + why)
+            self.assertFalse(os.path.exists(socket_path))
+
+    def test_manual_of_congestion_control(self):
+        """Parameters with their defaults and ranges."""
+        table = re.search(r"#define CC_PARAMS\(C\)(.*?)\n\n", read("tools", "ornicd", "engine", "cc.h"), re.S).group(1)
+        number = r"(\d+(?: << \d+)?)"
+        have = {name: tuple(eval(n) for n in numbers) for name, *numbers in  # pylint: disable=eval-used
+                re.findall(r"C\((\w+), %s, %s, %s\)" % (number, number, number), table)}
+        said = re.findall(r'\b(\w+) " \((\d+); (\d+) to (\d+)\)', read("Documentation", "man", "ornicd.8"))
+        self.assertEqual({name: tuple(int(n) for n in numbers) for name, *numbers in said}, have)
+        self.assertEqual(sorted(have), sorted(control.Daemon(self).client().call("cc.show")["params"]))
+
+    def test_manual(self):
+        """The daemon's manual has the options that help has, long and short and with or without argument, and no others."""
+        manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicd.8").replace("\\-", "-"))
+        manual = re.search(r"(?ms)^\.SH OPTIONS$(.*?)^\.SH", manual).group(1)
+        described = {}
+        for head in re.findall(r"(?m)^\.TP\n(.*)", manual):
+            short, name, arg = re.fullmatch(r'\.BR (?:(-\w) ", " )?(--[a-z-]+)(?: "(.*)")?', head).groups()
+            described[name] = short, bool(arg)
+        said = subprocess.run([control.ORNICD, "--help"], capture_output=True, text=True, check=True).stdout
+        helped = {name: (short or None, bool(arg)) for short, name, arg in
+                  re.findall(r"(?m)^ +(?:(-\w), )?(--[a-z-]+)( [A-Z]+)? +\S", said)}
+        self.assertEqual(described, helped)
+        self.assertGreaterEqual(len(helped), 14)
+        # and as it is
+        for name, (_, arg) in helped.items():
+            if arg:
+                done = subprocess.run([control.ORNICD, name], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("%s needs a value" % name, done.stderr)
+
+
 class Ornicctl(unittest.TestCase):
     def setUp(self):
         self.daemon = control.Daemon(self)
@@ -417,17 +508,69 @@ class Ornicctl(unittest.TestCase):
             self.assertRegex(manual, r'(?m)^\.B[RI]? "?%s\b' % " ".join(words))
             for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", self.ctl(*words, "--help"), re.M):
                 self.assertIn(option, manual)
-        described = re.findall(r'(?m)^\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
+        described = re.findall(r'(?m)^\.TP\n\.B[RI]? "?([a-z]+(?: [a-z]+)?)\b.*\\" command$', manual)
         self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
 
+    def test_manual_of_lists(self):
+        """It tells what each column is."""
+        manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicctl.8").replace("\\-", "-"))
+        for subject in ("device", "port", "qp", "link", "fault", "capture"):
+            section = re.search(r'(?ms)^\.BR? "?%s list\b.*?\\" command$(.*?)^\.TP' % subject, manual).group(1)
+            for heading in self.ctl(subject, "list").split():
+                if heading.isupper():
+                    self.assertRegex(section, r"(?<![\w/-])%s(?![\w/-])" % re.escape(heading), subject)
+
     def test_json(self):
-        """What is printed is the daemon's own result."""
+        """What each command prints is the daemon's own result, or an object with that of each device."""
         client = self.daemon.client()
+        done = set()
+
+        def ask(*words, command=2):
+            done.add(words[:command])
+            return json.loads(self.ctl("--json", *words))
+
         for words, method in ((["version"], "version"), (["device", "list"], "device.list"), (["port", "list"], "port.list"),
                               (["fault", "list"], "fault.list"), (["link", "list"], "link.list"),
-                              (["cc", "show"], "cc.show")):
-            self.assertEqual(json.loads(self.ctl("--json", *words)), client.call(method))
+                              (["cc", "show"], "cc.show"), (["capture", "list"], "capture.list")):
+            self.assertEqual(ask(*words), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
+        end = Unix(self.daemon, "lan")
+        self.assertEqual(ask("port", "add", end.spec), {"name": "lan"})
+        self.assertEqual(ask("port", "vlan", "lan", "7"), {})
+        self.assertEqual(ask("port", "list"), client.call("port.list"))
+        self.assertEqual(ask("link", "set", "lan", "100M", "--queue", "64K"), {})
+        self.assertEqual(ask("link", "list"), client.call("link.list"))
+        self.assertEqual(ask("cc", "set", "on,rp_ai_rate=77"), {})
+        self.assertEqual(ask("fault", "add", "flap", "port=lan", "for=1ms"), {"id": 1})
+        self.assertEqual(ask("fault", "add", "drop", "port=lan", "every=3"), {"id": 2})
+        self.assertEqual(ask("fault", "list"), client.call("fault.list"))
+        self.assertEqual(ask("fault", "del", "1"), {})
+        self.assertEqual(ask("fault", "clear"), {})
+        self.assertEqual(ask("capture", "start", self.daemon.path("c.pcapng")), {"id": 1})
+        self.assertEqual([c["id"] for c in ask("capture", "list")], [1])
+        self.assertEqual(ask("capture", "stop", "1")["file"], self.daemon.path("c.pcapng"))
+        self.assertEqual(ask("port", "del", "lan"), {})
+        for switch in ("on", "off"):
+            self.assertEqual(ask("latency", switch), {"a": {}, "b": {}})
+            self.assertEqual(ask("latency", switch, "--device", "b"), {"b": {}})
+            self.assertEqual(ask("latency", "show"), {n: client.call("latency.show", device=n) for n in "ab"})
+        self.assertEqual(ask("counters", command=1), {n: client.call("counters", device=n) for n in "ab"})
+        self.assertEqual(ask("qp", "list"), [])
+        self.assertEqual(set(ask("top", "--once", "--interval", "0.1", command=1)),
+                         {"seconds", "devices", "counters", "ports", "qps"})
+        # no guest, no queue pair: but who says so need not be this daemon
+        said = self.said_to(b'{"id":1,"jsonrpc":"2.0","result":{"qpn":5,"wqe":{"n":1}}}\n', "--json", "qp", "show", "a", "5")
+        self.assertEqual(json.loads(said[1]), {"qpn": 5, "wqe": {"n": 1}})
+        done.add(("qp", "show"))
+        self.assertEqual(done, {tuple(words) for words in self.commands()} | {("version",)})
+
+    def test_json_refused(self):
+        """Standard output has a result or nothing."""
+        for words in (["latency", "on", "--device", "x"], ["counters", "--device", "x"], ["qp", "show", "a", "5"],
+                      ["port", "del", "x"], ["port", "vlan", "x", "5"], ["fault", "del", "5"], ["capture", "stop", "5"],
+                      ["cc", "set", "rp_speed=1"], ["link", "set", "x", "1M"]):
+            done = subprocess.run([control.ORNICCTL, "-j", "-c", self.daemon.control, *words], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
 
     def test_congestion_control(self):
         self.ctl("cc", "set", "off,rp_max_rate=123")
@@ -522,25 +665,30 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"UTF-8", done.stderr)
 
+    def said_to(self, answer, *args):
+        """The exit code and what is said when the daemon's only answer is this."""
+        path = self.daemon.path("fake")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            child = subprocess.Popen([control.ORNICCTL, "-c", path, *args], stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT)
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(4096)
+                try:
+                    peer.sendall(answer)
+                except OSError:
+                    pass
+            said = child.communicate(timeout=control.PATIENCE)[0]
+        os.unlink(path)
+        return child.returncode, said
+
     def test_daemon_talks_nonsense(self):
         """What answers is not believed."""
-        path = self.daemon.path("fake")
         for answer in (b"", b"x\n", b"[]\n", b"{}\n", b'{"error":7}\n', b'{"result":null}\n', b'{"result":[[],7,{}]}\n', b"x" * (5 << 20)):
-            with socket.socket(socket.AF_UNIX) as server:
-                server.bind(path)
-                server.listen()
-                child = subprocess.Popen([control.ORNICCTL, "-c", path, "port", "list"], stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT)
-                peer, _ = server.accept()
-                with peer:
-                    peer.recv(4096)
-                    try:
-                        peer.sendall(answer)
-                    except OSError:
-                        pass
-                said = child.communicate(timeout=control.PATIENCE)[0]
-            os.unlink(path)
-            self.assertIn(child.returncode, (0, 1), said)
+            status, said = self.said_to(answer, "port", "list")
+            self.assertIn(status, (0, 1), said)
             self.assertNotIn(b"Sanitizer", said)
 
 
@@ -549,14 +697,16 @@ class Top(unittest.TestCase):
 
     ENTER, LEAVE, HOME = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l", b"\033[H"
 
+    FRAME, WORDS = HOME, ()
+
     def setUp(self):
         self.daemon = control.Daemon(self)
         self.pid, self.terminal = pty.fork()
         if not self.pid:
-            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1")
+            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1", *self.WORDS)
         self.addCleanup(os.close, self.terminal)
         self.said = b""
-        self.read_until(lambda: self.said.count(self.HOME) >= 3)
+        self.read_until(lambda: self.said.count(self.FRAME) >= 3)
 
     def read_until(self, done):
         """Read until done() or the end. Returns False at the end."""
@@ -610,6 +760,29 @@ class Top(unittest.TestCase):
         self.assertTrue(self.read_until(lambda: b"lan" in self.said))
         os.write(self.terminal, b"\x03")
         self.ended(0)
+
+
+class TopJson(Top):
+    """For programs the terminal is a file like any other: a line for each frame, an object each."""
+
+    FRAME, WORDS = b"\n", ("--json",)
+
+    def ended(self, status):
+        self.assertFalse(self.read_until(lambda: False))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), status, self.said)
+        self.assertNotIn(b"\033", self.said)
+        lines = self.said.removesuffix(b"^C").split(b"\r\n")       # ^C is the terminal's echo
+        rest = lines.pop()
+        if status:
+            rest = lines.pop()
+        self.assertGreaterEqual(len(lines), 3)
+        for line in lines:
+            self.assertEqual(set(json.loads(line)), {"seconds", "devices", "counters", "ports", "qps"})
+        return rest
+
+    def test_interrupt(self):
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended(0), b"")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 
-import tap  # noqa: E402
+import control  # noqa: E402
+import tap      # noqa: E402
 
 from scapy.contrib.roce import BTH                          # noqa: E402
 from scapy.layers.inet import IP, UDP, IPOption_NOP         # noqa: E402
@@ -43,7 +44,9 @@ NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0x60, 0x61, 0x62
 RTS, ERR = 3, 6
 MTU = 1024
 WAIT = 20               # seconds; all but what is to come takes microseconds
-DROPS = ("bad_gid", "bad_qpn", "bad_opcode", "bad_pkey", "bad_qkey")
+DROPS = ("bad_gid", "bad_qpn", "bad_opcode", "bad_pkey", "bad_qkey", "rx_drop_rule")
+NO_ROCE = "rx_drop_rule"        # a frame for the Ethernet interface, which the guest does not have
+PORT_DROPS = ("bad_icrc", "malformed", "rx_drop")       # before any device gets to see it
 
 wire = None
 
@@ -69,7 +72,7 @@ class Wire:
 
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="test_packets.")
-        here, there, *devices = (os.path.join(self.dir, n) for n in ("here", "there", "a", "b"))
+        here, there, orders, *devices = (os.path.join(self.dir, n) for n in ("here", "there", "control", "a", "b"))
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.bind(here)
         self.sock.settimeout(WAIT)
@@ -78,17 +81,19 @@ class Wire:
         self.daemon = subprocess.Popen([
             os.path.join(BUILD, "san", "ornicd"), "--log-level", "warning", "--ready-fd", str(said),
             "-d", "path=%s,mac=02:00:00:00:00:01" % devices[0], "-d", "path=%s,mac=02:00:00:00:00:02" % devices[1],
-            "-p", "dgram,local=%s,remote=%s" % (there, here)], pass_fds=[said])
+            "-p", "dgram,local=%s,remote=%s,name=port" % (there, here), "--control", orders], pass_fds=[said])
         os.close(said)
         if not os.read(ready, 1):
             raise RuntimeError("the daemon does not start")
         os.close(ready)
+        self.control = control.Client(orders)
         self.guest = subprocess.Popen([GUEST, *devices], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.has = json.loads(self.guest.stdout.readline())
 
     def close(self):
         self.guest.stdin.close()
         self.guest.wait(WAIT)
+        self.control.close()
         self.daemon.send_signal(signal.SIGTERM)
         status = self.daemon.wait(WAIT), self.guest.returncode
         self.sock.close()
@@ -108,7 +113,9 @@ class Wire:
         return dict(w.split("=") for w in self.tell(line))
 
     def counters(self):
-        return {k: int(v) for k, v in self.pairs("counters").items()}
+        """The device's, and of the port what it dropped."""
+        port, = (p["counters"] for p in self.control.call("port.list") if p["name"] == "port")
+        return {**{k: int(v) for k, v in self.pairs("counters").items()}, **{k: port[k] for k in PORT_DROPS}}
 
     def send(self, frame):
         self.sock.sendto(bytes(frame), self.there)
@@ -185,22 +192,24 @@ class Packets(unittest.TestCase):
                 return answers
             answers.append(got)
 
-    def counted(self, name, count=1):
+    def counted(self, name, count=1, what=""):
         """Of what drops packets, this alone counted."""
         now = wire.counters()
-        self.assertEqual({n: now[n] - self.before[n] for n in DROPS}, {n: count if n == name else 0 for n in DROPS})
+        self.assertEqual({n: now[n] - self.before[n] for n in DROPS + PORT_DROPS},
+                         {n: count if n == name else 0 for n in DROPS + PORT_DROPS}, what)
         self.before = now
 
     def dropped(self, frame, counter, what=""):
         """
-        Nobody answers @frame, @counter (None: not the device's) counts it, and the queue pair goes on as before.
+        Nobody answers @frame, and the queue pair goes on as before; @counter, the device's or the port's, counts the frame (None:
+        it comes to its queue pair, which ignores it).
         Returns how many packets the queue pairs got to see, the probe not counted.
         """
         wire.send(frame)
         self.assertEqual(self.probe(), [], what)
         now = wire.counters()
         seen = now["rdma_rx_packets"] - self.before["rdma_rx_packets"]
-        self.counted(counter)
+        self.counted(counter, what=what)
         return seen - 1
 
     def refused(self, frame, syndrome, counter, what=""):
@@ -244,7 +253,7 @@ class Packets(unittest.TestCase):
         for flip in (1, 1 << 31):
             frame = self.write(b"evil")
             frame[BTH].icrc = int.from_bytes(bytes(frame)[-4:], "big") ^ flip
-            self.assertEqual(self.dropped(frame, None), 0)
+            self.assertEqual(self.dropped(frame, "bad_icrc"), 0)
         for at in (60, 45, 30):         # payload, BTH, source address: the ICRC covers them all
             raw = bytearray(bytes(self.write(b"evil")))
             raw[at] ^= 0x10
@@ -252,26 +261,28 @@ class Packets(unittest.TestCase):
                 ip = IP(bytes(raw[14:34]))
                 del ip.chksum
                 raw[14:34] = bytes(ip)[:20]
-            self.assertEqual(self.dropped(raw, None, at), 0)
+            self.assertEqual(self.dropped(raw, "bad_icrc", at), 0)
         self.assertNotIn(b"evil", self.read(0, 64))
 
     def test_lengths(self):
         good = bytes(self.write(b"evil"))
         for cut in (1, 4, 8, len(good) - 54, len(good) - 42, len(good) - 34, len(good) - 20):
-            self.assertEqual(self.dropped(good[:-cut], None, cut), 0)
-        for more in ({"ip": {"len": 2000}}, {"ip": {"len": 20}}, {"ip": {"len": 19}}, {"udp": {"len": 8}},
-                     {"udp": {"len": 7}}, {"udp": {"len": 2000}}, {"udp": {"len": 0}}):
-            self.assertEqual(self.dropped(self.write(b"evil", **more), None, more), 0)
+            self.assertEqual(self.dropped(good[:-cut], NO_ROCE, cut), 0)
+        for more, counter in (({"ip": {"len": 2000}}, NO_ROCE), ({"ip": {"len": 20}}, NO_ROCE), ({"ip": {"len": 19}}, NO_ROCE),
+                              ({"ip": {"len": 28}}, "malformed"), ({"udp": {"len": 8}}, "malformed"),
+                              ({"udp": {"len": 7}}, "malformed"), ({"udp": {"len": 2000}}, "malformed"),
+                              ({"udp": {"len": 0}}, "malformed")):
+            self.assertEqual(self.dropped(self.write(b"evil", **more), counter, more), 0)
         # a payload that is no multiple of four bytes, with its pad
-        self.assertEqual(self.dropped(self.packet(SEND_ONLY, b"abc"), None), 0)
+        self.assertEqual(self.dropped(self.packet(SEND_ONLY, b"abc"), "malformed"), 0)
         # more pad than payload
-        self.assertEqual(self.dropped(self.packet(SEND_ONLY, padcount=3), None), 0)
+        self.assertEqual(self.dropped(self.packet(SEND_ONLY, padcount=3), "malformed"), 0)
         # what has no payload has some
-        self.assertEqual(self.dropped(self.packet(READ, reth(self.va, self.rkey, 8), b"more"), None), 0)
+        self.assertEqual(self.dropped(self.packet(READ, reth(self.va, self.rkey, 8), b"more"), "malformed"), 0)
         self.assertNotIn(b"evil", self.read(0, 64))
 
     def test_transport_version(self):
-        self.assertEqual(self.dropped(self.write(version=1), None), 0)
+        self.assertEqual(self.dropped(self.write(version=1), "malformed"), 0)
 
     def test_ip(self):
         for more in ({"flags": "MF"}, {"frag": 1}, {"frag": 100, "flags": "MF"}, {"proto": 6},
@@ -279,8 +290,8 @@ class Packets(unittest.TestCase):
             frame = self.write(b"evil")
             for name, value in more.items():
                 setattr(frame[IP], name, value)
-            self.assertEqual(self.dropped(frame, None, more), 0)
-        self.assertEqual(self.dropped(self.write(b"evil", udp={"dport": ROCE - 1}), None), 0)
+            self.assertEqual(self.dropped(frame, NO_ROCE, more), 0)
+        self.assertEqual(self.dropped(self.write(b"evil", udp={"dport": ROCE - 1}), NO_ROCE), 0)
         self.assertNotIn(b"evil", self.read(0, 64))
 
     def test_vlan(self):
@@ -288,7 +299,7 @@ class Packets(unittest.TestCase):
         for tag in (Dot1Q(vlan=5), Dot1Q(vlan=4095), Dot1Q(vlan=5, prio=7)):
             self.assertEqual(self.dropped(self.write(ether=tag), "bad_gid", tag.vlan), 0)
         for tag in (Dot1Q(vlan=5) / Dot1Q(vlan=5), Dot1Q(vlan=5, type=0x88a8) / Raw(b"\x00\x05")):
-            self.assertEqual(self.dropped(self.write(ether=tag), None), 0)
+            self.assertEqual(self.dropped(self.write(ether=tag), NO_ROCE, tag.type), 0)
 
     # ---- what a device drops
 

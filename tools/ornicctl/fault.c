@@ -91,7 +91,7 @@ static const struct ctl_verb verbs[] = {
 		.name = "list", .args = "", .run = fault_list,
 		.summary = "rules of what goes wrong on purpose, with what they did",
 		.help = "MATCHED is what fulfilled the conditions, ACTED what was changed,\n"
-			"NO-ROOM packets that were lost because too many were waiting.\n",
+			"NO-ROOM packets and copies that were lost, as too many were waiting.\n",
 	},
 	{
 		.name = "add", .args = "RULE...", .nargs = 1, .more = RULE_WORDS, .run = fault_add,

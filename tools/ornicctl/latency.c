@@ -34,6 +34,8 @@ static int latency_switch(struct ctl *ctl, const struct ctl_args *args, const ch
 	json_t *all = json_object();
 	int ret = each(ctl, args->opt[0], method, all);
 
+	if (!ret)
+		return ctl_done(ctl, all);
 	json_decref(all);
 	return ret;
 }

@@ -33,7 +33,7 @@ static void stop(int signal)
 	stopped = true;
 }
 
-int screen_begin(void)
+int screen_begin(bool draw)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 	const struct sigaction action = { .sa_handler = stop };
@@ -49,7 +49,7 @@ int screen_begin(void)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &action, NULL);
 	taken = true;
-	on_terminal = isatty(STDOUT_FILENO);
+	on_terminal = draw && isatty(STDOUT_FILENO);
 	if (on_terminal)
 		fputs(ENTER, stdout);
 	return 0;

@@ -8,10 +8,11 @@
 #include <stdbool.h>
 
 /*
- * screen_begin() - take the terminal; SIGINT, SIGTERM and SIGHUP end screen_wait() from now on
- * Return: 0, or -1 after an error line. On anything but a terminal nothing is taken.
+ * screen_begin() - SIGINT, SIGTERM and SIGHUP end screen_wait() from now on; with @draw the
+ * terminal is taken, if standard output is one, else what is printed is left as it is
+ * Return: 0, or -1 after an error line.
  */
-int screen_begin(void);
+int screen_begin(bool draw);
 /* screen_end() - give it back, if it was taken */
 void screen_end(void);
 

@@ -288,19 +288,28 @@ static int rows_left(const struct sample *a, int uplinks)
 	return rows > used ? rows - used : 0;
 }
 
-static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
+/* A line for each frame, for programs that read them as they come */
+static void print_json(const struct sample *b, const struct sample *a)
 {
-	json_t *json;
-	int uplinks;
-
-	screen_frame();
-	if (ctl->json) {
-		json = json_pack("{s:f, s:O, s:O, s:O, s:O}", "seconds", a->at - b->at, "devices",
+	json_t *json = json_pack("{s:f, s:O, s:O, s:O, s:O}", "seconds", a->at - b->at, "devices",
 				 a->devices, "counters", a->counters, "ports", a->ports, "qps",
 				 a->qps);
-		ctl_done(ctl, json);
+
+	json_dumpf(json, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(json);
+}
+
+/* Return: false if nobody reads it. */
+static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
+{
+	int uplinks;
+
+	if (ctl->json) {
+		print_json(b, a);
 		return screen_flush();
 	}
+	screen_frame();
 	print_devices(b, a);
 	uplinks = print_uplinks(b, a);
 	print_qps(b, a, rows_left(a, uplinks));
@@ -347,7 +356,7 @@ static int top(struct ctl *ctl, const struct ctl_args *args)
 			return CTL_USAGE;
 		}
 	}
-	if (sample_take(ctl, &first) || (!args->opt[1] && screen_begin())) {
+	if (sample_take(ctl, &first) || (!args->opt[1] && screen_begin(!ctl->json))) {
 		sample_free(&first);
 		return CTL_FAILED;
 	}
@@ -368,7 +377,7 @@ static const struct ctl_verb verbs[] = {
 		.summary = "devices, ports and busy queue pairs, live; ^C ends it",
 		.help = "OPS are messages sent and asked for (TX) and those of peers (RX), FRAMES\n"
 			"are Ethernet's, PSNs stand for packets of the wire. Queue pairs that do\n"
-			"nothing are not shown.\n",
+			"nothing are not shown. With --json a frame is a line with an object.\n",
 	},
 	{ },
 };

@@ -32,7 +32,7 @@ struct engine;
  * @seed:	of its random numbers
  * @matched:	what fulfilled its conditions
  * @acted:	of these, what it acted on
- * @no_room:	of these, packets that were lost because too many were waiting
+ * @no_room:	of these, packets and copies that were lost because too many were waiting
  * @spent:	it will never act again
  */
 struct fault_info {

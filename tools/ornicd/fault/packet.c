@@ -12,6 +12,7 @@
 #include "../packet/ecn.h"
 #include "../packet/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 
 void frame_free(struct faults *fs, struct fault_frame *frame)
 {
+	fs->places -= frame->place;
 	TAILQ_INSERT_HEAD(&fs->free, frame, link);
 }
 
@@ -33,11 +35,25 @@ static struct fault_frame *frame_get(struct faults *fs)
 {
 	struct fault_frame *frame = TAILQ_FIRST(&fs->free);
 
-	if (!frame)
-		return NULL;
+	assert(frame);
 	TAILQ_REMOVE(&fs->free, frame, link);
 	memset(frame, 0, offsetof(struct fault_frame, data));
 	return frame;
+}
+
+/* Is there a place for a frame that is to wait for @f? NULL: one that is still to be made. */
+static bool has_place(struct fault *f, const struct fault_frame *frame)
+{
+	if ((frame && frame->place) || f->faults->places < FAULT_FRAMES)
+		return true;
+	f->no_room++;
+	return false;
+}
+
+static void take_place(struct faults *fs, struct fault_frame *frame)
+{
+	fs->places += !frame->place;
+	frame->place = true;
 }
 
 /* ---- out again ------------------------------------------------------------------ */
@@ -122,18 +138,39 @@ static void corrupt(struct fault *f, struct fault_frame *frame)
 static void duplicate(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
 {
 	struct faults *fs = f->faults;
-	struct fault_frame *copy = frame_get(fs);
+	struct fault_frame *copy;
 
-	if (!copy) {
-		f->no_room++;
+	if (!has_place(f, NULL))
 		return;
-	}
+	note(f, frame, "doubled");
+	copy = frame_get(fs);
 	memcpy(copy, frame, offsetof(struct fault_frame, data) + frame->len);
 	copy->copy = true;
+	copy->place = false;
+	take_place(fs, copy);
 	if (f->rule.by_ns)
 		hold_frame(fs, copy, fs->engine->now + f->rule.by_ns);
 	else
 		TAILQ_INSERT_HEAD(todo, copy, link);
+}
+
+/* The frame is to wait for @f, or is lost if there is no room. */
+static void let_wait(struct fault *f, struct fault_frame *frame)
+{
+	struct faults *fs = f->faults;
+	bool reorder = f->rule.action == RULE_REORDER;
+
+	if (!has_place(f, frame)) {
+		note(f, frame, "no room: dropped");
+		frame_free(fs, frame);
+		return;
+	}
+	take_place(fs, frame);
+	note(f, frame, reorder ? "held back" : "delayed");
+	if (reorder)
+		hold_back(f, frame);
+	else
+		hold_frame(fs, frame, fs->engine->now + f->rule.by_ns);
 }
 
 /* Return: false if the frame is not in hand any more. */
@@ -147,18 +184,13 @@ static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames 
 		note(f, frame, "dropped");
 		frame_free(fs, frame);
 		return false;
+	case RULE_REORDER:
+	case RULE_DELAY:
+		let_wait(f, frame);
+		return false;
 	case RULE_DUPLICATE:
-		note(f, frame, "doubled");
 		duplicate(f, frame, todo);
 		return true;
-	case RULE_REORDER:
-		note(f, frame, "held back");
-		hold_back(f, frame);
-		return false;
-	case RULE_DELAY:
-		note(f, frame, "delayed");
-		hold_frame(fs, frame, fs->engine->now + r->by_ns);
-		return false;
 	case RULE_CORRUPT:
 		corrupt(f, frame);
 		note(f, frame, "corrupted");
@@ -242,15 +274,15 @@ static void describe(struct fault_frame *frame, struct switch_port *port, enum s
 	memcpy(frame->dgid, p->dgid, sizeof(frame->dgid));
 }
 
-static const struct fault *interested(const struct faults *fs, const struct switch_port *port,
-				      enum switch_way way, const struct packet *p)
+static bool interested(const struct faults *fs, const struct switch_port *port, enum switch_way way,
+		       const struct packet *p)
 {
 	struct fault *f;
 
 	TAILQ_FOREACH(f, &fs->rules, link)
 		if (match_packet(f, port, way, p))
-			return f;
-	return NULL;
+			return true;
+	return false;
 }
 
 static bool packet_in(void *arg, struct switch_port *port, enum switch_way way,
@@ -266,10 +298,6 @@ static bool packet_in(void *arg, struct switch_port *port, enum switch_way way,
 	for (uint32_t i = 0; i < n; i++) {
 		struct fault_frame *frame = frame_get(fs);
 
-		if (!frame) {
-			first_after(fs, 0)->no_room += n - i;
-			break;
-		}
 		describe(frame, port, way, p, i);
 		frame->len = frames_next(&cut, frame->data);
 		packet_run(fs, frame);
@@ -297,10 +325,10 @@ int packet_init(struct faults *fs)
 	if (fs->frames)
 		return 0;
 	/* not touched before it is used: short frames need little of it */
-	fs->frames = calloc(FAULT_FRAMES, sizeof(*fs->frames));
+	fs->frames = calloc(FAULT_FRAMES + FAULT_HANDS, sizeof(*fs->frames));
 	if (!fs->frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < FAULT_FRAMES; i++)
+	for (uint32_t i = 0; i < FAULT_FRAMES + FAULT_HANDS; i++)
 		TAILQ_INSERT_TAIL(&fs->free, &fs->frames[i], link);
 	fs->hook = (struct switch_fault) { .packet = packet_in, .gone = port_gone, .arg = fs };
 	return 0;

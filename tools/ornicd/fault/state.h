@@ -12,8 +12,10 @@
 #include "../net/switch.h"
 #include "../packet/frames.h"
 
-/** FAULT_FRAMES - frames that may be in hand or wait at once */
+/** FAULT_FRAMES - frames that may wait at once, copies that are to go on at once included */
 #define FAULT_FRAMES	4096
+/** FAULT_HANDS - frames in hand: one on its way into the switch, what comes of it on its way out */
+#define FAULT_HANDS	2
 
 /**
  * struct fault - a rule at work
@@ -47,6 +49,7 @@ struct fault {
  * @from:	port it came in by
  * @passed:	number of the last rule that it has passed
  * @copy:	made by a rule
+ * @place:	counted as one that waits, until it is freed
  * @noted:	a rule did something to it: the capture says so, and also when it goes on
  * @roce:	RoCEv2; the others are Ethernet
  * @loopback, @echo, @csum_ok, @sender, @sqpn: as in struct packet
@@ -67,6 +70,7 @@ struct fault_frame {
 	struct switch_port *from;
 	uint32_t passed;
 	bool copy;
+	bool place;
 	bool noted;
 	bool roce;
 	bool loopback;
@@ -94,8 +98,9 @@ TAILQ_HEAD(fault_frames, fault_frame);
  * @rules:	in the order of their numbers
  * @n:		how many
  * @next_id:	number of the next one
- * @frames:	FAULT_FRAMES of them, or NULL
+ * @frames:	FAULT_FRAMES and FAULT_HANDS of them, or NULL
  * @free:	of these, not in use
+ * @places:	of these, taken by frames that wait, up to FAULT_FRAMES
  * @held:	frames that wait, the first to go on first
  * @timer:	when that is
  * @hook:	for the switch
@@ -108,6 +113,7 @@ struct faults {
 	uint32_t next_id;
 	struct fault_frame *frames;
 	struct fault_frames free;
+	uint32_t places;
 	struct fault_frames held;
 	struct timer timer;
 	struct switch_fault hook;

@@ -282,6 +282,11 @@ void switch_port_set_up(struct switch_port *port, bool up)
 	port->up = up;
 }
 
+bool switch_port_is_up(const struct switch_port *port)
+{
+	return port->up;
+}
+
 void switch_port_set_promisc(struct switch_port *port, bool promisc)
 {
 	port->promisc = promisc;

@@ -88,6 +88,7 @@ int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6]);
 
 /** switch_port_set_up() - a port that is down neither sends nor receives */
 void switch_port_set_up(struct switch_port *port, bool up);
+bool switch_port_is_up(const struct switch_port *port);
 
 /** switch_port_set_promisc() - wants unicast frames for unknown stations too */
 void switch_port_set_promisc(struct switch_port *port, bool promisc);

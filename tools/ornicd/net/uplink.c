@@ -95,7 +95,7 @@ const char *uplink_text(const struct uplink *u)
 
 bool uplink_is_up(struct uplink *u)
 {
-	return !u->backend->is_up || u->backend->is_up(u);
+	return switch_port_is_up(u->port) && (!u->backend->is_up || u->backend->is_up(u));
 }
 
 bool uplink_busy(const struct uplink *u)

@@ -98,7 +98,10 @@ const char *uplink_name(const struct uplink *u);
 const char *uplink_kind(const struct uplink *u);
 /* uplink_text() - how the user described it */
 const char *uplink_text(const struct uplink *u);
-/* uplink_is_up() - it has somebody to send to, as far as its kind can tell */
+/*
+ * uplink_is_up() - frames pass: the switch's port is not down, and there is somebody to send to, as
+ * far as the kind can tell
+ */
 bool uplink_is_up(struct uplink *u);
 
 #endif /* ORNICD_NET_UPLINK_H */

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Ports to this host and beyond that come and go while the daemon runs, in a network namespace of the test's own."""
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+
+import control  # noqa: E402
+import tap      # noqa: E402
+
+CLONE_NEWNET, ETH_P_ALL, SOL_PACKET, PACKET_IGNORE_OUTGOING = 0x40000000, 3, 263, 23
+HEAD = b"\xff" * 6 + bytes.fromhex("020000000099") + b"\x88\xb5"
+JUMBO = 9014                # bytes of a frame at MTU 9000
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+def setUpModule():
+    if os.geteuid():
+        raise unittest.SkipTest("only root may have a network namespace")
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    ip("link", "set", "lo", "up")
+
+
+def frame(number, size=60):
+    return HEAD + bytes([number]) + bytes(size - 15)
+
+
+def wire(ifname):
+    """A socket that sends and receives by a network interface as the host does."""
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    sock.bind((ifname, 0))
+    return sock
+
+
+class Ports(unittest.TestCase):
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.client = self.daemon.client()
+        self.local, self.remote = self.daemon.path("l"), self.daemon.path("r")
+        self.inside = self.keep(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        self.inside.bind(self.remote)
+        self.client.call("port.add", spec="dgram,local=%s,remote=%s,name=inside" % (self.local, self.remote))
+
+    def keep(self, sock):
+        """It is closed in the end, and waits long enough."""
+        self.addCleanup(sock.close)
+        sock.settimeout(control.PATIENCE)
+        return sock
+
+    def ports(self):
+        return {p["name"]: p for p in self.client.call("port.list")}
+
+    def comes(self, sock, sent):
+        """The kernel of the other end talks, too, of what interests nobody here."""
+        while True:
+            got = sock.recv(65536)
+            if got.startswith(HEAD):
+                self.assertEqual(got, sent)
+                return
+
+    def both_ways(self, name, outside, size=60):
+        before = self.ports()[name]["counters"]
+        self.inside.sendto(frame(1, size), self.local)
+        self.comes(outside, frame(1, size))
+        outside.send(frame(2, size))
+        self.comes(self.inside, frame(2, size))
+        after = self.ports()[name]
+        self.assertTrue(after["up"])
+        self.assertGreaterEqual(after["counters"]["rx_frames"], before["rx_frames"] + 1)
+        self.assertGreaterEqual(after["counters"]["tx_bytes"], before["tx_bytes"] + size)
+
+    def gone(self, name, send=None):
+        """The port is removed; what is sent behind it, if somebody can, comes to nobody."""
+        self.client.call("port.del", name=name)
+        self.assertNotIn(name, self.ports())
+        if send:
+            send(frame(3))
+            self.client.call("version")
+        self.inside.settimeout(0.2)
+        with self.assertRaises(socket.timeout):
+            self.comes(self.inside, None)
+        self.inside.settimeout(control.PATIENCE)
+
+    def interfaces(self):
+        return [name for _, name in socket.if_nameindex()]
+
+    def test_tap(self):
+        """The interface is made and set up, and goes with the port."""
+        for _ in range(2):
+            self.assertIn("tap0", self.daemon.ctl("port", "add", "tap,ifname=tap0"))
+            ip("link", "set", "tap0", "mtu", "9000")
+            outside = self.keep(wire("tap0"))
+            self.both_ways("tap0", outside)
+            self.both_ways("tap0", outside, JUMBO)
+            self.gone("tap0")
+            self.assertNotIn("tap0", self.interfaces())
+
+    def test_tap_stays(self):
+        """One that was there before is there behind, and can be had again."""
+        ip("tuntap", "add", "tap1", "mode", "tap")
+        for _ in range(2):
+            self.client.call("port.add", spec="tap,ifname=tap1,name=lan")
+            outside = self.keep(wire("tap1"))
+            self.both_ways("lan", outside)
+            self.gone("lan")
+            self.assertIn("tap1", self.interfaces())
+
+    def test_packet(self):
+        ip("link", "add", "veth0", "mtu", "9000", "type", "veth", "peer", "name", "veth1", "mtu", "9000")
+        ip("link", "set", "veth0", "up")
+        ip("link", "set", "veth1", "up")
+        outside = self.keep(wire("veth1"))
+        for _ in range(2):
+            self.client.call("port.add", spec="packet,ifname=veth0")
+            self.both_ways("veth0", outside)
+            self.both_ways("veth0", outside, JUMBO)
+            self.gone("veth0", outside.send)
+        self.assertIn("veth0", self.interfaces())
+
+    def test_no_interface(self):
+        with self.assertRaises(control.Refused):
+            self.client.call("port.add", spec="packet,ifname=nothing")
+        self.assertIn("there is no network interface nothing", self.daemon.said())
+        with self.assertRaises(control.Refused):
+            self.client.call("port.add", spec="tap,ifname=lo")
+        self.assertIn("cannot open tap lo", self.daemon.said())
+        self.assertEqual(list(self.ports()), ["a", "b", "inside"])
+
+    def udp(self, family, host, address):
+        """Jumbo frames, too: what the outer path does not carry as it is the kernel cuts into fragments."""
+        outside = self.keep(socket.socket(family, socket.SOCK_DGRAM))
+        outside.bind((host, 0))
+        for _ in range(2):
+            with socket.socket(family, socket.SOCK_DGRAM) as free:
+                free.bind((host, 0))
+                port = free.getsockname()[1]
+            spec = "udp,local=%s:%d,remote=%s:%d,name=tunnel" % (address, port, address, outside.getsockname()[1])
+            self.assertEqual(self.client.call("port.add", spec=spec), {"name": "tunnel"})
+            outside.connect((host, port))
+            self.both_ways("tunnel", outside)
+            self.both_ways("tunnel", outside, JUMBO)
+            # from elsewhere
+            with socket.socket(family, socket.SOCK_DGRAM) as stranger:
+                stranger.sendto(frame(4), (host, port))
+            self.both_ways("tunnel", outside)
+            self.gone("tunnel")
+            with socket.socket(family, socket.SOCK_DGRAM) as free:
+                free.bind((host, port))
+
+    def test_udp(self):
+        self.udp(socket.AF_INET, "127.0.0.1", "127.0.0.1")
+
+    @unittest.skipUnless(os.path.exists("/proc/net/if_inet6"), "this kernel has no IPv6")
+    def test_udp_ipv6(self):
+        self.udp(socket.AF_INET6, "::1", "[::1]")
+
+    def test_udp_on_a_narrow_path(self):
+        ip("link", "set", "lo", "mtu", "1500")
+        self.addCleanup(ip, "link", "set", "lo", "mtu", "65536")
+        self.test_udp()
+
+
+if __name__ == "__main__":
+    tap.main()
