@@ -23,6 +23,8 @@ void __real_answer_sequence(struct qp *qp);
 void __wrap_answer_sequence(struct qp *qp);
 void __real_answer_again(struct qp *qp, const struct packet *p);
 void __wrap_answer_again(struct qp *qp, const struct packet *p);
+void __real_requester_sending(struct qp *qp);
+void __wrap_requester_sending(struct qp *qp);
 int __real_wqe_fetch(struct qp *qp, struct wqe *w);
 int __wrap_wqe_fetch(struct qp *qp, struct wqe *w);
 
@@ -43,6 +45,7 @@ enum broken {
 	PSN,		/* leaves out a PSN now and then */
 	ENDLESS,	/* never gives up */
 	OTHER,		/* sends another length again */
+	NO_TIMER,	/* has no timeout */
 };
 
 static const char *const names[] = {
@@ -50,6 +53,7 @@ static const char *const names[] = {
 	[NO_NAK] = "no-nak", [NAK_PSN] = "nak-psn", [DEAF] = "deaf", [SKIP] = "skip",
 	[RNR_EARLY] = "rnr-early", [REPLAY] = "replay", [RESPONSE_PSN] = "response-psn",
 	[TWO_RESPONSES] = "two-responses", [PSN] = "psn", [ENDLESS] = "endless", [OTHER] = "other",
+	[NO_TIMER] = "no-timer",
 };
 
 static enum broken broken;
@@ -146,6 +150,13 @@ void __wrap_answer_again(struct qp *qp, const struct packet *p)
 	for (uint32_t i = qp->resp.rd_first; broken == REPLAY && i != qp->resp.rd_next; i++)
 		responder_rd(&qp->resp, i)->value++;
 	__real_answer_again(qp, p);
+}
+
+void __wrap_requester_sending(struct qp *qp)
+{
+	__real_requester_sending(qp);
+	if (broken == NO_TIMER)
+		timer_disarm(&qp->dev->engine->timers, &qp->req.ack_timer);
 }
 
 int __wrap_wqe_fetch(struct qp *qp, struct wqe *w)

@@ -11,6 +11,7 @@
  *	both=1				the second device asks, too
  *	reads=N				READs and atomics in flight
  *	timeout=CODE			local ACK timeout
+ *	pause=US			between some work requests and others, and seconds at the end
  *	break=NAME			what the transport does wrong (broken.c)
  *	opcodes=1			no queue pairs: a packet of every opcode and form
  *
@@ -41,6 +42,7 @@
 #define SLOT		20480
 #define FOREVER_NS	1000000000000ull
 #define FIRST_PSN	0xffff80
+#define END_NS		3000000000ull	/* a silence that says something */
 
 /** struct options - the command line */
 struct options {
@@ -49,6 +51,7 @@ struct options {
 	uint32_t batches;
 	uint32_t rnr;
 	uint32_t timeout;
+	uint32_t pause;
 	uint32_t both;
 	uint32_t reads;
 	uint8_t type;
@@ -211,6 +214,14 @@ static uint32_t reap(struct conn *c)
 	return done;
 }
 
+/* With a pause of 0 until the next timer, if there is one */
+static void run_a_while(struct net *n)
+{
+	lossy_run(&n->l, 0);
+	if (n->opt.pause)
+		world_pass(&n->w, n->opt.pause * 1000ull);
+}
+
 static void run_queue_pairs(struct net *n)
 {
 	for (uint32_t i = 0; i < n->opt.batches; i++) {
@@ -221,7 +232,7 @@ static void run_queue_pairs(struct net *n)
 			if (n->opt.both)
 				post(n, &n->b, slot, false);
 			if (!lossy_random(&n->l, 3))
-				lossy_run(&n->l, 0);
+				run_a_while(n);
 		}
 		while (n->nlate) {
 			lossy_run(&n->l, 3000000);
@@ -232,6 +243,8 @@ static void run_queue_pairs(struct net *n)
 		if (done != want && !broken_anything())
 			give_up("a work request did not complete");
 	}
+	if (n->opt.pause)
+		world_spend(END_NS);
 }
 
 /* ---- every opcode ---------------------------------------------------------------- */
@@ -365,7 +378,7 @@ static void option(struct options *o, char *text)
 	} numbers[] = {
 		{ "drop", &o->drop }, { "twice", &o->twice }, { "late", &o->late },
 		{ "batches", &o->batches }, { "rnr", &o->rnr }, { "timeout", &o->timeout },
-		{ "both", &o->both }, { "reads", &o->reads },
+		{ "pause", &o->pause }, { "both", &o->both }, { "reads", &o->reads },
 	};
 
 	if (!val)

@@ -25,7 +25,7 @@ import tap  # noqa: E402
 
 TRAFFIC = os.path.join(program.BUILD, "selftests", "traffic")
 ORNICD = os.path.join(program.BUILD, "san", "ornicd")
-OPTIONS = judge.Options(timeout_ns=4096 << 14)
+OPTIONS = judge.Options(timeout_ns=4096 << 14, lasting=True)
 PATIENCE = 120
 
 
@@ -64,6 +64,9 @@ class Traffic(Case):
     def test_heavy_loss(self):
         self.good(3, ["NAKs", "implied NAKs", "timeouts"], "drop=100", "batches=2")
 
+    def test_loss_and_much_time(self):
+        self.good(3, ["NAKs", "timeouts"], "drop=20", "pause=70000", "both=1")
+
     def test_doubled(self):
         self.good(3, ["duplicates"], "twice=100")
 
@@ -94,18 +97,19 @@ BROKEN = {
     "msn": ("msn",), "early-ack": ("ack-arrived",), "no-ack": ("ack-due",), "nak-twice": ("nak-once",), "no-nak": ("nak-missing",),
     "nak-psn": ("nak-gap",), "deaf": ("nak-heeded", "implied-nak"), "skip": ("go-back",), "rnr-early": ("rnr-wait",),
     "replay": ("replay",), "response-psn": ("response",), "two-responses": ("response",), "psn": ("psn",), "other": ("same",),
-    "endless": ("retries",),
+    "endless": ("retries",), "no-timer": ("timeout-late",), "no-timer-at-the-end": ("timeout-late",),
 }
 
 
 # Where a bad network would hide it
-NETWORK = {"no-ack": (), "endless": ("drop=1000",)}
+NETWORK = {"no-ack": (), "endless": ("drop=1000",), "no-timer": ("drop=1000", "pause=70000", "reads=64"),
+           "no-timer-at-the-end": ("drop=300", "pause=70000")}
 
 
 def is_caught(name, rules):
     def test(self):
         network = NETWORK.get(name, ("drop=30", "rnr=200"))
-        found = {v.rule for v in self.judge("seed=4", "batches=2", "break=" + name, *network).violations}
+        found = {v.rule for v in self.judge("seed=4", "batches=2", "break=" + name.partition("-at-")[0], *network).violations}
         self.assertLessEqual(set(rules), found)
     return test
 
