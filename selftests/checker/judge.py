@@ -16,7 +16,8 @@ DAMAGE = re.compile(r"(corrupted|truncated) by fault rule")
 
 
 class Options:
-    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications. whole: the capture
+    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications, 0: not
+    known, or there are none. whole: the capture
     began before the connections. lasting: it ended before them, and no rate held them back."""
 
     def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, whole=True, lasting=False):
@@ -133,11 +134,16 @@ def judge(path, options=None):
     found, ports = flows.collect(packets, frames)
     notifications = [e for f in found.values() if f.transport == roce.CNP for e in f.events]
     clocks = clocks_of(packets, frames, options.timeout_ns)
+    daemon = Clock(datagram.SHARE_NS)
+    for packet in packets:
+        daemon.tick(packet.number, packet.ns)
     end_ns = max([p.ns for p in packets[-1:]] + [i.end_ns for i in interfaces], default=0)
     for connection in flows.pair(found, ports):
         connection.notifications = notifications
         check_connection(report, connection, options, clocks, end_ns)
         datagram.check_notifications(report, connection, options.cnp_ns)
+        if options.cnp_ns:
+            datagram.check_notifications_due(report, connection, options.cnp_ns, daemon)
     for flow in found.values():
         if flow.transport in (roce.UC, roce.UD):
             datagram.check_unreliable(Record(report, flow.src), flow)

@@ -33,6 +33,7 @@ RULES = {
     "replay": ("9.4.5, 9.7.5.1", "an atomic that is asked for again is answered with the value it had found the first time"),
     "unreliable": ("9.8", "packets of UC and UD have consecutive PSNs and are never sent again"),
     "cnp": ("A17.9.3", "a congestion notification answers a packet marked CE, and they keep their distance"),
+    "cnp-due": ("A17.9.3", "packets marked CE are answered by a congestion notification, if the last one is that long ago"),
 }
 
 

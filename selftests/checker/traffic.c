@@ -5,6 +5,7 @@
  *
  * traffic FILE [KEY=VALUE]...
  *	seed=N drop=N twice=N late=N	of 1000 packets (lossy.h)
+ *	ce=N				of 1000 packets get a congestion mark
  *	batches=N			of work requests
  *	type=rc|uc			of the queue pairs
  *	rnr=N				of 1000 receives that are posted late
@@ -47,7 +48,7 @@
 /** struct options - the command line */
 struct options {
 	uint64_t seed;
-	uint32_t drop, twice, late;
+	uint32_t drop, twice, late, ce;
 	uint32_t batches;
 	uint32_t rnr;
 	uint32_t timeout;
@@ -377,6 +378,7 @@ static void option(struct options *o, char *text)
 		uint32_t *to;
 	} numbers[] = {
 		{ "drop", &o->drop }, { "twice", &o->twice }, { "late", &o->late },
+		{ "ce", &o->ce },
 		{ "batches", &o->batches }, { "rnr", &o->rnr }, { "timeout", &o->timeout },
 		{ "pause", &o->pause }, { "both", &o->both }, { "reads", &o->reads },
 	};
@@ -425,6 +427,7 @@ int main(int argc, char **argv)
 		n->l.drop = o.drop;
 		n->l.twice = o.twice;
 		n->l.late = o.late;
+		n->l.ce = o.ce;
 		run_queue_pairs(n);
 		net_fini(n);
 	}

@@ -739,6 +739,61 @@ class Checker(unittest.TestCase):
         self.notify()
         self.expect("cnp")
 
+    def congest(self, count, **more):
+        """A SEND each ms with a mark, and its ACK."""
+        for psn in range(count):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.answer(psn, psn + 1, **more)
+            self.wire.wait(1000)
+            yield psn
+
+    def test_cnp_due(self):
+        for psn in self.congest(60):
+            if psn == 4:
+                self.notify()
+        self.expect("cnp-due", cnp_ns=50000)
+        self.expect()
+
+    def test_cnp_not_due(self):
+        """They keep a distance, and a turn of the engine is long."""
+        for psn in self.congest(200):
+            if psn % 48 == 0:
+                self.notify()
+        self.expect(cnp_ns=1000000)
+        self.expect(cnp_ns=48000000)
+        self.expect("cnp", cnp_ns=49000000)
+
+    def test_cnp_due_when_the_distance_allows(self):
+        list(self.congest(100))
+        self.notify()
+        self.expect(cnp_ns=50000000)
+        self.expect("cnp-due", cnp_ns=40000000)
+
+    def test_cnp_of_who_is_not_there(self):
+        """Marks are nobody's business before a queue pair is ready, and after it has failed."""
+        for _ in range(7):
+            message(self.wire, 0, 1, ecn=3)
+            self.wire.wait(20000)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        for psn in range(1, 200):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.wait(1000)
+        self.expect(cnp_ns=50000)
+
+    def test_cnp_from_afar(self):
+        self.wire = Wire(far="B")
+        list(self.congest(200))
+        self.expect(cnp_ns=50000)
+
+    def test_cnp_by_who_had_no_processor(self):
+        """A turn that is interrupted for long has one time nevertheless."""
+        for psn in range(20):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.answer(psn, psn + 1)
+            self.wire.wait(200000)
+        self.expect(cnp_ns=50000)
+
     def test_cnp_format(self):
         message(self.wire, 0, 1, ecn=3)
         self.wire.answer(0, 1)

@@ -25,7 +25,7 @@ import tap  # noqa: E402
 
 TRAFFIC = os.path.join(program.BUILD, "selftests", "traffic")
 ORNICD = os.path.join(program.BUILD, "san", "ornicd")
-OPTIONS = judge.Options(timeout_ns=4096 << 14, lasting=True)
+OPTIONS = judge.Options(timeout_ns=4096 << 14, cnp_ns=50000, lasting=True)
 PATIENCE = 120
 
 
@@ -67,6 +67,12 @@ class Traffic(Case):
     def test_loss_and_much_time(self):
         self.good(3, ["NAKs", "timeouts"], "drop=20", "pause=70000", "both=1")
 
+    def test_congested(self):
+        self.good(3, ["CNPs"], "ce=100", "pause=5000", "both=1")
+
+    def test_congested_and_lossy(self):
+        self.good(3, ["CNPs", "NAKs", "timeouts"], "ce=200", "drop=20", "pause=500")
+
     def test_doubled(self):
         self.good(3, ["duplicates"], "twice=100")
 
@@ -97,12 +103,14 @@ BROKEN = {
     "msn": ("msn",), "early-ack": ("ack-arrived",), "no-ack": ("ack-due",), "nak-twice": ("nak-once",), "no-nak": ("nak-missing",),
     "nak-psn": ("nak-gap",), "deaf": ("nak-heeded", "implied-nak"), "skip": ("go-back",), "rnr-early": ("rnr-wait",),
     "replay": ("replay",), "response-psn": ("response",), "two-responses": ("response",), "psn": ("psn",), "other": ("same",),
-    "endless": ("retries",), "no-timer": ("timeout-late",), "no-timer-at-the-end": ("timeout-late",),
+    "endless": ("retries",), "no-timer": ("timeout-late",), "no-timer-at-the-end": ("timeout-late",), "cnp-once": ("cnp-due",),
+    "cnp-close": ("cnp",), "cnp-wild": ("cnp",),
 }
 
 
 # Where a bad network would hide it
 NETWORK = {"no-ack": (), "endless": ("drop=1000",), "no-timer": ("drop=1000", "pause=70000", "reads=64"),
+           "cnp-once": ("ce=100", "pause=5000", "batches=8"), "cnp-close": ("ce=100", "pause=5000"),
            "no-timer-at-the-end": ("drop=300", "pause=70000")}
 
 
