@@ -229,11 +229,12 @@ class Daemon(Case):
         self.assertTrue(ready)
         self.frame(good, good[:-1] + bytes([good[-1] ^ 1]))
         said = self.stop(child)
-        self.assertIn("%s has 2 frames, 0 more found no room" % self.path, said)
+        self.assertIn("%s has 3 frames, 0 more found no room" % self.path, said)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([(i.name, i.is_device) for i in interfaces], [("vm", True), ("lan", False)])
         self.assertEqual([(p.interface.name, p.inbound, p.comments) for p in packets],
-                         [("lan", True, []), ("lan", True, ["dropped: bad ICRC"])])
+                         [("lan", True, []), ("lan", True, ["dropped: bad ICRC"]),
+                          ("lan", False, ["dropped: not sent back to where it came from"])])
         self.assertEqual(packets[0].data, good)
 
     def test_standard_output(self):
@@ -244,7 +245,7 @@ class Daemon(Case):
         self.stop(child)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([i.name for i in interfaces], ["lan"])
-        self.assertEqual([p.data for p in packets], [bytes(60)])
+        self.assertEqual([(p.data, len(p.comments)) for p in packets], [(bytes(60), 0), (bytes(60), 1)])
 
     def test_refused(self):
         with open(self.path, "w", encoding="ascii") as file:
