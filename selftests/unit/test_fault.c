@@ -502,9 +502,25 @@ static void test_room(void **state)
 	t->a.qp.timeout = 14;
 }
 
+static void see_lost(void *arg, const struct switch_port *port, enum switch_way way,
+		     const struct packet *p, const char *note)
+{
+	uint32_t *frames = arg;
+
+	(void)port;
+	if (!note || strcmp(note, "dropped: too many frames are with fault rules"))
+		return;
+	assert_int_equal(way, SWITCH_IN);
+	assert_int_equal(p->npsn, 1);
+	assert_in_range(p->psn, 1, 200);
+	*frames += 1;
+}
+
 static void test_full(void **state)
 {
 	struct fix *t = *state;
+	uint32_t lost = 0;
+	const struct switch_observer eye = { see_lost, &lost };
 	struct conn c[40], d[40];
 	uint32_t id;
 
@@ -521,8 +537,11 @@ static void test_full(void **state)
 		wr_sge(&wr, t->abuf, 200 * MTU, t->akey);
 		conn_send(&c[i], &wr);
 	}
+	switch_set_observer(t->w.e.sw, &eye);
 	world_run(&t->w);
 	assert_true(info(t, id).no_room > 0);
+	switch_set_observer(t->w.e.sw, NULL);
+	assert_int_equal(info(t, id).no_room, lost);
 	world_finish(&t->w, LONG);
 	for (int i = 0; i < 40; i++) {
 		conn_expect(&c[i], &c[i].hscq, 0, ORNIC_WC_RDMA_WRITE, ORNIC_WC_SUCCESS);
@@ -559,8 +578,13 @@ static void test_gone(void **state)
 	switch_send(port, p);
 	switch_drain(t->w.e.sw);
 	expect(t, id, 1, 1);
+	watch(t);
 	switch_port_del(port);
 	assert_int_equal(t->w.e.timers.n, 0);
+	assert_int_equal(t->nseen, 1);
+	assert_string_equal(t->seen[0].note, "dropped: port deleted");
+	assert_int_equal(t->seen[0].way, SWITCH_IN);
+	assert_int_equal(t->seen[0].len, sizeof(frame));
 }
 
 static void test_refused(void **state)

@@ -96,6 +96,7 @@ TAILQ_HEAD(fault_frames, fault_frame);
  * @next_id:	number of the next one
  * @frames:	FAULT_FRAMES of them, or NULL
  * @free:	of these, not in use
+ * @spare:	one more, for what captures are shown
  * @held:	frames that wait, the first to go on first
  * @timer:	when that is
  * @hook:	for the switch
@@ -108,6 +109,7 @@ struct faults {
 	uint32_t next_id;
 	struct fault_frame *frames;
 	struct fault_frames free;
+	struct fault_frame spare;
 	struct fault_frames held;
 	struct timer timer;
 	struct switch_fault hook;
@@ -149,6 +151,8 @@ void packet_hook(struct faults *fs);
 /* packet_run() - bring a frame, out of all lists, through the rules that it has not passed */
 void packet_run(struct faults *fs, struct fault_frame *frame);
 void frame_free(struct faults *fs, struct fault_frame *frame);
+/* frame_lost() - free a frame that goes nowhere, and show captures @why */
+void frame_lost(struct faults *fs, struct fault_frame *frame, const char *why);
 
 /* hold.c */
 
