@@ -186,6 +186,22 @@ class Checker(unittest.TestCase):
         self.wire.answer(2, 3)
         self.expect()
 
+    def test_lost_on_its_way(self):
+        """What was lost in the switch was sent once, and what a port's other end refused did not arrive."""
+        for far, port, inbound, got, comment in ((None, "vm1", True, False, "dropped: link down"),
+                                                 (None, "vm2", False, False, "dropped: another VLAN"),
+                                                 ("B", "lan", False, True, "dropped: not taken by what is behind the port")):
+            self.wire = Wire(far=far)
+            data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
+            self.wire.put("A", data, got=got)
+            self.wire.out.packet(port, self.wire.ns, inbound, data, comment)
+            message(self.wire, 1, 1)
+            self.wire.answer(0, 0, NAK)
+            for psn in (0, 1):
+                message(self.wire, psn, 1)
+                self.wire.answer(psn, psn + 1)
+            self.assertEqual(self.expect().counts["gaps"], 1, comment)
+
     def test_damaged(self):
         """A frame that a rule damages is sent as it was before."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
