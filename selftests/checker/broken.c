@@ -4,6 +4,7 @@
  */
 #include "broken.h"
 
+#include "engine/cc.h"
 #include "engine/engine.h"
 #include "engine/link.h"
 #include "engine/requester.h"
@@ -23,6 +24,10 @@ void __real_answer_sequence(struct qp *qp);
 void __wrap_answer_sequence(struct qp *qp);
 void __real_answer_again(struct qp *qp, const struct packet *p);
 void __wrap_answer_again(struct qp *qp, const struct packet *p);
+void __real_cnp_notify(struct qp *qp, const struct packet *p);
+void __wrap_cnp_notify(struct qp *qp, const struct packet *p);
+void __real_requester_sending(struct qp *qp);
+void __wrap_requester_sending(struct qp *qp);
 int __real_wqe_fetch(struct qp *qp, struct wqe *w);
 int __wrap_wqe_fetch(struct qp *qp, struct wqe *w);
 
@@ -43,6 +48,10 @@ enum broken {
 	PSN,		/* leaves out a PSN now and then */
 	ENDLESS,	/* never gives up */
 	OTHER,		/* sends another length again */
+	NO_TIMER,	/* has no timeout */
+	CNP_ONCE,	/* tells of congestion no more than once */
+	CNP_CLOSE,	/* tells of each mark */
+	CNP_WILD,	/* tells of congestion that there is not */
 };
 
 static const char *const names[] = {
@@ -50,6 +59,8 @@ static const char *const names[] = {
 	[NO_NAK] = "no-nak", [NAK_PSN] = "nak-psn", [DEAF] = "deaf", [SKIP] = "skip",
 	[RNR_EARLY] = "rnr-early", [REPLAY] = "replay", [RESPONSE_PSN] = "response-psn",
 	[TWO_RESPONSES] = "two-responses", [PSN] = "psn", [ENDLESS] = "endless", [OTHER] = "other",
+	[NO_TIMER] = "no-timer", [CNP_ONCE] = "cnp-once", [CNP_CLOSE] = "cnp-close",
+	[CNP_WILD] = "cnp-wild",
 };
 
 static enum broken broken;
@@ -124,6 +135,8 @@ void __wrap_link_send(struct qp *qp, struct packet *p)
 		packet_put(&qp->dev->engine->pool, p);
 		return;
 	}
+	if (broken == CNP_WILD && is_ack(p, AETH_ACK))
+		__real_cnp_notify(qp, p);
 	if (broken == TWO_RESPONSES && response)
 		send_twice(qp, p);
 	else
@@ -155,6 +168,22 @@ void __wrap_answer_again(struct qp *qp, const struct packet *p)
 	for (uint32_t i = qp->resp.rd_first; broken == REPLAY && i != qp->resp.rd_next; i++)
 		responder_rd(&qp->resp, i)->value++;
 	__real_answer_again(qp, p);
+}
+
+void __wrap_cnp_notify(struct qp *qp, const struct packet *p)
+{
+	if (broken == CNP_ONCE && qp->cc.told_at)
+		return;
+	if (broken == CNP_CLOSE)
+		qp->cc.told_at = 0;
+	__real_cnp_notify(qp, p);
+}
+
+void __wrap_requester_sending(struct qp *qp)
+{
+	__real_requester_sending(qp);
+	if (broken == NO_TIMER)
+		timer_disarm(&qp->dev->engine->timers, &qp->req.ack_timer);
 }
 
 int __wrap_wqe_fetch(struct qp *qp, struct wqe *w)

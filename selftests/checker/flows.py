@@ -16,6 +16,7 @@ from . import roce, seq
 
 FAULT = re.compile(r".* by fault rule \d+")
 GOES_ON = "goes on"
+NOT_TAKEN = "dropped: not taken by what is behind the port"
 PROBES = 200
 
 
@@ -63,8 +64,8 @@ def port_of_addresses(packets, frames):
 
 
 def is_new(packet):
-    """Whether the frame was not there before, on its way past fault rules."""
-    return not any(FAULT.match(comment) or comment == GOES_ON for comment in packet.comments)
+    """Whether the frame was not there before: a comment tells what became of it then."""
+    return not any(FAULT.match(c) or c == GOES_ON or c.startswith("dropped") for c in packet.comments)
 
 
 def is_near(ports, address):
@@ -78,7 +79,7 @@ def delivered(packet):
 def collect(packets, frames):
     """Flows by key, and the interface of each address."""
     ports = port_of_addresses(packets, frames)
-    flows = {}
+    flows, given, refused = {}, {}, set()
     for packet, frame in zip(packets, frames):
         if frame is None or frame.dqpn is None:
             continue
@@ -92,6 +93,11 @@ def collect(packets, frames):
         if packet.inbound is not True and ports.get(frame.dst, packet.interface) is packet.interface:
             if delivered(packet) and not frame.fault:
                 flow.events.append(Event(packet.number, packet.ns, frame, False))
+                given[packet.interface, packet.data] = flow.events[-1]
+            elif NOT_TAKEN in packet.comments:
+                refused.add(given.pop((packet.interface, packet.data), None))
+    for flow in flows.values() if refused else ():
+        flow.events = [event for event in flow.events if event not in refused]
     return flows, ports
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """A capture to a report."""
+import collections
 import re
 
 from . import datagram, flows, pcapng, roce, seq
+from .clock import Clock
 from .requester import MOST_RETRIES, Requester
 from .responder import Responder
 from .rules import Record, Report
@@ -14,11 +16,13 @@ DAMAGE = re.compile(r"(corrupted|truncated) by fault rule")
 
 
 class Options:
-    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications. whole: the capture
-    began before the connections."""
+    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications, 0: not
+    known, or there are none. whole: the capture
+    began before the connections. lasting: it ended before them, and no rate held them back."""
 
-    def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, whole=True):
+    def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, whole=True, lasting=False):
         self.timeout_ns, self.retry_count, self.cnp_ns, self.whole = timeout_ns, retry_count, cnp_ns, whole
+        self.lasting = lasting
 
 
 class Incomplete(Exception):
@@ -50,15 +54,15 @@ def check_frames(report, packets, frames):
 
 
 class Side:
-    """A requester and its responder; ask, answer: the flows that they send in."""
+    """A requester and its responder; ask, answer: the flows that they send in. clock: the requester's."""
 
-    def __init__(self, report, mtu, options, ask, answer):
-        self.report, self.mtu, self.options, self.ask, self.answer = report, mtu, options, ask, answer
+    def __init__(self, report, mtu, options, ask, answer, clock):
+        self.report, self.mtu, self.options, self.ask, self.answer, self.clock = report, mtu, options, ask, answer, clock
         self.last_ns = None
         self.restart(options.whole)
 
     def restart(self, whole):
-        self.requester = Requester(Record(self.report, self.ask.src), self.mtu, self.options, self.ask.near)
+        self.requester = Requester(Record(self.report, self.ask.src), self.mtu, self.options, self.ask.near, self.clock)
         self.responder = Responder(Record(self.report, self.answer.src), self.mtu, self.requester, self.answer.near)
         self.whole = whole
 
@@ -89,11 +93,20 @@ class Side:
             self.requester.receive(event)
 
 
-def check_connection(report, connection, options):
-    """Each queue pair of a connection asks the other."""
+def clocks_of(packets, frames, share):
+    """The clock of each address, by what it sends."""
+    clocks = collections.defaultdict(lambda: Clock(share))
+    for packet, f in zip(packets, frames):
+        if f is not None and packet.inbound and flows.is_new(packet):
+            clocks[f.src].tick(packet.number, packet.ns)
+    return clocks
+
+
+def check_connection(report, connection, options, clocks, end_ns):
+    """Each queue pair of a connection asks the other. end_ns: when the capture ends."""
     report.count("connections")
     there, back = connection.flows
-    sides = [Side(report, connection.mtu, options, there, back), Side(report, connection.mtu, options, back, there)]
+    sides = [Side(report, connection.mtu, options, a, b, clocks[a.src]) for a, b in ((there, back), (back, there))]
     events = []
     for i, flow in enumerate(connection.flows):
         for event in flow.events:
@@ -105,6 +118,7 @@ def check_connection(report, connection, options):
         for side in sides:
             if side.responder.epsn is not None:
                 side.responder.finish(events[-1][0])
+                side.requester.finish(events[-1][0], end_ns)
 
 
 def judge(path, options=None):
@@ -119,10 +133,17 @@ def judge(path, options=None):
     check_frames(report, packets, frames)
     found, ports = flows.collect(packets, frames)
     notifications = [e for f in found.values() if f.transport == roce.CNP for e in f.events]
+    clocks = clocks_of(packets, frames, options.timeout_ns)
+    daemon = Clock(datagram.SHARE_NS)
+    for packet in packets:
+        daemon.tick(packet.number, packet.ns)
+    end_ns = max([p.ns for p in packets[-1:]] + [i.end_ns for i in interfaces], default=0)
     for connection in flows.pair(found, ports):
         connection.notifications = notifications
-        check_connection(report, connection, options)
+        check_connection(report, connection, options, clocks, end_ns)
         datagram.check_notifications(report, connection, options.cnp_ns)
+        if options.cnp_ns:
+            datagram.check_notifications_due(report, connection, options.cnp_ns, daemon)
     for flow in found.values():
         if flow.transport in (roce.UC, roce.UD):
             datagram.check_unreliable(Record(report, flow.src), flow)

@@ -15,6 +15,7 @@ class Interface:
     def __init__(self, name, description, ticks):
         self.name, self.description, self.ticks = name, description, ticks
         self.dropped = 0
+        self.end_ns = 0         # of the capture, if it says so
 
     @property
     def is_device(self):
@@ -106,9 +107,11 @@ def read(path):
         elif kind == PACKET:
             packets.append(read_packet(len(packets) + 1, section, body, order))
         elif kind == STATISTICS:
+            index, high, low = struct.unpack_from(order + "III", body)
+            section[index].end_ns = (high << 32 | low) * 10 ** 9 // section[index].ticks
             for code, value in options(body[12:], order):
                 if code == DROPPED:
-                    section[struct.unpack_from(order + "I", body)[0]].dropped = struct.unpack(order + "Q", value)[0]
+                    section[index].dropped = struct.unpack(order + "Q", value)[0]
     return packets, interfaces
 
 
@@ -143,8 +146,8 @@ class Writer:
             body += self.option(COMMENT, comment.encode())
         self.out.append(self.block(PACKET, body + self.option(FLAGS, struct.pack("<I", 1 if inbound else 2)) + bytes(4)))
 
-    def statistics(self, name, dropped):
-        self.out.append(self.block(STATISTICS, struct.pack("<III", self.interface(name), 0, 0) +
+    def statistics(self, name, dropped, ns=0):
+        self.out.append(self.block(STATISTICS, struct.pack("<III", self.interface(name), ns >> 32, ns & 0xffffffff) +
                                    self.option(DROPPED, struct.pack("<Q", dropped)) + bytes(4)))
 
     def save(self, path):

@@ -10,6 +10,9 @@ RNR_UNIT_NS = 10000
 MOST_RETRIES = 7
 # The shortest timeout there is
 LEAST_TIMEOUT_NS = 8192
+# A timer may take four times the timeout (9.7.6.1.3), and what has to be seen for that is more
+LATE = 4
+LATE_NS = 1000000000
 
 
 def rnr_wait(code):
@@ -29,10 +32,11 @@ class Awaited:
 
 
 class Requester:
-    """near: see flows.py. Of who is not, a packet may have been lost before it is seen, and it may act late on what it got."""
+    """near: see flows.py. Of who is not, a packet may have been lost before it is seen, and it may act late on what it got. clock: of
+    its device."""
 
-    def __init__(self, report, mtu, options, near):
-        self.report, self.mtu, self.options, self.near = report, mtu, options, near
+    def __init__(self, report, mtu, options, near, clock):
+        self.report, self.mtu, self.options, self.near, self.clock = report, mtu, options, near, clock
         self.next = self.una = self.cur = None
         self.sent = {}              # sequence number: frame, of what is not acknowledged
         self.awaited = []           # responses that are not complete
@@ -47,6 +51,9 @@ class Requester:
         self.rewound = False        # it is about to go back, and may leave responses alone until it did
         self.deferred = []          # such responses, and whether they count as acknowledgements, too
         self.dead = None            # packet that ended it
+        self.asked = None           # last sequence number that asks for an answer, sent since it went back
+        self.timer = None           # when its ACK timer began, by its clock
+        self.active = None          # when it sent or got something, or may again
 
     # ---- what it sends ----
 
@@ -61,6 +68,7 @@ class Requester:
         at = seq.near(f.psn, self.cur)
         self.settle(at)
         self.check_pauses(number, ns, at, f)
+        self.check_timer(event, at)
         if self.obliged and at <= self.obliged[1]:
             self.obliged = None         # it is there already
         if at == self.cur or self.cur < at <= self.una:
@@ -75,6 +83,7 @@ class Requester:
             self.report.violate(number, "psn", "%s has PSN 0x%x, expected is 0x%x" % (f.name, f.psn, self.next & seq.MASK))
             self.next = at
         end = at + self.npsn(f)
+        self.run_timer(event, at, end)
         if at < self.next:
             self.again(number, at, f)
         else:
@@ -85,6 +94,56 @@ class Requester:
         self.next = max(self.next, end)
         if self.next - self.una > seq.HALF:
             self.report.violate(number, "window", "%d PSNs are outstanding" % (self.next - self.una))
+
+    # ---- its ACK timer ----
+
+    @property
+    def most_ns(self):
+        return LATE * self.options.timeout_ns + max(LATE * self.options.timeout_ns, LATE_NS)
+
+    def is_awaiting(self):
+        """Something in flight asks for an answer."""
+        return self.asked is not None and self.una <= self.asked
+
+    def late(self, number, waited):
+        self.report.violate(number, "timeout-late", "PSN 0x%x is not answered and not sent again for %d us" %
+                            (self.una & seq.MASK, waited // 1000))
+        self.timer = None
+
+    def check_timer(self, event, at):
+        """Who sends something new could have sent again what was lost. A rate may keep it from either, so that it is silent, or goes
+        back late, says nothing, unless there is none."""
+        if not self.near or not self.options.timeout_ns or self.timer is None or not self.is_awaiting():
+            return
+        waited = self.clock.at(event.number) - self.timer
+        if waited > self.most_ns and (at >= self.next or self.options.lasting):
+            self.late(event.number, waited)
+
+    def run_timer(self, event, at, end):
+        """It runs from the first request that asks for an answer, and anew from when it goes back."""
+        f = event.frame
+        self.active = event.ns
+        if at < self.cur:
+            self.asked = self.timer = None
+        if f.ackreq or f.op in roce.RESPONDED:
+            self.asked = end - 1 if self.asked is None else max(self.asked, end - 1)
+            if self.timer is None:
+                self.timer = self.clock.at(event.number)
+
+    def heard(self, event):
+        """Whatever it was, it may have begun to wait anew."""
+        self.active = max(self.active, event.ns, self.rnr_until or 0)
+        self.timer = None
+        if self.is_awaiting() and not self.rnr_until:
+            self.timer = self.clock.at(event.number)
+
+    def finish(self, number, ns):
+        """The capture ends, and the queue pair was there until then."""
+        if not self.near or not self.options.timeout_ns or not self.options.lasting or self.dead:
+            return
+        if self.is_awaiting() and not self.rnr_until and self.retries < self.options.retry_count and \
+                ns - self.active > self.most_ns:
+            self.late(number, ns - self.active)
 
     def miss(self, at):
         """Something was sent, and lost before it could be seen."""
@@ -248,9 +307,12 @@ class Requester:
             self.advance(at, ns)
 
     def receive(self, event):
+        if self.next is not None:
+            self.take(event)
+            self.heard(event)
+
+    def take(self, event):
         f, ns = event.frame, event.ns
-        if self.next is None:
-            return
         at = seq.near(f.psn, self.una)
         if at < self.una or at >= self.next:
             return

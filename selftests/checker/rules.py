@@ -15,6 +15,7 @@ RULES = {
     "implied-nak": ("9.7.5.1", "an answer beyond an outstanding READ or atomic says that the response was lost: it is asked for again"),
     "retries": ("9.9.2", "a request is sent again seven times at most"),
     "timeout": ("9.7.6, 9.9.2", "the local ACK timeout has to pass before a request is sent again because of it"),
+    "timeout-late": ("9.7.6, 9.9.2", "when four times the local ACK timeout has passed without an answer a request is sent again"),
     "rnr-wait": ("9.7.5.2.8, table 45", "after an RNR NAK nothing of that PSN or behind is sent until its time has passed"),
     "rnr-again": ("9.7.5.2.8", "after an RNR NAK the refused request comes first"),
     "fatal": ("9.7.5.2, 9.9.3", "after a NAK for an error other than a PSN sequence error nothing more is sent"),
@@ -32,6 +33,7 @@ RULES = {
     "replay": ("9.4.5, 9.7.5.1", "an atomic that is asked for again is answered with the value it had found the first time"),
     "unreliable": ("9.8", "packets of UC and UD have consecutive PSNs and are never sent again"),
     "cnp": ("A17.9.3", "a congestion notification answers a packet marked CE, and they keep their distance"),
+    "cnp-due": ("A17.9.3", "packets marked CE are answered by a congestion notification, if the last one is that long ago"),
 }
 
 

@@ -5,12 +5,14 @@
  *
  * traffic FILE [KEY=VALUE]...
  *	seed=N drop=N twice=N late=N	of 1000 packets (lossy.h)
+ *	ce=N				of 1000 packets get a congestion mark
  *	batches=N			of work requests
  *	type=rc|uc			of the queue pairs
  *	rnr=N				of 1000 receives that are posted late
  *	both=1				the second device asks, too
  *	reads=N				READs and atomics in flight
  *	timeout=CODE			local ACK timeout
+ *	pause=US			between some work requests and others, and seconds at the end
  *	break=NAME			what the transport does wrong (broken.c)
  *	opcodes=1			no queue pairs: a packet of every opcode and form
  *
@@ -41,14 +43,16 @@
 #define SLOT		20480
 #define FOREVER_NS	1000000000000ull
 #define FIRST_PSN	0xffff80
+#define END_NS		3000000000ull	/* a silence that says something */
 
 /** struct options - the command line */
 struct options {
 	uint64_t seed;
-	uint32_t drop, twice, late;
+	uint32_t drop, twice, late, ce;
 	uint32_t batches;
 	uint32_t rnr;
 	uint32_t timeout;
+	uint32_t pause;
 	uint32_t both;
 	uint32_t reads;
 	uint8_t type;
@@ -211,6 +215,14 @@ static uint32_t reap(struct conn *c)
 	return done;
 }
 
+/* With a pause of 0 until the next timer, if there is one */
+static void run_a_while(struct net *n)
+{
+	lossy_run(&n->l, 0);
+	if (n->opt.pause)
+		world_pass(&n->w, n->opt.pause * 1000ull);
+}
+
 static void run_queue_pairs(struct net *n)
 {
 	for (uint32_t i = 0; i < n->opt.batches; i++) {
@@ -221,7 +233,7 @@ static void run_queue_pairs(struct net *n)
 			if (n->opt.both)
 				post(n, &n->b, slot, false);
 			if (!lossy_random(&n->l, 3))
-				lossy_run(&n->l, 0);
+				run_a_while(n);
 		}
 		while (n->nlate) {
 			lossy_run(&n->l, 3000000);
@@ -232,6 +244,8 @@ static void run_queue_pairs(struct net *n)
 		if (done != want && !broken_anything())
 			give_up("a work request did not complete");
 	}
+	if (n->opt.pause)
+		world_spend(END_NS);
 }
 
 /* ---- every opcode ---------------------------------------------------------------- */
@@ -364,8 +378,9 @@ static void option(struct options *o, char *text)
 		uint32_t *to;
 	} numbers[] = {
 		{ "drop", &o->drop }, { "twice", &o->twice }, { "late", &o->late },
+		{ "ce", &o->ce },
 		{ "batches", &o->batches }, { "rnr", &o->rnr }, { "timeout", &o->timeout },
-		{ "both", &o->both }, { "reads", &o->reads },
+		{ "pause", &o->pause }, { "both", &o->both }, { "reads", &o->reads },
 	};
 
 	if (!val)
@@ -412,6 +427,7 @@ int main(int argc, char **argv)
 		n->l.drop = o.drop;
 		n->l.twice = o.twice;
 		n->l.late = o.late;
+		n->l.ce = o.ce;
 		run_queue_pairs(n);
 		net_fini(n);
 	}

@@ -186,6 +186,22 @@ class Checker(unittest.TestCase):
         self.wire.answer(2, 3)
         self.expect()
 
+    def test_lost_on_its_way(self):
+        """What was lost in the switch was sent once, and what a port's other end refused did not arrive."""
+        for far, port, inbound, got, comment in ((None, "vm1", True, False, "dropped: link down"),
+                                                 (None, "vm2", False, False, "dropped: another VLAN"),
+                                                 ("B", "lan", False, True, "dropped: not taken by what is behind the port")):
+            self.wire = Wire(far=far)
+            data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
+            self.wire.put("A", data, got=got)
+            self.wire.out.packet(port, self.wire.ns, inbound, data, comment)
+            message(self.wire, 1, 1)
+            self.wire.answer(0, 0, NAK)
+            for psn in (0, 1):
+                message(self.wire, psn, 1)
+                self.wire.answer(psn, psn + 1)
+            self.assertEqual(self.expect().counts["gaps"], 1, comment)
+
     def test_damaged(self):
         """A frame that a rule damages is sent as it was before."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
@@ -416,6 +432,101 @@ class Checker(unittest.TestCase):
         message(self.wire, 0, 1, lost=True)
         self.expect("timeout", timeout_ns=4096 << 14)
 
+    def stream(self, first, seconds, **more):
+        """A SEND every 50 ms."""
+        for i in range(seconds * 20):
+            message(self.wire, first + i, 1, **more)
+            self.wire.wait(50000)
+        return first + seconds * 20
+
+    def test_timeout_late(self):
+        """Who goes on with what is new could have sent again what is not answered."""
+        self.stream(0, 2, lost=True)
+        counts = self.expect("timeout-late", timeout_ns=4096 << 14).counts
+        self.assertEqual(counts["requests"], 40)
+        self.expect()
+
+    def test_timeout_not_late(self):
+        """Four times the timeout may pass, and then some: up to a second more."""
+        self.stream(0, 1, lost=True)
+        self.expect(timeout_ns=4096 << 14)
+        self.stream(20, 3, lost=True)
+        self.expect("timeout-late", timeout_ns=4096 << 14)
+        self.expect(timeout_ns=4096 << 17)
+
+    def test_timeout_of_who_was_heard(self):
+        """Each answer has the timer begin anew."""
+        for i in range(6):
+            next_psn = self.stream(20 * i, 1)
+            self.wire.answer(next_psn - 5, next_psn - 4)
+        self.expect(timeout_ns=4096 << 14)
+
+    def test_timeout_of_who_goes_back(self):
+        for i in range(6):
+            self.stream(0, 1, lost=True)
+            self.wire.wait(70000)
+        self.expect(timeout_ns=4096 << 14)
+
+    def test_timeout_of_what_asks_for_nothing(self):
+        self.stream(0, 5, lost=True, ackreq=False)
+        self.expect(timeout_ns=4096 << 14)
+        self.stream(100, 2, lost=True)
+        self.expect("timeout-late", timeout_ns=4096 << 14)
+
+    def test_timeout_of_who_was_refused(self):
+        """The time of an RNR NAK is not that of an answer: 655 ms for the one that this is about."""
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 0, 0x20)
+        self.wire.wait(2000000)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        self.expect(timeout_ns=4096 << 8, lasting=True)
+
+    def test_timeout_of_who_was_stopped(self):
+        """A device that is silent may not have got the processor, and what it does then comes in any order."""
+        message(self.wire, 0, 1, lost=True)
+        for psn in range(1, 5):
+            self.wire.wait(10000000)
+            message(self.wire, psn, 1, lost=True)
+        self.expect(timeout_ns=4096 << 14)
+
+    def test_timeout_from_afar(self):
+        self.wire = Wire(far="A")
+        self.stream(0, 4, lost=True)
+        self.expect(timeout_ns=4096 << 14)
+
+    def test_timeout_without_end(self):
+        """A queue pair that has gone is silent, too; if there is none, silence is wrong."""
+        message(self.wire, 0, 1)
+        self.wire.wait(1200000)
+        self.wire.out.statistics("vm1", 0, self.wire.ns)
+        self.expect(timeout_ns=4096 << 14, lasting=True)
+        self.wire.wait(100000)
+        self.wire.out.statistics("vm1", 0, self.wire.ns)
+        self.expect("timeout-late", timeout_ns=4096 << 14, lasting=True)
+        self.expect(timeout_ns=4096 << 14)
+
+    def test_timeout_that_comes_late(self):
+        message(self.wire, 0, 1, lost=True)
+        for psn in range(40):
+            message(self.wire, psn, 1, frm="B")
+            self.wire.answer(psn, psn + 1, frm="A")
+            self.wire.wait(50000)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        self.expect(timeout_ns=4096 << 14)
+        self.expect("timeout-late", timeout_ns=4096 << 14, lasting=True)
+
+    def test_timeout_of_the_last_try(self):
+        """After so many a queue pair is in error, and silent."""
+        for _ in range(8):
+            message(self.wire, 0, 1, lost=True)
+            self.wire.wait(70000)
+        self.wire.wait(5000000)
+        message(self.wire, 0, 1, frm="B")
+        self.expect(timeout_ns=4096 << 14, lasting=True)
+        self.expect("timeout-late", timeout_ns=4096 << 14, lasting=True, retry_count=8)
+
     def test_rnr_wait(self):
         message(self.wire, 0, 1)
         self.wire.answer(0, 0, RNR)
@@ -643,6 +754,61 @@ class Checker(unittest.TestCase):
         self.wire.answer(0, 1)
         self.notify()
         self.expect("cnp")
+
+    def congest(self, count, **more):
+        """A SEND each ms with a mark, and its ACK."""
+        for psn in range(count):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.answer(psn, psn + 1, **more)
+            self.wire.wait(1000)
+            yield psn
+
+    def test_cnp_due(self):
+        for psn in self.congest(60):
+            if psn == 4:
+                self.notify()
+        self.expect("cnp-due", cnp_ns=50000)
+        self.expect()
+
+    def test_cnp_not_due(self):
+        """They keep a distance, and a turn of the engine is long."""
+        for psn in self.congest(200):
+            if psn % 48 == 0:
+                self.notify()
+        self.expect(cnp_ns=1000000)
+        self.expect(cnp_ns=48000000)
+        self.expect("cnp", cnp_ns=49000000)
+
+    def test_cnp_due_when_the_distance_allows(self):
+        list(self.congest(100))
+        self.notify()
+        self.expect(cnp_ns=50000000)
+        self.expect("cnp-due", cnp_ns=40000000)
+
+    def test_cnp_of_who_is_not_there(self):
+        """Marks are nobody's business before a queue pair is ready, and after it has failed."""
+        for _ in range(7):
+            message(self.wire, 0, 1, ecn=3)
+            self.wire.wait(20000)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        for psn in range(1, 200):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.wait(1000)
+        self.expect(cnp_ns=50000)
+
+    def test_cnp_from_afar(self):
+        self.wire = Wire(far="B")
+        list(self.congest(200))
+        self.expect(cnp_ns=50000)
+
+    def test_cnp_by_who_had_no_processor(self):
+        """A turn that is interrupted for long has one time nevertheless."""
+        for psn in range(20):
+            message(self.wire, psn, 1, ecn=3)
+            self.wire.answer(psn, psn + 1)
+            self.wire.wait(200000)
+        self.expect(cnp_ns=50000)
 
     def test_cnp_format(self):
         message(self.wire, 0, 1, ecn=3)

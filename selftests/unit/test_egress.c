@@ -29,7 +29,7 @@
  * @when, @len, @salt, @ecn: of the last SEEN_MAX of them; @salt is byte 20
  * @last:	the last one
  * @bytes:	its frame
- * @lost:	frames that found no room; @lost_salt: of the last
+ * @lost:	frames that did not arrive; @lost_salt, @why: of the last
  */
 struct fixture {
 	struct timers timers;
@@ -44,6 +44,7 @@ struct fixture {
 	uint8_t bytes[FRAMES_MAX_BYTES];
 	uint32_t lost;
 	uint8_t lost_salt;
+	const char *why;
 };
 
 static void got(void *arg, const struct packet *p)
@@ -59,11 +60,12 @@ static void got(void *arg, const struct packet *p)
 	memcpy(f->bytes, p->frame.ptr, p->frame.len);
 }
 
-static void lost(void *arg, uint8_t *frame, uint32_t len)
+static void lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
 {
 	struct fixture *f = arg;
 
 	assert_true(len > 20);
+	f->why = why;
 	f->lost++;
 	f->lost_salt = frame[20];
 }
@@ -182,6 +184,30 @@ static void test_rate(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 
+/* What waits when the link goes is told of, and nothing arrives any more. */
+static void test_drop(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, 100000, 20000);
+	egress_drop(f->q, "nothing");
+	assert_int_equal(f->lost, 0);
+	for (int round = 1; round <= 5; round++) {	/* the ring goes around */
+		for (int n = 0; n < 9; n++)
+			put_plain(f, FRAME, n);
+		run(f, f->now + 3 * FRAME * 80);
+		egress_drop(f->q, "gone");
+		assert_string_equal(f->why, "gone");
+		assert_int_equal(f->lost, round * 6);
+		assert_int_equal(f->lost_salt, 8);
+		assert_int_equal(egress_depth(f->q), 0);
+		assert_int_equal(f->timers.n, 0);
+		run(f, f->now + 1000000000);
+		assert_int_equal(f->seen, round * 3);
+	}
+	assert_int_equal(egress_stats(f->q)->dropped, 0);
+}
+
 /* The queue is never longer than it may be; what is taken arrives, and nothing else. */
 static void test_room(void **state)
 {
@@ -194,6 +220,7 @@ static void test_room(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 87);
 	assert_int_equal(f->lost, 87);
 	assert_int_equal(f->lost_salt, 99);
+	assert_string_equal(f->why, "dropped: queue full");
 	put_plain(f, 500, 200);		/* for this one there is room */
 	run(f, UINT64_MAX);
 	assert_int_equal(f->seen, 14);
@@ -524,7 +551,8 @@ static void test_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rate), TEST(test_room), TEST(test_random), TEST(test_cut),
+		TEST(test_rate), TEST(test_room), TEST(test_drop), TEST(test_random),
+		TEST(test_cut),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
 		TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
 	};

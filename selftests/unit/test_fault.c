@@ -587,8 +587,13 @@ static void test_gone(void **state)
 	switch_send(port, p);
 	engine_drain(&t->w.e);
 	expect(t, id, 1, 1);
+	watch(t);
 	switch_port_del(port);
 	assert_int_equal(t->w.e.timers.n, 0);
+	assert_int_equal(t->nseen, 1);
+	assert_string_equal(t->seen[0].note, "dropped: port deleted");
+	assert_int_equal(t->seen[0].way, SWITCH_IN);
+	assert_int_equal(t->seen[0].len, sizeof(frame));
 }
 
 static void test_refused(void **state)

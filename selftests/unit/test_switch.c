@@ -323,10 +323,8 @@ static void test_observer(void **state)
 
 	s.n = 0;
 	switch_port_set_up(f->end[1].port, false);
-	send_from(f, 1, mac[0], mac[1]);
-	assert_int_equal(s.n, 0);
-	send_from(f, 0, mac[1], mac[0]);
-	assert_int_equal(s.n, 1);
+	send_from(f, 0, broadcast, mac[0]);
+	assert_int_equal(s.n, 3);
 
 	s.n = 0;
 	switch_observe(f->end[2].port, SWITCH_IN, &p, "dropped");
@@ -335,6 +333,58 @@ static void test_observer(void **state)
 	switch_set_observer(f->sw, NULL);
 	send_from(f, 0, mac[2], mac[0]);
 	assert_int_equal(s.n, 1);
+}
+
+static void expect_lost(struct sights *s, uint32_t from, uint32_t port, enum switch_way way,
+			uint32_t serial, const char *note)
+{
+	assert_int_equal(s->n, 2);
+	expect_sight(s, 0, from, SWITCH_IN, serial);
+	assert_null(s->at[0].note);
+	expect_sight(s, 1, port, way, serial);
+	assert_string_equal(s->at[1].note, note);
+	s->n = 0;
+}
+
+/* What goes in and not out has a note that says why; a port that is down is none of a flood's. */
+static void test_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct sights s = { 0 };
+	const struct switch_observer o = { see, &s };
+	struct packet *p;
+
+	send_from(f, 3, mac[0], mac[3]);
+	switch_set_observer(f->sw, &o);
+	assert_int_equal(send_from(f, 3, mac[3], mac[3]), 0);
+	expect_lost(&s, 3, 3, SWITCH_OUT, 2, "dropped: not sent back to where it came from");
+	assert_int_equal(send_from(f, 0, mac[0], mac[0]), 0);
+	expect_lost(&s, 0, 0, SWITCH_OUT, 3, "dropped: not sent back to where it came from");
+
+	switch_port_set_up(f->end[1].port, false);
+	assert_int_equal(send_from(f, 1, mac[0], mac[1]), 0);
+	expect_lost(&s, 1, 1, SWITCH_IN, 4, "dropped: link down");
+	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0);
+	expect_lost(&s, 0, 1, SWITCH_OUT, 5, "dropped: link down");
+	p = make(f, mac[1], mac[0]);
+	p->from = f->end[0].port;
+	s.n = 1;
+	switch_resume(f->end[1].port, SWITCH_OUT, p, NULL);
+	packet_put(&f->pool, p);
+	assert_int_equal(s.n, 2);
+	assert_string_equal(s.at[1].note, "dropped: link down");
+	s.n = 0;
+
+	switch_port_set_up(f->end[2].port, false);
+	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0x8);
+	assert_int_equal(s.n, 2);
+	s.n = 0;
+	switch_port_set_up(f->end[3].port, false);
+	assert_int_equal(send_from(f, 0, unknown, mac[0]), 0);
+	expect_lost(&s, 0, 0, SWITCH_IN, 8, "dropped: no port for it");
+	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0);
+	expect_lost(&s, 0, 0, SWITCH_IN, 9, "dropped: no port for it");
+	switch_set_observer(f->sw, NULL);
 }
 
 static void test_ports_are_told_apart(void **state)
@@ -378,6 +428,7 @@ int main(void)
 		TEST(test_port_deleted_with_packets_queued),
 		TEST(test_free_drops_queue),
 		TEST(test_observer),
+		TEST(test_lost),
 		TEST(test_ports_are_told_apart),
 	};
 

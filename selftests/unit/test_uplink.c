@@ -365,13 +365,38 @@ static void test_dgram(void **state)
 	close(peer.fd);
 }
 
+/* What is said of frames on their way out, and what they are */
+struct notes {
+	uint32_t lost;
+	uint32_t len;
+	uint32_t psn;
+};
+
+static void note_lost(void *arg, const struct switch_port *port, enum switch_way way,
+		      const struct packet *p, const char *note)
+{
+	struct notes *n = arg;
+
+	if (!note)
+		return;
+	assert_string_equal(note, "dropped: not taken by what is behind the port");
+	assert_int_equal(way, SWITCH_OUT);
+	assert_string_not_equal(switch_port_name(port), "device");
+	n->lost++;
+	n->len = p->frame.len;
+	n->psn = p->psn;
+}
+
 /* Nobody there: frames go nowhere, and that is no reason to stop. */
 static void test_dgram_alone(void **state)
 {
 	struct fixture *f = *state;
 	struct peer peer = dgram_peer(f, 0);
+	struct notes notes = { 0 };
+	const struct switch_observer o = { note_lost, &notes };
 	uint8_t bytes[60];
 
+	switch_set_observer(f->sw, &o);
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
 	close(peer.fd);
 	send_plain(f, bytes, sizeof(bytes));
@@ -379,6 +404,9 @@ static void test_dgram_alone(void **state)
 	send_plain(f, bytes, sizeof(bytes));
 	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 0);
+	assert_int_equal(notes.lost, 2);
+	assert_int_equal(notes.len, sizeof(bytes));
+	switch_set_observer(f->sw, NULL);
 }
 
 /* A socket of loopback, and its address as text. */
@@ -574,13 +602,20 @@ static void test_packet_too_long(void **state)
 	struct peer peer = { .fd = private_tap(spec.ifname, 1500) };
 	uint8_t payload[4096 + 952] = { [4096] = 5 };
 	struct packet *p = roce(f, payload, sizeof(payload));
+	struct notes notes = { 0 };
+	const struct switch_observer o = { note_lost, &notes };
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	switch_set_observer(f->sw, &o);
 	p->mtu = 4096;
 	p->npsn = 2;
 	switch_send(f->device, p);
 	turn(f);
 	expect_roce(&peer, 1, 5, 952);
+	assert_int_equal(notes.lost, 1);
+	assert_int_equal(notes.psn, 0);
+	assert_true(notes.len > 4096);
+	switch_set_observer(f->sw, NULL);
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 1);
 	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 1);
 	close(peer.fd);
@@ -629,14 +664,19 @@ static void test_no_packets(void **state)
 	struct fixture *f = *state;
 	struct peer peer = dgram_peer(f, 0);
 	struct packet *all[PACKETS];
+	char notes[128] = "";
+	const struct switch_observer o = { note_refusal, notes };
 	uint8_t bytes[60];
 
+	switch_set_observer(f->sw, &o);
 	plain_bytes(bytes, sizeof(bytes), device_mac, 1);
 	for (int i = 0; i < PACKETS; i++)
 		all[i] = packet_get(&f->pool);
 	peer_send(&peer, bytes, sizeof(bytes));
 	wait_received(f, 1);
 	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 1);
+	assert_string_equal(notes, "dropped: no packet is free\n");
+	switch_set_observer(f->sw, NULL);
 	for (int i = 0; i < PACKETS; i++)
 		packet_put(&f->pool, all[i]);
 	close(peer.fd);

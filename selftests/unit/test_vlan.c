@@ -264,6 +264,50 @@ static void test_no_tag_gets_in(void **state)
 	}
 }
 
+static void observe_all(void *arg, const struct switch_port *port, enum switch_way way,
+			const struct packet *p, const char *note)
+{
+	char *to = arg;
+
+	(void)p;
+	sprintf(to + strlen(to), "%s %s %s\n", switch_port_name(port),
+		way == SWITCH_IN ? "in" : "out", note ? note : "-");
+}
+
+/* A frame for one station, which is of another VLAN, and one that has no room for a tag */
+static void test_lost(void **state)
+{
+	struct fixture *f = *state;
+	static char text[1000];
+	const struct switch_observer o = { observe_all, text };
+	static uint8_t bytes[FRAMES_MAX_BYTES];
+	struct packet *p = packet_get(&f->pool);
+
+	assert_int_equal(switch_port_set_mac(f->end[OTHER].port, (uint8_t[6]) { 2, [5] = 3 }), 0);
+	switch_set_observer(f->sw, &o);
+	p->len = sizeof(bytes);
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { bytes, p->len };
+	memcpy(p->dmac, (uint8_t[6]) { 2, [5] = 3 }, 6);
+	switch_send(f->end[A].port, p);
+	switch_drain(f->sw);
+	assert_string_equal(text, "0 in -\n2 out dropped: another VLAN\n");
+	text[0] = '\0';
+	p = packet_get(&f->pool);
+	p->len = sizeof(bytes);
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { bytes, p->len };
+	memcpy(p->dmac, dmac, 6);
+	for (int i = 0; i < PORTS; i++)
+		f->end[i].len = 0;
+	switch_send(f->end[A].port, p);
+	switch_port_set_up(f->end[B].port, false);
+	switch_port_set_up(f->end[TRUNK2].port, false);
+	switch_drain(f->sw);
+	assert_string_equal(text, "0 in -\n3 out dropped: too long with a tag\n");
+	switch_set_observer(f->sw, NULL);
+}
+
 static void test_changed(void **state)
 {
 	struct fixture *f = *state;
@@ -312,6 +356,7 @@ int main(void)
 		TEST(test_within),
 		TEST(test_from_outside),
 		TEST(test_no_tag_gets_in),
+		TEST(test_lost),
 		TEST(test_changed),
 		TEST(test_lengths),
 	};

@@ -25,7 +25,7 @@ import tap  # noqa: E402
 
 TRAFFIC = os.path.join(program.BUILD, "selftests", "traffic")
 ORNICD = os.path.join(program.BUILD, "san", "ornicd")
-OPTIONS = judge.Options(timeout_ns=4096 << 14)
+OPTIONS = judge.Options(timeout_ns=4096 << 14, cnp_ns=50000, lasting=True)
 PATIENCE = 120
 
 
@@ -64,6 +64,15 @@ class Traffic(Case):
     def test_heavy_loss(self):
         self.good(3, ["NAKs", "implied NAKs", "timeouts"], "drop=100", "batches=2")
 
+    def test_loss_and_much_time(self):
+        self.good(3, ["NAKs", "timeouts"], "drop=20", "pause=70000", "both=1")
+
+    def test_congested(self):
+        self.good(3, ["CNPs"], "ce=100", "pause=5000", "both=1")
+
+    def test_congested_and_lossy(self):
+        self.good(3, ["CNPs", "NAKs", "timeouts"], "ce=200", "drop=20", "pause=500")
+
     def test_doubled(self):
         self.good(3, ["duplicates"], "twice=100")
 
@@ -94,18 +103,22 @@ BROKEN = {
     "msn": ("msn",), "early-ack": ("ack-arrived",), "no-ack": ("ack-due",), "nak-twice": ("nak-once",), "no-nak": ("nak-missing",),
     "nak-psn": ("nak-gap",), "deaf": ("nak-heeded", "implied-nak"), "skip": ("go-back",), "rnr-early": ("rnr-wait",),
     "replay": ("replay",), "response-psn": ("response",), "two-responses": ("response",), "psn": ("psn",), "other": ("same",),
-    "endless": ("retries",),
+    "endless": ("retries",), "no-timer": ("timeout-late",), "no-timer-at-the-end": ("timeout-late",), "cnp-once": ("cnp-due",),
+    "cnp-close": ("cnp",), "cnp-wild": ("cnp",),
 }
 
 
 # Where a bad network would hide it
-NETWORK = {"no-ack": (), "endless": ("drop=1000",), "other": ("drop=30", "rnr=200", "batches=6")}
+NETWORK = {"no-ack": (), "endless": ("drop=1000",), "other": ("drop=30", "rnr=200", "batches=6"),
+           "no-timer": ("drop=1000", "pause=70000", "reads=64"),
+           "cnp-once": ("ce=100", "pause=5000", "batches=8"), "cnp-close": ("ce=100", "pause=5000"),
+           "no-timer-at-the-end": ("drop=300", "pause=70000")}
 
 
 def is_caught(name, rules):
     def test(self):
         network = NETWORK.get(name, ("drop=30", "rnr=200"))
-        found = {v.rule for v in self.judge("seed=4", "batches=2", "break=" + name, *network).violations}
+        found = {v.rule for v in self.judge("seed=4", "batches=2", "break=" + name.partition("-at-")[0], *network).violations}
         self.assertLessEqual(set(rules), found)
     return test
 
@@ -217,11 +230,12 @@ class Daemon(Case):
         self.assertTrue(ready)
         self.frame(good, good[:-1] + bytes([good[-1] ^ 1]))
         said = self.stop(child)
-        self.assertIn("%s has 2 frames, 0 more found no room" % self.path, said)
+        self.assertIn("%s has 3 frames, 0 more found no room" % self.path, said)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([(i.name, i.is_device) for i in interfaces], [("vm", True), ("lan", False)])
         self.assertEqual([(p.interface.name, p.inbound, p.comments) for p in packets],
-                         [("lan", True, []), ("lan", True, ["dropped: bad ICRC"])])
+                         [("lan", True, []), ("lan", True, ["dropped: bad ICRC"]),
+                          ("lan", False, ["dropped: not sent back to where it came from"])])
         self.assertEqual(packets[0].data, good)
 
     def test_standard_output(self):
@@ -232,7 +246,7 @@ class Daemon(Case):
         self.stop(child)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([i.name for i in interfaces], ["lan"])
-        self.assertEqual([p.data for p in packets], [bytes(60)])
+        self.assertEqual([(p.data, len(p.comments)) for p in packets], [(bytes(60), 0), (bytes(60), 1)])
 
     def test_refused(self):
         with open(self.path, "w", encoding="ascii") as file:

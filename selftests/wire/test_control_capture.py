@@ -27,7 +27,7 @@ class Capture(unittest.TestCase):
         self.path = self.daemon.path("wire.pcapng")
 
     def send(self, *sizes):
-        """Frames to nobody, and wait until the daemon has them."""
+        """Frames to who sends them, and wait until the daemon has them. A capture has each as it comes, and as it goes nowhere."""
         before = self.client.call("port.list")[2]["counters"]["rx_frames"]
         for size in sizes:
             self.sock.sendto(b"\2" * 12 + bytes(size - 12), self.daemon.path("l"))
@@ -35,7 +35,12 @@ class Capture(unittest.TestCase):
             pass
 
     def frames(self):
-        return [len(p.data) for p in pcapng.read(self.path)[0]]
+        """Lengths of the frames that came, all of which went nowhere."""
+        packets = pcapng.read(self.path)[0]
+        came, lost = ([len(p.data) for p in packets if bool(p.comments) == lost] for lost in (False, True))
+        self.assertEqual(came, lost)
+        self.assertEqual({c for p in packets for c in p.comments}, {"dropped: not sent back to where it came from"})
+        return came
 
     def refused(self, code, method, **params):
         with self.assertRaises(control.Refused) as caught:
@@ -48,8 +53,8 @@ class Capture(unittest.TestCase):
         number = self.client.call("capture.start", spec=self.path + ",port=lan")["id"]
         self.send(61, 62)
         one, = self.client.call("capture.list")
-        self.assertEqual((one["id"], one["file"], one["state"], one["frames"], one["dropped"]), (number, self.path, "running", 2, 0))
-        self.assertEqual(self.client.call("capture.stop", id=number)["frames"], 2)
+        self.assertEqual((one["id"], one["file"], one["state"], one["frames"], one["dropped"]), (number, self.path, "running", 4, 0))
+        self.assertEqual(self.client.call("capture.stop", id=number)["frames"], 4)
         while self.client.call("capture.list"):
             pass
         self.send(63)
@@ -68,8 +73,8 @@ class Capture(unittest.TestCase):
     def test_ornicctl(self):
         self.assertEqual(self.daemon.ctl("capture", "start", self.path + ",snaplen=64"), "capture 1\n")
         self.send(100)
-        self.assertRegex(self.daemon.ctl("capture", "list"), r"(?m)^ *1 +running +1 +0 +\d+ +%s$" % self.path)
-        self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: 1 frames in %s, 0 dropped\n" % self.path)
+        self.assertRegex(self.daemon.ctl("capture", "list"), r"(?m)^ *1 +running +2 +0 +\d+ +%s$" % self.path)
+        self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: 2 frames in %s, 0 dropped\n" % self.path)
         self.assertEqual(self.frames(), [64])
         self.assertIn("there is no capture 1", self.daemon.ctl("capture", "stop", "1", status=1))
         self.assertIn("no number", self.daemon.ctl("capture", "stop", "x", status=2))

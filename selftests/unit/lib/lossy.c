@@ -13,6 +13,7 @@
 #include "lossy.h"
 #include "net/switch.h"
 #include "packet/bth.h"
+#include "packet/ecn.h"
 
 /* Most packets that are late at once. */
 #define LATE_MAX	8
@@ -70,6 +71,8 @@ static void pass(struct lossy *l, struct held *h)
 
 	assert_non_null(p);
 	memcpy(p, &h->p, offsetof(struct packet, seg));
+	if (l->ce && p->opcode != BTH_CNP && lossy_random(l, 1000) < l->ce)
+		p->tclass |= ECN_CE;
 	p->loopback = false;
 	p->to = NULL;
 	p->nseg = p->len ? 1 : 0;

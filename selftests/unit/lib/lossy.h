@@ -20,6 +20,7 @@ struct held {
  * struct lossy - see above
  * @seed:	state of the random numbers
  * @drop, @twice, @late: how many of 1000 packets
+ * @ce:		how many of 1000 packets meet congestion
  * @split:	what stands for several packets of the wire becomes them
  * @wait:	packets that are late
  * @sent:	packets passed on in this turn; their payload is needed until it ends
@@ -31,6 +32,7 @@ struct lossy {
 	uint8_t mac[6];
 	uint64_t seed;
 	uint32_t drop, twice, late;
+	uint32_t ce;
 	bool split;
 	TAILQ_HEAD(, held) wait;
 	TAILQ_HEAD(, held) sent;

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define SENDER_GONE	"dropped: its sender is gone"
+
 /* Is the queue pair that sent it still there? Datagrams and frames of groups name theirs. */
 static bool sender_lives(const struct faults *fs, const struct fault_frame *frame)
 {
@@ -64,7 +66,7 @@ static void hold_expired(void *arg)
 		if (without_sender(fs, frame))
 			packet_run(fs, frame);
 		else
-			frame_free(fs, frame);
+			frame_lost(fs, frame, SENDER_GONE);
 	}
 	frame = TAILQ_FIRST(&fs->held);
 	if (frame)
@@ -124,7 +126,7 @@ void hold_overtaken(struct faults *fs, const struct fault *f, const struct fault
 		if (without_sender(fs, held))
 			TAILQ_INSERT_TAIL(to, held, link);
 		else
-			frame_free(fs, held);
+			frame_lost(fs, held, SENDER_GONE);
 	}
 }
 
@@ -147,7 +149,7 @@ void hold_gone(struct faults *fs, const struct switch_port *port)
 			continue;
 		TAILQ_REMOVE(&fs->held, frame, link);
 		let_go(frame);
-		frame_free(fs, frame);
+		frame_lost(fs, frame, "dropped: port deleted");
 	}
 	if (TAILQ_EMPTY(&fs->held))
 		timer_disarm(&fs->engine->timers, &fs->timer);

@@ -78,16 +78,22 @@ static void parse(struct fault_frame *frame, struct packet *p)
 		p->sqpn = frame->sqpn;	/* RC says on the wire only where to */
 }
 
-/* Show the capture a frame; @note tells what became of it. */
+/* Show the capture a frame, if there is one; @note tells what became of it. */
 static void observe(struct faults *fs, struct fault_frame *frame, const char *note)
 {
-	struct packet *p = packet_get(&fs->engine->pool);
+	struct packet p;
 
-	if (!p)
+	if (!switch_is_observed(fs->engine->sw))
 		return;
-	parse(frame, p);
-	switch_observe(frame->port, frame->way, p, note);
-	packet_put(&fs->engine->pool, p);
+	memset(&p, 0, offsetof(struct packet, seg));
+	parse(frame, &p);
+	switch_observe(frame->port, frame->way, &p, note);
+}
+
+void frame_lost(struct faults *fs, struct fault_frame *frame, const char *why)
+{
+	observe(fs, frame, why);
+	frame_free(fs, frame);
 }
 
 static void note(const struct fault *f, struct fault_frame *frame, const char *what)
@@ -104,13 +110,20 @@ static void note(const struct fault *f, struct fault_frame *frame, const char *w
 
 static void go_on(struct faults *fs, struct fault_frame *frame)
 {
-	struct packet *p = frame->len >= ETH_BYTES ? packet_get(&fs->engine->pool) : NULL;
+	struct packet *p;
 
-	if (p) {
-		parse(frame, p);
-		switch_resume(frame->port, frame->way, p, frame->noted ? "goes on" : NULL);
-		packet_put(&fs->engine->pool, p);
+	if (frame->len < ETH_BYTES) {
+		frame_lost(fs, frame, "dropped: too short");
+		return;
 	}
+	p = packet_get(&fs->engine->pool);
+	if (!p) {
+		frame_lost(fs, frame, "dropped: no packet is free");
+		return;
+	}
+	parse(frame, p);
+	switch_resume(frame->port, frame->way, p, frame->noted ? "goes on" : NULL);
+	packet_put(&fs->engine->pool, p);
 	frame_free(fs, frame);
 }
 

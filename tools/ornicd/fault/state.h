@@ -155,6 +155,8 @@ void packet_hook(struct faults *fs);
 /* packet_run() - bring a frame, out of all lists, through the rules that it has not passed */
 void packet_run(struct faults *fs, struct fault_frame *frame);
 void frame_free(struct faults *fs, struct fault_frame *frame);
+/* frame_lost() - free a frame that goes nowhere, and show captures @why */
+void frame_lost(struct faults *fs, struct fault_frame *frame, const char *why);
 
 /* hold.c */
 

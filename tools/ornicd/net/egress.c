@@ -101,6 +101,12 @@ static struct record *first_record(struct egress *q)
 	return record_at(q, q->head);
 }
 
+static void remove_record(struct egress *q, const struct record *r)
+{
+	q->head += RECORD_BYTES(r->len);
+	q->depth -= charged(r->len);
+}
+
 /* Deliver the first record. One that was damaged on its way here is its receiver's to count. */
 static void arrive(struct egress *q, struct record *r)
 {
@@ -114,8 +120,9 @@ static void arrive(struct egress *q, struct record *r)
 	q->stats.bytes += r->len;
 	if (kind != ROCE_MALFORMED)
 		q->ops->arrived(q->arg, p);
-	q->head += RECORD_BYTES(r->len);
-	q->depth -= charged(r->len);
+	else
+		q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, "dropped: malformed");
+	remove_record(q, r);
 }
 
 static void egress_run(void *arg)
@@ -194,7 +201,7 @@ static void put_frame(struct egress *q, uint32_t len, bool csum_ok)
 	r = q->depth + charged(len) <= q->param.queue ? new_record(q, RECORD_BYTES(len)) : NULL;
 	if (!r) {
 		q->stats.dropped++;
-		q->ops->lost(q->arg, q->frame, len);
+		q->ops->lost(q->arg, q->frame, len, "dropped: queue full");
 		return;
 	}
 	if (is_marked(q))
@@ -218,6 +225,17 @@ void egress_put(struct egress *q, const struct packet *p)
 		put_frame(q, len, p->csum_ok);
 	if (q->depth && !timer_armed(&q->timer))
 		timer_arm(q->timers, &q->timer, first_record(q)->due);
+}
+
+void egress_drop(struct egress *q, const char *why)
+{
+	while (q->depth) {
+		struct record *r = first_record(q);
+
+		q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, why);
+		remove_record(q, r);
+	}
+	timer_disarm(q->timers, &q->timer);
 }
 
 struct egress *egress_new(struct timers *timers, const uint64_t *now,

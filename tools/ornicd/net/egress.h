@@ -78,11 +78,11 @@ struct egress;
 /**
  * struct egress_ops - what becomes of frames; arguments are good during the call
  * @arrived:	a packet arrives at the other end
- * @lost:	a frame found no room
+ * @lost:	a frame does not arrive, and @why: a note for captures
  */
 struct egress_ops {
 	void (*arrived)(void *arg, const struct packet *p);
-	void (*lost)(void *arg, uint8_t *frame, uint32_t len);
+	void (*lost)(void *arg, uint8_t *frame, uint32_t len, const char *why);
 };
 
 /**
@@ -96,6 +96,9 @@ struct egress_ops {
 struct egress *egress_new(struct timers *timers, const uint64_t *now,
 			  const struct egress_ops *ops, void *arg);
 void egress_free(struct egress *q);
+
+/* egress_drop() - all that waits is lost; @why: for @lost */
+void egress_drop(struct egress *q, const char *why);
 
 /* egress_set() - change the link; what waits keeps its time. @p is in range, see egress_check(). */
 void egress_set(struct egress *q, const struct egress_param *p);

@@ -25,6 +25,10 @@
 /* Seconds after which an address not seen is unknown again. */
 #define LEARN_AGE	300
 
+/* What the observer is told of packets that are lost in more places than one */
+static const char link_down[] = "dropped: link down";
+static const char too_long[] = "dropped: too long with a tag";
+
 /**
  * struct switch_port - a port
  * @sw:		its switch
@@ -229,6 +233,8 @@ void switch_port_del(struct switch_port *port)
 	if (port->held)
 		LIST_REMOVE(port, hold);
 	drop_packets_of(sw, port);
+	if (port->egress)
+		egress_drop(port->egress, "dropped: port deleted");
 	if (sw->fault)
 		sw->fault->gone(sw->fault->arg, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
@@ -353,9 +359,11 @@ static void link_arrived(void *arg, const struct packet *p)
 
 	if (port->up)
 		give(port, p, NULL);
+	else
+		switch_observe(port, SWITCH_OUT, p, link_down);
 }
 
-static void link_lost(void *arg, uint8_t *frame, uint32_t len)
+static void link_lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
 {
 	struct switch_port *port = arg;
 	struct packet p;
@@ -364,7 +372,7 @@ static void link_lost(void *arg, uint8_t *frame, uint32_t len)
 		return;
 	memset(&p, 0, offsetof(struct packet, seg));
 	frames_parse(&p, frame, len);
-	switch_observe(port, SWITCH_OUT, &p, "dropped: queue full");
+	switch_observe(port, SWITCH_OUT, &p, why);
 }
 
 static const struct egress_ops link_ops = {
@@ -375,6 +383,8 @@ static const struct egress_ops link_ops = {
 int switch_port_limit(struct switch_port *port, const struct egress_param *param)
 {
 	if (!param) {
+		if (port->egress)
+			egress_drop(port->egress, "dropped: slow link switched off");
 		egress_free(port->egress);
 		port->egress = NULL;
 		return 0;
@@ -430,12 +440,13 @@ static void learn(struct net_switch *sw, const uint8_t mac[6], struct switch_por
  */
 void switch_send(struct switch_port *port, struct packet *p)
 {
+	switch_observe(port, SWITCH_IN, p, NULL);
 	if (!port->up) {
+		switch_observe(port, SWITCH_IN, p, link_down);
 		packet_put(port->sw->pool, p);
 		return;
 	}
 	p->from = port;
-	switch_observe(port, SWITCH_IN, p, NULL);
 	STAILQ_INSERT_TAIL(&port->sw->queue, p, link);
 }
 
@@ -472,27 +483,68 @@ static void leave(struct switch_port *port, const struct packet *p, const char *
 		give(port, p, note);
 }
 
-/* @p as it leaves by @port, which is not of the VLAN of the port it came by; NULL: not at all. */
-static const struct packet *retagged(struct switch_port *port, const struct packet *p)
+/*
+ * @p becomes what leaves by @port, which is not of the VLAN of the port it came by. Return: why it
+ * does not, or NULL.
+ */
+static const char *retag(struct switch_port *port, const struct packet **p)
 {
 	struct vlan_copy *c = &port->sw->retagged;
-	uint16_t id = p->from->vlan ? p->from->vlan : vlan_id(p);
+	const struct switch_port *from = (*p)->from;
+	uint16_t id = from->vlan ? from->vlan : vlan_id(*p);
 
 	if (port->vlan && port->vlan != id)
-		return NULL;
-	return vlan_retag(c, p, port->vlan ? 0 : id) ? &c->packet : NULL;
+		return "dropped: another VLAN";
+	if (!vlan_retag(c, *p, port->vlan ? 0 : id))
+		return too_long;
+	*p = &c->packet;
+	return NULL;
 }
 
-static void deliver(struct switch_port *port, const struct packet *p)
+/* Return: why @p, which wants to leave by @port, does not, or NULL. */
+static const char *deliver(struct switch_port *port, const struct packet *p)
 {
-	bool own = port == p->from;
+	const char *why = NULL;
 
-	if (!port->up || !(own ? p->loopback || p->echo : !p->loopback))
-		return;
+	if (!(port == p->from ? p->loopback || p->echo : !p->loopback))
+		return "dropped: not sent back to where it came from";
+	if (!port->up)
+		return link_down;
 	if (port->vlan != p->from->vlan)
-		p = retagged(port, p);
-	if (p && !taken(port, SWITCH_OUT, p))
+		why = retag(port, &p);
+	if (!why && !taken(port, SWITCH_OUT, p))
 		leave(port, p, NULL);
+	return why;
+}
+
+/* To the only port that it is for */
+static void deliver_there(struct switch_port *port, const struct packet *p)
+{
+	const char *why = deliver(port, p);
+
+	if (why)
+		switch_observe(port, SWITCH_OUT, p, why);
+}
+
+/* To all ports that want it: what they have no use for is not lost, unless that is all of them. */
+static void flood(struct net_switch *sw, const struct packet *p, bool group)
+{
+	struct switch_port *port;
+	bool lost = true;
+
+	TAILQ_FOREACH(port, &sw->ports, link) {
+		const char *why;
+
+		if (!group && !port->promisc && port->station)
+			continue;
+		why = deliver(port, p);
+		if (why == too_long)
+			switch_observe(port, SWITCH_OUT, p, why);
+		if (!why || why == too_long)
+			lost = false;
+	}
+	if (lost)
+		switch_observe(p->from, SWITCH_IN, p, "dropped: no port for it");
 }
 
 static void forward(struct net_switch *sw, const struct packet *p)
@@ -501,7 +553,7 @@ static void forward(struct net_switch *sw, const struct packet *p)
 	struct switch_port *port = group ? NULL : p->to;
 
 	if (p->loopback) {
-		deliver(p->from, p);
+		deliver_there(p->from, p);
 		return;
 	}
 	if (p->from->vlan && vlan_id(p)) {
@@ -516,19 +568,19 @@ static void forward(struct net_switch *sw, const struct packet *p)
 			port = learned_find(sw, p->dmac);
 	}
 	if (port) {
-		deliver(port, p);
+		deliver_there(port, p);
 		return;
 	}
-	TAILQ_FOREACH(port, &sw->ports, link)
-		if (group || port->promisc || !port->station)
-			deliver(port, p);
+	flood(sw, p, group);
 }
 
 void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p,
 		   const char *note)
 {
-	if (!port->up)
+	if (!port->up) {
+		switch_observe(port, way, p, link_down);
 		return;
+	}
 	if (way == SWITCH_IN) {
 		if (note)
 			switch_observe(port, SWITCH_IN, p, note);

@@ -147,8 +147,8 @@ void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
 /**
  * switch_observe() - show the observer, if there is one, a packet at a port
  *
- * The switch does so for every packet that it takes or gives. Others do for what goes another
- * way: a frame that is not let in, or held up.
+ * The switch does so for every packet that it takes or gives, and once more, with a note, for what
+ * it loses. Others do for what goes another way: a frame that is not let in, or held up.
  */
 void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
 		    const char *note);

@@ -21,6 +21,7 @@
 #include "../packet/wire.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,6 +57,7 @@ struct uplink_batch {
  * @rxe_flush:	as of struct uplink_spec
  * @stats:	counters
  * @batch:	what is being sent
+ * @lost:	a frame of it, for captures
  */
 struct uplink {
 	struct uplink_host host;
@@ -67,6 +69,7 @@ struct uplink {
 	bool rxe_flush;
 	struct uplink_stats stats;
 	struct uplink_batch batch;
+	uint8_t lost[UPLINK_FRAME_BYTES];
 };
 
 static const struct uplink_backend *const backends[] = {
@@ -131,6 +134,34 @@ void uplink_buffers(int fd)
 
 /* ---- out ------------------------------------------------------------------- */
 
+/* Show captures a frame that gets no further, on its way in or out, and @why. */
+static void show_lost(struct uplink *u, enum switch_way way, uint8_t *frame, uint32_t len,
+		      const char *why)
+{
+	struct packet p;
+
+	memset(&p, 0, offsetof(struct packet, seg));
+	frames_parse(&p, frame, len);
+	switch_observe(u->port, way, &p, why);
+}
+
+static void not_sent(struct uplink *u, const struct uplink_frame *f)
+{
+	uint32_t len = 0;
+
+	u->stats.tx_drop++;
+	if (!switch_is_observed(u->host.sw))
+		return;
+	for (uint32_t i = 1; i < f->niov; i++) {
+		uint32_t room = sizeof(u->lost) - len;
+		uint32_t n = f->iov[i].iov_len < room ? f->iov[i].iov_len : room;
+
+		memcpy(u->lost + len, f->iov[i].iov_base, n);
+		len += n;
+	}
+	show_lost(u, SWITCH_OUT, u->lost, len, "dropped: not taken by what is behind the port");
+}
+
 /* A frame that does not go, one that is too long say, does not keep those behind it from going. */
 static void batch_send(struct uplink *u)
 {
@@ -142,7 +173,8 @@ static void batch_send(struct uplink *u)
 		u->stats.tx_frames += sent;
 		for (; sent; sent--)
 			u->stats.tx_bytes += b->frame[at++].len;
-		u->stats.tx_drop += at < b->n;
+		if (at < b->n)
+			not_sent(u, &b->frame[at]);
 	}
 	b->n = 0;
 	b->niov = 0;
@@ -295,6 +327,8 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 	p = packet_get(u->host.pool);
 	if (!p) {
 		u->stats.rx_drop++;
+		if (switch_is_observed(u->host.sw))
+			show_lost(u, SWITCH_IN, frame, len, "dropped: no packet is free");
 		return;
 	}
 	refused = parse(u, p, frame, len);
