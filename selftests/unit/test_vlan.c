@@ -2,6 +2,7 @@
 /*
  * net/vlan.c and VLANs of the switch: who gets a frame, and with which tag.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,9 +43,12 @@ struct fixture {
 	uint8_t want[FRAMES_MAX_BYTES];
 	uint8_t payload[100];
 	char note[64];
+	const uint8_t *dmac, *smac;
+	bool find;		/* look for the station when a packet is made */
 };
 
-static const uint8_t dmac[6] = { 0x33, 0x33, 0, 0, 0, 1 }, smac[6] = { 2, 0, 0, 0, 0, 9 };
+static const uint8_t group[6] = { 0x33, 0x33, 0, 0, 0, 1 }, someone[6] = { 2, 0, 0, 0, 0, 9 };
+static const uint8_t host[6] = { 2, 0, 0, 0, 0, 1 }, guest[6] = { 2, 0, 0, 0, 0, 2 };
 
 static uint32_t bytes_of(const struct packet *p, uint8_t *to)
 {
@@ -75,6 +79,8 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
 	f->sw = switch_new(&f->pool);
+	f->dmac = group;
+	f->smac = someone;
 	for (int i = 0; i < PORTS; i++) {
 		char name[8];
 
@@ -104,8 +110,8 @@ static struct packet *make_roce(struct fixture *f, int tci)
 	struct packet *p = packet_get(&f->pool);
 
 	p->kind = PACKET_ROCE;
-	memcpy(p->dmac, dmac, 6);
-	memcpy(p->smac, smac, 6);
+	memcpy(p->dmac, f->dmac, 6);
+	memcpy(p->smac, f->smac, 6);
 	p->vlan = tci != UNTAGGED;
 	p->vlan_tci = p->vlan ? tci : 0;
 	ip_v4_gid(p->sgid, (uint8_t[]) { 10, 88, 0, 1 });
@@ -125,8 +131,8 @@ static struct packet *make_plain(struct fixture *f, int tci, bool frame)
 	struct packet *p = packet_get(&f->pool);
 	uint32_t at = 12, len;
 
-	memcpy(f->sent, dmac, 6);
-	memcpy(f->sent + 6, smac, 6);
+	memcpy(f->sent, f->dmac, 6);
+	memcpy(f->sent + 6, f->smac, 6);
 	if (tci != UNTAGGED) {
 		be16_put(f->sent + at, ETHERTYPE_VLAN);
 		be16_put(f->sent + at + 2, tci);
@@ -140,8 +146,8 @@ static struct packet *make_plain(struct fixture *f, int tci, bool frame)
 		return p;
 	}
 	p->kind = PACKET_ETHERNET;
-	memcpy(p->dmac, dmac, 6);
-	memcpy(p->smac, smac, 6);
+	memcpy(p->dmac, f->dmac, 6);
+	memcpy(p->smac, f->smac, 6);
 	p->len = len;
 	p->nseg = 3;
 	p->seg[0] = (struct seg) { f->sent, 13 };
@@ -170,15 +176,19 @@ static struct packet *make(struct fixture *f, enum form form, int tci)
 	return p;
 }
 
-/* Send to all. Return: who got it, bit n for port n. */
+/* Send. Return: who got it, bit n for port n. */
 static unsigned int send_from(struct fixture *f, int from, enum form form, int tci)
 {
 	unsigned int who = 0;
+	struct packet *p;
 
 	memset(f->payload, 0x40 + form, sizeof(f->payload));
 	for (int i = 0; i < PORTS; i++)
 		f->end[i].len = 0;
-	switch_send(f->end[from].port, make(f, form, tci));
+	p = make(f, form, tci);
+	if (f->find && form == ROCE)
+		switch_find(f->end[from].port, p);
+	switch_send(f->end[from].port, p);
 	switch_drain(f->sw);
 	for (int i = 0; i < PORTS; i++)
 		who |= !!f->end[i].len << i;
@@ -278,6 +288,146 @@ static void test_changed(void **state)
 	expect(f, A, ROCE, 10);
 }
 
+static unsigned int send_to(struct fixture *f, int from, const uint8_t *dmac,
+			    const uint8_t *smac, enum form form, int tci)
+{
+	f->dmac = dmac;
+	f->smac = smac;
+	return send_from(f, from, form, tci);
+}
+
+static int set_mac(struct fixture *f, int at, const uint8_t *mac)
+{
+	return switch_port_set_mac(f->end[at].port, mac);
+}
+
+/* Nobody has it yet: all of the VLAN, none of another; and it is not known from another. */
+static void test_unknown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		assert_int_equal(send_to(f, A, host, someone, form, UNTAGGED),
+				 1 << B | 1 << TRUNK | 1 << TRUNK2);
+		assert_int_equal(send_to(f, OTHER, host, guest, form, UNTAGGED),
+				 1 << TRUNK | 1 << TRUNK2);
+		assert_int_equal(send_to(f, OTHER, someone, guest, form, UNTAGGED),
+				 1 << TRUNK | 1 << TRUNK2);
+	}
+}
+
+/* The same address seen in two VLANs and without one is three stations. */
+static void test_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		send_to(f, A, group, host, form, UNTAGGED);
+		send_to(f, OTHER, group, host, form, UNTAGGED);
+		send_to(f, TRUNK2, group, host, form, UNTAGGED);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << A);
+		expect(f, A, form, UNTAGGED);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 10), 1 << A);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 20), 1 << OTHER);
+		expect(f, OTHER, form, UNTAGGED);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, UNTAGGED), 1 << TRUNK2);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 30), 1 << TRUNK2);
+		/* and it moves in one without the others */
+		send_to(f, TRUNK, group, host, form, 20);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << TRUNK);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
+	}
+}
+
+/*
+ * A guest of one VLAN takes the address of another's gateway, which is behind a port to the outside,
+ * or another device: that VLAN goes on as before, and its own too.
+ */
+static void test_stolen(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2 * FORMS; i++) {
+		enum form form = i / 2;
+
+		f->find = i % 2;
+		send_to(f, TRUNK, group, host, form, 10);
+		assert_int_equal(set_mac(f, OTHER, host), 0);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << TRUNK);
+		expect(f, TRUNK, form, 10);
+		send_to(f, TRUNK2, group, host, form, 10);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << TRUNK2);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << OTHER);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, UNTAGGED),
+				 1 << TRUNK);
+		assert_int_equal(set_mac(f, OTHER, guest), 0);
+	}
+}
+
+/* Devices of two VLANs may have the same address; those of one and of none may not. */
+static void test_stations(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *other = f->end[OTHER].port;
+
+	assert_int_equal(set_mac(f, A, host), 0);
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	assert_int_equal(set_mac(f, B, host), -EEXIST);
+	assert_int_equal(set_mac(f, TRUNK, host), -EEXIST);
+	assert_int_equal(set_mac(f, B, guest), 0);
+	assert_int_equal(set_mac(f, TRUNK2, guest), -EEXIST);
+	assert_int_equal(set_mac(f, TRUNK2, someone), 0);
+	assert_int_equal(set_mac(f, A, someone), -EEXIST);
+	for (int i = 0; i < 2 * FORMS; i++) {
+		enum form form = i / 2;
+
+		f->find = i % 2;
+		assert_int_equal(send_to(f, B, host, guest, form, UNTAGGED), 1 << A);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << OTHER);
+		expect(f, OTHER, form, UNTAGGED);
+		/* a device of no VLAN is in all of them */
+		assert_int_equal(send_to(f, A, someone, host, form, UNTAGGED), 1 << TRUNK2);
+		expect(f, TRUNK2, form, 10);
+		assert_int_equal(send_to(f, OTHER, someone, host, form, UNTAGGED),
+				 1 << TRUNK2);
+		expect(f, TRUNK2, form, 20);
+	}
+	assert_int_equal(switch_port_set_vlan(other, 10), -EEXIST);
+	assert_int_equal(switch_port_set_vlan(other, 0), -EEXIST);
+	assert_int_equal(switch_port_vlan(other), 20);
+	assert_int_equal(switch_port_set_vlan(other, 30), 0);
+	assert_int_equal(send_to(f, TRUNK2, host, someone, ROCE, 30), 1 << OTHER);
+}
+
+/* What a packet is made for: the station of the sender's VLAN. */
+static void test_find(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = { .kind = PACKET_ROCE };
+
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	memcpy(p.dmac, host, 6);
+	switch_find(f->end[B].port, &p);
+	assert_null(p.to);
+	assert_true(p.far);
+	switch_find(f->end[TRUNK].port, &p);
+	assert_null(p.to);
+	p.vlan = true;
+	p.vlan_tci = 0x6014;
+	switch_find(f->end[TRUNK].port, &p);
+	assert_ptr_equal(p.to, f->end[OTHER].port);
+	assert_false(p.far);
+	assert_int_equal(set_mac(f, A, host), 0);
+	p.vlan_tci = 10;
+	switch_find(f->end[TRUNK].port, &p);
+	assert_ptr_equal(p.to, f->end[A].port);
+	p.vlan = false;
+	switch_find(f->end[B].port, &p);
+	assert_ptr_equal(p.to, f->end[A].port);
+}
+
 /* Of any length: what becomes too short is filled up, what would be too long goes nowhere. */
 static void test_lengths(void **state)
 {
@@ -313,6 +463,11 @@ int main(void)
 		TEST(test_from_outside),
 		TEST(test_no_tag_gets_in),
 		TEST(test_changed),
+		TEST(test_unknown),
+		TEST(test_learned),
+		TEST(test_stolen),
+		TEST(test_stations),
+		TEST(test_find),
 		TEST(test_lengths),
 	};
 

@@ -120,7 +120,9 @@ static json_t *set_vlan(struct control_call *call)
 	if (id < 0 || id > VLAN_MAX_ID)
 		return control_error(call, CONTROL_PARAMS, "vlan %d is not from 0 to %d", id,
 				     VLAN_MAX_ID);
-	switch_port_set_vlan(port, id);
+	if (switch_port_set_vlan(port, id))
+		return control_error(call, CONTROL_EXISTS,
+				     "another device has the address of %s there", name);
 	return control_done();
 }
 

@@ -6,7 +6,7 @@
  * addresses are never learned from frames. Other ports' source
  * addresses are learned and age. Forwarding: known unicast to its port, never
  * back to the port it came from; unknown unicast, multicast and broadcast to
- * every other port that wants them.
+ * every other port that wants them. All that within a VLAN: each has addresses of its own.
  *
  * Packets wait in the engine's queue between entering the switch and delivery,
  * so that nobody is called back while in the middle of sending.
@@ -82,7 +82,7 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name);
 
 /**
  * switch_port_set_mac() - announce the station address of a device's port
- * Return: 0, -EEXIST if another port holds it.
+ * Return: 0, -EEXIST if another port that shares a VLAN with it holds it: one of no VLAN is in all.
  */
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6]);
 
@@ -98,8 +98,10 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc);
  * What comes in there has no tag and belongs to the VLAN; frames with a tag are dropped. What belongs
  * to the VLAN goes out there without a tag, nothing else does. By a port of no VLAN, as all are at
  * first, frames come and go with the tags they have, and those of an access port with its VLAN's.
+ *
+ * Return: 0, -EEXIST if the port's address is taken there, see switch_port_set_mac().
  */
-void switch_port_set_vlan(struct switch_port *port, uint16_t id);
+int switch_port_set_vlan(struct switch_port *port, uint16_t id);
 /* switch_port_vlan() - its VLAN, or 0 */
 uint16_t switch_port_vlan(const struct switch_port *port);
 
@@ -126,10 +128,10 @@ int switch_port_limit(struct switch_port *port, const struct egress_param *param
 const struct egress *switch_port_egress(const struct switch_port *port);
 
 /*
- * switch_find() - look for the station that @p, to be sent, goes to, and fill in its @to and @far:
- * that spares the switch another search
+ * switch_find() - look for the station that @p, RoCE to be sent by @from, goes to in its VLAN, and
+ * fill in its @to and @far: that spares the switch another search
  */
-void switch_find(struct net_switch *sw, struct packet *p);
+void switch_find(const struct switch_port *from, struct packet *p);
 
 /** switch_send() - queue @p, coming in by @port; the switch owns it from here */
 void switch_send(struct switch_port *port, struct packet *p);

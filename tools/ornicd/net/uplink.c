@@ -351,8 +351,9 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 		u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
 	if (!u->port)
 		goto free_uplink;
-	switch_port_set_vlan(u->port, spec->vlan);
-	err = spec->link.kbps ? switch_port_limit(u->port, &spec->link) : 0;
+	err = switch_port_set_vlan(u->port, spec->vlan);
+	if (!err && spec->link.kbps)
+		err = switch_port_limit(u->port, &spec->link);
 	if (!err)
 		err = u->backend->open(u, spec);
 	if (err)
