@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "net/egress.h"
 #include "net/switch.h"
 #include "net/vlan.h"
 #include "packet/bth.h"
@@ -428,6 +429,106 @@ static void test_find(void **state)
 	assert_ptr_equal(p.to, f->end[A].port);
 }
 
+/* struct holder - a fault on purpose that takes all that goes one way */
+struct holder {
+	enum switch_way way;
+	unsigned int taken;
+	struct switch_port *gone;
+};
+
+static bool hold(void *arg, struct switch_port *port, enum switch_way way, const struct packet *p)
+{
+	struct holder *h = arg;
+
+	(void)port;
+	(void)p;
+	h->taken += way == h->way;
+	return way == h->way;
+}
+
+static void hold_gone(void *arg, struct switch_port *port)
+{
+	struct holder *h = arg;
+
+	h->gone = port;
+}
+
+/* What is under way when a port gets another VLAN is not judged by that one. */
+static void test_change_under_way(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h = { .way = SWITCH_IN };
+	const struct switch_fault fault = { .packet = hold, .gone = hold_gone, .arg = &h };
+
+	switch_send(f->end[A].port, make(f, ROCE, UNTAGGED));
+	switch_port_set_vlan(f->end[A].port, 10);
+	switch_send(f->end[B].port, make(f, ROCE, UNTAGGED));
+	switch_port_set_vlan(f->end[A].port, 20);
+	switch_drain(f->sw);
+	assert_int_equal(f->end[OTHER].len, 0);
+	assert_int_equal(f->end[B].len, 0);
+	assert_int_not_equal(f->end[TRUNK].len, 0);
+	switch_set_fault(f->sw, &fault);
+	send_from(f, A, ROCE, UNTAGGED);
+	assert_int_equal(h.taken, 1);
+	switch_port_set_vlan(f->end[A].port, 20);
+	assert_null(h.gone);
+	switch_port_set_vlan(f->end[A].port, 10);
+	assert_ptr_equal(h.gone, f->end[A].port);
+	switch_set_fault(f->sw, NULL);
+}
+
+/* Nor does what waited in the queue of a slow link come out there; and what comes next is not late. */
+static void test_change_of_slow(void **state)
+{
+	const struct egress_param slow = { .kbps = 8, .queue = 20000, .kmin = 20000,
+					   .kmax = 20000 };
+	struct fixture *f = *state;
+	struct switch_port *b = f->end[B].port;
+	struct timers timers;
+	uint64_t now = 1000;
+
+	timers_init(&timers);
+	switch_set_time(f->sw, &timers, &now);
+	assert_int_equal(switch_port_limit(b, &slow), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send_from(f, A, FRAME, UNTAGGED), 1 << TRUNK | 1 << TRUNK2);
+	assert_int_not_equal(egress_depth(switch_port_egress(b)), 0);
+	switch_port_set_vlan(b, 10);
+	assert_int_not_equal(egress_depth(switch_port_egress(b)), 0);
+	switch_port_set_vlan(b, 20);
+	assert_int_equal(egress_depth(switch_port_egress(b)), 0);
+	send_from(f, OTHER, FRAME, UNTAGGED);
+	now += 200000000;	/* 116 bytes take 116 ms */
+	f->end[B].len = 0;
+	timers_run(&timers, now);
+	assert_int_not_equal(f->end[B].len, 0);
+	expect(f, B, FRAME, UNTAGGED);
+	f->end[B].len = 0;
+	timers_run(&timers, now + 1000000000);
+	assert_int_equal(f->end[B].len, 0);
+	switch_port_limit(b, NULL);
+	timers_fini(&timers);
+}
+
+/* Who was seen behind a port was seen there in its old VLAN. */
+static void test_change_of_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	send_to(f, A, group, host, ROCE, UNTAGGED);
+	send_to(f, TRUNK, group, guest, ROCE, 10);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED), 1 << A);
+	switch_port_set_vlan(f->end[A].port, 20);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED), 1 << TRUNK | 1 << TRUNK2);
+	switch_port_set_vlan(f->end[A].port, 10);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED),
+			 1 << A | 1 << TRUNK | 1 << TRUNK2);
+	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << TRUNK);
+	switch_port_set_vlan(f->end[TRUNK].port, 20);
+	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << A | 1 << TRUNK2);
+}
+
 /* Of any length: what becomes too short is filled up, what would be too long goes nowhere. */
 static void test_lengths(void **state)
 {
@@ -468,6 +569,9 @@ int main(void)
 		TEST(test_stolen),
 		TEST(test_stations),
 		TEST(test_find),
+		TEST(test_change_under_way),
+		TEST(test_change_of_slow),
+		TEST(test_change_of_learned),
 		TEST(test_lengths),
 	};
 

@@ -249,6 +249,13 @@ void egress_free(struct egress *q)
 	free(q);
 }
 
+void egress_clear(struct egress *q)
+{
+	timer_disarm(q->timers, &q->timer);
+	q->depth = 0;
+	q->busy = 0;
+}
+
 static uint64_t bytes_of(uint64_t ns, uint32_t kbps)
 {
 	return ns * kbps / NS_KBPS;

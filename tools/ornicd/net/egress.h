@@ -100,6 +100,9 @@ void egress_free(struct egress *q);
 /* egress_set() - change the link; what waits keeps its time. @p is in range, see egress_check(). */
 void egress_set(struct egress *q, const struct egress_param *p);
 
+/* egress_clear() - forget what waits; the link is idle */
+void egress_clear(struct egress *q);
+
 /* egress_check() - Return: NULL if @p makes sense, or what is wrong with it. */
 const char *egress_check(const struct egress_param *p);
 

@@ -215,6 +215,20 @@ static void drop_packets_of(struct net_switch *sw, const struct switch_port *por
 	STAILQ_CONCAT(&sw->queue, &keep);
 }
 
+/* What came in by @port or is held there is gone, and nobody is behind it any more. */
+static void forget(struct net_switch *sw, struct switch_port *port)
+{
+	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
+		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
+
+		if (l->port == port)
+			l->port = NULL;
+	}
+	drop_packets_of(sw, port);
+	if (sw->fault)
+		sw->fault->gone(sw->fault->arg, port);
+}
+
 /**
  * switch_port_del() - remove a port and all that came in by it
  * @port:	port; not while a packet is being delivered
@@ -223,19 +237,11 @@ void switch_port_del(struct switch_port *port)
 {
 	struct net_switch *sw = port->sw;
 
-	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
-		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
-
-		if (l->port == port)
-			l->port = NULL;
-	}
+	forget(sw, port);
 	if (port->station)
 		LIST_REMOVE(port, hash);
 	if (port->held)
 		LIST_REMOVE(port, hold);
-	drop_packets_of(sw, port);
-	if (sw->fault)
-		sw->fault->gone(sw->fault->arg, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
 	free(port->name);
 	egress_free(port->egress);
@@ -316,6 +322,11 @@ int switch_port_set_vlan(struct switch_port *port, uint16_t id)
 {
 	if (port->station && is_taken(port, port->mac, id))
 		return -EEXIST;
+	if (port->vlan == id)
+		return 0;
+	forget(port->sw, port);
+	if (port->egress)
+		egress_clear(port->egress);
 	port->vlan = id;
 	return 0;
 }

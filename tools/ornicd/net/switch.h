@@ -57,7 +57,8 @@ struct switch_observer {
  * struct switch_fault - who may take packets on their way in or out, and change their fate
  * @packet:	@p passes @port. Return: true if it was taken: what is left of it comes back by
  *		switch_resume(), now or later; otherwise it goes on as it is. @p is not to be changed.
- * @gone:	@port is being deleted
+ * @gone:	what was taken at @port, or came in by it, is not to come back: it is being deleted,
+ *		or gets another VLAN
  * @arg:	for both
  */
 struct switch_fault {
@@ -98,6 +99,9 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc);
  * What comes in there has no tag and belongs to the VLAN; frames with a tag are dropped. What belongs
  * to the VLAN goes out there without a tag, nothing else does. By a port of no VLAN, as all are at
  * first, frames come and go with the tags they have, and those of an access port with its VLAN's.
+ *
+ * A port that changes is as one that goes and one that comes: what is under way from it or waits to
+ * leave by it is lost. Not while a packet is being delivered.
  *
  * Return: 0, -EEXIST if the port's address is taken there, see switch_port_set_mac().
  */
