@@ -211,8 +211,9 @@ class Protocol(unittest.TestCase):
         self.assertEqual(trunk.recv(2048), tagged)
         self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
         self.refused(1, "port.vlan", port="nowhere", vlan=1)
-        self.refused(-32602, "port.vlan", port="a", vlan=4095)
-        self.refused(-32602, "port.vlan", port="a", vlan=-1)
+        for number in (4095, -1, 1 << 32, (1 << 32) + 10, 1 << 62, "10", None):
+            self.refused(-32602, "port.vlan", port=ends[0].name, vlan=number)
+        self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
 
     def test_slow_links(self):
         self.assertEqual(self.client.call("link.list"), [])

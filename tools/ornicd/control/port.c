@@ -110,16 +110,16 @@ static json_t *set_vlan(struct control_call *call)
 {
 	struct switch_port *port;
 	const char *name;
-	int id;
+	json_int_t id;
 
-	if (control_params(call, "{s:s, s:i}", "port", &name, "vlan", &id))
+	if (control_params(call, "{s:s, s:I}", "port", &name, "vlan", &id))
 		return NULL;
 	port = switch_port_find(call->daemon->engine.sw, name);
 	if (!port)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
 	if (id < 0 || id > VLAN_MAX_ID)
-		return control_error(call, CONTROL_PARAMS, "vlan %d is not from 0 to %d", id,
-				     VLAN_MAX_ID);
+		return control_error(call, CONTROL_PARAMS, "vlan %lld is not from 0 to %d",
+				     (long long)id, VLAN_MAX_ID);
 	if (switch_port_set_vlan(port, id))
 		return control_error(call, CONTROL_EXISTS,
 				     "another device has the address of %s there", name);
