@@ -288,7 +288,7 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 
 	u->stats.rx_frames++;
 	u->stats.rx_bytes += len;
-	if (len < ETH_BYTES) {
+	if (len < ETH_BYTES || len > UPLINK_FRAME_BYTES) {
 		u->stats.malformed++;
 		return;
 	}
