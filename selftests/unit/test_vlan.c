@@ -275,6 +275,62 @@ static void test_no_tag_gets_in(void **state)
 	}
 }
 
+/*
+ * Nor does he by a tag behind another one, which would be all that is left where his VLAN's is taken
+ * out; nor by a tag of another kind, nor by one that is not whole, behind which frames are filled up.
+ */
+static void test_no_tag_behind_a_tag(void **state)
+{
+	static const struct {
+		uint8_t head[12];
+		uint32_t len;
+		bool passes;
+	} frames[] = {
+		{ "\x88\xb5\x81\x00\x00\x14", 64, true },
+		{ "\x81\x00\xe0\x00\x88\xb5\x81\x00", 64, true },
+		{ "\x81\x00\xe0\x00\x88\xb5", 18, true },
+		{ "\x81\x00\x00\x00\x81\x00\x00\x14\x88\xb5", 64, false },
+		{ "\x81\x00\x60\x00\x81\x00\x00\x00\x88\xb5", 64, false },
+		{ "\x81\x00\x00\x00\x88\xa8\x00\x14\x88\xb5", 64, false },
+		{ "\x88\xa8\x00\x14\x88\xb5", 64, false },
+		{ "\x88\xa8\x00\x00\x81\x00\x00\x14\x88\xb5", 64, false },
+		{ "\x81\x00\x00\x00\x81\x00", 18, false },
+		{ "\x81\x00\x00\x14", 16, false },
+		{ "\x81\x00\x00\x00", 17, false },
+		{ "\x81\x00", 14, false },
+		{ "\x88\xa8", 14, false },
+	};
+	struct fixture *f = *state;
+
+	for (unsigned int i = 0; i < 2 * sizeof(frames) / sizeof(frames[0]); i++) {
+		struct packet *p = make(f, i % 2 ? PIECES : FRAME, UNTAGGED);
+		uint32_t len = frames[i / 2].len;
+
+		memset(f->sent + 12, 0, sizeof(f->sent) - 12);
+		memcpy(f->sent + 12, frames[i / 2].head, sizeof(frames[0].head));
+		packet_put(&f->pool, p);
+		p = packet_get(&f->pool);
+		if (i % 2) {
+			p->kind = PACKET_ETHERNET;
+			p->len = len;
+			p->nseg = 2;
+			p->seg[0] = (struct seg) { f->sent, 13 };
+			p->seg[1] = (struct seg) { f->sent + 13, len - 13 };
+			memcpy(p->dmac, group, 6);
+			memcpy(p->smac, someone, 6);
+		} else {
+			assert_int_equal(frames_parse(p, f->sent, len), ROCE_NONE);
+		}
+		for (int j = 0; j < PORTS; j++)
+			f->end[j].len = 0;
+		switch_send(f->end[A].port, p);
+		switch_drain(f->sw);
+		assert_int_equal(!!f->end[B].len, frames[i / 2].passes);
+		assert_int_equal(!!f->end[TRUNK].len, frames[i / 2].passes);
+		assert_int_equal(f->end[OTHER].len, 0);
+	}
+}
+
 static void test_changed(void **state)
 {
 	struct fixture *f = *state;
@@ -563,6 +619,7 @@ int main(void)
 		TEST(test_within),
 		TEST(test_from_outside),
 		TEST(test_no_tag_gets_in),
+		TEST(test_no_tag_behind_a_tag),
 		TEST(test_changed),
 		TEST(test_unknown),
 		TEST(test_learned),

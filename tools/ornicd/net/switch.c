@@ -558,7 +558,7 @@ static void forward(struct net_switch *sw, const struct packet *p)
 		deliver(p->from, p);
 		return;
 	}
-	if (p->from->vlan && vlan_id(p)) {
+	if (p->from->vlan && vlan_is_tagged(p)) {
 		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
 		return;
 	}

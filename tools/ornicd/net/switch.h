@@ -96,9 +96,11 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc);
 /**
  * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or with 0 one of none
  *
- * What comes in there has no tag and belongs to the VLAN; frames with a tag are dropped. What belongs
- * to the VLAN goes out there without a tag, nothing else does. By a port of no VLAN, as all are at
- * first, frames come and go with the tags they have, and those of an access port with its VLAN's.
+ * What comes in there belongs to the VLAN and has no tag, or one for the priority only (VLAN 0);
+ * frames with another tag, or two, are dropped, see vlan_is_tagged(). What belongs to the VLAN goes
+ * out there, without its tag; nothing else does. By a port of no VLAN, as all are at first, frames
+ * come and go with the tags they have, and those of an access port with its VLAN's, of their priority.
+ * What is behind a frame's first tag counts as its payload there.
  *
  * A port that changes is as one that goes and one that comes: what is under way from it or waits to
  * leave by it is lost. Not while a packet is being delivered.
