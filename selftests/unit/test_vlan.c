@@ -273,6 +273,32 @@ static void test_no_tag_gets_in(void **state)
 		assert_string_equal(f->note, "dropped: tagged, by an access port");
 		assert_int_equal(send_from(f, A, form, 10), 0);
 	}
+	assert_int_equal(switch_port_vlan_drop(f->end[A].port), 2 * FORMS);
+	assert_int_equal(switch_port_vlan_drop(f->end[B].port), 0);
+}
+
+/* What is too long with the tag that it would need is counted where it would have left. */
+static void test_no_room_for_a_tag(void **state)
+{
+	static uint8_t bytes[FRAMES_MAX_BYTES] = { 0x33, 0x33, [12] = 0x88, 0xb5 };
+	struct fixture *f = *state;
+
+	for (uint32_t len = FRAMES_MAX_BYTES - VLAN_BYTES; len <= FRAMES_MAX_BYTES; len++) {
+		struct packet *p = packet_get(&f->pool);
+		bool fits = len == FRAMES_MAX_BYTES - VLAN_BYTES;
+
+		for (int i = 0; i < PORTS; i++)
+			f->end[i].len = 0;
+		assert_int_equal(frames_parse(p, bytes, len), ROCE_NONE);
+		switch_send(f->end[A].port, p);
+		switch_drain(f->sw);
+		assert_int_equal(f->end[B].len, len);
+		assert_int_equal(f->end[TRUNK].len, fits ? FRAMES_MAX_BYTES : 0);
+	}
+	assert_int_equal(switch_port_vlan_drop(f->end[TRUNK].port), VLAN_BYTES);
+	assert_int_equal(switch_port_vlan_drop(f->end[TRUNK2].port), VLAN_BYTES);
+	assert_int_equal(switch_port_vlan_drop(f->end[A].port), 0);
+	assert_int_equal(switch_port_vlan_drop(f->end[OTHER].port), 0);
 }
 
 /*
@@ -619,6 +645,7 @@ int main(void)
 		TEST(test_within),
 		TEST(test_from_outside),
 		TEST(test_no_tag_gets_in),
+		TEST(test_no_room_for_a_tag),
 		TEST(test_no_tag_behind_a_tag),
 		TEST(test_changed),
 		TEST(test_unknown),

@@ -204,12 +204,14 @@ class Protocol(unittest.TestCase):
         self.assertEqual(trunk.recv(2048), tagged)
         ends[1].send(tagged)
         self.assertEqual(access.recv(2048), BROADCAST)
-        ends[0].send(tagged)                    # what may not be
+        for head in (tagged[:16], b"\x81\x00\x00\x00".join([BROADCAST[:12], tagged[12:16]])):
+            ends[0].send(head + b"\x88\xb5" + b"hidden" * 9)  # what may not be
         self.client.call("port.vlan", port=ends[2].name, vlan=10)
         ends[0].send(BROADCAST)
         self.assertEqual(other.recv(2048), BROADCAST)
         self.assertEqual(trunk.recv(2048), tagged)
         self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
+        self.assertEqual([p["counters"]["vlan_drop"] for p in self.client.call("port.list")], [0, 0, 2, 0, 0])
         self.refused(1, "port.vlan", port="nowhere", vlan=1)
         for number in (4095, -1, 1 << 32, (1 << 32) + 10, 1 << 62, "10", None):
             self.refused(-32602, "port.vlan", port=ends[0].name, vlan=number)

@@ -40,6 +40,7 @@
  * @up:		sends and receives
  * @promisc:	wants frames for unknown stations
  * @vlan:	access port of this VLAN, or 0
+ * @vlan_drop:	see switch_port_vlan_drop()
  * @held:	in the switch's list of those to flush
  * @egress:	slow link to what stands behind, or NULL
  * @hold:	in that list
@@ -58,6 +59,7 @@ struct switch_port {
 	bool promisc;
 	uint16_t vlan;
 	bool held;
+	uint64_t vlan_drop;
 	struct egress *egress;
 	LIST_ENTRY(switch_port) hold;
 	TAILQ_ENTRY(switch_port) link;
@@ -336,6 +338,11 @@ uint16_t switch_port_vlan(const struct switch_port *port)
 	return port->vlan;
 }
 
+uint64_t switch_port_vlan_drop(const struct switch_port *port)
+{
+	return port->vlan_drop;
+}
+
 const char *switch_port_name(const struct switch_port *port)
 {
 	return port->name;
@@ -526,7 +533,10 @@ static const struct packet *retagged(struct switch_port *port, const struct pack
 
 	if (port->vlan && port->vlan != id)
 		return NULL;
-	return vlan_retag(c, p, port->vlan ? 0 : id) ? &c->packet : NULL;
+	if (vlan_retag(c, p, port->vlan ? 0 : id))
+		return &c->packet;
+	port->vlan_drop++;
+	return NULL;
 }
 
 static void deliver(struct switch_port *port, const struct packet *p)
@@ -559,6 +569,7 @@ static void forward(struct net_switch *sw, const struct packet *p)
 		return;
 	}
 	if (p->from->vlan && vlan_is_tagged(p)) {
+		p->from->vlan_drop++;
 		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
 		return;
 	}

@@ -110,6 +110,8 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc);
 int switch_port_set_vlan(struct switch_port *port, uint16_t id);
 /* switch_port_vlan() - its VLAN, or 0 */
 uint16_t switch_port_vlan(const struct switch_port *port);
+/* switch_port_vlan_drop() - frames that came in by it with a tag, or were too long to leave with one */
+uint64_t switch_port_vlan_drop(const struct switch_port *port);
 
 /* switch_port_name() - as given to switch_port_add() */
 const char *switch_port_name(const struct switch_port *port);
