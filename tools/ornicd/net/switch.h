@@ -94,23 +94,23 @@ void switch_port_set_up(struct switch_port *port, bool up);
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
 /**
- * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or with 0 one of none
+ * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or of none: 0
  *
  * What comes in there belongs to the VLAN and has no tag, or one for the priority only (VLAN 0);
  * frames with another tag, or two, are dropped, see vlan_is_tagged(). What belongs to the VLAN goes
  * out there, without its tag; nothing else does. By a port of no VLAN, as all are at first, frames
- * come and go with the tags they have, and those of an access port with its VLAN's, of their priority.
- * What is behind a frame's first tag counts as its payload there.
+ * come and go with the tags they have, and those of an access port with its VLAN's, of their
+ * priority. What is behind a frame's first tag counts as its payload there.
  *
- * A port that changes is as one that goes and one that comes: what is under way from it or waits to
- * leave by it is lost. Not while a packet is being delivered.
+ * A port that changes is as one that goes and one that comes: what is under way from it or waits
+ * to leave by it is lost. Not while a packet is being delivered.
  *
  * Return: 0, -EEXIST if the port's address is taken there, see switch_port_set_mac().
  */
 int switch_port_set_vlan(struct switch_port *port, uint16_t id);
 /* switch_port_vlan() - its VLAN, or 0 */
 uint16_t switch_port_vlan(const struct switch_port *port);
-/* switch_port_vlan_drop() - frames that came in by it with a tag, or were too long to leave with one */
+/* switch_port_vlan_drop() - frames that came in with a tag, or were too long to leave with one */
 uint64_t switch_port_vlan_drop(const struct switch_port *port);
 
 /* switch_port_name() - as given to switch_port_add() */
@@ -187,7 +187,10 @@ void switch_drain(struct net_switch *sw);
  */
 void switch_hold(struct switch_port *port);
 
-/* switch_flush() - have what waits at ports sent; before the daemon does anything but drain */
+/*
+ * switch_flush() - have what waits at ports sent, at the end of a turn. Until then it has to be a
+ * copy: what was delivered between turns also waits while commands change guests' memory.
+ */
 void switch_flush(struct net_switch *sw);
 
 #endif /* ORNICD_NET_SWITCH_H */

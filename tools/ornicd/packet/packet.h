@@ -86,7 +86,7 @@ enum packet_kind {
  * @msn:	AETH MSN
  * @atomic_ack:	AtomicAckETH
  * @imm:	ImmDt, in wire order
- * @frame:	the frame it came in; empty if it was made in this daemon
+ * @frame:	the frame it came in, or that with another tag; empty if it was made in this daemon
  * @len:	payload bytes: sum of @seg lengths
  * @nseg:	used entries of @seg
  * @seg:	payload
