@@ -267,6 +267,7 @@ static void test_bad(void **state)
 		"-d path=/a -p stream,path=/b,vlan=0",
 		"-d path=/a -p stream,path=/b,vlan=4095",
 		"-d path=/a,vlan=x",
+		"-d path=/a,vlan=4294967306",
 		"-d path=/a -p dgram,local=/b",
 		"-d path=/a -p udp,remote=h:1",
 		"-d path=/a,rate=",
@@ -341,6 +342,11 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": \"5\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": -1} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4095} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4294967296} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4294967306} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"rate\": 5} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"rate\": \"5\"} ]}",
 		"{\"cc\": true}",
@@ -368,6 +374,11 @@ static void test_file(void **state)
 	assert_int_equal(c->log_level, LOG_WARN);
 	assert_int_equal(c->ndevices, 2);
 	assert_string_equal(c->device[1].name, "n");
+	config_free(c);
+	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"vlan\": 4094}, "
+			      "{\"path\": \"/b\", \"vlan\": 0}]}"), 0);
+	assert_int_equal(c->device[0].vlan, 4094);
+	assert_int_equal(c->device[1].vlan, 0);
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		config_free(c);
 		assert_int_not_equal(file(c, bad[i]), 0);

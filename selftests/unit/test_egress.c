@@ -504,16 +504,16 @@ static void test_switch(void **state)
 	switch_port_set_up(b, true);
 	assert_int_equal(switch_port_set_mac(b, bytes), 0);
 	memcpy(known.dmac, bytes, 6);
-	switch_find(sw, &known);
+	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
 	assert_false(known.far);
 	other.dmac[0] = 2;
-	switch_find(sw, &other);
+	switch_find(a, &other);
 	assert_null(other.to);
 	assert_true(other.far);
 	assert_null(switch_port_egress(b));
 	assert_int_equal(switch_port_limit(b, &slow), 0);
-	switch_find(sw, &known);
+	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
 	assert_true(known.far);
 	for (int i = 0; i < 3; i++) {

@@ -439,9 +439,10 @@ static struct peer udp_peer(struct fixture *f)
 	return peer;
 }
 
-static bool peer_has(const struct peer *peer)
+/* Is there a frame for it, within so many ms? One that was sent may take its time. */
+static bool peer_has(const struct peer *peer, int ms)
 {
-	return poll(&(struct pollfd) { .fd = peer->fd, .events = POLLIN }, 1, 0) == 1;
+	return poll(&(struct pollfd) { .fd = peer->fd, .events = POLLIN }, 1, ms) == 1;
 }
 
 /* The next frame is RoCE with that PSN and payload. */
@@ -473,12 +474,12 @@ static void test_together(void **state)
 		switch_send(f->device, p);
 		switch_drain(f->sw);
 	}
-	assert_false(peer_has(&peer));
+	assert_false(peer_has(&peer, 0));
 	memset(payload, 0xee, sizeof(payload));
 	switch_flush(f->sw);
 	for (int i = 0; i < 5; i++)
 		expect_roce(&peer, i, i, i < 4 ? 256 : 1);
-	assert_false(peer_has(&peer));
+	assert_false(peer_has(&peer, 0));
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 5);
 	close(peer.fd);
 }
@@ -507,14 +508,14 @@ static void test_not_waiting(void **state)
 	}
 	switch_drain(f->sw);
 	for (int i = 0; i < UPLINK_BATCH; i++) {
-		assert_true(peer_has(&peer));
+		assert_true(peer_has(&peer, 10000));
 		assert_int_equal(peer_receive(&peer, payload), sizeof(plain));
 	}
-	assert_false(peer_has(&peer));
+	assert_false(peer_has(&peer, 0));
 	/* nor is what waits lost when the port goes */
 	uplink_close(f->up[0]);
 	f->up[0] = NULL;
-	assert_true(peer_has(&peer));
+	assert_true(peer_has(&peer, 10000));
 	close(peer.fd);
 }
 
@@ -591,6 +592,28 @@ static void test_packet(void **state)
 	wait_seen(f, 3);
 	assert_int_equal(f->last.len, sizeof(bytes));
 	assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	close(peer.fd);
+}
+
+/* The kernel takes the tag out of a frame that is too long with it. */
+static void test_packet_too_long_tagged(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap(spec.ifname, 9500) };
+	static uint8_t bytes[FRAME_MAX + VLAN_BYTES];
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	plain_bytes(bytes, sizeof(bytes), device_mac, 5);
+	be16_put(bytes + 12, ETHERTYPE_VLAN);
+	be16_put(bytes + 14, 0x6123);
+	be16_put(bytes + 16, 0x88b5);
+	for (uint32_t len = FRAME_MAX + VLAN_BYTES; len >= FRAME_MAX; len--)
+		peer_send(&peer, bytes, len);
+	wait_seen(f, 1);
+	assert_int_equal(f->last.len, FRAME_MAX);
+	assert_memory_equal(f->payload, bytes, FRAME_MAX);
+	assert_int_equal(uplink_stats(f->up[0])->malformed, VLAN_BYTES);
 	close(peer.fd);
 }
 
@@ -901,6 +924,38 @@ static void read_while_running(struct fixture *f, int fd, uint8_t *to, uint32_t 
 	}
 }
 
+/* A frame that is too long is lost, and none of those that wait before it, nor behind. */
+static void test_stream_too_long(void **state)
+{
+	static const uint32_t lens[] = { 60, 61, FRAME_MAX + 1, 62, FRAME_MAX, FRAME_MAX + 1, 63 };
+	static uint8_t bytes[FRAME_MAX + 1], got[FRAME_MAX];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+
+	stream_bytes(bytes, 60, 1);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 1);
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct packet *p = roce(f, bytes, lens[i]);
+
+		p->kind = PACKET_ETHERNET;
+		switch_send(f->device, p);
+	}
+	turn(f);
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 5);
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		if (lens[i] > FRAME_MAX)
+			continue;
+		read_all(fd, got, 4);
+		assert_int_equal(be32_get(got), lens[i]);
+		read_all(fd, got, lens[i]);
+		assert_memory_equal(got, bytes, lens[i]);
+	}
+	close(fd);
+}
+
 /* A peer that does not read loses frames; what it reads in the end is whole frames. */
 static void test_stream_full(void **state)
 {
@@ -1042,6 +1097,7 @@ int main(void)
 		TEST(test_tap),
 		TEST(test_packet),
 		TEST(test_packet_too_long),
+		TEST(test_packet_too_long_tagged),
 		TEST(test_bad_frames),
 		TEST(test_no_packets),
 		TEST(test_transit),
@@ -1049,6 +1105,7 @@ int main(void)
 		TEST(test_rxe_flush_out),
 		TEST(test_stream_in),
 		TEST(test_stream_out),
+		TEST(test_stream_too_long),
 		TEST(test_stream_full),
 		TEST(test_stream_nonsense),
 		TEST(test_stream_client),

@@ -2,6 +2,7 @@
 /*
  * net/vlan.c and VLANs of the switch: who gets a frame, and with which tag.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "net/egress.h"
 #include "net/switch.h"
 #include "net/vlan.h"
 #include "packet/bth.h"
@@ -42,9 +44,12 @@ struct fixture {
 	uint8_t want[FRAMES_MAX_BYTES];
 	uint8_t payload[100];
 	char note[64];
+	const uint8_t *dmac, *smac;
+	bool find;		/* look for the station when a packet is made */
 };
 
-static const uint8_t dmac[6] = { 0x33, 0x33, 0, 0, 0, 1 }, smac[6] = { 2, 0, 0, 0, 0, 9 };
+static const uint8_t group[6] = { 0x33, 0x33, 0, 0, 0, 1 }, someone[6] = { 2, 0, 0, 0, 0, 9 };
+static const uint8_t host[6] = { 2, 0, 0, 0, 0, 1 }, guest[6] = { 2, 0, 0, 0, 0, 2 };
 
 static uint32_t bytes_of(const struct packet *p, uint8_t *to)
 {
@@ -75,6 +80,8 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
 	f->sw = switch_new(&f->pool);
+	f->dmac = group;
+	f->smac = someone;
 	for (int i = 0; i < PORTS; i++) {
 		char name[8];
 
@@ -104,8 +111,8 @@ static struct packet *make_roce(struct fixture *f, int tci)
 	struct packet *p = packet_get(&f->pool);
 
 	p->kind = PACKET_ROCE;
-	memcpy(p->dmac, dmac, 6);
-	memcpy(p->smac, smac, 6);
+	memcpy(p->dmac, f->dmac, 6);
+	memcpy(p->smac, f->smac, 6);
 	p->vlan = tci != UNTAGGED;
 	p->vlan_tci = p->vlan ? tci : 0;
 	ip_v4_gid(p->sgid, (uint8_t[]) { 10, 88, 0, 1 });
@@ -125,8 +132,8 @@ static struct packet *make_plain(struct fixture *f, int tci, bool frame)
 	struct packet *p = packet_get(&f->pool);
 	uint32_t at = 12, len;
 
-	memcpy(f->sent, dmac, 6);
-	memcpy(f->sent + 6, smac, 6);
+	memcpy(f->sent, f->dmac, 6);
+	memcpy(f->sent + 6, f->smac, 6);
 	if (tci != UNTAGGED) {
 		be16_put(f->sent + at, ETHERTYPE_VLAN);
 		be16_put(f->sent + at + 2, tci);
@@ -140,8 +147,8 @@ static struct packet *make_plain(struct fixture *f, int tci, bool frame)
 		return p;
 	}
 	p->kind = PACKET_ETHERNET;
-	memcpy(p->dmac, dmac, 6);
-	memcpy(p->smac, smac, 6);
+	memcpy(p->dmac, f->dmac, 6);
+	memcpy(p->smac, f->smac, 6);
 	p->len = len;
 	p->nseg = 3;
 	p->seg[0] = (struct seg) { f->sent, 13 };
@@ -170,15 +177,19 @@ static struct packet *make(struct fixture *f, enum form form, int tci)
 	return p;
 }
 
-/* Send to all. Return: who got it, bit n for port n. */
+/* Send. Return: who got it, bit n for port n. */
 static unsigned int send_from(struct fixture *f, int from, enum form form, int tci)
 {
 	unsigned int who = 0;
+	struct packet *p;
 
 	memset(f->payload, 0x40 + form, sizeof(f->payload));
 	for (int i = 0; i < PORTS; i++)
 		f->end[i].len = 0;
-	switch_send(f->end[from].port, make(f, form, tci));
+	p = make(f, form, tci);
+	if (f->find && form == ROCE)
+		switch_find(f->end[from].port, p);
+	switch_send(f->end[from].port, p);
 	switch_drain(f->sw);
 	for (int i = 0; i < PORTS; i++)
 		who |= !!f->end[i].len << i;
@@ -262,6 +273,88 @@ static void test_no_tag_gets_in(void **state)
 		assert_string_equal(f->note, "dropped: tagged, by an access port");
 		assert_int_equal(send_from(f, A, form, 10), 0);
 	}
+	assert_int_equal(switch_port_vlan_drop(f->end[A].port), 2 * FORMS);
+	assert_int_equal(switch_port_vlan_drop(f->end[B].port), 0);
+}
+
+/* What is too long with the tag that it would need is counted where it would have left. */
+static void test_no_room_for_a_tag(void **state)
+{
+	static uint8_t bytes[FRAMES_MAX_BYTES] = { 0x33, 0x33, [12] = 0x88, 0xb5 };
+	struct fixture *f = *state;
+
+	for (uint32_t len = FRAMES_MAX_BYTES - VLAN_BYTES; len <= FRAMES_MAX_BYTES; len++) {
+		struct packet *p = packet_get(&f->pool);
+		bool fits = len == FRAMES_MAX_BYTES - VLAN_BYTES;
+
+		for (int i = 0; i < PORTS; i++)
+			f->end[i].len = 0;
+		assert_int_equal(frames_parse(p, bytes, len), ROCE_NONE);
+		switch_send(f->end[A].port, p);
+		switch_drain(f->sw);
+		assert_int_equal(f->end[B].len, len);
+		assert_int_equal(f->end[TRUNK].len, fits ? FRAMES_MAX_BYTES : 0);
+	}
+	assert_int_equal(switch_port_vlan_drop(f->end[TRUNK].port), VLAN_BYTES);
+	assert_int_equal(switch_port_vlan_drop(f->end[TRUNK2].port), VLAN_BYTES);
+	assert_int_equal(switch_port_vlan_drop(f->end[A].port), 0);
+	assert_int_equal(switch_port_vlan_drop(f->end[OTHER].port), 0);
+}
+
+/*
+ * Nor does he by a tag behind another one, which would be all that is left where his VLAN's is taken
+ * out; nor by a tag of another kind, nor by one that is not whole, behind which frames are filled up.
+ */
+static void test_no_tag_behind_a_tag(void **state)
+{
+	static const struct {
+		uint8_t head[12];
+		uint32_t len;
+		bool passes;
+	} frames[] = {
+		{ "\x88\xb5\x81\x00\x00\x14", 64, true },
+		{ "\x81\x00\xe0\x00\x88\xb5\x81\x00", 64, true },
+		{ "\x81\x00\xe0\x00\x88\xb5", 18, true },
+		{ "\x81\x00\x00\x00\x81\x00\x00\x14\x88\xb5", 64, false },
+		{ "\x81\x00\x60\x00\x81\x00\x00\x00\x88\xb5", 64, false },
+		{ "\x81\x00\x00\x00\x88\xa8\x00\x14\x88\xb5", 64, false },
+		{ "\x88\xa8\x00\x14\x88\xb5", 64, false },
+		{ "\x88\xa8\x00\x00\x81\x00\x00\x14\x88\xb5", 64, false },
+		{ "\x81\x00\x00\x00\x81\x00", 18, false },
+		{ "\x81\x00\x00\x14", 16, false },
+		{ "\x81\x00\x00\x00", 17, false },
+		{ "\x81\x00", 14, false },
+		{ "\x88\xa8", 14, false },
+	};
+	struct fixture *f = *state;
+
+	for (unsigned int i = 0; i < 2 * sizeof(frames) / sizeof(frames[0]); i++) {
+		struct packet *p = make(f, i % 2 ? PIECES : FRAME, UNTAGGED);
+		uint32_t len = frames[i / 2].len;
+
+		memset(f->sent + 12, 0, sizeof(f->sent) - 12);
+		memcpy(f->sent + 12, frames[i / 2].head, sizeof(frames[0].head));
+		packet_put(&f->pool, p);
+		p = packet_get(&f->pool);
+		if (i % 2) {
+			p->kind = PACKET_ETHERNET;
+			p->len = len;
+			p->nseg = 2;
+			p->seg[0] = (struct seg) { f->sent, 13 };
+			p->seg[1] = (struct seg) { f->sent + 13, len - 13 };
+			memcpy(p->dmac, group, 6);
+			memcpy(p->smac, someone, 6);
+		} else {
+			assert_int_equal(frames_parse(p, f->sent, len), ROCE_NONE);
+		}
+		for (int j = 0; j < PORTS; j++)
+			f->end[j].len = 0;
+		switch_send(f->end[A].port, p);
+		switch_drain(f->sw);
+		assert_int_equal(!!f->end[B].len, frames[i / 2].passes);
+		assert_int_equal(!!f->end[TRUNK].len, frames[i / 2].passes);
+		assert_int_equal(f->end[OTHER].len, 0);
+	}
 }
 
 static void observe_all(void *arg, const struct switch_port *port, enum switch_way way,
@@ -274,8 +367,8 @@ static void observe_all(void *arg, const struct switch_port *port, enum switch_w
 		way == SWITCH_IN ? "in" : "out", note ? note : "-");
 }
 
-/* A frame for one station, which is of another VLAN, and one that has no room for a tag */
-static void test_lost(void **state)
+/* Captures are told of a frame that has no room for a tag. */
+static void test_no_room_is_shown(void **state)
 {
 	struct fixture *f = *state;
 	static char text[1000];
@@ -283,21 +376,11 @@ static void test_lost(void **state)
 	static uint8_t bytes[FRAMES_MAX_BYTES];
 	struct packet *p = packet_get(&f->pool);
 
-	assert_int_equal(switch_port_set_mac(f->end[OTHER].port, (uint8_t[6]) { 2, [5] = 3 }), 0);
 	switch_set_observer(f->sw, &o);
 	p->len = sizeof(bytes);
 	p->nseg = 1;
 	p->seg[0] = (struct seg) { bytes, p->len };
-	memcpy(p->dmac, (uint8_t[6]) { 2, [5] = 3 }, 6);
-	switch_send(f->end[A].port, p);
-	switch_drain(f->sw);
-	assert_string_equal(text, "0 in -\n2 out dropped: another VLAN\n");
-	text[0] = '\0';
-	p = packet_get(&f->pool);
-	p->len = sizeof(bytes);
-	p->nseg = 1;
-	p->seg[0] = (struct seg) { bytes, p->len };
-	memcpy(p->dmac, dmac, 6);
+	memcpy(p->dmac, group, 6);
 	for (int i = 0; i < PORTS; i++)
 		f->end[i].len = 0;
 	switch_send(f->end[A].port, p);
@@ -320,6 +403,247 @@ static void test_changed(void **state)
 	assert_int_equal(send_from(f, OTHER, ROCE, UNTAGGED),
 			 1 << A | 1 << B | 1 << TRUNK | 1 << TRUNK2);
 	expect(f, A, ROCE, 10);
+}
+
+static unsigned int send_to(struct fixture *f, int from, const uint8_t *dmac,
+			    const uint8_t *smac, enum form form, int tci)
+{
+	f->dmac = dmac;
+	f->smac = smac;
+	return send_from(f, from, form, tci);
+}
+
+static int set_mac(struct fixture *f, int at, const uint8_t *mac)
+{
+	return switch_port_set_mac(f->end[at].port, mac);
+}
+
+/* Nobody has it yet: all of the VLAN, none of another; and it is not known from another. */
+static void test_unknown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		assert_int_equal(send_to(f, A, host, someone, form, UNTAGGED),
+				 1 << B | 1 << TRUNK | 1 << TRUNK2);
+		assert_int_equal(send_to(f, OTHER, host, guest, form, UNTAGGED),
+				 1 << TRUNK | 1 << TRUNK2);
+		assert_int_equal(send_to(f, OTHER, someone, guest, form, UNTAGGED),
+				 1 << TRUNK | 1 << TRUNK2);
+	}
+}
+
+/* The same address seen in two VLANs and without one is three stations. */
+static void test_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		send_to(f, A, group, host, form, UNTAGGED);
+		send_to(f, OTHER, group, host, form, UNTAGGED);
+		send_to(f, TRUNK2, group, host, form, UNTAGGED);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << A);
+		expect(f, A, form, UNTAGGED);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 10), 1 << A);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 20), 1 << OTHER);
+		expect(f, OTHER, form, UNTAGGED);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, UNTAGGED), 1 << TRUNK2);
+		assert_int_equal(send_to(f, TRUNK, host, someone, form, 30), 1 << TRUNK2);
+		/* and it moves in one without the others */
+		send_to(f, TRUNK, group, host, form, 20);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << TRUNK);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
+	}
+}
+
+/*
+ * A guest of one VLAN takes the address of another's gateway, which is behind a port to the outside,
+ * or another device: that VLAN goes on as before, and its own too.
+ */
+static void test_stolen(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2 * FORMS; i++) {
+		enum form form = i / 2;
+
+		f->find = i % 2;
+		send_to(f, TRUNK, group, host, form, 10);
+		assert_int_equal(set_mac(f, OTHER, host), 0);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << TRUNK);
+		expect(f, TRUNK, form, 10);
+		send_to(f, TRUNK2, group, host, form, 10);
+		assert_int_equal(send_to(f, B, host, someone, form, UNTAGGED), 1 << TRUNK2);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << OTHER);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, UNTAGGED),
+				 1 << TRUNK);
+		assert_int_equal(set_mac(f, OTHER, guest), 0);
+	}
+}
+
+/* Devices of two VLANs may have the same address; those of one and of none may not. */
+static void test_stations(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *other = f->end[OTHER].port;
+
+	assert_int_equal(set_mac(f, A, host), 0);
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	assert_int_equal(set_mac(f, B, host), -EEXIST);
+	assert_int_equal(set_mac(f, TRUNK, host), -EEXIST);
+	assert_int_equal(set_mac(f, B, guest), 0);
+	assert_int_equal(set_mac(f, TRUNK2, guest), -EEXIST);
+	assert_int_equal(set_mac(f, TRUNK2, someone), 0);
+	assert_int_equal(set_mac(f, A, someone), -EEXIST);
+	for (int i = 0; i < 2 * FORMS; i++) {
+		enum form form = i / 2;
+
+		f->find = i % 2;
+		assert_int_equal(send_to(f, B, host, guest, form, UNTAGGED), 1 << A);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
+		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << OTHER);
+		expect(f, OTHER, form, UNTAGGED);
+		/* a device of no VLAN is in all of them */
+		assert_int_equal(send_to(f, A, someone, host, form, UNTAGGED), 1 << TRUNK2);
+		expect(f, TRUNK2, form, 10);
+		assert_int_equal(send_to(f, OTHER, someone, host, form, UNTAGGED),
+				 1 << TRUNK2);
+		expect(f, TRUNK2, form, 20);
+	}
+	assert_int_equal(switch_port_set_vlan(other, 10), -EEXIST);
+	assert_int_equal(switch_port_set_vlan(other, 0), -EEXIST);
+	assert_int_equal(switch_port_vlan(other), 20);
+	assert_int_equal(switch_port_set_vlan(other, 30), 0);
+	assert_int_equal(send_to(f, TRUNK2, host, someone, ROCE, 30), 1 << OTHER);
+}
+
+/* What a packet is made for: the station of the sender's VLAN. */
+static void test_find(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = { .kind = PACKET_ROCE };
+
+	assert_int_equal(set_mac(f, OTHER, host), 0);
+	memcpy(p.dmac, host, 6);
+	switch_find(f->end[B].port, &p);
+	assert_null(p.to);
+	assert_true(p.far);
+	switch_find(f->end[TRUNK].port, &p);
+	assert_null(p.to);
+	p.vlan = true;
+	p.vlan_tci = 0x6014;
+	switch_find(f->end[TRUNK].port, &p);
+	assert_ptr_equal(p.to, f->end[OTHER].port);
+	assert_false(p.far);
+	assert_int_equal(set_mac(f, A, host), 0);
+	p.vlan_tci = 10;
+	switch_find(f->end[TRUNK].port, &p);
+	assert_ptr_equal(p.to, f->end[A].port);
+	p.vlan = false;
+	switch_find(f->end[B].port, &p);
+	assert_ptr_equal(p.to, f->end[A].port);
+}
+
+/* struct holder - a fault on purpose that takes all that goes one way */
+struct holder {
+	enum switch_way way;
+	unsigned int taken;
+	struct switch_port *gone;
+};
+
+static bool hold(void *arg, struct switch_port *port, enum switch_way way, const struct packet *p)
+{
+	struct holder *h = arg;
+
+	(void)port;
+	(void)p;
+	h->taken += way == h->way;
+	return way == h->way;
+}
+
+static void hold_gone(void *arg, struct switch_port *port, const char *why)
+{
+	struct holder *h = arg;
+
+	assert_string_equal(why, "dropped: port moved to another VLAN");
+	h->gone = port;
+}
+
+/* What is under way when a port gets another VLAN is not judged by that one. */
+static void test_change_under_way(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h = { .way = SWITCH_IN };
+	const struct switch_fault fault = { .packet = hold, .gone = hold_gone, .arg = &h };
+
+	switch_send(f->end[A].port, make(f, ROCE, UNTAGGED));
+	switch_port_set_vlan(f->end[A].port, 10);
+	switch_send(f->end[B].port, make(f, ROCE, UNTAGGED));
+	switch_port_set_vlan(f->end[A].port, 20);
+	switch_drain(f->sw);
+	assert_int_equal(f->end[OTHER].len, 0);
+	assert_int_equal(f->end[B].len, 0);
+	assert_int_not_equal(f->end[TRUNK].len, 0);
+	switch_set_fault(f->sw, &fault);
+	send_from(f, A, ROCE, UNTAGGED);
+	assert_int_equal(h.taken, 1);
+	switch_port_set_vlan(f->end[A].port, 20);
+	assert_null(h.gone);
+	switch_port_set_vlan(f->end[A].port, 10);
+	assert_ptr_equal(h.gone, f->end[A].port);
+	switch_set_fault(f->sw, NULL);
+}
+
+/* Nor does what waited in the queue of a slow link come out there; and what comes next is not late. */
+static void test_change_of_slow(void **state)
+{
+	const struct egress_param slow = { .kbps = 8, .queue = 20000, .kmin = 20000,
+					   .kmax = 20000 };
+	struct fixture *f = *state;
+	struct switch_port *b = f->end[B].port;
+	struct timers timers;
+	uint64_t now = 1000;
+
+	timers_init(&timers);
+	switch_set_time(f->sw, &timers, &now);
+	assert_int_equal(switch_port_limit(b, &slow), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send_from(f, A, FRAME, UNTAGGED), 1 << TRUNK | 1 << TRUNK2);
+	assert_int_not_equal(egress_depth(switch_port_egress(b)), 0);
+	switch_port_set_vlan(b, 10);
+	assert_int_not_equal(egress_depth(switch_port_egress(b)), 0);
+	switch_port_set_vlan(b, 20);
+	assert_int_equal(egress_depth(switch_port_egress(b)), 0);
+	send_from(f, OTHER, FRAME, UNTAGGED);
+	now += 200000000;	/* 116 bytes take 116 ms */
+	f->end[B].len = 0;
+	timers_run(&timers, now);
+	assert_int_not_equal(f->end[B].len, 0);
+	expect(f, B, FRAME, UNTAGGED);
+	f->end[B].len = 0;
+	timers_run(&timers, now + 1000000000);
+	assert_int_equal(f->end[B].len, 0);
+	switch_port_limit(b, NULL);
+	timers_fini(&timers);
+}
+
+/* Who was seen behind a port was seen there in its old VLAN. */
+static void test_change_of_learned(void **state)
+{
+	struct fixture *f = *state;
+
+	send_to(f, A, group, host, ROCE, UNTAGGED);
+	send_to(f, TRUNK, group, guest, ROCE, 10);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED), 1 << A);
+	switch_port_set_vlan(f->end[A].port, 20);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED), 1 << TRUNK | 1 << TRUNK2);
+	switch_port_set_vlan(f->end[A].port, 10);
+	assert_int_equal(send_to(f, B, host, someone, ROCE, UNTAGGED),
+			 1 << A | 1 << TRUNK | 1 << TRUNK2);
+	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << TRUNK);
+	switch_port_set_vlan(f->end[TRUNK].port, 20);
+	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << A | 1 << TRUNK2);
 }
 
 /* Of any length: what becomes too short is filled up, what would be too long goes nowhere. */
@@ -356,8 +680,18 @@ int main(void)
 		TEST(test_within),
 		TEST(test_from_outside),
 		TEST(test_no_tag_gets_in),
-		TEST(test_lost),
+		TEST(test_no_room_is_shown),
+		TEST(test_no_room_for_a_tag),
+		TEST(test_no_tag_behind_a_tag),
 		TEST(test_changed),
+		TEST(test_unknown),
+		TEST(test_learned),
+		TEST(test_stolen),
+		TEST(test_stations),
+		TEST(test_find),
+		TEST(test_change_under_way),
+		TEST(test_change_of_slow),
+		TEST(test_change_of_learned),
 		TEST(test_lengths),
 	};
 

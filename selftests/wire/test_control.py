@@ -139,6 +139,38 @@ class Protocol(unittest.TestCase):
         with self.assertRaises(socket.timeout):
             ends[1].sock.recv(2048)
 
+    def test_frames_under_way_stay_in_their_vlan(self):
+        """What waits when its port gets another VLAN, in a fault or in a queue, is lost."""
+        ends = [Unix(self.daemon, name) for name in "xyz"]
+        for end, more in zip(ends, (",vlan=10", ",vlan=10,rate=8K", ",vlan=20")):
+            self.client.call("port.add", spec=end.spec + more)
+
+        def silent(end):
+            end.sock.settimeout(1)
+            with self.assertRaises(socket.timeout):
+                end.sock.recv(2048)
+            end.sock.settimeout(control.PATIENCE)
+        rule = self.client.call("fault.add", rule="delay port=x packet=any by=300ms")["id"]
+        for acted, sender, vlan, end in ((1, ends[0], 20, ends[2]), (2, ends[2], 10, ends[0])):
+            sender.send(BROADCAST)              # to the switch by x, and out of it
+            while self.client.call("fault.list")[0]["acted"] < acted:
+                pass
+            self.client.call("port.vlan", port="x", vlan=vlan)
+            silent(end)
+        self.client.call("fault.del", id=rule)
+        for _ in range(60):                     # y takes 60 ms for each
+            ends[0].send(BROADCAST)
+        while self.client.call("link.list")[0]["waiting"] < 5 * len(BROADCAST):
+            pass
+        self.client.call("port.vlan", port="y", vlan=20)
+        self.assertEqual(self.client.call("link.list")[0]["waiting"], 0)
+        ends[2].send(BROADCAST + b"after")
+        heard = [ends[1].sock.recv(2048)]
+        while heard[-1] == BROADCAST:
+            heard.append(ends[1].sock.recv(2048))
+        self.assertEqual(heard[-1], BROADCAST + b"after")
+        self.assertLess(len(heard), 60)
+
     def test_faults_refused(self):
         self.assertIn("expected one of drop", self.refused(-32602, "fault.add", rule="drip"))
         self.assertIn("there are a, b", self.refused(1, "fault.add", rule="drop device=c"))
@@ -174,15 +206,18 @@ class Protocol(unittest.TestCase):
         self.assertEqual(trunk.recv(2048), tagged)
         ends[1].send(tagged)
         self.assertEqual(access.recv(2048), BROADCAST)
-        ends[0].send(tagged)                    # what may not be
+        for head in (tagged[:16], b"\x81\x00\x00\x00".join([BROADCAST[:12], tagged[12:16]])):
+            ends[0].send(head + b"\x88\xb5" + b"hidden" * 9)  # what may not be
         self.client.call("port.vlan", port=ends[2].name, vlan=10)
         ends[0].send(BROADCAST)
         self.assertEqual(other.recv(2048), BROADCAST)
         self.assertEqual(trunk.recv(2048), tagged)
         self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
+        self.assertEqual([p["counters"]["vlan_drop"] for p in self.client.call("port.list")], [0, 0, 2, 0, 0])
         self.refused(1, "port.vlan", port="nowhere", vlan=1)
-        self.refused(-32602, "port.vlan", port="a", vlan=4095)
-        self.refused(-32602, "port.vlan", port="a", vlan=-1)
+        for number in (4095, -1, 1 << 32, (1 << 32) + 10, 1 << 62, "10", None):
+            self.refused(-32602, "port.vlan", port=ends[0].name, vlan=number)
+        self.assertEqual([p["vlan"] for p in self.client.call("port.list")], [0, 0, 10, 0, 10])
 
     def test_slow_links(self):
         self.assertEqual(self.client.call("link.list"), [])

@@ -87,7 +87,7 @@ static const struct ctl_verb verbs[] = {
 		.help = "VLAN is that of an access port.\n"
 			"TX is what left the device or, by a port to the outside, the daemon.\n"
 			"RX-BAD are frames with a wrong ICRC and malformed ones. --json has more\n"
-			"counters.\n",
+			"counters, such as vlan_drop, frames that a VLAN did not let in or out.\n",
 	},
 	{
 		.name = "add", .args = "SPEC", .nargs = 1, .run = port_add,

@@ -43,8 +43,8 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		return err;
 	}
 	function_port_policy(a->function, d->anti_spoof, d->promisc);
-	switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
-	if (d->link.kbps)
+	err = switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
+	if (!err && d->link.kbps)
 		err = switch_port_limit(a->function->dev.port.sw, &d->link);
 	if (!err)
 		err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);

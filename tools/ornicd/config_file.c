@@ -16,11 +16,12 @@
 static int file_device(struct config *c, const char *file, json_t *device)
 {
 	struct config_spec spec = CONFIG_SPEC_DEFAULT;
-	int anti_spoof = spec.anti_spoof, promisc = spec.promisc, vlan = 0;
+	int anti_spoof = spec.anti_spoof, promisc = spec.promisc;
+	json_int_t vlan = 0;
 	json_error_t e;
 
 	if (json_unpack_ex(device, &e, JSON_STRICT,
-			   "{s:s, s?s, s?s, s?b, s?b, s?i, s?s, s?s, s?s, s?s, s?s}",
+			   "{s:s, s?s, s?s, s?b, s?b, s?I, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
 			   "anti_spoof", &anti_spoof, "promisc", &promisc, "vlan", &vlan,
 			   "rate", &spec.link[0],
@@ -31,7 +32,8 @@ static int file_device(struct config *c, const char *file, json_t *device)
 		return -EINVAL;
 	}
 	if (vlan < 0 || vlan > VLAN_MAX_ID) {
-		log_err("%s: \"vlan\": %d is not a number from 0 to %d", file, vlan, VLAN_MAX_ID);
+		log_err("%s: \"vlan\": %lld is not a number from 0 to %d", file,
+			(long long)vlan, VLAN_MAX_ID);
 		return -EINVAL;
 	}
 	spec.vlan = vlan;

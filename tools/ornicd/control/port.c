@@ -24,6 +24,7 @@ static json_t *device_counters(const struct device *dev)
 
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		json_object_set_new(all, shown[i].name, json_integer(dev->cnt[shown[i].cnt]));
+	json_object_set_new(all, "vlan_drop", json_integer(switch_port_vlan_drop(dev->port.sw)));
 	return all;
 }
 
@@ -36,9 +37,9 @@ static json_t *device_port(const struct device *dev)
 			 "counters", device_counters(dev));
 }
 
-static json_t *uplink_counters(const struct uplink_stats *s)
+static json_t *uplink_counters(const struct uplink_stats *s, const struct switch_port *port)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "tx_frames", (json_int_t)s->tx_frames,
 			 "tx_bytes", (json_int_t)s->tx_bytes,
 			 "tx_drop", (json_int_t)s->tx_drop,
@@ -46,7 +47,8 @@ static json_t *uplink_counters(const struct uplink_stats *s)
 			 "rx_bytes", (json_int_t)s->rx_bytes,
 			 "rx_drop", (json_int_t)s->rx_drop,
 			 "bad_icrc", (json_int_t)s->bad_icrc,
-			 "malformed", (json_int_t)s->malformed);
+			 "malformed", (json_int_t)s->malformed,
+			 "vlan_drop", (json_int_t)switch_port_vlan_drop(port));
 }
 
 static json_t *uplink_port(const struct daemon *d, struct uplink *u)
@@ -57,7 +59,7 @@ static json_t *uplink_port(const struct daemon *d, struct uplink *u)
 			 "name", control_text(uplink_name(u)), "kind", uplink_kind(u),
 			 "up", uplink_is_up(u), "vlan", switch_port_vlan(port),
 			 "spec", control_text(uplink_text(u)),
-			 "counters", uplink_counters(uplink_stats(u)));
+			 "counters", uplink_counters(uplink_stats(u), port));
 }
 
 static json_t *list(struct control_call *call)
@@ -110,17 +112,19 @@ static json_t *set_vlan(struct control_call *call)
 {
 	struct switch_port *port;
 	const char *name;
-	int id;
+	json_int_t id;
 
-	if (control_params(call, "{s:s, s:i}", "port", &name, "vlan", &id))
+	if (control_params(call, "{s:s, s:I}", "port", &name, "vlan", &id))
 		return NULL;
 	port = switch_port_find(call->daemon->engine.sw, name);
 	if (!port)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
 	if (id < 0 || id > VLAN_MAX_ID)
-		return control_error(call, CONTROL_PARAMS, "vlan %d is not from 0 to %d", id,
-				     VLAN_MAX_ID);
-	switch_port_set_vlan(port, id);
+		return control_error(call, CONTROL_PARAMS, "vlan %lld is not from 0 to %d",
+				     (long long)id, VLAN_MAX_ID);
+	if (switch_port_set_vlan(port, id))
+		return control_error(call, CONTROL_EXISTS,
+				     "another device has the address of %s there", name);
 	return control_done();
 }
 

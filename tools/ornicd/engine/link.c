@@ -127,10 +127,10 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 		return NULL;
 	p->kind = PACKET_ROCE;
 	memcpy(p->dmac, path->dmac, sizeof(p->dmac));
-	switch_find(qp->dev->engine->sw, p);
 	memcpy(p->smac, gid->smac, sizeof(p->smac));
 	p->vlan = le32toh(gid->flags) & ORNIC_GID_VLAN;
 	p->vlan_tci = le16toh(gid->vlan) | (path->sl & 7) << 13;
+	switch_find(qp->dev->port.sw, p);
 	memcpy(p->sgid, gid->gid, sizeof(p->sgid));
 	memcpy(p->dgid, path->dgid, sizeof(p->dgid));
 	p->flow_label = le32toh(path->flow_label);

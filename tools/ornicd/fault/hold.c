@@ -139,7 +139,7 @@ void hold_forget(struct faults *fs, const struct fault *f)
 			let_go(frame);
 }
 
-void hold_gone(struct faults *fs, const struct switch_port *port)
+void hold_gone(struct faults *fs, const struct switch_port *port, const char *why)
 {
 	struct fault_frame *frame, *next;
 
@@ -149,7 +149,7 @@ void hold_gone(struct faults *fs, const struct switch_port *port)
 			continue;
 		TAILQ_REMOVE(&fs->held, frame, link);
 		let_go(frame);
-		frame_lost(fs, frame, "dropped: port deleted");
+		frame_lost(fs, frame, why);
 	}
 	if (TAILQ_EMPTY(&fs->held))
 		timer_disarm(&fs->engine->timers, &fs->timer);

@@ -318,9 +318,9 @@ static bool packet_in(void *arg, struct switch_port *port, enum switch_way way,
 	return true;
 }
 
-static void port_gone(void *arg, struct switch_port *port)
+static void port_gone(void *arg, struct switch_port *port, const char *why)
 {
-	hold_gone(arg, port);
+	hold_gone(arg, port, why);
 }
 
 void packet_hook(struct faults *fs)

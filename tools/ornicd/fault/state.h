@@ -170,8 +170,8 @@ void hold_overtaken(struct faults *fs, const struct fault *f, const struct fault
 		    struct fault_frames *to);
 /* hold_forget() - nobody counts for @f any more */
 void hold_forget(struct faults *fs, const struct fault *f);
-/* hold_gone() - drop what has to do with a port */
-void hold_gone(struct faults *fs, const struct switch_port *port);
+/* hold_gone() - drop what has to do with a port; @why: for captures */
+void hold_gone(struct faults *fs, const struct switch_port *port, const char *why);
 
 /* device.c */
 

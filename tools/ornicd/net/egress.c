@@ -236,6 +236,7 @@ void egress_drop(struct egress *q, const char *why)
 		remove_record(q, r);
 	}
 	timer_disarm(q->timers, &q->timer);
+	q->busy = 0;
 }
 
 struct egress *egress_new(struct timers *timers, const uint64_t *now,

@@ -97,7 +97,7 @@ struct egress *egress_new(struct timers *timers, const uint64_t *now,
 			  const struct egress_ops *ops, void *arg);
 void egress_free(struct egress *q);
 
-/* egress_drop() - all that waits is lost; @why: for @lost */
+/* egress_drop() - all that waits is lost, and the link idle; @why: for @lost */
 void egress_drop(struct egress *q, const char *why);
 
 /* egress_set() - change the link; what waits keeps its time. @p is in range, see egress_check(). */

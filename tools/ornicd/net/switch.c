@@ -6,6 +6,9 @@
  * devices change. Learned addresses are those of whatever lies behind other ports;
  * anybody there can invent as many as it likes, so they live in a fixed table
  * where a newcomer drives out the address of its bucket not seen for longest.
+ *
+ * Each VLAN has addresses of its own, and frames without one are as good as a VLAN there: an
+ * address in one says nothing about another. A device's port of no VLAN is in all of them.
  */
 #include "switch.h"
 
@@ -41,6 +44,7 @@ static const char too_long[] = "dropped: too long with a tag";
  * @up:		sends and receives
  * @promisc:	wants frames for unknown stations
  * @vlan:	access port of this VLAN, or 0
+ * @vlan_drop:	see switch_port_vlan_drop()
  * @held:	in the switch's list of those to flush
  * @egress:	slow link to what stands behind, or NULL
  * @hold:	in that list
@@ -59,6 +63,7 @@ struct switch_port {
 	bool promisc;
 	uint16_t vlan;
 	bool held;
+	uint64_t vlan_drop;
 	struct egress *egress;
 	LIST_ENTRY(switch_port) hold;
 	TAILQ_ENTRY(switch_port) link;
@@ -68,11 +73,13 @@ struct switch_port {
 /**
  * struct learned - an address behind a port
  * @mac:	address
+ * @vlan:	where it was seen: what it is elsewhere is another station
  * @port:	NULL if the entry is free
  * @seen:	when a frame came from it, seconds
  */
 struct learned {
 	uint8_t mac[6];
+	uint16_t vlan;
 	struct switch_port *port;
 	uint32_t seen;
 };
@@ -214,6 +221,22 @@ static void drop_packets_of(struct net_switch *sw, const struct switch_port *por
 	STAILQ_CONCAT(&sw->queue, &keep);
 }
 
+/* What came in by @port or waits there is lost, and nobody is behind it any more. */
+static void forget(struct net_switch *sw, struct switch_port *port, const char *why)
+{
+	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
+		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
+
+		if (l->port == port)
+			l->port = NULL;
+	}
+	drop_packets_of(sw, port);
+	if (port->egress)
+		egress_drop(port->egress, why);
+	if (sw->fault)
+		sw->fault->gone(sw->fault->arg, port, why);
+}
+
 /**
  * switch_port_del() - remove a port and all that came in by it
  * @port:	port; not while a packet is being delivered
@@ -222,21 +245,11 @@ void switch_port_del(struct switch_port *port)
 {
 	struct net_switch *sw = port->sw;
 
-	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
-		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
-
-		if (l->port == port)
-			l->port = NULL;
-	}
+	forget(sw, port, "dropped: port deleted");
 	if (port->station)
 		LIST_REMOVE(port, hash);
 	if (port->held)
 		LIST_REMOVE(port, hold);
-	drop_packets_of(sw, port);
-	if (port->egress)
-		egress_drop(port->egress, "dropped: port deleted");
-	if (sw->fault)
-		sw->fault->gone(sw->fault->arg, port);
 	TAILQ_REMOVE(&sw->ports, port, link);
 	free(port->name);
 	egress_free(port->egress);
@@ -253,28 +266,48 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name)
 	return NULL;
 }
 
-static struct switch_port *station_find(const struct net_switch *sw, const uint8_t mac[6])
+/* The VLAN of @p, coming in by @from; 0 is that of frames without one. */
+static uint16_t vlan_of(const struct switch_port *from, const struct packet *p)
+{
+	return from->vlan ? from->vlan : vlan_id(p);
+}
+
+/* There is one at most: none of those with the same address shares a VLAN with another. */
+static struct switch_port *station_find(const struct net_switch *sw, const uint8_t mac[6],
+					uint16_t vlan)
 {
 	struct switch_port *port;
 
 	LIST_FOREACH(port, &sw->station[mac_hash(mac) % STATION_BUCKETS], hash)
-		if (!memcmp(port->mac, mac, 6))
+		if (!memcmp(port->mac, mac, 6) && (!port->vlan || port->vlan == vlan))
 			return port;
 	return NULL;
 }
 
-void switch_find(struct net_switch *sw, struct packet *p)
+void switch_find(const struct switch_port *from, struct packet *p)
 {
-	p->to = station_find(sw, p->dmac);
+	uint16_t vlan = p->vlan || from->vlan ? vlan_of(from, p) : 0;
+
+	p->to = station_find(from->sw, p->dmac, vlan);
 	p->far = !p->to || p->to->egress;
+}
+
+/* May @port not have that address in that VLAN, as another has it in the same one, or in all? */
+static bool is_taken(const struct switch_port *port, const uint8_t mac[6], uint16_t vlan)
+{
+	const struct switch_port *o;
+
+	LIST_FOREACH(o, &port->sw->station[mac_hash(mac) % STATION_BUCKETS], hash)
+		if (o != port && !memcmp(o->mac, mac, 6) &&
+		    (!vlan || !o->vlan || vlan == o->vlan))
+			return true;
+	return false;
 }
 
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6])
 {
-	struct switch_port *holder = station_find(port->sw, mac);
-
-	if (holder)
-		return holder == port ? 0 : -EEXIST;
+	if (is_taken(port, mac, port->vlan))
+		return -EEXIST;
 	if (port->station)
 		LIST_REMOVE(port, hash);
 	memcpy(port->mac, mac, 6);
@@ -298,14 +331,25 @@ void switch_port_set_promisc(struct switch_port *port, bool promisc)
 	port->promisc = promisc;
 }
 
-void switch_port_set_vlan(struct switch_port *port, uint16_t id)
+int switch_port_set_vlan(struct switch_port *port, uint16_t id)
 {
+	if (port->station && is_taken(port, port->mac, id))
+		return -EEXIST;
+	if (port->vlan == id)
+		return 0;
+	forget(port->sw, port, "dropped: port moved to another VLAN");
 	port->vlan = id;
+	return 0;
 }
 
 uint16_t switch_port_vlan(const struct switch_port *port)
 {
 	return port->vlan;
+}
+
+uint64_t switch_port_vlan_drop(const struct switch_port *port)
+{
+	return port->vlan_drop;
 }
 
 const char *switch_port_name(const struct switch_port *port)
@@ -402,26 +446,37 @@ const struct egress *switch_port_egress(const struct switch_port *port)
 	return port->egress;
 }
 
-static struct switch_port *learned_find(struct net_switch *sw, const uint8_t mac[6])
+static struct learned *learned_bucket(struct net_switch *sw, const uint8_t mac[6], uint16_t vlan)
 {
-	struct learned *way = sw->learned[mac_hash(mac) % LEARN_BUCKETS];
+	return sw->learned[(mac_hash(mac) + vlan) % LEARN_BUCKETS];
+}
+
+static bool is_entry(const struct learned *l, const uint8_t mac[6], uint16_t vlan)
+{
+	return l->port && l->vlan == vlan && !memcmp(l->mac, mac, 6);
+}
+
+static struct switch_port *learned_find(struct net_switch *sw, const uint8_t mac[6],
+					uint16_t vlan)
+{
+	struct learned *way = learned_bucket(sw, mac, vlan);
 
 	for (int i = 0; i < LEARN_WAYS; i++)
-		if (way[i].port && !memcmp(way[i].mac, mac, 6) &&
-		    switch_seconds() - way[i].seen < LEARN_AGE)
+		if (is_entry(&way[i], mac, vlan) && switch_seconds() - way[i].seen < LEARN_AGE)
 			return way[i].port;
 	return NULL;
 }
 
-static void learn(struct net_switch *sw, const uint8_t mac[6], struct switch_port *port)
+static void learn(struct net_switch *sw, const uint8_t mac[6], uint16_t vlan,
+		  struct switch_port *port)
 {
-	struct learned *way = sw->learned[mac_hash(mac) % LEARN_BUCKETS];
+	struct learned *way = learned_bucket(sw, mac, vlan);
 	struct learned *victim = &way[0];
 
-	if (mac_is_group(mac) || station_find(sw, mac))
+	if (mac_is_group(mac) || station_find(sw, mac, vlan))
 		return;
 	for (int i = 0; i < LEARN_WAYS; i++) {
-		if (way[i].port && !memcmp(way[i].mac, mac, 6)) {
+		if (is_entry(&way[i], mac, vlan)) {
 			victim = &way[i];
 			break;
 		}
@@ -429,6 +484,7 @@ static void learn(struct net_switch *sw, const uint8_t mac[6], struct switch_por
 			victim = &way[i];
 	}
 	memcpy(victim->mac, mac, 6);
+	victim->vlan = vlan;
 	victim->port = port;
 	victim->seen = switch_seconds();
 }
@@ -495,8 +551,10 @@ static const char *retag(struct switch_port *port, const struct packet **p)
 
 	if (port->vlan && port->vlan != id)
 		return "dropped: another VLAN";
-	if (!vlan_retag(c, *p, port->vlan ? 0 : id))
+	if (!vlan_retag(c, *p, port->vlan ? 0 : id)) {
+		port->vlan_drop++;
 		return too_long;
+	}
 	*p = &c->packet;
 	return NULL;
 }
@@ -547,6 +605,14 @@ static void flood(struct net_switch *sw, const struct packet *p, bool group)
 		switch_observe(p->from, SWITCH_IN, p, "dropped: no port for it");
 }
 
+/* The port of that station, or behind which it was seen. */
+static struct switch_port *find(struct net_switch *sw, const uint8_t mac[6], uint16_t vlan)
+{
+	struct switch_port *port = station_find(sw, mac, vlan);
+
+	return port ? port : learned_find(sw, mac, vlan);
+}
+
 static void forward(struct net_switch *sw, const struct packet *p)
 {
 	bool group = mac_is_group(p->dmac);
@@ -556,17 +622,15 @@ static void forward(struct net_switch *sw, const struct packet *p)
 		deliver_there(p->from, p);
 		return;
 	}
-	if (p->from->vlan && vlan_id(p)) {
+	if (p->from->vlan && vlan_is_tagged(p)) {
+		p->from->vlan_drop++;
 		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
 		return;
 	}
 	if (!p->from->station)
-		learn(sw, p->smac, p->from);
-	if (!group && !port) {
-		port = station_find(sw, p->dmac);
-		if (!port)
-			port = learned_find(sw, p->dmac);
-	}
+		learn(sw, p->smac, vlan_of(p->from, p), p->from);
+	if (!group && !port)
+		port = find(sw, p->dmac, vlan_of(p->from, p));
 	if (port) {
 		deliver_there(port, p);
 		return;

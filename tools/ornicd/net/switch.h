@@ -6,7 +6,7 @@
  * addresses are never learned from frames. Other ports' source
  * addresses are learned and age. Forwarding: known unicast to its port, never
  * back to the port it came from; unknown unicast, multicast and broadcast to
- * every other port that wants them.
+ * every other port that wants them. All that within a VLAN: each has addresses of its own.
  *
  * Packets wait in the engine's queue between entering the switch and delivery,
  * so that nobody is called back while in the middle of sending.
@@ -57,13 +57,14 @@ struct switch_observer {
  * struct switch_fault - who may take packets on their way in or out, and change their fate
  * @packet:	@p passes @port. Return: true if it was taken: what is left of it comes back by
  *		switch_resume(), now or later; otherwise it goes on as it is. @p is not to be changed.
- * @gone:	@port is being deleted
+ * @gone:	what was taken at @port, or came in by it, is not to come back: it is being deleted,
+ *		or gets another VLAN
  * @arg:	for both
  */
 struct switch_fault {
 	bool (*packet)(void *arg, struct switch_port *port, enum switch_way way,
 		       const struct packet *p);
-	void (*gone)(void *arg, struct switch_port *port);
+	void (*gone)(void *arg, struct switch_port *port, const char *why);
 	void *arg;
 };
 
@@ -82,7 +83,7 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name);
 
 /**
  * switch_port_set_mac() - announce the station address of a device's port
- * Return: 0, -EEXIST if another port holds it.
+ * Return: 0, -EEXIST if another port that shares a VLAN with it holds it: one of no VLAN is in all.
  */
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6]);
 
@@ -94,15 +95,24 @@ bool switch_port_is_up(const struct switch_port *port);
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
 /**
- * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or with 0 one of none
+ * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or of none: 0
  *
- * What comes in there has no tag and belongs to the VLAN; frames with a tag are dropped. What belongs
- * to the VLAN goes out there without a tag, nothing else does. By a port of no VLAN, as all are at
- * first, frames come and go with the tags they have, and those of an access port with its VLAN's.
+ * What comes in there belongs to the VLAN and has no tag, or one for the priority only (VLAN 0);
+ * frames with another tag, or two, are dropped, see vlan_is_tagged(). What belongs to the VLAN goes
+ * out there, without its tag; nothing else does. By a port of no VLAN, as all are at first, frames
+ * come and go with the tags they have, and those of an access port with its VLAN's, of their
+ * priority. What is behind a frame's first tag counts as its payload there.
+ *
+ * A port that changes is as one that goes and one that comes: what is under way from it or waits
+ * to leave by it is lost. Not while a packet is being delivered.
+ *
+ * Return: 0, -EEXIST if the port's address is taken there, see switch_port_set_mac().
  */
-void switch_port_set_vlan(struct switch_port *port, uint16_t id);
+int switch_port_set_vlan(struct switch_port *port, uint16_t id);
 /* switch_port_vlan() - its VLAN, or 0 */
 uint16_t switch_port_vlan(const struct switch_port *port);
+/* switch_port_vlan_drop() - frames that came in with a tag, or were too long to leave with one */
+uint64_t switch_port_vlan_drop(const struct switch_port *port);
 
 /* switch_port_name() - as given to switch_port_add() */
 const char *switch_port_name(const struct switch_port *port);
@@ -127,10 +137,10 @@ int switch_port_limit(struct switch_port *port, const struct egress_param *param
 const struct egress *switch_port_egress(const struct switch_port *port);
 
 /*
- * switch_find() - look for the station that @p, to be sent, goes to, and fill in its @to and @far:
- * that spares the switch another search
+ * switch_find() - look for the station that @p, RoCE to be sent by @from, goes to in its VLAN, and
+ * fill in its @to and @far: that spares the switch another search
  */
-void switch_find(struct net_switch *sw, struct packet *p);
+void switch_find(const struct switch_port *from, struct packet *p);
 
 /** switch_send() - queue @p, coming in by @port; the switch owns it from here */
 void switch_send(struct switch_port *port, struct packet *p);
@@ -178,7 +188,10 @@ void switch_drain(struct net_switch *sw);
  */
 void switch_hold(struct switch_port *port);
 
-/* switch_flush() - have what waits at ports sent; before the daemon does anything but drain */
+/*
+ * switch_flush() - have what waits at ports sent, at the end of a turn. Until then it has to be a
+ * copy: what was delivered between turns also waits while commands change guests' memory.
+ */
 void switch_flush(struct net_switch *sw);
 
 #endif /* ORNICD_NET_SWITCH_H */

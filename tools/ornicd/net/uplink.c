@@ -320,7 +320,7 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 
 	u->stats.rx_frames++;
 	u->stats.rx_bytes += len;
-	if (len < ETH_BYTES) {
+	if (len < ETH_BYTES || len > UPLINK_FRAME_BYTES) {
 		u->stats.malformed++;
 		return;
 	}
@@ -385,8 +385,9 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 		u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
 	if (!u->port)
 		goto free_uplink;
-	switch_port_set_vlan(u->port, spec->vlan);
-	err = spec->link.kbps ? switch_port_limit(u->port, &spec->link) : 0;
+	err = switch_port_set_vlan(u->port, spec->vlan);
+	if (!err && spec->link.kbps)
+		err = switch_port_limit(u->port, &spec->link);
 	if (!err)
 		err = u->backend->open(u, spec);
 	if (err)

@@ -74,7 +74,7 @@ struct uplink_host {
  * @rx_bytes:	their bytes
  * @rx_drop:	received while no packet was free
  * @bad_icrc:	RoCEv2 with a wrong ICRC
- * @malformed:	RoCEv2 that contradicts itself
+ * @malformed:	too short, too long, or RoCEv2 that contradicts itself
  */
 struct uplink_stats {
 	uint64_t tx_frames;

@@ -113,13 +113,14 @@ static uint32_t stream_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 
 	if (s->fd < 0 || s->tx_len)
 		return 0;
-	for (i = 0; i < n; i++) {
-		if (f[i].len > UPLINK_FRAME_BYTES)
-			return 0;
+	for (i = 0; i < n && f[i].len <= UPLINK_FRAME_BYTES; i++) {
 		be32_put(s->length[i], f[i].len);
 		f[i].iov[0] = (struct iovec) { s->length[i], LENGTH_BYTES };
 		msg.msg_iovlen += f[i].niov;
 	}
+	n = i;
+	if (!n)
+		return 0;
 	done = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (done < 0)
 		return 0;

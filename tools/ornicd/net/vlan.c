@@ -36,6 +36,23 @@ uint16_t vlan_id(const struct packet *p)
 	return tag_of(p, &tci) ? tci & ID_MASK : 0;
 }
 
+bool vlan_is_tagged(const struct packet *p)
+{
+	uint8_t head[ETH_BYTES + VLAN_BYTES] = { 0 };
+	uint32_t len = p->frame.len ? p->frame.len : p->len;
+	uint16_t type;
+
+	if (p->kind == PACKET_ROCE)
+		return vlan_id(p);
+	seg_copy_out(head, p->frame.len ? &p->frame : p->seg, p->frame.len ? 1 : p->nseg, 0,
+		     len < sizeof(head) ? len : sizeof(head));
+	type = be16_get(head + ADDRESS_BYTES);
+	if (type == ETHERTYPE_VLAN && len >= sizeof(head) &&
+	    !(be16_get(head + ETH_BYTES) & ID_MASK))
+		type = be16_get(head + ETH_BYTES + 2);
+	return type == ETHERTYPE_VLAN || type == ETHERTYPE_SVLAN;
+}
+
 /*
  * The frame of @p, which has a tag or not, with the one of @c->packet. Return: its length, 0 if
  * it is too long.

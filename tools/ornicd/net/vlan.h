@@ -17,6 +17,12 @@
 /* vlan_id() - the VLAN that the tag of @p names, 0 if it has no tag or one for the priority only */
 uint16_t vlan_id(const struct packet *p);
 
+/*
+ * vlan_is_tagged() - has @p a tag that an access port does not take: any but one of IEEE 802.1Q for
+ * the priority only, or any behind that one; whole or not
+ */
+bool vlan_is_tagged(const struct packet *p);
+
 /**
  * struct vlan_copy - a packet with another tag
  * @packet:	what it is now; refers to the payload of the one that it was

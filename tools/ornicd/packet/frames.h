@@ -28,7 +28,8 @@ void frames_begin(struct frames *f, const struct packet *p);
 
 /*
  * frames_next() - the next frame as it would be on the wire, copied to @to, which has room for
- * it: FRAMES_MAX_BYTES are enough for any. A frame that came from a wire is the same as there. Longer ones are left out.
+ * it: FRAMES_MAX_BYTES are enough for any. A frame that came from a wire is the same as there.
+ * Longer ones are left out.
  * Return: its bytes; 0 if there is none.
  */
 uint32_t frames_next(struct frames *f, uint8_t *to);

@@ -48,7 +48,7 @@ enum packet_kind {
  * @link:	place in the packet queue or in the free list
  * @kind:	what the header fields mean
  * @from:	port of the switch it came in by; NULL while in the making
- * @to:		port of the station @dmac; NULL: the switch is to look for it
+ * @to:		port of the station @dmac in its VLAN; NULL: the switch is to look for it
  * @far:	there is no such station, or the link to it is slow
  * @loopback:	for the port it came in by, and no other
  * @echo:	also for the port it came in by
@@ -86,7 +86,7 @@ enum packet_kind {
  * @msn:	AETH MSN
  * @atomic_ack:	AtomicAckETH
  * @imm:	ImmDt, in wire order
- * @frame:	the frame it came in; empty if it was made in this daemon
+ * @frame:	the frame it came in, or that with another tag; empty if it was made in this daemon
  * @len:	payload bytes: sum of @seg lengths
  * @nseg:	used entries of @seg
  * @seg:	payload
