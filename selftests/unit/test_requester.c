@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/peer.h"
+#include "packet/roce.h"
 
 #define PSN0	0xfffff0u
 #define P(n)	((PSN0 + (n)) & BTH_PSN_MASK)
@@ -122,6 +123,74 @@ static void test_segments(void **state)
 	conn_quiet(&t->c);
 	peer_ack(&t->peer, &t->c, P(67), ACK);
 	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
+/* The peer got a message of @len bytes in frames of @mtu next; returns how many. */
+static uint32_t expect_frames(struct fix *t, const uint8_t opcode[4], uint32_t psn, uint32_t len,
+			      uint32_t mtu)
+{
+	uint32_t n = (len + mtu - 1) / mtu, done = 0;
+	struct seen *s = peer_expect(&t->peer, opcode[3], psn, n);
+	struct roce_frame f;
+	struct roce_cut c;
+	uint8_t got[4096];
+
+	assert_int_equal(s->p.len, len);
+	assert_int_equal(s->p.mtu, mtu);
+	roce_cut(&c, &s->p);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(roce_next(&c, &f));
+		assert_int_equal(roce_opcode(&s->p, i),
+				 n == 1 ? opcode[3] : opcode[i ? 1 + (i == n - 1) : 0]);
+		assert_int_equal(f.len, i < n - 1 ? mtu : len - done);
+		seg_copy_out(got, f.seg, f.nseg, 0, f.len);
+		assert_memory_equal(got, dut_at(t->c.d, t->buf + done, f.len), f.len);
+		done += f.len;
+	}
+	assert_false(roce_next(&c, &f));
+	assert_int_equal(done, len);
+	return n;
+}
+
+/* Messages around each path MTU: so many packets, so long, with these bytes; and READs. */
+static void test_path_mtus(void **state)
+{
+	static const uint8_t send[] = { BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE, BTH_RC_SEND_LAST,
+					BTH_RC_SEND_ONLY };
+	static const uint8_t write[] = { BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE,
+					 BTH_RC_WRITE_LAST, BTH_RC_WRITE_ONLY };
+	struct fix *t = *state;
+	uint32_t n, psn = 0, index = 0;
+
+	for (uint8_t code = ORNIC_MTU_256; code <= ORNIC_MTU_4096; code++) {
+		uint32_t mtu = 128u << code;
+		const uint32_t len[] = { 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 7 * mtu + 3 };
+
+		t->c.qp.mtu_code = code;
+		for (uint32_t i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+			post(t, ORNIC_WR_SEND, len[i], 0);
+			psn += expect_frames(t, send, P(psn), len[i], mtu);
+			post(t, ORNIC_WR_RDMA_WRITE, len[i], 0);
+			psn += expect_frames(t, write, P(psn), len[i], mtu);
+			peer_ack(&t->peer, &t->c, P(psn - 1), ACK);
+			expect(t, index++, ORNIC_WC_SEND, 0);
+			expect(t, index++, ORNIC_WC_RDMA_WRITE, 0);
+			post(t, ORNIC_WR_RDMA_READ, len[i], 0);
+			n = (len[i] + mtu - 1) / mtu;
+			peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(psn), 1);
+			memset(dut_at(t->c.d, t->buf, len[i]), 0, len[i]);
+			for (uint32_t k = 0; k < n; k++)
+				read_resp(t, n == 1 ? BTH_RC_READ_RESP_ONLY :
+					  k == 0 ? BTH_RC_READ_RESP_FIRST :
+					  k < n - 1 ? BTH_RC_READ_RESP_MIDDLE :
+					  BTH_RC_READ_RESP_LAST, P(psn + k), 1, k * mtu,
+					  k < n - 1 ? mtu : len[i] - k * mtu);
+			expect(t, index++, ORNIC_WC_RDMA_READ, 0);
+			assert_memory_equal(dut_at(t->c.d, t->buf, len[i]), t->data, len[i]);
+			psn += n;
+		}
+	}
+	peer_quiet(&t->peer);
 }
 
 /* One ACK for many; a partial one completes what it covers; strays are dropped (ORN-QP-25). */
@@ -848,9 +917,11 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
-		T(test_rnr), T(test_rnr_infinite), T(test_timeout), T(test_timeout_progress),
-		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
+		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
+		T(test_late_ack),
+		T(test_rnr), T(test_rnr_infinite), T(test_timeout),
+		T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
+		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
 		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
