@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -304,6 +305,36 @@ static void test_rnr_infinite(void **state)
 	}
 	peer_ack(&t->peer, &t->c, P(0), ACK);
 	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
+/* Each code of an RNR NAK is the wait that IBTA gives it (volume 1, 9.7.5.2.8). */
+static void test_rnr_table(void **state)
+{
+	static const char *const ms[32] = {
+		"655.36", "0.01", "0.02", "0.03", "0.04", "0.06", "0.08", "0.12",
+		"0.16", "0.24", "0.32", "0.48", "0.64", "0.96", "1.28", "1.92",
+		"2.56", "3.84", "5.12", "7.68", "10.24", "15.36", "20.48", "30.72",
+		"40.96", "61.44", "81.92", "122.88", "163.84", "245.76", "327.68", "491.52",
+	};
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	for (uint8_t code = 0; code < 32; code++) {
+		uint64_t ns = (uint64_t)(strtod(ms[code], NULL) * 100 + 0.5) * 10000;
+
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+		peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | code);
+		world_pass(&t->w, ns - 1);
+		if (t->peer.next < t->peer.nin)
+			fail_msg("code %u: sent again before %s ms", code, ms[code]);
+		world_pass(&t->w, 1);
+		if (t->peer.next == t->peer.nin)
+			fail_msg("code %u: not sent again after %s ms", code, ms[code]);
+	}
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	peer_quiet(&t->peer);
 }
 
 /* ORN-QP-25: silence, retry_cnt times, then RETRY_EXC_ERR. */
@@ -919,7 +950,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
 		T(test_late_ack),
-		T(test_rnr), T(test_rnr_infinite), T(test_timeout),
+		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_timeout),
 		T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
