@@ -99,8 +99,8 @@ class Flap(OnPurpose):
 
     def port(self):
         """What the tools of the guest say: rdma, ibv_devinfo, the interface's carrier, ethtool."""
-        said = self.a.run("rdma link show {d}/1; ibv_devinfo -d {d}; cat /sys/class/net/{n}/carrier; ethtool {n} | grep Link".format(
-            d=self.device, n=self.p.netdev)).out
+        said = self.a.run("rdma link show {d}/1; ibv_devinfo -d {d}; cat /sys/class/net/{n}/carrier; ethtool {n} | grep Link"
+                          .format(d=self.device, n=self.p.netdev)).out
         return re.search(r"state (\w+)(?s:.*)state:\s+(\w+) (?s:.*)^([01])$(?s:.*)detected: (\w+)", said, re.M).groups()
 
     def test_down_and_up(self):

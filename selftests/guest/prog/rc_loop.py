@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two RC queue pairs of one process, connected to one another, that do what standard input says.
 
-Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL [MTU [FLOW_LABEL]]]]. It prints "qps A B"; then a line "write LENGTH COUNT"
-(or send, read) makes queue pair A do that many operations of that many bytes, and compares what came, "modify STATE" is
-ibv_modify_qp, "query" prints the path of A as the device knows it, "ring NUMBER" stores a doorbell for the send queue of some other
-queue pair, "make KIND" makes one more qp, mr or srq and destroys it, "again" connects A and B anew, whatever became of them, "event" waits for
-the next asynchronous event; each is answered with a line that begins with "done" or "failed". It ends with its input.
+Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL [MTU [FLOW_LABEL]]]]. It prints "qps A B"; then it obeys lines:
+  write LENGTH COUNT  queue pair A does that many operations of that many bytes, and what came is compared; also send, read
+  modify STATE        ibv_modify_qp of both
+  again               both are reset and connected anew, whatever became of them
+  aim NUMBER          A is reset and connected to another number, where it writes a byte
+  query               prints the path of A as the device knows it
+  make KIND           one more qp, mr or srq is made and destroyed
+  event               waits for the next asynchronous event
+  ring NUMBER         stores a doorbell for the send queue of some other queue pair
+Each is answered with a line that begins with "done" or "failed". It ends with its input.
 """
 import ctypes
 import glob
@@ -81,15 +86,18 @@ class Loop:
                     return "failed status %d" % entry.status
         return "done"
 
+    def post(self, what, length):
+        work = SendWR(opcode=OPCODES[what], num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)])
+        if what == "send":
+            self.qps[1].post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + SIZE // 2, SIZE // 2, self.mr.lkey)]))
+        else:
+            work.set_wr_rdma(self.mr.rkey, self.mr.buf + SIZE // 2)
+        self.qps[0].post_send(work)
+
     def operate(self, what, length, count):
         for _ in range(count):
             self.mr.write(os.urandom(length), length, SIZE // 2 if what == "read" else 0)
-            work = SendWR(opcode=OPCODES[what], num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)])
-            if what == "send":
-                self.qps[1].post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + SIZE // 2, SIZE // 2, self.mr.lkey)]))
-            else:
-                work.set_wr_rdma(self.mr.rkey, self.mr.buf + SIZE // 2)
-            self.qps[0].post_send(work)
+            self.post(what, length)
             said = self.completions(2 if what == "send" else 1)
             if said != "done":
                 return said
@@ -110,6 +118,12 @@ class Loop:
     def again(self):
         self.modify(e.IBV_QPS_RESET)
         self.connect_both()
+        return "done"
+
+    def aim(self, number):
+        self.modify(e.IBV_QPS_RESET)
+        self.connect(self.qps[0], number)
+        self.post("write", 1)
         return "done"
 
     def event(self):
@@ -147,8 +161,8 @@ class Loop:
             return self.make(words[1])
         if words[0] in ("again", "event"):
             return getattr(self, words[0])()
-        if words[0] == "modify":
-            return self.modify(int(words[1]))
+        if words[0] in ("aim", "modify"):
+            return getattr(self, words[0])(int(words[1]))
         return self.operate(words[0], int(words[1]), int(words[2]))
 
 
