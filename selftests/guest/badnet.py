@@ -56,10 +56,7 @@ class Captured(harness.GuestTest):
 
     def verdict(self, number, path, options):
         """The checker's, when the file is complete; returns what it counted."""
-        end = time.monotonic() + PATIENCE
-        while any(each["id"] == number for each in self.control.call("capture.list")):
-            self.assertLess(time.monotonic(), end, "the capture is not written after %d s" % PATIENCE)
-            time.sleep(0.05)
+        self.wait_written(number)
         report = judge.judge(path, options)
         print("# " + ", ".join("%d %s" % (n, what) for what, n in sorted(report.counts.items())))
         wrong = [str(v) for v in report.violations if v.who in self.judged]
@@ -68,6 +65,13 @@ class Captured(harness.GuestTest):
             shutil.copyfile(path, kept)
             self.fail("%d violations; the capture is kept as %s:\n%s" % (len(wrong), kept, "\n".join(wrong[:20])))
         return report.counts
+
+    def wait_written(self, number):
+        """Waits until a capture that was stopped is complete."""
+        end = time.monotonic() + PATIENCE
+        while any(each["id"] == number for each in self.control.call("capture.list")):
+            self.assertLess(time.monotonic(), end, "the capture is not written after %d s" % PATIENCE)
+            time.sleep(0.05)
 
     @contextlib.contextmanager
     def network(self, rules, timeout_ns):

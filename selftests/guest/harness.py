@@ -208,6 +208,20 @@ class GuestTest(unittest.TestCase):
         """Server's VM and client's VM, for 'between' the VMs or 'within' one."""
         return (self.b, self.a) if place == "between" else (self.a, self.a)
 
+    def addresses(self):
+        """Gives the interface of VM 0, whose driver was loaded anew, its addresses again, and waits until RDMA works there."""
+        vm, dev = self.a, self.p.netdev
+        vm.run("until [ -e /sys/class/net/%s ]; do sleep 0.05; done; ip link set %s up; ip addr replace %s/24 dev %s; "
+               "ip -6 addr replace %s/64 dev %s nodad"
+               % (dev, dev, self.p.address(vm), dev, self.p.address(vm, 6), dev), timeout=30)
+        self.wait_usable()
+
+    def wait_usable(self):
+        """Waits until the RDMA port of VM 0 is up and has a GID of its IPv4 address."""
+        self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
+                   "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; ls /dev/infiniband/uverbs0"
+                   % (self.device, self.device), timeout=30)
+
     def spawn(self, vm, command, timeout):
         """A command that is killed at the end of the test if it still runs."""
         process = vm.spawn(command, timeout=timeout)

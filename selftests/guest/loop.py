@@ -22,7 +22,7 @@ class Loop:
         """What the program answers to a command."""
         self.answers += 1
         self.process.write(line.encode() + b"\n")
-        answer = self.process.wait_for(r"(?m)(?:^(?:done|failed).*\n(?:.*\n)*?){%d}" % self.answers, 60)
+        answer = self.process.wait_for(r"\A(?:(?:(?!done|failed).*\n)*(?:done|failed).*\n){%d}" % self.answers, 60)
         return answer.group(0).splitlines()[-1]
 
     def do(self, line):

@@ -12,16 +12,6 @@ SLOT = "/sys/bus/pci/devices/0000:01:00.0"
 class Module(harness.GuestTest):
     ornic_only = True
 
-    def addresses(self):
-        """Gives the interface of VM 0 its addresses again and waits until the RDMA port is up."""
-        vm, dev = self.a, self.p.netdev
-        vm.run("until [ -e /sys/class/net/%s ]; do sleep 0.05; done; ip link set %s up; ip addr replace %s/24 dev %s; "
-               "ip -6 addr replace %s/64 dev %s nodad"
-               % (dev, dev, self.p.address(vm), dev, self.p.address(vm, 6), dev), timeout=30)
-        vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-               "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; ls /dev/infiniband/uverbs0"
-               % (self.device, self.device), timeout=30)
-
     def works(self):
         self.addresses()
         server, client = ["ibv_rc_pingpong -d %s -g %d -n 50 -c" % (self.device, self.p.gid_index(vm))

@@ -7,11 +7,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lib/peer.h"
+#include "packet/roce.h"
 
 #define PSN0	0xfffff0u
 #define P(n)	((PSN0 + (n)) & BTH_PSN_MASK)
@@ -122,6 +124,74 @@ static void test_segments(void **state)
 	conn_quiet(&t->c);
 	peer_ack(&t->peer, &t->c, P(67), ACK);
 	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
+/* The peer got a message of @len bytes in frames of @mtu next; returns how many. */
+static uint32_t expect_frames(struct fix *t, const uint8_t opcode[4], uint32_t psn, uint32_t len,
+			      uint32_t mtu)
+{
+	uint32_t n = (len + mtu - 1) / mtu, done = 0;
+	struct seen *s = peer_expect(&t->peer, opcode[3], psn, n);
+	struct roce_frame f;
+	struct roce_cut c;
+	uint8_t got[4096];
+
+	assert_int_equal(s->p.len, len);
+	assert_int_equal(s->p.mtu, mtu);
+	roce_cut(&c, &s->p);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(roce_next(&c, &f));
+		assert_int_equal(roce_opcode(&s->p, i),
+				 n == 1 ? opcode[3] : opcode[i ? 1 + (i == n - 1) : 0]);
+		assert_int_equal(f.len, i < n - 1 ? mtu : len - done);
+		seg_copy_out(got, f.seg, f.nseg, 0, f.len);
+		assert_memory_equal(got, dut_at(t->c.d, t->buf + done, f.len), f.len);
+		done += f.len;
+	}
+	assert_false(roce_next(&c, &f));
+	assert_int_equal(done, len);
+	return n;
+}
+
+/* Messages around each path MTU: so many packets, so long, with these bytes; and READs. */
+static void test_path_mtus(void **state)
+{
+	static const uint8_t send[] = { BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE, BTH_RC_SEND_LAST,
+					BTH_RC_SEND_ONLY };
+	static const uint8_t write[] = { BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE,
+					 BTH_RC_WRITE_LAST, BTH_RC_WRITE_ONLY };
+	struct fix *t = *state;
+	uint32_t n, psn = 0, index = 0;
+
+	for (uint8_t code = ORNIC_MTU_256; code <= ORNIC_MTU_4096; code++) {
+		uint32_t mtu = 128u << code;
+		const uint32_t len[] = { 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 7 * mtu + 3 };
+
+		t->c.qp.mtu_code = code;
+		for (uint32_t i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+			post(t, ORNIC_WR_SEND, len[i], 0);
+			psn += expect_frames(t, send, P(psn), len[i], mtu);
+			post(t, ORNIC_WR_RDMA_WRITE, len[i], 0);
+			psn += expect_frames(t, write, P(psn), len[i], mtu);
+			peer_ack(&t->peer, &t->c, P(psn - 1), ACK);
+			expect(t, index++, ORNIC_WC_SEND, 0);
+			expect(t, index++, ORNIC_WC_RDMA_WRITE, 0);
+			post(t, ORNIC_WR_RDMA_READ, len[i], 0);
+			n = (len[i] + mtu - 1) / mtu;
+			peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(psn), 1);
+			memset(dut_at(t->c.d, t->buf, len[i]), 0, len[i]);
+			for (uint32_t k = 0; k < n; k++)
+				read_resp(t, n == 1 ? BTH_RC_READ_RESP_ONLY :
+					  k == 0 ? BTH_RC_READ_RESP_FIRST :
+					  k < n - 1 ? BTH_RC_READ_RESP_MIDDLE :
+					  BTH_RC_READ_RESP_LAST, P(psn + k), 1, k * mtu,
+					  k < n - 1 ? mtu : len[i] - k * mtu);
+			expect(t, index++, ORNIC_WC_RDMA_READ, 0);
+			assert_memory_equal(dut_at(t->c.d, t->buf, len[i]), t->data, len[i]);
+			psn += n;
+		}
+	}
+	peer_quiet(&t->peer);
 }
 
 /* One ACK for many; a partial one completes what it covers; strays are dropped (ORN-QP-25). */
@@ -235,6 +305,36 @@ static void test_rnr_infinite(void **state)
 	}
 	peer_ack(&t->peer, &t->c, P(0), ACK);
 	expect(t, 0, ORNIC_WC_SEND, 0);
+}
+
+/* Each code of an RNR NAK is the wait that IBTA gives it (volume 1, 9.7.5.2.8). */
+static void test_rnr_table(void **state)
+{
+	static const char *const ms[32] = {
+		"655.36", "0.01", "0.02", "0.03", "0.04", "0.06", "0.08", "0.12",
+		"0.16", "0.24", "0.32", "0.48", "0.64", "0.96", "1.28", "1.92",
+		"2.56", "3.84", "5.12", "7.68", "10.24", "15.36", "20.48", "30.72",
+		"40.96", "61.44", "81.92", "122.88", "163.84", "245.76", "327.68", "491.52",
+	};
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_SEND, 10, 0);
+	for (uint8_t code = 0; code < 32; code++) {
+		uint64_t ns = (uint64_t)(strtod(ms[code], NULL) * 100 + 0.5) * 10000;
+
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+		peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | code);
+		world_pass(&t->w, ns - 1);
+		if (t->peer.next < t->peer.nin)
+			fail_msg("code %u: sent again before %s ms", code, ms[code]);
+		world_pass(&t->w, 1);
+		if (t->peer.next == t->peer.nin)
+			fail_msg("code %u: not sent again after %s ms", code, ms[code]);
+	}
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	peer_quiet(&t->peer);
 }
 
 /* ORN-QP-25: silence, retry_cnt times, then RETRY_EXC_ERR. */
@@ -867,10 +967,11 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_segments), T(test_acks), T(test_nak_sequence), T(test_late_ack),
-		T(test_rnr), T(test_rnr_infinite), T(test_rnr_doubled),
-		T(test_timeout), T(test_timeout_progress),
-		T(test_timeout_fresh), T(test_timeout_sent_again), T(test_timeout_paused), T(test_timeout_none),
+		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
+		T(test_late_ack),
+		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_rnr_doubled),
+		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
+		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
 		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),

@@ -250,6 +250,56 @@ static void test_mtu(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
 }
 
+/* A READ of @len bytes at the beginning of the key; returns how many responses it has. */
+static uint32_t expect_read(struct fix *t, uint32_t psn, uint32_t len, uint32_t mtu)
+{
+	uint32_t n = (len + mtu - 1) / mtu;
+	struct seen *s;
+
+	send(t, request(t, BTH_RC_READ_REQUEST, psn, 1, len), 0, 0);
+	s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, psn, n);
+	assert_int_equal(s->p.mtu, mtu);
+	assert_int_equal(s->p.len, len);
+	assert_memory_equal(s->data, mem(t, 0), len);
+	return n;
+}
+
+/* Messages around each path MTU, packet by packet, and READs of as much. */
+static void test_path_mtus(void **state)
+{
+	struct fix *t = *state;
+	uint32_t psn = 0, index = 0;
+
+	for (uint8_t code = ORNIC_MTU_256; code <= ORNIC_MTU_4096; code++) {
+		uint32_t mtu = 128u << code;
+		const uint32_t lens[] = { 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 7 * mtu + 3 };
+
+		t->c.qp.mtu_code = code;
+		for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+			uint32_t len = lens[i], n = (len + mtu - 1) / mtu;
+
+			memset(mem(t, 0), 0, len + 1);
+			recv_buf(t, len);
+			for (uint32_t k = 0; k < n; k++) {
+				uint8_t opcode = n == 1 ? BTH_RC_SEND_ONLY :
+						 k == 0 ? BTH_RC_SEND_FIRST :
+						 k < n - 1 ? BTH_RC_SEND_MIDDLE : BTH_RC_SEND_LAST;
+
+				send(t, request(t, opcode, P(psn + k), 1, 0), k * mtu,
+				     k < n - 1 ? mtu : len - k * mtu);
+				peer_expect_ack(&t->peer, ACK, P(psn + k));
+			}
+			expect_recv(t, index++, 0);
+			assert_memory_equal(mem(t, 0), t->data, len);
+			assert_int_equal(*mem(t, len), 0);
+			psn += n;
+			psn += expect_read(t, P(psn), len, mtu);
+		}
+	}
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+}
+
 static void test_unknown_opcode(void **state)
 {
 	struct fix *t = *state;
@@ -773,7 +823,8 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_comm_est), cmocka_unit_test(test_malformed), T(test_mtu),
-		T(test_unknown_opcode), cmocka_unit_test(test_rights), T(test_phys),
+		T(test_path_mtus), T(test_unknown_opcode), cmocka_unit_test(test_rights),
+		T(test_phys),
 		T(test_empty), T(test_write_imm_access), T(test_rnr), T(test_duplicate_send),
 		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
 		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two RC queue pairs of one process, connected to one another, that do what standard input says.
 
-Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL]]. It prints "qps A B"; then a line "write LENGTH COUNT" (or send, read) makes
-queue pair A do that many operations of that many bytes, "modify STATE" is ibv_modify_qp, "query" prints the path of A as the
-device knows it, "ring NUMBER" stores a doorbell for the send queue of some other queue pair; each is answered
-with a line that begins with "done" or "failed". It ends with its input.
+Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL [MTU [FLOW_LABEL]]]]. It prints "qps A B"; then it obeys lines:
+  write LENGTH COUNT  queue pair A does that many operations of that many bytes, and what came is compared; also send, read
+  modify STATE        ibv_modify_qp of both
+  again               both are reset and connected anew, whatever became of them
+  aim NUMBER          A is reset and connected to another number, where it writes a byte
+  query               prints the path of A as the device knows it
+  make KIND           one more qp, mr or srq is made and destroyed
+  event               waits for the next asynchronous event
+  ring NUMBER         stores a doorbell for the send queue of some other queue pair
+Each is answered with a line that begins with "done" or "failed". It ends with its input.
 """
 import ctypes
+import glob
+import os
+import select
 import sys
 
 from pyverbs.addr import AHAttr, GlobalRoute
@@ -18,25 +27,35 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError
 from pyverbs.qp import QPAttr, QPCap, QPInitAttr, QP
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 SIZE = 1 << 16
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
 OPCODES = {"write": e.IBV_WR_RDMA_WRITE, "read": e.IBV_WR_RDMA_READ, "send": e.IBV_WR_SEND}
 AV = ibv_qp_attr_mask.IBV_QP_AV
+MTUS = {256: e.IBV_MTU_256, 512: e.IBV_MTU_512, 1024: e.IBV_MTU_1024, 2048: e.IBV_MTU_2048, 4096: e.IBV_MTU_4096}
+PATIENCE = 20                   # seconds until an event
 
 
 class Loop:
-    def __init__(self, device, gid_index, traffic_class=0, sl=0):
+    def __init__(self, device, gid_index, traffic_class=0, sl=0, mtu=1024, flow_label=0):
         self.ctx = Context(name=device)
+        self.events = select.poll()
+        self.events.register(next(int(os.path.basename(fd)) for fd in glob.glob("/proc/self/fd/*")
+                                  if "infinibandevent" in os.readlink(fd)), select.POLLIN)
         self.pd = PD(self.ctx)
         self.cq = CQ(self.ctx, 100)
         self.mr = MR(self.pd, SIZE, ACCESS)
-        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=QPCap(max_send_wr=16, max_recv_wr=16))
-        self.qps = [QP(self.pd, init), QP(self.pd, init)]
+        self.init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=QPCap(max_send_wr=16, max_recv_wr=16))
+        self.qps = [QP(self.pd, self.init), QP(self.pd, self.init)]
+        self.mtu = MTUS[mtu]
         self.gid = self.ctx.query_gid(1, gid_index)
-        self.path = AHAttr(gr=GlobalRoute(dgid=self.gid, sgid_index=gid_index, traffic_class=traffic_class, hop_limit=64),
-                           is_global=1, port_num=1, sl=sl)
+        self.path = AHAttr(gr=GlobalRoute(dgid=self.gid, sgid_index=gid_index, traffic_class=traffic_class, hop_limit=64,
+                                          flow_label=flow_label), is_global=1, port_num=1, sl=sl)
+        self.connect_both()
+
+    def connect_both(self):
         for qp, other in zip(self.qps, self.qps[::-1]):
             self.connect(qp, other.qp_num)
 
@@ -44,7 +63,7 @@ class Loop:
         attr = QPAttr(port_num=1)
         attr.qp_access_flags = ACCESS
         attr.dest_qp_num = number
-        attr.path_mtu = e.IBV_MTU_1024
+        attr.path_mtu = self.mtu
         attr.max_rd_atomic = attr.max_dest_rd_atomic = 4
         attr.min_rnr_timer = 12
         attr.timeout = 14
@@ -67,18 +86,52 @@ class Loop:
                     return "failed status %d" % entry.status
         return "done"
 
+    def post(self, what, length):
+        work = SendWR(opcode=OPCODES[what], num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)])
+        if what == "send":
+            self.qps[1].post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + SIZE // 2, SIZE // 2, self.mr.lkey)]))
+        else:
+            work.set_wr_rdma(self.mr.rkey, self.mr.buf + SIZE // 2)
+        self.qps[0].post_send(work)
+
     def operate(self, what, length, count):
         for _ in range(count):
-            work = SendWR(opcode=OPCODES[what], num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)])
-            if what == "send":
-                self.qps[1].post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + SIZE // 2, SIZE // 2, self.mr.lkey)]))
-            else:
-                work.set_wr_rdma(self.mr.rkey, self.mr.buf + SIZE // 2)
-            self.qps[0].post_send(work)
+            self.mr.write(os.urandom(length), length, SIZE // 2 if what == "read" else 0)
+            self.post(what, length)
             said = self.completions(2 if what == "send" else 1)
             if said != "done":
                 return said
+            if self.mr.read(length, 0) != self.mr.read(length, SIZE // 2):
+                return "failed data"
         return "done"
+
+    def make(self, kind):
+        """One more object of the process, for a moment."""
+        if kind == "qp":
+            QP(self.pd, self.init).close()
+        elif kind == "mr":
+            MR(self.pd, SIZE, ACCESS).close()
+        else:
+            SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=16))).close()
+        return "done"
+
+    def again(self):
+        self.modify(e.IBV_QPS_RESET)
+        self.connect_both()
+        return "done"
+
+    def aim(self, number):
+        self.modify(e.IBV_QPS_RESET)
+        self.connect(self.qps[0], number)
+        self.post("write", 1)
+        return "done"
+
+    def event(self):
+        if not self.events.poll(PATIENCE * 1000):
+            return "failed no event"
+        event = self.ctx.get_async_event()
+        event.ack()
+        return "done " + event_name(event.event_type)
 
     def query(self):
         attr, _ = self.qps[0].query(AV | e.IBV_QP_STATE)
@@ -104,9 +157,17 @@ class Loop:
             return self.query()
         if words[0] == "ring":
             return self.ring(int(words[1]))
-        if words[0] == "modify":
-            return self.modify(int(words[1]))
+        if words[0] == "make":
+            return self.make(words[1])
+        if words[0] in ("again", "event"):
+            return getattr(self, words[0])()
+        if words[0] in ("aim", "modify"):
+            return getattr(self, words[0])(int(words[1]))
         return self.operate(words[0], int(words[1]), int(words[2]))
+
+
+def event_name(number):
+    return next(name for name in dir(e) if name.startswith("IBV_EVENT_") and getattr(e, name) == number)
 
 
 def main():
