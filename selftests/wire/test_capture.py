@@ -111,7 +111,7 @@ BROKEN = {
 # Where a bad network would hide it
 NETWORK = {"no-ack": (), "endless": ("drop=1000",), "other": ("drop=30", "rnr=200", "batches=6"),
            "no-timer": ("drop=1000", "pause=70000", "reads=64"),
-           "cnp-once": ("ce=100", "pause=5000", "batches=8"), "cnp-close": ("ce=100", "pause=5000"),
+           "cnp-once": ("ce=300", "pause=1000", "batches=60", "seed=3"), "cnp-close": ("ce=100", "pause=5000"),
            "no-timer-at-the-end": ("drop=300", "pause=70000")}
 
 
