@@ -98,7 +98,7 @@ static uint8_t asked(struct fix *t, uint8_t opcode, uint32_t n, uint32_t *msn)
 	return s->p.aeth;
 }
 
-/* IBTA volume 1, table 46 */
+/* Every code there is, and what is between them */
 static void test_codes(void **state)
 {
 	static const uint32_t credits[] = {

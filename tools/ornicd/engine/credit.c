@@ -65,7 +65,10 @@ bool credit_limits(const struct requester *r, const struct wqe *w)
 	case ORNIC_WR_SEND_IMM:
 	case ORNIC_WR_SEND_INV:
 	case ORNIC_WR_RDMA_WRITE_IMM:
-		/* its first packet arrived: it has its receive */
+		/*
+		 * When its first packet has arrived a SEND has its receive, and a WRITE needs
+		 * it for the last one only.
+		 */
 		return r->limited && psn_diff(w->ssn, r->limit) > 0 &&
 		       seq_diff(r->una, w->psn) <= 0;
 	default:
