@@ -39,6 +39,7 @@ class Requester:
         self.report, self.mtu, self.options, self.near, self.clock = report, mtu, options, near, clock
         self.next = self.una = self.cur = None
         self.sent = {}              # sequence number: frame, of what is not acknowledged
+        self.sent_ns = {}           # sequence number: when that was sent last
         self.awaited = []           # responses that are not complete
         self.message = None         # SEND or WRITE in progress: first frame and bytes so far
         self.unsure = False         # a part of the message was not seen
@@ -83,6 +84,7 @@ class Requester:
             self.report.violate(number, "psn", "%s has PSN 0x%x, expected is 0x%x" % (f.name, f.psn, self.next & seq.MASK))
             self.next = at
         end = at + self.npsn(f)
+        self.sent_ns[at] = ns
         self.run_timer(event, at, end)
         if at < self.next:
             self.again(number, at, f)
@@ -154,14 +156,15 @@ class Requester:
     def settle(self, at):
         """It took the responses that came until it decided to go back, and which these were shows where it goes back to.
 
-        When it has gone back already and not yet asked again for what was answered, it may take the answer or ask.
+        When it has gone back already and not yet asked again for what was answered, it may take the answer or ask. Then it need not
+        have learnt from the answer that others are missing, either, and these may have come since.
         """
         deferred, self.deferred, self.rewound = self.deferred, [], False
         for event, where, all_of_it in deferred:
             if at == self.una:
                 break
             if all_of_it:
-                self.acked(where, event.ns)
+                self.acked(where, event.ns, must=False)
             self.respond(where, event.ns)
 
     def check_pauses(self, number, ns, at, f):
@@ -284,25 +287,27 @@ class Requester:
             return
         for old in range(self.una, min(at, self.una + len(self.sent) + (1 << 16))):
             self.sent.pop(old, None)
+            self.sent_ns.pop(old, None)
         self.una, self.since, self.retries = at, ns, 0
         if self.obliged and self.obliged[1] < at:
             self.obliged = None
 
-    def oblige(self, rule, at, cause):
+    def oblige(self, rule, at):
         """It has to go back, unless it has since it last made progress."""
         if not self.retries:
             self.obliged, self.rewound, self.decided = (rule, at), True, True
             self.retries = 1
-        self.cause = cause
 
-    def acked(self, at, ns):
-        """All before at is acknowledged, but for responses that are missing."""
+    def acked(self, at, ns, must=True):
+        """All before at is acknowledged, but for responses that are missing: it must go back to those, or it may."""
         first = self.awaited[0] if self.awaited else None
         if first and at > first.at:
             self.advance(first.at, ns)
             if first.start < self.cur or first.at < self.next:
                 self.report.count("implied NAKs")
-                self.oblige("implied-nak", first.at, "implied NAK")
+                if must:
+                    self.oblige("implied-nak", first.at)
+                self.cause = "implied NAK"
         else:
             self.advance(at, ns)
 
@@ -346,7 +351,8 @@ class Requester:
             self.cause, self.obliged, self.since, self.rewound = "RNR NAK", None, ns, True
         elif f.kind == 3 and f.code == NAK_SEQUENCE:
             self.report.count("NAKs")
-            self.oblige("nak-heeded", at, "NAK")
+            self.oblige("nak-heeded", at)
+            self.cause = "NAK"
         elif f.kind == 3:
             self.report.count("fatal NAKs")
             self.dead = event.number

@@ -9,7 +9,7 @@ import collections
 
 from . import roce, seq
 
-# A request that asks for an answer, and so much later a copy of it, without an answer between the two: it will not come
+# A request that asks for an answer, and is sent again so much later, without an answer between the two: it will not come
 PATIENCE_NS = 1000000
 # From who is not near (flows.py): so many copies
 PATIENCE = 3
@@ -91,8 +91,11 @@ class Responder:
         if not f.ackreq or self.streaming():
             return
         if self.asked == at:
+            later = self.requester.sent_ns.get(at, 0) - self.asked_ns
+            if later <= 0:
+                return          # doubled on its way
             self.copies += 1
-            if self.spoke and (self.copies == PATIENCE or self.near and event.ns - self.asked_ns >= PATIENCE_NS):
+            if self.spoke and (later >= PATIENCE_NS if self.near else self.copies == PATIENCE):
                 self.asked_ns = event.ns
                 self.report.violate(event.number, "ack-due", "PSN 0x%x has arrived %d times and was not answered" %
                                     (f.psn, self.copies))

@@ -417,6 +417,31 @@ class Checker(unittest.TestCase):
         message(self.wire, 2, 1)
         self.expect("implied-nak")
 
+    def test_implied_nak_that_it_is_late_for(self):
+        """A response that overtook others, and came before it was asked for again: they came, too, and nothing is to be done."""
+        def add(psn):
+            self.wire.send(roce.FETCH_ADD, psn, va=0x1000, rkey=7, swap_add=1)
+
+        def value(psn, **more):
+            self.wire.answer(psn, psn + 1, op=roce.ATOMIC_ACK, value=psn, **more)
+
+        for psn in range(5):
+            add(psn)
+        value(0, lost=True)
+        for psn in range(1, 5):
+            value(psn)
+        for psn in range(3):
+            add(psn)
+        late = self.wire.frame("B", roce.ATOMIC_ACK, 4, aeth=ACK << 24 | 5, value=4)
+        self.wire.put("B", late, sent=False)
+        for psn in range(2):
+            value(psn)
+        for psn in (3, 4, 5):
+            add(psn)
+        for psn in range(2, 6):
+            value(psn)
+        self.expect()
+
     def test_retries(self):
         for _ in range(8):
             message(self.wire, 0, 1, lost=True)
@@ -573,6 +598,17 @@ class Checker(unittest.TestCase):
         self.wire.wait(70000)
         message(self.wire, 1, 1)
         self.expect("ack-due")
+
+    def test_ack_of_a_doubled_request(self):
+        """One answer does for copies that nobody sent again, however late the second one is taken from the wire."""
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        message(self.wire, 1, 1)
+        self.wire.wait(2000)
+        for _ in range(3):
+            self.wire.put("A", self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True), sent=False)
+        self.wire.answer(1, 2)
+        self.expect()
 
     def test_ack_of_who_may_not_be_ready(self):
         """Until its program has made it ready to receive a queue pair answers nothing."""
