@@ -391,6 +391,18 @@ void switch_observe(const struct switch_port *port, enum switch_way way, const s
 		o->observe(o->arg, port, way, p, note);
 }
 
+void switch_observe_frame(const struct switch_port *port, enum switch_way way, uint8_t *frame,
+			  uint32_t len, const char *note)
+{
+	struct packet p;
+
+	if (!switch_is_observed(port->sw))
+		return;
+	memset(&p, 0, offsetof(struct packet, seg));
+	frames_parse(&p, frame, len);
+	switch_observe(port, way, &p, note);
+}
+
 static void give(struct switch_port *port, const struct packet *p, const char *note)
 {
 	switch_observe(port, SWITCH_OUT, p, note);
@@ -409,14 +421,7 @@ static void link_arrived(void *arg, const struct packet *p)
 
 static void link_lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
 {
-	struct switch_port *port = arg;
-	struct packet p;
-
-	if (!port->sw->observer)
-		return;
-	memset(&p, 0, offsetof(struct packet, seg));
-	frames_parse(&p, frame, len);
-	switch_observe(port, SWITCH_OUT, &p, why);
+	switch_observe_frame(arg, SWITCH_OUT, frame, len, why);
 }
 
 static const struct egress_ops link_ops = {

@@ -162,6 +162,9 @@ void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
  */
 void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
 		    const char *note);
+/* switch_observe_frame() - the same for a frame of @len bytes, at least an Ethernet header's */
+void switch_observe_frame(const struct switch_port *port, enum switch_way way, uint8_t *frame,
+			  uint32_t len, const char *note);
 
 /** switch_set_fault() - from now on @f may take what passes; NULL: nobody. @f has to live on. */
 void switch_set_fault(struct net_switch *sw, const struct switch_fault *f);

@@ -21,7 +21,6 @@
 #include "../packet/wire.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -134,17 +133,6 @@ void uplink_buffers(int fd)
 
 /* ---- out ------------------------------------------------------------------- */
 
-/* Show captures a frame that gets no further, on its way in or out, and @why. */
-static void show_lost(struct uplink *u, enum switch_way way, uint8_t *frame, uint32_t len,
-		      const char *why)
-{
-	struct packet p;
-
-	memset(&p, 0, offsetof(struct packet, seg));
-	frames_parse(&p, frame, len);
-	switch_observe(u->port, way, &p, why);
-}
-
 static void not_sent(struct uplink *u, const struct uplink_frame *f)
 {
 	uint32_t len = 0;
@@ -159,7 +147,8 @@ static void not_sent(struct uplink *u, const struct uplink_frame *f)
 		memcpy(u->lost + len, f->iov[i].iov_base, n);
 		len += n;
 	}
-	show_lost(u, SWITCH_OUT, u->lost, len, "dropped: not taken by what is behind the port");
+	switch_observe_frame(u->port, SWITCH_OUT, u->lost, len,
+			     "dropped: not taken by what is behind the port");
 }
 
 /* A frame that does not go, one that is too long say, does not keep those behind it from going. */
@@ -327,8 +316,7 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 	p = packet_get(u->host.pool);
 	if (!p) {
 		u->stats.rx_drop++;
-		if (switch_is_observed(u->host.sw))
-			show_lost(u, SWITCH_IN, frame, len, "dropped: no packet is free");
+		switch_observe_frame(u->port, SWITCH_IN, frame, len, "dropped: no packet is free");
 		return;
 	}
 	refused = parse(u, p, frame, len);
