@@ -21,22 +21,10 @@
 #define BUF	(1u << 20)
 #define NONE	AETH_NO_CREDITS
 
-struct fix {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(NULL, PSN0, RQ_PSN);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], NULL);
-	peer_connect(&t->peer, &t->c, PSN0, RQ_PSN);
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, BUF,
 			 ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |
@@ -45,18 +33,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static void post(struct fix *t, uint8_t opcode, uint32_t len)
+static void post(struct script *t, uint8_t opcode, uint32_t len)
 {
 	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x5000,
 			 .rkey = 0x1234 };
@@ -67,7 +44,7 @@ static void post(struct fix *t, uint8_t opcode, uint32_t len)
 }
 
 /* The peer has executed all up to PSN @n, @msn messages, and says @code. */
-static void ack(struct fix *t, int n, uint32_t msn, uint8_t code)
+static void ack(struct script *t, int n, uint32_t msn, uint8_t code)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(n));
 
@@ -76,13 +53,13 @@ static void ack(struct fix *t, int n, uint32_t msn, uint8_t code)
 	peer_send(&t->peer, p, NULL, 0);
 }
 
-static void expect_send(struct fix *t, uint8_t opcode, int n, uint32_t npsn)
+static void expect_send(struct script *t, uint8_t opcode, int n, uint32_t npsn)
 {
 	assert_true(peer_expect(&t->peer, opcode, P(n), npsn)->p.ackreq);
 }
 
 /* A request of the peer; return: the AETH syndrome and @msn of its ACK. */
-static uint8_t asked(struct fix *t, uint8_t opcode, uint32_t n, uint32_t *msn)
+static uint8_t asked(struct script *t, uint8_t opcode, uint32_t n, uint32_t *msn)
 {
 	static const uint8_t data[MTU];
 	struct packet *p = peer_packet(&t->peer, &t->c, opcode, RQ_PSN + n);
@@ -121,7 +98,7 @@ static void test_codes(void **state)
 /* Messages that have a receive go at once, the next one tries with its first packet. */
 static void test_limit(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, MTU);
 	expect_send(t, BTH_RC_SEND_ONLY, 0, 1);
@@ -149,7 +126,7 @@ static void test_limit(void **state)
 /* Only what takes a receive is limited; everything counts. */
 static void test_kinds(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_RDMA_WRITE, 8);
 	expect_send(t, BTH_RC_WRITE_ONLY, 0, 1);
@@ -169,7 +146,7 @@ static void test_kinds(void **state)
 /* More credits come without anything new to acknowledge; less than was promised is old. */
 static void test_unsolicited(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 8);
 	expect_send(t, BTH_RC_SEND_ONLY, 0, 1);
@@ -194,7 +171,7 @@ static void test_unsolicited(void **state)
 /* The first packet of a message beyond the limit finds no receive, or is lost: once more, alone. */
 static void test_alone_again(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p;
 
 	post(t, ORNIC_WR_SEND, 8);
@@ -222,7 +199,7 @@ static void test_alone_again(void **state)
 /* What a peer says that cannot count holds up, but does not stop. */
 static void test_nonsense(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	static const uint32_t msn[] = { 0x800000, 0x7fffff, 0xffffff, 5, 0x400000 };
 	int n = 0;
 
@@ -238,7 +215,7 @@ static void test_nonsense(void **state)
 /* The responder: MSN and credits are the last message that has a receive. */
 static void test_said(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t msn;
 
 	assert_int_equal(asked(t, BTH_RC_WRITE_ONLY, 0, &msn), AETH_ACK);
@@ -262,7 +239,7 @@ static void test_said(void **state)
 /* What others take from as well can be promised to nobody. */
 static void test_none_said(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t msn;
 
 	conn_recv(&t->c, t->buf, MTU, t->key);
@@ -272,7 +249,7 @@ static void test_none_said(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_codes), T(test_limit), T(test_kinds), T(test_unsolicited),
 		T(test_alone_again), T(test_nonsense), T(test_said), T(test_none_said),

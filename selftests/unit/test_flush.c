@@ -25,22 +25,10 @@
 #define REGION	(ORNIC_FLUSH_REGION << FETH_LEVEL_SHIFT)
 #define VALUE	0x1122334455667788ull
 
-struct fix {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(NULL, PSN0, PSN0);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], NULL);
-	peer_connect(&t->peer, &t->c, PSN0, PSN0);
 	t->c.qp.access = ORNIC_ACCESS_REMOTE & ~ORNIC_ACCESS_FLUSH_PERSISTENT;
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, LEN, ALL & ~ORNIC_ACCESS_FLUSH_PERSISTENT);
@@ -48,24 +36,13 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static uint64_t *word(struct fix *t)
+static uint64_t *word(struct script *t)
 {
 	return (uint64_t *)dut_at(t->c.d, t->buf, 8);
 }
 
 /* A FLUSH of the whole key. */
-static struct packet *flush(struct fix *t, uint32_t psn, uint32_t feth)
+static struct packet *flush(struct script *t, uint32_t psn, uint32_t feth)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_FLUSH, psn);
 
@@ -76,7 +53,7 @@ static struct packet *flush(struct fix *t, uint32_t psn, uint32_t feth)
 	return p;
 }
 
-static struct packet *atomic_write(struct fix *t, uint32_t psn)
+static struct packet *atomic_write(struct script *t, uint32_t psn)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ATOMIC_WRITE, psn);
 
@@ -87,7 +64,7 @@ static struct packet *atomic_write(struct fix *t, uint32_t psn)
 }
 
 /* The request was answered as annex A19 has it: a READ response without data. */
-static void answered(struct fix *t, uint32_t psn, uint32_t msn)
+static void answered(struct script *t, uint32_t psn, uint32_t msn)
 {
 	struct seen *s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, psn, 1);
 
@@ -97,7 +74,7 @@ static void answered(struct fix *t, uint32_t psn, uint32_t msn)
 }
 
 /* NAK @code, event, ERR. */
-static void failed(struct fix *t, uint8_t code)
+static void failed(struct script *t, uint8_t code)
 {
 	uint8_t event = code == NAK_REMOTE_ACCESS ? ORNIC_EV_QP_ACCESS_ERR : ORNIC_EV_QP_REQ_ERR;
 	struct ornic_eqe e;
@@ -113,7 +90,7 @@ static void failed(struct fix *t, uint8_t code)
 /* Executed and answered, again if asked again; of a range, of a region, of nothing */
 static void test_flush(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p;
 
 	peer_send(&t->peer, flush(t, P(0), ORNIC_FLUSH_GLOBAL), NULL, 0);
@@ -138,7 +115,7 @@ static void test_flush(void **state)
 /* ORN-WQE-41: what was written before is there when the FLUSH is answered */
 static void test_order(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint64_t value = htole64(VALUE);
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_WRITE_ONLY, P(0));
 
@@ -159,7 +136,7 @@ static void test_flush_refused(void **state)
 {
 	for (uint32_t i = 0; i < 9; i++) {
 		struct packet *p;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -192,7 +169,7 @@ static void test_flush_refused(void **state)
 		}
 		peer_send(&t->peer, p, NULL, 0);
 		failed(t, NAK_REMOTE_ACCESS);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
@@ -211,7 +188,7 @@ static void test_flush_malformed(void **state)
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct packet *p;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -219,14 +196,14 @@ static void test_flush_malformed(void **state)
 		p->dmalen = bad[i].dmalen;
 		peer_send(&t->peer, p, "12345678", bad[i].len);
 		failed(t, NAK_INVALID_REQUEST);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* ORN-WQE-42, ORN-QP-26: stored once; a duplicate is answered and stores nothing */
 static void test_atomic_write(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint64_t value = htole64(VALUE);
 
 	peer_send(&t->peer, atomic_write(t, P(0)), &value, sizeof(value));
@@ -245,7 +222,7 @@ static void test_atomic_write_refused(void **state)
 	for (uint32_t i = 0; i < 8; i++) {
 		uint32_t len = 8;
 		struct packet *p;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -281,7 +258,7 @@ static void test_atomic_write_refused(void **state)
 		peer_send(&t->peer, p, "0123456789abcdef", len);
 		assert_int_equal(*word(t), 7);
 		failed(t, i < 4 ? NAK_REMOTE_ACCESS : NAK_INVALID_REQUEST);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
@@ -290,7 +267,7 @@ static void test_not_accepted(void **state)
 {
 	for (uint32_t i = 0; i < 3; i++) {
 		struct packet *p;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -308,14 +285,14 @@ static void test_not_accepted(void **state)
 		failed(t, NAK_INVALID_REQUEST);
 		assert_int_equal(*word(t), 7);
 		conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* They take responder resources as reads do, and no more than max_dest_rd_atomic. */
 static void test_resources(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint64_t value = 0;
 
 	t->c.qp.max_dest_rd_atomic = 2;
@@ -340,7 +317,7 @@ static struct wr flush_wr(uint8_t type, uint8_t level, uint64_t length)
 	};
 }
 
-static struct wr word_wr(struct fix *t, bool inl)
+static struct wr word_wr(struct script *t, bool inl)
 {
 	static const uint64_t value = VALUE;
 	struct wr wr = {
@@ -358,13 +335,13 @@ static struct wr word_wr(struct fix *t, bool inl)
 	return wr;
 }
 
-static void post(struct fix *t, struct wr wr)
+static void post(struct script *t, struct wr wr)
 {
 	conn_send(&t->c, &wr);
 	world_run(&t->w);
 }
 
-static void respond(struct fix *t, uint32_t psn, uint8_t opcode, uint32_t len)
+static void respond(struct script *t, uint32_t psn, uint8_t opcode, uint32_t len)
 {
 	peer_send(&t->peer, peer_packet(&t->peer, &t->c, opcode, psn), "12345678", len);
 }
@@ -372,7 +349,7 @@ static void respond(struct fix *t, uint32_t psn, uint8_t opcode, uint32_t len)
 /* What goes on the wire, and completion by the response (ORN-WQE-40) */
 static void test_requests(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct seen *s;
 
 	*word(t) = VALUE;
@@ -409,7 +386,7 @@ static void test_requests(void **state)
 static void test_bad_response(void **state)
 {
 	for (uint32_t i = 0; i < 6; i++) {
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -418,14 +395,14 @@ static void test_bad_response(void **state)
 			BTH_RC_READ_RESP_FIRST, i < 2 ? 8 : 0);
 		conn_expect(&t->c, &t->c.hscq, 0, i % 2 ? ORNIC_WC_FLUSH : ORNIC_WC_ATOMIC_WRITE,
 			    ORNIC_WC_BAD_RESP_ERR);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* ORN-QP-27, ORN-WQE-8: one at a time with max_rd_atomic 1; FENCE waits for them */
 static void test_max_rd_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr nop = { .opcode = ORNIC_WR_RDMA_WRITE,
 			  .flags = ORNIC_WQE_SIGNALED | ORNIC_WQE_FENCE };
 
@@ -445,7 +422,7 @@ static void test_max_rd_atomic(void **state)
 /* ORN-WQE-24: without a resource for it, it could never start. */
 static void test_no_rd_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.max_rd_atomic = 0;
 	post(t, flush_wr(ORNIC_FLUSH_GLOBAL, 0, 8));
@@ -460,7 +437,7 @@ static void test_malformed(void **state)
 		struct wr wr;
 		uint8_t status = ORNIC_WC_LOC_QP_OP_ERR;
 		struct ornic_cqe cqe;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -515,13 +492,13 @@ static void test_malformed(void **state)
 			fail_msg("case %u: status %u", i, cqe.status);
 		assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 		peer_quiet(&t->peer);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_flush), T(test_order), cmocka_unit_test(test_flush_refused),
 		cmocka_unit_test(test_flush_malformed), cmocka_unit_test(test_not_accepted), T(test_atomic_write),

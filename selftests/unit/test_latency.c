@@ -182,25 +182,13 @@ static void test_what_is_no_measure(void **state)
 
 /* ---- round trip time ------------------------------------------------------- */
 
-struct far {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-};
-
 /* The peer is no device: its address is not announced. */
 static int far_setup(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 2, 2 };
-	struct far *f = test_calloc(1, sizeof(*f));
+	struct script *f = script_new(NULL, 100, 200);
 
-	world_init(&f->w, 0);
-	peer_init(&f->peer, &f->w);
 	switch_port_set_promisc(f->peer.port, true);
-	conn_init(&f->c, &f->w.dut[0], NULL);
-	peer_connect(&f->peer, &f->c, 100, 200);
 	memcpy(f->c.qp.path.dmac, mac, 6);
 	f->buf = dut_buf(f->c.d, BYTES);
 	f->key = dut_key(f->c.d, NULL, f->buf, BYTES, ALL);
@@ -208,18 +196,7 @@ static int far_setup(void **state)
 	return 0;
 }
 
-static int far_teardown(void **state)
-{
-	struct far *f = *state;
-
-	conn_fini(&f->c);
-	peer_fini(&f->peer);
-	world_fini(&f->w);
-	test_free(f);
-	return 0;
-}
-
-static void far_write(struct far *f)
+static void far_write(struct script *f)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x1000, .rkey = 7 };
 
@@ -228,14 +205,14 @@ static void far_write(struct far *f)
 	world_run(&f->w);
 }
 
-static void far_ack(struct far *f, uint32_t psn)
+static void far_ack(struct script *f, uint32_t psn)
 {
 	peer_ack(&f->peer, &f->c, psn, 0x1f);
 }
 
 static void test_rtt(void **state)
 {
-	struct far *f = *state;
+	struct script *f = *state;
 	const struct requester *r = &f->c.qp.req;
 
 	assert_int_equal(r->rtt, 0);
@@ -258,7 +235,7 @@ static void test_rtt(void **state)
 /* Karn: what was sent twice is no measure. */
 static void test_rtt_after_loss(void **state)
 {
-	struct far *f = *state;
+	struct script *f = *state;
 	const struct requester *r = &f->c.qp.req;
 
 	far_write(f);
@@ -277,7 +254,7 @@ static void test_rtt_after_loss(void **state)
 }
 
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
-#define FAR(t)	cmocka_unit_test_setup_teardown(t, far_setup, far_teardown)
+#define FAR(t)	cmocka_unit_test_setup_teardown(t, far_setup, script_teardown)
 
 int main(void)
 {

@@ -16,40 +16,17 @@
 #define ACK	(AETH_ACK | AETH_NO_CREDITS)
 #define BUF	65536
 
-struct fix {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(NULL, 5, 100);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], NULL);
-	peer_connect(&t->peer, &t->c, 5, 100);
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, BUF, ORNIC_ACCESS_LOCAL_WRITE);
 	*state = t;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static void post(struct fix *t, uint8_t opcode)
+static void post(struct script *t, uint8_t opcode)
 {
 	struct wr wr = { .opcode = opcode };
 
@@ -58,12 +35,12 @@ static void post(struct fix *t, uint8_t opcode)
 	conn_send(&t->c, &wr);
 }
 
-static void recv_buf(struct fix *t)
+static void recv_buf(struct script *t)
 {
 	conn_recv(&t->c, t->buf, 1000, t->key);
 }
 
-static void flushed(struct fix *t, struct hostq *q, uint32_t index)
+static void flushed(struct script *t, struct hostq *q, uint32_t index)
 {
 	struct ornic_cqe cqe;
 
@@ -74,7 +51,7 @@ static void flushed(struct fix *t, struct hostq *q, uint32_t index)
 }
 
 /* What a host does between RESET and INIT (ORN-RNG-4) */
-static void host_reset(struct fix *t)
+static void host_reset(struct script *t)
 {
 	struct hostq *q[] = { &t->c.sq, &t->c.rq };
 
@@ -90,7 +67,7 @@ static void host_reset(struct fix *t)
 /* ORN-QP-3, ORN-QP-14: nothing is left, nothing is said, records are left alone */
 static void test_reset(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t n;
 
 	post(t, ORNIC_WR_SEND);
@@ -129,7 +106,7 @@ static void test_reset(void **state)
 /* ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, whatever they contain */
 static void test_flush(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	for (int i = 0; i < 150; i++)
 		recv_buf(t);
@@ -165,7 +142,7 @@ static void test_flush(void **state)
 /* The receive that a message is arriving in is flushed with the others. */
 static void test_flush_partial(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint8_t data[1024] = { 0 };
 
 	recv_buf(t);
@@ -184,7 +161,7 @@ static void test_flush_partial(void **state)
 /* Doorbells in every state do no harm, and what they missed is found later (ORN-QP-15). */
 static void test_doorbells(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
 	host_reset(t);
@@ -206,7 +183,7 @@ static void test_doorbells(void **state)
 	conn_quiet(&t->c);
 }
 
-static void expect_fatal(struct fix *t, uint32_t syndrome)
+static void expect_fatal(struct script *t, uint32_t syndrome)
 {
 	struct ornic_eqe e;
 
@@ -227,7 +204,7 @@ static void test_index(void **state)
 	static const uint32_t jump[] = { 257, 0x80000000, 0xffffffff };
 
 	for (int i = 0; i < 3; i++) {
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -238,13 +215,13 @@ static void test_index(void **state)
 		flushed(t, &t->c.hrcq, 0);
 		conn_quiet(&t->c);
 		world_run(&t->w);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 static void test_rq_index(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND);
 	world_run(&t->w);
@@ -261,7 +238,7 @@ static void test_rq_index(void **state)
  */
 static void test_index_in_error(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
 	world_run(&t->w);
@@ -278,7 +255,7 @@ static void test_index_in_error(void **state)
 static void test_unreachable(void **state)
 {
 	for (int i = 0; i < 3; i++) {
-		struct fix *t;
+		struct script *t;
 		uint64_t rec;
 
 		setup(state);
@@ -298,14 +275,14 @@ static void test_unreachable(void **state)
 		expect_fatal(t, ORNIC_SYN_RING_MEMORY);
 		conn_quiet(&t->c);
 		t->c.qp.sq.rec = rec;
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* All 2^n slots are usable, and indices run on (ORN-RNG-1, ORN-RNG-18). */
 static void test_full_ring(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr nop = { .opcode = ORNIC_WR_NOP };
 
 	for (int lap = 0; lap < 3; lap++) {
@@ -323,7 +300,7 @@ static void test_full_ring(void **state)
 /* ORN-EQ-13: both rings break, and the event comes once; again after the next RESET. */
 static void test_event_once(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct ornic_eqe e;
 
 	for (int i = 0; i < 2; i++) {
@@ -343,7 +320,7 @@ static void test_event_once(void **state)
 /* ORN-PORT-16: the frame size shrank under the path MTU: nothing too long leaves. */
 static void test_frame_size(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
 
 	t->c.d->dev.port.max_frame = 600;
@@ -360,7 +337,7 @@ static void test_frame_size(void **state)
 /* ORN-ERR-1: a CQ that overflows takes its queue pair with it, and no more (ORN-CQ-3). */
 static void test_cq_overflow(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct conn_opt opt = { .cq_log = 2, .flags = ORNIC_QP_F_SIG_ALL };
 	struct wr nop = { .opcode = ORNIC_WR_NOP };
 	struct ornic_eqe e;
@@ -381,7 +358,7 @@ static void test_cq_overflow(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_reset), T(test_flush), T(test_flush_partial), T(test_doorbells),
 		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),

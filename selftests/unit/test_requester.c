@@ -23,23 +23,10 @@
 #define BUF	(10u << 20)
 #define MTU	1024
 
-struct fix {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-	uint8_t data[65536];
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(NULL, PSN0, 0x100);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], NULL);
-	peer_connect(&t->peer, &t->c, PSN0, 0x100);
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, BUF, ORNIC_ACCESS_LOCAL_WRITE);
 	fill(dut_at(t->c.d, t->buf, BUF), BUF, 1);
@@ -48,19 +35,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
 /* Post an operation on @len bytes, signaled. */
-static void post(struct fix *t, uint8_t opcode, uint32_t len, uint8_t flags)
+static void post(struct script *t, uint8_t opcode, uint32_t len, uint8_t flags)
 {
 	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED | flags, .raddr = 0x5000,
 			 .rkey = 0x1234, .swap_add = 5, .imm = htobe32(9) };
@@ -73,7 +49,7 @@ static void post(struct fix *t, uint8_t opcode, uint32_t len, uint8_t flags)
 	world_run(&t->w);
 }
 
-static void read_resp(struct fix *t, uint8_t opcode, uint32_t psn, uint32_t npsn, uint32_t off,
+static void read_resp(struct script *t, uint8_t opcode, uint32_t psn, uint32_t npsn, uint32_t off,
 		      uint32_t len)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, opcode, psn);
@@ -82,7 +58,7 @@ static void read_resp(struct fix *t, uint8_t opcode, uint32_t psn, uint32_t npsn
 	peer_send(&t->peer, p, t->data + off, len);
 }
 
-static void atomic_resp(struct fix *t, uint32_t psn, uint64_t value)
+static void atomic_resp(struct script *t, uint32_t psn, uint64_t value)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ATOMIC_ACK, psn);
 
@@ -90,7 +66,7 @@ static void atomic_resp(struct fix *t, uint32_t psn, uint64_t value)
 	peer_send(&t->peer, p, NULL, 0);
 }
 
-static void expect(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status)
+static void expect(struct script *t, uint32_t index, uint8_t opcode, uint8_t status)
 {
 	conn_expect(&t->c, &t->c.hscq, index, opcode, status);
 }
@@ -98,7 +74,7 @@ static void expect(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status
 /* Segmentation, headers and PSNs across the wrap; completion at the ACK, not before (ORN-CQ-9). */
 static void test_segments(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct seen *s;
 
 	post(t, ORNIC_WR_RDMA_WRITE_IMM, 65536 + 2 * MTU + 1, ORNIC_WQE_SOLICITED);
@@ -127,7 +103,7 @@ static void test_segments(void **state)
 }
 
 /* The peer got a message of @len bytes in frames of @mtu next; returns how many. */
-static uint32_t expect_frames(struct fix *t, const uint8_t opcode[4], uint32_t psn, uint32_t len,
+static uint32_t expect_frames(struct script *t, const uint8_t opcode[4], uint32_t psn, uint32_t len,
 			      uint32_t mtu)
 {
 	uint32_t n = (len + mtu - 1) / mtu, done = 0;
@@ -160,7 +136,7 @@ static void test_path_mtus(void **state)
 					BTH_RC_SEND_ONLY };
 	static const uint8_t write[] = { BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE,
 					 BTH_RC_WRITE_LAST, BTH_RC_WRITE_ONLY };
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t n, psn = 0, index = 0;
 
 	for (uint8_t code = ORNIC_MTU_256; code <= ORNIC_MTU_4096; code++) {
@@ -197,7 +173,7 @@ static void test_path_mtus(void **state)
 /* One ACK for many; a partial one completes what it covers; strays are dropped (ORN-QP-25). */
 static void test_acks(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	for (int i = 0; i < 4; i++)
 		post(t, ORNIC_WR_SEND, 3 * MTU, 0);
@@ -224,7 +200,7 @@ static void test_acks(void **state)
 /* NAK sequence error: everything from its PSN on again, from the middle of a message. */
 static void test_nak_sequence(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct seen *s;
 
 	post(t, ORNIC_WR_SEND, 3 * MTU, 0);
@@ -244,7 +220,7 @@ static void test_nak_sequence(void **state)
 /* An ACK that comes after going back, before sending again, is not ignored. */
 static void test_late_ack(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *nak, *ack;
 
 	post(t, ORNIC_WR_SEND, 2 * MTU, 0);
@@ -265,7 +241,7 @@ static void test_late_ack(void **state)
 /* RNR NAK: nothing for as long as the table says; rnr_retry of them, then the end (ORN-WQE-4). */
 static void test_rnr(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.rnr_retry = 2;
 	t->c.qp.req.rnr_left = 2;
@@ -293,7 +269,7 @@ static void test_rnr(void **state)
 /* rnr_retry 7: without end; code 0 is the longest wait. */
 static void test_rnr_infinite(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
 	for (int i = 0; i < 20; i++) {
@@ -316,7 +292,7 @@ static void test_rnr_table(void **state)
 		"2.56", "3.84", "5.12", "7.68", "10.24", "15.36", "20.48", "30.72",
 		"40.96", "61.44", "81.92", "122.88", "163.84", "245.76", "327.68", "491.52",
 	};
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
 	for (uint8_t code = 0; code < 32; code++) {
@@ -340,7 +316,7 @@ static void test_rnr_table(void **state)
 /* ORN-QP-25: silence, retry_cnt times, then RETRY_EXC_ERR. */
 static void test_timeout(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
 	post(t, ORNIC_WR_SEND, 11, 0);
@@ -361,7 +337,7 @@ static void test_timeout(void **state)
 /* Progress gives all retries back, and a full timeout. */
 static void test_timeout_progress(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.retry_cnt = 1;
 	t->c.qp.req.retry_left = 1;
@@ -384,7 +360,7 @@ static void test_timeout_progress(void **state)
 /* A request sent late in the life of a lazy timer has its full time. */
 static void test_timeout_fresh(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
 	peer_ack(&t->peer, &t->c, P(0), ACK);
@@ -401,7 +377,7 @@ static void test_timeout_fresh(void **state)
 /* What is sent again has its full time, too, from then on and not from the loss. */
 static void test_timeout_sent_again(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *nak;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
@@ -423,7 +399,7 @@ static void test_timeout_sent_again(void **state)
 /* While the function may not do DMA, no timeout completes anything (ORN-PCI-4). */
 static void test_timeout_paused(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.retry_cnt = 0;
 	t->c.qp.req.retry_left = 0;
@@ -440,7 +416,7 @@ static void test_timeout_paused(void **state)
 /* timeout 0 waits for ever. */
 static void test_timeout_none(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.timeout = 0;
 	post(t, ORNIC_WR_SEND, 10, 0);
@@ -452,7 +428,7 @@ static void test_timeout_none(void **state)
 /* READ: one request; responses in order; what is lost is asked for again from there. */
 static void test_read_loss(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct seen *s;
 
 	memset(dut_at(t->c.d, t->buf, BUF), 0, BUF);
@@ -483,7 +459,7 @@ static void test_read_loss(void **state)
  */
 static void test_implied_nak(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.retry_cnt = 1;
 	t->c.qp.req.retry_left = 1;
@@ -512,7 +488,7 @@ static void test_implied_nak(void **state)
 		expect(t, 2 + i, ORNIC_WC_SEND, 0);
 }
 
-static void late_response(struct fix *t, uint32_t psn)
+static void late_response(struct script *t, uint32_t psn)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_READ_RESP_ONLY, psn);
 
@@ -524,7 +500,7 @@ static void late_response(struct fix *t, uint32_t psn)
 }
 
 /* 16 READs, of which the first is lost; half of them are sent again. */
-static void send_half_again(struct fix *t)
+static void send_half_again(struct script *t)
 {
 	t->c.qp.max_rd_atomic = 16;
 	for (int i = 0; i < 16; i++)
@@ -545,7 +521,7 @@ static void send_half_again(struct fix *t)
  */
 static void test_implied_nak_of_the_unsent(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	send_half_again(t);
 	for (int i = 0; i < 12; i++)		/* answers to the first requests, late */
@@ -570,7 +546,7 @@ static void test_implied_nak_of_the_unsent(void **state)
 /* A late answer to a request that is still to be sent again says nothing of those that were. */
 static void test_answer_to_the_unsent(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	send_half_again(t);
 	late_response(t, P(0));
@@ -593,7 +569,7 @@ static void test_answer_to_the_unsent(void **state)
 /* The same of a SEND that waits after an RNR NAK. */
 static void test_nak_of_the_unsent(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_SEND, 5, 0);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
@@ -613,7 +589,7 @@ static void test_nak_of_the_unsent(void **state)
 /* An RNR NAK that the network doubled neither counts nor prolongs the wait. */
 static void test_rnr_doubled(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.rnr_retry = 1;
 	t->c.qp.req.rnr_left = 1;
@@ -632,7 +608,7 @@ static void test_rnr_doubled(void **state)
 /* ORN-WQE-16 */
 static void test_atomics(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct seen *s;
 
 	post(t, ORNIC_WR_COMP_SWAP, 8, 0);
@@ -672,7 +648,7 @@ static void test_bad_response(void **state)
 	};
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -680,13 +656,13 @@ static void test_bad_response(void **state)
 		read_resp(t, bad[i].opcode, P(0), bad[i].npsn, 0, bad[i].len);
 		expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_BAD_RESP_ERR);
 		assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 static void test_bad_atomic_response(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_FETCH_ADD, 8, 0);
 	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 8);
@@ -703,7 +679,7 @@ static void test_nak_status(void **state)
 	};
 
 	for (uint32_t i = 0; i < 3; i++) {
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -717,14 +693,14 @@ static void test_nak_status(void **state)
 		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | nak[i][0]);
 		post(t, ORNIC_WR_RDMA_WRITE, 0, 0);	/* the drain work request */
 		expect(t, 4, ORNIC_WC_RDMA_WRITE, ORNIC_WC_WR_FLUSH_ERR);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* ORN-WQE-8 */
 static void test_fence(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	post(t, ORNIC_WR_RDMA_READ, 10, 0);
 	post(t, ORNIC_WR_SEND, 10, 0);
@@ -739,7 +715,7 @@ static void test_fence(void **state)
 /* ORN-QP-27 */
 static void test_max_rd_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.max_rd_atomic = 2;
 	post(t, ORNIC_WR_RDMA_READ, 10, 0);
@@ -761,7 +737,7 @@ static void test_max_rd_atomic(void **state)
 /* A READ that could never start fails instead of waiting for ever (ORN-WQE-24). */
 static void test_no_rd_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.max_rd_atomic = 0;
 	post(t, ORNIC_WR_RDMA_READ, 10, 0);
@@ -773,7 +749,7 @@ static void test_no_rd_atomic(void **state)
 /* ORN-WQE-3, ORN-WQE-9, ORN-WQE-11, ORN-WQE-19: unsignaled, SIG_ALL, inline, NOP */
 static void test_signaling(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint8_t text[100];
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_INLINE, .inl = text,
 			 .inl_len = sizeof(text) };
@@ -807,7 +783,7 @@ static void test_signaling(void **state)
 /* ORN-SEC-5: a ring full of NOPs is work for more than one turn. */
 static void test_nop_budget(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr nop = { .opcode = ORNIC_WR_NOP };
 
 	for (int i = 0; i < 200; i++) {
@@ -824,7 +800,7 @@ static void test_nop_budget(void **state)
 /* Data segments in any number and size (ORN-WQE-14: of length 0 too) */
 static void test_sges(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
 	uint32_t off = 0;
 	struct seen *s;
@@ -844,7 +820,7 @@ static void test_sges(void **state)
 /* ORN-WQE-7: a bad key waits for what came before, then completes, then the flush */
 static void test_local_error_order(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
 
 	post(t, ORNIC_WR_SEND, 10, 0);
@@ -868,7 +844,7 @@ static void test_local_error_order(void **state)
  */
 static void test_local_error_late(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
 	struct wr rd = { .opcode = ORNIC_WR_RDMA_READ, .rkey = 1 };
 
@@ -878,7 +854,7 @@ static void test_local_error_late(void **state)
 	world_run(&t->w);
 	peer_expect(&t->peer, BTH_RC_SEND_FIRST, P(0), 64);
 	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR);
-	teardown(state);
+	script_teardown(state);
 	setup(state);
 	t = *state;
 	wr_sge(&rd, t->buf, 10, dut_key(t->c.d, NULL, t->buf, 10, 0));
@@ -892,7 +868,7 @@ static void test_local_error_late(void **state)
 /* ORN-QP-16: SQD finishes what was started, tells once, starts nothing; RTS goes on */
 static void test_sqd(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct ornic_eqe e;
 
 	post(t, ORNIC_WR_SEND, 10, 0);
@@ -921,7 +897,7 @@ static void test_sqd(void **state)
 /* More than the window: the rest follows as the window moves (ORN-WQE-2). */
 static void test_window(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	for (int i = 0; i < 100; i++)
 		post(t, ORNIC_WR_SEND, 10, 0);
@@ -942,7 +918,7 @@ static void test_window(void **state)
 static void test_far_window(void **state)
 {
 	static const uint8_t elsewhere[6] = { 2, 0xee };
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	switch_port_set_mac(t->peer.port, elsewhere);
 	switch_port_set_promisc(t->peer.port, true);
@@ -965,7 +941,7 @@ static void test_far_window(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
 		T(test_late_ack),

@@ -24,23 +24,10 @@
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
 
-struct fix {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-	uint8_t data[65536];
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(NULL, 0x100, PSN0);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], NULL);
-	peer_connect(&t->peer, &t->c, 0x100, PSN0);
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, LEN, ALL);
 	fill(t->data, sizeof(t->data), 2);
@@ -48,24 +35,13 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static uint8_t *mem(struct fix *t, uint64_t off)
+static uint8_t *mem(struct script *t, uint64_t off)
 {
 	return dut_at(t->c.d, t->buf + off, 1);
 }
 
 /* A request for @dmalen bytes at the beginning of the key. */
-static struct packet *request(struct fix *t, uint8_t opcode, uint32_t psn, uint32_t npsn,
+static struct packet *request(struct script *t, uint8_t opcode, uint32_t psn, uint32_t npsn,
 			      uint32_t dmalen)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, opcode, psn);
@@ -80,29 +56,29 @@ static struct packet *request(struct fix *t, uint8_t opcode, uint32_t psn, uint3
 	return p;
 }
 
-static void send(struct fix *t, struct packet *p, uint32_t off, uint32_t len)
+static void send(struct script *t, struct packet *p, uint32_t off, uint32_t len)
 {
 	peer_send(&t->peer, p, t->data + off, len);
 }
 
 /* A SEND ONLY of @len bytes. */
-static void send_only(struct fix *t, uint32_t psn, uint32_t len)
+static void send_only(struct script *t, uint32_t psn, uint32_t len)
 {
 	send(t, request(t, BTH_RC_SEND_ONLY, psn, len ? (len + MTU - 1) / MTU : 1, 0), 0, len);
 }
 
-static void recv_buf(struct fix *t, uint32_t len)
+static void recv_buf(struct script *t, uint32_t len)
 {
 	conn_recv(&t->c, t->buf, len, t->key);
 }
 
-static void expect_recv(struct fix *t, uint32_t index, uint8_t status)
+static void expect_recv(struct script *t, uint32_t index, uint8_t status)
 {
 	conn_expect(&t->c, &t->c.hrcq, index, ORNIC_WC_RECV, status);
 }
 
 /* The events since the last call: COMM_EST, once, then @type and nothing more (0: nothing). */
-static void expect_event(struct fix *t, uint8_t type)
+static void expect_event(struct script *t, uint8_t type)
 {
 	struct ornic_eqe e;
 	bool any = dut_event(t->c.d, &e);
@@ -116,7 +92,7 @@ static void expect_event(struct fix *t, uint8_t type)
 }
 
 /* It failed: NAK, ERR, event; and nothing is executed or answered any more. */
-static void expect_failed(struct fix *t, uint8_t code, uint32_t psn, uint8_t event)
+static void expect_failed(struct script *t, uint8_t code, uint32_t psn, uint8_t event)
 {
 	uint32_t answers;
 
@@ -134,7 +110,7 @@ static void expect_failed(struct fix *t, uint8_t code, uint32_t psn, uint8_t eve
 /* SEND in three packets, the PSN wrapping; ORN-RQ-1 (ORN-CQ-14) */
 static void test_send(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_SEND_FIRST, P(0), 1, 0);
 	struct ornic_cqe cqe;
 
@@ -161,7 +137,7 @@ static void test_send(void **state)
 /* ORN-QP-30: in RTR, once (ORN-EQ-4) */
 static void test_comm_est(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct ornic_eqe e;
 
 	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
@@ -221,7 +197,7 @@ static void test_malformed(void **state)
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		uint32_t psn = P(0);
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -235,14 +211,14 @@ static void test_malformed(void **state)
 		expect_failed(t, NAK_INVALID_REQUEST, psn, ORNIC_EV_QP_REQ_ERR);
 		expect_recv(t, 0, ORNIC_WC_WR_FLUSH_ERR);
 		conn_quiet(&t->c);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* A packet of 2 PSNs whose sender has another MTU */
 static void test_mtu(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_SEND_ONLY, P(0), 2, 0);
 
 	p->mtu = 2048;
@@ -251,7 +227,7 @@ static void test_mtu(void **state)
 }
 
 /* A READ of @len bytes at the beginning of the key; returns how many responses it has. */
-static uint32_t expect_read(struct fix *t, uint32_t psn, uint32_t len, uint32_t mtu)
+static uint32_t expect_read(struct script *t, uint32_t psn, uint32_t len, uint32_t mtu)
 {
 	uint32_t n = (len + mtu - 1) / mtu;
 	struct seen *s;
@@ -267,7 +243,7 @@ static uint32_t expect_read(struct fix *t, uint32_t psn, uint32_t len, uint32_t 
 /* Messages around each path MTU, packet by packet, and READs of as much. */
 static void test_path_mtus(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t psn = 0, index = 0;
 
 	for (uint8_t code = ORNIC_MTU_256; code <= ORNIC_MTU_4096; code++) {
@@ -302,7 +278,7 @@ static void test_path_mtus(void **state)
 
 static void test_unknown_opcode(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	send(t, request(t, 0x15, P(0), 1, 0), 0, 0);
 	send(t, request(t, 0x1f, P(0), 1, 0), 0, 0);
@@ -329,7 +305,7 @@ static void test_rights(void **state)
 		uint32_t len = op[i / 8].opcode == BTH_RC_WRITE_ONLY ? 8 : 0;
 		uint32_t right = op[i / 8].right;
 		struct packet *p;
-		struct fix *t;
+		struct script *t;
 
 		setup(state);
 		t = *state;
@@ -365,14 +341,14 @@ static void test_rights(void **state)
 		assert_int_equal(*mem(t, 0), 0x55);
 		assert_int_equal(*mem(t, 15), 0x55);
 		expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
-		teardown(state);
+		script_teardown(state);
 	}
 }
 
 /* The privileged key is not for others (ORN-SEC-3, ORN-ERR-3). */
 static void test_phys(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
 
 	p->rkey = dut_phys(t->c.d, ALL);
@@ -383,7 +359,7 @@ static void test_phys(void **state)
 /* Of length 0: no key is looked at (ORN-MEM-14). */
 static void test_empty(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 0);
 
 	p->rkey = 0xbad;
@@ -402,7 +378,7 @@ static void test_empty(void **state)
 /* ORN-ERR-2: a receive that was taken tells, not an event */
 static void test_write_imm_access(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_WRITE_ONLY_IMM, P(0), 1, 8);
 
 	recv_buf(t, 0);
@@ -417,7 +393,7 @@ static void test_write_imm_access(void **state)
 /* ORN-RQ-6: no receive: RNR, once; and when there is one, the same message is taken */
 static void test_rnr(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	send_only(t, P(0), 2000);
 	peer_expect_ack(&t->peer, RNR(12), P(0));
@@ -441,7 +417,7 @@ static void test_rnr(void **state)
 /* ORN-QP-26: an old SEND is acknowledged, with what is newest, and not placed again. */
 static void test_duplicate_send(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	recv_buf(t, 2000);
 	recv_buf(t, 2000);
@@ -461,7 +437,7 @@ static void test_duplicate_send(void **state)
 /* An old part, then a new one: what is new is executed. */
 static void test_overlap(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	recv_buf(t, 5000);
 	send(t, request(t, BTH_RC_SEND_FIRST, P(0), 1, 0), 0, MTU);
@@ -484,7 +460,7 @@ static void test_overlap(void **state)
 /* ORN-QP-26: the READ again, from where it was asked; the atomic by its stored value */
 static void test_replay(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint64_t *counter = (uint64_t *)mem(t, 8192);
 	struct packet *p;
 	struct seen *s;
@@ -525,7 +501,7 @@ static void test_replay(void **state)
  */
 static void test_long_read(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p;
 
 	send(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 3 * 65536), 0, 0);
@@ -543,7 +519,7 @@ static void test_long_read(void **state)
 /* A gap is reported once, and the next one after progress again. */
 static void test_gap(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 8), 0, 8);
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(3), 1, 8), 0, 8);
@@ -558,7 +534,7 @@ static void test_gap(void **state)
 }
 
 /* Hand the switch packets without letting the responder's queue pair run in between. */
-static void queue(struct fix *t, struct packet *p, uint32_t len)
+static void queue(struct script *t, struct packet *p, uint32_t len)
 {
 	p->len = len;
 	p->nseg = len ? 1 : 0;
@@ -566,7 +542,7 @@ static void queue(struct fix *t, struct packet *p, uint32_t len)
 	switch_send(t->peer.port, p);
 }
 
-static void run(struct fix *t)
+static void run(struct script *t)
 {
 	engine_drain(&t->w.e);
 	world_run(&t->w);
@@ -575,7 +551,7 @@ static void run(struct fix *t)
 /* What arrives together is acknowledged together; an answer or a NAK at its end says it as well. */
 static void test_coalesced(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	for (int i = 0; i < 5; i++)
 		queue(t, request(t, BTH_RC_WRITE_ONLY, P(i), 1, 8), 8);
@@ -605,7 +581,7 @@ static void test_coalesced(void **state)
 /* What was executed is acknowledged, also if the queue pair ends with the next packet. */
 static void test_last_words(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
 	switch_drain(t->w.e.sw);
@@ -618,7 +594,7 @@ static void test_last_words(void **state)
 /* The queue pair goes between the last packet and its ACK. */
 static void test_gone(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
 	switch_drain(t->w.e.sw);
@@ -629,7 +605,7 @@ static void test_gone(void **state)
 /* ORN-QP-27's other side: more than max_dest_rd_atomic; unanswered ones count, not replays */
 static void test_max_dest_rd_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	t->c.qp.max_dest_rd_atomic = 2;
 	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
@@ -655,7 +631,7 @@ static void test_max_dest_rd_atomic(void **state)
 /* A replay of what new requests push out of the ring of resources ends; nothing is lost. */
 static void test_replay_overrun(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	uint32_t n = QP_MAX_RD_ATOMIC;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -673,7 +649,7 @@ static void test_replay_overrun(void **state)
 /* ORN-WQE-15 */
 static void test_misaligned(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_FETCH_ADD, P(0), 1, 0);
 
 	p->va += 4;
@@ -684,7 +660,7 @@ static void test_misaligned(void **state)
 /* ORN-RQ-4: too long for the receive, in its second packet */
 static void test_too_long(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	recv_buf(t, MTU + 1);
 	recv_buf(t, 5000);
@@ -700,7 +676,7 @@ static void test_too_long(void **state)
 /* ORN-RQ-2, ORN-RQ-10 */
 static void test_bad_receive(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct ornic_rwqe *r;
 
 	conn_recv(&t->c, t->buf, 100, dut_key(t->c.d, NULL, t->buf, 100, 0));
@@ -709,7 +685,7 @@ static void test_bad_receive(void **state)
 	expect_recv(t, 0, ORNIC_WC_LOC_PROT_ERR);
 	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
 	expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
-	teardown(state);
+	script_teardown(state);
 
 	setup(state);
 	t = *state;
@@ -727,7 +703,7 @@ static void test_bad_receive(void **state)
 /* ACKs and NAKs wait behind READs that are still being answered. */
 static void test_order(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 
 	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
 	queue(t, request(t, BTH_RC_WRITE_ONLY, P(1), 1, 8), 8);
@@ -752,7 +728,7 @@ static void test_order(void **state)
 /* A key destroyed while the READ that names it is asked for again (ORN-MEM-3) */
 static void test_key_gone(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct mr *mr = table_get(&t->c.d->dev.keys, t->key >> ORNIC_KEY_TAG_BITS);
 
 	send(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 2 * MTU), 0, 0);
@@ -765,7 +741,7 @@ static void test_key_gone(void **state)
 /* Without its GID entry the responder cannot answer, and does not try for ever (ORN-PORT-5). */
 static void test_no_gid(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct ornic_gid_entry *gid = &t->c.d->dev.port.gid[0];
 
 	for (int i = 0; i < 2; i++) {
@@ -788,7 +764,7 @@ static void test_no_gid(void **state)
 /* Packets of others: wrong source, P_Key, destination (ORN-PORT-2, ORN-PORT-7) */
 static void test_strangers(void **state)
 {
-	struct fix *t = *state;
+	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
 
 	p->sgid[15] ^= 1;
@@ -820,7 +796,7 @@ static void test_strangers(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_comm_est), cmocka_unit_test(test_malformed), T(test_mtu),
 		T(test_path_mtus), T(test_unknown_opcode), cmocka_unit_test(test_rights),

@@ -268,40 +268,15 @@ static void test_self(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
-/* A queue pair and a scripted peer. */
-struct script {
-	struct world w;
-	struct peer peer;
-	struct conn c;
-	uint64_t buf;
-	uint32_t key;
-	uint8_t data[65536];
-};
-
 static int setup_peer(void **state)
 {
 	struct conn_opt opt = { .type = ORNIC_QPT_UC };
-	struct script *t = test_calloc(1, sizeof(*t));
+	struct script *t = script_new(&opt, 0x100, PSN0);
 
-	world_init(&t->w, 0);
-	peer_init(&t->peer, &t->w);
-	conn_init(&t->c, &t->w.dut[0], &opt);
-	peer_connect(&t->peer, &t->c, 0x100, PSN0);
 	t->buf = dut_buf(t->c.d, BUF);
 	t->key = dut_key(t->c.d, NULL, t->buf, BUF, ALL);
 	fill(t->data, sizeof(t->data), 2);
 	*state = t;
-	return 0;
-}
-
-static int teardown_peer(void **state)
-{
-	struct script *t = *state;
-
-	conn_fini(&t->c);
-	peer_fini(&t->peer);
-	world_fini(&t->w);
-	test_free(t);
 	return 0;
 }
 
@@ -575,7 +550,7 @@ static void test_established(void **state)
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define S(f)	cmocka_unit_test_setup_teardown(f, setup_peer, teardown_peer)
+#define S(f)	cmocka_unit_test_setup_teardown(f, setup_peer, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),
 		T(test_send_errors), T(test_sqd), T(test_self), S(test_packets), S(test_gap),

@@ -137,3 +137,25 @@ void peer_ack(struct peer *peer, struct conn *c, uint32_t psn, uint8_t aeth)
 	p->aeth = aeth;
 	peer_send(peer, p, NULL, 0);
 }
+
+struct script *script_new(const struct conn_opt *opt, uint32_t sq_psn, uint32_t rq_psn)
+{
+	struct script *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	peer_init(&t->peer, &t->w);
+	conn_init(&t->c, &t->w.dut[0], opt);
+	peer_connect(&t->peer, &t->c, sq_psn, rq_psn);
+	return t;
+}
+
+int script_teardown(void **state)
+{
+	struct script *t = *state;
+
+	conn_fini(&t->c);
+	peer_fini(&t->peer);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}

@@ -56,4 +56,23 @@ void peer_send(struct peer *peer, struct packet *p, const void *data, uint32_t l
 
 void peer_ack(struct peer *peer, struct conn *c, uint32_t psn, uint8_t aeth);
 
+/**
+ * struct script - a queue pair of the first device that is connected to the peer, for a test to
+ * go on from
+ * @buf, @key:	memory of the device, for the test to fill in
+ * @data:	what the peer sends of, likewise
+ */
+struct script {
+	struct world w;
+	struct peer peer;
+	struct conn c;
+	uint64_t buf;
+	uint32_t key;
+	uint8_t data[65536];
+};
+
+/* script_new() - its queue pair sends from @sq_psn and expects @rq_psn; for script_teardown() */
+struct script *script_new(const struct conn_opt *opt, uint32_t sq_psn, uint32_t rq_psn);
+int script_teardown(void **state);
+
 #endif /* UNIT_LIB_PEER_H */
