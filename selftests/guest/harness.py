@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two VMs for the guest tests: which lab, how a server and a client meet, and what must hold after every test.
 
-All files of the suite share one lab. selftests/run starts it and names it in ORNIC_TEST_LAB; a file that is run by hand uses that
-lab too, or else starts one for itself, as does one that sets OWN_LAB. ORNIC_TEST_DEV names another RDMA device than ornic0, such
+Files of the suite share a lab. selftests/run starts it, one for each of its lanes, and names it in ORNIC_TEST_LAB; a file that is
+run by hand uses that lab too, or else starts one for itself, as does one that sets OWN_LAB. ORNIC_TEST_DEV names another RDMA device than ornic0, such
 as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest release, as for make. HOSTS=udp or veth gives
 each VM an ornicd of its own, joined as lab up --hosts says.
 
@@ -157,8 +157,8 @@ def start_lab(**more):
     """The two VMs that the suite shares, or VMs with more options; the caller takes them down."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD, "hosts": HOSTS}
-    options.update(guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"))
-    return Lab.up(2, name="check-%d" % os.getpid(), **{**options, **more})
+    options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"))
+    return Lab.up(2, **{**options, **more})
 
 
 OWN_LAB = None                          # options of a lab for this file alone

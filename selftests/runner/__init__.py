@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How selftests/run runs the test programs and what it makes of what they say."""

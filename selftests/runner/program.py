@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One test program: where it is, and what it says in TAP."""
+import glob
+import os
+import re
+import signal
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+TOP = os.path.dirname(HERE)
+ENV = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", "O": os.environ.get("O", os.path.join(TOP, "build"))}
+IS_DEBUG = ENV.get("GUEST", "").endswith("-debug")      # a kernel that checks itself is slow
+PATIENCE = 1800 * (6 if IS_DEBUG else 1)                # seconds for one program; a guest test file is the longest
+POINT = re.compile(r"^(not )?ok\b[ \t]*(\d+)?[ \t]*-?[ \t]*(.*?)(?:[ \t]+#[ \t]*(SKIP|skip)\b:?[ \t]*(.*))?$")
+PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?$")
+
+
+class Count:
+    """Test points of a program, or of many."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        return "%d passed, %d failed, %d skipped" % (self.passed, self.failed, self.skipped)
+
+
+def find(suite):
+    """Test programs of a suite: C tests where the build put them, scripts where they are."""
+    found = glob.glob(os.path.join(ENV["O"], "selftests", suite, "test_*")) + glob.glob(os.path.join(HERE, suite, "test_*"))
+    return sorted(p for p in found if os.access(p, os.X_OK) and os.path.isfile(p) and not p.endswith((".c", ".o", ".d")))
+
+
+def name_of(path):
+    return os.path.join(suite_of(path), os.path.splitext(os.path.basename(path))[0])
+
+
+def suite_of(path):
+    return os.path.basename(os.path.dirname(path))
+
+
+class Program:
+    """A program that runs: it may be told to end."""
+
+    def __init__(self, path, env):
+        self.name = name_of(path)
+        self.count = Count()
+        self.problems = []
+        self.skips = []             # test points left out, and why
+        self.start = time.monotonic()
+        self.child = subprocess.Popen([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                      cwd=TOP, start_new_session=True, text=True, errors="replace", env={**ENV, **env})
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it and what it started."""
+        try:
+            os.killpg(self.child.pid, number)
+        except ProcessLookupError:
+            pass                    # it has ended
+
+    def wait(self):
+        """Waits for its end and judges it."""
+        try:
+            self.text, _ = self.child.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.text = self.outlast() + "\nselftests: %s did not end within %d s\n" % (self.name, PATIENCE)
+        self.seconds = time.monotonic() - self.start
+        self.judge()
+
+    def outlast(self):
+        self.stop()
+        try:
+            return self.child.communicate(timeout=30)[0]
+        except subprocess.TimeoutExpired:
+            self.stop(signal.SIGKILL)
+            return self.child.communicate()[0]
+
+    def judge(self):
+        """Counts its test points and finds the reasons why it failed."""
+        planned, points = None, 0
+        for line in self.text.splitlines():
+            plan = PLAN.match(line)
+            if plan:
+                planned = (planned or 0) + int(plan.group(1))
+                if plan.group(2) is not None and plan.group(1) == "0":
+                    self.count.skipped += 1
+                    self.skips.append(plan.group(2))
+                continue
+            point = POINT.match(line)
+            if point:
+                points += 1
+                self.judge_point(point)
+        if planned is None or points < planned:
+            self.fail("stopped after %d of %s tests" % (points, "?" if planned is None else planned))
+        elif self.child.returncode and not self.problems:
+            self.fail("exit status %d" % self.child.returncode)
+
+    def judge_point(self, point):
+        if point.group(1):
+            self.fail(point.group(3))
+        elif point.group(4):
+            self.count.skipped += 1
+            self.skips.append("%s: %s" % (point.group(3), point.group(5)))
+        else:
+            self.count.passed += 1
+
+    def fail(self, problem):
+        self.count.failed += 1
+        self.problems.append(problem)
+
+    def report(self, verbose):
+        """What there is to say of it, as lines."""
+        lines = ["  skip  %s: %s" % (self.name, skip) for skip in self.skips]
+        lines.append("%s  %-34s %3d passed  %5.1f s" % ("FAIL" if self.problems else "ok  ", self.name, self.count.passed,
+                                                       self.seconds))
+        if self.problems or verbose:
+            lines += ["    | " + line for line in self.text.splitlines()]
+        lines += ["FAIL  %s: %s" % (self.name, problem) for problem in self.problems]
+        if self.problems:
+            lines.append("      again: selftests/run -v %s" % self.name)
+        return "\n".join(lines)
