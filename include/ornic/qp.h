@@ -78,7 +78,7 @@ struct ornic_path {
 	__u8 sl;		/* [3:0]; Ethernet PCP = sl & 7 */
 	__u8 static_rate;	/* enum ornic_rate */
 	__le16 sgid_index;	/* GID entry to send from */
-	__le16 udp_sport;	/* 0 = device derives it from flow label or QP numbers */
+	__le16 udp_sport;	/* 0 = the device chooses it (ORN-QP-24) */
 	__le32 dest_qpn;	/* UD; mbz in modify */
 	__le32 qkey;		/* UD; bit 31: use the QP's own; mbz in modify */
 	__u8 port;		/* UD: 0 or the QP's port */
