@@ -586,6 +586,40 @@ static void test_nak_of_the_unsent(void **state)
 	expect(t, 0, ORNIC_WC_SEND, 0);
 }
 
+static void late_ack(struct script *t, uint32_t psn, uint8_t aeth)
+{
+	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, psn);
+
+	p->aeth = aeth;
+	switch_send(t->peer.port, p);
+	engine_drain(&t->w.e);
+}
+
+/* What comes to be missed and is then refused has to wait, although it is to be sent again. */
+static void test_rnr_after_nak(void **state)
+{
+	struct script *t = *state;
+
+	t->c.qp.rnr_retry = 2;
+	t->c.qp.req.rnr_left = 2;
+	post(t, ORNIC_WR_SEND, 5, 0);
+	post(t, ORNIC_WR_SEND, 6, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	late_ack(t, P(0), NAK(NAK_PSN_SEQUENCE));
+	late_ack(t, P(0), AETH_RNR_NAK | 12);
+	late_ack(t, P(0), AETH_RNR_NAK | 12);
+	assert_int_equal(t->c.qp.req.rnr_left, 1);
+	world_pass(&t->w, 639000);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1000);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(1), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
 /* An RNR NAK that the network doubled neither counts nor prolongs the wait. */
 static void test_rnr_doubled(void **state)
 {
@@ -945,7 +979,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
 		T(test_late_ack),
-		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_rnr_doubled),
+		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_rnr_after_nak),
+		T(test_rnr_doubled),
 		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),

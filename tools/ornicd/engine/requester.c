@@ -33,6 +33,7 @@ void requester_start(struct qp *qp)
 	r->unread = 0;
 	r->went_back = false;
 	r->rewound = false;
+	r->refused = false;
 	r->far = false;
 	r->ssn = 0;
 	r->limited = false;

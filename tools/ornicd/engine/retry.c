@@ -111,6 +111,7 @@ void requester_sending(struct qp *qp)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
+	r->refused = false;
 	if (!ack_timeout(qp))
 		return;
 	if (!in_flight(r) || !timer_armed(&r->ack_timer) || r->rewound)
@@ -174,11 +175,11 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 {
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
-	uint32_t i;
 
-	/* of what is about to be sent again: told before, and doubled on the way */
-	if (!is_sent(r, seq, &i))
+	/* doubled on the way: it waits because of the first one, or has waited */
+	if (r->refused)
 		return;
+	r->refused = true;
 	qp_count(qp, CNT_rnr_naks_received, 1);
 	if (qp->rnr_retry != RNR_INFINITE) {
 		if (!r->rnr_left) {
