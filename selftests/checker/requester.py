@@ -161,10 +161,10 @@ class Requester:
         """
         deferred, self.deferred, self.rewound = self.deferred, [], False
         for event, where, all_of_it in deferred:
+            if all_of_it and at != self.una:
+                self.acked(where, event.ns, must=False)
             if at == self.una:
                 break
-            if all_of_it:
-                self.acked(where, event.ns, must=False)
             self.respond(where, event.ns)
 
     def check_pauses(self, number, ns, at, f):
@@ -293,21 +293,23 @@ class Requester:
             self.obliged = None
 
     def oblige(self, rule, at):
-        """It has to go back, unless it has since it last made progress."""
-        if not self.retries:
+        """It has to go back, unless it has since it last made progress. When it is about to anyway, this is no news."""
+        if self.rewound:
+            self.obliged = (rule, at)
+        elif not self.retries:
             self.obliged, self.rewound, self.decided = (rule, at), True, True
             self.retries = 1
 
     def acked(self, at, ns, must=True):
-        """All before at is acknowledged, but for responses that are missing: it must go back to those, or it may."""
+        """All before at is acknowledged, but for responses that are missing: it must go back to those, or it may. It is about to
+        when it has not asked for them again since it did last."""
         first = self.awaited[0] if self.awaited else None
         if first and at > first.at:
             self.advance(first.at, ns)
-            if first.start < self.cur or first.at < self.next:
-                self.report.count("implied NAKs")
-                if must:
-                    self.oblige("implied-nak", first.at)
-                self.cause = "implied NAK"
+            self.report.count("implied NAKs")
+            if must and first.start < self.cur:
+                self.oblige("implied-nak", first.at)
+            self.cause = "implied NAK"
         else:
             self.advance(at, ns)
 
@@ -347,6 +349,8 @@ class Requester:
         f, ns = event.frame, event.ns
         if f.kind == 1:
             self.report.count("RNR NAKs")
+            if self.rnr_until and self.rnr_seq == at:
+                return                  # doubled on its way: it waits because of the first one
             self.rnr_until, self.rnr_seq = ns + rnr_wait(f.code), at
             self.cause, self.obliged, self.since, self.rewound = "RNR NAK", None, ns, True
         elif f.kind == 3 and f.code == NAK_SEQUENCE:
