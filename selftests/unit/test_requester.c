@@ -620,6 +620,27 @@ static void test_rnr_after_nak(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
+/* The refused message came twice, and the second time there was a receive; the next one is refused. */
+static void test_rnr_of_the_next(void **state)
+{
+	struct script *t = *state;
+
+	post(t, ORNIC_WR_SEND, 5, 0);
+	post(t, ORNIC_WR_SEND, 6, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 1);
+	peer_ack(&t->peer, &t->c, P(0), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	peer_ack(&t->peer, &t->c, P(1), AETH_RNR_NAK | 12);
+	world_pass(&t->w, 639000);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1000);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(1), ACK);
+	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
 /* An RNR NAK that the network doubled neither counts nor prolongs the wait. */
 static void test_rnr_doubled(void **state)
 {
@@ -980,7 +1001,7 @@ int main(void)
 		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
 		T(test_late_ack),
 		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_rnr_after_nak),
-		T(test_rnr_doubled),
+		T(test_rnr_of_the_next), T(test_rnr_doubled),
 		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),

@@ -48,7 +48,7 @@ struct xrcd;
  * @unread:	reads and atomics in the window and not answered in full
  * @far:	the peer is not a device of this daemon or behind a slow link, as of the last packet
  * @rewound:	it is to send again and has not begun: the timeout begins when it does
- * @refused:	an RNR NAK came, and nothing was sent since
+ * @refused:	an RNR NAK came; there was no progress since, and nothing sent
  * @went_back:	a loss was reported and acted upon; there was no progress since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC

@@ -62,7 +62,7 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome);
 
 /* retry.c */
 
-/* requester_sending() - something goes on the wire: see that the ACK timer runs */
+/* requester_sending() - something goes on the wire: a refusal is over, and the ACK timer runs */
 void requester_sending(struct qp *qp);
 
 /* requester_progress() - the peer answered: fresh retry counts and timeout */

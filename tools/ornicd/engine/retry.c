@@ -128,6 +128,7 @@ void requester_progress(struct qp *qp)
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	r->went_back = false;
+	r->refused = false;
 	r->deadline = deadline(qp);
 }
 
@@ -176,7 +177,7 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	/* doubled on the way: it waits because of the first one, or has waited */
+	/* the same once more, doubled on the way: it waits because of the first, or has waited */
 	if (r->refused)
 		return;
 	r->refused = true;
