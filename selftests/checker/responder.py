@@ -48,8 +48,10 @@ class Responder:
         self.replaying = False      # responses that were asked for again are not all sent
         self.nak_sent = False
         self.due = collections.deque()
-        self.asked = None           # sequence number that an acknowledgement is due for, and copies of it
-        self.asked_ns = self.copies = 0
+        self.asked = None           # sequence number that an acknowledgement is due for
+        self.asked_ns = 0           # since when
+        self.copies = 0             # how often it was asked for
+        self.counted_ns = 0         # when the last of these was sent, or the first one arrived
         self.spoke = False          # it has answered something: it is ready to receive
         self.failed = None
 
@@ -91,16 +93,18 @@ class Responder:
         if not f.ackreq or self.streaming():
             return
         if self.asked == at:
-            later = self.requester.sent_ns.get(at, 0) - self.asked_ns
-            if later <= 0:
+            sent = self.requester.sent_ns.get(at, 0)
+            if sent <= self.counted_ns:
                 return          # doubled on its way
+            self.counted_ns = sent
             self.copies += 1
-            if self.spoke and (later >= PATIENCE_NS if self.near else self.copies == PATIENCE):
+            if self.spoke and (sent - self.asked_ns >= PATIENCE_NS if self.near else self.copies == PATIENCE):
                 self.asked_ns = event.ns
                 self.report.violate(event.number, "ack-due", "PSN 0x%x has arrived %d times and was not answered" %
                                     (f.psn, self.copies))
         elif self.asked is None or at > self.asked:
-            self.asked, self.asked_ns, self.copies = at, event.ns, 1
+            self.asked, self.copies = at, 1
+            self.asked_ns = self.counted_ns = event.ns
 
     def duplicate(self, event, at):
         f = event.frame

@@ -432,8 +432,7 @@ class Checker(unittest.TestCase):
             value(psn)
         for psn in range(3):
             add(psn)
-        late = self.wire.frame("B", roce.ATOMIC_ACK, 4, aeth=ACK << 24 | 5, value=4)
-        self.wire.put("B", late, sent=False)
+        self.doubled("B", self.wire.frame("B", roce.ATOMIC_ACK, 4, aeth=ACK << 24 | 5, value=4))
         for psn in range(2):
             value(psn)
         for psn in (3, 4, 5):
@@ -560,6 +559,49 @@ class Checker(unittest.TestCase):
         self.wire.answer(0, 1)
         self.expect("rnr-wait")
 
+    def doubled(self, frm, data):
+        """What comes out of the network once more."""
+        self.wire.put(frm, data, sent=False)
+
+    def test_rnr_doubled(self):
+        """The wait is that of the first RNR NAK, and its copy says nothing when it has passed, either."""
+        refusal = self.wire.frame("B", roce.ACK, 0, aeth=RNR << 24)
+        message(self.wire, 0, 1)
+        self.wire.put("B", refusal)
+        self.wire.wait(RNR_US - 100)
+        self.doubled("B", refusal)
+        self.wire.wait(100)
+        self.doubled("B", refusal)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        self.expect()
+
+    def test_rnr_wait_once_more(self):
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 0, RNR)
+        self.wire.wait(RNR_US)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 0, RNR)
+        self.wire.wait(RNR_US - 1)
+        message(self.wire, 0, 1)
+        self.wire.answer(0, 1)
+        self.expect("rnr-wait")
+
+    def test_rnr_of_the_next(self):
+        """While it waits a copy of the refused message is taken, and another is refused."""
+        message(self.wire, 0, 1)
+        message(self.wire, 1, 1)
+        self.wire.answer(0, 0, RNR)
+        self.doubled("A", self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True))
+        self.wire.answer(0, 1)
+        self.wire.wait(100)
+        self.doubled("A", self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True))
+        self.wire.answer(1, 1, RNR)
+        self.wire.wait(RNR_US - 100)
+        message(self.wire, 1, 1)
+        self.wire.answer(1, 2)
+        self.expect("rnr-wait")
+
     def test_rnr_again(self):
         message(self.wire, 0, 1)
         self.wire.answer(0, 0, RNR)
@@ -606,7 +648,7 @@ class Checker(unittest.TestCase):
         message(self.wire, 1, 1)
         self.wire.wait(2000)
         for _ in range(3):
-            self.wire.put("A", self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True), sent=False)
+            self.doubled("A", self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True))
         self.wire.answer(1, 2)
         self.expect()
 
@@ -623,9 +665,10 @@ class Checker(unittest.TestCase):
         self.wire = Wire(far="B")
         message(self.wire, 0, 1)
         self.wire.answer(0, 1)
-        for n in range(3):
-            self.expect(*["ack-due"] * (n > 2))
+        for _ in range(3):
+            self.expect()
             message(self.wire, 1, 1)
+            self.doubled("A", self.wire.frame("A", roce.SEND_ONLY, 1, bytes(5), ackreq=True))
             self.wire.wait(70000)
         self.expect("ack-due")
 
