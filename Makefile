@@ -178,7 +178,7 @@ help:
 	@echo "make demo      boot two VMs with an ornic device each and show what they can do (as root)"
 	@echo "make demo KEEP=1      leave the VMs up afterwards and tell how to get into them"
 	@echo "make check     run all tests (as root); make check T=unit/test_mr runs one"
-	@echo "make check JOBS=1     one test program after the other, not as many at a time as there are processors"
+	@echo "make check JOBS=1     one test program after the other, not as many at a time as there is room for"
 	@echo "make check HOSTS=udp T=guest     the guest tests with a daemon for each VM; also HOSTS=veth"
 	@echo "make check INTEROP=all T=interop every test of Soft-RoCE with each release, not with one only"
 	@echo "make fuzz      look for inputs that break the device; make fuzz T=packet TIME=1800 one target for so many seconds"

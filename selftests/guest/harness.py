@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two VMs for the guest tests: which lab, how a server and a client meet, and what must hold after every test.
 
-Files of the suite share a lab. selftests/run starts it, one for each of its lanes, and names it in ORNIC_TEST_LAB; a file that is
-run by hand uses that lab too, or else starts one for itself, as does one that sets OWN_LAB. ORNIC_TEST_DEV names another RDMA device than ornic0, such
-as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest release, as for make. HOSTS=udp or veth gives
-each VM an ornicd of its own, joined as lab up --hosts says.
+Files of the suite share a lab. selftests/run starts it, one for each of its lanes (ORNIC_TEST_LANE), and names it in
+ORNIC_TEST_LAB; a file that is run by hand uses that lab too, or else starts one for itself, as does one that sets OWN_LAB.
+ORNIC_TEST_DEV names another RDMA device than ornic0, such as rxe0 over the virtio link, to try the tests themselves. GUEST names
+the guest release, as for make. HOSTS=udp or veth gives each VM an ornicd of its own, joined as lab up --hosts says.
 
 After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
 object behind fails, whatever it found. On a guest whose kernel checks itself, the end of a file is a test of its own: kmemleak
@@ -153,11 +153,11 @@ def complaints(vm):
     return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
 
 
-def start_lab(**more):
-    """The two VMs that the suite shares, or VMs with more options; the caller takes them down."""
+def start_lab(lane=os.environ.get("ORNIC_TEST_LANE", "0"), **more):
+    """The two VMs that the suite shares, or VMs with more options; the caller takes them down. lane: whose persistent memory."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD, "hosts": HOSTS}
-    options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm"))
+    options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm", lane))
     return Lab.up(2, **{**options, **more})
 
 

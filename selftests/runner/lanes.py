@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Test programs side by side, in lanes: each lane runs one at a time, and has VMs of its own for the guest tests.
 
-Those that compare what two do in the same time run last and have the machine for themselves.
+Those that compare what two do in the same time run last, with VMs of their own, and nothing beside them.
 """
 import collections
 import os
@@ -11,59 +11,16 @@ import threading
 from . import program
 
 ALONE = {"guest/test_congestion"}
-LANE_MEMORY = 8 << 30               # what a lane's VMs, and those of a test with its own, may take
+# What a lane takes: the VMs that it shares out and those of a test with its own have more, and rarely touch all of it
+LANE_MEMORY = 8 << 30
 MOST = 4
+PATIENCE = 60                       # seconds for what was told to end, and for VMs that go down
 
 
 def default():
-    """As many lanes as the machine has room for; of the kernels that check themselves one is load enough."""
+    """As many lanes as there is room for; of the kernels that check themselves one is load enough."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 1 if program.IS_DEBUG else max(1, min(os.cpu_count(), memory // LANE_MEMORY, MOST))
-
-
-class Lane(threading.Thread):
-    def __init__(self, number, lanes):
-        super().__init__()
-        self.number, self.lanes = number, lanes
-        self.lab = None
-        self.running = None         # its program
-
-    def run(self):
-        try:
-            self.run_all()
-        except Exception as e:      # pylint: disable=broad-except
-            self.lanes.failed("lane %d: %s: %s" % (self.number, type(e).__name__, e))
-
-    def run_all(self):
-        try:
-            while path := self.lanes.take():
-                self.run_one(path)
-        finally:
-            if self.lab:
-                self.lab.down()
-
-    def run_one(self, path):
-        env = {}
-        if program.suite_of(path) == "guest" and "ORNIC_TEST_LAB" not in program.ENV:
-            if not self.lab and not self.start_guests():
-                return
-            env["ORNIC_TEST_LAB"] = self.lab.name
-        self.running = program.Program(path, env)
-        if self.lanes.stopped:
-            self.running.stop()
-        self.running.wait()
-        self.lanes.ended(self.running)
-
-    def start_guests(self):
-        """The VMs that all guest tests of the lane share."""
-        harness = guest_harness()
-        try:
-            self.lab = harness.start_lab(name="check-%d-%d" % (os.getpid(), self.number))
-        except harness.LabError as e:
-            self.lanes.leave_out("guest")
-            self.lanes.failed("guest: %s" % e)
-            return False
-        return True
+    return 1 if program.IS_DEBUG else max(1, min(len(os.sched_getaffinity(0)), memory // LANE_MEMORY, MOST))
 
 
 def guest_harness():
@@ -71,6 +28,65 @@ def guest_harness():
     sys.path.insert(0, os.path.join(program.HERE, "guest"))
     import harness                  # pylint: disable=import-outside-toplevel
     return harness
+
+
+def needs_vms(path):
+    """Is it a guest test that shares VMs, which nobody named?"""
+    return program.suite_of(path) == "guest" and program.name_of(path) not in ALONE and not program.ENV.get("ORNIC_TEST_LAB")
+
+
+class NoGuests(Exception):
+    """VMs do not start."""
+
+
+class Lane(threading.Thread):
+    def __init__(self, number, lanes):
+        super().__init__()
+        self.number, self.lanes = number, lanes
+        self.lab = None
+
+    def run(self):
+        try:
+            while path := self.lanes.take():
+                self.run_one(path)
+        except NoGuests as e:       # the other lanes go on
+            self.lanes.give_back(path)
+            self.lanes.failed("guest: %s" % e)
+        finally:
+            self.end_guests()
+
+    def run_one(self, path):
+        """Whatever else goes wrong is a failure of this program."""
+        try:
+            env = {"ORNIC_TEST_LANE": str(self.number)}
+            if needs_vms(path):
+                env["ORNIC_TEST_LAB"] = self.guests()
+            if self.lanes.stopped:
+                return
+            one = program.Program(path, env)
+            one.wait(self.lanes.is_stopped)
+            self.lanes.ended(one)
+        except NoGuests:
+            raise
+        except Exception as e:      # pylint: disable=broad-except
+            self.lanes.failed("%s: not run: %s: %s" % (program.name_of(path), type(e).__name__, e))
+
+    def guests(self):
+        """Name of the lab that the guest tests of the lane share; a new one if one of them broke the last."""
+        if self.lab and not (self.lab.daemons_alive() and all(vm.alive() for vm in self.lab.vms)):
+            self.end_guests()
+        if not self.lab:
+            harness = guest_harness()
+            try:
+                self.lab = harness.start_lab(name="check-%d-%d" % (os.getpid(), self.number), lane=str(self.number))
+            except harness.LabError as e:
+                raise NoGuests(e) from None
+        return self.lab.name
+
+    def end_guests(self):
+        lab, self.lab = self.lab, None
+        if lab:
+            lab.down()
 
 
 class Lanes:
@@ -82,41 +98,50 @@ class Lanes:
         self.left = collections.deque()
         self.lock = threading.Lock()
         self.stopped = False
-        self.lanes = []
 
     def run(self, paths):
         """Returns when all have ended; an interrupt ends those that run."""
-        together = [p for p in paths if program.name_of(p) not in ALONE]
-        self.side_by_side(together, self.number)
-        self.side_by_side([p for p in paths if p not in together], 1)
+        lonely = [p for p in paths if self.is_lonely(p)]
+        self.side_by_side([p for p in paths if p not in lonely], self.number)
+        self.side_by_side(lonely, 1)
+
+    @staticmethod
+    def is_lonely(path):
+        """Does it run after the others? So do those that have to share VMs that somebody named."""
+        return program.name_of(path) in ALONE or (program.suite_of(path) == "guest" and not needs_vms(path))
 
     def side_by_side(self, paths, number):
         self.left.extend(paths)
-        self.lanes = [Lane(i, self) for i in range(min(number, len(paths)))]
-        for lane in self.lanes:
-            lane.start()
+        lanes = [Lane(i, self) for i in range(min(number, len(paths)))]
+        started = []
         try:
-            for lane in self.lanes:
+            for lane in lanes:
+                started.append(lane)
+                lane.start()
+            for lane in lanes:
                 lane.join()
         except BaseException:
-            self.stop()
+            self.stopped = True     # nothing more is begun, and what runs is told to end
+            for lane in started:
+                if lane.ident:
+                    lane.join(PATIENCE)
             raise
-
-    def stop(self):
-        """Nothing more is begun, and what runs is told to end."""
-        self.stopped = True
-        for lane in self.lanes:
-            if lane.running:
-                lane.running.stop()
-        for lane in self.lanes:
-            lane.join()
+        for path in self.left:
+            self.failed("%s: not run" % program.name_of(path))
 
     # ---- for the lanes ----
+
+    def is_stopped(self):
+        return self.stopped
 
     def take(self):
         """The next program, or None."""
         with self.lock:
             return None if self.stopped or not self.left else self.left.popleft()
+
+    def give_back(self, path):
+        with self.lock:
+            self.left.appendleft(path)
 
     def ended(self, one):
         with self.lock:
@@ -125,12 +150,8 @@ class Lanes:
             self.count.add(one.count)
             print(one.report(self.verbose), flush=True)
 
-    def leave_out(self, suite):
-        with self.lock:
-            self.left = collections.deque(p for p in self.left if program.suite_of(p) != suite)
-
     def failed(self, problem):
-        """Something that is not about one program."""
+        """Something could not be run."""
         with self.lock:
             self.count.failed += 1
             print("FAIL  %s" % problem, flush=True)

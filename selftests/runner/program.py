@@ -12,6 +12,7 @@ TOP = os.path.dirname(HERE)
 ENV = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", "O": os.environ.get("O", os.path.join(TOP, "build"))}
 IS_DEBUG = ENV.get("GUEST", "").endswith("-debug")      # a kernel that checks itself is slow
 PATIENCE = 1800 * (6 if IS_DEBUG else 1)                # seconds for one program; a guest test file is the longest
+TERM_PATIENCE = 20              # for what was told to end
 POINT = re.compile(r"^(not )?ok\b[ \t]*(\d+)?[ \t]*-?[ \t]*(.*?)(?:[ \t]+#[ \t]*(SKIP|skip)\b:?[ \t]*(.*))?$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?$")
 
@@ -57,29 +58,38 @@ class Program:
         self.child = subprocess.Popen([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                       cwd=TOP, start_new_session=True, text=True, errors="replace", env={**ENV, **env})
 
-    def stop(self, number=signal.SIGTERM):
-        """Ends it and what it started."""
-        try:
-            os.killpg(self.child.pid, number)
-        except ProcessLookupError:
-            pass                    # it has ended
-
-    def wait(self):
-        """Waits for its end and judges it."""
-        try:
-            self.text, _ = self.child.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.text = self.outlast() + "\nselftests: %s did not end within %d s\n" % (self.name, PATIENCE)
+    def wait(self, is_stopped):
+        """Waits for its end, or ends it when it is time to, and judges it."""
+        late = None
+        while late is None:
+            try:
+                self.text, _ = self.child.communicate(timeout=1)
+                break
+            except subprocess.TimeoutExpired:
+                if is_stopped():
+                    late = "was stopped"
+                elif time.monotonic() - self.start > PATIENCE:
+                    late = "did not end within %d s" % PATIENCE
+        if late:
+            self.text = self.end() or ""
         self.seconds = time.monotonic() - self.start
         self.judge()
+        if late:
+            self.fail(late)
 
-    def outlast(self):
-        self.stop()
-        try:
-            return self.child.communicate(timeout=30)[0]
-        except subprocess.TimeoutExpired:
-            self.stop(signal.SIGKILL)
-            return self.child.communicate()[0]
+    def end(self):
+        """Ends it and what it started; returns what it said, or None if somebody still could say something in its place."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.child.pid, number)
+            except ProcessLookupError:
+                pass                # it has ended, and what it started has not
+            try:
+                return self.child.communicate(timeout=TERM_PATIENCE)[0]
+            except subprocess.TimeoutExpired:
+                pass
+        self.child.stdout.close()
+        return None
 
     def judge(self):
         """Counts its test points and finds the reasons why it failed."""
