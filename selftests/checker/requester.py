@@ -331,6 +331,8 @@ class Requester:
         if at >= self.cur:
             self.deferred.append((event, at, True))
             return
+        if self.options.timeout_ns and ns - self.since >= self.options.timeout_ns:
+            self.rewound = True     # its timer may have been faster
         self.acked(at, ns)
         if self.rewound:
             self.deferred.append((event, at, False))

@@ -514,6 +514,21 @@ class Checker(unittest.TestCase):
             message(self.wire, psn, 1, lost=True)
         self.expect(timeout_ns=4096 << 14)
 
+    def test_timeout_at_the_same_time(self):
+        """When an answer and the end of the timeout coincide it may be asked for again, or go on."""
+        for again in (True, False):
+            self.wire = Wire()
+            for psn in range(2):
+                self.wire.send(roce.FETCH_ADD, psn, va=0x1000, rkey=7, swap_add=1)
+            self.wire.wait(70000)
+            for psn in range(2):
+                self.wire.answer(psn, psn + 1, op=roce.ATOMIC_ACK, value=psn)
+            for psn in range(2) if again else ():
+                self.wire.send(roce.FETCH_ADD, psn, va=0x1000, rkey=7, swap_add=1)
+            message(self.wire, 2, 1)
+            self.wire.answer(2, 3)
+            self.expect(timeout_ns=4096 << 14)
+
     def test_timeout_from_afar(self):
         self.wire = Wire(far="A")
         self.stream(0, 4, lost=True)
