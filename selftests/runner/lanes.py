@@ -85,8 +85,11 @@ class Lane(threading.Thread):
 
     def end_guests(self):
         lab, self.lab = self.lab, None
-        if lab:
-            lab.down()
+        try:
+            if lab:
+                lab.down()
+        except Exception as e:      # pylint: disable=broad-except
+            self.lanes.failed("guest: %s: %s" % (type(e).__name__, e))
 
 
 class Lanes:
@@ -113,20 +116,18 @@ class Lanes:
     def side_by_side(self, paths, number):
         self.left.extend(paths)
         lanes = [Lane(i, self) for i in range(min(number, len(paths)))]
-        started = []
         try:
             for lane in lanes:
-                started.append(lane)
                 lane.start()
             for lane in lanes:
                 lane.join()
         except BaseException:
             self.stopped = True     # nothing more is begun, and what runs is told to end
-            for lane in started:
-                if lane.ident:
+            for lane in lanes:
+                if lane.is_alive():
                     lane.join(PATIENCE)
             raise
-        for path in self.left:
+        while path := self.take():  # no lane could
             self.failed("%s: not run" % program.name_of(path))
 
     # ---- for the lanes ----
