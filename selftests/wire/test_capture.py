@@ -242,9 +242,10 @@ class Daemon(Case):
         self.assertIn("%s has 3 frames, 0 more found no room" % self.path, said)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([(i.name, i.is_device) for i in interfaces], [("vm", True), ("lan", False)])
-        self.assertEqual([(p.interface.name, p.inbound, p.comments) for p in packets],
-                         [("lan", True, []), ("lan", True, ["dropped: bad ICRC"]),
-                          ("lan", False, ["dropped: not sent back to where it came from"])])
+        # the second frame comes before or after the first one has found no way out
+        self.assertCountEqual([(p.interface.name, p.inbound, p.comments) for p in packets],
+                              [("lan", True, []), ("lan", True, ["dropped: bad ICRC"]),
+                               ("lan", False, ["dropped: not sent back to where it came from"])])
         self.assertEqual(packets[0].data, good)
 
     def test_standard_output(self):
