@@ -777,6 +777,44 @@ static void test_qp_error(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
+/* What could not be done was not done: it does not count. */
+static void test_nothing_to_act_on(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "qp-error device=vm2 opcode=WRITE_* dir=rx count=1");
+	uint32_t peer = t->a.qp.dest_qpn;
+
+	t->a.qp.dest_qpn = 999;
+	post(t, ORNIC_WR_RDMA_WRITE, 3 * MTU);
+	world_run(&t->w);
+	expect(t, id, 3, 0);
+	assert_false(info(t, id).spent);
+	fault_clear(&t->w.e);
+	t->a.qp.dest_qpn = peer;
+	finish(t, ORNIC_WC_SUCCESS);
+}
+
+/* What a device sends while its link is down is in captures, with what became of it. */
+static void test_flap_is_seen(void **state)
+{
+	struct fix *t = *state;
+
+	rule(t, "flap device=vm1 for=1s");
+	switch_set_observer(t->w.e.sw, &t->eye);
+	post(t, ORNIC_WR_RDMA_WRITE, 1);
+	world_run(&t->w);
+	assert_int_equal(t->nseen, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(t->seen[i].port, t->a.d->dev.port.sw);
+		assert_int_equal(t->seen[i].way, SWITCH_IN);
+		assert_int_equal(t->seen[i].opcode, BTH_RC_WRITE_ONLY);
+	}
+	assert_string_equal(t->seen[0].note, "");
+	assert_string_equal(t->seen[1].note, "dropped: link down");
+	fault_clear(&t->w.e);
+	finish(t, ORNIC_WC_SUCCESS);
+}
+
 static void test_fatal(void **state)
 {
 	struct fix *t = *state;
@@ -896,6 +934,8 @@ int main(void)
 		TEST(test_recipes),
 		TEST(test_flap),
 		TEST(test_qp_error),
+		TEST(test_nothing_to_act_on),
+		TEST(test_flap_is_seen),
 		TEST(test_fatal),
 		TEST(test_cqe_send),
 		TEST(test_cqe_recv),

@@ -18,6 +18,9 @@
 #include <ornic/admin.h>
 #include <ornic/cq.h>
 
+#define NAME_37		"/run/ornic/a/socket/in/its/own/folder"
+#define NAME_111	NAME_37 NAME_37 NAME_37
+
 static struct rule good(const char *text)
 {
 	char err[FAULT_ERROR] = "";
@@ -53,6 +56,8 @@ static void test_brief(void **state)
 	assert_true(rule_code(&r, BTH_RC_READ_RESP_MIDDLE));
 	assert_true(rule_code(&r, BTH_RC_READ_RESP_ONLY | BTH_TRANSPORT_XRC));
 	assert_false(rule_code(&r, BTH_RC_READ_REQUEST));
+	r = good("drop port=" NAME_111);
+	assert_string_equal(r.name, NAME_111);
 	r = good("corrupt device=a qp=0x12 p=0.01 seed=7");
 	assert_int_equal(r.qp, 0x12);
 	assert_int_equal(r.seed, 7);
@@ -140,7 +145,7 @@ static void test_refused(void **state)
 	bad("drop every=3 nth=4", "do not go together");
 	bad("drop device=a port=b", "do not go together");
 	bad("drop device=", "expected a name");
-	bad("drop device=aaaaaaaaaabbbbbbbbbbccccccccccdd", "expected a name");
+	bad("drop port=" NAME_111 "x", "expected a name of 1 to 111 characters");
 	bad("drop dir=up", "expected one of tx, rx");
 	bad("drop dir=", "expected one of tx, rx");
 	bad("drop packet=x", "expected one of roce, other, any");

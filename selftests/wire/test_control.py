@@ -278,6 +278,13 @@ class Protocol(unittest.TestCase):
         self.assertEqual(up(), {"x": True, "y": True})
         ends[0].send(BROADCAST)
         self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
+        # a port that is made anew meanwhile too
+        rule = self.client.call("fault.add", rule="flap port=y for=60min")["id"]
+        self.client.call("port.del", name="y")
+        self.client.call("port.add", spec=ends[1].spec)
+        self.assertEqual(up(), {"x": True, "y": False})
+        self.client.call("fault.del", id=rule)
+        self.assertEqual(up(), {"x": True, "y": True})
         # and by itself
         self.client.call("fault.add", rule="flap port=y for=100ms")
         while not up()["y"]:

@@ -93,6 +93,7 @@ int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
 	if (err)
 		return err;
 	d->nuplinks++;
+	fault_port_added(&d->engine, spec->name);
 	log_info("%s: port %s", spec->name, spec->text);
 	return 0;
 }

@@ -84,8 +84,6 @@ static void arm(struct fault *f, uint64_t ns)
 
 static void flap_begin(struct fault *f)
 {
-	if (f->down)
-		return;
 	f->down = true;
 	set_link(f);
 	arm(f, f->rule.for_ns);
@@ -125,22 +123,29 @@ static int fail_device(struct device *dev, char *err)
 	return 0;
 }
 
-/* Act without a packet. */
-static int act_now(struct fault *f, char *err)
+/* Do what the rule says, to queue pair @number if to one. Return: as fault_add(). */
+static int act(struct fault *f, uint32_t number, char *err)
 {
-	struct device *dev = device_find(f->faults, f->rule.name);
-	int ret = 0;
+	struct device *dev;
 
 	if (f->rule.action == RULE_FLAP) {
 		flap_begin(f);
-	} else if (!dev) {
-		snprintf(err, FAULT_ERROR, "there is no device %s any more", f->rule.name);
-		ret = -ENOENT;
-	} else if (f->rule.action == RULE_QP_ERROR) {
-		ret = fail_qp(dev, f->rule.qp, err);
-	} else {
-		ret = fail_device(dev, err);
+		return 0;
 	}
+	dev = device_find(f->faults, f->rule.name);
+	if (!dev) {
+		snprintf(err, FAULT_ERROR, "there is no device %s any more", f->rule.name);
+		return -ENOENT;
+	}
+	return f->rule.action == RULE_QP_ERROR ? fail_qp(dev, number, err) :
+						 fail_device(dev, err);
+}
+
+/* Act without a packet. */
+static int act_now(struct fault *f, char *err)
+{
+	int ret = act(f, f->rule.qp, err);
+
 	f->matched++;
 	if (!ret)
 		f->acted++;
@@ -188,19 +193,23 @@ static uint32_t own_qp(const struct fault *f, const struct fault_frame *frame)
 	return frame->way == SWITCH_IN ? frame->sqpn : frame->dqpn;
 }
 
-void device_act(struct fault *f, const struct fault_frame *frame)
+bool device_act(struct fault *f, const struct fault_frame *frame)
 {
-	struct device *dev = device_find(f->faults, f->rule.name);
 	char err[FAULT_ERROR];
-	int ret = 0;
 
-	if (f->rule.action == RULE_FLAP)
-		flap_begin(f);
-	else if (f->rule.action == RULE_QP_ERROR)
-		ret = dev ? fail_qp(dev, own_qp(f, frame), err) : 0;
-	else
-		ret = dev ? fail_device(dev, err) : 0;
-	if (ret)
-		log_ratelimited(LOG_WARN, "fault rule %" PRIu32 ", %s: %s", f->id, f->rule.text,
-				err);
+	if (f->down)
+		return false;
+	if (!act(f, own_qp(f, frame), err))
+		return true;
+	log_ratelimited(LOG_WARN, "fault rule %" PRIu32 ", %s: %s", f->id, f->rule.text, err);
+	return false;
+}
+
+void device_port_added(const struct faults *fs, const char *name)
+{
+	const struct fault *f;
+
+	TAILQ_FOREACH(f, &fs->rules, link)
+		if (f->down && !strcmp(f->rule.name, name))
+			set_link(f);
 }

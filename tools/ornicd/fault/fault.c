@@ -147,6 +147,12 @@ int fault_del(struct engine *e, uint32_t id)
 	return 0;
 }
 
+void fault_port_added(struct engine *e, const char *name)
+{
+	if (faults_of(e))
+		device_port_added(faults_of(e), name);
+}
+
 void fault_clear(struct engine *e)
 {
 	struct faults *fs = faults_of(e);

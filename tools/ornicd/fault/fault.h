@@ -60,6 +60,8 @@ int fault_add(struct engine *e, const char *text, uint32_t *id, char *err);
 int fault_del(struct engine *e, uint32_t id);
 /* fault_clear() - delete all rules */
 void fault_clear(struct engine *e);
+/* fault_port_added() - port @name is new on the switch: a rule may hold its link down */
+void fault_port_added(struct engine *e, const char *name);
 /* fault_next() - the first rule with a number above @id. Return: false if there is none. */
 bool fault_next(const struct engine *e, uint32_t id, struct fault_info *info);
 

@@ -220,7 +220,8 @@ static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames 
 		return true;
 	default:
 		note(f, frame, "met");
-		device_act(f, frame);
+		if (!device_act(f, frame))
+			f->acted--;
 		return true;
 	}
 }

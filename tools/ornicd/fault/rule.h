@@ -17,8 +17,8 @@
 
 /** RULE_TEXT - most bytes of a rule's text, the terminating zero included */
 #define RULE_TEXT	256
-/** RULE_NAME - most bytes of a port's name, the same */
-#define RULE_NAME	32
+/** RULE_NAME - those of a port's name, which may be the path of a socket, the same */
+#define RULE_NAME	112
 /** RULE_PACKET_CODES - BTH opcodes, and NAK and RNR NAK as if they had opcodes of their own */
 #define RULE_PACKET_CODES	258
 #define RULE_CODE_NAK		256

@@ -180,7 +180,9 @@ int device_check(const struct faults *fs, const struct rule *r, char *err);
 /* device_start() - act at once, or at the time that the rule says. Return: as fault_add(). */
 int device_start(struct fault *f, char *err);
 void device_stop(struct fault *f);
-/* device_act() - @frame is one that the rule acts at */
-void device_act(struct fault *f, const struct fault_frame *frame);
+/* device_act() - @frame is one that the rule acts at. Return: did it, or was there nothing to? */
+bool device_act(struct fault *f, const struct fault_frame *frame);
+/* device_port_added() - see fault_port_added() */
+void device_port_added(const struct faults *fs, const char *name);
 
 #endif /* ORNICD_FAULT_STATE_H */
