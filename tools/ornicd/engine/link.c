@@ -151,16 +151,19 @@ static void link_moved(struct qp *qp, const struct packet *p)
 	rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&qp->dev->engine->cc) : 0);
 }
 
-static void link_drop(struct device *dev, struct packet *p)
+/* Captures see @p as if it had come to the switch, and @why it was lost. */
+static void link_drop(struct device *dev, struct packet *p, const char *why)
 {
 	device_count(dev, CNT_tx_drop, 1);
+	switch_observe(dev->port.sw, SWITCH_IN, p, NULL);
+	switch_observe(dev->port.sw, SWITCH_IN, p, why);
 	packet_put(&dev->engine->pool, p);
 }
 
 static void link_put(struct device *dev, struct packet *p)
 {
 	if (!link_is_up(dev))
-		link_drop(dev, p);
+		link_drop(dev, p, "dropped: link down");
 	else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac)))
 		switch_loopback(dev->port.sw, p);
 	else
@@ -174,7 +177,7 @@ void link_send(struct qp *qp, struct packet *p)
 
 	/* The frame size may have shrunk under the path MTU (ORN-PORT-16). */
 	if (longest + ROCE_HEADERS > dev->port.max_frame) {
-		link_drop(dev, p);
+		link_drop(dev, p, "dropped: too long");
 		return;
 	}
 	p->echo = p->dmac[0] & 1 && mcast_is_group(p->dgid);
@@ -210,7 +213,7 @@ void link_send_frame(struct qp *qp, struct packet *p)
 	struct device *dev = qp->dev;
 
 	if (!source_allowed(&dev->port, p->smac)) {
-		link_drop(dev, p);
+		link_drop(dev, p, "dropped: not the device's address");
 		return;
 	}
 	p->sender = qp;
