@@ -151,10 +151,9 @@ static void test_connected(void **state)
 {
 	struct fixture *f = *state;
 	struct host_qp qp;
-	struct qp *held;
 	json_t *r, *q;
 	uint64_t buf;
-	uint32_t key, n;
+	uint32_t key;
 
 	make_qp(f, &qp);
 	inproc_connect_self(f->p, &qp);
@@ -195,14 +194,44 @@ static void test_connected(void **state)
 	assert_int_equal(number(r, "next_psn"), 12);
 	assert_int_equal(number(r, "acked_psn"), 11);
 	json_decref(r);
-	/* congestion control slows it down */
-	n = 0;
+}
+
+/* The rate is what the stricter of rate limit and congestion control leaves, of any type. */
+static void test_rate(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC };
+	static const struct {
+		bool limiting;
+		uint32_t cc;
+		uint32_t limit;
+		json_int_t shown;
+	} cases[] = {
+		{ true, 5000, 0, 5000 }, { true, 5000, 4000, 4000 }, { true, 5000, 6000, 5000 },
+		{ false, 5000, 6000, 6000 },
+	};
+	struct fixture *f = *state;
+	struct host_qp qp;
+	struct qp *held;
+	uint32_t n = 0;
+
+	make_qp(f, &qp);
+	inproc_connect_self(f->p, &qp);
 	held = table_next(&f->p->f->dev.qps, &n);
-	held->cc.limiting = true;
-	held->cc.rate = 5000;
-	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
-	assert_int_equal(number(r, "rate_kbps"), 5000);
-	json_decref(r);
+	for (size_t t = 0; t < sizeof(types); t++) {
+		held->type = types[t];
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			json_t *r;
+
+			held->cc.limiting = cases[i].limiting;
+			held->cc.rate = cases[i].cc;
+			held->rate.kbps = cases[i].limit;
+			r = call(f, "qp.show",
+				 json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
+			assert_int_equal(number(r, "rate_kbps"), cases[i].shown);
+			json_decref(r);
+		}
+	}
+	held->type = ORNIC_QPT_RC;
 }
 
 static void test_many(void **state)
@@ -335,7 +364,7 @@ static void test_latency(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_fresh), WITH(test_connected), WITH(test_many), WITH(test_wrong),
+		WITH(test_fresh), WITH(test_connected), WITH(test_rate), WITH(test_many), WITH(test_wrong),
 		WITH(test_counters), WITH(test_latency),
 	};
 

@@ -70,7 +70,8 @@ static const struct ctl_verb verbs[] = {
 		.name = "set", .args = "SPEC", .nargs = 1, .run = cc_set,
 		.summary = "switch congestion control on or off, and change parameters",
 		.help = "SPEC is what follows --cc on the daemon's command line,\n"
-			"on|off[,PARAMETER=VALUE]..., see ornicd(8). What is not named stays.\n",
+			"on|off[,PARAMETER=VALUE]..., see ornicd(8). \"cc show\" has the\n"
+			"names of the parameters. What is not named stays.\n",
 	},
 	{ },
 };

@@ -98,8 +98,9 @@ static const struct ctl_verb verbs[] = {
 			"  stream,path=SOCKET[,server=on|off]\n"
 			"  dgram,local=SOCKET,remote=SOCKET\n"
 			"  udp,local=HOST:PORT,remote=HOST:PORT\n"
-			"with more keys behind, such as name=NAME and vlan=ID, see ornicd(8). Host\n"
-			"names are not looked up while the daemon runs.\n",
+			"with more keys behind: name=NAME, vlan=ID, rxe-flush=on|off, and rate=RATE\n"
+			"and the others of a slow link, see ornicd(8). Host names are not looked up\n"
+			"while the daemon runs.\n",
 	},
 	{
 		.name = "del", .args = "NAME", .nargs = 1, .run = port_del,

@@ -33,38 +33,20 @@ json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max)
 	return all;
 }
 
-/* A number, or "-" if there is none */
-static void number(struct table *t, const json_t *o, const char *key)
-{
-	if (json_object_get(o, key))
-		table_cell(t, "%lld", (long long)ctl_int(o, key));
-	else
-		table_cell(t, "-");
-}
-
-/* The same in thousands */
-static void thousands(struct table *t, const json_t *o, const char *key)
-{
-	if (json_object_get(o, key))
-		table_cell(t, "%.1f", ctl_int(o, key) / 1000.);
-	else
-		table_cell(t, "-");
-}
-
 static void row(struct table *t, const json_t *qp)
 {
 	table_cell(t, "%s", ctl_text(qp, "device"));
-	number(t, qp, "qpn");
+	table_number(t, qp, "qpn");
 	table_cell(t, "%s", ctl_text(qp, "type"));
 	table_cell(t, "%s", ctl_text(qp, "state"));
-	number(t, qp, "outstanding");
-	number(t, qp, "next_psn");
-	number(t, qp, "acked_psn");
-	number(t, qp, "expected_psn");
-	number(t, qp, "retransmits");
-	thousands(t, qp, "rtt_ns");
-	thousands(t, qp, "rate_kbps");
-	number(t, qp, "peer_qpn");
+	table_number(t, qp, "outstanding");
+	table_number(t, qp, "next_psn");
+	table_number(t, qp, "acked_psn");
+	table_number(t, qp, "expected_psn");
+	table_number(t, qp, "retransmits");
+	table_thousands(t, qp, "rtt_ns");
+	table_thousands(t, qp, "rate_kbps");
+	table_number(t, qp, "peer_qpn");
 	table_cell(t, "%s", ctl_text(qp, "peer"));
 }
 
@@ -124,7 +106,7 @@ static const struct ctl_verb verbs[] = {
 		.help = "OUT are send work requests taken from the ring and not completed.\n"
 			"NEXT is the PSN to send next, ACKED the oldest not acknowledged,\n"
 			"EXPECTS what the responder waits for. RETRANS are PSNs sent again,\n"
-			"MBIT/S is what congestion control leaves, while it holds it back.\n"
+			"MBIT/S is what its rate limit or congestion control leaves it.\n"
 			"RTT is estimated for peers outside the daemon.\n",
 	},
 	{

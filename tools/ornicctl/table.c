@@ -67,6 +67,26 @@ void table_cell(struct table *t, const char *fmt, ...)
 	add(t, text);
 }
 
+void table_number(struct table *t, const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (value)
+		table_cell(t, "%lld", (long long)json_integer_value(value));
+	else
+		table_cell(t, "-");
+}
+
+void table_thousands(struct table *t, const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (value)
+		table_cell(t, "%.1f", json_integer_value(value) / 1000.);
+	else
+		table_cell(t, "-");
+}
+
 static void add_value(struct table *t, const json_t *value)
 {
 	if (json_is_string(value))

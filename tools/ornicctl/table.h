@@ -40,6 +40,10 @@ void table_fields(const json_t *object);
 
 /* table_cell() - the next cell */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* table_number() - the number @key of an object, or "-" if it has none */
+void table_number(struct table *t, const json_t *object, const char *key);
+/* table_thousands() - the same in thousands, with a decimal */
+void table_thousands(struct table *t, const json_t *object, const char *key);
 /* table_print() - print all and forget it */
 void table_print(struct table *t);
 

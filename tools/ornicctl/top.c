@@ -22,6 +22,9 @@
 static const char device_headings[] =
 	"DEVICE STATE LINK <QPS <TX-MB/S <RX-MB/S <TX-OPS/S <RX-OPS/S <FRAMES/S <RETRANS <TIMEOUTS";
 
+static const char qp_headings[] =
+	"DEVICE <QPN TYPE STATE <OUT <TX-PSN/S <RX-PSN/S <RETRANS/S <RTT-US <MBIT/S PEER";
+
 /**
  * struct sample - the daemon at a moment
  * @at:		when, s
@@ -258,19 +261,20 @@ static void print_qps(const struct sample *b, const struct sample *a, int rows)
 	size_t n = all ? find_busy(b, a, all) : 0;
 	struct table t;
 
-	table_head(&t, "DEVICE <QPN TYPE STATE <OUT <TX-PSN/S <RX-PSN/S <RETRANS/S <RTT-US PEER");
+	table_head(&t, qp_headings);
 	for (size_t i = 0; i < n && (int)i < rows && total(&all[i]) > 0; i++) {
 		const json_t *qp = all[i].qp;
 
 		table_cell(&t, "%s", ctl_text(qp, "device"));
-		table_cell(&t, "%lld", (long long)ctl_int(qp, "qpn"));
+		table_number(&t, qp, "qpn");
 		table_cell(&t, "%s", ctl_text(qp, "type"));
 		table_cell(&t, "%s", ctl_text(qp, "state"));
-		table_cell(&t, "%lld", (long long)ctl_int(qp, "outstanding"));
+		table_number(&t, qp, "outstanding");
 		table_cell(&t, "%.0f", all[i].tx);
 		table_cell(&t, "%.0f", all[i].rx);
 		table_cell(&t, "%.0f", all[i].retrans);
-		table_cell(&t, "%.1f", ctl_int(qp, "rtt_ns") / 1000.);
+		table_thousands(&t, qp, "rtt_ns");
+		table_thousands(&t, qp, "rate_kbps");
 		table_cell(&t, "%s %lld", ctl_text(qp, "peer"), (long long)ctl_int(qp, "peer_qpn"));
 	}
 	putchar('\n');

@@ -30,6 +30,9 @@ static char *const keys[] = {
 /** TAKES - every port has a name, may be in a VLAN, lead to Soft-RoCE, and be slow */
 #define TAKES	(1 << KEY_NAME | 1 << KEY_VLAN | 1 << KEY_RXE_FLUSH | CONFIG_LINK_MASK << KEY_LINK)
 
+/** MORE - the same as it is typed */
+#define MORE	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
+
 /**
  * struct kind - a kind of port
  * @name:	its name
@@ -40,15 +43,15 @@ static const struct kind {
 	struct config_form form;
 } kinds[] = {
 	{ "tap", { "port", keys, 1 << KEY_IFNAME, TAKES,
-		   "tap,ifname=NAME[,name=NAME][,rate=RATE...]" } },
+		   "tap,ifname=NAME" MORE } },
 	{ "packet", { "port", keys, 1 << KEY_IFNAME, TAKES,
-		      "packet,ifname=NAME[,name=NAME][,rate=RATE...]" } },
+		      "packet,ifname=NAME" MORE } },
 	{ "stream", { "port", keys, 1 << KEY_PATH, TAKES | 1 << KEY_SERVER,
-		      "stream,path=SOCKET[,server=on|off][,name=NAME][,rate=RATE...]" } },
+		      "stream,path=SOCKET[,server=on|off]" MORE } },
 	{ "dgram", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
-		     "dgram,local=SOCKET,remote=SOCKET[,name=NAME][,rate=RATE...]" } },
+		     "dgram,local=SOCKET,remote=SOCKET" MORE } },
 	{ "udp", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
-		   "udp,local=HOST:PORT,remote=HOST:PORT[,name=NAME][,rate=RATE...]" } },
+		   "udp,local=HOST:PORT,remote=HOST:PORT" MORE } },
 };
 
 static const struct kind *kind_of(const char *text, const char *name)

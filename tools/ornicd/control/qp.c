@@ -81,9 +81,20 @@ static void set(json_t *o, const char *key, uint64_t value)
 	json_object_set_new(o, key, json_integer(value));
 }
 
+/* kbit/s that it may send, by its rate limit and by congestion control; 0: neither holds it back */
+static uint32_t rate_bound(const struct qp *qp)
+{
+	uint32_t kbps = qp->rate.kbps;
+
+	if (qp->cc.limiting && (!kbps || qp->cc.rate < kbps))
+		kbps = qp->cc.rate;
+	return kbps;
+}
+
 /* What one wants to see of many */
 static json_t *summary(const struct qp *qp)
 {
+	uint32_t rate;
 	json_t *o = json_pack("{s:i, s:s, s:s, s:i}", "qpn", qp->wire_qpn,
 			      "type", type_name(qp->type), "state", state_name(qp->state),
 			      "outstanding", qp->sq.cons - qp->sq.done);
@@ -101,9 +112,10 @@ static json_t *summary(const struct qp *qp)
 		set(o, "acked_psn", qp->req.una & BTH_PSN_MASK);
 		if (qp->req.rtt)
 			set(o, "rtt_ns", qp->req.rtt);
-		if (qp->cc.limiting)
-			set(o, "rate_kbps", qp->cc.rate);
 	}
+	rate = rate_bound(qp);
+	if (rate)
+		set(o, "rate_kbps", rate);
 	return o;
 }
 
