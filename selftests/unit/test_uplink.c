@@ -753,7 +753,7 @@ static void test_rxe_flush_in(void **state)
 	struct fixture *f = *state;
 	struct peer soft = dgram_peer_of(f, 0, true), other = dgram_peer(f, 1);
 	uint8_t bytes[200], right[200];
-	uint32_t len = rxe_flush_bytes(bytes, device_mac);
+	uint32_t len = rxe_flush_bytes(bytes, device_mac), received = 3;
 	struct packet q = {};
 
 	peer_send(&soft, bytes, len);
@@ -776,6 +776,21 @@ static void test_rxe_flush_in(void **state)
 	peer_send(&other, right, len);
 	wait_seen(f, 3);
 	assert_int_equal(uplink_stats(f->up[1])->bad_icrc, 1);
+	/* Cut it is no FLUSH, and with a bit changed that an ICRC covers neither. */
+	for (uint32_t n = ETH_BYTES; n < len; n++) {
+		const uint32_t bth = 42, reserved = bth + 4;
+
+		f->last.kind = PACKET_ETHERNET;
+		peer_send(&soft, bytes, n);
+		wait_received(f, ++received);
+		if (n >= bth && n != reserved) {
+			bytes[n] ^= 0x10;
+			peer_send(&soft, bytes, len);
+			bytes[n] ^= 0x10;
+			wait_received(f, ++received);
+		}
+		assert_int_not_equal(f->last.kind, PACKET_ROCE);
+	}
 	close(soft.fd);
 	close(other.fd);
 }
