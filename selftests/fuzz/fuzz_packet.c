@@ -375,6 +375,7 @@ static uint8_t *put_segments(uint8_t *at, const struct rec_send *r, uint32_t whi
 		return at + sizeof(struct ornic_wqe_eth);
 	at = put_path(at, which);
 	if (r->opcode == ORNIC_WR_BIND_MW) {
+		rig_open(0, bytes_le(r->off, 2), bytes_le(r->len, 2));
 		*(struct ornic_wqe_bind *)at = (struct ornic_wqe_bind) {
 			.addr = htole64(rig_region(0, RIG_WINDOW) + bytes_le(r->off, 2)),
 			.length = htole64(bytes_le(r->len, 2)),

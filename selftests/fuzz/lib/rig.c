@@ -379,6 +379,7 @@ static void make_arena(struct rig_station *s, int i)
 {
 	struct ornic_key_create_cmd window = { .kind = ORNIC_KEY_MW2B, .pd = htole32(s->pd) };
 
+	memset(&s->open, 0, sizeof(s->open));
 	s->arena = dma_alloc(&s->host.dma, RIG_ARENA_BYTES, 4096);
 	memcpy(dma_at(&s->host.dma, s->arena), secrets, RIG_ARENA_BYTES);
 	memset(dma_at(&s->host.dma, rig_region(i, RIG_ALL)), 0x11, RIG_REGION_BYTES);
@@ -684,6 +685,18 @@ static void check_bytes(const uint8_t *p, const uint8_t *should, uint32_t len, c
 		CHECK(p[i] == should[i], "%s, byte %u: %02x", what, i, p[i]);
 }
 
+void rig_open(int i, uint32_t off, uint32_t len)
+{
+	struct rig_station *s = &rig.s[i];
+
+	if (!len || off + len > RIG_REGION_BYTES)
+		return;
+	if (!s->open.to || off < s->open.from)
+		s->open.from = off;
+	if (off + len > s->open.to)
+		s->open.to = off + len;
+}
+
 void rig_check_hidden(int i)
 {
 	check_bytes(rig.s[i].host.dma.mem + RIG_BYTES - RIG_HIDDEN, secrets, RIG_HIDDEN,
@@ -701,9 +714,11 @@ void rig_check_memory(int i)
 		check_bytes(p + r * RIG_STEP, secrets, RIG_GUARD_BYTES, "beside a region");
 	p += RIG_GUARD_BYTES;
 	check_bytes(p + RIG_OTHER * RIG_STEP, secrets, RIG_REGION_BYTES, "other domain");
-	check_bytes(p + RIG_WINDOW * RIG_STEP, secrets, RIG_REGION_BYTES,
-		    "window that is not bound");
 	check_bytes(p + RIG_READ * RIG_STEP, read, RIG_REGION_BYTES, "read-only region");
+	p += RIG_WINDOW * RIG_STEP;
+	check_bytes(p, secrets, s->open.from, "before a bound window");
+	check_bytes(p + s->open.to, secrets + s->open.to, RIG_REGION_BYTES - s->open.to,
+		    "window that is not bound");
 	rig_check_hidden(i);
 }
 

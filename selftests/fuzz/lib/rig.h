@@ -85,7 +85,8 @@ struct rig_queue {
  * @pd, @other_pd: protection domains
  * @arena:	regions
  * @key:	their keys
- * @window:	a type 2 window, bound to nothing
+ * @window:	a type 2 window, bound to nothing at first
+ * @open:	bytes of RIG_WINDOW from @open.from to @open.to: what it was bound to may be written
  * @q:		queue pairs
  * @cq_errors:	completion queues that failed
  * @mark:	memory that the admin queue does not need begins here
@@ -103,6 +104,10 @@ struct rig_station {
 	uint64_t arena;
 	uint32_t key[RIG_REGIONS];
 	uint32_t window;
+	struct {
+		uint32_t from;
+		uint32_t to;
+	} open;
 	struct rig_queue q[RIG_QPS];
 	struct rig_queue srq;
 	struct rig_queue xsrq;
@@ -135,6 +140,9 @@ extern struct rig rig;
 extern const uint8_t rig_peer_mac[6];
 extern const uint8_t rig_group[16];
 extern const uint8_t rig_secret[8];
+
+/* rig_open() - station @i binds its window to @len bytes of RIG_WINDOW from @off on, if it may */
+void rig_open(int i, uint32_t off, uint32_t len);
 
 /* rig_start() - both functions are on the switch, not enabled; rig_stop() - and all is gone */
 void rig_start(void);
