@@ -128,6 +128,19 @@ class Ports(unittest.TestCase):
             self.gone("veth0", outside.send)
         self.assertIn("veth0", self.interfaces())
 
+    def test_too_long(self):
+        """What is longer than any frame may be is counted, and does not come in cut off."""
+        longest = 9216
+        self.client.call("port.add", spec="tap,ifname=tap4,name=lan")
+        ip("link", "set", "tap4", "mtu", "9500")
+        outside = self.keep(wire("tap4"))
+        for name, send, receiver in (("lan", outside.send, self.inside),
+                                     ("inside", lambda data: self.inside.sendto(data, self.local), outside)):
+            send(frame(1, longest + 1))
+            send(frame(2, longest))
+            self.comes(receiver, frame(2, longest))
+            self.assertEqual(self.ports()[name]["counters"]["malformed"], 1)
+
     def test_no_interface(self):
         with self.assertRaises(control.Refused):
             self.client.call("port.add", spec="packet,ifname=nothing")

@@ -302,17 +302,24 @@ static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uin
 	}
 }
 
+void uplink_malformed(struct uplink *u, uint32_t len)
+{
+	u->stats.rx_frames++;
+	u->stats.rx_bytes += len;
+	u->stats.malformed++;
+}
+
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	const char *refused;
 	struct packet *p;
 
-	u->stats.rx_frames++;
-	u->stats.rx_bytes += len;
 	if (len < ETH_BYTES || len > UPLINK_FRAME_BYTES) {
-		u->stats.malformed++;
+		uplink_malformed(u, len);
 		return;
 	}
+	u->stats.rx_frames++;
+	u->stats.rx_bytes += len;
 	p = packet_get(u->host.pool);
 	if (!p) {
 		u->stats.rx_drop++;

@@ -74,7 +74,8 @@ struct uplink_host {
  * @rx_bytes:	their bytes
  * @rx_drop:	received while no packet was free
  * @bad_icrc:	RoCEv2 with a wrong ICRC
- * @malformed:	too short, too long, or RoCEv2 that contradicts itself
+ * @malformed:	too short, too long, or RoCEv2 that contradicts itself; or what the kernel says is
+ *		to be done to it cannot be
  */
 struct uplink_stats {
 	uint64_t tx_frames;

@@ -65,6 +65,8 @@ void uplink_buffers(int fd);
 
 /* uplink_input() - a frame came; @frame stays as it is until uplink_input_done() */
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len);
+/* uplink_malformed() - instead of it: what came, of @len bytes, is no frame, or not all of it */
+void uplink_malformed(struct uplink *u, uint32_t len);
 /* uplink_input_done() - at the end of at most UPLINK_BATCH of them */
 void uplink_input_done(struct uplink *u);
 

@@ -1,21 +1,198 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Uplink "packet": an existing network interface, a veth or a real one, by AF_PACKET.
+ *
+ * Frames that did not come over a wire, but from a stack of this host as if we were a network
+ * card, are as it leaves them to one; and those that came are put together again, for the
+ * host's own good. The kernel says so in front of each frame, and we do what is left to do
+ * (offload.h). Frames to the kernel are complete.
  */
-#include "uplink_socket.h"
+#include "uplink_backend.h"
 
+#include "offload.h"
 #include "../log.h"
+#include "../packet/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+/* Of each receive buffer, before the frame: room to put a VLAN tag back. */
+#define HEADROOM	VLAN_BYTES
+
+/**
+ * struct packet_socket - a socket on an interface
+ * @fd:		it
+ * @pending:	frames handed in since uplink_input_done()
+ * @tx:		messages being sent
+ * @rx:		messages being received
+ * @rx_iov:	their pieces: @rx_todo and @rx_buf
+ * @rx_control:	what the kernel says beside them
+ * @rx_todo:	what the kernel left to do
+ * @rx_buf:	frames. Few are long, and memory that nothing was received to is none
+ * @cut:	pieces of those that are too long for a network, by number of @pending
+ */
+struct packet_socket {
+	int fd;
+	uint32_t pending;
+	struct mmsghdr tx[UPLINK_BATCH];
+	struct mmsghdr rx[UPLINK_BATCH];
+	struct iovec rx_iov[UPLINK_BATCH][2];
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	} rx_control[UPLINK_BATCH];
+	struct virtio_net_hdr rx_todo[UPLINK_BATCH];
+	uint8_t rx_buf[UPLINK_BATCH][HEADROOM + OFFLOAD_MAX_BYTES];
+	uint8_t cut[UPLINK_BATCH][HEADROOM + UPLINK_FRAME_BYTES];
+};
+
+/* ---- out ----------------------------------------------------------------------- */
+
+static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
+{
+	static struct virtio_net_hdr nothing_to_do;
+	struct packet_socket *s = uplink_private(u);
+	uint32_t sent = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		f[i].iov[0] = (struct iovec) { &nothing_to_do, sizeof(nothing_to_do) };
+		s->tx[i].msg_hdr = (struct msghdr) {
+			.msg_iov = f[i].iov,
+			.msg_iovlen = f[i].niov,
+		};
+	}
+	while (sent < n) {
+		int ret = sendmmsg(s->fd, s->tx + sent, n - sent, MSG_DONTWAIT);
+
+		if (ret > 0)
+			sent += ret;
+		else if (errno != EINTR)
+			break;
+	}
+	return sent;
+}
+
+/* ---- in ------------------------------------------------------------------------ */
+
+static void prepare_rx(struct packet_socket *s)
+{
+	for (uint32_t i = 0; i < UPLINK_BATCH; i++) {
+		s->rx_iov[i][0] = (struct iovec) { &s->rx_todo[i], sizeof(s->rx_todo[i]) };
+		s->rx_iov[i][1] = (struct iovec) { s->rx_buf[i] + HEADROOM, OFFLOAD_MAX_BYTES };
+		s->rx[i].msg_hdr = (struct msghdr) {
+			.msg_iov = s->rx_iov[i],
+			.msg_iovlen = 2,
+			.msg_control = &s->rx_control[i],
+			.msg_controllen = sizeof(s->rx_control[i]),
+		};
+	}
+}
+
+/* The VLAN tag that the kernel took out of a frame. Return: false if there was none. */
+static bool find_tag(uint8_t tag[VLAN_BYTES], struct msghdr *msg)
+{
+	struct tpacket_auxdata aux;
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA ||
+		    c->cmsg_len < CMSG_LEN(sizeof(aux)))
+			continue;
+		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+		be16_put(tag, aux.tp_status & TP_STATUS_VLAN_TPID_VALID ?
+			 aux.tp_vlan_tpid : ETHERTYPE_VLAN);
+		be16_put(tag + 2, aux.tp_vlan_tci);
+		return aux.tp_status & TP_STATUS_VLAN_VALID;
+	}
+	return false;
+}
+
+static void input_done(struct uplink *u)
+{
+	struct packet_socket *s = uplink_private(u);
+
+	if (s->pending)
+		uplink_input_done(u);
+	s->pending = 0;
+}
+
+/* A frame, with room before it for the @tag that is put back; NULL: it had none. */
+static void input(struct uplink *u, uint8_t *frame, uint32_t len, const uint8_t *tag)
+{
+	struct packet_socket *s = uplink_private(u);
+
+	if (tag && len >= ETH_BYTES) {
+		memmove(frame - VLAN_BYTES, frame, ETH_BYTES - 2);
+		frame -= VLAN_BYTES;
+		memcpy(frame + ETH_BYTES - 2, tag, VLAN_BYTES);
+		len += VLAN_BYTES;
+	}
+	uplink_input(u, frame, len);
+	if (++s->pending == UPLINK_BATCH)
+		input_done(u);
+}
+
+/* What the kernel left to do refers to the frame as it came, without the tag. */
+static void receive(struct uplink *u, uint32_t i)
+{
+	struct packet_socket *s = uplink_private(u);
+	uint8_t *frame = s->rx_buf[i] + HEADROOM, tag[VLAN_BYTES];
+	bool tagged = find_tag(tag, &s->rx[i].msg_hdr);
+	uint32_t len = s->rx[i].msg_len, todo = sizeof(s->rx_todo[i]);
+	struct offload o;
+
+	len = len < todo ? 0 : len - todo;
+	if (!len || s->rx[i].msg_hdr.msg_flags & MSG_TRUNC) {
+		uplink_malformed(u, len);
+		return;
+	}
+	switch (offload_begin(&o, &s->rx_todo[i], frame, len)) {
+	case OFFLOAD_BAD:
+		uplink_malformed(u, len);
+		break;
+	case OFFLOAD_WHOLE:
+		input(u, frame, len, tagged ? tag : NULL);
+		break;
+	case OFFLOAD_CUT:
+		for (;;) {
+			frame = s->cut[s->pending] + HEADROOM;
+			len = offload_next(&o, frame);
+			if (!len)
+				break;
+			input(u, frame, len, tagged ? tag : NULL);
+		}
+		break;
+	}
+}
+
+static void packet_event(void *arg, uint32_t events)
+{
+	struct uplink *u = arg;
+	struct packet_socket *s = uplink_private(u);
+	int n;
+
+	(void)events;
+	prepare_rx(s);
+	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
+	/* a frame that is to be cut in a way for which the kernel has no words is lost there */
+	if (n < 0 && errno == EINVAL)
+		uplink_malformed(u, 0);
+	for (int i = 0; i < n; i++)
+		receive(u, i);
+	input_done(u);
+}
+
+/* ---- life ---------------------------------------------------------------------- */
+
 /* All frames of the interface, but not what this host itself sends by it. */
-static int configure(int fd, unsigned int index)
+static int configure(int fd, int index)
 {
 	struct packet_mreq promisc = { .mr_ifindex = index, .mr_type = PACKET_MR_PROMISC };
 	struct sockaddr_ll addr = {
@@ -27,6 +204,7 @@ static int configure(int fd, unsigned int index)
 
 	uplink_buffers(fd);
 	if (setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) ||
 	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) ||
 	    setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof(promisc)) ||
 	    bind(fd, (struct sockaddr *)&addr, sizeof(addr)))
@@ -36,34 +214,45 @@ static int configure(int fd, unsigned int index)
 
 static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 {
-	struct uplink_socket_param param = { .vlan = true };
 	unsigned int index = if_nametoindex(spec->ifname);
+	struct packet_socket *s;
 	int err;
 
 	if (!index) {
 		log_err("%s: there is no network interface %s", uplink_name(u), spec->ifname);
 		return -ENODEV;
 	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
 	/* without a protocol nothing is received before the socket is bound */
-	param.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (param.fd < 0) {
-		err = -errno;
-		log_err("%s: cannot open %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
-			err == -EPERM ? "; it takes CAP_NET_RAW" : "");
-		return err;
-	}
-	err = configure(param.fd, index);
-	if (err) {
-		log_err("%s: cannot use %s: %s", uplink_name(u), spec->ifname, strerror(-err));
-		close(param.fd);
-		return err;
-	}
-	return uplink_socket_open(u, &param);
+	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	err = s->fd < 0 ? -errno : configure(s->fd, index);
+	uplink_set_private(u, s);
+	if (!err)
+		err = loop_add(uplink_loop(u), s->fd, EPOLLIN, packet_event, u);
+	if (!err)
+		return 0;
+	log_err("%s: cannot use %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
+		err == -EPERM ? "; it takes CAP_NET_RAW" : "");
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s);
+	return err;
+}
+
+static void packet_close(struct uplink *u)
+{
+	struct packet_socket *s = uplink_private(u);
+
+	loop_del(uplink_loop(u), s->fd);
+	close(s->fd);
+	free(s);
 }
 
 const struct uplink_backend uplink_packet = {
 	.kind = "packet",
 	.open = packet_open,
-	.close = uplink_socket_close,
-	.send = uplink_socket_send,
+	.close = packet_close,
+	.send = packet_send,
 };

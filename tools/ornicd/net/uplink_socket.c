@@ -5,16 +5,11 @@
 #include "uplink_socket.h"
 
 #include "../log.h"
-#include "../packet/wire.h"
 
 #include <errno.h>
-#include <linux/if_packet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Of each receive buffer, before the frame: room to put a VLAN tag back. */
-#define HEADROOM	VLAN_BYTES
 
 /**
  * struct uplink_socket - a backend's socket
@@ -22,19 +17,14 @@
  * @tx:		messages being sent
  * @rx:		messages being received
  * @rx_iov:	their one piece each
- * @rx_control:	what the kernel says beside them
- * @rx_buf:	frames
+ * @rx_buf:	frames; a byte more than they may have tells those that are too long
  */
 struct uplink_socket {
 	struct uplink_socket_param param;
 	struct mmsghdr tx[UPLINK_BATCH];
 	struct mmsghdr rx[UPLINK_BATCH];
 	struct iovec rx_iov[UPLINK_BATCH];
-	union {
-		struct cmsghdr align;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-	} rx_control[UPLINK_BATCH];
-	uint8_t rx_buf[UPLINK_BATCH][HEADROOM + UPLINK_FRAME_BYTES];
+	uint8_t rx_buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
 uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
@@ -60,39 +50,11 @@ uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 	return sent;
 }
 
-/* Give a frame the VLAN tag back that the kernel took out. */
-static void put_tag(uint8_t **frame, uint32_t *len, const struct msghdr *msg)
-{
-	struct tpacket_auxdata aux;
-	struct cmsghdr *c;
-
-	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
-		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA ||
-		    c->cmsg_len < CMSG_LEN(sizeof(aux)))
-			continue;
-		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID) || *len < ETH_BYTES)
-			return;
-		*frame -= VLAN_BYTES;
-		*len += VLAN_BYTES;
-		memmove(*frame, *frame + VLAN_BYTES, 12);
-		be16_put(*frame + 12, aux.tp_status & TP_STATUS_VLAN_TPID_VALID ?
-			 aux.tp_vlan_tpid : ETHERTYPE_VLAN);
-		be16_put(*frame + 14, aux.tp_vlan_tci);
-		return;
-	}
-}
-
 static void prepare_rx(struct uplink_socket *s)
 {
 	for (uint32_t i = 0; i < UPLINK_BATCH; i++) {
-		s->rx_iov[i] = (struct iovec) { s->rx_buf[i] + HEADROOM, UPLINK_FRAME_BYTES };
-		s->rx[i].msg_hdr = (struct msghdr) {
-			.msg_iov = &s->rx_iov[i],
-			.msg_iovlen = 1,
-			.msg_control = s->param.vlan ? &s->rx_control[i] : NULL,
-			.msg_controllen = s->param.vlan ? sizeof(s->rx_control[i]) : 0,
-		};
+		s->rx_iov[i] = (struct iovec) { s->rx_buf[i], sizeof(s->rx_buf[i]) };
+		s->rx[i].msg_hdr = (struct msghdr) { .msg_iov = &s->rx_iov[i], .msg_iovlen = 1 };
 	}
 }
 
@@ -106,15 +68,8 @@ static void socket_event(void *arg, uint32_t events)
 	(void)events;
 	prepare_rx(s);
 	n = recvmmsg(s->param.fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < n; i++) {
-		uint8_t *frame = s->rx_buf[i] + HEADROOM;
-		uint32_t len = s->rx[i].msg_len;
-
-		if (s->rx[i].msg_hdr.msg_flags & MSG_TRUNC)
-			continue;
-		put_tag(&frame, &len, &s->rx[i].msg_hdr);
-		uplink_input(u, frame, len);
-	}
+	for (int i = 0; i < n; i++)
+		uplink_input(u, s->rx_buf[i], s->rx[i].msg_len);
 	if (n > 0)
 		uplink_input_done(u);
 }

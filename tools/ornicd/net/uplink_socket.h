@@ -15,14 +15,12 @@
  * @to:		where frames go, @to_len bytes; none if the socket is connected
  * @to_len:	bytes of @to
  * @file:	socket's name in the file system, removed in the end; NULL if it has none
- * @vlan:	the kernel takes VLAN tags out of the frames, and tells them apart
  */
 struct uplink_socket_param {
 	int fd;
 	struct sockaddr_storage to;
 	socklen_t to_len;
 	const char *file;
-	bool vlan;
 };
 
 /* uplink_socket_open() - Return: 0 or a negative errno; then @param->fd is closed. */

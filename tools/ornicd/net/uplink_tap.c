@@ -19,11 +19,11 @@
 /**
  * struct tap - a tap interface
  * @fd:		open on it
- * @buf:	frames received
+ * @buf:	frames received; a byte more than they may have tells those that are too long
  */
 struct tap {
 	int fd;
-	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES];
+	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
 static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
@@ -45,7 +45,7 @@ static void tap_event(void *arg, uint32_t events)
 
 	(void)events;
 	for (n = 0; n < UPLINK_BATCH; n++) {
-		ssize_t len = read(t->fd, t->buf[n], UPLINK_FRAME_BYTES);
+		ssize_t len = read(t->fd, t->buf[n], sizeof(t->buf[n]));
 
 		if (len <= 0)
 			break;
