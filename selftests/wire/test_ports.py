@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -92,6 +93,48 @@ class Ports(unittest.TestCase):
             self.comes(self.inside, None)
         self.inside.settimeout(control.PATIENCE)
 
+    def becomes(self, name, up):
+        deadline = time.monotonic() + control.PATIENCE
+        while self.ports()[name]["up"] != up:
+            self.assertLess(time.monotonic(), deadline, "%s is still %s" % (name, "down" if up else "up"))
+            time.sleep(0.01)
+
+    def is_idle(self):
+        """The daemon has nothing to do, and does nothing."""
+        def ticks():
+            with open("/proc/%d/stat" % self.daemon.process.pid, encoding="ascii") as f:
+                return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+        before = ticks()
+        time.sleep(1)
+        self.assertLess((ticks() - before) / os.sysconf("SC_CLK_TCK"), 0.3)
+
+    def deleted(self, name, delete):
+        """The port stays, down, and is no load; the user is told, once. It can be removed, and another one made."""
+        hint = "ornicctl port del %s, then port add" % name
+        told = self.daemon.said().count(hint)
+        ip("link", "del", delete)
+        self.is_idle()
+        self.becomes(name, False)
+        dropped = self.ports()[name]["counters"]["tx_drop"]
+        for number in range(3):
+            self.inside.sendto(frame(number), self.local)
+        deadline = time.monotonic() + control.PATIENCE
+        while self.ports()[name]["counters"]["tx_drop"] < dropped + 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(self.ports()[name]["counters"]["tx_drop"], dropped + 3)
+        self.assertFalse(self.ports()[name]["up"])
+        self.assertEqual(self.daemon.said().count(hint), told + 1, self.daemon.said())
+        self.gone(name)
+
+    def down_and_up(self, name, ifname):
+        self.becomes(name, True)
+        ip("link", "set", ifname, "down")
+        self.becomes(name, False)
+        self.is_idle()
+        self.inside.sendto(frame(9), self.local)
+        ip("link", "set", ifname, "up")
+        self.becomes(name, True)
+
     def interfaces(self):
         return [name for _, name in socket.if_nameindex()]
 
@@ -127,6 +170,35 @@ class Ports(unittest.TestCase):
             self.both_ways("veth0", outside, JUMBO)
             self.gone("veth0", outside.send)
         self.assertIn("veth0", self.interfaces())
+
+    def test_tap_deleted(self):
+        for _ in range(2):
+            self.client.call("port.add", spec="tap,ifname=tap2,name=lan")
+            self.down_and_up("lan", "tap2")
+            self.both_ways("lan", self.keep(wire("tap2")))
+            ip("link", "set", "tap2", "name", "tap3")
+            self.becomes("lan", True)
+            self.deleted("lan", "tap3")
+
+    def test_packet_deleted(self):
+        for _ in range(2):
+            ip("link", "add", "veth2", "type", "veth", "peer", "name", "veth3")
+            ip("link", "set", "veth2", "up")
+            ip("link", "set", "veth3", "up")
+            self.client.call("port.add", spec="packet,ifname=veth2,name=lan")
+            self.down_and_up("lan", "veth2")
+            self.both_ways("lan", self.keep(wire("veth3")))
+            self.down_and_up("lan", "veth3")    # the other end of the cable
+            ip("link", "set", "veth2", "name", "veth4")
+            self.becomes("lan", True)
+            self.deleted("lan", "veth3")
+
+    def test_packet_deleted_while_down(self):
+        """Then the kernel does not say so."""
+        ip("link", "add", "veth2", "type", "veth", "peer", "name", "veth3")
+        self.client.call("port.add", spec="packet,ifname=veth2,name=lan")
+        self.becomes("lan", False)
+        self.deleted("lan", "veth2")
 
     def test_too_long(self):
         """What is longer than any frame may be is counted, and does not come in cut off."""

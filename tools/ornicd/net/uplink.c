@@ -120,6 +120,12 @@ const struct uplink_stats *uplink_stats(const struct uplink *u)
 	return &u->stats;
 }
 
+void uplink_gone(struct uplink *u)
+{
+	log_warn("%s: its interface was deleted; ornicctl port del %s, then port add %s anew",
+		 u->name, u->name, u->text);
+}
+
 /* Without the right to pass the system's limits, the limits are as good as it gets. */
 void uplink_buffers(int fd)
 {

@@ -38,7 +38,7 @@ struct uplink_frame {
  * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
  * @close:	undo @open
  * @send:	send frames in their order until one does not go. Return: how many went
- * @is_up:	somebody is there to send to; NULL: that cannot be known
+ * @is_up:	somebody is there to send to, or the interface is up; NULL: that cannot be known
  */
 struct uplink_backend {
 	const char *kind;
@@ -62,6 +62,9 @@ void uplink_set_private(struct uplink *u, void *data);
 
 /* uplink_buffers() - make the buffers of a socket large enough for the bursts of some queue pairs */
 void uplink_buffers(int fd);
+
+/* uplink_gone() - tell the user that the interface was deleted, and what to do; once */
+void uplink_gone(struct uplink *u);
 
 /* uplink_input() - a frame came; @frame stays as it is until uplink_input_done() */
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len);

@@ -20,6 +20,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@
 /**
  * struct packet_socket - a socket on an interface
  * @fd:		it
+ * @index:	of the interface
+ * @gone:	there is no such interface any more
  * @pending:	frames handed in since uplink_input_done()
  * @tx:		messages being sent
  * @rx:		messages being received
@@ -40,6 +43,8 @@
  */
 struct packet_socket {
 	int fd;
+	int index;
+	bool gone;
 	uint32_t pending;
 	struct mmsghdr tx[UPLINK_BATCH];
 	struct mmsghdr rx[UPLINK_BATCH];
@@ -53,6 +58,35 @@ struct packet_socket {
 	uint8_t cut[UPLINK_BATCH][HEADROOM + UPLINK_FRAME_BYTES];
 };
 
+/* ---- the interface ------------------------------------------------------------- */
+
+/* The kernel takes the interface from the socket when it goes, and does not always say so. */
+static bool is_gone(struct uplink *u)
+{
+	struct packet_socket *s = uplink_private(u);
+	struct sockaddr_ll addr = {};
+	socklen_t len = sizeof(addr);
+
+	if (s->gone || getsockname(s->fd, (struct sockaddr *)&addr, &len))
+		return s->gone;
+	s->gone = addr.sll_ifindex != s->index;
+	if (s->gone) {
+		loop_del(uplink_loop(u), s->fd);
+		uplink_gone(u);
+	}
+	return s->gone;
+}
+
+static bool packet_is_up(struct uplink *u)
+{
+	const struct packet_socket *s = uplink_private(u);
+	struct ifreq req = { .ifr_ifindex = s->index };
+	const int both = IFF_UP | IFF_RUNNING;
+
+	return !is_gone(u) && !ioctl(s->fd, SIOCGIFNAME, &req) &&
+	       !ioctl(s->fd, SIOCGIFFLAGS, &req) && (req.ifr_flags & both) == both;
+}
+
 /* ---- out ----------------------------------------------------------------------- */
 
 static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
@@ -61,6 +95,8 @@ static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 	struct packet_socket *s = uplink_private(u);
 	uint32_t sent = 0;
 
+	if (s->gone)
+		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		f[i].iov[0] = (struct iovec) { &nothing_to_do, sizeof(nothing_to_do) };
 		s->tx[i].msg_hdr = (struct msghdr) {
@@ -76,6 +112,8 @@ static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 		else if (errno != EINTR)
 			break;
 	}
+	if (sent < n && errno == ENXIO)
+		is_gone(u);
 	return sent;
 }
 
@@ -172,6 +210,18 @@ static void receive(struct uplink *u, uint32_t i)
 	}
 }
 
+/*
+ * A frame that is to be cut in a way for which the kernel has no words is lost there. The end of
+ * an interface begins with its going down.
+ */
+static void receive_error(struct uplink *u, int err)
+{
+	if (err == EINVAL)
+		uplink_malformed(u, 0);
+	else if (err == ENETDOWN && !is_gone(u))
+		log_info("%s: its network interface is down", uplink_name(u));
+}
+
 static void packet_event(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
@@ -181,9 +231,8 @@ static void packet_event(void *arg, uint32_t events)
 	(void)events;
 	prepare_rx(s);
 	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
-	/* a frame that is to be cut in a way for which the kernel has no words is lost there */
-	if (n < 0 && errno == EINVAL)
-		uplink_malformed(u, 0);
+	if (n < 0)
+		receive_error(u, errno);
 	for (int i = 0; i < n; i++)
 		receive(u, i);
 	input_done(u);
@@ -225,6 +274,7 @@ static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
+	s->index = index;
 	/* without a protocol nothing is received before the socket is bound */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = s->fd < 0 ? -errno : configure(s->fd, index);
@@ -255,4 +305,5 @@ const struct uplink_backend uplink_packet = {
 	.open = packet_open,
 	.close = packet_close,
 	.send = packet_send,
+	.is_up = packet_is_up,
 };

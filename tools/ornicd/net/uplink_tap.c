@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,18 +20,44 @@
 /**
  * struct tap - a tap interface
  * @fd:		open on it
+ * @gone:	somebody deleted it
  * @buf:	frames received; a byte more than they may have tells those that are too long
  */
 struct tap {
 	int fd;
+	bool gone;
 	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
+/* An interface of that name that is made later is another one. Until then epoll does not wait. */
+static void tap_gone(struct uplink *u)
+{
+	struct tap *t = uplink_private(u);
+
+	if (t->gone)
+		return;
+	t->gone = true;
+	loop_del(uplink_loop(u), t->fd);
+	uplink_gone(u);
+}
+
+/* The kernel lets us write while the interface is up, wherever it was moved and renamed to. */
+static bool tap_is_up(struct uplink *u)
+{
+	struct tap *t = uplink_private(u);
+	struct pollfd poll_fd = { .fd = t->fd, .events = POLLOUT };
+
+	return !t->gone && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
+}
+
+/* The kernel takes no more than a frame at a time. */
 static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 {
 	struct tap *t = uplink_private(u);
 	uint32_t i;
 
+	if (t->gone)
+		return 0;
 	for (i = 0; i < n; i++)
 		if (writev(t->fd, f[i].iov + 1, f[i].niov - 1) != f[i].len)
 			break;
@@ -41,16 +68,18 @@ static void tap_event(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
 	struct tap *t = uplink_private(u);
+	ssize_t len = 0;
 	uint32_t n;
 
 	(void)events;
 	for (n = 0; n < UPLINK_BATCH; n++) {
-		ssize_t len = read(t->fd, t->buf[n], sizeof(t->buf[n]));
-
+		len = read(t->fd, t->buf[n], sizeof(t->buf[n]));
 		if (len <= 0)
 			break;
 		uplink_input(u, t->buf[n], len);
 	}
+	if (len < 0 && errno == EBADFD)
+		tap_gone(u);
 	if (n)
 		uplink_input_done(u);
 }
@@ -126,4 +155,5 @@ const struct uplink_backend uplink_tap = {
 	.open = tap_open,
 	.close = tap_close,
 	.send = tap_send,
+	.is_up = tap_is_up,
 };
