@@ -342,6 +342,7 @@ static void run_opcodes(struct world *w)
 		}
 		for (size_t i = 0; i < sizeof(ud); i++)
 			send_opcode(w, ud[i], 31 + i, v6, vlan);
+		send_opcode(w, BTH_CNP, 0, v6, vlan);
 	}
 }
 
