@@ -106,7 +106,7 @@ static void test_all(void **state)
 {
 	(void)state;
 	many(false, 20, 50, 20, 4);
-	many(true, 5, 20, 5, 4);
+	many(true, 5, 20, 8, 4);
 }
 
 int main(void)

@@ -35,6 +35,12 @@ static uint8_t opcode_of(const struct packet *p, uint32_t i)
 
 	if (p->npsn == 1)
 		return p->opcode;
+	if (p->opcode == BTH_RC_SEND_LAST_INV || p->opcode == BTH_RC_SEND_ONLY_INV) {
+		if (i == p->npsn - 1)
+			return BTH_RC_SEND_LAST_INV;
+		return !i && p->opcode == BTH_RC_SEND_ONLY_INV ? BTH_RC_SEND_FIRST :
+								 BTH_RC_SEND_MIDDLE;
+	}
 	if (!i && (!kind || only))
 		return base;
 	if (i == p->npsn - 1 && kind >= 2)

@@ -13,10 +13,9 @@
 #include "traffic.h"
 
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
-		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
+		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC | \
+		 ORNIC_ACCESS_FLUSH_GLOBAL)
 
-/* Slot 0 has the words of the atomics. */
-#define SLOTS	(TRAFFIC_BATCH + 1)
 #define SLOT	20480
 #define SUM	0
 #define SWAPPED	8
@@ -29,10 +28,15 @@ void traffic_init(struct traffic *t, struct world *w, uint64_t seed, uint32_t ps
 	conn_init(&t->a, &w->dut[0], NULL);
 	conn_init(&t->b, &w->dut[1], NULL);
 	conn_pair(&t->a, &t->b, psn, psn + 5);
-	t->abuf = dut_buf(t->a.d, SLOTS * SLOT);
-	t->bbuf = dut_buf(t->b.d, SLOTS * SLOT);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, SLOTS * SLOT, ALL);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, SLOTS * SLOT, ALL);
+	t->abuf = dut_buf(t->a.d, TRAFFIC_SLOTS * SLOT);
+	t->bbuf = dut_buf(t->b.d, TRAFFIC_SLOTS * SLOT);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, TRAFFIC_SLOTS * SLOT, ALL);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, TRAFFIC_SLOTS * SLOT, ALL);
+	t->a.d->dev.features |= ORNIC_FEATURE(MW2B);
+	t->b.d->dev.features |= ORNIC_FEATURE(MW2B);
+	t->b.qp.access |= ORNIC_ACCESS_FLUSH_GLOBAL;
+	for (uint32_t i = 0; i < TRAFFIC_SLOTS; i++)
+		t->window[i] = dut_blank(t->b.d, NULL, ORNIC_KEY_MW2B, 0);
 }
 
 void traffic_fini(struct traffic *t)
@@ -70,7 +74,12 @@ static bool is_atomic(const struct op *o)
 static bool takes_receive(const struct op *o)
 {
 	return o->opcode == ORNIC_WR_SEND || o->opcode == ORNIC_WR_SEND_IMM ||
-	       o->opcode == ORNIC_WR_RDMA_WRITE_IMM;
+	       o->opcode == ORNIC_WR_SEND_INV || o->opcode == ORNIC_WR_RDMA_WRITE_IMM;
+}
+
+static struct mr *window(struct traffic *t, const struct op *o)
+{
+	return table_get(&t->b.d->dev.keys, t->window[o->slot] >> ORNIC_KEY_TAG_BITS);
 }
 
 static uint32_t random_len(struct traffic *t)
@@ -113,6 +122,7 @@ void traffic_post(struct traffic *t, uint32_t i, uint32_t seed)
 	static const uint8_t kind[] = {
 		ORNIC_WR_SEND, ORNIC_WR_SEND_IMM, ORNIC_WR_RDMA_WRITE, ORNIC_WR_RDMA_WRITE_IMM,
 		ORNIC_WR_RDMA_READ, ORNIC_WR_FETCH_ADD, ORNIC_WR_COMP_SWAP, ORNIC_WR_ATOMIC_WRITE,
+		ORNIC_WR_SEND_INV, ORNIC_WR_FLUSH,
 	};
 	struct op *o = &t->op[i];
 	struct wr wr = { .flags = ORNIC_WQE_SIGNALED };
@@ -126,9 +136,19 @@ void traffic_post(struct traffic *t, uint32_t i, uint32_t seed)
 	wr.rkey = t->bkey;
 	if (is_atomic(o))
 		plan_atomic(t, o, &wr);
+	if (o->opcode == ORNIC_WR_SEND_INV) {
+		wr.imm = htole32(t->window[o->slot]);
+		window(t, o)->bound = true;
+	}
 	if (!traffic_random(t, 5))
 		wr.flags |= ORNIC_WQE_FENCE;
-	wr_sge(&wr, t->abuf + o->slot * SLOT, o->len, t->akey);
+	if (o->opcode == ORNIC_WR_FLUSH) {
+		wr.flush.type = ORNIC_FLUSH_GLOBAL;
+		wr.flush.length = htole64(o->len);
+		t->flushes++;
+	} else {
+		wr_sge(&wr, t->abuf + o->slot * SLOT, o->len, t->akey);
+	}
 	if (o->opcode == ORNIC_WR_RDMA_WRITE_IMM)
 		conn_recv(&t->b, t->bbuf, 0, 0);
 	else if (takes_receive(o))
@@ -144,8 +164,12 @@ static void verify_receive(struct traffic *t, const struct op *o)
 	assert_int_equal(cqe.status, 0);
 	assert_int_equal(le32toh(cqe.wqe_id), t->b.hrcq.index - 1);
 	assert_int_equal(le32toh(cqe.byte_len), o->len);
-	if (o->opcode != ORNIC_WR_SEND)
+	if (o->opcode == ORNIC_WR_SEND_INV) {
+		assert_int_equal(le32toh(cqe.inv_key), t->window[o->slot]);
+		assert_false(window(t, o)->bound);
+	} else if (o->opcode != ORNIC_WR_SEND) {
 		assert_int_equal(be32toh(cqe.imm), o->seed);
+	}
 }
 
 static void verify(struct traffic *t, uint32_t i)
@@ -163,7 +187,7 @@ static void verify(struct traffic *t, uint32_t i)
 		assert_int_equal(le64toh(*(uint64_t *)amem(t, o)), o->before);
 	else if (o->opcode == ORNIC_WR_RDMA_READ)
 		check(amem(t, o), o->len, o->seed);
-	else
+	else if (o->opcode != ORNIC_WR_FLUSH)
 		check(bmem(t, o), o->len, o->seed);
 	if (takes_receive(o))
 		verify_receive(t, o);
@@ -181,6 +205,7 @@ void traffic_end(struct traffic *t)
 {
 	assert_int_equal(word(t, SUM), t->sum);
 	assert_int_equal(word(t, SWAPPED), t->swapped);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_flush], t->flushes);
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_RTS);
 	assert_int_equal(t->b.qp.state, ORNIC_QPS_RTS);
 }

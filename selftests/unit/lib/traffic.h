@@ -12,6 +12,9 @@
 /** TRAFFIC_BATCH - operations posted before any is verified */
 #define TRAFFIC_BATCH	40
 
+/** TRAFFIC_SLOTS - the first one has the words of the atomics */
+#define TRAFFIC_SLOTS	(TRAFFIC_BATCH + 1)
+
 /** struct op - what was posted; its memory is slot @slot on both sides */
 struct op {
 	uint8_t opcode;
@@ -26,9 +29,11 @@ struct op {
  * @a, @b:	requester and responder
  * @abuf, @bbuf: their memory
  * @akey, @bkey: its keys
+ * @window:	keys of @b, one for each slot, for SENDs to invalidate
  * @seed:	state of the random numbers
  * @sum:	what FETCH_ADDs have made of their word
  * @swapped:	what COMP_SWAPs have made of theirs
+ * @flushes:	FLUSHes posted
  * @op:		the batch
  */
 struct traffic {
@@ -36,9 +41,11 @@ struct traffic {
 	struct conn a, b;
 	uint64_t abuf, bbuf;
 	uint32_t akey, bkey;
+	uint32_t window[TRAFFIC_SLOTS];
 	uint64_t seed;
 	uint64_t sum;
 	uint64_t swapped;
+	uint64_t flushes;
 	struct op op[TRAFFIC_BATCH];
 };
 
@@ -52,7 +59,7 @@ uint32_t traffic_random(struct traffic *t, uint32_t below);
 void traffic_post(struct traffic *t, uint32_t i, uint32_t seed);
 /* traffic_verify() - operations of the batch completed, and all is as it should be */
 void traffic_verify(struct traffic *t);
-/* traffic_end() - the words of the atomics say that each was executed once */
+/* traffic_end() - the words of the atomics, and counters, say that each was executed once */
 void traffic_end(struct traffic *t);
 
 #endif /* UNIT_LIB_TRAFFIC_H */
