@@ -14,18 +14,20 @@ class ProgramTest(harness.GuestTest):
 
     program = None
     port = None
+    both = ""                                   # options of both ends
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.said = {}
 
-    def ask(self, place, options, names="", timeout=150):
-        """What the client says when it runs these tests, or all."""
+    def ask(self, place, options, names="", timeout=150, other=None):
+        """What the client says when it runs these tests, or all; other: name and port of a program instead of the file's."""
         there, here = self.ends(place)
-        serve, ask = ("/tmp/selftests/%s -d %s" % (self.program, self.p.device_of(vm)) for vm in (there, here))
+        program, port = other or (self.program, self.port)
+        serve, ask = ("/tmp/selftests/%s -d %s %s" % (program, self.p.device_of(vm), self.both) for vm in (there, here))
         server = self.spawn(there, serve, timeout + 10)
-        there.wait_listen(self.port, 30)
+        there.wait_listen(port, 30)
         result = here.run("%s %s vm%d %s" % (ask, options, there.number, names), timeout=timeout, check=False)
         said = result.out + result.err
         if result.rc == 124:

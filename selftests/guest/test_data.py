@@ -7,10 +7,12 @@ Each of its tests becomes one here, for polling and events, between the VMs and 
 import programs
 
 PORT = 7471
-OPERATIONS = """send send_imm write write_imm read cmp_swap fetch_add ud_send ud_send_imm
+OPERATIONS = """send send_imm write write_imm read cmp_swap fetch_add ud_send ud_send_imm group_send
     inline_send inline_write inline_write_imm inline_ud_send inline_sge_send
     sge_send sge_write sge_read sge_ud_send huge_send huge_write huge_read own_mr_send own_mr_write own_mr_read
     qps_send qps_write qps_read qps_fetch_add unsignaled_send unsignaled_write unsignaled_read""".split()
+
+OVER_IPV6 = "send_imm write read fetch_add ud_send ud_send_imm group_send".split()
 
 
 class Data(programs.ProgramTest):
@@ -28,7 +30,16 @@ class Data(programs.ProgramTest):
         self.assertEqual(said.count("not ok"), 5, said)
 
 
+class DataIPv6(programs.ProgramTest):
+    """The same over IPv6."""
+
+    program = "verbs_data"
+    port = PORT
+    both = "-6"
+
+
 programs.points(Data, OPERATIONS, poll="", events="-e")
+programs.points(DataIPv6, OVER_IPV6, places=("between",), poll="")
 
 if __name__ == "__main__":
     programs.harness.main()

@@ -14,7 +14,7 @@ from traffic import Tools                       # noqa: E402, F401
 traffic.add(everything=peers.EVERYTHING)
 if peers.EVERYTHING:
     from faulty import Networks                 # noqa: E402, F401
-    from verbs import Data, Errors              # noqa: E402, F401
+    from verbs import Data, DataIPv6, Errors    # noqa: E402, F401
 
 if __name__ == "__main__":
     harness.main()

@@ -11,7 +11,7 @@ import traffic                                  # noqa: E402
 from faulty import Networks                     # noqa: E402, F401
 from storage import Nvme                        # noqa: E402, F401
 from traffic import Tools                       # noqa: E402, F401
-from verbs import Data, Errors, Newer           # noqa: E402, F401
+from verbs import Data, DataIPv6, Errors, Newer # noqa: E402, F401
 
 traffic.add(everything=True)
 

@@ -3,10 +3,11 @@
 import peers
 import programs
 
-OPERATIONS = """send send_imm write write_imm read cmp_swap fetch_add ud_send ud_send_imm
+OPERATIONS = """send send_imm write write_imm read cmp_swap fetch_add ud_send ud_send_imm group_send
     inline_send inline_write inline_write_imm inline_ud_send sge_send sge_write sge_read sge_ud_send
     qps_send qps_write qps_read qps_fetch_add unsignaled_send unsignaled_write unsignaled_read""".split()
 WRAPPED = "send write write_imm read cmp_swap fetch_add".split()
+OVER_IPV6 = "send_imm write read fetch_add ud_send ud_send_imm group_send".split()
 KINDS = "write read atomic".split()
 FAULTS = "rkey_tag rkey_index before behind wrap other_pd mr_right qp_right mr_gone".split()
 ERRORS = ["%s_%s" % (fault, kind) for fault in FAULTS for kind in KINDS] + """
@@ -29,6 +30,14 @@ class Data(peers.Roles, programs.ProgramTest):
     port = 7471
 
 
+class DataIPv6(peers.Roles, programs.ProgramTest):
+    """The same over IPv6."""
+
+    program = "verbs_data"
+    port = 7471
+    both = "-6"
+
+
 class Errors(peers.Roles, programs.ProgramTest):
     program = "verbs_errors"
     port = 7472
@@ -40,6 +49,7 @@ class Newer(peers.Roles, programs.ProgramTest):
 
 
 programs.points(Data, OPERATIONS, places=peers.PLACES, poll="")
+programs.points(DataIPv6, OVER_IPV6, places=peers.PLACES, poll="")
 programs.points(Data, WRAPPED, places=peers.PLACES, wrap="-w")
 for place in peers.PLACES:
     programs.points(Errors, [name for name in ERRORS if name not in ITS_OWN[place]], places=[place], both="-n")

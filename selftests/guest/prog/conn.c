@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LAB_IPV6	0xfd		/* addresses of labs begin with that */
 #define SPIN	200		/* empty polls before the processor goes to somebody else */
 
 static struct ibv_context *open_named(const char *name)
@@ -30,17 +31,25 @@ static struct ibv_context *open_named(const char *name)
 	return verbs;
 }
 
-/* The RoCE v2 entry of an IPv4 address, which every lab has. */
-static int find_gid(struct ibv_context *verbs, int entries)
+bool gid_is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+/* The RoCE v2 entry of an address that every lab has: of IPv4, or the one of IPv6 beyond the link. */
+static int find_gid(struct ibv_context *verbs, int entries, int which)
+{
 	struct ibv_gid_entry e;
 
-	for (int i = 0; i < entries; i++)
-		if (!ibv_query_gid_ex(verbs, PORT, i, &e, 0) &&
-		    e.gid_type == IBV_GID_TYPE_ROCE_V2 && !memcmp(e.gid.raw, mapped, 12))
+	for (int i = 0; i < entries; i++) {
+		if (ibv_query_gid_ex(verbs, PORT, i, &e, 0) || e.gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		if (which == GID_IPV6 ? e.gid.raw[0] == LAB_IPV6 : gid_is_ipv4(&e.gid))
 			return i;
-	bail("the port has no RoCE v2 GID of an IPv4 address");
+	}
+	bail("the port has no RoCE v2 GID of an IPv%d address", which == GID_IPV6 ? 6 : 4);
 }
 
 void dev_open(struct dev *d, const char *name, int gid_index)
@@ -53,7 +62,7 @@ void dev_open(struct dev *d, const char *name, int gid_index)
 	if (port.state != IBV_PORT_ACTIVE)
 		bail("port %d of %s is not active", PORT, name);
 	if (gid_index < 0)
-		d->gid_index = find_gid(d->verbs, port.gid_tbl_len);
+		d->gid_index = find_gid(d->verbs, port.gid_tbl_len, gid_index);
 	if (ibv_query_gid(d->verbs, PORT, d->gid_index, &d->gid))
 		bail("no GID with index %d", d->gid_index);
 	d->mtu_code = port.active_mtu;

@@ -72,6 +72,12 @@ struct conn {
 #define ALL_RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
+/* Instead of the index of a GID */
+#define GID_IPV4	-1
+#define GID_IPV6	-2
+
+bool gid_is_ipv4(const union ibv_gid *gid);
+
 void dev_open(struct dev *d, const char *name, int gid_index);
 void dev_close(struct dev *d);
 

@@ -11,6 +11,7 @@
  * the end both areas are compared byte by byte and the two ends swap checksums.
  * -x spoils one byte of the target before the comparison: each test must fail.
  * -w begins just below the largest PSN, so that the PSN wraps early on.
+ * -6, at both ends, has IPv6 below RDMA.
  */
 #include "conn.h"
 #include "layout.h"
@@ -24,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define OOB_PORT	"7471"
 #define DEPTH		32		/* work requests in flight per queue pair */
@@ -31,6 +34,7 @@
 #define WAIT		20.0		/* seconds for a completion */
 #define GRH		40
 #define LAST_PSNS	0xfffff8u	/* of -w */
+#define ALL_MEMBERS	0xffffffu	/* queue pair number of a group */
 
 enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, UD_SEND, UD_SEND_IMM };
 
@@ -39,6 +43,7 @@ enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, UD_SEND, 
 #define F_SGE		(1u << 1)	/* scattered memory */
 #define F_HUGE		(1u << 2)	/* memory of huge pages */
 #define F_OWN_MR	(1u << 3)	/* a region for each piece that ends where the piece ends */
+#define F_GROUP		(1u << 4)	/* datagrams to a multicast group, which the target is in */
 
 static const struct test {
 	const char *name;
@@ -58,6 +63,7 @@ static const struct test {
 	{ "fetch_add", FETCH_ADD, LEN_WORD, 0, 1, 1 },
 	{ "ud_send", UD_SEND, LEN_BOUNDARIES, 0, 1, 1 },
 	{ "ud_send_imm", UD_SEND_IMM, LEN_BOUNDARIES, 0, 1, 1 },
+	{ "group_send", UD_SEND, LEN_BOUNDARIES, F_GROUP, 1, 1 },
 	{ "inline_send", SEND, LEN_BOUNDARIES, F_INLINE, 1, 1 },
 	{ "inline_write", WRITE, LEN_BOUNDARIES, F_INLINE, 1, 1 },
 	{ "inline_write_imm", WRITE_IMM, LEN_BOUNDARIES, F_INLINE, 1, 4 },
@@ -84,6 +90,14 @@ static const struct test {
 };
 
 #define TESTS	(sizeof(tests) / sizeof(tests[0]))
+
+/* The groups of F_GROUP: 239.7.7.79 and ff1e::7:7:79 */
+static const union ibv_gid group4 = {
+	.raw = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [14] = 7, [15] = 79 },
+};
+static const union ibv_gid group6 = {
+	.raw = { [0] = 0xff, [1] = 0x1e, [11] = 7, [13] = 7, [15] = 0x79 },
+};
 
 /* What the client asks the server to do with it. */
 struct order {
@@ -118,6 +132,7 @@ struct run {
 	struct queue send, recv;
 	struct conn conn[QPS_MAX];
 	unsigned int in_flight[QPS_MAX];
+	int member;				/* F_GROUP, at the target: socket in the group */
 	uint8_t *scratch;			/* inline data is posted from here */
 	struct verdict verdict;
 };
@@ -145,6 +160,11 @@ static bool with_imm(const struct test *t)
 static bool is_source(const struct test *t, enum end end)
 {
 	return end == (t->op == READ || is_atomic(t) ? SERVER : CLIENT);
+}
+
+static const union ibv_gid *group_of(const struct run *r)
+{
+	return gid_is_ipv4(&r->dev->gid) ? &group4 : &group6;
 }
 
 static __be32 imm_of(unsigned int piece)
@@ -189,6 +209,66 @@ static void register_memory(struct run *r)
 	oob_swap(r->oob, mine, r->remote, sizeof(mine));
 }
 
+/*
+ * Joins with the network, too, as rdma_cm does for its users: a device whose packets come by the
+ * kernel's network, as Soft-RoCE's do, hears nothing of the group otherwise.
+ */
+static int join_network(struct run *r, const union ibv_gid *group)
+{
+	bool ipv4 = gid_is_ipv4(group);
+	struct group_req req = { 0 };
+	struct ibv_gid_entry entry;
+	int sock = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+
+	if (ibv_query_gid_ex(r->dev->verbs, PORT, r->dev->gid_index, &entry, 0))
+		bail("cannot query a GID: %s", strerror(errno));
+	req.gr_interface = entry.ndev_ifindex;
+	req.gr_group.ss_family = ipv4 ? AF_INET : AF_INET6;
+	if (ipv4)
+		memcpy(&((struct sockaddr_in *)&req.gr_group)->sin_addr, group->raw + 12, 4);
+	else
+		memcpy(&((struct sockaddr_in6 *)&req.gr_group)->sin6_addr, group->raw, 16);
+	if (sock < 0 || setsockopt(sock, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_JOIN_GROUP, &req,
+				   sizeof(req)))
+		bail("the network joins no group: %s", strerror(errno));
+	return sock;
+}
+
+/* The target joins; the other end aims its queue pairs at the group instead of at one of them. */
+static void join_group(struct run *r, struct conn *c)
+{
+	union ibv_gid group = *group_of(r);
+	struct ibv_ah_attr path = {
+		.is_global = 1,
+		.port_num = PORT,
+		.grh = { .dgid = group, .sgid_index = r->dev->gid_index, .hop_limit = 1 },
+	};
+
+	if (r->end == SERVER) {
+		if (ibv_attach_mcast(c->qp, &group, 0))
+			bail("cannot join a group: %s", strerror(errno));
+		r->member = join_network(r, &group);
+		return;
+	}
+	if (ibv_destroy_ah(c->ah))
+		bail("cannot destroy an address handle");
+	c->ah = ibv_create_ah(r->dev->pd, &path);
+	if (!c->ah)
+		bail("cannot create an address handle of a group: %s", strerror(errno));
+	c->there.qpn = ALL_MEMBERS;
+}
+
+static void leave_group(struct run *r, struct conn *c)
+{
+	union ibv_gid group = *group_of(r);
+
+	if (r->end == CLIENT)
+		return;
+	if (ibv_detach_mcast(c->qp, &group, 0))
+		bail("cannot leave a group: %s", strerror(errno));
+	close(r->member);
+}
+
 static void create_qps(struct run *r)
 {
 	unsigned int sges = r->test->flags & F_SGE ? r->order.parts : 1;
@@ -207,6 +287,8 @@ static void create_qps(struct run *r)
 	for (unsigned int q = 0; q < r->test->qps; q++) {
 		conn_create(&r->conn[q], r->dev, &a, &r->send, &r->recv);
 		conn_connect(&r->conn[q], r->oob);
+		if (r->test->flags & F_GROUP)
+			join_group(r, &r->conn[q]);
 	}
 }
 
@@ -371,14 +453,21 @@ static void send_all(struct run *r)
 			good = reap(r, expected);
 }
 
-/* The IPv4 header behind 20 unused bytes of the area in front of a datagram. */
+/* The area in front of a datagram has its IPv6 header, or its IPv4 header behind 20 unused bytes. */
 static void check_grh(struct run *r, unsigned int i)
 {
-	const uint8_t *ip = r->grh[i] + 20;
+	const union ibv_gid *from = &r->conn[0].there.gid;
+	const union ibv_gid *to = r->test->flags & F_GROUP ? group_of(r) : &r->dev->gid;
+	const uint8_t *ip = r->grh[i];
+	bool good;
 
-	if (ip[0] != 0x45 || memcmp(ip + 12, r->conn[0].there.gid.raw + 12, 4) ||
-	    memcmp(ip + 16, r->dev->gid.raw + 12, 4))
-		verdict_fail(&r->verdict, "piece %u: no IPv4 header of this pair in front of it", i);
+	if (gid_is_ipv4(&r->dev->gid))
+		good = ip[20] == 0x45 && !memcmp(ip + 32, from->raw + 12, 4) &&
+		       !memcmp(ip + 36, to->raw + 12, 4);
+	else
+		good = ip[0] >> 4 == 6 && !memcmp(ip + 8, from, 16) && !memcmp(ip + 24, to, 16);
+	if (!good)
+		verdict_fail(&r->verdict, "piece %u: no IP header of this pair in front of it", i);
 }
 
 static void check_receive(struct run *r, struct ibv_wc *wc, unsigned int due)
@@ -449,8 +538,11 @@ static void compare(struct run *r)
 
 static void release(struct run *r)
 {
-	for (unsigned int q = 0; q < r->test->qps; q++)
+	for (unsigned int q = 0; q < r->test->qps; q++) {
+		if (r->test->flags & F_GROUP)
+			leave_group(r, &r->conn[q]);
 		conn_destroy(&r->conn[q]);
+	}
 	queue_destroy(&r->send);
 	queue_destroy(&r->recv);
 	for (unsigned int i = 0; i < r->layout.pieces; i++)
@@ -600,7 +692,7 @@ static void ask_all(struct dev *d, struct oob *o, char **names, struct order ord
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: verbs_data -d DEVICE [-g GID_INDEX] [-e] [-b BIG_BYTES] [-x] [-w] [SERVER [TEST...]]\n"
+	fprintf(stderr, "usage: verbs_data -d DEVICE [-g GID_INDEX] [-6] [-e] [-b BIG_BYTES] [-x] [-w] [SERVER [TEST...]]\n"
 		"tests:");
 	for (size_t i = 0; i < TESTS; i++)
 		fprintf(stderr, " %s", tests[i].name);
@@ -613,17 +705,19 @@ int main(int argc, char **argv)
 	const char *device = NULL;
 	struct order order = { .psn = PSN_ANY };
 	size_t big = 1ul << 30;
-	int gid_index = -1, option;
+	int gid_index = GID_IPV4, option;
 	struct oob oob;
 	struct dev dev;
 
-	while ((option = getopt(argc, argv, "d:g:b:ewx")) != -1) {
+	while ((option = getopt(argc, argv, "d:g:b:6ewx")) != -1) {
 		if (option == 'd')
 			device = optarg;
 		else if (option == 'g')
 			gid_index = atoi(optarg);
 		else if (option == 'b')
 			big = strtoull(optarg, NULL, 0);
+		else if (option == '6')
+			gid_index = GID_IPV6;
 		else if (option == 'e')
 			order.events = 1;
 		else if (option == 'w')
