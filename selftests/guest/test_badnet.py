@@ -11,6 +11,7 @@ XRC_TIMEOUT_NS = 4096 << 14     # what the example has its queue pairs time out 
 
 class Networks(badnet.BadNetwork):
     ornic_only = True
+    newer = ("verbs_ex", 7480, "mixed")         # SEND with invalidate, FLUSH, ATOMIC WRITE
 
     def test_xrc(self):
         """The same for extended reliable connections, by rdma-core's example: each message comes, once and in order."""

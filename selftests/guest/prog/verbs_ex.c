@@ -7,6 +7,9 @@
  *   verbs_ex -d DEVICE                  server, until killed
  *   verbs_ex -d DEVICE SERVER [TEST..]  client, prints TAP
  *
+ * "mixed" has many of them, each between others, for networks that lose some of their packets: each
+ * must be done once and in order.
+ *
  * A test that one of the two devices cannot do is skipped.
  */
 #include "conn.h"
@@ -21,6 +24,7 @@
 #define OOB_PORT	"7480"
 #define LEN		65536u
 #define AT		4096u		/* what the operations aim at */
+#define QUEUE		128
 #define WAIT		20.0		/* seconds for a completion */
 
 /* One end of a test. */
@@ -191,6 +195,173 @@ static void flush(struct run *r)
 		expect_only(r, AT, 2 * AT);
 }
 
+/*
+ * Of a batch each round has a slot of the server's memory and a window over it. A WRITE by the window
+ * fills half of the slot but for its first word, which an ATOMIC WRITE fills. FETCH_ADDs change a word
+ * of either, so that a WRITE that is done once more, and they are not, loses what they added. A SEND
+ * takes the window away and says that this round is over. The server compares the slot then, and
+ * spoils it for the rest of the batch.
+ */
+#define BATCHES		8
+#define ROUNDS		16
+#define SLOT		(LEN / ROUNDS)
+#define HALF		(SLOT / 2)	/* the client's other one gets what words were */
+#define WORD		8u
+#define NOTE		16u		/* bytes of the SEND, behind the WRITE's */
+#define WRITTEN		(HALF - NOTE - WORD)
+#define SPOILED		0xee
+
+static const enum ibv_wc_opcode in_turn[] = {
+	IBV_WC_RDMA_WRITE, IBV_WC_FLUSH, IBV_WC_ATOMIC_WRITE, IBV_WC_FETCH_ADD, IBV_WC_FETCH_ADD,
+	IBV_WC_SEND,
+};
+
+#define IN_TURN	(sizeof(in_turn) / sizeof(in_turn[0]))
+
+struct window {
+	struct ibv_mw *mw;
+	uint32_t rkey;
+};
+
+static void fill_slot(uint8_t *slot, uint32_t batch, uint32_t i)
+{
+	for (uint32_t at = 0; at < HALF; at++)
+		slot[at] = pattern(at + 31 * batch + 17 * i);
+}
+
+/* What FETCH_ADDs make of a slot */
+static void add_words(uint8_t *slot, uint64_t addend)
+{
+	uint64_t word[2];
+
+	memcpy(word, slot, sizeof(word));
+	word[0] += addend;
+	word[1] += addend;
+	memcpy(slot, word, sizeof(word));
+}
+
+/* Window and receive for each round; the server's memory is in a state that no round leaves */
+static void offer(struct run *r, struct window *w)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint8_t *slot = r->mem + i * SLOT;
+		struct ibv_sge sge = { (uintptr_t)slot + HALF - NOTE, NOTE, r->mr->lkey };
+		struct ibv_recv_wr recv = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+		struct ibv_mw_bind_info info = {
+			.mr = r->mr,
+			.addr = (uintptr_t)slot,
+			.length = SLOT,
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		};
+
+		w[i].rkey = ibv_inc_rkey(w[i].rkey);
+		begin(r);
+		ibv_wr_bind_mw(r->qp, w[i].mw, w[i].rkey, &info);
+		post(r);
+		expect(r, IBV_WC_BIND_MW, IBV_WC_SUCCESS);
+		if (ibv_post_recv(r->conn.qp, &recv, &bad))
+			bail("cannot post a receive");
+	}
+	memset(r->mem, SPOILED, LEN);
+}
+
+static void take_rounds(struct run *r, const struct window *w, uint32_t batch)
+{
+	uint8_t want[SLOT];
+
+	memset(want, SPOILED, sizeof(want));
+	for (uint32_t i = 0; i < ROUNDS && !r->verdict.bad; i++) {
+		struct ibv_wc wc = expect(r, IBV_WC_RECV, IBV_WC_SUCCESS);
+
+		EXPECT(r, wc.wr_id == i && wc.byte_len == NOTE,
+		       "batch %u: receive %llu of %u bytes, expected %u of %u", batch,
+		       (unsigned long long)wc.wr_id, wc.byte_len, i, NOTE);
+		EXPECT(r, wc.invalidated_rkey == w[i].rkey,
+		       "batch %u, round %u: key %#x invalidated, expected %#x", batch, i,
+		       wc.invalidated_rkey, w[i].rkey);
+		fill_slot(want, batch, i);
+		add_words(want, batch + 1);
+		EXPECT(r, !memcmp(r->mem + i * SLOT, want, SLOT),
+		       "batch %u, round %u: wrong data", batch, i);
+		memset(r->mem + i * SLOT, SPOILED, SLOT);
+	}
+}
+
+static void post_round(struct run *r, uint32_t rkey, uint32_t batch, uint32_t i)
+{
+	uint8_t *slot = r->mem + i * SLOT;
+	uint64_t there = r->there.addr + i * SLOT;
+
+	fill_slot(slot, batch, i);
+	begin(r);
+	r->qp->wr_id = i * IN_TURN;
+	ibv_wr_rdma_write(r->qp, rkey, there + WORD);
+	ibv_wr_set_sge(r->qp, r->mr->lkey, (uintptr_t)slot + WORD, WRITTEN);
+	r->qp->wr_id++;
+	ibv_wr_flush(r->qp, r->there.rkey, there, SLOT, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	r->qp->wr_id++;
+	ibv_wr_atomic_write(r->qp, r->there.rkey, there, slot);
+	for (uint32_t at = 0; at < 2 * WORD; at += WORD) {
+		r->qp->wr_id++;
+		ibv_wr_atomic_fetch_add(r->qp, r->there.rkey, there + at, batch + 1);
+		ibv_wr_set_sge(r->qp, r->mr->lkey, (uintptr_t)slot + HALF + at, WORD);
+	}
+	r->qp->wr_id++;
+	ibv_wr_send_inv(r->qp, rkey);
+	ibv_wr_set_sge(r->qp, r->mr->lkey, (uintptr_t)slot + HALF - NOTE, NOTE);
+	post(r);
+}
+
+static void do_rounds(struct run *r, const uint32_t *rkey, uint32_t batch)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		post_round(r, rkey[i], batch, i);
+	for (uint32_t i = 0; i < ROUNDS * IN_TURN && !r->verdict.bad; i++) {
+		struct ibv_wc wc = expect(r, in_turn[i % IN_TURN], IBV_WC_SUCCESS);
+
+		EXPECT(r, wc.wr_id == i, "batch %u: completion of %llu, expected %u", batch,
+		       (unsigned long long)wc.wr_id, i);
+	}
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint8_t *slot = r->mem + i * SLOT;
+
+		EXPECT(r, !memcmp(slot, slot + HALF, 2 * WORD),
+		       "batch %u, round %u: the words were not what was written", batch, i);
+	}
+}
+
+static void mixed(struct run *r)
+{
+	struct window window[ROUNDS] = { };
+	uint32_t mine[ROUNDS] = { }, theirs[ROUNDS];
+
+	for (uint32_t i = 0; !r->client && i < ROUNDS; i++) {
+		window[i].mw = ibv_alloc_mw(r->dev->pd, IBV_MW_TYPE_2);
+		if (!window[i].mw)
+			bail("cannot allocate a memory window: %s", strerror(errno));
+		window[i].rkey = window[i].mw->rkey;
+	}
+	oob_swap(r->oob, &r->here, &r->there, sizeof(r->here));
+	for (uint32_t batch = 0; batch < BATCHES; batch++) {
+		if (!r->client)
+			offer(r, window);
+		for (uint32_t i = 0; i < ROUNDS; i++)
+			mine[i] = window[i].rkey;
+		oob_swap(r->oob, mine, theirs, sizeof(mine));
+		if (r->client)
+			do_rounds(r, theirs, batch);
+		else
+			take_rounds(r, window, batch);
+		oob_barrier(r->oob);
+		for (uint32_t i = 0; !r->client && i < LEN; i++)
+			EXPECT(r, r->mem[i] == SPOILED, "batch %u, round %u: done once more, byte %u",
+			       batch, i / SLOT, i % SLOT);
+	}
+	for (uint32_t i = 0; !r->client && i < ROUNDS; i++)
+		if (ibv_dealloc_mw(window[i].mw))
+			bail("cannot deallocate a memory window");
+}
+
 static const struct test {
 	const char *name;
 	void (*run)(struct run *r);
@@ -203,6 +374,10 @@ static const struct test {
 	{ "atomic_write", atomic_write, IB_UVERBS_DEVICE_ATOMIC_WRITE, IBV_QP_EX_WITH_ATOMIC_WRITE, 0 },
 	{ "flush", flush, IB_UVERBS_DEVICE_FLUSH_GLOBAL, IBV_QP_EX_WITH_FLUSH,
 	  IBV_ACCESS_FLUSH_GLOBAL },
+	{ "mixed", mixed, IBV_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_ATOMIC_WRITE |
+	  IB_UVERBS_DEVICE_FLUSH_GLOBAL, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV |
+	  IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+	  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_FLUSH_GLOBAL },
 };
 
 #define TESTS	(sizeof(tests) / sizeof(tests[0]))
@@ -214,7 +389,8 @@ static bool can(struct dev *d, const struct test *t)
 	if (ibv_query_device_ex(d->verbs, NULL, &attr))
 		bail("cannot query the device");
 	/* a device that tells of no more than 32 flags leaves the others 0 */
-	return (attr.device_cap_flags_ex | attr.orig_attr.device_cap_flags) & t->capability;
+	return !(t->capability &
+		 ~(attr.device_cap_flags_ex | attr.orig_attr.device_cap_flags));
 }
 
 static void open_run(struct run *r, const struct test *t)
@@ -234,8 +410,9 @@ static void open_run(struct run *r, const struct test *t)
 	r->here.rkey = r->mr->rkey;
 	conn_attr_default(&attr, r->dev);
 	attr.access = access & ~IBV_ACCESS_MW_BIND;
+	attr.cap.max_send_wr = QUEUE;
 	attr.ops = IBV_QP_EX_WITH_RDMA_WRITE | t->ops;
-	queue_create(&r->queue, r->dev, 64, false);
+	queue_create(&r->queue, r->dev, QUEUE, false);
 	conn_create(&r->conn, r->dev, &attr, &r->queue, &r->queue);
 	conn_connect(&r->conn, r->oob);
 	r->qp = ibv_qp_to_qp_ex(r->conn.qp);
