@@ -25,7 +25,8 @@ MTU = 9000
 QEMU_ARGS = ["-netdev", "stream,id=wire,server=on,addr.type=unix,addr.path={run}/wire{i}.sock",
              "-device", "virtio-net-pci,netdev=wire,mac=02:00:00:99:00:0{i},host_mtu=%d" % MTU]
 ORNICD_ARGS = ["--port", "stream,path={run}/wire1.sock,server=off,rxe-flush=on", "--control", "{run}/control{i}"]
-START = """ip address add {rxe}/24 dev {link} && ip address add {rxe6}/64 dev {link} nodad && ip link set {link} mtu {mtu} up &&
+# The filter of virtio-net learns of groups only some time after somebody joined.
+START = """ip address add {rxe}/24 dev {link} && ip address add {rxe6}/64 dev {link} nodad && ip link set {link} mtu {mtu} allmulticast on up &&
 ip route add 224.0.0.0/4 dev {link} && modprobe -a rdma_rxe ib_uverbs rdma_ucm && rdma link add rxe0 type rxe netdev {link}
 until ping -c 1 -W 1 {ornic} && ping -c 1 -W 1 {ornic6}; do :; done"""
 
