@@ -205,6 +205,7 @@ static bool cut_begin(struct offload *o, const struct virtio_net_hdr *vh, uint32
 		return false;
 	o->at = o->head;
 	o->size = vh->gso_size;
+	o->ecn = vh->gso_type & VIRTIO_NET_HDR_GSO_ECN;
 	return o->size && o->head + o->size <= FRAMES_MAX_BYTES &&
 	       (o->end - o->head) / o->size < CUTS_MAX;
 }
@@ -239,7 +240,10 @@ static void number_l3(const struct offload *o, uint8_t *to, uint32_t len)
 	memcpy(ip + 10, &csum, sizeof(csum));
 }
 
-/* What ends something is said in the end, and what was said once is not said again. */
+/*
+ * What ends something is said in the end, and what was said once is not said again: CWR, unless it
+ * is part of a counter (AccECN), which the kernel does not call ECN.
+ */
 static void number_l4(const struct offload *o, uint8_t *to, uint32_t len)
 {
 	uint8_t *l4 = to + o->l4;
@@ -249,7 +253,7 @@ static void number_l4(const struct offload *o, uint8_t *to, uint32_t len)
 		return;
 	}
 	be32_put(l4 + TCP_SEQ, be32_get(l4 + TCP_SEQ) + o->at - o->head);
-	if (o->number)
+	if (o->number && o->ecn)
 		l4[TCP_FLAGS] &= ~TCP_CWR;
 	if (!o->done)
 		l4[TCP_FLAGS] &= ~(TCP_FIN | TCP_PSH);

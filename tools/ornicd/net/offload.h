@@ -37,6 +37,7 @@ enum offload_kind {
  * @proto:	IP protocol
  * @ipv6:	or IPv4
  * @plain:	UDP without a checksum
+ * @ecn:	TCP's CWR is that of RFC 3168
  * @done:	no more to come
  * @addresses:	sum of the IP addresses
  */
@@ -53,6 +54,7 @@ struct offload {
 	uint8_t proto;
 	bool ipv6;
 	bool plain;
+	bool ecn;
 	bool done;
 	uint64_t addresses;
 };
