@@ -27,12 +27,20 @@
 /* Of each receive buffer, before the frame: room to put a VLAN tag back. */
 #define HEADROOM	VLAN_BYTES
 
+/* Frames handed in per event: what the kernel leaves to us may become some hundred thousand. */
+#define TURN_FRAMES	256
+
 /**
  * struct packet_socket - a socket on an interface
  * @fd:		it
  * @index:	of the interface
  * @gone:	there is no such interface any more
  * @pending:	frames handed in since uplink_input_done()
+ * @n:		frames received
+ * @next:	of these, the first not handed in, or not all of it
+ * @busy:	called again for that, whatever comes
+ * @cutting:	@next is being cut: @offload
+ * @tagged:	it had a tag: @tag
  * @tx:		messages being sent
  * @rx:		messages being received
  * @rx_iov:	their pieces: @rx_todo and @rx_buf
@@ -46,6 +54,13 @@ struct packet_socket {
 	int index;
 	bool gone;
 	uint32_t pending;
+	uint32_t n;
+	uint32_t next;
+	bool busy;
+	bool cutting;
+	bool tagged;
+	uint8_t tag[VLAN_BYTES];
+	struct offload offload;
 	struct mmsghdr tx[UPLINK_BATCH];
 	struct mmsghdr rx[UPLINK_BATCH];
 	struct iovec rx_iov[UPLINK_BATCH][2];
@@ -161,15 +176,15 @@ static void input_done(struct uplink *u)
 	s->pending = 0;
 }
 
-/* A frame, with room before it for the @tag that is put back; NULL: it had none. */
-static void input(struct uplink *u, uint8_t *frame, uint32_t len, const uint8_t *tag)
+/* A frame, with room before it for the tag that is put back. */
+static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	struct packet_socket *s = uplink_private(u);
 
-	if (tag && len >= ETH_BYTES) {
+	if (s->tagged && len >= ETH_BYTES) {
 		memmove(frame - VLAN_BYTES, frame, ETH_BYTES - 2);
 		frame -= VLAN_BYTES;
-		memcpy(frame + ETH_BYTES - 2, tag, VLAN_BYTES);
+		memcpy(frame + ETH_BYTES - 2, s->tag, VLAN_BYTES);
 		len += VLAN_BYTES;
 	}
 	uplink_input(u, frame, len);
@@ -178,36 +193,40 @@ static void input(struct uplink *u, uint8_t *frame, uint32_t len, const uint8_t 
 }
 
 /* What the kernel left to do refers to the frame as it came, without the tag. */
-static void receive(struct uplink *u, uint32_t i)
+static void begin_next(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
-	uint8_t *frame = s->rx_buf[i] + HEADROOM, tag[VLAN_BYTES];
-	bool tagged = find_tag(tag, &s->rx[i].msg_hdr);
-	uint32_t len = s->rx[i].msg_len, todo = sizeof(s->rx_todo[i]);
-	struct offload o;
+	struct mmsghdr *rx = &s->rx[s->next];
+	uint8_t *frame = s->rx_buf[s->next] + HEADROOM;
+	uint32_t len = rx->msg_len, todo = sizeof(s->rx_todo[0]);
+	enum offload_kind kind = OFFLOAD_BAD;
 
 	len = len < todo ? 0 : len - todo;
-	if (!len || s->rx[i].msg_hdr.msg_flags & MSG_TRUNC) {
+	s->tagged = find_tag(s->tag, &rx->msg_hdr);
+	if (len && !(rx->msg_hdr.msg_flags & MSG_TRUNC))
+		kind = offload_begin(&s->offload, &s->rx_todo[s->next], frame, len);
+	s->cutting = kind == OFFLOAD_CUT;
+	if (s->cutting)
+		return;
+	s->next++;
+	if (kind == OFFLOAD_WHOLE)
+		input(u, frame, len);
+	else
 		uplink_malformed(u, len);
+}
+
+static void cut_next(struct uplink *u)
+{
+	struct packet_socket *s = uplink_private(u);
+	uint8_t *frame = s->cut[s->pending] + HEADROOM;
+	uint32_t len = offload_next(&s->offload, frame);
+
+	if (len) {
+		input(u, frame, len);
 		return;
 	}
-	switch (offload_begin(&o, &s->rx_todo[i], frame, len)) {
-	case OFFLOAD_BAD:
-		uplink_malformed(u, len);
-		break;
-	case OFFLOAD_WHOLE:
-		input(u, frame, len, tagged ? tag : NULL);
-		break;
-	case OFFLOAD_CUT:
-		for (;;) {
-			frame = s->cut[s->pending] + HEADROOM;
-			len = offload_next(&o, frame);
-			if (!len)
-				break;
-			input(u, frame, len, tagged ? tag : NULL);
-		}
-		break;
-	}
+	s->cutting = false;
+	s->next++;
 }
 
 /*
@@ -222,20 +241,51 @@ static void receive_error(struct uplink *u, int err)
 		log_info("%s: its network interface is down", uplink_name(u));
 }
 
+/* An error behind good frames is left in the socket, where a frame that we send would meet it. */
+static void receive(struct uplink *u)
+{
+	struct packet_socket *s = uplink_private(u);
+	socklen_t size = sizeof(int);
+	int n, err = 0;
+
+	prepare_rx(s);
+	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
+	if (n < 0)
+		err = errno;
+	else if (n < UPLINK_BATCH)
+		getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &size);
+	s->n = n < 0 ? 0 : n;
+	s->next = 0;
+	receive_error(u, err);
+}
+
+/* A socket can be sent to nearly always: that is what brings us back here. */
+static void set_busy(struct uplink *u, bool busy)
+{
+	struct packet_socket *s = uplink_private(u);
+
+	if (s->busy == busy)
+		return;
+	s->busy = busy;
+	loop_mod(uplink_loop(u), s->fd, busy ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
 static void packet_event(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
 	struct packet_socket *s = uplink_private(u);
-	int n;
 
 	(void)events;
-	prepare_rx(s);
-	n = recvmmsg(s->fd, s->rx, UPLINK_BATCH, MSG_DONTWAIT, NULL);
-	if (n < 0)
-		receive_error(u, errno);
-	for (int i = 0; i < n; i++)
-		receive(u, i);
+	if (s->next == s->n)
+		receive(u);
+	for (uint32_t i = 0; i < TURN_FRAMES && s->next < s->n; i++) {
+		if (!s->cutting)
+			begin_next(u);
+		else
+			cut_next(u);
+	}
 	input_done(u);
+	set_busy(u, s->next < s->n);
 }
 
 /* ---- life ---------------------------------------------------------------------- */
