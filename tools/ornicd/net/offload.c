@@ -161,9 +161,7 @@ static bool complete(struct offload *o, uint8_t *frame, uint32_t len, uint32_t s
 		return false;
 	if (offset == SCTP_CSUM && parse(o, len) && o->proto == IPPROTO_SCTP && o->l4 == start)
 		return complete_sctp(o, frame);
-	csum = csum_fold(csum_add(0, frame + start, len - start, false));
-	if (!csum)
-		csum = 0xffff;	/* 0 is UDP's for none, and to others the two are the same */
+	csum = csum_fold_l4(csum_add(0, frame + start, len - start, false));
 	memcpy(frame + field, &csum, sizeof(csum));
 	return true;
 }
@@ -269,9 +267,7 @@ static void sum_l4(const struct offload *o, uint8_t *to, uint32_t len)
 	if (o->plain)
 		return;
 	memset(to + o->field, 0, sizeof(csum));
-	csum = csum_fold(csum_add(sum, to + o->l4, bytes, false));
-	if (!csum)
-		csum = 0xffff;
+	csum = csum_fold_l4(csum_add(sum, to + o->l4, bytes, false));
 	memcpy(to + o->field, &csum, sizeof(csum));
 }
 

@@ -87,6 +87,11 @@ uint16_t csum_fold(uint64_t sum)
 	return ~fold16(sum);
 }
 
+uint16_t csum_fold_l4(uint64_t sum)
+{
+	return csum_fold(sum) ?: 0xffff;
+}
+
 /* Bytes of the IPv4 header at @ip, or 0 if it is none. */
 static uint32_t ipv4_header(const uint8_t *ip, uint32_t len)
 {
@@ -183,9 +188,7 @@ static bool fill_l4(uint8_t *hdr, uint32_t hdr_len, const struct seg *seg, uint3
 		left -= all[n++].len;
 	}
 	sum = csum_add(sum, pseudo, sizeof(pseudo), false);
-	csum = csum_fold(csum_segs(sum, all, n, l4->at));
-	if (!csum)
-		csum = 0xffff;
+	csum = csum_fold_l4(csum_segs(sum, all, n, l4->at));
 	memcpy(hdr + field, &csum, sizeof(csum));
 	return true;
 }

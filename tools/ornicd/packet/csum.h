@@ -19,6 +19,9 @@ uint64_t csum_segs(uint64_t sum, const struct seg *seg, uint32_t nseg, uint32_t 
 /* csum_fold() - the checksum, in memory order: store it as it is */
 uint16_t csum_fold(uint64_t sum);
 
+/* csum_fold_l4() - TCP's or UDP's: never 0, which is UDP's for none; to others the two are the same */
+uint16_t csum_fold_l4(uint64_t sum);
+
 /* csum_ipv4_ok() - @len bytes start with an IPv4 header, and its checksum is right */
 bool csum_ipv4_ok(const uint8_t *ip, uint32_t len);
 
