@@ -7,7 +7,7 @@
  * host's own good. The kernel says so in front of each frame, and we do what is left to do
  * (offload.h). Frames to the kernel are complete.
  */
-#include "uplink_backend.h"
+#include "uplink_socket.h"
 
 #include "offload.h"
 #include "../log.h"
@@ -108,7 +108,7 @@ static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 {
 	static struct virtio_net_hdr nothing_to_do;
 	struct packet_socket *s = uplink_private(u);
-	uint32_t sent = 0;
+	uint32_t sent;
 
 	if (s->gone)
 		return 0;
@@ -119,14 +119,7 @@ static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 			.msg_iovlen = f[i].niov,
 		};
 	}
-	while (sent < n) {
-		int ret = sendmmsg(s->fd, s->tx + sent, n - sent, MSG_DONTWAIT);
-
-		if (ret > 0)
-			sent += ret;
-		else if (errno != EINTR)
-			break;
-	}
+	sent = uplink_sendmmsg(s->fd, s->tx, n);
 	if (sent < n && errno == ENXIO)
 		is_gone(u);
 	return sent;

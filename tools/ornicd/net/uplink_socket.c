@@ -27,10 +27,24 @@ struct uplink_socket {
 	uint8_t rx_buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
+uint32_t uplink_sendmmsg(int fd, struct mmsghdr *tx, uint32_t n)
+{
+	uint32_t sent = 0;
+
+	while (sent < n) {
+		int ret = sendmmsg(fd, tx + sent, n - sent, MSG_DONTWAIT);
+
+		if (ret > 0)
+			sent += ret;
+		else if (errno != EINTR)
+			break;
+	}
+	return sent;
+}
+
 uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 {
 	struct uplink_socket *s = uplink_private(u);
-	uint32_t sent = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		s->tx[i].msg_hdr = (struct msghdr) {
@@ -39,15 +53,7 @@ uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 			.msg_iov = f[i].iov + 1,
 			.msg_iovlen = f[i].niov - 1,
 		};
-	while (sent < n) {
-		int ret = sendmmsg(s->param.fd, s->tx + sent, n - sent, MSG_DONTWAIT);
-
-		if (ret > 0)
-			sent += ret;
-		else if (errno != EINTR)
-			break;
-	}
-	return sent;
+	return uplink_sendmmsg(s->param.fd, s->tx, n);
 }
 
 static void prepare_rx(struct uplink_socket *s)

@@ -26,6 +26,8 @@ struct uplink_socket_param {
 /* uplink_socket_open() - Return: 0 or a negative errno; then @param->fd is closed. */
 int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param);
 void uplink_socket_close(struct uplink *u);
+/* uplink_sendmmsg() - Return: how many of @n messages went, the first ones; if not all, see errno. */
+uint32_t uplink_sendmmsg(int fd, struct mmsghdr *tx, uint32_t n);
 uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n);
 
 #endif /* ORNICD_NET_UPLINK_SOCKET_H */
