@@ -14,6 +14,7 @@
 #include "net/switch.h"
 #include "packet/bth.h"
 #include "packet/ecn.h"
+#include "packet/roce.h"
 
 /* Most packets that are late at once. */
 #define LATE_MAX	8
@@ -22,30 +23,6 @@ uint32_t lossy_random(struct lossy *l, uint32_t below)
 {
 	l->seed = l->seed * 6364136223846793005ull + 1442695040888963407ull;
 	return (l->seed >> 33) % below;
-}
-
-/* What wire packet @i of @p is: FIRST, MIDDLE, LAST, or what @p is if it is the only one. */
-static uint8_t opcode_of(const struct packet *p, uint32_t i)
-{
-	bool read = p->opcode >= BTH_RC_READ_RESP_FIRST;
-	uint8_t base = read ? BTH_RC_READ_RESP_FIRST :
-		       p->opcode >= BTH_RC_WRITE_FIRST ? BTH_RC_WRITE_FIRST : BTH_RC_SEND_FIRST;
-	uint8_t kind = p->opcode - base;
-	bool only = read ? kind == 3 : kind >= 4;
-
-	if (p->npsn == 1)
-		return p->opcode;
-	if (p->opcode == BTH_RC_SEND_LAST_INV || p->opcode == BTH_RC_SEND_ONLY_INV) {
-		if (i == p->npsn - 1)
-			return BTH_RC_SEND_LAST_INV;
-		return !i && p->opcode == BTH_RC_SEND_ONLY_INV ? BTH_RC_SEND_FIRST :
-								 BTH_RC_SEND_MIDDLE;
-	}
-	if (!i && (!kind || only))
-		return base;
-	if (i == p->npsn - 1 && kind >= 2)
-		return only ? p->opcode - (read ? 1 : 2) : p->opcode;
-	return base + 1;
 }
 
 /* A copy of wire packet @i of @p, or of all of it. */
@@ -63,7 +40,7 @@ static struct held *hold(const struct packet *p, uint32_t i, bool all)
 		h->p.psn = (p->psn + i) & BTH_PSN_MASK;
 		h->p.npsn = 1;
 		h->p.ackreq = i == p->npsn - 1 && p->ackreq;
-		h->p.opcode = opcode_of(p, i);
+		h->p.opcode = roce_opcode(p, i);
 	}
 	return h;
 }
