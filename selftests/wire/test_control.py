@@ -299,6 +299,11 @@ class Protocol(unittest.TestCase):
         self.assertIn("another process", self.refused(2, "port.add", spec="stream,path=" + self.daemon.control))
         self.assertIn("methods", self.refused(-32601, "port.fly"))
 
+    def test_a_line_of_the_log_is_one(self):
+        """Names that others choose do not make more of it, nor move a terminal's cursor."""
+        self.refused(1, "port.del", name="x\nornicd: all is well \x1b[31m")
+        self.assertIn("there is no port x?ornicd: all is well ?[31m\n", self.daemon.said())
+
     def test_ports_come_and_go_in_traffic(self):
         """Frames between ports in both directions while one is removed and made again."""
         ends = Unix(self.daemon, "x"), Unix(self.daemon, "y"), Unix(self.daemon, "z")

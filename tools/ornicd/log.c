@@ -7,6 +7,7 @@
  */
 #include "log.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -83,6 +84,14 @@ bool log_limit_ok(struct log_limit *limit)
 	return true;
 }
 
+/* What others named may be in a line; it shall not look like more lines, or move the cursor. */
+static void log_clean(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (iscntrl((unsigned char)text[i]))
+			text[i] = '?';
+}
+
 static size_t log_time(char *buf, size_t size)
 {
 	struct timespec now;
@@ -115,6 +124,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_end(args);
 	if (len > sizeof(line) - 1)
 		len = sizeof(line) - 1;
+	log_clean(line + text, len - text);
 	if (level == LOG_ERR && log_kept && !*log_kept)
 		snprintf(log_kept, log_kept_size, "%.*s", (int)(len - text), line + text);
 	line[len++] = '\n';
