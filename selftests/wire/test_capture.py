@@ -295,6 +295,21 @@ class Daemon(Case):
             self.assertEqual(child.wait(PATIENCE), 1)
         self.assertEqual(sorted(os.listdir(self.folder)), ["wire.pcapng"])
 
+    def test_nothing_is_left_of_no_start(self):
+        """A daemon that does not start makes no file, and the last thing it says is why."""
+        rules = self.folder + "/rules"
+        with open(rules, "w", encoding="ascii") as file:
+            file.write("frob x\n")
+        for options, why in ((["-f", rules], "frob"), (["-C", "/nosuchdir/control"], "/nosuchdir/control"),
+                             (["-w", self.path + "2,device=vm7"], "there is no device vm7"), (["-w", self.path], "exists"),
+                             (["-w", "-", "-w", "-"], "another capture goes to standard output")):
+            child, ready = self.start("-w", self.path, *options, stdout=subprocess.DEVNULL)
+            self.assertFalse(ready)
+            said = child.stderr.read()
+            self.assertEqual(child.wait(PATIENCE), 1)
+            self.assertRegex(said.splitlines()[-1], "^ornicd: error: .*" + why)
+            self.assertEqual(os.listdir(self.folder), ["rules"])
+
 
 if __name__ == "__main__":
     tap.main()

@@ -79,8 +79,55 @@ class Capture(unittest.TestCase):
         self.assertIn("there is no capture 1", self.daemon.ctl("capture", "stop", "1", status=1))
         self.assertIn("no number", self.daemon.ctl("capture", "stop", "x", status=2))
 
-    def start_to_stdout(self, out):
-        child = subprocess.Popen([control.ORNICCTL, "-c", self.daemon.control, "capture", "start", "/dev/stdout,port=lan"], stdout=out)
+    def stuck(self):
+        """The number and the path of a capture to a pipe that nobody empties, and which is full."""
+        path = self.daemon.path("pipe")
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        number = self.client.call("capture.start", spec=path)["id"]
+        for _ in range(10):
+            self.send(*[9000] * 10)
+        return number, path
+
+    def test_fails(self):
+        """Who ends a capture that was not written is told, once."""
+        number, path = self.stuck()
+        self.client.call("capture.stop", id=number)
+        while (one := self.client.call("capture.list")[0])["state"] == "ending":
+            self.assertNotIn("error", one)
+        self.assertEqual((one["id"], one["state"], one["error"]), (number, "failed", "Connection timed out"))
+        self.assertRegex(self.daemon.ctl("capture", "list"), r"(?m)^ *1 +failed +.* %s: Connection timed out$" % path)
+        said = self.daemon.ctl("capture", "stop", str(number), status=1)
+        self.assertEqual(said, "ornicctl: capture %d: %s ends early: Connection timed out\n" % (number, path))
+        self.assertEqual(self.client.call("capture.list"), [])
+
+    def test_fails_at_its_end(self):
+        number, _ = self.stuck()
+        self.assertIn("ends early: Connection timed out", self.daemon.ctl("capture", "stop", str(number), status=1))
+        self.assertEqual(self.client.call("capture.list"), [])
+
+    def test_failures_are_not_kept_for_ever(self):
+        reader = self.daemon.path("pipe")
+        os.mkfifo(reader)
+        fd = os.open(reader, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, fd)
+        for _ in range(2):
+            for _ in range(12):
+                self.client.call("capture.start", spec=reader)
+            for _ in range(2):
+                self.send(*[9000] * 10)
+            for one in self.client.call("capture.list"):
+                if one["state"] == "running":
+                    self.client.call("capture.stop", id=one["id"])
+            while any(one["state"] != "failed" for one in self.client.call("capture.list")):
+                pass
+        self.assertEqual([one["id"] for one in self.client.call("capture.list")], list(range(9, 25)))
+        self.client.call("capture.start", spec=self.path)
+
+    def start_to_stdout(self, out, **more):
+        child = subprocess.Popen([control.ORNICCTL, "-c", self.daemon.control, "capture", "start", "/dev/stdout,port=lan"], stdout=out,
+                                 **more)
         self.addCleanup(child.kill)
         while not self.client.call("capture.list"):
             self.assertIsNone(child.poll())
@@ -93,6 +140,25 @@ class Capture(unittest.TestCase):
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.wait(control.PATIENCE), 0)
         self.assertEqual(self.frames(), [60, 61])
+
+    def test_standard_output_is_full(self):
+        with open("/dev/full", "wb") as out:
+            child = self.start_to_stdout(out, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(child.communicate(timeout=control.PATIENCE)[1], "ornicctl: cannot write the capture: No space left on device\n")
+        self.assertEqual(child.returncode, 1)
+
+    def test_paths(self):
+        """A comma begins the keys, whoever put it there; without a file there is nothing."""
+        folder = self.daemon.path("a,b")
+        os.mkdir(folder)
+        for words, where in ((["x.pcapng"], {"cwd": folder}), (["-"], {"env": {**os.environ, "TMPDIR": folder}})):
+            done = subprocess.run([control.ORNICCTL, "-c", self.daemon.control, "capture", "start", *words], capture_output=True,
+                                  text=True, timeout=control.PATIENCE, **where)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "%s.*: a capture's path cannot have a comma" % folder)
+        for spec in ("", ",device=a"):
+            self.assertIn("no file: the form is", self.daemon.ctl("capture", "start", spec, status=1))
+        self.assertIn("more than 32 devices and ports", self.refused(-32602, "capture.start", spec=self.path + ",device=a" * 33))
 
     def test_reader_goes(self):
         read, write = os.pipe()

@@ -49,31 +49,114 @@ static int capture_list(struct ctl *ctl, const struct ctl_args *args)
 		table_cell(&t, "%lld", (long long)ctl_int(c, "frames"));
 		table_cell(&t, "%lld", (long long)ctl_int(c, "dropped"));
 		table_cell(&t, "%lld", (long long)ctl_int(c, "bytes"));
-		table_cell(&t, "%s", ctl_text(c, "file"));
+		if (json_object_get(c, "error"))
+			table_cell(&t, "%s: %s", ctl_text(c, "file"), ctl_text(c, "error"));
+		else
+			table_cell(&t, "%s", ctl_text(c, "file"));
 	}
 	table_print(&t);
 	return ctl_done(ctl, all);
 }
 
-/* The daemon has another working directory: "FILE..." as a whole path, or NULL. */
-static char *whole_path(const char *spec)
-{
-	char here[PATH_MAX], *text;
+/* ---- end ----------------------------------------------------------------------- */
 
-	if (*spec == '/')
-		return strdup(spec);
-	if (!getcwd(here, sizeof(here)) || asprintf(&text, "%s/%s", here, spec) < 0)
-		return NULL;
-	return text;
+static int tell_failed(const json_t *c)
+{
+	ctl_err("capture %lld: %s ends early: %s", (long long)ctl_int(c, "id"),
+		ctl_text(c, "file"), ctl_text(c, "error"));
+	return CTL_FAILED;
+}
+
+/* What became of a capture that was told to end? Return: exit code, or -1: not known yet. */
+static int outcome(struct ctl *ctl, json_int_t id)
+{
+	json_t *all = ctl_call(ctl, "capture.list", NULL), *c;
+	int ret = all ? CTL_OK : CTL_FAILED;
+	size_t i;
+
+	json_array_foreach(all, i, c) {
+		if (ctl_int(c, "id") != id)
+			continue;
+		ret = -1;
+		if (json_object_get(c, "error")) {
+			ret = tell_failed(c);
+			/* it was listed for us only */
+			json_decref(ctl_call(ctl, "capture.stop", "{s:I}", "id", id));
+		}
+	}
+	json_decref(all);
+	return ret;
+}
+
+/* Return: exit code, after an error line unless all is written. */
+static int wait_written(struct ctl *ctl, json_int_t id)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
+
+	for (int i = 0; i < LOOKS; i++) {
+		int ret = outcome(ctl, id);
+
+		if (ret >= 0)
+			return ret;
+		nanosleep(&pause, NULL);
+	}
+	ctl_err("capture %lld is not written yet; ornicctl capture list shows it as long as it is not",
+		(long long)id);
+	return CTL_FAILED;
+}
+
+static int capture_stop(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *last;
+	char *end;
+	json_int_t id = strtoll(args->word[0], &end, 10);
+	int ret;
+
+	if (*end || end == args->word[0]) {
+		ctl_err("%s is no number of a capture; see ornicctl capture list", args->word[0]);
+		return CTL_USAGE;
+	}
+	last = ctl_call(ctl, "capture.stop", "{s:I}", "id", id);
+	if (!last)
+		return CTL_FAILED;
+	ret = json_object_get(last, "error") ? tell_failed(last) : wait_written(ctl, id);
+	if (ret) {
+		json_decref(last);
+		return ret;
+	}
+	if (!ctl->json)
+		printf("capture %lld: %lld frames in %s, %lld dropped\n", (long long)id,
+		       (long long)ctl_int(last, "frames"), ctl_text(last, "file"),
+		       (long long)ctl_int(last, "dropped"));
+	return ctl_done(ctl, last);
+}
+
+/* ---- begin --------------------------------------------------------------------- */
+
+/* Behind a comma are keys. Return: 0, or -1 after an error line. */
+static int check_folder(const char *path)
+{
+	if (!strchr(path, ','))
+		return 0;
+	ctl_err("%s: a capture's path cannot have a comma", path);
+	return -1;
 }
 
 static json_t *begin(struct ctl *ctl, const char *spec)
 {
-	char *text = whole_path(spec);
-	json_t *done = text ? ctl_call(ctl, "capture.start", "{s:s}", "spec", text) : NULL;
+	return ctl_call(ctl, "capture.start", "{s:s}", "spec", spec);
+}
 
-	if (!text)
+/* The daemon has another working directory. */
+static json_t *begin_here(struct ctl *ctl, const char *spec)
+{
+	char here[PATH_MAX], *text = NULL;
+	json_t *done = NULL;
+
+	if (!getcwd(here, sizeof(here)) || asprintf(&text, "%s/%s", here, spec) < 0)
 		ctl_err("%s: %s", spec, strerror(errno));
+	else if (!check_folder(here))
+		done = begin(ctl, text);
 	free(text);
 	return done;
 }
@@ -106,6 +189,8 @@ static int pipe_open(struct pipe *p)
 	const char *tmp = getenv("TMPDIR");
 
 	snprintf(p->dir, sizeof(p->dir), "%s/ornicctl-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (check_folder(p->dir))
+		return -1;
 	if (!mkdtemp(p->dir)) {
 		ctl_err("%s: %s", p->dir, strerror(errno));
 		return -1;
@@ -122,7 +207,7 @@ static int pipe_open(struct pipe *p)
 	return -1;
 }
 
-/* Return: 0, or -1: standard output takes no more. */
+/* Return: 0; or -1, and errno: standard output takes no more. */
 static int put_out(const char *at, size_t len)
 {
 	while (len) {
@@ -156,8 +241,14 @@ static int copy(struct ctl *ctl, int fd, json_int_t id)
 	while (!is_unread()) {
 		ssize_t n = poll(&in, 1, LOOK_MS) > 0 ? read(fd, buffer, sizeof(buffer)) : -1;
 
-		if (!n || (n > 0 && put_out(buffer, n)))
-			break;
+		if (!n)
+			return wait_written(ctl, id);
+		if (n > 0 && put_out(buffer, n)) {
+			if (errno == EPIPE)
+				break;
+			ctl_err("cannot write the capture: %s", strerror(errno));
+			return CTL_FAILED;
+		}
 		if (interrupted && !asked) {
 			asked = true;
 			json_decref(ctl_call(ctl, "capture.stop", "{s:I}", "id", id));
@@ -205,57 +296,14 @@ static int capture_start(struct ctl *ctl, const struct ctl_args *args)
 	if (!strncmp(spec, STDOUT, strlen(STDOUT)) &&
 	    strchr(",", spec[strlen(STDOUT)]))
 		return capture_to_stdout(ctl, spec + strlen(STDOUT));
-	done = begin(ctl, spec);
+	/* without a file the daemon says so */
+	done = strchr("/,", *spec) ? begin(ctl, spec) : begin_here(ctl, spec);
 	if (done && !ctl->json)
 		printf("capture %lld\n", (long long)ctl_int(done, "id"));
 	return ctl_done(ctl, done);
 }
 
-/* ---- end ----------------------------------------------------------------------- */
-
-/* Is the capture still in the daemon's list? Return: -1 after an error line. */
-static int is_there(struct ctl *ctl, json_int_t id)
-{
-	json_t *all = ctl_call(ctl, "capture.list", NULL), *c;
-	int there = all ? 0 : -1;
-	size_t i;
-
-	json_array_foreach(all, i, c)
-		if (ctl_int(c, "id") == id)
-			there = 1;
-	json_decref(all);
-	return there;
-}
-
-static int capture_stop(struct ctl *ctl, const struct ctl_args *args)
-{
-	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
-	json_t *last;
-	char *end;
-	json_int_t id = strtoll(args->word[0], &end, 10);
-	int there = 1;
-
-	if (*end || end == args->word[0]) {
-		ctl_err("%s is no number of a capture; see ornicctl capture list", args->word[0]);
-		return CTL_USAGE;
-	}
-	last = ctl_call(ctl, "capture.stop", "{s:I}", "id", id);
-	if (!last)
-		return CTL_FAILED;
-	for (int i = 0; there > 0 && i < LOOKS; i++) {
-		there = is_there(ctl, id);
-		if (there > 0)
-			nanosleep(&pause, NULL);
-	}
-	if (there)
-		ctl_err("capture %lld is not written yet; it will be, unless ornicd's log says why not",
-			(long long)id);
-	else if (!ctl->json)
-		printf("capture %lld: %lld frames in %s, %lld dropped\n", (long long)id,
-		       (long long)ctl_int(last, "frames"), ctl_text(last, "file"),
-		       (long long)ctl_int(last, "dropped"));
-	return there ? ctl_done(ctl, last), CTL_FAILED : ctl_done(ctl, last);
-}
+/* ---- verbs --------------------------------------------------------------------- */
 
 static const struct ctl_verb verbs[] = {
 	{

@@ -136,6 +136,7 @@ static int daemon_capture(struct daemon *d, const struct config *c)
 
 		if (err) {
 			log_err("cannot capture: %s", why);
+			captures_undo(&d->captures);
 			return err;
 		}
 	}
@@ -197,11 +198,11 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 	if (!err)
 		err = daemon_link_up(d, c);
 	if (!err)
-		err = daemon_capture(d, c);
-	if (!err)
 		err = daemon_faults(d, c);
 	if (!err && c->control.path)
 		err = control_open(d, &c->control, &d->control);
+	if (!err)
+		err = daemon_capture(d, c);	/* last: there is no file if the rest fails */
 	if (!err) {
 		d->serving = true;
 		loop_set_work(d->loop, daemon_work, d);

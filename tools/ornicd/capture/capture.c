@@ -277,6 +277,22 @@ static int check_ports(struct captures *cs, const struct capture_spec *spec, cha
 	return 0;
 }
 
+/* What two captures write to one file nobody can read. */
+static int check_stdout(const struct captures *cs, const char *path, char *why, size_t room)
+{
+	const struct capture *c;
+
+	if (strcmp(path, "-"))
+		return 0;
+	TAILQ_FOREACH(c, &cs->list, link) {
+		if (!strcmp(c->spec.path, path)) {
+			snprintf(why, room, "another capture goes to standard output");
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
 /* A named pipe that somebody reads. Others' files are left alone. */
 static int open_pipe(const char *path, char *why, size_t room)
 {
@@ -296,12 +312,14 @@ static int open_pipe(const char *path, char *why, size_t room)
 }
 
 /* It has what the guests say to each other, so it is for the daemon's user only. */
-static int open_file(const char *path, char *why, size_t room)
+static int open_file(struct capture *c, char *why, size_t room)
 {
-	int fd = strcmp(path, "-") ?
-		 open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600) :
-		 fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	const char *path = c->spec.path;
+	bool is_stdout = !strcmp(path, "-");
+	int fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) :
+		 open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
+	c->created = fd >= 0 && !is_stdout;
 	if (fd < 0 && errno == EEXIST)
 		return open_pipe(path, why, room);
 	if (fd >= 0)
@@ -313,7 +331,7 @@ static int open_file(const char *path, char *why, size_t room)
 
 static int open_writer(struct captures *cs, struct capture *c, char *why, size_t room)
 {
-	int fd = open_file(c->spec.path, why, room);
+	int fd = open_file(c, why, room);
 	int err;
 
 	if (fd < 0)
@@ -354,6 +372,8 @@ int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_
 	} else {
 		err = check_ports(cs, &c->spec, why, room);
 	}
+	if (!err)
+		err = check_stdout(cs, c->spec.path, why, room);
 	if (!err)
 		err = open_writer(cs, c, why, room);
 	if (err) {
@@ -416,21 +436,56 @@ void capture_stop(struct captures *cs, struct capture *c)
 
 static void capture_remove(struct captures *cs, struct capture *c)
 {
-	int err = writer_free(c->writer);
-
 	TAILQ_REMOVE(&cs->list, c, link);
+	capture_free(c);
+}
+
+void capture_forget(struct captures *cs, struct capture *c)
+{
+	cs->failed--;
+	capture_remove(cs, c);
+}
+
+/* Whoever began it will ask what became of it. The list does not grow without end. */
+static void capture_failed(struct captures *cs, struct capture *c, int err)
+{
+	struct capture *oldest;
+
+	log_err("capture %u: %s ends early: %s", c->id, c->spec.path, strerror(-err));
+	c->ending = true;
+	c->err = err;
+	if (++cs->failed <= CAPTURES)
+		return;
+	TAILQ_FOREACH(oldest, &cs->list, link)
+		if (oldest->err)
+			break;
+	capture_forget(cs, oldest);
+}
+
+static int close_writer(struct captures *cs, struct capture *c)
+{
 	cs->count--;
-	if (TAILQ_EMPTY(&cs->list))
+	if (!cs->count)
 		switch_set_observer(cs->sw, NULL);
-	if (err == -EPIPE)
+	return writer_free(c->writer);
+}
+
+/* Nothing more will be written. */
+static void capture_ended(struct captures *cs, struct capture *c)
+{
+	int err = close_writer(cs, c);
+
+	if (err && err != -EPIPE) {
+		capture_failed(cs, c, err);
+		return;
+	}
+	if (err)
 		log_info("capture %u: who read %s has gone", c->id, c->spec.path);
-	else if (err)
-		log_err("capture %u: %s ends early: %s", c->id, c->spec.path, strerror(-err));
 	else
 		log_info("capture %u: %s has %llu frames, %llu more found no room", c->id,
 			 c->spec.path, (unsigned long long)c->frames,
 			 (unsigned long long)c->dropped);
-	capture_free(c);
+	capture_remove(cs, c);
 }
 
 void captures_reap(struct captures *cs)
@@ -441,19 +496,36 @@ void captures_reap(struct captures *cs)
 	eventfd_read(cs->fd, &n);
 	for (c = TAILQ_FIRST(&cs->list); c; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (writer_ended(c->writer))
-			capture_remove(cs, c);
+		if (!c->err && writer_ended(c->writer))
+			capture_ended(cs, c);
+	}
+}
+
+void captures_undo(struct captures *cs)
+{
+	struct capture *c;
+
+	while ((c = TAILQ_FIRST(&cs->list))) {
+		close_writer(cs, c);
+		if (c->created)
+			unlink(c->spec.path);
+		capture_remove(cs, c);
 	}
 }
 
 void captures_fini(struct captures *cs)
 {
-	struct capture *c;
+	struct capture *c, *next;
 
 	TAILQ_FOREACH(c, &cs->list, link)
 		capture_stop(cs, c);
+	for (c = TAILQ_FIRST(&cs->list); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (!c->err)
+			capture_ended(cs, c);
+	}
 	while ((c = TAILQ_FIRST(&cs->list)))
-		capture_remove(cs, c);
+		capture_forget(cs, c);
 	free(cs->data);
 	close(cs->fd);
 }

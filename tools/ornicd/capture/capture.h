@@ -17,7 +17,7 @@
 
 struct writer;
 
-/** CAPTURES - most captures at a time */
+/** CAPTURES - most captures at a time, and most that failed and are remembered */
 #define CAPTURES	16
 
 /**
@@ -51,6 +51,8 @@ struct capture_point {
  * @dropped:	frames for which there was no room
  * @bytes:	bytes written
  * @ending:	nothing more is taken
+ * @created:	the file was made for it
+ * @err:	why the file ends early, a negative errno: nothing is written any more
  */
 struct capture {
 	TAILQ_ENTRY(capture) link;
@@ -66,6 +68,8 @@ struct capture {
 	uint64_t dropped;
 	uint64_t bytes;
 	bool ending;
+	bool created;
+	int err;
 };
 
 TAILQ_HEAD(capture_list, capture);
@@ -74,10 +78,11 @@ TAILQ_HEAD(capture_list, capture);
  * struct captures - all captures of a switch
  * @sw:		switch
  * @clock:	time of the daemon, ns
- * @observer:	on @sw, while @list is not empty
+ * @observer:	on @sw, while @count is not 0
  * @fd:		readable: call captures_reap()
  * @list:	captures, oldest first
- * @count:	how many
+ * @count:	how many of them have not failed
+ * @failed:	how many have
  * @last_id:	of the youngest
  * @flat:	a packet whose payload is in one piece: in @data
  * @data:	PACKET_MAX_PAYLOAD bytes
@@ -89,6 +94,7 @@ struct captures {
 	int fd;
 	struct capture_list list;
 	uint32_t count;
+	uint32_t failed;
 	uint32_t last_id;
 	struct packet flat;
 	uint8_t *data;
@@ -98,6 +104,8 @@ struct captures {
 int captures_init(struct captures *cs, struct net_switch *sw, uint64_t (*clock)(void));
 /* captures_fini() - end all captures, and wait until they are written */
 void captures_fini(struct captures *cs);
+/* captures_undo() - end all captures, and remove the files that were made for them */
+void captures_undo(struct captures *cs);
 
 /*
  * captures_start() - begin a capture
@@ -113,11 +121,14 @@ struct capture *captures_find(struct captures *cs, uint32_t id);
 
 /*
  * capture_stop() - take nothing more. What is left is written in the background; the capture is
- * in the list until then.
+ * in the list until then, and if that fails for longer.
  */
 void capture_stop(struct captures *cs, struct capture *c);
 
-/* captures_reap() - forget captures that have ended */
+/* capture_forget() - a capture that failed: who wanted to know why does */
+void capture_forget(struct captures *cs, struct capture *c);
+
+/* captures_reap() - forget captures that have ended, but for the last ones that failed */
 void captures_reap(struct captures *cs);
 
 #endif /* ORNICD_CAPTURE_CAPTURE_H */

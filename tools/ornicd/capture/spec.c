@@ -88,14 +88,18 @@ static int parse_keys(struct capture_spec *s, char *rest, char *why, size_t room
 		int key = getsubopt(&rest, keys, &val), err;
 
 		if (key < 0 || !val || !*val) {
-			snprintf(why, room, "\"%s\" is not one of %s with a value",
+			snprintf(why, room, "\"%.100s\" is not one of %s with a value",
 				 key < 0 ? val : keys[key],
 				 "device=, port=, qp=, snaplen=, limit=, buffer=");
 			return -EINVAL;
 		}
 		err = set_key(s, key, val);
+		if (err == -E2BIG) {
+			snprintf(why, room, "more than %d devices and ports", CAPTURE_PORTS);
+			return -EINVAL;
+		}
 		if (err) {
-			snprintf(why, room, "%s=%s: %s", keys[key], val, err == -EINVAL ?
+			snprintf(why, room, "%s=%.100s: %s", keys[key], val, err == -EINVAL ?
 				 "not a number, or too small or too large" : strerror(-err));
 			return err;
 		}

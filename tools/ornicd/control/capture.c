@@ -11,11 +11,18 @@
 #include "../capture/capture.h"
 #include "../log.h"
 
+static const char *state(const struct capture *c)
+{
+	if (c->err)
+		return "failed";
+	return c->ending ? "ending" : "running";
+}
+
 static json_t *show(const struct capture *c)
 {
-	return json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:o, s:s, s:s*, s:I, s:I, s:I}",
 			 "id", (json_int_t)c->id, "file", control_text(c->spec.path),
-			 "state", c->ending ? "ending" : "running",
+			 "state", state(c), "error", c->err ? strerror(-c->err) : NULL,
 			 "frames", (json_int_t)c->frames, "dropped", (json_int_t)c->dropped,
 			 "bytes", (json_int_t)c->bytes);
 }
@@ -70,6 +77,7 @@ static json_t *stop(struct control_call *call)
 {
 	struct captures *cs = &call->daemon->captures;
 	struct capture *c;
+	json_t *last;
 	json_int_t id;
 
 	if (control_params(call, "{s:I}", "id", &id))
@@ -79,7 +87,10 @@ static json_t *stop(struct control_call *call)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no capture %lld",
 				     (long long)id);
 	capture_stop(cs, c);
-	return show(c);
+	last = show(c);
+	if (c->err)
+		capture_forget(cs, c);
+	return last;
 }
 
 const struct control_method control_capture_methods[] = {
