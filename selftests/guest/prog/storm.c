@@ -59,21 +59,27 @@ void storm_fail(struct storm *s, const char *fmt, ...)
 	atomic_store(&s->over, true);
 }
 
+bool storm_gone_now(struct storm *s)
+{
+	struct ibv_device_attr attr;
+
+	if (!s->unplug || !ibv_query_device(s->dev.verbs, &attr))
+		return false;
+	atomic_store(&s->over, true);
+	return true;
+}
+
 /* Work is flushed before the verbs end, so what follows may take a moment. */
 bool storm_gone(struct storm *s)
 {
 	double end = now() + s->patience;
-	struct ibv_device_attr attr;
 
-	if (!s->unplug)
-		return false;
-	while (!ibv_query_device(s->dev.verbs, &attr)) {
-		if (now() > end)
-			return false;
+	while (s->unplug && now() < end) {
+		if (storm_gone_now(s))
+			return true;
 		usleep(LOOK_AGAIN);
 	}
-	atomic_store(&s->over, true);
-	return true;
+	return false;
 }
 
 /* splitmix64 */

@@ -40,6 +40,8 @@ void storm_fail(struct storm *s, const char *fmt, ...) __attribute__((format(pri
  * device is gone, as was to be expected. Waits until that is sure, and raises @over.
  */
 bool storm_gone(struct storm *s);
+/* A verb went well: true, and @over raised, if it did so because there is no device any more. */
+bool storm_gone_now(struct storm *s);
 
 /* Numbers of one thread; the same seed and number of thread give the same ones. */
 struct rnd {

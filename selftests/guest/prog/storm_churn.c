@@ -3,8 +3,9 @@
  * Threads that create, use and destroy objects of every kind in random order.
  *
  * Each has objects of its own and uses them together: whether one can go is for the
- * verbs to say, with EBUSY. They share the context, a protection domain and a CQ. Two
- * more threads poll that CQ and take the asynchronous events of the context.
+ * verbs to say, with EBUSY, as long as there is a device. They share the context, a
+ * protection domain and a CQ. Two more threads poll that CQ and take the asynchronous
+ * events of the context.
  */
 #include "storm_churn.h"
 
@@ -73,14 +74,14 @@ static void step(struct churner *me)
 		make(me, kind, thing);
 	else if (kinds[kind].use && rnd_below(r, 3))
 		use(me, kind, *thing);
-	else
-		drop(me, kind, thing);
+	else if (drop(me, kind, thing) && storm_gone_now(me->c->s))
+		me->last = kind;	/* nobody was there to say EBUSY */
 }
 
 /* What needs others goes first, so everything must go. */
 static void clear(struct churner *me)
 {
-	for (int kind = KINDS - 1; kind >= 0; kind--)
+	for (int kind = me->last; kind >= 0; kind--)
 		for (unsigned int i = 0; i < EACH; i++)
 			if (me->nest.thing[kind][i] &&
 			    !drop(me, kind, &me->nest.thing[kind][i]))
@@ -168,6 +169,7 @@ void churn_start(struct churn *c, struct storm *s, unsigned int threads, unsigne
 
 		me->c = c;
 		me->rounds = rounds;
+		me->last = KINDS - 1;
 		nest_init(&me->nest, s, &c->shared, i);
 	}
 	for (unsigned int i = 0; i < threads; i++)

@@ -16,6 +16,7 @@ struct churn {
 		struct churn *c;
 		struct nest nest;
 		unsigned int rounds;
+		enum kind last;		/* later ones may need what has gone with the device */
 		pthread_t thread;
 	} churner[CHURN_THREADS];
 	unsigned int threads;
