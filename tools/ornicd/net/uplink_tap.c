@@ -84,31 +84,59 @@ static void tap_event(void *arg, uint32_t events)
 		uplink_input_done(u);
 }
 
-static int tap_attach(int fd, const char *ifname)
+static const char *attach_advice(int err)
 {
-	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
-
-	strcpy(req.ifr_name, ifname);
-	return ioctl(fd, TUNSETIFF, &req) ? -errno : 0;
+	switch (err) {
+	case EPERM:
+		return "; it takes CAP_NET_ADMIN, or a tap made for this user";
+	case EBUSY:
+		return "; another process has it";
+	case EINVAL:
+		return "; an interface of that name is no tap, or one with more queues";
+	default:
+		return "";
+	}
 }
 
-/* A tap that is down carries nothing. */
-static int tap_set_up(const char *ifname)
+/* Return: a descriptor, or a negative errno after an error line. */
+static int tap_attach(const char *name, const char *ifname)
+{
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK), err;
+	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+
+	if (fd < 0) {
+		err = errno;
+		log_err("%s: cannot open /dev/net/tun: %s", name, strerror(err));
+		return -err;
+	}
+	strcpy(req.ifr_name, ifname);
+	if (!ioctl(fd, TUNSETIFF, &req))
+		return fd;
+	err = errno;
+	log_err("%s: cannot open tap %s: %s%s", name, ifname, strerror(err), attach_advice(err));
+	close(fd);
+	return -err;
+}
+
+/* A tap that is down carries nothing. Return: 0, or a negative errno after an error line. */
+static int tap_set_up(const char *name, const char *ifname)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct ifreq req = {};
 
-	if (fd < 0)
-		return -errno;
 	strcpy(req.ifr_name, ifname);
-	if (ioctl(fd, SIOCGIFFLAGS, &req)) {
-		err = -errno;
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &req)) {
+		err = errno;
 	} else if (!(req.ifr_flags & IFF_UP)) {
 		req.ifr_flags |= IFF_UP;
-		err = ioctl(fd, SIOCSIFFLAGS, &req) ? -errno : 0;
+		err = ioctl(fd, SIOCSIFFLAGS, &req) ? errno : 0;
 	}
-	close(fd);
-	return err;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		log_err("%s: cannot set tap %s up: %s%s", name, ifname, strerror(err),
+			err == EPERM ? "; do so for this user: ip link set NAME up" : "");
+	return -err;
 }
 
 static int tap_open(struct uplink *u, const struct uplink_spec *spec)
@@ -124,17 +152,13 @@ static int tap_open(struct uplink *u, const struct uplink_spec *spec)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	err = t->fd < 0 ? -errno : tap_attach(t->fd, spec->ifname);
-	if (!err)
-		err = tap_set_up(spec->ifname);
+	t->fd = tap_attach(uplink_name(u), spec->ifname);
+	err = t->fd < 0 ? t->fd : tap_set_up(uplink_name(u), spec->ifname);
 	uplink_set_private(u, t);
 	if (!err)
 		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
 	if (!err)
 		return 0;
-	log_err("%s: cannot open tap %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
-		err == -EPERM ? "; it takes CAP_NET_ADMIN, or a tap made for this user" : "");
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t);

@@ -7,11 +7,21 @@
 
 #include "../log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* getaddrinfo() takes larger numbers, and makes others of them. Nobody can send to port 0. */
+static bool is_port(const char *text)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	return isdigit((unsigned char)*text) && !*end && v && v <= UINT16_MAX;
+}
 
 /*
  * HOST:PORT, [HOST]:PORT; @flags of getaddrinfo(), which asks a name server unless they forbid it.
@@ -22,7 +32,7 @@ static int resolve(const char *text, int flags, int family, struct addrinfo **ou
 	struct addrinfo hints = {
 		.ai_family = family,
 		.ai_socktype = SOCK_DGRAM,
-		.ai_flags = flags,
+		.ai_flags = flags | AI_NUMERICSERV,
 	};
 	char host[256], *colon;
 	size_t len;
@@ -38,11 +48,19 @@ static int resolve(const char *text, int flags, int family, struct addrinfo **ou
 		log_err("address %s is not of the form HOST:PORT or [HOST]:PORT", text);
 		return -EINVAL;
 	}
+	if (!is_port(colon + 1)) {
+		log_err("address %.60s: its port is not a number from 1 to %d", text, UINT16_MAX);
+		return -EINVAL;
+	}
 	*colon = '\0';
 	len = strlen(host);
 	if (len > 1 && host[0] == '[' && host[len - 1] == ']') {
 		host[len - 1] = '\0';
 		memmove(host, host + 1, len - 1);
+	}
+	if (!*host) {
+		log_err("address %s has no host; 0.0.0.0 and [::] are any of this host's", text);
+		return -EINVAL;
 	}
 	err = getaddrinfo(host, colon + 1, &hints, out);
 	if (!err)
@@ -74,9 +92,9 @@ static int connected_socket(struct uplink *u, const struct uplink_spec *spec,
 static int udp_open(struct uplink *u, const struct uplink_spec *spec)
 {
 	struct uplink_socket_param param = {};
-	const int numeric = uplink_busy(u) ? AI_NUMERICHOST | AI_NUMERICSERV : 0;
+	const int numeric = uplink_busy(u) ? AI_NUMERICHOST : 0;
 	struct addrinfo *local, *remote;
-	int err = resolve(spec->local, AI_PASSIVE | numeric, AF_UNSPEC, &local);
+	int err = resolve(spec->local, numeric, AF_UNSPEC, &local);
 
 	if (err)
 		return err;
