@@ -50,7 +50,7 @@ static void test_good(void **state)
 
 	assert_int_equal(run(c, "--device path=/run/x/vm1.sock,mac=02:00:00:aB:cd:EF "
 			     "-d name=two,path=/run/x/vm2,promisc=off,anti-spoof=on "
-			     "--spin-us 7 -l debug --ready-fd 5"),
+			     "--spin-us 7 -l debug --ready-fd 2"),
 			 CONFIG_RUN);
 	assert_int_equal(c->ndevices, 2);
 	assert_string_equal(c->device[0].path, "/run/x/vm1.sock");
@@ -63,7 +63,7 @@ static void test_good(void **state)
 	assert_false(c->device[1].promisc);
 	assert_int_equal(c->spin_us, 7);
 	assert_int_equal(c->log_level, LOG_DEBUG);
-	assert_int_equal(c->ready_fd, 5);
+	assert_int_equal(c->ready_fd, 2);
 }
 
 static int file(struct config *c, const char *text)

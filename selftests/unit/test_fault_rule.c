@@ -131,6 +131,7 @@ static void test_refused(void **state)
 {
 	(void)state;
 	bad("", "empty");
+	bad("drop dir=", "dir=: expected one of tx, rx");
 	bad("  \t ", "empty");
 	bad("drip", "expected one of drop, duplicate");
 	bad("drop foo=1", "does not take \"foo\", but device");

@@ -293,6 +293,14 @@ class Protocol(unittest.TestCase):
     def test_refusals(self):
         self.assertIn("pigeon", self.refused(-32602, "port.add", spec="pigeon"))
         self.assertIn("numeric", self.refused(-32602, "port.add", spec="udp,local=localhost:1,remote=localhost:2"))
+        for local, remote in (("127.0.0.1:99999", "127.0.0.1:6000"), ("127.0.0.1:6000", "127.0.0.1:70000"), ("[::1]:4790", "[::1]:0"),
+                              ("127.0.0.1:0", "127.0.0.1:6000"), ("127.0.0.1:-1", "127.0.0.1:6000"), ("127.0.0.1:domain", "127.0.0.1:6000"),
+                              ("127.0.0.1:4294967297", "127.0.0.1:6000"), ("127.0.0.1:1x", "127.0.0.1:6000")):
+            self.assertIn("from 1 to 65535", self.refused(-32602, "port.add", spec="udp,local=%s,remote=%s" % (local, remote)))
+        for local in (":4790", "[]:4790"):
+            self.assertIn("no host", self.refused(-32602, "port.add", spec="udp,local=%s,remote=127.0.0.1:6000" % local))
+        for spec in ("dgram,local=/tmp/%s,remote=/tmp/x" % ("a" * 600), "udp,local=127.0.0.1:1,remote=127.0.0.1:1,name=" + "a" * 112):
+            self.assertRegex(self.refused(-32602, "port.add", spec=spec), r"is longer than \d+ characters")
         self.assertIn("no port", self.refused(1, "port.del", name="x"))
         self.assertIn("device's", self.refused(3, "port.del", name="a"))
         self.assertIn("taken", self.refused(2, "port.add", spec="tap,ifname=x,name=a"))
@@ -496,6 +504,19 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertRegex(done.stderr, (re.escape(path) if text else "") + why)
             self.assertFalse(os.path.exists(socket_path))
+
+    def test_refused(self):
+        """Nothing is begun that would fail or surprise later, and what is said tells why."""
+        device = "path=%s" % os.path.join(os.path.dirname(self.write("x", "")), "a.sock")
+        for options, status, why in ((["-d", device, "-r", "9"], 2, "ready descriptor 9 is not open"), (["-xV"], 2, "unknown option -x;"),
+                                     (["--xV"], 2, "unknown option --xV;"), (["-d", device + ",name=" + "a" * 112], 2, "longer than 111"),
+                                     (["-d", device + ",name=a\nb"], 2, "a name has a control character"),
+                                     (["-d", "path=/tmp/a\rb,name=a"], 2, "path has a control character"),
+                                     (["-d", "path=/tmp/" + "a" * 600], 2, "longer than 107"),
+                                     (["-d", device, "-f", "/tmp"], 1, "cannot read /tmp: Is a directory")):
+            done = subprocess.run([control.ORNICD, *options], capture_output=True, text=True, timeout=control.PATIENCE, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertRegex(done.stderr, r"\A(ornicd: dev.*\n|ornicd: a.*\n)*ornicd: error: .*%s.*\n\Z" % why)
 
     def test_manual_of_congestion_control(self):
         """Parameters with their defaults and ranges."""

@@ -4,12 +4,14 @@
  */
 #include "config.h"
 
+#include "net/switch.h"
 #include "net/vlan.h"
 
 #include "version.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +211,26 @@ static int device_append(struct config *c, const struct config_device *d)
 	return 0;
 }
 
+int config_printable(const char *what, const char *text)
+{
+	for (const char *at = text; *at; at++) {
+		if (iscntrl((unsigned char)*at)) {
+			log_err("%s has a control character in it", what);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int config_name(const char *name)
+{
+	if (strlen(name) < SWITCH_PORT_NAME)
+		return config_printable("a name", name);
+	log_err("the name %.40s... is longer than %d characters: add name= to it", name,
+		SWITCH_PORT_NAME - 1);
+	return -EINVAL;
+}
+
 int config_add(struct config *c, const struct config_spec *spec)
 {
 	struct config_device d = {
@@ -222,12 +244,17 @@ int config_add(struct config *c, const struct config_spec *spec)
 		return -EINVAL;
 	}
 	if (strlen(path) > CONFIG_MAX_PATH) {
-		log_err("device path %s is longer than %zu characters", path, CONFIG_MAX_PATH);
+		log_err("device path %.40s... is longer than %zu characters", path,
+			CONFIG_MAX_PATH);
 		return -EINVAL;
 	}
 	d.path = strdup(path);
 	d.name = device_name(path, spec->name);
-	err = d.path && d.name ? device_mac(&d, spec->mac) : -ENOMEM;
+	err = d.path && d.name ? config_name(d.name) : -ENOMEM;
+	if (!err)
+		err = config_printable("a device's path", path);
+	if (!err)
+		err = device_mac(&d, spec->mac);
 	if (!err)
 		err = device_unique(c, &d);
 	if (!err)
@@ -376,6 +403,10 @@ static int config_ready_fd(struct config *c, const char *text)
 		log_err("ready descriptor \"%s\" is not a number", text);
 		return -EINVAL;
 	}
+	if (fcntl(fd, F_GETFD) < 0) {
+		log_err("ready descriptor %u is not open: whoever starts the daemon opens it", fd);
+		return -EINVAL;
+	}
 	c->ready_fd = fd;
 	return 0;
 }
@@ -466,6 +497,15 @@ static enum config_result config_check(const struct config *c, int argc, char **
 	return CONFIG_RUN;
 }
 
+/* @word has it; of several short ones in a word getopt says which. */
+static void unknown_option(const char *word)
+{
+	if (optopt && strncmp(word, "--", 2))
+		log_err("unknown option -%c; see ornicd --help", optopt);
+	else
+		log_err("unknown option %s; see ornicd --help", word);
+}
+
 enum config_result config_args(struct config *c, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -501,7 +541,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 			log_err("option %s needs a value; see ornicd --help", argv[optind - 1]);
 			return CONFIG_BAD;
 		case '?':
-			log_err("unknown option %s; see ornicd --help", argv[optind - 1]);
+			unknown_option(argv[optind - 1]);
 			return CONFIG_BAD;
 		}
 		if (config_option(c, opt, optarg))

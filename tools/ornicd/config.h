@@ -173,6 +173,10 @@ void config_fault_free(struct config *c);
  * Return: 0, or -EINVAL after an error line.
  */
 int config_keys(const struct config_form *form, const char *text, char *rest, char **val);
+/* config_printable() - Return: 0, or -EINVAL after an error line: @what has a control character */
+int config_printable(const char *what, const char *text);
+/* config_name() - of a device or port, as rules and commands name it. Return: as above. */
+int config_name(const char *name);
 /*
  * config_on_off() - @val, of @key in @text; NULL changes nothing
  * Return: 0, or -EINVAL after an error line.

@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,7 @@ static bool copy(char **to, const char *text)
 
 static int port_fill(struct uplink_spec *s, const char *text, const struct kind *kind, char **val)
 {
+	const char *name = val[KEY_NAME] ? val[KEY_NAME] : default_name(val);
 	struct egress_param link = { 0 };
 	bool server = true, rxe_flush = false;
 	uint16_t vlan = 0;
@@ -102,13 +102,15 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 		err = config_vlan(text, val[KEY_VLAN], &vlan);
 	if (!err)
 		err = config_link(text, (const char *const *)val + KEY_LINK, &link);
+	if (!err)
+		err = config_name(name);
 	if (err)
 		return err;
 	*s = (struct uplink_spec) {
 		.client = !server, .vlan = vlan, .rxe_flush = rxe_flush, .link = link
 	};
 	if (copy(&s->kind, kind->name) && copy(&s->text, text) &&
-	    copy(&s->name, val[KEY_NAME] ? val[KEY_NAME] : default_name(val)) &&
+	    copy(&s->name, name) &&
 	    copy(&s->ifname, val[KEY_IFNAME]) && copy(&s->path, val[KEY_PATH]) &&
 	    copy(&s->local, val[KEY_LOCAL]) && copy(&s->remote, val[KEY_REMOTE]))
 		return 0;
@@ -117,24 +119,14 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 	return -ENOMEM;
 }
 
-/* Names appear in the log and on terminals. */
-static bool is_printable(const char *text)
-{
-	while (*text && !iscntrl((unsigned char)*text))
-		text++;
-	return !*text;
-}
-
 int config_port_parse(struct uplink_spec *spec, const char *text)
 {
 	char *line, *rest, *val[KEYS] = { NULL };
 	const struct kind *kind;
 	int err;
 
-	if (!is_printable(text)) {
-		log_err("a port's description has a control character in it");
+	if (config_printable("a port's description", text))
 		return -EINVAL;
-	}
 	line = strdup(text);
 	if (!line) {
 		log_err("out of memory");

@@ -31,7 +31,7 @@ int unix_address(struct sockaddr_un *addr, const char *path)
 {
 	*addr = (struct sockaddr_un) { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(addr->sun_path)) {
-		log_err("socket path %s is longer than %zu characters", path,
+		log_err("socket path %.40s... is longer than %zu characters", path,
 			sizeof(addr->sun_path) - 1);
 		return -ENAMETOOLONG;
 	}

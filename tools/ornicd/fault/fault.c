@@ -223,8 +223,8 @@ int fault_file(struct engine *e, const char *path)
 		}
 	}
 	if (!ret && ferror(file)) {
-		ret = -EIO;
-		log_err("cannot read %s", path);
+		ret = -errno;
+		log_err("cannot read %s: %s", path, strerror(errno));
 	}
 	fclose(file);
 	return ret;

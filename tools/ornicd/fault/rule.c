@@ -184,20 +184,21 @@ static int take_chance(struct input *in, const char *val)
 	return 0;
 }
 
-/* @choices: words with zeros between; their place is the value */
+/* Their place is the value; an empty one has the place of what nobody can say. */
 static int take_word(struct input *in, enum rule_key key, const char *val,
 		     const char *const *words, unsigned int *out)
 {
 	char all[80] = "";
 
 	for (unsigned int i = 0; words[i]; i++) {
+		if (!*words[i])
+			continue;
 		if (!strcmp(words[i], val)) {
 			*out = i;
 			return 0;
 		}
-		if (*words[i])
-			snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
-				 *all ? ", " : "", words[i]);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? ", " : "",
+			 words[i]);
 	}
 	return bad(in, "%s=%s: expected one of %s", key_names[key], val, all);
 }
@@ -237,9 +238,9 @@ static int take_status(struct input *in, enum rule_key key, const char *val)
 
 static int take_name(struct input *in, enum rule_key key, const char *val)
 {
-	if (!*val || strlen(val) >= RULE_NAME)
+	if (!*val || strlen(val) >= SWITCH_PORT_NAME)
 		return bad(in, "%s=%s: expected a name of 1 to %d characters", key_names[key], val,
-			   RULE_NAME - 1);
+			   SWITCH_PORT_NAME - 1);
 	strcpy(in->r->name, val);
 	return 0;
 }
@@ -265,7 +266,7 @@ static int take_value(struct input *in, enum rule_key key, const char *val)
 	case KEY_PORT:
 		return take_name(in, key, val);
 	case KEY_DIR:
-		err = take_word(in, key, *val ? val : "?", dirs, &word);
+		err = take_word(in, key, val, dirs, &word);
 		r->dir = word;
 		return err;
 	case KEY_PACKET:
@@ -273,7 +274,7 @@ static int take_value(struct input *in, enum rule_key key, const char *val)
 		r->packet = word;
 		return err;
 	case KEY_QUEUE:
-		err = take_word(in, key, *val ? val : "?", queues, &word);
+		err = take_word(in, key, val, queues, &word);
 		r->queue = word;
 		return err;
 	case KEY_OPCODE:

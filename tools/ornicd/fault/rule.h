@@ -11,14 +11,14 @@
 #ifndef ORNICD_FAULT_RULE_H
 #define ORNICD_FAULT_RULE_H
 
+#include "../net/switch.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /** RULE_TEXT - most bytes of a rule's text, the terminating zero included */
 #define RULE_TEXT	256
-/** RULE_NAME - those of a port's name, which may be the path of a socket, the same */
-#define RULE_NAME	112
 /** RULE_PACKET_CODES - BTH opcodes, and NAK and RNR NAK as if they had opcodes of their own */
 #define RULE_PACKET_CODES	258
 #define RULE_CODE_NAK		256
@@ -115,7 +115,7 @@ struct rule {
 	char text[RULE_TEXT];
 	enum rule_action action;
 	uint32_t given;
-	char name[RULE_NAME];
+	char name[SWITCH_PORT_NAME];
 	enum rule_dir dir;
 	enum rule_packet packet;
 	uint64_t codes[RULE_CODES / 64];

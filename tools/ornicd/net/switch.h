@@ -20,6 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** SWITCH_PORT_NAME - most bytes of a port's name, which may be the path of a socket, and a zero */
+#define SWITCH_PORT_NAME	112
+
 struct egress;
 struct egress_param;
 struct net_switch;
