@@ -209,6 +209,15 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
 	return true;
 }
 
+/*
+ * A message whose packets go one by one, as they do under a rate, asks on its way, or the window
+ * would close and nobody say anything until the ACK timeout.
+ */
+static bool asks_ack(uint32_t sent)
+{
+	return !((sent + 1) % (REQUESTER_FAR_WINDOW / 4));
+}
+
 bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t mtu = qp_mtu(qp);
@@ -228,7 +237,7 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	p->va = w->raddr;
 	p->rkey = w->rkey;
 	p->dmalen = w->len;
-	p->ackreq = last || p->npsn > 1 || limited;
+	p->ackreq = last || p->npsn > 1 || limited || asks_ack(w->sent);
 	return true;
 }
 
