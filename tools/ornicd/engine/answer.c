@@ -190,7 +190,8 @@ void answer_again(struct qp *qp, const struct packet *p)
 {
 	struct responder *r = &qp->resp;
 
-	for (uint32_t i = r->rd_first; i != r->rd_next; i++) {
+	/* the newest first: old ones stay, and PSNs come again */
+	for (uint32_t i = r->rd_next; i-- != r->rd_first;) {
 		struct rd_resource *rd = responder_rd(r, i);
 		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
 
