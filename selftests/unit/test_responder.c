@@ -735,7 +735,44 @@ static void test_key_gone(void **state)
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 2);
 	mr->tag ^= 1;
 	send(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, MTU), 0, 0);
-	expect_failed(t, NAK_REMOTE_ACCESS, P(1), ORNIC_EV_QP_ACCESS_ERR);
+	peer_expect_ack(&t->peer, NAK(NAK_REMOTE_ACCESS), P(1));
+	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
+	/* nor does it turn back time: whoever asked has gone on */
+	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 0), 0, 0);
+	peer_expect_ack(&t->peer, ACK, P(2));
+	send(t, request(t, BTH_RC_READ_REQUEST, P(3), 1, MTU), 0, 0);
+	expect_failed(t, NAK_REMOTE_ACCESS, P(3), ORNIC_EV_QP_ACCESS_ERR);
+}
+
+/* A tag that says a priority names no VLAN (IEEE 802.1Q). */
+static void test_priority_tag(void **state)
+{
+	struct script *t = *state;
+	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
+
+	p->vlan = true;
+	p->vlan_tci = 3 << 13;
+	send(t, p, 0, 8);
+	peer_expect_ack(&t->peer, ACK, P(0));
+}
+
+/* ACKs do not wait for the rate, and nothing waits for them (ORN-QP-42). */
+static void test_acks_cost_no_rate(void **state)
+{
+	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .flags = ORNIC_WQE_SIGNALED };
+	struct script *t = *state;
+
+	qp_set_rate(&t->c.qp, 1000, 0, 0);
+	for (uint32_t i = 0; i < 500; i++) {
+		send(t, request(t, BTH_RC_WRITE_ONLY, P(i), 1, 8), 0, 8);
+		peer_expect_ack(&t->peer, ACK, P(i));
+	}
+	wr.raddr = t->buf;
+	wr.rkey = t->key;
+	wr_sge(&wr, t->buf, 8, t->key);
+	conn_send(&t->c, &wr);
+	world_pass(&t->w, 1000000);
+	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, 0x100, 1);
 }
 
 /* Without its GID entry the responder cannot answer, and does not try for ever (ORN-PORT-5). */
@@ -805,6 +842,7 @@ int main(void)
 		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
 		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
+		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_coalesced), T(test_last_words), T(test_gone),
 	};
 

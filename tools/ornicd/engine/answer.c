@@ -234,6 +234,14 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 		n = mr ? mr_segs(qp->dev, mr, rd->va + off, want, false, p->seg, PACKET_SEGS,
 				 &got) : -1;
 	}
+	if (n < 0 && qp->resp.rd_answer != qp->resp.rd_fresh) {
+		/* A duplicate harms nobody; who waits for its answer is told. */
+		p->opcode |= BTH_RC_ACK;
+		p->aeth = AETH_NAK | NAK_REMOTE_ACCESS;
+		link_send(qp, p);
+		qp->resp.rd_answer = qp->resp.rd_fresh;
+		return NULL;
+	}
 	if (n < 0) {
 		packet_put(&qp->dev->engine->pool, p);
 		qp->resp.rd_next = qp->resp.rd_answer;

@@ -12,6 +12,7 @@
 #include "engine.h"
 #include "qp.h"
 #include "steer.h"
+#include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ecn.h"
 #include "../packet/ip.h"
@@ -79,6 +80,9 @@ static void link_charge(struct qp *qp, const struct packet *p)
 	uint32_t headers = ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
 
 	if (!p->static_rate && !qp->rate.cost)
+		return;
+	/* these do not wait for the rate, so requests would wait for them without end */
+	if (qp_reliable(qp) && (bth_operation(p->opcode) == BTH_RC_ACK || p->opcode == BTH_CNP))
 		return;
 	rate_charge(&qp->rate, p->static_rate, p->len + headers, qp->dev->engine->now);
 	if (qp->cc.limiting)
@@ -229,12 +233,10 @@ void link_send_frame(struct qp *qp, struct packet *p)
 static bool gid_matches(const struct device *dev, uint32_t index, const struct packet *p)
 {
 	const struct ornic_gid_entry *g = device_gid(dev, index);
-	bool vlan;
 
 	if (!g || g->type != ORNIC_GID_ROCEV2 || memcmp(g->gid, p->dgid, sizeof(p->dgid)))
 		return false;
-	vlan = le32toh(g->flags) & ORNIC_GID_VLAN;
-	return vlan == p->vlan && (!vlan || le16toh(g->vlan) == (p->vlan_tci & 0xfff));
+	return (le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0) == vlan_id(p);
 }
 
 /* Is the destination GID one of ours? Most packets are for the one seen last. */

@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "qp.h"
+#include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"
 
@@ -135,10 +136,8 @@ static bool vlan_is_ours(const struct device *dev, const struct packet *p)
 {
 	for (uint32_t i = 0; i < DEVICE_GIDS; i++) {
 		const struct ornic_gid_entry *g = device_gid(dev, i);
-		bool vlan = g && le32toh(g->flags) & ORNIC_GID_VLAN;
 
-		if (g && vlan == p->vlan &&
-		    (!vlan || le16toh(g->vlan) == (p->vlan_tci & 0xfff)))
+		if (g && (le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0) == vlan_id(p))
 			return true;
 	}
 	return false;
