@@ -17,6 +17,7 @@
 #include <ornic/admin.h>
 #include <ornic/identify.h>
 #include <ornic/port.h>
+#include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -162,6 +163,13 @@ static inline void device_count(struct device *dev, enum counter c, uint64_t n)
 
 /* device_gid() - the valid entry at @index, or NULL. */
 const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index);
+
+/* gid_vlan() - the VLAN of an entry, or 0: none, as vlan_id() has it for packets */
+static inline uint16_t gid_vlan(const struct ornic_gid_entry *g)
+{
+	return le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0;
+}
+
 /* device_has_gid() - is @gid a valid entry, of whatever VLAN? */
 bool device_has_gid(const struct device *dev, const uint8_t gid[16]);
 

@@ -236,7 +236,7 @@ static bool gid_matches(const struct device *dev, uint32_t index, const struct p
 
 	if (!g || g->type != ORNIC_GID_ROCEV2 || memcmp(g->gid, p->dgid, sizeof(p->dgid)))
 		return false;
-	return (le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0) == vlan_id(p);
+	return gid_vlan(g) == vlan_id(p);
 }
 
 /* Is the destination GID one of ours? Most packets are for the one seen last. */

@@ -134,10 +134,12 @@ int mcast_leave(struct mcast *m, uint32_t number)
 /* Is the function on the packet's VLAN: has it a GID entry there? */
 static bool vlan_is_ours(const struct device *dev, const struct packet *p)
 {
+	uint16_t id = vlan_id(p);
+
 	for (uint32_t i = 0; i < DEVICE_GIDS; i++) {
 		const struct ornic_gid_entry *g = device_gid(dev, i);
 
-		if (g && (le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0) == vlan_id(p))
+		if (g && gid_vlan(g) == id)
 			return true;
 	}
 	return false;
