@@ -68,7 +68,7 @@ TESTS = dict(
 
 
 def fewer(arguments):
-    """Two processes that spin on the VM's one processor swap once per time slice: a ping-pong takes milliseconds."""
+    """Two processes that spin take both processors of the VM. Without one of them for a time slice, a ping-pong takes milliseconds."""
     program, options, rows = arguments
     return program, re.sub(r"-n \d+", "-n 5", options) if program.endswith("_lat") else options, rows
 

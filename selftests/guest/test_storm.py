@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Many threads and processes at once, in two VMs with two processors each.
+"""Many threads and processes at once, in two VMs.
 
 Threads share queues, and each message is accounted for (prog/verbs_storm); meanwhile others create and destroy objects of every kind
 (prog/verbs_storm_churn), processes are killed, tools ask for everything, the interface goes down and up, the device goes away. What
@@ -29,12 +29,8 @@ LOOK = """rdma link; rdma dev show -d; rdma res; rdma res show qp -dd; rdma res 
     cat /sys/class/infiniband/{device}/ports/1/hw_counters/* /sys/class/infiniband/{device}/ports/1/gids/*
         /sys/class/infiniband/{device}/ports/1/state /sys/class/infiniband/{device}/ports/1/rate""".replace("\n", " ")
 
-harness.OWN_LAB = {"smp": 2}
-
 
 class Storm(programs.ProgramTest):
-    """All tests of this file use processors against each other."""
-
     ornic_only = True
     program = "verbs_storm"
     port = 7475

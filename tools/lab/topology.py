@@ -25,7 +25,7 @@ class Config:
     devices: str = "1"                  # ornic devices per VM
     hosts: str = "one"                  # how many daemons, and how they are joined: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under guests/
-    smp: int = 1
+    smp: int = 2                        # with one, no two processors of a guest can race
     mem: str = None                     # the recipe's, or 1G
     net: str = "stream"                 # virtio-net link between the VMs, or "none"
     mtu: int = 1500                     # of the virtio link
