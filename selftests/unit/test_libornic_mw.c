@@ -103,7 +103,11 @@ static void test_refused(void **state)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
 	struct ibv_mw_bind_info bad = info;
 
-	assert_int_equal(post(qp, wr), EINVAL);		/* no region */
+	wr.bind_mw.bind_info.length = 1;	/* memory of no region, twice */
+	assert_int_equal(post(qp, wr), EINVAL);
+	wr.bind_mw.bind_info.length = 0;
+	wr.bind_mw.bind_info.addr = 1;
+	assert_int_equal(post(qp, wr), EINVAL);
 	bad.mw_access_flags |= IBV_ACCESS_ON_DEMAND;
 	wr.bind_mw.bind_info = bad;
 	assert_int_equal(post(qp, wr), EINVAL);
@@ -138,6 +142,30 @@ static void test_builders(void **state)
 	expect_ctrl(qp, 2, ORNIC_WR_SEND_INV, 0x55667788);
 }
 
+/* Without region, address and length a bind ends the last one: device and libibverbs allow it. */
+static void test_unbind(void **state)
+{
+	const struct ibv_qp_cap cap = MW_CAP;
+	struct ornic_qp *qp = rig_qp(*state, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+	struct ibv_mw mw = { .rkey = 0x12301, .type = IBV_MW_TYPE_1 };
+	struct ibv_mw_bind bind = {};
+
+	memset(qp->sq.ring, 0xee, 4 << qp->sq.stride);
+	assert_int_equal(ornic_bind_mw(&qp->vqp.qp, &mw, &bind), 0);
+	assert_int_equal(mw.rkey, 0x12302);
+	ibv_wr_start(ex);
+	ex->wr_flags = 0;
+	ibv_wr_bind_mw(ex, &mw, 0x12303, &bind.bind_info);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ornic_wqe_bind want = { .key = htole32(0x12302 + i) };
+
+		expect_ctrl(qp, i, ORNIC_WR_BIND_MW, 0);
+		assert_memory_equal(wqe(qp, i) + 1, &want, sizeof(want));
+	}
+}
+
 /* ibv_bind_mw(): the next key of the window, and that only if it was posted */
 static void test_bind_mw(void **state)
 {
@@ -163,6 +191,7 @@ int main(void)
 		TEST(test_post_send),
 		TEST(test_refused),
 		TEST(test_builders),
+		TEST(test_unbind),
 		TEST(test_bind_mw),
 	};
 

@@ -68,9 +68,12 @@ static inline void ornic_wqe_invalidate(struct ornic_wqe_ctrl *ctrl, uint32_t ke
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
 #define ORNIC_BIND_IGNORED	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 
+/* Without a region there is no memory: that unbinds a window of type 1. */
 static inline bool ornic_bind_legal(const struct ibv_mw_bind_info *info)
 {
-	return info->mr && !(info->mw_access_flags & ~(ORNIC_BIND_ACCESS | ORNIC_BIND_IGNORED));
+	if (!info->mr && (info->addr || info->length))
+		return false;
+	return !(info->mw_access_flags & ~(ORNIC_BIND_ACCESS | ORNIC_BIND_IGNORED));
 }
 
 static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, uint32_t key,
@@ -78,7 +81,7 @@ static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, uint32_t key,
 {
 	seg->addr = htole64(info->addr);
 	seg->length = htole64(info->length);
-	seg->lkey = htole32(info->mr->lkey);
+	seg->lkey = htole32(info->mr ? info->mr->lkey : 0);
 	seg->key = htole32(key);
 	seg->access = htole32(info->mw_access_flags & ORNIC_BIND_ACCESS);
 	seg->mbz = 0;
