@@ -127,15 +127,15 @@ static void ornic_wr_bind_mw(struct ibv_qp_ex *ibqp,
 			     struct ibv_mw *mw __attribute__((unused)), uint32_t rkey,
 			     const struct ibv_mw_bind_info *info)
 {
-	void *seg;
+	void *seg = ornic_wr_open(ibqp, ORNIC_WR_BIND_MW, 0);
 
+	if (!seg)
+		return;
 	if (!ornic_bind_legal(info)) {
 		to_oqp_ex(ibqp)->build_err = EINVAL;
 		return;
 	}
-	seg = ornic_wr_open(ibqp, ORNIC_WR_BIND_MW, 0);
-	if (seg)
-		ornic_wqe_bind(seg, rkey, info);
+	ornic_wqe_bind(seg, rkey, info);
 }
 
 static void ornic_wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
@@ -175,7 +175,7 @@ static void ornic_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
 	if (!seg)
 		return;
 	seg = ornic_wqe_remote(seg, addr, rkey);
-	to_oqp_ex(ibqp)->build_data = ornic_wqe_flush(seg, len, type, level);
+	ornic_wqe_flush(seg, len, type, level);
 }
 #endif
 
@@ -188,8 +188,7 @@ static void ornic_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_
 
 	if (!seg)
 		return;
-	qp->build_data = ornic_wqe_remote(seg, addr, rkey);
-	memcpy(qp->build_data, value, sizeof(uint64_t));
+	memcpy(ornic_wqe_remote(seg, addr, rkey), value, sizeof(uint64_t));
 	qp->build->flags |= ORNIC_WQE_INLINE;
 	qp->build->count = htole16(sizeof(uint64_t));
 }
@@ -202,16 +201,27 @@ static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 	return qp->build_err ? NULL : qp->build;
 }
 
-/* Has no data: a call that gives it some is a mistake. */
-static bool ornic_wr_is_memop(const struct ornic_wqe_ctrl *ctrl)
+/*
+ * May a data call follow? These requests are complete without one, and the slot need not
+ * have room for SGEs behind their segments: build_data is still that of an earlier request.
+ */
+static bool ornic_wr_takes_data(const struct ornic_wqe_ctrl *ctrl)
 {
-	return ctrl->opcode == ORNIC_WR_LOCAL_INV || ctrl->opcode == ORNIC_WR_BIND_MW;
+	switch (ctrl->opcode) {
+	case ORNIC_WR_FLUSH:
+	case ORNIC_WR_ATOMIC_WRITE:
+	case ORNIC_WR_LOCAL_INV:
+	case ORNIC_WR_BIND_MW:
+		return false;
+	default:
+		return true;
+	}
 }
 
+/* One SGE and no more: the atomic segment is where the slot of a WRITE has its others. */
 static bool ornic_wr_is_atomic(const struct ornic_wqe_ctrl *ctrl)
 {
-	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD ||
-	       ctrl->opcode == ORNIC_WR_ATOMIC_WRITE;
+	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD;
 }
 
 static void ornic_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, uint32_t remote_qpn,
@@ -240,12 +250,13 @@ static void ornic_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 
 	if (!ctrl)
 		return;
-	if (num_sge > qp->sq.max_sge || ornic_wr_is_memop(ctrl) ||
+	if (num_sge > qp->sq.max_sge || !ornic_wr_takes_data(ctrl) ||
 	    (ornic_wr_is_atomic(ctrl) && num_sge != 1)) {
 		qp->build_err = EINVAL;
 		return;
 	}
 	ornic_wqe_sges(qp->build_data, sge, num_sge);
+	ctrl->flags &= ~ORNIC_WQE_INLINE;
 	ctrl->count = htole16(num_sge);
 }
 
@@ -266,8 +277,8 @@ static void ornic_wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf
 
 	if (!ctrl)
 		return;
-	if (ornic_wr_is_atomic(ctrl) || ornic_wr_is_memop(ctrl) ||
-	    ctrl->opcode == ORNIC_WR_RDMA_READ || ctrl->opcode == ORNIC_WR_FLUSH) {
+	if (ornic_wr_is_atomic(ctrl) || !ornic_wr_takes_data(ctrl) ||
+	    ctrl->opcode == ORNIC_WR_RDMA_READ) {
 		qp->build_err = EINVAL;
 		return;
 	}
