@@ -39,24 +39,29 @@ static _Atomic uint32_t completed;
 static _Atomic bool stop;
 static unsigned int shared_qps;		/* that all posters use */
 
+/* As the daemon reads it: what lies before the index is there. */
+static uint32_t index_of(const __le32 *host_index)
+{
+	return le32toh(__atomic_load_n(host_index, __ATOMIC_ACQUIRE));
+}
+
 /* Caller saw that there is room. */
 static void cq_write(struct ornic_cqe cqe)
 {
 	struct ornic_cqe *at = &device.ring[device.prod & ((1u << device.log) - 1)];
-	const size_t tail = sizeof(cqe) - sizeof(uint64_t);
-	uint64_t last;
+	const size_t tail = sizeof(cqe) - sizeof(ornic_entry_tail);
+	ornic_entry_tail last;
 
 	cqe.phase = (device.prod >> device.log & 1) ^ 1;
 	memcpy(&last, (char *)&cqe + tail, sizeof(last));
 	memcpy(at, &cqe, tail);
-	atomic_store_explicit((_Atomic(uint64_t) *)((char *)at + tail), last,
-			      memory_order_release);
+	__atomic_store_n((ornic_entry_tail *)((char *)at + tail), last, __ATOMIC_RELEASE);
 	device.prod++;
 }
 
 static bool cq_room(void)
 {
-	return device.prod - ornic_ring_load(&device.rec->host_index, memory_order_acquire) <
+	return device.prod - index_of(&device.rec->host_index) <
 	       1u << device.log;
 }
 
@@ -65,7 +70,7 @@ static void device_sends(unsigned int i)
 	struct ornic_wq *sq = &device.qp[i]->sq;
 	const struct ornic_wqe_ctrl *ctrl;
 
-	if (ornic_ring_load(&sq->rec->host_index, memory_order_acquire) == device.taken[i] ||
+	if (index_of(&sq->rec->host_index) == device.taken[i] ||
 	    !cq_room())
 		return;
 	ctrl = (void *)((char *)sq->ring +
@@ -82,7 +87,7 @@ static void device_srq(void)
 	struct ornic_cqe cqe;
 	uint32_t n;
 
-	if (ornic_ring_load(&wq->rec->host_index, memory_order_acquire) != device.srq_taken &&
+	if (index_of(&wq->rec->host_index) != device.srq_taken &&
 	    device.holds < HELD) {
 		e = (void *)((char *)wq->ring +
 			     ((size_t)(device.srq_taken++ & (wq->entries - 1)) << wq->stride));
@@ -119,7 +124,7 @@ static void change_rings(struct ibv_cq *cq)
 	pthread_mutex_lock(&device.lock);
 	kernel.resized_at.producer = device.prod;
 	kernel.resized_at.consumer =
-		ornic_ring_load(&device.rec->host_index, memory_order_acquire);
+		index_of(&device.rec->host_index);
 	device.prod -= kernel.resized_at.consumer;
 	device.log = kernel.resize_req.log_entries;
 	device.ring = (void *)(uintptr_t)kernel.resize_req.buf_addr;

@@ -44,7 +44,7 @@ static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_c
 /* Rings in any case: whoever armed has looked at the CQ and will not again. */
 static void ornic_cq_rearm(struct ornic_cq *cq, const struct ornic_rec *old, uint32_t by)
 {
-	uint32_t word = ornic_ring_load(&old->arm, memory_order_relaxed);
+	uint32_t word = ornic_ring_load(&old->arm);
 
 	word = (word & ~ORNIC_ARM_INDEX_MASK) | ((word - by) & ORNIC_ARM_INDEX_MASK);
 	ornic_rec_arm(cq->mem.rec, word);

@@ -8,7 +8,6 @@
  * another process frees the memory.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +16,7 @@
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ornic-ioctl.h>
+#include <util/mmio.h>
 
 #include "ornic.h"
 
@@ -39,17 +39,15 @@ static int ornic_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *fro
 	for (; length; length -= n, to += n, from = (const char *)from + n) {
 		n = length >= 8 && (uintptr_t)to % 8 == 0 ? 8 : ORNIC_DM_UNIT;
 		if (n == 8) {
-			uint64_t v;
+			__le64 v;
 
 			memcpy(&v, from, sizeof(v));
-			atomic_store_explicit((_Atomic(uint64_t) *)to, v,
-					      memory_order_relaxed);
+			mmio_write64_le(to, v);
 		} else {
-			uint32_t v;
+			__le32 v;
 
 			memcpy(&v, from, sizeof(v));
-			atomic_store_explicit((_Atomic(uint32_t) *)to, v,
-					      memory_order_relaxed);
+			mmio_write32_le(to, v);
 		}
 	}
 	return 0;
@@ -66,13 +64,11 @@ static int ornic_memcpy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, siz
 	for (; length; length -= n, from += n, to = (char *)to + n) {
 		n = length >= 8 && (uintptr_t)from % 8 == 0 ? 8 : ORNIC_DM_UNIT;
 		if (n == 8) {
-			uint64_t v = atomic_load_explicit((const _Atomic(uint64_t) *)from,
-							  memory_order_relaxed);
+			__le64 v = mmio_read64_le(from);
 
 			memcpy(to, &v, sizeof(v));
 		} else {
-			uint32_t v = atomic_load_explicit((const _Atomic(uint32_t) *)from,
-							  memory_order_relaxed);
+			__le32 v = mmio_read32_le(from);
 
 			memcpy(to, &v, sizeof(v));
 		}

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Host side of a ring: publish, consume, arm, test the phase. The only file of
- * the provider with memory barriers between host and device.
+ * Host side of a ring: publish, consume, arm, test the phase. With db.c the only file of
+ * the provider that has memory barriers between host and device.
+ *
+ * Barriers. The device may be hardware, so rdma-core's udma_* barriers order accesses as
+ * it sees them: on arm64 they act on the outer shareable domain, fences of C11 only on the
+ * inner one. Loads and stores still have their C11 order, for a device that is another
+ * thread of this machine and for the thread sanitizer; on x86 that costs nothing.
  *
  * Theory of operation. Both races below are store buffering: each side stores
  * its own word, passes a full barrier and loads the other's word, so at least
@@ -23,16 +28,17 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <util/udma_barrier.h>
 #include <ornic/ring.h>
 
-static inline void ornic_ring_store(__le32 *word, uint32_t value, memory_order order)
+static inline void ornic_ring_store(__le32 *word, uint32_t value)
 {
-	atomic_store_explicit((_Atomic(__le32) *)word, htole32(value), order);
+	__atomic_store_n(word, htole32(value), __ATOMIC_RELEASE);
 }
 
-static inline uint32_t ornic_ring_load(const __le32 *word, memory_order order)
+static inline uint32_t ornic_ring_load(const __le32 *word)
 {
-	return le32toh(atomic_load_explicit((const _Atomic(__le32) *)word, order));
+	return le32toh(__atomic_load_n(word, __ATOMIC_RELAXED));
 }
 
 /* State of a record before create and before a QP leaves RESET (ORN-RNG-4). */
@@ -43,41 +49,51 @@ static inline void ornic_rec_init(struct ornic_rec *rec)
 }
 
 /*
- * Full barrier between a store and a load that the device may see in the other
- * order. Compilers make a sequentially consistent fence of a locked instruction,
- * which is one on any processor; but an emulator that runs a single CPU makes
- * plain accesses of it, while the device is another thread all the same. So ask
- * for the instruction that is nothing but a barrier, as the kernel's mb() does.
+ * Full barrier between a store and a later load, as the device sees them; rdma-core has
+ * none. On x86 a sequentially consistent fence may be a locked instruction, which an
+ * emulator of a single CPU turns into plain accesses, while the device is another thread
+ * (ORN-GEN-5). So use the instruction that only is a barrier, as the kernel's mb() does.
  */
 static inline void ornic_full_barrier(void)
 {
-#ifdef __x86_64__
+#if defined(__x86_64__)
 	__asm__ volatile("mfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dmb osh" ::: "memory");
+#elif defined(__riscv)
+	__asm__ volatile("fence iorw,iorw" ::: "memory");
 #else
+	udma_to_device_barrier();
 	atomic_thread_fence(memory_order_seq_cst);
 #endif
 }
 
 /*
  * Hand the entries [old, new) to the device; true: ring the doorbell
- * (ORN-RNG-5). The fence pairs with the device's between its store of notify
- * and its last look at host_index.
+ * (ORN-RNG-5). The full barrier pairs with the device's between its store of
+ * notify and its last look at host_index.
  */
 static inline bool ornic_rec_publish(struct ornic_rec *rec, uint32_t old, uint32_t new)
 {
 	uint32_t notify;
 
-	ornic_ring_store(&rec->host_index, new, memory_order_release);
+	udma_to_device_barrier();
+	ornic_ring_store(&rec->host_index, new);
 	ornic_full_barrier();
-	notify = ornic_ring_load(&rec->notify, memory_order_relaxed);
+	notify = ornic_ring_load(&rec->notify);
 	return (notify & ORNIC_NOTIFY_ALWAYS) ||
 	       ((notify - old) & ORNIC_NOTIFY_INDEX) < new - old;
 }
 
-/* Give consumed entries of a completion ring back; what was read of them stays read before. */
+/*
+ * Give consumed entries of a completion ring back. The barrier keeps the store behind the
+ * loads of the entries, which the device may overwrite once it sees the index; where it
+ * orders loads only (riscv), the release store does.
+ */
 static inline void ornic_rec_consumed(struct ornic_rec *rec, uint32_t index)
 {
-	ornic_ring_store(&rec->host_index, index, memory_order_release);
+	udma_from_device_barrier();
+	ornic_ring_store(&rec->host_index, index);
 }
 
 /* What the host remembers about arming a completion ring. */
@@ -114,15 +130,19 @@ static inline uint32_t ornic_arm_word(struct ornic_arm *arm, uint32_t index,
 
 /*
  * Ask for an event; true: ring the doorbell with the same word (ORN-RNG-11).
- * The caller looks at the ring afterwards; the fence pairs with the device's
+ * The caller looks at the ring afterwards; the full barrier pairs with the device's
  * between its entries and its load of arm.
  */
 static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
 {
-	ornic_ring_store(&rec->arm, word, memory_order_release);
+	udma_to_device_barrier();
+	ornic_ring_store(&rec->arm, word);
 	ornic_full_barrier();
-	return ornic_ring_load(&rec->notify, memory_order_relaxed) & ORNIC_NOTIFY_ALWAYS;
+	return ornic_ring_load(&rec->notify) & ORNIC_NOTIFY_ALWAYS;
 }
+
+/* The last bytes of an entry of any type. */
+typedef uint64_t __attribute__((__may_alias__)) ornic_entry_tail;
 
 /*
  * Has the device written entry @index of a ring of 2^@log entries? If so, its
@@ -130,11 +150,13 @@ static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
  */
 static inline bool ornic_entry_ready(const void *entry, uint32_t index, unsigned int log)
 {
-	const char *tail = (const char *)entry + ORNIC_ENTRY_BYTES - sizeof(uint64_t);
-	uint64_t word = atomic_load_explicit((const _Atomic(uint64_t) *)tail,
-					     memory_order_acquire);
+	const char *tail = (const char *)entry + ORNIC_ENTRY_BYTES - sizeof(ornic_entry_tail);
+	uint64_t word = __atomic_load_n((const ornic_entry_tail *)tail, __ATOMIC_ACQUIRE);
 
-	return (le64toh(word) >> 56 & ORNIC_PHASE) == ((index >> log & 1) ^ 1);
+	if ((le64toh(word) >> 56 & ORNIC_PHASE) != ((index >> log & 1) ^ 1))
+		return false;
+	udma_from_device_barrier();
+	return true;
 }
 
 #endif

@@ -81,7 +81,7 @@ static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
 	if (fits) {
 		head = atomic_load_explicit(&srq->wq.head, memory_order_relaxed);
 		ornic_srq_copy(&srq->wq, mem, head - entries, head);
-		ornic_ring_store(&mem->rec->host_index, head, memory_order_release);
+		ornic_ring_store(&mem->rec->host_index, head);
 		srq->coming = mem;
 	}
 	ornic_unlock(&srq->wq.lock);
