@@ -15,6 +15,35 @@
 
 struct fake_kernel kernel;
 
+/* The provider's calls, by the linker's --wrap. */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+
+static bool no_memory(void)
+{
+	return kernel.memory && !--kernel.memory;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (no_memory()) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return __real_calloc(n, size);
+}
+
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	if (no_memory()) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mmap(addr, length, prot, flags, fd, offset);
+}
+
 static int kernel_fails(void)
 {
 	int err = kernel.fail;
@@ -230,9 +259,15 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
 	struct ornic_create_qp *c = container_of(cmd, struct ornic_create_qp, ibv_cmd);
 	struct ornic_create_qp_resp *r = container_of(resp, struct ornic_create_qp_resp, ibv_resp);
 
-	assert_int_equal(cmd_size, sizeof(*c));
 	assert_int_equal(resp_size, sizeof(*r));
-	kernel.qp_req = c->drv_payload;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) {
+		assert_int_equal(cmd_size, sizeof(struct ornic_create_rss));
+		kernel.rss_req = container_of(cmd, struct ornic_create_rss, ibv_cmd)->drv_payload;
+		kernel.rss_mask = attr->comp_mask;
+	} else {
+		assert_int_equal(cmd_size, sizeof(*c));
+		kernel.qp_req = c->drv_payload;
+	}
 	kernel.qp_cap = attr->cap;
 	vqp->comp_mask = 0;
 	vqp->qp.context = ctx;
@@ -260,7 +295,7 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 	kernel.srq_req = c->drv_payload;
 	srq->context = pd->context;
 	srq->pd = pd;
-	r->srqn = 0x77;
+	r->srqn = kernel.srqn;
 	return kernel_fails();
 }
 
@@ -340,6 +375,256 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	return kernel_fails();
 }
 
+int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *srq,
+			  struct ibv_srq_init_attr_ex *attr, struct ibv_create_xsrq *cmd,
+			  size_t cmd_size, struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct ornic_create_xsrq *c = container_of(cmd, struct ornic_create_xsrq, ibv_cmd);
+	struct ornic_create_xsrq_resp *r =
+		container_of(resp, struct ornic_create_xsrq_resp, ibv_resp);
+
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.srq_req = c->drv_payload;
+	srq->srq.context = ctx;
+	srq->srq.pd = attr->pd;
+	srq->srq_type = attr->srq_type;
+	srq->xrcd = container_of(attr->xrcd, struct verbs_xrcd, xrcd);
+	srq->cq = attr->cq;
+	r->srqn = kernel.srqn;
+	return kernel_fails();
+}
+
+int ibv_cmd_open_xrcd(struct ibv_context *ctx, struct verbs_xrcd *xrcd, int vxrcd_size,
+		      struct ibv_xrcd_init_attr *attr, struct ibv_open_xrcd *cmd, size_t cmd_size,
+		      struct ib_uverbs_open_xrcd_resp *resp, size_t resp_size)
+{
+	(void)attr;
+	(void)cmd;
+	(void)resp;
+	assert_int_equal(vxrcd_size, sizeof(*xrcd));
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	assert_int_equal(resp_size, sizeof(*resp));
+	xrcd->xrcd.context = ctx;
+	return kernel_fails();
+}
+
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
+{
+	(void)xrcd;
+	return kernel_fails();
+}
+
+int ibv_cmd_open_qp(struct ibv_context *ctx, struct verbs_qp *qp, int vqp_size,
+		    struct ibv_qp_open_attr *attr, struct ibv_open_qp *cmd, size_t cmd_size,
+		    struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+{
+	(void)cmd;
+	(void)resp;
+	assert_int_equal(vqp_size, sizeof(*qp));
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	assert_int_equal(resp_size, sizeof(*resp));
+	qp->qp.context = ctx;
+	qp->qp.qp_type = attr->qp_type;
+	qp->qp.qp_num = attr->qp_num;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr *attr, struct ibv_wq *wq,
+		      struct ibv_create_wq *cmd, size_t cmd_size,
+		      struct ib_uverbs_ex_create_wq_resp *resp, size_t resp_size)
+{
+	struct ornic_create_wq *c = container_of(cmd, struct ornic_create_wq, ibv_cmd);
+	struct ornic_create_wq_resp *r = container_of(resp, struct ornic_create_wq_resp, ibv_resp);
+
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(resp_size, sizeof(*r));
+	kernel.qp_req = c->drv_payload;
+	wq->context = ctx;
+	wq->pd = attr->pd;
+	wq->cq = attr->cq;
+	wq->wq_type = attr->wq_type;
+	wq->state = IBV_WQS_RESET;
+	r->qpn = kernel.qpn;
+	return kernel_fails();
+}
+
+int ibv_cmd_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr, struct ibv_modify_wq *cmd,
+		      size_t cmd_size)
+{
+	int err = kernel_fails();
+
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	if (!err && attr->attr_mask & IBV_WQ_ATTR_STATE)
+		wq->state = attr->wq_state;
+	return err;
+}
+
+int ibv_cmd_destroy_wq(struct ibv_wq *wq)
+{
+	(void)wq;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_rwq_ind_table(struct ibv_context *ctx, struct ibv_rwq_ind_table_init_attr *attr,
+				 struct ibv_rwq_ind_table *table,
+				 struct ib_uverbs_ex_create_rwq_ind_table_resp *resp,
+				 size_t resp_size)
+{
+	(void)attr;
+	assert_int_equal(resp_size, sizeof(*resp));
+	table->context = ctx;
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table)
+{
+	(void)table;
+	return kernel_fails();
+}
+
+int ibv_cmd_create_flow(struct ibv_qp *qp, struct ibv_flow *flow, struct ibv_flow_attr *attr,
+			void *ucmd, size_t ucmd_size)
+{
+	(void)attr;
+	assert_null(ucmd);
+	assert_int_equal(ucmd_size, 0);
+	flow->context = qp->context;
+	return kernel_fails();
+}
+
+int ibv_cmd_destroy_flow(struct ibv_flow *flow)
+{
+	(void)flow;
+	return kernel_fails();
+}
+
+int ibv_cmd_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return kernel_fails();
+}
+
+int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return kernel_fails();
+}
+
+int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
+		     struct ibv_alloc_mw *cmd, size_t cmd_size,
+		     struct ib_uverbs_alloc_mw_resp *resp, size_t resp_size)
+{
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	assert_int_equal(resp_size, sizeof(*resp));
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = 0x12300;
+	return kernel_fails();
+}
+
+int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
+{
+	(void)mw;
+	return kernel_fails();
+}
+
+int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr,
+		       struct ibv_query_port *cmd, size_t cmd_size)
+{
+	(void)ctx;
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	attr->lid = port;
+	return kernel_fails();
+}
+
+/* These answer with -1 and errno if the command fails, as libibverbs does. */
+static int kernel_fails_errno(void)
+{
+	int err = kernel_fails();
+
+	if (!err)
+		return 0;
+	errno = err;
+	return err;
+}
+
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+			  int access, struct verbs_mr *vmr, struct ibv_command_buffer *driver)
+{
+	(void)pd;
+	(void)fd;
+	assert_null(driver);
+	kernel.mr = (struct fake_mr){ offset, length, iova, access, 0 };
+	vmr->ibv_mr.lkey = 0x4a09;
+	return kernel_fails_errno();
+}
+
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length,
+		     uint64_t hca_va, int access, struct ibv_pd *pd, struct ibv_rereg_mr *cmd,
+		     size_t cmd_size, struct ib_uverbs_rereg_mr_resp *resp, size_t resp_size)
+{
+	(void)vmr;
+	(void)addr;
+	(void)pd;
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	assert_int_equal(resp_size, sizeof(*resp));
+	kernel.mr = (struct fake_mr){ 0, length, hca_va, access, flags };
+	return kernel_fails();
+}
+
+int ibv_cmd_alloc_dm(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *attr,
+		     struct verbs_dm *dm, struct ibv_command_buffer *driver)
+{
+	(void)attr;
+	dm->dm.context = ctx;
+	answer(driver, ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET, &kernel.dm.mmap_offset,
+	       sizeof(kernel.dm.mmap_offset));
+	return kernel_fails_errno();
+}
+
+int ibv_cmd_free_dm(struct verbs_dm *dm)
+{
+	(void)dm;
+	kernel.dm_freed++;
+	return kernel_fails();
+}
+
+int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset, size_t length,
+		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *driver)
+{
+	(void)pd;
+	(void)dm;
+	assert_null(driver);
+	kernel.mr = (struct fake_mr){ offset, length, 0, access, 0 };
+	vmr->ibv_mr.lkey = 0x4a0a;
+	return kernel_fails_errno();
+}
+
+int ibv_dontfork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	if (!kernel.dontfork)
+		return 0;
+	if (kernel.dontfork < 0)
+		errno = -kernel.dontfork;
+	return kernel.dontfork < 0 ? -1 : kernel.dontfork;
+}
+
+int ibv_dofork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	kernel.dofork++;
+	return 0;
+}
+
 struct ibv_device *fake_device(void)
 {
 	struct verbs_sysfs_dev *sysfs = calloc(1, sizeof(*sysfs));
@@ -363,6 +648,7 @@ void rig_open(struct rig *rig, int cqe)
 	memset(&kernel, 0, sizeof(kernel));
 	memset(rig, 0, sizeof(*rig));
 	kernel.qpn = 0x123;
+	kernel.srqn = 0x77;
 	fd = memfd_create("doorbells", 0);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, sysconf(_SC_PAGESIZE)), 0);

@@ -18,20 +18,35 @@
 
 #include "ornic.h"
 
+/* The last registration, other than by ibv_reg_mr(). */
+struct fake_mr {
+	uint64_t offset, length, iova;
+	int access;
+	uint32_t flags;
+};
+
 struct fake_kernel {
 	int fail;			/* errno of the next command, once */
+	unsigned int memory;		/* n: the n-th calloc or mmap from now on fails */
+	int dontfork;			/* what ibv_dontfork_range gives; negative: -1 and errno */
+	unsigned int dofork;		/* calls */
 	uint32_t qpn;			/* number of the next queue pair */
+	uint32_t srqn;
 	uint32_t cqn;
 	struct ornic_uresp_query_device clocks;	/* what query_device says */
 	uint32_t queries;		/* how often it was asked */
 	uint8_t dmac[6];		/* what create_ah resolves */
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
+	unsigned int dm_freed;
+	struct fake_mr mr;
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_resize_cq resize_req;
 	struct ornic_uresp_resize_cq resized_at;
 	struct ibv_moderate_cq moderate;
 	struct ornic_ureq_create_qp qp_req;
 	struct ibv_qp_cap qp_cap;
+	struct ornic_ureq_create_rss rss_req;
+	uint32_t rss_mask;		/* comp_mask of the same command */
 	struct ornic_ureq_create_srq srq_req;
 	struct ornic_ureq_modify_srq srq_modify_req;
 	struct ibv_srq_attr srq_attr;	/* of the last modify_srq */

@@ -94,6 +94,13 @@ static void check_polled(uint32_t first, int n)
 	}
 }
 
+static void check_polled_any(int n)
+{
+	struct ibv_wc wc[64];
+
+	assert_int_equal(ornic_poll_cq(&rig.cq->vcq.cq, 64, wc), n);
+}
+
 static int resize(int cqe)
 {
 	return ornic_resize_cq(&rig.cq->vcq.cq, cqe);
@@ -175,6 +182,98 @@ static void test_keeps_room_for_work(void **state)
 	assert_int_equal(resize(3), 0);
 	assert_int_equal(rig.cq->vcq.cq.cqe, 4);
 	assert_int_equal(resize(2), EINVAL);
+}
+
+/* An SRQ with @n receives posted: of type XRC if it has a CQ. */
+static struct ornic_srq *make_srq(struct ibv_cq *cq, uint32_t n)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 16, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = cq ? IBV_SRQT_XRC : IBV_SRQT_BASIC, .pd = rig.pd,
+		.xrcd = &xrcd.xrcd, .cq = cq,
+	};
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_srq *srq;
+
+	rig.ctx->limits.log_max_srq = 4;
+	rig.ctx->limits.max_srq_sge = 1;
+	if (cq)
+		attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	srq = ornic_create_srq_ex(&rig.ctx->ibv_ctx.context, &attr);
+	assert_non_null(srq);
+	while (n--)
+		assert_int_equal(ornic_post_srq_recv(srq, &wr, &bad), 0);
+	return to_osrq(srq);
+}
+
+static struct ornic_qp *make_srq_qp(struct ornic_srq *srq, struct ibv_cq *recv_cq)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &rig.cq->vcq.cq, .recv_cq = recv_cq, .srq = &srq->vsrq.srq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 }, .qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = rig.pd,
+	};
+	struct ibv_qp *qp = ornic_create_qp_ex(&rig.ctx->ibv_ctx.context, &attr);
+
+	assert_non_null(qp);
+	kernel.qpn++;
+	return to_oqp(qp);
+}
+
+/* So do receives of SRQs: each counts once, where a queue pair may complete it. */
+static void test_keeps_room_for_srqs(void **state)
+{
+	struct ibv_cq *other = ornic_create_cq(&rig.ctx->ibv_ctx.context, 8, NULL, 0);
+	struct ornic_srq *srq = make_srq(NULL, 6);
+	struct ornic_srq *elsewhere = make_srq(NULL, 16);
+	struct ornic_qp *qp[3];
+	struct ornic_cqe cqe;
+
+	(void)state;
+	assert_non_null(other);
+	qp[0] = make_srq_qp(srq, &rig.cq->vcq.cq);
+	qp[1] = make_srq_qp(srq, &rig.cq->vcq.cq);
+	qp[2] = make_srq_qp(elsewhere, other);
+	assert_int_equal(resize(16), 0);
+	assert_int_equal(resize(4), EINVAL);
+	assert_int_equal(resize(8), 0);
+	assert_int_equal(ornic_resize_cq(other, 4), EINVAL);
+
+	/* two of them complete and are polled */
+	for (uint32_t id = 0; id < 2; id++) {
+		cqe = cqe_of(qp[0]->qpn, id, ORNIC_WC_RECV, 0);
+		cqe.srqn = htole32(srq->srqn);
+		rig_complete(&rig, cqe);
+	}
+	assert_int_equal(resize(4), EINVAL);
+	check_polled_any(2);
+	assert_int_equal(resize(4), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(qp); i++)
+		assert_int_equal(ornic_destroy_qp(&qp[i]->vqp.qp), 0);
+	assert_int_equal(ornic_destroy_srq(&srq->vsrq.srq), 0);
+	assert_int_equal(ornic_destroy_srq(&elsewhere->vsrq.srq), 0);
+	assert_int_equal(ornic_destroy_cq(other), 0);
+}
+
+/* An XRC SRQ completes to its own CQ, whichever queue pairs there are. */
+static void test_keeps_room_for_xrc(void **state)
+{
+	struct ibv_cq *other = ornic_create_cq(&rig.ctx->ibv_ctx.context, 8, NULL, 0);
+	struct ornic_srq *srq[2];
+
+	(void)state;
+	assert_non_null(other);
+	srq[0] = make_srq(&rig.cq->vcq.cq, 3);
+	kernel.srqn++;
+	srq[1] = make_srq(other, 16);
+	assert_int_equal(resize(2), EINVAL);
+	assert_int_equal(resize(4), 0);
+	assert_int_equal(ornic_destroy_srq(&srq[0]->vsrq.srq), 0);
+	assert_int_equal(resize(2), 0);
+	assert_int_equal(ornic_destroy_srq(&srq[1]->vsrq.srq), 0);
+	assert_int_equal(ornic_destroy_cq(other), 0);
 }
 
 static void test_refused(void **state)
@@ -288,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_keeps_entries), RIG_TEST(test_keeps_entries_of_later_laps),
 		RIG_TEST(test_shrinks), RIG_TEST(test_keeps_room_for_work), RIG_TEST(test_refused),
+		RIG_TEST(test_keeps_room_for_srqs), RIG_TEST(test_keeps_room_for_xrc),
 		RIG_TEST(test_keeps_what_is_dropped), RIG_TEST(test_carries_the_arm_word),
 		RIG_TEST(test_unarmed_stays_so), RIG_TEST(test_moderate),
 		RIG_TEST(test_impossible_switch),

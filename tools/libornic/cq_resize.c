@@ -58,29 +58,57 @@ static uint32_t ornic_wq_outstanding(const struct ornic_wq *wq)
 	       atomic_load_explicit(&wq->tail, memory_order_relaxed);
 }
 
+/* Work requests of queue pairs, and of their SRQs: each SRQ once, however many share it. */
+static uint64_t ornic_cq_qp_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
+{
+	uint64_t sum = 0, mark = ++ctx->cq_resizes;
+	struct ornic_srq *srq;
+	struct ornic_qp *qp;
+	uint32_t n;
+
+	for (n = 0; (qp = ornic_qp_table_next(&ctx->qp_table, &n)); n++) {
+		if (qp->vqp.qp.send_cq == ibcq)
+			sum += ornic_wq_outstanding(&qp->sq);
+		if (qp->vqp.qp.recv_cq != ibcq)
+			continue;
+		sum += ornic_wq_outstanding(&qp->rq);
+		srq = qp->vqp.qp.srq ? to_osrq(qp->vqp.qp.srq) : NULL;
+		if (srq && srq->counted != mark) {
+			srq->counted = mark;
+			sum += ornic_srq_posted(srq);
+		}
+	}
+	return sum;
+}
+
+/* An XRC SRQ completes to a CQ of its own. */
+static uint64_t ornic_cq_xrc_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
+{
+	struct ornic_srq *srq;
+	uint64_t sum = 0;
+	uint32_t n;
+
+	for (n = 0; (srq = ornic_qp_table_next(&ctx->srq_table, &n)); n++)
+		if (srq->vsrq.cq == ibcq)
+			sum += ornic_srq_posted(srq);
+	return sum;
+}
+
 /*
  * May the CQ shrink to @entries? Not below what is outstanding: all of it completes
  * sooner or later, and in an error every single work request does. The device knows
- * only of completions that it has written. Caller holds the table's mutex and the
+ * only of completions that it has written. A request that another thread posts during
+ * the resize may be counted or not, like one that it posts afterwards: room for these is
+ * the program's to keep, as at create. Caller holds the mutexes of both tables and the
  * CQ's lock.
  */
 static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
 {
-	struct ornic_qp_table *table = &to_octx(cq->vcq.cq.context)->qp_table;
-	const struct ibv_cq *ibcq = &cq->vcq.cq;
-	struct ornic_qp *qp;
-	uint64_t sum = 0;
-	uint32_t n;
+	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
 
 	if (entries >= 1u << cq->mem.log)
 		return true;
-	for (n = 0; (qp = ornic_qp_table_next(table, &n)); n++) {
-		if (qp->vqp.qp.send_cq == ibcq)
-			sum += ornic_wq_outstanding(&qp->sq);
-		if (qp->vqp.qp.recv_cq == ibcq)
-			sum += ornic_wq_outstanding(&qp->rq);
-	}
-	return sum <= entries;
+	return ornic_cq_qp_work(ctx, &cq->vcq.cq) + ornic_cq_xrc_work(ctx, &cq->vcq.cq) <= entries;
 }
 
 /*
@@ -115,23 +143,25 @@ static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cq
 
 int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
-	struct ornic_qp_table *table = &to_octx(ibcq->context)->qp_table;
+	struct ornic_context *ctx = to_octx(ibcq->context);
 	struct ornic_cq *cq = to_ocq(ibcq);
 	struct ornic_cq_mem mem;
 	int ret;
 
-	if (cqe <= 0 || (uint32_t)cqe > to_octx(ibcq->context)->limits.max_cqe)
+	if (cqe <= 0 || (uint32_t)cqe > ctx->limits.max_cqe)
 		return EINVAL;
 	ret = ornic_cq_mem_alloc(&mem, cqe, cq->mem.buf.pd);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&table->mutex);
+	pthread_mutex_lock(&ctx->qp_table.mutex);
+	pthread_mutex_lock(&ctx->srq_table.mutex);
 	ornic_lock(&cq->lock);
 	pthread_spin_lock(&cq->arm_lock);
 	ret = ornic_cq_work_fits(cq, 1u << mem.log) ? ornic_cq_switch(cq, &mem, cqe) : EINVAL;
 	pthread_spin_unlock(&cq->arm_lock);
 	ornic_unlock(&cq->lock);
-	pthread_mutex_unlock(&table->mutex);
+	pthread_mutex_unlock(&ctx->srq_table.mutex);
+	pthread_mutex_unlock(&ctx->qp_table.mutex);
 	ornic_buf_free(&mem.buf);
 	return ret;
 }

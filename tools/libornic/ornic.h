@@ -2,7 +2,7 @@
 /*
  * Objects of the provider and the verbs that ornic.c puts into its operations.
  *
- * Lock order: qp_table.mutex, lock of the CQ with the lower number, lock of the
+ * Lock order: qp_table.mutex, srq_table.mutex, lock of the CQ with the lower number, lock of the
  * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost; only a resize takes
  * it with another one held.
  */
@@ -53,6 +53,7 @@ struct ornic_context {
 	struct ornic_uresp_alloc_ucontext limits;
 	struct ornic_qp_table qp_table;
 	struct ornic_qp_table srq_table;	/* of type XRC */
+	uint64_t cq_resizes;			/* so far; under qp_table.mutex */
 };
 
 struct ornic_td {
@@ -140,6 +141,8 @@ struct ornic_srq {
 	struct ornic_wq wq;		/* without tail and wr_id: see ids */
 	struct ornic_srq_ids ids;	/* under the lock; as many as wq.entries are not spare */
 	uint32_t free;			/* first free id; under the lock */
+	uint32_t posted;		/* ids that are posted; under the lock */
+	uint64_t counted;		/* by this resize of a CQ; under qp_table.mutex */
 	uint32_t srqn;
 	struct ornic_buf buf;		/* ring and record */
 	struct ornic_srq_mem *coming;	/* the device may go over to it: post there, too */
@@ -352,6 +355,7 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 int ornic_destroy_srq(struct ibv_srq *srq);
 int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
+uint32_t ornic_srq_posted(struct ornic_srq *srq);
 uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride);
 int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned int stride,
 			struct ornic_pd *pd);

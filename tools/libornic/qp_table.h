@@ -59,21 +59,21 @@ static inline void *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t n
 				    memory_order_acquire);
 }
 
-/* The first queue pair with a number from *@qpn on, which becomes its; NULL if there is none. */
-static inline struct ornic_qp *ornic_qp_table_next(struct ornic_qp_table *table, uint32_t *qpn)
+/* Find the first object with a number from *@number on and store its number there; NULL if none. */
+static inline void *ornic_qp_table_next(struct ornic_qp_table *table, uint32_t *number)
 {
-	struct ornic_qp *qp;
+	void *obj;
 
-	while (*qpn <= ORNIC_MAX_NUMBER) {
-		if (!atomic_load_explicit(&table->leaf[*qpn >> ORNIC_QP_LEAF_SHIFT],
+	while (*number <= ORNIC_MAX_NUMBER) {
+		if (!atomic_load_explicit(&table->leaf[*number >> ORNIC_QP_LEAF_SHIFT],
 					  memory_order_acquire)) {
-			*qpn = ((*qpn >> ORNIC_QP_LEAF_SHIFT) + 1) << ORNIC_QP_LEAF_SHIFT;
+			*number = ((*number >> ORNIC_QP_LEAF_SHIFT) + 1) << ORNIC_QP_LEAF_SHIFT;
 			continue;
 		}
-		qp = ornic_qp_table_find(table, *qpn);
-		if (qp)
-			return qp;
-		++*qpn;
+		obj = ornic_qp_table_find(table, *number);
+		if (obj)
+			return obj;
+		++*number;
 	}
 	return NULL;
 }

@@ -87,13 +87,11 @@ void ornic_srq_ids_free(struct ornic_srq_ids *ids)
 bool ornic_srq_use_ids(struct ornic_srq *srq, uint32_t entries)
 {
 	uint32_t *next = srq->ids.next, *last = &srq->free;
-	uint32_t id, posted = 0;
+	uint32_t id;
 
-	for (id = 0; id < srq->ids.count; id++)
-		posted += next[id] == ORNIC_ID_POSTED;
-	if (posted > entries)
+	if (srq->posted > entries)
 		return false;
-	entries -= posted;
+	entries -= srq->posted;
 	for (id = 0; id < srq->ids.count; id++) {
 		if (next[id] == ORNIC_ID_POSTED)
 			continue;
@@ -337,6 +335,7 @@ static int ornic_srq_build(struct ornic_srq *srq, uint32_t index, const struct i
 	srq->free = srq->ids.next[id];
 	srq->ids.next[id] = ORNIC_ID_POSTED;
 	srq->ids.wr_id[id] = wr->wr_id;
+	srq->posted++;
 	return 0;
 }
 
@@ -378,7 +377,19 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
 		*wr_id = srq->ids.wr_id[id];
 		srq->ids.next[id] = srq->free;
 		srq->free = id;
+		srq->posted--;
 	}
+	ornic_unlock(&srq->wq.lock);
+	return posted;
+}
+
+/* Receives that are posted and whose completions have not been polled. */
+uint32_t ornic_srq_posted(struct ornic_srq *srq)
+{
+	uint32_t posted;
+
+	ornic_lock(&srq->wq.lock);
+	posted = srq->posted;
 	ornic_unlock(&srq->wq.lock);
 	return posted;
 }
