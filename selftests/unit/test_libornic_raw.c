@@ -89,6 +89,45 @@ static void test_refused(void **state)
 	assert_int_equal(le32toh(qp->sq.rec->host_index), 0);
 }
 
+/*
+ * A frame has no source queue pair and no LID: the flow tag and the checksum, which a
+ * completion has in their place, must not be taken for them. No number has more than 24 bits.
+ */
+static void test_address(void **state)
+{
+	const struct ibv_qp_cap cap = RAW_CAP;
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RAW_PACKET, cap, 0);
+	struct ornic_cqe cqe = cqe_of(qp->qpn, 0, ORNIC_WC_RECV, 0);
+	struct ibv_cq_ex *ex = &rig->cq->vcq.cq_ex;
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_wc wc;
+
+	cqe.flags = htole32(ORNIC_CQE_FLOW_TAG | ORNIC_CQE_CSUM_COMPLETE);
+	cqe.src_qp = htole32(0xabcd1234);
+	cqe.slid_csum = htole16(0x5678);
+	ornic_cq_set_reader(rig->cq, IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), 0);
+		cqe.wqe_id = htole32(i);
+		if (i == 2)
+			cqe.flags = 0;
+		rig_complete(rig, cqe);
+	}
+	assert_int_equal(ornic_poll_cq(&rig->cq->vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.src_qp, 0);
+	assert_int_equal(wc.slid, 0);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ibv_wc_read_src_qp(ex), 0);
+	assert_int_equal(ibv_wc_read_slid(ex), 0);
+	assert_int_equal(ibv_wc_read_flow_tag(ex), 0xabcd1234);
+	ibv_end_poll(ex);
+	assert_int_equal(ornic_poll_cq(&rig->cq->vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.src_qp, 0xcd1234);
+	assert_int_equal(wc.slid, 0x5678);
+}
+
 static void expect_rate(uint32_t kbps, uint32_t burst, uint16_t packet)
 {
 	assert_int_equal(kernel.rate_kbps, kbps);
@@ -140,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_send, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 	};
 

@@ -124,6 +124,20 @@ static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *
 	return found;
 }
 
+/* Who sent it. Of a frame with a flow tag the field is the tag; a frame has no queue pair. */
+static uint32_t ornic_wc_src_qp(const struct ornic_cqe *cqe)
+{
+	if (le32toh(cqe->flags) & ORNIC_CQE_FLOW_TAG)
+		return 0;
+	return le32toh(cqe->src_qp) & ORNIC_NUMBER_MASK;
+}
+
+/* The same with the sum of a frame, which has no LID. */
+static uint16_t ornic_wc_slid(const struct ornic_cqe *cqe)
+{
+	return le32toh(cqe->flags) & ORNIC_CQE_CSUM_COMPLETE ? 0 : le16toh(cqe->slid_csum);
+}
+
 static void ornic_wc_fill(struct ibv_wc *wc, const struct ornic_cqe *cqe, uint64_t wr_id)
 {
 	wc->wr_id = wr_id;
@@ -137,9 +151,9 @@ static void ornic_wc_fill(struct ibv_wc *wc, const struct ornic_cqe *cqe, uint64
 	else
 		wc->imm_data = cqe->imm;
 	wc->qp_num = le32toh(cqe->qpn) & ORNIC_NUMBER_MASK;
-	wc->src_qp = le32toh(cqe->src_qp);
+	wc->src_qp = ornic_wc_src_qp(cqe);
 	wc->pkey_index = le16toh(cqe->pkey_index);
-	wc->slid = le16toh(cqe->slid_csum);
+	wc->slid = ornic_wc_slid(cqe);
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->path_bits;
 }
@@ -219,7 +233,7 @@ static uint32_t ornic_read_qp_num(struct ibv_cq_ex *ibcq)
 
 static uint32_t ornic_read_src_qp(struct ibv_cq_ex *ibcq)
 {
-	return le32toh(to_ocq_ex(ibcq)->cur.src_qp);
+	return ornic_wc_src_qp(&to_ocq_ex(ibcq)->cur);
 }
 
 static unsigned int ornic_read_wc_flags(struct ibv_cq_ex *ibcq)
@@ -229,7 +243,7 @@ static unsigned int ornic_read_wc_flags(struct ibv_cq_ex *ibcq)
 
 static uint32_t ornic_read_slid(struct ibv_cq_ex *ibcq)
 {
-	return le16toh(to_ocq_ex(ibcq)->cur.slid_csum);
+	return ornic_wc_slid(&to_ocq_ex(ibcq)->cur);
 }
 
 static uint8_t ornic_read_sl(struct ibv_cq_ex *ibcq)
