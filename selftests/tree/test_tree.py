@@ -21,7 +21,8 @@ BARRIER_TOO = ("drivers/net/ethernet/ornic/ctrl.c",)    # the enable handshake, 
 
 # Folders of the daemon and the folders whose headers they may include, besides their own.
 ARROWS = {
-    "control": {"fault", "capture", "dev", "engine", "vfu", "mem", "packet", "net", "."},
+    "config": {"capture", "engine", "net", "."},
+    "control": {"fault", "capture", "config", "dev", "engine", "vfu", "mem", "packet", "net", "."},
     "vfu": {"mem", "."},
     "mem": {"."},
     "dev": {"engine", "vfu", "mem", "packet", "net", "."},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * config.c, config_file.c: command lines and files, good and bad.
+ * config/: command lines and files, good and bad.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "config.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef ORNICD_ATTACH_H
 #define ORNICD_ATTACH_H
 
-#include "config.h"
+#include "config/config.h"
 #include "loop.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 
 #include "attach.h"
 #include "capture/capture.h"
-#include "config.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "loop.h"
 #include "net/uplink.h"

@@ -2,7 +2,7 @@
 /*
  * ornicd: RDMA network devices for virtual machines.
  */
-#include "config.h"
+#include "config/config.h"
 #include "daemon.h"
 #include "log.h"
 

@@ -13,7 +13,7 @@
 #ifndef ORNICD_CONTROL_CONTROL_H
 #define ORNICD_CONTROL_CONTROL_H
 
-#include "../config.h"
+#include "../config/config.h"
 
 #include <stdbool.h>
 

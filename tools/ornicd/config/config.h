@@ -5,11 +5,11 @@
 #ifndef ORNICD_CONFIG_H
 #define ORNICD_CONFIG_H
 
-#include "capture/spec.h"
-#include "engine/cc.h"
-#include "log.h"
-#include "net/egress.h"
-#include "net/uplink.h"
+#include "../capture/spec.h"
+#include "../engine/cc.h"
+#include "../log.h"
+#include "../net/egress.h"
+#include "../net/uplink.h"
 
 #include <stdbool.h>
 #include <stdint.h>

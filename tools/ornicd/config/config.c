@@ -4,10 +4,10 @@
  */
 #include "config.h"
 
-#include "net/switch.h"
-#include "net/vlan.h"
+#include "../net/switch.h"
+#include "../net/vlan.h"
 
-#include "version.h"
+#include "../version.h"
 
 #include <ctype.h>
 #include <errno.h>

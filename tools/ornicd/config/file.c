@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "net/vlan.h"
+#include "../net/vlan.h"
 
 #include <errno.h>
 #include <jansson.h>
