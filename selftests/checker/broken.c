@@ -7,8 +7,7 @@
 #include "engine/cc.h"
 #include "engine/engine.h"
 #include "engine/link.h"
-#include "engine/requester.h"
-#include "engine/responder.h"
+#include "engine/qp.h"
 
 #include <stddef.h>
 #include <stdint.h>

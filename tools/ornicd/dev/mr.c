@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "../engine/memop.h"
+#include "../engine/mr.h"
 
 #include <ornic/mr.h>
 #include <errno.h>

@@ -6,10 +6,11 @@
  * A response acknowledges all PSNs before it. When that would pass a READ or
  * atomic whose answer has not come, the answer was lost: an implied NAK.
  */
+#include "complete.h"
 #include "credit.h"
 #include "data.h"
 #include "engine.h"
-#include "requester.h"
+#include "qp.h"
 
 #include <endian.h>
 

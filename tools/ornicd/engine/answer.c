@@ -8,11 +8,12 @@
  * (ORN-SEC-5). One ACK is sent for all requests that were delivered together
  * (IBTA 9.7.5.1.2, coalesced acknowledge messages).
  */
-#include "responder.h"
-
 #include "credit.h"
 #include "engine.h"
 #include "link.h"
+#include "mr.h"
+#include "psn.h"
+#include "qp.h"
 #include "../packet/ecn.h"
 
 #include <endian.h>

@@ -2,10 +2,11 @@
 /*
  * Completions of work requests: which get an entry, and what it says.
  */
+#include "complete.h"
+
 #include "engine.h"
 #include "latency.h"
 #include "qp.h"
-#include "responder.h"
 #include "srq.h"
 
 #include <endian.h>

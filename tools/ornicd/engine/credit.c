@@ -12,6 +12,8 @@
  */
 #include "credit.h"
 
+#include "qp.h"
+
 /** CREDIT_MAX - code of the largest number there is, 32768 */
 #define CREDIT_MAX	30
 

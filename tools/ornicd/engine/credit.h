@@ -5,8 +5,12 @@
 #ifndef ORNICD_ENGINE_CREDIT_H
 #define ORNICD_ENGINE_CREDIT_H
 
-#include "psn.h"
-#include "qp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct qp;
+struct requester;
+struct wqe;
 
 /* credit_encode() - the code of at most @n credits */
 uint8_t credit_encode(uint32_t n);

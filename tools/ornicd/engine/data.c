@@ -4,6 +4,9 @@
  * touches payload, so that bytes copied can be counted.
  */
 #include "data.h"
+
+#include "mr.h"
+#include "qp.h"
 #include "srq.h"
 
 #include <endian.h>

@@ -5,8 +5,14 @@
 #ifndef ORNICD_ENGINE_DATA_H
 #define ORNICD_ENGINE_DATA_H
 
-#include "mr.h"
-#include "qp.h"
+#include "../packet/packet.h"
+
+#include <ornic/wqe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mr;
+struct qp;
 
 /**
  * data_gather() - pieces behind part of an SGE list, keys checked (ORN-MEM-6)

@@ -6,7 +6,6 @@
 
 #include "pagelist.h"
 #include "qp.h"
-#include "responder.h"
 
 #include <errno.h>
 #include <time.h>

@@ -17,9 +17,10 @@
  * could still undo. A request that comes meanwhile is as good as lost; the NAK that follows the
  * answer has the peer send it again at once.
  */
-#include "responder.h"
-
 #include "engine.h"
+#include "mr.h"
+#include "psn.h"
+#include "qp.h"
 
 #include <stddef.h>
 

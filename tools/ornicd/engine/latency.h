@@ -11,7 +11,7 @@
 #define ORNICD_ENGINE_LATENCY_H
 
 #include "engine.h"
-#include "qp.h"
+#include "wqe.h"
 
 #include <stdint.h>
 

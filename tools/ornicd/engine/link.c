@@ -12,6 +12,8 @@
 #include "engine.h"
 #include "qp.h"
 #include "steer.h"
+#include "uc.h"
+#include "ud.h"
 #include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ecn.h"

@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "qp.h"
+#include "ud.h"
 #include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"

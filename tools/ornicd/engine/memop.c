@@ -12,6 +12,9 @@
  * cannot go before it.
  */
 #include "memop.h"
+
+#include "mr.h"
+#include "qp.h"
 #include "responder.h"
 
 #include <ornic/admin.h>

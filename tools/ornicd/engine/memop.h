@@ -6,8 +6,12 @@
 #ifndef ORNICD_ENGINE_MEMOP_H
 #define ORNICD_ENGINE_MEMOP_H
 
-#include "mr.h"
-#include "qp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mr;
+struct qp;
+struct wqe;
 
 /*
  * memop_execute() - execute FAST_REG, BIND_MW or LOCAL_INV

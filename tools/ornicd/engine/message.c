@@ -4,9 +4,11 @@
  */
 #include "message.h"
 
+#include "complete.h"
 #include "data.h"
 #include "memop.h"
-#include "responder.h"
+#include "mr.h"
+#include "qp.h"
 
 #include <endian.h>
 

@@ -7,7 +7,11 @@
 #ifndef ORNICD_ENGINE_MESSAGE_H
 #define ORNICD_ENGINE_MESSAGE_H
 
-#include "qp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct packet;
+struct qp;
 
 enum request {
 	REQ_SEND,

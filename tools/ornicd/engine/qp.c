@@ -2,10 +2,14 @@
 /*
  * Queue pairs: states, failure, flushing, doorbells (ORN-QP-3, ORN-QP-4).
  */
+#include "qp.h"
+
+#include "complete.h"
 #include "engine.h"
 #include "memop.h"
-#include "requester.h"
-#include "responder.h"
+#include "raw.h"
+#include "uc.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <stdlib.h>

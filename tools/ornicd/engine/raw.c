@@ -9,9 +9,13 @@
  * A send completes when nobody refers to its memory any more (ORN-WQE-12): each is
  * delivered before it completes.
  */
+#include "raw.h"
+
+#include "complete.h"
 #include "data.h"
 #include "engine.h"
 #include "link.h"
+#include "qp.h"
 #include "../packet/csum.h"
 #include "../packet/wire.h"
 

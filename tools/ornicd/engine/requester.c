@@ -6,13 +6,12 @@
  * and is sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window
  * when the peer acknowledged it and everything before it (ack.c).
  */
-#include "requester.h"
-
 #include "credit.h"
 #include "data.h"
 #include "engine.h"
 #include "link.h"
 #include "memop.h"
+#include "qp.h"
 
 #include <string.h>
 

@@ -7,11 +7,12 @@
  * opcodes, lengths), then executed: SENDs and WRITEs by message.c, the others one
  * function per kind. An error ends in a NAK and the queue pair in ERR.
  */
-#include "responder.h"
-
 #include "data.h"
 #include "engine.h"
 #include "message.h"
+#include "mr.h"
+#include "psn.h"
+#include "qp.h"
 #include "srq.h"
 #include "xrc.h"
 

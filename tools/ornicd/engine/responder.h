@@ -1,84 +1,191 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RC responder: what executing requests (responder.c) and answering them
- * (answer.c) share.
+ * Receive side of connections. UC uses only its PSN and the message in progress. For RC and XRC,
+ * this is also what executing requests (responder.c, flush.c) and answering them (answer.c) share.
  */
 #ifndef ORNICD_ENGINE_RESPONDER_H
 #define ORNICD_ENGINE_RESPONDER_H
 
-#include "mr.h"
-#include "psn.h"
-#include "qp.h"
+#include "rwqe.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct engine;
+struct mr;
+struct packet;
+struct qp;
+
+/** QP_MAX_RD_ATOMIC - responder resources and outstanding reads per queue pair */
+#define QP_MAX_RD_ATOMIC	16
+
+/**
+ * struct rd_resource - a READ, atomic, FLUSH or ATOMIC WRITE, remembered because the peer may
+ * repeat it
+ * @opcode:	BTH opcode of the request
+ * @psn:	first PSN of the answer
+ * @npsn:	PSNs of the answer
+ * @from:	where the answer in progress begins: 0, or the PSN offset of a repeated request
+ * @sent:	PSNs of the answer sent
+ * @value:	atomic: previous content of memory
+ * @va:		READ: address
+ * @rkey:	READ: key
+ * @pd:		protection domain that the key must belong to
+ * @len:	READ: bytes; 0 for FLUSH and ATOMIC WRITE, whose answers have no data
+ * @msn:	MSN of the answer
+ */
+struct rd_resource {
+	uint8_t opcode;
+	uint32_t psn;
+	uint32_t npsn;
+	uint32_t from;
+	uint32_t sent;
+	uint64_t value;
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t pd;
+	uint32_t len;
+	uint32_t msn;
+};
+
+enum resp_message {
+	RESP_IDLE,	/* between messages */
+	RESP_SEND,
+	RESP_WRITE,
+};
+
+/**
+ * struct responder - receive side of connections. Members about answers are for RC only.
+ * @epsn:	PSN expected next
+ * @msn:	messages completed
+ * @message:	what is in progress
+ * @recv:	receive work request of the SEND in progress
+ * @offset:	bytes of the message placed
+ * @va:		WRITE: next address
+ * @rkey:	WRITE: key
+ * @left:	WRITE: bytes announced and not yet placed
+ * @nak_sent:	the gap before @epsn was reported once
+ * @ack_due:	an ACK waits for the answers before it, or for other requests that it can cover
+ * @ack_queued:	the queue pair is in the engine's list of ACKs to send
+ * @nak:	AETH syndrome of a NAK that waits for the answers before it; 0 = none
+ * @held:	the last resource is a FLUSH whose data is on its way to persistent memory: the FLUSH
+ *		is not answered, and no request after it is executed
+ * @failed:	a request failed: no further request is executed, ERR follows the NAK
+ * @fail_event:	event to raise then
+ * @fail_syndrome: and why
+ * @rd:		resources, a ring
+ * @rd_first:	oldest resource, free-running
+ * @rd_next:	next free one
+ * @rd_answer:	first resource not answered in full; = @rd_next if none
+ * @rd_fresh:	first resource never answered in full: @rd_answer, or later in a replay
+ */
+struct responder {
+	uint32_t epsn;
+	uint32_t msn;
+	enum resp_message message;
+	struct rwqe recv;
+	uint64_t offset;
+	uint64_t va;
+	uint32_t rkey;
+	uint64_t left;
+	bool nak_sent;
+	bool ack_due;
+	bool ack_queued;
+	uint8_t nak;
+	bool held;
+	bool failed;
+	uint8_t fail_event;
+	uint32_t fail_syndrome;
+	struct rd_resource rd[QP_MAX_RD_ATOMIC];
+	uint32_t rd_first;
+	uint32_t rd_next;
+	uint32_t rd_answer;
+	uint32_t rd_fresh;
+};
 
 static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 {
 	return &r->rd[i % QP_MAX_RD_ATOMIC];
 }
 
-/* responder_mr() - the key that lets the peer do @access to a range, or NULL and why not */
+/* responder.c */
+
+/* responder_start() - expect the first PSN of the attributes, on entering RTR */
+void responder_start(struct qp *qp);
+/* responder_stop() - end answers and the message in progress */
+void responder_stop(struct qp *qp);
+
+/* responder_receive() - execute, or answer again, a request that arrived for @qp */
+void responder_receive(struct qp *qp, const struct packet *p);
+
+/*
+ * responder_mr() - find the key @rkey if it lets the peer do @access to [@va, @va + @len)
+ * Return: its region, or NULL and the reason in *@syndrome.
+ */
 struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
 			uint32_t *syndrome);
 
-/* responder_mr_of() - the same for a key of domain @pd */
+/* responder_mr_of() - the same for a key of protection domain @pd */
 struct mr *responder_mr_of(struct qp *qp, uint32_t pd, uint32_t access, uint32_t rkey, uint64_t va,
 			   uint64_t len, uint32_t *syndrome);
 
-/* responder_pd() - domain of the keys that a request may name: XRC_TGT: that of its SRQ */
+/* responder_key() - the same for a key as a whole, whatever its range */
+struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome);
+
+/* responder_pd() - return the domain of the keys that a request may name; for XRC_TGT, its SRQ's */
 uint32_t responder_pd(const struct qp *qp);
 
-/* responder_key() - the same for all of a key, whatever its range */
-struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome);
+/* responder_word() - return the 8 bytes at the address of @p if @access is allowed, or fail the request: NULL */
+uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p);
+
+/* invalid_request() - answer with NAK invalid request; @detail goes into the syndrome */
+void invalid_request(struct qp *qp, uint32_t detail);
+/* access_error() - answer with NAK remote access error */
+void access_error(struct qp *qp, uint32_t syndrome);
 
 /* flush.c */
 
-/* execute_flush(), execute_atomic_write() - the requests of IBTA annex A19 */
+/* execute_flush(), execute_atomic_write() - execute the requests of IBTA annex A19 */
 void execute_flush(struct qp *qp, const struct packet *p);
 void execute_atomic_write(struct qp *qp, const struct packet *p);
-/* flush_cancel() - the queue pair does not wait for data to become persistent any more */
+/* flush_cancel() - stop waiting for data to become persistent */
 void flush_cancel(struct qp *qp);
-
-/* responder.c */
-
-/* invalid_request() - NAK invalid request; @detail says which in the syndrome */
-void invalid_request(struct qp *qp, uint32_t detail);
-/* access_error() - NAK remote access */
-void access_error(struct qp *qp, uint32_t syndrome);
-/* responder_word() - the word of @access at the address of @p, or NULL: the request has failed */
-uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p);
 
 /* answer.c */
 
+/* responder_run() - send answers for one iteration. Return: true if more work is ready. */
+bool responder_run(struct qp *qp);
+
 /*
- * answer_ack() - acknowledge all requests so far, once what was delivered with the last of them is
- * executed and the reads before are answered
- * answer_flush() - send the ACKs that waited only for the former. Return: whether any was sent
- * answer_stop() - answer nothing any more
+ * answer_ack() - acknowledge all requests so far, after all that was delivered together with the
+ * last of them is executed, and after the answers before it
  */
 void answer_ack(struct qp *qp);
+/* answer_flush() - send the ACKs that waited for the end of a delivery. Return: true if there was one. */
 bool answer_flush(struct engine *e);
+/* answer_stop() - end all answers */
 void answer_stop(struct qp *qp);
 
-/* answer_rnr() - no receive posted: the requester is to come back later */
+/* answer_rnr() - no receive is posted: ask the requester to retry later */
 void answer_rnr(struct qp *qp);
 
-/* answer_sequence() - a gap before @p: report it once */
+/* answer_sequence() - PSNs before the one that arrived are missing: report the gap, once */
 void answer_sequence(struct qp *qp);
 
 /*
- * answer_fail() - the request at the expected PSN cannot be executed: NAK with @code,
- * then ERR with @event (0 = none), once the reads before are answered
+ * answer_fail() - the request at the expected PSN cannot be executed: send a NAK with @code, then
+ * enter ERR with @event (0 = none), both after the answers before it
  */
 void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome);
 
 /*
- * answer_add() - remember the READ, atomic and so on at the expected PSN, to be answered
- * with @npsn packets; NULL = too many
+ * answer_add() - remember the READ, atomic, FLUSH or ATOMIC WRITE at the expected PSN, whose answer
+ * takes @npsn packets
+ * Return: its resource, or NULL if the peer exceeds its limit.
  */
 struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn);
 
-/* answer_again() - something that answer_add() remembers is asked for again */
+/* answer_again() - answer a duplicate of a request that answer_add() remembers */
 void answer_again(struct qp *qp, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_RESPONDER_H */

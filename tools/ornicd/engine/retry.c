@@ -7,7 +7,7 @@
  * timer heap once per timeout, not once per packet.
  */
 #include "engine.h"
-#include "requester.h"
+#include "qp.h"
 
 /* RNR NAK timer codes in units of 10 us (IBTA volume 1, table 45). */
 static const uint32_t rnr_units[32] = {

@@ -10,6 +10,7 @@
 #include "rss.h"
 
 #include "qp.h"
+#include "raw.h"
 
 #include <endian.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * what is measured has the time in it that an answer waits for its turn.
  */
 #include "engine.h"
-#include "requester.h"
+#include "qp.h"
 
 void requester_rtt_start(struct qp *qp)
 {

@@ -5,6 +5,9 @@
  *
  * An entry is copied once, then judged from the copy (ORN-RNG-3).
  */
+#include "rwqe.h"
+
+#include "complete.h"
 #include "qp.h"
 #include "srq.h"
 

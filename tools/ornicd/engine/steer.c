@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "link.h"
 #include "qp.h"
+#include "raw.h"
 #include "rss.h"
 
 #include <endian.h>

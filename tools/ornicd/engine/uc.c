@@ -9,10 +9,12 @@
  * A receive that a message had begun to fill serves the next one; one of an SRQ that is too
  * short goes back to the host (ORN-SRQ-9).
  */
+#include "uc.h"
+
 #include "engine.h"
 #include "link.h"
 #include "message.h"
-#include "requester.h"
+#include "qp.h"
 #include "unreliable.h"
 
 /* The work request gets its sequence numbers. */

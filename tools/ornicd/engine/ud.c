@@ -6,11 +6,15 @@
  * (backlog.h); what cannot be delivered is dropped and counted, and the receive that
  * would have taken it stays.
  */
+#include "ud.h"
+
+#include "complete.h"
 #include "data.h"
 #include "engine.h"
 #include "grh.h"
 #include "link.h"
 #include "message.h"
+#include "qp.h"
 #include "unreliable.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"

@@ -4,8 +4,10 @@
  */
 #include "unreliable.h"
 
+#include "complete.h"
 #include "engine.h"
 #include "memop.h"
+#include "qp.h"
 
 /** UNRELIABLE_BUDGET - packets per turn of one queue pair */
 #define UNRELIABLE_BUDGET	16

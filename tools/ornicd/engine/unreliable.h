@@ -6,7 +6,10 @@
 #ifndef ORNICD_ENGINE_UNRELIABLE_H
 #define ORNICD_ENGINE_UNRELIABLE_H
 
-#include "qp.h"
+#include <stdbool.h>
+
+struct qp;
+struct wqe;
 
 /*
  * unreliable_run() - work for one turn

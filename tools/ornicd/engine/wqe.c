@@ -6,6 +6,8 @@
  * opcode, must-be-zero, queue pair number, index, segments, counts, length.
  * Keys are checked later, as data is touched.
  */
+#include "wqe.h"
+
 #include "latency.h"
 #include "qp.h"
 

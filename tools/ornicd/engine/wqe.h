@@ -113,23 +113,12 @@ static inline bool wqe_is_memop(const struct wqe *w)
 	       w->opcode == ORNIC_WR_LOCAL_INV;
 }
 
-/** RWQE_MAX_SGE - most entries of a receive */
-#define RWQE_MAX_SGE	32
-
 /**
- * struct rwqe - a receive work request being filled
- * @valid:	one is held
- * @index:	what its completion names: ring index, or id of the SRQ's entry
- * @nsge:	entries of @sge
- * @len:	sum of their lengths
- * @sge:	data segments
+ * wqe_fetch() - copy the next entry of the SQ and check it
+ *
+ * Return: 1 if @w was filled; a malformed one has its status set. 0 if none is posted. Negative if
+ * the ring is malformed; then @qp has failed.
  */
-struct rwqe {
-	bool valid;
-	uint32_t index;
-	uint16_t nsge;
-	uint64_t len;
-	struct ornic_sge sge[RWQE_MAX_SGE];
-};
+int wqe_fetch(struct qp *qp, struct wqe *w);
 
 #endif /* ORNICD_ENGINE_WQE_H */

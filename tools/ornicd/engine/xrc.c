@@ -4,7 +4,7 @@
  */
 #include "xrc.h"
 
-#include "responder.h"
+#include "qp.h"
 #include "srq.h"
 
 bool xrc_select(struct qp *qp, const struct packet *p, bool first)

@@ -10,7 +10,12 @@
 #ifndef ORNICD_ENGINE_XRC_H
 #define ORNICD_ENGINE_XRC_H
 
-#include "qp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct packet;
+struct qp;
+struct srq;
 
 /** struct xrcd - an XRC domain; counted by SRQs and targets (ORN-XRC-3) */
 struct xrcd {
