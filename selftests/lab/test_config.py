@@ -118,22 +118,73 @@ class Cache(Refusal):
 
 
 class Packages(Refusal):
-    """tools/build/deps, which make runs first."""
+    """tools/build/deps, which make runs first. A gcc that finds no header is a machine without the libraries' packages."""
 
-    def test_no_apt(self):
-        self.refused(["/bin/sh", DEPS], "no apt-get here", "Debian 12 or 13", PATH=self.path("bin"))
+    COMMANDS = ("sh", "id", "mktemp", "rm", "grep", "head", "make", "python3")
 
-    def missing(self):
-        """PATH of a machine on which dpkg knows no package."""
-        self.script("dpkg-query", "exit 1")
+    def listed(self, command, status, *words, **env):
+        """command must end with that status and a list that has all the words; returns the list."""
+        done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, env={**os.environ, **env}, timeout=100)
+        self.assertEqual(done.returncode, status, done.stdout)
+        for word in words:
+            self.assertIn(word, done.stdout)
+        return done.stdout
+
+    def without_apt(self):
+        """PATH of a machine that is not a Debian: it has a compiler, and few other commands."""
+        self.script("gcc", 'PATH=%s exec gcc "$@"' % os.environ["PATH"])
+        for name in self.COMMANDS:
+            os.symlink(shutil.which(name), self.path("bin", name))
+        return self.path("bin")
+
+    def without_libraries(self):
+        """PATH of a Debian machine whose compiler finds no header."""
+        self.script("gcc", "exit 1")
         return self.path("bin") + ":" + os.environ["PATH"]
+
+    def as_nobody(self):
+        with open(DEPS) as f:
+            return [*NOBODY, self.script("deps", f.read())]
+
+    def deps(self):
+        """Packages that CONTRIBUTING.md names for a system, by what its command begins with."""
+        with open(os.path.join(TOP, "CONTRIBUTING.md")) as f:
+            text = f.read().replace("\\\n", " ")
+        return {kind: set(" ".join(re.findall(r"(?m)^ +%s install (.*)$" % kind, text)).split()) for kind in ("apt-get", "dnf")}
+
+    def test_not_debian(self):
+        """What is missing is listed by Fedora's names; most can be built and tested all the same."""
+        path = self.without_apt()
+        said = self.listed(["/bin/sh", DEPS], 3, "model: spin (needs a Debian host)", "fuzz: clang", "docs: python3-sphinx",
+                           "Fedora's names of the packages: ", PATH=path)
+        self.assertNotIn("compile:", said)
+        self.script("dnf", "exit 1")
+        self.listed(["/bin/sh", DEPS], 3, "Install as root: dnf install ", PATH=path)
+
+    def test_not_debian_without_libraries(self):
+        path = self.without_apt()
+        self.script("gcc", "exit 1")
+        self.listed(["/bin/sh", DEPS], 1, "compile: glibc-devel, kernel-headers, jansson-devel, libdeflate-devel\n",
+                    "unit: libcmocka-devel\n", PATH=path)
+
+    def test_manual(self):
+        """CONTRIBUTING.md names the packages that the list has for compiling and the unit tests."""
+        with open(DEPS) as f:
+            rows = [line.split() for line in re.search(r'(?s)needs="\n(.*?)"\n', f.read()).group(1).splitlines()]
+        wanted = [row for row in rows if row[0] in ("compile", "unit", "san")]
+        self.assertGreater(len(wanted), 8)
+        self.assertEqual(self.deps(), {"apt-get": {row[2] for row in wanted} | {"git"}, "dnf": {row[3] for row in wanted} | {"git"}})
 
     @root_only
     def test_not_root(self):
-        path = self.missing()
-        with open(DEPS) as f:
-            copy = self.script("deps", f.read())
-        self.refused([*NOBODY, copy], "run as root: apt-get install gcc", PATH=path)
+        """Nobody may install packages: without what compiles everything it fails, else it lists what else there could be."""
+        self.listed(self.as_nobody(), 1, "compile: libc6-dev, linux-libc-dev, libjansson-dev, libdeflate-dev\n",
+                    "Install as root: apt-get install --no-install-recommends ", PATH=self.without_libraries())
+        self.script("gcc", 'PATH=%s exec gcc "$@"' % os.environ["PATH"])
+        self.script("clang", "exit 1")
+        said = self.listed(self.as_nobody(), 3, "fuzz: libclang-rt-dev\n", PATH=self.path("bin") + ":" + os.environ["PATH"])
+        self.assertNotIn("compile:", said)
 
     @root_only
     def test_no_network(self):
@@ -144,7 +195,7 @@ class Packages(Refusal):
         with open(self.path("apt.conf"), "w") as f:
             for key, value in (("State::status", "status"), ("State::lists", "lists"), ("Cache", "cache"), ("Log", "log")):
                 f.write('Dir::%s "%s";\n' % (key, self.path("apt", value)))
-        self.refused(["unshare", "--net", DEPS], "cannot be reached", "check network and proxy", PATH=self.missing(),
+        self.refused(["unshare", "--net", DEPS], "is not reachable", "check network and proxy", PATH=self.without_libraries(),
                      APT_CONFIG=self.path("apt.conf"))
 
 
