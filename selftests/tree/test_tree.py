@@ -124,6 +124,15 @@ class Tree(unittest.TestCase):
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_figures(self):
+        """Each figure is what its text draws, and a document shows it."""
+        done = subprocess.run([os.path.join(TOP, "Documentation", "figures", "draw"), "--check"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        documents = "".join(read(p) for p in tracked() if p.endswith(".rst"))
+        names = [os.path.basename(p) for p in tracked() if p.startswith("Documentation/figures/") and p.endswith(".svg")]
+        self.assertGreaterEqual(len(names), 3)
+        self.assertEqual([n for n in names if "figures/" + n not in documents], [])
+
     def test_man_pages(self):
         for path in tracked():
             if path.startswith("Documentation/man/") and path[-2:] in (".1", ".5", ".8"):
