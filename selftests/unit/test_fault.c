@@ -675,10 +675,10 @@ static bool is_rule(const char *line)
 	return false;
 }
 
-/* Every recipe of the user guide is a rule, and those for packets do something. */
+/* Every recipe of the chapter on fault injection is a rule, and those for packets do something. */
 static void test_recipes(void **state)
 {
-	FILE *guide = fopen("Documentation/guide.rst", "r");
+	FILE *guide = fopen("Documentation/guide/fault-injection.rst", "r");
 	struct fix *t = *state;
 	unsigned int n = 0;
 	char line[300];

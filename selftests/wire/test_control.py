@@ -725,7 +725,7 @@ class Ornicctl(unittest.TestCase):
     def test_default_path(self):
         default = re.search(r'CTL_SOCKET\s+"([^"]+)"', read("tools", "ornicctl", "ornicctl.h")).group(1)
         self.assertIn(default, self.ctl("--help"))
-        for page in ("man/ornicctl.8", "man/ornicd.8", "control.rst", "guide.rst"):
+        for page in ("man/ornicctl.8", "man/ornicd.8", "control.rst", "guide/operating.rst"):
             self.assertIn(default, read("Documentation", *page.split("/")), page)
 
     def test_no_utf8(self):
