@@ -33,6 +33,7 @@ class Proxied(unittest.TestCase):
 
     vms = 1
     lies = {}                   # of the proxies from the start
+    smp = 2                     # processors of a VM: what destroys and what calls run at once
     lab = None                  # the file's, with the proxies
     proxies = []
 
@@ -40,7 +41,7 @@ class Proxied(unittest.TestCase):
     def setUpClass(cls):
         if Proxied.lab:
             return
-        Proxied.lab = Lab.up(cls.vms, name="proxied-%d" % os.getpid(), proxy=cls.between, guest=harness.GUEST,
+        Proxied.lab = Lab.up(cls.vms, name="proxied-%d" % os.getpid(), proxy=cls.between, guest=harness.GUEST, smp=cls.smp,
                              ornicd=os.path.join(harness.BUILT, "ornicd"), modules=harness.PAYLOAD, provider=harness.PAYLOAD)
         atexit.register(Proxied.lab.down)
         for vm in Proxied.lab.vms:

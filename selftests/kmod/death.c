@@ -5,7 +5,20 @@
  */
 #include "ktest.h"
 
-enum { PLAIN, SHARED, DRAINED, ENDS };
+enum { PLAIN, WORK, WORK_POOLED, SHARED, DRAINED, ENDS };
+
+/* How each of them is polled. ib_free_cq() cancels the polling of a workqueue, not a soft interrupt. */
+static const struct {
+	enum ib_poll_context poll;
+	bool pooled;
+	bool shared;
+} ends[ENDS] = {
+	[PLAIN]		= { IB_POLL_SOFTIRQ, true, false },
+	[WORK]		= { IB_POLL_WORKQUEUE, false, false },
+	[WORK_POOLED]	= { IB_POLL_UNBOUND_WORKQUEUE, true, false },
+	[SHARED]	= { IB_POLL_SOFTIRQ, true, true },
+	[DRAINED]	= { IB_POLL_WORKQUEUE, false, true },
+};
 
 static bool connected(struct ktest_conn **conn, struct sockaddr *addr)
 {
@@ -13,7 +26,7 @@ static bool connected(struct ktest_conn **conn, struct sockaddr *addr)
 	int i;
 
 	for (i = 0; i < ENDS; i++) {
-		conn[i] = ktest_connect(addr, IB_POLL_SOFTIRQ, true, i != PLAIN);
+		conn[i] = ktest_connect(addr, ends[i].poll, ends[i].pooled, ends[i].shared);
 		if (FAILED(!IS_ERR(conn[i])))
 			return false;
 		if (FAILED(!ktest_call(conn[i], &msg, NULL)))
@@ -42,8 +55,9 @@ static bool survives(struct ktest_conn **conn)
 			return false;
 	for (i = 0; i < ENDS; i++)
 		ktest_drain(conn[i]);
-	if (FAILED(atomic_read(&conn[PLAIN]->posted) == atomic_read(&conn[PLAIN]->completed)))
-		return false;
+	for (i = 0; i < SHARED; i++)
+		if (FAILED(atomic_read(&conn[i]->posted) == atomic_read(&conn[i]->completed)))
+			return false;
 	if (!last_wqe_once(conn[SHARED]))
 		return false;
 	return !FAILED(!try_wait_for_completion(&conn[DRAINED]->last_wqe));

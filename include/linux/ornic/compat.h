@@ -121,6 +121,25 @@
 #define ORNIC_PORT_SPEED_OPS
 #endif
 
+/*
+ * Does ib_free_cq() have the CQ destroyed before it ends its own polling? Otherwise an event in
+ * between starts the polling again, and nobody ends it.
+ */
+#ifdef ORNIC_HAVE_IB_PRE_DESTROY_CQ
+#define ORNIC_CQ_DESTROY_OPS						\
+	.post_destroy_cq = ornic_ib_post_destroy_cq,			\
+	.pre_destroy_cq = ornic_ib_pre_destroy_cq,
+#define ornic_compat_cq_end_polling(cq) ((void)(cq))
+#else
+#define ORNIC_CQ_DESTROY_OPS
+#define ornic_compat_cq_end_polling(cq)					\
+do {									\
+	if ((cq)->poll_ctx == IB_POLL_WORKQUEUE ||			\
+	    (cq)->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)		\
+		cancel_work_sync(&(cq)->work);				\
+} while (0)
+#endif
+
 /* Flags of a mapping that is being made. */
 #ifndef ORNIC_HAVE_VM_FLAGS_SET
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))

@@ -26,6 +26,8 @@ ornic-probe += $(call ornic-has,fill_res_srq_entry,rdma/ib_verbs.h,IB_RES_SRQ)
 ornic-probe += $(call ornic-has,report_port_event,rdma/ib_verbs.h,IB_REPORT_PORT_EVENT)
 ornic-probe += $(call ornic-has,ib_device_get_netdev,rdma/ib_verbs.h,IB_DEVICE_GET_NETDEV)
 ornic-probe += $(call ornic-has,rdma_user_mmap_disassociate,rdma/ib_verbs.h,RDMA_USER_MMAP_DISASSOCIATE)
+# CQs of the kernel are destroyed in two steps
+ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_PRE_DESTROY_CQ)
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
 ornic-probe += $(call ornic-has,ib_respond_udata,rdma/uverbs_ioctl.h,IB_RESPOND_UDATA)
 ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma/iter.h,RDMA_ITER_H)

@@ -24,6 +24,22 @@ static int create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_l
 	return 0;
 }
 
+/**
+ * ornic_ib_number_error() - why a new object cannot enter the table of its number
+ * @dev: device
+ * @ret: 0 or negative errno of the table
+ *
+ * Two objects cannot have one number: to destroy the second in the device would destroy the first.
+ *
+ * Return: @ret.
+ */
+int ornic_ib_number_error(struct ornic_ib_dev *dev, int ret)
+{
+	if (ret == -EBUSY)
+		ornic_device_malformed(dev->odev, "number of a created object in use");
+	return ret;
+}
+
 static int modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len)
 {
 	struct ornic_cmd cmd = {
@@ -44,11 +60,17 @@ static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *i
 	return ornic_cmd_exec(dev->odev, &cmd);
 }
 
-static int destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
+/*
+ * Destroy an object that nothing else names any more: ib_core has counted. It frees its part
+ * whatever a driver returns, so a device that rejects the command is declared dead, which ends its
+ * DMA (ORN-PCI-4). Then the object is gone in any case.
+ */
+static void destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
 
-	return ornic_cmd_exec(dev->odev, &cmd);
+	if (ornic_cmd_exec(dev->odev, &cmd))
+		ornic_device_malformed(dev->odev, "destroy command rejected");
 }
 
 int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
@@ -58,9 +80,9 @@ int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
 	return create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
 }
 
-int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
+void ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
 {
-	return destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
+	destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
 }
 
 int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
@@ -70,9 +92,9 @@ int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
 	return create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
 }
 
-int ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
+void ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
 {
-	return destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
+	destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
 }
 
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
@@ -100,9 +122,28 @@ int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
 	return modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
 }
 
-int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
+void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 {
-	return destroy(dev, ORNIC_OP_KEY_DESTROY, key);
+	destroy(dev, ORNIC_OP_KEY_DESTROY, key);
+}
+
+/**
+ * ornic_ib_cmd_region_destroy() - destroy the key of a region to which windows may be bound
+ * @dev: device
+ * @key: key
+ *
+ * Return: 0, or -EBUSY if a window is bound (ORN-MEM-67) and the region stays as it is.
+ */
+int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
+{
+	struct ornic_cmd cmd = { .opcode = ORNIC_OP_KEY_DESTROY, .number = key };
+	int ret;
+
+	ret = ornic_cmd_exec(dev->odev, &cmd);
+	if (!ret || cmd.status == ORNIC_ST_BUSY)
+		return ret;
+	ornic_device_malformed(dev->odev, "destroy command rejected");
+	return 0;
 }
 
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
@@ -125,9 +166,9 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 	return ret;
 }
 
-int ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
+void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	return destroy(dev, ORNIC_OP_DM_DESTROY, number);
+	destroy(dev, ORNIC_OP_DM_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
@@ -147,9 +188,9 @@ int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic
 	return query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
 }
 
-int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
+void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 {
-	return destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
+	destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
 }
 
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
@@ -168,9 +209,9 @@ int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_que
 	return query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
 }
 
-int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
+void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
 {
-	return destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
+	destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
 }
 
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
@@ -196,9 +237,9 @@ int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_
 	return query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
 }
 
-int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
+void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 {
-	return destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
+	destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
@@ -206,9 +247,9 @@ int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_c
 	return create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
 }
 
-int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
+void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
 {
-	return destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
+	destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
 }
 
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
@@ -217,9 +258,9 @@ int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_cre
 	return create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
 }
 
-int ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
+void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
 {
-	return destroy(dev, ORNIC_OP_RSS_DESTROY, group);
+	destroy(dev, ORNIC_OP_RSS_DESTROY, group);
 }
 
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
@@ -263,9 +304,9 @@ int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
 	return create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
 }
 
-int ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
+void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	return destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
+	destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out)

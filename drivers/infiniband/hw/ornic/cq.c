@@ -148,7 +148,7 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	}
 	up_write(&dev->odev->numbers);
 	if (ret)
-		return ret;
+		return ornic_ib_number_error(dev, ret);
 	/* pairs with soft_flush.c: it sees the CQ in the table, or this its mark */
 	smp_mb();
 	if (READ_ONCE(dev->dead))
@@ -156,27 +156,25 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	return 0;
 }
 
-/* After the device destroyed it. */
-static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+/*
+ * Nobody calls a handler of the CQ's user any more on return. The CQ leaves the table before the
+ * command, because a device that dies meanwhile has all CQs in the table kicked (soft_flush.c).
+ * Events on their way are taken before another CQ can get the number.
+ */
+static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
-	ornic_comp_del(dev->odev, cq->cqn);
-	ornic_event_flush(dev->odev);
-	xa_erase(&dev->cqs, cq->cqn);
-	ornic_ib_ref_drain(&cq->ref);
-	cancel_work_sync(&cq->kick);
-}
-
-/* Undo it all, unless the device refuses: nothing of the CQ is running any more on return. */
-static int destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
-{
-	int ret;
+	spin_lock_irq(&cq->lock);
+	cq->closed = true;
+	spin_unlock_irq(&cq->lock);
 
 	down_read(&dev->odev->numbers);
-	ret = ornic_ib_cmd_cq_destroy(dev, cq->cqn);
-	if (!ret)
-		unpublish(dev, cq);
+	xa_erase(&dev->cqs, cq->cqn);
+	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
+	ornic_comp_del(dev->odev, cq->cqn);
+	ornic_event_flush(dev->odev);
 	up_read(&dev->odev->numbers);
-	return ret;
+	ornic_ib_ref_drain(&cq->ref);
+	cancel_work_sync(&cq->kick);
 }
 
 /* Make or take the ring and have the device use it. */
@@ -252,16 +250,24 @@ err_rings:
 	return ret;
 }
 
+/* Of the kernel: ib_core ends its own polling, which needs the ring, between the two. */
+int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq)
+{
+	destroy_in_device(to_oib(ibcq->device), to_ocq(ibcq));
+	return 0;
+}
+
+void ornic_ib_post_destroy_cq(struct ib_cq *ibcq)
+{
+	free_rings(to_oib(ibcq->device), to_ocq(ibcq));
+}
+
+/* Of a process, or of a consumer that polls by itself; on older kernels of each one. */
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	struct ornic_ib_dev *dev = to_oib(ibcq->device);
-	struct ornic_ib_cq *cq = to_ocq(ibcq);
-	int ret;
-
-	ret = destroy_in_device(dev, cq);
-	if (ret)
-		return ret;
-	free_rings(dev, cq);
+	ornic_ib_pre_destroy_cq(ibcq);
+	ornic_compat_cq_end_polling(ibcq);
+	ornic_ib_post_destroy_cq(ibcq);
 	return 0;
 }
 

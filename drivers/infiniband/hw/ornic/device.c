@@ -41,6 +41,7 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.fill_res_qp_entry = ornic_ib_fill_res_qp,
 	.fill_res_qp_entry_raw = ornic_ib_fill_res_qp_raw,
 	ORNIC_RES_SRQ_OPS
+	ORNIC_CQ_DESTROY_OPS
 	.get_dev_fw_str = ornic_ib_get_dev_fw_str,
 	.get_dma_mr = ornic_ib_get_dma_mr,
 	.get_link_layer = ornic_ib_get_link_layer,

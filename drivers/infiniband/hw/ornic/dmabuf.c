@@ -102,17 +102,14 @@ void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bo
  * @dev: device
  * @mr: region
  *
- * Return: 0, and nobody will revoke it; or negative errno, and all is as before.
+ * Nobody revokes it afterwards. No window can be bound to a region with KEY_F_PEER.
  */
-int ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr)
+void ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr)
 {
 	struct ib_umem_dmabuf *dmabuf = to_ib_umem_dmabuf(mr->ubuf.umem);
-	int ret;
 
 	ib_umem_dmabuf_revoke_lock(dmabuf);
-	ret = ornic_ib_cmd_key_destroy(dev, mr->ibmr.lkey);
-	if (!ret)
-		ib_umem_dmabuf_set_revoke_locked(dmabuf, NULL, NULL);
+	ornic_ib_cmd_key_destroy(dev, mr->ibmr.lkey);
+	ib_umem_dmabuf_set_revoke_locked(dmabuf, NULL, NULL);
 	ib_umem_dmabuf_revoke_unlock(dmabuf);
-	return ret;
 }

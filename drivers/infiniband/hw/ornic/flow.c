@@ -287,10 +287,8 @@ int ornic_ib_destroy_flow(struct ib_flow *ibflow)
 {
 	struct ornic_ib_flow *flow =
 		container_of(ibflow, struct ornic_ib_flow, ibflow);
-	int ret;
 
-	ret = ornic_ib_cmd_rule_destroy(to_oib(ibflow->device), flow->rule);
-	if (!ret)
-		kfree(flow);
-	return ret;
+	ornic_ib_cmd_rule_destroy(to_oib(ibflow->device), flow->rule);
+	kfree(flow);
+	return 0;
 }

@@ -75,16 +75,14 @@ int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 	struct ornic_ib_member *member;
-	int ret = -EINVAL;
 
 	mutex_lock(&qp->mutex);
 	member = find_member(qp, gid);
-	if (member)
-		ret = ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
-	if (!ret) {
+	if (member) {
+		ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
 		list_del(&member->link);
 		kfree(member);
 	}
 	mutex_unlock(&qp->mutex);
-	return ret;
+	return member ? 0 : -EINVAL;
 }

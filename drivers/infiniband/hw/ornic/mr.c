@@ -236,17 +236,34 @@ struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 le
 	return reg_mr(ibpd, &from, ornic_ib_caller_page(ORNIC_DMABUF_UDATA));
 }
 
+/*
+ * The one destroy that a correct device may reject: while a window is bound. uverbs asks again when
+ * the process has freed a window, at the latest when it exits. Without a window there is no excuse.
+ */
+static int region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd, u32 key)
+{
+	int ret = 0;
+
+	down_read(&pd->windows_lock);
+	if (pd->windows)
+		ret = ornic_ib_cmd_region_destroy(dev, key);
+	else
+		ornic_ib_cmd_key_destroy(dev, key);
+	up_read(&pd->windows_lock);
+	return ret;
+}
+
 /* The device answers when it touches the memory no more (ORN-MEM-3). */
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct ornic_ib_dev *dev = to_oib(ibmr->device);
 	struct ornic_ib_mr *mr = to_omr(ibmr);
-	int ret;
+	int ret = 0;
 
 	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf)
-		ret = ornic_ib_dmabuf_key_destroy(dev, mr);
+		ornic_ib_dmabuf_key_destroy(dev, mr);
 	else
-		ret = ornic_ib_cmd_key_destroy(dev, ibmr->lkey);
+		ret = region_destroy(dev, to_opd(ibmr->pd), ibmr->lkey);
 	if (ret)
 		return ret;
 	ornic_ib_ubuf_unpin(&mr->ubuf);

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory windows of processes. The driver only makes the key; binding is the
- * provider's, by work requests.
+ * Memory windows of processes. The driver only makes the key; the provider binds it, by work
+ * requests. A protection domain counts its windows, because a region can be in use by one only
+ * while there is one (mr.c).
  */
 #include "ornic_ib.h"
+
+static void count_windows(struct ornic_ib_pd *pd, int by)
+{
+	down_write(&pd->windows_lock);
+	pd->windows += by;
+	up_write(&pd->windows_lock);
+}
 
 int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
@@ -12,6 +20,7 @@ int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		.pd = cpu_to_le32(to_opd(ibmw->pd)->pdn),
 		.owner = cpu_to_le32(ornic_ib_caller_page(udata)),
 	};
+	int ret;
 
 	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EOPNOTSUPP;
@@ -21,10 +30,16 @@ int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		cmd.kind = ORNIC_KEY_MW2B;
 	else
 		return -EINVAL;
-	return ornic_ib_cmd_key_create(dev, &cmd, &ibmw->rkey);
+	count_windows(to_opd(ibmw->pd), 1);
+	ret = ornic_ib_cmd_key_create(dev, &cmd, &ibmw->rkey);
+	if (ret)
+		count_windows(to_opd(ibmw->pd), -1);
+	return ret;
 }
 
 int ornic_ib_dealloc_mw(struct ib_mw *ibmw)
 {
-	return ornic_ib_cmd_key_destroy(to_oib(ibmw->device), ibmw->rkey);
+	ornic_ib_cmd_key_destroy(to_oib(ibmw->device), ibmw->rkey);
+	count_windows(to_opd(ibmw->pd), -1);
+	return 0;
 }

@@ -13,6 +13,7 @@
  *	qp->mutex	one modify at a time; process context
  *	cq->resize	one resize at a time; process context
  *	srq->modify	one modify at a time; process context
+ *	pd->windows_lock	memory windows of a domain; process context
  *	cq->comp_lock	around the completion handler of the consumer
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
@@ -26,6 +27,7 @@
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -173,10 +175,18 @@ struct ornic_ib_map {
 	void (*free)(struct ornic_ib_dev *dev, struct ornic_ib_map *map);
 };
 
-/* Protection domain. */
+/**
+ * struct ornic_ib_pd - protection domain
+ * @ibpd: ib_core's part
+ * @pdn: number in the device
+ * @windows_lock: held for writing to change @windows; for reading while a region is deregistered
+ * @windows: memory windows, any of which may be bound to a region of the domain
+ */
 struct ornic_ib_pd {
 	struct ib_pd ibpd;
 	u32 pdn;
+	struct rw_semaphore windows_lock;	/* see above */
+	u32 windows;
 };
 
 /* XRC domain. */
@@ -293,6 +303,7 @@ struct ornic_ib_ring {
  * @qps: queue pairs that complete here, by handle; looked up under @lock
  * @soft: some of them are not served by the device any more
  * @broken: none of them is
+ * @closed: it is being destroyed: not armed any more, since its number may soon be another's
  * @comp_lock: protects the completion handler from running twice at a time
  * @kick: runs the completion handler for completions made by soft_flush.c
  */
@@ -313,6 +324,7 @@ struct ornic_ib_cq {
 	struct xarray qps;
 	bool soft;
 	bool broken;
+	bool closed;
 	spinlock_t comp_lock;	/* see above */
 	struct work_struct kick;
 };
@@ -506,30 +518,32 @@ static inline u32 ornic_ib_caller_page(struct ib_udata *udata)
 }
 
 /* cmd.c */
+int ornic_ib_number_error(struct ornic_ib_dev *dev, int ret);
 int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn);
-int ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
+void ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn);
 int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn);
-int ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn);
+void ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn);
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
 			    u32 *key);
 int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
 			    const struct ornic_key_modify_cmd *in);
-int ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
+void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key);
+int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key);
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out);
 int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_create_cmd *in,
 			   struct ornic_dm_create_rsp *out, u32 *number);
-int ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number);
+void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number);
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn);
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in);
 int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_cq_resize_cmd *in,
 			   struct ornic_cq_resize_rsp *out);
-int ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn);
+void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn);
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
 			   u32 *qpn);
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in);
 int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out);
-int ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn);
+void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn);
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
 			    u32 *srqn);
 int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
@@ -537,12 +551,12 @@ int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_resize_cmd *in);
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out);
-int ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
+void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule);
-int ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule);
+void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule);
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
 			    u32 *group);
-int ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group);
+void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group);
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in);
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out);
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -552,7 +566,7 @@ int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_s
 int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
 			   __le64 *values);
 int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number);
-int ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number);
+void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number);
 int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out);
 int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out);
 
@@ -664,7 +678,7 @@ int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
 				 u64 offset, u64 size, u64 iova, int access);
 void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bool made);
-int ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr);
+void ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr);
 
 /* persist.c */
 int ornic_ib_persistent(const struct ornic_ib_ubuf *ubuf, int access);
@@ -695,6 +709,8 @@ static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 i
 /* cq.c */
 int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       ORNIC_CREATE_CQ_ARG);
+int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq);
+void ornic_ib_post_destroy_cq(struct ib_cq *ibcq);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
@@ -749,8 +765,7 @@ bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id);
 /* qp.c */
 int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		     const struct ib_qp_init_attr *attr, struct ib_udata *udata);
-int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
-void ornic_ib_qp_discard(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
@@ -807,7 +822,7 @@ int ornic_ib_destroy_rwq_table(struct ib_rwq_ind_table *table);
 /* rss.c */
 int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 			struct ib_qp_init_attr *attr, struct ib_udata *udata);
-int ornic_ib_rss_destroy(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_rss_destroy(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
 int ornic_ib_rss_modify(struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask);
 void ornic_ib_rss_query(const struct ornic_ib_qp *qp, struct ib_qp_attr *attr,
 			struct ib_qp_init_attr *init);

@@ -12,6 +12,7 @@ int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EOPNOTSUPP;
 
+	init_rwsem(&pd->windows_lock);
 	ret = ornic_ib_cmd_pd_create(dev, ornic_ib_caller_page(udata), &pd->pdn);
 	if (ret || !udata)
 		return ret;
@@ -25,5 +26,6 @@ int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 
 int ornic_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	return ornic_ib_cmd_pd_destroy(to_oib(ibpd->device), to_opd(ibpd)->pdn);
+	ornic_ib_cmd_pd_destroy(to_oib(ibpd->device), to_opd(ibpd)->pdn);
+	return 0;
 }

@@ -197,15 +197,18 @@ int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	unsigned long irq;
-	bool missed, soft;
+	bool missed = false, soft = false;
 
 	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED)
 		type = ORNIC_ARM_SOLICITED;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	ornic_rec_arm(dev->odev, cq->rec, &cq->arm, cq->index, type, ORNIC_DB_CQ_ARM, cq->cqn);
-	missed = ornic_ib_cq_ready(cq);
-	soft = READ_ONCE(cq->soft) && ornic_ib_soft_pending(cq);
+	if (!cq->closed) {
+		ornic_rec_arm(dev->odev, cq->rec, &cq->arm, cq->index, type, ORNIC_DB_CQ_ARM,
+			      cq->cqn);
+		missed = ornic_ib_cq_ready(cq);
+		soft = READ_ONCE(cq->soft) && ornic_ib_soft_pending(cq);
+	}
 	spin_unlock_irqrestore(&cq->lock, irq);
 
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)

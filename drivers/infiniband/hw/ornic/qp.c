@@ -163,7 +163,7 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	down_write(&dev->odev->numbers);
 	ret = enter(dev, qp);
 	up_write(&dev->odev->numbers);
-	return ret;
+	return ornic_ib_number_error(dev, ret);
 }
 
 /* The device has destroyed it. Nobody finds or uses it any more on return. */
@@ -231,23 +231,8 @@ err_queues:
 	return ret;
 }
 
-/* Undo ornic_ib_qp_make(), unless the device refuses. */
-int ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
-{
-	int ret;
-
-	down_read(&dev->odev->numbers);
-	ret = ornic_ib_cmd_qp_destroy(dev, qp->qpn);
-	if (!ret)
-		unpublish(dev, qp);
-	up_read(&dev->odev->numbers);
-	if (!ret)
-		ornic_ib_queues_free(dev, qp);
-	return ret;
-}
-
-/* The same where nobody can try again: @qp goes, whatever the device says. */
-void ornic_ib_qp_discard(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+/* Undo ornic_ib_qp_make(). */
+void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	down_read(&dev->odev->numbers);
 	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
@@ -280,7 +265,7 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	if (udata)
 		ret = respond(qp, udata);
 	if (ret)
-		ornic_ib_qp_discard(dev, qp);
+		ornic_ib_qp_unmake(dev, qp);
 	return ret;
 }
 
@@ -289,5 +274,9 @@ int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct ornic_ib_dev *dev = to_oib(ibqp->device);
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
 
-	return qp->rss ? ornic_ib_rss_destroy(dev, qp) : ornic_ib_qp_unmake(dev, qp);
+	if (qp->rss)
+		ornic_ib_rss_destroy(dev, qp);
+	else
+		ornic_ib_qp_unmake(dev, qp);
+	return 0;
 }

@@ -150,7 +150,9 @@ static int counter_unbind_qp(ORNIC_COUNTER_UNBIND_ARGS)
 
 static int counter_dealloc(struct rdma_counter *counter)
 {
-	return counter->id ? ornic_ib_cmd_counter_destroy(to_oib(counter->device), counter->id) : 0;
+	if (counter->id)
+		ornic_ib_cmd_counter_destroy(to_oib(counter->device), counter->id);
+	return 0;
 }
 
 static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)

@@ -83,9 +83,9 @@ int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	return ret;
 }
 
-int ornic_ib_rss_destroy(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+void ornic_ib_rss_destroy(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
-	return ornic_ib_cmd_rss_destroy(dev, qp->qpn);
+	ornic_ib_cmd_rss_destroy(dev, qp->qpn);
 }
 
 int ornic_ib_rss_modify(struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask)

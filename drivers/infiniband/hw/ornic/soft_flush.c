@@ -88,19 +88,6 @@ void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq)
 		queue_work(to_oib(ibcq->device)->wq, &cq->kick);
 }
 
-/* Completions are due: tell a user that asked to be told. */
-void ornic_ib_soft_kick(struct work_struct *work)
-{
-	struct ornic_ib_cq *cq = container_of(work, struct ornic_ib_cq, kick);
-	bool armed;
-
-	spin_lock_irq(&cq->lock);
-	armed = cq->arm.type != ORNIC_ARM_NONE;
-	spin_unlock_irq(&cq->lock);
-	if (armed)
-		ornic_ib_cq_call(cq);
-}
-
 static bool wq_pending(const struct ornic_ib_wq *wq)
 {
 	return READ_ONCE(wq->prod) != wq->cons;
@@ -141,6 +128,23 @@ static int flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_o
 		smp_store_release(&wq->cons, wq->cons + 1); /* frees the slot just read */
 	}
 	return got;
+}
+
+/*
+ * Completions are due: tell a user that asked to be told. Entries count, too: the device may have
+ * died between an entry and its event. A CQ without either is left alone: its user may be ending.
+ */
+void ornic_ib_soft_kick(struct work_struct *work)
+{
+	struct ornic_ib_cq *cq = container_of(work, struct ornic_ib_cq, kick);
+	bool due;
+
+	spin_lock_irq(&cq->lock);
+	due = cq->arm.type != ORNIC_ARM_NONE &&
+	      (ornic_ib_cq_ready(cq) || ornic_ib_soft_pending(cq));
+	spin_unlock_irq(&cq->lock);
+	if (due)
+		ornic_ib_cq_call(cq);
 }
 
 /**

@@ -206,23 +206,18 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 	down_write(&dev->odev->numbers);
 	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
 	up_write(&dev->odev->numbers);
-	return ret;
+	return ornic_ib_number_error(dev, ret);
 }
 
-/* Unless the device refuses: no event of the SRQ is being delivered on return. */
-static int destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+/* No event of the SRQ is being delivered on return. */
+static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
-	int ret;
-
 	down_read(&dev->odev->numbers);
-	ret = ornic_ib_cmd_srq_destroy(dev, srq->srqn);
-	if (!ret) {
-		ornic_event_flush(dev->odev);
-		xa_erase(&dev->srqs, srq->srqn);
-		ornic_ib_ref_drain(&srq->ref);
-	}
+	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
+	ornic_event_flush(dev->odev);
+	xa_erase(&dev->srqs, srq->srqn);
+	ornic_ib_ref_drain(&srq->ref);
 	up_read(&dev->odev->numbers);
-	return ret;
 }
 
 static int respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
@@ -272,11 +267,8 @@ int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
-	int ret;
 
-	ret = destroy_in_device(dev, srq);
-	if (ret)
-		return ret;
+	destroy_in_device(dev, srq);
 	free_rings(dev, srq);
 	return 0;
 }

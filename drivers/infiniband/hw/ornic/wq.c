@@ -60,7 +60,7 @@ static int make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd
 	resp.qpn = rwq->qp.qpn;
 	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
 	if (ret)
-		ornic_ib_qp_discard(dev, &rwq->qp);
+		ornic_ib_qp_unmake(dev, &rwq->qp);
 	return ret;
 }
 
@@ -94,12 +94,10 @@ struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
 int ornic_ib_destroy_wq(struct ib_wq *ibwq, struct ib_udata *udata)
 {
 	struct ornic_ib_rwq *rwq = to_orwq(ibwq);
-	int ret;
 
-	ret = ornic_ib_qp_unmake(to_oib(ibwq->device), &rwq->qp);
-	if (!ret)
-		kfree(rwq);
-	return ret;
+	ornic_ib_qp_unmake(to_oib(ibwq->device), &rwq->qp);
+	kfree(rwq);
+	return 0;
 }
 
 static int to_state(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, u8 state, u32 mask)

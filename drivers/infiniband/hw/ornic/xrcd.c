@@ -16,5 +16,6 @@ int ornic_ib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	struct ornic_ib_xrcd *xrcd = container_of(ibxrcd, struct ornic_ib_xrcd, ibxrcd);
 
-	return ornic_ib_cmd_xrcd_destroy(to_oib(ibxrcd->device), xrcd->xrcdn);
+	ornic_ib_cmd_xrcd_destroy(to_oib(ibxrcd->device), xrcd->xrcdn);
+	return 0;
 }

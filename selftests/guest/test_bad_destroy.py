@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Destroying RDMA objects of a device that rejects the command, does not answer it, or reports events of what is just made.
+
+ib_core frees an object of the kernel whatever a driver returns, and keeps those of a process that exits for ever. So the driver
+declares a device dead that rejects a destroy, and nobody is called after it returned: no kernel complains, the device recovers.
+"""
+import time
+
+import harness
+from proxied import c, tap
+from test_bad_device import BadDevice, timeouts
+
+MODULE = "/tmp/selftests/ornic_ktest.ko"
+TRACE = "/sys/kernel/tracing"
+DESTROYS = "QP_DESTROY CQ_DESTROY SRQ_DESTROY KEY_DESTROY PD_DESTROY".split()
+OF_PROCESS = DESTROYS + "XRCD_DESTROY DM_DESTROY RULE_DESTROY RSS_DESTROY".split()
+
+# One of each object, in this order, so that uverbs destroys them in the other. After a line on standard input: as it says.
+OBJECTS = '''
+import os, sys
+import pyverbs.enums as e
+from pyverbs.cq import CQ
+from pyverbs.device import Context, DM
+from pyverbs.flow import Flow, FlowAttr
+from pyverbs.libibverbs_enums import *
+from pyverbs.mr import MR, MW, DMMR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPCap, QPInitAttr, QPInitAttrEx
+from pyverbs.spec import EthSpec
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.wq import WQ, WQInitAttr, RwqIndTable, RwqIndTableInitAttr, RxHashConf
+from pyverbs.xrcd import XRCD, XRCDInitAttr
+import pyverbs.device as d
+
+context = Context(name="ornic0")
+pd = PD(context)
+cq = CQ(context, 16)
+srq = SRQ(pd, SrqInitAttr(SrqAttr(max_wr=16, max_sge=1)))
+mr = MR(pd, 4096, e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_MW_BIND)
+xrcd = XRCD(context, XRCDInitAttr(e.IBV_XRCD_INIT_ATTR_FD | e.IBV_XRCD_INIT_ATTR_OFLAGS, os.O_CREAT, -1))
+dm = DM(context, d.AllocDmAttr(4096))
+qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, cap=QPCap(max_recv_wr=8)))
+raw = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=cq, rcq=cq, cap=QPCap(max_recv_wr=8)))
+rule = FlowAttr(num_of_specs=1)
+rule.specs.append(EthSpec(dst_mac="02:00:00:00:00:55", dst_mac_mask="ff:ff:ff:ff:ff:ff"))
+flow = Flow(raw, rule)
+wqs = [WQ(context, WQInitAttr(wq_context=None, wq_pd=pd, wq_cq=cq, wq_type=e.IBV_WQT_RQ, max_wr=8, max_sge=1)) for _ in range(2)]
+table = RwqIndTable(context, RwqIndTableInitAttr(log_ind_tbl_size=1, wqs_list=wqs))
+hash_conf = RxHashConf(rx_hash_function=e.IBV_RX_HASH_FUNC_TOEPLITZ, rx_hash_key_len=40, rx_hash_key=list(range(40)),
+                       rx_hash_fields_mask=e.IBV_RX_HASH_SRC_IPV4)
+mask = e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_RX_HASH | e.IBV_QP_INIT_ATTR_IND_TABLE
+rss = QP(context, QPInitAttrEx(qp_type=e.IBV_QPT_RAW_PACKET, comp_mask=mask, pd=pd, hash_conf=hash_conf, ind_table=table))
+print("there", flush=True)
+say = input()
+if say == "window":
+    mw = MW(pd, e.IBV_MW_TYPE_2)
+    print("made", flush=True)
+    input()
+    try:
+        mr.close()
+    except Exception as error:
+        print("refused", error, flush=True)
+    input()
+    mw.close()
+    mr.close()
+    print("closed", flush=True)
+    input()
+os._exit(0)
+'''
+
+# Work queues, one after the other.
+QUEUES = '''
+import pyverbs.enums as e
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.pd import PD
+from pyverbs.wq import WQ, WQInitAttr
+
+context = Context(name="ornic0")
+pd = PD(context)
+cq = CQ(context, 16)
+print("there", flush=True)
+input()
+for _ in range(60):
+    wq = WQ(context, WQInitAttr(wq_context=None, wq_pd=pd, wq_cq=cq, wq_type=e.IBV_WQT_RQ, max_wr=8, max_sge=1))
+    wq.close()
+print("done", flush=True)
+'''
+
+
+class Destroy(BadDevice):
+    def setUp(self):
+        super().setUp()
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.refused = []
+
+    def script(self, program):
+        """Runs a program in Python, which says when it is there."""
+        path = "/tmp/%s.py" % self.id().rsplit(".", 1)[-1]
+        self.vm.run("cat > %s <<'EOF'\n%s\nEOF" % (path, program))
+        process = self.spawn("exec python3 %s" % path)
+        process.wait_for("there", 60)
+        return process
+
+    def reject(self, opcode, status=c.ORNIC_ST_BUSY):
+        """From now on a destroy is rejected, and the device keeps the object."""
+        def hook(command):
+            if command.opcode != opcode:
+                return True
+            self.refused.append(opcode)
+            command.completion = {"cmd_id": command.fields["cmd_id"], "opcode": opcode, "status": status, "number": 0}
+            self.proxy.complete(command)
+            return False
+        self.proxy.lies.on_command = hook
+
+    def rejected(self):
+        """The device was reset because it did so, and recovers once it does not any more."""
+        self.proxy.wait(lambda: self.refused and self.reasons(), "destroy the object and reset the device")
+        self.proxy.lies.on_command = None
+        self.assertTrue(self.said("destroy command rejected"))
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+    def kernel_object(self, name):
+        self.load()
+        self.vm.run("insmod %s objects=ornic0" % MODULE)
+        self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
+        self.reject(getattr(c, "ORNIC_OP_" + name))
+        self.vm.run("rmmod ornic_ktest", timeout=60)
+        self.rejected()
+
+    def process_object(self, name, status=c.ORNIC_ST_BUSY):
+        self.load()
+        program = self.script(OBJECTS)
+        self.reject(getattr(c, "ORNIC_OP_" + name), status)
+        program.write(b"end\n")
+        self.assertEqual(program.wait(60), 0)
+        self.rejected()
+
+    def unload(self, name):
+        """The driver goes, and the queues of ib_core's own with it."""
+        self.load()
+        self.reject(getattr(c, "ORNIC_OP_" + name))
+        self.vm.run("rmmod ornic_ib", timeout=60)
+        self.proxy.wait(lambda: self.refused and self.reasons(), "destroy the object and reset the device")
+        self.proxy.lies.on_command = None
+        self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko", timeout=60)
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+    def test_process_unknown_status(self):
+        """ORN-ADM-28."""
+        self.process_object("CQ_DESTROY", 77)
+
+    def test_region_with_window(self):
+        """ORN-MEM-67: where a window may be bound BUSY is an answer like others, and the process tries again."""
+        self.load()
+        program = self.script(OBJECTS)
+        program.write(b"window\n")
+        program.wait_for("made", 60)
+        self.reject(c.ORNIC_OP_KEY_DESTROY)
+        program.write(b"\n")
+        program.wait_for("refused", 60)
+        self.assertIn("Errno: 16", program.text())
+        self.proxy.lies.on_command = None
+        program.write(b"\n")
+        program.wait_for("closed", 60)
+        program.write(b"\n")
+        self.assertEqual(program.wait(60), 0)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def unanswered(self, name):
+        """The driver goes while a destroy stays unanswered until the device is given up."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20)})
+        self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo function > {t}/current_tracer".format(t=TRACE))
+        self.addCleanup(self.vm.run, "echo nop > %s/current_tracer" % TRACE)
+        opcode = getattr(c, "ORNIC_OP_" + name)
+        self.proxy.lies.on_command = lambda command: command.opcode != opcode
+        self.vm.run("rmmod ornic_ib", timeout=120)
+        self.proxy.lies.on_command = None
+        time.sleep(1)           # what was queued for freed memory runs
+        self.vm.run("echo nop > %s/current_tracer; insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko" % TRACE, timeout=60)
+        self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
+
+    def test_work_queue_event(self):
+        """ORN-SEC-16: uverbs does not know a work queue yet whose create has just completed."""
+        def hook(command, completion):
+            if command.opcode == c.ORNIC_OP_QP_CREATE and completion["status"] == c.ORNIC_ST_OK:
+                event = {"type": c.ORNIC_EV_QP_FATAL, "number": completion["number"]}
+                self.proxy.put_event(0, *[event] * (self.proxy.eqs[0].guest.room() // 2))
+        self.load()
+        program = self.script(QUEUES)
+        self.proxy.lies.on_completion = hook
+        program.write(b"\n")
+        self.assertEqual(program.wait(120), 0)
+        self.assertIn("done", program.text())
+        self.proxy.lies.on_completion = None
+        self.works()
+
+    def test_number_in_use(self):
+        """ORN-SEC-16: the number of an object that exists."""
+        self.load()
+        self.vm.run("insmod %s objects=ornic0" % MODULE)
+        self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
+        taken = [command.completion["number"] for command in self.proxy.commands if command.opcode == c.ORNIC_OP_CQ_CREATE]
+        program = self.script(QUEUES.split("cq =")[0] + 'print("there", flush=True)\ninput()\nCQ(context, 16)\n')
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_CQ_CREATE, number=taken[-1])
+        program.write(b"\n")
+        self.assertEqual(program.wait(60), 1)
+        self.proxy.lies.on_completion = None
+        self.vm.run("rmmod ornic_ktest", timeout=60)            # the reset comes when it has let go
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+
+for verb in DESTROYS:
+    setattr(Destroy, "test_kernel_" + verb.lower(), lambda self, verb=verb: self.kernel_object(verb))
+for verb in OF_PROCESS:
+    setattr(Destroy, "test_process_" + verb.lower(), lambda self, verb=verb: self.process_object(verb))
+for verb in ("QP_DESTROY", "CQ_DESTROY", "PD_DESTROY"):
+    setattr(Destroy, "test_unload_" + verb.lower(), lambda self, verb=verb: self.unload(verb))
+for verb in ("QP_DESTROY", "CQ_DESTROY"):
+    setattr(Destroy, "test_unanswered_" + verb.lower(), lambda self, verb=verb: self.unanswered(verb))
+
+if __name__ == "__main__":
+    tap.main()
