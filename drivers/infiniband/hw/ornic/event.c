@@ -83,7 +83,11 @@ static bool ring_failed(const struct ornic_eqe *eqe)
 	return syndrome == ORNIC_SYN_RING_INDEX || syndrome == ORNIC_SYN_RING_MEMORY;
 }
 
-/* Verbs know but one event of a work queue. */
+/*
+ * Verbs know but one event of a work queue. uverbs makes its handler find the process after
+ * create_wq() returned, and a queue has no error before it is ready: an event that comes earlier is
+ * one that no correct device writes.
+ */
 static void wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq *wq)
 {
 	struct ib_event event = {
@@ -92,7 +96,7 @@ static void wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq 
 		.element.wq = wq,
 	};
 
-	if (type == ORNIC_EV_QP_FATAL && wq->event_handler)
+	if (type == ORNIC_EV_QP_FATAL && READ_ONCE(wq->uobject))
 		wq->event_handler(&event, wq->wq_context);
 }
 
