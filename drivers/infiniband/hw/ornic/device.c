@@ -151,7 +151,7 @@ static const struct ib_device_ops ornic_ib_dm_ops = {
 static void set_ops(struct ornic_ib_dev *dev)
 {
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
-	if (ornic_has(dev->odev, ORNIC_FEATURE(DM)))
+	if (dev->lim.dm_bytes)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_dm_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(REREG)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_rereg_ops);
@@ -161,7 +161,7 @@ static void set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_srq_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_mcast_ops);
-	if (ornic_has(dev->odev, ORNIC_FEATURE(FAST_REG)))
+	if (dev->lim.fast_reg_pages)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_fast_reg_ops);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_mw_ops);
@@ -251,6 +251,8 @@ static int start(struct ornic_ib_dev *dev)
 	int ret;
 
 	ret = check_transport(dev);
+	if (!ret)
+		ret = ornic_ib_read_limits(dev);
 	if (ret)
 		return ret;
 	ret = ornic_ib_stats_init(dev);
@@ -261,7 +263,6 @@ static int start(struct ornic_ib_dev *dev)
 		ret = -ENOMEM;
 		goto err_stats;
 	}
-	ornic_ib_read_limits(dev);
 	fill_ibdev(dev);
 	set_ops(dev);
 

@@ -121,7 +121,7 @@ struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibu
 	struct ornic_ib_dm *dm;
 	struct block *block;
 
-	if (!attr->length || attr->length > le64_to_cpu(dev->odev->id.dm_bytes) ||
+	if (!attr->length || attr->length > dev->lim.dm_bytes ||
 	    attr->alignment > 63 || attr->flags)
 		return ERR_PTR(-EINVAL);
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL);

@@ -69,6 +69,11 @@
  * @rss_fields: ORNIC_RSS_* that can be hashed
  * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
  *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
+ * @read_sge: SGEs of an RDMA READ
+ * @rd_atomic_init: READs and atomics that a queue pair can have outstanding
+ * @rd_atomic_resp: those that it can be asked for
+ * @fast_reg_pages: pages of a fast registration, 0 without
+ * @dm_bytes: device memory, 0 without
  */
 struct ornic_ib_limits {
 	unsigned long page_sizes;
@@ -85,6 +90,11 @@ struct ornic_ib_limits {
 	u32 rss_table;
 	u32 rss_fields;
 	u32 max_cqe;
+	u16 read_sge;
+	u8 rd_atomic_init;
+	u8 rd_atomic_resp;
+	u32 fast_reg_pages;
+	u64 dm_bytes;
 };
 
 /**
@@ -576,7 +586,7 @@ void ornic_ib_ref_drain(struct ornic_ib_ref *ref);
 int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data);
 
 /* query.c */
-void ornic_ib_read_limits(struct ornic_ib_dev *dev);
+int ornic_ib_read_limits(struct ornic_ib_dev *dev);
 int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			  struct ib_udata *udata);
 int ornic_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);

@@ -25,13 +25,11 @@ static_assert(ORNIC_QPM_RATE_LIMIT == IB_QP_RATE_LIMIT);
 
 static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask)
 {
-	const struct ornic_identify_device *id = &dev->odev->id;
-
 	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) &&
-	    attr->max_rd_atomic > le16_to_cpu(id->max_rd_atomic_init))
+	    attr->max_rd_atomic > dev->lim.rd_atomic_init)
 		return -EINVAL;
 	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
-	    attr->max_dest_rd_atomic > le16_to_cpu(id->max_rd_atomic_resp))
+	    attr->max_dest_rd_atomic > dev->lim.rd_atomic_resp)
 		return -EINVAL;
 	if ((mask & IB_QP_PKEY_INDEX) && attr->pkey_index)
 		return -EINVAL;

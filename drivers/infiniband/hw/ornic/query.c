@@ -9,6 +9,8 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
+#include <ornic/regs.h>
+
 #include "ornic_ib.h"
 
 /* Bytes in front of the data of the most voracious work request: control and path. */
@@ -17,17 +19,45 @@
 /* Page sizes beyond 1 GiB save nothing and overflow the block iterator of ib_core. */
 #define PAGE_SIZES	GENMASK(30, ORNIC_PAGES_MIN_SHIFT)
 
+/*
+ * Pages of a fast registration. Its list is one block of memory, which is allocated for each
+ * region: 32 KiB is the most that the page allocator finds without trouble.
+ */
+#define MAX_FAST_REG_PAGES	(SZ_32K / sizeof(__le64))
+
+/* A field of 5 bits on the wire. */
+#define MAX_ACK_DELAY	31
+
 /* Limits that verbs count in an int. */
 static int to_count(__le32 limit)
 {
 	return min_t(u32, le32_to_cpu(limit), INT_MAX);
 }
 
+/* Limits that only a feature uses are whatever the device left there without it (ORN-IDN-8). */
+static void read_feature_limits(struct ornic_ib_dev *dev)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+	struct ornic_ib_limits *lim = &dev->lim;
+
+	if (ornic_has(dev->odev, ORNIC_FEATURE(FAST_REG)))
+		lim->fast_reg_pages = min_t(u32, le32_to_cpu(id->max_fast_reg_pages),
+					    MAX_FAST_REG_PAGES);
+	if (ornic_has(dev->odev, ORNIC_FEATURE(DM)))
+		lim->dm_bytes = min_t(u64, le64_to_cpu(id->dm_bytes),
+				      pci_resource_len(dev->odev->pdev, ORNIC_BAR_DM));
+	lim->rss_table = rounddown_pow_of_two(clamp_t(u32, le32_to_cpu(id->rss_max_table), 1,
+						      ORNIC_RSS_MAX_TABLE));
+	lim->rss_fields = le32_to_cpu(id->rss_fields) & ORNIC_RSS_FIELDS;
+}
+
 /**
  * ornic_ib_read_limits() - take over what Identify says, within the formats
  * @dev: device
+ *
+ * Return: 0, or -EOPNOTSUPP for a device without SGEs: consumers divide by their number.
  */
-void ornic_ib_read_limits(struct ornic_ib_dev *dev)
+int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
 	struct ornic_ib_limits *lim = &dev->lim;
@@ -49,11 +79,17 @@ void ornic_ib_read_limits(struct ornic_ib_dev *dev)
 			      rq_room / sizeof(struct ornic_sge));
 	lim->srq_sge = min_t(u32, le16_to_cpu(id->max_srq_sge),
 			     rq_room / sizeof(struct ornic_sge));
+	lim->read_sge = min(le16_to_cpu(id->max_sge_read), lim->send_sge);
 	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
-	lim->rss_table = rounddown_pow_of_two(clamp_t(u32, le32_to_cpu(id->rss_max_table), 1,
-						      ORNIC_RSS_MAX_TABLE));
-	lim->rss_fields = le32_to_cpu(id->rss_fields) & ORNIC_RSS_FIELDS;
 	lim->max_cqe = BIT(lim->log_cq);
+	/* attributes of connections and queue pairs have a byte for each */
+	lim->rd_atomic_init = min_t(u16, le16_to_cpu(id->max_rd_atomic_init), U8_MAX);
+	lim->rd_atomic_resp = min_t(u16, le16_to_cpu(id->max_rd_atomic_resp), U8_MAX);
+	read_feature_limits(dev);
+	if (lim->send_sge && lim->recv_sge && lim->read_sge)
+		return 0;
+	dev_info(ornic_ib_dma(dev), "device reports no SGEs, RDMA not available\n");
+	return -EOPNOTSUPP;
 }
 
 static enum ib_atomic_cap atomic_cap(const struct ornic_ib_dev *dev)
@@ -79,11 +115,11 @@ static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *
 	attr->max_qp_wr = min(BIT(lim->log_sq), BIT(lim->log_rq));
 	attr->max_send_sge = lim->send_sge;
 	attr->max_recv_sge = lim->recv_sge;
-	attr->max_sge_rd = min(le16_to_cpu(id->max_sge_read), lim->send_sge);
+	attr->max_sge_rd = lim->read_sge;
 	attr->max_cq = to_count(id->max_cq);
 	attr->max_cqe = lim->max_cqe;
-	attr->max_qp_rd_atom = le16_to_cpu(id->max_rd_atomic_resp);
-	attr->max_qp_init_rd_atom = le16_to_cpu(id->max_rd_atomic_init);
+	attr->max_qp_rd_atom = lim->rd_atomic_resp;
+	attr->max_qp_init_rd_atom = lim->rd_atomic_init;
 	attr->max_res_rd_atom = to_count(id->max_rd_resources);
 	attr->atomic_cap = atomic_cap(dev);
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
@@ -145,9 +181,9 @@ static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *
 	attr->max_mr_size = le64_to_cpu(id->max_region);
 	attr->page_size_cap = dev->lim.page_sizes;
 	attr->max_mr = to_count(id->max_key);
-	if (ornic_has(dev->odev, ORNIC_FEATURE(FAST_REG))) {
+	if (dev->lim.fast_reg_pages) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
-		attr->max_fast_reg_page_list_len = to_count(id->max_fast_reg_pages);
+		attr->max_fast_reg_page_list_len = dev->lim.fast_reg_pages;
 	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)))
 		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW;
@@ -202,12 +238,11 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
-	if (ornic_has(dev->odev, ORNIC_FEATURE(DM)))
-		attr->max_dm_size = le64_to_cpu(id->dm_bytes);
+	attr->max_dm_size = dev->lim.dm_bytes;
 	attr->max_pd = to_count(id->max_pd);
 	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;
-	attr->local_ca_ack_delay = id->ca_ack_delay;
+	attr->local_ca_ack_delay = min_t(u8, id->ca_ack_delay, MAX_ACK_DELAY);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST))) {
 		attr->kernel_cap_flags |= IBK_BLOCK_MULTICAST_LOOPBACK;
 		attr->max_mcast_grp = to_count(id->max_mcast_groups);

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Identify pages with extreme values: the driver refuses the device or works with it, and so do consumers of the kernel."""
+import harness
+from interface import pack, structures, unpack
+from proxied import LOAD, UNLOAD, c, tap
+from test_bad_device import BadDevice
+
+MODULE = "/tmp/selftests/ornic_ktest.ko"
+PAGES = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}
+SIDE = 8                                # of the square in which the fields stand
+
+
+class Limits(BadDevice):
+    def setUp(self):
+        super().setUp()
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+
+    def say(self, page, values):
+        """From now on the device says this of some fields of a page."""
+        name = PAGES[page]
+
+        def hook(command, completion):
+            if completion["status"] != c.ORNIC_ST_OK:
+                return
+            if command.opcode == c.ORNIC_OP_IDENTIFY:
+                told = command.input("ornic_identify_cmd")["page"]
+            elif command.opcode == c.ORNIC_OP_PORT_QUERY:
+                told = c.ORNIC_ID_PORT
+            else:
+                return
+            if told == page:
+                at, length = command.fields["out_addr"], command.fields["out_len"]
+                data = self.proxy.memory.read(at, length)
+                self.proxy.memory.write(at, pack(name, {**unpack(name, data), **values})[:length])
+        self.proxy.lies.on_completion = hook
+
+    def use(self):
+        """Loads the drivers. If there is an RDMA device it is asked for all it has, and objects of each kind are made."""
+        self.vm.run(LOAD, check=False, timeout=60)
+        self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ] || { ibv_devinfo -v -d ornic0; cat /sys/class/infiniband/ornic0/ports/1/*; "
+                    "rdma link; rdma res; insmod %s objects=ornic0 && rmmod ornic_ktest; }" % MODULE, check=False, timeout=60)
+        self.vm.run("rmmod ornic_ktest", check=False)
+        self.vm.run(UNLOAD, timeout=60)
+
+    def extremes(self, page, value):
+        """Each field has the value together with those of its row, and with those of its column, of a square."""
+        fields = [(field, count) for kind, field, count in structures[PAGES[page]]
+                  if kind in ("__u8", "__le16", "__le32", "__le64") and not count and not field.startswith("res")]
+        for pick in [lambda i, line=line: i // SIDE == line for line in range(SIDE)] + \
+                    [lambda i, line=line: i % SIDE == line for line in range(SIDE)]:
+            values = {field: value(field) for i, (field, _) in enumerate(fields) if pick(i)}
+            if values:
+                with self.subTest(fields=" ".join(values)):
+                    self.say(page, values)
+                    self.use()
+
+    def largest(self, page):
+        """A function for the largest value of a field."""
+        kinds = {field: kind for kind, field, _ in structures[PAGES[page]]}
+        return lambda field: (1 << int(kinds[field].strip("_ule"))) - 1
+
+    def test_device_zero(self):
+        self.extremes(c.ORNIC_ID_DEVICE, lambda field: 0)
+
+    def test_device_largest(self):
+        self.extremes(c.ORNIC_ID_DEVICE, self.largest(c.ORNIC_ID_DEVICE))
+
+    def test_port_zero(self):
+        self.extremes(c.ORNIC_ID_PORT, lambda field: 0)
+
+    def test_port_largest(self):
+        self.extremes(c.ORNIC_ID_PORT, self.largest(c.ORNIC_ID_PORT))
+
+    def test_no_sges(self):
+        """rdma_rw divides by the SGEs of a request, so a device without is of no use."""
+        for field in ("max_send_sge", "max_recv_sge", "max_sge_read"):
+            with self.subTest(field=field):
+                self.say(c.ORNIC_ID_DEVICE, {field: 0})
+                self.vm.run(LOAD, timeout=60)
+                self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ]")
+                self.vm.run(UNLOAD, timeout=60)
+        self.assertTrue(self.said("device reports no SGEs, RDMA not available"))
+
+    def test_device_memory(self):
+        """ORN-SEC-7: there is as much device memory as its BAR has, whatever the device says; a length near 2^64 has no page."""
+        self.proxy.lies.on_completion = None
+        self.say(c.ORNIC_ID_DEVICE, {"dm_bytes": (1 << 64) - 1})
+        self.vm.run(LOAD, timeout=60)
+        said = self.vm.run("python3 -c '%s'" % """
+from pyverbs.device import AllocDmAttr, Context, DM
+context = Context(name="ornic0")
+print(context.query_device_ex().max_dm_size)
+for length in (2 ** 64 - 1, 2 ** 64 - 4095, 2 ** 40):
+    try:
+        DM(context, AllocDmAttr(length))
+        print("made", length)
+    except Exception as error:
+        print(error)
+""").out
+        self.assertLess(int(said.split()[0]), 1 << 32)
+        self.assertNotIn("made", said)
+        self.assertEqual(said.count("Errno: 22"), 3)
+
+
+if __name__ == "__main__":
+    tap.main()
