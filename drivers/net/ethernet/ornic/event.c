@@ -98,6 +98,21 @@ void ornic_event_flush(struct ornic_dev *odev)
 }
 EXPORT_SYMBOL_GPL(ornic_event_flush);
 
+/* Half a megabyte, which a host with fragmented memory does not have in one piece. */
+static int ornic_events_alloc(struct ornic_events *events)
+{
+	size_t size = ORNIC_EVENTS_FIFO * sizeof(struct ornic_eqe);
+	int err;
+
+	events->buffer = kvmalloc(size, GFP_KERNEL);
+	if (!events->buffer)
+		return -ENOMEM;
+	err = kfifo_init(&events->fifo, events->buffer, size);
+	if (err)
+		kvfree(events->buffer);
+	return err;
+}
+
 int ornic_events_init(struct ornic_core *core)
 {
 	struct ornic_events *events = &core->events;
@@ -110,7 +125,7 @@ int ornic_events_init(struct ornic_core *core)
 					     pci_name(core->pdev));
 	if (!events->wq)
 		return -ENOMEM;
-	err = kfifo_alloc(&events->fifo, ORNIC_EVENTS_FIFO, GFP_KERNEL);
+	err = ornic_events_alloc(events);
 	if (err)
 		destroy_workqueue(events->wq);
 	return err;
@@ -119,5 +134,5 @@ int ornic_events_init(struct ornic_core *core)
 void ornic_events_cleanup(struct ornic_core *core)
 {
 	destroy_workqueue(core->events.wq);
-	kfifo_free(&core->events.fifo);
+	kvfree(core->events.buffer);
 }

@@ -79,6 +79,7 @@ struct ornic_eq {
  * struct ornic_events - asynchronous events between interrupt and subscribers
  * @lock: producers: event queue 0 and ornic_fatal()
  * @fifo: events read
+ * @buffer: memory of @fifo
  * @fatal: DEVICE_FATAL is due after what is in @fifo
  * @dropped: events that found @fifo full
  * @wq: ordered workqueue of @work
@@ -88,6 +89,7 @@ struct ornic_eq {
 struct ornic_events {
 	spinlock_t lock;	/* producers of events */
 	DECLARE_KFIFO_PTR(fifo, struct ornic_eqe);
+	void *buffer;
 	bool fatal;
 	u64 dropped;
 	struct workqueue_struct *wq;
