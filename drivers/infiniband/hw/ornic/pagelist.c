@@ -6,7 +6,8 @@
  * one size, the largest one that the device knows and the memory allows: a
  * contiguous buffer or a huge page stays one entry. One entry needs no list
  * (level 0), up to 512 fit one array (level 1), more get an array of arrays.
- * Several rings may lie in one buffer; each gets a list of its own part.
+ * Several rings may lie in one buffer; each gets a list of its own part. The lists count as memory
+ * of the process: that for 1 TiB of small pages is 2 GiB.
  *
  * Memory of the kernel is one coherent block.
  */
@@ -72,7 +73,7 @@ void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
 static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	leaf->dma = DMA_MAPPING_ERROR;
-	leaf->entries = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+	leaf->entries = alloc_pages_exact(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	return leaf->entries ? 0 : -ENOMEM;
 }
 
@@ -110,7 +111,7 @@ static int list_alloc(struct ornic_ib_pagelist *list, u64 pages)
 
 	if (leaves > U32_MAX / sizeof(__le64))
 		return -EINVAL;
-	list->leaf = kvcalloc(leaves, sizeof(*list->leaf), GFP_KERNEL);
+	list->leaf = kvcalloc(leaves, sizeof(*list->leaf), GFP_KERNEL_ACCOUNT);
 	if (!list->leaf)
 		return -ENOMEM;
 	list->leaves = leaves;
@@ -137,7 +138,8 @@ static int list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf 
 		if (i >= skip)
 			*list_entry_of(list, i - skip) =
 				cpu_to_le64(rdma_block_iter_dma_address(&biter));
-		i++;
+		if (!(++i % ORNIC_PAGES_LEAF_ENTRIES))
+			cond_resched();
 	}
 	return i == skip + pages ? 0 : -EFAULT;
 }
