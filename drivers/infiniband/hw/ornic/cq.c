@@ -325,5 +325,7 @@ void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	ornic_ib_cq_drop(cq, qp);
+	if (cq->last == qp)
+		cq->last = NULL;
 	spin_unlock_irqrestore(&cq->lock, flags);
 }

@@ -24,6 +24,7 @@
 #ifndef ORNIC_IB_H
 #define ORNIC_IB_H
 
+#include <linux/cache.h>
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -306,16 +307,20 @@ struct ornic_ib_ring {
  * @ubuf: ring and record of a process
  * @kbuf: ring and record of the kernel; what follows is for these only
  * @rec: doorbell record
- * @lock: protects @index, @arm, the entries of the ring, where they are, and the
- *	consumer index of every work queue that completes here
- * @index: next entry to consume
- * @arm: arming state
  * @qps: queue pairs that complete here, by handle; looked up under @lock
  * @soft: some of them are not served by the device any more
  * @broken: none of them is
- * @closed: it is being destroyed: not armed any more, since its number may soon be another's
  * @comp_lock: protects the completion handler from running twice at a time
  * @kick: runs the completion handler for completions made by soft_flush.c
+ * @lock: protects what follows, the entries of the ring, where they are, and the
+ *	consumer index of every work queue that completes here
+ * @index: next entry to consume
+ * @arm: arming state
+ * @closed: it is being destroyed: not armed any more, since its number may soon be another's
+ * @last: queue pair of the last entry that was polled, since the next is often of the same; NULL
+ *	or in @qps
+ *
+ * Posting looks at @soft, so that is not in the cache line that polling writes.
  */
 struct ornic_ib_cq {
 	struct ib_cq ibcq;
@@ -328,41 +333,48 @@ struct ornic_ib_cq {
 
 	struct ornic_ib_kbuf kbuf;
 	struct ornic_rec *rec;
-	spinlock_t lock;	/* see above */
-	u32 index;
-	struct ornic_arm arm;
 	struct xarray qps;
 	bool soft;
 	bool broken;
-	bool closed;
 	spinlock_t comp_lock;	/* see above */
 	struct work_struct kick;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;	/* see above */
+	u32 index;
+	struct ornic_arm arm;
+	bool closed;
+	struct ornic_ib_qp *last;
 };
 
 /**
  * struct ornic_ib_wq - send or receive queue of the kernel
- * @lock: protects posting: @prod, the entries and @wr_id up to it
  * @ring: entries
  * @rec: doorbell record
  * @wr_id: the consumer's id of each entry
- * @prod: next entry to post; read without lock by polling
- * @cons: oldest entry not completed; written under the lock of the CQ
  * @log: log2 of the entries
  * @stride: log2 of an entry's bytes
  * @max_sge: SGEs of a work request
  * @max_inline: inline bytes of a work request
+ * @lock: protects posting: @prod, the entries and @wr_id up to it
+ * @prod: next entry to post; read without lock by polling
+ * @cons: oldest entry not completed; written under the lock of the CQ
+ *
+ * What posting writes and what polling writes lie in cache lines of their own: they run on
+ * different processors.
  */
 struct ornic_ib_wq {
-	spinlock_t lock;	/* see above */
 	void *ring;
 	struct ornic_rec *rec;
 	u64 *wr_id;
-	u32 prod;
-	u32 cons;
 	u8 log;
 	u8 stride;
 	u16 max_sge;
 	u16 max_inline;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;	/* see above */
+	u32 prod;
+
+	u32 cons ____cacheline_aligned_in_smp;
 };
 
 /**

@@ -123,10 +123,18 @@ static void fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flag
 		wc->wc_flags &= ~IB_WC_WITH_NETWORK_HDR_TYPE;
 }
 
+/* The queue pair of an entry; the lock of the CQ keeps it. */
+static struct ornic_ib_qp *find_qp(struct ornic_ib_cq *cq, u32 qpn)
+{
+	if (!cq->last || cq->last->qpn != qpn)
+		cq->last = xa_load(&cq->qps, qpn);
+	return cq->last;
+}
+
 /* Return: false if the entry is not for the user. */
 static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct ib_wc *wc)
 {
-	struct ornic_ib_qp *qp = xa_load(&cq->qps, le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK);
+	struct ornic_ib_qp *qp = find_qp(cq, le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK);
 	bool recv = cqe->opcode & ORNIC_WC_RECV_BIT;
 
 	if (!qp)

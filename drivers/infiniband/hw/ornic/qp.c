@@ -131,10 +131,13 @@ static int enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
 	return xa_err(xa_store(&to_ocq(ibcq)->qps, qp->qpn, qp, GFP_KERNEL));
 }
 
+/* Nobody who polls uses the queue pair on return. */
 static void leave_cqs(struct ornic_ib_qp *qp)
 {
 	xa_erase(&to_ocq(qp->ibqp.send_cq)->qps, qp->qpn);
 	xa_erase(&to_ocq(qp->ibqp.recv_cq)->qps, qp->qpn);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.send_cq), qp);
+	ornic_ib_cq_forget(to_ocq(qp->ibqp.recv_cq), qp);
 }
 
 /* Let events and, for queues of the kernel, completions find the queue pair. */
@@ -172,11 +175,8 @@ static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	ornic_event_flush(dev->odev);
 	xa_erase(&dev->qps, qp->qpn);
 	ornic_ib_ref_drain(&qp->ref);
-	if (!qp->kbuf.cpu)
-		return;
-	leave_cqs(qp);
-	ornic_ib_cq_forget(to_ocq(qp->ibqp.send_cq), qp);
-	ornic_ib_cq_forget(to_ocq(qp->ibqp.recv_cq), qp);
+	if (qp->kbuf.cpu)
+		leave_cqs(qp);
 }
 
 static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
