@@ -5,6 +5,7 @@
 ib_core frees an object of the kernel whatever a driver returns, and keeps those of a process that exits for ever. So the driver
 declares a device dead that rejects a destroy, and nobody is called after it returned: no kernel complains, the device recovers.
 """
+import threading
 import time
 
 import harness
@@ -169,11 +170,22 @@ class Destroy(BadDevice):
         self.works()
         self.assertEqual(self.reasons(), [])
 
+    def trace(self):
+        """Makes all functions of the kernel take longer, and what happens between two of them likelier."""
+        self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo function > {t}/current_tracer".format(t=TRACE))
+        self.addCleanup(self.vm.run, "echo nop > %s/current_tracer" % TRACE)
+
+    def pester(self, number):
+        """Reports errors of a queue pair for a while."""
+        for _ in range(100):
+            if self.proxy.eqs[0].guest.room():
+                self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": number})
+            time.sleep(0.0001)
+
     def unanswered(self, name):
         """The driver goes while a destroy stays unanswered until the device is given up."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20)})
-        self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo function > {t}/current_tracer".format(t=TRACE))
-        self.addCleanup(self.vm.run, "echo nop > %s/current_tracer" % TRACE)
+        self.trace()
         opcode = getattr(c, "ORNIC_OP_" + name)
         self.proxy.lies.on_command = lambda command: command.opcode != opcode
         self.vm.run("rmmod ornic_ib", timeout=120)
@@ -186,9 +198,9 @@ class Destroy(BadDevice):
         """ORN-SEC-16: uverbs does not know a work queue yet whose create has just completed."""
         def hook(command, completion):
             if command.opcode == c.ORNIC_OP_QP_CREATE and completion["status"] == c.ORNIC_ST_OK:
-                event = {"type": c.ORNIC_EV_QP_FATAL, "number": completion["number"]}
-                self.proxy.put_event(0, *[event] * (self.proxy.eqs[0].guest.room() // 2))
+                threading.Thread(target=self.pester, args=(completion["number"],)).start()
         self.load()
+        self.trace()
         program = self.script(QUEUES)
         self.proxy.lies.on_completion = hook
         program.write(b"\n")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Identify pages with extreme values: the driver refuses the device or works with it, and so do consumers of the kernel."""
 import harness
-from interface import pack, structures, unpack
 from proxied import LOAD, UNLOAD, c, tap
+from interface import pack, structures, unpack      # after proxied, which knows where it is
 from test_bad_device import BadDevice
 
 MODULE = "/tmp/selftests/ornic_ktest.ko"

@@ -17,7 +17,7 @@ from typing import Callable, Optional
 
 import relay
 from interface import c, offset, pack, unpack
-from memory import Memory, Shared, Unreachable
+from memory import Memory, Shared, Unreachable, pages
 from relay import ACCESS, Relay
 from rings import NOTIFY, Made, Taken
 from rules import Rules
@@ -52,11 +52,12 @@ class Lies:
 
 @dataclasses.dataclass
 class Command:
-    """A command in flight."""
+    """A command in flight. ring: where the entries of a CQ to be created lie; the driver may free the list after the completion."""
     entry: bytes
     fields: dict
     payload: bytes
     completion: Optional[dict] = None
+    ring: tuple = ()
 
     @property
     def opcode(self):
@@ -302,6 +303,8 @@ class Proxy(Relay):
         self.flight[fields["cmd_id"]] = command
         self.commands.append(command)
         self.changed.notify_all()
+        if command.opcode == c.ORNIC_OP_CQ_CREATE:
+            command.ring = self._ring_of(command.input("ornic_cq_create_cmd"))
         if self.lies.on_command and self.lies.on_command(command) is False:
             return
         if command.opcode == c.ORNIC_OP_EQ_CREATE:
@@ -313,6 +316,11 @@ class Proxy(Relay):
         self.twin_asq.put(entry, phase=False)
         self.twin_asq.publish()
         self._ring(c.ORNIC_DB_ADMIN, c.ORNIC_DB_ASQ, self.twin_asq.producer)
+
+    def _ring_of(self, given):
+        """Addresses and lengths of the pieces of a CQ."""
+        where = {field: given["pages." + field] for field in ("addr", "offset", "page_shift", "level")}
+        return tuple(pages(self.memory, where, c.ORNIC_ENTRY_BYTES << given["log_entries"]))
 
     def _ring(self, kind, number, value):
         word = number | kind << c.ORNIC_DB_KIND_SHIFT | value << c.ORNIC_DB_VALUE_SHIFT
@@ -444,7 +452,7 @@ class Proxy(Relay):
             create = next(command for command in reversed(self.commands)
                           if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
             given = create.input("ornic_cq_create_cmd")
-            ring = Made(self.memory, given["pages.addr"] + given["pages.offset"], given["record"], given["log_entries"])
+            ring = Made(self.memory, None, given["record"], given["log_entries"], create.ring)
             arm = ring.arm()
             ring.producer = ring.host_index() + ((arm.index - ring.host_index()) & c.ORNIC_ARM_INDEX_MASK)
             ring.put(pack("ornic_cqe", fields))

@@ -36,14 +36,16 @@ class Arm:
 
 
 class Ring:
-    """Entries in contiguous memory, and their record."""
+    """Entries and their record. The entries lie in contiguous memory, or in pieces: pairs of address and length."""
 
-    def __init__(self, memory, address, record, log):
+    def __init__(self, memory, address, record, log, pieces=()):
         self.memory, self.address, self.record = memory, address, record
         self.log, self.entries = log, 1 << log
+        self.slots = [start + at for start, length in pieces for at in range(0, length, ENTRY)]
 
     def slot(self, index):
-        return self.address + index % self.entries * ENTRY
+        index %= self.entries
+        return self.slots[index] if self.slots else self.address + index * ENTRY
 
     def host_index(self):
         return self.memory.word(self.record + HOST_INDEX)

@@ -7,6 +7,7 @@
  * are the consumer's: it maps anew only after the invalidation completed. The low
  * byte of the key is the consumer's too; the work request tells it to the device.
  */
+#include <linux/dma-mapping.h>
 #include <linux/log2.h>
 
 #include "ornic_ib.h"
@@ -19,12 +20,29 @@ static_assert(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_fast_reg) 
 static int set_page(struct ib_mr *ibmr, u64 addr)
 {
 	struct ornic_ib_mr *mr = to_omr(ibmr);
-	__le64 *list = mr->list.cpu;
 
-	if (mr->npages == mr->list.size / sizeof(*list))
+	if (mr->npages == mr->max_pages)
 		return -ENOMEM;
-	list[mr->npages++] = cpu_to_le64(addr);
+	mr->list[mr->npages++] = cpu_to_le64(addr);
 	return 0;
+}
+
+static int list_alloc(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, u32 pages)
+{
+	mr->list = dma_alloc_coherent(ornic_ib_dma(dev), pages * sizeof(*mr->list),
+				      &mr->list_dma, GFP_KERNEL);
+	if (!mr->list)
+		return -ENOMEM;
+	mr->max_pages = pages;
+	return 0;
+}
+
+/* Free the list of a region, if it has one. */
+void ornic_ib_fast_reg_free(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr)
+{
+	if (mr->list)
+		dma_free_coherent(ornic_ib_dma(dev), mr->max_pages * sizeof(*mr->list), mr->list,
+				  mr->list_dma);
 }
 
 struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
@@ -45,7 +63,7 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	ret = ornic_ib_kbuf_alloc(dev, &mr->list, max_num_sg * sizeof(__le64));
+	ret = list_alloc(dev, mr, max_num_sg);
 	if (ret)
 		goto err_free;
 	ret = ornic_ib_mr_create(dev, mr, &cmd);
@@ -54,7 +72,7 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 	return &mr->ibmr;
 
 err_list:
-	ornic_ib_kbuf_free(dev, &mr->list);
+	ornic_ib_fast_reg_free(dev, mr);
 err_free:
 	kfree(mr);
 	return ERR_PTR(ret);
@@ -80,7 +98,7 @@ int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_
 	const struct ib_mr *ibmr = wr->mr;
 	int ret;
 
-	if (!mr->list.cpu || (wr->key ^ ibmr->rkey) >> ORNIC_KEY_TAG_BITS)
+	if (!mr->list || (wr->key ^ ibmr->rkey) >> ORNIC_KEY_TAG_BITS)
 		return -EINVAL;
 	memset(seg, 0, sizeof(*seg));
 	ret = ornic_ib_access(dev, wr->access & ~IB_ACCESS_MW_BIND, &seg->access);
@@ -88,7 +106,7 @@ int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_
 		return ret;
 	seg->iova = cpu_to_le64(ibmr->iova);
 	seg->length = cpu_to_le64(ibmr->length);
-	seg->list = cpu_to_le64(mr->list.dma);
+	seg->list = cpu_to_le64(mr->list_dma);
 	seg->npages = cpu_to_le32(mr->npages);
 	seg->key = cpu_to_le32(wr->key);
 	seg->offset = cpu_to_le32(ibmr->iova & (ibmr->page_size - 1));

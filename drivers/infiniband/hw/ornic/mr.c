@@ -267,7 +267,7 @@ int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	ornic_ib_ubuf_unpin(&mr->ubuf);
-	ornic_ib_kbuf_free(dev, &mr->list);
+	ornic_ib_fast_reg_free(dev, mr);
 	kfree(mr);
 	return 0;
 }

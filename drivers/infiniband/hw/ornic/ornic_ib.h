@@ -25,6 +25,7 @@
 #define ORNIC_IB_H
 
 #include <linux/cache.h>
+#include <linux/mm.h>
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -224,12 +225,44 @@ struct ornic_ib_ubuf {
 	u64 first;
 };
 
-/* Coherent memory for the queues of the kernel. */
+/**
+ * struct ornic_ib_kbuf - coherent memory for the queues of the kernel, page by page
+ * @cpu: addresses of the pages; NULL without memory
+ * @dma: the same for the device
+ * @pages: how many they are
+ *
+ * Entries and records are aligned to their size, so none lies in two pages.
+ */
 struct ornic_ib_kbuf {
-	void *cpu;
-	dma_addr_t dma;
-	size_t size;
+	void **cpu;
+	dma_addr_t *dma;
+	u32 pages;
 };
+
+static inline void *ornic_ib_kbuf_at(const struct ornic_ib_kbuf *kbuf, size_t offset)
+{
+	return kbuf->cpu[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
+
+static inline u64 ornic_ib_kbuf_dma(const struct ornic_ib_kbuf *kbuf, size_t offset)
+{
+	return kbuf->dma[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
+
+/**
+ * ornic_ib_entry() - address of the entry of a free-running index
+ * @cpu: pages of the buffer
+ * @at: where the ring begins in it
+ * @index: free-running index
+ * @log: log2 of the ring's entries
+ * @stride: log2 of an entry's bytes
+ */
+static inline void *ornic_ib_entry(void *const *cpu, size_t at, u32 index, u8 log, u8 stride)
+{
+	size_t offset = at + ((size_t)(index & (BIT(log) - 1)) << stride);
+
+	return cpu[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
 
 /* One array of a page list. */
 struct ornic_ib_leaf {
@@ -238,7 +271,7 @@ struct ornic_ib_leaf {
 };
 
 /**
- * struct ornic_ib_pagelist - part of an ornic_ib_ubuf as the device reads it
+ * struct ornic_ib_pagelist - part of an ornic_ib_ubuf or ornic_ib_kbuf as the device reads it
  * @desc: descriptor for the command
  * @leaf: arrays of page addresses
  * @leaves: how many of them
@@ -260,6 +293,8 @@ struct ornic_ib_pagelist {
  * @access: IB_ACCESS_*, as asked for
  * @virt: address that the process uses for its first byte
  * @list: addresses of the pages to register; kernel regions (fast_reg.c) only
+ * @list_dma: the same for the device, which takes one block of memory
+ * @max_pages: room in @list
  * @npages: entries of @list
  */
 struct ornic_ib_mr {
@@ -267,7 +302,9 @@ struct ornic_ib_mr {
 	struct ornic_ib_ubuf ubuf;
 	int access;
 	u64 virt;
-	struct ornic_ib_kbuf list;
+	__le64 *list;
+	dma_addr_t list_dma;
+	u32 max_pages;
 	u32 npages;
 };
 
@@ -282,7 +319,7 @@ struct ornic_ib_mw {
  * @stride: log2 of an entry's bytes
  * @ubuf: both, of a process
  * @kbuf: both, of the kernel
- * @list: page list of the ring, of a process
+ * @list: page list of the ring
  * @pages: descriptor of the ring
  * @record: DMA address of the record
  */
@@ -348,7 +385,8 @@ struct ornic_ib_cq {
 
 /**
  * struct ornic_ib_wq - send or receive queue of the kernel
- * @ring: entries
+ * @cpu: pages of the buffer in which the ring lies
+ * @at: where it begins there
  * @rec: doorbell record
  * @wr_id: the consumer's id of each entry
  * @log: log2 of the entries
@@ -363,7 +401,8 @@ struct ornic_ib_cq {
  * different processors.
  */
 struct ornic_ib_wq {
-	void *ring;
+	void **cpu;
+	size_t at;
 	struct ornic_rec *rec;
 	u64 *wr_id;
 	u8 log;
@@ -376,6 +415,12 @@ struct ornic_ib_wq {
 
 	u32 cons ____cacheline_aligned_in_smp;
 };
+
+/* The entry of a free-running index. */
+static inline void *ornic_ib_wqe(const struct ornic_ib_wq *wq, u32 index)
+{
+	return ornic_ib_entry(wq->cpu, wq->at, index, wq->log, wq->stride);
+}
 
 /**
  * struct ornic_ib_srq - shared receive queue
@@ -665,8 +710,8 @@ void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
 int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr);
 int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size);
 void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf);
-void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
-			 struct ornic_pages *desc);
+int ornic_ib_pagelist_kernel(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
+			     const struct ornic_ib_kbuf *kbuf, size_t offset, size_t bytes);
 
 /* ring.c */
 static inline size_t ornic_ib_ring_bytes(const struct ornic_ib_ring *ring)
@@ -677,7 +722,7 @@ static inline size_t ornic_ib_ring_bytes(const struct ornic_ib_ring *ring)
 /* The record of a ring of the kernel. */
 static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ring)
 {
-	return ring->kbuf.cpu + ornic_ib_ring_bytes(ring);
+	return ornic_ib_kbuf_at(&ring->kbuf, ornic_ib_ring_bytes(ring));
 }
 
 int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr);
@@ -714,6 +759,7 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		       unsigned int *sg_offset);
+void ornic_ib_fast_reg_free(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr);
 int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_reg *seg,
 			  const struct ib_reg_wr *wr);
 
@@ -725,7 +771,7 @@ int ornic_ib_dealloc_mw(struct ib_mw *ibmw);
 
 static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
 {
-	return ornic_ring_entry(cq->kbuf.cpu, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+	return ornic_ib_entry(cq->kbuf.cpu, 0, index, cq->log_entries, ORNIC_IB_CQE_LOG);
 }
 
 /* cq.c */

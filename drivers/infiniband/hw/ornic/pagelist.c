@@ -9,7 +9,7 @@
  * Several rings may lie in one buffer; each gets a list of its own part. The lists count as memory
  * of the process: that for 1 TiB of small pages is 2 GiB.
  *
- * Memory of the kernel is one coherent block.
+ * Memory of the kernel is coherent pages, so that a large ring needs no large block of memory.
  */
 #include <linux/dma-mapping.h>
 #include <linux/overflow.h>
@@ -170,6 +170,15 @@ static void describe_contiguous(struct ornic_pages *desc, u64 addr)
 	desc->offset = cpu_to_le32(addr & (SZ_4K - 1));
 }
 
+/* The list is complete and mapped. */
+static void describe_list(struct ornic_ib_pagelist *list, u32 offset, u8 shift)
+{
+	list->desc.level = list->leaves > 1 ? 2 : 1;
+	list->desc.addr = cpu_to_le64(list->leaves > 1 ? list->top.dma : list->leaf[0].dma);
+	list->desc.offset = cpu_to_le32(offset);
+	list->desc.page_shift = shift;
+}
+
 static int page_addr(const struct ornic_ib_ubuf *ubuf, u64 page, u64 *addr)
 {
 	struct ib_block_iter biter;
@@ -244,11 +253,42 @@ int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
 	if (ret)
 		return ret;
 
-	list->desc.level = list->leaves > 1 ? 2 : 1;
-	list->desc.addr = cpu_to_le64(list->leaves > 1 ? list->top.dma : list->leaf[0].dma);
-	list->desc.offset = cpu_to_le32(at & (size - 1));
-	list->desc.page_shift = ubuf->shift;
+	describe_list(list, at & (size - 1), ubuf->shift);
 	return 0;
+}
+
+/**
+ * ornic_ib_pagelist_kernel() - describe part of a buffer of the kernel to the device
+ * @dev: device
+ * @list: to fill; zeroed by the caller, who frees it also after an error
+ * @kbuf: buffer
+ * @offset: first byte of the part
+ * @bytes: its length, not 0
+ *
+ * In pages of 4096 bytes, which every device knows, whatever those of the CPU are.
+ */
+int ornic_ib_pagelist_kernel(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
+			     const struct ornic_ib_kbuf *kbuf, size_t offset, size_t bytes)
+{
+	size_t first = ALIGN_DOWN(offset, SZ_4K);
+	u32 pages = DIV_ROUND_UP(offset - first + bytes, SZ_4K);
+	u32 i;
+	int ret;
+
+	if (pages == 1) {
+		describe_contiguous(&list->desc, ornic_ib_kbuf_dma(kbuf, offset));
+		return 0;
+	}
+	ret = list_alloc(list, pages);
+	if (ret)
+		return ret;
+	for (i = 0; i < pages; i++)
+		*list_entry_of(list, i) =
+			cpu_to_le64(ornic_ib_kbuf_dma(kbuf, first + (size_t)i * SZ_4K));
+	ret = list_map(ornic_ib_dma(dev), list);
+	if (!ret)
+		describe_list(list, offset - first, ORNIC_PAGES_MIN_SHIFT);
+	return ret;
 }
 
 void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list)
@@ -264,30 +304,53 @@ void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
 	kvfree(list->leaf);
 }
 
+static int kbuf_add_page(struct device *dma, struct ornic_ib_kbuf *kbuf)
+{
+	void *page = dma_alloc_coherent(dma, PAGE_SIZE, &kbuf->dma[kbuf->pages], GFP_KERNEL);
+
+	if (!page)
+		return -ENOMEM;
+	kbuf->cpu[kbuf->pages++] = page;
+	return 0;
+}
+
+/**
+ * ornic_ib_kbuf_alloc() - allocate zeroed memory for queues of the kernel
+ * @dev: device
+ * @kbuf: zeroed; to fill
+ * @size: bytes
+ *
+ * Return: 0, or -ENOMEM and @kbuf is empty.
+ */
 int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size)
 {
-	kbuf->cpu = dma_alloc_coherent(ornic_ib_dma(dev), size, &kbuf->dma, GFP_KERNEL);
-	if (!kbuf->cpu)
-		return -ENOMEM;
-	kbuf->size = size;
+	size_t pages = DIV_ROUND_UP(size, PAGE_SIZE);
+
+	kbuf->cpu = kvcalloc(pages, sizeof(*kbuf->cpu), GFP_KERNEL);
+	kbuf->dma = kvcalloc(pages, sizeof(*kbuf->dma), GFP_KERNEL);
+	if (!kbuf->cpu || !kbuf->dma)
+		goto err;
+	while (kbuf->pages < pages) {
+		if (kbuf_add_page(ornic_ib_dma(dev), kbuf))
+			goto err;
+		cond_resched();
+	}
 	return 0;
+
+err:
+	ornic_ib_kbuf_free(dev, kbuf);
+	return -ENOMEM;
 }
 
 void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf)
 {
-	if (kbuf->cpu)
-		dma_free_coherent(ornic_ib_dma(dev), kbuf->size, kbuf->cpu, kbuf->dma);
+	while (kbuf->pages) {
+		kbuf->pages--;
+		dma_free_coherent(ornic_ib_dma(dev), PAGE_SIZE, kbuf->cpu[kbuf->pages],
+				  kbuf->dma[kbuf->pages]);
+	}
+	kvfree(kbuf->cpu);
+	kvfree(kbuf->dma);
 	kbuf->cpu = NULL;
-}
-
-/**
- * ornic_ib_kbuf_pages() - describe a ring in kernel memory
- * @kbuf: memory
- * @offset: where the ring starts in it
- * @desc: to fill
- */
-void ornic_ib_kbuf_pages(const struct ornic_ib_kbuf *kbuf, size_t offset,
-			 struct ornic_pages *desc)
-{
-	describe_contiguous(desc, kbuf->dma + offset);
+	kbuf->dma = NULL;
 }

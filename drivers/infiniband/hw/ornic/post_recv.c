@@ -14,7 +14,7 @@
  */
 void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr)
 {
-	struct ornic_rwqe *rwqe = ornic_ring_entry(wq->ring, index, wq->log, wq->stride);
+	struct ornic_rwqe *rwqe = ornic_ib_wqe(wq, index);
 
 	rwqe->count = cpu_to_le16(wr->num_sge);
 	rwqe->mbz0 = 0;

@@ -150,8 +150,7 @@ static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_sen
 
 static int put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct ib_send_wr *wr)
 {
-	struct ornic_wqe_ctrl *ctrl = ornic_ring_entry(qp->sq.ring, index, qp->sq.log,
-						       qp->sq.stride);
+	struct ornic_wqe_ctrl *ctrl = ornic_ib_wqe(&qp->sq, index);
 	int count;
 
 	if (wr->send_flags & ~SEND_FLAGS)

@@ -198,10 +198,12 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	if (ret)
 		return ret;
 
-	qp->sq.ring = qp->kbuf.cpu + at.sq;
-	qp->rq.ring = qp->kbuf.cpu + at.rq;
-	qp->sq.rec = qp->kbuf.cpu + at.sq_rec;
-	qp->rq.rec = qp->kbuf.cpu + at.rq_rec;
+	qp->sq.cpu = qp->kbuf.cpu;
+	qp->rq.cpu = qp->kbuf.cpu;
+	qp->sq.at = at.sq;
+	qp->rq.at = at.rq;
+	qp->sq.rec = ornic_ib_kbuf_at(&qp->kbuf, at.sq_rec);
+	qp->rq.rec = ornic_ib_kbuf_at(&qp->kbuf, at.rq_rec);
 	qp->sq.max_inline = qp->cap.max_inline_data;
 	ornic_rec_init(qp->sq.rec);
 	ornic_rec_init(qp->rq.rec);
@@ -256,13 +258,23 @@ static int describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
 	return ret;
 }
 
-static void describe_kernel(const struct ornic_ib_qp *qp, const struct layout *at,
-			    struct ornic_qp_create_cmd *cmd)
+/* The kernel always has a send queue. */
+static int describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+			   const struct layout *at, struct ornic_qp_create_cmd *cmd,
+			   struct ornic_ib_pagelist *lists)
 {
-	ornic_ib_kbuf_pages(&qp->kbuf, at->sq, &cmd->sq_pages);
-	ornic_ib_kbuf_pages(&qp->kbuf, at->rq, &cmd->rq_pages);
-	cmd->sq_record = cpu_to_le64(qp->kbuf.dma + at->sq_rec);
-	cmd->rq_record = cpu_to_le64(qp->kbuf.dma + at->rq_rec);
+	u64 sq_bytes = ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
+	int ret;
+
+	ret = ornic_ib_pagelist_kernel(dev, &lists[0], &qp->kbuf, at->sq, sq_bytes);
+	if (!ret && rq_bytes)
+		ret = ornic_ib_pagelist_kernel(dev, &lists[1], &qp->kbuf, at->rq, rq_bytes);
+	cmd->sq_pages = lists[0].desc;
+	cmd->rq_pages = lists[1].desc;
+	cmd->sq_record = cpu_to_le64(ornic_ib_kbuf_dma(&qp->kbuf, at->sq_rec));
+	cmd->rq_record = cpu_to_le64(ornic_ib_kbuf_dma(&qp->kbuf, at->rq_rec));
+	return ret;
 }
 
 /**
@@ -287,6 +299,5 @@ int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	lay_out(&qp->geom, &at);
 	if (qp->ubuf.umem)
 		return describe_user(dev, qp, &at, cmd, lists);
-	describe_kernel(qp, &at, cmd);
-	return 0;
+	return describe_kernel(dev, qp, &at, cmd, lists);
 }

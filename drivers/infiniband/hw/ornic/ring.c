@@ -33,7 +33,8 @@ int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 
 /**
  * ornic_ib_ring_alloc() - make ring and record for the kernel
  * @dev: device
- * @ring: its size, at least that of a record; filled in
+ * @ring: its size, at least that of a record; filled in, also on failure to be given to
+ *	ornic_ib_ring_free()
  */
 int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
 {
@@ -44,8 +45,11 @@ int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
 	if (ret)
 		return ret;
 	ornic_rec_init(ornic_ib_ring_rec(ring));
-	ornic_ib_kbuf_pages(&ring->kbuf, 0, &ring->pages);
-	ring->record = cpu_to_le64(ring->kbuf.dma + bytes);
+	ret = ornic_ib_pagelist_kernel(dev, &ring->list, &ring->kbuf, 0, bytes);
+	if (ret)
+		return ret;
+	ring->pages = ring->list.desc;
+	ring->record = cpu_to_le64(ornic_ib_kbuf_dma(&ring->kbuf, bytes));
 	return 0;
 }
 

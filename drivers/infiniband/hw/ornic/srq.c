@@ -134,7 +134,7 @@ static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
  */
 void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring)
 {
-	srq->wq.ring = ring->kbuf.cpu;
+	srq->wq.cpu = ring->kbuf.cpu;
 	srq->wq.rec = ring->kbuf.cpu ? ornic_ib_ring_rec(ring) : NULL;
 	srq->wq.stride = ring->stride;
 	swap(srq->wq.log, ring->log);

@@ -95,8 +95,8 @@ static void copy_entries(const struct ornic_ib_srq *srq, const struct ornic_ib_r
 	const struct ornic_ib_wq *wq = &srq->wq;
 
 	for (; first != end; first++)
-		memcpy(ornic_ring_entry(ring->kbuf.cpu, first, ring->log, ring->stride),
-		       ornic_ring_entry(wq->ring, first, wq->log, wq->stride), BIT(wq->stride));
+		memcpy(ornic_ib_entry(ring->kbuf.cpu, 0, first, ring->log, ring->stride),
+		       ornic_ib_wqe(wq, first), BIT(wq->stride));
 }
 
 /**
