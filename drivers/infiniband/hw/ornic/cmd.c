@@ -7,13 +7,27 @@
  */
 #include "ornic_ib.h"
 
+/*
+ * Runs a command. What the device rejects is told to who debugs: the errno alone does not say which
+ * of its limits or rules was in the way.
+ */
+static int exec(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
+{
+	int ret = ornic_cmd_exec(dev->odev, cmd);
+
+	if (ret && !ornic_device_dead(dev->odev))
+		ibdev_dbg(&dev->ibdev, "command %#06x of %u rejected: status %u, syndrome %#x\n",
+			  cmd->opcode, cmd->number, cmd->status, cmd->syndrome);
+	return ret;
+}
+
 /* Create commands of objects whose number has 24 bits. */
 static int create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len, u32 *number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .in = in, .in_len = in_len };
 	int ret;
 
-	ret = ornic_cmd_exec(dev->odev, &cmd);
+	ret = exec(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!cmd.result || cmd.result > ORNIC_MAX_NUMBER) {
@@ -46,7 +60,7 @@ static int modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *
 		.opcode = opcode, .number = number, .in = in, .in_len = in_len,
 	};
 
-	return ornic_cmd_exec(dev->odev, &cmd);
+	return exec(dev, &cmd);
 }
 
 static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len,
@@ -57,7 +71,7 @@ static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *i
 		.in = in, .in_len = in_len, .out = out, .out_len = out_len,
 	};
 
-	return ornic_cmd_exec(dev->odev, &cmd);
+	return exec(dev, &cmd);
 }
 
 /*
@@ -69,7 +83,7 @@ static void destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
 
-	if (ornic_cmd_exec(dev->odev, &cmd))
+	if (exec(dev, &cmd))
 		ornic_device_malformed(dev->odev, "destroy command rejected");
 }
 
@@ -105,7 +119,7 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 	};
 	int ret;
 
-	ret = ornic_cmd_exec(dev->odev, &cmd);
+	ret = exec(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!(cmd.result >> ORNIC_KEY_TAG_BITS)) {
@@ -139,7 +153,7 @@ int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
 	struct ornic_cmd cmd = { .opcode = ORNIC_OP_KEY_DESTROY, .number = key };
 	int ret;
 
-	ret = ornic_cmd_exec(dev->odev, &cmd);
+	ret = exec(dev, &cmd);
 	if (!ret || cmd.status == ORNIC_ST_BUSY)
 		return ret;
 	ornic_device_malformed(dev->odev, "destroy command rejected");
@@ -160,7 +174,7 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 	};
 	int ret;
 
-	ret = ornic_cmd_exec(dev->odev, &cmd);
+	ret = exec(dev, &cmd);
 	if (!ret)
 		*number = cmd.result;
 	return ret;

@@ -47,12 +47,16 @@ static int check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_at
 		known |= IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_IGNORE_OVERRUN)))
 		known |= IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
-	if (attr->flags & ~known)
+	if (attr->flags & ~known) {
+		ibdev_dbg(&dev->ibdev, "CQ flags %#x, known are %#x\n", attr->flags, known);
 		return -EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > dev->lim.max_cqe ||
-	    attr->comp_vector >= dev->odev->comp_vectors)
-		return -EINVAL;
-	return 0;
+	}
+	if (attr->cqe && attr->cqe <= dev->lim.max_cqe &&
+	    attr->comp_vector < dev->odev->comp_vectors)
+		return 0;
+	ibdev_dbg(&dev->ibdev, "CQ of %u entries on vector %u, limits are %u and %u\n",
+		  attr->cqe, attr->comp_vector, dev->lim.max_cqe, dev->odev->comp_vectors - 1);
+	return -EINVAL;
 }
 
 static u8 to_flags(const struct ib_cq_init_attr *attr)
@@ -77,8 +81,11 @@ static u8 to_flags(const struct ib_cq_init_attr *attr)
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
 			  u8 log_entries, u32 entries)
 {
-	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries))
+	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries)) {
+		ibdev_dbg(&dev->ibdev, "CQ ring of 2^%u for %u entries, limit is 2^%u\n",
+			  log_entries, entries, dev->lim.log_cq);
 		return -EINVAL;
+	}
 	ring->log = log_entries;
 	ring->stride = ORNIC_IB_CQE_LOG;
 	return ornic_ib_ring_pin(dev, ring, addr);

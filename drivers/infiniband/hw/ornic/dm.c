@@ -122,8 +122,11 @@ struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibu
 	struct block *block;
 
 	if (!attr->length || attr->length > dev->lim.dm_bytes ||
-	    attr->alignment > 63 || attr->flags)
+	    attr->alignment > 63 || attr->flags) {
+		ibdev_dbg(ibdev, "device memory of %llu bytes, limit is %llu\n", attr->length,
+			  dev->lim.dm_bytes);
 		return ERR_PTR(-EINVAL);
+	}
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);

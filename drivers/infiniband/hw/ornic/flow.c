@@ -269,8 +269,11 @@ struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp,
 	    !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
 	ret = fill_rule(ibqp, attr, &cmd);
-	if (ret)
+	if (ret) {
+		ibdev_dbg(&dev->ibdev, "flow of type %u with %u specifications: %d\n",
+			  attr->type, attr->num_of_specs, ret);
 		return ERR_PTR(ret);
+	}
 	cmd.owner = cpu_to_le32(ornic_ib_caller_page(udata));
 	flow = kzalloc(sizeof(*flow), GFP_KERNEL);
 	if (!flow)

@@ -57,8 +57,10 @@ int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 		known |= IB_ACCESS_RELAXED_ORDERING;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(ZERO_BASED)))
 		known |= IB_ZERO_BASED;
-	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND))
+	if (access & ~known & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ACCESS_MW_BIND)) {
+		ibdev_dbg(&dev->ibdev, "rights %#x, known are %#x\n", access, known);
 		return -EOPNOTSUPP;
+	}
 	*out = cpu_to_le32(access & known);
 	return 0;
 }
@@ -181,8 +183,11 @@ static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 o
 	if (ret)
 		return ERR_PTR(ret);
 	if (from->length > le64_to_cpu(dev->odev->id.max_region) ||
-	    from->virt + from->length < from->virt || (from->fd >= 0 && !from->length))
+	    from->virt + from->length < from->virt || (from->fd >= 0 && !from->length)) {
+		ibdev_dbg(&dev->ibdev, "region of %llu bytes at %#llx, limit is %llu\n",
+			  from->length, from->virt, le64_to_cpu(dev->odev->id.max_region));
 		return ERR_PTR(-EINVAL);
+	}
 
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)

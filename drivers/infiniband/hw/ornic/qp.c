@@ -71,8 +71,14 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 		return -EINVAL;
 	if (cap->max_send_wr > BIT(lim->log_sq) || cap->max_recv_wr > BIT(lim->log_rq) ||
 	    cap->max_send_sge > lim->send_sge || cap->max_recv_sge > lim->recv_sge ||
-	    cap->max_inline_data > lim->max_inline)
+	    cap->max_inline_data > lim->max_inline) {
+		ibdev_dbg(&dev->ibdev,
+			  "QP of %u+%u entries, %u+%u SGEs, %u bytes inline; limits %lu+%lu, %u+%u, %u\n",
+			  cap->max_send_wr, cap->max_recv_wr, cap->max_send_sge,
+			  cap->max_recv_sge, cap->max_inline_data, BIT(lim->log_sq),
+			  BIT(lim->log_rq), lim->send_sge, lim->recv_sge, lim->max_inline);
 		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -255,7 +261,10 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 		attr->cap.max_recv_sge = 0;
 	}
 	ret = check_init(dev, attr, udata);
-	if (!ret)
+	if (ret)
+		ibdev_dbg(&dev->ibdev, "QP of type %u with flags %#x: %d\n", attr->qp_type,
+			  attr->create_flags, ret);
+	else
 		ret = ornic_ib_qp_make(dev, qp, attr, udata);
 	if (ret)
 		return ret;

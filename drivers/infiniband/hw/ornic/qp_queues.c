@@ -129,8 +129,11 @@ int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struc
 	qp->geom.rq_log = req.rq_log;
 	qp->geom.rq_stride = req.rq_stride;
 	ret = check_geom(dev, qp, &qp->geom);
-	if (ret)
+	if (ret) {
+		ibdev_dbg(&dev->ibdev, "QP rings of 2^%u * 2^%u and 2^%u * 2^%u bytes, too large or small\n",
+			  req.sq_log, req.sq_stride, req.rq_log, req.rq_stride);
 		return ret;
+	}
 	lay_out(&qp->geom, &at);
 	return ornic_ib_ubuf_pin(dev, &qp->ubuf, req.buf_addr, at.size, req.buf_addr,
 				 IB_ACCESS_LOCAL_WRITE);

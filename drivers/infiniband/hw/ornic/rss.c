@@ -68,8 +68,11 @@ int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	ret = check_init(attr);
 	if (!ret)
 		ret = read_request(dev, udata, &req);
-	if (!ret)
-		ret = create_group(dev, qp, attr->rwq_ind_tbl, &req, ornic_ib_caller_page(udata));
+	if (ret) {
+		ibdev_dbg(&dev->ibdev, "QP for receive scaling, type %u: %d\n", attr->qp_type, ret);
+		return ret;
+	}
+	ret = create_group(dev, qp, attr->rwq_ind_tbl, &req, ornic_ib_caller_page(udata));
 	if (ret)
 		return ret;
 	mutex_init(&qp->mutex);

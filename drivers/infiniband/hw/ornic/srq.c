@@ -34,8 +34,13 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_a
 		return -EOPNOTSUPP;
 	}
 	if (!attr->attr.max_wr || attr->attr.max_wr > BIT(lim->log_srq) ||
-	    attr->attr.max_sge > lim->srq_sge || attr->attr.srq_limit > attr->attr.max_wr)
+	    attr->attr.max_sge > lim->srq_sge || attr->attr.srq_limit > attr->attr.max_wr) {
+		ibdev_dbg(&dev->ibdev,
+			  "SRQ of %u entries with %u SGEs, limits are %lu and %u; event limit %u\n",
+			  attr->attr.max_wr, attr->attr.max_sge, BIT(lim->log_srq), lim->srq_sge,
+			  attr->attr.srq_limit);
 		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -52,8 +57,11 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
 		return -EOPNOTSUPP;
 	if (req.log_entries > dev->lim.log_srq || attr->attr.max_wr > BIT(req.log_entries) ||
 	    req.stride < ORNIC_RQ_MIN_STRIDE || req.stride > dev->lim.rq_stride ||
-	    ornic_ib_rq_bytes(attr->attr.max_sge) > BIT(req.stride))
+	    ornic_ib_rq_bytes(attr->attr.max_sge) > BIT(req.stride)) {
+		ibdev_dbg(&dev->ibdev, "SRQ ring of 2^%u entries of 2^%u bytes, too large or small\n",
+			  req.log_entries, req.stride);
 		return -EINVAL;
+	}
 	ring->log = req.log_entries;
 	ring->stride = req.stride;
 	return ornic_ib_ring_pin(dev, ring, req.buf_addr);

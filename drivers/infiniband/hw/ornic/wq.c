@@ -30,9 +30,11 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_wq_init_at
 
 	if (attr->wq_type != IB_WQT_RQ || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!attr->max_wr || attr->max_wr > BIT(lim->log_rq) || attr->max_sge > lim->recv_sge)
-		return -EINVAL;
-	return 0;
+	if (attr->max_wr && attr->max_wr <= BIT(lim->log_rq) && attr->max_sge <= lim->recv_sge)
+		return 0;
+	ibdev_dbg(&dev->ibdev, "WQ of %u entries with %u SGEs, limits are %lu and %u\n",
+		  attr->max_wr, attr->max_sge, BIT(lim->log_rq), lim->recv_sge);
+	return -EINVAL;
 }
 
 static int make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd *pd,
