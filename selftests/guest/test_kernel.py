@@ -9,7 +9,7 @@ import harness
 CASES = """
     attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
     largest local_invalidate stale_key register_twice two_regions refused drain drain_direct srq_echo srq_limit srq_resize
-    srq_resize_workqueue resize_cq resize_cq_workqueue""".split()
+    srq_resize_workqueue resize_cq resize_cq_workqueue largest_queues mcast""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
 SLOT = "/sys/bus/pci/devices/0000:01:00.0"

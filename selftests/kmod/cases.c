@@ -381,6 +381,8 @@ static const struct {
 	{ "srq_resize_workqueue", ktest_case_srq_resize, IB_POLL_WORKQUEUE, false, true },
 	{ "resize_cq", ktest_case_resize_cq, IB_POLL_SOFTIRQ, false },
 	{ "resize_cq_workqueue", ktest_case_resize_cq, IB_POLL_WORKQUEUE, false },
+	{ "largest_queues", ktest_case_largest_queues, IB_POLL_SOFTIRQ, true },
+	{ "mcast", ktest_case_mcast, IB_POLL_SOFTIRQ, true },
 };
 
 static bool run_case(int i, struct sockaddr *addr)

@@ -161,6 +161,8 @@ void ktest_death(struct sockaddr *addr);
 /* queues.c */
 bool ktest_case_srq_limit(struct ktest_conn *conn);
 bool ktest_case_srq_resize(struct ktest_conn *conn);
+bool ktest_case_largest_queues(struct ktest_conn *conn);
+bool ktest_case_mcast(struct ktest_conn *conn);
 #ifdef KTEST_HAVE_RESIZE_CQ
 bool ktest_case_resize_cq(struct ktest_conn *conn);
 #else

@@ -120,3 +120,58 @@ bool ktest_case_resize_cq(struct ktest_conn *conn)
 	return bursts(conn, resize_cq);
 }
 #endif
+
+static struct ib_qp *make_qp(struct ktest_conn *conn, u32 depth)
+{
+	struct ib_qp_init_attr attr = {
+		.qp_type = IB_QPT_UD, .send_cq = conn->cq, .recv_cq = conn->cq,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = depth, .max_recv_wr = depth,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+		.port_num = conn->id->port_num,
+	};
+
+	return ib_create_qp(conn->pd, &attr);
+}
+
+/* As large as the device says. Their memory is not to be had in one piece. */
+bool ktest_case_largest_queues(struct ktest_conn *conn)
+{
+	const struct ib_device_attr *attr = &conn->id->device->attrs;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+
+	cq = ib_alloc_cq(conn->id->device, NULL, attr->max_cqe, 0, IB_POLL_WORKQUEUE);
+	if (FAILED(!IS_ERR(cq)))
+		return false;
+	ib_free_cq(cq);
+	qp = make_qp(conn, attr->max_qp_wr);
+	if (FAILED(!IS_ERR(qp)))
+		return false;
+	return !FAILED(!ib_destroy_qp(qp));
+}
+
+/* ib_core keeps a queue pair for as long as it is in a group. */
+bool ktest_case_mcast(struct ktest_conn *conn)
+{
+	union ib_gid gid = { .raw = { 0xff, 0x0e, [15] = 0x55 } };
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT, .port_num = conn->id->port_num, .qkey = 1,
+	};
+	struct ib_qp *qp = make_qp(conn, 4);
+	bool ok = false;
+
+	if (FAILED(!IS_ERR(qp)))
+		return false;
+	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+					    IB_QP_QKEY)))
+		goto out;
+	if (FAILED(!ib_attach_mcast(qp, &gid, 0)))
+		goto out;
+	ok = !FAILED(ib_destroy_qp(qp) == -EBUSY) && !FAILED(!ib_detach_mcast(qp, &gid, 0)) &&
+	     !FAILED(ib_detach_mcast(qp, &gid, 0) == -EINVAL);
+out:
+	return !FAILED(!ib_destroy_qp(qp)) && ok;
+}
