@@ -101,7 +101,7 @@ $(O)/ornicd $(O)/ornicctl: $(O)/%: $(O)/host/%
 
 # ---- drivers and provider, for the guest --------------------------------------
 
-kernel_src := $(shell find drivers include uapi Kbuild Kconfig -type f 2>/dev/null)
+kernel_src := $(shell find -L drivers include uapi compat Kbuild Kconfig -type f 2>/dev/null)
 provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) $(wildcard uapi/rdma/*)
 ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
@@ -110,7 +110,7 @@ recipe := $(wildcard tools/lab/guests/$(GUEST).toml)
 # kernel_tree: a copy of the sources that Kbuild may litter
 define kernel_tree
 	@mkdir -p $(1)
-	@cp -au drivers include uapi Kbuild Kconfig $(1)/
+	@cp -au drivers include uapi compat Kbuild Kconfig $(1)/
 endef
 
 .PHONY: modules provider guest-modules

@@ -22,6 +22,16 @@ KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/
 KERNEL_IGNORES = {
     "FILE_PATH_CHANGES": "MAINTAINERS is the kernel tree's",
 }
+COMPAT = ("compat/include/*/*.h", "compat/include/*/*/*.h")
+COMPAT_IGNORES = KERNEL_IGNORES | {
+    "COMPLEX_MACRO": "one list of verbs makes a structure and the code that copies it",
+    "MACRO_ARG_REUSE": "one list of verbs makes a structure and the code that copies it",
+    "MACRO_ARG_PRECEDENCE": "the argument is the name of a member",
+    "MULTISTATEMENT_MACRO_USE_DO_WHILE": "a member of a structure",
+    "TRAILING_SEMICOLON": "a member of a structure, or one statement per verb",
+    "DO_WHILE_MACRO_WITH_TRAILING_SEMICOLON": "one statement per verb",
+    "CONST_STRUCT": "the kernel's table is filled here",
+}
 INTERFACE = ("include/ornic/*.h", "uapi/rdma/*.h")
 INTERFACE_IGNORES = KERNEL_IGNORES | {
     "BIT_MACRO": "user space has no BIT()",
@@ -60,7 +70,7 @@ class Style(unittest.TestCase):
         """W=1 and sparse."""
         os.makedirs(BUILD, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BUILD) as tree:
-            for name in ("drivers", "include", "uapi"):
+            for name in ("drivers", "include", "uapi", "compat"):
                 shutil.copytree(os.path.join(TOP, name), os.path.join(tree, name))
             for name in ("Kbuild", "Kconfig"):
                 shutil.copy(os.path.join(TOP, name), tree)
@@ -78,6 +88,9 @@ class Style(unittest.TestCase):
 
     def test_checkpatch_drivers(self):
         self.checkpatch(KERNEL, KERNEL_IGNORES)
+
+    def test_checkpatch_compat(self):
+        self.checkpatch(COMPAT, COMPAT_IGNORES)
 
     def test_checkpatch_interface(self):
         self.checkpatch(INTERFACE, INTERFACE_IGNORES)

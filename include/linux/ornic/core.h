@@ -17,11 +17,11 @@
 #include <linux/pci.h>
 #include <linux/rwsem.h>
 
-#include "../../ornic/admin.h"
-#include "../../ornic/cq.h"
-#include "../../ornic/eq.h"
-#include "../../ornic/identify.h"
-#include "../../ornic/port.h"
+#include <linux/ornic/hw/admin.h>
+#include <linux/ornic/hw/cq.h>
+#include <linux/ornic/hw/eq.h>
+#include <linux/ornic/hw/identify.h>
+#include <linux/ornic/hw/port.h>
 
 struct ornic_core;
 struct net_device;

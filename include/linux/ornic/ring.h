@@ -20,7 +20,7 @@
 #include <asm/barrier.h>
 #include <asm/byteorder.h>
 
-#include "../../ornic/ring.h"
+#include <linux/ornic/hw/ring.h>
 #include "core.h"
 
 /**

@@ -224,10 +224,9 @@ static int respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
 	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
-int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		       ORNIC_CREATE_CQ_ARG)
+static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		     struct ib_udata *udata)
 {
-	struct ib_udata *udata = ORNIC_CREATE_CQ_UDATA;
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	int ret;
@@ -257,6 +256,18 @@ err_rings:
 	return ret;
 }
 
+int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		       struct uverbs_attr_bundle *attrs)
+{
+	return create_cq(ibcq, attr, NULL);
+}
+
+int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs)
+{
+	return create_cq(ibcq, attr, &attrs->driver_udata);
+}
+
 /* Of the kernel: ib_core ends its own polling, which needs the ring, between the two. */
 int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq)
 {
@@ -269,11 +280,10 @@ void ornic_ib_post_destroy_cq(struct ib_cq *ibcq)
 	free_rings(to_oib(ibcq->device), to_ocq(ibcq));
 }
 
-/* Of a process, or of a consumer that polls by itself; on older kernels of each one. */
+/* Of a process, or of a consumer that polls by itself. */
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	ornic_ib_pre_destroy_cq(ibcq);
-	ornic_compat_cq_end_polling(ibcq);
 	ornic_ib_post_destroy_cq(ibcq);
 	return 0;
 }

@@ -117,14 +117,13 @@ static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 e
 	return ret;
 }
 
-int ornic_ib_resize_cq(struct ib_cq *ibcq, ORNIC_RESIZE_CQ_COUNT entries, struct ib_udata *udata)
+int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata *udata)
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	int ret;
 
-	/* a negative number is a large one */
-	if (!entries || (u32)entries > dev->lim.max_cqe)
+	if (!entries || entries > dev->lim.max_cqe)
 		return -EINVAL;
 	mutex_lock(&cq->resize);
 	if (udata)

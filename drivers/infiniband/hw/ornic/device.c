@@ -26,6 +26,7 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.create_cq = ornic_ib_create_cq,
 	.create_qp = ornic_ib_create_qp,
 	.create_user_ah = ornic_ib_create_ah,
+	.create_user_cq = ornic_ib_create_user_cq,
 	.dealloc_pd = ornic_ib_dealloc_pd,
 	.dealloc_ucontext = ornic_ib_dealloc_ucontext,
 	.del_gid = ornic_ib_del_gid,
@@ -40,8 +41,8 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.fill_res_mr_entry_raw = ornic_ib_fill_res_mr_raw,
 	.fill_res_qp_entry = ornic_ib_fill_res_qp,
 	.fill_res_qp_entry_raw = ornic_ib_fill_res_qp_raw,
-	ORNIC_RES_SRQ_OPS
-	ORNIC_CQ_DESTROY_OPS
+	.fill_res_srq_entry = ornic_ib_fill_res_srq,
+	.fill_res_srq_entry_raw = ornic_ib_fill_res_srq_raw,
 	.get_dev_fw_str = ornic_ib_get_dev_fw_str,
 	.get_dma_mr = ornic_ib_get_dma_mr,
 	.get_link_layer = ornic_ib_get_link_layer,
@@ -50,16 +51,19 @@ static const struct ib_device_ops ornic_ib_ops = {
 	.mmap_free = ornic_ib_mmap_free,
 	.modify_qp = ornic_ib_modify_qp,
 	.poll_cq = ornic_ib_poll_cq,
+	.post_destroy_cq = ornic_ib_post_destroy_cq,
 	.post_recv = ornic_ib_post_recv,
 	.post_send = ornic_ib_post_send,
+	.pre_destroy_cq = ornic_ib_pre_destroy_cq,
 	.query_device = ornic_ib_query_device,
 	.query_pkey = ornic_ib_query_pkey,
 	.query_port = ornic_ib_query_port,
-	ORNIC_PORT_SPEED_OPS
+	.query_port_speed = ornic_ib_query_port_speed,
 	.query_qp = ornic_ib_query_qp,
 	.query_ucontext = ornic_ib_query_ucontext,
 	.reg_user_mr = ornic_ib_reg_user_mr,
 	.reg_user_mr_dmabuf = ornic_ib_reg_user_mr_dmabuf,
+	.report_port_event = ornic_ib_report_port_event,
 	.req_notify_cq = ornic_ib_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, ornic_ib_ah, ibah),
@@ -113,7 +117,7 @@ static const struct ib_device_ops ornic_ib_xrc_ops = {
 };
 
 static const struct ib_device_ops ornic_ib_resize_ops = {
-	.ORNIC_RESIZE_CQ_OP = ornic_ib_resize_cq,
+	.resize_user_cq = ornic_ib_resize_cq,
 };
 
 static const struct ib_device_ops ornic_ib_rss_ops = {

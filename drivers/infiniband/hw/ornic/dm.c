@@ -12,7 +12,7 @@
 #include <rdma/uverbs_named_ioctl.h>
 #include <rdma/ornic-ioctl.h>
 
-#include <ornic/regs.h>
+#include <linux/ornic/hw/regs.h>
 
 #include "ornic_ib.h"
 

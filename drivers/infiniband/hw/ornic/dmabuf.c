@@ -12,8 +12,8 @@
  * here from before the memory is mapped until the key exists, and while the key is
  * destroyed.
  *
- * Without a kernel that can do this (compat.h), or without a device that can change
- * a region (feature REREG), exporters are not told that they may revoke.
+ * Without a device that can change a region (feature REREG), exporters are not told
+ * that they may revoke.
  */
 #include <rdma/ib_umem.h>
 

@@ -219,6 +219,21 @@ static void device_event(struct ornic_ib_dev *dev, unsigned long type)
 		ib_dispatch_event(&event);
 }
 
+/* The device reports its link, and ib_core that of the netdev: users hear of a change once. */
+static void port_event(struct ornic_ib_dev *dev, unsigned long type)
+{
+	if (READ_ONCE(dev->registered) && xchg(&dev->port_event, type) != type)
+		device_event(dev, type);
+}
+
+void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
+				unsigned long event)
+{
+	bool up = netif_running(ndev) && netif_carrier_ok(ndev);
+
+	port_event(to_oib(ibdev), up ? ORNIC_EV_PORT_ACTIVE : ORNIC_EV_PORT_ERR);
+}
+
 /* Some process does what the provider never does; the device has ignored it. */
 static void doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eqe *eqe)
 {
@@ -263,8 +278,7 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 		break;
 	case ORNIC_EV_PORT_ACTIVE:
 	case ORNIC_EV_PORT_ERR:
-		if (!ORNIC_CORE_REPORTS_PORT)
-			device_event(dev, type);
+		port_event(dev, type);
 		break;
 	case ORNIC_EV_DB_REJECTED:
 		doorbell_event(dev, eqe);

@@ -214,13 +214,13 @@ err_free:
 }
 
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
-				   int access, ORNIC_DMAH_ARG struct ib_udata *udata)
+				   int access, struct ib_dmah *dmah, struct ib_udata *udata)
 {
 	const struct source from = {
 		.fd = -1, .start = start, .length = length, .virt = virt, .access = access,
 	};
 
-	if (ORNIC_DMAH_GIVEN)
+	if (dmah)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
@@ -228,17 +228,18 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 }
 
 struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
-					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG)
+					  int fd, int access, struct ib_dmah *dmah,
+					  struct uverbs_attr_bundle *attrs)
 {
 	const struct source from = {
 		.fd = fd, .start = offset, .length = length, .virt = virt, .access = access,
 	};
 
-	if (ORNIC_DMAH_GIVEN)
+	if (dmah)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (fd < 0)
 		return ERR_PTR(-EBADF);
-	return reg_mr(ibpd, &from, ornic_ib_caller_page(ORNIC_DMABUF_UDATA));
+	return reg_mr(ibpd, &from, ornic_ib_caller_page(&attrs->driver_udata));
 }
 
 /*

@@ -38,14 +38,14 @@
 
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
-#include <ornic/dm.h>
-#include <ornic/mr.h>
-#include <ornic/pd.h>
-#include <ornic/qp.h>
-#include <ornic/srq.h>
-#include <ornic/stats.h>
-#include <ornic/steer.h>
-#include <ornic/wqe.h>
+#include <linux/ornic/hw/dm.h>
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/pd.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/srq.h>
+#include <linux/ornic/hw/stats.h>
+#include <linux/ornic/hw/steer.h>
+#include <linux/ornic/hw/wqe.h>
 #include <rdma/ornic-abi.h>
 
 /* The driver itself, where an object names its owner or its doorbell page. */
@@ -125,6 +125,7 @@ struct ornic_ib_stats {
  * @srqs: shared receive queues by number, for events
  * @data_in_order: the transport places the data of a message in address order
  * @registered: ib_core takes port events
+ * @port_event: the last event of the port, 0 before the first
  * @dead: the device died; completions are made by soft_flush.c
  * @port_stats: counters of the port
  * @device_stats: counters of the device
@@ -143,6 +144,7 @@ struct ornic_ib_dev {
 	struct xarray srqs;
 	bool data_in_order;
 	bool registered;
+	unsigned long port_event;
 	bool dead;
 	struct ornic_ib_stats port_stats;
 	struct ornic_ib_stats device_stats;
@@ -638,6 +640,8 @@ int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_que
 int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out);
 
 /* event.c */
+void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
+				unsigned long event);
 void ornic_ib_ref_init(struct ornic_ib_ref *ref);
 void ornic_ib_ref_drain(struct ornic_ib_ref *ref);
 int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data);
@@ -736,9 +740,10 @@ int ornic_ib_mr_create(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 		       const struct ornic_key_create_cmd *cmd);
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt,
-				   int access, ORNIC_DMAH_ARG struct ib_udata *udata);
+				   int access, struct ib_dmah *dmah, struct ib_udata *udata);
 struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
-					  int fd, int access, ORNIC_DMAH_ARG ORNIC_DMABUF_ARG);
+					  int fd, int access, struct ib_dmah *dmah,
+					  struct uverbs_attr_bundle *attrs);
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 /* dmabuf.c */
@@ -776,7 +781,9 @@ static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 i
 
 /* cq.c */
 int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		       ORNIC_CREATE_CQ_ARG);
+		       struct uverbs_attr_bundle *attrs);
+int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs);
 int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq);
 void ornic_ib_post_destroy_cq(struct ib_cq *ibcq);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
@@ -793,7 +800,7 @@ int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 /* cq_resize.c */
-int ornic_ib_resize_cq(struct ib_cq *ibcq, ORNIC_RESIZE_CQ_COUNT entries, struct ib_udata *udata);
+int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata *udata);
 
 /* clock.c */
 int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_device *resp);

@@ -114,7 +114,7 @@ static int use_set(struct ib_qp *ibqp, u32 number)
 }
 
 /* The first queue pair brings the set. */
-static int counter_bind_qp(ORNIC_COUNTER_BIND_ARGS)
+static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
 {
 	struct ornic_ib_dev *dev = to_oib(counter->device);
 	bool first = !counter->id;
@@ -137,7 +137,7 @@ static int counter_bind_qp(ORNIC_COUNTER_BIND_ARGS)
 	return ret;
 }
 
-static int counter_unbind_qp(ORNIC_COUNTER_UNBIND_ARGS)
+static int counter_unbind_qp(struct ib_qp *ibqp, u32 port)
 {
 	int ret;
 
@@ -187,8 +187,8 @@ static int counter_update_stats(struct rdma_counter *counter)
 	return 0;
 }
 
-/* Where ib_core lets drivers have counters of their own size: this one needs nothing more. */
-static void __maybe_unused counter_init(struct rdma_counter *counter)
+/* ib_core calls it without asking whether it is there; there is nothing to add. */
+static void counter_init(struct rdma_counter *counter)
 {
 }
 
@@ -196,7 +196,9 @@ const struct ib_device_ops ornic_ib_qp_stats_ops = {
 	.counter_alloc_stats = counter_alloc_stats,
 	.counter_bind_qp = counter_bind_qp,
 	.counter_dealloc = counter_dealloc,
+	.counter_init = counter_init,
 	.counter_unbind_qp = counter_unbind_qp,
 	.counter_update_stats = counter_update_stats,
-	ORNIC_COUNTER_OPS
+
+	.size_rdma_counter = sizeof(struct rdma_counter),
 };

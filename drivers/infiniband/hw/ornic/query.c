@@ -9,7 +9,7 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
-#include <ornic/regs.h>
+#include <linux/ornic/hw/regs.h>
 
 #include "ornic_ib.h"
 

@@ -9,14 +9,14 @@
 
 #include <linux/types.h>
 
-#include <ornic/cq.h>
-#include <ornic/identify.h>
-#include <ornic/mr.h>
-#include <ornic/pd.h>
-#include <ornic/port.h>
-#include <ornic/qp.h>
-#include <ornic/stats.h>
-#include <ornic/steer.h>
+#include <linux/ornic/hw/cq.h>
+#include <linux/ornic/hw/identify.h>
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/pd.h>
+#include <linux/ornic/hw/port.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/stats.h>
+#include <linux/ornic/hw/steer.h>
 
 struct ornic_core;
 

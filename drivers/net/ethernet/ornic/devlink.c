@@ -49,9 +49,7 @@ static int ornic_devlink_info(struct devlink *devlink, struct devlink_info_req *
 	char revision[12];
 	int err;
 
-	err = ornic_devlink_driver_name(req, ORNIC_DRV_NAME);
-	if (!err)
-		err = ornic_put_serial(req, id);
+	err = ornic_put_serial(req, id);
 	if (!err)
 		err = ornic_put_firmware(req, id);
 	if (err)

@@ -15,8 +15,8 @@
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
 
-#include <ornic/steer.h>
-#include <ornic/wqe.h>
+#include <linux/ornic/hw/steer.h>
+#include <linux/ornic/hw/wqe.h>
 #include "ornic.h"
 
 #define ORNIC_TX_LOG		9	/* log2 entries of the send queue */

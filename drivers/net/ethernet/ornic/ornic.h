@@ -34,7 +34,7 @@
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
 
-#include <ornic/regs.h>
+#include <linux/ornic/hw/regs.h>
 #include "admin.h"
 
 #define ORNIC_DRV_NAME		"ornic"

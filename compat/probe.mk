@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Looks into the headers of the kernel that the modules are built for and tells
-# compat.h, by -DORNIC_HAVE_<name>, what it has. Distributions port interfaces
+# the headers in include/, by -DORNIC_HAVE_<name>, what it has. Distributions port interfaces
 # back, so a version number proves nothing. Included by the top Kbuild of a
-# build outside the kernel tree; in the tree neither file is used.
+# build outside the kernel tree.
 #
 # $(call ornic-has,pattern,header,name): no comma and no unpaired parenthesis in
 # the pattern, make would split there.
@@ -24,17 +24,15 @@ ornic-probe += $(call ornic-has,alloc_dmah,rdma/ib_verbs.h,IB_DMAH)
 ornic-probe += $(call ornic-has,fill_res_srq_entry,rdma/ib_verbs.h,IB_RES_SRQ)
 # ib_core itself turns link changes of the netdev into port events
 ornic-probe += $(call ornic-has,report_port_event,rdma/ib_verbs.h,IB_REPORT_PORT_EVENT)
-ornic-probe += $(call ornic-has,ib_device_get_netdev,rdma/ib_verbs.h,IB_DEVICE_GET_NETDEV)
-ornic-probe += $(call ornic-has,rdma_user_mmap_disassociate,rdma/ib_verbs.h,RDMA_USER_MMAP_DISASSOCIATE)
-# CQs of the kernel are destroyed in two steps
-ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_PRE_DESTROY_CQ)
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
-ornic-probe += $(call ornic-has,ib_respond_udata,rdma/uverbs_ioctl.h,IB_RESPOND_UDATA)
-ornic-probe += $(call ornic-has,for_each_block|rdma_umem_for_each_dma_block,rdma/iter.h,RDMA_ITER_H)
 # FLUSH and ATOMIC WRITE
 ornic-probe += $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH)
 # flags of a mapping are changed by function
 ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
+# a completion queue of the kernel stops and goes in two steps
+ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_DESTROY_CQ_PARTS)
+# page pools know the NAPI context and the network interface that they serve
+ornic-probe += $(call ornic-has,PAGE_POOL,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
 # devlink learns the driver's name from the driver
 ornic-probe += $(call ornic-has,devlink_info_driver_name_put,net/devlink.h,DEVLINK_DRIVER_NAME_PUT)
 

@@ -2,10 +2,16 @@
 /*
  * Stands in for a header that older kernels do not have: there page pools are
  * in one header, and know neither the NAPI context nor the network interface
- * that they serve. Found only where the kernel has no file of this name.
+ * that they serve.
  */
 #ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
 #define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
+
+#ifdef ORNIC_HAVE_PAGE_POOL_HELPERS
+
+#include_next <net/page_pool/helpers.h>
+
+#else
 
 #include <net/page_pool.h>
 
@@ -41,5 +47,7 @@ ornic_page_pool_create(const struct ornic_page_pool_params *params)
 
 #define page_pool_params ornic_page_pool_params
 #define page_pool_create ornic_page_pool_create
+
+#endif
 
 #endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* User memory by address, and pinned memory of a DMA buffer that its exporter can revoke. */
+#ifndef ORNIC_COMPAT_IB_UMEM_H
+#define ORNIC_COMPAT_IB_UMEM_H
+
+#include_next <rdma/ib_umem.h>
+
+#ifndef ORNIC_HAVE_IB_UMEM_GET_VA
+static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned long addr,
+					     size_t size, int access)
+{
+	return ib_umem_get(device, addr, size, access);
+}
+#endif
+
+/* An exporter that is not told that it may revoke does not: nothing needs a lock. */
+#ifndef ORNIC_HAVE_IB_UMEM_REVOCABLE
+static inline struct ib_umem_dmabuf *
+ib_umem_dmabuf_get_pinned_revocable_and_lock(struct ib_device *device, unsigned long offset,
+					     size_t size, int fd, int access)
+{
+	return ib_umem_dmabuf_get_pinned(device, offset, size, fd, access);
+}
+
+static inline void ib_umem_dmabuf_set_revoke_locked(struct ib_umem_dmabuf *dmabuf,
+						    void (*revoke)(void *priv), void *priv)
+{
+}
+
+static inline void ib_umem_dmabuf_revoke_lock(struct ib_umem_dmabuf *dmabuf)
+{
+}
+
+static inline void ib_umem_dmabuf_revoke_unlock(struct ib_umem_dmabuf *dmabuf)
+{
+}
+#endif
+
+#endif

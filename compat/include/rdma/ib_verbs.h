@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* FLUSH and ATOMIC WRITE: numbers that an older ib_core rejects before a driver sees them. */
+#ifndef ORNIC_COMPAT_IB_VERBS_H
+#define ORNIC_COMPAT_IB_VERBS_H
+
+#include_next <rdma/ib_verbs.h>
+
+#ifndef ORNIC_HAVE_IB_FLUSH
+#define IB_ACCESS_FLUSH_GLOBAL BIT(8)
+#define IB_ACCESS_FLUSH_PERSISTENT BIT(9)
+#define IB_DEVICE_FLUSH_GLOBAL BIT_ULL(38)
+#define IB_DEVICE_FLUSH_PERSISTENT BIT_ULL(39)
+#define IB_DEVICE_ATOMIC_WRITE BIT_ULL(40)
+#define IB_WR_ATOMIC_WRITE 15
+#endif
+
+#endif
