@@ -107,7 +107,7 @@ struct ornic_cmd {
  * @cmd: the command
  *
  * Context: process context, may sleep. A timeout starts the recovery of the
- * device (ORN-ADM-5). Return: 0, or the errno of the completion's status
+ * device (ORN-ADM-29). Return: 0, or the errno of the completion's status
  * (admin.rst), -EIO if the device is or went away. Destroy commands return 0
  * then, so that unwinding never fails.
  */

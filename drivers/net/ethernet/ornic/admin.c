@@ -5,8 +5,12 @@
  * A submitter takes a slot, copies its input into the slot's page, writes the
  * entry and publishes it. The completion is found by whoever looks first: the
  * handler of event queue 0, or, before that queue exists and after a timeout,
- * the submitter itself. A command that stays unanswered means that the device
- * is broken: there is no abort command, the device is reset (ORN-ADM-5).
+ * the submitter itself.
+ *
+ * There is no abort command, and a reset takes the device away from everybody. So a
+ * submitter that has waited for the time limit of its command goes on to wait while the
+ * device has a heartbeat, and takes a late completion like any other. A device without a
+ * heartbeat, or one that has let four limits pass, is reset (ORN-ADM-29).
  *
  * Pages of a slot belong to the device until the completion or the reset, so
  * they are part of the queue's memory and not of the call.
@@ -16,10 +20,19 @@
 #include <linux/export.h>
 #include <linux/jiffies.h>
 
+#include <ornic/mr.h>
 #include "ornic.h"
 
 /* Each slot owns an input and an output page. */
 #define ORNIC_ADMIN_SLOT_BYTES	(2 * ORNIC_ADMIN_MAX_PAYLOAD)
+
+/* Time limits: pages in a list, as log2, that add one admin timeout (admin.rst), and the most. */
+#define ORNIC_ADMIN_LIST_LOG	22
+#define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
+/* Limits that a device with a heartbeat may let pass. */
+#define ORNIC_ADMIN_ROUNDS	4
+/* A limit is waited for in parts, so that a long one is not reported as a hung task. */
+#define ORNIC_ADMIN_NAP		(30 * HZ)
 
 static const int ornic_status_errno[] = {
 	[ORNIC_ST_OK]		= 0,
@@ -44,16 +57,6 @@ static const int ornic_status_errno[] = {
 static u32 ornic_slot_number(struct ornic_admin *admin, struct ornic_admin_slot *slot)
 {
 	return slot - admin->slots;
-}
-
-static void *ornic_slot_in(struct ornic_admin *admin, struct ornic_admin_slot *slot)
-{
-	return admin->payload + ornic_slot_number(admin, slot) * ORNIC_ADMIN_SLOT_BYTES;
-}
-
-static dma_addr_t ornic_slot_in_dma(struct ornic_admin *admin, struct ornic_admin_slot *slot)
-{
-	return admin->payload_dma + ornic_slot_number(admin, slot) * ORNIC_ADMIN_SLOT_BYTES;
 }
 
 /* Takes the completion of one command; false if the device made it up. */
@@ -162,11 +165,9 @@ static void ornic_admin_put_slot(struct ornic_admin *admin, struct ornic_admin_s
 	up(&admin->room);
 }
 
-static void ornic_admin_fill(struct ornic_admin *admin, struct ornic_admin_slot *slot,
-			     const struct ornic_cmd *cmd, struct ornic_admin_cmd *entry)
+static void ornic_admin_fill(struct ornic_admin_slot *slot, const struct ornic_cmd *cmd,
+			     struct ornic_admin_cmd *entry)
 {
-	dma_addr_t in_dma = ornic_slot_in_dma(admin, slot);
-
 	memset(entry, 0, sizeof(*entry));
 	entry->opcode = cpu_to_le16(cmd->opcode);
 	entry->cmd_id = cpu_to_le16(slot->id);
@@ -175,13 +176,48 @@ static void ornic_admin_fill(struct ornic_admin *admin, struct ornic_admin_slot 
 	entry->out_len = cpu_to_le16(cmd->out_len);
 
 	if (cmd->in_len > ORNIC_ADMIN_INLINE) {
-		memcpy(ornic_slot_in(admin, slot), cmd->in, cmd->in_len);
-		entry->in_addr = cpu_to_le64(in_dma);
+		memcpy(slot->payload, cmd->in, cmd->in_len);
+		entry->in_addr = cpu_to_le64(slot->payload_dma);
 	} else if (cmd->in_len) {
 		memcpy(entry->inline_in, cmd->in, cmd->in_len);
 	}
 	if (cmd->out_len > ORNIC_ADMIN_INLINE)
-		entry->out_addr = cpu_to_le64(in_dma + ORNIC_ADMIN_MAX_PAYLOAD);
+		entry->out_addr = cpu_to_le64(slot->payload_dma + ORNIC_ADMIN_MAX_PAYLOAD);
+}
+
+/* Pages in the list of a region that the command gives to the device. */
+static u64 ornic_cmd_pages(const struct ornic_cmd *cmd)
+{
+	const struct ornic_key_modify_cmd *modify = cmd->in;
+	const struct ornic_key_create_cmd *create = cmd->in;
+
+	if (cmd->opcode == ORNIC_OP_KEY_MODIFY && cmd->in_len >= sizeof(*modify))
+		create = &modify->attr;
+	else if (cmd->opcode != ORNIC_OP_KEY_CREATE || cmd->in_len < sizeof(*create))
+		return 0;
+	if (!create->pages.level || create->pages.page_shift >= BITS_PER_LONG_LONG)
+		return 0;
+	return le64_to_cpu(create->length) >> create->pages.page_shift;
+}
+
+/*
+ * The limit is the admin timeout, longer for long page lists; a device may take commands one
+ * after the other, so that a list delays the commands behind it.
+ */
+static void ornic_admin_limit(struct ornic_core *core, struct ornic_admin_slot *slot,
+			      const struct ornic_cmd *cmd)
+{
+	struct ornic_admin *admin = &core->admin;
+	u64 pages = ornic_cmd_pages(cmd);
+	u64 sum = 0;
+	u32 i;
+
+	slot->extra_ms = min_t(u64, (pages >> ORNIC_ADMIN_LIST_LOG) * core->admin_ms,
+			       ORNIC_ADMIN_MAX_EXTRA);
+	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++)
+		if (&admin->slots[i] == slot || admin->slots[i].state == ORNIC_SLOT_SUBMITTED)
+			sum += admin->slots[i].extra_ms;
+	slot->limit_ms = core->admin_ms + min_t(u64, sum, ORNIC_ADMIN_MAX_EXTRA);
 }
 
 /* Return: the slot of the command, NULL if the queue takes none any more. */
@@ -199,11 +235,12 @@ static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 	if (slot) {
 		slot->id = ornic_slot_number(admin, slot) | admin->sequence++ << ORNIC_ADMIN_LOG;
 		slot->opcode = cmd->opcode;
+		ornic_admin_limit(core, slot, cmd);
 		slot->state = ORNIC_SLOT_SUBMITTED;
 		reinit_completion(&slot->done);
 
 		head = admin->sq_head++;
-		ornic_admin_fill(admin, slot, cmd,
+		ornic_admin_fill(slot, cmd,
 				 ornic_ring_entry(admin->sq, head, ORNIC_ADMIN_LOG, 6));
 		ornic_ring_post(&core->odev, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, admin->sq_rec,
 				head, head + 1);
@@ -213,9 +250,10 @@ static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 }
 
 /* Before event queue 0 exists. Return: false after the timeout. */
-static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *slot)
+static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *slot,
+			     unsigned long timeout)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(core->admin_ms);
+	unsigned long end = jiffies + timeout;
 
 	while (time_before(jiffies, end)) {
 		ornic_admin_look(core, false);
@@ -226,33 +264,60 @@ static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *s
 	return false;
 }
 
-static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *slot)
+/* Return: false after the limit of the command. */
+static bool ornic_admin_sleep(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
-	bool done;
+	unsigned long left = msecs_to_jiffies(slot->limit_ms);
+	unsigned long part;
 
-	if (core->admin.events)
-		done = wait_for_completion_timeout(&slot->done, msecs_to_jiffies(core->admin_ms));
-	else
-		done = ornic_admin_poll(core, slot);
-	if (done)
-		return;
+	if (!core->admin.events)
+		return ornic_admin_poll(core, slot, left);
+	for (; left; left -= part) {
+		part = min_t(unsigned long, left, ORNIC_ADMIN_NAP);
+		if (wait_for_completion_timeout(&slot->done, part))
+			return true;
+	}
+	return false;
+}
 
+static bool ornic_admin_found(struct ornic_core *core, struct ornic_admin_slot *slot)
+{
 	ornic_eq_poll(core, 0);
 	ornic_admin_look(core, true);
-	if (completion_done(&slot->done)) {
-		dev_warn(ornic_dma_dev(core), "command 0x%04x completed without an interrupt\n",
-			 slot->opcode);
-		return;
+	if (!completion_done(&slot->done))
+		return false;
+	dev_warn(ornic_dma_dev(core), "command 0x%04x completed without an interrupt\n",
+		 slot->opcode);
+	return true;
+}
+
+static u64 ornic_admin_beat(struct ornic_core *core)
+{
+	return le64_to_cpu(READ_ONCE(core->status->heartbeat));
+}
+
+static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *slot)
+{
+	unsigned int round;
+	bool alive = true;
+	u64 beat;
+
+	for (round = 1; alive && round <= ORNIC_ADMIN_ROUNDS; round++) {
+		beat = ornic_admin_beat(core);
+		if (ornic_admin_sleep(core, slot) || ornic_admin_found(core, slot))
+			return;
+		alive = beat != ornic_admin_beat(core);
+		dev_err_ratelimited(ornic_dma_dev(core),
+				    "command 0x%04x not answered within %u ms, device %s\n",
+				    slot->opcode, round * slot->limit_ms,
+				    alive ? "has a heartbeat" : "has no heartbeat");
 	}
-	dev_err(ornic_dma_dev(core), "command 0x%04x not answered within %u ms\n",
-		slot->opcode, core->admin_ms);
 	ornic_fatal(core, ORNIC_REASON_ADMIN_TIMEOUT);
 	wait_for_completion(&slot->done);
 }
 
 /* Output of a command: what the device wrote, then zeros. */
-static void ornic_admin_output(struct ornic_admin *admin, struct ornic_admin_slot *slot,
-			       struct ornic_cmd *cmd)
+static void ornic_admin_output(struct ornic_admin_slot *slot, struct ornic_cmd *cmd)
 {
 	u32 size = min_t(u32, le32_to_cpu(slot->cpl.out_size), cmd->out_len);
 	const void *from = slot->cpl.inline_out;
@@ -260,7 +325,7 @@ static void ornic_admin_output(struct ornic_admin *admin, struct ornic_admin_slo
 	if (!cmd->out_len)
 		return;
 	if (cmd->out_len > ORNIC_ADMIN_INLINE)
-		from = ornic_slot_in(admin, slot) + ORNIC_ADMIN_MAX_PAYLOAD;
+		from = slot->payload + ORNIC_ADMIN_MAX_PAYLOAD;
 	if (cmd->status != ORNIC_ST_OK)
 		size = 0;
 	memcpy(cmd->out, from, size);
@@ -306,7 +371,7 @@ int ornic_cmd_exec(struct ornic_dev *odev, struct ornic_cmd *cmd)
 	cmd->status = slot->cpl.status;
 	cmd->syndrome = le32_to_cpu(slot->cpl.syndrome);
 	cmd->result = le32_to_cpu(slot->cpl.number);
-	ornic_admin_output(admin, slot, cmd);
+	ornic_admin_output(slot, cmd);
 	ornic_admin_put_slot(admin, slot);
 	return ornic_cmd_errno(cmd);
 }
@@ -370,6 +435,35 @@ void ornic_admin_init(struct ornic_core *core)
 		init_completion(&admin->slots[i].done);
 }
 
+static void ornic_admin_free_payload(struct ornic_core *core)
+{
+	struct ornic_admin_slot *slot = core->admin.slots;
+	u32 i;
+
+	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++, slot++) {
+		if (slot->payload)
+			dma_free_coherent(ornic_dma_dev(core), ORNIC_ADMIN_SLOT_BYTES,
+					  slot->payload, slot->payload_dma);
+		slot->payload = NULL;
+	}
+}
+
+static int ornic_admin_alloc_payload(struct ornic_core *core)
+{
+	struct ornic_admin_slot *slot = core->admin.slots;
+	u32 i;
+
+	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++, slot++) {
+		slot->payload = dma_alloc_coherent(ornic_dma_dev(core), ORNIC_ADMIN_SLOT_BYTES,
+						   &slot->payload_dma, GFP_KERNEL);
+		if (!slot->payload) {
+			ornic_admin_free_payload(core);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 /**
  * ornic_admin_alloc() - memory for the rings, zero as the device expects it
  * @core: device, disabled
@@ -385,9 +479,7 @@ int ornic_admin_alloc(struct ornic_core *core)
 	mem = dma_alloc_coherent(dev, ORNIC_ADMIN_RING_BYTES, &admin->dma, GFP_KERNEL);
 	if (!mem)
 		return -ENOMEM;
-	admin->payload = dma_alloc_coherent(dev, ORNIC_ADMIN_SLOTS * ORNIC_ADMIN_SLOT_BYTES,
-					    &admin->payload_dma, GFP_KERNEL);
-	if (!admin->payload) {
+	if (ornic_admin_alloc_payload(core)) {
 		dma_free_coherent(dev, ORNIC_ADMIN_RING_BYTES, mem, admin->dma);
 		return -ENOMEM;
 	}
@@ -421,11 +513,9 @@ void ornic_admin_free(struct ornic_core *core)
 	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++)
 		down(&admin->room);	/* submitters have read their completions */
 
-	dma_free_coherent(dev, ORNIC_ADMIN_SLOTS * ORNIC_ADMIN_SLOT_BYTES, admin->payload,
-			  admin->payload_dma);
+	ornic_admin_free_payload(core);
 	dma_free_coherent(dev, ORNIC_ADMIN_RING_BYTES, admin->sq, admin->dma);
 	core->status = NULL;
-	admin->payload = NULL;
 	admin->sq = NULL;
 
 	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++)

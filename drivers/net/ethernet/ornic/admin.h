@@ -30,6 +30,10 @@ enum ornic_admin_slot_state {
  * @state: who has it
  * @id: cmd_id of the command; its low bits are the slot's number
  * @opcode: of the command, to compare with the echo
+ * @extra_ms: time that the command may take beyond the admin timeout
+ * @limit_ms: time until the submitter has doubts
+ * @payload: input and output page
+ * @payload_dma: its address
  * @cpl: copy of the completion
  * @done: the submitter waits here
  */
@@ -37,6 +41,10 @@ struct ornic_admin_slot {
 	enum ornic_admin_slot_state state;
 	u16 id;
 	u16 opcode;
+	u32 extra_ms;
+	u32 limit_ms;
+	void *payload;
+	dma_addr_t payload_dma;
 	struct ornic_admin_cpl cpl;
 	struct completion done;
 };
@@ -50,13 +58,11 @@ struct ornic_admin_slot {
  * @sq_rec: record of the submission ring
  * @cq_rec: record of the completion ring
  * @dma: address of the allocation that holds these four and the status block
- * @payload: input and output page of each slot
- * @payload_dma: its address
  * @sq_head: index of the next command
  * @cq_next: index of the next completion
  * @arm: arming state of the completion ring
  * @open: commands are accepted
- * @events: event queue 0 tells of completions; before, submitters poll
+ * @events: event queue 0 reports completions; before, submitters poll
  * @sequence: makes a slot's next cmd_id differ from its last
  * @slots: commands in flight
  */
@@ -68,8 +74,6 @@ struct ornic_admin {
 	struct ornic_rec *sq_rec;
 	struct ornic_rec *cq_rec;
 	dma_addr_t dma;
-	void *payload;
-	dma_addr_t payload_dma;
 	u32 sq_head;
 	u32 cq_next;
 	struct ornic_arm arm;
