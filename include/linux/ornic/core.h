@@ -132,6 +132,15 @@ struct ornic_comp {
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector);
 
 /**
+ * ornic_comp_vector_irq() - Linux interrupt number of a completion vector
+ * @odev: device
+ * @vector: 0 .. odev->comp_vectors - 1
+ *
+ * For irq_get_affinity_mask() and the like; valid until the auxiliary driver's remove returns.
+ */
+int ornic_comp_vector_irq(struct ornic_dev *odev, u32 vector);
+
+/**
  * ornic_comp_add() - have completion events of a CQ delivered
  * @odev: device
  * @cqn: number of the CQ
@@ -146,7 +155,8 @@ int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp);
  * @odev: device
  * @cqn: number of the CQ, already destroyed in the device
  *
- * On return no call of its handler is running or will start. May sleep.
+ * On return no call of its handler is running or will start, and no event of the CQ is left
+ * that a later one with this number could get. May sleep.
  */
 void ornic_comp_del(struct ornic_dev *odev, u32 cqn);
 

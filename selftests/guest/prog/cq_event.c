@@ -28,7 +28,7 @@ static long interrupts(int n)
 	long sum = -1;
 	FILE *f = fopen("/proc/interrupts", "r");
 
-	snprintf(name, sizeof(name), "ornic-comp%d@", n + 1);
+	snprintf(name, sizeof(name), "ornic-comp%d@", n);
 	while (f && fgets(line, sizeof(line), f)) {
 		if (!strstr(line, name))
 			continue;
@@ -43,7 +43,7 @@ static long interrupts(int n)
 
 /*
  * The event of a CQ on vector @n, by the interrupt of that vector and of no other;
- * only vector 0 is busy with the network interface, too.
+ * only vector 0 is busy with management datagrams, too.
  */
 static void one_vector(struct dev *d, int n, struct verdict *v)
 {

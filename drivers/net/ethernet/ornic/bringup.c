@@ -35,9 +35,11 @@
 	 ORNIC_FEATURE(CQ_RESIZE) | ORNIC_FEATURE(COUNTER_SETS) |	\
 	 ORNIC_FEATURE(RATE_LIMIT))
 
-/* Event queue 0 and one completion event queue. */
+/* Event queue 0 and one completion event queue; the network interface has its own if it can. */
 #define ORNIC_MIN_VECTORS	2
 #define ORNIC_MAX_VECTORS	64
+
+#define ORNIC_MAX_PORTS		16	/* Identify page 0 */
 
 #define ORNIC_LOG_ASYNC_EQ	12
 #define ORNIC_LOG_COMP_EQ	11
@@ -50,7 +52,7 @@ static u8 ornic_eq_log(struct ornic_core *core, u8 wanted)
 static int ornic_bringup_vectors(struct ornic_core *core)
 {
 	u32 offered = readl(core->regs + ORNIC_REG_VECTORS);
-	u32 most = min3(offered, num_online_cpus() + 1, ORNIC_MAX_VECTORS);
+	u32 most = min3(offered, num_online_cpus() + ORNIC_MIN_VECTORS, ORNIC_MAX_VECTORS);
 	int got = -ENOSPC;
 
 	if (most >= ORNIC_MIN_VECTORS)
@@ -78,6 +80,10 @@ static int ornic_bringup_identify(struct ornic_core *core)
 		return err;
 
 	odev->features = le64_to_cpu(odev->id.features0) & ORNIC_DRIVER_FEATURES;
+	if (!odev->id.ports || odev->id.ports > ORNIC_MAX_PORTS) {
+		dev_err(ornic_dma_dev(core), "device reports %u ports\n", odev->id.ports);
+		return -EIO;
+	}
 	if (!ornic_has(odev, ORNIC_FEATURE(RAW)) ||
 	    odev->port.link_layer != ORNIC_LINK_ETHERNET) {
 		dev_err(ornic_dma_dev(core), "device has no Ethernet port, this driver needs one\n");
@@ -97,13 +103,14 @@ static int ornic_bringup_comp_eqs(struct ornic_core *core)
 			max_eq, ORNIC_MIN_VECTORS);
 		return -EOPNOTSUPP;
 	}
-	for (vector = 1; vector < eqs; vector++) {
+	core->comp_first = eqs > ORNIC_MIN_VECTORS ? ORNIC_NETDEV_VECTOR + 1 : ORNIC_NETDEV_VECTOR;
+	for (vector = ORNIC_NETDEV_VECTOR; vector < eqs; vector++) {
 		err = ornic_eq_start(core, vector, ornic_eq_log(core, ORNIC_LOG_COMP_EQ),
 				     ORNIC_EQ_COMPLETION);
 		if (err)
 			return err;
 	}
-	core->odev.comp_vectors = eqs - 1;
+	core->odev.comp_vectors = eqs - core->comp_first;
 	return 0;
 }
 
@@ -199,6 +206,7 @@ void ornic_teardown(struct ornic_core *core, u16 reason)
 	else
 		ornic_ctrl_disable(core, reason);
 	WRITE_ONCE(core->dead, true);	/* no doorbell until the next bring-up */
+	ornic_admin_abort(core);	/* what was in flight does not complete any more */
 	ornic_eqs_stop(core);
 	flush_work(&core->events.work);
 	ornic_admin_free(core);

@@ -15,6 +15,10 @@
 
 #define ORNIC_ALL_ONES		0xffffffffu
 
+/* How often the heartbeat is looked at, whatever its period: not all the time, and not never. */
+#define ORNIC_MIN_HB_MS		100u
+#define ORNIC_MAX_HB_MS		3600000u
+
 static u32 ornic_cap_timeout_ms(u64 cap, unsigned int shift)
 {
 	u32 units = cap >> shift & ORNIC_CAP_TIMEOUT_MASK;
@@ -104,6 +108,8 @@ int ornic_ctrl_map(struct ornic_core *core)
 	core->admin_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_ADMIN_TIMEOUT_SHIFT);
 	core->reset_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_RESET_TIMEOUT_SHIFT);
 	core->hb_ms = readl(core->regs + ORNIC_REG_HB_MS);
+	if (core->hb_ms)
+		core->hb_ms = clamp(core->hb_ms, ORNIC_MIN_HB_MS, ORNIC_MAX_HB_MS);
 	if ((cap >> ORNIC_CAP_LOG_ADMIN_SHIFT & ORNIC_CAP_LOG_ADMIN_MASK) < ORNIC_ADMIN_LOG) {
 		dev_err(ornic_dma_dev(core), "admin queue of less than %lu entries\n",
 			ORNIC_ADMIN_SLOTS);
@@ -173,8 +179,10 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
 	u32 status;
 	int err;
 
-	if (ornic_ctrl_gone(core))
+	if (ornic_ctrl_gone(core)) {
+		pci_clear_master(core->pdev);	/* the bus may come back */
 		return -ENODEV;
+	}
 	writel(ORNIC_CTL_RESET | (u32)reason << ORNIC_CTL_REASON_SHIFT,
 	       core->regs + ORNIC_REG_CONTROL);
 	err = ornic_ctrl_wait(core, ORNIC_STS_READY | ORNIC_STS_FATAL | ORNIC_STS_RESETTING |
@@ -192,14 +200,18 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
  * ornic_ctrl_disable() - orderly end: the device drops every object and all DMA
  * @core: device
  * @reason: enum ornic_reset_reason
+ *
+ * On return the device does no DMA, also when its bus has failed.
  */
 void ornic_ctrl_disable(struct ornic_core *core, u16 reason)
 {
 	u32 status;
 	int err;
 
-	if (ornic_ctrl_gone(core))
+	if (ornic_ctrl_gone(core)) {
+		pci_clear_master(core->pdev);
 		return;
+	}
 	writel((u32)reason << ORNIC_CTL_REASON_SHIFT, core->regs + ORNIC_REG_CONTROL);
 	err = ornic_ctrl_wait(core, ORNIC_STS_READY | ORNIC_STS_RESETTING | ORNIC_STS_DRAINING,
 			      0, core->reset_ms, &status);

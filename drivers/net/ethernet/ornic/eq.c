@@ -8,6 +8,7 @@
  * its turn between them, so that no device can hold a processor for ever.
  */
 #include <linux/bottom_half.h>
+#include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/ratelimit.h>
@@ -16,8 +17,11 @@
 
 #include "ornic.h"
 
-/* Events taken in one go. */
-#define ORNIC_EQ_BUDGET		128
+/*
+ * Events taken in one go, with interrupts off. Each completion event calls a handler
+ * that wakes somebody, so this is some ten microseconds.
+ */
+#define ORNIC_EQ_BUDGET		16
 
 static bool ornic_eq_completion(struct ornic_core *core, u32 cqn)
 {
@@ -193,13 +197,28 @@ void ornic_eq_poll(struct ornic_core *core, u32 vector)
 	ornic_eq_drain(eq);
 }
 
+static struct ornic_eq *ornic_comp_eq(struct ornic_dev *odev, u32 vector)
+{
+	return &odev->core->eqs[odev->core->comp_first + vector % odev->comp_vectors];
+}
+
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector)
 {
-	struct ornic_core *core = odev->core;
-
-	return core->eqs[1 + vector % odev->comp_vectors].number;
+	return ornic_comp_eq(odev, vector)->number;
 }
 EXPORT_SYMBOL_GPL(ornic_comp_vector_eq);
+
+int ornic_comp_vector_irq(struct ornic_dev *odev, u32 vector)
+{
+	return ornic_comp_eq(odev, vector)->irq;
+}
+EXPORT_SYMBOL_GPL(ornic_comp_vector_irq);
+
+/* ornic_netdev_eq() - number of the event queue for the network interface. */
+u32 ornic_netdev_eq(struct ornic_core *core)
+{
+	return core->eqs[ORNIC_NETDEV_VECTOR].number;
+}
 
 int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
 {
@@ -209,16 +228,36 @@ int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
 }
 EXPORT_SYMBOL_GPL(ornic_comp_add);
 
+/* Takes the events that were there when this was called, and no more than fit into the queue. */
+static void ornic_eq_clear(struct ornic_eq *eq)
+{
+	int left = BIT(eq->log_entries);
+	bool more = true;
+
+	for (; more && left > 0; left -= ORNIC_EQ_BUDGET) {
+		local_bh_disable();	/* completion handlers raise soft interrupts */
+		spin_lock_irq(&eq->lock);
+		more = ornic_eq_ready(eq) && ornic_eq_consume(eq);
+		spin_unlock_irq(&eq->lock);
+		local_bh_enable();
+	}
+	if (more)	/* a device that writes all the time */
+		irq_wake_thread(eq->irq, eq);
+}
+
 void ornic_comp_del(struct ornic_dev *odev, u32 cqn)
 {
 	struct ornic_core *core = odev->core;
 	u32 i;
 
 	xa_erase(&core->comps, cqn);
-	for (i = 1; core->eqs && i < core->vectors; i++) {
-		spin_lock_irq(&core->eqs[i].lock);	/* handlers run inside */
-		spin_unlock_irq(&core->eqs[i].lock);
-	}
+	/*
+	 * Handlers run under the queue's lock. An event of this CQ must not be left for the
+	 * next CQ of its number; the device writes no more of them (ORN-ADM-4).
+	 */
+	for (i = 1; core->eqs && i < core->vectors; i++)
+		if (core->eqs[i].irq)
+			ornic_eq_clear(&core->eqs[i]);
 }
 EXPORT_SYMBOL_GPL(ornic_comp_del);
 
@@ -250,11 +289,60 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 	return 0;
 }
 
+/*
+ * A ring is contiguous, and memory may be fragmented: then a smaller one does. Events of a
+ * full queue are late, not lost (ORN-EQ-3).
+ */
+static int ornic_eq_alloc(struct ornic_eq *eq, u8 log_entries)
+{
+	struct device *dev = ornic_dma_dev(eq->core);
+	size_t bytes;
+
+	for (; log_entries >= ORNIC_LOG_MIN_EQ; log_entries--) {
+		bytes = ORNIC_ENTRY_BYTES << log_entries;
+		eq->ring = dma_alloc_coherent(dev, bytes, &eq->dma,
+					      GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+		if (eq->ring) {
+			eq->log_entries = log_entries;
+			return 0;
+		}
+	}
+	return -ENOMEM;
+}
+
+/* One processor for each completion vector, near the device; an administrator may choose others. */
+static void ornic_eq_spread(struct ornic_eq *eq)
+{
+	struct ornic_core *core = eq->core;
+	int node = dev_to_node(ornic_dma_dev(core));
+	u32 cpu = eq->vector - core->comp_first;
+
+	if (!eq->vector)
+		return;
+	if (eq->vector < core->comp_first)	/* the network interface's own */
+		cpu = num_online_cpus() - 1;
+	irq_set_affinity_and_hint(eq->irq, cpumask_of(cpumask_local_spread(cpu, node)));
+}
+
+/* As /proc/interrupts shows it. */
+static void ornic_eq_name(struct ornic_eq *eq)
+{
+	const char *pci = pci_name(eq->core->pdev);
+
+	if (!eq->vector)
+		snprintf(eq->name, sizeof(eq->name), "ornic-async@%s", pci);
+	else if (eq->vector < eq->core->comp_first)
+		snprintf(eq->name, sizeof(eq->name), "ornic-eth@%s", pci);
+	else
+		snprintf(eq->name, sizeof(eq->name), "ornic-comp%u@%s",
+			 eq->vector - eq->core->comp_first, pci);
+}
+
 /**
  * ornic_eq_start() - create the event queue of a vector, with its interrupt, and arm it
  * @core: device
  * @vector: MSI-X vector
- * @log_entries: log2 of the entries
+ * @log_entries: log2 of the entries, fewer if memory is fragmented
  * @classes: ORNIC_EQ_* that it carries
  *
  * Return: 0 or negative errno.
@@ -265,11 +353,9 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 	int irq = pci_irq_vector(core->pdev, vector);
 	int err;
 
-	eq->log_entries = log_entries;
-	eq->ring = dma_alloc_coherent(ornic_dma_dev(core), ORNIC_ENTRY_BYTES << log_entries,
-				      &eq->dma, GFP_KERNEL);
-	if (!eq->ring)
-		return -ENOMEM;
+	err = ornic_eq_alloc(eq, log_entries);
+	if (err)
+		return err;
 	eq->next = 0;
 	ornic_rec_init(eq->rec);
 	ornic_arm_init(&eq->arm);
@@ -277,12 +363,12 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 	if (err)
 		return err;
 
-	snprintf(eq->name, sizeof(eq->name), vector ? "ornic-comp%u@%s" : "ornic-async%u@%s",
-		 vector, pci_name(core->pdev));
+	ornic_eq_name(eq);
 	err = request_threaded_irq(irq, ornic_eq_interrupt, ornic_eq_thread, 0, eq->name, eq);
 	if (err)
 		return err;
 	eq->irq = irq;
+	ornic_eq_spread(eq);
 	ornic_eq_drain(eq);	/* arms */
 	return 0;
 }
@@ -293,8 +379,10 @@ void ornic_eqs_stop(struct ornic_core *core)
 	u32 i;
 
 	for (i = 0; i < core->vectors; i++) {
-		if (core->eqs[i].irq)
-			free_irq(core->eqs[i].irq, &core->eqs[i]);
+		if (!core->eqs[i].irq)
+			continue;
+		irq_update_affinity_hint(core->eqs[i].irq, NULL);	/* free_irq() demands it */
+		free_irq(core->eqs[i].irq, &core->eqs[i]);
 		core->eqs[i].irq = 0;
 	}
 }

@@ -42,6 +42,9 @@
 /* The only port that this version drives. */
 #define ORNIC_PORT		1
 
+/* Vector of the network interface. */
+#define ORNIC_NETDEV_VECTOR	1
+
 struct devlink;
 struct ornic_netdev;
 
@@ -110,6 +113,7 @@ struct ornic_events {
  * @db_offset: first doorbell page in BAR 0
  * @stride_log: log2 of the distance of doorbell pages
  * @vectors: event queues in use, one per vector
+ * @comp_first: vector of completion vector 0; those before are event queue 0's and the interface's
  * @status: status block, in the memory of the admin rings
  * @status_dma: its address
  * @admin: admin queue
@@ -151,6 +155,7 @@ struct ornic_core {
 	u32 db_offset;
 	u8 stride_log;
 	u32 vectors;
+	u32 comp_first;
 	struct ornic_status_block *status;
 	dma_addr_t status_dma;
 
@@ -216,6 +221,7 @@ void ornic_eqs_free(struct ornic_core *core);
 int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 classes);
 void ornic_eqs_stop(struct ornic_core *core);
 void ornic_eq_poll(struct ornic_core *core, u32 vector);
+u32 ornic_netdev_eq(struct ornic_core *core);
 
 /* event.c */
 int ornic_events_init(struct ornic_core *core);
@@ -241,6 +247,7 @@ void ornic_health_stop(struct ornic_core *core);
 void ornic_reset_init(struct ornic_core *core);
 void ornic_quiesce(struct ornic_core *core, u16 reason);
 int ornic_revive(struct ornic_core *core);
+int ornic_revive_retry(struct ornic_core *core);
 void ornic_recover_begin(struct ornic_core *core);
 void ornic_recover_end(struct ornic_core *core);
 

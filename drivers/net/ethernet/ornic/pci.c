@@ -185,7 +185,7 @@ static int ornic_unhold(struct ornic_core *core)
 
 	mutex_lock(&core->state_lock);
 	core->gone = false;	/* who calls has brought the function back */
-	err = ornic_revive(core);
+	err = ornic_revive_retry(core);
 	ornic_recover_begin(core);
 	mutex_unlock(&core->state_lock);
 	return err;

@@ -18,6 +18,9 @@
 #define ORNIC_QUICK_RESETS	3
 #define ORNIC_QUICK_PERIOD	(30 * HZ)
 
+/* Attempts to start a device that was taken down. */
+#define ORNIC_REVIVE_ATTEMPTS	3
+
 /**
  * ornic_quiesce() - take everything down that stands on the device
  * @core: device
@@ -68,6 +71,25 @@ failed:
 	return err;
 }
 
+/**
+ * ornic_revive_retry() - ornic_revive(), three times if need be
+ * @core: device, quiet
+ *
+ * A device that has just been reset may need a moment. Context: process, under
+ * state_lock. Return: 0 or negative errno: then the device stays down.
+ */
+int ornic_revive_retry(struct ornic_core *core)
+{
+	int attempt, err;
+
+	for (attempt = 1; ; attempt++) {
+		err = ornic_revive(core);
+		if (!err || attempt == ORNIC_REVIVE_ATTEMPTS || ornic_ctrl_gone(core))
+			return err;
+		ssleep(1);
+	}
+}
+
 static bool ornic_reset_too_often(struct ornic_core *core)
 {
 	if (time_after(jiffies, core->last_reset + ORNIC_QUICK_PERIOD))
@@ -78,23 +100,20 @@ static bool ornic_reset_too_often(struct ornic_core *core)
 
 static void ornic_recover(struct ornic_core *core)
 {
-	for (;;) {
-		if (ornic_ctrl_gone(core)) {
-			dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
-			return;
-		}
-		if (ornic_reset_too_often(core)) {
-			dev_err(ornic_dma_dev(core),
-				"device failed %u times in short succession, no recovery: reload the driver\n",
-				ORNIC_QUICK_RESETS);
-			return;
-		}
-		if (!ornic_revive(core)) {
-			dev_info(ornic_dma_dev(core), "device recovered\n");
-			return;
-		}
-		ssleep(1);
+	if (ornic_ctrl_gone(core)) {
+		dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
+		return;
 	}
+	if (ornic_reset_too_often(core)) {
+		dev_err(ornic_dma_dev(core),
+			"device failed %u times in short succession, no recovery: reload the driver\n",
+			ORNIC_QUICK_RESETS);
+		return;
+	}
+	if (!ornic_revive_retry(core))
+		dev_info(ornic_dma_dev(core), "device recovered\n");
+	else
+		dev_err(ornic_dma_dev(core), "no recovery: reload the driver\n");
 }
 
 static void ornic_reset_work(struct work_struct *work)
