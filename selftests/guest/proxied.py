@@ -10,7 +10,7 @@ import harness
 sys.path.insert(0, os.path.join(harness.TOP, "selftests", "proxy"))
 
 import tap                              # noqa: E402
-from interface import c                 # noqa: E402
+from interface import c, pack, unpack   # noqa: E402
 from lab import Lab                     # noqa: E402
 from proxy import CONFIG, READ, WRITE, Lies, Proxy     # noqa: E402
 from rings import DEV_INDEX             # noqa: E402
@@ -85,4 +85,5 @@ class Proxied(unittest.TestCase):
         return text in self.vm.dmesg()
 
 
-__all__ = ["CONFIG", "DEV_INDEX", "LOAD", "Lies", "Proxied", "READ", "UNLOAD", "UP", "WRITE", "c", "patient", "tap"]
+__all__ = ["CONFIG", "DEV_INDEX", "INTERFACE", "LOAD", "Lies", "Proxied", "READ", "UNLOAD", "UP", "UPDATES", "WRITE", "c", "pack",
+           "patient", "tap", "unpack"]

@@ -6,7 +6,7 @@ Whatever happens, no kernel complains and the driver can be unloaded; what the d
 """
 import harness
 import nvme
-from proxied import CONFIG, LOAD, READ, UNLOAD, UP, WRITE, Lies, Proxied, c, patient, tap
+from proxied import CONFIG, INTERFACE, LOAD, READ, UNLOAD, UP, UPDATES, WRITE, Lies, Proxied, c, pack, patient, tap, unpack
 
 GONE = 0xfffff0                         # a number that no object has
 BEYOND = c.ORNIC_MAX_NUMBER + 1
@@ -194,7 +194,7 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_never_completes(self):
-        """ORN-ADM-5: a command without completion means a reset, and fails."""
+        """ORN-ADM-5, ORN-ADM-29: a command without completion means a reset, and fails."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30)})
         program = self.python(A_PD)
         self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
@@ -204,6 +204,19 @@ class Commands(BadDevice):
         self.proxy.lies.on_command = None
         self.assertEqual(program.wait(60), 1)
         self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
+
+    def test_late(self):
+        """ORN-ADM-29: while the device has a heartbeat, a completion after the time limit is as good as another."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20)})
+        program = self.python(A_PD)
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(lambda: self.proxy.held, "send the command")
+        self.vm.run("until dmesg | grep -q 'not answered within 2000 ms, device has a heartbeat'; do sleep 0.1; done", timeout=60)
+        self.proxy.release()
+        program.wait_for("done", 60)
+        self.works()
+        self.assertEqual(self.reasons(), [])
 
     def fails_in_flight(self, reason, die):
         """A command in flight when the device dies fails long before its time, a process that has the device open ends."""
@@ -382,13 +395,193 @@ class Harmless(BadDevice):
         self.assertEqual(self.reasons(), [])
 
 
+class Changed(BadDevice):
+    """A device that comes back from a reset as another one: its software was updated, or its operator changed it."""
+
+    FLR = "echo 1 > /sys/bus/pci/devices/0000:01:00.0/reset"
+
+    def page(self, kind, change):
+        """A completion hook that changes an Identify page: change(fields) gives what is different."""
+        layout = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}[kind]
+
+        def hook(command, completion):
+            queried = kind == c.ORNIC_ID_PORT and command.opcode == c.ORNIC_OP_PORT_QUERY
+            asked = command.opcode == c.ORNIC_OP_IDENTIFY and command.input("ornic_identify_cmd")["page"] == kind
+            if (queried or asked) and completion["status"] == c.ORNIC_ST_OK:
+                fields = unpack(layout, self.proxy.memory.read(command.fields["out_addr"], command.fields["out_len"]))
+                fields.update(change(fields))
+                self.proxy.memory.write(command.fields["out_addr"], pack(layout, fields))
+        return hook
+
+    def features(self, without):
+        return self.page(c.ORNIC_ID_DEVICE, lambda fields: {"features0": fields["features0"] & ~(1 << without)})
+
+    def interface(self, command):
+        return self.vm.run("i=%s; %s" % (INTERFACE, command)).out
+
+    def comes_back(self, hook):
+        self.proxy.lies.on_completion = hook
+        self.vm.run("dmesg -C; " + self.FLR, timeout=60)
+        self.vm.run(UP % 1, timeout=60)
+        self.assertFalse(self.said("cannot be restarted"))
+
+    def test_without_checksums(self):
+        """The offload is off while the device does not have it, and on again afterwards."""
+        state = "ethtool -k $i | grep tx-checksum-ip-generic"
+        self.load()
+        self.assertIn(": on", self.interface(state))
+        self.comes_back(self.features(c.ORNIC_F_TX_CSUM))
+        self.assertIn(": off", self.interface(state))
+        self.works()
+        self.comes_back(None)
+        self.assertIn(": on", self.interface(state))
+        self.works()
+
+    def test_fewer_sges(self):
+        self.load()
+        self.comes_back(self.page(c.ORNIC_ID_DEVICE, lambda _: {"max_send_sge": 1, "max_recv_sge": 1}))
+        self.works()
+        create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_QP_CREATE and
+                  command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_RAW][-1].input("ornic_qp_create_cmd")
+        self.assertEqual((create["max_send_sge"], create["max_recv_sge"]), (1, 1))
+
+    def test_smaller_queues(self):
+        self.load()
+        self.comes_back(self.page(c.ORNIC_ID_DEVICE, lambda _: {"log_max_sq": 6, "log_max_rq": 7, "log_max_cq": 6}))
+        self.assertRegex(self.interface("ethtool -g $i"), r"(?s)Current hardware settings:.*RX:\s+64\b.*TX:\s+64\b")
+
+    def test_smaller_frames(self):
+        """The MTU follows."""
+        self.load()
+        self.interface("ip link set $i mtu 9000")
+        self.comes_back(self.page(c.ORNIC_ID_PORT, lambda _: {"max_frame": 2000}))
+        self.assertRegex(self.interface("ip -d link show $i"), r"(?s)mtu 2000 .*maxmtu 2000")
+
+    def test_other_statistics(self):
+        """The list is read again: half of it is left."""
+        names = "ethtool -S $i | grep -vc driver_"
+        self.load()
+        before = int(self.interface(names))
+        self.comes_back(self.page(c.ORNIC_ID_DEVICE, lambda fields: {"stat_count": fields["stat_count"] // 2}))
+        self.assertLess(int(self.interface(names)), before)
+
+    def test_other_address(self):
+        """An address that cannot be set is taken over."""
+        self.load()
+        self.comes_back(self.page(c.ORNIC_ID_PORT, lambda fields: {
+            "current_mac": bytes.fromhex("020000990077"), "flags": fields["flags"] & ~c.ORNIC_PORT_F_MAC_CHANGE}))
+        self.assertIn("02:00:00:99:00:77", self.interface("ip link show $i"))
+        self.assertFalse([command for command in self.proxy.commands[-200:] if command.opcode == c.ORNIC_OP_PORT_MODIFY and
+                          command.input("ornic_port_modify_cmd")["mask"] & c.ORNIC_PORT_M_MAC])
+
+    def test_no_address(self):
+        """A random address is given to the port, and kept through a reset."""
+        none = self.page(c.ORNIC_ID_PORT, lambda _: {"current_mac": bytes(6)})
+        self.load(on_completion=none)
+        macs = [command.input("ornic_port_modify_cmd")["mac"] for command in self.proxy.commands
+                if command.opcode == c.ORNIC_OP_PORT_MODIFY and
+                command.input("ornic_port_modify_cmd")["mask"] & c.ORNIC_PORT_M_MAC]
+        shown = self.interface("cat /sys/class/net/$i/address").strip()
+        self.assertTrue(macs, "no address was set")
+        self.assertEqual(bytes(macs[-1]).hex(":"), shown)
+        self.comes_back(none)
+        self.works()
+        self.assertEqual(self.interface("cat /sys/class/net/$i/address").strip(), shown)
+
+    def test_no_address_ever(self):
+        """ORN-PORT-10: a port without an address that takes none."""
+        self.refused(on_completion=self.page(c.ORNIC_ID_PORT, lambda fields: {
+            "current_mac": bytes(6), "flags": fields["flags"] & ~c.ORNIC_PORT_F_MAC_CHANGE}))
+        self.assertTrue(self.said("no valid MAC address"))
+
+    def test_nothing_left(self):
+        """A device that is too small fails three times, and the driver gives up."""
+        self.load()
+        self.proxy.lies.on_completion = self.page(c.ORNIC_ID_DEVICE, lambda _: {"max_recv_sge": 0})
+        self.vm.run("dmesg -C; " + self.FLR, timeout=60)
+        self.assertTrue(self.said("device is too small for a network interface"))
+        self.assertEqual(self.vm.run("dmesg | grep -c 'device cannot be restarted'").out.strip(), "3")
+        self.proxy.lies.on_completion = None
+        self.vm.run(self.FLR, timeout=60)
+        self.works()
+
+    def test_extremes(self):
+        """Limits of 0 and of all ones, at first and after a reset: the driver works or rejects the device."""
+        ones = {1: 0xff, 2: 0xffff, 4: 0xffffffff, 8: 0xffffffffffffffff}
+        names = {"ports": 1, "max_dbpages": 4, "max_qp": 4, "max_cq": 4, "max_eq": 4, "max_key": 4, "max_pd": 4, "max_raw_qp": 4,
+                 "max_rules": 4, "log_max_sq": 1, "log_max_rq": 1, "log_max_cq": 1, "log_max_eq": 1, "max_sq_stride": 1,
+                 "max_rq_stride": 1, "max_send_sge": 2, "max_recv_sge": 2, "stat_count": 4, "max_mod_count": 2,
+                 "max_mod_period_us": 2}
+        for name, size in names.items():
+            for value in (0, ones[size]):
+                with self.subTest(field=name, value=value):
+                    self.proxy.lies = Lies(on_completion=self.page(c.ORNIC_ID_DEVICE, lambda _, n=name, v=value: {n: v}))
+                    self.vm.run("insmod %s/ornic.ko; i=%s; [ ! \"$i\" ] || { ip link set $i up; ethtool -S $i; ethtool -g $i; "
+                                "ip link set $i mtu 4000; }; rmmod ornic" % (UPDATES, INTERFACE), timeout=60, check=False)
+                    self.vm.run("[ ! -d /sys/module/ornic ]")
+
+
+class Revive(BadDevice):
+    """What puts the device back after a function level reset is tried again."""
+
+    def test_identify_fails_once(self):
+        self.load()
+        failed = []
+
+        def hook(command, completion):
+            if command.opcode == c.ORNIC_OP_IDENTIFY and not failed:
+                failed.append(command)
+                completion["status"] = c.ORNIC_ST_INTERNAL
+        self.proxy.lies.on_completion = hook
+        self.vm.run(Changed.FLR, timeout=60)
+        self.assertTrue(failed)
+        self.works()
+
+
+class Stale(BadDevice):
+    """An event of a CQ that is destroyed is taken before another CQ can have its number."""
+
+    A_CQ = """
+from pyverbs.device import Context
+from pyverbs.cq import CQ
+context = Context(name="ornic0")
+cq = CQ(context, 10)
+print("there", flush=True)
+input()
+cq.close()
+print("done", flush=True)
+input()
+"""
+
+    def test_event_of_destroyed_cq(self):
+        """Although its interrupt is late."""
+        self.load()
+        program = self.python(self.A_CQ)
+        create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_CQ_CREATE][-1]
+        number, eq = create.completion["number"], create.input("ornic_cq_create_cmd")["eq"]
+        vector = self.proxy.eqs[eq].vector
+        self.proxy.lies.mute = {vector}
+        self.proxy.put_event(eq, {"type": c.ORNIC_EV_COMPLETION, "number": number})
+        ring = self.proxy.eqs[eq].guest
+        self.assertNotEqual(ring.host_index(), ring.producer)
+        program.write(b"\n")
+        program.wait_for("done", 60)
+        self.assertEqual(ring.host_index(), ring.producer)
+        self.proxy.lies.mute = set()
+        self.proxy.interrupt(vector)
+        program.write(b"\n")
+        self.works()
+
+
 class Reset(BadDevice):
     """ORN-CTL-24, ORN-CTL-25: what the device was given is freed when the device is known to leave it alone."""
 
     PROBES = ("p:lab/stop ornic:ornic_ctrl_disable", "p:lab/clear pci_clear_master", "p:lab/free dma_free_attrs")
     TRACE = "/sys/kernel/tracing"
 
-    def trace(self):
+    def trace(self, program="rmmod"):
+        """Follows what a program does, "" for all."""
+        self.program = program
         if self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=self.TRACE), check=False).rc:
             self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
         self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo > {t}/trace; {p}; echo 1 > {t}/events/lab/enable".format(
@@ -398,7 +591,7 @@ class Reset(BadDevice):
     def traced(self):
         """What the driver did in this order, from the moment on in which it disabled the device."""
         lines = self.vm.run("grep -E ' (stop|clear|free): ' %s/trace" % self.TRACE).out.splitlines()
-        calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if "rmmod" in line]
+        calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if self.program in line]
         return calls[calls.index("stop"):]
 
     def unload(self, registers, cap):
@@ -407,6 +600,15 @@ class Reset(BadDevice):
         self.vm.run("rmmod ornic_ib")
         self.proxy.lies.registers.update(registers)
         return self.spawn("rmmod ornic")
+
+    def test_bus_has_failed(self):
+        """ORN-CTL-24: Bus Master Enable is cleared although the registers cannot be reached."""
+        self.load()
+        self.vm.run("rmmod ornic_ib && ip link set %s down" % INTERFACE)     # no command is on its way then
+        self.trace("")
+        self.proxy.vanish()
+        self.vm.run(Changed.FLR + " || true", timeout=60)
+        self.assertEqual(self.traced()[:3], ["stop", "clear", "free"])
 
     def test_reset_takes_long(self):
         """ORN-CTL-24: nothing is freed while STATUS says that the device is not done."""

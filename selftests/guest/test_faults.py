@@ -17,6 +17,8 @@ VERBS = """
     process_end""".split()
 DRIVER = "bind_rdma up mtu port_counter counter consumer".split()
 UPDATES = "/lib/modules/$(uname -r)/updates"
+SLOT = "0000:01:00.0"
+DRIVER_PATH = "/sys/bus/pci/drivers/ornic"
 DEEP, SHALLOW = 32, 8           # functions of a call chain that are looked at
 SETTINGS = """
     count() {
@@ -97,15 +99,28 @@ class Driver(Faults):
     def test_driver_reset(self):
         self.one_without_rdma("reset")
 
-    def test_driver_mtu_twice(self):
-        """Neither queues for the new MTU nor for the old one: they come as soon as there is memory."""
+    def test_driver_bind_fragmented(self):
+        """ORN-EQ-3: memory has no four pages in a row, so event queues are smaller; the driver binds all the same."""
+        fault = "/sys/kernel/debug/fail_page_alloc"
+        self.addCleanup(self.a.run, "echo 0 > {0}/probability; echo N > {0}/task-filter; echo 0 > {0}/min-order".format(fault))
+        self.a.run("rmmod ornic_ib; echo {1} > {2}/unbind; echo 2 > {0}/min-order; echo 100 > {0}/probability; echo -1 > {0}/times; "
+                   "echo Y > {0}/task-filter".format(fault, SLOT, DRIVER_PATH))
+        try:
+            self.a.run("echo 1 > /proc/self/make-it-fail; echo %s > %s/bind" % (SLOT, DRIVER_PATH))
+        finally:
+            self.a.run("echo 0 > %s/probability; [ -e /sys/bus/pci/devices/%s/driver ] || echo %s > %s/bind; "
+                       "insmod %s/ornic_ib.ko" % (fault, SLOT, SLOT, DRIVER_PATH, UPDATES))
+        self.p.netdev = self.a.run("ls /sys/bus/pci/devices/%s/net" % SLOT).out.strip()
+
+    def test_driver_mtu_without_memory(self):
+        """No memory for the queues of a new MTU: the old ones go on."""
         fault = "/sys/kernel/debug/fail_page_alloc"
         self.addCleanup(self.a.run, "echo 0 > %s/probability; echo N > %s/task-filter" % (fault, fault))
-        self.a.run("echo 100 > %s/probability; echo 2 > %s/times; echo Y > %s/task-filter" % (fault, fault, fault))
+        self.a.run("echo 100 > %s/probability; echo 1 > %s/times; echo Y > %s/task-filter" % (fault, fault, fault))
         failed = self.a.run("echo 1 > /proc/self/make-it-fail; exec ip link set %s mtu 4000" % self.p.netdev, check=False)
         self.assertIn("Cannot allocate memory", failed.err)
         self.assertEqual(self.a.run("cat %s/times" % fault).out.strip(), "0")
-        self.a.run("until ping -c 1 -W 1 %s; do :; done" % self.p.address(self.b), timeout=30)
+        self.a.run("ip link show %s | grep -q 'mtu 1500' && ping -c 1 -W 5 %s" % (self.p.netdev, self.p.address(self.b)), timeout=30)
 
 
 programs.local_points(Verbs, "verbs_faults", VERBS, prefix="verbs_", timeout=300)

@@ -7,7 +7,7 @@ ORN-DB-8, ORN-DM-1, ORN-FEA-6, ORN-GEN-1, ORN-MEM-19, ORN-PCI-3, ORN-RNG-4, 13, 
 each was put to the test, and look at what no single message shows.
 """
 import harness
-from proxied import DEV_INDEX, LOAD, READ, UNLOAD, UP, Proxied, c, patient, tap
+from proxied import DEV_INDEX, INTERFACE, LOAD, READ, UNLOAD, UP, Proxied, c, patient, tap
 
 ADDRESS = "10.88.0.2"
 PORT = 18515
@@ -73,6 +73,29 @@ class HostRules(Proxied):
 
     def sent(self, opcode):
         return [command for command in self.proxy.commands if command.opcode == opcode]
+
+    def mtu(self, mtu):
+        """Changes the MTU; the opcodes of the commands that it took."""
+        since = len(self.proxy.commands)
+        self.vm.run("ip link set %s mtu %d" % (INTERFACE, mtu), timeout=60)
+        return [command.opcode for command in self.proxy.commands[since:]]
+
+    def test_mtu_keeps_queues(self):
+        """An MTU for which the receive buffers are good needs one command."""
+        self.mtu(1500)
+        for mtu in (1400, 1600, 1280, 1500):
+            self.assertEqual(self.mtu(mtu), [c.ORNIC_OP_PORT_MODIFY], mtu)
+
+    def test_mtu_replaces_queues(self):
+        """Other queues exist before the old ones go, and frames wait for few commands."""
+        self.addCleanup(self.mtu, 1500)
+        for mtu in (9000, 1500, 4000):
+            sent = self.mtu(mtu)
+            last_made = max(i for i, opcode in enumerate(sent) if opcode in (c.ORNIC_OP_QP_CREATE, c.ORNIC_OP_CQ_CREATE))
+            first_gone = min(i for i, opcode in enumerate(sent) if opcode == c.ORNIC_OP_QP_DESTROY)
+            self.assertLess(last_made, first_gone, sent)
+            rules = [i for i, opcode in enumerate(sent) if opcode in (c.ORNIC_OP_RULE_DESTROY, c.ORNIC_OP_RULE_CREATE)]
+            self.assertEqual(rules, list(range(rules[0], rules[0] + 4)), sent)
 
     def test_write(self):
         self.perftest("ib_write_bw -s 4096 -n 1000", "ORN-ADM-15", "ORN-GEN-1", "ORN-MEM-19", "ORN-RNG-4", "ORN-RNG-16", "ORN-SEC-11")

@@ -68,6 +68,35 @@ class Shared(Storm):
 programs.points(Shared, SHARED, threads=WORK)
 
 
+class Polled(Storm):
+    """Queues of the interface are made anew while another processor is in the middle of their poll."""
+
+    SLOW = "insmod /tmp/selftests/ornic_slow.ko symbol=ornic_cq_arm ms=%d"
+    DELAY = 10                              # milliseconds: longer than the queues take to go
+
+    def setUp(self):
+        super().setUp()
+        if self.a.run("grep -qw register_kprobe /proc/kallsyms", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.addresses)
+        for vm, peer in ((self.a, self.b), (self.b, self.a)):
+            self.spawn(vm, "exec ping -q -f -s 1000 %s > /dev/null" % self.p.address(peer), PATIENCE)
+        self.a.run(self.SLOW % self.DELAY)
+        self.addCleanup(self.a.run, "rmmod ornic_slow", check=False)
+
+    def during_poll(self, commands, rounds=10):
+        self.a.run("for n in $(seq %d); do %s || exit; done" % (rounds, commands.format(dev=self.p.netdev)), timeout=PATIENCE)
+        calls = int(self.a.run("cat /sys/module/ornic_slow/parameters/calls").out)
+        self.assertGreater(calls, rounds)
+
+    def test_mtu(self):
+        """Sizes of receive buffers that differ, so that the queues are other ones each time."""
+        self.during_poll("ip link set {dev} mtu 4000 && ip link set {dev} mtu 1500")
+
+    def test_down_and_up(self):
+        self.during_poll("ip link set {dev} down && ip link set {dev} up && sleep 0.2")
+
+
 class Thousand(Storm):
     program = "verbs_storm_many"
     port = 7476

@@ -41,13 +41,14 @@ class Lies:
 
     registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
     before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
-    change; False: the completion is held until release(). interrupts: whether there are any.
+    change; False: the completion is held until release(). interrupts: whether there are any. mute: vectors without.
     """
     registers: dict = dataclasses.field(default_factory=dict)
     gone: bool = False
     on_command: Optional[Callable] = None
     on_completion: Optional[Callable] = None
     interrupts: bool = True
+    mute: set = dataclasses.field(default_factory=set)
 
 
 @dataclasses.dataclass
@@ -389,7 +390,7 @@ class Proxy(Relay):
         arm = queue.guest.arm()
         if not (arm.type and arm.word != queue.fired and arm.covers(queue.guest.producer)):
             return
-        if self.lies.interrupts and self.bus_master and queue.vector in self.vectors:
+        if self.lies.interrupts and self.bus_master and queue.vector in set(self.vectors) - self.lies.mute:
             queue.fired = arm.word
             os.eventfd_write(self.vectors[queue.vector], 1)
 

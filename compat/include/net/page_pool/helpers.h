@@ -2,7 +2,7 @@
 /*
  * Stands in for a header that older kernels do not have: there page pools are
  * in one header, and know neither the NAPI context nor the network interface
- * that they serve.
+ * that they serve, and must be told that pages are handed out in parts.
  */
 #ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
 #define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
@@ -32,7 +32,7 @@ static inline struct page_pool *
 ornic_page_pool_create(const struct ornic_page_pool_params *params)
 {
 	struct page_pool_params old = {
-		.flags		= params->flags,
+		.flags		= params->flags | PP_FLAG_PAGE_FRAG,
 		.order		= params->order,
 		.pool_size	= params->pool_size,
 		.nid		= params->nid,

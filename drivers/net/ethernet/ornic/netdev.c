@@ -6,14 +6,20 @@
  * destroys them: as in other RoCE adapters RDMA traffic flows only while the
  * interface is up. Recovery does the same two things with the interface
  * detached, so nothing else can open it meanwhile.
+ *
+ * A change that needs other queues, such as a larger MTU, creates them while the
+ * old ones work and then exchanges them; the link stays up.
  */
 #include <linux/rtnetlink.h>
 
 #include "cmd.h"
 #include "netdev.h"
 
-/* Pause before the queues are made anew after an error, against endless loops. */
+/* Pause before the queues are replaced after an error, so that a bad device costs little. */
 #define ORNIC_RESTART_DELAY	HZ
+
+/* Features of the interface that depend on the device. */
+#define ORNIC_OFFLOADS		(NETIF_F_HW_CSUM | NETIF_F_RXCSUM)
 
 static void ornic_link_update(struct ornic_netdev *nd)
 {
@@ -55,6 +61,17 @@ static void ornic_port_down(struct ornic_netdev *nd)
 	ornic_cmd_port_modify(nd->core, &in);
 }
 
+/* The largest payload that the port sends and receives. */
+static int ornic_port_frame(struct ornic_netdev *nd, int mtu)
+{
+	struct ornic_port_modify_cmd in = {
+		.mask = cpu_to_le32(ORNIC_PORT_M_FRAME),
+		.max_frame = cpu_to_le16(mtu),
+	};
+
+	return ornic_cmd_port_modify(nd->core, &in);
+}
+
 static int ornic_port_mac(struct ornic_netdev *nd, const u8 *mac)
 {
 	struct ornic_port_modify_cmd in = {
@@ -65,78 +82,119 @@ static int ornic_port_mac(struct ornic_netdev *nd, const u8 *mac)
 	return ornic_cmd_port_modify(nd->core, &in);
 }
 
-static void ornic_release(struct ornic_netdev *nd)
+/*
+ * Ends the work of NAPI and of the transmit path. A poll that is complete as far as
+ * napi_disable() can see goes on to arm its queues, with softirqs disabled, so
+ * synchronize_net() waits for that. It may have woken the transmit queue meanwhile.
+ */
+static void ornic_netdev_quiet(struct ornic_netdev *nd)
 {
-	ornic_steer_stop(nd);
-	ornic_queues_destroy(nd);
-	ornic_rx_cleanup(nd);
-	ornic_tx_cleanup(nd);
+	napi_disable(&nd->napi);
+	synchronize_net();
+	netif_tx_disable(nd->dev);
+	netdev_tx_reset_queue(netdev_get_tx_queue(nd->dev, 0));
 }
 
-static int ornic_acquire(struct ornic_netdev *nd)
+/* The first poll arms the completion queues. */
+static void ornic_netdev_poll_on(struct ornic_netdev *nd)
 {
-	int err;
+	napi_enable(&nd->napi);
+	local_bh_disable();
+	napi_schedule(&nd->napi);
+	local_bh_enable();
+}
 
-	err = ornic_queues_create(nd);
-	if (err)
-		return err;
-	err = ornic_tx_init(nd);
-	if (err)
-		return err;
-	err = ornic_rx_init(nd);
-	if (err)
-		return err;
-	ornic_rx_fill(nd);
-	err = ornic_queues_start(nd);
-	if (err)
-		return err;
-	err = ornic_steer_start(nd);
-	if (err)
-		return err;
-	return ornic_port_up(nd);
+static void ornic_queues_use(struct ornic_netdev *nd, struct ornic_queues *q)
+{
+	nd->queues = q;
+	WRITE_ONCE(nd->qpn, q ? q->qpn : 0);
 }
 
 static int ornic_up(struct ornic_netdev *nd)
 {
+	struct ornic_queues *q;
 	int err;
 
 	ASSERT_RTNL();
 
-	err = ornic_acquire(nd);
+	q = ornic_queues_create(nd, nd->dev->mtu);
+	if (IS_ERR(q)) {
+		netif_carrier_off(nd->dev);
+		return PTR_ERR(q);
+	}
+	err = ornic_steer_start(nd, q->qpn);
+	if (!err)
+		err = ornic_port_up(nd);
 	if (err) {
-		ornic_release(nd);
+		ornic_steer_stop(nd);
+		ornic_queues_destroy(q);
 		netif_carrier_off(nd->dev);
 		return err;
 	}
+	ornic_queues_use(nd, q);
 	mutex_lock(&nd->link_lock);
 	nd->up = true;
 	mutex_unlock(&nd->link_lock);
 
-	napi_enable(&nd->napi);
-	local_bh_disable();
-	napi_schedule(&nd->napi);	/* the first poll arms the completion queues */
-	local_bh_enable();
+	ornic_netdev_poll_on(nd);
 	netif_tx_wake_all_queues(nd->dev);
 	ornic_link_update(nd);
 	return 0;
 }
 
-/*
- * The port stays up, and so does the carrier: new queues, for instance for another MTU, are
- * no change of the link and do not disturb RDMA.
- */
+/* Ends the queues alone. Port and carrier stay up, so RDMA is not disturbed. */
 static void ornic_down(struct ornic_netdev *nd)
 {
+	struct ornic_queues *q = nd->queues;
+
 	ASSERT_RTNL();
 
 	mutex_lock(&nd->link_lock);
 	nd->up = false;
 	mutex_unlock(&nd->link_lock);
 
-	napi_disable(&nd->napi);	/* first: it may wake the queue */
-	netif_trans_update(nd->dev);	/* a queue that was idle must not look stuck meanwhile */
-	netif_tx_disable(nd->dev);
-	ornic_release(nd);
+	ornic_netdev_quiet(nd);
+	ornic_steer_stop(nd);
+	ornic_queues_use(nd, NULL);
+	ornic_queues_destroy(q);
+}
+
+/**
+ * ornic_netdev_replace() - work with new queues
+ * @nd: interface, up
+ * @mtu: from now on
+ *
+ * The new queues exist before the old ones end. The interface is detached for the few
+ * commands between, so that its transmit queue, which stands still, is not taken for stuck.
+ *
+ * Return: 0, or an error after which the old queues and the old MTU are in use.
+ */
+int ornic_netdev_replace(struct ornic_netdev *nd, int mtu)
+{
+	struct ornic_queues *unused;
+	int err;
+
+	ASSERT_RTNL();
+
+	unused = ornic_queues_create(nd, mtu);
+	if (IS_ERR(unused))
+		return PTR_ERR(unused);
+	netif_device_detach(nd->dev);
+	ornic_tx_settle(nd->queues);
+	ornic_netdev_quiet(nd);
+	err = ornic_port_frame(nd, mtu);
+	if (!err) {
+		WRITE_ONCE(nd->dev->mtu, mtu);
+		ornic_steer_stop(nd);
+		swap(nd->queues, unused);
+		ornic_queues_use(nd, nd->queues);
+		if (ornic_steer_start(nd, nd->qpn))
+			ornic_netdev_restart(nd);
+	}
+	ornic_queues_destroy(unused);	/* while NAPI is off, as its page pool demands */
+	ornic_netdev_poll_on(nd);
+	netif_device_attach(nd->dev);
+	return err;
 }
 
 static void ornic_netdev_stop(struct ornic_netdev *nd)
@@ -159,6 +217,21 @@ static int ornic_close(struct net_device *dev)
 	return 0;
 }
 
+/* New queues; if there is no room for them beside the old ones, these go first. */
+static int ornic_netdev_renew(struct ornic_netdev *nd)
+{
+	int err;
+
+	if (nd->queues && !ornic_netdev_replace(nd, nd->dev->mtu))
+		return 0;
+	netif_device_detach(nd->dev);
+	if (nd->queues)
+		ornic_down(nd);
+	err = ornic_up(nd);
+	netif_device_attach(nd->dev);
+	return err;
+}
+
 static void ornic_restart_work(struct work_struct *work)
 {
 	struct ornic_netdev *nd = container_of(to_delayed_work(work), struct ornic_netdev,
@@ -167,18 +240,16 @@ static void ornic_restart_work(struct work_struct *work)
 
 	rtnl_lock();
 	if (netif_running(nd->dev) && netif_device_present(nd->dev) && !ornic_dead(nd->core)) {
-		if (nd->up)
-			ornic_down(nd);
-		err = ornic_up(nd);
-		if (err) {
-			netdev_err(nd->dev, "queues cannot be made anew: %d\n", err);
-			ornic_netdev_restart(nd);	/* memory may be short */
-		}
+		err = ornic_netdev_renew(nd);
+		if (err)
+			netdev_err(nd->dev, "queues cannot be created: %d\n", err);
+		if (err == -ENOMEM || err == -EAGAIN || err == -EBUSY)
+			ornic_netdev_restart(nd);
 	}
 	rtnl_unlock();
 }
 
-/* ornic_netdev_restart() - the queue pair is in error: make new queues soon. Context: any. */
+/* ornic_netdev_restart() - the queue pair is in error: replace it soon. Context: any. */
 void ornic_netdev_restart(struct ornic_netdev *nd)
 {
 	schedule_delayed_work(&nd->restart_work, ORNIC_RESTART_DELAY);
@@ -188,10 +259,10 @@ static void ornic_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct ornic_netdev *nd = netdev_priv(dev);
 
-	if (!READ_ONCE(nd->up))
-		return;		/* the queues are just being made anew */
-	netdev_err(dev, "send queue stuck: head %u, published %u, tail %u\n", nd->sq.head,
-		   nd->sq.published, nd->sq.tail);
+	if (!nd->queues)
+		return;
+	netdev_err(dev, "send queue stuck: head %u, published %u, tail %u\n",
+		   nd->queues->sq.head, nd->queues->sq.published, nd->queues->sq.tail);
 	ornic_netdev_restart(nd);
 }
 
@@ -212,25 +283,50 @@ static int ornic_set_mac_address(struct net_device *dev, void *p)
 	return 0;
 }
 
+/* Another MTU for which the receive buffers are good. Return: false if it needs other queues. */
+static bool ornic_mtu_in_place(struct ornic_netdev *nd, int mtu)
+{
+	int old = nd->dev->mtu;
+
+	if (mtu > old) {
+		if (ornic_port_frame(nd, mtu))
+			return false;
+		WRITE_ONCE(nd->dev->mtu, mtu);
+		return true;
+	}
+	/* the device must not find a frame that is longer than it may be (ORN-ETH-5) */
+	WRITE_ONCE(nd->dev->mtu, mtu);
+	if (ornic_tx_settle(nd->queues) && !ornic_port_frame(nd, mtu))
+		return true;
+	WRITE_ONCE(nd->dev->mtu, old);
+	return false;
+}
+
 static int ornic_change_mtu(struct net_device *dev, int mtu)
 {
 	struct ornic_netdev *nd = netdev_priv(dev);
-	int old = dev->mtu;
+	struct ornic_rx_shape shape = ornic_rx_shape(nd, mtu);
 	int err;
 
-	if (!nd->up) {
+	if (!nd->queues) {
 		WRITE_ONCE(dev->mtu, mtu);
 		return 0;
 	}
-	ornic_down(nd);
-	WRITE_ONCE(dev->mtu, mtu);
-	err = ornic_up(nd);
-	if (!err)
+	if (shape.room == nd->queues->shape.room && ornic_mtu_in_place(nd, mtu))
 		return 0;
-	WRITE_ONCE(dev->mtu, old);
-	if (ornic_up(nd))
-		ornic_netdev_restart(nd);	/* until there is memory */
-	return err;
+	err = ornic_netdev_replace(nd, mtu);
+	if (!err || mtu > dev->mtu || ornic_dead(nd->core))
+		return err;
+	/* what receives long frames receives short ones, too */
+	return ornic_mtu_in_place(nd, mtu) ? 0 : err;
+}
+
+/* What the device offered when the interface was registered and does not offer any more. */
+static netdev_features_t ornic_fix_features(struct net_device *dev, netdev_features_t features)
+{
+	struct ornic_netdev *nd = netdev_priv(dev);
+
+	return features & (nd->offered | ~ORNIC_OFFLOADS);
 }
 
 static const struct net_device_ops ornic_netdev_ops = {
@@ -242,6 +338,7 @@ static const struct net_device_ops ornic_netdev_ops = {
 	.ndo_set_mac_address	= ornic_set_mac_address,
 	.ndo_validate_addr	= eth_validate_addr,
 	.ndo_change_mtu		= ornic_change_mtu,
+	.ndo_fix_features	= ornic_fix_features,
 	.ndo_get_stats64	= ornic_get_stats64,
 };
 
@@ -268,35 +365,108 @@ static int ornic_netdev_event(struct notifier_block *nb, unsigned long type, voi
 	return NOTIFY_DONE;
 }
 
-static void ornic_netdev_features(struct net_device *dev, struct ornic_dev *odev)
+/* A device that reports less than the interface needs is rejected, also when it comes back so. */
+static int ornic_netdev_check(struct ornic_dev *odev)
 {
-	u32 limit = ornic_has(odev, ORNIC_FEATURE(JUMBO)) ? ORNIC_MAX_MTU : ETH_DATA_LEN;
+	const struct ornic_identify_device *id = &odev->id;
 
-	dev->hw_features = NETIF_F_SG;
+	if (min3(id->log_max_sq, id->log_max_rq, id->log_max_cq) >= ORNIC_MIN_LOG &&
+	    id->max_sq_stride >= ORNIC_TX_MIN_STRIDE && id->max_rq_stride >= ORNIC_RX_MIN_STRIDE &&
+	    id->max_send_sge && id->max_recv_sge &&
+	    le16_to_cpu(odev->port.max_frame) >= ETH_MIN_MTU)
+		return 0;
+	dev_err(&odev->pdev->dev,
+		"device is too small for a network interface: queues of 2^%u, 2^%u, 2^%u entries, %u and %u SGEs in 2^%u and 2^%u bytes, frames of %u bytes\n",
+		id->log_max_sq, id->log_max_rq, id->log_max_cq, le16_to_cpu(id->max_send_sge),
+		le16_to_cpu(id->max_recv_sge), id->max_sq_stride, id->max_rq_stride,
+		le16_to_cpu(odev->port.max_frame));
+	return -EOPNOTSUPP;
+}
+
+/* No moderation if the device does not offer as much. */
+static void ornic_coalesce_check(struct ornic_dev *odev, struct ornic_coalesce *coalesce)
+{
+	if (!ornic_has(odev, ORNIC_FEATURE(CQ_MODERATION)) ||
+	    coalesce->frames > le16_to_cpu(odev->id.max_mod_count) ||
+	    coalesce->usecs > le16_to_cpu(odev->id.max_mod_period_us))
+		*coalesce = (struct ornic_coalesce){ };
+}
+
+/* What the device reports, at first and after each recovery: it may have changed. */
+static int ornic_netdev_identify(struct ornic_netdev *nd)
+{
+	struct ornic_dev *odev = &nd->core->odev;
+	const struct ornic_identify_device *id = &odev->id;
+	u32 limit = ornic_has(odev, ORNIC_FEATURE(JUMBO)) ? ORNIC_MAX_MTU : ETH_DATA_LEN;
+	int err;
+
+	err = ornic_netdev_check(odev);
+	if (err)
+		return err;
+	nd->max_sge = min_t(u32, le16_to_cpu(id->max_send_sge),
+			    ORNIC_TX_SGES(min_t(u8, id->max_sq_stride, ORNIC_TX_STRIDE)));
+	nd->max_segs = min_t(u32, le16_to_cpu(id->max_recv_sge),
+			     ORNIC_RX_SGES(min_t(u8, id->max_rq_stride, ORNIC_RX_STRIDE)));
+	nd->dev->max_mtu = min3((u32)le16_to_cpu(odev->port.max_frame), limit,
+				ornic_rx_max_mtu(nd));
+	ornic_coalesce_check(odev, &nd->tx_coalesce);
+	ornic_coalesce_check(odev, &nd->rx_coalesce);
+	nd->offered = 0;
 	if (ornic_has(odev, ORNIC_FEATURE(TX_CSUM)))
-		dev->hw_features |= NETIF_F_HW_CSUM;
+		nd->offered |= NETIF_F_HW_CSUM;
 	if (ornic_has(odev, ORNIC_FEATURE(RX_CSUM)))
-		dev->hw_features |= NETIF_F_RXCSUM;
+		nd->offered |= NETIF_F_RXCSUM;
+	nd->dev->hw_features |= NETIF_F_SG | nd->offered;
+	return ornic_netstats_init(nd);
+}
+
+static void ornic_netdev_features(struct net_device *dev)
+{
 	dev->features = dev->hw_features | NETIF_F_HIGHDMA;
 	dev->vlan_features = dev->features;
 	dev->min_mtu = ETH_MIN_MTU;
-	dev->max_mtu = clamp_t(u32, le16_to_cpu(odev->port.max_frame), ETH_MIN_MTU, limit);
 	dev->mtu = min_t(u32, ETH_DATA_LEN, dev->max_mtu);
 }
 
-static void ornic_netdev_address(struct net_device *dev, struct ornic_dev *odev)
+static bool ornic_port_mac_can_change(struct ornic_netdev *nd)
 {
-	if (is_valid_ether_addr(odev->port.current_mac)) {
-		eth_hw_addr_set(dev, odev->port.current_mac);
-	} else {
-		netdev_warn(dev, "device has no valid address, using a random one\n");
-		eth_hw_addr_random(dev);
-	}
+	return le32_to_cpu(nd->core->odev.port.flags) & ORNIC_PORT_F_MAC_CHANGE;
 }
 
-static u32 ornic_netdev_max_sge(struct ornic_dev *odev)
+static int ornic_netdev_address(struct ornic_netdev *nd)
 {
-	return clamp_t(u32, le16_to_cpu(odev->id.max_send_sge), 1, ORNIC_TX_MAX_SGE);
+	const u8 *given = nd->core->odev.port.current_mac;
+
+	if (is_valid_ether_addr(given)) {
+		eth_hw_addr_set(nd->dev, given);
+		return 0;
+	}
+	if (!ornic_port_mac_can_change(nd)) {
+		dev_err(ornic_dma_dev(nd->core),
+			"device has no valid MAC address and lets none be set\n");
+		return -EADDRNOTAVAIL;
+	}
+	eth_hw_addr_random(nd->dev);
+	dev_warn(ornic_dma_dev(nd->core), "device has no valid MAC address, using random %pM\n",
+		 nd->dev->dev_addr);
+	return ornic_port_mac(nd, nd->dev->dev_addr);
+}
+
+/* A reset may have changed the port's address (reset.rst); the interface's is what counts. */
+static int ornic_netdev_same_address(struct ornic_netdev *nd)
+{
+	const u8 *given = nd->core->odev.port.current_mac;
+
+	if (ether_addr_equal(nd->dev->dev_addr, given))
+		return 0;
+	if (ornic_port_mac_can_change(nd))
+		return ornic_port_mac(nd, nd->dev->dev_addr);
+	if (!is_valid_ether_addr(given))
+		return -EADDRNOTAVAIL;
+	netdev_warn(nd->dev, "MAC address is %pM from now on: the device lets no other be set\n",
+		    given);
+	eth_hw_addr_set(nd->dev, given);
+	return 0;
 }
 
 /**
@@ -319,18 +489,24 @@ int ornic_netdev_create(struct ornic_core *core)
 	nd->core = core;
 	nd->dev = dev;
 	nd->nb.notifier_call = ornic_netdev_event;
-	nd->max_sge = ornic_netdev_max_sge(&core->odev);
+	nd->tx_log = ORNIC_TX_LOG;
+	nd->rx_log = ORNIC_RX_LOG;
 	mutex_init(&nd->link_lock);
 	INIT_DELAYED_WORK(&nd->restart_work, ornic_restart_work);
 	ornic_steer_init(nd);
-	err = ornic_netstats_init(nd);
+	u64_stats_init(&nd->tx_stats.sync);
+	u64_stats_init(&nd->tx_done.sync);
+	u64_stats_init(&nd->rx_stats.sync);
+	err = ornic_netdev_identify(nd);
 	if (err)
 		goto free;
+	err = ornic_netdev_address(nd);
+	if (err)
+		goto stats;
 	dev->netdev_ops = &ornic_netdev_ops;
 	dev->ethtool_ops = &ornic_ethtool_ops;
 	dev->watchdog_timeo = 5 * HZ;
-	ornic_netdev_features(dev, &core->odev);
-	ornic_netdev_address(dev, &core->odev);
+	ornic_netdev_features(dev);
 	netif_napi_add(dev, &nd->napi, ornic_napi_poll);
 	netif_carrier_off(dev);
 
@@ -348,6 +524,7 @@ unsubscribe:
 	ornic_event_unregister(&core->odev, &nd->nb);
 napi:
 	netif_napi_del(&nd->napi);
+stats:
 	ornic_netstats_cleanup(nd);
 free:
 	free_netdev(dev);
@@ -385,21 +562,52 @@ void ornic_netdev_suspend(struct ornic_core *core)
 	rtnl_unlock();
 }
 
+/* What users of the interface have to know about the device that came back. */
+static void ornic_netdev_tell(struct ornic_netdev *nd, int old_mtu, const u8 *old_mac)
+{
+	netdev_update_features(nd->dev);
+	if (nd->dev->mtu != old_mtu)
+		call_netdevice_notifiers(NETDEV_CHANGEMTU, nd->dev);
+	if (!ether_addr_equal(nd->dev->dev_addr, old_mac))
+		call_netdevice_notifiers(NETDEV_CHANGEADDR, nd->dev);
+}
+
+static int ornic_netdev_reattach(struct ornic_netdev *nd)
+{
+	struct net_device *dev = nd->dev;
+	int err, old_mtu = dev->mtu;
+	u8 old_mac[ETH_ALEN];
+
+	ether_addr_copy(old_mac, dev->dev_addr);
+	err = ornic_netdev_identify(nd);
+	if (err)
+		return err;
+	err = ornic_netdev_same_address(nd);
+	if (err)
+		return err;
+	if (dev->mtu > dev->max_mtu) {
+		netdev_warn(dev, "MTU is %u from now on: the device offers no more\n",
+			    dev->max_mtu);
+		WRITE_ONCE(dev->mtu, dev->max_mtu);
+	}
+	if (netif_running(dev))
+		err = ornic_up(nd);
+	if (err)
+		return err;
+	netif_device_attach(dev);
+	ornic_netdev_tell(nd, old_mtu, old_mac);
+	return 0;
+}
+
 /* ornic_netdev_resume() - put back what ornic_netdev_suspend() took. */
 int ornic_netdev_resume(struct ornic_core *core)
 {
-	struct ornic_netdev *nd = core->nd;
 	int err = 0;
 
-	if (!nd)
+	if (!core->nd)
 		return 0;
 	rtnl_lock();
-	if (!ether_addr_equal(nd->dev->dev_addr, core->odev.port.current_mac))
-		err = ornic_port_mac(nd, nd->dev->dev_addr);
-	if (!err && netif_running(nd->dev))
-		err = ornic_up(nd);
-	if (!err)
-		netif_device_attach(nd->dev);
+	err = ornic_netdev_reattach(core->nd);
 	rtnl_unlock();
 	return err;
 }

@@ -19,35 +19,45 @@
 #include <linux/ornic/hw/wqe.h>
 #include "ornic.h"
 
-#define ORNIC_TX_LOG		9	/* log2 entries of the send queue */
-#define ORNIC_RX_LOG		10	/* log2 entries of the receive queue */
+#define ORNIC_TX_LOG		9	/* log2 entries of the send queue, unless set otherwise */
+#define ORNIC_RX_LOG		10	/* the same of the receive queue */
+#define ORNIC_MIN_LOG		4	/* a device with less is rejected */
+#define ORNIC_MAX_LOG		12	/* more than this cannot be set */
 #define ORNIC_TX_STRIDE		8	/* log2 bytes: control, Ethernet, 14 SGEs */
-#define ORNIC_RX_STRIDE		5	/* log2 bytes: header, 1 SGE */
-#define ORNIC_MIN_LOG		4	/* a device with less is refused by itself */
-#define ORNIC_TX_MAX_SGE						\
-	(((1u << ORNIC_TX_STRIDE) - sizeof(struct ornic_wqe_ctrl) -	\
+#define ORNIC_TX_MIN_STRIDE	6	/* log2 bytes: control, Ethernet, 2 SGEs */
+#define ORNIC_TX_SGES(stride)						\
+	(((1u << (stride)) - sizeof(struct ornic_wqe_ctrl) -		\
 	  sizeof(struct ornic_wqe_eth)) / sizeof(struct ornic_sge))
+#define ORNIC_TX_MAX_SGE	ORNIC_TX_SGES(ORNIC_TX_STRIDE)
+#define ORNIC_RX_MIN_STRIDE	5	/* log2 bytes: header, 1 SGE */
+#define ORNIC_RX_STRIDE		6	/* log2 bytes: header, 3 SGEs */
+#define ORNIC_RX_SGES(stride)						\
+	(((1u << (stride)) - sizeof(struct ornic_rwqe)) / sizeof(struct ornic_sge))
+#define ORNIC_RX_MAX_SEGS	ORNIC_RX_SGES(ORNIC_RX_STRIDE)
 
 /* Bytes of a frame without its payload. */
 #define ORNIC_FRAME_HEADER	(ETH_HLEN + VLAN_HLEN)
 #define ORNIC_MAX_MTU		9000
 
+struct ornic_netdev;
+struct ornic_queues;
+
 /**
  * struct ornic_cq - completion queue of the network interface
  * @comp: how its events arrive
- * @nd: interface
+ * @queues: the queues that it belongs to
  * @ring: entries
  * @rec: record
  * @dma: address of the allocation that holds both
  * @number: as the device knows it, 0 = not created
  * @log: log2 entries
- * @next: consumer index
+ * @next: consumer index, NAPI's
  * @arm_lock: serialises arming and events
  * @arm: arming state
  */
 struct ornic_cq {
 	struct ornic_comp comp;
-	struct ornic_netdev *nd;
+	struct ornic_queues *queues;
 	void *ring;
 	struct ornic_rec *rec;
 	dma_addr_t dma;
@@ -92,6 +102,58 @@ struct ornic_tx_slot {
 	struct ornic_tx_map map[ORNIC_TX_MAX_SGE];
 };
 
+/* A part of a receive buffer; stays in its slot of the ring until a frame takes it along. */
+struct ornic_rx_seg {
+	struct page *page;
+	u32 offset;
+};
+
+/**
+ * struct ornic_rx_shape - receive buffers
+ * @head: bytes of the first segment, a power of two, with headroom and skb_shared_info
+ * @head_room: bytes of it that the device may fill
+ * @segs: segments; those behind the first are whole pages
+ * @room: bytes of all segments that the device may fill
+ */
+struct ornic_rx_shape {
+	u32 head;
+	u32 head_room;
+	u32 segs;
+	u32 room;
+};
+
+/**
+ * struct ornic_queues - a queue pair with all that belongs to it
+ * @nd: interface
+ * @pd: protection domain
+ * @qpn: queue pair, 0 = not created
+ * @sq: send ring; @head is the transmit lock's, @tail NAPI's
+ * @tx_cq: its completions
+ * @tx_slots: frames in the send ring
+ * @rq: receive ring, NAPI's
+ * @rx_cq: its completions
+ * @rx_segs: buffers in the receive ring
+ * @pool: where they come from
+ * @shape: what a buffer looks like
+ *
+ * A change of the interface makes new ones while the old ones still work.
+ */
+struct ornic_queues {
+	struct ornic_netdev *nd;
+	u32 pd;
+	u32 qpn;
+
+	struct ornic_wq sq ____cacheline_aligned;
+	struct ornic_cq tx_cq;
+	struct ornic_tx_slot *tx_slots;
+
+	struct ornic_wq rq ____cacheline_aligned;
+	struct ornic_cq rx_cq;
+	struct ornic_rx_seg *rx_segs;
+	struct page_pool *pool;
+	struct ornic_rx_shape shape;
+};
+
 /* Counted where frames are handed over, under the transmit lock. */
 struct ornic_tx_stats {
 	struct u64_stats_sync sync;
@@ -118,29 +180,32 @@ struct ornic_rx_stats {
 	u64 no_buffer;
 };
 
+/* Moderation of a completion queue: how long its events may wait. */
+struct ornic_coalesce {
+	u16 frames;
+	u16 usecs;
+};
+
 /**
  * struct ornic_netdev - private part of the net_device
  * @core: device
  * @dev: network interface
  * @nb: subscription to asynchronous events
  * @napi: polls both completion queues
- * @sq: send ring; @head is the transmit lock's, @tail NAPI's
- * @tx_cq: its completions
- * @tx_slots: frames in the send ring
+ * @queues: while the interface is up; changes under rtnl with NAPI and transmission stopped
+ * @qpn: queue pair in use, 0 = none; events are compared with it
+ * @offered: NETIF_F_* that the device offers now
  * @max_sge: fragments of one frame
- * @rq: receive ring, NAPI's
- * @rx_cq: its completions
- * @rx_pages: buffers in the receive ring
- * @pool: where they come from
- * @rx_room: bytes of one buffer that the device may fill
- * @rx_order: log2 pages of one buffer
- * @pd: protection domain
- * @qpn: queue pair
+ * @max_segs: segments of one receive buffer
+ * @tx_log: log2 entries wanted of the send queue
+ * @rx_log: log2 entries wanted of the receive queue
+ * @tx_coalesce: moderation of the send queue's completions
+ * @rx_coalesce: moderation of the receive queue's completions
  * @rules: receive rules by kind, 0 = none
  * @up: queues exist
  * @link_lock: carrier against open and stop
  * @rx_mode_work: follows the promiscuous flag
- * @restart_work: closes and opens the queues after a queue error
+ * @restart_work: replaces the queues after a queue error
  * @tx_stats: frames handed over
  * @tx_done: frames completed
  * @rx_stats: of the receive ring
@@ -152,21 +217,17 @@ struct ornic_netdev {
 	struct net_device *dev;
 	struct notifier_block nb;
 	struct napi_struct napi;
-
-	struct ornic_wq sq;
-	struct ornic_cq tx_cq;
-	struct ornic_tx_slot *tx_slots;
-	u32 max_sge;
-
-	struct ornic_wq rq;
-	struct ornic_cq rx_cq;
-	struct page **rx_pages;
-	struct page_pool *pool;
-	u32 rx_room;
-	unsigned int rx_order;
-
-	u32 pd;
+	struct ornic_queues *queues;
 	u32 qpn;
+
+	netdev_features_t offered;
+	u32 max_sge;
+	u32 max_segs;
+	u8 tx_log;
+	u8 rx_log;
+	struct ornic_coalesce tx_coalesce;
+	struct ornic_coalesce rx_coalesce;
+
 	u32 rules[ORNIC_RULE_PROMISC + 1];
 	bool up;
 	struct mutex link_lock;	/* carrier against open and stop */
@@ -186,29 +247,33 @@ void ornic_netdev_destroy(struct ornic_core *core);
 void ornic_netdev_suspend(struct ornic_core *core);
 int ornic_netdev_resume(struct ornic_core *core);
 void ornic_netdev_restart(struct ornic_netdev *nd);
+int ornic_netdev_replace(struct ornic_netdev *nd, int mtu);
 
 /* queues.c */
-int ornic_queues_create(struct ornic_netdev *nd);
-int ornic_queues_start(struct ornic_netdev *nd);
-void ornic_queues_destroy(struct ornic_netdev *nd);
+struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu);
+void ornic_queues_destroy(struct ornic_queues *q);
+u8 ornic_queues_max_log(const struct ornic_netdev *nd, u8 wq_log);
 bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe);
 void ornic_cq_consumed(struct ornic_cq *cq);
-bool ornic_cq_arm(struct ornic_cq *cq);
+bool ornic_cq_arm(struct ornic_cq *cq, u32 next);
 
 /* tx.c */
 netdev_tx_t ornic_start_xmit(struct sk_buff *skb, struct net_device *dev);
-int ornic_tx_init(struct ornic_netdev *nd);
-void ornic_tx_cleanup(struct ornic_netdev *nd);
-void ornic_tx_clean(struct ornic_netdev *nd, int budget);
+int ornic_tx_init(struct ornic_queues *q);
+void ornic_tx_cleanup(struct ornic_queues *q);
+void ornic_tx_clean(struct ornic_queues *q, int budget);
+bool ornic_tx_settle(struct ornic_queues *q);
 
 /* rx.c */
-int ornic_rx_init(struct ornic_netdev *nd);
-void ornic_rx_cleanup(struct ornic_netdev *nd);
-void ornic_rx_fill(struct ornic_netdev *nd);
+struct ornic_rx_shape ornic_rx_shape(const struct ornic_netdev *nd, int mtu);
+u32 ornic_rx_max_mtu(const struct ornic_netdev *nd);
+int ornic_rx_init(struct ornic_queues *q);
+void ornic_rx_cleanup(struct ornic_queues *q);
+void ornic_rx_fill(struct ornic_queues *q);
 int ornic_napi_poll(struct napi_struct *napi, int budget);
 
 /* steer.c */
-int ornic_steer_start(struct ornic_netdev *nd);
+int ornic_steer_start(struct ornic_netdev *nd, u32 qpn);
 void ornic_steer_stop(struct ornic_netdev *nd);
 void ornic_steer_init(struct ornic_netdev *nd);
 void ornic_set_rx_mode(struct net_device *dev);

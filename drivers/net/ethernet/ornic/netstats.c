@@ -3,6 +3,7 @@
  * Counters of the interface: the driver's own, and those that the device says
  * its port has. The device names them, so new ones need no new driver.
  */
+#include <linux/ctype.h>
 #include <linux/ethtool.h>
 #include <linux/slab.h>
 
@@ -133,17 +134,24 @@ void ornic_netstats_values(struct ornic_netdev *nd, u64 *data)
 /* Keeps the port's entries of a portion of names; the order is that of the values. */
 static void ornic_netstats_keep(struct ornic_netdev *nd, struct ornic_stat_name *names, u32 count)
 {
+	char *c;
 	u32 i;
 
 	for (i = 0; i < count && nd->stat_count < ORNIC_MAX_STATS; i++) {
 		if (names[i].scope != ORNIC_STAT_PORT)
 			continue;
 		names[i].name[sizeof(names[i].name) - 1] = 0;
+		for (c = names[i].name; *c; c++)
+			if (!isgraph(*c))
+				*c = '?';	/* shown on terminals */
 		nd->stat_names[nd->stat_count++] = names[i];
 	}
 }
 
-/* ornic_netstats_init() - ask the device which counters its port has. */
+/*
+ * ornic_netstats_init() - ask the device which counters its port has. Again after each
+ * recovery, under rtnl: other software of the device may have other counters.
+ */
 int ornic_netstats_init(struct ornic_netdev *nd)
 {
 	u32 total = min_t(u32, le32_to_cpu(nd->core->odev.id.stat_count), ORNIC_MAX_STATS);
@@ -151,9 +159,7 @@ int ornic_netstats_init(struct ornic_netdev *nd)
 	u32 offset, count;
 	int err = 0;
 
-	u64_stats_init(&nd->tx_stats.sync);
-	u64_stats_init(&nd->tx_done.sync);
-	u64_stats_init(&nd->rx_stats.sync);
+	ornic_netstats_cleanup(nd);
 	nd->stat_names = kvcalloc(total, sizeof(*nd->stat_names), GFP_KERNEL);
 	names = kmalloc_array(ORNIC_STATS_PER_CMD, sizeof(*names), GFP_KERNEL);
 	if (!nd->stat_names || !names)

@@ -4,6 +4,7 @@
  * device, states, destruction. What flows through them is in tx.c and rx.c.
  */
 #include <linux/dma-mapping.h>
+#include <linux/slab.h>
 
 #include "cmd.h"
 #include "netdev.h"
@@ -51,19 +52,22 @@ static void ornic_cq_event(struct ornic_comp *comp)
 	spin_lock_irqsave(&cq->arm_lock, flags);
 	ornic_arm_event(&cq->arm);
 	spin_unlock_irqrestore(&cq->arm_lock, flags);
-	napi_schedule(&cq->nd->napi);
+	napi_schedule(&cq->queues->nd->napi);
 }
 
-static int ornic_cq_create(struct ornic_netdev *nd, struct ornic_cq *cq, u8 log)
+static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
+			   const struct ornic_coalesce *coalesce)
 {
-	struct ornic_core *core = nd->core;
+	struct ornic_core *core = q->nd->core;
 	struct ornic_cq_create_cmd in = {
 		.log_entries = log,
-		.eq = cpu_to_le32(ornic_comp_vector_eq(&core->odev, 0)),
+		.eq = cpu_to_le32(ornic_netdev_eq(core)),
+		.mod_count = cpu_to_le16(coalesce->frames),
+		.mod_period_us = cpu_to_le16(coalesce->usecs),
 	};
 	int err;
 
-	cq->nd = nd;
+	cq->queues = q;
 	cq->log = log;
 	cq->next = 0;
 	cq->comp.comp = ornic_cq_event;
@@ -89,17 +93,19 @@ static int ornic_cq_create(struct ornic_netdev *nd, struct ornic_cq *cq, u8 log)
 	return err;
 }
 
-static void ornic_cq_destroy(struct ornic_netdev *nd, struct ornic_cq *cq)
+static void ornic_cq_destroy(struct ornic_queues *q, struct ornic_cq *cq)
 {
+	struct ornic_core *core = q->nd->core;
+
 	if (cq->number) {
-		down_read(&nd->core->odev.numbers);
-		ornic_cmd_destroy(nd->core, ORNIC_OP_CQ_DESTROY, cq->number);
-		ornic_comp_del(&nd->core->odev, cq->number);
-		up_read(&nd->core->odev.numbers);
+		down_read(&core->odev.numbers);
+		ornic_cmd_destroy(core, ORNIC_OP_CQ_DESTROY, cq->number);
+		ornic_comp_del(&core->odev, cq->number);
+		up_read(&core->odev.numbers);
 		cq->number = 0;
 	}
 	if (cq->ring)
-		dma_free_coherent(ornic_dma_dev(nd->core),
+		dma_free_coherent(ornic_dma_dev(core),
 				  ornic_cq_bytes(cq) + sizeof(*cq->rec), cq->ring, cq->dma);
 	cq->ring = NULL;
 }
@@ -129,107 +135,172 @@ void ornic_cq_consumed(struct ornic_cq *cq)
 	ornic_rec_consumed(cq->rec, cq->next);
 }
 
-/* ornic_cq_arm() - ask for an event. Return: true if a completion is there already. */
-bool ornic_cq_arm(struct ornic_cq *cq)
+/**
+ * ornic_cq_arm() - ask for an event, unless one is due anyway
+ * @cq: completion queue
+ * @next: consumer index at the end of the poll
+ *
+ * An arm lasts until its event: if there was none since the last arm, the first entry
+ * after that arm causes one. So a poll arms the queue that woke it and not the other.
+ *
+ * Called when NAPI is complete already, so the next poll may run on another processor:
+ * everything that it changes comes as an argument. ornic_netdev_pause() waits for this.
+ *
+ * Return: true if a completion is there already.
+ */
+bool ornic_cq_arm(struct ornic_cq *cq, u32 next)
 {
-	struct ornic_dev *odev = &cq->nd->core->odev;
 	unsigned long flags;
+	bool armed;
 
 	spin_lock_irqsave(&cq->arm_lock, flags);
-	ornic_rec_arm(odev, cq->rec, &cq->arm, cq->next, ORNIC_ARM_ANY, ORNIC_DB_CQ_ARM,
-		      cq->number);
+	armed = cq->arm.type != ORNIC_ARM_NONE;
+	if (!armed)
+		ornic_rec_arm(&cq->queues->nd->core->odev, cq->rec, &cq->arm, next, ORNIC_ARM_ANY,
+			      ORNIC_DB_CQ_ARM, cq->number);
 	spin_unlock_irqrestore(&cq->arm_lock, flags);
-	return ornic_entry_ready(ornic_ring_entry(cq->ring, cq->next, cq->log, 6), cq->next,
-				 cq->log);
+	return !armed && ornic_entry_ready(ornic_ring_entry(cq->ring, next, cq->log, 6), next,
+					   cq->log);
 }
 
-static int ornic_qp_create(struct ornic_netdev *nd)
+static int ornic_qp_create(struct ornic_queues *q)
 {
+	struct ornic_netdev *nd = q->nd;
 	struct ornic_qp_create_cmd in = {
 		.type = ORNIC_QPT_RAW,
 		.transport = ORNIC_TP_ETHERNET,
 		.port = ORNIC_PORT,
-		.pd = cpu_to_le32(nd->pd),
-		.send_cq = cpu_to_le32(nd->tx_cq.number),
-		.recv_cq = cpu_to_le32(nd->rx_cq.number),
+		.pd = cpu_to_le32(q->pd),
+		.send_cq = cpu_to_le32(q->tx_cq.number),
+		.recv_cq = cpu_to_le32(q->rx_cq.number),
 		.srq = cpu_to_le32(ORNIC_NONE),
 		.flags = cpu_to_le32(ORNIC_QP_F_DRIVER | ORNIC_QP_F_PRIVILEGED),
-		.sq_log = nd->sq.log,
-		.sq_stride = nd->sq.stride,
-		.rq_log = nd->rq.log,
-		.rq_stride = nd->rq.stride,
+		.sq_log = q->sq.log,
+		.sq_stride = q->sq.stride,
+		.rq_log = q->rq.log,
+		.rq_stride = q->rq.stride,
 		.max_send_sge = cpu_to_le16(nd->max_sge),
-		.max_recv_sge = cpu_to_le16(1),
+		.max_recv_sge = cpu_to_le16(q->shape.segs),
 	};
 	int err;
 
-	in.sq_record = cpu_to_le64(nd->sq.dma + ornic_wq_bytes(&nd->sq));
-	in.rq_record = cpu_to_le64(nd->rq.dma + ornic_wq_bytes(&nd->rq));
-	ornic_pages_contiguous(&in.sq_pages, nd->sq.dma);
-	ornic_pages_contiguous(&in.rq_pages, nd->rq.dma);
-	err = ornic_cmd_qp_create(nd->core, &in, &nd->qpn);
+	in.sq_record = cpu_to_le64(q->sq.dma + ornic_wq_bytes(&q->sq));
+	in.rq_record = cpu_to_le64(q->rq.dma + ornic_wq_bytes(&q->rq));
+	ornic_pages_contiguous(&in.sq_pages, q->sq.dma);
+	ornic_pages_contiguous(&in.rq_pages, q->rq.dma);
+	err = ornic_cmd_qp_create(nd->core, &in, &q->qpn);
 	if (err)
-		nd->qpn = 0;
+		q->qpn = 0;
 	return err;
 }
 
+/* ornic_queues_max_log() - log2 entries of a work queue, given the device's limit for its kind. */
+u8 ornic_queues_max_log(const struct ornic_netdev *nd, u8 wq_log)
+{
+	return min3(wq_log, nd->core->odev.id.log_max_cq, (u8)ORNIC_MAX_LOG);
+}
+
+static u8 ornic_stride(u8 most, u8 wanted)
+{
+	return min(most, wanted);
+}
+
+static int ornic_queues_alloc(struct ornic_queues *q)
+{
+	const struct ornic_identify_device *id = &q->nd->core->odev.id;
+	u8 tx_log = min(q->nd->tx_log, ornic_queues_max_log(q->nd, id->log_max_sq));
+	u8 rx_log = min(q->nd->rx_log, ornic_queues_max_log(q->nd, id->log_max_rq));
+	int err;
+
+	err = ornic_wq_alloc(q->nd, &q->sq, tx_log,
+			     ornic_stride(id->max_sq_stride, ORNIC_TX_STRIDE));
+	if (err)
+		return err;
+	err = ornic_wq_alloc(q->nd, &q->rq, rx_log,
+			     q->shape.segs > ORNIC_RX_SGES(ORNIC_RX_MIN_STRIDE) ?
+			     ORNIC_RX_STRIDE : ORNIC_RX_MIN_STRIDE);
+	if (err)
+		return err;
+	err = ornic_tx_init(q);
+	if (err)
+		return err;
+	return ornic_rx_init(q);
+}
+
+static int ornic_queues_objects(struct ornic_queues *q)
+{
+	struct ornic_core *core = q->nd->core;
+	int err;
+
+	err = ornic_cmd_pd_create(core, &q->pd);
+	if (err)
+		return err;
+	err = ornic_cq_create(q, &q->tx_cq, q->sq.log, &q->nd->tx_coalesce);
+	if (err)
+		return err;
+	err = ornic_cq_create(q, &q->rx_cq, q->rq.log, &q->nd->rx_coalesce);
+	if (err)
+		return err;
+	err = ornic_qp_create(q);
+	if (err)
+		return err;
+	return ornic_cmd_qp_state(core, q->qpn, ORNIC_QPS_INIT);
+}
+
+static int ornic_queues_start(struct ornic_queues *q)
+{
+	int err;
+
+	ornic_rx_fill(q);
+	err = ornic_cmd_qp_state(q->nd->core, q->qpn, ORNIC_QPS_RTR);
+	if (err)
+		return err;
+	return ornic_cmd_qp_state(q->nd->core, q->qpn, ORNIC_QPS_RTS);
+}
+
 /**
- * ornic_queues_create() - memory and objects of both directions, queue pair in INIT
- * @nd: interface
+ * ornic_queues_create() - memory and objects of both directions, ready for frames
+ * @nd: interface; other queues may be in use
+ * @mtu: that the receive buffers are for
  *
- * Return: 0, or an error after which ornic_queues_destroy() cleans up.
+ * No frame arrives before receive rules name the queue pair. The caller lets NAPI
+ * poll the queues. Return: the queues, or an error pointer.
  */
-int ornic_queues_create(struct ornic_netdev *nd)
+struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu)
 {
-	struct ornic_core *core = nd->core;
-	const struct ornic_identify_device *id = &core->odev.id;
+	struct ornic_queues *q;
 	int err;
 
-	err = ornic_wq_alloc(nd, &nd->sq, clamp_t(u8, id->log_max_sq, ORNIC_MIN_LOG, ORNIC_TX_LOG),
-			     ORNIC_TX_STRIDE);
-	if (err)
-		return err;
-	err = ornic_wq_alloc(nd, &nd->rq, clamp_t(u8, id->log_max_rq, ORNIC_MIN_LOG, ORNIC_RX_LOG),
-			     ORNIC_RX_STRIDE);
-	if (err)
-		return err;
-	err = ornic_cmd_pd_create(core, &nd->pd);
-	if (err)
-		return err;
-	err = ornic_cq_create(nd, &nd->tx_cq, nd->sq.log);
-	if (err)
-		return err;
-	err = ornic_cq_create(nd, &nd->rx_cq, nd->rq.log);
-	if (err)
-		return err;
-	err = ornic_qp_create(nd);
-	if (err)
-		return err;
-	return ornic_cmd_qp_state(core, nd->qpn, ORNIC_QPS_INIT);
+	q = kzalloc(sizeof(*q), GFP_KERNEL);
+	if (!q)
+		return ERR_PTR(-ENOMEM);
+	q->nd = nd;
+	q->shape = ornic_rx_shape(nd, mtu);
+	err = ornic_queues_alloc(q);
+	if (!err)
+		err = ornic_queues_objects(q);
+	if (!err)
+		err = ornic_queues_start(q);
+	if (!err)
+		return q;
+	ornic_queues_destroy(q);
+	return ERR_PTR(err);
 }
 
-/* ornic_queues_start() - buffers are posted: let frames in and out. */
-int ornic_queues_start(struct ornic_netdev *nd)
+/* ornic_queues_destroy() - as far as they were created; NAPI does not poll them (any more). */
+void ornic_queues_destroy(struct ornic_queues *q)
 {
-	int err;
+	struct ornic_core *core = q->nd->core;
 
-	err = ornic_cmd_qp_state(nd->core, nd->qpn, ORNIC_QPS_RTR);
-	if (err)
-		return err;
-	return ornic_cmd_qp_state(nd->core, nd->qpn, ORNIC_QPS_RTS);
-}
-
-/* ornic_queues_destroy() - whatever ornic_queues_create() got to. NAPI is off. */
-void ornic_queues_destroy(struct ornic_netdev *nd)
-{
-	if (nd->qpn)
-		ornic_cmd_destroy(nd->core, ORNIC_OP_QP_DESTROY, nd->qpn);
-	nd->qpn = 0;
-	ornic_cq_destroy(nd, &nd->rx_cq);
-	ornic_cq_destroy(nd, &nd->tx_cq);
-	if (nd->pd)
-		ornic_cmd_destroy(nd->core, ORNIC_OP_PD_DESTROY, nd->pd);
-	nd->pd = 0;
-	ornic_wq_free(nd, &nd->rq);
-	ornic_wq_free(nd, &nd->sq);
+	if (q->qpn)
+		ornic_cmd_destroy(core, ORNIC_OP_QP_DESTROY, q->qpn);
+	ornic_cq_destroy(q, &q->rx_cq);
+	ornic_cq_destroy(q, &q->tx_cq);
+	if (q->pd)
+		ornic_cmd_destroy(core, ORNIC_OP_PD_DESTROY, q->pd);
+	ornic_rx_cleanup(q);
+	ornic_tx_cleanup(q);
+	ornic_wq_free(q->nd, &q->rq);
+	ornic_wq_free(q->nd, &q->sq);
+	kfree(q);
 }

@@ -3,11 +3,14 @@
  * Receive: one buffer per work request, one frame per buffer, and the NAPI
  * poll of both directions.
  *
- * A buffer is one page, or one block of pages for large MTUs, with room in
- * front of the frame and behind it for what the stack wants, so a frame becomes
- * a packet buffer without copying.
+ * The first segment of a buffer is half a page or a page, with room in front of
+ * the frame and behind it for what the stack wants, so it becomes a packet
+ * buffer without copying. Frames that do not fit continue in whole pages; no
+ * MTU needs pages that are contiguous. Small frames are copied and their buffer
+ * is posted again where it is.
  */
 #include <linux/dma-mapping.h>
+#include <linux/log2.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <net/page_pool/helpers.h>
@@ -15,56 +18,82 @@
 #include "netdev.h"
 
 #define ORNIC_RX_HEADROOM	(NET_SKB_PAD + NET_IP_ALIGN)
+#define ORNIC_RX_MIN_HEAD	2048	/* bytes of the smallest first segment */
+#define ORNIC_RX_COPY		256	/* frames of up to so many bytes are copied */
 
-static u32 ornic_rx_entries(const struct ornic_netdev *nd)
+static u32 ornic_rx_entries(const struct ornic_queues *q)
 {
-	return 1u << nd->rq.log;
+	return 1u << q->rq.log;
 }
 
-static struct page **ornic_rx_page(struct ornic_netdev *nd, u32 index)
+static struct ornic_rx_seg *ornic_rx_segs(struct ornic_queues *q, u32 index)
 {
-	return &nd->rx_pages[index & (ornic_rx_entries(nd) - 1)];
+	return &q->rx_segs[(index & (ornic_rx_entries(q) - 1)) * q->shape.segs];
 }
 
-static bool ornic_rx_post(struct ornic_netdev *nd)
+static u32 ornic_rx_seg_bytes(const struct ornic_queues *q, u32 seg)
 {
-	u32 index = nd->rq.head;
-	struct ornic_rwqe *entry = ornic_ring_entry(nd->rq.ring, index, nd->rq.log,
-						    nd->rq.stride);
+	return seg ? PAGE_SIZE : q->shape.head;
+}
+
+/* Fills the slot of a buffer; segments that are there stay. */
+static bool ornic_rx_alloc(struct ornic_queues *q, struct ornic_rx_seg *seg)
+{
+	u32 i;
+
+	for (i = 0; i < q->shape.segs; i++) {
+		if (!seg[i].page)
+			seg[i].page = page_pool_dev_alloc_frag(q->pool, &seg[i].offset,
+							       ornic_rx_seg_bytes(q, i));
+		if (unlikely(!seg[i].page))
+			return false;
+	}
+	return true;
+}
+
+static bool ornic_rx_post(struct ornic_queues *q)
+{
+	u32 index = q->rq.head;
+	struct ornic_rwqe *entry = ornic_ring_entry(q->rq.ring, index, q->rq.log, q->rq.stride);
+	struct ornic_rx_seg *seg = ornic_rx_segs(q, index);
 	struct ornic_sge *sge = (struct ornic_sge *)(entry + 1);
-	struct page *page = page_pool_dev_alloc_pages(nd->pool);
+	u32 i;
 
-	if (unlikely(!page))
+	if (unlikely(!ornic_rx_alloc(q, seg)))
 		return false;
-	*ornic_rx_page(nd, index) = page;
 
 	memset(entry, 0, sizeof(*entry));
-	entry->count = cpu_to_le16(1);
+	entry->count = cpu_to_le16(q->shape.segs);
 	entry->id = cpu_to_le32(index);
-	sge->addr = cpu_to_le64(page_pool_get_dma_addr(page) + ORNIC_RX_HEADROOM);
-	sge->length = cpu_to_le32(nd->rx_room);
-	sge->lkey = cpu_to_le32(nd->core->odev.dma_lkey);
-	nd->rq.head++;
+	for (i = 0; i < q->shape.segs; i++) {
+		dma_addr_t addr = page_pool_get_dma_addr(seg[i].page) + seg[i].offset;
+
+		sge[i].addr = cpu_to_le64(i ? addr : addr + ORNIC_RX_HEADROOM);
+		sge[i].length = cpu_to_le32(i ? PAGE_SIZE : q->shape.head_room);
+		sge[i].lkey = cpu_to_le32(q->nd->core->odev.dma_lkey);
+	}
+	q->rq.head++;
 	return true;
 }
 
 /* ornic_rx_fill() - post buffers until the receive ring is full or memory is short. */
-void ornic_rx_fill(struct ornic_netdev *nd)
+void ornic_rx_fill(struct ornic_queues *q)
 {
-	u32 old = nd->rq.published;
+	struct ornic_netdev *nd = q->nd;
+	u32 old = q->rq.published;
 
-	while (nd->rq.head - nd->rq.tail < ornic_rx_entries(nd)) {
-		if (ornic_rx_post(nd))
+	while (q->rq.head - q->rq.tail < ornic_rx_entries(q)) {
+		if (ornic_rx_post(q))
 			continue;
 		u64_stats_update_begin(&nd->rx_stats.sync);
 		nd->rx_stats.no_buffer++;
 		u64_stats_update_end(&nd->rx_stats.sync);
 		break;
 	}
-	if (nd->rq.head == old)
+	if (q->rq.head == old)
 		return;
-	nd->rq.published = nd->rq.head;
-	ornic_ring_post(&nd->core->odev, ORNIC_DB_RQ, nd->qpn, nd->rq.rec, old, nd->rq.head);
+	q->rq.published = q->rq.head;
+	ornic_ring_post(&nd->core->odev, ORNIC_DB_RQ, q->qpn, q->rq.rec, old, q->rq.head);
 }
 
 static void ornic_rx_csum(struct ornic_netdev *nd, struct sk_buff *skb, u32 flags)
@@ -86,26 +115,67 @@ static void ornic_rx_count(struct ornic_netdev *nd, u32 len)
 	u64_stats_update_end(&nd->rx_stats.sync);
 }
 
-/* Hands the frame in a page to the stack; the page is the stack's or the pool's afterwards. */
-static void ornic_rx_frame(struct ornic_netdev *nd, struct page *page,
+static void ornic_rx_sync_for_cpu(struct ornic_queues *q, const struct ornic_rx_seg *seg,
+				  u32 offset, u32 len)
+{
+	dma_sync_single_range_for_cpu(ornic_dma_dev(q->nd->core), page_pool_get_dma_addr(seg->page),
+				      seg->offset + offset, len, DMA_FROM_DEVICE);
+}
+
+/* A copy of a small frame; its buffer stays in the slot. */
+static struct sk_buff *ornic_rx_copy(struct ornic_queues *q, struct ornic_rx_seg *seg, u32 len)
+{
+	struct sk_buff *skb = napi_alloc_skb(&q->nd->napi, len);
+
+	if (unlikely(!skb))
+		return NULL;
+	skb_put_data(skb, page_address(seg->page) + seg->offset + ORNIC_RX_HEADROOM, len);
+	dma_sync_single_range_for_device(ornic_dma_dev(q->nd->core),
+					 page_pool_get_dma_addr(seg->page),
+					 seg->offset + ORNIC_RX_HEADROOM, len, DMA_FROM_DEVICE);
+	return skb;
+}
+
+/* A packet buffer around the segments that the frame uses; the others stay in the slot. */
+static struct sk_buff *ornic_rx_build(struct ornic_queues *q, struct ornic_rx_seg *seg, u32 len)
+{
+	u32 part = min(len, q->shape.head_room);
+	struct sk_buff *skb;
+	int i = 0;
+
+	skb = napi_build_skb(page_address(seg->page) + seg->offset, q->shape.head);
+	if (unlikely(!skb))
+		return NULL;
+	seg->page = NULL;
+	skb_mark_for_recycle(skb);
+	skb_reserve(skb, ORNIC_RX_HEADROOM);
+	skb_put(skb, part);
+	for (len -= part; len; len -= part, i++) {
+		seg++;
+		part = min_t(u32, len, PAGE_SIZE);
+		ornic_rx_sync_for_cpu(q, seg, 0, part);
+		skb_add_rx_frag(skb, i, seg->page, seg->offset, part, PAGE_SIZE);
+		seg->page = NULL;
+	}
+	return skb;
+}
+
+/* Hands a frame to the stack. */
+static void ornic_rx_frame(struct ornic_queues *q, struct ornic_rx_seg *seg,
 			   const struct ornic_cqe *cqe)
 {
 	u32 len = le32_to_cpu(cqe->byte_len);
+	struct ornic_netdev *nd = q->nd;
 	struct sk_buff *skb;
 
-	dma_sync_single_range_for_cpu(ornic_dma_dev(nd->core), page_pool_get_dma_addr(page),
-				      ORNIC_RX_HEADROOM, len, DMA_FROM_DEVICE);
-	skb = napi_build_skb(page_address(page), PAGE_SIZE << nd->rx_order);
+	ornic_rx_sync_for_cpu(q, seg, ORNIC_RX_HEADROOM, min(len, q->shape.head_room));
+	skb = len <= ORNIC_RX_COPY ? ornic_rx_copy(q, seg, len) : ornic_rx_build(q, seg, len);
 	if (unlikely(!skb)) {
 		u64_stats_update_begin(&nd->rx_stats.sync);
 		nd->rx_stats.dropped++;
 		u64_stats_update_end(&nd->rx_stats.sync);
-		page_pool_recycle_direct(nd->pool, page);
 		return;
 	}
-	skb_mark_for_recycle(skb);
-	skb_reserve(skb, ORNIC_RX_HEADROOM);
-	skb_put(skb, len);
 	skb_record_rx_queue(skb, 0);
 	skb->protocol = eth_type_trans(skb, nd->dev);
 	ornic_rx_csum(nd, skb, le32_to_cpu(cqe->flags));
@@ -126,110 +196,139 @@ static void ornic_rx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 }
 
 /* Receives complete in ring order (ORN-CQ-1); anything else is impossible. */
-static bool ornic_rx_valid(struct ornic_netdev *nd, const struct ornic_cqe *cqe)
+static bool ornic_rx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe)
 {
-	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == nd->qpn &&
-	       nd->rq.tail != nd->rq.published && le32_to_cpu(cqe->wqe_id) == nd->rq.tail;
+	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == q->qpn &&
+	       q->rq.tail != q->rq.published && le32_to_cpu(cqe->wqe_id) == q->rq.tail;
 }
 
-static int ornic_rx_clean(struct ornic_netdev *nd, int budget)
+/* The device may fill a buffer beyond the MTU that it was made for; such frames are dropped. */
+static bool ornic_rx_fits(struct ornic_queues *q, u32 len)
+{
+	u32 most = READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
+
+	return len >= ETH_HLEN && len <= min(most, q->shape.room);
+}
+
+static int ornic_rx_clean(struct ornic_queues *q, int budget)
 {
 	struct ornic_cqe cqe;
-	struct page *page;
 	int done = 0;
-	u32 len;
 
-	while (done < budget && ornic_cq_next(&nd->rx_cq, &cqe)) {
-		if (!ornic_rx_valid(nd, &cqe)) {
-			ornic_device_malformed(&nd->core->odev, "receive completion");
+	while (done < budget && ornic_cq_next(&q->rx_cq, &cqe)) {
+		if (!ornic_rx_valid(q, &cqe)) {
+			ornic_device_malformed(&q->nd->core->odev, "receive completion");
 			break;
 		}
-		page = *ornic_rx_page(nd, nd->rq.tail);
-		*ornic_rx_page(nd, nd->rq.tail) = NULL;
-		nd->rq.tail++;
+		if (likely(cqe.status == ORNIC_WC_SUCCESS &&
+			   ornic_rx_fits(q, le32_to_cpu(cqe.byte_len))))
+			ornic_rx_frame(q, ornic_rx_segs(q, q->rq.tail), &cqe);
+		else
+			ornic_rx_failed(q->nd, &cqe);
+		q->rq.tail++;
 		done++;
-
-		len = le32_to_cpu(cqe.byte_len);
-		if (likely(cqe.status == ORNIC_WC_SUCCESS && len >= ETH_HLEN &&
-			   len <= nd->rx_room)) {
-			ornic_rx_frame(nd, page, &cqe);
-		} else {
-			ornic_rx_failed(nd, &cqe);
-			page_pool_recycle_direct(nd->pool, page);
-		}
 	}
 	if (done)
-		ornic_cq_consumed(&nd->rx_cq);
+		ornic_cq_consumed(&q->rx_cq);
 	return done;
 }
 
 int ornic_napi_poll(struct napi_struct *napi, int budget)
 {
 	struct ornic_netdev *nd = container_of(napi, struct ornic_netdev, napi);
+	struct ornic_queues *q = nd->queues;
+	u32 tx_next, rx_next;
 	bool missed;
 	int done;
 
-	ornic_tx_clean(nd, budget);
+	ornic_tx_clean(q, budget);
 	if (unlikely(!budget))
 		return 0;
-	done = ornic_rx_clean(nd, budget);
-	ornic_rx_fill(nd);
+	done = ornic_rx_clean(q, budget);
+	ornic_rx_fill(q);
 	if (done == budget)
 		return budget;
-	if (unlikely(nd->rq.head == nd->rq.tail) && !ornic_dead(nd->core))
+	if (unlikely(q->rq.head == q->rq.tail) && !ornic_dead(nd->core))
 		return budget;	/* no buffer at all: nothing would wake this up again */
 
+	tx_next = q->tx_cq.next;
+	rx_next = q->rx_cq.next;
 	if (napi_complete_done(napi, done)) {
-		missed = ornic_cq_arm(&nd->tx_cq);
-		missed |= ornic_cq_arm(&nd->rx_cq);
+		missed = ornic_cq_arm(&q->tx_cq, tx_next);
+		missed |= ornic_cq_arm(&q->rx_cq, rx_next);
 		if (missed)
 			napi_schedule(napi);
 	}
 	return done;
 }
 
-/* ornic_rx_init() - buffers of the size that the MTU asks for. The receive ring exists. */
-int ornic_rx_init(struct ornic_netdev *nd)
+static u32 ornic_rx_head_room(u32 head)
 {
-	u32 room = nd->dev->mtu + ORNIC_FRAME_HEADER;
-	u32 bytes = SKB_DATA_ALIGN(ORNIC_RX_HEADROOM + room) +
-		    SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	return SKB_WITH_OVERHEAD(head) - ORNIC_RX_HEADROOM;
+}
+
+/* ornic_rx_shape() - buffers for an MTU, which is at most that of ornic_rx_max_mtu(). */
+struct ornic_rx_shape ornic_rx_shape(const struct ornic_netdev *nd, int mtu)
+{
+	struct ornic_rx_shape shape = { .head = ORNIC_RX_MIN_HEAD, .segs = 1 };
+	u32 frame = mtu + ORNIC_FRAME_HEADER;
+
+	while (shape.head < PAGE_SIZE && ornic_rx_head_room(shape.head) < frame)
+		shape.head *= 2;
+	shape.head_room = ornic_rx_head_room(shape.head);
+	if (frame > shape.head_room)
+		shape.segs += DIV_ROUND_UP(frame - shape.head_room, PAGE_SIZE);
+	shape.segs = min(shape.segs, nd->max_segs);
+	shape.room = shape.head_room + (shape.segs - 1) * PAGE_SIZE;
+	return shape;
+}
+
+/* ornic_rx_max_mtu() - the largest MTU that the device's segments are enough for. */
+u32 ornic_rx_max_mtu(const struct ornic_netdev *nd)
+{
+	return ornic_rx_head_room(PAGE_SIZE) + (nd->max_segs - 1) * PAGE_SIZE -
+	       ORNIC_FRAME_HEADER;
+}
+
+/* ornic_rx_init() - where buffers of the queues' shape come from. The receive ring exists. */
+int ornic_rx_init(struct ornic_queues *q)
+{
+	struct ornic_netdev *nd = q->nd;
+	u32 bytes = q->shape.head + (q->shape.segs - 1) * PAGE_SIZE;
 	struct page_pool_params params = {
-		.order		= get_order(bytes),
-		.pool_size	= ornic_rx_entries(nd),
+		.pool_size	= ornic_rx_entries(q) * bytes / PAGE_SIZE,
 		.nid		= dev_to_node(ornic_dma_dev(nd->core)),
 		.dev		= ornic_dma_dev(nd->core),
 		.napi		= &nd->napi,
 		.netdev		= nd->dev,
 		.flags		= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
 		.dma_dir	= DMA_FROM_DEVICE,
-		.offset		= ORNIC_RX_HEADROOM,
-		.max_len	= room,
+		.max_len	= PAGE_SIZE,
 	};
 
-	nd->rx_room = room;
-	nd->rx_order = params.order;
-	nd->rx_pages = kvcalloc(ornic_rx_entries(nd), sizeof(*nd->rx_pages), GFP_KERNEL);
-	if (!nd->rx_pages)
+	q->rx_segs = kvcalloc(ornic_rx_entries(q), q->shape.segs * sizeof(*q->rx_segs), GFP_KERNEL);
+	if (!q->rx_segs)
 		return -ENOMEM;
-	nd->pool = page_pool_create(&params);
-	if (IS_ERR(nd->pool)) {
-		kvfree(nd->rx_pages);
-		nd->rx_pages = NULL;
-		return PTR_ERR(nd->pool);
+	q->pool = page_pool_create(&params);
+	if (IS_ERR(q->pool)) {
+		kvfree(q->rx_segs);
+		q->rx_segs = NULL;
+		return PTR_ERR(q->pool);
 	}
 	return 0;
 }
 
 /* ornic_rx_cleanup() - free the buffers. The device is done with them, NAPI is off. */
-void ornic_rx_cleanup(struct ornic_netdev *nd)
+void ornic_rx_cleanup(struct ornic_queues *q)
 {
-	if (!nd->rx_pages)
+	u32 i;
+
+	if (!q->rx_segs)
 		return;
-	for (; nd->rq.tail != nd->rq.head; nd->rq.tail++)
-		page_pool_put_full_page(nd->pool, *ornic_rx_page(nd, nd->rq.tail), false);
-	page_pool_destroy(nd->pool);
-	nd->pool = NULL;
-	kvfree(nd->rx_pages);
-	nd->rx_pages = NULL;
+	for (i = 0; i < ornic_rx_entries(q) * q->shape.segs; i++)
+		if (q->rx_segs[i].page)
+			page_pool_put_full_page(q->pool, q->rx_segs[i].page, false);
+	page_pool_destroy(q->pool);
+	kvfree(q->rx_segs);
+	q->rx_segs = NULL;
 }

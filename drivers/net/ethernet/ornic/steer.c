@@ -11,11 +11,16 @@
 #include "cmd.h"
 #include "netdev.h"
 
-static int ornic_rule_add(struct ornic_netdev *nd, enum ornic_rule_kind kind)
+static int ornic_rule_add(struct ornic_netdev *nd, enum ornic_rule_kind kind, u32 qpn)
 {
+	int err;
+
 	if (nd->rules[kind])
 		return 0;
-	return ornic_cmd_rule_create(nd->core, kind, nd->qpn, &nd->rules[kind]);
+	err = ornic_cmd_rule_create(nd->core, kind, qpn, &nd->rules[kind]);
+	if (err)
+		nd->rules[kind] = 0;
+	return err;
 }
 
 static void ornic_rule_del(struct ornic_netdev *nd, enum ornic_rule_kind kind)
@@ -26,14 +31,14 @@ static void ornic_rule_del(struct ornic_netdev *nd, enum ornic_rule_kind kind)
 }
 
 /* A failure is in the log; the interface works all the same. */
-static void ornic_steer_promisc(struct ornic_netdev *nd)
+static void ornic_steer_promisc(struct ornic_netdev *nd, u32 qpn)
 {
 	bool allowed = le32_to_cpu(nd->core->odev.port.flags) & ORNIC_PORT_F_PROMISC;
 
 	if (!(nd->dev->flags & IFF_PROMISC))
 		ornic_rule_del(nd, ORNIC_RULE_PROMISC);
 	else if (allowed)
-		ornic_rule_add(nd, ORNIC_RULE_PROMISC);
+		ornic_rule_add(nd, ORNIC_RULE_PROMISC, qpn);
 	else
 		netdev_info_once(nd->dev, "this port does not allow promiscuous mode\n");
 }
@@ -43,8 +48,8 @@ static void ornic_rx_mode_work(struct work_struct *work)
 	struct ornic_netdev *nd = container_of(work, struct ornic_netdev, rx_mode_work);
 
 	rtnl_lock();
-	if (nd->up)
-		ornic_steer_promisc(nd);
+	if (nd->queues)
+		ornic_steer_promisc(nd, nd->queues->qpn);
 	rtnl_unlock();
 }
 
@@ -56,20 +61,20 @@ void ornic_set_rx_mode(struct net_device *dev)
 	schedule_work(&nd->rx_mode_work);
 }
 
-/* ornic_steer_start() - let frames in. The queue pair receives. */
-int ornic_steer_start(struct ornic_netdev *nd)
+/* ornic_steer_start() - let frames into a queue pair that receives. */
+int ornic_steer_start(struct ornic_netdev *nd, u32 qpn)
 {
 	int err;
 
 	ASSERT_RTNL();
 
-	err = ornic_rule_add(nd, ORNIC_RULE_UNICAST);
+	err = ornic_rule_add(nd, ORNIC_RULE_UNICAST, qpn);
 	if (err)
 		return err;
-	err = ornic_rule_add(nd, ORNIC_RULE_MULTICAST);
+	err = ornic_rule_add(nd, ORNIC_RULE_MULTICAST, qpn);
 	if (err)
 		return err;
-	ornic_steer_promisc(nd);
+	ornic_steer_promisc(nd, qpn);
 	return 0;
 }
 

@@ -17,24 +17,27 @@
 /* Requests between completions within a batch, a power of two. */
 #define ORNIC_TX_SIGNAL		16
 
-static u32 ornic_tx_entries(const struct ornic_netdev *nd)
+/* How long a change of the interface waits for frames that are on their way out. */
+#define ORNIC_TX_SETTLE		msecs_to_jiffies(500)
+
+static u32 ornic_tx_entries(const struct ornic_queues *q)
 {
-	return 1u << nd->sq.log;
+	return 1u << q->sq.log;
 }
 
-static u32 ornic_tx_free(const struct ornic_netdev *nd)
+static u32 ornic_tx_free(const struct ornic_queues *q)
 {
-	return ornic_tx_entries(nd) - (nd->sq.head - READ_ONCE(nd->sq.tail));
+	return ornic_tx_entries(q) - (q->sq.head - READ_ONCE(q->sq.tail));
 }
 
-static struct ornic_tx_slot *ornic_tx_slot(struct ornic_netdev *nd, u32 index)
+static struct ornic_tx_slot *ornic_tx_slot(struct ornic_queues *q, u32 index)
 {
-	return &nd->tx_slots[index & (ornic_tx_entries(nd) - 1)];
+	return &q->tx_slots[index & (ornic_tx_entries(q) - 1)];
 }
 
-static void ornic_tx_unmap(struct ornic_netdev *nd, struct ornic_tx_slot *slot)
+static void ornic_tx_unmap(struct ornic_queues *q, struct ornic_tx_slot *slot)
 {
-	struct device *dev = ornic_dma_dev(nd->core);
+	struct device *dev = ornic_dma_dev(q->nd->core);
 	u8 i;
 
 	for (i = 0; i < slot->maps; i++)
@@ -42,10 +45,10 @@ static void ornic_tx_unmap(struct ornic_netdev *nd, struct ornic_tx_slot *slot)
 	slot->maps = 0;
 }
 
-static int ornic_tx_map_one(struct ornic_netdev *nd, struct ornic_tx_slot *slot,
+static int ornic_tx_map_one(struct ornic_queues *q, struct ornic_tx_slot *slot,
 			    dma_addr_t addr, u32 len)
 {
-	if (dma_mapping_error(ornic_dma_dev(nd->core), addr))
+	if (dma_mapping_error(ornic_dma_dev(q->nd->core), addr))
 		return -ENOMEM;
 	slot->map[slot->maps].addr = addr;
 	slot->map[slot->maps].len = len;
@@ -53,9 +56,9 @@ static int ornic_tx_map_one(struct ornic_netdev *nd, struct ornic_tx_slot *slot,
 	return 0;
 }
 
-static int ornic_tx_map(struct ornic_netdev *nd, struct ornic_tx_slot *slot, struct sk_buff *skb)
+static int ornic_tx_map(struct ornic_queues *q, struct ornic_tx_slot *slot, struct sk_buff *skb)
 {
-	struct device *dev = ornic_dma_dev(nd->core);
+	struct device *dev = ornic_dma_dev(q->nd->core);
 	u32 len = skb_headlen(skb);
 	const skb_frag_t *frag;
 	int err = 0;
@@ -63,24 +66,24 @@ static int ornic_tx_map(struct ornic_netdev *nd, struct ornic_tx_slot *slot, str
 
 	slot->maps = 0;
 	if (len)
-		err = ornic_tx_map_one(nd, slot, dma_map_page(dev, virt_to_page(skb->data),
-							      offset_in_page(skb->data), len,
-							      DMA_TO_DEVICE), len);
+		err = ornic_tx_map_one(q, slot, dma_map_page(dev, virt_to_page(skb->data),
+							     offset_in_page(skb->data), len,
+							     DMA_TO_DEVICE), len);
 	for (i = 0; !err && i < skb_shinfo(skb)->nr_frags; i++) {
 		frag = &skb_shinfo(skb)->frags[i];
 		len = skb_frag_size(frag);
-		err = ornic_tx_map_one(nd, slot, skb_frag_dma_map(dev, frag, 0, len,
-								  DMA_TO_DEVICE), len);
+		err = ornic_tx_map_one(q, slot, skb_frag_dma_map(dev, frag, 0, len,
+								 DMA_TO_DEVICE), len);
 	}
 	if (err)
-		ornic_tx_unmap(nd, slot);
+		ornic_tx_unmap(q, slot);
 	return err;
 }
 
 /* Writes the work request of the frame in a slot. */
-static void ornic_tx_write(struct ornic_netdev *nd, struct ornic_tx_slot *slot, u32 index)
+static void ornic_tx_write(struct ornic_queues *q, struct ornic_tx_slot *slot, u32 index)
 {
-	void *entry = ornic_ring_entry(nd->sq.ring, index, nd->sq.log, nd->sq.stride);
+	void *entry = ornic_ring_entry(q->sq.ring, index, q->sq.log, q->sq.stride);
 	struct ornic_wqe_ctrl *ctrl = entry;
 	struct ornic_wqe_eth *eth = entry + sizeof(*ctrl);
 	struct ornic_sge *sge = entry + sizeof(*ctrl) + sizeof(*eth);
@@ -91,7 +94,7 @@ static void ornic_tx_write(struct ornic_netdev *nd, struct ornic_tx_slot *slot, 
 	ctrl->opcode = ORNIC_WR_SEND;
 	ctrl->flags = index % ORNIC_TX_SIGNAL ? 0 : ORNIC_WQE_SIGNALED;
 	ctrl->count = cpu_to_le16(slot->maps);
-	ctrl->qpn = cpu_to_le32(nd->qpn);
+	ctrl->qpn = cpu_to_le32(q->qpn);
 	ctrl->index = cpu_to_le32(index);
 	if (skb->ip_summed == CHECKSUM_PARTIAL) {
 		eth->csum_start = cpu_to_le16(skb_checksum_start_offset(skb));
@@ -101,30 +104,33 @@ static void ornic_tx_write(struct ornic_netdev *nd, struct ornic_tx_slot *slot, 
 	for (i = 0; i < slot->maps; i++) {
 		sge[i].addr = cpu_to_le64(slot->map[i].addr);
 		sge[i].length = cpu_to_le32(slot->map[i].len);
-		sge[i].lkey = cpu_to_le32(nd->core->odev.dma_lkey);
+		sge[i].lkey = cpu_to_le32(q->nd->core->odev.dma_lkey);
 	}
 }
 
 /* Publishes what was written, if anything; the last request gets a completion. */
-static void ornic_tx_publish(struct ornic_netdev *nd)
+static void ornic_tx_publish(struct ornic_queues *q)
 {
 	struct ornic_wqe_ctrl *last;
-	u32 old = nd->sq.published;
-	u32 new = nd->sq.head;
+	u32 old = q->sq.published;
+	u32 new = q->sq.head;
 
 	if (old == new)
 		return;
-	last = ornic_ring_entry(nd->sq.ring, new - 1, nd->sq.log, nd->sq.stride);
+	last = ornic_ring_entry(q->sq.ring, new - 1, q->sq.log, q->sq.stride);
 	last->flags |= ORNIC_WQE_SIGNALED;
-	WRITE_ONCE(nd->sq.published, new);	/* before any completion of it */
-	ornic_ring_post(&nd->core->odev, ORNIC_DB_SQ, nd->qpn, nd->sq.rec, old, new);
+	WRITE_ONCE(q->sq.published, new);	/* before any completion of it */
+	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.rec, old, new);
 }
 
-/* Frames that the device would refuse never reach it: a refusal stops the queue. */
+/* Frames that the device would reject never reach it: a rejection stops the queue. */
 static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 {
-	if (skb->len < ETH_HLEN || skb->len > nd->dev->mtu + ORNIC_FRAME_HEADER)
+	if (skb->len < ETH_HLEN || skb->len > READ_ONCE(nd->dev->mtu) + ORNIC_FRAME_HEADER)
 		return false;
+	if (skb->ip_summed == CHECKSUM_PARTIAL && !(nd->offered & NETIF_F_HW_CSUM) &&
+	    skb_checksum_help(skb))
+		return false;	/* queued when the device still had the feature */
 	if (skb_shinfo(skb)->nr_frags + 1 <= nd->max_sge)
 		return true;
 	u64_stats_update_begin(&nd->tx_stats.sync);
@@ -141,16 +147,18 @@ static void ornic_tx_drop(struct ornic_netdev *nd, struct sk_buff *skb)
 	dev_kfree_skb_any(skb);
 }
 
-static void ornic_tx_stop_if_full(struct ornic_netdev *nd, struct netdev_queue *queue)
+static void ornic_tx_stop_if_full(struct ornic_queues *q, struct netdev_queue *queue)
 {
-	if (likely(ornic_tx_free(nd)))
+	struct ornic_netdev *nd = q->nd;
+
+	if (likely(ornic_tx_free(q)))
 		return;
 	netif_tx_stop_queue(queue);
 	u64_stats_update_begin(&nd->tx_stats.sync);
 	nd->tx_stats.stopped++;
 	u64_stats_update_end(&nd->tx_stats.sync);
 	smp_mb();	/* pairs with ornic_tx_wake(): it sees the stop or this sees its tail */
-	if (ornic_tx_free(nd))
+	if (ornic_tx_free(q))
 		netif_tx_start_queue(queue);
 }
 
@@ -158,62 +166,68 @@ netdev_tx_t ornic_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct netdev_queue *queue = netdev_get_tx_queue(dev, 0);
 	struct ornic_netdev *nd = netdev_priv(dev);
+	struct ornic_queues *q = nd->queues;
 	struct ornic_tx_slot *slot;
-	u32 len = skb->len;
+	u32 len;
 	bool more;
 
-	if (unlikely(!ornic_tx_free(nd))) {
-		netif_tx_stop_queue(queue);
-		ornic_tx_publish(nd);
-		return NETDEV_TX_BUSY;
-	}
-	slot = ornic_tx_slot(nd, nd->sq.head);
-	if (unlikely(!ornic_tx_acceptable(nd, skb) || ornic_tx_map(nd, slot, skb))) {
+	if (unlikely(!q)) {
 		ornic_tx_drop(nd, skb);
-		if (!netdev_xmit_more())
-			ornic_tx_publish(nd);
 		return NETDEV_TX_OK;
 	}
+	if (unlikely(!ornic_tx_free(q))) {
+		netif_tx_stop_queue(queue);
+		ornic_tx_publish(q);
+		return NETDEV_TX_BUSY;
+	}
+	slot = ornic_tx_slot(q, q->sq.head);
+	if (unlikely(!ornic_tx_acceptable(nd, skb) || ornic_tx_map(q, slot, skb))) {
+		ornic_tx_drop(nd, skb);
+		if (!netdev_xmit_more())
+			ornic_tx_publish(q);
+		return NETDEV_TX_OK;
+	}
+	len = skb->len;
 	slot->skb = skb;
 	skb_tx_timestamp(skb);
-	ornic_tx_write(nd, slot, nd->sq.head);
-	nd->sq.head++;
+	ornic_tx_write(q, slot, q->sq.head);
+	q->sq.head++;
 
-	ornic_tx_stop_if_full(nd, queue);
+	ornic_tx_stop_if_full(q, queue);
 	more = netdev_xmit_more();
 	if (__netdev_tx_sent_queue(queue, len, more))
-		ornic_tx_publish(nd);
+		ornic_tx_publish(q);
 	return NETDEV_TX_OK;
 }
 
-static void ornic_tx_wake(struct ornic_netdev *nd)
+static void ornic_tx_wake(struct ornic_queues *q)
 {
-	struct netdev_queue *queue = netdev_get_tx_queue(nd->dev, 0);
+	struct netdev_queue *queue = netdev_get_tx_queue(q->nd->dev, 0);
 
 	smp_mb();	/* pairs with ornic_tx_stop_if_full() */
-	if (netif_tx_queue_stopped(queue) &&
-	    ornic_tx_free(nd) >= ornic_tx_entries(nd) / 4)
+	if (netif_tx_queue_stopped(queue) && netif_device_present(q->nd->dev) &&
+	    ornic_tx_free(q) >= ornic_tx_entries(q) / 4)
 		netif_tx_wake_queue(queue);
 }
 
 /* A completion that names no published request is impossible. */
-static bool ornic_tx_valid(struct ornic_netdev *nd, const struct ornic_cqe *cqe, u32 tail)
+static bool ornic_tx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe, u32 tail)
 {
 	u32 index = le32_to_cpu(cqe->wqe_id);
 
-	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == nd->qpn &&
-	       index - tail < READ_ONCE(nd->sq.published) - tail;
+	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == q->qpn &&
+	       index - tail < READ_ONCE(q->sq.published) - tail;
 }
 
 /* Frees the frames up to a completed one. Return: the new tail. */
-static u32 ornic_tx_free_to(struct ornic_netdev *nd, u32 tail, u32 end, int budget,
+static u32 ornic_tx_free_to(struct ornic_queues *q, u32 tail, u32 end, int budget,
 			    u32 *packets, u32 *bytes)
 {
 	struct ornic_tx_slot *slot;
 
 	for (; tail != end; tail++) {
-		slot = ornic_tx_slot(nd, tail);
-		ornic_tx_unmap(nd, slot);
+		slot = ornic_tx_slot(q, tail);
+		ornic_tx_unmap(q, slot);
 		*packets += 1;
 		*bytes += slot->skb->len;
 		napi_consume_skb(slot->skb, budget);
@@ -228,61 +242,87 @@ static void ornic_tx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 	nd->tx_done.errors++;
 	u64_stats_update_end(&nd->tx_done.sync);
 	if (cqe->status != ORNIC_WC_WR_FLUSH_ERR)
-		netdev_err(nd->dev, "frame refused: status %u, syndrome %#010x\n", cqe->status,
+		netdev_err(nd->dev, "frame rejected: status %u, syndrome %#010x\n", cqe->status,
 			   le32_to_cpu(cqe->syndrome));
 	ornic_netdev_restart(nd);
 }
 
 /**
  * ornic_tx_clean() - free the frames that the device has sent
- * @nd: interface
+ * @q: queues
  * @budget: of NAPI, says in which context frames are freed
  */
-void ornic_tx_clean(struct ornic_netdev *nd, int budget)
+void ornic_tx_clean(struct ornic_queues *q, int budget)
 {
-	u32 tail = nd->sq.tail;
+	struct ornic_netdev *nd = q->nd;
 	u32 packets = 0, bytes = 0;
+	u32 tail = q->sq.tail;
 	struct ornic_cqe cqe;
 
-	while (ornic_cq_next(&nd->tx_cq, &cqe)) {
-		if (!ornic_tx_valid(nd, &cqe, tail)) {
+	while (ornic_cq_next(&q->tx_cq, &cqe)) {
+		if (!ornic_tx_valid(q, &cqe, tail)) {
 			ornic_device_malformed(&nd->core->odev, "send completion");
 			break;
 		}
 		if (cqe.status != ORNIC_WC_SUCCESS)
 			ornic_tx_failed(nd, &cqe);
-		tail = ornic_tx_free_to(nd, tail, le32_to_cpu(cqe.wqe_id) + 1, budget, &packets,
+		tail = ornic_tx_free_to(q, tail, le32_to_cpu(cqe.wqe_id) + 1, budget, &packets,
 					&bytes);
 	}
 	if (!packets)
 		return;
-	ornic_cq_consumed(&nd->tx_cq);
-	smp_store_release(&nd->sq.tail, tail);	/* slots before room */
+	ornic_cq_consumed(&q->tx_cq);
+	smp_store_release(&q->sq.tail, tail);	/* slots before room */
 
 	u64_stats_update_begin(&nd->tx_done.sync);
 	nd->tx_done.packets += packets;
 	nd->tx_done.bytes += bytes;
 	u64_stats_update_end(&nd->tx_done.sync);
 	netdev_tx_completed_queue(netdev_get_tx_queue(nd->dev, 0), packets, bytes);
-	ornic_tx_wake(nd);
+	ornic_tx_wake(q);
+}
+
+/**
+ * ornic_tx_settle() - wait until the frames posted so far have been sent
+ * @q: queues that NAPI polls
+ *
+ * Context: process. Return: false if they take too long.
+ */
+bool ornic_tx_settle(struct ornic_queues *q)
+{
+	unsigned long end = jiffies + ORNIC_TX_SETTLE;
+	u32 head;
+
+	netif_tx_lock_bh(q->nd->dev);
+	ornic_tx_publish(q);
+	head = q->sq.head;
+	netif_tx_unlock_bh(q->nd->dev);
+	while ((s32)(head - READ_ONCE(q->sq.tail)) > 0) {
+		if (ornic_dead(q->nd->core) || time_after(jiffies, end))
+			return false;
+		usleep_range(100, 300);
+	}
+	return true;
 }
 
 /* ornic_tx_init() - room for the frames in the send ring, which exists. */
-int ornic_tx_init(struct ornic_netdev *nd)
+int ornic_tx_init(struct ornic_queues *q)
 {
-	nd->tx_slots = kvcalloc(ornic_tx_entries(nd), sizeof(*nd->tx_slots), GFP_KERNEL);
-	return nd->tx_slots ? 0 : -ENOMEM;
+	q->tx_slots = kvcalloc(ornic_tx_entries(q), sizeof(*q->tx_slots), GFP_KERNEL);
+	return q->tx_slots ? 0 : -ENOMEM;
 }
 
-/* ornic_tx_cleanup() - free what was not sent. The device is done with it. */
-void ornic_tx_cleanup(struct ornic_netdev *nd)
+/*
+ * ornic_tx_cleanup() - free what was not sent, which counts as dropped. The device is done
+ * with it.
+ */
+void ornic_tx_cleanup(struct ornic_queues *q)
 {
 	u32 packets = 0, bytes = 0;
 
-	if (!nd->tx_slots)
+	if (!q->tx_slots)
 		return;
-	nd->sq.tail = ornic_tx_free_to(nd, nd->sq.tail, nd->sq.head, 0, &packets, &bytes);
-	netdev_tx_reset_queue(netdev_get_tx_queue(nd->dev, 0));
-	kvfree(nd->tx_slots);
-	nd->tx_slots = NULL;
+	q->sq.tail = ornic_tx_free_to(q, q->sq.tail, q->sq.head, 0, &packets, &bytes);
+	kvfree(q->tx_slots);
+	q->tx_slots = NULL;
 }

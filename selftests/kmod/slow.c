@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Delays every call of one function, which widens the window of a race between two processors.
+ * Parameters: symbol, the function; ms, milliseconds of delay.
+ */
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+static char *symbol = "";
+module_param(symbol, charp, 0444);
+MODULE_PARM_DESC(symbol, "function to delay");
+
+static unsigned int ms = 1;
+module_param(ms, uint, 0644);
+MODULE_PARM_DESC(ms, "milliseconds of delay");
+
+static unsigned long calls;
+module_param(calls, ulong, 0444);
+MODULE_PARM_DESC(calls, "calls delayed so far");
+
+static int slow_before(struct kprobe *probe, struct pt_regs *regs)
+{
+	calls++;
+	mdelay(ms);
+	return 0;
+}
+
+static struct kprobe slow_probe = {
+	.pre_handler = slow_before,
+};
+
+static int __init slow_init(void)
+{
+	slow_probe.symbol_name = symbol;
+	return register_kprobe(&slow_probe);
+}
+
+static void __exit slow_exit(void)
+{
+	unregister_kprobe(&slow_probe);
+}
+
+module_init(slow_init);
+module_exit(slow_exit);
+
+MODULE_DESCRIPTION("delay of a function, for tests");
+MODULE_LICENSE("GPL");
