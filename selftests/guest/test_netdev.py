@@ -65,6 +65,44 @@ class Netdev(harness.GuestTest):
         self.assertRegex(self.a.run("ethtool -k " + self.dev).out, r"rx-checksumming: on")
         self.assertRegex(self.a.run("ethtool -g " + self.dev).out, r"RX:\s+\d+")
 
+    def settings(self, command):
+        """What ethtool shows as set, by name in lower case."""
+        return dict(re.findall(r"^([\w-]+):\s+(\d+)$", self.a.run("ethtool %s %s" % (command, self.dev)).out.split("Current")[-1].lower(),
+                               re.M))
+
+    def test_ethtool_ring_sizes(self):
+        """Rings are powers of two. What is no size leaves them as they are."""
+        old = self.settings("-g")
+        self.addCleanup(self.a.run, "ethtool -G %s rx %s tx %s" % (self.dev, old["rx"], old["tx"]))
+        self.a.run("ethtool -G %s rx 100 tx 2048" % self.dev)
+        self.assertEqual({name: self.settings("-g")[name] for name in ("rx", "tx")}, {"rx": "128", "tx": "2048"})
+        self.ping(1000, count=10)
+        self.assertNotEqual(self.a.run("ethtool -G %s rx 8" % self.dev, check=False).rc, 0)
+        self.assertEqual(self.settings("-g")["rx"], "128")
+        self.ping(1000)
+
+    def test_ethtool_coalescing(self):
+        self.addCleanup(self.a.run, "ethtool -C %s rx-usecs 0 rx-frames 0 tx-usecs 0 tx-frames 0" % self.dev)
+        self.a.run("ethtool -C %s rx-usecs 100 rx-frames 8 tx-usecs 200 tx-frames 32" % self.dev)
+        self.ping(1000, count=10)
+        self.a.run("ip link set %s mtu 4000 && ip link set %s mtu 1500" % (self.dev, self.dev))     # new queues are moderated, too
+        self.ping(1000, count=10)
+        shown = self.settings("-c")
+        self.assertEqual([shown[name] for name in ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")], ["100", "8", "200", "32"])
+        self.assertNotEqual(self.a.run("ethtool -C %s rx-frames 1000000" % self.dev, check=False).rc, 0)
+
+    def interrupts(self, kind):
+        """Interrupts of one kind of the driver's so far."""
+        return sum(int(count) for line in self.a.run("grep ornic-%s /proc/interrupts" % kind).out.splitlines()
+                   for count in line.split()[1:] if count.isdigit())
+
+    def test_own_interrupt(self):
+        """Frames do not disturb the completion vectors of RDMA."""
+        eth, comp = self.interrupts("eth"), self.interrupts("comp")
+        self.ping(1000, count=20)
+        self.assertGreater(self.interrupts("eth") - eth, 5)
+        self.assertLess(self.interrupts("comp") - comp, 5)
+
     def test_ethtool_link(self):
         text = self.a.run("ethtool " + self.dev).out
         self.assertRegex(text, r"Link detected: yes")

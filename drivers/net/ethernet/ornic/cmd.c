@@ -119,6 +119,24 @@ int ornic_cmd_cq_create(struct ornic_core *core, const struct ornic_cq_create_cm
 	return ornic_cmd_create_object(core, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn, "CQ_CREATE");
 }
 
+/* How long events of a completion queue may wait for more entries. */
+int ornic_cmd_cq_moderate(struct ornic_core *core, u32 cqn, u16 count, u16 period_us)
+{
+	struct ornic_moderate_cmd in = {
+		.mask = cpu_to_le32(ORNIC_MODERATE_TIMING),
+		.mod_count = cpu_to_le16(count),
+		.mod_period_us = cpu_to_le16(period_us),
+	};
+	struct ornic_cmd cmd = {
+		.opcode = ORNIC_OP_CQ_MODIFY,
+		.number = cqn,
+		.in = &in,
+		.in_len = sizeof(in),
+	};
+
+	return ornic_cmd_run(core, &cmd, "CQ_MODIFY");
+}
+
 int ornic_cmd_qp_create(struct ornic_core *core, const struct ornic_qp_create_cmd *in, u32 *qpn)
 {
 	return ornic_cmd_create_object(core, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn, "QP_CREATE");

@@ -27,6 +27,7 @@ int ornic_cmd_key_create_all(struct ornic_core *core, u32 *key);
 
 int ornic_cmd_pd_create(struct ornic_core *core, u32 *pd);
 int ornic_cmd_cq_create(struct ornic_core *core, const struct ornic_cq_create_cmd *in, u32 *cqn);
+int ornic_cmd_cq_moderate(struct ornic_core *core, u32 cqn, u16 count, u16 period_us);
 int ornic_cmd_qp_create(struct ornic_core *core, const struct ornic_qp_create_cmd *in, u32 *qpn);
 int ornic_cmd_qp_state(struct ornic_core *core, u32 qpn, enum ornic_qp_state state);
 int ornic_cmd_rule_create(struct ornic_core *core, enum ornic_rule_kind kind, u32 qpn, u32 *rule);
