@@ -157,12 +157,15 @@ install: $(O)/ornicd $(O)/ornicctl
 
 # ---- use -------------------------------------------------------------------------
 
-.PHONY: demo check bench docs clean help
+.PHONY: demo check bench fresh-check docs clean help
 demo: $(O)/ornicd provider guest-modules
 	@tools/lab/demo $(if $(KEEP),--keep) $(if $(RUNS),--runs $(RUNS))
 
 bench: $(O)/ornicd provider guest-modules
-	@tools/lab/bench $(if $(RUNS),--runs $(RUNS)) $(if $(JSON),--json $(JSON))
+	@tools/lab/bench $(if $(SHORT),--short) $(if $(RUNS),--runs $(RUNS)) $(if $(JSON),--json $(JSON))
+
+fresh-check: | $(deps)
+	@tools/build/fresh --dir $(O)/fresh $(if $(SUITE),--suite $(SUITE))
 
 include selftests/Makefile
 
@@ -181,7 +184,8 @@ help:
 	@echo "make check HOSTS=udp T=guest     the guest tests with a daemon for each VM; also HOSTS=veth"
 	@echo "make check INTEROP=all T=interop every test of Soft-RoCE with each release, not with one only"
 	@echo "make fuzz      look for inputs that break the device; make fuzz T=packet TIME=1800 one target for so many seconds"
-	@echo "make bench     measure against Soft-RoCE and TCP"
+	@echo "make bench     measure against Soft-RoCE and virtio-net; make bench SHORT=1 does a twentieth of the work"
+	@echo "make fresh-check      download, build and measure in a new Debian root with an empty cache (as root, takes long)"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
 	@echo "make install   ornicd, ornicctl and their man pages below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"

@@ -9,15 +9,19 @@ from .progress import Step
 ORNIC = "10.88.0.2"             # VM 1's addresses
 VIRTIO = "10.77.0.2"
 PERFTEST_PORT = 18515
-MIB = 1 << 20
+PERFTEST_MINIMUM = 5            # perftest rejects fewer iterations
+COLUMNS = {"ornic": "ornic", "rxe": "Soft-RoCE", "virtio": "virtio-net"}
 
 
 def against(lab, server, client, port, timeout=300):
     """Server in VM 1, client in VM 0; returns what the client printed."""
     waiting = lab.vm(1).spawn(server, timeout=timeout)
-    lab.vm(1).wait_listen(port)
-    out = lab.vm(0).run(client, timeout=timeout).out
-    waiting.wait(timeout)
+    try:
+        lab.vm(1).wait_listen(port)
+        out = lab.vm(0).run(client, timeout=timeout).out
+        waiting.wait(timeout)
+    finally:
+        waiting.kill()          # the next row needs the port
     return out
 
 
@@ -26,34 +30,29 @@ def perftest(lab, device, address, program, options):
     command = "%s -d %s -F -p %d %s" % (program, device, PERFTEST_PORT, options)
     out = against(lab, command, "%s %s" % (command, address), PERFTEST_PORT)
     rows = [line.split() for line in out.splitlines() if re.match(r"^\s*\d+\s+\d+\s+[\d.]", line)]
-    if not rows:
+    if not rows or len(rows[-1]) < 5:
         raise LabError("%s printed no figures: %s" % (program, out.strip()[-300:]))
     return [float(x) for x in rows[-1] if re.match(r"^[\d.]+$", x)]
 
 
-def latency(lab, device, address, program, size, iterations):
-    """Typical one-way time (round trip for a read), us."""
-    return perftest(lab, device, address, program, "-s %d -n %d" % (size, iterations))[4]
+def search(pattern, text):
+    """Groups of what a program printed; LabError if it did not."""
+    found = re.search(pattern, text)
+    if not found:
+        raise LabError("no figure in: %s" % (text.strip()[-200:] or "no output"))
+    return found.groups()
 
 
-def bandwidth(lab, device, address, program, size, iterations, more=""):
-    """Average MiB/s."""
-    return perftest(lab, device, address, program, "-s %d -n %d %s" % (size, iterations, more))[3]
-
-
-def tcp_bandwidth(lab, address):
+def tcp_bandwidth(lab, address, seconds):
     """MiB/s of one TCP stream."""
-    out = against(lab, "iperf3 -s -1", "iperf3 -c %s -t 3 -f M" % address, 5201)
-    return float(re.search(r"([\d.]+) MBytes/sec.*receiver", out).group(1))
+    out = against(lab, "iperf3 -s -1", "iperf3 -c %s -t %d -f M" % (address, seconds), 5201)
+    return float(search(r"([\d.]+) MBytes/sec.*receiver", out)[0])
 
 
-def tcp_latency(lab, address):
+def tcp_latency(lab, address, seconds):
     """One-way time of a small TCP message, us."""
-    waiting = lab.vm(1).spawn("timeout 60 qperf")
-    lab.vm(1).wait_listen(19765)
-    out = lab.vm(0).run("qperf -t 2 %s tcp_lat; qperf %s quit" % (address, address), timeout=90, check=False).out
-    waiting.wait(90)
-    value, unit = re.search(r"latency\s*=\s*([\d.]+) (us|ms)", out).groups()
+    out = against(lab, "timeout 60 qperf", "qperf -t %d %s tcp_lat; qperf %s quit || :" % (seconds, address, address), 19765)
+    value, unit = search(r"latency\s*=\s*([\d.]+) (us|ms)", out)
     return float(value) * (1000 if unit == "ms" else 1)
 
 
@@ -73,29 +72,125 @@ class SoftRoce:
 
 
 class Figure:
-    """One row: what it is called, its unit, whether more is better, how it is measured and with how many iterations."""
+    """A row of the table. Subclasses say how each column is measured, by a method of its name that takes a lab.
 
-    def __init__(self, what, program, size, ornic, rxe, more=""):
-        self.what = what
-        self.is_latency = program.endswith("_lat")
-        self.program, self.size, self.iterations, self.more = program, size, {"ornic0": ornic, "rxe0": rxe}, more
-        self.values = {}
+    values has a number for each column that was measured, failures the reason for each that could not be.
+    """
 
-    def unit(self):
-        return "us" if self.is_latency else "MiB/s"
+    decimals = 1
 
-    def measure(self, lab, device, address):
-        n = self.iterations[device]
-        if self.is_latency:
-            return latency(lab, device, address, self.program, self.size, n)
-        return bandwidth(lab, device, address, self.program, self.size, n, self.more)
+    def __init__(self, what, unit, less_is_better=False):
+        self.what, self.unit, self.less_is_better = what, unit, less_is_better
+        self.values, self.failures = {}, {}
 
-    def ratio(self, peer):
-        """How many times better ornic is."""
-        ornic, other = self.values["ornic"], self.values[peer]
-        return other / ornic if self.is_latency else ornic / other
+    def columns(self):
+        """The columns that this row has."""
+        return [name for name in COLUMNS if hasattr(self, name)]
+
+    def complete(self):
+        return all(name in self.values for name in self.columns())
+
+    def shared(self, _column):
+        """Rows that return the same text here have one figure in the column, which is measured once; None: a figure of its own."""
+        return None
+
+    def cell(self, column):
+        if column in self.values:
+            return "%.*f %s" % (self.decimals, self.values[column], self.unit)
+        return "failed" if column in self.failures else "-"
+
+    def ratio(self, column):
+        """How many times better ornic is than the column, as text."""
+        ornic, other = self.values.get("ornic"), self.values.get(column)
+        if not ornic or not other:
+            return "-"
+        return "%.1fx" % (other / ornic if self.less_is_better else ornic / other)
 
 
+class Verbs(Figure):
+    """A program of perftest; beside it one TCP message or stream, which does not depend on the row."""
+
+    def __init__(self, what, program, size, ornic, rxe, more="", effort=1):
+        is_latency = program.endswith("_lat")
+        super().__init__(what, "us" if is_latency else "MiB/s", is_latency)
+        self.program, self.size, self.more, self.effort = program, size, more, effort
+        self.iterations = {"ornic": ornic, "rxe": rxe}
+
+    def run(self, lab, column, device, address):
+        n = max(PERFTEST_MINIMUM, int(self.iterations[column] * self.effort))
+        figures = perftest(lab, device, address, self.program, "-s %d -n %d %s" % (self.size, n, self.more))
+        return figures[4 if self.less_is_better else 3]     # typical one-way time, average bandwidth
+
+    def ornic(self, lab):
+        return self.run(lab, "ornic", "ornic0", ORNIC)
+
+    def rxe(self, lab):
+        return self.run(lab, "rxe", "rxe0", VIRTIO)
+
+    def virtio(self, lab):
+        return (tcp_latency if self.less_is_better else tcp_bandwidth)(lab, VIRTIO, max(1, int(3 * self.effort)))
+
+    def shared(self, column):
+        return "tcp " + self.unit if column == "virtio" else None
+
+
+def one_line(error):
+    return " ".join(str(error).split())[:300]
+
+
+def median(runs, what, measure):
+    with Step(what) as step:
+        values = []
+        for i in range(runs):
+            step.note("run %d of %d" % (i + 1, runs))
+            values.append(measure())
+    return statistics.median(values)
+
+
+def measure_column(lab, figures, column, runs):
+    """Fills in a column. A row that cannot be measured keeps the reason; the rows after it are measured."""
+    rows = [figure for figure in figures if column in figure.columns()]
+    for i, figure in enumerate(rows):
+        key = figure.shared(column)
+        twin = next((f for f in rows[:i] if key and f.shared(column) == key), None)
+        if twin:
+            for known, mine in (twin.values, figure.values), (twin.failures, figure.failures):
+                mine.update({column: known[column]} if column in known else {})
+            continue
+        try:
+            figure.values[column] = median(runs, "%s %d/%d: %s" % (COLUMNS[column], i + 1, len(rows), figure.what),
+                                           lambda figure=figure: getattr(figure, column)(lab))
+        except LabError as e:
+            figure.failures[column] = one_line(e)
+
+
+def compare(lab, figures, runs):
+    """Measures all figures on ornic, rxe and virtio-net; fills in their values and failures."""
+    measure_column(lab, figures, "ornic", runs)
+    try:
+        with SoftRoce(lab):
+            measure_column(lab, figures, "rxe", runs)
+    except LabError as e:
+        for figure in figures:
+            if "rxe" in figure.columns() and "rxe" not in figure.values:
+                figure.failures.setdefault("rxe", one_line(e))
+    measure_column(lab, figures, "virtio", runs)
+
+
+def table(figures, accel, runs):
+    """The comparison as text; what failed is explained below it."""
+    lines = ["VM to VM on this machine, %s, %s" % ("KVM" if accel == "kvm" else "QEMU's TCG (no KVM)",
+                                                  "one run" if runs == 1 else "medians of %d runs" % runs)]
+    lines.append("%-36s %15s %15s %15s %9s %9s" % ("", *COLUMNS.values(), "to rxe", "to virtio"))
+    for f in figures:
+        lines.append("%-36s %15s %15s %15s %9s %9s" % (f.what, *map(f.cell, COLUMNS), f.ratio("rxe"), f.ratio("virtio")))
+    lines += ["failed: %s, %s: %s" % (f.what, COLUMNS[column], why) for f in figures for column, why in f.failures.items()]
+    lines.append('Soft-RoCE runs over virtio-net, which runs over a QEMU stream socket. "to": how many times better ornic is.')
+    lines.append("virtio-net beside RDMA is TCP: one small message there and back, halved, or one stream, whatever the row.")
+    return "\n".join(lines)
+
+
+MIB = 1 << 20
 SHORT = (
     ("RDMA write, 2 B, one way", "ib_write_lat", 2, 2000, 200),
     ("RDMA write, 1 MiB", "ib_write_bw", MIB, 2000, 20),
@@ -108,42 +203,10 @@ LONG = SHORT + (
     ("RDMA write, 4 KiB", "ib_write_bw", 4096, 20000, 500),
     ("RDMA write, 64 KiB", "ib_write_bw", 65536, 5000, 100),
     ("send, 1 MiB", "ib_send_bw", MIB, 1000, 20),
-    ("RDMA write, 1 MiB, 16 QPs", "ib_write_bw", MIB, 200, 2, "-q 16"),
+    ("RDMA write, 1 MiB, 16 QPs", "ib_write_bw", MIB, 200, PERFTEST_MINIMUM, "-q 16"),
 )
 
 
-def median(runs, what, measure):
-    with Step(what) as step:
-        values = []
-        for i in range(runs):
-            step.note("run %d of %d" % (i + 1, runs))
-            values.append(measure())
-    return statistics.median(values)
-
-
-def compare(lab, rows, runs):
-    """Measures all rows on ornic, rxe and TCP; returns Figures with values filled in."""
-    figures = [Figure(*row) for row in rows]
-    for f in figures:
-        f.values["ornic"] = median(runs, "ornic: " + f.what, lambda f=f: f.measure(lab, "ornic0", ORNIC))
-    with SoftRoce(lab):
-        for f in figures:
-            f.values["rxe"] = median(runs, "rxe: " + f.what, lambda f=f: f.measure(lab, "rxe0", VIRTIO))
-    slow = median(runs, "TCP: latency", lambda: tcp_latency(lab, VIRTIO))
-    stream = median(runs, "TCP: one stream", lambda: tcp_bandwidth(lab, VIRTIO))
-    for f in figures:
-        f.values["tcp"] = slow if f.is_latency else stream
-    return figures
-
-
-def table(figures, accel, runs):
-    """The comparison as text."""
-    lines = ["VM to VM on this machine, %s, %s" % ("KVM" if accel == "kvm" else "QEMU's TCG (no KVM)",
-                                                  "one run" if runs == 1 else "medians of %d runs" % runs)]
-    lines.append("%-32s %14s %14s %14s %9s %9s" % ("", "ornic", "Soft-RoCE", "TCP", "to rxe", "to TCP"))
-    for f in figures:
-        cells = ["%.1f %s" % (f.values[peer], f.unit()) for peer in ("ornic", "rxe", "tcp")]
-        lines.append("%-32s %14s %14s %14s %8.1fx %8.1fx" % (f.what, *cells, f.ratio("rxe"), f.ratio("tcp")))
-    lines.append('Soft-RoCE and TCP run over virtio-net on a QEMU stream socket. "to": how many times better ornic is.')
-    lines.append("TCP is one small message there and back, halved, or one stream, whatever the row.")
-    return "\n".join(lines)
+def verbs(rows, effort=1):
+    """Figures of perftest. effort scales the work of each."""
+    return [Verbs(*row, effort=effort) for row in rows]
