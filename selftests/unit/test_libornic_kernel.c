@@ -4,6 +4,7 @@
  * libibverbs' functions of the same name, which would enter the real kernel.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,6 +43,17 @@ void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t 
 		return MAP_FAILED;
 	}
 	return __real_mmap(addr, length, prot, flags, fd, offset);
+}
+
+void __verbs_log(struct verbs_context *ctx, uint32_t level, const char *fmt, ...)
+{
+	va_list args;
+
+	assert_non_null(ctx);
+	assert_int_equal(level, VERBS_LOG_ERR);
+	va_start(args, fmt);
+	vsnprintf(kernel.log, sizeof(kernel.log), fmt, args);
+	va_end(args);
 }
 
 static int kernel_fails(void)

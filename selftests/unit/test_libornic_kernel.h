@@ -30,6 +30,7 @@ struct fake_kernel {
 	unsigned int memory;		/* n: the n-th calloc or mmap from now on fails */
 	int dontfork;			/* what ibv_dontfork_range gives; negative: -1 and errno */
 	unsigned int dofork;		/* calls */
+	char log[256];			/* the last message */
 	uint32_t qpn;			/* number of the next queue pair */
 	uint32_t srqn;
 	uint32_t cqn;

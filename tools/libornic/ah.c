@@ -35,6 +35,7 @@ struct ibv_ah *ornic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	int ret;
 
 	if (!attr->is_global) {
+		verbs_err(verbs_get_ctx(pd->context), "an address handle needs a GRH\n");
 		errno = EINVAL;
 		return NULL;
 	}

@@ -24,18 +24,24 @@
 
 static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+	if (ornic_unsupported(ctx, "comp_mask of a CQ", attr->comp_mask,
+			      IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!attr->parent_domain || !to_opd(attr->parent_domain)->on))
+	    (!attr->parent_domain || !to_opd(attr->parent_domain)->on)) {
+		verbs_err(&ctx->ibv_ctx, "the domain of the CQ is no parent domain\n");
 		return EINVAL;
-	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && attr->flags & ~ORNIC_CQ_FLAGS)
+	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    ornic_unsupported(ctx, "flags of a CQ", attr->flags, ORNIC_CQ_FLAGS))
 		return EOPNOTSUPP;
-	if (attr->wc_flags & ~ORNIC_CQ_WC_FLAGS)
+	if (ornic_unsupported(ctx, "wc_flags", attr->wc_flags, ORNIC_CQ_WC_FLAGS))
 		return EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > ctx->limits.max_cqe)
+	if (!attr->cqe) {
+		verbs_err(&ctx->ibv_ctx, "a CQ needs entries\n");
 		return EINVAL;
-	return 0;
+	}
+	return ornic_exceeds(ctx, "cqe", attr->cqe, ctx->limits.max_cqe) ? EINVAL : 0;
 }
 
 /* Memory for at least @cqe entries, as the device wants it before create. */

@@ -9,6 +9,7 @@
 #ifndef ORNIC_PROVIDER_ORNIC_H
 #define ORNIC_PROVIDER_ORNIC_H
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -232,6 +233,28 @@ static inline struct ornic_qp *to_oqp(struct ibv_qp *qp)
 static inline struct ornic_qp *to_oqp_ex(struct ibv_qp_ex *qp)
 {
 	return container_of(qp, struct ornic_qp, vqp.qp_ex);
+}
+
+/*
+ * Reasons for a rejected verb, which otherwise is an errno without explanation:
+ * VERBS_LOG_LEVEL=1 shows them. Both return true if the caller has to reject.
+ */
+static inline bool ornic_exceeds(struct ornic_context *ctx, const char *what, uint32_t asked,
+				 uint32_t limit)
+{
+	if (asked <= limit)
+		return false;
+	verbs_err(&ctx->ibv_ctx, "%s is %u, the limit is %u\n", what, asked, limit);
+	return true;
+}
+
+static inline bool ornic_unsupported(struct ornic_context *ctx, const char *what, uint64_t asked,
+				     uint64_t known)
+{
+	if (!(asked & ~known))
+		return false;
+	verbs_err(&ctx->ibv_ctx, "%s has unsupported bits 0x%" PRIx64 "\n", what, asked & ~known);
+	return true;
 }
 
 /* ornic.c; the operations table itself is for the tests, which know no sysfs. */

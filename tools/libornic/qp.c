@@ -57,18 +57,18 @@ static uint32_t ornic_sq_inline(const struct ornic_context *ctx, enum ibv_qp_typ
 	return min_t(uint32_t, (1u << stride) - ornic_sq_header(type), ctx->limits.max_inline);
 }
 
-static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
+static int ornic_sq_size(struct ornic_context *ctx, struct ornic_wq *sq,
 			 enum ibv_qp_type type, struct ibv_qp_cap *cap)
 {
-	if (cap->max_send_wr > ctx->limits.max_send_wr ||
-	    cap->max_send_sge > ctx->limits.max_send_sge ||
-	    cap->max_inline_data > ctx->limits.max_inline)
+	if (ornic_exceeds(ctx, "max_send_wr", cap->max_send_wr, ctx->limits.max_send_wr) ||
+	    ornic_exceeds(ctx, "max_send_sge", cap->max_send_sge, ctx->limits.max_send_sge) ||
+	    ornic_exceeds(ctx, "max_inline_data", cap->max_inline_data, ctx->limits.max_inline))
 		return EINVAL;
 	if (!cap->max_send_wr)
 		return 0;
 	sq->stride = max_t(unsigned int, ORNIC_SQ_MIN_STRIDE,
 			   ornic_log2_up(ornic_sq_need(type, cap)));
-	if (sq->stride > ctx->limits.max_sq_stride)
+	if (ornic_exceeds(ctx, "log2 of a send slot", sq->stride, ctx->limits.max_sq_stride))
 		return EINVAL;
 	sq->entries = 1u << ornic_log2_up(cap->max_send_wr);
 	sq->max_sge = cap->max_send_sge;
@@ -78,18 +78,18 @@ static int ornic_sq_size(const struct ornic_context *ctx, struct ornic_wq *sq,
 }
 
 /* At least 64 bytes of ring, so that the records behind it stay aligned. */
-static int ornic_rq_size(const struct ornic_context *ctx, struct ornic_wq *rq,
+static int ornic_rq_size(struct ornic_context *ctx, struct ornic_wq *rq,
 			 struct ibv_qp_cap *cap)
 {
 	size_t need = sizeof(struct ornic_rwqe) + cap->max_recv_sge * sizeof(struct ornic_sge);
 
-	if (cap->max_recv_wr > ctx->limits.max_recv_wr ||
-	    cap->max_recv_sge > ctx->limits.max_recv_sge)
+	if (ornic_exceeds(ctx, "max_recv_wr", cap->max_recv_wr, ctx->limits.max_recv_wr) ||
+	    ornic_exceeds(ctx, "max_recv_sge", cap->max_recv_sge, ctx->limits.max_recv_sge))
 		return EINVAL;
 	if (!cap->max_recv_wr)
 		return 0;
 	rq->stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
-	if (rq->stride > ctx->limits.max_rq_stride)
+	if (ornic_exceeds(ctx, "log2 of a receive slot", rq->stride, ctx->limits.max_rq_stride))
 		return EINVAL;
 	rq->entries = 1u << ornic_log2_up(cap->max_recv_wr);
 	if (rq->entries << rq->stride < sizeof(struct ornic_rec))
@@ -184,25 +184,61 @@ static uint32_t ornic_qp_create_flags(enum ibv_qp_type type)
 	return type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
 }
 
-static int ornic_qp_check(const struct ibv_qp_init_attr_ex *attr)
+static int ornic_target_check(struct ornic_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (ornic_unsupported(ctx, "comp_mask of an XRC target", attr->comp_mask,
+			      ORNIC_TARGET_MASK))
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)
+		return 0;
+	verbs_err(&ctx->ibv_ctx, "an XRC target needs an XRC domain\n");
+	return EINVAL;
+}
+
+/* What a queue pair of its type must have, or must not. */
+static int ornic_qp_parts_check(struct ornic_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	const char *lacks = NULL;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+		lacks = "a protection domain";
+	else if (!attr->send_cq)
+		lacks = "a CQ for sends";
+	else if (attr->qp_type != IBV_QPT_XRC_SEND && !attr->recv_cq)
+		lacks = "a CQ for receives";
+	if (lacks) {
+		verbs_err(&ctx->ibv_ctx, "the queue pair needs %s\n", lacks);
+		return EINVAL;
+	}
+	if (attr->qp_type == IBV_QPT_XRC_SEND && attr->srq) {
+		verbs_err(&ctx->ibv_ctx, "an XRC initiator has no SRQ\n");
+		return EINVAL;
+	}
+	return 0;
+}
+
+static int ornic_qp_check(struct ornic_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	uint64_t ops = ornic_qp_send_ops(attr->qp_type);
+	int ret;
 
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & ~ORNIC_TARGET_MASK ? EOPNOTSUPP :
-		       attr->comp_mask & IBV_QP_INIT_ATTR_XRCD ? 0 : EINVAL;
-	if (attr->comp_mask & ~ORNIC_QP_INIT_MASK)
+		return ornic_target_check(ctx, attr);
+	if (ornic_unsupported(ctx, "comp_mask", attr->comp_mask, ORNIC_QP_INIT_MASK))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & ~ornic_qp_create_flags(attr->qp_type))
+	    ornic_unsupported(ctx, "create_flags", attr->create_flags,
+			      ornic_qp_create_flags(attr->qp_type)))
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->send_cq)
-		return EINVAL;
-	if (attr->qp_type == IBV_QPT_XRC_SEND ? !!attr->srq : !attr->recv_cq)
-		return EINVAL;
-	if (!ops)
+	ret = ornic_qp_parts_check(ctx, attr);
+	if (ret)
+		return ret;
+	if (!ops) {
+		verbs_err(&ctx->ibv_ctx, "no queue pairs of type %d\n", attr->qp_type);
 		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~ops)
+	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    ornic_unsupported(ctx, "send_ops_flags", attr->send_ops_flags, ops))
 		return EOPNOTSUPP;
 	return 0;
 }
@@ -300,7 +336,7 @@ struct ibv_qp *ornic_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return ornic_rss_create(ctx, attr);
-	ret = ornic_qp_check(attr);
+	ret = ornic_qp_check(to_octx(ctx), attr);
 	if (ret) {
 		errno = ret;
 		return NULL;

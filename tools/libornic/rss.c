@@ -15,20 +15,42 @@
 	 IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_CREATE_FLAGS)
 #define ORNIC_RSS_NEEDS		(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH)
 
-static int ornic_rss_check(const struct ibv_qp_init_attr_ex *attr)
+static int ornic_rss_hash_check(struct ornic_context *ctx, const struct ibv_rx_hash_conf *hash)
 {
-	const struct ibv_rx_hash_conf *hash = &attr->rx_hash_conf;
+	if (hash->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ) {
+		verbs_err(&ctx->ibv_ctx, "no hash function %u\n", hash->rx_hash_function);
+		return EOPNOTSUPP;
+	}
+	if (ornic_unsupported(ctx, "rx_hash_fields_mask", hash->rx_hash_fields_mask, UINT32_MAX))
+		return EOPNOTSUPP;
+	if (hash->rx_hash_key_len == ORNIC_RSS_KEY_BYTES && hash->rx_hash_key)
+		return 0;
+	verbs_err(&ctx->ibv_ctx, "the hash key has %u bytes, not %u\n", hash->rx_hash_key_len,
+		  ORNIC_RSS_KEY_BYTES);
+	return EINVAL;
+}
 
-	if (attr->comp_mask & ~ORNIC_RSS_INIT_MASK || attr->qp_type != IBV_QPT_RAW_PACKET ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+static int ornic_rss_check(struct ornic_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (ornic_unsupported(ctx, "comp_mask of an RSS queue pair", attr->comp_mask,
+			      ORNIC_RSS_INIT_MASK))
 		return EOPNOTSUPP;
-	if ((attr->comp_mask & ORNIC_RSS_NEEDS) != ORNIC_RSS_NEEDS || !attr->rwq_ind_tbl ||
-	    attr->send_cq || attr->cap.max_send_wr || attr->cap.max_send_sge)
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    ornic_unsupported(ctx, "create_flags of an RSS queue pair", attr->create_flags, 0))
+		return EOPNOTSUPP;
+	if (attr->qp_type != IBV_QPT_RAW_PACKET) {
+		verbs_err(&ctx->ibv_ctx, "only raw packet queue pairs have RSS\n");
+		return EOPNOTSUPP;
+	}
+	if ((attr->comp_mask & ORNIC_RSS_NEEDS) != ORNIC_RSS_NEEDS || !attr->rwq_ind_tbl) {
+		verbs_err(&ctx->ibv_ctx, "RSS needs a PD, a hash and a table\n");
 		return EINVAL;
-	if (hash->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
-	    hash->rx_hash_fields_mask > UINT32_MAX)
-		return EOPNOTSUPP;
-	return hash->rx_hash_key_len == ORNIC_RSS_KEY_BYTES && hash->rx_hash_key ? 0 : EINVAL;
+	}
+	if (attr->send_cq || attr->cap.max_send_wr || attr->cap.max_send_sge) {
+		verbs_err(&ctx->ibv_ctx, "an RSS queue pair has no send queue\n");
+		return EINVAL;
+	}
+	return ornic_rss_hash_check(ctx, &attr->rx_hash_conf);
 }
 
 static int ornic_rss_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
@@ -64,7 +86,7 @@ struct ibv_qp *ornic_rss_create(struct ibv_context *ctx, struct ibv_qp_init_attr
 	struct ornic_qp *qp;
 	int ret;
 
-	ret = ornic_rss_check(attr);
+	ret = ornic_rss_check(to_octx(ctx), attr);
 	if (ret) {
 		errno = ret;
 		return NULL;

@@ -27,17 +27,23 @@ uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride)
 	return max_t(uint32_t, entries, sizeof(struct ornic_rec) >> stride);
 }
 
-static int ornic_srq_size(const struct ornic_context *ctx, struct ornic_srq *srq,
+static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_attr *attr)
 {
 	size_t need = sizeof(struct ornic_rwqe) + attr->max_sge * sizeof(struct ornic_sge);
 	uint32_t max_wr = 1u << ctx->limits.log_max_srq;
 
-	if (!attr->max_wr || attr->max_wr > max_wr || attr->max_sge > ctx->limits.max_srq_sge ||
-	    attr->srq_limit > attr->max_wr)
+	if (!attr->max_wr) {
+		verbs_err(&ctx->ibv_ctx, "an SRQ needs entries\n");
+		return EINVAL;
+	}
+	if (ornic_exceeds(ctx, "max_wr of an SRQ", attr->max_wr, max_wr) ||
+	    ornic_exceeds(ctx, "max_sge of an SRQ", attr->max_sge, ctx->limits.max_srq_sge) ||
+	    ornic_exceeds(ctx, "srq_limit", attr->srq_limit, attr->max_wr))
 		return EINVAL;
 	srq->wq.stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
-	if (srq->wq.stride > ctx->limits.max_rq_stride)
+	if (ornic_exceeds(ctx, "log2 of a slot of an SRQ", srq->wq.stride,
+			  ctx->limits.max_rq_stride))
 		return EINVAL;
 	srq->wq.entries = ornic_srq_entries(attr->max_wr, srq->wq.stride);
 	srq->wq.max_sge = attr->max_sge;
@@ -226,6 +232,7 @@ static struct ibv_srq *ornic_create_xsrq(struct ibv_context *ctx,
 	int ret;
 
 	if ((attr->comp_mask & needed) != needed) {
+		verbs_err(verbs_get_ctx(ctx), "an XRC SRQ needs a PD, an XRC domain and a CQ\n");
 		errno = EINVAL;
 		return NULL;
 	}
@@ -250,12 +257,18 @@ struct ibv_srq *ornic_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init
 
 	if (typed && attr->srq_type == IBV_SRQT_XRC)
 		return ornic_create_xsrq(ctx, attr);
-	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
-	    (typed && attr->srq_type != IBV_SRQT_BASIC)) {
+	if (ornic_unsupported(to_octx(ctx), "comp_mask of an SRQ", attr->comp_mask,
+			      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (typed && attr->srq_type != IBV_SRQT_BASIC) {
+		verbs_err(verbs_get_ctx(ctx), "no SRQs of type %d\n", attr->srq_type);
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+		verbs_err(verbs_get_ctx(ctx), "an SRQ needs a protection domain\n");
 		errno = EINVAL;
 		return NULL;
 	}

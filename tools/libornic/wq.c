@@ -32,12 +32,22 @@ static int ornic_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr,
 	return ornic_rq_post(to_octx(wq->context), qp, wr, bad_wr);
 }
 
-static int ornic_wq_check(const struct ibv_wq_init_attr *attr)
+static int ornic_wq_check(struct ornic_context *ctx, const struct ibv_wq_init_attr *attr)
 {
-	if (attr->wq_type != IBV_WQT_RQ || attr->comp_mask & ~IBV_WQ_INIT_ATTR_FLAGS ||
-	    (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS && attr->create_flags))
+	if (attr->wq_type != IBV_WQT_RQ) {
+		verbs_err(&ctx->ibv_ctx, "no work queues of type %d\n", attr->wq_type);
 		return EOPNOTSUPP;
-	return attr->max_wr ? 0 : EINVAL;
+	}
+	if (ornic_unsupported(ctx, "comp_mask of a work queue", attr->comp_mask,
+			      IBV_WQ_INIT_ATTR_FLAGS))
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS &&
+	    ornic_unsupported(ctx, "create_flags of a work queue", attr->create_flags, 0))
+		return EOPNOTSUPP;
+	if (attr->max_wr)
+		return 0;
+	verbs_err(&ctx->ibv_ctx, "a work queue needs entries\n");
+	return EINVAL;
 }
 
 static int ornic_wq_cmd(struct ibv_context *ctx, struct ornic_rwq *rwq,
@@ -93,7 +103,7 @@ struct ibv_wq *ornic_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr 
 	struct ornic_rwq *rwq;
 	int ret;
 
-	ret = ornic_wq_check(attr);
+	ret = ornic_wq_check(to_octx(ctx), attr);
 	if (ret) {
 		errno = ret;
 		return NULL;
