@@ -31,6 +31,21 @@
 	ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)
 #endif
 
+/*
+ * The kernel rejects each ioctl whose driver_id is not the one of its driver, and libibverbs
+ * matches by that number. RDMA_DRIVER_ORNIC comes with the kernel series, which adds it to
+ * rdma/ib_user_ioctl_verbs.h and to the driver. Without the series a number of our choice
+ * could become another driver's, so the out-of-tree driver and its provider have the one of
+ * unknown drivers and are matched by their PCI IDs.
+ */
+#ifndef ORNIC_LACKS_DRIVER_ID
+#define ORNIC_DRIVER_ID		RDMA_DRIVER_ORNIC
+#define ORNIC_MATCH		VERBS_DRIVER_ID(RDMA_DRIVER_ORNIC)
+#else
+#define ORNIC_DRIVER_ID		RDMA_DRIVER_UNKNOWN
+#define ORNIC_MATCH		VERBS_PCI_MATCH(ORNIC_PCI_VENDOR_ID, ORNIC_PCI_DEVICE_ID, NULL)
+#endif
+
 #if IBVERBS_PABI_VERSION >= 57
 #define ornic_cmd_get_context(ctx, cmd, cmd_size, resp, resp_size)		\
 	ibv_cmd_get_context(ctx, cmd, cmd_size, NULL, resp, resp_size)

@@ -86,7 +86,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 };
 
 static const struct verbs_match_ent ornic_match_table[] = {
-	VERBS_PCI_MATCH(ORNIC_PCI_VENDOR_ID, ORNIC_PCI_DEVICE_ID, NULL),
+	ORNIC_MATCH,
 	{},
 };
 
@@ -109,7 +109,7 @@ static struct verbs_context *ornic_context_new(struct ibv_device *ibdev, int cmd
 	struct ornic_context *ctx;
 	int ret;
 
-	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_UNKNOWN);
+	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, ORNIC_DRIVER_ID);
 	if (!ctx)
 		return NULL;
 	ret = get(ctx);
