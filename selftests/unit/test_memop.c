@@ -462,14 +462,29 @@ static void test_send_inv(void **state)
 	assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], 0);
 }
 
-/* ORN-RQ-41 */
+/* ORN-RQ-41: no answer; what was executed before it is acknowledged, reads are answered */
 static void test_send_inv_refused(void **state)
 {
 	struct fix *t = *state;
 	struct wr wr = inv_wr(ORNIC_WR_SEND_INV, t->key);
+	struct wr read = { .opcode = ORNIC_WR_RDMA_READ, .flags = ORNIC_WQE_SIGNALED,
+			   .raddr = t->buf, .rkey = t->key };
+	struct wr write = { .opcode = ORNIC_WR_RDMA_WRITE, .flags = ORNIC_WQE_SIGNALED,
+			    .raddr = t->buf, .rkey = t->key };
+	struct ornic_cqe cqe;
 
+	wr_sge(&read, t->far, 64, t->far_key);
+	wr_sge(&write, t->far, 64, t->far_key);
 	conn_recv(&t->a, t->buf, 100, t->key);
-	assert_int_equal(status_of(t, &t->b, wr), ORNIC_WC_REM_ACCESS_ERR);
+	conn_send(&t->b, &read);
+	conn_send(&t->b, &write);
+	conn_send(&t->b, &wr);
+	world_run(&t->w);
+	conn_expect(&t->b, &t->b.hscq, 0, ORNIC_WC_RDMA_READ, 0);
+	conn_expect(&t->b, &t->b.hscq, 1, ORNIC_WC_RDMA_WRITE, 0);
+	assert_false(conn_poll(&t->b, &t->b.hscq, &cqe));
+	assert_int_equal(t->b.qp.state, ORNIC_QPS_RTS);
+	assert_int_equal(t->a.d->dev.cnt[CNT_remote_access_errors], 1);
 	conn_expect(&t->a, &t->a.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_LOC_ACCESS_ERR);
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 	assert_int_equal(peer_writes(t, &t->d, t->key, t->buf, 1), 0);

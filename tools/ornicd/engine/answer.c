@@ -146,20 +146,33 @@ void answer_sequence(struct qp *qp)
 	answer_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE);
 }
 
-void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome)
+/* Into ERR, once the reads before are answered; a NAK for @aeth unless that is 0. */
+static void answer_last(struct qp *qp, uint8_t aeth, uint8_t event, uint32_t syndrome)
 {
 	struct responder *r = &qp->resp;
 
+	r->failed = true;
+	r->fail_event = event;
+	r->fail_syndrome = syndrome;
+	if (aeth)
+		answer_nak(qp, aeth);
+	if (!streaming(r))
+		qp_fail(qp, event, syndrome, qp->rq.cons);
+}
+
+void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome)
+{
 	if (code == NAK_REMOTE_ACCESS)
 		qp_count(qp, CNT_remote_access_errors, 1);
 	else if (code == NAK_INVALID_REQUEST)
 		qp_count(qp, CNT_remote_invalid_requests, 1);
-	r->failed = true;
-	r->fail_event = event;
-	r->fail_syndrome = syndrome;
-	answer_nak(qp, AETH_NAK | code);
-	if (!streaming(r))
-		qp_fail(qp, event, syndrome, qp->rq.cons);
+	answer_last(qp, AETH_NAK | code, event, syndrome);
+}
+
+void answer_none(struct qp *qp, uint32_t syndrome)
+{
+	qp_count(qp, CNT_remote_access_errors, 1);
+	answer_last(qp, 0, 0, syndrome);
 }
 
 struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)

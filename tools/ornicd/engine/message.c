@@ -121,7 +121,7 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 		return MESSAGE_RECEIVE_KEY;
 	r->offset += p->len;
 	if (op->inv && !memop_invalidate(qp, p->rkey, syndrome))
-		return MESSAGE_ACCESS;
+		return MESSAGE_INVALIDATE;
 	if (op->last)
 		finish_receive(qp, p, op, ORNIC_WC_RECV);
 	return MESSAGE_OK;

@@ -48,6 +48,7 @@ enum message_fault {
 	MESSAGE_TOO_LONG,	/* longer than the receive held */
 	MESSAGE_RECEIVE_KEY,	/* a key of the receive held does not allow it */
 	MESSAGE_ACCESS,		/* the key or the queue pair does not let the peer do it */
+	MESSAGE_INVALIDATE,	/* the key of a SEND_INV cannot be invalidated */
 };
 
 /* message_opcode() - facts of a request of any connected transport, or NULL */

@@ -66,8 +66,12 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 	case MESSAGE_RECEIVE_KEY:
 		receive_error(qp, ORNIC_WC_LOC_PROT_ERR, NAK_REMOTE_OPERATIONAL, syndrome);
 		break;
+	case MESSAGE_INVALIDATE:
+		message_fail_receive(qp, ORNIC_WC_LOC_ACCESS_ERR, syndrome);
+		answer_none(qp, syndrome);
+		break;
 	case MESSAGE_ACCESS:
-		if ((op->imm || op->inv) && qp->resp.recv.valid)
+		if (op->imm && qp->resp.recv.valid)
 			receive_error(qp, ORNIC_WC_LOC_ACCESS_ERR, NAK_REMOTE_ACCESS, syndrome);
 		else
 			access_error(qp, syndrome);

@@ -178,6 +178,9 @@ void answer_sequence(struct qp *qp);
  */
 void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome);
 
+/* answer_none() - the same without a NAK and without an event (IBTA class J) */
+void answer_none(struct qp *qp, uint32_t syndrome);
+
 /*
  * answer_add() - remember the READ, atomic, FLUSH or ATOMIC WRITE at the expected PSN, whose answer
  * takes @npsn packets
