@@ -29,6 +29,7 @@ static int teardown(void **state)
 
 static char bytes[512];
 static struct ibv_mr mr = { .lkey = 0x4a07 };
+static struct ibv_mw mw = { .rkey = 0x12345601, .type = IBV_MW_TYPE_2 };
 static const struct ibv_mw_bind_info info = { .mr = &mr, .addr = 0x1000, .length = 64 };
 static struct ibv_ah *ah;
 
@@ -64,7 +65,7 @@ static bool open_wr(struct ibv_qp_ex *ex, int opcode)
 	case LOCAL_INV:
 		return ex->wr_local_inv ? ibv_wr_local_inv(ex, 1), true : false;
 	case BIND:
-		return ex->wr_bind_mw ? ibv_wr_bind_mw(ex, NULL, 1, &info), true : false;
+		return ex->wr_bind_mw ? ibv_wr_bind_mw(ex, &mw, 1, &info), true : false;
 	default:
 		return opcode == NO_OPCODE;
 	}
@@ -287,7 +288,7 @@ static void test_first_error(void **state)
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
 	ibv_wr_send(ex);
-	ibv_wr_bind_mw(ex, NULL, 1, &bad);
+	ibv_wr_bind_mw(ex, &mw, 1, &bad);
 	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
 }
 

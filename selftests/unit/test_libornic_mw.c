@@ -33,6 +33,7 @@ static int teardown(void **state)
 }
 
 static struct ibv_mr mr = { .lkey = 0x4a07 };
+static struct ibv_mw window = { .rkey = 0x12345601, .type = IBV_MW_TYPE_2 };
 
 static const struct ibv_mw_bind_info info = {
 	.mr = &mr, .addr = 0x7f1234561000, .length = 0x2000,
@@ -82,6 +83,7 @@ static void test_post_send(void **state)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
 
 	memset(qp->sq.ring, 0xee, 4 << qp->sq.stride);
+	wr.bind_mw.mw = &window;
 	wr.bind_mw.rkey = 0x12345678;
 	wr.bind_mw.bind_info = info;
 	assert_int_equal(post(qp, wr), 0);
@@ -103,6 +105,10 @@ static void test_refused(void **state)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
 	struct ibv_mw_bind_info bad = info;
 
+	wr.bind_mw.bind_info = info;
+	assert_int_equal(post(qp, wr), EINVAL);	/* no window */
+	wr.bind_mw.mw = &window;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){};
 	wr.bind_mw.bind_info.length = 1;	/* memory of no region, twice */
 	assert_int_equal(post(qp, wr), EINVAL);
 	wr.bind_mw.bind_info.length = 0;
@@ -115,7 +121,10 @@ static void test_refused(void **state)
 	wr.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(post(qp, wr), EINVAL);
 	ibv_wr_start(ex);
-	ibv_wr_bind_mw(ex, NULL, 1, &bad);
+	ibv_wr_bind_mw(ex, &window, 1, &bad);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	ibv_wr_bind_mw(ex, NULL, 1, &info);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 	ibv_wr_start(ex);
 	ibv_wr_local_inv(ex, 1);
@@ -133,13 +142,34 @@ static void test_builders(void **state)
 	memset(qp->sq.ring, 0xee, 4 << qp->sq.stride);
 	ibv_wr_start(ex);
 	ex->wr_flags = 0;
-	ibv_wr_bind_mw(ex, NULL, 0x12345678, &info);
+	ibv_wr_bind_mw(ex, &window, 0x12345678, &info);
 	ibv_wr_local_inv(ex, 0x11223344);
 	ibv_wr_send_inv(ex, 0x55667788);
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	expect_bind(qp, 0, 0x12345678);
 	expect_ctrl(qp, 1, ORNIC_WR_LOCAL_INV, 0x11223344);
 	expect_ctrl(qp, 2, ORNIC_WR_SEND_INV, 0x55667788);
+}
+
+/* The window says which key, the work request only its tag, as with mlx5 and rxe. */
+static void test_key(void **state)
+{
+	const struct ibv_qp_cap cap = MW_CAP;
+	struct ornic_qp *qp = rig_qp(*state, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
+
+	wr.bind_mw.mw = &window;
+	wr.bind_mw.rkey = 0xdeadbe02;
+	wr.bind_mw.bind_info = info;
+	assert_int_equal(post(qp, wr), 0);
+	expect_bind(qp, 0, 0x12345602);
+	ibv_wr_start(ex);
+	ex->wr_flags = 0;
+	ibv_wr_bind_mw(ex, &window, 0xff, &info);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect_bind(qp, 1, 0x123456ff);
+	assert_int_equal(window.rkey, 0x12345601);
 }
 
 /* Without region, address and length a bind ends the last one: device and libibverbs allow it. */
@@ -192,6 +222,7 @@ int main(void)
 		TEST(test_refused),
 		TEST(test_builders),
 		TEST(test_unbind),
+		TEST(test_key),
 		TEST(test_bind_mw),
 	};
 

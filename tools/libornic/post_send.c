@@ -32,7 +32,7 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 	case IBV_WR_SEND_WITH_INV:
 		return type == IBV_QPT_RC;
 	case IBV_WR_BIND_MW:
-		if (!ornic_bind_legal(&wr->bind_mw.bind_info))
+		if (!ornic_bind_legal(wr->bind_mw.mw, &wr->bind_mw.bind_info))
 			return false;
 		SWITCH_FALLTHROUGH;
 	case IBV_WR_LOCAL_INV:
@@ -63,7 +63,7 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 		seg = ornic_wqe_remote(seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		return ornic_wqe_atomic(seg, wr->wr.atomic.compare_add, 0);
 	case IBV_WR_BIND_MW:
-		ornic_wqe_bind(seg, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		ornic_wqe_bind(seg, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		return seg;
 	case IBV_WR_LOCAL_INV:
 		return seg;

@@ -123,19 +123,18 @@ static void ornic_wr_local_inv(struct ibv_qp_ex *ibqp, uint32_t rkey)
 		ornic_wqe_invalidate(qp->build, rkey);
 }
 
-static void ornic_wr_bind_mw(struct ibv_qp_ex *ibqp,
-			     struct ibv_mw *mw __attribute__((unused)), uint32_t rkey,
+static void ornic_wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
 			     const struct ibv_mw_bind_info *info)
 {
 	void *seg = ornic_wr_open(ibqp, ORNIC_WR_BIND_MW, 0);
 
 	if (!seg)
 		return;
-	if (!ornic_bind_legal(info)) {
+	if (!ornic_bind_legal(mw, info)) {
 		to_oqp_ex(ibqp)->build_err = EINVAL;
 		return;
 	}
-	ornic_wqe_bind(seg, rkey, info);
+	ornic_wqe_bind(seg, mw, rkey, info);
 }
 
 static void ornic_wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <ornic/mr.h>
+
 #include "ornic.h"
 
 #define ORNIC_SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
@@ -69,16 +71,21 @@ static inline void ornic_wqe_invalidate(struct ornic_wqe_ctrl *ctrl, uint32_t ke
 #define ORNIC_BIND_IGNORED	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 
 /* Without a region there is no memory: that unbinds a window of type 1. */
-static inline bool ornic_bind_legal(const struct ibv_mw_bind_info *info)
+static inline bool ornic_bind_legal(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
+	if (!mw)
+		return false;
 	if (!info->mr && (info->addr || info->length))
 		return false;
 	return !(info->mw_access_flags & ~(ORNIC_BIND_ACCESS | ORNIC_BIND_IGNORED));
 }
 
-static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, uint32_t key,
-				  const struct ibv_mw_bind_info *info)
+/* The window has the index; of @rkey only the tag counts, which is the program's to choose. */
+static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, const struct ibv_mw *mw,
+				  uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
+	uint32_t key = (mw->rkey & ~ORNIC_KEY_TAG_MASK) | (rkey & ORNIC_KEY_TAG_MASK);
+
 	seg->addr = htole64(info->addr);
 	seg->length = htole64(info->length);
 	seg->lkey = htole32(info->mr ? info->mr->lkey : 0);
