@@ -40,9 +40,11 @@ int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_rec
 
 int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	if (ibqp->state == IBV_QPS_RESET || ibqp->srq) {
+	struct ornic_qp *qp = to_oqp(ibqp);
+
+	if (ibqp->state == IBV_QPS_RESET || !qp->rq.entries) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	return ornic_rq_post(to_octx(ibqp->context), to_oqp(ibqp), wr, bad_wr);
+	return ornic_rq_post(to_octx(ibqp->context), qp, wr, bad_wr);
 }
