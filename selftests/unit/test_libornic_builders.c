@@ -276,6 +276,23 @@ static void test_data_again(void **state)
 	assert_int_equal(le16toh(ctrl->count), 1);
 }
 
+/* As by ibv_post_send(): before RTS nothing is posted (IBTA C10-96). */
+static void test_states(void **state)
+{
+	struct rig *rig = *state;
+	const struct ibv_qp_cap cap = { SLOTS, 2, 1, 1, 0 };
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+
+	for (int s = IBV_QPS_RESET; s <= IBV_QPS_ERR; s++) {
+		rig_state(qp, s);
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		assert_int_equal(ibv_wr_complete(ex), s < IBV_QPS_RTS ? EINVAL : 0);
+	}
+	assert_int_equal(le32toh(qp->sq.rec->host_index), IBV_QPS_ERR - IBV_QPS_RTS + 1);
+}
+
 /* The first error is what ibv_wr_complete() returns, also if a bad bind follows a full queue. */
 static void test_first_error(void **state)
 {
@@ -298,7 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_stays_in_slot), RIG_TEST(test_no_data), RIG_TEST(test_data_again),
-		RIG_TEST(test_first_error),
+		RIG_TEST(test_first_error), RIG_TEST(test_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

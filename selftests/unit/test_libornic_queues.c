@@ -99,6 +99,22 @@ static void test_destroy_two_cqs_crossed(void **state)
 	destroy_with(other, rig.cq);
 }
 
+/* A poll that finds nothing, or is wrong, leaves the CQ to others. */
+static void test_start_poll_unlocks(void **state)
+{
+	struct ibv_poll_cq_attr attr = {}, wrong = { .comp_mask = 1 };
+	struct ibv_cq_ex *ex = &other->vcq.cq_ex;
+
+	(void)state;
+	ornic_cq_set_reader(other, 0);
+	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
+	assert_int_equal(pthread_spin_trylock(&other->lock.spin), 0);
+	ornic_unlock(&other->lock);
+	assert_int_equal(ibv_start_poll(ex, &wrong), EINVAL);
+	assert_int_equal(pthread_spin_trylock(&other->lock.spin), 0);
+	ornic_unlock(&other->lock);
+}
+
 static struct ornic_qp *resetting;
 static _Atomic bool reset_done;
 
@@ -280,7 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_destroy_two_cqs), RIG_TEST(test_destroy_two_cqs_crossed),
-		RIG_TEST(test_reset_waits), RIG_TEST(test_wq), RIG_TEST(test_rss),
+		RIG_TEST(test_start_poll_unlocks), RIG_TEST(test_reset_waits), RIG_TEST(test_wq), RIG_TEST(test_rss),
 		RIG_TEST(test_page_sized), RIG_TEST(test_drop_srq_wraps),
 	};
 
