@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reviewed mutants: changes that no test can notice, each with the reason, in equivalent.txt.
+
+An entry is matched by file, function and text, so it stays when code elsewhere moves and lapses when its line changes:
+
+    tools/ornicd/loop.c loop_run
+    -	while (!l->stopped) {
+    +	while (l->stopped != 1) {
+    = Why no caller and no peer can see the difference.
+"""
+
+
+class Malformed(Exception):
+    """A list that does not have the form above."""
+
+
+def read(path):
+    """Returns {(file, function, before, after): reason}."""
+    entries, head, before, after = {}, None, None, None
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f.read().splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if line[0] == "-":
+                before = line[1:].strip()
+            elif line[0] == "+":
+                after = line[1:].strip()
+            elif line[0] == "=":
+                if head is None or before is None or after is None or not line[1:].strip():
+                    raise Malformed("%s:%d: file, -, + and = with a reason make an entry" % (path, number))
+                entries[(*head, before, after)] = line[1:].strip()
+                before = after = None
+            else:
+                words = line.split()
+                if len(words) > 2:
+                    raise Malformed("%s:%d: name a file and a function" % (path, number))
+                head = (words[0], words[1] if len(words) == 2 else "")
+    return entries
+
+
+def key(mutant):
+    return mutant.source.path, mutant.function, mutant.before.strip(), mutant.after.strip()

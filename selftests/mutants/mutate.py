@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""All mutants of one line of C: each is the line with one small mistake in it."""
+import re
+
+# Binary operators have a space on both sides in kernel style, unary ones do not.
+SWAPS = {
+    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
+    "+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "%": ("*",), "&": ("|",), "|": ("&",), "^": ("&",),
+    "<<": (">>",), ">>": ("<<",), "&&": ("||",), "||": ("&&",),
+    "+=": ("-=", "="), "-=": ("+=", "="), "|=": ("&=", "="), "&=": ("|=", "="), "<<=": (">>=",), ">>=": ("<<=",),
+}
+BINARY = re.compile(r"(?<=\s)(%s)(?=\s|$)" % "|".join(sorted(map(re.escape, SWAPS), key=len, reverse=True)))
+STEP = re.compile(r"\+\+|--")
+NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)\b(?!\.)")
+TRUTH = re.compile(r"\b(true|false)\b")
+NOT = re.compile(r"!(?=[\w(])")
+CONDITION = re.compile(r"\b(if|while) \(")
+ERROR = re.compile(r"\breturn -E\w+;")
+RETURNED = re.compile(r"\breturn ([^;]*(?:&&|\|\||[<>=!]=|!\w)[^;]*);")
+CHOICE = re.compile(r" \? ([^?:]+) : ([^?:;,]+?)(?=[;,)])")
+CALL = re.compile(r"^(\s+)(?:[\w>.\[\]*()-]+ (?:=|[-+|&^]=|<<=|>>=) .*|\*?[\w>.\[\]-]+(?:\+\+|--)|[\w>.-]+\(.*\));\s*$")
+JUMP = re.compile(r"^(\s+)(?:break|continue|goto \w+|return);\s*$")
+# A message is for people, and an assertion is a test: neither is removed. A declaration cannot be.
+KEPT = re.compile(r"^\s+(?:log_\w+|assert|_Static_assert|static_assert|va_end|__\w+)\(")
+DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|union|enum|unsigned|signed|volatile) |(?:\w+_t|int|char|bool|long|short|size_t|void|double|__\w+\d+) )")
+DEAD = re.compile(r"^\s*#(?!\s*define\s+\w+\s)|\b_?static_assert\b|_Static_assert|__attribute__")
+
+
+def changed(line, start, end, text):
+    return line[:start] + text + line[end:]
+
+
+def closing(code, opening):
+    """Column of the bracket that closes the one at this column, None if another line has it."""
+    depth = 0
+    for column in range(opening, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[column], 0)
+        if not depth:
+            return column
+    return None
+
+
+def operators(line, code):
+    for found in BINARY.finditer(code):
+        for other in SWAPS[found.group(1)]:
+            yield changed(line, *found.span(), other)
+    for found in STEP.finditer(code):
+        yield changed(line, *found.span(), "--" if found.group(0) == "++" else "++")
+    for found in NOT.finditer(code):
+        yield changed(line, *found.span(), "")
+
+
+def constants(line, code):
+    for found in NUMBER.finditer(code):
+        text = found.group(1).lower()
+        base, form = (16, "0x%x") if text.startswith("0x") else (8, "0%o") if text[0] == "0" and len(text) > 1 else (10, "%d")
+        value = int(text, base)
+        for other in sorted({value + 1, value - 1 if value else 1}):
+            yield changed(line, *found.span(), form % other + found.group(2))
+    for found in TRUTH.finditer(code):
+        yield changed(line, *found.span(), "false" if found.group(1) == "true" else "true")
+    for found in ERROR.finditer(code):
+        yield changed(line, *found.span(), "return 0;")
+    for found in CHOICE.finditer(code):
+        yield changed(line, *found.span(), " ? %s : %s" % (line[slice(*found.span(2))], line[slice(*found.span(1))]))
+
+
+def conditions(line, code):
+    for found in CONDITION.finditer(code):
+        opening = found.end() - 1
+        end = closing(code, opening)
+        if end:
+            yield changed(line, opening, end + 1, "(!%s)" % line[opening:end + 1])
+    for found in RETURNED.finditer(code):
+        yield changed(line, *found.span(1), "!(%s)" % line[slice(*found.span(1))])
+
+
+def removal(line, code):
+    if KEPT.match(code) or DECLARES.match(code):
+        return
+    found = CALL.match(code) or JUMP.match(code)
+    if found and code.count("(") == code.count(")"):
+        yield found.group(1) + ";"
+
+
+def mutants(source, number):
+    """The texts that one line of a Source can be replaced by, in a fixed order."""
+    line, code = source.lines[number - 1], source.code[number - 1]
+    if not code.strip() or DEAD.search(code):
+        return []
+    begins = not source.ends(number - 1) if number > 1 else False
+    made = []
+    for kind in (operators, constants, conditions):
+        made += kind(line, code)
+    if number in source.functions and not begins:
+        made += removal(line, code)
+    seen = {line}
+    return [text for text in made if not (text in seen or seen.add(text))]

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The results of a sample as JSON. They are on disk after each mutant, so that an interrupted run is continued."""
+import json
+
+import tree
+
+COUNTED = ("killed", "survived")
+
+
+class Record:
+    """What became of the mutants of a seed, for one part."""
+
+    def __init__(self, path, seed):
+        self.path = path
+        self.seed = seed
+        self.known = {}
+        try:
+            with open(path, encoding="utf-8") as f:
+                self.known = {m["id"]: m for m in json.load(f)["mutants"]}
+        except (OSError, ValueError, KeyError):
+            pass
+        self.now = []           # of this run, in the sample's order
+
+    def recall(self, mutant, code, tests):
+        """What an earlier run found, None if that may have changed: the file has, or new tests may kill a survivor."""
+        found = self.known.get(mutant.id)
+        if not found or found["code"] != code or (found["state"] == "survived" and found["tests"] != tests):
+            return None
+        return {key: found[key] for key in ("state", "by", "seconds")}
+
+    def add(self, mutant, code, tests, result):
+        entry = {"id": mutant.id, "file": mutant.source.path, "line": mutant.line, "function": mutant.function,
+                 "before": mutant.before, "after": mutant.after, "code": code, "tests": tests, **result}
+        self.known[mutant.id] = entry
+        self.now.append(entry)
+        tree.write(self.path, json.dumps({"seed": self.seed, "mutants": list(self.known.values())}, indent=1))
+
+    def counted(self):
+        return sum(m["state"] in COUNTED for m in self.now)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a test program with a limit: mutated code may hang, take all memory, or leave its children behind."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+MEMORY = 8 << 30            # bytes of address space; the sanitizers reserve more, and have a limit of their own
+FILE = 4 << 30
+
+
+def limits(sanitized):
+    def apply():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+        if not sanitized:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    return apply
+
+
+def end(child):
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
+def run(test, tree, library, seconds):
+    """Runs a test with a library in place of its own; returns how it went, "" if it passed, and the time it took."""
+    scratch = tempfile.mkdtemp(prefix="mut.")
+    env = {**os.environ, **test.env, "LD_LIBRARY_PATH": library, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
+           "ASAN_OPTIONS": "hard_rss_limit_mb=4096", "UBSAN_OPTIONS": "print_stacktrace=0"}
+    start = time.monotonic()
+    child = subprocess.Popen(test.argv, cwd=tree, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits(test.build != "plain"))
+    try:
+        status = child.wait(seconds)
+        how = "" if status == 0 else "signal %d" % -status if status < 0 else "status %d" % status
+    except subprocess.TimeoutExpired:
+        how = "no end in %.0f s" % seconds
+    finally:
+        end(child)
+        shutil.rmtree(scratch, ignore_errors=True)
+    return how, time.monotonic() - start

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A seeded random order of mutants: each line has the same chance, however many mutants it has."""
+import hashlib
+import os
+import random
+
+import mutate
+from source import Source
+
+
+class Mutant:
+    """One line of one source, replaced. Its id has no line number: the mutant stays the same if code elsewhere moves."""
+
+    def __init__(self, source, line, after):
+        self.source = source
+        self.line = line
+        self.after = after
+        self.before = source.lines[line - 1]
+        self.function = source.function(line)
+        named = "\0".join((source.path, self.function, self.before, after, str(source.place(line))))
+        self.id = hashlib.sha256(named.encode()).hexdigest()[:16]
+
+    def text(self):
+        return self.source.with_line(self.line, self.after)
+
+    def diff(self):
+        return "-%s\n+%s" % (self.before, self.after)
+
+
+def mutants(tree, paths, seed):
+    """All mutants of some files in the order of a seed; a second mutant of a line comes after the first of each."""
+    lines = []
+    for path in sorted(paths):
+        with open(os.path.join(tree, path), encoding="utf-8") as f:
+            source = Source(path, f.read())
+        for number in range(1, len(source.lines) + 1):
+            made = mutate.mutants(source, number)
+            if made:
+                lines.append((source, number, made))
+    chance = random.Random(seed)
+    chance.shuffle(lines)
+    for _, _, made in lines:
+        chance.shuffle(made)
+    depth = 0
+    while any(len(made) > depth for _, _, made in lines):
+        for source, number, made in lines:
+            if len(made) > depth:
+                yield Mutant(source, number, made[depth])
+        depth += 1
+
+
+def count(tree, paths):
+    """Lines that have mutants."""
+    found = 0
+    for path in paths:
+        with open(os.path.join(tree, path), encoding="utf-8") as f:
+            source = Source(path, f.read())
+        found += sum(bool(mutate.mutants(source, n)) for n in range(1, len(source.lines) + 1))
+    return found

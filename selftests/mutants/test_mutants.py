@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The tool behind make mutants: what it makes of a line, and that it tells a mutant that a test notices from one that none does."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.realpath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
+
+import cover            # noqa: E402
+import equivalent       # noqa: E402
+import mutate           # noqa: E402
+import part             # noqa: E402
+import record           # noqa: E402
+import report           # noqa: E402
+import sample           # noqa: E402
+import tap              # noqa: E402
+from source import Source   # noqa: E402
+from trial import Trial     # noqa: E402
+
+CODE = """\
+#include "limit.h"
+
+/* a < b in a comment */
+int clamp(int a)
+{
+	int unused = a * 2;
+
+	if (above(a))
+		return LIMIT;
+	unused = 3;
+	return a + 1;
+}
+
+int untested(int a)
+{
+	return a - 1;
+}
+
+int forgotten(int a)
+{
+	return a - 1;
+}
+"""
+HEADER = """\
+#define LIMIT 10
+
+static inline int above(int a)
+{
+	return a > LIMIT;
+}
+"""
+TEST = """\
+#include "../code/limit.h"
+
+int clamp(int a);
+int untested(int a);
+
+int main(void)
+{
+	untested(7);
+	return clamp(5) != 6 || clamp(12) != 10 || above(3);
+}
+"""
+MAKEFILE = """\
+$(O)/clamp.o: code/clamp.c
+	gcc $(CFLAGS) -MMD -MP -c -o $@ $<
+$(O)/test_clamp.o: test/test_clamp.c
+	gcc $(CFLAGS) -MMD -MP -c -o $@ $<
+$(O)/test_clamp: $(O)/test_clamp.o
+	gcc $(LDFLAGS) -o $@ $^ $(O)/libclamp.so
+"""
+
+
+class Small(part.Part):
+    """A part of one file, one header and one test."""
+
+    name, folder = "small", "code"
+    objects_in = {"cover": "cover", "plain": "plain", "san": "san"}
+
+    def __init__(self, tree):
+        super().__init__(tree)
+        self.builds = {}
+        for name, flags, ld in (("cover", part.COVER, "--coverage"), ("plain", part.PLAIN, ""),
+                                ("san", "-fPIC " + part.SANITIZERS, part.SANITIZERS)):
+            make = ["make", "O=" + name, "CFLAGS=" + flags, "LDFLAGS=" + ld]
+            self.builds[name] = part.Build(self, name, make, name + "/libclamp.so", {"code/clamp.c": name + "/clamp.o"},
+                                           (name + "/",))
+
+    def tests(self):
+        return [part.Test("%s/test_clamp" % suite, ["./%s/test_clamp" % build], build, link="%s/test_clamp" % build)
+                for suite, build in (("unit", "plain"), ("san", "san"))]
+
+    def counted(self, test):
+        return None if test.build == "san" else part.Test(test.name, ["./cover/test_clamp"], "cover")
+
+    def build(self, name):
+        b = self.builds[name]
+        os.makedirs(b.path(name), exist_ok=True)
+        b.run(name + "/clamp.o")
+        b.link(b.path(b.library))
+        b.run(name + "/test_clamp")
+
+
+def put(folder, name, text):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="mutants.")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+
+class Lines(unittest.TestCase):
+    """mutate.py and source.py."""
+
+    def mutants(self, body):
+        source = Source("x.c", "int f(int a)\n{\n%s\n}\n" % body)
+        return [text.strip() for text in mutate.mutants(source, 3)]
+
+    def test_relations(self):
+        self.assertEqual(self.mutants("\tif (a < b)"), ["if (a <= b)", "if (a >= b)", "if (!(a < b))"])
+
+    def test_arithmetic(self):
+        self.assertEqual(self.mutants("\treturn a + b;"), ["return a - b;"])
+
+    def test_logic(self):
+        self.assertEqual(self.mutants("\treturn a && !b;"), ["return a || !b;", "return a && b;", "return !(a && !b);"])
+
+    def test_constants(self):
+        self.assertEqual(self.mutants("\treturn 0x10;"), ["return 0xf;", "return 0x11;"])
+        self.assertEqual(self.mutants("\treturn 0600;"), ["return 0577;", "return 0601;"])
+        self.assertEqual(self.mutants("\treturn 0;"), ["return 1;"])
+        self.assertEqual(self.mutants("\treturn true;"), ["return false;"])
+        self.assertEqual(self.mutants("\treturn -EINVAL;"), ["return 0;"])
+        self.assertEqual(self.mutants("\treturn a ? b : c;"), ["return a ? c : b;"])
+
+    def test_removal(self):
+        self.assertEqual(self.mutants("\tf(a);"), [";"])
+        self.assertEqual(self.mutants("\ta->b = c;"), [";"])
+        self.assertEqual(self.mutants("\tbreak;"), [";"])
+
+    def test_never_removed(self):
+        for body in ("\tint c;", "\tlog_warn(a);", "\tstruct a *b = c;", "\tuint8_t b = c;"):
+            self.assertEqual(self.mutants(body), [], body)
+
+    def test_text_is_left_alone(self):
+        for body in ('\tstrcpy_to("1 < 2"', "\t/* 1 < 2 */", "\t// 1 < 2", "\t'1'", "#include <1.h>", "#ifdef A1", "\tchar *p"):
+            self.assertEqual(self.mutants(body), [], body)
+
+    def test_functions_and_statements(self):
+        source = Source("x.c", CODE)
+        self.assertEqual([source.function(n) for n in (4, 8, 14, 16)], ["", "clamp", "", "untested"])
+        self.assertEqual(source.statement(9), (8, 9))
+        self.assertEqual(source.statement(10), (10, 10))
+
+
+class Sampling(Folder):
+    """sample.py, record.py, equivalent.py."""
+
+    def setUp(self):
+        super().setUp()
+        put(self.folder, "code/clamp.c", CODE)
+
+    def ids(self, seed):
+        return [m.id for m in sample.mutants(self.folder, ["code/clamp.c"], seed)]
+
+    def test_seed_decides(self):
+        self.assertEqual(self.ids("1"), self.ids("1"))
+        self.assertNotEqual(self.ids("1"), self.ids("2"))
+        self.assertEqual(sorted(self.ids("1")), sorted(self.ids("2")))
+        self.assertEqual(len(set(self.ids("1"))), len(self.ids("1")))
+
+    def test_each_line_before_any_twice(self):
+        lines = [m.line for m in sample.mutants(self.folder, ["code/clamp.c"], "1")]
+        count = sample.count(self.folder, ["code/clamp.c"])
+        self.assertEqual(len(set(lines[:count])), count)
+        self.assertGreater(len(lines), count)
+
+    def test_id_has_no_line_number(self):
+        before = sorted(self.ids("1"))
+        put(self.folder, "code/clamp.c", "\n\n" + CODE)
+        self.assertEqual(before, sorted(self.ids("1")))
+
+    def test_what_is_known_is_not_tried_again(self):
+        path = os.path.join(self.folder, "result.json")
+        first, second = list(sample.mutants(self.folder, ["code/clamp.c"], "1"))[:2]
+        kept = record.Record(path, "1")
+        kept.add(first, "code", "tests", {"state": "killed", "by": "unit/test_clamp", "seconds": 1})
+        kept.add(second, "code", "tests", {"state": "survived", "by": "", "seconds": 1})
+        again = record.Record(path, "1")
+        self.assertEqual(again.recall(first, "code", "more tests")["state"], "killed")
+        self.assertEqual(again.recall(second, "code", "tests")["state"], "survived")
+        self.assertIsNone(again.recall(second, "code", "more tests"))
+        self.assertIsNone(again.recall(first, "other code", "tests"))
+
+    def test_reviewed_by_content(self):
+        put(self.folder, "list", "# why\ncode/clamp.c clamp\n-\treturn a + 1;\n+\treturn a - 1;\n= The caller does not look.\n")
+        reviewed = equivalent.read(os.path.join(self.folder, "list"))
+        put(self.folder, "code/clamp.c", "\n\n" + CODE)
+        found = [m for m in sample.mutants(self.folder, ["code/clamp.c"], "1") if equivalent.key(m) in reviewed]
+        self.assertEqual([m.after for m in found], ["\treturn a - 1;"])
+
+    def test_reviewed_without_reason(self):
+        put(self.folder, "list", "code/clamp.c clamp\n-a\n+b\n=\n")
+        with self.assertRaises(equivalent.Malformed):
+            equivalent.read(os.path.join(self.folder, "list"))
+
+    def test_reviewed_lines_exist(self):
+        stale = []
+        for path, function, before, _ in equivalent.read(os.path.join(HERE, "equivalent.txt")):
+            with open(os.path.join(TOP, path), encoding="utf-8") as f:
+                source = Source(path, f.read())
+            if not any(line.strip() == before and source.function(n) == function for n, line in enumerate(source.lines, 1)):
+                stale.append("%s %s: %s" % (path, function, before))
+        self.assertEqual(stale, [])
+
+
+class Trials(Folder):
+    """A small tree, built and mutated."""
+
+    def setUp(self):
+        super().setUp()
+        for name, text in (("code/clamp.c", CODE), ("code/limit.h", HEADER), ("test/test_clamp.c", TEST), ("Makefile", MAKEFILE)):
+            put(self.folder, name, text)
+        self.part = Small(self.folder)
+        for build in ("plain", "san"):
+            self.part.build(build)
+        self.map = cover.Map(self.part, os.path.join(self.folder, "map"), lambda text: None)
+        self.map.make()
+        self.trial = Trial(self.part, self.map)
+
+    def state(self, before, after, path="code/clamp.c", function=""):
+        with open(os.path.join(self.folder, path), encoding="utf-8") as f:
+            source = Source(path, f.read())
+        line = [n for n, text in enumerate(source.lines, 1) if text.strip() == before and function in ("", source.function(n))][0]
+        result = self.trial.run(sample.Mutant(source, line, "\t" + after))
+        return result["state"], result["by"]
+
+    def test_killed(self):
+        self.assertEqual(self.state("return a + 1;", "return a - 1;"), ("killed", "unit/test_clamp: status 1"))
+
+    def test_survives(self):
+        self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
+
+    def test_not_reached(self):
+        self.assertEqual(self.state("return a - 1;", "return a + 1;", function="forgotten"), ("survived", "no test reaches it"))
+
+    def test_sanitizer_kills(self):
+        state, by = self.state("return a - 1;", "return a << 40;", function="untested")
+        self.assertEqual((state, by.split(":")[0]), ("killed", "san/test_clamp"))
+
+    def test_same_object_code(self):
+        self.assertEqual(self.state("unused = 3;", "unused = 4;"), ("equivalent", ""))
+
+    def test_does_not_compile(self):
+        self.assertEqual(self.state("unused = 3;", "unused = ;"), ("invalid", ""))
+
+    def test_endless(self):
+        state, by = self.state("unused = 3;", "while (a) __asm__(\"\");")
+        self.assertEqual((state, by[:24]), ("killed", "unit/test_clamp: no end "))
+
+    def test_inline_function(self):
+        self.assertEqual(self.state("return a > LIMIT;", "return a < LIMIT;", path="code/limit.h")[0], "killed")
+        self.assertEqual(self.state("return a > LIMIT;", "return a >= LIMIT;", path="code/limit.h"), ("survived", ""))
+
+    def test_sources_stay_as_they_were(self):
+        self.state("return a + 1;", "return a - 1;")
+        with open(os.path.join(self.folder, "code/clamp.c"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), CODE)
+
+    def test_map_is_kept(self):
+        before = sorted(os.listdir(os.path.join(self.folder, "map")))
+        shutil.rmtree(os.path.join(self.folder, "cover"))
+        again = cover.Map(self.part, os.path.join(self.folder, "map"), lambda text: None)
+        again.make()
+        self.assertEqual(again.reached, self.map.reached)
+        self.assertEqual(before, sorted(os.listdir(os.path.join(self.folder, "map"))))
+
+
+class Reported(unittest.TestCase):
+    def test_last_line(self):
+        entries = [{"file": "a/x/1.c", "state": state} for state in ("killed", "killed", "killed", "survived", "equivalent")]
+        entries += [{"file": "a/y/1.c", "state": "killed"}, {"file": "a/y/1.c", "state": "invalid"}]
+        said = subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); import report; report.summary(%r, '7')" %
+                               (HERE, entries)], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(said[-1], "mutants: 4 of 5 killed, 80.0 % (x 75 %, y 100 %; seed 7)")
+
+    def test_share_of_nothing(self):
+        self.assertEqual(report.share([]), "nothing tried")
+
+    def test_nothing_changed(self):
+        done = subprocess.run([os.path.join(HERE, "mutants"), "--rev", "HEAD", "README.md"], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("README.md is no source", done.stderr)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One mutant: compile it, compare its object code, link it, run the tests that reach it until one fails."""
+import os
+import shutil
+import subprocess
+import time
+
+import running
+from part import Failed
+
+PATIENCE, TIMES = 3, 8      # seconds, and multiples of its usual time, that a test may take
+FIRST = "plain"             # the build whose object code is compared
+
+
+class Trial:
+    """Tries the mutants of one part."""
+
+    def __init__(self, part, test_map):
+        self.part = part
+        self.map = test_map
+        self.tests = {t.name: t for t in part.tests() if t.name in test_map.seconds}
+        self.kills = {}         # (file, test): mutants of the file that the test killed
+
+    def order(self, source, number, build):
+        """Tests of one build that reach a line: those first that cost least for each mutant they are likely to kill."""
+        names = [n for n in self.map.tests_of(source, number) if n in self.tests and self.tests[n].build == build]
+
+        def cost(name):
+            reached = self.map.reached[name]
+            share = len(reached.get(source.path, ())) / (1 + sum(map(len, reached.values())))
+            return (0.05 + self.map.seconds[name]) / (0.02 + share + self.kills.get((source.path, name), 0))
+        return [self.tests[n] for n in sorted(names, key=lambda n: (cost(n), n))]
+
+    def run(self, mutant):
+        """Returns the state of a mutant (killed, survived, equivalent, invalid) and by what it was killed."""
+        start = time.monotonic()
+        tried = 0
+        state, by = "survived", ""
+        for build in self.part.steps():
+            tests = self.order(mutant.source, mutant.line, build)
+            if build == FIRST or tests:
+                made = self.compile(mutant, build)
+                if not isinstance(made, dict):
+                    state = made
+                    break
+                by = self.kill(mutant, build, tests, made)
+                tried += len(tests)
+                if by:
+                    state = "killed"
+                    break
+        return {"state": state, "by": by or ("" if tried or state != "survived" else "no test reaches it"),
+                "seconds": round(time.monotonic() - start, 2)}
+
+    def folder(self, build):
+        path = os.path.join(self.part.tree, "mutant", build)
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        return path
+
+    def compile(self, mutant, build):
+        """Returns {object: the mutant's object} for all that differ, or the state that ends the trial."""
+        b = self.part.builds[build]
+        path = mutant.source.path
+        users = {b.objects[path]: path} if path in b.objects else b.users(path)
+        folder = self.folder(build)
+        changed = {}
+        real = os.path.join(self.part.tree, path)
+        times = os.stat(real)
+        try:
+            with open(real, "w", encoding="utf-8") as f:
+                f.write(mutant.text())
+            for target in users:
+                out = os.path.join(folder, target.replace("/", "_"))
+                words = b.command(target)
+                words[words.index("-o") + 1] = out
+                words = [w for w in words if w not in ("-MMD", "-MP", "ccache")]
+                if subprocess.run([*words, "-w"], cwd=self.part.tree, capture_output=True).returncode:
+                    return "invalid"
+                if not same(out, b.path(target)):
+                    changed[target] = out
+        finally:
+            with open(real, "w", encoding="utf-8") as f:
+                f.write(mutant.source.text)
+            os.utime(real, ns=(times.st_atime_ns, times.st_mtime_ns))
+        return changed or "equivalent"
+
+    def kill(self, mutant, build, tests, changed):
+        """Runs tests until one fails; returns what failed and how, or nothing."""
+        b = self.part.builds[build]
+        folder = os.path.join(self.part.tree, "mutant", build)
+        b.link(os.path.join(folder, os.path.basename(b.library)), changed)
+        for test in tests:
+            program = self.relinked(test, b, changed, folder)
+            limit = PATIENCE + TIMES * self.map.seconds[test.name]
+            how, _ = running.run(program, self.part.tree, folder, limit)
+            if how and test.name.startswith("wire/"):       # real time and real sockets: a second failure is no accident
+                how, _ = running.run(program, self.part.tree, folder, limit)
+            if how:
+                key = (mutant.source.path, test.name)
+                self.kills[key] = self.kills.get(key, 0) + 1
+                return "%s: %s" % (test.name, how)
+        return ""
+
+    def relinked(self, test, b, changed, folder):
+        """The test, linked again if it has mutated code of its own: a merged library, or an inline function."""
+        if not test.link:
+            return test
+        instead = dict(changed)
+        if b.merged:
+            instead[b.path(b.library)] = os.path.join(folder, os.path.basename(b.library))
+        words = b.command(test.link, self.part.linking(b))
+        if not any(os.path.normpath(w) in instead for w in words):
+            return test
+        out = os.path.join(folder, os.path.basename(test.link))
+        words[words.index("-o") + 1] = out
+        words = [instead.get(os.path.normpath(w), w) for w in words]
+        done = subprocess.run(words, cwd=self.part.tree, capture_output=True, text=True)
+        if done.returncode:
+            raise Failed("cannot link %s: %s" % (test.name, done.stderr[-2000:]))
+        return type(test)(test.name, [out], test.build, test.env, test.link)
+
+
+def same(a, b):
+    """Do two files have the same content?"""
+    with open(a, "rb") as f, open(b, "rb") as g:
+        return f.read() == g.read()
