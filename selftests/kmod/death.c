@@ -7,7 +7,7 @@
 
 enum { PLAIN, WORK, WORK_POOLED, SHARED, DRAINED, ENDS };
 
-/* How each of them is polled. ib_free_cq() cancels the polling of a workqueue, not a soft interrupt. */
+/* How each of them is polled. ib_free_cq() cancels the work of a CQ that a workqueue polls. */
 static const struct {
 	enum ib_poll_context poll;
 	bool pooled;

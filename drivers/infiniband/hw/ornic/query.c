@@ -25,6 +25,9 @@
  */
 #define MAX_FAST_REG_PAGES	(SZ_32K / sizeof(__le64))
 
+/* GIDs of a port. ib_core makes two files of each, in arrays that are one block of memory each. */
+#define MAX_GIDS	4096
+
 /* A field of 5 bits on the wire. */
 #define MAX_ACK_DELAY	31
 
@@ -296,7 +299,7 @@ int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_at
 	attr->max_mtu = clamp_t(u8, port.max_mtu, IB_MTU_256, IB_MTU_4096);
 	attr->active_mtu = active_mtu(dev, &port);
 	attr->phys_mtu = ib_mtu_enum_to_int(attr->active_mtu);
-	attr->gid_tbl_len = min_t(u32, le32_to_cpu(port.gid_entries), U16_MAX);
+	attr->gid_tbl_len = min_t(u32, le32_to_cpu(port.gid_entries), MAX_GIDS);
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = min_t(u32, le32_to_cpu(port.max_msg), ORNIC_MAX_MSG);
