@@ -11,7 +11,7 @@
  * Runs a command. What the device rejects is told to who debugs: the errno alone does not say which
  * of its limits or rules was in the way.
  */
-static int exec(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
+static int ornic_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 {
 	int ret = ornic_cmd_exec(dev->odev, cmd);
 
@@ -22,12 +22,13 @@ static int exec(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 }
 
 /* Create commands of objects whose number has 24 bits. */
-static int create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len, u32 *number)
+static int ornic_cmd_create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len,
+			    u32 *number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .in = in, .in_len = in_len };
 	int ret;
 
-	ret = exec(dev, &cmd);
+	ret = ornic_cmd_run(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!cmd.result || cmd.result > ORNIC_MAX_NUMBER) {
@@ -54,24 +55,25 @@ int ornic_ib_number_error(struct ornic_ib_dev *dev, int ret)
 	return ret;
 }
 
-static int modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len)
+static int ornic_cmd_modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
+			    u16 in_len)
 {
 	struct ornic_cmd cmd = {
 		.opcode = opcode, .number = number, .in = in, .in_len = in_len,
 	};
 
-	return exec(dev, &cmd);
+	return ornic_cmd_run(dev, &cmd);
 }
 
-static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in, u16 in_len,
-		 void *out, u16 out_len)
+static int ornic_cmd_query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
+			   u16 in_len, void *out, u16 out_len)
 {
 	struct ornic_cmd cmd = {
 		.opcode = opcode, .number = number,
 		.in = in, .in_len = in_len, .out = out, .out_len = out_len,
 	};
 
-	return exec(dev, &cmd);
+	return ornic_cmd_run(dev, &cmd);
 }
 
 /*
@@ -79,11 +81,11 @@ static int query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *i
  * whatever a driver returns, so a device that rejects the command is declared dead, which ends its
  * DMA (ORN-PCI-4). Then the object is gone in any case.
  */
-static void destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
+static void ornic_cmd_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
 
-	if (exec(dev, &cmd))
+	if (ornic_cmd_run(dev, &cmd))
 		ornic_device_malformed(dev->odev, "destroy command rejected");
 }
 
@@ -91,24 +93,24 @@ int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
 {
 	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
 
-	return create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
+	return ornic_cmd_create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
 }
 
 void ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
 {
-	destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
+	ornic_cmd_destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
 }
 
 int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
 {
 	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
 
-	return create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
+	return ornic_cmd_create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
 }
 
 void ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
 {
-	destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
+	ornic_cmd_destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
 }
 
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
@@ -119,7 +121,7 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 	};
 	int ret;
 
-	ret = exec(dev, &cmd);
+	ret = ornic_cmd_run(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!(cmd.result >> ORNIC_KEY_TAG_BITS)) {
@@ -133,12 +135,12 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
 			    const struct ornic_key_modify_cmd *in)
 {
-	return modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
 }
 
 void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 {
-	destroy(dev, ORNIC_OP_KEY_DESTROY, key);
+	ornic_cmd_destroy(dev, ORNIC_OP_KEY_DESTROY, key);
 }
 
 /**
@@ -153,7 +155,7 @@ int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
 	struct ornic_cmd cmd = { .opcode = ORNIC_OP_KEY_DESTROY, .number = key };
 	int ret;
 
-	ret = exec(dev, &cmd);
+	ret = ornic_cmd_run(dev, &cmd);
 	if (!ret || cmd.status == ORNIC_ST_BUSY)
 		return ret;
 	ornic_device_malformed(dev->odev, "destroy command rejected");
@@ -162,7 +164,7 @@ int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
 
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
 {
-	return query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_create_cmd *in,
@@ -174,7 +176,7 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 	};
 	int ret;
 
-	ret = exec(dev, &cmd);
+	ret = ornic_cmd_run(dev, &cmd);
 	if (!ret)
 		*number = cmd.result;
 	return ret;
@@ -182,109 +184,109 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 
 void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	destroy(dev, ORNIC_OP_DM_DESTROY, number);
+	ornic_cmd_destroy(dev, ORNIC_OP_DM_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn)
 {
-	return create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
+	return ornic_cmd_create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
 }
 
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in)
 {
-	return modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_cq_resize_cmd *in,
 			   struct ornic_cq_resize_rsp *out)
 {
-	return query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
 }
 
 void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 {
-	destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
+	ornic_cmd_destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
 }
 
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
 			   u32 *qpn)
 {
-	return create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
+	return ornic_cmd_create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
 }
 
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in)
 {
-	return modify(dev, ORNIC_OP_QP_MODIFY, qpn, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_QP_MODIFY, qpn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out)
 {
-	return query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
 }
 
 void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
 {
-	destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
+	ornic_cmd_destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
 }
 
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
 			    u32 *srqn)
 {
-	return create(dev, ORNIC_OP_SRQ_CREATE, in, sizeof(*in), srqn);
+	return ornic_cmd_create(dev, ORNIC_OP_SRQ_CREATE, in, sizeof(*in), srqn);
 }
 
 int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_modify_cmd *in)
 {
-	return modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_resize_cmd *in)
 {
-	return modify(dev, ORNIC_OP_SRQ_RESIZE, srqn, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_SRQ_RESIZE, srqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out)
 {
-	return query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
 }
 
 void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 {
-	destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
+	ornic_cmd_destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
 {
-	return create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
+	return ornic_cmd_create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
 }
 
 void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
 {
-	destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
+	ornic_cmd_destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
 }
 
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
 			    u32 *group)
 {
-	return create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
+	return ornic_cmd_create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
 }
 
 void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
 {
-	destroy(dev, ORNIC_OP_RSS_DESTROY, group);
+	ornic_cmd_destroy(dev, ORNIC_OP_RSS_DESTROY, group);
 }
 
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
 {
-	return modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));
+	return ornic_cmd_modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out)
 {
-	return query(dev, ORNIC_OP_PORT_QUERY, port, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_PORT_QUERY, port, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -294,7 +296,7 @@ int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
 		.page = ORNIC_ID_TRANSPORT, .index = cpu_to_le16(index),
 	};
 
-	return query(dev, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, sizeof(*out));
 }
 
 int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_stat_name *names,
@@ -302,33 +304,34 @@ int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_s
 {
 	struct ornic_stat_names_cmd in = { .offset = cpu_to_le32(offset) };
 
-	return query(dev, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in), names, count * sizeof(*names));
+	return ornic_cmd_query(dev, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in), names,
+			       count * sizeof(*names));
 }
 
 int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
 			   __le64 *values)
 {
-	return query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
-		     le32_to_cpu(in->count) * sizeof(*values));
+	return ornic_cmd_query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
+			       le32_to_cpu(in->count) * sizeof(*values));
 }
 
 /* Without input and output. */
 int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
 {
-	return create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
+	return ornic_cmd_create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
 }
 
 void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
+	ornic_cmd_destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out)
 {
-	return query(dev, ORNIC_OP_CQ_QUERY, cqn, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_CQ_QUERY, cqn, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out)
 {
-	return query(dev, ORNIC_OP_KEY_QUERY, key, NULL, 0, out, sizeof(*out));
+	return ornic_cmd_query(dev, ORNIC_OP_KEY_QUERY, key, NULL, 0, out, sizeof(*out));
 }

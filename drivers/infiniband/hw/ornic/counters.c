@@ -16,7 +16,7 @@
 /* More than any device has use for; bounds what a broken one costs. */
 #define MAX_STATS	1024
 
-static bool name_usable(const struct ornic_ib_stats *stats, const char *name)
+static bool ornic_name_usable(const struct ornic_ib_stats *stats, const char *name)
 {
 	const char *p;
 	u32 i;
@@ -32,7 +32,7 @@ static bool name_usable(const struct ornic_ib_stats *stats, const char *name)
 	return true;
 }
 
-static int add_stat(struct ornic_ib_stats *stats, const struct ornic_stat_name *from)
+static int ornic_add_stat(struct ornic_ib_stats *stats, const struct ornic_stat_name *from)
 {
 	u32 index = stats->span++;
 	char *name;
@@ -40,7 +40,7 @@ static int add_stat(struct ornic_ib_stats *stats, const struct ornic_stat_name *
 	name = kstrndup(from->name, sizeof(from->name), GFP_KERNEL);
 	if (!name)
 		return -ENOMEM;
-	if (!name_usable(stats, name)) {
+	if (!ornic_name_usable(stats, name)) {
 		kfree(name);
 		return 0;
 	}
@@ -49,24 +49,24 @@ static int add_stat(struct ornic_ib_stats *stats, const struct ornic_stat_name *
 	return 0;
 }
 
-static int add_names(struct ornic_ib_dev *dev, const struct ornic_stat_name *names, u32 count)
+static int ornic_add_names(struct ornic_ib_dev *dev, const struct ornic_stat_name *names, u32 count)
 {
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < count && !ret; i++) {
 		if (names[i].scope == ORNIC_STAT_PORT)
-			ret = add_stat(&dev->port_stats, &names[i]);
+			ret = ornic_add_stat(&dev->port_stats, &names[i]);
 		else if (names[i].scope == ORNIC_STAT_DEVICE)
-			ret = add_stat(&dev->device_stats, &names[i]);
+			ret = ornic_add_stat(&dev->device_stats, &names[i]);
 		else if (names[i].scope == ORNIC_STAT_QP &&
 			 ornic_has(dev->odev, ORNIC_FEATURE(COUNTER_SETS)))
-			ret = add_stat(&dev->qp_stats, &names[i]);
+			ret = ornic_add_stat(&dev->qp_stats, &names[i]);
 	}
 	return ret;
 }
 
-static int alloc_stats(struct ornic_ib_stats *stats, u32 count)
+static int ornic_alloc_stats(struct ornic_ib_stats *stats, u32 count)
 {
 	stats->descs = kcalloc(count, sizeof(*stats->descs), GFP_KERNEL);
 	stats->index = kcalloc(count, sizeof(*stats->index), GFP_KERNEL);
@@ -86,11 +86,11 @@ int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 	u32 offset, count;
 	int ret;
 
-	ret = alloc_stats(&dev->port_stats, total);
+	ret = ornic_alloc_stats(&dev->port_stats, total);
 	if (!ret)
-		ret = alloc_stats(&dev->device_stats, total);
+		ret = ornic_alloc_stats(&dev->device_stats, total);
 	if (!ret)
-		ret = alloc_stats(&dev->qp_stats, total);
+		ret = ornic_alloc_stats(&dev->qp_stats, total);
 	if (ret)
 		return ret;
 	names = kcalloc(NAMES_PER_READ, sizeof(*names), GFP_KERNEL);
@@ -101,13 +101,13 @@ int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 		count = min_t(u32, total - offset, NAMES_PER_READ);
 		ret = ornic_ib_cmd_stat_names(dev, offset, names, count);
 		if (!ret)
-			ret = add_names(dev, names, count);
+			ret = ornic_add_names(dev, names, count);
 	}
 	kfree(names);
 	return ret ? ret : ornic_ib_qp_stats_init(dev);
 }
 
-static void free_stats(struct ornic_ib_stats *stats)
+static void ornic_free_stats(struct ornic_ib_stats *stats)
 {
 	u32 i;
 
@@ -119,9 +119,9 @@ static void free_stats(struct ornic_ib_stats *stats)
 
 void ornic_ib_stats_free(struct ornic_ib_dev *dev)
 {
-	free_stats(&dev->port_stats);
-	free_stats(&dev->device_stats);
-	free_stats(&dev->qp_stats);
+	ornic_free_stats(&dev->port_stats);
+	ornic_free_stats(&dev->device_stats);
+	ornic_free_stats(&dev->qp_stats);
 	ornic_ib_qp_stats_free(dev);
 }
 

@@ -26,7 +26,7 @@ void ornic_ib_cq_call(struct ornic_ib_cq *cq)
 }
 
 /* A completion event. A process counts those of its CQs itself (ORN-RNG-10). */
-static void cq_comp(struct ornic_comp *comp)
+static void ornic_cq_comp(struct ornic_comp *comp)
 {
 	struct ornic_ib_cq *cq = container_of(comp, struct ornic_ib_cq, comp);
 	unsigned long flags;
@@ -39,7 +39,7 @@ static void cq_comp(struct ornic_comp *comp)
 	ornic_ib_cq_call(cq);
 }
 
-static int check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr)
+static int ornic_check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr)
 {
 	u32 known = 0;
 
@@ -59,7 +59,7 @@ static int check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_at
 	return -EINVAL;
 }
 
-static u8 to_flags(const struct ib_cq_init_attr *attr)
+static u8 ornic_to_flags(const struct ib_cq_init_attr *attr)
 {
 	u8 flags = 0;
 
@@ -91,8 +91,8 @@ int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, 
 	return ornic_ib_ring_pin(dev, ring, addr);
 }
 
-static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
-		     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+static int ornic_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
+			      const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ornic_ureq_create_cq req;
 	int ret;
@@ -105,8 +105,8 @@ static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
 	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr, req.log_entries, attr->cqe);
 }
 
-static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
-		       const struct ib_cq_init_attr *attr)
+static int ornic_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
+				const struct ib_cq_init_attr *attr)
 {
 	ring->log = order_base_2(attr->cqe);
 	ring->stride = ORNIC_IB_CQE_LOG;
@@ -114,7 +114,7 @@ static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
 }
 
 /* The device accepted the ring. */
-static void adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring *ring)
+static void ornic_adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring *ring)
 {
 	cq->log_entries = ring->log;
 	cq->ubuf = ring->ubuf;
@@ -123,7 +123,7 @@ static void adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring *ring)
 		cq->rec = ornic_ib_ring_rec(ring);
 }
 
-static void init_state(struct ornic_ib_cq *cq)
+static void ornic_cq_init_state(struct ornic_ib_cq *cq)
 {
 	mutex_init(&cq->resize);
 	spin_lock_init(&cq->lock);
@@ -132,17 +132,17 @@ static void init_state(struct ornic_ib_cq *cq)
 	xa_init(&cq->qps);
 	INIT_WORK(&cq->kick, ornic_ib_soft_kick);
 	ornic_ib_ref_init(&cq->ref);
-	cq->comp.comp = cq_comp;
+	cq->comp.comp = ornic_cq_comp;
 }
 
-static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+static void ornic_cq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	ornic_ib_ubuf_unpin(&cq->ubuf);
 	ornic_ib_kbuf_free(dev, &cq->kbuf);
 }
 
 /* The device knows the CQ: have its events delivered. */
-static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	int ret;
 
@@ -168,7 +168,7 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
  * command, because a device that dies meanwhile has all CQs in the table kicked (soft_flush.c).
  * Events on their way are taken before another CQ can get the number.
  */
-static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
+static void ornic_cq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	spin_lock_irq(&cq->lock);
 	cq->closed = true;
@@ -185,20 +185,21 @@ static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 }
 
 /* Make or take the ring and have the device use it. */
-static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-			    const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+static int ornic_cq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+				     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	u32 page = ornic_ib_caller_page(udata);
 	struct ornic_ib_ring ring = {};
 	struct ornic_cq_create_cmd cmd = {
-		.flags = to_flags(attr),
+		.flags = ornic_to_flags(attr),
 		.eq = cpu_to_le32(ornic_comp_vector_eq(dev->odev, attr->comp_vector)),
 		.dbpage = cpu_to_le32(page),
 		.owner = cpu_to_le32(page),
 	};
 	int ret;
 
-	ret = udata ? user_ring(dev, &ring, attr, udata) : kernel_ring(dev, &ring, attr);
+	ret = udata ? ornic_cq_user_ring(dev, &ring, attr, udata) :
+		      ornic_cq_kernel_ring(dev, &ring, attr);
 	if (ret)
 		goto err;
 	cmd.log_entries = ring.log;
@@ -207,7 +208,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	ret = ornic_ib_cmd_cq_create(dev, &cmd, &cq->cqn);
 	if (ret)
 		goto err;
-	adopt_ring(cq, &ring);
+	ornic_adopt_ring(cq, &ring);
 	cq->ibcq.cqe = udata ? attr->cqe : BIT(cq->log_entries);
 	ornic_ib_pagelist_free(dev, &ring.list);
 	return 0;
@@ -217,67 +218,67 @@ err:
 	return ret;
 }
 
-static int respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
+static int ornic_cq_respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_cq resp = { .cqn = cq->cqn };
 
 	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
-static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		     struct ib_udata *udata)
+static int ornic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			   struct ib_udata *udata)
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	int ret;
 
-	ret = check_attr(dev, attr);
+	ret = ornic_check_attr(dev, attr);
 	if (ret)
 		return ret;
 
-	init_state(cq);
-	ret = create_in_device(dev, cq, attr, udata);
+	ornic_cq_init_state(cq);
+	ret = ornic_cq_create_in_device(dev, cq, attr, udata);
 	if (ret)
 		return ret;
-	ret = publish(dev, cq);
+	ret = ornic_cq_publish(dev, cq);
 	if (ret)
 		goto err_device;
 	if (udata)
-		ret = respond(cq, udata);
+		ret = ornic_cq_respond(cq, udata);
 	if (!ret)
 		return 0;
 
-	destroy_in_device(dev, cq);
+	ornic_cq_destroy_in_device(dev, cq);
 	goto err_rings;
 err_device:
 	ornic_ib_cmd_cq_destroy(dev, cq->cqn);
 err_rings:
-	free_rings(dev, cq);
+	ornic_cq_free_rings(dev, cq);
 	return ret;
 }
 
 int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		       struct uverbs_attr_bundle *attrs)
 {
-	return create_cq(ibcq, attr, NULL);
+	return ornic_create_cq(ibcq, attr, NULL);
 }
 
 int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
-	return create_cq(ibcq, attr, &attrs->driver_udata);
+	return ornic_create_cq(ibcq, attr, &attrs->driver_udata);
 }
 
 /* Of the kernel: ib_core ends its own polling, which needs the ring, between the two. */
 int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq)
 {
-	destroy_in_device(to_oib(ibcq->device), to_ocq(ibcq));
+	ornic_cq_destroy_in_device(to_oib(ibcq->device), to_ocq(ibcq));
 	return 0;
 }
 
 void ornic_ib_post_destroy_cq(struct ib_cq *ibcq)
 {
-	free_rings(to_oib(ibcq->device), to_ocq(ibcq));
+	ornic_cq_free_rings(to_oib(ibcq->device), to_ocq(ibcq));
 }
 
 /* Of a process, or of a consumer that polls by itself. */

@@ -11,8 +11,8 @@
 #include "ornic_ib.h"
 
 /* Indices that carry over more than either ring holds would lead out of them. */
-static int check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,
-			const struct ornic_cq_resize_rsp *at)
+static int ornic_check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,
+			      const struct ornic_cq_resize_rsp *at)
 {
 	u32 unpolled = le32_to_cpu(at->producer) - le32_to_cpu(at->consumer);
 
@@ -22,8 +22,9 @@ static int check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, 
 	return -EIO;
 }
 
-static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-			    const struct ornic_ib_ring *ring, struct ornic_cq_resize_rsp *at)
+static int ornic_cq_resize_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+					    const struct ornic_ib_ring *ring,
+					    struct ornic_cq_resize_rsp *at)
 {
 	struct ornic_cq_resize_cmd cmd = {
 		.log_entries = ring->log,
@@ -33,11 +34,11 @@ static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	int ret;
 
 	ret = ornic_ib_cmd_cq_resize(dev, cq->cqn, &cmd, at);
-	return ret ? ret : check_switch(dev, cq, ring->log, at);
+	return ret ? ret : ornic_check_switch(dev, cq, ring->log, at);
 }
 
-static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries,
-		       struct ib_udata *udata)
+static int ornic_cq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+				       u32 entries, struct ib_udata *udata)
 {
 	struct ornic_uresp_resize_cq resp = {};
 	struct ornic_ib_ring ring = {};
@@ -52,7 +53,7 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 ent
 		return -EOPNOTSUPP;
 	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries);
 	if (!ret)
-		ret = resize_in_device(dev, cq, &ring, &at);
+		ret = ornic_cq_resize_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		swap(cq->ubuf, ring.ubuf);
 		cq->log_entries = ring.log;
@@ -65,8 +66,8 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 ent
 }
 
 /* Carry over and poll the new ring from here on; @ring is the old one then. */
-static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-			 struct ornic_ib_ring *ring, u32 producer, u32 consumer)
+static int ornic_switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+			       struct ornic_ib_ring *ring, u32 producer, u32 consumer)
 {
 	struct ornic_rec *rec = ornic_ib_ring_rec(ring);
 	struct ornic_rec *old = cq->rec;
@@ -92,7 +93,8 @@ static int switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	return 0;
 }
 
-static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 entries)
+static int ornic_cq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+					 u32 entries)
 {
 	struct ornic_ib_ring ring = {
 		.log = order_base_2(entries),
@@ -104,11 +106,11 @@ static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq, u32 e
 
 	ret = ornic_ib_ring_alloc(dev, &ring);
 	if (!ret)
-		ret = resize_in_device(dev, cq, &ring, &at);
+		ret = ornic_cq_resize_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		spin_lock_irqsave(&cq->lock, flags);
-		ret = switch_kernel(dev, cq, &ring, le32_to_cpu(at.producer),
-				    le32_to_cpu(at.consumer));
+		ret = ornic_switch_kernel(dev, cq, &ring, le32_to_cpu(at.producer),
+					  le32_to_cpu(at.consumer));
 		spin_unlock_irqrestore(&cq->lock, flags);
 	}
 	if (!ret)
@@ -127,9 +129,9 @@ int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata
 		return -EINVAL;
 	mutex_lock(&cq->resize);
 	if (udata)
-		ret = resize_user(dev, cq, entries, udata);
+		ret = ornic_cq_resize_resize_user(dev, cq, entries, udata);
 	else
-		ret = resize_kernel(dev, cq, entries);
+		ret = ornic_cq_resize_resize_kernel(dev, cq, entries);
 	mutex_unlock(&cq->resize);
 	return ret;
 }

@@ -152,7 +152,7 @@ static const struct ib_device_ops ornic_ib_dm_ops = {
 };
 
 /* ib_core takes the presence of an operation for the presence of the feature. */
-static void set_ops(struct ornic_ib_dev *dev)
+static void ornic_set_ops(struct ornic_ib_dev *dev)
 {
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
 	if (dev->lim.dm_bytes)
@@ -186,7 +186,7 @@ static void set_ops(struct ornic_ib_dev *dev)
 }
 
 /* RoCEv2 for connections and datagrams: the connection manager needs both. */
-static int check_transport(struct ornic_ib_dev *dev)
+static int ornic_check_transport(struct ornic_ib_dev *dev)
 {
 	const u32 types = BIT(ORNIC_QPT_RC) | BIT(ORNIC_QPT_UD) | BIT(ORNIC_QPT_GSI);
 	u32 count = min_t(u32, le32_to_cpu(dev->odev->id.transports), U8_MAX + 1);
@@ -220,7 +220,7 @@ static const struct uapi_definition ornic_ib_uapi_defs[] = {
 	{}
 };
 
-static void fill_ibdev(struct ornic_ib_dev *dev)
+static void ornic_fill_ibdev(struct ornic_ib_dev *dev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
 
@@ -235,7 +235,7 @@ static void fill_ibdev(struct ornic_ib_dev *dev)
 	strscpy(ibdev->node_desc, "ornic", sizeof(ibdev->node_desc));
 }
 
-static int register_ibdev(struct ornic_ib_dev *dev)
+static int ornic_register_ibdev(struct ornic_ib_dev *dev)
 {
 	int ret;
 
@@ -250,11 +250,11 @@ static int register_ibdev(struct ornic_ib_dev *dev)
 	return 0;
 }
 
-static int start(struct ornic_ib_dev *dev)
+static int ornic_device_start(struct ornic_ib_dev *dev)
 {
 	int ret;
 
-	ret = check_transport(dev);
+	ret = ornic_check_transport(dev);
 	if (!ret)
 		ret = ornic_ib_read_limits(dev);
 	if (ret)
@@ -267,15 +267,15 @@ static int start(struct ornic_ib_dev *dev)
 		ret = -ENOMEM;
 		goto err_stats;
 	}
-	fill_ibdev(dev);
-	set_ops(dev);
+	ornic_fill_ibdev(dev);
+	ornic_set_ops(dev);
 
 	/* the GSI of ib_core has events before registering ends */
 	dev->nb.notifier_call = ornic_ib_event;
 	ret = ornic_event_register(dev->odev, &dev->nb);
 	if (ret)
 		goto err_wq;
-	ret = register_ibdev(dev);
+	ret = ornic_register_ibdev(dev);
 	if (!ret)
 		return 0;
 
@@ -303,7 +303,7 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 	/* what the device can take in one piece stays one piece */
 	dma_set_max_seg_size(&odev->pdev->dev, SZ_1G);
 
-	ret = start(dev);
+	ret = ornic_device_start(dev);
 	if (ret) {
 		ib_dealloc_device(&dev->ibdev);
 		return ret;

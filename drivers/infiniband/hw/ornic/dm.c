@@ -41,7 +41,7 @@ static struct ornic_ib_dm *to_odm(struct ib_dm *ibdm)
 	return container_of(ibdm, struct ornic_ib_dm, ibdm);
 }
 
-static void block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
+static void ornic_block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 {
 	struct block *block = container_of(map, struct block, map);
 
@@ -50,8 +50,8 @@ static void block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 }
 
 /* The device says where; it must be whole pages within its BAR (ORN-SEC-7). */
-static int block_place(struct ornic_ib_dev *dev, struct block *block,
-		       const struct ornic_dm_create_rsp *rsp)
+static int ornic_block_place(struct ornic_ib_dev *dev, struct block *block,
+			     const struct ornic_dm_create_rsp *rsp)
 {
 	u64 size = pci_resource_len(dev->odev->pdev, ORNIC_BAR_DM);
 	u64 offset = le64_to_cpu(rsp->offset);
@@ -65,7 +65,8 @@ static int block_place(struct ornic_ib_dev *dev, struct block *block,
 	return 0;
 }
 
-static int block_create(struct ornic_ib_dev *dev, struct block *block, u32 owner, u8 log_align)
+static int ornic_block_create(struct ornic_ib_dev *dev, struct block *block, u32 owner,
+			      u8 log_align)
 {
 	struct ornic_dm_create_cmd cmd = {
 		.bytes = cpu_to_le64(block->map.size),
@@ -76,13 +77,13 @@ static int block_create(struct ornic_ib_dev *dev, struct block *block, u32 owner
 	int ret;
 
 	ret = ornic_ib_cmd_dm_create(dev, &cmd, &rsp, &block->number);
-	return ret ? ret : block_place(dev, block, &rsp);
+	return ret ? ret : ornic_block_place(dev, block, &rsp);
 }
 
 /* A block and the way to map it; the provider gets to know that. */
-static struct block *block_new(struct ornic_ib_dev *dev, struct ib_ucontext *ibucontext,
-			       const struct ib_dm_alloc_attr *attr,
-			       struct uverbs_attr_bundle *attrs)
+static struct block *ornic_block_new(struct ornic_ib_dev *dev, struct ib_ucontext *ibucontext,
+				     const struct ib_dm_alloc_attr *attr,
+				     struct uverbs_attr_bundle *attrs)
 {
 	struct block *block;
 	u64 offset;
@@ -92,8 +93,8 @@ static struct block *block_new(struct ornic_ib_dev *dev, struct ib_ucontext *ibu
 	if (!block)
 		return ERR_PTR(-ENOMEM);
 	block->map.size = PAGE_ALIGN(attr->length);
-	block->map.free = block_free;
-	ret = block_create(dev, block, to_oucontext(ibucontext)->dbpage, attr->alignment);
+	block->map.free = ornic_block_free;
+	ret = ornic_block_create(dev, block, to_oucontext(ibucontext)->dbpage, attr->alignment);
 	if (ret)
 		goto err_free;
 	ret = rdma_user_mmap_entry_insert(ibucontext, &block->map.rdma_entry, block->map.size);
@@ -130,7 +131,7 @@ struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibu
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
-	block = block_new(dev, ibucontext, attr, attrs);
+	block = ornic_block_new(dev, ibucontext, attr, attrs);
 	if (IS_ERR(block)) {
 		kfree(dm);
 		return ERR_CAST(block);

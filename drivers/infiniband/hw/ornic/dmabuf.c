@@ -19,8 +19,8 @@
 
 #include "ornic_ib.h"
 
-static struct ib_umem_dmabuf *get_and_lock(struct ornic_ib_dev *dev, int fd, u64 offset, u64 size,
-					   int access)
+static struct ib_umem_dmabuf *ornic_get_and_lock(struct ornic_ib_dev *dev, int fd, u64 offset,
+						 u64 size, int access)
 {
 	struct ib_umem_dmabuf *dmabuf;
 
@@ -49,7 +49,7 @@ static struct ib_umem_dmabuf *get_and_lock(struct ornic_ib_dev *dev, int fd, u64
 int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
 				 u64 offset, u64 size, u64 iova, int access)
 {
-	struct ib_umem_dmabuf *dmabuf = get_and_lock(dev, fd, offset, size, access);
+	struct ib_umem_dmabuf *dmabuf = ornic_get_and_lock(dev, fd, offset, size, access);
 	int ret;
 
 	if (IS_ERR(dmabuf))
@@ -67,7 +67,7 @@ int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf 
  * can be bound to a region with KEY_F_PEER, and being emptied takes no resources
  * (ORN-MEM-46). A device that died touches no memory any more.
  */
-static void revoke(void *priv)
+static void ornic_dmabuf_revoke(void *priv)
 {
 	static const struct ornic_key_modify_cmd nothing = {
 		.mask = cpu_to_le32(ORNIC_KEYM_TRANSLATION),
@@ -93,7 +93,7 @@ void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bo
 
 	mr->ibmr.device = &dev->ibdev;	/* ib_core sets it when it may be too late */
 	if (made)
-		ib_umem_dmabuf_set_revoke_locked(dmabuf, revoke, mr);
+		ib_umem_dmabuf_set_revoke_locked(dmabuf, ornic_dmabuf_revoke, mr);
 	ib_umem_dmabuf_revoke_unlock(dmabuf);
 }
 

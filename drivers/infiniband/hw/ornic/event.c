@@ -23,7 +23,7 @@ void ornic_ib_ref_init(struct ornic_ib_ref *ref)
 	init_completion(&ref->idle);
 }
 
-static void ref_put(struct ornic_ib_ref *ref)
+static void ornic_ref_put(struct ornic_ib_ref *ref)
 {
 	if (refcount_dec_and_test(&ref->users))
 		complete(&ref->idle);
@@ -35,11 +35,11 @@ static void ref_put(struct ornic_ib_ref *ref)
  */
 void ornic_ib_ref_drain(struct ornic_ib_ref *ref)
 {
-	ref_put(ref);
+	ornic_ref_put(ref);
 	wait_for_completion(&ref->idle);
 }
 
-static struct ornic_ib_qp *find_qp(struct ornic_ib_dev *dev, u32 qpn)
+static struct ornic_ib_qp *ornic_event_find_qp(struct ornic_ib_dev *dev, u32 qpn)
 {
 	struct ornic_ib_qp *qp;
 
@@ -51,7 +51,7 @@ static struct ornic_ib_qp *find_qp(struct ornic_ib_dev *dev, u32 qpn)
 	return qp;
 }
 
-static struct ornic_ib_cq *find_cq(struct ornic_ib_dev *dev, u32 cqn)
+static struct ornic_ib_cq *ornic_find_cq(struct ornic_ib_dev *dev, u32 cqn)
 {
 	struct ornic_ib_cq *cq;
 
@@ -63,7 +63,7 @@ static struct ornic_ib_cq *find_cq(struct ornic_ib_dev *dev, u32 cqn)
 	return cq;
 }
 
-static struct ornic_ib_srq *find_srq(struct ornic_ib_dev *dev, u32 srqn)
+static struct ornic_ib_srq *ornic_find_srq(struct ornic_ib_dev *dev, u32 srqn)
 {
 	struct ornic_ib_srq *srq;
 
@@ -76,7 +76,7 @@ static struct ornic_ib_srq *find_srq(struct ornic_ib_dev *dev, u32 srqn)
 }
 
 /* A queue pair whose rings the device cannot use gets no flush from it. */
-static bool ring_failed(const struct ornic_eqe *eqe)
+static bool ornic_ring_failed(const struct ornic_eqe *eqe)
 {
 	u32 syndrome = le32_to_cpu(eqe->syndrome);
 
@@ -88,7 +88,7 @@ static bool ring_failed(const struct ornic_eqe *eqe)
  * create_wq() returned, and a queue has no error before it is ready: an event that comes earlier is
  * one that no correct device writes.
  */
-static void wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq *wq)
+static void ornic_wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq *wq)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev,
@@ -100,7 +100,7 @@ static void wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq 
 		wq->event_handler(&event, wq->wq_context);
 }
 
-static void tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned long type)
+static void ornic_tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned long type)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev,
@@ -109,23 +109,24 @@ static void tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned l
 	};
 
 	if (qp->wq)
-		wq_event(dev, type, qp->wq);
+		ornic_wq_event(dev, type, qp->wq);
 	else if (qp->ibqp.event_handler)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
-static void qp_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+static void ornic_qp_event(struct ornic_ib_dev *dev, unsigned long type,
+			   const struct ornic_eqe *eqe)
 {
-	struct ornic_ib_qp *qp = find_qp(dev, le32_to_cpu(eqe->number));
+	struct ornic_ib_qp *qp = ornic_event_find_qp(dev, le32_to_cpu(eqe->number));
 
 	if (!qp)
 		return;
-	if (type == ORNIC_EV_QP_FATAL && ring_failed(eqe))
+	if (type == ORNIC_EV_QP_FATAL && ornic_ring_failed(eqe))
 		ornic_ib_soft_qp(dev, qp);
 	if (type == ORNIC_EV_LAST_WQE)
 		set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
-	tell_qp(dev, qp, type);
-	ref_put(&qp->ref);
+	ornic_tell_qp(dev, qp, type);
+	ornic_ref_put(&qp->ref);
 }
 
 /**
@@ -144,11 +145,11 @@ void ornic_ib_soft_last_wqe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 		return;
 	if (READ_ONCE(qp->state) == IB_QPS_ERR &&
 	    !test_and_set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told))
-		tell_qp(dev, qp, ORNIC_EV_LAST_WQE);
+		ornic_tell_qp(dev, qp, ORNIC_EV_LAST_WQE);
 }
 
 /* The next queue pair from number *@qpn on, held, or NULL. */
-static struct ornic_ib_qp *next_qp(struct ornic_ib_dev *dev, unsigned long *qpn)
+static struct ornic_ib_qp *ornic_next_qp(struct ornic_ib_dev *dev, unsigned long *qpn)
 {
 	struct ornic_ib_qp *qp;
 
@@ -161,20 +162,21 @@ static struct ornic_ib_qp *next_qp(struct ornic_ib_dev *dev, unsigned long *qpn)
 }
 
 /* Those that enter ERR from now on are told by ornic_ib_modify_qp(). */
-static void last_wqe_all(struct ornic_ib_dev *dev)
+static void ornic_last_wqe_all(struct ornic_ib_dev *dev)
 {
 	struct ornic_ib_qp *qp;
 	unsigned long qpn;
 
-	for (qpn = 0; (qp = next_qp(dev, &qpn)); qpn++) {
+	for (qpn = 0; (qp = ornic_next_qp(dev, &qpn)); qpn++) {
 		ornic_ib_soft_last_wqe(dev, qp);
-		ref_put(&qp->ref);
+		ornic_ref_put(&qp->ref);
 	}
 }
 
-static void cq_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+static void ornic_cq_event(struct ornic_ib_dev *dev, unsigned long type,
+			   const struct ornic_eqe *eqe)
 {
-	struct ornic_ib_cq *cq = find_cq(dev, le32_to_cpu(eqe->number));
+	struct ornic_ib_cq *cq = ornic_find_cq(dev, le32_to_cpu(eqe->number));
 	struct ib_event event;
 
 	if (!cq)
@@ -187,12 +189,13 @@ static void cq_event(struct ornic_ib_dev *dev, unsigned long type, const struct 
 		event.element.cq = &cq->ibcq;
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 	}
-	ref_put(&cq->ref);
+	ornic_ref_put(&cq->ref);
 }
 
-static void srq_event(struct ornic_ib_dev *dev, unsigned long type, const struct ornic_eqe *eqe)
+static void ornic_srq_event(struct ornic_ib_dev *dev, unsigned long type,
+			    const struct ornic_eqe *eqe)
 {
-	struct ornic_ib_srq *srq = find_srq(dev, le32_to_cpu(eqe->number));
+	struct ornic_ib_srq *srq = ornic_find_srq(dev, le32_to_cpu(eqe->number));
 	struct ib_event event;
 
 	if (!srq)
@@ -203,11 +206,11 @@ static void srq_event(struct ornic_ib_dev *dev, unsigned long type, const struct
 		event.element.srq = &srq->ibsrq;
 		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 	}
-	ref_put(&srq->ref);
+	ornic_ref_put(&srq->ref);
 }
 
 /* Of the device or of its port; ib_core takes them between register and unregister. */
-static void device_event(struct ornic_ib_dev *dev, unsigned long type)
+static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev,
@@ -220,10 +223,10 @@ static void device_event(struct ornic_ib_dev *dev, unsigned long type)
 }
 
 /* The device reports its link, and ib_core that of the netdev: users hear of a change once. */
-static void port_event(struct ornic_ib_dev *dev, unsigned long type)
+static void ornic_port_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	if (READ_ONCE(dev->registered) && xchg(&dev->port_event, type) != type)
-		device_event(dev, type);
+		ornic_device_event(dev, type);
 }
 
 void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
@@ -231,11 +234,11 @@ void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev
 {
 	bool up = netif_running(ndev) && netif_carrier_ok(ndev);
 
-	port_event(to_oib(ibdev), up ? ORNIC_EV_PORT_ACTIVE : ORNIC_EV_PORT_ERR);
+	ornic_port_event(to_oib(ibdev), up ? ORNIC_EV_PORT_ACTIVE : ORNIC_EV_PORT_ERR);
 }
 
 /* Some process does what the provider never does; the device has ignored it. */
-static void doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eqe *eqe)
+static void ornic_doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eqe *eqe)
 {
 	ibdev_notice_ratelimited(&dev->ibdev,
 				 "doorbell rejected on page %u, %u rejected so far: not its own queue\n",
@@ -257,7 +260,7 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 
 	switch (type) {
 	case ORNIC_EV_CQ_ERR:
-		cq_event(dev, type, eqe);
+		ornic_cq_event(dev, type, eqe);
 		break;
 	case ORNIC_EV_QP_FATAL:
 	case ORNIC_EV_QP_REQ_ERR:
@@ -265,23 +268,23 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 	case ORNIC_EV_COMM_EST:
 	case ORNIC_EV_SQ_DRAINED:
 	case ORNIC_EV_LAST_WQE:
-		qp_event(dev, type, eqe);
+		ornic_qp_event(dev, type, eqe);
 		break;
 	case ORNIC_EV_SRQ_ERR:
 	case ORNIC_EV_SRQ_LIMIT:
-		srq_event(dev, type, eqe);
+		ornic_srq_event(dev, type, eqe);
 		break;
 	case ORNIC_EV_DEVICE_FATAL:
 		ornic_ib_soft_device(dev);
-		last_wqe_all(dev);
-		device_event(dev, type);
+		ornic_last_wqe_all(dev);
+		ornic_device_event(dev, type);
 		break;
 	case ORNIC_EV_PORT_ACTIVE:
 	case ORNIC_EV_PORT_ERR:
-		port_event(dev, type);
+		ornic_port_event(dev, type);
 		break;
 	case ORNIC_EV_DB_REJECTED:
-		doorbell_event(dev, eqe);
+		ornic_doorbell_event(dev, eqe);
 		break;
 	}
 	return NOTIFY_OK;

@@ -17,7 +17,7 @@ static_assert(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_fast_reg) 
 	      BIT(ORNIC_SQ_MIN_STRIDE));
 
 /* Page addresses are little endian to the device, whatever the CPU. */
-static int set_page(struct ib_mr *ibmr, u64 addr)
+static int ornic_set_page(struct ib_mr *ibmr, u64 addr)
 {
 	struct ornic_ib_mr *mr = to_omr(ibmr);
 
@@ -27,7 +27,7 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 	return 0;
 }
 
-static int list_alloc(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, u32 pages)
+static int ornic_fast_reg_list_alloc(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, u32 pages)
 {
 	mr->list = dma_alloc_coherent(ornic_ib_dma(dev), pages * sizeof(*mr->list),
 				      &mr->list_dma, GFP_KERNEL);
@@ -63,7 +63,7 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	ret = list_alloc(dev, mr, max_num_sg);
+	ret = ornic_fast_reg_list_alloc(dev, mr, max_num_sg);
 	if (ret)
 		goto err_free;
 	ret = ornic_ib_mr_create(dev, mr, &cmd);
@@ -82,7 +82,7 @@ int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		       unsigned int *sg_offset)
 {
 	to_omr(ibmr)->npages = 0;
-	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, set_page);
+	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, ornic_set_page);
 }
 
 /**

@@ -21,8 +21,8 @@ struct ornic_ib_flow {
 #define AT(member) offsetof(struct ornic_rule_match, member)
 
 /* Two headers of a kind could contradict each other: there is but one of each. */
-static int put(struct ornic_rule_cmd *cmd, u32 bit, size_t at, const void *val,
-	       const void *msk, size_t size)
+static int ornic_flow_put(struct ornic_rule_cmd *cmd, u32 bit, size_t at, const void *val,
+			  const void *msk, size_t size)
 {
 	u8 *to_value = (u8 *)&cmd->value + at;
 	u8 *to_mask = (u8 *)&cmd->mask + at;
@@ -42,7 +42,7 @@ static int put(struct ornic_rule_cmd *cmd, u32 bit, size_t at, const void *val,
 }
 
 /* Of two headers, the IP header and the one behind it: they may agree. */
-static int put_protocol(struct ornic_rule_cmd *cmd, u8 value, u8 mask)
+static int ornic_put_protocol(struct ornic_rule_cmd *cmd, u8 value, u8 mask)
 {
 	if (!mask)
 		return 0;
@@ -54,121 +54,121 @@ static int put_protocol(struct ornic_rule_cmd *cmd, u8 value, u8 mask)
 	return 0;
 }
 
-static int put_eth(struct ornic_rule_cmd *cmd,
-		   const struct ib_flow_spec_eth *spec)
+static int ornic_put_eth(struct ornic_rule_cmd *cmd,
+			 const struct ib_flow_spec_eth *spec)
 {
 	int ret;
 
-	ret = put(cmd, ORNIC_MATCH_DMAC, AT(dmac), spec->val.dst_mac,
-		  spec->mask.dst_mac, sizeof(spec->val.dst_mac));
+	ret = ornic_flow_put(cmd, ORNIC_MATCH_DMAC, AT(dmac), spec->val.dst_mac,
+			     spec->mask.dst_mac, sizeof(spec->val.dst_mac));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_SMAC, AT(smac), spec->val.src_mac,
-			  spec->mask.src_mac, sizeof(spec->val.src_mac));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_SMAC, AT(smac), spec->val.src_mac,
+				     spec->mask.src_mac, sizeof(spec->val.src_mac));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_ETHERTYPE, AT(ethertype),
-			  &spec->val.ether_type, &spec->mask.ether_type,
-			  sizeof(spec->val.ether_type));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_ETHERTYPE, AT(ethertype),
+				     &spec->val.ether_type, &spec->mask.ether_type,
+				     sizeof(spec->val.ether_type));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_VLAN, AT(vlan_tci),
-			  &spec->val.vlan_tag, &spec->mask.vlan_tag,
-			  sizeof(spec->val.vlan_tag));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_VLAN, AT(vlan_tci),
+				     &spec->val.vlan_tag, &spec->mask.vlan_tag,
+				     sizeof(spec->val.vlan_tag));
 	return ret;
 }
 
-static int put_ip_version(struct ornic_rule_cmd *cmd, u8 version)
+static int ornic_put_ip_version(struct ornic_rule_cmd *cmd, u8 version)
 {
 	const u8 all = 0xff;
 
-	return put(cmd, ORNIC_MATCH_IP_VERSION, AT(ip_version), &version, &all,
-		   sizeof(version));
+	return ornic_flow_put(cmd, ORNIC_MATCH_IP_VERSION, AT(ip_version), &version, &all,
+			      sizeof(version));
 }
 
 /* The version says that the twelve bytes in front are those of a mapped address. */
-static int put_ipv4_addr(struct ornic_rule_cmd *cmd, u32 bit, size_t at,
-			 __be32 val, __be32 msk)
+static int ornic_put_ipv4_addr(struct ornic_rule_cmd *cmd, u32 bit, size_t at,
+			       __be32 val, __be32 msk)
 {
 	const size_t prefix = sizeof(struct in6_addr) - sizeof(val);
 
-	return put(cmd, bit, at + prefix, &val, &msk, sizeof(val));
+	return ornic_flow_put(cmd, bit, at + prefix, &val, &msk, sizeof(val));
 }
 
-static int put_ipv4(struct ornic_rule_cmd *cmd,
-		    const struct ib_flow_spec_ipv4 *spec)
+static int ornic_put_ipv4(struct ornic_rule_cmd *cmd,
+			  const struct ib_flow_spec_ipv4 *spec)
 {
 	const struct ib_flow_ipv4_filter *val = &spec->val, *mask = &spec->mask;
 	int ret;
 
 	if (mask->flags & ~(IB_IPV4_DONT_FRAG | IB_IPV4_MORE_FRAG))
 		return -EOPNOTSUPP;
-	ret = put_ip_version(cmd, 4);
+	ret = ornic_put_ip_version(cmd, 4);
 	if (!ret)
-		ret = put_ipv4_addr(cmd, ORNIC_MATCH_SRC_IP, AT(src_ip),
-				    val->src_ip, mask->src_ip);
+		ret = ornic_put_ipv4_addr(cmd, ORNIC_MATCH_SRC_IP, AT(src_ip),
+					  val->src_ip, mask->src_ip);
 	if (!ret)
-		ret = put_ipv4_addr(cmd, ORNIC_MATCH_DST_IP, AT(dst_ip),
-				    val->dst_ip, mask->dst_ip);
+		ret = ornic_put_ipv4_addr(cmd, ORNIC_MATCH_DST_IP, AT(dst_ip),
+					  val->dst_ip, mask->dst_ip);
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_TOS, AT(tos), &val->tos, &mask->tos,
-			  sizeof(val->tos));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_TOS, AT(tos), &val->tos, &mask->tos,
+				     sizeof(val->tos));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_TTL, AT(ttl), &val->ttl, &mask->ttl,
-			  sizeof(val->ttl));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_TTL, AT(ttl), &val->ttl, &mask->ttl,
+				     sizeof(val->ttl));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_IP_FRAG, AT(ip_frag), &val->flags,
-			  &mask->flags, sizeof(val->flags));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_IP_FRAG, AT(ip_frag), &val->flags,
+				     &mask->flags, sizeof(val->flags));
 	if (!ret)
-		ret = put_protocol(cmd, val->proto, mask->proto);
+		ret = ornic_put_protocol(cmd, val->proto, mask->proto);
 	return ret;
 }
 
-static int put_ipv6(struct ornic_rule_cmd *cmd,
-		    const struct ib_flow_spec_ipv6 *spec)
+static int ornic_put_ipv6(struct ornic_rule_cmd *cmd,
+			  const struct ib_flow_spec_ipv6 *spec)
 {
 	const struct ib_flow_ipv6_filter *val = &spec->val, *mask = &spec->mask;
 	int ret;
 
 	if (mask->flow_label & ~cpu_to_be32(0xfffff))
 		return -EINVAL;
-	ret = put_ip_version(cmd, 6);
+	ret = ornic_put_ip_version(cmd, 6);
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_SRC_IP, AT(src_ip), val->src_ip,
-			  mask->src_ip, sizeof(val->src_ip));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_SRC_IP, AT(src_ip), val->src_ip,
+				     mask->src_ip, sizeof(val->src_ip));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_DST_IP, AT(dst_ip), val->dst_ip,
-			  mask->dst_ip, sizeof(val->dst_ip));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_DST_IP, AT(dst_ip), val->dst_ip,
+				     mask->dst_ip, sizeof(val->dst_ip));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_FLOW_LABEL, AT(flow_label),
-			  &val->flow_label, &mask->flow_label,
-			  sizeof(val->flow_label));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_FLOW_LABEL, AT(flow_label),
+				     &val->flow_label, &mask->flow_label,
+				     sizeof(val->flow_label));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_TOS, AT(tos), &val->traffic_class,
-			  &mask->traffic_class, sizeof(val->traffic_class));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_TOS, AT(tos), &val->traffic_class,
+				     &mask->traffic_class, sizeof(val->traffic_class));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_TTL, AT(ttl), &val->hop_limit,
-			  &mask->hop_limit, sizeof(val->hop_limit));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_TTL, AT(ttl), &val->hop_limit,
+				     &mask->hop_limit, sizeof(val->hop_limit));
 	if (!ret)
-		ret = put_protocol(cmd, val->next_hdr, mask->next_hdr);
+		ret = ornic_put_protocol(cmd, val->next_hdr, mask->next_hdr);
 	return ret;
 }
 
-static int put_ports(struct ornic_rule_cmd *cmd, u8 protocol,
-		     const struct ib_flow_spec_tcp_udp *spec)
+static int ornic_put_ports(struct ornic_rule_cmd *cmd, u8 protocol,
+			   const struct ib_flow_spec_tcp_udp *spec)
 {
 	int ret;
 
-	ret = put_protocol(cmd, protocol, 0xff);
+	ret = ornic_put_protocol(cmd, protocol, 0xff);
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_SRC_PORT, AT(src_port),
-			  &spec->val.src_port, &spec->mask.src_port,
-			  sizeof(spec->val.src_port));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_SRC_PORT, AT(src_port),
+				     &spec->val.src_port, &spec->mask.src_port,
+				     sizeof(spec->val.src_port));
 	if (!ret)
-		ret = put(cmd, ORNIC_MATCH_DST_PORT, AT(dst_port),
-			  &spec->val.dst_port, &spec->mask.dst_port,
-			  sizeof(spec->val.dst_port));
+		ret = ornic_flow_put(cmd, ORNIC_MATCH_DST_PORT, AT(dst_port),
+				     &spec->val.dst_port, &spec->mask.dst_port,
+				     sizeof(spec->val.dst_port));
 	return ret;
 }
 
-static int put_tag(struct ornic_rule_cmd *cmd, u32 tag)
+static int ornic_put_tag(struct ornic_rule_cmd *cmd, u32 tag)
 {
 	if (tag > FLOW_TAG_MAX)
 		return -EINVAL;
@@ -176,21 +176,21 @@ static int put_tag(struct ornic_rule_cmd *cmd, u32 tag)
 	return 0;
 }
 
-static int put_spec(struct ornic_rule_cmd *cmd, const union ib_flow_spec *spec)
+static int ornic_put_spec(struct ornic_rule_cmd *cmd, const union ib_flow_spec *spec)
 {
 	switch (spec->type) {
 	case IB_FLOW_SPEC_ETH:
-		return put_eth(cmd, &spec->eth);
+		return ornic_put_eth(cmd, &spec->eth);
 	case IB_FLOW_SPEC_IPV4:
-		return put_ipv4(cmd, &spec->ipv4);
+		return ornic_put_ipv4(cmd, &spec->ipv4);
 	case IB_FLOW_SPEC_IPV6:
-		return put_ipv6(cmd, &spec->ipv6);
+		return ornic_put_ipv6(cmd, &spec->ipv6);
 	case IB_FLOW_SPEC_TCP:
-		return put_ports(cmd, IPPROTO_TCP, &spec->tcp_udp);
+		return ornic_put_ports(cmd, IPPROTO_TCP, &spec->tcp_udp);
 	case IB_FLOW_SPEC_UDP:
-		return put_ports(cmd, IPPROTO_UDP, &spec->tcp_udp);
+		return ornic_put_ports(cmd, IPPROTO_UDP, &spec->tcp_udp);
 	case IB_FLOW_SPEC_ACTION_TAG:
-		return put_tag(cmd, spec->flow_tag.tag_id);
+		return ornic_put_tag(cmd, spec->flow_tag.tag_id);
 	case IB_FLOW_SPEC_ACTION_DROP:
 		cmd->target_type = cpu_to_le32(ORNIC_TARGET_DROP);
 		cmd->target = 0;
@@ -201,8 +201,8 @@ static int put_spec(struct ornic_rule_cmd *cmd, const union ib_flow_spec *spec)
 }
 
 /* The specifications lie behind one another, each as long as it says. */
-static int put_specs(struct ornic_rule_cmd *cmd,
-		     const struct ib_flow_attr *attr)
+static int ornic_put_specs(struct ornic_rule_cmd *cmd,
+			   const struct ib_flow_attr *attr)
 {
 	const void *at = attr->flows;
 	int ret = 0;
@@ -211,34 +211,34 @@ static int put_specs(struct ornic_rule_cmd *cmd,
 	for (i = 0; !ret && i < attr->num_of_specs; i++) {
 		const union ib_flow_spec *spec = at;
 
-		ret = put_spec(cmd, spec);
+		ret = ornic_put_spec(cmd, spec);
 		at += spec->size;
 	}
 	return ret;
 }
 
-static int put_type(struct ornic_rule_cmd *cmd, const struct ib_flow_attr *attr)
+static int ornic_put_type(struct ornic_rule_cmd *cmd, const struct ib_flow_attr *attr)
 {
 	const u8 group[ETH_ALEN] = { 1 };
 
 	switch (attr->type) {
 	case IB_FLOW_ATTR_NORMAL:
-		return put_specs(cmd, attr);
+		return ornic_put_specs(cmd, attr);
 	case IB_FLOW_ATTR_ALL_DEFAULT:
 		cmd->flags |= cpu_to_le32(ORNIC_RULE_F_LEFTOVER);
 		return attr->num_of_specs ? -EINVAL : 0;
 	case IB_FLOW_ATTR_MC_DEFAULT:
 		cmd->flags |= cpu_to_le32(ORNIC_RULE_F_LEFTOVER);
 		return attr->num_of_specs ? -EINVAL :
-					    put(cmd, ORNIC_MATCH_DMAC, AT(dmac),
-						group, group, sizeof(group));
+					    ornic_flow_put(cmd, ORNIC_MATCH_DMAC, AT(dmac),
+							   group, group, sizeof(group));
 	default:
 		return -EOPNOTSUPP;
 	}
 }
 
-static int fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
-		     struct ornic_rule_cmd *cmd)
+static int ornic_fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
+			   struct ornic_rule_cmd *cmd)
 {
 	bool rss = to_oqp((struct ib_qp *)ibqp)->rss;
 
@@ -253,7 +253,7 @@ static int fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
 	cmd->target = cpu_to_le32(to_oqp((struct ib_qp *)ibqp)->qpn);
 	if (attr->flags & IB_FLOW_ATTR_FLAGS_DONT_TRAP)
 		cmd->flags = cpu_to_le32(ORNIC_RULE_F_COPY);
-	return put_type(cmd, attr);
+	return ornic_put_type(cmd, attr);
 }
 
 struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp,
@@ -268,7 +268,7 @@ struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp,
 	if (udata && udata->inlen &&
 	    !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
-	ret = fill_rule(ibqp, attr, &cmd);
+	ret = ornic_fill_rule(ibqp, attr, &cmd);
 	if (ret) {
 		ibdev_dbg(&dev->ibdev, "flow of type %u with %u specifications: %d\n",
 			  attr->type, attr->num_of_specs, ret);

@@ -21,7 +21,7 @@ struct ornic_ib_member {
 	u32 rule;
 };
 
-static struct ornic_ib_member *find_member(struct ornic_ib_qp *qp, const union ib_gid *gid)
+static struct ornic_ib_member *ornic_find_member(struct ornic_ib_qp *qp, const union ib_gid *gid)
 {
 	struct ornic_ib_member *member;
 
@@ -33,7 +33,8 @@ static struct ornic_ib_member *find_member(struct ornic_ib_qp *qp, const union i
 	return NULL;
 }
 
-static int join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, const union ib_gid *gid)
+static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			    const union ib_gid *gid)
 {
 	struct ornic_rule_cmd cmd = {
 		.kind = ORNIC_RULE_MEMBER,
@@ -65,8 +66,8 @@ int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	int ret = 0;
 
 	mutex_lock(&qp->mutex);
-	if (!find_member(qp, gid))
-		ret = join(to_oib(ibqp->device), qp, gid);
+	if (!ornic_find_member(qp, gid))
+		ret = ornic_mcast_join(to_oib(ibqp->device), qp, gid);
 	mutex_unlock(&qp->mutex);
 	return ret;
 }
@@ -77,7 +78,7 @@ int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct ornic_ib_member *member;
 
 	mutex_lock(&qp->mutex);
-	member = find_member(qp, gid);
+	member = ornic_find_member(qp, gid);
 	if (member) {
 		ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
 		list_del(&member->link);

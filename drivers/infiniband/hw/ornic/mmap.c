@@ -18,12 +18,12 @@ struct db_entry {
 	struct ornic_dbpage page;
 };
 
-static struct ornic_ib_map *to_map(struct rdma_user_mmap_entry *entry)
+static struct ornic_ib_map *ornic_to_map(struct rdma_user_mmap_entry *entry)
 {
 	return container_of(entry, struct ornic_ib_map, rdma_entry);
 }
 
-static void db_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
+static void ornic_db_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 {
 	struct db_entry *entry = container_of(map, struct db_entry, map);
 
@@ -49,7 +49,7 @@ int ornic_ib_db_map(struct ornic_ib_ucontext *uctx)
 		goto err_free;
 	entry->map.phys = entry->page.phys;
 	entry->map.size = entry->page.size;
-	entry->map.free = db_free;
+	entry->map.free = ornic_db_free;
 	ret = rdma_user_mmap_entry_insert(&uctx->ibucontext, &entry->map.rdma_entry,
 					  entry->map.size);
 	if (ret)
@@ -73,7 +73,7 @@ err_free:
 void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_alloc_ucontext *resp)
 {
 	resp->db_mmap_offset = rdma_user_mmap_get_offset(uctx->db_entry);
-	resp->db_mmap_size = to_map(uctx->db_entry)->size;
+	resp->db_mmap_size = ornic_to_map(uctx->db_entry)->size;
 }
 
 /* A child of the process does not inherit a mapping: it would ring for its parent. */
@@ -86,7 +86,7 @@ int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 	entry = rdma_user_mmap_entry_get(ibucontext, vma);
 	if (!entry)
 		return -EINVAL;
-	map = to_map(entry);
+	map = ornic_to_map(entry);
 	vm_flags_set(vma, VM_DONTCOPY);
 	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(map->phys), map->size,
 				pgprot_noncached(vma->vm_page_prot), entry);
@@ -96,7 +96,7 @@ int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 
 void ornic_ib_mmap_free(struct rdma_user_mmap_entry *rdma_entry)
 {
-	struct ornic_ib_map *map = to_map(rdma_entry);
+	struct ornic_ib_map *map = ornic_to_map(rdma_entry);
 
 	map->free(to_oib(rdma_entry->ucontext->device), map);
 }

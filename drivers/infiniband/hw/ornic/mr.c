@@ -115,8 +115,8 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 /* The page list is the device's only during the command. An empty region has none. */
-static int create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
-			 struct ornic_key_create_cmd *cmd)
+static int ornic_create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
+			       struct ornic_key_create_cmd *cmd)
 {
 	struct ornic_ib_pagelist list = {};
 	int ret = 0;
@@ -148,7 +148,7 @@ struct source {
 	int access;
 };
 
-static int pin(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct source *from)
+static int ornic_mr_pin(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct source *from)
 {
 	if (from->fd >= 0)
 		return ornic_ib_dmabuf_pin_and_lock(dev, &mr->ubuf, from->fd, from->start,
@@ -159,18 +159,18 @@ static int pin(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct so
 				 from->access);
 }
 
-static u8 key_flags(const struct source *from)
+static u8 ornic_key_flags(const struct source *from)
 {
 	return (from->access & IB_ACCESS_HUGETLB ? ORNIC_KEY_F_HUGETLB : 0) |
 	       (from->fd >= 0 ? ORNIC_KEY_F_PEER : 0);
 }
 
-static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 owner)
+static struct ib_mr *ornic_reg_mr(struct ib_pd *ibpd, const struct source *from, u32 owner)
 {
 	struct ornic_ib_dev *dev = to_oib(ibpd->device);
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_REGION,
-		.flags = key_flags(from),
+		.flags = ornic_key_flags(from),
 		.pd = cpu_to_le32(to_opd(ibpd)->pdn),
 		.iova = cpu_to_le64(from->access & IB_ZERO_BASED ? 0 : from->virt),
 		.length = cpu_to_le64(from->length),
@@ -194,12 +194,12 @@ static struct ib_mr *reg_mr(struct ib_pd *ibpd, const struct source *from, u32 o
 		return ERR_PTR(-ENOMEM);
 	mr->access = from->access;
 	mr->virt = from->virt;
-	ret = pin(dev, mr, from);
+	ret = ornic_mr_pin(dev, mr, from);
 	if (ret)
 		goto err_free;
 	ret = ornic_ib_persistent(&mr->ubuf, from->access);
 	if (!ret)
-		ret = create_region(dev, mr, &cmd);
+		ret = ornic_create_region(dev, mr, &cmd);
 	if (from->fd >= 0)
 		ornic_ib_dmabuf_unlock(dev, mr, !ret);
 	if (ret)
@@ -224,7 +224,7 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 		return ERR_PTR(-EOPNOTSUPP);
 	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return ERR_PTR(-EOPNOTSUPP);
-	return reg_mr(ibpd, &from, ornic_ib_caller_page(udata));
+	return ornic_reg_mr(ibpd, &from, ornic_ib_caller_page(udata));
 }
 
 struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
@@ -239,14 +239,14 @@ struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 le
 		return ERR_PTR(-EOPNOTSUPP);
 	if (fd < 0)
 		return ERR_PTR(-EBADF);
-	return reg_mr(ibpd, &from, ornic_ib_caller_page(&attrs->driver_udata));
+	return ornic_reg_mr(ibpd, &from, ornic_ib_caller_page(&attrs->driver_udata));
 }
 
 /*
  * The one destroy that a correct device may reject: while a window is bound. uverbs asks again when
  * the process has freed a window, at the latest when it exits. Without a window there is no excuse.
  */
-static int region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd, u32 key)
+static int ornic_region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd, u32 key)
 {
 	int ret = 0;
 
@@ -269,7 +269,7 @@ int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf)
 		ornic_ib_dmabuf_key_destroy(dev, mr);
 	else
-		ret = region_destroy(dev, to_opd(ibmr->pd), ibmr->lkey);
+		ret = ornic_region_destroy(dev, to_opd(ibmr->pd), ibmr->lkey);
 	if (ret)
 		return ret;
 	ornic_ib_ubuf_unpin(&mr->ubuf);

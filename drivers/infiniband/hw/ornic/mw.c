@@ -6,7 +6,7 @@
  */
 #include "ornic_ib.h"
 
-static void count_windows(struct ornic_ib_pd *pd, int by)
+static void ornic_count_windows(struct ornic_ib_pd *pd, int by)
 {
 	down_write(&pd->windows_lock);
 	pd->windows += by;
@@ -30,16 +30,16 @@ int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		cmd.kind = ORNIC_KEY_MW2B;
 	else
 		return -EINVAL;
-	count_windows(to_opd(ibmw->pd), 1);
+	ornic_count_windows(to_opd(ibmw->pd), 1);
 	ret = ornic_ib_cmd_key_create(dev, &cmd, &ibmw->rkey);
 	if (ret)
-		count_windows(to_opd(ibmw->pd), -1);
+		ornic_count_windows(to_opd(ibmw->pd), -1);
 	return ret;
 }
 
 int ornic_ib_dealloc_mw(struct ib_mw *ibmw)
 {
 	ornic_ib_cmd_key_destroy(to_oib(ibmw->device), ibmw->rkey);
-	count_windows(to_opd(ibmw->pd), -1);
+	ornic_count_windows(to_opd(ibmw->pd), -1);
 	return 0;
 }

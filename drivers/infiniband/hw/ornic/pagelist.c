@@ -70,7 +70,7 @@ void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
 	ubuf->umem = NULL;
 }
 
-static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
+static int ornic_leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	leaf->dma = DMA_MAPPING_ERROR;
 	leaf->entries = alloc_pages_exact(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
@@ -78,13 +78,13 @@ static int leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 }
 
 /* The array is complete now: make it the device's. */
-static int leaf_map(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
+static int ornic_leaf_map(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	leaf->dma = dma_map_single(dma, leaf->entries, bytes, DMA_TO_DEVICE);
 	return dma_mapping_error(dma, leaf->dma);
 }
 
-static void leaf_free(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
+static void ornic_leaf_free(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	if (!leaf->entries)
 		return;
@@ -93,18 +93,18 @@ static void leaf_free(struct device *dma, struct ornic_ib_leaf *leaf, size_t byt
 	free_pages_exact(leaf->entries, bytes);
 }
 
-static size_t top_bytes(const struct ornic_ib_pagelist *list)
+static size_t ornic_top_bytes(const struct ornic_ib_pagelist *list)
 {
 	return list->leaves * sizeof(__le64);
 }
 
 /* Where the list holds the address of its i-th page. */
-static __le64 *list_entry_of(struct ornic_ib_pagelist *list, u64 i)
+static __le64 *ornic_list_entry_of(struct ornic_ib_pagelist *list, u64 i)
 {
 	return &list->leaf[i / ORNIC_PAGES_LEAF_ENTRIES].entries[i % ORNIC_PAGES_LEAF_ENTRIES];
 }
 
-static int list_alloc(struct ornic_ib_pagelist *list, u64 pages)
+static int ornic_pagelist_list_alloc(struct ornic_ib_pagelist *list, u64 pages)
 {
 	u64 leaves = DIV_ROUND_UP_ULL(pages, ORNIC_PAGES_LEAF_ENTRIES);
 	u32 i;
@@ -116,18 +116,18 @@ static int list_alloc(struct ornic_ib_pagelist *list, u64 pages)
 		return -ENOMEM;
 	list->leaves = leaves;
 	for (i = 0; i < list->leaves; i++) {
-		if (leaf_alloc(&list->leaf[i], ORNIC_PAGES_LEAF_BYTES))
+		if (ornic_leaf_alloc(&list->leaf[i], ORNIC_PAGES_LEAF_BYTES))
 			return -ENOMEM;
 		cond_resched();
 	}
 	if (list->leaves > 1)
-		return leaf_alloc(&list->top, top_bytes(list));
+		return ornic_leaf_alloc(&list->top, ornic_top_bytes(list));
 	return 0;
 }
 
 /* Copy the addresses of @pages pages from the @skip-th on. */
-static int list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf *ubuf, u64 skip,
-		     u64 pages)
+static int ornic_list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf *ubuf,
+			   u64 skip, u64 pages)
 {
 	struct ib_block_iter biter;
 	u64 i = 0;
@@ -136,7 +136,7 @@ static int list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf 
 		if (i == skip + pages)
 			break;
 		if (i >= skip)
-			*list_entry_of(list, i - skip) =
+			*ornic_list_entry_of(list, i - skip) =
 				cpu_to_le64(rdma_block_iter_dma_address(&biter));
 		if (!(++i % ORNIC_PAGES_LEAF_ENTRIES))
 			cond_resched();
@@ -144,13 +144,13 @@ static int list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf 
 	return i == skip + pages ? 0 : -EFAULT;
 }
 
-static int list_map(struct device *dma, struct ornic_ib_pagelist *list)
+static int ornic_list_map(struct device *dma, struct ornic_ib_pagelist *list)
 {
 	u32 i;
 	int ret;
 
 	for (i = 0; i < list->leaves; i++) {
-		ret = leaf_map(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
+		ret = ornic_leaf_map(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
 		if (ret)
 			return ret;
 		if (list->leaves > 1)
@@ -158,12 +158,12 @@ static int list_map(struct device *dma, struct ornic_ib_pagelist *list)
 		cond_resched();
 	}
 	if (list->leaves > 1)
-		return leaf_map(dma, &list->top, top_bytes(list));
+		return ornic_leaf_map(dma, &list->top, ornic_top_bytes(list));
 	return 0;
 }
 
 /* Level 0: from the start of a 4096-byte page. */
-static void describe_contiguous(struct ornic_pages *desc, u64 addr)
+static void ornic_describe_contiguous(struct ornic_pages *desc, u64 addr)
 {
 	memset(desc, 0, sizeof(*desc));
 	desc->addr = cpu_to_le64(addr & ~(u64)(SZ_4K - 1));
@@ -171,7 +171,7 @@ static void describe_contiguous(struct ornic_pages *desc, u64 addr)
 }
 
 /* The list is complete and mapped. */
-static void describe_list(struct ornic_ib_pagelist *list, u32 offset, u8 shift)
+static void ornic_describe_list(struct ornic_ib_pagelist *list, u32 offset, u8 shift)
 {
 	list->desc.level = list->leaves > 1 ? 2 : 1;
 	list->desc.addr = cpu_to_le64(list->leaves > 1 ? list->top.dma : list->leaf[0].dma);
@@ -179,7 +179,7 @@ static void describe_list(struct ornic_ib_pagelist *list, u32 offset, u8 shift)
 	list->desc.page_shift = shift;
 }
 
-static int page_addr(const struct ornic_ib_ubuf *ubuf, u64 page, u64 *addr)
+static int ornic_page_addr(const struct ornic_ib_ubuf *ubuf, u64 page, u64 *addr)
 {
 	struct ib_block_iter biter;
 
@@ -192,12 +192,12 @@ static int page_addr(const struct ornic_ib_ubuf *ubuf, u64 page, u64 *addr)
 	return -EFAULT;
 }
 
-static int ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, u64 *addr)
+static int ornic_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, u64 *addr)
 {
 	u64 at = ubuf->first + offset;
 	int ret;
 
-	ret = page_addr(ubuf, at >> ubuf->shift, addr);
+	ret = ornic_page_addr(ubuf, at >> ubuf->shift, addr);
 	if (!ret)
 		*addr += at & (BIT(ubuf->shift) - 1);
 	return ret;
@@ -214,7 +214,7 @@ int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *add
 	u64 at;
 	int ret;
 
-	ret = ubuf_addr(ubuf, offset, &at);
+	ret = ornic_ubuf_addr(ubuf, offset, &at);
 	if (!ret)
 		*addr = cpu_to_le64(at);
 	return ret;
@@ -239,21 +239,21 @@ int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
 	int ret;
 
 	if (pages == 1) {
-		ret = ubuf_addr(ubuf, offset, &addr);
+		ret = ornic_ubuf_addr(ubuf, offset, &addr);
 		if (!ret)
-			describe_contiguous(&list->desc, addr);
+			ornic_describe_contiguous(&list->desc, addr);
 		return ret;
 	}
 
-	ret = list_alloc(list, pages);
+	ret = ornic_pagelist_list_alloc(list, pages);
 	if (!ret)
-		ret = list_fill(list, ubuf, skip, pages);
+		ret = ornic_list_fill(list, ubuf, skip, pages);
 	if (!ret)
-		ret = list_map(ornic_ib_dma(dev), list);
+		ret = ornic_list_map(ornic_ib_dma(dev), list);
 	if (ret)
 		return ret;
 
-	describe_list(list, at & (size - 1), ubuf->shift);
+	ornic_describe_list(list, at & (size - 1), ubuf->shift);
 	return 0;
 }
 
@@ -276,18 +276,18 @@ int ornic_ib_pagelist_kernel(struct ornic_ib_dev *dev, struct ornic_ib_pagelist 
 	int ret;
 
 	if (pages == 1) {
-		describe_contiguous(&list->desc, ornic_ib_kbuf_dma(kbuf, offset));
+		ornic_describe_contiguous(&list->desc, ornic_ib_kbuf_dma(kbuf, offset));
 		return 0;
 	}
-	ret = list_alloc(list, pages);
+	ret = ornic_pagelist_list_alloc(list, pages);
 	if (ret)
 		return ret;
 	for (i = 0; i < pages; i++)
-		*list_entry_of(list, i) =
+		*ornic_list_entry_of(list, i) =
 			cpu_to_le64(ornic_ib_kbuf_dma(kbuf, first + (size_t)i * SZ_4K));
-	ret = list_map(ornic_ib_dma(dev), list);
+	ret = ornic_list_map(ornic_ib_dma(dev), list);
 	if (!ret)
-		describe_list(list, offset - first, ORNIC_PAGES_MIN_SHIFT);
+		ornic_describe_list(list, offset - first, ORNIC_PAGES_MIN_SHIFT);
 	return ret;
 }
 
@@ -296,15 +296,15 @@ void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
 	struct device *dma = ornic_ib_dma(dev);
 	u32 i;
 
-	leaf_free(dma, &list->top, top_bytes(list));
+	ornic_leaf_free(dma, &list->top, ornic_top_bytes(list));
 	for (i = 0; i < list->leaves; i++) {
-		leaf_free(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
+		ornic_leaf_free(dma, &list->leaf[i], ORNIC_PAGES_LEAF_BYTES);
 		cond_resched();
 	}
 	kvfree(list->leaf);
 }
 
-static int kbuf_add_page(struct device *dma, struct ornic_ib_kbuf *kbuf)
+static int ornic_kbuf_add_page(struct device *dma, struct ornic_ib_kbuf *kbuf)
 {
 	void *page = dma_alloc_coherent(dma, PAGE_SIZE, &kbuf->dma[kbuf->pages], GFP_KERNEL);
 
@@ -331,7 +331,7 @@ int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, si
 	if (!kbuf->cpu || !kbuf->dma)
 		goto err;
 	while (kbuf->pages < pages) {
-		if (kbuf_add_page(ornic_ib_dma(dev), kbuf))
+		if (ornic_kbuf_add_page(ornic_ib_dma(dev), kbuf))
 			goto err;
 		cond_resched();
 	}

@@ -40,7 +40,7 @@ bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq)
 	return ornic_entry_ready(ornic_ib_cqe(cq, cq->index), cq->index, cq->log_entries);
 }
 
-static bool opcode_known(u8 opcode)
+static bool ornic_opcode_known(u8 opcode)
 {
 	switch (opcode) {
 	case ORNIC_WC_SEND:
@@ -60,7 +60,7 @@ static bool opcode_known(u8 opcode)
 	}
 }
 
-static bool malformed(struct ornic_ib_cq *cq, const char *what)
+static bool ornic_malformed(struct ornic_ib_cq *cq, const char *what)
 {
 	ornic_device_malformed(to_oib(cq->ibcq.device)->odev, what);
 	return false;
@@ -70,43 +70,43 @@ static bool malformed(struct ornic_ib_cq *cq, const char *what)
  * Take the work request off its queue, and with it all before it (ORN-CQ-8). A
  * late entry for one that the driver flushed itself is dropped.
  */
-static bool retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv, u32 index,
-		   u64 *wr_id)
+static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv,
+				 u32 index, u64 *wr_id)
 {
 	struct ornic_ib_wq *wq = recv ? &qp->rq : &qp->sq;
 	u32 posted = READ_ONCE(wq->prod) - wq->cons;
 
 	if (index - wq->cons >= posted)
 		return !ornic_ib_is_soft(cq, qp) &&
-		       malformed(cq, "completion of a work request that is not posted");
+		       ornic_malformed(cq, "completion of a work request that is not posted");
 	*wr_id = wq->wr_id[index & (BIT(wq->log) - 1)];
 	smp_store_release(&wq->cons, index + 1); /* frees the slot that was just read */
 	return true;
 }
 
 /* A receive that was taken from an SRQ completes by its id, in any order. */
-static bool retire_shared(struct ornic_ib_cq *cq, struct ib_srq *ibsrq, const struct ornic_cqe *cqe,
-			  u64 *wr_id)
+static bool ornic_retire_shared(struct ornic_ib_cq *cq, struct ib_srq *ibsrq,
+				const struct ornic_cqe *cqe, u64 *wr_id)
 {
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 
 	if (le32_to_cpu(cqe->srqn) != srq->srqn ||
 	    !ornic_ib_srq_retire(srq, le32_to_cpu(cqe->wqe_id), wr_id))
-		return malformed(cq, "completion of a shared receive that is not posted");
+		return ornic_malformed(cq, "completion of a shared receive that is not posted");
 	return true;
 }
 
-static bool retire_any(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, const struct ornic_cqe *cqe,
-		       u64 *wr_id)
+static bool ornic_retire_any(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp,
+			     const struct ornic_cqe *cqe, u64 *wr_id)
 {
 	bool recv = cqe->opcode & ORNIC_WC_RECV_BIT;
 
 	if (recv && qp->ibqp.srq)
-		return retire_shared(cq, qp->ibqp.srq, cqe, wr_id);
-	return retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), wr_id);
+		return ornic_retire_shared(cq, qp->ibqp.srq, cqe, wr_id);
+	return ornic_poll_cq_retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), wr_id);
 }
 
-static void fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flags)
+static void ornic_fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flags)
 {
 	wc->wc_flags = flags & WC_FLAGS;
 	wc->src_qp = le32_to_cpu(cqe->src_qp) & ORNIC_NUMBER_MASK;
@@ -124,7 +124,7 @@ static void fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flag
 }
 
 /* The queue pair of an entry; the lock of the CQ keeps it. */
-static struct ornic_ib_qp *find_qp(struct ornic_ib_cq *cq, u32 qpn)
+static struct ornic_ib_qp *ornic_poll_cq_find_qp(struct ornic_ib_cq *cq, u32 qpn)
 {
 	if (!cq->last || cq->last->qpn != qpn)
 		cq->last = xa_load(&cq->qps, qpn);
@@ -132,21 +132,22 @@ static struct ornic_ib_qp *find_qp(struct ornic_ib_cq *cq, u32 qpn)
 }
 
 /* Return: false if the entry is not for the user. */
-static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct ib_wc *wc)
+static bool ornic_fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct ib_wc *wc)
 {
-	struct ornic_ib_qp *qp = find_qp(cq, le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK);
+	struct ornic_ib_qp *qp =
+		ornic_poll_cq_find_qp(cq, le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK);
 	bool recv = cqe->opcode & ORNIC_WC_RECV_BIT;
 
 	if (!qp)
 		return false;
 	if ((recv ? qp->ibqp.recv_cq : qp->ibqp.send_cq) != &cq->ibcq)
-		return malformed(cq, "completion in the other CQ of a queue pair");
+		return ornic_malformed(cq, "completion in the other CQ of a queue pair");
 	if (cqe->status > ORNIC_WC_GENERAL_ERR ||
-	    (cqe->status == ORNIC_WC_SUCCESS && !opcode_known(cqe->opcode)))
-		return malformed(cq, "completion with unknown opcode or status");
+	    (cqe->status == ORNIC_WC_SUCCESS && !ornic_opcode_known(cqe->opcode)))
+		return ornic_malformed(cq, "completion with unknown opcode or status");
 
 	memset(wc, 0, sizeof(*wc));
-	if (!retire_any(cq, qp, cqe, &wc->wr_id))
+	if (!ornic_retire_any(cq, qp, cqe, &wc->wr_id))
 		return false;
 	wc->qp = &qp->ibqp;
 	wc->status = cqe->status;
@@ -161,12 +162,12 @@ static bool fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct 
 		wc->ex.invalidate_rkey = le32_to_cpu(cqe->inv_key);
 	else
 		wc->ex.imm_data = cqe->imm;
-	fill_address(wc, cqe, le32_to_cpu(cqe->flags));
+	ornic_fill_address(wc, cqe, le32_to_cpu(cqe->flags));
 	return true;
 }
 
 /* Entries that the device wrote; at most one lap, whatever it goes on writing. */
-static int poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
+static int ornic_poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 {
 	u32 first = cq->index;
 	struct ornic_cqe cqe;
@@ -177,7 +178,7 @@ static int poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 			break;
 		cqe = *ornic_ib_cqe(cq, cq->index++);
 		ornic_rec_keep_up(cq->rec, cq->index, cq->log_entries);
-		if (fill_wc(cq, &cqe, &wc[got]))
+		if (ornic_fill_wc(cq, &cqe, &wc[got]))
 			got++;
 	}
 	if (cq->index != first)
@@ -192,7 +193,7 @@ int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	int got;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	got = poll_ring(cq, num_entries, wc);
+	got = ornic_poll_ring(cq, num_entries, wc);
 	if (got < num_entries && READ_ONCE(cq->soft))
 		got += ornic_ib_soft_poll(cq, num_entries - got, &wc[got]);
 	spin_unlock_irqrestore(&cq->lock, flags);

@@ -23,7 +23,7 @@ void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct i
 	ornic_ib_put_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
 }
 
-static int post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
+static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct ornic_ib_wq *rq = &qp->rq;
 	u32 index = rq->prod;
@@ -54,7 +54,7 @@ int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	first = rq->prod;
 	ret = READ_ONCE(qp->state) == IB_QPS_RESET || ibqp->srq ? -EINVAL : 0;
 	while (wr && !ret) {
-		ret = post_one(qp, wr);
+		ret = ornic_post_recv_post_one(qp, wr);
 		if (!ret)
 			wr = wr->next;
 	}

@@ -39,7 +39,7 @@ void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int cou
 }
 
 /* The elements of inline data are virtual addresses. Return: bytes or -EINVAL. */
-static int put_inline(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
+static int ornic_put_inline(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
 {
 	u32 room = sq->max_inline, used = 0;
 	int i;
@@ -54,39 +54,39 @@ static int put_inline(const struct ornic_ib_wq *sq, void *to, const struct ib_se
 }
 
 /* Return: what the control segment says of the data, or negative errno. */
-static int put_data(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
+static int ornic_put_data(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
 {
 	if (wr->send_flags & IB_SEND_INLINE)
-		return put_inline(sq, to, wr);
+		return ornic_put_inline(sq, to, wr);
 	if (wr->num_sge < 0 || wr->num_sge > sq->max_sge)
 		return -EINVAL;
 	ornic_ib_put_sges(to, wr->sg_list, wr->num_sge);
 	return wr->num_sge;
 }
 
-static void put_remote(struct ornic_wqe_remote *seg, u64 addr, u32 rkey)
+static void ornic_put_remote(struct ornic_wqe_remote *seg, u64 addr, u32 rkey)
 {
 	seg->addr = cpu_to_le64(addr);
 	seg->rkey = cpu_to_le32(rkey);
 	seg->xrc_srqn = 0;
 }
 
-static int put_rdma(const struct ornic_ib_wq *sq, struct ornic_wqe_remote *seg,
-		    const struct ib_send_wr *wr)
+static int ornic_put_rdma(const struct ornic_ib_wq *sq, struct ornic_wqe_remote *seg,
+			  const struct ib_send_wr *wr)
 {
-	put_remote(seg, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
-	return put_data(sq, seg + 1, wr);
+	ornic_put_remote(seg, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
+	return ornic_put_data(sq, seg + 1, wr);
 }
 
-static int put_atomic(const struct ornic_ib_wq *sq, struct ornic_wqe_remote *seg,
-		      const struct ib_send_wr *wr)
+static int ornic_put_atomic(const struct ornic_ib_wq *sq, struct ornic_wqe_remote *seg,
+			    const struct ib_send_wr *wr)
 {
 	struct ornic_wqe_atomic *operands = (struct ornic_wqe_atomic *)(seg + 1);
 	const struct ib_atomic_wr *atomic = atomic_wr(wr);
 
 	if (wr->num_sge != 1)
 		return -EINVAL;
-	put_remote(seg, atomic->remote_addr, atomic->rkey);
+	ornic_put_remote(seg, atomic->remote_addr, atomic->rkey);
 	if (wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP) {
 		operands->swap_add = cpu_to_le64(atomic->swap);
 		operands->compare = cpu_to_le64(atomic->compare_add);
@@ -94,12 +94,12 @@ static int put_atomic(const struct ornic_ib_wq *sq, struct ornic_wqe_remote *seg
 		operands->swap_add = cpu_to_le64(atomic->compare_add);
 		operands->compare = 0;
 	}
-	return put_data(sq, operands + 1, wr);
+	return ornic_put_data(sq, operands + 1, wr);
 }
 
 /* Bit 31 of a Q_Key means the queue pair's own, to the verbs as to the device. */
-static int put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
-			const struct ib_send_wr *wr)
+static int ornic_put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
+			      const struct ib_send_wr *wr)
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
 
@@ -108,11 +108,11 @@ static int put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
 	*path = to_oah(ud->ah)->path;
 	path->dest_qpn = cpu_to_le32(ud->remote_qpn & ORNIC_NUMBER_MASK);
 	path->qkey = cpu_to_le32(ud->remote_qkey);
-	return put_data(sq, path + 1, wr);
+	return ornic_put_data(sq, path + 1, wr);
 }
 
-/* What follows the control segment. Return: as put_data(). */
-static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_send_wr *wr)
+/* What follows the control segment. Return: as ornic_put_data(). */
+static int ornic_put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_send_wr *wr)
 {
 	bool connected = ornic_ib_connected(qp->ibqp.qp_type);
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
@@ -125,37 +125,38 @@ static int put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_sen
 			return -EINVAL;
 		return ornic_ib_put_fast_reg(to_oib(qp->ibqp.device), seg, reg_wr(wr));
 	case IB_WR_SEND_WITH_INV:
-		return rc ? put_data(&qp->sq, seg, wr) : -EINVAL;
+		return rc ? ornic_put_data(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		return connected ? put_data(&qp->sq, seg, wr) : put_datagram(&qp->sq, seg, wr);
+		return connected ? ornic_put_data(&qp->sq, seg, wr) :
+				   ornic_put_datagram(&qp->sq, seg, wr);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return connected ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
+		return connected ? ornic_put_rdma(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_ATOMIC_WRITE:
-		return rc ? put_rdma(&qp->sq, seg, wr) : -EINVAL;
+		return rc ? ornic_put_rdma(&qp->sq, seg, wr) : -EINVAL;
 	case IB_WR_RDMA_READ:
 		if (!rc || (wr->send_flags & IB_SEND_INLINE))
 			return -EINVAL;
-		return put_rdma(&qp->sq, seg, wr);
+		return ornic_put_rdma(&qp->sq, seg, wr);
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		if (!rc || (wr->send_flags & IB_SEND_INLINE))
 			return -EINVAL;
-		return put_atomic(&qp->sq, seg, wr);
+		return ornic_put_atomic(&qp->sq, seg, wr);
 	default:
 		return -EINVAL;
 	}
 }
 
-static int put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct ib_send_wr *wr)
+static int ornic_put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct ib_send_wr *wr)
 {
 	struct ornic_wqe_ctrl *ctrl = ornic_ib_wqe(&qp->sq, index);
 	int count;
 
 	if (wr->send_flags & ~SEND_FLAGS)
 		return -EINVAL;
-	count = put_body(qp, ctrl + 1, wr);
+	count = ornic_put_body(qp, ctrl + 1, wr);
 	if (count < 0)
 		return count;
 
@@ -172,7 +173,7 @@ static int put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct ib_send
 	return 0;
 }
 
-static int post_one(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
+static int ornic_post_send_post_one(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
 {
 	struct ornic_ib_wq *sq = &qp->sq;
 	u32 index = sq->prod;
@@ -181,7 +182,7 @@ static int post_one(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
 	/* pairs with the release when a completion gives the slot back */
 	if (index - smp_load_acquire(&sq->cons) >= BIT(sq->log))
 		return -ENOMEM;
-	ret = put_wqe(qp, index, wr);
+	ret = ornic_put_wqe(qp, index, wr);
 	if (ret)
 		return ret;
 	sq->wr_id[index & (BIT(sq->log) - 1)] = wr->wr_id;
@@ -189,7 +190,7 @@ static int post_one(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-static bool may_send(const struct ornic_ib_qp *qp)
+static bool ornic_may_send(const struct ornic_ib_qp *qp)
 {
 	enum ib_qp_state state = READ_ONCE(qp->state);
 
@@ -208,9 +209,9 @@ int ornic_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 
 	spin_lock_irqsave(&sq->lock, flags);
 	first = sq->prod;
-	ret = may_send(qp) ? 0 : -EINVAL;
+	ret = ornic_may_send(qp) ? 0 : -EINVAL;
 	while (wr && !ret) {
-		ret = post_one(qp, wr);
+		ret = ornic_post_send_post_one(qp, wr);
 		if (!ret)
 			wr = wr->next;
 	}

@@ -12,14 +12,15 @@
 #define GSI_QPN		1
 
 /* IB_QP_CREATE_* that a type may have. */
-static u32 create_flags_of(const struct ornic_ib_dev *dev, enum ib_qp_type type)
+static u32 ornic_create_flags_of(const struct ornic_ib_dev *dev, enum ib_qp_type type)
 {
 	if (type == IB_QPT_UD && ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
 		return IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	return 0;
 }
 
-static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_attr *attr, bool user)
+static int ornic_qp_check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_attr *attr,
+			       bool user)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 	const struct ib_qp_cap *cap = &attr->cap;
@@ -56,7 +57,7 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (attr->create_flags & ~create_flags_of(dev, attr->qp_type))
+	if (attr->create_flags & ~ornic_create_flags_of(dev, attr->qp_type))
 		return -EOPNOTSUPP;
 	if (attr->srq && attr->qp_type == IB_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
@@ -82,8 +83,8 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_qp_init_at
 	return 0;
 }
 
-static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr, u32 page,
-		     struct ornic_qp_create_cmd *cmd)
+static void ornic_fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr,
+			   u32 page, struct ornic_qp_create_cmd *cmd)
 {
 	bool raw = attr->qp_type == IB_QPT_RAW_PACKET;
 	u32 flags = 0;
@@ -115,14 +116,14 @@ static void fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr 
 	cmd->max_inline = cpu_to_le16(qp->cap.max_inline_data);
 }
 
-static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
-			    const struct ib_qp_init_attr *attr, u32 page)
+static int ornic_qp_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+				     const struct ib_qp_init_attr *attr, u32 page)
 {
 	struct ornic_ib_pagelist lists[2] = {};
 	struct ornic_qp_create_cmd cmd = {};
 	int ret;
 
-	fill_cmd(qp, attr, page, &cmd);
+	ornic_fill_cmd(qp, attr, page, &cmd);
 	ret = ornic_ib_queues_describe(dev, qp, &cmd, lists);
 	if (!ret)
 		ret = ornic_ib_cmd_qp_create(dev, &cmd, &qp->qpn);
@@ -132,13 +133,13 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 }
 
 /* Twice if both queues complete there. */
-static int enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
+static int ornic_enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
 {
 	return xa_err(xa_store(&to_ocq(ibcq)->qps, qp->qpn, qp, GFP_KERNEL));
 }
 
 /* Nobody who polls uses the queue pair on return. */
-static void leave_cqs(struct ornic_ib_qp *qp)
+static void ornic_leave_cqs(struct ornic_ib_qp *qp)
 {
 	xa_erase(&to_ocq(qp->ibqp.send_cq)->qps, qp->qpn);
 	xa_erase(&to_ocq(qp->ibqp.recv_cq)->qps, qp->qpn);
@@ -147,45 +148,45 @@ static void leave_cqs(struct ornic_ib_qp *qp)
 }
 
 /* Let events and, for queues of the kernel, completions find the queue pair. */
-static int enter(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+static int ornic_qp_enter(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	int ret;
 
 	ret = xa_insert(&dev->qps, qp->qpn, qp, GFP_KERNEL);
 	if (ret || !qp->kbuf.cpu)
 		return ret;
-	ret = enter_cq(qp->ibqp.send_cq, qp);
+	ret = ornic_enter_cq(qp->ibqp.send_cq, qp);
 	if (!ret)
-		ret = enter_cq(qp->ibqp.recv_cq, qp);
+		ret = ornic_enter_cq(qp->ibqp.recv_cq, qp);
 	if (!ret)
 		return 0;
-	leave_cqs(qp);
+	ornic_leave_cqs(qp);
 	xa_erase(&dev->qps, qp->qpn);
 	ornic_ib_ref_drain(&qp->ref);
 	return ret;
 }
 
-static int publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+static int ornic_qp_publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	int ret;
 
 	down_write(&dev->odev->numbers);
-	ret = enter(dev, qp);
+	ret = ornic_qp_enter(dev, qp);
 	up_write(&dev->odev->numbers);
 	return ornic_ib_number_error(dev, ret);
 }
 
 /* The device has destroyed it. Nobody finds or uses it any more on return. */
-static void unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+static void ornic_qp_unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	ornic_event_flush(dev->odev);
 	xa_erase(&dev->qps, qp->qpn);
 	ornic_ib_ref_drain(&qp->ref);
 	if (qp->kbuf.cpu)
-		leave_cqs(qp);
+		ornic_leave_cqs(qp);
 }
 
-static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
+static void ornic_qp_init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
 {
 	mutex_init(&qp->mutex);
 	INIT_LIST_HEAD(&qp->members);
@@ -197,7 +198,7 @@ static void init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *att
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 }
 
-static int respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
+static int ornic_qp_respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_qp resp = { .qpn = qp->qpn };
 
@@ -216,7 +217,7 @@ int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 {
 	int ret = 0;
 
-	init_state(qp, attr);
+	ornic_qp_init_state(qp, attr);
 	if (attr->qp_type == IB_QPT_XRC_TGT)
 		ornic_ib_no_queues(qp);
 	else if (udata)
@@ -224,10 +225,10 @@ int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	else
 		ret = ornic_ib_kernel_queues(dev, qp);
 	if (!ret)
-		ret = create_in_device(dev, qp, attr, ornic_ib_caller_page(udata));
+		ret = ornic_qp_create_in_device(dev, qp, attr, ornic_ib_caller_page(udata));
 	if (ret)
 		goto err_queues;
-	ret = publish(dev, qp);
+	ret = ornic_qp_publish(dev, qp);
 	if (!ret)
 		return 0;
 
@@ -242,7 +243,7 @@ void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	down_read(&dev->odev->numbers);
 	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
-	unpublish(dev, qp);
+	ornic_qp_unpublish(dev, qp);
 	up_read(&dev->odev->numbers);
 	ornic_ib_queues_free(dev, qp);
 }
@@ -260,7 +261,7 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
-	ret = check_init(dev, attr, udata);
+	ret = ornic_qp_check_init(dev, attr, udata);
 	if (ret)
 		ibdev_dbg(&dev->ibdev, "QP of type %u with flags %#x: %d\n", attr->qp_type,
 			  attr->create_flags, ret);
@@ -272,7 +273,7 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 	ibqp->qp_num = attr->qp_type == IB_QPT_GSI ? GSI_QPN : qp->qpn;
 	attr->cap = qp->cap;
 	if (udata)
-		ret = respond(qp, udata);
+		ret = ornic_qp_respond(qp, udata);
 	if (ret)
 		ornic_ib_qp_unmake(dev, qp);
 	return ret;

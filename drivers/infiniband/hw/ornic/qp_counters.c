@@ -14,7 +14,7 @@
 /* A counter of the port without the same for counter sets, or the other way round. */
 #define NO_INDEX	U32_MAX
 
-static u32 port_index(const struct ornic_ib_stats *port, const char *name)
+static u32 ornic_port_index(const struct ornic_ib_stats *port, const char *name)
 {
 	u32 i;
 
@@ -25,7 +25,7 @@ static u32 port_index(const struct ornic_ib_stats *port, const char *name)
 }
 
 /* What the sets have counted, all together, in the order of the device's entries. */
-static __le64 *read_set(struct ornic_ib_dev *dev, u32 number)
+static __le64 *ornic_read_set(struct ornic_ib_dev *dev, u32 number)
 {
 	u32 span = dev->qp_stats.span;
 	__le64 *values;
@@ -60,12 +60,12 @@ int ornic_ib_qp_stats_init(struct ornic_ib_dev *dev)
 	dev->qp_to_port = kcalloc(stats->count, sizeof(*dev->qp_to_port), GFP_KERNEL);
 	if (!dev->qp_to_port)
 		return -ENOMEM;
-	before = read_set(dev, 0);
+	before = ornic_read_set(dev, 0);
 	if (IS_ERR(before))
 		return PTR_ERR(before);
 	dev->qp_before = before;
 	for (i = 0; i < stats->count; i++)
-		dev->qp_to_port[i] = port_index(&dev->port_stats, stats->descs[i].name);
+		dev->qp_to_port[i] = ornic_port_index(&dev->port_stats, stats->descs[i].name);
 	return 0;
 }
 
@@ -90,7 +90,7 @@ int ornic_ib_qp_stats_hide(struct ornic_ib_dev *dev, u64 *value)
 
 	if (!stats->count)
 		return 0;
-	sum = read_set(dev, 0);
+	sum = ornic_read_set(dev, 0);
 	if (IS_ERR(sum))
 		return PTR_ERR(sum);
 	for (i = 0; i < stats->count; i++)
@@ -101,7 +101,7 @@ int ornic_ib_qp_stats_hide(struct ornic_ib_dev *dev, u64 *value)
 	return 0;
 }
 
-static int use_set(struct ib_qp *ibqp, u32 number)
+static int ornic_use_set(struct ib_qp *ibqp, u32 number)
 {
 	struct ornic_qp_modify_cmd cmd = {
 		.mask = cpu_to_le32(ORNIC_QPM_COUNTER_SET),
@@ -114,7 +114,7 @@ static int use_set(struct ib_qp *ibqp, u32 number)
 }
 
 /* The first queue pair brings the set. */
-static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
+static int ornic_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
 {
 	struct ornic_ib_dev *dev = to_oib(counter->device);
 	bool first = !counter->id;
@@ -125,7 +125,7 @@ static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32
 		if (ret)
 			return ret;
 	}
-	ret = use_set(ibqp, counter->id);
+	ret = ornic_use_set(ibqp, counter->id);
 	if (!ret) {
 		ibqp->counter = counter;
 		return 0;
@@ -137,25 +137,25 @@ static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32
 	return ret;
 }
 
-static int counter_unbind_qp(struct ib_qp *ibqp, u32 port)
+static int ornic_counter_unbind_qp(struct ib_qp *ibqp, u32 port)
 {
 	int ret;
 
-	ret = use_set(ibqp, 0);
+	ret = ornic_use_set(ibqp, 0);
 	if (ret && !ornic_device_dead(to_oib(ibqp->device)->odev))
 		return ret;
 	ibqp->counter = NULL;
 	return 0;
 }
 
-static int counter_dealloc(struct rdma_counter *counter)
+static int ornic_counter_dealloc(struct rdma_counter *counter)
 {
 	if (counter->id)
 		ornic_ib_cmd_counter_destroy(to_oib(counter->device), counter->id);
 	return 0;
 }
 
-static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)
+static struct rdma_hw_stats *ornic_counter_alloc_stats(struct rdma_counter *counter)
 {
 	struct ornic_ib_dev *dev = to_oib(counter->device);
 	struct rdma_hw_stats *stats;
@@ -171,10 +171,10 @@ static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)
 	return stats;
 }
 
-static int counter_update_stats(struct rdma_counter *counter)
+static int ornic_counter_update_stats(struct rdma_counter *counter)
 {
 	struct ornic_ib_dev *dev = to_oib(counter->device);
-	__le64 *values = read_set(dev, counter->id);
+	__le64 *values = ornic_read_set(dev, counter->id);
 	u32 i;
 
 	if (IS_ERR(values))
@@ -188,17 +188,17 @@ static int counter_update_stats(struct rdma_counter *counter)
 }
 
 /* ib_core calls it without asking whether it is there; there is nothing to add. */
-static void counter_init(struct rdma_counter *counter)
+static void ornic_counter_init(struct rdma_counter *counter)
 {
 }
 
 const struct ib_device_ops ornic_ib_qp_stats_ops = {
-	.counter_alloc_stats = counter_alloc_stats,
-	.counter_bind_qp = counter_bind_qp,
-	.counter_dealloc = counter_dealloc,
-	.counter_init = counter_init,
-	.counter_unbind_qp = counter_unbind_qp,
-	.counter_update_stats = counter_update_stats,
+	.counter_alloc_stats = ornic_counter_alloc_stats,
+	.counter_bind_qp = ornic_counter_bind_qp,
+	.counter_dealloc = ornic_counter_dealloc,
+	.counter_init = ornic_counter_init,
+	.counter_unbind_qp = ornic_counter_unbind_qp,
+	.counter_update_stats = ornic_counter_update_stats,
 
 	.size_rdma_counter = sizeof(struct rdma_counter),
 };

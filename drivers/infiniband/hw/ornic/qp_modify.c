@@ -23,7 +23,8 @@ static_assert(ORNIC_QPM_RATE_LIMIT == IB_QP_RATE_LIMIT);
 	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER | IB_QP_SQ_PSN |	\
 	 IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_DEST_QPN | IB_QP_RATE_LIMIT)
 
-static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask)
+static int ornic_check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr,
+			      int mask)
 {
 	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) &&
 	    attr->max_rd_atomic > dev->lim.rd_atomic_init)
@@ -36,8 +37,8 @@ static int check_limits(const struct ornic_ib_dev *dev, const struct ib_qp_attr 
 	return 0;
 }
 
-static int fill_path(const struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask,
-		     struct ornic_path *path)
+static int ornic_fill_path(const struct ornic_ib_qp *qp, const struct ib_qp_attr *attr, int mask,
+			   struct ornic_path *path)
 {
 	u32 dest = mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn;
 	int ret;
@@ -51,8 +52,8 @@ static int fill_path(const struct ornic_ib_qp *qp, const struct ib_qp_attr *attr
 }
 
 /* Everything that the mask may select; the device ignores what it does not. */
-static void fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask,
-		      struct ornic_qp_modify_cmd *cmd)
+static void ornic_fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask,
+			    struct ornic_qp_modify_cmd *cmd)
 {
 	cmd->mask = cpu_to_le32(mask);
 	if (mask & IB_QP_STATE)
@@ -91,7 +92,7 @@ static void fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *a
 }
 
 /* Forget what was posted to a queue and what completed unpolled (ORN-CQ-19, ORN-QP-3). */
-static void reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_cq *ibcq)
+static void ornic_reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_cq *ibcq)
 {
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 
@@ -102,12 +103,12 @@ static void reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_c
 }
 
 /* The device has it in RESET. The provider does the same for queues of its process. */
-static void entered_reset(struct ornic_ib_qp *qp)
+static void ornic_entered_reset(struct ornic_ib_qp *qp)
 {
 	if (!qp->kbuf.cpu)
 		return;
-	reset_wq(qp, &qp->sq, qp->ibqp.send_cq);
-	reset_wq(qp, &qp->rq, qp->ibqp.recv_cq);
+	ornic_reset_wq(qp, &qp->sq, qp->ibqp.send_cq);
+	ornic_reset_wq(qp, &qp->rq, qp->ibqp.recv_cq);
 	WRITE_ONCE(qp->dead, false);
 }
 
@@ -115,14 +116,14 @@ static void entered_reset(struct ornic_ib_qp *qp)
  * Queue pairs of a dead device can still be drained and taken down: that is
  * software's work then (soft_flush.c).
  */
-static bool soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp_state next)
+static bool ornic_soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp_state next)
 {
 	return (mask & IB_QP_STATE) && (next == IB_QPS_ERR || next == IB_QPS_RESET) &&
 	       ornic_device_dead(dev->odev);
 }
 
-static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
-			 const struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+static int ornic_modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			       const struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	enum ib_qp_state cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -131,17 +132,17 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 
 	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask))
 		return -EINVAL;
-	ret = check_limits(dev, attr, mask);
+	ret = ornic_check_limits(dev, attr, mask);
 	if (!ret)
 		ret = ornic_ib_rate_fill(dev, qp, attr, mask, udata, &cmd);
 	if (!ret && (mask & IB_QP_AV))
-		ret = fill_path(qp, attr, mask, &cmd.path);
+		ret = ornic_fill_path(qp, attr, mask, &cmd.path);
 	if (ret)
 		return ret;
-	fill_attr(dev, attr, mask, &cmd);
+	ornic_fill_attr(dev, attr, mask, &cmd);
 
 	ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
-	if (ret && !soft_transition(dev, mask, next))
+	if (ret && !ornic_soft_transition(dev, mask, next))
 		return ret;
 
 	if (mask & IB_QP_DEST_QPN)
@@ -149,7 +150,7 @@ static int modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	if (next == IB_QPS_RESET) {
-		entered_reset(qp);
+		ornic_entered_reset(qp);
 		clear_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
 	}
 	WRITE_ONCE(qp->state, next);
@@ -168,7 +169,7 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (mask & ~MODIFY_MASK)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
-	ret = modify_locked(dev, qp, attr, mask, udata);
+	ret = ornic_modify_locked(dev, qp, attr, mask, udata);
 	mutex_unlock(&qp->mutex);
 	smp_mb();	/* state before death here, the other way round in ornic_ib_event() */
 	if (!ret && ornic_device_dead(dev->odev))
@@ -176,7 +177,7 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return ret;
 }
 
-static void read_path(struct ornic_path *path, struct rdma_ah_attr *attr)
+static void ornic_read_path(struct ornic_path *path, struct rdma_ah_attr *attr)
 {
 	attr->type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(attr, ORNIC_IB_PORT);
@@ -188,7 +189,7 @@ static void read_path(struct ornic_path *path, struct rdma_ah_attr *attr)
 	memcpy(attr->roce.dmac, path->dmac, sizeof(attr->roce.dmac));
 }
 
-static void read_attr(struct ornic_qp_query_rsp *rsp, struct ib_qp_attr *attr)
+static void ornic_read_attr(struct ornic_qp_query_rsp *rsp, struct ib_qp_attr *attr)
 {
 	struct ornic_qp_modify_cmd *from = &rsp->attr;
 
@@ -213,7 +214,7 @@ static void read_attr(struct ornic_qp_query_rsp *rsp, struct ib_qp_attr *attr)
 	attr->rnr_retry = from->rnr_retry;
 	attr->rate_limit = le32_to_cpu(from->rate_kbps);
 	if (le32_to_cpu(from->mask) & ORNIC_QPM_PATH)
-		read_path(&from->path, &attr->ah_attr);
+		ornic_read_path(&from->path, &attr->ah_attr);
 }
 
 int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -238,7 +239,7 @@ int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
-	read_attr(&rsp, attr);
+	ornic_read_attr(&rsp, attr);
 	attr->cap = qp->cap;
 	init->cap = qp->cap;
 	init->send_cq = ibqp->send_cq;

@@ -39,25 +39,25 @@ u32 ornic_ib_rq_bytes(u32 sges)
 	return sizeof(struct ornic_rwqe) + sges * sizeof(struct ornic_sge);
 }
 
-static u64 ring_bytes(u8 log, u8 stride)
+static u64 ornic_ring_bytes(u8 log, u8 stride)
 {
 	return log == ORNIC_NO_RING ? 0 : 1ULL << (log + stride);
 }
 
-static void lay_out(const struct ornic_ib_geom *geom, struct layout *at)
+static void ornic_lay_out(const struct ornic_ib_geom *geom, struct layout *at)
 {
 	at->sq = 0;
-	at->rq = at->sq + ring_bytes(geom->sq_log, geom->sq_stride);
+	at->rq = at->sq + ornic_ring_bytes(geom->sq_log, geom->sq_stride);
 	if (geom->rq_log != ORNIC_NO_RING)
 		at->rq = ALIGN(at->rq, 1ULL << geom->rq_stride);
-	at->sq_rec = at->rq + ring_bytes(geom->rq_log, geom->rq_stride);
+	at->sq_rec = at->rq + ornic_ring_bytes(geom->rq_log, geom->rq_stride);
 	at->rq_rec = at->sq_rec + sizeof(struct ornic_rec);
 	at->size = at->rq_rec + sizeof(struct ornic_rec);
 }
 
 /* A ring may be missing if nothing is to be posted to it. */
-static int check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max_stride, u32 wrs,
-		      u32 entry_bytes)
+static int ornic_check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max_stride, u32 wrs,
+			    u32 entry_bytes)
 {
 	if (log == ORNIC_ABI_NO_RING)
 		return stride || wrs ? -EINVAL : 0;
@@ -66,11 +66,11 @@ static int check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max_strid
 	if (wrs > BIT(log) || entry_bytes > BIT(stride))
 		return -EINVAL;
 	/* what lies behind the ring is aligned like a record */
-	return ring_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
+	return ornic_ring_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
 }
 
-static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
-		      const struct ornic_ib_geom *geom)
+static int ornic_check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+			    const struct ornic_ib_geom *geom)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 	const struct ib_qp_cap *cap = &qp->cap;
@@ -84,14 +84,15 @@ static int check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *
 	} else if (geom->sq_log == ORNIC_ABI_NO_RING && geom->rq_log == ORNIC_ABI_NO_RING) {
 		return -EINVAL;
 	}
-	ret = check_ring(geom->sq_log, geom->sq_stride, lim->log_sq, ORNIC_SQ_MIN_STRIDE,
-			 lim->sq_stride, cap->max_send_wr,
-			 ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
-					   cap->max_inline_data));
+	ret = ornic_check_ring(geom->sq_log, geom->sq_stride, lim->log_sq, ORNIC_SQ_MIN_STRIDE,
+			       lim->sq_stride, cap->max_send_wr,
+			       ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
+						 cap->max_inline_data));
 	if (ret)
 		return ret;
-	return check_ring(geom->rq_log, geom->rq_stride, lim->log_rq, ORNIC_RQ_MIN_STRIDE,
-			  lim->rq_stride, cap->max_recv_wr, ornic_ib_rq_bytes(cap->max_recv_sge));
+	return ornic_check_ring(geom->rq_log, geom->rq_stride, lim->log_rq, ORNIC_RQ_MIN_STRIDE,
+				lim->rq_stride, cap->max_recv_wr,
+				ornic_ib_rq_bytes(cap->max_recv_sge));
 }
 
 /**
@@ -128,30 +129,30 @@ int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struc
 	qp->geom.sq_stride = req.sq_stride;
 	qp->geom.rq_log = req.rq_log;
 	qp->geom.rq_stride = req.rq_stride;
-	ret = check_geom(dev, qp, &qp->geom);
+	ret = ornic_check_geom(dev, qp, &qp->geom);
 	if (ret) {
 		ibdev_dbg(&dev->ibdev, "QP rings of 2^%u * 2^%u and 2^%u * 2^%u bytes, too large or small\n",
 			  req.sq_log, req.sq_stride, req.rq_log, req.rq_stride);
 		return ret;
 	}
-	lay_out(&qp->geom, &at);
+	ornic_lay_out(&qp->geom, &at);
 	return ornic_ib_ubuf_pin(dev, &qp->ubuf, req.buf_addr, at.size, req.buf_addr,
 				 IB_ACCESS_LOCAL_WRITE);
 }
 
 /* Rings of the kernel have two entries at least: that aligns the records. */
-static u8 kernel_log(u32 wrs)
+static u8 ornic_kernel_log(u32 wrs)
 {
 	return order_base_2(max_t(u32, wrs, 2));
 }
 
-static void kernel_geom(struct ornic_ib_qp *qp)
+static void ornic_kernel_geom(struct ornic_ib_qp *qp)
 {
 	struct ib_qp_cap *cap = &qp->cap;
 	struct ornic_ib_geom *geom = &qp->geom;
 
 	cap->max_send_sge = max_t(u32, cap->max_send_sge, 1);
-	geom->sq_log = kernel_log(cap->max_send_wr);
+	geom->sq_log = ornic_kernel_log(cap->max_send_wr);
 	geom->sq_stride = order_base_2(ornic_ib_sq_bytes(qp->ibqp.qp_type, cap->max_send_sge,
 							 cap->max_inline_data));
 	geom->sq_stride = max_t(u8, geom->sq_stride, ORNIC_SQ_MIN_STRIDE);
@@ -161,13 +162,13 @@ static void kernel_geom(struct ornic_ib_qp *qp)
 		return;
 	}
 	cap->max_recv_sge = max_t(u32, cap->max_recv_sge, 1);
-	geom->rq_log = kernel_log(cap->max_recv_wr);
+	geom->rq_log = ornic_kernel_log(cap->max_recv_wr);
 	geom->rq_stride = order_base_2(ornic_ib_rq_bytes(cap->max_recv_sge));
 	geom->rq_stride = max_t(u8, geom->rq_stride, ORNIC_RQ_MIN_STRIDE);
 	cap->max_recv_wr = BIT(geom->rq_log);
 }
 
-static int wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
+static int ornic_wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
 {
 	wq->wr_id = kvcalloc(BIT(log), sizeof(*wq->wr_id), GFP_KERNEL);
 	if (!wq->wr_id)
@@ -188,16 +189,18 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	struct layout at;
 	int ret;
 
-	kernel_geom(qp);
-	ret = check_geom(dev, qp, &qp->geom);
+	ornic_kernel_geom(qp);
+	ret = ornic_check_geom(dev, qp, &qp->geom);
 	if (ret)
 		return ret;
-	lay_out(&qp->geom, &at);
+	ornic_lay_out(&qp->geom, &at);
 	ret = ornic_ib_kbuf_alloc(dev, &qp->kbuf, at.size);
 	if (!ret)
-		ret = wq_init(&qp->sq, qp->geom.sq_log, qp->geom.sq_stride, qp->cap.max_send_sge);
+		ret = ornic_wq_init(&qp->sq, qp->geom.sq_log, qp->geom.sq_stride,
+				    qp->cap.max_send_sge);
 	if (!ret && qp->geom.rq_log != ORNIC_NO_RING)
-		ret = wq_init(&qp->rq, qp->geom.rq_log, qp->geom.rq_stride, qp->cap.max_recv_sge);
+		ret = ornic_wq_init(&qp->rq, qp->geom.rq_log, qp->geom.rq_stride,
+				    qp->cap.max_recv_sge);
 	if (ret)
 		return ret;
 
@@ -240,12 +243,12 @@ void ornic_ib_wq_reset(struct ornic_ib_wq *wq)
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-static int describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
-			 const struct layout *at, struct ornic_qp_create_cmd *cmd,
-			 struct ornic_ib_pagelist *lists)
+static int ornic_describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+			       const struct layout *at, struct ornic_qp_create_cmd *cmd,
+			       struct ornic_ib_pagelist *lists)
 {
-	u64 sq_bytes = ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
-	u64 rq_bytes = ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
+	u64 sq_bytes = ornic_ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ornic_ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
 	int ret = 0;
 
 	if (sq_bytes)
@@ -262,12 +265,12 @@ static int describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
 }
 
 /* The kernel always has a send queue. */
-static int describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
-			   const struct layout *at, struct ornic_qp_create_cmd *cmd,
-			   struct ornic_ib_pagelist *lists)
+static int ornic_describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
+				 const struct layout *at, struct ornic_qp_create_cmd *cmd,
+				 struct ornic_ib_pagelist *lists)
 {
-	u64 sq_bytes = ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
-	u64 rq_bytes = ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
+	u64 sq_bytes = ornic_ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ornic_ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
 	int ret;
 
 	ret = ornic_ib_pagelist_kernel(dev, &lists[0], &qp->kbuf, at->sq, sq_bytes);
@@ -299,8 +302,8 @@ int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	cmd->rq_stride = qp->geom.rq_stride;
 	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT)
 		return 0;
-	lay_out(&qp->geom, &at);
+	ornic_lay_out(&qp->geom, &at);
 	if (qp->ubuf.umem)
-		return describe_user(dev, qp, &at, cmd, lists);
-	return describe_kernel(dev, qp, &at, cmd, lists);
+		return ornic_describe_user(dev, qp, &at, cmd, lists);
+	return ornic_describe_kernel(dev, qp, &at, cmd, lists);
 }

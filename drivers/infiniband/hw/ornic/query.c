@@ -32,13 +32,13 @@
 #define MAX_ACK_DELAY	31
 
 /* Limits that verbs count in an int. */
-static int to_count(__le32 limit)
+static int ornic_to_count(__le32 limit)
 {
 	return min_t(u32, le32_to_cpu(limit), INT_MAX);
 }
 
 /* Limits that only a feature uses are whatever the device left there without it (ORN-IDN-8). */
-static void read_feature_limits(struct ornic_ib_dev *dev)
+static void ornic_read_feature_limits(struct ornic_ib_dev *dev)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
 	struct ornic_ib_limits *lim = &dev->lim;
@@ -88,14 +88,14 @@ int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	/* attributes of connections and queue pairs have a byte for each */
 	lim->rd_atomic_init = min_t(u16, le16_to_cpu(id->max_rd_atomic_init), U8_MAX);
 	lim->rd_atomic_resp = min_t(u16, le16_to_cpu(id->max_rd_atomic_resp), U8_MAX);
-	read_feature_limits(dev);
+	ornic_read_feature_limits(dev);
 	if (lim->send_sge && lim->recv_sge && lim->read_sge)
 		return 0;
 	dev_info(ornic_ib_dma(dev), "device reports no SGEs, RDMA not available\n");
 	return -EOPNOTSUPP;
 }
 
-static enum ib_atomic_cap atomic_cap(const struct ornic_ib_dev *dev)
+static enum ib_atomic_cap ornic_atomic_cap(const struct ornic_ib_dev *dev)
 {
 	if (!ornic_has(dev->odev, ORNIC_FEATURE(ATOMICS)))
 		return IB_ATOMIC_NONE;
@@ -109,25 +109,25 @@ static enum ib_atomic_cap atomic_cap(const struct ornic_ib_dev *dev)
 	}
 }
 
-static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+static void ornic_query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
 	const struct ornic_ib_limits *lim = &dev->lim;
 
-	attr->max_qp = to_count(id->max_qp);
+	attr->max_qp = ornic_to_count(id->max_qp);
 	attr->max_qp_wr = min(BIT(lim->log_sq), BIT(lim->log_rq));
 	attr->max_send_sge = lim->send_sge;
 	attr->max_recv_sge = lim->recv_sge;
 	attr->max_sge_rd = lim->read_sge;
-	attr->max_cq = to_count(id->max_cq);
+	attr->max_cq = ornic_to_count(id->max_cq);
 	attr->max_cqe = lim->max_cqe;
 	attr->max_qp_rd_atom = lim->rd_atomic_resp;
 	attr->max_qp_init_rd_atom = lim->rd_atomic_init;
-	attr->max_res_rd_atom = to_count(id->max_rd_resources);
-	attr->atomic_cap = atomic_cap(dev);
+	attr->max_res_rd_atom = ornic_to_count(id->max_rd_resources);
+	attr->atomic_cap = ornic_atomic_cap(dev);
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(SRQ))) {
-		attr->max_srq = to_count(id->max_srq);
+		attr->max_srq = ornic_to_count(id->max_srq);
 		attr->max_srq_wr = BIT(lim->log_srq);
 		attr->max_srq_sge = lim->srq_sge;
 	}
@@ -142,7 +142,7 @@ static void query_queues(const struct ornic_ib_dev *dev, struct ib_device_attr *
 }
 
 /* For a provider that left room: it costs a command. */
-static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
+static int ornic_query_respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 {
 	struct ornic_uresp_query_device resp = {};
 	int ret = 0;
@@ -162,7 +162,7 @@ static int respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 }
 
 /* Capabilities that features of the device stand behind. */
-static u64 device_caps(const struct ornic_ib_dev *dev)
+static u64 ornic_device_caps(const struct ornic_ib_dev *dev)
 {
 	u64 caps = 0;
 
@@ -177,13 +177,13 @@ static u64 device_caps(const struct ornic_ib_dev *dev)
 	return caps;
 }
 
-static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+static void ornic_query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
 
 	attr->max_mr_size = le64_to_cpu(id->max_region);
 	attr->page_size_cap = dev->lim.page_sizes;
-	attr->max_mr = to_count(id->max_key);
+	attr->max_mr = ornic_to_count(id->max_key);
 	if (dev->lim.fast_reg_pages) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 		attr->max_fast_reg_page_list_len = dev->lim.fast_reg_pages;
@@ -193,30 +193,30 @@ static void query_memory(const struct ornic_ib_dev *dev, struct ib_device_attr *
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
 		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MW1)) || ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))
-		attr->max_mw = to_count(id->max_mw);
+		attr->max_mw = ornic_to_count(id->max_mw);
 }
 
-static void query_rss(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+static void ornic_query_rss(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
 {
 	attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
-	attr->rss_caps.max_rwq_indirection_tables = to_count(dev->odev->id.max_rss_groups);
+	attr->rss_caps.max_rwq_indirection_tables = ornic_to_count(dev->odev->id.max_rss_groups);
 	attr->rss_caps.max_rwq_indirection_table_size = dev->lim.rss_table;
-	attr->max_wq_type_rq = to_count(dev->odev->id.max_raw_qp);
+	attr->max_wq_type_rq = ornic_to_count(dev->odev->id.max_raw_qp);
 }
 
-static void query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
+static void ornic_query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
 {
 	const u64 csum = ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM);
 
 	if (!ornic_has(dev->odev, ORNIC_FEATURE(RAW)))
 		return;
-	attr->max_raw_ethy_qp = to_count(dev->odev->id.max_raw_qp);
+	attr->max_raw_ethy_qp = ornic_to_count(dev->odev->id.max_raw_qp);
 	if ((dev->odev->features & csum) == csum) {
 		attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
 		attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
 	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(RSS)))
-		query_rss(dev, attr);
+		ornic_query_rss(dev, attr);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(STEER)))
 		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
 }
@@ -237,29 +237,29 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->hw_ver = le32_to_cpu(id->hw_version);
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_PORT_ACTIVE_EVENT |
-				 device_caps(dev);
+				 ornic_device_caps(dev);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_dm_size = dev->lim.dm_bytes;
-	attr->max_pd = to_count(id->max_pd);
-	attr->max_ah = id->max_ah ? to_count(id->max_ah) : INT_MAX;
+	attr->max_pd = ornic_to_count(id->max_pd);
+	attr->max_ah = id->max_ah ? ornic_to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = min_t(u8, id->ca_ack_delay, MAX_ACK_DELAY);
 	if (ornic_has(dev->odev, ORNIC_FEATURE(MCAST))) {
 		attr->kernel_cap_flags |= IBK_BLOCK_MULTICAST_LOOPBACK;
-		attr->max_mcast_grp = to_count(id->max_mcast_groups);
-		attr->max_mcast_qp_attach = to_count(id->max_mcast_per_group);
-		attr->max_total_mcast_qp_attach = to_count(id->max_mcast_total);
+		attr->max_mcast_grp = ornic_to_count(id->max_mcast_groups);
+		attr->max_mcast_qp_attach = ornic_to_count(id->max_mcast_per_group);
+		attr->max_total_mcast_qp_attach = ornic_to_count(id->max_mcast_total);
 	}
-	query_queues(dev, attr);
-	query_memory(dev, attr);
-	query_raw(dev, attr);
-	return udata && udata->outlen ? respond(dev, udata) : 0;
+	ornic_query_queues(dev, attr);
+	ornic_query_memory(dev, attr);
+	ornic_query_raw(dev, attr);
+	return udata && udata->outlen ? ornic_query_respond(dev, udata) : 0;
 }
 
-static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
-			      const struct ornic_identify_port *port)
+static enum ib_mtu ornic_active_mtu(const struct ornic_ib_dev *dev,
+				    const struct ornic_identify_port *port)
 {
 	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->odev->netdev->mtu));
 
@@ -267,7 +267,7 @@ static enum ib_mtu active_mtu(const struct ornic_ib_dev *dev,
 }
 
 /* What the device says of its port; that of a dead one is down. */
-static int read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_identify_port *port)
+static int ornic_read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_identify_port *port)
 {
 	int ret;
 
@@ -290,14 +290,14 @@ int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_at
 	struct ornic_identify_port port;
 	int ret;
 
-	ret = read_port(dev, port_num, &port);
+	ret = ornic_read_port(dev, port_num, &port);
 	if (ret)
 		return ret;
 
 	attr->state = port.state == IB_PORT_ACTIVE ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = port.phys_state;
 	attr->max_mtu = clamp_t(u8, port.max_mtu, IB_MTU_256, IB_MTU_4096);
-	attr->active_mtu = active_mtu(dev, &port);
+	attr->active_mtu = ornic_active_mtu(dev, &port);
 	attr->phys_mtu = ib_mtu_enum_to_int(attr->active_mtu);
 	attr->gid_tbl_len = min_t(u32, le32_to_cpu(port.gid_entries), MAX_GIDS);
 	attr->ip_gids = true;
@@ -318,7 +318,7 @@ int ornic_ib_query_port_speed(struct ib_device *ibdev, u32 port_num, u64 *speed)
 	struct ornic_identify_port port;
 	int ret;
 
-	ret = read_port(to_oib(ibdev), port_num, &port);
+	ret = ornic_read_port(to_oib(ibdev), port_num, &port);
 	if (!ret)
 		*speed = div_u64(le64_to_cpu(port.speed_mbps), 100);
 	return ret;

@@ -35,7 +35,7 @@ u32 ornic_ib_rate_types(const struct ornic_ib_dev *dev)
 }
 
 /* What a process may say of the burst; the kernel has no attribute for it. */
-static int read_burst(struct ib_udata *udata, struct ornic_ureq_modify_qp *req)
+static int ornic_read_burst(struct ib_udata *udata, struct ornic_ureq_modify_qp *req)
 {
 	int ret;
 
@@ -68,7 +68,7 @@ int ornic_ib_rate_fill(const struct ornic_ib_dev *dev, const struct ornic_ib_qp 
 	struct ornic_ureq_modify_qp req;
 	int ret;
 
-	ret = read_burst(udata, &req);
+	ret = ornic_read_burst(udata, &req);
 	if (ret)
 		return ret;
 	if (!kbps && (req.rate_burst || req.rate_packet))

@@ -12,8 +12,8 @@ static_assert(ORNIC_KEYM_PD == IB_MR_REREG_PD);
 static_assert(ORNIC_KEYM_ACCESS == IB_MR_REREG_ACCESS);
 
 /* The device's part, with memory that is pinned already if that changes. */
-static int modify(struct ornic_ib_dev *dev, u32 key, const struct ornic_ib_ubuf *ubuf,
-		  struct ornic_key_modify_cmd *cmd)
+static int ornic_rereg_modify(struct ornic_ib_dev *dev, u32 key, const struct ornic_ib_ubuf *ubuf,
+			      struct ornic_key_modify_cmd *cmd)
 {
 	struct ornic_ib_pagelist list = {};
 	int ret = 0;
@@ -49,7 +49,7 @@ struct change {
  * Some rights are more than a right: writing needs pages that were pinned for it, and
  * ZERO_BASED moves the region. Then the same memory is registered again.
  */
-static void move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
+static void ornic_move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
 {
 	const struct ib_umem *umem = mr->ubuf.umem;
 
@@ -64,8 +64,8 @@ static void move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
 	to->virt = mr->virt;
 }
 
-static int apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct change *to,
-		 struct ib_pd *pd)
+static int ornic_rereg_apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
+			     const struct change *to, struct ib_pd *pd)
 {
 	u64 iova = to->access & IB_ZERO_BASED ? 0 : to->virt;
 	struct ornic_key_modify_cmd cmd = {
@@ -86,7 +86,7 @@ static int apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, const struct 
 		return ret;
 	ret = ornic_ib_persistent(moves ? &ubuf : &mr->ubuf, to->access);
 	if (!ret)
-		ret = modify(dev, mr->ibmr.lkey, &ubuf, &cmd);
+		ret = ornic_rereg_modify(dev, mr->ibmr.lkey, &ubuf, &cmd);
 	if (ret) {
 		ornic_ib_ubuf_unpin(&ubuf);
 		return ret;
@@ -117,8 +117,8 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 	    (length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt))
 		return ERR_PTR(-EINVAL);
 	/* memory of another device stays where its exporter has it, with the rights it gave */
-	move_for_rights(mr, &to);
+	ornic_move_for_rights(mr, &to);
 	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && to.flags & IB_MR_REREG_TRANS)
 		return ERR_PTR(-EOPNOTSUPP);
-	return ERR_PTR(apply(dev, mr, &to, flags & IB_MR_REREG_PD ? pd : ibmr->pd));
+	return ERR_PTR(ornic_rereg_apply(dev, mr, &to, flags & IB_MR_REREG_PD ? pd : ibmr->pd));
 }

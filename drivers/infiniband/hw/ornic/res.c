@@ -18,14 +18,14 @@ struct field {
 	bool hex;
 };
 
-static int put_field(struct sk_buff *msg, const struct field *field)
+static int ornic_put_field(struct sk_buff *msg, const struct field *field)
 {
 	if (field->hex)
 		return rdma_nl_put_driver_u64_hex(msg, field->name, field->value);
 	return rdma_nl_put_driver_u64(msg, field->name, field->value);
 }
 
-static int put_fields(struct sk_buff *msg, const struct field *fields, u32 count)
+static int ornic_put_fields(struct sk_buff *msg, const struct field *fields, u32 count)
 {
 	struct nlattr *table;
 	u32 i;
@@ -34,7 +34,7 @@ static int put_fields(struct sk_buff *msg, const struct field *fields, u32 count
 	if (!table)
 		return -EMSGSIZE;
 	for (i = 0; i < count; i++) {
-		if (put_field(msg, &fields[i])) {
+		if (ornic_put_field(msg, &fields[i])) {
 			nla_nest_cancel(msg, table);
 			return -EMSGSIZE;
 		}
@@ -44,12 +44,12 @@ static int put_fields(struct sk_buff *msg, const struct field *fields, u32 count
 }
 
 /* A query that failed: of a dead device there is nothing to tell. */
-static int untold(struct ornic_ib_dev *dev, int err)
+static int ornic_res_untold(struct ornic_ib_dev *dev, int err)
 {
 	return ornic_device_dead(dev->odev) ? 0 : err;
 }
 
-static int put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_rsp *rsp)
+static int ornic_put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_rsp *rsp)
 {
 	const struct field fields[] = {
 		{ "handle", handle },
@@ -64,7 +64,7 @@ static int put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_r
 		{ "rate_kbps", le32_to_cpu(rsp->attr.rate_kbps) },
 	};
 
-	return put_fields(msg, fields, ARRAY_SIZE(fields));
+	return ornic_put_fields(msg, fields, ARRAY_SIZE(fields));
 }
 
 int ornic_ib_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
@@ -77,7 +77,7 @@ int ornic_ib_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	if (to_oqp(ibqp)->rss)
 		return 0;
 	ret = ornic_ib_cmd_qp_query(dev, handle, &rsp);
-	return ret ? untold(dev, ret) : put_qp(msg, handle, &rsp);
+	return ret ? ornic_res_untold(dev, ret) : ornic_put_qp(msg, handle, &rsp);
 }
 
 int ornic_ib_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
@@ -89,10 +89,11 @@ int ornic_ib_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
 	if (to_oqp(ibqp)->rss)
 		return 0;
 	ret = ornic_ib_cmd_qp_query(dev, to_oqp(ibqp)->qpn, &rsp);
-	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+	return ret ? ornic_res_untold(dev, ret) :
+		     nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }
 
-static int put_cq(struct sk_buff *msg, u32 cqn, const struct ornic_cq_query_rsp *rsp)
+static int ornic_put_cq(struct sk_buff *msg, u32 cqn, const struct ornic_cq_query_rsp *rsp)
 {
 	u32 state = le32_to_cpu(rsp->state.state);
 	const struct field fields[] = {
@@ -106,7 +107,7 @@ static int put_cq(struct sk_buff *msg, u32 cqn, const struct ornic_cq_query_rsp 
 		{ "syndrome", le32_to_cpu(rsp->state.syndrome), true },
 	};
 
-	return put_fields(msg, fields, ARRAY_SIZE(fields));
+	return ornic_put_fields(msg, fields, ARRAY_SIZE(fields));
 }
 
 int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
@@ -117,7 +118,7 @@ int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 	int ret;
 
 	ret = ornic_ib_cmd_cq_query(dev, cqn, &rsp);
-	return ret ? untold(dev, ret) : put_cq(msg, cqn, &rsp);
+	return ret ? ornic_res_untold(dev, ret) : ornic_put_cq(msg, cqn, &rsp);
 }
 
 int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq)
@@ -127,10 +128,11 @@ int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq)
 	int ret;
 
 	ret = ornic_ib_cmd_cq_query(dev, to_ocq(ibcq)->cqn, &rsp);
-	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+	return ret ? ornic_res_untold(dev, ret) :
+		     nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }
 
-static int put_mr(struct sk_buff *msg, const struct ornic_key_query_rsp *rsp)
+static int ornic_put_mr(struct sk_buff *msg, const struct ornic_key_query_rsp *rsp)
 {
 	const struct field fields[] = {
 		{ "kind", rsp->attr.kind },
@@ -140,7 +142,7 @@ static int put_mr(struct sk_buff *msg, const struct ornic_key_query_rsp *rsp)
 		{ "uses", le64_to_cpu(rsp->uses) },
 	};
 
-	return put_fields(msg, fields, ARRAY_SIZE(fields));
+	return ornic_put_fields(msg, fields, ARRAY_SIZE(fields));
 }
 
 int ornic_ib_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
@@ -150,7 +152,7 @@ int ornic_ib_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 	int ret;
 
 	ret = ornic_ib_cmd_key_query(dev, ibmr->lkey, &rsp);
-	return ret ? untold(dev, ret) : put_mr(msg, &rsp);
+	return ret ? ornic_res_untold(dev, ret) : ornic_put_mr(msg, &rsp);
 }
 
 int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr)
@@ -160,10 +162,11 @@ int ornic_ib_fill_res_mr_raw(struct sk_buff *msg, struct ib_mr *ibmr)
 	int ret;
 
 	ret = ornic_ib_cmd_key_query(dev, ibmr->lkey, &rsp);
-	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+	return ret ? ornic_res_untold(dev, ret) :
+		     nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }
 
-static int put_srq(struct sk_buff *msg, u32 srqn, const struct ornic_srq_query_rsp *rsp)
+static int ornic_put_srq(struct sk_buff *msg, u32 srqn, const struct ornic_srq_query_rsp *rsp)
 {
 	const struct field fields[] = {
 		{ "srqn", srqn },
@@ -175,7 +178,7 @@ static int put_srq(struct sk_buff *msg, u32 srqn, const struct ornic_srq_query_r
 		{ "syndrome", le32_to_cpu(rsp->state.syndrome), true },
 	};
 
-	return put_fields(msg, fields, ARRAY_SIZE(fields));
+	return ornic_put_fields(msg, fields, ARRAY_SIZE(fields));
 }
 
 int ornic_ib_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
@@ -186,7 +189,7 @@ int ornic_ib_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
 	int ret;
 
 	ret = ornic_ib_cmd_srq_query(dev, srqn, &rsp);
-	return ret ? untold(dev, ret) : put_srq(msg, srqn, &rsp);
+	return ret ? ornic_res_untold(dev, ret) : ornic_put_srq(msg, srqn, &rsp);
 }
 
 int ornic_ib_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
@@ -196,5 +199,6 @@ int ornic_ib_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
 	int ret;
 
 	ret = ornic_ib_cmd_srq_query(dev, to_osrq(ibsrq)->srqn, &rsp);
-	return ret ? untold(dev, ret) : nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
+	return ret ? ornic_res_untold(dev, ret) :
+		     nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }

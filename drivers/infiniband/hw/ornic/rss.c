@@ -7,7 +7,7 @@
  */
 #include "ornic_ib.h"
 
-static int check_init(const struct ib_qp_init_attr *attr)
+static int ornic_rss_check_init(const struct ib_qp_init_attr *attr)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
@@ -18,8 +18,8 @@ static int check_init(const struct ib_qp_init_attr *attr)
 	return 0;
 }
 
-static int read_request(const struct ornic_ib_dev *dev, struct ib_udata *udata,
-			struct ornic_ureq_create_rss *req)
+static int ornic_read_request(const struct ornic_ib_dev *dev, struct ib_udata *udata,
+			      struct ornic_ureq_create_rss *req)
 {
 	int ret;
 
@@ -32,9 +32,9 @@ static int read_request(const struct ornic_ib_dev *dev, struct ib_udata *udata,
 	return 0;
 }
 
-static int create_group(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
-			const struct ib_rwq_ind_table *table,
-			const struct ornic_ureq_create_rss *req, u32 owner)
+static int ornic_create_group(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			      const struct ib_rwq_ind_table *table,
+			      const struct ornic_ureq_create_rss *req, u32 owner)
 {
 	struct ornic_rss_create_cmd *cmd;
 	u32 i;
@@ -65,14 +65,14 @@ int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 
 	if (!udata || !ornic_has(dev->odev, ORNIC_FEATURE(RSS)))
 		return -EOPNOTSUPP;
-	ret = check_init(attr);
+	ret = ornic_rss_check_init(attr);
 	if (!ret)
-		ret = read_request(dev, udata, &req);
+		ret = ornic_read_request(dev, udata, &req);
 	if (ret) {
 		ibdev_dbg(&dev->ibdev, "QP for receive scaling, type %u: %d\n", attr->qp_type, ret);
 		return ret;
 	}
-	ret = create_group(dev, qp, attr->rwq_ind_tbl, &req, ornic_ib_caller_page(udata));
+	ret = ornic_create_group(dev, qp, attr->rwq_ind_tbl, &req, ornic_ib_caller_page(udata));
 	if (ret)
 		return ret;
 	mutex_init(&qp->mutex);

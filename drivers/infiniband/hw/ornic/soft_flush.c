@@ -88,7 +88,7 @@ void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq)
 		queue_work(to_oib(ibcq->device)->wq, &cq->kick);
 }
 
-static bool wq_pending(const struct ornic_ib_wq *wq)
+static bool ornic_wq_pending(const struct ornic_ib_wq *wq)
 {
 	return READ_ONCE(wq->prod) != wq->cons;
 }
@@ -105,16 +105,16 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
 	xa_for_each(&cq->qps, qpn, qp) {
 		if (!ornic_ib_is_soft(cq, qp))
 			continue;
-		if (qp->ibqp.send_cq == &cq->ibcq && wq_pending(&qp->sq))
+		if (qp->ibqp.send_cq == &cq->ibcq && ornic_wq_pending(&qp->sq))
 			return true;
-		if (qp->ibqp.recv_cq == &cq->ibcq && wq_pending(&qp->rq))
+		if (qp->ibqp.recv_cq == &cq->ibcq && ornic_wq_pending(&qp->rq))
 			return true;
 	}
 	return false;
 }
 
-static int flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_opcode opcode,
-		    int num_entries, struct ib_wc *wc)
+static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_opcode opcode,
+			  int num_entries, struct ib_wc *wc)
 {
 	u32 prod = smp_load_acquire(&wq->prod); /* before the ids of what is posted */
 	int got;
@@ -165,9 +165,9 @@ int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc
 		if (!ornic_ib_is_soft(cq, qp))
 			continue;
 		if (qp->ibqp.send_cq == &cq->ibcq)
-			got += flush_wq(qp, &qp->sq, IB_WC_SEND, num_entries - got, &wc[got]);
+			got += ornic_flush_wq(qp, &qp->sq, IB_WC_SEND, num_entries - got, &wc[got]);
 		if (qp->ibqp.recv_cq == &cq->ibcq)
-			got += flush_wq(qp, &qp->rq, IB_WC_RECV, num_entries - got, &wc[got]);
+			got += ornic_flush_wq(qp, &qp->rq, IB_WC_RECV, num_entries - got, &wc[got]);
 		if (got == num_entries)
 			break;
 	}

@@ -20,8 +20,8 @@ static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);
 #define ID_POSTED	(U32_MAX - 1)
 #define ID_SPARE	(U32_MAX - 2)
 
-static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr,
-		      bool user)
+static int ornic_srq_check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr,
+				bool user)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 
@@ -44,8 +44,8 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_a
 	return 0;
 }
 
-static int user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
-		     const struct ib_srq_init_attr *attr, struct ib_udata *udata)
+static int ornic_srq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
+			       const struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ornic_ureq_create_srq req;
 	int ret;
@@ -109,7 +109,7 @@ bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
 	return true;
 }
 
-static int make_ids(struct ornic_ib_srq *srq, u32 count)
+static int ornic_make_ids(struct ornic_ib_srq *srq, u32 count)
 {
 	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
 	srq->wq.wr_id = kvcalloc(count, sizeof(*srq->wq.wr_id), GFP_KERNEL);
@@ -120,8 +120,8 @@ static int make_ids(struct ornic_ib_srq *srq, u32 count)
 	return 0;
 }
 
-static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-		       struct ornic_ib_ring *ring, struct ib_srq_init_attr *attr)
+static int ornic_srq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+				 struct ornic_ib_ring *ring, struct ib_srq_init_attr *attr)
 {
 	int ret;
 
@@ -131,7 +131,7 @@ static int kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 			     ORNIC_RQ_MIN_STRIDE);
 	srq->wq.max_sge = attr->attr.max_sge;
 	attr->attr.max_wr = BIT(ring->log);
-	ret = make_ids(srq, BIT(ring->log));
+	ret = ornic_make_ids(srq, BIT(ring->log));
 	return ret ? ret : ornic_ib_ring_alloc(dev, ring);
 }
 
@@ -150,7 +150,7 @@ void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring)
 	swap(srq->kbuf, ring->kbuf);
 }
 
-static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+static void ornic_srq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
 	kvfree(srq->next);
 	kvfree(srq->wq.wr_id);
@@ -159,7 +159,7 @@ static void free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 }
 
 /* Whose entries go to messages of any process in the domain, and complete in one CQ. */
-static void fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
+static void ornic_fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
 {
 	if (attr->srq_type != IB_SRQT_XRC)
 		return;
@@ -169,8 +169,8 @@ static void fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq_creat
 }
 
 /* Make or take the ring and have the device use it. */
-static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-			    struct ib_srq_init_attr *attr, struct ib_udata *udata)
+static int ornic_srq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+				      struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
 	u32 page = ornic_ib_caller_page(udata);
 	struct ornic_ib_ring ring = {};
@@ -185,16 +185,16 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	int ret;
 
 	if (udata)
-		ret = user_ring(dev, &ring, attr, udata);
+		ret = ornic_srq_user_ring(dev, &ring, attr, udata);
 	else
-		ret = kernel_ring(dev, srq, &ring, attr);
+		ret = ornic_srq_kernel_ring(dev, srq, &ring, attr);
 	if (!ret) {
 		cmd.log_entries = ring.log;
 		cmd.stride = ring.stride;
 		cmd.record = ring.record;
 		cmd.pages = ring.pages;
 		cmd.max_sge = cpu_to_le16(attr->attr.max_sge);
-		fill_xrc(attr, &cmd);
+		ornic_fill_xrc(attr, &cmd);
 		ret = ornic_ib_cmd_srq_create(dev, &cmd, &srq->srqn);
 	}
 	if (!ret) {
@@ -207,7 +207,7 @@ static int create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 }
 
 /* Let events find the SRQ. */
-static int publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+static int ornic_srq_publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
 	int ret;
 
@@ -218,7 +218,7 @@ static int publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 }
 
 /* No event of the SRQ is being delivered on return. */
-static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
+static void ornic_srq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
 	down_read(&dev->odev->numbers);
 	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
@@ -228,7 +228,7 @@ static void destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq
 	up_read(&dev->odev->numbers);
 }
 
-static int respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
+static int ornic_srq_respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_srq resp = { .srqn = srq->srqn };
 
@@ -242,32 +242,32 @@ int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 	int ret;
 
-	ret = check_init(dev, attr, udata);
+	ret = ornic_srq_check_init(dev, attr, udata);
 	if (ret)
 		return ret;
 
 	mutex_init(&srq->modify);
 	spin_lock_init(&srq->wq.lock);
 	ornic_ib_ref_init(&srq->ref);
-	ret = create_in_device(dev, srq, attr, udata);
+	ret = ornic_srq_create_in_device(dev, srq, attr, udata);
 	if (ret)
 		goto err_rings;
-	ret = publish(dev, srq);
+	ret = ornic_srq_publish(dev, srq);
 	if (ret)
 		goto err_device;
 	if (attr->srq_type == IB_SRQT_XRC)
 		ibsrq->ext.xrc.srq_num = srq->srqn;
 	if (udata)
-		ret = respond(srq, udata);
+		ret = ornic_srq_respond(srq, udata);
 	if (!ret)
 		return 0;
 
-	destroy_in_device(dev, srq);
+	ornic_srq_destroy_in_device(dev, srq);
 	goto err_rings;
 err_device:
 	ornic_ib_cmd_srq_destroy(dev, srq->srqn);
 err_rings:
-	free_rings(dev, srq);
+	ornic_srq_free_rings(dev, srq);
 	return ret;
 }
 
@@ -276,12 +276,12 @@ int ornic_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct ornic_ib_dev *dev = to_oib(ibsrq->device);
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 
-	destroy_in_device(dev, srq);
-	free_rings(dev, srq);
+	ornic_srq_destroy_in_device(dev, srq);
+	ornic_srq_free_rings(dev, srq);
 	return 0;
 }
 
-static int set_limit(struct ornic_ib_dev *dev, const struct ornic_ib_srq *srq, u32 limit)
+static int ornic_set_limit(struct ornic_ib_dev *dev, const struct ornic_ib_srq *srq, u32 limit)
 {
 	struct ornic_srq_modify_cmd cmd = {
 		.mask = cpu_to_le32(ORNIC_SRQM_LIMIT),
@@ -306,7 +306,7 @@ int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if (mask & IB_SRQ_MAX_WR)
 		ret = ornic_ib_srq_resize(dev, srq, attr, mask & IB_SRQ_LIMIT, udata);
 	else if (mask & IB_SRQ_LIMIT)
-		ret = set_limit(dev, srq, attr->srq_limit);
+		ret = ornic_set_limit(dev, srq, attr->srq_limit);
 	mutex_unlock(&srq->modify);
 	return ret;
 }
@@ -327,7 +327,7 @@ int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 }
 
 /* Context: the lock of the queue is held. */
-static int post_one(struct ornic_ib_srq *srq, const struct ib_recv_wr *wr)
+static int ornic_srq_post_one(struct ornic_ib_srq *srq, const struct ib_recv_wr *wr)
 {
 	struct ornic_ib_wq *wq = &srq->wq;
 	u32 id = srq->free;
@@ -357,7 +357,7 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	spin_lock_irqsave(&wq->lock, flags);
 	first = wq->prod;
 	while (wr && !ret) {
-		ret = post_one(srq, wr);
+		ret = ornic_srq_post_one(srq, wr);
 		if (!ret)
 			wr = wr->next;
 	}

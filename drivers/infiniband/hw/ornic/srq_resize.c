@@ -17,8 +17,8 @@ struct ids {
 	u32 count;
 };
 
-static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-			    const struct ornic_ib_ring *ring, const u32 *limit)
+static int ornic_srq_resize_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+					     const struct ornic_ib_ring *ring, const u32 *limit)
 {
 	struct ornic_srq_resize_cmd cmd = {
 		.log_entries = ring->log,
@@ -31,8 +31,8 @@ static int resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	return ornic_ib_cmd_srq_resize(dev, srq->srqn, &cmd);
 }
 
-static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 max_wr,
-		       const u32 *limit, struct ib_udata *udata)
+static int ornic_srq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+					u32 max_wr, const u32 *limit, struct ib_udata *udata)
 {
 	struct ornic_ib_ring ring = { .stride = srq->wq.stride };
 	struct ornic_ureq_modify_srq req;
@@ -48,7 +48,7 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 m
 	ring.log = req.log_entries;
 	ret = ornic_ib_ring_pin(dev, &ring, req.buf_addr);
 	if (!ret)
-		ret = resize_in_device(dev, srq, &ring, limit);
+		ret = ornic_srq_resize_resize_in_device(dev, srq, &ring, limit);
 	if (!ret) {
 		ornic_ib_srq_adopt(srq, &ring);
 		srq->max_wr = max_wr;
@@ -57,14 +57,14 @@ static int resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 m
 	return ret;
 }
 
-static void ids_free(struct ids *ids)
+static void ornic_ids_free(struct ids *ids)
 {
 	kvfree(ids->next);
 	kvfree(ids->wr_id);
 }
 
 /* They never shrink: ids that are posted may have any of their numbers. */
-static int ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 entries)
+static int ornic_ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 entries)
 {
 	*ids = (struct ids) { .count = entries };
 	if (entries <= srq->ids)
@@ -73,12 +73,12 @@ static int ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 entries
 	ids->wr_id = kvcalloc(entries, sizeof(*ids->wr_id), GFP_KERNEL);
 	if (ids->next && ids->wr_id)
 		return 0;
-	ids_free(ids);
+	ornic_ids_free(ids);
 	return -ENOMEM;
 }
 
 /* @ids are the old ones then. Context: the lock of the queue is held. */
-static void ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
+static void ornic_ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
 {
 	if (!ids->next)
 		return;
@@ -89,8 +89,8 @@ static void ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
 	swap(ids->count, srq->ids);
 }
 
-static void copy_entries(const struct ornic_ib_srq *srq, const struct ornic_ib_ring *ring,
-			 u32 first, u32 end)
+static void ornic_copy_entries(const struct ornic_ib_srq *srq, const struct ornic_ib_ring *ring,
+			       u32 first, u32 end)
 {
 	const struct ornic_ib_wq *wq = &srq->wq;
 
@@ -109,7 +109,7 @@ void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq
 {
 	u32 end = srq->wq.prod;
 
-	copy_entries(srq, srq->coming, first, end);
+	ornic_copy_entries(srq, srq->coming, first, end);
 	ornic_ring_post(dev->odev, ORNIC_DB_SRQ, srq->srqn, ornic_ib_ring_rec(srq->coming), first,
 			end);
 }
@@ -120,17 +120,18 @@ void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq
  *
  * Return: false if that is less than what is posted and not completed.
  */
-static bool begin(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, struct ids *ids)
+static bool ornic_srq_resize_begin(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring,
+				   struct ids *ids)
 {
 	u32 entries = BIT(min(ring->log, srq->wq.log));
 	unsigned long flags;
 	bool fits;
 
 	spin_lock_irqsave(&srq->wq.lock, flags);
-	ids_adopt(ids, srq);
+	ornic_ids_adopt(ids, srq);
 	fits = ornic_ib_srq_use_ids(srq, entries);
 	if (fits) {
-		copy_entries(srq, ring, srq->wq.prod - entries, srq->wq.prod);
+		ornic_copy_entries(srq, ring, srq->wq.prod - entries, srq->wq.prod);
 		ornic_ib_ring_rec(ring)->host_index = cpu_to_le32(srq->wq.prod);
 		srq->coming = ring;
 	}
@@ -139,7 +140,7 @@ static bool begin(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, struct i
 }
 
 /* @ring is the one that the device does not use then. */
-static void finish(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, bool done)
+static void ornic_srq_resize_finish(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, bool done)
 {
 	unsigned long flags;
 
@@ -151,8 +152,8 @@ static void finish(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, bool do
 	spin_unlock_irqrestore(&srq->wq.lock, flags);
 }
 
-static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 *max_wr,
-			 const u32 *limit)
+static int ornic_srq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+					  u32 *max_wr, const u32 *limit)
 {
 	struct ornic_ib_ring ring = {
 		.log = ornic_ib_srq_log(*max_wr),
@@ -161,23 +162,23 @@ static int resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32
 	struct ids ids;
 	int ret;
 
-	ret = ids_grow(&ids, srq, BIT(ring.log));
+	ret = ornic_ids_grow(&ids, srq, BIT(ring.log));
 	if (ret)
 		return ret;
 	ret = ornic_ib_ring_alloc(dev, &ring);
-	if (!ret && !begin(srq, &ring, &ids))
+	if (!ret && !ornic_srq_resize_begin(srq, &ring, &ids))
 		ret = -EINVAL;
 	if (ret)
 		goto out;
-	ret = resize_in_device(dev, srq, &ring, limit);
-	finish(srq, &ring, !ret);
+	ret = ornic_srq_resize_resize_in_device(dev, srq, &ring, limit);
+	ornic_srq_resize_finish(srq, &ring, !ret);
 	if (!ret) {
 		srq->max_wr = BIT(srq->wq.log);
 		*max_wr = srq->max_wr;
 	}
 out:
 	ornic_ib_ring_free(dev, &ring);
-	ids_free(&ids);
+	ornic_ids_free(&ids);
 	return ret;
 }
 
@@ -201,6 +202,8 @@ int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	    (limit && attr->srq_limit > attr->max_wr))
 		return -EINVAL;
 	if (udata)
-		return resize_user(dev, srq, attr->max_wr, limit ? &attr->srq_limit : NULL, udata);
-	return resize_kernel(dev, srq, &attr->max_wr, limit ? &attr->srq_limit : NULL);
+		return ornic_srq_resize_resize_user(dev, srq, attr->max_wr,
+						    limit ? &attr->srq_limit : NULL, udata);
+	return ornic_srq_resize_resize_kernel(dev, srq, &attr->max_wr,
+					      limit ? &attr->srq_limit : NULL);
 }

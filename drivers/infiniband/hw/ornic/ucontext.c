@@ -35,7 +35,8 @@ int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size)
 	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
 }
 
-static void fill_limits(const struct ornic_ib_dev *dev, struct ornic_uresp_alloc_ucontext *resp)
+static void ornic_fill_limits(const struct ornic_ib_dev *dev,
+			      struct ornic_uresp_alloc_ucontext *resp)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 
@@ -63,7 +64,7 @@ static void fill_limits(const struct ornic_ib_dev *dev, struct ornic_uresp_alloc
 void ornic_ib_describe_ucontext(struct ornic_ib_ucontext *uctx,
 				struct ornic_uresp_alloc_ucontext *resp)
 {
-	fill_limits(to_oib(uctx->ibucontext.device), resp);
+	ornic_fill_limits(to_oib(uctx->ibucontext.device), resp);
 	ornic_ib_db_describe(uctx, resp);
 }
 

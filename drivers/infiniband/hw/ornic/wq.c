@@ -24,7 +24,7 @@ u32 ornic_ib_wq_handle(struct ib_wq *ibwq)
 	return to_orwq(ibwq)->qp.qpn;
 }
 
-static int check_init(const struct ornic_ib_dev *dev, const struct ib_wq_init_attr *attr)
+static int ornic_wq_check_init(const struct ornic_ib_dev *dev, const struct ib_wq_init_attr *attr)
 {
 	const struct ornic_ib_limits *lim = &dev->lim;
 
@@ -37,8 +37,8 @@ static int check_init(const struct ornic_ib_dev *dev, const struct ib_wq_init_at
 	return -EINVAL;
 }
 
-static int make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd *pd,
-		const struct ib_wq_init_attr *attr, struct ib_udata *udata)
+static int ornic_wq_make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, struct ib_pd *pd,
+			 const struct ib_wq_init_attr *attr, struct ib_udata *udata)
 {
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RAW_PACKET,
@@ -75,7 +75,7 @@ struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
 
 	if (!udata)
 		return ERR_PTR(-EOPNOTSUPP);
-	ret = check_init(dev, attr);
+	ret = ornic_wq_check_init(dev, attr);
 	if (ret)
 		return ERR_PTR(ret);
 	rwq = kzalloc(sizeof(*rwq), GFP_KERNEL);
@@ -84,7 +84,7 @@ struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
 	rwq->ibwq.event_handler = attr->event_handler;
 	rwq->ibwq.wq_context = attr->wq_context;
 	rwq->ibwq.state = IB_WQS_RESET;
-	ret = make(dev, rwq, pd, attr, udata);
+	ret = ornic_wq_make(dev, rwq, pd, attr, udata);
 	if (ret) {
 		kfree(rwq);
 		return ERR_PTR(ret);
@@ -102,7 +102,7 @@ int ornic_ib_destroy_wq(struct ib_wq *ibwq, struct ib_udata *udata)
 	return 0;
 }
 
-static int to_state(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, u8 state, u32 mask)
+static int ornic_to_state(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, u8 state, u32 mask)
 {
 	struct ornic_qp_modify_cmd cmd = {
 		.mask = cpu_to_le32(ORNIC_QPM_STATE | mask),
@@ -113,26 +113,27 @@ static int to_state(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, u8 state
 	return ornic_ib_cmd_qp_modify(dev, rwq->qp.qpn, &cmd);
 }
 
-static int set_ready(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq)
+static int ornic_set_ready(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq)
 {
 	int ret;
 
-	ret = to_state(dev, rwq, ORNIC_QPS_INIT, ORNIC_QPM_PORT);
-	return ret ? ret : to_state(dev, rwq, ORNIC_QPS_RTR, 0);
+	ret = ornic_to_state(dev, rwq, ORNIC_QPS_INIT, ORNIC_QPM_PORT);
+	return ret ? ret : ornic_to_state(dev, rwq, ORNIC_QPS_RTR, 0);
 }
 
-static int transition(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, enum ib_wq_state next)
+static int ornic_wq_transition(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq,
+			       enum ib_wq_state next)
 {
 	enum ib_wq_state cur = rwq->ibwq.state;
 
 	if (next == IB_WQS_RESET)
-		return to_state(dev, rwq, ORNIC_QPS_RESET, 0);
+		return ornic_to_state(dev, rwq, ORNIC_QPS_RESET, 0);
 	if (cur == next)
 		return 0;
 	if (cur == IB_WQS_RESET && next == IB_WQS_RDY)
-		return set_ready(dev, rwq);
+		return ornic_set_ready(dev, rwq);
 	if (cur == IB_WQS_RDY && next == IB_WQS_ERR)
-		return to_state(dev, rwq, ORNIC_QPS_ERR, 0);
+		return ornic_to_state(dev, rwq, ORNIC_QPS_ERR, 0);
 	return -EINVAL;
 }
 
@@ -148,7 +149,7 @@ int ornic_ib_modify_wq(struct ib_wq *ibwq, struct ib_wq_attr *attr, u32 mask,
 	if ((mask & IB_WQ_CUR_STATE) && attr->curr_wq_state != ibwq->state)
 		ret = -EINVAL;
 	else if (mask & IB_WQ_STATE)
-		ret = transition(to_oib(ibwq->device), rwq, attr->wq_state);
+		ret = ornic_wq_transition(to_oib(ibwq->device), rwq, attr->wq_state);
 	if (!ret && (mask & IB_WQ_STATE))
 		ibwq->state = attr->wq_state;
 	mutex_unlock(&rwq->qp.mutex);
