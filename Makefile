@@ -186,6 +186,7 @@ help:
 	@echo "make fuzz      look for inputs that break the device; make fuzz T=packet TIME=1800 one target for so many seconds"
 	@echo "make mutants   make small mistakes in the sources that changed since the last commit and list those that no test notices"
 	@echo "make mutants REV=main N=200   since another revision, more of them; also FILES=tools/ornicd/vfu, ALL=1, SEED=7 as before"
+	@echo "make device-faults GUEST=trixie-debug TIME=3600 SEED=1   let the device do wrong in every way, see that the drivers stand it"
 	@echo "make bench     measure against Soft-RoCE and virtio-net; make bench SHORT=1 does a twentieth of the work"
 	@echo "make fresh-check      download, build and measure in a new Debian root with an empty cache (as root, takes long)"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"

@@ -41,12 +41,14 @@ class Lies:
 
     registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
     before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
-    change; False: the completion is held until release(). interrupts: whether there are any. mute: vectors without.
+    change; False: the completion is held until release(). on_event: called with an event queue's number and an event of the device,
+    as bytes; returns a list of what the driver gets instead. interrupts: whether there are any. mute: vectors without.
     """
     registers: dict = dataclasses.field(default_factory=dict)
     gone: bool = False
     on_command: Optional[Callable] = None
     on_completion: Optional[Callable] = None
+    on_event: Optional[Callable] = None
     interrupts: bool = True
     mute: set = dataclasses.field(default_factory=set)
 
@@ -411,9 +413,10 @@ class Proxy(Relay):
         if self.asq and self.bus_master:
             for entry in self.twin_acq.produced():
                 self._completed(entry)
-            for queue in list(self.eqs.values()):
+            for number, queue in list(self.eqs.items()):
                 for entry in queue.twin.produced(queue.guest.room):
-                    queue.guest.put(entry)
+                    for changed in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
+                        queue.guest.put(changed)
                 self._fire(queue)
             if self.storming and self.storming[0] in self.eqs:
                 queue = self.eqs[self.storming[0]]
