@@ -187,6 +187,7 @@ help:
 	@echo "make mutants   make small mistakes in the sources that changed since the last commit and list those that no test notices"
 	@echo "make mutants REV=main N=200   since another revision, more of them; also FILES=tools/ornicd/vfu, ALL=1, SEED=7 as before"
 	@echo "make device-faults GUEST=trixie-debug TIME=3600 SEED=1   let the device do wrong in every way, see that the drivers stand it"
+	@echo "make uverbs-fuzz GUEST=trixie-debug TIME=3600 SEED=1     send uverbs what no library sends, while the device comes and goes"
 	@echo "make bench     measure against Soft-RoCE and virtio-net; make bench SHORT=1 does a twentieth of the work"
 	@echo "make fresh-check      download, build and measure in a new Debian root with an empty cache (as root, takes long)"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A library to preload before a program that uses verbs: before each command
+ * to uverbs it sends changed copies of that command, by ioctl and by write.
+ * They have the structure of the real one, and most of its handles and
+ * lengths, so that they pass the first checks of the kernel.
+ *
+ *   MUTATE_SEED=n   what is changed (default 1)
+ *   MUTATE_LOG=file each changed command in hex before it is sent, so that the
+ *                   last line is the one that the kernel did not survive
+ *
+ * The program itself may fail because of it, and its memory may be overwritten:
+ * whoever runs it starts it again.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#define MOST_ATTRS	40
+#define PAYLOADS	8		/* of a command that are changed copies */
+#define PAYLOAD		512
+#define COPIES		3		/* most changed copies of a command */
+#define HANDLES		64		/* the kernel gives small numbers first */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t state;
+static int log_fd = -1;
+static int (*real_ioctl)(int fd, unsigned long request, ...);
+
+/* A command of the ioctl ABI with room for one attribute more. */
+struct command {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr attrs[MOST_ATTRS + 1];
+};
+
+static uint64_t draw(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state * 0x2545f4914f6cdd1dull;
+}
+
+static unsigned int below(unsigned int n)
+{
+	return (draw() >> 32) % n;
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	const char *seed = getenv("MUTATE_SEED"), *log = getenv("MUTATE_LOG");
+
+	/* a child of the same seed does something else */
+	state = (seed ? strtoull(seed, NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
+	real_ioctl = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	if (log)
+		log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+/* A value that is likely to be at some limit. */
+static uint64_t odd_value(uint64_t was)
+{
+	static const uint64_t limits[] = {
+		0, 1, 2, 0x7f, 0x80, 0xff, 0xfff, 0x1000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
+		1ull << 47, 0x7ffffffff000, 0x7fffffffffffffff, 1ull << 63, 0xffff888000000000, ~0ull - 4095, ~0ull,
+	};
+
+	switch (below(6)) {
+	case 0:
+		return was ^ 1ull << below(64);
+	case 1:
+		return was + below(17) - 8;
+	case 2:
+		return below(HANDLES);
+	case 3:
+		return draw();
+	default:
+		return limits[below(sizeof(limits) / sizeof(limits[0]))];
+	}
+}
+
+/* Changes an aligned field of 1, 2, 4 or 8 bytes. */
+static void change_bytes(void *data, size_t length)
+{
+	unsigned int size = 1u << below(4);
+	uint64_t value = 0;
+	size_t at;
+
+	if (length < size)
+		return;
+	at = below(length / size) * size;
+	memcpy(&value, (char *)data + at, size);
+	value = odd_value(value);
+	memcpy((char *)data + at, &value, size);
+}
+
+/* Copies what a pointer shows, which may be nothing. */
+static bool look(void *to, uint64_t from, size_t length)
+{
+	struct iovec here = { to, length }, there = { (void *)(uintptr_t)from, length };
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)length;
+}
+
+static void change_attr(struct ib_uverbs_attr *a, char *payload)
+{
+	switch (below(8)) {
+	case 0:
+		a->attr_id = below(4) ? below(24) : below(2) ? 0x1000 + below(16) : draw();
+		break;
+	case 1:
+		a->len = odd_value(a->len);
+		break;
+	case 2:
+		a->flags = odd_value(a->flags);
+		break;
+	case 3:
+		a->attr_data.reserved = odd_value(a->attr_data.reserved);
+		break;
+	case 4:
+		a->data = odd_value(a->data);
+		break;
+	default:
+		/* up to 8 bytes are in the attribute itself */
+		if (a->len <= sizeof(a->data)) {
+			change_bytes(&a->data, sizeof(a->data));
+		} else if (a->len <= PAYLOAD && look(payload, a->data, a->len)) {
+			for (unsigned int n = 1 + below(3); n; n--)
+				change_bytes(payload, a->len);
+			a->data = (uintptr_t)payload;
+		}
+	}
+}
+
+static void change_command(struct command *c, char payloads[][PAYLOAD])
+{
+	for (unsigned int n = 0; n < 1 + below(3); n++) {
+		unsigned int count = c->hdr.num_attrs, i;
+
+		switch (below(12)) {
+		case 0:
+			c->hdr.method_id = below(4) ? below(20) : draw();
+			break;
+		case 1:
+			c->hdr.object_id = below(4) ? below(24) : draw();
+			break;
+		case 2:
+			c->hdr.driver_id = draw();
+			break;
+		case 3:
+			c->hdr.length = odd_value(c->hdr.length);
+			break;
+		case 4:		/* one attribute less */
+			if (count)
+				c->hdr.num_attrs--;
+			break;
+		case 5:		/* one twice */
+			if (count && count <= MOST_ATTRS) {
+				i = below(count);
+				c->attrs[count] = c->attrs[i];
+				c->hdr.num_attrs++;
+			}
+			break;
+		default:
+			if (count && count <= MOST_ATTRS)
+				change_attr(&c->attrs[below(count)], payloads[n % PAYLOADS]);
+		}
+		/* now and then the length does not fit the number */
+		if (below(16))
+			c->hdr.length = sizeof(c->hdr) + c->hdr.num_attrs * sizeof(c->attrs[0]);
+	}
+}
+
+static void say(const char *kind, const void *data, size_t length)
+{
+	char line[4096];
+	size_t at;
+
+	if (log_fd < 0)
+		return;
+	at = snprintf(line, sizeof(line), "%s", kind);
+	for (size_t i = 0; i < length && at + 4 < sizeof(line); i++)
+		at += snprintf(line + at, sizeof(line) - at, " %02x", ((const unsigned char *)data)[i]);
+	line[at++] = '\n';
+	if (write(log_fd, line, at) < 0)
+		log_fd = -1;
+}
+
+/* The same command by the write ABI, changed. Its input begins with where the answer goes. */
+static void write_changed(int fd, const struct command *c)
+{
+	static char answer[4096];
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		char body[PAYLOAD];
+	} w = { .hdr.out_words = sizeof(answer) / 4 };
+	uint64_t where = (uintptr_t)answer;
+	size_t length = 0;
+
+	for (unsigned int i = 0; i < c->hdr.num_attrs; i++) {
+		const struct ib_uverbs_attr *a = &c->attrs[i];
+
+		if (a->attr_id == UVERBS_ATTR_WRITE_CMD) {
+			w.hdr.command = a->data;
+		} else if (a->attr_id == UVERBS_ATTR_CORE_IN && a->len <= sizeof(w.body)) {
+			length = a->len;
+			if (a->len <= sizeof(a->data))
+				memcpy(w.body, &a->data, a->len);
+			else if (!look(w.body, a->data, a->len))
+				return;
+		}
+	}
+	if (length >= sizeof(where))
+		memcpy(w.body, &where, sizeof(where));
+	w.hdr.in_words = (sizeof(w.hdr) + length) / 4;
+	change_bytes(w.body, length);
+	if (!below(4))
+		w.hdr.in_words = odd_value(w.hdr.in_words);
+	if (!below(4))
+		w.hdr.out_words = odd_value(w.hdr.out_words);
+	if (!below(8))
+		w.hdr.command = below(2) ? below(64) : draw();
+	say("write", &w, sizeof(w.hdr) + length);
+	if (write(fd, &w, below(8) ? sizeof(w.hdr) + length : below(sizeof(w))) < 0)
+		return;		/* as it should */
+}
+
+static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
+{
+	static char payloads[PAYLOADS][PAYLOAD];
+	struct command c;
+
+	if (real->num_attrs > MOST_ATTRS || real->length > sizeof(c))
+		return;
+	for (unsigned int n = below(COPIES + 1); n; n--) {
+		memcpy(&c, real, real->length);
+		if (c.hdr.object_id == UVERBS_OBJECT_DEVICE && c.hdr.method_id == UVERBS_METHOD_INVOKE_WRITE && below(2)) {
+			write_changed(fd, &c);
+			continue;
+		}
+		change_command(&c, payloads);
+		say("ioctl", &c, sizeof(c.hdr) + (c.hdr.num_attrs <= MOST_ATTRS ? c.hdr.num_attrs : 0) * sizeof(c.attrs[0]));
+		real_ioctl(fd, RDMA_VERBS_IOCTL, &c);
+	}
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list rest;
+	void *arg;
+
+	va_start(rest, request);
+	arg = va_arg(rest, void *);
+	va_end(rest);
+	if (request == RDMA_VERBS_IOCTL) {
+		pthread_mutex_lock(&lock);
+		send_changed(fd, arg);
+		pthread_mutex_unlock(&lock);
+	}
+	return real_ioctl(fd, request, arg);
+}
