@@ -296,8 +296,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_destroy_two_cqs), RIG_TEST(test_destroy_two_cqs_crossed),
-		RIG_TEST(test_start_poll_unlocks), RIG_TEST(test_reset_waits), RIG_TEST(test_wq), RIG_TEST(test_rss),
-		RIG_TEST(test_page_sized), RIG_TEST(test_drop_srq_wraps),
+		RIG_TEST(test_start_poll_unlocks), RIG_TEST(test_reset_waits),
+		RIG_TEST(test_wq), RIG_TEST(test_rss), RIG_TEST(test_page_sized),
+		RIG_TEST(test_drop_srq_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
