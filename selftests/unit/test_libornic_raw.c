@@ -128,6 +128,30 @@ static void test_address(void **state)
 	assert_int_equal(wc.slid, 0x5678);
 }
 
+/* IBV_WC_IP_CSUM_OK speaks of both checksums. */
+static void test_checksums(void **state)
+{
+	static const struct { uint32_t flags; bool ok; } cases[] = {
+		{ 0, false }, { ORNIC_CQE_IP_CSUM_OK, false }, { ORNIC_CQE_L4_CSUM_OK, false },
+		{ ORNIC_CQE_IP_CSUM_OK | ORNIC_CQE_L4_CSUM_OK, true },
+	};
+	const struct ibv_qp_cap cap = RAW_CAP;
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RAW_PACKET, cap, 0);
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_wc wc;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ornic_cqe cqe = cqe_of(qp->qpn, i, ORNIC_WC_RECV, 0);
+
+		cqe.flags = htole32(cases[i].flags);
+		assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), 0);
+		rig_complete(rig, cqe);
+		assert_int_equal(ornic_poll_cq(&rig->cq->vcq.cq, 1, &wc), 1);
+		assert_int_equal(wc.wc_flags, cases[i].ok ? IBV_WC_IP_CSUM_OK : 0);
+	}
+}
+
 static void expect_rate(uint32_t kbps, uint32_t burst, uint16_t packet)
 {
 	assert_int_equal(kernel.rate_kbps, kbps);
@@ -180,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_send, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checksums, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 	};
 

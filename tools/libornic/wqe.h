@@ -116,14 +116,13 @@ static inline void *ornic_wqe_atomic(struct ornic_wqe_atomic *seg, uint64_t swap
 	return seg + 1;
 }
 
-static inline void *ornic_wqe_flush(struct ornic_wqe_flush *seg, uint64_t length, uint8_t type,
-				    uint8_t level)
+static inline void ornic_wqe_flush(struct ornic_wqe_flush *seg, uint64_t length, uint8_t type,
+				   uint8_t level)
 {
 	memset(seg, 0, sizeof(*seg));
 	seg->length = htole64(length);
 	seg->type = type;
 	seg->level = level;
-	return seg + 1;
 }
 
 static inline void *ornic_wqe_path(struct ornic_path *seg, const struct ornic_ah *ah,
