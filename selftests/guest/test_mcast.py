@@ -58,7 +58,7 @@ class Loopback(programs.LocalTest):
     """What members of one process and device hear of themselves: runs prog/verbs_mcast."""
 
 
-programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused".split())
+programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused families".split())
 
 harness.matrix(
     Multicast,

@@ -139,12 +139,56 @@ static void test_refused(struct verdict *v)
 	expect(v, !ibv_create_qp_ex(dev.verbs, &attr), 1, "RC with the flag is refused");
 }
 
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+/* A group and a source of different families: ibv_create_ah() says so, not the first send. */
+static void test_families(struct verdict *v)
+{
+	static const union ibv_gid ipv6 = { .raw = { 0xff, 0x0e, [15] = 0x77 } }, none;
+	const union ibv_gid *groups[] = { &mgid, &ipv6 };
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	int seen[2] = {};
+
+	for (int i = 0; i < MEMBERS; i++)
+		join(i, false);
+	expect(v, ibv_query_port(dev.verbs, PORT, &port), 0, "ibv_query_port");
+	for (int i = 0; i < port.gid_tbl_len; i++) {
+		if (ibv_query_gid(dev.verbs, PORT, i, &gid) || !memcmp(&gid, &none, sizeof(gid)))
+			continue;
+		for (int j = 0; j < 2; j++) {
+			struct ibv_ah_attr path = {
+				.is_global = 1, .port_num = PORT,
+				.grh = { .dgid = *groups[j], .sgid_index = i, .hop_limit = 1 },
+			};
+			bool same = is_ipv4(&gid) == is_ipv4(groups[j]);
+			struct ibv_ah *ah;
+
+			errno = 0;
+			ah = ibv_create_ah(dev.pd, &path);
+			seen[same]++;
+			expect(v, !!ah, same, "an address handle");
+			if (ah)
+				ibv_destroy_ah(ah);
+			else
+				expect(v, errno, EINVAL, "errno of ibv_create_ah");
+		}
+	}
+	expect(v, seen[0] && seen[1], 1, "both cases were tried");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct verdict *v);
 } tests[] = {
 	{ "loopback", test_loopback }, { "blocked", test_blocked },
 	{ "all_blocked", test_all_blocked }, { "refused", test_refused },
+	{ "families", test_families },
 };
 
 static void run(int test)

@@ -6,6 +6,8 @@
  * address handle is that vector made ready once, so creating one neither
  * sleeps nor talks to the device.
  */
+#include <net/ipv6.h>
+
 #include "ornic_ib.h"
 
 /**
@@ -33,6 +35,18 @@ int ornic_ib_path_fill(struct ornic_path *path, const struct rdma_ah_attr *attr)
 	return 0;
 }
 
+/*
+ * No packet has addresses of both families. ib_core notices that when it resolves a unicast
+ * address; a multicast address it maps to a MAC address alone.
+ */
+static bool ornic_ib_one_family(const struct rdma_ah_attr *attr)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+
+	return ipv6_addr_v4mapped((const struct in6_addr *)&grh->sgid_attr->gid) ==
+	       ipv6_addr_v4mapped((const struct in6_addr *)&grh->dgid);
+}
+
 int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_ah resp = {};
@@ -46,6 +60,8 @@ int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struc
 	ret = ornic_ib_path_fill(&ah->path, init->ah_attr);
 	if (ret)
 		return ret;
+	if (!ornic_ib_one_family(init->ah_attr))
+		return -EINVAL;
 	flow_label = le32_to_cpu(ah->path.flow_label);
 	if (flow_label)
 		ah->path.udp_sport = cpu_to_le16(rdma_flow_label_to_udp_sport(flow_label));
