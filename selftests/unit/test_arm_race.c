@@ -65,11 +65,14 @@ static bool host_arm(struct ornic_rec *rec, uint32_t index, uint32_t sn)
 static bool host_sleep(struct race *r, unsigned int seen)
 {
 	uint64_t start = engine_clock();
+	unsigned int spins = 0;
 
 	r->sleeps++;
 	while (__atomic_load_n(&r->n.irqs[1], __ATOMIC_ACQUIRE) == seen) {
 		if (engine_clock() - start > PATIENCE_NS)
 			return false;
+		if (++spins % 64 == 0)		/* the device may need this CPU */
+			sched_yield();
 	}
 	return true;
 }
