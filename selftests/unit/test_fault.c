@@ -794,6 +794,22 @@ static void test_nothing_to_act_on(void **state)
 	finish(t, ORNIC_WC_SUCCESS);
 }
 
+/* A rule of another kind behind a packet rule does not hide it, whichever is newer. */
+static void test_kinds_together(void **state)
+{
+	struct fix *t = *state;
+	uint32_t first = rule(t, "drop opcode=WRITE_* nth=5");
+	uint32_t other = rule(t, "cqe device=vm1 queue=send nth=9 status=RETRY_EXC_ERR");
+	uint32_t last;
+
+	write_some(t, 8 * MTU);
+	expect(t, first, 5, 1);
+	last = rule(t, "drop opcode=WRITE_* nth=2");
+	write_some(t, 8 * MTU);
+	expect(t, last, 2, 1);
+	expect(t, other, 2, 0);
+}
+
 /* What a device sends while its link is down is in captures, with what became of it. */
 static void test_flap_is_seen(void **state)
 {
@@ -935,6 +951,7 @@ int main(void)
 		TEST(test_flap),
 		TEST(test_qp_error),
 		TEST(test_nothing_to_act_on),
+		TEST(test_kinds_together),
 		TEST(test_flap_is_seen),
 		TEST(test_fatal),
 		TEST(test_cqe_send),

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vfu/pci.c: the configuration space that a function gets, byte by byte, what a write
+ * changes in it, and which functions are rejected.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/pci_regs.h>
+
+#include "vfu/pci.h"
+
+#define ENTRIES_PER_PAGE	(4096 / PCI_MSIX_ENTRY_SIZE)
+#define ONES			0xffffffffu
+
+static struct pci_cfg cfg;
+
+static struct vfu_func function(unsigned int nvectors)
+{
+	return (struct vfu_func) {
+		.name = "test",
+		.vendor = 0x1af4,
+		.device = 0x10ff,
+		.subvendor = 0x1234,
+		.subdevice = 0x0042,
+		.class_code = 0x020700,
+		.revision = 3,
+		.nvectors = nvectors,
+		.bar[0] = { 8 << 20, VFU_BAR_64 },
+	};
+}
+
+static uint32_t get(uint32_t off, unsigned int len)
+{
+	uint32_t val = 0;
+
+	pci_read(&cfg, off, &val, len);
+	return val;
+}
+
+static unsigned int put(uint32_t off, unsigned int len, uint32_t val)
+{
+	return pci_write(&cfg, off, &val, len);
+}
+
+/* Address of a capability, 0 if there is none; a chain that does not end fails. */
+static uint32_t capability(uint8_t id)
+{
+	uint32_t at = get(PCI_CAPABILITY_LIST, 1);
+
+	for (int i = 0; at; i++) {
+		assert_true(i < 8);
+		assert_true(at >= 0x40 && at % 4 == 0);
+		if (get(at + PCI_CAP_LIST_ID, 1) == id)
+			return at;
+		at = get(at + PCI_CAP_LIST_NEXT, 1);
+	}
+	return 0;
+}
+
+static int init(void **state)
+{
+	struct vfu_func f = function(4);
+
+	(void)state;
+	return pci_init(&cfg, &f);
+}
+
+static void test_header(void **state)
+{
+	(void)state;
+	assert_int_equal(get(PCI_VENDOR_ID, 2), 0x1af4);
+	assert_int_equal(get(PCI_DEVICE_ID, 2), 0x10ff);
+	assert_int_equal(get(PCI_SUBSYSTEM_VENDOR_ID, 2), 0x1234);
+	assert_int_equal(get(PCI_SUBSYSTEM_ID, 2), 0x0042);
+	assert_int_equal(get(PCI_CLASS_REVISION, 4), 0x02070003);
+	assert_int_equal(get(PCI_STATUS, 2), PCI_STATUS_CAP_LIST);
+	assert_int_equal(get(PCI_HEADER_TYPE, 1), PCI_HEADER_TYPE_NORMAL);
+	assert_int_equal(get(PCI_INTERRUPT_PIN, 1), 0);
+	assert_int_equal(get(PCI_COMMAND, 2), 0);
+}
+
+static void test_capabilities(void **state)
+{
+	uint32_t pm = capability(PCI_CAP_ID_PM), exp = capability(PCI_CAP_ID_EXP);
+
+	(void)state;
+	assert_true(pm && exp && capability(PCI_CAP_ID_MSIX));
+	assert_int_equal(get(pm + PCI_PM_PMC, 2), 3);
+	assert_int_equal(get(pm + PCI_PM_CTRL, 2), PCI_PM_CTRL_NO_SOFT_RESET);
+	assert_int_equal(get(exp + PCI_EXP_FLAGS, 2), 2 | PCI_EXP_TYPE_ENDPOINT << 4);
+	assert_int_equal(get(exp + PCI_EXP_DEVCAP, 4), PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER |
+			 PCI_EXP_DEVCAP_EXT_TAG | 1);
+	assert_int_equal(get(exp + PCI_EXP_DEVCTL, 2), PCI_EXP_DEVCTL_RELAX_EN |
+			 PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B);
+	assert_int_equal(get(exp + PCI_EXP_LNKCAP, 4), PCI_EXP_LNKCAP_SLS_16_0GB | 16 << 4);
+	assert_int_equal(get(exp + PCI_EXP_LNKSTA, 2), PCI_EXP_LNKCAP_SLS_16_0GB | 16 << 4);
+	assert_int_equal(get(exp + PCI_EXP_DEVCAP2, 4), PCI_EXP_DEVCAP2_COMP_TMOUT_DIS);
+	assert_int_equal(get(exp + PCI_EXP_LNKCAP2, 4), PCI_EXP_LNKCAP2_SLS_2_5GB |
+			 PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB |
+			 PCI_EXP_LNKCAP2_SLS_16_0GB);
+	assert_int_equal(get(exp + PCI_EXP_LNKCTL2, 2), PCI_EXP_LNKCAP_SLS_16_0GB);
+}
+
+/* A function without vectors has neither the capability nor its BAR. */
+static void test_no_vectors(void **state)
+{
+	struct vfu_func f = function(0);
+
+	(void)state;
+	assert_int_equal(pci_init(&cfg, &f), 0);
+	assert_int_equal(capability(PCI_CAP_ID_MSIX), 0);
+	assert_true(capability(PCI_CAP_ID_EXP));
+	assert_int_equal(cfg.bar_size[VFU_MSIX_BAR], 0);
+}
+
+/* The table takes half of its BAR: a page up to 256 vectors, twice as much from 257. */
+static void test_table_size(void **state)
+{
+	static const struct {
+		unsigned int nvectors;
+		uint64_t half;
+	} row[] = {
+		{ 1, 4096 }, { ENTRIES_PER_PAGE - 1, 4096 }, { ENTRIES_PER_PAGE, 4096 },
+		{ ENTRIES_PER_PAGE + 1, 8192 }, { 2 * ENTRIES_PER_PAGE, 8192 },
+		{ 2 * ENTRIES_PER_PAGE + 1, 16384 }, { 2048, 32768 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct vfu_func f = function(row[i].nvectors);
+		uint32_t at;
+
+		assert_int_equal(pci_init(&cfg, &f), 0);
+		at = capability(PCI_CAP_ID_MSIX);
+		assert_int_equal(cfg.bar_size[VFU_MSIX_BAR], 2 * row[i].half);
+		assert_int_equal(get(at + PCI_MSIX_FLAGS, 2), row[i].nvectors - 1);
+		assert_int_equal(get(at + PCI_MSIX_TABLE, 4), VFU_MSIX_BAR);
+		assert_int_equal(get(at + PCI_MSIX_PBA, 4), row[i].half | VFU_MSIX_BAR);
+	}
+}
+
+static void test_bars(void **state)
+{
+	struct vfu_func f = function(4);
+
+	(void)state;
+	f.bar[4] = (struct vfu_bar) { 4096, VFU_BAR_PREFETCH };
+	f.bar[5] = (struct vfu_bar) { 1u << 31, 0 };
+	assert_int_equal(pci_init(&cfg, &f), 0);
+	for (int i = 0; i < VFU_NUM_BARS; i++)
+		put(PCI_BASE_ADDRESS_0 + 4 * i, 4, ONES);
+	assert_int_equal(get(PCI_BASE_ADDRESS_0, 4), 0xff800000 | PCI_BASE_ADDRESS_MEM_TYPE_64);
+	assert_int_equal(get(PCI_BASE_ADDRESS_1, 4), ONES);
+	assert_int_equal(get(PCI_BASE_ADDRESS_2, 4), 0xffffe000 | PCI_BASE_ADDRESS_MEM_TYPE_64);
+	assert_int_equal(get(PCI_BASE_ADDRESS_3, 4), ONES);
+	assert_int_equal(get(PCI_BASE_ADDRESS_4, 4), 0xfffff000 | PCI_BASE_ADDRESS_MEM_PREFETCH);
+	assert_int_equal(get(PCI_BASE_ADDRESS_5, 4), 0x80000000);
+	assert_int_equal(cfg.bar_size[0], 8 << 20);
+	assert_int_equal(cfg.bar_size[1], 0);
+	pci_reset(&cfg);
+	assert_int_equal(get(PCI_BASE_ADDRESS_1, 4), 0);
+}
+
+/* A 64-bit BAR of 8 GiB has its lowest writable bit in the upper half. */
+static void test_large_bar(void **state)
+{
+	struct vfu_func f = function(0);
+
+	(void)state;
+	f.bar[0].size = 8ull << 30;
+	assert_int_equal(pci_init(&cfg, &f), 0);
+	put(PCI_BASE_ADDRESS_0, 4, ONES);
+	put(PCI_BASE_ADDRESS_1, 4, ONES);
+	assert_int_equal(get(PCI_BASE_ADDRESS_0, 4), PCI_BASE_ADDRESS_MEM_TYPE_64);
+	assert_int_equal(get(PCI_BASE_ADDRESS_1, 4), 0xfffffffe);
+}
+
+static void test_impossible(void **state)
+{
+	static const struct {
+		unsigned int nvectors;
+		unsigned int i;
+		struct vfu_bar bar;
+		int err;
+	} row[] = {
+		{ 2048, 4, { 4096, 0 }, 0 },
+		{ 2049, 4, { 4096, 0 }, -EINVAL },
+		{ 1, VFU_MSIX_BAR, { 4096, 0 }, -EINVAL },
+		{ 1, VFU_MSIX_BAR + 1, { 4096, 0 }, -EINVAL },
+		{ 0, VFU_MSIX_BAR, { 4096, 0 }, 0 },
+		{ 0, VFU_MSIX_BAR + 1, { 4096, 0 }, 0 },
+		{ 0, 1, { 4096, 0 }, -EINVAL },			/* upper half of BAR 0 */
+		{ 0, 4, { 2048, 0 }, -EINVAL },
+		{ 0, 4, { 12288, 0 }, -EINVAL },
+		{ 0, 4, { 1ull << 32, 0 }, -EINVAL },
+		{ 0, 4, { 1ull << 31, 0 }, 0 },
+		{ 0, 4, { 1ull << 32, VFU_BAR_64 }, 0 },
+		{ 0, 5, { 1ull << 32, VFU_BAR_64 }, -EINVAL },	/* no BAR behind it */
+		{ 0, 5, { 4096, VFU_BAR_64 }, -EINVAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct vfu_func f = function(row[i].nvectors);
+
+		f.bar[row[i].i] = row[i].bar;
+		assert_int_equal(pci_init(&cfg, &f), row[i].err);
+	}
+}
+
+/* All ones into every byte change the writable bits and no other; a reset undoes it. */
+static void test_writable_bits(void **state)
+{
+	static uint8_t before[PCI_CFG_SIZE], ones[PCI_CFG_SIZE], after[PCI_CFG_SIZE];
+	uint32_t pm = capability(PCI_CAP_ID_PM), exp = capability(PCI_CAP_ID_EXP);
+	uint32_t msix = capability(PCI_CAP_ID_MSIX);
+
+	(void)state;
+	pci_read(&cfg, 0, before, sizeof(before));
+	memset(ones, 0xff, sizeof(ones));
+	pci_write(&cfg, 0, ones, sizeof(ones));
+	assert_int_equal(get(PCI_VENDOR_ID, 4), 0x10ff1af4);
+	assert_int_equal(get(PCI_COMMAND, 2), PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER |
+			 PCI_COMMAND_PARITY | PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
+	assert_int_equal(get(PCI_CACHE_LINE_SIZE, 1), 0xff);
+	assert_int_equal(get(PCI_LATENCY_TIMER, 1), 0);
+	assert_int_equal(get(PCI_INTERRUPT_LINE, 1), 0xff);
+	assert_int_equal(get(PCI_ROM_ADDRESS, 4), 0);
+	assert_int_equal(get(pm + PCI_PM_CTRL, 2), PCI_PM_CTRL_NO_SOFT_RESET | 3);
+	assert_int_equal(get(msix + PCI_MSIX_FLAGS, 2),
+			 3 | PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
+	assert_int_equal(get(exp + PCI_EXP_DEVCTL, 2), 0xffff & ~PCI_EXP_DEVCTL_BCR_FLR);
+	assert_int_equal(get(exp + PCI_EXP_LNKCTL, 2), PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC |
+			 PCI_EXP_LNKCTL_ES);
+	assert_int_equal(get(exp + PCI_EXP_DEVCTL2, 2), PCI_EXP_DEVCTL2_COMP_TMOUT_DIS);
+	assert_int_equal(get(exp + PCI_EXP_LNKCTL2, 2),
+			 PCI_EXP_LNKCTL2_TLS | PCI_EXP_LNKCAP_SLS_16_0GB);
+	pci_reset(&cfg);
+	pci_read(&cfg, 0, after, sizeof(after));
+	assert_memory_equal(after, before, sizeof(before));
+}
+
+static void test_bus_master(void **state)
+{
+	(void)state;
+	assert_false(pci_bus_master(&cfg));
+	assert_int_equal(put(PCI_COMMAND, 2, PCI_COMMAND_MEMORY), 0);
+	assert_int_equal(put(PCI_COMMAND, 2, PCI_COMMAND_MASTER), PCI_EVENT_ENABLE);
+	assert_true(pci_bus_master(&cfg));
+	assert_int_equal(put(PCI_COMMAND, 2, PCI_COMMAND_MASTER), 0);
+	assert_int_equal(put(PCI_COMMAND, 1, 0), PCI_EVENT_ENABLE);
+	assert_false(pci_bus_master(&cfg));
+}
+
+/* D1 and D2 do not exist: the state stays what it was. */
+static void test_power(void **state)
+{
+	uint32_t ctrl = capability(PCI_CAP_ID_PM) + PCI_PM_CTRL;
+
+	(void)state;
+	assert_false(pci_d3hot(&cfg));
+	for (int state = 1; state <= 2; state++) {
+		assert_int_equal(put(ctrl, 2, state), 0);
+		assert_int_equal(get(ctrl, 2), PCI_PM_CTRL_NO_SOFT_RESET);
+	}
+	assert_int_equal(put(ctrl, 2, 3), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
+	assert_true(pci_d3hot(&cfg));
+	for (int state = 1; state <= 3; state++) {
+		assert_int_equal(put(ctrl, 2, state), 0);
+		assert_int_equal(get(ctrl, 2), PCI_PM_CTRL_NO_SOFT_RESET | 3);
+	}
+	assert_int_equal(put(ctrl, 1, 0), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
+	assert_false(pci_d3hot(&cfg));
+}
+
+/* A reset is asked for by the one bit, in a write of any width that covers it. */
+static void test_flr(void **state)
+{
+	uint32_t ctl = capability(PCI_CAP_ID_EXP) + PCI_EXP_DEVCTL;
+
+	(void)state;
+	assert_int_equal(put(ctl, 2, PCI_EXP_DEVCTL_BCR_FLR), PCI_EVENT_FLR);
+	assert_int_equal(get(ctl, 2), 0);
+	assert_int_equal(put(ctl + 1, 1, PCI_EXP_DEVCTL_BCR_FLR >> 8), PCI_EVENT_FLR);
+	assert_int_equal(put(ctl - 1, 4, PCI_EXP_DEVCTL_BCR_FLR << 8), PCI_EVENT_FLR);
+	assert_int_equal(put(ctl, 4, PCI_EXP_DEVCTL_BCR_FLR), PCI_EVENT_FLR);
+	assert_int_equal(put(ctl, 1, 0xff), 0);
+	assert_int_equal(put(ctl + 2, 2, ONES), 0);
+	assert_int_equal(put(ctl, 2, 0xffff & ~PCI_EXP_DEVCTL_BCR_FLR), 0);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup(f, init)
+	const struct CMUnitTest tests[] = {
+		T(test_header),
+		T(test_capabilities),
+		T(test_no_vectors),
+		T(test_table_size),
+		T(test_bars),
+		T(test_large_bar),
+		T(test_impossible),
+		T(test_writable_bits),
+		T(test_bus_master),
+		T(test_power),
+		T(test_flr),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
