@@ -284,6 +284,18 @@ class Daemon(Case):
         self.assertEqual([i.name for i in interfaces], ["lan"])
         self.assertEqual([(p.data, len(p.comments)) for p in packets], [(bytes(60), 0), (bytes(60), 1)])
 
+    def test_file_and_standard_output(self):
+        """Only one capture may go to standard output; a file beside it, named before or after, is no other."""
+        for number, order in enumerate((("%s", "-"), ("-", "%s"))):
+            paths = [os.path.join(self.folder, "%s%d" % (name, number)) for name in ("file", "out")]
+            with open(paths[1], "wb") as file:
+                child, ready = self.start("-w", order[0].replace("%s", paths[0]), "-w", order[1].replace("%s", paths[0]), stdout=file)
+            self.assertTrue(ready, order)
+            self.frame(bytes(60))
+            self.stop(child)
+            for path in paths:
+                self.assertEqual([p.data for p in pcapng.read(path)[0]], [bytes(60), bytes(60)], path)
+
     def test_refused(self):
         with open(self.path, "w", encoding="ascii") as file:
             file.write("precious")
