@@ -8,6 +8,7 @@ put in the place of its functions, so each test that is tried is linked again. N
 import ast
 import glob
 import os
+import re
 import shlex
 import subprocess
 
@@ -43,6 +44,8 @@ class Build:
         self.tests = tests              # folders of the tests' own objects
         self.merged = library.endswith(".o")    # the library is one object, which each test is linked with again
         self.commands = {}
+        self.templates = {}
+        self.texts = {}
 
     def path(self, name):
         return os.path.join(self.part.tree, name)
@@ -65,6 +68,14 @@ class Build:
             self.commands[target] = lines[0]
         return list(self.commands[target])
 
+    def compiler(self, target, source):
+        """The command that compiles a source. Make is asked once for all objects of a kind, because that takes it a second."""
+        kind = "library" if source in self.objects else os.path.dirname(target)
+        if kind not in self.templates:
+            self.templates[kind] = target, source, self.command(target)
+        was_target, was_source, words = self.templates[kind]
+        return [target if w == was_target else w[:-len(was_source)] + source if w.endswith(was_source) else w for w in words]
+
     def link(self, out, instead=None):
         """Links the library; @instead maps objects to those that replace them."""
         instead = instead or {}
@@ -75,15 +86,30 @@ class Build:
         if done.returncode:
             raise Failed("cannot link %s: %s" % (out, done.stderr[-2000:]))
 
-    def users(self, header):
-        """Objects under test and objects of tests whose source includes a header, {object: source}."""
+    def users(self, header, name):
+        """Objects under test and objects of tests whose source includes a header and has a name in it, {object: source}."""
         found = {}
         for path in glob.glob(os.path.join(self.path(self.part.objects_in[self.name]), "**", "*.d"), recursive=True):
             target, sources = self.dependencies(path)
             ours = target in self.objects.values() or target.startswith(self.tests) and "/test_" in target
-            if header in sources[1:] and ours and target.endswith(".o"):
+            if header in sources[1:] and ours and target.endswith(".o") and self.mentions(sources, header, name):
                 found[target] = sources[0]
         return found
+
+    def mentions(self, sources, header, name):
+        """Is a name in one of the files that make an object, besides the header? Yes if the header itself uses it once more."""
+        if len(self.words(header).get(name, ())) != 1:
+            return True
+        return any(name in self.words(path) for path in sources if path != header and not path.startswith(".."))
+
+    def words(self, path):
+        """Words of a file of the tree and where in it they are."""
+        if path not in self.texts:
+            found = self.texts[path] = {}
+            with open(self.path(path), encoding="utf-8") as f:
+                for number, word in enumerate(re.findall(r"\w+", f.read())):
+                    found.setdefault(word, []).append(number)
+        return self.texts[path]
 
     def dependencies(self, path):
         with open(path, encoding="utf-8") as f:

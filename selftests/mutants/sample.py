@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 
 import mutate
 from source import Source
@@ -19,6 +20,11 @@ class Mutant:
         self.function = source.function(line)
         named = "\0".join((source.path, self.function, self.before, after, str(source.place(line))))
         self.id = hashlib.sha256(named.encode()).hexdigest()[:16]
+
+    def name(self):
+        """The function or macro that is changed, "" if it is neither."""
+        macro = re.match(r"#\s*define\s+(\w+)", self.before)
+        return self.function or (macro.group(1) if macro else "")
 
     def text(self):
         return self.source.with_line(self.line, self.after)

@@ -61,7 +61,7 @@ class Trial:
         """Returns {object: the mutant's object} for all that differ, or the state that ends the trial."""
         b = self.part.builds[build]
         path = mutant.source.path
-        users = {b.objects[path]: path} if path in b.objects else b.users(path)
+        users = {b.objects[path]: path} if path in b.objects else b.users(path, mutant.name())
         folder = self.folder(build)
         changed = {}
         real = os.path.join(self.part.tree, path)
@@ -69,9 +69,9 @@ class Trial:
         try:
             with open(real, "w", encoding="utf-8") as f:
                 f.write(mutant.text())
-            for target in users:
+            for target, source in users.items():
                 out = os.path.join(folder, target.replace("/", "_"))
-                words = b.command(target)
+                words = b.compiler(target, source)
                 words[words.index("-o") + 1] = out
                 words = [w for w in words if w not in ("-MMD", "-MP", "ccache")]
                 if subprocess.run([*words, "-w"], cwd=self.part.tree, capture_output=True).returncode:
