@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vfu/server.c: a socket that cannot be offered leaves no descriptor, no memory (the sanitizer
+ * looks) and nobody else's file behind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "vfu/func.h"
+#include "vfu/server.h"
+
+static const struct vfu_func_ops ops;
+
+struct fix {
+	struct loop *loop;
+	char folder[64];
+	char path[128];
+	unsigned int before;	/* descriptors */
+};
+
+static struct vfu_func function(void)
+{
+	return (struct vfu_func) { .ops = &ops, .name = "test", .bar[0] = { 4096, 0 } };
+}
+
+static unsigned int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int setup(void **state)
+{
+	struct fix *t = calloc(1, sizeof(*t));
+	struct vfu_func f = function();
+	struct vfu_server *server;
+
+	strcpy(t->folder, "/tmp/ornic-XXXXXX");
+	assert_non_null(mkdtemp(t->folder));
+	snprintf(t->path, sizeof(t->path), "%s/socket", t->folder);
+	t->loop = loop_new();
+	assert_non_null(t->loop);
+	/* the first socket of a process keeps a spare descriptor */
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	vfu_server_close(server);
+	t->before = descriptors();
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	unlink(t->path);
+	assert_int_equal(rmdir(t->folder), 0);
+	loop_free(t->loop);
+	free(t);
+	return 0;
+}
+
+static void refused(struct fix *t, const char *path, int want)
+{
+	struct vfu_func f = function();
+	struct vfu_server *server;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, path, &server), want);
+	assert_int_equal(descriptors(), t->before);
+}
+
+static void test_open_and_close(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	struct stat st;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(stat(t->path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	vfu_server_close(server);
+	assert_int_equal(stat(t->path, &st), -1);
+	assert_int_equal(descriptors(), t->before);
+}
+
+static void test_no_such_folder(void **state)
+{
+	struct fix *t = *state;
+
+	refused(t, "/nosuchdir/socket", -ENOENT);
+}
+
+static void test_too_long(void **state)
+{
+	char path[200];
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	refused(*state, path, -ENAMETOOLONG);
+}
+
+static void test_impossible_function(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	struct stat st;
+
+	f.bar[0].size = 100;
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), -EINVAL);
+	assert_int_equal(stat(t->path, &st), -1);
+	assert_int_equal(descriptors(), t->before);
+}
+
+/* Somebody else's file, and a socket that is served, stay. */
+static void test_in_use(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	struct stat st;
+	int fd = open(t->path, O_CREAT | O_WRONLY, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+	refused(t, t->path, -EADDRINUSE);
+	assert_int_equal(stat(t->path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	unlink(t->path);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	t->before = descriptors();
+	refused(t, t->path, -EADDRINUSE);
+	assert_int_equal(stat(t->path, &st), 0);
+	vfu_server_close(server);
+}
+
+/* A socket that a dead process left is replaced. */
+static void test_stale(void **state)
+{
+	struct fix *t = *state;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(addr.sun_path, t->path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	vfu_server_close(server);
+	assert_int_equal(descriptors(), t->before);
+}
+
+/* No descriptor is free for the socket. */
+static void test_no_descriptor(void **state)
+{
+	struct fix *t = *state;
+	struct rlimit was, none;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	struct stat st;
+	int err, lowest = open("/dev/null", O_RDONLY);
+
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = lowest;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = vfu_server_open(t->loop, &f, t->path, &server);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(stat(t->path, &st), -1);
+	assert_int_equal(descriptors(), t->before);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_open_and_close),
+		T(test_no_such_folder),
+		T(test_too_long),
+		T(test_impossible_function),
+		T(test_in_use),
+		T(test_stale),
+		T(test_no_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
