@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The tool behind make mutants: what it makes of a line, and that it tells a mutant that a test notices from one that none does."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -303,6 +304,16 @@ class Reported(unittest.TestCase):
         done = subprocess.run([os.path.join(HERE, "mutants"), "--rev", "HEAD", "README.md"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("README.md is no source", done.stderr)
+
+
+class Alone(Folder):
+    def test_one_run_at_a_time(self):
+        with open(os.path.join(self.folder, "lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run([os.path.join(HERE, "mutants"), "--work", self.folder, "-n", "1", "tools/ornicd/loop.c"],
+                                  capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("another run uses " + self.folder, done.stderr)
 
 
 if __name__ == "__main__":
