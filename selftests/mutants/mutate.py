@@ -22,7 +22,8 @@ CALL = re.compile(r"^(\s+)(?:[\w>.\[\]*()-]+ (?:=|[-+|&^]=|<<=|>>=) .*|\*?[\w>.\
 JUMP = re.compile(r"^(\s+)(?:break|continue|goto \w+|return);\s*$")
 # A message is for people, and an assertion is a test: neither is removed. A declaration cannot be.
 KEPT = re.compile(r"^\s+(?:log_\w+|assert|_Static_assert|static_assert|va_end|__\w+)\(")
-DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|union|enum|unsigned|signed|volatile) |(?:\w+_t|int|char|bool|long|short|size_t|void|double|__\w+\d+) )")
+DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|union|enum|unsigned|signed|volatile) |"
+                      r"(?:\w+_t|int|char|bool|long|short|size_t|void|double|__\w+\d+) )")
 DEAD = re.compile(r"^\s*#(?!\s*define\s+\w+\s)|\b_?static_assert\b|_Static_assert|__attribute__")
 
 

@@ -3,7 +3,8 @@
 
 All code under test is linked into one library, so that a mutant costs one compilation and one link, however many tests reach it.
 For the daemon it is a shared library. For the provider it is one object: a shared library would let libibverbs call what the tests
-put in the place of its functions, so each test that is tried is linked again. Nothing is built in the tree itself but in a copy of it, in which the mutated file stands where the original stands.
+put in the place of its functions, so each test that is tried is linked again. Nothing is built in the tree itself but in a copy of
+it, in which the mutated file stands where the original stands.
 """
 import ast
 import glob
@@ -250,7 +251,8 @@ class Provider(Part):
         with open(os.path.join(tree, self.folder, "CMakeLists.txt"), encoding="utf-8") as f:
             listed = [line.strip() for line in f if line.startswith("  ") and line.strip().endswith(".c")]
         self.builds = {}
-        for name, flags, ld in (("cover", COVER, "--coverage"), ("plain", PLAIN, ""), ("san", "-O1 -fPIC -w " + SANITIZERS, SANITIZERS),
+        for name, flags, ld in (("cover", COVER, "--coverage"), ("plain", PLAIN, ""),
+                                ("san", "-O1 -fPIC -w " + SANITIZERS, SANITIZERS),
                                 ("tsan", "-O1 -g -w -fsanitize=thread", "-fsanitize=thread")):
             out = self.objects_in[name]
             make = ["make", "-f", os.path.join(tree, self.folder, "Makefile"), "RDMA_CORE=/usr/src/rdma-core", "CC=gcc", "O=" + out,
@@ -279,7 +281,8 @@ class Provider(Part):
         b.run(*b.objects.values(), more=["-j2"])
         b.link(b.path(b.library))
         programs = [t.link for t in self.tests() if t.build == ("plain" if name == "cover" else name)]
-        programs = [p.replace(self.objects_in["plain"], self.objects_in["cover"]) for p in programs] if name == "cover" else programs
+        if name == "cover":
+            programs = [p.replace(self.objects_in["plain"], self.objects_in["cover"]) for p in programs]
         b.run(*programs, more=[*self.linking(b), "-j2"])
 
 
