@@ -155,6 +155,20 @@ install: $(O)/ornicd $(O)/ornicctl
 		install -D -m 644 Documentation/man/$$p.8 $(DESTDIR)$(PREFIX)/share/man/man8/$$p.8 || exit; \
 	done
 
+# ---- series for the kernel and rdma-core ----------------------------------------
+
+BASE	?= 7.2
+.PHONY: kernel-series rdma-core-series upstream-check
+kernel-series: | $(deps)
+	@tools/series/make kernel $(BASE) $(O)/series/kernel-$(notdir $(BASE:/=))
+
+rdma-core-series: BASE := rdma-core
+rdma-core-series: | $(deps)
+	@tools/series/make rdma-core $(BASE) $(O)/series/rdma-core
+
+upstream-check: | $(deps)
+	O=$(CURDIR)/$(O) selftests/upstream/test_series.py --all
+
 # ---- use -------------------------------------------------------------------------
 
 .PHONY: demo check bench fresh-check docs clean help
@@ -191,6 +205,9 @@ help:
 	@echo "make bench     measure against Soft-RoCE and virtio-net; make bench SHORT=1 does a twentieth of the work"
 	@echo "make fresh-check      download, build and measure in a new Debian root with an empty cache (as root, takes long)"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
+	@echo "make kernel-series    patches for a kernel tree; BASE=6.12, BASE=7.2 (Debian's source) or BASE=FOLDER"
+	@echo "make rdma-core-series the same for rdma-core"
+	@echo "make upstream-check   build the series step by step, and all of rdma-core"
 	@echo "make install   ornicd, ornicctl and their man pages below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"

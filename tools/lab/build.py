@@ -101,9 +101,13 @@ def artefact(name):
 
 def run(name, command, checkout):
     """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    enter(artefact(name).get(), checkout, command, modules=kernel.modules(name) or "", ORNIC_BUILDROOT=name)
+
+
+def enter(root, checkout, command, modules="", overlay=("", "", "", ""), **variables):
+    """Replaces this process by command, run in a root; overlay: lower, upper and work folder, and where it is mounted."""
     if not os.path.isdir(checkout):
         raise LabError("no folder %s" % checkout)
-    root, modules = artefact(name).get(), kernel.modules(name) or ""
     cwd = os.getcwd()
     inside = os.path.realpath(cwd)
     if os.path.commonpath([inside, checkout]) != checkout:
@@ -113,8 +117,8 @@ def run(name, command, checkout):
         namespace.append("--map-root-user")
     env = {k: v for k, v in os.environ.items() if k not in DROPPED}
     env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8", LC_ALL="C.UTF-8",
-               ORNIC_BUILDROOT=name)
-    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside, modules] + list(command)
+               **variables)
+    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside, modules, *overlay] + list(command)
     try:
         os.execvpe(argv[0], argv, env)
     except FileNotFoundError:
@@ -124,8 +128,8 @@ def run(name, command, checkout):
 # The command's root is a tmpfs that shows the build root's /usr and /etc; so any path may hold the checkout, also for a
 # user who cannot write the build root.
 ENTER = """set -e
-root=$1 checkout=$2 dir=$3 modules=$4
-shift 4
+root=$1 checkout=$2 dir=$3 modules=$4 lower=$5 upper=$6 work=$7 over=$8
+shift 8
 case $checkout in /usr/*|/etc/*) mkdir -p "$root$checkout" 2>/dev/null || :;; esac
 new=$root/mnt
 mount -t tmpfs -o mode=755 tmpfs "$new"
@@ -141,6 +145,9 @@ done
 if [ "$modules" ]; then
 	mount --bind "$modules" "$new/lib/modules"
 	mount -o remount,bind,ro "$new/lib/modules"
+fi
+if [ "$over" ]; then
+	mount -t overlay overlay -o "lowerdir=$lower,upperdir=$upper,workdir=$work" "$new$over"
 fi
 mkdir -p "$new$checkout" 2>/dev/null || { echo "lab: a build cannot see $checkout: move it out of /usr and /etc" >&2; exit 1; }
 mount --bind "$checkout" "$new$checkout"

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The series for the kernel and for rdma-core: complete, apply, and build in the source of each base.
+
+With --all also what takes longer than ten minutes: every patch by itself, the options built in, KUnit, all of rdma-core.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path[:0] = [os.path.join(TOP, "selftests", "lib"), os.path.join(TOP, "tools", "series")]
+
+import series  # noqa: E402
+import tap  # noqa: E402
+
+LAB = os.path.join(TOP, "tools", "lab", "lab")
+BUILD = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "series")
+KERNELS = ("7.2", "6.12")
+EVERYTHING = "--all" in sys.argv
+# What checkpatch says and does not apply, with the reason.
+IGNORES = {
+    "FILE_PATH_CHANGES": "the entry in MAINTAINERS comes with the last patch of the driver",
+    "BIT_MACRO": "the interface headers are also user space's, which has no BIT()",
+    "CAMELCASE": "_Static_assert of the interface headers",
+    "LINE_SPACING": "a structure's assertions stand right below it",
+    "LONG_LINE_COMMENT": "a field of the interface and its meaning stay on one line",
+    "ALLOC_WITH_SIZEOF": "kzalloc_obj() is newer than the kernels that the drivers are also built for",
+}
+
+
+class Rooted(unittest.TestCase):
+    def inside(self, kind, base, *command):
+        """Run a command of the series' in-root; its output."""
+        script = os.path.join(TOP, "tools", "series", kind, "in-root")
+        done = subprocess.run([LAB, "source-run", base, os.path.join(BUILD, "changes-" + base), "--", script, command[0],
+                               os.path.join(BUILD, base), os.path.join(BUILD, "objects-" + base), *command[1:]],
+                              cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout[-4000:])
+        return done.stdout
+
+    def fresh(self, kind, base):
+        """Patches made, source unchanged."""
+        done = subprocess.run([LAB, "source-path", base], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0)
+        names = series.make(kind, base, done.stdout.strip(), os.path.join(BUILD, base))
+        shutil.rmtree(os.path.join(BUILD, "changes-" + base), ignore_errors=True)
+        return names
+
+
+class Kernel(Rooted):
+    def test_every_file_is_in_one_patch(self):
+        files = [here for patch in series.split(series.load("kernel")) for here, _ in patch]
+        self.assertEqual(len(files), len(set(files)))
+        for folder in ("drivers/net/ethernet/ornic", "drivers/infiniband/hw/ornic"):
+            have = {folder + "/" + name for name in os.listdir(os.path.join(TOP, folder))}
+            self.assertEqual(have - set(files), set())
+
+    def test_a_file_without_patch_is_found(self):
+        about = series.load("kernel")
+        about["patch"] = [p for p in about["patch"] if "completion queues" not in p["subject"]]
+        about["patch"][-3]["copy"] = [c for c in about["patch"][-3]["copy"] if not c[0].endswith("*.c")]
+        with self.assertRaisesRegex(series.SeriesError, "poll_cq.c is in 0 patches"):
+            series.split(about)
+
+    def test_applies_and_builds(self):
+        """W=1 and sparse, as modules: not a word."""
+        for base in KERNELS:
+            with self.subTest(base=base):
+                names = self.fresh("kernel", base)
+                self.assertIn(len(names) - 1, range(10, 21))
+                self.inside("kernel", base, "apply")
+                self.assertEqual(self.inside("kernel", base, "build", "m", "m"), "")
+
+    def test_kernel_doc(self):
+        self.fresh("kernel", "7.2")
+        self.inside("kernel", "7.2", "apply")
+        self.assertEqual(self.inside("kernel", "7.2", "kernel-doc"), "")
+
+    def test_checkpatch(self):
+        self.fresh("kernel", "7.2")
+        self.assertEqual(self.inside("kernel", "7.2", "checkpatch", ",".join(IGNORES)), "")
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_every_patch_builds(self):
+        for base in KERNELS:
+            with self.subTest(base=base):
+                names = self.fresh("kernel", base)
+                said = self.inside("kernel", base, "each").splitlines()
+                self.assertEqual(len(said), len(names) - 1)
+                self.assertFalse([line for line in said if "warning" in line])
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_options(self):
+        for base in KERNELS:
+            self.fresh("kernel", base)
+            self.inside("kernel", base, "apply")
+            for options in (("y", "y"), ("y", "m"), ("m", "n"), ("n", "n")):
+                with self.subTest(base=base, options=options):
+                    self.assertEqual(self.inside("kernel", base, "build", *options), "")
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_coccicheck(self):
+        self.fresh("kernel", "7.2")
+        self.inside("kernel", "7.2", "apply")
+        self.inside("kernel", "7.2", "build", "m", "m")
+        said = self.inside("kernel", "7.2", "coccicheck")
+        self.assertEqual([line for line in said.splitlines() if "ornic/" in line and ".c:" in line], [])
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_kunit(self):
+        self.fresh("kernel", "7.2")
+        self.inside("kernel", "7.2", "apply")
+        shutil.rmtree(os.path.join(BUILD, "objects-7.2"), ignore_errors=True)
+        said = self.inside("kernel", "7.2", "kunit")
+        self.assertRegex(said, r"(?m)^ok \d+ ornic_ring$")
+
+
+class RdmaCore(Rooted):
+    def test_applies(self):
+        self.fresh("rdma-core", "rdma-core")
+        self.inside("rdma-core", "rdma-core", "apply")
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_builds(self):
+        self.fresh("rdma-core", "rdma-core")
+        self.inside("rdma-core", "rdma-core", "apply")
+        self.assertIn("libornic-rdmav", self.inside("rdma-core", "rdma-core", "build"))
+
+
+if __name__ == "__main__":
+    sys.argv = [a for a in sys.argv if a != "--all"]
+    tap.main()
