@@ -314,15 +314,23 @@ int ornic_tx_init(struct ornic_queues *q)
 
 /*
  * ornic_tx_cleanup() - free what was not sent, which counts as dropped. The device is done
- * with it.
+ * with it, and nobody transmits meanwhile.
  */
 void ornic_tx_cleanup(struct ornic_queues *q)
 {
+	struct ornic_tx_stats *stats = &q->nd->tx_stats;
 	u32 packets = 0, bytes = 0;
 
 	if (!q->tx_slots)
 		return;
 	q->sq.tail = ornic_tx_free_to(q, q->sq.tail, q->sq.head, 0, &packets, &bytes);
+	if (packets) {
+		local_bh_disable();
+		u64_stats_update_begin(&stats->sync);
+		stats->dropped += packets;
+		u64_stats_update_end(&stats->sync);
+		local_bh_enable();
+	}
 	kvfree(q->tx_slots);
 	q->tx_slots = NULL;
 }
