@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/latency.c, engine/rtt.c: what is measured, and that nothing is while it is off.
+ * engine/latency.c, engine/ack.c: latency and round trip time; nothing is measured while it is off.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -33,26 +33,19 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
 	qp_fail(qp, 0, syndrome, w->index);
 }
 
-/* Is @w, the oldest, finished? */
-static bool wqe_finished(const struct requester *r, const struct wqe *w)
-{
-	if (wqe_is_read(w) || wqe_is_memop(w))
-		return w->done;
-	return seq_diff(r->una, wqe_end(w)) >= 0;
-}
-
 void requester_retire(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 
 	while (r->head != r->tail) {
 		struct wqe *w = requester_wqe(r, r->head);
+		bool answered = wqe_is_read(w) || wqe_is_memop(w);
 
 		if (w->status) {
 			requester_fail(qp, w->status, w->syndrome);
 			return;
 		}
-		if (!wqe_finished(r, w))
+		if (!(answered ? w->done : seq_diff(r->una, wqe_end(w)) >= 0))
 			return;
 		if (r->cur == r->head)
 			r->cur++;
@@ -93,6 +86,25 @@ static void skip_acked(struct requester *r)
 	}
 }
 
+/*
+ * End the measurement of the round trip time if @una covers what it measures. It is for operators
+ * only, and only of remote peers: to a peer in this daemon the round trip is within one iteration.
+ * One packet at a time is measured, never a retransmitted one (Karn's algorithm), and smoothed as
+ * TCP does (RFC 6298). Times are those of the engine's iterations, so that no clock is read here;
+ * the result includes the time that an answer waits for its iteration.
+ */
+static void measure_rtt(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	uint64_t rtt = qp->dev->engine->now - r->rtt_sent;
+
+	if (seq_diff(r->una, r->rtt_seq) < 0)
+		return;
+	r->rtt = r->rtt ? r->rtt - r->rtt / 8 + rtt / 8 : rtt;
+	r->rtt_sent = 0;
+}
+
+/* Everything before @seq is acknowledged. */
 static void advance(struct qp *qp, uint32_t seq)
 {
 	struct requester *r = &qp->req;
@@ -101,7 +113,7 @@ static void advance(struct qp *qp, uint32_t seq)
 		return;
 	r->una = seq;
 	if (r->rtt_sent)
-		requester_rtt_end(qp);
+		measure_rtt(qp);
 	requester_progress(qp);
 	skip_acked(r);
 }

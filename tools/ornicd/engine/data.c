@@ -13,49 +13,42 @@
 #include <errno.h>
 #include <string.h>
 
-/* Pieces of one SGE's bytes [@off, @off + @len), appended at @seg[@n]. */
-static int sge_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
-		    uint64_t off, uint64_t len, struct seg *seg, uint32_t n, uint64_t *got,
-		    uint32_t *syndrome)
-{
-	bool write = who->access & ORNIC_ACCESS_LOCAL_WRITE;
-	uint64_t addr = le64toh(sge->addr);
-	struct mr *mr;
-	int ret;
-
-	if (addr + off < addr) {
-		*syndrome = ORNIC_SYN_KEY_RANGE;
-		return -EACCES;
-	}
-	mr = mr_check(dev, who, le32toh(sge->lkey), addr + off, len, syndrome);
-	if (!mr)
-		return -EACCES;
-	ret = mr_segs(dev, mr, addr + off, len, write, seg + n, PACKET_SEGS - n, got);
-	if (ret < 0)
-		*syndrome = ORNIC_SYN_KEY_PAGE;
-	return ret < 0 ? -EACCES : ret;
-}
-
+/*
+ * Pieces of host memory behind bytes [@off, @off + @len) of an SGE list, as far as @seg has room.
+ * Return: pieces, and the bytes that they cover in *@got; or -EACCES and the reason.
+ */
 static int list_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
 		     uint32_t nsge, uint64_t off, uint64_t len, struct seg *seg, uint64_t *got,
 		     uint32_t *syndrome)
 {
+	bool write = who->access & ORNIC_ACCESS_LOCAL_WRITE;
 	uint32_t n = 0;
 
 	*got = 0;
 	for (uint32_t i = 0; i < nsge && *got < len && n < PACKET_SEGS; i++) {
 		uint64_t size = le32toh(sge[i].length);
+		uint64_t addr = le64toh(sge[i].addr) + off;
 		uint64_t part, have;
+		struct mr *mr;
 		int ret;
 
 		if (off >= size) {
 			off -= size;
 			continue;
 		}
+		if (addr < off) {
+			*syndrome = ORNIC_SYN_KEY_RANGE;
+			return -EACCES;
+		}
 		part = size - off < len - *got ? size - off : len - *got;
-		ret = sge_segs(dev, who, &sge[i], off, part, seg, n, &have, syndrome);
-		if (ret < 0)
-			return ret;
+		mr = mr_check(dev, who, le32toh(sge[i].lkey), addr, part, syndrome);
+		if (!mr)
+			return -EACCES;
+		ret = mr_segs(dev, mr, addr, part, write, seg + n, PACKET_SEGS - n, &have);
+		if (ret < 0) {
+			*syndrome = ORNIC_SYN_KEY_PAGE;
+			return -EACCES;
+		}
 		n += ret;
 		*got += have;
 		if (have < part)

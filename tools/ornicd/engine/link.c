@@ -76,21 +76,6 @@ void link_set_carrier(struct device *dev, bool on)
 _Static_assert(PACKET_MAX_PAYLOAD / 256 * ROCE_HEADERS + PACKET_MAX_PAYLOAD < RATE_MAX_BYTES,
 	       "a packet can be charged");
 
-/* Its headers too are bytes of the rate (ORN-QP-41); IPv4's count as IPv6's. */
-static void link_charge(struct qp *qp, const struct packet *p)
-{
-	uint32_t headers = ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
-
-	if (!p->static_rate && !qp->rate.cost)
-		return;
-	/* these do not wait for the rate, so requests would wait for them without end */
-	if (qp_reliable(qp) && (bth_operation(p->opcode) == BTH_RC_ACK || p->opcode == BTH_CNP))
-		return;
-	rate_charge(&qp->rate, p->static_rate, p->len + headers, qp->dev->engine->now);
-	if (qp->cc.limiting)
-		cc_sent(qp, p->len + headers);
-}
-
 uint32_t link_mtu(const struct device *dev)
 {
 	uint32_t room = dev->port.max_frame > ROCE_HEADERS ? dev->port.max_frame - ROCE_HEADERS : 0;
@@ -151,12 +136,6 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	return p;
 }
 
-/* A peer that is far away now, or is no more: what it gets is paced, or is not. */
-static void link_moved(struct qp *qp, const struct packet *p)
-{
-	rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&qp->dev->engine->cc) : 0);
-}
-
 /* Captures see @p as if it had come to the switch, and @why it was lost. */
 static void link_drop(struct device *dev, struct packet *p, const char *why)
 {
@@ -190,9 +169,22 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_multicast, p->echo);
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
+	/* Only what leaves for a remote peer is paced, and the peer may have moved. */
 	if (qp->rate.far != p->far && qp_connected(qp))
-		link_moved(qp, p);
-	link_charge(qp, p);
+		rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&dev->engine->cc) : 0);
+	/*
+	 * Headers count for the rate too (ORN-QP-41), those of IPv4 as those of IPv6. ACKs and CNPs
+	 * do not wait for the rate, so that charging them could stop requests forever.
+	 */
+	if ((p->static_rate || qp->rate.cost) &&
+	    !(qp_reliable(qp) &&
+	      (bth_operation(p->opcode) == BTH_RC_ACK || p->opcode == BTH_CNP))) {
+		uint32_t charged = p->len + ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
+
+		rate_charge(&qp->rate, p->static_rate, charged, dev->engine->now);
+		if (qp->cc.limiting)
+			cc_sent(qp, charged);
+	}
 	link_put(dev, p);
 }
 
@@ -284,19 +276,6 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 	return qp;
 }
 
-/* Each end of an XRC connection has one direction of requests only. */
-static void reliable_receive(struct qp *qp, const struct packet *p)
-{
-	bool answer = bth_is_answer(p->opcode);
-
-	if (qp->type == (answer ? ORNIC_QPT_XRC_TGT : ORNIC_QPT_XRC_INI))
-		qp_count(qp, CNT_bad_opcode, 1);
-	else if (answer)
-		requester_receive(qp, p);
-	else
-		responder_receive(qp, p);
-}
-
 static void roce_receive(struct device *dev, const struct packet *p)
 {
 	struct qp *qp;
@@ -316,12 +295,21 @@ static void roce_receive(struct device *dev, const struct packet *p)
 	}
 	if ((p->tclass & ECN_MASK) == ECN_CE)
 		cnp_notify(qp, p);
-	if (qp->type == ORNIC_QPT_UC)
+	if (qp->type == ORNIC_QPT_UC) {
 		uc_receive(qp, p);
-	else if (qp_reliable(qp))
-		reliable_receive(qp, p);
-	else
+	} else if (!qp_reliable(qp)) {
 		ud_receive(qp, p);
+	} else if (bth_is_answer(p->opcode)) {
+		/* an XRC target sends no requests, so that nothing answers it */
+		if (qp->type == ORNIC_QPT_XRC_TGT)
+			qp_count(qp, CNT_bad_opcode, 1);
+		else
+			requester_receive(qp, p);
+	} else if (qp->type == ORNIC_QPT_XRC_INI) {
+		qp_count(qp, CNT_bad_opcode, 1);
+	} else {
+		responder_receive(qp, p);
+	}
 }
 
 static void frame_receive(struct device *dev, const struct packet *p)

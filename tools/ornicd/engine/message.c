@@ -127,7 +127,15 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 	return MESSAGE_OK;
 }
 
-/* Judge the RETH of a WRITE. */
+/* Where the rest of the WRITE goes, or NULL; the key is checked for every packet (ORN-MEM-3). */
+static struct mr *write_target(struct qp *qp, uint32_t *syndrome)
+{
+	const struct responder *r = &qp->resp;
+
+	return responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
+}
+
+/* Begin the WRITE that the RETH of @p announces. Return: false if its lengths do not add up. */
 static bool begin_write(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	struct responder *r = &qp->resp;
@@ -143,76 +151,54 @@ static bool begin_write(struct qp *qp, const struct packet *p, const struct opco
 	return true;
 }
 
-/* Does @p begin a WRITE, or go on with the one that was begun? */
-static bool write_adds_up(struct qp *qp, const struct packet *p, const struct opcode_info *op)
-{
-	uint64_t left = qp->resp.left;
-
-	if (op->first)
-		return begin_write(qp, p, op);
-	return op->last ? p->len == left : p->len < left;
-}
-
-/* Where the rest of the WRITE goes, or NULL; the key is checked for every packet (ORN-MEM-3). */
-static struct mr *write_target(struct qp *qp, uint32_t *syndrome)
-{
-	const struct responder *r = &qp->resp;
-
-	return responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
-}
-
-/*
- * May a WRITE with immediate take its receive? Over UC one that is refused is nobody's
- * business, so that it leaves the receive alone (ORN-UC-9); over RC it completes it
- * with an error.
- */
-static bool may_take(struct qp *qp, uint32_t *syndrome)
-{
-	return qp->type != ORNIC_QPT_UC || !qp->resp.left || write_target(qp, syndrome);
-}
-
-/* Place the payload of a WRITE. */
-static enum message_fault place_write(struct qp *qp, const struct packet *p, uint32_t *syndrome)
-{
-	struct responder *r = &qp->resp;
-	struct mr *mr;
-
-	*syndrome = ORNIC_SYN_KEY_PAGE;
-	if (!r->left)
-		return MESSAGE_OK;
-	mr = write_target(qp, syndrome);
-	if (!mr || data_place(qp, mr, r->va, p))
-		return MESSAGE_ACCESS;
-	r->va += p->len;
-	r->offset += p->len;
-	r->left -= p->len;
-	return MESSAGE_OK;
-}
-
 static enum message_fault execute_write(struct qp *qp, const struct packet *p,
 					const struct opcode_info *op, uint32_t *syndrome)
 {
 	struct responder *r = &qp->resp;
-	enum message_fault fault = MESSAGE_OK;
+	enum message_fault fault;
+	bool adds_up;
+	struct mr *mr;
 
 	*syndrome = ORNIC_SYN_KEY_ACCESS;
 	if (!(qp->access & ORNIC_ACCESS_REMOTE_WRITE))
 		return MESSAGE_ACCESS;
-	if (!write_adds_up(qp, p, op)) {
+	if (op->first)
+		adds_up = begin_write(qp, p, op);
+	else
+		adds_up = op->last ? p->len == r->left : p->len < r->left;
+	if (!adds_up) {
 		*syndrome = ORNIC_SYN_WIRE | p->opcode;
 		return MESSAGE_INVALID;
 	}
-	if (op->imm)
-		fault = may_take(qp, syndrome) ? take_receive(qp, syndrome) : MESSAGE_ACCESS;
-	if (fault) {
-		if (op->first)
-			r->message = RESP_IDLE;
-		return fault;
+	if (op->imm) {
+		/*
+		 * Over UC, a rejected WRITE leaves the receive alone (ORN-UC-9), so check the key
+		 * first. Over RC, it completes the receive with an error.
+		 */
+		if (qp->type == ORNIC_QPT_UC && r->left && !write_target(qp, syndrome))
+			fault = MESSAGE_ACCESS;
+		else
+			fault = take_receive(qp, syndrome);
+		if (fault) {
+			if (op->first)
+				r->message = RESP_IDLE;
+			return fault;
+		}
 	}
-	fault = place_write(qp, p, syndrome);
-	if (!fault && op->imm)
+	if (r->left) {
+		mr = write_target(qp, syndrome);
+		if (!mr)
+			return MESSAGE_ACCESS;
+		*syndrome = ORNIC_SYN_KEY_PAGE;
+		if (data_place(qp, mr, r->va, p))
+			return MESSAGE_ACCESS;
+		r->va += p->len;
+		r->offset += p->len;
+		r->left -= p->len;
+	}
+	if (op->imm)
 		finish_receive(qp, p, op, ORNIC_WC_RECV_RDMA_WITH_IMM);
-	return fault;
+	return MESSAGE_OK;
 }
 
 enum message_fault message_execute(struct qp *qp, const struct packet *p,

@@ -310,8 +310,10 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	end = w->psn + w->sent;
 	if (seq_diff(end, r->sent_psn) > 0) {
 		r->sent_psn = end;
-		if (r->far && p->ackreq && !read)
-			requester_rtt_start(qp);
+		if (r->far && p->ackreq && !read && !r->rtt_sent) {
+			r->rtt_seq = r->sent_psn;
+			r->rtt_sent = qp->dev->engine->now;
+		}
 	}
 	link_send(qp, p);
 	return true;

@@ -120,13 +120,6 @@ bool requester_run(struct qp *qp);
  */
 bool requester_build(struct qp *qp, struct wqe *w, struct packet *p);
 
-/* rtt.c */
-
-/* requester_rtt_start() - measure the round trip time of what was just sent for the first time */
-void requester_rtt_start(struct qp *qp);
-/* requester_rtt_end() - all before @una is acknowledged: end the measurement if that covers it */
-void requester_rtt_end(struct qp *qp);
-
 /* ack.c */
 
 /* requester_receive() - process an ACK, NAK or response that arrived for @qp */

@@ -11,13 +11,13 @@
 #include "complete.h"
 #include "data.h"
 #include "engine.h"
-#include "grh.h"
 #include "link.h"
 #include "message.h"
 #include "qp.h"
 #include "unreliable.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"
+#include "../packet/wire.h"
 
 #include <endian.h>
 #include <string.h>
@@ -120,6 +120,20 @@ static void ud_complete(struct qp *qp, const struct packet *p)
 	cqe.flags = htole32(flags);
 	qp->resp.recv.valid = false;
 	complete_recv(qp, qp->resp.recv.index, ORNIC_WC_RECV, ORNIC_WC_SUCCESS, 0, &cqe);
+}
+
+/*
+ * Build the 40-byte GRH area in front of a received datagram: the IPv6 header, or the IPv4 header in
+ * its last 20 bytes (RoCEv2 annex A17.4.5.2). @transport_len: bytes of the IP payload.
+ */
+static void grh_build(uint8_t grh[ORNIC_GRH_BYTES], const struct packet *p, uint16_t transport_len)
+{
+	memset(grh, 0, ORNIC_GRH_BYTES);
+	/* The IPv4 checksum must be right: the kernel tells IPv4 from IPv6 by it. */
+	if (ip_is_v4(p->dgid))
+		ip_v4_build(grh + ORNIC_GRH_BYTES - IPV4_BYTES, p, transport_len);
+	else
+		ip_v6_build(grh, p, transport_len);
 }
 
 /* Write GRH area and payload; the receive fails if a key does not allow it. */

@@ -403,20 +403,13 @@ void switch_observe_frame(const struct switch_port *port, enum switch_way way, u
 	switch_observe(port, way, &p, note);
 }
 
-static void give(struct switch_port *port, const struct packet *p, const char *note)
-{
-	switch_observe(port, SWITCH_OUT, p, note);
-	port->ops->deliver(port->arg, p);
-}
-
 static void link_arrived(void *arg, const struct packet *p)
 {
 	struct switch_port *port = arg;
 
+	switch_observe(port, SWITCH_OUT, p, port->up ? NULL : link_down);
 	if (port->up)
-		give(port, p, NULL);
-	else
-		switch_observe(port, SWITCH_OUT, p, link_down);
+		port->ops->deliver(port->arg, p);
 }
 
 static void link_lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
@@ -535,13 +528,15 @@ static bool taken(struct switch_port *port, enum switch_way way, const struct pa
 	return __builtin_expect(!!f, 0) && f->packet(f->arg, port, way, p);
 }
 
-/* What a device sends to itself takes no link. */
+/* Let @p out at @port; what a device sends to itself takes no link. */
 static void leave(struct switch_port *port, const struct packet *p, const char *note)
 {
-	if (port->egress && port != p->from)
+	if (port->egress && port != p->from) {
 		egress_put(port->egress, p);
-	else
-		give(port, p, note);
+		return;
+	}
+	switch_observe(port, SWITCH_OUT, p, note);
+	port->ops->deliver(port->arg, p);
 }
 
 /*
@@ -580,15 +575,6 @@ static const char *deliver(struct switch_port *port, const struct packet *p)
 	return why;
 }
 
-/* To the only port that it is for */
-static void deliver_there(struct switch_port *port, const struct packet *p)
-{
-	const char *why = deliver(port, p);
-
-	if (why)
-		switch_observe(port, SWITCH_OUT, p, why);
-}
-
 /* To all ports that want it: what they have no use for is not lost, unless that is all of them. */
 static void flood(struct net_switch *sw, const struct packet *p, bool group)
 {
@@ -610,37 +596,34 @@ static void flood(struct net_switch *sw, const struct packet *p, bool group)
 		switch_observe(p->from, SWITCH_IN, p, "dropped: no port for it");
 }
 
-/* The port of that station, or behind which it was seen. */
-static struct switch_port *find(struct net_switch *sw, const uint8_t mac[6], uint16_t vlan)
-{
-	struct switch_port *port = station_find(sw, mac, vlan);
-
-	return port ? port : learned_find(sw, mac, vlan);
-}
-
+/* Send @p out at its port, whose address was announced or learned, or at all ports that want it. */
 static void forward(struct net_switch *sw, const struct packet *p)
 {
 	bool group = mac_is_group(p->dmac);
 	struct switch_port *port = group ? NULL : p->to;
+	const char *why;
 
 	if (p->loopback) {
-		deliver_there(p->from, p);
-		return;
-	}
-	if (p->from->vlan && vlan_is_tagged(p)) {
+		port = p->from;
+	} else if (p->from->vlan && vlan_is_tagged(p)) {
 		p->from->vlan_drop++;
 		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
 		return;
+	} else {
+		if (!p->from->station)
+			learn(sw, p->smac, vlan_of(p->from, p), p->from);
+		if (!group && !port)
+			port = station_find(sw, p->dmac, vlan_of(p->from, p));
+		if (!group && !port)
+			port = learned_find(sw, p->dmac, vlan_of(p->from, p));
 	}
-	if (!p->from->station)
-		learn(sw, p->smac, vlan_of(p->from, p), p->from);
-	if (!group && !port)
-		port = find(sw, p->dmac, vlan_of(p->from, p));
-	if (port) {
-		deliver_there(port, p);
+	if (!port) {
+		flood(sw, p, group);
 		return;
 	}
-	flood(sw, p, group);
+	why = deliver(port, p);
+	if (why)
+		switch_observe(port, SWITCH_OUT, p, why);
 }
 
 void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p,
