@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RC requester: acknowledgements, NAKs, READ and atomic responses in (IBTA
+ * RC requester: received acknowledgements, NAKs, READ and atomic responses (IBTA
  * volume 1, 9.7.5.1, 9.7.7).
  *
- * A response acknowledges all PSNs before it. When that would pass a READ or
- * atomic whose answer has not come, the answer was lost: an implied NAK.
+ * A response acknowledges all PSNs before it. If a READ or atomic among them was not answered, its
+ * answer was lost: an implied NAK.
  */
 #include "complete.h"
 #include "credit.h"
@@ -56,7 +56,7 @@ void requester_retire(struct qp *qp)
 	}
 }
 
-/* The first READ or atomic whose answer is not complete, or NULL. */
+/* Find the first READ or atomic whose answer is not complete, or NULL. */
 static struct wqe *oldest_read(struct requester *r)
 {
 	for (uint32_t i = r->head; r->unread && i != r->tail; i++) {
@@ -68,7 +68,7 @@ static struct wqe *oldest_read(struct requester *r)
 	return NULL;
 }
 
-/* A work request that was rewound, and is acknowledged after all, is not sent again. */
+/* Do not retransmit what was rewound and then acknowledged by a late ACK. */
 static void skip_acked(struct requester *r)
 {
 	while (r->cur != r->tail) {
@@ -134,7 +134,7 @@ void requester_acked(struct qp *qp, uint32_t seq)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* A NAK of the oldest PSN in flight. */
+/* Process a NAK of the oldest PSN in flight. */
 static void nak_receive(struct qp *qp, uint8_t code)
 {
 	switch (code) {
@@ -159,8 +159,8 @@ static void nak_receive(struct qp *qp, uint8_t code)
 }
 
 /*
- * An RNR NAK or NAK says that everything before its PSN arrived. When a READ before it is
- * still unanswered, that is lost and comes first: the peer will say it again.
+ * An RNR NAK or NAK says that everything before its PSN arrived. If a READ before it is still
+ * unanswered, the answer was lost, and that is repaired first: the peer will repeat its NAK.
  */
 static void ack_receive(struct qp *qp, uint32_t seq, uint8_t aeth)
 {
@@ -175,7 +175,7 @@ static void ack_receive(struct qp *qp, uint32_t seq, uint8_t aeth)
 		nak_receive(qp, aeth & AETH_VALUE_MASK);
 }
 
-/* Does the response carry what the READ at this point asked for? */
+/* Return true if the response is the one that the READ needs next. */
 static bool read_response_sane(const struct qp *qp, const struct wqe *w, const struct packet *p)
 {
 	uint64_t mtu = qp_mtu(qp);
@@ -252,7 +252,7 @@ static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 	qp->req.unread--;
 }
 
-/* What is sent next, for the first time or again. */
+/* Sequence number of the next packet to send, for the first time or as a retransmission. */
 static uint32_t next_seq(const struct requester *r)
 {
 	const struct wqe *w = requester_wqe(r, r->cur);
@@ -261,8 +261,9 @@ static uint32_t next_seq(const struct requester *r)
 }
 
 /*
- * A READ or atomic response: for the oldest such work request, or stale, or after a loss. One to
- * a request that is still to be sent again is late: it tells of a loss before that, which is known.
+ * Process a READ or atomic response: it belongs to the oldest such work request, or is stale, or
+ * comes after a lost one. A response to a request that waits for its retransmission is late. It
+ * implies a loss that is already being repaired.
  */
 static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p)
 {
@@ -291,7 +292,10 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* Middle packets of READ responses have no AETH, first ones are followed by a last. */
+/*
+ * Return true if the AETH of @p reports credits. Middle packets of READ responses have no AETH, and
+ * the credits of a first packet are repeated by the last.
+ */
 static bool has_credits(const struct packet *p)
 {
 	uint8_t operation = bth_operation(p->opcode);

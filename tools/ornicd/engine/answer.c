@@ -2,11 +2,10 @@
 /*
  * RC responder: ACKs, NAKs, READ and atomic responses (IBTA volume 1, 9.7.5).
  *
- * Responses leave in PSN order. READs are answered over several turns if need
- * be; an ACK or NAK for what came after waits until they are out. A READ asked
- * for again moves the one response stream back, it never adds a second one
- * (ORN-SEC-5). One ACK is sent for all requests that were delivered together
- * (IBTA 9.7.5.1.2, coalesced acknowledge messages).
+ * Responses leave in PSN order. A READ is answered over several iterations if necessary; an ACK or
+ * NAK for a later request waits until the READ is answered. A repeated READ moves the one response
+ * stream back and never adds a second one (ORN-SEC-5). One ACK is sent for all requests that were
+ * delivered together (IBTA 9.7.5.1.2, coalesced acknowledge messages).
  */
 #include "credit.h"
 #include "engine.h"
@@ -18,16 +17,19 @@
 
 #include <endian.h>
 
-/** ANSWER_BUDGET - packets per turn of one queue pair */
+/** ANSWER_BUDGET - packets per iteration of one queue pair */
 #define ANSWER_BUDGET	16
 
-/* Is a FLUSH next to be answered whose data is not yet where it shall be? */
+/*
+ * Return true if the oldest unanswered request is a FLUSH that still waits for its data to reach
+ * persistence.
+ */
 static bool held_up(const struct responder *r)
 {
 	return r->held && r->rd_answer + 1 == r->rd_next;
 }
 
-/* Unanswered reads and atomics? */
+/* Return true if reads, atomics or the like are unanswered. */
 static bool streaming(const struct responder *r)
 {
 	return r->rd_answer != r->rd_next;
@@ -57,13 +59,13 @@ static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
 
 	if (!p)
 		return;
-	/* nobody could send fewer of them: no use in marks */
+	/* ACKs cannot be slowed down, so a congestion mark on them is useless */
 	if (qp->dev->engine->cc.on)
 		p->tclass &= ~ECN_MASK;
 	link_send(qp, p);
 }
 
-/* Who is owed an ACK gets it now, unless answers come before it. */
+/* Send the ACK that is due, unless answers have to leave before it. */
 static void send_due(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -104,7 +106,7 @@ bool answer_flush(struct engine *e)
 	return any;
 }
 
-/* What was executed is acknowledged even if the queue pair ends in the same breath. */
+/* Acknowledge what was executed even if the queue pair ends in the same delivery. */
 void answer_stop(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -117,7 +119,7 @@ void answer_stop(struct qp *qp)
 	r->nak = 0;
 }
 
-/* A NAK for the expected PSN, now or after the reads before it. */
+/* Send a NAK for the expected PSN, now or after the answers before it. */
 static void answer_nak(struct qp *qp, uint8_t aeth)
 {
 	struct responder *r = &qp->resp;
@@ -188,7 +190,7 @@ struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 		r->rd_first++;
 	}
 	if (!streaming(r))
-		r->ack_due = false;	/* the response says as much */
+		r->ack_due = false;	/* the response acknowledges as much */
 	rd = responder_rd(r, r->rd_next++);
 	*rd = (struct rd_resource) {
 		.opcode = opcode,
@@ -204,7 +206,7 @@ void answer_again(struct qp *qp, const struct packet *p)
 {
 	struct responder *r = &qp->resp;
 
-	/* the newest first: old ones stay, and PSNs come again */
+	/* the newest first: old resources stay while PSNs wrap around */
 	for (uint32_t i = r->rd_next; i-- != r->rd_first;) {
 		struct rd_resource *rd = responder_rd(r, i);
 		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
@@ -225,8 +227,8 @@ void answer_again(struct qp *qp, const struct packet *p)
 }
 
 /*
- * The next packet of a READ's answer; keys are checked anew each time, since the
- * region may have gone. Return: the packet, or NULL: no packet to be had, or failed.
+ * Build the next packet of a READ's answer. Check the key again for each packet, because the region
+ * may be gone. Return: the packet, or NULL if the pool is empty or the request failed.
  */
 static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 {
@@ -249,7 +251,7 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 				 &got) : -1;
 	}
 	if (n < 0 && qp->resp.rd_answer != qp->resp.rd_fresh) {
-		/* A duplicate harms nobody; who waits for its answer is told. */
+		/* A failed duplicate does not end the connection, but the peer gets its NAK. */
 		p->opcode |= BTH_RC_ACK;
 		p->aeth = AETH_NAK | NAK_REMOTE_ACCESS;
 		link_send(qp, p);

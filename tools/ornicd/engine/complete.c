@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completions of work requests: which get an entry, and what it says.
+ * Write the completions of work requests.
  */
 #include "complete.h"
 
@@ -52,7 +52,7 @@ static void count_status(struct qp *qp, uint8_t status)
 		qp_count(qp, CNT_local_protection_errors, 1);
 }
 
-/* Does a fault on purpose turn a success into an error? */
+/* Return true if fault injection turned a success into an error. */
 static bool spoilt(struct qp *qp, bool recv, struct ornic_cqe *cqe)
 {
 	const struct engine_faults *faults = qp->dev->engine->faults;
@@ -89,7 +89,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 		cqe.byte_len = htole32(w->len);
 	count_status(qp, w->status);
 	cq_post(qp->scq, &cqe);
-	/* who sends without acknowledgements looks at the status */
+	/* UC and UD fail by the status, see unreliable.c */
 	if (w->syndrome == FAULT_SYNDROME && (qp_reliable(qp) || qp->type == ORNIC_QPT_RAW))
 		qp_fail(qp, 0, FAULT_SYNDROME, w->index);
 }

@@ -2,19 +2,19 @@
 /*
  * End-to-end flow control of RC (IBTA volume 1, 9.7.7.2).
  *
- * An ACK says how many receives are posted. The requester numbers its messages as the responder
- * counts them (SSN, MSN), so that MSN plus credits is the last message that surely finds a
- * receive. One behind that, if it needs a receive, is limited: its first packet goes alone,
- * and its ACK, or an RNR NAK, says how to go on. Who never names credits, as Soft-RoCE and all who
- * receive from shared queues, is sent everything at once.
+ * An ACK reports how many receives are posted. The requester numbers its messages as the responder
+ * counts them (SSN, MSN), so that MSN plus credits is the last message that certainly finds a
+ * receive. A later message that needs a receive is limited: its first packet goes alone, and its
+ * ACK or an RNR NAK decides how to go on. Messages are not limited for a peer that reports no
+ * credits, such as Soft-RoCE or any receiver with an SRQ.
  *
- * Credits are of 5 bits: 0 and 1, then powers of two and what is halfway between them.
+ * A code has 5 bits: 0 and 1, then the powers of two and the numbers halfway between them.
  */
 #include "credit.h"
 
 #include "qp.h"
 
-/** CREDIT_MAX - code of the largest number there is, 32768 */
+/** CREDIT_MAX - code of the largest number of credits, 32768 */
 #define CREDIT_MAX	30
 
 uint8_t credit_encode(uint32_t n)
@@ -33,7 +33,7 @@ uint32_t credit_decode(uint8_t code)
 	return code < 2 ? code : (2u | (code & 1)) << (code / 2 - 1);
 }
 
-/* The receive of a message in progress counts: MSN does not yet have that message. */
+/* Count the receive of a message in progress too: MSN does not include that message yet. */
 uint8_t credit_syndrome(const struct qp *qp)
 {
 	int64_t n = -1;
@@ -43,7 +43,7 @@ uint8_t credit_syndrome(const struct qp *qp)
 	return AETH_ACK | (n < 0 ? AETH_NO_CREDITS : credit_encode(n + qp->resp.recv.valid));
 }
 
-/* Posted receives do not go away again: what was once promised holds. */
+/* Posted receives cannot be withdrawn, so a limit never goes back. */
 bool credit_receive(struct requester *r, uint8_t aeth, uint32_t msn)
 {
 	uint8_t code = aeth & AETH_VALUE_MASK;
@@ -68,8 +68,8 @@ bool credit_limits(const struct requester *r, const struct wqe *w)
 	case ORNIC_WR_SEND_INV:
 	case ORNIC_WR_RDMA_WRITE_IMM:
 		/*
-		 * When its first packet has arrived a SEND has its receive, and a WRITE needs
-		 * it for the last one only.
+		 * After the first packet arrived, a SEND has its receive. A WRITE needs one only
+		 * for its last packet.
 		 */
 		return r->limited && psn_diff(w->ssn, r->limit) > 0 &&
 		       seq_diff(r->una, w->psn) <= 0;

@@ -12,21 +12,21 @@ struct qp;
 struct requester;
 struct wqe;
 
-/* credit_encode() - the code of at most @n credits */
+/* credit_encode() - return the code of the largest number of credits up to @n */
 uint8_t credit_encode(uint32_t n);
-/* credit_decode() - credits that a code stands for; not for AETH_NO_CREDITS */
+/* credit_decode() - return the credits of a code other than AETH_NO_CREDITS */
 uint32_t credit_decode(uint8_t code);
 
-/* credit_syndrome() - AETH syndrome of an ACK of @qp; has credits if its receives are its own */
+/* credit_syndrome() - return the AETH syndrome of an ACK, with credits unless @qp uses an SRQ */
 uint8_t credit_syndrome(const struct qp *qp);
 
 /*
- * credit_receive() - the peer sent an AETH of @aeth, an ACK, and @msn
- * Return: whether something may be sent now that had to wait.
+ * credit_receive() - take the credits of an ACK with AETH syndrome @aeth and @msn
+ * Return: true if a message that was limited may go on.
  */
 bool credit_receive(struct requester *r, uint8_t aeth, uint32_t msn);
 
-/* credit_limits() - of @w, next in turn, only the first packet may go, and that alone */
+/* credit_limits() - return true if only the first packet of @w, the next to send, may go */
 bool credit_limits(const struct requester *r, const struct wqe *w);
 
 #endif /* ORNICD_ENGINE_CREDIT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Between SGE lists, keys and host memory: the one place where the data path
- * touches payload, so that bytes copied can be counted.
+ * Copy payload between packets and the host memory behind SGE lists and keys. Only this file copies
+ * payload, so that copied bytes can be counted.
  */
 #include "data.h"
 
@@ -58,7 +58,7 @@ static int list_segs(struct device *dev, const struct mr_access *who, const stru
 	return n;
 }
 
-/* By the rights of the queue pair. */
+/* Describe an access with the rights of the queue pair. */
 static struct mr_access qp_access(const struct qp *qp, bool write)
 {
 	return (struct mr_access) {
@@ -76,7 +76,7 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
 	return list_segs(qp->dev, &who, sge, nsge, off, len, seg, got, syndrome);
 }
 
-/* A packet's payload on its way out: what has not been copied yet. */
+/* The part of a packet's payload that is not copied yet. */
 struct source {
 	struct seg seg[PACKET_SEGS];
 	uint32_t first;

@@ -15,7 +15,7 @@ struct mr;
 struct qp;
 
 /**
- * data_gather() - pieces behind part of an SGE list, keys checked (ORN-MEM-6)
+ * data_gather() - check keys and find the pieces of memory behind part of an SGE list (ORN-MEM-6)
  * @qp: whose PD and privileges count
  * @sge, @nsge: the list
  * @off: first byte of the message
@@ -34,14 +34,14 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
  * data_scatter() - copy a packet's payload into an SGE list
  * @skip: bytes of the list before the payload's place
  *
- * Return: 0, or -EACCES and *@syndrome; then nothing past the failing SGE was written.
+ * Return: 0, or -EACCES and *@syndrome; then nothing behind the failing SGE was written.
  */
 int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
 		 const struct packet *p, uint32_t *syndrome);
 
 /**
- * data_receive() - the same into the receive in progress, by the rights of its queue: those of
- * the queue pair, or of the SRQ that it came from (ORN-SRQ-3)
+ * data_receive() - copy a payload into the receive in progress, with the rights of the queue that it
+ * came from: the queue pair or the SRQ (ORN-SRQ-3)
  */
 int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t *syndrome);
 

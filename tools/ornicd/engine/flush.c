@@ -2,20 +2,18 @@
 /*
  * RC responder: FLUSH and ATOMIC WRITE (IBTA annex A19).
  *
- * Both take a responder resource and are answered by a READ response without data. A
- * duplicate is answered again and not executed again: an ATOMIC WRITE must not undo what
- * came after it, and what a FLUSH promised still holds.
+ * Both take a responder resource and are answered by a READ response without data. A duplicate is
+ * answered again and not executed again: an ATOMIC WRITE must not undo later writes, and the data of
+ * a FLUSH stays flushed.
  *
- * Requests of a queue pair are executed in order and writes are in memory when the next
- * request is looked at, so for GLOBAL a FLUSH has nothing to wait for: whoever sees a
- * completion that its answer causes sees those writes, and memory of a guest is coherent for
- * its processors and devices alike.
+ * Requests of a queue pair are executed in order, and writes are in memory before the next request
+ * is looked at, so a GLOBAL FLUSH has nothing to wait for: a reader that sees the completion caused
+ * by its answer also sees those writes, because guest memory is coherent for processors and devices.
  *
- * For PERSISTENT the file behind the memory has to be synchronised, all of it whatever the
- * range, and that takes as long as a disk takes. The answer waits for it, and so does whatever
- * comes behind on the queue pair: an ATOMIC WRITE must not publish what a loss of power
- * could still undo. A request that comes meanwhile is as good as lost; the NAK that follows the
- * answer has the peer send it again at once.
+ * A PERSISTENT FLUSH has to synchronise the file behind the memory, all of it whatever the range,
+ * which takes as long as the disk needs. Its answer and all later requests of the queue pair wait,
+ * because an ATOMIC WRITE must not publish data that a power failure can still undo. A request that
+ * arrives meanwhile is dropped; the NAK after the answer makes the peer retransmit it at once.
  */
 #include "engine.h"
 #include "mr.h"
@@ -24,7 +22,7 @@
 
 #include <stddef.h>
 
-/* Rights that a FLUSH needs, of queue pair and key; 0: the FETH is malformed. */
+/* Return the rights that a FLUSH needs of queue pair and key; 0 if the FETH is malformed. */
 static uint32_t flush_rights(uint32_t feth)
 {
 	uint32_t type = feth & FETH_TYPE_MASK;
@@ -37,8 +35,8 @@ static uint32_t flush_rights(uint32_t feth)
 }
 
 /*
- * May the peer flush what @p names? A range of no bytes names nothing. Return: the key's object
- * in @mr, or NULL there if there is nothing to flush.
+ * Return true if the peer may flush the region or range of @p. *@mr is the region, or NULL if there
+ * is nothing to flush, as for a range of 0 bytes.
  */
 static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p, struct mr **mr,
 			  uint32_t *syndrome)
@@ -71,7 +69,9 @@ static bool answer_empty(struct qp *qp, const struct packet *p)
 	return true;
 }
 
-/* The data did not get there: the request is taken back and fails, after what is before it. */
+/*
+ * The data did not reach persistence: withdraw the request and fail it after the answers before it.
+ */
 static void flush_failed(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -87,7 +87,7 @@ static void flush_failed(struct qp *qp)
 	r->nak = AETH_NAK | NAK_REMOTE_OPERATIONAL;
 }
 
-/* Called outside the engine's turn. */
+/* Called outside of the engine's iteration. */
 static void flush_done(struct sync_wait *w, int err)
 {
 	struct qp *qp = (struct qp *)((char *)w - offsetof(struct qp, flush));

@@ -2,10 +2,9 @@
 /*
  * A device's port on the switch.
  *
- * Out: source address and VLAN come from the GID table, never from a process
- * (ORN-PORT-1). In: RoCE goes to the queue pair its destination GID and QPN
- * name (ORN-PORT-2) or to the members of its group (mcast.c), other frames to the
- * receive rules (steer.c).
+ * Sending: source address and VLAN come from the GID table, never from a process (ORN-PORT-1).
+ * Receiving: RoCE packets go to the queue pair of their destination GID and QPN (ORN-PORT-2) or to
+ * the members of their group (mcast.c), other frames to the receive rules (steer.c).
  */
 #include "link.h"
 
@@ -66,11 +65,11 @@ void link_set_carrier(struct device *dev, bool on)
 }
 
 /*
- * Bytes that RoCE headers may take of a frame: IPv6, UDP, BTH, the longest
- * extension headers and ICRC, the sum by which the kernel reckons too.
+ * Most bytes of RoCE headers in a frame: IPv6, UDP, BTH, the longest extension headers and ICRC. The
+ * kernel assumes the same sum.
  */
 #define ROCE_HEADERS	96
-/* Without the extension headers, which the first packet of a message has most of. */
+/* The same without extension headers, as in all but the first packet of a message. */
 #define ROCE_NEXT_HEADERS	64
 
 _Static_assert(PACKET_MAX_PAYLOAD / 256 * ROCE_HEADERS + PACKET_MAX_PAYLOAD < RATE_MAX_BYTES,
@@ -86,7 +85,10 @@ uint32_t link_mtu(const struct device *dev)
 	return mtu;
 }
 
-/* Spread flows over paths as the kernel does when the sender gave no port. */
+/*
+ * Derive the UDP source port as the kernel does if the sender gave none, to spread flows over
+ * paths.
+ */
 static uint16_t derive_sport(const struct ornic_path *path)
 {
 	uint32_t v = le32toh(path->flow_label) & 0xfffff;
@@ -136,7 +138,7 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	return p;
 }
 
-/* Captures see @p as if it had come to the switch, and @why it was lost. */
+/* Drop @p; captures show it as if it had reached the switch, with the reason @why. */
 static void link_drop(struct device *dev, struct packet *p, const char *why)
 {
 	device_count(dev, CNT_tx_drop, 1);
@@ -174,7 +176,7 @@ void link_send(struct qp *qp, struct packet *p)
 		rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&dev->engine->cc) : 0);
 	/*
 	 * Headers count for the rate too (ORN-QP-41), those of IPv4 as those of IPv6. ACKs and CNPs
-	 * do not wait for the rate, so that charging them could stop requests forever.
+	 * do not wait for the rate: if they were charged, requests could wait forever.
 	 */
 	if ((p->static_rate || qp->rate.cost) &&
 	    !(qp_reliable(qp) &&
@@ -189,8 +191,8 @@ void link_send(struct qp *qp, struct packet *p)
 }
 
 /*
- * Does a multicast frame of @qp concern the function's own rules (ORN-PORT-4)? Those of the
- * network interface do not take what it sends itself.
+ * Return true if a multicast frame of @qp is also matched against the function's own rules
+ * (ORN-PORT-4). The network interface does not receive what it sends itself.
  */
 static bool echo_wanted(const struct qp *qp)
 {
@@ -199,7 +201,7 @@ static bool echo_wanted(const struct qp *qp)
 	return port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER);
 }
 
-/* May a frame of a RAW queue pair say that it comes from @smac (ORN-ETH-1)? */
+/* Return true if a RAW queue pair may send from MAC address @smac (ORN-ETH-1). */
 static bool source_allowed(const struct port *port, const uint8_t smac[6])
 {
 	return !(port->flags & ORNIC_PORT_F_ANTI_SPOOF) ||
@@ -233,7 +235,7 @@ static bool gid_matches(const struct device *dev, uint32_t index, const struct p
 	return gid_vlan(g) == vlan_id(p);
 }
 
-/* Is the destination GID one of ours? Most packets are for the one seen last. */
+/* Return true if the destination GID is in the table. Most packets are for the entry seen last. */
 static bool gid_is_ours(struct device *dev, const struct packet *p)
 {
 	if (gid_matches(dev, dev->port.gid_hit, p))
@@ -247,7 +249,7 @@ static bool gid_is_ours(struct device *dev, const struct packet *p)
 	return false;
 }
 
-/* The queue pair a RoCE packet is for, or NULL and the reason counted. */
+/* Find the queue pair of a RoCE packet, or count the reason and return NULL. */
 static struct qp *roce_qp(struct device *dev, const struct packet *p)
 {
 	struct qp *qp;
@@ -357,7 +359,9 @@ void link_detach(struct device *dev)
 	dev->port.sw = NULL;
 }
 
-/* Do the rules want frames to others, and may they have them (ORN-STEER-5, ORN-STEER-23)? */
+/*
+ * Return true if rules want frames to other stations and may have them (ORN-STEER-5, ORN-STEER-23).
+ */
 static bool wants_foreign(const struct port *port)
 {
 	return port->flags & ORNIC_PORT_F_PROMISC &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device's port on the switch: addresses out, filters and demultiplexing in
- * (ORN-PORT-2, ORN-STEER-1).
+ * A device's port on the switch: addresses of what it sends, filters and demultiplexing of what it
+ * receives (ORN-PORT-2, ORN-STEER-1).
  */
 #ifndef ORNICD_ENGINE_LINK_H
 #define ORNICD_ENGINE_LINK_H
@@ -18,34 +18,34 @@ void link_detach(struct device *dev);
 /* link_update() - the port's MAC, state or rules changed. Return: 0 or -EEXIST (MAC). */
 int link_update(struct device *dev);
 
-/* link_is_up() - frames pass: admin up, plugged in, and the function running */
+/* link_is_up() - return true if frames pass: admin up, carrier on, function running */
 bool link_is_up(const struct device *dev);
 
-/* link_told() - tell the host if the link is not what it was (ORN-PORT-12) */
+/* link_told() - raise a port event if the link state differs from @was_up (ORN-PORT-12) */
 void link_told(struct device *dev, bool was_up);
 
-/* link_set_carrier() - pull the plug, or put it in again */
+/* link_set_carrier() - take the carrier of the port away, or restore it */
 void link_set_carrier(struct device *dev, bool on);
 
-/* link_mtu() - the largest path MTU the port's frame size carries, in bytes */
+/* link_mtu() - return the largest path MTU that fits the frame size of the port, in bytes */
 uint32_t link_mtu(const struct device *dev);
 
 /*
- * link_gid() - the GID entry that @path names, or NULL if @qp may not send from it on that
- * path: not valid, another owner's, or an address of the other kind (ORN-PORT-9, 17)
+ * link_gid() - return the source GID entry of @path, or NULL if @qp may not use it: invalid, of
+ * another owner, or IPv4 with an IPv6 destination or vice versa (ORN-PORT-9, 17)
  */
 const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path);
 
 /*
- * link_packet() - a packet of @qp with the addresses of @path filled in
- * Return: NULL; and the syndrome if link_gid() allows none.
+ * link_packet() - get a packet with the addresses of @path filled in
+ * Return: the packet, or NULL: with a syndrome if link_gid() allows none, without if the pool is empty.
  */
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
-/* link_send() - put a packet of @qp on the port; owns it, drops it if the link is down */
+/* link_send() - send @p, which it owns from here, or drop it if the link is down */
 void link_send(struct qp *qp, struct packet *p);
 
-/* link_send_frame() - the same for an Ethernet frame of @qp */
+/* link_send_frame() - the same for an Ethernet frame */
 void link_send_frame(struct qp *qp, struct packet *p);
 
 #endif /* ORNICD_ENGINE_LINK_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages coming in: SEND and WRITE packets to receives and memory.
+ * Incoming messages: place SEND and WRITE packets into receives and memory.
  */
 #include "message.h"
 
@@ -72,7 +72,7 @@ static enum message_fault take_receive(struct qp *qp, uint32_t *syndrome)
 	return ret ? MESSAGE_BAD_RECEIVE : MESSAGE_NO_RECEIVE;
 }
 
-/* The message of @p ended and took a receive: complete it. */
+/* Complete the receive of the message that @p ends. */
 static void finish_receive(struct qp *qp, const struct packet *p, const struct opcode_info *op,
 			   uint8_t wc_opcode)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages coming in: what the SEND and WRITE packets of a connection do to memory
- * and to the receive queue. RC and UC agree on that; they differ in what follows
- * from a fault, which is the caller's (responder.c, uc.c).
+ * Incoming messages: the effect of SEND and WRITE packets of a connection on memory and on the
+ * receive queue. It is the same for RC and UC. What follows from an error differs, and is up to the
+ * caller (responder.c, uc.c).
  */
 #ifndef ORNICD_ENGINE_MESSAGE_H
 #define ORNICD_ENGINE_MESSAGE_H
@@ -44,31 +44,36 @@ enum message_fault {
 	MESSAGE_OK,
 	MESSAGE_NO_RECEIVE,	/* none is posted */
 	MESSAGE_BAD_RECEIVE,	/* the next one is malformed: the queue pair has failed */
-	MESSAGE_INVALID,	/* lengths that do not add up */
-	MESSAGE_TOO_LONG,	/* longer than the receive held */
-	MESSAGE_RECEIVE_KEY,	/* a key of the receive held does not allow it */
-	MESSAGE_ACCESS,		/* the key or the queue pair does not let the peer do it */
+	MESSAGE_INVALID,	/* the lengths do not add up */
+	MESSAGE_TOO_LONG,	/* longer than the receive in progress */
+	MESSAGE_RECEIVE_KEY,	/* a key of the receive in progress does not allow it */
+	MESSAGE_ACCESS,		/* the key or the queue pair grants the peer no such access */
 	MESSAGE_INVALIDATE,	/* the key of a SEND_INV cannot be invalidated */
 };
 
-/* message_opcode() - facts of a request of any connected transport, or NULL */
+/* message_opcode() - return the facts of a request of any connected transport, or NULL */
 const struct opcode_info *message_opcode(uint8_t opcode);
 
-/* message_continues() - @p fits what is in progress, and its payload its opcode */
+/*
+ * message_continues() - return true if @p fits the message in progress, and its length its opcode
+ */
 bool message_continues(const struct qp *qp, const struct packet *p, const struct opcode_info *op);
 
 /*
- * message_execute() - execute a SEND or WRITE packet that continues what is in progress
- * The receive that a message took stays with the queue pair until it completes. Return:
- * MESSAGE_OK, or why not and the syndrome.
+ * message_execute() - execute a SEND or WRITE packet that continues the message in progress
+ * The receive that a message took stays with the queue pair until it completes.
+ * Return: MESSAGE_OK, or the error and its syndrome.
  */
 enum message_fault message_execute(struct qp *qp, const struct packet *p,
 				   const struct opcode_info *op, uint32_t *syndrome);
 
-/* message_fail_receive() - the receive held completes with an error */
+/* message_fail_receive() - complete the receive in progress with an error */
 void message_fail_receive(struct qp *qp, uint8_t status, uint32_t syndrome);
 
-/* message_established() - the first packet of the connection: the peer is there (ORN-QP-30) */
+/*
+ * message_established() - raise COMM_EST when the first packet of the connection arrives (ORN-
+ * QP-30)
+ */
 void message_established(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_MESSAGE_H */

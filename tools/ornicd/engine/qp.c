@@ -14,12 +14,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/** FLUSH_BUDGET - entries a queue pair flushes per turn */
+/** FLUSH_BUDGET - entries that a queue pair flushes per iteration */
 #define FLUSH_BUDGET	64
 /** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
 #define QP_TIMERS	3
 
-/* Work requests in flight: RC keeps a window, the others one at a time. */
+/* Slots for work requests in flight: RC keeps a window, the other types one work request. */
 static uint32_t window_slots(const struct qp *qp)
 {
 	if (!qp_reliable(qp))
@@ -62,8 +62,8 @@ int qp_init(struct qp *qp)
 }
 
 /*
- * The host must get back what a queue pair took of an SRQ, or it would be a slot short for
- * ever; also of a queue pair that ends without going through ERR (ORN-SRQ-4).
+ * Return the receive that the queue pair took from an SRQ: the host would lose a slot for ever
+ * otherwise. This includes a queue pair that ends without going through ERR (ORN-SRQ-4).
  */
 static void return_shared(struct qp *qp)
 {
@@ -76,7 +76,7 @@ static void return_shared(struct qp *qp)
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR, 0, &cqe);
 }
 
-/* An XRC target works for no SRQ until its next message comes. */
+/* Return the receive; an XRC target then has no SRQ until its next message arrives. */
 static void release_shared(struct qp *qp)
 {
 	return_shared(qp);
@@ -127,7 +127,7 @@ static void enter_reset(struct qp *qp)
 	qp->told = 0;
 }
 
-/* Receives are looked for when a message comes: no doorbell needed (ORN-RNG-7). */
+/* Ask for no receive doorbells: the RQ is read when a message arrives (ORN-RNG-7). */
 static void quiet_rq(struct qp *qp)
 {
 	struct ornic_rec *rec = qp->rq.present ? wq_record(qp->dev, &qp->rq) : NULL;
@@ -154,14 +154,14 @@ static void flush_wqe(struct qp *qp, struct wqe *w)
 	complete_send(qp, w);
 }
 
-/* On the way from SQE to RTS, and what was posted before is flushed (ORN-QP-21)? */
+/* Return true if the queue pair left SQE and all that was posted before is flushed (ORN-QP-21). */
 static bool flush_ended(const struct qp *qp)
 {
 	return (qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD) &&
 	       qp->sq.cons == qp->flush_end;
 }
 
-/* What the window holds, then what the ring holds, oldest first. */
+/* Flush the window, then the ring, oldest first. */
 static bool flush_sends(struct qp *qp, uint32_t budget)
 {
 	struct requester *r = &qp->req;
@@ -182,8 +182,8 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 }
 
 /*
- * From SQE: what was posted before is flushed, not sent (ORN-QP-21). The host chose how much
- * that is, so it is done over as many turns as it takes.
+ * Enter RTS. From SQE, flush what was posted before instead of sending it (ORN-QP-21). The host
+ * chose the amount, so the flush is spread over as many iterations as it takes.
  */
 static void enter_rts(struct qp *qp, uint8_t from)
 {
@@ -266,7 +266,7 @@ void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
 	engine_activate(e, qp);
 }
 
-/* In ERR, and what was taken of the SRQ has completed: tell, once (ORN-SRQ-6). */
+/* In ERR: complete what was taken from the SRQ, then raise LAST_WQE, once (ORN-SRQ-6). */
 static void end_shared(struct qp *qp)
 {
 	return_shared(qp);
@@ -274,7 +274,7 @@ static void end_shared(struct qp *qp)
 	device_event(qp->dev, ORNIC_EV_LAST_WQE, qp->handle, qp->owner, 0, qp->state, 0);
 }
 
-/* SQD, and all that was started is finished: tell, once (ORN-QP-16). */
+/* In SQD: raise SQ_DRAINED, once, when all started work requests are finished (ORN-QP-16). */
 static void qp_drained(struct qp *qp)
 {
 	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->flush_sq ||
@@ -292,7 +292,7 @@ void qp_doorbell(struct qp *qp, bool rq)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* The receive in progress, then what is posted. */
+/* Flush the receive in progress, then what is posted. */
 static bool flush_receives(struct qp *qp)
 {
 	struct rwqe *recv = &qp->resp.recv;
@@ -350,7 +350,10 @@ bool qp_run(struct qp *qp)
 	return more;
 }
 
-/* Can the requester take a work request from the ring now? Else there is no point in looking. */
+/*
+ * Return true if the requester can take a work request from the ring now; otherwise polling is
+ * useless.
+ */
 static bool takes_sends(const struct qp *qp)
 {
 	const struct requester *r = &qp->req;
@@ -362,7 +365,7 @@ static bool takes_sends(const struct qp *qp)
 	return !timer_armed(&r->rnr_timer) && r->cur == r->tail && r->tail - r->head <= r->mask;
 }
 
-/* Is the send queue (the receive queue) one to look at without being asked? */
+/* Return true if the send queue (the receive queue) shall be polled without a doorbell. */
 static bool watches_sq(const struct qp *qp)
 {
 	if (!qp->sq.present || qp->sq.bad)

@@ -2,9 +2,9 @@
 /*
  * RC requester: work requests to packets (IBTA volume 1, 9.7.3, 10.8).
  *
- * A work request is fetched into the window when its turn comes, gets its PSNs,
- * and is sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window
- * when the peer acknowledged it and everything before it (ack.c).
+ * A work request is fetched into the window when it is next to send. It gets its PSNs there and is
+ * sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window when the peer has
+ * acknowledged it and everything before it (ack.c).
  */
 #include "credit.h"
 #include "data.h"
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/** REQUESTER_BUDGET - packets per turn of one queue pair */
+/** REQUESTER_BUDGET - packets per iteration of one queue pair */
 #define REQUESTER_BUDGET	16
 
 void requester_start(struct qp *qp)
@@ -72,7 +72,10 @@ static enum counter request_counter(const struct wqe *w)
 	}
 }
 
-/* Take the next work request from the ring into the window. */
+/*
+ * Take the next work request from the ring into the window. Return: false if there is none, or no
+ * slot.
+ */
 static bool requester_fetch(struct qp *qp)
 {
 	struct requester *r = &qp->req;
@@ -83,7 +86,7 @@ static bool requester_fetch(struct qp *qp)
 	if (wqe_fetch(qp, w) <= 0)
 		return false;
 	if (!w->status && wqe_is_read(w) && !qp->max_rd_atomic) {
-		w->status = ORNIC_WC_LOC_QP_OP_ERR;	/* could never start */
+		w->status = ORNIC_WC_LOC_QP_OP_ERR;	/* it could never start */
 		w->syndrome = ORNIC_SYN_WQE_OPCODE;
 	}
 	w->psn = r->next_psn;
@@ -100,7 +103,10 @@ static bool requester_fetch(struct qp *qp)
 	return true;
 }
 
-/* May @w, next in turn, start or go on? What is in flight must leave PSNs unambiguous. */
+/*
+ * Return true if the next packet of @w, which is next to send, may go: the PSNs in flight must stay
+ * unambiguous, a fence waits for reads, and the peer bounds the reads in flight.
+ */
 static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 {
 	const struct requester *r = &qp->req;
@@ -120,8 +126,9 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 }
 
 /*
- * May a memory operation, next in turn, be executed? An invalidation waits until what was
- * started before needs the key no more, not even for a retransmission (ORN-WQE-61).
+ * Return true if a memory operation, which is next to send, may be executed. An invalidation waits
+ * until the work requests before it are complete, because a retransmission of them needs the key
+ * (ORN-WQE-61).
  */
 static bool memop_may_run(const struct requester *r, const struct wqe *w)
 {
@@ -130,7 +137,10 @@ static bool memop_may_run(const struct requester *r, const struct wqe *w)
 	return !(w->flags & ORNIC_WQE_FENCE) || !r->unread;
 }
 
-/* The work request to send from now, or NULL. Those without packets cost @budget too. */
+/*
+ * Find the work request to send from, or NULL. Memory operations are executed on the way; each
+ * work request without packets costs @budget too.
+ */
 static struct wqe *requester_next(struct qp *qp, int *budget)
 {
 	struct requester *r = &qp->req;
@@ -179,7 +189,7 @@ static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
 }
 
 /*
- * Payload of @w from byte @off on: what fits a packet, cut to whole MTUs unless
+ * Fill in the payload of @w from byte @off on: as much as fits a packet, cut to whole MTUs unless
  * the message ends. Return: false if a key does not allow it.
  */
 static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_t off)
@@ -209,8 +219,9 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
 }
 
 /*
- * A message whose packets go one by one, as they do under a rate, asks on its way, or the window
- * would close and nobody say anything until the ACK timeout.
+ * Return true if the packet at PSN @sent of a message asks for an ACK although it is not the last.
+ * A rate limit sends packets one by one: without these ACKs, the window would close and stay closed
+ * until the ACK timeout.
  */
 static bool asks_ack(uint32_t sent)
 {
@@ -241,8 +252,8 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 }
 
 /*
- * A READ asks for what is missing; the others for their one answer. Return: false if a
- * key does not allow it.
+ * Build the request of a READ, for the part not received yet, or of an atomic, FLUSH or ATOMIC
+ * WRITE. Return: false if a key does not allow it.
  */
 static bool build_read(struct qp *qp, struct wqe *w, struct packet *p)
 {

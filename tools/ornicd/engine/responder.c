@@ -2,10 +2,10 @@
 /*
  * RC responder: executing requests (IBTA volume 1, 9.7.4, 9.7.5).
  *
- * A request is first placed by its PSN: old ones are acknowledged or answered
- * again, early ones reported as a gap, the expected one judged (sequence of
- * opcodes, lengths), then executed: SENDs and WRITEs by message.c, the others one
- * function per kind. An error ends in a NAK and the queue pair in ERR.
+ * The PSN of a request decides first: an old request is acknowledged or answered again, an early one
+ * is reported as a gap, the expected one is checked (sequence of opcodes, lengths), then executed:
+ * SENDs and WRITEs by message.c, the others by one function per kind. After an error, the responder
+ * sends a NAK and the queue pair enters ERR.
  */
 #include "data.h"
 #include "engine.h"
@@ -42,14 +42,14 @@ void access_error(struct qp *qp, uint32_t syndrome)
 	answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
 }
 
-/* The receive taken completes with @status, and NAK @code: no event (ORN-ERR-2). */
+/* Complete the receive in progress with @status and send NAK @code; no event (ORN-ERR-2). */
 static void receive_error(struct qp *qp, uint8_t status, uint8_t code, uint32_t syndrome)
 {
 	message_fail_receive(qp, status, syndrome);
 	answer_fail(qp, code, 0, syndrome);
 }
 
-/* A SEND or WRITE packet could not be executed: tell the peer. */
+/* Answer a SEND or WRITE packet that could not be executed. */
 static void message_error(struct qp *qp, const struct opcode_info *op, enum message_fault fault,
 			  uint32_t syndrome)
 {
@@ -89,7 +89,7 @@ uint32_t responder_pd(const struct qp *qp)
 	return qp->srq ? qp->srq->pd->number : 0;
 }
 
-/* What the peer wants to do with a key of domain @pd, on behalf of @qp. */
+/* Describe an access of the peer of @qp to a key of protection domain @pd. */
 static struct mr_access peer_access(const struct qp *qp, uint32_t pd, uint32_t access)
 {
 	return (struct mr_access) {
@@ -235,8 +235,8 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 }
 
 /*
- * Is it a request that somebody may send to @qp? Those of features are only for who accepted
- * them (ORN-RQ-42), and XRC has none of them (ORN-XRC-10).
+ * Return true if the peer may send this kind of request to @qp. Some kinds need a feature that the
+ * host accepted (ORN-RQ-42); XRC offers none of these (ORN-XRC-10).
  */
 static bool request_offered(const struct qp *qp, const struct opcode_info *op)
 {
@@ -254,7 +254,7 @@ static bool request_offered(const struct qp *qp, const struct opcode_info *op)
 static void execute(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	if (qp->resp.held) {
-		answer_sequence(qp);	/* once the FLUSH is answered: come again */
+		answer_sequence(qp);	/* retransmit after the answer to the FLUSH */
 		return;
 	}
 	qp->resp.nak_sent = false;
@@ -287,7 +287,7 @@ static void execute(struct qp *qp, const struct packet *p, const struct opcode_i
 	}
 }
 
-/* The same request without its first @old packets, which were executed before. */
+/* Execute a request without its first @old packets, which were executed before. */
 static void execute_rest(struct qp *qp, const struct packet *p, uint32_t old)
 {
 	struct packet rest = *p;
@@ -315,7 +315,7 @@ static void execute_rest(struct qp *qp, const struct packet *p, uint32_t old)
 	execute(qp, &rest, message_opcode(rest.opcode));
 }
 
-/* A request, or its beginning, that was executed before. */
+/* Process a request that was executed before, in full or its beginning. */
 static void duplicate(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	uint32_t old = psn_diff(qp->resp.epsn, p->psn);

@@ -2,9 +2,9 @@
 /*
  * RC requester: timeouts, RNR waits and going back (IBTA volume 1, 9.7.5, 9.7.8).
  *
- * The ACK timer is lazy: progress only moves the deadline; when the timer fires
- * before it, it is armed again. A queue pair in steady traffic so touches the
- * timer heap once per timeout, not once per packet.
+ * The ACK timer is lazy: progress only moves the deadline, and a timer that fires before the
+ * deadline is armed again. So a queue pair with steady traffic changes the timer heap once per
+ * timeout, not once per packet.
  */
 #include "engine.h"
 #include "qp.h"
@@ -19,15 +19,16 @@ static const uint32_t rnr_units[32] = {
 #define RNR_UNIT_NS	10000u
 #define RNR_INFINITE	7
 
-/* Local ACK timeout: 4.096 us * 2^code; 0 = none. */
+/* Local ACK timeout in ns: 4.096 us * 2^code; 0 = none. */
 static uint64_t ack_timeout(const struct qp *qp)
 {
 	return qp->timeout ? 4096ull << qp->timeout : 0;
 }
 
 /*
- * The timeout from now on. A turn of the engine may take as long as many packets do; where packets
- * may get lost, which is what far means here, the timer must not lose that time.
+ * Compute the deadline of a timeout that starts now. An iteration of the engine may take as long as
+ * many packets do, so for a remote peer, where packets get lost, its start is too early: read the
+ * clock.
  */
 static uint64_t deadline(const struct qp *qp)
 {
@@ -42,8 +43,8 @@ static bool in_flight(const struct requester *r)
 }
 
 /*
- * The work request that @seq is of, or @cur. Return: whether something from @seq on was sent since
- * it was gone back last.
+ * Find the work request of @seq, or @cur. Return: true if a packet from @seq on was sent since the
+ * last rewind.
  */
 static bool is_sent(const struct requester *r, uint32_t seq, uint32_t *at)
 {
@@ -58,7 +59,7 @@ static bool is_sent(const struct requester *r, uint32_t seq, uint32_t *at)
 	return w->sent && (wqe_is_read(w) || seq_diff(w->psn + w->sent, seq) > 0);
 }
 
-/* One retry less: send again all that is not acknowledged. */
+/* Use one retry: retransmit all that is not acknowledged, or fail. */
 static void go_back(struct qp *qp, uint32_t syndrome)
 {
 	struct requester *r = &qp->req;
@@ -132,7 +133,7 @@ void requester_progress(struct qp *qp)
 	r->deadline = deadline(qp);
 }
 
-/* Work request @w is to be sent again from @seq on. */
+/* Prepare @w for retransmission from @seq on. */
 static void wqe_rewind(struct requester *r, struct wqe *w, uint32_t seq)
 {
 	if (wqe_is_read(w)) {
@@ -155,7 +156,7 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 		return;
 	qp_count(qp, CNT_retransmits, r->sent_psn - seq);
 	r->retransmits += r->sent_psn - seq;
-	r->rtt_sent = 0;	/* which of the two is acknowledged nobody could tell */
+	r->rtt_sent = 0;	/* an ACK could be for either transmission */
 	r->rewound = true;
 	for (uint32_t j = i; j != r->cur + (r->cur != r->tail); j++)
 		wqe_rewind(r, requester_wqe(r, j), seq);
@@ -163,7 +164,7 @@ void requester_rewind(struct qp *qp, uint32_t seq)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* What is about to be sent again anyway was lost before: that is no news. */
+/* Ignore the report of a loss whose retransmission is already due. */
 void requester_retry(struct qp *qp, uint32_t syndrome)
 {
 	uint32_t i;
@@ -177,7 +178,7 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	/* the same once more, doubled on the way: it waits because of the first, or has waited */
+	/* a duplicate RNR NAK: the timer of the first one already runs or has expired */
 	if (r->refused)
 		return;
 	r->refused = true;
