@@ -88,10 +88,10 @@ static void skip_acked(struct requester *r)
 
 /*
  * End the measurement of the round trip time if @una covers what it measures. It is for operators
- * only, and only of remote peers: to a peer in this daemon the round trip is within one iteration.
+ * only, and only of remote peers: to a peer in this daemon the round trip is within one turn.
  * One packet at a time is measured, never a retransmitted one (Karn's algorithm), and smoothed as
- * TCP does (RFC 6298). Times are those of the engine's iterations, so that no clock is read here;
- * the result includes the time that an answer waits for its iteration.
+ * TCP does (RFC 6298). Times are those of the engine's turns, so that no clock is read here;
+ * the result includes the time that an answer waits for its turn.
  */
 static void measure_rtt(struct qp *qp)
 {

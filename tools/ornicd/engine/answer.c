@@ -2,7 +2,7 @@
 /*
  * RC responder: ACKs, NAKs, READ and atomic responses (IBTA volume 1, 9.7.5).
  *
- * Responses leave in PSN order. A READ is answered over several iterations if necessary; an ACK or
+ * Responses leave in PSN order. A READ is answered over several turns if necessary; an ACK or
  * NAK for a later request waits until the READ is answered. A repeated READ moves the one response
  * stream back and never adds a second one (ORN-SEC-5). One ACK is sent for all requests that were
  * delivered together (IBTA 9.7.5.1.2, coalesced acknowledge messages).
@@ -17,7 +17,7 @@
 
 #include <endian.h>
 
-/** ANSWER_BUDGET - packets per iteration of one queue pair */
+/** ANSWER_BUDGET - packets per turn of one queue pair */
 #define ANSWER_BUDGET	16
 
 /*

@@ -2,10 +2,9 @@
 /*
  * Datagrams that came before a receive was posted for them.
  *
- * Datagrams may be dropped, but a receiver that is a moment late, because its
- * processor was busy elsewhere, should not lose any: as in any NIC a little memory
- * takes up the burst. It is bounded per queue pair and per function; what does not
- * fit is dropped. Order is kept.
+ * Datagrams may be dropped, but a receiver that is a moment late because its processor was busy
+ * should not lose any. As in any NIC, some memory absorbs the burst. It is bounded per queue pair and
+ * per function; datagrams that do not fit are dropped. Order is kept.
  */
 #ifndef ORNICD_ENGINE_BACKLOG_H
 #define ORNICD_ENGINE_BACKLOG_H
@@ -32,15 +31,15 @@ struct backlog {
 
 void backlog_init(struct backlog *b);
 
-/* backlog_clear() - forget them all */
+/* backlog_clear() - drop all datagrams */
 void backlog_clear(struct backlog *b, struct device *dev);
 
 /* backlog_add() - keep a copy of @p. Return: false if there is no room. */
 bool backlog_add(struct backlog *b, struct device *dev, const struct packet *p);
 
 /*
- * backlog_first() - the oldest as a packet of the engine's pool, which the caller
- * puts back; NULL if there is none, or no packet. It stays until backlog_drop().
+ * backlog_first() - return the oldest datagram as a packet of the engine's pool, which the caller
+ * puts back, or NULL if the backlog or the pool is empty. It stays until backlog_drop().
  */
 struct packet *backlog_first(struct backlog *b, struct device *dev);
 void backlog_drop(struct backlog *b, struct device *dev);

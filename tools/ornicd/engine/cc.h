@@ -70,7 +70,7 @@ enum cc_param_index {
 	CC_PARAM_COUNT,
 };
 
-/** struct cc_range - what a parameter may be */
+/** struct cc_range - range of a parameter */
 struct cc_range {
 	const char *name;
 	uint32_t value;
@@ -83,7 +83,7 @@ extern const struct cc_range cc_ranges[CC_PARAM_COUNT];
 /**
  * struct cc_param - congestion control of all devices of an engine
  * @on:		data packets of connections say that they react to marks (ECT), marks are
- *		answered with CNPs, and CNPs heeded
+ *		answered with CNPs, and CNPs respected
  * @v:		parameters by enum cc_param_index
  */
 struct cc_param {
@@ -135,7 +135,7 @@ uint32_t cc_max_kbps(const struct cc_param *p);
 
 /* dcqcn.c, the reaction point: times in ns */
 
-/* dcqcn_cnp() - a CNP came. Return: false if it was too soon after the last one. */
+/* dcqcn_cnp() - process a CNP. Return: false if it was too soon after the last one. */
 bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now);
 /*
  * dcqcn_advance() - time has passed, and @bytes were sent now
@@ -149,7 +149,7 @@ uint64_t dcqcn_next(const struct cc *c, const struct cc_param *p);
 
 /* cc_changed() - after a change of the parameters of @e */
 void cc_changed(struct engine *e);
-/* cc_reset() - @qp begins anew */
+/* cc_reset() - reset the congestion state of @qp */
 void cc_reset(struct qp *qp);
 /* cc_sent() - @qp, which is being held back, sent @bytes, or none and asks for its rate */
 void cc_sent(struct qp *qp, uint32_t bytes);

@@ -16,7 +16,7 @@
 
 #define DSCP_SHIFT	2
 
-/* Does it send or answer? */
+/* Return true if the queue pair is in a state that sends or answers. */
 static bool is_alive(const struct qp *qp)
 {
 	return qp->state >= ORNIC_QPS_RTR && qp->state != ORNIC_QPS_ERR;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a function, in the order STAT_NAMES lists them: one line each,
- * from which the enum, the names, the scopes and the ids are made. Those that
- * a queue pair can have for itself follow, in a list of their own.
+ * Counters of a function, in the order of STAT_NAMES. The enum, the names, the scopes and the ids
+ * are made from one line each. A second list names the counters of a queue pair.
  */
 #ifndef ORNICD_ENGINE_COUNTERS_H
 #define ORNICD_ENGINE_COUNTERS_H
@@ -127,10 +126,10 @@ enum qp_counter {
 #define STAT_COUNT	(CNT_COUNT + QP_CNT_COUNT)
 
 /**
- * struct counter_set - what queue pairs of the host's choice counted together
+ * struct counter_set - counters of the queue pairs that the host bound to the set
  * @number:	of the set
  * @users:	queue pairs that count here
- * @cnt:	counters (enum counter); those that no queue pair has stay zero
+ * @cnt:	counters (enum counter); counters that are not per queue pair stay 0
  */
 struct counter_set {
 	uint32_t number;

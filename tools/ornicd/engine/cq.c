@@ -162,7 +162,7 @@ void cq_post(struct cq *cq, struct ornic_cqe *cqe)
 	cq_mark(cq);
 }
 
-/* Does moderation hold the event back (ORN-CQ-4, 5)? */
+/* Return true if moderation delays the event (ORN-CQ-4, 5). */
 static bool cq_moderated(const struct cq *cq)
 {
 	if (!cq->mod_count || !cq->mod_period_us || cq->mod_over)

@@ -29,17 +29,17 @@ struct qp;
 struct rule;
 struct switch_port;
 
-/** PORT_SPEED_MBPS - what a port says of its speed; no wire sets it */
+/** PORT_SPEED_MBPS - reported speed of a port; there is no wire that would define it */
 #define PORT_SPEED_MBPS	100000
 
 /** DEVICE_GIDS - entries of the GID table */
 #define DEVICE_GIDS	256
 
 /**
- * struct device_host - what the function behind a device can do
+ * struct device_host - operations of the PCI function behind a device
  * @irq:	send an MSI-X message
  * @fatal:	stop the function (ORN-CTL-5); may be called from within a turn
- * @port_changed: the port is another than Identify last said (ORN-IDN-4)
+ * @port_changed: note that the port differs from the last Identify (ORN-IDN-4)
  */
 struct device_host {
 	void (*irq)(void *arg, uint16_t vector);
@@ -50,10 +50,10 @@ struct device_host {
 /**
  * struct port - the function's port
  * @sw:		place on the switch
- * @mac:	current station address
+ * @mac:	current MAC address
  * @permanent_mac: the configured one
  * @admin_up:	the host wants it up
- * @unplugged:	it is down whatever the host wants
+ * @unplugged:	no carrier: it is down even if @admin_up
  * @max_frame:	Ethernet payload bytes accepted
  * @flags:	what the operator allows: ORNIC_PORT_F_*
  * @gid:	the GID table, as set by the host
@@ -61,8 +61,8 @@ struct device_host {
  * @gsi:	the queue pair behind QPN 1
  * @unicast, @multicast, @promisc: targets of the receive rules of these kinds, or NULL
  * @match:	MATCH rules in their order
- * @leftover:	the same, for what the network interface did not take
- * @frames:	frames that these were asked about
+ * @leftover:	MATCH rules for frames that the network interface did not take
+ * @frames:	frames that were matched against rules
  */
 struct port {
 	struct switch_port *sw;
@@ -85,7 +85,7 @@ struct port {
 
 /**
  * struct device - one function
- * @engine:	who works for it
+ * @engine:	engine that works for it
  * @gpa:	its guest's memory
  * @host:	operations of the function
  * @arg:	for them
@@ -110,10 +110,10 @@ struct port {
  * @busy:	in the engine's list, if @active is not empty
  * @look:	CQs to look at when the turn ends
  * @eq_look:	EQs to look at when the turn ends
- * @cq_failed:	a CQ went into error, and its queue pairs have not been told
+ * @cq_failed:	a CQ went into error, and its queue pairs are not yet in ERR
  * @cnt:	counters (enum counter)
- * @past:	the same, of counter sets that are gone
- * @latency:	how long work requests take, or NULL: that is not measured
+ * @past:	sums of deleted counter sets
+ * @latency:	latency of work requests, or NULL if it is not measured
  * @link:	in the engine's list
  */
 struct device {
@@ -161,16 +161,16 @@ static inline void device_count(struct device *dev, enum counter c, uint64_t n)
 	dev->cnt[c] += n;
 }
 
-/* device_gid() - the valid entry at @index, or NULL. */
+/* device_gid() - return the valid entry at @index, or NULL */
 const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index);
 
-/* gid_vlan() - the VLAN of an entry, or 0: none, as vlan_id() has it for packets */
+/* gid_vlan() - return the VLAN of an entry, or 0 if it has none; see vlan_id() for packets */
 static inline uint16_t gid_vlan(const struct ornic_gid_entry *g)
 {
 	return le32toh(g->flags) & ORNIC_GID_VLAN ? le16toh(g->vlan) : 0;
 }
 
-/* device_has_gid() - is @gid a valid entry, of whatever VLAN? */
+/* device_has_gid() - return true if @gid is a valid entry of any VLAN */
 bool device_has_gid(const struct device *dev, const uint8_t gid[16]);
 
 #endif /* ORNICD_ENGINE_DEVICE_H */

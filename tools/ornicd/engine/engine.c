@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The engine's turn: who works when, who is watched, who sleeps.
+ * Scheduling: which queue pairs work in a turn, which are polled, which sleep.
  */
 #include "engine.h"
 
@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/** ENGINE_QPS - queue pairs that work in one turn */
+/** ENGINE_QPS - most queue pairs that work in one turn */
 #define ENGINE_QPS	16
 /** ENGINE_TURN_NS - after this long a turn starts no further queue pair (ORN-PCI-2) */
 #define ENGINE_TURN_NS	100000
-/** ENGINE_PACKETS - packets that may be under way at once */
+/** ENGINE_PACKETS - packets of the pool */
 #define ENGINE_PACKETS	512
 
 uint64_t engine_clock(void)
@@ -115,7 +115,7 @@ static void engine_watch(struct engine *e, struct qp *qp)
 	TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
 }
 
-/* Whose turn it is: devices take turns, and queue pairs within a device (ORN-SEC-13). */
+/* Choose the next queue pair: round robin over devices, then within a device (ORN-SEC-13). */
 static struct qp *next_active(struct engine *e)
 {
 	struct device *dev = TAILQ_FIRST(&e->busy);
@@ -153,7 +153,7 @@ static void run_active(struct engine *e)
 	}
 }
 
-/* Look at the rings of those that ran dry; whoever stays dry for long enough sleeps. */
+/* Poll the rings of watched queue pairs; one whose rings stay empty for spin_ns goes to sleep. */
 static void poll_watched(struct engine *e)
 {
 	struct qp *qp, *next;
@@ -172,7 +172,7 @@ static void poll_watched(struct engine *e)
 	}
 }
 
-/* Completion and event queues that were written in this turn. */
+/* Raise the events of completion and event queues that were written in this turn. */
 static void look_at_queues(struct device *dev)
 {
 	struct cq *cq;
@@ -208,7 +208,7 @@ int64_t engine_turn(void *engine)
 	e->now = e->clock();
 	e->copies = 0;
 	timers_run(&e->timers, e->now);
-	engine_drain(e);	/* answers to what came by slow links */
+	engine_drain(e);	/* packets that timers of rate-limited links delivered */
 	run_active(e);
 	switch_flush(e->sw);
 	poll_watched(e);

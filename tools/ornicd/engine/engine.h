@@ -2,14 +2,14 @@
 /*
  * The engine: the data path of all devices of this daemon, on one thread.
  *
- * It runs in bounded turns. A turn runs expired timers, lets active queue pairs
- * work one after the other (a budget each), delivers the packets that made,
- * then looks at the completion and event queues that were written. A packet to a group is
- * as much work as it has takers, so these are counted, and end a turn that had many
- * (ORN-SEC-5). Work comes
- * to the engine by doorbells and by packets; a queue pair that ran dry is
- * watched for a moment (spin), then asks for a doorbell and is forgotten
- * (ORN-RNG-6). The cost of a turn is that of active queues, not of existing ones.
+ * It runs in bounded iterations, called turns. A turn runs expired timers, lets active queue pairs
+ * work one after the other with a budget each, delivers the packets that they made, and then looks
+ * at the completion and event queues that were written. A multicast packet costs as much as it has
+ * receivers, so copies are counted, and many of them end a turn (ORN-SEC-5).
+ *
+ * Doorbells and packets bring work. A queue pair whose ring is empty is polled for a moment (spin),
+ * then asks for a doorbell and leaves all lists (ORN-RNG-6). So the cost of a turn depends on active
+ * queues, not on existing ones.
  */
 #ifndef ORNICD_ENGINE_ENGINE_H
 #define ORNICD_ENGINE_ENGINE_H
@@ -25,17 +25,17 @@
 struct qp;
 
 /**
- * struct engine - see above
+ * struct engine - the data path of one daemon
  * @sw:		joins the devices
  * @pool:	packets
  * @syncer:	makes memory of guests durable
  * @timers:	retransmission, RNR, moderation
- * @clock:	where time comes from: engine_clock(), or a test's
+ * @clock:	source of time, ns: engine_clock(), or that of a test
  * @now:	time of this turn, ns of @clock
  * @cc:		congestion control
- * @copies:	frames and datagrams of groups given to takers in this turn
+ * @copies:	copies of multicast frames and datagrams delivered in this turn
  * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
- * @faults:	faults on purpose ; NULL until there is a rule
+ * @faults:	fault injection; NULL until there is a rule
  * @busy:	devices whose queue pairs have work, in turn order
  * @watch:	queue pairs whose send queue ran dry, oldest first
  * @acks:	queue pairs that owe an ACK for what is being delivered
@@ -61,7 +61,10 @@ struct engine {
 /** ENGINE_COPIES - copies after which a turn starts nothing that may lead to more */
 #define ENGINE_COPIES	256
 
-/* engine_sated() - this turn gave enough copies: whoever sends goes on in the next */
+/*
+ * engine_sated() - return true if this turn delivered so many copies that sending continues in the
+ * next
+ */
 static inline bool engine_sated(const struct engine *e)
 {
 	return e->copies >= ENGINE_COPIES;
@@ -71,28 +74,30 @@ int engine_init(struct engine *e, uint64_t spin_ns);
 void engine_fini(struct engine *e);
 
 /*
- * engine_turn() - one bounded piece of work
- * Return: 0 = more to do; ns until it wants to be called again; -1 = only a
- * doorbell or a command can bring work. Fits loop_set_work().
+ * engine_turn() - do one bounded piece of work; for loop_set_work()
+ * Return: 0 if there is more to do; ns until the next call; -1 if only a doorbell or a command can
+ * bring work.
  */
 int64_t engine_turn(void *engine);
 
-/* engine_drain() - deliver what is on the switch, and the ACKs for it */
+/* engine_drain() - deliver all packets in the switch, and the ACKs that they cause */
 void engine_drain(struct engine *e);
 
-/* engine_input() - packets from outside were put on the switch: deliver them, and the answers. */
+/* engine_input() - deliver packets that came from outside, and the answers to them */
 void engine_input(void *engine);
 
-/* Devices join with tables initialised and the port on the switch. */
+/*
+ * engine_add_device() - add a device whose tables are initialised and whose port is on the switch
+ */
 void engine_add_device(struct engine *e, struct device *dev);
 void engine_del_device(struct engine *e, struct device *dev);
 
-/* engine_activate() - @qp has, or may have, work. */
+/* engine_activate() - schedule @qp, which has or may have work */
 void engine_activate(struct engine *e, struct qp *qp);
-/* engine_forget() - @qp goes away, or stops working. */
+/* engine_forget() - take @qp from all lists */
 void engine_forget(struct engine *e, struct qp *qp);
 
-/* engine_clock() - ns of the monotonic clock, the device clock. */
+/* engine_clock() - read the monotonic clock, ns; it is the device clock too */
 uint64_t engine_clock(void);
 
 #endif /* ORNICD_ENGINE_ENGINE_H */

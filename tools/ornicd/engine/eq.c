@@ -160,7 +160,7 @@ static void eq_write(struct eq *eq, struct ornic_eqe *e)
 	eq_mark(eq);
 }
 
-/* Is the last event of @cq still unread? Asks the host once if it seems so. */
+/* Return true if the last event of @cq is still unread; if it seems so, read host_index once. */
 static bool event_unread(struct eq *eq, const struct cq *cq)
 {
 	if (!cq->evented || cq->event_at - eq->cons >= eq->prod - eq->cons)

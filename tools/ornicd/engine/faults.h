@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Faults on purpose as the data path and the admin queue see them: somebody who is asked, if
- * there is anybody (fault/). What is done to packets is asked at the switch.
+ * Fault injection as the data path and the admin queue see it: operations that are called if there
+ * are rules (fault/). Faults of packets have their hook in the switch.
  */
 #ifndef ORNICD_ENGINE_FAULTS_H
 #define ORNICD_ENGINE_FAULTS_H
@@ -13,7 +13,7 @@ struct device;
 struct engine;
 struct qp;
 
-/** FAULT_SYNDROME - what a host sees as the reason of an error on purpose; the vendor's */
+/** FAULT_SYNDROME - vendor-specific syndrome of an injected error */
 #define FAULT_SYNDROME	0x80000001u
 
 enum fault_command {
@@ -23,11 +23,11 @@ enum fault_command {
 };
 
 /**
- * struct engine_faults - see above
- * @completion:	a successful completion of @qp is about to be written. Return: the status to
+ * struct engine_faults - operations of fault injection
+ * @completion:	called before a successful completion of @qp is written. Return: the status to
  *		write instead, or 0.
- * @command:	a command with @opcode is about to be executed; for FAULT_FAIL, @status is filled in
- * @fini:	the engine ends
+ * @command:	called before a command with @opcode is executed; fills in @status for FAULT_FAIL
+ * @fini:	called when the engine ends
  */
 struct engine_faults {
 	uint8_t (*completion)(struct qp *qp, bool recv);

@@ -87,7 +87,7 @@ static void flush_failed(struct qp *qp)
 	r->nak = AETH_NAK | NAK_REMOTE_OPERATIONAL;
 }
 
-/* Called outside of the engine's iteration. */
+/* Called outside of the engine's turn. */
 static void flush_done(struct sync_wait *w, int err)
 {
 	struct qp *qp = (struct qp *)((char *)w - offsetof(struct qp, flush));

@@ -40,7 +40,7 @@ void latency_add(struct latency *l, uint8_t opcode, uint64_t ns)
 		h->max = ns;
 }
 
-/* Failures are no measure, nor is what was fetched before it was switched on. */
+/* Skip failures, and work requests that were fetched before the measurement was switched on. */
 void latency_done_slow(struct device *dev, const struct wqe *w)
 {
 	uint64_t now = dev->engine->clock();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How long send work requests take: from when the engine copies one from the ring until it
- * writes its completion, or knows it done without one.
+ * Latency of send work requests: from the copy out of the ring to the completion, or to the end of
+ * a work request without one.
  *
- * The engine's own notion of time stands still during a turn, and between devices of one daemon
- * that is all it takes. So the clock is read at both ends, some tens of ns each; that is why it has
- * to be switched on. Off, a work request costs two branches that are never taken.
+ * The time of the engine stands still during a turn, and a work request between devices of one
+ * daemon takes no longer than that. So the clock is read at both ends, which costs some tens of ns
+ * each, and the measurement has to be switched on. While it is off, a work request costs two
+ * branches that are never taken.
  */
 #ifndef ORNICD_ENGINE_LATENCY_H
 #define ORNICD_ENGINE_LATENCY_H
@@ -15,7 +16,7 @@
 
 #include <stdint.h>
 
-/** LATENCY_BUCKETS - the n-th is for 2^n ns up to 2^(n+1); the last for all that is more */
+/** LATENCY_BUCKETS - bucket n counts 2^n ns up to 2^(n+1) ns; the last one everything above */
 #define LATENCY_BUCKETS	40
 
 #define LATENCY_CLASSES(C)	\
@@ -26,7 +27,7 @@
 	C(flush)		\
 	C(local)
 
-/** enum latency_class - work requests of a kind; local: those that send nothing */
+/** enum latency_class - kinds of work requests; local: they send nothing */
 enum latency_class {
 #define LATENCY_ENUM(name)	LATENCY_##name,
 	LATENCY_CLASSES(LATENCY_ENUM)
@@ -35,10 +36,10 @@ enum latency_class {
 };
 
 /**
- * struct histogram - times of one class
- * @bucket:	how many fell in each
- * @sum:	of all, ns
- * @max:	the longest, ns
+ * struct histogram - latencies of one class
+ * @bucket:	work requests per bucket
+ * @sum:	sum of all latencies, ns
+ * @max:	longest latency, ns
  */
 struct histogram {
 	uint64_t bucket[LATENCY_BUCKETS];
@@ -46,24 +47,24 @@ struct histogram {
 	uint64_t max;
 };
 
-/** struct latency - times of one device's work requests */
+/** struct latency - latencies of one device's work requests */
 struct latency {
 	struct histogram of[LATENCY_COUNT];
 };
 
-/* latency_add() - a work request of @opcode (enum ornic_wqe_opcode) took @ns */
+/* latency_add() - count a work request of @opcode (enum ornic_wqe_opcode) that took @ns */
 void latency_add(struct latency *l, uint8_t opcode, uint64_t ns);
 
 /* latency_done_slow() - see latency_done() */
 void latency_done_slow(struct device *dev, const struct wqe *w);
 
-/* latency_seen() - @w was fetched */
+/* latency_seen() - start the measurement when @w was fetched */
 static inline void latency_seen(const struct device *dev, struct wqe *w)
 {
 	w->seen = __builtin_expect(!!dev->latency, false) ? dev->engine->clock() : 0;
 }
 
-/* latency_done() - @w is done, as its status says */
+/* latency_done() - end the measurement when @w is done; its status is set */
 static inline void latency_done(struct device *dev, const struct wqe *w)
 {
 	if (__builtin_expect(!!dev->latency, false))

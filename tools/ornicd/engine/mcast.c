@@ -132,7 +132,7 @@ int mcast_leave(struct mcast *m, uint32_t number)
 	return 0;
 }
 
-/* Is the function on the packet's VLAN: has it a GID entry there? */
+/* Return true if the function has a GID entry in the VLAN of the packet. */
 static bool vlan_is_ours(const struct device *dev, const struct packet *p)
 {
 	uint16_t id = vlan_id(p);
@@ -154,7 +154,7 @@ static bool member_takes(const struct device *dev, const struct qp *qp, const st
 	return !own || !(qp->flags & ORNIC_QP_F_BLOCK_MC_LOOP);
 }
 
-/* May any member have it? The reason why not is counted. */
+/* Return true if members may receive the packet; otherwise count the reason. */
 static bool group_packet_sane(struct device *dev, const struct packet *p)
 {
 	if ((p->opcode & BTH_TRANSPORT_MASK) != BTH_TRANSPORT_UD) {

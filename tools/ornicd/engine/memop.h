@@ -15,20 +15,20 @@ struct wqe;
 
 /*
  * memop_execute() - execute FAST_REG, BIND_MW or LOCAL_INV
- * Sets @w->done; on failure @w->status and @w->syndrome, and the key is unchanged.
+ * Sets @w->done, or on failure @w->status and @w->syndrome; then the key is unchanged.
  */
 void memop_execute(struct qp *qp, struct wqe *w);
 
 /*
- * memop_invalidate() - make @key invalid, for the queue pair or for its peer
- * Return: false if that one may not, and why in *@syndrome.
+ * memop_invalidate() - invalidate @key on behalf of the queue pair or of its peer
+ * Return: true, or false and the reason in *@syndrome if that is not allowed.
  */
 bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome);
 
-/* memop_unbind() - a window or a fast registration ends; nothing to do if it is invalid */
+/* memop_unbind() - end a window or a fast registration, unless it is invalid already */
 void memop_unbind(struct mr *mr);
 
-/* memop_qp_gone() - windows bound on the queue pair become invalid */
+/* memop_qp_gone() - invalidate the windows that are bound to the queue pair */
 void memop_qp_gone(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_MEMOP_H */

@@ -61,11 +61,11 @@ static bool mr_in_range(const struct mr *mr, uint64_t addr, uint64_t len)
 }
 
 /**
- * mr_check_key() - may a queue pair do this by a key at all?
+ * mr_check_key() - check a key and its rights, but no range
  * @dev:	function
- * @who:	who, and what for
+ * @who:	the access to be checked
  * @key:	key
- * @syndrome:	why not
+ * @syndrome:	set to the reason if the access is rejected
  *
  * Return: the key's object, or NULL.
  */
@@ -87,13 +87,13 @@ struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_
 }
 
 /**
- * mr_check() - may a queue pair touch a range by a key? (ORN-MEM-6)
+ * mr_check() - check a key, its rights and a range (ORN-MEM-6)
  * @dev:	function
- * @who:	who, and what for
+ * @who:	the access to be checked
  * @key:	key
  * @addr:	virtual address in the key's space
  * @len:	bytes, > 0
- * @syndrome:	why not
+ * @syndrome:	set to the reason if the access is rejected
  *
  * Return: the key's object, or NULL.
  */

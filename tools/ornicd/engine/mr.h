@@ -60,7 +60,7 @@ struct mr {
 };
 
 /**
- * struct mr_access - who wants to do what
+ * struct mr_access - an access to be checked
  * @qp:		the queue pair, when its peer wants to: windows are for peers only
  * @pd:		protection domain of the queue pair
  * @privileged:	the queue pair may use PHYS_ALL keys (ORN-SEC-3)

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/** FLUSH_BUDGET - entries that a queue pair flushes per iteration */
+/** FLUSH_BUDGET - entries that a queue pair flushes per turn */
 #define FLUSH_BUDGET	64
 /** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
 #define QP_TIMERS	3
@@ -183,7 +183,7 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 
 /*
  * Enter RTS. From SQE, flush what was posted before instead of sending it (ORN-QP-21). The host
- * chose the amount, so the flush is spread over as many iterations as it takes.
+ * chose the amount, so the flush is spread over as many turns as it takes.
  */
 static void enter_rts(struct qp *qp, uint8_t from)
 {

@@ -216,7 +216,7 @@ void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet);
 /* qp_doorbell() - the host rang for the send queue, or for the receive queue if @rq */
 void qp_doorbell(struct qp *qp, bool rq);
 
-/* qp_run() - work for one iteration. Return: true if more work is ready. */
+/* qp_run() - work for one turn. Return: true if more work is ready. */
 bool qp_run(struct qp *qp);
 
 /* qp_watchable() - return true if its rings shall be polled for a while although they are empty */

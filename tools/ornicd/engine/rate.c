@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pacing: what a byte costs, and when it is paid for.
+ * Pacing: the time that a byte costs, and when it is paid for.
  *
  * Costs are ns times 2^COST_SHIFT. That keeps the rate exact to a few parts in 10^5 at 100
  * Gbit/s, and the product of the highest cost with RATE_MAX_BYTES within 64 bits.
@@ -17,7 +17,7 @@
 /* Rounded up: never faster than the rate. */
 #define COST(kbps)	(((NS_KBPS << COST_SHIFT) + (kbps) - 1) / (kbps))
 
-/* IBTA's rates that are less than the port's, which the others stand for. */
+/* Costs of IBTA's rates below the speed of the port; rates above it cost nothing. */
 #define STATIC(mbps)	((mbps) < PORT_SPEED_MBPS ? COST((mbps) * 1000ull) : 0)
 
 static const uint32_t static_costs[] = {
@@ -59,7 +59,7 @@ void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
 	rate_set(r, 0, 0, 0, 0);
 }
 
-/* What takes half of the burst: then two make a burst, and not one that is longer by itself. */
+/* Bytes that take half of the burst size, so that two packets make one burst. */
 static uint32_t far_packet(const struct rate *r)
 {
 	uint64_t bytes = ((uint64_t)RATE_PACE_NS / 2 << COST_SHIFT) / r->far_cost;
@@ -67,7 +67,7 @@ static uint32_t far_packet(const struct rate *r)
 	return bytes < PACKET_MAX_PAYLOAD ? bytes : PACKET_MAX_PAYLOAD;
 }
 
-/* One of the reasons to hold back has changed. */
+/* Compute cost, slack and packet size after one of the rates changed. */
 static void rate_update(struct rate *r)
 {
 	uint64_t pace = r->pace > r->far_cost ? r->pace : r->far_cost;
@@ -97,7 +97,7 @@ void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, ui
 	rate_update(r);
 }
 
-/* What is owed costs @r->cost from now on, and no longer @was. */
+/* Convert the debt from cost @was to @r->cost. */
 static void price(struct rate *r, uint64_t was, uint64_t now)
 {
 	uint64_t owed = r->due - now;
@@ -134,8 +134,8 @@ void rate_stop(struct rate *r, struct timers *ts)
 }
 
 /*
- * Half a burst has come together then, so that a wake-up is worth it and may be a little late;
- * but a large burst is no reason to be silent for long.
+ * Wake up when half of the burst size is available, so that a wakeup pays off and may be a little
+ * late. A large burst does not extend the wait beyond half of RATE_BURST_NS.
  */
 void rate_wait(struct rate *r, struct timers *ts)
 {

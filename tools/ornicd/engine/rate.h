@@ -2,13 +2,12 @@
 /*
  * Pacing: how fast a queue pair may send (ORN-QP-41 to ORN-QP-43).
  *
- * There are some reasons to hold a queue pair back: the static rate of the path that a packet
- * takes, the rate limit of the queue pair, congestion (cc.h), and a peer that is not a device of
- * this daemon, with a network before it. A packet pays with time for its bytes, at
- * the lowest of these rates; @due is when all that was sent will be paid for. While that is at
- * most @slack ahead, the next packet may go: this is the burst. Otherwise the queue pair
- * sleeps on a timer. So nothing is computed for a queue pair without a rate but one
- * comparison, and nothing is divided while sending.
+ * Four things bound the rate of a queue pair: the static rate of a packet's path, the rate limit of
+ * the queue pair, congestion (cc.h), and a remote peer, which is behind a network. Each packet is
+ * charged the time that its bytes take at the lowest of these rates, and @due is when all sent
+ * packets are paid for. The next packet may go while @due is at most @slack ahead, which is the
+ * burst. Otherwise the queue pair waits for a timer. So a queue pair without a rate costs only one
+ * comparison per packet, and sending needs no division.
  */
 #ifndef ORNICD_ENGINE_RATE_H
 #define ORNICD_ENGINE_RATE_H
@@ -22,30 +21,30 @@
 /** RATE_MIN_KBPS, RATE_MAX_KBPS - rate limits accepted: up to the speed of the port */
 #define RATE_MIN_KBPS	1
 #define RATE_MAX_KBPS	(PORT_SPEED_MBPS * 1000)
-/** RATE_BURST_NS - the burst, if nobody says otherwise, as the time it takes at the rate */
+/** RATE_BURST_NS - default burst, as the time that it takes at the rate */
 #define RATE_BURST_NS	500000
 /**
- * RATE_PACE_NS - the same for congestion control and for peers far away: what leaves at once
- * has to find room in the queues of a network
+ * RATE_PACE_NS - the same for congestion control and for remote peers: a burst has to fit into the
+ * queues of a network
  */
 #define RATE_PACE_NS	100000
 /** RATE_MAX_BYTES - most bytes of one charge, so that no product overflows */
 #define RATE_MAX_BYTES	(1u << 20)
 
 /**
- * struct rate - pacing of one queue pair; rate_init() makes it one without a limit
- * @due:	when what was sent is paid for, ns
+ * struct rate - pacing of one queue pair; without a limit after rate_init()
+ * @due:	when all sent packets are paid for, ns
  * @slack:	how far ahead @due may be for the next packet to go, ns
- * @cost:	time of a byte, static rates apart; 0 = it costs none
- * @limit:	the same, of the limit alone
- * @limit_slack: @slack, if there is only the limit
- * @pace:	time of a byte for the sake of congestion control
- * @again:	if there is a @pace: wake up at this time at the latest
- * @far_cost:	time of a byte on the way to a peer far away
- * @far:	the peer is far away, as of the last packet
- * @most:	bytes of a packet that stands for many of the wire: all of them leave at once
- * @part:	what @due has to be more precise than a ns
- * @timer:	armed = wait for it
+ * @cost:	time of a byte at the lowest rate except static rates, ns << COST_SHIFT; 0 = no rate
+ * @limit:	the same at the rate limit alone
+ * @limit_slack: @slack if only the rate limit counts
+ * @pace:	time of a byte as congestion control demands
+ * @again:	if @pace: wake up at this time at the latest, ns
+ * @far_cost:	time of a byte to a remote peer
+ * @far:	the last packet went to a remote peer
+ * @most:	most bytes of a packet that stands for many of the wire, which leave at once
+ * @part:	fraction of a ns that belongs to @due
+ * @timer:	armed while the queue pair waits
  * @kbps, @burst, @packet: the limit as it was set, in kbit/s and bytes
  */
 struct rate {
@@ -66,33 +65,33 @@ struct rate {
 	uint16_t packet;
 };
 
-/* rate_init() - no limit; @wake(@arg) is called when a wait is over */
+/* rate_init() - initialise without a limit; @wake(@arg) is called when a wait is over */
 void rate_init(struct rate *r, void (*wake)(void *arg), void *arg);
 
 /*
- * rate_set() - limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for no limit; debts are
- * forgotten. @burst: bytes that may go at once, 0 for the default; @packet: those of the usual
- * packet, of which one always may, 0 for @frame. A wait goes on: see rate_stop().
+ * rate_set() - limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for no limit, and forget debts
+ * @burst: bytes that may go at once, 0 for the default; @packet: bytes of a typical packet, one of
+ * which may always go, 0 for @frame. A wait in progress continues, see rate_stop().
  */
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame);
 
 /*
- * rate_pace() - congestion control allows @kbps from now on; 0: anything. What is not paid for yet
- * costs what it does now. @again: when to ask congestion control again, also if it is too early
- * for the next packet
+ * rate_pace() - pace to @kbps for congestion control from now on; 0 for no limit
+ * The debt is converted to the new rate. @again: when to ask congestion control again, ns, even if
+ * the next packet may not go yet.
  */
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again);
 
-/* rate_far() - is the peer @far away? It gets @kbps at most; 0: no limit. */
+/* rate_far() - note whether the peer is remote (@far); limit it to @kbps, 0 for no limit */
 void rate_far(struct rate *r, bool far, uint32_t kbps);
 
-/* rate_stop() - nobody waits any more */
+/* rate_stop() - end a wait */
 void rate_stop(struct rate *r, struct timers *ts);
 
-/* rate_wait() - for rate_open(): call back when there is something to spend */
+/* rate_wait() - for rate_open(): arm the timer for when a packet may go */
 void rate_wait(struct rate *r, struct timers *ts);
 
-/* rate_open() - may the next packet go? If not, the queue pair will be woken. */
+/* rate_open() - return true if the next packet may go; otherwise arrange a wakeup */
 static inline bool rate_open(struct rate *r, struct timers *ts, uint64_t now)
 {
 	if (__builtin_expect(r->due <= now + r->slack, true))
@@ -101,13 +100,15 @@ static inline bool rate_open(struct rate *r, struct timers *ts, uint64_t now)
 	return false;
 }
 
-/* rate_waits() - was it told to wait? */
+/* rate_waits() - return true while a wait is in progress */
 static inline bool rate_waits(const struct rate *r)
 {
 	return timer_armed(&r->timer);
 }
 
-/* rate_charge() - @bytes, RATE_MAX_BYTES at most, go on a path with @static_rate now */
+/*
+ * rate_charge() - charge @bytes, at most RATE_MAX_BYTES, that leave now on a path with @static_rate
+ */
 void rate_charge(struct rate *r, uint8_t static_rate, uint32_t bytes, uint64_t now);
 
 #endif /* ORNICD_ENGINE_RATE_H */

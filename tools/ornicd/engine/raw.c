@@ -2,12 +2,12 @@
 /*
  * Ethernet queue pairs: a work request is a frame.
  *
- * A frame on its way refers to guest memory, all but its beginning: addresses and
- * checksum field are bytes of the packet's own, so that the frame is forwarded by the
- * address it carries, and no checksum is written into memory that is the guest's.
+ * A frame in the switch refers to guest memory except for its beginning: addresses and checksum
+ * field are copied into the packet. So the guest cannot change the address after it was checked, and
+ * no checksum is written into guest memory.
  *
- * A send completes when nobody refers to its memory any more (ORN-WQE-12): each is
- * delivered before it completes.
+ * A send completes when no packet refers to its memory any more (ORN-WQE-12), that is, after it was
+ * delivered.
  */
 #include "raw.h"
 
@@ -22,11 +22,11 @@
 #include <endian.h>
 #include <string.h>
 
-/* Frames per turn of one queue pair. */
+/** RAW_BUDGET - frames per turn of one queue pair */
 #define RAW_BUDGET	32
 
 #define ETH_HEADER	14
-/* What a frame has beside max_frame: Ethernet header and one VLAN tag. */
+/* Bytes of a frame that max_frame does not count: Ethernet header and one VLAN tag. */
 #define ETH_OVERHEAD	18u
 /* The longest headers that IP_CSUM looks at: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
@@ -38,7 +38,7 @@ static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	return false;
 }
 
-/* How many of the frame's bytes the packet must own. */
+/* Bytes of the frame that have to be copied into the packet. */
 static uint32_t raw_own(const struct wqe *w, uint32_t total)
 {
 	uint32_t own = ETH_HEADER;
@@ -50,7 +50,7 @@ static uint32_t raw_own(const struct wqe *w, uint32_t total)
 	return own < ETH_HEADER ? ETH_HEADER : own;
 }
 
-/* Refuse what the frame's length, or the checksum's place in it, makes impossible. */
+/* Reject a frame of illegal length, or with a checksum field outside of it. */
 static bool raw_check(const struct qp *qp, struct wqe *w)
 {
 	uint64_t total = (uint64_t)le16toh(w->eth->inline_hdr) + w->len;
@@ -68,8 +68,8 @@ static bool raw_check(const struct qp *qp, struct wqe *w)
 }
 
 /*
- * Gather the frame into @p, which is left without payload if that takes more pieces
- * than a packet has. Return: false if @w fails.
+ * Gather the frame into @p. A frame of more pieces than a packet can hold leaves @p without payload.
+ * Return: false if @w fails.
  */
 static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 {
@@ -123,7 +123,7 @@ static void raw_csum(const struct wqe *w, struct packet *p)
 	}
 }
 
-/* A short frame's bytes are fewer than ETH_MIN_FRAME, so the room behind is free. */
+/* Pad a short frame; the bytes of @p->inl from ETH_MIN_FRAME on are free then. */
 static void raw_pad(struct packet *p)
 {
 	uint32_t pad = ETH_MIN_FRAME - p->len;
@@ -202,7 +202,7 @@ bool raw_run(struct qp *qp)
 	return ret > 0 && qp->state == ORNIC_QPS_RTS;
 }
 
-/* Is the frame IPv4 with a good header? Looks at a copy. */
+/* Return true if the frame is IPv4 with a correct header checksum. Checks a copy. */
 static bool raw_ipv4_ok(const struct packet *p)
 {
 	uint8_t head[ETH_OVERHEAD + 60];

@@ -23,7 +23,7 @@ struct raw_meta {
 	uint8_t rss_type;
 };
 
-/* raw_run() - send frames for one iteration. Return: true if more work may be ready. */
+/* raw_run() - send frames for one turn. Return: true if more work may be ready. */
 bool raw_run(struct qp *qp);
 
 /**

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/** REQUESTER_BUDGET - packets per iteration of one queue pair */
+/** REQUESTER_BUDGET - packets per turn of one queue pair */
 #define REQUESTER_BUDGET	16
 
 void requester_start(struct qp *qp)

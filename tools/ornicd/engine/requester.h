@@ -111,7 +111,7 @@ void requester_start(struct qp *qp);
 /* requester_stop() - disarm the timers of the send side */
 void requester_stop(struct qp *qp);
 
-/* requester_run() - send for one iteration. Return: true if more work is ready. */
+/* requester_run() - send for one turn. Return: true if more work is ready. */
 bool requester_run(struct qp *qp);
 
 /*

@@ -153,7 +153,7 @@ void flush_cancel(struct qp *qp);
 
 /* answer.c */
 
-/* responder_run() - send answers for one iteration. Return: true if more work is ready. */
+/* responder_run() - send answers for one turn. Return: true if more work is ready. */
 bool responder_run(struct qp *qp);
 
 /*

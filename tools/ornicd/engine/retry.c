@@ -26,7 +26,7 @@ static uint64_t ack_timeout(const struct qp *qp)
 }
 
 /*
- * Compute the deadline of a timeout that starts now. An iteration of the engine may take as long as
+ * Compute the deadline of a timeout that starts now. An turn of the engine may take as long as
  * many packets do, so for a remote peer, where packets get lost, its start is too early: read the
  * clock.
  */

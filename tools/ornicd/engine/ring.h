@@ -67,7 +67,7 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
 }
 
 /**
- * struct ring_arm - what the device knows of a completion ring's arm word
+ * struct ring_arm - the device's state of the arm word of a completion ring
  * @seen:	arm word as last read
  * @fired:	word that fired last; 0, which asks for nothing, at create
  * @whole:	an EQ: @fired counts as a whole, else only its sn (ORN-RNG-9, 27)
@@ -110,14 +110,14 @@ static inline uint32_t ring_arm_type(uint32_t word)
 	return word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
 }
 
-/* ring_arm_spent() - did @word have its event? */
+/* ring_arm_spent() - return true if @word had its event */
 static inline bool ring_arm_spent(const struct ring_arm *a, uint32_t word)
 {
 	return a->whole ? word == a->fired : ring_arm_sn(word) == ring_arm_sn(a->fired);
 }
 
 /**
- * ring_arm_due() - does the arm word ask for an event now? (ORN-RNG-9)
+ * ring_arm_due() - decide whether the arm word asks for an event now (ORN-RNG-9)
  * @a:		state
  * @word:	from ring_arm_load()
  * @prod:	next index to write
@@ -176,7 +176,7 @@ static inline void ring_arm_shift(struct ring_arm *a, uint32_t by)
 	a->looked -= by;
 }
 
-/* ring_arm_armed() - would a qualifying entry fire? For queries. */
+/* ring_arm_armed() - return true if a qualifying entry would fire; for queries */
 static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
 {
 	uint32_t type = ring_arm_type(word);

@@ -37,7 +37,7 @@ struct rss {
  * @f:		frame
  * @type:	set to ORNIC_RSS_TYPE_*: what was hashed
  *
- * Return: the hash; 0 if nothing was hashed.
+ * Return: the hash, or 0 if the frame has no field to hash.
  */
 uint32_t rss_hash(const struct rss *rss, const struct frame *f, uint8_t *type);
 

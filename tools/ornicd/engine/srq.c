@@ -20,7 +20,7 @@ void srq_init(struct srq *srq)
 		ring_quiet(rec, srq->wq.cons);
 }
 
-/* The ring is unusable: tell its owner, and stop whoever would need it (ORN-SRQ-7). */
+/* The ring is unusable: raise an event, and stop the queue pairs that use it (ORN-SRQ-7). */
 static void srq_fail(struct srq *srq, uint32_t syndrome)
 {
 	struct device *dev = srq->dev;

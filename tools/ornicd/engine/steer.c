@@ -108,7 +108,7 @@ static void give(struct steering *s, struct qp *qp, const struct raw_meta *meta)
 	s->taken = true;
 }
 
-/* Is it RoCE for this function, in the form of a frame (ORN-STEER-15)? */
+/* Return true if the frame is RoCE for this function (ORN-STEER-15). */
 static bool is_roce(const struct steering *s)
 {
 	const struct ornic_rule_match *key = &s->frame.key;
@@ -142,7 +142,7 @@ static bool rule_give(struct steering *s, const struct rule *r)
 	return true;
 }
 
-/* Ask @list in order. Return: the frame goes no further. */
+/* Match the rules of @list in order. Return: true if the frame goes no further. */
 static bool steer_list(struct steering *s, const struct rule *list)
 {
 	if (!s->parsed) {

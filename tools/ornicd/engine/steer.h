@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receive rules in the data path: who gets a frame.
+ * Receive rules in the data path: they choose the queue pairs of a frame.
  */
 #ifndef ORNICD_ENGINE_STEER_H
 #define ORNICD_ENGINE_STEER_H
@@ -47,10 +47,10 @@ struct rule {
 void steer_add(struct port *port, struct rule *r);
 void steer_del(struct port *port, struct rule *r);
 
-/* steer_wants_foreign() - may a rule take unicast frames to other addresses? */
+/* steer_wants_foreign() - return true if a rule may take unicast frames to other addresses */
 bool steer_wants_foreign(const struct port *port);
 
-/* steer_receive() - deliver a frame by the rules; counted if nobody takes it */
+/* steer_receive() - deliver a frame by the rules, or count it as dropped */
 void steer_receive(struct device *dev, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_STEER_H */

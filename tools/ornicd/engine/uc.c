@@ -2,12 +2,12 @@
 /*
  * Unreliable connections (IBTA volume 1, 9.8.2).
  *
- * Packets are those of RC without answers. The sender is done when it has sent. The
- * receiver takes packets in order; what is lost takes its message along, and the next
- * first packet of a message is where it goes on. A fault of the peer ends in the same
- * way, silently but for a counter; only a bad receive of its own puts it into ERR.
- * A receive that a message had begun to fill serves the next one; one of an SRQ that is too
- * short goes back to the host (ORN-SRQ-9).
+ * Packets are those of RC without answers. A work request is done when its last packet is sent. The
+ * receiver takes packets in order: a lost packet loses its message, and reception continues at the
+ * first packet of another message. An error of the peer ends a message in the same way, counted but
+ * without an event; only a malformed receive of its own puts the queue pair into ERR. The receive of
+ * a lost message serves the next one; a receive of an SRQ that is too short goes back to the host
+ * (ORN-SRQ-9).
  */
 #include "uc.h"
 
@@ -17,7 +17,7 @@
 #include "qp.h"
 #include "unreliable.h"
 
-/* The work request gets its sequence numbers. */
+/* Assign sequence numbers to the work request. */
 static void uc_begin(struct qp *qp, struct wqe *w)
 {
 	struct requester *r = &qp->req;
@@ -29,7 +29,7 @@ static void uc_begin(struct qp *qp, struct wqe *w)
 	qp_count(qp, write ? CNT_tx_write : CNT_tx_send, 1);
 }
 
-/* Return: as unreliable_run() wants it. */
+/* Send the next packet of @w, for unreliable_run(). */
 static bool uc_send(struct qp *qp, struct wqe *w)
 {
 	struct packet *p = link_packet(qp, &qp->path, &w->syndrome);
@@ -61,7 +61,7 @@ bool uc_run(struct qp *qp)
 	return unreliable_run(qp, uc_send);
 }
 
-/* The peer's fault: forget the message; its receive stays. */
+/* Give up the message in progress because of an error of the peer; its receive stays. */
 static void uc_forget(struct qp *qp, enum counter why)
 {
 	qp_count(qp, why, 1);
@@ -94,7 +94,7 @@ static void uc_fault(struct qp *qp, enum message_fault fault, uint32_t syndrome)
 	}
 }
 
-/* Does @p go on with a message, or begin one? A gap ends the message in progress. */
+/* Return true if @p begins or continues a message. A gap ends the message in progress. */
 static bool uc_in_sequence(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	struct responder *r = &qp->resp;

@@ -10,7 +10,7 @@
 struct packet;
 struct qp;
 
-/* uc_run() - send for one iteration. Return: true if more work is ready. */
+/* uc_run() - send for one turn. Return: true if more work is ready. */
 bool uc_run(struct qp *qp);
 
 /* uc_receive() - execute a packet that arrived for @qp */

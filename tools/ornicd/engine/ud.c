@@ -70,7 +70,7 @@ static void ud_headers(struct qp *qp, const struct wqe *w, struct packet *p)
 	p->psn = qp->req.next_psn++ & BTH_PSN_MASK;
 }
 
-/* Return: false if there was no packet to be had; try again. */
+/* Send the datagram of @w, or set its status. Return: false if the pool is empty; try again. */
 static bool ud_send(struct qp *qp, struct wqe *w)
 {
 	struct packet *p;
@@ -136,7 +136,7 @@ static void grh_build(uint8_t grh[ORNIC_GRH_BYTES], const struct packet *p, uint
 		ip_v6_build(grh, p, transport_len);
 }
 
-/* Write GRH area and payload; the receive fails if a key does not allow it. */
+/* Write GRH area and payload, or fail the receive if a key does not allow it. */
 static void ud_place(struct qp *qp, const struct packet *p)
 {
 	struct rwqe *recv = &qp->resp.recv;
@@ -162,8 +162,8 @@ static void ud_place(struct qp *qp, const struct packet *p)
 }
 
 /*
- * A datagram longer than its receive. One of an RQ stays for the next datagram; one of an SRQ
- * goes back to the host, lest queue pairs that are idle keep entries from others (ORN-SRQ-9).
+ * Drop a datagram that is longer than its receive. A receive of an RQ stays for the next datagram;
+ * one of an SRQ goes back to the host, so that idle queue pairs hold no shared entries (ORN-SRQ-9).
  */
 static void ud_too_long(struct qp *qp)
 {
@@ -172,7 +172,7 @@ static void ud_too_long(struct qp *qp)
 		message_fail_receive(qp, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 }
 
-/* Return: false if no receive is posted; otherwise @p is dealt with. */
+/* Deliver @p, or drop and count it. Return: false if no receive is posted. */
 static bool ud_deliver(struct qp *qp, const struct packet *p)
 {
 	struct rwqe *recv = &qp->resp.recv;
@@ -189,8 +189,8 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 }
 
 /*
- * For a receive that is posted to the queue pair's own RQ later. Nobody looks for those that
- * wait when an SRQ is posted to, so none does.
+ * Keep @p for a receive that is posted later. Only with an RQ of its own: a post to an SRQ does not
+ * look for waiting datagrams.
  */
 static bool ud_keep(struct qp *qp, const struct packet *p)
 {
@@ -228,7 +228,7 @@ bool ud_catch_up(struct qp *qp)
 
 		if (p)
 			packet_put(&qp->dev->engine->pool, p);
-		/* gone when the receive was bad: the queue pair is in ERR */
+		/* a malformed receive put the queue pair into ERR, which cleared the backlog */
 		if (!done || backlog_empty(&qp->backlog))
 			return false;
 		backlog_drop(&qp->backlog, qp->dev);

@@ -10,7 +10,7 @@
 struct packet;
 struct qp;
 
-/* ud_run() - send for one iteration. Return: true if more work is ready. */
+/* ud_run() - send for one turn. Return: true if more work is ready. */
 bool ud_run(struct qp *qp);
 
 /* ud_catch_up() - deliver datagrams of the backlog. Return: true if some can still be delivered. */

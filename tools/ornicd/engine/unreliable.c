@@ -18,7 +18,7 @@ static bool may_send(const struct qp *qp)
 	return qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD;
 }
 
-/* Does the work request send packets? Those that do not are executed here. */
+/* Return true if the work request sends packets; otherwise execute it here. */
 static bool has_packets(struct qp *qp, struct wqe *w)
 {
 	if (w->status || w->opcode == ORNIC_WR_NOP)

@@ -13,9 +13,9 @@ struct wqe;
 
 /*
  * unreliable_run() - work for one turn
- * @send: sends one packet of a work request; an error is in its status. Return: false
- * if there was no packet to be had. A work request is done when @sent is @npsn.
- * Return: true if more work is there right now.
+ * @send: send one packet of a work request, or set its status. It returns false if the pool is
+ * empty. A work request is done when @sent is @npsn.
+ * Return: true if more work is ready.
  */
 bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work queues: rings of work requests that the host produces (SQ, RQ, SRQ). What
- * is the same for all of them: where the entries are and how many are posted.
+ * Work queues: rings of work requests that the host produces. SQ, RQ and SRQ share where the entries
+ * are and how to count the posted ones.
  */
 #ifndef ORNICD_ENGINE_WQ_H
 #define ORNICD_ENGINE_WQ_H
@@ -24,7 +24,7 @@ struct device;
  * @rec:	DMA address of the doorbell record
  * @cons:	next index to fetch
  * @done:	SQ: oldest index not completed
- * @bad:	the ring can not be read any more (ORN-RNG-8): no CQEs follow
+ * @bad:	the ring cannot be read any more (ORN-RNG-8): no CQEs follow
  */
 struct wq {
 	bool present;

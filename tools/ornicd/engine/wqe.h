@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work requests as the engine holds them: a copy of the ring's bytes, judged
- * once (ORN-RNG-3, ORN-WQE-1).
+ * Send work requests as the engine holds them: a copy of the ring entry, checked once (ORN-RNG-3,
+ * ORN-WQE-1).
  */
 #ifndef ORNICD_ENGINE_WQE_H
 #define ORNICD_ENGINE_WQE_H
@@ -24,8 +24,8 @@ struct qp;
  * @index:	ring index
  * @opcode:	enum ornic_wqe_opcode
  * @flags:	ORNIC_WQE_*
- * @status:	enum ornic_wc_status: how it will complete
- * @syndrome:	why, if @status is an error
+ * @status:	enum ornic_wc_status that it will complete with
+ * @syndrome:	reason, if @status is an error
  * @imm:	immediate data, as stored (wire order)
  * @len:	message bytes
  * @nsge:	entries of @sge; 0 with inline data
@@ -41,15 +41,15 @@ struct qp;
  * @xrc_srqn:	XRC: SRQ at the responder
  * @swap_add:	atomic operand
  * @compare:	atomic operand
- * @feth:	FLUSH: what to wait for, as the wire has it
+ * @feth:	FLUSH: placement type and selectivity level, in wire format
  * @flush_len:	FLUSH: bytes from @raddr on
  * @psn:	first PSN
- * @npsn:	PSNs it takes: its packets, or for READ its responses'
+ * @npsn:	PSNs that it takes: packets, or for READ packets of the response
  * @ssn:	number of the message, if it takes PSNs
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
  * @done:	READ, atomic and the like: all responses are in; memory operation: executed
- * @seen:	when it was fetched, ns, if latency.h measures; 0: it did not
+ * @seen:	when it was fetched, ns; 0 if latency is not measured
  * @bytes:	the copy; pointers above point into it
  */
 struct wqe {
@@ -86,12 +86,12 @@ struct wqe {
 };
 
 /*
- * wqe_decode() - judge the copy in @w->bytes (@avail bytes, @index its ring index)
- * Fills @w; on failure @w->status and @w->syndrome say why. Return: success.
+ * wqe_decode() - check the copy in @w->bytes of ring index @index, and fill in @w
+ * Return: true, or false with the reason in @w->status and @w->syndrome.
  */
 bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index);
 
-/* wqe_is_read() - takes a responder resource and is answered by a response of its own */
+/* wqe_is_read() - return true if it takes a responder resource and has a response of its own */
 static inline bool wqe_is_read(const struct wqe *w)
 {
 	switch (w->opcode) {
@@ -106,7 +106,7 @@ static inline bool wqe_is_read(const struct wqe *w)
 	}
 }
 
-/* wqe_is_memop() - changes a key and sends nothing (memop.h) */
+/* wqe_is_memop() - return true if it changes a key and sends nothing (memop.h) */
 static inline bool wqe_is_memop(const struct wqe *w)
 {
 	return w->opcode == ORNIC_WR_FAST_REG || w->opcode == ORNIC_WR_BIND_MW ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XRC targets: which SRQ a request is for.
+ * XRC targets: choose the SRQ that a request names.
  */
 #include "xrc.h"
 

@@ -3,9 +3,8 @@
  * Extended reliable connections (IBTA volume 1, annex A14): RC between an initiator and
  * a target queue pair, where each request names the SRQ that it is for.
  *
- * The target has neither queues nor a protection domain of its own: the SRQ lends it
- * both, for one message at a time. So its srq is not fixed but that of the message last
- * begun.
+ * The target has neither queues nor a protection domain of its own. It uses those of the SRQ that
+ * each message names, so its srq member changes with each message.
  */
 #ifndef ORNICD_ENGINE_XRC_H
 #define ORNICD_ENGINE_XRC_H
@@ -25,12 +24,12 @@ struct xrcd {
 };
 
 /*
- * xrc_select() - let target @qp work for the SRQ that @p names (ORN-XRC-6); @first: it begins
- * a message. Return: false if it may not.
+ * xrc_select() - make target @qp use the SRQ that @p names (ORN-XRC-6); @first: @p begins a message
+ * Return: false if that is not allowed.
  */
 bool xrc_select(struct qp *qp, const struct packet *p, bool first);
 
-/* xrc_forget() - @srq goes away: no target works for it or answers from its domain */
+/* xrc_forget() - stop all targets from using @srq and its protection domain, before it goes away */
 void xrc_forget(struct srq *srq);
 
 #endif /* ORNICD_ENGINE_XRC_H */
