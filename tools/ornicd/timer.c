@@ -19,7 +19,7 @@ void timers_init(struct timers *ts)
 }
 
 /**
- * timers_fini() - free the heap; whoever is still armed never fires
+ * timers_fini() - free the heap; timers that are still armed never fire
  * @ts:	heap
  */
 void timers_fini(struct timers *ts)

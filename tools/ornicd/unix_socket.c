@@ -18,7 +18,7 @@
 
 #define LISTEN_BACKLOG	8
 
-/* A descriptor to do without when there is no other: with it somebody can be turned away. */
+/* A spare descriptor: when there is no other, it is closed to accept and close a connection. */
 static int spare = -1;
 
 static void spare_keep(void)

@@ -28,7 +28,7 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
 /*
  * unix_accept() - a connection to the listening socket @sock, non-blocking
  *
- * When the process has no descriptor left, whoever connects is turned away: it would wait for nothing,
+ * When the process has no descriptor left, a new client is disconnected: it would wait for nothing,
  * and the socket would stay readable. @who is for the log.
  *
  * Return: the descriptor, or -1.

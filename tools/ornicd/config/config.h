@@ -25,11 +25,11 @@ extern const char *const config_link_keys[CONFIG_LINK_KEYS];
  * struct config_device - one device to offer
  * @path:	socket
  * @name:	for messages
- * @mac:	station address
+ * @mac:	MAC address
  * @anti_spoof:	the guest sends from this address only, and keeps it
  * @promisc:	the guest may receive frames to other stations
  * @vlan:	its port is an access port of this VLAN; 0: of none
- * @link:	slow link to it, if it has a rate
+ * @link:	rate-limited link to it, if it has a rate
  */
 struct config_device {
 	char *path;
@@ -44,7 +44,7 @@ struct config_device {
 /**
  * struct config_spec - a device as the user described it
  * @path:	socket
- * @mac:	station address; NULL: follows from @path
+ * @mac:	MAC address; NULL: follows from @path
  * @name:	for messages; NULL: follows from @path
  * @anti_spoof:	see struct config_device
  * @promisc:	see struct config_device
@@ -62,7 +62,7 @@ struct config_spec {
 };
 
 /**
- * struct config_fault - faults on purpose
+ * struct config_fault - fault injection rules
  * @text:	a rule, or the name of a file of rules
  * @file:	which
  */

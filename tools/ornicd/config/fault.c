@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on purpose that the daemon begins with: kept until there are devices and ports that
- * they can be about.
+ * Fault injection rules that the daemon starts with, kept until the devices and ports that they name
+ * exist.
  */
 #include "config.h"
 

@@ -2,8 +2,8 @@
 /*
  * Configuration file: one JSON object, as in ornicd.conf.example.
  *
- * Unknown members are refused: a misspelt setting that is silently ignored costs
- * more time than it saves.
+ * Unknown members are rejected: a misspelt setting that is silently ignored costs more time than it
+ * saves.
  */
 #include "config.h"
 

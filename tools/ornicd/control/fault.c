@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Methods on faults on purpose.
+ * Methods on fault injection.
  */
 #include "method.h"
 

@@ -100,7 +100,7 @@ json_t *control_done(void);
  * UTF-8 only the ASCII characters are shown; NULL without memory
  */
 json_t *control_text(const char *text);
-/* control_mac() - a station address as text, NULL without memory */
+/* control_mac() - return a MAC address as text, NULL without memory */
 json_t *control_mac(const uint8_t mac[6]);
 
 #endif /* ORNICD_CONTROL_METHOD_H */

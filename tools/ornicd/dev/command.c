@@ -312,7 +312,7 @@ static uint8_t command_run(struct command *c, struct ornic_admin_cpl *cpl)
 	return payload_store(c, cmd, cpl);
 }
 
-/* What faults on purpose say of a command that is new. */
+/* Ask fault injection what to do with a new command. */
 static enum fault_command command_fault(struct function *f, uint8_t *status)
 {
 	const struct engine_faults *faults = f->dev.engine->faults;

@@ -132,7 +132,7 @@ void key_unload(struct device *dev, struct mr *mr);
 uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in);
 void key_load_dm(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr);
 
-/* key_need_features() - refuse rights whose feature was not accepted */
+/* key_need_features() - reject rights whose feature was not accepted */
 uint8_t key_need_features(struct command *c, const __le32 *access);
 
 /* What teardown needs: every object of a kind goes, in whatever state it is */

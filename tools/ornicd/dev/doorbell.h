@@ -12,7 +12,7 @@ struct function;
 /* doorbell_write() - a store at @off, counted from the first doorbell page */
 void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
-/* doorbell_all() - as if every ring had been rung: after a time when nobody listened */
+/* doorbell_all() - treat every ring as rung, because doorbells may have been missed */
 void doorbell_all(struct function *f);
 
 #endif /* ORNICD_DEV_DOORBELL_H */

@@ -186,7 +186,7 @@ static void function_describe(struct function *f, const char *name)
  * function_new() - a function, its port on the engine's switch
  * @e:		engine
  * @name:	for messages; must stay valid
- * @mac:	permanent station address
+ * @mac:	permanent MAC address
  * @err:	why not: -ENOMEM, or -EEXIST if the address is taken
  *
  * Return: the function, or NULL.

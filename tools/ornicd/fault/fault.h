@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Faults on purpose.
+ * Fault injection.
  *
  * Rules (rule.h) are tried in the order in which they were added. What a rule does to a packet
  * is done to single frames as they would be on a wire, at the ports of the switch

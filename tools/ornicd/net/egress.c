@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A slow link: frames wait in a ring of bytes, each with the time at which it arrives.
+ * A rate-limited link: frames wait in a ring of bytes, each with its time of arrival.
  *
- * That time is known when a frame comes: when the one before it has left, and as long as its own
- * bytes take. So a turn of the engine that comes late delivers late, but the link's rate is kept.
- * All memory is there from the beginning.
+ * That time is computed when the frame is queued: the end of the frame before it plus the time of its
+ * own bytes. So a late turn of the engine delivers frames late, but the rate of the link is kept.
+ * All memory is allocated in advance.
  */
 #include "egress.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames that arrive in one turn; a daemon that is late by more than that goes on in the next. */
+/* Most frames that arrive in one turn; a daemon that is later than that continues in the next. */
 #define EGRESS_BUDGET	128
 
 /* Costs are ns times 2^COST_SHIFT: exact to 1 in 10^4 at the highest rate, and no product overflows. */
@@ -55,7 +55,7 @@ struct record {
  * @random:	state of the random numbers that decide on marks
  * @head:	first record; offset into @ring
  * @tail:	where the next one goes
- * @end:	no record goes beyond this; there is room behind for one without a frame
+ * @end:	end of the records; behind it is room for one record without a frame
  * @timers, @now, @ops, @arg: see egress_new()
  * @timer:	armed for the first record's time
  * @packet:	the packet that arrives
@@ -93,7 +93,7 @@ static struct record *record_at(struct egress *q, uint32_t at)
 	return (struct record *)(q->ring + at);
 }
 
-/* The first record, which there is; past the end of the ring it goes on at its beginning. */
+/* Return the first record of a non-empty ring, which may continue at its beginning. */
 static struct record *first_record(struct egress *q)
 {
 	if (!record_at(q, q->head)->len)
@@ -107,7 +107,7 @@ static void remove_record(struct egress *q, const struct record *r)
 	q->depth -= charged(r->len);
 }
 
-/* Deliver the first record. One that was damaged on its way here is its receiver's to count. */
+/* Deliver the first record. The receiver counts it if it was damaged before. */
 static void arrive(struct egress *q, struct record *r)
 {
 	struct packet *p = &q->packet;
@@ -149,7 +149,7 @@ static uint32_t next_random(struct egress *q)
 	return q->random;
 }
 
-/* Does the curve have a frame marked that finds the queue as it is? */
+/* Decide by the marking curve and the length of the queue whether a frame is marked. */
 static bool is_marked(struct egress *q)
 {
 	const struct egress_param *p = &q->param;
@@ -163,7 +163,7 @@ static bool is_marked(struct egress *q)
 	return dice < (uint64_t)p->pmax * (q->depth - p->kmin);
 }
 
-/* Where a record of @bytes goes, or NULL: that would be a queue longer than it may be. */
+/* Reserve a record of @bytes, or return NULL if the ring is full. */
 static struct record *new_record(struct egress *q, uint32_t bytes)
 {
 	if (!q->depth) {

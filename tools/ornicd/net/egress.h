@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A slow link behind a port of the switch: a queue of frames that leave at a rate.
+ * A rate-limited link behind a port of the switch: a queue of frames that leave at a rate.
  *
- * A frame takes its time on the link and arrives when its last byte has left. Meanwhile those
- * behind it wait, as copies, in a queue of so many bytes; what finds no room is dropped (tail
- * drop). A frame that finds the queue long gets a congestion mark, if its sender reacts to marks
+ * A frame arrives when its last byte has left at the rate of the link. Meanwhile later frames wait,
+ * as copies, in a queue of limited size; frames that do not fit are dropped (tail drop). A frame that
+ * finds a long queue gets a congestion mark if its sender reacts to marks
  * (RFC 3168): never below @kmin bytes, always above @kmax, with a probability that grows from
  * zero to @pmax between (RED on the length of the queue as it is, which is what DCQCN asks of a
  * switch: Zhu et al., SIGCOMM 2015, section 3.1).
@@ -20,25 +20,25 @@
 /** EGRESS_MIN_KBPS, EGRESS_MAX_KBPS - rates of a link */
 #define EGRESS_MIN_KBPS		8
 #define EGRESS_MAX_KBPS		400000000
-/** EGRESS_MIN_QUEUE - so that the longest frame has room; EGRESS_MAX_QUEUE - bounds the memory */
+/** EGRESS_MIN_QUEUE - bytes: the longest frame fits; EGRESS_MAX_QUEUE - bounds the memory */
 #define EGRESS_MIN_QUEUE	10000
 #define EGRESS_MAX_QUEUE	(16u << 20)
 /**
- * EGRESS_QUEUE - bytes of the queue unless somebody says otherwise: some senders that begin at once
- * have room for their windows
+ * EGRESS_QUEUE - default size of the queue, bytes: room for the windows of some senders that start
+ * at the same time
  */
 #define EGRESS_QUEUE		(512u << 10)
 /**
- * EGRESS_KMIN_NS - marks begin when the queue is that long, as time; but not below EGRESS_KMIN bytes,
- * which are some frames, and an eighth of the queue at most
+ * EGRESS_KMIN_NS - default queue length, as time, above which marks begin; at least EGRESS_KMIN bytes,
+ * which are some frames, and at most an eighth of the queue
  */
 #define EGRESS_KMIN_NS		40000ull
 #define EGRESS_KMIN		3000
-/** EGRESS_KMAX_NS - all are marked from here on; four times @kmin at least, at most the queue */
+/** EGRESS_KMAX_NS - default above which all frames are marked; at least four times @kmin, at most the queue */
 #define EGRESS_KMAX_NS		1600000ull
-/** EGRESS_PMAX - per cent of marks at @kmax */
+/** EGRESS_PMAX - per cent of frames that are marked at @kmax */
 #define EGRESS_PMAX		20
-/** EGRESS_MIN_FRAME - shorter frames count as many bytes, as on Ethernet */
+/** EGRESS_MIN_FRAME - bytes that a shorter frame counts, as on Ethernet */
 #define EGRESS_MIN_FRAME	60
 
 /**
@@ -62,7 +62,7 @@ struct egress_param {
  * @frames:	that left
  * @bytes:	of them
  * @marked:	marked here
- * @dropped:	for want of room
+ * @dropped:	dropped because the queue was full
  * @peak:	most bytes that ever waited
  */
 struct egress_stats {
@@ -76,9 +76,9 @@ struct egress_stats {
 struct egress;
 
 /**
- * struct egress_ops - what becomes of frames; arguments are good during the call
+ * struct egress_ops - called with the outcome of frames; arguments are valid during the call
  * @arrived:	a packet arrives at the other end
- * @lost:	a frame does not arrive, and @why: a note for captures
+ * @lost:	a frame was dropped; @why: note for captures
  */
 struct egress_ops {
 	void (*arrived)(void *arg, const struct packet *p);
@@ -86,7 +86,7 @@ struct egress_ops {
 };
 
 /**
- * egress_new() - a link that is idle
+ * egress_new() - create an idle link
  * @timers:	one is reserved
  * @now:	time in ns of the timers' clock, as of the engine's turn
  * @ops:	told of frames, with @arg
@@ -97,24 +97,24 @@ struct egress *egress_new(struct timers *timers, const uint64_t *now,
 			  const struct egress_ops *ops, void *arg);
 void egress_free(struct egress *q);
 
-/* egress_drop() - all that waits is lost, and the link idle; @why: for @lost */
+/* egress_drop() - drop all waiting frames with reason @why; the link is idle then */
 void egress_drop(struct egress *q, const char *why);
 
-/* egress_set() - change the link; what waits keeps its time. @p is in range, see egress_check(). */
+/* egress_set() - change the link; waiting frames keep their time. @p passed egress_check(). */
 void egress_set(struct egress *q, const struct egress_param *p);
 
-/* egress_check() - Return: NULL if @p makes sense, or what is wrong with it. */
+/* egress_check() - check ranges. Return: NULL, or the error as text. */
 const char *egress_check(const struct egress_param *p);
 
-/* egress_default() - a queue and a marking curve where there is a zero */
+/* egress_default() - replace zeros by the default queue and marking curve */
 void egress_default(struct egress_param *p);
 
-/* egress_put() - send @p, which may stand for several frames, each of which has a fate of its own */
+/* egress_put() - send @p; if it stands for several frames, each is queued or dropped by itself */
 void egress_put(struct egress *q, const struct packet *p);
 
 const struct egress_param *egress_param(const struct egress *q);
 const struct egress_stats *egress_stats(const struct egress *q);
-/* egress_depth() - bytes that wait */
+/* egress_depth() - return the bytes that wait */
 uint32_t egress_depth(const struct egress *q);
 
 #endif /* ORNICD_NET_EGRESS_H */

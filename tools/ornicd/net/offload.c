@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The work of a network card that offers to complete checksums and to cut TCP and UDP.
+ * Checksum and segmentation offload of a network card: complete checksums, cut TCP and UDP.
  *
- * The short frames have the headers of the long one but for what differs from one to the next:
- * lengths, checksums, the number of the IPv4 packet, TCP's sequence number and some of its flags.
- * The sums of their headers are made anew, from all they cover: that the long frame came
- * with a sum of its addresses in the checksum's place need not be so, nor be relied upon.
+ * Each short frame has the headers of the long one except for lengths, checksums, the IPv4
+ * identification, TCP's sequence number and some of its flags. Checksums are computed from all bytes
+ * that they cover: the long frame may not have the sum of its addresses in their place.
  */
 #include "offload.h"
 
@@ -43,7 +42,7 @@
 
 /* ---- headers --------------------------------------------------------------- */
 
-/* Where the IP header is, behind any number of tags. Return: its type, 0 if there is none. */
+/* Find the IP header behind any number of tags. Return: its EtherType, 0 if there is none. */
 static uint16_t find_l3(struct offload *o, uint32_t len)
 {
 	uint16_t type = ETHERTYPE_VLAN;
@@ -135,7 +134,7 @@ static uint32_t crc32c(const uint8_t *p, uint32_t len)
 	return ~crc;
 }
 
-/* The kernel asks for SCTP's checksum, which is another one, in the same words. */
+/* The kernel requests SCTP's checksum, a CRC32C, in the same way as a sum. */
 static bool complete_sctp(const struct offload *o, uint8_t *frame)
 {
 	uint8_t *csum = frame + o->l4 + SCTP_CSUM;
@@ -168,7 +167,7 @@ static bool complete(struct offload *o, uint8_t *frame, uint32_t len, uint32_t s
 
 /* ---- cutting --------------------------------------------------------------- */
 
-/* Is the transport what the description says? Fill in where its checksum is, and its payload. */
+/* Check that the transport is the described one. Fill in the places of its checksum and payload. */
 static bool transport(struct offload *o, uint8_t gso_type)
 {
 	switch (gso_type) {

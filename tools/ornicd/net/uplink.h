@@ -31,7 +31,7 @@ struct uplink;
  * @client:	connect, and do not listen
  * @vlan:	an access port of this VLAN; 0: of none
  * @rxe_flush:	who is there has FLUSH as Soft-RoCE does
- * @link:	slow link to it, if it has a rate
+ * @link:	rate-limited link to it, if it has a rate
  */
 struct uplink_spec {
 	char *kind;

@@ -38,7 +38,7 @@ struct uplink_frame {
  * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
  * @close:	undo @open
  * @send:	send frames in their order until one does not go. Return: how many went
- * @is_up:	somebody is there to send to, or the interface is up; NULL: that cannot be known
+ * @is_up:	return true if a peer is connected, or the interface is up; NULL: unknown
  */
 struct uplink_backend {
 	const char *kind;

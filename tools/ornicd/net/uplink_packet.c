@@ -27,7 +27,7 @@
 /* Of each receive buffer, before the frame: room to put a VLAN tag back. */
 #define HEADROOM	VLAN_BYTES
 
-/* Frames handed in per event: what the kernel leaves to us may become some hundred thousand. */
+/* Frames handed in per event: one batch of frames of the kernel may be cut into some hundred thousand. */
 #define TURN_FRAMES	256
 
 /**
@@ -46,7 +46,7 @@
  * @rx_iov:	their pieces: @rx_todo and @rx_buf
  * @rx_control:	what the kernel says beside them
  * @rx_todo:	what the kernel left to do
- * @rx_buf:	frames. Few are long, and memory that nothing was received to is none
+ * @rx_buf:	frames. Few are long, and untouched pages of the buffer take no memory
  * @cut:	pieces of those that are too long for a network, by number of @pending
  */
 struct packet_socket {
@@ -75,7 +75,7 @@ struct packet_socket {
 
 /* ---- the interface ------------------------------------------------------------- */
 
-/* The kernel takes the interface from the socket when it goes, and does not always say so. */
+/* When an interface is deleted, the kernel detaches the socket, and does not always report it. */
 static bool is_gone(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -234,7 +234,7 @@ static void receive_error(struct uplink *u, int err)
 		log_info("%s: its network interface is down", uplink_name(u));
 }
 
-/* An error behind good frames is left in the socket, where a frame that we send would meet it. */
+/* Read an error behind good frames too: left in the socket, it would fail the next send. */
 static void receive(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -252,7 +252,7 @@ static void receive(struct uplink *u)
 	receive_error(u, err);
 }
 
-/* A socket can be sent to nearly always: that is what brings us back here. */
+/* Ask for writability, which is nearly always given, to be called again. */
 static void set_busy(struct uplink *u, bool busy)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -283,7 +283,7 @@ static void packet_event(void *arg, uint32_t events)
 
 /* ---- life ---------------------------------------------------------------------- */
 
-/* All frames of the interface, but not what this host itself sends by it. */
+/* Receive all frames of the interface except those that this host sends by it. */
 static int configure(int fd, int index)
 {
 	struct packet_mreq promisc = { .mr_ifindex = index, .mr_type = PACKET_MR_PROMISC };

@@ -64,7 +64,7 @@ static void prepare_rx(struct uplink_socket *s)
 	}
 }
 
-/* Errors of the peer's (nobody there yet) show up here; they mean nothing to a network. */
+/* Ignore errors of the peer, for example that it does not exist yet: a network just loses frames. */
 static void socket_event(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;

@@ -20,7 +20,7 @@
 /**
  * struct tap - a tap interface
  * @fd:		open on it
- * @gone:	somebody deleted it
+ * @gone:	it was deleted
  * @buf:	frames received; a byte more than they may have tells those that are too long
  */
 struct tap {

@@ -14,7 +14,7 @@
 #define ID_MASK		0xfff
 #define ADDRESS_BYTES	12	/* of a frame, before tag or type */
 
-/* What a guest sends as a frame is looked at here: nobody else needs to know of its tag. */
+/* Tag of a frame that a guest sent as bytes; only this file parses it. */
 static bool tag_of(const struct packet *p, uint16_t *tci)
 {
 	uint8_t head[ADDRESS_BYTES + VLAN_BYTES];
