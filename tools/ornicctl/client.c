@@ -23,7 +23,7 @@ static const char *why(int err)
 	case ENOENT:
 		return "there is no such socket; start ornicd with --control, or tell me its own";
 	case ECONNREFUSED:
-		return "nobody listens there: ornicd has ended";
+		return "no process listens there: ornicd has ended; start it again";
 	case EACCES:
 		return "permission denied; ornicd's --control-mode and --control-group say who may";
 	default:

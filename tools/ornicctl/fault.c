@@ -89,13 +89,13 @@ static int fault_clear(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = fault_list,
-		.summary = "rules of what goes wrong on purpose, with what they did",
-		.help = "MATCHED is what fulfilled the conditions, ACTED what was changed,\n"
-			"NO-ROOM packets and copies that were lost, as too many were waiting.\n",
+		.summary = "rules of fault injection, with their counters",
+		.help = "MATCHED counts what met the conditions, ACTED what was changed, NO-ROOM\n"
+			"packets and copies that were dropped because too many were waiting.\n",
 	},
 	{
 		.name = "add", .args = "RULE...", .nargs = 1, .more = RULE_WORDS, .run = fault_add,
-		.summary = "let something go wrong on purpose",
+		.summary = "add a rule of fault injection",
 		.help = "A rule is an action, conditions and a choice, see ornicd(8), FAULTS:\n"
 			"  ornicctl fault add drop device=vm1 dir=rx 'opcode=READ_RESPONSE*' every=3\n"
 			"  ornicctl fault add flap device=vm2 for=200ms\n",

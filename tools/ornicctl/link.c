@@ -50,14 +50,14 @@ static const struct ctl_option set_options[] = {
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = link_list,
-		.summary = "slow links, their queues, and what was marked and dropped",
+		.summary = "rate-limited links, their queues, marks and drops",
 	},
 	{
 		.name = "set", .args = "PORT RATE|off", .nargs = 2, .options = set_options,
 		.run = link_set,
-		.summary = "make the link to a device or a port slow, or fast again",
-		.help = "RATE is bit/s, for example 100M. What is not given gets its default, see\n"
-			"ornicd(8). Frames that wait stay, unless the link is switched off.\n",
+		.summary = "limit the rate of the link to a device or a port, or remove the limit",
+		.help = "RATE is bit/s, for example 100M. Options that are not given get their defaults,\n"
+			"see ornicd(8). Waiting frames stay, unless the limit is removed.\n",
 	},
 	{ },
 };

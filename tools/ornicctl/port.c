@@ -99,7 +99,7 @@ static const struct ctl_verb verbs[] = {
 			"  dgram,local=SOCKET,remote=SOCKET\n"
 			"  udp,local=HOST:PORT,remote=HOST:PORT\n"
 			"with more keys behind: name=NAME, vlan=ID, rxe-flush=on|off, and rate=RATE\n"
-			"and the others of a slow link, see ornicd(8). Host names are not looked up\n"
+			"and the others of a rate-limited link, see ornicd(8). Host names are not looked up\n"
 			"while the daemon runs.\n",
 	},
 	{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command line and devices. Every refusal is one line that says what was wrong.
+ * Command line and devices. Every error is one line that names its cause.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ static const char usage[] =
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
 	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
 	"      --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
-	"  -f, --faults FILE     rules of what is to go wrong on purpose; more than once\n"
+	"  -f, --faults FILE     fault injection rules; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
 	"  -C, --control SOCKET  take orders from ornicctl there\n"
@@ -43,16 +43,16 @@ static const char usage[] =
 	"  -h, --help            print this and exit\n"
 	"\n"
 	"Keys of a device, beside path:\n"
-	"  mac=MAC               permanent station address\n"
+	"  mac=MAC               permanent MAC address\n"
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
 	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
 	"\n"
 	"Keys of a device and of a port:\n"
 	"  vlan=ID               access port of a VLAN: untagged there, tagged where others have\n"
-	"                        no vlan=; nobody else is reached\n"
+	"                        no vlan=; other ports are not reached\n"
 	"\n"
-	"Keys of a device and of a port that make the link to it slow:\n"
+	"Keys of a device and of a port that limit the rate of the link to it:\n"
 	"  rate=RATE             bit/s, for example 100M; frames to it wait in a queue\n"
 	"  queue=BYTES           of at most so many bytes (default 512K), others are dropped\n"
 	"  kmin=BYTES,kmax=BYTES,pmax=PERCENT    where congestion marks (ECN) begin, where all\n"
@@ -404,7 +404,7 @@ static int config_ready_fd(struct config *c, const char *text)
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_GETFD) < 0) {
-		log_err("ready descriptor %u is not open: whoever starts the daemon opens it", fd);
+		log_err("ready descriptor %u is not open: the program that starts the daemon has to open it", fd);
 		return -EINVAL;
 	}
 	c->ready_fd = fd;

@@ -278,7 +278,7 @@ static void ctrl_enable(struct function *f, uint32_t control)
 	c->syndrome = ctrl_enable_check(f, control);
 	if (c->syndrome) {
 		c->state = CTRL_FATAL;
-		log_ratelimited(LOG_WARN, "%s: enable refused, syndrome %#x", f->vfu.name,
+		log_ratelimited(LOG_WARN, "%s: enable rejected, syndrome %#x", f->vfu.name,
 				c->syndrome);
 		return;
 	}

@@ -2,13 +2,13 @@
 /*
  * The switch: stations, learned addresses, forwarding.
  *
- * Two tables. Stations are the devices' announced addresses: a hash that only
- * devices change. Learned addresses are those of whatever lies behind other ports;
- * anybody there can invent as many as it likes, so they live in a fixed table
- * where a newcomer drives out the address of its bucket not seen for longest.
+ * There are two tables. Stations are the announced addresses of devices: a hash that only devices
+ * change. Learned addresses are those behind other ports, where a peer can invent any number of them.
+ * So they live in a table of fixed size, in which a new address replaces the one of its bucket that
+ * was not seen for longest.
  *
- * Each VLAN has addresses of its own, and frames without one are as good as a VLAN there: an
- * address in one says nothing about another. A device's port of no VLAN is in all of them.
+ * Each VLAN has its own addresses, and frames without a VLAN count as one more VLAN. The port of a
+ * device without a VLAN is in all of them.
  */
 #include "switch.h"
 
@@ -25,19 +25,19 @@
 #define STATION_BUCKETS	256
 #define LEARN_BUCKETS	1024
 #define LEARN_WAYS	4
-/* Seconds after which an address not seen is unknown again. */
+/* Seconds after which a learned address is forgotten, unless it was seen again. */
 #define LEARN_AGE	300
 
-/* What the observer is told of packets that are lost in more places than one */
+/* Notes for the observer that are used in more than one place. */
 static const char link_down[] = "dropped: link down";
 static const char too_long[] = "dropped: too long with a tag";
 
 /**
  * struct switch_port - a port
  * @sw:		its switch
- * @ops:	what stands behind
+ * @ops:	operations of the device or uplink behind it
  * @arg:	for @ops
- * @name:	of the port, none else has it
+ * @name:	unique name
  * @number:	see switch_port_number()
  * @mac:	announced address, valid if @station
  * @station:	a device: its address is announced, not learned
@@ -45,9 +45,9 @@ static const char too_long[] = "dropped: too long with a tag";
  * @promisc:	wants frames for unknown stations
  * @vlan:	access port of this VLAN, or 0
  * @vlan_drop:	see switch_port_vlan_drop()
- * @held:	in the switch's list of those to flush
- * @egress:	slow link to what stands behind, or NULL
- * @hold:	in that list
+ * @held:	in the list of ports to flush
+ * @egress:	rate-limited link behind the port, or NULL
+ * @hold:	in the list of ports to flush
  * @link:	in the switch's list
  * @hash:	in the bucket of @mac
  */
@@ -73,7 +73,7 @@ struct switch_port {
 /**
  * struct learned - an address behind a port
  * @mac:	address
- * @vlan:	where it was seen: what it is elsewhere is another station
+ * @vlan:	VLAN of the address; in another VLAN it is another station
  * @port:	NULL if the entry is free
  * @seen:	when a frame came from it, seconds
  */
@@ -88,16 +88,16 @@ LIST_HEAD(port_list, switch_port);
 
 /**
  * struct net_switch - a switch
- * @pool:	where packets go when they are done
- * @timers:	for slow links
- * @now:	time of these timers
- * @queue:	packets under way
- * @observer:	sees what passes; mostly NULL
- * @fault:	may take what passes; mostly NULL
+ * @pool:	pool of all packets
+ * @timers:	for rate-limited links
+ * @now:	time of these timers, ns
+ * @queue:	packets between entering and delivery
+ * @observer:	sees every packet; usually NULL
+ * @fault:	fault injection; usually NULL
  * @held:	ports to be flushed
  * @ports:	all ports
  * @next_number: of the next port
- * @retagged:	the packet being delivered, where its tag is another
+ * @retagged:	copy of the packet being delivered, for ports where its tag differs
  * @station:	devices by address
  * @learned:	other addresses
  */
@@ -221,7 +221,7 @@ static void drop_packets_of(struct net_switch *sw, const struct switch_port *por
 	STAILQ_CONCAT(&sw->queue, &keep);
 }
 
-/* What came in by @port or waits there is lost, and nobody is behind it any more. */
+/* Drop all packets that entered by @port or wait there, and forget the addresses behind it. */
 static void forget(struct net_switch *sw, struct switch_port *port, const char *why)
 {
 	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
@@ -266,13 +266,13 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name)
 	return NULL;
 }
 
-/* The VLAN of @p, coming in by @from; 0 is that of frames without one. */
+/* VLAN of @p, which enters by @from; 0 for frames without one. */
 static uint16_t vlan_of(const struct switch_port *from, const struct packet *p)
 {
 	return from->vlan ? from->vlan : vlan_id(p);
 }
 
-/* There is one at most: none of those with the same address shares a VLAN with another. */
+/* Find a station. There is at most one, because ports in the same VLAN have different addresses. */
 static struct switch_port *station_find(const struct net_switch *sw, const uint8_t mac[6],
 					uint16_t vlan)
 {
@@ -292,7 +292,7 @@ void switch_find(const struct switch_port *from, struct packet *p)
 	p->far = !p->to || p->to->egress;
 }
 
-/* May @port not have that address in that VLAN, as another has it in the same one, or in all? */
+/* Return true if another port has that address in that VLAN or in all VLANs. */
 static bool is_taken(const struct switch_port *port, const uint8_t mac[6], uint16_t vlan)
 {
 	const struct switch_port *o;
@@ -426,7 +426,7 @@ int switch_port_limit(struct switch_port *port, const struct egress_param *param
 {
 	if (!param) {
 		if (port->egress)
-			egress_drop(port->egress, "dropped: slow link switched off");
+			egress_drop(port->egress, "dropped: rate limit removed");
 		egress_free(port->egress);
 		port->egress = NULL;
 		return 0;
@@ -520,7 +520,7 @@ bool switch_is_faulty(const struct net_switch *sw)
 	return sw->fault;
 }
 
-/* Does a fault on purpose take the packet? */
+/* Return true if fault injection takes the packet. */
 static bool taken(struct switch_port *port, enum switch_way way, const struct packet *p)
 {
 	const struct switch_fault *f = port->sw->fault;
@@ -540,8 +540,8 @@ static void leave(struct switch_port *port, const struct packet *p, const char *
 }
 
 /*
- * @p becomes what leaves by @port, which is not of the VLAN of the port it came by. Return: why it
- * does not, or NULL.
+ * Replace *@p by a copy with the tag that it needs at @port, whose VLAN differs from that of the port
+ * it entered by. Return: NULL, or the reason why it is dropped.
  */
 static const char *retag(struct switch_port *port, const struct packet **p)
 {
@@ -559,7 +559,7 @@ static const char *retag(struct switch_port *port, const struct packet **p)
 	return NULL;
 }
 
-/* Return: why @p, which wants to leave by @port, does not, or NULL. */
+/* Send @p out at @port. Return: NULL, or the reason why it is dropped. */
 static const char *deliver(struct switch_port *port, const struct packet *p)
 {
 	const char *why = NULL;
@@ -575,7 +575,7 @@ static const char *deliver(struct switch_port *port, const struct packet *p)
 	return why;
 }
 
-/* To all ports that want it: what they have no use for is not lost, unless that is all of them. */
+/* Send @p out at all ports that want it; it counts as dropped only if none takes it. */
 static void flood(struct net_switch *sw, const struct packet *p, bool group)
 {
 	struct switch_port *port;

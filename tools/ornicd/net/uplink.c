@@ -2,14 +2,12 @@
 /*
  * Uplinks: packets out of the switch to frames, frames to packets into it.
  *
- * A frame that came in by one uplink and leaves by another leaves as it came: nothing
- * of it is made anew. Payload goes from the sender's memory to the backend without a
- * copy; it is read twice, for the ICRC and by the kernel. A guest that changes it
- * between the two sends a packet that the receiver drops, to its own disadvantage only.
+ * A frame that enters by one uplink and leaves by another is not changed. Payload goes from the
+ * sender's memory to the backend without a copy. It is read twice, for the ICRC and by the kernel. A
+ * guest that changes it in between only harms itself: the receiver drops the packet.
  *
- * Frames of one packet leave together. A short one waits for the end of the engine's turn,
- * or for a long one, with all that wait: its payload is copied, as the sender's memory may
- * be another's by then.
+ * Frames of one packet leave together. A short frame waits for the end of the engine's turn, or for a
+ * long one. Its payload is copied, because the sender's memory may have another owner by then.
  */
 #include "uplink_backend.h"
 
@@ -122,11 +120,11 @@ const struct uplink_stats *uplink_stats(const struct uplink *u)
 
 void uplink_gone(struct uplink *u)
 {
-	log_warn("%s: its interface was deleted; ornicctl port del %s, then port add %s anew",
+	log_warn("%s: its interface was deleted; to attach it again: ornicctl port del %s, then ornicctl port add %s",
 		 u->name, u->name, u->text);
 }
 
-/* Without the right to pass the system's limits, the limits are as good as it gets. */
+/* Without the privilege to exceed the system's limits, take as much as they allow. */
 void uplink_buffers(int fd)
 {
 	const int bytes = UPLINK_BUFFER_BYTES;
@@ -157,7 +155,7 @@ static void not_sent(struct uplink *u, const struct uplink_frame *f)
 			     "dropped: not taken by what is behind the port");
 }
 
-/* A frame that does not go, one that is too long say, does not keep those behind it from going. */
+/* A frame that cannot be sent, for example because it is too long, does not stop later ones. */
 static void batch_send(struct uplink *u)
 {
 	struct uplink_batch *b = &u->batch;
@@ -237,7 +235,7 @@ static void put_roce(struct uplink *u, const struct packet *p, bool wait)
 
 _Static_assert(ROCE_HEAD_BYTES + ROCE_TAIL_BYTES <= UPLINK_KEEP, "a FLUSH fits");
 
-/* Of a packet of RoCE: has its ICRC to be changed, since Soft-RoCE is there? */
+/* Return true if the ICRC of a RoCE packet has to be changed for Soft-RoCE, see rxe_flush.h. */
 static bool is_rxe_flush(const struct uplink *u, const struct packet *p)
 {
 	return u->rxe_flush && p->opcode == BTH_RC_FLUSH;
@@ -287,7 +285,7 @@ static const struct switch_port_ops uplink_port_ops = {
 
 /* ---- in -------------------------------------------------------------------- */
 
-/* Fill in @p from a frame. Return: why that is to be dropped, or NULL. */
+/* Fill in @p from a frame. Return: NULL, or the reason to drop it. */
 static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uint32_t len)
 {
 	enum roce_kind kind = frames_parse(p, frame, len);
@@ -317,7 +315,7 @@ void uplink_malformed(struct uplink *u, uint32_t len)
 
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
-	const char *refused;
+	const char *why;
 	struct packet *p;
 
 	if (len < ETH_BYTES || len > UPLINK_FRAME_BYTES) {
@@ -332,12 +330,12 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 		switch_observe_frame(u->port, SWITCH_IN, frame, len, "dropped: no packet is free");
 		return;
 	}
-	refused = parse(u, p, frame, len);
-	if (!refused) {
+	why = parse(u, p, frame, len);
+	if (!why) {
 		switch_send(u->port, p);
 		return;
 	}
-	switch_observe(u->port, SWITCH_IN, p, refused);
+	switch_observe(u->port, SWITCH_IN, p, why);
 	packet_put(u->host.pool, p);
 }
 

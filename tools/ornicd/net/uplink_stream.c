@@ -25,7 +25,7 @@
  * @addr:	socket's name
  * @wait_fd:	listening socket, or the timer of the next attempt to connect
  * @fd:		the peer, -1 if there is none
- * @client:	it is we who connect
+ * @client:	connect to the peer instead of listening
  * @rx_len:	bytes in @rx
  * @tx_len:	bytes of @tx that the socket has not taken yet; until then frames are dropped
  * @tx_at:	next of them
@@ -85,7 +85,7 @@ static int stream_adopt(struct uplink *u, int fd)
 	return 0;
 }
 
-/* Keep what is missing of the frame that the socket took only the beginning of. */
+/* Keep the rest of a frame of which the socket took only the beginning. */
 static void keep_rest(struct stream *s, const struct uplink_frame *f, uint32_t taken)
 {
 	s->tx_at = 0;
@@ -169,7 +169,7 @@ static int stream_batch(struct uplink *u, uint32_t *at)
 	return n;
 }
 
-/* Return: false if the peer talks nonsense. */
+/* Return: false if the peer violates the protocol. */
 static bool stream_frames(struct uplink *u)
 {
 	struct stream *s = uplink_private(u);
@@ -222,7 +222,7 @@ static void stream_accept(void *arg, uint32_t events)
 	if (fd < 0)
 		return;
 	if (s->fd >= 0) {
-		log_ratelimited(LOG_WARN, "%s: %s has a peer already, another one was refused",
+		log_ratelimited(LOG_WARN, "%s: %s: rejected a second peer; disconnect the first one before",
 				uplink_name(u), s->addr.sun_path);
 		close(fd);
 		return;
