@@ -16,7 +16,7 @@
 
 /* Exit codes */
 #define CTL_OK		0
-#define CTL_FAILED	1	/* no daemon, or it refused */
+#define CTL_FAILED	1	/* no daemon, or it rejected the request */
 #define CTL_USAGE	2	/* bad option or argument */
 
 /**

@@ -14,7 +14,7 @@ void ctl_err(const char *fmt, ...)
 {
 	va_list args;
 
-	screen_end();	/* what is said on a screen that goes away nobody reads */
+	screen_end();	/* a message on the screen of ornicctl top would vanish with it */
 	va_start(args, fmt);
 	fputs("ornicctl: ", stderr);
 	vfprintf(stderr, fmt, args);

@@ -21,7 +21,7 @@ int screen_rows(void);
 
 /* screen_frame() - what is printed until screen_flush() takes the place of what was there */
 void screen_frame(void);
-/* screen_flush() - Return: false if nobody reads it. */
+/* screen_flush() - write the screen out. Return: false if the reader of the output is gone. */
 bool screen_flush(void);
 
 /*

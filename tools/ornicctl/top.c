@@ -16,7 +16,7 @@
 #define TOP_QPS		1024
 /** TOP_ROWS - of them shown, where the terminal does not say how many */
 #define TOP_ROWS	20
-/** PSN_MASK - sequence numbers begin anew after it */
+/** PSN_MASK - sequence numbers wrap around after it */
 #define PSN_MASK	0xffffff
 
 static const char device_headings[] =
@@ -304,7 +304,7 @@ static void print_json(const struct sample *b, const struct sample *a)
 	json_decref(json);
 }
 
-/* Return: false if nobody reads it. */
+/* Return: false if the reader of the output is gone. */
 static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
 {
 	int uplinks;

@@ -277,7 +277,7 @@ static int check_ports(struct captures *cs, const struct capture_spec *spec, cha
 	return 0;
 }
 
-/* What two captures write to one file nobody can read. */
+/* Reject a second capture to standard output: their output would mix. */
 static int check_stdout(const struct captures *cs, const char *path, char *why, size_t room)
 {
 	const struct capture *c;

@@ -40,7 +40,7 @@ static json_t *list(struct control_call *call)
 	return all;
 }
 
-/* Standard output is the daemon's own, and whoever calls cannot see it. */
+/* Reject standard output: it belongs to the daemon, and the caller cannot see it. */
 static int parse(struct capture_spec *spec, const char *text, char *why, size_t room)
 {
 	int err = capture_spec_parse(spec, text, why, room);

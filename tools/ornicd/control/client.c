@@ -88,7 +88,7 @@ static void client_look(struct control_client *c, size_t from)
 		TAILQ_INSERT_TAIL(&c->owner->ready, c, ready);
 		client_wait(c, 0);
 	} else if (c->rx_len == sizeof(c->rx)) {
-		/* where the next request would begin nobody knows */
+		/* the beginning of the next request is unknown */
 		c->close = true;
 		text = control_refusal("the line is too long", &len);
 		client_answer(c, text, len);

@@ -89,7 +89,7 @@ static void control_accept(void *arg, uint32_t events)
 	}
 }
 
-/* Nobody else can have connected before this: the socket was made for its owner only. */
+/* No other user can have connected before: the socket was created for its owner only. */
 static int set_permissions(const struct config_control *cc)
 {
 	const struct group *g = NULL;

@@ -40,7 +40,7 @@ static bool without_sender(const struct faults *fs, struct fault_frame *frame)
 	return !frame->loopback && (frame->way == SWITCH_IN || frame->port != frame->from);
 }
 
-/* Nobody counts for it any more. */
+/* Give back the place of @frame in the number of frames that its rule holds. */
 static void let_go(struct fault_frame *frame)
 {
 	if (frame->holder)

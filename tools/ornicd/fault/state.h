@@ -168,7 +168,7 @@ void hold_back(struct fault *f, struct fault_frame *frame);
 /* hold_overtaken() - @frame passes those that @f holds; whose count is full is moved to @to */
 void hold_overtaken(struct faults *fs, const struct fault *f, const struct fault_frame *frame,
 		    struct fault_frames *to);
-/* hold_forget() - nobody counts for @f any more */
+/* hold_forget() - stop counting frames for @f */
 void hold_forget(struct faults *fs, const struct fault *f);
 /* hold_gone() - drop what has to do with a port; @why: for captures */
 void hold_gone(struct faults *fs, const struct switch_port *port, const char *why);

@@ -74,7 +74,7 @@ static int syncer_start(struct syncer *s)
 	return -err;
 }
 
-/* Hand a file that somebody waits for to the thread. */
+/* Hand a file that has waiters to the thread. */
 static void hand_over(struct syncer *s, struct durable *d)
 {
 	struct sync_wait *w;

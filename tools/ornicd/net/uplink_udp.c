@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* getaddrinfo() takes larger numbers, and makes others of them. Nobody can send to port 0. */
+/* Check the range: getaddrinfo() truncates larger numbers, and port 0 is no destination. */
 static bool is_port(const char *text)
 {
 	char *end;

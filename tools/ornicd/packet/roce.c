@@ -96,7 +96,7 @@ static const struct operation operations[] = {
 	ONE(ATOMIC_WRITE, EXT_RETH | EXT_PAYLOAD),
 };
 
-/* Of an opcode nobody knows, all is payload: the queue pair says what it thinks of that. */
+/* Of an unknown opcode, all is payload; the queue pair decides what to do with it. */
 static const struct operation unknown = { .ext = EXT_PAYLOAD };
 
 static const struct operation *operation_of(uint8_t opcode)

@@ -136,7 +136,7 @@ static int region_write(struct vfu_endpoint *ep, const struct vfu_region_access 
 	int err = region_check(ep, a);
 
 	if (err) {
-		/* Posted: nobody else will hear of it. */
+		/* A posted write has no reply, so the log has to report the error. */
 		log_ratelimited(LOG_WARN, "%s: write of %u bytes at %#llx of region %u is outside",
 				ep->func->name, a->count, (unsigned long long)a->offset,
 				a->region);
