@@ -110,7 +110,7 @@ class Ports(unittest.TestCase):
 
     def deleted(self, name, delete):
         """The port stays, down, and is no load; the user is told, once. It can be removed, and another one made."""
-        hint = "ornicctl port del %s, then port add" % name
+        hint = "ornicctl port del %s, then ornicctl port add" % name
         told = self.daemon.said().count(hint)
         ip("link", "del", delete)
         self.is_idle()
