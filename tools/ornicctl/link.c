@@ -56,8 +56,9 @@ static const struct ctl_verb verbs[] = {
 		.name = "set", .args = "PORT RATE|off", .nargs = 2, .options = set_options,
 		.run = link_set,
 		.summary = "limit the rate of the link to a device or a port, or remove the limit",
-		.help = "RATE is bit/s, for example 100M. Options that are not given get their defaults,\n"
-			"see ornicd(8). Waiting frames stay, unless the limit is removed.\n",
+		.help = "RATE is bit/s, for example 100M. Options that are not given get their\n"
+			"defaults, see ornicd(8). Waiting frames stay unless the limit is\n"
+			"removed.\n",
 	},
 	{ },
 };

@@ -404,7 +404,8 @@ static int config_ready_fd(struct config *c, const char *text)
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_GETFD) < 0) {
-		log_err("ready descriptor %u is not open: the program that starts the daemon has to open it", fd);
+		log_err("ready descriptor %u is not open: the program that starts the daemon has to open it",
+			fd);
 		return -EINVAL;
 	}
 	c->ready_fd = fd;

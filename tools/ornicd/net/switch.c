@@ -605,11 +605,12 @@ static void forward(struct net_switch *sw, const struct packet *p)
 
 	if (p->loopback) {
 		port = p->from;
-	} else if (p->from->vlan && vlan_is_tagged(p)) {
-		p->from->vlan_drop++;
-		switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
-		return;
 	} else {
+		if (p->from->vlan && vlan_is_tagged(p)) {
+			p->from->vlan_drop++;
+			switch_observe(p->from, SWITCH_IN, p, "dropped: tagged, by an access port");
+			return;
+		}
 		if (!p->from->station)
 			learn(sw, p->smac, vlan_of(p->from, p), p->from);
 		if (!group && !port)

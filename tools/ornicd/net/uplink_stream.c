@@ -222,7 +222,7 @@ static void stream_accept(void *arg, uint32_t events)
 	if (fd < 0)
 		return;
 	if (s->fd >= 0) {
-		log_ratelimited(LOG_WARN, "%s: %s: rejected a second peer; disconnect the first one before",
+		log_ratelimited(LOG_WARN, "%s: %s: rejected a second peer; disconnect the first",
 				uplink_name(u), s->addr.sun_path);
 		close(fd);
 		return;

@@ -66,7 +66,7 @@ static void server_accept(void *arg, uint32_t events)
 	if (fd < 0)
 		return;
 	if (s->conn) {
-		log_ratelimited(LOG_WARN, "%s: %s: another client is connected; rejected process %d",
+		log_ratelimited(LOG_WARN, "%s: %s: another client is connected, rejected pid %d",
 				name, s->addr.sun_path, server_peer_pid(fd));
 		close(fd);
 		return;
