@@ -65,7 +65,8 @@ class BadDevice(Proxied):
         if load:
             self.vm.run(LOAD, timeout=60)
         self.vm.run(UP % 1, timeout=60)
-        server = self.spawn(ALONE)
+        # a device that recovers may be shown as ACTIVE just before it goes, and the program fails
+        server = self.spawn("until %s; do sleep 0.2; done" % ALONE)
         self.vm.wait_listen(18515)
         self.vm.run(ALONE + " 10.88.0.1")
         self.assertEqual(server.wait(60), 0)

@@ -243,13 +243,6 @@ class Commands(OnPurpose):
     def test_key_create(self):
         self.fails("opcode=KEY_C* fail=PERMISSION", "mr", 1)
 
-    def test_qp_destroy(self):
-        """What cannot be destroyed now is when it is tried again."""
-        self.fails("opcode=QP_DESTROY fail=BUSY", "qp", 16)
-
-    def test_key_destroy(self):
-        self.fails("opcode=KEY_DESTROY fail=AGAIN", "mr", 11)
-
     def test_modify(self):
         """A queue pair that could not be modified stays what it is."""
         loop = Loop(self, self.a)
