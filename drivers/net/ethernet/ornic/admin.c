@@ -3,17 +3,16 @@
  * Admin queue: submit a command, sleep until its completion arrives.
  *
  * A submitter takes a slot, copies its input into the slot's page, writes the
- * entry and publishes it. The completion is found by whoever looks first: the
- * handler of event queue 0, or, before that queue exists and after a timeout,
- * the submitter itself.
+ * entry and publishes it. The handler of event queue 0 reads the completion. Before
+ * that queue exists and after a timeout, the submitter reads it itself.
  *
- * There is no abort command, and a reset takes the device away from everybody. So a
- * submitter that has waited for the time limit of its command goes on to wait while the
- * device has a heartbeat, and takes a late completion like any other. A device without a
- * heartbeat, or one that has let four limits pass, is reset (ORN-ADM-29).
+ * There is no abort command, and a reset ends the work of every user of the device.
+ * Therefore a submitter keeps waiting after the time limit of its command while the
+ * device has a heartbeat, and accepts a late completion. A device without a
+ * heartbeat, or one that exceeds four limits, is reset (ORN-ADM-29).
  *
- * Pages of a slot belong to the device until the completion or the reset, so
- * they are part of the queue's memory and not of the call.
+ * The device owns the pages of a slot until the completion or the reset, so they
+ * are allocated with the queue and not per command.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -26,12 +25,12 @@
 /* Each slot owns an input and an output page. */
 #define ORNIC_ADMIN_SLOT_BYTES	(2 * ORNIC_ADMIN_MAX_PAYLOAD)
 
-/* Time limits: pages in a list, as log2, that add one admin timeout (admin.rst), and the most. */
+/* log2 of the page count that adds one admin timeout (admin.rst); limit of all additions in ms. */
 #define ORNIC_ADMIN_LIST_LOG	22
 #define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
-/* Limits that a device with a heartbeat may let pass. */
+/* Time limits that a device with a heartbeat may exceed before it is reset. */
 #define ORNIC_ADMIN_ROUNDS	4
-/* A limit is waited for in parts, so that a long one is not reported as a hung task. */
+/* Wait in parts of 30 s, so that a long limit does not trigger the hung task detector. */
 #define ORNIC_ADMIN_NAP		(30 * HZ)
 
 static const int ornic_status_errno[] = {
@@ -59,7 +58,7 @@ static u32 ornic_slot_number(struct ornic_admin *admin, struct ornic_admin_slot 
 	return slot - admin->slots;
 }
 
-/* Takes the completion of one command; false if the device made it up. */
+/* Complete one command. Return: false if no such command is in flight. */
 static bool ornic_admin_complete(struct ornic_admin *admin, const struct ornic_admin_cpl *cpl)
 {
 	u16 id = le16_to_cpu(cpl->cmd_id);
@@ -76,9 +75,9 @@ static bool ornic_admin_complete(struct ornic_admin *admin, const struct ornic_a
 }
 
 /*
- * Takes every completion there is and, with events, asks for the next one.
+ * Process all completions and, with events, arm the completion ring.
  * Bounded even if the device is hostile: each entry must belong to a command
- * in flight and none is submitted meanwhile. Return: false for a malformed one.
+ * in flight, and the lock prevents new ones. Return: false if one is malformed.
  */
 static bool ornic_admin_reap(struct ornic_core *core)
 {
@@ -107,10 +106,10 @@ static bool ornic_admin_reap(struct ornic_core *core)
 }
 
 /**
- * ornic_admin_event() - event queue 0 says that there are completions
+ * ornic_admin_event() - process completions that event queue 0 reported
  * @core: device
  *
- * Context: hard interrupt. Return: false if the device wrote an impossible one.
+ * Context: hard interrupt. Return: false if a completion is malformed.
  */
 bool ornic_admin_event(struct ornic_core *core)
 {
@@ -125,7 +124,7 @@ bool ornic_admin_event(struct ornic_core *core)
 	return ok;
 }
 
-/* Looks without being told; with renew, as if the event for the last arm was lost. */
+/* Process completions without an event; with renew, arm again as if the last event was lost. */
 static void ornic_admin_look(struct ornic_core *core, bool renew)
 {
 	unsigned long flags;
@@ -185,7 +184,7 @@ static void ornic_admin_fill(struct ornic_admin_slot *slot, const struct ornic_c
 		entry->out_addr = cpu_to_le64(slot->payload_dma + ORNIC_ADMIN_MAX_PAYLOAD);
 }
 
-/* Pages in the list of a region that the command gives to the device. */
+/* Return: number of pages in the page list of the command's memory region. */
 static u64 ornic_cmd_pages(const struct ornic_cmd *cmd)
 {
 	const struct ornic_key_modify_cmd *modify = cmd->in;
@@ -201,8 +200,8 @@ static u64 ornic_cmd_pages(const struct ornic_cmd *cmd)
 }
 
 /*
- * The limit is the admin timeout, longer for long page lists; a device may take commands one
- * after the other, so that a list delays the commands behind it.
+ * Set the time limit: the admin timeout, longer for long page lists. A device may execute
+ * commands one after the other, so a long list also extends the limit of later commands.
  */
 static void ornic_admin_limit(struct ornic_core *core, struct ornic_admin_slot *slot,
 			      const struct ornic_cmd *cmd)
@@ -220,7 +219,7 @@ static void ornic_admin_limit(struct ornic_core *core, struct ornic_admin_slot *
 	slot->limit_ms = core->admin_ms + min_t(u64, sum, ORNIC_ADMIN_MAX_EXTRA);
 }
 
-/* Return: the slot of the command, NULL if the queue takes none any more. */
+/* Return: the slot of the command, NULL if the queue is closed. */
 static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 						   const struct ornic_cmd *cmd)
 {
@@ -249,7 +248,7 @@ static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 	return slot;
 }
 
-/* Before event queue 0 exists. Return: false after the timeout. */
+/* Poll for completions before event queue 0 exists. Return: false after the timeout. */
 static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *slot,
 			     unsigned long timeout)
 {
@@ -316,7 +315,7 @@ static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *s
 	wait_for_completion(&slot->done);
 }
 
-/* Output of a command: what the device wrote, then zeros. */
+/* Copy the output of a command; zero the bytes that the device did not write. */
 static void ornic_admin_output(struct ornic_admin_slot *slot, struct ornic_cmd *cmd)
 {
 	u32 size = min_t(u32, le32_to_cpu(slot->cpl.out_size), cmd->out_len);
@@ -332,7 +331,7 @@ static void ornic_admin_output(struct ornic_admin_slot *slot, struct ornic_cmd *
 	memset(cmd->out + size, 0, cmd->out_len - size);
 }
 
-/* Verb 4 of every class but the device's own is destroy. */
+/* Low byte 4 means destroy in every opcode class except class 0, the device. */
 static bool ornic_cmd_destroys(const struct ornic_cmd *cmd)
 {
 	return cmd->opcode >> 8 && (cmd->opcode & 0xff) == 0x04;
@@ -378,7 +377,7 @@ int ornic_cmd_exec(struct ornic_dev *odev, struct ornic_cmd *cmd)
 EXPORT_SYMBOL_GPL(ornic_cmd_exec);
 
 /**
- * ornic_admin_abort() - answer every command in flight with ABORTED and take no more
+ * ornic_admin_abort() - complete all commands in flight with ABORTED, close the queue
  * @core: device, which can no longer write to memory
  */
 void ornic_admin_abort(struct ornic_core *core)
@@ -402,7 +401,7 @@ void ornic_admin_abort(struct ornic_core *core)
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-/* ornic_admin_open() - the device is ready: take commands, polling for completions. */
+/* ornic_admin_open() - accept commands and poll for completions. The device is ready. */
 void ornic_admin_open(struct ornic_core *core)
 {
 	unsigned long flags;
@@ -412,7 +411,7 @@ void ornic_admin_open(struct ornic_core *core)
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 }
 
-/* ornic_admin_use_events() - event queue 0 is armed: sleep instead of polling. */
+/* ornic_admin_use_events() - sleep instead of polling. Event queue 0 is armed. */
 void ornic_admin_use_events(struct ornic_core *core)
 {
 	unsigned long flags;
@@ -423,7 +422,7 @@ void ornic_admin_use_events(struct ornic_core *core)
 	ornic_admin_look(core, false);	/* arms the completion ring */
 }
 
-/* ornic_admin_init() - once per device, before the first ornic_admin_alloc(). */
+/* ornic_admin_init() - initialise locks. Call once, before the first ornic_admin_alloc(). */
 void ornic_admin_init(struct ornic_core *core)
 {
 	struct ornic_admin *admin = &core->admin;
@@ -465,7 +464,7 @@ static int ornic_admin_alloc_payload(struct ornic_core *core)
 }
 
 /**
- * ornic_admin_alloc() - memory for the rings, zero as the device expects it
+ * ornic_admin_alloc() - allocate the rings, zeroed as the device expects
  * @core: device, disabled
  *
  * Return: 0 or -ENOMEM.
@@ -499,9 +498,9 @@ int ornic_admin_alloc(struct ornic_core *core)
 }
 
 /**
- * ornic_admin_free() - give the memory back
- * @core: device, disabled or cut off from memory; no command can be running
- *	on the device any more, but a late caller may still get its -EIO
+ * ornic_admin_free() - free the rings
+ * @core: device, disabled or unable to do DMA; it executes no command, but a
+ *	late caller may still be returning -EIO
  */
 void ornic_admin_free(struct ornic_core *core)
 {

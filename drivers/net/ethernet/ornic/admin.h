@@ -21,19 +21,19 @@
 
 enum ornic_admin_slot_state {
 	ORNIC_SLOT_FREE,
-	ORNIC_SLOT_SUBMITTED,	/* the device has it */
-	ORNIC_SLOT_COMPLETED,	/* the submitter has not looked yet */
+	ORNIC_SLOT_SUBMITTED,	/* the device executes the command */
+	ORNIC_SLOT_COMPLETED,	/* the submitter has not read the completion */
 };
 
 /**
  * struct ornic_admin_slot - a command in flight
- * @state: who has it
+ * @state: owner of the slot
  * @id: cmd_id of the command; its low bits are the slot's number
- * @opcode: of the command, to compare with the echo
- * @extra_ms: time that the command may take beyond the admin timeout
- * @limit_ms: time until the submitter has doubts
+ * @opcode: opcode of the command, compared with that of the completion
+ * @extra_ms: time in ms that the command may take beyond the admin timeout
+ * @limit_ms: time in ms after which the submitter checks the heartbeat
  * @payload: input and output page
- * @payload_dma: its address
+ * @payload_dma: DMA address of @payload
  * @cpl: copy of the completion
  * @done: the submitter waits here
  */
@@ -62,8 +62,8 @@ struct ornic_admin_slot {
  * @cq_next: index of the next completion
  * @arm: arming state of the completion ring
  * @open: commands are accepted
- * @events: event queue 0 reports completions; before, submitters poll
- * @sequence: makes a slot's next cmd_id differ from its last
+ * @events: event queue 0 reports completions; while false, submitters poll
+ * @sequence: makes consecutive cmd_id values of a slot differ
  * @slots: commands in flight
  */
 struct ornic_admin {

@@ -52,7 +52,7 @@ int ornic_auxdev_add(struct ornic_core *core)
 	return 0;
 }
 
-/* ornic_auxdev_del() - its driver's remove has returned when this does. */
+/* ornic_auxdev_del() - remove the auxiliary device; waits for its driver's remove. */
 void ornic_auxdev_del(struct ornic_core *core)
 {
 	struct ornic_adev *oadev = core->adev;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bring-up and teardown: from a silent PCI function to a device that takes
- * commands and sends events, and back. The order is that of the specification:
+ * Bring-up and teardown of a device. The specification defines the order of bring-up:
  * reset, enable, identify, event queue 0, features, admin events, completion
  * event queues, the key for all memory.
  */
@@ -10,14 +9,14 @@
 #include "cmd.h"
 #include "ornic.h"
 
-/* Of these: kinds of queue pairs, of receive queues, of receivers. */
+/* Features of queue pairs, shared receive queues, multicast, steering and RSS. */
 #define ORNIC_QUEUE_FEATURES						\
 	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |	\
 	 ORNIC_FEATURE(XRC) | ORNIC_FEATURE(RAW) | ORNIC_FEATURE(SRQ) |	\
 	 ORNIC_FEATURE(SRQ_RESIZE) | ORNIC_FEATURE(MCAST) |		\
 	 ORNIC_FEATURE(STEER) | ORNIC_FEATURE(RSS))
 
-/* Of these: memory regions and what is done to memory. */
+/* Features of memory regions, memory windows and memory operations. */
 #define ORNIC_MEMORY_FEATURES						\
 	(ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B) |			\
 	 ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(REREG) |		\
@@ -26,7 +25,7 @@
 	 ORNIC_FEATURE(ATOMIC_WRITE) | ORNIC_FEATURE(RELAXED_ORDERING) |	\
 	 ORNIC_FEATURE(ZERO_BASED) | ORNIC_FEATURE(DM))
 
-/* What ornic.ko and ornic_ib.ko can use; a device may offer more. */
+/* All features that ornic.ko and ornic_ib.ko use; a device may offer more. */
 #define ORNIC_DRIVER_FEATURES						\
 	(ORNIC_QUEUE_FEATURES | ORNIC_MEMORY_FEATURES |			\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) |		\
@@ -35,7 +34,7 @@
 	 ORNIC_FEATURE(CQ_RESIZE) | ORNIC_FEATURE(COUNTER_SETS) |	\
 	 ORNIC_FEATURE(RATE_LIMIT))
 
-/* Event queue 0 and one completion event queue; the network interface has its own if it can. */
+/* Event queue 0 and one completion event queue; with a third, the network interface has its own. */
 #define ORNIC_MIN_VECTORS	2
 #define ORNIC_MAX_VECTORS	64
 
@@ -140,7 +139,7 @@ static int ornic_bringup_commands(struct ornic_core *core)
 }
 
 /**
- * ornic_bringup() - make a device work that is in any state
+ * ornic_bringup() - bring a device up from any state
  * @core: device, its registers mapped
  *
  * Context: process, under state_lock. Return: 0, or an error after which the
@@ -155,7 +154,7 @@ int ornic_bringup(struct ornic_core *core)
 	err = ornic_ctrl_reset(core, core->death_reason);
 	if (err)
 		return err;
-	/* not before: what a reset did not end would go on in memory that is freed (ORN-CTL-25) */
+	/* after the reset: DMA that it has not ended could still hit freed memory (ORN-CTL-25) */
 	pci_set_master(core->pdev);
 	err = ornic_bringup_vectors(core);
 	if (err)
@@ -192,9 +191,9 @@ free_vectors:
 }
 
 /**
- * ornic_teardown() - end all work of the device and free what bring-up allocated
- * @core: device, nobody using it any more
- * @reason: enum ornic_reset_reason, what the device is told if it is alive
+ * ornic_teardown() - disable the device and free all memory of the bring-up
+ * @core: device without users
+ * @reason: enum ornic_reset_reason, reported to the device unless it is dead
  */
 void ornic_teardown(struct ornic_core *core, u16 reason)
 {
@@ -206,7 +205,7 @@ void ornic_teardown(struct ornic_core *core, u16 reason)
 	else
 		ornic_ctrl_disable(core, reason);
 	WRITE_ONCE(core->dead, true);	/* no doorbell until the next bring-up */
-	ornic_admin_abort(core);	/* what was in flight does not complete any more */
+	ornic_admin_abort(core);	/* commands in flight no longer complete */
 	ornic_eqs_stop(core);
 	flush_work(&core->events.work);
 	ornic_admin_free(core);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One function per admin command of the core: fills the input, names the
- * output. The queue itself is in admin.c and knows no opcode.
+ * One function per admin command of the core: fill the input, pass the output
+ * buffer. The admin queue itself is in admin.c.
  */
 #include <linux/string.h>
 #include <linux/utsname.h>
@@ -119,7 +119,7 @@ int ornic_cmd_cq_create(struct ornic_core *core, const struct ornic_cq_create_cm
 	return ornic_cmd_create_object(core, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn, "CQ_CREATE");
 }
 
-/* How long events of a completion queue may wait for more entries. */
+/* Set the moderation of a completion queue: entries and microseconds per event. */
 int ornic_cmd_cq_moderate(struct ornic_core *core, u32 cqn, u16 count, u16 period_us)
 {
 	struct ornic_moderate_cmd in = {
@@ -177,8 +177,8 @@ int ornic_cmd_rule_create(struct ornic_core *core, enum ornic_rule_kind kind, u3
 }
 
 /*
- * Destroys an object. A device that refuses keeps reaching memory that is about
- * to be freed, so it is declared dead: then the object is gone in any case.
+ * Destroy an object. A device that rejects this could still access memory that is
+ * freed next, so it is declared dead, which ends its DMA.
  */
 void ornic_cmd_destroy(struct ornic_core *core, u16 opcode, u32 number)
 {
@@ -215,7 +215,7 @@ int ornic_cmd_port_modify(struct ornic_core *core, const struct ornic_port_modif
 	return ornic_cmd_run(core, &cmd, "PORT_MODIFY");
 }
 
-/* Which statistics there are; *written of them from the offset-th on. */
+/* Read names of statistics, starting with number offset; set *written to their count. */
 int ornic_cmd_stat_names(struct ornic_core *core, u32 offset, struct ornic_stat_name *out,
 			 u32 count, u32 *written)
 {
@@ -235,7 +235,7 @@ int ornic_cmd_stat_names(struct ornic_core *core, u32 offset, struct ornic_stat_
 	return err;
 }
 
-/* Values of the port's statistics; those that the device does not have are 0. */
+/* Read values of the port's statistics; those that the device does not have are 0. */
 int ornic_cmd_stat_read(struct ornic_core *core, u32 first, __le64 *out, u32 count)
 {
 	struct ornic_stat_read_cmd in = {

@@ -2,9 +2,10 @@
 /*
  * Registers: recognise the device, enable, disable, reset (clauses ORN-CTL).
  *
- * Registers are read here and when a failure is suspected, nowhere else: a
- * read costs a round trip to the device. All ones means that the function has
- * left the bus (ORN-PCI-7); no waiting loop outlives that.
+ * The driver reads registers only during bring-up, teardown and reset and when it
+ * suspects a failure, because a read costs a round trip to the device. All ones
+ * means that the function has left the bus (ORN-PCI-7), which ends every waiting
+ * loop.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -15,7 +16,7 @@
 
 #define ORNIC_ALL_ONES		0xffffffffu
 
-/* How often the heartbeat is looked at, whatever its period: not all the time, and not never. */
+/* Bounds of the interval between two checks of the heartbeat, in ms. */
 #define ORNIC_MIN_HB_MS		100u
 #define ORNIC_MAX_HB_MS		3600000u
 
@@ -84,7 +85,7 @@ static int ornic_ctrl_recognise(struct ornic_core *core)
 }
 
 /**
- * ornic_ctrl_map() - map the registers and see what the device says of itself
+ * ornic_ctrl_map() - map the registers and read the capabilities
  * @core: device, BAR 0 requested
  *
  * Return: 0, -ENODEV or -EOPNOTSUPP if this is no device for this driver.
@@ -133,10 +134,12 @@ void ornic_ctrl_unmap(struct ornic_core *core)
 }
 
 /**
- * ornic_ctrl_gone() - has the function left the bus?
+ * ornic_ctrl_gone() - check whether the function has left the bus
  * @core: device
  *
- * Reads a register, but none again once that read as all ones (ORN-PCI-7).
+ * Reads a register, but never again after it read as all ones (ORN-PCI-7).
+ *
+ * Return: true if the function is gone or its PCI channel is offline.
  */
 bool ornic_ctrl_gone(struct ornic_core *core)
 {
@@ -147,7 +150,7 @@ bool ornic_ctrl_gone(struct ornic_core *core)
 	return READ_ONCE(core->gone);
 }
 
-/* Waits until all bits of busy are clear and, if want is not 0, one of it is set. */
+/* Wait until all bits of busy are clear and, unless want is 0, one bit of want is set. */
 static int ornic_ctrl_wait(struct ornic_core *core, u32 busy, u32 want, u32 ms, u32 *status)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
@@ -166,11 +169,11 @@ static int ornic_ctrl_wait(struct ornic_core *core, u32 busy, u32 want, u32 ms, 
 }
 
 /**
- * ornic_ctrl_reset() - bring the device to DISABLED whatever it is doing
+ * ornic_ctrl_reset() - reset the device from any state to DISABLED
  * @core: device
- * @reason: enum ornic_reset_reason, 0 if there is nothing to tell
+ * @reason: enum ornic_reset_reason, 0 for none
  *
- * On return the device does no DMA, also when this failed.
+ * On return the device does no DMA, even after an error.
  *
  * Return: 0, -ENODEV if the function is gone, -ETIMEDOUT.
  */
@@ -197,11 +200,11 @@ int ornic_ctrl_reset(struct ornic_core *core, u16 reason)
 }
 
 /**
- * ornic_ctrl_disable() - orderly end: the device drops every object and all DMA
+ * ornic_ctrl_disable() - disable the device in order: it destroys all objects, ends DMA
  * @core: device
  * @reason: enum ornic_reset_reason
  *
- * On return the device does no DMA, also when its bus has failed.
+ * On return the device does no DMA, even if its bus has failed.
  */
 void ornic_ctrl_disable(struct ornic_core *core, u16 reason)
 {
@@ -233,7 +236,7 @@ static void ornic_ctrl_program(struct ornic_core *core, u32 nonce)
 	writel(nonce, core->regs + ORNIC_REG_NONCE);
 }
 
-/* The device found the status block, so it shares this host's memory (ORN-CTL-3). */
+/* Check that the device saw the nonce in the status block: it reaches host memory (ORN-CTL-3). */
 static int ornic_ctrl_check_nonce(struct ornic_core *core, u32 nonce)
 {
 	u32 answer = le32_to_cpu(READ_ONCE(core->status->nonce));

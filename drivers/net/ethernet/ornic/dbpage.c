@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbell pages: page 0 is the driver's, every other one goes to one user
- * context at a time (clauses ORN-DB).
+ * Doorbell pages: the driver uses page 0; each other page belongs to at most one
+ * user context at a time (clauses ORN-DB).
  */
 #include <linux/bitmap.h>
 #include <linux/export.h>
@@ -51,7 +51,7 @@ void ornic_dbpage_free(struct ornic_dev *odev, struct ornic_dbpage *page)
 }
 EXPORT_SYMBOL_GPL(ornic_dbpage_free);
 
-/* ornic_dbpages_init() - after ornic_ctrl_map() counted the pages. */
+/* ornic_dbpages_init() - allocate the bitmap. Call after ornic_ctrl_map(). */
 int ornic_dbpages_init(struct ornic_core *core)
 {
 	spin_lock_init(&core->dbpage_lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * devlink: what the device says of itself, for "devlink dev info".
+ * devlink: serial number and versions of the device, for "devlink dev info".
  */
 #include <linux/slab.h>
 #include <net/devlink.h>
@@ -11,7 +11,7 @@ struct ornic_devlink {
 	struct ornic_core *core;
 };
 
-/* Text of Identify, which need not end; NULL without memory. */
+/* Copy a text of Identify, which need not end with NUL. Return: NULL without memory. */
 static char *ornic_id_text(const u8 *text, size_t size)
 {
 	return kstrndup((const char *)text, size, GFP_KERNEL);
@@ -63,7 +63,7 @@ static const struct devlink_ops ornic_devlink_ops = {
 	.info_get = ornic_devlink_info,
 };
 
-/* ornic_devlink_add() - make the device known to devlink. Return: 0 or -ENOMEM. */
+/* ornic_devlink_add() - register the device with devlink. Return: 0 or -ENOMEM. */
 int ornic_devlink_add(struct ornic_core *core)
 {
 	struct ornic_devlink *odl;

@@ -3,9 +3,9 @@
  * Event queues (clauses ORN-EQ): one per MSI-X vector. Queue 0 carries admin
  * and asynchronous events, the others completion events.
  *
- * The interrupt handler takes a bounded number of events. If more are left the
- * interrupt's thread goes on in the same portions, with the scheduler getting
- * its turn between them, so that no device can hold a processor for ever.
+ * The interrupt handler processes at most ORNIC_EQ_BUDGET events. If more are left,
+ * the interrupt's thread processes them in batches of the same size and reschedules
+ * between batches, so that no device can occupy a CPU forever.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -18,8 +18,8 @@
 #include "ornic.h"
 
 /*
- * Events taken in one go, with interrupts off. Each completion event calls a handler
- * that wakes somebody, so this is some ten microseconds.
+ * Events processed per batch, with interrupts off. Each completion event calls a handler
+ * that wakes a consumer, so a batch takes some ten microseconds.
  */
 #define ORNIC_EQ_BUDGET		16
 
@@ -30,12 +30,12 @@ static bool ornic_eq_completion(struct ornic_core *core, u32 cqn)
 	if (!cqn || cqn > ORNIC_MAX_NUMBER)
 		return false;
 	comp = xa_load(&core->comps, cqn);
-	if (comp)	/* else destroyed since, its event was still unread */
+	if (comp)	/* NULL: the queue was destroyed before this event was read */
 		comp->comp(comp);
 	return true;
 }
 
-/* Can a correct device write this asynchronous event? Unknown types are not judged (ORN-GEN-7). */
+/* Check the number in an asynchronous event. Unknown types are accepted (ORN-GEN-7). */
 static bool ornic_eq_possible(struct ornic_core *core, const struct ornic_eqe *eqe)
 {
 	u32 number = le32_to_cpu(eqe->number);
@@ -59,7 +59,7 @@ static bool ornic_eq_possible(struct ornic_core *core, const struct ornic_eqe *e
 	}
 }
 
-/* Takes one event, a copy that the device cannot change; false if impossible. */
+/* Process one event, a copy that the device cannot change. Return: false if malformed. */
 static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
 {
 	struct ornic_core *core = eq->core;
@@ -91,7 +91,7 @@ static bool ornic_eq_ready(struct ornic_eq *eq)
 				 eq->next, eq->log_entries);
 }
 
-/* Return: the number of events taken, at most the budget; negative if malformed. */
+/* Return: number of events processed, at most budget; negative if one is malformed. */
 static int ornic_eq_take(struct ornic_eq *eq, int budget)
 {
 	struct ornic_eqe eqe;
@@ -176,12 +176,12 @@ static irqreturn_t ornic_eq_thread(int irq, void *data)
 }
 
 /**
- * ornic_eq_poll() - take what an event queue has, without an interrupt
+ * ornic_eq_poll() - process the events of a queue without an interrupt
  * @core: device
  * @vector: vector of the queue
  *
- * If there is something its interrupt is late or lost: a new serial number
- * makes sure that the next arm counts either way. Context: process.
+ * An unread event means that its interrupt is late or lost. A new serial number
+ * makes the next arm effective in both cases. Context: process.
  */
 void ornic_eq_poll(struct ornic_core *core, u32 vector)
 {
@@ -214,7 +214,7 @@ int ornic_comp_vector_irq(struct ornic_dev *odev, u32 vector)
 }
 EXPORT_SYMBOL_GPL(ornic_comp_vector_irq);
 
-/* ornic_netdev_eq() - number of the event queue for the network interface. */
+/* ornic_netdev_eq() - return the number of the network interface's event queue. */
 u32 ornic_netdev_eq(struct ornic_core *core)
 {
 	return core->eqs[ORNIC_NETDEV_VECTOR].number;
@@ -228,7 +228,7 @@ int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
 }
 EXPORT_SYMBOL_GPL(ornic_comp_add);
 
-/* Takes the events that were there when this was called, and no more than fit into the queue. */
+/* Process all events that were in the queue at the call, at most as many as it has entries. */
 static void ornic_eq_clear(struct ornic_eq *eq)
 {
 	int left = BIT(eq->log_entries);
@@ -241,7 +241,7 @@ static void ornic_eq_clear(struct ornic_eq *eq)
 		spin_unlock_irq(&eq->lock);
 		local_bh_enable();
 	}
-	if (more)	/* a device that writes all the time */
+	if (more)	/* the device kept writing: let the thread continue */
 		irq_wake_thread(eq->irq, eq);
 }
 
@@ -252,8 +252,8 @@ void ornic_comp_del(struct ornic_dev *odev, u32 cqn)
 
 	xa_erase(&core->comps, cqn);
 	/*
-	 * Handlers run under the queue's lock. An event of this CQ must not be left for the
-	 * next CQ of its number; the device writes no more of them (ORN-ADM-4).
+	 * Handlers run under the queue's lock. No unread event of this CQ may remain, because
+	 * it would reach the next CQ with this number. The device writes no more (ORN-ADM-4).
 	 */
 	for (i = 1; core->eqs && i < core->vectors; i++)
 		if (core->eqs[i].irq)
@@ -290,8 +290,8 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 }
 
 /*
- * A ring is contiguous, and memory may be fragmented: then a smaller one does. Events of a
- * full queue are late, not lost (ORN-EQ-3).
+ * Allocate the contiguous ring; if memory is fragmented, try smaller ones. A full queue
+ * delays events and loses none (ORN-EQ-3).
  */
 static int ornic_eq_alloc(struct ornic_eq *eq, u8 log_entries)
 {
@@ -310,7 +310,7 @@ static int ornic_eq_alloc(struct ornic_eq *eq, u8 log_entries)
 	return -ENOMEM;
 }
 
-/* One processor for each completion vector, near the device; an administrator may choose others. */
+/* Hint one CPU per completion vector, near the device; the administrator may change it. */
 static void ornic_eq_spread(struct ornic_eq *eq)
 {
 	struct ornic_core *core = eq->core;
@@ -324,7 +324,7 @@ static void ornic_eq_spread(struct ornic_eq *eq)
 	irq_set_affinity_and_hint(eq->irq, cpumask_of(cpumask_local_spread(cpu, node)));
 }
 
-/* As /proc/interrupts shows it. */
+/* Name of the interrupt in /proc/interrupts. */
 static void ornic_eq_name(struct ornic_eq *eq)
 {
 	const char *pci = pci_name(eq->core->pdev);
@@ -373,7 +373,7 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 	return 0;
 }
 
-/* ornic_eqs_stop() - no handler runs any more. The device is disabled or dead. */
+/* ornic_eqs_stop() - free all interrupts. The device is disabled or dead. */
 void ornic_eqs_stop(struct ornic_core *core)
 {
 	u32 i;
@@ -387,7 +387,7 @@ void ornic_eqs_stop(struct ornic_core *core)
 	}
 }
 
-/* ornic_eqs_alloc() - room for core->vectors event queues. */
+/* ornic_eqs_alloc() - allocate core->vectors event queues. Return: 0 or -ENOMEM. */
 int ornic_eqs_alloc(struct ornic_core *core)
 {
 	u32 i;
@@ -412,7 +412,7 @@ int ornic_eqs_alloc(struct ornic_core *core)
 	return 0;
 }
 
-/* ornic_eqs_free() - after ornic_eqs_stop(), the device doing no DMA. */
+/* ornic_eqs_free() - free the event queues after ornic_eqs_stop(). The device does no DMA. */
 void ornic_eqs_free(struct ornic_core *core)
 {
 	struct ornic_eq *eq;

@@ -68,7 +68,7 @@ static void ornic_get_ringparam(struct net_device *dev, struct ethtool_ringparam
 	ring->tx_pending = 1u << ornic_tx_log(nd);
 }
 
-/* Rings are powers of two: the next one. */
+/* Round ring sizes up to powers of two. */
 static int ornic_set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
 			       struct kernel_ethtool_ringparam *kernel_ring,
 			       struct netlink_ext_ack *extack)

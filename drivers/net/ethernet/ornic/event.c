@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asynchronous events: from the interrupt handler of event queue 0, which only
- * puts them aside, to the subscribers, which may sleep.
+ * Asynchronous events: the interrupt handler of event queue 0 queues them, and a
+ * work item calls the subscribers, which may sleep.
  *
- * One ordered work item drains the queue, so subscribers see one event at a
- * time and in the order in which the device wrote them.
+ * There is one work item on an ordered workqueue, so subscribers get one event at
+ * a time and in the order in which the device wrote them.
  */
 #include <linux/export.h>
 #include <linux/ratelimit.h>
@@ -16,7 +16,7 @@
 #define ORNIC_EVENTS_FIFO	8192
 
 /**
- * ornic_event_queue() - put an event aside for the subscribers
+ * ornic_event_queue() - queue an event for the subscribers
  * @core: device
  * @eqe: the event, a copy
  *
@@ -39,7 +39,7 @@ void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
 	queue_work(events->wq, &events->work);
 }
 
-/* ornic_event_queue_fatal() - DEVICE_FATAL will follow what was put aside. */
+/* ornic_event_queue_fatal() - deliver DEVICE_FATAL after the queued events. Context: any. */
 void ornic_event_queue_fatal(struct ornic_core *core)
 {
 	struct ornic_events *events = &core->events;
@@ -98,7 +98,7 @@ void ornic_event_flush(struct ornic_dev *odev)
 }
 EXPORT_SYMBOL_GPL(ornic_event_flush);
 
-/* Half a megabyte, which a host with fragmented memory does not have in one piece. */
+/* kvmalloc(): a host with fragmented memory has no 512 KiB contiguous block. */
 static int ornic_events_alloc(struct ornic_events *events)
 {
 	size_t size = ORNIC_EVENTS_FIFO * sizeof(struct ornic_eqe);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Life and death: the heartbeat watchdog, and what happens the moment a device
- * is found to be broken.
+ * Health: the heartbeat watchdog, and the transition of a broken device to dead.
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
@@ -19,15 +18,14 @@ bool ornic_device_dead(struct ornic_dev *odev)
 EXPORT_SYMBOL_GPL(ornic_device_dead);
 
 /**
- * ornic_fatal() - the device is broken: cut it off, fail its commands, start the recovery
+ * ornic_fatal() - declare the device dead: end its DMA, fail its commands, start the recovery
  * @core: device
  * @reason: enum ornic_reset_reason
  *
- * Bus mastering ends before anything can see the device as dead: whoever frees
- * memory because a destroy command "succeeded" on a dead device relies on that
- * (ORN-PCI-4).
+ * Bus mastering ends before ornic_dead() returns true, because destroy commands
+ * succeed on a dead device and their callers then free memory (ORN-PCI-4).
  *
- * Context: any, but not under ornic_admin.lock. Only the first call counts.
+ * Context: any, but not under ornic_admin.lock. Only the first call has an effect.
  */
 void ornic_fatal(struct ornic_core *core, u16 reason)
 {
@@ -39,7 +37,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	if (first) {
 		pci_clear_master(core->pdev);
 		core->death_reason = reason;
-		/* pairs with ornic_dead(): who sees it may free what the device used */
+		/* pairs with ornic_dead(): a reader may then free memory of the device */
 		smp_store_release(&core->dead, true);
 		if (core->recoverable)
 			queue_work(system_long_wq, &core->reset_work);

@@ -15,7 +15,7 @@
 #include "cmd.h"
 #include "netdev.h"
 
-/* Pause before the queues are replaced after an error, so that a bad device costs little. */
+/* Delay in jiffies before queues are replaced after an error: limits the load of a bad device. */
 #define ORNIC_RESTART_DELAY	HZ
 
 /* Features of the interface that depend on the device. */
@@ -28,7 +28,7 @@ static void ornic_link_update(struct ornic_netdev *nd)
 
 	mutex_lock(&nd->link_lock);
 	if (!nd->up)
-		goto unlock;	/* who takes it down or up looks after the carrier */
+		goto unlock;	/* open and stop set the carrier themselves */
 	if (!ornic_cmd_port_query(nd->core, &port))
 		active = port.state == 4;
 	if (active != netif_carrier_ok(nd->dev)) {
@@ -61,7 +61,7 @@ static void ornic_port_down(struct ornic_netdev *nd)
 	ornic_cmd_port_modify(nd->core, &in);
 }
 
-/* The largest payload that the port sends and receives. */
+/* Set the largest payload that the port sends and receives, in bytes. */
 static int ornic_port_frame(struct ornic_netdev *nd, int mtu)
 {
 	struct ornic_port_modify_cmd in = {
@@ -83,9 +83,10 @@ static int ornic_port_mac(struct ornic_netdev *nd, const u8 *mac)
 }
 
 /*
- * Ends the work of NAPI and of the transmit path. A poll that is complete as far as
- * napi_disable() can see goes on to arm its queues, with softirqs disabled, so
- * synchronize_net() waits for that. It may have woken the transmit queue meanwhile.
+ * Stop NAPI and the transmit path. napi_disable() does not wait for the code behind
+ * napi_complete_done(), which arms the queues with softirqs disabled. synchronize_net()
+ * does; without it, that code would use freed rings. The same poll may wake the transmit
+ * queue, so netif_tx_disable() comes last.
  */
 static void ornic_netdev_quiet(struct ornic_netdev *nd)
 {
@@ -142,7 +143,7 @@ static int ornic_up(struct ornic_netdev *nd)
 	return 0;
 }
 
-/* Ends the queues alone. Port and carrier stay up, so RDMA is not disturbed. */
+/* Destroy only the queues. Port and carrier stay up, so RDMA traffic continues. */
 static void ornic_down(struct ornic_netdev *nd)
 {
 	struct ornic_queues *q = nd->queues;
@@ -160,14 +161,15 @@ static void ornic_down(struct ornic_netdev *nd)
 }
 
 /**
- * ornic_netdev_replace() - work with new queues
+ * ornic_netdev_replace() - replace the queues of the interface
  * @nd: interface, up
- * @mtu: from now on
+ * @mtu: new MTU in bytes
  *
- * The new queues exist before the old ones end. The interface is detached for the few
- * commands between, so that its transmit queue, which stands still, is not taken for stuck.
+ * Creates the new queues before it stops the old ones. The interface is detached during
+ * the exchange, so that the watchdog does not report its stopped transmit queue.
  *
- * Return: 0, or an error after which the old queues and the old MTU are in use.
+ * Context: process, under rtnl. Return: 0, or an error after which the old queues and the
+ * old MTU are in use.
  */
 int ornic_netdev_replace(struct ornic_netdev *nd, int mtu)
 {
@@ -217,7 +219,7 @@ static int ornic_close(struct net_device *dev)
 	return 0;
 }
 
-/* New queues; if there is no room for them beside the old ones, these go first. */
+/* Replace the queues. If old and new cannot exist together, destroy the old ones first. */
 static int ornic_netdev_renew(struct ornic_netdev *nd)
 {
 	int err;
@@ -249,7 +251,7 @@ static void ornic_restart_work(struct work_struct *work)
 	rtnl_unlock();
 }
 
-/* ornic_netdev_restart() - the queue pair is in error: replace it soon. Context: any. */
+/* ornic_netdev_restart() - replace the failed queue pair after 1 s. Context: any. */
 void ornic_netdev_restart(struct ornic_netdev *nd)
 {
 	schedule_delayed_work(&nd->restart_work, ORNIC_RESTART_DELAY);
@@ -283,7 +285,7 @@ static int ornic_set_mac_address(struct net_device *dev, void *p)
 	return 0;
 }
 
-/* Another MTU for which the receive buffers are good. Return: false if it needs other queues. */
+/* Change the MTU without replacing queues. Return: false if the queues must be replaced. */
 static bool ornic_mtu_in_place(struct ornic_netdev *nd, int mtu)
 {
 	int old = nd->dev->mtu;
@@ -294,7 +296,7 @@ static bool ornic_mtu_in_place(struct ornic_netdev *nd, int mtu)
 		WRITE_ONCE(nd->dev->mtu, mtu);
 		return true;
 	}
-	/* the device must not find a frame that is longer than it may be (ORN-ETH-5) */
+	/* send the frames of the old length before the port's limit shrinks (ORN-ETH-5) */
 	WRITE_ONCE(nd->dev->mtu, mtu);
 	if (ornic_tx_settle(nd->queues) && !ornic_port_frame(nd, mtu))
 		return true;
@@ -317,11 +319,11 @@ static int ornic_change_mtu(struct net_device *dev, int mtu)
 	err = ornic_netdev_replace(nd, mtu);
 	if (!err || mtu > dev->mtu || ornic_dead(nd->core))
 		return err;
-	/* what receives long frames receives short ones, too */
+	/* the larger buffers also receive the shorter frames */
 	return ornic_mtu_in_place(nd, mtu) ? 0 : err;
 }
 
-/* What the device offered when the interface was registered and does not offer any more. */
+/* Mask offloads that the device offered at registration and no longer offers. */
 static netdev_features_t ornic_fix_features(struct net_device *dev, netdev_features_t features)
 {
 	struct ornic_netdev *nd = netdev_priv(dev);
@@ -365,7 +367,7 @@ static int ornic_netdev_event(struct notifier_block *nb, unsigned long type, voi
 	return NOTIFY_DONE;
 }
 
-/* A device that reports less than the interface needs is rejected, also when it comes back so. */
+/* Reject a device below the minimum of the interface, at probe and after a recovery. */
 static int ornic_netdev_check(struct ornic_dev *odev)
 {
 	const struct ornic_identify_device *id = &odev->id;
@@ -383,7 +385,7 @@ static int ornic_netdev_check(struct ornic_dev *odev)
 	return -EOPNOTSUPP;
 }
 
-/* No moderation if the device does not offer as much. */
+/* Disable moderation if the device does not support these values. */
 static void ornic_coalesce_check(struct ornic_dev *odev, struct ornic_coalesce *coalesce)
 {
 	if (!ornic_has(odev, ORNIC_FEATURE(CQ_MODERATION)) ||
@@ -392,7 +394,7 @@ static void ornic_coalesce_check(struct ornic_dev *odev, struct ornic_coalesce *
 		*coalesce = (struct ornic_coalesce){ };
 }
 
-/* What the device reports, at first and after each recovery: it may have changed. */
+/* Read the limits of the device, at probe and after each recovery: they may have changed. */
 static int ornic_netdev_identify(struct ornic_netdev *nd)
 {
 	struct ornic_dev *odev = &nd->core->odev;
@@ -452,7 +454,7 @@ static int ornic_netdev_address(struct ornic_netdev *nd)
 	return ornic_port_mac(nd, nd->dev->dev_addr);
 }
 
-/* A reset may have changed the port's address (reset.rst); the interface's is what counts. */
+/* A reset may change the port's MAC address (reset.rst): restore that of the interface. */
 static int ornic_netdev_same_address(struct ornic_netdev *nd)
 {
 	const u8 *given = nd->core->odev.port.current_mac;
@@ -531,7 +533,7 @@ free:
 	return err;
 }
 
-/* ornic_netdev_destroy() - also when the device is dead or gone. */
+/* ornic_netdev_destroy() - unregister and free; the device may be dead or gone. */
 void ornic_netdev_destroy(struct ornic_core *core)
 {
 	struct ornic_netdev *nd = core->nd;
@@ -549,7 +551,7 @@ void ornic_netdev_destroy(struct ornic_core *core)
 	free_netdev(nd->dev);
 }
 
-/* ornic_netdev_suspend() - take the queues away, the interface stays registered. */
+/* ornic_netdev_suspend() - destroy the queues; the interface stays registered. */
 void ornic_netdev_suspend(struct ornic_core *core)
 {
 	struct ornic_netdev *nd = core->nd;
@@ -562,7 +564,7 @@ void ornic_netdev_suspend(struct ornic_core *core)
 	rtnl_unlock();
 }
 
-/* What users of the interface have to know about the device that came back. */
+/* Notify users of the interface about features, MTU and address that a recovery changed. */
 static void ornic_netdev_tell(struct ornic_netdev *nd, int old_mtu, const u8 *old_mac)
 {
 	netdev_update_features(nd->dev);
@@ -599,7 +601,7 @@ static int ornic_netdev_reattach(struct ornic_netdev *nd)
 	return 0;
 }
 
-/* ornic_netdev_resume() - put back what ornic_netdev_suspend() took. */
+/* ornic_netdev_resume() - undo ornic_netdev_suspend(). Return: 0 or negative errno. */
 int ornic_netdev_resume(struct ornic_core *core)
 {
 	int err = 0;

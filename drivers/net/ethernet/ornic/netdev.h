@@ -44,14 +44,14 @@ struct ornic_queues;
 
 /**
  * struct ornic_cq - completion queue of the network interface
- * @comp: how its events arrive
- * @queues: the queues that it belongs to
+ * @comp: receives completion events
+ * @queues: queues that this one belongs to
  * @ring: entries
  * @rec: record
  * @dma: address of the allocation that holds both
- * @number: as the device knows it, 0 = not created
+ * @number: number in the device, 0 = not created
  * @log: log2 entries
- * @next: consumer index, NAPI's
+ * @next: consumer index, used only by NAPI
  * @arm_lock: serialises arming and events
  * @arm: arming state
  */
@@ -76,7 +76,7 @@ struct ornic_cq {
  * @log: log2 entries
  * @stride: log2 bytes of an entry
  * @head: index of the next entry to write
- * @published: index that the device knows
+ * @published: producer index last published to the device
  * @tail: oldest entry not completed
  */
 struct ornic_wq {
@@ -90,7 +90,7 @@ struct ornic_wq {
 	u32 tail;
 };
 
-/* A DMA mapping of a frame being sent. Kept apart from the ring, which the device can write. */
+/* A DMA mapping of a frame being sent. Not in the ring, because the device can write there. */
 struct ornic_tx_map {
 	dma_addr_t addr;
 	u32 len;
@@ -102,7 +102,7 @@ struct ornic_tx_slot {
 	struct ornic_tx_map map[ORNIC_TX_MAX_SGE];
 };
 
-/* A part of a receive buffer; stays in its slot of the ring until a frame takes it along. */
+/* A segment of a receive buffer; stays in its ring slot until a packet buffer takes it over. */
 struct ornic_rx_seg {
 	struct page *page;
 	u32 offset;
@@ -133,10 +133,10 @@ struct ornic_rx_shape {
  * @rq: receive ring, NAPI's
  * @rx_cq: its completions
  * @rx_segs: buffers in the receive ring
- * @pool: where they come from
- * @shape: what a buffer looks like
+ * @pool: page pool of the buffers
+ * @shape: sizes of a receive buffer
  *
- * A change of the interface makes new ones while the old ones still work.
+ * A change of MTU or ring size creates new queues while the old ones are in use.
  */
 struct ornic_queues {
 	struct ornic_netdev *nd;
@@ -154,7 +154,7 @@ struct ornic_queues {
 	struct ornic_rx_shape shape;
 };
 
-/* Counted where frames are handed over, under the transmit lock. */
+/* Counted by ornic_start_xmit(), under the transmit lock. */
 struct ornic_tx_stats {
 	struct u64_stats_sync sync;
 	u64 dropped;
@@ -162,7 +162,7 @@ struct ornic_tx_stats {
 	u64 stopped;
 };
 
-/* Counted where they complete, in NAPI. */
+/* Counted at the completion of frames, in NAPI. */
 struct ornic_tx_done {
 	struct u64_stats_sync sync;
 	u64 packets;
@@ -180,7 +180,7 @@ struct ornic_rx_stats {
 	u64 no_buffer;
 };
 
-/* Moderation of a completion queue: how long its events may wait. */
+/* Moderation of a completion queue: an event after so many frames or microseconds. */
 struct ornic_coalesce {
 	u16 frames;
 	u16 usecs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of the interface: the driver's own, and those that the device says
- * its port has. The device names them, so new ones need no new driver.
+ * Counters of the interface: the driver's own and those of the device's port. The
+ * device reports their names, so new counters need no new driver.
  */
 #include <linux/ctype.h>
 #include <linux/ethtool.h>
@@ -10,7 +10,7 @@
 #include "cmd.h"
 #include "netdev.h"
 
-/* More than this is not believed. */
+/* Upper limit of the number of counters that a device may report. */
 #define ORNIC_MAX_STATS		(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(__le64))
 #define ORNIC_STATS_PER_CMD	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(struct ornic_stat_name))
 
@@ -131,7 +131,7 @@ void ornic_netstats_values(struct ornic_netdev *nd, u64 *data)
 	ornic_netstats_device(nd, data + ORNIC_OWN_COUNT);
 }
 
-/* Keeps the port's entries of a portion of names; the order is that of the values. */
+/* Store the names of scope port, in the order of the values. */
 static void ornic_netstats_keep(struct ornic_netdev *nd, struct ornic_stat_name *names, u32 count)
 {
 	char *c;
@@ -149,8 +149,8 @@ static void ornic_netstats_keep(struct ornic_netdev *nd, struct ornic_stat_name 
 }
 
 /*
- * ornic_netstats_init() - ask the device which counters its port has. Again after each
- * recovery, under rtnl: other software of the device may have other counters.
+ * ornic_netstats_init() - read the names of the port's counters. Repeated after each
+ * recovery, under rtnl, because new firmware may have other counters.
  */
 int ornic_netstats_init(struct ornic_netdev *nd)
 {

@@ -3,10 +3,10 @@
  * Private structures of ornic.ko.
  *
  * Life of a device: ornic_bringup() turns a silent PCI function into one that
- * takes commands and sends events; the network interface and the auxiliary
- * device stand on that. ornic_fatal() may be called from anywhere: it cuts the
- * device off from memory, fails its commands and queues the recovery, which
- * takes everything down and up again (reset.c).
+ * takes commands and sends events. The network interface and the auxiliary
+ * device need both. ornic_fatal() may be called in any context: it ends DMA of
+ * the device, fails its commands and queues the recovery, which tears
+ * everything down and brings it up again (reset.c).
  *
  * Lock order, outer first:
  *   ornic_core.state_lock    bring-up, teardown, recovery
@@ -15,7 +15,7 @@
  *   ornic_eq.lock            one event queue; completion handlers run inside
  *   ornic_core.death_lock    the one transition to dead
  *   ornic_admin.lock         admin rings
- *   ornic_events.lock        events on their way to subscribers
+ *   ornic_events.lock        events not yet delivered to subscribers
  */
 #ifndef ORNIC_H
 #define ORNIC_H
@@ -51,17 +51,17 @@ struct ornic_netdev;
 /**
  * struct ornic_eq - an event queue and its interrupt
  * @core: device
- * @number: as the device knows it
- * @vector: MSI-X vector, also the place in ornic_core.eqs
+ * @number: number of the queue in the device
+ * @vector: MSI-X vector, also the index in ornic_core.eqs
  * @irq: Linux interrupt number
- * @log_entries: log2 of the entries
+ * @log_entries: log2 of the number of entries
  * @ring: entries
- * @dma: their address
+ * @dma: DMA address of @ring
  * @rec: doorbell record
  * @lock: protects @next and @arm; held while completion handlers run
  * @next: consumer index
  * @arm: arming state
- * @name: of the interrupt
+ * @name: name of the interrupt in /proc/interrupts
  */
 struct ornic_eq {
 	struct ornic_core *core;
@@ -80,11 +80,11 @@ struct ornic_eq {
 
 /**
  * struct ornic_events - asynchronous events between interrupt and subscribers
- * @lock: producers: event queue 0 and ornic_fatal()
- * @fifo: events read
+ * @lock: serialises the producers, event queue 0 and ornic_fatal()
+ * @fifo: events read from the device and not yet delivered
  * @buffer: memory of @fifo
- * @fatal: DEVICE_FATAL is due after what is in @fifo
- * @dropped: events that found @fifo full
+ * @fatal: deliver DEVICE_FATAL after the events in @fifo
+ * @dropped: events dropped because @fifo was full
  * @wq: ordered workqueue of @work
  * @work: calls @chain
  * @chain: subscribers
@@ -106,41 +106,41 @@ struct ornic_events {
  * @pdev: PCI function
  * @regs: registers
  * @db: doorbell page 0
- * @ready_ms: time a device may take to become ready
- * @admin_ms: time a command may take
- * @reset_ms: time a reset may take
- * @hb_ms: heartbeat period, 0 = none
- * @db_offset: first doorbell page in BAR 0
- * @stride_log: log2 of the distance of doorbell pages
+ * @ready_ms: time limit for enable, in ms
+ * @admin_ms: time limit for a command, in ms
+ * @reset_ms: time limit for a reset, in ms
+ * @hb_ms: heartbeat period in ms, 0 = none
+ * @db_offset: offset of the first doorbell page in BAR 0, in bytes
+ * @stride_log: log2 of the distance between doorbell pages, in bytes
  * @vectors: event queues in use, one per vector
- * @comp_first: vector of completion vector 0; those before are event queue 0's and the interface's
+ * @comp_first: vector of completion vector 0; event queue 0 and the interface have those before
  * @status: status block, in the memory of the admin rings
- * @status_dma: its address
+ * @status_dma: DMA address of @status
  * @admin: admin queue
  * @eqs: event queues by vector
- * @eq_recs: their records
- * @eq_recs_dma: address of these
- * @comps: completion queue number to struct ornic_comp
+ * @eq_recs: doorbell records of the event queues
+ * @eq_recs_dma: DMA address of @eq_recs
+ * @comps: maps the number of a completion queue to its struct ornic_comp
  * @events: asynchronous events
- * @dbpages: doorbell pages in use
- * @dbpage_count: how many there are
+ * @dbpages: bitmap of the doorbell pages in use
+ * @dbpage_count: number of doorbell pages of the device
  * @dbpage_lock: protects @dbpages
  * @death_lock: makes the transition to dead happen once; protects @recoverable
- * @gone: the function has left the bus, no register is touched any more
- * @dead: the device takes no commands and does no DMA any more
+ * @gone: the function has left the bus; access no register
+ * @dead: the device accepts no commands and does no DMA
  * @death_reason: enum ornic_reset_reason, for the reset that follows
- * @state_lock: bring-up, teardown, recovery
- * @up: bring-up succeeded and was not taken back
+ * @state_lock: serialises bring-up, teardown and recovery
+ * @up: bring-up succeeded and no teardown followed
  * @recoverable: fatal errors start the recovery
  * @reset_work: the recovery
- * @last_reset: when the recovery ran last, jiffies
+ * @last_reset: time of the last recovery, in jiffies
  * @quick_resets: recoveries in close succession
- * @health_work: looks at the heartbeat
- * @last_beat: heartbeat seen last
- * @missed_beats: periods without a new one
- * @adev: auxiliary device, if there is one
+ * @health_work: checks the heartbeat
+ * @last_beat: heartbeat counter at the last check
+ * @missed_beats: periods since the heartbeat counter changed
+ * @adev: auxiliary device or NULL
  * @nd: network interface
- * @devlink: the device as devlink knows it
+ * @devlink: devlink instance of the device
  */
 struct ornic_core {
 	struct ornic_dev odev;

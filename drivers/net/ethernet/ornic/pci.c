@@ -67,7 +67,7 @@ static void ornic_core_free(struct ornic_core *core)
 	kvfree(core);
 }
 
-/* What stands on a mapped device: from bring-up to the auxiliary device. */
+/* Bring the device up, then create network interface and auxiliary device. */
 static int ornic_start(struct ornic_core *core)
 {
 	int err;
@@ -170,7 +170,7 @@ static void ornic_remove(struct pci_dev *pdev)
 	ornic_core_free(core);
 }
 
-/* Takes the device down and keeps the recovery from bringing it back. */
+/* Take the device down and disable the recovery. */
 static void ornic_hold(struct ornic_core *core, u16 reason)
 {
 	ornic_recover_end(core);
@@ -184,7 +184,7 @@ static int ornic_unhold(struct ornic_core *core)
 	int err;
 
 	mutex_lock(&core->state_lock);
-	core->gone = false;	/* who calls has brought the function back */
+	core->gone = false;	/* the caller has restored the function */
 	err = ornic_revive_retry(core);
 	ornic_recover_begin(core);
 	mutex_unlock(&core->state_lock);
@@ -210,7 +210,7 @@ static int ornic_resume(struct device *dev)
 
 static DEFINE_SIMPLE_DEV_PM_OPS(ornic_pm_ops, ornic_suspend, ornic_resume);
 
-/* The bus has failed: no register may be touched until the slot was reset. */
+/* The bus has failed: access no register before the slot is reset. */
 static pci_ers_result_t ornic_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
 	struct ornic_core *core = pci_get_drvdata(pdev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The interface's queue pair and completion queues: memory, creation in the
- * device, states, destruction. What flows through them is in tx.c and rx.c.
+ * device, states, destruction. The data path is in tx.c and rx.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -43,7 +43,7 @@ static void ornic_wq_free(struct ornic_netdev *nd, struct ornic_wq *wq)
 	wq->ring = NULL;
 }
 
-/* The completion queue has an event: poll. Context: hard interrupt. */
+/* Schedule NAPI on an event of a completion queue. Context: hard interrupt. */
 static void ornic_cq_event(struct ornic_comp *comp)
 {
 	struct ornic_cq *cq = container_of(comp, struct ornic_cq, comp);
@@ -127,8 +127,8 @@ bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe)
 }
 
 /*
- * ornic_cq_consumed() - tell the device what was taken. A completion queue has
- * as many entries as its ring, so this comes before new work is posted there.
+ * ornic_cq_consumed() - publish the consumer index. A completion queue has as many
+ * entries as its work queue, so call this before posting new work.
  */
 void ornic_cq_consumed(struct ornic_cq *cq)
 {
@@ -141,12 +141,12 @@ void ornic_cq_consumed(struct ornic_cq *cq)
  * @next: consumer index at the end of the poll
  *
  * An arm lasts until its event: if there was none since the last arm, the first entry
- * after that arm causes one. So a poll arms the queue that woke it and not the other.
+ * after that arm causes one. So a poll arms only the queue that woke it.
  *
- * Called when NAPI is complete already, so the next poll may run on another processor:
- * everything that it changes comes as an argument. ornic_netdev_pause() waits for this.
+ * Called after napi_complete_done(), so the next poll may already run on another CPU.
+ * Therefore @next is an argument. ornic_netdev_quiet() waits for this function.
  *
- * Return: true if a completion is there already.
+ * Return: true if a completion is already ready.
  */
 bool ornic_cq_arm(struct ornic_cq *cq, u32 next)
 {
@@ -194,7 +194,7 @@ static int ornic_qp_create(struct ornic_queues *q)
 	return err;
 }
 
-/* ornic_queues_max_log() - log2 entries of a work queue, given the device's limit for its kind. */
+/* ornic_queues_max_log() - limit log2 entries of a work queue by CQ size and ORNIC_MAX_LOG. */
 u8 ornic_queues_max_log(const struct ornic_netdev *nd, u8 wq_log)
 {
 	return min3(wq_log, nd->core->odev.id.log_max_cq, (u8)ORNIC_MAX_LOG);
@@ -259,12 +259,13 @@ static int ornic_queues_start(struct ornic_queues *q)
 }
 
 /**
- * ornic_queues_create() - memory and objects of both directions, ready for frames
+ * ornic_queues_create() - allocate and create the queues of both directions
  * @nd: interface; other queues may be in use
- * @mtu: that the receive buffers are for
+ * @mtu: size of the receive buffers' payload, in bytes
  *
- * No frame arrives before receive rules name the queue pair. The caller lets NAPI
- * poll the queues. Return: the queues, or an error pointer.
+ * No frame arrives before receive rules name the queue pair. The caller starts NAPI.
+ *
+ * Context: process. Return: the queues, or an error pointer.
  */
 struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu)
 {
@@ -287,7 +288,7 @@ struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu)
 	return ERR_PTR(err);
 }
 
-/* ornic_queues_destroy() - as far as they were created; NAPI does not poll them (any more). */
+/* ornic_queues_destroy() - destroy complete or partly created queues. NAPI must not poll them. */
 void ornic_queues_destroy(struct ornic_queues *q)
 {
 	struct ornic_core *core = q->nd->core;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovery: take everything down, start the device afresh, put everything up
- * again. After a fatal error, a function level reset and a suspend it is the
- * same path.
+ * Recovery: take everything down, reset the device, bring everything up again.
+ * Fatal error, function level reset and suspend use the same path.
  *
- * The network interface stays registered throughout, detached meanwhile, so it
- * keeps its name, its addresses and its place in bridges. The RDMA device goes
- * and comes back: its objects cannot survive a reset.
+ * The network interface stays registered but detached, so it keeps its name, its
+ * addresses and its bridge. The RDMA device is removed and added again, because
+ * its objects do not survive a reset.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -14,7 +13,7 @@
 #include "netdev.h"
 #include "ornic.h"
 
-/* A device that dies this often in short succession is left alone. */
+/* Recoveries, each within ORNIC_QUICK_PERIOD jiffies of the last, before giving up. */
 #define ORNIC_QUICK_RESETS	3
 #define ORNIC_QUICK_PERIOD	(30 * HZ)
 
@@ -22,7 +21,7 @@
 #define ORNIC_REVIVE_ATTEMPTS	3
 
 /**
- * ornic_quiesce() - take everything down that stands on the device
+ * ornic_quiesce() - take the device and all its users down
  * @core: device
  * @reason: enum ornic_reset_reason
  *
@@ -34,7 +33,7 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
 
 	if (!core->up)
 		return;
-	flush_work(&core->events.work);		/* DEVICE_FATAL has reached everyone */
+	flush_work(&core->events.work);		/* DEVICE_FATAL has reached all subscribers */
 	ornic_auxdev_del(core);
 	ornic_netdev_suspend(core);
 	ornic_health_stop(core);
@@ -42,8 +41,8 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
 }
 
 /**
- * ornic_revive() - the opposite of ornic_quiesce()
- * @core: device, quiet
+ * ornic_revive() - undo ornic_quiesce()
+ * @core: device, quiesced
  *
  * Context: process, under state_lock. Return: 0 or negative errno: then the
  * device stays down, its network interface detached.
@@ -72,11 +71,11 @@ failed:
 }
 
 /**
- * ornic_revive_retry() - ornic_revive(), three times if need be
- * @core: device, quiet
+ * ornic_revive_retry() - call ornic_revive() up to three times
+ * @core: device, quiesced
  *
- * A device that has just been reset may need a moment. Context: process, under
- * state_lock. Return: 0 or negative errno: then the device stays down.
+ * Waits 1 s between attempts, because a device may not be ready right after a reset.
+ * Context: process, under state_lock. Return: 0 or negative errno: then the device stays down.
  */
 int ornic_revive_retry(struct ornic_core *core)
 {
@@ -129,8 +128,10 @@ static void ornic_reset_work(struct work_struct *work)
 }
 
 /**
- * ornic_recover_begin() - from now on fatal errors start the recovery
- * @core: device, up; if it has died already the recovery starts now
+ * ornic_recover_begin() - let fatal errors start the recovery
+ * @core: device, up; if it has already died, the recovery starts at once
+ *
+ * Context: process, under state_lock.
  */
 void ornic_recover_begin(struct ornic_core *core)
 {
@@ -143,7 +144,7 @@ void ornic_recover_begin(struct ornic_core *core)
 	spin_unlock_irq(&core->death_lock);
 }
 
-/* ornic_recover_end() - no recovery runs or will start. Not under state_lock. */
+/* ornic_recover_end() - stop the recovery and disable it. Not under state_lock: it waits. */
 void ornic_recover_end(struct ornic_core *core)
 {
 	spin_lock_irq(&core->death_lock);

@@ -3,11 +3,10 @@
  * Receive: one buffer per work request, one frame per buffer, and the NAPI
  * poll of both directions.
  *
- * The first segment of a buffer is half a page or a page, with room in front of
- * the frame and behind it for what the stack wants, so it becomes a packet
- * buffer without copying. Frames that do not fit continue in whole pages; no
- * MTU needs pages that are contiguous. Small frames are copied and their buffer
- * is posted again where it is.
+ * The first segment of a buffer is at least 2048 bytes, with headroom and room for
+ * skb_shared_info, so it becomes an sk_buff without copying. Longer frames continue
+ * in whole pages; no MTU needs contiguous pages. Frames of at most ORNIC_RX_COPY
+ * bytes are copied, and their buffer is posted again.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
@@ -19,7 +18,7 @@
 
 #define ORNIC_RX_HEADROOM	(NET_SKB_PAD + NET_IP_ALIGN)
 #define ORNIC_RX_MIN_HEAD	2048	/* bytes of the smallest first segment */
-#define ORNIC_RX_COPY		256	/* frames of up to so many bytes are copied */
+#define ORNIC_RX_COPY		256	/* copy frames of at most this many bytes */
 
 static u32 ornic_rx_entries(const struct ornic_queues *q)
 {
@@ -36,7 +35,7 @@ static u32 ornic_rx_seg_bytes(const struct ornic_queues *q, u32 seg)
 	return seg ? PAGE_SIZE : q->shape.head;
 }
 
-/* Fills the slot of a buffer; segments that are there stay. */
+/* Allocate the missing segments of a slot. Return: false without memory. */
 static bool ornic_rx_alloc(struct ornic_queues *q, struct ornic_rx_seg *seg)
 {
 	u32 i;
@@ -122,7 +121,7 @@ static void ornic_rx_sync_for_cpu(struct ornic_queues *q, const struct ornic_rx_
 				      seg->offset + offset, len, DMA_FROM_DEVICE);
 }
 
-/* A copy of a small frame; its buffer stays in the slot. */
+/* Copy a small frame; its buffer stays in the slot. */
 static struct sk_buff *ornic_rx_copy(struct ornic_queues *q, struct ornic_rx_seg *seg, u32 len)
 {
 	struct sk_buff *skb = napi_alloc_skb(&q->nd->napi, len);
@@ -136,7 +135,7 @@ static struct sk_buff *ornic_rx_copy(struct ornic_queues *q, struct ornic_rx_seg
 	return skb;
 }
 
-/* A packet buffer around the segments that the frame uses; the others stay in the slot. */
+/* Build an sk_buff from the segments that the frame uses; the others stay in the slot. */
 static struct sk_buff *ornic_rx_build(struct ornic_queues *q, struct ornic_rx_seg *seg, u32 len)
 {
 	u32 part = min(len, q->shape.head_room);
@@ -160,7 +159,7 @@ static struct sk_buff *ornic_rx_build(struct ornic_queues *q, struct ornic_rx_se
 	return skb;
 }
 
-/* Hands a frame to the stack. */
+/* Pass a frame to the stack. */
 static void ornic_rx_frame(struct ornic_queues *q, struct ornic_rx_seg *seg,
 			   const struct ornic_cqe *cqe)
 {
@@ -195,14 +194,14 @@ static void ornic_rx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 		ornic_netdev_restart(nd);
 }
 
-/* Receives complete in ring order (ORN-CQ-1); anything else is impossible. */
+/* Return: false unless the completion is the next in ring order (ORN-CQ-1). */
 static bool ornic_rx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe)
 {
 	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == q->qpn &&
 	       q->rq.tail != q->rq.published && le32_to_cpu(cqe->wqe_id) == q->rq.tail;
 }
 
-/* The device may fill a buffer beyond the MTU that it was made for; such frames are dropped. */
+/* Return: false for a frame beyond the MTU: it is dropped, though it may fit the buffer. */
 static bool ornic_rx_fits(struct ornic_queues *q, u32 len)
 {
 	u32 most = READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
@@ -249,7 +248,7 @@ int ornic_napi_poll(struct napi_struct *napi, int budget)
 	if (done == budget)
 		return budget;
 	if (unlikely(q->rq.head == q->rq.tail) && !ornic_dead(nd->core))
-		return budget;	/* no buffer at all: nothing would wake this up again */
+		return budget;	/* no buffer posted: no event would schedule NAPI again */
 
 	tx_next = q->tx_cq.next;
 	rx_next = q->rx_cq.next;
@@ -267,7 +266,7 @@ static u32 ornic_rx_head_room(u32 head)
 	return SKB_WITH_OVERHEAD(head) - ORNIC_RX_HEADROOM;
 }
 
-/* ornic_rx_shape() - buffers for an MTU, which is at most that of ornic_rx_max_mtu(). */
+/* ornic_rx_shape() - compute buffer sizes for an MTU of at most ornic_rx_max_mtu() bytes. */
 struct ornic_rx_shape ornic_rx_shape(const struct ornic_netdev *nd, int mtu)
 {
 	struct ornic_rx_shape shape = { .head = ORNIC_RX_MIN_HEAD, .segs = 1 };
@@ -283,14 +282,14 @@ struct ornic_rx_shape ornic_rx_shape(const struct ornic_netdev *nd, int mtu)
 	return shape;
 }
 
-/* ornic_rx_max_mtu() - the largest MTU that the device's segments are enough for. */
+/* ornic_rx_max_mtu() - return the largest MTU that fits the device's segments, in bytes. */
 u32 ornic_rx_max_mtu(const struct ornic_netdev *nd)
 {
 	return ornic_rx_head_room(PAGE_SIZE) + (nd->max_segs - 1) * PAGE_SIZE -
 	       ORNIC_FRAME_HEADER;
 }
 
-/* ornic_rx_init() - where buffers of the queues' shape come from. The receive ring exists. */
+/* ornic_rx_init() - create page pool and slots of the receive ring. Return: 0 or errno. */
 int ornic_rx_init(struct ornic_queues *q)
 {
 	struct ornic_netdev *nd = q->nd;
@@ -318,7 +317,7 @@ int ornic_rx_init(struct ornic_queues *q)
 	return 0;
 }
 
-/* ornic_rx_cleanup() - free the buffers. The device is done with them, NAPI is off. */
+/* ornic_rx_cleanup() - free the buffers. The device no longer uses them, NAPI is disabled. */
 void ornic_rx_cleanup(struct ornic_queues *q)
 {
 	u32 i;

@@ -3,8 +3,8 @@
  * Receive rules of the interface: frames to its own address and all multicast
  * while it is up, every frame while it is promiscuous (clauses ORN-STEER).
  *
- * All multicast is always wanted by the device's rule, so the stack's list of
- * groups needs no translation: it drops what nobody joined.
+ * One device rule receives all multicast, so the driver does not program the stack's
+ * list of groups. The stack drops frames of groups that nobody joined.
  */
 #include <linux/rtnetlink.h>
 
@@ -30,7 +30,7 @@ static void ornic_rule_del(struct ornic_netdev *nd, enum ornic_rule_kind kind)
 	nd->rules[kind] = 0;
 }
 
-/* A failure is in the log; the interface works all the same. */
+/* Follow IFF_PROMISC. A failure is only logged: the interface works without the rule. */
 static void ornic_steer_promisc(struct ornic_netdev *nd, u32 qpn)
 {
 	bool allowed = le32_to_cpu(nd->core->odev.port.flags) & ORNIC_PORT_F_PROMISC;
@@ -53,7 +53,7 @@ static void ornic_rx_mode_work(struct work_struct *work)
 	rtnl_unlock();
 }
 
-/* Called with the address lock, so the command must wait for the work. */
+/* Called under the address lock, which forbids sleeping: a work item runs the command. */
 void ornic_set_rx_mode(struct net_device *dev)
 {
 	struct ornic_netdev *nd = netdev_priv(dev);
@@ -61,7 +61,7 @@ void ornic_set_rx_mode(struct net_device *dev)
 	schedule_work(&nd->rx_mode_work);
 }
 
-/* ornic_steer_start() - let frames into a queue pair that receives. */
+/* ornic_steer_start() - create the receive rules of a queue pair. Return: 0 or errno. */
 int ornic_steer_start(struct ornic_netdev *nd, u32 qpn)
 {
 	int err;
@@ -78,7 +78,7 @@ int ornic_steer_start(struct ornic_netdev *nd, u32 qpn)
 	return 0;
 }
 
-/* ornic_steer_stop() - whatever ornic_steer_start() got to. */
+/* ornic_steer_stop() - destroy the receive rules that exist. */
 void ornic_steer_stop(struct ornic_netdev *nd)
 {
 	ornic_rule_del(nd, ORNIC_RULE_PROMISC);

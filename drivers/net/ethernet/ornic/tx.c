@@ -17,7 +17,7 @@
 /* Requests between completions within a batch, a power of two. */
 #define ORNIC_TX_SIGNAL		16
 
-/* How long a change of the interface waits for frames that are on their way out. */
+/* Time in jiffies that a change of the interface waits for frames being sent. */
 #define ORNIC_TX_SETTLE		msecs_to_jiffies(500)
 
 static u32 ornic_tx_entries(const struct ornic_queues *q)
@@ -80,7 +80,7 @@ static int ornic_tx_map(struct ornic_queues *q, struct ornic_tx_slot *slot, stru
 	return err;
 }
 
-/* Writes the work request of the frame in a slot. */
+/* Write the work request of the frame in a slot. */
 static void ornic_tx_write(struct ornic_queues *q, struct ornic_tx_slot *slot, u32 index)
 {
 	void *entry = ornic_ring_entry(q->sq.ring, index, q->sq.log, q->sq.stride);
@@ -108,7 +108,7 @@ static void ornic_tx_write(struct ornic_queues *q, struct ornic_tx_slot *slot, u
 	}
 }
 
-/* Publishes what was written, if anything; the last request gets a completion. */
+/* Publish the work requests written so far and signal the last one. */
 static void ornic_tx_publish(struct ornic_queues *q)
 {
 	struct ornic_wqe_ctrl *last;
@@ -123,7 +123,7 @@ static void ornic_tx_publish(struct ornic_queues *q)
 	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.rec, old, new);
 }
 
-/* Frames that the device would reject never reach it: a rejection stops the queue. */
+/* Drop frames that the device would reject, because a rejection stops the queue. */
 static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 {
 	if (skb->len < ETH_HLEN || skb->len > READ_ONCE(nd->dev->mtu) + ORNIC_FRAME_HEADER)
@@ -210,7 +210,7 @@ static void ornic_tx_wake(struct ornic_queues *q)
 		netif_tx_wake_queue(queue);
 }
 
-/* A completion that names no published request is impossible. */
+/* Return: false if a completion names no published request. */
 static bool ornic_tx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe, u32 tail)
 {
 	u32 index = le32_to_cpu(cqe->wqe_id);
@@ -219,7 +219,7 @@ static bool ornic_tx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe, 
 	       index - tail < READ_ONCE(q->sq.published) - tail;
 }
 
-/* Frees the frames up to a completed one. Return: the new tail. */
+/* Free the frames before index end. Return: the new tail. */
 static u32 ornic_tx_free_to(struct ornic_queues *q, u32 tail, u32 end, int budget,
 			    u32 *packets, u32 *bytes)
 {
@@ -250,7 +250,7 @@ static void ornic_tx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 /**
  * ornic_tx_clean() - free the frames that the device has sent
  * @q: queues
- * @budget: of NAPI, says in which context frames are freed
+ * @budget: NAPI budget; napi_consume_skb() derives the context from it
  */
 void ornic_tx_clean(struct ornic_queues *q, int budget)
 {
@@ -286,7 +286,7 @@ void ornic_tx_clean(struct ornic_queues *q, int budget)
  * ornic_tx_settle() - wait until the frames posted so far have been sent
  * @q: queues that NAPI polls
  *
- * Context: process. Return: false if they take too long.
+ * Context: process. Return: false after 500 ms or if the device died.
  */
 bool ornic_tx_settle(struct ornic_queues *q)
 {
@@ -305,7 +305,7 @@ bool ornic_tx_settle(struct ornic_queues *q)
 	return true;
 }
 
-/* ornic_tx_init() - room for the frames in the send ring, which exists. */
+/* ornic_tx_init() - allocate the slots of the send ring. Return: 0 or -ENOMEM. */
 int ornic_tx_init(struct ornic_queues *q)
 {
 	q->tx_slots = kvcalloc(ornic_tx_entries(q), sizeof(*q->tx_slots), GFP_KERNEL);
@@ -313,8 +313,8 @@ int ornic_tx_init(struct ornic_queues *q)
 }
 
 /*
- * ornic_tx_cleanup() - free what was not sent, which counts as dropped. The device is done
- * with it, and nobody transmits meanwhile.
+ * ornic_tx_cleanup() - free unsent frames and count them as dropped. The device no longer
+ * accesses them, and the transmit path is stopped.
  */
 void ornic_tx_cleanup(struct ornic_queues *q)
 {
