@@ -2,10 +2,10 @@
 /*
  * Dispatch of vfio-user requests.
  *
- * Two kinds of mistakes are told apart. A request that asks for something this
- * device does not have or allow gets an error reply, and life goes on: VMMs probe.
- * A request that breaks the protocol (too short for its own fields, out of order)
- * shows a client that cannot be understood: error reply and end of the connection.
+ * Two kinds of errors are distinguished. A request for something that this device
+ * does not have or allow gets an error reply, and the connection stays open, because
+ * VMMs probe. A request that breaks the protocol (too short for its own fields, out of
+ * order) gets an error reply and ends the connection: later messages cannot be trusted.
  */
 #include "command.h"
 

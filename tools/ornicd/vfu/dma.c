@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA_MAP and DMA_UNMAP: the client tells which guest memory exists.
+ * DMA_MAP and DMA_UNMAP: the client adds and removes guest memory.
  *
- * The data path does not run while a message is handled, so once the table has
- * lost a range nothing uses it any more and the reply may go out at once.
+ * The data path does not run while a message is handled. A range is therefore unused as
+ * soon as it is removed from the table, and the reply need not wait.
  */
 #include "command.h"
 
@@ -18,12 +18,11 @@ static bool dma_aligned(uint64_t val)
 }
 
 /**
- * vfu_dma_map() - VFU_DMA_MAP: a piece of guest memory appears
+ * vfu_dma_map() - VFU_DMA_MAP: add a piece of guest memory
  * @ep:	endpoint
  * @m:	request, with a descriptor if the memory is shared
  *
- * The client does not look at the result (QEMU prints it and goes on), so a failure
- * is worth a warning here.
+ * Warn on failure: QEMU 11.1 only prints an error reply and lets the guest run on.
  *
  * Return: 0, a negative errno, or VFU_CLOSE().
  */
@@ -69,7 +68,7 @@ static int dma_unmap_all(struct vfu_endpoint *ep, const struct vfu_dma_unmap *re
 }
 
 /**
- * vfu_dma_unmap() - VFU_DMA_UNMAP: guest memory disappears
+ * vfu_dma_unmap() - VFU_DMA_UNMAP: remove guest memory
  * @ep:	endpoint
  * @m:	request
  *

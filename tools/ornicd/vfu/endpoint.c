@@ -2,9 +2,8 @@
 /*
  * Life of an endpoint: attach, enable, reset, detach.
  *
- * The order in every ending is the same: first the function is told that it may
- * no longer act (bus master off), then that its state is gone (reset), and only
- * then what it acted upon, memory and vectors, is taken away.
+ * The order is always the same: bus master off, so that the function starts no DMA;
+ * then reset; then memory and vectors are removed.
  */
 #include "endpoint.h"
 
@@ -58,16 +57,19 @@ void endpoint_destroy(struct vfu_endpoint *ep)
 /**
  * vfu_irq() - raise an MSI-X interrupt
  * @f:		function
- * @vector:	vector; ignored if there is no such
+ * @vector:	vector; ignored if it does not exist
  *
- * While bus mastering is off the interrupt waits, as PCI demands.
+ * While bus mastering is off the interrupt stays pending, as PCI requires.
  */
 void vfu_irq(struct vfu_func *f, unsigned int vector)
 {
 	msix_fire(&f->ep->msix, vector);
 }
 
-/* Not what is mapped now counts: behind an IOMMU that may be nothing yet. */
+/*
+ * Warn if the client has never mapped memory with a descriptor. The current table does not tell:
+ * behind a virtual IOMMU it may still be empty.
+ */
 static void endpoint_warn_memory(struct vfu_endpoint *ep)
 {
 	if (!ep->shared_memory)
@@ -99,8 +101,8 @@ static void endpoint_follow_enable(struct vfu_endpoint *ep)
  * @ep:		endpoint
  * @why:	reason, for the function
  *
- * The eventfds stay: the VMM keeps its view of MSI-X over a reset and does not send
- * them again before the guest asks.
+ * Keep the eventfds: QEMU 11.1 keeps its MSI-X state over a reset and sends the eventfds
+ * again only when the guest restores its vectors.
  */
 void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why)
 {
@@ -111,7 +113,7 @@ void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why)
 }
 
 /**
- * endpoint_attach() - a client has agreed on a version
+ * endpoint_attach() - attach a client that has agreed on a version
  * @ep:	endpoint
  */
 void endpoint_attach(struct vfu_endpoint *ep)
@@ -122,7 +124,7 @@ void endpoint_attach(struct vfu_endpoint *ep)
 }
 
 /**
- * endpoint_detach() - the client is gone; ready for the next one afterwards
+ * endpoint_detach() - detach the client that is gone, and get ready for the next one
  * @ep:	endpoint
  */
 void endpoint_detach(struct vfu_endpoint *ep)
@@ -139,10 +141,10 @@ void endpoint_detach(struct vfu_endpoint *ep)
 }
 
 /**
- * endpoint_config_write() - the guest wrote to configuration space
+ * endpoint_config_write() - carry out a configuration write of the guest
  * @ep:		endpoint
  * @off:	first byte
- * @buf:	what
+ * @buf:	bytes to write
  * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
  */
 void endpoint_config_write(struct vfu_endpoint *ep, uint32_t off, const void *buf, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one socket leads to: a function with its configuration space, vectors and
- * DMA addresses. Whatever a client can do to it passes through here, so this is
- * where resets and changes of state happen, in their order.
+ * The endpoint behind one socket: a function with its configuration space, vectors and
+ * DMA addresses. Every request of a client that changes the function's state passes
+ * through here, so that resets and state changes happen in one order.
  */
 #ifndef ORNICD_VFU_ENDPOINT_H
 #define ORNICD_VFU_ENDPOINT_H
@@ -14,7 +14,7 @@
 #include "../mem/gpa.h"
 
 /**
- * struct vfu_endpoint - a function and what the server keeps for it
+ * struct vfu_endpoint - a function and the server's state for it
  * @func:	the function
  * @pci:	configuration space
  * @msix:	vectors

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a PCI function must supply to be plugged into a virtual machine, and what
- * it gets in return. The vfio-user server knows functions only through this file.
+ * Interface between a PCI function and the vfio-user server, which knows functions
+ * only through this file.
  *
- * All operations run on the loop's thread, between turns of the data path. They
- * must not block, and a write must not wait for anything the guest does: the
- * guest's CPU stands still meanwhile.
+ * All operations run on the loop's thread, between iterations of the data path. They
+ * must not block, and a write must not wait for an action of the guest: the guest's
+ * CPU stands still meanwhile.
  */
 #ifndef ORNICD_VFU_FUNC_H
 #define ORNICD_VFU_FUNC_H
@@ -43,18 +43,18 @@ enum vfu_reset {
 };
 
 /**
- * struct vfu_func_ops - what the function does
+ * struct vfu_func_ops - operations that a function implements
  * @bar_read:	load of @len bytes; @len is 1, 2, 4 or 8, @off is a multiple of it and
- *		inside the BAR. Other accesses never get here: they read as ones.
- * @bar_write:	store, under the same rules; others are dropped
- * @reset:	back to power-on state; no DMA and no interrupt from now on. The server
- *		has already taken back bus mastering (with a call of @bus_master if it was on).
+ *		inside the BAR. The server answers other accesses with all ones.
+ * @bar_write:	store, under the same rules; the server drops others
+ * @reset:	return to power-on state; no DMA and no interrupt from now on. The server
+ *		has already disabled bus mastering (with a call of @bus_master if it was on).
  * @bus_master:	PCI COMMAND.BusMaster changed; off: no DMA starts after the return.
  *		NULL if func->bus_master is enough.
  * @power_state: the function entered (@d3 true) or left D3hot. NULL if not wanted.
- * @dma_unmap:	the range [@addr, @addr + @size) has left the table: forget pointers into
- *		it, do not use them any more. Not called on disconnect, where @reset has
- *		said it all. NULL if looking at gpa.generation is enough.
+ * @dma_unmap:	the range [@addr, @addr + @size) was removed from the table: drop pointers into
+ *		it. Not called on disconnect, because @reset comes first. NULL if looking at
+ *		gpa.generation is enough.
  * @attached:	a VMM connected and agreed on a version. NULL if not wanted.
  * @detached:	that VMM is gone, memory and vectors with it. NULL if not wanted.
  */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts as the client sees them: what kinds there are, and which eventfd
- * belongs to which vector.
+ * Interrupts as the client sees them: kinds, and the eventfd of each vector.
  *
- * The function has MSI-X only. The vectors are not announced as a fixed set, so
- * that the client sends one eventfd when the guest unmasks one vector, instead of
- * all of them again. It starts with an assignment without a descriptor, which
- * enables MSI-X and names no vector.
+ * The function has MSI-X only. NORESIZE is not set: with it QEMU 11.1 disables MSI-X and
+ * sends all eventfds again for each vector that the guest unmasks. Without it QEMU sends
+ * one eventfd per unmasked vector. QEMU starts with an assignment without a descriptor,
+ * which enables MSI-X.
  */
 #include "command.h"
 
@@ -14,12 +13,14 @@
 #include <string.h>
 
 /**
- * vfu_get_irq_info() - VFU_GET_IRQ_INFO: number of vectors of a kind
+ * vfu_get_irq_info() - VFU_GET_IRQ_INFO: report the number of vectors of a kind
  * @ep:	endpoint
  * @m:	request
  *
- * Return: 0, a negative errno (also for the error interrupt, which would stop the
- * whole virtual machine), or VFU_CLOSE().
+ * Reject the error interrupt: if it exists, QEMU 11.1 stops the whole virtual machine
+ * when it fires. QEMU does not use it after an error reply.
+ *
+ * Return: 0, a negative errno, or VFU_CLOSE().
  */
 int vfu_get_irq_info(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
@@ -61,7 +62,7 @@ static int irq_assign(struct vfu_endpoint *ep, const struct vfu_set_irqs *req, s
 	return 0;
 }
 
-/* The client raises interrupts itself, to test the path. */
+/* Raise interrupts on request of the client, which tests the path that way. */
 static int irq_loopback(struct vfu_endpoint *ep, const struct vfu_set_irqs *req,
 			const struct vfu_msg *m)
 {

@@ -3,14 +3,14 @@
  * Receive and reply without ever blocking.
  *
  * Requests are read in bulk: a burst of doorbells is many small messages, and one
- * system call fetches hundreds. Bulk reading makes one thing delicate: to which
- * message a descriptor belongs. The kernel ends a read behind the piece of stream
- * that carried descriptors, and clients send a message with one call; so
- * descriptors belong to the message that reaches the end of what was read. They
- * are noted with the stream position where that message starts.
+ * system call fetches hundreds. After a bulk read, each file descriptor must be
+ * assigned to its message. The kernel ends a read behind the piece of stream
+ * that carried descriptors, and clients send a message with one call. Therefore
+ * descriptors belong to the last message of the read. They are stored with the
+ * stream position where that message starts.
  *
- * Both buffers have a fixed size. If a client does not read its replies, no more
- * of its requests are looked at; the kernel's socket buffer then stops it.
+ * Both buffers have a fixed size. If a client does not read its replies, its
+ * requests are no longer processed, and the kernel's socket buffer stops it.
  */
 #include "message.h"
 
@@ -27,7 +27,7 @@
 #define RX_SIZE		(2 * VFU_MAX_MSG)
 #define TX_SIZE		(2 * VFU_MAX_MSG)
 
-/* Descriptors received and not yet handed over; one read brings VFU_MAX_FDS at most */
+/* Most descriptors that wait for their message; one read brings VFU_MAX_FDS at most */
 #define FDS_WAITING	(2 * VFU_MAX_FDS)
 
 struct fd_at {
@@ -92,7 +92,7 @@ struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
 }
 
 /**
- * vfu_conn_free() - close; handler.closed() is not called
+ * vfu_conn_free() - close a connection without calling handler.closed()
  * @c:	connection; NULL is ignored
  */
 void vfu_conn_free(struct vfu_conn *c)
@@ -116,7 +116,7 @@ static struct vfu_hdr conn_header(const struct vfu_conn *c, size_t at)
 	return hdr;
 }
 
-/* Start of the message that reaches the end of what has been received. */
+/* Return the offset in @rx of the last message, which may be incomplete. */
 static size_t conn_last_start(const struct vfu_conn *c)
 {
 	size_t at = c->rx_head;
@@ -132,8 +132,9 @@ static size_t conn_last_start(const struct vfu_conn *c)
 }
 
 /*
- * No request takes a socket, and one that is the client's own end of this connection, kept here
- * for a message that never becomes whole, would keep the connection from ever ending.
+ * Return true if @fd is a socket. No request takes one. A client could send its own end of this
+ * connection with an incomplete message: as long as it is kept here, no end of file arrives and the
+ * connection never ends.
  */
 static bool fd_is_socket(int fd)
 {
@@ -178,7 +179,7 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 	return full || bad ? -EPROTO : 0;
 }
 
-/* Return: 0 if something came or nothing is there now, -ECONNRESET at the end, -EPROTO. */
+/* Read once. Return: 0, also if no data is available; -ECONNRESET at end of file or -EPROTO. */
 static int conn_receive(struct vfu_conn *c)
 {
 	union {
@@ -220,7 +221,7 @@ static int conn_send(struct vfu_conn *c)
 	return 0;
 }
 
-/* Room for the longest reply? */
+/* Make room for the longest reply. Return false if the client has to read replies first. */
 static bool conn_tx_room(struct vfu_conn *c)
 {
 	if (TX_SIZE - c->tx_tail >= VFU_MAX_MSG)
@@ -315,8 +316,8 @@ static int conn_dispatch(struct vfu_conn *c, const struct vfu_hdr *hdr)
 }
 
 /*
- * Look at the message at rx_head. Return: 1 if it was handled, 0 if it is not all
- * there yet, negative: close the connection.
+ * Handle the message at rx_head. Return: 1 if it was handled, 0 if it is incomplete, negative:
+ * close the connection.
  */
 static int conn_next(struct vfu_conn *c)
 {
@@ -339,7 +340,7 @@ static int conn_next(struct vfu_conn *c)
 	return err ? err : 1;
 }
 
-/* Handle what is there, as far as replies have room. Return: as conn_next(). */
+/* Handle received messages while replies have room. Return: as conn_next(). */
 static int conn_process(struct vfu_conn *c)
 {
 	int ret = 1;
@@ -385,9 +386,9 @@ static void conn_ready(void *arg, uint32_t events)
 	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
 		end = conn_receive(c);
 	/*
-	 * Requests that came before the end still count, and a reply that says what was
-	 * wrong still goes out. If only room for replies was missing, try again at once:
-	 * no event will tell that the socket has always been writable.
+	 * Handle requests that came before the end of file, and send their error replies. If room
+	 * for replies ran out but all of them were sent, continue at once: EPOLLOUT is not awaited
+	 * then, so no event would wake us.
 	 */
 	do {
 		ret = conn_process(c);

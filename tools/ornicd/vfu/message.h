@@ -15,10 +15,10 @@
 /**
  * struct vfu_msg - one request and the reply to it
  * @hdr:	header of the request
- * @payload:	what follows it, unaligned, @len bytes
+ * @payload:	bytes behind the header, unaligned, @len of them
  * @len:	bytes of @payload
- * @fd:		descriptors that came along; a handler that keeps one sets it to -1,
- *		the rest is closed
+ * @fd:		descriptors sent with it; a handler that keeps one sets it to -1,
+ *		the others are closed after the handler
  * @nfd:	number of @fd
  * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned
  * @out_len:	bytes of @out to send
@@ -37,10 +37,10 @@ struct vfu_msg {
 #define VFU_CLOSE(err)	(-(err) - 0x10000)
 
 /**
- * struct vfu_handler - who gets the messages
+ * struct vfu_handler - receiver of the messages
  * @request:	handle one; 0, a negative errno for an error reply, or VFU_CLOSE()
- * @closed:	the connection has ended, by whichever side; called once
- * @arg:	given to both
+ * @closed:	the connection has ended, by either side; called once
+ * @arg:	argument of both
  */
 struct vfu_handler {
 	int (*request)(void *arg, struct vfu_msg *msg);

@@ -2,11 +2,10 @@
 /*
  * MSI-X vectors.
  *
- * The VMM emulates table, masking and pending bits; a vector here is no more
- * than an eventfd to write to. Only two times the VMM cannot cover exist: before
- * the guest first unmasked a vector there is no eventfd yet, and while bus
- * mastering is off nothing may leave. A vector fired then is remembered, once,
- * and delivered as soon as that time ends.
+ * The VMM emulates table, masking and pending bits. A vector here is only an eventfd to
+ * write to. Two cases remain: before the guest first unmasks a vector there is no
+ * eventfd, and while bus mastering is off no interrupt may be sent. A vector that fires
+ * then becomes pending, and is delivered once when the condition ends.
  */
 #include "msix.h"
 
@@ -55,13 +54,13 @@ static void msix_deliver(struct msix_vector *v)
 	const uint64_t one = 1;
 
 	v->pending = false;
-	/* A full counter means that the client has not even seen the last ones. */
+	/* EAGAIN: the counter is full, so the client has not read the last writes yet. */
 	if (write(v->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_ratelimited(LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
 }
 
 /**
- * msix_fire() - raise an interrupt, now or as soon as it may leave
+ * msix_fire() - raise an interrupt, now or as soon as it may be delivered
  * @m:		vectors
  * @vector:	which; one that does not exist is ignored
  */
@@ -79,9 +78,9 @@ void msix_fire(struct msix *m, unsigned int vector)
 }
 
 /**
- * msix_enable() - allow or forbid interrupts to leave
+ * msix_enable() - allow or forbid delivery; deliver pending vectors
  * @m:	vectors
- * @on:	bus master and D0
+ * @on:	true if bus master is on and the power state is D0
  */
 void msix_enable(struct msix *m, bool on)
 {
@@ -91,7 +90,7 @@ void msix_enable(struct msix *m, bool on)
 			msix_deliver(&m->vector[i]);
 }
 
-/* Only an eventfd is sure never to block the daemon in write(). */
+/* Return true if @fd is an eventfd. Another file could block the daemon in write(). */
 static bool msix_is_eventfd(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";
@@ -144,7 +143,7 @@ void msix_release(struct msix *m, unsigned int start, unsigned int count)
 }
 
 /**
- * msix_forget_pending() - after a reset, or when the guest disables MSI-X
+ * msix_forget_pending() - clear all pending vectors: after a reset, or when MSI-X is disabled
  * @m:	vectors
  */
 void msix_forget_pending(struct msix *m)

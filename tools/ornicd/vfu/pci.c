@@ -4,9 +4,9 @@
  * MSI-X, PCI Express with function level reset.
  *
  * The layout is built once into an initial image and a write mask; from then on a
- * reset is a copy and a write is a masked store, followed by a look at the few
- * bits that mean something here. BARs behave as in hardware although QEMU keeps
- * its own copy of them; interrupt masking is the VMM's business entirely.
+ * reset is a copy and a write is a masked store, followed by a check of the few
+ * bits that have an effect. BAR registers behave as in hardware, although QEMU keeps
+ * its own copy of them. Interrupt masking belongs to the VMM.
  */
 #include "pci.h"
 
@@ -16,12 +16,12 @@
 #include <linux/pci_regs.h>
 #include <string.h>
 
-/* Where the capabilities lie */
+/* Offsets of the capabilities */
 #define CAP_PM		0x40
 #define CAP_MSIX	0x50
 #define CAP_EXP		0x60
 
-/* Gen4 x16: the numbers a virtual link shows, nothing waits for it */
+/* Gen4 x16: values that the virtual link reports; they do not limit the data rate */
 #define LINK_SPEED	PCI_EXP_LNKCAP_SLS_16_0GB
 #define LINK_WIDTH	16
 
@@ -105,7 +105,7 @@ static void pci_cap_exp(struct pci_cfg *c, uint8_t next)
 	put16(c->wmask + CAP_EXP + PCI_EXP_LNKCTL2, PCI_EXP_LNKCTL2_TLS);
 }
 
-/* Table in the lower half of its BAR, pending bits in the upper, a page each at least */
+/* Return half of the MSI-X BAR, in bytes: table in the lower half, pending bits in the upper. */
 static uint64_t pci_msix_half(unsigned int nvectors)
 {
 	uint64_t half = BAR_MIN;
@@ -196,7 +196,7 @@ int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 }
 
 /**
- * pci_reset() - back to the state after power-on
+ * pci_reset() - restore the state after power-on
  * @c:	configuration space
  */
 void pci_reset(struct pci_cfg *c)
@@ -205,7 +205,7 @@ void pci_reset(struct pci_cfg *c)
 }
 
 /**
- * pci_bus_master() - is COMMAND.BusMaster set?
+ * pci_bus_master() - return true if COMMAND.BusMaster is set
  * @c:	configuration space
  */
 bool pci_bus_master(const struct pci_cfg *c)
@@ -214,7 +214,7 @@ bool pci_bus_master(const struct pci_cfg *c)
 }
 
 /**
- * pci_d3hot() - is the function in D3hot?
+ * pci_d3hot() - return true if the function is in D3hot
  * @c:	configuration space
  */
 bool pci_d3hot(const struct pci_cfg *c)
@@ -226,7 +226,7 @@ bool pci_d3hot(const struct pci_cfg *c)
  * pci_read() - read configuration space
  * @c:		configuration space
  * @off:	first byte
- * @buf:	where to
+ * @buf:	destination
  * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
  */
 void pci_read(const struct pci_cfg *c, uint32_t off, void *buf, size_t len)
@@ -255,10 +255,10 @@ static bool pci_flr_written(uint32_t off, const uint8_t *buf, size_t len)
  * pci_write() - write configuration space
  * @c:		configuration space
  * @off:	first byte
- * @buf:	what
+ * @buf:	bytes to write
  * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
  *
- * Return: set of &enum pci_event that the caller must act upon.
+ * Return: set of &enum pci_event that the caller must handle.
  */
 unsigned int pci_write(struct pci_cfg *c, uint32_t off, const void *buf, size_t len)
 {

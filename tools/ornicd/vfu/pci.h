@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Configuration space of one function: bytes, which of them can be written, and
- * what a write means.
+ * Configuration space of one function: contents, write mask, and the effects of a write.
  */
 #ifndef ORNICD_VFU_PCI_H
 #define ORNICD_VFU_PCI_H

@@ -46,10 +46,10 @@ enum vfu_cmd {
 #define VFU_F_ERROR		0x20u
 
 /**
- * struct vfu_hdr - what every message starts with
+ * struct vfu_hdr - header of every message
  * @id:		chosen by the sender, echoed in the reply
  * @cmd:	&enum vfu_cmd
- * @size:	of the whole message
+ * @size:	bytes of the whole message, header included
  * @flags:	type and VFU_F_*
  * @error:	positive errno in a reply with VFU_F_ERROR
  */
@@ -80,7 +80,7 @@ static_assert(sizeof(struct vfu_version) == 4, "vfio-user version");
  * struct vfu_dma_map - VFU_DMA_MAP request; a descriptor may come along
  * @argsz:	size of this structure
  * @flags:	VFU_DMA_F_*
- * @offset:	where in the file
+ * @offset:	offset in the file
  * @addr:	first DMA address
  * @size:	bytes
  */
@@ -228,8 +228,8 @@ static_assert(sizeof(struct vfu_region_access) == 16, "vfio-user region access")
 /**
  * struct vfu_write_one - a write of VFU_REGION_WRITE_MULTI, which is a u64 number
  * of writes and then that many of these
- * @to:		where; at most 8 bytes
- * @data:	what, from the first byte on
+ * @to:		region, offset and count; at most 8 bytes
+ * @data:	bytes to write, from the first one on
  */
 struct vfu_write_one {
 	struct vfu_region_access to;

@@ -2,8 +2,8 @@
 /*
  * Listen, accept one client, serve it until it leaves, reset, listen on.
  *
- * A function belongs to one virtual machine at a time. A second client is closed
- * at once: a VMM whose connection nobody accepts would hang for seconds at start.
+ * A function belongs to one virtual machine at a time. A second client is accepted and
+ * closed at once: QEMU 11.1 waits 5 s for a reply if nobody accepts its connection.
  */
 #define _GNU_SOURCE 1	/* struct ucred */
 
@@ -101,10 +101,10 @@ static int server_listen(struct vfu_server *s, const char *path)
  * vfu_server_open() - offer a function on a socket
  * @loop:	event loop
  * @func:	function, filled in as func.h says; outlives the server
- * @path:	of the socket; a stale one is replaced, one in use is not
+ * @path:	path of the socket; a stale socket is replaced, one in use is not
  * @server:	the server
  *
- * Return: 0, or a negative errno after a log line that says what was wrong.
+ * Return: 0, or a negative errno after a log line with the reason.
  */
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		    struct vfu_server **server)

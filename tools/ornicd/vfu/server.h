@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A PCI function offered on a UNIX socket: who may connect, and what happens when
- * the client leaves.
+ * A PCI function offered on a UNIX socket: accepts one client at a time, and resets the function
+ * when it leaves.
  */
 #ifndef ORNICD_VFU_SERVER_H
 #define ORNICD_VFU_SERVER_H
@@ -19,7 +19,7 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 void vfu_server_close(struct vfu_server *s);
 
 const char *vfu_server_path(const struct vfu_server *s);
-/* vfu_server_attached() - a client has the function */
+/* vfu_server_attached() - return true if a client is connected and agreed on a version */
 bool vfu_server_attached(const struct vfu_server *s);
 
 #endif /* ORNICD_VFU_SERVER_H */

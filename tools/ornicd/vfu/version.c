@@ -2,9 +2,10 @@
 /*
  * Version and capabilities: the first message of a client, JSON both ways.
  *
- * Of what the client says only two things matter here: how much data it takes in
- * one reply, and whether it may be offered batched writes. Batches keep the VMM's
- * queue of posted writes short when doorbells come faster than they are read.
+ * Two capabilities of the client are used: the most data that it takes in one reply, and whether it
+ * can batch writes. QEMU 11.1 batches writes once more than 1024 messages wait, and only if the
+ * server advertises write_multiple. Without batches its queue of posted writes has no bound when
+ * doorbells come faster than they are read.
  */
 #include "command.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No client has that much to say; keeps the parser's work bounded */
+/* Longest capabilities in bytes: bounds the parser's work; QEMU sends far less */
 #define JSON_MAX	4096
 
 /**
@@ -81,7 +82,7 @@ static char *version_own_caps(const struct version_caps *caps)
 			 "pgsizes", (int)VFU_PAGE_SIZE);
 	if (!root)
 		return NULL;
-	/* A server's capabilities are a subset of the client's. */
+	/* Offer nothing else: QEMU 11.1 warns of "spurious capabilities" that it does not know. */
 	if (!caps->write_multiple ||
 	    !json_object_set_new(json_object_get(root, "capabilities"), "write_multiple",
 				 json_true()))
