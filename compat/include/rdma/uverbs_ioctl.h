@@ -73,7 +73,6 @@ struct ib_dmah;
 	op(get_hw_stats)						\
 	op(get_link_layer)						\
 	op(get_port_immutable)						\
-	op(get_vector_affinity)						\
 	op(map_mr_sg)							\
 	op(mmap)							\
 	op(mmap_free)							\

@@ -132,15 +132,6 @@ struct ornic_comp {
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector);
 
 /**
- * ornic_comp_vector_irq() - Linux interrupt number of a completion vector
- * @odev: device
- * @vector: 0 .. odev->comp_vectors - 1
- *
- * For irq_get_affinity_mask() and the like; valid until the auxiliary driver's remove returns.
- */
-int ornic_comp_vector_irq(struct ornic_dev *odev, u32 vector);
-
-/**
  * ornic_comp_add() - have completion events of a CQ delivered
  * @odev: device
  * @cqn: number of the CQ

@@ -22,9 +22,9 @@ static int ornic_check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq
 	return -EIO;
 }
 
-static int ornic_cq_resize_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-					    const struct ornic_ib_ring *ring,
-					    struct ornic_cq_resize_rsp *at)
+static int ornic_cq_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+				     const struct ornic_ib_ring *ring,
+				     struct ornic_cq_resize_rsp *at)
 {
 	struct ornic_cq_resize_cmd cmd = {
 		.log_entries = ring->log,
@@ -37,8 +37,8 @@ static int ornic_cq_resize_resize_in_device(struct ornic_ib_dev *dev, struct orn
 	return ret ? ret : ornic_check_switch(dev, cq, ring->log, at);
 }
 
-static int ornic_cq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-				       u32 entries, struct ib_udata *udata)
+static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+				u32 entries, struct ib_udata *udata)
 {
 	struct ornic_uresp_resize_cq resp = {};
 	struct ornic_ib_ring ring = {};
@@ -53,7 +53,7 @@ static int ornic_cq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_ib
 		return -EOPNOTSUPP;
 	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries);
 	if (!ret)
-		ret = ornic_cq_resize_resize_in_device(dev, cq, &ring, &at);
+		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		swap(cq->ubuf, ring.ubuf);
 		cq->log_entries = ring.log;
@@ -93,8 +93,8 @@ static int ornic_switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 	return 0;
 }
 
-static int ornic_cq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-					 u32 entries)
+static int ornic_cq_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
+				  u32 entries)
 {
 	struct ornic_ib_ring ring = {
 		.log = order_base_2(entries),
@@ -106,7 +106,7 @@ static int ornic_cq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic_
 
 	ret = ornic_ib_ring_alloc(dev, &ring);
 	if (!ret)
-		ret = ornic_cq_resize_resize_in_device(dev, cq, &ring, &at);
+		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		spin_lock_irqsave(&cq->lock, flags);
 		ret = ornic_switch_kernel(dev, cq, &ring, le32_to_cpu(at.producer),
@@ -129,9 +129,9 @@ int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata
 		return -EINVAL;
 	mutex_lock(&cq->resize);
 	if (udata)
-		ret = ornic_cq_resize_resize_user(dev, cq, entries, udata);
+		ret = ornic_cq_resize_user(dev, cq, entries, udata);
 	else
-		ret = ornic_cq_resize_resize_kernel(dev, cq, entries);
+		ret = ornic_cq_resize_kernel(dev, cq, entries);
 	mutex_unlock(&cq->resize);
 	return ret;
 }

@@ -17,8 +17,8 @@ struct ids {
 	u32 count;
 };
 
-static int ornic_srq_resize_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-					     const struct ornic_ib_ring *ring, const u32 *limit)
+static int ornic_srq_resize_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+				      const struct ornic_ib_ring *ring, const u32 *limit)
 {
 	struct ornic_srq_resize_cmd cmd = {
 		.log_entries = ring->log,
@@ -31,8 +31,8 @@ static int ornic_srq_resize_resize_in_device(struct ornic_ib_dev *dev, struct or
 	return ornic_ib_cmd_srq_resize(dev, srq->srqn, &cmd);
 }
 
-static int ornic_srq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-					u32 max_wr, const u32 *limit, struct ib_udata *udata)
+static int ornic_srq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+				 u32 max_wr, const u32 *limit, struct ib_udata *udata)
 {
 	struct ornic_ib_ring ring = { .stride = srq->wq.stride };
 	struct ornic_ureq_modify_srq req;
@@ -48,7 +48,7 @@ static int ornic_srq_resize_resize_user(struct ornic_ib_dev *dev, struct ornic_i
 	ring.log = req.log_entries;
 	ret = ornic_ib_ring_pin(dev, &ring, req.buf_addr);
 	if (!ret)
-		ret = ornic_srq_resize_resize_in_device(dev, srq, &ring, limit);
+		ret = ornic_srq_resize_in_device(dev, srq, &ring, limit);
 	if (!ret) {
 		ornic_ib_srq_adopt(srq, &ring);
 		srq->max_wr = max_wr;
@@ -152,8 +152,8 @@ static void ornic_srq_resize_finish(struct ornic_ib_srq *srq, struct ornic_ib_ri
 	spin_unlock_irqrestore(&srq->wq.lock, flags);
 }
 
-static int ornic_srq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
-					  u32 *max_wr, const u32 *limit)
+static int ornic_srq_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
+				   u32 *max_wr, const u32 *limit)
 {
 	struct ornic_ib_ring ring = {
 		.log = ornic_ib_srq_log(*max_wr),
@@ -170,7 +170,7 @@ static int ornic_srq_resize_resize_kernel(struct ornic_ib_dev *dev, struct ornic
 		ret = -EINVAL;
 	if (ret)
 		goto out;
-	ret = ornic_srq_resize_resize_in_device(dev, srq, &ring, limit);
+	ret = ornic_srq_resize_in_device(dev, srq, &ring, limit);
 	ornic_srq_resize_finish(srq, &ring, !ret);
 	if (!ret) {
 		srq->max_wr = BIT(srq->wq.log);
@@ -202,8 +202,8 @@ int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 	    (limit && attr->srq_limit > attr->max_wr))
 		return -EINVAL;
 	if (udata)
-		return ornic_srq_resize_resize_user(dev, srq, attr->max_wr,
-						    limit ? &attr->srq_limit : NULL, udata);
-	return ornic_srq_resize_resize_kernel(dev, srq, &attr->max_wr,
-					      limit ? &attr->srq_limit : NULL);
+		return ornic_srq_resize_user(dev, srq, attr->max_wr,
+					     limit ? &attr->srq_limit : NULL, udata);
+	return ornic_srq_resize_kernel(dev, srq, &attr->max_wr,
+				       limit ? &attr->srq_limit : NULL);
 }

@@ -197,22 +197,11 @@ void ornic_eq_poll(struct ornic_core *core, u32 vector)
 	ornic_eq_drain(eq);
 }
 
-static struct ornic_eq *ornic_comp_eq(struct ornic_dev *odev, u32 vector)
-{
-	return &odev->core->eqs[odev->core->comp_first + vector % odev->comp_vectors];
-}
-
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector)
 {
-	return ornic_comp_eq(odev, vector)->number;
+	return odev->core->eqs[odev->core->comp_first + vector % odev->comp_vectors].number;
 }
 EXPORT_SYMBOL_GPL(ornic_comp_vector_eq);
-
-int ornic_comp_vector_irq(struct ornic_dev *odev, u32 vector)
-{
-	return ornic_comp_eq(odev, vector)->irq;
-}
-EXPORT_SYMBOL_GPL(ornic_comp_vector_irq);
 
 /* ornic_netdev_eq() - return the number of the network interface's event queue. */
 u32 ornic_netdev_eq(struct ornic_core *core)
