@@ -44,12 +44,21 @@ class BadDevice(Proxied):
         self.addCleanup(self.truth)
         self.since = len(self.proxy.accesses)
 
+    @classmethod
+    def tearDownClass(cls):
+        """A device that lies no more works, whatever it said before."""
+        case = cls("works")
+        case.setUp()
+        case.works(load=True)
+        case.judge()
+        case.doCleanups()
+        super().tearDownClass()
+
     def truth(self):
-        """The driver goes while the device lies, and finds a device that does not."""
+        """The driver goes while the device lies."""
         self.proxy.release()
         self.vm.run(UNLOAD, timeout=60)
         self.proxy.lies = Lies()
-        self.works(load=True)
 
     def load(self, **lies):
         """Loads the driver, whose device has an interface afterwards."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Processes that die in the middle of a transfer: the peer is told, nothing stays behind, the next pair works."""
 import harness
+from harness import LabError
 
 PORT = 18515
 
@@ -14,8 +15,14 @@ class Process(harness.GuestTest):
         server = self.spawn(there, command, 120)
         there.wait_listen(PORT, 30)
         client = self.spawn(here, "%s %s" % (command, self.p.address(there)), 120)
-        here.run("until rdma res show qp link %s | grep 'state RTS' | grep -q pid; do sleep 0.05; done" % self.device, timeout=30)
-        self.moves(there)
+        show = "rdma res show qp link %s" % self.device
+        try:
+            here.run("until %s | grep 'state RTS' | grep -q pid; do sleep 0.05; done" % show, timeout=30)
+            self.moves(there)
+        except LabError as e:
+            queues = here.run(show, check=False, timeout=30)
+            self.fail("no data flows: %s\nserver: status %s\n%s\nclient: status %s\n%s\nqueue pairs of the client's host:\n%s" % (
+                e, server.poll(), server.text()[-1500:], client.poll(), client.text()[-1500:], queues.out + queues.err))
         return server, client
 
     def moves(self, vm):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """unittest that speaks TAP, for selftests/run: call tap.main() where a script would call unittest.main()."""
 import sys
+import time
 import traceback
 import unittest
+
+LONG = 1                # seconds; what takes longer is told, for whoever makes the tests faster
 
 
 class Result(unittest.TestResult):
@@ -10,6 +13,18 @@ class Result(unittest.TestResult):
         super().__init__()
         self.number = 0
         self.bad = 0
+        self.start = 0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.start = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        seconds = time.monotonic() - self.start
+        if seconds > LONG:
+            print("# %.1f s" % seconds)
+            sys.stdout.flush()
 
     def _say(self, test, good, more=""):
         self.number += 1
