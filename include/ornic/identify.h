@@ -174,8 +174,8 @@ ORNIC_ASSERT_OFFSET(struct ornic_identify_device, max_list_entries, 0x138);
 /* Identify page 1: a port. Also the output of PORT_QUERY. */
 struct ornic_identify_port {
 	__u8 link_layer;	/* 1 InfiniBand, 2 Ethernet */
-	__u8 state;		/* IBTA numbers: 1 down, 4 active */
-	__u8 phys_state;	/* IBTA numbers: 3 disabled, 5 link up */
+	__u8 state;		/* enum ornic_port_state */
+	__u8 phys_state;	/* enum ornic_port_phys_state */
 	__u8 max_mtu;		/* IBTA code 1..5 */
 	__u8 active_mtu;	/* IBTA code that max_frame in use allows */
 	__u8 res0[3];
@@ -208,6 +208,18 @@ ORNIC_ASSERT_OFFSET(struct ornic_identify_port, flags, 0x38);
 enum ornic_link_layer {
 	ORNIC_LINK_IB		= 1,
 	ORNIC_LINK_ETHERNET	= 2,
+};
+
+/* Those of IBTA's port states that a port has. */
+enum ornic_port_state {
+	ORNIC_PORT_STATE_DOWN	= 1,
+	ORNIC_PORT_STATE_ACTIVE	= 4,
+};
+
+/* The same of its physical states. */
+enum ornic_port_phys_state {
+	ORNIC_PORT_PHYS_DISABLED	= 3,
+	ORNIC_PORT_PHYS_LINK_UP		= 5,
 };
 
 /* Identify page 2: a transport. */

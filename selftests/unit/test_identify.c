@@ -74,8 +74,8 @@ static void test_port(void **state)
 
 	assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &a, sizeof(a)), 0);
 	assert_int_equal(a.link_layer, ORNIC_LINK_ETHERNET);
-	assert_int_equal(a.state, 1);
-	assert_int_equal(a.phys_state, 3);
+	assert_int_equal(a.state, ORNIC_PORT_STATE_DOWN);
+	assert_int_equal(a.phys_state, ORNIC_PORT_PHYS_DISABLED);
 	assert_int_equal(a.active_mtu, ORNIC_MTU_1024);
 	assert_int_equal(le32toh(a.gid_entries), 256);
 	assert_int_equal(le32toh(a.pkey_entries), 1);
@@ -83,7 +83,7 @@ static void test_port(void **state)
 	assert_memory_equal(a.permanent_mac, a.current_mac, 6);
 	assert_int_equal(host_port_up(&p->host, 9000), 0);
 	assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &a, sizeof(a)), 0);
-	assert_int_equal(a.state, 4);
+	assert_int_equal(a.state, ORNIC_PORT_STATE_ACTIVE);
 	assert_int_equal(a.active_mtu, ORNIC_MTU_4096);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &b, sizeof(b)), 0);
 	assert_memory_equal(&a, &b, sizeof(a));

@@ -24,11 +24,7 @@
 #define CLOCK_KHZ		1000000	/* nanoseconds */
 #define ATOMIC_THIS_DEVICE	1
 
-/* Port codes of IBTA and of the verbs */
-#define STATE_DOWN		1
-#define STATE_ACTIVE		4
-#define PHYS_DISABLED		3
-#define PHYS_LINK_UP		5
+/* Port codes of the verbs */
 #define WIDTH_4X		2
 #define SPEED_EDR		32
 
@@ -148,8 +144,8 @@ void identify_port(const struct function *f, struct ornic_identify_port *p)
 	bool up = link_is_up(&f->dev);
 
 	p->link_layer = ORNIC_LINK_ETHERNET;
-	p->state = up ? STATE_ACTIVE : STATE_DOWN;
-	p->phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED;
+	p->state = up ? ORNIC_PORT_STATE_ACTIVE : ORNIC_PORT_STATE_DOWN;
+	p->phys_state = up ? ORNIC_PORT_PHYS_LINK_UP : ORNIC_PORT_PHYS_DISABLED;
 	p->max_mtu = ORNIC_MTU_4096;
 	p->active_mtu = mtu_code(link_mtu(&f->dev));
 	p->gid_entries = htole32(DEVICE_GIDS);

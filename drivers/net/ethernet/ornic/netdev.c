@@ -30,7 +30,7 @@ static void ornic_link_update(struct ornic_netdev *nd)
 	if (!nd->up)
 		goto unlock;	/* open and stop set the carrier themselves */
 	if (!ornic_cmd_port_query(nd->core, &port))
-		active = port.state == 4;
+		active = port.state == ORNIC_PORT_STATE_ACTIVE;
 	if (active != netif_carrier_ok(nd->dev)) {
 		if (active)
 			netif_carrier_on(nd->dev);
