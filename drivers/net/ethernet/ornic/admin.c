@@ -19,7 +19,7 @@
 #include <linux/export.h>
 #include <linux/jiffies.h>
 
-#include <ornic/mr.h>
+#include <linux/ornic/hw/mr.h>
 #include "ornic.h"
 
 /* Each slot owns an input and an output page. */
