@@ -56,7 +56,7 @@ static bool open_wr(struct ibv_qp_ex *ex, int opcode)
 		return ex->wr_atomic_cmp_swp ? ibv_wr_atomic_cmp_swp(ex, 1, 2, 3, 4), true : false;
 	case ADD:
 		return ex->wr_atomic_fetch_add ? ibv_wr_atomic_fetch_add(ex, 1, 2, 3), true : false;
-#ifdef ORNIC_HAVE_FLUSH
+#ifndef ORNIC_LACKS_WR_FLUSH
 	case FLUSH:
 		return ex->wr_flush ? ibv_wr_flush(ex, 1, 2, 64, 1, 0), true : false;
 #endif

@@ -5,6 +5,7 @@
 With --all also what takes longer than ten minutes: every patch by itself, the options built in, KUnit, all of rdma-core.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -123,11 +124,48 @@ class RdmaCore(Rooted):
         self.fresh("rdma-core", "rdma-core")
         self.inside("rdma-core", "rdma-core", "apply")
 
+    def test_nothing_for_older_versions(self):
+        for name in self.fresh("rdma-core", "rdma-core"):
+            with open(os.path.join(BUILD, "rdma-core", name), encoding="utf-8") as f:
+                self.assertNotRegex(f.read(), "ORNIC_LACKS|IBVERBS_PABI_VERSION|compat\\.h")
+
+    def test_conditionals_for_older_versions(self):
+        self.assertEqual(series.newest("a\n#ifndef OLD_X\nb\n#endif\nc\n#ifdef Y\nd\n#endif\n", "OLD_"),
+                         "a\nb\nc\n#ifdef Y\nd\n#endif\n")
+        with self.assertRaisesRegex(series.SeriesError, "#else"):
+            series.newest("#ifndef OLD_X\na\n#else\nb\n#endif\n", "OLD_")
+
     @unittest.skipUnless(EVERYTHING, "make upstream-check")
     def test_builds(self):
         self.fresh("rdma-core", "rdma-core")
         self.inside("rdma-core", "rdma-core", "apply")
         self.assertIn("libornic-rdmav", self.inside("rdma-core", "rdma-core", "build"))
+
+
+class Agreement(Rooted):
+    def test_number_of_the_driver(self):
+        """RDMA_DRIVER_ORNIC has one value, in kernels old and new and in rdma-core, and the in-tree driver uses it."""
+        values = set()
+        for kind, base, header in [("kernel", base, "include/uapi") for base in KERNELS] + [("rdma-core", "rdma-core", "kernel-headers")]:
+            self.fresh(kind, base)
+            self.inside(kind, base, "apply")
+            upper = os.path.join(BUILD, "changes-" + base, "upper")
+            values.add(driver_number(os.path.join(upper, header, "rdma", "ib_user_ioctl_verbs.h")))
+            if kind == "kernel":
+                with open(os.path.join(upper, "drivers/infiniband/hw/ornic/device.c"), encoding="utf-8") as f:
+                    self.assertIn(".driver_id = RDMA_DRIVER_ORNIC,", f.read())
+        self.assertEqual(len(values), 1, values)
+
+
+def driver_number(path):
+    """The value that enum rdma_driver_id gives ornic."""
+    with open(path, encoding="utf-8") as f:
+        body = re.search(r"enum rdma_driver_id \{(.*?)\}", f.read(), re.S)[1]
+    values, value = {}, -1
+    for name, told in re.findall(r"(RDMA_DRIVER_\w+)(?:\s*=\s*(\w+))?,", body):
+        value = values[told] if told in values else int(told) if told else value + 1
+        values[name] = value
+    return values["RDMA_DRIVER_ORNIC"]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@
 
 #include <ccan/minmax.h>
 
-#include "compat.h"
 #include "ornic.h"
 
 #define ORNIC_CQ_FLAGS		(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | \
@@ -96,8 +95,8 @@ static int ornic_cq_cmd(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *att
 
 	cmd.buf_addr = (uintptr_t)cq->mem.buf.addr;
 	cmd.log_entries = cq->mem.log;
-	ret = ornic_cmd_create_cq_ex(ctx, attr, &cq->vcq, &cmd.ibv_cmd, sizeof(cmd),
-				     &resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_create_cq_ex(ctx, attr, NULL, &cq->vcq, &cmd.ibv_cmd, sizeof(cmd),
+				   &resp.ibv_resp, sizeof(resp), 0);
 	if (ret)
 		return ret;
 	cq->cqn = resp.cqn;

@@ -33,7 +33,7 @@ struct ibv_mr *ornic_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t le
 
 	if (!vmr)
 		return NULL;
-	if (ornic_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)) {
+	if (ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr, NULL)) {
 		free(vmr);
 		return NULL;
 	}

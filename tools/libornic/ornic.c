@@ -13,7 +13,6 @@
 
 #include <ornic/regs.h>
 
-#include "compat.h"
 #include "ornic.h"
 
 static void ornic_free_context(struct ibv_context *ibctx);
@@ -69,7 +68,9 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 	.post_srq_recv = ornic_post_srq_recv,
 	.query_device_ex = ornic_query_device_ex,
 	.query_port = ornic_query_port,
-	ORNIC_PORT_SPEED_OPS
+#ifndef ORNIC_LACKS_PORT_SPEED
+	.query_port_speed = ibv_cmd_query_port_speed,
+#endif
 	.query_qp = ornic_query_qp,
 	.query_qp_data_in_order = ornic_query_qp_data_in_order,
 	.query_rt_values = ornic_query_rt_values,
@@ -86,7 +87,7 @@ static const struct verbs_context_ops ornic_ctx_ops = {
 };
 
 static const struct verbs_match_ent ornic_match_table[] = {
-	ORNIC_MATCH,
+	VERBS_DRIVER_ID(RDMA_DRIVER_ORNIC),
 	{},
 };
 
@@ -96,7 +97,8 @@ static int ornic_get_context(struct ornic_context *ctx)
 	struct ibv_get_context cmd = {};
 	int ret;
 
-	ret = ornic_cmd_get_context(&ctx->ibv_ctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_get_context(&ctx->ibv_ctx, &cmd, sizeof(cmd), NULL, &resp.ibv_resp,
+				  sizeof(resp));
 	if (!ret)
 		ctx->limits = resp.drv_payload;
 	return ret;
@@ -109,7 +111,7 @@ static struct verbs_context *ornic_context_new(struct ibv_device *ibdev, int cmd
 	struct ornic_context *ctx;
 	int ret;
 
-	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, ORNIC_DRIVER_ID);
+	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_ORNIC);
 	if (!ctx)
 		return NULL;
 	ret = get(ctx);

@@ -24,7 +24,6 @@
 #include <ornic/wqe.h>
 
 #include "abi.h"
-#include "compat.h"
 #include "lock.h"
 #include "qp_table.h"
 #include "ring.h"
@@ -414,7 +413,7 @@ int ornic_destroy_target(struct ibv_qp *qp);
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |		\
 	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | ORNIC_SEND_OPS_FLUSH |		\
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH |	\
 	 IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_LOCAL_INV |		\
 	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define ORNIC_SEND_OPS_UC						\

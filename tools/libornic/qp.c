@@ -12,7 +12,6 @@
 
 #include <ccan/minmax.h>
 
-#include "compat.h"
 #include "ornic.h"
 
 #define ORNIC_QP_INIT_MASK						\
@@ -276,8 +275,8 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	int ret;
 
 	ornic_qp_describe(qp, &cmd.drv_payload);
-	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
-				      &resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp), NULL);
 	if (ret)
 		return ret;
 	qp->qpn = resp.qpn;

@@ -165,7 +165,7 @@ static void ornic_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey, uin
 	ornic_wr_open_atomic(ibqp, ORNIC_WR_FETCH_ADD, rkey, addr, add, 0);
 }
 
-#ifdef ORNIC_HAVE_FLUSH
+#ifndef ORNIC_LACKS_WR_FLUSH
 static void ornic_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr, size_t len,
 			   uint8_t type, uint8_t level)
 {
@@ -320,7 +320,7 @@ static void ornic_qp_set_read_builders(struct ibv_qp_ex *ex)
 static void ornic_qp_set_rc_builders(struct ibv_qp_ex *ex)
 {
 	ex->wr_atomic_write = ornic_wr_atomic_write;
-#ifdef ORNIC_HAVE_FLUSH
+#ifndef ORNIC_LACKS_WR_FLUSH
 	ex->wr_flush = ornic_wr_flush;
 #endif
 	ex->wr_send_inv = ornic_wr_send_inv;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat.h"
 #include "ornic.h"
 
 #define ORNIC_RSS_INIT_MASK						\
@@ -67,8 +66,8 @@ static int ornic_rss_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	cmd.fields = hash->rx_hash_fields_mask;
 	cmd.function = hash->rx_hash_function;
 	memcpy(cmd.key, hash->rx_hash_key, sizeof(cmd.key));
-	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, &plain, &cmd.ibv_cmd, sizeof(cmd),
-				      &resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, &plain, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp), NULL);
 	if (!ret)
 		qp->qpn = resp.qpn;
 	return ret;

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "compat.h"
 #include "ornic.h"
 
 struct ibv_xrcd *ornic_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr)
@@ -54,8 +53,8 @@ struct ibv_qp *ornic_create_target(struct ibv_context *ctx, struct ibv_qp_init_a
 		return NULL;
 	cmd.sq_log = ORNIC_ABI_NO_RING;
 	cmd.rq_log = ORNIC_ABI_NO_RING;
-	ret = ornic_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
-				      &resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp), NULL);
 	if (ret) {
 		free(qp);
 		errno = ret;

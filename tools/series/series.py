@@ -62,6 +62,21 @@ def split(series):
     return files
 
 
+def newest(text, lacks):
+    """A source without the conditionals on what older versions lack: #ifndef of a name that begins with lacks, to its #endif."""
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#ifndef " + lacks):
+            inside = True
+        elif inside and line.startswith("#endif"):
+            inside = False
+        elif inside and line.startswith(("#if", "#el")):
+            raise SeriesError("%r inside of #ifndef %s*" % (line.rstrip(), lacks))
+        else:
+            kept.append(line)
+    return "".join(kept)
+
+
 def insert_entry(text, title, add):
     """A section of MAINTAINERS before the first one that sorts behind it."""
     lines = text.splitlines(keepends=True)
@@ -128,11 +143,12 @@ class Writer:
             f.write(text)
         os.chmod(path, mode)
 
-    def copy(self, here, there):
+    def copy(self, here, there, lacks=None):
         if os.path.exists(os.path.join(self.base, there)):
             raise SeriesError("the base has a %s of its own" % there)
         with open(os.path.join(TOP, here), encoding="utf-8") as f:
-            self.put(there, f.read(), 0o755 if os.access(os.path.join(TOP, here), os.X_OK) else 0o644)
+            text = newest(f.read(), lacks) if lacks else f.read()
+        self.put(there, text, 0o755 if os.access(os.path.join(TOP, here), os.X_OK) else 0o644)
 
     def edit(self, edit):
         with open(os.path.join(self.folder, edit["file"]), encoding="utf-8") as f:
@@ -155,6 +171,8 @@ def older(writer, base, series):
             first, rest = f.read().split("\n", 1)
         writer.put(driver + "Makefile", first + "\n\ninclude $(src)/compat/probe.mk\n"
                    "LINUXINCLUDE := -I$(src)/compat/include $(LINUXINCLUDE)\nccflags-y += $(ornic-probe)\n" + rest)
+    for edit in about["edit"]:
+        writer.edit(edit)
     writer.commit(about["subject"], about["body"])
 
 
@@ -168,7 +186,7 @@ def make(name, base, tree, out):
         w.start(sorted({e["file"] for p in series["patch"] for e in p.get("edit", [])} - copied))
         for patch, mine in zip(series["patch"], files):
             for here, there in mine:
-                w.copy(here, there)
+                w.copy(here, there, series.get("lacks"))
             for edit in patch.get("edit", []):
                 w.edit(edit)
             w.commit(patch["subject"], patch["body"])
