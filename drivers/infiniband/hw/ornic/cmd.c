@@ -2,14 +2,14 @@
 /*
  * One typed function for each admin command of the verbs.
  *
- * What comes back is checked here, once: a number that the interface cannot
- * have is not let into the driver (ORN-SEC-7).
+ * The output of a command is checked here, once: a number that is impossible by the specification
+ * does not get into the driver (ORN-SEC-7).
  */
 #include "ornic_ib.h"
 
 /*
- * Runs a command. What the device rejects is told to who debugs: the errno alone does not say which
- * of its limits or rules was in the way.
+ * Run a command. A rejection is logged for debugging, because the errno does not say which limit or
+ * rule of the device was violated; status and syndrome do.
  */
 static int ornic_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 {
@@ -40,11 +40,12 @@ static int ornic_cmd_create(struct ornic_ib_dev *dev, u16 opcode, const void *in
 }
 
 /**
- * ornic_ib_number_error() - why a new object cannot enter the table of its number
+ * ornic_ib_number_error() - handle the failure to enter a new object in the table of its number
  * @dev: device
- * @ret: 0 or negative errno of the table
+ * @ret: 0 or negative errno of the table's insert function
  *
- * Two objects cannot have one number: to destroy the second in the device would destroy the first.
+ * If the number is in use, the device gave one number to two objects and is declared dead: a
+ * destroy command for the second object would destroy the first.
  *
  * Return: @ret.
  */
@@ -77,16 +78,31 @@ static int ornic_cmd_query(struct ornic_ib_dev *dev, u16 opcode, u32 number, con
 }
 
 /*
- * Destroy an object that nothing else names any more: ib_core has counted. It frees its part
- * whatever a driver returns, so a device that rejects the command is declared dead, which ends its
- * DMA (ORN-PCI-4). Then the object is gone in any case.
+ * Destroy an object. If @keep_busy, the device may answer BUSY: the object stays, and the caller
+ * gets -EBUSY. Any other rejection declares the device dead, which ends its DMA (ORN-PCI-4).
+ * After that the object counts as destroyed.
  */
-static void ornic_cmd_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
+static int ornic_ib_cmd_try_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number,
+				    bool keep_busy)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
+	int ret;
 
-	if (ornic_cmd_run(dev, &cmd))
+	ret = ornic_cmd_run(dev, &cmd);
+	if (ret && keep_busy && cmd.status == ORNIC_ST_BUSY)
+		return ret;
+	if (ret)
 		ornic_device_malformed(dev->odev, "destroy command rejected");
+	return 0;
+}
+
+/*
+ * Destroy an object that no other object refers to: ib_core's use counts ensure that. This never
+ * fails, because ib_core frees its part whatever the driver returns.
+ */
+static void ornic_ib_cmd_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
+{
+	ornic_ib_cmd_try_destroy(dev, opcode, number, false);
 }
 
 int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
@@ -98,7 +114,7 @@ int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
 
 void ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_PD_DESTROY, pdn);
 }
 
 int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
@@ -110,7 +126,7 @@ int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
 
 void ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_XRCD_DESTROY, xrcdn);
 }
 
 int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_create_cmd *in,
@@ -140,7 +156,7 @@ int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
 
 void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_KEY_DESTROY, key);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_KEY_DESTROY, key);
 }
 
 /**
@@ -148,18 +164,11 @@ void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
  * @dev: device
  * @key: key
  *
- * Return: 0, or -EBUSY if a window is bound (ORN-MEM-67) and the region stays as it is.
+ * Return: 0, or -EBUSY if a window is bound (ORN-MEM-67); the key then stays valid.
  */
 int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
 {
-	struct ornic_cmd cmd = { .opcode = ORNIC_OP_KEY_DESTROY, .number = key };
-	int ret;
-
-	ret = ornic_cmd_run(dev, &cmd);
-	if (!ret || cmd.status == ORNIC_ST_BUSY)
-		return ret;
-	ornic_device_malformed(dev->odev, "destroy command rejected");
-	return 0;
+	return ornic_ib_cmd_try_destroy(dev, ORNIC_OP_KEY_DESTROY, key, true);
 }
 
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
@@ -184,7 +193,7 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 
 void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_DM_DESTROY, number);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_DM_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
@@ -206,7 +215,7 @@ int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic
 
 void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
 }
 
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
@@ -227,7 +236,7 @@ int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_que
 
 void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
 }
 
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
@@ -255,7 +264,7 @@ int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_
 
 void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
@@ -265,7 +274,7 @@ int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_c
 
 void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
 }
 
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
@@ -276,7 +285,7 @@ int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_cre
 
 void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_RSS_DESTROY, group);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_RSS_DESTROY, group);
 }
 
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
@@ -315,7 +324,6 @@ int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_rea
 			       le32_to_cpu(in->count) * sizeof(*values));
 }
 
-/* Without input and output. */
 int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
 {
 	return ornic_cmd_create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
@@ -323,7 +331,7 @@ int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
 
 void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
 {
-	ornic_cmd_destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
+	ornic_ib_cmd_destroy(dev, ORNIC_OP_COUNTER_DESTROY, number);
 }
 
 int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out)
