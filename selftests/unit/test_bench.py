@@ -49,6 +49,14 @@ class Rows(unittest.TestCase):
         self.assertEqual(sorted(calls), ["MiB/s", "us"])
         self.assertTrue(all(row.values["virtio"] == 7.0 for row in rows))
 
+    def test_infinite_peak(self):
+        """The average is not taken for the peak, nor the rate of messages for the average."""
+        text = " #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]\n 1048576  5  %s  1234.56  0.001235\n"
+        for peak in "2000.00", "inf":
+            self.assertEqual(measure.last_row(text % peak)[3], 1234.56)
+        with self.assertRaises(ValueError):
+            measure.last_row("Couldn't connect\n")
+
 
 if __name__ == "__main__":
     tap.main()
