@@ -17,6 +17,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ornic-ioctl.h>
 #include <util/mmio.h>
+#include <util/udma_barrier.h>
 
 #include "ornic.h"
 
@@ -50,6 +51,7 @@ static int ornic_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *fro
 			mmio_write32_le(to, v);
 		}
 	}
+	mmio_flush_writes();	/* the mapping is write-combining (ORN-DM-10) */
 	return 0;
 }
 

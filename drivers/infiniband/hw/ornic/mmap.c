@@ -81,6 +81,7 @@ int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
 	struct ornic_ib_map *map;
+	pgprot_t prot;
 	int ret;
 
 	entry = rdma_user_mmap_entry_get(ibucontext, vma);
@@ -88,8 +89,9 @@ int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 		return -EINVAL;
 	map = ornic_to_map(entry);
 	vm_flags_set(vma, VM_DONTCOPY);
-	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(map->phys), map->size,
-				pgprot_noncached(vma->vm_page_prot), entry);
+	prot = map->combine ? pgprot_writecombine(vma->vm_page_prot) :
+			      pgprot_noncached(vma->vm_page_prot);
+	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(map->phys), map->size, prot, entry);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

@@ -180,12 +180,14 @@ struct ornic_ib_ucontext {
  * @rdma_entry: ib_core's part
  * @phys: where it is
  * @size: bytes
+ * @combine: stores may be merged and reordered (ORN-DM-10)
  * @free: called when neither the process nor a mapping needs it any more
  */
 struct ornic_ib_map {
 	struct rdma_user_mmap_entry rdma_entry;
 	phys_addr_t phys;
 	size_t size;
+	bool combine;
 	void (*free)(struct ornic_ib_dev *dev, struct ornic_ib_map *map);
 };
 
