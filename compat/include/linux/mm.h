@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Flags of a mapping that is being made. */
+/* vm_flags_set() for kernels without it: drivers write vma->vm_flags themselves. */
 #ifndef ORNIC_COMPAT_MM_H
 #define ORNIC_COMPAT_MM_H
 

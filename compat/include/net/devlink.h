@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Older kernels leave it to drivers to give devlink their name: it goes with the serial number. */
+/*
+ * In older kernels a driver must report its own name to devlink. The wrapper of
+ * devlink_info_serial_number_put() does it too, because the driver calls that anyway.
+ */
 #ifndef ORNIC_COMPAT_DEVLINK_H
 #define ORNIC_COMPAT_DEVLINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User memory by address, and pinned memory of a DMA buffer that its exporter can revoke. */
+/* ib_umem_get_va(), and the functions for pinned DMA buffers that their exporter can revoke. */
 #ifndef ORNIC_COMPAT_IB_UMEM_H
 #define ORNIC_COMPAT_IB_UMEM_H
 
@@ -13,7 +13,7 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned 
 }
 #endif
 
-/* An exporter that is not told that it may revoke does not: nothing needs a lock. */
+/* This kernel does not let exporters revoke pinned memory, so the lock functions are empty. */
 #ifndef ORNIC_HAVE_IB_UMEM_REVOCABLE
 static inline struct ib_umem_dmabuf *
 ib_umem_dmabuf_get_pinned_revocable_and_lock(struct ib_device *device, unsigned long offset,

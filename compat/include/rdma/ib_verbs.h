@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* FLUSH and ATOMIC WRITE: numbers that an older ib_core rejects before a driver sees them. */
+/* Constants of FLUSH and ATOMIC WRITE. An older ib_core rejects them before it calls the driver. */
 #ifndef ORNIC_COMPAT_IB_VERBS_H
 #define ORNIC_COMPAT_IB_VERBS_H
 

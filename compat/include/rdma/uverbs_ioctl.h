@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The driver's tables of verbs have the signatures of the newest kernel. On an older
- * one they are of type struct ornic_compat_ops, and ib_set_device_ops() makes the
- * kernel's table from them: it copies the verbs that did not change, and puts a
- * function with the old signature in place of each of the others.
+ * The driver's operation tables have the signatures of the newest kernel. On an older
+ * kernel their type is struct ornic_compat_ops, and ib_set_device_ops() builds the
+ * kernel's table from them: it copies the operations whose signature did not change and
+ * replaces each of the others by a function with the old signature.
  *
- * Every verb of the driver is in ORNIC_COMPAT_SAME or a member of its own. The
- * driver must not use UAPI_DEF_*_NEEDS_FN(): the offset would be that of our member.
+ * Every operation of the driver is listed in ORNIC_COMPAT_SAME or is a separate member.
+ * The driver must not use UAPI_DEF_*_NEEDS_FN(), because it would store the offset in
+ * struct ornic_compat_ops instead of that in the kernel's struct ib_device_ops.
  */
 #ifndef ORNIC_COMPAT_UVERBS_IOCTL_H
 #define ORNIC_COMPAT_UVERBS_IOCTL_H
@@ -24,7 +25,7 @@
 
 struct ib_dmah;
 
-/* Verbs whose signature is the same in all kernels, and the sizes of their objects. */
+/* Operations whose signature is the same in all kernels, and the sizes of their objects. */
 #define ORNIC_COMPAT_SAME(op)						\
 	op(add_gid)							\
 	op(alloc_dm)							\
@@ -103,7 +104,7 @@ struct ib_dmah;
 	op(size_ib_ucontext)						\
 	op(size_ib_xrcd)
 
-/* Verbs that the functions with the old signatures call. */
+/* Operations that the functions with the old signatures call. */
 #define ORNIC_COMPAT_CHANGED(op)						\
 	op(counter_bind_qp)						\
 	op(counter_unbind_qp)						\
@@ -119,7 +120,7 @@ struct ib_dmah;
 #define ORNIC_COMPAT_COPY(name) old.name = ops->name;
 #define ORNIC_COMPAT_NOTE(name) do { if (ops->name) ornic_compat_new.name = ops->name; } while (0);
 
-/* struct ornic_compat_ops - the driver's verbs, as the newest kernel has them */
+/* struct ornic_compat_ops - the driver's operations, with the newest kernel's signatures */
 struct ornic_compat_ops {
 	struct module *owner;
 	enum rdma_driver_id driver_id;
@@ -150,7 +151,7 @@ struct ornic_compat_ops {
 	size_t size_rdma_counter;
 };
 
-/* All tables of the driver in one. They are constant, so every device has the same. */
+/* Operations of all tables of the driver. The tables are constant, so all devices share it. */
 static struct ornic_compat_ops ornic_compat_new __maybe_unused;
 
 #ifndef ORNIC_HAVE_IB_CREATE_USER_CQ
@@ -174,8 +175,9 @@ static inline int ornic_compat_create_cq(struct ib_cq *cq, const struct ib_cq_in
 
 #ifndef ORNIC_HAVE_IB_DESTROY_CQ_PARTS
 /*
- * ib_free_cq() ends its polling before it calls destroy_cq(). An event in between starts
- * the polling again, and nobody else ends it.
+ * ib_free_cq() of such a kernel stops its polling before it calls destroy_cq(). An event in
+ * between queues the work again and ib_free_cq() frees the CQ that the work uses, so cancel
+ * the work after the last event.
  */
 static inline int ornic_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
@@ -191,7 +193,7 @@ static inline int ornic_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *uda
 #endif
 
 #ifndef ORNIC_HAVE_IB_RESIZE_USER_CQ
-/* Nobody calls ib_resize_cq(), the only way here without a process. */
+/* @udata is NULL if a kernel consumer calls ib_resize_cq(), which newer kernels do not have. */
 static inline int ornic_compat_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata)
 {
 	return ornic_compat_new.resize_user_cq(cq, cqe, udata);
@@ -275,7 +277,7 @@ static inline void ornic_compat_copy_changed(struct ib_device_ops *old,
 #endif
 }
 
-/* What an older kernel does not have, it does without. */
+/* Copy the operations that a kernel may lack; ib_core of such a kernel works without them. */
 static inline void ornic_compat_copy_added(struct ib_device_ops *old,
 					   const struct ornic_compat_ops *ops)
 {
@@ -299,7 +301,7 @@ static inline void ornic_compat_copy_added(struct ib_device_ops *old,
 #endif
 }
 
-/* Remember the verbs that the functions above call. */
+/* Store the operations that the functions above call. */
 static inline void ornic_compat_note(const struct ornic_compat_ops *ops)
 {
 	ORNIC_COMPAT_CHANGED(ORNIC_COMPAT_NOTE)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What ornic.ko offers to the drivers of its auxiliary devices (ornic_ib.ko):
- * the device, admin commands, completion and asynchronous events, doorbell
- * pages, memory for rings.
+ * Interface between ornic.ko and the drivers of its auxiliary devices
+ * (ornic_ib.ko): the device, admin commands, completion and asynchronous
+ * events, doorbell pages.
  *
  * Lifetime: everything here is valid from the auxiliary driver's probe to the
  * end of its remove. After a fatal error or surprise removal the functions
- * still work: commands answer -EIO at once, destroy commands succeed (the
- * objects died with the device), doorbells are dropped.
+ * still work: commands return -EIO at once, destroy commands succeed because
+ * the objects died with the device, and doorbells are dropped.
  */
 #ifndef LINUX_ORNIC_CORE_H
 #define LINUX_ORNIC_CORE_H
@@ -31,18 +31,19 @@ struct net_device;
 #define ORNIC_ADEV_MATCH	"ornic." ORNIC_ADEV_NAME
 
 /**
- * struct ornic_dev - the part of a device that auxiliary drivers see
+ * struct ornic_dev - part of a device that auxiliary drivers use
  * @pdev: the PCI function; DMA is done with &pdev->dev
  * @netdev: the Ethernet interface of port 1
  * @id: Identify page 0, as read at probe
  * @port: Identify page 1 of port 1, as read at probe
  * @features: feature word 0 as negotiated, CPU order
- * @dma_lkey: PHYS_ALL key of no protection domain with local write access: the
- *	lkey of every privileged queue pair for DMA addresses (local_dma_lkey)
- * @comp_vectors: completion vectors, numbered from 0
- * @numbers: whoever destroys an object that a table finds by its number holds this for
- *	reading from the command until no table has it; whoever enters a new one, for
- *	writing. The device may give a number again at once.
+ * @dma_lkey: PHYS_ALL key with local write access that belongs to no protection
+ *	domain: the local_dma_lkey of all privileged queue pairs
+ * @comp_vectors: number of completion vectors; they are numbered from 0
+ * @numbers: protects tables that find objects by number, because the device may reuse
+ *	the number of a destroyed object at once. Held for reading from the destroy
+ *	command until the object has left all tables, and for writing while a new
+ *	object enters them. Process context, may sleep.
  * @core: private to ornic.ko
  */
 struct ornic_dev {
@@ -60,7 +61,7 @@ struct ornic_dev {
 /**
  * struct ornic_adev - auxiliary device that ornic.ko creates per function
  * @adev: the device on the auxiliary bus
- * @odev: what its driver works with
+ * @odev: device for which ornic.ko created it
  */
 struct ornic_adev {
 	struct auxiliary_device adev;
@@ -80,14 +81,14 @@ static inline bool ornic_has(const struct ornic_dev *odev, u64 feature)
 /**
  * struct ornic_cmd - one admin command
  * @opcode: enum ornic_opcode
- * @number: object acted on; 0 for create
+ * @number: number of the object; 0 for a create command
  * @in: input payload, copied before the call returns; may be NULL
- * @in_len: its length
- * @out: where output goes; bytes that the device did not write are zeroed
- * @out_len: room there
- * @result: out: number the completion carries
- * @status: out: enum ornic_status; ORNIC_ST_ABORTED if the device is gone
- * @syndrome: out: the device's detail
+ * @in_len: length of @in in bytes
+ * @out: output buffer; bytes that the device did not write are zeroed
+ * @out_len: size of @out in bytes
+ * @result: out: number in the completion, for example of the created object
+ * @status: out: enum ornic_status; ORNIC_ST_ABORTED if the device is dead
+ * @syndrome: out: device-specific detail of an error
  */
 struct ornic_cmd {
 	u16 opcode;
@@ -107,47 +108,51 @@ struct ornic_cmd {
  * @cmd: the command
  *
  * Context: process context, may sleep. A timeout starts the recovery of the
- * device (ORN-ADM-29). Return: 0, or the errno of the completion's status
- * (admin.rst), -EIO if the device is or went away. Destroy commands return 0
- * then, so that unwinding never fails.
+ * device (ORN-ADM-29).
+ *
+ * Return: 0, or the errno of the completion's status (admin.rst). If the device
+ * is dead or dies during the command: -EIO, but 0 for a destroy command, so
+ * that unwinding never fails.
  */
 int ornic_cmd_exec(struct ornic_dev *odev, struct ornic_cmd *cmd);
 
 /**
- * struct ornic_comp - a completion queue as the event queues see it
- * @comp: called for each completion event, in hard interrupt context; one
- *	call at a time per queue
+ * struct ornic_comp - receiver of the completion events of one CQ
+ * @comp: called for each completion event, in hard interrupt context; calls
+ *	for one CQ do not overlap
  *
- * Embedded in the owner's CQ; registered under the CQ's number.
+ * Embedded in the owner's CQ. ornic_comp_add() registers it under the CQ's number.
  */
 struct ornic_comp {
 	void (*comp)(struct ornic_comp *comp);
 };
 
 /**
- * ornic_comp_vector_eq() - number of the event queue behind a completion vector
+ * ornic_comp_vector_eq() - return the number of a completion vector's event queue
  * @odev: device
  * @vector: 0 .. odev->comp_vectors - 1
  */
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector);
 
 /**
- * ornic_comp_add() - have completion events of a CQ delivered
+ * ornic_comp_add() - start the delivery of a CQ's completion events
  * @odev: device
  * @cqn: number of the CQ
- * @comp: what to call
+ * @comp: receiver of the events
  *
- * Return: 0, -EBUSY if the number is taken, -ENOMEM.
+ * Return: 0, -EBUSY if the number has a receiver already, -ENOMEM.
  */
 int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp);
 
 /**
- * ornic_comp_del() - end delivery
+ * ornic_comp_del() - stop the delivery of a CQ's completion events
  * @odev: device
  * @cqn: number of the CQ, already destroyed in the device
  *
- * On return no call of its handler is running or will start, and no event of the CQ is left
- * that a later one with this number could get. May sleep.
+ * On return its handler does not run and will not be called. No event of the CQ is left in an
+ * event queue, so a new CQ with this number cannot receive one.
+ *
+ * Context: process context, may sleep.
  */
 void ornic_comp_del(struct ornic_dev *odev, u32 cqn);
 
@@ -156,30 +161,32 @@ void ornic_comp_del(struct ornic_dev *odev, u32 cqn);
  * @odev: device
  * @nb: called in process context (a workqueue), one event at a time, in order;
  *	action is the event type (enum ornic_event), data a struct ornic_eqe
- *	with all fields as the device wrote them. ORNIC_EV_DEVICE_FATAL comes
- *	at most once, also when the host declared the device dead.
+ *	with all fields as the device wrote them. ORNIC_EV_DEVICE_FATAL is
+ *	delivered at most once, also if the host declares the device dead.
  *
  * Return: 0 or negative errno.
  */
 int ornic_event_register(struct ornic_dev *odev, struct notifier_block *nb);
 
-/* ornic_event_unregister() - on return @nb is not running and will not be called. */
+/* ornic_event_unregister() - unsubscribe; on return @nb does not run and will not be called. */
 void ornic_event_unregister(struct ornic_dev *odev, struct notifier_block *nb);
 
 /**
- * ornic_event_flush() - wait until every event read so far has been delivered
+ * ornic_event_flush() - wait until all events read so far have been delivered
  * @odev: device
  *
- * After the DESTROY of an object completed, this makes sure that none of its
- * events is still on its way (ORN-ADM-4). May sleep.
+ * Called after the destroy command of an object has completed, it ensures that
+ * no event of the object is delivered later (ORN-ADM-4).
+ *
+ * Context: process context, may sleep.
  */
 void ornic_event_flush(struct ornic_dev *odev);
 
 /**
  * struct ornic_dbpage - a doorbell page
- * @index: page number, as objects name it
+ * @index: page number that create commands of objects contain
  * @phys: bus address, for mapping into a process
- * @size: bytes
+ * @size: size in bytes
  */
 struct ornic_dbpage {
 	u32 index;
@@ -187,36 +194,36 @@ struct ornic_dbpage {
 	u32 size;
 };
 
-/* ornic_dbpage_alloc() - a page for one user context; -ENOSPC when they ran out. */
+/* ornic_dbpage_alloc() - allocate a page for one user context; -ENOSPC if none is free. */
 int ornic_dbpage_alloc(struct ornic_dev *odev, struct ornic_dbpage *page);
 void ornic_dbpage_free(struct ornic_dev *odev, struct ornic_dbpage *page);
 
 /**
- * ornic_db_ring() - store a doorbell to the driver's own page
+ * ornic_db_ring() - ring a doorbell on the driver's own page
  * @odev: device
  * @kind: enum ornic_db_kind
  * @number: queue number
- * @value: index just published, or arm word
+ * @value: producer index just published, or arm word
  *
- * Context: any. Orders earlier writes to host memory before the store.
+ * Context: any. Earlier writes to host memory are ordered before the doorbell.
  */
 void ornic_db_ring(struct ornic_dev *odev, u8 kind, u32 number, u32 value);
 
 /**
- * ornic_device_dead() - has the device died or been unplugged?
+ * ornic_device_dead() - return true if the device has died or was unplugged
  * @odev: device
  *
- * Once true it stays true until the auxiliary device is removed.
+ * Context: any. Once true it stays true until the auxiliary device is removed.
  */
 bool ornic_device_dead(struct ornic_dev *odev);
 
 /**
- * ornic_device_malformed() - the device wrote something impossible (ORN-SEC-7)
+ * ornic_device_malformed() - report output of the device that violates the specification (ORN-SEC-7)
  * @odev: device
- * @what: what it was, for the log
+ * @what: description of the violation for the kernel log
  *
  * Declares the device dead with reset reason ORNIC_REASON_MALFORMED, which
- * starts the recovery. The caller drops what it found.
+ * starts the recovery. The caller discards the malformed value.
  *
  * Context: any; repeated calls are harmless.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Host side of a ring: doorbell record, the rule that decides whether to ring,
- * phase test, arming. Used by ornic.ko and ornic_ib.ko.
+ * Host side of a ring: doorbell record, wake protocol, phase test, arming. Used
+ * by ornic.ko and ornic_ib.ko.
  *
- * Two races between host and device live here and nowhere else. In both, each
- * side stores one word and then loads the other's, so each side needs a
- * hardware store-load barrier between the two. The device is another
- * processor's program even on a uniprocessor kernel: mb(), never smp_mb(),
- * which such a kernel compiles to nothing.
+ * Only this file handles the two races between host and device. In both, each
+ * side stores one word and then loads the word of the other side, so each side
+ * needs a hardware store-load barrier in between. The barrier must be mb(): a
+ * uniprocessor kernel compiles smp_mb() to nothing, but the device still runs
+ * in parallel.
  */
 #ifndef LINUX_ORNIC_RING_H
 #define LINUX_ORNIC_RING_H
@@ -24,10 +24,10 @@
 #include "core.h"
 
 /**
- * ornic_rec_init() - the record of a ring as it must be before create (ORN-RNG-4)
+ * ornic_rec_init() - initialise the record of a ring before the create command (ORN-RNG-4)
  * @rec: record in memory that the device reads
  *
- * Also needed before a queue pair that went through RESET asks for INIT.
+ * Also needed before a queue pair leaves RESET for INIT.
  */
 static inline void ornic_rec_init(struct ornic_rec *rec)
 {
@@ -36,14 +36,15 @@ static inline void ornic_rec_init(struct ornic_rec *rec)
 }
 
 /**
- * ornic_rec_publish() - publish new entries and find out whether to ring (ORN-RNG-5)
+ * ornic_rec_publish() - publish new entries and decide whether to ring (ORN-RNG-5)
  * @rec: record of an SQ, RQ, SRQ or ASQ
  * @old: producer index published last
  * @new: producer index now; the entries before it are written
  *
- * The partner is the device falling idle (ORN-RNG-6): it stores notify, has
- * its full barrier, then loads host_index. Either it sees @new or this sees
- * its notify word; without the barrier here a wake is lost.
+ * The other side is a device that becomes idle (ORN-RNG-6): it stores notify,
+ * executes a full barrier, then loads host_index. Either the device reads @new
+ * or this function reads the new notify word. Without the barrier here a wakeup
+ * can be lost.
  *
  * The caller holds the lock that serialises posting to the ring.
  *
@@ -63,7 +64,7 @@ static inline bool ornic_rec_publish(struct ornic_rec *rec, u32 old, u32 new)
 }
 
 /**
- * ornic_ring_post() - publish new entries and ring if the device asked for it
+ * ornic_ring_post() - publish new entries and ring if the device requests it
  * @odev: device
  * @kind: enum ornic_db_kind of the ring
  * @number: queue number
@@ -71,8 +72,9 @@ static inline bool ornic_rec_publish(struct ornic_rec *rec, u32 old, u32 new)
  * @old: producer index published last
  * @new: producer index now
  *
- * For rings that the driver's own doorbell page rings. Context: any, under the
- * ring's posting lock.
+ * Only for rings that use the driver's own doorbell page.
+ *
+ * Context: any; the caller holds the lock that serialises posting to the ring.
  */
 static inline void ornic_ring_post(struct ornic_dev *odev, u8 kind, u32 number,
 				   struct ornic_rec *rec, u32 old, u32 new)
@@ -82,7 +84,7 @@ static inline void ornic_ring_post(struct ornic_dev *odev, u8 kind, u32 number,
 }
 
 /**
- * ornic_rec_consumed() - tell the device how far a completion ring was consumed
+ * ornic_rec_consumed() - publish the consumer index of a completion ring
  * @rec: record of a CQ, EQ or ACQ
  * @index: consumer index
  */
@@ -93,12 +95,13 @@ static inline void ornic_rec_consumed(struct ornic_rec *rec, u32 index)
 }
 
 /**
- * ornic_rec_keep_up() - tell the device that in time, while many entries are consumed (ORN-RNG-13)
+ * ornic_rec_keep_up() - publish the consumer index while many entries are consumed (ORN-RNG-13)
  * @rec: record of a CQ
- * @index: consumer index, after each entry
+ * @index: consumer index
  * @log_entries: log2 of the ring's entries
  *
- * Stores the index once per quarter of the ring; at the end ornic_rec_consumed() does.
+ * Called after each entry, it publishes the index once per quarter of the ring. The caller
+ * publishes the last index by ornic_rec_consumed().
  */
 static inline void ornic_rec_keep_up(struct ornic_rec *rec, u32 index, u8 log_entries)
 {
@@ -109,13 +112,14 @@ static inline void ornic_rec_keep_up(struct ornic_rec *rec, u32 index, u8 log_en
 }
 
 /**
- * ornic_entry_ready() - has the device written this entry? (ORN-RNG-2)
+ * ornic_entry_ready() - return true if the device has written an entry (ORN-RNG-2)
  * @entry: the 64-byte slot of @index in a CQ, EQ or ACQ
  * @index: free-running index
  * @log_entries: log2 of the ring's entries
  *
- * The device makes the last 8 bytes visible last; this load-acquires them, so
- * that the rest of the entry may be read after a true return.
+ * The device makes the last 8 bytes visible last. This function loads them with
+ * acquire semantics, so the caller may read the rest of the entry if it returns
+ * true.
  */
 static inline bool ornic_entry_ready(const void *entry, u32 index, u8 log_entries)
 {
@@ -129,7 +133,7 @@ static inline bool ornic_entry_ready(const void *entry, u32 index, u8 log_entrie
 }
 
 /**
- * ornic_ring_entry() - address of the entry of a free-running index
+ * ornic_ring_entry() - return the address of the entry of a free-running index
  * @ring: first byte of the ring
  * @index: free-running index
  * @log_entries: log2 of the ring's entries
@@ -143,19 +147,19 @@ static inline void *ornic_ring_entry(void *ring, u32 index, u8 log_entries, u8 l
 }
 
 /**
- * struct ornic_arm - what the host remembers about arming a completion ring
- * @sn: serial number of the arms until the next event (ORN-RNG-10)
- * @type: strongest arm made with this serial number
+ * struct ornic_arm - arming state of a completion ring in the host
+ * @sn: serial number of all arm words until the next event (ORN-RNG-10)
+ * @type: strongest arm type requested with this serial number
  *
- * The owner serialises ornic_arm_event() and ornic_rec_arm() of one ring, the
- * first of which runs in hard interrupt context for a CQ.
+ * The owner serialises ornic_arm_event() and ornic_rec_arm() of one ring. For a
+ * CQ, ornic_arm_event() runs in hard interrupt context.
  */
 struct ornic_arm {
 	u8 sn;
 	u8 type;
 };
 
-/* ornic_arm_init() - state of a ring just created. */
+/* ornic_arm_init() - initialise the arming state of a new ring. */
 static inline void ornic_arm_init(struct ornic_arm *arm)
 {
 	arm->sn = 1;
@@ -163,11 +167,12 @@ static inline void ornic_arm_init(struct ornic_arm *arm)
 }
 
 /**
- * ornic_arm_event() - an event of this ring was consumed (ORN-RNG-10)
+ * ornic_arm_event() - advance the serial number after an event (ORN-RNG-10)
  * @arm: arming state
  *
- * Called exactly once per event, never per arm: the device compares the serial
- * number with that of the last arm it fired for.
+ * Must be called exactly once per consumed event and not per arm, because the
+ * device compares the serial number with that of the last arm that produced an
+ * event.
  */
 static inline void ornic_arm_event(struct ornic_arm *arm)
 {
@@ -176,19 +181,19 @@ static inline void ornic_arm_event(struct ornic_arm *arm)
 }
 
 /**
- * ornic_rec_arm() - ask for an event (ORN-RNG-11)
+ * ornic_rec_arm() - request an event (ORN-RNG-11)
  * @odev: device
  * @rec: record of a CQ, EQ or ACQ
  * @arm: its arming state
- * @index: consumer index: first entry not yet seen
- * @type: which entries qualify; an arm already made is never lowered
+ * @index: consumer index: first entry that the host has not read
+ * @type: entries that cause an event; an earlier, stronger type stays in effect
  * @kind: doorbell kind, ORNIC_DB_CQ_ARM, ORNIC_DB_EQ_ARM or ORNIC_DB_ADMIN
  * @number: queue number, ORNIC_DB_ACQ for the admin completion queue
  *
- * The partner is the device after a batch of entries (ORN-RNG-12): full
- * barrier, then it loads the arm word. Either it sees this arm, or the look of
- * the caller sees its entry: the caller MUST test ornic_entry_ready() at
- * @index afterwards and treat a ready entry as missed.
+ * The other side is the device after a batch of entries (ORN-RNG-12): it
+ * executes a full barrier, then loads the arm word. Either the device reads this
+ * arm word or the caller sees the entry. For that, the caller MUST test
+ * ornic_entry_ready() at @index afterwards and treat a ready entry as missed.
  */
 static inline void ornic_rec_arm(struct ornic_dev *odev, struct ornic_rec *rec,
 				 struct ornic_arm *arm, u32 index,
@@ -207,15 +212,16 @@ static inline void ornic_rec_arm(struct ornic_dev *odev, struct ornic_rec *rec,
 }
 
 /**
- * ornic_rec_rearm() - carry an arm word over to the record of a resized ring (ORN-CQ-22)
+ * ornic_rec_rearm() - copy the arm word to the record of a resized ring (ORN-CQ-22)
  * @odev: device
  * @rec: new record
- * @old: old record, which the device does not use any more
- * @by: index of the old ring that has index 0 in the new one
+ * @old: old record, no longer used by the device
+ * @by: index in the old ring that becomes index 0 in the new ring
  * @kind: doorbell kind
  * @number: queue number
  *
- * Rings in any case: whoever armed has looked at the ring and will not again.
+ * Rings the doorbell of an armed ring even if notify does not request it: the
+ * consumer that armed the ring has tested it for entries and will not test again.
  */
 static inline void ornic_rec_rearm(struct ornic_dev *odev, struct ornic_rec *rec,
 				   const struct ornic_rec *old, u32 by, u8 kind, u32 number)
@@ -229,9 +235,9 @@ static inline void ornic_rec_rearm(struct ornic_dev *odev, struct ornic_rec *rec
 }
 
 /**
- * ornic_pages_contiguous() - descriptor of a ring in one coherent allocation
- * @pages: to fill
- * @addr: DMA address, a multiple of 4096
+ * ornic_pages_contiguous() - describe a ring that is one coherent allocation
+ * @pages: descriptor to fill
+ * @addr: DMA address of the ring, a multiple of 4096
  */
 static inline void ornic_pages_contiguous(struct ornic_pages *pages, dma_addr_t addr)
 {

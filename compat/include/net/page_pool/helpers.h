@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stands in for a header that older kernels do not have: there page pools are
- * in one header, and know neither the NAPI context nor the network interface
- * that they serve, and must be told that pages are handed out in parts.
+ * Replacement for a header that older kernels lack. Their page pools are declared
+ * in one header, have no parameters for the NAPI context and the network interface,
+ * and need PP_FLAG_PAGE_FRAG to split pages into fragments.
  */
 #ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
 #define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
@@ -21,11 +21,11 @@ struct ornic_page_pool_params {
 	unsigned int pool_size;
 	int nid;
 	struct device *dev;
-	struct napi_struct *napi;	/* not known to this kernel */
+	struct napi_struct *napi;	/* ignored: this kernel has no such parameter */
 	enum dma_data_direction dma_dir;
 	unsigned int max_len;
 	unsigned int offset;
-	struct net_device *netdev;	/* not known to this kernel */
+	struct net_device *netdev;	/* ignored: this kernel has no such parameter */
 };
 
 static inline struct page_pool *
