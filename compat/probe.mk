@@ -29,7 +29,7 @@ ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
 ornic-probe += $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH)
 # vm_flags_set() changes the flags of a mapping
 ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
-# a completion queue of the kernel is destroyed in two steps, before and after ib_core stops polling
+# completion queues of the kernel are destroyed in two steps; ib_core stops polling in between
 ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_DESTROY_CQ_PARTS)
 # parameters of a page pool contain its NAPI context and network interface
 ornic-probe += $(call ornic-has,PAGE_POOL,net/page_pool/helpers.h,PAGE_POOL_HELPERS)

@@ -218,7 +218,7 @@ void ornic_db_ring(struct ornic_dev *odev, u8 kind, u32 number, u32 value);
 bool ornic_device_dead(struct ornic_dev *odev);
 
 /**
- * ornic_device_malformed() - report output of the device that violates the specification (ORN-SEC-7)
+ * ornic_device_malformed() - report device output that violates the specification (ORN-SEC-7)
  * @odev: device
  * @what: description of the violation for the kernel log
  *

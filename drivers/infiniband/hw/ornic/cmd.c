@@ -2,8 +2,8 @@
 /*
  * One typed function for each admin command of the verbs.
  *
- * The output of a command is checked here, once: a number that is impossible by the specification
- * does not get into the driver (ORN-SEC-7).
+ * All of them sleep. The numbers of created objects are checked here, except that of device memory
+ * (dm.c): a number outside the range of the specification does not get into the driver (ORN-SEC-7).
  */
 #include "ornic_ib.h"
 
@@ -21,7 +21,7 @@ static int ornic_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 	return ret;
 }
 
-/* Create commands of objects whose number has 24 bits. */
+/* Run the create command of an object whose number has 24 bits. */
 static int ornic_cmd_create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len,
 			    u32 *number)
 {

@@ -2,8 +2,8 @@
 /*
  * Completion queues: create, destroy, moderate. cq_resize.c resizes them.
  *
- * Ring and doorbell record (ring.c) belong to the process, which polls and arms without the
- * driver, or to the kernel, for which poll_cq.c does.
+ * Ring and doorbell record (ring.c) of a user CQ belong to the process, which polls and arms
+ * without the driver. Those of a kernel CQ belong to the kernel; poll_cq.c polls and arms it.
  */
 #include "ornic_ib.h"
 
@@ -13,7 +13,7 @@ static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
  * ornic_ib_cq_call() - call the user's completion handler
  * @cq: completion queue
  *
- * Context: any.
+ * Context: any. Takes @cq->comp_lock, so that calls of one CQ's handler do not overlap.
  */
 void ornic_ib_cq_call(struct ornic_ib_cq *cq)
 {
@@ -25,7 +25,7 @@ void ornic_ib_cq_call(struct ornic_ib_cq *cq)
 	spin_unlock_irqrestore(&cq->comp_lock, flags);
 }
 
-/* A completion event. A process counts those of its CQs itself (ORN-RNG-10). */
+/* Handle a completion event. A process counts the events of its own CQs (ORN-RNG-10). */
 static void ornic_cq_comp(struct ornic_comp *comp)
 {
 	struct ornic_ib_cq *cq = container_of(comp, struct ornic_ib_cq, comp);
@@ -73,10 +73,12 @@ static u8 ornic_to_flags(const struct ib_cq_init_attr *attr)
 /**
  * ornic_ib_cq_user_ring() - check and pin ring and record of a process
  * @dev: device
- * @ring: filled in, also on failure to be given to ornic_ib_ring_free()
- * @addr: where they are
- * @log_entries: log2 of the ring's entries, as the process says
- * @entries: what the ring must hold
+ * @ring: to fill; the caller frees it by ornic_ib_ring_free(), also after an error
+ * @addr: address of ring and record in the calling process
+ * @log_entries: log2 of the ring's entries according to the process
+ * @entries: number of entries that the ring must hold
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
 			  u8 log_entries, u32 entries)
@@ -113,7 +115,7 @@ static int ornic_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *
 	return ornic_ib_ring_alloc(dev, ring);
 }
 
-/* The device accepted the ring. */
+/* Take over the buffers of @ring, which the device has accepted. */
 static void ornic_adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring *ring)
 {
 	cq->log_entries = ring->log;
@@ -141,7 +143,7 @@ static void ornic_cq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 	ornic_ib_kbuf_free(dev, &cq->kbuf);
 }
 
-/* The device knows the CQ: have its events delivered. */
+/* Start the delivery of events; the CQ exists in the device. */
 static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	int ret;
@@ -156,7 +158,7 @@ static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	up_write(&dev->odev->numbers);
 	if (ret)
 		return ornic_ib_number_error(dev, ret);
-	/* pairs with soft_flush.c: it sees the CQ in the table, or this its mark */
+	/* pairs with ornic_ib_soft_device(): it finds the CQ in the table or this reads dev->dead */
 	smp_mb();
 	if (READ_ONCE(dev->dead))
 		ornic_ib_soft_cq(dev, cq);
@@ -164,9 +166,9 @@ static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 }
 
 /*
- * Nobody calls a handler of the CQ's user any more on return. The CQ leaves the table before the
- * command, because a device that dies meanwhile has all CQs in the table kicked (soft_flush.c).
- * Events on their way are taken before another CQ can get the number.
+ * On return no handler of the CQ's user runs or will be called. The CQ leaves the table before the
+ * command: if the device dies meanwhile, soft_flush.c kicks all CQs in the table. Pending events
+ * are processed before another CQ can get the number.
  */
 static void ornic_cq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
@@ -184,7 +186,7 @@ static void ornic_cq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib
 	cancel_work_sync(&cq->kick);
 }
 
-/* Make or take the ring and have the device use it. */
+/* Pin the ring of the process or allocate one for the kernel, then create the CQ in the device. */
 static int ornic_cq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 				     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
@@ -269,7 +271,12 @@ int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *at
 	return ornic_create_cq(ibcq, attr, &attrs->driver_udata);
 }
 
-/* Of the kernel: ib_core ends its own polling, which needs the ring, between the two. */
+/*
+ * Destroy a CQ of the kernel in two steps. ib_free_cq() stops its own polling between
+ * pre_destroy_cq() and post_destroy_cq() (6.12 and 7.2): the polling reads the ring, and no event
+ * may queue it again once it has stopped. With destroy_cq() alone, an event or a kick after the
+ * stop would make ib_core poll a freed CQ.
+ */
 int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq)
 {
 	ornic_cq_destroy_in_device(to_oib(ibcq->device), to_ocq(ibcq));
@@ -281,7 +288,7 @@ void ornic_ib_post_destroy_cq(struct ib_cq *ibcq)
 	ornic_cq_free_rings(to_oib(ibcq->device), to_ocq(ibcq));
 }
 
-/* Of a process, or of a consumer that polls by itself. */
+/* Destroy a CQ of a process, or one that a kernel consumer created by ib_create_cq(). */
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	ornic_ib_pre_destroy_cq(ibcq);
@@ -309,7 +316,9 @@ int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
  * @cq: completion queue of the kernel
  * @qp: queue pair for which the device writes no more entries
  *
- * What it took of an SRQ is given back. Context: the caller holds the lock of the CQ.
+ * Also frees the SRQ entries of its receive completions.
+ *
+ * Context: the caller holds the lock of the CQ.
  */
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
@@ -331,11 +340,11 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 }
 
 /**
- * ornic_ib_cq_forget() - a queue pair is gone
+ * ornic_ib_cq_forget() - remove the remaining references of a CQ to a queue pair
  * @cq: completion queue of the kernel
  * @qp: queue pair, no longer in the table of the CQ
  *
- * On return nobody who polls uses the queue pair.
+ * Context: any, takes the lock of the CQ. On return polling does not use the queue pair.
  */
 void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Another ring for a completion queue that is in use (ORN-CQ-20 to 28).
+ * Resize: move a completion queue that is in use to a new ring (ORN-CQ-20 to 28).
  *
- * The device changes rings at one moment and tells where in the old ring that
- * was. Entries before it stay in the old ring; whoever polls the queue carries
- * over what he has not consumed. For a process that is the provider, and all that
- * happens here is pinning. A queue of the kernel goes on being polled and armed at
- * its old place until the command has completed.
+ * The device switches rings at one index and reports that index of the old ring.
+ * Entries before it stay in the old ring, and the polling side copies those that
+ * it has not consumed to the new ring. For a queue of a process, the provider
+ * copies them and the driver only pins the new ring. A queue of the kernel is
+ * polled and armed in the old ring until the command has completed.
  */
 #include "ornic_ib.h"
 
-/* Indices that carry over more than either ring holds would lead out of them. */
+/* Check the reported indices: copying more entries than a ring holds would exceed it. */
 static int ornic_check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,
 			      const struct ornic_cq_resize_rsp *at)
 {
@@ -65,7 +65,7 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
-/* Carry over and poll the new ring from here on; @ring is the old one then. */
+/* Copy the unpolled entries and switch to the new ring. On return @ring is the old one. */
 static int ornic_switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 			       struct ornic_ib_ring *ring, u32 producer, u32 consumer)
 {

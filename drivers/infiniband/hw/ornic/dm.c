@@ -2,9 +2,9 @@
 /*
  * Device memory: blocks of BAR4 for processes, and their keys.
  *
- * A block stays allocated until its process has freed it and every process that
- * mapped it, having imported it or not, has unmapped it; the mapping entry owns it
- * (mmap.c). Blocks are whole pages, so that no process maps a byte of another's.
+ * The mapping entry owns a block (mmap.c): the block stays allocated until its process
+ * has freed it and all processes, including importers, have unmapped it. Blocks are
+ * whole pages, so that no process can map a byte of a block of another process.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -17,9 +17,9 @@
 #include "ornic_ib.h"
 
 /**
- * struct block - device memory, as long as it can be reached
+ * struct block - device memory; exists until it is freed and no mapping is left
  * @map: mapping
- * @number: in the device
+ * @number: number in the device
  */
 struct block {
 	struct ornic_ib_map map;
@@ -27,7 +27,7 @@ struct block {
 };
 
 /**
- * struct ornic_ib_dm - device memory, as long as its process has it
+ * struct ornic_ib_dm - device memory object of verbs; exists until the process frees it
  * @ibdm: ib_core's part
  * @block: the memory
  */
@@ -49,7 +49,7 @@ static void ornic_block_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 	kfree(block);
 }
 
-/* The device says where; it must be whole pages within its BAR (ORN-SEC-7). */
+/* Check the place that the device chose: it must be whole pages within the BAR (ORN-SEC-7). */
 static int ornic_block_place(struct ornic_ib_dev *dev, struct block *block,
 			     const struct ornic_dm_create_rsp *rsp)
 {
@@ -80,7 +80,7 @@ static int ornic_block_create(struct ornic_ib_dev *dev, struct block *block, u32
 	return ret ? ret : ornic_block_place(dev, block, &rsp);
 }
 
-/* A block and the way to map it; the provider gets to know that. */
+/* Create a block and its mapping entry, and return the mmap offset to the provider. */
 static struct block *ornic_block_new(struct ornic_ib_dev *dev, struct ib_ucontext *ibucontext,
 				     const struct ib_dm_alloc_attr *attr,
 				     struct uverbs_attr_bundle *attrs)
@@ -115,7 +115,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* The alignment is a power of two, given as its logarithm. */
+/* @attr->alignment is log2 of the alignment in bytes. */
 struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibucontext,
 				struct ib_dm_alloc_attr *attr, struct uverbs_attr_bundle *attrs)
 {
@@ -180,7 +180,7 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 	return &mr->ibmr;
 }
 
-/* For a process that imports it: what the one that allocated it was told. */
+/* Return the mmap offset and length to a process that imports device memory. */
 static int UVERBS_HANDLER(ORNIC_IB_METHOD_DM_QUERY)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ORNIC_IB_ATTR_DM_QUERY_HANDLE);

@@ -2,18 +2,18 @@
 /*
  * Memory regions of DMA buffers.
  *
- * The memory is pinned, so its exporter does not move it. But it may take it away
- * for good, when its own device is reset or unplugged. Then the key loses its
- * memory before the pages go: it becomes that of an empty region, and work that
- * names it fails. It stays the region's until that is deregistered, so nobody who
- * still has it reaches what others register meanwhile.
+ * The memory is pinned, so its exporter does not move it. But the exporter may
+ * revoke it for good if its own device is reset or unplugged. Before the pages go,
+ * the driver removes the memory from the key, which then describes an empty
+ * region, and work requests with this key fail. The key exists until the region is
+ * deregistered, so a stale key cannot reach memory that is registered later.
  *
- * An exporter revokes under the reservation lock of the buffer. That lock is held
- * here from before the memory is mapped until the key exists, and while the key is
- * destroyed.
+ * An exporter revokes under the reservation lock of the buffer. The driver holds
+ * that lock from before the memory is mapped until the key exists, and while the
+ * key is destroyed.
  *
- * Without a device that can change a region (feature REREG), exporters are not told
- * that they may revoke.
+ * If the device cannot change a region (feature REREG), the driver does not allow
+ * exporters to revoke.
  */
 #include <rdma/ib_umem.h>
 
@@ -34,17 +34,19 @@ static struct ib_umem_dmabuf *ornic_get_and_lock(struct ornic_ib_dev *dev, int f
 }
 
 /**
- * ornic_ib_dmabuf_pin_and_lock() - pin memory of a DMA buffer
+ * ornic_ib_dmabuf_pin_and_lock() - pin memory of a DMA buffer and take its reservation lock
  * @dev: device
  * @ubuf: to fill
- * @fd: the buffer, a file of the calling process
- * @offset: first byte
- * @size: bytes
+ * @fd: file descriptor of the buffer in the calling process
+ * @offset: offset of the first byte in the buffer
+ * @size: size in bytes
  * @iova: address that the device will use for the first byte
  * @access: IB_ACCESS_*
  *
- * Return: 0, and the memory cannot be revoked before ornic_ib_dmabuf_unlock(); or
- * a negative errno.
+ * Context: process context, may sleep.
+ *
+ * Return: 0 with the lock held, so that the memory cannot be revoked before
+ * ornic_ib_dmabuf_unlock(); or a negative errno without the lock.
  */
 int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, int fd,
 				 u64 offset, u64 size, u64 iova, int access)
@@ -63,9 +65,10 @@ int ornic_ib_dmabuf_pin_and_lock(struct ornic_ib_dev *dev, struct ornic_ib_ubuf 
 }
 
 /*
- * Called once at most, under the reservation lock. Nothing is in the way: no window
- * can be bound to a region with KEY_F_PEER, and being emptied takes no resources
- * (ORN-MEM-46). A device that died touches no memory any more.
+ * Empty the region of the key. The exporter calls this at most once, under the
+ * reservation lock. A correct device cannot fail: no window can be bound to a region
+ * with KEY_F_PEER, and emptying takes no resources (ORN-MEM-46). A dead device does
+ * no DMA.
  */
 static void ornic_dmabuf_revoke(void *priv)
 {
@@ -82,16 +85,17 @@ static void ornic_dmabuf_revoke(void *priv)
 }
 
 /**
- * ornic_ib_dmabuf_unlock() - from now on the memory can be revoked
+ * ornic_ib_dmabuf_unlock() - allow the exporter to revoke and release the reservation lock
  * @dev: device
  * @mr: region, pinned by ornic_ib_dmabuf_pin_and_lock()
- * @made: it has a key; if not, the caller is going to unpin it
+ * @made: the region has a key; if false, the caller unpins the memory afterwards
  */
 void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bool made)
 {
 	struct ib_umem_dmabuf *dmabuf = to_ib_umem_dmabuf(mr->ubuf.umem);
 
-	mr->ibmr.device = &dev->ibdev;	/* ib_core sets it when it may be too late */
+	/* ib_core sets it after reg_user_mr_dmabuf(); ornic_dmabuf_revoke() may run before */
+	mr->ibmr.device = &dev->ibdev;
 	if (made)
 		ib_umem_dmabuf_set_revoke_locked(dmabuf, ornic_dmabuf_revoke, mr);
 	ib_umem_dmabuf_revoke_unlock(dmabuf);
@@ -102,7 +106,10 @@ void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bo
  * @dev: device
  * @mr: region
  *
- * Nobody revokes it afterwards. No window can be bound to a region with KEY_F_PEER.
+ * On return the exporter will not call the driver again. No window can be bound to a region with
+ * KEY_F_PEER, so the destroy cannot fail.
+ *
+ * Context: process context, takes the reservation lock.
  */
 void ornic_ib_dmabuf_key_destroy(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr)
 {

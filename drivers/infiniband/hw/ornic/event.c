@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asynchronous events: from the entry of an event queue to the user's handler.
+ * Asynchronous events: pass entries of the event queue to the handlers of the
+ * objects' users.
  *
- * ornic.ko delivers them one at a time in process context. An object is found
- * by its number and kept while its user is told; destroying it waits for that.
- * Events of an object that is gone are normal and dropped: they were written
- * before the device destroyed it.
+ * ornic.ko delivers events one at a time in process context. The driver finds
+ * an object by its number and holds a reference while the handler runs.
+ * Destroying the object waits for that reference. Events of a destroyed object
+ * are normal and dropped: the device wrote them before it destroyed the object.
  */
 #include "ornic_ib.h"
 
-/* Asynchronous event n of the verbs travels as type 0x10 + n; the kernel numbers alike. */
+/* The device encodes asynchronous event n of the verbs as type 0x10 + n; n is that of ib_core. */
 static_assert(ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_CQ_ERR);
 static_assert(ORNIC_EV_SQ_DRAINED - ORNIC_EV_VERBS == (int)IB_EVENT_SQ_DRAINED);
 static_assert(ORNIC_EV_DEVICE_FATAL - ORNIC_EV_VERBS == (int)IB_EVENT_DEVICE_FATAL);
@@ -30,8 +31,10 @@ static void ornic_ref_put(struct ornic_ib_ref *ref)
 }
 
 /**
- * ornic_ib_ref_drain() - wait until no event is being delivered
- * @ref: of an object that can no longer be found
+ * ornic_ib_ref_drain() - drop the object's own reference and wait for all others
+ * @ref: reference of an object that has left its table
+ *
+ * Context: process context, may sleep. On return no event is being delivered.
  */
 void ornic_ib_ref_drain(struct ornic_ib_ref *ref)
 {
@@ -75,7 +78,7 @@ static struct ornic_ib_srq *ornic_find_srq(struct ornic_ib_dev *dev, u32 srqn)
 	return srq;
 }
 
-/* A queue pair whose rings the device cannot use gets no flush from it. */
+/* Return true if the device cannot read a ring of the queue pair, so that it flushes nothing. */
 static bool ornic_ring_failed(const struct ornic_eqe *eqe)
 {
 	u32 syndrome = le32_to_cpu(eqe->syndrome);
@@ -84,9 +87,9 @@ static bool ornic_ring_failed(const struct ornic_eqe *eqe)
 }
 
 /*
- * Verbs know but one event of a work queue. uverbs makes its handler find the process after
- * create_wq() returned, and a queue has no error before it is ready: an event that comes earlier is
- * one that no correct device writes.
+ * Verbs define only one event of a work queue. ib_uverbs_wq_event_handler() dereferences
+ * wq->uobject, which uverbs sets after create_wq() has returned (6.12 and 7.2). A work queue cannot
+ * have an error before it is ready, so only a faulty device writes an earlier event: drop it.
  */
 static void ornic_wq_event(struct ornic_ib_dev *dev, unsigned long type, struct ib_wq *wq)
 {
@@ -130,12 +133,13 @@ static void ornic_qp_event(struct ornic_ib_dev *dev, unsigned long type,
 }
 
 /**
- * ornic_ib_soft_last_wqe() - a dead device takes no more entries of an SRQ
+ * ornic_ib_soft_last_wqe() - deliver LAST_WQE for a queue pair of a dead device
  * @dev: dead device
- * @qp: queue pair, held by the caller
+ * @qp: queue pair with an SRQ, or XRC target; others are ignored. The caller holds a
+ *	reference.
  *
- * Whoever drains a queue pair with an SRQ waits for the event, and the device
- * does not write it any more (ORN-SRQ-6).
+ * ib_drain_qp() of a queue pair with an SRQ waits up to 60 s for this event (6.12 and
+ * 7.2), and a dead device does not write it (ORN-SRQ-6).
  *
  * Context: process context.
  */
@@ -148,7 +152,7 @@ void ornic_ib_soft_last_wqe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 		ornic_tell_qp(dev, qp, ORNIC_EV_LAST_WQE);
 }
 
-/* The next queue pair from number *@qpn on, held, or NULL. */
+/* Find the first queue pair with number *@qpn or above and take a reference; NULL if none. */
 static struct ornic_ib_qp *ornic_next_qp(struct ornic_ib_dev *dev, unsigned long *qpn)
 {
 	struct ornic_ib_qp *qp;
@@ -161,7 +165,7 @@ static struct ornic_ib_qp *ornic_next_qp(struct ornic_ib_dev *dev, unsigned long
 	return qp;
 }
 
-/* Those that enter ERR from now on are told by ornic_ib_modify_qp(). */
+/* ornic_ib_modify_qp() delivers the event to queue pairs that enter ERR later. */
 static void ornic_last_wqe_all(struct ornic_ib_dev *dev)
 {
 	struct ornic_ib_qp *qp;
@@ -209,7 +213,7 @@ static void ornic_srq_event(struct ornic_ib_dev *dev, unsigned long type,
 	ornic_ref_put(&srq->ref);
 }
 
-/* Of the device or of its port; ib_core takes them between register and unregister. */
+/* Report an event of the device or its port; ib_core must only get them while registered. */
 static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	struct ib_event event = {
@@ -222,7 +226,7 @@ static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 		ib_dispatch_event(&event);
 }
 
-/* The device reports its link, and ib_core that of the netdev: users hear of a change once. */
+/* Device and ib_core (for the netdev) both report a link change: pass on the first report only. */
 static void ornic_port_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	if (READ_ONCE(dev->registered) && xchg(&dev->port_event, type) != type)
@@ -237,7 +241,7 @@ void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev
 	ornic_port_event(to_oib(ibdev), up ? ORNIC_EV_PORT_ACTIVE : ORNIC_EV_PORT_ERR);
 }
 
-/* Some process does what the provider never does; the device has ignored it. */
+/* A process rang for a queue of another owner, which the provider never does. It had no effect. */
 static void ornic_doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eqe *eqe)
 {
 	ibdev_notice_ratelimited(&dev->ibdev,
@@ -246,7 +250,7 @@ static void ornic_doorbell_event(struct ornic_ib_dev *dev, const struct ornic_eq
 }
 
 /**
- * ornic_ib_event() - an asynchronous event happened
+ * ornic_ib_event() - handle an asynchronous event
  * @nb: notifier of the device
  * @type: enum ornic_event
  * @data: struct ornic_eqe

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapping a doorbell page, or a block of device memory (dm.c), into its process.
+ * Map a doorbell page or a block of device memory (dm.c) into a process.
  *
- * Either belongs to its mapping entry, which lives until the context has
- * removed it and the last mapping is gone: only then may another process get
- * the page (ORN-DB-4) or the memory.
+ * The mapping entry owns the page or block. It exists until the context has
+ * removed it and the last mapping is gone. Only then may another process get the
+ * page (ORN-DB-4) or the memory.
  */
 #include "ornic_ib.h"
 
 /**
  * struct db_entry - the doorbell page of a process
- * @map: what is mapped
+ * @map: mapping of the page
  * @page: the page
  */
 struct db_entry {
@@ -32,8 +32,10 @@ static void ornic_db_free(struct ornic_ib_dev *dev, struct ornic_ib_map *map)
 }
 
 /**
- * ornic_ib_db_map() - give a process a doorbell page that it can map
- * @uctx: the process
+ * ornic_ib_db_map() - allocate a doorbell page that a process can map
+ * @uctx: context of the process; @dbpage and @db_entry are filled in
+ *
+ * Context: process context. Return: 0, -ENOSPC if no page is free, -ENOMEM.
  */
 int ornic_ib_db_map(struct ornic_ib_ucontext *uctx)
 {
@@ -66,9 +68,9 @@ err_free:
 }
 
 /**
- * ornic_ib_db_describe() - tell the provider how to map its doorbell page
- * @uctx: the process
- * @resp: answer to fill in
+ * ornic_ib_db_describe() - fill the mmap offset and size of the doorbell page into a response
+ * @uctx: context of the process
+ * @resp: response to fill
  */
 void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_alloc_ucontext *resp)
 {
@@ -76,7 +78,7 @@ void ornic_ib_db_describe(struct ornic_ib_ucontext *uctx, struct ornic_uresp_all
 	resp->db_mmap_size = ornic_to_map(uctx->db_entry)->size;
 }
 
-/* A child of the process does not inherit a mapping: it would ring for its parent. */
+/* VM_DONTCOPY: with an inherited mapping a child could ring doorbells for its parent. */
 int ornic_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;

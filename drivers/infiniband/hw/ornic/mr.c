@@ -2,15 +2,15 @@
 /*
  * Memory regions of processes, and the keys of the kernel.
  *
- * The kernel reaches its memory by DMA address under one key for all of it,
- * which ornic.ko created: local_dma_lkey. Only privileged queue pairs can use
- * such a key (ORN-SEC-3), and no queue pair of a process is one.
+ * The kernel uses one key for all DMA addresses, local_dma_lkey, which ornic.ko
+ * created. Only privileged queue pairs can use this key (ORN-SEC-3), and those of
+ * processes are not privileged.
  */
 #include <rdma/ib_umem.h>
 
 #include "ornic_ib.h"
 
-/* Access bits travel as they are. */
+/* The device's access bits are those of ib_core. */
 static_assert(ORNIC_ACCESS_LOCAL_WRITE == IB_ACCESS_LOCAL_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
 static_assert(ORNIC_ACCESS_REMOTE_READ == IB_ACCESS_REMOTE_READ);
@@ -22,8 +22,10 @@ static_assert(ORNIC_ACCESS_ZERO_BASED == IB_ZERO_BASED);
 static_assert(ORNIC_ACCESS_RELAXED_ORDERING == IB_ACCESS_RELAXED_ORDERING);
 
 /**
- * ornic_ib_remote_rights() - rights of a peer that the device knows
+ * ornic_ib_remote_rights() - return the remote access rights that the device supports
  * @dev: device
+ *
+ * Return: IB_ACCESS_*.
  */
 u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev)
 {
@@ -39,13 +41,15 @@ u32 ornic_ib_remote_rights(const struct ornic_ib_dev *dev)
 }
 
 /**
- * ornic_ib_access() - rights as the device takes them
+ * ornic_ib_access() - convert access rights to those of a command
  * @dev: device
  * @access: IB_ACCESS_*
  * @out: to fill
  *
- * Optional ones that it lacks are left out, and so is MW_BIND, which many
- * applications give: without the feature there is no window to bind.
+ * Optional rights that the device does not support are left out. So is MW_BIND,
+ * which many applications set: without the feature no window can be created.
+ *
+ * Return: 0, or -EOPNOTSUPP for another right that the device does not support.
  */
 int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 {
@@ -66,10 +70,12 @@ int ornic_ib_access(const struct ornic_ib_dev *dev, int access, __le32 *out)
 }
 
 /**
- * ornic_ib_mr_create() - make a key for a region, which is lkey and rkey
+ * ornic_ib_mr_create() - create the key of a region, which is both lkey and rkey
  * @dev: device
  * @mr: region; its keys are filled in
- * @cmd: what the key stands for
+ * @cmd: description of the region
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_mr_create(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 		       const struct ornic_key_create_cmd *cmd)
@@ -85,7 +91,7 @@ int ornic_ib_mr_create(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 	return 0;
 }
 
-/* All DMA addresses, for a protection domain of the kernel. */
+/* Create a key for all DMA addresses, for a protection domain of the kernel. */
 struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct ornic_ib_dev *dev = to_oib(ibpd->device);
@@ -114,7 +120,7 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
-/* The page list is the device's only during the command. An empty region has none. */
+/* Create the key. The device reads the page list only during the command. */
 static int ornic_create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 			       struct ornic_key_create_cmd *cmd)
 {
@@ -134,10 +140,10 @@ static int ornic_create_region(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
 
 /**
  * struct source - memory to register
- * @fd: DMA buffer, or -1
- * @start: offset in it, or address in the process
- * @length: bytes
- * @virt: address that keys use for its first byte, but for IB_ZERO_BASED
+ * @fd: file descriptor of a DMA buffer, or -1 for memory of the process
+ * @start: offset in the DMA buffer, or address in the process
+ * @length: length in bytes
+ * @virt: address of the first byte in work requests; 0 is used with IB_ZERO_BASED
  * @access: IB_ACCESS_*
  */
 struct source {
@@ -243,8 +249,9 @@ struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 le
 }
 
 /*
- * The one destroy that a correct device may reject: while a window is bound. uverbs asks again when
- * the process has freed a window, at the latest when it exits. Without a window there is no excuse.
+ * Destroy the key of a region. This is the only destroy command that a correct device may reject:
+ * while a window is bound. uverbs retries at the latest when the process exits and its windows are
+ * freed. If the protection domain has no window, a rejection means that the device is faulty.
  */
 static int ornic_region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd, u32 key)
 {
@@ -259,7 +266,7 @@ static int ornic_region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd
 	return ret;
 }
 
-/* The device answers when it touches the memory no more (ORN-MEM-3). */
+/* The destroy command completes after the device's last access to the memory (ORN-MEM-3). */
 int ornic_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct ornic_ib_dev *dev = to_oib(ibmr->device);

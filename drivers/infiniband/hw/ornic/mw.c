@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory windows of processes. The driver only makes the key; the provider binds it, by work
- * requests. A protection domain counts its windows, because a region can be in use by one only
- * while there is one (mr.c).
+ * Memory windows of processes. The driver only creates the key; the provider binds it by work
+ * requests. A protection domain counts its windows: while it has none, the device must not reject
+ * the destroy command of a region as busy (mr.c).
  */
 #include "ornic_ib.h"
 

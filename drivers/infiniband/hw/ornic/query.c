@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the device and its port are, and how much of each object they have.
+ * Attributes and limits of the device and its port.
  *
- * Everything comes from Identify. A device may claim more than the formats of
- * the interface can express; ornic_ib_read_limits() bounds that once, so that
- * the rest of the driver computes with limits it can rely on.
+ * All values come from Identify. A device may report more than the formats of
+ * the interface can express. ornic_ib_read_limits() bounds the values once, so
+ * that the rest of the driver can rely on them.
  */
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
@@ -13,31 +13,34 @@
 
 #include "ornic_ib.h"
 
-/* Bytes in front of the data of the most voracious work request: control and path. */
+/* Most bytes in front of the data of a work request: control segment and path of a datagram. */
 #define SEND_OVERHEAD	(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path))
 
-/* Page sizes beyond 1 GiB save nothing and overflow the block iterator of ib_core. */
+/*
+ * Larger page sizes than 1 GiB save nothing. From 4 GiB on they overflow struct ib_block_iter,
+ * whose __sg_advance is an unsigned int (6.12 and 7.2).
+ */
 #define PAGE_SIZES	GENMASK(30, ORNIC_PAGES_MIN_SHIFT)
 
 /*
- * Pages of a fast registration. Its list is one block of memory, which is allocated for each
- * region: 32 KiB is the most that the page allocator finds without trouble.
+ * Most pages of a fast registration. Each region allocates its list as one block of memory, and
+ * the page allocator finds 32 KiB reliably (PAGE_ALLOC_COSTLY_ORDER with pages of 4 KiB).
  */
 #define MAX_FAST_REG_PAGES	(SZ_32K / sizeof(__le64))
 
-/* GIDs of a port. ib_core makes two files of each, in arrays that are one block of memory each. */
+/* Most GIDs of a port. ib_core makes two sysfs files of each; their array is one block of memory. */
 #define MAX_GIDS	4096
 
-/* A field of 5 bits on the wire. */
+/* The field has 5 bits on the wire. */
 #define MAX_ACK_DELAY	31
 
-/* Limits that verbs count in an int. */
+/* Convert a limit that verbs store in an int. */
 static int ornic_to_count(__le32 limit)
 {
 	return min_t(u32, le32_to_cpu(limit), INT_MAX);
 }
 
-/* Limits that only a feature uses are whatever the device left there without it (ORN-IDN-8). */
+/* Read limits of features. Without the feature the device may report any value (ORN-IDN-8). */
 static void ornic_read_feature_limits(struct ornic_ib_dev *dev)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
@@ -55,10 +58,11 @@ static void ornic_read_feature_limits(struct ornic_ib_dev *dev)
 }
 
 /**
- * ornic_ib_read_limits() - take over what Identify says, within the formats
+ * ornic_ib_read_limits() - set the limits to those of Identify, bounded by the formats
  * @dev: device
  *
- * Return: 0, or -EOPNOTSUPP for a device without SGEs: consumers divide by their number.
+ * Return: 0, or -EOPNOTSUPP if the device reports no SGEs: rdma_rw divides by the SGEs of a
+ * queue pair and by max_sge_rd (6.12 and 7.2), so 0 would be a divide error.
  */
 int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 {
@@ -85,7 +89,7 @@ int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	lim->read_sge = min(le16_to_cpu(id->max_sge_read), lim->send_sge);
 	lim->max_inline = min_t(u32, le16_to_cpu(id->max_inline), sq_room);
 	lim->max_cqe = BIT(lim->log_cq);
-	/* attributes of connections and queue pairs have a byte for each */
+	/* struct ib_qp_attr and struct rdma_conn_param have a byte for each */
 	lim->rd_atomic_init = min_t(u16, le16_to_cpu(id->max_rd_atomic_init), U8_MAX);
 	lim->rd_atomic_resp = min_t(u16, le16_to_cpu(id->max_rd_atomic_resp), U8_MAX);
 	ornic_read_feature_limits(dev);
@@ -141,7 +145,7 @@ static void ornic_query_queues(const struct ornic_ib_dev *dev, struct ib_device_
 	}
 }
 
-/* For a provider that left room: it costs a command. */
+/* Respond to a provider with room for it; not for others, since the clock costs a command. */
 static int ornic_query_respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 {
 	struct ornic_uresp_query_device resp = {};
@@ -161,7 +165,7 @@ static int ornic_query_respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
 }
 
-/* Capabilities that features of the device stand behind. */
+/* Return the capability flags that follow from features of the device. */
 static u64 ornic_device_caps(const struct ornic_ib_dev *dev)
 {
 	u64 caps = 0;
@@ -266,7 +270,7 @@ static enum ib_mtu ornic_active_mtu(const struct ornic_ib_dev *dev,
 	return clamp_t(u8, min_t(u8, mtu, port->active_mtu), IB_MTU_256, IB_MTU_4096);
 }
 
-/* What the device says of its port; that of a dead one is down. */
+/* Read the port's attributes from the device; the port of a dead device is down. */
 static int ornic_read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_identify_port *port)
 {
 	int ret;
@@ -281,8 +285,8 @@ static int ornic_read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_
 }
 
 /*
- * May be called under RTNL and from netdev notifiers, so it takes no lock of
- * the network stack.
+ * ib_core may call this under RTNL and from netdev notifiers, so it takes no lock of the network
+ * stack.
  */
 int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *attr)
 {
@@ -312,7 +316,7 @@ int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_at
 	return 0;
 }
 
-/* In units of 100 Mbit/s. */
+/* @speed is in units of 100 Mbit/s. */
 int ornic_ib_query_port_speed(struct ib_device *ibdev, u32 port_num, u64 *speed)
 {
 	struct ornic_identify_port port;

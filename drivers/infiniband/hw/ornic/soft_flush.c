@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flush completions made by the driver (ORN-QP-22).
+ * Flush completions that the driver generates (ORN-QP-22).
  *
- * A consumer of the kernel drains a queue pair by posting to it in ERR and
- * waiting for the completion. When the device died, when a CQ is in error or
- * when the rings of a queue pair became unusable, no completion comes; then
- * polling makes one for every work request that is posted and not completed.
+ * A kernel consumer drains a queue pair by posting to it in ERR and waiting for
+ * the completion. The device writes no completion if it died, if the CQ is in
+ * error or if the rings of the queue pair became unusable. In these cases
+ * polling generates a flush completion for every outstanding work request.
  *
- * A CQ that has such queue pairs is marked soft, and its completion handler is
- * called from a workqueue, since no event will do that: once when the mark is
- * set, and for each post that sees the mark. Post stores the index, then reads
- * the mark; marking sets the mark, then polls. With a barrier between each two
- * (ornic_rec_publish() has the one of the post) one of them sees the other.
+ * A CQ with such queue pairs is marked soft. No event arrives for it, so a
+ * workqueue calls its completion handler: once when the mark is set, and for
+ * each post that reads the mark. Posting stores the index, then reads the mark.
+ * Marking sets the mark, then polls. Each side has a full barrier in between
+ * (that of posting is in ornic_rec_publish()), so at least one of them sees
+ * the store of the other.
  */
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_is_soft() - does the driver make the completions?
+ * ornic_ib_is_soft() - return true if the driver generates the completions of a queue pair
  * @cq: completion queue of the kernel
- * @qp: queue pair that completes there
+ * @qp: queue pair that uses @cq
+ *
+ * Context: any.
  */
 bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
@@ -27,11 +30,12 @@ bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp
 }
 
 /**
- * ornic_ib_soft_cq() - the device does not serve all of a CQ any more
+ * ornic_ib_soft_cq() - mark a CQ soft and have its completion handler called
  * @dev: device
- * @cq: completion queue
+ * @cq: completion queue; one of a process is ignored, because its provider generates
+ *	the completions
  *
- * Queues of processes are the provider's business.
+ * Context: any.
  */
 void ornic_ib_soft_cq(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
@@ -43,9 +47,11 @@ void ornic_ib_soft_cq(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 }
 
 /**
- * ornic_ib_soft_qp() - the device stopped serving a queue pair
+ * ornic_ib_soft_qp() - generate all further completions of a queue pair in the driver
  * @dev: device
- * @qp: queue pair
+ * @qp: queue pair that the device stopped serving
+ *
+ * Context: any.
  */
 void ornic_ib_soft_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
@@ -57,8 +63,10 @@ void ornic_ib_soft_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 }
 
 /**
- * ornic_ib_soft_device() - the device died
+ * ornic_ib_soft_device() - mark all CQs of a dead device soft
  * @dev: device
+ *
+ * Context: process context.
  */
 void ornic_ib_soft_device(struct ornic_ib_dev *dev)
 {
@@ -66,7 +74,7 @@ void ornic_ib_soft_device(struct ornic_ib_dev *dev)
 	unsigned long cqn;
 
 	WRITE_ONCE(dev->dead, true);
-	smp_mb();	/* pairs with the one when a CQ is entered in the table */
+	smp_mb();	/* pairs with ornic_cq_publish(), which enters a CQ in the table */
 	xa_lock(&dev->cqs);
 	xa_for_each(&dev->cqs, cqn, cq)
 		ornic_ib_soft_cq(dev, cq);
@@ -74,11 +82,11 @@ void ornic_ib_soft_device(struct ornic_ib_dev *dev)
 }
 
 /**
- * ornic_ib_soft_posted() - work requests were posted
- * @qp: to this queue pair of the kernel
- * @ibcq: they complete here
+ * ornic_ib_soft_posted() - call the completion handler if posted work requests need a soft flush
+ * @qp: queue pair of the kernel to which they were posted
+ * @ibcq: CQ of that queue
  *
- * Context: any; a full barrier lies between the new index and this call.
+ * Context: any; the caller has executed a full barrier after it stored the new index.
  */
 void ornic_ib_soft_posted(struct ornic_ib_qp *qp, struct ib_cq *ibcq)
 {
@@ -94,7 +102,7 @@ static bool ornic_wq_pending(const struct ornic_ib_wq *wq)
 }
 
 /**
- * ornic_ib_soft_pending() - is there a completion for ornic_ib_soft_poll() to make?
+ * ornic_ib_soft_pending() - return true if ornic_ib_soft_poll() would generate a completion
  * @cq: soft completion queue, its lock held
  */
 bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
@@ -131,8 +139,9 @@ static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum i
 }
 
 /*
- * Completions are due: tell a user that asked to be told. Entries count, too: the device may have
- * died between an entry and its event. A CQ without either is left alone: its user may be ending.
+ * Call the completion handler of an armed CQ if it has completions. Entries of the device count
+ * too, because the device may have died between an entry and its event. Do not call the handler of
+ * an empty CQ: ib_free_cq() may have stopped the consumer's polling already.
  */
 void ornic_ib_soft_kick(struct work_struct *work)
 {
@@ -148,12 +157,12 @@ void ornic_ib_soft_kick(struct work_struct *work)
 }
 
 /**
- * ornic_ib_soft_poll() - make flush completions
- * @cq: soft completion queue, its lock held, whose entries are all polled
- * @num_entries: room
- * @wc: completions
+ * ornic_ib_soft_poll() - generate flush completions
+ * @cq: soft completion queue without unpolled entries, its lock held
+ * @num_entries: size of @wc
+ * @wc: array for the completions
  *
- * Return: how many were made.
+ * Return: number of generated completions.
  */
 int ornic_ib_soft_poll(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 {
