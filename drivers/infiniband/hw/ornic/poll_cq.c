@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Polling and arming completion queues of the kernel.
+ * Poll and arm completion queues of the kernel.
  *
- * Each entry is copied once and then judged: the device is not trusted with an
- * index into the kernel's memory (ORN-SEC-7). A CQ finds queue pairs in a table
- * of its own, so an entry cannot name one that completes elsewhere, and one
- * that is being destroyed stays until the lock of the CQ is free.
+ * Each entry is copied once and then validated, because the driver does not trust
+ * an index from the device (ORN-SEC-7). Each CQ has its own table of queue pairs,
+ * so an entry cannot name a queue pair that uses another CQ. A queue pair that is
+ * being destroyed exists until ornic_ib_cq_forget() has held the lock of the CQ.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 
 #include "ornic_ib.h"
 
-/* Statuses, flags and most opcodes are the kernel's own numbers. */
+/* Statuses, flags and most opcodes have the kernel's numbers. */
 static_assert((int)ORNIC_WC_GENERAL_ERR == IB_WC_GENERAL_ERR);
 static_assert((int)ORNIC_WC_RNR_RETRY_EXC_ERR == IB_WC_RNR_RETRY_EXC_ERR);
 static_assert((int)ORNIC_WC_WR_FLUSH_ERR == IB_WC_WR_FLUSH_ERR);
@@ -32,7 +32,7 @@ static_assert((int)ORNIC_NET_IPV6 == RDMA_NETWORK_IPV6);
 			 ORNIC_CQE_SMAC | ORNIC_CQE_VLAN | ORNIC_CQE_NET_TYPE)
 
 /**
- * ornic_ib_cq_ready() - is there an entry to poll?
+ * ornic_ib_cq_ready() - return true if the device has written an unpolled entry
  * @cq: completion queue of the kernel, its lock held
  */
 bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq)
@@ -67,8 +67,10 @@ static bool ornic_malformed(struct ornic_ib_cq *cq, const char *what)
 }
 
 /*
- * Take the work request off its queue, and with it all before it (ORN-CQ-8). A
- * late entry for one that the driver flushed itself is dropped.
+ * Retire a work request and all earlier ones of its queue (ORN-CQ-8). Drop a late
+ * entry of a work request that the driver has already flushed.
+ *
+ * Return: false if the entry is dropped or malformed.
  */
 static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv,
 				 u32 index, u64 *wr_id)
@@ -80,11 +82,11 @@ static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp,
 		return !ornic_ib_is_soft(cq, qp) &&
 		       ornic_malformed(cq, "completion of a work request that is not posted");
 	*wr_id = wq->wr_id[index & (BIT(wq->log) - 1)];
-	smp_store_release(&wq->cons, index + 1); /* frees the slot that was just read */
+	smp_store_release(&wq->cons, index + 1); /* frees the slot, so after wr_id is read */
 	return true;
 }
 
-/* A receive that was taken from an SRQ completes by its id, in any order. */
+/* Retire a receive of an SRQ. These complete in any order, so the entry contains its id. */
 static bool ornic_retire_shared(struct ornic_ib_cq *cq, struct ib_srq *ibsrq,
 				const struct ornic_cqe *cqe, u64 *wr_id)
 {
@@ -123,7 +125,7 @@ static void ornic_fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u3
 		wc->wc_flags &= ~IB_WC_WITH_NETWORK_HDR_TYPE;
 }
 
-/* The queue pair of an entry; the lock of the CQ keeps it. */
+/* Find the queue pair of an entry; it exists while the caller holds the lock of the CQ. */
 static struct ornic_ib_qp *ornic_poll_cq_find_qp(struct ornic_ib_cq *cq, u32 qpn)
 {
 	if (!cq->last || cq->last->qpn != qpn)
@@ -131,7 +133,7 @@ static struct ornic_ib_qp *ornic_poll_cq_find_qp(struct ornic_ib_cq *cq, u32 qpn
 	return cq->last;
 }
 
-/* Return: false if the entry is not for the user. */
+/* Convert an entry. Return: false if it is dropped or malformed, so the user gets nothing. */
 static bool ornic_fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, struct ib_wc *wc)
 {
 	struct ornic_ib_qp *qp =
@@ -166,7 +168,7 @@ static bool ornic_fill_wc(struct ornic_ib_cq *cq, const struct ornic_cqe *cqe, s
 	return true;
 }
 
-/* Entries that the device wrote; at most one lap, whatever it goes on writing. */
+/* Poll at most as many entries as the ring has, so that a faulty device cannot hold the CPU. */
 static int ornic_poll_ring(struct ornic_ib_cq *cq, int num_entries, struct ib_wc *wc)
 {
 	u32 first = cq->index;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting receive work requests of the kernel. A receive for datagrams starts
- * with 40 bytes for the network header, which the device writes.
+ * Post receive work requests of the kernel. The first 40 bytes of a receive for
+ * datagrams are room for the network header, which the device writes.
  */
 #include "ornic_ib.h"
 
 /**
  * ornic_ib_put_rwqe() - write a receive work request into its ring
- * @wq: receive queue or shared one, its lock held
- * @index: where
- * @id: what the completion is to name
- * @wr: work request, of as many SGEs as the entry has room for
+ * @wq: receive queue or shared receive queue, its lock held
+ * @index: free-running index of the entry
+ * @id: id that the completion will contain
+ * @wr: work request, with at most @wq->max_sge SGEs
  */
 void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr)
 {
@@ -30,13 +30,13 @@ static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv
 
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
-	/* pairs with the release when a completion gives the slot back */
+	/* pairs with the release that frees the slot (poll_cq.c, soft_flush.c) */
 	if (index - smp_load_acquire(&rq->cons) >= BIT(rq->log))
 		return -ENOMEM;
 
 	ornic_ib_put_rwqe(rq, index, index, wr);
 	rq->wr_id[index & (BIT(rq->log) - 1)] = wr->wr_id;
-	smp_store_release(&rq->prod, index + 1); /* after the id, for soft_flush.c */
+	smp_store_release(&rq->prod, index + 1); /* after wr_id, which ornic_flush_wq() reads */
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting send work requests of the kernel.
+ * Post send work requests of the kernel.
  *
- * A work request is a control segment followed by those of its opcode
- * (ornic/wqe.h), in one slot of the ring. A list of them is published with one
- * store of the index and, if the device asked for it, one doorbell.
+ * A work request takes one slot of the ring: a control segment followed by the
+ * segments of its opcode (ornic/wqe.h). A list of work requests is published by
+ * one store of the index and, if the device requests it, one doorbell.
  */
 #include "ornic_ib.h"
 
@@ -22,10 +22,10 @@ static_assert(ORNIC_WQE_INLINE == IB_SEND_INLINE);
 #define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
 
 /**
- * ornic_ib_put_sges() - scatter/gather elements as the device reads them
- * @sge: where they go
+ * ornic_ib_put_sges() - write scatter/gather elements into a ring entry
+ * @sge: destination in the entry
  * @list: elements
- * @count: how many
+ * @count: number of elements
  */
 void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int count)
 {
@@ -38,7 +38,7 @@ void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int cou
 	}
 }
 
-/* The elements of inline data are virtual addresses. Return: bytes or -EINVAL. */
+/* Copy inline data, whose elements are virtual addresses. Return: bytes copied or -EINVAL. */
 static int ornic_put_inline(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
 {
 	u32 room = sq->max_inline, used = 0;
@@ -53,7 +53,10 @@ static int ornic_put_inline(const struct ornic_ib_wq *sq, void *to, const struct
 	return used;
 }
 
-/* Return: what the control segment says of the data, or negative errno. */
+/*
+ * Write the data or its SGEs. Return: value for the control segment's count, which is the bytes of
+ * inline data or the number of SGEs, or negative errno.
+ */
 static int ornic_put_data(const struct ornic_ib_wq *sq, void *to, const struct ib_send_wr *wr)
 {
 	if (wr->send_flags & IB_SEND_INLINE)
@@ -97,7 +100,7 @@ static int ornic_put_atomic(const struct ornic_ib_wq *sq, struct ornic_wqe_remot
 	return ornic_put_data(sq, operands + 1, wr);
 }
 
-/* Bit 31 of a Q_Key means the queue pair's own, to the verbs as to the device. */
+/* A Q_Key with bit 31 selects that of the queue pair, both in verbs and in the device. */
 static int ornic_put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *path,
 			      const struct ib_send_wr *wr)
 {
@@ -111,13 +114,13 @@ static int ornic_put_datagram(const struct ornic_ib_wq *sq, struct ornic_path *p
 	return ornic_put_data(sq, path + 1, wr);
 }
 
-/* What follows the control segment. Return: as ornic_put_data(). */
+/* Write the segments that follow the control segment. Return: as ornic_put_data(). */
 static int ornic_put_body(const struct ornic_ib_qp *qp, void *seg, const struct ib_send_wr *wr)
 {
 	bool connected = ornic_ib_connected(qp->ibqp.qp_type);
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
 
-	switch ((int)wr->opcode) { /* an older ib_core does not list all of them */
+	switch ((int)wr->opcode) { /* int: enum ib_wr_opcode of an older ib_core lacks some of them */
 	case IB_WR_LOCAL_INV:
 		return connected ? 0 : -EINVAL;
 	case IB_WR_REG_MR:
@@ -179,14 +182,14 @@ static int ornic_post_send_post_one(struct ornic_ib_qp *qp, const struct ib_send
 	u32 index = sq->prod;
 	int ret;
 
-	/* pairs with the release when a completion gives the slot back */
+	/* pairs with the release that frees the slot (poll_cq.c, soft_flush.c) */
 	if (index - smp_load_acquire(&sq->cons) >= BIT(sq->log))
 		return -ENOMEM;
 	ret = ornic_put_wqe(qp, index, wr);
 	if (ret)
 		return ret;
 	sq->wr_id[index & (BIT(sq->log) - 1)] = wr->wr_id;
-	smp_store_release(&sq->prod, index + 1); /* after the id, for soft_flush.c */
+	smp_store_release(&sq->prod, index + 1); /* after wr_id, which ornic_flush_wq() reads */
 	return 0;
 }
 

@@ -2,16 +2,16 @@
 /*
  * Queue pairs: create and destroy.
  *
- * The GSI of ib_core is a queue pair like the others with the number 1 on the
- * wire; its handle in the device is another. The order of destruction is fixed:
- * the device first, after which neither entries nor events of the queue pair
- * follow; then the events on their way; then the tables; memory last.
+ * The GSI queue pair of ib_core differs from others only in its number on the
+ * wire, which is 1 and not its handle in the device. Destruction has a fixed
+ * order: destroy the queue pair in the device, which then writes no more entries
+ * and events; deliver the pending events; leave the tables; free the memory.
  */
 #include "ornic_ib.h"
 
 #define GSI_QPN		1
 
-/* IB_QP_CREATE_* that a type may have. */
+/* Return the IB_QP_CREATE_* flags that a queue pair of this type may have. */
 static u32 ornic_create_flags_of(const struct ornic_ib_dev *dev, enum ib_qp_type type)
 {
 	if (type == IB_QPT_UD && ornic_has(dev->odev, ORNIC_FEATURE(MCAST)))
@@ -36,7 +36,7 @@ static int ornic_qp_check_init(const struct ornic_ib_dev *dev, const struct ib_q
 		break;
 	case IB_QPT_XRC_INI:
 	case IB_QPT_XRC_TGT:
-		/* uverbs makes targets in the name of the kernel, to which they belong */
+		/* uverbs passes no udata for an XRC target, so @user is false */
 		if (!user && attr->qp_type == IB_QPT_XRC_INI)
 			return -EOPNOTSUPP;
 		if (!ornic_has(dev->odev, ORNIC_FEATURE(XRC)))
@@ -132,13 +132,13 @@ static int ornic_qp_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_q
 	return ret;
 }
 
-/* Twice if both queues complete there. */
+/* Enter the queue pair in the table of a CQ; called twice if both of its queues use the CQ. */
 static int ornic_enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
 {
 	return xa_err(xa_store(&to_ocq(ibcq)->qps, qp->qpn, qp, GFP_KERNEL));
 }
 
-/* Nobody who polls uses the queue pair on return. */
+/* Remove the queue pair from its CQs. On return polling does not use it. */
 static void ornic_leave_cqs(struct ornic_ib_qp *qp)
 {
 	xa_erase(&to_ocq(qp->ibqp.send_cq)->qps, qp->qpn);
@@ -176,7 +176,7 @@ static int ornic_qp_publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	return ornic_ib_number_error(dev, ret);
 }
 
-/* The device has destroyed it. Nobody finds or uses it any more on return. */
+/* Remove a queue pair destroyed in the device from all tables. On return it has no more users. */
 static void ornic_qp_unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	ornic_event_flush(dev->odev);
@@ -206,11 +206,13 @@ static int ornic_qp_respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
 }
 
 /**
- * ornic_ib_qp_make() - make a queue pair with its queues, as its attributes say
+ * ornic_ib_qp_make() - create a queue pair and its queues
  * @dev: device
- * @qp: queue pair, zeroed but for ib_core's part
- * @attr: attributes, checked
- * @udata: of the create verb; NULL for one of the kernel
+ * @qp: queue pair; zeroed, except @ibqp
+ * @attr: attributes, already validated
+ * @udata: data of the provider; NULL for a queue pair of the kernel
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		     const struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -238,7 +240,7 @@ err_queues:
 	return ret;
 }
 
-/* Undo ornic_ib_qp_make(). */
+/* Destroy a queue pair created by ornic_ib_qp_make(). May sleep, cannot fail. */
 void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	down_read(&dev->odev->numbers);
@@ -256,7 +258,7 @@ int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct 
 
 	if (attr->rwq_ind_tbl)
 		return ornic_ib_rss_create(dev, qp, attr, udata);
-	/* without a receive queue nothing is asked of it, whatever the caller says */
+	/* verbs ignore the receive capabilities of a queue pair without a receive queue */
 	if (attr->srq || ornic_ib_is_xrc(attr->qp_type)) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of single queue pairs: a counter of ib_core is a counter set of the
- * device, its id the set's number.
+ * Counters of single queue pairs. A counter of ib_core is a counter set of the
+ * device, and its id is the number of the set.
  *
- * ib_core adds the values of all its counters, by position, to those that it
- * reads for the port, as if a port did not count what a counter does. So each
- * counter has the positions of the port, with those disabled that a set does
- * not have; and as an ornic port counts everything, what the sets counted is
- * subtracted from what ib_core is told of the port (ORN-STAT-11).
+ * To show a port, ib_core adds the values of all its counters at the same index
+ * to the value that get_hw_stats() returns: rdma_counter_get_hwstat_value() in
+ * 6.12 and 7.2. It assumes that the port does not count the traffic of bound
+ * queue pairs. So each counter has the indices of the port, and those that a set
+ * does not have are disabled. An ornic port counts all traffic, so the driver
+ * reports port value - sum over all sets (ORN-STAT-11).
  */
 #include "ornic_ib.h"
 
-/* A counter of the port without the same for counter sets, or the other way round. */
+/* The counter of a set has no counter of this name in the port. */
 #define NO_INDEX	U32_MAX
 
 static u32 ornic_port_index(const struct ornic_ib_stats *port, const char *name)
@@ -24,7 +25,7 @@ static u32 ornic_port_index(const struct ornic_ib_stats *port, const char *name)
 	return NO_INDEX;
 }
 
-/* What the sets have counted, all together, in the order of the device's entries. */
+/* Read the values of set @number in the order of the device's entries; 0 is the sum of all sets. */
 static __le64 *ornic_read_set(struct ornic_ib_dev *dev, u32 number)
 {
 	u32 span = dev->qp_stats.span;
@@ -46,8 +47,12 @@ static __le64 *ornic_read_set(struct ornic_ib_dev *dev, u32 number)
  * ornic_ib_qp_stats_init() - prepare for counters of queue pairs
  * @dev: device, names of its counters read
  *
- * The sum over all sets may stem from an earlier life of this driver, of which
- * ib_core knows nothing. The caller frees also after an error.
+ * Saves the current sum over all sets: sets of an earlier load of this driver may have contributed
+ * to it, but ib_core knows only the new counters.
+ *
+ * The caller frees by ornic_ib_qp_stats_free(), also after an error.
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_qp_stats_init(struct ornic_ib_dev *dev)
 {
@@ -76,9 +81,11 @@ void ornic_ib_qp_stats_free(struct ornic_ib_dev *dev)
 }
 
 /**
- * ornic_ib_qp_stats_hide() - take what the counter sets counted from values of the port
+ * ornic_ib_qp_stats_hide() - subtract the sum over all counter sets from the port's values
  * @dev: device
- * @value: values of the port, read before
+ * @value: values of the port, indexed as in @dev->port_stats
+ *
+ * Context: process context, may sleep.
  *
  * Return: 0 or negative errno.
  */
@@ -113,7 +120,7 @@ static int ornic_use_set(struct ib_qp *ibqp, u32 number)
 	return ornic_ib_cmd_qp_modify(to_oib(ibqp->device), to_oqp(ibqp)->qpn, &cmd);
 }
 
-/* The first queue pair brings the set. */
+/* Bind a queue pair to a counter; the first one also creates the counter set. */
 static int ornic_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
 {
 	struct ornic_ib_dev *dev = to_oib(counter->device);
@@ -187,7 +194,7 @@ static int ornic_counter_update_stats(struct rdma_counter *counter)
 	return 0;
 }
 
-/* ib_core calls it without asking whether it is there; there is nothing to add. */
+/* Empty, but 7.2 calls counter_init() without a test for NULL (alloc_and_bind()). */
 static void ornic_counter_init(struct rdma_counter *counter)
 {
 }

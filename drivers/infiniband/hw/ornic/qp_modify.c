@@ -2,9 +2,10 @@
 /*
  * Modify and query of queue pairs.
  *
- * ib_core's table decides which attributes a transition needs and allows; the
- * device decides whether the transition is possible, since it may have moved to
- * SQE or ERR by itself. The numbers of states, masks and codes are the verbs'.
+ * The table of ib_core decides which attributes a transition requires and allows.
+ * The device decides whether the transition is possible, because the queue pair
+ * may have entered SQE or ERR by itself. States, masks and codes have the numbers
+ * of verbs.
  */
 #include "ornic_ib.h"
 
@@ -14,7 +15,7 @@ static_assert(ORNIC_QPM_DEST_QPN == IB_QP_DEST_QPN);
 static_assert(ORNIC_QPM_SQ_PSN == IB_QP_SQ_PSN);
 static_assert(ORNIC_QPM_RATE_LIMIT == IB_QP_RATE_LIMIT);
 
-/* Attributes that exist in this version: no alternate path. */
+/* Supported attributes: all except those of the alternate path. */
 #define MODIFY_MASK							\
 	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY |	\
 	 IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PORT |		\
@@ -51,7 +52,7 @@ static int ornic_fill_path(const struct ornic_ib_qp *qp, const struct ib_qp_attr
 	return 0;
 }
 
-/* Everything that the mask may select; the device ignores what it does not. */
+/* Fill the attributes that the mask selects; the device ignores all others. */
 static void ornic_fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_attr *attr, int mask,
 			    struct ornic_qp_modify_cmd *cmd)
 {
@@ -91,7 +92,7 @@ static void ornic_fill_attr(const struct ornic_ib_dev *dev, const struct ib_qp_a
 		cmd->dest_qpn = cpu_to_le32(attr->dest_qp_num & ORNIC_NUMBER_MASK);
 }
 
-/* Forget what was posted to a queue and what completed unpolled (ORN-CQ-19, ORN-QP-3). */
+/* Drop all posted work requests and unpolled completions of a queue (ORN-CQ-19, ORN-QP-3). */
 static void ornic_reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struct ib_cq *ibcq)
 {
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
@@ -102,7 +103,7 @@ static void ornic_reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struc
 	spin_unlock_irq(&cq->lock);
 }
 
-/* The device has it in RESET. The provider does the same for queues of its process. */
+/* Empty the kernel's queues after the transition to RESET. Providers do that for processes. */
 static void ornic_entered_reset(struct ornic_ib_qp *qp)
 {
 	if (!qp->kbuf.cpu)
@@ -113,8 +114,8 @@ static void ornic_entered_reset(struct ornic_ib_qp *qp)
 }
 
 /*
- * Queue pairs of a dead device can still be drained and taken down: that is
- * software's work then (soft_flush.c).
+ * Return true if the driver executes a transition without the device: consumers drain and destroy
+ * queue pairs of a dead device, too (soft_flush.c).
  */
 static bool ornic_soft_transition(const struct ornic_ib_dev *dev, int mask, enum ib_qp_state next)
 {
@@ -171,7 +172,7 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	mutex_lock(&qp->mutex);
 	ret = ornic_modify_locked(dev, qp, attr, mask, udata);
 	mutex_unlock(&qp->mutex);
-	smp_mb();	/* state before death here, the other way round in ornic_ib_event() */
+	smp_mb();	/* store state, read dead; ornic_ib_event() handles death, then reads state */
 	if (!ret && ornic_device_dead(dev->odev))
 		ornic_ib_soft_last_wqe(dev, qp);
 	return ret;

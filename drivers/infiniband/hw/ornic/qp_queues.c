@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rings of a queue pair: how large they are, where they lie, how the device
- * is told.
+ * The rings of a queue pair: size, layout, and description for the create
+ * command.
  *
  * Both rings and their records lie in one buffer, in the order of
- * rdma/ornic-abi.h, whoever owns it. Those of a process are made by its
- * provider and checked here; those of the kernel are made here.
+ * rdma/ornic-abi.h, for processes and for the kernel. The provider allocates the
+ * buffer of a process and the driver checks it. The driver allocates the buffer
+ * of the kernel.
  */
 #include <linux/log2.h>
 
 #include "ornic_ib.h"
 
-/* Offsets in the buffer. */
+/* Offsets of the rings and records in the buffer, and its size, in bytes. */
 struct layout {
 	u64 sq;
 	u64 rq;
@@ -20,7 +21,7 @@ struct layout {
 	u64 size;
 };
 
-/* Of a send entry with @sges SGEs or @inline_bytes of inline data. */
+/* Return the bytes of a send entry with @sges SGEs or @inline_bytes of inline data. */
 u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes)
 {
 	u32 data = max_t(u32, sges * sizeof(struct ornic_sge), inline_bytes);
@@ -33,7 +34,7 @@ u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes)
 	return sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) + max(data, atomic);
 }
 
-/* Of a receive entry with @sges SGEs. */
+/* Return the bytes of a receive entry with @sges SGEs. */
 u32 ornic_ib_rq_bytes(u32 sges)
 {
 	return sizeof(struct ornic_rwqe) + sges * sizeof(struct ornic_sge);
@@ -55,7 +56,7 @@ static void ornic_lay_out(const struct ornic_ib_geom *geom, struct layout *at)
 	at->size = at->rq_rec + sizeof(struct ornic_rec);
 }
 
-/* A ring may be missing if nothing is to be posted to it. */
+/* Check the size of a ring. It may be missing if the capabilities request no entries. */
 static int ornic_check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max_stride, u32 wrs,
 			    u32 entry_bytes)
 {
@@ -65,7 +66,7 @@ static int ornic_check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max
 		return -EINVAL;
 	if (wrs > BIT(log) || entry_bytes > BIT(stride))
 		return -EINVAL;
-	/* what lies behind the ring is aligned like a record */
+	/* the ring or record behind this ring needs the alignment of a record */
 	return ornic_ring_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
 }
 
@@ -96,7 +97,7 @@ static int ornic_check_geom(const struct ornic_ib_dev *dev, const struct ornic_i
 }
 
 /**
- * ornic_ib_no_queues() - an XRC target has neither rings nor capabilities
+ * ornic_ib_no_queues() - initialise an XRC target, which has neither rings nor capabilities
  * @qp: queue pair
  */
 void ornic_ib_no_queues(struct ornic_ib_qp *qp)
@@ -107,10 +108,12 @@ void ornic_ib_no_queues(struct ornic_ib_qp *qp)
 }
 
 /**
- * ornic_ib_user_queues() - take the rings that a process made
+ * ornic_ib_user_queues() - check and pin the rings of a process
  * @dev: device
  * @qp: queue pair, its type and capabilities filled in
- * @udata: of the create verb
+ * @udata: data of the provider
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata)
 {
@@ -140,7 +143,7 @@ int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struc
 				 IB_ACCESS_LOCAL_WRITE);
 }
 
-/* Rings of the kernel have two entries at least: that aligns the records. */
+/* Return log2 of a kernel ring's entries. Two entries at least, which aligns the records. */
 static u8 ornic_kernel_log(u32 wrs)
 {
 	return order_base_2(max_t(u32, wrs, 2));
@@ -180,9 +183,14 @@ static int ornic_wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
 }
 
 /**
- * ornic_ib_kernel_queues() - make the rings of a queue pair of the kernel
+ * ornic_ib_kernel_queues() - allocate the rings of a queue pair of the kernel
  * @dev: device
- * @qp: queue pair, its type and capabilities filled in; they become what it got
+ * @qp: queue pair, its type and capabilities filled in; the capabilities are updated to
+ *	the real sizes
+ *
+ * The caller frees by ornic_ib_queues_free(), also after an error.
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
@@ -216,7 +224,7 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 	return 0;
 }
 
-/* Also after one of the functions above failed. */
+/* Free the rings of a queue pair, also after one of the functions above failed. */
 void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	kvfree(qp->sq.wr_id);
@@ -227,8 +235,8 @@ void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 
 /**
  * ornic_ib_wq_reset() - empty a queue of the kernel
- * @wq: queue whose queue pair is in RESET in the device, which leaves the
- *	record alone until INIT
+ * @wq: queue whose queue pair is in RESET, so the device does not access the
+ *	record before INIT
  *
  * Context: the caller holds the lock of its CQ.
  */
@@ -264,7 +272,7 @@ static int ornic_describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_q
 	return ret;
 }
 
-/* The kernel always has a send queue. */
+/* Describe the rings of the kernel, which always include a send queue. */
 static int ornic_describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
 				 const struct layout *at, struct ornic_qp_create_cmd *cmd,
 				 struct ornic_ib_pagelist *lists)
@@ -287,9 +295,11 @@ static int ornic_describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib
  * ornic_ib_queues_describe() - fill the rings into the create command
  * @dev: device
  * @qp: queue pair
- * @cmd: command
- * @lists: two page lists for as long as the command runs; freed by the caller,
- *	also after an error
+ * @cmd: command to fill
+ * @lists: two zeroed page lists, needed until the command has completed; freed by the
+ *	caller, also after an error
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 			     struct ornic_qp_create_cmd *cmd, struct ornic_ib_pagelist *lists)

@@ -28,7 +28,7 @@
  */
 #define MAX_FAST_REG_PAGES	(SZ_32K / sizeof(__le64))
 
-/* Most GIDs of a port. ib_core makes two sysfs files of each; their array is one block of memory. */
+/* Most GIDs of a port. ib_core makes two sysfs files of each, in arrays of one block of memory. */
 #define MAX_GIDS	4096
 
 /* The field has 5 bits on the wire. */

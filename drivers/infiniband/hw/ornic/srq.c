@@ -3,10 +3,10 @@
  * Shared receive queues: create, modify, query, destroy, post. srq_resize.c resizes them.
  *
  * Ring and doorbell record (ring.c) belong to the process or to the kernel. The device takes
- * entries in ring order and completes them in any order, so a completion names an id
- * that was posted with the entry. For the kernel ids are handed out here, from a list of
- * the free ones; as many as the ring has slots, which makes it safe to write the next
- * slot whenever there is a free id (ORN-SRQ-1).
+ * entries in ring order and completes them in any order, so each entry has an id that its
+ * completion contains. For a queue of the kernel the driver allocates ids from a free list.
+ * There are as many ids as slots in the ring. Therefore the next slot may be written
+ * whenever an id is free (ORN-SRQ-1).
  */
 #include <linux/log2.h>
 
@@ -15,7 +15,7 @@
 static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
 static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);
 
-/* In the list of free ids: its end, an id that is posted, one that the ring is too small for. */
+/* Special values in srq->next: end of the free list, posted id, id without a slot in the ring. */
 #define ID_END		U32_MAX
 #define ID_POSTED	(U32_MAX - 1)
 #define ID_SPARE	(U32_MAX - 2)
@@ -68,8 +68,9 @@ static int ornic_srq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *r
 }
 
 /**
- * ornic_ib_srq_log() - log2 of the entries of a ring of the kernel
- * @max_wr: how many the consumer wants; two at least, to align the record behind them
+ * ornic_ib_srq_log() - return log2 of the entries of a ring of the kernel
+ * @max_wr: entries that the consumer requests; the ring has at least two, which align the
+ *	record behind it
  */
 u8 ornic_ib_srq_log(u32 max_wr)
 {
@@ -77,13 +78,13 @@ u8 ornic_ib_srq_log(u32 max_wr)
 }
 
 /**
- * ornic_ib_srq_use_ids() - have as many ids as a ring has entries
+ * ornic_ib_srq_use_ids() - set the number of usable ids to the entries of a ring
  * @srq: shared receive queue of the kernel, the lock of its queue held
- * @entries: of the ring
+ * @entries: number of entries of the ring
  *
- * Ids that are posted stay so, whatever numbers they have; the others become free or spare.
+ * Posted ids stay posted; all others become free or spare.
  *
- * Return: false if more are posted; nothing has changed then.
+ * Return: false if more than @entries ids are posted; nothing has changed then.
  */
 bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
 {
@@ -136,9 +137,10 @@ static int ornic_srq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 }
 
 /**
- * ornic_ib_srq_adopt() - the device uses a ring
- * @srq: shared receive queue; of the kernel: the lock of its queue held if it can be posted to
- * @ring: the ring; then the one before
+ * ornic_ib_srq_adopt() - switch to a ring that the device uses
+ * @srq: shared receive queue; for one of the kernel that consumers can post to, the lock of
+ *	its queue is held
+ * @ring: the new ring; on return the previous one
  */
 void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring)
 {
@@ -158,7 +160,10 @@ static void ornic_srq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 	ornic_ib_ubuf_unpin(&srq->ubuf);
 }
 
-/* Whose entries go to messages of any process in the domain, and complete in one CQ. */
+/*
+ * Set the XRC attributes. Messages of all processes in the XRC domain use the entries of such a
+ * queue, and all of them complete in one CQ.
+ */
 static void ornic_fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq_create_cmd *cmd)
 {
 	if (attr->srq_type != IB_SRQT_XRC)
@@ -168,7 +173,7 @@ static void ornic_fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq
 	cmd->cq = cpu_to_le32(to_ocq(attr->ext.cq)->cqn);
 }
 
-/* Make or take the ring and have the device use it. */
+/* Pin the ring of the process or allocate one for the kernel, then create the SRQ in the device. */
 static int ornic_srq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 				      struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
@@ -217,7 +222,7 @@ static int ornic_srq_publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 	return ornic_ib_number_error(dev, ret);
 }
 
-/* No event of the SRQ is being delivered on return. */
+/* Destroy the SRQ in the device. On return no event of it is being or will be delivered. */
 static void ornic_srq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
 	down_read(&dev->odev->numbers);
@@ -374,12 +379,14 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 }
 
 /**
- * ornic_ib_srq_retire() - an entry has completed, its slot is free
+ * ornic_ib_srq_retire() - free the id of a completed entry
  * @srq: shared receive queue of the kernel
  * @id: id in the completion
- * @wr_id: the consumer's id
+ * @wr_id: out: wr_id of the work request
  *
- * Return: false if no such entry is posted.
+ * Context: any, takes the lock of the queue.
+ *
+ * Return: false if no entry with this id is posted.
  */
 bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Another ring for a shared receive queue that is in use (ORN-SRQ-17 to 26).
+ * Resize: move a shared receive queue that is in use to a new ring (ORN-SRQ-17 to 26).
  *
- * Indices go on, so that the new ring can say what the old one says before the device changes
- * over. For a queue of a process its provider sees to that, and all that happens here is
- * pinning. To a queue of the kernel consumers go on posting while the command is being
- * executed: then post_srq_recv() posts to both rings, so that it does not matter when
- * the device leaves the old one, nor whether it does.
+ * Indices continue in the new ring, so both rings can hold the same entries before the device
+ * switches. For a queue of a process, the provider copies the entries and the driver only pins
+ * the new ring. Consumers of a queue of the kernel may post while the device executes the
+ * command. Meanwhile post_srq_recv() posts to both rings, so the queue works no matter when
+ * the device switches and whether the command succeeds.
  */
 #include "ornic_ib.h"
 
-/* The lists that go by id, to be grown before the ring is. */
+/* The arrays indexed by id; they grow before the ring does. */
 struct ids {
 	u32 *next;
 	u64 *wr_id;
@@ -63,7 +63,7 @@ static void ornic_ids_free(struct ids *ids)
 	kvfree(ids->wr_id);
 }
 
-/* They never shrink: ids that are posted may have any of their numbers. */
+/* Allocate larger arrays if @entries needs them. They never shrink, since any id may be posted. */
 static int ornic_ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 entries)
 {
 	*ids = (struct ids) { .count = entries };
@@ -77,7 +77,7 @@ static int ornic_ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 e
 	return -ENOMEM;
 }
 
-/* @ids are the old ones then. Context: the lock of the queue is held. */
+/* Use the new arrays; on return @ids are the old ones. Context: the lock of the queue is held. */
 static void ornic_ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
 {
 	if (!ids->next)
@@ -100,10 +100,11 @@ static void ornic_copy_entries(const struct ornic_ib_srq *srq, const struct orni
 }
 
 /**
- * ornic_ib_srq_post_coming() - post to the ring that the device may go over to, too
+ * ornic_ib_srq_post_coming() - copy newly posted entries to the new ring and publish them there
  * @dev: device
- * @srq: shared receive queue that has one, the lock of its queue held
- * @first: first entry that was posted to the old ring; not published there yet (ORN-SRQ-18)
+ * @srq: shared receive queue during a resize, the lock of its queue held
+ * @first: first new entry; the caller publishes the entries in the old ring afterwards
+ *	(ORN-SRQ-18)
  */
 void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq, u32 first)
 {
@@ -115,10 +116,10 @@ void ornic_ib_srq_post_coming(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq
 }
 
 /*
- * Make the new ring say what the old one says, and from here on post to both. Only as much as
- * both hold may be posted meanwhile (ORN-SRQ-15).
+ * Copy the entries to the new ring; from then on consumers post to both rings. Until the end of the
+ * resize no more entries may be posted than the smaller ring holds (ORN-SRQ-15).
  *
- * Return: false if that is less than what is posted and not completed.
+ * Return: false if more entries than that are outstanding.
  */
 static bool ornic_srq_resize_begin(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring,
 				   struct ids *ids)
@@ -139,7 +140,7 @@ static bool ornic_srq_resize_begin(struct ornic_ib_srq *srq, struct ornic_ib_rin
 	return fits;
 }
 
-/* @ring is the one that the device does not use then. */
+/* End the resize. On return @ring is the one that the device does not use. */
 static void ornic_srq_resize_finish(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring, bool done)
 {
 	unsigned long flags;
@@ -183,15 +184,17 @@ out:
 }
 
 /**
- * ornic_ib_srq_resize() - give a shared receive queue another ring
+ * ornic_ib_srq_resize() - move a shared receive queue to a new ring
  * @dev: device
  * @srq: shared receive queue, its mutex held
- * @attr: max_wr, and srq_limit with @limit; of the kernel: max_wr becomes what it got
- * @limit: arm the limit, too
- * @udata: of the process, NULL for the kernel
+ * @attr: max_wr, and srq_limit if @limit; for the kernel, max_wr is updated to the real size
+ * @limit: also arm the limit
+ * @udata: data of the provider, NULL for the kernel
  *
- * Return: -EINVAL if more is posted than the new ring would hold, or if a larger limit is
- * armed; nothing has changed then.
+ * Context: process context, may sleep.
+ *
+ * Return: 0 or negative errno; -EINVAL if the new ring is too small for the outstanding entries
+ * or for an armed limit. After an error nothing has changed.
  */
 int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 			struct ib_srq_attr *attr, bool limit, struct ib_udata *udata)
