@@ -2,18 +2,20 @@
 /*
  * Address handles.
  *
- * The device knows none: a datagram carries its whole address vector. An
- * address handle is that vector made ready once, so creating one neither
- * sleeps nor talks to the device.
+ * The device has no address handles, because each datagram work request contains
+ * its address vector. An address handle is a prepared address vector, so creating
+ * one neither sleeps nor needs a command.
  */
 #include <net/ipv6.h>
 
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_path_fill() - address vector of an address handle or connection
- * @path: to fill; everything that the attributes do not tell is zero
+ * ornic_ib_path_fill() - fill the address vector of an address handle or connection
+ * @path: to fill; fields that the attributes do not define are set to 0
  * @attr: RoCE attributes with the destination MAC resolved
+ *
+ * Context: any. Return: 0, or -EINVAL if the attributes are not RoCE with a GRH.
  */
 int ornic_ib_path_fill(struct ornic_path *path, const struct rdma_ah_attr *attr)
 {
@@ -36,8 +38,9 @@ int ornic_ib_path_fill(struct ornic_path *path, const struct rdma_ah_attr *attr)
 }
 
 /*
- * No packet has addresses of both families. ib_core notices that when it resolves a unicast
- * address; a multicast address it maps to a MAC address alone.
+ * Return true if source and destination are of the same family, IPv4 or IPv6, since no packet can
+ * have both. ib_core resolves the route of a unicast address and rejects a mixture. It maps a
+ * multicast address to a MAC address without this check (ib_resolve_eth_dmac(), 6.12 and 7.2).
  */
 static bool ornic_ib_one_family(const struct rdma_ah_attr *attr)
 {

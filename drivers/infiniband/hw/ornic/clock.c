@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading the device clock for a process.
+ * Read the device clock for a process.
  *
- * The provider turns time stamps of completions into system time by itself, from
- * one reading of both clocks now and then (ORN-CLK-5). System time is taken around
- * the command, so the middle is off by half of its duration at most, and by less
- * than a process could get.
+ * The provider converts time stamps of completions to system time by itself. For
+ * that it reads both clocks from time to time (ORN-CLK-5). The driver reads system
+ * time before and after the command and reports the middle. Its error is at most
+ * half of the command's duration, less than a process could achieve.
  */
 #include <linux/ktime.h>
 
@@ -13,8 +13,10 @@
 
 /**
  * ornic_ib_clock_read() - read device clock and system time together
- * @dev: device, with completion time stamps
- * @resp: answer to fill in
+ * @dev: device with feature TIMESTAMP
+ * @resp: response to fill; times in nanoseconds, @clock in ticks of the device
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_device *resp)
 {
@@ -27,7 +29,7 @@ int ornic_ib_clock_read(struct ornic_ib_dev *dev, struct ornic_uresp_query_devic
 	ret = ornic_ib_cmd_clock_read(dev, &clock);
 	if (ret)
 		return ret;
-	/* somebody may have set the system's time back meanwhile */
+	/* the difference is negative if system time was set back meanwhile */
 	half = max_t(s64, ktime_get_real_ns() - before, 0) / 2;
 
 	resp->clock = le64_to_cpu(clock.clock);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters: the device names them, the driver passes on what it finds.
+ * Counters of device and port. The device defines their names.
  *
- * Names are read once, at probe. They become files in sysfs, so a name that is
- * no file name, or is there twice, is left out. Values are read by position
- * among the entries of a scope.
+ * The driver reads the names once, at probe. They become file names in sysfs, so
+ * invalid and duplicate names are left out. Values are read by their index among
+ * the counters of a scope.
  */
 #include <linux/ctype.h>
 
@@ -13,7 +13,7 @@
 #define NAMES_PER_READ	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(struct ornic_stat_name))
 #define VALUES_PER_READ	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(__le64))
 
-/* More than any device has use for; bounds what a broken one costs. */
+/* Most counters of a device. Bounds the memory and time that a faulty device costs. */
 #define MAX_STATS	1024
 
 static bool ornic_name_usable(const struct ornic_ib_stats *stats, const char *name)
@@ -77,7 +77,9 @@ static int ornic_alloc_stats(struct ornic_ib_stats *stats, u32 count)
  * ornic_ib_stats_init() - read the names of the counters
  * @dev: device
  *
- * The caller frees also after an error.
+ * The caller frees by ornic_ib_stats_free(), also after an error.
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 {
@@ -145,9 +147,11 @@ struct rdma_hw_stats *ornic_ib_alloc_device_stats(struct ib_device *ibdev)
  * ornic_ib_stats_read() - read all values of a scope
  * @dev: device
  * @scope: enum ornic_stat_scope
- * @number: port or counter set, else 0
- * @span: entries of the scope
- * @values: room for as many
+ * @number: number of the port or counter set; 0 for other scopes
+ * @span: number of counters of the scope
+ * @values: array of @span values to fill
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_stats_read(struct ornic_ib_dev *dev, u8 scope, u32 number, u32 span, __le64 *values)
 {
@@ -164,7 +168,7 @@ int ornic_ib_stats_read(struct ornic_ib_dev *dev, u8 scope, u32 number, u32 span
 	return ret;
 }
 
-/* Port 0 is the device. */
+/* Read the counters of a port, or of the device if @port is 0. */
 int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			  int index)
 {

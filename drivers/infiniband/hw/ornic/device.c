@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RDMA device of an ornic function: from the auxiliary device that ornic.ko
- * creates to a registered ib_device, and back.
+ * The RDMA device of an ornic function: probe and remove of the auxiliary device
+ * that ornic.ko creates, registration of the ib_device.
  *
  * ornic.ko owns the hardware: commands, event queues, doorbell pages, recovery.
- * After a failure it removes the auxiliary device and later adds a new one, so
- * a device here lives through exactly one life of the hardware. While it dies,
- * every destroy verb succeeds, since the objects are gone with the hardware.
+ * After a failure it removes the auxiliary device and adds a new one when the
+ * hardware works again, so an RDMA device never outlives a reset. On a dead
+ * device every destroy verb succeeds, because the objects died with it.
  */
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
@@ -127,7 +127,7 @@ static const struct ib_device_ops ornic_ib_rss_ops = {
 	.destroy_wq = ornic_ib_destroy_wq,
 	.modify_wq = ornic_ib_modify_wq,
 
-	/* of ib_core's own: there is nothing to add */
+	/* ib_core allocates the object; this driver needs no members of its own */
 	.size_ib_rwq_ind_table = sizeof(struct ib_rwq_ind_table),
 };
 
@@ -151,7 +151,7 @@ static const struct ib_device_ops ornic_ib_dm_ops = {
 	.reg_dm_mr = ornic_ib_reg_dm_mr,
 };
 
-/* ib_core takes the presence of an operation for the presence of the feature. */
+/* Set only the operations that the device supports: ib_core derives features from them. */
 static void ornic_set_ops(struct ornic_ib_dev *dev)
 {
 	ib_set_device_ops(&dev->ibdev, &ornic_ib_ops);
@@ -185,7 +185,7 @@ static void ornic_set_ops(struct ornic_ib_dev *dev)
 		ib_set_device_ops(&dev->ibdev, &ornic_ib_qp_stats_ops);
 }
 
-/* RoCEv2 for connections and datagrams: the connection manager needs both. */
+/* Check that the device has RoCEv2 with RC, UD and GSI, which the connection manager needs. */
 static int ornic_check_transport(struct ornic_ib_dev *dev)
 {
 	const u32 types = BIT(ORNIC_QPT_RC) | BIT(ORNIC_QPT_UD) | BIT(ORNIC_QPT_GSI);
@@ -211,8 +211,8 @@ missing:
 }
 
 /*
- * ioctl methods and attributes of this driver alone. Those of an object whose
- * operations are missing go with the object.
+ * Driver-specific ioctl methods and attributes. uverbs drops those of an object
+ * if the object's operations are missing.
  */
 static const struct uapi_definition ornic_ib_uapi_defs[] = {
 	UAPI_DEF_CHAIN(ornic_ib_dm_defs),
@@ -239,7 +239,7 @@ static int ornic_register_ibdev(struct ornic_ib_dev *dev)
 {
 	int ret;
 
-	/* before registering: the default GIDs come from it */
+	/* before registering, because ib_core derives the default GIDs from the netdev */
 	ret = ib_device_set_netdev(&dev->ibdev, dev->odev->netdev, ORNIC_IB_PORT);
 	if (ret)
 		return ret;
@@ -270,7 +270,7 @@ static int ornic_device_start(struct ornic_ib_dev *dev)
 	ornic_fill_ibdev(dev);
 	ornic_set_ops(dev);
 
-	/* the GSI of ib_core has events before registering ends */
+	/* before registering, because ib_register_device() creates the GSI, which needs events */
 	dev->nb.notifier_call = ornic_ib_event;
 	ret = ornic_event_register(dev->odev, &dev->nb);
 	if (ret)
@@ -300,7 +300,7 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 	xa_init(&dev->qps);
 	xa_init(&dev->cqs);
 	xa_init(&dev->srqs);
-	/* what the device can take in one piece stays one piece */
+	/* let ib_core merge adjacent pages into segments of up to 1 GiB */
 	dma_set_max_seg_size(&odev->pdev->dev, SZ_1G);
 
 	ret = ornic_device_start(dev);
@@ -316,7 +316,7 @@ static void ornic_ib_remove(struct auxiliary_device *adev)
 {
 	struct ornic_ib_dev *dev = auxiliary_get_drvdata(adev);
 
-	/* ib_core must not get an event of a device that it is letting go */
+	/* ib_core must not get events of a device that is being unregistered */
 	WRITE_ONCE(dev->registered, false);
 	ornic_event_flush(dev->odev);
 	ib_unregister_device(&dev->ibdev);

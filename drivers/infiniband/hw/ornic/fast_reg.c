@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fast registration: regions that the kernel fills by work requests.
+ * Fast registration: regions whose memory the kernel sets by work requests.
  *
- * A region is a key without memory and a list of page addresses beside it, which
- * map_mr_sg() writes and the device reads when it executes the work request. Both
- * are the consumer's: it maps anew only after the invalidation completed. The low
- * byte of the key is the consumer's too; the work request tells it to the device.
+ * A region is a key without memory and a list of page addresses. map_mr_sg()
+ * writes the list, and the device reads it when it executes the work request. No
+ * lock protects the list, because a consumer maps again only after the
+ * invalidation has completed. The consumer also chooses the low byte of the key,
+ * which the work request passes to the device.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 
 #include "ornic_ib.h"
 
-/* Any slot has room for it. */
+/* The smallest send entry has room for the segment. */
 static_assert(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_fast_reg) <=
 	      BIT(ORNIC_SQ_MIN_STRIDE));
 
-/* Page addresses are little endian to the device, whatever the CPU. */
+/* Append a page address to the list, in little endian as the device reads it. */
 static int ornic_set_page(struct ib_mr *ibmr, u64 addr)
 {
 	struct ornic_ib_mr *mr = to_omr(ibmr);
@@ -86,10 +87,15 @@ int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 }
 
 /**
- * ornic_ib_put_fast_reg() - the segment of a registration
+ * ornic_ib_put_fast_reg() - write the segment of a fast registration
  * @dev: device
- * @seg: where it goes
+ * @seg: segment to fill
  * @wr: work request
+ *
+ * Context: any.
+ *
+ * Return: 0; -EINVAL if the region is not for fast registration or the key is not one of its keys;
+ * -EOPNOTSUPP for access rights that the device does not support.
  */
 int ornic_ib_put_fast_reg(const struct ornic_ib_dev *dev, struct ornic_wqe_fast_reg *seg,
 			  const struct ib_reg_wr *wr)

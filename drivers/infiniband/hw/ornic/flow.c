@@ -2,9 +2,9 @@
 /*
  * Flow steering: a flow of verbs is a receive rule of the device.
  *
- * ib_core has checked CAP_NET_RAW. A flow compares headers; what it does not
- * compare it does not care about, so the bits of a value outside its mask are
- * dropped, and a field without mask takes no part.
+ * uverbs has checked CAP_NET_RAW. A flow compares header fields under a mask.
+ * Bits of a value outside the mask have no effect and are set to 0; a field with
+ * mask 0 is left out of the rule.
  */
 #include <linux/in.h>
 
@@ -17,10 +17,10 @@ struct ornic_ib_flow {
 	u32 rule;
 };
 
-/* Where a field is in the command's value and mask. */
+/* Offset of a field in the value and in the mask of the command. */
 #define AT(member) offsetof(struct ornic_rule_match, member)
 
-/* Two headers of a kind could contradict each other: there is but one of each. */
+/* Add a field. -EINVAL if it is set already: two headers of one kind could contradict. */
 static int ornic_flow_put(struct ornic_rule_cmd *cmd, u32 bit, size_t at, const void *val,
 			  const void *msk, size_t size)
 {
@@ -41,7 +41,7 @@ static int ornic_flow_put(struct ornic_rule_cmd *cmd, u32 bit, size_t at, const 
 	return 0;
 }
 
-/* Of two headers, the IP header and the one behind it: they may agree. */
+/* Add the IP protocol. IP and TCP or UDP header may both set it, but must not contradict. */
 static int ornic_put_protocol(struct ornic_rule_cmd *cmd, u8 value, u8 mask)
 {
 	if (!mask)
@@ -83,7 +83,7 @@ static int ornic_put_ip_version(struct ornic_rule_cmd *cmd, u8 version)
 			      sizeof(version));
 }
 
-/* The version says that the twelve bytes in front are those of a mapped address. */
+/* The rule compares the IP version, so the 12 prefix bytes of the mapped address need no mask. */
 static int ornic_put_ipv4_addr(struct ornic_rule_cmd *cmd, u32 bit, size_t at,
 			       __be32 val, __be32 msk)
 {
@@ -200,7 +200,7 @@ static int ornic_put_spec(struct ornic_rule_cmd *cmd, const union ib_flow_spec *
 	}
 }
 
-/* The specifications lie behind one another, each as long as it says. */
+/* Add all specifications. They follow each other, and each contains its own size. */
 static int ornic_put_specs(struct ornic_rule_cmd *cmd,
 			   const struct ib_flow_attr *attr)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GID table: ib_core derives it from the addresses of the network
- * interfaces; the device keeps a copy, from which it takes source address,
- * source MAC and VLAN of all that it sends (ORN-PORT-1).
+ * The GID table. ib_core derives it from the addresses of the network
+ * interfaces. The device keeps a copy, which defines the source address, source
+ * MAC and VLAN of the packets that it sends (ORN-PORT-1).
  */
 #include <rdma/ib_cache.h>
 
 #include "ornic_ib.h"
 
-/* rdma_read_gid_l2_fields() reports this for an interface without VLAN. */
+/* VLAN that rdma_read_gid_l2_fields() reports for an interface without VLAN. */
 #define NO_VLAN		0xffff
 
 int ornic_ib_add_gid(const struct ib_gid_attr *attr, void **context)
@@ -36,7 +36,7 @@ int ornic_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 	return ornic_ib_cmd_set_gid(to_oib(attr->device), &entry);
 }
 
-/* The table of a dead device is empty already. */
+/* Delete an entry. Succeeds on a dead device, whose table is lost already. */
 int ornic_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 {
 	struct ornic_ib_dev *dev = to_oib(attr->device);

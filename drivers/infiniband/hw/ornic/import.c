@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts and objects that another process works with, too: ibv_import_device(),
+ * Contexts and objects that another process imports: ibv_import_device() and
  * ibv_import_pd(); ibv_import_dm() is in dm.c.
  *
- * Who got the context's file descriptor has all of its rights. What it does not
- * have is what the provider was told when it made the objects; it can ask here.
+ * A process with the context's file descriptor has all rights of the context. Its
+ * provider lacks the responses to the create verbs of the objects; these methods
+ * return them again.
  */
 #include <rdma/uverbs_std_types.h>
 

@@ -2,18 +2,18 @@
 /*
  * Multicast groups of datagram queue pairs.
  *
- * Membership is a rule of the device, which finds the members of a datagram by its
- * destination GID; IGMP and MLD towards the network are the connection manager's.
+ * Each membership is a rule of the device, which finds the members for a datagram by
+ * its destination GID. IGMP and MLD belong to the connection manager.
  */
 #include <linux/slab.h>
 
 #include "ornic_ib.h"
 
 /**
- * struct ornic_ib_member - a queue pair is in a group
- * @link: on the queue pair's list
- * @gid: the group
- * @rule: number of the device's rule
+ * struct ornic_ib_member - membership of a queue pair in a group
+ * @link: link in the queue pair's list of memberships
+ * @gid: GID of the group
+ * @rule: number of the rule in the device
  */
 struct ornic_ib_member {
 	struct list_head link;
@@ -59,7 +59,7 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	return 0;
 }
 
-/* A queue pair that is in the group already stays there, once. */
+/* Attaching a queue pair to a group again succeeds and changes nothing. */
 int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct ornic_ib_qp *qp = to_oqp(ibqp);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory and how the device is told where it lies (ORN-MEM-1, 2).
+ * Buffers and their page lists, which describe them to the device (ORN-MEM-1, 2).
  *
- * Memory of a process is pinned by ib_core and described as a list of pages of
- * one size, the largest one that the device knows and the memory allows: a
- * contiguous buffer or a huge page stays one entry. One entry needs no list
- * (level 0), up to 512 fit one array (level 1), more get an array of arrays.
- * Several rings may lie in one buffer; each gets a list of its own part. The lists count as memory
- * of the process: that for 1 TiB of small pages is 2 GiB.
+ * ib_core pins memory of a process. Its page list has pages of one size, the
+ * largest that the device supports and the memory allows, so that a contiguous
+ * buffer or a huge page is one entry. One entry needs no list (level 0), up to 512
+ * fit one array (level 1), more need an array of arrays (level 2). Several rings
+ * may lie in one buffer; each gets a list of its own part. The lists are accounted
+ * as memory of the process: 2 GiB for 1 TiB of small pages.
  *
- * Memory of the kernel is coherent pages, so that a large ring needs no large block of memory.
+ * Buffers of the kernel consist of single coherent pages, so that a large ring needs no large block
+ * of contiguous memory.
  */
 #include <linux/dma-mapping.h>
 #include <linux/overflow.h>
@@ -19,13 +20,13 @@
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_ubuf_take() - describe pinned memory
+ * ornic_ib_ubuf_take() - choose the page size of pinned memory and take it over
  * @dev: device
- * @ubuf: to fill; @umem belongs to it from then on
- * @umem: the memory
+ * @ubuf: to fill; owns @umem afterwards
+ * @umem: pinned memory
  * @iova: address that the device will use for the first byte
  *
- * Return: 0, or -EINVAL if no page size fits; then @umem is still the caller's.
+ * Return: 0, or -EINVAL if no page size fits; the caller then still owns @umem.
  */
 int ornic_ib_ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf,
 		       struct ib_umem *umem, u64 iova)
@@ -45,9 +46,11 @@ int ornic_ib_ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf,
  * @dev: device
  * @ubuf: to fill
  * @addr: address in the process
- * @size: bytes
+ * @size: size in bytes
  * @iova: address that the device will use for the first byte
- * @access: IB_ACCESS_*, decides whether the pages must be writable
+ * @access: IB_ACCESS_*; determines whether the pages must be writable
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
 		      u64 iova, int access)
@@ -77,7 +80,7 @@ static int ornic_leaf_alloc(struct ornic_ib_leaf *leaf, size_t bytes)
 	return leaf->entries ? 0 : -ENOMEM;
 }
 
-/* The array is complete now: make it the device's. */
+/* Map an array for the device. It must be complete, since the CPU may not write it afterwards. */
 static int ornic_leaf_map(struct device *dma, struct ornic_ib_leaf *leaf, size_t bytes)
 {
 	leaf->dma = dma_map_single(dma, leaf->entries, bytes, DMA_TO_DEVICE);
@@ -98,7 +101,7 @@ static size_t ornic_top_bytes(const struct ornic_ib_pagelist *list)
 	return list->leaves * sizeof(__le64);
 }
 
-/* Where the list holds the address of its i-th page. */
+/* Return the entry of the list's i-th page. */
 static __le64 *ornic_list_entry_of(struct ornic_ib_pagelist *list, u64 i)
 {
 	return &list->leaf[i / ORNIC_PAGES_LEAF_ENTRIES].entries[i % ORNIC_PAGES_LEAF_ENTRIES];
@@ -125,7 +128,7 @@ static int ornic_pagelist_list_alloc(struct ornic_ib_pagelist *list, u64 pages)
 	return 0;
 }
 
-/* Copy the addresses of @pages pages from the @skip-th on. */
+/* Copy the addresses of @pages pages, beginning with page @skip. */
 static int ornic_list_fill(struct ornic_ib_pagelist *list, const struct ornic_ib_ubuf *ubuf,
 			   u64 skip, u64 pages)
 {
@@ -162,7 +165,7 @@ static int ornic_list_map(struct device *dma, struct ornic_ib_pagelist *list)
 	return 0;
 }
 
-/* Level 0: from the start of a 4096-byte page. */
+/* Fill a descriptor of level 0: address of a 4096-byte page and offset in it. */
 static void ornic_describe_contiguous(struct ornic_pages *desc, u64 addr)
 {
 	memset(desc, 0, sizeof(*desc));
@@ -170,7 +173,7 @@ static void ornic_describe_contiguous(struct ornic_pages *desc, u64 addr)
 	desc->offset = cpu_to_le32(addr & (SZ_4K - 1));
 }
 
-/* The list is complete and mapped. */
+/* Fill the descriptor of a list, which is complete and mapped. */
 static void ornic_describe_list(struct ornic_ib_pagelist *list, u32 offset, u8 shift)
 {
 	list->desc.level = list->leaves > 1 ? 2 : 1;
@@ -204,10 +207,12 @@ static int ornic_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, u64 *ad
 }
 
 /**
- * ornic_ib_ubuf_addr() - DMA address of one byte of a buffer
+ * ornic_ib_ubuf_addr() - find the DMA address of a byte of a buffer
  * @ubuf: buffer
- * @offset: of the byte
- * @addr: address, as commands carry it
+ * @offset: offset of the byte
+ * @addr: out: address in the byte order of commands
+ *
+ * Return: 0, or -EFAULT if the byte is outside of the pinned memory.
  */
 int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr)
 {
@@ -225,8 +230,10 @@ int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *add
  * @dev: device
  * @list: to fill; zeroed by the caller, who frees it also after an error
  * @ubuf: buffer
- * @offset: first byte of the part
- * @bytes: its length, not 0
+ * @offset: offset of the part in bytes
+ * @bytes: length of the part in bytes, not 0
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
 			    const struct ornic_ib_ubuf *ubuf, u64 offset, u64 bytes)
@@ -262,10 +269,12 @@ int ornic_ib_pagelist_build(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *
  * @dev: device
  * @list: to fill; zeroed by the caller, who frees it also after an error
  * @kbuf: buffer
- * @offset: first byte of the part
- * @bytes: its length, not 0
+ * @offset: offset of the part in bytes
+ * @bytes: length of the part in bytes, not 0
  *
- * In pages of 4096 bytes, which every device knows, whatever those of the CPU are.
+ * The list has pages of 4096 bytes, which every device supports, for any page size of the CPU.
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_pagelist_kernel(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list,
 			     const struct ornic_ib_kbuf *kbuf, size_t offset, size_t bytes)
@@ -317,10 +326,10 @@ static int ornic_kbuf_add_page(struct device *dma, struct ornic_ib_kbuf *kbuf)
 /**
  * ornic_ib_kbuf_alloc() - allocate zeroed memory for queues of the kernel
  * @dev: device
- * @kbuf: zeroed; to fill
- * @size: bytes
+ * @kbuf: to fill; zeroed by the caller
+ * @size: size in bytes
  *
- * Return: 0, or -ENOMEM and @kbuf is empty.
+ * Context: process context, may sleep. Return: 0, or -ENOMEM with @kbuf empty.
  */
 int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Persistent memory. The device knows whether it can make memory durable on its side; what it
- * cannot know is whether this machine finds the memory again after a loss of power. That is
- * so if the firmware lists it as persistent.
+ * Persistent memory. The device reports whether it can make its writes durable. It cannot know
+ * whether the host memory keeps its content after a loss of power. That is the case if the
+ * firmware lists the memory as persistent.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -12,11 +12,13 @@
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_persistent() - may a region of this memory have these rights?
- * @ubuf: memory; of another device, or none, included
+ * ornic_ib_persistent() - check access rights that require persistent memory
+ * @ubuf: memory of the region; may be a DMA buffer, or empty
  * @access: IB_ACCESS_*
  *
- * Return: 0; -EINVAL if they promise persistence and a page of the memory is not persistent.
+ * Context: process context, may sleep.
+ *
+ * Return: 0, or -EINVAL if @access includes FLUSH_PERSISTENT and the memory is not persistent.
  */
 int ornic_ib_persistent(const struct ornic_ib_ubuf *ubuf, int access)
 {

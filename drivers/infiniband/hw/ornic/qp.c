@@ -36,7 +36,7 @@ static int ornic_qp_check_init(const struct ornic_ib_dev *dev, const struct ib_q
 		break;
 	case IB_QPT_XRC_INI:
 	case IB_QPT_XRC_TGT:
-		/* uverbs passes no udata for an XRC target, so @user is false */
+		/* ib_create_qp_user() passes no udata for targets (6.12 and 7.2): allow !user */
 		if (!user && attr->qp_type == IB_QPT_XRC_INI)
 			return -EOPNOTSUPP;
 		if (!ornic_has(dev->odev, ORNIC_FEATURE(XRC)))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rate limits of queue pairs (ORN-QP-42, ORN-QP-44). The static rate of a path needs no
- * work here: it is a field of the address vector.
+ * Rate limits of queue pairs (ORN-QP-42, ORN-QP-44). The static rate of a path is a field of
+ * the address vector and is not handled here.
  */
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_rate_types() - who may have a rate limit
+ * ornic_ib_rate_types() - return the queue pair types that may have a rate limit
  * @dev: device
  *
- * Which types ib_core lets have one differs between kernels, and its table knows.
+ * Kernels differ in the types for which ib_core allows a rate limit: raw packet in 6.12, all
+ * in 7.2. ib_modify_qp_is_ok() tells.
  *
  * Return: a bit per &enum ib_qp_type.
  */
@@ -34,7 +35,7 @@ u32 ornic_ib_rate_types(const struct ornic_ib_dev *dev)
 	return qpts;
 }
 
-/* What a process may say of the burst; the kernel has no attribute for it. */
+/* Read the burst attributes from the provider's data, since struct ib_qp_attr has none. */
 static int ornic_read_burst(struct ib_udata *udata, struct ornic_ureq_modify_qp *req)
 {
 	int ret;
@@ -49,13 +50,13 @@ static int ornic_read_burst(struct ib_udata *udata, struct ornic_ureq_modify_qp 
 }
 
 /**
- * ornic_ib_rate_fill() - rate limit of a modify verb
+ * ornic_ib_rate_fill() - fill the rate limit into a modify command
  * @dev: device
  * @qp: queue pair
- * @attr: attributes
- * @mask: which of them are set
- * @udata: of the verb, NULL for the kernel
- * @cmd: to fill
+ * @attr: attributes; rate_limit is in kbit/s
+ * @mask: enum ib_qp_attr_mask, the attributes that are set
+ * @udata: data of the provider, NULL for the kernel
+ * @cmd: command to fill
  *
  * Return: 0 or a negative errno.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing a registration in place: memory, protection domain, rights. The key stays
- * what it was, also when the change is refused.
+ * Change the memory, protection domain or access rights of a region in place. The key keeps its
+ * value, also if the device rejects the change.
  */
 #include <rdma/ib_umem.h>
 
@@ -11,7 +11,7 @@ static_assert(ORNIC_KEYM_TRANSLATION == IB_MR_REREG_TRANS);
 static_assert(ORNIC_KEYM_PD == IB_MR_REREG_PD);
 static_assert(ORNIC_KEYM_ACCESS == IB_MR_REREG_ACCESS);
 
-/* The device's part, with memory that is pinned already if that changes. */
+/* Modify the key in the device. @ubuf is the new memory, already pinned; empty if unchanged. */
 static int ornic_rereg_modify(struct ornic_ib_dev *dev, u32 key, const struct ornic_ib_ubuf *ubuf,
 			      struct ornic_key_modify_cmd *cmd)
 {
@@ -30,12 +30,12 @@ static int ornic_rereg_modify(struct ornic_ib_dev *dev, u32 key, const struct or
 }
 
 /**
- * struct change - what a region is to become
+ * struct change - new attributes of a region
  * @flags: IB_MR_REREG_*
- * @access: IB_ACCESS_*, also when only the memory changes
+ * @access: IB_ACCESS_*; the current rights if they do not change
  * @start: address in the process
- * @length: bytes
- * @virt: address in the key's space
+ * @length: length in bytes
+ * @virt: address of the first byte in work requests
  */
 struct change {
 	int flags;
@@ -46,8 +46,8 @@ struct change {
 };
 
 /*
- * Some rights are more than a right: writing needs pages that were pinned for it, and
- * ZERO_BASED moves the region. Then the same memory is registered again.
+ * Register the same memory again if new rights require it: write access needs pages that are pinned
+ * for writing, and ZERO_BASED changes the address of the region.
  */
 static void ornic_move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
 {
@@ -116,7 +116,7 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 	if (flags & IB_MR_REREG_TRANS &&
 	    (length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt))
 		return ERR_PTR(-EINVAL);
-	/* memory of another device stays where its exporter has it, with the rights it gave */
+	/* a region of a DMA buffer keeps the memory that was pinned when it was registered */
 	ornic_move_for_rights(mr, &to);
 	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && to.flags & IB_MR_REREG_TRANS)
 		return ERR_PTR(-EOPNOTSUPP);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resource tracking: what "rdma res show" tells of an object beyond what
- * ib_core knows, all of it asked of the device at that moment. The raw form is
- * the device's answer as it came.
+ * Resource tracking: driver details of an object in "rdma res show". Each call
+ * queries the device. The raw form is the unchanged output of the query command.
  *
  * An object of a dead device is shown without details.
  */
@@ -43,7 +42,7 @@ static int ornic_put_fields(struct sk_buff *msg, const struct field *fields, u32
 	return 0;
 }
 
-/* A query that failed: of a dead device there is nothing to tell. */
+/* Convert the error of a query: 0 for a dead device, whose objects are shown without details. */
 static int ornic_res_untold(struct ornic_ib_dev *dev, int err)
 {
 	return ornic_device_dead(dev->odev) ? 0 : err;

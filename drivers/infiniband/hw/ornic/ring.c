@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ring and doorbell record of a completion or shared receive queue. Both lie in one buffer,
- * ring first: of the process, which made it, or of the kernel.
+ * Ring and doorbell record of a completion or shared receive queue. Both lie in one buffer, the
+ * ring first. The process or the kernel allocates the buffer.
  */
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_ring_pin() - take ring and record that a process made
+ * ornic_ib_ring_pin() - pin ring and record of a process
  * @dev: device
- * @ring: its size; filled in, also on failure to be given to ornic_ib_ring_free()
- * @addr: where they are
+ * @ring: @log and @stride are set, the rest is zero and filled in; the caller frees it by
+ *	ornic_ib_ring_free(), also after an error
+ * @addr: address of the buffer in the calling process
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr)
 {
@@ -31,10 +34,12 @@ int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 
 }
 
 /**
- * ornic_ib_ring_alloc() - make ring and record for the kernel
+ * ornic_ib_ring_alloc() - allocate ring and record for the kernel
  * @dev: device
- * @ring: its size, at least that of a record; filled in, also on failure to be given to
- *	ornic_ib_ring_free()
+ * @ring: @log and @stride are set, for at least the bytes of a record; the rest is zero and
+ *	filled in. The caller frees it by ornic_ib_ring_free(), also after an error
+ *
+ * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
 {

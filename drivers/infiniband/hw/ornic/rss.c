@@ -2,8 +2,8 @@
 /*
  * Queue pairs for receive scaling: a hash and a table of work queues (wq.c).
  *
- * They have no queues of their own. In the device each is an RSS group, a target
- * for flows, without states: those of verbs are kept here.
+ * They have no queues of their own. In the device each is an RSS group, which is
+ * a target for flows and has no state. The driver keeps the state of verbs.
  */
 #include "ornic_ib.h"
 

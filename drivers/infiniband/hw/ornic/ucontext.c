@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A process: its doorbell page and the limits its provider works with.
+ * User contexts: the doorbell page of a process and the limits for its provider.
  *
- * The page is also what names the process to the device: objects carry its
- * index as owner.
+ * The index of the page also identifies the process to the device: it is the owner
+ * in create commands.
  */
 #include "ornic_ib.h"
 
 /**
- * ornic_ib_udata_in() - read what the provider sent
- * @udata: of the verb
- * @req: where it goes
- * @size: bytes of the structure
+ * ornic_ib_udata_in() - copy the request of the provider
+ * @udata: data of the provider
+ * @req: structure to fill
+ * @size: size of the structure in bytes
  *
  * A newer provider may send a longer structure if the rest of it is zero.
+ *
+ * Return: 0; -EINVAL if the request is too short; -EOPNOTSUPP if the rest is not zero; -EFAULT.
  */
 int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size)
 {
@@ -25,10 +27,12 @@ int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size)
 }
 
 /**
- * ornic_ib_udata_out() - answer the provider
- * @udata: of the verb
- * @resp: answer
- * @size: its bytes; as many of them as the provider has room for are copied
+ * ornic_ib_udata_out() - copy a response to the provider
+ * @udata: data of the provider
+ * @resp: response
+ * @size: size of the response in bytes; it is cut to the size of the provider's buffer
+ *
+ * Return: 0 or -EFAULT.
  */
 int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size)
 {
@@ -57,9 +61,9 @@ static void ornic_fill_limits(const struct ornic_ib_dev *dev,
 }
 
 /**
- * ornic_ib_describe_ucontext() - what a provider must know to work with a process
- * @uctx: the process
- * @resp: answer to fill in, zeroed
+ * ornic_ib_describe_ucontext() - fill in the limits and the doorbell page of a context
+ * @uctx: context of the process
+ * @resp: response to fill, zeroed
  */
 void ornic_ib_describe_ucontext(struct ornic_ib_ucontext *uctx,
 				struct ornic_uresp_alloc_ucontext *resp)
@@ -94,8 +98,9 @@ void ornic_ib_dealloc_ucontext(struct ib_ucontext *ibucontext)
 }
 
 /*
- * Nothing to do: ib_core replaces the mappings of the doorbell page. Having the
- * operation lets the device go while processes still have it open.
+ * Empty, because uverbs itself replaces the mappings of the doorbell page. Without
+ * this operation, unbinding the driver would wait until all processes have closed
+ * the device (ib_uverbs_remove_one(), 6.12 and 7.2).
  */
 void ornic_ib_disassociate_ucontext(struct ib_ucontext *ibucontext)
 {

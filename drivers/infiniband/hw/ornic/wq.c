@@ -2,9 +2,10 @@
 /*
  * Receive work queues and tables of them, for receive scaling (rss.c).
  *
- * For the device a work queue is a raw packet queue pair without a send queue.
- * Ready means that it receives, for which such a queue pair needs no RTS. A table
- * is a list of ib_core's; the device sees it when a queue pair is made of it.
+ * In the device a work queue is a raw packet queue pair without a send queue.
+ * State RDY is RTR of that queue pair, which receives without RTS. A table exists
+ * only in ib_core; the device gets its content when a queue pair is created from
+ * it.
  */
 #include "ornic_ib.h"
 
@@ -18,7 +19,7 @@ static struct ornic_ib_rwq *to_orwq(struct ib_wq *ibwq)
 	return container_of(ibwq, struct ornic_ib_rwq, ibwq);
 }
 
-/* Handle of the queue pair behind a work queue. */
+/* Return the handle of a work queue's queue pair. */
 u32 ornic_ib_wq_handle(struct ib_wq *ibwq)
 {
 	return to_orwq(ibwq)->qp.qpn;
