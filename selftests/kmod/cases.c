@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The test cases: each leaves nothing behind and says what went wrong.
+ * The test cases. Each frees all that it allocates and prints the condition that failed.
  */
 #include <linux/slab.h>
 
@@ -12,7 +12,7 @@ bool ktest_failed(const char *where, int line, const char *what)
 	return true;
 }
 
-/* A client's memory, registered for its peer */
+/* Memory of a client, registered for remote access by the server */
 struct region {
 	struct ktest_conn *conn;
 	struct sg_table mem;
@@ -27,7 +27,7 @@ static void region_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct region *r = container_of(wc->wr_cqe, struct region, cqe);
 
-	r->conn->broken = true;		/* unsignaled: only errors come */
+	r->conn->broken = true;		/* unsignaled, so every completion is an error */
 	complete_all(&r->conn->reply);
 }
 
@@ -64,7 +64,7 @@ static int region_alloc(struct region *r, struct ktest_conn *conn, u32 offset, u
 	return r->mapped ? 0 : -ENOMEM;
 }
 
-/* The work request that gives the region its next key. */
+/* Prepare the work request that registers the region under its next key. */
 static struct ib_send_wr *region_register(struct region *r)
 {
 	if (ib_map_mr_sg(r->mr, r->mem.sgl, r->mapped, NULL, PAGE_SIZE) != r->mapped)
@@ -85,7 +85,7 @@ static struct ktest_msg region_msg(const struct region *r, u32 op, u32 seed)
 				   .len = r->len, .seed = seed };
 }
 
-/* Give the region its next key and have the peer move pattern @seed there or from there. */
+/* Register the region under its next key; let the server write to it or read from it. */
 static bool region_exchange(struct region *r, u32 op, u32 seed)
 {
 	struct ib_send_wr *reg = region_register(r);
@@ -97,7 +97,7 @@ static bool region_exchange(struct region *r, u32 op, u32 seed)
 	return !FAILED(!ktest_call(r->conn, &msg, reg));
 }
 
-/* Look at the region, whose key is invalid, between two mappings for the device. */
+/* Unmap the region, whose key is invalid, check its pattern and map it again. */
 static bool region_holds(struct region *r, u32 seed)
 {
 	struct ib_device *dev = r->conn->id->device;
@@ -110,7 +110,7 @@ static bool region_holds(struct region *r, u32 seed)
 	return !FAILED(r->mapped);
 }
 
-/* What nvme-rdma, xprtrdma, iser, srp and rds ask for before they use a device. */
+/* Attributes that nvme-rdma, xprtrdma, iser, srp and rds check before they use a device. */
 static bool case_attributes(struct ktest_conn *conn)
 {
 	const struct ib_device_attr *attr = &conn->id->device->attrs;
@@ -156,8 +156,8 @@ out:
 }
 
 /*
- * Write to the region and read from it, with the key invalidated by the peer each time. The memory
- * is unmapped when that is known, not before (ORN-MEM-73).
+ * Write to the region and read from it; the server invalidates the key each time. The client unmaps
+ * the memory only after it has the completion of the invalidation (ORN-MEM-73).
  */
 static bool remote_invalidate(struct ktest_conn *conn, u32 offset, u32 len)
 {
@@ -196,14 +196,14 @@ static bool case_remote_invalidate(struct ktest_conn *conn)
 	return true;
 }
 
-/* As many pages as the device says */
+/* A region with the largest number of pages that the device supports */
 static bool case_largest(struct ktest_conn *conn)
 {
 	return remote_invalidate(conn, 0,
 				 conn->id->device->attrs.max_fast_reg_page_list_len * PAGE_SIZE);
 }
 
-/* A region that the client itself invalidates, and registers anew. */
+/* A region that the client itself invalidates and registers again. */
 static bool case_local_invalidate(struct ktest_conn *conn)
 {
 	struct ib_send_wr inv;
@@ -229,7 +229,7 @@ out:
 	return ok;
 }
 
-/* A key that was invalidated gives nothing any more: the connection of who uses it breaks. */
+/* An invalidated key gives no access: a request that uses it breaks the connection. */
 static bool case_stale_key(struct ktest_conn *conn)
 {
 	struct ktest_msg msg;
@@ -251,7 +251,7 @@ out:
 	return ok;
 }
 
-/* Registering a region that is registered is an error of memory management. */
+/* Registering a registered region fails with a memory management error. */
 static bool case_register_twice(struct ktest_conn *conn)
 {
 	struct ib_send_wr *reg;
@@ -273,7 +273,7 @@ out:
 	return ok;
 }
 
-/* ORN-MEM-72: the second region is mapped while the device may not have registered the first. */
+/* ORN-MEM-72: map the second region before the registration of the first has completed. */
 static bool case_two_regions(struct ktest_conn *conn)
 {
 	struct region a = {}, b = {};
@@ -306,7 +306,7 @@ out:
 	return ok;
 }
 
-/* What the device does not have is refused by the driver. */
+/* The driver rejects requests for features that the device does not have. */
 static bool case_refused(struct ktest_conn *conn)
 {
 	const struct ib_device_attr *attr = &conn->id->device->attrs;
@@ -327,7 +327,7 @@ out:
 	return ok;
 }
 
-/* After ib_drain_qp() every work request has completed, whatever was under way. */
+/* After ib_drain_qp() all work requests have completed, including those in flight. */
 static bool case_drain(struct ktest_conn *conn)
 {
 	struct ib_qp_init_attr init;
@@ -400,7 +400,7 @@ static bool run_case(int i, struct sockaddr *addr)
 	return ok;
 }
 
-/* Results are lines of the kernel's log, in the Test Anything Protocol. */
+/* Run all cases and print the results to the kernel log in the Test Anything Protocol. */
 void ktest_cases(struct sockaddr *addr)
 {
 	int i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's end: connecting, one request at a time.
+ * The client: connects and sends one request at a time.
  */
 #include <linux/slab.h>
 
@@ -67,10 +67,12 @@ static int establish(struct ktest_conn *conn, struct sockaddr *addr)
 
 /**
  * ktest_connect() - connect to a server
- * @addr: of it
- * @poll: how completions are polled
- * @pooled: share a CQ of ib_core's pool
- * @shared: receive from a shared receive queue
+ * @addr: address of the server
+ * @poll: polling context of the CQ
+ * @pooled: use a CQ of ib_core's pool, shared with other users
+ * @shared: use a shared receive queue
+ *
+ * Return: connection or ERR_PTR().
  */
 struct ktest_conn *ktest_connect(struct sockaddr *addr, enum ib_poll_context poll, bool pooled,
 				 bool shared)
@@ -131,9 +133,9 @@ static int await_reply(struct ktest_conn *conn)
  * ktest_call() - send a request and wait for the answer
  * @conn: connection
  * @msg: request
- * @before: work request to post in front of it, or NULL
+ * @before: work request to post before the request, or NULL
  *
- * Return: the answer's status, or an error of the connection.
+ * Return: status of the answer, or negative errno of the connection.
  */
 int ktest_call(struct ktest_conn *conn, struct ktest_msg *msg, struct ib_send_wr *before)
 {
@@ -145,7 +147,7 @@ int ktest_call(struct ktest_conn *conn, struct ktest_msg *msg, struct ib_send_wr
 	return ret ?: conn->answer.status;
 }
 
-/* One work request whose completion is waited for */
+/* A work request and the completion for its waiter */
 struct single {
 	struct ib_cqe cqe;
 	struct completion done;
@@ -161,11 +163,11 @@ static void single_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * ktest_run_wr() - post a work request and wait until it is done
+ * ktest_run_wr() - post a work request and wait for its completion
  * @conn: connection
  * @wr: work request
  *
- * Return: its status (enum ib_wc_status), or a negative errno.
+ * Return: status of the completion (enum ib_wc_status), or a negative errno if posting failed.
  */
 int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr)
 {
@@ -178,6 +180,6 @@ int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr)
 	ret = ib_post_send(conn->id->qp, wr, NULL);
 	if (ret)
 		return ret;
-	wait_for_completion(&s.done);	/* always comes: at the latest as a flush */
+	wait_for_completion(&s.done);	/* no timeout: at the latest it is flushed */
 	return s.status;
 }

@@ -89,11 +89,11 @@ int ktest_post_recv(struct ktest_slot *slot)
 }
 
 /**
- * ktest_send_wr() - a work request that sends a slot's message
- * @slot: message
- * @wr: to fill
- * @sge: for it
- * @invalidate: key for the peer to invalidate, or 0
+ * ktest_send_wr() - prepare a work request that sends a slot's message
+ * @slot: slot with the message
+ * @wr: work request to fill
+ * @sge: SGE of the work request, to fill
+ * @invalidate: key that the message invalidates at the peer, or 0
  */
 void ktest_send_wr(struct ktest_slot *slot, struct ib_send_wr *wr, struct ib_sge *sge,
 		   u32 invalidate)
@@ -111,7 +111,7 @@ void ktest_send_wr(struct ktest_slot *slot, struct ib_send_wr *wr, struct ib_sge
 				      DMA_BIDIRECTIONAL);
 }
 
-/* Send a slot's message, behind @before in one list if that is given. */
+/* Send a slot's message; if @before is not NULL, post both as one list, @before first. */
 int ktest_post_send(struct ktest_slot *slot, struct ib_send_wr *before, u32 invalidate)
 {
 	struct ib_send_wr wr;
@@ -198,8 +198,8 @@ static int open_qp(struct ktest_conn *conn)
 }
 
 /**
- * ktest_conn_open() - queues and receives of a connection
- * @conn: its id is bound to a device; the caller closes it also after an error
+ * ktest_conn_open() - create the queues of a connection and post its receives
+ * @conn: connection whose id is bound to a device; the caller closes it, also after an error
  */
 int ktest_conn_open(struct ktest_conn *conn)
 {
@@ -224,9 +224,11 @@ int ktest_conn_open(struct ktest_conn *conn)
 }
 
 /**
- * ktest_drain() - all that was posted has completed on return
- * @conn: connection; drained once, since ib_core waits for one event of an SRQ's user, and a
- *	second time a minute for one that does not come
+ * ktest_drain() - wait until all posted work requests have completed
+ * @conn: connection
+ *
+ * Drains only once. ib_drain_qp() of a queue pair with an SRQ waits for LAST_WQE, which comes once;
+ * a second call would wait for its timeout of 60 s (6.12 and 7.2).
  */
 void ktest_drain(struct ktest_conn *conn)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections whose device goes away under them: all that was posted completes, and whoever
- * drains a queue pair with a shared receive queue gets the event that he waits for, once.
+ * Connections whose device goes away. All posted work requests must complete, and a queue pair with
+ * a shared receive queue must get the LAST_WQE event that draining waits for, exactly once.
  */
 #include "ktest.h"
 
 enum { PLAIN, WORK, WORK_POOLED, SHARED, DRAINED, ENDS };
 
-/* How each of them is polled. ib_free_cq() cancels the work of a CQ that a workqueue polls. */
+/* Polling context of each. ib_free_cq() cancels the work of a CQ that a workqueue polls. */
 static const struct {
 	enum ib_poll_context poll;
 	bool pooled;
@@ -64,8 +64,8 @@ static bool survives(struct ktest_conn **conn)
 }
 
 /**
- * ktest_death() - wait until the device goes away
- * @addr: of a server on another device
+ * ktest_death() - connect, wait until the device goes away, and check all completions
+ * @addr: address of a server on another device
  */
 void ktest_death(struct sockaddr *addr)
 {

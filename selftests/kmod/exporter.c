@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exports DMA buffers and takes their memory away, as the driver of a device does
- * that is reset or unplugged.
+ * Export DMA buffers and revoke their memory, as a driver does when its device is
+ * reset or unplugged.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -22,12 +22,14 @@
 #endif
 
 /**
- * struct buffer - memory of a DMA buffer, as long as that exists
- * @mem: it
- * @size: bytes
- * @pins: importers that keep it where it is; under the reservation lock, as all below
- * @maps: importers that have its addresses
- * @revoked: nobody gets it any more
+ * struct buffer - memory of a DMA buffer
+ * @mem: address of the memory
+ * @size: size in bytes
+ * @pins: number of importers that pinned it
+ * @maps: number of importers that mapped it
+ * @revoked: it can no longer be pinned or mapped
+ *
+ * The reservation lock of the DMA buffer protects @pins, @maps and @revoked.
  */
 struct buffer {
 	void *mem;
@@ -39,7 +41,7 @@ struct buffer {
 
 /**
  * struct exporter - an open file
- * @lock: around calls
+ * @lock: serialises ioctl calls
  * @dmabuf: the buffer, once exported
  */
 struct exporter {
@@ -153,7 +155,7 @@ static struct dma_buf *buffer_new(size_t size)
 	return dmabuf;
 }
 
-/* The descriptor has a reference to the buffer, the exporter another. */
+/* The file descriptor has one reference to the buffer, the exporter another. */
 static int export(struct exporter *e, const u64 __user *arg)
 {
 	struct dma_buf *dmabuf;
@@ -247,5 +249,5 @@ module_misc_device(exporter);
 
 MODULE_DESCRIPTION("Exporter of DMA buffers that takes their memory away");
 MODULE_LICENSE("GPL");
-/* MODULE_IMPORT_NS() takes a string or not, depending on the kernel */
+/* not MODULE_IMPORT_NS(), whose parameter is a string in newer kernels and a word in older ones */
 MODULE_INFO(import_ns, "DMA_BUF");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A consumer of verbs inside the kernel, to test a driver as storage and file
- * protocols use it: a client registers its memory and sends the key, a server moves
- * the data by rdma_rw contexts and answers, often with an invalidation of the key.
+ * A kernel consumer of verbs that tests a driver as storage and file protocols use
+ * it. A client registers its memory and sends the key. A server moves the data by
+ * rdma_rw contexts and answers, often with an invalidation of the key.
  *
  * Both ends are the same module, in one machine or in two.
  */
@@ -15,26 +15,26 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-#define KTEST_DEPTH	32	/* receives of each end, and requests under way */
-#define KTEST_SENDS	128	/* work requests of a send queue */
-#define KTEST_CQES	512	/* completions of one connection, flushes included */
+#define KTEST_DEPTH	32	/* receives of each end, and requests in flight */
+#define KTEST_SENDS	128	/* entries of a send queue */
+#define KTEST_CQES	512	/* CQ entries for one connection, flushes included */
 #define KTEST_TIMEOUT	(20 * HZ)
 
 enum ktest_op {
 	KTEST_ECHO,
 	KTEST_PULL,		/* server reads the client's memory and checks it */
-	KTEST_PUSH,		/* server writes it */
+	KTEST_PUSH,		/* server writes a pattern to the client's memory */
 	KTEST_F_INVALIDATE = 0x100,	/* answer with SEND_WITH_INV */
 };
 
 /**
- * struct ktest_msg - request and answer; both ends are of one build
+ * struct ktest_msg - request and answer, in host byte order: both ends have the same build
  * @op: enum ktest_op
- * @status: of an answer, 0 or negative errno
- * @addr: where the client's memory starts
- * @rkey: key of it
- * @len: bytes
- * @seed: of the pattern
+ * @status: status of an answer, 0 or negative errno
+ * @addr: address of the client's memory
+ * @rkey: key of the memory
+ * @len: length in bytes
+ * @seed: seed of the pattern
  */
 struct ktest_msg {
 	u32 op;
@@ -49,11 +49,11 @@ struct ktest_msg {
 struct ktest_conn;
 
 /**
- * struct ktest_slot - a message on its way in or out
+ * struct ktest_slot - a message to send or receive
  * @conn: connection
  * @msg: the message
- * @dma: its address
- * @cqe: completion
+ * @dma: DMA address of @msg
+ * @cqe: completion callback
  * @work: server: the request being served
  */
 struct ktest_slot {
@@ -66,28 +66,28 @@ struct ktest_slot {
 
 /**
  * struct ktest_conn - one end of a connection
- * @id: of the connection manager
+ * @id: id of the connection manager
  * @pd: protection domain
  * @cq: completion queue
  * @pooled: @cq is from the pool of ib_core
  * @shared: receives are posted to @srq
- * @srq: shared receive queue, NULL without
- * @limit: its limit was reached
- * @drained: by ktest_drain()
- * @last_wqe: the queue pair takes no more of it
- * @removal: client: the device goes away
- * @poll: how @cq is polled
+ * @srq: shared receive queue, or NULL
+ * @limit: completes when @srq reaches its limit
+ * @drained: ktest_drain() was called
+ * @last_wqe: completes at the LAST_WQE event: the queue pair takes no more entries of @srq
+ * @removal: client: completes when the device goes away
+ * @poll: polling context of @cq
  * @recv: receives
  * @send: sends; [i] answers recv[i] at the server
  * @on_recv: called for each message received, in the context of @cq
- * @cm: the connection manager answered, @cm_status says what
+ * @cm: completes when the connection manager has set @cm_status
  * @cm_status: 0 or negative errno
- * @reply: client: an answer is in @answer, or the connection broke
+ * @reply: client: completes when an answer is in @answer or the connection broke
  * @answer: client: last answer
- * @wc: client: its completion
- * @broken: a completion failed
- * @posted: work requests posted
- * @completed: of them, seen again
+ * @wc: client: completion of @answer
+ * @broken: a work request failed
+ * @posted: number of posted work requests
+ * @completed: number of completed work requests
  * @list: server: all connections
  * @bye: server: tears the connection down
  */
@@ -152,7 +152,7 @@ void ktest_objects_destroy(void);
 void ktest_cases(struct sockaddr *addr);
 bool ktest_failed(const char *where, int line, const char *what);
 
-/* Not true: says where and what */
+/* Return true and print the condition and its place if @cond is false. */
 #define FAILED(cond)	(!(cond) && ktest_failed(__func__, __LINE__, #cond))
 
 /* death.c */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loading the module starts a server, or runs all test cases against one, or both; or it
- * creates objects and keeps them.
+ * Loading the module starts a server, runs all test cases against a server, or both. With parameter
+ * objects it only creates objects and keeps them until it is unloaded.
  */
 #include <linux/inet.h>
 #include <linux/module.h>

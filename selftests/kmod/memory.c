@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory in pages that are no neighbours, and patterns in it.
+ * Memory of single pages, which are not contiguous, and patterns in it.
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -8,10 +8,10 @@
 #include "ktest.h"
 
 /**
- * ktest_mem_alloc() - pages for a transfer
- * @mem: to fill
- * @offset: of the first byte in the first page
- * @len: bytes
+ * ktest_mem_alloc() - allocate pages for a transfer
+ * @mem: table to fill
+ * @offset: offset of the first byte in the first page
+ * @len: length in bytes
  */
 int ktest_mem_alloc(struct sg_table *mem, u32 offset, u32 len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects of every kind that the kernel creates, without a connection: for tests in
- * which allocations fail.
+ * Create one object of each kind that kernel consumers use, without a connection. For tests
+ * that make allocations fail.
  */
 #include <linux/err.h>
 #include <rdma/ib_cache.h>
@@ -46,7 +46,7 @@ static int make_srq(void)
 	return PTR_ERR_OR_ZERO(it.srq);
 }
 
-/* Room for work requests of rdma_rw, which brings registrations with it */
+/* max_rdma_ctxs adds room for work requests of rdma_rw, and its registrations */
 static struct ib_qp *make_qp(enum ib_qp_type type, struct ib_srq *srq)
 {
 	struct ib_qp_init_attr attr = {
@@ -112,8 +112,8 @@ void ktest_objects_destroy(void)
 }
 
 /**
- * ktest_objects_create() - create them all, or none
- * @name: of the device
+ * ktest_objects_create() - create all objects, or none after an error
+ * @name: name of the RDMA device
  */
 int ktest_objects_create(const char *name)
 {

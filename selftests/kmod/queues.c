@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases about the queues of a connection: a shared receive queue, and other sizes while
- * messages are under way.
+ * Cases about the queues of a connection: shared receive queues, and resizing while messages are
+ * in flight.
  */
 #include <linux/log2.h>
 
 #include "ktest.h"
 
-/* As many requests at a time as there are receives; @turn is called between the answers. */
+/* Send one request per receive, then call @turn before each answer is awaited. */
 static bool burst(struct ktest_conn *conn, bool (*turn)(struct ktest_conn *conn, int i))
 {
 	int i;
@@ -38,7 +38,7 @@ static bool bursts(struct ktest_conn *conn, bool (*turn)(struct ktest_conn *conn
 	return true;
 }
 
-/* One event when the first entry is taken; then the limit is off. */
+/* The event comes when the first entry is consumed, and only once, because it disarms the limit. */
 bool ktest_case_srq_limit(struct ktest_conn *conn)
 {
 	struct ib_srq_attr attr = { .srq_limit = KTEST_DEPTH };
@@ -72,12 +72,12 @@ static bool resize_srq(struct ktest_conn *conn, int i)
 		return false;
 	if (FAILED(attr.max_wr == roundup_pow_of_two(sizes[i % ARRAY_SIZE(sizes)])))
 		return false;
-	/* all receives but those that have just completed are posted */
+	/* too small: almost all of the KTEST_DEPTH receives are posted */
 	attr.max_wr = KTEST_DEPTH / 4;
 	return !FAILED(ib_modify_srq(conn->srq, &attr, IB_SRQ_MAX_WR) == -EINVAL);
 }
 
-/* Another size between any two answers, too small a one refused; nothing is lost. */
+/* Resize the SRQ between answers; too small a size is rejected and no receive is lost. */
 bool ktest_case_srq_resize(struct ktest_conn *conn)
 {
 	u32 most = conn->id->device->attrs.max_srq_wr;
@@ -92,7 +92,7 @@ bool ktest_case_srq_resize(struct ktest_conn *conn)
 		return false;
 	if (!bursts(conn, resize_srq))
 		return false;
-	/* more than are posted: the event comes at once */
+	/* the limit exceeds the posted entries, so the event comes at once */
 	attr.srq_limit = 64;
 	attr.max_wr = 64;
 	if (FAILED(!ib_modify_srq(conn->srq, &attr, IB_SRQ_MAX_WR | IB_SRQ_LIMIT)))
@@ -110,7 +110,7 @@ static bool resize_cq(struct ktest_conn *conn, int i)
 	return !FAILED(!ib_resize_cq(conn->cq, sizes[i % ARRAY_SIZE(sizes)]));
 }
 
-/* Another size between any two answers; no completion is lost. */
+/* Resize the CQ between answers; no completion is lost. */
 bool ktest_case_resize_cq(struct ktest_conn *conn)
 {
 	u32 most = conn->id->device->attrs.max_cqe;
@@ -136,7 +136,7 @@ static struct ib_qp *make_qp(struct ktest_conn *conn, u32 depth)
 	return ib_create_qp(conn->pd, &attr);
 }
 
-/* As large as the device says. Their memory is not to be had in one piece. */
+/* Queues of the largest size. Their memory cannot be allocated as one contiguous block. */
 bool ktest_case_largest_queues(struct ktest_conn *conn)
 {
 	const struct ib_device_attr *attr = &conn->id->device->attrs;
@@ -153,7 +153,7 @@ bool ktest_case_largest_queues(struct ktest_conn *conn)
 	return !FAILED(!ib_destroy_qp(qp));
 }
 
-/* ib_core keeps a queue pair for as long as it is in a group. */
+/* ib_core rejects the destruction of a queue pair while it is in a multicast group. */
 bool ktest_case_mcast(struct ktest_conn *conn)
 {
 	union ib_gid gid = { .raw = { 0xff, 0x0e, [15] = 0x55 } };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server: moves data between its memory and the client's by rdma_rw contexts,
- * as a storage target does.
+ * The server: like a storage target, it moves data between its memory and the
+ * client's by rdma_rw contexts.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -12,11 +12,11 @@
 
 static struct rdma_cm_id *listener;
 static struct workqueue_struct *server_wq;
-static struct workqueue_struct *bye_wq;	/* waits for what runs on server_wq */
+static struct workqueue_struct *bye_wq;	/* its work waits for work on server_wq */
 static LIST_HEAD(conns);
 static DEFINE_MUTEX(conns_lock);	/* protects conns */
 
-/* Completion of a context */
+/* Completion of an rdma_rw context */
 struct transfer {
 	struct ib_cqe cqe;
 	struct completion done;
@@ -47,7 +47,7 @@ static int move(struct ktest_conn *conn, const struct ktest_msg *msg, struct sg_
 		return ret;
 	ret = rdma_rw_ctx_post(&ctx, qp, port, &t.cqe, NULL);
 	if (!ret)
-		wait_for_completion(&t.done);	/* always comes: at the latest as a flush */
+		wait_for_completion(&t.done);	/* no timeout: at the latest it is flushed */
 	rdma_rw_ctx_destroy(&ctx, qp, port, mem->sgl, mem->orig_nents, dir);
 	if (!ret && t.status != IB_WC_SUCCESS)
 		ret = -EIO;
@@ -107,7 +107,7 @@ static void conn_bye(struct work_struct *work)
 	kfree(conn);
 }
 
-/* Once for each connection, whoever comes first: the peer, or the end of the module. */
+/* Tear a connection down once, either when the peer disconnects or when the module unloads. */
 static void conn_drop(struct ktest_conn *conn)
 {
 	mutex_lock(&conns_lock);
@@ -148,7 +148,7 @@ static int accept(struct rdma_cm_id *id)
 	mutex_unlock(&conns_lock);
 	ktest_conn_close(conn);
 	kfree(conn);
-	return ret;	/* which destroys the id */
+	return ret;	/* an error makes the connection manager destroy the id */
 }
 
 static int server_event(struct rdma_cm_id *id, struct rdma_cm_event *event)

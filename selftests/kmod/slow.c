@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Delays every call of one function, which widens the window of a race between two processors.
+ * Delay every call of one function, to widen the window of a race between two processors.
  * Parameters: symbol, the function; ms, milliseconds of delay.
  */
 #include <linux/delay.h>
