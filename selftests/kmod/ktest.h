@@ -35,6 +35,7 @@ enum ktest_op {
  * @rkey: key of the memory
  * @len: length in bytes
  * @seed: seed of the pattern
+ * @pad: unused
  */
 struct ktest_msg {
 	u32 op;

@@ -158,7 +158,7 @@ static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 	up_write(&dev->odev->numbers);
 	if (ret)
 		return ornic_ib_number_error(dev, ret);
-	/* pairs with ornic_ib_soft_device(): it finds the CQ in the table or this reads dev->dead */
+	/* pairs with ornic_ib_soft_device(): it finds the CQ, or dev->dead is true here */
 	smp_mb();
 	if (READ_ONCE(dev->dead))
 		ornic_ib_soft_cq(dev, cq);

@@ -18,6 +18,7 @@ static_assert(ORNIC_EV_PORT_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_PORT_ERR);
 static_assert(ORNIC_EV_SRQ_LIMIT - ORNIC_EV_VERBS == (int)IB_EVENT_SRQ_LIMIT_REACHED);
 static_assert(ORNIC_EV_LAST_WQE - ORNIC_EV_VERBS == (int)IB_EVENT_QP_LAST_WQE_REACHED);
 
+/* ornic_ib_ref_init() - initialise the object's own reference. */
 void ornic_ib_ref_init(struct ornic_ib_ref *ref)
 {
 	refcount_set(&ref->users, 1);

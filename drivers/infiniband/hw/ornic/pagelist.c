@@ -67,6 +67,7 @@ int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 
 	return ret;
 }
 
+/* ornic_ib_ubuf_unpin() - unpin a buffer; does nothing if none is pinned. */
 void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf)
 {
 	ib_umem_release(ubuf->umem);
@@ -300,6 +301,7 @@ int ornic_ib_pagelist_kernel(struct ornic_ib_dev *dev, struct ornic_ib_pagelist 
 	return ret;
 }
 
+/* ornic_ib_pagelist_free() - unmap and free a page list, also a partly built or zeroed one. */
 void ornic_ib_pagelist_free(struct ornic_ib_dev *dev, struct ornic_ib_pagelist *list)
 {
 	struct device *dma = ornic_ib_dma(dev);
@@ -351,6 +353,7 @@ err:
 	return -ENOMEM;
 }
 
+/* ornic_ib_kbuf_free() - free a buffer of the kernel; does nothing if it is empty. */
 void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf)
 {
 	while (kbuf->pages) {

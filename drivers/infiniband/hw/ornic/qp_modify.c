@@ -172,7 +172,7 @@ int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	mutex_lock(&qp->mutex);
 	ret = ornic_modify_locked(dev, qp, attr, mask, udata);
 	mutex_unlock(&qp->mutex);
-	smp_mb();	/* store state, read dead; ornic_ib_event() handles death, then reads state */
+	smp_mb();	/* store state, then read death; ornic_ib_event() reads state after death */
 	if (!ret && ornic_device_dead(dev->odev))
 		ornic_ib_soft_last_wqe(dev, qp);
 	return ret;

@@ -58,6 +58,7 @@ int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
 	return 0;
 }
 
+/* ornic_ib_ring_free() - free page list and buffers of a ring, also of a partly built one. */
 void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring)
 {
 	ornic_ib_pagelist_free(dev, &ring->list);

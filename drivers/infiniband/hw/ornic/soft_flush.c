@@ -124,7 +124,7 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
 static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_opcode opcode,
 			  int num_entries, struct ib_wc *wc)
 {
-	u32 prod = smp_load_acquire(&wq->prod); /* before the ids of what is posted */
+	u32 prod = smp_load_acquire(&wq->prod); /* before wr_id is read */
 	int got;
 
 	for (got = 0; got < num_entries && wq->cons != prod; got++) {
