@@ -166,8 +166,9 @@ rdma-core-series: BASE := rdma-core
 rdma-core-series: | $(deps)
 	@tools/series/make rdma-core $(BASE) $(O)/series/rdma-core
 
-upstream-check: | $(deps)
+upstream-check: $(O)/ornicd | $(deps)
 	O=$(CURDIR)/$(O) selftests/upstream/test_series.py --all
+	O=$(CURDIR)/$(O) selftests/upstream/test_boot.py --all
 
 # ---- use -------------------------------------------------------------------------
 
@@ -207,7 +208,7 @@ help:
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
 	@echo "make kernel-series    patches for a kernel tree; BASE=6.12, BASE=7.2 (Debian's source) or BASE=FOLDER"
 	@echo "make rdma-core-series the same for rdma-core"
-	@echo "make upstream-check   build the series step by step, and all of rdma-core"
+	@echo "make upstream-check   build the series step by step, all of rdma-core, boot the kernels"
 	@echo "make install   ornicd, ornicctl and their man pages below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"
 	@echo "make clean     remove $(O)/ (the cache stays: tools/lab/lab cache --help)"

@@ -7,20 +7,14 @@ With --all also what takes longer than ten minutes: every patch by itself, the o
 import os
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
-TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path[:0] = [os.path.join(TOP, "selftests", "lib"), os.path.join(TOP, "tools", "series")]
+import base
+from base import BUILD, EVERYTHING, KERNELS, Rooted
+import series
+import tap
 
-import series  # noqa: E402
-import tap  # noqa: E402
-
-LAB = os.path.join(TOP, "tools", "lab", "lab")
-BUILD = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "series")
-KERNELS = ("7.2", "6.12")
-EVERYTHING = "--all" in sys.argv
 # What checkpatch says and does not apply, with the reason.
 IGNORES = {
     "FILE_PATH_CHANGES": "the entry in MAINTAINERS comes with the last patch of the driver",
@@ -32,31 +26,12 @@ IGNORES = {
 }
 
 
-class Rooted(unittest.TestCase):
-    def inside(self, kind, base, *command):
-        """Run a command of the series' in-root; its output."""
-        script = os.path.join(TOP, "tools", "series", kind, "in-root")
-        done = subprocess.run([LAB, "source-run", base, os.path.join(BUILD, "changes-" + base), "--", script, command[0],
-                               os.path.join(BUILD, base), os.path.join(BUILD, "objects-" + base), *command[1:]],
-                              cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout[-4000:])
-        return done.stdout
-
-    def fresh(self, kind, base):
-        """Patches made, source unchanged."""
-        done = subprocess.run([LAB, "source-path", base], stdout=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, 0)
-        names = series.make(kind, base, done.stdout.strip(), os.path.join(BUILD, base))
-        shutil.rmtree(os.path.join(BUILD, "changes-" + base), ignore_errors=True)
-        return names
-
-
 class Kernel(Rooted):
     def test_every_file_is_in_one_patch(self):
         files = [here for patch in series.split(series.load("kernel")) for here, _ in patch]
         self.assertEqual(len(files), len(set(files)))
         for folder in ("drivers/net/ethernet/ornic", "drivers/infiniband/hw/ornic"):
-            have = {folder + "/" + name for name in os.listdir(os.path.join(TOP, folder))}
+            have = {folder + "/" + name for name in os.listdir(os.path.join(base.TOP, folder))}
             self.assertEqual(have - set(files), set())
 
     def test_a_file_without_patch_is_found(self):
@@ -169,5 +144,4 @@ def driver_number(path):
 
 
 if __name__ == "__main__":
-    sys.argv = [a for a in sys.argv if a != "--all"]
     tap.main()

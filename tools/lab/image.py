@@ -66,6 +66,19 @@ def get(name):
     return Image(artefact(name).get())
 
 
+class WithKernel(Image):
+    """A guest image with another kernel: a folder that holds vmlinuz, release, and modules/RELEASE; boot.cpio is added to it."""
+
+    def __init__(self, below, folder):
+        super().__init__(folder)
+        self.below = below
+        with open(self.file("boot.cpio"), "wb") as f:
+            write_derived_boot(Archive(f), below.file("root.erofs"), self.file("modules"))
+
+    def file(self, name):
+        return self.below.file(name) if name == "root.erofs" else super().file(name)
+
+
 def pack(root, path, boot_modules):
     releases = os.listdir(os.path.join(root, "lib/modules"))
     if len(releases) != 1:

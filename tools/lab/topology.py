@@ -25,6 +25,7 @@ class Config:
     devices: str = "1"                  # ornic devices per VM
     hosts: str = "one"                  # how many daemons, and how they are joined: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under guests/
+    kernel: str = None                  # folder with vmlinuz, release, modules/RELEASE instead of the guest's kernel
     smp: int = 2                        # with one, no two processors of a guest can race
     mem: str = None                     # the recipe's, or 1G
     net: str = "stream"                 # virtio-net link between the VMs, or "none"
@@ -133,6 +134,8 @@ class Lab:
         lab = cls(name)
         qemu, env = toolbox.qemu()
         guests = {name: image.get(name) for name in config.guests()}
+        if config.kernel:
+            guests = {name: image.WithKernel(guest, config.kernel) for name, guest in guests.items()}
         plan = [(guests[name], count, payload.find(config, name, guests[name].release) if count else [])
                 for name, count in zip(config.guests(), config.device_counts())]
         with state.locked():
