@@ -24,6 +24,8 @@ JUMP = re.compile(r"^(\s+)(?:break|continue|goto \w+|return);\s*$")
 KEPT = re.compile(r"^\s+(?:log_\w+|assert|_Static_assert|static_assert|va_end|__\w+)\(")
 DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|union|enum|unsigned|signed|volatile) |"
                       r"(?:\w+_t|int|char|bool|long|short|size_t|void|double|__\w+\d+) )")
+# Nothing can tell that an allocation has room for a second object.
+ROOMIER = re.compile(r"\bcalloc\(2, sizeof")
 DEAD = re.compile(r"^\s*#(?!\s*define\s+\w+\s)|\b_?static_assert\b|_Static_assert|__attribute__")
 
 
@@ -96,4 +98,4 @@ def mutants(source, number):
     if number in source.functions and not begins:
         made += removal(line, code)
     seen = {line}
-    return [text for text in made if not (text in seen or seen.add(text))]
+    return [text for text in made if not (text in seen or seen.add(text) or ROOMIER.search(text))]

@@ -58,6 +58,8 @@ static inline int above(int a)
 }
 """
 TEST = """\
+#include <unistd.h>
+
 #include "../code/limit.h"
 
 int clamp(int a);
@@ -65,6 +67,8 @@ int untested(int a);
 
 int main(void)
 {
+	if (!access("unwell", F_OK))
+		return 1;
 	untested(7);
 	return clamp(5) != 6 || clamp(12) != 10 || above(3);
 }
@@ -150,6 +154,9 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.mutants("\tf(a);"), [";"])
         self.assertEqual(self.mutants("\ta->b = c;"), [";"])
         self.assertEqual(self.mutants("\tbreak;"), [";"])
+
+    def test_no_roomier_allocation(self):
+        self.assertEqual(self.mutants("\ta = calloc(1, sizeof(*a));"), ["a = calloc(0, sizeof(*a));", ";"])
 
     def test_never_removed(self):
         for body in ("\tint c;", "\tlog_warn(a);", "\tstruct a *b = c;", "\tuint8_t b = c;"):
@@ -253,6 +260,16 @@ class Trials(Folder):
 
     def test_survives(self):
         self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
+
+    def test_failing_without_the_mutant_is_no_kill(self):
+        put(self.folder, "unwell", "")
+        self.assertEqual(self.state("return a + 1;", "return a - 1;"), ("survived", ""))
+        self.assertEqual(self.trial.doubtful, {"unit/test_clamp": 1, "san/test_clamp": 1})
+
+    def test_timeout_of_a_slow_test_is_no_kill(self):
+        test = self.trial.tests["unit/test_clamp"]
+        self.assertTrue(self.trial.passes(test, 100))
+        self.assertFalse(self.trial.passes(test, 0.0001))
 
     def test_not_reached(self):
         self.assertEqual(self.state("return a - 1;", "return a + 1;", function="forgotten"), ("survived", "no test reaches it"))

@@ -9,6 +9,7 @@ import running
 from part import Failed
 
 PATIENCE, TIMES = 3, 8      # seconds, and multiples of its usual time, that a test may take
+MARGIN = 3                  # a test that runs without the mutant must end this many times faster than its limit
 FIRST = "plain"             # the build whose object code is compared
 
 
@@ -20,6 +21,7 @@ class Trial:
         self.map = test_map
         self.tests = {t.name: t for t in part.tests() if t.name in test_map.seconds}
         self.kills = {}         # (file, test): mutants of the file that the test killed
+        self.doubtful = {}      # test: mutants that it seemed to kill, but it failed without the mutant, too
 
     def order(self, source, number, build):
         """Tests of one build that reach a line: those first that cost least for each mutant they are likely to kill."""
@@ -95,11 +97,20 @@ class Trial:
             how, _ = running.run(program, self.part.tree, folder, limit)
             if how and test.name.startswith("wire/"):       # real time and real sockets: a second failure is no accident
                 how, _ = running.run(program, self.part.tree, folder, limit)
+            if how and not self.passes(test, limit):
+                self.doubtful[test.name] = self.doubtful.get(test.name, 0) + 1
+                continue
             if how:
                 key = (mutant.source.path, test.name)
                 self.kills[key] = self.kills.get(key, 0) + 1
                 return "%s: %s" % (test.name, how)
         return ""
+
+    def passes(self, test, limit):
+        """Does the test pass without the mutant, in the same surroundings, and in far less than the time limit?"""
+        own = os.path.dirname(self.part.builds[test.build].path(self.part.builds[test.build].library))
+        how, seconds = running.run(test, self.part.tree, own, limit)
+        return not how and seconds * MARGIN < limit
 
     def relinked(self, test, b, changed, folder):
         """The test, linked again if it has mutated code of its own: a merged library, or an inline function."""
