@@ -36,14 +36,116 @@ void *__wrap_calloc(size_t n, size_t size)
 	return __real_calloc(n, size);
 }
 
+/* Mappings and locks that exist; tests with threads make some, too. */
+static _Atomic long mapped, made;
+static long mapped_before, made_before;	/* of the rig */
+
+int __real_munmap(void *addr, size_t length);
+int __wrap_munmap(void *addr, size_t length);
+
+static long pages(size_t length)
+{
+	return (length + sysconf(_SC_PAGESIZE) - 1) / sysconf(_SC_PAGESIZE);
+}
+
 void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
+	void *at;
+
 	if (no_memory()) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	return __real_mmap(addr, length, prot, flags, fd, offset);
+	at = __real_mmap(addr, length, prot, flags, fd, offset);
+	if (at != MAP_FAILED)
+		atomic_fetch_add(&mapped, pages(length));
+	return at;
 }
+
+int __wrap_munmap(void *addr, size_t length)
+{
+	int ret = __real_munmap(addr, length);
+
+	if (!ret)
+		atomic_fetch_sub(&mapped, pages(length));
+	return ret;
+}
+
+_Thread_local struct fake_locks locks;
+
+void locks_watch(void)
+{
+	memset(&locks, 0, sizeof(locks));
+}
+
+bool lock_is_held(const volatile void *lock)
+{
+	for (unsigned int i = 0; i < locks.held; i++)
+		if (locks.now[i] == lock)
+			return true;
+	return false;
+}
+
+/* A test may put a lock function made of trylock in between: that counts once. */
+static int lock_taken(const volatile void *lock, int ret)
+{
+	if (ret || lock_is_held(lock))
+		return ret;
+	if (locks.taken < LOCKS_SEEN)
+		locks.order[locks.taken++] = lock;
+	assert_true(locks.held < LOCKS_SEEN);
+	locks.now[locks.held++] = lock;
+	return 0;
+}
+
+static void lock_given(const volatile void *lock)
+{
+	unsigned int i = 0;
+
+	while (i < locks.held && locks.now[i] != lock)
+		i++;
+	assert_true(i < locks.held);
+	locks.now[i] = locks.now[--locks.held];
+}
+
+/* The wrappers of all functions of one kind of lock; libpthread's take and give pointers alike. */
+#define LOCK_WRAPPERS(kind, type, init_arg)					\
+int __real_pthread_##kind##_init(type *lock, init_arg arg);			\
+int __wrap_pthread_##kind##_init(type *lock, init_arg arg);			\
+int __wrap_pthread_##kind##_init(type *lock, init_arg arg)			\
+{										\
+	atomic_fetch_add(&made, 1);						\
+	return __real_pthread_##kind##_init(lock, arg);				\
+}										\
+int __real_pthread_##kind##_destroy(type *lock);				\
+int __wrap_pthread_##kind##_destroy(type *lock);				\
+int __wrap_pthread_##kind##_destroy(type *lock)					\
+{										\
+	atomic_fetch_sub(&made, 1);						\
+	return __real_pthread_##kind##_destroy(lock);				\
+}										\
+int __real_pthread_##kind##_lock(type *lock);					\
+int __wrap_pthread_##kind##_lock(type *lock);					\
+int __wrap_pthread_##kind##_lock(type *lock)					\
+{										\
+	return lock_taken(lock, __real_pthread_##kind##_lock(lock));		\
+}										\
+int __real_pthread_##kind##_trylock(type *lock);				\
+int __wrap_pthread_##kind##_trylock(type *lock);				\
+int __wrap_pthread_##kind##_trylock(type *lock)					\
+{										\
+	return lock_taken(lock, __real_pthread_##kind##_trylock(lock));		\
+}										\
+int __real_pthread_##kind##_unlock(type *lock);					\
+int __wrap_pthread_##kind##_unlock(type *lock);					\
+int __wrap_pthread_##kind##_unlock(type *lock)					\
+{										\
+	lock_given(lock);							\
+	return __real_pthread_##kind##_unlock(lock);				\
+}
+
+LOCK_WRAPPERS(spin, pthread_spinlock_t, int)
+LOCK_WRAPPERS(mutex, pthread_mutex_t, const pthread_mutexattr_t *)
 
 void __verbs_log(struct verbs_context *ctx, uint32_t level, const char *fmt, ...)
 {
@@ -145,7 +247,8 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 {
 	(void)ctx;
 	(void)input;
-	memset(attr, 0, attr_size);
+	if (!kernel.keep_attr)
+		memset(attr, 0, attr_size);
 	attr->completion_timestamp_mask = kernel.clocks.clock_mask;
 	kernel.queries++;
 	if (*resp_size > sizeof(*resp))
@@ -220,7 +323,7 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx, const struct ibv_cq_init_attr_
 	struct ornic_create_cq *c = container_of(cmd, struct ornic_create_cq, ibv_cmd);
 	struct ornic_create_cq_resp *r = container_of(resp, struct ornic_create_cq_resp, ibv_resp);
 
-	(void)cmd_flags;
+	assert_int_equal(cmd_flags, 0);
 	assert_int_equal(cmd_size, sizeof(*c));
 	assert_int_equal(resp_size, sizeof(*r));
 	kernel.cq_req = c->drv_payload;
@@ -342,6 +445,8 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
 	(void)srq;
+	if (kernel.on_destroy)
+		kernel.on_destroy();
 	return kernel_fails();
 }
 
@@ -384,6 +489,9 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
 	(void)qp;
+	kernel.qps_destroyed++;
+	if (kernel.on_destroy)
+		kernel.on_destroy();
 	return kernel_fails();
 }
 
@@ -475,6 +583,8 @@ int ibv_cmd_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr, struct ibv_mo
 int ibv_cmd_destroy_wq(struct ibv_wq *wq)
 {
 	(void)wq;
+	if (kernel.on_destroy)
+		kernel.on_destroy();
 	return kernel_fails();
 }
 
@@ -661,6 +771,8 @@ void rig_open(struct rig *rig, int cqe)
 	memset(rig, 0, sizeof(*rig));
 	kernel.qpn = 0x123;
 	kernel.srqn = 0x77;
+	mapped_before = atomic_load(&mapped);
+	made_before = atomic_load(&made);
 	fd = memfd_create("doorbells", 0);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, sysconf(_SC_PAGESIZE)), 0);
@@ -712,6 +824,8 @@ void rig_close(struct rig *rig)
 	assert_int_equal(ornic_destroy_cq(&rig->cq->vcq.cq), 0);
 	assert_int_equal(ornic_dealloc_pd(rig->pd), 0);
 	ibv_close_device(&rig->ctx->ibv_ctx.context);
+	assert_int_equal(atomic_load(&mapped), mapped_before);
+	assert_int_equal(atomic_load(&made), made_before);
 }
 
 uint64_t rig_doorbell(struct rig *rig)

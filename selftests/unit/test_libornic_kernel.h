@@ -36,9 +36,11 @@ struct fake_kernel {
 	uint32_t cqn;
 	struct ornic_uresp_query_device clocks;	/* what query_device says */
 	uint32_t queries;		/* how often it was asked */
+	bool keep_attr;			/* and does not touch what the caller's structure holds */
 	uint8_t dmac[6];		/* what create_ah resolves */
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
 	unsigned int dm_freed;
+	unsigned int qps_destroyed;	/* destroy_qp commands */
 	struct fake_mr mr;
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_resize_cq resize_req;
@@ -57,9 +59,24 @@ struct fake_kernel {
 	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
 	void (*on_srq_resize)(struct ibv_srq *srq);	/* so does it here, or will refuse to */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
+	void (*on_destroy)(void);	/* while a command destroys a queue */
 };
 
 extern struct fake_kernel kernel;
+
+/* Spinlocks and mutexes of the provider as this thread took them since locks_watch(). */
+#define LOCKS_SEEN 16
+
+struct fake_locks {
+	unsigned int taken, held;
+	const volatile void *order[LOCKS_SEEN];	/* the first ones taken */
+	const volatile void *now[LOCKS_SEEN];	/* those held */
+};
+
+extern _Thread_local struct fake_locks locks;
+
+void locks_watch(void);
+bool lock_is_held(const volatile void *lock);
 
 /* A clock of 2.5 ticks per microsecond that read 1000000 at second 50. */
 #define CLOCKS ((struct ornic_uresp_query_device){			\
@@ -80,6 +97,8 @@ void rig_open(struct rig *rig, int cqe);
 struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_cap cap,
 			uint64_t send_ops);
 void rig_state(struct ornic_qp *qp, enum ibv_qp_state state);
+
+/* Closes all; the provider has given back every lock and mapping that it made since rig_open(). */
 void rig_close(struct rig *rig);
 
 /* The doorbell since the last look, 0 if none. */

@@ -271,6 +271,7 @@ static int teardown(void **state)
 			assert_int_equal(ornic_destroy_qp(&device.qp[i]->vqp.qp), 0);
 	if (device.srq)
 		assert_int_equal(ornic_destroy_srq(&device.srq->vsrq.srq), 0);
+	pthread_mutex_destroy(&device.lock);
 	rig_close(&rig);
 	return 0;
 }

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Provider, edges: empty lists, requests of one byte or type more or less than there is, attributes
+ * without the bit that makes them count.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "test_libornic_kernel.h"
+
+static struct rig rig;
+static struct ibv_context *ctx;
+
+static int setup(void **state)
+{
+	(void)state;
+	rig_open(&rig, 8);
+	ctx = &rig.ctx->ibv_ctx.context;
+	rig.ctx->limits.log_max_srq = 5;
+	rig.ctx->limits.max_srq_sge = 4;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rig_close(&rig);
+	return 0;
+}
+
+static struct ornic_qp *make_qp(enum ibv_qp_type type, struct ibv_qp_cap cap, uint32_t mask,
+				uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &rig.cq->vcq.cq, .recv_cq = &rig.cq->vcq.cq, .qp_type = type, .cap = cap,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | mask, .pd = rig.pd, .send_ops_flags = ops,
+	};
+	struct ibv_qp *qp = ornic_create_qp_ex(ctx, &attr);
+
+	return qp ? to_oqp(qp) : NULL;
+}
+
+static void drop(struct ornic_qp *qp)
+{
+	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
+}
+
+static void test_empty_lists(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+	struct ornic_qp *qp = rig_qp(&rig, IBV_QPT_RC, cap, 0);
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = ornic_create_srq(rig.pd, &attr);
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_recv;
+
+	(void)state;
+	rig_doorbell(&rig);
+	assert_int_equal(ornic_post_send(&qp->vqp.qp, NULL, &bad_send), 0);
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, NULL, &bad_recv), 0);
+	assert_int_equal(ornic_post_srq_recv(srq, NULL, &bad_recv), 0);
+	assert_int_equal(rig_doorbell(&rig), 0);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+}
+
+static void test_first_is_bad(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+	struct ornic_qp *qp = make_qp(IBV_QPT_RC, cap, 0, 0);
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send = NULL;
+	struct ibv_recv_wr recv = {}, *bad_recv = NULL;
+
+	(void)state;
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &recv, &bad_recv), EINVAL);
+	assert_ptr_equal(bad_recv, &recv);
+	assert_int_equal(ornic_post_send(&qp->vqp.qp, &send, &bad_send), EINVAL);
+	assert_ptr_equal(bad_send, &send);
+	drop(qp);
+}
+
+/* Each operation alone, as verbs.h names it: a type takes those it has and no other. */
+static void test_operations(void **state)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		uint64_t ops;
+	} row[] = {
+		{ IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			      IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+			      IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV |
+			      IBV_QP_EX_WITH_ATOMIC_WRITE | ORNIC_SEND_OPS_FLUSH },
+		{ IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			      IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW },
+		{ IBV_QPT_XRC_SEND, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			      IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
+		{ IBV_QPT_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM },
+		{ IBV_QPT_RAW_PACKET, IBV_QP_EX_WITH_SEND },
+	};
+	const struct ibv_qp_cap cap = { 4, 0, 1, 0, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		for (unsigned int bit = 0; bit < 64; bit++) {
+			uint64_t op = 1ull << bit;
+			struct ornic_qp *qp;
+
+			qp = make_qp(row[i].type, cap, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, op);
+			assert_int_equal(!!qp, !!(row[i].ops & op));
+			if (qp)
+				drop(qp);
+			/* without their bit in comp_mask they are not looked at */
+			qp = make_qp(row[i].type, cap, 0, op);
+			assert_non_null(qp);
+			drop(qp);
+		}
+}
+
+/* The call that names an SRQ is there for XRC only. */
+static void test_builders_by_type(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 0, 1, 0, 0 };
+	const uint32_t mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct ornic_qp *rc = make_qp(IBV_QPT_RC, cap, mask, IBV_QP_EX_WITH_SEND);
+	struct ornic_qp *xrc;
+
+	(void)state;
+	kernel.qpn++;
+	xrc = make_qp(IBV_QPT_XRC_SEND, cap, mask, IBV_QP_EX_WITH_SEND);
+	assert_null(rc->vqp.qp_ex.wr_set_xrc_srqn);
+	assert_non_null(xrc->vqp.qp_ex.wr_set_xrc_srqn);
+	drop(rc);
+	drop(xrc);
+}
+
+/* A slot holds what was asked for, and no operand that the type never has. */
+static void test_slot_without_data(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 0, 0, 0 };
+	struct ornic_qp *ud = make_qp(IBV_QPT_UD, cap, 0, 0), *raw, *rc;
+
+	(void)state;
+	kernel.qpn++;
+	raw = make_qp(IBV_QPT_RAW_PACKET, cap, 0, 0);
+	kernel.qpn++;
+	rc = make_qp(IBV_QPT_RC, cap, 0, 0);
+	assert_true(1u << ud->sq.stride >=
+		    sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path));
+	assert_true(1u << (ud->sq.stride - 1) <
+		    sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path));
+	assert_int_equal(raw->sq.stride, ORNIC_SQ_MIN_STRIDE);
+	assert_true(1u << rc->sq.stride >=
+		    sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_remote) +
+		    sizeof(struct ornic_wqe_atomic) + sizeof(struct ornic_sge));
+	drop(ud);
+	drop(raw);
+	drop(rc);
+}
+
+/* Whole pages, and not one more than it takes. */
+static void test_whole_pages(void **state)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct ornic_buf buf;
+
+	(void)state;
+	for (size_t n = 1; n <= 3; n++) {
+		assert_int_equal(ornic_buf_alloc_in(&buf, n * page, NULL, 0), 0);
+		assert_int_equal(buf.bytes, n * page);
+		ornic_buf_free(&buf);
+		assert_int_equal(ornic_buf_alloc_in(&buf, n * page + 1, NULL, 0), 0);
+		assert_int_equal(buf.bytes, (n + 1) * page);
+		ornic_buf_free(&buf);
+	}
+}
+
+/* Pages that a fork would share are given back: rig_close() counts them. */
+static void test_fork_cannot_be_told(void **state)
+{
+	struct ornic_buf buf;
+
+	(void)state;
+	kernel.dontfork = EINVAL;
+	assert_int_equal(ornic_buf_alloc_in(&buf, 1, NULL, 0), EINVAL);
+	kernel.dontfork = 0;
+}
+
+static unsigned int asked;
+static uint64_t asked_type;
+
+static void *use_default(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+			 uint64_t type)
+{
+	(void)pd;
+	(void)pd_context;
+	(void)size;
+	(void)alignment;
+	asked++;
+	asked_type = type;
+	return IBV_ALLOCATOR_USE_DEFAULT;
+}
+
+static void never(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t type)
+{
+	(void)pd;
+	(void)pd_context;
+	(void)ptr;
+	(void)type;
+	fail();
+}
+
+static struct ibv_pd *parent(uint32_t mask)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = rig.pd, .alloc = use_default, .free = never, .comp_mask = mask,
+	};
+	struct ibv_pd *pd = ornic_alloc_parent_domain(ctx, &attr);
+
+	assert_non_null(pd);
+	asked = 0;
+	return pd;
+}
+
+static void test_allocators_need_their_bit(void **state)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_pd *pd = parent(0);
+	struct ibv_srq *srq = ornic_create_srq(pd, &attr);
+
+	(void)state;
+	assert_non_null(srq);
+	assert_int_equal(asked, 0);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+	assert_int_equal(ornic_dealloc_pd(pd), 0);
+}
+
+/* Documentation/guide/applications.rst gives these numbers to applications. */
+static void test_resource_types(void **state)
+{
+	struct ibv_pd *pd = parent(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS);
+	struct ibv_cq_init_attr_ex cq_attr = {
+		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd,
+	};
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr qp_attr = {
+		.send_cq = &rig.cq->vcq.cq, .recv_cq = &rig.cq->vcq.cq, .qp_type = IBV_QPT_RC,
+		.cap = { 4, 4, 1, 1, 0 },
+	};
+	struct ibv_cq_ex *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+
+	(void)state;
+	qp = ornic_create_qp(pd, &qp_attr);
+	assert_non_null(qp);
+	assert_int_equal(asked_type, 1);
+	cq = ornic_create_cq_ex(ctx, &cq_attr);
+	assert_non_null(cq);
+	assert_int_equal(asked_type, 2);
+	srq = ornic_create_srq(pd, &srq_attr);
+	assert_non_null(srq);
+	assert_int_equal(asked_type, 3);
+	assert_int_equal(asked, 3);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+	assert_int_equal(ornic_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	assert_int_equal(ornic_destroy_qp(qp), 0);
+	assert_int_equal(ornic_dealloc_pd(pd), 0);
+}
+
+/* A queue pair whose number cannot be entered is destroyed; one that works is not. */
+static void test_kernel_object_without_number(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+	struct ornic_qp *qp = make_qp(IBV_QPT_RC, cap, 0, 0);
+
+	(void)state;
+	assert_int_equal(kernel.qps_destroyed, 0);
+	drop(qp);
+	assert_int_equal(kernel.qps_destroyed, 1);
+	kernel.qpn = 1u << 24;
+	assert_null(make_qp(IBV_QPT_RC, cap, 0, 0));
+	assert_int_equal(kernel.qps_destroyed, 2);
+}
+
+static void test_rt_values(void **state)
+{
+	struct ibv_values_ex values = { .raw_clock = { .tv_sec = 77, .tv_nsec = 88 } };
+
+	(void)state;
+	kernel.clocks = CLOCKS;
+	assert_int_equal(ornic_query_rt_values(ctx, &values), 0);
+	assert_int_equal(values.raw_clock.tv_sec, 77);
+	assert_int_equal(kernel.queries, 0);
+	values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+	assert_int_equal(ornic_query_rt_values(ctx, &values), 0);
+	assert_int_equal(values.raw_clock.tv_sec, 0);
+	assert_int_equal(values.raw_clock.tv_nsec, 1000000);
+}
+
+/* Attributes count if the caller's structure has room for them, to the byte. */
+static void test_query_sizes(void **state)
+{
+	const size_t rss = offsetof(struct ibv_device_attr_ex, rss_caps);
+	const size_t pacing = offsetof(struct ibv_device_attr_ex, packet_pacing_caps);
+	const struct ibv_rss_caps no_rss = {
+		.rx_hash_fields_mask = 0xeeee, .rx_hash_function = 0xee,
+	};
+	struct ibv_device_attr_ex attr;
+
+	(void)state;
+	kernel.clocks.rss_fields = 0x1234;
+	kernel.clocks.rss_functions = 0x56;
+	kernel.clocks.rate_min_kbps = 7;
+	for (int more = -1; more <= 0; more++) {
+		memset(&attr, 0, sizeof(attr));
+		attr.rss_caps = no_rss;
+		attr.packet_pacing_caps.qp_rate_limit_min = 0xee;
+		kernel.keep_attr = true;
+		assert_int_equal(ornic_query_device_ex(ctx, NULL, &attr,
+						       rss + sizeof(attr.rss_caps) + more), 0);
+		assert_int_equal(attr.rss_caps.rx_hash_fields_mask, more ? 0xeeee : 0x1234);
+		assert_int_equal(attr.rss_caps.rx_hash_function, more ? 0xee : 0x56);
+		assert_int_equal(attr.packet_pacing_caps.qp_rate_limit_min, 0xee);
+		assert_int_equal(ornic_query_device_ex(ctx, NULL, &attr,
+						       pacing + more +
+						       sizeof(attr.packet_pacing_caps)), 0);
+		assert_int_equal(attr.packet_pacing_caps.qp_rate_limit_min, more ? 0xee : 7);
+	}
+}
+
+/* What the kernel is told of the ring of an XRC SRQ. */
+static void test_xrc_srq_command(void **state)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 9, .max_sge = 3 }, .pd = rig.pd, .xrcd = &xrcd.xrcd,
+		.cq = &rig.cq->vcq.cq, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_srq *srq = ornic_create_srq_ex(ctx, &attr);
+
+	(void)state;
+	assert_non_null(srq);
+	assert_int_equal(kernel.srq_req.buf_addr, (uintptr_t)to_osrq(srq)->buf.addr);
+	assert_int_equal(kernel.srq_req.log_entries, 4);
+	assert_int_equal(kernel.srq_req.stride, 6);
+	assert_int_equal(attr.attr.max_wr, 16);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+}
+
+static void test_wq_says_what_it_has(void **state)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 5, .max_sge = 3, .pd = rig.pd,
+		.cq = &rig.cq->vcq.cq,
+	};
+	struct ibv_wq *wq = ornic_create_wq(ctx, &attr);
+
+	(void)state;
+	assert_non_null(wq);
+	assert_int_equal(attr.max_wr, 8);
+	assert_int_equal(attr.max_sge, 3);
+	assert_int_equal(ornic_destroy_wq(wq), 0);
+}
+
+#ifdef ORNIC_HAVE_FLUSH
+/* All of the slot is written, whatever lay there before (ORN-WQE-1). */
+static void test_flush(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+	struct ornic_qp *qp = rig_qp(&rig, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+	const struct ornic_wqe_remote remote = { .addr = htole64(0x1122334455667788),
+						 .rkey = htole32(0x99aabbcc) };
+	const struct ornic_wqe_flush flush = {
+		.length = htole64(0x123456789), .type = 2, .level = 1,
+	};
+	const struct ornic_wqe_ctrl *ctrl = (const void *)qp->sq.ring;
+
+	(void)state;
+	memset(qp->sq.ring, 0xee, 1u << qp->sq.stride);
+	ibv_wr_start(ex);
+	ex->wr_flags = 0;
+	ibv_wr_flush(ex, 0x99aabbcc, 0x1122334455667788, 0x123456789, 2, 1);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(ctrl->opcode, ORNIC_WR_FLUSH);
+	assert_int_equal(ctrl->imm, 0);
+	assert_memory_equal(ctrl + 1, &remote, sizeof(remote));
+	assert_memory_equal((const char *)(ctrl + 1) + sizeof(remote), &flush, sizeof(flush));
+}
+#endif
+
+/* Of the number of the SRQ 24 bits go on the wire. */
+static void test_xrc_target_number(void **state)
+{
+	const struct ibv_qp_cap cap = { 4, 0, 1, 0, 0 };
+	struct ornic_qp *qp = rig_qp(&rig, IBV_QPT_XRC_SEND, cap, 0);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	const struct ornic_wqe_ctrl *ctrl = (const void *)qp->sq.ring;
+
+	(void)state;
+	wr.qp_type.xrc.remote_srqn = 0xff000077;
+	assert_int_equal(ornic_post_send(&qp->vqp.qp, &wr, &bad), 0);
+	assert_int_equal(le32toh(((const struct ornic_wqe_remote *)(ctrl + 1))->xrc_srqn), 0x77);
+}
+
+/* Every right that a window can have reaches the device, and no other. */
+static void test_bind_rights(void **state)
+{
+	const struct ibv_qp_cap cap = { 16, 0, 1, 0, 0 };
+	const uint32_t rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+	struct ornic_qp *qp = rig_qp(&rig, IBV_QPT_RC, cap, 0);
+	struct ibv_mw mw = { .rkey = 0x12301, .type = IBV_MW_TYPE_2 };
+	struct ibv_mr mr = { .lkey = 0x456 };
+	const struct ornic_wqe_bind *bind;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW }, *bad;
+
+	(void)state;
+	wr.bind_mw.mw = &mw;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = &mr, .addr = 0x1000, .length = 64,
+		.mw_access_flags = rights | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND,
+	};
+	assert_int_equal(ornic_post_send(&qp->vqp.qp, &wr, &bad), 0);
+	bind = (const void *)((const struct ornic_wqe_ctrl *)qp->sq.ring + 1);
+	assert_int_equal(le32toh(bind->access), rights);
+}
+
+/* Whatever the structure held before. */
+static void test_arm_begins(void **state)
+{
+	struct ornic_arm arm;
+
+	(void)state;
+	memset(&arm, 0xff, sizeof(arm));
+	ornic_arm_init(&arm);
+	assert_int_equal(ornic_arm_word(&arm, 5, ORNIC_ARM_SOLICITED) >> ORNIC_ARM_TYPE_SHIFT & 3,
+			 ORNIC_ARM_SOLICITED);
+	assert_int_equal(arm.sn, 1);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_empty_lists),
+		T(test_first_is_bad),
+		T(test_operations),
+		T(test_builders_by_type),
+		T(test_slot_without_data),
+		T(test_whole_pages),
+		T(test_fork_cannot_be_told),
+		T(test_allocators_need_their_bit),
+		T(test_resource_types),
+		T(test_kernel_object_without_number),
+		T(test_rt_values),
+		T(test_query_sizes),
+		T(test_xrc_srq_command),
+		T(test_wq_says_what_it_has),
+#ifdef ORNIC_HAVE_FLUSH
+		T(test_flush),
+#endif
+		T(test_xrc_target_number),
+		T(test_bind_rights),
+		T(test_arm_begins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
