@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vfu/message.c: messages cut at every length, replies that the client does not read, descriptors
+ * and the message that they belong to, and the end of a connection. The requests come through a
+ * socket; send() is the test's own, so that the client decides how many bytes it takes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vfu/message.h"
+
+#define MOST	64		/* requests that a test looks at */
+#define OUT	(8u << 20)	/* bytes of replies */
+
+/* Payload of a request: what the handler shall answer. */
+struct order {
+	uint32_t out_len;
+	int32_t result;
+};
+
+struct request {
+	struct vfu_hdr hdr;
+	size_t len;
+	unsigned int nfd;
+	uint8_t last;			/* byte of the payload */
+	ino_t inode[VFU_MAX_FDS];	/* files behind the descriptors */
+};
+
+static struct {
+	struct loop *loop;
+	struct vfu_conn *conn;
+	int client;			/* the other end */
+	unsigned int turns;		/* of the loop until it stops */
+	struct request got[MOST];
+	unsigned int n;
+	unsigned int closed;
+	bool keep;			/* the handler keeps the first descriptor */
+	size_t room;			/* bytes that the client takes */
+	unsigned int interrupted;	/* next calls of send() end with EINTR */
+	int broken;			/* errno of send() */
+	uint8_t *out;
+	size_t out_len, out_read;
+	unsigned int descriptors;	/* open before the connection */
+} t;
+
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	(void)fd;
+	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
+	assert_true(len > 0);
+	if (t.interrupted || t.broken || !t.room) {
+		errno = t.interrupted ? EINTR : t.broken ? t.broken : EAGAIN;
+		t.interrupted -= t.interrupted > 0;
+		return -1;
+	}
+	len = len < t.room ? len : t.room;
+	assert_true(t.out_len + len <= OUT);
+	memcpy(t.out + t.out_len, buf, len);
+	t.out_len += len;
+	t.room -= len;
+	return len;
+}
+
+static unsigned int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static ino_t inode(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static int request(void *arg, struct vfu_msg *m)
+{
+	struct request *r = &t.got[t.n++];
+	struct order order = { 0 };
+
+	assert_ptr_equal(arg, &t);
+	assert_true(t.n <= MOST);
+	*r = (struct request){ .hdr = m->hdr, .len = m->len, .nfd = m->nfd };
+	if (m->len)
+		r->last = m->payload[m->len - 1];
+	for (unsigned int i = 0; i < m->nfd; i++)
+		r->inode[i] = inode(m->fd[i]);
+	if (t.keep && m->nfd) {
+		close(m->fd[0]);
+		m->fd[0] = -1;
+	}
+	if (m->len >= sizeof(order))
+		memcpy(&order, m->payload, sizeof(order));
+	memset(m->out, m->hdr.id, order.out_len);
+	m->out_len = order.out_len;
+	return order.result;
+}
+
+static void closed(void *arg)
+{
+	assert_ptr_equal(arg, &t);
+	t.closed++;
+	t.conn = NULL;
+}
+
+static int64_t turn(void *arg)
+{
+	(void)arg;
+	if (!t.turns--)
+		loop_stop(t.loop);
+	return 1;
+}
+
+/* One look at the socket each. */
+static void turns(unsigned int n)
+{
+	t.turns = n;
+	assert_int_equal(loop_run(t.loop), 0);
+}
+
+static int setup(void **state)
+{
+	const struct vfu_handler handler = { request, closed, &t };
+	uint8_t *out = t.out ? t.out : malloc(OUT);
+	int pair[2];
+
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.out = out;
+	t.room = SIZE_MAX;
+	t.loop = loop_new();
+	assert_non_null(t.loop);
+	loop_set_work(t.loop, turn, NULL);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	t.client = pair[1];
+	t.descriptors = descriptors();
+	t.conn = vfu_conn_new(t.loop, pair[0], "test", &handler);
+	assert_non_null(t.conn);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vfu_conn_free(t.conn);
+	assert_int_equal(descriptors(), t.descriptors - 1);
+	close(t.client);
+	loop_free(t.loop);
+	return 0;
+}
+
+static int free_out(void **state)
+{
+	(void)state;
+	free(t.out);
+	return 0;
+}
+
+/* A whole message of @size bytes; its bytes count up. */
+static uint8_t *message(uint16_t id, uint32_t size, uint32_t flags, struct order order)
+{
+	const struct vfu_hdr hdr = { .id = id, .cmd = 5, .size = size, .flags = flags };
+	uint8_t *m = malloc(size < sizeof(hdr) ? sizeof(hdr) : size);
+
+	assert_non_null(m);
+	for (size_t i = 0; i < size; i++)
+		m[i] = i;
+	memcpy(m, &hdr, sizeof(hdr));
+	if (size >= sizeof(hdr) + sizeof(order))
+		memcpy(m + sizeof(hdr), &order, sizeof(order));
+	return m;
+}
+
+static void put(const void *data, size_t len, const int *fd, unsigned int nfd)
+{
+	char control[CMSG_SPACE(64 * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)data, len };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nfd) {
+		struct cmsghdr *cm;
+
+		mh.msg_control = control;
+		mh.msg_controllen = CMSG_SPACE(nfd * sizeof(int));
+		cm = CMSG_FIRSTHDR(&mh);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(nfd * sizeof(int));
+		memcpy(CMSG_DATA(cm), fd, nfd * sizeof(int));
+	}
+	assert_int_equal(sendmsg(t.client, &mh, 0), len);
+}
+
+static void ask(uint16_t id, uint32_t size, struct order order)
+{
+	uint8_t *m = message(id, size, 0, order);
+
+	put(m, size, NULL, 0);
+	free(m);
+}
+
+/* The next reply that the client has got. */
+static void expect_reply(uint16_t id, uint32_t out_len, uint32_t error)
+{
+	struct vfu_hdr hdr;
+
+	assert_true(t.out_len - t.out_read >= sizeof(hdr));
+	memcpy(&hdr, t.out + t.out_read, sizeof(hdr));
+	assert_int_equal(hdr.id, id);
+	assert_int_equal(hdr.cmd, 5);
+	assert_int_equal(hdr.size, sizeof(hdr) + out_len);
+	assert_int_equal(hdr.flags, VFU_F_REPLY | (error ? VFU_F_ERROR : 0));
+	assert_int_equal(hdr.error, error);
+	assert_true(t.out_len - t.out_read >= hdr.size);
+	for (uint32_t i = 0; i < out_len; i++)
+		assert_int_equal(t.out[t.out_read + sizeof(hdr) + i], (uint8_t)id);
+	t.out_read += hdr.size;
+}
+
+static void expect_no_reply(void)
+{
+	assert_int_equal(t.out_read, t.out_len);
+}
+
+/* Two messages, with a pause behind every byte once: each is handled when it is whole. */
+static void test_cuts(void **state)
+{
+	const uint32_t size = 40, both = 2 * 40;
+	uint8_t *first = message(1, size, 0, (struct order){ 3, 0 });
+	uint8_t *second = message(2, size, 0, (struct order){ 5, 0 });
+	uint8_t stream[80];
+
+	(void)state;
+	memcpy(stream, first, size);
+	memcpy(stream + size, second, size);
+	for (uint32_t cut = 0; cut <= both; cut++) {
+		t.n = 0;
+		if (cut)
+			put(stream, cut, NULL, 0);
+		turns(2);
+		assert_int_equal(t.n, cut / size);
+		if (cut < both)
+			put(stream + cut, both - cut, NULL, 0);
+		turns(2);
+		assert_int_equal(t.n, 2);
+		for (unsigned int i = 0; i < 2; i++) {
+			assert_int_equal(t.got[i].hdr.id, i + 1);
+			assert_int_equal(t.got[i].len, size - sizeof(struct vfu_hdr));
+			assert_int_equal(t.got[i].last, size - 1);
+			assert_int_equal(t.got[i].nfd, 0);
+		}
+		expect_reply(1, 3, 0);
+		expect_reply(2, 5, 0);
+		expect_no_reply();
+	}
+	free(first);
+	free(second);
+}
+
+static void test_bytes(void **state)
+{
+	uint8_t *m = message(9, 20, 0, (struct order){ 0, 0 });
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(t.n, 0);
+		put(m + i, 1, NULL, 0);
+		turns(1);
+	}
+	assert_int_equal(t.n, 1);
+	free(m);
+}
+
+/* A header alone is a message; so is the longest one, which comes in many pieces. */
+static void test_sizes(void **state)
+{
+	uint8_t *m = message(2, VFU_MAX_MSG, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
+
+	(void)state;
+	ask(1, sizeof(struct vfu_hdr), (struct order){ 0, 0 });
+	for (size_t at = 0; at < VFU_MAX_MSG;) {
+		ssize_t n = write(t.client, m + at, VFU_MAX_MSG - at);
+
+		at += n > 0 ? n : 0;
+		turns(1);
+	}
+	turns(1);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(t.got[0].len, 0);
+	assert_int_equal(t.got[1].len, VFU_MAX_PAYLOAD);
+	assert_int_equal(t.got[1].last, m[VFU_MAX_MSG - 1]);
+	expect_reply(1, 0, 0);
+	expect_reply(2, VFU_MAX_PAYLOAD, 0);
+	assert_int_equal(t.closed, 0);
+	free(m);
+}
+
+static void rejected(uint32_t size, uint32_t flags, uint32_t error)
+{
+	uint8_t *m = message(7, size, flags, (struct order){ 0, 0 });
+
+	put(m, sizeof(struct vfu_hdr), NULL, 0);
+	turns(2);
+	assert_int_equal(t.n, 0);
+	assert_int_equal(t.closed, 1);
+	if (flags & VFU_F_NO_REPLY)
+		expect_no_reply();
+	else
+		expect_reply(7, 0, error);
+	free(m);
+}
+
+static void test_short(void **state)
+{
+	(void)state;
+	rejected(sizeof(struct vfu_hdr) - 1, 0, EMSGSIZE);
+}
+
+static void test_long(void **state)
+{
+	(void)state;
+	rejected(VFU_MAX_MSG + 1, 0, EMSGSIZE);
+}
+
+static void test_no_request(void **state)
+{
+	(void)state;
+	rejected(40, VFU_F_REPLY, EPROTO);
+}
+
+static void test_no_reply_to_bad(void **state)
+{
+	(void)state;
+	rejected(40, VFU_F_NO_REPLY | 2, EPROTO);
+}
+
+static void test_results(void **state)
+{
+	uint8_t *silent = message(3, 40, VFU_F_NO_REPLY, (struct order){ 4, 0 });
+
+	(void)state;
+	ask(1, 40, (struct order){ 4, -EPERM });
+	ask(2, 40, (struct order){ 4, 0 });
+	put(silent, 40, NULL, 0);
+	ask(4, 40, (struct order){ 0, 0 });
+	turns(2);
+	expect_reply(1, 0, EPERM);
+	expect_reply(2, 4, 0);
+	expect_reply(4, 0, 0);
+	expect_no_reply();
+	assert_int_equal(t.closed, 0);
+	free(silent);
+}
+
+/* The error is sent, what came behind it is not handled. */
+static void test_handler_closes(void **state)
+{
+	(void)state;
+	ask(1, 40, (struct order){ 0, VFU_CLOSE(EINVAL) });
+	ask(2, 40, (struct order){ 0, 0 });
+	turns(2);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.closed, 1);
+	expect_reply(1, 0, EINVAL);
+	expect_no_reply();
+}
+
+/* VFU_CLOSE(0) is the greatest result that closes; an errno below it does not. */
+static void test_close_without_error(void **state)
+{
+	(void)state;
+	ask(1, 40, (struct order){ 0, VFU_CLOSE(0) + 1 });
+	turns(2);
+	assert_int_equal(t.closed, 0);
+	ask(2, 40, (struct order){ 2, VFU_CLOSE(0) });
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	expect_reply(1, 0, 0xffff);
+	expect_reply(2, 2, 0);
+}
+
+/* What came before the end of file is handled. */
+static void test_end(void **state)
+{
+	uint8_t *m = message(2, 40, 0, (struct order){ 0, 0 });
+
+	(void)state;
+	ask(1, 40, (struct order){ 4, 0 });
+	put(m, 39, NULL, 0);
+	shutdown(t.client, SHUT_WR);
+	turns(3);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.closed, 1);
+	expect_reply(1, 4, 0);
+	expect_no_reply();
+	free(m);
+}
+
+static void test_broken_pipe(void **state)
+{
+	(void)state;
+	t.broken = EPIPE;
+	ask(1, 40, (struct order){ 0, 0 });
+	turns(2);
+	assert_int_equal(t.closed, 1);
+}
+
+/* A signal, a few bytes at a time: replies are whole and in order. */
+static void test_slow_reader(void **state)
+{
+	(void)state;
+	t.room = 0;
+	for (int i = 0; i < 8; i++)
+		ask(i, 40, (struct order){ 1000 + i, 0 });
+	turns(3);
+	assert_int_equal(t.n, 8);
+	while (t.out_len < 8 * sizeof(struct vfu_hdr) + 1000 + 1001 + 1002 + 1003 + 1004 + 1005 +
+			   1006 + 1007) {
+		size_t before = t.out_len;
+
+		t.room = 77;
+		t.interrupted = 2;
+		turns(1);
+		assert_true(t.out_len > before);
+	}
+	for (int i = 0; i < 8; i++)
+		expect_reply(i, 1000 + i, 0);
+	expect_no_reply();
+}
+
+/*
+ * The client asks for long replies and reads none: requests wait. It reads all of them, stalls and
+ * reads again: no event of the socket is left then that would make the daemon go on by itself.
+ */
+static void test_stall_drain_stall(void **state)
+{
+	const unsigned int asked = 12;
+	unsigned int handled;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		t.room = 0;
+		t.n = 0;
+		t.out_len = 0;
+		t.out_read = 0;
+		for (unsigned int i = 0; i < asked; i++)
+			ask(i, 40, (struct order){ VFU_MAX_PAYLOAD / 2, 0 });
+		turns(3);
+		handled = t.n;
+		assert_in_range(handled, 2, 3);		/* the next might not fit */
+		/* one reply goes out: there is room for one more request */
+		t.room = VFU_MAX_PAYLOAD / 2 + sizeof(struct vfu_hdr);
+		turns(3);
+		assert_true(t.n > handled && t.n < asked);
+		/* everything at once, several times over */
+		t.room = SIZE_MAX;
+		turns(2);
+		assert_int_equal(t.n, asked);
+		for (unsigned int i = 0; i < asked; i++)
+			expect_reply(i, VFU_MAX_PAYLOAD / 2, 0);
+		expect_no_reply();
+	}
+}
+
+/* While it waits for the client to read, it does not read more than its buffer holds. */
+static void test_stalled_client_is_stopped(void **state)
+{
+	uint8_t *m = message(1, 4096, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
+	size_t sent = 0;
+
+	(void)state;
+	t.room = 0;
+	for (unsigned int idle = 0; idle < 20; idle++) {
+		ssize_t n;
+
+		while ((n = write(t.client, m + sent % 4096, 4096 - sent % 4096)) > 0) {
+			sent += n;
+			idle = 0;
+		}
+		assert_true(sent < 4 * VFU_MAX_MSG);
+		turns(1);
+	}
+	assert_in_range(t.n, 1, 2);
+	assert_int_equal(t.closed, 0);
+	free(m);
+}
+
+static void files(int *fd, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		char path[] = "/tmp/ornic-fd-XXXXXX";
+
+		fd[i] = mkstemp(path);
+		assert_true(fd[i] >= 0);
+		unlink(path);
+	}
+}
+
+static void close_all(const int *fd, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		close(fd[i]);
+}
+
+/* Messages without descriptors come in the same read in front of the one that has them. */
+static void test_descriptors_of_the_last(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	uint8_t stream[120];
+	int fd[3];
+
+	(void)state;
+	files(fd, 3);
+	memcpy(stream, m, 40);
+	memcpy(stream + 40, m, 40);
+	memcpy(stream + 80, m, 40);
+	for (unsigned int cut = 1; cut <= 40; cut++) {
+		t.n = 0;
+		t.keep = cut & 1;
+		put(stream, 80 + cut, fd, 3);
+		if (cut < 40)
+			put(stream + 80 + cut, 40 - cut, NULL, 0);
+		turns(3);
+		assert_int_equal(t.n, 3);
+		assert_int_equal(t.got[0].nfd, 0);
+		assert_int_equal(t.got[1].nfd, 0);
+		assert_int_equal(t.got[2].nfd, 3);
+		for (int i = 0; i < 3; i++)
+			assert_true(t.got[2].inode[i] == inode(fd[i]));
+	}
+	close_all(fd, 3);
+	free(m);
+}
+
+/* As many as are allowed, twice, while nothing is handled: the first ones wait. */
+static void test_descriptors_wait(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
+	int fd[VFU_MAX_FDS];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS);
+	t.room = 0;
+	for (int i = 0; i < 4; i++) {
+		put(m, 40, fd, VFU_MAX_FDS);
+		turns(2);
+	}
+	t.room = SIZE_MAX;
+	turns(6);
+	assert_int_equal(t.n, 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(t.got[i].nfd, VFU_MAX_FDS);
+	assert_int_equal(t.closed, 0);
+	close_all(fd, VFU_MAX_FDS);
+	free(m);
+}
+
+static void test_too_many_descriptors(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd[VFU_MAX_FDS + 1];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS + 1);
+	put(m, 40, fd, VFU_MAX_FDS + 1);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	close_all(fd, VFU_MAX_FDS + 1);
+	free(m);
+}
+
+/* One more with another piece of the message. */
+static void test_one_descriptor_more(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd[VFU_MAX_FDS];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS);
+	put(m, 20, fd, VFU_MAX_FDS);
+	turns(1);
+	put(m + 20, 20, fd, 1);
+	turns(2);
+	assert_int_equal(t.n, 0);
+	assert_int_equal(t.closed, 1);
+	expect_reply(1, 0, EPROTO);
+	close_all(fd, VFU_MAX_FDS);
+	free(m);
+}
+
+/* A connection that ends gives back the descriptors of a message that never became whole. */
+static void test_descriptors_of_no_message(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd[2];
+
+	(void)state;
+	files(fd, 2);
+	put(m, 20, fd, 2);
+	turns(2);
+	close_all(fd, 2);
+	assert_int_equal(t.n, 0);
+	free(m);
+}
+
+static void test_socket_as_descriptor(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd[2];
+
+	(void)state;
+	files(fd, 1);
+	fd[1] = socket(AF_UNIX, SOCK_STREAM, 0);
+	put(m, 40, fd, 2);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	close_all(fd, 2);
+	free(m);
+}
+
+int main(void)
+{
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_cuts),
+		T(test_bytes),
+		T(test_sizes),
+		T(test_short),
+		T(test_long),
+		T(test_no_request),
+		T(test_no_reply_to_bad),
+		T(test_results),
+		T(test_handler_closes),
+		T(test_close_without_error),
+		T(test_end),
+		T(test_broken_pipe),
+		T(test_slow_reader),
+		T(test_stall_drain_stall),
+		T(test_stalled_client_is_stopped),
+		T(test_descriptors_of_the_last),
+		T(test_descriptors_wait),
+		T(test_too_many_descriptors),
+		T(test_one_descriptor_more),
+		T(test_descriptors_of_no_message),
+		T(test_socket_as_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, free_out);
+}
