@@ -14,9 +14,12 @@ class Record:
         self.path = path
         self.seed = seed
         self.known = {}
+        self.last = []          # of the run before, in its order
         try:
             with open(path, encoding="utf-8") as f:
-                self.known = {m["id"]: m for m in json.load(f)["mutants"]}
+                stored = json.load(f)
+            self.known = {m["id"]: m for m in stored["mutants"]}
+            self.last = [self.known[i] for i in stored["now"]]
         except (OSError, ValueError, KeyError):
             pass
         self.now = []           # of this run, in the sample's order
@@ -33,7 +36,8 @@ class Record:
                  "before": mutant.before, "after": mutant.after, "code": code, "tests": tests, **result}
         self.known[mutant.id] = entry
         self.now.append(entry)
-        tree.write(self.path, json.dumps({"seed": self.seed, "mutants": list(self.known.values())}, indent=1))
+        tree.write(self.path, json.dumps({"seed": self.seed, "now": [m["id"] for m in self.now],
+                                          "mutants": list(self.known.values())}, indent=1))
 
     def counted(self):
         return sum(m["state"] in COUNTED for m in self.now)

@@ -211,6 +211,17 @@ class Sampling(Folder):
         self.assertEqual(again.recall(second, "code", "tests")["state"], "survived")
         self.assertIsNone(again.recall(second, "code", "more tests"))
         self.assertIsNone(again.recall(first, "other code", "tests"))
+        self.assertEqual([m["id"] for m in again.last], [first.id, second.id])
+
+    def test_only_the_last_run_is_reported(self):
+        path = os.path.join(self.folder, "result.json")
+        first, second = list(sample.mutants(self.folder, ["code/clamp.c"], "1"))[:2]
+        for mutant in (first, second):
+            kept = record.Record(path, "1")
+            kept.add(mutant, "code", "tests", {"state": "killed", "by": "unit/test_clamp", "seconds": 1})
+        again = record.Record(path, "1")
+        self.assertEqual([m["id"] for m in again.last], [second.id])
+        self.assertEqual(set(again.known), {first.id, second.id})
 
     def test_reviewed_by_content(self):
         put(self.folder, "list", "# why\ncode/clamp.c clamp\n-\treturn a + 1;\n+\treturn a - 1;\n= The caller does not look.\n")

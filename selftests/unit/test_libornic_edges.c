@@ -353,6 +353,37 @@ static void test_xrc_srq_command(void **state)
 	assert_int_equal(ornic_destroy_srq(srq), 0);
 }
 
+/* Receives of all SRQs that complete into a CQ need room there. */
+static void test_two_srqs_on_a_cq(void **state)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_recv_wr recv = {}, *bad;
+	struct ibv_srq *srq[2];
+	struct ibv_cq *cq = ornic_create_cq(ctx, 16, NULL, 0);
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ibv_srq_init_attr_ex attr = {
+			.attr = { .max_wr = 8, .max_sge = 1 }, .pd = rig.pd, .xrcd = &xrcd.xrcd,
+			.cq = cq, .srq_type = IBV_SRQT_XRC,
+			.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+				     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		};
+
+		kernel.srqn++;
+		srq[i] = ornic_create_srq_ex(ctx, &attr);
+		assert_non_null(srq[i]);
+		for (unsigned int n = 0; n < 4; n++)
+			assert_int_equal(ornic_post_srq_recv(srq[i], &recv, &bad), 0);
+	}
+	assert_int_equal(ornic_resize_cq(cq, 8), 0);
+	assert_int_equal(ornic_resize_cq(cq, 4), EINVAL);
+	assert_int_equal(ornic_destroy_srq(srq[0]), 0);
+	assert_int_equal(ornic_resize_cq(cq, 4), 0);
+	assert_int_equal(ornic_destroy_srq(srq[1]), 0);
+	assert_int_equal(ornic_destroy_cq(cq), 0);
+}
+
 static void test_wq_says_what_it_has(void **state)
 {
 	struct ibv_wq_init_attr attr = {
@@ -462,6 +493,7 @@ int main(void)
 		T(test_rt_values),
 		T(test_query_sizes),
 		T(test_xrc_srq_command),
+		T(test_two_srqs_on_a_cq),
 		T(test_wq_says_what_it_has),
 #ifdef ORNIC_HAVE_FLUSH
 		T(test_flush),
