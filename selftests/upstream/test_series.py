@@ -115,6 +115,9 @@ class RdmaCore(Rooted):
         self.fresh("rdma-core", "rdma-core")
         self.inside("rdma-core", "rdma-core", "apply")
         self.assertIn("libornic-rdmav", self.inside("rdma-core", "rdma-core", "build"))
+        said = self.inside("rdma-core", "rdma-core", "check")
+        for library in ("libibverbs1", "librdmacm1", "ibverbs-providers"):
+            self.assertIn("symbols of %s: as before" % library, said)
 
 
 class Agreement(Rooted):
