@@ -37,7 +37,8 @@ class Kernel(Rooted):
     def test_a_file_without_patch_is_found(self):
         about = series.load("kernel")
         about["patch"] = [p for p in about["patch"] if "completion queues" not in p["subject"]]
-        about["patch"][-3]["copy"] = [c for c in about["patch"][-3]["copy"] if not c[0].endswith("*.c")]
+        rest = next(p for p in about["patch"] if "Add events, counters" in p["subject"])
+        rest["copy"] = [c for c in rest["copy"] if not c[0].endswith("*.c")]
         with self.assertRaisesRegex(series.SeriesError, "poll_cq.c is in 0 patches"):
             series.split(about)
 
