@@ -116,6 +116,9 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 	if (flags & IB_MR_REREG_TRANS &&
 	    (length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt))
 		return ERR_PTR(-EINVAL);
+	/* ib_core removes IB_MR_REREG_PD if the protection domain stays the same */
+	if (!flags)
+		return NULL;
 	/* a region of a DMA buffer keeps the memory that was pinned when it was registered */
 	ornic_move_for_rights(mr, &to);
 	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && to.flags & IB_MR_REREG_TRANS)
