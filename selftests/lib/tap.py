@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """unittest that speaks TAP, for selftests/run: call tap.main() where a script would call unittest.main()."""
+import os
 import sys
 import time
 import traceback
 import unittest
 
 LONG = 1                # seconds; what takes longer is told, for whoever makes the tests faster
+OWN_FRAMES = os.path.dirname(unittest.__file__) + os.sep
 
 
 class Result(unittest.TestResult):
@@ -33,8 +35,14 @@ class Result(unittest.TestResult):
         sys.stdout.flush()
 
     def _wrong(self, test, err):
+        """Prints the reason first: who shows only the first lines of a failure still shows it. unittest's own frames say nothing."""
         self._say(test, False)
-        print("".join("# " + line + "\n" for line in "".join(traceback.format_exception(*err)).splitlines()), end="")
+        kind, reason, frames = err
+        frames = [f for f in traceback.extract_tb(frames) if not f.filename.startswith(OWN_FRAMES)]
+        text = traceback.format_exception_only(kind, reason) + traceback.format_list(frames)
+        if reason.__cause__:
+            text += ["Caused by\n"] + traceback.format_exception(reason.__cause__)
+        print("".join("# " + line + "\n" for line in "".join(text).splitlines()), end="")
         sys.stdout.flush()
 
     def addSuccess(self, test):

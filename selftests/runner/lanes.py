@@ -93,11 +93,12 @@ class Lane(threading.Thread):
 
 
 class Lanes:
-    """Runs programs in the order given, and adds up what they say in count."""
+    """Runs programs in the order given, adds up what they say in count, and collects what failed."""
 
     def __init__(self, number, verbose):
         self.number, self.verbose = number, verbose
         self.count = program.Count()
+        self.failures = []          # a line for each
         self.left = collections.deque()
         self.lock = threading.Lock()
         self.stopped = False
@@ -149,10 +150,12 @@ class Lanes:
             if self.stopped:
                 return
             self.count.add(one.count)
+            self.failures += one.failures()
             print(one.report(self.verbose), flush=True)
 
     def failed(self, problem):
         """Something could not be run."""
         with self.lock:
             self.count.failed += 1
-            print("FAIL  %s" % problem, flush=True)
+            self.failures.append("FAIL  %s" % problem)
+            print(self.failures[-1], flush=True)

@@ -124,14 +124,18 @@ class Program:
         self.count.failed += 1
         self.problems.append(problem)
 
+    def failures(self):
+        """A line for each."""
+        return ["FAIL  %s: %s" % (self.name, problem) for problem in self.problems]
+
     def report(self, verbose):
         """What there is to say of it, as lines."""
         lines = ["  skip  %s: %s" % (self.name, skip) for skip in self.skips]
         lines.append("%s  %-34s %3d passed  %5.1f s" % ("FAIL" if self.problems else "ok  ", self.name, self.count.passed,
                                                        self.seconds))
-        if self.problems or verbose:
-            lines += ["    | " + line for line in self.text.splitlines()]
-        lines += ["FAIL  %s: %s" % (self.name, problem) for problem in self.problems]
+        lines += self.failures()
         if self.problems:
             lines.append("      again: selftests/run -v %s" % self.name)
+        if self.problems or verbose:
+            lines += ["    | " + line for line in self.text.splitlines()]
         return "\n".join(lines)
