@@ -23,6 +23,7 @@ import report           # noqa: E402
 import sample           # noqa: E402
 import tap              # noqa: E402
 from source import Source   # noqa: E402
+import trial            # noqa: E402
 from trial import Trial     # noqa: E402
 
 CODE = """\
@@ -281,6 +282,13 @@ class Trials(Folder):
         test = self.trial.tests["unit/test_clamp"]
         self.assertTrue(self.trial.passes(test, 100))
         self.assertFalse(self.trial.passes(test, 0.0001))
+
+    def test_enough(self):
+        """When its time is over a mutant survives, and the report says that tests were left out."""
+        enough = trial.ENOUGH
+        self.addCleanup(setattr, trial, "ENOUGH", enough)
+        trial.ENOUGH = -1
+        self.assertEqual(self.state("return a + 1;", "return a - 1;"), ("survived", "2 of 2 tests not tried"))
 
     def test_not_reached(self):
         self.assertEqual(self.state("return a - 1;", "return a + 1;", function="forgotten"), ("survived", "no test reaches it"))

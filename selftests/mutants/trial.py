@@ -10,6 +10,7 @@ from part import Failed
 
 PATIENCE, TIMES = 3, 8      # seconds, and multiples of its usual time, that a test may take
 MARGIN = 3                  # a test that runs without the mutant must end this many times faster than its limit
+ENOUGH = 60                 # seconds for the tests of one mutant in one build, after which none begins any more
 FIRST = "plain"             # the build whose object code is compared
 
 
@@ -36,7 +37,7 @@ class Trial:
     def run(self, mutant):
         """Returns the state of a mutant (killed, survived, equivalent, invalid) and by what it was killed."""
         start = time.monotonic()
-        tried = 0
+        tried = left = 0
         state, by = "survived", ""
         for build in self.part.steps():
             tests = self.order(mutant.source, mutant.line, build)
@@ -45,13 +46,15 @@ class Trial:
                 if not isinstance(made, dict):
                     state = made
                     break
-                by = self.kill(mutant, build, tests, made)
-                tried += len(tests)
+                by, begun = self.kill(mutant, build, tests, made, time.monotonic() + ENOUGH)
+                tried += begun
+                left += len(tests) - begun
                 if by:
                     state = "killed"
                     break
-        return {"state": state, "by": by or ("" if tried or state != "survived" else "no test reaches it"),
-                "seconds": round(time.monotonic() - start, 2)}
+        if state == "survived":
+            by = "" if tried and not left else "%d of %d tests not tried" % (left, tried + left) if left else "no test reaches it"
+        return {"state": state, "by": by, "seconds": round(time.monotonic() - start, 2)}
 
     def folder(self, build):
         path = os.path.join(self.part.tree, "mutant", build)
@@ -86,12 +89,14 @@ class Trial:
             os.utime(real, ns=(times.st_atime_ns, times.st_mtime_ns))
         return changed or "equivalent"
 
-    def kill(self, mutant, build, tests, changed):
-        """Runs tests until one fails; returns what failed and how, or nothing."""
+    def kill(self, mutant, build, tests, changed, end):
+        """Runs tests until one fails or the time is over; returns what failed and how, or nothing, and how many tests began."""
         b = self.part.builds[build]
         folder = os.path.join(self.part.tree, "mutant", build)
         b.link(os.path.join(folder, os.path.basename(b.library)), changed)
-        for test in tests:
+        for number, test in enumerate(tests):
+            if time.monotonic() > end:
+                return "", number
             program = self.relinked(test, b, changed, folder)
             limit = PATIENCE + TIMES * self.map.seconds[test.name]
             how, _ = running.run(program, self.part.tree, folder, limit)
@@ -103,8 +108,8 @@ class Trial:
             if how:
                 key = (mutant.source.path, test.name)
                 self.kills[key] = self.kills.get(key, 0) + 1
-                return "%s: %s" % (test.name, how)
-        return ""
+                return "%s: %s" % (test.name, how), number + 1
+        return "", len(tests)
 
     def passes(self, test, limit):
         """Does the test pass without the mutant, in the same surroundings, and in far less than the time limit?"""

@@ -359,13 +359,45 @@ static void test_latency(void **state)
 	/* the function goes with it on */
 }
 
+/* Those that congestion control holds back, with the numbers of each. */
+static void test_cc(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp[3];
+	struct qp *held;
+	json_t *r, *o;
+
+	for (int i = 0; i < 3; i++)
+		make_qp(f, &qp[i]);
+	held = table_get(&f->p->f->dev.qps, qp[1].number);
+	held->cc.limiting = true;
+	held->cc.rate = 5000;
+	held->cc.target = 7000;
+	held->cc.alpha = CC_ONE / 4;
+	/* the daemon's engine is another one than the function's here */
+	TAILQ_INIT(&f->d.engine.devices);
+	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
+	r = call(f, "cc.show", json_object());
+	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	assert_int_equal(json_array_size(json_object_get(r, "qps")), 1);
+	assert_int_equal(number(r, "more"), 0);
+	o = json_array_get(json_object_get(r, "qps"), 0);
+	assert_string_equal(text(o, "device"), "test");
+	assert_int_equal(number(o, "qpn"), qp[1].number);
+	assert_int_equal(number(o, "rate_kbps"), 5000);
+	assert_int_equal(number(o, "target_kbps"), 7000);
+	assert_true(json_number_value(json_object_get(o, "alpha")) == 0.25);
+	held->cc.limiting = false;
+	json_decref(r);
+}
+
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_fresh), WITH(test_connected), WITH(test_rate), WITH(test_many), WITH(test_wrong),
-		WITH(test_counters), WITH(test_latency),
+		WITH(test_counters), WITH(test_latency), WITH(test_cc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,11 +256,33 @@ static void test_rtt_after_loss(void **state)
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 #define FAR(t)	cmocka_unit_test_setup_teardown(t, far_setup, script_teardown)
 
+/* Sum, maximum and bucket of each sample; the last bucket has all that is longer, too. */
+static void test_sums(void **state)
+{
+	static const uint64_t ns[] = { 0, 1, 2, 3, 4, 1000, 1ull << 62, 5 };
+	struct latency l = { 0 };
+	uint64_t sum = 0, max = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		latency_add(&l, ORNIC_WR_SEND, ns[i]);
+		sum += ns[i];
+		max = ns[i] > max ? ns[i] : max;
+		assert_true(l.of[LATENCY_send].sum == sum);
+		assert_true(l.of[LATENCY_send].max == max);
+	}
+	assert_int_equal(l.of[LATENCY_send].bucket[0], 2);
+	assert_int_equal(l.of[LATENCY_send].bucket[1], 2);
+	assert_int_equal(l.of[LATENCY_send].bucket[2], 2);
+	assert_int_equal(l.of[LATENCY_send].bucket[9], 1);
+	assert_int_equal(l.of[LATENCY_send].bucket[LATENCY_BUCKETS - 1], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_price), WITH(test_classes), WITH(test_buckets),
-		WITH(test_what_is_no_measure), FAR(test_rtt), FAR(test_rtt_after_loss),
+		WITH(test_what_is_no_measure), WITH(test_sums), FAR(test_rtt), FAR(test_rtt_after_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

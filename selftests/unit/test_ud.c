@@ -492,6 +492,24 @@ static void test_no_queue(void **state)
 	conn_quiet(&t->b);
 }
 
+/* ORN-CQ-14: the receiver's completion says whether the sender asked for an event. */
+static void test_solicited(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct wr wr = make(t, &t->b, 0, 10);
+		struct ornic_cqe cqe;
+
+		wr.flags |= i ? ORNIC_WQE_SOLICITED : 0;
+		conn_recv(&t->b, t->bbuf, 200, t->bkey);
+		post(t, &wr);
+		sent(t, i, 0);
+		assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+		assert_int_equal(!!(le32toh(cqe.flags) & ORNIC_CQE_SOLICITED), i);
+	}
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -501,7 +519,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
-		T(test_not_ready), T(test_no_queue),
+		T(test_not_ready), T(test_no_queue), T(test_solicited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

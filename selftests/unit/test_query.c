@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev/: what queries answer after work, failures and resets: every field with a value that no other
+ * field has; and the numbers that events carry.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "dev/command.h"
+#include "engine/mr.h"
+#include "engine/srq.h"
+#include "lib/inproc.h"
+
+#include <endian.h>
+#include <ornic/pd.h>
+#include <ornic/port.h>
+#include <ornic/srq.h>
+#include <ornic/steer.h>
+#include <string.h>
+
+static void query(struct inproc *p, uint16_t opcode, uint32_t number, void *out, uint16_t len)
+{
+	memset(out, 0xee, len);
+	assert_int_equal(host_exec(&p->host, opcode, number, NULL, 0, out, len), 0);
+}
+
+static struct ornic_qp_query_rsp qp_query(struct inproc *p, const struct host_qp *qp)
+{
+	struct ornic_qp_query_rsp q;
+
+	query(p, ORNIC_OP_QP_QUERY, qp->number, &q, sizeof(q));
+	return q;
+}
+
+static void make_qp(struct inproc *p, struct host_qp *qp, uint8_t type)
+{
+	assert_int_equal(host_qp_create(&p->host, qp, type, 4, p->pd, p->cq.number, p->cq.number),
+			 0);
+}
+
+static void state_is(struct host_qp *qp, struct ornic_qp_modify_cmd m, uint32_t mask, uint8_t to)
+{
+	m.mask = htole32(mask | ORNIC_QPM_STATE);
+	m.next_state = to;
+	assert_int_equal(host_qp_state(qp, &m), 0);
+}
+
+/* ORN-QP-14: nothing of a connection is left after RESET */
+static void test_connected(void **state)
+{
+	static const struct ornic_qp_modify_cmd zero;
+	struct inproc *p = *state;
+	struct ornic_qp_modify_cmd m = {
+		.path_mtu = ORNIC_MTU_512, .rq_psn = htole32(0x111), .sq_psn = htole32(0x222),
+		.dest_qpn = htole32(0x333), .access = htole32(ORNIC_ACCESS_REMOTE_WRITE),
+		.port = 1, .timeout = 21, .retry_cnt = 5, .rnr_retry = 6, .min_rnr_timer = 17,
+		.sqd_notify = 1, .max_rd_atomic = 3, .max_dest_rd_atomic = 4,
+		.path = { .hop_limit = 64, .sl = 2 },
+	};
+	struct ornic_qp_query_rsp q;
+	struct host_qp qp;
+
+	host_gid_ipv4(m.path.dgid, 0x0a000002);
+	m.path.dmac[0] = 2;
+	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, p->f->dev.port.mac), 0);
+	make_qp(p, &qp, ORNIC_QPT_RC);
+	state_is(&qp, m, ORNIC_QPM_PORT | ORNIC_QPM_ACCESS, ORNIC_QPS_INIT);
+	state_is(&qp, m, ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN |
+		 ORNIC_QPM_RQ_PSN | ORNIC_QPM_MAX_DEST_RD_ATOMIC | ORNIC_QPM_MIN_RNR_TIMER,
+		 ORNIC_QPS_RTR);
+	state_is(&qp, m, ORNIC_QPM_SQ_PSN | ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT |
+		 ORNIC_QPM_RNR_RETRY | ORNIC_QPM_MAX_RD_ATOMIC, ORNIC_QPS_RTS);
+	q = qp_query(p, &qp);
+	assert_int_equal(q.attr.next_state, ORNIC_QPS_RTS);
+	assert_int_equal(q.attr.cur_state, ORNIC_QPS_RTS);
+	assert_int_equal(q.attr.path_mtu, ORNIC_MTU_512);
+	assert_int_equal(q.attr.qkey, 0);
+	assert_int_equal(q.attr.rq_psn, m.rq_psn);
+	assert_int_equal(q.attr.sq_psn, m.sq_psn);
+	assert_int_equal(q.attr.dest_qpn, m.dest_qpn);
+	assert_int_equal(q.attr.access, m.access);
+	assert_int_equal(q.attr.port, 1);
+	assert_int_equal(q.attr.timeout, 21);
+	assert_int_equal(q.attr.retry_cnt, 5);
+	assert_int_equal(q.attr.rnr_retry, 6);
+	assert_int_equal(q.attr.min_rnr_timer, 17);
+	assert_int_equal(q.attr.max_rd_atomic, 3);
+	assert_int_equal(q.attr.max_dest_rd_atomic, 4);
+	assert_memory_equal(&q.attr.path, &m.path, sizeof(m.path));
+	assert_int_equal(le32toh(q.next_psn), 0x222);
+	assert_int_equal(le32toh(q.expected_psn), 0x111);
+	assert_int_equal(q.syndrome, 0);
+	assert_int_equal(q.sq_draining, 0);
+
+	state_is(&qp, m, 0, ORNIC_QPS_RESET);
+	q = qp_query(p, &qp);
+	q.attr.mask = 0;
+	assert_memory_equal(&q.attr, &zero, sizeof(zero));
+}
+
+static void test_datagram(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_modify_cmd m = { .port = 1, .qkey = htole32(0x12345678),
+					 .sq_psn = htole32(0x444) };
+	struct ornic_qp_query_rsp q;
+	struct host_qp qp;
+
+	make_qp(p, &qp, ORNIC_QPT_UD);
+	state_is(&qp, m, ORNIC_QPM_PORT | ORNIC_QPM_QKEY, ORNIC_QPS_INIT);
+	state_is(&qp, m, 0, ORNIC_QPS_RTR);
+	state_is(&qp, m, ORNIC_QPM_SQ_PSN, ORNIC_QPS_RTS);
+	q = qp_query(p, &qp);
+	assert_int_equal(q.attr.qkey, m.qkey);
+	assert_int_equal(q.attr.sq_psn, m.sq_psn);
+}
+
+/* Numbers of a kind begin with 1: 0 is none, but for EQs. */
+static void test_first_numbers(void **state)
+{
+	const struct ornic_pd_create_cmd cmd = { 0 };
+	struct inproc *p = *state;
+
+	assert_int_equal(p->pd, 1);
+	assert_int_equal(p->cq.number, 1);
+	assert_int_equal(p->eq0.number, 0);
+	assert_int_equal(p->eq1.number, 1);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_XRCD_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 0);
+	assert_int_equal(host_number(&p->host), 1);
+}
+
+/* The consumer is what the host says in the record; armed or not, too. */
+static void test_eq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->eq1.rec);
+	struct ornic_eq_query_rsp q;
+
+	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
+	assert_int_equal(q.state.state, 0);
+	assert_int_equal(q.state.producer, 0);
+	assert_int_equal(le16toh(q.attr.vector), 1);
+	rec->host_index = htole32(7);
+	host_arm(&p->eq1, ORNIC_ARM_ANY);
+	rec->host_index = htole32(7);
+	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 7);
+	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
+}
+
+/* An SRQ that the host filled beyond its end says why it is in error. */
+static void test_srq_in_error(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_srq_create_cmd cmd = {
+		.log_entries = 4, .stride = 6, .pd = htole32(p->pd), .dbpage = htole32(1),
+		.max_sge = htole16(3), .owner = htole32(0x77),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+	struct ornic_srq_query_rsp q;
+	uint8_t entry[64];
+	struct ornic_eqe e;
+	struct ornic_rec *rec = dma_at(&p->host.dma, le64toh(cmd.record));
+	uint32_t number;
+	struct srq *srq;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 0);
+	number = host_number(&p->host);
+	srq = table_get(&p->f->dev.srqs, number);
+	assert_int_equal(srq->wq.max_sge, 3);
+	rec->host_index = htole32(17);
+	assert_true(srq_take(srq, entry) < 0);
+	query(p, ORNIC_OP_SRQ_QUERY, number, &q, sizeof(q));
+	assert_true(le32toh(q.state.state) & ORNIC_RING_ERROR);
+	assert_int_equal(le32toh(q.state.syndrome), ORNIC_SYN_RING_INDEX);
+	assert_true(host_next(&p->eq0, &e));
+	assert_int_equal(le32toh(e.number), number);
+	assert_int_equal(le32toh(e.owner), 0x77);
+	assert_int_equal(le32toh(e.syndrome), ORNIC_SYN_RING_INDEX);
+	assert_int_equal(e.info0, 0);
+	assert_int_equal(e.info1, 0);
+}
+
+/* How often the data path has used a key. */
+static void test_key_uses(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_query_rsp q;
+	uint64_t buf = dma_alloc(&p->host.dma, 4096, 4096);
+	struct ornic_cqe cqe;
+	struct host_qp qp;
+	uint32_t key;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, buf, 4096, ORNIC_ACCESS_LOCAL_WRITE |
+					 ORNIC_ACCESS_REMOTE_WRITE, &key), 0);
+	query(p, ORNIC_OP_KEY_QUERY, key, &q, sizeof(q));
+	assert_int_equal(q.uses, 0);
+	make_qp(p, &qp, ORNIC_QPT_RC);
+	inproc_connect_self(p, &qp);
+	host_send(&qp, ORNIC_WR_RDMA_WRITE, buf, 16, key, buf + 64, key);
+	assert_true(host_wait(&p->cq, &cqe));
+	assert_int_equal(cqe.status, 0);
+	query(p, ORNIC_OP_KEY_QUERY, key, &q, sizeof(q));
+	assert_true(le64toh(q.uses) == key_get(&p->f->dev, key)->uses);
+	assert_true(le64toh(q.uses) >= 2);
+}
+
+/* ORN-PORT-18: the event names the port; a GID table is empty after a reset. */
+static void test_port(void **state)
+{
+	static const uint8_t mac[6] = { 2, 9 };
+	struct inproc *p = *state;
+	struct ornic_port_modify_cmd m = { .mask = htole32(ORNIC_PORT_M_MAC), .mac = { 2, 9 } };
+	static const struct ornic_gid_entry zero;
+	struct ornic_eqe e;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_MODIFY, 1, &m, sizeof(m), NULL, 0), 0);
+	assert_true(host_next(&p->eq0, &e));
+	assert_int_equal(e.type, ORNIC_EV_IDENTIFY);
+	assert_int_equal(le64toh(e.number), 1);
+	assert_int_equal(le32toh(e.info0), ORNIC_ID_PORT);
+	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), 0);
+	assert_memory_not_equal(p->f->dev.port.gid, &zero, sizeof(zero));
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_memory_equal(p->f->dev.port.gid, &zero, sizeof(zero));
+}
+
+#define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(test_connected), READY(test_datagram), READY(test_first_numbers),
+		READY(test_eq), READY(test_srq_in_error), READY(test_key_uses), READY(test_port),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
