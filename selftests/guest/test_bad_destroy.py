@@ -14,6 +14,7 @@ from test_bad_device import BadDevice, timeouts
 
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 TRACE = "/sys/kernel/tracing"
+DELAY = 50                              # milliseconds between the creation of an object and the answer to its process
 DESTROYS = "QP_DESTROY CQ_DESTROY SRQ_DESTROY KEY_DESTROY PD_DESTROY".split()
 OF_PROCESS = DESTROYS + "XRCD_DESTROY DM_DESTROY RULE_DESTROY RSS_DESTROY".split()
 
@@ -83,7 +84,7 @@ pd = PD(context)
 cq = CQ(context, 16)
 print("there", flush=True)
 input()
-for _ in range(60):
+for _ in range(5):
     wq = WQ(context, WQInitAttr(wq_context=None, wq_pd=pd, wq_cq=cq, wq_type=e.IBV_WQT_RQ, max_wr=8, max_sge=1))
     wq.close()
 print("done", flush=True)
@@ -175,12 +176,12 @@ class Destroy(BadDevice):
         self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo function > {t}/current_tracer".format(t=TRACE))
         self.addCleanup(self.vm.run, "echo nop > %s/current_tracer" % TRACE)
 
-    def pester(self, number):
-        """Reports errors of a queue pair for a while."""
-        for _ in range(100):
+    def report_errors(self, number):
+        """Events of a queue pair, for longer than its creation is delayed."""
+        for _ in range(2 * DELAY):
             if self.proxy.eqs[0].guest.room():
                 self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": number})
-            time.sleep(0.0001)
+            time.sleep(0.001)
 
     def unanswered(self, name):
         """The driver goes while a destroy stays unanswered until the device is given up."""
@@ -198,9 +199,10 @@ class Destroy(BadDevice):
         """ORN-SEC-16: uverbs does not know a work queue yet whose create has just completed."""
         def hook(command, completion):
             if command.opcode == c.ORNIC_OP_QP_CREATE and completion["status"] == c.ORNIC_ST_OK:
-                threading.Thread(target=self.pester, args=(completion["number"],)).start()
+                threading.Thread(target=self.report_errors, args=(completion["number"],)).start()
         self.load()
-        self.trace()
+        self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_udata_out ms=%d" % DELAY)
+        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
         program = self.script(QUEUES)
         self.proxy.lies.on_completion = hook
         program.write(b"\n")
