@@ -161,8 +161,9 @@ class Destroy(BadDevice):
         program.wait_for("made", 60)
         self.reject(c.ORNIC_OP_KEY_DESTROY)
         program.write(b"\n")
-        program.wait_for("refused", 60)
+        program.wait_for("refused .*\\n", 60)
         self.assertIn("Errno: 16", program.text())
+        self.assertEqual(len(self.refused), 1)
         self.proxy.lies.on_command = None
         program.write(b"\n")
         program.wait_for("closed", 60)

@@ -46,6 +46,12 @@ def suite_of(path):
     return os.path.basename(os.path.dirname(path))
 
 
+def is_pass(line):
+    """Whether a line says of a test point that it passed: a long list of these hides why another one failed."""
+    point = POINT.match(line)
+    return bool(point) and not point.group(1) and not point.group(4)
+
+
 class Program:
     """A program that runs: it may be told to end."""
 
@@ -137,5 +143,5 @@ class Program:
         if self.problems:
             lines.append("      again: selftests/run -v %s" % self.name)
         if self.problems or verbose:
-            lines += ["    | " + line for line in self.text.splitlines()]
+            lines += ["    | " + line for line in self.text.splitlines() if verbose or not is_pass(line)]
         return "\n".join(lines)
