@@ -3,11 +3,12 @@
 """Identify pages with extreme values: the driver refuses the device or works with it, and so do consumers of the kernel."""
 import harness
 from proxied import LOAD, UNLOAD, c, tap
-from interface import pack, structures, unpack      # after proxied, which knows where it is
+from interface import offset, pack, size, structures, unpack      # after proxied, which knows where it is
 from test_bad_device import BadDevice
 
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 PAGES = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}
+NAME = 40                               # bytes of a counter's name
 SIDE = 8                                # of the square in which the fields stand
 
 
@@ -81,6 +82,26 @@ class Limits(BadDevice):
                 self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ]")
                 self.vm.run(UNLOAD, timeout=60)
         self.assertTrue(self.said("device reports no SGEs, RDMA not available"))
+
+    def test_counter_names(self):
+        """Names that cannot be files of ib_core's folder of counters are left out; RDMA works without them."""
+        def hook(command, completion):
+            if command.opcode != c.ORNIC_OP_STAT_NAMES or completion["status"] != c.ORNIC_ST_OK:
+                return
+            at, length = command.fields["out_addr"], command.fields["out_len"]
+            data, entry = bytearray(self.proxy.memory.read(at, length)), size("ornic_stat_name")
+            for i, name in enumerate((b"lifespan", b"../x", b"", b"rx_write", b"rx_write", b"UPPER")):
+                if (i + 1) * entry <= length:
+                    start = i * entry + offset("ornic_stat_name.name")
+                    data[start:start + NAME] = name.ljust(NAME, b"\0")
+            self.proxy.memory.write(at, bytes(data))
+        self.proxy.lies.on_completion = hook
+        self.vm.run(LOAD, timeout=60)
+        files = self.vm.run("ls /sys/class/infiniband/ornic0/ports/1/hw_counters").out.split()
+        self.assertEqual(files.count("lifespan"), 1)
+        self.assertEqual(files.count("rx_write"), 1)
+        self.assertIn("duplicates", files)
+        self.vm.run(UNLOAD, timeout=60)
 
     def test_device_memory(self):
         """ORN-SEC-7: there is as much device memory as its BAR has, whatever the device says; a length near 2^64 has no page."""

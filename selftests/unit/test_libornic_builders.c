@@ -276,7 +276,7 @@ static void test_data_again(void **state)
 	assert_int_equal(le16toh(ctrl->count), 1);
 }
 
-/* As by ibv_post_send(): before RTS nothing is posted (IBTA C10-96). */
+/* ORN-WQE-64: before RTS nothing is posted, as by ibv_post_send(). */
 static void test_states(void **state)
 {
 	struct rig *rig = *state;

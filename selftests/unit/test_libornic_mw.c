@@ -151,7 +151,7 @@ static void test_builders(void **state)
 	expect_ctrl(qp, 2, ORNIC_WR_SEND_INV, 0x55667788);
 }
 
-/* The window says which key, the work request only its tag, as with mlx5 and rxe. */
+/* ORN-MEM-75: the window gives the index of the key, the work request its tag, as with mlx5 and rxe. */
 static void test_key(void **state)
 {
 	const struct ibv_qp_cap cap = MW_CAP;

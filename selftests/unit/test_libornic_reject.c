@@ -417,6 +417,99 @@ static void test_ah(void **state)
 	expect(ornic_create_ah(rig.pd, &attr), EINVAL, "needs a GRH");
 }
 
+static void *fake_alloc(struct ibv_pd *pd, void *context, size_t size, size_t alignment,
+			uint64_t type)
+{
+	(void)pd, (void)context, (void)size, (void)alignment, (void)type;
+	return NULL;
+}
+
+static void test_parent_domain(void **state)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = rig.pd };
+	struct ibv_td_init_attr thread = { .comp_mask = 1 };
+	struct ibv_pd *parent = ornic_alloc_parent_domain(ctx, &attr);
+	struct ibv_td other = {};
+
+	(void)state;
+	assert_non_null(parent);
+	assert_int_equal(kernel.log[0], 0);
+	expect(ornic_alloc_td(ctx, &thread), EOPNOTSUPP, "comp_mask of a thread domain");
+	attr.comp_mask = 4;
+	expect(ornic_alloc_parent_domain(ctx, &attr), EOPNOTSUPP, "comp_mask of a parent domain");
+	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+	attr.alloc = fake_alloc;
+	expect(ornic_alloc_parent_domain(ctx, &attr), EINVAL, "both functions");
+	attr.comp_mask = 0;
+	attr.td = &other;
+	expect(ornic_alloc_parent_domain(ctx, &attr), EINVAL, "another context");
+	attr.td = NULL;
+	attr.pd = parent;
+	expect(ornic_alloc_parent_domain(ctx, &attr), EINVAL, "cannot have a parent domain");
+	attr.pd = NULL;
+	expect(ornic_alloc_parent_domain(ctx, &attr), EINVAL, "needs a protection domain");
+	assert_int_equal(ornic_dealloc_pd(parent), 0);
+}
+
+static void test_dm(void **state)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64, .comp_mask = 1 };
+
+	(void)state;
+	expect(ornic_alloc_dm(ctx, &attr), EOPNOTSUPP, "comp_mask of device memory");
+}
+
+/* A verb that returns an errno: this one, and it says why. */
+static void expect_errno(int ret, int err, const char *reason)
+{
+	errno = ret;
+	expect(NULL, err, reason);
+}
+
+static void test_resize_cq(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = qp_attr(IBV_QPT_RC);
+	struct ibv_qp *qp = ornic_create_qp_ex(ctx, &attr);
+	struct ibv_cq *cq = &rig.cq->vcq.cq;
+
+	(void)state;
+	assert_non_null(qp);
+	qp->state = IBV_QPS_RTS;
+	expect_errno(ornic_resize_cq(cq, 0), EINVAL, "needs entries");
+	expect_errno(ornic_resize_cq(cq, -1), EINVAL, "needs entries");
+	rig.ctx->limits.max_cqe = 64;
+	expect_errno(ornic_resize_cq(cq, 65), EINVAL, "cqe is 65, the limit is 64");
+	for (int i = 0; i < 3; i++) {
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+
+		assert_int_equal(ornic_post_send(qp, &wr, &bad), 0);
+	}
+	expect_errno(ornic_resize_cq(cq, 2), EINVAL, "completions are outstanding than 2");
+	assert_int_equal(ornic_destroy_qp(qp), 0);
+}
+
+static void test_resize_srq(void **state)
+{
+	struct ibv_srq_attr attr = { .max_wr = 0 };
+	struct ibv_srq_init_attr_ex init = srq_attr(IBV_SRQT_BASIC);
+	struct ibv_srq *srq = ornic_create_srq_ex(ctx, &init);
+	struct ibv_recv_wr wr = {}, *bad;
+
+	(void)state;
+	assert_non_null(srq);
+	expect_errno(ornic_resize_srq(to_osrq(srq), &attr, IBV_SRQ_MAX_WR), EINVAL,
+		     "needs entries");
+	attr.max_wr = 17;
+	expect_errno(ornic_resize_srq(to_osrq(srq), &attr, IBV_SRQ_MAX_WR), EINVAL,
+		     "max_wr of an SRQ is 17, the limit is 16");
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(ornic_post_srq_recv(srq, &wr, &bad), 0);
+	attr.max_wr = 4;
+	expect_errno(ornic_resize_srq(to_osrq(srq), &attr, IBV_SRQ_MAX_WR), EINVAL,
+		     "more receives are posted than 4");
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+}
+
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -424,7 +517,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_qp_parts), RIG_TEST(test_qp_flags), RIG_TEST(test_qp_limits),
 		RIG_TEST(test_cq), RIG_TEST(test_srq), RIG_TEST(test_srq_parts), RIG_TEST(test_wq),
-		RIG_TEST(test_rss), RIG_TEST(test_ah),
+		RIG_TEST(test_rss), RIG_TEST(test_ah), RIG_TEST(test_parent_domain),
+		RIG_TEST(test_dm), RIG_TEST(test_resize_cq), RIG_TEST(test_resize_srq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,9 +146,14 @@ int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 	struct ornic_context *ctx = to_octx(ibcq->context);
 	struct ornic_cq *cq = to_ocq(ibcq);
 	struct ornic_cq_mem mem;
+	bool fits;
 	int ret;
 
-	if (cqe <= 0 || (uint32_t)cqe > ctx->limits.max_cqe)
+	if (cqe <= 0) {
+		verbs_err(&ctx->ibv_ctx, "a CQ needs entries\n");
+		return EINVAL;
+	}
+	if (ornic_exceeds(ctx, "cqe", cqe, ctx->limits.max_cqe))
 		return EINVAL;
 	ret = ornic_cq_mem_alloc(&mem, cqe, cq->mem.buf.pd);
 	if (ret)
@@ -157,11 +162,14 @@ int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 	pthread_mutex_lock(&ctx->srq_table.mutex);
 	ornic_lock(&cq->lock);
 	pthread_spin_lock(&cq->arm_lock);
-	ret = ornic_cq_work_fits(cq, 1u << mem.log) ? ornic_cq_switch(cq, &mem, cqe) : EINVAL;
+	fits = ornic_cq_work_fits(cq, 1u << mem.log);
+	ret = fits ? ornic_cq_switch(cq, &mem, cqe) : EINVAL;
 	pthread_spin_unlock(&cq->arm_lock);
 	ornic_unlock(&cq->lock);
 	pthread_mutex_unlock(&ctx->srq_table.mutex);
 	pthread_mutex_unlock(&ctx->qp_table.mutex);
 	ornic_buf_free(&mem.buf);
+	if (!fits)
+		verbs_err(&ctx->ibv_ctx, "more completions are outstanding than %d\n", cqe);
 	return ret;
 }

@@ -117,7 +117,7 @@ struct ibv_dm *ornic_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr 
 	struct ornic_dm *dm;
 	int ret;
 
-	if (attr->comp_mask) {
+	if (ornic_unsupported(to_octx(ctx), "comp_mask of device memory", attr->comp_mask, 0)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -18,7 +18,7 @@ struct ibv_td *ornic_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *
 {
 	struct ornic_td *td;
 
-	if (attr->comp_mask) {
+	if (ornic_unsupported(to_octx(ctx), "comp_mask of a thread domain", attr->comp_mask, 0)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -39,17 +39,36 @@ int ornic_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-static int ornic_parent_check(struct ibv_context *ctx,
-			      const struct ibv_parent_domain_init_attr *attr)
+/* Return what is wrong with the domains and functions of @attr, NULL if nothing is. */
+static const char *ornic_parent_wrong(struct ibv_context *ctx,
+				      const struct ibv_parent_domain_init_attr *attr)
 {
 	bool custom = attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 
-	if (attr->comp_mask & ~ORNIC_PARENT_MASK)
+	if (!attr->pd)
+		return "needs a protection domain";
+	if (to_opd(attr->pd)->on)
+		return "cannot have a parent domain as its protection domain";
+	if (attr->pd->context != ctx || (attr->td && attr->td->context != ctx))
+		return "has domains of another context";
+	if (custom && (!attr->alloc || !attr->free))
+		return "needs both functions of a custom allocator";
+	return NULL;
+}
+
+static int ornic_parent_check(struct ibv_context *ctx,
+			      const struct ibv_parent_domain_init_attr *attr)
+{
+	const char *wrong;
+
+	if (ornic_unsupported(to_octx(ctx), "comp_mask of a parent domain", attr->comp_mask,
+			      ORNIC_PARENT_MASK))
 		return EOPNOTSUPP;
-	if (!attr->pd || to_opd(attr->pd)->on || attr->pd->context != ctx ||
-	    (attr->td && attr->td->context != ctx))
-		return EINVAL;
-	return custom && (!attr->alloc || !attr->free) ? EINVAL : 0;
+	wrong = ornic_parent_wrong(ctx, attr);
+	if (!wrong)
+		return 0;
+	verbs_err(verbs_get_ctx(ctx), "a parent domain %s\n", wrong);
+	return EINVAL;
 }
 
 struct ibv_pd *ornic_alloc_parent_domain(struct ibv_context *ctx,

@@ -117,8 +117,11 @@ static int ornic_srq_switch(struct ornic_srq *srq, struct ornic_srq_mem *mem,
 	ret = ornic_srq_ids_grow(srq, mem->entries);
 	if (ret)
 		return ret;
-	if (!ornic_srq_begin(srq, mem))
+	if (!ornic_srq_begin(srq, mem)) {
+		verbs_err(verbs_get_ctx(srq->vsrq.srq.context),
+			  "more receives are posted than %u\n", attr->max_wr);
 		return EINVAL;
+	}
 	ret = ornic_srq_resize_cmd(srq, mem, attr, attr_mask);
 	ornic_srq_finish(srq, mem, !ret);
 	return ret;
@@ -126,11 +129,15 @@ static int ornic_srq_switch(struct ornic_srq *srq, struct ornic_srq_mem *mem,
 
 int ornic_resize_srq(struct ornic_srq *srq, const struct ibv_srq_attr *attr, int attr_mask)
 {
-	const struct ornic_context *ctx = to_octx(srq->vsrq.srq.context);
+	struct ornic_context *ctx = to_octx(srq->vsrq.srq.context);
 	struct ornic_srq_mem mem;
 	int ret;
 
-	if (!attr->max_wr || attr->max_wr > 1u << ctx->limits.log_max_srq)
+	if (!attr->max_wr) {
+		verbs_err(&ctx->ibv_ctx, "an SRQ needs entries\n");
+		return EINVAL;
+	}
+	if (ornic_exceeds(ctx, "max_wr of an SRQ", attr->max_wr, 1u << ctx->limits.log_max_srq))
 		return EINVAL;
 	ret = ornic_srq_mem_alloc(&mem, ornic_srq_entries(attr->max_wr, srq->wq.stride),
 				  srq->wq.stride, srq->buf.pd);

@@ -146,7 +146,7 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
-/* A group and a source of different families: ibv_create_ah() says so, not the first send. */
+/* ORN-QP-46: ibv_create_ah() rejects a group and a source of different IP versions. */
 static void test_families(struct verdict *v)
 {
 	static const union ibv_gid ipv6 = { .raw = { 0xff, 0x0e, [15] = 0x77 } }, none;

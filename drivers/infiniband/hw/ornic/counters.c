@@ -16,12 +16,13 @@
 /* Most counters of a device. Bounds the memory and time that a faulty device costs. */
 #define MAX_STATS	1024
 
+/* ib_core puts its own file "lifespan" into the folder of the counters (6.1 to 7.2). */
 static bool ornic_name_usable(const struct ornic_ib_stats *stats, const char *name)
 {
 	const char *p;
 	u32 i;
 
-	if (!islower(*name))
+	if (!islower(*name) || !strcmp(name, "lifespan"))
 		return false;
 	for (p = name; *p; p++)
 		if (!islower(*p) && !isdigit(*p) && *p != '_')
