@@ -25,6 +25,8 @@ ornic-probe += $(call ornic-has,fill_res_srq_entry,rdma/ib_verbs.h,IB_RES_SRQ)
 # ib_core itself turns link changes of the netdev into port events
 ornic-probe += $(call ornic-has,report_port_event,rdma/ib_verbs.h,IB_REPORT_PORT_EVENT)
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
+# functions that copy the structures of a provider
+ornic-probe += $(call ornic-has,ib_copy_validate_udata_in,rdma/uverbs_ioctl.h,IB_UDATA_HELPERS)
 # FLUSH and ATOMIC WRITE
 ornic-probe += $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH)
 # vm_flags_set() changes the flags of a mapping

@@ -15,7 +15,41 @@
 #include_next <rdma/uverbs_ioctl.h>
 
 #include <linux/err.h>
+#include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
+
+/* The rules of longer and shorter structures of a provider; <rdma/ib_verbs.h> of 7.2 has them. */
+#ifndef ORNIC_HAVE_IB_UDATA_HELPERS
+static inline int ornic_compat_udata_in(struct ib_udata *udata, void *req, size_t size,
+					size_t least)
+{
+	int ret;
+
+	if (udata->inlen < least)
+		return -EINVAL;
+	ret = copy_struct_from_user(req, size, udata->inbuf, udata->inlen);
+	return ret == -E2BIG ? -EOPNOTSUPP : ret;
+}
+
+static inline int ornic_compat_respond(struct ib_udata *udata, const void *resp, size_t size)
+{
+	size_t copied = min(size, udata->outlen);
+
+	if (copy_to_user(udata->outbuf, resp, copied) ||
+	    clear_user(udata->outbuf + copied, udata->outlen - copied))
+		return -EFAULT;
+	return 0;
+}
+
+static inline int ib_is_udata_in_empty(struct ib_udata *udata)
+{
+	return udata && udata->inlen ? ornic_compat_udata_in(udata, NULL, 0, 0) : 0;
+}
+
+#define ib_copy_validate_udata_in(udata, req, last)				\
+	ornic_compat_udata_in(udata, &(req), sizeof(req), offsetofend(typeof(req), last))
+#define ib_respond_udata(udata, resp) ornic_compat_respond(udata, &(resp), sizeof(resp))
+#endif
 
 #if !defined(ORNIC_HAVE_IB_COUNTER_INIT) || !defined(ORNIC_HAVE_IB_COUNTER_PORT) || \
 	!defined(ORNIC_HAVE_IB_CREATE_USER_CQ) || !defined(ORNIC_HAVE_IB_DESTROY_CQ_PARTS) || \

@@ -57,8 +57,9 @@ int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struc
 	u32 flow_label;
 	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 
 	ret = ornic_ib_path_fill(&ah->path, init->ah_attr);
 	if (ret)
@@ -72,7 +73,7 @@ int ornic_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struc
 		return 0;
 
 	memcpy(resp.dmac, ah->path.dmac, sizeof(resp.dmac));
-	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ib_respond_udata(udata, resp);
 }
 
 int ornic_ib_destroy_ah(struct ib_ah *ibah, u32 flags)

@@ -99,7 +99,7 @@ static int ornic_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ri
 	struct ornic_ureq_create_cq req;
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
@@ -224,7 +224,7 @@ static int ornic_cq_respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_cq resp = { .cqn = cq->cqn };
 
-	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ib_respond_udata(udata, resp);
 }
 
 static int ornic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,

@@ -46,7 +46,7 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 	struct ornic_ureq_resize_cq req;
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
@@ -62,7 +62,7 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 		resp.consumer = le32_to_cpu(at.consumer);
 	}
 	ornic_ib_ring_free(dev, &ring);
-	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ret ? ret : ib_respond_udata(udata, resp);
 }
 
 /* Copy the unpolled entries and switch to the new ring. On return @ring is the old one. */

@@ -265,9 +265,9 @@ struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp,
 	struct ornic_ib_flow *flow;
 	int ret;
 
-	if (udata && udata->inlen &&
-	    !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return ERR_PTR(-EOPNOTSUPP);
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ERR_PTR(ret);
 	ret = ornic_fill_rule(ibqp, attr, &cmd);
 	if (ret) {
 		ibdev_dbg(&dev->ibdev, "flow of type %u with %u specifications: %d\n",

@@ -225,11 +225,13 @@ struct ib_mr *ornic_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u6
 	const struct source from = {
 		.fd = -1, .start = start, .length = length, .virt = virt, .access = access,
 	};
+	int ret;
 
 	if (dmah)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return ERR_PTR(-EOPNOTSUPP);
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ERR_PTR(ret);
 	return ornic_reg_mr(ibpd, &from, ornic_ib_caller_page(udata));
 }
 

@@ -22,8 +22,9 @@ int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	};
 	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	if (ibmw->type == IB_MW_TYPE_1 && ornic_has(dev->odev, ORNIC_FEATURE(MW1)))
 		cmd.kind = ORNIC_KEY_MW1;
 	else if (ibmw->type == IB_MW_TYPE_2 && ornic_has(dev->odev, ORNIC_FEATURE(MW2B)))

@@ -660,8 +660,6 @@ enum rdma_link_layer ornic_ib_get_link_layer(struct ib_device *ibdev, u32 port);
 void ornic_ib_get_dev_fw_str(struct ib_device *ibdev, char *str);
 
 /* ucontext.c */
-int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size);
-int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size);
 void ornic_ib_describe_ucontext(struct ornic_ib_ucontext *uctx,
 				struct ornic_uresp_alloc_ucontext *resp);
 int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);

@@ -9,8 +9,9 @@ int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	struct ornic_ib_pd *pd = to_opd(ibpd);
 	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 
 	init_rwsem(&pd->windows_lock);
 	ret = ornic_ib_cmd_pd_create(dev, ornic_ib_caller_page(udata), &pd->pdn);
@@ -18,7 +19,7 @@ int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 		return ret;
 
 	resp.pdn = pd->pdn;
-	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	ret = ib_respond_udata(udata, resp);
 	if (ret)
 		ornic_ib_cmd_pd_destroy(dev, pd->pdn);
 	return ret;

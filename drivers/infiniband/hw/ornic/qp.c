@@ -202,7 +202,7 @@ static int ornic_qp_respond(struct ornic_ib_qp *qp, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_qp resp = { .qpn = qp->qpn };
 
-	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ib_respond_udata(udata, resp);
 }
 
 /**

@@ -121,7 +121,7 @@ int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struc
 	struct layout at;
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))

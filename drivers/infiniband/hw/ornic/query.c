@@ -162,7 +162,7 @@ static int ornic_query_respond(struct ornic_ib_dev *dev, struct ib_udata *udata)
 	}
 	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
 		ret = ornic_ib_clock_read(dev, &resp);
-	return ret ? ret : ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ret ? ret : ib_respond_udata(udata, resp);
 }
 
 /* Return the capability flags that follow from features of the device. */
@@ -230,9 +230,11 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 {
 	struct ornic_ib_dev *dev = to_oib(ibdev);
 	const struct ornic_identify_device *id = &dev->odev->id;
+	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EINVAL;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 
 	memset(attr, 0, sizeof(*attr));
 	attr->sys_image_guid = id->sys_image_guid;

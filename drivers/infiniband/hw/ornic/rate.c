@@ -43,7 +43,7 @@ static int ornic_read_burst(struct ib_udata *udata, struct ornic_ureq_modify_qp 
 	memset(req, 0, sizeof(*req));
 	if (!udata || !udata->inlen)
 		return 0;
-	ret = ornic_ib_udata_in(udata, req, sizeof(*req));
+	ret = ib_copy_validate_udata_in(udata, *req, reserved);
 	if (ret)
 		return ret;
 	return req->reserved ? -EOPNOTSUPP : 0;

@@ -23,7 +23,7 @@ static int ornic_read_request(const struct ornic_ib_dev *dev, struct ib_udata *u
 {
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, req, sizeof(*req));
+	ret = ib_copy_validate_udata_in(udata, *req, key);
 	if (ret)
 		return ret;
 	if (memchr_inv(req->reserved, 0, sizeof(req->reserved)) ||
@@ -80,7 +80,7 @@ int ornic_ib_rss_create(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	qp->state = IB_QPS_RESET;
 	qp->ibqp.qp_num = qp->qpn;
 	resp.qpn = qp->qpn;
-	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	ret = ib_respond_udata(udata, resp);
 	if (ret)
 		ornic_ib_cmd_rss_destroy(dev, qp->qpn);
 	return ret;

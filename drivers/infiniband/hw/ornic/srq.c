@@ -50,7 +50,7 @@ static int ornic_srq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *r
 	struct ornic_ureq_create_srq req;
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
@@ -237,7 +237,7 @@ static int ornic_srq_respond(struct ornic_ib_srq *srq, struct ib_udata *udata)
 {
 	struct ornic_uresp_create_srq resp = { .srqn = srq->srqn };
 
-	return ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	return ib_respond_udata(udata, resp);
 }
 
 int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,

@@ -38,7 +38,7 @@ static int ornic_srq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 	struct ornic_ureq_modify_srq req;
 	int ret;
 
-	ret = ornic_ib_udata_in(udata, &req, sizeof(req));
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))

@@ -7,38 +7,6 @@
  */
 #include "ornic_ib.h"
 
-/**
- * ornic_ib_udata_in() - copy the request of the provider
- * @udata: data of the provider
- * @req: structure to fill
- * @size: size of the structure in bytes
- *
- * A newer provider may send a longer structure if the rest of it is zero.
- *
- * Return: 0; -EINVAL if the request is too short; -EOPNOTSUPP if the rest is not zero; -EFAULT.
- */
-int ornic_ib_udata_in(struct ib_udata *udata, void *req, size_t size)
-{
-	if (udata->inlen < size)
-		return -EINVAL;
-	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size))
-		return -EOPNOTSUPP;
-	return ib_copy_from_udata(req, udata, size);
-}
-
-/**
- * ornic_ib_udata_out() - copy a response to the provider
- * @udata: data of the provider
- * @resp: response
- * @size: size of the response in bytes; it is cut to the size of the provider's buffer
- *
- * Return: 0 or -EFAULT.
- */
-int ornic_ib_udata_out(struct ib_udata *udata, void *resp, size_t size)
-{
-	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
-}
-
 static void ornic_fill_limits(const struct ornic_ib_dev *dev,
 			      struct ornic_uresp_alloc_ucontext *resp)
 {
@@ -78,15 +46,15 @@ int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *uda
 	struct ornic_uresp_alloc_ucontext resp = {};
 	int ret;
 
-	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
-
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	ret = ornic_ib_db_map(uctx);
 	if (ret)
 		return ret;
 
 	ornic_ib_describe_ucontext(uctx, &resp);
-	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	ret = ib_respond_udata(udata, resp);
 	if (ret)
 		rdma_user_mmap_entry_remove(uctx->db_entry);
 	return ret;

@@ -61,7 +61,7 @@ static int ornic_wq_make(struct ornic_ib_dev *dev, struct ornic_ib_rwq *rwq, str
 	if (ret)
 		return ret;
 	resp.qpn = rwq->qp.qpn;
-	ret = ornic_ib_udata_out(udata, &resp, sizeof(resp));
+	ret = ib_respond_udata(udata, resp);
 	if (ret)
 		ornic_ib_qp_unmake(dev, &rwq->qp);
 	return ret;
@@ -161,9 +161,11 @@ int ornic_ib_create_rwq_table(struct ib_rwq_ind_table *table,
 			      struct ib_rwq_ind_table_init_attr *attr, struct ib_udata *udata)
 {
 	u32 max = to_oib(table->device)->lim.rss_table;
+	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	return attr->log_ind_tbl_size > ilog2(max) ? -EINVAL : 0;
 }
 

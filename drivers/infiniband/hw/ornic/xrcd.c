@@ -5,9 +5,11 @@
 int ornic_ib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	struct ornic_ib_xrcd *xrcd = container_of(ibxrcd, struct ornic_ib_xrcd, ibxrcd);
+	int ret;
 
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	return ornic_ib_cmd_xrcd_create(to_oib(ibxrcd->device), ornic_ib_caller_page(udata),
 					&xrcd->xrcdn);
 }
