@@ -172,9 +172,13 @@ int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, 
 	struct ornic_alloc_ucontext_resp *r =
 		container_of(resp, struct ornic_alloc_ucontext_resp, ibv_resp);
 
+	const struct ornic_alloc_ucontext *c =
+		container_of(cmd, struct ornic_alloc_ucontext, ibv_cmd);
+
 	(void)ctx;
-	(void)cmd;
-	(void)cmd_size;
+	assert_int_equal(cmd_size, sizeof(*c));
+	assert_int_equal(c->supported_caps, ORNIC_UCONTEXT_CAP_DM_COMBINE);
+	assert_int_equal(c->reserved, 0);
 	assert_int_equal(resp_size, sizeof(*r));
 	r->drv_payload = (struct ornic_uresp_alloc_ucontext){
 		.db_mmap_size = sysconf(_SC_PAGESIZE),

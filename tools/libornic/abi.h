@@ -11,7 +11,7 @@
 #include <kernel-abi/ornic-abi.h>
 
 DECLARE_DRV_CMD(ornic_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT,
-		empty, ornic_uresp_alloc_ucontext);
+		ornic_ureq_alloc_ucontext, ornic_uresp_alloc_ucontext);
 DECLARE_DRV_CMD(ornic_query_device, IB_USER_VERBS_EX_CMD_QUERY_DEVICE,
 		empty, ornic_uresp_query_device);
 DECLARE_DRV_CMD(ornic_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,

@@ -94,10 +94,10 @@ static const struct verbs_match_ent ornic_match_table[] = {
 static int ornic_get_context(struct ornic_context *ctx)
 {
 	struct ornic_alloc_ucontext_resp resp = {};
-	struct ibv_get_context cmd = {};
+	struct ornic_alloc_ucontext cmd = { .supported_caps = ORNIC_UCONTEXT_CAP_DM_COMBINE };
 	int ret;
 
-	ret = ibv_cmd_get_context(&ctx->ibv_ctx, &cmd, sizeof(cmd), NULL, &resp.ibv_resp,
+	ret = ibv_cmd_get_context(&ctx->ibv_ctx, &cmd.ibv_cmd, sizeof(cmd), NULL, &resp.ibv_resp,
 				  sizeof(resp));
 	if (!ret)
 		ctx->limits = resp.drv_payload;

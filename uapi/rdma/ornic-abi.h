@@ -33,7 +33,24 @@
 /* The device places the data of a message in address order. */
 #define ORNIC_ABI_F_DATA_IN_ORDER	(1u << 0)
 
-/* alloc_ucontext: the process's doorbell page and the limits of its rings. */
+/*
+ * What a provider can do. The driver ignores bits that it does not know, and rejects a provider
+ * without a bit that the device needs; no device of interface 1.0 needs one.
+ *
+ * DM_COMBINE: the provider orders its stores to device memory (ORN-DM-10), so that memory is
+ * mapped write-combining. Without it, the mapping is uncached.
+ */
+#define ORNIC_UCONTEXT_CAP_DM_COMBINE	(1u << 0)
+
+struct ornic_ureq_alloc_ucontext {
+	__u32 supported_caps;		/* ORNIC_UCONTEXT_CAP_* */
+	__u32 reserved;
+};
+
+/*
+ * alloc_ucontext: the process's doorbell page and the limits of its rings. A driver that adds
+ * fields behind comp_mask sets a bit of it for each; this version has none.
+ */
 struct ornic_uresp_alloc_ucontext {
 	__aligned_u64 db_mmap_offset;	/* offset for mmap of the doorbell page */
 	__u32 db_mmap_size;
@@ -49,6 +66,8 @@ struct ornic_uresp_alloc_ucontext {
 	__u8 flags;			/* ORNIC_ABI_F_* */
 	__u16 max_srq_sge;		/* SGEs of an entry; 0: the device has no SRQs */
 	__u16 reserved2;
+	__u32 comp_mask;
+	__u32 reserved3;
 };
 
 /*

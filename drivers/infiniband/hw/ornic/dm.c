@@ -93,7 +93,7 @@ static struct block *ornic_block_new(struct ornic_ib_dev *dev, struct ib_ucontex
 	if (!block)
 		return ERR_PTR(-ENOMEM);
 	block->map.size = PAGE_ALIGN(attr->length);
-	block->map.combine = true;
+	block->map.combine = to_oucontext(ibucontext)->caps & ORNIC_UCONTEXT_CAP_DM_COMBINE;
 	block->map.free = ornic_block_free;
 	ret = ornic_block_create(dev, block, to_oucontext(ibucontext)->dbpage, attr->alignment);
 	if (ret)

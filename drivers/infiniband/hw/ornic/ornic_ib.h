@@ -167,11 +167,13 @@ struct ornic_ib_ref {
  * struct ornic_ib_ucontext - a process
  * @ibucontext: ib_core's part
  * @dbpage: index of its doorbell page; also its name as owner of objects
+ * @caps: ORNIC_UCONTEXT_CAP_* of its provider, and bits that this driver does not know
  * @db_entry: mapping of that page, which owns it
  */
 struct ornic_ib_ucontext {
 	struct ib_ucontext ibucontext;
 	u32 dbpage;
+	u32 caps;
 	struct rdma_user_mmap_entry *db_entry;
 };
 

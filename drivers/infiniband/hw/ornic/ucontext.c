@@ -44,11 +44,15 @@ int ornic_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *uda
 {
 	struct ornic_ib_ucontext *uctx = to_oucontext(ibucontext);
 	struct ornic_uresp_alloc_ucontext resp = {};
+	struct ornic_ureq_alloc_ucontext req;
 	int ret;
 
-	ret = ib_is_udata_in_empty(udata);
+	ret = ib_copy_validate_udata_in(udata, req, reserved);
 	if (ret)
 		return ret;
+	if (req.reserved)
+		return -EOPNOTSUPP;
+	uctx->caps = req.supported_caps;
 	ret = ornic_ib_db_map(uctx);
 	if (ret)
 		return ret;
