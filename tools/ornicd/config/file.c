@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "../json_memory.h"
 #include "../net/vlan.h"
 
 #include <errno.h>
@@ -180,14 +181,24 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 int config_file(struct config *c, const char *path)
 {
 	json_error_t e;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+	json_t *root;
 	int err;
 
+	json_memory_begin();
+	root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+	if (json_memory_short()) {
+		log_err("%s: out of memory", path);
+		json_decref(root);
+		return -ENOMEM;
+	}
 	if (!root) {
 		log_err("%s:%d: %s", path, e.line > 0 ? e.line : 0, e.text);
 		return -EINVAL;
 	}
 	err = file_apply(c, path, root);
 	json_decref(root);
-	return err;
+	if (err || !json_memory_short())
+		return err;
+	log_err("%s: out of memory", path);
+	return -ENOMEM;
 }

@@ -54,21 +54,29 @@ static int parse(struct capture_spec *spec, const char *text, char *why, size_t 
 
 static json_t *start(struct control_call *call)
 {
+	json_t *done = control_done(call);
 	struct capture_spec spec;
 	const char *text;
 	char why[256];
 	uint32_t id;
 	int err;
 
-	if (control_params(call, "{s:s}", "spec", &text))
+	/* first room for the answer: what cannot be answered is not done */
+	json_object_set_new(done, "id", json_integer(0));
+	if (control_params(call, "{s:s}", "spec", &text)) {
+		json_decref(done);
 		return NULL;
+	}
 	err = parse(&spec, text, why, sizeof(why));
 	if (!err) {
 		err = captures_start(&call->daemon->captures, &spec, &id, why, sizeof(why));
 		capture_spec_free(&spec);
 	}
-	if (!err)
-		return json_pack("{s:I}", "id", (json_int_t)id);
+	if (!err) {
+		json_integer_set(json_object_get(done, "id"), id);
+		return done;
+	}
+	json_decref(done);
 	log_err("cannot capture: %s", why);
 	return control_failed(call, err);
 }

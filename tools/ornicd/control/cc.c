@@ -73,7 +73,7 @@ static json_t *set(struct control_call *call)
 	if (err)
 		return control_failed(call, err);
 	cc_changed(e);
-	return control_done();
+	return control_done(call);
 }
 
 const struct control_method control_cc_methods[] = {

@@ -9,6 +9,8 @@
 
 #include "request.h"
 
+#include "../json_memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,8 +150,12 @@ void client_serve(struct control_client *c, struct daemon *daemon)
 	TAILQ_REMOVE(&c->owner->ready, c, ready);
 	c->line = 0;
 	c->moved = now();
-	if (line > 1)
+	if (line > 1) {
 		text = control_request(daemon, c->rx, line - 1, &len);
+		/* the order may have been executed: no answer is better than a wrong one */
+		if (!text && json_memory_short())
+			c->close = true;
+	}
 	c->rx_len -= line;
 	memmove(c->rx, c->rx + line, c->rx_len);
 	client_answer(c, text, len);

@@ -5,6 +5,7 @@
 #include "method.h"
 
 #include "../fault/fault.h"
+#include "../json_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,16 +50,26 @@ static enum control_error code_of(int err)
 static json_t *add(struct control_call *call)
 {
 	char text[FAULT_ERROR];
+	json_t *done = control_done(call);
 	const char *rule;
 	uint32_t id;
 	int err;
 
 	if (control_params(call, "{s:s}", "rule", &rule))
-		return NULL;
+		goto failed;
+	/* first room for the answer: what cannot be answered is not done */
+	json_object_set_new(done, "id", json_integer(0));
+	if (json_memory_short())
+		goto failed;
 	err = fault_add(&call->daemon->engine, rule, &id, text);
-	if (err)
-		return control_error(call, code_of(err), "%s", text);
-	return json_pack("{s:I}", "id", (json_int_t)id);
+	if (!err) {
+		json_integer_set(json_object_get(done, "id"), id);
+		return done;
+	}
+	control_error(call, code_of(err), "%s", text);
+failed:
+	json_decref(done);
+	return NULL;
 }
 
 static json_t *del(struct control_call *call)
@@ -70,7 +81,7 @@ static json_t *del(struct control_call *call)
 	if (id < 1 || id > UINT32_MAX || fault_del(&call->daemon->engine, id))
 		return control_error(call, CONTROL_NOT_FOUND, "there is no fault rule %lld",
 				     (long long)id);
-	return control_done();
+	return control_done(call);
 }
 
 static json_t *clear(struct control_call *call)
@@ -78,7 +89,7 @@ static json_t *clear(struct control_call *call)
 	if (control_params(call, "{}"))
 		return NULL;
 	fault_clear(&call->daemon->engine);
-	return control_done();
+	return control_done(call);
 }
 
 const struct control_method control_fault_methods[] = {

@@ -63,7 +63,7 @@ static json_t *on(struct control_call *call)
 	if (!dev->latency)
 		return control_error(call, CONTROL_INTERNAL, "out of memory");
 	*dev->latency = (struct latency) { 0 };
-	return control_done();
+	return control_done(call);
 }
 
 static json_t *off(struct control_call *call)
@@ -74,7 +74,7 @@ static json_t *off(struct control_call *call)
 		return NULL;
 	free(dev->latency);
 	dev->latency = NULL;
-	return control_done();
+	return control_done(call);
 }
 
 static json_t *show(struct control_call *call)

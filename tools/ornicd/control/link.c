@@ -54,12 +54,12 @@ static json_t *set(struct control_call *call)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
 	if (!strcmp(val[0], "off")) {
 		switch_port_limit(port, NULL);
-		return control_done();
+		return control_done(call);
 	}
 	err = config_link(name, val, &param);
 	if (!err)
 		err = switch_port_limit(port, &param);
-	return err ? control_failed(call, err) : control_done();
+	return err ? control_failed(call, err) : control_done(call);
 }
 
 const struct control_method control_link_methods[] = {

@@ -33,6 +33,7 @@ enum control_error {
  * @code:	of an error
  * @message:	of an error
  * @logged:	the first error line that was logged meanwhile
+ * @done:	for control_done(), made before the method runs: what is done can be reported
  */
 struct control_call {
 	struct daemon *daemon;
@@ -40,6 +41,7 @@ struct control_call {
 	int code;
 	char message[CONTROL_TEXT];
 	char logged[CONTROL_TEXT];
+	json_t *done;
 };
 
 /**
@@ -92,8 +94,8 @@ int control_params(struct control_call *call, const char *fmt, ...);
 /* control_device() - the device that is named @name; NULL after control_error() */
 const struct attachment *control_device(struct control_call *call, const char *name);
 
-/* control_done() - the result of a method that has nothing to tell: {} */
-json_t *control_done(void);
+/* control_done() - the result of a method that has nothing to tell: {}; once, never NULL */
+json_t *control_done(struct control_call *call);
 
 /*
  * control_text() - a string that JSON can carry: names of files may be any bytes, and of what is no

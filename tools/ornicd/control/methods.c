@@ -5,6 +5,7 @@
 #include "method.h"
 
 #include "../dev/function.h"
+#include "../json_memory.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -116,15 +117,18 @@ int control_params(struct control_call *call, const char *fmt, ...)
 	va_start(args, fmt);
 	err = json_vunpack_ex(call->params, &e, JSON_STRICT, fmt, args);
 	va_end(args);
-	if (!err)
+	if (!err && !json_memory_short())
 		return 0;
 	control_error(call, CONTROL_PARAMS, "params: %s", e.text);
 	return -EINVAL;
 }
 
-json_t *control_done(void)
+json_t *control_done(struct control_call *call)
 {
-	return json_object();
+	json_t *done = call->done;
+
+	call->done = NULL;
+	return done;
 }
 
 json_t *control_text(const char *text)

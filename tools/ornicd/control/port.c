@@ -6,7 +6,10 @@
 
 #include "../dev/function.h"
 #include "../engine/link.h"
+#include "../json_memory.h"
 #include "../net/vlan.h"
+
+#include <errno.h>
 
 static json_t *device_counters(const struct device *dev)
 {
@@ -80,7 +83,7 @@ static json_t *list(struct control_call *call)
 static json_t *add(struct control_call *call)
 {
 	struct uplink_spec spec;
-	json_t *done = NULL;
+	json_t *done;
 	const char *text;
 	int err;
 
@@ -89,11 +92,15 @@ static json_t *add(struct control_call *call)
 	err = config_port_parse(&spec, text);
 	if (err)
 		return control_failed(call, err);
-	err = daemon_port_add(call->daemon, &spec);
-	if (!err)
-		done = json_pack("{s:s}", "name", spec.name);
+	/* first the answer: what cannot be answered is not done */
+	done = control_done(call);
+	json_object_set_new(done, "name", control_text(spec.name));
+	err = json_memory_short() ? -ENOMEM : daemon_port_add(call->daemon, &spec);
 	config_port_free(&spec);
-	return err ? control_failed(call, err) : done;
+	if (!err)
+		return done;
+	json_decref(done);
+	return control_failed(call, err);
 }
 
 static json_t *del(struct control_call *call)
@@ -104,7 +111,7 @@ static json_t *del(struct control_call *call)
 	if (control_params(call, "{s:s}", "name", &name))
 		return NULL;
 	err = daemon_port_del(call->daemon, name);
-	return err ? control_failed(call, err) : control_done();
+	return err ? control_failed(call, err) : control_done(call);
 }
 
 /* A device's port is named like the device. */
@@ -125,7 +132,7 @@ static json_t *set_vlan(struct control_call *call)
 	if (switch_port_set_vlan(port, id))
 		return control_error(call, CONTROL_EXISTS,
 				     "another device has the address of %s there", name);
-	return control_done();
+	return control_done(call);
 }
 
 const struct control_method control_port_methods[] = {

@@ -5,6 +5,7 @@
 #include "request.h"
 
 #include "method.h"
+#include "../json_memory.h"
 #include "../log.h"
 
 #include <stdlib.h>
@@ -45,9 +46,15 @@ static char *answer_text(json_t *id, json_t *answer, size_t *len)
 		goto out;
 	n = json_dumpb(answer, NULL, 0, JSON_COMPACT);
 	text = n && n < CONTROL_ANSWER ? malloc(n + 1) : NULL;
+	if (!text && n && n < CONTROL_ANSWER)
+		json_memory_failed();
 	if (!text)
 		goto out;
-	json_dumpb(answer, text, n, JSON_COMPACT);
+	if (json_dumpb(answer, text, n, JSON_COMPACT) != n) {	/* it takes memory, too */
+		free(text);
+		text = NULL;
+		goto out;
+	}
 	text[n] = '\n';
 	*len = n + 1;
 out:
@@ -55,8 +62,13 @@ out:
 	return text;
 }
 
+/* Without memory that is the error, whatever it led to. */
 static char *error_text(json_t *id, int code, const char *message, size_t *len)
 {
+	if (json_memory_short()) {
+		code = CONTROL_INTERNAL;
+		message = "out of memory";
+	}
 	return answer_text(id, json_pack("{s:{s:i, s:o}}", "error", "code", code, "message",
 					 control_text(message)), len);
 }
@@ -67,17 +79,23 @@ static char *run(const struct control_method *m, struct control_call *call, json
 	json_t *result;
 	char *text;
 
+	call->done = json_object();
+	if (!call->done)
+		return error_text(id, CONTROL_INTERNAL, "", len);
 	log_keep(call->logged, sizeof(call->logged));
 	result = m->run(call);
 	log_keep(NULL, 0);
-	if (!id) {
+	json_decref(call->done);
+	if (!id || json_memory_short()) {
 		json_decref(result);
-		return NULL;
+		result = NULL;
 	}
 	if (!result)
 		return error_text(id, call->code, call->message, len);
 	text = answer_text(id, json_pack("{s:o}", "result", result), len);
-	return text ?: error_text(id, CONTROL_INTERNAL, "the answer is too long", len);
+	if (text || json_memory_short())
+		return text;
+	return error_text(id, CONTROL_INTERNAL, "the answer is too long", len);
 }
 
 /* Return: whether @id is one that JSON-RPC has. */
@@ -123,9 +141,14 @@ char *control_request(struct daemon *daemon, const char *line, size_t len, size_
 	json_t *root;
 	char *text;
 
+	json_memory_begin();
 	if (too_deep(line, len))
 		return error_text(json_null(), CONTROL_PARSE, "nested too deep", answer_len);
 	root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &e);
+	if (json_memory_short()) {
+		json_decref(root);
+		root = NULL;
+	}
 	if (!root)
 		return error_text(json_null(), CONTROL_PARSE, e.text, answer_len);
 	if (json_is_array(root))
@@ -139,5 +162,6 @@ char *control_request(struct daemon *daemon, const char *line, size_t len, size_
 
 char *control_refusal(const char *message, size_t *answer_len)
 {
+	json_memory_begin();
 	return error_text(json_null(), CONTROL_REQUEST, message, answer_len);
 }

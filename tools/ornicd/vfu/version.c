@@ -9,6 +9,7 @@
  */
 #include "command.h"
 
+#include "../json_memory.h"
 #include "../log.h"
 
 #include <errno.h>
@@ -61,6 +62,10 @@ static int version_parse(const char *text, size_t len, struct version_caps *caps
 		return -EINVAL;
 	}
 	root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (json_memory_short()) {
+		json_decref(root);
+		return -ENOMEM;
+	}
 	if (!root) {
 		log_err("client's capabilities are no JSON: %s", error.text);
 		return -EINVAL;
@@ -113,16 +118,22 @@ int vfu_version(struct vfu_endpoint *ep, struct vfu_msg *m)
 			ep->func->name, version.major, version.minor, VFU_MAJOR, VFU_MINOR);
 		return VFU_CLOSE(ENOTSUP);
 	}
-	if (version_parse((const char *)m->payload + sizeof(version), m->len - sizeof(version),
-			  &caps))
-		return VFU_CLOSE(EINVAL);
-	text = version_own_caps(&caps);
-	if (!text)
-		return VFU_CLOSE(ENOMEM);
+	json_memory_begin();
+	err = version_parse((const char *)m->payload + sizeof(version), m->len - sizeof(version),
+			    &caps);
+	text = err ? NULL : version_own_caps(&caps);
+	if (!err && (!text || json_memory_short()))
+		err = -ENOMEM;
+	if (err == -ENOMEM)
+		log_err("%s: no memory for a client's version", ep->func->name);
+	if (err) {
+		json_memory_free(text);
+		return VFU_CLOSE(-err);
+	}
 	version.minor = VFU_MINOR;
 	vfu_answer(m, &version, sizeof(version));
 	vfu_answer(m, text, strlen(text) + 1);
-	free(text);
+	json_memory_free(text);
 	ep->client_xfer = caps.max_xfer;
 	endpoint_attach(ep);
 	return 0;
