@@ -46,7 +46,9 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 	err = switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
 	if (!err && d->link.kbps)
 		err = switch_port_limit(a->function->dev.port.sw, &d->link);
-	if (!err)
+	if (err)
+		log_err("%s: cannot set up its port: %s", d->name, strerror(-err));
+	else
 		err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
 	if (err) {
 		function_free(a->function);

@@ -53,8 +53,10 @@ static void daemon_captured(void *arg, uint32_t events)
 static int daemon_attach(struct daemon *d, const struct config *c)
 {
 	d->attached = calloc(c->ndevices, sizeof(*d->attached));
-	if (!d->attached)
+	if (!d->attached) {
+		log_err("cannot make devices: out of memory");
 		return -ENOMEM;
+	}
 	for (; d->n < c->ndevices; d->n++) {
 		int err = attach_device(&d->attached[d->n], d->loop, &d->engine,
 					&c->device[d->n]);
@@ -184,15 +186,27 @@ static void daemon_ready(int fd)
 	close(fd);
 }
 
+/* What threads report of files that are made durable, and of captures */
+static int daemon_watch(struct daemon *d)
+{
+	int err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
+
+	if (!err)
+		err = loop_add(d->loop, d->captures.fd, EPOLLIN, daemon_captured, d);
+	if (err)
+		log_err("cannot wait for threads: %s", strerror(-err));
+	return err;
+}
+
 static int daemon_serve(struct daemon *d, const struct config *c)
 {
 	int err = captures_init(&d->captures, d->engine.sw, d->engine.clock);
 
-	if (err)
+	if (err) {
+		log_err("cannot prepare captures: %s", strerror(-err));
 		return err;
-	err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);
-	if (!err)
-		err = loop_add(d->loop, d->captures.fd, EPOLLIN, daemon_captured, d);
+	}
+	err = daemon_watch(d);
 	if (!err)
 		err = daemon_attach(d, c);
 	if (!err)
@@ -223,8 +237,11 @@ int daemon_run(const struct config *c)
 	int err;
 
 	d.loop = loop_new();
-	if (!d.loop)
-		return -ENOMEM;
+	if (!d.loop) {
+		err = -errno;
+		log_err("cannot start: %s", strerror(-err));
+		return err;
+	}
 	err = loop_stop_on_signals(d.loop);
 	if (!err)
 		err = backing_guard();

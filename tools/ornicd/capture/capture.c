@@ -340,6 +340,8 @@ static int open_writer(struct captures *cs, struct capture *c, char *why, size_t
 	if (!err)
 		return 0;
 	close(fd);
+	if (c->created)
+		unlink(c->spec.path);
 	snprintf(why, room, "cannot start to write %s: %s", c->spec.path, strerror(-err));
 	return err;
 }

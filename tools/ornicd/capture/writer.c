@@ -161,25 +161,29 @@ static void *writer_thread(void *arg)
 	return NULL;
 }
 
-/* Return: @bytes of memory, and the same once more behind it; NULL if that fails. */
-static uint8_t *map_twice(uint32_t bytes)
+/* Map @bytes of memory, and the same once more behind it. Return: 0 or a negative errno. */
+static int map_twice(uint32_t bytes, uint8_t **ring)
 {
-	int fd = memfd_create("capture", MFD_CLOEXEC);
+	int fd = memfd_create("capture", MFD_CLOEXEC), err;
 	uint8_t *at = MAP_FAILED;
 
 	if (fd < 0)
-		return NULL;
+		return -errno;
 	if (!ftruncate(fd, bytes))
 		at = mmap(NULL, 2ull * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 2 && at != MAP_FAILED; i++) {
 		if (mmap(at + (size_t)i * bytes, bytes, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+			err = -errno;
 			munmap(at, 2ull * bytes);
-			at = MAP_FAILED;
+			close(fd);
+			return err;
 		}
 	}
+	err = at == MAP_FAILED ? -errno : 0;
 	close(fd);
-	return at == MAP_FAILED ? NULL : at;
+	*ring = at;
+	return err;
 }
 
 /* Signals are for the main thread. */
@@ -200,7 +204,7 @@ int writer_new(int fd, uint32_t bytes, int event, struct writer **writer)
 	uint32_t page = sysconf(_SC_PAGESIZE);
 	struct writer *w = calloc(1, sizeof(*w));
 	struct stat st;
-	int err = -ENOMEM;
+	int err;
 
 	if (!w)
 		return -ENOMEM;
@@ -210,15 +214,16 @@ int writer_new(int fd, uint32_t bytes, int event, struct writer **writer)
 	w->size = (bytes + page - 1) / page * page;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
-	w->ring = map_twice(w->size);
-	if (w->ring)
-		err = writer_start(w);
+	err = map_twice(w->size, &w->ring);
+	if (err)
+		goto free_writer;
+	err = writer_start(w);
 	if (!err) {
 		*writer = w;
 		return 0;
 	}
-	if (w->ring)
-		munmap(w->ring, 2ull * w->size);
+	munmap(w->ring, 2ull * w->size);
+free_writer:
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

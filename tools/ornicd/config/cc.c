@@ -68,8 +68,12 @@ int config_cc(struct cc_param *p, const char *text)
 {
 	struct cc_param next = *p;
 	char *copy = strdup(text), *rest = copy, *item;
-	int err = copy ? 0 : -ENOMEM;
+	int err = 0;
 
+	if (!copy) {
+		log_err("out of memory");
+		return -ENOMEM;
+	}
 	while (!err && (item = strsep(&rest, ",")))
 		err = apply(&next, text, item);
 	free(copy);

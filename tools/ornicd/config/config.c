@@ -287,8 +287,10 @@ int config_capture(struct config *c, const char *text)
 	char why[128];
 	int err;
 
-	if (!all)
+	if (!all) {
+		log_err("out of memory");
 		return -ENOMEM;
+	}
 	c->capture = all;
 	err = capture_spec_parse(&all[c->ncaptures], text, why, sizeof(why));
 	if (err)
@@ -320,8 +322,13 @@ int config_device(struct config *c, const char *text)
 {
 	struct config_spec spec = CONFIG_SPEC_DEFAULT;
 	char *copy = strdup(text), *val[KEYS] = { NULL };
-	int err = copy ? config_keys(&device_form, text, copy, val) : -ENOMEM;
+	int err;
 
+	if (!copy) {
+		log_err("out of memory");
+		return -ENOMEM;
+	}
+	err = config_keys(&device_form, text, copy, val);
 	spec.path = val[PATH];
 	spec.mac = val[MAC];
 	spec.name = val[NAME];
@@ -421,7 +428,10 @@ static int string_set(char **to, const char *what, const char *text)
 	}
 	free(*to);
 	*to = strdup(text);
-	return *to ? 0 : -ENOMEM;
+	if (*to)
+		return 0;
+	log_err("out of memory");
+	return -ENOMEM;
 }
 
 int config_set_control(struct config *c, const char *text)

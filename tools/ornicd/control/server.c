@@ -98,6 +98,11 @@ static int set_permissions(const struct config_control *cc)
 	if (cc->group) {
 		errno = 0;
 		g = getgrnam(cc->group);
+		if (!g && errno == ENOMEM) {
+			log_err("control socket: cannot look for group %s: out of memory",
+				cc->group);
+			return -ENOMEM;
+		}
 		if (!g) {
 			log_err("control socket: there is no group %s", cc->group);
 			return -EINVAL;
@@ -116,8 +121,10 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 	struct control *c = calloc(1, sizeof(*c));
 	int err;
 
-	if (!c)
+	if (!c) {
+		log_err("control: out of memory");
 		return -ENOMEM;
+	}
 	c->daemon = daemon;
 	TAILQ_INIT(&c->clients.all);
 	TAILQ_INIT(&c->clients.ready);
@@ -131,10 +138,13 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 		goto free_control;
 	}
 	err = set_permissions(cc);
-	if (!err)
-		err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
 	if (err)
 		goto close_socket;
+	err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
+	if (err) {
+		log_err("control: cannot wait for clients on %s: %s", cc->path, strerror(-err));
+		goto close_socket;
+	}
 	log_info("control: listening on %s", cc->path);
 	*control = c;
 	return 0;

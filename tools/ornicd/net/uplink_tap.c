@@ -155,10 +155,13 @@ static int tap_open(struct uplink *u, const struct uplink_spec *spec)
 	t->fd = tap_attach(uplink_name(u), spec->ifname);
 	err = t->fd < 0 ? t->fd : tap_set_up(uplink_name(u), spec->ifname);
 	uplink_set_private(u, t);
-	if (!err)
+	if (!err) {
 		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
-	if (!err)
-		return 0;
+		if (!err)
+			return 0;
+		log_err("%s: cannot wait for frames of %s: %s", uplink_name(u), spec->ifname,
+			strerror(-err));
+	}
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t);

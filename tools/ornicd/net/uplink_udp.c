@@ -67,7 +67,7 @@ static int resolve(const char *text, int flags, int family, struct addrinfo **ou
 		return 0;
 	log_err("address %s: %s%s", text, gai_strerror(err), flags & AI_NUMERICHOST ?
 		"; while the daemon runs, it takes a numeric address" : "");
-	return -EINVAL;
+	return err == EAI_MEMORY ? -ENOMEM : -EINVAL;
 }
 
 static int connected_socket(struct uplink *u, const struct uplink_spec *spec,

@@ -91,6 +91,8 @@ static int server_listen(struct vfu_server *s, const char *path)
 		return s->sock;
 	err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
 	if (err) {
+		log_err("%s: cannot wait for a client on %s: %s", s->ep.func->name, path,
+			strerror(-err));
 		close(s->sock);
 		unlink(path);
 	}
@@ -112,12 +114,16 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 	struct vfu_server *s = calloc(1, sizeof(*s));
 	int err;
 
-	if (!s)
+	if (!s) {
+		log_err("%s: out of memory", func->name);
 		return -ENOMEM;
+	}
 	s->loop = loop;
 	err = endpoint_init(&s->ep, func);
-	if (err)
+	if (err) {
+		log_err("%s: cannot make its PCI function: %s", func->name, strerror(-err));
 		goto free_server;
+	}
 	err = server_listen(s, path);
 	if (err)
 		goto destroy_endpoint;

@@ -1,0 +1,765 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Each allocation and each kernel object that the daemon asks for fails once: while it starts,
+ * while it executes orders, and while it accepts clients. It reports the error, keeps no
+ * descriptor, no socket and no file, and the same succeeds afterwards.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "control/control.h"
+#include "control/method.h"
+#include "control/request.h"
+#include "daemon.h"
+#include "dev/function.h"
+#include "fault/fault.h"
+#include "lib/failing.h"
+#include "log.h"
+#include "vfu/command.h"
+#include "vfu/server.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define MOST_FAILURES	400
+
+/**
+ * struct fixture - a daemon with one device
+ * @dir:	all files and sockets are here
+ * @said:	first error line
+ * @files:	in @dir
+ * @fds:	descriptors
+ * @turns:	left for the loop to take
+ */
+struct fixture {
+	struct daemon d;
+	struct config config;
+	char dir[32];
+	char text[512];
+	char said[256];
+	unsigned int files;
+	unsigned int fds;
+	unsigned int turns;
+	uint32_t id;
+	struct vfu_server *server;
+	struct vfu_func func;
+};
+
+/** struct operation - what fails; run() is undone if it returns 0 */
+struct operation {
+	const char *name;
+	int (*run)(struct fixture *f);
+	void (*undo)(struct fixture *f);
+	unsigned int least;	/* failures */
+};
+
+static unsigned int entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static const char *textf(struct fixture *f, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, args);
+	va_end(args);
+	return f->text;
+}
+
+/* How many ports the switch has */
+static unsigned int ports(const struct fixture *f)
+{
+	struct switch_port *port = NULL;
+	unsigned int n = 0;
+
+	while (f->d.engine.sw && (port = switch_port_next(f->d.engine.sw, port)))
+		n++;
+	return n;
+}
+
+/* Let each allocation, or each kernel object, of an operation fail. */
+static void fail_each(struct fixture *f, const struct operation *o, enum failing_kind kind,
+		      int error)
+{
+	uint32_t done = 0, left;
+	bool failed = true;
+
+	for (left = 0; failed && left < MOST_FAILURES; left++) {
+		unsigned int before = ports(f);
+		int err;
+
+		log_keep(f->said, sizeof(f->said));
+		failing_begin(kind, error, left);
+		err = o->run(f);
+		failed = failing_end();
+		log_keep(NULL, 0);
+		if (!err)
+			o->undo(f);
+		else if (err != -error)
+			fail_msg("%s: failure %u: error %d", o->name, left, err);
+		else if (!*f->said)
+			fail_msg("%s: failure %u: no error line", o->name, left);
+		if (entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds)
+			fail_msg("%s: failure %u leaves a file or a descriptor", o->name, left);
+		if (ports(f) != before)
+			fail_msg("%s: failure %u leaves a port", o->name, left);
+		done += err && failed;
+		if (!failed && err)
+			fail_msg("%s: error %d without a failure", o->name, err);
+	}
+	if (kind == FAILING_MEMORY && done < o->least)
+		fail_msg("%s: %u failures", o->name, done);
+}
+
+static void fail_all(struct fixture *f, const struct operation *o)
+{
+	/* what a process keeps from the first time on */
+	assert_int_equal(o->run(f), 0);
+	o->undo(f);
+	f->files = entries(f->dir);
+	f->fds = entries("/proc/self/fd");
+	fail_each(f, o, FAILING_MEMORY, ENOMEM);
+	fail_each(f, o, FAILING_KERNEL, ENOSPC);
+}
+
+static int setup(void **state)
+{
+	struct config_device d = { .name = "vm1", .mac = { 2, 0, 0, 0, 0, 1 } };
+	struct fixture *f = test_calloc(1, sizeof(*f));
+
+	log_setup(LOG_ERR, false);
+	strcpy(f->dir, "/tmp/ornic-failures-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	config_init(&f->config);
+	f->d.loop = loop_new();
+	assert_int_equal(engine_init(&f->d.engine, 0), 0);
+	assert_int_equal(captures_init(&f->d.captures, f->d.engine.sw, f->d.engine.clock), 0);
+	f->d.attached = test_calloc(1, sizeof(*f->d.attached));
+	d.path = (char *)textf(f, "%s/vm1", f->dir);
+	assert_int_equal(attach_device(f->d.attached, f->d.loop, &f->d.engine, &d), 0);
+	f->d.n = 1;
+	f->d.serving = true;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	failing_end();
+	log_keep(NULL, 0);
+	attach_remove(f->d.attached);
+	test_free(f->d.attached);
+	free(f->d.uplink);
+	captures_fini(&f->d.captures);
+	engine_fini(&f->d.engine);
+	loop_free(f->d.loop);
+	config_free(&f->config);
+	assert_int_equal(rmdir(f->dir), 0);
+	test_free(f);
+	return 0;
+}
+
+/* ---- parts of the daemon ------------------------------------------------------------ */
+
+static const char *port_spec;
+
+static int port_open(struct fixture *f)
+{
+	struct uplink_spec spec;
+	char text[512];
+	int err;
+
+	if (*port_spec == 'u')		/* an address of this process */
+		snprintf(text, sizeof(text), port_spec, getpid() >> 8 & 0xff, getpid() & 0xff);
+	else
+		snprintf(text, sizeof(text), port_spec, f->dir, f->dir);
+	err = config_port_parse(&spec, text);
+	if (err)
+		return err;
+	err = daemon_port_add(&f->d, &spec);
+	config_port_free(&spec);
+	return err;
+}
+
+static void port_close(struct fixture *f)
+{
+	assert_int_equal(daemon_port_del(&f->d, "port"), 0);
+}
+
+static void test_ports(void **state)
+{
+	static const char *const specs[] = {
+		"stream,path=%s/s,name=port",
+		"stream,path=%s/s,name=port,server=off",
+		"dgram,local=%s/l,remote=%s/r,name=port,vlan=7,rate=100M",
+		"udp,local=127.%u.%u.7:4791,remote=127.0.0.1:9,name=port",
+	};
+	static const struct operation port = { "port", port_open, port_close, 8 };
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		port_spec = specs[i];
+		fail_all(*state, &port);
+	}
+}
+
+static int control_listen(struct fixture *f)
+{
+	struct config_control cc = { .mode = 0600 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/control", f->dir);
+	cc.path = path;
+	return control_open(&f->d, &cc, &f->d.control);
+}
+
+static void control_hang_up(struct fixture *f)
+{
+	control_close(f->d.control);
+	f->d.control = NULL;
+}
+
+static void test_control_socket(void **state)
+{
+	static const struct operation o = { "control", control_listen, control_hang_up, 2 };
+
+	fail_all(*state, &o);
+}
+
+static void no_reset(struct vfu_func *func, enum vfu_reset why)
+{
+	(void)func;
+	(void)why;
+}
+
+static void no_switch(struct vfu_func *func, bool on)
+{
+	(void)func;
+	(void)on;
+}
+
+static void no_unmap(struct vfu_func *func, uint64_t addr, uint64_t size)
+{
+	(void)func;
+	(void)addr;
+	(void)size;
+}
+
+static void no_client(struct vfu_func *func)
+{
+	(void)func;
+}
+
+static const struct vfu_func_ops no_ops = {
+	.reset = no_reset, .bus_master = no_switch, .power_state = no_switch,
+	.dma_unmap = no_unmap, .attached = no_client, .detached = no_client,
+};
+
+static int vfu_listen(struct fixture *f)
+{
+	f->func = (struct vfu_func) {
+		.ops = &no_ops, .name = "test", .nvectors = 2, .bar[0] = { 4096, 0 },
+	};
+	return vfu_server_open(f->d.loop, &f->func, textf(f, "%s/vfu", f->dir), &f->server);
+}
+
+static void vfu_hang_up(struct fixture *f)
+{
+	vfu_server_close(f->server);
+}
+
+static void test_vfu_socket(void **state)
+{
+	static const struct operation o = { "vfu", vfu_listen, vfu_hang_up, 4 };
+
+	fail_all(*state, &o);
+}
+
+static int device_attach(struct fixture *f)
+{
+	struct config_device d = { .name = "vm2", .mac = { 2, 0, 0, 0, 0, 2 }, .vlan = 3 };
+	struct attachment a = { 0 };
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/vm2", f->dir);
+	d.path = path;
+	d.link.kbps = 1000;
+	err = attach_device(&a, f->d.loop, &f->d.engine, &d);
+	if (!err)
+		attach_remove(&a);
+	return err;
+}
+
+static void undo_nothing(struct fixture *f)
+{
+	(void)f;
+}
+
+static void test_device(void **state)
+{
+	static const struct operation o = { "device", device_attach, undo_nothing, 7 };
+
+	fail_all(*state, &o);
+}
+
+static int captures_make(struct fixture *f)
+{
+	struct captures cs;
+	int err = captures_init(&cs, f->d.engine.sw, f->d.engine.clock);
+
+	if (err)
+		log_err("cannot capture: %s", strerror(-err));
+	else
+		captures_fini(&cs);
+	return err;
+}
+
+static int capture_begin(struct fixture *f)
+{
+	struct capture_spec spec;
+	char why[256] = "";
+	int err = capture_spec_parse(&spec, textf(f, "%s/file,device=vm1,buffer=1M", f->dir), why,
+				     sizeof(why));
+
+	if (!err) {
+		err = captures_start(&f->d.captures, &spec, &f->id, why, sizeof(why));
+		capture_spec_free(&spec);
+	}
+	if (err && *why)
+		log_err("%s", why);
+	return err;
+}
+
+static void capture_end(struct fixture *f)
+{
+	captures_undo(&f->d.captures);
+}
+
+static void test_captures(void **state)
+{
+	static const struct operation all = { "captures", captures_make, undo_nothing, 1 };
+	static const struct operation one = { "capture", capture_begin, capture_end, 7 };
+
+	fail_all(*state, &all);
+	fail_all(*state, &one);
+}
+
+/* The first rule makes what all rules share. */
+static void test_faults(void **state)
+{
+	struct fixture *f = *state;
+	struct timers *timers = &f->d.engine.timers;
+	char why[FAULT_ERROR] = "";
+	uint32_t left = 0, failures = 0, n, id;
+	int err;
+
+	do {
+		bool first = !f->d.engine.faults;
+
+		n = timers->room - timers->cap;
+		assert_int_equal(timers_reserve(timers, n), 0);
+		failing_begin(FAILING_MEMORY, ENOMEM, left++);
+		err = fault_add(&f->d.engine, "drop p=0.1", &id, why);
+		failing_end();
+		timers_unreserve(timers, n);
+		if (err) {
+			struct fault_info info;
+
+			assert_int_equal(err, -ENOMEM);
+			assert_string_equal(why, "out of memory");
+			assert_false(fault_next(&f->d.engine, 0, &info));
+			failures++;
+		}
+		if (first && f->d.engine.faults)
+			left = 0;
+	} while (err);
+	assert_true(failures > 4);
+	assert_int_equal(fault_del(&f->d.engine, id), 0);
+}
+
+/* ---- orders -------------------------------------------------------------------------- */
+
+#define CALL(method, params)	\
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" params "}"
+
+/* An order that nothing is left of if it fails, with the order that undoes it; %s: folder */
+static const struct {
+	const char *order;
+	const char *undo;
+} orders[] = {
+	{ CALL("version", "{}"), NULL },
+	{ CALL("methods", "{}"), NULL },
+	{ CALL("port.list", "{}"), NULL },
+	{ CALL("device.list", "{}"), NULL },
+	{ CALL("counters", "{\"device\":\"vm1\"}"), NULL },
+	{ CALL("link.list", "{}"), NULL },
+	{ CALL("cc.show", "{}"), NULL },
+	{ CALL("qp.list", "{\"device\":\"vm1\"}"), NULL },
+	{ CALL("latency.show", "{\"device\":\"vm1\"}"), NULL },
+	{ CALL("fault.list", "{}"), NULL },
+	{ CALL("capture.list", "{}"), NULL },
+	{ CALL("port.add", "{\"spec\":\"stream,path=%s/s,name=port\"}"),
+	  CALL("port.del", "{\"name\":\"port\"}") },
+	{ CALL("fault.add", "{\"rule\":\"drop p=0.1\"}"), CALL("fault.clear", "{}") },
+	{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"10M\"}"), NULL },
+	{ CALL("cc.set", "{\"spec\":\"off\"}"), NULL },
+	{ CALL("latency.on", "{\"device\":\"vm1\"}"), CALL("latency.off", "{\"device\":\"vm1\"}") },
+	{ CALL("capture.start", "{\"spec\":\"%s/file,buffer=1M\"}"), "capture" },
+};
+
+static void undo_order(struct fixture *f, const char *undo)
+{
+	size_t len;
+
+	if (!undo)
+		return;
+	if (!strcmp(undo, "capture"))
+		captures_undo(&f->d.captures);
+	else
+		free(control_request(&f->d, undo, strlen(undo), &len));
+}
+
+/* Return: whether the order was executed. An answer is that or INTERNAL, or there is none. */
+static bool executed(const char *order, char *text, size_t len)
+{
+	json_error_t e;
+	json_t *answer = json_loadb(text, len, 0, &e), *error;
+	json_int_t code;
+
+	if (!answer)
+		fail_msg("%s: no JSON: %.*s", order, (int)len, text);
+	error = json_object_get(answer, "error");
+	code = json_integer_value(json_object_get(error, "code"));
+	if (error && code != CONTROL_INTERNAL && code != CONTROL_PARSE)
+		fail_msg("%s: code %lld: %.*s", order, (long long)code, (int)len, text);
+	if (error && !*json_string_value(json_object_get(error, "message")))
+		fail_msg("%s: no message", order);
+	json_decref(answer);
+	return !error;
+}
+
+static bool something_left(struct fixture *f)
+{
+	struct fault_info info;
+
+	return entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds ||
+	       f->d.nuplinks || !TAILQ_EMPTY(&f->d.captures.list) ||
+	       fault_next(&f->d.engine, 0, &info) ||
+	       f->d.attached->function->dev.latency;
+}
+
+static void try_order(struct fixture *f, const char *order, const char *undo)
+{
+	char full[512], *text;
+	bool failed = true;
+	size_t len = 0, whole = 0;
+
+	snprintf(full, sizeof(full), order, f->dir);
+	for (uint32_t left = 0; failed; left++) {
+		bool done;
+
+		assert_true(left < 2 * MOST_FAILURES);
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		text = control_request(&f->d, full, strlen(full), &len);
+		failed = failing_end();
+		done = text && executed(order, text, len);
+		if (!failed && !done)
+			fail_msg("%s: not executed after failures", order);
+		free(text);
+		if (!done && text && something_left(f))
+			fail_msg("%s: rejected, but executed: failure %u", order, left);
+		undo_order(f, undo);
+		if (something_left(f))
+			fail_msg("%s leaves something: failure %u", order, left);
+		/* an answer without a part of it is a wrong one */
+		if (done && whole && len != whole && !undo)
+			fail_msg("%s: %zu bytes, then %zu: failure %u", order, whole, len, left);
+		if (done)
+			whole = len;
+	}
+}
+
+static void test_orders(void **state)
+{
+	struct fixture *f = *state;
+	char full[512];
+	size_t len;
+
+	/* what an engine and a process keep from the first time on */
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		snprintf(full, sizeof(full), orders[i].order, f->dir);
+		free(control_request(&f->d, full, strlen(full), &len));
+		undo_order(f, orders[i].undo);
+	}
+	f->files = entries(f->dir);
+	f->fds = entries("/proc/self/fd");
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+		try_order(f, orders[i].order, orders[i].undo);
+}
+
+/* ---- clients ------------------------------------------------------------------------- */
+
+static int64_t one_turn(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (!f->turns--)
+		loop_stop(f->d.loop);
+	return 1;
+}
+
+static void turn(struct fixture *f)
+{
+	f->turns = 1;
+	loop_set_work(f->d.loop, one_turn, f);
+	assert_int_equal(loop_run(f->d.loop), 0);
+}
+
+static int dial(struct fixture *f, const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", f->dir, name);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* A client that cannot be served is hung up on, and the next one is served. */
+static void try_client(struct fixture *f, const char *name, enum failing_kind kind,
+		       unsigned int least)
+{
+	unsigned int fds = entries("/proc/self/fd"), failures = 0;
+	bool failed = true;
+	char byte;
+
+	for (uint32_t left = 0; failed; left++) {
+		int fd = dial(f, name);
+		ssize_t n;
+
+		failing_begin(kind, ENOMEM, left);
+		turn(f);
+		failed = failing_end();
+		n = recv(fd, &byte, 1, 0);
+		assert_int_equal(n, failed ? 0 : -1);
+		assert_int_equal(entries("/proc/self/fd"), fds + 1 + !failed);
+		close(fd);
+		turn(f);
+		assert_int_equal(entries("/proc/self/fd"), fds);
+		failures += failed;
+	}
+	assert_true(failures >= least);
+}
+
+static void test_clients(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(control_listen(f), 0);
+	assert_int_equal(vfu_listen(f), 0);
+	turn(f);
+	try_client(f, "control", FAILING_MEMORY, 2);
+	try_client(f, "control", FAILING_KERNEL, 1);
+	try_client(f, "vfu", FAILING_MEMORY, 3);
+	try_client(f, "vfu", FAILING_KERNEL, 1);
+	vfu_hang_up(f);
+	control_hang_up(f);
+}
+
+/* VERSION: the connection is closed if there is no memory for the answer, and succeeds later. */
+static void test_version(void **state)
+{
+	static const struct vfu_version want = { VFU_MAJOR, VFU_MINOR };
+	static const char caps[] = "{\"capabilities\":{\"max_msg_fds\":8,\"write_multiple\":true}}";
+	uint8_t payload[sizeof(want) + sizeof(caps)], out[4096];
+	struct fixture *f = *state;
+	uint32_t left = 0;
+	int err;
+
+	memcpy(payload, &want, sizeof(want));
+	memcpy(payload + sizeof(want), caps, sizeof(caps));
+	f->func = (struct vfu_func) { .ops = &no_ops, .name = "test", .bar[0] = { 4096, 0 } };
+	do {
+		struct vfu_msg m = {
+			.hdr.cmd = VFU_VERSION, .payload = payload, .len = sizeof(payload),
+			.out = out,
+		};
+		struct vfu_endpoint ep;
+
+		assert_int_equal(endpoint_init(&ep, &f->func), 0);
+		failing_begin(FAILING_MEMORY, ENOMEM, left++);
+		err = vfu_command(&ep, &m);
+		failing_end();
+		assert_int_equal(ep.negotiated, !err);
+		if (err)
+			assert_true(err == VFU_CLOSE(ENOMEM) || err == VFU_CLOSE(EINVAL));
+		else
+			assert_non_null(strstr((char *)out + sizeof(want), "write_multiple"));
+		endpoint_detach(&ep);
+		endpoint_destroy(&ep);
+	} while (err);
+	assert_true(left > 20);
+}
+
+/* ---- start --------------------------------------------------------------------------- */
+
+static int read_config(struct fixture *f)
+{
+	char conf[64], word[16][256];
+	char *argv[20] = { "ornicd" };
+	static const char *const words[] = {
+		"-d", "path=%s/vm3,mac=02:00:00:00:00:01,rate=10M", "-p",
+		"stream,path=%s/port,name=port", "-w", "%s/capture,device=vm3", "--cc", "on", "-f",
+		"%s/faults", "-C", "%s/control", "--control-group", "root", "-c",
+	};
+	int argc = 1;
+
+	config_free(&f->config);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		snprintf(word[i], sizeof(word[i]), words[i], f->dir);
+		argv[argc++] = word[i];
+	}
+	snprintf(conf, sizeof(conf), "%s.conf", f->dir);
+	argv[argc++] = conf;
+	return config_args(&f->config, argc, argv) == CONFIG_RUN ? 0 : -1;
+}
+
+static void write_config(struct fixture *f)
+{
+	FILE *file = fopen(textf(f, "%s.conf", f->dir), "w");
+
+	assert_non_null(file);
+	fprintf(file, "{\"devices\":[{\"path\":\"%s/vm2\"}],\"captures\":[\"%s/two\"],"
+		"\"faults\":[\"drop p=0.1\"],\"ports\":[\"stream,path=%s/q\"],\"spin_us\":7,"
+		"\"log_level\":\"error\",\"cc\":\"off\"}", f->dir, f->dir, f->dir);
+	fclose(file);
+}
+
+/* There is an error line for each allocation that fails, and all that was read goes. */
+static void test_config(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t left = 0;
+	bool failed = true;
+	int err;
+
+	write_config(f);
+	f->files = entries(f->dir);
+	f->fds = entries("/proc/self/fd");
+	while (failed) {
+		log_keep(f->said, sizeof(f->said));
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		err = read_config(f);
+		failed = failing_end();
+		log_keep(NULL, 0);
+		/* an answer is wrong or there is none: no option is ignored */
+		if (err && !*f->said)
+			fail_msg("no error line for allocation %u", left);
+		if (!err && (f->config.ndevices != 2 || f->config.nports != 2 ||
+			     f->config.ncaptures != 2 || f->config.nfaults != 2 ||
+			     !f->config.control.path || !f->config.control.group ||
+			     f->config.spin_us != 7 || f->config.cc.on))
+			fail_msg("an option is ignored after failure %u", left);
+		assert_int_equal(entries("/proc/self/fd"), f->fds);
+		left++;
+	}
+	assert_int_equal(err, 0);
+	assert_true(left > 60);
+	unlink(textf(f, "%s.conf", f->dir));
+}
+
+static int daemon_start(struct fixture *f)
+{
+	return daemon_run(&f->config);
+}
+
+/* The whole daemon starts; SIGTERM has been sent before, so it ends at once if it comes up. */
+static void test_start(void **state)
+{
+	static const struct operation o = { "daemon", daemon_start, undo_nothing, 40 };
+	struct fixture *f = *state;
+	uint32_t left;
+	sigset_t set;
+
+	write_config(f);
+	assert_int_equal(read_config(f), 0);
+	unlink(textf(f, "%s.conf", f->dir));
+	/* neither captures to files that stay, nor a file of rules */
+	while (f->config.ncaptures)
+		capture_spec_free(&f->config.capture[--f->config.ncaptures]);
+	assert_true(f->config.fault[0].file);
+	free(f->config.fault[0].text);
+	f->config.fault[0] = f->config.fault[--f->config.nfaults];
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	log_setup(LOG_ERR, false);
+	raise(SIGTERM);
+	assert_int_equal(daemon_start(f), 0);
+	f->files = entries(f->dir);
+	f->fds = entries("/proc/self/fd");
+	for (int kind = FAILING_MEMORY; kind <= FAILING_KERNEL; kind++) {
+		bool failed = true;
+
+		for (left = 0; failed; left++) {
+			int err;
+
+			raise(SIGTERM);
+			log_keep(f->said, sizeof(f->said));
+			failing_begin(kind, ENOMEM, left);
+			err = o.run(f);
+			failed = failing_end();
+			log_keep(NULL, 0);
+			if (err && err != -ENOMEM)
+				fail_msg("start, failure %u: error %d", left, err);
+			if (err && !*f->said)
+				fail_msg("start, failure %u: no error line", left);
+			if (entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds)
+				fail_msg("start, failure %u leaves something", left);
+			if (!failed)
+				assert_int_equal(err, 0);
+		}
+		assert_true(left > (kind == FAILING_MEMORY ? 40 : 10));
+	}
+	while (sigtimedwait(&set, NULL, &(struct timespec) { 0 }) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ports),
+		TEST(control_socket),
+		TEST(vfu_socket),
+		TEST(device),
+		TEST(captures),
+		TEST(faults),
+		TEST(orders),
+		TEST(clients),
+		TEST(version),
+		TEST(config),
+		TEST(start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
