@@ -13,6 +13,7 @@
 #include "control/method.h"
 #include "control/request.h"
 #include "engine/qp.h"
+#include "engine/srq.h"
 #include "lib/inproc.h"
 
 #define BUF	65536
@@ -194,6 +195,175 @@ static void test_connected(void **state)
 	assert_int_equal(number(r, "next_psn"), 12);
 	assert_int_equal(number(r, "acked_psn"), 11);
 	json_decref(r);
+}
+
+static const json_t *part(const json_t *o, const char *key)
+{
+	const json_t *found = json_object_get(o, key);
+
+	assert_true(json_is_object(found));
+	return found;
+}
+
+static bool truth(const json_t *o, const char *key)
+{
+	assert_true(json_is_boolean(json_object_get(o, key)));
+	return json_is_true(json_object_get(o, key));
+}
+
+static json_t *show(struct fixture *f, const struct host_qp *qp)
+{
+	return call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp->number));
+}
+
+/* Every member of qp.show, each with a value that no other has */
+static void test_details(void **state)
+{
+	struct srq srq = { .number = 41 };
+	struct fixture *f = *state;
+	struct ornic_qp_create_cmd create;
+	struct host_qp host;
+	struct host_ring other;
+	const json_t *o;
+	struct qp *qp, saved;
+	json_t *r;
+
+	assert_int_equal(host_cq_create(&f->p->host, &other, 6, f->p->eq1.number, 0), 0);
+	host_qp_template(&f->p->host, &host, ORNIC_QPT_RC, 4, f->p->pd, f->p->cq.number,
+			 other.number, &create);
+	create.owner = htole32(17);
+	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_QP_CREATE, 0, &create, sizeof(create),
+				   NULL, 0), 0);
+	host.number = host_number(&f->p->host);
+	inproc_connect_self(f->p, &host);
+	qp = table_get(&f->p->f->dev.qps, host.number);
+	saved = *qp;
+	qp->syndrome = 0x1001;
+	qp->sq.cons = 109;
+	qp->sq.done = 102;
+	qp->rq.cons = 55;
+	qp->rq.done = 51;
+	qp->rq.bad = true;
+	qp->req.una = 0x200;
+	qp->req.sent_psn = 0x20b;
+	qp->req.head = 3;
+	qp->req.tail = 16;
+	qp->req.reads = 14;
+	qp->req.retransmits = 15;
+	qp->req.rtt = 1600;
+	qp->req.far = true;
+	qp->req.retry_left = 2;
+	qp->req.rnr_left = 3;
+	qp->max_rd_atomic = 5;
+	qp->timeout = 21;
+	qp->retry_cnt = 6;
+	qp->rnr_retry = 4;
+	qp->resp.epsn = 0x1000301;
+	qp->resp.msn = 0x1000302;
+	qp->resp.rd_next = 30;
+	qp->resp.rd_answer = 22;
+	qp->resp.held = true;
+	qp->max_dest_rd_atomic = 9;
+	qp->min_rnr_timer = 13;
+	qp->rate.kbps = 7000;
+	qp->rate.burst = 7001;
+	qp->rate.packet = 1400;
+	qp->path.static_rate = 2;
+	qp->path.flow_label = htole32(0xabcde);
+	qp->path.traffic_class = 0x28;
+	qp->path.hop_limit = 31;
+	qp->path.sl = 3;
+	qp->path.udp_sport = htole16(0xc001);
+	r = show(f, &host);
+	assert_int_equal(number(r, "handle"), host.number);
+	assert_int_equal(number(r, "owner"), 17);
+	assert_int_equal(number(r, "syndrome"), 0x1001);
+	assert_int_equal(number(r, "send_cq"), f->p->cq.number);
+	assert_int_equal(number(r, "recv_cq"), other.number);
+	assert_null(json_object_get(r, "srq"));
+	assert_null(json_object_get(r, "memberships"));
+	assert_int_equal(number(r, "outstanding"), 7);
+	assert_int_equal(number(r, "retransmits"), 15);
+	assert_int_equal(number(r, "rtt_ns"), 1600);
+	assert_int_equal(number(r, "next_psn"), 0x20b);
+	assert_int_equal(number(r, "acked_psn"), 0x200);
+	assert_int_equal(number(r, "expected_psn"), 0x301);
+	assert_int_equal(number(r, "rate_kbps"), 7000);
+	o = part(r, "sq");
+	assert_int_equal(number(o, "entries"), 16);
+	assert_int_equal(number(o, "fetched"), 109);
+	assert_int_equal(number(o, "done"), 102);
+	assert_false(truth(o, "bad"));
+	o = part(r, "rq");
+	assert_int_equal(number(o, "fetched"), 55);
+	assert_int_equal(number(o, "done"), 51);
+	assert_true(truth(o, "bad"));
+	o = part(r, "rate");
+	assert_int_equal(number(o, "kbps"), 7000);
+	assert_int_equal(number(o, "burst"), 7001);
+	assert_int_equal(number(o, "packet"), 1400);
+	assert_int_equal(number(o, "static_rate"), 2);
+	o = part(r, "path");
+	assert_string_equal(text(o, "address"), "10.0.0.1");
+	assert_int_equal(number(o, "sgid_index"), 0);
+	assert_int_equal(number(o, "flow_label"), 0xabcde);
+	assert_int_equal(number(o, "traffic_class"), 0x28);
+	assert_int_equal(number(o, "hop_limit"), 31);
+	assert_int_equal(number(o, "sl"), 3);
+	assert_int_equal(number(o, "udp_sport"), 0xc001);
+	o = part(r, "requester");
+	assert_int_equal(number(o, "in_flight"), 11);
+	assert_int_equal(number(o, "window"), 13);
+	assert_int_equal(number(o, "reads"), 14);
+	assert_int_equal(number(o, "max_rd_atomic"), 5);
+	assert_int_equal(number(o, "timeout"), 21);
+	assert_int_equal(number(o, "retry_cnt"), 6);
+	assert_int_equal(number(o, "retry_left"), 2);
+	assert_int_equal(number(o, "rnr_retry"), 4);
+	assert_int_equal(number(o, "rnr_left"), 3);
+	assert_true(truth(o, "far"));
+	assert_false(truth(o, "waits_rnr"));
+	assert_false(truth(o, "waits_rate"));
+	o = part(r, "responder");
+	assert_int_equal(number(o, "msn"), 0x302);
+	assert_int_equal(number(o, "resources"), 8);
+	assert_int_equal(number(o, "max_rd_atomic"), 9);
+	assert_int_equal(number(o, "min_rnr_timer"), 13);
+	assert_true(truth(o, "waits_flush"));
+	json_decref(r);
+
+	/* other kinds: what they have, and what they have not */
+	qp->srq = &srq;
+	qp->rq.present = false;
+	qp->type = ORNIC_QPT_UD;
+	qp->memberships = 77;
+	r = show(f, &host);
+	assert_int_equal(number(r, "srq"), 41);
+	assert_int_equal(number(r, "memberships"), 77);
+	assert_null(json_object_get(r, "rq"));
+	assert_null(json_object_get(r, "path"));
+	assert_null(json_object_get(r, "requester"));
+	assert_null(json_object_get(r, "responder"));
+	json_decref(r);
+	qp->type = ORNIC_QPT_GSI;
+	qp->sq.present = false;
+	r = show(f, &host);
+	assert_int_equal(number(r, "memberships"), 77);
+	assert_null(json_object_get(r, "sq"));
+	json_decref(r);
+	/* an unreliable connection has a path, but neither window nor resources */
+	qp->type = ORNIC_QPT_UC;
+	qp->sq.present = true;
+	qp->req.next_psn = 0x1000123;
+	r = show(f, &host);
+	assert_int_equal(number(r, "next_psn"), 0x123);
+	assert_null(json_object_get(r, "acked_psn"));
+	assert_null(json_object_get(r, "memberships"));
+	part(r, "path");
+	assert_null(json_object_get(r, "requester"));
+	assert_null(json_object_get(r, "responder"));
+	json_decref(r);
+	*qp = saved;
 }
 
 /* The rate is what the stricter of rate limit and congestion control leaves, of any type. */
@@ -396,7 +566,8 @@ static void test_cc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_fresh), WITH(test_connected), WITH(test_rate), WITH(test_many), WITH(test_wrong),
+		WITH(test_fresh), WITH(test_connected), WITH(test_details), WITH(test_rate),
+		WITH(test_many), WITH(test_wrong),
 		WITH(test_counters), WITH(test_latency), WITH(test_cc),
 	};
 

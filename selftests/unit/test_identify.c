@@ -11,6 +11,10 @@
 
 #include "lib/inproc.h"
 
+#include "engine/mcast.h"
+#include "engine/rate.h"
+#include "version.h"
+
 #include <ornic/identify.h>
 #include <ornic/port.h>
 #include <ornic/stats.h>
@@ -67,6 +71,112 @@ static void test_device(void **state)
 		assert_int_equal(d.res[i], 0);
 }
 
+/* Every field of the page, also those that are 0: a limit is what commands are judged by. */
+static void test_limits(void **state)
+{
+	const struct ornic_identify_device want = {
+		.features0 = htole64(FEATURES),
+		.vendor_id = htole32(ORNIC_PCI_VENDOR_ID),
+		.vendor_part = htole32(ORNIC_PCI_DEVICE_ID),
+		.hw_version = htole32(1), .fw_version = ORNICD_VERSION,
+		.ports = 1, .max_dbpages = htole32(FUNC_DB_BYTES / 4096),
+		.page_sizes = htole64(LIMIT_PAGE_SIZES), .max_region = htole64(LIMIT_REGION),
+		.dm_bytes = htole64(LIMIT_DM), .max_qp = htole32(LIMIT_QP),
+		.max_cq = htole32(LIMIT_CQ), .max_srq = htole32(LIMIT_SRQ),
+		.max_eq = htole32(LIMIT_EQ), .max_key = htole32(LIMIT_KEY),
+		.max_mw = htole32(LIMIT_KEY), .max_pd = htole32(LIMIT_PD),
+		.max_xrcd = htole32(LIMIT_XRCD), .max_raw_qp = htole32(LIMIT_QP),
+		.max_mcast_groups = htole32(MCAST_GROUPS),
+		.max_mcast_per_group = htole32(MCAST_PER_GROUP),
+		.max_mcast_total = htole32(MCAST_TOTAL), .max_rules = htole32(LIMIT_RULES),
+		.max_rss_groups = htole32(LIMIT_RSS),
+		.max_counter_sets = htole32(LIMIT_COUNTER_SETS),
+		.max_fast_reg_pages = htole32(LIMIT_FAST_REG_PAGES),
+		.log_max_sq = LIMIT_LOG_SQ, .log_max_rq = LIMIT_LOG_RQ,
+		.log_max_srq = LIMIT_LOG_SRQ, .log_max_cq = LIMIT_LOG_CQ,
+		.log_max_eq = LIMIT_LOG_EQ, .max_sq_stride = ORNIC_SQ_MAX_STRIDE,
+		.max_rq_stride = ORNIC_RQ_MAX_STRIDE, .max_list_level = 2,
+		.max_send_sge = htole16(LIMIT_SEND_SGE), .max_recv_sge = htole16(LIMIT_RECV_SGE),
+		.max_srq_sge = htole16(LIMIT_RECV_SGE), .max_sge_read = htole16(LIMIT_SGE_READ),
+		.max_inline = htole16(LIMIT_INLINE),
+		.max_rd_atomic_init = htole16(LIMIT_RD_ATOMIC),
+		.max_rd_atomic_resp = htole16(LIMIT_RD_ATOMIC),
+		.max_rd_resources = htole32(LIMIT_RD_ATOMIC * LIMIT_QP), .atomic_scope = 1,
+		.ca_ack_delay = 15, .rss_hash_functions = 1u << ORNIC_RSS_TOEPLITZ,
+		.rss_fields = htole32(ORNIC_RSS_FIELDS),
+		.rss_max_table = htole32(ORNIC_RSS_MAX_TABLE), .clock_khz = htole32(1000000),
+		.clock_mask = htole64(UINT64_MAX), .max_mod_count = htole16(LIMIT_MOD_COUNT),
+		.max_mod_period_us = htole16(LIMIT_MOD_PERIOD_US),
+		.rate_min_kbps = htole32(RATE_MIN_KBPS), .rate_max_kbps = htole32(RATE_MAX_KBPS),
+		.rate_qp_types = htole32(RATE_QP_TYPES), .stat_count = htole32(STAT_COUNT),
+		.transports = htole32(2), .max_list_entries = htole64(LIMIT_LIST_ENTRIES),
+	};
+	struct inproc *p = *state;
+	struct ornic_identify_device d;
+	const uint8_t *got = (const uint8_t *)&d, *expected = (const uint8_t *)&want;
+
+	p->f->generation = 0x01020304;
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
+	assert_int_equal(le32toh(d.generation), 0x01020304);
+	assert_int_equal(d.sys_image_guid, d.node_guid);
+	d.generation = 0;
+	d.node_guid = 0;	/* test_device */
+	d.sys_image_guid = 0;
+	memset(d.serial, 0, sizeof(d.serial));
+	for (size_t i = 0; i < sizeof(d); i++)
+		if (got[i] != expected[i])
+			fail_msg("byte 0x%zx is 0x%x, not 0x%x", i, got[i], expected[i]);
+}
+
+/* Counts of bad keys are counters; what no command can change is constant. */
+static void test_port_fields(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_identify_port want = {
+		.link_layer = ORNIC_LINK_ETHERNET, .state = ORNIC_PORT_STATE_DOWN,
+		.phys_state = ORNIC_PORT_PHYS_DISABLED, .max_mtu = ORNIC_MTU_4096,
+		.active_mtu = ORNIC_MTU_1024, .gid_entries = htole32(256),
+		.pkey_entries = htole32(1), .speed_mbps = htole64(100000),
+		.max_msg = htole32(1u << 31), .ib_width = 2, .ib_speed = 32,
+		.max_frame = htole16(9000), .permanent_mac = { 2, 0, 0, 0, 0, 1 },
+		.current_mac = { 2, 0, 0, 0, 0, 7 }, .pkey_violations = htole32(5),
+		.qkey_violations = htole32(3),
+		.flags = htole32(ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_MAC_CHANGE |
+				 ORNIC_PORT_F_SHARED),
+	};
+	struct ornic_identify_port got;
+
+	p->f->dev.cnt[CNT_bad_qkey] = 3;
+	p->f->dev.cnt[CNT_bad_pkey] = 5;
+	p->f->dev.port.mac[5] = 7;
+	assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &got, sizeof(got)), 0);
+	assert_memory_equal(&got, &want, sizeof(got));
+	p->f->dev.port.mac[5] = 1;
+}
+
+/* The largest IBTA MTU that the frame size holds, with 52 bytes of headers and ICRC, or so */
+static void test_active_mtu(void **state)
+{
+	struct inproc *p = *state;
+	uint8_t last = ORNIC_MTU_256;
+	struct ornic_identify_port got;
+	unsigned int steps = 0;
+
+	for (uint16_t frame = 256; frame <= 9000; frame += 4) {
+		p->f->dev.port.max_frame = frame;
+		assert_int_equal(identify(p, ORNIC_ID_PORT, 1, &got, sizeof(got)), 0);
+		assert_in_range(got.active_mtu, last, last + 1);
+		if (got.active_mtu != last) {
+			/* it fits now, and did not before */
+			assert_true((128u << got.active_mtu) < frame);
+			assert_true((128u << got.active_mtu) + 100 > frame);
+			steps++;
+		}
+		last = got.active_mtu;
+	}
+	assert_int_equal(steps, ORNIC_MTU_4096 - ORNIC_MTU_256);
+}
+
 static void test_port(void **state)
 {
 	struct inproc *p = *state;
@@ -102,8 +212,9 @@ static void test_transports(void **state)
 		assert_int_equal(identify(p, ORNIC_ID_TRANSPORT, i, &t, sizeof(t)), 0);
 		types |= le32toh(t.qp_types);
 		assert_int_equal(t.version, 0);
-		if (t.id == ORNIC_TP_ROCEV2)
-			assert_int_equal(le16toh(t.udp_port), 4791);
+		assert_int_equal(t.id, i ? ORNIC_TP_ETHERNET : ORNIC_TP_ROCEV2);
+		assert_int_equal(le16toh(t.udp_port), i ? 0 : 4791);
+		assert_int_equal(le32toh(t.gid_types), i ? 0 : 1u << ORNIC_GID_ROCEV2);
 	}
 	assert_int_equal(types, 1 << ORNIC_QPT_GSI | 1 << ORNIC_QPT_RC | 1 << ORNIC_QPT_UC |
 			 1 << ORNIC_QPT_UD | 1 << ORNIC_QPT_RAW | 1 << ORNIC_QPT_XRC_INI |
@@ -208,7 +319,8 @@ static void test_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_device), READY(test_port), READY(test_transports),
+		READY(test_device), READY(test_limits), READY(test_port_fields),
+		READY(test_active_mtu), READY(test_port), READY(test_transports),
 		READY(test_unknown_pages), READY(test_stats), READY(test_small),
 	};
 

@@ -118,6 +118,87 @@ static void test_datagram(void **state)
 	assert_int_equal(q.attr.sq_psn, m.sq_psn);
 }
 
+/* Which attributes are valid depends on the type (ORN-QP-14). */
+static void test_masks(void **state)
+{
+	const uint32_t any = ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_PKEY_INDEX |
+			     ORNIC_QPM_PORT;
+	const uint32_t uc = ORNIC_QPM_ACCESS | ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU |
+			    ORNIC_QPM_RQ_PSN | ORNIC_QPM_SQ_PSN | ORNIC_QPM_DEST_QPN;
+	const uint32_t rc = uc | ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |
+			    ORNIC_QPM_MAX_RD_ATOMIC | ORNIC_QPM_MIN_RNR_TIMER |
+			    ORNIC_QPM_MAX_DEST_RD_ATOMIC;
+	const uint32_t ud = ORNIC_QPM_QKEY | ORNIC_QPM_SQ_PSN;
+	const struct {
+		uint8_t type;
+		uint32_t mask;
+	} types[] = {
+		{ ORNIC_QPT_RC, any | rc }, { ORNIC_QPT_UC, any | uc }, { ORNIC_QPT_UD, any | ud },
+		{ ORNIC_QPT_GSI, any | ud }, { ORNIC_QPT_RAW, any },
+		{ ORNIC_QPT_XRC_INI, any | rc }, { ORNIC_QPT_XRC_TGT, any | rc },
+	};
+	struct inproc *p = *state;
+	struct ornic_qp_query_rsp q;
+	struct host_qp host;
+	struct qp *qp;
+	uint8_t type;
+
+	make_qp(p, &host, ORNIC_QPT_RC);
+	qp = table_get(&p->f->dev.qps, host.number);
+	type = qp->type;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		qp->type = types[i].type;
+		q = qp_query(p, &host);
+		assert_int_equal(le32toh(q.attr.mask), types[i].mask);
+	}
+	qp->type = type;
+}
+
+/* After two WRITEs, a SEND, and a WRITE that waits: where each queue is */
+static void test_progress(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t buf = dma_alloc(&p->host.dma, 4096, 4096);
+	struct ornic_qp_query_rsp q;
+	struct ornic_cqe cqe;
+	struct host_qp host;
+	struct qp *qp;
+	uint32_t key;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, buf, 4096, ORNIC_ACCESS_LOCAL_WRITE |
+					 ORNIC_ACCESS_REMOTE_WRITE, &key), 0);
+	make_qp(p, &host, ORNIC_QPT_RC);
+	inproc_connect_self(p, &host);
+	host_recv(&host, buf, 64, key);
+	host_recv(&host, buf, 64, key);
+	for (int i = 0; i < 3; i++) {
+		host_send(&host, i < 2 ? ORNIC_WR_RDMA_WRITE : ORNIC_WR_SEND, buf, 16, key,
+			  buf + 64, key);
+		assert_true(host_wait(&p->cq, &cqe));
+		assert_int_equal(cqe.status, 0);
+	}
+	q = qp_query(p, &host);
+	assert_int_equal(le32toh(q.sq_index), 3);
+	assert_int_equal(le32toh(q.sq_done), 3);
+	assert_int_equal(le32toh(q.rq_index), 1);
+	assert_int_equal(le32toh(q.wire_qpn), host.number);
+	assert_int_equal(le32toh(q.next_psn), 3);
+	assert_int_equal(le32toh(q.expected_psn), 3);
+	assert_int_equal(le32toh(q.msn), 3);
+	/* fetched, not completed: draining in SQD */
+	qp = table_get(&p->f->dev.qps, host.number);
+	qp->sq.cons++;
+	qp->state = ORNIC_QPS_SQD;
+	q = qp_query(p, &host);
+	assert_int_equal(le32toh(q.sq_index), 4);
+	assert_int_equal(le32toh(q.sq_done), 3);
+	assert_int_equal(q.sq_draining, 1);
+	qp->state = ORNIC_QPS_RTS;
+	q = qp_query(p, &host);
+	assert_int_equal(q.sq_draining, 0);
+	qp->sq.cons--;
+}
+
 /* Numbers of a kind begin with 1: 0 is none, but for EQs. */
 static void test_first_numbers(void **state)
 {
@@ -236,7 +317,8 @@ static void test_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_connected), READY(test_datagram), READY(test_first_numbers),
+		READY(test_connected), READY(test_datagram), READY(test_masks), READY(test_progress),
+		READY(test_first_numbers),
 		READY(test_eq), READY(test_srq_in_error), READY(test_key_uses), READY(test_port),
 	};
 

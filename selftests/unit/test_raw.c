@@ -624,10 +624,41 @@ static void test_own_interface(void **state)
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* Frames of 100 bytes, to a station and to a group: all counters of both functions */
+static void test_counters(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t a[CNT_COUNT] = { 0 }, b[CNT_COUNT] = { 0 };
+
+	for (int group = 0; group < 2; group++) {
+		uint8_t *p = frame(f, 100);
+
+		if (group)
+			memset(p, 0xff, 6);
+		nic_rqe(&f->b.n, f->b.qp, f->b.rx, BUF, f->b.lkey);
+		post(f, 100, 14, 1);
+		memcpy(a, f->a.n.dev.cnt, sizeof(a));
+		memcpy(b, f->b.n.dev.cnt, sizeof(b));
+		run(f);
+		a[CNT_tx_packets]++;
+		a[CNT_tx_bytes] += 100;
+		a[group ? CNT_tx_multicast : CNT_tx_unicast]++;
+		b[CNT_rx_packets]++;
+		b[CNT_rx_bytes] += 100;
+		b[CNT_rdma_copied_bytes] += 100;
+		b[group ? CNT_rx_multicast : CNT_rx_unicast]++;
+		a[CNT_doorbells] = f->a.n.dev.cnt[CNT_doorbells];
+		b[CNT_doorbells] = f->b.n.dev.cnt[CNT_doorbells];
+		assert_memory_equal(f->a.n.dev.cnt, a, sizeof(a));
+		assert_memory_equal(f->b.n.dev.cnt, b, sizeof(b));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_lengths),
+		TEST(test_counters),
 		TEST(test_inline_header_and_pieces),
 		TEST(test_all_inline),
 		TEST(test_header_only),

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters: after one event each, all counters of both functions, those that must not move, too.
+ */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/mcast.h"
+#include "lib/pair.h"
+#include "packet/bth.h"
+
+#define BUF	16384
+#define ACCESS	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |	\
+		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
+
+/* What an event adds to a counter; a list ends with an entry that adds nothing. */
+struct move {
+	enum counter cnt;
+	uint64_t by;
+};
+
+#define MOVES(...)	((const struct move[]){ __VA_ARGS__, { 0, 0 } })
+#define NOTHING		((const struct move[]){ { 0, 0 } })
+#define C(name, by)	{ CNT_##name, by }
+
+/**
+ * struct fix - a connection from one function to another
+ * @before:	counters of both
+ */
+struct fix {
+	struct world w;
+	struct conn a, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+	uint64_t before[2][CNT_COUNT];
+};
+
+static const char *const names[CNT_COUNT] = {
+#define COUNTER_NAME(scope, name, id)	[CNT_##name] = #name,
+	COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+};
+
+static void remember(struct fix *t)
+{
+	for (int i = 0; i < 2; i++)
+		memcpy(t->before[i], t->w.dut[i].dev.cnt, sizeof(t->before[i]));
+}
+
+static void check_moves(struct fix *t, int who, const struct move *moves)
+{
+	uint64_t want[CNT_COUNT];
+
+	memcpy(want, t->before[who], sizeof(want));
+	for (; moves->by; moves++)
+		want[moves->cnt] += moves->by;
+	for (int i = 0; i < CNT_COUNT; i++)
+		if (t->w.dut[who].dev.cnt[i] != want[i])
+			fail_msg("function %d: %s is %llu, not %llu", who, names[i],
+				 (unsigned long long)t->w.dut[who].dev.cnt[i],
+				 (unsigned long long)want[i]);
+}
+
+/* Since the last time: what moved at the sender and at the receiver, and nothing else. */
+static void moved(struct fix *t, const struct move *a, const struct move *b)
+{
+	check_moves(t, 0, a);
+	check_moves(t, 1, b);
+	remember(t);
+}
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, 0);
+	conn_init(&t->a, &t->w.dut[0], NULL);
+	conn_init(&t->b, &t->w.dut[1], NULL);
+	conn_pair(&t->a, &t->b, 0x10, 0x20);
+	t->abuf = dut_buf(t->a.d, BUF);
+	t->bbuf = dut_buf(t->b.d, BUF);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ACCESS);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ACCESS);
+	remember(t);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
+static void post(struct fix *t, uint8_t opcode, uint32_t len, uint32_t lkey)
+{
+	struct wr wr = {
+		.opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = t->bbuf, .rkey = t->bkey,
+		.swap_add = 1,
+	};
+
+	wr_sge(&wr, t->abuf, len, lkey);
+	conn_send(&t->a, &wr);
+	world_run(&t->w);
+}
+
+static void test_write(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_RDMA_WRITE, 3000, t->akey);
+	moved(t, MOVES(C(tx_write, 1), C(rdma_tx_packets, 3), C(rdma_tx_bytes, 3000),
+		       C(rdma_rx_packets, 1)),
+	      MOVES(C(rx_write, 1), C(rdma_rx_packets, 3), C(rdma_rx_bytes, 3000),
+		    C(rdma_tx_packets, 1), C(rdma_copied_bytes, 3000)));
+}
+
+static void test_read(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_RDMA_READ, 3000, t->akey);
+	moved(t, MOVES(C(tx_read, 1), C(rdma_tx_packets, 1), C(rdma_rx_packets, 3),
+		       C(rdma_rx_bytes, 3000), C(rdma_copied_bytes, 3000)),
+	      MOVES(C(rx_read, 1), C(rdma_rx_packets, 1), C(rdma_tx_packets, 3),
+		    C(rdma_tx_bytes, 3000)));
+}
+
+static void test_atomic(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_FETCH_ADD, 8, t->akey);
+	moved(t, MOVES(C(tx_atomic, 1), C(rdma_tx_packets, 1), C(rdma_rx_packets, 1),
+		       C(rdma_copied_bytes, 8)),
+	      MOVES(C(rx_atomic, 1), C(rdma_rx_packets, 1), C(rdma_tx_packets, 1)));
+}
+
+static void test_send(void **state)
+{
+	struct fix *t = *state;
+
+	conn_recv(&t->b, t->bbuf, BUF, t->bkey);
+	post(t, ORNIC_WR_SEND, 100, t->akey);
+	moved(t, MOVES(C(tx_send, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
+		       C(rdma_rx_packets, 1)),
+	      MOVES(C(rx_send, 1), C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100),
+		    C(rdma_tx_packets, 1), C(rdma_copied_bytes, 100)));
+}
+
+/* A work request that means nothing, and one behind it that is flushed */
+static void test_bad_request(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, 0x7f, 8, t->akey);
+	moved(t, MOVES(C(wqe_errors, 1)), NOTHING);
+	post(t, ORNIC_WR_RDMA_WRITE, 8, t->akey);
+	moved(t, MOVES(C(flushes, 1)), NOTHING);
+}
+
+/* Memory that the sender's own key does not have */
+static void test_local_protection(void **state)
+{
+	struct fix *t = *state;
+
+	post(t, ORNIC_WR_RDMA_WRITE, 8, t->akey ^ 1);
+	moved(t, MOVES(C(local_protection_errors, 1), C(tx_write, 1)), NOTHING);
+}
+
+/* A receive with more SGEs than its slot has */
+static void test_bad_receive(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_rwqe *r;
+
+	r = (void *)dut_at(t->b.d, t->b.rq.ring, sizeof(*r));
+	conn_recv(&t->b, t->bbuf, BUF, t->bkey);
+	r->count = htole16(0x7fff);
+	post(t, ORNIC_WR_SEND, 100, t->akey);
+	moved(t, MOVES(C(tx_send, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
+		       C(rdma_rx_packets, 1)),
+	      MOVES(C(wqe_errors, 1), C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100),
+		    C(rdma_tx_packets, 1)));
+}
+
+/* A datagram for a group, whose only member is at the other function */
+static void test_multicast(void **state)
+{
+	static const uint8_t group[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
+	struct conn_opt opt = { .type = ORNIC_QPT_UD };
+	struct fix *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+	struct conn from, to;
+	uint32_t number;
+
+	conn_init(&from, &t->w.dut[0], &opt);
+	conn_init(&to, &t->w.dut[1], &opt);
+	from.qp.qkey = 7;
+	to.qp.qkey = 7;
+	conn_rts(&from);
+	conn_rts(&to);
+	conn_recv(&to, t->bbuf, BUF, t->bkey);
+	assert_int_equal(mcast_join(&to.d->dev.mcast, group, &to.qp, &number), 0);
+	memcpy(wr.path.dmac, (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, 6);
+	memcpy(wr.path.dgid, group, sizeof(group));
+	wr.path.dest_qpn = htole32(BTH_MULTICAST_QPN);
+	wr.path.qkey = htole32(7);
+	wr.path.hop_limit = 1;
+	wr_sge(&wr, t->abuf, 100, t->akey);
+	conn_send(&from, &wr);
+	world_run(&t->w);
+	moved(t, MOVES(C(tx_send, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
+		       C(rdma_tx_multicast, 1)),
+	      MOVES(C(rx_send, 1), C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100),
+		    C(rdma_rx_multicast, 1), C(rdma_copied_bytes, 140)));	/* with the GRH */
+	mcast_fini(&to.d->dev.mcast);
+	conn_fini(&from);
+	conn_fini(&to);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(write), TEST(read), TEST(atomic), TEST(send), TEST(bad_request),
+		TEST(local_protection), TEST(bad_receive), TEST(multicast),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
