@@ -45,6 +45,33 @@ static void expect_block(const uint8_t *got, uint32_t len, const void *want, uin
 	assert_int_equal(pcapng_whole(got, len - 1), 0);
 }
 
+/* Of three blocks, those that are there whole; a length of 0 or beyond the end ends it. */
+static void test_whole(void **state)
+{
+	static const uint32_t sizes[] = { 12, 28, 16 };
+	uint8_t all[56] = { 0 };
+	uint32_t at = 0, zero = 0, size = 13;
+
+	(void)state;
+	for (int i = 0; i < 3; at += sizes[i++])
+		memcpy(all + at + 4, (uint8_t [4]) { sizes[i] }, 4);
+	for (uint32_t n = 0; n <= sizeof(all); n++) {
+		uint8_t *exact = malloc(n ? n : 1);
+
+		memcpy(exact, all, n);
+		assert_int_equal(pcapng_whole(exact, n),
+				 n < 12 ? 0 : n < 40 ? 12 : n < 56 ? 40 : 56);
+		free(exact);
+	}
+	memcpy(all + 16, &zero, sizeof(zero));
+	assert_int_equal(pcapng_whole(all, sizeof(all)), 12);
+	memcpy(all + 44, &size, sizeof(size));
+	assert_int_equal(pcapng_whole(all + 40, 16), 13);
+	size = 17;
+	memcpy(all + 44, &size, sizeof(size));
+	assert_int_equal(pcapng_whole(all + 40, 16), 0);
+}
+
 static void test_section_block(void **state)
 {
 	static const uint8_t want[] =
@@ -164,6 +191,44 @@ static void test_spec(void **state)
 	assert_int_equal(copy.limit, 2ull << 30);
 	assert_int_equal(copy.buffer, 4 << 20);
 	capture_spec_free(&copy);
+}
+
+/* Each limit, and the values beside it */
+static void test_spec_limits(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		uint64_t value;
+	} cases[] = {
+		{ "f,limit=65535", false, 0 }, { "f,limit=65536", true, 65536 },
+		{ "f,limit=63k", false, 0 }, { "f,limit=64k", true, 65536 },
+		{ "f,limit=9223372036854775807", true, INT64_MAX },
+		{ "f,limit=9223372036854775808", false, 0 },
+		{ "f,buffer=1048575", false, 0 }, { "f,buffer=1048576", true, 1 << 20 },
+		{ "f,buffer=1M", true, 1 << 20 }, { "f,buffer=1023k", false, 0 },
+		{ "f,buffer=1G", true, 1 << 30 }, { "f,buffer=1073741824", true, 1 << 30 },
+		{ "f,buffer=1073741825", false, 0 },
+		{ "f,snaplen=64", true, 64 }, { "f,snaplen=63", false, 0 },
+		{ "f,qp=0", true, 0 }, { "f,qp=0xffffff", true, 0xffffff },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *text = cases[i].text;
+		struct capture_spec s;
+		uint64_t value;
+		char why[128];
+
+		if (capture_spec_parse(&s, text, why, sizeof(why)) != (cases[i].good ? 0 : -EINVAL))
+			fail_msg("%s", text);
+		value = strstr(text, "limit") ? s.limit : strstr(text, "buffer") ? s.buffer :
+			strstr(text, "snaplen") ? s.snaplen : s.qpn;
+		if (cases[i].good && value != cases[i].value)
+			fail_msg("%s: %llu", text, (unsigned long long)value);
+		if (cases[i].good)
+			capture_spec_free(&s);
+	}
 }
 
 static void test_spec_refused(void **state)
@@ -852,6 +917,8 @@ int main(void)
 		cmocka_unit_test(test_statistics_block),
 		cmocka_unit_test(test_spec),
 		cmocka_unit_test(test_spec_refused),
+		cmocka_unit_test(test_spec_limits),
+		cmocka_unit_test(test_whole),
 		TEST(test_zero_copy),
 		TEST(test_frame_and_note),
 		TEST(test_stamps),

@@ -160,6 +160,83 @@ static void test_fill(void **state)
 	}
 }
 
+/* Each length of the first piece, in memory that ends there: no header is read beyond it. */
+static void test_every_header_length(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 8; k++) {
+		bool vlan = k & 1, ipv6 = k & 2, tcp = k & 4;
+		const struct frame f = build(vlan, ipv6, tcp, 9);
+
+		for (uint32_t n = 0; n <= f.len; n++) {
+			uint8_t *hdr = malloc(n ? n : 1), *rest = malloc(f.len - n ? f.len - n : 1);
+			struct seg seg = { rest, f.len - n };
+			struct frame out = f;
+			bool filled;
+
+			memcpy(hdr, f.b, n);
+			memcpy(rest, f.b + n, f.len - n);
+			filled = csum_fill(hdr, n, &seg, 1);
+			assert_int_equal(filled, n >= f.field + 2);
+			memcpy(out.b, hdr, n);
+			assert_memory_equal(rest, f.b + n, f.len - n);
+			if (filled)
+				assert_true(l4_ok(&out, ipv6, tcp));
+			else
+				assert_memory_equal(out.b + f.l4, f.b + f.l4, f.len - f.l4);
+			/* an IPv4 header that is there has its checksum all the same */
+			if (!ipv6)
+				assert_int_equal(csum_ipv4_ok(out.b + f.l4 - 20, 20), n >= f.l4);
+			free(hdr);
+			free(rest);
+		}
+	}
+}
+
+/* Each length that the IP header may say, true or not */
+static void test_every_ip_length(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 8; k++) {
+		bool vlan = k & 1, ipv6 = k & 2, tcp = k & 4;
+		const struct frame f = build(vlan, ipv6, tcp, 9);
+		const uint32_t ip = f.l4 - (ipv6 ? 40 : 20);
+
+		for (uint32_t n = 0; n < 0x100; n++) {
+			uint8_t *b = malloc(f.len);
+			struct frame out = f;
+			uint32_t l4 = ipv6 ? n : n < 20 ? 0 : n - 20;
+			bool fits;
+
+			memcpy(b, f.b, f.len);
+			b[ip + (ipv6 ? 5 : 3)] = n;
+			fits = l4 <= f.len - f.l4 && f.field + 2 - f.l4 <= l4;
+			assert_int_equal(csum_fill(b, f.len, NULL, 0), fits);
+			memcpy(out.b, b, f.len);
+			out.len = f.l4 + l4;
+			if (fits)
+				assert_true(l4_ok(&out, ipv6, tcp));
+			free(b);
+		}
+	}
+}
+
+/* As many pieces as a packet has, and one more */
+static void test_most_pieces(void **state)
+{
+	struct seg seg[PACKET_SEGS + 1];
+
+	(void)state;
+	for (uint32_t n = PACKET_SEGS - 1; n <= PACKET_SEGS + 1; n++) {
+		struct frame f = build(false, false, false, n);
+
+		for (uint32_t i = 0; i < n; i++)
+			seg[i] = (struct seg) { f.b + f.l4 + 8 + i, 1 };
+		assert_int_equal(csum_fill(f.b, f.l4 + 8, seg, n), n <= PACKET_SEGS);
+		assert_int_equal(l4_ok(&f, false, false), n <= PACKET_SEGS);
+	}
+}
+
 static void test_padding_is_not_summed(void **state)
 {
 	struct frame f = build(false, false, false, 3);
@@ -221,6 +298,9 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_every_header_length),
+		cmocka_unit_test(test_every_ip_length),
+		cmocka_unit_test(test_most_pieces),
 		cmocka_unit_test(test_padding_is_not_summed),
 		cmocka_unit_test(test_zero_udp_checksum_is_ones),
 		cmocka_unit_test(test_not_understood),

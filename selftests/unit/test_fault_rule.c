@@ -327,6 +327,45 @@ static void test_random(void **state)
 	assert_in_range(acts(&r, 100000, NULL), 70, 130);
 }
 
+/* Numbers of splitmix64 with seed 1234567, as its authors publish them; FNV-1a of the text */
+static void test_known_numbers(void **state)
+{
+	static const uint64_t known[] = {
+		6457827717110365317ull, 3203168211198807973ull, 9817491932198370423ull,
+		4593380528125082431ull, 16408922859458223821ull,
+	};
+	struct rule r;
+
+	(void)state;
+	r = good("drop seed=1234567");
+	for (uint32_t i = 0; i < 5; i++)
+		assert_true(rule_random(&r, (i + 1) / 4, (i + 1) % 4) == known[i]);
+	r = good(" drop \t p=0.01 ");
+	assert_true(r.seed == 0x6ee1e62adbb8440aull);
+	r = good("drop p=0.01 seed=0");
+	assert_true(r.seed == 0);
+}
+
+/* 255 characters are a rule, 256 are not; spaces that are left out do not count. */
+static void test_longest(void **state)
+{
+	char text[300];
+
+	(void)state;
+	memset(text, '0', sizeof(text));
+	memcpy(text, "drop qp=", 8);
+	text[254] = '1';
+	text[255] = 0;
+	assert_int_equal(strlen(good(text).text), 255);
+	assert_int_equal(good(text).qp, 1);
+	memmove(text + 5, text + 4, 252);
+	assert_int_equal(strlen(text), 256);
+	assert_int_equal(strlen(good(text).text), 255);	/* two spaces are one */
+	text[256] = '1';
+	text[257] = 0;
+	bad(text, "longer than 255 ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +375,8 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_known_numbers),
+		cmocka_unit_test(test_longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

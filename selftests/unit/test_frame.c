@@ -13,6 +13,7 @@
 
 #include <endian.h>
 #include "packet/frame.h"
+#include "packet/wire.h"
 
 #define L2	(ORNIC_MATCH_DMAC | ORNIC_MATCH_SMAC | ORNIC_MATCH_ETHERTYPE)
 #define ADDRS	(ORNIC_MATCH_SRC_IP | ORNIC_MATCH_DST_IP)
@@ -258,6 +259,52 @@ static void test_ipv6(void **state)
 	assert_int_equal(out.key.protocol, 50);
 }
 
+/* Eight headers are looked at: behind seven extension headers are the ports, behind eight none. */
+static void test_extensions(void **state)
+{
+	const uint32_t addrs = L2 | L3 | ORNIC_MATCH_FLOW_LABEL;
+	const uint8_t kinds[] = { 0, 43, 60 };
+	struct bytes f;
+	struct frame out;
+
+	(void)state;
+	for (uint32_t n = 1; n < 10; n++) {
+		eth(&f);
+		ipv6(&f, 8 * n + 8, kinds[0]);
+		for (uint32_t i = 1; i <= n; i++)
+			ADD(&f, i < n ? kinds[i % 3] : 17, 0, 0, 0, 0, 0, 0, 0);
+		udp(&f);
+		out = parse(&f, f.len);
+		if (n < 8) {
+			assert_int_equal(out.fields, addrs | ORNIC_MATCH_PROTOCOL | PORTS);
+			assert_int_equal(out.key.protocol, 17);
+			check_ports(&out);
+		} else {
+			assert_int_equal(out.fields, addrs);
+		}
+	}
+}
+
+/* Headers up to byte 256 of a frame are read, and none beyond. */
+static void test_head_bytes(void **state)
+{
+	struct bytes f;
+
+	(void)state;
+	for (uint32_t words = 20; words < 26; words++) {
+		const uint32_t at = ETH_BYTES + IPV6_BYTES + 8 * words;
+
+		eth(&f);
+		ipv6(&f, 8 * words + 8, 60);
+		ADD(&f, 17, words - 1);
+		for (uint32_t i = 2; i < 8 * words; i++)
+			ADD(&f, 0);
+		udp(&f);
+		assert_int_equal(!!(parse(&f, f.len).fields & ORNIC_MATCH_SRC_PORT),
+				 at + UDP_BYTES <= 256);
+	}
+}
+
 static void test_ipv6_lies(void **state)
 {
 	const uint32_t addrs = L2 | L3 | ORNIC_MATCH_FLOW_LABEL;
@@ -352,6 +399,8 @@ int main(void)
 		cmocka_unit_test(test_ipv4_lies),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_ipv6),
+		cmocka_unit_test(test_extensions),
+		cmocka_unit_test(test_head_bytes),
 		cmocka_unit_test(test_ipv6_lies),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_random),

@@ -513,6 +513,70 @@ static void test_cut_off(void **state)
 	}
 }
 
+/* The IP header says @n bytes in memory that ends there; what is cut is what it says. */
+static void check_ip_length(const struct what *w, uint32_t n)
+{
+	static uint8_t frame[5000], got[FRAMES_MAX_BYTES];
+	const struct where at = build(w, frame);
+	struct virtio_net_hdr vh = cut_of(w, &at, 100);
+	const uint32_t ip = w->ipv6 ? 40 : 0, len = at.l3 + ip + n;
+	uint32_t bytes = 0, piece;
+	uint8_t *copy;
+	struct offload o;
+
+	be16_put(frame + at.l3 + (w->ipv6 ? 4 : 2), n);
+	copy = malloc(len);
+	memcpy(copy, frame, len);
+	if (len < at.head) {
+		refused(copy, &vh, len);
+	} else {
+		assert_int_equal(offload_begin(&o, &vh, copy, len), OFFLOAD_CUT);
+		while ((piece = offload_next(&o, got))) {
+			assert_memory_equal(got, frame, at.l3);
+			bytes += piece - at.head;
+		}
+		assert_int_equal(bytes, len - at.head);
+	}
+	free(copy);
+}
+
+/* Each length: of IPv4 with and without options, of IPv6 with and without extension headers */
+static void test_every_ip_length(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 60; round++) {
+		struct what w = some(150);
+		const uint32_t whole = build(&w, (uint8_t [5000]) { 0 }).len;
+
+		for (uint32_t n = w.ipv6 ? 0 : 20 + 4 * w.options; ; n++) {
+			const uint32_t l3 = 14 + 4 * w.tags + (w.ipv6 ? 40 : 0);
+
+			if (l3 + n > whole)
+				break;
+			check_ip_length(&w, n);
+		}
+	}
+}
+
+/* A hop-by-hop header needs 8 bytes: with less of the packet there it is none. */
+static void test_short_options(void **state)
+{
+	static uint8_t frame[5000];
+	struct what w = plain_tcp(true);
+	struct where at;
+
+	(void)state;
+	w.options = 1;
+	at = build(&w, frame);
+	for (uint16_t n = 0; n < 16; n++) {
+		struct virtio_net_hdr vh = cut_of(&w, &at, 1000);
+
+		be16_put(frame + at.l3 + 4, n);
+		refused(frame, &vh, at.l3 + 40 + n);
+		refused(frame, &vh, at.len);
+	}
+}
+
 static uint16_t anything(uint16_t good)
 {
 	switch (rand() % 4) {
@@ -586,6 +650,8 @@ int main(void)
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_bad_headers),
 		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_every_ip_length),
+		cmocka_unit_test(test_short_options),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -317,7 +317,8 @@ static void test_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_connected), READY(test_datagram), READY(test_masks), READY(test_progress),
+		READY(test_connected), READY(test_datagram), READY(test_masks),
+		READY(test_progress),
 		READY(test_first_numbers),
 		READY(test_eq), READY(test_srq_in_error), READY(test_key_uses), READY(test_port),
 	};

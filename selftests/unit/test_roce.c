@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "packet/bth.h"
+#include "packet/csum.h"
 #include "packet/icrc.h"
 #include "packet/ip.h"
 #include "packet/roce.h"
@@ -392,6 +393,90 @@ static void seal(uint8_t *bytes, uint32_t len)
 	memcpy(bytes + len - ICRC_BYTES, &crc, ICRC_BYTES);
 }
 
+/*
+ * Make the first @n bytes of the UDP datagram of a frame a frame of its own, whose lengths say so,
+ * in memory that ends where it does.
+ */
+static uint8_t *shorter(const uint8_t *frame, uint32_t l3, bool v4, uint32_t n, uint32_t *len)
+{
+	uint32_t l4 = l3 + (v4 ? IPV4_BYTES : IPV6_BYTES);
+	uint8_t *bytes = malloc(l4 + n), *ip = bytes + l3;
+	uint16_t csum;
+
+	assert_non_null(bytes);
+	memcpy(bytes, frame, l4 + n);
+	be16_put(ip + (v4 ? 2 : 4), v4 ? IPV4_BYTES + n : n);
+	if (v4) {
+		memset(ip + 10, 0, 2);
+		csum = csum_fold(csum_add(0, ip, IPV4_BYTES, false));
+		memcpy(ip + 10, &csum, sizeof(csum));
+	}
+	if (n >= UDP_BYTES)
+		be16_put(bytes + l4 + 4, n);
+	*len = l4 + n;
+	return bytes;
+}
+
+/* Each length of UDP that IP's length agrees with: no header is read beyond the end. */
+static void test_udp_lengths(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t headers;	/* behind BTH */
+		uint32_t payload;
+		bool may;		/* have payload */
+	} cases[] = {
+		{ BTH_RC_COMPARE_SWAP, 28, 0, false }, { BTH_RC_SEND_ONLY, 0, 40, true },
+		{ BTH_RC_WRITE_ONLY, 16, 40, true }, { BTH_UD_SEND_ONLY, 8, 40, true },
+		{ BTH_RC_ACK, 4, 0, false },
+	};
+
+	(void)state;
+	for (int i = 0; i < 4 * (int)(sizeof(cases) / sizeof(cases[0])); i++) {
+		const bool v4 = i & 1, vlan = i & 2;
+		const uint32_t l3 = ETH_BYTES + (vlan ? VLAN_BYTES : 0);
+		const uint32_t least = UDP_BYTES + BTH_BYTES + cases[i / 4].headers + ICRC_BYTES;
+		struct packet p = sample(cases[i / 4].opcode, v4, vlan, cases[i / 4].payload), q;
+		uint32_t len, whole, n;
+		uint8_t *frame = only_frame(&p, &whole), *bytes;
+
+		whole -= l3 + (v4 ? IPV4_BYTES : IPV6_BYTES);
+		assert_int_equal(whole, least + cases[i / 4].payload);
+		for (n = 0; n <= whole; n++) {
+			enum roce_kind want = ROCE_MALFORMED;
+
+			if (n < UDP_BYTES)
+				want = ROCE_NONE;
+			else if (n >= least && !((n - least) & 3))
+				want = n == whole ? ROCE_PACKET : ROCE_BAD_ICRC;
+			bytes = shorter(frame, l3, v4, n, &len);
+			if (parse(&q, bytes, len) != want)
+				fail_msg("opcode 0x%x, %u bytes of UDP", cases[i / 4].opcode, n);
+			free(bytes);
+		}
+		free(frame);
+	}
+}
+
+/* A payload is a multiple of 4 bytes with its pad, whatever the ICRC says. */
+static void test_unpadded(void **state)
+{
+	(void)state;
+	for (uint32_t n = 0; n <= 8; n++) {
+		struct packet p = sample(BTH_RC_SEND_ONLY, true, false, 12), q;
+		uint32_t len, whole = UDP_BYTES + BTH_BYTES + n + ICRC_BYTES;
+		uint8_t *frame = only_frame(&p, &len), *bytes;
+
+		bytes = shorter(frame, ETH_BYTES, true, whole, &len);
+		seal(bytes, len);
+		assert_int_equal(parse(&q, bytes, len), n & 3 ? ROCE_MALFORMED : ROCE_PACKET);
+		if (!(n & 3))
+			assert_int_equal(q.len, n);
+		free(bytes);
+		free(frame);
+	}
+}
+
 /* Contradictions under a good ICRC. */
 static void test_contradictions(void **state)
 {
@@ -501,6 +586,8 @@ int main(void)
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_udp_lengths),
+		cmocka_unit_test(test_unpadded),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_unknown_opcode),
 		cmocka_unit_test(test_other_frames),
