@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,6 +41,18 @@ static const uint8_t mac[][6] = {
 };
 static const uint8_t unknown[6] = { 2, 9, 9, 9, 9, 9 };
 static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+
+/* The clock of the program: real, unless a test sets it. */
+static time_t fake_seconds;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (fake_seconds) {
+		*ts = (struct timespec) { .tv_sec = fake_seconds };
+		return 0;
+	}
+	return syscall(SYS_clock_gettime, clock, ts);
+}
 
 static struct packet *make(struct fixture *f, const uint8_t *dmac, const uint8_t *smac)
 {
@@ -151,6 +166,70 @@ static void test_learning(void **state)
 	assert_int_equal(send_from(f, 3, mac[3], unknown), 0);
 	send_from(f, 2, mac[0], mac[3]);
 	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
+}
+
+/* An address is known for 300 seconds after its last frame. */
+static void test_learned_age(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_seconds = 1000;
+	send_from(f, 3, mac[0], mac[3]);
+	fake_seconds = 1299;
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 3);
+	fake_seconds = 1300;
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 0xc);
+	send_from(f, 3, mac[0], mac[3]);
+	fake_seconds = 1599;
+	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 3);
+	fake_seconds = 0;
+}
+
+/* The next address after @mac that falls into the same bucket: the hash is that of switch.c. */
+static void next_of_bucket(uint8_t mac[6])
+{
+	uint64_t was = 0, v = 0;
+
+	memcpy(&was, mac, 6);
+	do {
+		for (int i = 2; i < 6 && !++mac[i]; i++)
+			;
+		memcpy(&v, mac, 6);
+	} while ((v * 0x9e3779b97f4a7c15ull >> 40 ^ was * 0x9e3779b97f4a7c15ull >> 40) % 1024);
+}
+
+/* A bucket has room for four: the address that was silent for longest goes, whichever it is. */
+static void test_oldest_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t one[6] = { 2, 7 }, all[10][6];
+
+	for (int i = 0; i < 10; i++) {
+		memcpy(all[i], one, 6);
+		next_of_bucket(one);
+	}
+	for (int i = 0; i < 4; i++) {
+		fake_seconds = 1000 + i;
+		send_from(f, 3, mac[0], all[i]);
+	}
+	/* the first is heard again: now the second is the oldest, then the third */
+	fake_seconds = 1004;
+	send_from(f, 3, mac[0], all[0]);
+	for (int i = 4; i < 7; i++) {
+		fake_seconds++;
+		send_from(f, 3, mac[0], all[i]);
+		assert_int_equal(send_from(f, 0, all[i], mac[0]), 1 << 3);
+		for (int k = 0; k < i; k++)
+			assert_int_equal(send_from(f, 0, all[k], mac[0]),
+					 !k || k > i - 3 ? 1 << 3 : 0xc);
+	}
+	/* the same second: no two of them go for one */
+	fake_seconds++;
+	for (int i = 7; i < 10; i++)
+		send_from(f, 3, mac[0], all[i]);
+	for (int i = 7; i < 10; i++)
+		assert_int_equal(send_from(f, 0, all[i], mac[0]), 1 << 3);
+	fake_seconds = 0;
 }
 
 static void test_learned_port_deleted(void **state)
@@ -417,6 +496,8 @@ int main(void)
 		TEST(test_group),
 		TEST(test_unknown_unicast_spares_devices),
 		TEST(test_learning),
+		TEST(test_learned_age),
+		TEST(test_oldest_is_forgotten),
 		TEST(test_learned_port_deleted),
 		TEST(test_devices_are_not_learned),
 		TEST(test_group_source_is_not_learned),

@@ -15,6 +15,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -482,6 +484,43 @@ static void test_stall_drain_stall(void **state)
 	}
 }
 
+/* Bytes that the client sent and the daemon has not read */
+static int unread(void)
+{
+	int n;
+
+	assert_int_equal(ioctl(t.client, SIOCOUTQ, &n), 0);
+	return n;
+}
+
+/*
+ * The longest reply waits for the client: there is room for another one, so a request that comes
+ * later is handled. Then there is none, and what comes stays in the socket.
+ */
+static void test_longest_reply_waits(void **state)
+{
+	(void)state;
+	t.room = 0;
+	ask(1, 40, (struct order){ VFU_MAX_PAYLOAD, 0 });
+	turns(2);
+	assert_int_equal(t.n, 1);
+	ask(2, 40, (struct order){ 0, 0 });
+	turns(2);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(unread(), 0);
+	ask(3, 40, (struct order){ 0, 0 });
+	turns(3);
+	assert_int_equal(t.n, 2);
+	assert_true(unread() > 0);
+	t.room = SIZE_MAX;
+	turns(3);
+	assert_int_equal(t.n, 3);
+	expect_reply(1, VFU_MAX_PAYLOAD, 0);
+	expect_reply(2, 0, 0);
+	expect_reply(3, 0, 0);
+	expect_no_reply();
+}
+
 /* While it waits for the client to read, it does not read more than its buffer holds. */
 static void test_stalled_client_is_stopped(void **state)
 {
@@ -656,6 +695,7 @@ int main(void)
 		T(test_broken_pipe),
 		T(test_slow_reader),
 		T(test_stall_drain_stall),
+		T(test_longest_reply_waits),
 		T(test_stalled_client_is_stopped),
 		T(test_descriptors_of_the_last),
 		T(test_descriptors_wait),

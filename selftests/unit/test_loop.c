@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * loop.c: which callbacks run, in which order with the work hook, and when the loop ends.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+#define WATCHES	3
+
+struct fix;
+
+/** struct end - a pipe whose read end is watched */
+struct end {
+	struct fix *t;
+	int fd[2];
+	uint32_t events;	/* of the last call */
+	unsigned int calls;
+	struct end *deletes;	/* the callback does */
+};
+
+struct fix {
+	struct loop *l;
+	struct end end[WATCHES];
+	unsigned int turns;	/* the loop stops when they are taken */
+	unsigned int worked;
+	int64_t wait;		/* what the hook returns */
+};
+
+static void called(void *arg, uint32_t events)
+{
+	struct end *e = arg;
+
+	e->calls++;
+	e->events = events;
+	if (e->deletes)
+		loop_del(e->t->l, e->deletes->fd[0]);
+}
+
+static int64_t work(void *arg)
+{
+	struct fix *t = arg;
+
+	t->worked++;
+	if (!t->turns--)
+		loop_stop(t->l);
+	return t->wait;
+}
+
+static int setup(void **state)
+{
+	struct fix *t = test_calloc(1, sizeof(*t));
+
+	t->l = loop_new();
+	assert_non_null(t->l);
+	t->wait = 1;
+	for (int i = 0; i < WATCHES; i++) {
+		t->end[i].t = t;
+		assert_int_equal(pipe2(t->end[i].fd, O_CLOEXEC | O_NONBLOCK), 0);
+		assert_int_equal(loop_add(t->l, t->end[i].fd[0], EPOLLIN, called, &t->end[i]), 0);
+	}
+	loop_set_work(t->l, work, t);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fix *t = *state;
+
+	loop_free(t->l);
+	for (int i = 0; i < WATCHES; i++) {
+		close(t->end[i].fd[0]);
+		close(t->end[i].fd[1]);
+	}
+	test_free(t);
+	return 0;
+}
+
+/* Events are looked at after each turn but the last. */
+static void turns(struct fix *t, unsigned int n)
+{
+	t->turns = n;
+	t->worked = 0;
+	for (int i = 0; i < WATCHES; i++)
+		t->end[i].calls = 0;
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, n + 1);
+}
+
+static void fill(struct end *e)
+{
+	assert_int_equal(write(e->fd[1], "x", 1), 1);
+}
+
+/* Level triggered: each time, until the byte is read; the others are not called. */
+static void test_events(void **state)
+{
+	struct fix *t = *state;
+
+	turns(t, 2);
+	for (int i = 0; i < WATCHES; i++)
+		assert_int_equal(t->end[i].calls, 0);
+	fill(&t->end[1]);
+	turns(t, 3);
+	assert_int_equal(t->end[0].calls, 0);
+	assert_int_equal(t->end[1].calls, 3);
+	assert_int_equal(t->end[1].events, EPOLLIN);
+	assert_int_equal(t->end[2].calls, 0);
+}
+
+static void test_errors(void **state)
+{
+	struct fix *t = *state;
+	struct end *e = &t->end[0];
+
+	assert_int_equal(loop_add(t->l, e->fd[0], EPOLLIN, called, e), -EEXIST);
+	assert_int_equal(loop_add(t->l, -1, EPOLLIN, called, e), -EBADF);
+	assert_int_equal(loop_mod(t->l, e->fd[1], EPOLLIN), -ENOENT);
+	assert_int_equal(loop_mod(t->l, 100000, EPOLLIN), -ENOENT);
+	assert_int_equal(loop_mod(t->l, -1, EPOLLIN), -ENOENT);
+	loop_del(t->l, e->fd[1]);
+	loop_del(t->l, 100000);
+	loop_del(t->l, -1);
+	/* what epoll does not watch: a file */
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(loop_add(t->l, file, EPOLLIN, called, e), -EPERM);
+	assert_int_equal(loop_mod(t->l, file, EPOLLIN), -ENOENT);
+	close(file);
+	/* a descriptor that is gone */
+	close(e->fd[0]);
+	assert_int_equal(loop_mod(t->l, e->fd[0], EPOLLIN), -EBADF);
+	loop_del(t->l, e->fd[0]);
+	assert_int_equal(loop_mod(t->l, e->fd[0], EPOLLIN), -ENOENT);
+	assert_int_equal(pipe2(e->fd, O_CLOEXEC | O_NONBLOCK), 0);
+}
+
+static void test_modify(void **state)
+{
+	struct fix *t = *state;
+	struct end *e = &t->end[0];
+
+	fill(e);
+	assert_int_equal(loop_mod(t->l, e->fd[0], 0), 0);
+	turns(t, 2);
+	assert_int_equal(e->calls, 0);
+	assert_int_equal(loop_mod(t->l, e->fd[0], EPOLLIN), 0);
+	turns(t, 2);
+	assert_int_equal(e->calls, 2);
+}
+
+/* Of two watches with an event in one batch, the first one called deletes the other. */
+static void test_delete_in_batch(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < WATCHES; i++)
+		fill(&t->end[i]);
+	t->end[0].deletes = &t->end[1];
+	t->end[1].deletes = &t->end[0];
+	turns(t, 1);
+	assert_int_equal(t->end[0].calls + t->end[1].calls, 1);
+	assert_int_equal(t->end[2].calls, 1);
+	/* and one that deletes itself is called once */
+	t->end[2].deletes = &t->end[2];
+	turns(t, 3);
+	assert_int_equal(t->end[2].calls, 1);
+	/* the descriptor can be watched again */
+	t->end[2].deletes = NULL;
+	assert_int_equal(loop_add(t->l, t->end[2].fd[0], EPOLLIN, called, &t->end[2]), 0);
+	turns(t, 2);
+	assert_int_equal(t->end[2].calls, 2);
+}
+
+/* Descriptors of any number */
+static void test_large_numbers(void **state)
+{
+	static const int numbers[] = { 63, 64, 65, 127, 128, 1000 };
+	struct fix *t = *state;
+	struct end many[6];
+
+	for (int i = 0; i < 6; i++) {
+		many[i] = (struct end) { .t = t };
+		assert_int_equal(dup2(t->end[0].fd[0], numbers[i]), numbers[i]);
+		assert_int_equal(loop_add(t->l, numbers[i], EPOLLIN, called, &many[i]), 0);
+	}
+	fill(&t->end[0]);
+	turns(t, 1);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(many[i].calls, 1);
+		loop_del(t->l, numbers[i]);
+		close(numbers[i]);
+	}
+	assert_int_equal(t->end[0].calls, 1);
+}
+
+static void stop(void *arg, uint32_t events)
+{
+	(void)events;
+	loop_stop(((struct fix *)arg)->l);
+}
+
+/* Without a hook the loop sleeps until an event; a callback may end it. */
+static void test_no_hook(void **state)
+{
+	struct fix *t = *state;
+
+	loop_del(t->l, t->end[0].fd[0]);
+	assert_int_equal(loop_add(t->l, t->end[0].fd[0], EPOLLIN, stop, t), 0);
+	loop_set_work(t->l, NULL, NULL);
+	fill(&t->end[0]);
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, 0);
+}
+
+static int64_t once(void *arg)
+{
+	struct fix *t = arg;
+
+	if (t->worked++)
+		loop_stop(t->l);
+	return t->wait;
+}
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* The loop sleeps for as long as the hook says, and not at all if it says 0. */
+static void test_wait(void **state)
+{
+	struct fix *t = *state;
+	int64_t begin = now();
+
+	loop_set_work(t->l, once, t);
+	t->wait = 20000000;
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, 2);
+	assert_true(now() - begin >= 20000000);
+	t->wait = 0;
+	t->worked = 0;
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, 2);
+}
+
+/* SIGTERM and SIGINT end the loop, however often it was told so. */
+static void test_signals(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGINT };
+	struct fix *t = *state;
+	sigset_t old;
+
+	sigprocmask(SIG_BLOCK, NULL, &old);
+	assert_int_equal(loop_stop_on_signals(t->l), 0);
+	assert_int_equal(loop_stop_on_signals(t->l), 0);
+	loop_set_work(t->l, NULL, NULL);
+	for (int i = 0; i < 2; i++) {
+		raise(signals[i]);
+		assert_int_equal(loop_run(t->l), 0);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
+		TEST(large_numbers), TEST(no_hook), TEST(wait), TEST(signals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
