@@ -15,7 +15,7 @@ import re
 from . import roce, seq
 
 FAULT = re.compile(r".* by fault rule \d+")
-GOES_ON = "goes on"
+GOES_ON = "forwarded"
 NOT_TAKEN = "dropped: not taken by what is behind the port"
 PROBES = 200
 

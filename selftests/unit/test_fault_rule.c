@@ -134,7 +134,7 @@ static void test_refused(void **state)
 	bad("drop dir=", "dir=: expected one of tx, rx");
 	bad("  \t ", "empty");
 	bad("drip", "expected one of drop, duplicate");
-	bad("drop foo=1", "does not take \"foo\", but device");
+	bad("drop foo=1", "does not take \"foo\"; its keys are device");
 	bad("drop to=60", "does not take \"to\"");
 	bad("drop every", "every=");
 	bad("drop every=", "expected a number from 1");
@@ -143,8 +143,8 @@ static void test_refused(void **state)
 	bad("drop every=3x", "expected a number");
 	bad("drop every=99999999999999999999", "expected a number");
 	bad("drop every=3 every=4", "twice");
-	bad("drop every=3 nth=4", "do not go together");
-	bad("drop device=a port=b", "do not go together");
+	bad("drop every=3 nth=4", "exclude each other");
+	bad("drop device=a port=b", "exclude each other");
 	bad("drop device=", "expected a name");
 	bad("drop port=" NAME_111 "x", "expected a name of 1 to 111 characters");
 	bad("drop dir=up", "expected one of tx, rx");
@@ -183,7 +183,7 @@ static void test_refused(void **state)
 	bad("flap for=1ms", "device= or port=");
 	bad("flap device=a for=1ms again=1ms", "longer");
 	bad("flap device=a for=1ms count=2", "again=");
-	bad("flap device=a for=1ms opcode=ACK again=2ms", "do not go with");
+	bad("flap device=a for=1ms opcode=ACK again=2ms", "exclude conditions");
 	bad("qp-error", "qp-error needs device=");
 	bad("qp-error device=a", "needs qp=");
 	bad("qp-error port=a qp=1", "does not take \"port\"");
@@ -193,7 +193,7 @@ static void test_refused(void **state)
 	bad("cqe status=RETRY_EXC_ERR queue=both", "expected one of send, recv");
 	bad("admin", "fail=STATUS or timeout");
 	bad("admin fail=OK", "such as NO_RESOURCE");
-	bad("admin fail=LIMIT timeout", "do not go together");
+	bad("admin fail=LIMIT timeout", "exclude each other");
 	bad("admin timeout=1", "takes no value");
 	bad("admin opcode=ACK timeout", "no admin command");
 	bad("drop \x01", "cannot be printed");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completions with errors, admin commands that fail or are never answered.
+ * Faults of completions (error status) and admin commands (failure, or no completion).
  */
 #include "state.h"
 

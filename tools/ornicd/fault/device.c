@@ -2,9 +2,9 @@
 /*
  * Faults of devices: link flaps, queue pairs in error, functions that go fatal.
  *
- * A rule with conditions on packets acts when such a packet passes, the others once when they
- * are added or by a timer. Devices and queue pairs are looked up by name and number when
- * the time comes: they may have come and gone.
+ * A rule with conditions on packets acts when a packet matches; other rules act when they are
+ * added, or by a timer. Devices and queue pairs are looked up by name and number at that
+ * moment, because they may have been created or destroyed since the rule was added.
  */
 #include "state.h"
 
@@ -28,7 +28,7 @@ static struct device *device_find(const struct faults *fs, const char *name)
 	return NULL;
 }
 
-/* "a, b" */
+/* Write the names of all ports, or of devices only, as "a, b". */
 static void device_names(const struct faults *fs, bool all, char *to, size_t size)
 {
 	struct switch_port *port = NULL;
@@ -57,7 +57,7 @@ int device_check(const struct faults *fs, const struct rule *r, char *err)
 	return -ENOENT;
 }
 
-/* The link is up when no rule holds it down. */
+/* Set the link of the rule's port: up, unless a rule holds it down. */
 static void set_link(const struct fault *f)
 {
 	const struct faults *fs = f->faults;
@@ -123,7 +123,7 @@ static int fail_device(struct device *dev, char *err)
 	return 0;
 }
 
-/* Do what the rule says, to queue pair @number if to one. Return: as fault_add(). */
+/* Inject the fault; @number is the queue pair for QP_ERROR. Return: as fault_add(). */
 static int act(struct fault *f, uint32_t number, char *err)
 {
 	struct device *dev;
@@ -134,14 +134,14 @@ static int act(struct fault *f, uint32_t number, char *err)
 	}
 	dev = device_find(f->faults, f->rule.name);
 	if (!dev) {
-		snprintf(err, FAULT_ERROR, "there is no device %s any more", f->rule.name);
+		snprintf(err, FAULT_ERROR, "device %s no longer exists", f->rule.name);
 		return -ENOENT;
 	}
 	return f->rule.action == RULE_QP_ERROR ? fail_qp(dev, number, err) :
 						 fail_device(dev, err);
 }
 
-/* Act without a packet. */
+/* Act at once, because the rule has no conditions on packets. Return: as fault_add(). */
 static int act_now(struct fault *f, char *err)
 {
 	int ret = act(f, f->rule.qp, err);
@@ -185,7 +185,7 @@ void device_stop(struct fault *f)
 	set_link(f);
 }
 
-/* Of the packet's two queue pairs, the one of the device that the rule names. */
+/* Return the queue pair for QP_ERROR: the rule's, or the end of @frame at the rule's device. */
 static uint32_t own_qp(const struct fault *f, const struct fault_frame *frame)
 {
 	if (rule_has(&f->rule, KEY_QP))

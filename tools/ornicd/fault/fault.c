@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The list of rules: added, deleted, listed, read from a file.
+ * The list of rules: add, delete, list, read from a file.
  */
 #include "state.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A longer line in a file is no rule anyway. */
+/* A longer line of a file is an error: it cannot be a rule, see RULE_TEXT. */
 #define LINE_BYTES	1024
 
 static void faults_fini(struct engine *e)
@@ -48,11 +48,11 @@ static struct faults *faults_new(struct engine *e)
 
 static int no_memory(char *err)
 {
-	snprintf(err, FAULT_ERROR, "out of memory");
+	snprintf(err, FAULT_ERROR, "out of memory for the rule");
 	return -ENOMEM;
 }
 
-/* The fault of a rule, in no list. */
+/* Allocate a fault for @r without starting it. */
 static struct fault *fault_new(struct faults *fs, const struct rule *r)
 {
 	struct fault *f = calloc(1, sizeof(*f));
@@ -107,7 +107,7 @@ int fault_add(struct engine *e, const char *text, uint32_t *id, char *err)
 	if (ret)
 		return ret;
 	if (fs->n == FAULT_RULES) {
-		snprintf(err, FAULT_ERROR, "there are %d rules, and no room for more; delete some",
+		snprintf(err, FAULT_ERROR, "there are %d rules, the most possible; delete some",
 			 FAULT_RULES);
 		return -ENOSPC;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames that wait: for a time, or until others have overtaken them.
+ * Hold frames for a time, or until others have overtaken them.
  */
 #include "state.h"
 
@@ -11,7 +11,10 @@
 
 #define SENDER_GONE	"dropped: its sender is gone"
 
-/* Is the queue pair that sent it still there? Datagrams and frames of groups name theirs. */
+/*
+ * Return true if @sender of @frame, which datagrams and multicast frames have, still exists:
+ * the queue pair may have been destroyed while the frame waited.
+ */
 static bool sender_lives(const struct faults *fs, const struct fault_frame *frame)
 {
 	struct device *dev;
@@ -28,8 +31,9 @@ static bool sender_lives(const struct faults *fs, const struct fault_frame *fram
 }
 
 /*
- * Without its sender nobody knows who may not hear himself: it goes to others only.
- * Return: false if it goes to nobody.
+ * If the sending queue pair is gone, its port can no longer leave it out, so deliver @frame to
+ * other ports only.
+ * Return: false if no port is left.
  */
 static bool without_sender(const struct faults *fs, struct fault_frame *frame)
 {
@@ -40,7 +44,7 @@ static bool without_sender(const struct faults *fs, struct fault_frame *frame)
 	return !frame->loopback && (frame->way == SWITCH_IN || frame->port != frame->from);
 }
 
-/* Give back the place of @frame in the number of frames that its rule holds. */
+/* Uncount @frame in its rule, which no longer holds it. */
 static void let_go(struct fault_frame *frame)
 {
 	if (frame->holder)
@@ -48,7 +52,10 @@ static void let_go(struct fault_frame *frame)
 	frame->holder = NULL;
 }
 
-/* No more than those that are due now, for each may end in another one that waits. */
+/*
+ * Forward the frames that are due. Collect them first: a frame that is forwarded may be held
+ * again by a later rule, or cause others that are held.
+ */
 static void hold_expired(void *arg)
 {
 	struct faults *fs = arg;
@@ -71,7 +78,7 @@ static void hold_expired(void *arg)
 	frame = TAILQ_FIRST(&fs->held);
 	if (frame)
 		timer_arm(&e->timers, &fs->timer, frame->release);
-	engine_drain(e);	/* the answers, under the same rules */
+	engine_drain(e);	/* deliver the responses before the hook may be removed */
 	packet_hook(fs);
 }
 

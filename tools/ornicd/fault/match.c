@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whom a rule is about.
+ * Match rules against packets, frames and devices.
  *
- * Directions are those of the port's own counters. A device receives what leaves the switch by
- * its port; a port to the outside receives what comes in by it. A rule that names neither
- * port nor direction sees a packet once, when it enters the switch.
+ * Directions are those of the port's counters. A device receives (rx) packets that leave the
+ * switch by its port; a port to the outside receives packets that enter the switch by it. A
+ * rule that names neither port nor direction sees a packet once, when it enters the switch.
  */
 #include "state.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Has it anything to do with packets, now or any more? */
+/* Return true if the rule looks at packets and may still act or holds frames. */
 static bool match_alive(const struct fault *f)
 {
 	return rule_of_packets(&f->rule) &&
@@ -39,7 +39,10 @@ static bool match_kind(const struct rule *r, bool roce)
 	return r->packet == RULE_ANY_PACKET || roce == (r->packet == RULE_ROCE);
 }
 
-/* With a device, qp= is its own end: the source of what it sends, the destination of the rest. */
+/*
+ * With a device, qp= is the device's end: the source of packets that it sends, the destination
+ * of packets that it receives.
+ */
 static bool match_qps(const struct rule *r, const struct switch_port *port, enum switch_way way,
 		      uint32_t dqpn, uint32_t sqpn)
 {
@@ -54,7 +57,7 @@ static bool match_qps(const struct rule *r, const struct switch_port *port, enum
 	return r->qp == dqpn || r->qp == sqpn;
 }
 
-/* Is any of @n PSNs from @psn on in the range? */
+/* Return true if one of the @n PSNs from @psn is in the rule's range. */
 static bool match_psns(const struct rule *r, uint32_t psn, uint32_t n)
 {
 	uint32_t width = (r->psn.last - r->psn.first) & BTH_PSN_MASK;
@@ -77,6 +80,7 @@ uint16_t match_code(uint8_t opcode, uint8_t aeth)
 	return (aeth & AETH_KIND_MASK) == AETH_RNR_NAK ? RULE_CODE_RNR_NAK : opcode;
 }
 
+/* Return true if a frame of @p has one of the rule's opcodes: all middle ones have the same. */
 static bool match_codes(const struct rule *r, const struct packet *p)
 {
 	if (!rule_has(r, KEY_OPCODE))
@@ -87,7 +91,7 @@ static bool match_codes(const struct rule *r, const struct packet *p)
 	return false;
 }
 
-/* The size of what is not cut yet is not looked at: it may match. */
+/* A packet that is not cut yet has no frame size, so match_frame() checks the size condition. */
 bool match_packet(const struct fault *f, const struct switch_port *port, enum switch_way way,
 		  const struct packet *p)
 {

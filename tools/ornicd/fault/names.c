@@ -2,8 +2,8 @@
 /*
  * Names in rules: BTH opcodes, admin commands, statuses.
  *
- * The name of an opcode is that of its operation; with the transport before it, RC_ and so
- * on, it is one of that transport only. Patterns are those of a shell.
+ * The name of an operation, such as SEND_ONLY, means its opcodes of all transports; with a
+ * prefix, such as RC_SEND_ONLY, that of one transport. Patterns are those of a shell.
  */
 #include "rule.h"
 
@@ -17,12 +17,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a pattern may be at most; longer ones match nothing. */
+/* Size of a pattern with its terminating zero; longer patterns match nothing. */
 #define PATTERN_BYTES	64
-/* Each star more multiplies the time that fnmatch() may take. */
+/* Most stars of a pattern, because each one multiplies the run time of fnmatch(). */
 #define PATTERN_STARS	4
 
-/* Operations by BTH_RC_*, and which transports have them */
+/* Transports of an operation: bit number is the BTH transport field */
 #define T_RC	(1 << 0)
 #define T_UC	(1 << 1)
 #define T_UD	(1 << 3)
@@ -70,7 +70,7 @@ static const struct {
 	{ "XRC_", BTH_TRANSPORT_XRC },
 };
 
-/* Opcodes that are of no operation, and what is told by other fields */
+/* CNP is no operation of a transport; NAK and RNR NAK differ from ACK in the AETH only. */
 static const struct {
 	const char *name;
 	uint16_t code;
@@ -78,7 +78,7 @@ static const struct {
 	{ "CNP", BTH_CNP }, { "NAK", RULE_CODE_NAK }, { "RNR_NAK", RULE_CODE_RNR_NAK },
 };
 
-/* Words for several; each piece is a pattern, and no further word */
+/* Names for groups of operations; each element is a pattern, not the name of another group. */
 static const struct {
 	const char *name;
 	const char *pattern[8];
@@ -104,7 +104,10 @@ static bool fits(const char *pattern, const char *name)
 	return !fnmatch(pattern, name, FNM_CASEFOLD);
 }
 
-/* The opcodes of operation @i whose names fit. */
+/*
+ * Add the opcodes of operation @i whose names, with or without transport, fit. Return: true if
+ * there is one.
+ */
 static bool add_operation(const char *pattern, size_t i, uint64_t *codes)
 {
 	bool all = fits(pattern, operations[i].name), any = false;
@@ -214,9 +217,9 @@ int names_command(uint16_t opcode)
 }
 
 /**
- * struct named - a status
- * @name:	its name
- * @value:	its number
+ * struct named - name of a status
+ * @name:	name, without prefix
+ * @value:	number
  */
 struct named {
 	const char *name;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets under rules: cut into frames, led from rule to rule, and on.
+ * Packet rules: cut a packet into frames, apply the rules to each, and forward the frames.
  *
- * A frame remembers the last rule it has passed, so that one that waited goes on with the
- * next, whatever was added or deleted meanwhile.
+ * A frame has the number of the last rule that matched it, so that a frame that waited
+ * continues with the next rule, even if rules were added or deleted meanwhile.
  */
 #include "state.h"
 
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of what a capture says of a packet that a rule acted on. */
+/* Bytes of a capture's note on a frame that a rule acted on */
 #define NOTE_BYTES	(RULE_TEXT + 64)
 
-/* Salts of the random numbers that are no choice */
+/* Salt of rule_random() for the bit to corrupt */
 #define SALT_BIT	1
 
 void frame_free(struct faults *fs, struct fault_frame *frame)
@@ -41,7 +41,7 @@ static struct fault_frame *frame_get(struct faults *fs)
 	return frame;
 }
 
-/* Is there a place for a frame that is to wait for @f? NULL: one that is still to be made. */
+/* Return true if @f may hold @frame (NULL: a new copy); otherwise count it in @no_room. */
 static bool has_place(struct fault *f, const struct fault_frame *frame)
 {
 	if ((frame && frame->place) || f->faults->places < FAULT_FRAMES)
@@ -56,9 +56,12 @@ static void take_place(struct faults *fs, struct fault_frame *frame)
 	frame->place = true;
 }
 
-/* ---- out again ------------------------------------------------------------------ */
+/* ---- forward -------------------------------------------------------------------- */
 
-/* What the packet was when it was made is what its receiver takes it for, if it can. */
+/*
+ * Parse the frame again. If it was RoCEv2 and still can be parsed as such, its receiver gets
+ * RoCEv2, otherwise an Ethernet frame.
+ */
 static void parse(struct fault_frame *frame, struct packet *p)
 {
 	enum roce_kind kind = frames_parse(p, frame->data, frame->len);
@@ -75,10 +78,10 @@ static void parse(struct fault_frame *frame, struct packet *p)
 	p->echo = frame->echo;
 	p->sender = frame->sender;
 	if (!p->sqpn)
-		p->sqpn = frame->sqpn;	/* RC says on the wire only where to */
+		p->sqpn = frame->sqpn;	/* only datagrams carry it on the wire */
 }
 
-/* Show the capture a frame, if there is one; @note tells what became of it. */
+/* Show @frame with @note to captures. */
 static void observe(struct faults *fs, struct fault_frame *frame, const char *note)
 {
 	struct packet p;
@@ -96,6 +99,7 @@ void frame_lost(struct faults *fs, struct fault_frame *frame, const char *why)
 	frame_free(fs, frame);
 }
 
+/* Show @frame to captures with a note of the form "dropped by fault rule 3: drop nth=2". */
 static void note(const struct fault *f, struct fault_frame *frame, const char *what)
 {
 	char text[NOTE_BYTES];
@@ -122,16 +126,16 @@ static void go_on(struct faults *fs, struct fault_frame *frame)
 		return;
 	}
 	parse(frame, p);
-	switch_resume(frame->port, frame->way, p, frame->noted ? "goes on" : NULL);
+	switch_resume(frame->port, frame->way, p, frame->noted ? "forwarded" : NULL);
 	packet_put(&fs->engine->pool, p);
 	frame_free(fs, frame);
 }
 
-/* ---- what rules do to a frame ------------------------------------------------------ */
+/* ---- actions ----------------------------------------------------------------------- */
 
 /*
- * One bit that the ICRC covers, behind the BTH, so that the receiver finds nothing else wrong;
- * of other frames one behind the Ethernet header.
+ * Invert a random bit. In RoCEv2 it is behind the BTH and covered by the ICRC, so that the
+ * receiver finds only a wrong ICRC; in other frames it is behind the Ethernet header.
  */
 static void corrupt(struct fault *f, struct fault_frame *frame)
 {
@@ -147,7 +151,7 @@ static void corrupt(struct fault *f, struct fault_frame *frame)
 	frame->data[at + bit / 8] ^= 1 << bit % 8;
 }
 
-/* A copy is not copied again: as many rules as there are make as many copies, and no more. */
+/* Copy @frame. try_rules() copies no copy, so that n DUPLICATE rules make at most n copies. */
 static void duplicate(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
 {
 	struct faults *fs = f->faults;
@@ -155,7 +159,7 @@ static void duplicate(struct fault *f, struct fault_frame *frame, struct fault_f
 
 	if (!has_place(f, NULL))
 		return;
-	note(f, frame, "doubled");
+	note(f, frame, "duplicated");
 	copy = frame_get(fs);
 	memcpy(copy, frame, offsetof(struct fault_frame, data) + frame->len);
 	copy->copy = true;
@@ -167,14 +171,14 @@ static void duplicate(struct fault *f, struct fault_frame *frame, struct fault_f
 		TAILQ_INSERT_HEAD(todo, copy, link);
 }
 
-/* The frame is to wait for @f, or is lost if there is no room. */
+/* Hold @frame for DELAY or REORDER rule @f; drop it if too many frames wait already. */
 static void let_wait(struct fault *f, struct fault_frame *frame)
 {
 	struct faults *fs = f->faults;
 	bool reorder = f->rule.action == RULE_REORDER;
 
 	if (!has_place(f, frame)) {
-		note(f, frame, "no room: dropped");
+		note(f, frame, "dropped, too many frames wait,");
 		frame_free(fs, frame);
 		return;
 	}
@@ -186,7 +190,7 @@ static void let_wait(struct fault *f, struct fault_frame *frame)
 		hold_frame(fs, frame, fs->engine->now + f->rule.by_ns);
 }
 
-/* Return: false if the frame is not in hand any more. */
+/* Inject the fault. Return: false if @frame waits or was freed. */
 static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
 {
 	struct faults *fs = f->faults;
@@ -219,7 +223,7 @@ static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames 
 		note(f, frame, "marked");
 		return true;
 	default:
-		note(f, frame, "met");
+		note(f, frame, "matched");
 		if (!device_act(f, frame))
 			f->acted--;
 		return true;
@@ -236,7 +240,10 @@ static struct fault *first_after(const struct faults *fs, uint32_t id)
 	return NULL;
 }
 
-/* Return: false if the frame is not in hand any more. */
+/*
+ * Apply the rules that @frame has not passed; add copies and overtaken frames to @todo. Return:
+ * false if @frame waits or was freed.
+ */
 static bool try_rules(struct faults *fs, struct fault_frame *frame, struct fault_frames *todo)
 {
 	for (struct fault *f = first_after(fs, frame->passed); f; f = TAILQ_NEXT(f, link)) {
@@ -268,6 +275,7 @@ void packet_run(struct faults *fs, struct fault_frame *frame)
 
 /* ---- in --------------------------------------------------------------------------- */
 
+/* Fill in @frame, which is to be the @i-th frame of @p; data and length excepted. */
 static void describe(struct fault_frame *frame, struct switch_port *port, enum switch_way way,
 		     const struct packet *p, uint32_t i)
 {
@@ -338,7 +346,7 @@ int packet_init(struct faults *fs)
 {
 	if (fs->frames)
 		return 0;
-	/* not touched before it is used: short frames need little of it */
+	/* calloc() maps fresh pages and touches none: memory is used only as frames need it */
 	fs->frames = calloc(FAULT_FRAMES + FAULT_HANDS, sizeof(*fs->frames));
 	if (!fs->frames)
 		return -ENOMEM;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading a rule, and its choice among what it matches.
+ * Parse a rule, and choose among its matches.
  *
- * Two tables: what each action takes and needs, and how each key's value is read. Whoever
- * writes a rule may be anybody with access to the control socket, so nothing is
- * believed: lengths are bounded before a byte is copied, numbers by their meaning.
+ * The table actions[] has the keys that each action takes and needs; take_value() reads the
+ * value of each key. Rules come from any client of the control socket, so the text is not
+ * trusted: lengths are checked before bytes are copied, numbers against their legal range.
  */
 #include "rule.h"
 
@@ -38,7 +38,7 @@ static const char *const key_names[KEYS] = {
 		 BIT(KEY_SEED))
 #define PACKETS	(RULE_PACKET_KEYS | CHOICE | BIT(KEY_DEVICE) | BIT(KEY_PORT) | BIT(KEY_QP))
 
-/* @takes: keys; @needs: those that have to be there */
+/* @takes: legal keys; @needs: mandatory keys */
 static const struct {
 	const char *name;
 	uint32_t takes;
@@ -65,9 +65,9 @@ static const struct {
 #define ACTIONS	(sizeof(actions) / sizeof(actions[0]))
 
 /**
- * struct input - a rule being read
+ * struct input - a rule being parsed
  * @r:		result
- * @err:	what is wrong
+ * @err:	buffer for an error message
  * @errlen:	bytes of @err
  */
 struct input {
@@ -86,7 +86,7 @@ static int __attribute__((format(printf, 2, 3))) bad(struct input *in, const cha
 	return -EINVAL;
 }
 
-/* A number that begins at *@at; *@at moves behind it. */
+/* Read a number of at most @max at *@at, decimal or 0x..., and move *@at behind it. */
 static bool read_number(const char **at, uint64_t max, uint64_t *out)
 {
 	char *end;
@@ -143,7 +143,7 @@ static int take_time(struct input *in, enum rule_key key, const char *val, uint6
 		   key_names[key], val);
 }
 
-/* "7", "7-9", or, for sizes, "7-" */
+/* Read "7", "7-9" or, unless numbers wrap (@ring), "7-". */
 static int take_range(struct input *in, enum rule_key key, const char *val, uint32_t max,
 		      bool ring, struct rule_range *out)
 {
@@ -175,7 +175,7 @@ static int take_chance(struct input *in, const char *val)
 		p /= 100;
 		end++;
 	}
-	/* a number only: strtod() knows other words and notations, too */
+	/* strtod() accepts "inf", "nan" and hexadecimal numbers, too. */
 	if (end == val || *end || strspn(val, "0123456789.eE-%") != strlen(val) || !(p > 0) ||
 	    p > 1)
 		return bad(in, "p=%s: expected a probability up to 1, such as 0.01 or 1%%",
@@ -184,7 +184,7 @@ static int take_chance(struct input *in, const char *val)
 	return 0;
 }
 
-/* Their place is the value; an empty one has the place of what nobody can say. */
+/* Get the index of @val in @words. An empty entry stands for a value without a name. */
 static int take_word(struct input *in, enum rule_key key, const char *val,
 		     const char *const *words, unsigned int *out)
 {
@@ -330,10 +330,11 @@ static int bad_key(struct input *in, const char *key)
 		if (takes >> i & 1)
 			snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
 				 *all ? ", " : "", key_names[i]);
-	return bad(in, "%s does not take \"%s\", but %s", actions[in->r->action].name, key, all);
+	return bad(in, "%s does not take \"%s\"; its keys are %s", actions[in->r->action].name,
+		   key, all);
 }
 
-/* "key=value", or a key that needs none */
+/* Parse "key=value", or the key "timeout", which has no value. */
 static int take_item(struct input *in, char *item)
 {
 	char *val = strchr(item, '=');
@@ -367,7 +368,7 @@ static int take_action(struct input *in, const char *name)
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? ", " : "",
 			 actions[i].name);
 	}
-	return bad(in, "\"%s\" is no action; expected one of %s", name, all);
+	return bad(in, "\"%s\" is not an action; expected one of %s", name, all);
 }
 
 bool rule_of_packets(const struct rule *r)
@@ -379,11 +380,11 @@ static int exclusive(struct input *in, enum rule_key a, enum rule_key b)
 {
 	if (!rule_has(in->r, a) || !rule_has(in->r, b))
 		return 0;
-	return bad(in, "%s and %s do not go together; give one of them", key_names[a],
+	return bad(in, "%s and %s exclude each other; give one of them", key_names[a],
 		   key_names[b]);
 }
 
-/* What can only be said of the whole. */
+/* Check the conditions that concern more than one key. */
 static int check(struct input *in)
 {
 	struct rule *r = in->r;
@@ -407,7 +408,7 @@ static int check(struct input *in)
 	if (r->action == RULE_QP_ERROR && !packets && !rule_has(r, KEY_QP))
 		return bad(in, "qp-error needs qp=, or conditions on packets of the queue pair");
 	if (packets && (rule_has(r, KEY_IN) || rule_has(r, KEY_AGAIN)))
-		return bad(in, "in= and again= do not go with conditions on packets");
+		return bad(in, "in= and again= exclude conditions on packets");
 	if (!packets && r->action == RULE_FLAP && rule_has(r, KEY_COUNT) && !rule_has(r, KEY_AGAIN))
 		return bad(in, "flap takes count= with again= or with conditions on packets");
 	if (rule_has(r, KEY_PACKET) && r->packet != RULE_ROCE &&
@@ -416,7 +417,7 @@ static int check(struct input *in)
 	return 0;
 }
 
-/* A rule without a seed has that of its text: rules that differ draw different numbers. */
+/* Derive the seed from the text (FNV-1a), so that different rules draw different numbers. */
 static uint64_t seed_of(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -426,7 +427,7 @@ static uint64_t seed_of(const char *text)
 	return h;
 }
 
-/* The text, its words separated by one space each. Return: false if it is too long. */
+/* Copy the text with one space between words. Return: false if it is too long. */
 static bool normalise(char *to, const char *from)
 {
 	size_t n = 0;
@@ -484,9 +485,8 @@ int rule_parse(const char *text, struct rule *r, char *err, size_t errlen)
 }
 
 /*
- * A number that depends on the seed and on which match it is, and on nothing else: the
- * finalizer of splitmix64 over a counter (Steele, Lea, Flood: Fast Splittable
- * Pseudorandom Number Generators, OOPSLA 2014).
+ * The finalizer of splitmix64 over a counter (Steele, Lea, Flood: Fast Splittable
+ * Pseudorandom Number Generators, OOPSLA 2014) needs no state between matches.
  */
 uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt)
 {
@@ -497,7 +497,7 @@ uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt)
 	return z ^ z >> 31;
 }
 
-/* Does it act by the clock, and not at what it matches? */
+/* Return true if the rule acts when added or by its timer, not on matches. */
 static bool by_time(const struct rule *r)
 {
 	return r->action >= RULE_FLAP && r->action <= RULE_FATAL && !rule_of_packets(r);

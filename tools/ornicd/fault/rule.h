@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A rule of the fault language: what is to go wrong, for what, and how often.
+ * A rule of the fault language: a fault, its conditions, and how often it happens.
  *
  * A rule is an action, conditions and a choice. Conditions (device, queue pair, opcode,
- * PSN ...) say what the rule is about; what fulfils them is matched and counted from 1
- * on. The choice (nth, every, after, count, p) says which of those matched it acts
- * on, and depends on nothing but that count and the rule's seed: the n-th match
- * has the same fate in every run.
+ * PSN ...) select packets, completions or commands; those that meet them are matches,
+ * counted from 1. The choice (nth, every, after, count, p) selects the matches on which
+ * the rule acts. It depends only on that count and the rule's seed, so that the n-th
+ * match has the same fate in every run.
  */
 #ifndef ORNICD_FAULT_RULE_H
 #define ORNICD_FAULT_RULE_H
@@ -17,17 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** RULE_TEXT - most bytes of a rule's text, the terminating zero included */
+/** RULE_TEXT - most bytes of a rule's text, including the terminating zero */
 #define RULE_TEXT	256
-/** RULE_PACKET_CODES - BTH opcodes, and NAK and RNR NAK as if they had opcodes of their own */
+/** RULE_PACKET_CODES - number of packet codes: 256 BTH opcodes, NAK and RNR NAK */
 #define RULE_PACKET_CODES	258
 #define RULE_CODE_NAK		256
 #define RULE_CODE_RNR_NAK	257
-/** RULE_CODES - most kinds of packet or of admin command */
+/** RULE_CODES - bits for packet codes or admin commands, a multiple of 64 */
 #define RULE_CODES		320
 
 enum rule_action {
-	/* to packets */
+	/* faults of packets */
 	RULE_DROP,
 	RULE_DUPLICATE,
 	RULE_REORDER,
@@ -35,11 +35,11 @@ enum rule_action {
 	RULE_CORRUPT,
 	RULE_TRUNCATE,
 	RULE_ECN,
-	/* to devices, at once, at a time, or at a packet */
+	/* faults of devices: at once, after a time, or when a packet matches */
 	RULE_FLAP,
 	RULE_QP_ERROR,
 	RULE_FATAL,
-	/* to completions and admin commands */
+	/* faults of completions and admin commands */
 	RULE_CQE,
 	RULE_ADMIN,
 };
@@ -75,41 +75,41 @@ enum rule_queue {
 	RULE_RQ,
 };
 
-/** struct rule_range - @first to @last, both included */
+/** struct rule_range - numbers from @first to @last, including both */
 struct rule_range {
 	uint32_t first;
 	uint32_t last;
 };
 
 /**
- * struct rule - a rule as it was written
- * @text:	that
- * @action:	what to do
+ * struct rule - a parsed rule
+ * @text:	text of the rule, words separated by one space
+ * @action:	fault to inject
  * @given:	bit per enum rule_key that the text has
  * @name:	device or port; "" for all
  * @dir:	direction, as the port sees it
  * @packet:	kinds of packet
- * @codes:	bit per RULE_PACKET_CODES or admin command; valid if KEY_OPCODE is given
- * @qp:		number of the device's own queue pair; without a device, of either end
+ * @codes:	bit per packet code or admin command; valid if KEY_OPCODE is given
+ * @qp:		queue pair of the device; without a device, of either end
  * @dqp:	destination queue pair
  * @sqp:	source queue pair
- * @psn:	PSNs; @first beyond @last: around the end of the PSNs
+ * @psn:	PSNs; if @first is larger than @last, the range wraps at 2^24
  * @size:	bytes of the frame
  * @nth:	act on this match only
- * @every:	act on each match whose number it divides
- * @after:	let so many go first; the count begins anew behind them
- * @count:	act so many times
- * @p:		chance in 1 of 2^53
- * @seed:	of the rule's random numbers
- * @by_ns:	DELAY, DUPLICATE: how late
- * @by:		REORDER: how many overtake
- * @within_ns:	REORDER: wait no longer for them
+ * @every:	act on every @every-th match
+ * @after:	ignore the first @after matches; @nth and @every count from there
+ * @count:	act at most @count times
+ * @p:		probability in units of 2^-53, the resolution of a double below 1
+ * @seed:	seed of the rule's random numbers
+ * @by_ns:	DELAY, DUPLICATE: delay in ns
+ * @by:		REORDER: number of frames that overtake
+ * @within_ns:	REORDER: longest wait for them, in ns
  * @to:		TRUNCATE: bytes left
- * @for_ns:	FLAP: how long down
- * @in_ns:	FLAP, QP_ERROR, FATAL: when, after the rule was added
- * @again_ns:	FLAP: how often
+ * @for_ns:	FLAP: time that the link is down, in ns
+ * @in_ns:	FLAP, QP_ERROR, FATAL: time from adding the rule to the fault, in ns
+ * @again_ns:	FLAP: period in ns; 0: only once
  * @status:	CQE: enum ornic_wc_status; ADMIN: enum ornic_status
- * @queue:	CQE: of sends or of receives
+ * @queue:	CQE: completions of sends or of receives
  */
 struct rule {
 	char text[RULE_TEXT];
@@ -142,11 +142,13 @@ struct rule {
 };
 
 /**
- * rule_parse() - read a rule
+ * rule_parse() - parse a rule
  * @text:	one line, without a comment
  * @r:		result
- * @err:	if it is wrong: what, and what was expected
+ * @err:	on failure, the error and what was expected
  * @errlen:	bytes of @err
+ *
+ * Does not look at devices and ports: see device_check().
  *
  * Return: 0 or -EINVAL.
  */
@@ -162,13 +164,14 @@ static inline bool rule_code(const struct rule *r, uint32_t code)
 	return r->codes[code / 64] >> code % 64 & 1;
 }
 
-/* rule_of_packets() - does it look at packets? */
+/* rule_of_packets() - return true if the rule has an action or conditions on packets */
 bool rule_of_packets(const struct rule *r);
 
 /*
- * rule_chooses() - does @r act on the @n-th match, counted from 1, having acted @acted times?
- * rule_spent() - will it never act again, after @matched matches?
- * rule_random() - a number that belongs to it
+ * rule_chooses() - return true if @r acts on match @n, counted from 1, after @acted actions
+ * rule_spent() - return true if @r never acts again after @matched matches and @acted actions
+ * rule_random() - return a random number that depends only on the rule's seed, match @n and
+ * @salt (0 to 3; 0 is that of rule_chooses())
  */
 bool rule_chooses(const struct rule *r, uint64_t n, uint64_t acted);
 bool rule_spent(const struct rule *r, uint64_t matched, uint64_t acted);
@@ -177,15 +180,17 @@ uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt);
 /* names.c */
 
 /*
- * names_packets(), names_commands() - add what @pattern, of @len characters, means to @codes.
- * Return: false if it means nothing.
+ * names_packets() - set the bits of packet codes in @codes that @pattern of @len characters matches
+ * names_commands() - the same for codes of names_command()
+ * Return: false if the pattern is illegal or matches nothing.
  */
 bool names_packets(const char *pattern, size_t len, uint64_t *codes);
 bool names_commands(const char *pattern, size_t len, uint64_t *codes);
-/* names_command() - the code of an admin opcode, or -1 */
+/* names_command() - return the bit number of an admin opcode in @codes of struct rule, or -1 */
 int names_command(uint16_t opcode);
-/* names_wc(), names_status() - a completion's (a command's) status by name, or -1 */
+/* names_wc() - return the enum ornic_wc_status with that name, or -1 */
 int names_wc(const char *name, size_t len);
+/* names_status() - return the enum ornic_status with that name, or -1 */
 int names_status(const char *name, size_t len);
 
 #endif /* ORNICD_FAULT_RULE_H */
