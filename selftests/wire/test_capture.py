@@ -265,7 +265,7 @@ class Daemon(Case):
         self.assertTrue(ready)
         self.frame(good, good[:-1] + bytes([good[-1] ^ 1]))
         said = self.stop(child)
-        self.assertIn("%s has 3 frames, 0 more found no room" % self.path, said)
+        self.assertIn("%s: 3 frames written, 0 dropped" % self.path, said)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([(i.name, i.is_device) for i in interfaces], [("vm", True), ("lan", False)])
         # the second frame comes before or after the first one has found no way out
@@ -314,7 +314,7 @@ class Daemon(Case):
             file.write("frob x\n")
         for options, why in ((["-f", rules], "frob"), (["-C", "/nosuchdir/control"], "/nosuchdir/control"),
                              (["-w", self.path + "2,device=vm7"], "there is no device vm7"), (["-w", self.path], "exists"),
-                             (["-w", "-", "-w", "-"], "another capture goes to standard output")):
+                             (["-w", "-", "-w", "-"], "another capture writes to standard output: choose a file")):
             child, ready = self.start("-w", self.path, *options, stdout=subprocess.DEVNULL)
             self.assertFalse(ready)
             said = child.stderr.read()

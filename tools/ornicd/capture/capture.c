@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Captures: frames of packets into the ring of a writer.
+ * Captures: put the frames of packets into the ring of a writer.
  */
 #include "capture.h"
 
@@ -30,24 +30,28 @@ static uint64_t realtime(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+/* Return the time of a block in ns since 1970. */
 static uint64_t capture_now(const struct captures *cs, const struct capture *c)
 {
 	return cs->clock() + c->offset;
 }
 
-/* Does the file have room for @bytes, and for what is written when it ends? */
+/* Return true if @bytes more and the final @statistics bytes fit the file's size limit. */
 static bool within_limit(const struct capture *c, uint32_t bytes, uint32_t statistics)
 {
 	return !c->spec.limit || c->bytes + bytes + statistics <= c->spec.limit;
 }
 
-/* Bytes of the statistics of all interfaces, and of @more. */
+/* Return the bytes of the statistics blocks of all interfaces and @more new ones. */
 static uint32_t statistics_bytes(const struct capture *c, uint32_t more)
 {
 	return (c->interfaces + more) * PCAPNG_STATISTICS;
 }
 
-/* Room for a block of up to @bytes, and behind it for the statistics; NULL if there is none. */
+/*
+ * Return ring memory for a block of up to @bytes, or NULL. Space for the statistics blocks, also of
+ * @more new interfaces, stays free behind it, so that put_statistics() cannot fail.
+ */
 static uint8_t *block_room(const struct capture *c, uint32_t bytes, uint32_t more)
 {
 	return writer_room(c->writer, bytes + statistics_bytes(c, more));
@@ -75,7 +79,7 @@ static bool wants_port(const struct capture_spec *spec, const struct switch_port
 	return !spec->nports;
 }
 
-/* Return: false if there is no room, now. */
+/* Write the interface block of a port. Return: false if the ring has no room now. */
 static bool add_interface(struct capture *c, struct capture_point *pt,
 			  const struct switch_port *port)
 {
@@ -106,7 +110,10 @@ static bool grow(struct capture *c, uint32_t number)
 	return true;
 }
 
-/* The point of a port, which becomes an interface of the file as soon as it is seen; or NULL. */
+/*
+ * Return the point of a port, or NULL if the port is not captured or its interface block does not
+ * fit the ring now. The block is written when the port is seen first.
+ */
 static struct capture_point *point_of(struct capture *c, const struct switch_port *port)
 {
 	uint32_t number = switch_port_number(port);
@@ -156,8 +163,8 @@ static void put_frame(struct captures *cs, struct capture *c, struct capture_poi
 }
 
 /*
- * The packet with its payload in one piece and in memory that no guest changes, so that the ICRC
- * is that of the bytes that are written.
+ * Copy the packet and its payload: guests may change their memory between the computation of the
+ * ICRC and the write, and then the ICRC in the file would be wrong.
  */
 static const struct packet *flatten(struct captures *cs, const struct packet *p)
 {
@@ -234,7 +241,7 @@ static void captures_observe(void *arg, const struct switch_port *port, enum swi
 	}
 }
 
-/* ---- beginning and end ------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------- */
 
 int captures_init(struct captures *cs, struct net_switch *sw, uint64_t (*clock)(void))
 {
@@ -258,7 +265,7 @@ static void capture_free(struct capture *c)
 	free(c);
 }
 
-/* Does the switch have every port that @spec names? */
+/* Check that every port in @spec exists. Return: 0, or -ENOENT and a message in @why. */
 static int check_ports(struct captures *cs, const struct capture_spec *spec, char *why,
 		       size_t room)
 {
@@ -277,7 +284,7 @@ static int check_ports(struct captures *cs, const struct capture_spec *spec, cha
 	return 0;
 }
 
-/* Reject a second capture to standard output: their output would mix. */
+/* Reject a second capture to standard output, because their blocks would mix. */
 static int check_stdout(const struct captures *cs, const char *path, char *why, size_t room)
 {
 	const struct capture *c;
@@ -286,21 +293,22 @@ static int check_stdout(const struct captures *cs, const char *path, char *why, 
 		return 0;
 	TAILQ_FOREACH(c, &cs->list, link) {
 		if (!strcmp(c->spec.path, path)) {
-			snprintf(why, room, "another capture goes to standard output");
+			snprintf(why, room,
+				 "another capture writes to standard output: choose a file");
 			return -EBUSY;
 		}
 	}
 	return 0;
 }
 
-/* A named pipe that somebody reads. Others' files are left alone. */
+/* Open an existing path: accept a named pipe with a reader, never overwrite a file. */
 static int open_pipe(const char *path, char *why, size_t room)
 {
 	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
 	if (fd < 0 && errno == ENXIO) {
-		snprintf(why, room, "nobody reads the pipe %s: start the reader first", path);
+		snprintf(why, room, "the pipe %s has no reader: start the reader first", path);
 		return -ENXIO;
 	}
 	if (fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode))
@@ -311,7 +319,7 @@ static int open_pipe(const char *path, char *why, size_t room)
 	return -EEXIST;
 }
 
-/* It has what the guests say to each other, so it is for the daemon's user only. */
+/* Open the output; mode 0600, because it contains the guests' data. */
 static int open_file(struct capture *c, char *why, size_t room)
 {
 	const char *path = c->spec.path;
@@ -346,7 +354,7 @@ static int open_writer(struct captures *cs, struct capture *c, char *why, size_t
 	return err;
 }
 
-/* The blocks that a file begins with: the buffer is empty, and never too small for them. */
+/* Write the section block and the interface blocks; the ring is empty and large enough. */
 static void put_head(struct captures *cs, struct capture *c)
 {
 	uint8_t *to = writer_room(c->writer, PCAPNG_FIXED + PCAPNG_TEXT);
@@ -369,7 +377,7 @@ int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_
 		return err;
 	}
 	if (cs->count == CAPTURES) {
-		snprintf(why, room, "there are %d captures already: stop one", CAPTURES);
+		snprintf(why, room, "%d captures run, the most possible: stop one", CAPTURES);
 		err = -EBUSY;
 	} else {
 		err = check_ports(cs, &c->spec, why, room);
@@ -404,7 +412,7 @@ struct capture *captures_find(struct captures *cs, uint32_t id)
 	return NULL;
 }
 
-/* Room for them was kept. */
+/* Write a statistics block per interface; block_room() kept space for them. */
 static void put_statistics(struct captures *cs, struct capture *c)
 {
 	uint64_t now = capture_now(cs, c);
@@ -448,12 +456,16 @@ void capture_forget(struct captures *cs, struct capture *c)
 	capture_remove(cs, c);
 }
 
-/* Whoever began it will ask what became of it. The list does not grow without end. */
+/*
+ * Keep a failed capture in the list until its client has asked for the result, but no more than
+ * CAPTURES of them: forget the oldest.
+ */
 static void capture_failed(struct captures *cs, struct capture *c, int err)
 {
 	struct capture *oldest;
 
-	log_err("capture %u: %s ends early: %s", c->id, c->spec.path, strerror(-err));
+	log_err("capture %u: cannot write %s: %s; the capture ended early", c->id, c->spec.path,
+		strerror(-err));
 	c->ending = true;
 	c->err = err;
 	if (++cs->failed <= CAPTURES)
@@ -472,7 +484,7 @@ static int close_writer(struct captures *cs, struct capture *c)
 	return writer_free(c->writer);
 }
 
-/* Nothing more will be written. */
+/* Clean up after the writer has ended; a closed pipe (EPIPE) is a normal end. */
 static void capture_ended(struct captures *cs, struct capture *c)
 {
 	int err = close_writer(cs, c);
@@ -482,9 +494,9 @@ static void capture_ended(struct captures *cs, struct capture *c)
 		return;
 	}
 	if (err)
-		log_info("capture %u: who read %s has gone", c->id, c->spec.path);
+		log_info("capture %u: %s: the reader closed the pipe", c->id, c->spec.path);
 	else
-		log_info("capture %u: %s has %llu frames, %llu more found no room", c->id,
+		log_info("capture %u: %s: %llu frames written, %llu dropped", c->id,
 			 c->spec.path, (unsigned long long)c->frames,
 			 (unsigned long long)c->dropped);
 	capture_remove(cs, c);

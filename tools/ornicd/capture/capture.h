@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Captures: what passes ports of the switch, in pcapng files.
+ * Captures: write the packets that pass ports of the switch to pcapng files.
  *
- * While there is a capture, it observes the switch. What stands for several packets of the wire
- * is written as those, so that a capture between two devices of the daemon, where no packet is
- * ever made, looks as if there were a wire. Each port is an interface of the file; inbound is
- * what the switch gets there.
+ * While there is a capture, it observes the switch. A struct packet that stands for several
+ * frames is written as these frames, so that a capture between two devices of the daemon, for
+ * which no frames are made, looks like one of a wire. Each port is an interface of the file; a
+ * packet that enters the switch by it is inbound.
+ *
+ * All functions run on the loop's thread; only struct writer has another one.
  */
 #ifndef ORNICD_CAPTURE_CAPTURE_H
 #define ORNICD_CAPTURE_CAPTURE_H
@@ -17,16 +19,16 @@
 
 struct writer;
 
-/** CAPTURES - most captures at a time, and most that failed and are remembered */
+/** CAPTURES - most captures at a time, and most failed ones that are kept in the list */
 #define CAPTURES	16
 
 /**
- * struct capture_point - a port as a capture sees it
- * @known:	the port was looked at: the other members are good
- * @wanted:	it is captured
- * @interface:	number of its interface block
- * @received:	frames that the capture wants
- * @dropped:	of these, frames for which there was no room
+ * struct capture_point - a capture's state for one port
+ * @known:	the other members are valid
+ * @wanted:	the port is captured
+ * @interface:	number of its interface block, from 0
+ * @received:	frames that match the capture
+ * @dropped:	of these, frames that were dropped because the ring was full
  */
 struct capture_point {
 	bool known;
@@ -38,21 +40,21 @@ struct capture_point {
 
 /**
  * struct capture - a capture
- * @link:	in struct captures
- * @id:		its number, from 1; never used again
- * @spec:	what was asked for
- * @writer:	to the file
- * @offset:	ns from the clock of struct captures to 1970
- * @start_ns:	when it began, since 1970
- * @point:	by number of the port, @npoints of them
+ * @link:	in @list of struct captures
+ * @id:		number, from 1; never used again
+ * @spec:	description by the user
+ * @writer:	writer of the file; freed if @err
+ * @offset:	add to the clock of struct captures to get ns since 1970
+ * @start_ns:	start, ns since 1970
+ * @point:	array of @npoints, by number of the port
  * @npoints:	number of @point
- * @interfaces:	interface blocks so far
- * @frames:	frames written
- * @dropped:	frames for which there was no room
- * @bytes:	bytes written
- * @ending:	nothing more is taken
- * @created:	the file was made for it
- * @err:	why the file ends early, a negative errno: nothing is written any more
+ * @interfaces:	number of interface blocks written
+ * @frames:	frames put into the ring
+ * @dropped:	frames that were dropped because the ring was full
+ * @bytes:	bytes put into the ring
+ * @ending:	stopped: takes no more frames
+ * @created:	the capture created the file
+ * @err:	negative errno that ended the file early, or 0
  */
 struct capture {
 	TAILQ_ENTRY(capture) link;
@@ -77,14 +79,14 @@ TAILQ_HEAD(capture_list, capture);
 /**
  * struct captures - all captures of a switch
  * @sw:		switch
- * @clock:	time of the daemon, ns
- * @observer:	on @sw, while @count is not 0
- * @fd:		readable: call captures_reap()
+ * @clock:	clock of the daemon, ns
+ * @observer:	observer of @sw while @count is not 0
+ * @fd:		eventfd; if readable, call captures_reap()
  * @list:	captures, oldest first
- * @count:	how many of them have not failed
- * @failed:	how many have
- * @last_id:	of the youngest
- * @flat:	a packet whose payload is in one piece: in @data
+ * @count:	number of captures that have not failed
+ * @failed:	number of failed captures in @list
+ * @last_id:	number of the newest capture
+ * @flat:	copy of a packet with its payload in @data
  * @data:	PACKET_MAX_PAYLOAD bytes
  */
 struct captures {
@@ -100,35 +102,36 @@ struct captures {
 	uint8_t *data;
 };
 
-/* captures_init() - Return: 0 or a negative errno */
+/* captures_init() - initialise; @clock is in ns. Return: 0 or a negative errno. */
 int captures_init(struct captures *cs, struct net_switch *sw, uint64_t (*clock)(void));
-/* captures_fini() - end all captures, and wait until they are written */
+/* captures_fini() - stop all captures, and wait until they are written */
 void captures_fini(struct captures *cs);
-/* captures_undo() - end all captures, and remove the files that were made for them */
+/* captures_undo() - end all captures, and remove the files that they created */
 void captures_undo(struct captures *cs);
 
 /*
- * captures_start() - begin a capture
- * @spec:	need not live on
- * @id:		its number
- * Return: 0; or a negative errno, and @why, of @room bytes, says what is wrong.
+ * captures_start() - start a capture
+ * @spec:	description; copied
+ * @id:		returns its number
+ * @why:	@room bytes for an error message
+ * Return: 0, or a negative errno and a message in @why.
  */
 int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_t *id, char *why,
 		   size_t room);
 
-/* captures_find() - the capture of that number, or NULL */
+/* captures_find() - return the capture with number @id, or NULL */
 struct capture *captures_find(struct captures *cs, uint32_t id);
 
 /*
- * capture_stop() - take nothing more. What is left is written in the background; the capture is
- * in the list until then, and if that fails for longer.
+ * capture_stop() - take no more frames. The rest of the ring is written in the background; then
+ * captures_reap() removes the capture from the list, or marks it as failed.
  */
 void capture_stop(struct captures *cs, struct capture *c);
 
-/* capture_forget() - a capture that failed: who wanted to know why does */
+/* capture_forget() - remove a failed capture after its error was reported */
 void capture_forget(struct captures *cs, struct capture *c);
 
-/* captures_reap() - forget captures that have ended, but for the last ones that failed */
+/* captures_reap() - remove captures that are written, keep the last CAPTURES that failed */
 void captures_reap(struct captures *cs);
 
 #endif /* ORNICD_CAPTURE_CAPTURE_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pcapng blocks. Each is: type, length, fields, options, length again; padded to four bytes.
+ * Write pcapng blocks: type, length, fields, options, length again; padded to four bytes.
  */
 #include "pcapng.h"
 
@@ -15,7 +15,7 @@
 #define BYTE_ORDER_MAGIC	0x1a2b3c4d
 #define LINKTYPE_ETHERNET	1
 
-/* Options; what a number means depends on the block. */
+/* Options; the meaning of a number depends on the block. */
 #define OPT_END			0
 #define OPT_COMMENT		1
 #define SECTION_APPLICATION	4
@@ -51,7 +51,7 @@ static uint8_t *put64(uint8_t *at, uint64_t v)
 	return at + sizeof(v);
 }
 
-/* Times are two words, the upper one first whatever the byte order. */
+/* A time is two words, the upper one first in files of either byte order. */
 static uint8_t *put_time(uint8_t *at, uint64_t ns)
 {
 	return put32(put32(at, ns >> 32), ns);
@@ -103,7 +103,7 @@ uint32_t pcapng_put_section(uint8_t *to, const char *application)
 
 	at = put32(at, BYTE_ORDER_MAGIC);
 	at = put16(put16(at, 1), 0);		/* version 1.0 */
-	at = put64(at, UINT64_MAX);		/* length of the section: not told */
+	at = put64(at, UINT64_MAX);		/* length of the section: unknown */
 	at = put_text(at, SECTION_APPLICATION, application);
 	return block_end(to, put32(at, OPT_END));
 }

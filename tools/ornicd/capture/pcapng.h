@@ -2,10 +2,10 @@
 /*
  * Blocks of a pcapng file (draft-ietf-opsawg-pcapng), always little-endian.
  *
- * Debian has no library that writes them with comments: libpcap writes the older format, and
- * libwiretap is all of Wireshark. It takes four kinds of block.
+ * Written here because no library in Debian 12 and 13 suits: libpcap writes the older format,
+ * which has no comments, and libwiretap pulls in Wireshark. Four kinds of block suffice.
  *
- * Each function writes a whole block to memory that the caller knows to be large enough.
+ * Each function writes a whole block to memory that the caller has checked to be large enough.
  */
 #ifndef ORNICD_CAPTURE_PCAPNG_H
 #define ORNICD_CAPTURE_PCAPNG_H
@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** PCAPNG_TEXT - most bytes of a text that are written */
+/** PCAPNG_TEXT - bytes after which a text is cut */
 #define PCAPNG_TEXT		256
-/** PCAPNG_FIXED - no block is longer but for its texts and the data of its packet */
+/** PCAPNG_FIXED - most bytes of a block without its texts and packet data */
 #define PCAPNG_FIXED		128
-/** PCAPNG_STATISTICS - bytes of a block of statistics */
+/** PCAPNG_STATISTICS - bytes of a statistics block */
 #define PCAPNG_STATISTICS	80
 
 /* Flags of a packet: direction and kind of destination */
@@ -30,9 +30,9 @@
 #define PCAPNG_BROADCAST	(3 << 2)
 
 /**
- * struct pcapng_interface - where packets are seen
- * @name:	of the interface
- * @description: what kind of interface
+ * struct pcapng_interface - a port of the switch
+ * @name:	name of the port
+ * @description: kind of port
  * @snaplen:	most bytes of a packet that are kept
  */
 struct pcapng_interface {
@@ -44,11 +44,11 @@ struct pcapng_interface {
 /**
  * struct pcapng_packet - an Ethernet frame
  * @interface:	number of the interface block, from 0
- * @ns:		when, in ns since 1970
+ * @ns:		time, ns since 1970
  * @flags:	PCAPNG_*
  * @len:	bytes of the frame
- * @keep:	how many of them are kept, from the first on
- * @piece:	the frame, @npieces pieces
+ * @keep:	number of bytes to write, from the first on
+ * @piece:	@npieces pieces of the frame
  * @npieces:	number of @piece
  * @comment:	UTF-8, or NULL
  */
@@ -64,13 +64,13 @@ struct pcapng_packet {
 };
 
 /**
- * struct pcapng_statistics - what became of an interface's packets
+ * struct pcapng_statistics - counters of an interface; times are in ns since 1970
  * @interface:	number of the interface block
- * @ns:		when these numbers held
- * @start_ns:	when the capture started
- * @end_ns:	when it ended
- * @received:	packets that the capture was meant to have
- * @dropped:	of these, packets for which there was no room
+ * @ns:		time of these counters
+ * @start_ns:	start of the capture
+ * @end_ns:	end of the capture
+ * @received:	packets that match the capture
+ * @dropped:	of these, packets that were not written
  */
 struct pcapng_statistics {
 	uint32_t interface;
@@ -81,16 +81,16 @@ struct pcapng_statistics {
 	uint64_t dropped;
 };
 
-/* Each returns the bytes of the block at @to. */
+/* Write a block to @to. Return: its bytes. */
 uint32_t pcapng_put_section(uint8_t *to, const char *application);
 uint32_t pcapng_put_interface(uint8_t *to, const struct pcapng_interface *i);
 uint32_t pcapng_put_packet(uint8_t *to, const struct pcapng_packet *p);
 uint32_t pcapng_put_statistics(uint8_t *to, const struct pcapng_statistics *s);
 
-/* pcapng_packet_room() - memory that pcapng_put_packet() may need for @p */
+/* pcapng_packet_room() - return the most bytes that pcapng_put_packet() writes for @p */
 uint32_t pcapng_packet_room(const struct pcapng_packet *p);
 
-/* pcapng_whole() - bytes of the blocks that lie wholly in the @len bytes at @at */
+/* pcapng_whole() - return the bytes of the complete blocks in the @len bytes at @at */
 size_t pcapng_whole(const uint8_t *at, size_t len);
 
 #endif /* ORNICD_CAPTURE_PCAPNG_H */

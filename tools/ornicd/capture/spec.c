@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "FILE[,key=value]..." to what is to be captured.
+ * Parse "FILE[,key=value]...", the description of a capture.
  */
 #include "spec.h"
 
@@ -20,7 +20,7 @@ enum key { KEY_DEVICE, KEY_PORT, KEY_QP, KEY_SNAPLEN, KEY_LIMIT, KEY_BUFFER };
 
 static char *const keys[] = { "device", "port", "qp", "snaplen", "limit", "buffer", NULL };
 
-/* A number, if @units with k, M or G behind it. Return: 0 or -EINVAL. */
+/* Parse a number, which may end in k, M or G (2^10, 2^20, 2^30) if @units. Return: 0 or -EINVAL. */
 static int parse_number(const char *text, bool units, uint64_t min, uint64_t max, uint64_t *out)
 {
 	unsigned int shift = 0;

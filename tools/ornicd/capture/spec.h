@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is to be captured, as a user says it.
+ * Description of a capture by the user.
  */
 #ifndef ORNICD_CAPTURE_SPEC_H
 #define ORNICD_CAPTURE_SPEC_H
@@ -11,15 +11,15 @@
 
 /** CAPTURE_PORTS - most ports that a capture may name */
 #define CAPTURE_PORTS		32
-/** CAPTURE_SNAPLEN - bytes of a frame that are kept unless less is wished: all of any frame */
+/** CAPTURE_SNAPLEN - default and largest number of bytes kept of a frame: every frame fits */
 #define CAPTURE_SNAPLEN		262144
-/** CAPTURE_BUFFER - bytes that may wait for the file unless another number is wished */
+/** CAPTURE_BUFFER - default size of the ring to the file, bytes */
 #define CAPTURE_BUFFER		(32u << 20)
 
 /**
  * struct capture_port - a port of the switch
- * @name:	its name
- * @device:	a device's; else one to the outside
+ * @name:	name
+ * @device:	true: port of a device; false: uplink
  */
 struct capture_port {
 	char *name;
@@ -27,15 +27,15 @@ struct capture_port {
 };
 
 /**
- * struct capture_spec - what is to be captured, and where to
+ * struct capture_spec - output and filter of a capture
  * @path:	file; "-" is standard output
- * @port:	ports, @nports of them; none: all
- * @nports:	number of @port
- * @one_qp:	only packets from or to queue pair @qpn
- * @qpn:	its number, as on the wire
- * @snaplen:	bytes of a frame that are kept
+ * @port:	array of @nports ports to capture
+ * @nports:	number of @port; 0: capture all ports
+ * @one_qp:	capture packets from or to queue pair @qpn only
+ * @qpn:	number of the queue pair, as on the wire
+ * @snaplen:	most bytes kept of a frame
  * @limit:	most bytes of the file; 0: no limit
- * @buffer:	bytes that may wait to be written
+ * @buffer:	size of the ring to the file, bytes
  */
 struct capture_spec {
 	char *path;
@@ -49,12 +49,11 @@ struct capture_spec {
 };
 
 /*
- * capture_spec_parse() - "FILE[,key=value]..."
- * Return: 0 or a negative errno; @why, of @room bytes, then says in a line what is wrong. After
- * success, capture_spec_free() is due.
+ * capture_spec_parse() - parse "FILE[,key=value]..."; free the result with capture_spec_free()
+ * Return: 0, or a negative errno and a message of one line in @why, which has @room bytes.
  */
 int capture_spec_parse(struct capture_spec *spec, const char *text, char *why, size_t room);
-/* capture_spec_copy() - Return: 0 or -ENOMEM */
+/* capture_spec_copy() - copy, to be freed with capture_spec_free(). Return: 0 or -ENOMEM. */
 int capture_spec_copy(struct capture_spec *to, const struct capture_spec *from);
 void capture_spec_free(struct capture_spec *spec);
 

@@ -18,26 +18,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Most bytes of blocks that are written, and given back to the ring, at once; one is at least. */
+/* Most bytes written, and then freed in the ring, at a time; a longer block is written whole. */
 #define CHUNK_BYTES	(256u << 10)
-/* How long, once it was ended, the reader of a pipe may take for another page. */
+/* Longest wait for the reader of a pipe after writer_end(), for each PIPE_BUF bytes */
 #define PATIENCE_MS	1000
 
 /**
  * struct writer - see writer.h
  * @fd:		file
- * @regular:	it is a regular file: write() always makes progress, and it can be cut
- * @event:	to be told
+ * @regular:	regular file: write() always makes progress, and the file can be truncated
+ * @event:	eventfd to write when @ended becomes true
  * @ring:	@size bytes, mapped twice
  * @size:	bytes of @ring
- * @thread:	writes
- * @lock:	protects what follows
+ * @thread:	thread that writes
+ * @lock:	protects the members below
  * @wake:	@head or @end changed
- * @head:	bytes put into the ring, ever
- * @tail:	bytes taken from it, ever
- * @end:	nothing more will come
- * @ended:	nothing more will be written
- * @err:	why, or 0
+ * @head:	bytes put into the ring, free-running
+ * @tail:	bytes written from the ring, free-running
+ * @end:	writer_end() was called
+ * @ended:	the thread writes nothing more
+ * @err:	negative errno that ended the thread, or 0
  */
 struct writer {
 	int fd;
@@ -65,7 +65,10 @@ static bool is_ended_by_owner(struct writer *w)
 	return end;
 }
 
-/* Wait until a pipe takes PIPE_BUF bytes. Return: 0 or a negative errno. */
+/*
+ * Wait until a pipe takes PIPE_BUF bytes; after writer_end() no longer than PATIENCE_MS.
+ * Return: 0 or a negative errno.
+ */
 static int wait_for_reader(struct writer *w)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
@@ -84,7 +87,11 @@ static int wait_for_reader(struct writer *w)
 	}
 }
 
-/* Write @len bytes at @at. Return: 0 or a negative errno; @done: bytes written. */
+/*
+ * Write @len bytes at @at and set @done to the bytes written. A write of at most PIPE_BUF bytes
+ * after wait_for_reader() does not block.
+ * Return: 0 or a negative errno.
+ */
 static int write_all(struct writer *w, const uint8_t *at, size_t len, size_t *done)
 {
 	*done = 0;
@@ -108,7 +115,7 @@ static int write_all(struct writer *w, const uint8_t *at, size_t len, size_t *do
 	return 0;
 }
 
-/* Whole blocks at the ring's tail, of @have bytes: as many as fit a chunk, or one. */
+/* Return the bytes to write next of @have bytes at the ring's tail: whole blocks, at least one. */
 static size_t chunk_of(const uint8_t *at, size_t have)
 {
 	size_t whole = pcapng_whole(at, have < CHUNK_BYTES ? have : CHUNK_BYTES);
@@ -116,7 +123,10 @@ static size_t chunk_of(const uint8_t *at, size_t have)
 	return whole ? whole : pcapng_whole(at, have);
 }
 
-/* Write the next blocks. Return: bytes; or a negative errno, and the file ends with a block. */
+/*
+ * Write the next blocks. On failure truncate a regular file to whole blocks, so that it stays
+ * readable. Return: bytes or a negative errno.
+ */
 static ssize_t write_chunk(struct writer *w, const uint8_t *at, size_t have)
 {
 	size_t len = chunk_of(at, have), done;
@@ -161,7 +171,7 @@ static void *writer_thread(void *arg)
 	return NULL;
 }
 
-/* Map @bytes of memory, and the same once more behind it. Return: 0 or a negative errno. */
+/* Map @bytes of memory twice in a row. Return: 0 or a negative errno. */
 static int map_twice(uint32_t bytes, uint8_t **ring)
 {
 	int fd = memfd_create("capture", MFD_CLOEXEC), err;
@@ -186,7 +196,7 @@ static int map_twice(uint32_t bytes, uint8_t **ring)
 	return err;
 }
 
-/* Signals are for the main thread. */
+/* Start the thread with all signals blocked, because the main thread handles them. */
 static int writer_start(struct writer *w)
 {
 	sigset_t all, old;
