@@ -432,7 +432,8 @@ class Socket(unittest.TestCase):
         other = subprocess.run([control.ORNICD, "-d", "path=%s" % daemon.path("c"), "-C", daemon.control],
                                capture_output=True, text=True)
         self.assertEqual(other.returncode, 1)
-        self.assertIn("in use by another process", other.stderr)
+        self.assertIn("cannot listen on %s: address in use by pid %d; stop it or choose another path"
+                      % (daemon.control, daemon.process.pid), other.stderr)
         daemon.ctl("version")
 
     def test_no_descriptor_left(self):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UNIX sockets with a name, and names left behind.
+ * UNIX sockets with a name in the file system; take over names that dead processes left.
  */
 #define _GNU_SOURCE 1	/* accept4() */
 
@@ -11,14 +11,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LISTEN_BACKLOG	8
+/* Bytes of a reason why an address cannot be used */
+#define WHY_BYTES	64
 
-/* A spare descriptor: when there is no other, it is closed to accept and close a connection. */
+/* A spare descriptor: turn_away() closes it to accept a connection when no other is left. */
 static int spare = -1;
 
 static void spare_keep(void)
@@ -39,25 +42,38 @@ int unix_address(struct sockaddr_un *addr, const char *path)
 	return 0;
 }
 
-/* Is the socket file left over from a process that is gone? */
-static bool unix_stale(const struct sockaddr_un *addr, int type)
+/*
+ * Return true if the socket file was left by a dead process. Otherwise say in @why what holds the
+ * address; Linux tells the pid for stream sockets only.
+ */
+static bool unix_stale(const struct sockaddr_un *addr, int type, char why[WHY_BYTES])
 {
+	struct ucred holder = { .pid = 0 };
+	socklen_t len = sizeof(holder);
+	bool stale = false;
 	struct stat st;
-	bool stale;
 	int fd;
 
-	if (lstat(addr->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+	snprintf(why, WHY_BYTES, "address in use by another process; stop it");
+	if (lstat(addr->sun_path, &st) < 0)
 		return false;
+	if (!S_ISSOCK(st.st_mode)) {
+		snprintf(why, WHY_BYTES, "the file exists and is not a socket; remove it");
+		return false;
+	}
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
-	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 &&
-		errno == ECONNREFUSED;
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0)
+		stale = errno == ECONNREFUSED;
+	else if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &len) && holder.pid > 0)
+		snprintf(why, WHY_BYTES, "address in use by pid %d; stop it", (int)holder.pid);
 	close(fd);
 	return stale;
 }
 
-static int unix_take_name(int fd, const struct sockaddr_un *addr, int type)
+/* Bind @fd to the address. Return: 0 or a negative errno; -EADDRINUSE with a reason in @why. */
+static int unix_take_name(int fd, const struct sockaddr_un *addr, int type, char why[WHY_BYTES])
 {
 	const struct sockaddr *name = (const struct sockaddr *)addr;
 
@@ -65,18 +81,24 @@ static int unix_take_name(int fd, const struct sockaddr_un *addr, int type)
 		return 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	if (!unix_stale(addr, type))
+	if (!unix_stale(addr, type, why))
 		return -EADDRINUSE;
 	if (unlink(addr->sun_path) < 0)
 		return -errno;
 	return bind(fd, name, sizeof(*addr)) < 0 ? -errno : 0;
 }
 
-static int unix_failed(const struct sockaddr_un *addr, int fd, int err)
+/* Log the error, for -EADDRINUSE with @why, and close @fd. Return: @err. */
+static int unix_failed(const struct sockaddr_un *addr, int fd, int err, const char *why)
 {
-	log_err("cannot listen on %s: %s%s", addr->sun_path, err == -EADDRINUSE ?
-		"in use by another process, or no socket; choose another path" : strerror(-err),
-		err == -ENOENT ? "; create its directory first" : "");
+	const char *advice = "";
+
+	if (err == -EADDRINUSE)
+		advice = " or choose another path";
+	else if (err == -ENOENT)
+		advice = "; create its directory first";
+	log_err("cannot listen on %s: %s%s", addr->sun_path, err == -EADDRINUSE ? why :
+		strerror(-err), advice);
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -85,25 +107,27 @@ static int unix_failed(const struct sockaddr_un *addr, int fd, int err)
 int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char why[WHY_BYTES];
 	int err;
 
 	if (fd < 0)
-		return unix_failed(addr, fd, -errno);
-	/* the name gets what the socket had before, so there is no moment when others may connect */
+		return unix_failed(addr, fd, -errno, NULL);
+	/* bind() creates the file with the socket's mode, so set it before: nobody else connects */
 	if (fchmod(fd, mode) < 0)
-		return unix_failed(addr, fd, -errno);
-	err = unix_take_name(fd, addr, type);
+		return unix_failed(addr, fd, -errno, NULL);
+	err = unix_take_name(fd, addr, type, why);
 	if (err)
-		return unix_failed(addr, fd, err);
+		return unix_failed(addr, fd, err, why);
 	if (type == SOCK_STREAM && listen(fd, LISTEN_BACKLOG) < 0) {
 		err = -errno;
 		unlink(addr->sun_path);
-		return unix_failed(addr, fd, err);
+		return unix_failed(addr, fd, err, NULL);
 	}
 	spare_keep();
 	return fd;
 }
 
+/* Accept a connection with the spare descriptor and close it. */
 static void turn_away(int sock)
 {
 	int fd;
@@ -125,7 +149,7 @@ int unix_accept(int sock, const char *who)
 
 	if (fd >= 0 || err == EAGAIN || err == ECONNABORTED || err == EINTR)
 		return fd;
-	log_ratelimited(LOG_ERR, "%s: accept: %s", who, strerror(err));
+	log_ratelimited(LOG_ERR, "%s: cannot accept a connection: %s", who, strerror(err));
 	if (err == EMFILE || err == ENFILE)
 		turn_away(sock);
 	return -1;

@@ -8,28 +8,27 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-/** UNIX_MODE - what the umask leaves of it is the usual */
+/** UNIX_MODE - default mode of a socket file: only the umask restricts it */
 #define UNIX_MODE	0777
 
-/* unix_address() - Return: 0, or -ENAMETOOLONG after a log line. */
+/* unix_address() - fill in an address. Return: 0, or -ENAMETOOLONG after a log line. */
 int unix_address(struct sockaddr_un *addr, const char *path);
 
 /*
- * unix_bind() - a socket of @type at @addr, non-blocking; one of SOCK_STREAM listens
+ * unix_bind() - create a non-blocking socket at @addr; listen if @type is SOCK_STREAM
  *
- * A name that a dead process left is taken over, one in use is not. @mode is what others may,
- * less the umask.
+ * Takes over a name that a dead process left, but not one in use. The file gets @mode less the
+ * umask; the caller removes it.
  *
- * Return: the descriptor, or a negative errno after a log line. The file is the caller's to
- * remove.
+ * Return: the descriptor, or a negative errno after a log line.
  */
 int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
 
 /*
- * unix_accept() - a connection to the listening socket @sock, non-blocking
+ * unix_accept() - accept a connection to the listening socket @sock; it is non-blocking
  *
- * When the process has no descriptor left, a new client is disconnected: it would wait for nothing,
- * and the socket would stay readable. @who is for the log.
+ * If the process has no descriptor left, disconnect the new client: it would wait in vain, and
+ * @sock would stay readable, so that the loop would spin. @who names the socket in log lines.
  *
  * Return: the descriptor, or -1.
  */

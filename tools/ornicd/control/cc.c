@@ -6,7 +6,7 @@
 
 #include "../engine/qp.h"
 
-/* Queue pairs that an answer has room for; the others are counted. */
+/* Most queue pairs in an answer; others are only counted. */
 #define QPS_MAX		1000
 
 static json_t *params(const struct cc_param *p)
@@ -26,7 +26,10 @@ static json_t *describe(const struct qp *qp)
 			 "alpha", (double)qp->cc.alpha / CC_ONE);
 }
 
-/* Those of @dev that are held back; *@left more may be shown, *@more are not. */
+/*
+ * Add the rate-limited queue pairs of @dev to @all, at most *@left of them, which is updated; count
+ * the others in *@more.
+ */
 static void add_held(const struct device *dev, json_t *all, uint32_t *left, json_int_t *more)
 {
 	const struct qp *qp;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines of one client. It is in one of three states: its next line is not complete, and the
- * loop waits for more; a line is complete and waits for the engine's turn to end; an answer is
- * on its way, and nothing else is read before the client has taken it. So a client that does
- * not read makes nobody wait but itself and takes no memory beyond one answer.
+ * One client of the control socket. It is in one of three states: the next line is incomplete,
+ * and the loop waits for more bytes; a line is complete and waits for the end of the engine's
+ * iteration; an answer is being sent, and nothing else is read before the client has taken it.
+ * A client that does not read therefore delays only itself and needs no memory beyond one
+ * answer.
  */
 #include "client.h"
 
@@ -78,7 +79,7 @@ static void client_wait(struct control_client *c, uint32_t events)
 
 static void client_answer(struct control_client *c, char *text, size_t len);
 
-/* Look for the end of the line in what came from byte @from on. */
+/* Look for the end of the line in the bytes from @from on, and enter the next state. */
 static void client_look(struct control_client *c, size_t from)
 {
 	const char *end = memchr(c->rx + from, '\n', c->rx_len - from);
@@ -90,16 +91,16 @@ static void client_look(struct control_client *c, size_t from)
 		TAILQ_INSERT_TAIL(&c->owner->ready, c, ready);
 		client_wait(c, 0);
 	} else if (c->rx_len == sizeof(c->rx)) {
-		/* the beginning of the next request is unknown */
+		/* Close the connection, because the beginning of the next request is unknown. */
 		c->close = true;
-		text = control_refusal("the line is too long", &len);
+		text = control_reject("the line is too long", &len);
 		client_answer(c, text, len);
 	} else {
 		client_wait(c, EPOLLIN);
 	}
 }
 
-/* The answer, if there was one, is sent. The client may be gone after that. */
+/* Continue after an answer was sent, or there was none. May free @c. */
 static void client_next(struct control_client *c)
 {
 	free(c->tx);
@@ -110,7 +111,7 @@ static void client_next(struct control_client *c)
 		client_look(c, 0);
 }
 
-/* Send what the socket takes. The client may be gone after that. */
+/* Send as many bytes as the socket takes. May free @c. */
 static void client_send(struct control_client *c)
 {
 	ssize_t n = send(c->fd, c->tx + c->tx_at, c->tx_len - c->tx_at,
@@ -130,7 +131,7 @@ static void client_send(struct control_client *c)
 		client_next(c);
 }
 
-/* Send @text, NULL for nothing, and go on with what follows the line. */
+/* Send @text, which may be NULL, then continue with the bytes behind the line. May free @c. */
 static void client_answer(struct control_client *c, char *text, size_t len)
 {
 	c->tx = text;
@@ -177,7 +178,10 @@ static void client_receive(struct control_client *c)
 	client_look(c, from);
 }
 
-/* A client that hung up may have left requests behind: these are served first. */
+/*
+ * Handle an event of the socket. Ignore it while a line waits: a client may send requests and
+ * close the connection, and these are executed first.
+ */
 static void client_event(void *arg, uint32_t events)
 {
 	struct control_client *c = arg;

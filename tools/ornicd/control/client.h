@@ -19,20 +19,20 @@ struct daemon;
 
 /**
  * struct control_client - a client
- * @owner:	of whom
+ * @owner:	list of clients that it is in
  * @loop:	event loop
  * @fd:		socket
- * @events:	what the loop waits for
- * @rx:		bytes received
- * @rx_len:	how many
+ * @events:	EPOLL* that the loop waits for
+ * @rx:		received bytes
+ * @rx_len:	number of received bytes
  * @line:	bytes of a complete line at the start of @rx, with its newline; 0: there is none
- * @tx:		answer under way, or NULL
- * @tx_len:	its bytes
- * @tx_at:	the next one to send
- * @close:	hang up when it is sent
- * @moved:	when it last sent or took something, ns
- * @link:	in the server's list
- * @ready:	in its list of those with a complete line
+ * @tx:		answer that is being sent, or NULL
+ * @tx_len:	bytes of the answer
+ * @tx_at:	bytes of the answer that are sent
+ * @close:	close the connection when the answer is sent
+ * @moved:	last time that bytes were received or sent, ns of CLOCK_MONOTONIC_COARSE
+ * @link:	in @all of the owner
+ * @ready:	in @ready of the owner, if @line
  */
 struct control_client {
 	struct client_owner *owner;
@@ -54,11 +54,11 @@ struct control_client {
 TAILQ_HEAD(client_list, control_client);
 
 /**
- * struct client_owner - what the clients belong to
- * @all:	clients, @n of them
- * @n:		number of @all
- * @ready:	those whose next line is complete, longest waiting first
- * @patience:	ns after which one that does not move is stuck
+ * struct client_owner - the clients of a control socket
+ * @all:	all clients
+ * @n:		number of clients
+ * @ready:	clients with a complete line, longest waiting first
+ * @patience:	ns without progress after which a client is stuck
  */
 struct client_owner {
 	struct client_list all;
@@ -67,15 +67,18 @@ struct client_owner {
 	uint64_t patience;
 };
 
-/* client_new() - take over a connected socket. Return: 0 or a negative errno. */
+/* client_new() - create a client; it owns @fd unless this fails. Return: 0 or a negative errno. */
 int client_new(struct client_owner *owner, struct loop *loop, int fd);
-/* client_free() - hang up */
+/* client_free() - close the connection and free the client */
 void client_free(struct control_client *c);
 
-/* client_serve() - answer the line that is complete; the client may be gone after that */
+/* client_serve() - execute the complete line of @c and start to send the answer; may free @c */
 void client_serve(struct control_client *c, struct daemon *daemon);
 
-/* client_is_stuck() - it is in the middle of something, and the owner's patience is over */
+/*
+ * client_is_stuck() - return true if the client has sent half a line or does not read its answer,
+ * and made no progress for the owner's @patience
+ */
 bool client_is_stuck(const struct control_client *c);
 
 #endif /* ORNICD_CONTROL_CLIENT_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The control socket: whoever may connect sees and changes what the daemon does
+ * The control socket: its clients inspect and change the running daemon
  * (Documentation/control.rst).
  *
- * server.c has the socket and its clients, client.c the lines of one of them, request.c makes
- * an answer of a line (JSON-RPC 2.0), methods.c finds who does what was asked. Each subject's
- * methods are a file of their own. The data path knows nothing of all this.
+ * server.c has the socket and its list of clients, client.c the lines of one client, request.c
+ * turns a request line (JSON-RPC 2.0) into an answer, methods.c finds the method. The methods of
+ * each subject have a file. The data path does not depend on this folder.
  *
- * Nothing here blocks, and all is bounded: clients, bytes of a line, depth of its JSON, bytes of
- * an answer. A client that does not take its answer is not asked for more; see client.c.
+ * Nothing here blocks. Bounded are: clients, bytes of a line, depth of its JSON, bytes of an
+ * answer. A client's next request is read only after it has taken its answer; see client.c.
  */
 #ifndef ORNICD_CONTROL_CONTROL_H
 #define ORNICD_CONTROL_CONTROL_H
@@ -21,15 +21,15 @@ struct control;
 struct daemon;
 
 /*
- * control_open() - listen as @cc says
+ * control_open() - create the socket with the path, group and mode of @cc, and listen
  * Return: 0, or a negative errno after an error line.
  */
 int control_open(struct daemon *daemon, const struct config_control *cc, struct control **control);
-/* control_close() - hang up and remove the socket; NULL is ignored */
+/* control_close() - close all connections and remove the socket; NULL is ignored */
 void control_close(struct control *c);
 
 /*
- * control_work() - answer one request, if one waits; between turns of the engine
+ * control_work() - execute one request, if one waits; to be called between iterations of the engine
  * Return: true if another one waits.
  */
 bool control_work(struct control *c);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Seeds are strings: most programs that read JSON have no integers of 64 bits. */
+/* The seed is a string, because many JSON parsers have no 64-bit integers. */
 static json_t *describe(const struct fault_info *i)
 {
 	return json_pack("{s:I, s:s, s:o, s:I, s:I, s:I, s:b}", "id", (json_int_t)i->id,
@@ -32,6 +32,7 @@ static json_t *list(struct control_call *call)
 	return all;
 }
 
+/* Return the code for an errno of fault_add(). */
 static enum control_error code_of(int err)
 {
 	switch (err) {
@@ -43,7 +44,7 @@ static enum control_error code_of(int err)
 	case -ENOMEM:
 		return CONTROL_INTERNAL;
 	default:
-		return CONTROL_REFUSED;
+		return CONTROL_REJECTED;
 	}
 }
 

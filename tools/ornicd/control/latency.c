@@ -40,7 +40,7 @@ static json_t *describe(const struct latency *l)
 	return json_pack("{s:b, s:o}", "on", 1, "times", all);
 }
 
-/* The device that the call names, or NULL after an error */
+/* Return the device that the call names, or NULL after control_error(). */
 static struct device *device_of(struct control_call *call)
 {
 	const struct attachment *a;
@@ -61,7 +61,8 @@ static json_t *on(struct control_call *call)
 	if (!dev->latency)
 		dev->latency = malloc(sizeof(*dev->latency));
 	if (!dev->latency)
-		return control_error(call, CONTROL_INTERNAL, "out of memory");
+		return control_error(call, CONTROL_INTERNAL,
+				     "out of memory for the histograms of device %s", dev->name);
 	*dev->latency = (struct latency) { 0 };
 	return control_done(call);
 }

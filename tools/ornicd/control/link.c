@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Methods on rate-limited links: those of ports that have a rate.
+ * Methods on rate-limited links, which are the links of ports that have a rate.
  */
 #include "method.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of methods, and what they have in common.
+ * The table of all methods, and functions that they share.
  */
 #include "method.h"
 
@@ -69,6 +69,7 @@ json_t *control_error(struct control_call *call, enum control_error code, const 
 	return NULL;
 }
 
+/* Return the code for a negative errno. */
 static enum control_error code_of(int err)
 {
 	switch (err) {
@@ -83,7 +84,7 @@ static enum control_error code_of(int err)
 		return CONTROL_EXISTS;
 	case -EPERM:
 	case -EBUSY:
-		return CONTROL_REFUSED;
+		return CONTROL_REJECTED;
 	case -ENOMEM:
 		return CONTROL_INTERNAL;
 	default:

@@ -114,7 +114,7 @@ static json_t *del(struct control_call *call)
 	return err ? control_failed(call, err) : control_done(call);
 }
 
-/* A device's port is named like the device. */
+/* Set the VLAN of a port; the port of a device has the device's name. */
 static json_t *set_vlan(struct control_call *call)
 {
 	struct switch_port *port;
@@ -127,11 +127,11 @@ static json_t *set_vlan(struct control_call *call)
 	if (!port)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
 	if (id < 0 || id > VLAN_MAX_ID)
-		return control_error(call, CONTROL_PARAMS, "vlan %lld is not from 0 to %d",
+		return control_error(call, CONTROL_PARAMS, "vlan %lld: expected 0 to %d",
 				     (long long)id, VLAN_MAX_ID);
 	if (switch_port_set_vlan(port, id))
 		return control_error(call, CONTROL_EXISTS,
-				     "another device has the address of %s there", name);
+				     "another device in that VLAN has the MAC address of %s", name);
 	return control_done(call);
 }
 

@@ -13,7 +13,7 @@
 #include <endian.h>
 #include <string.h>
 
-/** QP_LIST - queue pairs in one answer; the engine waits meanwhile */
+/** QP_LIST - most queue pairs in one answer, because the engine stands still meanwhile */
 #define QP_LIST	32
 
 static const char *type_name(uint8_t type)
@@ -53,7 +53,7 @@ static const char *state_name(uint8_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "other";
 }
 
-/* Has it a peer? */
+/* Return true if the queue pair has a peer. */
 static bool is_connected(const struct qp *qp)
 {
 	return qp_connected(qp) && qp->state >= ORNIC_QPS_RTR && qp->dest_qpn;
@@ -81,7 +81,7 @@ static void set(json_t *o, const char *key, uint64_t value)
 	json_object_set_new(o, key, json_integer(value));
 }
 
-/* kbit/s that it may send, by its rate limit and by congestion control; 0: neither holds it back */
+/* Return the rate in kbit/s that rate limit and congestion control allow; 0: unlimited. */
 static uint32_t rate_bound(const struct qp *qp)
 {
 	uint32_t kbps = qp->rate.kbps;
@@ -91,7 +91,7 @@ static uint32_t rate_bound(const struct qp *qp)
 	return kbps;
 }
 
-/* What one wants to see of many */
+/* Describe a queue pair for qp.list. */
 static json_t *summary(const struct qp *qp)
 {
 	uint32_t rate;
@@ -178,7 +178,7 @@ static json_t *rate_of(const struct qp *qp)
 			 qp->path.static_rate);
 }
 
-/* All of one */
+/* Describe a queue pair for qp.show. */
 static json_t *details(const struct qp *qp)
 {
 	json_t *o = summary(qp);
@@ -218,7 +218,8 @@ static json_t *list(struct control_call *call)
 	if (control_params(call, "{s:s, s?I}", "device", &name, "from", &from))
 		return NULL;
 	if (from < 0 || from > UINT32_MAX)
-		return control_error(call, CONTROL_PARAMS, "params: from is a queue pair's handle");
+		return control_error(call, CONTROL_PARAMS,
+				     "params: from must be a queue pair's handle");
 	a = control_device(call, name);
 	if (!a)
 		return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * JSON-RPC 2.0 (jsonrpc.org/specification), without batches: a line is a request.
+ * JSON-RPC 2.0 (jsonrpc.org/specification), without batches: each line is one request.
  */
 #include "request.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * How deep is it nested? Looked at before parsing, as the parser works recursively. Brackets in
- * strings do not count; what is no JSON is for the parser to find.
+ * Return true if the line is nested too deep. Checked before parsing, because jansson's parser
+ * is recursive. Ignores brackets in strings; the parser finds other errors.
  */
 static bool too_deep(const char *line, size_t len)
 {
@@ -35,7 +35,10 @@ static bool too_deep(const char *line, size_t len)
 	return false;
 }
 
-/* The line, and the end of it. Takes over @answer; a notification (@id NULL) has none. */
+/*
+ * Return the answer as a line of *@len bytes, or NULL: without memory, if it is longer than
+ * CONTROL_ANSWER, or for a notification (@id NULL). Consumes @answer.
+ */
 static char *answer_text(json_t *id, json_t *answer, size_t *len)
 {
 	char *text = NULL;
@@ -73,6 +76,7 @@ static char *error_text(json_t *id, int code, const char *message, size_t *len)
 					 control_text(message)), len);
 }
 
+/* Call method @m. Return: the answer line, as answer_text(). */
 static char *run(const struct control_method *m, struct control_call *call, json_t *id,
 		 size_t *len)
 {
@@ -98,7 +102,7 @@ static char *run(const struct control_method *m, struct control_call *call, json
 	return error_text(id, CONTROL_INTERNAL, "the answer is too long", len);
 }
 
-/* Return: whether @id is one that JSON-RPC has. */
+/* Return true if @id has a type that JSON-RPC allows. */
 static bool id_is_good(const json_t *id)
 {
 	return json_is_string(id) || json_is_number(id) || json_is_null(id);
@@ -115,18 +119,19 @@ static char *request(struct daemon *daemon, json_t *root, size_t *len)
 
 	if (id && !id_is_good(id))
 		return error_text(json_null(), CONTROL_REQUEST,
-				  "id is a string, a number or null", len);
+				  "id must be a string, a number or null", len);
 	if (json_unpack_ex(root, &e, JSON_STRICT, "{s:s, s?o, s:s, s?o}", "jsonrpc", &version,
 			   "id", &id, "method", &name, "params", &params))
 		return error_text(id ?: json_null(), CONTROL_REQUEST, e.text, len);
 	if (strcmp(version, "2.0"))
-		return error_text(id ?: json_null(), CONTROL_REQUEST, "jsonrpc is \"2.0\"", len);
+		return error_text(id ?: json_null(), CONTROL_REQUEST, "jsonrpc must be \"2.0\"",
+				  len);
 	m = control_method_find(name);
 	if (!m)
 		return error_text(id, CONTROL_METHOD,
-				  "there is no such method; \"methods\" lists them", len);
+				  "there is no such method; \"methods\" lists all", len);
 	if (params && !json_is_object(params))
-		return error_text(id, CONTROL_PARAMS, "params is an object", len);
+		return error_text(id, CONTROL_PARAMS, "params must be an object", len);
 	if (!params)
 		none = json_object();
 	call.params = params ?: none;
@@ -153,14 +158,15 @@ char *control_request(struct daemon *daemon, const char *line, size_t len, size_
 		return error_text(json_null(), CONTROL_PARSE, e.text, answer_len);
 	if (json_is_array(root))
 		text = error_text(json_null(), CONTROL_REQUEST,
-				  "batches are not served: write a request per line", answer_len);
+				  "batches are not supported: send one request per line",
+				  answer_len);
 	else
 		text = request(daemon, root, answer_len);
 	json_decref(root);
 	return text;
 }
 
-char *control_refusal(const char *message, size_t *answer_len)
+char *control_reject(const char *message, size_t *answer_len)
 {
 	json_memory_begin();
 	return error_text(json_null(), CONTROL_REQUEST, message, answer_len);

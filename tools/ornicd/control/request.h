@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A line in, a line out.
+ * Execute one request line and make the answer line.
  */
 #ifndef ORNICD_CONTROL_REQUEST_H
 #define ORNICD_CONTROL_REQUEST_H
@@ -9,18 +9,18 @@
 
 struct daemon;
 
-/** CONTROL_DEPTH - how deep arrays and objects of a request may be nested */
+/** CONTROL_DEPTH - most levels of nested arrays and objects in a request */
 #define CONTROL_DEPTH	16
 
 /*
- * control_request() - do what a line asks for
- * @line: @len bytes of whatever a client sent
- * Return: the answer with its newline, @answer_len bytes, for free(); NULL if there is none to
- * give, or no memory for it.
+ * control_request() - execute a request, between iterations of the engine
+ * @line: @len bytes from a client, not trusted, without the newline
+ * Return: the answer with its newline, @answer_len bytes, to be freed; NULL for a notification or
+ * without memory.
  */
 char *control_request(struct daemon *daemon, const char *line, size_t len, size_t *answer_len);
 
-/* control_refusal() - an answer to what was not even looked at; as control_request() returns it */
-char *control_refusal(const char *message, size_t *answer_len);
+/* control_reject() - return an error answer to a request that was not read, as control_request() */
+char *control_reject(const char *message, size_t *answer_len);
 
 #endif /* ORNICD_CONTROL_REQUEST_H */

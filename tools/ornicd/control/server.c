@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control socket and who is connected to it.
+ * The control socket and its clients.
  *
- * There are places for a few clients. When all are taken, a newcomer gets that of one which is
- * stuck, or is told that there is none.
+ * The number of clients is bounded. If it is reached, a new client replaces one that is stuck,
+ * or is rejected with an error.
  */
 #include "control.h"
 
@@ -21,17 +21,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/** CONTROL_CLIENTS - places */
+/** CONTROL_CLIENTS - most clients */
 #define CONTROL_CLIENTS	32
-/** CONTROL_PATIENCE - ns after which a client that does not move may lose its place */
+/** CONTROL_PATIENCE - ns without progress after which a client may be replaced */
 #define CONTROL_PATIENCE	10000000000ull
 
 /**
  * struct control - the control socket
- * @daemon:	whose
- * @addr:	its name
- * @sock:	listens
- * @clients:	who is connected
+ * @daemon:	the daemon
+ * @addr:	address
+ * @sock:	listening socket
+ * @clients:	connected clients
  */
 struct control {
 	struct daemon *daemon;
@@ -40,7 +40,7 @@ struct control {
 	struct client_owner clients;
 };
 
-/* Return: whether there is a place, perhaps one that was somebody else's. */
+/* Make room for a new client; disconnect a stuck one if needed. Return: false if there is none. */
 static bool make_place(struct control *c)
 {
 	struct control_client *client;
@@ -59,11 +59,12 @@ static bool make_place(struct control *c)
 static void turn_away(int fd)
 {
 	size_t len;
-	char *text = control_refusal("too many clients; try again later", &len);
+	char *text = control_reject("too many clients; try again later", &len);
 
-	/* its socket is empty: what does not fit now nobody would have read */
+	/* The send buffer of a new connection is empty, so the line fits. */
 	if (text && send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("control: %s", strerror(errno));
+		log_debug("control: cannot tell a client that there are too many: %s",
+			  strerror(errno));
 	free(text);
 	close(fd);
 }
@@ -78,7 +79,8 @@ static void control_accept(void *arg, uint32_t events)
 	if (fd < 0)
 		return;
 	if (!make_place(c)) {
-		log_ratelimited(LOG_WARN, "control: more than %d clients", CONTROL_CLIENTS);
+		log_ratelimited(LOG_WARN, "control: rejected a client: %d are connected already",
+				CONTROL_CLIENTS);
 		turn_away(fd);
 		return;
 	}
@@ -89,7 +91,10 @@ static void control_accept(void *arg, uint32_t events)
 	}
 }
 
-/* No other user can have connected before: the socket was created for its owner only. */
+/*
+ * Give the socket its group and mode. No other user can have connected before, because
+ * control_open() creates the socket with mode 0600.
+ */
 static int set_permissions(const struct config_control *cc)
 {
 	const struct group *g = NULL;
@@ -122,7 +127,7 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 	int err;
 
 	if (!c) {
-		log_err("control: out of memory");
+		log_err("control socket: out of memory");
 		return -ENOMEM;
 	}
 	c->daemon = daemon;
@@ -142,7 +147,8 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 		goto close_socket;
 	err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
 	if (err) {
-		log_err("control: cannot wait for clients on %s: %s", cc->path, strerror(-err));
+		log_err("control socket: cannot wait for clients on %s: %s", cc->path,
+			strerror(-err));
 		goto close_socket;
 	}
 	log_info("control: listening on %s", cc->path);
