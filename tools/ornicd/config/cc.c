@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Congestion control: "on|off[,parameter=value]..."
+ * Parse settings of congestion control: "on|off[,parameter=value]..."
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ static const struct cc_range *range_of(const char *name)
 	return NULL;
 }
 
-/* One item of the list: "on", "off" or "parameter=value" */
+/* Apply one item of the list: "on", "off" or "parameter=value". */
 static int apply(struct cc_param *p, const char *text, char *item)
 {
 	char *value = strchr(item, '=');
@@ -59,8 +59,8 @@ static int apply(struct cc_param *p, const char *text, char *item)
 		return unknown_param(text, item);
 	if (!number(value, &v) && !cc_set(p, item, v))
 		return 0;
-	log_err("congestion control \"%s\": %s is a number from %u to %u", text, item, range->least,
-		range->most);
+	log_err("congestion control \"%s\": %s must be a number from %u to %u", text, item,
+		range->least, range->most);
 	return -EINVAL;
 }
 
@@ -68,12 +68,8 @@ int config_cc(struct cc_param *p, const char *text)
 {
 	struct cc_param next = *p;
 	char *copy = strdup(text), *rest = copy, *item;
-	int err = 0;
+	int err = copy ? 0 : config_no_memory("congestion control's settings");
 
-	if (!copy) {
-		log_err("out of memory");
-		return -ENOMEM;
-	}
 	while (!err && (item = strsep(&rest, ",")))
 		err = apply(&next, text, item);
 	free(copy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command line and devices. Every error is one line that names its cause.
+ * Read the command line and descriptions of devices. Every error is one line that names its cause.
  */
 #include "config.h"
 
@@ -29,14 +29,14 @@ static const char usage[] =
 	"\n"
 	"  -d, --device SPEC     a device; may be given more than once\n"
 	"  -p, --port SPEC       a port of the virtual switch to the outside; more than once\n"
-	"  -w, --capture SPEC    write what passes the switch to a pcapng file; more than once\n"
+	"  -w, --capture SPEC    write the switch's packets to a pcapng file; more than once\n"
 	"      --cc SPEC         congestion control: on (default) or off, and PARAMETER=VALUE\n"
 	"  -f, --faults FILE     fault injection rules; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
-	"  -s, --spin-us N       watch an empty queue for N microseconds (default 5)\n"
-	"  -C, --control SOCKET  take orders from ornicctl there\n"
+	"  -s, --spin-us N       poll an empty queue for N microseconds (default 5)\n"
+	"  -C, --control SOCKET  accept commands of ornicctl at this socket\n"
 	"      --control-mode M  permissions of that socket, octal (default 0600)\n"
-	"      --control-group G its group\n"
+	"      --control-group G group of that socket\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
@@ -46,33 +46,33 @@ static const char usage[] =
 	"  mac=MAC               permanent MAC address\n"
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
-	"  promisc=on|off        off: the guest cannot receive others' frames (default on)\n"
+	"  promisc=on|off        off: the guest cannot receive frames for others (default on)\n"
 	"\n"
 	"Keys of a device and of a port:\n"
-	"  vlan=ID               access port of a VLAN: untagged there, tagged where others have\n"
-	"                        no vlan=; other ports are not reached\n"
+	"  vlan=ID               make it an access port of a VLAN: its frames have no tag, but\n"
+	"                        have one at ports without vlan=; other VLANs are not reached\n"
 	"\n"
 	"Keys of a device and of a port that limit the rate of the link to it:\n"
 	"  rate=RATE             bit/s, for example 100M; frames to it wait in a queue\n"
-	"  queue=BYTES           of at most so many bytes (default 512K), others are dropped\n"
-	"  kmin=BYTES,kmax=BYTES,pmax=PERCENT    where congestion marks (ECN) begin, where all\n"
-	"                        frames are marked, and how many just before (defaults: what takes\n"
-	"                        40 us and 1.6 ms, 20)\n"
+	"  queue=BYTES           most bytes in the queue (default 512K); others are dropped\n"
+	"  kmin=BYTES,kmax=BYTES,pmax=PERCENT    queue from which frames are marked (ECN), from\n"
+	"                        which all are, and how many are just before that (defaults:\n"
+	"                        bytes sent in 40 us and in 1.6 ms, 20)\n"
 	"\n"
 	"Ports (and with each name=NAME, and rxe-flush=on for Soft-RoCE's FLUSH):\n"
-	"  tap,ifname=NAME       a tap interface of this host, made if it is not there\n"
+	"  tap,ifname=NAME       a tap interface of this host, created if it does not exist\n"
 	"  packet,ifname=NAME    an existing network interface\n"
-	"  stream,path=SOCKET[,server=on|off]    what QEMU's -netdev stream connects to\n"
-	"  dgram,local=SOCKET,remote=SOCKET      what QEMU's -netdev dgram talks to\n"
+	"  stream,path=SOCKET[,server=on|off]    a socket for QEMU's -netdev stream\n"
+	"  dgram,local=SOCKET,remote=SOCKET      sockets for QEMU's -netdev dgram\n"
 	"  udp,local=HOST:PORT,remote=HOST:PORT  a tunnel to another ornicd, or to QEMU\n"
 	"\n"
 	"A capture is FILE or - for standard output, and keys:\n"
-	"  device=NAME           a device's port only; more than once\n"
-	"  port=NAME             a port to the outside only; more than once\n"
-	"  qp=N                  packets of queue pair N only\n"
-	"  snaplen=SIZE          the first bytes of each frame only\n"
+	"  device=NAME           capture this device's port only; more than once\n"
+	"  port=NAME             capture this port to the outside only; more than once\n"
+	"  qp=N                  capture packets of queue pair N only\n"
+	"  snaplen=SIZE          keep only the first bytes of each frame\n"
 	"  limit=SIZE            stop before the file is larger\n"
-	"  buffer=SIZE           memory for what the file cannot take yet (default 32M)\n"
+	"  buffer=SIZE           memory for frames not yet written (default 32M)\n"
 	"\n"
 	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
 
@@ -106,7 +106,7 @@ void config_free(struct config *c)
 	config_init(c);
 }
 
-/* Return: 0, or -EINVAL unless @text is six hexadecimal bytes with colons. */
+/* Parse six hexadecimal bytes with colons. Return: 0 or -EINVAL. */
 static int mac_parse(const char *text, uint8_t mac[6])
 {
 	for (int i = 0; i < 6; i++) {
@@ -123,7 +123,7 @@ static int mac_parse(const char *text, uint8_t mac[6])
 	return 0;
 }
 
-/* A locally administered address that follows from the path (FNV-1a). */
+/* Derive a locally administered address from the path (FNV-1a), so that it is stable. */
 static void mac_derive(const char *path, uint8_t mac[6])
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -144,7 +144,8 @@ static int device_mac(struct config_device *d, const char *mac)
 		return 0;
 	}
 	if (mac_parse(mac, d->mac)) {
-		log_err("device %s: mac %s is not of the form 02:00:00:00:00:01", d->path, mac);
+		log_err("device %s: mac %s is not an address such as 02:00:00:00:00:01", d->path,
+			mac);
 		return -EINVAL;
 	}
 	if (d->mac[0] & 1 || !memcmp(d->mac, zero, sizeof(zero))) {
@@ -155,7 +156,7 @@ static int device_mac(struct config_device *d, const char *mac)
 	return 0;
 }
 
-/* Without a name: the last part of the path, less ".sock" */
+/* Return a copy of the name; without one, the last part of the path without ".sock". */
 static char *device_name(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
@@ -209,6 +210,12 @@ static int device_append(struct config *c, const struct config_device *d)
 	c->device = all;
 	c->device[c->ndevices++] = *d;
 	return 0;
+}
+
+int config_no_memory(const char *what)
+{
+	log_err("out of memory for %s", what);
+	return -ENOMEM;
 }
 
 int config_printable(const char *what, const char *text)
@@ -265,9 +272,7 @@ int config_add(struct config *c, const struct config_spec *spec)
 		free(d.path);
 		free(d.name);
 	}
-	if (err == -ENOMEM)
-		log_err("out of memory");
-	return err;
+	return err == -ENOMEM ? config_no_memory("a device's settings") : err;
 }
 
 int config_on_off(const char *text, const char *key, const char *val, bool *out)
@@ -277,7 +282,7 @@ int config_on_off(const char *text, const char *key, const char *val, bool *out)
 	*out = !strcmp(val, "on");
 	if (*out || !strcmp(val, "off"))
 		return 0;
-	log_err("\"%s\": %s is on or off", text, key);
+	log_err("\"%s\": %s must be on or off", text, key);
 	return -EINVAL;
 }
 
@@ -287,10 +292,8 @@ int config_capture(struct config *c, const char *text)
 	char why[128];
 	int err;
 
-	if (!all) {
-		log_err("out of memory");
-		return -ENOMEM;
-	}
+	if (!all)
+		return config_no_memory("a capture's settings");
 	c->capture = all;
 	err = capture_spec_parse(&all[c->ncaptures], text, why, sizeof(why));
 	if (err)
@@ -322,13 +325,9 @@ int config_device(struct config *c, const char *text)
 {
 	struct config_spec spec = CONFIG_SPEC_DEFAULT;
 	char *copy = strdup(text), *val[KEYS] = { NULL };
-	int err;
+	int err = copy ? config_keys(&device_form, text, copy, val) :
+			 config_no_memory("a device's settings");
 
-	if (!copy) {
-		log_err("out of memory");
-		return -ENOMEM;
-	}
-	err = config_keys(&device_form, text, copy, val);
 	spec.path = val[PATH];
 	spec.mac = val[MAC];
 	spec.name = val[NAME];
@@ -419,7 +418,7 @@ static int config_ready_fd(struct config *c, const char *text)
 	return 0;
 }
 
-/* Return: 0, or -EINVAL after an error line. */
+/* Copy @text to *@to; @what names it in messages. Return: 0, or an errno after an error line. */
 static int string_set(char **to, const char *what, const char *text)
 {
 	if (!*text) {
@@ -428,10 +427,7 @@ static int string_set(char **to, const char *what, const char *text)
 	}
 	free(*to);
 	*to = strdup(text);
-	if (*to)
-		return 0;
-	log_err("out of memory");
-	return -ENOMEM;
+	return *to ? 0 : config_no_memory(what);
 }
 
 int config_set_control(struct config *c, const char *text)
@@ -460,7 +456,7 @@ int config_set_control_group(struct config *c, const char *text)
 	return string_set(&c->control.group, "the control socket's group", text);
 }
 
-/* Options without a letter */
+/* Options that have only a long name */
 enum { OPT_CC = 0x100, OPT_CONTROL_MODE, OPT_CONTROL_GROUP };
 
 static int config_option(struct config *c, int opt, const char *arg)
@@ -508,7 +504,7 @@ static enum config_result config_check(const struct config *c, int argc, char **
 	return CONFIG_RUN;
 }
 
-/* @word has it; of several short ones in a word getopt says which. */
+/* Report an unknown option: in a word of several short options it is in optopt, else @word. */
 static void unknown_option(const char *word)
 {
 	if (optopt && strncmp(word, "--", 2))

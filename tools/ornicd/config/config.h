@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the user asked for: command line and configuration file.
+ * Settings of the user: command line and configuration file.
+ *
+ * Functions that return an int return 0, or a negative errno after an error line.
  */
 #ifndef ORNICD_CONFIG_H
 #define ORNICD_CONFIG_H
@@ -14,22 +16,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** CONFIG_LINK_KEYS - rate, queue, kmin, kmax, pmax, in this order */
+/** CONFIG_LINK_KEYS - number of keys of a link */
 #define CONFIG_LINK_KEYS	5
-/** CONFIG_LINK_MASK - a bit for each */
+/** CONFIG_LINK_MASK - a bit for each key of a link */
 #define CONFIG_LINK_MASK	((1u << CONFIG_LINK_KEYS) - 1)
 
+/** config_link_keys - rate, queue, kmin, kmax, pmax, in this order */
 extern const char *const config_link_keys[CONFIG_LINK_KEYS];
 
 /**
  * struct config_device - one device to offer
  * @path:	socket
- * @name:	for messages
- * @mac:	MAC address
- * @anti_spoof:	the guest sends from this address only, and keeps it
- * @promisc:	the guest may receive frames to other stations
- * @vlan:	its port is an access port of this VLAN; 0: of none
- * @link:	rate-limited link to it, if it has a rate
+ * @name:	name in messages, rules and commands
+ * @mac:	permanent MAC address
+ * @anti_spoof:	the guest cannot change the address, or send from another one
+ * @promisc:	the guest may receive frames for other MAC addresses
+ * @vlan:	VLAN whose access port the device's port is; 0: none
+ * @link:	limit of the link to the device; no limit if its rate is 0
  */
 struct config_device {
 	char *path;
@@ -44,8 +47,8 @@ struct config_device {
 /**
  * struct config_spec - a device as the user described it
  * @path:	socket
- * @mac:	MAC address; NULL: follows from @path
- * @name:	for messages; NULL: follows from @path
+ * @mac:	MAC address; NULL: derived from @path
+ * @name:	name in messages; NULL: derived from @path
  * @anti_spoof:	see struct config_device
  * @promisc:	see struct config_device
  * @vlan:	see struct config_device
@@ -62,22 +65,22 @@ struct config_spec {
 };
 
 /**
- * struct config_fault - fault injection rules
- * @text:	a rule, or the name of a file of rules
- * @file:	which
+ * struct config_fault - a fault injection rule or a file of them
+ * @text:	the rule or the file's name
+ * @file:	@text names a file
  */
 struct config_fault {
 	char *text;
 	bool file;
 };
 
-/** CONFIG_SPEC_DEFAULT - what holds for a device unless the user says otherwise */
+/** CONFIG_SPEC_DEFAULT - default settings of a device */
 #define CONFIG_SPEC_DEFAULT	((struct config_spec){ .promisc = true })
 
 /**
  * struct config_control - the control socket
- * @path:	where; NULL: none
- * @group:	who may use it beside the daemon's user, as @mode says; NULL: the daemon's own
+ * @path:	path; NULL: no control socket
+ * @group:	group of the socket; NULL: the daemon's
  * @mode:	permissions of the socket
  */
 struct config_control {
@@ -87,12 +90,12 @@ struct config_control {
 };
 
 /**
- * struct config_form - what a user may write: "key=value[,key=value]..."
+ * struct config_form - syntax of a description "key=value[,key=value]..."
  * @what:	"device" or "port", for messages
- * @keys:	names of the keys, NULL behind the last
- * @needs:	keys that have to be there, by bit
- * @takes:	keys that may be there besides
- * @text:	the form, for messages
+ * @keys:	names of the keys, terminated by NULL
+ * @needs:	mandatory keys, a bit per index in @keys
+ * @takes:	optional keys, a bit per index in @keys
+ * @text:	syntax for messages
  */
 struct config_form {
 	const char *what;
@@ -103,20 +106,20 @@ struct config_form {
 };
 
 /**
- * struct config - everything
- * @device:	@ndevices devices
+ * struct config - all settings
+ * @device:	array of @ndevices devices
  * @ndevices:	number of @device
- * @port:	@nports ports of the switch to the outside
+ * @port:	array of @nports uplinks
  * @nports:	number of @port
- * @capture:	@ncaptures captures to begin with
+ * @capture:	array of @ncaptures captures that start with the daemon
  * @ncaptures:	number of @capture
  * @control:	control socket
  * @cc:		congestion control
- * @fault:	@nfaults rules and files of rules, in their order
+ * @fault:	array of @nfaults rules and files of rules, in the order of the user
  * @nfaults:	number of @fault
- * @spin_us:	how long an empty queue is watched
- * @log_level:	how much to log
- * @ready_fd:	descriptor to tell of readiness, -1 = none
+ * @spin_us:	time to poll an empty queue, us
+ * @log_level:	least important level that is logged
+ * @ready_fd:	descriptor to write to once all sockets listen; -1: none
  */
 struct config {
 	struct config_device *device;
@@ -141,64 +144,56 @@ enum config_result {
 	CONFIG_BAD,	/* an error line was written */
 };
 
+/* config_init() - set the defaults */
 void config_init(struct config *c);
+/* config_free() - free all settings, then set the defaults */
 void config_free(struct config *c);
 
-/* config_args() - command line, and the file it names */
+/* config_args() - read the command line and the files that it names */
 enum config_result config_args(struct config *c, int argc, char **argv);
-/* config_file() - a JSON file. Return: 0, or -EINVAL after an error line. */
+/* config_file() - read a JSON file */
 int config_file(struct config *c, const char *path);
-/*
- * config_device() - "path=...[,key=value]..."
- * Return: 0, or -EINVAL after an error line.
- */
+/* config_device() - add a device described as "path=...[,key=value]..." */
 int config_device(struct config *c, const char *text);
-/* config_add() - a device. Return: 0, or a negative errno after an error line. */
+/* config_add() - add a device; @spec is copied */
 int config_add(struct config *c, const struct config_spec *spec);
-/* config_port() - "KIND[,key=value]...". Return: 0, or a negative errno after an error line. */
+/* config_port() - add a port described as "KIND[,key=value]..." */
 int config_port(struct config *c, const char *text);
-/*
- * config_port_parse() - the same, of a port that need not become part of a configuration
- * Return: 0 with @spec for config_port_free(), or a negative errno after an error line.
- */
+/* config_port_parse() - parse the description of a port; free @spec with config_port_free() */
 int config_port_parse(struct uplink_spec *spec, const char *text);
 void config_port_free(struct uplink_spec *spec);
-/* config_capture() - "FILE[,key=value]...". Return: 0, or a negative errno after an error line. */
+/* config_capture() - add a capture described as "FILE[,key=value]..." */
 int config_capture(struct config *c, const char *text);
-/* config_fault() - a rule or a file of rules. Return: 0, or -ENOMEM after an error line. */
+/* config_fault() - add a fault injection rule, or a file of rules */
 int config_fault(struct config *c, const char *text, bool file);
 void config_fault_free(struct config *c);
 /*
- * config_keys() - cut @rest, the end of a copy of @text, into values by key, in @val
- * Return: 0, or -EINVAL after an error line.
+ * config_keys() - split @rest, the end of a copy of @text, into values; @val is set by index of
+ * the key, starts as NULLs and points into @rest
  */
 int config_keys(const struct config_form *form, const char *text, char *rest, char **val);
-/* config_printable() - Return: 0, or -EINVAL after an error line: @what has a control character */
+/* config_printable() - reject a text with control characters; @what names it in the message */
 int config_printable(const char *what, const char *text);
-/* config_name() - of a device or port, as rules and commands name it. Return: as above. */
+/* config_name() - check the name of a device or port */
 int config_name(const char *name);
-/*
- * config_on_off() - @val, of @key in @text; NULL changes nothing
- * Return: 0, or -EINVAL after an error line.
- */
+/* config_on_off() - parse @val, the value of @key in @text; NULL leaves @out unchanged */
 int config_on_off(const char *text, const char *key, const char *val, bool *out);
-/*
- * config_vlan() - the number of a VLAN that @val in @text is; NULL changes nothing
- * Return: 0, or -EINVAL after an error line.
- */
+/* config_vlan() - parse @val, a VLAN from 1 to 4094 in @text; NULL leaves @out unchanged */
 int config_vlan(const char *text, const char *val, uint16_t *out);
 /*
- * config_link() - the link that the values @val of config_link_keys in @text make, each may be
- * NULL. Without a rate @out stays as it is. Return: 0, or -EINVAL after an error line.
+ * config_link() - parse the values @val of config_link_keys in @text, which may be NULL; without a
+ * rate @out stays unchanged
  */
 int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS],
 		struct egress_param *out);
 /*
- * config_cc() - "on|off[,parameter=value]...": what is not named stays
- * Return: 0, or -EINVAL after an error line, and nothing changed.
+ * config_cc() - parse "on|off[,parameter=value]..."; parameters that are not named stay, and all of
+ * them on failure
  */
 int config_cc(struct cc_param *p, const char *text);
-/* config_set_*() - Return: 0, or a negative errno after an error line. */
+/* config_no_memory() - log that there is no memory for @what. Return: -ENOMEM. */
+int config_no_memory(const char *what);
+/* config_set_*() - set one value from its text */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);
 int config_set_control(struct config *c, const char *text);

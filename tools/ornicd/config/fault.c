@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault injection rules that the daemon starts with, kept until the devices and ports that they name
- * exist.
+ * Fault injection rules of the configuration. They are kept as text until the devices and ports
+ * that they name exist.
  */
 #include "config.h"
 
@@ -17,10 +17,8 @@ int config_fault(struct config *c, const char *text, bool file)
 		c->fault = all;
 		all[c->nfaults] = (struct config_fault) { strdup(text), file };
 	}
-	if (!all || !all[c->nfaults].text) {
-		log_err("out of memory");
-		return -ENOMEM;
-	}
+	if (!all || !all[c->nfaults].text)
+		return config_no_memory("a fault rule");
 	c->nfaults++;
 	return 0;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Configuration file: one JSON object, as in ornicd.conf.example.
+ * Read a configuration file: one JSON object, as in ornicd.conf.example.
  *
- * Unknown members are rejected: a misspelt setting that is silently ignored costs more time than it
- * saves.
+ * Unknown members are rejected, because a misspelt setting would silently have no effect.
  */
 #include "config.h"
 
@@ -28,7 +27,7 @@ static int file_device(struct config *c, const char *file, json_t *device)
 			   "rate", &spec.link[0],
 			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
 			   "pmax", &spec.link[4])) {
-		log_err("%s: a device is an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
+		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -74,7 +73,7 @@ static int file_ports(struct config *c, const char *file, json_t *ports)
 		int err;
 
 		if (!json_is_string(port)) {
-			log_err("%s: a port is a string, as after --port", file);
+			log_err("%s: a port must be a string, as after --port", file);
 			return -EINVAL;
 		}
 		err = config_port(c, json_string_value(port));
@@ -97,7 +96,7 @@ static int file_captures(struct config *c, const char *file, json_t *captures)
 		int err;
 
 		if (!json_is_string(capture)) {
-			log_err("%s: a capture is a string, as after --capture", file);
+			log_err("%s: a capture must be a string, as after --capture", file);
 			return -EINVAL;
 		}
 		err = config_capture(c, json_string_value(capture));
@@ -107,7 +106,7 @@ static int file_captures(struct config *c, const char *file, json_t *captures)
 	return 0;
 }
 
-/* What is wrong with a rule is told when there are devices that it may be about. */
+/* Add the rules as text: they are parsed when the devices that they may name exist. */
 static int file_faults(struct config *c, const char *file, json_t *faults)
 {
 	json_t *fault;
@@ -121,7 +120,7 @@ static int file_faults(struct config *c, const char *file, json_t *faults)
 		int err;
 
 		if (!json_is_string(fault)) {
-			log_err("%s: a fault is a string, as a line of a file of --faults", file);
+			log_err("%s: a fault must be a string, as a line of a --faults file", file);
 			return -EINVAL;
 		}
 		err = config_fault(c, json_string_value(fault), false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "key=value[,key=value]...", as devices and ports are written.
+ * Parse "key=value[,key=value]...", the description of a device or port.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The link to a device or to what is behind a port: "rate=100M,queue=256K,kmin=...".
+ * Parse the keys of a rate-limited link: "rate=100M,queue=256K,kmin=...".
  */
 #include "config.h"
 
@@ -12,8 +12,7 @@
 const char *const config_link_keys[CONFIG_LINK_KEYS] = { "rate", "queue", "kmin", "kmax", "pmax" };
 
 /*
- * A number with one of the letters K, M, G behind it, or none, each of which stands for @unit
- * times the one before. Return: 0 or -EINVAL.
+ * Parse a number, which may end in K, M or G: @unit, @unit^2 or @unit^3. Return: 0 or -EINVAL.
  */
 static int parse_scaled(const char *text, uint64_t unit, uint64_t *out)
 {
@@ -44,7 +43,7 @@ static int bad_link(const char *text, const char *key, const char *val, const ch
 	return -EINVAL;
 }
 
-/* Bytes, which fit 32 bits, or per cent */
+/* Parse bytes, which must fit 32 bits, or a percentage; leave @out unchanged if @val is NULL. */
 static int parse_number(const char *text, const char *key, const char *val, uint32_t *out)
 {
 	uint64_t v;
@@ -69,7 +68,7 @@ int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS], struc
 		if (err)
 			return err;
 		if (val[i] && !val[0]) {
-			log_err("\"%s\": %s= is for a link with a rate=, which is missing", text,
+			log_err("\"%s\": %s= needs rate=, which is missing", text,
 				config_link_keys[i]);
 			return -EINVAL;
 		}

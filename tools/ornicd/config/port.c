@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ports of the switch that lead outside: "KIND[,key=value]..."
+ * Parse descriptions of ports to the outside: "KIND[,key=value]..."
  */
 #include "config.h"
 
@@ -26,16 +26,16 @@ static char *const keys[] = {
 	"kmin", "kmax", "pmax", NULL
 };
 
-/** TAKES - every port has a name, may be in a VLAN, lead to Soft-RoCE, and be slow */
+/** TAKES - optional keys of every port: name, VLAN, Soft-RoCE's FLUSH, rate limit */
 #define TAKES	(1 << KEY_NAME | 1 << KEY_VLAN | 1 << KEY_RXE_FLUSH | CONFIG_LINK_MASK << KEY_LINK)
 
-/** MORE - the same as it is typed */
+/** MORE - syntax of these keys, for messages */
 #define MORE	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
 
 /**
  * struct kind - a kind of port
- * @name:	its name
- * @form:	what follows
+ * @name:	first word of the description
+ * @form:	syntax of the rest
  */
 static const struct kind {
 	const char *name;
@@ -73,7 +73,7 @@ void config_port_free(struct uplink_spec *spec)
 	free(spec->remote);
 }
 
-/* Without a name: what the port leads to */
+/* Return the name of a port without name=: its interface, path or local address. */
 static const char *default_name(char *const *val)
 {
 	if (val[KEY_IFNAME])
@@ -81,7 +81,7 @@ static const char *default_name(char *const *val)
 	return val[KEY_PATH] ? val[KEY_PATH] : val[KEY_LOCAL];
 }
 
-/* Return: false if there is no memory. */
+/* Copy @text, which may be NULL, to *@to. Return: false without memory. */
 static bool copy(char **to, const char *text)
 {
 	*to = text ? strdup(text) : NULL;
@@ -115,8 +115,7 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 	    copy(&s->local, val[KEY_LOCAL]) && copy(&s->remote, val[KEY_REMOTE]))
 		return 0;
 	config_port_free(s);
-	log_err("out of memory");
-	return -ENOMEM;
+	return config_no_memory("a port's settings");
 }
 
 int config_port_parse(struct uplink_spec *spec, const char *text)
@@ -128,10 +127,8 @@ int config_port_parse(struct uplink_spec *spec, const char *text)
 	if (config_printable("a port's description", text))
 		return -EINVAL;
 	line = strdup(text);
-	if (!line) {
-		log_err("out of memory");
-		return -ENOMEM;
-	}
+	if (!line)
+		return config_no_memory("a port's settings");
 	rest = strchrnul(line, ',');
 	if (*rest)
 		*rest++ = '\0';
@@ -153,7 +150,8 @@ static int port_unique(const struct config *c, const struct uplink_spec *s)
 		taken |= !strcmp(c->device[i].name, s->name);
 	if (!taken)
 		return 0;
-	log_err("port \"%s\": the name %s is taken: add name= to one", s->text, s->name);
+	log_err("port \"%s\": another port or device has the name %s: add name= to one", s->text,
+		s->name);
 	return -EINVAL;
 }
 
@@ -169,8 +167,7 @@ int config_port(struct config *c, const char *text)
 		goto free_spec;
 	all = reallocarray(c->port, c->nports + 1, sizeof(*all));
 	if (!all) {
-		log_err("out of memory");
-		err = -ENOMEM;
+		err = config_no_memory("a port's settings");
 		goto free_spec;
 	}
 	c->port = all;
