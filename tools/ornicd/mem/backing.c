@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapped memory files: found again by device and inode, reference counted, kept
- * for a while when idle, and made safe against a client that truncates them.
+ * Mapped memory files: identified by device and inode, reference counted, kept mapped for a
+ * while when idle, and safe against a client that truncates them.
  *
- * A file that shrinks under its mapping turns an access into SIGBUS, which would
- * take down the daemon and with it the devices of all other virtual machines.
- * backing_guard() installs a handler that replaces the mapping of such a file by
- * anonymous zero pages: the client that broke its own memory reads zeros from
- * then on, everybody else notices nothing. What is written there is lost, which whoever
- * asks for durability is told.
+ * An access behind the end of a truncated file raises SIGBUS, which would kill the daemon and
+ * with it the devices of all other virtual machines. backing_guard() installs a handler that
+ * replaces the mapping of such a file by anonymous zero pages: the client that truncated its
+ * memory reads zeros from then on, others are not affected. Data written there is lost, so
+ * requests for durability of the file fail from then on (durable_lose()).
  */
 #include "backing.h"
 
@@ -22,10 +21,11 @@
 
 static struct backing *backing_all;
 
+/* SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list. */
 static void backing_sigbus(int sig, siginfo_t *info, void *context)
 {
 	static const char note[] =
-		"ornicd: error: a client shrank its memory file, its memory reads as zero now\n";
+		"ornicd: error: a client truncated its memory file: its memory reads as zero now\n";
 	uint8_t *addr = info->si_addr;
 	struct backing *b;
 
@@ -43,12 +43,12 @@ static void backing_sigbus(int sig, siginfo_t *info, void *context)
 			return;
 		return;
 	}
-	/* Not ours: die of it when the faulting instruction runs again. */
+	/* Not a memory file: the default action kills us when the instruction runs again. */
 	signal(sig, SIG_DFL);
 }
 
 /**
- * backing_guard() - survive clients that truncate their memory files
+ * backing_guard() - install the SIGBUS handler against truncated memory files
  *
  * Return: 0 or a negative errno.
  */
@@ -104,15 +104,15 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 }
 
 /**
- * backing_get() - have a file mapped and take a reference
+ * backing_get() - map a file, unless it is mapped, and take a reference
  * @pool:	files of this client
  * @fd:		descriptor of the file; the caller may close it afterwards
- * @offset:	first byte the caller is going to use
- * @size:	bytes the caller is going to use
- * @backing:	the mapped file
+ * @offset:	first byte to be used
+ * @size:	bytes to be used
+ * @backing:	returns the mapped file
  *
- * Return: 0; -EINVAL if @fd is no regular file (memfd, hugetlbfs, shared memory);
- * -ERANGE if the file is too short; else what mmap() said.
+ * Return: 0; -EINVAL if @fd is not a regular, readable file (memfd, hugetlbfs and shared memory
+ * are); -ERANGE if the file is too short; else a negative errno of fcntl(), fstat() or mmap().
  */
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
 		struct backing **backing)
@@ -130,7 +130,7 @@ int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t siz
 	if (offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
 		return -ERANGE;
 	writable = (flags & O_ACCMODE) == O_RDWR;
-	/* A file that grew needs a second, longer mapping: pointers into the first are in use. */
+	/* A file that grew gets a second mapping, because pointers into the first are used. */
 	for (b = pool->head; b; b = b->next)
 		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable &&
 		    b->len == (size_t)st.st_size)
@@ -145,6 +145,7 @@ int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t siz
 	return 0;
 }
 
+/* Unmap the file that is idle for longest if too many are idle. */
 static void backing_evict(struct backing_pool *pool)
 {
 	struct backing *b, *oldest = NULL;
@@ -162,12 +163,12 @@ static void backing_evict(struct backing_pool *pool)
 }
 
 /**
- * backing_put() - give a reference back
+ * backing_put() - release a reference
  * @pool:	files of this client
  * @b:		file from backing_get()
  *
- * The last reference does not unmap at once: at boot, and with an IOMMU at any
- * time, the last piece of a file goes away just before the next one comes.
+ * The file stays mapped without references: at boot, and with an IOMMU at any time, a VMM
+ * removes the last piece of a file just before it adds the next one.
  */
 void backing_put(struct backing_pool *pool, struct backing *b)
 {
@@ -178,7 +179,7 @@ void backing_put(struct backing_pool *pool, struct backing *b)
 }
 
 /**
- * backing_drain() - unmap every idle file, when the client is gone
+ * backing_drain() - unmap all idle files, because the client is gone
  * @pool:	files of this client
  */
 void backing_drain(struct backing_pool *pool)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client's memory file, mapped once and whole.
+ * Memory files of a client, each mapped once and whole.
  *
- * The VMM describes guest memory in pieces that come and go (firmware toggles
- * holes at boot, an IOMMU maps single buffers), but all pieces lie in a few
- * files. Mapping the file once and letting only offsets move makes a piece as
- * cheap as a table entry and keeps the page tables warm.
+ * The VMM describes guest memory in pieces that come and go (firmware toggles holes at boot,
+ * an IOMMU maps single buffers), but all pieces lie in a few files. Because the whole file
+ * is mapped, adding or removing a piece costs only a table entry and no system call.
+ *
+ * All functions run on the loop's thread.
  */
 #ifndef ORNICD_MEM_BACKING_H
 #define ORNICD_MEM_BACKING_H
@@ -17,20 +18,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** BACKING_IDLE_MAX - files without a user that a pool keeps mapped */
+/** BACKING_IDLE_MAX - most files without a user that a pool keeps mapped */
 #define BACKING_IDLE_MAX 4
 
 /**
  * struct backing - one mapped file
  * @next:	next in the pool
- * @next_all:	next in the list the SIGBUS guard walks
+ * @next_all:	next in the list of all pools' files, for the SIGBUS handler
  * @dev:	device of the file; with @ino its identity, stable while mapped
  * @ino:	inode of the file
- * @base:	where it is mapped
- * @len:	length of the mapping = length of the file when it was mapped
- * @durable:	the file, if it can be made to outlive a loss of power; or NULL
+ * @base:	address of the mapping
+ * @len:	length of the mapping = length of the file when it was mapped, bytes
+ * @durable:	handle to synchronise the file, NULL if it is in RAM only
  * @writable:	the descriptor, hence the mapping, allows stores
- * @refs:	users
+ * @refs:	number of users
  * @idle_since:	pool clock when @refs last became 0
  */
 struct backing {
@@ -49,7 +50,7 @@ struct backing {
 /**
  * struct backing_pool - the files of one client
  * @head:	list of files
- * @clock:	counts releases, to find the file idle for longest
+ * @clock:	number of releases; a logical clock to find the file that is idle for longest
  */
 struct backing_pool {
 	struct backing *head;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory files that can be made durable: see durable.h.
+ * Handles of memory files that can be made durable: see durable.h.
  */
 #include "durable.h"
 
@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* File systems whose files are gone with the power; memfd_create() makes files of these, too. */
+/* Return true if a loss of power destroys the file; those of memfd_create() are on tmpfs, too. */
 static bool lives_in_memory(int fd)
 {
 	struct statfs st;

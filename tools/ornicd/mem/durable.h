@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client's memory file that outlives a loss of power once it has been synchronised: one on
- * a real file system, such as the image of a virtual machine's NVDIMM.
+ * A client's memory file that survives a loss of power once it has been synchronised: a file
+ * on a disk, such as the image of a virtual machine's NVDIMM.
  *
- * It is reached by a descriptor of the daemon's own, not by the mapping: what waits for the
- * file does not keep guest memory mapped, and the client may unmap, reset or go meanwhile.
+ * The daemon synchronises it by a duplicate descriptor, not by the mapping. A pending sync
+ * therefore does not keep guest memory mapped, and the client may unmap, reset or disconnect
+ * meanwhile.
  */
 #ifndef ORNICD_MEM_DURABLE_H
 #define ORNICD_MEM_DURABLE_H
@@ -17,13 +18,13 @@ LIST_HEAD(sync_list, sync_wait);
 /**
  * struct durable - the file
  * @fd:		descriptor
- * @refs:	users: the mapping, memory keys, the syncer
- * @lost:	something written to the mapping may not have got to the file, and never will
- * @busy:	with the syncer's thread, which may use @fd and @err and nothing else
- * @now:	who waits for that
- * @next:	who came later and waits for the sync after it
- * @err:	what that sync said
- * @link:	in the syncer's list
+ * @refs:	number of users: the mapping, memory keys, the syncer
+ * @lost:	data written to the mapping may be lost for ever before it reached the file
+ * @busy:	a sync runs: the syncer's thread uses @fd and @err, nothing else
+ * @now:	waiters of the sync that runs
+ * @next:	waiters of the sync after that
+ * @err:	result of the sync, 0 or a negative errno
+ * @link:	in a queue of the syncer
  */
 struct durable {
 	int fd;
@@ -37,24 +38,25 @@ struct durable {
 };
 
 /*
- * durable_new() - for a mapped file; @fd stays the caller's
- * Return: the file with a reference; NULL if it lives in memory, or no descriptor is to be had.
+ * durable_new() - make a handle of a mapped file; duplicates @fd
+ * Return: the handle with one reference; NULL if the file is in RAM only, or without memory or
+ * descriptors.
  */
 struct durable *durable_new(int fd);
 
-/* durable_lose() - something did not, or will not, get to the file; from a signal handler, too */
+/* durable_lose() - note that data did not, or will not, reach the file; safe in signal handlers */
 static inline void durable_lose(struct durable *d)
 {
 	__atomic_store_n(&d->lost, true, __ATOMIC_RELAXED);
 }
 
-/* durable_lost() - did that happen? */
+/* durable_lost() - return true if durable_lose() was called */
 static inline bool durable_lost(const struct durable *d)
 {
 	return __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
 }
 
-/* durable_get(), durable_put() - take and give back a reference; NULL is ignored */
+/* durable_get(), durable_put() - take or release a reference; NULL is ignored */
 struct durable *durable_get(struct durable *d);
 void durable_put(struct durable *d);
 

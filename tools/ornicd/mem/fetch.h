@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Take bytes that a guest can change at any moment, once; judge the copy.
+ * Read bytes once that a guest can change at any moment; validate and use the copy.
  *
- * A plain memcpy() would do if the compiler did not know what memcpy() is: it
- * may drop the copy and read the guest's bytes again after the check. The empty
- * asm makes it believe that the source changes and the copy is needed.
+ * memcpy() alone is not enough: the compiler may drop the copy and read the guest's bytes
+ * again after the check. The empty asm statement makes the compiler assume that the source
+ * changes and that the copy is used.
  */
 #ifndef ORNICD_MEM_FETCH_H
 #define ORNICD_MEM_FETCH_H
@@ -13,7 +13,7 @@
 #include <string.h>
 
 /**
- * fetch() - private copy of guest bytes
+ * fetch() - copy guest bytes to private memory
  * @dst:	memory of the daemon
  * @src:	pointer from gpa_ptr() or gpa_span()
  * @len:	bytes

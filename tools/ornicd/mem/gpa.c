@@ -2,9 +2,8 @@
 /*
  * The table of DMA addresses: map, unmap, look up.
  *
- * No sum of an address and a length is ever formed before the length is known
- * to fit: ranges are compared by offset from a piece's start, or by their last
- * byte, which cannot wrap once checked.
+ * Sums of an address and a length could wrap. Ranges are therefore compared by their offset
+ * from a piece's start, or by their last byte after a check that it does not wrap.
  */
 #include "gpa.h"
 
@@ -13,7 +12,7 @@
 #include <string.h>
 
 /**
- * gpa_new() - make an empty table
+ * gpa_new() - create an empty table
  *
  * Return: the table or NULL.
  */
@@ -40,7 +39,7 @@ static uint64_t gpa_last(const struct gpa_entry *e)
 	return e->addr + (e->size - 1);
 }
 
-/* Index of the first piece that ends at or behind @addr; n if there is none. */
+/* Return the index of the first piece that ends at or behind @addr; n if there is none. */
 static uint32_t gpa_lower(const struct gpa *g, uint64_t addr)
 {
 	uint32_t lo = 0, hi = g->n;
@@ -77,12 +76,12 @@ static int gpa_grow(struct gpa *g)
  * @addr:	first DMA address
  * @size:	bytes
  * @prot:	set of &enum gpa_prot
- * @fd:		file that holds it, still the caller's; -1: known but not reachable
- * @offset:	where in the file
+ * @fd:		file that contains it, remains the caller's; -1: none, so it cannot be accessed
+ * @offset:	offset in the file, bytes
  *
- * Return: 0; -EINVAL for an empty or wrapping range; -EEXIST if it overlaps another
- * piece; -ENOSPC if the table is full; -EACCES to store through a read-only @fd; or
- * what backing_get() said.
+ * Return: 0; -EINVAL for an empty or wrapping range; -EEXIST if it overlaps another piece;
+ * -ENOSPC if the table is full; -EACCES if @prot has GPA_WRITE and @fd is read-only; -ENOMEM; or
+ * an error of backing_get().
  */
 int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int fd,
 	    uint64_t offset)
@@ -118,16 +117,16 @@ int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int 
 }
 
 /**
- * gpa_unmap() - remove every piece in a range
+ * gpa_unmap() - remove all pieces in a range
  * @g:		table
  * @addr:	first DMA address
  * @size:	bytes
  *
- * The range may hold several pieces (an IOMMU driver drops a whole domain so) but
- * must not cut through one.
+ * The range may contain several pieces, because a VMM with an IOMMU removes a whole domain
+ * at once, but must not split one.
  *
- * Return: 0; -EINVAL for an empty or wrapping range or one that cuts a piece;
- * -ENOENT if nothing is mapped there. On error nothing changes.
+ * Return: 0; -EINVAL for an empty or wrapping range or one that splits a piece; -ENOENT if
+ * nothing is mapped there. On error nothing changes.
  */
 int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size)
 {
@@ -153,7 +152,7 @@ int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size)
 }
 
 /**
- * gpa_unmap_all() - empty the table and let go of the client's files
+ * gpa_unmap_all() - remove all pieces and unmap the client's files
  * @g:	table
  */
 void gpa_unmap_all(struct gpa *g)
@@ -172,7 +171,7 @@ static bool gpa_usable(const struct gpa_entry *e, unsigned int need)
 	return e->host && (e->prot & need);
 }
 
-/* Does @e go on where @p ends, here as well as in the guest? */
+/* Return true if @e follows @p without a gap, both in the guest and in host memory. */
 static bool gpa_joins(const struct gpa_entry *p, const struct gpa_entry *e)
 {
 	return e->addr - p->addr == p->size && e->host == p->host + p->size &&
@@ -180,14 +179,14 @@ static bool gpa_joins(const struct gpa_entry *p, const struct gpa_entry *e)
 }
 
 /**
- * gpa_span() - how much of a range is one piece of host memory
+ * gpa_span() - get the beginning of a range that is contiguous in host memory
  * @g:		table
  * @addr:	DMA address
  * @len:	bytes wanted
- * @write:	the caller is going to store
- * @ptr:	set to where @addr is, if the result is not 0
+ * @write:	the caller stores to the range
+ * @ptr:	returns the host address of @addr, if the result is not 0
  *
- * For walking: a range may cross pieces that are apart in host memory.
+ * For loops over ranges that consist of several pieces of host memory.
  *
  * Return: bytes usable at @ptr, at most @len; 0 if @addr itself is not usable.
  */
@@ -214,13 +213,13 @@ uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void *
 }
 
 /**
- * gpa_durable() - the file that a range can be made durable with
+ * gpa_durable() - get the file by which memory can be made durable
  * @g:		table
  * @addr:	DMA address
  * @len:	bytes wanted, > 0
- * @span:	set to the bytes from @addr on that are in it, at most @len
+ * @span:	returns the bytes from @addr on that are in the file, at most @len
  *
- * Return: the file, no reference taken; NULL if @addr is not in one.
+ * Return: the file, without taking a reference; NULL if @addr is not in one.
  */
 struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t *span)
 {
@@ -242,10 +241,10 @@ struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t
  * gpa_read() - copy from guest memory, across pieces
  * @g:		table
  * @addr:	DMA address
- * @dst:	where to
+ * @dst:	destination
  * @len:	bytes
  *
- * Return: 0, or -EFAULT if some byte is not readable; @dst may then be partly written.
+ * Return: 0, or -EFAULT if a byte is not readable; @dst may then be partly written.
  */
 int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len)
 {
@@ -271,10 +270,10 @@ int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len)
  * gpa_write() - copy to guest memory, across pieces
  * @g:		table
  * @addr:	DMA address
- * @src:	where from
+ * @src:	source
  * @len:	bytes
  *
- * Return: 0, or -EFAULT if some byte is not writable; what lies before it is written.
+ * Return: 0, or -EFAULT if a byte is not writable; bytes before it may be written.
  */
 int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * DMA addresses of one PCI function to host pointers.
+ * Translate DMA addresses of one PCI function to host pointers.
  *
- * The table is a sorted array of pieces of guest memory. Looking up an address
- * is a compare with the piece found last, and a binary search when that fails.
- * Pieces that touch in both spaces count as one.
+ * The table is a sorted array of pieces of guest memory. A look-up compares the address with
+ * the piece found last, then does a binary search. A range may cover several pieces if they
+ * are adjacent both in the guest and here.
  *
- * Threads: table changes and look-ups happen on the same thread. A pointer is
- * good until gpa->generation changes; keep the generation with a cached pointer.
+ * Table changes and look-ups happen on one thread. A pointer is valid until gpa->generation
+ * changes; store the generation with a cached pointer.
  */
 #ifndef ORNICD_MEM_GPA_H
 #define ORNICD_MEM_GPA_H
@@ -18,20 +18,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** enum gpa_prot - what the function may do to a piece */
+/** enum gpa_prot - accesses that a piece permits */
 enum gpa_prot {
 	GPA_READ = 1,
 	GPA_WRITE = 2,
 };
 
-/** GPA_MAX - pieces per table */
+/** GPA_MAX - most pieces of a table */
 #define GPA_MAX 65535
 
 /**
  * struct gpa_entry - one piece of guest memory
  * @addr:	first DMA address
  * @size:	bytes, never 0; @addr + @size - 1 does not wrap
- * @host:	where it is mapped here; NULL if the client gave no descriptor
+ * @host:	address of the mapping; NULL if the client sent no descriptor
  * @prot:	set of &enum gpa_prot
  * @backing:	file behind @host
  */
@@ -47,10 +47,10 @@ struct gpa_entry {
  * struct gpa - the table of one function
  * @entry:	pieces sorted by address, not overlapping
  * @n:		number of pieces
- * @cap:	room in @entry
+ * @cap:	number of pieces that @entry has memory for
  * @last:	index of the piece found last; always a valid index if @n > 0
- * @generation:	+1 whenever a pointer handed out earlier may have become wrong
- * @pool:	files behind the pieces
+ * @generation:	incremented whenever pointers returned earlier become invalid
+ * @pool:	files of the pieces
  */
 struct gpa {
 	struct gpa_entry *entry;
@@ -73,14 +73,14 @@ int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len);
 int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len);
 
 /**
- * gpa_ptr() - pointer to a range of guest memory
+ * gpa_ptr() - get a pointer to a range of guest memory
  * @g:		table
  * @addr:	DMA address
  * @len:	bytes
- * @write:	the caller is going to store
+ * @write:	the caller stores to the range
  *
- * Return: a pointer good for all @len bytes, or NULL if @len is 0, or some byte is not
- * mapped, not reachable, not permitted or not contiguous in host memory.
+ * Return: a pointer valid for all @len bytes, or NULL if @len is 0 or a byte is not mapped,
+ * has no descriptor, does not permit the access, or is not contiguous in host memory.
  */
 static inline void *gpa_ptr(struct gpa *g, uint64_t addr, uint64_t len, bool write)
 {

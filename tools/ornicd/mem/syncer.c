@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The thread that makes files durable: see syncer.h.
+ * Make files durable in a thread: see syncer.h.
  */
 #include "syncer.h"
 
@@ -58,7 +58,10 @@ static void *syncer_thread(void *arg)
 	return NULL;
 }
 
-/* Signals are for the main thread: SIGBUS of a mapping apart, which this one does not touch. */
+/*
+ * Start the thread, unless it runs, with all signals blocked, because the main thread handles them.
+ * It gets no SIGBUS, because it does not access mapped files.
+ */
 static int syncer_start(struct syncer *s)
 {
 	sigset_t all, old;
@@ -74,7 +77,7 @@ static int syncer_start(struct syncer *s)
 	return -err;
 }
 
-/* Hand a file that has waiters to the thread. */
+/* Queue a file that has waiters to the thread. */
 static void hand_over(struct syncer *s, struct durable *d)
 {
 	struct sync_wait *w;
@@ -113,6 +116,7 @@ void sync_cancel(struct sync_wait *w)
 	w->waiting = false;
 }
 
+/* Call the waiters of the sync of @d that has ended, and queue @d again if there are others. */
 static void hand_back(struct syncer *s, struct durable *d)
 {
 	struct sync_wait *w;

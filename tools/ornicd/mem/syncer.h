@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Makes files durable without keeping the data path waiting: fdatasync() can take as long as
- * a disk does, so a thread of its own calls it.
+ * Make files durable without blocking the data path: fdatasync() takes as long as the disk
+ * needs, so a separate thread calls it.
  *
- * A sync serves everybody who asked for the file before it was handed to the thread; who asks
- * later waits for the next one. So a file is handed over at most once at a time, the thread's
- * queue is as long as there are files, and it needs no memory.
+ * A sync serves all waiters that were added before the file was queued to the thread; later
+ * ones wait for the next sync. A file is therefore queued at most once, and the queue needs no
+ * memory.
  *
- * Everything but the sync itself happens on the caller's thread. The descriptor of
- * syncer_init() becomes readable when there is something for syncer_reap().
+ * Everything except the sync itself happens on the caller's thread. @fd of struct syncer becomes
+ * readable when syncer_reap() has work.
  */
 #ifndef ORNICD_MEM_SYNCER_H
 #define ORNICD_MEM_SYNCER_H
@@ -20,11 +20,11 @@
 STAILQ_HEAD(durable_queue, durable);
 
 /**
- * struct sync_wait - who waits for a sync
+ * struct sync_wait - a waiter for a sync
  * @done:	called by syncer_reap() or syncer_add(), with 0 or a negative errno; not after
  *		sync_cancel()
- * @waiting:	it is in a list
- * @link:	the file's list
+ * @waiting:	@link is in a list
+ * @link:	in a list of the file
  */
 struct sync_wait {
 	void (*done)(struct sync_wait *w, int err);
@@ -33,16 +33,16 @@ struct sync_wait {
 };
 
 /**
- * struct syncer - the thread and what goes to and fro
- * @sync:	fdatasync(), or a test's
- * @fd:		readable: call syncer_reap()
- * @started:	there is a thread: from the first sync on
- * @thread:	it
- * @lock:	protects what follows
+ * struct syncer - the thread and its queues
+ * @sync:	fdatasync(), or a replacement for tests
+ * @fd:		eventfd; if readable, call syncer_reap()
+ * @started:	the thread runs; the first sync starts it
+ * @thread:	the thread
+ * @lock:	protects the members below
  * @wake:	@todo or @stop changed
- * @todo:	files handed to the thread
- * @done:	files handed back
- * @stop:	the thread is to end
+ * @todo:	files to sync
+ * @done:	files that were synced
+ * @stop:	the thread must end
  */
 struct syncer {
 	int (*sync)(int fd);
@@ -56,22 +56,22 @@ struct syncer {
 	bool stop;
 };
 
-/* syncer_init() - Return: 0 or a negative errno */
+/* syncer_init() - initialise without a thread. Return: 0 or a negative errno. */
 int syncer_init(struct syncer *s, int (*sync)(int fd));
-/* syncer_fini() - nobody waits any more; ends once the sync under way has ended */
+/* syncer_fini() - end the thread after the current sync; there must be no waiters */
 void syncer_fini(struct syncer *s);
 
 /*
- * syncer_add() - tell @w when all that is in @d by now is durable
- * A file that lost something once is never durable again: the kernel reports a failure to
- * write once and forgets it.
+ * syncer_add() - call @w->done() when all data that is in @d now is durable
+ * A file that lost data fails for ever with -EIO: Linux (since 4.13) reports a failed write-back
+ * to fdatasync() once, then considers the pages clean.
  */
 void syncer_add(struct syncer *s, struct durable *d, struct sync_wait *w);
 
-/* sync_cancel() - @w does not wait any more, if it did */
+/* sync_cancel() - remove @w from its list, if it waits */
 void sync_cancel(struct sync_wait *w);
 
-/* syncer_reap() - tell those whose sync has ended */
+/* syncer_reap() - call @done of the waiters whose sync has ended */
 void syncer_reap(struct syncer *s);
 
 #endif /* ORNICD_MEM_SYNCER_H */
