@@ -38,7 +38,7 @@ enum bth_opcode {
 	BTH_RC_ATOMIC_WRITE		= 0x1d,
 	BTH_UD_SEND_ONLY		= 0x64,
 	BTH_UD_SEND_ONLY_IMM		= 0x65,
-	BTH_CNP				= 0x81,	/* annex A17.9.3: of no transport */
+	BTH_CNP				= 0x81,	/* annex A17.9.3: belongs to no transport */
 };
 
 #define BTH_TRANSPORT_MASK	0xe0
@@ -47,13 +47,13 @@ enum bth_opcode {
 #define BTH_TRANSPORT_UD	0x60
 #define BTH_TRANSPORT_XRC	0xa0
 
-/* bth_operation() - what an opcode asks for, as the opcode of RC */
+/* bth_operation() - return the opcode without its transport, which is the opcode for RC */
 static inline uint8_t bth_operation(uint8_t opcode)
 {
 	return opcode & ~BTH_TRANSPORT_MASK;
 }
 
-/* bth_is_answer() - from a responder, and not from a requester */
+/* bth_is_answer() - return true if responders send @opcode, false if requesters do */
 static inline bool bth_is_answer(uint8_t opcode)
 {
 	uint8_t operation = bth_operation(opcode);
@@ -65,8 +65,8 @@ static inline bool bth_is_answer(uint8_t opcode)
 #define BTH_PKEY_PARTITION	0x7fff
 
 /*
- * bth_pkey_matches() - is a packet with @pkey of the one partition that a port is in? Bit 15 is
- * the mark of a full member; one of the two has to be one, and the port is (IBTA 10.9.3).
+ * bth_pkey_matches() - return true if a packet with @pkey belongs to the port's only partition.
+ * Bit 15 marks a full member. One of sender and port must be one (IBTA 10.9.3), and the port is.
  */
 static inline bool bth_pkey_matches(uint16_t pkey)
 {
@@ -100,14 +100,14 @@ enum aeth_nak {
 #define FETH_LEVEL_SHIFT	4
 #define FETH_LEVEL_MASK		0x3u
 
-/* BTH, by byte */
+/* Bits of the BTH; the comments say in which byte */
 #define BTH_BYTES		12
 #define BTH_SOLICITED		0x80	/* byte 1 */
 #define BTH_MIGREQ		0x40
 #define BTH_PAD_SHIFT		4
 #define BTH_PAD_MASK		0x3
 #define BTH_TVER_MASK		0xf
-#define BTH_FECN		0x80	/* byte 4, which ICRC leaves out */
+#define BTH_FECN		0x80	/* byte 4, which the ICRC does not cover */
 #define BTH_BECN		0x40
 #define BTH_ACKREQ		0x80	/* byte 8 */
 

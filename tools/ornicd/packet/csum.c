@@ -2,9 +2,9 @@
 /*
  * Internet checksums.
  *
- * Words are added as they lie in memory; a one's complement sum does not care
- * for the byte order as long as it is stored back the same way. Bytes at odd
- * places of the whole are added shifted by one byte.
+ * Words are added in host byte order: a one's complement sum in another byte order is the sum
+ * with its bytes swapped, so it is right when stored in host byte order. A piece that begins at
+ * an odd byte of the whole has its sum swapped.
  */
 #include "csum.h"
 
@@ -22,15 +22,6 @@ static uint32_t fold16(uint64_t sum)
 	return sum;
 }
 
-/**
- * csum_add() - add bytes to a sum
- * @sum:	sum so far
- * @data:	bytes
- * @len:	how many
- * @odd:	@data starts at an odd place
- *
- * Return: the new sum.
- */
 uint64_t csum_add(uint64_t sum, const void *data, uint32_t len, bool odd)
 {
 	const uint8_t *p = data;
@@ -53,15 +44,6 @@ uint64_t csum_add(uint64_t sum, const void *data, uint32_t len, bool odd)
 	return sum + part;
 }
 
-/**
- * csum_segs() - add the bytes of a list of pieces
- * @sum:	sum so far
- * @seg:	pieces
- * @nseg:	how many
- * @skip:	bytes to leave out at the beginning
- *
- * Return: the new sum.
- */
 uint64_t csum_segs(uint64_t sum, const struct seg *seg, uint32_t nseg, uint32_t skip)
 {
 	bool odd = false;
@@ -76,12 +58,6 @@ uint64_t csum_segs(uint64_t sum, const struct seg *seg, uint32_t nseg, uint32_t 
 	return sum;
 }
 
-/**
- * csum_fold() - the checksum of a sum
- * @sum:	sum
- *
- * Return: 16 bits, to be stored as they are.
- */
 uint16_t csum_fold(uint64_t sum)
 {
 	return ~fold16(sum);
@@ -92,7 +68,7 @@ uint16_t csum_fold_l4(uint64_t sum)
 	return csum_fold(sum) ?: 0xffff;
 }
 
-/* Bytes of the IPv4 header at @ip, or 0 if it is none. */
+/* Return the bytes of the IPv4 header at @ip, 0 if there is none. */
 static uint32_t ipv4_header(const uint8_t *ip, uint32_t len)
 {
 	uint32_t bytes;
@@ -103,13 +79,6 @@ static uint32_t ipv4_header(const uint8_t *ip, uint32_t len)
 	return bytes >= IPV4_BYTES && bytes <= len ? bytes : 0;
 }
 
-/**
- * csum_ipv4_ok() - check an IPv4 header
- * @ip:		header
- * @len:	bytes there
- *
- * Return: it is one and its checksum is right.
- */
 bool csum_ipv4_ok(const uint8_t *ip, uint32_t len)
 {
 	uint32_t bytes = ipv4_header(ip, len);
@@ -118,11 +87,11 @@ bool csum_ipv4_ok(const uint8_t *ip, uint32_t len)
 }
 
 /**
- * struct l4 - a transport header to fill in
- * @at:		byte of the frame
- * @len:	bytes of it and its payload, as the IP header says
+ * struct l4 - a transport header whose checksum is to be filled in
+ * @at:		offset in the frame, bytes
+ * @len:	bytes of header and payload, according to the IP header
  * @proto:	IP protocol
- * @sum:	sum of the addresses
+ * @sum:	sum of the IP addresses
  */
 struct l4 {
 	uint32_t at;
@@ -193,15 +162,6 @@ static bool fill_l4(uint8_t *hdr, uint32_t hdr_len, const struct seg *seg, uint3
 	return true;
 }
 
-/**
- * csum_fill() - fill in IPv4, TCP and UDP checksums
- * @hdr:	beginning of the frame
- * @hdr_len:	bytes of @hdr
- * @seg:	the rest of the frame
- * @nseg:	pieces of it
- *
- * Return: whether a transport checksum was filled in.
- */
 bool csum_fill(uint8_t *hdr, uint32_t hdr_len, const struct seg *seg, uint32_t nseg)
 {
 	struct l4 l4 = { .at = ETH_BYTES };

@@ -6,7 +6,7 @@
 
 #include "wire.h"
 
-/* The checksum of an IPv4 header in which the 16 bits @from became @to (RFC 1624, equation 3) */
+/* Update the checksum of a header in which the 16 bits @from became @to (RFC 1624, equation 3). */
 static uint16_t csum_update(uint16_t csum, uint16_t from, uint16_t to)
 {
 	uint32_t sum = (uint16_t)~csum + (uint16_t)~from + to;
@@ -26,7 +26,7 @@ static bool mark_ipv4(uint8_t *ip, bool all)
 	return true;
 }
 
-/* The traffic class is behind the version, four bits into the header. */
+/* The traffic class follows the version, four bits from the start of the header. */
 static bool mark_ipv6(uint8_t *ip, bool all)
 {
 	if (!all && (ip[1] >> 4 & ECN_MASK) == ECN_NOT_ECT)

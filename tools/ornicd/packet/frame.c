@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading the headers of an Ethernet frame: one VLAN tag, IPv4 with options or
- * IPv6 with extension headers, TCP or UDP.
+ * Parse the headers of an Ethernet frame: one VLAN tag, IPv4 with options or IPv6 with
+ * extension headers, TCP or UDP.
  *
- * Anybody wrote the frame. Its beginning is copied once, and every header is
- * judged against the bytes of the copy that are left and against the length that
- * the header before it gave. Ports are only those of whole datagrams, so that all
- * fragments of one take the same way (ORN-STEER-14).
+ * The frame is not trusted. Its beginning is copied once, and each header is checked against
+ * the rest of the copy and against the length in the header before it. Fragments have no
+ * ports, also not the first one, so that all fragments of a datagram match the same rules
+ * (ORN-STEER-14).
  */
 #include "frame.h"
 
@@ -15,9 +15,9 @@
 
 #include <string.h>
 
-/* As much of a frame as is looked at. */
+/* Bytes of a frame that are parsed */
 #define HEAD_BYTES	256
-/* Extension headers of an IPv6 packet that are skipped at most. */
+/* Most IPv6 extension headers that are skipped */
 #define MAX_EXTENSIONS	8
 
 #define PROTO_HOP_BY_HOP	0
@@ -34,10 +34,10 @@
 #define IPV6_MF		0x0001
 
 /**
- * struct cursor - what is left of a frame
+ * struct cursor - the part of a frame that is not yet parsed
  * @at:		next byte
- * @left:	bytes of the copy from there on
- * @len:	bytes of the packet from there on, as the IP header tells
+ * @left:	bytes of the copy from @at on
+ * @len:	bytes of the packet from @at on, according to frame and IP header
  */
 struct cursor {
 	const uint8_t *at;
@@ -45,7 +45,7 @@ struct cursor {
 	uint32_t len;
 };
 
-/* The next @bytes, or NULL if the frame ends before. */
+/* Return the next @bytes and move behind them; NULL if the frame is shorter. */
 static const uint8_t *take(struct cursor *c, uint32_t bytes)
 {
 	const uint8_t *p = c->at;
@@ -58,7 +58,7 @@ static const uint8_t *take(struct cursor *c, uint32_t bytes)
 	return p;
 }
 
-/* The packet ends where its header says, at the latest where the frame does. */
+/* Limit the packet to the @len bytes that its IP header tells. */
 static void shorten(struct cursor *c, uint32_t len)
 {
 	if (c->len > len)
@@ -115,7 +115,7 @@ static void parse_ipv4(struct cursor *c, struct frame *f)
 	parse_ports(c, f);
 }
 
-/* Skip extension headers. Return: false if one is cut off or there are too many. */
+/* Skip extension headers. Return: false if one is truncated or there are too many. */
 static bool skip_extensions(struct cursor *c, struct frame *f, uint8_t *next)
 {
 	for (int i = 0; i < MAX_EXTENSIONS; i++) {
@@ -136,7 +136,7 @@ static bool skip_extensions(struct cursor *c, struct frame *f, uint8_t *next)
 			f->key.ip_frag |= ORNIC_FRAG_ANY;
 			if (be16_get(ext + 2) & IPV6_MF)
 				f->key.ip_frag |= ORNIC_FRAG_MF;
-			/* what follows in a later fragment is data, whatever it looks like */
+			/* Stop: a later fragment continues with data, not with a header. */
 			if (be16_get(ext + 2) & IPV6_OFFSET) {
 				*next = ext[0];
 				return true;

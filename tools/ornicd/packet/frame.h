@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the headers of an Ethernet frame say, in the layout that receive rules
- * compare.
+ * Header fields of an Ethernet frame in the layout that receive rules compare.
  */
 #ifndef ORNICD_PACKET_FRAME_H
 #define ORNICD_PACKET_FRAME_H
@@ -11,9 +10,9 @@
 #include <ornic/steer.h>
 
 /**
- * struct frame - see above
- * @key:	the fields; those not in @fields are zero; compared word by word
- * @fields:	ORNIC_MATCH_* that the frame has
+ * struct frame - header fields of a frame
+ * @key:	values; those not in @fields are zero; compared word by word
+ * @fields:	ORNIC_MATCH_* of the fields that the frame has
  */
 struct frame {
 	struct ornic_rule_match key __attribute__((aligned(8)));
@@ -21,9 +20,9 @@ struct frame {
 };
 
 /**
- * frame_parse() - read the headers of a frame
- * @p:	frame, whose bytes may change at any time: each is read once
- * @f:	result; a header that is cut off or contradicts itself is no header
+ * frame_parse() - parse the headers of a frame
+ * @p:	frame; each byte is read only once, because guests may change it at any time
+ * @f:	result; a header that is truncated or inconsistent counts as missing
  */
 void frame_parse(const struct packet *p, struct frame *f);
 

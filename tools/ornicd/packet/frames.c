@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets to frames in one piece, and back.
+ * Convert packets to frames in contiguous memory, and back.
  */
 #include "frames.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A packet as frames in memory of the daemon, for whoever keeps or changes them, and back.
+ * Convert a packet to frames in memory of the daemon, which may be kept or changed, and back.
  */
 #ifndef ORNICD_PACKET_FRAMES_H
 #define ORNICD_PACKET_FRAMES_H
@@ -8,14 +8,14 @@
 #include "packet.h"
 #include "roce.h"
 
-/** FRAMES_MAX_BYTES - the longest frame: an MTU of 9000, Ethernet, VLAN; and some more */
+/** FRAMES_MAX_BYTES - longest frame: an MTU of 9000, Ethernet and VLAN headers, and a reserve */
 #define FRAMES_MAX_BYTES	9216
 
 /**
- * struct frames - a packet on its way into frames
+ * struct frames - state of the conversion of a packet to frames
  * @p:		packet
- * @cut:	of RoCE that was made in this daemon
- * @done:	another packet: its one frame was taken
+ * @cut:	state of a RoCE packet that was made in this daemon
+ * @done:	any other packet: its only frame was returned
  */
 struct frames {
 	const struct packet *p;
@@ -23,22 +23,22 @@ struct frames {
 	bool done;
 };
 
-/* frames_begin() - begin with @p, of any kind */
+/* frames_begin() - start the conversion of @p, a packet of any kind, which must stay unchanged */
 void frames_begin(struct frames *f, const struct packet *p);
 
 /*
- * frames_next() - the next frame as it would be on the wire, copied to @to, which has room for
- * it: FRAMES_MAX_BYTES are enough for any. A frame that came from a wire is the same as there.
- * Longer ones are left out.
+ * frames_next() - copy the next frame, as it would be on a wire, to @to of FRAMES_MAX_BYTES. A
+ * frame that came from a wire is unchanged; longer frames than FRAMES_MAX_BYTES are left out.
  * Return: its bytes; 0 if there is none.
  */
 uint32_t frames_next(struct frames *f, uint8_t *to);
 
 /*
- * frames_parse() - make @p, whose header fields are zero, a packet of a frame: RoCEv2, or
- * Ethernet for ROCE_NONE. It refers to @frame, of at least ETH_BYTES, which nobody changes.
- * Return: what the frame is; ROCE_MALFORMED is to be dropped, and ROCE_BAD_ICRC too by whoever
- * checks for others.
+ * frames_parse() - fill in @p, whose header fields are zero, from a frame: a RoCEv2 packet, or an
+ * Ethernet packet for ROCE_NONE. @p refers to @frame, which has at least ETH_BYTES and must not
+ * change while @p is used.
+ * Return: kind of frame. The caller must drop ROCE_MALFORMED; for ROCE_BAD_ICRC @p is a
+ * PACKET_BAD_ICRC, which uplinks drop and devices count.
  */
 enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The invariant CRC: Ethernet's CRC 32, over eight bytes of ones in the place of
- * InfiniBand's local route header, and then the packet from its IP header on.
+ * The invariant CRC: Ethernet's CRC 32 over eight bytes of ones, which replace InfiniBand's
+ * local route header, and the packet from its IP header on.
  */
 #include "icrc.h"
 
@@ -33,13 +33,6 @@ static void mask_ipv6(uint8_t *ip)
 	ip[7] = 0xff;			/* hop limit */
 }
 
-/**
- * icrc_headers() - begin a sum
- * @ip:		IP header without options, followed by UDP header and BTH
- * @ip_bytes:	IPV4_BYTES or IPV6_BYTES
- *
- * Return: the sum so far, for icrc_add().
- */
 uint32_t icrc_headers(const uint8_t *ip, uint32_t ip_bytes)
 {
 	uint8_t masked[LRH_BYTES + HEADERS_MAX];

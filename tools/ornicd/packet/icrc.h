@@ -8,12 +8,15 @@
 #include "packet.h"
 
 /*
- * icrc_headers() - begin: the sum over IP, UDP and BTH, what routers may change taken as ones
- * @ip: @ip_bytes of IP header, then UDP and BTH
+ * icrc_headers() - start an ICRC with IP, UDP and BTH; fields that routers may change count as ones
+ * @ip:		IP header without options, followed by UDP header and BTH
+ * @ip_bytes:	IPV4_BYTES or IPV6_BYTES
+ *
+ * Return: the CRC, to be continued by icrc_add().
  */
 uint32_t icrc_headers(const uint8_t *ip, uint32_t ip_bytes);
 
-/* icrc_add() - go on: extension headers, payload, pad */
+/* icrc_add() - return @crc continued over @len bytes of extension headers, payload or pad */
 uint32_t icrc_add(uint32_t crc, const void *data, uint32_t len);
 
 #endif /* ORNICD_PACKET_ICRC_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * IP headers, built from a packet's addresses.
+ * Build IP headers from a packet's addresses.
  */
 #include "ip.h"
 

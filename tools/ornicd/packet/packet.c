@@ -2,13 +2,13 @@
 /*
  * The packet pool, and copies between lists of pieces.
  *
- * Copies into guest memory keep a promise (Identify page 2, transport flag 0):
- * data of a message appears in address order, its last byte last, so that a
- * program may poll the end of a buffer instead of a completion queue. memmove()
- * promises no order, neither in the C library nor in the processor's string
- * instructions. So it moves everything but the end; the end follows in ascending
- * stores of up to eight bytes, aligned, so that a flag word arrives whole. Each is
- * a release store: a plain move on x86, and everywhere later than what memmove() did.
+ * Identify (page 2, transport flag 0) promises that data of a message becomes visible in
+ * address order, its last byte last, so that a program may poll the end of a buffer instead
+ * of a completion queue. memmove() guarantees no order, neither in the C library nor in the
+ * processor's string instructions. Therefore memmove() copies all but the last bytes; these
+ * follow in ascending, aligned stores of up to eight bytes, so that a flag word arrives
+ * whole. Each is a release store, which on every processor is later than the stores of
+ * memmove(); on x86 it is a plain move.
  */
 #include "packet.h"
 
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes at the end of a copy that are stored in order. */
+/* Bytes at the end of a copy that are stored in order */
 #define TAIL_BYTES	64
 
 /**
  * packet_pool_init() - allocate the packets of an engine
  * @pool:	pool
- * @count:	how many
+ * @count:	number of packets
  *
  * Return: 0 or -ENOMEM.
  */
@@ -39,7 +39,7 @@ int packet_pool_init(struct packet_pool *pool, uint32_t count)
 }
 
 /**
- * packet_pool_fini() - free them all
+ * packet_pool_fini() - free all packets, also those in use
  * @pool:	pool
  */
 void packet_pool_fini(struct packet_pool *pool)
@@ -51,7 +51,7 @@ void packet_pool_fini(struct packet_pool *pool)
 }
 
 /**
- * packet_get() - take a packet
+ * packet_get() - take a packet from the pool
  * @pool:	pool
  *
  * Return: a packet without payload, header fields zero; NULL if none is left.
@@ -69,8 +69,8 @@ struct packet *packet_get(struct packet_pool *pool)
 }
 
 /**
- * packet_put() - give a packet back
- * @pool:	pool it is from
+ * packet_put() - return a packet to its pool
+ * @pool:	pool
  * @p:		packet, in no queue
  */
 void packet_put(struct packet_pool *pool, struct packet *p)
@@ -80,9 +80,9 @@ void packet_put(struct packet_pool *pool, struct packet *p)
 }
 
 /**
- * packet_trim_front() - drop the first bytes of the payload
+ * packet_trim_front() - remove the first bytes of the payload
  * @p:		packet
- * @bytes:	how many, at most @p->len
+ * @bytes:	number of bytes, at most @p->len
  */
 void packet_trim_front(struct packet *p, uint32_t bytes)
 {
@@ -102,9 +102,9 @@ void packet_trim_front(struct packet *p, uint32_t bytes)
 }
 
 /**
- * packet_trim_back() - drop the last bytes of the payload
+ * packet_trim_back() - remove the last bytes of the payload
  * @p:		packet
- * @bytes:	how many, at most @p->len
+ * @bytes:	number of bytes, at most @p->len
  */
 void packet_trim_back(struct packet *p, uint32_t bytes)
 {
@@ -115,7 +115,7 @@ void packet_trim_back(struct packet *p, uint32_t bytes)
 		p->seg[p->nseg - 1].len -= bytes;
 }
 
-/* Copy in ascending address order, by the largest aligned stores. */
+/* Copy in ascending address order, with the largest aligned stores. */
 static void copy_ascending(uint8_t *dst, const uint8_t *src, uint32_t len)
 {
 	uint32_t n;
@@ -155,16 +155,16 @@ static uint64_t seg_total(const struct seg *seg, uint32_t n)
 }
 
 /**
- * struct seg_walk - a place in a list of pieces
+ * struct seg_walk - a position in a list of pieces
  * @seg:	piece
- * @off:	byte within it
+ * @off:	offset in the piece, bytes
  */
 struct seg_walk {
 	const struct seg *seg;
 	uint32_t off;
 };
 
-/* Where to go on, and in *@avail how far; there must be a byte left. */
+/* Return the address at the position, and in *@avail the bytes left of the piece, at least 1. */
 static uint8_t *walk_at(struct seg_walk *w, uint32_t *avail)
 {
 	while (w->off == w->seg->len) {
@@ -176,13 +176,13 @@ static uint8_t *walk_at(struct seg_walk *w, uint32_t *avail)
 }
 
 /**
- * seg_copy() - copy between lists of pieces, in order, the last byte last
- * @dst:	to
+ * seg_copy() - copy between lists of pieces, the last TAIL_BYTES in ascending order
+ * @dst:	destination
  * @ndst:	pieces of @dst
- * @src:	from; may overlap @dst if the guest wants garbage
+ * @src:	source; if it overlaps @dst, the result is undefined data
  * @nsrc:	pieces of @src
  *
- * Return: bytes copied: as many as both have.
+ * Return: bytes copied, the smaller of both totals.
  */
 uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, uint32_t nsrc)
 {
@@ -213,12 +213,12 @@ uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, u
 }
 
 /**
- * seg_copy_out() - copy from pieces to a buffer of the daemon
- * @dst:	to
- * @src:	from; has @skip + @len bytes
+ * seg_copy_out() - copy from a list of pieces to a buffer of the daemon
+ * @dst:	destination
+ * @src:	source of at least @skip + @len bytes
  * @nsrc:	pieces of @src
- * @skip:	bytes to pass over first
- * @len:	bytes
+ * @skip:	bytes to skip first
+ * @len:	bytes to copy
  */
 void seg_copy_out(void *dst, const struct seg *src, uint32_t nsrc, uint32_t skip, uint32_t len)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A packet inside the daemon: decoded headers plus references to payload.
+ * A packet inside the daemon: decoded headers and references to payload.
  *
- * Payload is not copied: @seg points into the sender's guest memory (or into
- * @inl for inline data and header bytes). The receiver copies from there to its
- * own guest's memory, once. Pointers stay good because a packet never outlives
- * the engine turn it was made in: the turn ends with an empty packet queue, and
- * guest memory changes only between turns.
+ * Payload is not copied: @seg points into the sender's guest memory, or into @inl for inline
+ * data and header bytes. The receiver copies it from there to its guest's memory, once.
+ * Pointers stay valid because a packet lives no longer than the engine's iteration that made
+ * it: the iteration ends with an empty packet queue, and guest memory is mapped and unmapped
+ * only between iterations.
  *
- * A RoCE packet may stand for several packets of the wire: @npsn consecutive
- * PSNs starting at @psn, each carrying @mtu bytes but the last. Its opcode is
- * that of the whole: a SEND ONLY of three PSNs is FIRST, MIDDLE, LAST on the
- * wire. A port to the outside does the segmentation.
+ * A RoCE packet may stand for several packets of the wire: @npsn consecutive PSNs from @psn
+ * on, each with @mtu bytes except the last. Its opcode is that of the whole: a SEND ONLY of
+ * three PSNs is FIRST, MIDDLE, LAST on the wire. Uplinks do the segmentation.
  */
 #ifndef ORNICD_PACKET_PACKET_H
 #define ORNICD_PACKET_PACKET_H
@@ -26,9 +25,9 @@ struct switch_port;
 
 /** PACKET_SEGS - most pieces of payload per packet */
 #define PACKET_SEGS	64
-/** PACKET_MAX_PAYLOAD - most bytes one packet refers to */
+/** PACKET_MAX_PAYLOAD - most bytes of payload per packet */
 #define PACKET_MAX_PAYLOAD	65536
-/** PACKET_INLINE - room for bytes the packet owns: inline data, Ethernet headers */
+/** PACKET_INLINE - bytes of memory in the packet, for inline data and Ethernet headers */
 #define PACKET_INLINE	512
 
 /** struct seg - a piece of memory of this process */
@@ -40,38 +39,38 @@ struct seg {
 enum packet_kind {
 	PACKET_ETHERNET,	/* a frame: payload starts with the Ethernet header */
 	PACKET_ROCE,		/* decoded headers; payload starts after them */
-	PACKET_BAD_ICRC,	/* RoCEv2 that was damaged on the way; only addresses and @frame count */
+	PACKET_BAD_ICRC,	/* damaged RoCEv2; only addresses and @frame are valid */
 };
 
 /**
- * struct packet - see above; integers are in host order
- * @link:	place in the packet queue or in the free list
- * @kind:	what the header fields mean
- * @from:	port of the switch it came in by; NULL while in the making
- * @to:		port of the station @dmac in its VLAN; NULL: the switch is to look for it
- * @far:	there is no such station, or the link to it is slow
- * @loopback:	for the port it came in by, and no other
- * @echo:	also for the port it came in by
- * @sender:	Ethernet, datagrams: queue pair whose it is; good until the switch is drained
+ * struct packet - a packet; integers are in host byte order unless noted
+ * @link:	in the packet queue or the free list
+ * @kind:	kind of packet, which says what fields are valid
+ * @from:	port by which it entered the switch; NULL before that
+ * @to:		port of the device with address @dmac in its VLAN; NULL: the switch searches
+ * @far:	no device has address @dmac, or the link to it is rate-limited
+ * @loopback:	for the port by which it entered, and no other
+ * @echo:	also for the port by which it entered
+ * @sender:	Ethernet and datagrams: queue pair that sent it; valid until the switch is drained
  * @dmac:	destination MAC (RoCE and Ethernet)
  * @smac:	source MAC
  * @vlan:	@vlan_tci is valid (RoCE)
  * @vlan_tci:	VLAN tag
- * @csum_ok:	Ethernet: L4 checksum was computed by a device, or verified
+ * @csum_ok:	Ethernet: a device computed or verified the TCP or UDP checksum
  * @sgid:	source GID; IPv4 as ::ffff:a.b.c.d
  * @dgid:	destination GID
  * @flow_label:	IPv6 flow label
  * @udp_sport:	UDP source port
  * @tclass:	traffic class or type of service, with ECN bits
  * @hop_limit:	TTL
- * @static_rate: of the path it takes
+ * @static_rate: static rate of its path
  * @opcode:	BTH opcode (enum bth_opcode)
  * @solicited:	BTH solicited event
  * @ackreq:	BTH acknowledge request
  * @pkey:	BTH P_Key
  * @dqpn:	BTH destination QP
- * @psn:	BTH PSN, of the first wire packet
- * @npsn:	wire packets this one stands for, >= 1
+ * @psn:	BTH PSN of the first packet of the wire
+ * @npsn:	number of packets of the wire, >= 1
  * @mtu:	path MTU in bytes
  * @qkey:	DETH Q_Key
  * @sqpn:	DETH source QP
@@ -79,18 +78,18 @@ enum packet_kind {
  * @va:		RETH, AtomicETH virtual address
  * @rkey:	RETH, AtomicETH, IETH R_Key
  * @dmalen:	RETH DMA length
- * @swap_add:	AtomicETH
- * @compare:	AtomicETH
+ * @swap_add:	AtomicETH swap or add data
+ * @compare:	AtomicETH compare data
  * @feth:	FETH
  * @aeth:	AETH syndrome
  * @msn:	AETH MSN
- * @atomic_ack:	AtomicAckETH
- * @imm:	ImmDt, in wire order
- * @frame:	the frame it came in, or that with another tag; empty if it was made in this daemon
- * @len:	payload bytes: sum of @seg lengths
+ * @atomic_ack:	AtomicAckETH original data
+ * @imm:	ImmDt, in network byte order
+ * @frame:	frame from an uplink, possibly retagged; empty if the packet was made in this daemon
+ * @len:	bytes of payload: sum of the lengths in @seg
  * @nseg:	used entries of @seg
  * @seg:	payload
- * @inl:	bytes owned by the packet
+ * @inl:	memory of the packet itself
  */
 struct packet {
 	STAILQ_ENTRY(packet) link;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RoCEv2 frames.
+ * Make and parse RoCEv2 frames.
  *
- * One table says which extension headers an operation has, and what becomes of its
- * opcode when a packet that stands for many is cut: the first frame, those in the
- * middle and the last have opcodes of their own, and thereby their own headers.
+ * The table operations[] has the extension headers of each operation, and the opcodes of the
+ * first, middle and last frame when a packet that stands for several frames is cut. Each
+ * frame has the extension headers of its own opcode.
  */
 #include "roce.h"
 
@@ -18,7 +18,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Extension headers, in the order in which they follow each other. */
+/* Extension headers, in their order in the packet */
 enum extension {
 	EXT_DETH	= 1 << 0,
 	EXT_XRCETH	= 1 << 1,
@@ -46,11 +46,11 @@ static const struct {
 
 /**
  * struct operation - an operation of BTH
- * @known:	there is one
+ * @known:	the entry is valid
  * @ext:	its extension headers
  * @first:	opcode of the first of several frames
- * @middle:	opcode of those between
- * @last:	opcode of the last
+ * @middle:	opcode of frames between first and last
+ * @last:	opcode of the last frame
  */
 struct operation {
 	bool known;
@@ -96,7 +96,7 @@ static const struct operation operations[] = {
 	ONE(ATOMIC_WRITE, EXT_RETH | EXT_PAYLOAD),
 };
 
-/* Of an unknown opcode, all is payload; the queue pair decides what to do with it. */
+/* All bytes of an unknown opcode are payload; the queue pair decides whether it is an error. */
 static const struct operation unknown = { .ext = EXT_PAYLOAD };
 
 static const struct operation *operation_of(uint8_t opcode)
@@ -218,7 +218,7 @@ static void get_extension(struct packet *p, const uint8_t *at, enum extension ex
 	case EXT_IETH:
 		p->rkey = be32_get(at);
 		break;
-	case EXT_CNP:		/* reserved: whatever it is */
+	case EXT_CNP:		/* reserved: ignored */
 	case EXT_PAYLOAD:
 		break;
 	}
@@ -229,7 +229,7 @@ void roce_cut(struct roce_cut *c, const struct packet *p)
 	*c = (struct roce_cut) { .p = p };
 }
 
-/* The next @len bytes of payload. */
+/* Set the payload of @f to the next @len bytes. */
 static void take_payload(struct roce_cut *c, struct roce_frame *f, uint32_t len)
 {
 	const struct packet *p = c->p;
@@ -266,7 +266,7 @@ static uint8_t *put_ethernet(uint8_t *at, const struct packet *p, bool v4)
 	return at + 2;
 }
 
-/* The UDP checksum is zero, as annex A17 has it: ICRC protects more. */
+/* The UDP checksum is zero, as annex A17 requires; the ICRC protects the packet. */
 static uint8_t *put_udp(uint8_t *at, const struct packet *p, uint16_t len)
 {
 	be16_put(at, p->udp_sport);
@@ -339,15 +339,16 @@ bool roce_next(struct roce_cut *c, struct roce_frame *f)
 }
 
 /**
- * struct bytes - what is left of a frame
+ * struct bytes - the part of a frame that is not yet parsed
  * @at:		next byte
- * @left:	how many
+ * @left:	number of bytes
  */
 struct bytes {
 	uint8_t *at;
 	uint32_t left;
 };
 
+/* Return the next @n bytes and move behind them; NULL if there are less. */
 static uint8_t *take(struct bytes *b, uint32_t n)
 {
 	uint8_t *at = b->at;
@@ -359,7 +360,7 @@ static uint8_t *take(struct bytes *b, uint32_t n)
 	return at;
 }
 
-/* Return: the ethertype; 0 if there is none. */
+/* Parse Ethernet and VLAN headers. Return: the EtherType of the payload, 0 if there is none. */
 static uint16_t parse_ethernet(struct packet *p, struct bytes *b)
 {
 	const uint8_t *eth = take(b, ETH_BYTES), *tag;
@@ -381,8 +382,8 @@ static uint16_t parse_ethernet(struct packet *p, struct bytes *b)
 }
 
 /*
- * Headers with options, extension headers and fragments are nothing that RoCEv2 uses.
- * Return: the bytes of a UDP datagram's IP header, 0 if it is something else.
+ * Parse the IP header of a UDP datagram. RoCEv2 uses no options, extension headers or fragments,
+ * so a packet with these is an ordinary frame. Return: bytes of the IP header, 0 for other frames.
  */
 static uint32_t parse_ipv4(struct packet *p, struct bytes *b)
 {
@@ -417,7 +418,7 @@ static uint32_t parse_ipv6(struct packet *p, struct bytes *b)
 	return IPV6_BYTES;
 }
 
-/* BTH and what follows it, up to the ICRC. Return: false if that contradicts itself. */
+/* Parse BTH, extension headers and payload. Return: false if they are inconsistent. */
 static bool parse_transport(struct packet *p, struct bytes *b)
 {
 	const uint8_t *bth = take(b, BTH_BYTES);

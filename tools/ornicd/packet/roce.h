@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RoCEv2 on the wire: a packet of the daemon to Ethernet frames, and back
+ * RoCEv2 on the wire: convert a packet of the daemon to Ethernet frames, and back
  * (IBTA volume 1, chapter 9; annexes A14, A17 and A19).
  */
 #ifndef ORNICD_PACKET_ROCE_H
@@ -8,13 +8,13 @@
 
 #include "packet.h"
 
-/** ROCE_HEAD_BYTES - no frame's headers are longer: VLAN, IPv6, XRC, atomic */
+/** ROCE_HEAD_BYTES - enough for the longest headers: VLAN, IPv6, XRC, atomic */
 #define ROCE_HEAD_BYTES	128
-/** ROCE_TAIL_BYTES - pad and ICRC */
+/** ROCE_TAIL_BYTES - enough for pad and ICRC */
 #define ROCE_TAIL_BYTES	8
 
 /**
- * struct roce_frame - a frame: @head, the pieces, @tail
+ * struct roce_frame - a frame: @head, the pieces of @seg, @tail
  * @head:	headers
  * @head_len:	bytes of @head
  * @tail_len:	bytes of @tail
@@ -34,11 +34,11 @@ struct roce_frame {
 };
 
 /**
- * struct roce_cut - a packet on its way into frames
+ * struct roce_cut - state of the segmentation of a packet
  * @p:		packet
- * @done:	frames made
- * @seg:	piece of the payload that the next one begins in
- * @off:	byte of it
+ * @done:	number of frames made
+ * @seg:	index of the piece with the next byte of payload
+ * @off:	offset of that byte in the piece
  */
 struct roce_cut {
 	const struct packet *p;
@@ -47,32 +47,32 @@ struct roce_cut {
 	uint32_t off;
 };
 
-/* roce_cut() - begin to cut @p, a packet of kind PACKET_ROCE */
+/* roce_cut() - start the segmentation of @p, a PACKET_ROCE, which must stay unchanged */
 void roce_cut(struct roce_cut *c, const struct packet *p);
 
-/* roce_next() - the next frame. Return: false if there is none. */
+/* roce_next() - make the next frame in @f. Return: false if there is none. */
 bool roce_next(struct roce_cut *c, struct roce_frame *f);
 
-/* roce_opcode() - the opcode of frame @i of those that @p stands for */
+/* roce_opcode() - return the BTH opcode of frame @i, from 0, of @p */
 uint8_t roce_opcode(const struct packet *p, uint32_t i);
 
 /*
- * roce_bth() - where the BTH is in a frame that was RoCEv2 when it was made; 0 if it has been
- * cut off since
+ * roce_bth() - return the offset of the BTH in a frame that was made as RoCEv2, 0 if the frame was
+ * truncated before the end of the BTH
  */
 uint32_t roce_bth(const uint8_t *frame, uint32_t len);
 
-/** enum roce_kind - what a frame is */
+/** enum roce_kind - result of parsing a frame */
 enum roce_kind {
-	ROCE_NONE,		/* not RoCEv2: a frame like others */
-	ROCE_PACKET,
-	ROCE_MALFORMED,		/* RoCEv2 that is cut off or contradicts itself */
-	ROCE_BAD_ICRC,
+	ROCE_NONE,		/* not RoCEv2 */
+	ROCE_PACKET,		/* RoCEv2 */
+	ROCE_MALFORMED,		/* RoCEv2 that is truncated or inconsistent */
+	ROCE_BAD_ICRC,		/* RoCEv2 with a wrong ICRC */
 };
 
 /*
- * roce_parse() - what the frame @frame of @len bytes is; for ROCE_PACKET, @p is filled in
- * and refers to it. The frame is in the daemon's memory, and nobody changes it.
+ * roce_parse() - parse @frame of @len bytes, which is in the daemon's memory and does not change.
+ * For ROCE_PACKET and ROCE_BAD_ICRC @p is filled in and refers to the frame.
  */
 enum roce_kind roce_parse(struct packet *p, uint8_t *frame, uint32_t len);
 

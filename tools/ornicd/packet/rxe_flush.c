@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two ICRCs of a FLUSH. A CRC goes on from where it was, so Soft-RoCE's is the right one
- * continued over the headers.
+ * The two ICRCs of a FLUSH: Soft-RoCE's is the right one continued over the transport headers.
  */
 #include "rxe_flush.h"
 
@@ -17,10 +16,10 @@
 #define FLUSH_BYTES	(BTH_BYTES + 4 + 16)
 
 /**
- * struct icrcs - both of a frame
- * @at:		where the frame's is
- * @right:	as IBTA has it
- * @rxe:	as Soft-RoCE has it
+ * struct icrcs - the two ICRCs of a frame
+ * @at:		the ICRC field in the frame
+ * @right:	ICRC according to IBTA
+ * @rxe:	ICRC according to Soft-RoCE
  */
 struct icrcs {
 	uint8_t *at;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers in network byte order, and sizes and types of the headers before a
- * transport's.
+ * Numbers in network byte order, and sizes and types of Ethernet, IP, UDP and TCP headers.
  */
 #ifndef ORNICD_PACKET_WIRE_H
 #define ORNICD_PACKET_WIRE_H
