@@ -16,7 +16,7 @@ from . import roce, seq
 
 FAULT = re.compile(r".* by fault rule \d+")
 GOES_ON = "forwarded"
-NOT_TAKEN = "dropped: not taken by what is behind the port"
+NOT_TAKEN = "dropped: rejected by the interface or socket"
 PROBES = 200
 
 

@@ -190,7 +190,7 @@ class Checker(unittest.TestCase):
         """What was lost in the switch was sent once, and what a port's other end refused did not arrive."""
         for far, port, inbound, got, comment in ((None, "vm1", True, False, "dropped: link down"),
                                                  (None, "vm2", False, False, "dropped: another VLAN"),
-                                                 ("B", "lan", False, True, "dropped: not taken by what is behind the port")):
+                                                 ("B", "lan", False, True, "dropped: rejected by the interface or socket")):
             self.wire = Wire(far=far)
             data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
             self.wire.put("A", data, got=got)

@@ -379,7 +379,7 @@ static void note_lost(void *arg, const struct switch_port *port, enum switch_way
 
 	if (!note)
 		return;
-	assert_string_equal(note, "dropped: not taken by what is behind the port");
+	assert_string_equal(note, "dropped: rejected by the interface or socket");
 	assert_int_equal(way, SWITCH_OUT);
 	assert_string_not_equal(switch_port_name(port), "device");
 	n->lost++;

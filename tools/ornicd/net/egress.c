@@ -2,9 +2,9 @@
 /*
  * A rate-limited link: frames wait in a ring of bytes, each with its time of arrival.
  *
- * That time is computed when the frame is queued: the end of the frame before it plus the time of its
- * own bytes. So a late turn of the engine delivers frames late, but the rate of the link is kept.
- * All memory is allocated in advance.
+ * That time is computed when the frame is queued: the end of the previous frame plus the time of
+ * its own bytes. A late iteration of the engine therefore delivers frames late, but does not
+ * change the rate of the link. All memory is allocated in advance.
  */
 #include "egress.h"
 
@@ -16,20 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most frames that arrive in one turn; a daemon that is later than that continues in the next. */
+/* Most frames that arrive per iteration; if more are due, the next iteration continues. */
 #define EGRESS_BUDGET	128
 
-/* Costs are ns times 2^COST_SHIFT: exact to 1 in 10^4 at the highest rate, and no product overflows. */
+/*
+ * Costs are ns times 2^COST_SHIFT: exact to 1 in 10^4 at the highest rate, and no product
+ * overflows.
+ */
 #define COST_SHIFT	20
 #define NS_KBPS		8000000ull	/* ns of a byte, times kbit/s */
 
 _Static_assert((NS_KBPS << COST_SHIFT) / EGRESS_MIN_KBPS < UINT64_MAX / FRAMES_MAX_BYTES / 2,
-	       "what a frame costs fits");
+	       "the cost of the longest frame does not overflow");
 
 /**
  * struct record - a frame in the ring; its bytes follow
- * @due:	when it arrives, ns
- * @len:	bytes; 0: the ring goes on at its beginning
+ * @due:	time of its arrival, ns
+ * @len:	bytes of the frame; 0: the next record is at the beginning of the ring
  * @csum_ok:	as of struct packet
  */
 struct record {
@@ -38,9 +41,9 @@ struct record {
 	bool csum_ok;
 };
 
-/* A record and its frame; the next one is aligned. */
+/* Bytes of a record with its frame, a multiple of 8 */
 #define RECORD_BYTES(len)	(sizeof(struct record) + (((len) + 7) & ~7u))
-/* What @bytes of the queue take at most, if all frames are short ones, and what is lost at the end */
+/* Bytes of ring for a queue of @bytes in the worst case: minimum-size frames and an unused tail */
 #define RING_BYTES(bytes)	((bytes) / EGRESS_MIN_FRAME * RECORD_BYTES(EGRESS_MIN_FRAME) + \
 				 2 * RECORD_BYTES(FRAMES_MAX_BYTES))
 
@@ -48,18 +51,18 @@ struct record {
  * struct egress - a link
  * @param:	its parameters
  * @stats:	its counters
- * @cost:	time of a byte
- * @part:	what @busy has to be more precise than a ns
- * @busy:	when all that was sent has left
+ * @cost:	time of a byte, ns times 2^COST_SHIFT
+ * @part:	fraction of a ns of @busy, times 2^COST_SHIFT
+ * @busy:	time when all queued frames have left, ns
  * @depth:	bytes that wait
- * @random:	state of the random numbers that decide on marks
+ * @random:	state of the random numbers for marks
  * @head:	first record; offset into @ring
- * @tail:	where the next one goes
- * @end:	end of the records; behind it is room for one record without a frame
+ * @tail:	end of the last record; offset into @ring
+ * @end:	limit of @tail; behind it is room for one record without a frame
  * @timers, @now, @ops, @arg: see egress_new()
  * @timer:	armed for the first record's time
- * @packet:	the packet that arrives
- * @frame:	the frame that comes
+ * @packet:	packet that arrives
+ * @frame:	frame that is to be queued
  * @ring:	records
  */
 struct egress {
@@ -83,6 +86,7 @@ struct egress {
 	uint8_t ring[RING_BYTES(EGRESS_MAX_QUEUE)] __attribute__((aligned(8)));
 };
 
+/* Return the bytes that a frame counts in queue and time. */
 static uint32_t charged(uint32_t len)
 {
 	return len < EGRESS_MIN_FRAME ? EGRESS_MIN_FRAME : len;
@@ -107,7 +111,7 @@ static void remove_record(struct egress *q, const struct record *r)
 	q->depth -= charged(r->len);
 }
 
-/* Deliver the first record. The receiver counts it if it was damaged before. */
+/* Deliver the first record. Receivers count a wrong ICRC; a malformed frame is dropped here. */
 static void arrive(struct egress *q, struct record *r)
 {
 	struct packet *p = &q->packet;
@@ -140,7 +144,7 @@ static void egress_run(void *arg)
 	}
 }
 
-/* xorshift (Marsaglia): the same marks in the same order whenever the daemon is started */
+/* xorshift (Marsaglia) with a fixed seed: the same traffic gets the same marks in every run. */
 static uint32_t next_random(struct egress *q)
 {
 	q->random ^= q->random << 13;
@@ -181,6 +185,7 @@ static struct record *new_record(struct egress *q, uint32_t bytes)
 	return record_at(q, 0);
 }
 
+/* Add the time of a frame of @len bytes to @busy. */
 static void charge(struct egress *q, uint32_t len)
 {
 	uint64_t cost;
@@ -273,7 +278,7 @@ static uint64_t bytes_of(uint64_t ns, uint32_t kbps)
 	return ns * kbps / NS_KBPS;
 }
 
-/* @v, but at least @least, and in any case no more than @most */
+/* Return @v limited to @least and @most; @most wins if it is smaller than @least. */
 static uint32_t between(uint64_t least, uint64_t v, uint32_t most)
 {
 	if (v < least)
@@ -296,13 +301,13 @@ void egress_default(struct egress_param *p)
 const char *egress_check(const struct egress_param *p)
 {
 	if (p->kbps < EGRESS_MIN_KBPS || p->kbps > EGRESS_MAX_KBPS)
-		return "the rate is not from 8K to 400G bit/s";
+		return "rate must be from 8K to 400G bit/s";
 	if (p->queue < EGRESS_MIN_QUEUE || p->queue > EGRESS_MAX_QUEUE)
-		return "the queue is not from 10000 to 16M bytes";
+		return "queue must be from 10000 to 16M bytes";
 	if (p->kmax < p->kmin)
-		return "kmax is less than kmin";
+		return "kmax must not be less than kmin";
 	if (p->pmax > 100)
-		return "pmax is more than 100 per cent";
+		return "pmax must not be more than 100 per cent";
 	return NULL;
 }
 

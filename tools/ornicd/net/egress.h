@@ -3,11 +3,11 @@
  * A rate-limited link behind a port of the switch: a queue of frames that leave at a rate.
  *
  * A frame arrives when its last byte has left at the rate of the link. Meanwhile later frames wait,
- * as copies, in a queue of limited size; frames that do not fit are dropped (tail drop). A frame that
- * finds a long queue gets a congestion mark if its sender reacts to marks
- * (RFC 3168): never below @kmin bytes, always above @kmax, with a probability that grows from
- * zero to @pmax between (RED on the length of the queue as it is, which is what DCQCN asks of a
- * switch: Zhu et al., SIGCOMM 2015, section 3.1).
+ * as copies, in a queue of limited size; frames that do not fit are dropped (tail drop). A frame
+ * that finds a long queue gets a congestion mark if its sender reacts to marks (RFC 3168): never
+ * below @kmin bytes, always above @kmax, with a probability that grows from zero to @pmax between
+ * (RED on the length of the queue as it is, which is what DCQCN asks of a switch: Zhu et al.,
+ * SIGCOMM 2015, section 3.1).
  */
 #ifndef ORNICD_NET_EGRESS_H
 #define ORNICD_NET_EGRESS_H
@@ -29,12 +29,15 @@
  */
 #define EGRESS_QUEUE		(512u << 10)
 /**
- * EGRESS_KMIN_NS - default queue length, as time, above which marks begin; at least EGRESS_KMIN bytes,
- * which are some frames, and at most an eighth of the queue
+ * EGRESS_KMIN_NS - default queue length, as time, above which marks begin; at least EGRESS_KMIN
+ * bytes, which are some frames, and at most an eighth of the queue
  */
 #define EGRESS_KMIN_NS		40000ull
 #define EGRESS_KMIN		3000
-/** EGRESS_KMAX_NS - default above which all frames are marked; at least four times @kmin, at most the queue */
+/**
+ * EGRESS_KMAX_NS - default above which all frames are marked; at least four times @kmin, at most
+ * the queue
+ */
 #define EGRESS_KMAX_NS		1600000ull
 /** EGRESS_PMAX - per cent of frames that are marked at @kmax */
 #define EGRESS_PMAX		20
@@ -43,7 +46,8 @@
 
 /**
  * struct egress_param - a link
- * @kbps:	rate in kbit/s, of the bytes from the Ethernet header on; FCS, preamble and gap do not count
+ * @kbps:	rate in kbit/s, of the bytes from the Ethernet header on; FCS, preamble and gap do
+ *		not count
  * @queue:	bytes that may wait
  * @kmin:	bytes in the queue above which frames may be marked
  * @kmax:	bytes above which all are; at least @kmin
@@ -59,11 +63,11 @@ struct egress_param {
 
 /**
  * struct egress_stats - counters
- * @frames:	that left
- * @bytes:	of them
- * @marked:	marked here
- * @dropped:	dropped because the queue was full
- * @peak:	most bytes that ever waited
+ * @frames:	frames that arrived at the other end
+ * @bytes:	bytes of these frames
+ * @marked:	frames that got a congestion mark here
+ * @dropped:	frames that were dropped because the queue was full
+ * @peak:	largest number of bytes that waited
  */
 struct egress_stats {
 	uint64_t frames;
@@ -87,11 +91,12 @@ struct egress_ops {
 
 /**
  * egress_new() - create an idle link
- * @timers:	one is reserved
- * @now:	time in ns of the timers' clock, as of the engine's turn
- * @ops:	told of frames, with @arg
+ * @timers:	timers, of which one is reserved
+ * @now:	time of the engine's iteration, ns of the timers' clock
+ * @ops:	operations, called with @arg
+ * @arg:	for @ops
  *
- * Return: the link, or NULL. egress_free() forgets what waits; NULL is ignored.
+ * Return: the link, or NULL. egress_free() frees waiting frames without a call; NULL is ignored.
  */
 struct egress *egress_new(struct timers *timers, const uint64_t *now,
 			  const struct egress_ops *ops, void *arg);

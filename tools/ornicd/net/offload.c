@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checksum and segmentation offload of a network card: complete checksums, cut TCP and UDP.
+ * Checksum and segmentation offload of a network card: complete checksums, segment TCP and UDP.
  *
- * Each short frame has the headers of the long one except for lengths, checksums, the IPv4
- * identification, TCP's sequence number and some of its flags. Checksums are computed from all bytes
- * that they cover: the long frame may not have the sum of its addresses in their place.
+ * Each segment has the headers of the long frame except for lengths, checksums, the IPv4
+ * identification, TCP's sequence number and some of its flags. Checksums of segments are computed
+ * from all bytes that they cover, because the checksum field of the long frame need not contain the
+ * sum of the pseudo header.
  */
 #include "offload.h"
 
@@ -13,21 +14,21 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* <linux/virtio_net.h> has it from Linux 6.2 on */
+/* Headers before Linux 6.2 do not define it */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4	5
 #endif
 
 /*
- * A frame is cut into no more than this: 8 bytes of payload each is the least that Linux makes of
- * the smallest segments of TCP, and what asks for more wants to keep us busy.
+ * Most segments per frame. Linux uses at least 8 bytes of payload per segment (TCP_MIN_GSO_SIZE),
+ * so a frame with more segments is an attempt to keep the daemon busy.
  */
 #define CUTS_MAX	8192
 
-#define TYPE_AT		12	/* of a frame, the type behind the addresses */
+#define TYPE_AT		12	/* offset of the EtherType in a frame */
 
-#define TCP_SEQ		4	/* of a header of TCP, the sequence number */
-#define TCP_OFFSET	12	/* its own length */
+#define TCP_SEQ		4	/* offset of the sequence number in a TCP header */
+#define TCP_OFFSET	12	/* offset of the header's length */
 #define TCP_FLAGS	13
 #define TCP_CSUM	16
 #define TCP_FIN		0x01
@@ -67,7 +68,7 @@ static bool parse_ipv4(struct offload *o, uint32_t len)
 		return false;
 	bytes = (ip[0] & 0xf) * 4;
 	total = be16_get(ip + 2);
-	/* a fragment has no header of the transport, or not the whole payload */
+	/* A fragment has no transport header, or not the whole payload. */
 	if (bytes < IPV4_BYTES || total < bytes || total > len - o->l3 ||
 	    be16_get(ip + 6) & 0x3fff)
 		return false;
@@ -78,7 +79,10 @@ static bool parse_ipv4(struct offload *o, uint32_t len)
 	return true;
 }
 
-/* Options may be on the way to the transport's header; behind a route or a fragment it is not. */
+/*
+ * Parse an IPv6 header and skip headers with options. Others, such as routing and fragment headers,
+ * are returned as the protocol, for which nothing is done.
+ */
 static bool parse_ipv6(struct offload *o, uint32_t len)
 {
 	const uint8_t *ip = o->frame + o->l3;
@@ -116,7 +120,7 @@ static bool parse(struct offload *o, uint32_t len)
 
 /* ---- checksums --------------------------------------------------------------- */
 
-/* CRC32C (RFC 3720), four bits at a time: few send SCTP, a larger table is not worth its place. */
+/* CRC32C (RFC 3720), four bits at a time: SCTP is rare, so a larger table does not pay. */
 static uint32_t crc32c(const uint8_t *p, uint32_t len)
 {
 	static const uint32_t nibble[16] = {
@@ -134,7 +138,7 @@ static uint32_t crc32c(const uint8_t *p, uint32_t len)
 	return ~crc;
 }
 
-/* The kernel requests SCTP's checksum, a CRC32C, in the same way as a sum. */
+/* Complete SCTP's checksum, a CRC32C, which Linux requests in the same way as a sum. */
 static bool complete_sctp(const struct offload *o, uint8_t *frame)
 {
 	uint8_t *csum = frame + o->l4 + SCTP_CSUM;
@@ -149,7 +153,7 @@ static bool complete_sctp(const struct offload *o, uint8_t *frame)
 	return true;
 }
 
-/* In its place is a sum already, of what the checksum covers besides these bytes. */
+/* Complete a checksum. Its field already contains the sum of the pseudo header. */
 static bool complete(struct offload *o, uint8_t *frame, uint32_t len, uint32_t start,
 		     uint32_t offset)
 {
@@ -221,6 +225,7 @@ enum offload_kind offload_begin(struct offload *o, const struct virtio_net_hdr *
 	return OFFLOAD_WHOLE;
 }
 
+/* Set length, identification and checksum in the IP header of the segment @to of @len bytes. */
 static void number_l3(const struct offload *o, uint8_t *to, uint32_t len)
 {
 	uint8_t *ip = to + o->l3;
@@ -238,8 +243,9 @@ static void number_l3(const struct offload *o, uint8_t *to, uint32_t len)
 }
 
 /*
- * What ends something is said in the end, and what was said once is not said again: CWR, unless it
- * is part of a counter (AccECN), which the kernel does not call ECN.
+ * Set length or sequence number and flags in the transport header. FIN and PSH belong to the last
+ * segment only. CWR belongs to the first one only, except with AccECN, where it is a bit of a
+ * counter; Linux then does not set VIRTIO_NET_HDR_GSO_ECN.
  */
 static void number_l4(const struct offload *o, uint8_t *to, uint32_t len)
 {
@@ -256,6 +262,7 @@ static void number_l4(const struct offload *o, uint8_t *to, uint32_t len)
 		l4[TCP_FLAGS] &= ~(TCP_FIN | TCP_PSH);
 }
 
+/* Compute the TCP or UDP checksum of the segment. */
 static void sum_l4(const struct offload *o, uint8_t *to, uint32_t len)
 {
 	const uint32_t bytes = len - o->l4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a network stack leaves for its network card to do: checksums that are not complete, and
- * frames longer than the network has, which the card is to cut.
+ * Do the work that a network stack leaves to a network card: complete checksums, and segment
+ * frames that are too long for the network.
  */
 #ifndef ORNICD_NET_OFFLOAD_H
 #define ORNICD_NET_OFFLOAD_H
@@ -13,32 +13,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** OFFLOAD_MAX_BYTES - the longest frame that is to be cut: an IP packet, Ethernet, two tags */
+/** OFFLOAD_MAX_BYTES - longest frame before segmentation: IP packet, Ethernet header, two tags */
 #define OFFLOAD_MAX_BYTES	(65535 + ETH_BYTES + 2 * VLAN_BYTES)
 
-/** enum offload_kind - what a frame is */
+/** enum offload_kind - result of offload_begin() */
 enum offload_kind {
-	OFFLOAD_BAD,	/* to be dropped: contradicts its description, or is none we know */
-	OFFLOAD_WHOLE,	/* is now as it belongs on the wire */
-	OFFLOAD_CUT,	/* is to be had in pieces from offload_next() */
+	OFFLOAD_BAD,	/* drop it: it contradicts its description, or that is unknown */
+	OFFLOAD_WHOLE,	/* the frame is complete */
+	OFFLOAD_CUT,	/* get the segments from offload_next() */
 };
 
 /**
- * struct offload - a long frame on its way into short ones
- * @frame:	the long one
- * @l3:		byte of its IP header
- * @l4:		byte of its TCP or UDP header
- * @field:	byte of the checksum there
+ * struct offload - state of the segmentation of a frame; offsets are in bytes of the frame
+ * @frame:	the long frame
+ * @l3:		offset of the IP header
+ * @l4:		offset of the TCP or UDP header
+ * @field:	offset of the TCP or UDP checksum
  * @head:	bytes of all headers
- * @end:	where the IP packet ends
- * @at:		next byte of the payload
- * @size:	payload of each short frame but the last
- * @number:	of the next short frame, from 0
+ * @end:	end of the IP packet
+ * @at:		offset of the next byte of payload
+ * @size:	bytes of payload per segment, except in the last
+ * @number:	number of the next segment, from 0
  * @proto:	IP protocol
- * @ipv6:	or IPv4
+ * @ipv6:	IPv6, not IPv4
  * @plain:	UDP without a checksum
- * @ecn:	TCP's CWR is that of RFC 3168
- * @done:	no more to come
+ * @ecn:	TCP's CWR flag is that of RFC 3168
+ * @done:	all segments were returned
  * @addresses:	sum of the IP addresses
  */
 struct offload {
@@ -60,22 +60,22 @@ struct offload {
 };
 
 /**
- * offload_begin() - do a card's work on a frame
+ * offload_begin() - complete the checksum of a frame, or begin its segmentation
  * @o:		state, for offload_next()
- * @vh:		what is to be done, in this machine's byte order; @vh->hdr_len is a hint and not
- *		looked at
- * @frame:	frame; a checksum is completed in place. It has to live until it is cut
- * @len:	its bytes
+ * @vh:		requested work, in host byte order; @vh->hdr_len is a hint and ignored
+ * @frame:	frame; a checksum is completed in place. It must live until the last segment is
+ *		made.
+ * @len:	bytes of the frame
  *
- * Return: what it is.
+ * Return: what to do with the frame.
  */
 enum offload_kind offload_begin(struct offload *o, const struct virtio_net_hdr *vh,
 				uint8_t *frame, uint32_t len);
 
 /**
- * offload_next() - the next short frame of one that is OFFLOAD_CUT
+ * offload_next() - make the next segment of a frame for which offload_begin() returned OFFLOAD_CUT
  * @o:	state
- * @to:	room for FRAMES_MAX_BYTES
+ * @to:	buffer of FRAMES_MAX_BYTES
  *
  * Return: its bytes; 0 if there is none.
  */

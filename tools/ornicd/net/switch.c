@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The switch: stations, learned addresses, forwarding.
+ * The switch: announced and learned MAC addresses, forwarding.
  *
- * There are two tables. Stations are the announced addresses of devices: a hash that only devices
- * change. Learned addresses are those behind other ports, where a peer can invent any number of them.
- * So they live in a table of fixed size, in which a new address replaces the one of its bucket that
- * was not seen for longest.
+ * There are two tables. Stations are the announced addresses of devices: a hash table that only
+ * devices change. Learned addresses are those behind other ports, where a peer can invent any
+ * number of them. They are therefore in a table of fixed size, in which a new address replaces the
+ * one of its bucket that was not seen for longest.
  *
  * Each VLAN has its own addresses, and frames without a VLAN count as one more VLAN. The port of a
  * device without a VLAN is in all of them.
@@ -25,7 +25,7 @@
 #define STATION_BUCKETS	256
 #define LEARN_BUCKETS	1024
 #define LEARN_WAYS	4
-/* Seconds after which a learned address is forgotten, unless it was seen again. */
+/* Seconds after which a learned address expires, unless it is seen again */
 #define LEARN_AGE	300
 
 /* Notes for the observer that are used in more than one place. */
@@ -42,13 +42,13 @@ static const char too_long[] = "dropped: too long with a tag";
  * @mac:	announced address, valid if @station
  * @station:	a device: its address is announced, not learned
  * @up:		sends and receives
- * @promisc:	wants frames for unknown stations
+ * @promisc:	gets unicast frames for unknown addresses, too
  * @vlan:	access port of this VLAN, or 0
  * @vlan_drop:	see switch_port_vlan_drop()
  * @held:	in the list of ports to flush
  * @egress:	rate-limited link behind the port, or NULL
- * @hold:	in the list of ports to flush
- * @link:	in the switch's list
+ * @hold:	in @held of the switch
+ * @link:	in @ports of the switch
  * @hash:	in the bucket of @mac
  */
 struct switch_port {
@@ -73,9 +73,9 @@ struct switch_port {
 /**
  * struct learned - an address behind a port
  * @mac:	address
- * @vlan:	VLAN of the address; in another VLAN it is another station
- * @port:	NULL if the entry is free
- * @seen:	when a frame came from it, seconds
+ * @vlan:	VLAN of the address; in another VLAN it is another entry
+ * @port:	port to which the address belongs; NULL if the entry is free
+ * @seen:	time of the last frame from the address, seconds
  */
 struct learned {
 	uint8_t mac[6];
@@ -89,14 +89,14 @@ LIST_HEAD(port_list, switch_port);
 /**
  * struct net_switch - a switch
  * @pool:	pool of all packets
- * @timers:	for rate-limited links
- * @now:	time of these timers, ns
- * @queue:	packets between entering and delivery
+ * @timers:	timers of rate-limited links
+ * @now:	current time of @timers, ns
+ * @queue:	packets that entered and are not delivered yet
  * @observer:	sees every packet; usually NULL
  * @fault:	fault injection; usually NULL
  * @held:	ports to be flushed
  * @ports:	all ports
- * @next_number: of the next port
+ * @next_number: number of the next port
  * @retagged:	copy of the packet being delivered, for ports where its tag differs
  * @station:	devices by address
  * @learned:	other addresses
@@ -138,8 +138,8 @@ static uint32_t switch_seconds(void)
 }
 
 /**
- * switch_new() - make a switch without ports
- * @pool:	pool that all its packets are from
+ * switch_new() - create a switch without ports
+ * @pool:	pool of all its packets
  *
  * Return: the switch or NULL.
  */
@@ -163,7 +163,7 @@ void switch_set_time(struct net_switch *sw, struct timers *timers, const uint64_
 }
 
 /**
- * switch_free() - drop what is queued, delete the ports left, free the switch
+ * switch_free() - drop queued packets, delete the remaining ports, free the switch
  * @sw:	switch; NULL is ignored
  */
 void switch_free(struct net_switch *sw)
@@ -178,8 +178,8 @@ void switch_free(struct net_switch *sw)
 /**
  * switch_port_add() - add a port, down and without an address
  * @sw:		switch
- * @name:	for messages, and to find it by
- * @ops:	what stands behind it
+ * @name:	name for messages and switch_port_find(); copied
+ * @ops:	operations of the device or uplink behind it
  * @arg:	for @ops
  *
  * Return: the port or NULL.
@@ -238,8 +238,8 @@ static void forget(struct net_switch *sw, struct switch_port *port, const char *
 }
 
 /**
- * switch_port_del() - remove a port and all that came in by it
- * @port:	port; not while a packet is being delivered
+ * switch_port_del() - delete a port and drop all packets that entered by it or wait there
+ * @port:	port; must not be called while a packet is being delivered
  */
 void switch_port_del(struct switch_port *port)
 {
@@ -487,11 +487,6 @@ static void learn(struct net_switch *sw, const uint8_t mac[6], uint16_t vlan,
 	victim->seen = switch_seconds();
 }
 
-/**
- * switch_send() - a packet enters the switch
- * @port:	where
- * @p:		packet; its addresses are filled in
- */
 void switch_send(struct switch_port *port, struct packet *p)
 {
 	switch_observe(port, SWITCH_IN, p, NULL);
@@ -528,7 +523,7 @@ static bool taken(struct switch_port *port, enum switch_way way, const struct pa
 	return __builtin_expect(!!f, 0) && f->packet(f->arg, port, way, p);
 }
 
-/* Let @p out at @port; what a device sends to itself takes no link. */
+/* Send @p out at @port; packets of a device to itself bypass the rate-limited link. */
 static void leave(struct switch_port *port, const struct packet *p, const char *note)
 {
 	if (port->egress && port != p->from) {
@@ -540,8 +535,8 @@ static void leave(struct switch_port *port, const struct packet *p, const char *
 }
 
 /*
- * Replace *@p by a copy with the tag that it needs at @port, whose VLAN differs from that of the port
- * it entered by. Return: NULL, or the reason why it is dropped.
+ * Replace *@p by a copy with the tag that it needs at @port, whose VLAN differs from that of the
+ * port it entered by. Return: NULL, or the reason why it is dropped.
  */
 static const char *retag(struct switch_port *port, const struct packet **p)
 {

@@ -2,10 +2,10 @@
 /*
  * The L2 switch that joins the devices of one daemon.
  *
- * The port of a device announces its MAC address (switch_port_set_mac()), which is never learned from
- * frames. Source addresses behind other ports are learned and age. Known unicast goes to its port,
- * never back to the port it came from. Unknown unicast, multicast and broadcast go to every other
- * port that wants them. Each VLAN has its own addresses.
+ * The port of a device announces its MAC address (switch_port_set_mac()), which is never learned
+ * from frames. Source addresses behind other ports are learned and age. Known unicast goes to its
+ * port, never back to the port it came from. Unknown unicast, multicast and broadcast go to every
+ * other port that wants them. Each VLAN has its own addresses.
  *
  * Packets wait in a queue between entering the switch and delivery, so that no receiver is called
  * while a sender is in the middle of sending.
@@ -58,10 +58,10 @@ struct switch_observer {
 
 /**
  * struct switch_fault - fault injection: operations that may take packets at a port
- * @packet:	@p passes @port and must not be changed. Return: true if it was taken; what is left of
- *		it comes back through switch_resume(), now or later. false: it goes on as it is.
- * @gone:	forget packets that were taken at @port or came in by it, because the port is deleted
- *		or gets another VLAN
+ * @packet:	@p passes @port and must not be changed. Return: true if it was taken; frames that
+ *		are left of it return through switch_resume(), now or later. false: forward it.
+ * @gone:	forget packets that were taken at @port or came in by it, because the port is
+ *		deleted or gets another VLAN
  * @arg:	for both
  */
 struct switch_fault {
@@ -90,40 +90,48 @@ struct switch_port *switch_port_find(struct net_switch *sw, const char *name);
  */
 int switch_port_set_mac(struct switch_port *port, const uint8_t mac[6]);
 
-/** switch_port_set_up() - a port that is down neither sends nor receives */
+/**
+ * switch_port_set_up() - set the port up or down; a port that is down neither sends nor receives
+ */
 void switch_port_set_up(struct switch_port *port, bool up);
 bool switch_port_is_up(const struct switch_port *port);
 
-/** switch_port_set_promisc() - deliver unicast frames for unknown stations too */
+/** switch_port_set_promisc() - deliver unicast frames for unknown MAC addresses, too */
 void switch_port_set_promisc(struct switch_port *port, bool promisc);
 
 /**
  * switch_port_set_vlan() - make a port an access port of VLAN @id (IEEE 802.1Q), or of none: 0
  *
  * Frames that enter by an access port belong to its VLAN. They have no tag, or a priority tag
- * (VLAN 0); frames with another tag or with two are dropped, see vlan_is_tagged(). Only frames of the
- * VLAN leave by it, without their tag. A port without a VLAN, the initial state, passes frames with
- * the tags they have; frames from an access port get the tag of its VLAN, with their priority.
- * Everything behind the first tag counts as payload.
+ * (VLAN 0); frames with another tag or with two are dropped, see vlan_is_tagged(). Only frames of
+ * the VLAN leave by it, without their tag. A port without a VLAN, the initial state, passes frames
+ * with the tags they have; frames from an access port get the tag of its VLAN, with their
+ * priority. Everything behind the first tag counts as payload.
  *
- * Changing the VLAN is like deleting the port and adding another: packets from it, or queued to leave
- * by it, are lost. Not to be called while a packet is being delivered.
+ * Changing the VLAN is like deleting the port and adding another: packets from it, or queued to
+ * leave by it, are lost. Not to be called while a packet is being delivered.
  *
  * Return: 0, or -EEXIST if the MAC address is in use in that VLAN, see switch_port_set_mac().
  */
 int switch_port_set_vlan(struct switch_port *port, uint16_t id);
 /* switch_port_vlan() - return its VLAN, or 0 */
 uint16_t switch_port_vlan(const struct switch_port *port);
-/* switch_port_vlan_drop() - return the count of frames that had an illegal tag, or were too long to be tagged */
+/*
+ * switch_port_vlan_drop() - return the count of frames that had an illegal tag, or were too long
+ * to be tagged
+ */
 uint64_t switch_port_vlan_drop(const struct switch_port *port);
 
-/* switch_port_name() - as given to switch_port_add() */
+/* switch_port_name() - return the name that was given to switch_port_add() */
 const char *switch_port_name(const struct switch_port *port);
-/* switch_port_is_device() - return true if its address was announced */
+/* switch_port_is_device() - return true if the port has an announced MAC address */
 bool switch_port_is_device(const struct switch_port *port);
 /* switch_port_number() - return its number, from 0; numbers are never used again */
 uint32_t switch_port_number(const struct switch_port *port);
-/* switch_port_next() - return the port after @port, the first if @port is NULL; NULL after the last */
+/*
+ * switch_port_next() - return the port after @port, the first if @port is NULL; NULL after the
+ * last
+ */
 struct switch_port *switch_port_next(struct net_switch *sw, const struct switch_port *port);
 
 /**
@@ -146,7 +154,7 @@ const struct egress *switch_port_egress(const struct switch_port *port);
  */
 void switch_find(const struct switch_port *from, struct packet *p);
 
-/** switch_send() - queue @p, which enters by @port; the switch owns it from here */
+/** switch_send() - queue @p with its addresses, which enters by @port; the switch owns it then */
 void switch_send(struct switch_port *port, struct packet *p);
 
 /** switch_loopback() - queue @p for @port itself: a device sends to itself */
@@ -173,14 +181,16 @@ void switch_observe_frame(const struct switch_port *port, enum switch_way way, u
 /** switch_set_fault() - set fault injection, which the caller keeps alive, or remove it: NULL */
 void switch_set_fault(struct net_switch *sw, const struct switch_fault *f);
 
-/* switch_is_faulty() - return true if fault injection may lose or delay packets within this daemon */
+/*
+ * switch_is_faulty() - return true if fault injection may lose or delay packets within this daemon
+ */
 bool switch_is_faulty(const struct net_switch *sw);
 
 /**
- * switch_resume() - a packet that was taken at @port goes on from there, at once
- * @port:	where
- * @way:	which way it went
- * @p:		packet with its @from set; the caller keeps it
+ * switch_resume() - forward a packet that fault injection took, at once
+ * @port:	port where it was taken
+ * @way:	direction in which it passed the port
+ * @p:		packet with its @from set; remains the caller's
  * @note:	for the observer, which saw the packet before the fault; NULL if nothing was changed
  */
 void switch_resume(struct switch_port *port, enum switch_way way, const struct packet *p,
@@ -190,15 +200,15 @@ void switch_resume(struct switch_port *port, enum switch_way way, const struct p
 void switch_drain(struct net_switch *sw);
 
 /*
- * switch_hold() - request one call of @port's flush() at the end of the turn, because packets wait
- * there for others to be sent with
+ * switch_hold() - request one call of @port's flush() at the end of the iteration, because packets
+ * wait there to be sent together with others
  */
 void switch_hold(struct switch_port *port);
 
 /*
- * switch_flush() - flush all ports that called switch_hold(), at the end of a turn
- * Ports have to hold copies: packets delivered between turns also wait while commands change guest
- * memory.
+ * switch_flush() - flush all ports that called switch_hold(), at the end of an iteration
+ * Ports must hold copies: packets that are delivered between iterations wait while commands change
+ * guest memory.
  */
 void switch_flush(struct net_switch *sw);
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uplinks: packets out of the switch to frames, frames to packets into it.
+ * Uplinks: convert packets that leave the switch to frames, and received frames to packets.
  *
  * A frame that enters by one uplink and leaves by another is not changed. Payload goes from the
- * sender's memory to the backend without a copy. It is read twice, for the ICRC and by the kernel. A
- * guest that changes it in between only harms itself: the receiver drops the packet.
+ * sender's memory to the backend without a copy. It is read twice, for the ICRC and by the kernel.
+ * A guest that changes it in between only harms itself: the receiver drops the packet.
  *
- * Frames of one packet leave together. A short frame waits for the end of the engine's turn, or for a
- * long one. Its payload is copied, because the sender's memory may have another owner by then.
+ * Frames of one packet leave together. A short frame waits for the end of the engine's iteration,
+ * or for a long frame. Its payload is copied, because the sender's memory may have another owner
+ * by then.
  */
 #include "uplink_backend.h"
 
@@ -27,12 +28,12 @@
 
 /**
  * struct uplink_batch - frames on their way to the backend
- * @frame:	@n of them
- * @roce:	headers of those that are cut here
- * @kept:	payload of those that wait
- * @iov:	pieces of all, @niov used
- * @n:		frames
- * @niov:	pieces
+ * @frame:	frames; @n are used
+ * @roce:	headers of RoCE frames that are made here, by index of @frame
+ * @kept:	payload of frames that wait, by index of @frame
+ * @iov:	pieces of all frames; @niov are used
+ * @n:		number of frames
+ * @niov:	number of pieces
  */
 struct uplink_batch {
 	struct uplink_frame frame[UPLINK_BATCH];
@@ -45,16 +46,16 @@ struct uplink_batch {
 
 /**
  * struct uplink - an uplink
- * @host:	what the daemon gave
- * @backend:	what carries the frames
- * @private:	the backend's
- * @port:	on the switch
- * @name:	of the port
- * @text:	how the user described it
- * @rxe_flush:	as of struct uplink_spec
+ * @host:	environment
+ * @backend:	backend that carries the frames
+ * @private:	data of the backend
+ * @port:	port of the switch
+ * @name:	name of the port
+ * @text:	see uplink_text()
+ * @rxe_flush:	see struct uplink_spec
  * @stats:	counters
- * @batch:	what is being sent
- * @lost:	a frame of it, for captures
+ * @batch:	frames to send
+ * @lost:	copy of a frame that could not be sent, for captures
  */
 struct uplink {
 	struct uplink_host host;
@@ -152,10 +153,10 @@ static void not_sent(struct uplink *u, const struct uplink_frame *f)
 		len += n;
 	}
 	switch_observe_frame(u->port, SWITCH_OUT, u->lost, len,
-			     "dropped: not taken by what is behind the port");
+			     "dropped: rejected by the interface or socket");
 }
 
-/* A frame that cannot be sent, for example because it is too long, does not stop later ones. */
+/* Send the batch. Drop a frame that cannot be sent, for example because it is too long. */
 static void batch_send(struct uplink *u)
 {
 	struct uplink_batch *b = &u->batch;
@@ -180,7 +181,10 @@ static void batch_piece(struct uplink_batch *b, struct uplink_frame *f, void *pt
 	f->len += len;
 }
 
-/* A new frame of at most @pieces, the backend's own not counted. */
+/*
+ * Begin a frame of at most @pieces, not counting the backend's; send the batch first if it is
+ * full.
+ */
 static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
 {
 	struct uplink_batch *b = &u->batch;
@@ -194,7 +198,7 @@ static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
 	return f;
 }
 
-/* Pieces of the frame begun last, of at most UPLINK_KEEP bytes if it is going to wait. */
+/* Add pieces to the last frame; copy them, at most UPLINK_KEEP bytes, if it is to @wait. */
 static void batch_segs(struct uplink_batch *b, struct uplink_frame *f, const struct seg *seg,
 		       uint32_t nseg, bool wait)
 {
@@ -233,7 +237,7 @@ static void put_roce(struct uplink *u, const struct packet *p, bool wait)
 	}
 }
 
-_Static_assert(ROCE_HEAD_BYTES + ROCE_TAIL_BYTES <= UPLINK_KEEP, "a FLUSH fits");
+_Static_assert(ROCE_HEAD_BYTES + ROCE_TAIL_BYTES <= UPLINK_KEEP, "a FLUSH fits into kept[]");
 
 /* Return true if the ICRC of a RoCE packet has to be changed for Soft-RoCE, see rxe_flush.h. */
 static bool is_rxe_flush(const struct uplink *u, const struct packet *p)
@@ -254,6 +258,7 @@ static void put_rxe_flush(struct uplink *u, const struct packet *p)
 	batch_piece(&u->batch, f, kept, len);
 }
 
+/* Add the frames of @p to the batch, and send it unless the packet is short. */
 static void uplink_deliver(void *arg, const struct packet *p)
 {
 	struct uplink *u = arg;
@@ -354,14 +359,6 @@ static const struct uplink_backend *backend_of(const char *kind)
 	return NULL;
 }
 
-/**
- * uplink_open() - open an uplink and put it on the switch
- * @host:	what it works with
- * @spec:	what it is; need not live on
- * @uplink:	the uplink
- *
- * Return: 0, or a negative errno after a log line.
- */
 int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 		struct uplink **uplink)
 {
@@ -374,7 +371,7 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 	u->rxe_flush = spec->rxe_flush;
 	u->backend = backend_of(spec->kind);
 	if (!u->backend) {
-		log_err("%s: there is no port of kind %s", spec->name, spec->kind);
+		log_err("%s: unknown kind of port: %s", spec->name, spec->kind);
 		err = -EINVAL;
 		goto free_uplink;
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Uplinks: ports of the switch that lead out of the daemon.
+ * Uplinks: ports of the switch to the outside of the daemon.
  *
- * Here packets become frames and frames packets. What carries the frames, a tap
- * interface, a socket, is a backend: it sends a batch and hands in what it received.
- * A backend never blocks; what it can not take now is dropped and counted, as a
- * network does it.
+ * An uplink converts packets to frames and back. A backend, such as a tap interface or a socket,
+ * carries the frames: it sends batches and passes received frames to the uplink. A backend never
+ * blocks; frames that it cannot send at once are dropped and counted, as in a network.
  */
 #ifndef ORNICD_NET_UPLINK_H
 #define ORNICD_NET_UPLINK_H
@@ -20,18 +19,18 @@
 struct uplink;
 
 /**
- * struct uplink_spec - what kind of uplink, and where to; what the kind has no use for is NULL
- * @kind:	its backend's name
- * @name:	of the port
- * @text:	what the user wrote; NULL: nobody did
+ * struct uplink_spec - description of an uplink; members that the kind does not use are NULL
+ * @kind:	name of the backend
+ * @name:	name of the port
+ * @text:	description by the user; NULL: there is none
  * @ifname:	network interface
  * @path:	socket
  * @local:	address or path of this end
  * @remote:	address or path of the other end
- * @client:	connect, and do not listen
- * @vlan:	an access port of this VLAN; 0: of none
- * @rxe_flush:	who is there has FLUSH as Soft-RoCE does
- * @link:	rate-limited link to it, if it has a rate
+ * @client:	connect instead of listening
+ * @vlan:	VLAN whose access port it is; 0: none
+ * @rxe_flush:	peers use Soft-RoCE's ICRC for FLUSH, see rxe_flush.h
+ * @link:	limit of the link behind the port; no limit if its rate is 0
  */
 struct uplink_spec {
 	char *kind;
@@ -48,13 +47,13 @@ struct uplink_spec {
 };
 
 /**
- * struct uplink_host - what the daemon gives an uplink
+ * struct uplink_host - environment of an uplink
  * @loop:	event loop
  * @sw:		switch
  * @pool:	packets of the switch
- * @drain:	called with @arg when packets were put on the switch
+ * @drain:	called with @arg after packets were queued in the switch
  * @arg:	for @drain
- * @busy:	the daemon serves: nothing may take long, such as asking a name server
+ * @busy:	the daemon serves guests, so nothing may block, for example on a name server
  */
 struct uplink_host {
 	struct loop *loop;
@@ -68,14 +67,14 @@ struct uplink_host {
 /**
  * struct uplink_stats - counters
  * @tx_frames:	frames sent
- * @tx_bytes:	their bytes
- * @tx_drop:	frames the backend could not take
+ * @tx_bytes:	bytes of frames sent
+ * @tx_drop:	frames that the backend could not send
  * @rx_frames:	frames received
- * @rx_bytes:	their bytes
- * @rx_drop:	received while no packet was free
- * @bad_icrc:	RoCEv2 with a wrong ICRC
- * @malformed:	too short, too long, or RoCEv2 that contradicts itself; or what the kernel says is
- *		to be done to it cannot be
+ * @rx_bytes:	bytes of frames received
+ * @rx_drop:	frames dropped because no packet was free
+ * @bad_icrc:	RoCEv2 frames dropped because of a wrong ICRC
+ * @malformed:	frames dropped because they are too short, too long, inconsistent RoCEv2, or have
+ *		an impossible offload request of the kernel
  */
 struct uplink_stats {
 	uint64_t tx_frames;
@@ -88,20 +87,27 @@ struct uplink_stats {
 	uint64_t malformed;
 };
 
-/* uplink_open() - Return: 0, or a negative errno after a log line. */
+/**
+ * uplink_open() - open an uplink and add its port to the switch
+ * @host:	environment; copied
+ * @spec:	description; copied
+ * @uplink:	returns the uplink
+ *
+ * Return: 0, or a negative errno after an error line.
+ */
 int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 		struct uplink **uplink);
-/* uplink_close() - NULL is ignored */
+/* uplink_close() - send waiting frames, delete the port, free the uplink; NULL is ignored */
 void uplink_close(struct uplink *u);
 
 const struct uplink_stats *uplink_stats(const struct uplink *u);
 const char *uplink_name(const struct uplink *u);
 const char *uplink_kind(const struct uplink *u);
-/* uplink_text() - how the user described it */
+/* uplink_text() - return the description by the user, or the kind without one */
 const char *uplink_text(const struct uplink *u);
 /*
- * uplink_is_up() - frames pass: the switch's port is not down, and there is somebody to send to, as
- * far as the kind can tell
+ * uplink_is_up() - return true if the port is up and, as far as the backend can tell, the interface
+ * is up or a peer is connected
  */
 bool uplink_is_up(struct uplink *u);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is between an uplink and its backend.
+ * Interface between an uplink and its backend.
  */
 #ifndef ORNICD_NET_UPLINK_BACKEND_H
 #define ORNICD_NET_UPLINK_BACKEND_H
@@ -8,23 +8,25 @@
 #include "uplink.h"
 #include "../packet/frames.h"
 
-/** UPLINK_FRAME_BYTES - the longest frame */
+/** UPLINK_FRAME_BYTES - most bytes of a frame */
 #define UPLINK_FRAME_BYTES	FRAMES_MAX_BYTES
-/** UPLINK_BATCH - frames sent or received at once */
+/** UPLINK_BATCH - most frames that are sent or received at once */
 #define UPLINK_BATCH		32
 /**
- * UPLINK_KEEP - a frame with no more payload is copied and waits for others to go with it: copying
- * costs less than a system call of its own
+ * UPLINK_KEEP - most bytes of payload of a frame that is copied and waits to be sent with others,
+ * because a copy costs less than a system call
  */
 #define UPLINK_KEEP		256
-/** UPLINK_TX_IOV - pieces of a batch; a frame has one for the backend's use, headers, payload, tail */
+/**
+ * UPLINK_TX_IOV - most pieces of a batch; a frame has one for the backend, headers, payload, tail
+ */
 #define UPLINK_TX_IOV		1024
 
 /**
  * struct uplink_frame - a frame to be sent
- * @iov:	its pieces; the first is empty, for a backend that needs something in front
- * @niov:	how many
- * @len:	bytes
+ * @iov:	pieces; the first is empty, for a backend that needs a header before the frame
+ * @niov:	number of pieces
+ * @len:	bytes of the frame
  */
 struct uplink_frame {
 	struct iovec *iov;
@@ -34,10 +36,11 @@ struct uplink_frame {
 
 /**
  * struct uplink_backend - a way to carry frames
- * @kind:	its name
- * @open:	Return: 0, or a negative errno after a log line; on failure nothing is left
+ * @kind:	name
+ * @open:	open it, nothing remains open on failure. Return: 0, or a negative errno after an
+ *		error line, which may be missing for -ENOMEM
  * @close:	undo @open
- * @send:	send frames in their order until one does not go. Return: how many went
+ * @send:	send frames in order until one cannot be sent. Return: number of frames sent
  * @is_up:	return true if a peer is connected, or the interface is up; NULL: unknown
  */
 struct uplink_backend {
@@ -55,22 +58,22 @@ extern const struct uplink_backend uplink_udp;
 extern const struct uplink_backend uplink_stream;
 
 struct loop *uplink_loop(struct uplink *u);
-/* uplink_busy() - as struct uplink_host has it */
+/* uplink_busy() - return @busy of struct uplink_host */
 bool uplink_busy(const struct uplink *u);
 void *uplink_private(struct uplink *u);
 void uplink_set_private(struct uplink *u, void *data);
 
-/* uplink_buffers() - make the buffers of a socket large enough for the bursts of some queue pairs */
+/* uplink_buffers() - enlarge the buffers of a socket to hold the bursts of some queue pairs */
 void uplink_buffers(int fd);
 
-/* uplink_gone() - tell the user that the interface was deleted, and what to do; once */
+/* uplink_gone() - log that the interface was deleted, and what to do; to be called once */
 void uplink_gone(struct uplink *u);
 
-/* uplink_input() - a frame came; @frame stays as it is until uplink_input_done() */
+/* uplink_input() - pass on a received frame, which must not change before uplink_input_done() */
 void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len);
-/* uplink_malformed() - instead of it: what came, of @len bytes, is no frame, or not all of it */
+/* uplink_malformed() - count @len received bytes that are no frame, or not a whole one */
 void uplink_malformed(struct uplink *u, uint32_t len);
-/* uplink_input_done() - at the end of at most UPLINK_BATCH of them */
+/* uplink_input_done() - deliver the frames; to be called after at most UPLINK_BATCH of them */
 void uplink_input_done(struct uplink *u);
 
 #endif /* ORNICD_NET_UPLINK_BACKEND_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uplink "dgram": UNIX datagrams, as QEMU's -netdev dgram has them.
+ * Uplink "dgram": a frame per UNIX datagram, as -netdev dgram of QEMU 7.2 and later uses them.
  */
 #include "uplink_socket.h"
 

@@ -2,10 +2,11 @@
 /*
  * Uplink "packet": an existing network interface, a veth or a real one, by AF_PACKET.
  *
- * Frames that did not come over a wire, but from a stack of this host as if we were a network
- * card, are as it leaves them to one; and those that came are put together again, for the
- * host's own good. The kernel says so in front of each frame, and we do what is left to do
- * (offload.h). Frames to the kernel are complete.
+ * Frames that the host's network stack sends to the interface or its veth peer come as for a
+ * network card: unsegmented and without checksums. Frames from a wire may have been merged (GRO).
+ * A struct virtio_net_hdr before each frame describes the work left to do, which offload.h does.
+ * Without it guests got wrong checksums and lost frames above 9216 bytes. Frames to the kernel
+ * are complete.
  */
 #include "uplink_socket.h"
 
@@ -24,30 +25,32 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of each receive buffer, before the frame: room to put a VLAN tag back. */
+/* Bytes before the frame in each receive buffer, to restore a VLAN tag */
 #define HEADROOM	VLAN_BYTES
 
-/* Frames handed in per event: one batch of frames of the kernel may be cut into some hundred thousand. */
+/* Most frames per event, because a batch of the kernel can have more than 100,000 segments */
 #define TURN_FRAMES	256
 
 /**
  * struct packet_socket - a socket on an interface
- * @fd:		it
- * @index:	of the interface
- * @gone:	there is no such interface any more
- * @pending:	frames handed in since uplink_input_done()
- * @n:		frames received
- * @next:	of these, the first not handed in, or not all of it
- * @busy:	called again for that, whatever comes
- * @cutting:	@next is being cut: @offload
- * @tagged:	it had a tag: @tag
- * @tx:		messages being sent
- * @rx:		messages being received
- * @rx_iov:	their pieces: @rx_todo and @rx_buf
- * @rx_control:	what the kernel says beside them
- * @rx_todo:	what the kernel left to do
- * @rx_buf:	frames. Few are long, and untouched pages of the buffer take no memory
- * @cut:	pieces of those that are too long for a network, by number of @pending
+ * @fd:		the socket
+ * @index:	index of the interface
+ * @gone:	the interface was deleted
+ * @pending:	frames passed to uplink_input() since uplink_input_done()
+ * @n:		number of received messages
+ * @next:	index of the first message that is not completely passed on
+ * @busy:	messages are left: get another event even if no frame arrives
+ * @cutting:	message @next is being segmented, with @offload
+ * @tagged:	message @next had a VLAN tag, which is in @tag
+ * @tag:	EtherType and TCI
+ * @offload:	state of the segmentation
+ * @tx:		messages to send
+ * @rx:		messages received
+ * @rx_iov:	pieces of @rx: @rx_todo and @rx_buf
+ * @rx_control:	auxiliary data of the kernel: VLAN tags
+ * @rx_todo:	work that the kernel left to do
+ * @rx_buf:	frames; most are short, and untouched pages of the buffers take no memory
+ * @cut:	segments, indexed by @pending
  */
 struct packet_socket {
 	int fd;
@@ -75,7 +78,10 @@ struct packet_socket {
 
 /* ---- the interface ------------------------------------------------------------- */
 
-/* When an interface is deleted, the kernel detaches the socket, and does not always report it. */
+/*
+ * Return true if the interface was deleted. Linux (seen with 6.18) then detaches the socket and
+ * reports ENETDOWN, or nothing at all, so compare the index that the socket is bound to.
+ */
 static bool is_gone(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -141,7 +147,7 @@ static void prepare_rx(struct packet_socket *s)
 	}
 }
 
-/* The VLAN tag that the kernel took out of a frame. Return: false if there was none. */
+/* Get the VLAN tag, which Linux removes from the frame. Return: false if there was none. */
 static bool find_tag(uint8_t tag[VLAN_BYTES], struct msghdr *msg)
 {
 	struct tpacket_auxdata aux;
@@ -169,7 +175,7 @@ static void input_done(struct uplink *u)
 	s->pending = 0;
 }
 
-/* A frame, with room before it for the tag that is put back. */
+/* Restore the tag in front of @frame, for which there is HEADROOM, and pass the frame on. */
 static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -185,7 +191,10 @@ static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 		input_done(u);
 }
 
-/* What the kernel left to do refers to the frame as it came, without the tag. */
+/*
+ * Begin with message @next. Do the work before input() restores the tag: offsets refer to a frame
+ * without.
+ */
 static void begin_next(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -208,6 +217,7 @@ static void begin_next(struct uplink *u)
 		uplink_malformed(u, len);
 }
 
+/* Pass on the next segment of message @next. */
 static void cut_next(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -223,8 +233,8 @@ static void cut_next(struct uplink *u)
 }
 
 /*
- * A frame that is to be cut in a way for which the kernel has no words is lost there. The end of
- * an interface begins with its going down.
+ * Handle an error of recvmmsg(). EINVAL: the kernel dropped a frame whose segmentation struct
+ * virtio_net_hdr cannot describe. ENETDOWN: the interface went down, perhaps to be deleted.
  */
 static void receive_error(struct uplink *u, int err)
 {
@@ -234,7 +244,10 @@ static void receive_error(struct uplink *u, int err)
 		log_info("%s: its network interface is down", uplink_name(u));
 }
 
-/* Read an error behind good frames too: left in the socket, it would fail the next send. */
+/*
+ * Receive a batch. After a short one, read the socket's error too: recvmmsg() stores the error of a
+ * later message there, and it would fail the next send.
+ */
 static void receive(struct uplink *u)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -252,7 +265,7 @@ static void receive(struct uplink *u)
 	receive_error(u, err);
 }
 
-/* Ask for writability, which is nearly always given, to be called again. */
+/* Wait for EPOLLOUT, too, if @busy: it is nearly always set, so packet_event() is called again. */
 static void set_busy(struct uplink *u, bool busy)
 {
 	struct packet_socket *s = uplink_private(u);
@@ -318,7 +331,7 @@ static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 	if (!s)
 		return -ENOMEM;
 	s->index = index;
-	/* without a protocol nothing is received before the socket is bound */
+	/* With protocol 0 the socket receives nothing before configure() binds it. */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = s->fd < 0 ? -errno : configure(s->fd, index);
 	uplink_set_private(u, s);
@@ -327,7 +340,7 @@ static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 	if (!err)
 		return 0;
 	log_err("%s: cannot use %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
-		err == -EPERM ? "; it takes CAP_NET_RAW" : "");
+		err == -EPERM ? "; it needs CAP_NET_RAW" : "");
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);

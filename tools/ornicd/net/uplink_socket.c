@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Message sockets: batches of frames by sendmmsg() and recvmmsg().
+ * Message sockets: send and receive batches of frames by sendmmsg() and recvmmsg().
  */
 #include "uplink_socket.h"
 
@@ -13,11 +13,11 @@
 
 /**
  * struct uplink_socket - a backend's socket
- * @param:	how it was opened; @param.file is a copy
- * @tx:		messages being sent
- * @rx:		messages being received
- * @rx_iov:	their one piece each
- * @rx_buf:	frames; a byte more than they may have tells those that are too long
+ * @param:	parameters; @param.file is a copy
+ * @tx:		messages to send
+ * @rx:		messages received
+ * @rx_iov:	the only piece of each message in @rx
+ * @rx_buf:	frames; one byte longer than a frame, to detect frames that are too long
  */
 struct uplink_socket {
 	struct uplink_socket_param param;
@@ -64,7 +64,9 @@ static void prepare_rx(struct uplink_socket *s)
 	}
 }
 
-/* Ignore errors of the peer, for example that it does not exist yet: a network just loses frames. */
+/*
+ * Ignore errors of the peer, for example that it does not exist yet: a network just loses frames.
+ */
 static void socket_event(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
@@ -99,7 +101,7 @@ int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param
 free_socket:
 	free(s);
 close_fd:
-	log_err("%s: cannot use its socket: %s", uplink_name(u), strerror(-err));
+	log_err("%s: cannot wait for frames of its socket: %s", uplink_name(u), strerror(-err));
 	close(param->fd);
 	if (param->file)
 		unlink(param->file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uplink "stream": a UNIX stream socket, each frame after its length, as QEMU's
- * -netdev stream has it. It listens, for one peer at a time, or connects and tries
- * again every second.
+ * Uplink "stream": a UNIX stream socket with a length of four bytes before each frame, as
+ * -netdev stream of QEMU 7.2 and later uses it. It listens for one peer at a time, or
+ * connects and retries every second.
  */
 #include "uplink_backend.h"
 
@@ -21,17 +21,17 @@
 #define RX_BYTES	(UPLINK_BATCH * (LENGTH_BYTES + UPLINK_FRAME_BYTES))
 
 /**
- * struct stream - the socket and what is under way
- * @addr:	socket's name
+ * struct stream - the socket and its buffers
+ * @addr:	address
  * @wait_fd:	listening socket, or the timer of the next attempt to connect
- * @fd:		the peer, -1 if there is none
+ * @fd:		socket to the peer, -1 if there is none
  * @client:	connect to the peer instead of listening
  * @rx_len:	bytes in @rx
- * @tx_len:	bytes of @tx that the socket has not taken yet; until then frames are dropped
- * @tx_at:	next of them
- * @length:	lengths of the frames being sent
+ * @tx_len:	bytes of @tx that are not sent yet; while not 0, frames are dropped
+ * @tx_at:	offset of the first of these bytes
+ * @length:	lengths of the frames being sent, in network byte order
  * @rx:		bytes received
- * @tx:		the end of a frame
+ * @tx:		rest of a frame that was partly sent
  */
 struct stream {
 	struct sockaddr_un addr;
@@ -55,12 +55,13 @@ static void set_timer(struct stream *s, bool on)
 	timerfd_settime(s->wait_fd, 0, &every, NULL);
 }
 
+/* Disconnect the peer; @why may be NULL. A client tries again to connect. */
 static void stream_hang_up(struct uplink *u, const char *why)
 {
 	struct stream *s = uplink_private(u);
 
-	log_info("%s: peer on %s is gone%s%s", uplink_name(u), s->addr.sun_path, why ? ": " : "",
-		 why ? why : "");
+	log_info("%s: peer on %s disconnected%s%s", uplink_name(u), s->addr.sun_path,
+		 why ? ": " : "", why ? why : "");
 	loop_del(uplink_loop(u), s->fd);
 	close(s->fd);
 	s->fd = -1;
@@ -70,6 +71,7 @@ static void stream_hang_up(struct uplink *u, const char *why)
 		set_timer(s, true);
 }
 
+/* Use @fd, the connection to a new peer; close it on failure. Return: 0 or a negative errno. */
 static int stream_adopt(struct uplink *u, int fd)
 {
 	struct stream *s = uplink_private(u);
@@ -81,11 +83,11 @@ static int stream_adopt(struct uplink *u, int fd)
 	}
 	uplink_buffers(fd);
 	s->fd = fd;
-	log_info("%s: peer on %s", uplink_name(u), s->addr.sun_path);
+	log_info("%s: peer on %s connected", uplink_name(u), s->addr.sun_path);
 	return 0;
 }
 
-/* Keep the rest of a frame of which the socket took only the beginning. */
+/* Copy the rest of a frame of which the socket took only the first @taken bytes to @tx. */
 static void keep_rest(struct stream *s, const struct uplink_frame *f, uint32_t taken)
 {
 	s->tx_at = 0;
@@ -103,7 +105,7 @@ static void keep_rest(struct stream *s, const struct uplink_frame *f, uint32_t t
 	}
 }
 
-/* Frames begin in one array of pieces, so one call sends them all. */
+/* Send frames. Their pieces are adjacent in one array, so one call sends all frames. */
 static uint32_t stream_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 {
 	struct stream *s = uplink_private(u);
@@ -147,8 +149,8 @@ static void stream_flush(struct uplink *u)
 }
 
 /*
- * Hand in a batch of the frames that are complete, from byte *@at on. Return: how many; -1 if
- * a length makes no sense.
+ * Pass on at most a batch of complete frames, from byte *@at on, which is advanced. Return: number
+ * of frames; -1 if a length is illegal.
  */
 static int stream_batch(struct uplink *u, uint32_t *at)
 {
@@ -198,7 +200,7 @@ static void stream_receive(struct uplink *u)
 	}
 	s->rx_len += n;
 	if (!stream_frames(u))
-		stream_hang_up(u, "it sent a length that no frame has");
+		stream_hang_up(u, "it sent an illegal frame length");
 }
 
 static void stream_event(void *arg, uint32_t events)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uplink "tap": a tap interface of this host, made if there is none of the name.
+ * Uplink "tap": a tap interface of this host, which is created if it does not exist.
  */
 #include "uplink_backend.h"
 
@@ -19,9 +19,9 @@
 
 /**
  * struct tap - a tap interface
- * @fd:		open on it
- * @gone:	it was deleted
- * @buf:	frames received; a byte more than they may have tells those that are too long
+ * @fd:		descriptor of /dev/net/tun, attached to the interface
+ * @gone:	the interface was deleted
+ * @buf:	frames received; one byte longer than a frame, to detect frames that are too long
  */
 struct tap {
 	int fd;
@@ -29,7 +29,11 @@ struct tap {
 	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
-/* An interface of that name that is made later is another one. Until then epoll does not wait. */
+/*
+ * Remove the descriptor of a deleted interface from the loop: Linux (seen with 6.18) reports
+ * EPOLLERR for it for ever, so the loop would spin. The descriptor does not get attached to a new
+ * interface of the same name.
+ */
 static void tap_gone(struct uplink *u)
 {
 	struct tap *t = uplink_private(u);
@@ -41,7 +45,7 @@ static void tap_gone(struct uplink *u)
 	uplink_gone(u);
 }
 
-/* The kernel lets us write while the interface is up, wherever it was moved and renamed to. */
+/* POLLOUT means that the interface is up, even if it was renamed or moved to another namespace. */
 static bool tap_is_up(struct uplink *u)
 {
 	struct tap *t = uplink_private(u);
@@ -50,7 +54,7 @@ static bool tap_is_up(struct uplink *u)
 	return !t->gone && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
 }
 
-/* The kernel takes no more than a frame at a time. */
+/* Send frames, one per system call, because a tap has no call for several. */
 static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 {
 	struct tap *t = uplink_private(u);
@@ -88,17 +92,19 @@ static const char *attach_advice(int err)
 {
 	switch (err) {
 	case EPERM:
-		return "; it takes CAP_NET_ADMIN, or a tap made for this user";
+		return "; it needs CAP_NET_ADMIN, or a tap made for this user";
 	case EBUSY:
-		return "; another process has it";
+		return "; another process uses it";
 	case EINVAL:
-		return "; an interface of that name is no tap, or one with more queues";
+		return "; an interface of that name is not a tap, or has several queues";
 	default:
 		return "";
 	}
 }
 
-/* Return: a descriptor, or a negative errno after an error line. */
+/*
+ * Attach to the tap, or create it. Return: a descriptor, or a negative errno after an error line.
+ */
 static int tap_attach(const char *name, const char *ifname)
 {
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK), err;
@@ -118,7 +124,7 @@ static int tap_attach(const char *name, const char *ifname)
 	return -err;
 }
 
-/* A tap that is down carries nothing. Return: 0, or a negative errno after an error line. */
+/* Set the interface up, if it is down. Return: 0, or a negative errno after an error line. */
 static int tap_set_up(const char *name, const char *ifname)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
@@ -159,7 +165,7 @@ static int tap_open(struct uplink *u, const struct uplink_spec *spec)
 		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
 		if (!err)
 			return 0;
-		log_err("%s: cannot wait for frames of %s: %s", uplink_name(u), spec->ifname,
+		log_err("%s: cannot wait for frames of tap %s: %s", uplink_name(u), spec->ifname,
 			strerror(-err));
 	}
 	if (t->fd >= 0)

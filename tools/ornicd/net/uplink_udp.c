@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uplink "udp": a tunnel, a frame in each UDP datagram, as QEMU's -netdev dgram has it
- * with internet addresses. Datagrams from elsewhere than the other end are not taken.
+ * Uplink "udp": a tunnel with a frame per UDP datagram, as -netdev dgram of QEMU 7.2 and later uses
+ * it with internet addresses. The socket is connected, so the kernel drops datagrams of others than
+ * the remote end.
  */
 #include "uplink_socket.h"
 
@@ -24,8 +25,9 @@ static bool is_port(const char *text)
 }
 
 /*
- * HOST:PORT, [HOST]:PORT; @flags of getaddrinfo(), which asks a name server unless they forbid it.
- * Return: 0, or -EINVAL after a log line.
+ * Resolve HOST:PORT or [HOST]:PORT with the getaddrinfo() flags @flags; without AI_NUMERICHOST this
+ * may ask a name server, and block.
+ * Return: 0, or -EINVAL after an error line.
  */
 static int resolve(const char *text, int flags, int family, struct addrinfo **out)
 {
@@ -59,14 +61,14 @@ static int resolve(const char *text, int flags, int family, struct addrinfo **ou
 		memmove(host, host + 1, len - 1);
 	}
 	if (!*host) {
-		log_err("address %s has no host; 0.0.0.0 and [::] are any of this host's", text);
+		log_err("address %s has no host; use 0.0.0.0 or [::] for any of this host", text);
 		return -EINVAL;
 	}
 	err = getaddrinfo(host, colon + 1, &hints, out);
 	if (!err)
 		return 0;
 	log_err("address %s: %s%s", text, gai_strerror(err), flags & AI_NUMERICHOST ?
-		"; while the daemon runs, it takes a numeric address" : "");
+		"; use a numeric address while the daemon runs" : "");
 	return err == EAI_MEMORY ? -ENOMEM : -EINVAL;
 }
 

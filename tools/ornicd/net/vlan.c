@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tags put in, changed and taken out.
+ * Add, change and remove VLAN tags.
  *
- * RoCE that was made in this daemon has no bytes yet: its tag is a field. Whatever else is
- * already a frame, or the pieces of one, and is copied. The ICRC does not cover the tag.
+ * A RoCE packet that was made in this daemon has no frame yet: its tag is a field. Other packets
+ * are a frame or the pieces of one, which is copied. The ICRC does not cover the tag.
  */
 #include "vlan.h"
 
@@ -12,9 +12,12 @@
 #include <string.h>
 
 #define ID_MASK		0xfff
-#define ADDRESS_BYTES	12	/* of a frame, before tag or type */
+#define ADDRESS_BYTES	12	/* bytes of a frame before tag or EtherType */
 
-/* Tag of a frame that a guest sent as bytes; only this file parses it. */
+/*
+ * Get the tag of @p. Only this file parses the tag of a frame that a guest sent. Return: false if
+ * there is none.
+ */
 static bool tag_of(const struct packet *p, uint16_t *tci)
 {
 	uint8_t head[ADDRESS_BYTES + VLAN_BYTES];
@@ -54,8 +57,8 @@ bool vlan_is_tagged(const struct packet *p)
 }
 
 /*
- * The frame of @p, which has a tag or not, with the one of @c->packet. Return: its length, 0 if
- * it is too long.
+ * Copy the frame of @p to @c->frame without its tag, if @tagged, and with the tag of @c->packet, if
+ * that has one. Return: bytes of the new frame, 0 if it would be too long.
  */
 static uint32_t copy_frame(struct vlan_copy *c, const struct packet *p, bool tagged)
 {

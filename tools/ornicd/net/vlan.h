@@ -11,22 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** VLAN_MAX_ID - VLANs have numbers from 1 to this; 0 stands for none */
+/** VLAN_MAX_ID - largest number of a VLAN; the smallest is 1, and 0 stands for none */
 #define VLAN_MAX_ID	4094
 
-/* vlan_id() - the VLAN that the tag of @p names, 0 if it has no tag or one for the priority only */
+/* vlan_id() - return the VLAN in the tag of @p, 0 if it has no tag or a priority tag (VLAN 0) */
 uint16_t vlan_id(const struct packet *p);
 
 /*
- * vlan_is_tagged() - has @p a tag that an access port does not take: any but one of IEEE 802.1Q for
- * the priority only, or any behind that one; whole or not
+ * vlan_is_tagged() - return true if @p has a tag that an access port rejects: any tag except one
+ * priority tag of IEEE 802.1Q, or a second tag, also if it is truncated
  */
 bool vlan_is_tagged(const struct packet *p);
 
 /**
- * struct vlan_copy - a packet with another tag
- * @packet:	what it is now; refers to the payload of the one that it was
- * @frame:	its frame, if that was one
+ * struct vlan_copy - a copy of a packet with another tag
+ * @packet:	the copy; refers to the payload of the original if that had no frame
+ * @frame:	frame of the copy
  */
 struct vlan_copy {
 	struct packet packet;
@@ -34,10 +34,10 @@ struct vlan_copy {
 };
 
 /**
- * vlan_retag() - make of @p a packet with the tag of VLAN @id, or without a tag
- * @c:	the new one; good as long as @p is
+ * vlan_retag() - copy a packet with the tag of VLAN @id, or without a tag
+ * @c:	the copy; valid as long as @p
  * @p:	packet
- * @id:	VLAN, or 0
+ * @id:	VLAN, or 0 for no tag
  *
  * Return: false if the frame would be too long.
  */
