@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The admin rings: fetch a command, have it executed, write its completion.
+ * The admin rings: fetch a command, execute it, write its completion.
  *
- * Commands run one after the other, each to its end; a long one takes several turns
- * (progress.h). While the completion ring is
- * full none is fetched; a host that lags (ORN-RNG-13) is looked at again soon.
+ * Commands run one after the other, each to its end; a long one takes several iterations of
+ * the engine (progress.h). While the completion ring is full, no command is fetched; a timer
+ * looks at the ring again, because the host may lag (ORN-RNG-13).
  */
 #include "admin.h"
 
@@ -17,9 +17,10 @@
 #include <endian.h>
 #include <string.h>
 
-/* How long a full completion ring is left alone */
+/* Time between looks at a full completion ring */
 #define ADMIN_RETRY_NS	200000ull
 
+/* Return the doorbell record at @addr, or NULL after the function failed. */
 static struct ornic_rec *admin_record(struct admin *a, uint64_t addr)
 {
 	struct ornic_rec *rec = gpa_ptr(a->f->vfu.gpa, addr, sizeof(*rec), true);
@@ -30,8 +31,9 @@ static struct ornic_rec *admin_record(struct admin *a, uint64_t addr)
 }
 
 /*
- * The submission ring's notify is that of a ring about to be forgotten; the
- * completion ring never wants a doorbell, as its arm word is read after every batch.
+ * Leave the submission ring's notify word as it is: @pending is set, so admin_run() reads the ring
+ * and admin_sleep() then writes the word. The completion ring needs no doorbells, because its arm
+ * word is read after every batch.
  */
 void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t log_acq)
 {
@@ -69,7 +71,7 @@ static void admin_retry(void *arg)
 	a->pending = true;
 }
 
-/* Return: room for a completion; if there is none, a timer looks again. */
+/* Return true if the completion ring has room; otherwise arm the timer to look again. */
 static bool admin_has_room(struct admin *a)
 {
 	uint32_t entries = 1u << a->log_acq;
@@ -92,7 +94,7 @@ static bool admin_has_room(struct admin *a)
 	return false;
 }
 
-/* Return: commands in the ring, or negative if the ring is bad. */
+/* Return the number of commands in the ring, -1 after the function failed. */
 static int admin_waiting(struct admin *a)
 {
 	struct ornic_rec *rec = admin_record(a, a->asq_rec);
@@ -119,7 +121,7 @@ static void *admin_slot(struct admin *a, uint64_t ring, uint8_t log, uint32_t in
 	return ptr;
 }
 
-/* Take the next command from the ring. Return: false if the ring is unusable. */
+/* Copy the next command from the ring. Return: false after the function failed. */
 static bool admin_fetch(struct admin *a)
 {
 	const void *from = admin_slot(a, a->asq, a->log_asq, a->cons, false);
@@ -131,7 +133,7 @@ static bool admin_fetch(struct admin *a)
 	return true;
 }
 
-/* Execute the next command, or go on with one. Return: false if the rings are unusable. */
+/* Execute the next command, or continue a long one. Return: false after the function failed. */
 static bool admin_step(struct admin *a)
 {
 	void *to = admin_slot(a, a->acq, a->log_acq, a->prod, true);
@@ -147,7 +149,7 @@ static bool admin_step(struct admin *a)
 	return true;
 }
 
-/* Read the arm word; an armed ring with an entry for it becomes an event (ORN-ADM-6). */
+/* Read the arm word; write an event if it is armed and there is a new entry (ORN-ADM-6). */
 static void admin_look(struct admin *a)
 {
 	struct ornic_rec *rec = admin_record(a, a->acq_rec);
@@ -160,7 +162,7 @@ static void admin_look(struct admin *a)
 	device_event(&a->f->dev, ORNIC_EV_ADMIN, 0, 0, 0, a->arm.seen, 0);
 }
 
-/* Stop looking at the submission ring, unless the host was faster (ORN-RNG-6). */
+/* Fall asleep on the empty submission ring, unless the host just added a command (ORN-RNG-6). */
 static void admin_sleep(struct admin *a)
 {
 	struct ornic_rec *rec = admin_record(a, a->asq_rec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Admin queue: commands in, completions out (ORN-ADM, ORN-RNG).
+ * Admin queue: take commands, write completions (ORN-ADM, ORN-RNG).
  */
 #ifndef ORNICD_DEV_ADMIN_H
 #define ORNICD_DEV_ADMIN_H
@@ -14,20 +14,20 @@
 
 struct function;
 
-/** ADMIN_BATCH - commands executed per call of admin_run() */
+/** ADMIN_BATCH - most commands per call of admin_run() */
 #define ADMIN_BATCH	8
 
 /**
  * struct admin - the two rings
  * @f:		function
  * @asq, @acq:	DMA addresses of the rings
- * @asq_rec, @acq_rec: and of their doorbell records
- * @log_asq, @log_acq: log2 entries
- * @cons:	next command to fetch
- * @prod:	next completion to write
+ * @asq_rec, @acq_rec: DMA addresses of their doorbell records
+ * @log_asq, @log_acq: log2 of their entries
+ * @cons:	index of the next command to fetch
+ * @prod:	index of the next completion to write
  * @arm:	state of the completion ring's arm word
- * @pending:	the submission ring has, or may have, commands
- * @retry:	looks again at a completion ring that was full
+ * @pending:	the submission ring may have commands
+ * @retry:	timer to look again at a completion ring that was full
  */
 struct admin {
 	struct function *f;
@@ -44,15 +44,17 @@ struct admin {
 	struct timer retry;
 };
 
+/* admin_start() - start with empty rings at the addresses in the function's registers */
 void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t log_acq);
+/* admin_stop() - stop, and abandon the command that is being executed */
 void admin_stop(struct admin *a);
 
-/* admin_doorbell() - the host rang for one of the rings (enum ornic_db_admin) */
+/* admin_doorbell() - handle a doorbell of one of the rings (enum ornic_db_admin) */
 void admin_doorbell(struct admin *a, uint32_t ring);
 
 /*
- * admin_run() - execute at most ADMIN_BATCH commands, or a part of one that has much to do,
- * then look at the arm word
+ * admin_run() - execute at most ADMIN_BATCH commands, or a part of a long one, then look at the arm
+ * word; between iterations of the engine
  */
 void admin_run(struct admin *a);
 

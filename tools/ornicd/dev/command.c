@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Execute one admin command: sizes, reserved bytes and payload addresses are
- * checked here for all commands alike, from one table; the meaning is the
- * handlers'.
+ * Execute one admin command. Sizes, reserved bytes and payload addresses are checked here for
+ * all commands, according to one table; handlers check the fields.
  */
 #include "command.h"
 
@@ -25,9 +24,9 @@
  * struct command_op - one opcode
  * @opcode:	enum ornic_opcode
  * @in:		bytes of the input layout
- * @out:	bytes of the output layout; the most a list can have
- * @object:	the command names an object by number; otherwise number is mbz
- * @creates:	an object other than an EQ: no SET_FEATURES from then on
+ * @out:	bytes of the output layout; for a list the most that it can have
+ * @object:	the command names an object by number; otherwise the number must be zero
+ * @creates:	the command creates an object other than an EQ, which ends SET_FEATURES
  * @run:	handler
  */
 struct command_op {
@@ -145,7 +144,7 @@ uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec)
 	return ORNIC_ST_OK;
 }
 
-/* Is all of a ring's memory there (ORN-ADM-27)? */
+/* Return true if all of a ring's memory can be accessed (ORN-ADM-27). */
 static bool ring_reachable(const struct umem *mem)
 {
 	uint64_t off = 0, n;
@@ -206,7 +205,7 @@ static uint8_t entry_refuse(struct command *c, uint8_t status, size_t field)
 #define ENTRY_REFUSE(c, status, member)	\
 	entry_refuse(c, status, offsetof(struct ornic_admin_cmd, member))
 
-/* Can all of [@addr, @addr + @len) be written? */
+/* Return true if all of [@addr, @addr + @len) can be written. */
 static bool payload_writable(struct gpa *gpa, uint64_t addr, uint32_t len)
 {
 	void *ptr;
@@ -222,7 +221,7 @@ static bool payload_writable(struct gpa *gpa, uint64_t addr, uint32_t len)
 	return true;
 }
 
-/* The entry's own fields; the payload has not been looked at. */
+/* Check the fields of the entry itself, except for the input payload. */
 static uint8_t entry_check(struct command *c, const struct command_op *op,
 			   const struct ornic_admin_cmd *cmd)
 {
@@ -251,7 +250,7 @@ static uint8_t entry_check(struct command *c, const struct command_op *op,
 	return ORNIC_ST_OK;
 }
 
-/* Copy the input; what is longer than the layout must be zero (ORN-ADM-8). */
+/* Copy the input. Bytes behind the layout must be zero (ORN-ADM-8). */
 static uint8_t payload_fetch(struct command *c, const struct command_op *op,
 			     const struct ornic_admin_cmd *cmd, uint8_t *in)
 {
@@ -279,7 +278,7 @@ static uint8_t payload_store(struct command *c, const struct ornic_admin_cmd *cm
 	return ORNIC_ST_OK;
 }
 
-/* Judge the entry and fetch the input, when the command is new. */
+/* Check the entry and fetch the input, unless the command is continued. */
 static uint8_t command_begin(struct command *c, const struct command_op *op)
 {
 	struct progress *p = &c->f->progress;
@@ -323,12 +322,12 @@ static enum fault_command command_fault(struct function *f, uint8_t *status)
 }
 
 /**
- * command_execute() - execute the function's command, or go on with it
+ * command_execute() - execute a command, or continue a long one
  * @f:		function; its @progress has the command
- * @cpl:	its completion, zeroed; all but the phase is filled in
+ * @cpl:	completion, zeroed; everything except the phase is filled in
  *
- * Return: false if there is no completion: the command has not come to its end, call again in
- * the next turn, or it is never to be answered.
+ * Return: false if there is no completion: the command is not finished, so call again in the next
+ * iteration of the engine, or fault injection swallowed it.
  */
 bool command_execute(struct function *f, struct ornic_admin_cpl *cpl)
 {

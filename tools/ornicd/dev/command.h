@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An admin command being executed, what handlers of all objects need to judge
- * one, and the handlers themselves.
+ * An admin command that is being executed, functions that handlers share, and the handlers.
  *
- * A handler checks everything, then acts; on failure nothing has changed
- * (ORN-ADM-16). One with much to do takes several turns (progress.h). Input is a
- * private copy, as long as the layout says, padded with zeros. Output starts out as
- * zeros.
+ * A handler checks everything, then acts; on failure nothing has changed (ORN-ADM-16). A
+ * handler with much to do takes several iterations of the engine (progress.h). Input is a
+ * private copy with the length of the layout, padded with zeros. Output is initially zero.
+ *
+ * Functions that return uint8_t return an enum ornic_status, and set @syndrome of the command on
+ * failure. All run between iterations of the engine, on its thread.
  */
 #ifndef ORNICD_DEV_COMMAND_H
 #define ORNICD_DEV_COMMAND_H
@@ -23,15 +24,15 @@
 #include <stdint.h>
 
 /**
- * struct command - see above
+ * struct command - a command that is being executed
  * @f:		function
- * @dev:	the same, as the data path knows it
- * @number:	object acted on; a create puts the new number here
+ * @dev:	device of the function
+ * @number:	number of the object; a create command returns the new number here
  * @in:		input layout
  * @out:	output layout
- * @out_max:	bytes of @out that the host has room for
- * @out_size:	bytes of the output layout; a list sets its own
- * @syndrome:	for the completion
+ * @out_max:	bytes of the host's output buffer
+ * @out_size:	bytes of the output layout; commands that return lists set it
+ * @syndrome:	syndrome for the completion
  */
 struct command {
 	struct function *f;
@@ -46,20 +47,20 @@ struct command {
 
 bool command_execute(struct function *f, struct ornic_admin_cpl *cpl);
 
-/* command_refuse() - @status because of the input field @field. Return: @status */
+/* command_refuse() - set the syndrome to the offset of input field @field. Return: @status */
 uint8_t command_refuse(struct command *c, uint8_t status, const void *field);
-/* command_zero() - RESERVED unless @len bytes from @field on are zero */
+/* command_zero() - check that @len bytes from @field on are zero: RESERVED if not */
 uint8_t command_zero(struct command *c, const void *field, size_t len);
-/* command_need() - UNSUPPORTED unless the host accepted @feature */
+/* command_need() - check that the host accepted @feature: UNSUPPORTED if not */
 uint8_t command_need(struct command *c, uint64_t feature, const void *field);
-/* command_record() - check a doorbell record's address; DMA_ERROR if unreachable */
+/* command_record() - check the address of a doorbell record: BAD_PARAM, DMA_ERROR */
 uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec);
-/* command_ring() - load the memory of a ring of 2^@log entries of 2^@stride bytes */
+/* command_ring() - load the page list of a ring of 2^@log entries of 2^@stride bytes into @mem */
 uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t log,
 		     uint8_t stride, struct umem *mem);
-/* command_dbpage() - check a doorbell page's number */
+/* command_dbpage() - check the number of a doorbell page: BAD_PARAM */
 uint8_t command_dbpage(struct command *c, const __le32 *field, uint32_t *page);
-/* command_number() - give @obj a number from @t, in @c->number */
+/* command_number() - add @obj to @t and return its number in @c->number: LIMIT, NO_RESOURCE */
 uint8_t command_number(struct command *c, struct table *t, void *obj);
 
 #define COMMAND_ZERO(c, member)	command_zero(c, &(member), sizeof(member))
@@ -114,8 +115,16 @@ uint8_t member_create(struct command *c);		/* mcast.c: rules of kind MEMBER */
 uint8_t member_destroy(struct command *c);
 
 /*
- * What creating and modifying a key share: judging rights and a region's fields, loading the
- * region's page list, finding the file behind persistent memory
+ * Functions that KEY_CREATE and KEY_MODIFY share
+ *
+ * key_get() - return the key whose index is that of @key, or NULL; the tag is not compared
+ * key_check_access() - check the rights
+ * key_check_region() - check length, address and page list of a region
+ * key_load() - load the page list of a region and find its file, over several iterations
+ * key_find_file() - find the file behind @mem if @access has FLUSH_PERSISTENT (ORN-MEM-23), over
+ * several iterations
+ * key_take() - move what these two loaded to @mr
+ * key_unload() - release page list, file, device memory and window binding of @mr
  */
 struct mr;
 struct ornic_key_create_cmd;
@@ -128,14 +137,17 @@ uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, 
 void key_take(struct command *c, struct mr *mr);
 void key_unload(struct device *dev, struct mr *mr);
 
-/* The same for keys of device memory (dm.c) */
+/*
+ * key_check_dm() - check a key of device memory
+ * key_load_dm() - make @mr refer to the block of device memory
+ */
 uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in);
 void key_load_dm(struct command *c, const struct ornic_key_create_cmd *in, struct mr *mr);
 
 /* key_need_features() - reject rights whose feature was not accepted */
 uint8_t key_need_features(struct command *c, const __le32 *access);
 
-/* What teardown needs: every object of a kind goes, in whatever state it is */
+/* Teardown: release all objects of a kind, even those in use; see function_stop() for the order */
 void eq_release_all(struct device *dev);
 void pd_release_all(struct device *dev);
 void xrcd_release_all(struct device *dev);
@@ -147,28 +159,28 @@ void counter_set_release_all(struct device *dev);
 void rule_release_all(struct device *dev);
 void rss_release_all(struct device *dev);
 
-/* xrcd_get() - an XRC domain by number, or NULL */
+/* xrcd_get() - return the XRC domain with that number, or NULL */
 struct xrcd;
 struct xrcd *xrcd_get(struct device *dev, uint32_t number);
 
-/* srq_get() - a shared receive queue by number, or NULL */
+/* srq_get() - return the shared receive queue with that number, or NULL */
 struct srq;
 struct srq *srq_get(struct device *dev, uint32_t number);
 
-/* identify_port() - Identify page 1 as it is now */
+/* identify_port() - fill in Identify page 1 with the current state of the port */
 struct ornic_identify_port;
 void identify_port(const struct function *f, struct ornic_identify_port *page);
 
 /*
- * counter_set_get() - a counter set by number, or NULL
- * counter_set_use() - @qp counts in @set from now on, or in none
- * counter_sets_sum() - what all sets counted, also those that are gone
+ * counter_set_get() - return the counter set with that number, or NULL
+ * counter_set_use() - bind @qp to @set, or to none (NULL)
+ * counter_sets_sum() - add up the counters of all sets, including destroyed ones
  */
 struct counter_set *counter_set_get(struct device *dev, uint32_t number);
 void counter_set_use(struct qp *qp, struct counter_set *set);
 void counter_sets_sum(struct device *dev, uint64_t sum[CNT_COUNT]);
 
-/* pd_get() - a protection domain by number, or NULL */
+/* pd_get() - return the protection domain with that number, or NULL */
 static inline struct pd *pd_get(struct device *dev, uint32_t number)
 {
 	return table_get(&dev->pds, number);

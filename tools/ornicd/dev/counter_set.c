@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counter sets: counters that queue pairs of the host's choice have beside those of
- * the port. What a set counted is not lost when it is destroyed: the function keeps
- * the sum of all that it ever had, so a host can tell what was counted in none.
+ * Counter sets: counters of the queue pairs that are bound to them, in addition to those of the
+ * port. The function adds the counters of a destroyed set to a sum over all sets, so that a
+ * host can compute the traffic of queue pairs without a set: port value - sum over all sets.
  */
 #include "command.h"
 

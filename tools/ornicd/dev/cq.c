@@ -19,7 +19,7 @@ static struct cq *cq_get(struct device *dev, uint32_t number)
 	return table_get(&dev->cqs, number);
 }
 
-/* The completion EQ that a field names. */
+/* Return the completion EQ that a field names, or NULL. */
 static struct eq *cq_target(struct command *c, const __le32 *field)
 {
 	struct eq *eq = table_get(&c->dev->eqs, le32toh(*field));

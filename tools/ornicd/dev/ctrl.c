@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registers: what they read, what a write to CONTROL does, and what the function
- * tells by the status block in host memory.
+ * Registers: loads, stores, the actions of CONTROL, and the status block in host memory.
  */
 #include "ctrl.h"
 
@@ -104,7 +103,6 @@ static uint32_t ctrl_read32(const struct ctrl *c, uint32_t off)
 	}
 }
 
-/* ctrl_read() - a load of @len bytes, aligned (ORN-PCI-1) */
 uint64_t ctrl_read(struct function *f, uint32_t off, unsigned int len)
 {
 	const struct ctrl *c = &f->ctrl;
@@ -180,7 +178,7 @@ void ctrl_resume(struct function *f)
 	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
 }
 
-/* Are the registers that the host wrote sane? */
+/* Return true if the values for the enable handshake are legal: alignment, sizes, reserved bits. */
 static bool ctrl_params_ok(const struct ctrl *c, uint32_t control)
 {
 	static const enum ornic_reg addr[] = {
@@ -198,6 +196,7 @@ static bool ctrl_params_ok(const struct ctrl *c, uint32_t control)
 	       acq >= asq && acq <= ORNIC_LOG_MAX_ADMIN;
 }
 
+/* Return true if all of [@addr, @addr + @len) can be accessed. */
 static bool ctrl_range_ok(struct function *f, uint64_t addr, uint64_t len, bool write)
 {
 	void *ptr;
@@ -215,6 +214,7 @@ static bool ctrl_range_ok(struct function *f, uint64_t addr, uint64_t len, bool 
 	return true;
 }
 
+/* Return true if admin rings, their records and the status block can be accessed. */
 static bool ctrl_memory_ok(struct function *f)
 {
 	const struct ctrl *c = &f->ctrl;
@@ -228,7 +228,7 @@ static bool ctrl_memory_ok(struct function *f)
 	       ctrl_range_ok(f, ctrl_reg64(c, ORNIC_REG_STATUS_ADDR), ORNIC_ENTRY_BYTES, true);
 }
 
-/* Is there memory that the VMM told of without giving us a descriptor for it? */
+/* Return true if the VMM mapped memory without a descriptor, which the daemon cannot access. */
 static bool ctrl_unshared(const struct gpa *gpa)
 {
 	for (uint32_t i = 0; i < gpa->n; i++)
@@ -244,7 +244,11 @@ static void ctrl_not_shared(const struct function *f)
 			f->vfu.name);
 }
 
-/* Return: why the function cannot be enabled, 0 if it can (ORN-CTL-2, ORN-CTL-3). */
+/*
+ * Check the enable handshake. Read the nonce that the host wrote to the status block: a VMM without
+ * share=on gives the daemon a private copy of guest memory, in which the nonce is missing.
+ * Return: 0, or the syndrome (ORN-CTL-2, ORN-CTL-3).
+ */
 static uint32_t ctrl_enable_check(struct function *f, uint32_t control)
 {
 	struct ornic_status_block *b;
@@ -296,13 +300,12 @@ static void ctrl_enable(struct function *f, uint32_t control)
 	log_info("%s: enabled", f->vfu.name);
 }
 
-/* RESET_CAUSE shows the reason of the last RESET or disable (ORN-CTL-30). */
+/* Store the host's reason of the last RESET or disable in RESET_CAUSE (ORN-CTL-30). */
 static void ctrl_reason(struct ctrl *c, uint32_t reason)
 {
 	c->cause = (c->cause & 0xffff) | reason << 16;
 }
 
-/* ctrl_disable() - all DMA ends, every object goes; registers stay (ORN-CTL-4) */
 void ctrl_disable(struct function *f, uint32_t reason)
 {
 	struct ctrl *c = &f->ctrl;
@@ -316,15 +319,6 @@ void ctrl_disable(struct function *f, uint32_t reason)
 	c->control &= ~ORNIC_CTL_ENABLE;
 }
 
-/**
- * ctrl_reset() - registers to reset values, every object gone
- * @f:		function
- * @cause:	what RESET_CAUSE will say
- * @reason:	and the host's word in it
- *
- * CONTROL.RESET keeps the port as it is; every other reset brings back the
- * permanent MAC.
- */
 void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reason)
 {
 	struct ctrl *c = &f->ctrl;
@@ -366,7 +360,6 @@ static void ctrl_write32(struct function *f, uint32_t off, uint32_t val)
 		c->rw[(off - CTRL_RW_FIRST) / 4] = val;
 }
 
-/* ctrl_write() - a store of @len bytes, aligned; narrow ones are dropped (ORN-PCI-10) */
 void ctrl_write(struct function *f, uint32_t off, unsigned int len, uint64_t val)
 {
 	if (len < 4)
@@ -383,7 +376,7 @@ void ctrl_fatal(struct function *f, uint32_t syndrome)
 
 	if (c->state != CTRL_READY)
 		return;
-	log_ratelimited(LOG_ERR, "%s: fatal, syndrome %#x: the host has to reset the device",
+	log_ratelimited(LOG_ERR, "%s: fatal, syndrome %#x: the driver must reset the device",
 			f->vfu.name, syndrome);
 	c->syndrome = syndrome;
 	c->state = CTRL_DYING;

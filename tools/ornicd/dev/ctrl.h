@@ -14,17 +14,17 @@
 struct function;
 
 /*
- * Enable, disable and reset are finished when the store that asks for them is, so
- * the states RESETTING and DRAINING of the specification are never seen.
+ * Enable, disable and reset are finished when the store that requests them returns, so the
+ * states RESETTING and DRAINING of the specification do not exist here.
  */
 enum ctrl_state {
 	CTRL_DISABLED,
 	CTRL_READY,
-	CTRL_DYING,	/* FATAL, and the last DMA is not over */
+	CTRL_DYING,	/* FATAL, but DMA has not stopped yet */
 	CTRL_FATAL,
 };
 
-/* First and last register of the block that is writable while disabled */
+/* First register of the block that is writable while disabled, and the first one behind it */
 #define CTRL_RW_FIRST	ORNIC_REG_ASQ_ADDR
 #define CTRL_RW_END	ORNIC_REG_CLOCK
 #define CTRL_RW_WORDS	((CTRL_RW_END - CTRL_RW_FIRST) / 4)
@@ -32,12 +32,12 @@ enum ctrl_state {
 /**
  * struct ctrl - register file
  * @state:	state of the function
- * @control:	CONTROL as it reads
+ * @control:	CONTROL
  * @syndrome:	SYNDROME
  * @cause:	RESET_CAUSE
  * @rw:		registers from CTRL_RW_FIRST on
- * @beats:	heartbeats since enable
- * @beat:	next heartbeat
+ * @beats:	number of heartbeats since enable
+ * @beat:	timer of the next heartbeat
  */
 struct ctrl {
 	enum ctrl_state state;
@@ -49,22 +49,32 @@ struct ctrl {
 	struct timer beat;
 };
 
+/* ctrl_read() - load @len bytes, aligned; narrow loads return ones (ORN-PCI-1) */
 uint64_t ctrl_read(struct function *f, uint32_t off, unsigned int len);
+/* ctrl_write() - store @len bytes, aligned; narrow stores are dropped (ORN-PCI-10) */
 void ctrl_write(struct function *f, uint32_t off, unsigned int len, uint64_t val);
 
-/* ctrl_reg64() - an address register */
+/* ctrl_reg64() - return the value of an address register */
 uint64_t ctrl_reg64(const struct ctrl *c, enum ornic_reg reg);
 
+/* ctrl_disable() - end all DMA, release all objects, keep the registers (ORN-CTL-4) */
 void ctrl_disable(struct function *f, uint32_t reason);
+/*
+ * ctrl_reset() - set registers to their reset values, release all objects
+ * @cause:	value of RESET_CAUSE
+ * @reason:	reason given by the host, a part of RESET_CAUSE
+ *
+ * A reset by CONTROL keeps the MAC address of the port; other resets restore the permanent one.
+ */
 void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reason);
 
-/* ctrl_fatal() - READY to FATAL, in the order of ORN-CTL-28 */
+/* ctrl_fatal() - go from READY to FATAL, in the order of ORN-CTL-28 */
 void ctrl_fatal(struct function *f, uint32_t syndrome);
 
-/* ctrl_status_write() - bring status, syndrome and generation in host memory up to date */
+/* ctrl_status_write() - update status, syndrome and generation in host memory */
 void ctrl_status_write(struct function *f);
 
-/* ctrl_resume() - bus mastering is back: the heart beats again */
+/* ctrl_resume() - restart the heartbeat, because bus mastering is enabled */
 void ctrl_resume(struct function *f);
 
 #endif /* ORNICD_DEV_CTRL_H */

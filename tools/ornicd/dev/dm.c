@@ -2,13 +2,13 @@
 /*
  * Device memory: blocks of BAR4.
  *
- * The memory is the daemon's own. A guest reaches it through the BAR, where every access is
- * a message, and queue pairs reach it through keys, at the price of other memory. A
- * BAR that the VMM maps would make the guest's loads cheap and every doorbell dear: QEMU
- * posts the writes of a device only while it has nothing to map.
+ * The memory belongs to the daemon. A guest accesses it through the BAR, with a message per
+ * access; queue pairs access it through keys, as fast as other memory. The VMM cannot map the
+ * BAR: QEMU 11.1 posts writes to a device only if no region of it can be mapped, so a mappable
+ * BAR would slow down every doorbell (vfu/region.c has figures).
  *
- * A block is made of whole pages, found by looking for the first gap. Memory is zeroed when a
- * block is made and when it goes.
+ * A block consists of whole pages in the first gap that is large enough. Memory is zeroed when
+ * a block is created and when it is destroyed.
  */
 #include "command.h"
 
@@ -28,10 +28,10 @@ _Static_assert(PAGES <= 64, "a bit of dm_used for each page");
 
 /**
  * struct dm - a block
- * @first:	page
- * @pages:	how many
- * @bytes:	as asked for: keys end there
- * @users:	keys that name it
+ * @first:	number of the first page
+ * @pages:	number of pages
+ * @bytes:	requested bytes; keys end there
+ * @users:	number of keys that refer to it
  */
 struct dm {
 	uint32_t first;
@@ -40,12 +40,6 @@ struct dm {
 	uint32_t users;
 };
 
-/**
- * dm_init() - the memory of a function
- * @f:	function
- *
- * Return: 0 or -ENOMEM.
- */
 int dm_init(struct function *f)
 {
 	void *mem = mmap(NULL, LIMIT_DM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -62,7 +56,6 @@ void dm_fini(struct function *f)
 	munmap(f->dm_mem, LIMIT_DM);
 }
 
-/* A load or store of the guest; alignment, width and range have been checked (vfu/func.h). */
 uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len)
 {
 	uint64_t val = 0;
@@ -81,7 +74,7 @@ static uint64_t page_mask(uint32_t first, uint32_t pages)
 	return (pages < 64 ? (1ull << pages) - 1 : UINT64_MAX) << first;
 }
 
-/* The first gap of @pages pages at a multiple of @align pages, or -1. */
+/* Return the first gap of @pages pages at a multiple of @align pages, or -1. */
 static int gap_find(uint64_t used, uint32_t pages, uint32_t align)
 {
 	for (uint32_t first = 0; first + pages <= PAGES; first += align)
@@ -105,7 +98,7 @@ static uint8_t dm_check(struct command *c, const struct ornic_dm_create_cmd *in)
 	return st ?: COMMAND_ZERO(c, in->want);
 }
 
-/* Pages of a multiple of which blocks with this alignment begin; none fits beyond PAGES */
+/* Return the alignment of blocks in pages. With PAGES or more only page 0 is aligned. */
 static uint32_t align_pages(uint8_t log_align)
 {
 	if (log_align <= ORNIC_DM_LOG_PAGE)
@@ -170,7 +163,7 @@ void dm_release_all(struct function *f)
 
 	while ((dm = table_next(&f->dms, &n)))
 		dm_release(f, n, dm);
-	memset(f->dm_mem, 0, LIMIT_DM);		/* what was stored outside all blocks, too */
+	memset(f->dm_mem, 0, LIMIT_DM);		/* guests can store outside of blocks, too */
 }
 
 uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbells: which ring is meant, and may this page ring it. The value is only a
- * hint and is not used: memory is the truth (ORN-DB-2).
+ * Doorbells: find the ring, and check that this page may ring it. The index in the value is a
+ * hint and ignored, because the doorbell record in memory is authoritative (ORN-DB-2).
  *
- * A process can store anything here, as fast as it likes; a doorbell costs one
- * look-up and at most marks one queue for the next turn.
+ * A process can store any value at any rate. A doorbell therefore costs one look-up and marks
+ * at most one queue for the next iteration of the engine.
  */
 #include "doorbell.h"
 
@@ -15,7 +15,7 @@
 #include "../engine/qp.h"
 #include "../engine/srq.h"
 
-/* How long after a DB_REJECTED no other follows */
+/* Least time between two DB_REJECTED events */
 #define DB_QUIET_NS	1000000000ull
 
 static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
@@ -28,7 +28,7 @@ static bool ring_wq(struct device *dev, uint32_t page, uint32_t number, bool rq)
 	return true;
 }
 
-/* Nothing to do: an SRQ is looked at when a message comes. */
+/* Check the doorbell only: an SRQ is read when a message arrives. */
 static bool ring_srq(struct device *dev, uint32_t page, uint32_t number)
 {
 	const struct srq *srq = table_get(&dev->srqs, number);
@@ -88,7 +88,7 @@ static bool doorbell_ring(struct function *f, uint32_t page, uint64_t val)
 	}
 }
 
-/* Count it, and tell the host who rang, but not more than once a second (ORN-EQ-17). */
+/* Count a rejected doorbell and report its page, at most once per second (ORN-EQ-17). */
 static void doorbell_reject(struct function *f, uint32_t page)
 {
 	uint64_t now = f->dev.engine->clock();

@@ -9,7 +9,7 @@
 
 struct function;
 
-/* doorbell_write() - a store at @off, counted from the first doorbell page */
+/* doorbell_write() - handle a store at @off, counted from the first doorbell page */
 void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
 /* doorbell_all() - treat every ring as rung, because doorbells may have been missed */

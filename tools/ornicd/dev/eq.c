@@ -18,7 +18,7 @@ static struct eq *eq_get(struct device *dev, uint32_t number)
 	return table_get(&dev->eqs, number);
 }
 
-/* Moderation is for completion queues. */
+/* Only completion queues have moderation, so both fields must be zero. */
 static uint8_t eq_moderation(struct command *c, const __le16 *count, const __le16 *period)
 {
 	uint8_t st = command_zero(c, count, sizeof(*count));
@@ -161,7 +161,7 @@ static void eq_release(struct device *dev, struct eq *eq)
 	table_del(&dev->eqs, eq->number);
 	umem_free(&eq->mem, &dev->list_budget);
 	free(eq);
-	/* The first EQ is always number 0, also when it comes back. */
+	/* The first EQ always has number 0, so let the table count from 0 again. */
 	if (!dev->eqs.used) {
 		table_fini(&dev->eqs);
 		table_init(&dev->eqs, 0, LIMIT_EQ);

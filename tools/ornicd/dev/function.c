@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A function's life: made with its port on the switch, driven by the operations
- * of vfu/func.h and by function_work(), stopped by whatever ends it.
+ * Life of a function: create it with its port on the switch, run it by the operations of
+ * vfu/func.h and by function_work(), stop it.
  */
 #include "function.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Timers of a function itself: heartbeat, admin queue */
+/* Number of timers of a function: heartbeat, admin queue */
 #define FUNC_TIMERS	2
 
 static struct function *to_function(struct vfu_func *v)
@@ -138,7 +138,6 @@ static void function_tables(struct device *dev)
 	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
-/* Frame size and administrative state go with the objects, see function_stop(). */
 void function_port_reset(struct function *f)
 {
 	struct port *port = &f->dev.port;
@@ -146,7 +145,7 @@ void function_port_reset(struct function *f)
 
 	memcpy(mac, port->mac, sizeof(mac));
 	memcpy(port->mac, port->permanent_mac, sizeof(port->mac));
-	/* Another function may have taken the permanent address meanwhile. */
+	/* Keep the old address if another function uses the permanent one meanwhile. */
 	if (link_update(&f->dev)) {
 		memcpy(port->mac, mac, sizeof(mac));
 		link_update(&f->dev);
@@ -183,11 +182,11 @@ static void function_describe(struct function *f, const char *name)
 }
 
 /**
- * function_new() - a function, its port on the engine's switch
+ * function_new() - create a function with a port on the engine's switch
  * @e:		engine
- * @name:	for messages; must stay valid
+ * @name:	name for messages; must stay valid
  * @mac:	permanent MAC address
- * @err:	why not: -ENOMEM, or -EEXIST if the address is taken
+ * @err:	error: -ENOMEM, or -EEXIST if the address is in use
  *
  * Return: the function, or NULL.
  */
@@ -234,7 +233,7 @@ free_function:
 
 /**
  * function_free() - undo function_new()
- * @f:	function, not served any more; NULL is ignored
+ * @f:	function without a client; NULL is ignored
  */
 void function_free(struct function *f)
 {
@@ -303,7 +302,7 @@ void function_stop(struct function *f)
 	mcast_fini(&dev->mcast);
 	rule_release_all(dev);
 	rss_release_all(dev);
-	/* What the driver chose goes with the driver; a large frame size needs its JUMBO. */
+	/* Reset what the driver set: a large frame size needs the feature JUMBO, which is off. */
 	dev->port.admin_up = false;
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	link_update(dev);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One PCI function: registers, admin queue and objects on the host's side, a
- * struct device for the data path on the other.
+ * One PCI function: registers, admin queue and objects towards the host, a struct device
+ * towards the data path.
  *
- * Two callers, one thread, never nested: the vfio-user server calls the
- * operations of vfu/func.h while it handles a message, and the daemon's work
- * hook calls function_work() just before each turn of the engine. A register
- * write acts at once. A doorbell for the admin queue only leaves a note for
- * function_work(), which executes a bounded number of commands per call, so that
- * one guest's commands neither delay the store that announced them nor the other
- * guests. Likewise a fatal error, which the data path may find in the middle of a
- * turn: objects are torn down afterwards, when nobody holds a pointer.
+ * There are two callers on one thread, which never nest: the vfio-user server calls the
+ * operations of vfu/func.h while it handles a message, and the daemon's work hook calls
+ * function_work() just before each iteration of the engine. A register write acts at once. A
+ * doorbell of the admin queue is only noted for function_work(), which executes a bounded
+ * number of commands per call, so that commands of one guest delay neither its doorbell nor
+ * other guests. A fatal error, which the data path may find during an iteration, is noted as
+ * well: objects are released between iterations, when no pointers to them are in use.
  */
 #ifndef ORNICD_DEV_FUNCTION_H
 #define ORNICD_DEV_FUNCTION_H
@@ -28,21 +27,21 @@
 #include <stdint.h>
 
 /**
- * struct function - see above
- * @vfu:	what the vfio-user server sees
- * @dev:	what the data path sees
+ * struct function - a PCI function
+ * @vfu:	the function for the vfio-user server
+ * @dev:	the device for the data path
  * @ctrl:	registers and state
  * @admin:	admin queue
- * @progress:	its command that is being executed
+ * @progress:	command that is being executed
  * @features_set: SET_FEATURES was accepted
  * @created:	an object other than EQ 0 was created since the function is READY
- * @fatal:	syndrome of a fatal error not acted upon yet; 0 = none
- * @generation:	changes of Identify pages
- * @tag:	tag of the key created last
- * @db_quiet:	until when rejected doorbells are counted and not told
+ * @fatal:	syndrome of a fatal error that function_work() has to handle; 0: none
+ * @generation:	number of changes of Identify pages
+ * @tag:	tag of the last key that was created
+ * @db_quiet:	until then rejected doorbells are counted, but cause no event; ns
  * @dm_mem:	device memory, LIMIT_DM bytes
- * @dm_used:	a bit for each page of it that belongs to a block
- * @dms:	blocks of it
+ * @dm_used:	a bit per page of device memory that belongs to a block
+ * @dms:	blocks of device memory
  */
 struct function {
 	struct vfu_func vfu;
@@ -65,7 +64,14 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 			      int *err);
 void function_free(struct function *f);
 
-/* dm.c: device memory of a function, and the guest's loads and stores there */
+/*
+ * Device memory (dm.c)
+ *
+ * dm_init() - allocate it. Return: 0 or -ENOMEM.
+ * dm_release_all() - release all blocks and zero the memory
+ * dm_bar_read(), dm_bar_write() - load and store of the guest; the caller has checked alignment,
+ * width and range (vfu/func.h)
+ */
 int dm_init(struct function *f);
 void dm_fini(struct function *f);
 void dm_release_all(struct function *f);
@@ -73,36 +79,41 @@ uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len);
 void dm_bar_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
 /*
- * function_port_policy() - what the operator allows: with @anti_spoof nothing but frames from the
- * permanent address (ORN-ETH-1), without @promisc no frames to others (ORN-STEER-5). Call before
- * the function is served.
+ * function_port_policy() - restrict the port by settings of the operator: with @anti_spoof the
+ * guest sends frames from the permanent address only (ORN-ETH-1), without @promisc it receives no
+ * frames for other addresses (ORN-STEER-5). Must be called before a client attaches.
  */
 void function_port_policy(struct function *f, bool anti_spoof, bool promisc);
 
-/* function_work() - commands and errors that wait; between turns of the engine */
+/* function_work() - execute waiting commands, handle a fatal error; between iterations */
 void function_work(struct function *f);
-/* function_busy() - would function_work() find something to do? */
+/* function_busy() - return true if function_work() has something to do */
 bool function_busy(const struct function *f);
 
-/* function_stride_log() - log2 of the doorbell stride the host chose. */
+/* function_stride_log() - return log2 of the doorbell stride that the host chose */
 uint32_t function_stride_log(const struct function *f);
-/* function_dbpages() - doorbell pages at that stride. */
+/* function_dbpages() - return the number of doorbell pages at that stride */
 uint32_t function_dbpages(const struct function *f);
 
-/* function_run() - let the data path work, and look at everything it may have missed. */
+/*
+ * function_run() - start the data path; treat all doorbells as rung, as some may have been missed
+ */
 void function_run(struct function *f);
-/* function_pause() - no DMA, no interrupt; state stays. */
+/* function_pause() - stop DMA and interrupts, keep all state */
 void function_pause(struct function *f);
-/* function_stop() - no DMA, every object gone without CQE or event (ORN-CTL-4). */
+/* function_stop() - stop DMA, release all objects without completions and events (ORN-CTL-4) */
 void function_stop(struct function *f);
 
-/* function_port_reset() - the permanent MAC again */
+/*
+ * function_port_reset() - restore the permanent MAC address, if no other function uses it;
+ * function_stop() resets frame size and administrative state
+ */
 void function_port_reset(struct function *f);
 
-/* function_fail() - go FATAL as soon as the data path's turn is over (ORN-CTL-5). */
+/* function_fail() - stop the data path at once, go FATAL after its iteration (ORN-CTL-5) */
 void function_fail(struct function *f, uint32_t syndrome);
 
-/* function_changed() - an Identify page changed: generation and event (ORN-IDN-4) */
+/* function_changed() - report a changed Identify page by generation and event (ORN-IDN-4) */
 void function_changed(struct function *f, enum ornic_identify_page page, uint32_t index);
 
 #endif /* ORNICD_DEV_FUNCTION_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GID table: the addresses a function may send from (ORN-PORT-1). Several
- * functions may have the same one: packets find their way by MAC.
+ * The GID table: addresses from which a function may send (ORN-PORT-1). Several functions may
+ * have the same GID, because the switch delivers by MAC address.
  */
 #include "command.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who we are and what we offer: Identify, features, and the commands that act on
- * no object.
+ * Identify, features, and other commands that act on no object.
  */
 #include "command.h"
 
@@ -20,11 +19,11 @@
 #include <time.h>
 
 #define HW_VERSION		1
-#define CA_ACK_DELAY		15	/* 134 ms: a daemon is scheduled like anybody */
+#define CA_ACK_DELAY		15	/* 134 ms, because the daemon competes for processor time */
 #define CLOCK_KHZ		1000000	/* nanoseconds */
 #define ATOMIC_THIS_DEVICE	1
 
-/* Port codes of the verbs */
+/* Codes of width and speed in verbs: what 100 Gbit/s is made of */
 #define WIDTH_4X		2
 #define SPEED_EDR		32
 
@@ -34,7 +33,7 @@ uint8_t cmd_nop(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-/* EUI-64 of a MAC, as a number whose big-endian bytes it is */
+/* Return the EUI-64 of a MAC address, in network byte order. */
 static __be64 guid(const uint8_t mac[6])
 {
 	const uint8_t b[8] = { mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5] };
@@ -225,7 +224,7 @@ uint8_t cmd_set_features(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-/* Guest text on its way to a log: printable, or a question mark */
+/* Copy text of a guest for the log; characters that are not printable become question marks. */
 static void host_text(char *to, const char *from, size_t len)
 {
 	for (size_t i = 0; i < len && from[i]; i++)

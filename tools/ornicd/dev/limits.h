@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one function offers: the numbers behind Identify and behind the LIMIT
- * status. A limit is guaranteed to each function on its own.
+ * Limits of a function, which Identify reports and the status LIMIT enforces. Each function can
+ * use its limits completely, whatever other functions use.
  */
 #ifndef ORNICD_DEV_LIMITS_H
 #define ORNICD_DEV_LIMITS_H
@@ -35,10 +35,10 @@
 #define LIMIT_KEY		65536
 #define LIMIT_PD		4096
 #define LIMIT_RSS		256
-#define LIMIT_RULES		512	/* every MATCH rule is asked about every frame */
+#define LIMIT_RULES		512	/* each frame is compared with every MATCH rule */
 #define LIMIT_COUNTER_SETS	4096
-#define FIRST_QP		2	/* 0 and 1 are SMI and GSI on the wire */
-#define FIRST_RSS		0x800000	/* no queue pair has such a number */
+#define FIRST_QP		2	/* on the wire 0 and 1 are SMI and GSI */
+#define FIRST_RSS		0x800000	/* larger than the number of any queue pair */
 
 /* Memory */
 #define LIMIT_PAGE_SIZES	UMEM_PAGE_SIZES
@@ -63,7 +63,7 @@
 #define LIMIT_INLINE		PACKET_INLINE
 #define LIMIT_RD_ATOMIC		QP_MAX_RD_ATOMIC
 #define RATE_QP_TYPES		(1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_RAW)
-/* Moderation: beyond this a completion is not moderated but late */
+/* Most completions, and most microseconds, by which moderation may delay an event */
 #define LIMIT_MOD_COUNT		60000
 #define LIMIT_MOD_PERIOD_US	60000
 
@@ -76,14 +76,14 @@ _Static_assert(LIMIT_RECV_SGE <= RWQE_MAX_SGE, "a receive holds its SGEs");
 _Static_assert(LIMIT_SEND_SGE <= PACKET_SEGS, "a packet holds a send's SGEs");
 _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
-/** QUEUE_FEATURES - of these: kinds of queue pairs, of receive queues, of receivers */
+/** QUEUE_FEATURES - features of FEATURES for queue pairs, receive queues and receive rules */
 #define QUEUE_FEATURES								\
 	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UC) | ORNIC_FEATURE(UD) |		\
 	 ORNIC_FEATURE(XRC) | ORNIC_FEATURE(RAW) | ORNIC_FEATURE(SRQ) |		\
 	 ORNIC_FEATURE(SRQ_RESIZE) | ORNIC_FEATURE(MCAST) |			\
 	 ORNIC_FEATURE(STEER) | ORNIC_FEATURE(RSS))
 
-/** MEMORY_FEATURES - of these: memory regions and what is done to memory */
+/** MEMORY_FEATURES - features of FEATURES for memory regions and operations on memory */
 #define MEMORY_FEATURES								\
 	(ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B) | ORNIC_FEATURE(FAST_REG) |	\
 	 ORNIC_FEATURE(REREG) | ORNIC_FEATURE(ATOMICS) |			\
@@ -92,7 +92,7 @@ _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 	 ORNIC_FEATURE(RELAXED_ORDERING) | ORNIC_FEATURE(ZERO_BASED) |		\
 	 ORNIC_FEATURE(DM))
 
-/** FEATURES - feature word 0 as offered */
+/** FEATURES - all features of the device: feature word 0 of Identify */
 #define FEATURES								\
 	(QUEUE_FEATURES | MEMORY_FEATURES |					\
 	 ORNIC_FEATURE(TX_CSUM) | ORNIC_FEATURE(RX_CSUM) |			\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory key commands: regions, the driver's PHYS_ALL key, and those that work
- * requests fill (engine/memop.c).
+ * Memory key commands: regions, the driver's PHYS_ALL key, and keys that work requests bind to
+ * memory (engine/memop.c).
  */
 #include "command.h"
 
@@ -14,7 +14,7 @@
 
 #define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
 
-/* Rights that exist; RELAXED_ORDERING has no effect here. */
+/* All rights; RELAXED_ORDERING has no effect in this device. */
 #define KEY_ACCESS								\
 	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
 	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
@@ -87,7 +87,7 @@ static uint8_t key_check_phys_all(struct command *c, const struct ornic_key_crea
 	return st ?: COMMAND_ZERO(c, in->pages);
 }
 
-/* Kinds that say nothing of their memory yet */
+/* Return true if keys of that kind have no memory until a work request binds them. */
 static bool key_is_blank(uint8_t kind)
 {
 	return kind == ORNIC_KEY_FAST_REG || kind == ORNIC_KEY_MW1 || kind == ORNIC_KEY_MW2B;
@@ -110,7 +110,7 @@ static uint8_t key_check_blank(struct command *c, const struct ornic_key_create_
 	return st ?: COMMAND_ZERO(c, in->pages);
 }
 
-/* Is the kind one that the host may have? */
+/* Check that the kind exists and that the host accepted its feature. */
 static uint8_t key_check_kind(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	switch (in->kind) {
@@ -130,7 +130,7 @@ static uint8_t key_check_kind(struct command *c, const struct ornic_key_create_c
 	}
 }
 
-/* What is particular to the kind */
+/* Check the fields whose meaning depends on the kind. */
 static uint8_t key_check_own(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	uint8_t st;
@@ -170,7 +170,6 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	return st ?: COMMAND_ZERO(c, in->mbz2);
 }
 
-/* The file behind @mem, if @access wants the memory to be persistent (ORN-MEM-23) */
 uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access,
 		      const struct umem *mem)
 {
@@ -179,18 +178,16 @@ uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, 
 	return progress_durable(c, &in->access, mem);
 }
 
-/* Memory of a region; an empty one has none, and nothing that could be lost. */
 uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access)
 {
 	uint8_t st;
 
 	if (!in->length)
-		return ORNIC_ST_OK;
+		return ORNIC_ST_OK;	/* neither memory nor a file */
 	st = progress_pages(c, &in->pages, le64toh(in->length));
 	return st ?: key_find_file(c, in, access, &c->f->progress.load.mem);
 }
 
-/* The region gets what was loaded for it. */
 void key_take(struct command *c, struct mr *mr)
 {
 	if (c->f->progress.loading)
@@ -199,7 +196,7 @@ void key_take(struct command *c, struct mr *mr)
 	device_count(c->dev, CNT_key_pages, mr->mem.npages);
 }
 
-/* What the other kinds have: a fast registration has room for its list. */
+/* Set up device memory, or reserve the page list of a fast registration. */
 static uint8_t key_furnish(struct command *c, const struct ornic_key_create_cmd *in,
 			   struct mr *mr)
 {
@@ -226,7 +223,7 @@ void key_unload(struct device *dev, struct mr *mr)
 	mr->durable = NULL;
 }
 
-/* Keys that peers may name get an index that cannot be guessed (ORN-MEM-9). */
+/* Number the key. A key for remote access gets an unpredictable index (ORN-MEM-9). */
 static uint8_t key_number(struct command *c, struct mr *mr)
 {
 	struct table *t = &c->dev->keys;
@@ -292,8 +289,8 @@ uint8_t cmd_key_query(struct command *c)
 }
 
 /*
- * The data path looks a key up for each piece of work and keeps no pointer between
- * turns: what follows finds no key (ORN-MEM-3).
+ * Free a key. The data path looks keys up for each piece of work and keeps no pointers between
+ * iterations, so later accesses find no key (ORN-MEM-3).
  */
 static void key_release(struct device *dev, uint32_t index, struct mr *mr)
 {
@@ -322,7 +319,7 @@ void key_release_all(struct device *dev)
 	struct mr *mr;
 
 	for (; (mr = table_next(&dev->keys, &n)); n++)
-		memop_unbind(mr);	/* before what they are bound to */
+		memop_unbind(mr);	/* before the regions that they are bound to are freed */
 	n = 0;
 	while ((mr = table_next(&dev->keys, &n)))
 		key_release(dev, n, mr);

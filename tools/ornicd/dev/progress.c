@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands that take several turns: see progress.h.
+ * Commands that take several iterations of the engine: see progress.h.
  */
 #include "command.h"
 
@@ -23,8 +23,8 @@ uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint6
 }
 
 /*
- * The client may map and unmap memory between turns. What was looked at before is not looked at
- * again: a host that has memory unmapped while it registers it fools itself (ORN-MEM-20).
+ * The client may map and unmap memory between iterations. Pages that were checked are not checked
+ * again: a host that unmaps memory while it registers it harms only itself (ORN-MEM-20).
  */
 uint8_t progress_durable(struct command *c, const __le32 *field, const struct umem *mem)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Commands that take several turns: the page list of a region may have millions of entries,
- * and other functions do not wait until all are copied, or looked at (ORN-SEC-14).
+ * Commands that take several iterations of the engine: the page list of a region may have
+ * millions of entries, and other functions must not wait until all are copied or checked
+ * (ORN-SEC-14).
  *
- * The handler of such a command is called once a turn, with the same input, until it returns
- * something other than COMMAND_MORE; what it has achieved meanwhile is kept here. It judges
- * everything anew each time, since the data path works in between. The host's other commands
- * wait, in order.
+ * The handler of such a command is called once per iteration, with the same input, until it
+ * returns something other than COMMAND_MORE; its intermediate results are stored here. It
+ * validates everything again on each call, because the data path runs in between. Later
+ * commands of the host wait.
  */
 #ifndef ORNICD_DEV_PROGRESS_H
 #define ORNICD_DEV_PROGRESS_H
@@ -20,22 +21,22 @@
 struct command;
 struct function;
 
-/** PROGRESS_WORK - page-list entries that a function's commands may handle per turn */
+/** PROGRESS_WORK - page-list entries that a function's commands may process per iteration */
 #define PROGRESS_WORK	8192
 
-/** COMMAND_MORE - a handler wants to be called again in the next turn; no enum ornic_status */
+/** COMMAND_MORE - status of a handler that is not finished; not a value of enum ornic_status */
 #define COMMAND_MORE	0xff
 
 /**
  * struct progress - the command of a function that is being executed
- * @active:	it has not come to its end
- * @cmd:	the command, a private copy
- * @in:		its input
+ * @active:	the command is not finished
+ * @cmd:	private copy of the command
+ * @in:		private copy of its input
  * @loading:	@load is valid
- * @load:	page list that it needs
- * @checked:	bytes of the region found to be in @file
- * @file:	the file, referenced, or NULL
- * @work:	entries that may still be handled in this turn
+ * @load:	state of loading a page list
+ * @checked:	bytes of the region that were found in @file
+ * @file:	file behind the region, with a reference, or NULL
+ * @work:	entries that may still be processed in this iteration
  */
 struct progress {
 	bool active;
@@ -50,20 +51,24 @@ struct progress {
 
 /*
  * progress_pages() - load the page list of a region of @length > 0 bytes
- * progress_durable() - find the file with which all of @mem can be made durable
- * Return: COMMAND_MORE; ORNIC_ST_OK: the result stays here until it is taken; else why not.
+ * progress_durable() - find the file by which all of @mem can be made durable
+ * @field: input field that is reported on failure
+ * Return: COMMAND_MORE; ORNIC_ST_OK, and struct progress has the result until it is taken; or an
+ * error status.
  */
 uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint64_t length);
 uint8_t progress_durable(struct command *c, const __le32 *field, const struct umem *mem);
 
-/* progress_take_pages(), progress_take_file() - the results become the caller's */
+/* progress_take_pages(), progress_take_file() - return the results, which are the caller's then */
 struct umem progress_take_pages(struct function *f);
 struct durable *progress_take_file(struct function *f);
 
-/* progress_charge() - @entries were handled at once: less is left for this turn */
+/* progress_charge() - subtract @entries that were processed at once from this iteration's work */
 void progress_charge(struct function *f, uint64_t entries);
 
-/* progress_end() - the command is over, or will never be: forget what it has not used */
+/*
+ * progress_end() - free results that were not taken, because the command finished or was abandoned
+ */
 void progress_end(struct function *f);
 
 #endif /* ORNICD_DEV_PROGRESS_H */

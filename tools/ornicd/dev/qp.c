@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pair create and destroy: what a host may ask for, and the references that
- * tie a queue pair to its domain and completion queues.
+ * Create and destroy queue pairs: check the attributes, and count references to domains,
+ * completion queues, SRQ and counter set.
  */
 #include "command.h"
 
@@ -17,7 +17,7 @@
 	(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER |	\
 	 ORNIC_QP_F_BLOCK_MC_LOOP)
 
-/* Flags that exist in the interface and need a feature that is not offered */
+/* Flags of the interface that need a feature which this device does not have */
 #define QP_FLAGS_LATER								\
 	(ORNIC_QP_F_SCATTER_FCS | ORNIC_QP_F_VLAN_STRIP | ORNIC_QP_F_PAD_WRITES)
 
@@ -129,7 +129,9 @@ static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd 
 	return st;
 }
 
-/* The ends of an XRC connection lack queues, and are not of one SRQ. */
+/*
+ * Check an XRC queue pair: an initiator has no receive queue, a target no queue; none has an SRQ.
+ */
 static uint8_t qp_check_xrc(struct command *c, const struct ornic_qp_create_cmd *in)
 {
 	bool target = in->type == ORNIC_QPT_XRC_TGT;
@@ -151,7 +153,7 @@ static uint8_t qp_check_xrc(struct command *c, const struct ornic_qp_create_cmd 
 	return ORNIC_ST_OK;
 }
 
-/* An SRQ instead of a receive queue, for the types that have one. */
+/* Check an SRQ, which replaces the receive queue; GSI and raw packet queue pairs have none. */
 static uint8_t qp_check_srq(struct command *c, const struct ornic_qp_create_cmd *in)
 {
 	if (in->srq == htole32(ORNIC_NONE))
@@ -163,7 +165,7 @@ static uint8_t qp_check_srq(struct command *c, const struct ornic_qp_create_cmd 
 	return command_need(c, ORNIC_FEATURE(SRQ), &in->srq);
 }
 
-/* Fields of features that are not offered */
+/* Check fields of features that this device does not have, and reserved fields. */
 static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cmd *in)
 {
 	uint8_t st;
@@ -191,7 +193,7 @@ static uint8_t qp_check(struct command *c, const struct ornic_qp_create_cmd *in)
 	return st ?: qp_check_later(c, in);
 }
 
-/* The CQ of a queue that exists, in @cq; NULL for a queue that does not */
+/* Look up the CQ of a queue; *@cq is unchanged if the queue is not @present. */
 static uint8_t qp_find_cq(struct command *c, bool present, const __le32 *field, struct cq **cq)
 {
 	if (!present)
@@ -210,7 +212,7 @@ static uint8_t qp_find_srq(struct command *c, const struct ornic_qp_create_cmd *
 	return qp->srq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->srq);
 }
 
-/* An XRC target has the domain of XRC instead of a protection domain. */
+/* Look up the protection domain, or the XRC domain that an XRC target has instead. */
 static uint8_t qp_find_domain(struct command *c, const struct ornic_qp_create_cmd *in,
 			      struct qp *qp)
 {
@@ -288,6 +290,7 @@ static uint8_t qp_start(struct command *c, struct qp *qp)
 	return ORNIC_ST_NO_RESOURCE;
 }
 
+/* Count the references of a queue pair. */
 static void qp_hold(struct qp *qp)
 {
 	if (qp->pd)

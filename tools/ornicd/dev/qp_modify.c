@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QP_MODIFY: is the transition legal, are the attributes there and in range, may
- * this queue pair have them (ORN-QP-2, 12, 13). Then all of them are adopted at
- * once, and the data path is told.
+ * QP_MODIFY: check that the transition is legal, and that the attributes are present, in range
+ * and allowed for this queue pair (ORN-QP-2, 12, 13). Then apply all of them at once and change
+ * the state of the data path.
  */
 #include "command.h"
 
@@ -14,15 +14,15 @@
 #include <ornic/qp.h>
 #include <string.h>
 
-/* Bits that exist at all, and those of them that need what is not offered */
+/* Mask bits of the interface; QPM_LATER need a feature which this device does not have */
 #define QPM_LATER	(ORNIC_QPM_ALT_PATH | ORNIC_QPM_CC_PROFILE)
 #define QPM_KNOWN							\
 	((0x1fffffu & ~ORNIC_QPM_CAP) | ORNIC_QPM_COUNTER_SET | ORNIC_QPM_RATE_LIMIT)
 
-/* What a host may give with any transition */
+/* Attributes that are legal with any transition */
 #define QPM_ALWAYS	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_COUNTER_SET)
 
-/* Attributes that verbs let a host give with a transition; QPM_ALWAYS goes without saying */
+/* Attributes that verbs allow with a transition, in addition to QPM_ALWAYS */
 #define RC_INIT		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT | ORNIC_QPM_ACCESS)
 #define RC_RTR									\
 	(ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU | ORNIC_QPM_DEST_QPN |		\
@@ -46,10 +46,10 @@
 #define UD_TUNE		(ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_QKEY)
 
 /**
- * struct transition - a legal one
+ * struct transition - a legal transition
  * @from, @to:	enum ornic_qp_state
- * @need:	attributes that must come with it
- * @may:	attributes that may
+ * @need:	mandatory attributes
+ * @may:	legal attributes
  */
 struct transition {
 	uint8_t from;
@@ -71,7 +71,7 @@ static const struct transition rc_transitions[] = {
 	{ ORNIC_QPS_SQD, ORNIC_QPS_RTS, 0, RC_TUNE },
 };
 
-/* XRC: the initiator has the requester of RC, the target its responder */
+/* XRC: the initiator has the attributes of an RC requester, the target those of a responder */
 static const struct transition ini_transitions[] = {
 	{ ORNIC_QPS_RESET, ORNIC_QPS_INIT, ORNIC_QPM_PORT, RC_INIT },
 	{ ORNIC_QPS_INIT, ORNIC_QPS_INIT, 0, RC_INIT },
@@ -139,9 +139,10 @@ static const struct transition *transition_find(const struct transition *t, size
 	return NULL;
 }
 
-/* Always possible, and no attribute makes sense with it. */
+/* Transition to RESET or ERR, with which no attribute is legal */
 static const struct transition any_end = { 0 };
 
+/* Return the transition of @qp to state @to, NULL if it is illegal. */
 static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 {
 	if (to == ORNIC_QPS_RESET || (to == ORNIC_QPS_ERR && qp->state != ORNIC_QPS_RESET))
@@ -162,7 +163,7 @@ static const struct transition *qp_transition(const struct qp *qp, uint8_t to)
 	}
 }
 
-/* Could the queue pair receive, and tell of what it did (ORN-QP-31)? */
+/* Return true if the completion queues and the SRQ of the queue pair work (ORN-QP-31). */
 static bool queues_usable(const struct qp *qp)
 {
 	return !(qp->scq && qp->scq->error) && !(qp->rcq && qp->rcq->error) &&
@@ -238,11 +239,11 @@ static uint8_t check_access(struct command *c, const struct ornic_qp_modify_cmd 
 }
 
 /**
- * struct range - an attribute whose value has an upper bound
+ * struct range - an attribute with an upper bound
  * @bit:	ORNIC_QPM_*
- * @offset:	in the layout
- * @size:	bytes
- * @max:	largest value
+ * @offset:	offset in the layout, bytes
+ * @size:	size, bytes
+ * @max:	largest legal value
  */
 struct range {
 	uint32_t bit;
@@ -304,7 +305,7 @@ static uint8_t check_mtu(struct command *c, const struct ornic_qp_modify_cmd *in
 	return ORNIC_ST_OK;
 }
 
-/* A burst is one of a rate (ORN-QP-42). */
+/* Check the rate limit. Without a rate, burst and packet size must be 0 (ORN-QP-42). */
 static uint8_t check_rate(struct command *c, const struct ornic_qp_modify_cmd *in)
 {
 	uint32_t kbps = le32toh(in->rate_kbps);
@@ -319,7 +320,7 @@ static uint8_t check_rate(struct command *c, const struct ornic_qp_modify_cmd *i
 	return ORNIC_ST_OK;
 }
 
-/* The set to count in, in @set; NULL for none, and for a mask that does not select one */
+/* Look up the counter set; *@set is NULL for none, or if the mask does not select it. */
 static uint8_t check_set(struct command *c, const struct ornic_qp_modify_cmd *in,
 			 struct counter_set **set)
 {
@@ -416,7 +417,7 @@ static void adopt(struct qp *qp, const struct ornic_qp_modify_cmd *in)
 		qp->sqd_notify = false;
 }
 
-/* After RESET a queue pair is as it was created. */
+/* Restore the attributes of a new queue pair, after a transition to RESET. */
 static void forget_attributes(struct qp *qp)
 {
 	memset(&qp->path, 0, sizeof(qp->path));

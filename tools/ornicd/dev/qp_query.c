@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QP_QUERY: attributes in the layout of QP_MODIFY, and where the queues are.
+ * QP_QUERY: attributes in the layout of QP_MODIFY, and indices of the queues.
  */
 #include "command.h"
 
@@ -8,7 +8,7 @@
 
 #include <ornic/qp.h>
 
-/* Attributes that every queue pair of a type has once it is connected or bound */
+/* Attributes that queue pairs of a type have */
 #define QUERY_ANY	(ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_PKEY_INDEX | \
 			 ORNIC_QPM_PORT)
 #define QUERY_RC								\

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing a registration: the memory, protection domain or rights of a region.
+ * KEY_MODIFY: change the memory, protection domain or rights of a region.
  *
- * Commands run between turns of the data path, which looks a key up for each packet:
- * a packet sees the region as it was or as it becomes, never a mixture (ORN-MEM-4). What
- * can fail comes first, so a refused change leaves the region as it was. While its new page
- * list is loaded, which may take several turns, the region is what it was; a window that is
- * bound to it meanwhile makes the change fail.
+ * Commands run between iterations of the data path, which looks a key up for each packet, so a
+ * packet sees either the old or the new region, never a mixture (ORN-MEM-4). Steps that can
+ * fail come first, so a rejected change leaves the region as it was. The region also does not
+ * change while its new page list is loaded, which may take several iterations; a window that
+ * is bound to it meanwhile makes the change fail.
  */
 #include "command.h"
 
@@ -17,7 +17,7 @@
 #define KEYM_ALL	(ORNIC_KEYM_TRANSLATION | ORNIC_KEYM_PD | ORNIC_KEYM_ACCESS)
 #define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
 
-/* The region's attributes as the command wants them. */
+/* Return the attributes of the region after the command. */
 static struct ornic_key_create_cmd merge(const struct mr *mr, uint32_t mask,
 					 const struct ornic_key_create_cmd *in)
 {
@@ -36,7 +36,7 @@ static struct ornic_key_create_cmd merge(const struct mr *mr, uint32_t mask,
 	return next;
 }
 
-/* Fields that the mask selects, each for itself. */
+/* Check each field that the mask selects. */
 static uint8_t check_fields(struct command *c, uint32_t mask,
 			    const struct ornic_key_create_cmd *in)
 {
@@ -69,7 +69,7 @@ static uint8_t check(struct command *c, const struct ornic_key_modify_cmd *in)
 	return st ?: check_fields(c, mask, &in->attr);
 }
 
-/* Load what @next needs and @mr has not got. */
+/* Load the page list and find the file of @next, as far as @mr does not have them. */
 static uint8_t load(struct command *c, const struct mr *mr,
 		    const struct ornic_key_create_cmd *next)
 {
@@ -82,7 +82,7 @@ static uint8_t load(struct command *c, const struct mr *mr,
 					    key_find_file(c, &in->attr, access, &mr->mem);
 }
 
-/* @mr becomes what @next says, with what was loaded for it. */
+/* Apply the attributes @next, and if the region @moves also the loaded page list, to @mr. */
 static void adopt(struct command *c, struct mr *mr, const struct ornic_key_create_cmd *next,
 		  bool moves)
 {

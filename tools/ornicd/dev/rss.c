@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RSS groups: create and destroy.
+ * Create and destroy RSS groups.
  */
 #include "command.h"
 
@@ -49,7 +49,7 @@ static uint8_t rss_members(struct command *c, const struct ornic_rss_create_cmd 
 	return ORNIC_ST_OK;
 }
 
-/* Members stay while the group does. */
+/* Count the group in its queue pairs, which cannot be destroyed before it. */
 static void rss_hold(const struct rss *rss, int by)
 {
 	for (uint32_t i = 0; !(i >> rss->log_size); i++)

@@ -97,7 +97,7 @@ static void srq_hold(struct srq *srq, int n)
 		srq->cq->users += n;
 }
 
-/* Everything that the SRQ names, then its memory, then its number. */
+/* Look up the references of the SRQ, load its ring, number it and start it. */
 static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *in,
 			 struct srq *srq)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Statistics: the names and values of the data path's counters, all of them among
- * the specification's.
+ * Statistics commands: names and values of the data path's counters. Numbers and names are those
+ * of the specification.
  */
 #include "command.h"
 
@@ -62,7 +62,7 @@ static uint8_t stat_check(struct command *c, const struct ornic_stat_read_cmd *i
 	return st;
 }
 
-/* The counters of the object that the command names, by enum counter; NULL: there is none */
+/* Return the counters of the object that the command names, by enum counter, NULL if unknown. */
 static const uint64_t *stat_source(struct device *dev, const struct ornic_stat_read_cmd *in)
 {
 	static uint64_t sum[CNT_COUNT];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive rules: one each for unicast, multicast and promiscuous reception of the
- * network interface, MATCH rules, and members of groups (mcast.c).
+ * Receive rules: at most one rule each for unicast, multicast and promiscuous reception of the
+ * network interface, MATCH rules, and members of multicast groups (mcast.c).
  */
 #include "command.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields of a MATCH rule, by bit: where they are */
+/* Offset and size of the fields of a MATCH rule, by bit of @fields in the command */
 #define FIELD(member)								\
 	{ offsetof(struct ornic_rule_match, member),				\
 	  sizeof(((struct ornic_rule_match *)0)->member) }
@@ -34,7 +34,7 @@ static const struct {
 #define RULE_FLAGS	(ORNIC_RULE_F_COPY | ORNIC_RULE_F_LEFTOVER)
 #define FLOW_TAG_MAX	0xffffffu
 
-/* Where the data path finds the target of a kind of rule; NULL: no such kind here */
+/* Return where the port stores the target of a kind of rule; NULL for MATCH and unknown kinds. */
 static struct qp **rule_slot(struct port *port, uint32_t kind)
 {
 	switch (kind) {
@@ -60,7 +60,7 @@ static uint8_t rule_check_kind(struct command *c, const struct ornic_rule_cmd *i
 	return ORNIC_ST_OK;
 }
 
-/* Compared are bits of fields that take part, and no others (ORN-STEER-16). */
+/* Check that mask and value have bits only in fields that the rule compares (ORN-STEER-16). */
 static uint8_t rule_check_match(struct command *c, const struct ornic_rule_cmd *in)
 {
 	const uint8_t *value = (const void *)&in->value, *mask = (const void *)&in->mask;
@@ -114,7 +114,7 @@ static uint8_t rule_check(struct command *c, const struct ornic_rule_cmd *in)
 	return st ?: COMMAND_ZERO(c, in->mbz);
 }
 
-/* The network interface's kinds are for its own queue pairs (ORN-STEER-13). */
+/* Look up a queue pair; rules of the network interface need one of the driver (ORN-STEER-13). */
 static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
 {
 	struct qp *qp = table_get(&c->dev->qps, le32toh(in->target));
@@ -161,7 +161,7 @@ static void rule_fill(struct rule *r, const struct ornic_rule_cmd *in)
 	memcpy(r->mask, &in->mask, sizeof(r->mask));
 }
 
-/* A target stays while its rule does. */
+/* Count the rule in its target, which cannot be destroyed before it. */
 static void rule_hold(const struct rule *r, int by)
 {
 	if (r->qp)
@@ -170,7 +170,7 @@ static void rule_hold(const struct rule *r, int by)
 		r->rss->rules += by;
 }
 
-/* Give the rule a number and let it apply. */
+/* Number the rule and put it into effect. */
 static uint8_t rule_start(struct command *c, struct rule *r)
 {
 	struct qp **slot = rule_slot(&c->dev->port, r->kind);
