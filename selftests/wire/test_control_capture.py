@@ -74,7 +74,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.daemon.ctl("capture", "start", self.path + ",snaplen=64"), "capture 1\n")
         self.send(100)
         self.assertRegex(self.daemon.ctl("capture", "list"), r"(?m)^ *1 +running +2 +0 +\d+ +%s$" % self.path)
-        self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: 2 frames in %s, 0 dropped\n" % self.path)
+        self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: %s: 2 frames written, 0 dropped\n" % self.path)
         self.assertEqual(self.frames(), [64])
         self.assertIn("there is no capture 1", self.daemon.ctl("capture", "stop", "1", status=1))
         self.assertIn("no number", self.daemon.ctl("capture", "stop", "x", status=2))

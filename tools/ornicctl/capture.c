@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl capture
+ * ornicctl capture: list, start and stop captures.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The same as -, which cannot have keys: it would be an option. */
+/* Another name of "-", which cannot have keys, because "-,KEY=VALUE" looks like an option */
 #define STDOUT		"/dev/stdout"
 
-/* How often it is asked whether a capture has ended, and for how long */
+/* Milliseconds between polls whether a capture has ended, and most polls */
 #define LOOK_MS		20
 #define LOOKS		1000
 
@@ -58,7 +58,7 @@ static int capture_list(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_done(ctl, all);
 }
 
-/* ---- end ----------------------------------------------------------------------- */
+/* ---- stop ---------------------------------------------------------------------- */
 
 static int tell_failed(const json_t *c)
 {
@@ -67,7 +67,7 @@ static int tell_failed(const json_t *c)
 	return CTL_FAILED;
 }
 
-/* What became of a capture that was told to end? Return: exit code, or -1: not known yet. */
+/* Get the result of a capture that was stopped. Return: exit code, -1 while it is not finished. */
 static int outcome(struct ctl *ctl, json_int_t id)
 {
 	json_t *all = ctl_call(ctl, "capture.list", NULL), *c;
@@ -80,7 +80,7 @@ static int outcome(struct ctl *ctl, json_int_t id)
 		ret = -1;
 		if (json_object_get(c, "error")) {
 			ret = tell_failed(c);
-			/* it was listed for us only */
+			/* Remove it from the list: the daemon kept it until its error was read. */
 			json_decref(ctl_call(ctl, "capture.stop", "{s:I}", "id", id));
 		}
 	}
@@ -88,7 +88,7 @@ static int outcome(struct ctl *ctl, json_int_t id)
 	return ret;
 }
 
-/* Return: exit code, after an error line unless all is written. */
+/* Wait until a stopped capture is written. Return: exit code, after an error line on failure. */
 static int wait_written(struct ctl *ctl, json_int_t id)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
@@ -100,8 +100,7 @@ static int wait_written(struct ctl *ctl, json_int_t id)
 			return ret;
 		nanosleep(&pause, NULL);
 	}
-	ctl_err("capture %lld is not written yet; ornicctl capture list shows it as long as it is not",
-		(long long)id);
+	ctl_err("capture %lld is not written yet; see ornicctl capture list", (long long)id);
 	return CTL_FAILED;
 }
 
@@ -113,7 +112,8 @@ static int capture_stop(struct ctl *ctl, const struct ctl_args *args)
 	int ret;
 
 	if (*end || end == args->word[0]) {
-		ctl_err("%s is no number of a capture; see ornicctl capture list", args->word[0]);
+		ctl_err("%s is not the number of a capture; see ornicctl capture list",
+			args->word[0]);
 		return CTL_USAGE;
 	}
 	last = ctl_call(ctl, "capture.stop", "{s:I}", "id", id);
@@ -125,15 +125,15 @@ static int capture_stop(struct ctl *ctl, const struct ctl_args *args)
 		return ret;
 	}
 	if (!ctl->json)
-		printf("capture %lld: %lld frames in %s, %lld dropped\n", (long long)id,
-		       (long long)ctl_int(last, "frames"), ctl_text(last, "file"),
+		printf("capture %lld: %s: %lld frames written, %lld dropped\n", (long long)id,
+		       ctl_text(last, "file"), (long long)ctl_int(last, "frames"),
 		       (long long)ctl_int(last, "dropped"));
 	return ctl_done(ctl, last);
 }
 
-/* ---- begin --------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------- */
 
-/* Behind a comma are keys. Return: 0, or -1 after an error line. */
+/* Reject a path with a comma, behind which keys begin. Return: 0, or -1 after an error line. */
 static int check_folder(const char *path)
 {
 	if (!strchr(path, ','))
@@ -147,7 +147,7 @@ static json_t *begin(struct ctl *ctl, const char *spec)
 	return ctl_call(ctl, "capture.start", "{s:s}", "spec", spec);
 }
 
-/* The daemon has another working directory. */
+/* Start a capture to a relative path; make it absolute, as the daemon has another directory. */
 static json_t *begin_here(struct ctl *ctl, const char *spec)
 {
 	char here[PATH_MAX], *text = NULL;
@@ -164,10 +164,11 @@ static json_t *begin_here(struct ctl *ctl, const char *spec)
 /* ---- to standard output ------------------------------------------------------ */
 
 /**
- * struct pipe - a named pipe, which takes what the daemon writes
- * @dir:	its folder; nobody else can list it, so only the daemon is told the pipe's name
- * @path:	its name
- * @fd:		to read from
+ * struct pipe - a named pipe to which the daemon writes
+ * @dir:	its directory, of random name and not listable, so that only the daemon finds the
+ *		pipe
+ * @path:	its path
+ * @fd:		descriptor to read from
  */
 struct pipe {
 	char dir[PATH_MAX];
@@ -183,7 +184,7 @@ static void pipe_close(struct pipe *p)
 	rmdir(p->dir);
 }
 
-/* Return: 0, or -1 after an error line. */
+/* Create and open a pipe. Return: 0, or -1 after an error line. */
 static int pipe_open(struct pipe *p)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -197,7 +198,7 @@ static int pipe_open(struct pipe *p)
 	}
 	snprintf(p->path, sizeof(p->path), "%s/pipe", p->dir);
 	p->fd = -1;
-	/* the daemon's user may be another */
+	/* Others may write, because the daemon may run as another user. */
 	if (!chmod(p->dir, 0711) && !mkfifo(p->path, 0600) && !chmod(p->path, 0622))
 		p->fd = open(p->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (p->fd >= 0)
@@ -207,7 +208,7 @@ static int pipe_open(struct pipe *p)
 	return -1;
 }
 
-/* Return: 0; or -1, and errno: standard output takes no more. */
+/* Write to standard output. Return: 0, or -1 with errno. */
 static int put_out(const char *at, size_t len)
 {
 	while (len) {
@@ -223,7 +224,7 @@ static int put_out(const char *at, size_t len)
 	return 0;
 }
 
-/* Whoever reads standard output has gone, and wants no more: the capture ends with the pipe. */
+/* Return true if the reader of standard output has closed it: then end the capture. */
 static bool is_unread(void)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
@@ -231,7 +232,10 @@ static bool is_unread(void)
 	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
 }
 
-/* Copy until the daemon ends the capture, which a signal asks it to. */
+/*
+ * Copy from the pipe to standard output until the daemon ends the capture, which a signal requests.
+ * Return: exit code.
+ */
 static int copy(struct ctl *ctl, int fd, json_int_t id)
 {
 	static char buffer[65536];
@@ -266,7 +270,7 @@ static int capture_to_stdout(struct ctl *ctl, const char *keys)
 	int ret = CTL_FAILED;
 
 	if (isatty(STDOUT_FILENO)) {
-		ctl_err("a capture is nothing for a terminal: send it to a file or to a program");
+		ctl_err("standard output is a terminal: redirect it to a file or to a program");
 		return CTL_USAGE;
 	}
 	if (pipe_open(&p))
@@ -296,7 +300,7 @@ static int capture_start(struct ctl *ctl, const struct ctl_args *args)
 	if (!strncmp(spec, STDOUT, strlen(STDOUT)) &&
 	    strchr(",", spec[strlen(STDOUT)]))
 		return capture_to_stdout(ctl, spec + strlen(STDOUT));
-	/* without a file the daemon says so */
+	/* The daemon reports a missing file, such as ",device=vm1". */
 	done = strchr("/,", *spec) ? begin(ctl, spec) : begin_here(ctl, spec);
 	if (done && !ctl->json)
 		printf("capture %lld\n", (long long)ctl_int(done, "id"));
@@ -308,23 +312,23 @@ static int capture_start(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = capture_list,
-		.summary = "captures, and what they have so far",
-		.help = "DROPPED are frames for which the file had no room in time.\n",
+		.summary = "captures, with their numbers of frames and bytes",
+		.help = "DROPPED are frames that could not be written fast enough.\n",
 	},
 	{
 		.name = "start", .args = "SPEC", .nargs = 1, .run = capture_start,
-		.summary = "write what passes the switch to a pcapng file",
-		.help = "SPEC is what follows --capture on the daemon's command line,\n"
-			"FILE[,KEY=VALUE]..., see ornicd(8). The daemon writes the file. With - or\n"
-			"/dev/stdout it goes to standard output, until interrupted:\n"
+		.summary = "write the packets that pass the switch to a pcapng file",
+		.help = "SPEC has the form of --capture on the daemon's command line,\n"
+			"FILE[,KEY=VALUE]..., see ornicd(8). The daemon writes the file. With\n"
+			"- or /dev/stdout the capture goes to standard output, until interrupted:\n"
 			"\n"
 			"    ornicctl capture start - | wireshark -k -i -\n"
 			"    ornicctl capture start /dev/stdout,device=vm1 | tshark -i -\n",
 	},
 	{
 		.name = "stop", .args = "ID", .nargs = 1, .run = capture_stop,
-		.summary = "end a capture",
-		.help = "When it returns the file is complete.\n",
+		.summary = "stop a capture",
+		.help = "When the command returns, the file is complete.\n",
 	},
 	{ },
 };

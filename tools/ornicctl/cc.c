@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl cc
+ * ornicctl cc: show and change congestion control.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -64,14 +64,14 @@ static int cc_set(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "show", .args = "", .run = cc_show,
-		.summary = "congestion control, its parameters, and who is held back",
+		.summary = "congestion control, its parameters, and rate-limited queue pairs",
 	},
 	{
 		.name = "set", .args = "SPEC", .nargs = 1, .run = cc_set,
 		.summary = "switch congestion control on or off, and change parameters",
-		.help = "SPEC is what follows --cc on the daemon's command line,\n"
-			"on|off[,PARAMETER=VALUE]..., see ornicd(8). \"cc show\" has the\n"
-			"names of the parameters. What is not named stays.\n",
+		.help = "SPEC has the form of --cc on the daemon's command line,\n"
+			"on|off[,PARAMETER=VALUE]..., see ornicd(8). \"cc show\" lists the\n"
+			"parameters. Parameters that are not named do not change.\n",
 	},
 	{ },
 };

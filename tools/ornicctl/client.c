@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connection to the daemon: JSON-RPC 2.0, a line each (Documentation/control.rst).
+ * The connection to the daemon: JSON-RPC 2.0, one line per request and answer
+ * (Documentation/control.rst).
  */
 #include "ornicctl.h"
 #include "screen.h"
@@ -14,23 +15,25 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/** ANSWER_MAX - longer than any answer of the daemon */
+/** ANSWER_MAX - limit for answers, larger than CONTROL_ANSWER of the daemon */
 #define ANSWER_MAX	(4u << 20)
 
+/* Explain an error of connect(). */
 static const char *why(int err)
 {
 	switch (err) {
 	case ENOENT:
-		return "there is no such socket; start ornicd with --control, or tell me its own";
+		return "no such socket; start ornicd with --control, or name its socket";
 	case ECONNREFUSED:
 		return "no process listens there: ornicd has ended; start it again";
 	case EACCES:
-		return "permission denied; ornicd's --control-mode and --control-group say who may";
+		return "permission denied; see ornicd's --control-mode and --control-group";
 	default:
 		return strerror(err);
 	}
 }
 
+/* Connect, unless connected. Return: 0, or -1 after an error line. */
 static int dial(struct ctl *ctl)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -60,7 +63,7 @@ void ctl_hang_up(struct ctl *ctl)
 	ctl->rx_size = 0;
 }
 
-/* Return: 0, or -1 with errno. */
+/* Send all bytes. Return: 0, or -1 with errno. */
 static int send_all(int fd, const char *text, size_t len)
 {
 	while (len) {
@@ -76,7 +79,7 @@ static int send_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Return: bytes that came, 0 at the end, -1 with errno. */
+/* Receive bytes, interruptible by screen_stopped(). Return: bytes, 0 at the end, -1 with errno. */
 static ssize_t receive(struct ctl *ctl)
 {
 	ssize_t n;
@@ -102,7 +105,7 @@ static ssize_t receive(struct ctl *ctl)
 	return n;
 }
 
-/* The next line; NULL after an error line. */
+/* Receive the next line. Return: the line, or NULL after an error line unless screen_stopped(). */
 static json_t *receive_line(struct ctl *ctl)
 {
 	size_t from = 0;
@@ -118,19 +121,19 @@ static json_t *receive_line(struct ctl *ctl)
 		if (n <= 0) {
 			if (!screen_stopped())
 				ctl_err("%s: %s", ctl->path, n ? strerror(errno) :
-					"ornicd hung up");
+					"ornicd closed the connection");
 			return NULL;
 		}
 	}
 	line = json_loadb(ctl->rx, end - ctl->rx, 0, &e);
 	if (!line)
-		ctl_err("%s: the answer is no JSON: %s", ctl->path, e.text);
+		ctl_err("%s: the answer is not JSON: %s", ctl->path, e.text);
 	ctl->rx_len -= end + 1 - ctl->rx;
 	memmove(ctl->rx, end + 1, ctl->rx_len);
 	return line;
 }
 
-/* The request's line without its end; takes over @params, NULL for none. */
+/* Make the request line without a newline. Consumes @params, which may be NULL. */
 static char *request_text(struct ctl *ctl, const char *method, json_t *params)
 {
 	json_t *line = json_pack("{s:s, s:i, s:s, s:o*}", "jsonrpc", "2.0", "id", ++ctl->serial,
@@ -139,7 +142,7 @@ static char *request_text(struct ctl *ctl, const char *method, json_t *params)
 
 	json_decref(line);
 	if (!text)
-		ctl_err("out of memory");
+		ctl_err("out of memory for the request");
 	return text;
 }
 
@@ -153,7 +156,7 @@ static int request(struct ctl *ctl, const char *method, json_t *params)
 	err = send_all(ctl->fd, text, strlen(text));
 	if (!err)
 		err = send_all(ctl->fd, "\n", 1);
-	/* whoever was turned away finds the reason in what the daemon had sent before */
+	/* A daemon that rejects a client sends the reason before it closes: read that. */
 	if (err && errno == EPIPE)
 		err = 0;
 	if (err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl counters
+ * ornicctl counters: print the counters of devices.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -51,8 +51,8 @@ static int counters(struct ctl *ctl, const struct ctl_args *args)
 }
 
 static const struct ctl_option options[] = {
-	{ "device", "NAME", "only those of this device" },
-	{ "all", NULL, "also those that are zero" },
+	{ "device", "NAME", "print only counters of this device" },
+	{ "all", NULL, "also print counters that are zero" },
 	{ },
 };
 
@@ -60,8 +60,8 @@ static const struct ctl_verb verbs[] = {
 	{
 		.args = "", .options = options, .run = counters,
 		.summary = "counters of devices",
-		.help = "They are those that rdma statistic and ethtool -S show in the guest; the\n"
-			"specification's chapter on statistics tells what they mean.\n",
+		.help = "In the guest, rdma statistic and ethtool -S show the same counters. The\n"
+			"specification's chapter on statistics explains them.\n",
 	},
 	{ },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl device
+ * ornicctl device: list devices.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -57,10 +57,10 @@ static int device_list(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = device_list,
-		.summary = "devices, and what their guests made of them",
-		.help = "STATE is that of the PCI function: disabled, ready once a driver has\n"
-			"enabled it, fatal. LINK is up when the guest's interface is. VM tells\n"
-			"whether a virtual machine has it. Numbers are of what the guest created.\n",
+		.summary = "devices, their states, and numbers of their objects",
+		.help = "STATE is that of the PCI function: disabled, ready (a driver has enabled\n"
+			"it), or fatal. LINK is up if the guest's interface is up. VM is yes if a\n"
+			"virtual machine is attached. The numbers count objects of the guest.\n",
 	},
 	{ },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl fault
+ * ornicctl fault: list, add and delete fault injection rules.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** RULE_WORDS - words of a rule behind the first; there are fewer keys */
+/** RULE_WORDS - most words of a rule after the first; there are fewer keys */
 #define RULE_WORDS	40
 
 static int fault_list(struct ctl *ctl, const struct ctl_args *args)
@@ -34,7 +34,7 @@ static int fault_list(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_done(ctl, all);
 }
 
-/* A rule is one text; a shell makes words of it. Return: for free(), or NULL. */
+/* Join the words of a rule with spaces. Return: the text, to be freed, or NULL. */
 static char *join(const struct ctl_args *args)
 {
 	size_t len = 0;
@@ -57,13 +57,13 @@ static int fault_add(struct ctl *ctl, const struct ctl_args *args)
 	json_t *done;
 
 	if (!rule) {
-		ctl_err("out of memory");
+		ctl_err("out of memory for the rule");
 		return CTL_FAILED;
 	}
 	done = ctl_call(ctl, "fault.add", "{s:s}", "rule", rule);
 	free(rule);
 	if (done && !ctl->json)
-		printf("fault rule %lld is there\n", (long long)ctl_int(done, "id"));
+		printf("fault rule %lld added\n", (long long)ctl_int(done, "id"));
 	return ctl_done(ctl, done);
 }
 
@@ -73,7 +73,7 @@ static int fault_del(struct ctl *ctl, const struct ctl_args *args)
 	long long id = strtoll(args->word[0], &end, 10);
 
 	if (end == args->word[0] || *end) {
-		ctl_err("\"%s\" is no number of a fault rule; see ornicctl fault list",
+		ctl_err("\"%s\" is not the number of a fault rule; see ornicctl fault list",
 			args->word[0]);
 		return CTL_USAGE;
 	}
@@ -89,13 +89,13 @@ static int fault_clear(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = fault_list,
-		.summary = "rules of fault injection, with their counters",
-		.help = "MATCHED counts what met the conditions, ACTED what was changed, NO-ROOM\n"
-			"packets and copies that were dropped because too many were waiting.\n",
+		.summary = "fault injection rules, with their counters",
+		.help = "MATCHED counts matches of the conditions, ACTED injected faults,\n"
+			"NO-ROOM packets and copies that were dropped because too many waited.\n",
 	},
 	{
 		.name = "add", .args = "RULE...", .nargs = 1, .more = RULE_WORDS, .run = fault_add,
-		.summary = "add a rule of fault injection",
+		.summary = "add a fault injection rule",
 		.help = "A rule is an action, conditions and a choice, see ornicd(8), FAULTS:\n"
 			"  ornicctl fault add drop device=vm1 dir=rx 'opcode=READ_RESPONSE*' every=3\n"
 			"  ornicctl fault add flap device=vm2 for=200ms\n",
@@ -103,7 +103,7 @@ static const struct ctl_verb verbs[] = {
 	{
 		.name = "del", .args = "ID", .nargs = 1, .run = fault_del,
 		.summary = "delete a rule",
-		.help = "Packets that wait because of it go on when their time comes.\n",
+		.help = "Packets that the rule delays are forwarded when their time comes.\n",
 	},
 	{
 		.name = "clear", .args = "", .run = fault_clear,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl latency
+ * ornicctl latency: measure and print histograms of completion times.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -10,7 +10,7 @@
 /** BAR_WIDTH - characters for the most frequent bucket */
 #define BAR_WIDTH	40
 
-/* For each device: @method, and its result to @all. Return: an exit code. */
+/* Call @method for device @name, or all (NULL), and add the results to @all. Return: exit code. */
 static int each(struct ctl *ctl, const char *name, const char *method, json_t *all)
 {
 	json_t *devices = ctl_devices(ctl, name), *device;
@@ -50,7 +50,7 @@ static int latency_off(struct ctl *ctl, const struct ctl_args *args)
 	return latency_switch(ctl, args, "latency.off");
 }
 
-/* "512 ns", "1.0 us" */
+/* Return a duration as text, such as "512 ns" or "1.0 us", in a static buffer. */
 static const char *duration(json_int_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
@@ -117,26 +117,27 @@ static int latency_show(struct ctl *ctl, const struct ctl_args *args)
 }
 
 static const struct ctl_option options[] = {
-	{ "device", "NAME", "only of this device" },
+	{ "device", "NAME", "apply to this device only" },
 	{ },
 };
 
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "on", .args = "", .options = options, .run = latency_on,
-		.summary = "measure how long send work requests take, from zero",
-		.help = "Two looks at the clock for each work request, some tens of ns each.\n",
+		.summary = "clear the histograms, and measure how long send work requests take",
+		.help = "Measuring reads the clock twice per work request, some tens of ns each.\n",
 	},
 	{
 		.name = "off", .args = "", .options = options, .run = latency_off,
-		.summary = "measure no more, and forget what was measured",
+		.summary = "stop measuring, and delete the histograms",
 	},
 	{
 		.name = "show", .args = "", .options = options, .run = latency_show,
-		.summary = "histograms of what was measured",
-		.help = "Times are from when the device took a work request from its ring until\n"
-			"it wrote the completion. A line is for all times up to twice its own.\n"
-			"\"local\" are work requests that send nothing, such as registrations.\n",
+		.summary = "histograms of the measured times",
+		.help = "A time begins when the device takes a work request from its ring and\n"
+			"ends when it writes the completion. A line counts times from its value\n"
+			"to twice its value. \"local\" are work requests that send nothing, such\n"
+			"as registrations.\n",
 	},
 	{ },
 };

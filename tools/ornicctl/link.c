@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl link
+ * ornicctl link: list and change rate-limited links.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -40,10 +40,10 @@ static int link_set(struct ctl *ctl, const struct ctl_args *args)
 }
 
 static const struct ctl_option set_options[] = {
-	{ "queue", "BYTES", "room for frames that wait" },
-	{ "kmin", "BYTES", "where congestion marks begin" },
-	{ "kmax", "BYTES", "where all frames are marked" },
-	{ "pmax", "PERCENT", "how many are marked just before" },
+	{ "queue", "BYTES", "most bytes of frames that wait" },
+	{ "kmin", "BYTES", "queue from which frames are marked (ECN)" },
+	{ "kmax", "BYTES", "queue from which all frames are marked" },
+	{ "pmax", "PERCENT", "frames that are marked just before kmax" },
 	{ },
 };
 

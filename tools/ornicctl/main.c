@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl: look at a running ornicd and change what it does.
+ * ornicctl: inspect and change a running ornicd.
  */
 #include "ornicctl.h"
 
@@ -18,10 +18,10 @@ static const struct ctl_subject *const subjects[] = {
 
 #define SUBJECTS	(sizeof(subjects) / sizeof(subjects[0]))
 
-/** HELP_COLUMN - where explanations begin */
+/** HELP_COLUMN - column in which explanations begin */
 #define HELP_COLUMN	26
 
-/* Options that hold everywhere; a verb's own follow from OPT_VERB on */
+/* Values of a verb's own options begin at OPT_VERB; the options below are valid everywhere */
 #define OPT_VERB	0x100
 
 static const struct option global_options[] = {
@@ -39,15 +39,15 @@ static const char global_help[] =
 	"                          " CTL_SOCKET ")\n"
 	"  -j, --json              print results as JSON\n"
 	"  -V, --version           print the version of ornicctl and exit\n"
-	"  -h, --help              help on what was typed so far\n";
+	"  -h, --help              print help on the command and exit\n";
 
 /**
- * struct typed - the command line as far as it was understood
- * @subject:	first word
- * @verb:	second word
- * @args:	for @verb
- * @help:	--help was among it
- * @version:	--version was
+ * struct typed - the parsed command line
+ * @subject:	first word, or NULL
+ * @verb:	second word, or NULL
+ * @args:	arguments of @verb
+ * @help:	--help was given
+ * @version:	--version was given
  */
 struct typed {
 	const struct ctl_subject *subject;
@@ -67,7 +67,7 @@ static void print_item(const char *item, const char *text)
 		printf("  %s%*s%s\n", item, pad, "", text);
 }
 
-/* "port add SPEC" */
+/* Return the usage of a command, such as "port add SPEC", in a static buffer. */
 static const char *verb_form(const struct ctl_subject *s, const struct ctl_verb *v)
 {
 	static char form[128];
@@ -81,7 +81,7 @@ static const char *verb_form(const struct ctl_subject *s, const struct ctl_verb 
 static void help_all(void)
 {
 	puts("Usage: ornicctl [OPTION]... COMMAND\n"
-	     "Look at a running ornicd, and change what it does.\n"
+	     "Inspect and change a running ornicd.\n"
 	     "\n"
 	     "Commands:");
 	for (size_t i = 0; i < SUBJECTS; i++)
@@ -126,7 +126,7 @@ static int help(const struct typed *typed)
 }
 
 /*
- * Take options from @argv, up to the next word unless @verb is known, whose options and words
+ * Parse options up to the next word; if the verb is known, parse all, because its options and words
  * may be mixed. Return: 0, or -1 after an error line.
  */
 static int take_options(struct ctl *ctl, struct typed *typed, int argc, char **argv)
@@ -180,8 +180,8 @@ static const struct ctl_verb *verb_of(const struct ctl_subject *s, const char *n
 }
 
 /*
- * Options and words in turn: getopt_long() takes argv[0] for the program's name, which is the
- * word before. Return: 0, or -1 after an error line.
+ * Parse options, subject, options, verb, options and words. getopt_long() skips argv[0], which is
+ * the program's name and later the word before the options. Return: 0, or -1 after an error line.
  */
 static int understand(struct ctl *ctl, struct typed *typed, int argc, char **argv)
 {
@@ -225,13 +225,13 @@ static int run(struct ctl *ctl, const struct typed *typed)
 	if (typed->help)
 		return help(typed);
 	if (!v) {
-		ctl_err("%s what? See ornicctl %s%s--help", typed->subject ?
-			typed->subject->name : "do", typed->subject ? typed->subject->name : "",
-			typed->subject ? " " : "");
+		ctl_err("command is missing; see ornicctl %s%s--help", typed->subject ?
+			typed->subject->name : "", typed->subject ? " " : "");
 		return CTL_USAGE;
 	}
 	if (typed->args.words < v->nargs || typed->args.words > v->nargs + v->more) {
-		ctl_err("the form is: ornicctl %s", verb_form(typed->subject, v));
+		ctl_err("wrong number of arguments; usage: ornicctl %s",
+			verb_form(typed->subject, v));
 		return CTL_USAGE;
 	}
 	return v->run(ctl, &typed->args);
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 		ret = run(&ctl, &typed);
 	ctl_hang_up(&ctl);
 	if (!ret && (fflush(stdout) || ferror(stdout))) {
-		ctl_err("cannot write the result");
+		ctl_err("cannot write the result to standard output");
 		ret = CTL_FAILED;
 	}
 	return ret;

@@ -2,8 +2,8 @@
 /*
  * ornicctl: subjects, their verbs, and the connection to the daemon.
  *
- * A subject is a file, with a table of its verbs; main.c lists them, finds the verb and prints
- * help from the tables.
+ * Each subject has a file with a table of its verbs. main.c lists the tables, finds the verb and
+ * prints help from the tables.
  */
 #ifndef ORNICCTL_H
 #define ORNICCTL_H
@@ -11,7 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/** CTL_SOCKET - where the daemon listens unless --control or $ORNIC_CONTROL say otherwise */
+/** CTL_SOCKET - path of the control socket without --control and $ORNIC_CONTROL */
 #define CTL_SOCKET	"/run/ornic/control.sock"
 
 /* Exit codes */
@@ -20,12 +20,14 @@
 #define CTL_USAGE	2	/* bad option or argument */
 
 /**
- * struct ctl - a run of the program
+ * struct ctl - global options and the connection
  * @path:	control socket
- * @json:	results are printed as they came
+ * @json:	print results as JSON
  * @fd:		connection, -1 before the first call
  * @serial:	id of the last request
- * @rx:		bytes of answers, @rx_len of them, in @rx_size
+ * @rx:		buffer for answers
+ * @rx_len:	bytes in @rx
+ * @rx_size:	size of @rx
  */
 struct ctl {
 	const char *path;
@@ -37,14 +39,14 @@ struct ctl {
 	size_t rx_size;
 };
 
-/** CTL_OPTIONS - options a verb may have */
+/** CTL_OPTIONS - most options of a verb */
 #define CTL_OPTIONS	8
 
 /**
  * struct ctl_option - an option of a verb
  * @name:	long name; NULL ends a table
- * @arg:	its argument, for help; NULL: it takes none
- * @help:	a line
+ * @arg:	name of its argument, for help; NULL: it has none
+ * @help:	one line for help
  */
 struct ctl_option {
 	const char *name;
@@ -53,10 +55,10 @@ struct ctl_option {
 };
 
 /**
- * struct ctl_args - what was typed behind the verb
- * @word:	@words words
+ * struct ctl_args - words and options after the verb
+ * @word:	array of @words words
  * @words:	number of @word
- * @opt:	values of options, as the verb's table has them; NULL: not given, "": without value
+ * @opt:	values of options, by index in the verb's table; NULL: not given, "": without value
  */
 struct ctl_args {
 	char **word;
@@ -65,15 +67,15 @@ struct ctl_args {
 };
 
 /**
- * struct ctl_verb - what can be done with a subject
- * @name:	as typed; NULL if the subject is all that is typed
- * @args:	words that follow, for help; "" if there are none
- * @nargs:	how many it needs
- * @more:	how many it takes besides
- * @options:	its options, or NULL
- * @summary:	one line, not a sentence
+ * struct ctl_verb - a command
+ * @name:	second word of the command; NULL if the subject has only one command
+ * @args:	names of the words that follow, for help; "" if there are none
+ * @nargs:	number of mandatory words
+ * @more:	number of optional words
+ * @options:	options, or NULL
+ * @summary:	one line for help, not a sentence
  * @help:	more lines, or NULL
- * @run:	Return: an exit code.
+ * @run:	execute the command. Return: an exit code.
  */
 struct ctl_verb {
 	const char *name;
@@ -88,8 +90,8 @@ struct ctl_verb {
 
 /**
  * struct ctl_subject - first word of a command
- * @name:	as typed
- * @verbs:	ended by one without a function
+ * @name:	the word
+ * @verbs:	table of verbs; one without a function ends it
  */
 struct ctl_subject {
 	const char *name;
@@ -108,44 +110,45 @@ extern const struct ctl_subject ctl_qp;
 extern const struct ctl_subject ctl_top;
 extern const struct ctl_subject ctl_version;
 
-/* ctl_err() - "ornicctl: ..." on standard error */
+/* ctl_err() - print an error line "ornicctl: ..." to standard error */
 void ctl_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * ctl_call() - call a method with parameters as json_pack() makes them of @fmt and what follows;
- * NULL: it has none
- * Return: its result, or NULL after an error line.
+ * ctl_call() - call a method of the daemon; connects first if needed
+ * @fmt: parameters for json_pack(); NULL: none
+ * Return: the result, or NULL after an error line.
  */
 json_t *ctl_call(struct ctl *ctl, const char *method, const char *fmt, ...);
+/* ctl_hang_up() - close the connection, if there is one, and free the buffer */
 void ctl_hang_up(struct ctl *ctl);
 
 /*
- * ctl_devices() - names of devices: the one named @name, or all if that is NULL
+ * ctl_devices() - get names of devices: @name, or all if that is NULL
  * Return: an array, or NULL after an error line.
  */
 json_t *ctl_devices(struct ctl *ctl, const char *name);
 /*
- * ctl_qps() - queue pairs of a device as the daemon tells them, and of which device they are;
- * at least @max of them, if there are so many
+ * ctl_qps() - get the first @max or more queue pairs of a device: objects of qp.list with the
+ * additional member "device"
  * Return: an array, or NULL after an error line.
  */
 json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max);
 
 /*
- * ctl_done() - print @result if --json asks for that, and forget it
- * Return: exit code; @result NULL is a failure that has been reported.
+ * ctl_done() - free @result, and print it before with --json
+ * Return: exit code; CTL_FAILED if @result is NULL, which was reported before.
  */
 int ctl_done(struct ctl *ctl, json_t *result);
 
 /*
- * ctl_number() - a number from @min to @max that was typed as @what
+ * ctl_number() - parse a number from @min to @max; @what names it in the message
  * Return: 0, or -1 after an error line.
  */
 int ctl_number(const char *what, const char *text, long min, long max, long *out);
 
 /*
- * ctl_text(), ctl_int(), ctl_is() - a member of an object; where it is not what one expects: "-",
- * 0, false
+ * ctl_text(), ctl_int(), ctl_is() - return a member of an object; "-", 0, false if it is missing or
+ * has another type
  */
 const char *ctl_text(const json_t *object, const char *key);
 json_int_t ctl_int(const json_t *object, const char *key);

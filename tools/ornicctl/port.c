@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl port
+ * ornicctl port: list, add, delete and change ports of the switch.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Devices count what they send by Ethernet and by RDMA apart. */
+/*
+ * Return the frames that a port sent or received: uplinks have one counter, devices one for
+ * Ethernet and one for RDMA.
+ */
 static json_int_t both(const json_t *counters, const char *frames, const char *packets,
 		       const char *rdma)
 {
@@ -57,7 +60,7 @@ static int port_add(struct ctl *ctl, const struct ctl_args *args)
 	json_t *done = ctl_call(ctl, "port.add", "{s:s}", "spec", args->word[0]);
 
 	if (done && !ctl->json)
-		printf("port %s is there\n", ctl_text(done, "name"));
+		printf("port %s added\n", ctl_text(done, "name"));
 	return ctl_done(ctl, done);
 }
 
@@ -73,7 +76,7 @@ static int port_vlan(struct ctl *ctl, const struct ctl_args *args)
 	long v = strtol(id, &end, 10);
 
 	if (strcmp(id, "none") && (end == id || *end || v < 1 || v > 4094)) {
-		ctl_err("\"%s\" is no VLAN: a number from 1 to 4094, or none", id);
+		ctl_err("\"%s\" is not a VLAN: expected a number from 1 to 4094, or none", id);
 		return CTL_USAGE;
 	}
 	return ctl_done(ctl, ctl_call(ctl, "port.vlan", "{s:s, s:I}", "port", args->word[0], "vlan",
@@ -83,35 +86,35 @@ static int port_vlan(struct ctl *ctl, const struct ctl_args *args)
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = port_list,
-		.summary = "ports of the switch, devices' and others, with what passed",
-		.help = "VLAN is that of an access port.\n"
-			"TX is what left the device or, by a port to the outside, the daemon.\n"
-			"RX-BAD are frames with a wrong ICRC and malformed ones. --json has more\n"
-			"counters, such as vlan_drop, frames that a VLAN did not let in or out.\n",
+		.summary = "ports of the switch, of devices and to the outside, with counters",
+		.help = "VLAN is that of an access port. TX counts frames that left the device\n"
+			"or, by a port to the outside, the daemon. RX-BAD counts malformed frames\n"
+			"and frames with a wrong ICRC. --json has more counters, such as\n"
+			"vlan_drop: frames with an illegal tag, or too long with a tag.\n",
 	},
 	{
 		.name = "add", .args = "SPEC", .nargs = 1, .run = port_add,
 		.summary = "open a port to the outside",
-		.help = "SPEC is what follows --port on the daemon's command line:\n"
+		.help = "SPEC has the form of --port on the daemon's command line:\n"
 			"  tap,ifname=NAME\n"
 			"  packet,ifname=NAME\n"
 			"  stream,path=SOCKET[,server=on|off]\n"
 			"  dgram,local=SOCKET,remote=SOCKET\n"
 			"  udp,local=HOST:PORT,remote=HOST:PORT\n"
-			"with more keys behind: name=NAME, vlan=ID, rxe-flush=on|off, and rate=RATE\n"
-			"and the others of a rate-limited link, see ornicd(8). Host names are not looked up\n"
-			"while the daemon runs.\n",
+			"Further keys are name=NAME, vlan=ID, rxe-flush=on|off, rate=RATE and\n"
+			"the others of a rate-limited link, see ornicd(8). HOST must be an\n"
+			"address, because a running daemon does not look up names.\n",
 	},
 	{
 		.name = "del", .args = "NAME", .nargs = 1, .run = port_del,
 		.summary = "close a port to the outside",
-		.help = "Frames from it that are under way are dropped.\n",
+		.help = "Frames from the port that are not delivered yet are dropped.\n",
 	},
 	{
 		.name = "vlan", .args = "PORT ID|none", .nargs = 2, .run = port_vlan,
-		.summary = "make a device's or another port an access port of a VLAN",
-		.help = "An access port has frames without a tag, of its VLAN only. Where they\n"
-			"leave by a port that has no VLAN they have the VLAN's tag.\n",
+		.summary = "make a port an access port of a VLAN, or of none",
+		.help = "PORT may be a device's. An access port passes frames of its VLAN only,\n"
+			"without a tag. Ports without a VLAN pass them with the VLAN's tag.\n",
 	},
 	{ },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl qp
+ * ornicctl qp: list and show queue pairs.
  */
 #include "ornicctl.h"
 #include "table.h"
@@ -95,23 +95,23 @@ static int qp_show(struct ctl *ctl, const struct ctl_args *args)
 }
 
 static const struct ctl_option list_options[] = {
-	{ "device", "NAME", "only those of this device" },
+	{ "device", "NAME", "list only queue pairs of this device" },
 	{ },
 };
 
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .options = list_options, .run = qp_list,
-		.summary = "queue pairs: state, PSNs, what is outstanding, peer",
-		.help = "OUT are send work requests taken from the ring and not completed.\n"
-			"NEXT is the PSN to send next, ACKED the oldest not acknowledged,\n"
-			"EXPECTS what the responder waits for. RETRANS are PSNs sent again,\n"
-			"MBIT/S is what its rate limit or congestion control leaves it.\n"
-			"RTT is estimated for peers outside the daemon.\n",
+		.summary = "queue pairs: state, outstanding work requests, PSNs, peer",
+		.help = "OUT counts send work requests that were taken from the ring and are\n"
+			"not completed. NEXT is the PSN to send next, ACKED the oldest PSN that\n"
+			"is not acknowledged, EXPECTS the next PSN for the responder. RETRANS\n"
+			"counts retransmitted PSNs. MBIT/S is the rate that rate limit and\n"
+			"congestion control allow. RTT is estimated for peers of other hosts.\n",
 	},
 	{
 		.name = "show", .args = "DEVICE QPN", .nargs = 2, .run = qp_show,
-		.summary = "all that the daemon knows of a queue pair",
+		.summary = "the complete state of a queue pair",
 		.help = "QPN is the number that rdma(8) calls lqpn.\n",
 	},
 	{ },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the daemon said, for people and for programs.
+ * Print errors and JSON results, read members of results.
  */
 #include "ornicctl.h"
 #include "screen.h"
@@ -14,7 +14,7 @@ void ctl_err(const char *fmt, ...)
 {
 	va_list args;
 
-	screen_end();	/* a message on the screen of ornicctl top would vanish with it */
+	screen_end();	/* a message on the alternate screen of ornicctl top would vanish */
 	va_start(args, fmt);
 	fputs("ornicctl: ", stderr);
 	vfprintf(stderr, fmt, args);

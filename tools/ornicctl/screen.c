@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Escape sequences of ECMA-48 and the alternate screen of xterm, which all terminals of today have.
- * The signals stay blocked but for screen_wait(), where all waiting is done: so none comes in the
- * middle of a frame, and the terminal is given back by the ordinary way out.
+ * Uses escape sequences of ECMA-48 and the alternate screen of xterm, which current terminals have.
+ * Signals are blocked except in screen_wait(), so that none arrives while a frame is printed and
+ * the terminal is always restored by screen_end().
  */
 #include "screen.h"
 
@@ -21,7 +21,7 @@
 #define ENTER	"\033[?1049h\033[?25l"	/* alternate screen, no cursor */
 #define LEAVE	"\033[?25h\033[?1049l"
 #define HOME	"\033[H"
-#define CLEAR	"\033[J"		/* from here to the end */
+#define CLEAR	"\033[J"		/* clear from the cursor to the end */
 
 static bool taken, on_terminal;
 static atomic_bool stopped;
@@ -92,7 +92,7 @@ bool screen_wait(int fd, double seconds)
 	struct timespec ts = { .tv_sec = seconds, .tv_nsec = (seconds - (long)seconds) * 1e9 };
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	/* after a signal that means nothing to us: again, at worst for the whole time */
+	/* Repeat after other signals, such as SIGWINCH or SIGCONT; this may double the time. */
 	while (!stopped && ppoll(&p, fd >= 0, seconds < 0 ? NULL : &ts,
 				 taken ? &before : NULL) < 0 && errno == EINTR)
 		;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A terminal to be written over again and again, and left as it was found.
+ * A terminal that is redrawn repeatedly and restored at the end.
  */
 #ifndef ORNICCTL_SCREEN_H
 #define ORNICCTL_SCREEN_H
@@ -8,28 +8,29 @@
 #include <stdbool.h>
 
 /*
- * screen_begin() - SIGINT, SIGTERM and SIGHUP end screen_wait() from now on; with @draw the
- * terminal is taken, if standard output is one, else what is printed is left as it is
+ * screen_begin() - let SIGINT, SIGTERM and SIGHUP end screen_wait(); with @draw switch to the
+ * alternate screen, if standard output is a terminal
  * Return: 0, or -1 after an error line.
  */
 int screen_begin(bool draw);
-/* screen_end() - give it back, if it was taken */
+/* screen_end() - restore terminal and signals, if screen_begin() was called */
 void screen_end(void);
 
-/* screen_rows() - lines there is room for; 0: as many as one likes */
+/* screen_rows() - return the lines of the screen; 0 if the output is not a screen */
 int screen_rows(void);
 
-/* screen_frame() - what is printed until screen_flush() takes the place of what was there */
+/* screen_frame() - begin a frame, which replaces the previous one on the screen */
 void screen_frame(void);
-/* screen_flush() - write the screen out. Return: false if the reader of the output is gone. */
+/* screen_flush() - write the frame. Return: false if standard output cannot be written. */
 bool screen_flush(void);
 
 /*
- * screen_wait() - wait until @fd can be read, -1 for none, or @seconds are over, negative for ever
- * Return: false if the user wants to stop; without screen_begin() that ends the program.
+ * screen_wait() - wait until @fd (-1: none) is readable, or for @seconds (negative: for ever)
+ * Return: false after a signal of screen_begin(); without screen_begin() such a signal ends the
+ * program.
  */
 bool screen_wait(int fd, double seconds);
-/* screen_stopped() - it was so */
+/* screen_stopped() - return true after a signal of screen_begin() */
 bool screen_stopped(void);
 
 #endif /* ORNICCTL_SCREEN_H */

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Collect the cells of a table, then print it with fitting columns.
+ */
 #include "table.h"
 
 #include "ornicctl.h"
@@ -8,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Append a cell. Takes over @text; NULL marks the table as incomplete. */
 static void add(struct table *t, char *text)
 {
 	if (text && t->cells == t->room) {
@@ -45,7 +49,7 @@ void table_head(struct table *t, const char *headings)
 	}
 }
 
-/* What came from elsewhere may hold what a terminal takes for orders. */
+/* Replace control characters: names from the daemon could contain escape sequences. */
 static void tame(char *text)
 {
 	for (; *text; text++)
@@ -145,7 +149,7 @@ void table_print(struct table *t)
 	for (size_t i = 0; i + t->columns <= t->cells; i += t->columns)
 		print_row(t, t->cell + i, width);
 	if (t->failed)
-		ctl_err("out of memory: the table is not complete");
+		ctl_err("out of memory: the table is incomplete");
 	for (size_t i = 0; i < t->cells; i++)
 		free(t->cell[i]);
 	free(t->cell);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tables on standard output: columns as wide as what is in them.
+ * Tables on standard output, with columns as wide as their widest cell.
  */
 #ifndef ORNICCTL_TABLE_H
 #define ORNICCTL_TABLE_H
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** TABLE_COLUMNS - at most */
+/** TABLE_COLUMNS - most columns */
 #define TABLE_COLUMNS	16
 
 /**
- * struct table - a table under way
- * @columns:	how many
- * @right:	columns of numbers, by bit: they end where the heading ends
- * @cell:	cells row by row, the heading first
- * @cells:	how many
- * @room:	for how many there is memory
- * @failed:	there was none
+ * struct table - a table whose cells are being collected
+ * @columns:	number of columns
+ * @right:	a bit per column of numbers, which is right-aligned
+ * @cell:	cells row by row, headings first
+ * @cells:	number of cells
+ * @room:	number of cells that @cell has memory for
+ * @failed:	cells are missing for lack of memory
  */
 struct table {
 	unsigned int columns;
@@ -30,21 +30,21 @@ struct table {
 	bool failed;
 };
 
-/* table_head() - begin with the headings, words with a space between them; "<" before a number's */
+/* table_head() - initialise with headings, separated by spaces; "<" precedes those of numbers */
 void table_head(struct table *t, const char *headings);
 /*
- * table_fields() - an object's members as a table without heading, name and value; members of
- * objects in it are named with the object's name before theirs, by a dot
+ * table_fields() - print the members of an object as a table of names and values; the name of a
+ * member of a nested object is "OBJECT.MEMBER"
  */
 void table_fields(const json_t *object);
 
-/* table_cell() - the next cell */
+/* table_cell() - append a cell */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* table_number() - the number @key of an object, or "-" if it has none */
+/* table_number() - append the number @key of an object, or "-" if it is missing */
 void table_number(struct table *t, const json_t *object, const char *key);
-/* table_thousands() - the same in thousands, with a decimal */
+/* table_thousands() - append the number @key in thousands, with one decimal, or "-" */
 void table_thousands(struct table *t, const json_t *object, const char *key);
-/* table_print() - print all and forget it */
+/* table_print() - print the table and free the cells */
 void table_print(struct table *t);
 
 #endif /* ORNICCTL_TABLE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl top: what is going on, as rates. Two samples of the daemon's counters are one frame.
+ * ornicctl top: print rates of devices, ports and queue pairs periodically. A frame shows the
+ * difference between two samples of the daemon's counters.
  */
 #include "ornicctl.h"
 #include "screen.h"
@@ -12,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-/** TOP_QPS - queue pairs of a device that are looked at */
+/** TOP_QPS - queue pairs that are sampled per device */
 #define TOP_QPS		1024
-/** TOP_ROWS - of them shown, where the terminal does not say how many */
+/** TOP_ROWS - most queue pairs in a frame if the output is not a terminal */
 #define TOP_ROWS	20
-/** PSN_MASK - sequence numbers wrap around after it */
+/** PSN_MASK - largest PSN */
 #define PSN_MASK	0xffffff
 
 static const char device_headings[] =
@@ -26,12 +27,12 @@ static const char qp_headings[] =
 	"DEVICE <QPN TYPE STATE <OUT <TX-PSN/S <RX-PSN/S <RETRANS/S <RTT-US <MBIT/S PEER";
 
 /**
- * struct sample - the daemon at a moment
- * @at:		when, s
- * @devices:	names of devices
- * @counters:	counters by device
- * @ports:	ports
- * @qps:	queue pairs
+ * struct sample - state of the daemon at one time
+ * @at:		time, s
+ * @devices:	result of device.list
+ * @counters:	results of counters, by name of the device
+ * @ports:	result of port.list
+ * @qps:	queue pairs of all devices, as of ctl_qps()
  */
 struct sample {
 	double at;
@@ -91,7 +92,7 @@ static int sample_take(struct ctl *ctl, struct sample *s)
 	return s->ports ? 0 : -1;
 }
 
-/* By how much did the sum of these counters grow in a second? A new object began at 0. */
+/* Return the growth of the sum of counters @keys per second. A new object (@before NULL) had 0. */
 static double rate(const json_t *before, const json_t *after, double seconds,
 		   const char *const *keys)
 {
@@ -136,7 +137,7 @@ static void print_devices(const struct sample *b, const struct sample *a)
 	table_print(&t);
 }
 
-/* The object in @all with the same @keys as @like, or NULL */
+/* Return the object in @all whose members @keys equal those of @like, or NULL. */
 static const json_t *same(const json_t *all, const json_t *like, const char *const *keys)
 {
 	json_t *o;
@@ -154,7 +155,7 @@ static const json_t *same(const json_t *all, const json_t *like, const char *con
 	return NULL;
 }
 
-/* Return: how many there are. */
+/* Print the ports to the outside. Return: their number. */
 static int print_uplinks(const struct sample *b, const struct sample *a)
 {
 	static const char *const name[] = { "name", "spec", NULL };
@@ -189,11 +190,11 @@ static int print_uplinks(const struct sample *b, const struct sample *a)
 }
 
 /**
- * struct busy - a queue pair of the later sample
- * @qp:		what the daemon says of it
- * @tx:		PSNs it sent since, per second
- * @rx:		PSNs it received
- * @retrans:	PSNs it sent again
+ * struct busy - a queue pair that is in both samples, with rates per second
+ * @qp:		queue pair of the later sample
+ * @tx:		PSNs sent
+ * @rx:		PSNs received
+ * @retrans:	PSNs retransmitted
  */
 struct busy {
 	const json_t *qp;
@@ -221,7 +222,10 @@ static int busier(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The daemon lists queue pairs by number: both samples are in the same order. */
+/*
+ * Fill in @all with the queue pairs that are in both samples, busiest first. The daemon lists queue
+ * pairs by number, so both samples are in the same order. Return: their number.
+ */
 static size_t find_busy(const struct sample *b, const struct sample *a, struct busy *all)
 {
 	size_t n = 0, j = 0, i;
@@ -282,7 +286,7 @@ static void print_qps(const struct sample *b, const struct sample *a, int rows)
 	free(all);
 }
 
-/* Rows left for queue pairs when the rest is on the screen */
+/* Return the rows of the screen that are left for queue pairs. */
 static int rows_left(const struct sample *a, int uplinks)
 {
 	int rows = screen_rows(), used = json_array_size(a->devices) + uplinks + 6;
@@ -292,7 +296,7 @@ static int rows_left(const struct sample *a, int uplinks)
 	return rows > used ? rows - used : 0;
 }
 
-/* A line for each frame, for programs that read them as they come */
+/* Print a frame as one line of JSON, so that programs can read it at once. */
 static void print_json(const struct sample *b, const struct sample *a)
 {
 	json_t *json = json_pack("{s:f, s:O, s:O, s:O, s:O}", "seconds", a->at - b->at, "devices",
@@ -304,7 +308,7 @@ static void print_json(const struct sample *b, const struct sample *a)
 	json_decref(json);
 }
 
-/* Return: false if the reader of the output is gone. */
+/* Print a frame. Return: false if standard output cannot be written. */
 static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
 {
 	int uplinks;
@@ -321,8 +325,8 @@ static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *
 }
 
 /*
- * Frames until somebody has enough of them; @before is taken over. Return: an exit code: whoever
- * stops it, even in the middle of a sample, has got what he wanted.
+ * Print frames until a signal, or one if @once. Frees @before. Return: exit code; a signal is not a
+ * failure, even while a sample is taken.
  */
 static int frames(struct ctl *ctl, struct sample *before, double interval, bool once)
 {
@@ -370,7 +374,7 @@ static int top(struct ctl *ctl, const struct ctl_args *args)
 }
 
 static const struct ctl_option options[] = {
-	{ "interval", "SECONDS", "between frames (default 1)" },
+	{ "interval", "SECONDS", "time between frames (default 1)" },
 	{ "once", NULL, "print one frame, of one interval, and exit" },
 	{ },
 };
@@ -379,9 +383,9 @@ static const struct ctl_verb verbs[] = {
 	{
 		.args = "", .options = options, .run = top,
 		.summary = "devices, ports and busy queue pairs, live; ^C ends it",
-		.help = "OPS are messages sent and asked for (TX) and those of peers (RX), FRAMES\n"
-			"are Ethernet's, PSNs stand for packets of the wire. Queue pairs that do\n"
-			"nothing are not shown. With --json a frame is a line with an object.\n",
+		.help = "OPS are RDMA operations of the device (TX) and of its peers (RX).\n"
+			"FRAMES are those of Ethernet. A PSN is a packet of the wire. Idle queue\n"
+			"pairs are not shown. With --json each frame is an object on one line.\n",
 	},
 	{ },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl version
+ * ornicctl version: print the version of the daemon.
  */
 #include "ornicctl.h"
 
