@@ -151,10 +151,10 @@ static void test_refused(void **state)
 	bad("drop dir=", "expected one of tx, rx");
 	bad("drop packet=x", "expected one of roce, other, any");
 	bad("drop packet=any opcode=ACK", "packet=roce");
-	bad("drop opcode=FOO*", "no packet has such a name");
-	bad("drop opcode=", "no packet has such a name");
-	bad("drop opcode=ACK,", "no packet has such a name");
-	bad("drop opcode=0x100", "no packet has such a name");
+	bad("drop opcode=FOO*", "unknown opcode of packets");
+	bad("drop opcode=", "unknown opcode of packets");
+	bad("drop opcode=ACK,", "unknown opcode of packets");
+	bad("drop opcode=0x100", "unknown opcode of packets");
 	bad("drop qp=0x1000000", "expected a number from 0 to 16777215");
 	bad("drop psn=5-", "range");
 	bad("drop psn=-5", "range");
@@ -195,7 +195,7 @@ static void test_refused(void **state)
 	bad("admin fail=OK", "such as NO_RESOURCE");
 	bad("admin fail=LIMIT timeout", "exclude each other");
 	bad("admin timeout=1", "takes no value");
-	bad("admin opcode=ACK timeout", "no admin command");
+	bad("admin opcode=ACK timeout", "unknown admin command");
 	bad("drop \x01", "cannot be printed");
 	bad("drop \xff=1", "cannot be printed");
 }

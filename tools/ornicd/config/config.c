@@ -410,7 +410,7 @@ static int config_ready_fd(struct config *c, const char *text)
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_GETFD) < 0) {
-		log_err("ready descriptor %u is not open: the program that starts the daemon has to open it",
+		log_err("ready descriptor %u is not open: the program that starts the daemon must open it",
 			fd);
 		return -EINVAL;
 	}

@@ -63,7 +63,7 @@ static void turn_away(int fd)
 
 	/* The send buffer of a new connection is empty, so the line fits. */
 	if (text && send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("control: cannot tell a client that there are too many: %s",
+		log_debug("control: cannot send the reason to a rejected client: %s",
 			  strerror(errno));
 	free(text);
 	close(fd);

@@ -282,8 +282,8 @@ static void ctrl_enable(struct function *f, uint32_t control)
 	c->syndrome = ctrl_enable_check(f, control);
 	if (c->syndrome) {
 		c->state = CTRL_FATAL;
-		log_ratelimited(LOG_WARN, "%s: enable rejected, syndrome %#x", f->vfu.name,
-				c->syndrome);
+		log_ratelimited(LOG_WARN, "%s: rejected the driver's enable, syndrome %#x",
+				f->vfu.name, c->syndrome);
 		return;
 	}
 	f->dev.gpa = f->vfu.gpa;

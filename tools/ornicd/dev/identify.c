@@ -23,7 +23,7 @@
 #define CLOCK_KHZ		1000000	/* nanoseconds */
 #define ATOMIC_THIS_DEVICE	1
 
-/* Codes of width and speed in verbs: what 100 Gbit/s is made of */
+/* Codes of width and speed in verbs: 4 lanes of 25 Gbit/s */
 #define WIDTH_4X		2
 #define SPEED_EDR		32
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Limits of a function, which Identify reports and the status LIMIT enforces. Each function can
- * use its limits completely, whatever other functions use.
+ * Limits of a function: Identify reports them, and commands beyond them fail with LIMIT. Each
+ * function has its own limits; it need not share them with other functions.
  */
 #ifndef ORNICD_DEV_LIMITS_H
 #define ORNICD_DEV_LIMITS_H

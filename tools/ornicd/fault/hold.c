@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define SENDER_GONE	"dropped: its sender is gone"
+#define SENDER_GONE	"dropped: sending queue pair destroyed"
 
 /*
  * Return true if @sender of @frame, which datagrams and multicast frames have, still exists:

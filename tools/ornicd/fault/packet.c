@@ -275,7 +275,7 @@ void packet_run(struct faults *fs, struct fault_frame *frame)
 
 /* ---- in --------------------------------------------------------------------------- */
 
-/* Fill in @frame, which is to be the @i-th frame of @p; data and length excepted. */
+/* Fill in @frame as the @i-th frame of @p, except for data and length. */
 static void describe(struct fault_frame *frame, struct switch_port *port, enum switch_way way,
 		     const struct packet *p, uint32_t i)
 {

@@ -213,10 +213,10 @@ static int take_codes(struct input *in, const char *val)
 				  names_packets(val, len, in->r->codes);
 
 		if (!ok && admin)
-			return bad(in, "opcode=%.*s: no admin command has such a name",
+			return bad(in, "opcode=%.*s: unknown admin command; see ornicd(8)",
 				   (int)len, val);
 		if (!ok)
-			return bad(in, "opcode=%.*s: no packet has such a name; see ornicd(8)",
+			return bad(in, "opcode=%.*s: unknown opcode of packets; see ornicd(8)",
 				   (int)len, val);
 		if (!val[len])
 			return 0;
@@ -404,7 +404,7 @@ static int check(struct input *in)
 	if (r->action == RULE_FLAP && !r->name[0])
 		return bad(in, "flap needs device= or port=");
 	if (r->action == RULE_FLAP && rule_has(r, KEY_AGAIN) && r->again_ns <= r->for_ns)
-		return bad(in, "again= has to be longer than for=");
+		return bad(in, "again= must be longer than for=");
 	if (r->action == RULE_QP_ERROR && !packets && !rule_has(r, KEY_QP))
 		return bad(in, "qp-error needs qp=, or conditions on packets of the queue pair");
 	if (packets && (rule_has(r, KEY_IN) || rule_has(r, KEY_AGAIN)))

@@ -67,7 +67,7 @@ struct egress_param {
  * @bytes:	bytes of these frames
  * @marked:	frames that got a congestion mark here
  * @dropped:	frames that were dropped because the queue was full
- * @peak:	largest number of bytes that waited
+ * @peak:	largest number of bytes that ever waited
  */
 struct egress_stats {
 	uint64_t frames;

@@ -141,7 +141,7 @@ static int tap_set_up(const char *name, const char *ifname)
 		close(fd);
 	if (err)
 		log_err("%s: cannot set tap %s up: %s%s", name, ifname, strerror(err),
-			err == EPERM ? "; do so for this user: ip link set NAME up" : "");
+			err == EPERM ? "; set it up as root: ip link set NAME up" : "");
 	return -err;
 }
 

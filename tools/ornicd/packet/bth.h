@@ -100,7 +100,7 @@ enum aeth_nak {
 #define FETH_LEVEL_SHIFT	4
 #define FETH_LEVEL_MASK		0x3u
 
-/* Bits of the BTH; the comments say in which byte */
+/* Sizes and bits of the BTH, with the byte of each bit */
 #define BTH_BYTES		12
 #define BTH_SOLICITED		0x80	/* byte 1 */
 #define BTH_MIGREQ		0x40

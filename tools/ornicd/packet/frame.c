@@ -58,7 +58,7 @@ static const uint8_t *take(struct cursor *c, uint32_t bytes)
 	return p;
 }
 
-/* Limit the packet to the @len bytes that its IP header tells. */
+/* Limit the packet to @len bytes, the length in its IP header. */
 static void shorten(struct cursor *c, uint32_t len)
 {
 	if (c->len > len)
