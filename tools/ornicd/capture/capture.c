@@ -36,12 +36,6 @@ static uint64_t capture_now(const struct captures *cs, const struct capture *c)
 	return cs->clock() + c->offset;
 }
 
-/* Return true if @bytes more and the final @statistics bytes fit the file's size limit. */
-static bool within_limit(const struct capture *c, uint32_t bytes, uint32_t statistics)
-{
-	return !c->spec.limit || c->bytes + bytes + statistics <= c->spec.limit;
-}
-
 /* Return the bytes of the statistics blocks of all interfaces and @more new ones. */
 static uint32_t statistics_bytes(const struct capture *c, uint32_t more)
 {
@@ -147,7 +141,8 @@ static void put_frame(struct captures *cs, struct capture *c, struct capture_poi
 		f->len += f->piece[i].len;
 	f->keep = f->len < c->spec.snaplen ? f->len : c->spec.snaplen;
 	room = pcapng_packet_room(f);
-	if (!within_limit(c, room, statistics_bytes(c, 0))) {
+	/* The statistics at the end must fit the size limit, too. */
+	if (c->spec.limit && c->bytes + room + statistics_bytes(c, 0) > c->spec.limit) {
 		capture_stop(cs, c);
 		return;
 	}

@@ -102,12 +102,6 @@ static char *run(const struct control_method *m, struct control_call *call, json
 	return error_text(id, CONTROL_INTERNAL, "the answer is too long", len);
 }
 
-/* Return true if @id has a type that JSON-RPC allows. */
-static bool id_is_good(const json_t *id)
-{
-	return json_is_string(id) || json_is_number(id) || json_is_null(id);
-}
-
 static char *request(struct daemon *daemon, json_t *root, size_t *len)
 {
 	json_t *id = json_object_get(root, "id"), *params = NULL, *none = NULL;
@@ -117,7 +111,7 @@ static char *request(struct daemon *daemon, json_t *root, size_t *len)
 	json_error_t e;
 	char *text;
 
-	if (id && !id_is_good(id))
+	if (id && !json_is_string(id) && !json_is_number(id) && !json_is_null(id))
 		return error_text(json_null(), CONTROL_REQUEST,
 				  "id must be a string, a number or null", len);
 	if (json_unpack_ex(root, &e, JSON_STRICT, "{s:s, s?o, s:s, s?o}", "jsonrpc", &version,

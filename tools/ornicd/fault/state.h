@@ -144,7 +144,7 @@ bool match_packet(const struct fault *f, const struct switch_port *port, enum sw
 bool match_frame(const struct fault *f, const struct fault_frame *frame);
 /*
  * match_code() - return the packet code (bit in @codes of struct rule) of a packet with BTH
- * @opcode and, if it is an acknowledgement, AETH syndrome @aeth
+ * @opcode and, if it is an acknowledgment, AETH syndrome @aeth
  */
 uint16_t match_code(uint8_t opcode, uint8_t aeth);
 /* match_device() - return true if @f names @dev or no device */

@@ -233,20 +233,10 @@ static void cut_next(struct uplink *u)
 }
 
 /*
- * Handle an error of recvmmsg(). EINVAL: the kernel dropped a frame whose segmentation struct
- * virtio_net_hdr cannot describe. ENETDOWN: the interface went down, perhaps to be deleted.
- */
-static void receive_error(struct uplink *u, int err)
-{
-	if (err == EINVAL)
-		uplink_malformed(u, 0);
-	else if (err == ENETDOWN && !is_gone(u))
-		log_info("%s: its network interface is down", uplink_name(u));
-}
-
-/*
  * Receive a batch. After a short one, read the socket's error too: recvmmsg() stores the error of a
- * later message there, and it would fail the next send.
+ * later message there, and it would fail the next send. EINVAL: the kernel dropped a frame whose
+ * segmentation struct virtio_net_hdr cannot describe. ENETDOWN: the interface went down, perhaps to
+ * be deleted.
  */
 static void receive(struct uplink *u)
 {
@@ -262,7 +252,10 @@ static void receive(struct uplink *u)
 		getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &size);
 	s->n = n < 0 ? 0 : n;
 	s->next = 0;
-	receive_error(u, err);
+	if (err == EINVAL)
+		uplink_malformed(u, 0);
+	else if (err == ENETDOWN && !is_gone(u))
+		log_info("%s: its network interface is down", uplink_name(u));
 }
 
 /* Wait for EPOLLOUT, too, if @busy: it is nearly always set, so packet_event() is called again. */
