@@ -610,7 +610,7 @@ static void test_bytes(void **state)
 }
 
 /* To a peer that is not in this daemon, READ responses go no faster than rp_max_rate. */
-static void test_far(void **state)
+static void test_remote(void **state)
 {
 	struct packet *p;
 	struct fix t;
@@ -655,7 +655,7 @@ int main(void)
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_bytes), cmocka_unit_test(test_far),
+		cmocka_unit_test(test_bytes), cmocka_unit_test(test_remote),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void test_connected(void **state)
 	assert_int_equal(number(q, "msn"), 2);
 	q = json_object_get(r, "requester");
 	assert_int_equal(number(q, "in_flight"), 0);
-	assert_true(json_is_false(json_object_get(q, "far")));
+	assert_true(json_is_false(json_object_get(q, "remote")));
 	q = json_object_get(r, "path");
 	assert_int_equal(number(q, "mtu"), 1024);
 	assert_string_equal(text(q, "own_address"), "10.0.0.1");

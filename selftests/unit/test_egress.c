@@ -506,16 +506,16 @@ static void test_switch(void **state)
 	memcpy(known.dmac, bytes, 6);
 	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
-	assert_false(known.far);
+	assert_false(known.remote);
 	other.dmac[0] = 2;
 	switch_find(a, &other);
 	assert_null(other.to);
-	assert_true(other.far);
+	assert_true(other.remote);
 	assert_null(switch_port_egress(b));
 	assert_int_equal(switch_port_limit(b, &slow), 0);
 	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
-	assert_true(known.far);
+	assert_true(known.remote);
 	for (int i = 0; i < 3; i++) {
 		struct packet *p = packet_get(&pool);
 

@@ -73,7 +73,7 @@ static void test_group(void **state)
 static void test_rules(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 0xa };
-	struct rule *rule = test_calloc(TAKERS, sizeof(*rule));
+	struct steer_rule *rule = test_calloc(TAKERS, sizeof(*rule));
 	struct ornic_wqe_ctrl *wqe;
 	struct nic_qp *qp = NULL;
 	struct nic_cq *cq;
@@ -87,7 +87,7 @@ static void test_rules(void **state)
 	for (int i = 0; i < TAKERS; i++) {
 		qp = nic_qp_new(&n, ORNIC_QPT_RAW, 0, cq, cq);
 		nic_qp_rts(qp);
-		rule[i] = (struct rule) { .flags = ORNIC_RULE_F_COPY, .qp = &qp->qp };
+		rule[i] = (struct steer_rule) { .flags = ORNIC_RULE_F_COPY, .qp = &qp->qp };
 		steer_add(&n.dev.port, &rule[i]);
 	}
 	assert_int_equal(link_update(&n.dev), 0);

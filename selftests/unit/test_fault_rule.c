@@ -21,10 +21,10 @@
 #define NAME_37		"/run/ornic/a/socket/in/its/own/folder"
 #define NAME_111	NAME_37 NAME_37 NAME_37
 
-static struct rule good(const char *text)
+static struct fault_rule good(const char *text)
 {
 	char err[FAULT_ERROR] = "";
-	struct rule r;
+	struct fault_rule r;
 
 	if (rule_parse(text, &r, err, sizeof(err)))
 		fail_msg("\"%s\": %s", text, err);
@@ -35,7 +35,7 @@ static struct rule good(const char *text)
 static void bad(const char *text, const char *word)
 {
 	char err[FAULT_ERROR] = "";
-	struct rule r;
+	struct fault_rule r;
 
 	if (rule_parse(text, &r, err, sizeof(err)) != -EINVAL)
 		fail_msg("\"%s\" is no error", text);
@@ -45,7 +45,7 @@ static void bad(const char *text, const char *word)
 
 static void test_brief(void **state)
 {
-	struct rule r;
+	struct fault_rule r;
 
 	(void)state;
 	r = good("drop port=vm1 dir=rx opcode=READ_RESPONSE* every=3");
@@ -96,7 +96,7 @@ static void test_brief(void **state)
 
 static void test_codes(void **state)
 {
-	struct rule r;
+	struct fault_rule r;
 
 	(void)state;
 	r = good("drop opcode=ud_*,CNP,0x1f");
@@ -214,7 +214,7 @@ static void test_hostile(void **state)
 	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		char text[400] = "", err[FAULT_ERROR];
-		struct rule r;
+		struct fault_rule r;
 
 		for (int n = 0; n < 12; n++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -244,7 +244,7 @@ static void test_hostile(void **state)
 /* The matches out of the first @n that a rule acts on, as text. */
 static void chosen(const char *text, unsigned int n, const char *expect)
 {
-	struct rule r = good(text);
+	struct fault_rule r = good(text);
 	uint64_t acted = 0;
 	char got[256] = "";
 
@@ -259,7 +259,7 @@ static void chosen(const char *text, unsigned int n, const char *expect)
 
 static void test_choice(void **state)
 {
-	struct rule r;
+	struct fault_rule r;
 
 	(void)state;
 	chosen("drop", 4, "1 2 3 4 ");
@@ -280,7 +280,7 @@ static void test_choice(void **state)
 	assert_false(rule_spent(&r, 1ull << 60, 1ull << 59));
 }
 
-static unsigned int acts(const struct rule *r, unsigned int n, uint8_t *at)
+static unsigned int acts(const struct fault_rule *r, unsigned int n, uint8_t *at)
 {
 	unsigned int acted = 0;
 
@@ -298,7 +298,7 @@ static unsigned int acts(const struct rule *r, unsigned int n, uint8_t *at)
 static void test_random(void **state)
 {
 	static uint8_t one[10000], two[10000];
-	struct rule r;
+	struct fault_rule r;
 	unsigned int n;
 
 	(void)state;

@@ -183,7 +183,7 @@ static void test_what_is_no_measure(void **state)
 /* ---- round trip time ------------------------------------------------------- */
 
 /* The peer is no device: its address is not announced. */
-static int far_setup(void **state)
+static int remote_setup(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 2, 2 };
 	struct script *f = script_new(NULL, 100, 200);
@@ -196,7 +196,7 @@ static int far_setup(void **state)
 	return 0;
 }
 
-static void far_write(struct script *f)
+static void remote_write(struct script *f)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x1000, .rkey = 7 };
 
@@ -205,7 +205,7 @@ static void far_write(struct script *f)
 	world_run(&f->w);
 }
 
-static void far_ack(struct script *f, uint32_t psn)
+static void remote_ack(struct script *f, uint32_t psn)
 {
 	peer_ack(&f->peer, &f->c, psn, 0x1f);
 }
@@ -216,19 +216,19 @@ static void test_rtt(void **state)
 	const struct requester *r = &f->c.qp.req;
 
 	assert_int_equal(r->rtt, 0);
-	far_write(f);
-	assert_true(r->far);
+	remote_write(f);
+	assert_true(r->remote);
 	world_pass(&f->w, 8000);
-	far_ack(f, 100);
+	remote_ack(f, 100);
 	assert_int_equal(r->rtt, 8000);
 	/* smoothed by an eighth; what is sent while one is timed does not count */
-	far_write(f);
+	remote_write(f);
 	world_pass(&f->w, 8000);
-	far_write(f);
+	remote_write(f);
 	world_pass(&f->w, 8000);
-	far_ack(f, 101);
+	remote_ack(f, 101);
 	assert_int_equal(r->rtt, 9000);
-	far_ack(f, 102);
+	remote_ack(f, 102);
 	assert_int_equal(r->rtt, 9000);
 }
 
@@ -238,23 +238,23 @@ static void test_rtt_after_loss(void **state)
 	struct script *f = *state;
 	const struct requester *r = &f->c.qp.req;
 
-	far_write(f);
+	remote_write(f);
 	world_pass(&f->w, 8000);
-	far_ack(f, 100);
-	far_write(f);
+	remote_ack(f, 100);
+	remote_write(f);
 	world_finish(&f->w, 4096ull << f->c.qp.timeout);
 	assert_int_equal(f->c.d->dev.cnt[CNT_ack_timeouts], 1);
 	assert_int_equal(r->retransmits, 1);
-	far_ack(f, 101);
+	remote_ack(f, 101);
 	assert_int_equal(r->rtt, 8000);
-	far_write(f);
+	remote_write(f);
 	world_pass(&f->w, 16000);
-	far_ack(f, 102);
+	remote_ack(f, 102);
 	assert_int_equal(r->rtt, 9000);
 }
 
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
-#define FAR(t)	cmocka_unit_test_setup_teardown(t, far_setup, script_teardown)
+#define REMOTE(t)	cmocka_unit_test_setup_teardown(t, remote_setup, script_teardown)
 
 /* Sum, maximum and bucket of each sample; the last bucket has all that is longer, too. */
 static void test_sums(void **state)
@@ -282,7 +282,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_price), WITH(test_classes), WITH(test_buckets),
-		WITH(test_what_is_no_measure), WITH(test_sums), FAR(test_rtt), FAR(test_rtt_after_loss),
+		WITH(test_what_is_no_measure), WITH(test_sums), REMOTE(test_rtt),
+		REMOTE(test_rtt_after_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,17 +289,17 @@ static void test_pace(void **state)
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 99 * ms, 100 * ms);
 	rate_stop(&r, &ts);
-	/* the lower of two: a limit, and a peer far away */
+	/* the lower of two: a limit, and a remote peer */
 	rate_set(&r, 250, 0, 0, FRAME);
 	rate_charge(&r, 0, 1250, now);
 	assert_in_range(r.due, now + 40 * ms - 2, now + 40 * ms + 2);
-	rate_far(&r, true, 125);
+	rate_remote(&r, true, 125);
 	rate_set(&r, 0, 0, 0, FRAME);
 	rate_pace(&r, 0, now, 0);
 	rate_charge(&r, 0, 1250, now);
 	assert_in_range(r.due, now + 80 * ms - 2, now + 80 * ms + 2);
 	/* nothing holds it back: nothing is owed */
-	rate_far(&r, false, 0);
+	rate_remote(&r, false, 0);
 	rate_pace(&r, 1000, now, UINT64_MAX);
 	rate_pace(&r, 0, now, 0);
 	assert_int_equal(r.due, now);

@@ -970,7 +970,7 @@ static void test_window(void **state)
 }
 
 /* A peer behind a network gets no more at once than its buffers may hold. */
-static void test_far_window(void **state)
+static void test_remote_window(void **state)
 {
 	static const uint8_t elsewhere[6] = { 2, 0xee };
 	struct script *t = *state;
@@ -1011,7 +1011,7 @@ int main(void)
 		T(test_no_rd_atomic),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
-		T(test_far_window),
+		T(test_remote_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -528,14 +528,14 @@ static void test_find(void **state)
 	memcpy(p.dmac, host, 6);
 	switch_find(f->end[B].port, &p);
 	assert_null(p.to);
-	assert_true(p.far);
+	assert_true(p.remote);
 	switch_find(f->end[TRUNK].port, &p);
 	assert_null(p.to);
 	p.vlan = true;
 	p.vlan_tci = 0x6014;
 	switch_find(f->end[TRUNK].port, &p);
 	assert_ptr_equal(p.to, f->end[OTHER].port);
-	assert_false(p.far);
+	assert_false(p.remote);
 	assert_int_equal(set_mac(f, A, host), 0);
 	p.vlan_tci = 10;
 	switch_find(f->end[TRUNK].port, &p);

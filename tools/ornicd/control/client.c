@@ -93,7 +93,7 @@ static void client_look(struct control_client *c, size_t from)
 	} else if (c->rx_len == sizeof(c->rx)) {
 		/* Close the connection, because the beginning of the next request is unknown. */
 		c->close = true;
-		text = control_reject("the line is too long", &len);
+		text = control_rejection("the line is too long", &len);
 		client_answer(c, text, len);
 	} else {
 		client_wait(c, EPOLLIN);

@@ -149,7 +149,7 @@ static json_t *requester_of(const struct qp *qp)
 			 "timeout", qp->timeout,
 			 "retry_cnt", qp->retry_cnt, "retry_left", r->retry_left,
 			 "rnr_retry", qp->rnr_retry, "rnr_left", r->rnr_left,
-			 "far", r->far,
+			 "remote", r->remote,
 			 "waits_rnr", timer_armed(&r->rnr_timer),
 			 "waits_rate", rate_waits(&qp->rate));
 }

@@ -160,7 +160,7 @@ char *control_request(struct daemon *daemon, const char *line, size_t len, size_
 	return text;
 }
 
-char *control_reject(const char *message, size_t *answer_len)
+char *control_rejection(const char *message, size_t *answer_len)
 {
 	json_memory_begin();
 	return error_text(json_null(), CONTROL_REQUEST, message, answer_len);

@@ -20,7 +20,7 @@ struct daemon;
  */
 char *control_request(struct daemon *daemon, const char *line, size_t len, size_t *answer_len);
 
-/* control_reject() - return an error answer to a request that was not read, as control_request() */
-char *control_reject(const char *message, size_t *answer_len);
+/* control_rejection() - return an error answer to a request that was not read, as control_request() */
+char *control_rejection(const char *message, size_t *answer_len);
 
 #endif /* ORNICD_CONTROL_REQUEST_H */

@@ -59,7 +59,7 @@ static bool make_place(struct control *c)
 static void turn_away(int fd)
 {
 	size_t len;
-	char *text = control_reject("too many clients; try again later", &len);
+	char *text = control_rejection("too many clients; try again later", &len);
 
 	/* The send buffer of a new connection is empty, so the line fits. */
 	if (text && send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

@@ -110,7 +110,7 @@ static const struct command_op *command_find(uint16_t opcode)
 	return NULL;
 }
 
-uint8_t command_refuse(struct command *c, uint8_t status, const void *field)
+uint8_t command_reject(struct command *c, uint8_t status, const void *field)
 {
 	c->syndrome = ORNIC_SYN_FIELD |
 		      (uint32_t)((const uint8_t *)field - (const uint8_t *)c->in);
@@ -123,7 +123,7 @@ uint8_t command_zero(struct command *c, const void *field, size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		if (p[i])
-			return command_refuse(c, ORNIC_ST_RESERVED, field);
+			return command_reject(c, ORNIC_ST_RESERVED, field);
 	return ORNIC_ST_OK;
 }
 
@@ -131,16 +131,16 @@ uint8_t command_need(struct command *c, uint64_t feature, const void *field)
 {
 	if (c->dev->features & feature)
 		return ORNIC_ST_OK;
-	return command_refuse(c, ORNIC_ST_UNSUPPORTED, field);
+	return command_reject(c, ORNIC_ST_UNSUPPORTED, field);
 }
 
 uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec)
 {
 	*rec = le64toh(*field);
 	if (*rec % sizeof(struct ornic_rec))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, field);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, field);
 	if (!gpa_ptr(c->dev->gpa, *rec, sizeof(struct ornic_rec), true))
-		return command_refuse(c, ORNIC_ST_DMA_ERROR, field);
+		return command_reject(c, ORNIC_ST_DMA_ERROR, field);
 	return ORNIC_ST_OK;
 }
 
@@ -167,23 +167,23 @@ uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t
 		return st;
 	if (le32toh(field->offset) % ORNIC_ENTRY_BYTES ||
 	    le32toh(field->offset) % (1u << stride))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &field->offset);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &field->offset);
 	st = umem_load(mem, c->dev->gpa, field, 1ull << (log + stride), LIMIT_PAGE_SIZES,
 		       &c->dev->list_budget);
 	if (st)
-		return command_refuse(c, st, field);
+		return command_reject(c, st, field);
 	progress_charge(c->f, mem->npages);
 	if (ring_reachable(mem))
 		return ORNIC_ST_OK;
 	umem_free(mem, &c->dev->list_budget);
-	return command_refuse(c, ORNIC_ST_DMA_ERROR, field);
+	return command_reject(c, ORNIC_ST_DMA_ERROR, field);
 }
 
 uint8_t command_dbpage(struct command *c, const __le32 *field, uint32_t *page)
 {
 	*page = le32toh(*field);
 	if (*page >= function_dbpages(c->f))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, field);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, field);
 	return ORNIC_ST_OK;
 }
 
@@ -196,14 +196,14 @@ uint8_t command_number(struct command *c, struct table *t, void *obj)
 	return err == -ENOSPC ? ORNIC_ST_LIMIT : ORNIC_ST_NO_RESOURCE;
 }
 
-static uint8_t entry_refuse(struct command *c, uint8_t status, size_t field)
+static uint8_t entry_reject(struct command *c, uint8_t status, size_t field)
 {
 	c->syndrome = ORNIC_SYN_FIELD | ORNIC_SYN_FIELD_ENTRY | field;
 	return status;
 }
 
-#define ENTRY_REFUSE(c, status, member)	\
-	entry_refuse(c, status, offsetof(struct ornic_admin_cmd, member))
+#define ENTRY_REJECT(c, status, member)	\
+	entry_reject(c, status, offsetof(struct ornic_admin_cmd, member))
 
 /* Return true if all of [@addr, @addr + @len) can be written. */
 static bool payload_writable(struct gpa *gpa, uint64_t addr, uint32_t len)
@@ -231,22 +231,22 @@ static uint8_t entry_check(struct command *c, const struct command_op *op,
 	if (!op)
 		return ORNIC_ST_BAD_OPCODE;
 	if (!op->object && c->number)
-		return ENTRY_REFUSE(c, ORNIC_ST_RESERVED, number);
+		return ENTRY_REJECT(c, ORNIC_ST_RESERVED, number);
 	if (in_len < op->in || in_len > ORNIC_ADMIN_MAX_PAYLOAD ||
 	    out_len > ORNIC_ADMIN_MAX_PAYLOAD)
 		return ORNIC_ST_BAD_SIZE;
 	if (cmd->flags)
-		return ENTRY_REFUSE(c, ORNIC_ST_RESERVED, flags);
+		return ENTRY_REJECT(c, ORNIC_ST_RESERVED, flags);
 	if (in_len <= ORNIC_ADMIN_INLINE && in_addr)
-		return ENTRY_REFUSE(c, ORNIC_ST_RESERVED, in_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_RESERVED, in_addr);
 	if (in_addr % 64)
-		return ENTRY_REFUSE(c, ORNIC_ST_BAD_PARAM, in_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_BAD_PARAM, in_addr);
 	if (out_len <= ORNIC_ADMIN_INLINE && out_addr)
-		return ENTRY_REFUSE(c, ORNIC_ST_RESERVED, out_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_RESERVED, out_addr);
 	if (out_addr % 64)
-		return ENTRY_REFUSE(c, ORNIC_ST_BAD_PARAM, out_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_BAD_PARAM, out_addr);
 	if (out_len > ORNIC_ADMIN_INLINE && !payload_writable(c->dev->gpa, out_addr, out_len))
-		return ENTRY_REFUSE(c, ORNIC_ST_DMA_ERROR, out_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_DMA_ERROR, out_addr);
 	return ORNIC_ST_OK;
 }
 
@@ -259,10 +259,10 @@ static uint8_t payload_fetch(struct command *c, const struct command_op *op,
 	if (len <= ORNIC_ADMIN_INLINE)
 		memcpy(in, cmd->inline_in, len);
 	else if (gpa_read(c->dev->gpa, le64toh(cmd->in_addr), in, len))
-		return ENTRY_REFUSE(c, ORNIC_ST_DMA_ERROR, in_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_DMA_ERROR, in_addr);
 	for (uint32_t i = op->in; i < len; i++)
 		if (in[i])
-			return command_refuse(c, ORNIC_ST_RESERVED, &in[i]);
+			return command_reject(c, ORNIC_ST_RESERVED, &in[i]);
 	return ORNIC_ST_OK;
 }
 
@@ -274,7 +274,7 @@ static uint8_t payload_store(struct command *c, const struct ornic_admin_cmd *cm
 	if (le16toh(cmd->out_len) <= ORNIC_ADMIN_INLINE)
 		memcpy(cpl->inline_out, c->out, len);
 	else if (len && gpa_write(c->dev->gpa, le64toh(cmd->out_addr), c->out, len))
-		return ENTRY_REFUSE(c, ORNIC_ST_DMA_ERROR, out_addr);
+		return ENTRY_REJECT(c, ORNIC_ST_DMA_ERROR, out_addr);
 	return ORNIC_ST_OK;
 }
 

@@ -47,8 +47,8 @@ struct command {
 
 bool command_execute(struct function *f, struct ornic_admin_cpl *cpl);
 
-/* command_refuse() - set the syndrome to the offset of input field @field. Return: @status */
-uint8_t command_refuse(struct command *c, uint8_t status, const void *field);
+/* command_reject() - set the syndrome to the offset of input field @field. Return: @status */
+uint8_t command_reject(struct command *c, uint8_t status, const void *field);
 /* command_zero() - check that @len bytes from @field on are zero: RESERVED if not */
 uint8_t command_zero(struct command *c, const void *field, size_t len);
 /* command_need() - check that the host accepted @feature: UNSUPPORTED if not */

@@ -30,9 +30,9 @@ static struct eq *cq_target(struct command *c, const __le32 *field)
 static uint8_t cq_moderation(struct command *c, const __le16 *count, const __le16 *period)
 {
 	if (le16toh(*count) > LIMIT_MOD_COUNT)
-		return command_refuse(c, ORNIC_ST_LIMIT, count);
+		return command_reject(c, ORNIC_ST_LIMIT, count);
 	if (le16toh(*period) > LIMIT_MOD_PERIOD_US)
-		return command_refuse(c, ORNIC_ST_LIMIT, period);
+		return command_reject(c, ORNIC_ST_LIMIT, period);
 	return *count || *period ? command_need(c, ORNIC_FEATURE(CQ_MODERATION), count) :
 				   ORNIC_ST_OK;
 }
@@ -42,7 +42,7 @@ static uint8_t cq_check_flags(struct command *c, const struct ornic_cq_create_cm
 	uint8_t st = ORNIC_ST_OK;
 
 	if (in->flags & ~CQ_FLAGS)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	if (in->flags & ORNIC_CQ_F_IGNORE_OVERRUN)
 		st = command_need(c, ORNIC_FEATURE(CQ_IGNORE_OVERRUN), &in->flags);
 	if (!st && in->flags & ORNIC_CQ_F_TIMESTAMP)
@@ -55,11 +55,11 @@ static uint8_t cq_check(struct command *c, const struct ornic_cq_create_cmd *in)
 	uint8_t st;
 
 	if (in->log_entries > LIMIT_LOG_CQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	st = cq_check_flags(c, in);
 	st = st ?: COMMAND_ZERO(c, in->mbz0);
 	if (!st && !cq_target(c, &in->eq))
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->eq);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->eq);
 	st = st ?: COMMAND_ZERO(c, in->want);
 	st = st ?: cq_moderation(c, &in->mod_count, &in->mod_period_us);
 	return st ?: COMMAND_ZERO(c, in->mbz1);
@@ -123,7 +123,7 @@ uint8_t cmd_cq_modify(struct command *c)
 	if (!cq)
 		return ORNIC_ST_BAD_NUMBER;
 	if (mask & ~(ORNIC_MODERATE_TIMING | ORNIC_MODERATE_TARGET))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	st = COMMAND_ZERO(c, in->mbz);
 	if (!st && mask & ORNIC_MODERATE_TIMING)
 		st = cq_moderation(c, &in->mod_count, &in->mod_period_us);
@@ -132,7 +132,7 @@ uint8_t cmd_cq_modify(struct command *c)
 	if (mask & ORNIC_MODERATE_TARGET) {
 		eq = cq_target(c, &in->target);
 		if (!eq)
-			return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+			return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->target);
 		if (eq != cq->eq)
 			cq_set_eq(cq, eq);
 	}
@@ -180,7 +180,7 @@ uint8_t cmd_cq_resize(struct command *c)
 	if (!cq)
 		return ORNIC_ST_BAD_NUMBER;
 	if (in->log_entries > LIMIT_LOG_CQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	st = COMMAND_ZERO(c, in->mbz);
 	st = st ?: command_record(c, &in->record, &to.rec);
 	st = st ?: command_ring(c, &in->pages, to.log, CQ_ENTRY_LOG, &to.mem);
@@ -189,7 +189,7 @@ uint8_t cmd_cq_resize(struct command *c)
 	st = cq_resize(cq, &to, out);
 	umem_free(&to.mem, &c->dev->list_budget);
 	if (st == ORNIC_ST_BAD_PARAM)
-		return command_refuse(c, st, &in->log_entries);
+		return command_reject(c, st, &in->log_entries);
 	if (st)
 		return st;
 	cq->attr.log_entries = in->log_entries;

@@ -89,11 +89,11 @@ static uint8_t dm_check(struct command *c, const struct ornic_dm_create_cmd *in)
 	uint8_t st = command_need(c, ORNIC_FEATURE(DM), &in->bytes);
 
 	if (!st && !bytes)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->bytes);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->bytes);
 	if (!st && bytes > LIMIT_DM)
-		st = command_refuse(c, ORNIC_ST_LIMIT, &in->bytes);
+		st = command_reject(c, ORNIC_ST_LIMIT, &in->bytes);
 	if (!st && in->log_align >= 64)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->log_align);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->log_align);
 	st = st ?: COMMAND_ZERO(c, in->mbz);
 	return st ?: COMMAND_ZERO(c, in->want);
 }
@@ -173,13 +173,13 @@ uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in)
 	uint8_t st = command_need(c, ORNIC_FEATURE(DM), &in->kind);
 
 	if (!st && le32toh(in->access) & ORNIC_ACCESS_FLUSH_PERSISTENT)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->access);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->access);
 	if (!st && !dm)
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->dm);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->dm);
 	if (!st && offset > dm->bytes)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->dm_offset);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->dm_offset);
 	if (!st && (length > dm->bytes - offset || le64toh(in->iova) + length < length))
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->length);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->length);
 	st = st ?: COMMAND_ZERO(c, in->flags);
 	return st ?: COMMAND_ZERO(c, in->pages);
 }

@@ -32,9 +32,9 @@ static uint8_t eq_check_vector(struct command *c, const struct ornic_eq_create_c
 	uint64_t classes = first ? ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN : ORNIC_EQ_COMPLETION;
 
 	if (le16toh(in->vector) >= FUNC_VECTORS || (first && in->vector))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->vector);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->vector);
 	if (le64toh(in->classes) != classes)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->classes);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->classes);
 	return ORNIC_ST_OK;
 }
 
@@ -43,9 +43,9 @@ static uint8_t eq_check(struct command *c, const struct ornic_eq_create_cmd *in)
 	uint8_t st;
 
 	if (in->log_entries < ORNIC_LOG_MIN_EQ)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->log_entries);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->log_entries);
 	if (in->log_entries > LIMIT_LOG_EQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	st = COMMAND_ZERO(c, in->flags);
 	st = st ?: eq_check_vector(c, in);
 	st = st ?: COMMAND_ZERO(c, in->want);
@@ -108,7 +108,7 @@ uint8_t cmd_eq_modify(struct command *c)
 	if (!eq)
 		return ORNIC_ST_BAD_NUMBER;
 	if (mask & ~(ORNIC_MODERATE_TIMING | ORNIC_MODERATE_TARGET))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	st = COMMAND_ZERO(c, in->mbz);
 	if (!st && mask & ORNIC_MODERATE_TIMING)
 		st = eq_moderation(c, &in->mod_count, &in->mod_period_us);
@@ -116,7 +116,7 @@ uint8_t cmd_eq_modify(struct command *c)
 		return st;
 	if (mask & ORNIC_MODERATE_TARGET) {
 		if (target >= FUNC_VECTORS || (!eq->number && target))
-			return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->target);
+			return command_reject(c, ORNIC_ST_BAD_PARAM, &in->target);
 		eq->vector = target;
 	}
 	return ORNIC_ST_OK;

@@ -24,24 +24,24 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 	uint32_t flags = le32toh(in->flags);
 
 	if (in->port != c->number)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->port);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->port);
 	if (le16toh(in->index) >= DEVICE_GIDS)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->index);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->index);
 	if (flags & ~GID_FLAGS)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	if (!(flags & ORNIC_GID_VALID))
 		return ORNIC_ST_OK;
 	if (in->type != ORNIC_GID_ROCEV2)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->type);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->type);
 	if (!gid_usable(in))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->gid);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, in->gid);
 	if (in->smac[0] & 1 || !memcmp(in->smac, zero, sizeof(zero)))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->smac);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, in->smac);
 	if (c->dev->port.flags & ORNIC_PORT_F_ANTI_SPOOF &&
 	    memcmp(in->smac, c->dev->port.mac, sizeof(in->smac)))
-		return command_refuse(c, ORNIC_ST_PERMISSION, in->smac);
+		return command_reject(c, ORNIC_ST_PERMISSION, in->smac);
 	if (flags & ORNIC_GID_VLAN && le16toh(in->vlan) > GID_MAX_VLAN)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->vlan);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->vlan);
 	return COMMAND_ZERO(c, in->mbz);
 }
 
@@ -77,7 +77,7 @@ uint8_t cmd_get_gid(struct command *c)
 	if (st)
 		return st;
 	if (le16toh(in->index) >= DEVICE_GIDS)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->index);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->index);
 	*out = c->dev->port.gid[le16toh(in->index)];
 	out->port = 1;
 	out->index = in->index;

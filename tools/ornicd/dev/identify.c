@@ -204,9 +204,9 @@ uint8_t cmd_identify(struct command *c)
 		identify_transport(index, c->out);
 		return ORNIC_ST_OK;
 	default:
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->page);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->page);
 	}
-	return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->index);
+	return command_reject(c, ORNIC_ST_BAD_PARAM, &in->index);
 }
 
 uint8_t cmd_set_features(struct command *c)
@@ -216,9 +216,9 @@ uint8_t cmd_set_features(struct command *c)
 	if (c->f->features_set || c->f->created)
 		return ORNIC_ST_BAD_STATE;
 	if (le64toh(in->features0) & ~FEATURES)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->features0);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->features0);
 	if (in->features1)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->features1);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->features1);
 	c->dev->features = le64toh(in->features0);
 	c->f->features_set = true;
 	return ORNIC_ST_OK;

@@ -18,9 +18,9 @@ static uint8_t member_check(struct command *c, const struct ornic_rule_cmd *in)
 	if (st)
 		return st;
 	if (in->port != 1)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->port);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->port);
 	if (le32toh(in->target_type) != ORNIC_TARGET_QP)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
 	st = COMMAND_ZERO(c, in->priority);
 	st = st ?: COMMAND_ZERO(c, in->flow_tag);
 	st = st ?: COMMAND_ZERO(c, in->flags);
@@ -32,7 +32,7 @@ static uint8_t member_check(struct command *c, const struct ornic_rule_cmd *in)
 	st = st ?: COMMAND_ZERO(c, in->mask);
 	st = st ?: COMMAND_ZERO(c, in->mbz);
 	if (!st && !mcast_is_group(value + ORNIC_MEMBER_GID))
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, value + ORNIC_MEMBER_GID);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, value + ORNIC_MEMBER_GID);
 	return st;
 }
 
@@ -46,15 +46,15 @@ uint8_t member_create(struct command *c)
 		return st;
 	qp = table_get(&c->dev->qps, le32toh(in->target));
 	if (!qp || qp->type != ORNIC_QPT_UD || !(qp->rq.present || qp->srq))
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->target);
 	switch (mcast_join(&c->dev->mcast, (const uint8_t *)&in->value + ORNIC_MEMBER_GID, qp,
 			   &c->number)) {
 	case 0:
 		return ORNIC_ST_OK;
 	case -EEXIST:
-		return command_refuse(c, ORNIC_ST_EXISTS, &in->target);
+		return command_reject(c, ORNIC_ST_EXISTS, &in->target);
 	case -ENOSPC:
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->kind);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->kind);
 	default:
 		return ORNIC_ST_NO_RESOURCE;
 	}

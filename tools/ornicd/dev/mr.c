@@ -59,10 +59,10 @@ uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *i
 	uint32_t access = le32toh(in->access);
 
 	if (access & ~(KEY_ACCESS | ORNIC_ACCESS_ON_DEMAND))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->access);
 	if (access & (ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & ORNIC_ACCESS_LOCAL_WRITE))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->access);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->access);
 	return key_need_features(c, &in->access);
 }
 
@@ -71,9 +71,9 @@ uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *i
 	uint64_t iova = le64toh(in->iova), length = le64toh(in->length);
 
 	if (length > LIMIT_REGION)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->length);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->length);
 	if (iova + length < iova)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->length);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->length);
 	return COMMAND_ZERO(c, in->pages.mbz);
 }
 
@@ -102,9 +102,9 @@ static uint8_t key_check_blank(struct command *c, const struct ornic_key_create_
 	if (in->kind != ORNIC_KEY_FAST_REG)
 		st = st ?: COMMAND_ZERO(c, in->max_pages);
 	else if (!st && !pages)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->max_pages);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->max_pages);
 	else if (!st && pages > LIMIT_FAST_REG_PAGES)
-		st = command_refuse(c, ORNIC_ST_LIMIT, &in->max_pages);
+		st = command_reject(c, ORNIC_ST_LIMIT, &in->max_pages);
 	st = st ?: COMMAND_ZERO(c, in->iova);
 	st = st ?: COMMAND_ZERO(c, in->length);
 	return st ?: COMMAND_ZERO(c, in->pages);
@@ -126,7 +126,7 @@ static uint8_t key_check_kind(struct command *c, const struct ornic_key_create_c
 	case ORNIC_KEY_DM:
 		return command_need(c, ORNIC_FEATURE(DM), &in->kind);
 	default:
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->kind);
 	}
 }
 
@@ -140,7 +140,7 @@ static uint8_t key_check_own(struct command *c, const struct ornic_key_create_cm
 	st = key_check_access(c, in);
 	st = st ?: COMMAND_ZERO(c, in->max_pages);
 	if (!st && in->iova && le32toh(in->access) & ORNIC_ACCESS_ZERO_BASED)
-		st = command_refuse(c, ORNIC_ST_RESERVED, &in->iova);
+		st = command_reject(c, ORNIC_ST_RESERVED, &in->iova);
 	if (st)
 		return st;
 	if (in->kind == ORNIC_KEY_DM)
@@ -158,10 +158,10 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	if (st)
 		return st;
 	if (in->flags & ~KEY_FLAGS)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	st = COMMAND_ZERO(c, in->mbz0);
 	if (!st && !(phys_all && !in->pd) && !pd_get(c->dev, le32toh(in->pd)))
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	st = st ?: key_check_own(c, in);
 	if (!st && in->kind != ORNIC_KEY_DM)
 		st = COMMAND_ZERO(c, in->dm) ?: COMMAND_ZERO(c, in->dm_offset);

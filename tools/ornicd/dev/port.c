@@ -16,10 +16,10 @@ static uint8_t port_check_mac(struct command *c, const struct ornic_port_modify_
 	static const uint8_t zero[6];
 
 	if (in->mac[0] & 1 || !memcmp(in->mac, zero, sizeof(zero)))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, in->mac);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, in->mac);
 	if (!(c->dev->port.flags & ORNIC_PORT_F_MAC_CHANGE) &&
 	    memcmp(in->mac, c->dev->port.mac, sizeof(in->mac)))
-		return command_refuse(c, ORNIC_ST_PERMISSION, in->mac);
+		return command_reject(c, ORNIC_ST_PERMISSION, in->mac);
 	return ORNIC_ST_OK;
 }
 
@@ -28,7 +28,7 @@ static uint8_t port_check_frame(struct command *c, const struct ornic_port_modif
 	uint32_t frame = le16toh(in->max_frame);
 
 	if (frame < PORT_MIN_FRAME || frame > PORT_MAX_FRAME)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->max_frame);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->max_frame);
 	if (frame > PORT_DEFAULT_FRAME)
 		return command_need(c, ORNIC_FEATURE(JUMBO), &in->max_frame);
 	return ORNIC_ST_OK;
@@ -40,11 +40,11 @@ static uint8_t port_check(struct command *c, const struct ornic_port_modify_cmd 
 	uint8_t st = ORNIC_ST_OK;
 
 	if (mask & ~(PORT_MASK | ORNIC_PORT_M_FLAGS))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	if (mask & ORNIC_PORT_M_FLAGS)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->mask);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->mask);
 	if (mask & ORNIC_PORT_M_ADMIN && le32toh(in->admin_up) > 1)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->admin_up);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->admin_up);
 	if (mask & ORNIC_PORT_M_MAC)
 		st = port_check_mac(c, in);
 	if (!st && mask & ORNIC_PORT_M_FRAME)
@@ -75,7 +75,7 @@ uint8_t cmd_port_modify(struct command *c)
 	if (link_update(c->dev)) {
 		*port = old;
 		link_update(c->dev);
-		return command_refuse(c, ORNIC_ST_EXISTS, in->mac);
+		return command_reject(c, ORNIC_ST_EXISTS, in->mac);
 	}
 	if (old.admin_up != port->admin_up || old.max_frame != port->max_frame ||
 	    memcmp(old.mac, port->mac, sizeof(port->mac)))

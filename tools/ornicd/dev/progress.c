@@ -13,13 +13,13 @@ uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint6
 		st = umem_begin(&p->load, c->dev->gpa, field, length, LIMIT_PAGE_SIZES,
 				&c->dev->list_budget);
 		if (st)
-			return command_refuse(c, st, field);
+			return command_reject(c, st, field);
 		p->loading = true;
 	}
 	st = umem_step(&p->load, &p->work);
 	if (st == UMEM_MORE)
 		return COMMAND_MORE;
-	return st ? command_refuse(c, st, field) : ORNIC_ST_OK;
+	return st ? command_reject(c, st, field) : ORNIC_ST_OK;
 }
 
 /*
@@ -36,7 +36,7 @@ uint8_t progress_durable(struct command *c, const __le32 *field, const struct um
 		p->file = durable_get(file);
 	if (st == UMEM_MORE)
 		return COMMAND_MORE;
-	return st ? command_refuse(c, st, field) : ORNIC_ST_OK;
+	return st ? command_reject(c, st, field) : ORNIC_ST_OK;
 }
 
 struct umem progress_take_pages(struct function *f)

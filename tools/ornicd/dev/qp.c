@@ -45,10 +45,10 @@ static uint8_t qp_check_type(struct command *c, const struct ornic_qp_create_cmd
 		feature = ORNIC_FEATURE(RAW);
 		break;
 	default:
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->type);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->type);
 	}
 	if (in->transport != transport)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->transport);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->transport);
 	return command_need(c, feature, &in->type);
 }
 
@@ -59,9 +59,9 @@ static uint8_t qp_check_port(struct command *c, const struct ornic_qp_create_cmd
 	if (!bound)
 		return COMMAND_ZERO(c, in->port);
 	if (in->port != 1)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->port);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->port);
 	if (in->type == ORNIC_QPT_GSI && c->dev->port.gsi)
-		return command_refuse(c, ORNIC_ST_EXISTS, &in->type);
+		return command_reject(c, ORNIC_ST_EXISTS, &in->type);
 	return ORNIC_ST_OK;
 }
 
@@ -70,18 +70,18 @@ static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cm
 	uint32_t flags = le32toh(in->flags);
 
 	if (flags & ~(QP_FLAGS | QP_FLAGS_LATER))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	if (flags & QP_FLAGS_LATER)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->flags);
 	if (in->sq_log == ORNIC_NO_RING && in->rq_log == ORNIC_NO_RING &&
 	    in->srq == htole32(ORNIC_NONE) && in->type != ORNIC_QPT_XRC_TGT)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
 	if (flags & ORNIC_QP_F_BLOCK_MC_LOOP && in->type != ORNIC_QPT_UD)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->flags);
 	if (flags & ORNIC_QP_F_BLOCK_MC_LOOP && !(c->dev->features & ORNIC_FEATURE(MCAST)))
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->flags);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->flags);
 	if (flags & ORNIC_QP_F_DRIVER && in->type != ORNIC_QPT_RAW)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flags);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->flags);
 	return ORNIC_ST_OK;
 }
 
@@ -90,15 +90,15 @@ static uint8_t qp_check_sq(struct command *c, const struct ornic_qp_create_cmd *
 	if (in->sq_log == ORNIC_NO_RING)
 		return ORNIC_ST_OK;
 	if (in->sq_log > LIMIT_LOG_SQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->sq_log);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->sq_log);
 	if (in->sq_stride < ORNIC_SQ_MIN_STRIDE)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_stride);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->sq_stride);
 	if (in->sq_stride > ORNIC_SQ_MAX_STRIDE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->sq_stride);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->sq_stride);
 	if (le16toh(in->max_send_sge) > LIMIT_SEND_SGE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_send_sge);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_send_sge);
 	if (le16toh(in->max_inline) > LIMIT_INLINE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_inline);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_inline);
 	return ORNIC_ST_OK;
 }
 
@@ -107,13 +107,13 @@ static uint8_t qp_check_rq(struct command *c, const struct ornic_qp_create_cmd *
 	if (in->rq_log == ORNIC_NO_RING)
 		return ORNIC_ST_OK;
 	if (in->rq_log > LIMIT_LOG_RQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->rq_log);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->rq_log);
 	if (in->rq_stride < ORNIC_RQ_MIN_STRIDE)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_stride);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rq_stride);
 	if (in->rq_stride > ORNIC_RQ_MAX_STRIDE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->rq_stride);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->rq_stride);
 	if (le16toh(in->max_recv_sge) > LIMIT_RECV_SGE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_recv_sge);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_recv_sge);
 	return ORNIC_ST_OK;
 }
 
@@ -125,7 +125,7 @@ static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd 
 		return ORNIC_ST_OK;
 	st = command_need(c, ORNIC_FEATURE(COUNTER_SETS), &in->counter_set);
 	if (!st && !counter_set_get(c->dev, le32toh(in->counter_set)))
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
 	return st;
 }
 
@@ -143,13 +143,13 @@ static uint8_t qp_check_xrc(struct command *c, const struct ornic_qp_create_cmd 
 			return st;
 	}
 	if (target && in->pd)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->pd);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->pd);
 	if (target && in->sq_log != ORNIC_NO_RING)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->sq_log);
 	if (in->rq_log != ORNIC_NO_RING)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
 	if (in->srq != htole32(ORNIC_NONE))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->srq);
 	return ORNIC_ST_OK;
 }
 
@@ -159,9 +159,9 @@ static uint8_t qp_check_srq(struct command *c, const struct ornic_qp_create_cmd 
 	if (in->srq == htole32(ORNIC_NONE))
 		return ORNIC_ST_OK;
 	if (in->type == ORNIC_QPT_GSI || in->type == ORNIC_QPT_RAW)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->srq);
 	if (in->rq_log != ORNIC_NO_RING)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rq_log);
 	return command_need(c, ORNIC_FEATURE(SRQ), &in->srq);
 }
 
@@ -171,9 +171,9 @@ static uint8_t qp_check_later(struct command *c, const struct ornic_qp_create_cm
 	uint8_t st;
 
 	if (in->max_lso_header)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->max_lso_header);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->max_lso_header);
 	if (in->cc_profile)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->cc_profile);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->cc_profile);
 	st = COMMAND_ZERO(c, in->mbz0);
 	st = st ?: COMMAND_ZERO(c, in->want);
 	return st ?: COMMAND_ZERO(c, in->mbz1);
@@ -199,7 +199,7 @@ static uint8_t qp_find_cq(struct command *c, bool present, const __le32 *field, 
 	if (!present)
 		return ORNIC_ST_OK;
 	*cq = table_get(&c->dev->cqs, le32toh(*field));
-	return *cq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, field);
+	return *cq ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, field);
 }
 
 static uint8_t qp_find_srq(struct command *c, const struct ornic_qp_create_cmd *in, struct qp *qp)
@@ -208,8 +208,8 @@ static uint8_t qp_find_srq(struct command *c, const struct ornic_qp_create_cmd *
 		return ORNIC_ST_OK;
 	qp->srq = srq_get(c->dev, le32toh(in->srq));
 	if (qp->srq && qp->srq->type != ORNIC_SRQT_BASIC)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->srq);
-	return qp->srq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->srq);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->srq);
+	return qp->srq ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, &in->srq);
 }
 
 /* Look up the protection domain, or the XRC domain that an XRC target has instead. */
@@ -219,10 +219,10 @@ static uint8_t qp_find_domain(struct command *c, const struct ornic_qp_create_cm
 	if (qp->type == ORNIC_QPT_XRC_TGT) {
 		qp->xrcd = xrcd_get(c->dev, le32toh(in->xrcd));
 		return qp->xrcd ? ORNIC_ST_OK :
-				  command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
+				  command_reject(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
 	}
 	qp->pd = pd_get(c->dev, le32toh(in->pd));
-	return qp->pd ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+	return qp->pd ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 }
 
 static uint8_t qp_references(struct command *c, const struct ornic_qp_create_cmd *in,

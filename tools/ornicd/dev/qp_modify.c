@@ -178,7 +178,7 @@ static uint8_t check_transition(struct command *c, const struct qp *qp,
 	uint32_t need;
 
 	if (to > ORNIC_QPS_ERR)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->next_state);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->next_state);
 	if (mask & ORNIC_QPM_CUR_STATE && in->cur_state != qp->state)
 		return ORNIC_ST_BAD_STATE;
 	t = qp_transition(qp, to);
@@ -188,7 +188,7 @@ static uint8_t check_transition(struct command *c, const struct qp *qp,
 	if (qp->type == ORNIC_QPT_UD && qp->state == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
 		need |= ORNIC_QPM_PORT;
 	if (need & ~mask || mask & ~(t->may | QPM_ALWAYS))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->mask);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->mask);
 	return ORNIC_ST_OK;
 }
 
@@ -205,9 +205,9 @@ static uint8_t check_path_source(struct command *c, const struct qp *qp,
 	const struct ornic_gid_entry *gid = device_gid(c->dev, le16toh(path->sgid_index));
 
 	if (gid && gid->owner && le32toh(gid->owner) != qp->owner)
-		return command_refuse(c, ORNIC_ST_PERMISSION, &path->sgid_index);
+		return command_reject(c, ORNIC_ST_PERMISSION, &path->sgid_index);
 	if (!link_gid(qp, path))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sgid_index);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &path->sgid_index);
 	return ORNIC_ST_OK;
 }
 
@@ -216,17 +216,17 @@ static uint8_t check_path(struct command *c, const struct qp *qp, const struct o
 	uint8_t st;
 
 	if (!mac_is_unicast(path->dmac))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, path->dmac);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, path->dmac);
 	st = COMMAND_ZERO(c, path->mbz);
 	if (!st && le32toh(path->flow_label) >> 20)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->flow_label);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &path->flow_label);
 	if (!st && path->sl > 15)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->sl);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &path->sl);
 	st = st ?: check_path_source(c, qp, path);
 	st = st ?: COMMAND_ZERO(c, path->dest_qpn);
 	st = st ?: COMMAND_ZERO(c, path->qkey);
 	if (!st && path->port > 1)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &path->port);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &path->port);
 	st = st ?: COMMAND_ZERO(c, path->flags);
 	return st ?: COMMAND_ZERO(c, path->dlid);
 }
@@ -234,7 +234,7 @@ static uint8_t check_path(struct command *c, const struct qp *qp, const struct o
 static uint8_t check_access(struct command *c, const struct ornic_qp_modify_cmd *in)
 {
 	if (le32toh(in->access) & ~(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->access);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->access);
 	return key_need_features(c, &in->access);
 }
 
@@ -290,10 +290,10 @@ static uint8_t check_ranges(struct command *c, const struct ornic_qp_modify_cmd 
 		const uint8_t *field = (const uint8_t *)in + r->offset;
 
 		if (mask & r->bit && range_value(field, r->size) > r->max)
-			return command_refuse(c, ORNIC_ST_BAD_PARAM, field);
+			return command_reject(c, ORNIC_ST_BAD_PARAM, field);
 	}
 	if (mask & ORNIC_QPM_PORT && in->port != 1)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->port);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->port);
 	return ORNIC_ST_OK;
 }
 
@@ -301,7 +301,7 @@ static uint8_t check_mtu(struct command *c, const struct ornic_qp_modify_cmd *in
 {
 	if (in->path_mtu < ORNIC_MTU_256 || in->path_mtu > ORNIC_MTU_4096 ||
 	    128u << in->path_mtu > link_mtu(c->dev))
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->path_mtu);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->path_mtu);
 	return ORNIC_ST_OK;
 }
 
@@ -312,11 +312,11 @@ static uint8_t check_rate(struct command *c, const struct ornic_qp_modify_cmd *i
 
 	if (kbps)
 		return kbps < RATE_MIN_KBPS || kbps > RATE_MAX_KBPS ?
-			command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_kbps) : ORNIC_ST_OK;
+			command_reject(c, ORNIC_ST_BAD_PARAM, &in->rate_kbps) : ORNIC_ST_OK;
 	if (in->rate_burst)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_burst);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rate_burst);
 	if (in->rate_packet)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->rate_packet);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rate_packet);
 	return ORNIC_ST_OK;
 }
 
@@ -333,7 +333,7 @@ static uint8_t check_set(struct command *c, const struct ornic_qp_modify_cmd *in
 	if (st || !in->counter_set)
 		return st;
 	*set = counter_set_get(c->dev, le32toh(in->counter_set));
-	return *set ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
+	return *set ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, &in->counter_set);
 }
 
 static uint8_t check_attributes(struct command *c, const struct qp *qp,
@@ -359,9 +359,9 @@ static uint8_t check_reserved(struct command *c, const struct ornic_qp_modify_cm
 	uint8_t st;
 
 	if (mask & ~(QPM_KNOWN | QPM_LATER))
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	if (mask & QPM_LATER)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->mask);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->mask);
 	st = mask & ORNIC_QPM_RATE_LIMIT ?
 		command_need(c, ORNIC_FEATURE(RATE_LIMIT), &in->mask) : ORNIC_ST_OK;
 	st = st ?: COMMAND_ZERO(c, in->mbz0);

@@ -44,11 +44,11 @@ static uint8_t check_fields(struct command *c, uint32_t mask,
 
 	if (mask & ORNIC_KEYM_TRANSLATION) {
 		if (in->flags & ~KEY_FLAGS)
-			return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+			return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 		st = key_check_region(c, in);
 	}
 	if (!st && mask & ORNIC_KEYM_PD && !pd_get(c->dev, le32toh(in->pd)))
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	if (!st && mask & ORNIC_KEYM_ACCESS)
 		st = key_check_access(c, in);
 	return st;
@@ -60,7 +60,7 @@ static uint8_t check(struct command *c, const struct ornic_key_modify_cmd *in)
 	uint8_t st = command_need(c, ORNIC_FEATURE(REREG), &in->mask);
 
 	if (!st && (!mask || mask & ~KEYM_ALL))
-		st = command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		st = command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	st = st ?: COMMAND_ZERO(c, in->mbz);
 	st = st ?: COMMAND_ZERO(c, in->attr.mbz0);
 	st = st ?: COMMAND_ZERO(c, in->attr.mbz1);
@@ -122,7 +122,7 @@ uint8_t cmd_key_modify(struct command *c)
 		return ORNIC_ST_BUSY;
 	next = merge(mr, le32toh(in->mask), &in->attr);
 	if (next.iova && le32toh(next.access) & ORNIC_ACCESS_ZERO_BASED)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->attr.iova);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->attr.iova);
 	st = load(c, mr, &next);
 	if (!st)
 		adopt(c, mr, &next, moves);

@@ -18,13 +18,13 @@ static uint8_t rss_check(struct command *c, const struct ornic_rss_create_cmd *i
 	if (st)
 		return st;
 	if (in->function != ORNIC_RSS_TOEPLITZ)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->function);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->function);
 	if (in->log_size > ORNIC_RSS_LOG_MAX_TABLE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_size);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_size);
 	if (in->port != 1)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->port);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->port);
 	if (le32toh(in->fields) & ~ORNIC_RSS_FIELDS)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->fields);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->fields);
 	st = COMMAND_ZERO(c, in->mbz0);
 	st = st ?: COMMAND_ZERO(c, in->mbz1);
 	return st ?: COMMAND_ZERO(c, in->mbz2);
@@ -38,12 +38,12 @@ static uint8_t rss_members(struct command *c, const struct ornic_rss_create_cmd 
 
 		if (i >> in->log_size) {
 			if (in->table[i])
-				return command_refuse(c, ORNIC_ST_RESERVED, &in->table[i]);
+				return command_reject(c, ORNIC_ST_RESERVED, &in->table[i]);
 			continue;
 		}
 		qp = table_get(&c->dev->qps, le32toh(in->table[i]));
 		if (!qp || qp->type != ORNIC_QPT_RAW || !qp->rq.present)
-			return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->table[i]);
+			return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->table[i]);
 		rss->qp[i] = qp;
 	}
 	return ORNIC_ST_OK;

@@ -23,7 +23,7 @@ static uint8_t srq_check_type(struct command *c, const struct ornic_srq_create_c
 	if (in->type == ORNIC_SRQT_XRC)
 		return command_need(c, ORNIC_FEATURE(XRC), &in->type);
 	if (in->type != ORNIC_SRQT_BASIC)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->type);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->type);
 	st = command_need(c, ORNIC_FEATURE(SRQ), &in->type);
 	st = st ?: COMMAND_ZERO(c, in->xrcd);
 	return st ?: COMMAND_ZERO(c, in->cq);
@@ -31,20 +31,20 @@ static uint8_t srq_check_type(struct command *c, const struct ornic_srq_create_c
 
 static uint8_t srq_check_limit(struct command *c, const __le32 *limit, uint8_t log)
 {
-	return le32toh(*limit) > 1u << log ? command_refuse(c, ORNIC_ST_BAD_PARAM, limit) :
+	return le32toh(*limit) > 1u << log ? command_reject(c, ORNIC_ST_BAD_PARAM, limit) :
 					     ORNIC_ST_OK;
 }
 
 static uint8_t srq_check_ring(struct command *c, const struct ornic_srq_create_cmd *in)
 {
 	if (in->log_entries > LIMIT_LOG_SRQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	if (in->stride < ORNIC_RQ_MIN_STRIDE)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->stride);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->stride);
 	if (in->stride > ORNIC_RQ_MAX_STRIDE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->stride);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->stride);
 	if (le16toh(in->max_sge) > LIMIT_RECV_SGE)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->max_sge);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_sge);
 	return srq_check_limit(c, &in->limit, in->log_entries);
 }
 
@@ -53,7 +53,7 @@ static uint8_t srq_check(struct command *c, const struct ornic_srq_create_cmd *i
 	uint8_t st = srq_check_type(c, in);
 
 	if (!st && in->flags & ~ORNIC_SRQ_F_PRIVILEGED)
-		st = command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		st = command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	st = st ?: srq_check_ring(c, in);
 	st = st ?: COMMAND_ZERO(c, in->mbz0);
 	st = st ?: COMMAND_ZERO(c, in->want);
@@ -78,14 +78,14 @@ static uint8_t srq_references(struct command *c, const struct ornic_srq_create_c
 {
 	srq->pd = pd_get(c->dev, le32toh(in->pd));
 	if (!srq->pd)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->pd);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	if (srq->type != ORNIC_SRQT_XRC)
 		return ORNIC_ST_OK;
 	srq->xrcd = xrcd_get(c->dev, le32toh(in->xrcd));
 	if (!srq->xrcd)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->xrcd);
 	srq->cq = table_get(&c->dev->cqs, le32toh(in->cq));
-	return srq->cq ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->cq);
+	return srq->cq ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, &in->cq);
 }
 
 static void srq_hold(struct srq *srq, int n)
@@ -149,7 +149,7 @@ uint8_t cmd_srq_modify(struct command *c)
 	if (!srq)
 		return ORNIC_ST_BAD_NUMBER;
 	if (mask & ~ORNIC_SRQM_LIMIT)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->mask);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->mask);
 	st = COMMAND_ZERO(c, in->mbz);
 	if (!st && mask & ORNIC_SRQM_LIMIT)
 		st = srq_check_limit(c, &in->limit, srq->wq.log);
@@ -165,16 +165,16 @@ static uint8_t srq_check_resize(struct command *c, const struct ornic_srq_resize
 	uint8_t st;
 
 	if (in->log_entries > LIMIT_LOG_SRQ)
-		return command_refuse(c, ORNIC_ST_LIMIT, &in->log_entries);
+		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	if (in->flags & ~ORNIC_SRQ_RESIZE_LIMIT)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	st = COMMAND_ZERO(c, in->mbz);
 	if (!st && !limit)
 		st = COMMAND_ZERO(c, in->limit);
 	if (!st && limit)
 		st = srq_check_limit(c, &in->limit, in->log_entries);
 	if (!st && !limit && srq->limit > 1u << in->log_entries)
-		st = command_refuse(c, ORNIC_ST_BAD_PARAM, &in->log_entries);
+		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->log_entries);
 	return st;
 }
 
@@ -198,7 +198,7 @@ uint8_t cmd_srq_resize(struct command *c)
 	st = srq_resize(srq, &to);
 	umem_free(&to.mem, &c->dev->list_budget);
 	if (st == ORNIC_ST_BAD_PARAM)
-		return command_refuse(c, st, &in->log_entries);
+		return command_reject(c, st, &in->log_entries);
 	if (st)
 		return st;
 	srq->attr.log_entries = in->log_entries;

@@ -54,7 +54,7 @@ static uint8_t stat_check(struct command *c, const struct ornic_stat_read_cmd *i
 	uint8_t st;
 
 	if (in->scope > ORNIC_STAT_EQ)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->scope);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->scope);
 	st = COMMAND_ZERO(c, in->clear);
 	st = st ?: COMMAND_ZERO(c, in->mbz);
 	if (!st && in->scope == ORNIC_STAT_QP)
@@ -92,7 +92,7 @@ uint8_t cmd_stat_read(struct command *c)
 		return st;
 	cnt = stat_source(c->dev, in);
 	if (!cnt)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->number);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->number);
 	for (uint32_t i = 0; i < STAT_COUNT && n < count; i++) {
 		if (stats[i].scope != in->scope)
 			continue;

@@ -54,9 +54,9 @@ static uint8_t rule_check_kind(struct command *c, const struct ornic_rule_cmd *i
 	if (in->kind == ORNIC_RULE_MATCH)
 		return command_need(c, ORNIC_FEATURE(STEER), &in->kind);
 	if (!rule_slot(&c->dev->port, in->kind))
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->kind);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->kind);
 	if (in->kind == ORNIC_RULE_PROMISC && !(c->dev->port.flags & ORNIC_PORT_F_PROMISC))
-		return command_refuse(c, ORNIC_ST_PERMISSION, &in->kind);
+		return command_reject(c, ORNIC_ST_PERMISSION, &in->kind);
 	return ORNIC_ST_OK;
 }
 
@@ -68,15 +68,15 @@ static uint8_t rule_check_match(struct command *c, const struct ornic_rule_cmd *
 	uint8_t may[sizeof(in->value)] = {};
 
 	if (used & ~FIELDS_KNOWN)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->fields);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->fields);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (used >> i & 1)
 			memset(may + fields[i].offset, 0xff, fields[i].size);
 	for (size_t i = 0; i < sizeof(may); i++) {
 		if (mask[i] & ~may[i])
-			return command_refuse(c, ORNIC_ST_BAD_PARAM, &mask[i]);
+			return command_reject(c, ORNIC_ST_BAD_PARAM, &mask[i]);
 		if (value[i] & ~mask[i])
-			return command_refuse(c, ORNIC_ST_BAD_PARAM, &value[i]);
+			return command_reject(c, ORNIC_ST_BAD_PARAM, &value[i]);
 	}
 	return ORNIC_ST_OK;
 }
@@ -96,9 +96,9 @@ static uint8_t rule_check_params(struct command *c, const struct ornic_rule_cmd 
 	if (in->kind != ORNIC_RULE_MATCH)
 		return rule_check_zero(c, in);
 	if (le32toh(in->flags) & ~RULE_FLAGS)
-		return command_refuse(c, ORNIC_ST_RESERVED, &in->flags);
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
 	if (le32toh(in->flow_tag) > FLOW_TAG_MAX)
-		return command_refuse(c, ORNIC_ST_BAD_PARAM, &in->flow_tag);
+		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->flow_tag);
 	return rule_check_match(c, in);
 }
 
@@ -108,36 +108,37 @@ static uint8_t rule_check(struct command *c, const struct ornic_rule_cmd *in)
 
 	st = st ?: rule_check_kind(c, in);
 	if (!st && in->port != 1)
-		st = command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->port);
+		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->port);
 	st = st ?: rule_check_params(c, in);
 	st = st ?: COMMAND_ZERO(c, in->counter_set);
 	return st ?: COMMAND_ZERO(c, in->mbz);
 }
 
 /* Look up a queue pair; rules of the network interface need one of the driver (ORN-STEER-13). */
-static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in, struct steer_rule *r)
 {
 	struct qp *qp = table_get(&c->dev->qps, le32toh(in->target));
 
 	if (!qp || qp->type != ORNIC_QPT_RAW || !qp->rq.present)
-		return command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->target);
 	if (in->kind != ORNIC_RULE_MATCH && !(qp->flags & ORNIC_QP_F_DRIVER))
-		return command_refuse(c, ORNIC_ST_PERMISSION, &in->target);
+		return command_reject(c, ORNIC_ST_PERMISSION, &in->target);
 	r->qp = qp;
 	return ORNIC_ST_OK;
 }
 
-static uint8_t rule_target_rss(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+static uint8_t rule_target_rss(struct command *c, const struct ornic_rule_cmd *in,
+			       struct steer_rule *r)
 {
 	uint8_t st = command_need(c, ORNIC_FEATURE(RSS), &in->target_type);
 
 	if (st)
 		return st;
 	r->rss = table_get(&c->dev->groups, le32toh(in->target));
-	return r->rss ? ORNIC_ST_OK : command_refuse(c, ORNIC_ST_BAD_NUMBER, &in->target);
+	return r->rss ? ORNIC_ST_OK : command_reject(c, ORNIC_ST_BAD_NUMBER, &in->target);
 }
 
-static uint8_t rule_target(struct command *c, const struct ornic_rule_cmd *in, struct rule *r)
+static uint8_t rule_target(struct command *c, const struct ornic_rule_cmd *in, struct steer_rule *r)
 {
 	uint32_t type = le32toh(in->target_type);
 
@@ -146,11 +147,11 @@ static uint8_t rule_target(struct command *c, const struct ornic_rule_cmd *in, s
 	if (in->kind == ORNIC_RULE_MATCH && type == ORNIC_TARGET_RSS)
 		return rule_target_rss(c, in, r);
 	if (in->kind != ORNIC_RULE_MATCH || type != ORNIC_TARGET_DROP)
-		return command_refuse(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
+		return command_reject(c, ORNIC_ST_UNSUPPORTED, &in->target_type);
 	return COMMAND_ZERO(c, in->target);
 }
 
-static void rule_fill(struct rule *r, const struct ornic_rule_cmd *in)
+static void rule_fill(struct steer_rule *r, const struct ornic_rule_cmd *in)
 {
 	r->kind = in->kind;
 	r->priority = le16toh(in->priority);
@@ -162,7 +163,7 @@ static void rule_fill(struct rule *r, const struct ornic_rule_cmd *in)
 }
 
 /* Count the rule in its target, which cannot be destroyed before it. */
-static void rule_hold(const struct rule *r, int by)
+static void rule_hold(const struct steer_rule *r, int by)
 {
 	if (r->qp)
 		r->qp->rules += by;
@@ -171,13 +172,13 @@ static void rule_hold(const struct rule *r, int by)
 }
 
 /* Number the rule and put it into effect. */
-static uint8_t rule_start(struct command *c, struct rule *r)
+static uint8_t rule_start(struct command *c, struct steer_rule *r)
 {
 	struct qp **slot = rule_slot(&c->dev->port, r->kind);
 	uint8_t st;
 
 	if (slot && *slot)
-		return command_refuse(c, ORNIC_ST_EXISTS,
+		return command_reject(c, ORNIC_ST_EXISTS,
 				      &((const struct ornic_rule_cmd *)c->in)->kind);
 	st = command_number(c, &c->dev->rules, r);
 	if (st)
@@ -195,7 +196,7 @@ static uint8_t rule_start(struct command *c, struct rule *r)
 uint8_t cmd_rule_create(struct command *c)
 {
 	const struct ornic_rule_cmd *in = c->in;
-	struct rule *r;
+	struct steer_rule *r;
 	uint8_t st;
 
 	if (in->kind == ORNIC_RULE_MEMBER)
@@ -214,7 +215,7 @@ uint8_t cmd_rule_create(struct command *c)
 	return st;
 }
 
-static void rule_release(struct device *dev, struct rule *r)
+static void rule_release(struct device *dev, struct steer_rule *r)
 {
 	struct qp **slot = rule_slot(&dev->port, r->kind);
 
@@ -229,7 +230,7 @@ static void rule_release(struct device *dev, struct rule *r)
 
 uint8_t cmd_rule_destroy(struct command *c)
 {
-	struct rule *r = table_get(&c->dev->rules, c->number);
+	struct steer_rule *r = table_get(&c->dev->rules, c->number);
 
 	if (c->number >= MCAST_FIRST)
 		return member_destroy(c);
@@ -243,7 +244,7 @@ uint8_t cmd_rule_destroy(struct command *c)
 void rule_release_all(struct device *dev)
 {
 	uint32_t n = 0;
-	struct rule *r;
+	struct steer_rule *r;
 
 	while ((r = table_next(&dev->rules, &n)))
 		rule_release(dev, r);

@@ -93,13 +93,13 @@ void cc_changed(struct engine *e)
 
 	TAILQ_FOREACH(dev, &e->devices, link)
 		for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++)
-			if (qp->rate.far)
-				rate_far(&qp->rate, true, cc_max_kbps(&e->cc));
+			if (qp->rate.remote)
+				rate_remote(&qp->rate, true, cc_max_kbps(&e->cc));
 }
 
 void cc_reset(struct qp *qp)
 {
 	qp->cc = (struct cc) {};
 	rate_pace(&qp->rate, 0, 0, 0);
-	rate_far(&qp->rate, false, 0);
+	rate_remote(&qp->rate, false, 0);
 }

@@ -97,7 +97,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
 		   uint32_t syndrome, struct ornic_cqe *cqe)
 {
-	bool on_purpose;
+	bool injected;
 
 	cqe->qpn = htole32(qp->handle);
 	cqe->wqe_id = htole32(index);
@@ -105,11 +105,11 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 	cqe->opcode = opcode;
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);
-	on_purpose = spoilt(qp, true, cqe);
+	injected = spoilt(qp, true, cqe);
 	count_status(qp, cqe->status);
 	cq_post(qp->type == ORNIC_QPT_XRC_TGT ? qp->srq->cq : qp->rcq, cqe);
-	if (on_purpose && qp_reliable(qp))
+	if (injected && qp_reliable(qp))
 		answer_fail(qp, NAK_REMOTE_OPERATIONAL, 0, FAULT_SYNDROME);
-	else if (on_purpose)
+	else if (injected)
 		qp_fail(qp, 0, FAULT_SYNDROME, index);
 }

@@ -26,7 +26,7 @@ struct engine;
 struct gpa;
 struct latency;
 struct qp;
-struct rule;
+struct steer_rule;
 struct switch_port;
 
 /** PORT_SPEED_MBPS - reported speed of a port; there is no wire that would define it */
@@ -78,8 +78,8 @@ struct port {
 	struct qp *unicast;
 	struct qp *multicast;
 	struct qp *promisc;
-	struct rule *match;
-	struct rule *leftover;
+	struct steer_rule *match;
+	struct steer_rule *leftover;
 	uint64_t frames;
 };
 
@@ -101,7 +101,7 @@ struct port {
  * @eqs:	struct eq, numbers from 0
  * @sets:	struct counter_set
  * @mcast:	multicast groups
- * @rules:	struct rule
+ * @rules:	struct steer_rule
  * @groups:	struct rss
  * @list_budget: page-list entries still free
  * @backlog_bytes: memory of datagrams that wait for receives

@@ -172,8 +172,8 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
 	/* Only what leaves for a remote peer is paced, and the peer may have moved. */
-	if (qp->rate.far != p->far && qp_connected(qp))
-		rate_far(&qp->rate, p->far, p->far ? cc_max_kbps(&dev->engine->cc) : 0);
+	if (qp->rate.remote != p->remote && qp_connected(qp))
+		rate_remote(&qp->rate, p->remote, p->remote ? cc_max_kbps(&dev->engine->cc) : 0);
 	/*
 	 * Headers count for the rate too (ORN-QP-41), those of IPv4 as those of IPv6. ACKs and CNPs
 	 * do not wait for the rate: if they were charged, requests could wait forever.

@@ -60,9 +60,9 @@ void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
 }
 
 /* Bytes that take half of the burst size, so that two packets make one burst. */
-static uint32_t far_packet(const struct rate *r)
+static uint32_t remote_packet(const struct rate *r)
 {
-	uint64_t bytes = ((uint64_t)RATE_PACE_NS / 2 << COST_SHIFT) / r->far_cost;
+	uint64_t bytes = ((uint64_t)RATE_PACE_NS / 2 << COST_SHIFT) / r->remote_cost;
 
 	return bytes < PACKET_MAX_PAYLOAD ? bytes : PACKET_MAX_PAYLOAD;
 }
@@ -70,15 +70,15 @@ static uint32_t far_packet(const struct rate *r)
 /* Compute cost, slack and packet size after one of the rates changed. */
 static void rate_update(struct rate *r)
 {
-	uint64_t pace = r->pace > r->far_cost ? r->pace : r->far_cost;
+	uint64_t pace = r->pace > r->remote_cost ? r->pace : r->remote_cost;
 
 	r->cost = r->limit > pace ? r->limit : pace;
 	r->slack = pace && r->limit_slack > RATE_PACE_NS ? RATE_PACE_NS : r->limit_slack;
 	r->most = PACKET_MAX_PAYLOAD;
 	if (r->limit || r->pace)
 		r->most = 0;
-	else if (r->far_cost)
-		r->most = far_packet(r);
+	else if (r->remote_cost)
+		r->most = remote_packet(r);
 }
 
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame)
@@ -121,10 +121,10 @@ void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again)
 	price(r, was, now);
 }
 
-void rate_far(struct rate *r, bool far, uint32_t kbps)
+void rate_remote(struct rate *r, bool remote, uint32_t kbps)
 {
-	r->far = far;
-	r->far_cost = kbps ? COST(kbps) : 0;
+	r->remote = remote;
+	r->remote_cost = kbps ? COST(kbps) : 0;
 	rate_update(r);
 }
 

@@ -40,8 +40,8 @@
  * @limit_slack: @slack if only the rate limit counts
  * @pace:	time of a byte as congestion control demands
  * @again:	if @pace: wake up at this time at the latest, ns
- * @far_cost:	time of a byte to a remote peer
- * @far:	the last packet went to a remote peer
+ * @remote_cost: time of a byte to a remote peer
+ * @remote:	the last packet went to a remote peer
  * @most:	most bytes of a packet that stands for many of the wire, which leave at once
  * @part:	fraction of a ns that belongs to @due
  * @timer:	armed while the queue pair waits
@@ -55,8 +55,8 @@ struct rate {
 	uint64_t limit_slack;
 	uint64_t pace;
 	uint64_t again;
-	uint64_t far_cost;
-	bool far;
+	uint64_t remote_cost;
+	bool remote;
 	uint32_t most;
 	uint64_t part;
 	struct timer timer;
@@ -82,8 +82,8 @@ void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, ui
  */
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again);
 
-/* rate_far() - note whether the peer is remote (@far); limit it to @kbps, 0 for no limit */
-void rate_far(struct rate *r, bool far, uint32_t kbps);
+/* rate_remote() - note whether the peer is remote (@remote); limit it to @kbps, 0 for no limit */
+void rate_remote(struct rate *r, bool remote, uint32_t kbps);
 
 /* rate_stop() - end a wait */
 void rate_stop(struct rate *r, struct timers *ts);

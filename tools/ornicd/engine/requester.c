@@ -32,8 +32,8 @@ void requester_start(struct qp *qp)
 	r->unread = 0;
 	r->went_back = false;
 	r->rewound = false;
-	r->refused = false;
-	r->far = false;
+	r->rnr_nak = false;
+	r->remote = false;
 	r->ssn = 0;
 	r->limited = false;
 	r->retry_left = qp->retry_cnt;
@@ -113,8 +113,8 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 	uint32_t at = w->psn + w->sent;
 	uint32_t packets = wqe_is_read(w) ? w->npsn : qp_max_payload(qp) / qp_mtu(qp);
 
-	bool wide = wqe_is_read(w) || !r->far;
-	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_FAR_WINDOW;
+	bool wide = wqe_is_read(w) || !r->remote;
+	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_REMOTE_WINDOW;
 
 	if (at != r->una && (at + packets - r->una > window || credit_limits(r, w)))
 		return false;
@@ -225,7 +225,7 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
  */
 static bool asks_ack(uint32_t sent)
 {
-	return !((sent + 1) % (REQUESTER_FAR_WINDOW / 4));
+	return !((sent + 1) % (REQUESTER_REMOTE_WINDOW / 4));
 }
 
 bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
@@ -303,7 +303,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 			w->status = ORNIC_WC_LOC_QP_OP_ERR;
 		return w->status;
 	}
-	r->far = p->far || switch_is_faulty(qp->dev->engine->sw);
+	r->remote = p->remote || switch_is_faulty(qp->dev->engine->sw);
 	p->dqpn = qp->dest_qpn;
 	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
@@ -321,7 +321,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	end = w->psn + w->sent;
 	if (seq_diff(end, r->sent_psn) > 0) {
 		r->sent_psn = end;
-		if (r->far && p->ackreq && !read && !r->rtt_sent) {
+		if (r->remote && p->ackreq && !read && !r->rtt_sent) {
 			r->rtt_seq = r->sent_psn;
 			r->rtt_sent = qp->dev->engine->now;
 		}

@@ -25,12 +25,12 @@ struct qp;
 /** REQUESTER_PSN_WINDOW - most PSNs in flight: only within half of their space can old be told from new */
 #define REQUESTER_PSN_WINDOW	((1 << 23) - 1)
 /**
- * REQUESTER_FAR_WINDOW - most PSNs in flight to a remote peer: one that is no device of this daemon
- * or that is behind a rate-limited link
+ * REQUESTER_REMOTE_WINDOW - most PSNs in flight to a remote peer: one that is no device of this
+ * daemon or that is behind a rate-limited link
  *
  * A burst has to fit into the buffers of a network. Soft-RoCE has the same bound.
  */
-#define REQUESTER_FAR_WINDOW	128
+#define REQUESTER_REMOTE_WINDOW	128
 
 /**
  * struct requester - send side: work requests in flight, and sequence numbers for RC and UC. Members
@@ -46,9 +46,9 @@ struct qp;
  * @sent_psn:	one past the highest PSN ever sent
  * @reads:	reads and atomics sent and not answered in full
  * @unread:	reads and atomics in the window and not answered in full
- * @far:	the last packet went to a remote peer, see REQUESTER_FAR_WINDOW
+ * @remote:	the last packet went to a remote peer, see REQUESTER_REMOTE_WINDOW
  * @rewound:	retransmission is due and has not begun; the timeout starts when it does
- * @refused:	an RNR NAK arrived, and since then nothing was acknowledged or sent
+ * @rnr_nak:	an RNR NAK arrived, and since then nothing was acknowledged or sent
  * @went_back:	a reported loss started a retransmission, and since then nothing was acknowledged
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
@@ -75,9 +75,9 @@ struct requester {
 	uint32_t sent_psn;
 	uint32_t reads;
 	uint32_t unread;
-	bool far;
+	bool remote;
 	bool rewound;
-	bool refused;
+	bool rnr_nak;
 	bool went_back;
 	uint8_t retry_left;
 	uint8_t rnr_left;

@@ -34,7 +34,7 @@ static uint64_t deadline(const struct qp *qp)
 {
 	const struct engine *e = qp->dev->engine;
 
-	return (qp->req.far ? e->clock() : e->now) + ack_timeout(qp);
+	return (qp->req.remote ? e->clock() : e->now) + ack_timeout(qp);
 }
 
 static bool in_flight(const struct requester *r)
@@ -112,7 +112,7 @@ void requester_sending(struct qp *qp)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	r->refused = false;
+	r->rnr_nak = false;
 	if (!ack_timeout(qp))
 		return;
 	if (!in_flight(r) || !timer_armed(&r->ack_timer) || r->rewound)
@@ -129,7 +129,7 @@ void requester_progress(struct qp *qp)
 	r->retry_left = qp->retry_cnt;
 	r->rnr_left = qp->rnr_retry;
 	r->went_back = false;
-	r->refused = false;
+	r->rnr_nak = false;
 	r->deadline = deadline(qp);
 }
 
@@ -179,9 +179,9 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 	struct engine *e = qp->dev->engine;
 
 	/* a duplicate RNR NAK: the timer of the first one already runs or has expired */
-	if (r->refused)
+	if (r->rnr_nak)
 		return;
-	r->refused = true;
+	r->rnr_nak = true;
 	qp_count(qp, CNT_rnr_naks_received, 1);
 	if (qp->rnr_retry != RNR_INFINITE) {
 		if (!r->rnr_left) {

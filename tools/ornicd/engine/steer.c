@@ -40,9 +40,9 @@ struct steering {
 	struct frame frame;
 };
 
-void steer_add(struct port *port, struct rule *r)
+void steer_add(struct port *port, struct steer_rule *r)
 {
-	struct rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
+	struct steer_rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
 
 	while (*at && (*at)->priority <= r->priority)
 		at = &(*at)->next;
@@ -50,22 +50,22 @@ void steer_add(struct port *port, struct rule *r)
 	*at = r;
 }
 
-void steer_del(struct port *port, struct rule *r)
+void steer_del(struct port *port, struct steer_rule *r)
 {
-	struct rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
+	struct steer_rule **at = r->flags & ORNIC_RULE_F_LEFTOVER ? &port->leftover : &port->match;
 
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
 }
 
-static bool rule_drops(const struct rule *r)
+static bool rule_drops(const struct steer_rule *r)
 {
 	return !r->qp && !r->rss;
 }
 
 /* Multicast and frames to the port's own address come anyway. */
-static bool rule_wants_foreign(const struct rule *r, const struct port *port)
+static bool rule_wants_foreign(const struct steer_rule *r, const struct port *port)
 {
 	const struct ornic_rule_match *value = (const void *)r->value;
 	const struct ornic_rule_match *mask = (const void *)r->mask;
@@ -79,10 +79,10 @@ static bool rule_wants_foreign(const struct rule *r, const struct port *port)
 
 bool steer_wants_foreign(const struct port *port)
 {
-	for (const struct rule *r = port->match; r; r = r->next)
+	for (const struct steer_rule *r = port->match; r; r = r->next)
 		if (rule_wants_foreign(r, port))
 			return true;
-	for (const struct rule *r = port->leftover; r; r = r->next)
+	for (const struct steer_rule *r = port->leftover; r; r = r->next)
 		if (rule_wants_foreign(r, port))
 			return true;
 	return false;
@@ -117,18 +117,18 @@ static bool is_roce(const struct steering *s)
 	       key->dst_port == htobe16(ROCE_UDP_PORT) && device_has_gid(s->dev, key->dst_ip);
 }
 
-static bool rule_hits(const struct rule *r, const struct frame *f)
+static bool rule_hits(const struct steer_rule *r, const struct frame *f)
 {
 	const uint64_t *key = (const uint64_t *)&f->key;
 	uint64_t differ = r->fields & ~f->fields;
 
-	for (size_t i = 0; i < RULE_WORDS; i++)
+	for (size_t i = 0; i < STEER_RULE_WORDS; i++)
 		differ |= (key[i] ^ r->value[i]) & r->mask[i];
 	return !differ;
 }
 
 /* Give a copy to the rule's target, unless it had one or sent the frame. */
-static bool rule_give(struct steering *s, const struct rule *r)
+static bool rule_give(struct steering *s, const struct steer_rule *r)
 {
 	struct raw_meta meta = { .flow_tag = r->flow_tag };
 	struct port *port = &s->dev->port;
@@ -143,7 +143,7 @@ static bool rule_give(struct steering *s, const struct rule *r)
 }
 
 /* Match the rules of @list in order. Return: true if the frame goes no further. */
-static bool steer_list(struct steering *s, const struct rule *list)
+static bool steer_list(struct steering *s, const struct steer_rule *list)
 {
 	if (!s->parsed) {
 		frame_parse(s->p, &s->frame);
@@ -152,7 +152,7 @@ static bool steer_list(struct steering *s, const struct rule *list)
 	}
 	if (is_roce(s))
 		return false;
-	for (const struct rule *r = list; r; r = r->next) {
+	for (const struct steer_rule *r = list; r; r = r->next) {
 		if (!rule_hits(r, &s->frame))
 			continue;
 		if (rule_drops(r))

@@ -16,11 +16,11 @@ struct packet;
 struct qp;
 struct rss;
 
-/** RULE_WORDS - a key in words, for comparing */
-#define RULE_WORDS	(sizeof(struct ornic_rule_match) / sizeof(uint64_t))
+/** STEER_RULE_WORDS - a key in words, for comparing */
+#define STEER_RULE_WORDS	(sizeof(struct ornic_rule_match) / sizeof(uint64_t))
 
 /**
- * struct rule - a rule; in a list if it is a MATCH
+ * struct steer_rule - a rule; in a list if it is a MATCH
  * @number, @kind, @priority, @flags, @fields: as created
  * @flow_tag:	for completions
  * @qp:		target, or NULL
@@ -29,7 +29,7 @@ struct rss;
  * @mask:	bits to compare
  * @next:	rule to ask next
  */
-struct rule {
+struct steer_rule {
 	uint32_t number;
 	uint8_t kind;
 	uint16_t priority;
@@ -38,14 +38,14 @@ struct rule {
 	uint32_t flow_tag;
 	struct qp *qp;
 	struct rss *rss;
-	uint64_t value[RULE_WORDS];
-	uint64_t mask[RULE_WORDS];
-	struct rule *next;
+	uint64_t value[STEER_RULE_WORDS];
+	uint64_t mask[STEER_RULE_WORDS];
+	struct steer_rule *next;
 };
 
 /* steer_add() - a MATCH rule applies from now on; steer_del() - no more */
-void steer_add(struct port *port, struct rule *r);
-void steer_del(struct port *port, struct rule *r);
+void steer_add(struct port *port, struct steer_rule *r);
+void steer_del(struct port *port, struct steer_rule *r);
 
 /* steer_wants_foreign() - return true if a rule may take unicast frames to other addresses */
 bool steer_wants_foreign(const struct port *port);

@@ -9,7 +9,7 @@
 
 static bool match_completion(const struct fault *f, const struct qp *qp, bool recv)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	return r->action == RULE_CQE && match_device(f, qp->dev) &&
 	       (!rule_has(r, KEY_QP) || r->qp == qp->handle) &&
@@ -28,7 +28,7 @@ uint8_t fault_completion(struct qp *qp, bool recv)
 
 static bool match_command(const struct fault *f, const struct device *dev, int code)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	if (r->action != RULE_ADMIN || !match_device(f, dev))
 		return false;

@@ -43,7 +43,7 @@ static void device_names(const struct faults *fs, bool all, char *to, size_t siz
 	}
 }
 
-int device_check(const struct faults *fs, const struct rule *r, char *err)
+int device_check(const struct faults *fs, const struct fault_rule *r, char *err)
 {
 	bool port = rule_has(r, KEY_PORT);
 	char names[256];
@@ -91,7 +91,7 @@ static void flap_begin(struct fault *f)
 
 static void flap_end(struct fault *f)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	f->down = false;
 	set_link(f);
@@ -165,7 +165,7 @@ static void timer_fired(void *arg)
 
 int device_start(struct fault *f, char *err)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	f->timer = (struct timer) { .fn = timer_fired, .arg = f };
 	if (r->action < RULE_FLAP || r->action > RULE_FATAL || rule_of_packets(r))

@@ -53,7 +53,7 @@ static int no_memory(char *err)
 }
 
 /* Allocate a fault for @r without starting it. */
-static struct fault *fault_new(struct faults *fs, const struct rule *r)
+static struct fault *fault_new(struct faults *fs, const struct fault_rule *r)
 {
 	struct fault *f = calloc(1, sizeof(*f));
 
@@ -98,7 +98,7 @@ int fault_add(struct engine *e, const char *text, uint32_t *id, char *err)
 {
 	struct faults *fs = faults_of(e) ?: faults_new(e);
 	struct fault *f;
-	struct rule r;
+	struct fault_rule r;
 	int ret;
 
 	if (!fs)

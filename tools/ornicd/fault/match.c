@@ -25,7 +25,8 @@ static enum rule_dir dir_of(const struct switch_port *port, enum switch_way way)
 	return switch_port_is_device(port) == (way == SWITCH_IN) ? RULE_TX : RULE_RX;
 }
 
-static bool match_place(const struct rule *r, const struct switch_port *port, enum switch_way way)
+static bool match_place(const struct fault_rule *r, const struct switch_port *port,
+			enum switch_way way)
 {
 	if (r->name[0] && strcmp(r->name, switch_port_name(port)))
 		return false;
@@ -34,7 +35,7 @@ static bool match_place(const struct rule *r, const struct switch_port *port, en
 	return r->name[0] || way == SWITCH_IN;
 }
 
-static bool match_kind(const struct rule *r, bool roce)
+static bool match_kind(const struct fault_rule *r, bool roce)
 {
 	return r->packet == RULE_ANY_PACKET || roce == (r->packet == RULE_ROCE);
 }
@@ -43,7 +44,7 @@ static bool match_kind(const struct rule *r, bool roce)
  * With a device, qp= is the device's end: the source of packets that it sends, the destination
  * of packets that it receives.
  */
-static bool match_qps(const struct rule *r, const struct switch_port *port, enum switch_way way,
+static bool match_qps(const struct fault_rule *r, const struct switch_port *port, enum switch_way way,
 		      uint32_t dqpn, uint32_t sqpn)
 {
 	bool own = r->name[0] && switch_port_is_device(port);
@@ -58,7 +59,7 @@ static bool match_qps(const struct rule *r, const struct switch_port *port, enum
 }
 
 /* Return true if one of the @n PSNs from @psn is in the rule's range. */
-static bool match_psns(const struct rule *r, uint32_t psn, uint32_t n)
+static bool match_psns(const struct fault_rule *r, uint32_t psn, uint32_t n)
 {
 	uint32_t width = (r->psn.last - r->psn.first) & BTH_PSN_MASK;
 
@@ -81,7 +82,7 @@ uint16_t match_code(uint8_t opcode, uint8_t aeth)
 }
 
 /* Return true if a frame of @p has one of the rule's opcodes: all middle ones have the same. */
-static bool match_codes(const struct rule *r, const struct packet *p)
+static bool match_codes(const struct fault_rule *r, const struct packet *p)
 {
 	if (!rule_has(r, KEY_OPCODE))
 		return true;
@@ -95,7 +96,7 @@ static bool match_codes(const struct rule *r, const struct packet *p)
 bool match_packet(const struct fault *f, const struct switch_port *port, enum switch_way way,
 		  const struct packet *p)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 	bool roce = p->kind != PACKET_ETHERNET;
 
 	if (!match_alive(f) || !match_place(r, port, way) || !match_kind(r, roce))
@@ -106,7 +107,7 @@ bool match_packet(const struct fault *f, const struct switch_port *port, enum sw
 
 bool match_frame(const struct fault *f, const struct fault_frame *frame)
 {
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	if (!match_alive(f) || !match_place(r, frame->port, frame->way) ||
 	    !match_kind(r, frame->roce))

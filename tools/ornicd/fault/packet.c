@@ -194,7 +194,7 @@ static void let_wait(struct fault *f, struct fault_frame *frame)
 static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames *todo)
 {
 	struct faults *fs = f->faults;
-	const struct rule *r = &f->rule;
+	const struct fault_rule *r = &f->rule;
 
 	switch (r->action) {
 	case RULE_DROP:

@@ -71,7 +71,7 @@ static const struct {
  * @errlen:	bytes of @err
  */
 struct input {
-	struct rule *r;
+	struct fault_rule *r;
 	char *err;
 	size_t errlen;
 };
@@ -257,7 +257,7 @@ static int take_value(struct input *in, enum rule_key key, const char *val)
 	static const char *const dirs[] = { "", "tx", "rx", NULL };
 	static const char *const packets[] = { "roce", "other", "any", NULL };
 	static const char *const queues[] = { "", "send", "recv", NULL };
-	struct rule *r = in->r;
+	struct fault_rule *r = in->r;
 	unsigned int word = 0;
 	int err;
 
@@ -371,7 +371,7 @@ static int take_action(struct input *in, const char *name)
 	return bad(in, "\"%s\" is not an action; expected one of %s", name, all);
 }
 
-bool rule_of_packets(const struct rule *r)
+bool rule_of_packets(const struct fault_rule *r)
 {
 	return r->action <= RULE_ECN || (r->action <= RULE_FATAL && r->given & RULE_PACKET_KEYS);
 }
@@ -387,7 +387,7 @@ static int exclusive(struct input *in, enum rule_key a, enum rule_key b)
 /* Check the conditions that concern more than one key. */
 static int check(struct input *in)
 {
-	struct rule *r = in->r;
+	struct fault_rule *r = in->r;
 	uint32_t missing = actions[r->action].needs & ~r->given;
 	bool packets = rule_of_packets(r);
 	int err;
@@ -459,13 +459,13 @@ static bool printable(const char *text)
 	return true;
 }
 
-int rule_parse(const char *text, struct rule *r, char *err, size_t errlen)
+int rule_parse(const char *text, struct fault_rule *r, char *err, size_t errlen)
 {
 	struct input in = { r, err, errlen };
 	char copy[RULE_TEXT], *item, *save;
 	int ret;
 
-	*r = (struct rule) { .by = 1, .within_ns = WITHIN_NS };
+	*r = (struct fault_rule) { .by = 1, .within_ns = WITHIN_NS };
 	if (!normalise(r->text, text))
 		return bad(&in, "the rule is longer than %d characters", RULE_TEXT - 1);
 	if (!printable(r->text))
@@ -488,7 +488,7 @@ int rule_parse(const char *text, struct rule *r, char *err, size_t errlen)
  * The finalizer of splitmix64 over a counter (Steele, Lea, Flood: Fast Splittable
  * Pseudorandom Number Generators, OOPSLA 2014) needs no state between matches.
  */
-uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt)
+uint64_t rule_random(const struct fault_rule *r, uint64_t n, uint32_t salt)
 {
 	uint64_t z = r->seed + (n * 4 + salt) * 0x9e3779b97f4a7c15ull;
 
@@ -498,12 +498,12 @@ uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt)
 }
 
 /* Return true if the rule acts when added or by its timer, not on matches. */
-static bool by_time(const struct rule *r)
+static bool by_time(const struct fault_rule *r)
 {
 	return r->action >= RULE_FLAP && r->action <= RULE_FATAL && !rule_of_packets(r);
 }
 
-bool rule_spent(const struct rule *r, uint64_t matched, uint64_t acted)
+bool rule_spent(const struct fault_rule *r, uint64_t matched, uint64_t acted)
 {
 	if (rule_has(r, KEY_COUNT) && acted >= r->count)
 		return true;
@@ -512,7 +512,7 @@ bool rule_spent(const struct rule *r, uint64_t matched, uint64_t acted)
 	return r->nth && matched >= r->nth && matched - r->nth >= r->after;
 }
 
-bool rule_chooses(const struct rule *r, uint64_t n, uint64_t acted)
+bool rule_chooses(const struct fault_rule *r, uint64_t n, uint64_t acted)
 {
 	if (n <= r->after || (rule_has(r, KEY_COUNT) && acted >= r->count))
 		return false;

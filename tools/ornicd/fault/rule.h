@@ -44,7 +44,7 @@ enum rule_action {
 	RULE_ADMIN,
 };
 
-/* Keys, as bits of struct rule's @given */
+/* Keys, as bits of struct fault_rule's @given */
 enum rule_key {
 	KEY_DEVICE, KEY_PORT, KEY_DIR, KEY_PACKET, KEY_OPCODE, KEY_QP, KEY_DQP, KEY_SQP,
 	KEY_PSN, KEY_SIZE, KEY_NTH, KEY_EVERY, KEY_AFTER, KEY_COUNT, KEY_P, KEY_SEED,
@@ -82,7 +82,7 @@ struct rule_range {
 };
 
 /**
- * struct rule - a parsed rule
+ * struct fault_rule - a parsed rule
  * @text:	text of the rule, words separated by one space
  * @action:	fault to inject
  * @given:	bit per enum rule_key that the text has
@@ -111,7 +111,7 @@ struct rule_range {
  * @status:	CQE: enum ornic_wc_status; ADMIN: enum ornic_status
  * @queue:	CQE: completions of sends or of receives
  */
-struct rule {
+struct fault_rule {
 	char text[RULE_TEXT];
 	enum rule_action action;
 	uint32_t given;
@@ -152,20 +152,20 @@ struct rule {
  *
  * Return: 0 or -EINVAL.
  */
-int rule_parse(const char *text, struct rule *r, char *err, size_t errlen);
+int rule_parse(const char *text, struct fault_rule *r, char *err, size_t errlen);
 
-static inline bool rule_has(const struct rule *r, enum rule_key key)
+static inline bool rule_has(const struct fault_rule *r, enum rule_key key)
 {
 	return r->given >> key & 1;
 }
 
-static inline bool rule_code(const struct rule *r, uint32_t code)
+static inline bool rule_code(const struct fault_rule *r, uint32_t code)
 {
 	return r->codes[code / 64] >> code % 64 & 1;
 }
 
 /* rule_of_packets() - return true if the rule has an action or conditions on packets */
-bool rule_of_packets(const struct rule *r);
+bool rule_of_packets(const struct fault_rule *r);
 
 /*
  * rule_chooses() - return true if @r acts on match @n, counted from 1, after @acted actions
@@ -173,9 +173,9 @@ bool rule_of_packets(const struct rule *r);
  * rule_random() - return a random number that depends only on the rule's seed, match @n and
  * @salt (0 to 3; 0 is that of rule_chooses())
  */
-bool rule_chooses(const struct rule *r, uint64_t n, uint64_t acted);
-bool rule_spent(const struct rule *r, uint64_t matched, uint64_t acted);
-uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt);
+bool rule_chooses(const struct fault_rule *r, uint64_t n, uint64_t acted);
+bool rule_spent(const struct fault_rule *r, uint64_t matched, uint64_t acted);
+uint64_t rule_random(const struct fault_rule *r, uint64_t n, uint32_t salt);
 
 /* names.c */
 
@@ -186,7 +186,7 @@ uint64_t rule_random(const struct rule *r, uint64_t n, uint32_t salt);
  */
 bool names_packets(const char *pattern, size_t len, uint64_t *codes);
 bool names_commands(const char *pattern, size_t len, uint64_t *codes);
-/* names_command() - return the bit number of an admin opcode in @codes of struct rule, or -1 */
+/* names_command() - return the bit number of an admin opcode in @codes of struct fault_rule, or -1 */
 int names_command(uint16_t opcode);
 /* names_wc() - return the enum ornic_wc_status with that name, or -1 */
 int names_wc(const char *name, size_t len);

@@ -34,7 +34,7 @@ struct fault {
 	TAILQ_ENTRY(fault) link;
 	struct faults *faults;
 	uint32_t id;
-	struct rule rule;
+	struct fault_rule rule;
 	uint64_t matched;
 	uint64_t acted;
 	uint64_t no_room;
@@ -143,7 +143,7 @@ bool match_packet(const struct fault *f, const struct switch_port *port, enum sw
 /* match_frame() - return true if @f matches @frame */
 bool match_frame(const struct fault *f, const struct fault_frame *frame);
 /*
- * match_code() - return the packet code (bit in @codes of struct rule) of a packet with BTH
+ * match_code() - return the packet code (bit in @codes of struct fault_rule) of a packet with BTH
  * @opcode and, if it is an acknowledgment, AETH syndrome @aeth
  */
 uint16_t match_code(uint8_t opcode, uint8_t aeth);
@@ -187,7 +187,7 @@ void hold_gone(struct faults *fs, const struct switch_port *port, const char *wh
 /* device.c */
 
 /* device_check() - check that the rule's device or port exists. Return: 0, or -ENOENT with @err. */
-int device_check(const struct faults *fs, const struct rule *r, char *err);
+int device_check(const struct faults *fs, const struct fault_rule *r, char *err);
 /*
  * device_start() - act at once or arm the timer, if the rule is for a device and has no conditions
  * on packets. Return: as fault_add().

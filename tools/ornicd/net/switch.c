@@ -289,7 +289,7 @@ void switch_find(const struct switch_port *from, struct packet *p)
 	uint16_t vlan = p->vlan || from->vlan ? vlan_of(from, p) : 0;
 
 	p->to = station_find(from->sw, p->dmac, vlan);
-	p->far = !p->to || p->to->egress;
+	p->remote = !p->to || p->to->egress;
 }
 
 /* Return true if another port has that address in that VLAN or in all VLANs. */

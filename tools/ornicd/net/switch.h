@@ -150,7 +150,7 @@ const struct egress *switch_port_egress(const struct switch_port *port);
 
 /*
  * switch_find() - look up the destination of RoCE packet @p from @from in its VLAN, and fill in @to
- * and @far, so that the switch need not search again
+ * and @remote, so that the switch need not search again
  */
 void switch_find(const struct switch_port *from, struct packet *p);
 

@@ -48,7 +48,7 @@ enum packet_kind {
  * @kind:	kind of packet, which says what fields are valid
  * @from:	port by which it entered the switch; NULL before that
  * @to:		port of the device with address @dmac in its VLAN; NULL: the switch searches
- * @far:	no device has address @dmac, or the link to it is rate-limited
+ * @remote:	no device has address @dmac, or the link to it is rate-limited
  * @loopback:	for the port by which it entered, and no other
  * @echo:	also for the port by which it entered
  * @sender:	Ethernet and datagrams: queue pair that sent it; valid until the switch is drained
@@ -96,7 +96,7 @@ struct packet {
 	enum packet_kind kind;
 	struct switch_port *from;
 	struct switch_port *to;
-	bool far;
+	bool remote;
 	bool loopback;
 	bool echo;
 	const struct qp *sender;

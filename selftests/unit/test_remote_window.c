@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages longer than the window to a far peer. However slowly they go, an answer comes in time.
+ * Messages longer than the window to a remote peer: however low the rate, an ACK arrives in time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,10 @@ struct ends {
 	struct conn b;
 };
 
-/* The link to the second device has a rate, so it is far; fast enough not to matter. */
+/*
+ * The link to the second device is rate-limited, so the peer counts as remote; the rate is high
+ * enough not to matter.
+ */
 static int setup(void **state)
 {
 	struct egress_param link = { .kbps = 10000000, .queue = 4 * BYTES };
