@@ -103,10 +103,67 @@ static void test_rules(void **state)
 	test_free(rule);
 }
 
+static void post_frame(struct nic *n, struct nic_qp *qp, const uint8_t dmac[6])
+{
+	struct ornic_wqe_ctrl *wqe = nic_sqe(n, qp, ORNIC_WR_SEND, 0);
+
+	((struct ornic_wqe_eth *)(wqe + 1))->inline_hdr = htole16(60);
+	memcpy((uint8_t *)(wqe + 2), dmac, 6);
+}
+
+/*
+ * ORN-SEC-13: a function whose frames end each iteration by their copies does not keep another
+ * function waiting.
+ */
+static void test_other_function(void **state)
+{
+	static const uint8_t mac[2][6] = { { 2, 0, 0, 0, 0, 0xa }, { 2, 0, 0, 0, 0, 0xb } };
+	struct steer_rule *rule = test_calloc(TAKERS, sizeof(*rule));
+	struct nic_qp *qp = NULL, *other;
+	struct nic_cq *cq;
+	struct engine e;
+	struct nic n[2];
+
+	(void)state;
+	assert_int_equal(engine_init(&e, 0), 0);
+	for (int i = 0; i < 2; i++)
+		nic_init(&n[i], &e, mac[i]);
+	cq = nic_cq_new(&n[1], 10, nic_eq_new(&n[1], 6, 0), 0);
+	other = nic_qp_new(&n[1], ORNIC_QPT_RAW, 0, cq, cq);
+	nic_qp_rts(other);
+	cq = nic_cq_new(&n[0], 10, nic_eq_new(&n[0], 6, 0), 0);
+	for (int i = 0; i < TAKERS; i++) {
+		qp = nic_qp_new(&n[0], ORNIC_QPT_RAW, 0, cq, cq);
+		nic_qp_rts(qp);
+		rule[i] = (struct steer_rule) { .flags = ORNIC_RULE_F_COPY, .qp = &qp->qp };
+		steer_add(&n[0].dev.port, &rule[i]);
+	}
+	assert_int_equal(link_update(&n[0].dev), 0);
+	while (!engine_turn(&e))
+		;
+	for (int i = 0; i < SENT; i++)
+		post_frame(&n[0], qp, mac[0]);
+	post_frame(&n[1], other, mac[1]);
+	nic_ring(&n[0], qp);
+	nic_ring(&n[1], other);
+	engine_turn(&e);
+	assert_int_equal(other->qp.sq.done, 0);
+	engine_turn(&e);
+	assert_int_equal(other->qp.sq.done, 1);
+	assert_in_range(qp->qp.sq.done, 1, SENT - 1);
+	nic_turns(&e);
+	assert_int_equal(qp->qp.sq.done, SENT);
+	for (int i = 0; i < 2; i++)
+		nic_fini(&n[i]);
+	engine_fini(&e);
+	test_free(rule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_group), cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_other_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,25 +108,6 @@ void engine_activate(struct engine *e, struct qp *qp)
 	TAILQ_INSERT_TAIL(&dev->active, qp, sched_link);
 }
 
-static void engine_watch(struct engine *e, struct qp *qp)
-{
-	qp->sched = QP_WATCHED;
-	qp->watch_until = e->now + e->spin_ns;
-	TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
-}
-
-/* Choose the next queue pair: round robin over devices, then within a device (ORN-SEC-13). */
-static struct qp *next_active(struct engine *e)
-{
-	struct device *dev = TAILQ_FIRST(&e->busy);
-
-	if (!dev)
-		return NULL;
-	TAILQ_REMOVE(&e->busy, dev, busy);
-	TAILQ_INSERT_TAIL(&e->busy, dev, busy);
-	return TAILQ_FIRST(&dev->active);
-}
-
 void engine_drain(struct engine *e)
 {
 	do {
@@ -134,22 +115,31 @@ void engine_drain(struct engine *e)
 	} while (answer_flush(e));
 }
 
+/*
+ * Run active queue pairs: round robin over devices, then over the queue pairs of a device
+ * (ORN-SEC-13). A device gives up its place only if one of its queue pairs runs. Otherwise a device
+ * that ends every iteration by its copies or its time would always take the place of the next one.
+ */
 static void run_active(struct engine *e)
 {
 	for (int n = 0; n < ENGINE_QPS; n++) {
-		struct qp *qp = next_active(e);
-		bool more;
+		struct device *dev = TAILQ_FIRST(&e->busy);
+		struct qp *qp;
 
-		if (!qp || (n && (engine_sated(e) ||
-				  e->clock() - e->now > ENGINE_TURN_NS)))
+		if (!dev || (n && (engine_sated(e) || e->clock() - e->now > ENGINE_TURN_NS)))
 			return;
+		TAILQ_REMOVE(&e->busy, dev, busy);
+		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
+		qp = TAILQ_FIRST(&dev->active);
 		engine_forget(e, qp);
-		more = qp_run(qp);
-		if (more)
+		if (qp_run(qp))
 			engine_activate(e, qp);
 		engine_drain(e);
-		if (qp->sched == QP_ASLEEP && qp_watchable(qp))
-			engine_watch(e, qp);
+		if (qp->sched == QP_ASLEEP && qp_watchable(qp)) {
+			qp->sched = QP_WATCHED;
+			qp->watch_until = e->now + e->spin_ns;
+			TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
+		}
 	}
 }
 
