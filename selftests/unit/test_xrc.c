@@ -306,14 +306,15 @@ static void test_no_domain(void **state)
 	struct xrc *x = *state;
 	struct dut *d = &x->w.dut[1];
 	uint32_t blank = dut_blank(d, NULL, ORNIC_KEY_FAST_REG, 4);
+	struct mr_access who = responder_access(&x->tgt.qp, responder_pd(&x->tgt.qp),
+						ORNIC_ACCESS_REMOTE_READ);
 	uint32_t syndrome = 0;
 
 	assert_null(x->tgt.qp.srq);
 	assert_int_equal(responder_pd(&x->tgt.qp), 0);
 	assert_false(memop_invalidate(&x->tgt.qp, blank, &syndrome));
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
-	assert_null(responder_mr(&x->tgt.qp, ORNIC_ACCESS_REMOTE_READ, x->dkey[0], x->dst, 1,
-				 &syndrome));
+	assert_null(mr_check(&d->dev, &who, x->dkey[0], x->dst, 1, &syndrome));
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
 }
 

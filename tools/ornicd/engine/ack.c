@@ -6,10 +6,9 @@
  * A response acknowledges all PSNs before it. If a READ or atomic among them was not answered, its
  * answer was lost: an implied NAK.
  */
-#include "complete.h"
 #include "credit.h"
-#include "data.h"
 #include "engine.h"
+#include "mr.h"
 #include "qp.h"
 
 #include <endian.h>
@@ -87,24 +86,14 @@ static void skip_acked(struct requester *r)
 }
 
 /*
- * End the measurement of the round trip time if @una covers what it measures. It is for operators
- * only, and only of remote peers: to a peer in this daemon the round trip is within one turn.
- * One packet at a time is measured, never a retransmitted one (Karn's algorithm), and smoothed as
- * TCP does (RFC 6298). Times are those of the engine's turns, so that no clock is read here;
- * the result includes the time that an answer waits for its turn.
+ * Note that everything before @seq is acknowledged.
+ *
+ * This may end a measurement of the round trip time. Only operators use the result. Only remote
+ * peers are measured, because the round trip to a peer in this daemon takes no longer than one
+ * iteration. One packet at a time is measured, never a retransmitted one (Karn's algorithm), and
+ * the results are smoothed as by TCP (RFC 6298). The engine's time is used, so no clock is read
+ * here, and the result includes the time that the ACK waits for an iteration.
  */
-static void measure_rtt(struct qp *qp)
-{
-	struct requester *r = &qp->req;
-	uint64_t rtt = qp->dev->engine->now - r->rtt_sent;
-
-	if (seq_diff(r->una, r->rtt_seq) < 0)
-		return;
-	r->rtt = r->rtt ? r->rtt - r->rtt / 8 + rtt / 8 : rtt;
-	r->rtt_sent = 0;
-}
-
-/* Everything before @seq is acknowledged. */
 static void advance(struct qp *qp, uint32_t seq)
 {
 	struct requester *r = &qp->req;
@@ -112,8 +101,12 @@ static void advance(struct qp *qp, uint32_t seq)
 	if (seq_diff(seq, r->una) <= 0)
 		return;
 	r->una = seq;
-	if (r->rtt_sent)
-		measure_rtt(qp);
+	if (r->rtt_sent && seq_diff(seq, r->rtt_seq) >= 0) {
+		uint64_t rtt = qp->dev->engine->now - r->rtt_sent;
+
+		r->rtt = r->rtt ? r->rtt - r->rtt / 8 + rtt / 8 : rtt;
+		r->rtt_sent = 0;
+	}
 	requester_progress(qp);
 	skip_acked(r);
 }
@@ -252,14 +245,6 @@ static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 	qp->req.unread--;
 }
 
-/* Sequence number of the next packet to send, for the first time or as a retransmission. */
-static uint32_t next_seq(const struct requester *r)
-{
-	const struct wqe *w = requester_wqe(r, r->cur);
-
-	return r->cur == r->tail ? r->sent_psn : w->psn + w->sent;
-}
-
 /*
  * Process a READ or atomic response: it belongs to the oldest such work request, or is stale, or
  * comes after a lost one. A response to a request that waits for its retransmission is late. It
@@ -268,9 +253,11 @@ static uint32_t next_seq(const struct requester *r)
 static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p)
 {
 	struct requester *r = &qp->req;
+	const struct wqe *cur = requester_wqe(r, r->cur);
+	uint32_t next = r->cur == r->tail ? r->sent_psn : cur->psn + cur->sent;
 	struct wqe *w = oldest_read(r);
 
-	if (w && seq_diff(seq, next_seq(r)) >= 0 && seq_diff(seq, w->psn + w->got) > 0) {
+	if (w && seq_diff(seq, next) >= 0 && seq_diff(seq, w->psn + w->got) > 0) {
 		requester_acked(qp, w->psn + w->got);
 		return;
 	}
@@ -292,32 +279,28 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	engine_activate(qp->dev->engine, qp);
 }
 
-/*
- * Return true if the AETH of @p reports credits. Middle packets of READ responses have no AETH, and
- * the credits of a first packet are repeated by the last.
- */
-static bool has_credits(const struct packet *p)
-{
-	uint8_t operation = bth_operation(p->opcode);
-
-	return (p->aeth & AETH_KIND_MASK) == AETH_ACK &&
-	       operation != BTH_RC_READ_RESP_FIRST && operation != BTH_RC_READ_RESP_MIDDLE;
-}
-
 void requester_receive(struct qp *qp, const struct packet *p)
 {
 	struct requester *r = &qp->req;
 	uint32_t seq = seq_of(p->psn, r->una);
+	uint8_t operation = bth_operation(p->opcode);
+	bool credits;
 
 	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
 		return;
 	if (seq_diff(seq, r->una - 1) < 0 || seq_diff(seq, r->sent_psn) >= 0)
 		return;
-	if (has_credits(p) && credit_receive(r, p->aeth, p->msn))
+	/*
+	 * Middle packets of READ responses have no AETH. The last packet repeats the credits of the
+	 * first one.
+	 */
+	credits = (p->aeth & AETH_KIND_MASK) == AETH_ACK &&
+		  operation != BTH_RC_READ_RESP_FIRST && operation != BTH_RC_READ_RESP_MIDDLE;
+	if (credits && credit_receive(r, p->aeth, p->msn))
 		engine_activate(qp->dev->engine, qp);
 	if (seq_diff(seq, r->una) < 0)
 		return;
-	if (bth_operation(p->opcode) == BTH_RC_ACK)
+	if (operation == BTH_RC_ACK)
 		ack_receive(qp, seq, p->aeth);
 	else
 		response_receive(qp, seq, p);

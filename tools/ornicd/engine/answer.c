@@ -20,15 +20,6 @@
 /** ANSWER_BUDGET - packets per turn of one queue pair */
 #define ANSWER_BUDGET	16
 
-/*
- * Return true if the oldest unanswered request is a FLUSH that still waits for its data to reach
- * persistence.
- */
-static bool held_up(const struct responder *r)
-{
-	return r->held && r->rd_answer + 1 == r->rd_next;
-}
-
 /* Return true if reads, atomics or the like are unanswered. */
 static bool streaming(const struct responder *r)
 {
@@ -245,8 +236,9 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	if (!p)
 		return NULL;
 	if (want) {
-		mr = responder_mr_of(qp, rd->pd, ORNIC_ACCESS_REMOTE_READ, rd->rkey, rd->va + off,
-				     want, &syndrome);
+		struct mr_access who = responder_access(qp, rd->pd, ORNIC_ACCESS_REMOTE_READ);
+
+		mr = mr_check(qp->dev, &who, rd->rkey, rd->va + off, want, &syndrome);
 		n = mr ? mr_segs(qp->dev, mr, rd->va + off, want, false, p->seg, PACKET_SEGS,
 				 &got) : -1;
 	}
@@ -274,18 +266,6 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	return p;
 }
 
-static uint8_t read_opcode(const struct rd_resource *rd, uint32_t npsn)
-{
-	bool first = rd->sent == rd->from;
-	bool last = rd->sent + npsn == rd->npsn;
-
-	if (first && last)
-		return BTH_RC_READ_RESP_ONLY;
-	if (last)
-		return BTH_RC_READ_RESP_LAST;
-	return first ? BTH_RC_READ_RESP_FIRST : BTH_RC_READ_RESP_MIDDLE;
-}
-
 /* Send one response packet. Return: false if none can be sent now. */
 static bool answer_next(struct qp *qp)
 {
@@ -301,10 +281,16 @@ static bool answer_next(struct qp *qp)
 			return false;
 		p->atomic_ack = rd->value;
 	} else {
+		bool first = rd->sent == rd->from, last;
+
 		p = read_packet(qp, rd);
 		if (!p)
 			return false;
-		p->opcode |= read_opcode(rd, p->npsn);
+		last = rd->sent + p->npsn == rd->npsn;
+		if (last)
+			p->opcode |= first ? BTH_RC_READ_RESP_ONLY : BTH_RC_READ_RESP_LAST;
+		else
+			p->opcode |= first ? BTH_RC_READ_RESP_FIRST : BTH_RC_READ_RESP_MIDDLE;
 	}
 	rd->sent += p->npsn;
 	if (rd->sent == rd->npsn) {
@@ -321,14 +307,15 @@ bool responder_run(struct qp *qp)
 	struct engine *e = qp->dev->engine;
 	struct responder *r = &qp->resp;
 
-	for (int budget = ANSWER_BUDGET; streaming(r) && !held_up(r); budget--) {
+	for (int budget = ANSWER_BUDGET; streaming(r); budget--) {
+		/* the oldest unanswered request is a FLUSH whose data is not yet persistent */
+		if (r->held && r->rd_answer + 1 == r->rd_next)
+			return false;
 		if (!rate_open(&qp->rate, &e->timers, e->now))
 			return false;
 		if (!budget || !answer_next(qp))
 			return qp->state != ORNIC_QPS_ERR && link_gid(qp, &qp->path);
 	}
-	if (streaming(r))
-		return false;
 	send_due(qp);
 	if (r->nak) {
 		uint8_t nak = r->nak;

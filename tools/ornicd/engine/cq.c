@@ -11,12 +11,13 @@
  */
 #include "cq.h"
 
-#include "device.h"
 #include "engine.h"
+#include "latency.h"
 #include "qp.h"
 #include "srq.h"
 
 #include <ornic/admin.h>
+#include <endian.h>
 
 static uint32_t cq_entries(const struct cq *cq)
 {
@@ -162,24 +163,19 @@ void cq_post(struct cq *cq, struct ornic_cqe *cqe)
 	cq_mark(cq);
 }
 
-/* Return true if moderation delays the event (ORN-CQ-4, 5). */
-static bool cq_moderated(const struct cq *cq)
-{
-	if (!cq->mod_count || !cq->mod_period_us || cq->mod_over)
-		return false;
-	return ring_arm_type(cq->arm.seen) == ORNIC_ARM_ANY &&
-	       cq->prod - cq->arm.since < cq->mod_count;
-}
-
-/* Read the arm word; fire, or start the moderation period. */
+/* Read the arm word; fire, or start the moderation period (ORN-CQ-4, 5). */
 static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
 {
 	struct timers *timers = &cq->dev->engine->timers;
+	bool due = ring_arm_due(&cq->arm, ring_arm_load(rec), cq->prod, cq->log);
+	bool moderated = cq->mod_count && cq->mod_period_us && !cq->mod_over &&
+			 ring_arm_type(cq->arm.seen) == ORNIC_ARM_ANY &&
+			 cq->prod - cq->arm.since < cq->mod_count;
 
-	if (!ring_arm_due(&cq->arm, ring_arm_load(rec), cq->prod, cq->log)) {
+	if (!due) {
 		timer_disarm(timers, &cq->mod_timer);
 		cq->mod_over = false;
-	} else if (cq_moderated(cq)) {
+	} else if (moderated) {
 		if (!timer_armed(&cq->mod_timer))
 			timer_arm(timers, &cq->mod_timer,
 				  cq->dev->engine->now + cq->mod_period_us * 1000ull);
@@ -189,26 +185,6 @@ static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
 		ring_arm_fired(&cq->arm);
 		eq_completion(cq->eq, cq, cq->arm.seen);
 	}
-}
-
-/* Entries that the host has not consumed must fit; @index is its own word for them. */
-static bool cq_fits(const struct cq *cq, uint32_t index, uint8_t log)
-{
-	uint32_t unpolled = cq->prod - index;
-
-	if (!(cq->flags & ORNIC_CQ_F_IGNORE_OVERRUN) && index - cq->cons > cq->prod - cq->cons)
-		return false;
-	return unpolled <= cq_entries(cq) && unpolled <= 1u << log;
-}
-
-static void cq_swap_place(struct cq *cq, struct ring_place *to)
-{
-	struct ring_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
-
-	cq->log = to->log;
-	cq->mem = to->mem;
-	cq->rec = to->rec;
-	*to = old;
 }
 
 /**
@@ -224,22 +200,30 @@ static void cq_swap_place(struct cq *cq, struct ring_place *to)
  */
 int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *at)
 {
-	const struct ornic_rec *old = cq_record(cq);
+	struct ring_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
 	struct ornic_rec *rec = gpa_ptr(cq->dev->gpa, to->rec, sizeof(*rec), true);
-	uint32_t index;
+	const struct ornic_rec *old_rec = cq_record(cq);
+	uint32_t index, unpolled;
 
 	if (cq->error)
 		return ORNIC_ST_BAD_STATE;
-	if (!old || !rec)
+	if (!old_rec || !rec)
 		return ORNIC_ST_DMA_ERROR;
-	index = ring_host_index(old);
-	if (!cq_fits(cq, index, to->log))
+	/* The entries that the host has not consumed must fit; it chooses @index itself. */
+	index = ring_host_index(old_rec);
+	unpolled = cq->prod - index;
+	if (!(cq->flags & ORNIC_CQ_F_IGNORE_OVERRUN) && index - cq->cons > cq->prod - cq->cons)
+		return ORNIC_ST_BAD_PARAM;
+	if (unpolled > cq_entries(cq) || unpolled > 1u << to->log)
 		return ORNIC_ST_BAD_PARAM;
 	cq->mod_over = true;
-	cq_announce(cq, old);
+	cq_announce(cq, old_rec);
 	at->producer = htole32(cq->prod);
 	at->consumer = htole32(index);
-	cq_swap_place(cq, to);
+	cq->log = to->log;
+	cq->mem = to->mem;
+	cq->rec = to->rec;
+	*to = old;
 	cq->prod -= index;
 	cq->cons = 0;
 	ring_arm_shift(&cq->arm, index);
@@ -322,4 +306,107 @@ void cq_fail(struct cq *cq, uint32_t syndrome)
 	cq->dev->cq_failed = true;
 	cq_mark(cq);
 	device_event(cq->dev, ORNIC_EV_CQ_ERR, cq->number, cq->owner, syndrome, 0, 0);
+}
+
+static uint8_t wc_opcode(uint8_t opcode)
+{
+	switch (opcode) {
+	case ORNIC_WR_SEND:
+	case ORNIC_WR_SEND_IMM:
+	case ORNIC_WR_SEND_INV:
+		return ORNIC_WC_SEND;
+	case ORNIC_WR_RDMA_WRITE:
+	case ORNIC_WR_RDMA_WRITE_IMM:
+		return ORNIC_WC_RDMA_WRITE;
+	case ORNIC_WR_RDMA_READ:
+		return ORNIC_WC_RDMA_READ;
+	case ORNIC_WR_COMP_SWAP:
+		return ORNIC_WC_COMP_SWAP;
+	case ORNIC_WR_FETCH_ADD:
+		return ORNIC_WC_FETCH_ADD;
+	case ORNIC_WR_FLUSH:
+		return ORNIC_WC_FLUSH;
+	case ORNIC_WR_ATOMIC_WRITE:
+		return ORNIC_WC_ATOMIC_WRITE;
+	case ORNIC_WR_FAST_REG:
+		return ORNIC_WC_FAST_REG;
+	case ORNIC_WR_BIND_MW:
+		return ORNIC_WC_BIND_MW;
+	case ORNIC_WR_LOCAL_INV:
+		return ORNIC_WC_LOCAL_INV;
+	case ORNIC_WR_NOP:
+		return ORNIC_WC_NOP;
+	default:
+		return ORNIC_WC_SEND_FLUSHED;
+	}
+}
+
+static void count_status(struct qp *qp, uint8_t status)
+{
+	if (status == ORNIC_WC_WR_FLUSH_ERR)
+		qp_count(qp, CNT_flushes, 1);
+	else if (status == ORNIC_WC_LOC_PROT_ERR)
+		qp_count(qp, CNT_local_protection_errors, 1);
+}
+
+/* Return true if fault injection turned a success into an error. */
+static bool spoilt(struct qp *qp, bool recv, struct ornic_cqe *cqe)
+{
+	const struct engine_faults *faults = qp->dev->engine->faults;
+
+	if (__builtin_expect(!faults, 1) || cqe->status)
+		return false;
+	cqe->status = faults->completion(qp, recv);
+	if (!cqe->status)
+		return false;
+	cqe->syndrome = htole32(FAULT_SYNDROME);
+	return true;
+}
+
+void complete_send(struct qp *qp, struct wqe *w)
+{
+	struct ornic_cqe cqe = {
+		.qpn = htole32(qp->handle),
+		.wqe_id = htole32(w->index),
+		.srqn = htole32(ORNIC_NONE),
+		.opcode = wc_opcode(w->opcode),
+		.status = w->status,
+		.syndrome = htole32(w->syndrome),
+	};
+
+	latency_done(qp->dev, w);
+	qp->sq.done = w->index + 1;
+	if (!w->status && !(w->flags & ORNIC_WQE_SIGNALED) && !(qp->flags & ORNIC_QP_F_SIG_ALL))
+		return;
+	if (spoilt(qp, false, &cqe)) {
+		w->status = cqe.status;
+		w->syndrome = FAULT_SYNDROME;
+	}
+	if (!w->status && wqe_is_read(w))
+		cqe.byte_len = htole32(w->len);
+	count_status(qp, w->status);
+	cq_post(qp->scq, &cqe);
+	/* UC and UD fail by the status, see unreliable.c */
+	if (w->syndrome == FAULT_SYNDROME && (qp_reliable(qp) || qp->type == ORNIC_QPT_RAW))
+		qp_fail(qp, 0, FAULT_SYNDROME, w->index);
+}
+
+void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
+		   uint32_t syndrome, struct ornic_cqe *cqe)
+{
+	bool injected;
+
+	cqe->qpn = htole32(qp->handle);
+	cqe->wqe_id = htole32(index);
+	cqe->srqn = htole32(qp->srq ? qp->srq->number : ORNIC_NONE);
+	cqe->opcode = opcode;
+	cqe->status = status;
+	cqe->syndrome = htole32(syndrome);
+	injected = spoilt(qp, true, cqe);
+	count_status(qp, cqe->status);
+	cq_post(qp->type == ORNIC_QPT_XRC_TGT ? qp->srq->cq : qp->rcq, cqe);
+	if (injected && qp_reliable(qp))
+		answer_fail(qp, NAK_REMOTE_OPERATIONAL, 0, FAULT_SYNDROME);
+	else if (injected)
+		qp_fail(qp, 0, FAULT_SYNDROME, index);
 }

@@ -15,6 +15,8 @@
 
 struct device;
 struct eq;
+struct qp;
+struct wqe;
 
 /**
  * struct cq - a completion queue
@@ -116,5 +118,17 @@ void cq_doorbell(struct cq *cq);
  * and so on: a guest could build a chain as long as the stack is deep.
  */
 void cq_fail(struct cq *cq, uint32_t syndrome);
+
+/* complete_send() - finish @w with its status: write a CQE if one is due, free its slots */
+void complete_send(struct qp *qp, struct wqe *w);
+
+/**
+ * complete_recv() - write the CQE of a receive
+ * @index:	of struct rwqe
+ * @cqe:	what the transport knows (byte_len, imm, flags, src_qp, ...); this function adds the
+ *		queue, index, opcode, status and syndrome
+ */
+void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status,
+		   uint32_t syndrome, struct ornic_cqe *cqe);
 
 #endif /* ORNICD_ENGINE_CQ_H */

@@ -162,18 +162,6 @@ static void poll_watched(struct engine *e)
 	}
 }
 
-/* Raise the events of completion and event queues that were written in this turn. */
-static void look_at_queues(struct device *dev)
-{
-	struct cq *cq;
-	struct eq *eq;
-
-	while (dev->running && (cq = TAILQ_FIRST(&dev->look)))
-		cq_look(cq);
-	while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
-		eq_look(eq);
-}
-
 void engine_input(void *engine)
 {
 	struct engine *e = engine;
@@ -182,18 +170,12 @@ void engine_input(void *engine)
 	engine_drain(e);
 }
 
-static int64_t until_next(struct engine *e)
-{
-	if (!TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
-		return 0;
-	return timers_next(&e->timers, e->clock());
-}
-
 int64_t engine_turn(void *engine)
 {
 	struct engine *e = engine;
 	struct device *dev;
-	bool reaping;
+	struct cq *cq;
+	struct eq *eq;
 
 	e->now = e->clock();
 	e->copies = 0;
@@ -202,8 +184,14 @@ int64_t engine_turn(void *engine)
 	run_active(e);
 	switch_flush(e->sw);
 	poll_watched(e);
-	TAILQ_FOREACH(dev, &e->devices, link)
-		look_at_queues(dev);
-	reaping = pagelist_reap();
-	return reaping ? 0 : until_next(e);
+	/* Raise the events of queues that were written; a CQ may write to its EQ. */
+	TAILQ_FOREACH(dev, &e->devices, link) {
+		while (dev->running && (cq = TAILQ_FIRST(&dev->look)))
+			cq_look(cq);
+		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
+			eq_look(eq);
+	}
+	if (pagelist_reap() || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
+		return 0;
+	return timers_next(&e->timers, e->clock());
 }

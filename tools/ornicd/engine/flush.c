@@ -41,6 +41,7 @@ static uint32_t flush_rights(uint32_t feth)
 static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p, struct mr **mr,
 			  uint32_t *syndrome)
 {
+	struct mr_access who = responder_access(qp, responder_pd(qp), rights);
 	bool region = (p->feth >> FETH_LEVEL_SHIFT & FETH_LEVEL_MASK) == ORNIC_FLUSH_REGION;
 
 	*mr = NULL;
@@ -50,9 +51,9 @@ static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p
 	if (!region && !p->dmalen)
 		return true;
 	if (region)
-		*mr = responder_key(qp, rights, p->rkey, syndrome);
+		*mr = mr_check_key(qp->dev, &who, p->rkey, syndrome);
 	else
-		*mr = responder_mr(qp, rights, p->rkey, p->va, p->dmalen, syndrome);
+		*mr = mr_check(qp->dev, &who, p->rkey, p->va, p->dmalen, syndrome);
 	return *mr;
 }
 

@@ -85,18 +85,6 @@ uint32_t link_mtu(const struct device *dev)
 	return mtu;
 }
 
-/*
- * Derive the UDP source port as the kernel does if the sender gave none, to spread flows over
- * paths.
- */
-static uint16_t derive_sport(const struct ornic_path *path)
-{
-	uint32_t v = le32toh(path->flow_label) & 0xfffff;
-
-	v = (v ^ v >> 14) & 0x3fff;
-	return ORNIC_UDP_SPORT_MIN | v;
-}
-
 const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path)
 {
 	const struct ornic_gid_entry *gid = device_gid(qp->dev, le16toh(path->sgid_index));
@@ -110,6 +98,7 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome)
 {
 	const struct ornic_gid_entry *gid = link_gid(qp, path);
+	uint32_t label = le32toh(path->flow_label);
 	struct packet *p;
 
 	*syndrome = gid ? 0 : ORNIC_SYN_PATH;
@@ -126,8 +115,14 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	switch_find(qp->dev->port.sw, p);
 	memcpy(p->sgid, gid->gid, sizeof(p->sgid));
 	memcpy(p->dgid, path->dgid, sizeof(p->dgid));
-	p->flow_label = le32toh(path->flow_label);
-	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) : derive_sport(path);
+	p->flow_label = label;
+	/*
+	 * Without a UDP source port, derive one from the flow label to spread flows over paths, as
+	 * rdma_flow_label_to_udp_sport() of Linux (since 5.7) does.
+	 */
+	label &= 0xfffff;
+	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) :
+		       ORNIC_UDP_SPORT_MIN | ((label ^ label >> 14) & 0x3fff);
 	p->tclass = path->traffic_class;
 	if (qp->dev->engine->cc.on && qp_connected(qp))
 		p->tclass = (p->tclass & ~ECN_MASK) | ECN_ECT0;
@@ -190,34 +185,23 @@ void link_send(struct qp *qp, struct packet *p)
 	link_put(dev, p);
 }
 
-/*
- * Return true if a multicast frame of @qp is also matched against the function's own rules
- * (ORN-PORT-4). The network interface does not receive what it sends itself.
- */
-static bool echo_wanted(const struct qp *qp)
-{
-	const struct port *port = &qp->dev->port;
-
-	return port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER);
-}
-
-/* Return true if a RAW queue pair may send from MAC address @smac (ORN-ETH-1). */
-static bool source_allowed(const struct port *port, const uint8_t smac[6])
-{
-	return !(port->flags & ORNIC_PORT_F_ANTI_SPOOF) ||
-	       !memcmp(smac, port->mac, sizeof(port->mac));
-}
-
 void link_send_frame(struct qp *qp, struct packet *p)
 {
 	struct device *dev = qp->dev;
+	const struct port *port = &dev->port;
 
-	if (!source_allowed(&dev->port, p->smac)) {
+	/* ORN-ETH-1 */
+	if (port->flags & ORNIC_PORT_F_ANTI_SPOOF && memcmp(p->smac, port->mac, sizeof(p->smac))) {
 		link_drop(dev, p, "dropped: not the device's address");
 		return;
 	}
 	p->sender = qp;
-	p->echo = p->dmac[0] & 1 && echo_wanted(qp);
+	/*
+	 * Match a multicast frame against the function's own rules too (ORN-PORT-4). The network
+	 * interface does not receive its own frames.
+	 */
+	p->echo = p->dmac[0] & 1 &&
+		  (port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER));
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
 	if (qp->rate.cost)
@@ -314,26 +298,26 @@ static void roce_receive(struct device *dev, const struct packet *p)
 	}
 }
 
-static void frame_receive(struct device *dev, const struct packet *p)
-{
-	device_count(dev, CNT_rx_packets, 1);
-	device_count(dev, CNT_rx_bytes, p->len);
-	device_count(dev, p->dmac[0] & 1 ? CNT_rx_multicast : CNT_rx_unicast, 1);
-	steer_receive(dev, p);
-}
-
 static void link_deliver(void *arg, const struct packet *p)
 {
 	struct device *dev = arg;
 
 	if (!link_is_up(dev))
 		return;
-	if (p->kind == PACKET_ROCE)
+	switch (p->kind) {
+	case PACKET_ROCE:
 		roce_receive(dev, p);
-	else if (p->kind == PACKET_BAD_ICRC)
+		break;
+	case PACKET_BAD_ICRC:
 		device_count(dev, CNT_icrc_errors, 1);
-	else
-		frame_receive(dev, p);
+		break;
+	case PACKET_ETHERNET:
+		device_count(dev, CNT_rx_packets, 1);
+		device_count(dev, CNT_rx_bytes, p->len);
+		device_count(dev, p->dmac[0] & 1 ? CNT_rx_multicast : CNT_rx_unicast, 1);
+		steer_receive(dev, p);
+		break;
+	}
 }
 
 static const struct switch_port_ops link_ops = {
@@ -359,22 +343,16 @@ void link_detach(struct device *dev)
 	dev->port.sw = NULL;
 }
 
-/*
- * Return true if rules want frames to other stations and may have them (ORN-STEER-5, ORN-STEER-23).
- */
-static bool wants_foreign(const struct port *port)
-{
-	return port->flags & ORNIC_PORT_F_PROMISC &&
-	       (port->promisc || steer_wants_foreign(port));
-}
-
 int link_update(struct device *dev)
 {
-	int ret = switch_port_set_mac(dev->port.sw, dev->port.mac);
+	const struct port *port = &dev->port;
+	int ret = switch_port_set_mac(port->sw, port->mac);
 
 	if (ret)
 		return ret;
-	switch_port_set_up(dev->port.sw, link_is_up(dev));
-	switch_port_set_promisc(dev->port.sw, wants_foreign(&dev->port));
+	switch_port_set_up(port->sw, link_is_up(dev));
+	/* Rules receive frames to other MAC addresses only if allowed (ORN-STEER-5, ORN-STEER-23). */
+	switch_port_set_promisc(port->sw, port->flags & ORNIC_PORT_F_PROMISC &&
+					  (port->promisc || steer_wants_foreign(port)));
 	return 0;
 }

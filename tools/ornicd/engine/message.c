@@ -4,8 +4,6 @@
  */
 #include "message.h"
 
-#include "complete.h"
-#include "data.h"
 #include "memop.h"
 #include "mr.h"
 #include "qp.h"
@@ -127,12 +125,13 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 	return MESSAGE_OK;
 }
 
-/* Where the rest of the WRITE goes, or NULL; the key is checked for every packet (ORN-MEM-3). */
+/* Check the key of a WRITE for the rest of its range, with every packet (ORN-MEM-3). */
 static struct mr *write_target(struct qp *qp, uint32_t *syndrome)
 {
+	struct mr_access who = responder_access(qp, responder_pd(qp), ORNIC_ACCESS_REMOTE_WRITE);
 	const struct responder *r = &qp->resp;
 
-	return responder_mr(qp, ORNIC_ACCESS_REMOTE_WRITE, r->rkey, r->va, r->left, syndrome);
+	return mr_check(qp->dev, &who, r->rkey, r->va, r->left, syndrome);
 }
 
 /* Begin the WRITE that the RETH of @p announces. Return: false if its lengths do not add up. */

@@ -7,8 +7,10 @@
 #define ORNICD_ENGINE_MR_H
 
 #include "umem.h"
+#include "../packet/packet.h"
 
 #include <ornic/mr.h>
+#include <ornic/wqe.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
@@ -100,5 +102,43 @@ struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_
  */
 int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool write,
 	    struct seg *seg, uint32_t max, uint64_t *got);
+
+/**
+ * data_gather() - check keys and find the pieces of memory behind part of an SGE list (ORN-MEM-6)
+ * @qp: whose PD and privileges count
+ * @sge, @nsge: the list
+ * @off: first byte of the message
+ * @len: bytes; @off + @len is within the list's sum
+ * @write: they will be written: needs ORNIC_ACCESS_LOCAL_WRITE
+ * @seg: where the pieces go, PACKET_SEGS of them
+ * @got: bytes covered; less than @len when @seg is full
+ * @syndrome: why it failed
+ *
+ * Return: pieces, or -EACCES.
+ */
+int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
+		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome);
+
+/**
+ * data_scatter() - copy a packet's payload into an SGE list
+ * @skip: bytes of the list before the payload's place
+ *
+ * Return: 0, or -EACCES and *@syndrome; then nothing behind the failing SGE was written.
+ */
+int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
+		 const struct packet *p, uint32_t *syndrome);
+
+/**
+ * data_receive() - copy a payload into the receive in progress, with the rights of the queue that it
+ * came from: the queue pair or the SRQ (ORN-SRQ-3)
+ */
+int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t *syndrome);
+
+/**
+ * data_place() - copy a packet's payload to [@addr, @addr + p->len) of a checked key
+ *
+ * Return: 0 or -EFAULT.
+ */
+int data_place(struct qp *qp, struct mr *mr, uint64_t addr, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_MR_H */

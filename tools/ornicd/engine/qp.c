@@ -4,7 +4,6 @@
  */
 #include "qp.h"
 
-#include "complete.h"
 #include "engine.h"
 #include "memop.h"
 #include "raw.h"

@@ -3,9 +3,9 @@
  * Queue pairs in the data path.
  *
  * dev/qp.c writes attributes while it executes a command; all other members belong to the engine.
- * State changes go through qp_set_state(). The two halves of the transport have headers of their
- * own (requester.h, responder.h), as have its types (uc.h, ud.h, raw.h), work requests (wqe.h,
- * rwqe.h) and their completions (complete.h).
+ * State changes go through qp_set_state(). Other headers describe the two halves of the transport
+ * (requester.h, responder.h), its types (uc.h, ud.h, raw.h), work requests (wqe.h, rwqe.h) and
+ * their completions (cq.h).
  */
 #ifndef ORNICD_ENGINE_QP_H
 #define ORNICD_ENGINE_QP_H

@@ -11,10 +11,9 @@
  */
 #include "raw.h"
 
-#include "complete.h"
-#include "data.h"
 #include "engine.h"
 #include "link.h"
+#include "mr.h"
 #include "qp.h"
 #include "../packet/csum.h"
 #include "../packet/wire.h"

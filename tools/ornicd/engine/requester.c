@@ -7,10 +7,10 @@
  * acknowledged it and everything before it (ack.c).
  */
 #include "credit.h"
-#include "data.h"
 #include "engine.h"
 #include "link.h"
 #include "memop.h"
+#include "mr.h"
 #include "qp.h"
 
 #include <string.h>
@@ -126,20 +126,11 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 }
 
 /*
- * Return true if a memory operation, which is next to send, may be executed. An invalidation waits
- * until the work requests before it are complete, because a retransmission of them needs the key
- * (ORN-WQE-61).
- */
-static bool memop_may_run(const struct requester *r, const struct wqe *w)
-{
-	if (w->opcode == ORNIC_WR_LOCAL_INV)
-		return r->head == r->cur;
-	return !(w->flags & ORNIC_WQE_FENCE) || !r->unread;
-}
-
-/*
  * Find the work request to send from, or NULL. Memory operations are executed on the way; each
  * work request without packets costs @budget too.
+ *
+ * A fence waits for reads. An invalidation waits until all work requests before it are complete,
+ * because a retransmission of them needs the key (ORN-WQE-61).
  */
 static struct wqe *requester_next(struct qp *qp, int *budget)
 {
@@ -156,7 +147,10 @@ static struct wqe *requester_next(struct qp *qp, int *budget)
 			return NULL;
 		}
 		if (wqe_is_memop(w) && !w->done) {
-			if (!memop_may_run(r, w))
+			bool waits = w->opcode == ORNIC_WR_LOCAL_INV ? r->head != r->cur :
+				     (w->flags & ORNIC_WQE_FENCE) && r->unread;
+
+			if (waits)
 				return NULL;
 			memop_execute(qp, w);
 			if (w->status)
@@ -218,16 +212,6 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
 	return true;
 }
 
-/*
- * Return true if the packet at PSN @sent of a message asks for an ACK although it is not the last.
- * A rate limit sends packets one by one: without these ACKs, the window would close and stay closed
- * until the ACK timeout.
- */
-static bool asks_ack(uint32_t sent)
-{
-	return !((sent + 1) % (REQUESTER_REMOTE_WINDOW / 4));
-}
-
 bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t mtu = qp_mtu(qp);
@@ -247,7 +231,12 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	p->va = w->raddr;
 	p->rkey = w->rkey;
 	p->dmalen = w->len;
-	p->ackreq = last || p->npsn > 1 || limited || asks_ack(w->sent);
+	/*
+	 * A rate limit sends packets one by one. They ask for four ACKs per window: without them, the
+	 * window would close and stay closed until the ACK timeout.
+	 */
+	p->ackreq = last || p->npsn > 1 || limited ||
+		    !((w->sent + 1) % (REQUESTER_REMOTE_WINDOW / 4));
 	return true;
 }
 

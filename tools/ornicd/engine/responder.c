@@ -7,7 +7,6 @@
  * SENDs and WRITEs by message.c, the others by one function per kind. After an error, the responder
  * sends a NAK and the queue pair enters ERR.
  */
-#include "data.h"
 #include "engine.h"
 #include "message.h"
 #include "mr.h"
@@ -89,8 +88,7 @@ uint32_t responder_pd(const struct qp *qp)
 	return qp->srq ? qp->srq->pd->number : 0;
 }
 
-/* Describe an access of the peer of @qp to a key of protection domain @pd. */
-static struct mr_access peer_access(const struct qp *qp, uint32_t pd, uint32_t access)
+struct mr_access responder_access(const struct qp *qp, uint32_t pd, uint32_t access)
 {
 	return (struct mr_access) {
 		.qp = qp,
@@ -98,27 +96,6 @@ static struct mr_access peer_access(const struct qp *qp, uint32_t pd, uint32_t a
 		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
 		.access = access,
 	};
-}
-
-struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome)
-{
-	struct mr_access who = peer_access(qp, responder_pd(qp), access);
-
-	return mr_check_key(qp->dev, &who, rkey, syndrome);
-}
-
-struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
-			uint32_t *syndrome)
-{
-	return responder_mr_of(qp, responder_pd(qp), access, rkey, va, len, syndrome);
-}
-
-struct mr *responder_mr_of(struct qp *qp, uint32_t pd, uint32_t access, uint32_t rkey, uint64_t va,
-			   uint64_t len, uint32_t *syndrome)
-{
-	struct mr_access who = peer_access(qp, pd, access);
-
-	return mr_check(qp->dev, &who, rkey, va, len, syndrome);
 }
 
 static void execute_message(struct qp *qp, const struct packet *p, const struct opcode_info *op)
@@ -141,6 +118,7 @@ static void execute_message(struct qp *qp, const struct packet *p, const struct 
 
 static void execute_read(struct qp *qp, const struct packet *p)
 {
+	struct mr_access who = responder_access(qp, responder_pd(qp), ORNIC_ACCESS_REMOTE_READ);
 	uint32_t npsn = psn_count(p->dmalen, qp_mtu(qp));
 	struct rd_resource *rd;
 	uint32_t syndrome;
@@ -153,8 +131,7 @@ static void execute_read(struct qp *qp, const struct packet *p)
 		invalid_request(qp, p->opcode);
 		return;
 	}
-	if (p->dmalen && !responder_mr(qp, ORNIC_ACCESS_REMOTE_READ, p->rkey, p->va, p->dmalen,
-				       &syndrome)) {
+	if (p->dmalen && !mr_check(qp->dev, &who, p->rkey, p->va, p->dmalen, &syndrome)) {
 		access_error(qp, syndrome);
 		return;
 	}
@@ -192,12 +169,13 @@ static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 
 uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p)
 {
+	struct mr_access who = responder_access(qp, responder_pd(qp), access);
 	uint32_t syndrome = ORNIC_SYN_KEY_PAGE;
 	struct seg seg;
 	struct mr *mr;
 	uint64_t got;
 
-	mr = responder_mr(qp, access, p->rkey, p->va, 8, &syndrome);
+	mr = mr_check(qp->dev, &who, p->rkey, p->va, 8, &syndrome);
 	if (!mr || mr_segs(qp->dev, mr, p->va, 8, true, &seg, 1, &got) != 1 || got != 8 ||
 	    (uintptr_t)seg.ptr & 7) {
 		access_error(qp, syndrome);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct engine;
-struct mr;
+struct mr_access;
 struct packet;
 struct qp;
 
@@ -118,22 +118,11 @@ void responder_stop(struct qp *qp);
 /* responder_receive() - execute, or answer again, a request that arrived for @qp */
 void responder_receive(struct qp *qp, const struct packet *p);
 
-/*
- * responder_mr() - find the key @rkey if it lets the peer do @access to [@va, @va + @len)
- * Return: its region, or NULL and the reason in *@syndrome.
- */
-struct mr *responder_mr(struct qp *qp, uint32_t access, uint32_t rkey, uint64_t va, uint64_t len,
-			uint32_t *syndrome);
-
-/* responder_mr_of() - the same for a key of protection domain @pd */
-struct mr *responder_mr_of(struct qp *qp, uint32_t pd, uint32_t access, uint32_t rkey, uint64_t va,
-			   uint64_t len, uint32_t *syndrome);
-
-/* responder_key() - the same for a key as a whole, whatever its range */
-struct mr *responder_key(struct qp *qp, uint32_t access, uint32_t rkey, uint32_t *syndrome);
-
 /* responder_pd() - return the domain of the keys that a request may name; for XRC_TGT, its SRQ's */
 uint32_t responder_pd(const struct qp *qp);
+
+/* responder_access() - describe @access of the peer of @qp to a key of domain @pd, for mr_check() */
+struct mr_access responder_access(const struct qp *qp, uint32_t pd, uint32_t access);
 
 /* responder_word() - return the 8 bytes at the address of @p if @access is allowed, or fail the request: NULL */
 uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p);

@@ -7,7 +7,6 @@
  */
 #include "rwqe.h"
 
-#include "complete.h"
 #include "qp.h"
 #include "srq.h"
 

@@ -8,11 +8,10 @@
  */
 #include "ud.h"
 
-#include "complete.h"
-#include "data.h"
 #include "engine.h"
 #include "link.h"
 #include "message.h"
+#include "mr.h"
 #include "qp.h"
 #include "unreliable.h"
 #include "../packet/bth.h"

@@ -4,7 +4,6 @@
  */
 #include "unreliable.h"
 
-#include "complete.h"
 #include "engine.h"
 #include "memop.h"
 #include "qp.h"

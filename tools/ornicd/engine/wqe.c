@@ -114,15 +114,6 @@ static bool take_remote(const struct qp *qp, struct wqe *w, uint32_t *off)
 	return true;
 }
 
-/* The remote segment of an XRC SEND names the SRQ alone. */
-static bool take_target(const struct qp *qp, struct wqe *w, uint32_t *off)
-{
-	if (!take_remote(qp, w, off))
-		return false;
-	return (!w->raddr && !w->rkey) ||
-	       wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
-}
-
 static bool take_atomic(const struct qp *qp, struct wqe *w, uint32_t *off)
 {
 	const struct ornic_wqe_atomic *a = take(qp, w, off, sizeof(*a));
@@ -198,17 +189,7 @@ static bool take_fast_reg(const struct qp *qp, struct wqe *w, uint32_t *off)
 	return true;
 }
 
-static bool take_bind(const struct qp *qp, struct wqe *w, uint32_t *off)
-{
-	w->bind = take(qp, w, off, sizeof(*w->bind));
-	if (!w->bind)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
-	if (w->bind->mbz)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
-	return true;
-}
-
-/* Segments between control and data. */
+/* Decode the segments between control and data. */
 static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 {
 	switch (w->opcode) {
@@ -225,31 +206,43 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	case ORNIC_WR_FAST_REG:
 		return take_fast_reg(qp, w, off);
 	case ORNIC_WR_BIND_MW:
-		return take_bind(qp, w, off);
+		w->bind = take(qp, w, off, sizeof(*w->bind));
+		if (!w->bind)
+			return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
+		return !w->bind->mbz ||
+		       wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
 	case ORNIC_WR_SEND:
 	case ORNIC_WR_SEND_IMM:
 		if (qp->type == ORNIC_QPT_RAW)
 			return take_eth(qp, w, off);
-		if (qp->type == ORNIC_QPT_XRC_INI)
-			return take_target(qp, w, off);
-		return qp_connected(qp) || take_path(qp, w, off);
+		if (qp->type != ORNIC_QPT_XRC_INI)
+			return qp_connected(qp) || take_path(qp, w, off);
+		/* The remote segment of an XRC SEND names the SRQ alone. */
+		if (!take_remote(qp, w, off))
+			return false;
+		return (!w->raddr && !w->rkey) ||
+		       wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
 	default:
 		return true;
 	}
 }
 
+/* Take @count inline bytes. ATOMIC_WRITE has 8 of them, which fit every slot: no max_inline applies. */
 static bool take_inline(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
 {
+	bool word = w->opcode == ORNIC_WR_ATOMIC_WRITE;
+
 	w->inl = take(qp, w, &off, count);
 	if (!w->inl)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
-	if (count > qp->max_inline)
+	if (word ? count != 8 : count > qp->max_inline)
 		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
 	w->len = count;
 	return true;
 }
 
-static bool take_sges(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
+/* Take a list of @count SGEs: one of 8 bytes if @word, the operand of an atomic operation. */
+static bool take_sges(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count, bool word)
 {
 	bool read = w->opcode == ORNIC_WR_RDMA_READ;
 	uint64_t len = 0;
@@ -263,30 +256,12 @@ static bool take_sges(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t
 		len += le32toh(w->sge[i].length);
 	if (len > ORNIC_MAX_MSG)
 		return wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
+	if (word && count != 1)
+		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
+	if (word && len != 8)
+		return wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
 	w->nsge = count;
 	w->len = len;
-	return true;
-}
-
-/* The one SGE of an operation on eight bytes. */
-static bool take_word(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
-{
-	if (!take_sges(qp, w, off, count))
-		return false;
-	if (count != 1)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
-	return w->len == 8 || wqe_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
-}
-
-/* The operand of an ATOMIC_WRITE in the slot: there is always room, whatever max_inline is. */
-static bool take_inline_word(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
-{
-	w->inl = take(qp, w, &off, count);
-	if (!w->inl)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
-	if (count != 8)
-		return wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
-	w->len = count;
 	return true;
 }
 
@@ -299,15 +274,12 @@ static bool take_data(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t
 	case ORNIC_WR_BIND_MW:
 	case ORNIC_WR_LOCAL_INV:
 		return !count || wqe_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_COUNT);
-	case ORNIC_WR_COMP_SWAP:
-	case ORNIC_WR_FETCH_ADD:
-		return take_word(qp, w, off, count);
-	case ORNIC_WR_ATOMIC_WRITE:
-		return w->flags & ORNIC_WQE_INLINE ? take_inline_word(qp, w, off, count) :
-						     take_word(qp, w, off, count);
 	default:
-		return w->flags & ORNIC_WQE_INLINE ? take_inline(qp, w, off, count) :
-						     take_sges(qp, w, off, count);
+		if (w->flags & ORNIC_WQE_INLINE)
+			return take_inline(qp, w, off, count);
+		return take_sges(qp, w, off, count, w->opcode == ORNIC_WR_COMP_SWAP ||
+						    w->opcode == ORNIC_WR_FETCH_ADD ||
+						    w->opcode == ORNIC_WR_ATOMIC_WRITE);
 	}
 }
 
