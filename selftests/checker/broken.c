@@ -171,10 +171,10 @@ void __wrap_answer_again(struct qp *qp, const struct packet *p)
 
 void __wrap_cnp_notify(struct qp *qp, const struct packet *p)
 {
-	if (broken == CNP_ONCE && qp->cc.told_at)
+	if (broken == CNP_ONCE && qp->cc.cnp_at)
 		return;
 	if (broken == CNP_CLOSE)
-		qp->cc.told_at = 0;
+		qp->cc.cnp_at = 0;
 	__real_cnp_notify(qp, p);
 }
 

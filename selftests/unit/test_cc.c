@@ -400,7 +400,7 @@ static void test_format(void **state)
 		}
 		assert_int_equal(frames_parse(&q, bytes, len - 4), ROCE_MALFORMED);
 		peer_expect_ack(&t.peer, AETH_ACK | AETH_NO_CREDITS, 200 + v6);
-		t.c.qp.cc.told_at = 0;
+		t.c.qp.cc.cnp_at = 0;
 	}
 	fix_fini(&t);
 }

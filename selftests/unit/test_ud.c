@@ -363,7 +363,7 @@ static void test_sqe_recover(void **state)
 	assert_in_range(t->a.qp.sq.cons, cons + 1, cons + 100);
 	qp_set_state(&t->a.qp, ORNIC_QPS_SQD);
 	qp_run(&t->a.qp);
-	assert_false(t->a.qp.sqd_told);
+	assert_false(t->a.qp.sqd_raised);
 	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
 	post(t, &wr);
 	sent(t, 0, ORNIC_WC_LOC_LEN_ERR);

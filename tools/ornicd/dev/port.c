@@ -80,7 +80,7 @@ uint8_t cmd_port_modify(struct command *c)
 	if (old.admin_up != port->admin_up || old.max_frame != port->max_frame ||
 	    memcmp(old.mac, port->mac, sizeof(port->mac)))
 		function_changed(c->f, ORNIC_ID_PORT, 1);
-	link_told(c->dev, was_up);
+	link_notify(c->dev, was_up);
 	return ORNIC_ST_OK;
 }
 

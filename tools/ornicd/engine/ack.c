@@ -4,7 +4,7 @@
  * volume 1, 9.7.5.1, 9.7.7).
  *
  * A response acknowledges all PSNs before it. If a READ or atomic among them was not answered, its
- * answer was lost: an implied NAK.
+ * answer was lost: this is an implied NAK.
  */
 #include "credit.h"
 #include "engine.h"
@@ -67,7 +67,7 @@ static struct wqe *oldest_read(struct requester *r)
 	return NULL;
 }
 
-/* Do not retransmit what was rewound and then acknowledged by a late ACK. */
+/* Skip packets that are due for retransmission and were then acknowledged by a late ACK. */
 static void skip_acked(struct requester *r)
 {
 	while (r->cur != r->tail) {
@@ -152,8 +152,8 @@ static void nak_receive(struct qp *qp, uint8_t code)
 }
 
 /*
- * An RNR NAK or NAK says that everything before its PSN arrived. If a READ before it is still
- * unanswered, the answer was lost, and that is repaired first: the peer will repeat its NAK.
+ * Process an ACK, NAK or RNR NAK. A NAK acknowledges everything before its PSN. If a READ before it
+ * is not answered, the answer was lost. This loss is repaired first; the peer will repeat the NAK.
  */
 static void ack_receive(struct qp *qp, uint32_t seq, uint8_t aeth)
 {
@@ -168,8 +168,8 @@ static void ack_receive(struct qp *qp, uint32_t seq, uint8_t aeth)
 		nak_receive(qp, aeth & AETH_VALUE_MASK);
 }
 
-/* Return true if the response is the one that the READ needs next. */
-static bool read_response_sane(const struct qp *qp, const struct wqe *w, const struct packet *p)
+/* Return true if @p is the response that READ @w needs next. */
+static bool read_response_fits(const struct qp *qp, const struct wqe *w, const struct packet *p)
 {
 	uint64_t mtu = qp_mtu(qp);
 	uint64_t off = w->got * mtu;
@@ -190,7 +190,7 @@ static void read_response(struct qp *qp, struct wqe *w, const struct packet *p)
 	struct requester *r = &qp->req;
 	uint32_t syndrome = 0;
 
-	if (!read_response_sane(qp, w, p)) {
+	if (!read_response_fits(qp, w, p)) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
 		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
 	} else if (data_scatter(qp, w->sge, w->nsge, (uint64_t)w->got * qp_mtu(qp), p,
@@ -231,7 +231,7 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 	}
 }
 
-/* FLUSH and ATOMIC WRITE are answered by a READ response without data (IBTA annex A19). */
+/* Process the answer to a FLUSH or ATOMIC WRITE: a READ response without data (IBTA annex A19). */
 static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 {
 	if (bth_operation(p->opcode) != BTH_RC_READ_RESP_ONLY || p->len || p->npsn != 1) {
@@ -246,9 +246,9 @@ static void empty_response(struct qp *qp, struct wqe *w, const struct packet *p)
 }
 
 /*
- * Process a READ or atomic response: it belongs to the oldest such work request, or is stale, or
- * comes after a lost one. A response to a request that waits for its retransmission is late. It
- * implies a loss that is already being repaired.
+ * Process a READ or atomic response. It belongs to the oldest such work request, is stale, or
+ * follows a lost response. A response to a request that waits for its retransmission implies a loss
+ * that is already being repaired.
  */
 static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p)
 {

@@ -2,8 +2,8 @@
 /*
  * RC responder: ACKs, NAKs, READ and atomic responses (IBTA volume 1, 9.7.5).
  *
- * Responses leave in PSN order. A READ is answered over several turns if necessary; an ACK or
- * NAK for a later request waits until the READ is answered. A repeated READ moves the one response
+ * Responses are sent in PSN order. A READ is answered over several turns if necessary; an ACK or
+ * NAK for a later request waits until the READ is answered. A repeated READ moves the only response
  * stream back and never adds a second one (ORN-SEC-5). One ACK is sent for all requests that were
  * delivered together (IBTA 9.7.5.1.2, coalesced acknowledge messages).
  */
@@ -20,7 +20,7 @@
 /** ANSWER_BUDGET - packets per turn of one queue pair */
 #define ANSWER_BUDGET	16
 
-/* Return true if reads, atomics or the like are unanswered. */
+/* Return true if a READ, atomic, FLUSH or ATOMIC WRITE is unanswered. */
 static bool streaming(const struct responder *r)
 {
 	return r->rd_answer != r->rd_next;
@@ -50,13 +50,13 @@ static void send_ack(struct qp *qp, uint32_t psn, uint8_t aeth)
 
 	if (!p)
 		return;
-	/* ACKs cannot be slowed down, so a congestion mark on them is useless */
+	/* No rate limits ACKs, so a congestion mark on them is useless. */
 	if (qp->dev->engine->cc.on)
 		p->tclass &= ~ECN_MASK;
 	link_send(qp, p);
 }
 
-/* Send the ACK that is due, unless answers have to leave before it. */
+/* Send the ACK that is due, unless answers have to be sent before it. */
 static void send_due(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -97,7 +97,7 @@ bool answer_flush(struct engine *e)
 	return any;
 }
 
-/* Acknowledge what was executed even if the queue pair ends in the same delivery. */
+/* Executed requests are acknowledged even if the queue pair ends in the same delivery. */
 void answer_stop(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -139,7 +139,7 @@ void answer_sequence(struct qp *qp)
 	answer_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE);
 }
 
-/* Into ERR, once the reads before are answered; a NAK for @aeth unless that is 0. */
+/* Enter ERR after the answers before; send a NAK with @aeth unless that is 0. */
 static void answer_last(struct qp *qp, uint8_t aeth, uint8_t event, uint32_t syndrome)
 {
 	struct responder *r = &qp->resp;
@@ -181,7 +181,7 @@ struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 		r->rd_first++;
 	}
 	if (!streaming(r))
-		r->ack_due = false;	/* the response acknowledges as much */
+		r->ack_due = false;	/* the response acknowledges the same requests */
 	rd = responder_rd(r, r->rd_next++);
 	*rd = (struct rd_resource) {
 		.opcode = opcode,
@@ -197,7 +197,7 @@ void answer_again(struct qp *qp, const struct packet *p)
 {
 	struct responder *r = &qp->resp;
 
-	/* the newest first: old resources stay while PSNs wrap around */
+	/* Newest first: PSNs wrap around while old resources stay. */
 	for (uint32_t i = r->rd_next; i-- != r->rd_first;) {
 		struct rd_resource *rd = responder_rd(r, i);
 		uint32_t off = (p->psn - rd->psn) & BTH_PSN_MASK;
@@ -218,8 +218,8 @@ void answer_again(struct qp *qp, const struct packet *p)
 }
 
 /*
- * Build the next packet of a READ's answer. Check the key again for each packet, because the region
- * may be gone. Return: the packet, or NULL if the pool is empty or the request failed.
+ * Build the next packet of a READ's answer. Check the key for each packet, because the region may
+ * be gone. Return: the packet, or NULL if the pool is empty or the request failed.
  */
 static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Datagrams that wait for a receive.
+ * Datagrams that wait for a receive (see backlog.h).
  */
 #include "backlog.h"
 
@@ -18,7 +18,7 @@ struct datagram {
 	uint8_t payload[];
 };
 
-/* What a datagram costs, however short it is. */
+/* Return the memory that a datagram takes, headers included. */
 static uint32_t datagram_bytes(uint32_t len)
 {
 	return sizeof(struct datagram) + len;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Congestion control of connections: marks to notifications to rates.
+ * Congestion control of connections: marks, notifications, rates.
  *
- * A switch that is congested marks packets (ECN). The receiver, the notification point, tells
- * their sender with a congestion notification packet (CNP, IBTA annex A17.9; cnp.c), and that,
- * the reaction point, sends slower and then gradually faster again (dcqcn.c: DCQCN, Zhu et al.,
+ * A congested switch marks packets (ECN). Their receiver, the notification point, sends a
+ * congestion notification packet to the sender (CNP, IBTA annex A17.9; cnp.c). The sender, the
+ * reaction point, lowers its rate and raises it again over time (dcqcn.c: DCQCN, Zhu et al.,
  * "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). A queue pair that never
- * got a notification pays nothing for it.
+ * received a CNP has no cost.
  *
- * Nothing runs in the background: what time would have changed is made up for when a packet is
- * sent, when a notification comes, and when a queue pair is woken up that waits for its rate.
+ * No timer runs for this. Elapsed time is applied when a packet is sent, when a CNP arrives, and
+ * when a queue pair that waits for its rate wakes up.
  */
 #ifndef ORNICD_ENGINE_CC_H
 #define ORNICD_ENGINE_CC_H
@@ -23,27 +23,27 @@ struct engine;
 struct qp;
 
 /*
- * Parameters: name, what it is unless somebody says otherwise, least and highest value. The names
- * are those by which the kernel shows them of mlx5 (cc_params in debugfs), so are the units.
+ * Parameters: name, default, least and highest value. Names and units are those of mlx5 in Linux
+ * (cc_params in debugfs).
  *
- * np_min_time_between_cnps  us: the notification point sends one CNP per queue pair in that time;
- *			     50 is the paper's: about as often as the reaction point's rate can
- *			     have shown an effect
- * np_cnp_dscp		     DSCP of CNPs; 48, network control, as adapters have it
- * rp_time_reset	     us: the timer that raises the rate
- * rp_byte_reset	     bytes: sending that many raises the rate too; 0: only the timer does
- * rp_threshold		     times that only half of what was lost is taken back: fast recovery
- * rp_ai_rate		     Mbit/s: additive increase after that
- * rp_hai_rate		     Mbit/s: hyper increase, when timer and bytes have gone beyond that
- * rp_max_rate		     Mbit/s: a queue pair begins with this rate when its first CNP comes, and
- *			     is free when it is back there; and connections to peers far away, behind a
- *			     port or a slow link, are never faster; 0: the port's speed
- * rp_min_rate		     Mbit/s: it gets no lower
- * rp_min_dec_fac	     per cent that one CNP leaves of the rate at least
+ * np_min_time_between_cnps  us: shortest time between two CNPs of a queue pair; 50 as in the
+ *			     paper, about the time in which a change of the rate shows an effect
+ * np_cnp_dscp		     DSCP of CNPs; 48 (network control), as adapters have it
+ * rp_time_reset	     us: period of the timer that raises the rate
+ * rp_byte_reset	     bytes: period of the byte counter that raises the rate; 0: timer only
+ * rp_threshold		     number of fast recovery steps: each takes back half of the reduction
+ * rp_ai_rate		     Mbit/s: additive increase, after fast recovery
+ * rp_hai_rate		     Mbit/s: hyper increase, after both timer and byte counter expired
+ *			     more than rp_threshold times
+ * rp_max_rate		     Mbit/s: rate of a queue pair when its first CNP arrives, and rate at
+ *			     which it is unlimited again; also the limit of connections to remote
+ *			     peers, behind a port or a rate-limited link; 0: the port's speed
+ * rp_min_rate		     Mbit/s: lowest rate
+ * rp_min_dec_fac	     per cent of the rate that one CNP leaves at least
  * rp_rate_to_set_on_first_cnp Mbit/s: rate after the first CNP; 0: as after any other
- * rp_dce_tcp_g		     1/1024: weight of what is new in the estimate of congestion
- * rp_dce_tcp_rtt	     us: the estimate sinks once in that time
- * rp_rate_reduce_monitor_period us: CNPs that come sooner after one are ignored
+ * rp_dce_tcp_g		     1/1024: weight of a new CNP in the estimate of congestion
+ * rp_dce_tcp_rtt	     us: period in which the estimate decreases once
+ * rp_rate_reduce_monitor_period us: a CNP within this time after another one is ignored
  * rp_initial_alpha_value    1/1024: estimate before the first CNP
  */
 #define CC_PARAMS(C)						\
@@ -82,8 +82,8 @@ extern const struct cc_range cc_ranges[CC_PARAM_COUNT];
 
 /**
  * struct cc_param - congestion control of all devices of an engine
- * @on:		data packets of connections say that they react to marks (ECT), marks are
- *		answered with CNPs, and CNPs respected
+ * @on:		send data packets of connections as ECN capable (ECT), answer marks with CNPs and
+ *		obey CNPs
  * @v:		parameters by enum cc_param_index
  */
 struct cc_param {
@@ -91,21 +91,21 @@ struct cc_param {
 	uint32_t v[CC_PARAM_COUNT];
 };
 
-/** CC_ONE - the estimate of congestion at its highest */
+/** CC_ONE - highest value of the estimate of congestion */
 #define CC_ONE	(1u << 20)
 
 /**
- * struct cc - of one queue pair
- * @limiting:	the reaction point holds it back; what follows up to @time_stage means nothing otherwise
+ * struct cc - congestion control of one queue pair
+ * @limiting:	the reaction point limits the rate; members up to @byte_stage are valid only then
  * @rate:	current rate, kbit/s
- * @target:	the rate it strives for
- * @alpha:	estimate of congestion, of CC_ONE
- * @alpha_at:	time up to which @alpha is right
- * @cut_at:	when the rate was last lowered
- * @timer_at:	when the timer last went off
- * @bytes:	sent since the byte counter last went off
- * @time_stage, @byte_stage: how often they went off since the rate was lowered
- * @told_at:	notification point: when the last CNP was sent; 0 = never
+ * @target:	rate before the last reduction, plus increases, kbit/s
+ * @alpha:	estimate of congestion, 0 to CC_ONE
+ * @alpha_at:	time to which @alpha was brought up to date, ns
+ * @cut_at:	time of the last reduction, ns
+ * @timer_at:	time when the timer last expired, ns
+ * @bytes:	bytes sent since the byte counter last expired
+ * @time_stage, @byte_stage: expiries of timer and byte counter since the last reduction
+ * @cnp_at:	notification point: time of the last CNP sent, ns; 0 = never
  */
 struct cc {
 	bool limiting;
@@ -118,44 +118,44 @@ struct cc {
 	uint64_t bytes;
 	uint32_t time_stage;
 	uint32_t byte_stage;
-	uint64_t told_at;
+	uint64_t cnp_at;
 };
 
-/* cc_defaults() - on, all parameters as above */
+/* cc_defaults() - switch congestion control on, with the default parameters */
 void cc_defaults(struct cc_param *p);
 
 /*
- * cc_set() - parameter @name becomes @value
- * Return: 0, -ENOENT if there is none, -ERANGE if the value is out of its range.
+ * cc_set() - set parameter @name to @value
+ * Return: 0, -ENOENT if there is no such parameter, -ERANGE if the value is out of range.
  */
 int cc_set(struct cc_param *p, const char *name, uint64_t value);
 
-/* cc_max_kbps() - rp_max_rate in kbit/s, the port's speed for 0 */
+/* cc_max_kbps() - return rp_max_rate in kbit/s, the port's speed for 0 */
 uint32_t cc_max_kbps(const struct cc_param *p);
 
 /* dcqcn.c, the reaction point: times in ns */
 
-/* dcqcn_cnp() - process a CNP. Return: false if it was too soon after the last one. */
+/* dcqcn_cnp() - process a CNP. Return: false if it is ignored, because it is too soon. */
 bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now);
 /*
- * dcqcn_advance() - time has passed, and @bytes were sent now
- * Return: whether the timer or the byte counter has gone off.
+ * dcqcn_advance() - apply the time up to @now and @bytes sent to the rate
+ * Return: true if the timer or the byte counter expired.
  */
 bool dcqcn_advance(struct cc *c, const struct cc_param *p, uint32_t bytes, uint64_t now);
-/* dcqcn_next() - when the timer goes off */
+/* dcqcn_next() - return the time when the timer expires */
 uint64_t dcqcn_next(const struct cc *c, const struct cc_param *p);
 
 /* cnp.c */
 
-/* cc_changed() - after a change of the parameters of @e */
+/* cc_changed() - apply changed parameters of @e to the rates of remote connections */
 void cc_changed(struct engine *e);
 /* cc_reset() - reset the congestion state of @qp */
 void cc_reset(struct qp *qp);
-/* cc_sent() - @qp, which is being held back, sent @bytes, or none and asks for its rate */
+/* cc_sent() - update the rate of @qp, which is limited, after it sent @bytes (0: time passed) */
 void cc_sent(struct qp *qp, uint32_t bytes);
-/* cnp_notify() - a packet with a congestion mark came for @qp: tell its sender */
+/* cnp_notify() - answer packet @p with a congestion mark, which arrived for @qp, with a CNP */
 void cnp_notify(struct qp *qp, const struct packet *p);
-/* cnp_receive() - a CNP came for @qp */
+/* cnp_receive() - process a CNP that arrived for @qp */
 void cnp_receive(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_CC_H */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Congestion notification packets (IBTA annex A17.9.3), out and in.
+ * Congestion notification packets (IBTA annex A17.9.3), sent and received.
  *
- * One goes to the queue pair that a marked packet came from, whether that was a request or a
- * response, and at most one in a while: until the rate has changed there is nothing new to tell.
- * It takes no part in the sequence of packets. Its sender can be checked no further than a
- * packet's addresses; all that a forged one does is to make a connection slow for a moment.
+ * A CNP goes to the queue pair that sent a marked packet, a request or a response. At most one is
+ * sent per np_min_time_between_cnps, because the rate needs that time to change. A CNP has no PSN.
+ * Only its addresses can be checked; a forged CNP lowers the rate of a connection for a moment.
  */
 #include "cc.h"
 
@@ -46,16 +45,16 @@ void cnp_notify(struct qp *qp, const struct packet *p)
 	qp_count(qp, CNT_ecn_marked, p->npsn);
 	if (!e->cc.on || !qp_connected(qp) || !is_alive(qp))
 		return;
-	if (qp->cc.told_at && e->now < qp->cc.told_at + pause)
+	if (qp->cc.cnp_at && e->now < qp->cc.cnp_at + pause)
 		return;
 	if (!cnp_send(qp))
 		return;
-	/* later than the turn's time: the next one is not to come too early after this one */
-	qp->cc.told_at = e->clock();
+	/* Read the clock: the time of the turn is earlier, and the next CNP could be too soon. */
+	qp->cc.cnp_at = e->clock();
 	qp_count(qp, CNT_cnp_sent, 1);
 }
 
-/* The rate that @qp has now, if any */
+/* Apply the current rate of @qp to its pacing, 0 if unlimited. */
 static void apply(struct qp *qp)
 {
 	struct engine *e = qp->dev->engine;
@@ -85,7 +84,7 @@ void cc_sent(struct qp *qp, uint32_t bytes)
 		apply(qp);
 }
 
-/* Queue pairs that are held back go on from the rate they have. */
+/* Queue pairs that a CNP limited keep their current rate. */
 void cc_changed(struct engine *e)
 {
 	struct device *dev;

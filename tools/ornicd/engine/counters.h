@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a function, in the order of STAT_NAMES. The enum, the names, the scopes and the ids
- * are made from one line each. A second list names the counters of a queue pair.
+ * Counters of a function, in the order of STAT_NAMES. One line defines enum constant, name, scope
+ * and id of a counter. A second list has the counters of a queue pair.
  */
 #ifndef ORNICD_ENGINE_COUNTERS_H
 #define ORNICD_ENGINE_COUNTERS_H
@@ -127,8 +127,8 @@ enum qp_counter {
 
 /**
  * struct counter_set - counters of the queue pairs that the host bound to the set
- * @number:	of the set
- * @users:	queue pairs that count here
+ * @number:	number of the set
+ * @users:	queue pairs bound to it
  * @cnt:	counters (enum counter); counters that are not per queue pair stay 0
  */
 struct counter_set {

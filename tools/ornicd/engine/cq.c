@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues.
+ * Completion queues, and the completions of work requests.
  *
- * Entries are written as completions happen; the arm word is read once, when the
- * turn ends, after a full barrier (ORN-RNG-12). notify never asks for doorbells: what
- * the host finds when it looks after arming is not the device's business (ORN-RNG-11).
+ * Entries are written when work requests complete. The arm word is read once, at the end of the
+ * turn, after a full barrier (ORN-RNG-12). notify never asks for doorbells, because the host tests
+ * the ring itself after it armed (ORN-RNG-11).
  *
- * Record and entries belong to a process. Nothing it writes there reaches further
- * than this CQ and the queue pairs that use it.
+ * Record and entries belong to a process. Its writes there affect only this CQ and the queue pairs
+ * that use it.
  */
 #include "cq.h"
 
@@ -37,7 +37,7 @@ static void cq_mark(struct cq *cq)
 	TAILQ_INSERT_TAIL(&cq->dev->look, cq, look);
 }
 
-/* The moderation period is over; the end of this turn fires. */
+/* End the moderation period: cq_look() fires at the end of this turn. */
 static void cq_period_over(void *arg)
 {
 	struct cq *cq = arg;
@@ -46,12 +46,6 @@ static void cq_period_over(void *arg)
 	cq_mark(cq);
 }
 
-/**
- * cq_init() - start a CQ
- * @cq:	attributes filled in, memory loaded
- *
- * Return: enum ornic_status.
- */
 int cq_init(struct cq *cq)
 {
 	struct ornic_rec *rec = cq_record(cq);
@@ -76,10 +70,6 @@ int cq_init(struct cq *cq)
 	return ORNIC_ST_OK;
 }
 
-/**
- * cq_fini() - stop a CQ
- * @cq:	no queue pair names it any more
- */
 void cq_fini(struct cq *cq)
 {
 	struct timers *timers = &cq->dev->engine->timers;
@@ -92,11 +82,6 @@ void cq_fini(struct cq *cq)
 	cq->dirty = false;
 }
 
-/**
- * cq_set_eq() - change the EQ
- * @cq:	queue
- * @eq:	where its events go from now on
- */
 void cq_set_eq(struct cq *cq, struct eq *eq)
 {
 	bool held = cq->held;
@@ -108,8 +93,8 @@ void cq_set_eq(struct cq *cq, struct eq *eq)
 }
 
 /*
- * Read host_index of a CQ that seems full. It moves forward, and not past what was
- * written. Return: there is room; otherwise the CQ has failed.
+ * Read host_index of a CQ that seems full; it may only move forward, up to the producer index.
+ * Return: true if there is room; otherwise the CQ has failed.
  */
 static bool cq_make_room(struct cq *cq)
 {
@@ -134,11 +119,6 @@ static bool cq_make_room(struct cq *cq)
 	return true;
 }
 
-/**
- * cq_post() - write an entry
- * @cq:		queue
- * @cqe:	all but timestamp and phase
- */
 void cq_post(struct cq *cq, struct ornic_cqe *cqe)
 {
 	uint64_t slot = cq->prod & (cq_entries(cq) - 1);
@@ -187,17 +167,6 @@ static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
 	}
 }
 
-/**
- * cq_resize() - the switch of ORN-CQ-24
- * @cq:	queue
- * @to:	new place; then the old one
- * @at:	where the switch happened
- *
- * The arm word is read a last time in the old record, so that the new one has to tell
- * only of what comes later.
- *
- * Return: enum ornic_status.
- */
 int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *at)
 {
 	struct ring_place old = { .log = cq->log, .mem = cq->mem, .rec = cq->rec };
@@ -216,6 +185,7 @@ int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *
 		return ORNIC_ST_BAD_PARAM;
 	if (unpolled > cq_entries(cq) || unpolled > 1u << to->log)
 		return ORNIC_ST_BAD_PARAM;
+	/* Read the old arm word a last time: the new one is for later entries only. */
 	cq->mod_over = true;
 	cq_announce(cq, old_rec);
 	at->producer = htole32(cq->prod);
@@ -232,10 +202,10 @@ int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *
 }
 
 /*
- * Queue pairs of CQs in error go to ERR. All CQs that failed in this turn are done by
- * one walk; a queue pair in RESET uses no CQ.
+ * Put the queue pairs of CQs in error into ERR. One walk serves all CQs that failed in this turn. A
+ * queue pair in RESET uses no CQ.
  */
-static void cq_tell_users(struct device *dev)
+static void cq_stop_users(struct device *dev)
 {
 	struct qp *qp;
 
@@ -256,10 +226,6 @@ static void cq_tell_users(struct device *dev)
 	}
 }
 
-/**
- * cq_look() - end of a turn
- * @cq:	on the device's list, or not
- */
 void cq_look(struct cq *cq)
 {
 	const struct ornic_rec *rec;
@@ -270,7 +236,7 @@ void cq_look(struct cq *cq)
 		TAILQ_REMOVE(&cq->dev->look, cq, look);
 	cq->dirty = false;
 	if (cq->dev->cq_failed)
-		cq_tell_users(cq->dev);
+		cq_stop_users(cq->dev);
 	if (cq->error)
 		return;
 	rec = cq_record(cq);
@@ -285,19 +251,13 @@ void cq_doorbell(struct cq *cq)
 	cq_mark(cq);
 }
 
-/**
- * cq_fail() - put a CQ into error
- * @cq:		queue
- * @syndrome:	RING_INDEX, RING_MEMORY or RING_FULL
- *
- * Entries written before are announced first: events of an object come in order.
- */
 void cq_fail(struct cq *cq, uint32_t syndrome)
 {
 	const struct ornic_rec *rec = cq_record(cq);
 
 	if (cq->error)
 		return;
+	/* Announce earlier entries first: events of an object come in order. */
 	if (cq->dirty && rec)
 		cq_announce(cq, rec);
 	timer_disarm(&cq->dev->engine->timers, &cq->mod_timer);
@@ -349,8 +309,8 @@ static void count_status(struct qp *qp, uint8_t status)
 		qp_count(qp, CNT_local_protection_errors, 1);
 }
 
-/* Return true if fault injection turned a success into an error. */
-static bool spoilt(struct qp *qp, bool recv, struct ornic_cqe *cqe)
+/* Return true if fault injection turned a successful completion into an error. */
+static bool inject_fault(struct qp *qp, bool recv, struct ornic_cqe *cqe)
 {
 	const struct engine_faults *faults = qp->dev->engine->faults;
 
@@ -378,7 +338,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 	qp->sq.done = w->index + 1;
 	if (!w->status && !(w->flags & ORNIC_WQE_SIGNALED) && !(qp->flags & ORNIC_QP_F_SIG_ALL))
 		return;
-	if (spoilt(qp, false, &cqe)) {
+	if (inject_fault(qp, false, &cqe)) {
 		w->status = cqe.status;
 		w->syndrome = FAULT_SYNDROME;
 	}
@@ -386,7 +346,7 @@ void complete_send(struct qp *qp, struct wqe *w)
 		cqe.byte_len = htole32(w->len);
 	count_status(qp, w->status);
 	cq_post(qp->scq, &cqe);
-	/* UC and UD fail by the status, see unreliable.c */
+	/* UC and UD enter SQE because of @w->status (unreliable.c). */
 	if (w->syndrome == FAULT_SYNDROME && (qp_reliable(qp) || qp->type == ORNIC_QPT_RAW))
 		qp_fail(qp, 0, FAULT_SYNDROME, w->index);
 }
@@ -402,7 +362,7 @@ void complete_recv(struct qp *qp, uint32_t index, uint8_t opcode, uint8_t status
 	cqe->opcode = opcode;
 	cqe->status = status;
 	cqe->syndrome = htole32(syndrome);
-	injected = spoilt(qp, true, cqe);
+	injected = inject_fault(qp, true, cqe);
 	count_status(qp, cqe->status);
 	cq_post(qp->type == ORNIC_QPT_XRC_TGT ? qp->srq->cq : qp->rcq, cqe);
 	if (injected && qp_reliable(qp))

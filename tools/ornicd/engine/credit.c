@@ -2,13 +2,13 @@
 /*
  * End-to-end flow control of RC (IBTA volume 1, 9.7.7.2).
  *
- * An ACK reports how many receives are posted. The requester numbers its messages as the responder
- * counts them (SSN, MSN), so that MSN plus credits is the last message that certainly finds a
- * receive. A later message that needs a receive is limited: its first packet goes alone, and its
- * ACK or an RNR NAK decides how to go on. Messages are not limited for a peer that reports no
- * credits, such as Soft-RoCE or any receiver with an SRQ.
+ * An ACK reports how many receives are posted. The requester numbers its messages (SSN) as the
+ * responder counts them (MSN). So MSN plus credits is the last message that certainly finds a
+ * receive. A later message that needs a receive is limited: its first packet goes alone, and the
+ * rest follows its ACK. Messages are not limited for a peer that reports no credits, such as
+ * Soft-RoCE or any receiver with an SRQ.
  *
- * A code has 5 bits: 0 and 1, then the powers of two and the numbers halfway between them.
+ * A code of credits has 5 bits: 0 and 1, then the powers of two and the numbers halfway between.
  */
 #include "credit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * End-to-end flow control: how many messages the peer has receives for (IBTA volume 1, 9.7.7.2).
+ * End-to-end flow control: number of receives that the peer has posted (IBTA volume 1, 9.7.7.2).
  */
 #ifndef ORNICD_ENGINE_CREDIT_H
 #define ORNICD_ENGINE_CREDIT_H
@@ -21,8 +21,8 @@ uint32_t credit_decode(uint8_t code);
 uint8_t credit_syndrome(const struct qp *qp);
 
 /*
- * credit_receive() - take the credits of an ACK with AETH syndrome @aeth and @msn
- * Return: true if a message that was limited may go on.
+ * credit_receive() - store the credits of an ACK with AETH syndrome @aeth and MSN @msn
+ * Return: true if a limited message may continue.
  */
 bool credit_receive(struct requester *r, uint8_t aeth, uint32_t msn);
 

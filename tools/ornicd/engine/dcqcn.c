@@ -2,12 +2,12 @@
 /*
  * DCQCN's reaction point.
  *
- * A CNP makes the current rate the target, lowers the rate by half of the estimate of congestion
- * and raises the estimate. Without CNPs the estimate sinks with time, and the rate rises whenever
- * the timer or the byte counter goes off: each time halfway to the target (fast recovery), after
- * some times the target rises as well (additive increase), and fast when both have gone off more
- * often than that (hyper increase). Rates are kbit/s, the estimate a fraction of CC_ONE; the
- * divisions are by constants but for those that happen once per CNP.
+ * A CNP makes the current rate the target, lowers the rate by half of the estimate of congestion,
+ * and raises the estimate. Without CNPs the estimate decreases with time, and each expiry of the
+ * timer or the byte counter raises the rate halfway to the target (fast recovery). After
+ * rp_threshold expiries the target rises too (additive increase), and faster once both timer and
+ * byte counter exceeded that number (hyper increase). Rates are kbit/s, the estimate is a fraction
+ * of CC_ONE. Divisions are by constants, except those that happen once per CNP.
  */
 #include "cc.h"
 
@@ -18,7 +18,7 @@
 
 #define NS_PER_US	1000u
 #define KBPS_PER_MBPS	1000u
-/* Steps done at once, one by one; then the rate is the target's, and more time is a product */
+/* Most steps done one by one. After them the rate equals the target, so the rest is a product. */
 #define STEPS_MAX	64
 
 const struct cc_range cc_ranges[CC_PARAM_COUNT] = {
@@ -66,7 +66,7 @@ static void raise_target(struct cc *c, const struct cc_param *p, uint64_t kbps)
 	c->target = c->target + kbps < most ? c->target + kbps : most;
 }
 
-/* The timer or the byte counter went off. */
+/* Raise the rate once, after the timer or the byte counter expired. */
 static void increase(struct cc *c, const struct cc_param *p)
 {
 	uint32_t threshold = p->v[CC_rp_threshold];
@@ -78,16 +78,16 @@ static void increase(struct cc *c, const struct cc_param *p)
 	c->rate = ((uint64_t)c->rate + c->target + 1) / 2;
 }
 
-/* The timer has gone off @n times. */
+/* Raise the rate for @n expiries of the timer. */
 static void time_steps(struct cc *c, const struct cc_param *p, uint64_t n)
 {
 	if (n > STEPS_MAX) {
-		uint64_t far = n - STEPS_MAX;
+		uint64_t rest = n - STEPS_MAX;
 
-		/* while nothing is sent the byte counter stands still: no hyper increase */
-		if (far > UINT32_MAX)
-			far = UINT32_MAX;
-		raise_target(c, p, far * p->v[CC_rp_ai_rate] * KBPS_PER_MBPS);
+		/* Nothing was sent, so the byte counter did not move: no hyper increase. */
+		if (rest > UINT32_MAX)
+			rest = UINT32_MAX;
+		raise_target(c, p, rest * p->v[CC_rp_ai_rate] * KBPS_PER_MBPS);
 		c->rate = c->target;
 		n = STEPS_MAX;
 	}
@@ -107,7 +107,7 @@ uint64_t dcqcn_next(const struct cc *c, const struct cc_param *p)
 	return c->timer_at + timer_period(p);
 }
 
-/* Return: whether it has gone off. */
+/* Advance the timer to @now. Return: true if it expired. */
 static bool run_timer(struct cc *c, const struct cc_param *p, uint64_t now)
 {
 	uint64_t period = timer_period(p);
@@ -119,7 +119,10 @@ static bool run_timer(struct cc *c, const struct cc_param *p, uint64_t now)
 	return true;
 }
 
-/* Return: whether it has gone off. A period may be less than a packet, but not for many steps. */
+/*
+ * Count @bytes. Return: true if the byte counter expired. A period may be shorter than a packet, so
+ * bound the steps.
+ */
 static bool run_counter(struct cc *c, const struct cc_param *p, uint32_t bytes)
 {
 	uint32_t period = p->v[CC_rp_byte_reset], stage = c->byte_stage;
@@ -146,7 +149,7 @@ bool dcqcn_advance(struct cc *c, const struct cc_param *p, uint32_t bytes, uint6
 	return timer || counter;
 }
 
-/* (1 - g)^n, of CC_ONE */
+/* Return (1 - g)^n as a fraction of CC_ONE. */
 static uint64_t decay(uint32_t g, uint64_t n)
 {
 	uint64_t factor = (1024 - g) * (CC_ONE / 1024), result = CC_ONE;

@@ -2,8 +2,7 @@
 /*
  * The data path's view of one PCI function: its tables, its port, its events.
  *
- * dev/ fills it from admin commands; the engine works with it. Everything runs
- * on the engine's thread.
+ * Admin commands (dev/) fill it, the engine uses it. Everything runs on the engine's thread.
  */
 #ifndef ORNICD_ENGINE_DEVICE_H
 #define ORNICD_ENGINE_DEVICE_H
@@ -29,7 +28,7 @@ struct qp;
 struct steer_rule;
 struct switch_port;
 
-/** PORT_SPEED_MBPS - reported speed of a port; there is no wire that would define it */
+/** PORT_SPEED_MBPS - reported speed of a port, Mbit/s; a virtual link has no speed of its own */
 #define PORT_SPEED_MBPS	100000
 
 /** DEVICE_GIDS - entries of the GID table */
@@ -38,7 +37,7 @@ struct switch_port;
 /**
  * struct device_host - operations of the PCI function behind a device
  * @irq:	send an MSI-X message
- * @fatal:	stop the function (ORN-CTL-5); may be called from within a turn
+ * @fatal:	stop the function (ORN-CTL-5); may be called within a turn
  * @port_changed: note that the port differs from the last Identify (ORN-IDN-4)
  */
 struct device_host {
@@ -51,18 +50,18 @@ struct device_host {
  * struct port - the function's port
  * @sw:		place on the switch
  * @mac:	current MAC address
- * @permanent_mac: the configured one
- * @admin_up:	the host wants it up
+ * @permanent_mac: configured MAC address
+ * @admin_up:	the host enabled the port
  * @unplugged:	no carrier: it is down even if @admin_up
  * @max_frame:	Ethernet payload bytes accepted
- * @flags:	what the operator allows: ORNIC_PORT_F_*
- * @gid:	the GID table, as set by the host
- * @gid_hit:	entry that the last packet in was for
- * @gsi:	the queue pair behind QPN 1
+ * @flags:	rights that the operator granted: ORNIC_PORT_F_*
+ * @gid:	GID table, as set by the host
+ * @gid_hit:	entry that matched the last received packet
+ * @gsi:	queue pair with QPN 1
  * @unicast, @multicast, @promisc: targets of the receive rules of these kinds, or NULL
  * @match:	MATCH rules in their order
  * @leftover:	MATCH rules for frames that the network interface did not take
- * @frames:	frames that were matched against rules
+ * @frames:	number of frames that were matched against rules
  */
 struct port {
 	struct switch_port *sw;
@@ -88,10 +87,10 @@ struct port {
  * @engine:	engine that works for it
  * @gpa:	its guest's memory
  * @host:	operations of the function
- * @arg:	for them
- * @name:	for messages
+ * @arg:	argument of @host's operations
+ * @name:	name in log messages
  * @running:	READY and bus mastering: DMA is allowed
- * @features:	feature word 0 as accepted
+ * @features:	feature word 0 as accepted by the host
  * @pds:	protection domains
  * @keys:	struct mr by key index
  * @cqs:	struct cq
@@ -103,13 +102,13 @@ struct port {
  * @mcast:	multicast groups
  * @rules:	struct steer_rule
  * @groups:	struct rss
- * @list_budget: page-list entries still free
- * @backlog_bytes: memory of datagrams that wait for receives
+ * @list_budget: page-list entries that are still free
+ * @backlog_bytes: bytes of datagrams that wait for receives
  * @port:	port 1
  * @active:	queue pairs with work, in turn order
  * @busy:	in the engine's list, if @active is not empty
- * @look:	CQs to look at when the turn ends
- * @eq_look:	EQs to look at when the turn ends
+ * @look:	CQs for cq_look() at the end of the turn
+ * @eq_look:	EQs for eq_look() at the end of the turn
  * @cq_failed:	a CQ went into error, and its queue pairs are not yet in ERR
  * @cnt:	counters (enum counter)
  * @past:	sums of deleted counter sets
@@ -149,7 +148,7 @@ struct device {
 	TAILQ_ENTRY(device) link;
 };
 
-/** struct pd - a protection domain; counted by keys, queue pairs and SRQs (ORN-PD-1) */
+/** struct pd - a protection domain; @users: keys, queue pairs and SRQs in it (ORN-PD-1) */
 struct pd {
 	uint32_t number;
 	uint32_t owner;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scheduling: which queue pairs work in a turn, which are polled, which sleep.
+ * Scheduling: run, poll and put to sleep queue pairs.
  */
 #include "engine.h"
 
@@ -13,9 +13,9 @@
 
 /** ENGINE_QPS - most queue pairs that work in one turn */
 #define ENGINE_QPS	16
-/** ENGINE_TURN_NS - after this long a turn starts no further queue pair (ORN-PCI-2) */
+/** ENGINE_TURN_NS - time after which a turn starts no further queue pair, ns (ORN-PCI-2) */
 #define ENGINE_TURN_NS	100000
-/** ENGINE_PACKETS - packets of the pool */
+/** ENGINE_PACKETS - packets in the pool */
 #define ENGINE_PACKETS	512
 
 uint64_t engine_clock(void)
@@ -143,7 +143,7 @@ static void run_active(struct engine *e)
 	}
 }
 
-/* Poll the rings of watched queue pairs; one whose rings stay empty for spin_ns goes to sleep. */
+/* Poll the rings of watched queue pairs. A queue pair goes to sleep after spin_ns without work. */
 static void poll_watched(struct engine *e)
 {
 	struct qp *qp, *next;

@@ -3,12 +3,12 @@
  * The engine: the data path of all devices of this daemon, on one thread.
  *
  * It runs in bounded iterations, called turns. A turn runs expired timers, lets active queue pairs
- * work one after the other with a budget each, delivers the packets that they made, and then looks
- * at the completion and event queues that were written. A multicast packet costs as much as it has
- * receivers, so copies are counted, and many of them end a turn (ORN-SEC-5).
+ * work one after the other with a budget each, delivers the packets that they made, and raises the
+ * events of the completion and event queues that were written. A multicast packet costs one copy
+ * per receiver, so copies are counted, and many of them end a turn (ORN-SEC-5).
  *
- * Doorbells and packets bring work. A queue pair whose ring is empty is polled for a moment (spin),
- * then asks for a doorbell and leaves all lists (ORN-RNG-6). So the cost of a turn depends on active
+ * Doorbells and packets bring work. A queue pair whose ring is empty is polled for @spin_ns, then
+ * asks for a doorbell and leaves all lists (ORN-RNG-6). So the cost of a turn depends on active
  * queues, not on existing ones.
  */
 #ifndef ORNICD_ENGINE_ENGINE_H
@@ -28,17 +28,17 @@ struct qp;
  * struct engine - the data path of one daemon
  * @sw:		joins the devices
  * @pool:	packets
- * @syncer:	makes memory of guests durable
+ * @syncer:	writes memory of guests to disk
  * @timers:	retransmission, RNR, moderation
  * @clock:	source of time, ns: engine_clock(), or that of a test
  * @now:	time of this turn, ns of @clock
  * @cc:		congestion control
  * @copies:	copies of multicast frames and datagrams delivered in this turn
- * @spin_ns:	how long an empty queue is watched before it asks for a doorbell
+ * @spin_ns:	time that an empty queue is watched before it asks for a doorbell, ns
  * @faults:	fault injection; NULL until there is a rule
  * @busy:	devices whose queue pairs have work, in turn order
- * @watch:	queue pairs whose send queue ran dry, oldest first
- * @acks:	queue pairs that owe an ACK for what is being delivered
+ * @watch:	queue pairs whose rings are empty and polled, oldest first
+ * @acks:	queue pairs that owe an ACK for packets of this delivery
  * @devices:	all devices
  */
 struct engine {
@@ -58,7 +58,7 @@ struct engine {
 	TAILQ_HEAD(, device) devices;
 };
 
-/** ENGINE_COPIES - copies after which a turn starts nothing that may lead to more */
+/** ENGINE_COPIES - copies after which a turn sends nothing further */
 #define ENGINE_COPIES	256
 
 /*
@@ -70,7 +70,9 @@ static inline bool engine_sated(const struct engine *e)
 	return e->copies >= ENGINE_COPIES;
 }
 
+/* engine_init() - initialise @e without devices; @spin_ns in ns. Return: 0 or a negative errno. */
 int engine_init(struct engine *e, uint64_t spin_ns);
+/* engine_fini() - free what engine_init() allocated, after all devices were removed */
 void engine_fini(struct engine *e);
 
 /*
@@ -83,13 +85,14 @@ int64_t engine_turn(void *engine);
 /* engine_drain() - deliver all packets in the switch, and the ACKs that they cause */
 void engine_drain(struct engine *e);
 
-/* engine_input() - deliver packets that came from outside, and the answers to them */
+/* engine_input() - deliver packets that came from outside, and the answers; between turns */
 void engine_input(void *engine);
 
 /*
  * engine_add_device() - add a device whose tables are initialised and whose port is on the switch
  */
 void engine_add_device(struct engine *e, struct device *dev);
+/* engine_del_device() - remove a device that has no queue pairs left */
 void engine_del_device(struct engine *e, struct device *dev);
 
 /* engine_activate() - schedule @qp, which has or may have work */

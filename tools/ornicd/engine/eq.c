@@ -2,14 +2,14 @@
 /*
  * Event queues.
  *
- * The data path never waits for room in an EQ (ORN-EQ-3). A completion event that
- * finds none waits as a flag at its CQ, an asynchronous one in a short list. So
- * does the event of a CQ whose last one the host has not consumed yet: a process
- * that arms in a loop costs one entry. While anything waits, notify is ALWAYS and the
- * host's next arm rings; otherwise the host arms silently.
+ * The data path never waits for room in an EQ (ORN-EQ-3). Without room, a completion event is held
+ * as a flag of its CQ, an asynchronous event in a short list. The event of a CQ is also held while
+ * the host has not consumed the last one, so a process that arms in a loop takes one entry. While
+ * events are held, notify is ALWAYS and the host's next arm rings a doorbell; otherwise it rings
+ * none.
  *
- * EQs belong to the driver: one that is unreachable, or whose index is impossible,
- * is the end of the function, but not of anything else.
+ * EQs belong to the driver. An EQ that cannot be reached, or whose index is impossible, stops its
+ * function and no other one.
  */
 #include "eq.h"
 
@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Asynchronous events that wait, per EQ; more are counted as lost. */
+/* Most asynchronous events that an EQ holds; further ones are counted as lost. */
 #define EQ_MAX_ASYNC	1024
 
-/** struct eq_async - an asynchronous event that waits; fields as in struct ornic_eqe */
+/** struct eq_async - a held asynchronous event; members as in struct ornic_eqe */
 struct eq_async {
 	STAILQ_ENTRY(eq_async) link;
 	uint8_t type;
@@ -52,12 +52,6 @@ static void eq_fail(struct eq *eq)
 	eq->dev->host->fatal(eq->dev->arg, ORNIC_SYN_EQ_MEMORY);
 }
 
-/**
- * eq_init() - start an EQ
- * @eq:	attributes filled in, memory loaded
- *
- * Return: enum ornic_status.
- */
 int eq_init(struct eq *eq)
 {
 	struct ornic_rec *rec = eq_record(eq);
@@ -89,10 +83,6 @@ static void async_drop_first(struct eq *eq)
 	free(a);
 }
 
-/**
- * eq_fini() - forget all events that wait
- * @eq:	queue; no CQ names it any more
- */
 void eq_fini(struct eq *eq)
 {
 	while (!TAILQ_EMPTY(&eq->held))
@@ -112,7 +102,7 @@ static void eq_mark(struct eq *eq)
 	TAILQ_INSERT_TAIL(&eq->dev->eq_look, eq, link);
 }
 
-/* Read host_index. It moves forward, and not past what was written. */
+/* Read host_index; it may only move forward, up to the producer index. */
 static void eq_refresh(struct eq *eq)
 {
 	const struct ornic_rec *rec = eq_record(eq);
@@ -141,7 +131,7 @@ static bool eq_has_room(struct eq *eq)
 	return eq_usable(eq) && eq->prod - eq->cons < eq_entries(eq);
 }
 
-/* Write an entry; there is room. @e lacks timestamp, lost and phase. */
+/* Write @e to an EQ that has room; fill in timestamp, lost and phase. */
 static void eq_write(struct eq *eq, struct ornic_eqe *e)
 {
 	uint64_t slot = eq->prod & (eq_entries(eq) - 1);
@@ -160,7 +150,7 @@ static void eq_write(struct eq *eq, struct ornic_eqe *e)
 	eq_mark(eq);
 }
 
-/* Return true if the last event of @cq is still unread; if it seems so, read host_index once. */
+/* Return true if the host has not consumed the last event of @cq. */
 static bool event_unread(struct eq *eq, const struct cq *cq)
 {
 	if (!cq->evented || cq->event_at - eq->cons >= eq->prod - eq->cons)
@@ -192,19 +182,11 @@ static void completion_hold(struct eq *eq, struct cq *cq)
 	eq_mark(eq);
 }
 
-/**
- * eq_completion() - a CQ fired
- * @eq:		its EQ
- * @cq:		it
- * @arm:	arm word that asked for the event
- *
- * When others wait for room already, the host is not asked again: whoever waits is
- * served first, when the turn ends.
- */
 void eq_completion(struct eq *eq, struct cq *cq, uint32_t arm)
 {
 	bool full = eq->prod - eq->cons == eq_entries(eq);
 
+	/* If events are held already, do not read host_index before the end of the turn. */
 	cq->event_arm = arm;
 	if (cq->held)
 		return;
@@ -214,11 +196,6 @@ void eq_completion(struct eq *eq, struct cq *cq, uint32_t arm)
 		completion_write(eq, cq);
 }
 
-/**
- * eq_forget() - a CQ leaves
- * @eq:	its EQ
- * @cq:	it
- */
 void eq_forget(struct eq *eq, struct cq *cq)
 {
 	if (cq->held)
@@ -241,7 +218,7 @@ static void async_write(struct eq *eq, const struct eq_async *a)
 	eq_write(eq, &e);
 }
 
-/* Queue a copy of @a. An older event of the same kind and object gives way to it. */
+/* Queue a copy of @a. It replaces an older event of the same type and object. */
 static void async_queue(struct eq *eq, const struct eq_async *a)
 {
 	struct eq_async *q;
@@ -266,16 +243,6 @@ static void async_queue(struct eq *eq, const struct eq_async *a)
 	eq->nasync++;
 }
 
-/**
- * eq_event() - an asynchronous event
- * @eq:		queue
- * @type:	enum ornic_event
- * @number:	object
- * @owner:	its owner
- * @syndrome:	why
- * @info0:	see struct ornic_eqe
- * @info1:	see struct ornic_eqe
- */
 void eq_event(struct eq *eq, uint8_t type, uint32_t number, uint32_t owner, uint32_t syndrome,
 	      uint32_t info0, uint32_t info1)
 {
@@ -303,7 +270,7 @@ void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t ow
 		eq_event(eq, type, number, owner, syndrome, info0, info1);
 }
 
-/* Write what waits, as far as there is room. */
+/* Write held events as far as there is room. */
 static void eq_flush(struct eq *eq)
 {
 	struct cq *cq = TAILQ_FIRST(&eq->held);
@@ -325,7 +292,7 @@ static void eq_flush(struct eq *eq)
 	}
 }
 
-/* Flush, and see to it that the host rings if that was not all. */
+/* Write held events; if some remain, make the host ring at its next arm. */
 static void eq_settle(struct eq *eq, struct ornic_rec *rec)
 {
 	if (eq_holding(eq))
@@ -337,10 +304,6 @@ static void eq_settle(struct eq *eq, struct ornic_rec *rec)
 	eq->always = eq_holding(eq);
 }
 
-/**
- * eq_look() - flush, read the arm word, fire
- * @eq:	queue
- */
 void eq_look(struct eq *eq)
 {
 	struct ornic_rec *rec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Event queues, device side: writing entries, firing interrupts, holding
- * completion events while a queue is full (ORN-EQ).
+ * Event queues, device side: writing entries, raising interrupts, holding events while a queue is
+ * full (ORN-EQ).
  */
 #ifndef ORNICD_ENGINE_EQ_H
 #define ORNICD_ENGINE_EQ_H
@@ -25,17 +25,17 @@ struct eq_async;
  * @classes:	ORNIC_EQ_*
  * @log:	log2 entries
  * @mem:	entries
- * @rec:	doorbell record; the DMA address, looked up at each use
+ * @rec:	DMA address of the doorbell record, translated at each use
  * @prod:	next index to write
  * @cons:	host's consumer index as last read
  * @arm:	state of the arm word
  * @dirty:	entries were written, or the arm word may have changed, since the last look
- * @always:	notify says ALWAYS: events wait for room
- * @error:	it cannot be used any more; the function is FATAL
+ * @always:	notify is ALWAYS, because events are held
+ * @error:	failed; the function is FATAL
  * @lost:	events discarded since the last entry
- * @held:	CQs whose completion event waits for room
- * @async:	asynchronous events that wait for room
- * @nasync:	how many
+ * @held:	CQs whose completion event is held
+ * @async:	held asynchronous events
+ * @nasync:	number of events in @async
  * @link:	in the device's list of EQs to look at
  * @attr:	as created, for queries
  */
@@ -62,38 +62,42 @@ struct eq {
 };
 
 /*
- * eq_init() - start an EQ whose memory is loaded (@mem, @rec, @log, @vector ...
- * filled in by the caller). Its record must be reachable: notify is written, so that
- * arming needs no doorbell. Return: enum ornic_status.
+ * eq_init() - start an EQ whose attributes are filled in and whose memory is loaded
+ * Writes notify to the record, so that arming needs no doorbell.
+ * Return: enum ornic_status; ORNIC_ST_DMA_ERROR if the record cannot be reached.
  */
 int eq_init(struct eq *eq);
+/* eq_fini() - discard all held events of an EQ that no CQ uses */
 void eq_fini(struct eq *eq);
 
-/* eq_completion() - a CQ fired: write its event, or hold it. */
+/* eq_completion() - write or hold the event of @cq, which fired because of arm word @arm */
 void eq_completion(struct eq *eq, struct cq *cq, uint32_t arm);
-/* eq_forget() - @cq goes away: no held event of it may follow. */
+/* eq_forget() - discard a held event of @cq, which leaves the EQ */
 void eq_forget(struct eq *eq, struct cq *cq);
 
-/* eq_event() - write an asynchronous event, or queue it (one per type and number). */
+/*
+ * eq_event() - write an asynchronous event of @type (enum ornic_event), or hold it (one per type
+ * and object); arguments as in struct ornic_eqe
+ */
 void eq_event(struct eq *eq, uint8_t type, uint32_t number, uint32_t owner, uint32_t syndrome,
 	      uint32_t info0, uint32_t info1);
 
-/* device_event() - eq_event() on the function's EQ 0, if there is one. */
+/* device_event() - write an asynchronous event to EQ 0 of the function, if it exists */
 void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t owner,
 		  uint32_t syndrome, uint32_t info0, uint32_t info1);
 
 /*
- * eq_look() - flush what waits, read the arm word, fire. Takes the EQ off the
- * device's list. At the end of a turn, after the CQs, and not while the function may
- * not do DMA: then the list stays as it is.
+ * eq_look() - write held events, read the arm word, fire; take the EQ off the device's list
+ * Called at the end of a turn, after the CQs. While the function may not do DMA, it does nothing
+ * and the EQ stays on the list.
  */
 void eq_look(struct eq *eq);
 /*
- * eq_doorbell() - the host rang (only a queue with notify ALWAYS is rung): look when
- * this turn ends. Also for every EQ when a function may do DMA again.
+ * eq_doorbell() - schedule eq_look() after a doorbell (the host rings only if notify is ALWAYS), or
+ * for every EQ when a function may do DMA again
  */
 void eq_doorbell(struct eq *eq);
-/* eq_holding() - events wait for room */
+/* eq_holding() - return true if events are held */
 bool eq_holding(const struct eq *eq);
 
 #endif /* ORNICD_ENGINE_EQ_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fault injection as the data path and the admin queue see it: operations that are called if there
- * are rules (fault/). Faults of packets have their hook in the switch.
+ * Fault injection in the data path and the admin queue: operations that fault/ installs with its
+ * first rule. Faults of packets have a hook in the switch.
  */
 #ifndef ORNICD_ENGINE_FAULTS_H
 #define ORNICD_ENGINE_FAULTS_H

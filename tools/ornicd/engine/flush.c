@@ -3,17 +3,18 @@
  * RC responder: FLUSH and ATOMIC WRITE (IBTA annex A19).
  *
  * Both take a responder resource and are answered by a READ response without data. A duplicate is
- * answered again and not executed again: an ATOMIC WRITE must not undo later writes, and the data of
- * a FLUSH stays flushed.
+ * answered again and not executed again: an ATOMIC WRITE must not undo later writes, and the data
+ * of a FLUSH stays flushed.
  *
- * Requests of a queue pair are executed in order, and writes are in memory before the next request
- * is looked at, so a GLOBAL FLUSH has nothing to wait for: a reader that sees the completion caused
- * by its answer also sees those writes, because guest memory is coherent for processors and devices.
+ * Requests of a queue pair are executed in order, and a write is in memory before the next request
+ * is executed. So a GLOBAL FLUSH has nothing to wait for: a reader that sees the completion caused
+ * by its answer also sees those writes, because guest memory is coherent for processors and
+ * devices.
  *
- * A PERSISTENT FLUSH has to synchronise the file behind the memory, all of it whatever the range,
- * which takes as long as the disk needs. Its answer and all later requests of the queue pair wait,
- * because an ATOMIC WRITE must not publish data that a power failure can still undo. A request that
- * arrives meanwhile is dropped; the NAK after the answer makes the peer retransmit it at once.
+ * A PERSISTENT FLUSH synchronises the whole file behind the memory, which takes the time of the
+ * disk. Its answer and all later requests of the queue pair wait, because an ATOMIC WRITE must not
+ * publish data that a power failure can still undo. A request that arrives meanwhile is dropped;
+ * the NAK after the answer makes the peer retransmit it at once.
  */
 #include "engine.h"
 #include "mr.h"
@@ -57,7 +58,7 @@ static bool flush_allowed(struct qp *qp, uint32_t rights, const struct packet *p
 	return *mr;
 }
 
-/* Remember the request at the expected PSN, to be answered without data. */
+/* Queue an answer without data to the request at the expected PSN. Return: false if it failed. */
 static bool answer_empty(struct qp *qp, const struct packet *p)
 {
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
@@ -71,7 +72,7 @@ static bool answer_empty(struct qp *qp, const struct packet *p)
 }
 
 /*
- * The data did not reach persistence: withdraw the request and fail it after the answers before it.
+ * Withdraw a FLUSH whose data did not reach persistence, and fail it after the answers before it.
  */
 static void flush_failed(struct qp *qp)
 {
@@ -88,7 +89,7 @@ static void flush_failed(struct qp *qp)
 	r->nak = AETH_NAK | NAK_REMOTE_OPERATIONAL;
 }
 
-/* Called outside of the engine's turn. */
+/* End the wait of a FLUSH. Called between turns of the engine. */
 static void flush_done(struct sync_wait *w, int err)
 {
 	struct qp *qp = (struct qp *)((char *)w - offsetof(struct qp, flush));

@@ -40,7 +40,7 @@ void latency_add(struct latency *l, uint8_t opcode, uint64_t ns)
 		h->max = ns;
 }
 
-/* Skip failures, and work requests that were fetched before the measurement was switched on. */
+/* Failed work requests, and those fetched before the measurement was switched on, do not count. */
 void latency_done_slow(struct device *dev, const struct wqe *w)
 {
 	uint64_t now = dev->engine->clock();

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Latency of send work requests: from the copy out of the ring to the completion, or to the end of
- * a work request without one.
+ * an unsignaled work request.
  *
- * The time of the engine stands still during a turn, and a work request between devices of one
- * daemon takes no longer than that. So the clock is read at both ends, which costs some tens of ns
- * each, and the measurement has to be switched on. While it is off, a work request costs two
- * branches that are never taken.
+ * The engine reads its time once per turn, and a work request between devices of one daemon takes
+ * no longer than a turn. So the clock is read at both ends, at some tens of ns each, and the
+ * measurement has to be switched on. While it is off, a work request costs two branches.
  */
 #ifndef ORNICD_ENGINE_LATENCY_H
 #define ORNICD_ENGINE_LATENCY_H
@@ -16,7 +15,7 @@
 
 #include <stdint.h>
 
-/** LATENCY_BUCKETS - bucket n counts 2^n ns up to 2^(n+1) ns; the last one everything above */
+/** LATENCY_BUCKETS - bucket n counts 2^n ns up to 2^(n+1) ns, the last one also all longer times */
 #define LATENCY_BUCKETS	40
 
 #define LATENCY_CLASSES(C)	\
@@ -27,7 +26,7 @@
 	C(flush)		\
 	C(local)
 
-/** enum latency_class - kinds of work requests; local: they send nothing */
+/** enum latency_class - kinds of work requests; local: without packets */
 enum latency_class {
 #define LATENCY_ENUM(name)	LATENCY_##name,
 	LATENCY_CLASSES(LATENCY_ENUM)
@@ -55,7 +54,7 @@ struct latency {
 /* latency_add() - count a work request of @opcode (enum ornic_wqe_opcode) that took @ns */
 void latency_add(struct latency *l, uint8_t opcode, uint64_t ns);
 
-/* latency_done_slow() - see latency_done() */
+/* latency_done_slow() - end a measurement while latency is measured; see latency_done() */
 void latency_done_slow(struct device *dev, const struct wqe *w);
 
 /* latency_seen() - start the measurement when @w was fetched */

@@ -45,7 +45,7 @@ bool link_is_up(const struct device *dev)
 	return dev->running && dev->port.admin_up && !dev->port.unplugged;
 }
 
-void link_told(struct device *dev, bool was_up)
+void link_notify(struct device *dev, bool was_up)
 {
 	if (was_up != link_is_up(dev))
 		device_event(dev, was_up ? ORNIC_EV_PORT_ERR : ORNIC_EV_PORT_ACTIVE, 1, 0, 0,
@@ -61,15 +61,16 @@ void link_set_carrier(struct device *dev, bool on)
 		return;
 	link_update(dev);
 	dev->host->port_changed(dev->arg);
-	link_told(dev, was_up);
+	link_notify(dev, was_up);
 }
 
 /*
- * Most bytes of RoCE headers in a frame: IPv6, UDP, BTH, the longest extension headers and ICRC. The
- * kernel assumes the same sum.
+ * Most bytes of RoCE headers in a frame: IPv6, UDP, BTH, the longest extension headers and ICRC.
+ * iboe_get_mtu() of Linux (6.12, 7.2) subtracts the same sum from an interface's MTU. With a larger
+ * sum, link_send() would drop packets of a path MTU that Linux allows.
  */
 #define ROCE_HEADERS	96
-/* The same without extension headers, as in all but the first packet of a message. */
+/* The same sum without extension headers, as in all packets of a message except the first. */
 #define ROCE_NEXT_HEADERS	64
 
 _Static_assert(PACKET_MAX_PAYLOAD / 256 * ROCE_HEADERS + PACKET_MAX_PAYLOAD < RATE_MAX_BYTES,
@@ -117,8 +118,9 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	memcpy(p->dgid, path->dgid, sizeof(p->dgid));
 	p->flow_label = label;
 	/*
-	 * Without a UDP source port, derive one from the flow label to spread flows over paths, as
-	 * rdma_flow_label_to_udp_sport() of Linux (since 5.7) does.
+	 * Without a UDP source port, derive one from the flow label to spread flows over paths. Use
+	 * the rule of rdma_flow_label_to_udp_sport() of Linux (6.12, 7.2), which all RoCEv2 drivers
+	 * share, so that a flow has the same port as with other adapters.
 	 */
 	label &= 0xfffff;
 	p->udp_sport = path->udp_sport ? le16toh(path->udp_sport) :
@@ -166,12 +168,12 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_multicast, p->echo);
 	qp_count(qp, CNT_rdma_tx_packets, p->npsn);
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
-	/* Only what leaves for a remote peer is paced, and the peer may have moved. */
+	/* Only packets to remote peers are paced, and the peer may have moved. */
 	if (qp->rate.remote != p->remote && qp_connected(qp))
 		rate_remote(&qp->rate, p->remote, p->remote ? cc_max_kbps(&dev->engine->cc) : 0);
 	/*
-	 * Headers count for the rate too (ORN-QP-41), those of IPv4 as those of IPv6. ACKs and CNPs
-	 * do not wait for the rate: if they were charged, requests could wait forever.
+	 * Headers count for the rate too (ORN-QP-41); IPv4 headers count as IPv6 headers. ACKs and
+	 * CNPs do not wait for the rate: if they were charged, requests could wait forever.
 	 */
 	if ((p->static_rate || qp->rate.cost) &&
 	    !(qp_reliable(qp) &&
@@ -219,7 +221,7 @@ static bool gid_matches(const struct device *dev, uint32_t index, const struct p
 	return gid_vlan(g) == vlan_id(p);
 }
 
-/* Return true if the destination GID is in the table. Most packets are for the entry seen last. */
+/* Return true if the destination GID is in the table. Try the last match first. */
 static bool gid_is_ours(struct device *dev, const struct packet *p)
 {
 	if (gid_matches(dev, dev->port.gid_hit, p))
@@ -286,7 +288,7 @@ static void roce_receive(struct device *dev, const struct packet *p)
 	} else if (!qp_reliable(qp)) {
 		ud_receive(qp, p);
 	} else if (bth_is_answer(p->opcode)) {
-		/* an XRC target sends no requests, so that nothing answers it */
+		/* An XRC target sends no requests, so no answer is for it. */
 		if (qp->type == ORNIC_QPT_XRC_TGT)
 			qp_count(qp, CNT_bad_opcode, 1);
 		else
@@ -347,12 +349,14 @@ int link_update(struct device *dev)
 {
 	const struct port *port = &dev->port;
 	int ret = switch_port_set_mac(port->sw, port->mac);
+	bool foreign;
 
 	if (ret)
 		return ret;
 	switch_port_set_up(port->sw, link_is_up(dev));
-	/* Rules receive frames to other MAC addresses only if allowed (ORN-STEER-5, ORN-STEER-23). */
-	switch_port_set_promisc(port->sw, port->flags & ORNIC_PORT_F_PROMISC &&
-					  (port->promisc || steer_wants_foreign(port)));
+	/* Frames to other MAC addresses need a right and a rule (ORN-STEER-5, ORN-STEER-23). */
+	foreign = port->flags & ORNIC_PORT_F_PROMISC &&
+		  (port->promisc || steer_wants_foreign(port));
+	switch_port_set_promisc(port->sw, foreign);
 	return 0;
 }

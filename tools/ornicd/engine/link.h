@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device's port on the switch: addresses of what it sends, filters and demultiplexing of what it
- * receives (ORN-PORT-2, ORN-STEER-1).
+ * A device's port on the switch: addresses of sent packets, filtering and demultiplexing of
+ * received packets (ORN-PORT-2, ORN-STEER-1).
  */
 #ifndef ORNICD_ENGINE_LINK_H
 #define ORNICD_ENGINE_LINK_H
@@ -11,20 +11,27 @@
 
 #include <ornic/qp.h>
 
-/* link_attach() - put the device's port on the switch. Return: 0 or -EEXIST (MAC). */
+/*
+ * link_attach() - add the device's port to the switch
+ * Return: 0, -EEXIST if another port has its MAC address, or -ENOMEM.
+ */
 int link_attach(struct device *dev);
+/* link_detach() - remove the port from the switch */
 void link_detach(struct device *dev);
 
-/* link_update() - the port's MAC, state or rules changed. Return: 0 or -EEXIST (MAC). */
+/*
+ * link_update() - apply a changed MAC address, state or rule of the port to the switch
+ * Return: 0, or -EEXIST if another port has the MAC address.
+ */
 int link_update(struct device *dev);
 
 /* link_is_up() - return true if frames pass: admin up, carrier on, function running */
 bool link_is_up(const struct device *dev);
 
-/* link_told() - raise a port event if the link state differs from @was_up (ORN-PORT-12) */
-void link_told(struct device *dev, bool was_up);
+/* link_notify() - raise a port event if the link state differs from @was_up (ORN-PORT-12) */
+void link_notify(struct device *dev, bool was_up);
 
-/* link_set_carrier() - take the carrier of the port away, or restore it */
+/* link_set_carrier() - remove the carrier of the port, or restore it */
 void link_set_carrier(struct device *dev, bool on);
 
 /* link_mtu() - return the largest path MTU that fits the frame size of the port, in bytes */
@@ -38,14 +45,15 @@ const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_p
 
 /*
  * link_packet() - get a packet with the addresses of @path filled in
- * Return: the packet, or NULL: with a syndrome if link_gid() allows none, without if the pool is empty.
+ * Return: the packet, or NULL: with a syndrome if link_gid() allows none, without if the pool is
+ * empty.
  */
 struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_t *syndrome);
 
-/* link_send() - send @p, which it owns from here, or drop it if the link is down */
+/* link_send() - send RoCE packet @p, or drop it if the link is down; takes ownership of @p */
 void link_send(struct qp *qp, struct packet *p);
 
-/* link_send_frame() - the same for an Ethernet frame */
+/* link_send_frame() - send Ethernet frame @p, or drop it; takes ownership of @p */
 void link_send_frame(struct qp *qp, struct packet *p);
 
 #endif /* ORNICD_ENGINE_LINK_H */

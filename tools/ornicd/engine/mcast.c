@@ -20,9 +20,9 @@
 /**
  * struct member - a queue pair in a group
  * @link:	in its bucket, oldest first
- * @number:	of the membership
- * @gid:	the group
- * @qp:		who hears it
+ * @number:	number of the membership
+ * @gid:	group
+ * @qp:		member
  */
 struct member {
 	TAILQ_ENTRY(member) link;
@@ -31,7 +31,7 @@ struct member {
 	struct qp *qp;
 };
 
-/* Without random numbers, which do not fail once a system is up, it is as good a hash as any. */
+/* Choose the salt. getrandom() does not fail once a system is up. */
 static void salt_init(uint64_t salt[2])
 {
 	if (getrandom(salt, 2 * sizeof(salt[0]), 0) != 2 * sizeof(salt[0]))
@@ -69,11 +69,11 @@ static struct member_list *bucket_of(struct mcast *m, const uint8_t gid[16])
 	memcpy(half, gid, sizeof(half));
 	product = (unsigned __int128)(half[0] ^ m->salt[0]) * (half[1] ^ m->salt[1]);
 	hash = product >> 64 ^ product;
-	/* groups that are alike but for some bytes may differ in few of its bits: spread these */
+	/* The hashes of similar groups may differ in few bits: spread them. */
 	return &m->bucket[(hash * 0x9e3779b97f4a7c15ull >> 32) % MCAST_BUCKETS];
 }
 
-/* How many members @gid has; -EEXIST if @qp is one of them. */
+/* Return the number of members of @gid, or -EEXIST if @qp is one of them. */
 static int members_of(struct member_list *bucket, const uint8_t gid[16], const struct qp *qp)
 {
 	const struct member *member;
@@ -146,7 +146,7 @@ static bool vlan_is_ours(const struct device *dev, const struct packet *p)
 	return false;
 }
 
-/* Does @qp hear itself, and may it? */
+/* Return true unless @qp sent @p itself and asked not to receive its own datagrams. */
 static bool member_takes(const struct device *dev, const struct qp *qp, const struct packet *p)
 {
 	bool own = p->from == dev->port.sw && p->sender == qp;
@@ -177,7 +177,7 @@ void mcast_receive(struct device *dev, const struct packet *p)
 	struct member_list *bucket = bucket_of(&dev->mcast, p->dgid);
 	const struct member *member;
 
-	/* most functions are in no group that others talk to: that is no error */
+	/* A datagram to a group without members here is no error. */
 	if (!members_of(bucket, p->dgid, NULL) || !vlan_is_ours(dev, p) ||
 	    !group_packet_sane(dev, p))
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Multicast groups: which UD queue pairs of a function hear datagrams to which group.
+ * Multicast groups: the UD queue pairs of a function that receive the datagrams of a group.
  *
- * The switch carries such a datagram to every port; the function delivers a copy to
- * every member, its own sender among them unless that asked to be left out.
+ * The switch carries such a datagram to every port. The function delivers a copy to every member,
+ * also to the sender unless it has ORNIC_QP_F_BLOCK_MC_LOOP.
  */
 #ifndef ORNICD_ENGINE_MCAST_H
 #define ORNICD_ENGINE_MCAST_H
@@ -19,20 +19,21 @@ struct member;
 struct packet;
 struct qp;
 
-/** MCAST_GROUPS - groups that a function's queue pairs may be in */
+/** MCAST_GROUPS - most groups of a function */
 #define MCAST_GROUPS		1024
-/** MCAST_PER_GROUP - members of one group: bounds what one packet costs */
+/** MCAST_PER_GROUP - most members of a group, so most copies of a packet */
 #define MCAST_PER_GROUP		256
-/** MCAST_TOTAL - memberships of a function */
+/** MCAST_TOTAL - most memberships of a function */
 #define MCAST_TOTAL		8192
-/** MCAST_FIRST - lowest number of a membership, above those of other rules */
+/** MCAST_FIRST - lowest number of a membership, above the numbers of other rules */
 #define MCAST_FIRST		0x800000u
+/** MCAST_BUCKETS - buckets of the hash table */
 #define MCAST_BUCKETS		256
 
 /**
  * struct mcast - groups of a function
  * @bucket:	members by hash of their group
- * @salt:	of the hash, random: nobody can fill one bucket on purpose
+ * @salt:	random salt of the hash, so that no guest can fill one bucket
  * @number:	members by number
  * @groups:	distinct groups
  */
@@ -43,23 +44,25 @@ struct mcast {
 	uint32_t groups;
 };
 
+/* mcast_init() - initialise an empty set of groups */
 void mcast_init(struct mcast *m);
-/* mcast_fini() - all members leave */
+/* mcast_fini() - end all memberships and free memory */
 void mcast_fini(struct mcast *m);
 
-/* mcast_is_group() - a GID that is a multicast address, IPv4 or IPv6 */
+/* mcast_is_group() - return true if @gid is a multicast address, IPv4 or IPv6 */
 bool mcast_is_group(const uint8_t gid[16]);
 
 /*
- * mcast_join() - @qp becomes a member of @gid
- * Return: 0 and the membership's number; -EEXIST, -ENOSPC (a limit), -ENOMEM.
+ * mcast_join() - make @qp a member of group @gid
+ * Return: 0 and the number of the membership in *@number; -EEXIST if it is a member, -ENOSPC at a
+ * limit, or -ENOMEM.
  */
 int mcast_join(struct mcast *m, const uint8_t gid[16], struct qp *qp, uint32_t *number);
 
 /* mcast_leave() - end a membership. Return: 0 or -ENOENT. */
 int mcast_leave(struct mcast *m, uint32_t number);
 
-/* mcast_receive() - a RoCE packet to a group came in */
+/* mcast_receive() - deliver a RoCE packet to the members of its group */
 void mcast_receive(struct device *dev, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_MCAST_H */

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory management operations: fast registration, binding of windows,
- * invalidation.
+ * Memory management operations: fast registration, binding of windows, invalidation.
  *
- * A key that work requests fill is either invalid or bound. Invalid it names no
- * memory; the operation that binds it gives it a new tag, so that keys of its
- * earlier lives stay dead. The page-list entries of a fast registration were set
- * aside when its key was created: registering cannot fail for want of them.
+ * A key that work requests fill is either invalid or bound. An invalid key names no memory. The
+ * operation that binds it sets a new tag, so that earlier values of the key stay invalid. The
+ * page-list entries of a fast registration were reserved when its key was created, so registering
+ * cannot fail because of the budget.
  *
- * A window has no memory of its own. It counts with its region, which therefore
- * cannot go before it.
+ * A window has no memory of its own. Its region counts it and cannot be destroyed before it.
  */
 #include "memop.h"
 
@@ -21,13 +19,13 @@
 #include <ornic/identify.h>
 #include <endian.h>
 
-/* Rights of a fast registration; ATOMIC needs its feature, too. */
+/* Rights that a fast registration may have; REMOTE_ATOMIC also needs a feature. */
 #define FAST_REG_ACCESS								\
 	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
 	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
 	 ORNIC_ACCESS_RELAXED_ORDERING)
 
-/* Rights of a window. */
+/* Rights that a window may have */
 #define BIND_ACCESS								\
 	(ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ |			\
 	 ORNIC_ACCESS_REMOTE_ATOMIC | ORNIC_ACCESS_ZERO_BASED)
@@ -85,7 +83,7 @@ bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome)
 	return false;
 }
 
-/* The key that a work request is going to bind, or why not. */
+/* Return 0 if a work request of @qp may bind @mr, or the syndrome. */
 static uint32_t bindable(const struct qp *qp, const struct mr *mr)
 {
 	if (!mr)
@@ -95,7 +93,7 @@ static uint32_t bindable(const struct qp *qp, const struct mr *mr)
 	return mr->bound && mr->kind != ORNIC_KEY_MW1 ? ORNIC_SYN_KEY_STATE : 0;
 }
 
-/* Rights that need a feature */
+/* Return true unless @access has a right whose feature is missing. */
 static bool access_offered(const struct qp *qp, uint32_t access)
 {
 	uint64_t features = qp->dev->features;
@@ -116,7 +114,7 @@ static uint32_t fast_reg_check(const struct qp *qp, const struct ornic_wqe_fast_
 	return iova + length < iova ? ORNIC_SYN_KEY_RANGE : 0;
 }
 
-/* Copy the page list; as many entries as the registration has, and no more. */
+/* Copy the page list, which must have @reg->npages entries. Return: 0 or the syndrome. */
 static uint32_t fast_reg_load(const struct qp *qp, const struct ornic_wqe_fast_reg *reg,
 			      struct mr *mr)
 {
@@ -159,7 +157,7 @@ static uint32_t fast_reg(struct qp *qp, const struct ornic_wqe_fast_reg *reg)
 	return 0;
 }
 
-/* May the region, found by its key, have a window like this? */
+/* Return 0 if the region may have this window, or the syndrome. */
 static uint32_t region_check(const struct qp *qp, const struct mr *region,
 			     const struct ornic_wqe_bind *bind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory management operations: work requests that change keys (IBTA volume 1,
- * 10.6.5, 10.6.7; ORN-MEM-60 to ORN-MEM-74).
+ * Memory management operations: work requests that change keys (IBTA volume 1, 10.6.5, 10.6.7;
+ * ORN-MEM-60 to ORN-MEM-74).
  */
 #ifndef ORNICD_ENGINE_MEMOP_H
 #define ORNICD_ENGINE_MEMOP_H
@@ -15,20 +15,20 @@ struct wqe;
 
 /*
  * memop_execute() - execute FAST_REG, BIND_MW or LOCAL_INV
- * Sets @w->done, or on failure @w->status and @w->syndrome; then the key is unchanged.
+ * Sets @w->done; on failure also @w->status and @w->syndrome, and the key is unchanged.
  */
 void memop_execute(struct qp *qp, struct wqe *w);
 
 /*
- * memop_invalidate() - invalidate @key on behalf of the queue pair or of its peer
- * Return: true, or false and the reason in *@syndrome if that is not allowed.
+ * memop_invalidate() - invalidate @key on behalf of the queue pair or its peer
+ * Return: true, or false with the reason in *@syndrome.
  */
 bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome);
 
-/* memop_unbind() - end a window or a fast registration, unless it is invalid already */
+/* memop_unbind() - make a window or a fast registration invalid */
 void memop_unbind(struct mr *mr);
 
-/* memop_qp_gone() - invalidate the windows that are bound to the queue pair */
+/* memop_qp_gone() - invalidate the windows that are bound on the queue pair */
 void memop_qp_gone(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_MEMOP_H */

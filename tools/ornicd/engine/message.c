@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Incoming messages: place SEND and WRITE packets into receives and memory.
+ * Incoming messages: execute SEND and WRITE packets.
  */
 #include "message.h"
 
@@ -32,7 +32,7 @@ static const struct opcode_info opcodes[] = {
 	[BTH_RC_SEND_ONLY_INV]	= { true, REQ_SEND, true, true, false, .inv = true },
 };
 
-/* The operation is in the lower bits of every transport's opcodes. */
+/* The lower bits of an opcode are the operation, the same for every transport. */
 const struct opcode_info *message_opcode(uint8_t opcode)
 {
 	uint8_t operation = opcode & ~BTH_TRANSPORT_MASK;
@@ -60,6 +60,7 @@ bool message_continues(const struct qp *qp, const struct packet *p, const struct
 	return p->len <= full && psn_count(p->len, qp_mtu(qp)) == p->npsn;
 }
 
+/* Take a receive, unless the message has one. */
 static enum message_fault take_receive(struct qp *qp, uint32_t *syndrome)
 {
 	int ret = qp->resp.recv.valid ? 1 : rwqe_fetch(qp, &qp->resp.recv);
@@ -134,7 +135,7 @@ static struct mr *write_target(struct qp *qp, uint32_t *syndrome)
 	return mr_check(qp->dev, &who, r->rkey, r->va, r->left, syndrome);
 }
 
-/* Begin the WRITE that the RETH of @p announces. Return: false if its lengths do not add up. */
+/* Begin a WRITE with the RETH of @p. Return: false if its lengths do not match. */
 static bool begin_write(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	struct responder *r = &qp->resp;
@@ -155,17 +156,17 @@ static enum message_fault execute_write(struct qp *qp, const struct packet *p,
 {
 	struct responder *r = &qp->resp;
 	enum message_fault fault;
-	bool adds_up;
+	bool match;
 	struct mr *mr;
 
 	*syndrome = ORNIC_SYN_KEY_ACCESS;
 	if (!(qp->access & ORNIC_ACCESS_REMOTE_WRITE))
 		return MESSAGE_ACCESS;
 	if (op->first)
-		adds_up = begin_write(qp, p, op);
+		match = begin_write(qp, p, op);
 	else
-		adds_up = op->last ? p->len == r->left : p->len < r->left;
-	if (!adds_up) {
+		match = op->last ? p->len == r->left : p->len < r->left;
+	if (!match) {
 		*syndrome = ORNIC_SYN_WIRE | p->opcode;
 		return MESSAGE_INVALID;
 	}

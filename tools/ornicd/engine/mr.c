@@ -15,12 +15,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Most bytes of one piece: a seg counts with 32 bits. */
+/* Most bytes of one piece: struct seg has 32 bits. */
 #define MR_SEG_MAX	0x80000000u
 
 /*
- * May the queue pair name this key at all? A syndrome, or 0. The caller hides
- * the answer from the unprivileged.
+ * Return 0 if the queue pair may name this key, or the syndrome. The caller hides the syndrome from
+ * unprivileged queue pairs.
  */
 static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uint32_t key)
 {
@@ -49,15 +49,6 @@ static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uin
 	}
 }
 
-/**
- * mr_check_key() - check a key and its rights, but no range
- * @dev:	function
- * @who:	the access to be checked
- * @key:	key
- * @syndrome:	set to the reason if the access is rejected
- *
- * Return: the key's object, or NULL.
- */
 struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_t key,
 			uint32_t *syndrome)
 {
@@ -77,17 +68,6 @@ struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_
 	return mr;
 }
 
-/**
- * mr_check() - check a key, its rights and a range (ORN-MEM-6)
- * @dev:	function
- * @who:	the access to be checked
- * @key:	key
- * @addr:	virtual address in the key's space
- * @len:	bytes, > 0
- * @syndrome:	set to the reason if the access is rejected
- *
- * Return: the key's object, or NULL.
- */
 struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
 		    uint64_t addr, uint64_t len, uint32_t *syndrome)
 {
@@ -107,6 +87,7 @@ struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t ke
 	return mr;
 }
 
+/* Find the host memory at @addr: set @ptr, return the bytes there, at most @len, 0 if none. */
 static uint64_t mr_span(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len,
 			bool write, void **ptr)
 {
@@ -127,19 +108,6 @@ static uint64_t mr_span(struct device *dev, struct mr *mr, uint64_t addr, uint64
 	return len;
 }
 
-/**
- * mr_segs() - pieces of host memory behind a range
- * @dev:	function
- * @mr:		key that mr_check() returned for the range
- * @addr:	first byte
- * @len:	bytes
- * @write:	they are going to be written
- * @seg:	set to the pieces; those that touch in host memory are one
- * @max:	room in @seg
- * @got:	set to the bytes that the pieces cover
- *
- * Return: pieces, or -EFAULT if a byte cannot be reached.
- */
 int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool write,
 	    struct seg *seg, uint32_t max, uint64_t *got)
 {
@@ -166,8 +134,8 @@ int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool
 }
 
 /*
- * Pieces of host memory behind bytes [@off, @off + @len) of an SGE list, as far as @seg has room.
- * Return: pieces, and the bytes that they cover in *@got; or -EACCES and the reason.
+ * Find the host memory behind bytes [@off, @off + @len) of an SGE list, as far as @seg has room.
+ * Return: pieces, and the bytes that they cover in *@got; or -EACCES with the reason in *@syndrome.
  */
 static int list_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
 		     uint32_t nsge, uint64_t off, uint64_t len, struct seg *seg, uint64_t *got,
@@ -228,7 +196,7 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
 	return list_segs(qp->dev, &who, sge, nsge, off, len, seg, got, syndrome);
 }
 
-/* The part of a packet's payload that is not copied yet. */
+/** struct source - the part of a packet's payload that is not copied yet */
 struct source {
 	struct seg seg[PACKET_SEGS];
 	uint32_t first;
@@ -242,7 +210,7 @@ static void source_init(struct source *s, const struct packet *p)
 	memcpy(s->seg, p->seg, p->nseg * sizeof(p->seg[0]));
 }
 
-/* Copy @got bytes to @dst, which has room for exactly as many. */
+/* Copy the next @got bytes of the payload to @dst, which has room for exactly as many. */
 static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, uint32_t n,
 			uint64_t got)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory keys in the data path: the check of every access (ORN-MEM-6) and its
- * translation into pieces of host memory.
+ * Memory keys in the data path: check of every access (ORN-MEM-6), translation into pieces of host
+ * memory, and copying of payload.
  */
 #ifndef ORNICD_ENGINE_MR_H
 #define ORNICD_ENGINE_MR_H
@@ -21,22 +21,22 @@ struct qp;
  * struct mr - a memory key
  * @kind:	enum ornic_key_kind
  * @tag:	low byte of the key
- * @bound:	FAST_REG: registered; window: bound. The other kinds always are valid.
+ * @bound:	FAST_REG: registered; window: bound. Keys of other kinds are always valid.
  * @pd:		protection domain; 0 = any (PHYS_ALL)
  * @access:	ORNIC_ACCESS_* of the region
  * @iova:	first virtual address
  * @length:	bytes
- * @mem:	where they are (REGION, FAST_REG)
- * @durable:	REGION with FLUSH_PERSISTENT and of some length: the file they are in
- * @dm:	where they are (DM)
- * @dm_users:	users of the block of device memory
- * @list_budget: FAST_REG: page-list entries set aside at create and not in @mem
- * @region:	window: what it is bound to
- * @start:	window: its first byte, from the region's
- * @qp:		MW2B: the queue pair it is bound on
- * @on_qp:	MW2B: in that one's list
- * @windows:	REGION: bound to it
- * @uses:	accesses so far
+ * @mem:	REGION, FAST_REG: the memory
+ * @durable:	REGION with FLUSH_PERSISTENT and @length > 0: file of the memory
+ * @dm:		DM: the memory
+ * @dm_users:	DM: user count of the block of device memory
+ * @list_budget: FAST_REG: page-list entries reserved at create and not in @mem
+ * @region:	window: region that it is bound to
+ * @start:	window: offset of its first byte in the region
+ * @qp:		MW2B: queue pair that it is bound on
+ * @on_qp:	MW2B: link in the list of @qp
+ * @windows:	REGION: number of windows bound to it
+ * @uses:	number of accesses
  * @attr:	as created, for queries
  */
 struct mr {
@@ -63,7 +63,8 @@ struct mr {
 
 /**
  * struct mr_access - an access to be checked
- * @qp:		the queue pair, when its peer wants to: windows are for peers only
+ * @qp:		queue pair whose peer requests the access; NULL for a local access, for which
+ *		windows cannot be used
  * @pd:		protection domain of the queue pair
  * @privileged:	the queue pair may use PHYS_ALL keys (ORN-SEC-3)
  * @access:	ORNIC_ACCESS_* needed; 0 = local read
@@ -75,67 +76,78 @@ struct mr_access {
 	uint32_t access;
 };
 
-/* mr_is_window() - a memory window, of any type */
+/* mr_is_window() - return true if @mr is a memory window of any type */
 static inline bool mr_is_window(const struct mr *mr)
 {
 	return mr->kind == ORNIC_KEY_MW1 || mr->kind == ORNIC_KEY_MW2B;
 }
 
 /*
- * mr_check() - may @who touch [@addr, @addr + @len) by @key? @len > 0.
- * Return: the key's object; NULL and the KEY syndrome in *@syndrome, which says
- * no more than ORNIC_SYN_KEY_INDEX to the unprivileged when the key is not theirs.
+ * mr_check() - check access @who to [@addr, @addr + @len) by @key; @len > 0 (ORN-MEM-6)
+ * Return: the key's object, or NULL with a KEY syndrome in *@syndrome. An unprivileged queue pair
+ * gets only ORNIC_SYN_KEY_INDEX for a key that it may not name.
  */
 struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
 		    uint64_t addr, uint64_t len, uint32_t *syndrome);
 
-/* mr_check_key() - the same without a range: may @who do it to all of the key? */
+/* mr_check_key() - check access @who to all memory of @key; otherwise as mr_check() */
 struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_t key,
 			uint32_t *syndrome);
 
-/*
- * mr_segs() - pieces of host memory behind a checked range
- * @max: entries of @seg
- * @got: bytes that the pieces cover: less than @len if @max was reached
+/**
+ * mr_segs() - find the pieces of host memory behind a range
+ * @dev:	function
+ * @mr:		key that mr_check() returned for the range
+ * @addr:	first byte
+ * @len:	bytes
+ * @write:	the caller is going to write to them
+ * @seg:	set to the pieces; adjacent ones are joined
+ * @max:	entries of @seg
+ * @got:	set to the bytes that the pieces cover: less than @len if @max was reached
  *
- * Return: pieces, or -EFAULT if a byte cannot be reached.
+ * Return: number of pieces, or -EFAULT if a byte cannot be reached.
  */
 int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool write,
 	    struct seg *seg, uint32_t max, uint64_t *got);
 
 /**
  * data_gather() - check keys and find the pieces of memory behind part of an SGE list (ORN-MEM-6)
- * @qp: whose PD and privileges count
- * @sge, @nsge: the list
- * @off: first byte of the message
- * @len: bytes; @off + @len is within the list's sum
- * @write: they will be written: needs ORNIC_ACCESS_LOCAL_WRITE
- * @seg: where the pieces go, PACKET_SEGS of them
- * @got: bytes covered; less than @len when @seg is full
- * @syndrome: why it failed
+ * @qp:		queue pair, whose PD and privileges apply
+ * @sge, @nsge:	the list
+ * @off:	first byte of the message
+ * @len:	bytes; @off + @len is at most the sum of the list
+ * @write:	the caller is going to write, which needs ORNIC_ACCESS_LOCAL_WRITE
+ * @seg:	set to the pieces; has room for PACKET_SEGS
+ * @got:	set to the bytes that the pieces cover: less than @len if @seg is full
+ * @syndrome:	set to the reason on failure
  *
- * Return: pieces, or -EACCES.
+ * Return: number of pieces, or -EACCES.
  */
 int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
 		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome);
 
 /**
  * data_scatter() - copy a packet's payload into an SGE list
- * @skip: bytes of the list before the payload's place
+ * @skip: bytes of the list before the destination
  *
- * Return: 0, or -EACCES and *@syndrome; then nothing behind the failing SGE was written.
+ * Return: 0, or -EACCES with the reason in *@syndrome; then no byte behind the failing SGE was
+ * written.
  */
 int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
 		 const struct packet *p, uint32_t *syndrome);
 
 /**
- * data_receive() - copy a payload into the receive in progress, with the rights of the queue that it
- * came from: the queue pair or the SRQ (ORN-SRQ-3)
+ * data_receive() - copy a packet's payload into the receive in progress, with the rights of its
+ * queue: the queue pair or the SRQ (ORN-SRQ-3)
+ * @skip: bytes of the receive before the destination
+ *
+ * Return: as data_scatter().
  */
 int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t *syndrome);
 
 /**
- * data_place() - copy a packet's payload to [@addr, @addr + p->len) of a checked key
+ * data_place() - copy a packet's payload to [@addr, @addr + p->len) of a key that mr_check()
+ * returned
  *
  * Return: 0 or -EFAULT.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory for page lists: small ones from the heap; a large one is a mapping of its own, which
- * shrinks from its end once nobody needs it.
+ * Memory for page lists. A small list is on the heap. A large list is a mapping, which is unmapped
+ * from its end piece by piece.
  */
 #include "pagelist.h"
 
@@ -10,18 +10,18 @@
 #include <sys/mman.h>
 
 /**
- * struct forgotten - start of an array that waits for pagelist_reap()
- * @next:	next one
- * @bytes:	left of the mapping
+ * struct unused - start of an array that waits for pagelist_reap()
+ * @next:	next array
+ * @bytes:	bytes that are still mapped
  */
-struct forgotten {
-	struct forgotten *next;
+struct unused {
+	struct unused *next;
 	size_t bytes;
 };
 
-static struct forgotten *forgotten;
+static struct unused *unused;
 
-/* Is the array a mapping? Then a piece is less than all of it. */
+/* Return true if an array of @n addresses is a mapping: it is larger than one piece. */
 static bool is_large(uint64_t n)
 {
 	return n > PAGELIST_PIECE / sizeof(uint64_t);
@@ -43,31 +43,31 @@ uint64_t *pagelist_alloc(uint64_t n)
 
 void pagelist_free(uint64_t *list, uint64_t n)
 {
-	struct forgotten *f = (struct forgotten *)list;
+	struct unused *u = (struct unused *)list;
 
 	if (!list || !is_large(n)) {
 		free(list);
 		return;
 	}
-	f->bytes = n * sizeof(*list);
-	f->next = forgotten;
-	forgotten = f;
+	u->bytes = n * sizeof(*list);
+	u->next = unused;
+	unused = u;
 }
 
 bool pagelist_reap(void)
 {
-	struct forgotten *f = forgotten;
+	struct unused *u = unused;
 	size_t keep;
 
-	if (!f)
+	if (!u)
 		return false;
-	if (f->bytes <= PAGELIST_PIECE) {
-		forgotten = f->next;
-		munmap(f, f->bytes);
-		return forgotten;
+	if (u->bytes <= PAGELIST_PIECE) {
+		unused = u->next;
+		munmap(u, u->bytes);
+		return unused;
 	}
-	keep = (f->bytes - 1) / PAGELIST_PIECE * PAGELIST_PIECE;
-	munmap((uint8_t *)f + keep, f->bytes - keep);
-	f->bytes = keep;
+	keep = (u->bytes - 1) / PAGELIST_PIECE * PAGELIST_PIECE;
+	munmap((uint8_t *)u + keep, u->bytes - keep);
+	u->bytes = keep;
 	return true;
 }

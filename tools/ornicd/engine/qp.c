@@ -18,7 +18,7 @@
 /** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
 #define QP_TIMERS	3
 
-/* Slots for work requests in flight: RC keeps a window, the other types one work request. */
+/* Return the slots for work requests in flight: a window for RC and XRC, one for other types. */
 static uint32_t window_slots(const struct qp *qp)
 {
 	if (!qp_reliable(qp))
@@ -61,8 +61,8 @@ int qp_init(struct qp *qp)
 }
 
 /*
- * Return the receive that the queue pair took from an SRQ: the host would lose a slot for ever
- * otherwise. This includes a queue pair that ends without going through ERR (ORN-SRQ-4).
+ * Return the receive that the queue pair took from an SRQ, because the host would lose the slot for
+ * ever otherwise. Do so also if the queue pair ends without passing ERR (ORN-SRQ-4).
  */
 static void return_shared(struct qp *qp)
 {
@@ -123,7 +123,7 @@ static void enter_reset(struct qp *qp)
 	qp->flush_rq = false;
 	qp->last_wqe = false;
 	qp->comm_est = false;
-	qp->told = 0;
+	qp->raised = 0;
 }
 
 /* Ask for no receive doorbells: the RQ is read when a message arrives (ORN-RNG-7). */
@@ -153,14 +153,14 @@ static void flush_wqe(struct qp *qp, struct wqe *w)
 	complete_send(qp, w);
 }
 
-/* Return true if the queue pair left SQE and all that was posted before is flushed (ORN-QP-21). */
+/* Return true if the queue pair left SQE and all earlier work requests are flushed (ORN-QP-21). */
 static bool flush_ended(const struct qp *qp)
 {
 	return (qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD) &&
 	       qp->sq.cons == qp->flush_end;
 }
 
-/* Flush the window, then the ring, oldest first. */
+/* Flush the window, then the ring, oldest first. Return: true if more may be left. */
 static bool flush_sends(struct qp *qp, uint32_t budget)
 {
 	struct requester *r = &qp->req;
@@ -181,8 +181,8 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 }
 
 /*
- * Enter RTS. From SQE, flush what was posted before instead of sending it (ORN-QP-21). The host
- * chose the amount, so the flush is spread over as many turns as it takes.
+ * Enter RTS. From SQE, flush the work requests that are already posted (ORN-QP-21). The host chose
+ * their number, so the flush takes several turns if necessary.
  */
 static void enter_rts(struct qp *qp, uint8_t from)
 {
@@ -193,7 +193,7 @@ static void enter_rts(struct qp *qp, uint8_t from)
 
 		qp->flush_end = qp->sq.cons + (n > 0 ? n : 0);
 	}
-	qp->sqd_told = false;
+	qp->sqd_raised = false;
 	engine_activate(qp->dev->engine, qp);
 }
 
@@ -220,7 +220,7 @@ void qp_set_state(struct qp *qp, uint8_t next)
 		break;
 	case ORNIC_QPS_SQD:
 		if (from != ORNIC_QPS_SQD)
-			qp->sqd_told = false;
+			qp->sqd_raised = false;
 		engine_activate(qp->dev->engine, qp);
 		break;
 	case ORNIC_QPS_SQE:
@@ -242,8 +242,8 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 		qp->syndrome = syndrome;
 		qp_set_state(qp, ORNIC_QPS_ERR);
 	}
-	if (event && !(qp->told >> (event - ORNIC_EV_CQ_ERR) & 1)) {
-		qp->told |= 1u << (event - ORNIC_EV_CQ_ERR);
+	if (event && !(qp->raised >> (event - ORNIC_EV_CQ_ERR) & 1)) {
+		qp->raised |= 1u << (event - ORNIC_EV_CQ_ERR);
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
 	}
 }
@@ -265,7 +265,7 @@ void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
 	engine_activate(e, qp);
 }
 
-/* In ERR: complete what was taken from the SRQ, then raise LAST_WQE, once (ORN-SRQ-6). */
+/* In ERR: complete the receive of the SRQ, then raise LAST_WQE, once (ORN-SRQ-6). */
 static void end_shared(struct qp *qp)
 {
 	return_shared(qp);
@@ -277,9 +277,9 @@ static void end_shared(struct qp *qp)
 static void qp_drained(struct qp *qp)
 {
 	if (qp->state != ORNIC_QPS_SQD || qp->req.head != qp->req.tail || qp->flush_sq ||
-	    qp->sqd_told)
+	    qp->sqd_raised)
 		return;
-	qp->sqd_told = true;
+	qp->sqd_raised = true;
 	if (qp->sqd_notify)
 		device_event(qp->dev, ORNIC_EV_SQ_DRAINED, qp->handle, qp->owner, 0, qp->state, 0);
 }
@@ -291,7 +291,7 @@ void qp_doorbell(struct qp *qp, bool rq)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* Flush the receive in progress, then what is posted. */
+/* Flush the receive in progress, then the posted ones. Return: true if more are left. */
 static bool flush_receives(struct qp *qp)
 {
 	struct rwqe *recv = &qp->resp.recv;
@@ -364,7 +364,7 @@ static bool takes_sends(const struct qp *qp)
 	return !timer_armed(&r->rnr_timer) && r->cur == r->tail && r->tail - r->head <= r->mask;
 }
 
-/* Return true if the send queue (the receive queue) shall be polled without a doorbell. */
+/* Return true if the send queue has to be polled. */
 static bool watches_sq(const struct qp *qp)
 {
 	if (!qp->sq.present || qp->sq.bad)
@@ -372,6 +372,7 @@ static bool watches_sq(const struct qp *qp)
 	return qp->flush_sq || (qp->state == ORNIC_QPS_RTS && takes_sends(qp));
 }
 
+/* Return true if the receive queue has to be polled. */
 static bool watches_rq(const struct qp *qp)
 {
 	return qp->rq.present && !qp->rq.bad && (qp->flush_rq || !backlog_empty(&qp->backlog));

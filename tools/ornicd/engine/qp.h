@@ -30,7 +30,7 @@ struct srq;
 struct xrcd;
 
 enum qp_sched {
-	QP_ASLEEP,	/* only a doorbell or a packet brings work */
+	QP_ASLEEP,	/* on no list until a doorbell or a packet brings work */
 	QP_ACTIVE,	/* on the engine's active list */
 	QP_WATCHED,	/* on its watch list */
 };
@@ -38,38 +38,38 @@ enum qp_sched {
 /**
  * struct qp - a queue pair
  * @dev, @handle, @wire_qpn, @type, @flags, @owner, @dbpage, @pd, @scq, @rcq, @xrcd: as created
- * @srq:	receives come from here instead of @rq: as created; XRC_TGT: SRQ of the message
- *		begun last, whose protection domain counts
+ * @srq:	queue of the receives, instead of @rq: as created; XRC_TGT: SRQ of the last message
+ *		begun, whose protection domain applies
  * @max_inline:	inline bytes per work request
  * @state:	enum ornic_qp_state
- * @syndrome:	why ERR or SQE
+ * @syndrome:	reason for ERR or SQE
  * @sq, @rq:	work queues
  * @access:	ORNIC_ACCESS_REMOTE_* granted to the peer
  * @pkey_index, @qkey, @port: attributes
  * @path, @dest_qpn, @mtu_code, @rq_psn, @sq_psn, @timeout, @retry_cnt, @rnr_retry,
  * @min_rnr_timer, @max_rd_atomic, @max_dest_rd_atomic: attributes as in qp_modify
  * @sqd_notify:	raise SQ_DRAINED when the SQ has drained
- * @sqd_told:	it was raised
+ * @sqd_raised:	SQ_DRAINED was raised
  * @comm_est:	COMM_EST was raised
- * @told:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
- * @steered:	RAW: the frame it got last, as struct port counts them
- * @rules:	RAW: receive rules and RSS groups that name it
+ * @raised:	bit per enum ornic_event from CQ_ERR on: raised in ERR (ORN-EQ-13)
+ * @steered:	RAW: number of the last frame that it received by a rule (frames of struct port)
+ * @rules:	RAW: number of receive rules and RSS groups that name it
  * @req, @resp:	transport
- * @flush:	waits for the data of @resp's FLUSH
+ * @flush:	wait for the data of @resp's FLUSH to become persistent
  * @rate:	send rate
  * @cc:		congestion control
  * @windows:	memory windows bound to it (MW2B)
  * @backlog:	UD: datagrams that wait for receives
- * @memberships: multicast groups it is in
- * @flush_end:	recovered from SQE: @flush_sq is for work requests before this index
+ * @memberships: number of multicast groups that it is in
+ * @flush_end:	after recovery from SQE: @flush_sq is for work requests before this index
  * @last_wqe:	with an SRQ, in ERR: LAST_WQE is to be raised (ORN-SRQ-6)
  * @flush_sq, @flush_rq: that queue completes all posted work requests with WR_FLUSH_ERR
  * @sched:	engine list that it is on
- * @watch_until: when watching ends, ns
+ * @watch_until: end of watching, ns
  * @sched_link:	engine list
  * @ack_link:	engine's list of queue pairs that owe an ACK
  * @attr:	as created, for checks and queries
- * @set:	counter set, shared or not, or NULL
+ * @set:	counter set, or NULL
  */
 struct qp {
 	struct device *dev;
@@ -106,9 +106,9 @@ struct qp {
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	bool sqd_notify;
-	bool sqd_told;
+	bool sqd_raised;
 	bool comm_est;
-	uint8_t told;
+	uint8_t raised;
 	uint64_t steered;
 	uint32_t rules;
 
@@ -146,7 +146,7 @@ static inline uint32_t qp_mtu(const struct qp *qp)
 	return 128u << qp->mtu_code;
 }
 
-/* qp_max_payload() - return the most bytes of a packet, less for a queue pair that is paced */
+/* qp_max_payload() - return the most bytes of a packet; pacing reduces them, to one MTU at least */
 static inline uint32_t qp_max_payload(const struct qp *qp)
 {
 	return qp->rate.most > qp_mtu(qp) ? qp->rate.most : qp_mtu(qp);
@@ -182,8 +182,8 @@ static inline uint8_t qp_transport(const struct qp *qp)
 }
 
 /**
- * qp_init() - initialise the data-path state of a queue pair; its state is RESET
- * @qp: with attributes filled in (@type, @scq, @rcq, @sq and @rq with loaded memory, ...)
+ * qp_init() - initialise the data-path state of a queue pair, in state RESET
+ * @qp: queue pair whose attributes are filled in and whose rings are loaded
  *
  * Return: 0 or -ENOMEM.
  */
@@ -193,37 +193,37 @@ int qp_init(struct qp *qp);
 void qp_fini(struct qp *qp);
 
 /*
- * qp_set_state() - enter @next, a legal transition whose attributes are in place (ORN-QP-3): start,
- * stop, flush, read indices again. The same state means that attributes changed.
+ * qp_set_state() - enter state @next (ORN-QP-3). The caller has checked the transition and set the
+ * attributes. If @next is the current state, only attributes changed.
  */
 void qp_set_state(struct qp *qp, uint8_t next);
 
 /*
- * qp_fail() - enter ERR for a reason that the data path found, and raise @event (enum ornic_event;
- * 0 = none) with @syndrome. In ERR already: only raise the event.
+ * qp_fail() - enter ERR because of an error in the data path, and raise @event (enum ornic_event;
+ * 0 = none) with @syndrome. If the state is ERR already, only raise the event.
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
 
-/* qp_fail_sends() - enter SQE: a message of a queue pair without acknowledgements was not sent */
+/* qp_fail_sends() - enter SQE because a queue pair without acknowledgements failed to send */
 void qp_fail_sends(struct qp *qp, uint32_t syndrome);
 
 /*
- * qp_set_rate() - limit the send rate to @kbps from the next packet on, 0 for no limit; @burst and
- * @packet are bytes, 0 for the defaults
+ * qp_set_rate() - limit the send rate to @kbps (kbit/s) from the next packet on, 0 for no limit;
+ * @burst and @packet are bytes, 0 for the defaults
  */
 void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet);
 
-/* qp_doorbell() - the host rang for the send queue, or for the receive queue if @rq */
+/* qp_doorbell() - handle a doorbell of the send queue, or of the receive queue if @rq */
 void qp_doorbell(struct qp *qp, bool rq);
 
 /* qp_run() - work for one turn. Return: true if more work is ready. */
 bool qp_run(struct qp *qp);
 
-/* qp_watchable() - return true if its rings shall be polled for a while although they are empty */
+/* qp_watchable() - return true if its empty rings have to be polled for a while */
 bool qp_watchable(const struct qp *qp);
-/* qp_has_news() - return true if a ring has new entries, or turned malformed: run it */
+/* qp_has_news() - return true if a ring has new entries or is malformed, so that it has to run */
 bool qp_has_news(struct qp *qp);
-/* qp_sleep() - ask for doorbells. Return: false if something was posted meanwhile (ORN-RNG-6). */
+/* qp_sleep() - ask for doorbells. Return: false if entries were posted meanwhile (ORN-RNG-6). */
 bool qp_sleep(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_QP_H */

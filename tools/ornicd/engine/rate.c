@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pacing: the time that a byte costs, and when it is paid for.
+ * Pacing: the time that a byte costs, and the time when it is paid for.
  *
- * Costs are ns times 2^COST_SHIFT. That keeps the rate exact to a few parts in 10^5 at 100
- * Gbit/s, and the product of the highest cost with RATE_MAX_BYTES within 64 bits.
+ * Costs are in ns times 2^COST_SHIFT. So the rate is exact to a few parts in 10^5 at 100 Gbit/s,
+ * and the product of the highest cost and RATE_MAX_BYTES fits 64 bits.
  */
 #include "rate.h"
 
@@ -14,10 +14,10 @@
 #define COST_SHIFT	20
 #define NS_KBPS		8000000ull	/* ns of a byte, times kbit/s */
 
-/* Rounded up: never faster than the rate. */
+/* Cost of a byte at @kbps, rounded up so that the rate is never exceeded. */
 #define COST(kbps)	(((NS_KBPS << COST_SHIFT) + (kbps) - 1) / (kbps))
 
-/* Costs of IBTA's rates below the speed of the port; rates above it cost nothing. */
+/* Costs of IBTA's rates below the speed of the port; rates above it are no limit. */
 #define STATIC(mbps)	((mbps) < PORT_SPEED_MBPS ? COST((mbps) * 1000ull) : 0)
 
 static const uint32_t static_costs[] = {
@@ -59,7 +59,7 @@ void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
 	rate_set(r, 0, 0, 0, 0);
 }
 
-/* Bytes that take half of the burst size, so that two packets make one burst. */
+/* Return the bytes that take half of the burst, so that two packets make one burst. */
 static uint32_t remote_packet(const struct rate *r)
 {
 	uint64_t bytes = ((uint64_t)RATE_PACE_NS / 2 << COST_SHIFT) / r->remote_cost;
@@ -97,7 +97,7 @@ void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, ui
 	rate_update(r);
 }
 
-/* Convert the debt from cost @was to @r->cost. */
+/* Convert the debt at @now from cost @was to @r->cost. */
 static void price(struct rate *r, uint64_t was, uint64_t now)
 {
 	uint64_t owed = r->due - now;
@@ -134,8 +134,8 @@ void rate_stop(struct rate *r, struct timers *ts)
 }
 
 /*
- * Wake up when half of the burst size is available, so that a wakeup pays off and may be a little
- * late. A large burst does not extend the wait beyond half of RATE_BURST_NS.
+ * Wake up when half of the burst is available, so that each wakeup sends several packets and may be
+ * a little late. A large burst does not extend the wait beyond half of RATE_BURST_NS.
  */
 void rate_wait(struct rate *r, struct timers *ts)
 {

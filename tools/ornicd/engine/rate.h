@@ -2,12 +2,12 @@
 /*
  * Pacing: how fast a queue pair may send (ORN-QP-41 to ORN-QP-43).
  *
- * Four things bound the rate of a queue pair: the static rate of a packet's path, the rate limit of
- * the queue pair, congestion (cc.h), and a remote peer, which is behind a network. Each packet is
- * charged the time that its bytes take at the lowest of these rates, and @due is when all sent
- * packets are paid for. The next packet may go while @due is at most @slack ahead, which is the
- * burst. Otherwise the queue pair waits for a timer. So a queue pair without a rate costs only one
- * comparison per packet, and sending needs no division.
+ * Four rates bound a queue pair: the static rate of a packet's path, the rate limit of the queue
+ * pair, the rate of congestion control (cc.h), and the rate to a remote peer, which is behind a
+ * network. Each packet is charged the time that its bytes take at the lowest of these rates; @due
+ * is the time when all sent packets are paid for. The next packet may go while @due is at most
+ * @slack ahead of now: this is the burst. Otherwise the queue pair waits for a timer. So a queue
+ * pair without a rate costs one comparison per packet, and sending needs no division.
  */
 #ifndef ORNICD_ENGINE_RATE_H
 #define ORNICD_ENGINE_RATE_H
@@ -21,11 +21,11 @@
 /** RATE_MIN_KBPS, RATE_MAX_KBPS - rate limits accepted: up to the speed of the port */
 #define RATE_MIN_KBPS	1
 #define RATE_MAX_KBPS	(PORT_SPEED_MBPS * 1000)
-/** RATE_BURST_NS - default burst, as the time that it takes at the rate */
+/** RATE_BURST_NS - default burst as a time at the rate, ns */
 #define RATE_BURST_NS	500000
 /**
- * RATE_PACE_NS - the same for congestion control and for remote peers: a burst has to fit into the
- * queues of a network
+ * RATE_PACE_NS - burst of congestion control and to remote peers as a time at the rate, ns: it has
+ * to fit into the queues of a network
  */
 #define RATE_PACE_NS	100000
 /** RATE_MAX_BYTES - most bytes of one charge, so that no product overflows */
@@ -33,19 +33,19 @@
 
 /**
  * struct rate - pacing of one queue pair; without a limit after rate_init()
- * @due:	when all sent packets are paid for, ns
- * @slack:	how far ahead @due may be for the next packet to go, ns
+ * @due:	time when all sent packets are paid for, ns
+ * @slack:	most time that @due may be ahead of now for the next packet to go, ns
  * @cost:	time of a byte at the lowest rate except static rates, ns << COST_SHIFT; 0 = no rate
- * @limit:	the same at the rate limit alone
- * @limit_slack: @slack if only the rate limit counts
- * @pace:	time of a byte as congestion control demands
- * @again:	if @pace: wake up at this time at the latest, ns
- * @remote_cost: time of a byte to a remote peer
+ * @limit:	time of a byte at the rate limit
+ * @limit_slack: @slack if only the rate limit applies
+ * @pace:	time of a byte at the rate of congestion control
+ * @again:	if @pace: latest time to wake up, ns
+ * @remote_cost: time of a byte at the rate to a remote peer
  * @remote:	the last packet went to a remote peer
- * @most:	most bytes of a packet that stands for many of the wire, which leave at once
+ * @most:	most bytes of a packet that stands for many packets of the wire
  * @part:	fraction of a ns that belongs to @due
  * @timer:	armed while the queue pair waits
- * @kbps, @burst, @packet: the limit as it was set, in kbit/s and bytes
+ * @kbps, @burst, @packet: rate limit as it was set, in kbit/s and bytes
  */
 struct rate {
 	uint64_t due;
@@ -69,26 +69,27 @@ struct rate {
 void rate_init(struct rate *r, void (*wake)(void *arg), void *arg);
 
 /*
- * rate_set() - limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for no limit, and forget debts
+ * rate_set() - set the rate limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for none, and
+ * cancel debts
  * @burst: bytes that may go at once, 0 for the default; @packet: bytes of a typical packet, one of
  * which may always go, 0 for @frame. A wait in progress continues, see rate_stop().
  */
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame);
 
 /*
- * rate_pace() - pace to @kbps for congestion control from now on; 0 for no limit
- * The debt is converted to the new rate. @again: when to ask congestion control again, ns, even if
- * the next packet may not go yet.
+ * rate_pace() - set the rate of congestion control to @kbps, 0 for none
+ * The debt is converted to the new rate. @again: time of the next change by congestion control, ns:
+ * a wait ends then even if the next packet may not go yet.
  */
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again);
 
-/* rate_remote() - note whether the peer is remote (@remote); limit it to @kbps, 0 for no limit */
+/* rate_remote() - set if the peer is remote, and the rate to it: @kbps, 0 for no limit */
 void rate_remote(struct rate *r, bool remote, uint32_t kbps);
 
 /* rate_stop() - end a wait */
 void rate_stop(struct rate *r, struct timers *ts);
 
-/* rate_wait() - for rate_open(): arm the timer for when a packet may go */
+/* rate_wait() - arm the timer for the time when a packet may go; for rate_open() */
 void rate_wait(struct rate *r, struct timers *ts);
 
 /* rate_open() - return true if the next packet may go; otherwise arrange a wakeup */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ethernet queue pairs: a work request is a frame.
+ * Ethernet queue pairs: each work request is a frame.
  *
  * A frame in the switch refers to guest memory except for its beginning: addresses and checksum
- * field are copied into the packet. So the guest cannot change the address after it was checked, and
- * no checksum is written into guest memory.
+ * field are copied into the packet. So the guest cannot change the address after it was checked,
+ * and no checksum is written to guest memory.
  *
- * A send completes when no packet refers to its memory any more (ORN-WQE-12), that is, after it was
- * delivered.
+ * A send completes after the frame was delivered, when no packet refers to its memory any more
+ * (ORN-WQE-12).
  */
 #include "raw.h"
 
@@ -27,7 +27,7 @@
 #define ETH_HEADER	14
 /* Bytes of a frame that max_frame does not count: Ethernet header and one VLAN tag. */
 #define ETH_OVERHEAD	18u
-/* The longest headers that IP_CSUM looks at: Ethernet, VLAN, IPv4 with options, TCP. */
+/* Longest headers that IP_CSUM needs: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
 
 static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
@@ -37,7 +37,7 @@ static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	return false;
 }
 
-/* Bytes of the frame that have to be copied into the packet. */
+/* Return the bytes of a frame of @total bytes that have to be copied into the packet. */
 static uint32_t raw_own(const struct wqe *w, uint32_t total)
 {
 	uint32_t own = ETH_HEADER;
@@ -67,7 +67,8 @@ static bool raw_check(const struct qp *qp, struct wqe *w)
 }
 
 /*
- * Gather the frame into @p. A frame of more pieces than a packet can hold leaves @p without payload.
+ * Gather the frame into @p. A frame of more pieces than a packet can hold leaves @p without
+ * payload.
  * Return: false if @w fails.
  */
 static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
@@ -122,7 +123,7 @@ static void raw_csum(const struct wqe *w, struct packet *p)
 	}
 }
 
-/* Pad a short frame; the bytes of @p->inl from ETH_MIN_FRAME on are free then. */
+/* Pad a short frame. It uses less than ETH_MIN_FRAME bytes of @p->inl, so the rest is free. */
 static void raw_pad(struct packet *p)
 {
 	uint32_t pad = ETH_MIN_FRAME - p->len;
@@ -134,7 +135,7 @@ static void raw_pad(struct packet *p)
 	p->len += pad;
 }
 
-/* Send @w as @p, which belongs to the switch afterwards unless @w failed. */
+/* Send @w as @p. Return: false if @w failed; otherwise the switch owns @p. */
 static bool raw_send(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	if (!raw_check(qp, w) || !raw_gather(qp, w, p))
@@ -153,7 +154,7 @@ static bool raw_send(struct qp *qp, struct wqe *w, struct packet *p)
 	return true;
 }
 
-/* One work request. Return: 1 done, 0 nothing to do, negative: failed. */
+/* Send the next work request. Return: 1 if sent, 0 if none is posted, negative if it failed. */
 static int raw_next(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	struct packet_pool *pool = &qp->dev->engine->pool;
@@ -165,12 +166,6 @@ static int raw_next(struct qp *qp, struct wqe *w, struct packet *p)
 	return ret > 0 && w->status ? -1 : ret;
 }
 
-/**
- * raw_run() - send frames
- * @qp:	queue pair
- *
- * Return: true if there may be more to send.
- */
 bool raw_run(struct qp *qp)
 {
 	struct engine *e = qp->dev->engine;
@@ -246,13 +241,6 @@ static void raw_describe(const struct qp *qp, const struct packet *p,
 	cqe->flags = htole32(flags);
 }
 
-/**
- * raw_receive() - a frame for a queue pair
- * @qp:	queue pair
- * @p:	frame; dropped and counted if no receive is posted or the next one is too small,
- *	which then stays
- * @meta: from the rule that took it, or NULL
- */
 void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *meta)
 {
 	struct rwqe *recv = &qp->resp.recv;

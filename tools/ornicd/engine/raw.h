@@ -12,8 +12,8 @@ struct packet;
 struct qp;
 
 /**
- * struct raw_meta - what a receive rule adds to the completion of a frame
- * @flow_tag:	of the rule
+ * struct raw_meta - values that a receive rule adds to the completion of a frame
+ * @flow_tag:	tag of the rule
  * @rss_hash:	hash that chose the queue pair
  * @rss_type:	ORNIC_RSS_TYPE_*; 0 if no hash was computed
  */
@@ -28,10 +28,10 @@ bool raw_run(struct qp *qp);
 
 /**
  * raw_receive() - deliver a frame to a queue pair
- * @qp:	queue pair
- * @p:	frame; dropped and counted if no receive is posted or if the next receive is too small,
- *	which then stays
- * @meta: from the rule that took it, or NULL
+ * @qp:		queue pair
+ * @p:		frame; dropped and counted if no receive is posted, or if the next receive is too
+ *		small, which then stays
+ * @meta:	values of the rule that matched, or NULL
  */
 void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *meta);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RC requester: work requests to packets (IBTA volume 1, 9.7.3, 10.8).
+ * RC requester: from work requests to packets (IBTA volume 1, 9.7.3, 10.8).
  *
  * A work request is fetched into the window when it is next to send. It gets its PSNs there and is
- * sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window when the peer has
- * acknowledged it and everything before it (ack.c).
+ * sent in packets of up to PACKET_MAX_PAYLOAD bytes. It leaves the window when it and all work
+ * requests before it are acknowledged (ack.c).
  */
 #include "credit.h"
 #include "engine.h"
@@ -73,8 +73,8 @@ static enum counter request_counter(const struct wqe *w)
 }
 
 /*
- * Take the next work request from the ring into the window. Return: false if there is none, or no
- * slot.
+ * Fetch the next work request from the ring into the window. Return: false if none is posted or the
+ * window is full.
  */
 static bool requester_fetch(struct qp *qp)
 {
@@ -104,15 +104,14 @@ static bool requester_fetch(struct qp *qp)
 }
 
 /*
- * Return true if the next packet of @w, which is next to send, may go: the PSNs in flight must stay
- * unambiguous, a fence waits for reads, and the peer bounds the reads in flight.
+ * Return true if the next packet of @w, the next work request to send from, may go. The window
+ * bounds the PSNs in flight, a fence waits for reads, and the peer bounds the reads in flight.
  */
 static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 {
 	const struct requester *r = &qp->req;
 	uint32_t at = w->psn + w->sent;
 	uint32_t packets = wqe_is_read(w) ? w->npsn : qp_max_payload(qp) / qp_mtu(qp);
-
 	bool wide = wqe_is_read(w) || !r->remote;
 	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_REMOTE_WINDOW;
 
@@ -184,7 +183,7 @@ static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
 
 /*
  * Fill in the payload of @w from byte @off on: as much as fits a packet, cut to whole MTUs unless
- * the message ends. Return: false if a key does not allow it.
+ * the message ends. Return: false if a key does not allow it; then @w has status and syndrome.
  */
 static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_t off)
 {
@@ -232,8 +231,8 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	p->rkey = w->rkey;
 	p->dmalen = w->len;
 	/*
-	 * A rate limit sends packets one by one. They ask for four ACKs per window: without them, the
-	 * window would close and stay closed until the ACK timeout.
+	 * A rate limit sends packets one by one. They ask for four ACKs per window: without them,
+	 * the window would close and stay closed until the ACK timeout.
 	 */
 	p->ackreq = last || p->npsn > 1 || limited ||
 		    !((w->sent + 1) % (REQUESTER_REMOTE_WINDOW / 4));
@@ -241,8 +240,8 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 }
 
 /*
- * Build the request of a READ, for the part not received yet, or of an atomic, FLUSH or ATOMIC
- * WRITE. Return: false if a key does not allow it.
+ * Build the request of an atomic, FLUSH, ATOMIC WRITE, or READ (of the part not received yet).
+ * Return: false if a key does not allow it.
  */
 static bool build_read(struct qp *qp, struct wqe *w, struct packet *p)
 {

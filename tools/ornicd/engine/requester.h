@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Send side of connections. UC uses only its window and sequence numbers. For RC and XRC, this is
- * also what sending (requester.c), acknowledgements (ack.c) and retries (retry.c) share.
+ * Send side of connections. UC uses only the window and sequence numbers. RC and XRC also have
+ * acknowledgements (ack.c) and retries (retry.c).
  *
  * The window holds work requests from @head (oldest not completed) over @cur (next to send from)
  * to @tail. Sequence numbers (psn.h) from @una to @sent_psn are on the wire.
@@ -22,44 +22,45 @@ struct qp;
 
 /** REQUESTER_WINDOW - most work requests in flight per queue pair */
 #define REQUESTER_WINDOW	64
-/** REQUESTER_PSN_WINDOW - most PSNs in flight: only within half of their space can old be told from new */
+/** REQUESTER_PSN_WINDOW - most PSNs in flight: half of the PSNs, so that old and new ones differ */
 #define REQUESTER_PSN_WINDOW	((1 << 23) - 1)
 /**
  * REQUESTER_REMOTE_WINDOW - most PSNs in flight to a remote peer: one that is no device of this
  * daemon or that is behind a rate-limited link
  *
- * A burst has to fit into the buffers of a network. Soft-RoCE has the same bound.
+ * A burst has to fit into the buffers of a network. Soft-RoCE has the same bound
+ * (RXE_MAX_UNACKED_PSNS of Linux 6.12 and 7.2).
  */
 #define REQUESTER_REMOTE_WINDOW	128
 
 /**
- * struct requester - send side: work requests in flight, and sequence numbers for RC and UC. Members
- * about answers are for RC only.
- * @win:	window of struct wqe, @wqe_bytes each; one but for RC; NULL without SQ
- * @wqe_bytes:	stride of @win
+ * struct requester - send side: work requests in flight, and sequence numbers for RC and UC.
+ * Members for acknowledgements are used by RC and XRC only.
+ * @win:	window of struct wqe, one slot except for RC and XRC; NULL without SQ
+ * @wqe_bytes:	bytes per slot of @win
  * @mask:	slots of @win - 1
  * @head:	oldest work request not completed; free-running window index
- * @cur:	next to send (from)
- * @tail:	one past the youngest fetched
+ * @cur:	work request to send from next
+ * @tail:	one past the youngest work request fetched
  * @next_psn:	PSN of the next work request fetched
  * @una:	oldest PSN not acknowledged
  * @sent_psn:	one past the highest PSN ever sent
- * @reads:	reads and atomics sent and not answered in full
- * @unread:	reads and atomics in the window and not answered in full
+ * @reads:	reads and atomics that were sent and are not answered in full
+ * @unread:	reads and atomics in the window that are not answered in full
  * @remote:	the last packet went to a remote peer, see REQUESTER_REMOTE_WINDOW
- * @rewound:	retransmission is due and has not begun; the timeout starts when it does
- * @rnr_nak:	an RNR NAK arrived, and since then nothing was acknowledged or sent
- * @went_back:	a reported loss started a retransmission, and since then nothing was acknowledged
+ * @rewound:	a retransmission is due and has not begun; the timeout starts when it begins
+ * @rnr_nak:	an RNR NAK arrived, and nothing was acknowledged or sent since
+ * @went_back:	a reported loss started a retransmission, and nothing was acknowledged since
  * @retry_left:	retries until RETRY_EXC
  * @rnr_left:	RNR retries until RNR_RETRY_EXC
  * @retransmits: PSNs retransmitted since the queue pair was connected
  * @ssn:	number of the youngest message fetched, as the peer counts messages (MSN)
- * @limited:	the peer reports credits: how many receives it has
+ * @limited:	the peer reports credits, the number of receives that it has
  * @limit:	if @limited: number of the last message that has a credit
  * @rtt_seq:	the ACK of all PSNs before this one ends a measurement of the round trip time
- * @rtt_sent:	when that measurement began, ns; 0: none runs
+ * @rtt_sent:	start of the measurement, ns; 0: none runs
  * @rtt:	smoothed round trip time, ns; 0: unknown
- * @deadline:	when the peer must have answered, ns
+ * @deadline:	time of the local ACK timeout, ns
  * @ack_timer:	local ACK timeout; fires at or before @deadline
  * @rnr_timer:	wait after an RNR NAK; while it is armed, nothing may be sent
  */
@@ -98,7 +99,7 @@ static inline struct wqe *requester_wqe(const struct requester *r, uint32_t i)
 	return (struct wqe *)(r->win + (size_t)(i & r->mask) * r->wqe_bytes);
 }
 
-/* wqe_end() - one past the last sequence number of @w */
+/* wqe_end() - return the sequence number after the last one of @w */
 static inline uint32_t wqe_end(const struct wqe *w)
 {
 	return w->psn + w->npsn;
@@ -106,7 +107,7 @@ static inline uint32_t wqe_end(const struct wqe *w)
 
 /* requester.c */
 
-/* requester_start() - begin a connection at the PSN of the attributes, on entering RTS from RTR */
+/* requester_start() - begin at the PSN of the attributes, when RTS is entered from RTR */
 void requester_start(struct qp *qp);
 /* requester_stop() - disarm the timers of the send side */
 void requester_stop(struct qp *qp);
@@ -125,18 +126,20 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p);
 /* requester_receive() - process an ACK, NAK or response that arrived for @qp */
 void requester_receive(struct qp *qp, const struct packet *p);
 
-/* requester_acked() - everything before @seq has arrived: complete the work requests that end there */
+/* requester_acked() - note that the peer received everything before @seq; complete work requests */
 void requester_acked(struct qp *qp, uint32_t seq);
 
 /* requester_retire() - complete finished work requests from the head on, in order */
 void requester_retire(struct qp *qp);
 
-/* requester_fail() - complete the oldest work request with @status and put the queue pair into ERR */
+/*
+ * requester_fail() - complete the oldest work request with @status and put the queue pair into ERR
+ */
 void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome);
 
 /* retry.c */
 
-/* requester_sending() - note that a packet goes out: a RNR wait is over, and the ACK timer runs */
+/* requester_sending() - note that a packet is sent: the RNR wait is over, start the ACK timer */
 void requester_sending(struct qp *qp);
 
 /* requester_progress() - note that the peer made progress: reset retry counts and timeout */
@@ -146,14 +149,17 @@ void requester_progress(struct qp *qp);
 void requester_rewind(struct qp *qp, uint32_t seq);
 
 /*
- * requester_retry() - the peer reported a loss: go back to the oldest unacknowledged PSN, or fail if
- * no retry is left. All reports of one loss use one retry.
+ * requester_retry() - process a loss that the peer reported: go back to the oldest unacknowledged
+ * PSN, or fail with @syndrome if no retry is left. All reports of one loss use one retry.
  */
 void requester_retry(struct qp *qp, uint32_t syndrome);
 
-/* requester_rnr() - the peer had no receive for the message at @seq: wait by its @timer code */
+/*
+ * requester_rnr() - process an RNR NAK for @seq: wait as long as its @timer code says, then retry
+ */
 void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer);
 
+/* requester_timers_init() - initialise the timers, which are not armed */
 void requester_timers_init(struct qp *qp);
 
 #endif /* ORNICD_ENGINE_REQUESTER_H */

@@ -2,10 +2,10 @@
 /*
  * RC responder: executing requests (IBTA volume 1, 9.7.4, 9.7.5).
  *
- * The PSN of a request decides first: an old request is acknowledged or answered again, an early one
- * is reported as a gap, the expected one is checked (sequence of opcodes, lengths), then executed:
- * SENDs and WRITEs by message.c, the others by one function per kind. After an error, the responder
- * sends a NAK and the queue pair enters ERR.
+ * The PSN of a request is checked first. An old request is acknowledged or answered again, an early
+ * one is reported as a gap. The expected one is checked (sequence of opcodes, lengths) and
+ * executed: SENDs and WRITEs by message.c, other requests by one function per kind. After an error,
+ * the responder sends a NAK and the queue pair enters ERR.
  */
 #include "engine.h"
 #include "message.h"
@@ -149,7 +149,10 @@ static void execute_read(struct qp *qp, const struct packet *p)
 	engine_activate(qp->dev->engine, qp);
 }
 
-/* Operands are host order; guest memory holds a little-endian value (ORN-WQE-16). */
+/*
+ * Execute an atomic and return the previous value. Operands are in host order; guest memory has a
+ * little-endian value (ORN-WQE-16).
+ */
 static uint64_t atomic_execute(uint64_t *mem, const struct packet *p)
 {
 	uint64_t old = __atomic_load_n(mem, __ATOMIC_SEQ_CST);
@@ -214,7 +217,7 @@ static void execute_atomic(struct qp *qp, const struct packet *p)
 
 /*
  * Return true if the peer may send this kind of request to @qp. Some kinds need a feature that the
- * host accepted (ORN-RQ-42); XRC offers none of these (ORN-XRC-10).
+ * host accepted (ORN-RQ-42); XRC has none of these (ORN-XRC-10).
  */
 static bool request_offered(const struct qp *qp, const struct opcode_info *op)
 {
@@ -293,7 +296,7 @@ static void execute_rest(struct qp *qp, const struct packet *p, uint32_t old)
 	execute(qp, &rest, message_opcode(rest.opcode));
 }
 
-/* Process a request that was executed before, in full or its beginning. */
+/* Process a request of which all or the first packets were executed before. */
 static void duplicate(struct qp *qp, const struct packet *p, const struct opcode_info *op)
 {
 	uint32_t old = psn_diff(qp->resp.epsn, p->psn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receive side of connections. UC uses only its PSN and the message in progress. For RC and XRC,
- * this is also what executing requests (responder.c, flush.c) and answering them (answer.c) share.
+ * Receive side of connections. UC uses only the PSN and the message in progress. RC and XRC execute
+ * requests (responder.c, flush.c) and answer them (answer.c).
  */
 #ifndef ORNICD_ENGINE_RESPONDER_H
 #define ORNICD_ENGINE_RESPONDER_H
@@ -20,12 +20,11 @@ struct qp;
 #define QP_MAX_RD_ATOMIC	16
 
 /**
- * struct rd_resource - a READ, atomic, FLUSH or ATOMIC WRITE, remembered because the peer may
- * repeat it
+ * struct rd_resource - a READ, atomic, FLUSH or ATOMIC WRITE, stored because the peer may repeat it
  * @opcode:	BTH opcode of the request
  * @psn:	first PSN of the answer
  * @npsn:	PSNs of the answer
- * @from:	where the answer in progress begins: 0, or the PSN offset of a repeated request
+ * @from:	PSN offset at which the answer in progress begins; not 0 for some repeated requests
  * @sent:	PSNs of the answer sent
  * @value:	atomic: previous content of memory
  * @va:		READ: address
@@ -55,27 +54,28 @@ enum resp_message {
 };
 
 /**
- * struct responder - receive side of connections. Members about answers are for RC only.
+ * struct responder - receive side of connections. Members for answers are used by RC and XRC only.
  * @epsn:	PSN expected next
  * @msn:	messages completed
- * @message:	what is in progress
+ * @message:	kind of message in progress
  * @recv:	receive work request of the SEND in progress
  * @offset:	bytes of the message placed
  * @va:		WRITE: next address
  * @rkey:	WRITE: key
  * @left:	WRITE: bytes announced and not yet placed
- * @nak_sent:	the gap before @epsn was reported once
- * @ack_due:	an ACK waits for the answers before it, or for other requests that it can cover
+ * @nak_sent:	a NAK or RNR NAK for @epsn was sent
+ * @ack_due:	an ACK is due; it waits for the answers before it, or for more requests to
+ *		acknowledge
  * @ack_queued:	the queue pair is in the engine's list of ACKs to send
  * @nak:	AETH syndrome of a NAK that waits for the answers before it; 0 = none
- * @held:	the last resource is a FLUSH whose data is on its way to persistent memory: the FLUSH
- *		is not answered, and no request after it is executed
+ * @held:	the last resource is a FLUSH whose data is not yet persistent: it is not answered,
+ *		and no later request is executed
  * @failed:	a request failed: no further request is executed, ERR follows the NAK
- * @fail_event:	event to raise then
- * @fail_syndrome: and why
+ * @fail_event:	event to raise when ERR is entered
+ * @fail_syndrome: syndrome of that event
  * @rd:		resources, a ring
  * @rd_first:	oldest resource, free-running
- * @rd_next:	next free one
+ * @rd_next:	next free resource
  * @rd_answer:	first resource not answered in full; = @rd_next if none
  * @rd_fresh:	first resource never answered in full: @rd_answer, or later in a replay
  */
@@ -110,21 +110,26 @@ static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 
 /* responder.c */
 
-/* responder_start() - expect the first PSN of the attributes, on entering RTR */
+/* responder_start() - expect the first PSN of the attributes, when RTR is entered */
 void responder_start(struct qp *qp);
 /* responder_stop() - end answers and the message in progress */
 void responder_stop(struct qp *qp);
 
-/* responder_receive() - execute, or answer again, a request that arrived for @qp */
+/* responder_receive() - execute a request that arrived for @qp, or repeat the answer */
 void responder_receive(struct qp *qp, const struct packet *p);
 
-/* responder_pd() - return the domain of the keys that a request may name; for XRC_TGT, its SRQ's */
+/* responder_pd() - return the domain of the keys that requests may name; for XRC_TGT, its SRQ's */
 uint32_t responder_pd(const struct qp *qp);
 
-/* responder_access() - describe @access of the peer of @qp to a key of domain @pd, for mr_check() */
+/*
+ * responder_access() - describe @access of the peer of @qp to a key of domain @pd, for mr_check()
+ */
 struct mr_access responder_access(const struct qp *qp, uint32_t pd, uint32_t access);
 
-/* responder_word() - return the 8 bytes at the address of @p if @access is allowed, or fail the request: NULL */
+/*
+ * responder_word() - find the 8 bytes at the address of @p for @access
+ * Return: a pointer to them, or NULL after the request failed.
+ */
 uint64_t *responder_word(struct qp *qp, uint32_t access, const struct packet *p);
 
 /* invalid_request() - answer with NAK invalid request; @detail goes into the syndrome */
@@ -146,38 +151,39 @@ void flush_cancel(struct qp *qp);
 bool responder_run(struct qp *qp);
 
 /*
- * answer_ack() - acknowledge all requests so far, after all that was delivered together with the
- * last of them is executed, and after the answers before it
+ * answer_ack() - acknowledge all requests so far, once the packets that were delivered together are
+ * executed and earlier answers are sent
  */
 void answer_ack(struct qp *qp);
-/* answer_flush() - send the ACKs that waited for the end of a delivery. Return: true if there was one. */
+/* answer_flush() - send the ACKs that waited for the end of a delivery. Return: true if one did. */
 bool answer_flush(struct engine *e);
 /* answer_stop() - end all answers */
 void answer_stop(struct qp *qp);
 
-/* answer_rnr() - no receive is posted: ask the requester to retry later */
+/* answer_rnr() - send an RNR NAK, because no receive is posted */
 void answer_rnr(struct qp *qp);
 
-/* answer_sequence() - PSNs before the one that arrived are missing: report the gap, once */
+/* answer_sequence() - report a gap before the PSN that arrived by a NAK, once */
 void answer_sequence(struct qp *qp);
 
 /*
- * answer_fail() - the request at the expected PSN cannot be executed: send a NAK with @code, then
- * enter ERR with @event (0 = none), both after the answers before it
+ * answer_fail() - fail the request at the expected PSN: after the answers before it, send a NAK
+ * with
+ * @code, then enter ERR with @event (0 = none)
  */
 void answer_fail(struct qp *qp, uint8_t code, uint8_t event, uint32_t syndrome);
 
-/* answer_none() - the same without a NAK and without an event (IBTA class J) */
+/* answer_none() - fail the request without a NAK and without an event (IBTA class J) */
 void answer_none(struct qp *qp, uint32_t syndrome);
 
 /*
- * answer_add() - remember the READ, atomic, FLUSH or ATOMIC WRITE at the expected PSN, whose answer
- * takes @npsn packets
+ * answer_add() - queue the answer of @npsn packets to the READ, atomic, FLUSH or ATOMIC WRITE at
+ * the expected PSN
  * Return: its resource, or NULL if the peer exceeds its limit.
  */
 struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn);
 
-/* answer_again() - answer a duplicate of a request that answer_add() remembers */
+/* answer_again() - repeat the answer to a duplicate request, if its resource still exists */
 void answer_again(struct qp *qp, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_RESPONDER_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RC requester: timeouts, RNR waits and going back (IBTA volume 1, 9.7.5, 9.7.8).
+ * RC requester: timeouts, RNR waits and retransmission (IBTA volume 1, 9.7.5, 9.7.8).
  *
  * The ACK timer is lazy: progress only moves the deadline, and a timer that fires before the
  * deadline is armed again. So a queue pair with steady traffic changes the timer heap once per
@@ -19,16 +19,15 @@ static const uint32_t rnr_units[32] = {
 #define RNR_UNIT_NS	10000u
 #define RNR_INFINITE	7
 
-/* Local ACK timeout in ns: 4.096 us * 2^code; 0 = none. */
+/* Return the local ACK timeout in ns, 4.096 us * 2^code; 0 = none. */
 static uint64_t ack_timeout(const struct qp *qp)
 {
 	return qp->timeout ? 4096ull << qp->timeout : 0;
 }
 
 /*
- * Compute the deadline of a timeout that starts now. An turn of the engine may take as long as
- * many packets do, so for a remote peer, where packets get lost, its start is too early: read the
- * clock.
+ * Return the deadline of a timeout that starts now. Packets to a remote peer may get lost, and a
+ * turn may take as long as many packets. Its start would be too early, so read the clock.
  */
 static uint64_t deadline(const struct qp *qp)
 {
@@ -59,7 +58,7 @@ static bool is_sent(const struct requester *r, uint32_t seq, uint32_t *at)
 	return w->sent && (wqe_is_read(w) || seq_diff(w->psn + w->sent, seq) > 0);
 }
 
-/* Use one retry: retransmit all that is not acknowledged, or fail. */
+/* Use one retry: retransmit everything that is not acknowledged, or fail if none is left. */
 static void go_back(struct qp *qp, uint32_t syndrome)
 {
 	struct requester *r = &qp->req;
@@ -178,7 +177,7 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 	struct requester *r = &qp->req;
 	struct engine *e = qp->dev->engine;
 
-	/* a duplicate RNR NAK: the timer of the first one already runs or has expired */
+	/* A duplicate RNR NAK: the timer of the first one already runs or has expired. */
 	if (r->rnr_nak)
 		return;
 	r->rnr_nak = true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Device side of a ring: the two rules of the doorbell record, with their
- * barriers. Nowhere else in the daemon is there a barrier.
+ * Device side of a ring: the two rules of the doorbell record, with their barriers. No other file
+ * of the daemon has a full barrier.
  *
- * Partners in the host: ornic_rec_publish() and ornic_rec_arm() of
- * include/linux/ornic/ring.h and of the provider's ring.h.
+ * Counterparts in the host: ornic_rec_publish() and ornic_rec_arm() of include/linux/ornic/ring.h
+ * and of the provider's ring.h.
  */
 #ifndef ORNICD_ENGINE_RING_H
 #define ORNICD_ENGINE_RING_H
@@ -15,27 +15,27 @@
 #include <stdint.h>
 #include <endian.h>
 
-/* ring_host_index() - the index that the host published; entries before it are readable. */
+/* ring_host_index() - return the index that the host published; entries before it are readable */
 static inline uint32_t ring_host_index(const struct ornic_rec *rec)
 {
 	return le32toh(__atomic_load_n(&rec->host_index, __ATOMIC_ACQUIRE));
 }
 
-/* ring_notify() - ask for a doorbell when index @n is crossed, or for every post. */
+/* ring_notify() - ask for a doorbell when index @n is crossed, or at every post (NOTIFY_ALWAYS) */
 static inline void ring_notify(struct ornic_rec *rec, uint32_t n)
 {
 	__atomic_store_n(&rec->notify, htole32(n), __ATOMIC_RELAXED);
 }
 
 /**
- * ring_sleep() - stop looking at a ring that is empty at @cons (ORN-RNG-6)
+ * ring_sleep() - ask for a doorbell of a ring that is empty at @cons (ORN-RNG-6)
  *
- * The store of notify and the load of host_index must not pass each other: the
- * host does the same two accesses in the other order (ORN-RNG-5), and with a
- * full barrier on each side one of the two sees the other.
+ * The store of notify and the load of host_index must not be reordered: the host does the same two
+ * accesses in the other order (ORN-RNG-5). With a full barrier on each side, at least one side sees
+ * the store of the other.
  *
- * Return: true if the ring may be forgotten until a doorbell names it; false
- * if the host published something meanwhile.
+ * Return: true if the ring needs no polling until its doorbell; false if the host published entries
+ * meanwhile.
  */
 static inline bool ring_sleep(struct ornic_rec *rec, uint32_t cons)
 {
@@ -45,13 +45,13 @@ static inline bool ring_sleep(struct ornic_rec *rec, uint32_t cons)
 }
 
 /**
- * ring_listen() - ask for a doorbell at every arm, because events wait for room (ORN-EQ-3)
+ * ring_listen() - ask for a doorbell at every arm, because events are held (ORN-EQ-3)
  *
- * The host stores host_index and arm, then loads notify (ORN-RNG-11): either it
- * sees ALWAYS and rings, or its host_index is seen here.
+ * The host stores host_index and arm, then loads notify (ORN-RNG-11). Either it sees ALWAYS and
+ * rings the doorbell, or the device sees its host_index here.
  *
- * Return: true if the ring may be left alone until it is rung; false if the host
- * consumed something meanwhile.
+ * Return: true if the ring needs no attention until its doorbell; false if the host consumed
+ * entries meanwhile.
  */
 static inline bool ring_listen(struct ornic_rec *rec, uint32_t cons)
 {
@@ -60,7 +60,7 @@ static inline bool ring_listen(struct ornic_rec *rec, uint32_t cons)
 	return ring_host_index(rec) == cons;
 }
 
-/* ring_quiet() - never ask for doorbells: the device looks when it needs to (ORN-RNG-7). */
+/* ring_quiet() - never ask for doorbells: the device reads the ring when it needs to (ORN-RNG-7) */
 static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
 {
 	ring_notify(rec, (cons - 1) & ORNIC_NOTIFY_INDEX);
@@ -69,13 +69,13 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
 /**
  * struct ring_arm - the device's state of the arm word of a completion ring
  * @seen:	arm word as last read
- * @fired:	word that fired last; 0, which asks for nothing, at create
- * @whole:	an EQ: @fired counts as a whole, else only its sn (ORN-RNG-9, 27)
+ * @fired:	word that fired last; at create 0, which asks for nothing
+ * @whole:	EQ: compare all of @fired; CQ: only its sn (ORN-RNG-9, 27)
  * @solicited:	index past the last solicited or error entry
- * @any_solicited: @solicited is not more than a ring's length old
- * @hit:	an entry that qualifies for @seen exists, and the word has not fired
+ * @any_solicited: @solicited is at most a ring's length old
+ * @hit:	an entry qualifies for @seen, and the word has not fired
  * @since:	first index that @seen asked for
- * @looked:	producer index at the last look
+ * @looked:	producer index at the last ring_arm_due()
  */
 struct ring_arm {
 	uint32_t seen;
@@ -89,10 +89,10 @@ struct ring_arm {
 };
 
 /**
- * ring_arm_load() - the arm word, as of after all entries written so far (ORN-RNG-12)
+ * ring_arm_load() - read the arm word after all entries are written (ORN-RNG-12)
  *
- * The full barrier keeps the load from passing the entries' stores: either this
- * load sees the arm, or the host's look after arming sees the entry (ORN-RNG-11).
+ * The full barrier orders the load after the stores of the entries: either this load sees the arm,
+ * or the host, which tests the ring after it armed, sees the entry (ORN-RNG-11).
  */
 static inline uint32_t ring_arm_load(const struct ornic_rec *rec)
 {
@@ -110,7 +110,7 @@ static inline uint32_t ring_arm_type(uint32_t word)
 	return word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK;
 }
 
-/* ring_arm_spent() - return true if @word had its event */
+/* ring_arm_spent() - return true if @word has had its event */
 static inline bool ring_arm_spent(const struct ring_arm *a, uint32_t word)
 {
 	return a->whole ? word == a->fired : ring_arm_sn(word) == ring_arm_sn(a->fired);
@@ -123,11 +123,11 @@ static inline bool ring_arm_spent(const struct ring_arm *a, uint32_t word)
  * @prod:	next index to write
  * @log:	log2 entries of the ring
  *
- * A word seen for the first time asks for entries from its index on; afterwards
- * it asks for any entry written since the last look, so that it cannot alias.
- * A malformed word asks for nothing.
+ * A word that is read for the first time asks for entries from its index on. Later it asks for any
+ * entry written since the last call, so that its index cannot alias. A malformed word asks for
+ * nothing.
  *
- * Return: true until ring_arm_fired() says that the event was sent.
+ * Return: true until the caller sent the event and called ring_arm_fired().
  */
 static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod, uint8_t log)
 {
@@ -153,21 +153,21 @@ static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod
 	return a->hit;
 }
 
-/* ring_arm_fired() - the event that the word last seen asked for was sent. */
+/* ring_arm_fired() - note that the event for the arm word last read was sent */
 static inline void ring_arm_fired(struct ring_arm *a)
 {
 	a->fired = a->seen;
 	a->hit = false;
 }
 
-/* ring_arm_solicited() - the entry at @index is solicited, or an error. */
+/* ring_arm_solicited() - note that the entry at @index is solicited or an error */
 static inline void ring_arm_solicited(struct ring_arm *a, uint32_t index)
 {
 	a->solicited = index + 1;
 	a->any_solicited = true;
 }
 
-/* ring_arm_shift() - entry @by of the ring has index 0 from now on (ORN-CQ-24) */
+/* ring_arm_shift() - subtract @by from all indices, after a resize (ORN-CQ-24) */
 static inline void ring_arm_shift(struct ring_arm *a, uint32_t by)
 {
 	a->seen = (a->seen & ~ORNIC_ARM_INDEX_MASK) | ((a->seen - by) & ORNIC_ARM_INDEX_MASK);
@@ -187,8 +187,8 @@ static inline bool ring_arm_armed(const struct ring_arm *a, uint32_t word)
 
 /**
  * ring_write_entry() - publish a 64-byte entry (ORN-RNG-2)
- * @slot: 64-byte aligned place in the ring
- * @entry: the entry, its phase bit already set
+ * @slot: slot of the ring, 64-byte aligned
+ * @entry: the entry with its phase bit
  */
 static inline void ring_write_entry(void *slot, const void *entry)
 {
@@ -200,7 +200,7 @@ static inline void ring_write_entry(void *slot, const void *entry)
 	__atomic_store_n(&dst[7], src[7], __ATOMIC_RELEASE);
 }
 
-/* ring_phase() - phase bit of entry @index in a ring of 2^@log entries */
+/* ring_phase() - return the phase bit of entry @index in a ring of 2^@log entries */
 static inline uint8_t ring_phase(uint32_t index, uint8_t log)
 {
 	return ((index >> log) & 1) ^ 1;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive scaling: the Toeplitz hash over addresses and ports, in the order source
- * address, destination address, source port, destination port, and the table that
- * it points into.
+ * Receive side scaling: the Toeplitz hash over source address, destination address, source port and
+ * destination port, in that order, and the table that it indexes.
  *
- * A group that asks for ports hashes only addresses of a packet without: a
- * fragment stays with the other packets between its two hosts (ORN-RSS-5).
+ * If a packet has no ports, only its addresses are hashed, so that all fragments of a datagram
+ * reach one queue (ORN-RSS-5).
  */
 #include "rss.h"
 
@@ -23,7 +22,7 @@
 
 _Static_assert(INPUT_BYTES + 4 <= ORNIC_RSS_KEY_BYTES, "every bit has 32 bits of the key");
 
-/* Bit i of the input selects bits i .. i + 31 of the key. */
+/* Compute the hash: bit i of the input selects bits i .. i + 31 of the key. */
 static uint32_t toeplitz(const uint8_t *key, const uint8_t *in, uint32_t len)
 {
 	uint32_t window, hash = 0;
@@ -40,6 +39,7 @@ static uint32_t toeplitz(const uint8_t *key, const uint8_t *in, uint32_t len)
 	return hash;
 }
 
+/* Append @field to the input at @at if it is @wanted. Return: the length of the input. */
 static uint32_t add(uint8_t *in, uint32_t at, bool wanted, const void *field, uint32_t size)
 {
 	if (wanted)
@@ -52,7 +52,8 @@ static uint32_t add_addresses(const struct rss *rss, const struct frame *f, uint
 	bool v4 = f->key.ip_version == 4;
 	uint32_t src = v4 ? ORNIC_RSS_SRC_IPV4 : ORNIC_RSS_SRC_IPV6;
 	uint32_t dst = v4 ? ORNIC_RSS_DST_IPV4 : ORNIC_RSS_DST_IPV6;
-	uint32_t skip = v4 ? 12 : 0, at;
+	uint32_t skip = v4 ? 12 : 0;	/* an IPv4 address is the end of the 16-byte field */
+	uint32_t at;
 
 	at = add(in, 0, rss->fields & src, f->key.src_ip + skip, 16 - skip);
 	return add(in, at, rss->fields & dst, f->key.dst_ip + skip, 16 - skip);

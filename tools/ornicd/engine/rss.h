@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receive scaling in the data path: one of many queue pairs for each flow.
+ * Receive side scaling in the data path: a group of queue pairs shares the flows.
  */
 #ifndef ORNICD_ENGINE_RSS_H
 #define ORNICD_ENGINE_RSS_H
@@ -15,11 +15,11 @@ struct raw_meta;
 
 /**
  * struct rss - a group
- * @number:	of the object
- * @rules:	receive rules that name it
+ * @number:	number of the object
+ * @rules:	number of receive rules that name it
  * @log_size:	log2 entries of @qp in use
  * @fields:	ORNIC_RSS_*
- * @key:	of the hash
+ * @key:	key of the hash
  * @qp:		queue pair by the low bits of the hash
  */
 struct rss {
@@ -32,16 +32,16 @@ struct rss {
 };
 
 /**
- * rss_hash() - Toeplitz hash of the fields that both group and frame have
+ * rss_hash() - compute the Toeplitz hash of the fields that both group and frame have
  * @rss:	group
  * @f:		frame
- * @type:	set to ORNIC_RSS_TYPE_*: what was hashed
+ * @type:	set to the ORNIC_RSS_TYPE_* of the hashed fields, 0 if there are none
  *
- * Return: the hash, or 0 if the frame has no field to hash.
+ * Return: the hash, 0 if no field was hashed.
  */
 uint32_t rss_hash(const struct rss *rss, const struct frame *f, uint8_t *type);
 
-/* rss_pick() - the queue pair for a frame; the hash goes to @meta */
+/* rss_pick() - choose the queue pair for a frame; store the hash in @meta */
 struct qp *rss_pick(const struct rss *rss, const struct frame *f, struct raw_meta *meta);
 
 #endif /* ORNICD_ENGINE_RSS_H */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fetching and judging receive work requests, from the receive queue of a queue
- * pair or from the shared one that it uses.
+ * Fetch and check receive work requests, from the receive queue of a queue pair or from its SRQ.
  *
- * An entry is copied once, then judged from the copy (ORN-RNG-3).
+ * An entry is copied once, then checked in the copy (ORN-RNG-3).
  */
 #include "rwqe.h"
 
@@ -14,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The ring is unusable: no completion can tell, only the event (ORN-RNG-8). */
+/* Fail because of an unusable ring. Only the event reports it, no completion (ORN-RNG-8). */
 static int rq_broken(struct qp *qp, int64_t error)
 {
 	qp->rq.bad = true;
@@ -37,7 +36,7 @@ static int rq_take(struct qp *qp, uint8_t *bytes)
 	return 1;
 }
 
-/* Judge a receive: zeros, index (RQ) and SGE count. */
+/* Check a receive: zeros, index (RQ) and SGE count. Return: 0 or the syndrome. */
 static uint32_t rwqe_decode(const struct wq *wq, bool shared, struct rwqe *r,
 			    const uint8_t *bytes)
 {

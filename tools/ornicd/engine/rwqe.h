@@ -16,10 +16,10 @@ struct qp;
 
 /**
  * struct rwqe - a receive that is being filled
- * @valid:	one is held
- * @index:	what its completion names: ring index, or id of the SRQ's entry
+ * @valid:	the queue pair holds a receive
+ * @index:	wqe_id of its completion: ring index, or id of the SRQ's entry
  * @nsge:	entries of @sge
- * @len:	sum of their lengths, bytes
+ * @len:	sum of the lengths of @sge, bytes
  * @sge:	data segments
  */
 struct rwqe {
@@ -33,7 +33,8 @@ struct rwqe {
 /**
  * rwqe_fetch() - take the next receive of the RQ or SRQ into @r
  *
- * Return: 1 taken, 0 none posted, negative if the work request or the ring is malformed; then
+ * Return: 1 if taken, 0 if none is posted, negative if the work request or the ring is malformed;
+ * then
  * @qp has failed.
  */
 int rwqe_fetch(struct qp *qp, struct rwqe *r);
@@ -41,7 +42,8 @@ int rwqe_fetch(struct qp *qp, struct rwqe *r);
 /**
  * rwqe_skip() - take the next receive of the RQ without reading it, to flush it
  *
- * Return: 1 and its ring index in *@index, 0 none posted, negative if the ring is malformed.
+ * Return: 1 with its ring index in *@index, 0 if none is posted, negative if the ring is malformed;
+ * then @qp has failed.
  */
 int rwqe_skip(struct qp *qp, uint32_t *index);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queues: taking entries, the limit, failure.
+ * Shared receive queues: take entries, check the limit, fail.
  */
 #include "srq.h"
 
@@ -20,7 +20,7 @@ void srq_init(struct srq *srq)
 		ring_quiet(rec, srq->wq.cons);
 }
 
-/* The ring is unusable: raise an event, and stop the queue pairs that use it (ORN-SRQ-7). */
+/* Fail because of an unusable ring: raise an event, put its queue pairs into ERR (ORN-SRQ-7). */
 static void srq_fail(struct srq *srq, uint32_t syndrome)
 {
 	struct device *dev = srq->dev;
@@ -34,7 +34,7 @@ static void srq_fail(struct srq *srq, uint32_t syndrome)
 			qp_fail(qp, 0, syndrome, 0);
 }
 
-/* @left entries are posted: tell once if that is too few (ORN-SRQ-5). */
+/* Raise SRQ_LIMIT, once, if only @left entries are posted and that is too few (ORN-SRQ-5). */
 static void srq_check_limit(struct srq *srq, int64_t left)
 {
 	if (left >= srq->limit)
@@ -62,9 +62,8 @@ int srq_take(struct srq *srq, uint8_t *bytes)
 }
 
 /*
- * The host has made the new ring and record say what the old ones say, and goes on making
- * both say the same (ORN-SRQ-17, 18): nothing is to be copied, and the old record need not be
- * looked at.
+ * The host keeps the old and the new ring and record identical (ORN-SRQ-17, 18). So the device
+ * copies nothing and need not read the old record.
  */
 uint8_t srq_resize(struct srq *srq, struct ring_place *to)
 {

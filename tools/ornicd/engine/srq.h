@@ -2,11 +2,10 @@
 /*
  * Shared receive queues in the data path (ORN-SRQ).
  *
- * Whichever queue pair has a message takes the next entry, in ring order, and
- * completes it when its message is done, in any order. A slot of the ring is free
- * for the host as soon as an entry of it has completed, since it was copied before;
- * so the device keeps no list of slots, and the entry's id says to the host which
- * of its work requests completed (ORN-SRQ-1).
+ * A queue pair takes the next entry in ring order when a message arrives, and completes it when the
+ * message ends. So entries complete in any order. The device copies an entry before it completes,
+ * so the slot is free for the host with the completion, and the device keeps no list of slots. The
+ * id of an entry tells the host which of its work requests completed (ORN-SRQ-1).
  */
 #ifndef ORNICD_ENGINE_SRQ_H
 #define ORNICD_ENGINE_SRQ_H
@@ -24,14 +23,14 @@
  * @number:	SRQ number
  * @type:	enum ornic_srq_type
  * @owner, @dbpage: as given at create
- * @pd:		domain of the keys in its entries
- * @privileged:	they may name PHYS_ALL keys
+ * @pd:		protection domain of the keys in its entries
+ * @privileged:	the entries may name PHYS_ALL keys
  * @xrcd:	XRC: domain
- * @cq:		XRC: completions of its entries
+ * @cq:		XRC: CQ of its receives
  * @wq:		the ring
- * @limit:	SRQ_LIMIT below so many entries; 0 = not armed
- * @syndrome:	why @wq is bad
- * @users:	queue pairs that name it
+ * @limit:	raise SRQ_LIMIT when fewer entries are posted; 0 = not armed
+ * @syndrome:	reason if @wq is bad
+ * @users:	number of queue pairs that use it
  * @attr:	as created, for queries
  */
 struct srq {
@@ -52,24 +51,25 @@ struct srq {
 };
 
 /*
- * srq_init() - start an SRQ whose attributes are filled in and whose memory is loaded:
- * it never asks for doorbells, since it is looked at when a message comes (ORN-RNG-7).
+ * srq_init() - start an SRQ whose attributes are filled in and whose memory is loaded
+ * It never asks for doorbells, because its ring is read when a message arrives (ORN-RNG-7).
  */
 void srq_init(struct srq *srq);
 
 /*
- * srq_take() - copy the next entry to @bytes, 2^stride of them. Return: 1 taken, 0 none
- * posted, -EIO the ring is bad: SRQ_ERR has been told, its queue pairs are in ERR.
+ * srq_take() - copy the next entry to @bytes, which has room for 2^stride
+ * Return: 1 if taken, 0 if none is posted, -EIO if the ring is bad: SRQ_ERR was raised, and the
+ * queue pairs of the SRQ are in ERR.
  */
 int srq_take(struct srq *srq, uint8_t *bytes);
 
 /*
- * srq_resize() - from now on the SRQ is at @to; its old place is there on return.
- * On failure nothing has changed. Return: enum ornic_status.
+ * srq_resize() - move the SRQ to @to and return the old place in *@to (ORN-SRQ-17, 18)
+ * Return: enum ornic_status; on failure nothing has changed.
  */
 uint8_t srq_resize(struct srq *srq, struct ring_place *to);
 
-/* srq_arm() - one SRQ_LIMIT when fewer than @limit entries are posted, now or later */
+/* srq_arm() - raise SRQ_LIMIT once, as soon as fewer than @limit entries are posted (ORN-SRQ-5) */
 void srq_arm(struct srq *srq, uint32_t limit);
 
 #endif /* ORNICD_ENGINE_SRQ_H */

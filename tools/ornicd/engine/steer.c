@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who gets a frame (ORN-STEER-1): MATCH rules in their order, then the network
- * interface by UNICAST or MULTICAST, then MATCH rules for what is left over, then
- * PROMISC.
+ * Receivers of a frame (ORN-STEER-1): MATCH rules in their order, then the network interface by
+ * UNICAST or MULTICAST, then MATCH rules for leftover frames, then PROMISC.
  *
- * A unicast frame has one taker, the first. A multicast frame goes to all, at most
- * once to each queue pair. The frame is parsed when the first MATCH rule is asked:
- * a port without such rules does not pay for them.
+ * The first receiver takes a unicast frame. A multicast frame goes to all receivers, at most once
+ * to each queue pair. The frame is parsed for the first MATCH rule, so a port without such rules
+ * does not parse it.
  */
 #include "steer.h"
 
@@ -23,13 +22,13 @@
 #define PROTO_UDP	17
 
 /**
- * struct steering - a frame on its way through the rules
+ * struct steering - a frame that is matched against rules
  * @dev:	device
  * @p:		the frame
- * @multicast:	it has many takers
- * @taken:	it had one
+ * @multicast:	the frame may have many receivers
+ * @taken:	the frame has had a receiver
  * @parsed:	@frame is valid
- * @frame:	its headers
+ * @frame:	headers of the frame
  */
 struct steering {
 	struct device *dev;
@@ -64,7 +63,7 @@ static bool rule_drops(const struct steer_rule *r)
 	return !r->qp && !r->rss;
 }
 
-/* Multicast and frames to the port's own address come anyway. */
+/* Return true if @r may match unicast frames to other addresses, which need promiscuous mode. */
 static bool rule_wants_foreign(const struct steer_rule *r, const struct port *port)
 {
 	const struct ornic_rule_match *value = (const void *)r->value;
@@ -89,8 +88,8 @@ bool steer_wants_foreign(const struct port *port)
 }
 
 /*
- * May @qp have the frame? What the network interface sends does not come back to it, and
- * nobody hears itself (ORN-STEER-11).
+ * Return true if @qp may receive the frame. The network interface does not receive its own frames,
+ * and no queue pair receives its own frames (ORN-STEER-11).
  */
 static bool may_have(const struct steering *s, const struct qp *qp)
 {
@@ -127,7 +126,10 @@ static bool rule_hits(const struct steer_rule *r, const struct frame *f)
 	return !differ;
 }
 
-/* Give a copy to the rule's target, unless it had one or sent the frame. */
+/*
+ * Give a copy to the rule's target, unless it has one. Return: false if the target may not have the
+ * frame.
+ */
 static bool rule_give(struct steering *s, const struct steer_rule *r)
 {
 	struct raw_meta meta = { .flow_tag = r->flow_tag };
@@ -163,7 +165,7 @@ static bool steer_list(struct steering *s, const struct steer_rule *list)
 	return false;
 }
 
-/* Return: the frame goes no further. */
+/* Give the frame to the network interface. Return: true if the frame goes no further. */
 static bool steer_own(struct steering *s)
 {
 	const struct port *port = &s->dev->port;

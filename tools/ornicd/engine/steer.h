@@ -16,18 +16,18 @@ struct packet;
 struct qp;
 struct rss;
 
-/** STEER_RULE_WORDS - a key in words, for comparing */
+/** STEER_RULE_WORDS - 64-bit words of a match key */
 #define STEER_RULE_WORDS	(sizeof(struct ornic_rule_match) / sizeof(uint64_t))
 
 /**
- * struct steer_rule - a rule; in a list if it is a MATCH
+ * struct steer_rule - a receive rule; a MATCH rule is in a list
  * @number, @kind, @priority, @flags, @fields: as created
- * @flow_tag:	for completions
+ * @flow_tag:	tag for completions
  * @qp:		target, or NULL
- * @rss:	target, or NULL; without either the frame is dropped
- * @value:	what the bits of @mask must be
- * @mask:	bits to compare
- * @next:	rule to ask next
+ * @rss:	target, or NULL; a frame that matches a rule without target is dropped
+ * @value:	required value of the bits of @mask
+ * @mask:	bits of the frame to compare
+ * @next:	next rule in the list
  */
 struct steer_rule {
 	uint32_t number;
@@ -43,8 +43,9 @@ struct steer_rule {
 	struct steer_rule *next;
 };
 
-/* steer_add() - a MATCH rule applies from now on; steer_del() - no more */
+/* steer_add() - add a MATCH rule to its list, by priority */
 void steer_add(struct port *port, struct steer_rule *r);
+/* steer_del() - remove a MATCH rule from its list */
 void steer_del(struct port *port, struct steer_rule *r);
 
 /* steer_wants_foreign() - return true if a rule may take unicast frames to other addresses */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers to objects.
+ * Tables of objects by number.
  *
- * Free slots wait in a FIFO. The table grows while it is half full, long before
- * it must, so that a number rests for at least that many additions. A random
- * addition takes a slot from the middle of the FIFO and leaves its link where it
- * is: whoever meets the link later sees that the slot is taken and skips it.
- * Hence a slot's link may be in the FIFO while the slot is in use, but never twice.
+ * Free slots are in a FIFO. The table grows when it is half full, so that a freed number is not
+ * used again for at least that many additions. A random addition takes a slot from the middle of
+ * the FIFO and leaves its link there; table_add() skips such a link, because the slot is taken. So
+ * the link of a slot may be in the FIFO while the slot is in use, but never twice.
  */
 #include "table.h"
 
@@ -14,32 +13,22 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* Values of next_free that are not slots. */
+/* Values of next_free that are not slots */
 #define SLOT_END	UINT32_MAX
 #define SLOT_UNLINKED	(UINT32_MAX - 1)
 
-/* Slots that a table starts with: numbers given in order, numbers given at random. */
+/* First size of a table with ordered numbers, and with random numbers */
 #define TABLE_START		1024
 #define TABLE_START_RANDOM	65536
 
-/* Guesses before a random addition searches upwards instead. */
+/* Random slots that table_add_random() tries before it searches upwards */
 #define TABLE_GUESSES		32
 
-/**
- * table_init() - make an empty table
- * @t:		table
- * @first:	lowest number
- * @max:	most objects
- */
 void table_init(struct table *t, uint32_t first, uint32_t max)
 {
 	*t = (struct table){ .head = SLOT_END, .tail = SLOT_END, .max = max, .first = first };
 }
 
-/**
- * table_fini() - free the table; the objects are the caller's
- * @t:	table
- */
 void table_fini(struct table *t)
 {
 	free(t->obj);
@@ -83,7 +72,7 @@ static int table_grow(struct table *t, uint32_t start)
 	return 0;
 }
 
-/* See that there is a free slot, and if possible that half of them are. */
+/* Make room: half of the slots free if possible, one at least. Return: 0, -ENOSPC or -ENOMEM. */
 static int table_room(struct table *t, uint32_t start)
 {
 	int err = 0;
@@ -100,14 +89,6 @@ static void table_put(struct table *t, uint32_t slot, void *obj, uint32_t *numbe
 	*number = t->first + slot;
 }
 
-/**
- * table_add() - give an object the number that has been free for longest
- * @t:		table
- * @obj:	not NULL
- * @number:	set to its number
- *
- * Return: 0, -ENOSPC if the table is full, -ENOMEM.
- */
 int table_add(struct table *t, void *obj, uint32_t *number)
 {
 	int err = table_room(t, TABLE_START);
@@ -124,14 +105,6 @@ int table_add(struct table *t, void *obj, uint32_t *number)
 	return 0;
 }
 
-/**
- * table_add_random() - give an object an unpredictable number
- * @t:		table
- * @obj:	not NULL
- * @number:	set to its number
- *
- * Return: 0, -ENOSPC if the table is full, -ENOMEM, -EIO without random numbers.
- */
 int table_add_random(struct table *t, void *obj, uint32_t *number)
 {
 	uint32_t guess[TABLE_GUESSES];
@@ -153,11 +126,6 @@ int table_add_random(struct table *t, void *obj, uint32_t *number)
 	return 0;
 }
 
-/**
- * table_del() - free a number
- * @t:		table
- * @number:	of an object in the table; anything else is ignored
- */
 void table_del(struct table *t, uint32_t number)
 {
 	uint32_t slot = number - t->first;
@@ -170,13 +138,6 @@ void table_del(struct table *t, uint32_t number)
 		table_link(t, slot);
 }
 
-/**
- * table_next() - walk the table
- * @t:		table
- * @number:	where to start; set to the number of the object found
- *
- * Return: the first object at or after *@number, or NULL.
- */
 void *table_next(const struct table *t, uint32_t *number)
 {
 	uint32_t slot = *number < t->first ? 0 : *number - t->first;

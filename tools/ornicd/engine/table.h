@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers to objects. Slots are reused in the order they were freed, so that a
- * number comes back as late as possible (ORN-ADM-20).
+ * Tables of objects by number. Slots are reused in the order in which they were freed, so that a
+ * number is used again as late as possible (ORN-ADM-20).
  */
 #ifndef ORNICD_ENGINE_TABLE_H
 #define ORNICD_ENGINE_TABLE_H
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 /**
- * struct table - numbers @first .. @first + @max - 1
- * @obj:	objects by number - @first; grows up to @max
- * @next_free:	per free slot: next in the FIFO of free slots
+ * struct table - objects with numbers @first .. @first + @max - 1
+ * @obj:	objects by slot (number - @first); grows up to @max
+ * @next_free:	by slot: next slot in the FIFO of free slots
  * @head:	oldest free slot, or UINT32_MAX
  * @tail:	youngest free slot
  * @used:	objects in the table
  * @cap:	slots allocated
- * @max:	slots at most
+ * @max:	most slots
  * @first:	lowest number
  */
 struct table {
@@ -32,30 +32,46 @@ struct table {
 	uint32_t first;
 };
 
+/* table_init() - initialise an empty table for at most @max objects with numbers from @first on */
 void table_init(struct table *t, uint32_t first, uint32_t max);
+/* table_fini() - free the table, not the objects */
 void table_fini(struct table *t);
 
-/* table_add() - Return: 0 and the number in *@number; -ENOSPC, -ENOMEM. */
+/*
+ * table_add() - add @obj, which is not NULL, at the number that has been free for longest
+ * Return: 0 with the number in *@number; -ENOSPC if the table is full, or -ENOMEM.
+ */
 int table_add(struct table *t, void *obj, uint32_t *number);
-/* table_add_random() - the same, at an unpredictable free number (ORN-MEM-9). */
+/*
+ * table_add_random() - add @obj, which is not NULL, at an unpredictable free number (ORN-MEM-9)
+ * Return: 0 with the number in *@number; -ENOSPC, -ENOMEM, or -EIO without random numbers.
+ */
 int table_add_random(struct table *t, void *obj, uint32_t *number);
+/* table_del() - free @number; a number without object is ignored */
 void table_del(struct table *t, uint32_t number);
 
-/* table_next() - the first object at or after *@number; NULL at the end. */
+/*
+ * table_next() - find the first object at or after *@number, for a walk
+ * Return: the object with its number in *@number, or NULL at the end.
+ */
 void *table_next(const struct table *t, uint32_t *number);
 
 /*
- * table_slot() - @slot, or 0 when the processor only believes it to be below @cap: numbers
- * are the guest's, and a load behind a mispredicted check must not go by them.
+ * table_slot() - return @slot, or 0 in speculative execution behind a mispredicted check of @slot
+ * against @cap
+ * Numbers come from the guest. Without this, it could read memory outside of the table by
+ * speculation (Spectre v1).
  */
 static inline uint32_t table_slot(uint32_t slot, uint32_t cap)
 {
 	int64_t below = slot;
 
-	__asm__ volatile("" : "+r" (below));	/* the compiler has seen the check, too */
+	/* Hide the value: the compiler knows the check and would remove the mask. */
+	__asm__ volatile("" : "+r" (below));
 	return slot & (uint32_t)((below - cap) >> 63);
 }
 
+/* table_get() - return the object with @number, or NULL */
 static inline void *table_get(const struct table *t, uint32_t number)
 {
 	uint32_t slot = number - t->first;

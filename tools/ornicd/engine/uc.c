@@ -2,12 +2,12 @@
 /*
  * Unreliable connections (IBTA volume 1, 9.8.2).
  *
- * Packets are those of RC without answers. A work request is done when its last packet is sent. The
- * receiver takes packets in order: a lost packet loses its message, and reception continues at the
- * first packet of another message. An error of the peer ends a message in the same way, counted but
- * without an event; only a malformed receive of its own puts the queue pair into ERR. The receive of
- * a lost message serves the next one; a receive of an SRQ that is too short goes back to the host
- * (ORN-SRQ-9).
+ * Packets are those of RC, without answers. A work request completes when its last packet is sent.
+ * The receiver takes packets in order. A lost packet loses its message, and reception continues at
+ * the first packet of another message. An error of the peer ends a message in the same way: it is
+ * counted, and no event is raised. Only a malformed receive of the queue pair itself puts it into
+ * ERR. The receive of a lost message serves the next one, but a receive of an SRQ that is too short
+ * goes back to the host (ORN-SRQ-9).
  */
 #include "uc.h"
 

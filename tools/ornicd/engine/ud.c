@@ -2,9 +2,9 @@
 /*
  * Unreliable datagrams: UD queue pairs and the GSI (IBTA volume 1, 9.8.3).
  *
- * A datagram is done when it was sent. One that finds no receive waits a while
- * (backlog.h); what cannot be delivered is dropped and counted, and the receive that
- * would have taken it stays.
+ * A send completes when the datagram was sent. A datagram without a receive waits in the backlog
+ * (backlog.h). A datagram that cannot be delivered is dropped and counted, and the next receive
+ * stays.
  */
 #include "ud.h"
 
@@ -24,7 +24,7 @@
 /** UD_BUDGET - datagrams per turn of one queue pair */
 #define UD_BUDGET	16
 
-/* UDP, BTH, DETH and ICRC around a datagram's payload, immediate data apart. */
+/* Bytes of UDP, BTH, DETH and ICRC around a datagram's payload, without immediate data */
 #define UD_OVERHEAD	(8 + 12 + 8 + 4)
 
 static bool ud_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
@@ -122,13 +122,17 @@ static void ud_complete(struct qp *qp, const struct packet *p)
 }
 
 /*
- * Build the 40-byte GRH area in front of a received datagram: the IPv6 header, or the IPv4 header in
- * its last 20 bytes (RoCEv2 annex A17.4.5.2). @transport_len: bytes of the IP payload.
+ * Build the 40-byte GRH area in front of a received datagram: the IPv6 header, or the IPv4 header
+ * in its last 20 bytes (RoCEv2 annex A17.4.5.2). @transport_len: bytes of the IP payload.
  */
 static void grh_build(uint8_t grh[ORNIC_GRH_BYTES], const struct packet *p, uint16_t transport_len)
 {
 	memset(grh, 0, ORNIC_GRH_BYTES);
-	/* The IPv4 checksum must be right: the kernel tells IPv4 from IPv6 by it. */
+	/*
+	 * ib_get_rdma_header_version() of Linux (6.12, 7.2) and ibv_init_ah_from_wc() of rdma-core
+	 * (65.0) find an IPv4 header by its version or, if the first 20 bytes look like IPv6, by its
+	 * checksum. Otherwise they take it for IPv6, and a reply goes to a wrong address.
+	 */
 	if (ip_is_v4(p->dgid))
 		ip_v4_build(grh + ORNIC_GRH_BYTES - IPV4_BYTES, p, transport_len);
 	else
@@ -188,8 +192,8 @@ static bool ud_deliver(struct qp *qp, const struct packet *p)
 }
 
 /*
- * Keep @p for a receive that is posted later. Only with an RQ of its own: a post to an SRQ does not
- * look for waiting datagrams.
+ * Keep @p for a receive that is posted later. This works only with an own RQ, which is polled
+ * meanwhile; a post to an SRQ does not wake its queue pairs.
  */
 static bool ud_keep(struct qp *qp, const struct packet *p)
 {
@@ -227,7 +231,7 @@ bool ud_catch_up(struct qp *qp)
 
 		if (p)
 			packet_put(&qp->dev->engine->pool, p);
-		/* a malformed receive put the queue pair into ERR, which cleared the backlog */
+		/* A malformed receive puts the queue pair into ERR, which clears the backlog. */
 		if (!done || backlog_empty(&qp->backlog))
 			return false;
 		backlog_drop(&qp->backlog, qp->dev);

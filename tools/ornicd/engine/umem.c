@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page descriptors: read the list once, check every entry, walk it afterwards.
+ * Page descriptors: read the list once, check every entry, use the copy afterwards (ORN-SEC-4).
  *
- * The list becomes an array of our own, whatever its form in the guest: level 0
- * is one page of 2^63 bytes. Entries are addresses, not pointers; they are looked
- * up at each use, so a change of the guest's memory map needs no action here.
+ * A list of any level becomes an array of the daemon; level 0 is one page of 2^63 bytes. Entries
+ * are DMA addresses, not pointers. They are translated at each use, so a change of the guest's
+ * memory map needs no action here.
  */
 #include "umem.h"
 
@@ -14,13 +14,13 @@
 #include <endian.h>
 #include <stdbool.h>
 
-/* Page size of a contiguous block, log2: larger than any block. */
+/* Page size of a contiguous block, log2: larger than any block */
 #define UMEM_CONTIGUOUS		63
 
-/* Arrays of addresses start at a multiple of this (ORN-MEM-10). */
+/* Alignment of arrays of addresses, bytes (ORN-MEM-10) */
 #define UMEM_LIST_ALIGN		64
 
-/* Check what can be told from the descriptor alone. Fills all of @m but @page. */
+/* Check the descriptor without reading the list. Fill in all members of @m except @page. */
 static int umem_parse(struct umem *m, const struct ornic_pages *desc, uint64_t bytes,
 		      uint64_t page_sizes)
 {
@@ -65,7 +65,7 @@ static int umem_load_array(struct gpa *gpa, uint64_t addr, uint64_t n, uint8_t s
 	return ORNIC_ST_OK;
 }
 
-/* The next @n entries of a list of level 2; less if the leaf ends. */
+/* Copy the next *@n entries of a list of level 2, fewer if the leaf ends. */
 static int umem_load_leaf(struct umem_load *l, uint64_t *n)
 {
 	uint64_t at = l->done % ORNIC_PAGES_LEAF_ENTRIES;
@@ -86,15 +86,6 @@ static int umem_load_leaf(struct umem_load *l, uint64_t *n)
 				     m->page + l->done);
 }
 
-/**
- * umem_step() - copy and check more of a page list
- * @l:		from umem_begin()
- * @work:	most entries; reduced by those copied
- *
- * Each entry is read once (ORN-SEC-4).
- *
- * Return: UMEM_MORE if *@work is used up and the list is not, or enum ornic_status.
- */
 int umem_step(struct umem_load *l, uint64_t *work)
 {
 	struct umem *m = &l->mem;
@@ -145,17 +136,6 @@ static int umem_begin_list(const struct umem_load *l)
 	return ORNIC_ST_OK;
 }
 
-/**
- * umem_begin() - judge a page descriptor and set memory for its list aside
- * @l:		filled in; untouched memory before
- * @gpa:	DMA table of the function
- * @desc:	the daemon's own copy of the descriptor
- * @bytes:	size of the block
- * @page_sizes:	as in Identify
- * @budget:	entries that the function may still have; a contiguous block takes one
- *
- * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
- */
 int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *desc,
 	       uint64_t bytes, uint64_t page_sizes, uint64_t *budget)
 {
@@ -185,16 +165,6 @@ fail:
 	return st;
 }
 
-/**
- * umem_load() - copy and check a page descriptor, all at once
- * @m:		filled in; untouched memory before
- * @gpa, @desc, @bytes, @page_sizes, @budget: see umem_begin()
- *
- * For lists whose length the device bounds. Whether the pages can be reached is not asked
- * here: it can change. An @offset that a ring may not have is the caller's to refuse.
- *
- * Return: enum ornic_status; nothing is kept unless ORNIC_ST_OK.
- */
 int umem_load(struct umem *m, struct gpa *gpa, const struct ornic_pages *desc, uint64_t bytes,
 	      uint64_t page_sizes, uint64_t *budget)
 {
@@ -211,11 +181,6 @@ int umem_load(struct umem *m, struct gpa *gpa, const struct ornic_pages *desc, u
 	return st;
 }
 
-/**
- * umem_free() - forget a block
- * @m:		block; one that was never loaded is ignored
- * @budget:	gets back what umem_load() took
- */
 void umem_free(struct umem *m, uint64_t *budget)
 {
 	pagelist_free(m->page, m->npages);
@@ -223,18 +188,6 @@ void umem_free(struct umem *m, uint64_t *budget)
 	*m = (struct umem){ 0 };
 }
 
-/**
- * umem_span() - host pointer of a byte, and how far it is good
- * @m:		block
- * @off:	byte within the block
- * @len:	bytes wanted, > 0
- * @write:	the caller is going to store
- * @ptr:	set if the result is not 0
- *
- * Pages that follow each other in DMA addresses are one span.
- *
- * Return: bytes usable at @ptr, at most @len; 0 if the first cannot be reached.
- */
 uint64_t umem_span(const struct umem *m, uint64_t off, uint64_t len, bool write, void **ptr)
 {
 	uint64_t size = 1ull << m->shift;
@@ -256,15 +209,6 @@ uint64_t umem_span(const struct umem *m, uint64_t off, uint64_t len, bool write,
 	return *ptr ? run : gpa_span(m->gpa, addr, run, write, ptr);
 }
 
-/**
- * umem_durable() - go on looking for the one file that all of the block is in
- * @m:		block
- * @off:	bytes looked at so far; moved on
- * @work:	look-ups that may be made; reduced by those made
- * @file:	file so far, NULL at the start
- *
- * Return: UMEM_MORE, ORNIC_ST_OK or ORNIC_ST_BAD_PARAM.
- */
 int umem_durable(const struct umem *m, uint64_t *off, uint64_t *work, struct durable **file)
 {
 	uint64_t size = 1ull << m->shift;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send queues without acknowledgements: the loop that their transports share.
+ * Send queues without acknowledgements: the common loop of their transports.
  */
 #include "unreliable.h"
 
@@ -11,7 +11,10 @@
 /** UNRELIABLE_BUDGET - packets per turn of one queue pair */
 #define UNRELIABLE_BUDGET	16
 
-/* A failed one stops the queue; in ERR, where a packet to itself may have put it, it flushes. */
+/*
+ * Return true if the queue pair may send. A failed work request, or a packet to itself, may have
+ * changed its state within this turn.
+ */
 static bool may_send(const struct qp *qp)
 {
 	return qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD;
@@ -28,7 +31,7 @@ static bool has_packets(struct qp *qp, struct wqe *w)
 	return false;
 }
 
-/* The work request in hand, or the next one; NULL if there is none to be started. */
+/* Return the work request in progress or fetch the next one; NULL if there is none. */
 static struct wqe *current(struct qp *qp)
 {
 	struct requester *r = &qp->req;
@@ -71,7 +74,7 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 			break;
 		if (has_packets(qp, w) && !send(qp, w))
 			return true;
-		/* the packet refers to the sender's memory until it is delivered (ORN-WQE-12) */
+		/* The packet refers to the sender's memory until it is delivered (ORN-WQE-12). */
 		switch_drain(e->sw);
 		if (w->status || w->sent == w->npsn)
 			finish(qp, w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Send queues without acknowledgements (UC, UD, GSI): one work request at a time, done
+ * Send queues without acknowledgements (UC, UD, GSI): one work request at a time, which completes
  * when its last packet was sent (IBTA volume 1, 9.8).
  */
 #ifndef ORNICD_ENGINE_UNRELIABLE_H
@@ -12,9 +12,9 @@ struct qp;
 struct wqe;
 
 /*
- * unreliable_run() - work for one turn
- * @send: send one packet of a work request, or set its status. It returns false if the pool is
- * empty. A work request is done when @sent is @npsn.
+ * unreliable_run() - send for one turn
+ * @send: callback that sends one packet of a work request, or sets its status. It returns false if
+ * the pool is empty. A work request completes when its sent is equal to its npsn.
  * Return: true if more work is ready.
  */
 bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work queues: reading what the host posted, once, from within the ring.
+ * Work queues: read each entry that the host posted once.
  */
 #include "wq.h"
 
@@ -11,7 +11,7 @@
 #include <ornic/admin.h>
 #include <errno.h>
 
-/* Copy a ring entry; entries may straddle a page when the ring starts inside one. */
+/* Copy a ring entry. An entry may cross a page boundary if the ring starts inside a page. */
 static bool ring_copy(const struct umem *m, uint64_t off, void *dst, uint64_t len)
 {
 	uint8_t *to = dst;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work queues: rings of work requests that the host produces. SQ, RQ and SRQ share where the entries
- * are and how to count the posted ones.
+ * Work queues: rings of work requests that the host produces. This is the common part of SQ, RQ and
+ * SRQ.
  */
 #ifndef ORNICD_ENGINE_WQ_H
 #define ORNICD_ENGINE_WQ_H
@@ -24,7 +24,7 @@ struct device;
  * @rec:	DMA address of the doorbell record
  * @cons:	next index to fetch
  * @done:	SQ: oldest index not completed
- * @bad:	the ring cannot be read any more (ORN-RNG-8): no CQEs follow
+ * @bad:	the ring is unusable (ORN-RNG-8): no CQEs follow
  */
 struct wq {
 	bool present;
@@ -38,17 +38,22 @@ struct wq {
 	bool bad;
 };
 
-/*
- * wq_record() - host pointer of the record; NULL if it cannot be reached
- * wq_pending() - entries published and not fetched; -EPROTO for an impossible index,
- * -EFAULT for an unreachable record
- * wq_copy() - copy the first @len bytes of the next entry. Return: as wq_pending(),
- * without @dst if that is not positive; -EFAULT also for unreachable memory
- * wq_syndrome() - what such an error means
- */
+/* wq_record() - return the host pointer of the doorbell record, or NULL if it cannot be reached */
 struct ornic_rec *wq_record(struct device *dev, const struct wq *wq);
+
+/*
+ * wq_pending() - count the entries that are published and not fetched
+ * Return: their number; -EPROTO for an impossible index, -EFAULT if the record cannot be reached.
+ */
 int64_t wq_pending(struct device *dev, const struct wq *wq);
+
+/*
+ * wq_copy() - copy the first @len bytes of the next entry to @dst, if one is pending
+ * Return: as wq_pending(); -EFAULT also if the entry cannot be reached.
+ */
 int64_t wq_copy(struct device *dev, const struct wq *wq, void *dst, uint64_t len);
+
+/* wq_syndrome() - return the syndrome of an error of wq_pending() or wq_copy() */
 uint32_t wq_syndrome(int64_t error);
 
 #endif /* ORNICD_ENGINE_WQ_H */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fetching and judging send work requests.
+ * Fetch and check send work requests.
  *
- * A slot is copied once, then judged from the copy in the order of ORN-WQE-1:
- * opcode, must-be-zero, queue pair number, index, segments, counts, length.
- * Keys are checked later, as data is touched.
+ * A slot is copied once, then the copy is checked in the order of ORN-WQE-1: opcode, must-be-zero,
+ * queue pair number, index, segments, counts, length. Keys are checked when data is accessed.
  */
 #include "wqe.h"
 
@@ -25,7 +24,7 @@ static bool wqe_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	return false;
 }
 
-/* Opcodes that exist with a feature only */
+/* Return true unless @opcode needs a feature that is missing. */
 static bool opcode_offered(const struct qp *qp, uint8_t opcode)
 {
 	switch (opcode) {
@@ -74,7 +73,7 @@ static bool opcode_legal(const struct qp *qp, uint8_t opcode)
 	}
 }
 
-/* The flags that mean something for this opcode; the others must be zero. */
+/* Return the flags that are defined for this opcode; the others must be zero. */
 static uint8_t flags_legal(const struct qp *qp, uint8_t opcode)
 {
 	uint8_t flags = ORNIC_WQE_FENCE | ORNIC_WQE_SIGNALED | ORNIC_WQE_SOLICITED;
@@ -89,7 +88,7 @@ static uint8_t flags_legal(const struct qp *qp, uint8_t opcode)
 	return flags;
 }
 
-/* The next @len bytes of the copy, or NULL when they do not fit the stride. */
+/* Return the next @len bytes of the copy and advance *@off, or NULL if they exceed the slot. */
 static const void *take(const struct qp *qp, const struct wqe *w, uint32_t *off, uint32_t len)
 {
 	const uint8_t *p = w->bytes + *off;
@@ -227,7 +226,10 @@ static bool take_segments(const struct qp *qp, struct wqe *w, uint32_t *off)
 	}
 }
 
-/* Take @count inline bytes. ATOMIC_WRITE has 8 of them, which fit every slot: no max_inline applies. */
+/*
+ * Take @count inline bytes. ATOMIC_WRITE has 8 of them, which fit every slot: no max_inline
+ * applies.
+ */
 static bool take_inline(const struct qp *qp, struct wqe *w, uint32_t off, uint32_t count)
 {
 	bool word = w->opcode == ORNIC_WR_ATOMIC_WRITE;
@@ -316,7 +318,7 @@ int wqe_fetch(struct qp *qp, struct wqe *w)
 	if (!n)
 		return 0;
 	if (n < 0) {
-		/* no completion can tell, only the event (ORN-RNG-8) */
+		/* Only the event reports this, no completion (ORN-RNG-8). */
 		qp->sq.bad = true;
 		qp_fail(qp, ORNIC_EV_QP_FATAL, wq_syndrome(n), qp->sq.cons);
 		return -EIO;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Send work requests as the engine holds them: a copy of the ring entry, checked once (ORN-RNG-3,
- * ORN-WQE-1).
+ * Send work requests in the engine: a copy of the ring entry, checked once (ORN-RNG-3, ORN-WQE-1).
  */
 #ifndef ORNICD_ENGINE_WQE_H
 #define ORNICD_ENGINE_WQE_H
@@ -24,7 +23,7 @@ struct qp;
  * @index:	ring index
  * @opcode:	enum ornic_wqe_opcode
  * @flags:	ORNIC_WQE_*
- * @status:	enum ornic_wc_status that it will complete with
+ * @status:	enum ornic_wc_status of its completion
  * @syndrome:	reason, if @status is an error
  * @imm:	immediate data, as stored (wire order)
  * @len:	message bytes
@@ -35,22 +34,24 @@ struct qp;
  * @eth:	RAW: Ethernet segment
  * @hdr:	RAW: inline header bytes
  * @raddr:	remote address
- * @rkey:	remote key; SEND_INV: key to invalidate at the peer, LOCAL_INV: here
+ * @rkey:	remote key; SEND_INV: key to invalidate at the peer; LOCAL_INV: key to invalidate
+ *		here
  * @reg:	FAST_REG: its segment
  * @bind:	BIND_MW: its segment
  * @xrc_srqn:	XRC: SRQ at the responder
- * @swap_add:	atomic operand
- * @compare:	atomic operand
+ * @swap_add:	COMP_SWAP: new value; FETCH_ADD: value to add
+ * @compare:	COMP_SWAP: value to compare with
  * @feth:	FLUSH: placement type and selectivity level, in wire format
  * @flush_len:	FLUSH: bytes from @raddr on
  * @psn:	first PSN
- * @npsn:	PSNs that it takes: packets, or for READ packets of the response
- * @ssn:	number of the message, if it takes PSNs
+ * @npsn:	number of PSNs: packets, or for READ packets of the response
+ * @ssn:	send sequence number of the message, if it takes PSNs
  * @sent:	PSNs sent since the last rewind
  * @got:	READ: PSNs of responses received
- * @done:	READ, atomic and the like: all responses are in; memory operation: executed
- * @seen:	when it was fetched, ns; 0 if latency is not measured
- * @bytes:	the copy; pointers above point into it
+ * @done:	wqe_is_read(): all responses arrived; wqe_is_memop(): executed
+ * @seen:	time when it was fetched, ns; 0 if latency is not measured
+ * @bytes:	the copy; the pointers above point into it and are valid as long as the slot of the
+ *		window is in use
  */
 struct wqe {
 	uint32_t index;
@@ -86,12 +87,12 @@ struct wqe {
 };
 
 /*
- * wqe_decode() - check the copy in @w->bytes of ring index @index, and fill in @w
+ * wqe_decode() - check the copy of entry @index in @w->bytes, and fill in the members of @w
  * Return: true, or false with the reason in @w->status and @w->syndrome.
  */
 bool wqe_decode(const struct qp *qp, struct wqe *w, uint32_t index);
 
-/* wqe_is_read() - return true if it takes a responder resource and has a response of its own */
+/* wqe_is_read() - return true if @w takes a responder resource and has a response of its own */
 static inline bool wqe_is_read(const struct wqe *w)
 {
 	switch (w->opcode) {
@@ -106,7 +107,7 @@ static inline bool wqe_is_read(const struct wqe *w)
 	}
 }
 
-/* wqe_is_memop() - return true if it changes a key and sends nothing (memop.h) */
+/* wqe_is_memop() - return true if @w changes a key and sends no packets (memop.h) */
 static inline bool wqe_is_memop(const struct wqe *w)
 {
 	return w->opcode == ORNIC_WR_FAST_REG || w->opcode == ORNIC_WR_BIND_MW ||
@@ -114,10 +115,10 @@ static inline bool wqe_is_memop(const struct wqe *w)
 }
 
 /**
- * wqe_fetch() - copy the next entry of the SQ and check it
+ * wqe_fetch() - copy the next entry of the SQ to @w and check it
  *
- * Return: 1 if @w was filled; a malformed one has its status set. 0 if none is posted. Negative if
- * the ring is malformed; then @qp has failed.
+ * Return: 1 if one was fetched (a malformed one has its status set), 0 if none is posted, negative
+ * if the ring is malformed; then @qp has failed.
  */
 int wqe_fetch(struct qp *qp, struct wqe *w);
 

@@ -19,6 +19,7 @@ bool xrc_select(struct qp *qp, const struct packet *p, bool first)
 	return true;
 }
 
+/* Take the protection domain from stored requests, so that a repeated READ is rejected. */
 static void forget_answers(struct responder *r, uint32_t pd)
 {
 	for (uint32_t i = r->rd_first; i != r->rd_next; i++)

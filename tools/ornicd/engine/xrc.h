@@ -16,7 +16,7 @@ struct packet;
 struct qp;
 struct srq;
 
-/** struct xrcd - an XRC domain; counted by SRQs and targets (ORN-XRC-3) */
+/** struct xrcd - an XRC domain; @users: SRQs and targets in it (ORN-XRC-3) */
 struct xrcd {
 	uint32_t number;
 	uint32_t owner;
@@ -24,8 +24,9 @@ struct xrcd {
 };
 
 /*
- * xrc_select() - make target @qp use the SRQ that @p names (ORN-XRC-6); @first: @p begins a message
- * Return: false if that is not allowed.
+ * xrc_select() - make target @qp use the SRQ that @p names (ORN-XRC-6)
+ * @first: @p begins a message; other packets must name the SRQ of their message.
+ * Return: false if the SRQ is not allowed.
  */
 bool xrc_select(struct qp *qp, const struct packet *p, bool first);
 
