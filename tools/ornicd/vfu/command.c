@@ -17,10 +17,10 @@
 /**
  * vfu_payload() - copy the fixed part of a request
  * @m:		request
- * @req:	where to
- * @size:	size of the fixed part
+ * @req:	destination
+ * @size:	size of the fixed part, bytes
  *
- * Return: 0, or VFU_CLOSE() if the request is shorter than that.
+ * Return: 0, or VFU_CLOSE() if the request is shorter.
  */
 int vfu_payload(const struct vfu_msg *m, void *req, size_t size)
 {
@@ -35,8 +35,8 @@ int vfu_payload(const struct vfu_msg *m, void *req, size_t size)
 /**
  * vfu_answer() - append to the payload of the reply
  * @m:		request
- * @data:	bytes
- * @size:	how many; all pieces together at most VFU_MAX_PAYLOAD
+ * @data:	bytes to append
+ * @size:	number of bytes; all pieces together are at most VFU_MAX_PAYLOAD
  */
 void vfu_answer(struct vfu_msg *m, const void *data, size_t size)
 {

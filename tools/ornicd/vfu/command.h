@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From a vfio-user message to the function that handles it.
+ * Dispatch vfio-user requests to their handlers.
  */
 #ifndef ORNICD_VFU_COMMAND_H
 #define ORNICD_VFU_COMMAND_H

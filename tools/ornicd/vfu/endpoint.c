@@ -67,8 +67,8 @@ void vfu_irq(struct vfu_func *f, unsigned int vector)
 }
 
 /*
- * Warn if the client has never mapped memory with a descriptor. The current table does not tell:
- * behind a virtual IOMMU it may still be empty.
+ * Warn if the client has never mapped memory with a descriptor. Do not use the current table for
+ * this, because it may still be empty behind a virtual IOMMU.
  */
 static void endpoint_warn_memory(struct vfu_endpoint *ep)
 {

@@ -27,7 +27,7 @@ struct vfu_func;
 
 /**
  * struct vfu_bar - a memory BAR
- * @size:	power of two, at least 4096; 0: not there
+ * @size:	bytes, a power of two, at least 4096; 0: no BAR
  * @flags:	VFU_BAR_*
  */
 struct vfu_bar {

@@ -62,7 +62,7 @@ static int irq_assign(struct vfu_endpoint *ep, const struct vfu_set_irqs *req, s
 	return 0;
 }
 
-/* Raise interrupts on request of the client, which tests the path that way. */
+/* Raise interrupts on request of the client, which uses this to test the path. */
 static int irq_loopback(struct vfu_endpoint *ep, const struct vfu_set_irqs *req,
 			const struct vfu_msg *m)
 {
@@ -96,7 +96,7 @@ static int irq_check(const struct vfu_endpoint *ep, const struct vfu_set_irqs *r
 }
 
 /**
- * vfu_set_irqs() - VFU_SET_IRQS: assign eventfds, take them back, trigger
+ * vfu_set_irqs() - VFU_SET_IRQS: assign or remove eventfds, or trigger interrupts
  * @ep:	endpoint
  * @m:	request
  *

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive and reply without ever blocking.
+ * Receive requests and send replies without blocking.
  *
- * Requests are read in bulk: a burst of doorbells is many small messages, and one
- * system call fetches hundreds. After a bulk read, each file descriptor must be
- * assigned to its message. The kernel ends a read behind the piece of stream
- * that carried descriptors, and clients send a message with one call. Therefore
- * descriptors belong to the last message of the read. They are stored with the
- * stream position where that message starts.
+ * Requests are read in bulk: a burst of doorbells is many small messages, and one system call reads
+ * hundreds. After a bulk read, each file descriptor has to be assigned to its message. The kernel
+ * ends a read after the data that was sent together with descriptors, and clients send a message
+ * with one call. So the descriptors belong to the last message of the read. They are stored with
+ * the stream position of its start.
  *
  * Both buffers have a fixed size. If a client does not read its replies, its
  * requests are no longer processed, and the kernel's socket buffer stops it.
@@ -27,12 +26,12 @@
 #define RX_SIZE		(2 * VFU_MAX_MSG)
 #define TX_SIZE		(2 * VFU_MAX_MSG)
 
-/* Most descriptors that wait for their message; one read brings VFU_MAX_FDS at most */
+/* Most descriptors that wait for their message; one read returns VFU_MAX_FDS at most */
 #define FDS_WAITING	(2 * VFU_MAX_FDS)
 
 struct fd_at {
 	int fd;
-	uint64_t pos;			/* where its message starts in the stream */
+	uint64_t pos;			/* stream position of the start of its message */
 };
 
 struct vfu_conn {
@@ -41,7 +40,7 @@ struct vfu_conn {
 	const char *name;
 	struct vfu_handler handler;
 	bool eof;
-	uint32_t events;		/* what the loop waits for */
+	uint32_t events;		/* epoll events that are watched */
 
 	uint8_t *rx;			/* received: [rx_head, rx_tail) */
 	size_t rx_head;

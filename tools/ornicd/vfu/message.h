@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The message stream of one client: bytes and descriptors in, whole messages to
- * the handler, replies out. Knows headers, not commands.
+ * The message stream of one client: it receives bytes and descriptors, passes whole messages to the
+ * handler and sends the replies. It knows headers, not commands.
  */
 #ifndef ORNICD_VFU_MESSAGE_H
 #define ORNICD_VFU_MESSAGE_H
@@ -38,7 +38,7 @@ struct vfu_msg {
 
 /**
  * struct vfu_handler - receiver of the messages
- * @request:	handle one; 0, a negative errno for an error reply, or VFU_CLOSE()
+ * @request:	handle a request. Return: 0, a negative errno for an error reply, or VFU_CLOSE().
  * @closed:	the connection has ended, by either side; called once
  * @arg:	argument of both
  */

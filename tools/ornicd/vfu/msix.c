@@ -21,7 +21,7 @@
 /**
  * msix_init() - prepare vectors, none of them assigned
  * @m:	vectors
- * @n:	how many
+ * @n:	number of vectors
  *
  * Return: 0 or -ENOMEM.
  */
@@ -62,7 +62,7 @@ static void msix_deliver(struct msix_vector *v)
 /**
  * msix_fire() - raise an interrupt, now or as soon as it may be delivered
  * @m:		vectors
- * @vector:	which; one that does not exist is ignored
+ * @vector:	number; ignored if it does not exist
  */
 void msix_fire(struct msix *m, unsigned int vector)
 {
@@ -103,9 +103,9 @@ static bool msix_is_eventfd(int fd)
 }
 
 /**
- * msix_assign() - give a vector its eventfd, in place of an earlier one
+ * msix_assign() - assign an eventfd to a vector, in place of an earlier one
  * @m:		vectors
- * @vector:	which, less than @m->n
+ * @vector:	number, less than @m->n
  * @fd:		the eventfd; belongs to @m if the result is 0
  *
  * Return: 0, or -EINVAL if @fd is no eventfd.
@@ -130,8 +130,8 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 /**
  * msix_release() - close the eventfds of some vectors
  * @m:		vectors
- * @start:	first
- * @count:	how many; @start + @count is at most @m->n
+ * @start:	first vector
+ * @count:	number of vectors; @start + @count is at most @m->n
  */
 void msix_release(struct msix *m, unsigned int start, unsigned int count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * MSI-X vectors of one function: an eventfd each, given by the client.
+ * MSI-X vectors of one function: the client assigns an eventfd to each.
  */
 #ifndef ORNICD_VFU_MSIX_H
 #define ORNICD_VFU_MSIX_H
@@ -10,7 +10,7 @@
 
 /**
  * struct msix_vector - one vector
- * @fd:		eventfd, -1 if the client has not given one
+ * @fd:		eventfd, -1 if none is assigned
  * @pending:	fired while it could not be delivered
  */
 struct msix_vector {

@@ -97,7 +97,7 @@ static void pci_cap_exp(struct pci_cfg *c, uint8_t next)
 	      PCI_EXP_LNKCAP2_SLS_8_0GB | PCI_EXP_LNKCAP2_SLS_16_0GB);
 	put16(b + PCI_EXP_LNKCTL2, LINK_SPEED);
 
-	/* BCR_FLR is not kept: it is seen in the write and reads as 0. */
+	/* BCR_FLR is not stored: pci_write() detects it, and it reads as 0. */
 	put16(c->wmask + CAP_EXP + PCI_EXP_DEVCTL, 0xffff & ~PCI_EXP_DEVCTL_BCR_FLR);
 	put16(c->wmask + CAP_EXP + PCI_EXP_LNKCTL, PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC |
 	      PCI_EXP_LNKCTL_ES);
@@ -157,7 +157,7 @@ static bool pci_bar_ok(const struct vfu_bar *bar, unsigned int i)
  * @c:	configuration space
  * @f:	ids, class, BARs, vectors
  *
- * Return: 0, or -EINVAL (and a log line) if the function asks for the impossible.
+ * Return: 0, or -EINVAL after a log line if the function's BARs or vectors are not possible in PCI.
  */
 int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 {
@@ -171,7 +171,7 @@ int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 	}
 	if (f->nvectors) {
 		if (bar[VFU_MSIX_BAR].size || bar[VFU_MSIX_BAR + 1].size) {
-			log_err("%s: BAR%u is the MSI-X table's", f->name, VFU_MSIX_BAR);
+			log_err("%s: BAR%u is reserved for the MSI-X table", f->name, VFU_MSIX_BAR);
 			return -EINVAL;
 		}
 		bar[VFU_MSIX_BAR].size = 2 * pci_msix_half(f->nvectors);
@@ -185,7 +185,7 @@ int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 		if (!bar[i].size)
 			continue;
 		if (!pci_bar_ok(bar, i)) {
-			log_err("%s: BAR%u: size %#llx or place not possible", f->name, i,
+			log_err("%s: BAR%u: size %#llx or position not possible", f->name, i,
 				(unsigned long long)bar[i].size);
 			return -EINVAL;
 		}

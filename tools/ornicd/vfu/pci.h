@@ -17,15 +17,15 @@
 enum pci_event {
 	PCI_EVENT_ENABLE = 1,	/* bus master bit or power state changed */
 	PCI_EVENT_POWER = 2,	/* entered or left D3hot */
-	PCI_EVENT_FLR = 4,	/* function level reset asked for */
+	PCI_EVENT_FLR = 4,	/* function level reset requested */
 };
 
 /**
  * struct pci_cfg - a configuration space
  * @byte:	current contents
  * @initial:	contents after reset
- * @wmask:	bits a write changes
- * @bar_size:	size of each BAR, the MSI-X one included; 0: not there
+ * @wmask:	bits that a write changes
+ * @bar_size:	size of each BAR in bytes, the MSI-X one included; 0: no BAR
  */
 struct pci_cfg {
 	uint8_t byte[PCI_CFG_SIZE];

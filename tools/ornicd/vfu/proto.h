@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages of the vfio-user protocol, as QEMU's docs/interop/vfio-user.rst lays
- * them down. Client and server share a host, so fields are in its byte order.
+ * Messages of the vfio-user protocol, as defined by QEMU's docs/interop/vfio-user.rst. Client and
+ * server share a host, so fields are in its byte order.
  *
- * Every message is a header and a payload. Payloads are not aligned in the
- * stream: copy them into these structures.
+ * Every message is a header and a payload. Payloads are not aligned in the stream: copy them into
+ * these structures.
  */
 #ifndef ORNICD_VFU_PROTO_H
 #define ORNICD_VFU_PROTO_H
@@ -16,7 +16,7 @@
 #define VFU_MAJOR		0
 #define VFU_MINOR		0
 
-/* Limits this server announces */
+/* Limits that this server announces */
 #define VFU_MAX_FDS		16
 #define VFU_MAX_XFER		(1u << 20)
 #define VFU_PAGE_SIZE		4096u
@@ -64,8 +64,8 @@ static_assert(sizeof(struct vfu_hdr) == 16, "vfio-user header");
 
 /**
  * struct vfu_version - VFU_VERSION, both ways; JSON text with a NUL may follow
- * @major:	must agree
- * @minor:	the reply has the smaller one
+ * @major:	must be equal
+ * @minor:	the reply has the smaller one of both
  */
 struct vfu_version {
 	uint16_t major;
@@ -98,7 +98,7 @@ static_assert(sizeof(struct vfu_dma_map) == 32, "vfio-user DMA map");
 /**
  * struct vfu_dma_unmap - VFU_DMA_UNMAP, request and reply
  * @argsz:	room for the reply
- * @flags:	VFU_DMA_F_UNMAP_ALL: everything, then @addr and @size are 0
+ * @flags:	VFU_DMA_F_UNMAP_ALL: remove all ranges; then @addr and @size are 0
  * @addr:	first DMA address
  * @size:	bytes
  */
@@ -191,7 +191,7 @@ static_assert(sizeof(struct vfu_irq_info) == 16, "vfio-user interrupt info");
 #define VFU_SET_F_BOOL		0x02u
 #define VFU_SET_F_EVENTFD	0x04u
 #define VFU_SET_F_DATA		0x07u
-#define VFU_SET_F_MASK		0x08u	/* and the action */
+#define VFU_SET_F_MASK		0x08u	/* the action */
 #define VFU_SET_F_UNMASK	0x10u
 #define VFU_SET_F_TRIGGER	0x20u
 
@@ -226,8 +226,8 @@ struct vfu_region_access {
 static_assert(sizeof(struct vfu_region_access) == 16, "vfio-user region access");
 
 /**
- * struct vfu_write_one - a write of VFU_REGION_WRITE_MULTI, which is a u64 number
- * of writes and then that many of these
+ * struct vfu_write_one - one write of VFU_REGION_WRITE_MULTI, whose payload is a u64 number of
+ * writes and the writes
  * @to:		region, offset and count; at most 8 bytes
  * @data:	bytes to write, from the first one on
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listen, accept one client, serve it until it leaves, reset, listen on.
+ * Listen, accept one client, serve it until it disconnects, reset the function, listen again.
  *
  * A function belongs to one virtual machine at a time. A second client is accepted and
  * closed at once: QEMU 11.1 waits 5 s for a reply if nobody accepts its connection.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A PCI function offered on a UNIX socket: accepts one client at a time, and resets the function
- * when it leaves.
+ * when the client disconnects.
  */
 #ifndef ORNICD_VFU_SERVER_H
 #define ORNICD_VFU_SERVER_H
@@ -18,6 +18,7 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		    struct vfu_server **server);
 void vfu_server_close(struct vfu_server *s);
 
+/* vfu_server_path() - return the path of the socket */
 const char *vfu_server_path(const struct vfu_server *s);
 /* vfu_server_attached() - return true if a client is connected and agreed on a version */
 bool vfu_server_attached(const struct vfu_server *s);

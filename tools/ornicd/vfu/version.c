@@ -21,8 +21,8 @@
 #define JSON_MAX	4096
 
 /**
- * struct version_caps - what the client announced
- * @max_xfer:		most bytes of data it takes in one reply
+ * struct version_caps - capabilities of the client
+ * @max_xfer:		most bytes of data that it takes in one reply
  * @write_multiple:	it can send VFU_REGION_WRITE_MULTI
  */
 struct version_caps {
