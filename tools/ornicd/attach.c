@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offer a configured device, and take it back.
+ * Create and remove a configured device.
  */
 #include "attach.h"
 
@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The socket's directory is not made here: its owner decides who may connect. */
+/*
+ * Check the socket's directory. It is not created here: its owner decides which users may connect.
+ */
 static int attach_check_directory(const char *path)
 {
 	char copy[256];
@@ -39,7 +41,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		return err;
 	a->function = function_new(e, d->name, d->mac, &err);
 	if (!a->function) {
-		log_err("%s: cannot make the device: %s", d->name, strerror(-err));
+		log_err("%s: cannot create the device: %s", d->name, strerror(-err));
 		return err;
 	}
 	function_port_policy(a->function, d->anti_spoof, d->promisc);

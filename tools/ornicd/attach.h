@@ -15,18 +15,22 @@ struct function;
 struct vfu_server;
 
 /**
- * struct attachment - a device being offered
+ * struct attachment - a configured device
  * @function:	the function
- * @server:	its socket
+ * @server:	server of its socket
  */
 struct attachment {
 	struct function *function;
 	struct vfu_server *server;
 };
 
-/* attach_device() - Return: 0, or a negative errno after an error line. */
+/*
+ * attach_device() - create device @d on the switch and listen on its socket
+ * Return: 0, or a negative errno after an error line.
+ */
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		  const struct config_device *d);
+/* attach_remove() - remove the device and its socket; an empty @a is ignored */
 void attach_remove(struct attachment *a);
 
 #endif /* ORNICD_ATTACH_H */

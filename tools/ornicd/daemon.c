@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread does everything but wait for disks (mem/syncer.h). The loop waits for the VMMs'
- * messages, for frames and for requests of the control socket; between them, the work hook lets
- * each function execute what its admin queue holds, answers one request, and then gives the
- * engine one turn.
+ * One thread does everything except writing to disks (mem/syncer.h). The loop waits for messages of
+ * VMMs, for frames and for requests of the control socket. In between, the work hook executes the
+ * commands in the admin queues, answers one request, and runs one turn of the engine.
  */
 #include "daemon.h"
 
@@ -81,7 +80,7 @@ int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
 	int err;
 
 	if (switch_port_find(d->engine.sw, spec->name)) {
-		log_err("port \"%s\": the name %s is taken: add name= to it", spec->text,
+		log_err("port \"%s\": another port has the name %s; add name= to it", spec->text,
 			spec->name);
 		return -EEXIST;
 	}
@@ -113,7 +112,7 @@ int daemon_port_del(struct daemon *d, const char *name)
 		return 0;
 	}
 	if (switch_port_find(d->engine.sw, name)) {
-		log_err("port %s is a device's, which stays as long as the daemon", name);
+		log_err("cannot remove port %s: it belongs to a device", name);
 		return -EPERM;
 	}
 	log_err("there is no port %s", name);
@@ -182,7 +181,7 @@ static void daemon_ready(int fd)
 	if (fd < 0)
 		return;
 	if (write(fd, "\n", 1) != 1)
-		log_warn("cannot tell descriptor %d of readiness: %s", fd, strerror(errno));
+		log_warn("cannot report readiness on descriptor %d: %s", fd, strerror(errno));
 	close(fd);
 }
 
@@ -216,7 +215,7 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 	if (!err && c->control.path)
 		err = control_open(d, &c->control, &d->control);
 	if (!err)
-		err = daemon_capture(d, c);	/* last: there is no file if the rest fails */
+		err = daemon_capture(d, c);	/* last: no file is created if the rest fails */
 	if (!err) {
 		d->serving = true;
 		loop_set_work(d->loop, daemon_work, d);

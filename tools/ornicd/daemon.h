@@ -15,16 +15,16 @@
 struct control;
 
 /**
- * struct daemon - all there is
+ * struct daemon - state of the daemon
  * @loop:	event loop
  * @engine:	data path
- * @captures:	what is written of what passes the switch
- * @attached:	devices, @n of them
+ * @captures:	captures of the switch
+ * @attached:	devices
  * @n:		number of @attached
- * @uplink:	ports to the outside, @nuplinks of them
+ * @uplink:	ports to the outside
  * @nuplinks:	number of @uplink
  * @control:	control socket, or NULL
- * @serving:	guests may be at work
+ * @serving:	start is complete: guests may be running
  */
 struct daemon {
 	struct loop *loop;
@@ -39,19 +39,19 @@ struct daemon {
 };
 
 /*
- * daemon_run() - serve as @c says until a signal comes
+ * daemon_run() - run with configuration @c until a signal arrives
  * Return: 0, or a negative errno after an error line.
  */
 int daemon_run(const struct config *c);
 
-/* Between turns of the engine, not from within a port's delivery: */
+/* Call these between turns of the engine, not from the delivery of a port. */
 
 /* daemon_port_add() - open a port. Return: 0, or a negative errno after an error line. */
 int daemon_port_add(struct daemon *d, const struct uplink_spec *spec);
 /*
- * daemon_port_del() - close the port to the outside that is named @name; what came in by it and is
- * not delivered yet is dropped
- * Return: 0, or a negative errno after an error line: -ENOENT; -EPERM if a device's.
+ * daemon_port_del() - close port @name to the outside and drop its packets that are not delivered
+ * yet
+ * Return: 0, or a negative errno after an error line: -ENOENT, or -EPERM for the port of a device.
  */
 int daemon_port_del(struct daemon *d, const char *name);
 

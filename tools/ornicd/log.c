@@ -2,8 +2,8 @@
 /*
  * Log lines on standard error.
  *
- * A line is put together first and leaves with a single write(), so that lines
- * of several processes sharing one terminal or file do not mix.
+ * A line is built first and written by a single write(), so that lines of several processes in one
+ * terminal or file do not mix.
  */
 #include "log.h"
 
@@ -27,22 +27,12 @@ static const char * const log_prefix[] = {
 	[LOG_DEBUG] = "debug: ",
 };
 
-/**
- * log_setup() - choose what is logged
- * @level:	least important level that is still written
- * @timestamps:	start each line with the local time
- */
 void log_setup(enum log_level level, bool timestamps)
 {
 	log_threshold = level;
 	log_timestamps = timestamps;
 }
 
-/**
- * log_keep() - keep the first error line from now on, for whoever asked for what then fails
- * @buf:	where, without prefix and newline; NULL: keep no more
- * @size:	bytes of @buf
- */
 void log_keep(char *buf, size_t size)
 {
 	log_kept = buf;
@@ -51,19 +41,11 @@ void log_keep(char *buf, size_t size)
 		*buf = '\0';
 }
 
-/**
- * log_enabled() - does a line of this level get written?
- * @level:	level of the line
- */
 bool log_enabled(enum log_level level)
 {
 	return level <= log_threshold;
 }
 
-/**
- * log_limit_ok() - may one more line leave this place in this second?
- * @limit:	state of the place
- */
 bool log_limit_ok(struct log_limit *limit)
 {
 	struct timespec now;
@@ -84,7 +66,7 @@ bool log_limit_ok(struct log_limit *limit)
 	return true;
 }
 
-/* What others named may be in a line; it shall not look like more lines, or move the cursor. */
+/* Replace control characters: names that others chose must not start a line or move the cursor. */
 static void log_clean(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -104,11 +86,6 @@ static size_t log_time(char *buf, size_t size)
 	return len + snprintf(buf + len, size - len, ".%06ld ", now.tv_nsec / 1000);
 }
 
-/**
- * log_line() - write one line whatever the threshold; callers use log_err() and its kin
- * @level:	decides the prefix
- * @fmt:	printf() format without the newline
- */
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	char line[LOG_LINE_MAX];
@@ -128,7 +105,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	if (level == LOG_ERR && log_kept && !*log_kept)
 		snprintf(log_kept, log_kept_size, "%.*s", (int)(len - text), line + text);
 	line[len++] = '\n';
-	/* Nothing sensible can be done about a log that cannot be written. */
+	/* There is no way to report that the log cannot be written. */
 	if (write(STDERR_FILENO, line, len) < 0)
 		return;
 }

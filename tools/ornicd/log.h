@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Log lines on standard error, one per event, by level and with a rate limit
- * for whatever a guest or a peer can provoke at will.
+ * Log lines on standard error, one per event, by level, with a rate limit for events that a guest
+ * or a peer can cause repeatedly.
  */
 #ifndef ORNICD_LOG_H
 #define ORNICD_LOG_H
@@ -32,10 +32,22 @@ struct log_limit {
 /** LOG_LIMIT_LINES - lines per second and place that log_ratelimited() writes */
 #define LOG_LIMIT_LINES 5
 
+/* log_setup() - write lines up to @level, each with the local time if @timestamps */
 void log_setup(enum log_level level, bool timestamps);
+
+/*
+ * log_keep() - store the text of the next error line in @buf, @size bytes, for the reply to a
+ * request that fails; NULL ends this
+ */
 void log_keep(char *buf, size_t size);
+
+/* log_enabled() - return true if lines of @level are written */
 bool log_enabled(enum log_level level);
+
+/* log_limit_ok() - count a line of this place. Return: true if it is within the rate limit. */
 bool log_limit_ok(struct log_limit *limit);
+
+/* log_line() - write one line regardless of the threshold; @level decides the prefix */
 void log_line(enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -50,7 +62,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 #define log_info(...)	log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...)	log_at(LOG_DEBUG, __VA_ARGS__)
 
-/** log_ratelimited() - log_at() for events an outsider can repeat without end */
+/** log_ratelimited() - log_at() with a rate limit, for events that a guest or peer can repeat */
 #define log_ratelimited(level, ...)					\
 	do {								\
 		static struct log_limit log_limit_;			\

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Event loop over epoll, with nanosecond timeouts.
+ * Event loop with epoll and nanosecond timeouts.
  *
- * epoll hands back a pointer to the watch. A callback may remove any watch, and
- * the same batch of events may still hold a pointer to it, so a removed watch
- * is only marked dead and goes away once the batch is done.
+ * epoll returns a pointer to the watch. A callback may remove any watch while the same batch of
+ * events has a pointer to it. So a removed watch is only marked dead, and is freed after the batch.
  */
 #include "loop.h"
 
@@ -39,11 +38,6 @@ struct loop {
 	void *work_arg;
 };
 
-/**
- * loop_new() - make an empty loop
- *
- * Return: the loop, or NULL with errno set.
- */
 struct loop *loop_new(void)
 {
 	struct loop *l = calloc(1, sizeof(*l));
@@ -69,10 +63,6 @@ static void loop_bury(struct loop *l)
 	}
 }
 
-/**
- * loop_free() - forget all watches; the descriptors stay open
- * @l:	loop, not running; NULL is ignored
- */
 void loop_free(struct loop *l)
 {
 	if (!l)
@@ -110,16 +100,6 @@ static int loop_grow(struct loop *l, int fd)
 	return 0;
 }
 
-/**
- * loop_add() - watch a file descriptor
- * @l:		loop
- * @fd:		open descriptor that is not watched yet
- * @events:	epoll events, level triggered
- * @cb:		called with what happened
- * @arg:	given to @cb
- *
- * Return: 0 or a negative errno.
- */
 int loop_add(struct loop *l, int fd, uint32_t events, loop_cb cb, void *arg)
 {
 	struct epoll_event ev = { .events = events };
@@ -149,14 +129,6 @@ int loop_add(struct loop *l, int fd, uint32_t events, loop_cb cb, void *arg)
 	return 0;
 }
 
-/**
- * loop_mod() - wait for other events
- * @l:		loop
- * @fd:		watched descriptor
- * @events:	the new set
- *
- * Return: 0 or a negative errno.
- */
 int loop_mod(struct loop *l, int fd, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = loop_find(l, fd) };
@@ -166,11 +138,6 @@ int loop_mod(struct loop *l, int fd, uint32_t events)
 	return epoll_ctl(l->epfd, EPOLL_CTL_MOD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/**
- * loop_del() - stop watching; call it before close()
- * @l:	loop
- * @fd:	descriptor; one that is not watched is ignored
- */
 void loop_del(struct loop *l, int fd)
 {
 	struct watch *w = loop_find(l, fd);
@@ -184,12 +151,6 @@ void loop_del(struct loop *l, int fd)
 	l->dead = w;
 }
 
-/**
- * loop_set_work() - give the loop its data path
- * @l:		loop
- * @work:	hook, see &typedef loop_work; NULL for none
- * @arg:	given to @work
- */
 void loop_set_work(struct loop *l, loop_work work, void *arg)
 {
 	l->work = work;
@@ -205,14 +166,6 @@ static void loop_signalled(void *arg, uint32_t events)
 		loop_stop(l);
 }
 
-/**
- * loop_stop_on_signals() - let SIGINT and SIGTERM end loop_run()
- * @l:	loop
- *
- * Call before threads exist: the signals are blocked for the calling thread.
- *
- * Return: 0 or a negative errno.
- */
 int loop_stop_on_signals(struct loop *l)
 {
 	sigset_t set;
@@ -272,12 +225,6 @@ static int loop_events(struct loop *l, int64_t wait)
 	return 0;
 }
 
-/**
- * loop_run() - turns and events until loop_stop()
- * @l:	loop
- *
- * Return: 0 after loop_stop(), or a negative errno if the kernel refused to wait.
- */
 int loop_run(struct loop *l)
 {
 	int err = 0;
@@ -292,10 +239,6 @@ int loop_run(struct loop *l)
 	return err;
 }
 
-/**
- * loop_stop() - make loop_run() return soon; from a callback or the hook
- * @l:	loop
- */
 void loop_stop(struct loop *l)
 {
 	l->stop = true;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon's event loop: file descriptors on one side, the data path's
- * bounded turns on the other.
+ * The daemon's event loop: events of file descriptors, and bounded turns of the data path.
  *
- * The loop alternates between two things. It asks the work hook for a turn, and
- * it asks the kernel for events. What the hook returns decides how long the
- * kernel may keep us: not at all while there is work, until the next timer
- * otherwise. Everything runs on the calling thread, so a file descriptor's
- * callback never meets a turn half done.
+ * The loop alternates between turns of the work hook and events of the kernel. The result of the
+ * hook is the longest wait for events: none while there is work, until the next timer otherwise.
+ * Everything runs on the calling thread, so the callback of a file descriptor never runs within a
+ * turn.
  */
 #ifndef ORNICD_LOOP_H
 #define ORNICD_LOOP_H
@@ -18,12 +16,12 @@
 struct loop;
 
 /**
- * typedef loop_cb - something happened on a file descriptor
+ * typedef loop_cb - handle events of a file descriptor
  * @arg:	as given to loop_add()
  * @events:	EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR ...
  *
- * May call every loop function, also loop_del() on its own or any other
- * descriptor: events of a removed descriptor are not delivered any more.
+ * It may call every loop function, also loop_del() for any descriptor: events of a removed
+ * descriptor are not delivered any more.
  */
 typedef void (*loop_cb)(void *arg, uint32_t events);
 
@@ -31,30 +29,61 @@ typedef void (*loop_cb)(void *arg, uint32_t events);
  * typedef loop_work - run one bounded turn of the data path
  * @arg:	as given to loop_set_work()
  *
- * Return: 0 if there is more work (call again soon), LOOP_FOREVER if only an
- * event can bring work, else the ns after which it wants to be called again.
+ * Return: 0 if there is more work, LOOP_FOREVER if only an event can bring work, otherwise the time
+ * until the next call, ns.
  */
 typedef int64_t (*loop_work)(void *arg);
 
-/** LOOP_FOREVER - the hook needs no call until some descriptor has an event */
+/** LOOP_FOREVER - the hook needs no call until a descriptor has an event */
 #define LOOP_FOREVER	(-1)
 
 /**
- * LOOP_SPIN_NS - how long turns may follow each other before events are looked at
+ * LOOP_SPIN_NS - time of turns without a check for events, ns
  *
- * A look costs a system call, several times the price of an empty turn; events
- * (doorbells, unmaps) may wait this long, plus one turn.
+ * A check is a system call, which costs several times as much as an empty turn. Events (doorbells,
+ * unmaps) may wait this long, plus one turn.
  */
 #define LOOP_SPIN_NS	5000
 
+/* loop_new() - create an empty loop. Return: the loop, or NULL with errno set. */
 struct loop *loop_new(void);
+
+/* loop_free() - remove all watches and free a loop that is not running; descriptors stay open */
 void loop_free(struct loop *l);
+
+/*
+ * loop_add() - watch descriptor @fd, which is not watched yet
+ * @events: epoll events, level triggered; @cb(@arg) is called when one occurs
+ * Return: 0 or a negative errno.
+ */
 int loop_add(struct loop *l, int fd, uint32_t events, loop_cb cb, void *arg);
+
+/* loop_mod() - change the events of watched descriptor @fd. Return: 0 or a negative errno. */
 int loop_mod(struct loop *l, int fd, uint32_t events);
+
+/* loop_del() - stop watching @fd; call it before close(). A descriptor without watch is ignored. */
 void loop_del(struct loop *l, int fd);
+
+/* loop_set_work() - set the work hook; NULL for none */
 void loop_set_work(struct loop *l, loop_work work, void *arg);
+
+/*
+ * loop_stop_on_signals() - make SIGINT and SIGTERM end loop_run()
+ * Call it before other threads exist: it blocks the signals for the calling thread.
+ * Return: 0 or a negative errno.
+ */
 int loop_stop_on_signals(struct loop *l);
+
+/*
+ * loop_run() - run turns and handle events until loop_stop()
+ * Return: 0 after loop_stop(), or a negative errno if waiting for events failed.
+ */
 int loop_run(struct loop *l);
+
+/*
+ * loop_stop() - make loop_run() return after the current callback or turn; for callbacks and the
+ * hook
+ */
 void loop_stop(struct loop *l);
 
 #endif /* ORNICD_LOOP_H */

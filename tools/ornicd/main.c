@@ -10,7 +10,7 @@
 
 /* Exit codes */
 #define EXIT_OK		0
-#define EXIT_FAILED	1	/* could not start as asked, or could not go on */
+#define EXIT_FAILED	1	/* could not start, or could not continue */
 #define EXIT_USAGE	2	/* bad option or configuration */
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers: a binary heap whose room is reserved when a timer's owner is created,
- * so that arming, on the data path, has nothing that can fail.
+ * Timers: a binary heap. Its room is reserved when the owner of a timer is created, so that arming
+ * a timer on the data path cannot fail.
  */
 #include "timer.h"
 
@@ -9,19 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/**
- * timers_init() - no timers
- * @ts:	heap
- */
 void timers_init(struct timers *ts)
 {
 	*ts = (struct timers){ 0 };
 }
 
-/**
- * timers_fini() - free the heap; timers that are still armed never fire
- * @ts:	heap
- */
 void timers_fini(struct timers *ts)
 {
 	for (uint32_t i = 0; i < ts->n; i++)
@@ -30,13 +22,6 @@ void timers_fini(struct timers *ts)
 	timers_init(ts);
 }
 
-/**
- * timers_reserve() - make room for more timers
- * @ts:	heap
- * @n:	how many
- *
- * Return: 0 or -ENOMEM.
- */
 int timers_reserve(struct timers *ts, uint32_t n)
 {
 	uint32_t room = ts->room ? ts->room : 64;
@@ -58,11 +43,6 @@ int timers_reserve(struct timers *ts, uint32_t n)
 	return 0;
 }
 
-/**
- * timers_unreserve() - give room back; the timers it was for are not armed
- * @ts:	heap
- * @n:	as reserved
- */
 void timers_unreserve(struct timers *ts, uint32_t n)
 {
 	assert(ts->cap - ts->n >= n);
@@ -75,7 +55,7 @@ static void timer_place(struct timers *ts, struct timer *t, uint32_t i)
 	t->pos = i + 1;
 }
 
-/* Put @t where it belongs, given that slot @i is free and may be too far down. */
+/* Put @t at free slot @i or closer to the root. */
 static void timer_sift_up(struct timers *ts, struct timer *t, uint32_t i)
 {
 	while (i) {
@@ -89,7 +69,7 @@ static void timer_sift_up(struct timers *ts, struct timer *t, uint32_t i)
 	timer_place(ts, t, i);
 }
 
-/* The same for a slot that may be too far up. */
+/* Put @t at free slot @i or further from the root. */
 static void timer_sift_down(struct timers *ts, struct timer *t, uint32_t i)
 {
 	for (;;) {
@@ -107,12 +87,6 @@ static void timer_sift_down(struct timers *ts, struct timer *t, uint32_t i)
 	timer_place(ts, t, i);
 }
 
-/**
- * timer_arm() - call @t->fn when the time comes
- * @ts:		heap
- * @t:		timer; if it is armed, only the time changes
- * @expires:	when
- */
 void timer_arm(struct timers *ts, struct timer *t, uint64_t expires)
 {
 	bool later = expires > t->expires;
@@ -128,11 +102,6 @@ void timer_arm(struct timers *ts, struct timer *t, uint64_t expires)
 	}
 }
 
-/**
- * timer_disarm() - do not call
- * @ts:	heap
- * @t:	timer, armed or not
- */
 void timer_disarm(struct timers *ts, struct timer *t)
 {
 	uint32_t i = t->pos - 1;
@@ -150,14 +119,6 @@ void timer_disarm(struct timers *ts, struct timer *t)
 		timer_sift_down(ts, last, i);
 }
 
-/**
- * timers_run() - call what has expired
- * @ts:		heap
- * @now:	time
- *
- * A timer that arms itself for the past runs again, but no more calls are made
- * than timers were armed at the beginning.
- */
 void timers_run(struct timers *ts, uint64_t now)
 {
 	for (uint32_t left = ts->n; left && ts->n && ts->heap[0]->expires <= now; left--) {
@@ -168,13 +129,6 @@ void timers_run(struct timers *ts, uint64_t now)
 	}
 }
 
-/**
- * timers_next() - how long nothing expires
- * @ts:		heap
- * @now:	time
- *
- * Return: ns, 0 if something is overdue, -1 if nothing is armed.
- */
 int64_t timers_next(const struct timers *ts, uint64_t now)
 {
 	uint64_t wait;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Timers: one-shot, nanoseconds of the monotonic clock, called
- * from the engine's turn.
+ * One-shot timers in nanoseconds of the monotonic clock. The engine runs them in its turn.
  */
 #ifndef ORNICD_TIMER_H
 #define ORNICD_TIMER_H
@@ -10,10 +9,10 @@
 #include <stdint.h>
 
 /**
- * struct timer - embedded in its user, zeroed before first use
- * @expires:	when, in ns
+ * struct timer - embedded in its user, zeroed before the first use
+ * @expires:	time of expiry, ns
  * @fn:		called once; may arm the timer again, or free its owner
- * @arg:	for @fn
+ * @arg:	argument of @fn
  * @pos:	place in the heap + 1; 0 = not armed
  */
 struct timer {
@@ -24,10 +23,10 @@ struct timer {
 };
 
 /**
- * struct timers - a binary heap, the next to expire first
+ * struct timers - a binary heap; the next timer to expire is the root
  * @heap:	armed timers
- * @n:		how many
- * @cap:	how many may be: the sum of what was reserved
+ * @n:		number of armed timers
+ * @cap:	number of reserved timers
  * @room:	entries allocated
  */
 struct timers {
@@ -37,23 +36,35 @@ struct timers {
 	uint32_t room;
 };
 
+/* timers_init() - initialise an empty heap */
 void timers_init(struct timers *ts);
+/* timers_fini() - free the heap; timers that are still armed never fire */
 void timers_fini(struct timers *ts);
 
 /*
- * timers_reserve() - make room for @n more timers, so that timer_arm() cannot
- * fail. Return: 0 or -ENOMEM. timers_unreserve() gives it back.
+ * timers_reserve() - make room for @n more timers, so that timer_arm() cannot fail. Return: 0 or
+ * -ENOMEM.
  */
 int timers_reserve(struct timers *ts, uint32_t n);
+/* timers_unreserve() - return the room of @n timers, which are not armed */
 void timers_unreserve(struct timers *ts, uint32_t n);
 
+/* timer_arm() - call @t->fn at time @expires, ns; if @t is armed already, only the time changes */
 void timer_arm(struct timers *ts, struct timer *t, uint64_t expires);
+/* timer_disarm() - cancel a timer, armed or not */
 void timer_disarm(struct timers *ts, struct timer *t);
-/* timers_run() - call what expired by @now; at most as many as were armed. */
+
+/*
+ * timers_run() - call the timers that expired by @now, ns
+ * A timer that arms itself for the past runs again, but no more calls are made than timers were
+ * armed at the beginning.
+ */
 void timers_run(struct timers *ts, uint64_t now);
-/* timers_next() - ns until the next expiry (0: overdue), or -1 without timers. */
+
+/* timers_next() - return the ns until the next expiry, 0 if one is overdue, -1 without timers */
 int64_t timers_next(const struct timers *ts, uint64_t now);
 
+/* timer_armed() - return true while @t is armed */
 static inline bool timer_armed(const struct timer *t)
 {
 	return t->pos;
