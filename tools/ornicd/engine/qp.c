@@ -18,14 +18,6 @@
 /** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
 #define QP_TIMERS	3
 
-/* Return the slots for work requests in flight: a window for RC and XRC, one for other types. */
-static uint32_t window_slots(const struct qp *qp)
-{
-	if (!qp_reliable(qp))
-		return 1;
-	return qp->sq.log < 6 ? 1u << qp->sq.log : REQUESTER_WINDOW;
-}
-
 static void rate_opened(void *arg)
 {
 	struct qp *qp = arg;
@@ -38,7 +30,7 @@ static void rate_opened(void *arg)
 int qp_init(struct qp *qp)
 {
 	struct requester *r = &qp->req;
-	uint32_t slots = window_slots(qp);
+	uint32_t slots = 1;
 
 	qp->state = ORNIC_QPS_RESET;
 	qp->sched = QP_ASLEEP;
@@ -49,6 +41,9 @@ int qp_init(struct qp *qp)
 		return -ENOMEM;
 	if (!qp->sq.present)
 		return 0;
+	/* RC and XRC keep a window of work requests in flight, the other types one. */
+	if (qp_reliable(qp))
+		slots = qp->sq.log < 6 ? 1u << qp->sq.log : REQUESTER_WINDOW;
 	r->mask = slots - 1;
 	r->wqe_bytes = sizeof(struct wqe) + (1u << qp->sq.stride);
 	r->win = aligned_alloc(16, (size_t)slots * r->wqe_bytes);
@@ -146,28 +141,19 @@ static void enter_error(struct qp *qp)
 	engine_activate(qp->dev->engine, qp);
 }
 
-static void flush_wqe(struct qp *qp, struct wqe *w)
-{
-	w->status = ORNIC_WC_WR_FLUSH_ERR;
-	w->syndrome = 0;
-	complete_send(qp, w);
-}
-
-/* Return true if the queue pair left SQE and all earlier work requests are flushed (ORN-QP-21). */
-static bool flush_ended(const struct qp *qp)
-{
-	return (qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD) &&
-	       qp->sq.cons == qp->flush_end;
-}
-
-/* Flush the window, then the ring, oldest first. Return: true if more may be left. */
+/*
+ * Flush the window, then the ring, oldest first. After SQE, only the work requests that were posted
+ * before are flushed (ORN-QP-21). Return: true if there may be more work.
+ */
 static bool flush_sends(struct qp *qp, uint32_t budget)
 {
 	struct requester *r = &qp->req;
+	struct wqe *w;
 
 	for (; budget; budget--) {
 		if (r->head == r->tail) {
-			if (flush_ended(qp)) {
+			if ((qp->state == ORNIC_QPS_RTS || qp->state == ORNIC_QPS_SQD) &&
+			    qp->sq.cons == qp->flush_end) {
 				qp->flush_sq = false;
 				return true;
 			}
@@ -175,7 +161,10 @@ static bool flush_sends(struct qp *qp, uint32_t budget)
 				return false;
 			r->tail++;
 		}
-		flush_wqe(qp, requester_wqe(r, r->head++));
+		w = requester_wqe(r, r->head++);
+		w->status = ORNIC_WC_WR_FLUSH_ERR;
+		w->syndrome = 0;
+		complete_send(qp, w);
 	}
 	return true;
 }
