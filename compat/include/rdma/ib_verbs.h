@@ -14,4 +14,7 @@
 #define IB_WR_ATOMIC_WRITE 15
 #endif
 
+/* On an older kernel that header replaces struct ib_device_ops, which belongs to this one. */
+#include <rdma/uverbs_ioctl.h>
+
 #endif
