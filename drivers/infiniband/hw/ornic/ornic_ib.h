@@ -885,7 +885,7 @@ struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *at
 				     struct ib_udata *udata);
 int ornic_ib_destroy_flow(struct ib_flow *ibflow);
 
-/* wq.c */
+/* rwq.c */
 u32 ornic_ib_wq_handle(struct ib_wq *ibwq);
 struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
 				 struct ib_udata *udata);

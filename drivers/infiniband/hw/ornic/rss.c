@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs for receive scaling: a hash and a table of work queues (wq.c).
+ * Queue pairs for receive scaling: a hash and a table of work queues (rwq.c).
  *
  * They have no queues of their own. In the device each is an RSS group, which is
  * a target for flows and has no state. The driver keeps the state of verbs.
