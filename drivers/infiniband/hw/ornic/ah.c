@@ -6,9 +6,15 @@
  * its address vector. An address handle is a prepared address vector, so creating
  * one neither sleeps nor needs a command.
  */
+#include <linux/string.h>
 #include <net/ipv6.h>
+#include <rdma/ib_verbs.h>
 
-#include "ornic_ib.h"
+#include <linux/ornic/hw/qp.h>
+#include <rdma/ornic-abi.h>
+
+#include "ah.h"
+#include "ucontext.h"
 
 /**
  * ornic_ib_path_fill() - fill the address vector of an address handle or connection

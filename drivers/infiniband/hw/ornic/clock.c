@@ -8,7 +8,13 @@
  * half of the command's duration, less than a process could achieve.
  */
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 
+#include <linux/ornic/hw/admin.h>
+#include <rdma/ornic-abi.h>
+
+#include "query.h"
+#include "cmd.h"
 #include "ornic_ib.h"
 
 /**

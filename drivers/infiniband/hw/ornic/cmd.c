@@ -5,6 +5,19 @@
  * All of them sleep. The numbers of created objects are checked here, except that of device memory
  * (dm.c): a number outside the range of the specification does not get into the driver (ORN-SEC-7).
  */
+#include <linux/ornic/hw/admin.h>
+#include <linux/ornic/hw/cq.h>
+#include <linux/ornic/hw/dm.h>
+#include <linux/ornic/hw/eq.h>
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/pd.h>
+#include <linux/ornic/hw/port.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/srq.h>
+#include <linux/ornic/hw/stats.h>
+#include <linux/ornic/hw/steer.h>
+
+#include "cmd.h"
 #include "ornic_ib.h"
 
 /*

@@ -7,7 +7,15 @@
  * the counters of a scope.
  */
 #include <linux/ctype.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
+#include <linux/ornic/hw/admin.h>
+#include <linux/ornic/hw/stats.h>
+
+#include "counters.h"
+#include "cmd.h"
 #include "ornic_ib.h"
 
 #define NAMES_PER_READ	(ORNIC_ADMIN_MAX_PAYLOAD / sizeof(struct ornic_stat_name))

@@ -5,7 +5,33 @@
  * Ring and doorbell record (ring.c) of a user CQ belong to the process, which polls and arms
  * without the driver. Those of a kernel CQ belong to the kernel; poll_cq.c polls and arms it.
  */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/cq.h>
+#include <linux/ornic/hw/eq.h>
+#include <rdma/ornic-abi.h>
+
+#include "cq.h"
+#include "buf.h"
+#include "cmd.h"
+#include "event.h"
 #include "ornic_ib.h"
+#include "pagelist.h"
+#include "qp.h"
+#include "ring.h"
+#include "soft_flush.h"
+#include "srq.h"
+#include "ucontext.h"
 
 static_assert(BIT(ORNIC_IB_CQE_LOG) == ORNIC_ENTRY_BYTES);
 

@@ -8,7 +8,23 @@
  * copies them and the driver only pins the new ring. A queue of the kernel is
  * polled and armed in the old ring until the command has completed.
  */
+#include <linux/bits.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/cq.h>
+#include <rdma/ornic-abi.h>
+
+#include "cq.h"
+#include "buf.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "ring.h"
+#include "ucontext.h"
 
 /* Check the reported indices: copying more entries than a ring holds would exceed it. */
 static int ornic_check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,

@@ -8,11 +8,46 @@
  * hardware works again, so an RDMA device never outlives a reset. On a dead
  * device every destroy verb succeeds, because the objects died with it.
  */
+#include <linux/auxiliary_bus.h>
+#include <linux/bits.h>
+#include <linux/device.h>
+#include <linux/dma-mapping.h>
+#include <linux/minmax.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <linux/ornic/hw/qp.h>
+#include <rdma/ornic-abi.h>
 
 #include "ornic_ib.h"
+#include "ah.h"
+#include "cmd.h"
+#include "counters.h"
+#include "cq.h"
+#include "dm.h"
+#include "event.h"
+#include "fast_reg.h"
+#include "flow.h"
+#include "gid.h"
+#include "mcast.h"
+#include "mmap.h"
+#include "mr.h"
+#include "mw.h"
+#include "pd.h"
+#include "post.h"
+#include "qp.h"
+#include "query.h"
+#include "res.h"
+#include "rwq.h"
+#include "srq.h"
+#include "ucontext.h"
+#include "xrcd.h"
 
 static const struct ib_device_ops ornic_ib_ops = {
 	.owner = THIS_MODULE,

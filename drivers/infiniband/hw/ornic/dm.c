@@ -6,15 +6,29 @@
  * has freed it and all processes, including importers, have unmapped it. Blocks are
  * whole pages, so that no process can map a byte of a block of another process.
  */
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 
-#define UVERBS_MODULE_NAME	ornic_ib
-#include <rdma/uverbs_named_ioctl.h>
+#include <linux/ornic/hw/dm.h>
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/regs.h>
+#include <rdma/ornic-abi.h>
 #include <rdma/ornic-ioctl.h>
 
-#include <linux/ornic/hw/regs.h>
-
+#include "dm.h"
+#include "cmd.h"
+#include "mmap.h"
+#include "mr.h"
 #include "ornic_ib.h"
+#include "pd.h"
+#include "ucontext.h"
+
+#define UVERBS_MODULE_NAME ornic_ib
+#include <rdma/uverbs_named_ioctl.h>
 
 /**
  * struct block - device memory; exists until it is freed and no mapping is left

@@ -15,8 +15,15 @@
  * If the device cannot change a region (feature REREG), the driver does not allow
  * exporters to revoke.
  */
+#include <linux/err.h>
 #include <rdma/ib_umem.h>
 
+#include <linux/ornic/hw/mr.h>
+
+#include "dmabuf.h"
+#include "buf.h"
+#include "cmd.h"
+#include "mr.h"
 #include "ornic_ib.h"
 
 static struct ib_umem_dmabuf *ornic_get_and_lock(struct ornic_ib_dev *dev, int fd, u64 offset,

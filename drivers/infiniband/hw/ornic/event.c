@@ -8,7 +8,24 @@
  * Destroying the object waits for that reference. Events of a destroyed object
  * are normal and dropped: the device wrote them before it destroyed the object.
  */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/completion.h>
+#include <linux/netdevice.h>
+#include <linux/notifier.h>
+#include <linux/refcount.h>
+#include <linux/xarray.h>
+
+#include <linux/ornic/hw/admin.h>
+#include <linux/ornic/hw/eq.h>
+
+#include "event.h"
+#include "cq.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "soft_flush.h"
+#include "srq.h"
 
 /* The device encodes asynchronous event n of the verbs as type 0x10 + n; n is that of ib_core. */
 static_assert(ORNIC_EV_CQ_ERR - ORNIC_EV_VERBS == (int)IB_EVENT_CQ_ERR);

@@ -8,10 +8,22 @@
  * invalidation has completed. The consumer also chooses the low byte of the key,
  * which the work request passes to the device.
  */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/dma-mapping.h>
+#include <linux/err.h>
 #include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/ring.h>
+#include <linux/ornic/hw/wqe.h>
+
+#include "fast_reg.h"
+#include "mr.h"
 #include "ornic_ib.h"
+#include "pd.h"
 
 /* The smallest send entry has room for the segment. */
 static_assert(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_wqe_fast_reg) <=

@@ -6,9 +6,20 @@
  * Bits of a value outside the mask have no effect and are set to 0; a field with
  * mask 0 is left out of the rule.
  */
+#include <linux/err.h>
+#include <linux/if_ether.h>
 #include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
+#include <linux/ornic/hw/steer.h>
+
+#include "flow.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "ucontext.h"
 
 #define FLOW_TAG_MAX ORNIC_NUMBER_MASK
 

@@ -4,8 +4,13 @@
  * interfaces. The device keeps a copy, which defines the source address, source
  * MAC and VLAN of the packets that it sends (ORN-PORT-1).
  */
+#include <linux/string.h>
 #include <rdma/ib_cache.h>
 
+#include <linux/ornic/hw/port.h>
+
+#include "gid.h"
+#include "cmd.h"
 #include "ornic_ib.h"
 
 /* VLAN that rdma_read_gid_l2_fields() reports for an interface without VLAN. */

@@ -7,13 +7,16 @@
  * provider lacks the responses to the create verbs of the objects; these methods
  * return them again.
  */
-#include <rdma/uverbs_std_types.h>
+#include <rdma/uverbs_ioctl.h>
 
-#include "ornic_ib.h"
+#include <rdma/ornic-abi.h>
+#include <rdma/ornic-ioctl.h>
+
+#include "ucontext.h"
+#include "pd.h"
 
 #define UVERBS_MODULE_NAME ornic_ib
 #include <rdma/uverbs_named_ioctl.h>
-#include <rdma/ornic-ioctl.h>
 
 int ornic_ib_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs)
 {

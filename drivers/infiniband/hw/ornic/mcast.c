@@ -5,9 +5,18 @@
  * Each membership is a rule of the device, which finds the members for a datagram by
  * its destination GID. IGMP and MLD belong to the connection manager.
  */
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
+#include <linux/ornic/hw/steer.h>
+
+#include "mcast.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "qp.h"
 
 /**
  * struct ornic_ib_member - membership of a queue pair in a group

@@ -6,7 +6,15 @@
  * removed it and the last mapping is gone. Only then may another process get the
  * page (ORN-DB-4) or the memory.
  */
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/slab.h>
+
+#include <rdma/ornic-abi.h>
+
+#include "mmap.h"
 #include "ornic_ib.h"
+#include "ucontext.h"
 
 /**
  * struct db_entry - the doorbell page of a process

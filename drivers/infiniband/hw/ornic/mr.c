@@ -6,9 +6,24 @@
  * created. Only privileged queue pairs can use this key (ORN-SEC-3), and those of
  * processes are not privileged.
  */
+#include <linux/build_bug.h>
+#include <linux/err.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
 #include <rdma/ib_umem.h>
+#include <rdma/uverbs_ioctl.h>
 
+#include <linux/ornic/hw/mr.h>
+
+#include "mr.h"
+#include "buf.h"
+#include "cmd.h"
+#include "dmabuf.h"
+#include "fast_reg.h"
 #include "ornic_ib.h"
+#include "pagelist.h"
+#include "pd.h"
+#include "ucontext.h"
 
 /* The device's access bits are those of ib_core. */
 static_assert(ORNIC_ACCESS_LOCAL_WRITE == IB_ACCESS_LOCAL_WRITE);

@@ -4,7 +4,15 @@
  * requests. A protection domain counts its windows: while it has none, the device must not reject
  * the destroy command of a region as busy (mr.c).
  */
+#include <linux/rwsem.h>
+
+#include <linux/ornic/hw/mr.h>
+
+#include "mw.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "pd.h"
+#include "ucontext.h"
 
 static void ornic_count_windows(struct ornic_ib_pd *pd, int by)
 {

@@ -12,11 +12,22 @@
  * Buffers of the kernel consist of single coherent pages, so that a large ring needs no large block
  * of contiguous memory.
  */
+#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/dma-mapping.h>
-#include <linux/overflow.h>
+#include <linux/err.h>
+#include <linux/gfp.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
 
+#include <linux/ornic/hw/ring.h>
+
+#include "pagelist.h"
+#include "buf.h"
 #include "ornic_ib.h"
 
 /**

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Protection domains. */
+#include <linux/rwsem.h>
+
+#include <rdma/ornic-abi.h>
+
+#include "pd.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "ucontext.h"
 
 int ornic_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {

@@ -7,9 +7,11 @@
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
+#include <linux/sched.h>
 #include <rdma/ib_umem.h>
 
-#include "ornic_ib.h"
+#include "mr.h"
+#include "buf.h"
 
 /**
  * ornic_ib_persistent() - check access rights that require persistent memory

@@ -7,10 +7,24 @@
  * so an entry cannot name a queue pair that uses another CQ. A queue pair that is
  * being destroyed exists until ornic_ib_cq_forget() has held the lock of the CQ.
  */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/cq.h>
+
+#include "cq.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "soft_flush.h"
+#include "srq.h"
+#include "wq.h"
 
 /* Statuses, flags and most opcodes have the kernel's numbers. */
 static_assert((int)ORNIC_WC_GENERAL_ERR == IB_WC_GENERAL_ERR);

@@ -3,7 +3,17 @@
  * Post receive work requests of the kernel. The first 40 bytes of a receive for
  * datagrams are room for the network header, which the device writes.
  */
+#include <linux/bits.h>
+#include <linux/spinlock.h>
+
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/wqe.h>
+
+#include "post.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "soft_flush.h"
+#include "wq.h"
 
 /**
  * ornic_ib_put_rwqe() - write a receive work request into its ring

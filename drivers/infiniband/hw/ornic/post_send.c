@@ -6,7 +6,22 @@
  * segments of its opcode (ornic/wqe.h). A list of work requests is published by
  * one store of the index and, if the device requests it, one doorbell.
  */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/wqe.h>
+
+#include "post.h"
+#include "ah.h"
+#include "fast_reg.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "soft_flush.h"
+#include "wq.h"
 
 static_assert((int)ORNIC_WR_RDMA_WRITE_IMM == IB_WR_RDMA_WRITE_WITH_IMM);
 static_assert((int)ORNIC_WR_SEND_IMM == IB_WR_SEND_WITH_IMM);

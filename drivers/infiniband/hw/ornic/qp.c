@@ -7,7 +7,27 @@
  * order: destroy the queue pair in the device, which then writes no more entries
  * and events; deliver the pending events; leave the tables; free the memory.
  */
+#include <linux/bits.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+
+#include <linux/ornic/hw/qp.h>
+#include <rdma/ornic-abi.h>
+
+#include "qp.h"
+#include "cmd.h"
+#include "cq.h"
+#include "event.h"
 #include "ornic_ib.h"
+#include "pagelist.h"
+#include "pd.h"
+#include "rss.h"
+#include "srq.h"
+#include "ucontext.h"
+#include "xrcd.h"
 
 #define GSI_QPN		1
 

@@ -10,7 +10,19 @@
  * does not have are disabled. An ornic port counts all traffic, so the driver
  * reports port value - sum over all sets (ORN-STAT-11).
  */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/stats.h>
+
+#include "counters.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "qp.h"
 
 /* The counter of a set has no counter of this name in the port. */
 #define NO_INDEX	U32_MAX

@@ -7,7 +7,24 @@
  * may have entered SQE or ERR by itself. States, masks and codes have the numbers
  * of verbs.
  */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include <linux/ornic/hw/qp.h>
+
+#include "qp.h"
+#include "ah.h"
+#include "cmd.h"
+#include "cq.h"
+#include "event.h"
+#include "mr.h"
 #include "ornic_ib.h"
+#include "rate.h"
+#include "rss.h"
+#include "wq.h"
 
 static_assert((int)ORNIC_QPS_ERR == IB_QPS_ERR);
 static_assert((int)ORNIC_MTU_4096 == IB_MTU_4096);

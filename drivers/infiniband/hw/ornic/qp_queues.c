@@ -8,9 +8,25 @@
  * buffer of a process and the driver checks it. The driver allocates the buffer
  * of the kernel.
  */
+#include <linux/bits.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/wqe.h>
+#include <rdma/ornic-abi.h>
+
+#include "qp.h"
+#include "buf.h"
 #include "ornic_ib.h"
+#include "pagelist.h"
+#include "ucontext.h"
+#include "wq.h"
 
 /* Offsets of the rings and records in the buffer, and its size, in bytes. */
 struct layout {

@@ -6,12 +6,30 @@
  * the interface can express. ornic_ib_read_limits() bounds the values once, so
  * that the rest of the driver can rely on them.
  */
+#include <linux/bits.h>
+#include <linux/device.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/netdevice.h>
+#include <linux/pci.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
+#include <linux/ornic/hw/qp.h>
 #include <linux/ornic/hw/regs.h>
+#include <linux/ornic/hw/ring.h>
+#include <linux/ornic/hw/steer.h>
+#include <linux/ornic/hw/wqe.h>
+#include <rdma/ornic-abi.h>
 
+#include "query.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "rate.h"
+#include "ucontext.h"
 
 /* Most bytes in front of the data of a work request: control segment and path of a datagram. */
 #define SEND_OVERHEAD	(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path))

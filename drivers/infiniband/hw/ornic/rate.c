@@ -3,7 +3,16 @@
  * Rate limits of queue pairs (ORN-QP-42, ORN-QP-44). The static rate of a path is a field of
  * the address vector and is not handled here.
  */
+#include <linux/bits.h>
+#include <linux/string.h>
+
+#include <linux/ornic/hw/qp.h>
+#include <rdma/ornic-abi.h>
+
+#include "rate.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "ucontext.h"
 
 /**
  * ornic_ib_rate_types() - return the queue pair types that may have a rate limit

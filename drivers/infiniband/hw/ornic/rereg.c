@@ -3,9 +3,18 @@
  * Change the memory, protection domain or access rights of a region in place. The key keeps its
  * value, also if the device rejects the change.
  */
+#include <linux/build_bug.h>
+#include <linux/err.h>
 #include <rdma/ib_umem.h>
 
+#include <linux/ornic/hw/mr.h>
+
+#include "mr.h"
+#include "buf.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "pagelist.h"
+#include "pd.h"
 
 static_assert(ORNIC_KEYM_TRANSLATION == IB_MR_REREG_TRANS);
 static_assert(ORNIC_KEYM_PD == IB_MR_REREG_PD);

@@ -5,11 +5,23 @@
  *
  * An object of a dead device is shown without details.
  */
+#include <linux/bits.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
+#include <linux/ornic/hw/cq.h>
+#include <linux/ornic/hw/eq.h>
+#include <linux/ornic/hw/mr.h>
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/srq.h>
+
+#include "res.h"
+#include "cmd.h"
+#include "cq.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "srq.h"
 
 struct field {
 	const char *name;

@@ -3,7 +3,14 @@
  * Ring and doorbell record of a completion or shared receive queue. Both lie in one buffer, the
  * ring first. The process or the kernel allocates the buffer.
  */
-#include "ornic_ib.h"
+#include <linux/mm.h>
+#include <rdma/ib_verbs.h>
+
+#include <linux/ornic/ring.h>
+
+#include "ring.h"
+#include "buf.h"
+#include "pagelist.h"
 
 /**
  * ornic_ib_ring_pin() - pin ring and record of a process

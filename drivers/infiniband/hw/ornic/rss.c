@@ -5,7 +5,20 @@
  * They have no queues of their own. In the device each is an RSS group, which is
  * a target for flows and has no state. The driver keeps the state of verbs.
  */
+#include <linux/bits.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <linux/ornic/hw/steer.h>
+#include <rdma/ornic-abi.h>
+
+#include "rss.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "rwq.h"
+#include "ucontext.h"
 
 static int ornic_rss_check_init(const struct ib_qp_init_attr *attr)
 {

@@ -7,7 +7,20 @@
  * only in ib_core; the device gets its content when a queue pair is created from
  * it.
  */
+#include <linux/bits.h>
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include <linux/ornic/hw/qp.h>
+#include <rdma/ornic-abi.h>
+
+#include "rwq.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "ucontext.h"
 
 struct ornic_ib_rwq {
 	struct ib_wq ibwq;

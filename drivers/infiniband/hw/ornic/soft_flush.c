@@ -14,7 +14,19 @@
  * (that of posting is in ornic_rec_publish()), so at least one of them sees
  * the store of the other.
  */
+#include <linux/bits.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <linux/ornic/hw/ring.h>
+
+#include "soft_flush.h"
+#include "cq.h"
 #include "ornic_ib.h"
+#include "qp.h"
+#include "wq.h"
 
 /**
  * ornic_ib_is_soft() - return true if the driver generates the completions of a queue pair

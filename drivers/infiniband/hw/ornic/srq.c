@@ -8,9 +8,33 @@
  * There are as many ids as slots in the ring. Therefore the next slot may be written
  * whenever an id is free (ORN-SRQ-1).
  */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/xarray.h>
 
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/srq.h>
+#include <rdma/ornic-abi.h>
+
+#include "srq.h"
+#include "buf.h"
+#include "cmd.h"
+#include "cq.h"
+#include "event.h"
 #include "ornic_ib.h"
+#include "pd.h"
+#include "post.h"
+#include "ring.h"
+#include "ucontext.h"
+#include "wq.h"
+#include "xrcd.h"
 
 static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
 static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);

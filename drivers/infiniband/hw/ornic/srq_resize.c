@@ -8,7 +8,23 @@
  * command. Meanwhile post_srq_recv() posts to both rings, so the queue works no matter when
  * the device switches and whether the command succeeds.
  */
+#include <linux/bits.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include <linux/ornic/ring.h>
+#include <linux/ornic/hw/srq.h>
+#include <rdma/ornic-abi.h>
+
+#include "srq.h"
+#include "buf.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "ring.h"
+#include "ucontext.h"
+#include "wq.h"
 
 /* The arrays indexed by id; they grow before the ring does. */
 struct ids {

@@ -5,6 +5,13 @@
  * The index of the page also identifies the process to the device: it is the owner
  * in create commands.
  */
+#include <linux/bits.h>
+#include <linux/minmax.h>
+
+#include <rdma/ornic-abi.h>
+
+#include "ucontext.h"
+#include "mmap.h"
 #include "ornic_ib.h"
 
 static void ornic_fill_limits(const struct ornic_ib_dev *dev,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* XRC domains. */
+#include "xrcd.h"
+#include "cmd.h"
 #include "ornic_ib.h"
+#include "ucontext.h"
 
 int ornic_ib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {

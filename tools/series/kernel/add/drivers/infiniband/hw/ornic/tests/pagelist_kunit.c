@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Page lists: how memory of a process and of the kernel is described to the device. */
 #include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <rdma/ib_umem.h>
 
+#include <linux/ornic/hw/ring.h>
+
+#include "../buf.h"
 #include "../ornic_ib.h"
+#include "../pagelist.h"
 
 #define DMA_BASE	0x40000000ull
 #define DMA_STEP	0x3000		/* pages of the kernel are not adjacent */

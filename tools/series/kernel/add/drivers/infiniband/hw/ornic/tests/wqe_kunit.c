@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Work requests of the kernel: what posting writes into the ring, and what it rejects. */
 #include <kunit/test.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 
+#include <linux/ornic/hw/qp.h>
+#include <linux/ornic/hw/ring.h>
+#include <linux/ornic/hw/wqe.h>
+
+#include "../ah.h"
+#include "../cq.h"
 #include "../ornic_ib.h"
+#include "../post.h"
+#include "../qp.h"
+#include "../wq.h"
 
 #define LOG_ENTRIES	2
 #define LOG_STRIDE	8

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory of queues and regions: pinned memory of a process, coherent memory of the kernel.
+ * pagelist.h describes it to the device.
+ */
+#ifndef ORNIC_IB_BUF_H
+#define ORNIC_IB_BUF_H
+
+#include <linux/bits.h>
+#include <linux/mm.h>
+#include <linux/types.h>
+
+struct ib_umem;
+struct ornic_ib_dev;
+
+/**
+ * struct ornic_ib_ubuf - pinned memory of a process
+ * @umem: the memory; NULL when nothing is pinned
+ * @shift: log2 of the page size that the device sees
+ * @first: where in its first page the memory starts
+ */
+struct ornic_ib_ubuf {
+	struct ib_umem *umem;
+	u8 shift;
+	u64 first;
+};
+
+/**
+ * struct ornic_ib_kbuf - coherent memory for the queues of the kernel, page by page
+ * @cpu: addresses of the pages; NULL without memory
+ * @dma: the same for the device
+ * @pages: how many they are
+ *
+ * Entries and records are aligned to their size, so none lies in two pages.
+ */
+struct ornic_ib_kbuf {
+	void **cpu;
+	dma_addr_t *dma;
+	u32 pages;
+};
+
+static inline void *ornic_ib_kbuf_at(const struct ornic_ib_kbuf *kbuf, size_t offset)
+{
+	return kbuf->cpu[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
+
+static inline u64 ornic_ib_kbuf_dma(const struct ornic_ib_kbuf *kbuf, size_t offset)
+{
+	return kbuf->dma[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
+
+/**
+ * ornic_ib_entry() - address of the entry of a free-running index
+ * @cpu: pages of the buffer
+ * @at: where the ring begins in it
+ * @index: free-running index
+ * @log: log2 of the ring's entries
+ * @stride: log2 of an entry's bytes
+ */
+static inline void *ornic_ib_entry(void *const *cpu, size_t at, u32 index, u8 log, u8 stride)
+{
+	size_t offset = at + ((size_t)(index & (BIT(log) - 1)) << stride);
+
+	return cpu[offset >> PAGE_SHIFT] + offset_in_page(offset);
+}
+
+/* pagelist.c */
+int ornic_ib_ubuf_pin(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf, u64 addr, u64 size,
+		      u64 iova, int access);
+int ornic_ib_ubuf_take(struct ornic_ib_dev *dev, struct ornic_ib_ubuf *ubuf,
+		       struct ib_umem *umem, u64 iova);
+void ornic_ib_ubuf_unpin(struct ornic_ib_ubuf *ubuf);
+int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr);
+int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, size_t size);
+void ornic_ib_kbuf_free(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Completion queues of processes and of the kernel.
+ */
+#ifndef ORNIC_IB_CQ_H
+#define ORNIC_IB_CQ_H
+
+#include <linux/cache.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include <linux/ornic/core.h>
+#include <linux/ornic/ring.h>
+
+#include "buf.h"
+#include "event.h"
+
+struct ornic_cqe;
+struct ornic_ib_dev;
+struct ornic_ib_qp;
+struct ornic_ib_ring;
+
+#define ORNIC_IB_CQE_LOG	6	/* log2 of ORNIC_ENTRY_BYTES */
+
+/**
+ * struct ornic_ib_cq - completion queue
+ * @ibcq: ib_core's part
+ * @comp: delivery of completion events
+ * @ref: keeps it during events
+ * @cqn: number in the device
+ * @resize: one resize at a time
+ * @log_entries: log2 of its entries
+ * @ubuf: ring and record of a process
+ * @kbuf: ring and record of the kernel; what follows is for these only
+ * @rec: doorbell record
+ * @qps: queue pairs that complete here, by handle; looked up under @lock
+ * @soft: some of them are not served by the device any more
+ * @broken: none of them is
+ * @comp_lock: protects the completion handler from running twice at a time
+ * @kick: runs the completion handler for completions made by soft_flush.c
+ * @lock: protects what follows, the entries of the ring, where they are, and the
+ *	consumer index of every work queue that completes here
+ * @index: next entry to consume
+ * @arm: arming state
+ * @closed: it is being destroyed: not armed any more, since its number may soon be another's
+ * @last: queue pair of the last entry that was polled, since the next is often of the same; NULL
+ *	or in @qps
+ *
+ * Posting looks at @soft, so that is not in the cache line that polling writes.
+ */
+struct ornic_ib_cq {
+	struct ib_cq ibcq;
+	struct ornic_comp comp;
+	struct ornic_ib_ref ref;
+	u32 cqn;
+	struct mutex resize;	/* see above */
+	u8 log_entries;
+	struct ornic_ib_ubuf ubuf;
+
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_rec *rec;
+	struct xarray qps;
+	bool soft;
+	bool broken;
+	spinlock_t comp_lock;	/* see above */
+	struct work_struct kick;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;	/* see above */
+	u32 index;
+	struct ornic_arm arm;
+	bool closed;
+	struct ornic_ib_qp *last;
+};
+
+static inline struct ornic_ib_cq *to_ocq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct ornic_ib_cq, ibcq);
+}
+
+static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
+{
+	return ornic_ib_entry(cq->kbuf.cpu, 0, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+}
+
+/* cq.c */
+int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		       struct uverbs_attr_bundle *attrs);
+int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs);
+int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq);
+void ornic_ib_post_destroy_cq(struct ib_cq *ibcq);
+int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
+			  u8 log_entries, u32 entries);
+void ornic_ib_cq_call(struct ornic_ib_cq *cq);
+void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
+void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
+
+/* poll_cq.c */
+bool ornic_ib_cq_ready(const struct ornic_ib_cq *cq);
+int ornic_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
+int ornic_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* cq_resize.c */
+int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata *udata);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory windows of processes.
+ */
+#ifndef ORNIC_IB_MW_H
+#define ORNIC_IB_MW_H
+
+#include <rdma/ib_verbs.h>
+
+/* Memory window: its key says it all. */
+struct ornic_ib_mw {
+	struct ib_mw ibmw;
+};
+
+int ornic_ib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int ornic_ib_dealloc_mw(struct ib_mw *ibmw);
+
+#endif

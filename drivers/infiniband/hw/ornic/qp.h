@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Queue pairs: create, modify, query and destroy, and their rings. post.h has the verbs that
+ * post to them.
+ */
+#ifndef ORNIC_IB_QP_H
+#define ORNIC_IB_QP_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "buf.h"
+#include "event.h"
+#include "wq.h"
+
+struct ornic_ib_dev;
+struct ornic_ib_pagelist;
+struct ornic_qp_create_cmd;
+
+/**
+ * struct ornic_ib_geom - rings of a queue pair
+ * @sq_log: log2 of the send entries, ORNIC_NO_RING without
+ * @sq_stride: log2 of a send entry's bytes
+ * @rq_log: log2 of the receive entries, ORNIC_NO_RING without
+ * @rq_stride: log2 of a receive entry's bytes
+ */
+struct ornic_ib_geom {
+	u8 sq_log;
+	u8 sq_stride;
+	u8 rq_log;
+	u8 rq_stride;
+};
+
+#define ORNIC_IB_QP_LAST_WQE	0
+
+/**
+ * struct ornic_ib_qp - queue pair
+ * @ibqp: ib_core's part; its qp_num is the number on the wire
+ * @ref: keeps it during events
+ * @qpn: handle in the device; differs from qp_num for the GSI
+ * @mutex: protects @dest_qpn, @members and the order of transitions
+ * @state: state that the last modify asked for; the device may be in SQE or ERR
+ * @dead: the device stopped serving it without flushing (ORN-QP-22)
+ * @told: bit ORNIC_IB_QP_LAST_WQE: the event came since it left RESET
+ * @dest_qpn: remote queue pair, connected ones
+ * @members: multicast groups it is in
+ * @cap: capabilities as given to the user
+ * @rss: it has no queues: an RSS group, whose number is @qpn
+ * @wq: the work queue that it stands behind, NULL without
+ * @sig_all: every send completes with an entry
+ * @geom: its rings
+ * @ubuf: rings and records of a process
+ * @kbuf: rings and records of the kernel
+ * @sq: send queue of the kernel
+ * @rq: receive queue of the kernel
+ */
+struct ornic_ib_qp {
+	struct ib_qp ibqp;
+	struct ornic_ib_ref ref;
+	u32 qpn;
+	struct mutex mutex;	/* see above */
+	enum ib_qp_state state;
+	bool dead;
+	unsigned long told;
+	u32 dest_qpn;
+	struct list_head members;
+	struct ib_qp_cap cap;
+	bool rss;
+	struct ib_wq *wq;
+	bool sig_all;
+	struct ornic_ib_geom geom;
+	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_ib_wq sq;
+	struct ornic_ib_wq rq;
+};
+
+static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct ornic_ib_qp, ibqp);
+}
+
+/* An end of an XRC connection: it has no receive queue; the target has no queue at all. */
+static inline bool ornic_ib_is_xrc(enum ib_qp_type type)
+{
+	return type == IB_QPT_XRC_INI || type == IB_QPT_XRC_TGT;
+}
+
+/* A queue pair with one peer, whose work requests carry no address vector. */
+static inline bool ornic_ib_connected(enum ib_qp_type type)
+{
+	return type == IB_QPT_RC || type == IB_QPT_UC || type == IB_QPT_XRC_INI;
+}
+
+/* qp.c */
+int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+		     const struct ib_qp_init_attr *attr, struct ib_udata *udata);
+void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+int ornic_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int ornic_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+
+/* qp_queues.c */
+void ornic_ib_no_queues(struct ornic_ib_qp *qp);
+int ornic_ib_user_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, struct ib_udata *udata);
+int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp);
+int ornic_ib_queues_describe(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
+			     struct ornic_qp_create_cmd *cmd, struct ornic_ib_pagelist *lists);
+
+/* qp_modify.c */
+int ornic_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		       struct ib_udata *udata);
+int ornic_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_qp_init_attr *init);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Ring and doorbell record of a completion or shared receive queue.
+ */
+#ifndef ORNIC_IB_RING_H
+#define ORNIC_IB_RING_H
+
+#include <linux/types.h>
+
+#include <linux/ornic/hw/ring.h>
+
+#include "buf.h"
+#include "pagelist.h"
+
+struct ornic_ib_dev;
+
+/**
+ * struct ornic_ib_ring - ring and record of a queue, for a command
+ * @log: log2 of the entries
+ * @stride: log2 of an entry's bytes
+ * @ubuf: both, of a process
+ * @kbuf: both, of the kernel
+ * @list: page list of the ring
+ * @pages: descriptor of the ring
+ * @record: DMA address of the record
+ */
+struct ornic_ib_ring {
+	u8 log;
+	u8 stride;
+	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_kbuf kbuf;
+	struct ornic_ib_pagelist list;
+	struct ornic_pages pages;
+	__le64 record;
+};
+
+static inline size_t ornic_ib_ring_bytes(const struct ornic_ib_ring *ring)
+{
+	return (size_t)1 << (ring->log + ring->stride);
+}
+
+/* The record of a ring of the kernel. */
+static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ring)
+{
+	return ornic_ib_kbuf_at(&ring->kbuf, ornic_ib_ring_bytes(ring));
+}
+
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr);
+int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
+void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Send, receive and shared receive queues: rings of the kernel, and the size of an entry.
+ * rwq.h has the work queues of verbs (struct ib_wq).
+ */
+#ifndef ORNIC_IB_WQ_H
+#define ORNIC_IB_WQ_H
+
+#include <linux/cache.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "buf.h"
+
+struct ornic_rec;
+
+/**
+ * struct ornic_ib_wq - send or receive queue of the kernel
+ * @cpu: pages of the buffer in which the ring lies
+ * @at: where it begins there
+ * @rec: doorbell record
+ * @wr_id: the consumer's id of each entry
+ * @log: log2 of the entries
+ * @stride: log2 of an entry's bytes
+ * @max_sge: SGEs of a work request
+ * @max_inline: inline bytes of a work request
+ * @lock: protects posting: @prod, the entries and @wr_id up to it
+ * @prod: next entry to post; read without lock by polling
+ * @cons: oldest entry not completed; written under the lock of the CQ
+ *
+ * What posting writes and what polling writes lie in cache lines of their own: they run on
+ * different processors.
+ */
+struct ornic_ib_wq {
+	void **cpu;
+	size_t at;
+	struct ornic_rec *rec;
+	u64 *wr_id;
+	u8 log;
+	u8 stride;
+	u16 max_sge;
+	u16 max_inline;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;	/* see above */
+	u32 prod;
+
+	u32 cons ____cacheline_aligned_in_smp;
+};
+
+/* The entry of a free-running index. */
+static inline void *ornic_ib_wqe(const struct ornic_ib_wq *wq, u32 index)
+{
+	return ornic_ib_entry(wq->cpu, wq->at, index, wq->log, wq->stride);
+}
+
+/* qp_queues.c */
+u32 ornic_ib_sq_bytes(enum ib_qp_type type, u32 sges, u32 inline_bytes);
+u32 ornic_ib_rq_bytes(u32 sges);
+void ornic_ib_wq_reset(struct ornic_ib_wq *wq);
+
+#endif
