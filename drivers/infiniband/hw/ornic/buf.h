@@ -15,9 +15,9 @@ struct ornic_ib_dev;
 
 /**
  * struct ornic_ib_ubuf - pinned memory of a process
- * @umem: the memory; NULL when nothing is pinned
+ * @umem: the memory; NULL if none is pinned
  * @shift: log2 of the page size that the device sees
- * @first: where in its first page the memory starts
+ * @first: offset of the memory in its first page, in bytes
  */
 struct ornic_ib_ubuf {
 	struct ib_umem *umem;
@@ -28,10 +28,10 @@ struct ornic_ib_ubuf {
 /**
  * struct ornic_ib_kbuf - coherent memory for the queues of the kernel, page by page
  * @cpu: addresses of the pages; NULL without memory
- * @dma: the same for the device
- * @pages: how many they are
+ * @dma: DMA addresses of the pages
+ * @pages: number of pages
  *
- * Entries and records are aligned to their size, so none lies in two pages.
+ * Entries and records are aligned to their size, so that none crosses a page.
  */
 struct ornic_ib_kbuf {
 	void **cpu;
@@ -50,12 +50,12 @@ static inline u64 ornic_ib_kbuf_dma(const struct ornic_ib_kbuf *kbuf, size_t off
 }
 
 /**
- * ornic_ib_entry() - address of the entry of a free-running index
+ * ornic_ib_entry() - return the address of the entry of a free-running index
  * @cpu: pages of the buffer
- * @at: where the ring begins in it
+ * @at: offset of the ring in the buffer, in bytes
  * @index: free-running index
  * @log: log2 of the ring's entries
- * @stride: log2 of an entry's bytes
+ * @stride: log2 bytes of an entry
  */
 static inline void *ornic_ib_entry(void *const *cpu, size_t at, u32 index, u8 log, u8 stride)
 {

@@ -12,10 +12,10 @@ struct ornic_ib_dev;
 
 /**
  * struct ornic_ib_stats - the counters of one scope
- * @descs: what ib_core shows, one per counter
- * @index: position of each among the device's entries of this scope
- * @count: how many of them
- * @span: entries of this scope in the device
+ * @descs: names of the counters, for ib_core
+ * @index: index of each counter among the device's counters of this scope
+ * @count: number of counters shown
+ * @span: number of the device's counters of this scope
  */
 struct ornic_ib_stats {
 	struct rdma_stat_desc *descs;

@@ -30,27 +30,27 @@ struct ornic_ib_ring;
  * struct ornic_ib_cq - completion queue
  * @ibcq: ib_core's part
  * @comp: delivery of completion events
- * @ref: keeps it during events
+ * @ref: keeps the CQ while an event is delivered
  * @cqn: number in the device
  * @resize: one resize at a time
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
- * @kbuf: ring and record of the kernel; what follows is for these only
+ * @kbuf: ring and record of the kernel; the members that follow are for these only
  * @rec: doorbell record
  * @qps: queue pairs that complete here, by handle; looked up under @lock
- * @soft: some of them are not served by the device any more
- * @broken: none of them is
- * @comp_lock: protects the completion handler from running twice at a time
- * @kick: runs the completion handler for completions made by soft_flush.c
- * @lock: protects what follows, the entries of the ring, where they are, and the
- *	consumer index of every work queue that completes here
+ * @soft: the device no longer serves some of them
+ * @broken: the device serves none of them
+ * @comp_lock: serialises calls of the completion handler
+ * @kick: runs the completion handler for completions that soft_flush.c generates
+ * @lock: protects the members that follow, place and entries of the ring, and the consumer
+ *	index of every work queue that completes here
  * @index: next entry to consume
  * @arm: arming state
- * @closed: it is being destroyed: not armed any more, since its number may soon be another's
- * @last: queue pair of the last entry that was polled, since the next is often of the same; NULL
- *	or in @qps
+ * @closed: the CQ is being destroyed and not armed, because another may get its number
+ * @last: queue pair of the last polled entry, because the next is often of the same; NULL or
+ *	in @qps
  *
- * Posting looks at @soft, so that is not in the cache line that polling writes.
+ * Posting reads @soft, so it is not in the cache line that polling writes.
  */
 struct ornic_ib_cq {
 	struct ib_cq ibcq;

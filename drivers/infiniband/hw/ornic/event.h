@@ -15,9 +15,9 @@ struct ornic_ib_dev;
 struct ornic_ib_qp;
 
 /**
- * struct ornic_ib_ref - keeps an object while an event is delivered to its user
- * @users: the object itself and each delivery
- * @idle: completes when the last of them is gone
+ * struct ornic_ib_ref - keep an object while an event is delivered to its user
+ * @users: one for the object itself and one per delivery
+ * @idle: completes when @users drops to 0
  */
 struct ornic_ib_ref {
 	refcount_t users;

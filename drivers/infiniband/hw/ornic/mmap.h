@@ -14,12 +14,12 @@ struct ornic_uresp_alloc_ucontext;
 struct vm_area_struct;
 
 /**
- * struct ornic_ib_map - something of a BAR that a process can map
+ * struct ornic_ib_map - part of a BAR that a process can map
  * @rdma_entry: ib_core's part
- * @phys: where it is
- * @size: bytes
+ * @phys: bus address
+ * @size: size in bytes
  * @combine: stores may be merged and reordered (ORN-DM-10)
- * @free: called when neither the process nor a mapping needs it any more
+ * @free: called after the process has removed it and the last mapping is gone
  */
 struct ornic_ib_map {
 	struct rdma_user_mmap_entry rdma_entry;

@@ -19,13 +19,13 @@ struct uverbs_attr_bundle;
 /**
  * struct ornic_ib_mr - memory region
  * @ibmr: ib_core's part
- * @ubuf: memory of a process
- * @access: IB_ACCESS_*, as asked for
- * @virt: address that the process uses for its first byte
+ * @ubuf: memory of a process or DMA buffer
+ * @access: IB_ACCESS_*, as requested
+ * @virt: address of the first byte in work requests, unless IB_ZERO_BASED
  * @list: addresses of the pages to register; kernel regions (fast_reg.c) only
- * @list_dma: the same for the device, which takes one block of memory
- * @max_pages: room in @list
- * @npages: entries of @list
+ * @list_dma: DMA address of @list, which is one block of memory
+ * @max_pages: size of @list in entries
+ * @npages: entries in use
  */
 struct ornic_ib_mr {
 	struct ib_mr ibmr;

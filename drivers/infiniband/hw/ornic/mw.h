@@ -7,7 +7,7 @@
 
 #include <rdma/ib_verbs.h>
 
-/* Memory window: its key says it all. */
+/* Memory window. The key in @ibmw is all that the driver needs. */
 struct ornic_ib_mw {
 	struct ib_mw ibmw;
 };

@@ -2,24 +2,25 @@
 /*
  * The RDMA device, and the lock order of its objects. Each object has a header of its own.
  *
- * Every object stands for one in the device, which keeps the truth: the driver
- * remembers only what it needs to name the object, to find the user of an event
- * and, for queues of the kernel, to post and poll.
+ * An object represents one of the device, and the device holds its state. The driver keeps
+ * only the object's number, its user for events and, for queues of the kernel, the data
+ * needed to post and poll.
  *
  * Lock order, outermost first:
  *
- *	dma_resv	of a DMA buffer, around making and ending a key for it; its
- *			exporter's, process context
+ *	dma_resv	reservation lock of a DMA buffer, owned by its exporter; held while
+ *			the key is created or destroyed; process context
+ *	odev->numbers	tables of objects by number, see core.h; process context
  *	qp->mutex	one modify at a time; process context
  *	cq->resize	one resize at a time; process context
  *	srq->modify	one modify at a time; process context
  *	pd->windows_lock	memory windows of a domain; process context
- *	cq->comp_lock	around the completion handler of the consumer
+ *	cq->comp_lock	held while the completion handler of the consumer runs
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
  *
- * A verb never calls its consumer back: handlers run from events and from
- * dev->wq, with nothing but comp_lock held.
+ * A verb never calls a handler of its consumer. Handlers run from events and from dev->wq,
+ * with no lock held but comp_lock.
  */
 #ifndef ORNIC_IB_H
 #define ORNIC_IB_H
@@ -36,31 +37,31 @@
 
 struct workqueue_struct;
 
-/* The port that this driver uses: the one of the netdev. */
+/* The only port that this driver uses, that of the netdev. */
 #define ORNIC_IB_PORT		1
 
 /**
- * struct ornic_ib_limits - limits of Identify, in CPU order, within the format's
- * @page_sizes: usable page sizes of page lists, a bit each
- * @log_sq: log2 of the most send entries
- * @log_rq: log2 of the most receive entries
- * @log_srq: log2 of the most entries of a shared receive queue
- * @log_cq: log2 of the most completion entries
- * @sq_stride: log2 of the largest send entry
- * @rq_stride: log2 of the largest receive entry
- * @send_sge: SGEs of a send work request, whatever the queue pair's type
+ * struct ornic_ib_limits - limits of Identify in CPU byte order, bounded by the formats
+ * @page_sizes: usable page sizes of page lists, one bit each
+ * @log_sq: log2 of the maximum of send entries
+ * @log_rq: log2 of the maximum of receive entries
+ * @log_srq: log2 of the maximum of entries of a shared receive queue
+ * @log_cq: log2 of the maximum of completion entries
+ * @sq_stride: log2 of the largest send entry in bytes
+ * @rq_stride: log2 of the largest receive entry in bytes
+ * @send_sge: SGEs of a send work request, for any type of queue pair
  * @recv_sge: SGEs of a receive work request
  * @srq_sge: SGEs of an entry of a shared receive queue
- * @max_inline: inline bytes, whatever the queue pair's type
+ * @max_inline: inline bytes of a send work request, for any type of queue pair
  * @rss_table: work queues of an RSS group, a power of two
- * @rss_fields: ORNIC_RSS_* that can be hashed
- * @max_cqe: completions that a user may ask a CQ to hold: all of the ring, since
- *	neither this driver nor the provider lets host_index lag (ORN-RNG-13)
+ * @rss_fields: ORNIC_RSS_* that the device can hash
+ * @max_cqe: completions that a CQ can hold: all entries of the largest ring, because neither
+ *	this driver nor the provider lets host_index lag (ORN-RNG-13)
  * @read_sge: SGEs of an RDMA READ
- * @rd_atomic_init: READs and atomics that a queue pair can have outstanding
- * @rd_atomic_resp: those that it can be asked for
- * @fast_reg_pages: pages of a fast registration, 0 without
- * @dm_bytes: device memory, 0 without
+ * @rd_atomic_init: outstanding READs and atomics of a queue pair as requester
+ * @rd_atomic_resp: the same as responder
+ * @fast_reg_pages: pages of a fast registration, 0 if not supported
+ * @dm_bytes: device memory in bytes, 0 if there is none
  */
 struct ornic_ib_limits {
 	unsigned long page_sizes;
@@ -86,23 +87,23 @@ struct ornic_ib_limits {
 
 /**
  * struct ornic_ib_dev - an RDMA device
- * @ibdev: what ib_core knows
- * @odev: what ornic.ko offers
- * @lim: limits
- * @nb: asynchronous events
+ * @ibdev: ib_core's part
+ * @odev: device of ornic.ko
+ * @lim: limits of the device
+ * @nb: subscription to asynchronous events
  * @wq: calls completion handlers of CQs that the device no longer serves
  * @qps: queue pairs by handle, for events
  * @cqs: completion queues by number, for events
  * @srqs: shared receive queues by number, for events
  * @data_in_order: the transport places the data of a message in address order
- * @registered: ib_core takes port events
+ * @registered: ib_core accepts port events
  * @port_event: the last event of the port, 0 before the first
- * @dead: the device died; completions are made by soft_flush.c
+ * @dead: the device died; soft_flush.c generates completions
  * @port_stats: counters of the port
  * @device_stats: counters of the device
  * @qp_stats: counters of a counter set
- * @qp_to_port: where in @port_stats each of them is
- * @qp_before: what all counter sets had counted when this driver came
+ * @qp_to_port: index in @port_stats of each counter in @qp_stats
+ * @qp_before: sum over all counter sets at probe
  */
 struct ornic_ib_dev {
 	struct ib_device ibdev;

@@ -23,10 +23,10 @@ struct ornic_ib_leaf {
  * struct ornic_ib_pagelist - part of an ornic_ib_ubuf or ornic_ib_kbuf as the device reads it
  * @desc: descriptor for the command
  * @leaf: arrays of page addresses
- * @leaves: how many of them
- * @top: level 2: addresses of the arrays
+ * @leaves: number of arrays
+ * @top: array of their addresses, level 2 only
  *
- * Needed until the command that carries it completed (ORN-MEM-1).
+ * The list must exist until its command has completed (ORN-MEM-1).
  */
 struct ornic_ib_pagelist {
 	struct ornic_pages desc;

@@ -14,7 +14,7 @@
  * @ibpd: ib_core's part
  * @pdn: number in the device
  * @windows_lock: held for writing to change @windows; for reading while a region is deregistered
- * @windows: memory windows, any of which may be bound to a region of the domain
+ * @windows: number of memory windows; each may be bound to a region of the domain
  */
 struct ornic_ib_pd {
 	struct ib_pd ibpd;

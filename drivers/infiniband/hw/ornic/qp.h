@@ -20,10 +20,10 @@ struct ornic_qp_create_cmd;
 
 /**
  * struct ornic_ib_geom - rings of a queue pair
- * @sq_log: log2 of the send entries, ORNIC_NO_RING without
- * @sq_stride: log2 of a send entry's bytes
- * @rq_log: log2 of the receive entries, ORNIC_NO_RING without
- * @rq_stride: log2 of a receive entry's bytes
+ * @sq_log: log2 of the send entries, ORNIC_NO_RING without a send queue
+ * @sq_stride: log2 bytes of a send entry
+ * @rq_log: log2 of the receive entries, ORNIC_NO_RING without a receive queue
+ * @rq_stride: log2 bytes of a receive entry
  */
 struct ornic_ib_geom {
 	u8 sq_log;
@@ -32,22 +32,23 @@ struct ornic_ib_geom {
 	u8 rq_stride;
 };
 
+/* Bit of ornic_ib_qp.told: event LAST_WQE */
 #define ORNIC_IB_QP_LAST_WQE	0
 
 /**
  * struct ornic_ib_qp - queue pair
  * @ibqp: ib_core's part; its qp_num is the number on the wire
- * @ref: keeps it during events
+ * @ref: keeps the queue pair while an event is delivered
  * @qpn: handle in the device; differs from qp_num for the GSI
  * @mutex: protects @dest_qpn, @members and the order of transitions
- * @state: state that the last modify asked for; the device may be in SQE or ERR
+ * @state: state that the last modify requested; in the device it may be SQE or ERR
  * @dead: the device stopped serving it without flushing (ORN-QP-22)
- * @told: bit ORNIC_IB_QP_LAST_WQE: the event came since it left RESET
- * @dest_qpn: remote queue pair, connected ones
- * @members: multicast groups it is in
- * @cap: capabilities as given to the user
- * @rss: it has no queues: an RSS group, whose number is @qpn
- * @wq: the work queue that it stands behind, NULL without
+ * @told: bit ORNIC_IB_QP_LAST_WQE: the event was delivered since RESET
+ * @dest_qpn: remote queue pair, of a connected one
+ * @members: its multicast groups
+ * @cap: capabilities as reported to the user
+ * @rss: an RSS group without queues, whose number is @qpn
+ * @wq: work queue that it implements, or NULL
  * @sig_all: every send completes with an entry
  * @geom: its rings
  * @ubuf: rings and records of a process
@@ -81,13 +82,13 @@ static inline struct ornic_ib_qp *to_oqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct ornic_ib_qp, ibqp);
 }
 
-/* An end of an XRC connection: it has no receive queue; the target has no queue at all. */
+/* Return true for an end of an XRC connection. It has no receive queue; a target has no queue. */
 static inline bool ornic_ib_is_xrc(enum ib_qp_type type)
 {
 	return type == IB_QPT_XRC_INI || type == IB_QPT_XRC_TGT;
 }
 
-/* A queue pair with one peer, whose work requests carry no address vector. */
+/* Return true for a queue pair with one peer: its work requests contain no address vector. */
 static inline bool ornic_ib_connected(enum ib_qp_type type)
 {
 	return type == IB_QPT_RC || type == IB_QPT_UC || type == IB_QPT_XRC_INI;

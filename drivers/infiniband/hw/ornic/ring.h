@@ -17,9 +17,9 @@ struct ornic_ib_dev;
 /**
  * struct ornic_ib_ring - ring and record of a queue, for a command
  * @log: log2 of the entries
- * @stride: log2 of an entry's bytes
- * @ubuf: both, of a process
- * @kbuf: both, of the kernel
+ * @stride: log2 bytes of an entry
+ * @ubuf: memory of both, for a process
+ * @kbuf: memory of both, for the kernel
  * @list: page list of the ring
  * @pages: descriptor of the ring
  * @record: DMA address of the record
@@ -39,7 +39,7 @@ static inline size_t ornic_ib_ring_bytes(const struct ornic_ib_ring *ring)
 	return (size_t)1 << (ring->log + ring->stride);
 }
 
-/* The record of a ring of the kernel. */
+/* Return the record of a ring of the kernel. */
 static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ring)
 {
 	return ornic_ib_kbuf_at(&ring->kbuf, ornic_ib_ring_bytes(ring));

@@ -19,19 +19,19 @@ struct ornic_ib_ring;
 /**
  * struct ornic_ib_srq - shared receive queue
  * @ibsrq: ib_core's part
- * @ref: keeps it during events
+ * @ref: keeps the SRQ while an event is delivered
  * @srqn: number in the device
- * @max_wr: entries, as given to the user; under @modify
- * @max_sge: SGEs of an entry, as given to the user
+ * @max_wr: entries, as reported to the user; under @modify
+ * @max_sge: SGEs of an entry, as reported to the user
  * @modify: one modify at a time; process context
  * @ubuf: ring and record of a process
- * @kbuf: ring and record of the kernel; what follows is for these only, except @wq.log
- *	and @wq.stride
- * @wq: the ring, whose place changes under its lock; wr_id goes by id
- * @next: by id: the next free one, or that it is posted, or spare; under the lock of @wq
- * @ids: how many @next and wr_id have; as many as the ring has entries are not spare
+ * @kbuf: ring and record of the kernel; the members that follow are for these only, except
+ *	@wq.log and @wq.stride
+ * @wq: the ring, whose place changes under its lock; wr_id is indexed by id
+ * @next: by id: next free id, or a mark for posted or spare; under the lock of @wq
+ * @ids: size of @next and wr_id; as many ids as the ring has entries are not spare
  * @free: first free id; under the lock of @wq
- * @coming: a ring that the device is about to go over to, NULL without; under the lock of @wq
+ * @coming: new ring during a resize, else NULL; under the lock of @wq
  */
 struct ornic_ib_srq {
 	struct ib_srq ibsrq;

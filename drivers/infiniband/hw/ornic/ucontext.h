@@ -11,15 +11,15 @@
 
 struct ornic_uresp_alloc_ucontext;
 
-/* The driver itself, where an object names its owner or its doorbell page. */
+/* The driver itself, as owner or doorbell page of an object. */
 #define ORNIC_IB_DRIVER		0
 
 /**
- * struct ornic_ib_ucontext - a process
+ * struct ornic_ib_ucontext - context of a process
  * @ibucontext: ib_core's part
- * @dbpage: index of its doorbell page; also its name as owner of objects
+ * @dbpage: index of its doorbell page; also its id as owner of objects
  * @caps: ORNIC_UCONTEXT_CAP_* of its provider, and bits that this driver does not know
- * @db_entry: mapping of that page, which owns it
+ * @db_entry: mapping entry, which owns that page
  */
 struct ornic_ib_ucontext {
 	struct ib_ucontext ibucontext;
@@ -33,13 +33,13 @@ static inline struct ornic_ib_ucontext *to_oucontext(struct ib_ucontext *ibucont
 	return container_of(ibucontext, struct ornic_ib_ucontext, ibucontext);
 }
 
-/* The process on whose behalf a verb runs, NULL for the kernel. */
+/* Return the context of the process that called a verb, NULL for the kernel. */
 static inline struct ornic_ib_ucontext *ornic_ib_caller(struct ib_udata *udata)
 {
 	return rdma_udata_to_drv_context(udata, struct ornic_ib_ucontext, ibucontext);
 }
 
-/* Doorbell page of the caller; also its id as owner of objects. */
+/* Return the doorbell page of the caller; also its id as owner of objects. */
 static inline u32 ornic_ib_caller_page(struct ib_udata *udata)
 {
 	struct ornic_ib_ucontext *uctx = ornic_ib_caller(udata);

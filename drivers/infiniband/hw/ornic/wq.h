@@ -18,19 +18,19 @@ struct ornic_rec;
 /**
  * struct ornic_ib_wq - send or receive queue of the kernel
  * @cpu: pages of the buffer in which the ring lies
- * @at: where it begins there
+ * @at: offset of the ring in the buffer, in bytes
  * @rec: doorbell record
  * @wr_id: the consumer's id of each entry
  * @log: log2 of the entries
- * @stride: log2 of an entry's bytes
+ * @stride: log2 bytes of an entry
  * @max_sge: SGEs of a work request
  * @max_inline: inline bytes of a work request
  * @lock: protects posting: @prod, the entries and @wr_id up to it
  * @prod: next entry to post; read without lock by polling
  * @cons: oldest entry not completed; written under the lock of the CQ
  *
- * What posting writes and what polling writes lie in cache lines of their own: they run on
- * different processors.
+ * The members that posting writes and that polling writes lie in separate cache lines, because
+ * posting and polling run on different processors.
  */
 struct ornic_ib_wq {
 	void **cpu;
@@ -48,7 +48,7 @@ struct ornic_ib_wq {
 	u32 cons ____cacheline_aligned_in_smp;
 };
 
-/* The entry of a free-running index. */
+/* Return the entry of a free-running index. */
 static inline void *ornic_ib_wqe(const struct ornic_ib_wq *wq, u32 index)
 {
 	return ornic_ib_entry(wq->cpu, wq->at, index, wq->log, wq->stride);
