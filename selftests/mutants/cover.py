@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The test map: which lines each test runs, by gcc's counters, and how long it takes without them.
 
-A test is asked once for each content of the sources, of the test and of what the tests share; the answers are kept in a folder.
+A test is asked once for each content of the test, of what the tests share, of the headers and of the sources that it runs; the
+answers are kept in a folder. An edit of a source asks the tests that run it, not all.
 """
 import glob
 import json
@@ -25,36 +26,57 @@ class Map:
         self.lines = {}         # file: lines that have code
         self.seconds = {}       # test: seconds of a good run
         self.broken = []        # tests that fail without a mutant
+        self.stamps = {}        # file: stamp, of sources and headers
 
     def make(self):
-        shared = [os.path.join(self.part.tree, s) for s in self.part.sources()] + \
-            glob.glob(os.path.join(self.part.tree, "include", "**", "*.h"), recursive=True)
-        code = tree.stamp(shared)
+        self.stamps = {os.path.relpath(path, self.part.tree): tree.stamp([path]) for path in
+                       [os.path.join(self.part.tree, s) for s in self.part.sources()] +
+                       glob.glob(os.path.join(self.part.tree, "include", "**", "*.h"), recursive=True)}
         tests = self.part.tests()
-        known = {t.name: self._known(t, code) for t in tests}
+        known = {}
+        for test in tests:
+            known[test.name] = self._known(test, known)
+        self._see_all_lines(tests, known)
         missing = [t for t in tests if known[t.name] is None]
         if any(self.part.counted(t) for t in missing):
             self.say("test map: building with counters")
             self.part.build("cover")
         for number, test in enumerate(missing, 1):
             self.say("test map: %d of %d, %s" % (number, len(missing), test.name))
-            known[test.name] = self._ask(test)
+            known[test.name] = self._ask(test, known)
             if not known[test.name]["how"]:
-                tree.write(self._file(test, code), json.dumps(known[test.name]))
+                tree.write(self._file(test), json.dumps(known[test.name]))
         for test in tests:
             self._take(test, known)
 
-    def _file(self, test, code):
-        return os.path.join(self.kept, "%s-%s-%s.json" % (test.name.replace("/", "."), code, tree.stamp(self.part.stamp_of(test))))
+    def _see_all_lines(self, tests, known):
+        """A file that no kept answer knows as it is now: let the quickest test tell which of its lines have code."""
+        seen = {name for answer in known.values() if answer for name, stamp in answer["files"].items()
+                if stamp == self.stamps.get(name)}
+        counted = [t for t in tests if known[t.name] and self.part.counted(t)]
+        if counted and any(name.endswith(".c") and name not in seen for name in self.stamps):
+            known[min(counted, key=lambda t: known[t.name]["seconds"]).name] = None
 
-    def _known(self, test, code):
+    def _file(self, test):
+        return os.path.join(self.kept, "%s-%s.json" % (test.name.replace("/", "."), tree.stamp(self.part.stamp_of(test))))
+
+    def _known(self, test, known):
+        """What is kept of a test, None if a file that it runs or a header has changed; without counters, by its twin."""
         try:
-            with open(self._file(test, code), encoding="utf-8") as f:
-                return json.load(f)
+            with open(self._file(test), encoding="utf-8") as f:
+                answer = json.load(f)
         except (OSError, ValueError):
             return None
+        twin = self.part.twin(test.name)
+        if twin != test.name and (not known.get(twin) or known[twin]["needs"] != answer.get("needs")):
+            return None
+        return answer if self._needs(answer.get("needs", {"?": ""})) == answer.get("needs") else None
 
-    def _ask(self, test):
+    def _needs(self, names):
+        """What an answer depends on: the files whose code was run, and all headers."""
+        return {name: stamp for name, stamp in self.stamps.items() if name in names or name.endswith(".h")}
+
+    def _ask(self, test, known):
         own = os.path.dirname(self.part.builds[test.build].path(self.part.builds[test.build].library))
         how, seconds = running.run(test, self.part.tree, own, LONGEST)
         counted = self.part.counted(test)
@@ -66,6 +88,10 @@ class Map:
                 os.remove(path)
             running.run(counted, self.part.tree, os.path.dirname(cover.path(cover.library)), LONGEST)
             self._read(root, answer)
+        answer["files"] = {name: self.stamps[name] for name in answer["lines"] if name in self.stamps}
+        twin = known.get(self.part.twin(test.name))
+        answer["needs"] = twin["needs"] if not counted and twin else \
+            self._needs([name for name, lines in answer["reached"].items() if lines])
         return answer
 
     @staticmethod
@@ -92,7 +118,8 @@ class Map:
         self.seconds[test.name] = answer["seconds"]
         self.reached[test.name] = {name: set(numbers) for name, numbers in lines["reached"].items()}
         for name, numbers in lines["lines"].items():
-            self.lines.setdefault(name, set()).update(numbers)
+            if lines["files"].get(name) == self.stamps.get(name):       # else it is of before an edit, and not run by this test
+                self.lines.setdefault(name, set()).update(numbers)
 
     def tests_of(self, source, number):
         """Names of the tests that run the statement of a line; for what is no statement, those that run any of the file."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reviewed mutants: changes that no test can notice, each with the reason, in equivalent.txt.
 
-An entry is matched by file, function and text, so it stays when code elsewhere moves and lapses when its line changes:
+An entry is matched by file, function and text, so it stays when code elsewhere moves and lapses when its line changes. A statement
+of several lines has a - or + for each:
 
     tools/ornicd/loop.c loop_run
     -	while (!l->stopped) {
@@ -14,6 +15,15 @@ class Malformed(Exception):
     """A list that does not have the form above."""
 
 
+def joined(lines, more):
+    """Lines of a statement without what is around them."""
+    return more.strip() if lines is None else lines + "\n" + more.strip()
+
+
+def text_of(lines):
+    return "\n".join(line.strip() for line in lines.strip().split("\n"))
+
+
 def read(path):
     """Returns {(file, function, before, after): reason}."""
     entries, head, before, after = {}, None, None, None
@@ -22,9 +32,9 @@ def read(path):
             if not line.strip() or line.startswith("#"):
                 continue
             if line[0] == "-":
-                before = line[1:].strip()
+                before, after = joined(before if after is None else None, line[1:]), None
             elif line[0] == "+":
-                after = line[1:].strip()
+                after = joined(after, line[1:])
             elif line[0] == "=":
                 if head is None or before is None or after is None or not line[1:].strip():
                     raise Malformed("%s:%d: file, -, + and = with a reason make an entry" % (path, number))
@@ -39,4 +49,4 @@ def read(path):
 
 
 def key(mutant):
-    return mutant.source.path, mutant.function, mutant.before.strip(), mutant.after.strip()
+    return mutant.source.path, mutant.function, text_of(mutant.before), text_of(mutant.after)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All mutants of one line of C: each is the line with one small mistake in it."""
+"""All mutants of one line of C, or of a statement that begins there: each has one small mistake in it."""
 import re
 
 # Binary operators have a space on both sides in kernel style, unary ones do not.
@@ -17,6 +17,7 @@ NOT = re.compile(r"!(?=[\w(])")
 CONDITION = re.compile(r"\b(if|while) \(")
 ERROR = re.compile(r"\breturn -E\w+;")
 RETURNED = re.compile(r"\breturn ([^;]*(?:&&|\|\||[<>=!]=|!\w)[^;]*);")
+VALUE = re.compile(r"\breturn (?!-?\w+;|-E\w+;|!)([^;]+);|\breturn (?!true\b|false\b|NULL\b|[\dA-Z])(\w+);")
 CHOICE = re.compile(r" \? ([^?:]+) : ([^?:;,]+?)(?=[;,)])")
 CALL = re.compile(r"^(\s+)(?:[\w>.\[\]*()-]+ (?:=|[-+|&^]=|<<=|>>=) .*|\*?[\w>.\[\]-]+(?:\+\+|--)|[\w>.-]+\(.*\));\s*$")
 JUMP = re.compile(r"^(\s+)(?:break|continue|goto \w+|return);\s*$")
@@ -64,6 +65,8 @@ def constants(line, code):
         yield changed(line, *found.span(), "false" if found.group(1) == "true" else "true")
     for found in ERROR.finditer(code):
         yield changed(line, *found.span(), "return 0;")
+    for found in VALUE.finditer(code):
+        yield changed(line, *found.span(), "return 0;")
     for found in CHOICE.finditer(code):
         yield changed(line, *found.span(), " ? %s : %s" % (line[slice(*found.span(2))], line[slice(*found.span(1))]))
 
@@ -84,6 +87,47 @@ def removal(line, code):
     found = CALL.match(code) or JUMP.match(code)
     if found and code.count("(") == code.count(")"):
         yield found.group(1) + ";"
+
+
+def long_condition(lines, code):
+    """A condition of several lines, negated: where its closing bracket is, and the lines up to there; or nothing."""
+    found = CONDITION.search(code[0])
+    if not found or closing(code[0], found.end() - 1) is not None:
+        return
+    opening, depth = found.end() - 1, 0
+    for row, text in enumerate(code):
+        for column in range(opening if not row else 0, len(text)):
+            depth += {"(": 1, ")": -1}.get(text[column], 0)
+            if not depth:
+                made = list(lines[:row + 1])
+                made[row] = changed(made[row], column, column + 1, "))")
+                made[0] = changed(made[0], opening, opening + 1, "(!(")
+                yield row, "\n".join(made)
+                return
+
+
+def long_removal(code):
+    """A statement of several lines that is removed."""
+    joined = " ".join([code[0].rstrip()] + [text.strip() for text in code[1:]])
+    for text in removal(joined, joined):
+        yield len(code) - 1, text
+
+
+def statements(source, number):
+    """[(last line, text)] for a statement of several lines that begins in this one."""
+    if number not in source.functions or (number > 1 and not source.ends(number - 1)):
+        return []
+    first, last = source.statement(number)
+    last = min(last, source.functions[number][2])
+    if first != number or last == number or any(DEAD.search(source.code[n - 1]) for n in range(first, last + 1)):
+        return []
+    lines, code = source.lines[first - 1:last], source.code[first - 1:last]
+    return [(first + row, text) for kind in (long_condition(lines, code), long_removal(code)) for row, text in kind]
+
+
+def every(source, number):
+    """[(last line, text)]: all mutants that begin in a line, in a fixed order."""
+    return [(number, text) for text in mutants(source, number)] + statements(source, number)
 
 
 def mutants(source, number):

@@ -138,6 +138,8 @@ def cases(path):
 class Part:
     """What both parts have in common: a name, a folder, and a copy of the tree to build in."""
 
+    shared = ""     # files among the unit tests that all of the part's tests are linked with
+
     def __init__(self, tree):
         self.tree = tree
 
@@ -162,10 +164,18 @@ class Part:
 
     def stamp_of(self, test):
         """Files besides the sources that decide what a test finds."""
-        base = test.name.split("/")[1].split(".")[0]
-        return [path for suite in ("unit", "wire", "mutants") for path in
-                glob.glob(os.path.join(self.tree, "selftests", suite, base + ".*"))] + \
-            [path for path in glob.glob(os.path.join(self.tree, "selftests", "**", "lib", "*.[ch]"), recursive=True)]
+        suite, name = test.name.split("/")
+        base = name.split(".")[0]
+        tests = os.path.join(self.tree, "selftests")
+        shared = glob.glob(os.path.join(tests, "**", "lib", "*.[ch]"), recursive=True) + \
+            glob.glob(os.path.join(tests, "**", "lib", "*.py"), recursive=True)
+        if suite == "wire":         # programs and modules that the tests on the wire use
+            shared += [path for path in glob.glob(os.path.join(tests, "wire", "*.*"))
+                       if not os.path.basename(path).startswith("test_")]
+        else:
+            shared += glob.glob(os.path.join(tests, "unit", self.shared)) if self.shared else []
+        return sorted({path for suite in ("unit", "wire", "mutants") for path in
+                       glob.glob(os.path.join(tests, suite, base + ".*"))} | set(shared))
 
 
 class Daemon(Part):
@@ -244,6 +254,7 @@ class Provider(Part):
     """
 
     name, folder = "provider", "tools/libornic"
+    shared = "test_libornic_kernel.*"
     objects_in = {"cover": "cover-provider", "plain": "try-provider", "san": "san-provider", "tsan": "tsan-provider"}
 
     def __init__(self, tree, cc="gcc"):

@@ -24,16 +24,22 @@ class Record:
             pass
         self.now = []           # of this run, in the sample's order
 
-    def recall(self, mutant, code, tests):
-        """What an earlier run found, None if that may have changed: the file has, or new tests may kill a survivor."""
+    def recall(self, mutant, code, tests, stamp_of):
+        """
+        What an earlier run found, None if that may have changed: the file has, new tests may kill a survivor, or the test that
+        killed it is another one or is gone. @stamp_of: {test: stamp}.
+        """
         found = self.known.get(mutant.id)
         if not found or found["code"] != code or (found["state"] == "survived" and found["tests"] != tests):
             return None
-        return {key: found[key] for key in ("state", "by", "seconds")}
+        if found["state"] == "killed" and (not found.get("stamp") or stamp_of.get(found.get("test")) != found["stamp"]):
+            return None
+        return {key: found[key] for key in ("state", "by", "test", "seconds") if key in found}
 
-    def add(self, mutant, code, tests, result):
+    def add(self, mutant, code, tests, stamp_of, result):
         entry = {"id": mutant.id, "file": mutant.source.path, "line": mutant.line, "function": mutant.function,
-                 "before": mutant.before, "after": mutant.after, "code": code, "tests": tests, **result}
+                 "before": mutant.before, "after": mutant.after, "code": code, "tests": tests,
+                 "stamp": stamp_of.get(result.get("test")), **result}
         self.known[mutant.id] = entry
         self.now.append(entry)
         tree.write(self.path, json.dumps({"seed": self.seed, "now": [m["id"] for m in self.now],

@@ -21,8 +21,14 @@ def line(number, wanted, mutant, result):
 
 def survivors(entries):
     for m in sorted((m for m in entries if m["state"] == "survived"), key=lambda m: (m["file"], m["line"])):
-        print("\nsurvived: %s:%d %s%s\n-%s\n+%s" % (m["file"], m["line"], m["function"], m["by"] and " (%s)" % m["by"],
-                                                   m["before"], m["after"]))
+        print("\nsurvived: %s:%d %s%s" % (m["file"], m["line"], m["function"], m["by"] and " (%s)" % m["by"]))
+        print("\n".join(["-" + t for t in m["before"].split("\n")] + ["+" + t for t in m["after"].split("\n")]))
+
+
+def percent(entries):
+    """Share of killed mutants, None if none counts."""
+    tried = sum(m["state"] in COUNTED for m in entries)
+    return 100.0 * sum(m["state"] == "killed" for m in entries) / tried if tried else None
 
 
 def share(entries):

@@ -10,13 +10,14 @@ from source import Source
 
 
 class Mutant:
-    """One line of one source, replaced. Its id has no line number: the mutant stays the same if code elsewhere moves."""
+    """A line of a source, or a statement, replaced. Its id has no line number: it stays the same if code elsewhere moves."""
 
-    def __init__(self, source, line, after):
+    def __init__(self, source, line, after, last=None):
         self.source = source
         self.line = line
+        self.last = last or line
         self.after = after
-        self.before = source.lines[line - 1]
+        self.before = "\n".join(source.lines[line - 1:self.last])
         self.function = source.function(line)
         named = "\0".join((source.path, self.function, self.before, after, str(source.place(line))))
         self.id = hashlib.sha256(named.encode()).hexdigest()[:16]
@@ -27,10 +28,10 @@ class Mutant:
         return self.function or (macro.group(1) if macro else "")
 
     def text(self):
-        return self.source.with_line(self.line, self.after)
+        return self.source.with_lines(self.line, self.last, self.after)
 
     def diff(self):
-        return "-%s\n+%s" % (self.before, self.after)
+        return "\n".join(["-" + t for t in self.before.split("\n")] + ["+" + t for t in self.after.split("\n")])
 
 
 def mutants(tree, paths, seed):
@@ -40,7 +41,7 @@ def mutants(tree, paths, seed):
         with open(os.path.join(tree, path), encoding="utf-8") as f:
             source = Source(path, f.read())
         for number in range(1, len(source.lines) + 1):
-            made = mutate.mutants(source, number)
+            made = mutate.every(source, number)
             if made:
                 lines.append((source, number, made))
     chance = random.Random(seed)
@@ -51,7 +52,8 @@ def mutants(tree, paths, seed):
     while any(len(made) > depth for _, _, made in lines):
         for source, number, made in lines:
             if len(made) > depth:
-                yield Mutant(source, number, made[depth])
+                last, text = made[depth]
+                yield Mutant(source, number, text, last)
         depth += 1
 
 
@@ -61,5 +63,5 @@ def count(tree, paths):
     for path in paths:
         with open(os.path.join(tree, path), encoding="utf-8") as f:
             source = Source(path, f.read())
-        found += sum(bool(mutate.mutants(source, n)) for n in range(1, len(source.lines) + 1))
+        found += sum(bool(mutate.every(source, n)) for n in range(1, len(source.lines) + 1))
     return found

@@ -68,6 +68,6 @@ class Source:
         first = self.functions[number][1] if number in self.functions else 1
         return sum(line == text for line in self.lines[first - 1:number - 1])
 
-    def with_line(self, number, text):
-        """The file's text with one line replaced."""
-        return "\n".join(self.lines[:number - 1] + [text] + self.lines[number:])
+    def with_lines(self, first, last, text):
+        """The file's text with some lines replaced; the number of lines stays, so that others are found again."""
+        return "\n".join(self.lines[:first - 1] + [text] + [""] * (last - first - text.count("\n")) + self.lines[last:])

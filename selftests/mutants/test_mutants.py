@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The tool behind make mutants: what it makes of a line, and that it tells a mutant that a test notices from one that none does."""
+import argparse
+import contextlib
 import fcntl
+import importlib.machinery
+import importlib.util
+import io
+import json
 import os
 import shutil
 import subprocess
@@ -138,10 +144,10 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.mutants("\tif (a < b)"), ["if (a <= b)", "if (a >= b)", "if (!(a < b))"])
 
     def test_arithmetic(self):
-        self.assertEqual(self.mutants("\treturn a + b;"), ["return a - b;"])
+        self.assertEqual(self.mutants("\treturn a + b;"), ["return a - b;", "return 0;"])
 
     def test_logic(self):
-        self.assertEqual(self.mutants("\treturn a && !b;"), ["return a || !b;", "return a && b;", "return !(a && !b);"])
+        self.assertEqual(self.mutants("\treturn a && !b;"), ["return a || !b;", "return a && b;", "return 0;", "return !(a && !b);"])
 
     def test_constants(self):
         self.assertEqual(self.mutants("\treturn 0x10;"), ["return 0xf;", "return 0x11;"])
@@ -149,7 +155,30 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.mutants("\treturn 0;"), ["return 1;"])
         self.assertEqual(self.mutants("\treturn true;"), ["return false;"])
         self.assertEqual(self.mutants("\treturn -EINVAL;"), ["return 0;"])
-        self.assertEqual(self.mutants("\treturn a ? b : c;"), ["return a ? c : b;"])
+        self.assertEqual(self.mutants("\treturn a ? b : c;"), ["return 0;", "return a ? c : b;"])
+
+    def test_returned_values(self):
+        for body in ("\treturn err;", "\treturn f(a, b);", "\treturn a->b;"):
+            self.assertEqual(self.mutants(body), ["return 0;"], body)
+        for body in ("\treturn NULL;", "\treturn ORNIC_ST_OK;"):
+            self.assertEqual(self.mutants(body), [], body)
+
+    def statements(self, body, number=3):
+        source = Source("x.c", "int f(int a)\n{\n%s\n}\n" % body)
+        return mutate.statements(source, number)
+
+    def test_long_statements_are_removed(self):
+        self.assertEqual(self.statements("\tf(a,\n\t  b);"), [(4, "\t;")])
+        self.assertEqual(self.statements("\ta->b = c +\n\t       d;"), [(4, "\t;")])
+        for body in ("\tlog_err(a,\n\t\tb);", "\tint b = c +\n\t\td;", "\tf(a);\n\tg(b);", "\treturn a +\n\t       b;"):
+            self.assertEqual(self.statements(body), [], body)
+        self.assertEqual(self.statements("\tf(a,\n\t  b);", 4), [])
+
+    def test_long_conditions_are_negated(self):
+        self.assertEqual(self.statements("\tif (a &&\n\t    (b || c))\n\t\tf();"), [(4, "\tif (!(a &&\n\t    (b || c)))")])
+        self.assertEqual(self.statements("\twhile (a ||\n\t       b) {\n\t\tf();\n\t}"),
+                         [(4, "\twhile (!(a ||\n\t       b)) {")])
+        self.assertEqual(self.statements("\tif (a && b)\n\t\tf();"), [])
 
     def test_removal(self):
         self.assertEqual(self.mutants("\tf(a);"), [";"])
@@ -196,6 +225,17 @@ class Sampling(Folder):
         self.assertEqual(len(set(lines[:count])), count)
         self.assertGreater(len(lines), count)
 
+    def test_statement_is_replaced(self):
+        """Lines behind it keep their numbers, and the entry of a reviewed one has all of its lines."""
+        put(self.folder, "code/clamp.c", "int f(int a)\n{\n\tg(a,\n\t  1,\n\t  2);\n\treturn a;\n}\n")
+        found = [m for m in sample.mutants(self.folder, ["code/clamp.c"], "1") if m.last != m.line]
+        self.assertEqual([(m.line, m.last, m.after) for m in found], [(3, 5, "\t;")])
+        self.assertEqual(found[0].text(), "int f(int a)\n{\n\t;\n\n\n\treturn a;\n}\n")
+        self.assertEqual(found[0].diff(), "-\tg(a,\n-\t  1,\n-\t  2);\n+\t;")
+        put(self.folder, "list", "code/clamp.c f\n-\tg(a,\n-\t  1,\n-\t  2);\n+\t;\n= Nobody looks.\n")
+        reviewed = equivalent.read(os.path.join(self.folder, "list"))
+        self.assertIn(equivalent.key(found[0]), reviewed)
+
     def test_id_has_no_line_number(self):
         before = sorted(self.ids("1"))
         put(self.folder, "code/clamp.c", "\n\n" + CODE)
@@ -205,21 +245,26 @@ class Sampling(Folder):
         path = os.path.join(self.folder, "result.json")
         first, second = list(sample.mutants(self.folder, ["code/clamp.c"], "1"))[:2]
         kept = record.Record(path, "1")
-        kept.add(first, "code", "tests", {"state": "killed", "by": "unit/test_clamp", "seconds": 1})
-        kept.add(second, "code", "tests", {"state": "survived", "by": "", "seconds": 1})
+        now = {"unit/test_clamp": "one"}
+        kept.add(first, "code", "tests", now, {"state": "killed", "by": "unit/test_clamp: status 1", "test": "unit/test_clamp",
+                                               "seconds": 1})
+        kept.add(second, "code", "tests", now, {"state": "survived", "by": "", "test": "", "seconds": 1})
         again = record.Record(path, "1")
-        self.assertEqual(again.recall(first, "code", "more tests")["state"], "killed")
-        self.assertEqual(again.recall(second, "code", "tests")["state"], "survived")
-        self.assertIsNone(again.recall(second, "code", "more tests"))
-        self.assertIsNone(again.recall(first, "other code", "tests"))
+        self.assertEqual(again.recall(first, "code", "more tests", now)["state"], "killed")
+        self.assertEqual(again.recall(second, "code", "tests", now)["state"], "survived")
+        self.assertIsNone(again.recall(second, "code", "more tests", now))
+        self.assertIsNone(again.recall(first, "other code", "tests", now))
         self.assertEqual([m["id"] for m in again.last], [first.id, second.id])
+        # the test that killed it is another one, or gone
+        self.assertIsNone(again.recall(first, "code", "tests", {"unit/test_clamp": "two"}))
+        self.assertIsNone(again.recall(first, "code", "tests", {}))
 
     def test_only_the_last_run_is_reported(self):
         path = os.path.join(self.folder, "result.json")
         first, second = list(sample.mutants(self.folder, ["code/clamp.c"], "1"))[:2]
         for mutant in (first, second):
             kept = record.Record(path, "1")
-            kept.add(mutant, "code", "tests", {"state": "killed", "by": "unit/test_clamp", "seconds": 1})
+            kept.add(mutant, "code", "tests", {}, {"state": "killed", "by": "unit/test_clamp", "seconds": 1})
         again = record.Record(path, "1")
         self.assertEqual([m["id"] for m in again.last], [second.id])
         self.assertEqual(set(again.known), {first.id, second.id})
@@ -241,7 +286,9 @@ class Sampling(Folder):
         for path, function, before, _ in equivalent.read(os.path.join(HERE, "equivalent.txt")):
             with open(os.path.join(TOP, path), encoding="utf-8") as f:
                 source = Source(path, f.read())
-            if not any(line.strip() == before and source.function(n) == function for n, line in enumerate(source.lines, 1)):
+            rows = before.count("\n") + 1
+            if not any(equivalent.text_of("\n".join(source.lines[n - 1:n - 1 + rows])) == before and source.function(n) == function
+                       for n in range(1, len(source.lines) + 1)):
                 stale.append("%s %s: %s" % (path, function, before))
         self.assertEqual(stale, [])
 
@@ -316,6 +363,61 @@ class Trials(Folder):
         with open(os.path.join(self.folder, "code/clamp.c"), encoding="utf-8") as f:
             self.assertEqual(f.read(), CODE)
 
+    def test_failing_once_is_no_kill(self):
+        """A test that fails with a mutant has to fail again."""
+        put(self.folder, "test/test_clamp.c", TEST.replace('if (!access("unwell", F_OK))', 'if (!unlink("once"))'))
+        for build in ("plain", "san"):
+            self.part.build(build)
+        put(self.folder, "once", "")
+        self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "once")))
+        self.assertEqual(self.trial.doubtful, {})
+
+    def test_same_code_in_a_later_build(self):
+        """What differs in the first build counts, even if the build with sanitizers has the same object code."""
+        before = trial.Trial.compile
+
+        def compile_as(self, mutant, build):
+            return before(self, mutant, build) if build == "plain" else "equivalent"
+        self.addCleanup(setattr, trial.Trial, "compile", before)
+        trial.Trial.compile = compile_as
+        self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
+        trial.Trial.compile = lambda self, mutant, build: before(self, mutant, build) if build == "plain" else "invalid"
+        self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
+
+    def asked(self):
+        """Tests that a new map asks."""
+        said = []
+        again = cover.Map(self.part, os.path.join(self.folder, "map"), said.append)
+        again.make()
+        self.assertEqual(again.reached, {**self.map.reached, **again.reached})
+        return [text.split(", ")[1] for text in said if ", " in text], again
+
+    def test_edit_asks_the_tests_that_run_the_file(self):
+        put(self.folder, "code/other.c", "int other(void)\n{\n\treturn 1;\n}\n")
+        names, _ = self.asked()
+        self.assertEqual(names, ["unit/test_clamp"])        # to learn which lines have code
+        put(self.folder, "code/clamp.c", "\n" + CODE)
+        for build in ("plain", "san"):
+            self.part.build(build)
+        names, again = self.asked()
+        self.assertEqual(names, ["unit/test_clamp", "san/test_clamp"])
+        self.assertIn(9, again.lines["code/clamp.c"])
+        put(self.folder, "code/limit.h", HEADER + "\n")
+        names, _ = self.asked()
+        self.assertEqual(names, ["unit/test_clamp", "san/test_clamp"])
+
+    def test_shared_files_belong_to_a_test(self):
+        test = self.part.tests()[0]
+        self.part.shared = "test_libornic_kernel.*"
+        for name in ("unit/test_clamp.c", "unit/test_libornic_kernel.h", "lib/tap.py", "unit/lib/pair.c", "wire/vfu_device.c",
+                     "unit/test_other.c"):
+            put(self.folder, "selftests/" + name, "")
+        names = [os.path.relpath(path, os.path.join(self.folder, "selftests")) for path in self.part.stamp_of(test)]
+        self.assertEqual(names, ["lib/tap.py", "unit/lib/pair.c", "unit/test_clamp.c", "unit/test_libornic_kernel.h"])
+        names = self.part.stamp_of(part.Test("wire/test_x.Y.z", [], "san"))
+        self.assertIn(os.path.join(self.folder, "selftests/wire/vfu_device.c"), names)
+
     def test_map_is_kept(self):
         before = sorted(os.listdir(os.path.join(self.folder, "map")))
         shutil.rmtree(os.path.join(self.folder, "cover"))
@@ -336,10 +438,113 @@ class Reported(unittest.TestCase):
     def test_share_of_nothing(self):
         self.assertEqual(report.share([]), "nothing tried")
 
-    def test_nothing_changed(self):
+    def test_percent(self):
+        self.assertEqual(report.percent([{"state": "killed"}] * 3 + [{"state": "survived"}, {"state": "invalid"}]), 75)
+        self.assertIsNone(report.percent([{"state": "invalid"}]))
+
+    def test_unknown_file(self):
         done = subprocess.run([os.path.join(HERE, "mutants"), "--rev", "HEAD", "README.md"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("README.md is no source", done.stderr)
+
+
+def program():
+    """The program as a module."""
+    loader = importlib.machinery.SourceFileLoader("mutants_program", os.path.join(HERE, "mutants"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Program(Folder):
+    """Which files and how many mutants of each part, and how the provider's part is run."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = program()
+        self.program.TOP = self.folder
+
+    def git(self, *words):
+        subprocess.run(["git", "-C", self.folder, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                       capture_output=True)
+
+    def args(self, **given):
+        return argparse.Namespace(**{"file": [], "all": False, "rev": "HEAD", "work": "/w", "seed": "7", "goal": None, **given})
+
+    def repository(self):
+        for name in ("tools/ornicd/a.c", "tools/ornicd/x/b.c", "tools/ornicd/main.c", "tools/libornic/c.h", "README.md"):
+            put(self.folder, name, "int a;\n")
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "one")
+
+    def test_changed(self):
+        self.repository()
+        self.assertEqual(self.program.chosen(self.args()), [])
+        put(self.folder, "tools/ornicd/a.c", "int b;\n")           # not committed
+        put(self.folder, "tools/ornicd/x/new.c", "int b;\n")       # not even added
+        put(self.folder, "tools/ornicd/main.c", "int b;\n")        # left out
+        put(self.folder, "README.md", "b")
+        self.assertEqual(self.program.chosen(self.args()), ["tools/ornicd/a.c", "tools/ornicd/x/new.c"])
+        self.git("add", "-A")
+        self.git("commit", "-qm", "two")
+        self.assertEqual(self.program.chosen(self.args()), [])
+        self.assertEqual(self.program.chosen(self.args(rev="HEAD~1")), ["tools/ornicd/a.c", "tools/ornicd/x/new.c"])
+        with self.assertRaises(SystemExit):
+            self.program.chosen(self.args(rev="nonsense"))
+
+    def test_chosen(self):
+        self.repository()
+        everything = ["tools/libornic/c.h", "tools/ornicd/a.c", "tools/ornicd/x/b.c"]
+        self.assertEqual(sorted(self.program.chosen(self.args(all=True))), everything)
+        self.assertEqual(self.program.chosen(self.args(file=["tools/ornicd/x"])), ["tools/ornicd/x/b.c"])
+
+    def test_split(self):
+        self.assertEqual(self.program.split(100, {"daemon": 9000, "provider": 1000}), {"daemon": 90, "provider": 10})
+        self.assertEqual(self.program.split(100, {"daemon": 9999, "provider": 1}), {"daemon": 100, "provider": 1})
+        self.assertEqual(self.program.split(100, {"daemon": 50, "provider": 0}), {"daemon": 100, "provider": 0})
+        self.assertEqual(self.program.split(100, {"daemon": 0, "provider": 0}), {"daemon": 0, "provider": 0})
+
+    def lab(self, status):
+        """The lab's program notes how it is called, and does as if the part had run."""
+        put(self.folder, "tools/lab/lab", "#!/bin/sh\necho \"$@\" > %s/called\nexit %d\n" % (self.folder, status))
+        os.chmod(os.path.join(self.folder, "tools/lab/lab"), 0o755)
+        put(self.folder, "provider-7.json", json.dumps({"seed": "7", "now": ["b"], "mutants": [{"id": "a"}, {"id": "b"}]}))
+
+    def test_in_build_root(self):
+        self.lab(0)
+        entries = self.program.in_build_root(self.args(work=self.folder), "provider", ["tools/libornic/c.h"], 12)
+        self.assertEqual(entries, [{"id": "b"}])
+        with open(os.path.join(self.folder, "called"), encoding="utf-8") as f:
+            self.assertEqual(f.read().split(), ["buildroot-run", "--", "python3", os.path.join(HERE, "mutants"), "--part",
+                                                "provider", "--seed", "7", "--number", "12", "--work", self.folder, "tools/libornic/c.h"])
+
+    def test_build_root_fails(self):
+        self.lab(3)
+        with self.assertRaises(SystemExit) as raised:
+            self.program.in_build_root(self.args(work=self.folder), "provider", ["tools/libornic/c.h"], 12)
+        self.assertEqual(raised.exception.code, 3)
+
+    def run_main(self, *words):
+        entries = [{"id": str(n), "file": "tools/ornicd/a.c", "state": "killed" if n < 3 else "survived", "line": 1, "function": "",
+                    "by": "", "before": "", "after": ""} for n in range(4)]
+        self.repository()
+        put(self.folder, "tools/ornicd/a.c", CODE)
+        self.program.try_part = lambda args, name, files, wanted: entries
+        self.program.in_build_root = lambda args, name, files, wanted: []
+        argv = sys.argv
+        self.addCleanup(setattr, sys, "argv", argv)
+        sys.argv = ["mutants", "--all", *words]
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.program.main()
+
+    def test_goal(self):
+        self.run_main("--goal", "75")
+
+    def test_below_the_goal(self):
+        with self.assertRaises(SystemExit) as raised:
+            self.run_main("--goal", "75.1")
+        self.assertIn("goal", str(raised.exception.code))
 
 
 class Alone(Folder):

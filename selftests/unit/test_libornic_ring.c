@@ -2,6 +2,7 @@
 /* Provider, host side of a ring and the queue pair table (ORN-RNG-1, 2, 4, 5, 9, 11). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "test_libornic_kernel.h"
 
@@ -97,6 +98,20 @@ static void test_arm(void **state)
 	assert_int_equal(le32toh(rec.arm), 0x24000c05);
 }
 
+/* Only the leaves are freed, whatever the words behind them hold. */
+static void test_qp_table_end(void **state)
+{
+	struct ornic_qp_table *table = calloc(1, sizeof(*table));
+
+	(void)state;
+	assert_non_null(table);
+	ornic_qp_table_init(table);
+	assert_int_equal(ornic_qp_table_insert(table, ORNIC_MAX_NUMBER, table), 0);
+	memset(&table->leaf[ORNIC_QP_LEAF_SIZE], 0x5a, sizeof(table->leaf[0]));
+	ornic_qp_table_free(table);
+	free(table);
+}
+
 static void test_qp_table(void **state)
 {
 	struct ornic_qp_table *table = calloc(1, sizeof(*table));
@@ -129,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_phase),
 		cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_qp_table),
+		cmocka_unit_test(test_qp_table_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
