@@ -251,7 +251,7 @@ static void test_details(void **state)
 	qp->req.reads = 14;
 	qp->req.retransmits = 15;
 	qp->req.rtt = 1600;
-	qp->req.far = true;
+	qp->req.remote = true;
 	qp->req.retry_left = 2;
 	qp->req.rnr_left = 3;
 	qp->max_rd_atomic = 5;
@@ -321,7 +321,7 @@ static void test_details(void **state)
 	assert_int_equal(number(o, "retry_left"), 2);
 	assert_int_equal(number(o, "rnr_retry"), 4);
 	assert_int_equal(number(o, "rnr_left"), 3);
-	assert_true(truth(o, "far"));
+	assert_true(truth(o, "remote"));
 	assert_false(truth(o, "waits_rnr"));
 	assert_false(truth(o, "waits_rate"));
 	o = part(r, "responder");

@@ -383,7 +383,7 @@ static void test_faults(void **state)
 			struct fault_info info;
 
 			assert_int_equal(err, -ENOMEM);
-			assert_string_equal(why, "out of memory");
+			assert_string_equal(why, "out of memory for the rule");
 			assert_false(fault_next(&f->d.engine, 0, &info));
 			failures++;
 		}

@@ -334,7 +334,7 @@ static void test_known_numbers(void **state)
 		6457827717110365317ull, 3203168211198807973ull, 9817491932198370423ull,
 		4593380528125082431ull, 16408922859458223821ull,
 	};
-	struct rule r;
+	struct fault_rule r;
 
 	(void)state;
 	r = good("drop seed=1234567");
