@@ -228,6 +228,16 @@ class Commands(BadDevice):
         self.works()
         self.assertEqual(self.reasons(), [])
 
+    def test_moderation_rejected(self):
+        """The administrator learns why, and the values are the old ones."""
+        self.load()
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_CQ_MODIFY, status=c.ORNIC_ST_NO_RESOURCE)
+        result = self.vm.run("i=%s; ethtool -C $i rx-usecs 10 rx-frames 4" % INTERFACE, check=False)
+        self.proxy.lies.on_completion = None
+        self.assertNotEqual(result.rc, 0)
+        self.assertIn("ornic: the device rejected the moderation", result.out + result.err)
+        self.assertRegex(self.vm.run("i=%s; ethtool -c $i" % INTERFACE).out, r"rx-usecs:\s+0\b")
+
     def fails_in_flight(self, reason, die):
         """A command in flight when the device dies fails long before its time, a process that has the device open ends."""
         self.load(registers={c.ORNIC_REG_CAP: patient})

@@ -103,6 +103,14 @@ class Netdev(harness.GuestTest):
         self.assertGreater(self.interrupts("eth") - eth, 5)
         self.assertLess(self.interrupts("comp") - comp, 5)
 
+    def test_errors_explained(self):
+        """What the driver rejects it explains."""
+        for command, text in (("ethtool -C %s rx-frames 1000000", "ornic: more than the device can delay its events"),
+                              ("ethtool -G %s rx 8", "ornic: a ring has at least 16 entries")):
+            result = self.a.run(command % self.dev, check=False)
+            self.assertNotEqual(result.rc, 0)
+            self.assertIn(text, result.out + result.err)
+
     def test_ethtool_link(self):
         text = self.a.run("ethtool " + self.dev).out
         self.assertRegex(text, r"Link detected: yes")

@@ -78,7 +78,7 @@ static int ornic_set_ringparam(struct net_device *dev, struct ethtool_ringparam 
 	int err = 0;
 
 	if (ring->tx_pending < 1u << ORNIC_MIN_LOG || ring->rx_pending < 1u << ORNIC_MIN_LOG) {
-		NL_SET_ERR_MSG(extack, "a ring has at least 16 entries");
+		NL_SET_ERR_MSG_MOD(extack, "a ring has at least 16 entries");
 		return -EINVAL;
 	}
 	nd->tx_log = ilog2(roundup_pow_of_two(ring->tx_pending));
@@ -86,7 +86,7 @@ static int ornic_set_ringparam(struct net_device *dev, struct ethtool_ringparam 
 	if (nd->queues && (nd->tx_log != old_tx || nd->rx_log != old_rx))
 		err = ornic_netdev_replace(nd, dev->mtu);
 	if (err) {
-		NL_SET_ERR_MSG(extack, "rings of this size cannot be created");
+		NL_SET_ERR_MSG_MOD(extack, "rings of this size cannot be created");
 		nd->tx_log = old_tx;
 		nd->rx_log = old_rx;
 	}
@@ -143,7 +143,7 @@ static int ornic_set_coalesce(struct net_device *dev, struct ethtool_coalesce *c
 				  coalesce->tx_coalesce_usecs) ||
 	    !ornic_coalesce_valid(nd, coalesce->rx_max_coalesced_frames,
 				  coalesce->rx_coalesce_usecs)) {
-		NL_SET_ERR_MSG(extack, "more than the device can delay its events");
+		NL_SET_ERR_MSG_MOD(extack, "more than the device can delay its events");
 		return -EINVAL;
 	}
 	nd->tx_coalesce.frames = coalesce->tx_max_coalesced_frames;
@@ -152,8 +152,10 @@ static int ornic_set_coalesce(struct net_device *dev, struct ethtool_coalesce *c
 	nd->rx_coalesce.usecs = coalesce->rx_coalesce_usecs;
 	err = ornic_moderate(nd);
 	if (err) {
+		NL_SET_ERR_MSG_MOD(extack, "the device rejected the moderation of a queue");
 		nd->tx_coalesce = tx;
 		nd->rx_coalesce = rx;
+		ornic_moderate(nd);	/* one queue may have the new values */
 	}
 	return err;
 }
