@@ -37,6 +37,9 @@ ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_DESTROY_CQ_PAR
 ornic-probe += $(call ornic-has,PAGE_POOL,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
 # drivers report their own name to devlink
 ornic-probe += $(call ornic-has,devlink_info_driver_name_put,net/devlink.h,DEVLINK_DRIVER_NAME_PUT)
+# netlink reports the statistics of queues, and their NAPI context and its interrupt
+ornic-probe += $(call ornic-has,struct netdev_stat_ops,net/netdev_queues.h,NETDEV_STAT_OPS)
+ornic-probe += $(call ornic-has,netif_queue_set_napi,linux/netdevice.h,QUEUE_SET_NAPI)
 
 # The same for a pattern that can match several lines of one declaration.
 ornic-has-decl = $(if $(shell grep -qszE '$(1)' $(srctree)/include/$(2) && echo y),-DORNIC_HAVE_$(3))

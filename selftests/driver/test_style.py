@@ -21,6 +21,7 @@ BUILD = os.environ.get("O", os.path.join(TOP, "build"))
 KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/ornic/*.[ch]", "selftests/kmod/*.[ch]")
 KERNEL_IGNORES = {
     "FILE_PATH_CHANGES": "MAINTAINERS is the kernel tree's",
+    "CAMELCASE": "members of struct ethtool_eth_mac_stats",
 }
 COMPAT = ("compat/include/*/*.h", "compat/include/*/*/*.h")
 COMPAT_IGNORES = KERNEL_IGNORES | {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The device as an administrator meets it, and its Ethernet interface."""
 import json
+import os
 import re
 
 import harness
@@ -110,6 +111,59 @@ class Netdev(harness.GuestTest):
             result = self.a.run(command % self.dev, check=False)
             self.assertNotEqual(result.rc, 0)
             self.assertIn(text, result.out + result.err)
+
+    def netlink(self):
+        """What the kernel's netlink family netdev knows about the interface."""
+        said = json.loads(self.a.run("python3 /tmp/netdev_nl.py " + self.dev).out)
+        if said["qstats"] is None:
+            self.skipTest("the kernel of %s has no statistics of queues" % harness.GUEST)
+        return said
+
+    def test_queues(self):
+        """Netlink knows the NAPI context of both queues, its interrupt, and the page pool of the receive buffers."""
+        self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
+        said = self.netlink()
+        napi = said["napis"][0]
+        self.assertEqual([(queue["id"], queue["type"], queue["napi-id"]) for queue in said["queues"]],
+                         [(0, 0, napi["id"]), (0, 1, napi["id"])])
+        irq = self.a.run("grep ornic-eth /proc/interrupts").out.split(":")[0].strip()
+        self.assertEqual(napi["irq"], int(irq))
+        pool = [pool for pool in said["pools"] if "napi-id" in pool]
+        self.assertEqual([each["napi-id"] for each in pool], [napi["id"]])
+        self.assertGreater(pool[0]["inflight"], 0)
+
+    def test_queue_statistics(self):
+        """They move with the traffic, do not fall when the queues are replaced, and add up to those of the interface."""
+        self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
+        self.addCleanup(self.set_mtu, 1500)
+        before = self.netlink()["totals"][0]
+        self.ping(1000, count=10)
+        self.set_mtu(4000)
+        said = self.netlink()
+        for name, least in (("rx-packets", 10), ("tx-packets", 10), ("rx-bytes", 10000), ("tx-bytes", 10000)):
+            self.assertGreaterEqual(said["totals"][0][name] - before[name], least, name)
+        queues = {0: "rx", 1: "tx"}
+        self.assertEqual([(queue["id"], queue["type"]) for queue in said["qstats"]], [(0, 0), (0, 1)])
+        for queue in said["qstats"]:
+            name = queues[queue["type"]] + "-packets"
+            self.assertGreaterEqual(queue[name], said["totals"][0][name] - 5)
+        self.assertIn("rx-alloc-fail", said["totals"][0])
+        self.assertIn("tx-stop", said["totals"][0])
+
+    def test_mac_statistics(self):
+        """Frames of the interface and RoCE packets; what the device does not count is not shown."""
+        def frames():
+            said = json.loads(self.a.run("ethtool --json -S %s --groups eth-mac" % self.dev).out)[0]["eth-mac"]
+            return said
+        before = frames()
+        self.ping(1000, count=10)
+        after = frames()
+        self.assertEqual(set(after), {"FramesTransmittedOK", "FramesReceivedOK"})
+        for name in after:
+            self.assertGreaterEqual(after[name] - before[name], 10, name)
+        self.exchange("between", "ibv_rc_pingpong -d %s -g %d -n 100" % (self.device, self.p.gid_index(self.b)),
+                      "ibv_rc_pingpong -d %s -g %d -n 100 {addr}" % (self.device, self.p.gid_index(self.a)), 18515)
+        self.assertGreaterEqual(frames()["FramesTransmittedOK"] - after["FramesTransmittedOK"], 200)
 
     def test_ethtool_link(self):
         text = self.a.run("ethtool " + self.dev).out

@@ -209,6 +209,12 @@ u32 ornic_netdev_eq(struct ornic_core *core)
 	return core->eqs[ORNIC_NETDEV_VECTOR].number;
 }
 
+/* ornic_netdev_irq() - return the number of the network interface's interrupt. */
+int ornic_netdev_irq(struct ornic_core *core)
+{
+	return core->eqs[ORNIC_NETDEV_VECTOR].irq;
+}
+
 int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
 {
 	if (!cqn || cqn > ORNIC_MAX_NUMBER)

@@ -183,6 +183,11 @@ static void ornic_get_ethtool_stats(struct net_device *dev, struct ethtool_stats
 	ornic_netstats_values(netdev_priv(dev), data);
 }
 
+static void ornic_get_eth_mac_stats(struct net_device *dev, struct ethtool_eth_mac_stats *mac)
+{
+	ornic_netstats_mac(netdev_priv(dev), mac);
+}
+
 const struct ethtool_ops ornic_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_USECS | ETHTOOL_COALESCE_MAX_FRAMES,
 	.get_drvinfo		= ornic_get_drvinfo,
@@ -196,5 +201,6 @@ const struct ethtool_ops ornic_ethtool_ops = {
 	.get_sset_count		= ornic_get_sset_count,
 	.get_strings		= ornic_get_strings,
 	.get_ethtool_stats	= ornic_get_ethtool_stats,
+	.get_eth_mac_stats	= ornic_get_eth_mac_stats,
 	.get_ts_info		= ethtool_op_get_ts_info,
 };

@@ -105,6 +105,14 @@ static void ornic_netdev_poll_on(struct ornic_netdev *nd)
 	local_bh_enable();
 }
 
+/* Report to netlink which NAPI context polls the queues, and which interrupt wakes it. */
+static void ornic_netdev_napi(struct ornic_netdev *nd, struct napi_struct *napi, int irq)
+{
+	netif_napi_set_irq(&nd->napi, irq);
+	netif_queue_set_napi(nd->dev, 0, NETDEV_QUEUE_TYPE_RX, napi);
+	netif_queue_set_napi(nd->dev, 0, NETDEV_QUEUE_TYPE_TX, napi);
+}
+
 static void ornic_queues_use(struct ornic_netdev *nd, struct ornic_queues *q)
 {
 	nd->queues = q;
@@ -137,6 +145,7 @@ static int ornic_up(struct ornic_netdev *nd)
 	nd->up = true;
 	mutex_unlock(&nd->link_lock);
 
+	ornic_netdev_napi(nd, &nd->napi, ornic_netdev_irq(nd->core));
 	ornic_netdev_poll_on(nd);
 	netif_tx_wake_all_queues(nd->dev);
 	ornic_link_update(nd);
@@ -155,6 +164,7 @@ static void ornic_down(struct ornic_netdev *nd)
 	mutex_unlock(&nd->link_lock);
 
 	ornic_netdev_quiet(nd);
+	ornic_netdev_napi(nd, NULL, -1);
 	ornic_steer_stop(nd);
 	ornic_queues_use(nd, NULL);
 	ornic_queues_destroy(q);
@@ -507,6 +517,7 @@ int ornic_netdev_create(struct ornic_core *core)
 		goto stats;
 	dev->netdev_ops = &ornic_netdev_ops;
 	dev->ethtool_ops = &ornic_ethtool_ops;
+	dev->stat_ops = &ornic_stat_ops;
 	dev->watchdog_timeo = 5 * HZ;
 	ornic_netdev_features(dev);
 	netif_napi_add(dev, &nd->napi, ornic_napi_poll);

@@ -11,6 +11,7 @@
 #include <linux/netdevice.h>
 #include <linux/u64_stats_sync.h>
 #include <linux/workqueue.h>
+#include <net/netdev_queues.h>
 
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
@@ -39,6 +40,7 @@
 #define ORNIC_FRAME_HEADER	(ETH_HLEN + VLAN_HLEN)
 #define ORNIC_MAX_MTU		9000
 
+struct ethtool_eth_mac_stats;
 struct ornic_netdev;
 struct ornic_queues;
 
@@ -279,12 +281,14 @@ void ornic_steer_init(struct ornic_netdev *nd);
 void ornic_set_rx_mode(struct net_device *dev);
 
 /* netstats.c */
+extern const struct netdev_stat_ops ornic_stat_ops;
 void ornic_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *out);
 int ornic_netstats_init(struct ornic_netdev *nd);
 void ornic_netstats_cleanup(struct ornic_netdev *nd);
 int ornic_netstats_count(struct ornic_netdev *nd);
 void ornic_netstats_names(struct ornic_netdev *nd, u8 *data);
 void ornic_netstats_values(struct ornic_netdev *nd, u64 *data);
+void ornic_netstats_mac(struct ornic_netdev *nd, struct ethtool_eth_mac_stats *mac);
 
 /* ethtool.c */
 extern const struct ethtool_ops ornic_ethtool_ops;

@@ -84,6 +84,47 @@ void ornic_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *out)
 	out->rx_dropped = rx.dropped;
 }
 
+static void ornic_get_queue_stats_rx(struct net_device *dev, int idx,
+				     struct netdev_queue_stats_rx *stats)
+{
+	struct ornic_rx_stats rx = ornic_read_rx(netdev_priv(dev));
+
+	stats->packets = rx.packets;
+	stats->bytes = rx.bytes;
+	stats->alloc_fail = rx.no_buffer;
+	stats->csum_unnecessary = rx.csum_ok;
+}
+
+static void ornic_get_queue_stats_tx(struct net_device *dev, int idx,
+				     struct netdev_queue_stats_tx *stats)
+{
+	struct ornic_tx_done done = ornic_read_tx_done(netdev_priv(dev));
+	struct ornic_tx_stats tx = ornic_read_tx(netdev_priv(dev));
+
+	stats->packets = done.packets - done.errors;
+	stats->bytes = done.bytes;
+	stats->stop = tx.stopped;
+}
+
+/* The counters of the one queue outlive its replacement, so there is no other history. */
+static void ornic_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
+				 struct netdev_queue_stats_tx *tx)
+{
+	rx->packets = 0;
+	rx->bytes = 0;
+	rx->alloc_fail = 0;
+	rx->csum_unnecessary = 0;
+	tx->packets = 0;
+	tx->bytes = 0;
+	tx->stop = 0;
+}
+
+const struct netdev_stat_ops ornic_stat_ops = {
+	.get_queue_stats_rx	= ornic_get_queue_stats_rx,
+	.get_queue_stats_tx	= ornic_get_queue_stats_tx,
+	.get_base_stats		= ornic_get_base_stats,
+};
+
 /* ornic_netstats_count() - entries of "ethtool -S". */
 int ornic_netstats_count(struct ornic_netdev *nd)
 {
@@ -100,20 +141,71 @@ void ornic_netstats_names(struct ornic_netdev *nd, u8 *data)
 		strscpy_pad((char *)data, nd->stat_names[i].name, ETH_GSTRING_LEN);
 }
 
-static void ornic_netstats_device(struct ornic_netdev *nd, u64 *data)
+/* Read the values of all port counters. Return: an array to be freed by the caller, or NULL. */
+static __le64 *ornic_netstats_read(struct ornic_netdev *nd)
 {
 	__le64 *values;
+
+	if (!nd->stat_count)
+		return NULL;
+	values = kcalloc(nd->stat_count, sizeof(*values), GFP_KERNEL);
+	if (values && ornic_cmd_stat_read(nd->core, 0, values, nd->stat_count)) {
+		kfree(values);
+		return NULL;
+	}
+	return values;
+}
+
+static void ornic_netstats_device(struct ornic_netdev *nd, u64 *data)
+{
+	__le64 *values = ornic_netstats_read(nd);
 	u32 i;
 
-	memset(data, 0, nd->stat_count * sizeof(*data));
-	if (!nd->stat_count)
-		return;
-	values = kcalloc(nd->stat_count, sizeof(*values), GFP_KERNEL);
+	for (i = 0; i < nd->stat_count; i++)
+		data[i] = values ? le64_to_cpu(values[i]) : 0;
+	kfree(values);
+}
+
+/* Return: the value of a counter, ETHTOOL_STAT_NOT_SET if the device does not have it. */
+static u64 ornic_netstats_find(struct ornic_netdev *nd, const __le64 *values, enum ornic_stat id)
+{
+	u32 i;
+
+	for (i = 0; i < nd->stat_count; i++)
+		if (le32_to_cpu(nd->stat_names[i].id) == id)
+			return le64_to_cpu(values[i]);
+	return ETHTOOL_STAT_NOT_SET;
+}
+
+/* Sum of the interface's frames and the RoCE packets, if the device counts both. */
+static u64 ornic_netstats_frames(struct ornic_netdev *nd, const __le64 *values,
+				 enum ornic_stat ethernet, enum ornic_stat rdma)
+{
+	u64 frames = ornic_netstats_find(nd, values, ethernet);
+	u64 packets = ornic_netstats_find(nd, values, rdma);
+
+	if (frames == ETHTOOL_STAT_NOT_SET || packets == ETHTOOL_STAT_NOT_SET)
+		return ETHTOOL_STAT_NOT_SET;
+	return frames + packets;
+}
+
+/*
+ * ornic_netstats_mac() - fill the statistics of the IEEE 802.3 MAC that the device has. It
+ * counts neither the octets of RoCE headers nor broadcast apart from multicast, so the octets
+ * and multicast frames of the MAC are unknown.
+ */
+void ornic_netstats_mac(struct ornic_netdev *nd, struct ethtool_eth_mac_stats *mac)
+{
+	__le64 *values = ornic_netstats_read(nd);
+
 	if (!values)
 		return;
-	if (!ornic_cmd_stat_read(nd->core, 0, values, nd->stat_count))
-		for (i = 0; i < nd->stat_count; i++)
-			data[i] = le64_to_cpu(values[i]);
+	mac->FramesTransmittedOK = ornic_netstats_frames(nd, values, ORNIC_STAT_ID_TX_PACKETS,
+							 ORNIC_STAT_ID_RDMA_TX_PACKETS);
+	mac->FramesReceivedOK = ornic_netstats_frames(nd, values, ORNIC_STAT_ID_RX_PACKETS,
+						      ORNIC_STAT_ID_RDMA_RX_PACKETS);
+	mac->FrameCheckSequenceErrors = ornic_netstats_find(nd, values,
+							    ORNIC_STAT_ID_RX_CRC_ERRORS);
 	kfree(values);
 }
 

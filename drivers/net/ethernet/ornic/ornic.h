@@ -222,6 +222,7 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 void ornic_eqs_stop(struct ornic_core *core);
 void ornic_eq_poll(struct ornic_core *core, u32 vector);
 u32 ornic_netdev_eq(struct ornic_core *core);
+int ornic_netdev_irq(struct ornic_core *core);
 
 /* event.c */
 int ornic_events_init(struct ornic_core *core);
