@@ -37,6 +37,15 @@ ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_DESTROY_CQ_PAR
 ornic-probe += $(call ornic-has,PAGE_POOL,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
 # drivers report their own name to devlink
 ornic-probe += $(call ornic-has,devlink_info_driver_name_put,net/devlink.h,DEVLINK_DRIVER_NAME_PUT)
+# a driver allows devlink to reload it
+ornic-probe += $(call ornic-has,devlink_set_features,net/devlink.h,DEVLINK_SET_FEATURES)
+# functions for parameters and health reporters that expect devl_lock()
+ornic-probe += $(call ornic-has,devl_params_register,net/devlink.h,DEVL_PARAMS)
+ornic-probe += $(call ornic-has,devl_health_reporter_create,net/devlink.h,DEVL_HEALTH)
+# the grace period of a health reporter is in its operations; older kernels have a parameter
+ornic-probe += $(call ornic-has,default_graceful_period,net/devlink.h,DEVLINK_OPS_PERIOD)
+# a network interface has a pointer to its devlink port; older kernels have ndo_get_devlink_port
+ornic-probe += $(call ornic-has,SET_NETDEV_DEVLINK_PORT,linux/netdevice.h,NETDEV_DEVLINK_PORT)
 # netlink reports the statistics of queues, and their NAPI context and its interrupt
 ornic-probe += $(call ornic-has,struct netdev_stat_ops,net/netdev_queues.h,NETDEV_STAT_OPS)
 ornic-probe += $(call ornic-has,netif_queue_set_napi,linux/netdevice.h,QUEUE_SET_NAPI)
@@ -50,3 +59,5 @@ ornic-probe += $(call ornic-has-decl,create_cq.[^;]*ib_cq_init_attr[^;]*uverbs_a
 ornic-probe += $(call ornic-has-decl,counter_bind_qp.[^;]*u32 port,rdma/ib_verbs.h,IB_COUNTER_PORT)
 # reg_user_mr_dmabuf has the attribute bundle as parameter; older kernels pass struct ib_udata
 ornic-probe += $(call ornic-has-decl,reg_user_mr_dmabuf.[^;]*uverbs_attr_bundle,rdma/ib_verbs.h,IB_DMABUF_ATTRS)
+# the initial value of a devlink parameter is passed by pointer
+ornic-probe += $(call ornic-has-decl,devl_param_driverinit_value_set.[^;]*value [*]init_val,net/devlink.h,DEVLINK_VALUE_POINTER)

@@ -214,6 +214,7 @@ class Proxy(Relay):
         self.accesses.append((CONFIG, at, value))
         if at <= COMMAND < at + count:
             self.bus_master = bool(value >> 8 * (COMMAND - at) & BUS_MASTER)
+            self.rules.given_up = self.rules.enabled and not self.bus_master
         self.changed.notify_all()
 
     # registers

@@ -50,6 +50,7 @@ class Rules:
     def reset(self):
         """The device is disabled: it has no objects."""
         self.enabled = self.ready = False
+        self.given_up = False           # bus mastering has ended: the driver takes the device for dead
         self.objects = set()            # what exists, as object_of()
         self.going = set()              # of these, whose destroy is in flight
         self.flight = {}                # commands by cmd_id
@@ -61,7 +62,7 @@ class Rules:
         self.check("ORN-CLK-4", at != c.ORNIC_REG_CLOCK, "CLOCK read")
         if at == c.ORNIC_REG_DB_OFFSET:
             self.db_offset = value
-        suspects = at == c.ORNIC_REG_MAGIC
+        suspects = at == c.ORNIC_REG_MAGIC or self.given_up
         self.check("ORN-PCI-3", not self.ready or suspects, "register %#x read while the device is enabled", at)
         if at == c.ORNIC_REG_STATUS and self.enabled and value & (c.ORNIC_STS_READY | c.ORNIC_STS_FATAL) == c.ORNIC_STS_READY:
             self.ready = True

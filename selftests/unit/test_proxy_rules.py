@@ -82,6 +82,9 @@ class Registers(Driver):
         self.assertKept("ORN-PCI-3")
         self.rules.register_read(c.ORNIC_REG_STATUS, c.ORNIC_STS_READY)
         self.assertBroken("ORN-PCI-3")
+        self.rules.given_up = True
+        self.rules.register_read(c.ORNIC_REG_STATUS, c.ORNIC_STS_READY)
+        self.assertKept("ORN-PCI-3")
         self.rules.register_write(c.ORNIC_REG_CONTROL, 4, c.ORNIC_REASON_SHUTDOWN << c.ORNIC_CTL_REASON_SHIFT)
         self.rules.register_read(c.ORNIC_REG_STATUS, 0)
         self.assertKept("ORN-PCI-3")

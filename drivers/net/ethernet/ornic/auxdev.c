@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The auxiliary device that ornic_ib.ko binds to. It exists exactly while the
- * device is up and its network interface registered.
+ * device is up and its network interface registered, unless RDMA is disabled.
  */
 #include <linux/idr.h>
 #include <linux/slab.h>
@@ -18,12 +18,14 @@ static void ornic_auxdev_release(struct device *dev)
 	kfree(container_of(adev, struct ornic_adev, adev));
 }
 
-/* ornic_auxdev_add() - create the auxiliary device. Return: 0 or negative errno. */
+/* ornic_auxdev_add() - create the auxiliary device, if wanted. Return: 0 or negative errno. */
 int ornic_auxdev_add(struct ornic_core *core)
 {
 	struct ornic_adev *oadev;
 	int err, id;
 
+	if (!core->rdma)
+		return 0;
 	oadev = kzalloc(sizeof(*oadev), GFP_KERNEL);
 	if (!oadev)
 		return -ENOMEM;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * devlink: serial number and versions of the device, for "devlink dev info".
+ * devlink: serial number and versions of the device, its port, its parameters, and the reload
+ * that makes parameters take effect. The health reporters are in reporter.c.
+ *
+ * A reload removes the network interface and the auxiliary device and creates them again.
+ * Recovery, suspend and PCI resets keep the interface and do not touch devlink objects.
  */
 #include <linux/slab.h>
 #include <net/devlink.h>
@@ -10,6 +14,13 @@
 struct ornic_devlink {
 	struct ornic_core *core;
 };
+
+static struct ornic_core *ornic_devlink_core(struct devlink *devlink)
+{
+	struct ornic_devlink *odl = devlink_priv(devlink);
+
+	return odl->core;
+}
 
 /* Copy a text of Identify, which need not end with NUL. Return: NULL without memory. */
 static char *ornic_id_text(const u8 *text, size_t size)
@@ -41,11 +52,8 @@ static int ornic_put_firmware(struct devlink_info_req *req, const struct ornic_i
 	return err;
 }
 
-static int ornic_devlink_info(struct devlink *devlink, struct devlink_info_req *req,
-			      struct netlink_ext_ack *extack)
+static int ornic_put_versions(struct devlink_info_req *req, const struct ornic_identify_device *id)
 {
-	struct ornic_devlink *odl = devlink_priv(devlink);
-	const struct ornic_identify_device *id = &odl->core->odev.id;
 	char revision[12];
 	int err;
 
@@ -59,26 +67,213 @@ static int ornic_devlink_info(struct devlink *devlink, struct devlink_info_req *
 					      revision);
 }
 
+static int ornic_devlink_info(struct devlink *devlink, struct devlink_info_req *req,
+			      struct netlink_ext_ack *extack)
+{
+	struct ornic_core *core = ornic_devlink_core(devlink);
+	int err;
+
+	mutex_lock(&core->state_lock);	/* a recovery reads the page again */
+	err = ornic_put_versions(req, &core->odev.id);
+	mutex_unlock(&core->state_lock);
+	return err;
+}
+
+/* The port of the network interface. Devlink wants no port during a reload. */
+static int ornic_port_add(struct ornic_core *core)
+{
+	struct devlink_port_attrs attrs = {
+		.flavour = DEVLINK_PORT_FLAVOUR_PHYSICAL,
+		.phys.port_number = ORNIC_PORT,
+	};
+	int err;
+
+	devlink_port_attrs_set(&core->devlink_port, &attrs);
+	err = devl_port_register(core->devlink, &core->devlink_port, ORNIC_PORT);
+	core->port_added = !err;
+	return err;
+}
+
+static void ornic_port_del(struct ornic_core *core)
+{
+	if (core->port_added)
+		devl_port_unregister(&core->devlink_port);
+	core->port_added = false;
+}
+
+static int ornic_reload_down(struct devlink *devlink, bool netns_change,
+			     enum devlink_reload_action action, enum devlink_reload_limit limit,
+			     struct netlink_ext_ack *extack)
+{
+	struct ornic_core *core = ornic_devlink_core(devlink);
+
+	if (netns_change) {
+		NL_SET_ERR_MSG_MOD(extack,
+				   "move the interface and the RDMA device to the namespace instead");
+		return -EOPNOTSUPP;
+	}
+	if (READ_ONCE(core->held)) {
+		NL_SET_ERR_MSG_MOD(extack, "the PCI function is being reset or has failed");
+		return -EBUSY;
+	}
+	ornic_stop(core, ORNIC_REASON_USER);
+	ornic_port_del(core);
+	return 0;
+}
+
+/* Take over the parameters that were set since the last start. */
+static void ornic_params_apply(struct ornic_core *core)
+{
+	union devlink_param_value value;
+
+	if (!devl_param_driverinit_value_get(core->devlink,
+					     DEVLINK_PARAM_GENERIC_ID_ENABLE_RDMA, &value))
+		core->rdma = value.vbool;
+}
+
+static int ornic_reload_start(struct ornic_core *core)
+{
+	int err;
+
+	ornic_params_apply(core);
+	err = ornic_port_add(core);
+	if (err)
+		return err;
+	err = ornic_start(core);
+	if (err)
+		ornic_port_del(core);
+	return err;
+}
+
+/* After a failure the device is down and has no interface: another reload may start it. */
+static int ornic_reload_up(struct devlink *devlink, enum devlink_reload_action action,
+			   enum devlink_reload_limit limit, u32 *actions_performed,
+			   struct netlink_ext_ack *extack)
+{
+	struct ornic_core *core = ornic_devlink_core(devlink);
+	int err;
+
+	err = ornic_reload_start(core);
+	ornic_reporters_update_locked(core);
+	if (!err)
+		ornic_recover_begin(core);
+	if (err == -EBUSY)
+		NL_SET_ERR_MSG_MOD(extack, "the PCI function is being reset: reload again");
+	else if (err == -ENODEV)
+		NL_SET_ERR_MSG_MOD(extack, "the device has left the bus");
+	else if (err)
+		NL_SET_ERR_MSG_MOD(extack,
+				   "the device does not start: see the kernel's log, then reload again");
+	else
+		*actions_performed = BIT(DEVLINK_RELOAD_ACTION_DRIVER_REINIT);
+	return err;
+}
+
 static const struct devlink_ops ornic_devlink_ops = {
-	.info_get = ornic_devlink_info,
+	.reload_actions	= BIT(DEVLINK_RELOAD_ACTION_DRIVER_REINIT),
+	.reload_down	= ornic_reload_down,
+	.reload_up	= ornic_reload_up,
+	.info_get	= ornic_devlink_info,
 };
 
-/* ornic_devlink_add() - register the device with devlink. Return: 0 or -ENOMEM. */
-int ornic_devlink_add(struct ornic_core *core)
+static const struct devlink_param ornic_devlink_params[] = {
+	DEVLINK_PARAM_GENERIC(ENABLE_RDMA, BIT(DEVLINK_PARAM_CMODE_DRIVERINIT), NULL, NULL, NULL),
+};
+
+static int ornic_params_add(struct ornic_core *core)
+{
+	union devlink_param_value value = { .vbool = true };
+	int err;
+
+	err = devl_params_register(core->devlink, ornic_devlink_params,
+				   ARRAY_SIZE(ornic_devlink_params));
+	if (err)
+		return err;
+	devl_param_driverinit_value_set(core->devlink, DEVLINK_PARAM_GENERIC_ID_ENABLE_RDMA,
+					&value);
+	core->rdma = value.vbool;
+	return 0;
+}
+
+static void ornic_params_del(struct ornic_core *core)
+{
+	devl_params_unregister(core->devlink, ornic_devlink_params,
+			       ARRAY_SIZE(ornic_devlink_params));
+}
+
+static int ornic_devlink_objects(struct ornic_core *core)
+{
+	int err;
+
+	err = ornic_params_add(core);
+	if (err)
+		return err;
+	err = ornic_port_add(core);
+	if (err)
+		goto params;
+	err = ornic_reporters_create(core);
+	if (err)
+		goto port;
+	return 0;
+
+port:
+	ornic_port_del(core);
+params:
+	ornic_params_del(core);
+	return err;
+}
+
+/**
+ * ornic_devlink_init() - create the devlink instance and its objects
+ * @core: device, not started
+ *
+ * Users see nothing of it before ornic_devlink_register(). Return: 0 or negative errno.
+ */
+int ornic_devlink_init(struct ornic_core *core)
 {
 	struct ornic_devlink *odl;
+	int err;
 
 	core->devlink = devlink_alloc(&ornic_devlink_ops, sizeof(*odl), ornic_dma_dev(core));
 	if (!core->devlink)
 		return -ENOMEM;
 	odl = devlink_priv(core->devlink);
 	odl->core = core;
-	devlink_register(core->devlink);
-	return 0;
+	devl_lock(core->devlink);
+	err = ornic_devlink_objects(core);
+	devl_unlock(core->devlink);
+	if (err)
+		devlink_free(core->devlink);
+	return err;
 }
 
-void ornic_devlink_del(struct ornic_core *core)
+/* ornic_devlink_cleanup() - undo ornic_devlink_init(). The network interface no longer exists. */
+void ornic_devlink_cleanup(struct ornic_core *core)
 {
-	devlink_unregister(core->devlink);
+	devl_lock(core->devlink);
+	ornic_reporters_destroy(core);
+	ornic_port_del(core);
+	ornic_params_del(core);
+	devl_unlock(core->devlink);
 	devlink_free(core->devlink);
+}
+
+/* ornic_devlink_register() - let users see the instance, and devlink recover the device. */
+void ornic_devlink_register(struct ornic_core *core)
+{
+	devlink_register(core->devlink);
+	ornic_recover_begin(core);
+}
+
+/*
+ * ornic_devlink_unregister() - end the recovery, then hide the instance from users. A report
+ * needs a registered instance, and a reload that still runs must not begin another recovery.
+ */
+void ornic_devlink_unregister(struct ornic_core *core)
+{
+	spin_lock_irq(&core->death_lock);
+	core->closing = true;
+	spin_unlock_irq(&core->death_lock);
+	ornic_recover_end(core);
+	devlink_unregister(core->devlink);
 }

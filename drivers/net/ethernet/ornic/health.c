@@ -11,6 +11,25 @@
 /* Periods without a heartbeat that mean death (ORN-CTL-31). */
 #define ORNIC_MISSED_BEATS	3
 
+static const char * const ornic_reasons[] = {
+	[0]				= "none",
+	[ORNIC_REASON_SHUTDOWN]		= "function has left the bus",
+	[ORNIC_REASON_ENABLE_TIMEOUT]	= "device does not become ready",
+	[ORNIC_REASON_ADMIN_TIMEOUT]	= "command not answered",
+	[ORNIC_REASON_HEARTBEAT]	= "no heartbeat",
+	[ORNIC_REASON_FATAL]		= "device or PCI link failed",
+	[ORNIC_REASON_MALFORMED]	= "malformed device output",
+	[ORNIC_REASON_USER]		= "asked for",
+	[ORNIC_REASON_SUSPEND]		= "suspend",
+	[ORNIC_REASON_INTERRUPT]	= "interrupts do not arrive",
+};
+
+/* ornic_reason_text() - describe an enum ornic_reset_reason for the administrator. */
+const char *ornic_reason_text(u16 reason)
+{
+	return reason < ARRAY_SIZE(ornic_reasons) ? ornic_reasons[reason] : "unknown";
+}
+
 bool ornic_device_dead(struct ornic_dev *odev)
 {
 	return ornic_dead(odev->core);
@@ -37,6 +56,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	if (first) {
 		pci_clear_master(core->pdev);
 		core->death_reason = reason;
+		core->last_death = reason;
 		/* pairs with ornic_dead(): a reader may then free memory of the device */
 		smp_store_release(&core->dead, true);
 		if (core->recoverable)
@@ -46,7 +66,8 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	if (!first)
 		return;
 
-	dev_err(ornic_dma_dev(core), "device is dead, reset reason %u\n", reason);
+	dev_err(ornic_dma_dev(core), "device is dead, reset reason %u: %s\n", reason,
+		ornic_reason_text(reason));
 	ornic_admin_abort(core);
 	ornic_event_queue_fatal(core);
 }

@@ -244,21 +244,59 @@ static int ornic_netdev_renew(struct ornic_netdev *nd)
 	return err;
 }
 
+/* Replace the queues of a running interface. Return: 0, also if that is tried again later. */
+static int ornic_restart(struct ornic_netdev *nd)
+{
+	int err;
+
+	ASSERT_RTNL();
+
+	if (!netif_running(nd->dev) || !netif_device_present(nd->dev) || ornic_dead(nd->core))
+		return 0;
+	err = ornic_netdev_renew(nd);
+	if (!err)
+		return 0;
+	netdev_err(nd->dev, "queues cannot be created: %d\n", err);
+	if (err != -ENOMEM && err != -EAGAIN && err != -EBUSY)
+		return err;
+	ornic_netdev_restart(nd);
+	return 0;
+}
+
 static void ornic_restart_work(struct work_struct *work)
 {
 	struct ornic_netdev *nd = container_of(to_delayed_work(work), struct ornic_netdev,
 					       restart_work);
-	int err;
 
 	rtnl_lock();
-	if (netif_running(nd->dev) && netif_device_present(nd->dev) && !ornic_dead(nd->core)) {
-		err = ornic_netdev_renew(nd);
-		if (err)
-			netdev_err(nd->dev, "queues cannot be created: %d\n", err);
-		if (err == -ENOMEM || err == -EAGAIN || err == -EBUSY)
-			ornic_netdev_restart(nd);
-	}
+	ornic_restart(nd);
 	rtnl_unlock();
+}
+
+/**
+ * ornic_netdev_recover() - replace the queues of the interface at once
+ * @core: device
+ *
+ * Context: process, under state_lock. Return: 0, also without an interface that runs, or
+ * negative errno: then the interface has no queues until it is opened again.
+ */
+int ornic_netdev_recover(struct ornic_core *core)
+{
+	int err;
+
+	if (!core->nd)
+		return 0;
+	rtnl_lock();
+	err = ornic_restart(core->nd);
+	rtnl_unlock();
+	return err;
+}
+
+/* ornic_netdev_dead() - show that the device has died and stays so. Under state_lock. */
+void ornic_netdev_dead(struct ornic_core *core)
+{
+	if (core->nd)
+		ornic_link_update(core->nd);	/* a dead device has no link */
 }
 
 /* ornic_netdev_restart() - replace the failed queue pair after 1 s. Context: any. */
@@ -275,7 +313,7 @@ static void ornic_tx_timeout(struct net_device *dev, unsigned int queue)
 		return;
 	netdev_err(dev, "send queue stuck: head %u, published %u, tail %u\n",
 		   nd->queues->sq.head, nd->queues->sq.published, nd->queues->sq.tail);
-	ornic_netdev_restart(nd);
+	ornic_tx_stuck(nd->core);
 }
 
 static int ornic_set_mac_address(struct net_device *dev, void *p)
@@ -519,6 +557,7 @@ int ornic_netdev_create(struct ornic_core *core)
 	dev->ethtool_ops = &ornic_ethtool_ops;
 	dev->stat_ops = &ornic_stat_ops;
 	dev->watchdog_timeo = 5 * HZ;
+	SET_NETDEV_DEVLINK_PORT(dev, &core->devlink_port);
 	ornic_netdev_features(dev);
 	netif_napi_add(dev, &nd->napi, ornic_napi_poll);
 	netif_carrier_off(dev);

@@ -9,6 +9,8 @@
  * everything down and brings it up again (reset.c).
  *
  * Lock order, outer first:
+ *   device_lock()            PCI function: probe, remove, PCI reset, power management
+ *   devl_lock()              devlink instance: reload, health reporters
  *   ornic_core.state_lock    bring-up, teardown, recovery
  *   rtnl                     network interface
  *   ornic_netdev.link_lock   carrier against open and stop
@@ -30,6 +32,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <net/devlink.h>
 
 #include <linux/ornic/core.h>
 #include <linux/ornic/ring.h>
@@ -45,7 +48,6 @@
 /* Vector of the network interface. */
 #define ORNIC_NETDEV_VECTOR	1
 
-struct devlink;
 struct ornic_netdev;
 
 /**
@@ -125,14 +127,20 @@ struct ornic_events {
  * @dbpages: bitmap of the doorbell pages in use
  * @dbpage_count: number of doorbell pages of the device
  * @dbpage_lock: protects @dbpages
- * @death_lock: makes the transition to dead happen once; protects @recoverable
+ * @death_lock: makes the transition to dead happen once; protects @recoverable, @closing
  * @gone: the function has left the bus; access no register
  * @dead: the device accepts no commands and does no DMA
  * @death_reason: enum ornic_reset_reason, for the reset that follows
  * @state_lock: serialises bring-up, teardown and recovery
  * @up: bring-up succeeded and no teardown followed
- * @recoverable: fatal errors start the recovery
- * @reset_work: the recovery
+ * @last_death: enum ornic_reset_reason of the last death, 0 = none; for the administrator
+ * @recoverable: fatal errors and transmit timeouts are reported to devlink, which recovers
+ * @held: the function is being reset, suspended or shut down; nobody may start the device
+ * @closing: the driver is being removed; @recoverable stays false
+ * @rdma: create the auxiliary device; follows the devlink parameter enable_rdma at a reload
+ * @reset_work: reports the death of the device, which starts the recovery
+ * @tx_work: reports a stuck send queue
+ * @tx_failed: the last recovery of the send queue failed
  * @last_reset: time of the last recovery, in jiffies
  * @quick_resets: recoveries in close succession
  * @health_work: checks the heartbeat
@@ -141,6 +149,10 @@ struct ornic_events {
  * @adev: auxiliary device or NULL
  * @nd: network interface
  * @devlink: devlink instance of the device
+ * @devlink_port: devlink port of the network interface
+ * @port_added: @devlink_port is registered
+ * @fw_reporter: devlink health reporter of the device
+ * @tx_reporter: devlink health reporter of the send queue
  */
 struct ornic_core {
 	struct ornic_dev odev;
@@ -176,8 +188,14 @@ struct ornic_core {
 	u16 death_reason;
 	struct mutex state_lock;	/* bring-up, teardown, recovery */
 	bool up;
+	u16 last_death;
 	bool recoverable;
+	bool held;
+	bool closing;
+	bool rdma;
 	struct work_struct reset_work;
+	struct work_struct tx_work;
+	bool tx_failed;
 	unsigned long last_reset;
 	unsigned int quick_resets;
 	struct delayed_work health_work;
@@ -187,6 +205,10 @@ struct ornic_core {
 	struct ornic_adev *adev;
 	struct ornic_netdev *nd;
 	struct devlink *devlink;
+	struct devlink_port devlink_port;
+	bool port_added;
+	struct devlink_health_reporter *fw_reporter;
+	struct devlink_health_reporter *tx_reporter;
 };
 
 static inline struct device *ornic_dma_dev(struct ornic_core *core)
@@ -235,21 +257,39 @@ int ornic_auxdev_add(struct ornic_core *core);
 void ornic_auxdev_del(struct ornic_core *core);
 
 /* devlink.c */
-int ornic_devlink_add(struct ornic_core *core);
-void ornic_devlink_del(struct ornic_core *core);
+int ornic_devlink_init(struct ornic_core *core);
+void ornic_devlink_cleanup(struct ornic_core *core);
+void ornic_devlink_register(struct ornic_core *core);
+void ornic_devlink_unregister(struct ornic_core *core);
+
+/* reporter.c */
+int ornic_reporters_create(struct ornic_core *core);
+void ornic_reporters_destroy(struct ornic_core *core);
+void ornic_reporters_update(struct ornic_core *core);
+void ornic_reporters_update_locked(struct ornic_core *core);
+void ornic_report_death(struct ornic_core *core);
+void ornic_report_tx(struct ornic_core *core);
 
 /* health.c */
+const char *ornic_reason_text(u16 reason);
 void ornic_fatal(struct ornic_core *core, u16 reason);
 void ornic_health_init(struct ornic_core *core);
 void ornic_health_start(struct ornic_core *core);
 void ornic_health_stop(struct ornic_core *core);
+
+/* pci.c */
+int ornic_start(struct ornic_core *core);
+void ornic_stop(struct ornic_core *core, u16 reason);
 
 /* reset.c */
 void ornic_reset_init(struct ornic_core *core);
 void ornic_quiesce(struct ornic_core *core, u16 reason);
 int ornic_revive(struct ornic_core *core);
 int ornic_revive_retry(struct ornic_core *core);
+int ornic_recover(struct ornic_core *core, bool automatic);
 void ornic_recover_begin(struct ornic_core *core);
+void ornic_recover_forbid(struct ornic_core *core);
 void ornic_recover_end(struct ornic_core *core);
+void ornic_tx_stuck(struct ornic_core *core);
 
 #endif

@@ -67,12 +67,22 @@ static void ornic_core_free(struct ornic_core *core)
 	kvfree(core);
 }
 
-/* Bring the device up, then create network interface and auxiliary device. */
-static int ornic_start(struct ornic_core *core)
+/**
+ * ornic_start() - bring the device up, then create network interface and auxiliary device
+ * @core: device, down, without interface
+ *
+ * Context: process. The caller calls ornic_recover_begin(). Return: 0 or negative errno: then
+ * the device is as before.
+ */
+int ornic_start(struct ornic_core *core)
 {
 	int err;
 
 	mutex_lock(&core->state_lock);
+	if (core->held) {
+		err = -EBUSY;
+		goto unlock;
+	}
 	err = ornic_bringup(core);
 	if (err)
 		goto unlock;
@@ -83,7 +93,6 @@ static int ornic_start(struct ornic_core *core)
 	err = ornic_auxdev_add(core);
 	if (err)
 		goto destroy_netdev;
-	ornic_recover_begin(core);
 	mutex_unlock(&core->state_lock);
 	return 0;
 
@@ -97,18 +106,24 @@ unlock:
 	return err;
 }
 
-static void ornic_stop(struct ornic_core *core)
+/**
+ * ornic_stop() - undo ornic_start(), whatever state the device is in
+ * @core: device
+ * @reason: enum ornic_reset_reason, reported to a device that lives
+ *
+ * Context: process. Starts no more recoveries; one that was started finds the device down.
+ */
+void ornic_stop(struct ornic_core *core, u16 reason)
 {
-	ornic_recover_end(core);
-
 	mutex_lock(&core->state_lock);
+	ornic_recover_forbid(core);
 	if (core->up && ornic_ctrl_gone(core))
 		ornic_fatal(core, ORNIC_REASON_SHUTDOWN);
 	ornic_auxdev_del(core);
 	ornic_netdev_destroy(core);
 	if (core->up) {
 		ornic_health_stop(core);
-		ornic_teardown(core, ORNIC_REASON_SHUTDOWN);
+		ornic_teardown(core, reason);
 	}
 	mutex_unlock(&core->state_lock);
 }
@@ -133,17 +148,18 @@ static int ornic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = ornic_events_init(core);
 	if (err)
 		goto dbpages;
+	err = ornic_devlink_init(core);
+	if (err)
+		goto events;
 	pci_set_drvdata(pdev, core);
 	err = ornic_start(core);
 	if (err)
-		goto events;
-	err = ornic_devlink_add(core);
-	if (err)
-		goto stop;
+		goto devlink;
+	ornic_devlink_register(core);
 	return 0;
 
-stop:
-	ornic_stop(core);
+devlink:
+	ornic_devlink_cleanup(core);
 events:
 	ornic_events_cleanup(core);
 dbpages:
@@ -161,8 +177,9 @@ static void ornic_remove(struct pci_dev *pdev)
 {
 	struct ornic_core *core = pci_get_drvdata(pdev);
 
-	ornic_devlink_del(core);
-	ornic_stop(core);
+	ornic_devlink_unregister(core);
+	ornic_stop(core, ORNIC_REASON_SHUTDOWN);
+	ornic_devlink_cleanup(core);
 	ornic_events_cleanup(core);
 	ornic_dbpages_cleanup(core);
 	ornic_ctrl_unmap(core);
@@ -170,24 +187,30 @@ static void ornic_remove(struct pci_dev *pdev)
 	ornic_core_free(core);
 }
 
-/* Take the device down and disable the recovery. */
+/* Take the device down. Nobody may start it until ornic_unhold(). */
 static void ornic_hold(struct ornic_core *core, u16 reason)
 {
 	ornic_recover_end(core);
 	mutex_lock(&core->state_lock);
+	core->held = true;
+	ornic_recover_forbid(core);	/* a reload may have allowed it again */
 	ornic_quiesce(core, reason);
 	mutex_unlock(&core->state_lock);
 }
 
+/* Restart the device. After a devlink reload that failed it has no interface and stays down. */
 static int ornic_unhold(struct ornic_core *core)
 {
-	int err;
+	int err = 0;
 
 	mutex_lock(&core->state_lock);
+	core->held = false;
 	core->gone = false;	/* the caller has restored the function */
-	err = ornic_revive_retry(core);
-	ornic_recover_begin(core);
+	if (core->nd)
+		err = ornic_revive_retry(core);
 	mutex_unlock(&core->state_lock);
+	ornic_reporters_update(core);
+	ornic_recover_begin(core);
 	return err;
 }
 
@@ -215,11 +238,13 @@ static pci_ers_result_t ornic_error_detected(struct pci_dev *pdev, pci_channel_s
 {
 	struct ornic_core *core = pci_get_drvdata(pdev);
 
-	ornic_recover_end(core);
-	ornic_fatal(core, ORNIC_REASON_FATAL);
+	ornic_recover_forbid(core);
+	ornic_fatal(core, ORNIC_REASON_FATAL);	/* ends commands of a recovery that runs */
 	ornic_hold(core, ORNIC_REASON_FATAL);
-	if (state == pci_channel_io_perm_failure)
+	if (state == pci_channel_io_perm_failure) {
+		ornic_reporters_update(core);
 		return PCI_ERS_RESULT_DISCONNECT;
+	}
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 

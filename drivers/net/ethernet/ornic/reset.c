@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Recovery: take everything down, reset the device, bring everything up again.
- * Fatal error, function level reset and suspend use the same path.
+ * Fatal error, function level reset and suspend use the same path. A fatal error is reported
+ * to devlink (reporter.c), which calls ornic_recover() unless an administrator forbade it.
  *
  * The network interface stays registered but detached, so it keeps its name, its
  * addresses and its bridge. The RDMA device is removed and added again, because
@@ -42,7 +43,7 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
 
 /**
  * ornic_revive() - undo ornic_quiesce()
- * @core: device, quiesced
+ * @core: device, quiesced, with a network interface
  *
  * Context: process, under state_lock. Return: 0 or negative errno: then the
  * device stays down, its network interface detached.
@@ -72,7 +73,7 @@ failed:
 
 /**
  * ornic_revive_retry() - call ornic_revive() up to three times
- * @core: device, quiesced
+ * @core: device, quiesced, with a network interface
  *
  * Waits 1 s between attempts, because a device may not be ready right after a reset.
  * Context: process, under state_lock. Return: 0 or negative errno: then the device stays down.
@@ -97,64 +98,101 @@ static bool ornic_reset_too_often(struct ornic_core *core)
 	return ++core->quick_resets > ORNIC_QUICK_RESETS;
 }
 
-static void ornic_recover(struct ornic_core *core)
+/**
+ * ornic_recover() - reset a device that died or that is down, and start it again
+ * @core: device with a network interface
+ * @automatic: no administrator asked for it: give up after several times in succession
+ *
+ * Context: process, under state_lock. Return: 0, -ENODEV if the device is gone, -EAGAIN if it
+ * died too often, or another negative errno: then the device stays down.
+ */
+int ornic_recover(struct ornic_core *core, bool automatic)
 {
+	int err;
+
+	ornic_quiesce(core, core->death_reason);
 	if (ornic_ctrl_gone(core)) {
 		dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
-		return;
+		return -ENODEV;
 	}
-	if (ornic_reset_too_often(core)) {
+	if (!automatic) {
+		core->quick_resets = 0;
+	} else if (ornic_reset_too_often(core)) {
 		dev_err(ornic_dma_dev(core),
-			"device failed %u times in short succession, no recovery: reload the driver\n",
+			"device failed %u times in short succession, no recovery: reload the driver or recover it by devlink health\n",
 			ORNIC_QUICK_RESETS);
-		return;
+		return -EAGAIN;
 	}
-	if (!ornic_revive_retry(core))
+	err = ornic_revive_retry(core);
+	if (!err)
 		dev_info(ornic_dma_dev(core), "device recovered\n");
 	else
-		dev_err(ornic_dma_dev(core), "no recovery: reload the driver\n");
+		dev_err(ornic_dma_dev(core),
+			"no recovery: reload the driver or recover it by devlink health\n");
+	return err;
 }
 
 static void ornic_reset_work(struct work_struct *work)
 {
-	struct ornic_core *core = container_of(work, struct ornic_core, reset_work);
+	ornic_report_death(container_of(work, struct ornic_core, reset_work));
+}
 
-	mutex_lock(&core->state_lock);
-	if (core->up && ornic_dead(core)) {
-		ornic_quiesce(core, core->death_reason);
-		ornic_recover(core);
-	}
-	mutex_unlock(&core->state_lock);
+static void ornic_tx_work(struct work_struct *work)
+{
+	ornic_report_tx(container_of(work, struct ornic_core, tx_work));
+}
+
+/* ornic_tx_stuck() - report a stuck send queue, which starts its recovery. Context: any. */
+void ornic_tx_stuck(struct ornic_core *core)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->death_lock, flags);
+	if (core->recoverable)
+		queue_work(system_long_wq, &core->tx_work);
+	spin_unlock_irqrestore(&core->death_lock, flags);
 }
 
 /**
  * ornic_recover_begin() - let fatal errors start the recovery
- * @core: device, up; if it has already died, the recovery starts at once
+ * @core: device, registered with devlink; if it has already died, the recovery starts at once
  *
- * Context: process, under state_lock.
+ * Call it after ornic_reporters_update(): from now on reports change the state of reporters.
+ * Context: process, not under state_lock.
  */
 void ornic_recover_begin(struct ornic_core *core)
 {
-	lockdep_assert_held(&core->state_lock);
-
+	mutex_lock(&core->state_lock);
 	spin_lock_irq(&core->death_lock);
-	core->recoverable = true;
-	if (core->up && core->dead)
+	core->recoverable = !core->closing && !core->held;
+	if (core->recoverable && core->up && core->dead)
 		queue_work(system_long_wq, &core->reset_work);
 	spin_unlock_irq(&core->death_lock);
+	mutex_unlock(&core->state_lock);
 }
 
-/* ornic_recover_end() - stop the recovery and disable it. Not under state_lock: it waits. */
-void ornic_recover_end(struct ornic_core *core)
+/* ornic_recover_forbid() - start no more recoveries. One that was started may still run. */
+void ornic_recover_forbid(struct ornic_core *core)
 {
 	spin_lock_irq(&core->death_lock);
 	core->recoverable = false;
 	spin_unlock_irq(&core->death_lock);
+}
+
+/*
+ * ornic_recover_end() - start no more recoveries and wait for the end of the last. Neither under
+ * devl_lock() nor under state_lock: the recovery takes both.
+ */
+void ornic_recover_end(struct ornic_core *core)
+{
+	ornic_recover_forbid(core);
 	cancel_work_sync(&core->reset_work);
+	cancel_work_sync(&core->tx_work);
 }
 
 void ornic_reset_init(struct ornic_core *core)
 {
 	INIT_WORK(&core->reset_work, ornic_reset_work);
+	INIT_WORK(&core->tx_work, ornic_tx_work);
 	core->last_reset = jiffies - ORNIC_QUICK_PERIOD - 1;
 }
