@@ -329,6 +329,10 @@ class Reset(DevlinkTest):
         self.spawn("while :; do ping -q -f -c 1000 -s 1000 %s; done > /dev/null 2>&1" % PEER)
         self.all_works()
 
+    def aer(self, parameters=""):
+        self.vm.push("%s/ornic_aer.ko" % harness.PROGRAMS, "/tmp/")
+        self.vm.run("insmod /tmp/ornic_aer.ko %s && rmmod ornic_aer" % parameters, timeout=120)
+
     def kept(self, act):
         """The interface keeps its index and its address, and all works."""
         i = self.interface()
@@ -342,6 +346,37 @@ class Reset(DevlinkTest):
     def test_function(self):
         self.kept(lambda: self.vm.run(FLR, timeout=60))
         self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_USER})
+
+    def test_slot(self):
+        """A PCIe error: the slot is reset, and the function has lost its configuration."""
+        self.kept(self.aer)
+
+    def test_slot_after_function(self):
+        """After a restore of the configuration, PCI cores of older kernels restore it again only if it was saved again."""
+        self.vm.run(FLR, timeout=60)
+        self.kept(self.aer)
+
+    def test_slot_twice(self):
+        self.aer()
+        self.kept(self.aer)
+
+    def test_slot_while_dead(self):
+        """A device that nobody may recover."""
+        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
+        self.die()
+        self.wait_said("no automatic recovery")
+        self.aer()
+        self.all_works()
+        self.assertEqual(self.reporter("fw")["state"], "healthy")
+
+    def test_permanent(self):
+        """Nothing starts the device again but a new function."""
+        self.aer("permanent=1")
+        self.refused(RELOAD, "is being reset")
+        self.vm.run("echo 1 > /sys/bus/pci/devices/%s/remove" % SLOT, timeout=60)
+        self.proxy.rules.reset()                # what the driver finds is another function
+        self.vm.run("echo 1 > /sys/bus/pci/rescan", timeout=60)
+        self.all_works()
 
 
 if __name__ == "__main__":

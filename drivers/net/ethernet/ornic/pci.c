@@ -36,7 +36,8 @@ disable:
 static void ornic_pci_disable(struct pci_dev *pdev)
 {
 	pci_release_mem_regions(pdev);
-	pci_disable_device(pdev);
+	if (pci_is_enabled(pdev))	/* not after an error without a slot reset */
+		pci_disable_device(pdev);
 }
 
 static struct ornic_core *ornic_core_alloc(struct pci_dev *pdev)
@@ -203,6 +204,7 @@ static int ornic_unhold(struct ornic_core *core)
 {
 	int err = 0;
 
+	pci_save_state(core->pdev);	/* restoring it has consumed the saved state */
 	mutex_lock(&core->state_lock);
 	core->held = false;
 	core->gone = false;	/* the caller has restored the function */
@@ -245,13 +247,21 @@ static pci_ers_result_t ornic_error_detected(struct pci_dev *pdev, pci_channel_s
 		ornic_reporters_update(core);
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
+	if (pci_is_enabled(pdev))
+		pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
+/* Bus mastering stays off until the device has been reset by its register, too (ORN-CTL-25). */
 static pci_ers_result_t ornic_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
 	pci_save_state(pdev);
+	if (pci_enable_device_mem(pdev)) {
+		dev_err(&pdev->dev, "function cannot be enabled after a slot reset\n");
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+	pci_clear_master(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
