@@ -32,7 +32,9 @@ READ, WRITE, CONFIG = "read", "write", "config"
 ONES = 0xffffffff
 PUMP = 0.001                            # seconds between two looks at the device's rings
 RINGS = {c.ORNIC_REG_ASQ_ADDR: "asq", c.ORNIC_REG_ACQ_ADDR: "acq", c.ORNIC_REG_ASQ_REC: "asq_rec",
-         c.ORNIC_REG_ACQ_REC: "acq_rec"}
+         c.ORNIC_REG_ACQ_REC: "acq_rec", c.ORNIC_REG_STATUS_ADDR: "status"}
+STATUS_BYTES = 64
+HEARTBEAT = offset("ornic_status_block.heartbeat")
 
 
 @dataclasses.dataclass
@@ -42,20 +44,25 @@ class Lies:
     registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
     before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
     change; False: the completion is held until release(). on_event: called with an event queue's number and an event of the device,
-    as bytes; returns a list of what the driver gets instead. interrupts: whether there are any. mute: vectors without.
+    as bytes; returns a list of what the driver gets instead. on_doorbell: called with kind, queue number and value of a doorbell;
+    False: the doorbell is held until release(). interrupts: whether there are any. mute: vectors without. heartbeat: whether the
+    driver sees one.
     """
     registers: dict = dataclasses.field(default_factory=dict)
     gone: bool = False
     on_command: Optional[Callable] = None
     on_completion: Optional[Callable] = None
     on_event: Optional[Callable] = None
+    on_doorbell: Optional[Callable] = None
     interrupts: bool = True
     mute: set = dataclasses.field(default_factory=set)
+    heartbeat: bool = True
 
 
 @dataclasses.dataclass
 class Command:
-    """A command in flight. ring: where the entries of a CQ to be created lie; the driver may free the list after the completion."""
+    """A command in flight. ring: where the entries of a CQ, or of a QP's receive queue, to be created lie; the driver may free the
+    list after the completion."""
     entry: bytes
     fields: dict
     payload: bytes
@@ -105,7 +112,9 @@ class Proxy(Relay):
         self.inputs = 0                 # shared memory for the inputs of commands
         self.eqs = {}
         self.flight, self.held = {}, []
+        self.late = []                  # doorbells that were held: offset and bytes
         self.acq_fired = 0
+        self.status_seen = b""          # the device's status block when it was copied last
         self.starting = {}              # event queues whose create is in flight, by cmd_id
         self.shared.clear()
 
@@ -188,6 +197,9 @@ class Proxy(Relay):
             return message
         data = message.payload[ACCESS.size:]
         value = int.from_bytes(data, "little")
+        if at == c.ORNIC_REG_STATUS:
+            with self.lock:
+                self._copy_status()     # READY is seen after the nonce
         if at in self.lies.registers:
             value = self.lies.registers[at](value)
             message.payload = message.payload[:ACCESS.size] + value.to_bytes(len(data), "little")
@@ -231,8 +243,6 @@ class Proxy(Relay):
             message.payload = message.payload[:ACCESS.size] + struct.pack("<Q", twin)
         if at == c.ORNIC_REG_ADMIN_SIZE:
             self.given["size"] = value
-        if at == c.ORNIC_REG_STATUS_ADDR:
-            self.given["status"] = value
         if at == c.ORNIC_REG_CONTROL:
             self._control(value)
         return message
@@ -244,7 +254,7 @@ class Proxy(Relay):
             rings = self.shared.take(2 * (c.ORNIC_ENTRY_BYTES << c.ORNIC_LOG_MAX_ADMIN))
             records = self.shared.take(128)
             self.given["twins"] = {"asq": rings, "acq": rings + (c.ORNIC_ENTRY_BYTES << c.ORNIC_LOG_MAX_ADMIN),
-                                   "asq_rec": records, "acq_rec": records + 64}
+                                   "asq_rec": records, "acq_rec": records + 64, "status": self.shared.take(STATUS_BYTES)}
             self.inputs = self.shared.take(c.ORNIC_ADMIN_MAX_PAYLOAD << c.ORNIC_LOG_MAX_ADMIN)
         return self.given["twins"][name]
 
@@ -269,7 +279,19 @@ class Proxy(Relay):
         self.twin_acq = Taken(self.memory, twins["acq"], twins["acq_rec"], acq_log)
         for ring in (self.twin_asq, self.twin_acq):
             self.memory.set_word(ring.record + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
+        self.status_seen = self.memory.read(given["status"], STATUS_BYTES)
+        self.memory.write(twins["status"], self.status_seen)
         self.rules.enable(self.memory, self.asq, self.acq)
+
+    def _copy_status(self):
+        """Gives the driver what the device changed in its status block."""
+        if not self.asq:
+            return
+        said = self.memory.read(self.given["twins"]["status"], STATUS_BYTES)
+        for at in range(0, STATUS_BYTES, 8):
+            if said[at:at + 8] != self.status_seen[at:at + 8] and (at != HEARTBEAT or self.lies.heartbeat):
+                self.memory.write(self.given["status"] + at, said[at:at + 8])
+        self.status_seen = said
 
     # doorbells
     def _doorbell(self, message, at, count, value):
@@ -281,6 +303,10 @@ class Proxy(Relay):
         number, word = value & c.ORNIC_DB_NUMBER_MASK, value >> c.ORNIC_DB_VALUE_SHIFT
         if kind == c.ORNIC_DB_CQ_ARM:
             self.rules.cq_armed(self.memory, number, word)
+        if self.lies.on_doorbell and self.lies.on_doorbell(kind, number, word) is False:
+            self.late.append((at, message.payload[ACCESS.size:ACCESS.size + count]))
+            self.answer(message, message.payload[:ACCESS.size])
+            return None
         if not self.asq or at != self.rules.db_offset or kind not in (c.ORNIC_DB_EQ_ARM, c.ORNIC_DB_ADMIN):
             return message
         if kind == c.ORNIC_DB_EQ_ARM:
@@ -308,7 +334,11 @@ class Proxy(Relay):
         self.commands.append(command)
         self.changed.notify_all()
         if command.opcode == c.ORNIC_OP_CQ_CREATE:
-            command.ring = self._ring_of(command.input("ornic_cq_create_cmd"))
+            given = command.input("ornic_cq_create_cmd")
+            command.ring = self._ring_of(given, "pages.", c.ORNIC_ENTRY_BYTES << given["log_entries"])
+        if command.opcode == c.ORNIC_OP_QP_CREATE:
+            given = command.input("ornic_qp_create_cmd")
+            command.ring = self._ring_of(given, "rq_pages.", 1 << given["rq_log"] + given["rq_stride"] if given["rq_record"] else 0)
         if self.lies.on_command and self.lies.on_command(command) is False:
             return
         if command.opcode == c.ORNIC_OP_EQ_CREATE:
@@ -321,10 +351,10 @@ class Proxy(Relay):
         self.twin_asq.publish()
         self._ring(c.ORNIC_DB_ADMIN, c.ORNIC_DB_ASQ, self.twin_asq.producer)
 
-    def _ring_of(self, given):
-        """Addresses and lengths of the pieces of a CQ."""
-        where = {field: given["pages." + field] for field in ("addr", "offset", "page_shift", "level")}
-        return tuple(pages(self.memory, where, c.ORNIC_ENTRY_BYTES << given["log_entries"]))
+    def _ring_of(self, given, prefix, length):
+        """Addresses and lengths of the pieces of a ring."""
+        where = {field: given[prefix + field] for field in ("addr", "offset", "page_shift", "level")}
+        return tuple(pages(self.memory, where, length))
 
     def _ring(self, kind, number, value):
         word = number | kind << c.ORNIC_DB_KIND_SHIFT | value << c.ORNIC_DB_VALUE_SHIFT
@@ -366,17 +396,21 @@ class Proxy(Relay):
             self._fire_admin()
 
     def release(self):
-        """Gives the driver the completions that were held."""
+        """Gives the driver the completions that were held, and the device the doorbells."""
         with self.lock:
-            self.lies.on_completion = None
+            self.lies.on_completion = self.lies.on_doorbell = None
             while self.held:
                 self.complete(self.held.pop(0))
+            while self.late:
+                self.post(BAR0, *self.late.pop(0))
 
     # events
     def _fire_admin(self):
         arm = self.acq.arm()
         if 0 not in self.eqs or not arm.type or arm.serial == self.acq_fired or not arm.covers(self.acq.producer):
             return
+        if not self.eqs[0].guest.room():
+            return                      # _look() comes back to it
         self.acq_fired = arm.serial
         self.put_event(0, {"type": c.ORNIC_EV_ADMIN, "info0": arm.word})
 
@@ -412,8 +446,10 @@ class Proxy(Relay):
 
     def _look(self):
         if self.asq and self.bus_master:
+            self._copy_status()
             for entry in self.twin_acq.produced():
                 self._completed(entry)
+            self._fire_admin()
             for number, queue in list(self.eqs.items()):
                 for entry in queue.twin.produced(queue.guest.room):
                     for changed in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
@@ -421,8 +457,9 @@ class Proxy(Relay):
                 self._fire(queue)
             if self.storming and self.storming[0] in self.eqs:
                 queue = self.eqs[self.storming[0]]
-                while queue.guest.room():
-                    queue.guest.put(self.storming[1])
+                for _ in range(queue.guest.entries):
+                    if queue.guest.room():
+                        queue.guest.put(self.storming[1])
                 self._fire(queue)
 
     # for tests
