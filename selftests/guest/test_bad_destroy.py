@@ -95,7 +95,6 @@ class Destroy(BadDevice):
     def setUp(self):
         super().setUp()
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
-        self.refused = []
 
     def script(self, program):
         """Runs a program in Python, which says when it is there."""
@@ -105,20 +104,9 @@ class Destroy(BadDevice):
         process.wait_for("there", 60)
         return process
 
-    def reject(self, opcode, status=c.ORNIC_ST_BUSY):
-        """From now on a destroy is rejected, and the device keeps the object."""
-        def hook(command):
-            if command.opcode != opcode:
-                return True
-            self.refused.append(opcode)
-            command.completion = {"cmd_id": command.fields["cmd_id"], "opcode": opcode, "status": status, "number": 0}
-            self.proxy.complete(command)
-            return False
-        self.proxy.lies.on_command = hook
-
     def rejected(self):
         """The device was reset because it did so, and recovers once it does not any more."""
-        self.proxy.wait(lambda: self.refused and self.reasons(), "destroy the object and reset the device")
+        self.proxy.wait(lambda: self.rejections and self.reasons(), "destroy the object and reset the device")
         self.proxy.lies.on_command = None
         self.assertTrue(self.said("destroy command rejected"))
         self.recovers(c.ORNIC_REASON_MALFORMED)
@@ -144,7 +132,7 @@ class Destroy(BadDevice):
         self.load()
         self.reject(getattr(c, "ORNIC_OP_" + name))
         self.vm.run("rmmod ornic_ib", timeout=60)
-        self.proxy.wait(lambda: self.refused and self.reasons(), "destroy the object and reset the device")
+        self.proxy.wait(lambda: self.rejections and self.reasons(), "destroy the object and reset the device")
         self.proxy.lies.on_command = None
         self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko", timeout=60)
         self.recovers(c.ORNIC_REASON_MALFORMED)
@@ -163,7 +151,7 @@ class Destroy(BadDevice):
         program.write(b"\n")
         program.wait_for("refused .*\\n", 60)
         self.assertIn("Errno: 16", program.text())
-        self.assertEqual(len(self.refused), 1)
+        self.assertEqual(len(self.rejections), 1)
         self.proxy.lies.on_command = None
         program.write(b"\n")
         program.wait_for("closed", 60)

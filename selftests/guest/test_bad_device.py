@@ -43,6 +43,7 @@ class BadDevice(Proxied):
         self.vm.run(UNLOAD, timeout=60)
         self.addCleanup(self.truth)
         self.since = len(self.proxy.accesses)
+        self.rejections = []
 
     @classmethod
     def tearDownClass(cls):
@@ -96,6 +97,32 @@ class BadDevice(Proxied):
         process = self.spawn("exec python3 -c '%s'" % program)
         process.wait_for("there", 60)
         return process
+
+    def reject(self, opcode, status=c.ORNIC_ST_BUSY, then=None):
+        """From now on such a command is rejected, and the device does nothing of it. then: called first, each time."""
+        def hook(command):
+            if command.opcode != opcode:
+                return True
+            self.rejections.append(opcode)
+            if then:
+                then()
+            command.completion = {"cmd_id": command.fields["cmd_id"], "opcode": opcode, "status": status, "number": 0}
+            self.proxy.complete(command)
+            return False
+        self.proxy.lies.on_command = hook
+
+    def page(self, kind, change):
+        """A completion hook that changes an Identify page: change(fields) gives what is different."""
+        layout = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}[kind]
+
+        def hook(command, completion):
+            queried = kind == c.ORNIC_ID_PORT and command.opcode == c.ORNIC_OP_PORT_QUERY
+            asked = command.opcode == c.ORNIC_OP_IDENTIFY and command.input("ornic_identify_cmd")["page"] == kind
+            if (queried or asked) and completion["status"] == c.ORNIC_ST_OK:
+                fields = unpack(layout, self.proxy.memory.read(command.fields["out_addr"], command.fields["out_len"]))
+                fields.update(change(fields))
+                self.proxy.memory.write(command.fields["out_addr"], pack(layout, fields))
+        return hook
 
     def command(self, opcode, /, **change):
         """A completion hook that changes the completion of one command."""
@@ -419,19 +446,6 @@ class Changed(BadDevice):
     """A device that comes back from a reset as another one: its software was updated, or its operator changed it."""
 
     FLR = "echo 1 > /sys/bus/pci/devices/0000:01:00.0/reset"
-
-    def page(self, kind, change):
-        """A completion hook that changes an Identify page: change(fields) gives what is different."""
-        layout = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}[kind]
-
-        def hook(command, completion):
-            queried = kind == c.ORNIC_ID_PORT and command.opcode == c.ORNIC_OP_PORT_QUERY
-            asked = command.opcode == c.ORNIC_OP_IDENTIFY and command.input("ornic_identify_cmd")["page"] == kind
-            if (queried or asked) and completion["status"] == c.ORNIC_ST_OK:
-                fields = unpack(layout, self.proxy.memory.read(command.fields["out_addr"], command.fields["out_len"]))
-                fields.update(change(fields))
-                self.proxy.memory.write(command.fields["out_addr"], pack(layout, fields))
-        return hook
 
     def features(self, without):
         return self.page(c.ORNIC_ID_DEVICE, lambda fields: {"features0": fields["features0"] & ~(1 << without)})

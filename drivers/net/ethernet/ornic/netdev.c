@@ -93,7 +93,6 @@ static void ornic_netdev_quiet(struct ornic_netdev *nd)
 	napi_disable(&nd->napi);
 	synchronize_net();
 	netif_tx_disable(nd->dev);
-	netdev_tx_reset_queue(netdev_get_tx_queue(nd->dev, 0));
 }
 
 /* The first poll arms the completion queues. */
@@ -113,10 +112,15 @@ static void ornic_netdev_napi(struct ornic_netdev *nd, struct napi_struct *napi,
 	netif_queue_set_napi(nd->dev, 0, NETDEV_QUEUE_TYPE_TX, napi);
 }
 
+/*
+ * Exchange the queues, NULL for none, while NAPI and the transmit path are stopped. Byte queue
+ * limits forget the frames of the old queues, which no completion will account.
+ */
 static void ornic_queues_use(struct ornic_netdev *nd, struct ornic_queues *q)
 {
 	nd->queues = q;
 	WRITE_ONCE(nd->qpn, q ? q->qpn : 0);
+	netdev_tx_reset_queue(netdev_get_tx_queue(nd->dev, 0));
 }
 
 static int ornic_up(struct ornic_netdev *nd)
@@ -183,7 +187,7 @@ static void ornic_down(struct ornic_netdev *nd)
  */
 int ornic_netdev_replace(struct ornic_netdev *nd, int mtu)
 {
-	struct ornic_queues *unused;
+	struct ornic_queues *unused, *old = nd->queues;
 	int err;
 
 	ASSERT_RTNL();
@@ -192,14 +196,14 @@ int ornic_netdev_replace(struct ornic_netdev *nd, int mtu)
 	if (IS_ERR(unused))
 		return PTR_ERR(unused);
 	netif_device_detach(nd->dev);
-	ornic_tx_settle(nd->queues);
+	ornic_tx_settle(old);
 	ornic_netdev_quiet(nd);
 	err = ornic_port_frame(nd, mtu);
 	if (!err) {
 		WRITE_ONCE(nd->dev->mtu, mtu);
 		ornic_steer_stop(nd);
-		swap(nd->queues, unused);
-		ornic_queues_use(nd, nd->queues);
+		ornic_queues_use(nd, unused);
+		unused = old;
 		if (ornic_steer_start(nd, nd->qpn))
 			ornic_netdev_restart(nd);
 	}

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The network interface in front of a device that rejects commands, sends late or dies while queues are replaced.
+
+A change of the interface that fails leaves it as it was, and no kernel complains.
+"""
+from proxied import INTERFACE, c, tap
+from test_bad_device import BadDevice
+
+PEER = "10.88.0.77"                     # nobody
+
+
+class Replace(BadDevice):
+    def interface(self, command, check=True):
+        return self.vm.run("i=%s; %s" % (INTERFACE, command), check=check)
+
+    def mtu(self):
+        return int(self.interface("cat /sys/class/net/$i/mtu").out)
+
+    def send(self, count=3):
+        """Sends frames, which nobody answers."""
+        self.interface("ip neigh replace %s lladdr 02:00:00:00:00:77 dev $i; ping -c %d -i 0.05 -W 0.1 %s"
+                       % (PEER, count, PEER), check=False)
+
+    def fails(self, command):
+        """The interface does not change, and works."""
+        self.assertNotEqual(self.interface(command, check=False).rc, 0)
+        self.proxy.lies.on_command = None
+        self.assertTrue(self.rejections)
+        self.assertEqual(self.mtu(), 1500)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_late_frames(self):
+        """Frames that the device sends after the change has failed are accounted as others are."""
+        self.load()
+        self.proxy.lies.on_doorbell = lambda kind, number, value: kind != c.ORNIC_DB_SQ
+        self.send()
+        self.reject(c.ORNIC_OP_PORT_MODIFY, c.ORNIC_ST_BAD_PARAM, self.proxy.release)
+        self.fails("ip link set $i mtu 4000")
+
+    def test_dies(self):
+        """The device dies when new queues exist, and a completion of the old ones is found after that."""
+        self.load()
+        self.proxy.lies.mute = {vector for vector in self.proxy.vectors if vector}
+        self.send()
+        self.reject(c.ORNIC_OP_PORT_MODIFY, c.ORNIC_ST_BAD_PARAM,
+                    lambda: self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL}))
+        self.assertNotEqual(self.interface("ip link set $i mtu 4000", check=False).rc, 0)
+        self.proxy.lies.on_command = None
+        self.proxy.lies.mute = set()
+        self.recovers(c.ORNIC_REASON_FATAL)
+
+
+if __name__ == "__main__":
+    tap.main()
