@@ -35,6 +35,8 @@ ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)
 ornic-probe += $(call ornic-has,pre_destroy_cq,rdma/ib_verbs.h,IB_DESTROY_CQ_PARTS)
 # parameters of a page pool contain its NAPI context and network interface
 ornic-probe += $(call ornic-has,PAGE_POOL,net/page_pool/helpers.h,PAGE_POOL_HELPERS)
+# a page pool gets its NAPI context when it comes into use
+ornic-probe += $(call ornic-has,page_pool_enable_direct_recycling,net/page_pool/types.h,PAGE_POOL_ENABLE_RECYCLING)
 # drivers report their own name to devlink
 ornic-probe += $(call ornic-has,devlink_info_driver_name_put,net/devlink.h,DEVLINK_DRIVER_NAME_PUT)
 # a driver allows devlink to reload it

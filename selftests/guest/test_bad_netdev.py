@@ -8,6 +8,7 @@ from proxied import INTERFACE, c, tap
 from test_bad_device import BadDevice
 
 PEER = "10.88.0.77"                     # nobody
+CREATES = "PD_CREATE CQ_CREATE QP_CREATE QP_MODIFY".split()
 
 
 class Replace(BadDevice):
@@ -31,6 +32,13 @@ class Replace(BadDevice):
         self.works()
         self.assertEqual(self.reasons(), [])
 
+    def created(self, name):
+        self.load()
+        self.send()                     # NAPI has run
+        for command in ("ip link set $i mtu 4000", "ethtool -G $i rx 256"):
+            self.reject(getattr(c, "ORNIC_OP_" + name), c.ORNIC_ST_LIMIT)
+            self.fails(command)
+
     def test_late_frames(self):
         """Frames that the device sends after the change has failed are accounted as others are."""
         self.load()
@@ -51,6 +59,9 @@ class Replace(BadDevice):
         self.proxy.lies.mute = set()
         self.recovers(c.ORNIC_REASON_FATAL)
 
+
+for verb in CREATES:
+    setattr(Replace, "test_" + verb.lower(), lambda self, verb=verb: self.created(verb))
 
 if __name__ == "__main__":
     tap.main()

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Replacement for a header that older kernels lack. Their page pools are declared
- * in one header, have no parameters for the NAPI context and the network interface,
- * and need PP_FLAG_PAGE_FRAG to split pages into fragments.
+ * in one header, have no NAPI context and no parameter for the network interface, and
+ * need PP_FLAG_PAGE_FRAG to split pages into fragments. Others have the header and take
+ * the NAPI context only as a parameter of page_pool_create().
  */
 #ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
 #define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
@@ -10,6 +11,14 @@
 #ifdef ORNIC_HAVE_PAGE_POOL_HELPERS
 
 #include_next <net/page_pool/helpers.h>
+
+#ifndef ORNIC_HAVE_PAGE_POOL_ENABLE_RECYCLING
+static inline void page_pool_enable_direct_recycling(struct page_pool *pool,
+						     struct napi_struct *napi)
+{
+	WRITE_ONCE(pool->p.napi, napi);
+}
+#endif
 
 #else
 
@@ -21,7 +30,6 @@ struct ornic_page_pool_params {
 	unsigned int pool_size;
 	int nid;
 	struct device *dev;
-	struct napi_struct *napi;	/* ignored: this kernel has no such parameter */
 	enum dma_data_direction dma_dir;
 	unsigned int max_len;
 	unsigned int offset;
@@ -43,6 +51,11 @@ ornic_page_pool_create(const struct ornic_page_pool_params *params)
 	};
 
 	return page_pool_create(&old);
+}
+
+static inline void page_pool_enable_direct_recycling(struct page_pool *pool,
+						     struct napi_struct *napi)
+{
 }
 
 #define page_pool_params ornic_page_pool_params

@@ -121,6 +121,8 @@ static void ornic_queues_use(struct ornic_netdev *nd, struct ornic_queues *q)
 	nd->queues = q;
 	WRITE_ONCE(nd->qpn, q ? q->qpn : 0);
 	netdev_tx_reset_queue(netdev_get_tx_queue(nd->dev, 0));
+	if (q)
+		ornic_rx_use(q);
 }
 
 static int ornic_up(struct ornic_netdev *nd)

@@ -288,7 +288,11 @@ struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu)
 	return ERR_PTR(err);
 }
 
-/* ornic_queues_destroy() - destroy complete or partly created queues. NAPI must not poll them. */
+/*
+ * ornic_queues_destroy() - destroy complete or partly created queues
+ *
+ * NAPI must not poll them, and is disabled if it ever has.
+ */
 void ornic_queues_destroy(struct ornic_queues *q)
 {
 	struct ornic_core *core = q->nd->core;

@@ -298,7 +298,6 @@ int ornic_rx_init(struct ornic_queues *q)
 		.pool_size	= ornic_rx_entries(q) * bytes / PAGE_SIZE,
 		.nid		= dev_to_node(ornic_dma_dev(nd->core)),
 		.dev		= ornic_dma_dev(nd->core),
-		.napi		= &nd->napi,
 		.netdev		= nd->dev,
 		.flags		= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
 		.dma_dir	= DMA_FROM_DEVICE,
@@ -317,7 +316,20 @@ int ornic_rx_init(struct ornic_queues *q)
 	return 0;
 }
 
-/* ornic_rx_cleanup() - free the buffers. The device no longer uses them, NAPI is disabled. */
+/*
+ * ornic_rx_use() - let NAPI recycle pages into the pool without locks. Call while NAPI is disabled.
+ * From then on the pool must be destroyed while NAPI is disabled. Queues that never come into use
+ * are destroyed while NAPI polls others.
+ */
+void ornic_rx_use(struct ornic_queues *q)
+{
+	page_pool_enable_direct_recycling(q->pool, &q->nd->napi);
+}
+
+/*
+ * ornic_rx_cleanup() - free the buffers. The device no longer uses them. NAPI is disabled, or
+ * ornic_rx_use() was not called.
+ */
 void ornic_rx_cleanup(struct ornic_queues *q)
 {
 	u32 i;
