@@ -59,6 +59,17 @@ class Replace(BadDevice):
         self.proxy.lies.mute = set()
         self.recovers(c.ORNIC_REASON_FATAL)
 
+    def test_number_in_use(self):
+        """ORN-SEC-16: the number of a CQ that exists; its owner keeps its events until the reset."""
+        self.load()
+        taken = [command.completion["number"] for command in self.proxy.commands if command.opcode == c.ORNIC_OP_CQ_CREATE]
+        since = len(self.proxy.commands)
+        self.proxy.lies.on_completion = self.command(c.ORNIC_OP_CQ_CREATE, number=taken[-1])
+        self.assertNotEqual(self.interface("ip link set $i mtu 4000", check=False).rc, 0)
+        self.assertNotIn(c.ORNIC_OP_CQ_DESTROY, [command.opcode for command in self.proxy.commands[since:]])
+        self.proxy.lies.on_completion = None
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
 
 for verb in CREATES:
     setattr(Replace, "test_" + verb.lower(), lambda self, verb=verb: self.created(verb))

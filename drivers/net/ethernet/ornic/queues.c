@@ -90,6 +90,10 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 	down_write(&core->odev.numbers);
 	err = ornic_comp_add(&core->odev, cq->number, &cq->comp);
 	up_write(&core->odev.numbers);
+	if (err == -EBUSY) {
+		ornic_device_malformed(&core->odev, "number of a created completion queue in use");
+		cq->number = 0;		/* it is another's: do not destroy that one */
+	}
 	return err;
 }
 
