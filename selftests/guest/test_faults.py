@@ -100,13 +100,14 @@ class Driver(Faults):
         self.one_without_rdma("reset")
 
     def test_driver_bind_fragmented(self):
-        """ORN-EQ-3: memory has no four pages in a row, so event queues are smaller; the driver binds all the same."""
+        """ORN-EQ-3: memory has no four pages in a row, so event queues are smaller; driver and interface work all the same."""
         fault = "/sys/kernel/debug/fail_page_alloc"
         self.addCleanup(self.a.run, "echo 0 > {0}/probability; echo N > {0}/task-filter; echo 0 > {0}/min-order".format(fault))
         self.a.run("rmmod ornic_ib; echo {1} > {2}/unbind; echo 2 > {0}/min-order; echo 100 > {0}/probability; echo -1 > {0}/times; "
                    "echo Y > {0}/task-filter".format(fault, SLOT, DRIVER_PATH))
         try:
-            self.a.run("echo 1 > /proc/self/make-it-fail; echo %s > %s/bind" % (SLOT, DRIVER_PATH))
+            self.a.run("echo 1 > /proc/self/make-it-fail; echo {0} > {1}/bind; cd /sys/bus/pci/devices/{0}/net; ip link set * up; "
+                       "ethtool -G * rx 4096 tx 4096".format(SLOT, DRIVER_PATH))
         finally:
             self.a.run("echo 0 > %s/probability; [ -e /sys/bus/pci/devices/%s/driver ] || echo %s > %s/bind; "
                        "insmod %s/ornic_ib.ko" % (fault, SLOT, SLOT, DRIVER_PATH, UPDATES))

@@ -45,14 +45,41 @@ struct ornic_netdev;
 struct ornic_queues;
 
 /**
+ * struct ornic_ring - a ring, and its record behind it
+ * @cpu: pages
+ * @rec: record
+ * @log: log2 entries
+ * @stride: log2 bytes of an entry
+ * @pages: number of pages
+ * @dma: DMA addresses of the pages
+ * @list: page list for the device, NULL if the ring is one page
+ * @list_dma: DMA address of @list
+ */
+struct ornic_ring {
+	void **cpu;
+	struct ornic_rec *rec;
+	u8 log;
+	u8 stride;
+	u32 pages;
+	dma_addr_t *dma;
+	__le64 *list;
+	dma_addr_t list_dma;
+};
+
+/* Return: the entry of a free-running index. */
+static inline void *ornic_ring_at(const struct ornic_ring *ring, u32 index)
+{
+	size_t at = (size_t)(index & (BIT(ring->log) - 1)) << ring->stride;
+
+	return ring->cpu[at >> PAGE_SHIFT] + offset_in_page(at);
+}
+
+/**
  * struct ornic_cq - completion queue of the network interface
  * @comp: receives completion events
  * @queues: queues that this one belongs to
- * @ring: entries
- * @rec: record
- * @dma: address of the allocation that holds both
+ * @ring: entries and record
  * @number: number in the device, 0 = not created
- * @log: log2 entries
  * @next: consumer index, used only by NAPI
  * @arm_lock: serialises arming and events
  * @arm: arming state
@@ -60,33 +87,22 @@ struct ornic_queues;
 struct ornic_cq {
 	struct ornic_comp comp;
 	struct ornic_queues *queues;
-	void *ring;
-	struct ornic_rec *rec;
-	dma_addr_t dma;
+	struct ornic_ring ring;
 	u32 number;
-	u8 log;
 	u32 next;
 	spinlock_t arm_lock;	/* arming against events */
 	struct ornic_arm arm;
 };
 
 /**
- * struct ornic_wq - ring of the queue pair
- * @ring: entries
- * @rec: record
- * @dma: address of the allocation that holds both
- * @log: log2 entries
- * @stride: log2 bytes of an entry
+ * struct ornic_wq - work queue of the queue pair
+ * @ring: entries and record
  * @head: index of the next entry to write
  * @published: producer index last published to the device
  * @tail: oldest entry not completed
  */
 struct ornic_wq {
-	void *ring;
-	struct ornic_rec *rec;
-	dma_addr_t dma;
-	u8 log;
-	u8 stride;
+	struct ornic_ring ring;
 	u32 head;
 	u32 published;
 	u32 tail;
@@ -260,6 +276,11 @@ u8 ornic_queues_max_log(const struct ornic_netdev *nd, u8 wq_log);
 bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe);
 void ornic_cq_consumed(struct ornic_cq *cq);
 bool ornic_cq_arm(struct ornic_cq *cq, u32 next);
+
+/* rings.c */
+int ornic_ring_alloc(struct ornic_netdev *nd, struct ornic_ring *ring, u8 log, u8 stride);
+void ornic_ring_free(struct ornic_netdev *nd, struct ornic_ring *ring);
+void ornic_ring_describe(const struct ornic_ring *ring, struct ornic_pages *pages, __le64 *record);
 
 /* tx.c */
 netdev_tx_t ornic_start_xmit(struct sk_buff *skb, struct net_device *dev);

@@ -3,45 +3,14 @@
  * The interface's queue pair and completion queues: memory, creation in the
  * device, states, destruction. The data path is in tx.c and rx.c.
  */
-#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
 #include "cmd.h"
 #include "netdev.h"
 
-static size_t ornic_wq_bytes(const struct ornic_wq *wq)
-{
-	return (size_t)1 << (wq->log + wq->stride);
-}
+#define ORNIC_CQE_LOG	6	/* log2 bytes of a completion */
 
-static size_t ornic_cq_bytes(const struct ornic_cq *cq)
-{
-	return (size_t)ORNIC_ENTRY_BYTES << cq->log;
-}
-
-static int ornic_wq_alloc(struct ornic_netdev *nd, struct ornic_wq *wq, u8 log, u8 stride)
-{
-	wq->log = log;
-	wq->stride = stride;
-	wq->ring = dma_alloc_coherent(ornic_dma_dev(nd->core),
-				      ornic_wq_bytes(wq) + sizeof(*wq->rec), &wq->dma, GFP_KERNEL);
-	if (!wq->ring)
-		return -ENOMEM;
-	wq->rec = wq->ring + ornic_wq_bytes(wq);
-	ornic_rec_init(wq->rec);
-	wq->head = 0;
-	wq->published = 0;
-	wq->tail = 0;
-	return 0;
-}
-
-static void ornic_wq_free(struct ornic_netdev *nd, struct ornic_wq *wq)
-{
-	if (wq->ring)
-		dma_free_coherent(ornic_dma_dev(nd->core),
-				  ornic_wq_bytes(wq) + sizeof(*wq->rec), wq->ring, wq->dma);
-	wq->ring = NULL;
-}
+static_assert(BIT(ORNIC_CQE_LOG) == ORNIC_ENTRY_BYTES);
 
 /* Schedule NAPI on an event of a completion queue. Context: hard interrupt. */
 static void ornic_cq_event(struct ornic_comp *comp)
@@ -68,20 +37,14 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 	int err;
 
 	cq->queues = q;
-	cq->log = log;
 	cq->next = 0;
 	cq->comp.comp = ornic_cq_event;
 	spin_lock_init(&cq->arm_lock);
 	ornic_arm_init(&cq->arm);
-	cq->ring = dma_alloc_coherent(ornic_dma_dev(core), ornic_cq_bytes(cq) + sizeof(*cq->rec),
-				      &cq->dma, GFP_KERNEL);
-	if (!cq->ring)
-		return -ENOMEM;
-	cq->rec = cq->ring + ornic_cq_bytes(cq);
-	ornic_rec_init(cq->rec);
-
-	in.record = cpu_to_le64(cq->dma + ornic_cq_bytes(cq));
-	ornic_pages_contiguous(&in.pages, cq->dma);
+	err = ornic_ring_alloc(q->nd, &cq->ring, log, ORNIC_CQE_LOG);
+	if (err)
+		return err;
+	ornic_ring_describe(&cq->ring, &in.pages, &in.record);
 	err = ornic_cmd_cq_create(core, &in, &cq->number);
 	if (err) {
 		cq->number = 0;
@@ -108,10 +71,7 @@ static void ornic_cq_destroy(struct ornic_queues *q, struct ornic_cq *cq)
 		up_read(&core->odev.numbers);
 		cq->number = 0;
 	}
-	if (cq->ring)
-		dma_free_coherent(ornic_dma_dev(core),
-				  ornic_cq_bytes(cq) + sizeof(*cq->rec), cq->ring, cq->dma);
-	cq->ring = NULL;
+	ornic_ring_free(q->nd, &cq->ring);
 }
 
 /**
@@ -121,12 +81,12 @@ static void ornic_cq_destroy(struct ornic_queues *q, struct ornic_cq *cq)
  */
 bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe)
 {
-	void *entry = ornic_ring_entry(cq->ring, cq->next, cq->log, 6);
+	void *entry = ornic_ring_at(&cq->ring, cq->next);
 
-	if (!ornic_entry_ready(entry, cq->next, cq->log))
+	if (!ornic_entry_ready(entry, cq->next, cq->ring.log))
 		return false;
 	memcpy(cqe, entry, sizeof(*cqe));
-	ornic_rec_keep_up(cq->rec, ++cq->next, cq->log);
+	ornic_rec_keep_up(cq->ring.rec, ++cq->next, cq->ring.log);
 	return true;
 }
 
@@ -136,7 +96,7 @@ bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe)
  */
 void ornic_cq_consumed(struct ornic_cq *cq)
 {
-	ornic_rec_consumed(cq->rec, cq->next);
+	ornic_rec_consumed(cq->ring.rec, cq->next);
 }
 
 /**
@@ -160,11 +120,10 @@ bool ornic_cq_arm(struct ornic_cq *cq, u32 next)
 	spin_lock_irqsave(&cq->arm_lock, flags);
 	armed = cq->arm.type != ORNIC_ARM_NONE;
 	if (!armed)
-		ornic_rec_arm(&cq->queues->nd->core->odev, cq->rec, &cq->arm, next, ORNIC_ARM_ANY,
-			      ORNIC_DB_CQ_ARM, cq->number);
+		ornic_rec_arm(&cq->queues->nd->core->odev, cq->ring.rec, &cq->arm, next,
+			      ORNIC_ARM_ANY, ORNIC_DB_CQ_ARM, cq->number);
 	spin_unlock_irqrestore(&cq->arm_lock, flags);
-	return !armed && ornic_entry_ready(ornic_ring_entry(cq->ring, next, cq->log, 6), next,
-					   cq->log);
+	return !armed && ornic_entry_ready(ornic_ring_at(&cq->ring, next), next, cq->ring.log);
 }
 
 static int ornic_qp_create(struct ornic_queues *q)
@@ -179,19 +138,17 @@ static int ornic_qp_create(struct ornic_queues *q)
 		.recv_cq = cpu_to_le32(q->rx_cq.number),
 		.srq = cpu_to_le32(ORNIC_NONE),
 		.flags = cpu_to_le32(ORNIC_QP_F_DRIVER | ORNIC_QP_F_PRIVILEGED),
-		.sq_log = q->sq.log,
-		.sq_stride = q->sq.stride,
-		.rq_log = q->rq.log,
-		.rq_stride = q->rq.stride,
+		.sq_log = q->sq.ring.log,
+		.sq_stride = q->sq.ring.stride,
+		.rq_log = q->rq.ring.log,
+		.rq_stride = q->rq.ring.stride,
 		.max_send_sge = cpu_to_le16(nd->max_sge),
 		.max_recv_sge = cpu_to_le16(q->shape.segs),
 	};
 	int err;
 
-	in.sq_record = cpu_to_le64(q->sq.dma + ornic_wq_bytes(&q->sq));
-	in.rq_record = cpu_to_le64(q->rq.dma + ornic_wq_bytes(&q->rq));
-	ornic_pages_contiguous(&in.sq_pages, q->sq.dma);
-	ornic_pages_contiguous(&in.rq_pages, q->rq.dma);
+	ornic_ring_describe(&q->sq.ring, &in.sq_pages, &in.sq_record);
+	ornic_ring_describe(&q->rq.ring, &in.rq_pages, &in.rq_record);
 	err = ornic_cmd_qp_create(nd->core, &in, &q->qpn);
 	if (err)
 		q->qpn = 0;
@@ -216,13 +173,13 @@ static int ornic_queues_alloc(struct ornic_queues *q)
 	u8 rx_log = min(q->nd->rx_log, ornic_queues_max_log(q->nd, id->log_max_rq));
 	int err;
 
-	err = ornic_wq_alloc(q->nd, &q->sq, tx_log,
-			     ornic_stride(id->max_sq_stride, ORNIC_TX_STRIDE));
+	err = ornic_ring_alloc(q->nd, &q->sq.ring, tx_log,
+			       ornic_stride(id->max_sq_stride, ORNIC_TX_STRIDE));
 	if (err)
 		return err;
-	err = ornic_wq_alloc(q->nd, &q->rq, rx_log,
-			     q->shape.segs > ORNIC_RX_SGES(ORNIC_RX_MIN_STRIDE) ?
-			     ORNIC_RX_STRIDE : ORNIC_RX_MIN_STRIDE);
+	err = ornic_ring_alloc(q->nd, &q->rq.ring, rx_log,
+			       q->shape.segs > ORNIC_RX_SGES(ORNIC_RX_MIN_STRIDE) ?
+			       ORNIC_RX_STRIDE : ORNIC_RX_MIN_STRIDE);
 	if (err)
 		return err;
 	err = ornic_tx_init(q);
@@ -239,10 +196,10 @@ static int ornic_queues_objects(struct ornic_queues *q)
 	err = ornic_cmd_pd_create(core, &q->pd);
 	if (err)
 		return err;
-	err = ornic_cq_create(q, &q->tx_cq, q->sq.log, &q->nd->tx_coalesce);
+	err = ornic_cq_create(q, &q->tx_cq, q->sq.ring.log, &q->nd->tx_coalesce);
 	if (err)
 		return err;
-	err = ornic_cq_create(q, &q->rx_cq, q->rq.log, &q->nd->rx_coalesce);
+	err = ornic_cq_create(q, &q->rx_cq, q->rq.ring.log, &q->nd->rx_coalesce);
 	if (err)
 		return err;
 	err = ornic_qp_create(q);
@@ -309,7 +266,7 @@ void ornic_queues_destroy(struct ornic_queues *q)
 		ornic_cmd_destroy(core, ORNIC_OP_PD_DESTROY, q->pd);
 	ornic_rx_cleanup(q);
 	ornic_tx_cleanup(q);
-	ornic_wq_free(q->nd, &q->rq);
-	ornic_wq_free(q->nd, &q->sq);
+	ornic_ring_free(q->nd, &q->rq.ring);
+	ornic_ring_free(q->nd, &q->sq.ring);
 	kfree(q);
 }

@@ -22,7 +22,7 @@
 
 static u32 ornic_rx_entries(const struct ornic_queues *q)
 {
-	return 1u << q->rq.log;
+	return 1u << q->rq.ring.log;
 }
 
 static struct ornic_rx_seg *ornic_rx_segs(struct ornic_queues *q, u32 index)
@@ -53,7 +53,7 @@ static bool ornic_rx_alloc(struct ornic_queues *q, struct ornic_rx_seg *seg)
 static bool ornic_rx_post(struct ornic_queues *q)
 {
 	u32 index = q->rq.head;
-	struct ornic_rwqe *entry = ornic_ring_entry(q->rq.ring, index, q->rq.log, q->rq.stride);
+	struct ornic_rwqe *entry = ornic_ring_at(&q->rq.ring, index);
 	struct ornic_rx_seg *seg = ornic_rx_segs(q, index);
 	struct ornic_sge *sge = (struct ornic_sge *)(entry + 1);
 	u32 i;
@@ -92,7 +92,7 @@ void ornic_rx_fill(struct ornic_queues *q)
 	if (q->rq.head == old)
 		return;
 	q->rq.published = q->rq.head;
-	ornic_ring_post(&nd->core->odev, ORNIC_DB_RQ, q->qpn, q->rq.rec, old, q->rq.head);
+	ornic_ring_post(&nd->core->odev, ORNIC_DB_RQ, q->qpn, q->rq.ring.rec, old, q->rq.head);
 }
 
 static void ornic_rx_csum(struct ornic_netdev *nd, struct sk_buff *skb, u32 flags)

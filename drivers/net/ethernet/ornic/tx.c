@@ -22,7 +22,7 @@
 
 static u32 ornic_tx_entries(const struct ornic_queues *q)
 {
-	return 1u << q->sq.log;
+	return 1u << q->sq.ring.log;
 }
 
 static u32 ornic_tx_free(const struct ornic_queues *q)
@@ -83,7 +83,7 @@ static int ornic_tx_map(struct ornic_queues *q, struct ornic_tx_slot *slot, stru
 /* Write the work request of the frame in a slot. */
 static void ornic_tx_write(struct ornic_queues *q, struct ornic_tx_slot *slot, u32 index)
 {
-	void *entry = ornic_ring_entry(q->sq.ring, index, q->sq.log, q->sq.stride);
+	void *entry = ornic_ring_at(&q->sq.ring, index);
 	struct ornic_wqe_ctrl *ctrl = entry;
 	struct ornic_wqe_eth *eth = entry + sizeof(*ctrl);
 	struct ornic_sge *sge = entry + sizeof(*ctrl) + sizeof(*eth);
@@ -117,10 +117,10 @@ static void ornic_tx_publish(struct ornic_queues *q)
 
 	if (old == new)
 		return;
-	last = ornic_ring_entry(q->sq.ring, new - 1, q->sq.log, q->sq.stride);
+	last = ornic_ring_at(&q->sq.ring, new - 1);
 	last->flags |= ORNIC_WQE_SIGNALED;
 	WRITE_ONCE(q->sq.published, new);	/* before any completion of it */
-	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.rec, old, new);
+	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.ring.rec, old, new);
 }
 
 /* Drop frames that the device would reject, because a rejection stops the queue. */
