@@ -40,8 +40,8 @@ struct ornic_ib_ring;
  * @qps: queue pairs that complete here, by handle; looked up under @lock
  * @soft: the device no longer serves some of them
  * @broken: the device serves none of them
- * @comp_lock: serialises calls of the completion handler
  * @kick: runs the completion handler for completions that soft_flush.c generates
+ * @comp_lock: serialises calls of the completion handler
  * @lock: protects the members that follow, place and entries of the ring, and the consumer
  *	index of every work queue that completes here
  * @index: next entry to consume
@@ -50,7 +50,7 @@ struct ornic_ib_ring;
  * @last: queue pair of the last polled entry, because the next is often of the same; NULL or
  *	in @qps
  *
- * Posting reads @soft, so it is not in the cache line that polling writes.
+ * Posting reads @soft, so it is not in a cache line that polling or an event writes.
  */
 struct ornic_ib_cq {
 	struct ib_cq ibcq;
@@ -66,10 +66,10 @@ struct ornic_ib_cq {
 	struct xarray qps;
 	bool soft;
 	bool broken;
-	spinlock_t comp_lock;	/* see above */
 	struct work_struct kick;
 
-	spinlock_t lock ____cacheline_aligned_in_smp;	/* see above */
+	spinlock_t comp_lock ____cacheline_aligned_in_smp;	/* see above */
+	spinlock_t lock;	/* see above */
 	u32 index;
 	struct ornic_arm arm;
 	bool closed;

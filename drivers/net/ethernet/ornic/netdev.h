@@ -100,12 +100,15 @@ struct ornic_cq {
  * @head: index of the next entry to write
  * @published: producer index last published to the device
  * @tail: oldest entry not completed
+ *
+ * Posting and completion of the send queue run on different CPUs, so the words that they write
+ * have their own cache lines.
  */
 struct ornic_wq {
 	struct ornic_ring ring;
-	u32 head;
+	u32 head ____cacheline_aligned_in_smp;
 	u32 published;
-	u32 tail;
+	u32 tail ____cacheline_aligned_in_smp;
 };
 
 /* A DMA mapping of a frame being sent. Not in the ring, because the device can write there. */
@@ -145,14 +148,14 @@ struct ornic_rx_shape {
  * @nd: interface
  * @pd: protection domain
  * @qpn: queue pair, 0 = not created
- * @sq: send ring; @head is the transmit lock's, @tail NAPI's
- * @tx_cq: its completions
  * @tx_slots: frames in the send ring
- * @rq: receive ring, NAPI's
- * @rx_cq: its completions
  * @rx_segs: buffers in the receive ring
  * @pool: page pool of the buffers
  * @shape: sizes of a receive buffer
+ * @sq: send ring; @head is the transmit lock's, @tail NAPI's
+ * @tx_cq: its completions
+ * @rq: receive ring, NAPI's
+ * @rx_cq: its completions
  *
  * A change of MTU or ring size creates new queues while the old ones are in use.
  */
@@ -160,16 +163,15 @@ struct ornic_queues {
 	struct ornic_netdev *nd;
 	u32 pd;
 	u32 qpn;
-
-	struct ornic_wq sq ____cacheline_aligned;
-	struct ornic_cq tx_cq;
 	struct ornic_tx_slot *tx_slots;
-
-	struct ornic_wq rq ____cacheline_aligned;
-	struct ornic_cq rx_cq;
 	struct ornic_rx_seg *rx_segs;
 	struct page_pool *pool;
 	struct ornic_rx_shape shape;
+
+	struct ornic_wq sq;
+	struct ornic_cq tx_cq;
+	struct ornic_wq rq;
+	struct ornic_cq rx_cq;
 };
 
 /* Counted by ornic_start_xmit(), under the transmit lock. */
