@@ -556,6 +556,50 @@ class Changed(BadDevice):
                     self.vm.run("[ ! -d /sys/module/ornic ]")
 
 
+class AsyncStorm(BadDevice):
+    """ORN-SEC-17: the device fills event queue 0, of which the driver waits for events, faster than the driver reads it."""
+
+    def storm(self, registers=()):
+        """A short queue, and events that take their time."""
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.load(registers=dict(registers), on_completion=self.page(c.ORNIC_ID_DEVICE, lambda _: {"log_max_eq": 5}))
+        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_event_queue ms=0 us=200", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
+        self.addCleanup(self.proxy.storm, None)
+        self.proxy.storm(0, {"type": UNKNOWN})
+
+    def test_objects(self):
+        """Objects come and go."""
+        self.storm()
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_reset(self):
+        self.storm()
+        self.vm.run(Changed.FLR, timeout=60)
+        self.works()
+        self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_USER})
+
+    def test_unload_and_load(self):
+        self.storm()
+        self.vm.run(UNLOAD, timeout=60)
+        self.works(load=True)
+        self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_SHUTDOWN})
+
+    def test_never_completes(self):
+        """ORN-ADM-29: a command without completion means a reset also then."""
+        self.storm({c.ORNIC_REG_CAP: timeouts(admin=10)})
+        program = self.python(A_PD)
+        self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(self.reasons, "reset the device")
+        self.proxy.lies.on_command = None
+        self.proxy.storm(None)
+        self.assertEqual(program.wait(60), 1)
+        self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
+
+
 class Revive(BadDevice):
     """What puts the device back after a function level reset is tried again."""
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Delay every call of one function, to widen the window of a race between two processors.
- * Parameters: symbol, the function; ms, milliseconds of delay.
+ * Parameters: symbol, the function; ms and us, milliseconds and microseconds of delay.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -15,6 +15,10 @@ static unsigned int ms = 1;
 module_param(ms, uint, 0644);
 MODULE_PARM_DESC(ms, "milliseconds of delay");
 
+static unsigned int us;
+module_param(us, uint, 0644);
+MODULE_PARM_DESC(us, "microseconds of delay");
+
 static unsigned long calls;
 module_param(calls, ulong, 0444);
 MODULE_PARM_DESC(calls, "calls delayed so far");
@@ -23,6 +27,7 @@ static int slow_before(struct kprobe *probe, struct pt_regs *regs)
 {
 	calls++;
 	mdelay(ms);
+	udelay(us);
 	return 0;
 }
 

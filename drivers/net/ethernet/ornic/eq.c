@@ -4,11 +4,12 @@
  * and asynchronous events, the others completion events.
  *
  * The interrupt handler processes at most ORNIC_EQ_BUDGET events. If more are left,
- * the interrupt's thread processes them in batches of the same size and reschedules
- * between batches, so that no device can occupy a CPU forever.
+ * the interrupt's thread processes them in batches of the same size, and sleeps after
+ * each ring of events, so that no device can occupy a CPU forever.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/ratelimit.h>
@@ -155,24 +156,45 @@ static irqreturn_t ornic_eq_interrupt(int irq, void *data)
 	return more ? IRQ_WAKE_THREAD : IRQ_HANDLED;
 }
 
-static void ornic_eq_drain(struct ornic_eq *eq)
+/* Return: true if there is an event or the queue has to be armed. */
+static bool ornic_eq_pending(struct ornic_eq *eq)
 {
-	bool more;
+	return ornic_eq_ready(eq) || eq->arm.type == ORNIC_ARM_NONE;
+}
 
-	do {
+/*
+ * Process events in batches until there are none after arming, at most as many as the queue has
+ * entries: all that were in it at the call. Return: true if there may be more.
+ */
+static bool ornic_eq_drain(struct ornic_eq *eq)
+{
+	int left = BIT(eq->log_entries);
+	bool more = true;
+
+	for (; more && left > 0; left -= ORNIC_EQ_BUDGET) {
 		local_bh_disable();	/* completion handlers raise soft interrupts */
 		spin_lock_irq(&eq->lock);
-		more = ornic_eq_consume(eq);
+		more = ornic_eq_pending(eq) && ornic_eq_consume(eq);
 		spin_unlock_irq(&eq->lock);
 		local_bh_enable();
 		cond_resched();
-	} while (more);
+	}
+	return more;
 }
 
+/* The thread has a real-time priority, so only sleeping lets other tasks run. */
 static irqreturn_t ornic_eq_thread(int irq, void *data)
 {
-	ornic_eq_drain(data);
+	while (ornic_eq_drain(data))
+		usleep_range(50, 100);
 	return IRQ_HANDLED;
+}
+
+/* Process all events that were in the queue at the call. */
+static void ornic_eq_clear(struct ornic_eq *eq)
+{
+	if (ornic_eq_drain(eq))
+		irq_wake_thread(eq->irq, eq);	/* the device keeps writing: do not wait for it */
 }
 
 /**
@@ -181,7 +203,8 @@ static irqreturn_t ornic_eq_thread(int irq, void *data)
  * @vector: vector of the queue
  *
  * An unread event means that its interrupt is late or lost. A new serial number
- * makes the next arm effective in both cases. Context: process.
+ * makes the next arm effective in both cases. Returns although a device keeps writing
+ * events. Context: process.
  */
 void ornic_eq_poll(struct ornic_core *core, u32 vector)
 {
@@ -194,7 +217,7 @@ void ornic_eq_poll(struct ornic_core *core, u32 vector)
 	if (ornic_eq_ready(eq))
 		ornic_arm_event(&eq->arm);
 	spin_unlock_irq(&eq->lock);
-	ornic_eq_drain(eq);
+	ornic_eq_clear(eq);
 }
 
 u32 ornic_comp_vector_eq(struct ornic_dev *odev, u32 vector)
@@ -222,23 +245,6 @@ int ornic_comp_add(struct ornic_dev *odev, u32 cqn, struct ornic_comp *comp)
 	return xa_insert(&odev->core->comps, cqn, comp, GFP_KERNEL);
 }
 EXPORT_SYMBOL_GPL(ornic_comp_add);
-
-/* Process all events that were in the queue at the call, at most as many as it has entries. */
-static void ornic_eq_clear(struct ornic_eq *eq)
-{
-	int left = BIT(eq->log_entries);
-	bool more = true;
-
-	for (; more && left > 0; left -= ORNIC_EQ_BUDGET) {
-		local_bh_disable();	/* completion handlers raise soft interrupts */
-		spin_lock_irq(&eq->lock);
-		more = ornic_eq_ready(eq) && ornic_eq_consume(eq);
-		spin_unlock_irq(&eq->lock);
-		local_bh_enable();
-	}
-	if (more)	/* the device kept writing: let the thread continue */
-		irq_wake_thread(eq->irq, eq);
-}
 
 void ornic_comp_del(struct ornic_dev *odev, u32 cqn)
 {
@@ -364,7 +370,7 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 		return err;
 	eq->irq = irq;
 	ornic_eq_spread(eq);
-	ornic_eq_drain(eq);	/* arms */
+	ornic_eq_clear(eq);	/* arms */
 	return 0;
 }
 

@@ -68,12 +68,17 @@ static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
 	return found;
 }
 
+/*
+ * Deliver at most a full FIFO and DEVICE_FATAL. Each event queues the work item, so those that
+ * arrive meanwhile are for its next run, and flush_work() does not wait for them.
+ */
 static void ornic_event_work(struct work_struct *work)
 {
 	struct ornic_events *events = container_of(work, struct ornic_events, work);
+	unsigned int left = ORNIC_EVENTS_FIFO + 1;
 	struct ornic_eqe eqe;
 
-	while (ornic_event_next(events, &eqe)) {
+	while (left-- && ornic_event_next(events, &eqe)) {
 		blocking_notifier_call_chain(&events->chain, eqe.type, &eqe);
 		cond_resched();
 	}
