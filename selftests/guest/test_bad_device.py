@@ -529,6 +529,42 @@ class Changed(BadDevice):
             "current_mac": bytes(6), "flags": fields["flags"] & ~c.ORNIC_PORT_F_MAC_CHANGE}))
         self.assertTrue(self.said("no valid MAC address"))
 
+    def test_other_time_limits(self):
+        """The admin timeout and the heartbeat period are read again."""
+        self.load(registers={c.ORNIC_REG_CAP: patient, c.ORNIC_REG_HB_MS: lambda _: 3600000})
+        self.proxy.lies.registers = {c.ORNIC_REG_CAP: timeouts(admin=10)}
+        self.vm.run(self.FLR, timeout=60)
+        self.works()
+        program = self.python(A_PD)
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.vm.run("until dmesg | grep -q 'not answered within 1000 ms'; do sleep 0.1; done", timeout=60)
+        self.proxy.release()
+        program.wait_for("done", 60)
+        program.kill()
+        self.since = len(self.proxy.accesses)
+        self.proxy.status_block("status", c.ORNIC_STS_READY | c.ORNIC_STS_FATAL)
+        self.recovers(c.ORNIC_REASON_FATAL)
+
+    def rejected(self, register, change, said):
+        """A device that comes back like this is not used; one that is as before is."""
+        self.load()
+        self.proxy.lies.registers = {register: change}
+        self.vm.run("dmesg -C; " + self.FLR, timeout=60)
+        self.assertTrue(self.said(said))
+        self.proxy.lies.registers = {}
+        self.vm.run(self.FLR, timeout=60)
+        self.works()
+
+    def test_other_doorbell_pages(self):
+        """Processes may have mapped them."""
+        self.rejected(c.ORNIC_REG_DB_OFFSET, lambda value: value // 2, "doorbell area changed")
+        self.rejected(c.ORNIC_REG_DB_BYTES, lambda value: value // 2, "doorbell area changed")
+
+    def test_other_major(self):
+        """ORN-GEN-2."""
+        self.rejected(c.ORNIC_REG_VERSION, lambda value: (c.ORNIC_VERSION_MAJOR + 1) << 16, "this driver knows")
+
     def test_nothing_left(self):
         """A device that is too small fails three times, and the driver gives up."""
         self.load()

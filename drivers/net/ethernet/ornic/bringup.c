@@ -154,6 +154,9 @@ int ornic_bringup(struct ornic_core *core)
 	err = ornic_ctrl_reset(core, core->death_reason);
 	if (err)
 		return err;
+	err = ornic_ctrl_identify(core);
+	if (err)
+		return err;
 	/* after the reset: DMA that it has not ended could still hit freed memory (ORN-CTL-25) */
 	pci_set_master(core->pdev);
 	err = ornic_bringup_vectors(core);

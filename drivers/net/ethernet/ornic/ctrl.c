@@ -27,7 +27,7 @@ static u32 ornic_cap_timeout_ms(u64 cap, unsigned int shift)
 	return max(units, 1u) * ORNIC_TIMEOUT_UNIT_MS;
 }
 
-/* Doorbell pages must be at least a page of this host apart (ORN-DB-8). */
+/* Doorbell pages must be at least a page of this host apart (ORN-DB-8). Return: log2 or errno. */
 static int ornic_ctrl_stride(struct ornic_core *core, u64 cap)
 {
 	u32 least = cap >> ORNIC_CAP_MIN_STRIDE_SHIFT & ORNIC_CAP_STRIDE_MASK;
@@ -40,31 +40,42 @@ static int ornic_ctrl_stride(struct ornic_core *core, u64 cap)
 			1u << (most + ORNIC_DB_MIN_STRIDE_LOG), PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
-	core->stride_log = stride;
-	return 0;
+	return stride;
 }
 
+/*
+ * Read where the doorbell pages are. A reset must not change that, because processes may have
+ * mapped pages; a device update could.
+ */
 static int ornic_ctrl_doorbells(struct ornic_core *core, u64 cap)
 {
 	u64 bar = pci_resource_len(core->pdev, ORNIC_BAR_REGS);
 	u32 bytes = readl(core->regs + ORNIC_REG_DB_BYTES);
 	u32 offset = readl(core->regs + ORNIC_REG_DB_OFFSET);
-	int err;
+	int stride = ornic_ctrl_stride(core, cap);
 
-	err = ornic_ctrl_stride(core, cap);
-	if (err)
-		return err;
-	if (offset < ORNIC_REG_BYTES || !IS_ALIGNED(offset, 1u << core->stride_log) ||
-	    offset > bar || bytes > bar - offset || bytes < 1u << core->stride_log) {
+	if (stride < 0)
+		return stride;
+	if (offset < ORNIC_REG_BYTES || !IS_ALIGNED(offset, 1u << stride) ||
+	    offset > bar || bytes > bar - offset || bytes < 1u << stride) {
 		dev_err(ornic_dma_dev(core),
 			"doorbell area of %u bytes at %#x does not fit BAR 0 of %llu bytes\n",
 			bytes, offset, bar);
 		return -EIO;
 	}
-	core->db_offset = offset;
-	core->dbpage_count = bytes >> core->stride_log;
-	core->db = pci_iomap_range(core->pdev, ORNIC_BAR_REGS, offset, PAGE_SIZE);
-	return core->db ? 0 : -ENOMEM;
+	if (!core->dbpage_count) {
+		core->db_offset = offset;
+		core->stride_log = stride;
+		core->dbpage_count = bytes >> stride;
+	}
+	if (offset == core->db_offset && stride == core->stride_log &&
+	    bytes >> stride == core->dbpage_count)
+		return 0;
+	dev_err(ornic_dma_dev(core),
+		"doorbell area changed from %u pages of %u bytes at %#x to %u of %u at %#x: reload the driver\n",
+		core->dbpage_count, 1u << core->stride_log, core->db_offset,
+		bytes >> stride, 1u << stride, offset);
+	return -EIO;
 }
 
 static int ornic_ctrl_recognise(struct ornic_core *core)
@@ -73,6 +84,8 @@ static int ornic_ctrl_recognise(struct ornic_core *core)
 	u32 version = readl(core->regs + ORNIC_REG_VERSION);
 
 	if (magic != ORNIC_MAGIC) {
+		if (magic == ORNIC_ALL_ONES)
+			WRITE_ONCE(core->gone, true);
 		dev_err(ornic_dma_dev(core), "no ornic device: magic %#010x\n", magic);
 		return -ENODEV;
 	}
@@ -85,25 +98,21 @@ static int ornic_ctrl_recognise(struct ornic_core *core)
 }
 
 /**
- * ornic_ctrl_map() - map the registers and read the capabilities
- * @core: device, BAR 0 requested
+ * ornic_ctrl_identify() - recognise the device and read its capabilities
+ * @core: device that is not enabled, its registers mapped
  *
- * Return: 0, -ENODEV or -EOPNOTSUPP if this is no device for this driver.
+ * Called at probe and after each reset, because a device update may change what it reads.
+ *
+ * Return: 0, or negative errno if this is no device for this driver.
  */
-int ornic_ctrl_map(struct ornic_core *core)
+int ornic_ctrl_identify(struct ornic_core *core)
 {
 	u64 cap;
 	int err;
 
-	if (pci_resource_len(core->pdev, ORNIC_BAR_REGS) < ORNIC_REG_BYTES)
-		return -ENODEV;
-	core->regs = pci_iomap_range(core->pdev, ORNIC_BAR_REGS, 0, ORNIC_REG_BYTES);
-	if (!core->regs)
-		return -ENOMEM;
-
 	err = ornic_ctrl_recognise(core);
 	if (err)
-		goto unmap;
+		return err;
 	cap = readq(core->regs + ORNIC_REG_CAP);
 	core->ready_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_READY_TIMEOUT_SHIFT);
 	core->admin_ms = ornic_cap_timeout_ms(cap, ORNIC_CAP_ADMIN_TIMEOUT_SHIFT);
@@ -114,13 +123,34 @@ int ornic_ctrl_map(struct ornic_core *core)
 	if ((cap >> ORNIC_CAP_LOG_ADMIN_SHIFT & ORNIC_CAP_LOG_ADMIN_MASK) < ORNIC_ADMIN_LOG) {
 		dev_err(ornic_dma_dev(core), "admin queue of less than %lu entries\n",
 			ORNIC_ADMIN_SLOTS);
-		err = -EOPNOTSUPP;
-		goto unmap;
+		return -EOPNOTSUPP;
 	}
-	err = ornic_ctrl_doorbells(core, cap);
+	return ornic_ctrl_doorbells(core, cap);
+}
+
+/**
+ * ornic_ctrl_map() - map the registers, identify the device, map its doorbells
+ * @core: device, BAR 0 requested
+ *
+ * Return: 0, or negative errno, for example if this is no device for this driver.
+ */
+int ornic_ctrl_map(struct ornic_core *core)
+{
+	int err;
+
+	if (pci_resource_len(core->pdev, ORNIC_BAR_REGS) < ORNIC_REG_BYTES)
+		return -ENODEV;
+	core->regs = pci_iomap_range(core->pdev, ORNIC_BAR_REGS, 0, ORNIC_REG_BYTES);
+	if (!core->regs)
+		return -ENOMEM;
+
+	err = ornic_ctrl_identify(core);
 	if (err)
 		goto unmap;
-	return 0;
+	core->db = pci_iomap_range(core->pdev, ORNIC_BAR_REGS, core->db_offset, PAGE_SIZE);
+	if (core->db)
+		return 0;
+	err = -ENOMEM;
 
 unmap:
 	pci_iounmap(core->pdev, core->regs);

@@ -224,6 +224,7 @@ static inline bool ornic_dead(const struct ornic_core *core)
 /* ctrl.c */
 int ornic_ctrl_map(struct ornic_core *core);
 void ornic_ctrl_unmap(struct ornic_core *core);
+int ornic_ctrl_identify(struct ornic_core *core);
 int ornic_ctrl_reset(struct ornic_core *core, u16 reason);
 int ornic_ctrl_enable(struct ornic_core *core);
 void ornic_ctrl_disable(struct ornic_core *core, u16 reason);
