@@ -29,7 +29,7 @@ STORAGE = "/sys/kernel/config/nvmet"
 WORKLOADS = {
     "bind": "%s; %s; timeout %d sh -c '%s'; timeout 10 ibv_devinfo -v" % (UNLOAD, LOAD, 4 * harness.SLOW, UP.replace("'", '"') % 1),
     "netdev": """i=%s
-        ip link set $i mtu 1400; ip link set $i mtu 1500; ip link set $i promisc on; ip link set $i promisc off
+        ip link set $i mtu 1400; ip link set $i mtu 9000; ip link set $i mtu 1500; ip link set $i promisc on; ip link set $i promisc off
         ip link set $i down; ip link set $i address 02:00:00:00:00:77; ip link set $i up
         ip addr replace 10.88.0.1/24 dev $i; ip maddr add 01:00:5e:00:00:77 dev $i
         ethtool -S $i; ethtool $i; ping -c 3 -i 0.2 -W 1 10.88.0.77""" % INTERFACE,

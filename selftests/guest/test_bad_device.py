@@ -265,6 +265,38 @@ class Commands(BadDevice):
         self.assertIn("ornic: the device rejected the moderation", result.out + result.err)
         self.assertRegex(self.vm.run("i=%s; ethtool -c $i" % INTERFACE).out, r"rx-usecs:\s+0\b")
 
+    def test_no_heartbeat(self):
+        """ORN-ADM-29: a device without a heartbeat is not waited for any longer than one limit."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30), c.ORNIC_REG_HB_MS: lambda _: 0})
+        program = self.python(A_PD)
+        self.vm.run("dmesg -C")
+        self.proxy.lies.heartbeat = False
+        self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(self.reasons, "reset the device")
+        self.proxy.lies.on_command = None
+        self.proxy.lies.heartbeat = True
+        self.assertEqual(program.wait(60), 1)
+        self.assertTrue(self.said("not answered within 3000 ms, device has no heartbeat"))
+        self.assertFalse(self.said("not answered within 6000 ms"))
+        self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
+
+    def test_long_list(self):
+        """The time limit grows by one admin timeout for each 2^22 pages of a list."""
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=10)})
+        for log, limit in ((21, 1000), (22, 2000), (23, 3000)):
+            self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_KEY_CREATE
+            self.vm.run("rmmod ornic_ib && dmesg -C")
+            program = self.spawn("insmod /tmp/selftests/ornic_command.ko log_pages=%d" % log)
+            self.vm.run("until dmesg | grep -q 'not answered within'; do sleep 0.1; done", timeout=60)
+            self.assertTrue(self.said("not answered within %d ms" % limit))
+            self.proxy.release()
+            self.assertEqual(program.wait(60), 0)
+            self.vm.run("rmmod ornic_command && insmod %s/ornic_ib.ko" % UPDATES)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
     def fails_in_flight(self, reason, die):
         """A command in flight when the device dies fails long before its time, a process that has the device open ends."""
         self.load(registers={c.ORNIC_REG_CAP: patient})
@@ -724,6 +756,21 @@ class Reset(BadDevice):
         self.proxy.vanish()
         self.vm.run(Changed.FLR + " || true", timeout=60)
         self.assertEqual(self.traced()[:3], ["stop", "clear", "free"])
+
+    def test_channel_offline(self):
+        """ORN-PCI-7, ORN-CTL-24: a function whose PCI channel is offline is not accessed, and has no Bus Master Enable."""
+        module = "/tmp/selftests/ornic_offline.ko"
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.load()
+        self.vm.run("rmmod ornic_ib && ip link set %s down && insmod %s" % (INTERFACE, module))
+        self.addCleanup(self.vm.run, "rmmod ornic_offline", check=False)
+        since = len(self.proxy.accesses)
+        self.vm.run("rmmod ornic", timeout=60)
+        self.assertEqual([access for access in self.proxy.accesses[since:] if access[0] != CONFIG], [])
+        self.assertFalse(self.proxy.bus_master)
+        self.vm.run("rmmod ornic_offline")
+        self.proxy.rules.reset()        # as a reset of the slot would
+        self.works(load=True)
 
     def test_reset_takes_long(self):
         """ORN-CTL-24: nothing is freed while STATUS says that the device is not done."""

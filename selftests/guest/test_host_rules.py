@@ -6,14 +6,19 @@ Which rules, is in selftests/proxy/rules.py, whose own test is unit/test_proxy_r
 ORN-DB-8, ORN-DM-1, ORN-FEA-6, ORN-GEN-1, ORN-MEM-19, ORN-PCI-3, ORN-RNG-4, 13, 16, 30, 34, ORN-SEC-11. Tests here make sure that
 each was put to the test, and look at what no single message shows.
 """
+import dataclasses
+
 import harness
-from proxied import DEV_INDEX, INTERFACE, LOAD, READ, UNLOAD, UP, Proxied, c, patient, tap
+from proxied import DEV_INDEX, INTERFACE, LOAD, READ, UNLOAD, UP, Proxied, c, patient, tap, unpack
+from interface import size              # after proxied, which knows where it is
+from rings import NOTIFY
 
 ADDRESS = "10.88.0.2"
 PORT = 18515
 GONE = 0xfffff0                         # a number that no object has
 NOISE = 0xdeadbeef
 EVENTS = 1000
+BATCH = 16                              # events taken with interrupts off
 
 # Registers 16 MiB, then waits for a line before it lets go of it.
 REGION = """
@@ -96,6 +101,57 @@ class HostRules(Proxied):
             self.assertLess(last_made, first_gone, sent)
             rules = [i for i, opcode in enumerate(sent) if opcode in (c.ORNIC_OP_RULE_DESTROY, c.ORNIC_OP_RULE_CREATE)]
             self.assertEqual(rules, list(range(rules[0], rules[0] + 4)), sent)
+
+    def interface_queues(self):
+        """The commands that created the interface's queue pair and its two completion queues."""
+        qp = [command for command in self.sent(c.ORNIC_OP_QP_CREATE) if command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_RAW][-1]
+        numbers = {qp.input("ornic_qp_create_cmd")[name] for name in ("send_cq", "recv_cq")}
+        return qp, {command.completion["number"]: command for command in self.sent(c.ORNIC_OP_CQ_CREATE)
+                    if command.completion["number"] in numbers}
+
+    def test_buffers_of_long_frames(self):
+        """A frame of any MTU lies in single pages."""
+        self.addCleanup(self.mtu, 1500)
+        for mtu, segments in ((9000, 3), (4000, 2), (1500, 1)):
+            self.mtu(mtu)
+            qp, _ = self.interface_queues()
+            self.assertEqual(qp.input("ornic_qp_create_cmd")["max_recv_sge"], segments, mtu)
+
+    def test_short_frames_are_copied(self):
+        """Their buffers stay where they are; those of others go to the stack."""
+        qp, _ = self.interface_queues()
+        given = qp.input("ornic_qp_create_cmd")
+        slots = [start + at for start, length in qp.ring for at in range(0, length, 1 << given["rq_stride"])]
+
+        def buffers():
+            return [self.proxy.memory.read(slot + size("ornic_rwqe"), 8) for slot in slots]
+        for bytes_each, stay in ((56, True), (1000, False)):
+            before = buffers()
+            self.vm.run("ping -c 20 -i 0.05 -s %d %s" % (bytes_each, ADDRESS))
+            self.assertEqual(buffers() == before, stay, bytes_each)
+
+    def test_one_arm_per_event(self):
+        """A completion queue is armed again when it has had its event, and not with each poll of the other one."""
+        _, queues = self.interface_queues()
+        arms, events = dict.fromkeys(queues, 0), dict.fromkeys(queues, 0)
+
+        def doorbell(kind, number, _):
+            if kind == c.ORNIC_DB_CQ_ARM and number in arms:
+                arms[number] += 1
+
+        def event(_, entry):
+            fields = unpack("ornic_eqe", entry)
+            if fields["type"] == c.ORNIC_EV_COMPLETION and fields["number"] in events:
+                events[fields["number"]] += 1
+            return [entry]
+        for command in queues.values():         # else the device looks by itself and wants no doorbells
+            self.proxy.memory.set_word(command.input("ornic_cq_create_cmd")["record"] + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
+        self.addCleanup(setattr, self.proxy, "lies", self.proxy.lies)
+        self.proxy.lies = dataclasses.replace(self.proxy.lies, on_doorbell=doorbell, on_event=event)
+        self.vm.run("ping -c 20 -i 0.05 -s 1000 " + ADDRESS)
+        for number in queues:
+            self.assertGreater(arms[number], 0)
+            self.assertLessEqual(arms[number], events[number] + 1)
 
     def test_write(self):
         self.perftest("ib_write_bw -s 4096 -n 1000", "ORN-ADM-15", "ORN-GEN-1", "ORN-MEM-19", "ORN-RNG-4", "ORN-RNG-16", "ORN-SEC-11")
@@ -215,10 +271,18 @@ class HostRules(Proxied):
         before = int(self.vm.run(switches).out)
         queue = self.proxy.eqs[1].guest
         first = queue.producer
+        arms = [first]
+
+        def doorbell(kind, number, word):
+            if kind == c.ORNIC_DB_EQ_ARM and number == 1:
+                arms.append(word & c.ORNIC_ARM_INDEX_MASK)
+        self.addCleanup(setattr, self.proxy.lies, "on_doorbell", None)
+        self.proxy.lies.on_doorbell = doorbell
         self.proxy.put_event(1, *[{"type": c.ORNIC_EV_COMPLETION, "number": GONE}] * EVENTS)
         self.proxy.wait(lambda: queue.host_index() == queue.producer >= first + EVENTS and queue.arm().index == queue.producer,
                         "consume %d events" % EVENTS)
         self.assertGreater(int(self.vm.run(switches).out), before, "the interrupt's thread did not have to go on")
+        self.assertEqual(max((b - a) & c.ORNIC_ARM_INDEX_MASK for a, b in zip(arms, arms[1:])), BATCH)
         self.vm.run("ping -c 1 " + ADDRESS)
         self.assertTried("ORN-RNG-13", "ORN-RNG-34")
 

@@ -201,6 +201,21 @@ class Netdev(harness.GuestTest):
             self.assertNotEqual(refused.rc, 0)
         self.assertNotEqual(self.a.run("ip link set %s mtu 20000" % self.dev, check=False).rc, 0)
 
+    def test_mtu_under_traffic(self):
+        """New queues take over from the old ones: the link stays, and most frames get through."""
+        self.addCleanup(self.set_mtu, 1500)
+        changes = "/sys/class/net/%s/carrier_changes" % self.dev
+        before = self.a.run("cat " + changes).out
+        self.set_mtu(1500)
+        pings = self.spawn(self.b, "ping -q -i 0.01 -W 2 -c 1000 -s 1000 " + self.p.address(self.a), 120)
+        self.a.run("for n in $(seq 8); do ip link set {0} mtu 9000 && sleep 0.1 && ip link set {0} mtu 1500 && sleep 0.1 || exit; done"
+                   .format(self.dev), timeout=120)
+        pings.wait(120)
+        sent, received = map(int, re.search(r"(\d+) packets transmitted, (\d+) received", pings.text()).groups())
+        self.assertEqual(sent, 1000)
+        self.assertGreater(received, sent // 2, pings.text())
+        self.assertEqual(self.a.run("cat " + changes).out, before)
+
     def test_single_pages(self):
         """A host with fragmented memory can open the interface: no ring needs more than a page in a row."""
         trace = "/sys/kernel/tracing"
@@ -216,6 +231,14 @@ class Netdev(harness.GuestTest):
         sizes = [int(found, 0) for found in re.findall(r"block: .* size=(\w+)", self.a.run("cat %s/trace" % trace).out)]
         self.assertTrue(sizes)
         self.assertLessEqual(max(sizes), 4096)
+
+    def test_interrupts_are_spread(self):
+        """Each completion vector is meant for another processor."""
+        numbers = self.a.run("awk -F: '/ornic-comp/ { print $1 }' /proc/interrupts").out.split()
+        hints = self.a.run("cd /proc/irq; cat %s" % " ".join("%s/affinity_hint" % number for number in numbers)).out.split()
+        processors = [bit for hint in hints for bit in range(64) if int(hint.replace(",", ""), 16) >> bit & 1]
+        self.assertEqual(len(processors), len(numbers), hints)
+        self.assertEqual(len(set(processors)), min(len(numbers), int(self.a.run("nproc").out)), hints)
 
     def test_smaller_mtu_of_one_side(self):
         """Frames beyond the receiver's MTU are lost, those within it arrive."""

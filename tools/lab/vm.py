@@ -26,7 +26,7 @@ KERNEL = "no_timer_check console=ttyS0 loglevel=5 panic=-1 mitigations=off nokas
 COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
                        r"soft lockup|rcu: INFO|Call Trace|refcount_t|KASAN|UBSAN|possible .* deadlock|"
                        r"INFO: trying to register non-static key|ODEBUG: |DMA-API: (?!preallocated|debugging enabled)|"
-                       r"new suspected memory leaks|stalled pool shutdown|unregister_netdevice: waiting")
+                       r"new suspected memory leaks|stalled pool shutdown|unregister_netdevice: waiting|NETDEV WATCHDOG")
 # kmemleak leaves younger objects out of its report: their only pointer may be in a register.
 KMEMLEAK_AGE = 5.5
 KMEMLEAK_AGAIN = 2              # more scans, if something seems lost
