@@ -197,6 +197,19 @@ class HostRules(Proxied):
         asked.wait_for("all", 60)
         self.assertTried("ORN-ADM-17", "ORN-ADM-18")
 
+    def test_slow_commands(self):
+        """A command that waits for room while all others are slow is no hung task."""
+        limits = "sysctl -wq kernel.hung_task_timeout_secs=%d kernel.hung_task_check_interval_secs=%d"
+        self.addCleanup(self.vm.run, limits % (120, 0))
+        self.vm.run(limits % (15, 1))
+        self.proxy.lies.on_completion = lambda command, completion: False
+        self.addCleanup(self.proxy.release)
+        asked = self.spawn("for i in $(seq 48); do ibv_devinfo > /dev/null & done; wait; echo all")
+        self.proxy.wait(lambda: len(self.proxy.held) == self.proxy.asq.entries, "fill the ASQ")
+        self.vm.run("sleep 20")
+        self.proxy.release()
+        asked.wait_for("all", 60)
+
     def test_input_belongs_to_device(self):
         """ORN-ADM-3: the input of a command is what it was when the answer comes late, other commands running meanwhile."""
         self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_CQ_CREATE

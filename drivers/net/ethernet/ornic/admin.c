@@ -30,8 +30,8 @@
 #define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
 /* Time limits that a device with a heartbeat may exceed before it is reset. */
 #define ORNIC_ADMIN_ROUNDS	4
-/* Wait in parts of 30 s, so that a long limit does not trigger the hung task detector. */
-#define ORNIC_ADMIN_NAP		(30 * HZ)
+/* Wait in parts of 10 s, so that slow commands do not trigger the hung task detector. */
+#define ORNIC_ADMIN_NAP		(10 * HZ)
 
 static const int ornic_status_errno[] = {
 	[ORNIC_ST_OK]		= 0,
@@ -219,6 +219,13 @@ static void ornic_admin_limit(struct ornic_core *core, struct ornic_admin_slot *
 	slot->limit_ms = core->admin_ms + min_t(u64, sum, ORNIC_ADMIN_MAX_EXTRA);
 }
 
+/* Wait until a slot is free. */
+static void ornic_admin_wait_room(struct ornic_admin *admin)
+{
+	while (down_timeout(&admin->room, ORNIC_ADMIN_NAP))
+		;
+}
+
 /* Return: the slot of the command, NULL if the queue is closed. */
 static struct ornic_admin_slot *ornic_admin_submit(struct ornic_core *core,
 						   const struct ornic_cmd *cmd)
@@ -360,7 +367,7 @@ int ornic_cmd_exec(struct ornic_dev *odev, struct ornic_cmd *cmd)
 	cmd->syndrome = 0;
 	cmd->result = 0;
 
-	down(&admin->room);
+	ornic_admin_wait_room(admin);
 	slot = ornic_admin_submit(core, cmd);
 	if (!slot) {
 		up(&admin->room);
