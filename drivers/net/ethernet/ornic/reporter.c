@@ -187,7 +187,7 @@ static void ornic_fmsg_queues(struct devlink_fmsg *fmsg, struct ornic_netdev *nd
 	if (!q)
 		return;
 	devlink_fmsg_u32_pair_put(fmsg, "queue_pair", q->qpn);
-	devlink_fmsg_u32_pair_put(fmsg, "entries", 1u << q->sq.log);
+	devlink_fmsg_u32_pair_put(fmsg, "entries", 1u << q->sq.ring.log);
 	devlink_fmsg_u32_pair_put(fmsg, "head", READ_ONCE(q->sq.head));
 	devlink_fmsg_u32_pair_put(fmsg, "published", READ_ONCE(q->sq.published));
 	devlink_fmsg_u32_pair_put(fmsg, "tail", READ_ONCE(q->sq.tail));
