@@ -151,10 +151,10 @@ static void test_refused(void **state)
 	bad("drop dir=", "expected one of tx, rx");
 	bad("drop packet=x", "expected one of roce, other, any");
 	bad("drop packet=any opcode=ACK", "packet=roce");
-	bad("drop opcode=FOO*", "unknown opcode of packets");
-	bad("drop opcode=", "unknown opcode of packets");
-	bad("drop opcode=ACK,", "unknown opcode of packets");
-	bad("drop opcode=0x100", "unknown opcode of packets");
+	bad("drop opcode=FOO*", "unknown packet opcode");
+	bad("drop opcode=", "unknown packet opcode");
+	bad("drop opcode=ACK,", "unknown packet opcode");
+	bad("drop opcode=0x100", "unknown packet opcode");
 	bad("drop qp=0x1000000", "expected a number from 0 to 16777215");
 	bad("drop psn=5-", "range");
 	bad("drop psn=-5", "range");
@@ -234,10 +234,10 @@ static void test_hostile(void **state)
 	memset(longest + 250, 0, 1);
 	bad(longest, "does not take");
 	memcpy(longest, "drop opcode=", 12);
-	bad(longest, "no packet");
+	bad(longest, "unknown packet opcode");
 	memset(longest, '*', 200);
 	memcpy(longest, "drop opcode=", 12);
-	bad(longest, "no packet");
+	bad(longest, "unknown packet opcode");
 	test_free(longest);
 }
 

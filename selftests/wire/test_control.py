@@ -304,7 +304,8 @@ class Protocol(unittest.TestCase):
         self.assertIn("no port", self.refused(1, "port.del", name="x"))
         self.assertIn("device's", self.refused(3, "port.del", name="a"))
         self.assertIn("taken", self.refused(2, "port.add", spec="tap,ifname=x,name=a"))
-        self.assertIn("another process", self.refused(2, "port.add", spec="stream,path=" + self.daemon.control))
+        self.assertIn("in use by pid %d" % self.daemon.process.pid,
+                      self.refused(2, "port.add", spec="stream,path=" + self.daemon.control))
         self.assertIn("methods", self.refused(-32601, "port.fly"))
 
     def test_a_line_of_the_log_is_one(self):
@@ -454,7 +455,7 @@ class Socket(unittest.TestCase):
         self.assertLess(daemon.said().count("accept"), 10)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
         daemon.client().call("version")
-        self.assertIn("control: accept: Too many open files", daemon.said())
+        self.assertIn("control: cannot accept a connection: Too many open files", daemon.said())
 
     def test_configuration_file(self):
         """The example, in another folder."""
@@ -672,7 +673,7 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(row[7], "1")
         self.ctl("port", "vlan", "lan", "77")
         self.assertEqual(self.ctl("port", "list").splitlines()[3].split()[4], "77")
-        self.assertIn("no VLAN", self.ctl("port", "vlan", "lan", "4095", status=2))
+        self.assertIn("not a VLAN", self.ctl("port", "vlan", "lan", "4095", status=2))
         self.assertIn("no port x", self.ctl("port", "vlan", "x", "1", status=1))
         self.ctl("port", "vlan", "lan", "none")
         self.assertEqual(self.ctl("port", "list").splitlines()[3].split()[4], "-")
@@ -688,7 +689,7 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(head.split(), ["ID", "MATCHED", "ACTED", "NO-ROOM", "STATE", "RULE"])
         self.assertEqual(one.split(), ["1", "0", "0", "0", "active", "drop", "device=a", "p=1%"])
         self.assertEqual(two.split()[5:], ["ecn", "every=2"])
-        self.assertIn("no action", self.ctl("fault", "add", "drip", status=1))
+        self.assertIn("not an action", self.ctl("fault", "add", "drip", status=1))
         self.ctl("fault", "del", "1")
         self.assertIn("no fault rule 1", self.ctl("fault", "del", "1", status=1))
         self.ctl("fault", "del", "x", status=2)

@@ -77,7 +77,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.daemon.ctl("capture", "stop", "1"), "capture 1: %s: 2 frames written, 0 dropped\n" % self.path)
         self.assertEqual(self.frames(), [64])
         self.assertIn("there is no capture 1", self.daemon.ctl("capture", "stop", "1", status=1))
-        self.assertIn("no number", self.daemon.ctl("capture", "stop", "x", status=2))
+        self.assertIn("not the number", self.daemon.ctl("capture", "stop", "x", status=2))
 
     def stuck(self):
         """The number and the path of a capture to a pipe that nobody empties, and which is full."""

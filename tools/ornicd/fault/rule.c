@@ -216,7 +216,7 @@ static int take_codes(struct input *in, const char *val)
 			return bad(in, "opcode=%.*s: unknown admin command; see ornicd(8)",
 				   (int)len, val);
 		if (!ok)
-			return bad(in, "opcode=%.*s: unknown opcode of packets; see ornicd(8)",
+			return bad(in, "opcode=%.*s: unknown packet opcode; see ornicd(8)",
 				   (int)len, val);
 		if (!val[len])
 			return 0;
