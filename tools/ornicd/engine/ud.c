@@ -130,8 +130,8 @@ static void grh_build(uint8_t grh[ORNIC_GRH_BYTES], const struct packet *p, uint
 	memset(grh, 0, ORNIC_GRH_BYTES);
 	/*
 	 * ib_get_rdma_header_version() of Linux (6.12, 7.2) and ibv_init_ah_from_wc() of rdma-core
-	 * (65.0) find an IPv4 header by its version or, if the first 20 bytes look like IPv6, by its
-	 * checksum. Otherwise they take it for IPv6, and a reply goes to a wrong address.
+	 * (65.0) find an IPv4 header by its version or, if the first 20 bytes look like IPv6, by
+	 * its checksum. Otherwise they take it for IPv6, and a reply goes to a wrong address.
 	 */
 	if (ip_is_v4(p->dgid))
 		ip_v4_build(grh + ORNIC_GRH_BYTES - IPV4_BYTES, p, transport_len);

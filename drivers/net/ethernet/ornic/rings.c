@@ -4,6 +4,7 @@
  * memory has no large contiguous block. A page list describes them to the device.
  */
 #include <linux/dma-mapping.h>
+#include <linux/log2.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
