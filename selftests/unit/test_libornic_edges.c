@@ -332,6 +332,24 @@ static void test_query_sizes(void **state)
 	}
 }
 
+/* The firmware's version is what sysfs has; nothing if there is no file, or an empty one. */
+static void test_firmware_version(void **state)
+{
+	static const char *const versions[] = { "1.2-abc", NULL, "" };
+	static const char zero[sizeof(((struct ibv_device_attr *)0)->fw_ver)];
+	struct ibv_device_attr_ex attr;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		kernel.fw_ver = versions[i];
+		assert_int_equal(ornic_query_device_ex(ctx, NULL, &attr, sizeof(attr)), 0);
+		if (i)
+			assert_memory_equal(attr.orig_attr.fw_ver, zero, sizeof(zero));
+		else
+			assert_string_equal(attr.orig_attr.fw_ver, versions[0]);
+	}
+}
+
 /* What the kernel is told of the ring of an XRC SRQ. */
 static void test_xrc_srq_command(void **state)
 {
@@ -492,6 +510,7 @@ int main(void)
 		T(test_kernel_object_without_number),
 		T(test_rt_values),
 		T(test_query_sizes),
+		T(test_firmware_version),
 		T(test_xrc_srq_command),
 		T(test_two_srqs_on_a_cq),
 		T(test_wq_says_what_it_has),

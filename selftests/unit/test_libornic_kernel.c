@@ -261,6 +261,19 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 	return kernel_fails();
 }
 
+/* As libibverbs does it: without the file nothing is said of the buffer. */
+int ibv_read_ibdev_sysfs_file(char *buf, size_t size, struct verbs_sysfs_dev *sysfs_dev,
+			      const char *fnfmt, ...)
+{
+	(void)sysfs_dev;
+	assert_string_equal(fnfmt, "fw_ver");
+	if (!kernel.fw_ver) {
+		memset(buf, '?', size);
+		return -1;
+	}
+	return snprintf(buf, size, "%s", kernel.fw_ver);
+}
+
 int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_alloc_pd *cmd,
 		     size_t cmd_size, struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size)
 {

@@ -36,6 +36,7 @@ struct fake_kernel {
 	uint32_t cqn;
 	struct ornic_uresp_query_device clocks;	/* what query_device says */
 	uint32_t queries;		/* how often it was asked */
+	const char *fw_ver;		/* file in sysfs; NULL: there is none */
 	bool keep_attr;			/* and does not touch what the caller's structure holds */
 	uint8_t dmac[6];		/* what create_ah resolves */
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
