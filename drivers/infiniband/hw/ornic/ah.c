@@ -8,13 +8,12 @@
  */
 #include <linux/string.h>
 #include <net/ipv6.h>
-#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/qp.h>
 #include <rdma/ornic-abi.h>
 
 #include "ah.h"
-#include "ucontext.h"
 
 /**
  * ornic_ib_path_fill() - fill the address vector of an address handle or connection

@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/ring.h>
 #include <linux/ornic/hw/cq.h>
@@ -24,7 +25,6 @@
 #include "cmd.h"
 #include "ornic_ib.h"
 #include "ring.h"
-#include "ucontext.h"
 
 /* Check the reported indices: copying more entries than a ring holds would exceed it. */
 static int ornic_check_switch(struct ornic_ib_dev *dev, const struct ornic_ib_cq *cq, u8 log,

@@ -12,6 +12,7 @@
 #include <linux/in6.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/steer.h>
 

@@ -5,6 +5,7 @@
  * the destroy command of a region as busy (mr.c).
  */
 #include <linux/rwsem.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/mr.h>
 

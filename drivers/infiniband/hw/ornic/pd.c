@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Protection domains. */
 #include <linux/rwsem.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <rdma/ornic-abi.h>
 

@@ -13,6 +13,7 @@
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/qp.h>
 #include <rdma/ornic-abi.h>

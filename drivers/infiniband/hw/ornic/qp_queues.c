@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/ring.h>
 #include <linux/ornic/hw/qp.h>
@@ -25,7 +26,6 @@
 #include "buf.h"
 #include "ornic_ib.h"
 #include "pagelist.h"
-#include "ucontext.h"
 #include "wq.h"
 
 /* Offsets of the rings and records in the buffer, and its size, in bytes. */

@@ -17,6 +17,7 @@
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/qp.h>
 #include <linux/ornic/hw/regs.h>
@@ -29,7 +30,6 @@
 #include "cmd.h"
 #include "ornic_ib.h"
 #include "rate.h"
-#include "ucontext.h"
 
 /* Most bytes in front of the data of a work request: control segment and path of a datagram. */
 #define SEND_OVERHEAD	(sizeof(struct ornic_wqe_ctrl) + sizeof(struct ornic_path))

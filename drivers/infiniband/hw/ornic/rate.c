@@ -5,6 +5,7 @@
  */
 #include <linux/bits.h>
 #include <linux/string.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/qp.h>
 #include <rdma/ornic-abi.h>
@@ -12,7 +13,6 @@
 #include "rate.h"
 #include "ornic_ib.h"
 #include "qp.h"
-#include "ucontext.h"
 
 /**
  * ornic_ib_rate_types() - return the queue pair types that may have a rate limit

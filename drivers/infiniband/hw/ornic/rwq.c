@@ -12,6 +12,7 @@
 #include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/qp.h>
 #include <rdma/ornic-abi.h>
@@ -20,7 +21,6 @@
 #include "cmd.h"
 #include "ornic_ib.h"
 #include "qp.h"
-#include "ucontext.h"
 
 struct ornic_ib_rwq {
 	struct ib_wq ibwq;

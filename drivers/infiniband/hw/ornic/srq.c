@@ -18,6 +18,7 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/xarray.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/ring.h>
 #include <linux/ornic/hw/srq.h>

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/ring.h>
 #include <linux/ornic/hw/srq.h>
@@ -23,7 +24,6 @@
 #include "cmd.h"
 #include "ornic_ib.h"
 #include "ring.h"
-#include "ucontext.h"
 #include "wq.h"
 
 /* The arrays indexed by id; they grow before the ring does. */

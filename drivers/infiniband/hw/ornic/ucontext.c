@@ -6,7 +6,7 @@
  * in create commands.
  */
 #include <linux/bits.h>
-#include <linux/minmax.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <rdma/ornic-abi.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * User contexts.
+ * User contexts: a process, its doorbell page, and its id as owner of objects.
  */
 #ifndef ORNIC_IB_UCONTEXT_H
 #define ORNIC_IB_UCONTEXT_H
@@ -18,7 +18,7 @@ struct ornic_uresp_alloc_ucontext;
  * struct ornic_ib_ucontext - context of a process
  * @ibucontext: ib_core's part
  * @dbpage: index of its doorbell page; also its id as owner of objects
- * @caps: ORNIC_UCONTEXT_CAP_* of its provider, and bits that this driver does not know
+ * @caps: ORNIC_UCONTEXT_CAP_* of its provider, and bits unknown to this driver
  * @db_entry: mapping entry, which owns that page
  */
 struct ornic_ib_ucontext {

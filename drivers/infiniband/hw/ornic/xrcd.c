@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* XRC domains. */
+#include <rdma/uverbs_ioctl.h>
+
 #include "xrcd.h"
 #include "cmd.h"
 #include "ornic_ib.h"
