@@ -1,57 +1,50 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A VM whose device stands behind a proxy, what runs in it while the device does wrong, and what must hold afterwards.
+"""A VM with a device that stands behind a proxy, rounds of work in it while the device does wrong, and what must hold afterwards.
 
-After each case: the VM lives, no kernel complains, the drivers can be unloaded within UNLOAD_LIMIT although whatever the workload used
-may still be there, and with a device that does no wrong they work again.
+In a round all workloads run at once. Times in which the device does wrong follow times in which they get going. At its end programs are
+killed, the drivers are unloaded although the kernel's consumers still use them, and loaded again, with a device that does no wrong.
+What must hold: the VM lives, no kernel complains, nothing hangs longer than the limits below, the drivers work afterwards, and on a
+kernel that checks itself no memory is lost.
 """
 import os
 import sys
-import threading
+import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 for folder in ("guest", "proxy"):
     sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
 import harness                              # noqa: E402
-from cases import Fault                     # noqa: E402
+import workloads as work                    # noqa: E402
+from faults import Liar                     # noqa: E402
 from interface import c                     # noqa: E402
 from lab import Lab, LabError               # noqa: E402
-from proxied import INTERFACE, LOAD, UNLOAD, UP     # noqa: E402
+from proxied import LOAD, UNLOAD, UP        # noqa: E402
 from proxy import Lies, Proxy               # noqa: E402
+from relay import Relay                     # noqa: E402
 
-ADMIN_TIMEOUT = 30 * min(harness.SLOW, 3)   # of the device, in units of 100 ms
-UNLOAD_LIMIT = 60 * harness.SLOW            # seconds; unloading sends some commands, each of which may time out
-PATIENCE = 40 * harness.SLOW                # seconds for a workload, which is killed then
-ALONE = "ibv_rc_pingpong -d ornic0 -g 1 -n 20"
-WORKS = "{ timeout 30 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' | grep -q .; do sleep 0.1; done; %s 10.88.0.1" % (ALONE, ALONE)
-STORAGE = "/sys/kernel/config/nvmet"
-# Each line is tried whatever the others do.
-WORKLOADS = {
-    "bind": "%s; %s; timeout %d sh -c '%s'; timeout 10 ibv_devinfo -v" % (UNLOAD, LOAD, 4 * harness.SLOW, UP.replace("'", '"') % 1),
-    "netdev": """i=%s
-        ip link set $i mtu 1400; ip link set $i mtu 9000; ip link set $i mtu 1500; ip link set $i promisc on; ip link set $i promisc off
-        ip link set $i down; ip link set $i address 02:00:00:00:00:77; ip link set $i up
-        ip addr replace 10.88.0.1/24 dev $i; ip maddr add 01:00:5e:00:00:77 dev $i
-        ethtool -S $i; ethtool $i; ping -c 3 -i 0.2 -W 1 10.88.0.77""" % INTERFACE,
-    "verbs": """timeout 5 ibv_devinfo -v
-        { timeout 8 %s >/dev/null & }; sleep 1; timeout 8 %s 10.88.0.1
-        timeout 25 /tmp/selftests/verbs_storm_churn -s 1 -n 40 ornic0 all
-        timeout 5 rdma statistic; timeout 5 rdma res show qp -dd; timeout 5 rdma res show mr -dd""" % (ALONE, ALONE),
-    "nvme": """modprobe -a nvmet nvmet-rdma nvme-rdma null_blk
-        echo 5 > /sys/module/nvme_core/parameters/admin_timeout; echo 5 > /sys/module/nvme_core/parameters/io_timeout
-        mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
-        cd {0}; mkdir subsystems/f subsystems/f/namespaces/1 ports/1; echo 1 > subsystems/f/attr_allow_any_host
-        echo -n /dev/nullb0 > subsystems/f/namespaces/1/device_path; echo 1 > subsystems/f/namespaces/1/enable
-        cd ports/1; echo -n rdma > addr_trtype; echo -n ipv4 > addr_adrfam; echo -n 10.88.0.1 > addr_traddr; echo -n 4420 > addr_trsvcid
-        ln -s {0}/subsystems/f subsystems/f
-        echo transport=rdma,traddr=10.88.0.1,trsvcid=4420,nqn=f,ctrl_loss_tmo=3,reconnect_delay=1 > /dev/nvme-fabrics
-        n=0; until [ -b /dev/nvme0n1 ] || [ $n = 30 ]; do sleep 0.1; n=$((n+1)); done
-        [ ! -b /dev/nvme0n1 ] || for w in "if=/dev/nvme0n1 of=/dev/null iflag=direct" "if=/dev/zero of=/dev/nvme0n1 oflag=direct"; do
-        timeout -k 1 10 dd $w bs=64k count=32; done""".format(STORAGE),
-}
-CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_controller; done
-    cd {0} 2>/dev/null && {{ rm -f ports/1/subsystems/f; rmdir ports/1 subsystems/f/namespaces/1 subsystems/f; }}
-    true""".format(STORAGE)
+ADMIN_TIMEOUT = 3                           # seconds; of the device. The driver waits four times as long while there is a heartbeat
+CALM, WRONG = (10, 25) if not harness.DEBUG else (25, 45)      # seconds without wrongs, and with,
+TIMES = 3                                   # so often in a round
+PAUSE = 1 if not harness.DEBUG else 1.5     # seconds between two wrong commands, on average
+LIMIT = 60 * harness.SLOW                   # seconds for a workload to end, and for unloading: some commands, each of which may time out
+LEAK_LOOK = 900                             # seconds between two scans for lost memory
+WORKS = "{ timeout 60 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' | grep -q .; do sleep 0.1; done; %s 10.88.0.1" % (
+    work.ALONE, work.ALONE)
+# Allocations and user copies fail if a function of one of the drivers is among the callers; its text is looked up after each load.
+# dma-debug has nothing to say after an allocation of its own failed.
+FAIL = """cd /sys/kernel/debug
+text() { grep -iE " t ($1)" /proc/kallsyms | grep -v cold | grep "$2" | sort | sed -n '1p;$p' | cut -d' ' -f1; }
+set -- $(text . '\\[%s\\]$') $(text debug_dma_ .)
+for f in failslab fail_page_alloc fail_usercopy; do
+    echo 0 > $f/verbose; echo 10 > $f/stacktrace-depth; echo 0x$1 > $f/require-start; echo 0x$2 > $f/require-end
+    echo 0x$3 > $f/reject-start; echo 0x$4 > $f/reject-end; echo -1 > $f/times; echo %d > $f/interval
+    for o in ignore-gfp-wait ignore-gfp-highmem cache-filter; do [ ! -e $f/$o ] || echo N > $f/$o; done
+    [ ! -e $f/min-order ] || echo 0 > $f/min-order
+    echo 100 > $f/probability
+done"""
+NO_FAIL = "for f in failslab fail_page_alloc fail_usercopy; do echo 0 > /sys/kernel/debug/$f/probability; done"
+STUCK = "echo w > /proc/sysrq-trigger; ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"
 
 
 class Finding(Exception):
@@ -61,26 +54,34 @@ class Finding(Exception):
 class Rig:
     """Starts the VM; a new one after each finding."""
 
-    def __init__(self, name):
-        self.name, self.lab = name, None
+    def __init__(self, name, wrongs):
+        self.name, self.wrongs, self.lab = name, wrongs, None
+        self.random = wrongs.random
 
     def start(self):
         proxies = []
-        self.lab = Lab.up(1, name=self.name, guest=harness.GUEST, ornicd=os.path.join(harness.BUILT, "ornicd"),
-                          modules=harness.PAYLOAD, provider=harness.PAYLOAD,
-                          proxy=lambda front, path: proxies.append(Proxy(front, path)))
+
+        def between(front, path):
+            proxies.append(Relay(front, path) if proxies else Proxy(front, path))
+        self.lab = Lab.up(1, name=self.name, guest=harness.GUEST, devices="2", mem=harness.MEMORY,
+                          ornicd=os.path.join(harness.BUILT, "ornicd"), modules=harness.PAYLOAD, provider=harness.PAYLOAD, proxy=between)
         self.proxy, self.vm = proxies[0], self.lab.vms[0]
         self.vm.patience = harness.SLOW
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
         self.heard = harness.complaints(self.vm)
+        self.looked = time.monotonic()
+        self.shell(work.SETUP, "setting up the workloads", LIMIT)
+        for name, script in work.WORKLOADS.items():
+            self.vm.run("cat > /tmp/work/" + name, stdin=(work.COMMON + script).encode())
+        self.again()
 
     def stop(self):
         lab, self.lab = self.lab, None
         if lab:
             lab.down()
 
-    def shell(self, script, what, timeout):
-        """Runs a script that must end; returns whether its status was 0."""
+    def shell(self, script, what, timeout=LIMIT):
+        """Runs a script that must end; returns its Result."""
         try:
             done = self.vm.run(script, timeout=timeout, check=False)
         except LabError as e:
@@ -97,32 +98,76 @@ class Rig:
     @staticmethod
     def cap(value):
         return value & ~(c.ORNIC_CAP_TIMEOUT_MASK << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT) | \
-            ADMIN_TIMEOUT << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT
+            10 * ADMIN_TIMEOUT << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT
 
-    def work(self, workload):
-        """Runs a workload, whatever comes of it."""
-        process = self.vm.spawn("{\n%s\n} >/dev/null 2>&1" % WORKLOADS[workload], timeout=PATIENCE)
-        process.wait(PATIENCE + UNLOAD_LIMIT)
+    def failing(self, on):
+        """Whether memory and user copies fail, on behalf of one of the drivers."""
+        if harness.DEBUG:
+            self.shell(FAIL % (self.random.choice(("ornic", "ornic_ib")), self.random.choice((30, 80, 200))) if on else NO_FAIL,
+                       "setting up failing allocations")
+
+    def round(self):
+        """Work and wrongs; what must hold is looked at afterwards. Returns how often each workload came to its end."""
+        running = self.vm.spawn("\n".join("{ %s; } &" % work.LOOP.format(name=name) for name in work.WORKLOADS) + "\nwait")
+        missing = False
+        for _ in range(TIMES):
+            self.shell("touch " + work.SAFE, "beginning")
+            self.pass_time(CALM)
+            self.shell("rm %s; flock %s true" % (work.SAFE, work.LOCK), "waiting for a connection")
+            liar = Liar(self.proxy, self.wrongs, ADMIN_TIMEOUT, PAUSE)
+            self.failing(True)
+            self.pass_time(WRONG)
+            self.failing(False)
+            liar.end()
+            missing |= liar.missing
+            self.pass_time(4 * ADMIN_TIMEOUT + 2 if liar.lost else 0)
+        self.end(running, missing)
+        self.judge()
+        rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "counting").out or 0) for name in work.WORKLOADS}
+        self.again()
+        self.judge()
+        return rounds
+
+    def pass_time(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(1)
+            self.judge()
+
+    def end(self, running, missing):
+        """Workloads end. One that waits for an event which the device did not send waits until a reset."""
+        self.shell(work.KILL, "killing programs")
+        if missing:
+            self.shell("echo 1 > /sys/bus/pci/devices/%s/reset || true" % work.SLOT, "resetting the device")
+        try:
+            running.wait(LIMIT)
+        except LabError:
+            left = self.shell("ps ax -o args | grep -o '^sh /tmp/work/[a-z0-9]*' | sort -u", "looking for processes").out
+            raise Finding("after %d s these workloads have not ended: %s" % (LIMIT, " ".join(left.split()) or "none")) from None
 
     def again(self):
-        """The drivers go, and come back to a device that does no wrong."""
-        self.shell("%s >/dev/null 2>&1" % UNLOAD, "unloading the drivers", UNLOAD_LIMIT)
+        """The drivers go, and come back to a device that does no wrong. Namespaces give the other interface back."""
+        unload = self.shell("{ %s; } 2>&1" % UNLOAD, "unloading the drivers")
+        if unload.rc:
+            raise Finding("the drivers cannot be unloaded: " + unload.out.strip()[-300:])
         self.truth()
-        self.shell(CLEAN, "removing the NVMe target", UNLOAD_LIMIT)
-        done = self.shell("{ %s; } && { %s; } && { %s; } && { %s; } 2>&1" % (UNLOAD, LOAD, UP % 1, WORKS), "the drivers after that",
-                          UNLOAD_LIMIT)
+        with self.proxy.lock:
+            self.proxy.accesses.clear()
+            self.proxy.commands.clear()
+        self.shell(work.CLEAN, "removing what the workloads left")
+        done = self.shell("rm -f %s /tmp/work/*.rounds; { %s; } && { %s; } && { %s; } 2>&1" % (work.STOP, LOAD, UP % 1, WORKS),
+                          "the drivers after that")
         if done.rc:
             raise Finding("the drivers do not work after that: %s" % (done.out + done.err).strip()[-300:])
+        if harness.DEBUG and time.monotonic() - self.looked > LEAK_LOOK:
+            self.leaks()
 
-    def sent(self, workload):
-        """How often the workload sends each command, of a device that does no wrong."""
-        since = len(self.proxy.commands)
-        self.work(workload)
-        found = {}
-        for command in self.proxy.commands[since:]:
-            found[command.opcode] = found.get(command.opcode, 0) + 1
-        self.judge()
-        return found
+    def leaks(self):
+        """Memory that nothing points to; the kernel's own is not counted."""
+        found = [text for text in self.vm.kmemleak() if not any("    %s+0x" % name in text for name in harness.KERNELS_OWN)]
+        self.looked = time.monotonic()
+        if found:
+            raise Finding("lost memory:\n" + "\n".join(found[:5]))
 
     def judge(self):
         if not self.vm.alive():
@@ -134,29 +179,16 @@ class Rig:
             raise Finding("ornicd is dead")
         if self.proxy.broken:
             raise Finding("the proxy failed: %r" % self.proxy.broken)
-
-    def run(self, name):
-        """One case; returns how often the device did wrong. Raises Finding."""
-        fault = Fault(self.proxy, name)
-        held = fault.held_for()
-        timer = threading.Timer(5 + held * ADMIN_TIMEOUT / 10, self.proxy.release) if held else None
-        if timer:
-            timer.start()
-        try:
-            self.work(fault.workload)
-        except LabError as e:
-            raise Finding("the workload does not end: %s" % e) from None
-        finally:
-            if timer:
-                timer.cancel()
-        self.judge()
-        self.again()
-        self.judge()
-        return fault.hits
+        broken, self.proxy.rules.broken = self.proxy.rules.broken, []
+        if broken:
+            raise Finding("the driver breaks %s" % "; ".join(sorted(set(broken))[:4]))
 
     def explain(self):
-        """What the kernel said last."""
+        """What the device did last, and what the kernel said."""
+        now = time.monotonic()
+        text = "".join("%.1f s before: %s\n" % (now - when, name) for when, name in self.wrongs.latest[-60:])
         try:
-            return self.vm.dmesg()[-20000:]
+            text += self.vm.run(STUCK, timeout=60, check=False).out
+            return text + self.vm.dmesg()[-100000:]
         except LabError:
-            return self.vm.console()[-20000:]
+            return text + self.vm.console()[-100000:]

@@ -44,9 +44,9 @@ class Lies:
     registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
     before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
     change; False: the completion is held until release(). on_event: called with an event queue's number and an event of the device,
-    as bytes; returns a list of what the driver gets instead. on_doorbell: called with kind, queue number and value of a doorbell;
-    False: the doorbell is held until release(). interrupts: whether there are any. mute: vectors without. heartbeat: whether the
-    driver sees one.
+    as bytes, or with one that reports admin completions; returns a list of what the driver gets instead. on_doorbell: called with kind,
+    queue number and value of a doorbell; False: the doorbell is held until release(). interrupts: whether there are any. mute: vectors
+    without. heartbeat: whether the driver sees one.
     """
     registers: dict = dataclasses.field(default_factory=dict)
     gone: bool = False
@@ -404,6 +404,13 @@ class Proxy(Relay):
             while self.late:
                 self.post(BAR0, *self.late.pop(0))
 
+    def give(self, command):
+        """Gives the driver the completion of one command, if it is still held: a reset has forgotten it."""
+        with self.lock:
+            if command in self.held:
+                self.held.remove(command)
+                self.complete(command)
+
     # events
     def _fire_admin(self):
         arm = self.acq.arm()
@@ -412,7 +419,13 @@ class Proxy(Relay):
         if not self.eqs[0].guest.room():
             return                      # _look() comes back to it
         self.acq_fired = arm.serial
-        self.put_event(0, {"type": c.ORNIC_EV_ADMIN, "info0": arm.word})
+        self._give_events(0, pack("ornic_eqe", {"type": c.ORNIC_EV_ADMIN, "info0": arm.word}))
+        self._fire(self.eqs[0])
+
+    def _give_events(self, number, entry):
+        """Gives the driver an event that is true, or what a lie makes of it."""
+        for given in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
+            self.eqs[number].guest.put(given)
 
     def put_event(self, number, *events):
         """Gives the driver events in one batch, also of what did not happen."""
@@ -452,8 +465,7 @@ class Proxy(Relay):
             self._fire_admin()
             for number, queue in list(self.eqs.items()):
                 for entry in queue.twin.produced(queue.guest.room):
-                    for changed in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
-                        queue.guest.put(changed)
+                    self._give_events(number, entry)
                 self._fire(queue)
             if self.storming and self.storming[0] in self.eqs:
                 queue = self.eqs[self.storming[0]]
