@@ -8,6 +8,8 @@
  *   MUTATE_SEED=n   what is changed (default 1)
  *   MUTATE_LOG=file each changed command in hex before it is sent, so that the
  *                   last line is the one that the kernel did not survive
+ *   MUTATE_COUNT=file  four 64-bit numbers that processes with this file share:
+ *                   commands sent by ioctl, accepted, sent by write, accepted
  *
  * The program itself may fail because of it, and its memory may be overwritten:
  * whoever runs it starts it again.
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,10 +38,14 @@
 #define PAYLOAD		512
 #define COPIES		3		/* most changed copies of a command */
 #define HANDLES		64		/* the kernel gives small numbers first */
+#define FIRST		3		/* commands of a process that are left alone, and */
+#define CALM		40		/* fewer than so many more: there are objects then */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t state;
 static int log_fd = -1;
+static unsigned int calm;
+static uint64_t uncounted[4], *counts = uncounted;
 static int (*real_ioctl)(int fd, unsigned long request, ...);
 
 /* A command of the ioctl ABI with room for one attribute more. */
@@ -60,15 +67,40 @@ static unsigned int below(unsigned int n)
 	return (draw() >> 32) % n;
 }
 
+/* An ABI's pair of counters: sent, accepted. */
+enum abi { BY_IOCTL = 0, BY_WRITE = 2 };
+
+static void count(enum abi abi, bool accepted)
+{
+	__atomic_fetch_add(&counts[abi], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts[abi + 1], accepted, __ATOMIC_RELAXED);
+}
+
+static void share_counts(const char *file)
+{
+	int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *map = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, sizeof(uncounted)))
+		map = mmap(NULL, sizeof(uncounted), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map != MAP_FAILED)
+		counts = map;
+	if (fd >= 0)
+		close(fd);
+}
+
 static __attribute__((constructor)) void start(void)
 {
-	const char *seed = getenv("MUTATE_SEED"), *log = getenv("MUTATE_LOG");
+	const char *seed = getenv("MUTATE_SEED"), *log = getenv("MUTATE_LOG"), *shared = getenv("MUTATE_COUNT");
 
 	/* a child of the same seed does something else */
 	state = (seed ? strtoull(seed, NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
+	calm = FIRST + below(CALM);
 	real_ioctl = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	if (log)
 		log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (shared)
+		share_counts(shared);
 }
 
 /* A value that is likely to be at some limit. */
@@ -200,43 +232,122 @@ static void say(const char *kind, const void *data, size_t length)
 		log_fd = -1;
 }
 
-/* The same command by the write ABI, changed. Its input begins with where the answer goes. */
+/*
+ * A command of the write ABI. Its data is what libibverbs passes on (the core's part), then
+ * what the provider adds. An extended command has a second header and counts words of 8 bytes
+ * for each part; another one counts words of 4 for all of it, header included.
+ */
+struct write_command {
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_ex_cmd_hdr ex;
+	char data[2 * PAYLOAD];
+	size_t core, provider;		/* bytes of data */
+};
+
+/* Copies an attribute's value behind the data that is there; returns its length, rounded up to words, 0 if it cannot be had. */
+static size_t add_input(struct write_command *w, size_t at, const struct ib_uverbs_attr *a, size_t word)
+{
+	if (a->len > PAYLOAD)
+		return 0;
+	if (a->len <= sizeof(a->data))
+		memcpy(w->data + at, &a->data, a->len);
+	else if (!look(w->data + at, a->data, a->len))
+		return 0;
+	return (a->len + word - 1) / word * word;
+}
+
+static const struct ib_uverbs_attr *find(const struct command *c, unsigned int id)
+{
+	for (unsigned int i = 0; i < c->hdr.num_attrs; i++)
+		if (c->attrs[i].attr_id == id)
+			return &c->attrs[i];
+	return NULL;
+}
+
+/* Fills in the two parts and headers that fit them. Return: false if this is no such command. */
+static bool by_write(struct write_command *w, const struct command *c, char *answer, size_t room)
+{
+	const struct ib_uverbs_attr *cmd = find(c, UVERBS_ATTR_WRITE_CMD), *core = find(c, UVERBS_ATTR_CORE_IN),
+				    *provider = find(c, UVERBS_ATTR_UHW_IN);
+	uint64_t where = (uintptr_t)answer;
+	bool extended;
+	size_t word;
+
+	if (!cmd || !core)
+		return false;
+	memset(w, 0, sizeof(*w));
+	w->hdr.command = cmd->data;
+	extended = w->hdr.command & IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	word = extended ? 8 : 4;
+	w->core = add_input(w, 0, core, word);
+	w->provider = provider ? add_input(w, w->core, provider, word) : 0;
+	if (extended) {
+		w->ex.response = where;
+		w->hdr.in_words = w->core / word;
+		w->ex.provider_in_words = w->provider / word;
+		/* the core's answer first, then the provider's */
+		w->hdr.out_words = w->ex.provider_out_words = room / 2 / word;
+	} else {
+		/* most begin with where the answer goes */
+		if (w->core >= sizeof(where))
+			memcpy(w->data, &where, sizeof(where));
+		w->hdr.in_words = (sizeof(w->hdr) + w->core + w->provider) / word;
+		w->hdr.out_words = room / word;
+	}
+	return true;
+}
+
+static void change_written(struct write_command *w)
+{
+	switch (below(10)) {
+	case 0:
+		w->hdr.in_words = odd_value(w->hdr.in_words);
+		break;
+	case 1:
+		w->hdr.out_words = odd_value(w->hdr.out_words);
+		break;
+	case 2:
+		w->hdr.command ^= below(2) ? below(64) : draw();
+		break;
+	case 3:
+		change_bytes(&w->ex, sizeof(w->ex));
+		break;
+	case 4:		/* words that move from one part to the other */
+		w->hdr.in_words--;
+		w->ex.provider_in_words++;
+		break;
+	case 5:
+	case 6:
+		change_bytes(w->data + w->core, w->provider);
+		break;
+	default:
+		change_bytes(w->data, w->core);
+	}
+}
+
+/* Sends the same command by the write ABI, changed. */
 static void write_changed(int fd, const struct command *c)
 {
-	static char answer[4096];
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		char body[PAYLOAD];
-	} w = { .hdr.out_words = sizeof(answer) / 4 };
-	uint64_t where = (uintptr_t)answer;
-	size_t length = 0;
+	static char answer[4096], all[sizeof(struct write_command)];
+	struct write_command w;
+	size_t length;
 
-	for (unsigned int i = 0; i < c->hdr.num_attrs; i++) {
-		const struct ib_uverbs_attr *a = &c->attrs[i];
-
-		if (a->attr_id == UVERBS_ATTR_WRITE_CMD) {
-			w.hdr.command = a->data;
-		} else if (a->attr_id == UVERBS_ATTR_CORE_IN && a->len <= sizeof(w.body)) {
-			length = a->len;
-			if (a->len <= sizeof(a->data))
-				memcpy(w.body, &a->data, a->len);
-			else if (!look(w.body, a->data, a->len))
-				return;
-		}
+	if (!by_write(&w, c, answer, sizeof(answer)))
+		return;
+	for (unsigned int n = below(3); n; n--)
+		change_written(&w);
+	memcpy(all, &w.hdr, sizeof(w.hdr));
+	length = sizeof(w.hdr);
+	if (w.hdr.command & IB_USER_VERBS_CMD_FLAG_EXTENDED) {
+		memcpy(all + length, &w.ex, sizeof(w.ex));
+		length += sizeof(w.ex);
 	}
-	if (length >= sizeof(where))
-		memcpy(w.body, &where, sizeof(where));
-	w.hdr.in_words = (sizeof(w.hdr) + length) / 4;
-	change_bytes(w.body, length);
-	if (!below(4))
-		w.hdr.in_words = odd_value(w.hdr.in_words);
-	if (!below(4))
-		w.hdr.out_words = odd_value(w.hdr.out_words);
-	if (!below(8))
-		w.hdr.command = below(2) ? below(64) : draw();
-	say("write", &w, sizeof(w.hdr) + length);
-	if (write(fd, &w, below(8) ? sizeof(w.hdr) + length : below(sizeof(w))) < 0)
-		return;		/* as it should */
+	memcpy(all + length, w.data, w.core + w.provider);
+	length += w.core + w.provider;
+	say("write", all, length);
+	if (!below(16))
+		length = below(sizeof(all));
+	count(BY_WRITE, write(fd, all, length) == (ssize_t)length);
 }
 
 static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
@@ -244,6 +355,10 @@ static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
 	static char payloads[PAYLOADS][PAYLOAD];
 	struct command c;
 
+	if (calm) {
+		calm--;
+		return;
+	}
 	if (real->num_attrs > MOST_ATTRS || real->length > sizeof(c))
 		return;
 	for (unsigned int n = below(COPIES + 1); n; n--) {
@@ -254,7 +369,7 @@ static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
 		}
 		change_command(&c, payloads);
 		say("ioctl", &c, sizeof(c.hdr) + (c.hdr.num_attrs <= MOST_ATTRS ? c.hdr.num_attrs : 0) * sizeof(c.attrs[0]));
-		real_ioctl(fd, RDMA_VERBS_IOCTL, &c);
+		count(BY_IOCTL, !real_ioctl(fd, RDMA_VERBS_IOCTL, &c));
 	}
 }
 

@@ -56,7 +56,8 @@ void storm_fail(struct storm *s, const char *fmt, ...)
 	pthread_mutex_lock(&s->lock);
 	verdict_fail(&s->verdict, "%s", why);
 	pthread_mutex_unlock(&s->lock);
-	atomic_store(&s->over, true);
+	if (!s->tough)
+		atomic_store(&s->over, true);
 }
 
 bool storm_gone_now(struct storm *s)

@@ -20,6 +20,7 @@ struct storm {
 	uint64_t seed;
 	unsigned int divisor;		/* of the amount of work: slow kernels do less */
 	bool unplug;			/* the device may go; what fails then is no fault */
+	bool tough;			/* a failure ends nothing: what is sent is changed on its way */
 	const char *gate;		/* file that must be there before anything is sent, or NULL */
 	double patience;		/* seconds without any progress before all is lost */
 	_Atomic bool over;

@@ -5,6 +5,7 @@
  *   verbs_storm_churn [-s SEED] [-n DIVISOR] DEVICE TEST
  *
  * all: threads of one process do so, and nothing is left.
+ * tough: the same, and whatever fails, they go on.
  * rereg: regions change under traffic.
  * limits: there is an end to objects of some kinds, and then they can all go.
  * killed: processes that do so are killed at random moments.
@@ -167,6 +168,7 @@ int main(int argc, char **argv)
 	storm_init(&s, seed, divisor, !strcmp(test, "unplugged"));
 	if (s.unplug)
 		storm_allow_unplug();
+	s.tough = !strcmp(test, "tough");
 	if (!strcmp(test, "killed"))
 		killed(&s, argv[optind]);
 	else if (!strcmp(test, "rereg"))
@@ -174,7 +176,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(test, "limits"))
 		limits(&s, argv[optind]);
 	else
-		churn(&s, argv[optind], strcmp(test, "all") ? ENDLESS : storm_work(&s, ROUNDS));
+		churn(&s, argv[optind], s.tough || !strcmp(test, "all") ? storm_work(&s, ROUNDS) : ENDLESS);
 	tap_point(test, &s.verdict, &good);
 	return tap_end();
 }
