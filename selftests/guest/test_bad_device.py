@@ -431,6 +431,11 @@ class Malformed(BadDevice):
     def test_verbs_receive(self):
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0x12345678, byte_len=64))
 
+    def test_verbs_receive_length(self):
+        """More bytes than the receive that completes has room for: consumers would read beyond it."""
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, byte_len=0x10000))
+        self.assertTrue(self.said("more bytes than a receive has room for"))
+
     def test_verbs_status(self):
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, status=200))
 

@@ -360,7 +360,8 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn)
 			continue;
 		if (ibsrq && (cqe->opcode & ORNIC_WC_RECV_BIT))
-			ornic_ib_srq_retire(to_osrq(ibsrq), le32_to_cpu(cqe->wqe_id), &wr_id);
+			ornic_ib_srq_retire(to_osrq(ibsrq), le32_to_cpu(cqe->wqe_id), 0,
+					    &wr_id);
 		cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
 	}
 }

@@ -81,22 +81,38 @@ static bool ornic_malformed(struct ornic_ib_cq *cq, const char *what)
 }
 
 /*
+ * Return: the bytes that a completion reports for the buffers of a receive. Consumers rely on it,
+ * so it must not exceed them. That of RDMA_WITH_IMM is about other memory.
+ */
+static u32 ornic_received(const struct ornic_cqe *cqe)
+{
+	bool recv = cqe->status == ORNIC_WC_SUCCESS && cqe->opcode == ORNIC_WC_RECV;
+
+	return recv ? le32_to_cpu(cqe->byte_len) : 0;
+}
+
+/*
  * Retire a work request and all earlier ones of its queue (ORN-CQ-8). Drop a late
  * entry of a work request that the driver has already flushed.
  *
  * Return: false if the entry is dropped or malformed.
  */
 static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp, bool recv,
-				 u32 index, u64 *wr_id)
+				 const struct ornic_cqe *cqe, u64 *wr_id)
 {
 	struct ornic_ib_wq *wq = recv ? &qp->rq : &qp->sq;
 	u32 posted = READ_ONCE(wq->prod) - wq->cons;
+	u32 index = le32_to_cpu(cqe->wqe_id);
+	const struct ornic_ib_wr *wr;
 
 	if (index - wq->cons >= posted)
 		return !ornic_ib_is_soft(cq, qp) &&
 		       ornic_malformed(cq, "completion of a work request that is not posted");
-	*wr_id = wq->wr_id[index & (BIT(wq->log) - 1)];
-	smp_store_release(&wq->cons, index + 1); /* frees the slot, so after wr_id is read */
+	wr = &wq->wr[index & (BIT(wq->log) - 1)];
+	if (recv && ornic_received(cqe) > wr->room)
+		return ornic_malformed(cq, "completion of more bytes than a receive has room for");
+	*wr_id = wr->id;
+	smp_store_release(&wq->cons, index + 1); /* frees the slot, so after wr is read */
 	return true;
 }
 
@@ -107,8 +123,8 @@ static bool ornic_retire_shared(struct ornic_ib_cq *cq, struct ib_srq *ibsrq,
 	struct ornic_ib_srq *srq = to_osrq(ibsrq);
 
 	if (le32_to_cpu(cqe->srqn) != srq->srqn ||
-	    !ornic_ib_srq_retire(srq, le32_to_cpu(cqe->wqe_id), wr_id))
-		return ornic_malformed(cq, "completion of a shared receive that is not posted");
+	    !ornic_ib_srq_retire(srq, le32_to_cpu(cqe->wqe_id), ornic_received(cqe), wr_id))
+		return ornic_malformed(cq, "completion of a shared receive unposted or too short");
 	return true;
 }
 
@@ -119,7 +135,7 @@ static bool ornic_retire_any(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp,
 
 	if (recv && qp->ibqp.srq)
 		return ornic_retire_shared(cq, qp->ibqp.srq, cqe, wr_id);
-	return ornic_poll_cq_retire(cq, qp, recv, le32_to_cpu(cqe->wqe_id), wr_id);
+	return ornic_poll_cq_retire(cq, qp, recv, cqe, wr_id);
 }
 
 static void ornic_fill_address(struct ib_wc *wc, const struct ornic_cqe *cqe, u32 flags)

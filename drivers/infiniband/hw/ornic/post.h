@@ -24,5 +24,6 @@ void ornic_ib_put_sges(struct ornic_sge *sge, const struct ib_sge *list, int cou
 int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad_wr);
 void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct ib_recv_wr *wr);
+u32 ornic_ib_recv_room(const struct ib_recv_wr *wr);
 
 #endif

@@ -33,6 +33,17 @@ void ornic_ib_put_rwqe(struct ornic_ib_wq *wq, u32 index, u32 id, const struct i
 	ornic_ib_put_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
 }
 
+/* ornic_ib_recv_room() - return the number of bytes that a receive has room for. */
+u32 ornic_ib_recv_room(const struct ib_recv_wr *wr)
+{
+	u64 room = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		room += wr->sg_list[i].length;
+	return min_t(u64, room, U32_MAX);
+}
+
 static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct ornic_ib_wq *rq = &qp->rq;
@@ -45,8 +56,11 @@ static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv
 		return -ENOMEM;
 
 	ornic_ib_put_rwqe(rq, index, index, wr);
-	rq->wr_id[index & (BIT(rq->log) - 1)] = wr->wr_id;
-	smp_store_release(&rq->prod, index + 1); /* after wr_id, which ornic_flush_wq() reads */
+	rq->wr[index & (BIT(rq->log) - 1)] = (struct ornic_ib_wr) {
+		.id = wr->wr_id,
+		.room = ornic_ib_recv_room(wr),
+	};
+	smp_store_release(&rq->prod, index + 1); /* after wr, which ornic_flush_wq() reads */
 	return 0;
 }
 

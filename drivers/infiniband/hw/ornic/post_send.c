@@ -203,8 +203,8 @@ static int ornic_post_send_post_one(struct ornic_ib_qp *qp, const struct ib_send
 	ret = ornic_put_wqe(qp, index, wr);
 	if (ret)
 		return ret;
-	sq->wr_id[index & (BIT(sq->log) - 1)] = wr->wr_id;
-	smp_store_release(&sq->prod, index + 1); /* after wr_id, which ornic_flush_wq() reads */
+	sq->wr[index & (BIT(sq->log) - 1)].id = wr->wr_id;
+	smp_store_release(&sq->prod, index + 1); /* after wr, which ornic_flush_wq() reads */
 	return 0;
 }
 

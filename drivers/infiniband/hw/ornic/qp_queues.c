@@ -189,8 +189,8 @@ static void ornic_kernel_geom(struct ornic_ib_qp *qp)
 
 static int ornic_wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
 {
-	wq->wr_id = kvcalloc(BIT(log), sizeof(*wq->wr_id), GFP_KERNEL);
-	if (!wq->wr_id)
+	wq->wr = kvcalloc(BIT(log), sizeof(*wq->wr), GFP_KERNEL);
+	if (!wq->wr)
 		return -ENOMEM;
 	wq->log = log;
 	wq->stride = stride;
@@ -243,8 +243,8 @@ int ornic_ib_kernel_queues(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 /* Free the rings of a queue pair, also after one of the functions above failed. */
 void ornic_ib_queues_free(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
-	kvfree(qp->sq.wr_id);
-	kvfree(qp->rq.wr_id);
+	kvfree(qp->sq.wr);
+	kvfree(qp->rq.wr);
 	ornic_ib_kbuf_free(dev, &qp->kbuf);
 	ornic_ib_ubuf_unpin(&qp->ubuf);
 }

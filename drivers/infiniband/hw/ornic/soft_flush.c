@@ -136,12 +136,12 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
 static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_opcode opcode,
 			  int num_entries, struct ib_wc *wc)
 {
-	u32 prod = smp_load_acquire(&wq->prod); /* before wr_id is read */
+	u32 prod = smp_load_acquire(&wq->prod); /* before wr is read */
 	int got;
 
 	for (got = 0; got < num_entries && wq->cons != prod; got++) {
 		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].wr_id = wq->wr_id[wq->cons & (BIT(wq->log) - 1)];
+		wc[got].wr_id = wq->wr[wq->cons & (BIT(wq->log) - 1)].id;
 		wc[got].status = IB_WC_WR_FLUSH_ERR;
 		wc[got].opcode = opcode;
 		wc[got].qp = &qp->ibqp;

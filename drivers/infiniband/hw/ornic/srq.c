@@ -138,8 +138,8 @@ bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
 static int ornic_make_ids(struct ornic_ib_srq *srq, u32 count)
 {
 	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
-	srq->wq.wr_id = kvcalloc(count, sizeof(*srq->wq.wr_id), GFP_KERNEL);
-	if (!srq->next || !srq->wq.wr_id)
+	srq->wq.wr = kvcalloc(count, sizeof(*srq->wq.wr), GFP_KERNEL);
+	if (!srq->next || !srq->wq.wr)
 		return -ENOMEM;
 	srq->ids = count;
 	ornic_ib_srq_use_ids(srq, count);
@@ -180,7 +180,7 @@ void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring)
 static void ornic_srq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
 	kvfree(srq->next);
-	kvfree(srq->wq.wr_id);
+	kvfree(srq->wq.wr);
 	ornic_ib_kbuf_free(dev, &srq->kbuf);
 	ornic_ib_ubuf_unpin(&srq->ubuf);
 }
@@ -369,7 +369,7 @@ static int ornic_srq_post_one(struct ornic_ib_srq *srq, const struct ib_recv_wr 
 	ornic_ib_put_rwqe(wq, wq->prod, id, wr);
 	srq->free = srq->next[id];
 	srq->next[id] = ID_POSTED;
-	wq->wr_id[id] = wr->wr_id;
+	wq->wr[id] = (struct ornic_ib_wr) { .id = wr->wr_id, .room = ornic_ib_recv_room(wr) };
 	wq->prod++;
 	return 0;
 }
@@ -407,21 +407,22 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
  * ornic_ib_srq_retire() - free the id of a completed entry
  * @srq: shared receive queue of the kernel
  * @id: id in the completion
+ * @len: bytes that the completion reports
  * @wr_id: out: wr_id of the work request
  *
  * Context: any, takes the lock of the queue.
  *
- * Return: false if no entry with this id is posted.
+ * Return: false if no entry with this id and room for @len is posted.
  */
-bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id)
+bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u32 len, u64 *wr_id)
 {
 	unsigned long flags;
 	bool posted;
 
 	spin_lock_irqsave(&srq->wq.lock, flags);
-	posted = id < srq->ids && srq->next[id] == ID_POSTED;
+	posted = id < srq->ids && srq->next[id] == ID_POSTED && len <= srq->wq.wr[id].room;
 	if (posted) {
-		*wr_id = srq->wq.wr_id[id];
+		*wr_id = srq->wq.wr[id].id;
 		srq->next[id] = srq->free;
 		srq->free = id;
 	}

@@ -27,9 +27,9 @@ struct ornic_ib_ring;
  * @ubuf: ring and record of a process
  * @kbuf: ring and record of the kernel; the members that follow are for these only, except
  *	@wq.log and @wq.stride
- * @wq: the ring, whose place changes under its lock; wr_id is indexed by id
+ * @wq: the ring, whose place changes under its lock; wr is indexed by id
  * @next: by id: next free id, or a mark for posted or spare; under the lock of @wq
- * @ids: size of @next and wr_id; as many ids as the ring has entries are not spare
+ * @ids: size of @next and wr; as many ids as the ring has entries are not spare
  * @free: first free id; under the lock of @wq
  * @coming: new ring during a resize, else NULL; under the lock of @wq
  */
@@ -66,7 +66,7 @@ int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			   const struct ib_recv_wr **bad_wr);
-bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u64 *wr_id);
+bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u32 len, u64 *wr_id);
 
 /* srq_resize.c */
 int ornic_ib_srq_resize(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,

@@ -29,7 +29,7 @@
 /* The arrays indexed by id; they grow before the ring does. */
 struct ids {
 	u32 *next;
-	u64 *wr_id;
+	struct ornic_ib_wr *wr;
 	u32 count;
 };
 
@@ -76,7 +76,7 @@ static int ornic_srq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 static void ornic_ids_free(struct ids *ids)
 {
 	kvfree(ids->next);
-	kvfree(ids->wr_id);
+	kvfree(ids->wr);
 }
 
 /* Allocate larger arrays if @entries needs them. They never shrink, since any id may be posted. */
@@ -86,8 +86,8 @@ static int ornic_ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 e
 	if (entries <= srq->ids)
 		return 0;
 	ids->next = kvcalloc(entries, sizeof(*ids->next), GFP_KERNEL);
-	ids->wr_id = kvcalloc(entries, sizeof(*ids->wr_id), GFP_KERNEL);
-	if (ids->next && ids->wr_id)
+	ids->wr = kvcalloc(entries, sizeof(*ids->wr), GFP_KERNEL);
+	if (ids->next && ids->wr)
 		return 0;
 	ornic_ids_free(ids);
 	return -ENOMEM;
@@ -99,9 +99,9 @@ static void ornic_ids_adopt(struct ids *ids, struct ornic_ib_srq *srq)
 	if (!ids->next)
 		return;
 	memcpy(ids->next, srq->next, srq->ids * sizeof(*ids->next));
-	memcpy(ids->wr_id, srq->wq.wr_id, srq->ids * sizeof(*ids->wr_id));
+	memcpy(ids->wr, srq->wq.wr, srq->ids * sizeof(*ids->wr));
 	swap(ids->next, srq->next);
-	swap(ids->wr_id, srq->wq.wr_id);
+	swap(ids->wr, srq->wq.wr);
 	swap(ids->count, srq->ids);
 }
 

@@ -16,16 +16,26 @@
 struct ornic_rec;
 
 /**
+ * struct ornic_ib_wr - copy of a posted work request's attributes
+ * @id: the consumer's id
+ * @room: bytes of a receive's buffers
+ */
+struct ornic_ib_wr {
+	u64 id;
+	u32 room;
+};
+
+/**
  * struct ornic_ib_wq - send or receive queue of the kernel
  * @cpu: pages of the buffer in which the ring lies
  * @at: offset of the ring in the buffer, in bytes
  * @rec: doorbell record
- * @wr_id: the consumer's id of each entry
+ * @wr: work request of each entry
  * @log: log2 of the entries
  * @stride: log2 bytes of an entry
  * @max_sge: SGEs of a work request
  * @max_inline: inline bytes of a work request
- * @lock: protects posting: @prod, the entries and @wr_id up to it
+ * @lock: protects posting: @prod, the entries and @wr up to it
  * @prod: next entry to post; read without lock by polling
  * @cons: oldest entry not completed; written under the lock of the CQ
  *
@@ -36,7 +46,7 @@ struct ornic_ib_wq {
 	void **cpu;
 	size_t at;
 	struct ornic_rec *rec;
-	u64 *wr_id;
+	struct ornic_ib_wr *wr;
 	u8 log;
 	u8 stride;
 	u16 max_sge;
