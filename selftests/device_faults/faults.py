@@ -19,6 +19,7 @@ import time
 from interface import _fields as fields_of
 from interface import c, name_of, offset, pack, size, unpack
 from memory import Unreachable
+from rings import HOST_INDEX
 from rules import object_of
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -319,9 +320,12 @@ class Liar:
         if not of_kernel:
             return
         qp = self.random.choice(of_kernel)
+        # of a work request that is posted and not completed, if there is one
+        record = qp["rq_record" if receive else "sq_record"]
+        posted = self.proxy.memory.word(record + HOST_INDEX) - 1 - self.random.randrange(2) if record else self.random.randrange(4)
         at, code, value = self.values[name]
         fields = {"qpn": qp["qpn"], "opcode": c.ORNIC_WC_RECV if receive else c.ORNIC_WC_SEND, "byte_len": 64,
-                  "wqe_id": self.random.randrange(4), "srqn": qp["srq"] if receive else c.ORNIC_NONE}
+                  "wqe_id": posted & 0xffffffff, "srqn": qp["srq"] if receive else c.ORNIC_NONE}
         entry = bytearray(pack("ornic_cqe", fields))
         count = struct.calcsize("<" + code)
         entry[at:at + count] = value.to_bytes(count, "little")

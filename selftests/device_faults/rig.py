@@ -27,7 +27,7 @@ ADMIN_TIMEOUT = 3                           # seconds; of the device. The driver
 CALM, WRONG = (10, 25) if not harness.DEBUG else (25, 45)      # seconds without wrongs, and with,
 TIMES = 3                                   # so often in a round
 PAUSE = 1 if not harness.DEBUG else 1.5     # seconds between two wrong commands, on average
-LIMIT = 60 * harness.SLOW                   # seconds for a workload to end, and for unloading: some commands, each of which may time out
+LIMIT = 180 * min(harness.SLOW, 3)          # seconds for a workload to end, and for unloading: some commands, each of which may time out
 LEAK_LOOK = 900                             # seconds between two scans for lost memory
 WORKS = "{ timeout 60 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' | grep -q .; do sleep 0.1; done; %s 10.88.0.1" % (
     work.ALONE, work.ALONE)
@@ -59,6 +59,7 @@ class Rig:
         self.random = wrongs.random
 
     def start(self):
+        """Whatever fails here was no wrong of the device."""
         proxies = []
 
         def between(front, path):
@@ -142,8 +143,8 @@ class Rig:
         try:
             running.wait(LIMIT)
         except LabError:
-            left = self.shell("ps ax -o args | grep -o '^sh /tmp/work/[a-z0-9]*' | sort -u", "looking for processes").out
-            raise Finding("after %d s these workloads have not ended: %s" % (LIMIT, " ".join(left.split()) or "none")) from None
+            left = self.shell("ps ax -o stat,args | grep '^D'", "looking for processes").out
+            raise Finding("%d s after they were killed, workloads have not ended: %s" % (LIMIT, "; ".join(left.splitlines()))) from None
 
     def again(self):
         """The drivers go, and come back to a device that does no wrong. Namespaces give the other interface back."""

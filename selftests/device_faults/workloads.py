@@ -148,7 +148,8 @@ LOOP = """n=0; while [ ! -e %s ]; do
     sh /tmp/work/{name} >/tmp/work/{name}.log 2>&1; n=$((n + 1)); echo $n > /tmp/work/{name}.rounds; sleep 0.2
 done""" % STOP
 # Programs that have the device open keep the driver from being unloaded; the kernel's own consumers do not.
-KILL = "touch {0}; kill -9 $(pidof verbs_storm_churn ibv_rc_pingpong ibv_devinfo iperf3 rdma devlink) 2>/dev/null; true".format(STOP)
+KILL = """touch %s; pkill -9 -f '^sh /tmp/work/'
+kill -9 $(pidof verbs_storm_churn ibv_rc_pingpong ibv_devinfo iperf3 rdma devlink ethtool ping dd) 2>/dev/null; true""" % STOP
 CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_controller; done
     mountpoint -q /mnt && umount -f -l /mnt
     ip netns exec peer true
