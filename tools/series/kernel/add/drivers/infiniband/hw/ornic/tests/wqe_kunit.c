@@ -30,7 +30,7 @@
  * @rec: doorbell record of both queues; asks for no doorbell
  * @page: both rings, send queue first
  * @cpu: where @page is, as the queues name it
- * @wr_id: of both queues
+ * @wr: of both queues
  */
 struct ornic_test_qp {
 	struct ornic_ib_dev dev;
@@ -39,7 +39,7 @@ struct ornic_test_qp {
 	struct ornic_rec rec;
 	void *page;
 	void *cpu[1];
-	u64 wr_id[1 << LOG_ENTRIES];
+	struct ornic_ib_wr wr[1 << LOG_ENTRIES];
 };
 
 static void ornic_test_queue(struct ornic_test_qp *t, struct ornic_ib_wq *wq, size_t at)
@@ -48,7 +48,7 @@ static void ornic_test_queue(struct ornic_test_qp *t, struct ornic_ib_wq *wq, si
 	wq->cpu = t->cpu;
 	wq->at = at;
 	wq->rec = &t->rec;
-	wq->wr_id = t->wr_id;
+	wq->wr = t->wr;
 	wq->log = LOG_ENTRIES;
 	wq->stride = LOG_STRIDE;
 	wq->max_sge = MAX_SGE;
@@ -133,7 +133,7 @@ static void ornic_test_send(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(ctrl->imm), 0x01020304);
 	ornic_test_sge(test, (struct ornic_sge *)(ctrl + 1), &sge[0]);
 	ornic_test_sge(test, (struct ornic_sge *)(ctrl + 1) + 1, &sge[1]);
-	KUNIT_EXPECT_EQ(test, t->wr_id[FIRST & 3], 7);
+	KUNIT_EXPECT_EQ(test, t->wr[FIRST & 3].id, 7);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(t->rec.host_index), FIRST + 1);
 }
 
@@ -323,7 +323,7 @@ static void ornic_test_states_and_room(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr[1 << LOG_ENTRIES]);
 	KUNIT_EXPECT_EQ(test, t->qp.sq.prod, FIRST + (1 << LOG_ENTRIES));
 	for (i = 0; i < 1 << LOG_ENTRIES; i++)
-		KUNIT_EXPECT_EQ(test, t->wr_id[(FIRST + i) & 3], i);
+		KUNIT_EXPECT_EQ(test, t->wr[(FIRST + i) & 3].id, i);
 }
 
 static void ornic_test_receive(struct kunit *test)
@@ -341,7 +341,7 @@ static void ornic_test_receive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(rwqe->mbz1), 0);
 	ornic_test_sge(test, (struct ornic_sge *)(rwqe + 1), &sge[0]);
 	ornic_test_sge(test, (struct ornic_sge *)(rwqe + 1) + 1, &sge[1]);
-	KUNIT_EXPECT_EQ(test, t->wr_id[FIRST & 3], 9);
+	KUNIT_EXPECT_EQ(test, t->wr[FIRST & 3].id, 9);
 
 	wr.num_sge = MAX_SGE + 1;
 	KUNIT_EXPECT_EQ(test, ornic_ib_post_recv(&t->qp.ibqp, &wr, &bad), -EINVAL);
