@@ -13,6 +13,7 @@ import json
 import os
 import struct
 import threading
+import time
 from typing import Callable, Optional
 
 import relay
@@ -31,6 +32,7 @@ BAR0, CONFIG_SPACE = c.ORNIC_BAR_REGS, 7
 READ, WRITE, CONFIG = "read", "write", "config"
 ONES = 0xffffffff
 PUMP = 0.001                            # seconds between two looks at the device's rings
+GLANCE = 0.05                           # the same at the guest's memory, whose changes nobody announces
 RINGS = {c.ORNIC_REG_ASQ_ADDR: "asq", c.ORNIC_REG_ACQ_ADDR: "acq", c.ORNIC_REG_ASQ_REC: "asq_rec",
          c.ORNIC_REG_ACQ_REC: "acq_rec", c.ORNIC_REG_STATUS_ADDR: "status"}
 STATUS_BYTES = 64
@@ -477,9 +479,12 @@ class Proxy(Relay):
     # for tests
     def wait(self, condition, what, timeout=60):
         """Waits until condition() is true of what the proxy knows; the lock is held meanwhile."""
+        end = time.monotonic() + timeout
         with self.changed:
-            if not self.changed.wait_for(condition, timeout):
-                raise AssertionError("after %d s the driver has not done this: %s" % (timeout, what))
+            while not condition():
+                if time.monotonic() > end:
+                    raise AssertionError("after %d s the driver has not done this: %s" % (timeout, what))
+                self.changed.wait(GLANCE)
 
     def seen(self, kind, at=None, since=0):
         """Values of the accesses of a kind, of one register or all."""
