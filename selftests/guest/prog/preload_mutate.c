@@ -38,6 +38,7 @@
 #define PAYLOAD		512
 #define COPIES		3		/* most changed copies of a command */
 #define HANDLES		64		/* the kernel gives small numbers first */
+#define LAST_WQ_STATE	2		/* IB_WQS_ERR */
 #define FIRST		3		/* commands of a process that are left alone, and */
 #define CALM		40		/* fewer than so many more: there are objects then */
 
@@ -233,6 +234,19 @@ static void say(const char *kind, const void *data, size_t length)
 }
 
 /*
+ * ib_uverbs_ex_modify_wq() (6.12 to 7.2) forgets that it has looked the queue up if one of the
+ * states is unknown, and complains of the queue when the process ends. Such commands are not
+ * sent, because the same complaint would follow if the driver forgot an object.
+ */
+static bool kernel_forgets(uint32_t command, const void *core, size_t length)
+{
+	const struct ib_uverbs_ex_modify_wq *in = core;
+
+	return command == (IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_WQ) && length >= sizeof(*in) &&
+	       (in->wq_state > LAST_WQ_STATE || in->curr_wq_state > LAST_WQ_STATE);
+}
+
+/*
  * A command of the write ABI. Its data is what libibverbs passes on (the core's part), then
  * what the provider adds. An extended command has a second header and counts words of 8 bytes
  * for each part; another one counts words of 4 for all of it, header included.
@@ -344,10 +358,26 @@ static void write_changed(int fd, const struct command *c)
 	}
 	memcpy(all + length, w.data, w.core + w.provider);
 	length += w.core + w.provider;
+	if (kernel_forgets(w.hdr.command, w.data, w.core))
+		return;
 	say("write", all, length);
 	if (!below(16))
 		length = below(sizeof(all));
 	count(BY_WRITE, write(fd, all, length) == (ssize_t)length);
+}
+
+/* Whether a command by ioctl is one of the write ABI that is not sent. */
+static bool forgets_by_ioctl(const struct command *c)
+{
+	const struct ib_uverbs_attr *cmd, *core;
+	char in[sizeof(struct ib_uverbs_ex_modify_wq)];
+
+	if (c->hdr.num_attrs > MOST_ATTRS)
+		return false;
+	cmd = find(c, UVERBS_ATTR_WRITE_CMD);
+	core = find(c, UVERBS_ATTR_CORE_IN);
+	return cmd && core && core->len >= sizeof(in) && look(in, core->data, sizeof(in)) &&
+	       kernel_forgets(cmd->data, in, sizeof(in));
 }
 
 static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
@@ -368,6 +398,8 @@ static void send_changed(int fd, const struct ib_uverbs_ioctl_hdr *real)
 			continue;
 		}
 		change_command(&c, payloads);
+		if (forgets_by_ioctl(&c))
+			continue;
 		say("ioctl", &c, sizeof(c.hdr) + (c.hdr.num_attrs <= MOST_ATTRS ? c.hdr.num_attrs : 0) * sizeof(c.attrs[0]));
 		count(BY_IOCTL, !real_ioctl(fd, RDMA_VERBS_IOCTL, &c));
 	}
