@@ -40,11 +40,6 @@
 static_assert((int)ORNIC_SRQT_BASIC == IB_SRQT_BASIC);
 static_assert((int)ORNIC_SRQT_XRC == IB_SRQT_XRC);
 
-/* Special values in srq->next: end of the free list, posted id, id without a slot in the ring. */
-#define ID_END		U32_MAX
-#define ID_POSTED	(U32_MAX - 1)
-#define ID_SPARE	(U32_MAX - 2)
-
 static int ornic_srq_check_init(const struct ornic_ib_dev *dev, const struct ib_srq_init_attr *attr,
 				bool user)
 {
@@ -102,50 +97,6 @@ u8 ornic_ib_srq_log(u32 max_wr)
 	return order_base_2(max_t(u32, max_wr, 2));
 }
 
-/**
- * ornic_ib_srq_use_ids() - set the number of usable ids to the entries of a ring
- * @srq: shared receive queue of the kernel, the lock of its queue held
- * @entries: number of entries of the ring
- *
- * Posted ids stay posted; all others become free or spare.
- *
- * Return: false if more than @entries ids are posted; nothing has changed then.
- */
-bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
-{
-	u32 *last = &srq->free;
-	u32 id, posted = 0;
-
-	for (id = 0; id < srq->ids; id++)
-		posted += srq->next[id] == ID_POSTED;
-	if (posted > entries)
-		return false;
-	entries -= posted;
-	for (id = 0; id < srq->ids; id++) {
-		if (srq->next[id] == ID_POSTED)
-			continue;
-		srq->next[id] = ID_SPARE;
-		if (!entries)
-			continue;
-		entries--;
-		*last = id;
-		last = &srq->next[id];
-	}
-	*last = ID_END;
-	return true;
-}
-
-static int ornic_make_ids(struct ornic_ib_srq *srq, u32 count)
-{
-	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
-	srq->wq.wr = kvcalloc(count, sizeof(*srq->wq.wr), GFP_KERNEL);
-	if (!srq->next || !srq->wq.wr)
-		return -ENOMEM;
-	srq->ids = count;
-	ornic_ib_srq_use_ids(srq, count);
-	return 0;
-}
-
 static int ornic_srq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 				 struct ornic_ib_ring *ring, struct ib_srq_init_attr *attr)
 {
@@ -157,7 +108,7 @@ static int ornic_srq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 			     ORNIC_RQ_MIN_STRIDE);
 	srq->wq.max_sge = attr->attr.max_sge;
 	attr->attr.max_wr = BIT(ring->log);
-	ret = ornic_make_ids(srq, BIT(ring->log));
+	ret = ornic_ib_srq_make_ids(srq, BIT(ring->log));
 	return ret ? ret : ornic_ib_ring_alloc(dev, ring);
 }
 
@@ -359,17 +310,16 @@ int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 /* Context: the lock of the queue is held. */
 static int ornic_srq_post_one(struct ornic_ib_srq *srq, const struct ib_recv_wr *wr)
 {
+	struct ornic_ib_wr kept = { .id = wr->wr_id };
 	struct ornic_ib_wq *wq = &srq->wq;
-	u32 id = srq->free;
+	u32 id;
 
 	if (wr->num_sge < 0 || wr->num_sge > wq->max_sge)
 		return -EINVAL;
-	if (id == ID_END)
+	kept.room = ornic_ib_recv_room(wr);
+	if (!ornic_ib_srq_take_id(srq, &kept, &id))
 		return -ENOMEM;
 	ornic_ib_put_rwqe(wq, wq->prod, id, wr);
-	srq->free = srq->next[id];
-	srq->next[id] = ID_POSTED;
-	wq->wr[id] = (struct ornic_ib_wr) { .id = wr->wr_id, .room = ornic_ib_recv_room(wr) };
 	wq->prod++;
 	return 0;
 }
@@ -401,31 +351,4 @@ int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	if (ret && bad_wr)
 		*bad_wr = wr;
 	return ret;
-}
-
-/**
- * ornic_ib_srq_retire() - free the id of a completed entry
- * @srq: shared receive queue of the kernel
- * @id: id in the completion
- * @len: bytes that the completion reports
- * @wr_id: out: wr_id of the work request
- *
- * Context: any, takes the lock of the queue.
- *
- * Return: false if no entry with this id and room for @len is posted.
- */
-bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u32 len, u64 *wr_id)
-{
-	unsigned long flags;
-	bool posted;
-
-	spin_lock_irqsave(&srq->wq.lock, flags);
-	posted = id < srq->ids && srq->next[id] == ID_POSTED && len <= srq->wq.wr[id].room;
-	if (posted) {
-		*wr_id = srq->wq.wr[id].id;
-		srq->next[id] = srq->free;
-		srq->free = id;
-	}
-	spin_unlock_irqrestore(&srq->wq.lock, flags);
-	return posted;
 }

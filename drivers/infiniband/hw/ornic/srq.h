@@ -56,7 +56,6 @@ static inline struct ornic_ib_srq *to_osrq(struct ib_srq *ibsrq)
 
 /* srq.c */
 u8 ornic_ib_srq_log(u32 max_wr);
-bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries);
 void ornic_ib_srq_adopt(struct ornic_ib_srq *srq, struct ornic_ib_ring *ring);
 int ornic_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 			struct ib_udata *udata);
@@ -66,6 +65,11 @@ int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 int ornic_ib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int ornic_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			   const struct ib_recv_wr **bad_wr);
+
+/* srq_ids.c */
+bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries);
+int ornic_ib_srq_make_ids(struct ornic_ib_srq *srq, u32 count);
+bool ornic_ib_srq_take_id(struct ornic_ib_srq *srq, const struct ornic_ib_wr *wr, u32 *id);
 bool ornic_ib_srq_retire(struct ornic_ib_srq *srq, u32 id, u32 len, u64 *wr_id);
 
 /* srq_resize.c */
