@@ -77,8 +77,8 @@ static int ornic_add_names(struct ornic_ib_dev *dev, const struct ornic_stat_nam
 
 static int ornic_alloc_stats(struct ornic_ib_stats *stats, u32 count)
 {
-	stats->descs = kcalloc(count, sizeof(*stats->descs), GFP_KERNEL);
-	stats->index = kcalloc(count, sizeof(*stats->index), GFP_KERNEL);
+	stats->descs = kzalloc_objs(*stats->descs, count);
+	stats->index = kzalloc_objs(*stats->index, count);
 	return stats->descs && stats->index ? 0 : -ENOMEM;
 }
 
@@ -104,7 +104,7 @@ int ornic_ib_stats_init(struct ornic_ib_dev *dev)
 		ret = ornic_alloc_stats(&dev->qp_stats, total);
 	if (ret)
 		return ret;
-	names = kcalloc(NAMES_PER_READ, sizeof(*names), GFP_KERNEL);
+	names = kzalloc_objs(*names, NAMES_PER_READ);
 	if (!names)
 		return -ENOMEM;
 
@@ -187,7 +187,7 @@ int ornic_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, 
 	int ret;
 	u32 i;
 
-	values = kcalloc(of->span, sizeof(*values), GFP_KERNEL);
+	values = kzalloc_objs(*values, of->span);
 	if (!values)
 		return -ENOMEM;
 	ret = ornic_ib_stats_read(dev, port ? ORNIC_STAT_PORT : ORNIC_STAT_DEVICE, port, of->span,

@@ -103,7 +103,7 @@ static struct block *ornic_block_new(struct ornic_ib_dev *dev, struct ib_ucontex
 	u64 offset;
 	int ret;
 
-	block = kzalloc(sizeof(*block), GFP_KERNEL);
+	block = kzalloc_obj(*block);
 	if (!block)
 		return ERR_PTR(-ENOMEM);
 	block->map.size = PAGE_ALIGN(attr->length);
@@ -143,7 +143,7 @@ struct ib_dm *ornic_ib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibu
 			  dev->lim.dm_bytes);
 		return ERR_PTR(-EINVAL);
 	}
-	dm = kzalloc(sizeof(*dm), GFP_KERNEL);
+	dm = kzalloc_obj(*dm);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
 	block = ornic_block_new(dev, ibucontext, attr, attrs);
@@ -182,7 +182,7 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 	ret = ornic_ib_access(dev, attr->access_flags, &cmd.access);
 	if (ret)
 		return ERR_PTR(ret);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc_obj(*mr);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	ret = ornic_ib_mr_create(dev, mr, &cmd);

@@ -73,7 +73,7 @@ struct ib_mr *ornic_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 ma
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_num_sg || max_num_sg > dev->lim.fast_reg_pages)
 		return ERR_PTR(-EINVAL);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc_obj(*mr);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	ret = ornic_fast_reg_list_alloc(dev, mr, max_num_sg);

@@ -287,7 +287,7 @@ struct ib_flow *ornic_ib_create_flow(struct ib_qp *ibqp,
 		return ERR_PTR(ret);
 	}
 	cmd.owner = cpu_to_le32(ornic_ib_caller_page(udata));
-	flow = kzalloc(sizeof(*flow), GFP_KERNEL);
+	flow = kzalloc_obj(*flow);
 	if (!flow)
 		return ERR_PTR(-ENOMEM);
 	ret = ornic_ib_cmd_rule_create(dev, &cmd, &flow->rule);

@@ -54,7 +54,7 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	struct ornic_ib_member *member;
 	int ret;
 
-	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	member = kzalloc_obj(*member);
 	if (!member)
 		return -ENOMEM;
 	member->gid = *gid;

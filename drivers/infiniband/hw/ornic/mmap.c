@@ -51,7 +51,7 @@ int ornic_ib_db_map(struct ornic_ib_ucontext *uctx)
 	struct db_entry *entry;
 	int ret;
 
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	entry = kzalloc_obj(*entry);
 	if (!entry)
 		return -ENOMEM;
 	ret = ornic_dbpage_alloc(dev->odev, &entry->page);

@@ -124,7 +124,7 @@ struct ib_mr *ornic_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	    !ornic_has(dev->odev, ORNIC_FEATURE(GLOBAL_RKEY)))
 		return ERR_PTR(-EOPNOTSUPP);
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc_obj(*mr);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	ret = ornic_ib_mr_create(dev, mr, &cmd);
@@ -210,7 +210,7 @@ static struct ib_mr *ornic_reg_mr(struct ib_pd *ibpd, const struct source *from,
 		return ERR_PTR(-EINVAL);
 	}
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc_obj(*mr);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->access = from->access;

@@ -126,7 +126,7 @@ static int ornic_pagelist_list_alloc(struct ornic_ib_pagelist *list, u64 pages)
 
 	if (leaves > U32_MAX / sizeof(__le64))
 		return -EINVAL;
-	list->leaf = kvcalloc(leaves, sizeof(*list->leaf), GFP_KERNEL_ACCOUNT);
+	list->leaf = kvzalloc_objs(*list->leaf, leaves, GFP_KERNEL_ACCOUNT);
 	if (!list->leaf)
 		return -ENOMEM;
 	list->leaves = leaves;
@@ -348,8 +348,8 @@ int ornic_ib_kbuf_alloc(struct ornic_ib_dev *dev, struct ornic_ib_kbuf *kbuf, si
 {
 	size_t pages = DIV_ROUND_UP(size, PAGE_SIZE);
 
-	kbuf->cpu = kvcalloc(pages, sizeof(*kbuf->cpu), GFP_KERNEL);
-	kbuf->dma = kvcalloc(pages, sizeof(*kbuf->dma), GFP_KERNEL);
+	kbuf->cpu = kvzalloc_objs(*kbuf->cpu, pages);
+	kbuf->dma = kvzalloc_objs(*kbuf->dma, pages);
 	if (!kbuf->cpu || !kbuf->dma)
 		goto err;
 	while (kbuf->pages < pages) {

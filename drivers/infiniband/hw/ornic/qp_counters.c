@@ -44,7 +44,7 @@ static __le64 *ornic_read_set(struct ornic_ib_dev *dev, u32 number)
 	__le64 *values;
 	int ret;
 
-	values = kcalloc(span, sizeof(*values), GFP_KERNEL);
+	values = kzalloc_objs(*values, span);
 	if (!values)
 		return ERR_PTR(-ENOMEM);
 	ret = ornic_ib_stats_read(dev, ORNIC_STAT_QP, number, span, values);
@@ -74,7 +74,7 @@ int ornic_ib_qp_stats_init(struct ornic_ib_dev *dev)
 
 	if (!stats->count)
 		return 0;
-	dev->qp_to_port = kcalloc(stats->count, sizeof(*dev->qp_to_port), GFP_KERNEL);
+	dev->qp_to_port = kzalloc_objs(*dev->qp_to_port, stats->count);
 	if (!dev->qp_to_port)
 		return -ENOMEM;
 	before = ornic_read_set(dev, 0);

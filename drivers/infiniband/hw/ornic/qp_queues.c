@@ -189,7 +189,7 @@ static void ornic_kernel_geom(struct ornic_ib_qp *qp)
 
 static int ornic_wq_init(struct ornic_ib_wq *wq, u8 log, u8 stride, u32 max_sge)
 {
-	wq->wr = kvcalloc(BIT(log), sizeof(*wq->wr), GFP_KERNEL);
+	wq->wr = kvzalloc_objs(*wq->wr, BIT(log));
 	if (!wq->wr)
 		return -ENOMEM;
 	wq->log = log;

@@ -54,7 +54,7 @@ static int ornic_create_group(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	u32 i;
 	int ret;
 
-	cmd = kzalloc(sizeof(*cmd), GFP_KERNEL);
+	cmd = kzalloc_obj(*cmd);
 	if (!cmd)
 		return -ENOMEM;
 	cmd->function = req->function;

@@ -92,7 +92,7 @@ struct ib_wq *ornic_ib_create_wq(struct ib_pd *pd, struct ib_wq_init_attr *attr,
 	ret = ornic_wq_check_init(dev, attr);
 	if (ret)
 		return ERR_PTR(ret);
-	rwq = kzalloc(sizeof(*rwq), GFP_KERNEL);
+	rwq = kzalloc_obj(*rwq);
 	if (!rwq)
 		return ERR_PTR(-ENOMEM);
 	rwq->ibwq.event_handler = attr->event_handler;

@@ -55,8 +55,8 @@ bool ornic_ib_srq_use_ids(struct ornic_ib_srq *srq, u32 entries)
  */
 int ornic_ib_srq_make_ids(struct ornic_ib_srq *srq, u32 count)
 {
-	srq->next = kvcalloc(count, sizeof(*srq->next), GFP_KERNEL);
-	srq->wq.wr = kvcalloc(count, sizeof(*srq->wq.wr), GFP_KERNEL);
+	srq->next = kvzalloc_objs(*srq->next, count);
+	srq->wq.wr = kvzalloc_objs(*srq->wq.wr, count);
 	if (!srq->next || !srq->wq.wr)
 		return -ENOMEM;
 	srq->ids = count;

@@ -85,8 +85,8 @@ static int ornic_ids_grow(struct ids *ids, const struct ornic_ib_srq *srq, u32 e
 	*ids = (struct ids) { .count = entries };
 	if (entries <= srq->ids)
 		return 0;
-	ids->next = kvcalloc(entries, sizeof(*ids->next), GFP_KERNEL);
-	ids->wr = kvcalloc(entries, sizeof(*ids->wr), GFP_KERNEL);
+	ids->next = kvzalloc_objs(*ids->next, entries);
+	ids->wr = kvzalloc_objs(*ids->wr, entries);
 	if (ids->next && ids->wr)
 		return 0;
 	ornic_ids_free(ids);

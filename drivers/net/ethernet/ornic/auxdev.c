@@ -26,7 +26,7 @@ int ornic_auxdev_add(struct ornic_core *core)
 
 	if (!core->rdma)
 		return 0;
-	oadev = kzalloc(sizeof(*oadev), GFP_KERNEL);
+	oadev = kzalloc_obj(*oadev);
 	if (!oadev)
 		return -ENOMEM;
 	id = ida_alloc(&ornic_auxdev_ids, GFP_KERNEL);

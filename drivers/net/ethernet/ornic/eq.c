@@ -393,7 +393,7 @@ int ornic_eqs_alloc(struct ornic_core *core)
 {
 	u32 i;
 
-	core->eqs = kcalloc(core->vectors, sizeof(*core->eqs), GFP_KERNEL);
+	core->eqs = kzalloc_objs(*core->eqs, core->vectors);
 	if (!core->eqs)
 		return -ENOMEM;
 	core->eq_recs = dma_alloc_coherent(ornic_dma_dev(core),

@@ -148,7 +148,7 @@ static __le64 *ornic_netstats_read(struct ornic_netdev *nd)
 
 	if (!nd->stat_count)
 		return NULL;
-	values = kcalloc(nd->stat_count, sizeof(*values), GFP_KERNEL);
+	values = kzalloc_objs(*values, nd->stat_count);
 	if (values && ornic_cmd_stat_read(nd->core, 0, values, nd->stat_count)) {
 		kfree(values);
 		return NULL;
@@ -252,8 +252,8 @@ int ornic_netstats_init(struct ornic_netdev *nd)
 	int err = 0;
 
 	ornic_netstats_cleanup(nd);
-	nd->stat_names = kvcalloc(total, sizeof(*nd->stat_names), GFP_KERNEL);
-	names = kmalloc_array(ORNIC_STATS_PER_CMD, sizeof(*names), GFP_KERNEL);
+	nd->stat_names = kvzalloc_objs(*nd->stat_names, total);
+	names = kmalloc_objs(*names, ORNIC_STATS_PER_CMD);
 	if (!nd->stat_names || !names)
 		err = -ENOMEM;
 	for (offset = 0; !err && offset < total; offset += count) {

@@ -44,7 +44,7 @@ static struct ornic_core *ornic_core_alloc(struct pci_dev *pdev)
 {
 	struct ornic_core *core;
 
-	core = kvzalloc(sizeof(*core), GFP_KERNEL);
+	core = kvzalloc_obj(*core);
 	if (!core)
 		return NULL;
 	core->pdev = pdev;

@@ -233,7 +233,7 @@ struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu)
 	struct ornic_queues *q;
 	int err;
 
-	q = kzalloc(sizeof(*q), GFP_KERNEL);
+	q = kzalloc_obj(*q);
 	if (!q)
 		return ERR_PTR(-ENOMEM);
 	q->nd = nd;

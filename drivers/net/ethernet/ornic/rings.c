@@ -44,8 +44,8 @@ static int ornic_ring_pages(struct device *dev, struct ornic_ring *ring)
 {
 	u32 pages = DIV_ROUND_UP(ornic_ring_bytes(ring) + sizeof(*ring->rec), PAGE_SIZE);
 
-	ring->cpu = kcalloc(pages, sizeof(*ring->cpu), GFP_KERNEL);
-	ring->dma = kcalloc(pages, sizeof(*ring->dma), GFP_KERNEL);
+	ring->cpu = kzalloc_objs(*ring->cpu, pages);
+	ring->dma = kzalloc_objs(*ring->dma, pages);
 	if (!ring->cpu || !ring->dma)
 		return -ENOMEM;
 	for (; ring->pages < pages; ring->pages++) {

@@ -308,7 +308,7 @@ bool ornic_tx_settle(struct ornic_queues *q)
 /* ornic_tx_init() - allocate the slots of the send ring. Return: 0 or -ENOMEM. */
 int ornic_tx_init(struct ornic_queues *q)
 {
-	q->tx_slots = kvcalloc(ornic_tx_entries(q), sizeof(*q->tx_slots), GFP_KERNEL);
+	q->tx_slots = kvzalloc_objs(*q->tx_slots, ornic_tx_entries(q));
 	return q->tx_slots ? 0 : -ENOMEM;
 }
 
