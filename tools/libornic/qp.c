@@ -433,8 +433,8 @@ void ornic_qp_reset(struct ornic_qp *qp)
 }
 
 /* The extended command, which has the rate limit, and room for its burst. */
-static int modify_qp_rate(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
-			  uint32_t burst, uint16_t packet)
+static int ornic_modify_qp_ex(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+			      uint32_t burst, uint16_t packet)
 {
 	struct ornic_modify_qp_resp resp = {};
 	struct ornic_modify_qp cmd = {};
@@ -451,8 +451,8 @@ int ornic_modify_qp_rate_limit(struct ibv_qp *ibqp, struct ibv_qp_rate_limit_att
 
 	if (limit->comp_mask)
 		return EINVAL;
-	return modify_qp_rate(ibqp, &attr, IBV_QP_RATE_LIMIT, limit->max_burst_sz,
-			      limit->typical_pkt_sz);
+	return ornic_modify_qp_ex(ibqp, &attr, IBV_QP_RATE_LIMIT, limit->max_burst_sz,
+				  limit->typical_pkt_sz);
 }
 
 int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
@@ -461,7 +461,7 @@ int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask
 	int ret;
 
 	if (attr_mask & IBV_QP_RATE_LIMIT)
-		ret = modify_qp_rate(ibqp, attr, attr_mask, 0, 0);
+		ret = ornic_modify_qp_ex(ibqp, attr, attr_mask, 0, 0);
 	else
 		ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (ret)
