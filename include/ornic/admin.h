@@ -136,11 +136,11 @@ enum ornic_status {
 #define ORNIC_SYN(class, detail)	((class) << 16 | (detail))
 
 enum ornic_syndrome {
-	ORNIC_SYN_FIELD			= ORNIC_SYN(1, 0), /* | offset in payload, or in entry: FIELD_ENTRY */
+	ORNIC_SYN_FIELD			= ORNIC_SYN(1, 0), /* | offset; in the entry: FIELD_ENTRY */
 	ORNIC_SYN_HOST_MEMORY		= ORNIC_SYN(2, 1), /* nonce differs: memory is not shared */
-	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* an enable-time address is not DMA-able */
+	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* enable-time address is not DMA-able */
 	ORNIC_SYN_ENABLE_PARAM		= ORNIC_SYN(2, 3), /* misaligned or out-of-range register */
-	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),	/* the device was restarted: later */
+	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1), /* the device was restarted: later */
 	ORNIC_SYN_ADMIN_RING		= ORNIC_SYN(3, 2),	/* admin ring index or memory */
 	ORNIC_SYN_EQ_MEMORY		= ORNIC_SYN(3, 3),	/* EQ index or memory */
 	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),	/* not one of this queue pair */
@@ -161,7 +161,7 @@ enum ornic_syndrome {
 	ORNIC_SYN_RING_INDEX		= ORNIC_SYN(6, 1),	/* index out of range */
 	ORNIC_SYN_RING_MEMORY		= ORNIC_SYN(6, 2), /* ring or record unreachable */
 	ORNIC_SYN_RING_FULL		= ORNIC_SYN(6, 3), /* CQ overflow */
-	ORNIC_SYN_WIRE			= ORNIC_SYN(7, 0), /* | NAK code or 0x80 timeout, 0x81 RNR */
+	ORNIC_SYN_WIRE			= ORNIC_SYN(7, 0), /* | NAK code, 0x80 timeout, 0x81 RNR */
 	ORNIC_SYN_PATH			= ORNIC_SYN(8, 1), /* GID entry not valid */
 	ORNIC_SYN_DMA			= ORNIC_SYN(9, 1),	/* access failed on the bus */
 	ORNIC_SYN_PERSISTENCE		= ORNIC_SYN(9, 2),	/* data did not become persistent */

@@ -32,13 +32,13 @@ enum ornic_reg {
 	ORNIC_REG_CONTROL	= 0x020, /* u32 RW, ORNIC_CTL_* */
 	ORNIC_REG_STATUS	= 0x024, /* u32 RO, ORNIC_STS_* */
 	ORNIC_REG_SYNDROME	= 0x028, /* u32 RO, why FATAL; kept until reset */
-	ORNIC_REG_RESET_CAUSE	= 0x02c, /* u32 RO, [15:0] ornic_reset_cause, [31:16] host's reason */
+	ORNIC_REG_RESET_CAUSE	= 0x02c, /* u32 RO, [15:0] ornic_reset_cause, [31:16] host reason */
 	ORNIC_REG_ASQ_ADDR	= 0x030, /* u64 RW, admin submission ring */
 	ORNIC_REG_ACQ_ADDR	= 0x038, /* u64 RW, admin completion ring */
 	ORNIC_REG_ASQ_REC	= 0x040, /* u64 RW, doorbell record of the submission ring */
 	ORNIC_REG_ACQ_REC	= 0x048, /* u64 RW, doorbell record of the completion ring */
 	ORNIC_REG_STATUS_ADDR	= 0x050, /* u64 RW, status block */
-	ORNIC_REG_ADMIN_SIZE	= 0x058, /* u32 RW, [3:0] log2 ASQ entries, [7:4] log2 ACQ entries */
+	ORNIC_REG_ADMIN_SIZE	= 0x058, /* u32 RW, log2 of entries: [3:0] ASQ, [7:4] ACQ */
 	ORNIC_REG_NONCE		= 0x05c, /* u32 RW, host's random word (ORN-CTL-3) */
 	ORNIC_REG_CLOCK		= 0x060, /* u64 RO, device clock, debugging only */
 	ORNIC_REG_END		= 0x068,

@@ -29,11 +29,11 @@ enum ornic_stat {
 	ORNIC_STAT_ID_RX_UNICAST		= 0x006, /* of rx_packets, the same */
 	ORNIC_STAT_ID_TX_MULTICAST		= 0x007, /* of tx_packets, to multicast addresses */
 	ORNIC_STAT_ID_RX_MULTICAST		= 0x008, /* of rx_packets, the same */
-	ORNIC_STAT_ID_TX_DROP			= 0x009, /* not sent: link down, over max_frame, anti-spoof */
-	ORNIC_STAT_ID_RX_DROP_NO_WQE		= 0x00a, /* frames, datagrams without a receive posted */
+	ORNIC_STAT_ID_TX_DROP			= 0x009, /* link down, over max_frame, spoofed */
+	ORNIC_STAT_ID_RX_DROP_NO_WQE		= 0x00a, /* frames, datagrams without a receive */
 	ORNIC_STAT_ID_RX_DROP_RULE		= 0x00b, /* frames that no rule took */
-	ORNIC_STAT_ID_RX_DROP_SIZE		= 0x00c, /* frames, datagrams longer than the receive */
-	ORNIC_STAT_ID_RX_DROP_VLAN		= 0x00d, /* RoCE packets to a GID entry of another VLAN */
+	ORNIC_STAT_ID_RX_DROP_SIZE		= 0x00c, /* longer than the posted receive */
+	ORNIC_STAT_ID_RX_DROP_VLAN		= 0x00d, /* RoCE packets to a GID of another VLAN */
 	ORNIC_STAT_ID_RX_CRC_ERRORS		= 0x00e, /* frames with a bad FCS */
 	ORNIC_STAT_ID_RDMA_TX_BYTES		= 0x101, /* payload bytes of RoCE packets */
 	ORNIC_STAT_ID_RDMA_RX_BYTES		= 0x102, /* the same, received */
@@ -47,7 +47,7 @@ enum ornic_stat {
 	ORNIC_STAT_ID_TX_WRITE			= 0x10a, /* writes begun as requester */
 	ORNIC_STAT_ID_TX_READ			= 0x10b, /* reads begun as requester */
 	ORNIC_STAT_ID_TX_ATOMIC			= 0x10c, /* atomics begun as requester */
-	ORNIC_STAT_ID_RDMA_COPIED_BYTES		= 0x10d, /* payload bytes that a software device copied */
+	ORNIC_STAT_ID_RDMA_COPIED_BYTES		= 0x10d, /* payload bytes copied by software */
 	ORNIC_STAT_ID_RX_FLUSH			= 0x10e, /* flushes executed as responder */
 	ORNIC_STAT_ID_TX_FLUSH			= 0x10f, /* flushes begun as requester */
 	ORNIC_STAT_ID_RETRANSMITS		= 0x110, /* packets sent again */
@@ -58,32 +58,32 @@ enum ornic_stat {
 	ORNIC_STAT_ID_SEQ_NAKS_RECEIVED		= 0x115, /* NAKs for a PSN gap received */
 	ORNIC_STAT_ID_OUT_OF_ORDER		= 0x116, /* requests beyond the expected PSN */
 	ORNIC_STAT_ID_DUPLICATES		= 0x117, /* request packets executed before */
-	ORNIC_STAT_ID_IMPLIED_NAK		= 0x118, /* responses that skipped a read or an atomic */
-	ORNIC_STAT_ID_RDMA_TX_MULTICAST		= 0x119, /* of rdma_tx_packets, to multicast groups */
+	ORNIC_STAT_ID_IMPLIED_NAK		= 0x118, /* responses that skipped a read, atomic */
+	ORNIC_STAT_ID_RDMA_TX_MULTICAST		= 0x119, /* of rdma_tx_packets, to multicast */
 	ORNIC_STAT_ID_RDMA_RX_MULTICAST		= 0x11a, /* of rdma_rx_packets, the same */
-	ORNIC_STAT_ID_FLUSH_PERSISTENT		= 0x11b, /* of rx_flush, those that made data persistent */
+	ORNIC_STAT_ID_FLUSH_PERSISTENT		= 0x11b, /* of rx_flush, to persistence */
 	ORNIC_STAT_ID_ICRC_ERRORS		= 0x120, /* packets with a bad ICRC */
-	ORNIC_STAT_ID_BAD_GID			= 0x121, /* RoCE packets dropped for their addresses */
+	ORNIC_STAT_ID_BAD_GID			= 0x121, /* RoCE packets dropped for addresses */
 	ORNIC_STAT_ID_BAD_QPN			= 0x122, /* the same, for the queue pair number */
 	ORNIC_STAT_ID_BAD_OPCODE		= 0x123, /* the same, for the opcode */
 	ORNIC_STAT_ID_BAD_PKEY			= 0x124, /* the same, for the P_Key */
 	ORNIC_STAT_ID_BAD_QKEY			= 0x125, /* the same, for the Q_Key */
 	ORNIC_STAT_ID_REMOTE_ACCESS_ERRORS	= 0x126, /* NAKs remote access, sent and received */
-	ORNIC_STAT_ID_REMOTE_INVALID_REQUESTS	= 0x127, /* NAKs invalid request, sent and received */
+	ORNIC_STAT_ID_REMOTE_INVALID_REQUESTS	= 0x127, /* NAKs invalid request, both ways */
 	ORNIC_STAT_ID_LOCAL_PROTECTION_ERRORS	= 0x128, /* work requests that failed for a key */
 	ORNIC_STAT_ID_WQE_ERRORS		= 0x129, /* work requests that were malformed */
 	ORNIC_STAT_ID_FLUSHES			= 0x12a, /* work requests flushed */
-	ORNIC_STAT_ID_ECN_MARKED		= 0x130, /* packets received with a congestion mark */
+	ORNIC_STAT_ID_ECN_MARKED		= 0x130, /* packets received with an ECN mark */
 	ORNIC_STAT_ID_CNP_SENT			= 0x131, /* congestion notifications sent */
 	ORNIC_STAT_ID_CNP_RECEIVED		= 0x132, /* congestion notifications received */
-	ORNIC_STAT_ID_CNP_IGNORED		= 0x133, /* congestion notifications without effect */
-	ORNIC_STAT_ID_CQ_OVERFLOWS		= 0x201, /* CQs that went to error for want of room */
-	ORNIC_STAT_ID_EQ_HELD			= 0x202, /* events held back: EQ full, or the last is unread */
+	ORNIC_STAT_ID_CNP_IGNORED		= 0x133, /* congestion notifications ignored */
+	ORNIC_STAT_ID_CQ_OVERFLOWS		= 0x201, /* CQs in error for want of room */
+	ORNIC_STAT_ID_EQ_HELD			= 0x202, /* events held: EQ full or last unread */
 	ORNIC_STAT_ID_DB_REJECTED		= 0x203, /* doorbells rejected */
 	ORNIC_STAT_ID_DOORBELLS			= 0x204, /* doorbells accepted */
 	ORNIC_STAT_ID_ADMIN_COMMANDS		= 0x205, /* commands executed */
 	ORNIC_STAT_ID_ADMIN_FAILURES		= 0x206, /* of these, commands that failed */
-	ORNIC_STAT_ID_KEY_PAGES			= 0x207, /* pages of regions, of whatever size, as listed */
+	ORNIC_STAT_ID_KEY_PAGES			= 0x207, /* pages of regions, as listed */
 };
 
 /* Ids from here on are the device's own. */
