@@ -154,6 +154,16 @@ class RdmaCore(Rooted):
         with self.assertRaisesRegex(series.SeriesError, "#else"):
             series.newest("#ifndef OLD_X\na\n#else\nb\n#endif\n", "OLD_")
 
+    def test_a_table_grows(self):
+        text = "static ops x = {\n\t.a = ornic_a,\n\t.b = ornic_b,\n\t.c = 1,\n};\n"
+        self.assertEqual(series.with_members(text, lambda name: name != "ornic_a"), text.replace("\t.a = ornic_a,\n", ""))
+
+    @unittest.skipUnless(EVERYTHING, "make upstream-check")
+    def test_every_patch_builds(self):
+        names = self.fresh("rdma-core", "rdma-core")
+        said = self.inside("rdma-core", "rdma-core", "each").splitlines()
+        self.assertEqual(said, ["applied " + names[1]] + ["built " + name for name in names[2:]])
+
     @unittest.skipUnless(EVERYTHING, "make upstream-check")
     def test_builds(self):
         self.fresh("rdma-core", "rdma-core")
