@@ -33,10 +33,14 @@ class Rooted(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-4000:])
         return done.stdout
 
-    def fresh(self, kind, base):
-        """Patches made, source unchanged."""
+    def source(self, base):
+        """The source of a base, unchanged."""
         done = subprocess.run([LAB, "source-path", base], stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0)
-        names = series.make(kind, base, done.stdout.strip(), os.path.join(BUILD, base))
+        return done.stdout.strip()
+
+    def fresh(self, kind, base):
+        """Patches made, source unchanged."""
+        names = series.make(kind, base, self.source(base), os.path.join(BUILD, base))
         shutil.rmtree(os.path.join(BUILD, "changes-" + base), ignore_errors=True)
         return names

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels with the series built in-tree, booted in VMs with rdma-core's series: perftest and pyverbs. Only with --all.
+"""Kernels with the series built in-tree, booted in VMs with rdma-core's series: perftest, pyverbs, kselftest. Only with --all.
 
 The user space is Debian testing's, whose libibverbs has the version of the rdma-core series.
 """
 import glob
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -16,6 +17,7 @@ import tap
 from lab import Lab
 
 GUEST = "forky"
+OURS = os.path.join("drivers", "net", "ornic")
 PATIENCE = 3600
 
 
@@ -63,6 +65,31 @@ class InTree(Rooted):
                 passed = [line for line in done.stdout.splitlines() if line.startswith("ok ") and "# SKIP" not in line]
                 self.assertTrue(passed, done.stdout[-6000:])
                 print("# %s on %s: %d passed" % (name, said.split()[0], len(passed)))
+
+        with self.subTest("kselftest"):
+            self.kselftest(lab.vms[0], kernel)
+
+    def kselftest(self, vm, kernel):
+        """The series' own test, last: it unbinds the driver and binds it again."""
+        here = os.path.join(BUILD, "kselftest-" + kernel)
+        selftests = os.path.join("tools", "testing", "selftests")
+        changed = os.path.join(BUILD, "changes-" + kernel, "upper", selftests, OURS)
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree(changed, os.path.join(here, OURS))
+        os.mkdir(os.path.join(here, "kselftest"))
+        shutil.copy(os.path.join(self.source(kernel), selftests, "kselftest", "ktap_helpers.sh"), os.path.join(here, "kselftest"))
+        with open(os.path.join(changed, "settings"), encoding="utf-8") as f:
+            timeout = int(re.fullmatch(r"timeout=(\d+)\n", f.read())[1])
+        vm.push(here, "/tmp/kselftest")
+        for program in sorted(glob.glob(os.path.join(changed, "*.sh"))):
+            done = vm.run("/tmp/kselftest/%s/%s" % (OURS, os.path.basename(program)), timeout, check=False)
+            said = done.out.splitlines()
+            self.assertEqual(done.rc, 0, done.out + done.err)
+            self.assertEqual(said[0], "TAP version 13")
+            plan = int(re.fullmatch(r"1\.\.(\d+)", said[1])[1])
+            passed = [line for line in said if re.match(r"ok \d+ ", line) and "# SKIP" not in line]
+            self.assertEqual(len(passed), plan, done.out)
+            print("# kselftest on %s: %d passed" % (kernel, plan))
 
     def test_7_2(self):
         self.check("7.2")
