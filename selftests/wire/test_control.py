@@ -302,8 +302,8 @@ class Protocol(unittest.TestCase):
         for spec in ("dgram,local=/tmp/%s,remote=/tmp/x" % ("a" * 600), "udp,local=127.0.0.1:1,remote=127.0.0.1:1,name=" + "a" * 112):
             self.assertRegex(self.refused(-32602, "port.add", spec=spec), r"is longer than \d+ characters")
         self.assertIn("no port", self.refused(1, "port.del", name="x"))
-        self.assertIn("device's", self.refused(3, "port.del", name="a"))
-        self.assertIn("taken", self.refused(2, "port.add", spec="tap,ifname=x,name=a"))
+        self.assertIn("belongs to a device", self.refused(3, "port.del", name="a"))
+        self.assertIn("has the name a", self.refused(2, "port.add", spec="tap,ifname=x,name=a"))
         self.assertIn("in use by pid %d" % self.daemon.process.pid,
                       self.refused(2, "port.add", spec="stream,path=" + self.daemon.control))
         self.assertIn("methods", self.refused(-32601, "port.fly"))
@@ -677,7 +677,7 @@ class Ornicctl(unittest.TestCase):
         self.assertIn("no port x", self.ctl("port", "vlan", "x", "1", status=1))
         self.ctl("port", "vlan", "lan", "none")
         self.assertEqual(self.ctl("port", "list").splitlines()[3].split()[4], "-")
-        self.assertIn("taken", self.ctl("port", "add", end.spec, status=1))
+        self.assertIn("another port has the name lan", self.ctl("port", "add", end.spec, status=1))
         self.ctl("port", "del", "lan")
         self.assertIn("no port lan", self.ctl("port", "del", "lan", status=1))
         self.assertEqual(len(self.ctl("port", "list").splitlines()), 3)
