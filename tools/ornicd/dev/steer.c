@@ -115,7 +115,8 @@ static uint8_t rule_check(struct command *c, const struct ornic_rule_cmd *in)
 }
 
 /* Look up a queue pair; rules of the network interface need one of the driver (ORN-STEER-13). */
-static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in, struct steer_rule *r)
+static uint8_t rule_target_qp(struct command *c, const struct ornic_rule_cmd *in,
+			      struct steer_rule *r)
 {
 	struct qp *qp = table_get(&c->dev->qps, le32toh(in->target));
 

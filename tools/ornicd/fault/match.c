@@ -44,8 +44,8 @@ static bool match_kind(const struct fault_rule *r, bool roce)
  * With a device, qp= is the device's end: the source of packets that it sends, the destination
  * of packets that it receives.
  */
-static bool match_qps(const struct fault_rule *r, const struct switch_port *port, enum switch_way way,
-		      uint32_t dqpn, uint32_t sqpn)
+static bool match_qps(const struct fault_rule *r, const struct switch_port *port,
+		      enum switch_way way, uint32_t dqpn, uint32_t sqpn)
 {
 	bool own = r->name[0] && switch_port_is_device(port);
 
