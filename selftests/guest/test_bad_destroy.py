@@ -190,7 +190,7 @@ class Destroy(BadDevice):
             if command.opcode == c.ORNIC_OP_QP_CREATE and completion["status"] == c.ORNIC_ST_OK:
                 threading.Thread(target=self.report_errors, args=(completion["number"],)).start()
         self.load()
-        self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_udata_out ms=%d" % DELAY)
+        self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_create_wq at_return=1 ms=%d" % DELAY)
         self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
         program = self.script(QUEUES)
         self.proxy.lies.on_completion = hook
