@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Commands with ornic's own payload: the uverbs command followed by the
- * structures of rdma/ornic-abi.h.
+ * Commands with a payload of ornic: the uverbs command, followed by a structure of
+ * rdma/ornic-abi.h.
  */
 #ifndef ORNIC_PROVIDER_ABI_H
 #define ORNIC_PROVIDER_ABI_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Address handles: an address vector ready to be copied into UD work requests.
- * The kernel checks the attributes and resolves the destination MAC; source
- * MAC and VLAN come from the device's GID table (ORN-QP address vector).
+ * Address handles: an address vector that post_send copies into UD work requests.
+ *
+ * The kernel checks the attributes and resolves the destination MAC address. The
+ * device takes source MAC address and VLAN from its GID table (qp.rst).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "ornic.h"
 
+/* Build the address vector of @attr with the destination MAC address @dmac. */
 static void ornic_ah_fill(struct ornic_path *path, const struct ibv_ah_attr *attr,
 			  const uint8_t *dmac)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Queue buffers: whole zeroed pages, kept out of the children of a fork so that
- * copy-on-write never moves them away from under the device. A parent domain may
- * have an allocator for them; a queue made in one keeps it (parent_domain.c).
+ * Queue buffers: whole zeroed pages.
+ *
+ * A fork does not copy them to the child, because copy-on-write could give the parent a
+ * new page while the device still uses the old one. A parent domain may have an allocator
+ * of the application for them (parent_domain.c). It exists as long as its buffers.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +20,11 @@ static int ornic_buf_map(struct ornic_buf *buf)
 	return buf->addr == MAP_FAILED ? errno : 0;
 }
 
-/* From the application, which may hand it back for the default. */
+/*
+ * Get the buffer from the allocator of the application, or from mmap if the allocator
+ * returns IBV_ALLOCATOR_USE_DEFAULT. Return 0, ENOMEM, or EINVAL for an address that is
+ * not a multiple of @page.
+ */
 static int ornic_buf_ask(struct ornic_buf *buf, struct ornic_pd *pd, size_t page)
 {
 	void *addr = pd->alloc(&pd->ibv_pd, pd->pd_context, buf->bytes, page, buf->type);
@@ -49,6 +55,10 @@ static void ornic_buf_release(struct ornic_buf *buf)
 		atomic_fetch_sub_explicit(&pd->users, 1, memory_order_relaxed);
 }
 
+/*
+ * Allocate at least @bytes bytes, in whole pages, for a queue of @pd, which may be NULL.
+ * @type is the resource_type that a custom allocator gets. Return 0 or a positive errno.
+ */
 int ornic_buf_alloc_in(struct ornic_buf *buf, size_t bytes, struct ornic_pd *pd,
 		       enum ornic_res_type type)
 {

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The device clock: reading it, and telling the time of day from a time stamp.
+ * The device clock: read it, and convert a time stamp to system time.
  *
- * A CQ that gives the time of day keeps one reading of device clock and system
- * time and takes a new one when a completion is younger than that by a second
- * (ORN-CLK-5), so the two clocks may differ in speed without the error adding up.
- * That is the only system call of such a CQ.
+ * A CQ that converts keeps one reading of device clock and system time. It takes a new
+ * one for a completion that is more than a second younger than the reading (ORN-CLK-5).
+ * So the error from clocks of different speed does not add up. The reading is the only
+ * system call of such a CQ.
  */
 #include <errno.h>
 
 #include "ornic.h"
 
-#define ORNIC_WALL_NS		1000000000ull	/* how long a reading serves */
+#define ORNIC_WALL_NS		1000000000ull	/* ns for which a reading is used */
 
+/*
+ * Read device clock and system time. Return 0, a positive errno of the query, or EOPNOTSUPP
+ * if the device has no clock.
+ */
 int ornic_clock_read(struct ornic_context *ctx, struct ornic_uresp_query_device *now)
 {
 	struct ornic_query_device_resp resp = {};
@@ -40,13 +44,16 @@ int ornic_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 	ret = ornic_clock_read(to_octx(ctx), &now);
 	if (ret)
 		return ret;
-	/* A count of the clock, not a time: so do all providers. */
+	/* Verbs want ticks here, not a time; providers of other devices use tv_nsec too. */
 	values->raw_clock.tv_sec = 0;
 	values->raw_clock.tv_nsec = now.clock;
 	return 0;
 }
 
-/* Ticks from @from to @to, which may lie before it: the shorter way around. */
+/*
+ * Return the ticks from @from to @to, negative if @to is earlier. The clock wraps at
+ * @mask, so of the two possible distances the shorter one is taken.
+ */
 static int64_t ornic_clock_diff(uint64_t mask, uint64_t to, uint64_t from)
 {
 	uint64_t ahead = (to - from) & mask;
@@ -54,7 +61,10 @@ static int64_t ornic_clock_diff(uint64_t mask, uint64_t to, uint64_t from)
 	return ahead > mask / 2 ? -(int64_t)((from - to) & mask) : (int64_t)ahead;
 }
 
-/* A stamp is the device's word: whatever it says, nothing overflows but the result. */
+/*
+ * Convert @ticks of a clock of @khz kHz to ns. The device chooses the stamp, so any value
+ * is possible. The steps do not overflow; a result that does not fit is meaningless.
+ */
 static int64_t ornic_clock_ns(uint32_t khz, int64_t ticks)
 {
 	uint64_t n = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
@@ -64,8 +74,9 @@ static int64_t ornic_clock_ns(uint32_t khz, int64_t ticks)
 }
 
 /*
- * A reading that cannot be had, of a device that died, say, is replaced by what
- * the clock's rate makes of the last one: completions are still coming.
+ * Take a new reading of the clocks. If that fails, for example because the device died,
+ * extrapolate the last reading by @ns to @stamp, because completions still arrive.
+ * Caller holds the CQ's lock.
  */
 static void ornic_wall_update(struct ornic_cq *cq, uint64_t stamp, int64_t ns)
 {
@@ -79,7 +90,7 @@ static void ornic_wall_update(struct ornic_cq *cq, uint64_t stamp, int64_t ns)
 	cq->wall.system_ns += ns;
 }
 
-/* System time of @stamp, in ns since the epoch. Caller holds the CQ's lock. */
+/* Convert @stamp to system time in ns since the epoch. Caller holds the CQ's lock. */
 uint64_t ornic_wall_ns(struct ornic_cq *cq, uint64_t stamp)
 {
 	const struct ornic_uresp_query_device *w = &cq->wall;

@@ -6,7 +6,7 @@
  *
  * IBVERBS_PABI_VERSION tells the versions apart. Where that number stayed the same, the
  * Makefile looks into the headers and defines ORNIC_LACKS_*. The series removes the
- * conditionals on these names and keeps what is inside.
+ * conditionals on these names and keeps their contents.
  */
 #ifndef ORNIC_PROVIDER_COMPAT_H
 #define ORNIC_PROVIDER_COMPAT_H

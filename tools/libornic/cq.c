@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completion queues: create, destroy, moderate, arm, forget a queue pair. poll_cq.c
- * consumes them, cq_resize.c gives them another ring.
+ * Completion queues: create, destroy, moderate, arm, drop the entries of a queue pair.
+ * poll_cq.c consumes entries, cq_resize.c replaces the ring.
  *
- * A CQ gives each entry back to the device before the application sees it
- * (L = 0 in ORN-RNG-13): the record's line belongs to the host, so the store
- * costs next to nothing, and all 2^n entries count as depth.
+ * The consumer index is stored for each entry, before the application sees the entry. So it
+ * does not lag (L = 0 in ORN-RNG-32) and the application may use all 2^n entries. The store
+ * is cheap because the host owns that cache line of the record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,11 @@ static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_at
 	return ornic_exceeds(ctx, "cqe", attr->cqe, ctx->limits.max_cqe) ? EINVAL : 0;
 }
 
-/* Memory for at least @cqe entries, as the device wants it before create. */
+/*
+ * Allocate a ring of at least @cqe entries and its record, in the state that a create
+ * command needs (ORN-RNG-4). @pd: parent domain with the allocator, or NULL. Return 0 or
+ * a positive errno.
+ */
 int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe, struct ornic_pd *pd)
 {
 	size_t ring;
@@ -190,7 +194,10 @@ int ornic_arm_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* The application took one event of this CQ from its completion channel. */
+/*
+ * Advance the serial number of arms. libibverbs calls this function for each event of the
+ * CQ that the application takes from its completion channel.
+ */
 void ornic_cq_event(struct ibv_cq *ibcq)
 {
 	struct ornic_cq *cq = to_ocq(ibcq);
@@ -201,10 +208,9 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 }
 
 /*
- * Mark the unpolled entries of a queue pair whose completions have ended
- * (ORN-CQ-19), lest they be taken for those of a later one with its number. What they
- * took of an SRQ is given back.
- * Caller holds the CQ's lock.
+ * Drop the unpolled entries of a queue pair that was reset or destroyed (ORN-CQ-19), so
+ * that they are not taken for those of a later queue pair with the same number. Entries
+ * of an SRQ that they name are freed (ORN-SRQ-16). Caller holds the CQ's lock.
  */
 void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 {
@@ -226,7 +232,7 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 	}
 }
 
-/* The same for those of an XRC SRQ that is gone. Caller holds the CQ's lock. */
+/* Drop the unpolled entries of a destroyed XRC SRQ. Caller holds the CQ's lock. */
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
 {
 	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);

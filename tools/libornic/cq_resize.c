@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ibv_resize_cq: another ring for a CQ in use (ORN-CQ-20 to 28).
+ * ibv_resize_cq: move a CQ in use to a new ring (ORN-CQ-20 to 28).
  *
- * Nobody polls or arms meanwhile: both locks are held over the command. The device
- * does not stop; what it completes after it changed rings it writes behind the
- * place of the entries that are carried over here.
+ * Both locks of the CQ are held during the command, so no thread polls or arms. The device
+ * does not stop: it writes later completions to the new ring, behind the slots to which
+ * ornic_cq_carry() copies the unpolled entries of the old ring.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 
 #include "ornic.h"
 
+/* Run the command; @at: indices of the old ring at the switch. Return 0 or a positive errno. */
 static int ornic_cq_resize_cmd(struct ornic_cq *cq, const struct ornic_cq_mem *mem, int cqe,
 			       struct ornic_uresp_resize_cq *at)
 {
@@ -28,7 +29,14 @@ static int ornic_cq_resize_cmd(struct ornic_cq *cq, const struct ornic_cq_mem *m
 	return ret;
 }
 
-/* The first lap of a ring has phase 1, whatever the entry's was in the old one. */
+/*
+ * Copy the unpolled entries, from @index to the one before at->producer, to the new ring.
+ * They become entries of its first lap, so their phase is 1 (ORN-RNG-2).
+ *
+ * The loop ends after at most one lap of the smaller ring: the driver rejects a response
+ * with more entries between at->consumer and at->producer, and the caller ensures that
+ * @index lies between the two.
+ */
 static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_cq_mem *to,
 			   const struct ornic_uresp_resize_cq *at, uint32_t index)
 {
@@ -41,7 +49,11 @@ static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_c
 	}
 }
 
-/* Rings in any case: whoever armed has looked at the CQ and will not again. */
+/*
+ * Copy the arm word of the old record, its index reduced by @by, to the new record. Rings
+ * the doorbell of an armed CQ even if notify does not request it: the thread that armed the
+ * CQ has already tested it for entries and will not test again.
+ */
 static void ornic_cq_rearm(struct ornic_cq *cq, const struct ornic_rec *old, uint32_t by)
 {
 	uint32_t word = ornic_ring_load(&old->arm);
@@ -52,13 +64,19 @@ static void ornic_cq_rearm(struct ornic_cq *cq, const struct ornic_rec *old, uin
 		ornic_db_ring(to_octx(cq->vcq.cq.context), ORNIC_DB_CQ_ARM, cq->cqn, word);
 }
 
+/* Return the number of work requests that are posted and not completed. */
 static uint32_t ornic_wq_outstanding(const struct ornic_wq *wq)
 {
 	return atomic_load_explicit(&wq->head, memory_order_relaxed) -
 	       atomic_load_explicit(&wq->tail, memory_order_relaxed);
 }
 
-/* Work requests of queue pairs, and of their SRQs: each SRQ once, however many share it. */
+/*
+ * Count the outstanding work requests of all queue pairs that complete to the CQ, with
+ * those of their SRQs. Many queue pairs may share an SRQ, so an SRQ that is counted stores
+ * the number of this resize in srq->counted and is skipped the next time. Caller holds
+ * qp_table.mutex, which protects both numbers.
+ */
 static uint64_t ornic_cq_qp_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
 {
 	uint64_t sum = 0, mark = ++ctx->cq_resizes;
@@ -81,7 +99,7 @@ static uint64_t ornic_cq_qp_work(struct ornic_context *ctx, const struct ibv_cq 
 	return sum;
 }
 
-/* An XRC SRQ completes to a CQ of its own. */
+/* Count the posted receives of XRC SRQs that complete to the CQ. Caller holds srq_table.mutex. */
 static uint64_t ornic_cq_xrc_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
 {
 	struct ornic_srq *srq;
@@ -95,12 +113,11 @@ static uint64_t ornic_cq_xrc_work(struct ornic_context *ctx, const struct ibv_cq
 }
 
 /*
- * May the CQ shrink to @entries? Not below what is outstanding: all of it completes
- * sooner or later, and in an error every single work request does. The device knows
- * only of completions that it has written. A request that another thread posts during
- * the resize may be counted or not, like one that it posts afterwards: room for these is
- * the program's to keep, as at create. Caller holds the mutexes of both tables and the
- * CQ's lock.
+ * Return true if the outstanding work requests fit into @entries entries. Each of them may
+ * produce a completion, for example when its queue pair enters an error state. The device
+ * checks only the completions that it has written. A work request that another thread posts
+ * during the resize may be missed: as at create, the application has to leave room for
+ * requests that it posts. Caller holds the mutexes of both tables and the CQ's lock.
  */
 static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
 {
@@ -112,8 +129,10 @@ static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
 }
 
 /*
- * Caller holds both locks; @mem is the new ring, then the old one. If the device says that it
- * left the old ring where it can not have been, what was unpolled there is lost.
+ * Switch the CQ to the ring @mem. After the switch @mem is the old ring, so the caller frees
+ * @mem in either case. Return 0, or the errno of the command, which leaves the CQ as it was.
+ * EIO after the switch: the device reported an index that it cannot have reached, so the
+ * unpolled entries of the old ring are lost. Caller holds both locks of the CQ.
  */
 static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cqe)
 {
@@ -141,6 +160,7 @@ static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cq
 	return ret;
 }
 
+/* Resize a CQ to at least @cqe entries. The locks are taken in the order of ornic.h. */
 int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct ornic_context *ctx = to_octx(ibcq->context);

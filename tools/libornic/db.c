@@ -8,6 +8,7 @@
 
 #include "ornic.h"
 
+/* Map the page whose offset the kernel reported. Return 0 or a positive errno. */
 int ornic_db_map(struct ornic_context *ctx, int cmd_fd)
 {
 	void *db;
@@ -26,7 +27,10 @@ void ornic_db_unmap(struct ornic_context *ctx)
 	munmap(ctx->db, ctx->db_bytes);
 }
 
-/* The record is already stored; @value repeats it as a hint (ORN-DB-2). */
+/*
+ * Ring the doorbell of queue @number. @value repeats the index or arm word that the caller
+ * has already stored in the record; the device uses it as a hint (ORN-DB-2).
+ */
 void ornic_db_ring(struct ornic_context *ctx, enum ornic_db_kind kind, uint32_t number,
 		   uint32_t value)
 {

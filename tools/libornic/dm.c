@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Device memory. It is mapped whole; every access may be a message to the device, so copies
- * go by the largest loads and stores that no emulator splits or refuses: those of the
- * general registers.
+ * Device memory: allocate, import, copy, register.
  *
- * A process that imports it has a mapping of its own, of the same memory, which stays when
- * another process frees the memory.
+ * The memory is mapped as a whole. With QEMU each access is a message to the device, so
+ * copies use the largest accesses that ORN-DM-9 guarantees: 8 bytes, or 4 at an address that
+ * is not a multiple of 8. memcpy() may use vector registers; QEMU splits such accesses, and
+ * KVM's instruction emulator supports only some of them.
+ *
+ * A process that imports the memory has its own mapping, which remains valid when another
+ * process frees the memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +26,7 @@
 
 #define ORNIC_DM_UNIT	4	/* copies begin and end at multiples of this */
 
+/* Return true if the range is inside the memory and its bounds are multiples of the unit. */
 static bool ornic_dm_range(const struct ornic_dm *dm, uint64_t off, size_t length)
 {
 	return off % ORNIC_DM_UNIT == 0 && length % ORNIC_DM_UNIT == 0 && off <= dm->length &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Flow steering: rules that bring frames to raw packet queue pairs. */
+/* Flow steering: rules that deliver frames to raw packet queue pairs. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Protection domains and memory regions of another process, which gave this one
- * its context's file descriptor and their handles (ornic.c imports the context, dm.c
- * device memory).
+ * Import protection domains and memory regions of another process, which passed the file
+ * descriptor of its context and the handles. ornic.c imports the context, dm.c device
+ * memory.
  *
- * Queues are not shared: each process makes its own, in its own memory.
+ * Queues cannot be imported: they lie in the memory of the process that created them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "ornic.h"
 
+/* Read the limits of an imported context. Return 0 or a positive errno. */
 int ornic_query_context(struct ornic_context *ctx)
 {
 	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, 1);

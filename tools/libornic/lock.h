@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Spinlock of a queue; free of cost where the application promised one thread. */
+/* Spinlock of a queue. It does nothing if the application promised to use one thread. */
 #ifndef ORNIC_PROVIDER_LOCK_H
 #define ORNIC_PROVIDER_LOCK_H
 

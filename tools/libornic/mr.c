@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory regions: the kernel pins and maps, the provider keeps the handle. */
+/* Memory regions. The kernel pins and maps the memory, the provider keeps the handle. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory windows: the kernel makes the key, work requests bind it. Each bind gives
- * the key a new low byte, so that what peers know of the last one ends.
+ * Memory windows. The kernel creates the key, work requests bind it. Each bind changes the
+ * low byte of the key, so that the key of the previous bind becomes invalid.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int ornic_dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
-/* Type 1: the library chooses the new key. */
+/* Bind a window of type 1, for which the provider chooses the new key. */
 int ornic_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {

@@ -4,8 +4,8 @@
  *
  * The rings of a CQ or QP lie in memory of the process (layout in
  * rdma/ornic-abi.h). Posting writes an entry and its index (post_send.c,
- * qp_ex.c, post_recv.c) and rings the doorbell only if the device asked for it
- * (ring.h); polling reads entries that the device wrote (poll_cq.c). Only
+ * qp_ex.c, post_recv.c) and rings the doorbell only if the device requests it
+ * (ring.h). Polling reads entries that the device wrote (poll_cq.c). Only
  * control verbs enter the kernel.
  */
 #include <errno.h>
@@ -104,7 +104,10 @@ static int ornic_get_context(struct ornic_context *ctx)
 	return ret;
 }
 
-/* @get makes the kernel's context or finds the one that there is, and learns the limits. */
+/*
+ * Create the context of this process. @get creates or finds the context of the kernel and
+ * reads the limits. Return NULL with errno on failure.
+ */
 static struct verbs_context *ornic_context_new(struct ibv_device *ibdev, int cmd_fd,
 					       int (*get)(struct ornic_context *ctx))
 {

@@ -2,9 +2,12 @@
 /*
  * Objects of the provider and the verbs that ornic.c puts into its operations.
  *
+ * Verbs that return int return 0 or a positive errno; verbs that return a pointer return
+ * NULL with errno on failure.
+ *
  * Lock order: qp_table.mutex, srq_table.mutex, lock of the CQ with the lower number, lock of the
- * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost; only a resize takes
- * it with another one held.
+ * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost. Only a resize takes
+ * it while another lock is held.
  */
 #ifndef ORNIC_PROVIDER_ORNIC_H
 #define ORNIC_PROVIDER_ORNIC_H
@@ -30,7 +33,7 @@
 
 struct ornic_pd;
 
-/* What a custom allocator of a parent domain is asked for: resource_type. */
+/* resource_type of a request to the custom allocator of a parent domain. */
 enum ornic_res_type {
 	ORNIC_RES_QP	= 1,
 	ORNIC_RES_CQ	= 2,
@@ -41,7 +44,7 @@ enum ornic_res_type {
 struct ornic_buf {
 	void *addr;
 	size_t bytes;
-	struct ornic_pd *pd;		/* parent domain that it was made in, or NULL */
+	struct ornic_pd *pd;		/* parent domain of the queue, or NULL */
 	enum ornic_res_type type;
 	bool custom;			/* from the parent domain's allocator */
 };
@@ -52,21 +55,21 @@ struct ornic_context {
 	size_t db_bytes;
 	struct ornic_uresp_alloc_ucontext limits;
 	struct ornic_qp_table qp_table;
-	struct ornic_qp_table srq_table;	/* of type XRC */
-	uint64_t cq_resizes;			/* so far; under qp_table.mutex */
+	struct ornic_qp_table srq_table;	/* SRQs of type XRC */
+	uint64_t cq_resizes;			/* number of CQ resizes; under qp_table.mutex */
 };
 
 struct ornic_td {
 	struct ibv_td ibv_td;
-	_Atomic uint32_t users;		/* parent domains */
+	_Atomic uint32_t users;		/* parent domains that use it */
 };
 
-/* A protection domain, or a parent domain on one. */
+/* A protection domain, or a parent domain that uses one. */
 struct ornic_pd {
 	struct ibv_pd ibv_pd;
 	uint32_t pdn;
-	_Atomic uint32_t users;		/* parent domains; or queues made in this one */
-	struct ornic_pd *on;		/* a parent domain's protection domain, else NULL */
+	_Atomic uint32_t users;		/* parent domains; of a parent domain: buffers of queues */
+	struct ornic_pd *on;		/* parent domain: its protection domain; else NULL */
 	struct ornic_td *td;
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
@@ -74,17 +77,17 @@ struct ornic_pd {
 	void *pd_context;
 };
 
-/* Device memory, mapped: @length bytes of it are the application's. */
+/* Device memory. */
 struct ornic_dm {
 	struct verbs_dm vdm;
 	void *mem;
-	size_t length;
-	size_t mapped;
+	size_t length;			/* bytes that the application requested */
+	size_t mapped;			/* bytes of the mapping, whole pages */
 };
 
 struct ornic_ah {
 	struct ibv_ah ibv_ah;
-	struct ornic_path path;		/* dest_qpn and qkey are the work request's */
+	struct ornic_path path;		/* dest_qpn and qkey come from the work request */
 };
 
 /* Ring and record of a CQ. */
@@ -98,26 +101,26 @@ struct ornic_cq_mem {
 struct ornic_cq {
 	struct verbs_cq vcq;
 	struct ornic_lock lock;		/* mem, index, entries of the ring */
-	struct ornic_cq_mem mem;	/* changes under both locks */
-	_Atomic uint32_t index;	/* first entry not yet seen */
+	struct ornic_cq_mem mem;	/* a change needs both locks */
+	_Atomic uint32_t index;	/* first entry that is not consumed; written under lock */
 	uint32_t cqn;
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
 	struct ornic_arm arm;
-	struct ornic_cqe cur;		/* what the reader of ibv_cq_ex stands on */
-	struct ornic_uresp_query_device wall;	/* last reading of the clocks, if it gives times */
+	struct ornic_cqe cur;		/* current entry of start_poll and next_poll */
+	struct ornic_uresp_query_device wall;	/* last reading of the clocks, if timestamped */
 };
 
 /* A send or receive queue. Indices run free; slot = index & mask. */
 struct ornic_wq {
 	struct ornic_lock lock;		/* head, slots from head on */
-	unsigned int stride;		/* log2 bytes */
-	uint32_t entries;		/* 0: no such queue */
+	unsigned int stride;		/* log2 bytes of a slot */
+	uint32_t entries;		/* slots; 0: no such queue */
 	uint32_t max_sge;
-	_Atomic uint32_t head;		/* next to post */
+	_Atomic uint32_t head;		/* index of the next work request to post */
 	void *ring;
 	uint64_t *wr_id;		/* by slot */
 	struct ornic_rec *rec;
-	_Atomic uint32_t tail;		/* oldest not completed; under the CQ's lock */
+	_Atomic uint32_t tail;		/* oldest that is not completed; under the CQ's lock */
 };
 
 /* Ring and record of an SRQ. */
@@ -128,25 +131,25 @@ struct ornic_srq_mem {
 	struct ornic_buf buf;
 };
 
-/* Lists that go by id: an id is in the one of the free ones, or posted, or spare. */
+/* State of each id of an SRQ: free (in a linked list), posted, or spare. */
 struct ornic_srq_ids {
-	uint32_t *next;			/* next free one, or ORNIC_ID_* */
-	uint64_t *wr_id;
-	uint32_t count;
+	uint32_t *next;			/* by id: next free id, or ORNIC_ID_* */
+	uint64_t *wr_id;		/* by id */
+	uint32_t count;			/* number of ids */
 };
 
-/* Its queue's head runs free, slots go by head. */
+/* wq.head is a free-running index; slot = head & mask, independent of the id. */
 struct ornic_srq {
 	struct verbs_srq vsrq;
-	struct ornic_wq wq;		/* without tail and wr_id: see ids */
-	struct ornic_srq_ids ids;	/* under the lock; as many as wq.entries are not spare */
-	uint32_t free;			/* first free id; under the lock */
-	uint32_t posted;		/* ids that are posted; under the lock */
-	uint64_t counted;		/* by this resize of a CQ; under qp_table.mutex */
+	struct ornic_wq wq;		/* tail and wr_id are not used, see ids */
+	struct ornic_srq_ids ids;	/* under wq.lock; wq.entries of them are not spare */
+	uint32_t free;			/* first free id; under wq.lock */
+	uint32_t posted;		/* number of posted ids; under wq.lock */
+	uint64_t counted;		/* last CQ resize that counted it; under qp_table.mutex */
 	uint32_t srqn;
 	struct ornic_buf buf;		/* ring and record */
-	struct ornic_srq_mem *coming;	/* the device may go over to it: post there, too */
-	pthread_mutex_t resize;		/* one at a time */
+	struct ornic_srq_mem *coming;	/* new ring during a resize, posted to as well; or NULL */
+	pthread_mutex_t resize;		/* serialises resizes */
 };
 
 struct ornic_qp {
@@ -155,29 +158,29 @@ struct ornic_qp {
 	struct ornic_wq rq;
 	uint32_t qpn;			/* handle: doorbells, work requests, completions */
 	uint32_t max_inline;
-	bool rss;			/* has no queues and no entry in the table */
+	bool rss;			/* RSS: no queues and no entry in qp_table */
 	/* Between wr_start and wr_complete, under the SQ lock: */
-	int build_err;
+	int build_err;			/* first error of the batch, or 0 */
 	uint32_t build_next;		/* index of the next work request */
-	struct ornic_wqe_ctrl *build;	/* work request being built */
-	void *build_data;		/* where its data segments go */
+	struct ornic_wqe_ctrl *build;	/* work request that is being built */
+	void *build_data;		/* address of its data segments */
 	struct ibv_qp_cap cap;
 	struct ornic_buf buf;
 };
 
-/* The receiving end of an XRC connection: without queues. */
+/* Return true for the receiving end of an XRC connection, which has no queues. */
 static inline bool ornic_is_target(const struct ibv_qp *qp)
 {
 	return qp->qp_type == IBV_QPT_XRC_RECV;
 }
 
-/* A sending end whose requests are acknowledged. */
+/* Return true for a queue pair that sends requests which the peer acknowledges. */
 static inline bool ornic_is_reliable(const struct ibv_qp *qp)
 {
 	return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
 }
 
-/* log2 of the smallest power of two that is at least @n; n >= 1 */
+/* Return log2 of the smallest power of two that is at least @n; n >= 1. */
 static inline unsigned int ornic_log2_up(uint32_t n)
 {
 	return n > 1 ? ilog32_nz(n - 1) : 0;
@@ -198,7 +201,7 @@ static inline struct ornic_td *to_otd(struct ibv_td *td)
 	return container_of(td, struct ornic_td, ibv_td);
 }
 
-/* Do the queues made in a domain, which may be none, belong to one thread? */
+/* Return true if one thread at a time uses the queues of @pd, which may be NULL. */
 static inline bool ornic_pd_single(const struct ornic_pd *pd)
 {
 	return pd && pd->td;
@@ -235,8 +238,8 @@ static inline struct ornic_qp *to_oqp_ex(struct ibv_qp_ex *qp)
 }
 
 /*
- * Reasons for a rejected verb, which otherwise is an errno without explanation:
- * VERBS_LOG_LEVEL=1 shows them. Both return true if the caller has to reject.
+ * Log why a verb is rejected; VERBS_LOG_LEVEL=1 shows it. The application gets only an
+ * errno. Both functions return true if the caller must reject the verb.
  */
 static inline bool ornic_exceeds(struct ornic_context *ctx, const char *what, uint32_t asked,
 				 uint32_t limit)
@@ -256,7 +259,7 @@ static inline bool ornic_unsupported(struct ornic_context *ctx, const char *what
 	return true;
 }
 
-/* ornic.c; the operations table itself is for the tests, which know no sysfs. */
+/* ornic.c; exported for the tests, which open a device without sysfs. */
 extern const struct verbs_device_ops ornic_dev_ops;
 
 /* db.c */
@@ -359,7 +362,7 @@ int ornic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
 int ornic_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 int ornic_destroy_qp(struct ibv_qp *qp);
-/* for work queues (wq.c), too: */
+/* also for work queues (wq.c): */
 int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_pd *pd,
 		   enum ibv_qp_type type, struct ibv_qp_cap *cap);
 void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *req);

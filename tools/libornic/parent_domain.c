@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Thread domains and parent domains: a parent domain is a protection domain with
- * wishes about the queues made in it. Neither is known to the kernel.
+ * Thread domains and parent domains. A parent domain is a protection domain with options
+ * for the queues that are created in it. The kernel knows neither kind.
  *
- * A thread domain promises that one thread at a time uses its queues, so they have
- * no locks. Custom allocators give the memory of the queues (buf.c).
+ * By a thread domain the application promises that one thread at a time uses the queues,
+ * so they have no locks. A custom allocator provides the memory of the queues (buf.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int ornic_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-/* Return what is wrong with the domains and functions of @attr, NULL if nothing is. */
+/* Check the domains and functions of @attr. Return the error as text, or NULL. */
 static const char *ornic_parent_wrong(struct ibv_context *ctx,
 				      const struct ibv_parent_domain_init_attr *attr)
 {
@@ -102,7 +102,7 @@ struct ibv_pd *ornic_alloc_parent_domain(struct ibv_context *ctx,
 	return &pd->ibv_pd;
 }
 
-/* Nobody uses it any more. */
+/* Free a parent domain; the caller has checked that it has no users. */
 void ornic_free_parent_domain(struct ornic_pd *pd)
 {
 	if (pd->td)

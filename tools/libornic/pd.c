@@ -25,7 +25,7 @@ struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx)
 	return &pd->ibv_pd;
 }
 
-/* Also of a parent domain: verbs make no difference. */
+/* Free a protection domain or a parent domain: ibv_dealloc_pd() is used for both. */
 int ornic_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct ornic_pd *pd = to_opd(ibpd);

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Consuming completions: ibv_poll_cq and the reader of ibv_cq_ex.
+ * Consume completions: ibv_poll_cq and the reader of ibv_cq_ex.
  *
- * ornic_cq_take() is the gate of both: it copies an entry, gives it back to the
- * device and finds the work request it speaks of. An entry that names no queue
- * pair of this CQ, or no work request that is outstanding, is passed over.
+ * Both use ornic_cq_take(): it copies an entry, returns the slot to the device and finds
+ * the work request. It skips an entry that names no queue pair of this CQ or no
+ * outstanding work request, because the provider does not trust the device (ORN-SEC-18).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "ornic.h"
 
-/* ibv_wc_flags of a completion; two of them sit elsewhere in the kernel's set. */
+/*
+ * Return the ibv_wc_flags of a completion. GRH and WITH_IMM have the same values in
+ * libibverbs and in the device; IP_CSUM_OK and WITH_INV do not.
+ */
 static unsigned int ornic_wc_flags(const struct ornic_cqe *cqe)
 {
 	uint32_t flags = le32toh(cqe->flags);
 	unsigned int wc = flags & (ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM);
 
-	/* of verbs it speaks of both checksums */
+	/* IBV_WC_IP_CSUM_OK means that both the IP and the L4 checksum are correct. */
 	if (flags & ORNIC_CQE_IP_CSUM_OK && flags & ORNIC_CQE_L4_CSUM_OK)
 		wc |= IBV_WC_IP_CSUM_OK;
 	if (flags & ORNIC_CQE_WITH_INV)
@@ -32,7 +35,10 @@ static bool ornic_wc_opcode_known(uint8_t opcode)
 	       opcode == ORNIC_WC_RECV_RDMA_WITH_IMM;
 }
 
-/* A flush need not know what was flushed: only the queue is certain. */
+/*
+ * Return the opcode of a completion. A flushed work request may have an unknown opcode, of
+ * which only the queue is certain; report SEND or RECV for it.
+ */
 static enum ibv_wc_opcode ornic_wc_opcode(const struct ornic_cqe *cqe)
 {
 	if (ornic_wc_opcode_known(cqe->opcode))
@@ -40,6 +46,7 @@ static enum ibv_wc_opcode ornic_wc_opcode(const struct ornic_cqe *cqe)
 	return cqe->opcode & ORNIC_WC_RECV_BIT ? IBV_WC_RECV : IBV_WC_SEND;
 }
 
+/* Return the status; GENERAL_ERR for a success with an unknown opcode and for other errors. */
 static enum ibv_wc_status ornic_wc_status(const struct ornic_cqe *cqe)
 {
 	if (cqe->status == ORNIC_WC_SUCCESS)
@@ -49,8 +56,15 @@ static enum ibv_wc_status ornic_wc_status(const struct ornic_cqe *cqe)
 }
 
 /*
- * Complete every work request up to @index; false if that one is not
- * outstanding. The wr_id is read before the slot is free for the next poster.
+ * Complete all work requests up to @index (ORN-CQ-8). Return false if @index is not
+ * outstanding. Caller holds the CQ's lock.
+ *
+ * The load of tail is relaxed because only holders of that lock write it. The load of head
+ * is relaxed because ornic_wq_publish() stores head before host_index. The device wrote the
+ * entry after it had read host_index, and the caller read the entry with acquire semantics.
+ * A faulty device may name a later index; then wr_id is stale, but lies inside the array.
+ * The store of tail is a release, so that the wr_id is read before a poster reuses the slot
+ * (ornic_wq_full()).
  */
 static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_id)
 {
@@ -64,7 +78,7 @@ static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_
 	return true;
 }
 
-/* A receive of the RQ, or of the SRQ that the queue pair has instead. */
+/* Complete a receive of the queue pair's RQ or SRQ. Return false if it is not outstanding. */
 static bool ornic_recv_complete(struct ornic_qp *qp, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	uint32_t index = le32toh(cqe->wqe_id);
@@ -76,7 +90,11 @@ static bool ornic_recv_complete(struct ornic_qp *qp, const struct ornic_cqe *cqe
 	return le32toh(cqe->srqn) == srq->srqn && ornic_srq_complete(srq, index, wr_id);
 }
 
-/* A receive by a target of XRC, which may be another process's: the SRQ is ours, and it counts. */
+/*
+ * Complete a receive of an XRC target. The target may belong to another process, so its
+ * number is unknown here and the work request is found by the number of the SRQ. The table
+ * ignores the upper 8 bits of that number, so compare all 32.
+ */
 static bool ornic_xrc_complete(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
@@ -87,6 +105,10 @@ static bool ornic_xrc_complete(struct ornic_cq *cq, const struct ornic_cqe *cqe,
 	       ornic_srq_complete(srq, le32toh(cqe->wqe_id), wr_id);
 }
 
+/*
+ * Find and complete the work request of an entry. Return false if the entry names none that
+ * is outstanding at this CQ. Caller holds the CQ's lock.
+ */
 static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
@@ -101,8 +123,12 @@ static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, 
 }
 
 /*
- * Take the next completion that counts; false if there is none. Looks at no more than one
- * lap, however fast a device writes what does not count (ORN-SEC-18). Caller holds the lock.
+ * Take the next valid completion. Return false if there is none. One call reads at most one
+ * lap of the ring, so a device that writes invalid entries without end cannot keep it busy
+ * (ORN-SEC-18). Caller holds the CQ's lock.
+ *
+ * cq->index is written under the lock only. It is atomic because ornic_arm_cq() reads it
+ * without that lock.
  */
 static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *wr_id)
 {
@@ -124,7 +150,10 @@ static bool ornic_cq_take(struct ornic_cq *cq, struct ornic_cqe *cqe, uint64_t *
 	return found;
 }
 
-/* Who sent it. Of a frame with a flow tag the field is the tag; a frame has no queue pair. */
+/*
+ * Return the queue pair number of the sender. With a flow tag the completion is of a raw
+ * frame: it has no sending queue pair, and the field holds the tag.
+ */
 static uint32_t ornic_wc_src_qp(const struct ornic_cqe *cqe)
 {
 	if (le32toh(cqe->flags) & ORNIC_CQE_FLOW_TAG)
@@ -132,7 +161,7 @@ static uint32_t ornic_wc_src_qp(const struct ornic_cqe *cqe)
 	return le32toh(cqe->src_qp) & ORNIC_NUMBER_MASK;
 }
 
-/* The same with the sum of a frame, which has no LID. */
+/* Return the source LID, 0 for a raw frame whose checksum is in the field. */
 static uint16_t ornic_wc_slid(const struct ornic_cqe *cqe)
 {
 	return le32toh(cqe->flags) & ORNIC_CQE_CSUM_COMPLETE ? 0 : le16toh(cqe->slid_csum);
@@ -216,7 +245,11 @@ static uint32_t ornic_read_byte_len(struct ibv_cq_ex *ibcq)
 	return le32toh(to_ocq_ex(ibcq)->cur.byte_len);
 }
 
-/* Also what ibv_wc_read_invalidated_rkey() reads, as a number of the host. */
+/*
+ * Return the immediate data or, with WITH_INV, the invalidated rkey in host byte order.
+ * ibv_wc_read_invalidated_rkey() of libibverbs calls this function and casts the result
+ * (verbs.h, at least to rdma-core 65).
+ */
 static __be32 ornic_read_imm_data(struct ibv_cq_ex *ibcq)
 {
 	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;
@@ -268,7 +301,7 @@ static uint64_t ornic_read_wallclock(struct ibv_cq_ex *ibcq)
 	return ornic_wall_ns(cq, le64toh(cq->cur.timestamp));
 }
 
-/* Zero stands for no VLAN. */
+/* Return the VLAN tag of the frame, 0 if it has none. */
 static uint16_t ornic_read_cvlan(struct ibv_cq_ex *ibcq)
 {
 	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;
@@ -276,7 +309,7 @@ static uint16_t ornic_read_cvlan(struct ibv_cq_ex *ibcq)
 	return le32toh(cqe->flags) & ORNIC_CQE_VLAN ? le16toh(cqe->vlan_tci) : 0;
 }
 
-/* Zero stands for no tag. */
+/* Return the flow tag of the frame, 0 if it has none. */
 static uint32_t ornic_read_flow_tag(struct ibv_cq_ex *ibcq)
 {
 	const struct ornic_cqe *cqe = &to_ocq_ex(ibcq)->cur;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ibv_post_recv: work requests of a receive queue. */
+/* ibv_post_recv: post work requests to a receive queue. */
 #include <errno.h>
 
 #include "wqe.h"
@@ -15,7 +15,11 @@ static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ib
 	return 0;
 }
 
-/* The receive queue of a queue pair or work queue, in a state that takes work requests. */
+/*
+ * Post to the receive queue of a queue pair or work queue. The caller has checked that the
+ * queue exists and is not in RESET. On failure *@bad_wr is the first request that is not
+ * posted. Return 0, EINVAL, or ENOMEM if the queue is full.
+ */
 int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr)
 {

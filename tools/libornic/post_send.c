@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ibv_post_send: lists of work requests.
+ * ibv_post_send: post a list of work requests.
  *
- * What the slot cannot hold or the queue pair type does not know is refused
- * here; rights, lengths and addresses are the device's to judge, and it answers
- * with a completion.
+ * These functions reject a work request that does not fit into its slot or whose opcode
+ * the queue pair type does not have. The device checks rights, lengths and addresses, and
+ * reports errors by completions.
  */
 #include <errno.h>
 
 #include "wqe.h"
 
-/* May this opcode be posted to this type of queue pair? Values are the verbs'. */
+/*
+ * Return true if opcode and flags are valid for the type of queue pair. The opcodes of the
+ * device have the values of verbs.
+ */
 static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr *wr)
 {
 	enum ibv_qp_type type = qp->vqp.qp.qp_type;
@@ -47,7 +50,7 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 	}
 }
 
-/* The segments between control and data; returns where the data goes. */
+/* Write the segments between control and data. Return the address of the data. */
 static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *seg)
 {
 	switch (wr->opcode) {
@@ -79,7 +82,10 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 	}
 }
 
-/* Data of the work request, if it has any; returns count of SGEs or of bytes, or -1 if inline data is too long. */
+/*
+ * Write the data of the work request. Return the number of SGEs or, with INLINE, of bytes;
+ * -1 if the inline data is too long.
+ */
 static int ornic_send_data(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *data)
 {
 	size_t used = 0;

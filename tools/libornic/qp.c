@@ -2,10 +2,9 @@
 /*
  * Queue pairs: size, create, modify, query, destroy.
  *
- * Life of the rings: both start empty with records as ORN-RNG-4 wants them. A
- * modify to RESET empties them again after the kernel is done, when the device
- * leaves the records alone (ORN-QP-14), and before the application can ask for
- * INIT.
+ * Both rings start empty, with records as ORN-RNG-4 requires. A modify to RESET empties
+ * them again. That happens after the command, when the device no longer accesses the
+ * records (ORN-QP-14), and before the application can request INIT.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 	 IBV_QP_INIT_ATTR_CREATE_FLAGS)
 #define ORNIC_TARGET_MASK	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD)
 
-/* Bytes of a send work request in front of its data. */
+/* Return the bytes of a send work request in front of its data. */
 static size_t ornic_sq_header(enum ibv_qp_type type)
 {
 	const size_t ctrl = sizeof(struct ornic_wqe_ctrl);
@@ -34,7 +33,7 @@ static size_t ornic_sq_header(enum ibv_qp_type type)
 	}
 }
 
-/* Bytes of the longest send work request; inline data counts in whole units of 16. */
+/* Return the bytes of the longest send work request. Inline data is padded to 16 bytes. */
 static size_t ornic_sq_need(enum ibv_qp_type type, const struct ibv_qp_cap *cap)
 {
 	size_t data = max_t(size_t, cap->max_send_sge * sizeof(struct ornic_sge),
@@ -47,8 +46,9 @@ static size_t ornic_sq_need(enum ibv_qp_type type, const struct ibv_qp_cap *cap)
 }
 
 /*
- * Applications expect as much inline data as the slot holds, also without asking
- * for any: rdma_xclient does.
+ * Return the limit of inline data in bytes: all that the slot holds, even if the application
+ * requested none. rdma_xclient of librdmacm (at least to rdma-core 65) requests none and posts
+ * 16 bytes inline. With a limit of 0 its ibv_post_send() would fail with EINVAL.
  */
 static uint32_t ornic_sq_inline(const struct ornic_context *ctx, enum ibv_qp_type type,
 				unsigned int stride)
@@ -56,6 +56,7 @@ static uint32_t ornic_sq_inline(const struct ornic_context *ctx, enum ibv_qp_typ
 	return min_t(uint32_t, (1u << stride) - ornic_sq_header(type), ctx->limits.max_inline);
 }
 
+/* Compute slots and stride of the SQ and update @cap. Return 0 or EINVAL. */
 static int ornic_sq_size(struct ornic_context *ctx, struct ornic_wq *sq,
 			 enum ibv_qp_type type, struct ibv_qp_cap *cap)
 {
@@ -76,7 +77,10 @@ static int ornic_sq_size(struct ornic_context *ctx, struct ornic_wq *sq,
 	return 0;
 }
 
-/* At least 64 bytes of ring, so that the records behind it stay aligned. */
+/*
+ * Compute slots and stride of the RQ and update @cap. The ring has at least 64 bytes, so
+ * that the records behind it are aligned. Return 0 or EINVAL.
+ */
 static int ornic_rq_size(struct ornic_context *ctx, struct ornic_wq *rq,
 			 struct ibv_qp_cap *cap)
 {
@@ -110,7 +114,7 @@ static size_t ornic_wq_bytes(const struct ornic_wq *wq)
 	return (size_t)wq->entries << wq->stride;
 }
 
-/* The layout of rdma/ornic-abi.h. */
+/* Allocate rings and records in the layout of rdma/ornic-abi.h. Return 0 or a positive errno. */
 static int ornic_qp_alloc_rings(struct ornic_qp *qp, struct ornic_pd *pd)
 {
 	size_t rq_at = align(ornic_wq_bytes(&qp->sq), 1UL << qp->rq.stride);
@@ -158,7 +162,7 @@ void ornic_qp_free(struct ornic_qp *qp)
 	free(qp);
 }
 
-/* IBV_QP_EX_WITH_* that a type has; 0: no such type here */
+/* Return the IBV_QP_EX_WITH_* that a type supports, 0 for an unsupported type. */
 static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -177,7 +181,7 @@ static uint64_t ornic_qp_send_ops(enum ibv_qp_type type)
 	}
 }
 
-/* IBV_QP_CREATE_* that a type may have, if the kernel says so too */
+/* Return the IBV_QP_CREATE_* that a type supports; the kernel may reject more of them. */
 static uint32_t ornic_qp_create_flags(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
@@ -194,7 +198,7 @@ static int ornic_target_check(struct ornic_context *ctx, const struct ibv_qp_ini
 	return EINVAL;
 }
 
-/* What a queue pair of its type must have, or must not. */
+/* Check that the objects required by the type are given, and no SRQ for an XRC initiator. */
 static int ornic_qp_parts_check(struct ornic_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const char *lacks = NULL;
@@ -247,6 +251,7 @@ static uint8_t ornic_wq_log(const struct ornic_wq *wq)
 	return wq->entries ? ornic_log2_up(wq->entries) : ORNIC_ABI_NO_RING;
 }
 
+/* Fill the request with address and geometry of the rings. */
 void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *req)
 {
 	req->buf_addr = (uintptr_t)qp->buf.addr;
@@ -256,7 +261,7 @@ void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *r
 	req->rq_stride = qp->rq.stride;
 }
 
-/* Let completions find it. */
+/* Add the queue pair to the table, so that polling finds it. Return 0 or a positive errno. */
 int ornic_qp_enter(struct ornic_context *ctx, struct ornic_qp *qp)
 {
 	int ret;
@@ -286,7 +291,10 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	return ret;
 }
 
-/* Queues for @cap, which becomes what there is then. */
+/*
+ * Allocate the queues for @cap and update @cap to their real sizes. @pd may be NULL. Return 0
+ * or a positive errno, with nothing allocated.
+ */
 int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_pd *pd,
 		   enum ibv_qp_type type, struct ibv_qp_cap *cap)
 {
@@ -298,6 +306,7 @@ int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_
 	return ret ? ret : ornic_qp_init(qp, pd);
 }
 
+/* Create queues and queue pair. On failure @qp is freed and @attr is unchanged. */
 static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 			  struct ibv_qp_init_attr_ex *attr)
 {
@@ -305,7 +314,7 @@ static int ornic_qp_setup(struct ibv_context *ctx, struct ornic_qp *qp,
 	struct ibv_qp_cap cap = asked;
 	int ret;
 
-	/* without a receive queue nothing is asked of it, whatever the caller says */
+	/* There is no receive queue, so ignore the capacities that the application requests. */
 	if (attr->srq || attr->qp_type == IBV_QPT_XRC_SEND) {
 		cap.max_recv_wr = 0;
 		cap.max_recv_sge = 0;
@@ -375,13 +384,13 @@ struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* A queue pair that never receives may have no CQ for it. */
+/* Return the CQ for receives; for an XRC initiator, which need not have one, that for sends. */
 static struct ornic_cq *ornic_qp_recv_cq(const struct ornic_qp *qp)
 {
 	return to_ocq(qp->vqp.qp.recv_cq ? qp->vqp.qp.recv_cq : qp->vqp.qp.send_cq);
 }
 
-/* Both CQs of a queue pair, the lower number first. */
+/* Lock both CQs of a queue pair, the one with the lower number first. */
 static void ornic_qp_lock_cqs(struct ornic_qp *qp)
 {
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
@@ -408,7 +417,7 @@ static void ornic_qp_unlock_cqs(struct ornic_qp *qp)
 		ornic_unlock(&recv->lock);
 }
 
-/* Caller holds the locks of both CQs. */
+/* Drop the unpolled entries of a queue pair. Caller holds the locks of both CQs. */
 static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 {
 	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
@@ -419,6 +428,7 @@ static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 		ornic_cq_drop_qp(recv, qp);
 }
 
+/* Empty the queues after the device has moved the queue pair to RESET (ORN-CQ-19). */
 void ornic_qp_reset(struct ornic_qp *qp)
 {
 	ornic_qp_lock_cqs(qp);
@@ -432,7 +442,10 @@ void ornic_qp_reset(struct ornic_qp *qp)
 	ornic_qp_unlock_cqs(qp);
 }
 
-/* The extended command, which has the rate limit, and room for its burst. */
+/*
+ * Modify by the extended command, which has the rate limit (in kbit/s) and a payload for
+ * @burst and @packet, both in bytes. Return 0 or a positive errno.
+ */
 static int ornic_modify_qp_ex(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 			      uint32_t burst, uint16_t packet)
 {
@@ -487,7 +500,7 @@ int ornic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 	return 0;
 }
 
-/* The value is IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG; whatever the operation. */
+/* Return 1, which is IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG, or 0. The operation is irrelevant. */
 int ornic_query_qp_data_in_order(struct ibv_qp *ibqp,
 				 enum ibv_wr_opcode op __attribute__((unused)),
 				 uint32_t flags __attribute__((unused)))
@@ -495,7 +508,10 @@ int ornic_query_qp_data_in_order(struct ibv_qp *ibqp,
 	return to_octx(ibqp->context)->limits.flags & ORNIC_ABI_F_DATA_IN_ORDER ? 1 : 0;
 }
 
-/* The device has destroyed it: no completion finds it any more. Caller holds the table's mutex. */
+/*
+ * Remove a queue pair that the device has destroyed from the table and drop its unpolled
+ * entries. Caller holds the mutex of the table.
+ */
 void ornic_qp_leave(struct ornic_qp *qp)
 {
 	ornic_qp_lock_cqs(qp);
@@ -505,8 +521,8 @@ void ornic_qp_leave(struct ornic_qp *qp)
 }
 
 /*
- * The table's mutex is held over the command: else a new queue pair could get
- * the number while completions of the old one are still in the CQs.
+ * Hold the mutex of the table during the command. Otherwise a new queue pair could get the
+ * number while completions of the old one are still in the CQs.
  */
 int ornic_destroy_qp(struct ibv_qp *ibqp)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ibv_wr_*: work requests built call by call.
+ * ibv_wr_*: build work requests by several calls.
  *
- * wr_start takes the SQ lock, each opcode call opens the next slot, the data
- * call finishes it; wr_complete publishes all of them at once. The first error
- * turns the rest of the batch into nothing and is what wr_complete returns.
+ * wr_start takes the SQ lock. Each opcode call opens the next slot, and the data call
+ * completes it. wr_complete publishes all of them at once. After the first error further
+ * calls do nothing; wr_complete returns the error and publishes nothing.
  */
 #include <errno.h>
 
@@ -38,7 +38,10 @@ static void ornic_wr_abort(struct ibv_qp_ex *ibqp)
 	ornic_unlock(&to_oqp_ex(ibqp)->sq.lock);
 }
 
-/* Open the next slot; NULL once something went wrong, else the first segment after control. */
+/*
+ * Open the next slot and write its control segment. Return the address behind it, or NULL
+ * after an error, which is in build_err. Caller holds the SQ lock.
+ */
 static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 {
 	struct ornic_qp *qp = to_oqp_ex(ibqp);
@@ -178,7 +181,7 @@ static void ornic_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
 }
 #endif
 
-/* The operand is there at once, so no data call follows. */
+/* Build an ATOMIC_WRITE. The call has the operand of 8 bytes, so no data call follows. */
 static void ornic_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
 				  const void *value)
 {
@@ -192,7 +195,7 @@ static void ornic_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_
 	qp->build->count = htole16(sizeof(uint64_t));
 }
 
-/* The work request that a data or address call goes to; NULL if there is none. */
+/* Return the work request for a data or address call, NULL without one or after an error. */
 static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 {
 	if (!qp->build && !qp->build_err)
@@ -201,8 +204,8 @@ static struct ornic_wqe_ctrl *ornic_wr_building(struct ornic_qp *qp)
 }
 
 /*
- * May a data call follow? These requests are complete without one, and the slot need not
- * have room for SGEs behind their segments: build_data is still that of an earlier request.
+ * Return true if a data call may follow. The listed requests have no data, and their slot may
+ * lack room for SGEs behind their segments. build_data still belongs to an earlier request.
  */
 static bool ornic_wr_takes_data(const struct ornic_wqe_ctrl *ctrl)
 {
@@ -217,7 +220,7 @@ static bool ornic_wr_takes_data(const struct ornic_wqe_ctrl *ctrl)
 	}
 }
 
-/* One SGE and no more: the atomic segment is where the slot of a WRITE has its others. */
+/* Return true for an atomic. It has one SGE: its second segment uses the room of the others. */
 static bool ornic_wr_is_atomic(const struct ornic_wqe_ctrl *ctrl)
 {
 	return ctrl->opcode == ORNIC_WR_COMP_SWAP || ctrl->opcode == ORNIC_WR_FETCH_ADD;

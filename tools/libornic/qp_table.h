@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Number to object, queue pair or XRC SRQ: an array of 4096 leaves of 4096 pointers.
+ * Table from a 24-bit object number to the object: 4096 leaves of 4096 pointers. A context
+ * has one table of queue pairs, which contains work queues too, and one of XRC SRQs.
  *
- * Polling looks up without a lock. That is safe because a leaf lives as long as
- * the table, and because a queue pair is taken out under the locks of its two
- * CQs: a poller of these either finds it alive or does not find it. Changes
- * are serialised by @mutex, which destroy holds from before the number is free
- * for reuse until the old completions are gone.
+ * Polling looks up without a lock. That is safe because a leaf exists as long as the table,
+ * and because an object is removed under the locks of its CQs: the two of a queue pair, the
+ * one of an SRQ. A thread that polls one of them finds a valid object or none.
+ *
+ * The mutex of the table serialises changes. Destroy holds it from before the number is free
+ * for reuse until the old completions have been dropped.
  */
 #ifndef ORNIC_PROVIDER_QP_TABLE_H
 #define ORNIC_PROVIDER_QP_TABLE_H
@@ -45,7 +47,10 @@ static inline void ornic_qp_table_free(struct ornic_qp_table *table)
 	pthread_mutex_destroy(&table->mutex);
 }
 
-/* NULL if no object has this number; @number may be any 32-bit value. */
+/*
+ * Return the object with this number, or NULL. @number may be any value from the device; the
+ * upper 8 bits are ignored.
+ */
 static inline void *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t number)
 {
 	struct ornic_qp_leaf *leaf;
@@ -59,7 +64,10 @@ static inline void *ornic_qp_table_find(struct ornic_qp_table *table, uint32_t n
 				    memory_order_acquire);
 }
 
-/* Find the first object with a number from *@number on and store its number there; NULL if none. */
+/*
+ * Return the object with the lowest number that is at least *@number, and store its number
+ * there; NULL if there is none. Caller holds the mutex.
+ */
 static inline void *ornic_qp_table_next(struct ornic_qp_table *table, uint32_t *number)
 {
 	void *obj;
@@ -78,7 +86,11 @@ static inline void *ornic_qp_table_next(struct ornic_qp_table *table, uint32_t *
 	return NULL;
 }
 
-/* Caller holds the mutex. Zero or an errno. */
+/*
+ * Add an object. Caller holds the mutex. An object that already has this number is replaced
+ * without an error; the kernel does not return the number of an existing object. Return 0,
+ * EINVAL for a number outside 1 to ORNIC_MAX_NUMBER, or ENOMEM.
+ */
 static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t number,
 					void *obj)
 {
@@ -100,7 +112,7 @@ static inline int ornic_qp_table_insert(struct ornic_qp_table *table, uint32_t n
 	return 0;
 }
 
-/* Caller holds the mutex and inserted @number. */
+/* Remove the object with this number, which must be in the table. Caller holds the mutex. */
 static inline void ornic_qp_table_remove(struct ornic_qp_table *table, uint32_t number)
 {
 	struct ornic_qp_leaf *leaf;

@@ -26,7 +26,7 @@ int ornic_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
 		attr->packet_pacing_caps.qp_rate_limit_max = resp.rate_max_kbps;
 		attr->packet_pacing_caps.supported_qpts = resp.rate_qpts;
 	}
-	/* The version is text of the device's own choice, which no number can carry. */
+	/* The version is text; the command returns only a number, so read it from sysfs. */
 	if (ibv_read_ibdev_sysfs_file(fw, sizeof(attr->orig_attr.fw_ver), sysfs, "fw_ver") <= 0)
 		memset(fw, 0, sizeof(attr->orig_attr.fw_ver));
 	return 0;

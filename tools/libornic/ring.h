@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Host side of a ring: publish, consume, arm, test the phase. With db.c the only file of
- * the provider that has memory barriers between host and device.
+ * Host side of a ring: publish, consume, arm, test the phase. Only this file and db.c have
+ * memory barriers between host and device.
  *
- * Barriers. The device may be hardware, so rdma-core's udma_* barriers order accesses as
- * it sees them: on arm64 they act on the outer shareable domain, fences of C11 only on the
- * inner one. Loads and stores still have their C11 order, for a device that is another
- * thread of this machine and for the thread sanitizer; on x86 that costs nothing.
+ * Barriers. The device may be hardware, so the order that it observes comes from rdma-core's
+ * udma_* barriers: on arm64 they act on the outer shareable domain, fences of C11 only on the
+ * inner one. Loads and stores have a C11 order as well, for a device that is another thread
+ * of this machine and for the thread sanitizer. On x86 that costs nothing.
  *
- * Theory of operation. Both races below are store buffering: each side stores
- * its own word, passes a full barrier and loads the other's word, so at least
- * one of the two sees the other's store.
+ * Races. Both races below are store buffering: each side stores its own word, executes a
+ * full barrier and loads the word of the other side. So at least one of them sees the store
+ * of the other.
  *
- *   ornic_rec_publish()  stores host_index, loads notify;  the device falling
- *                         asleep stores notify, loads host_index (ORN-RNG-6)
- *   ornic_rec_arm()      stores arm, then its caller looks for entries;  the
- *                         device stores entries, loads arm (ORN-RNG-12)
+ *   ornic_rec_publish()  stores host_index, loads notify. The device that becomes
+ *                        idle stores notify, loads host_index (ORN-RNG-6).
+ *   ornic_rec_arm()      stores arm, then its caller tests for entries. The
+ *                        device stores entries, loads arm (ORN-RNG-12).
  *
- * This header knows neither verbs nor MMIO: who gets "true" rings the doorbell.
+ * This header uses neither verbs nor MMIO: if a function returns true, its caller rings the
+ * doorbell.
  */
 #ifndef ORNIC_PROVIDER_RING_H
 #define ORNIC_PROVIDER_RING_H
@@ -41,7 +42,7 @@ static inline uint32_t ornic_ring_load(const __le32 *word)
 	return le32toh(__atomic_load_n(word, __ATOMIC_RELAXED));
 }
 
-/* State of a record before create and before a QP leaves RESET (ORN-RNG-4). */
+/* Initialise a record before the create command and before a QP leaves RESET (ORN-RNG-4). */
 static inline void ornic_rec_init(struct ornic_rec *rec)
 {
 	memset(rec, 0, sizeof(*rec));
@@ -49,10 +50,13 @@ static inline void ornic_rec_init(struct ornic_rec *rec)
 }
 
 /*
- * Full barrier between a store and a later load, as the device sees them; rdma-core has
- * none. On x86 a sequentially consistent fence may be a locked instruction, which an
- * emulator of a single CPU turns into plain accesses, while the device is another thread
- * (ORN-GEN-5). So use the instruction that only is a barrier, as the kernel's mb() does.
+ * Order a store before a later load, as the device observes them (ORN-GEN-5). rdma-core has
+ * no such barrier.
+ *
+ * On x86 gcc may compile a sequentially consistent fence to a locked instruction. QEMU's TCG
+ * (observed with 11.1) executes that as plain accesses if the machine has one processor. Then
+ * the store of host_index passes the load of notify, and a doorbell is lost, because the
+ * device is another thread. So use mfence, as the kernel's mb() does.
  */
 static inline void ornic_full_barrier(void)
 {
@@ -69,9 +73,9 @@ static inline void ornic_full_barrier(void)
 }
 
 /*
- * Hand the entries [old, new) to the device; true: ring the doorbell
- * (ORN-RNG-5). The full barrier pairs with the device's between its store of
- * notify and its last look at host_index.
+ * Publish the entries from @old to @new - 1. Return true if the caller must ring the doorbell
+ * with @new (ORN-RNG-5). The full barrier pairs with that of the device between its store of
+ * notify and its last load of host_index. Caller holds the lock of the queue.
  */
 static inline bool ornic_rec_publish(struct ornic_rec *rec, uint32_t old, uint32_t new)
 {
@@ -86,9 +90,9 @@ static inline bool ornic_rec_publish(struct ornic_rec *rec, uint32_t old, uint32
 }
 
 /*
- * Give consumed entries of a completion ring back. The barrier keeps the store behind the
- * loads of the entries, which the device may overwrite once it sees the index; where it
- * orders loads only (riscv), the release store does.
+ * Return the entries before @index of a completion ring to the device. The barrier orders the
+ * loads of the entries before the store, because the device may overwrite them when it sees
+ * the index. Where the barrier orders only loads (riscv), the release store does it.
  */
 static inline void ornic_rec_consumed(struct ornic_rec *rec, uint32_t index)
 {
@@ -96,10 +100,10 @@ static inline void ornic_rec_consumed(struct ornic_rec *rec, uint32_t index)
 	ornic_ring_store(&rec->host_index, index);
 }
 
-/* What the host remembers about arming a completion ring. */
+/* Arming state of a completion ring in the host. */
 struct ornic_arm {
-	uint8_t sn;		/* serial number of the arms until the next event */
-	uint8_t type;		/* strongest arm made with this number */
+	uint8_t sn;		/* serial number of all arm words until the next event */
+	uint8_t type;		/* strongest arm type requested with this serial number */
 };
 
 static inline void ornic_arm_init(struct ornic_arm *arm)
@@ -108,7 +112,7 @@ static inline void ornic_arm_init(struct ornic_arm *arm)
 	arm->type = ORNIC_ARM_NONE;
 }
 
-/* An event of this ring was consumed: once per event, never per arm (ORN-RNG-10). */
+/* Advance the serial number: call it once per consumed event, never per arm (ORN-RNG-10). */
 static inline void ornic_arm_event(struct ornic_arm *arm)
 {
 	arm->sn = (arm->sn + 1) & ORNIC_ARM_SN_MASK;
@@ -116,8 +120,8 @@ static inline void ornic_arm_event(struct ornic_arm *arm)
 }
 
 /*
- * The next arm word. Arming again with the same number may move the index and
- * strengthen what was asked for, but never weaken it (ORN-RNG-30).
+ * Return the next arm word. Another arm with the same serial number may change the index and
+ * strengthen the type, but not weaken it (ORN-RNG-30). Caller holds the CQ's arm_lock.
  */
 static inline uint32_t ornic_arm_word(struct ornic_arm *arm, uint32_t index,
 				      enum ornic_arm_type type)
@@ -129,9 +133,9 @@ static inline uint32_t ornic_arm_word(struct ornic_arm *arm, uint32_t index,
 }
 
 /*
- * Ask for an event; true: ring the doorbell with the same word (ORN-RNG-11).
- * The caller looks at the ring afterwards; the full barrier pairs with the device's
- * between its entries and its load of arm.
+ * Request an event. Return true if the caller must ring the doorbell with @word (ORN-RNG-11).
+ * The application polls the CQ afterwards. The full barrier pairs with that of the device
+ * between its stores of entries and its load of arm.
  */
 static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
 {
@@ -141,12 +145,12 @@ static inline bool ornic_rec_arm(struct ornic_rec *rec, uint32_t word)
 	return ornic_ring_load(&rec->notify) & ORNIC_NOTIFY_ALWAYS;
 }
 
-/* The last bytes of an entry of any type. */
+/* The last 8 bytes of an entry of any type. */
 typedef uint64_t __attribute__((__may_alias__)) ornic_entry_tail;
 
 /*
- * Has the device written entry @index of a ring of 2^@log entries? If so, its
- * first 63 bytes may be read (ORN-RNG-17).
+ * Return true if the device has written entry @index of a ring of 2^@log entries. Only then
+ * may the caller read the entry (ORN-RNG-17).
  */
 static inline bool ornic_entry_ready(const void *entry, uint32_t index, unsigned int log)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Queue pairs that spread frames over a table of work queues. They have no queues
- * of their own: nothing can be posted to them.
+ * Queue pairs that distribute frames over a table of work queues by a hash (RSS). They have
+ * no queues, so nothing can be posted to them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int ornic_rss_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	struct ornic_create_rss cmd = {};
 	int ret;
 
-	/* the hash is not of the common part of the command */
+	/* The common part of the command has no field for the hash; ornic's payload has. */
 	plain.comp_mask &= ~IBV_QP_INIT_ATTR_RX_HASH;
 	cmd.fields = hash->rx_hash_fields_mask;
 	cmd.function = hash->rx_hash_function;

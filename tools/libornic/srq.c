@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Shared receive queues: create, modify, query, destroy, post. srq_resize.c gives them another
- * ring.
+ * Shared receive queues: create, modify, query, destroy, post. srq_resize.c replaces the ring.
  *
- * Entries are taken by the device in ring order and complete in any order, so each
- * carries an id, which its completion names. Ids come from a list of the free ones, as
- * many as the ring has slots: whoever gets one may write the next slot (ORN-SRQ-1).
+ * The device takes entries in ring order, but they complete in any order. So each entry has an
+ * id, which its completion names. As many ids are posted or free as the ring has slots, so a
+ * thread that gets a free id may write the next slot (ORN-SRQ-1).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +13,15 @@
 
 #include "wqe.h"
 
-/* In the list of free ids: its end, an id that is posted, one that the ring is too small for. */
+/* Values of ids.next: end of the list of free ids, posted id, id that the ring has no slot for. */
 #define ORNIC_ID_END		UINT32_MAX
 #define ORNIC_ID_POSTED		(UINT32_MAX - 1)
 #define ORNIC_ID_SPARE		(UINT32_MAX - 2)
 
-/* At least 64 bytes of ring, so that the record behind it stays aligned. */
+/*
+ * Return the slots of a ring for @max_wr entries of 2^@stride bytes. The ring has at least 64
+ * bytes, so that the record behind it is aligned.
+ */
 uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride)
 {
 	uint32_t entries = 1u << ornic_log2_up(max_wr);
@@ -27,6 +29,7 @@ uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride)
 	return max_t(uint32_t, entries, sizeof(struct ornic_rec) >> stride);
 }
 
+/* Compute slots and stride and update @attr. Return 0 or EINVAL. */
 static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_attr *attr)
 {
@@ -51,7 +54,10 @@ static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 	return 0;
 }
 
-/* Memory for @entries, as the device wants it before create. */
+/*
+ * Allocate a ring of @entries entries of 2^@stride bytes and its record, in the state that a
+ * create command needs (ORN-RNG-4). Return 0 or a positive errno.
+ */
 int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned int stride,
 			struct ornic_pd *pd)
 {
@@ -68,6 +74,7 @@ int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned in
 	return 0;
 }
 
+/* Allocate @count ids; the caller sets their states. Return 0 or ENOMEM. */
 int ornic_srq_ids_alloc(struct ornic_srq_ids *ids, uint32_t count)
 {
 	ids->count = count;
@@ -86,9 +93,9 @@ void ornic_srq_ids_free(struct ornic_srq_ids *ids)
 }
 
 /*
- * Have as many ids as a ring has entries. Those that are posted stay so, whatever numbers
- * they have; the others become free or spare. False if more are posted; nothing has
- * changed then. Caller holds the lock.
+ * Set the number of ids that are posted or free to @entries, the slots of a ring. Posted ids
+ * stay posted, independent of their values; the others become free or spare. Return false and
+ * change nothing if more than @entries ids are posted. Caller holds the lock of the SRQ.
  */
 bool ornic_srq_use_ids(struct ornic_srq *srq, uint32_t entries)
 {
@@ -160,7 +167,10 @@ static int ornic_srq_cmd(struct ibv_pd *pd, struct ornic_srq *srq, struct ibv_sr
 	return ret;
 }
 
-/* The number is found by completions as soon as the SRQ can be named by a peer. */
+/*
+ * Create an XRC SRQ in the kernel and add it to the table before the application learns its
+ * number, so that the first completion already finds it. Return 0 or a positive errno.
+ */
 static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_init_attr_ex *attr)
 {
@@ -185,7 +195,7 @@ static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
 	return ret;
 }
 
-/* Sized and with memory, unknown to the kernel; NULL and errno. */
+/* Allocate an SRQ with its ring; the kernel does not know it yet. Return NULL with errno. */
 static struct ornic_srq *ornic_srq_new(struct ibv_pd *pd, struct ibv_srq_attr *attr)
 {
 	struct ornic_srq *srq = calloc(1, sizeof(*srq));
@@ -300,7 +310,7 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 	return 0;
 }
 
-/* As for queue pairs: the number is free again only when its completions are gone. */
+/* Hold the mutex of the table during the command, for the reason given at ornic_destroy_qp(). */
 static int ornic_destroy_xsrq(struct ornic_srq *srq)
 {
 	struct ornic_qp_table *table = &to_octx(srq->vsrq.srq.context)->srq_table;
@@ -334,7 +344,7 @@ int ornic_destroy_srq(struct ibv_srq *ibsrq)
 	return 0;
 }
 
-/* Write one entry; the caller holds the lock. */
+/* Write one entry. Caller holds the lock of the SRQ. Return 0, EINVAL, or ENOMEM if it is full. */
 static int ornic_srq_build(struct ornic_srq *srq, uint32_t index, const struct ibv_recv_wr *wr)
 {
 	struct ornic_wq *wq = &srq->wq;
@@ -377,8 +387,8 @@ int ornic_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 }
 
 /*
- * The entry @id has completed: read its wr_id and free it; false if it is not posted.
- * Caller holds the lock of the CQ.
+ * Complete the entry with @id: read its wr_id and free the id. Return false if @id, which may
+ * be any value from the device, is not posted. Caller holds the lock of the CQ.
  */
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
 {
@@ -396,7 +406,7 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
 	return posted;
 }
 
-/* Receives that are posted and whose completions have not been polled. */
+/* Return the number of receives that are posted and whose completions are not polled. */
 uint32_t ornic_srq_posted(struct ornic_srq *srq)
 {
 	uint32_t posted;

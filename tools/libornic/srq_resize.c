@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ibv_modify_srq with IBV_SRQ_MAX_WR: another ring for an SRQ in use (ORN-SRQ-17 to 26).
+ * ibv_modify_srq with IBV_SRQ_MAX_WR: move an SRQ in use to a new ring (ORN-SRQ-17 to 26).
  *
- * Indices go on, so the new ring can say what the old one says before the device changes over;
- * and while the command runs, whoever posts does so to both rings. Nobody waits for the
- * command, and no message finds fewer entries than are posted.
+ * Indices continue in the new ring, so both rings can hold the same entries before the device
+ * switches. While the device executes the command, other threads post to both rings. So they
+ * need not wait, and the device finds all posted entries no matter when it switches.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,6 +26,7 @@ static int ornic_srq_resize_cmd(struct ornic_srq *srq, const struct ornic_srq_me
 	return ibv_cmd_modify_srq(&srq->vsrq.srq, &got, attr_mask, &cmd.ibv_cmd, sizeof(cmd));
 }
 
+/* Copy the entries from @first to @end - 1 to the new ring. Caller holds the lock of the SRQ. */
 static void ornic_srq_copy(const struct ornic_wq *wq, const struct ornic_srq_mem *to,
 			   uint32_t first, uint32_t end)
 {
@@ -36,7 +37,10 @@ static void ornic_srq_copy(const struct ornic_wq *wq, const struct ornic_srq_mem
 		       (const char *)wq->ring + (first & (wq->entries - 1)) * bytes, bytes);
 }
 
-/* Entries [old, new) lie in the old ring and are not published there yet (ORN-SRQ-18). */
+/*
+ * Copy the entries from @old to @new - 1 to the new ring and publish them there, before the
+ * caller publishes them in the old ring (ORN-SRQ-18). Caller holds the lock of the SRQ.
+ */
 void ornic_srq_post_coming(struct ornic_srq *srq, uint32_t old, uint32_t new)
 {
 	struct ornic_context *ctx = to_octx(srq->vsrq.srq.context);
@@ -46,7 +50,10 @@ void ornic_srq_post_coming(struct ornic_srq *srq, uint32_t old, uint32_t new)
 		ornic_db_ring(ctx, ORNIC_DB_SRQ, srq->srqn, new);
 }
 
-/* They never become fewer: ids that are posted may have any of their numbers. */
+/*
+ * Ensure that there are at least @entries ids. The arrays never shrink, because a posted id may
+ * have any value. Caller holds the resize mutex. Return 0 or ENOMEM.
+ */
 static int ornic_srq_ids_grow(struct ornic_srq *srq, uint32_t entries)
 {
 	struct ornic_srq_ids ids, old = srq->ids;
@@ -67,8 +74,9 @@ static int ornic_srq_ids_grow(struct ornic_srq *srq, uint32_t entries)
 }
 
 /*
- * Make the new ring say what the old one says, and from here on post to both. Only as much as
- * both hold may be posted meanwhile (ORN-SRQ-15); false if more is.
+ * Copy all entries that the device may not have taken to the new ring, and start to post to
+ * both rings. Until ornic_srq_finish() the smaller ring limits the posted entries (ORN-SRQ-15).
+ * Return false, with nothing changed, if more are posted already.
  */
 static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
 {
@@ -88,7 +96,10 @@ static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
 	return fits;
 }
 
-/* @mem is the ring that the device does not use then. */
+/*
+ * Stop posting to both rings and use the new one if @done. On return @mem is the ring that the
+ * device does not use, which the caller frees.
+ */
 static void ornic_srq_finish(struct ornic_srq *srq, struct ornic_srq_mem *mem, bool done)
 {
 	struct ornic_wq *wq = &srq->wq;
@@ -108,7 +119,7 @@ static void ornic_srq_finish(struct ornic_srq *srq, struct ornic_srq_mem *mem, b
 	ornic_unlock(&wq->lock);
 }
 
-/* Caller holds the mutex of the SRQ. */
+/* Switch the SRQ to the ring @mem. Caller holds the resize mutex. Return 0 or a positive errno. */
 static int ornic_srq_switch(struct ornic_srq *srq, struct ornic_srq_mem *mem,
 			    const struct ibv_srq_attr *attr, int attr_mask)
 {

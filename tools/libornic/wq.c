@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Receive work queues and tables of them.
+ * Receive work queues and indirection tables of them.
  *
- * A work queue is a queue pair without a send queue, in the table of queue pairs
- * like the others: that is how its completions are found.
+ * A work queue is a queue pair without a send queue. It is in qp_table, so that its
+ * completions are found.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Segment builders of both senders (post_send.c, qp_ex.c), straight into the
- * ring. Each fills its whole segment and returns where the next one goes.
+ * Build segments of work requests in the ring, for post_send.c, qp_ex.c and receives. Each
+ * function writes its whole segment; those that return a pointer return the address behind it.
  *
- * A slot holds the longest work request of its queue: control, then for RC
- * remote and data, or remote, atomic or flush, and one SGE, or bind; for UD path and
- * data; for raw packets the Ethernet segment, without an inline header, and data.
+ * A slot has room for the longest work request of its queue. After the control segment follow:
+ *
+ *   RC, UC, XRC	remote and data; or remote, atomic and one SGE; or remote and
+ *			flush; or bind
+ *   UD			path and data
+ *   raw packet		Ethernet segment without inline header, and data
  */
 #ifndef ORNIC_PROVIDER_WQE_H
 #define ORNIC_PROVIDER_WQE_H
@@ -19,7 +22,7 @@
 
 #define ORNIC_SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
 
-/* Raw packets may ask for checksums, too. */
+/* Return the IBV_SEND_* that a type supports besides INLINE; raw packets have IP_CSUM as well. */
 static inline unsigned int ornic_send_flags(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_RAW_PACKET ? ORNIC_SEND_FLAGS | IBV_SEND_IP_CSUM : ORNIC_SEND_FLAGS;
@@ -30,15 +33,19 @@ static inline void *ornic_wq_slot(const struct ornic_wq *wq, uint32_t index)
 	return (char *)wq->ring + ((size_t)(index & (wq->entries - 1)) << wq->stride);
 }
 
-/* Is there room for work request @index? The tail moves while the CQs are polled. */
+/*
+ * Return true if there is no room for work request @index. The load is an acquire, because a
+ * thread that polls the CQ advances the tail and must have read the wr_id of the slot.
+ */
 static inline bool ornic_wq_full(const struct ornic_wq *wq, uint32_t index)
 {
 	return index - atomic_load_explicit(&wq->tail, memory_order_acquire) >= wq->entries;
 }
 
 /*
- * The head moves before the record: whoever sees a completion of the device
- * sees the work request as posted.
+ * Publish the work requests from @old to @new - 1. Return true if the caller must ring the
+ * doorbell. The head is stored before the record, so that a thread that polls the completion
+ * finds the work request posted. Caller holds the lock of the queue.
  */
 static inline bool ornic_wq_publish(struct ornic_wq *wq, uint32_t old, uint32_t new)
 {
@@ -46,6 +53,7 @@ static inline bool ornic_wq_publish(struct ornic_wq *wq, uint32_t old, uint32_t 
 	return ornic_rec_publish(wq->rec, old, new);
 }
 
+/* Write the control segment with a count of 0; @imm in network byte order. */
 static inline void *ornic_wqe_ctrl(struct ornic_wqe_ctrl *ctrl, uint8_t opcode, uint8_t flags,
 				   __be32 imm, uint32_t qpn, uint32_t index)
 {
@@ -58,19 +66,22 @@ static inline void *ornic_wqe_ctrl(struct ornic_wqe_ctrl *ctrl, uint8_t opcode, 
 	return ctrl + 1;
 }
 
-/* The key that LOCAL_INV and SEND_INV name is where others have immediate data. */
+/* Set the key of LOCAL_INV and SEND_INV, which shares its field with immediate data. */
 static inline void ornic_wqe_invalidate(struct ornic_wqe_ctrl *ctrl, uint32_t key)
 {
 	ctrl->inv_key = htole32(key);
 }
 
-/* Rights of a window; those that only regions have mean nothing here. */
+/* Rights of a window; those that only regions have are ignored. */
 #define ORNIC_BIND_ACCESS							\
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |			\
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
 #define ORNIC_BIND_IGNORED	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 
-/* Without a region there is no memory: that unbinds a window of type 1. */
+/*
+ * Return true if the bind is valid. Without a region, address and length must be 0: that
+ * unbinds a window of type 1.
+ */
 static inline bool ornic_bind_legal(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
 	if (!mw)
@@ -80,7 +91,7 @@ static inline bool ornic_bind_legal(const struct ibv_mw *mw, const struct ibv_mw
 	return !(info->mw_access_flags & ~(ORNIC_BIND_ACCESS | ORNIC_BIND_IGNORED));
 }
 
-/* The window has the index; of @rkey only the tag counts, which is the program's to choose. */
+/* Write the bind segment. The index of the key is that of @mw, the tag that of @rkey. */
 static inline void ornic_wqe_bind(struct ornic_wqe_bind *seg, const struct ibv_mw *mw,
 				  uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
@@ -102,7 +113,7 @@ static inline void *ornic_wqe_remote(struct ornic_wqe_remote *seg, uint64_t addr
 	return seg + 1;
 }
 
-/* XRC: the first segment after control is a remote one; the SRQ that the request is for. */
+/* Set the SRQ number of an XRC request, in the remote segment that follows the control segment. */
 static inline void ornic_wqe_target(struct ornic_wqe_ctrl *ctrl, uint32_t srqn)
 {
 	((struct ornic_wqe_remote *)(ctrl + 1))->xrc_srqn = htole32(srqn & ORNIC_NUMBER_MASK);
@@ -156,7 +167,7 @@ static inline void ornic_wqe_sges(struct ornic_sge *seg, const struct ibv_sge *s
 		ornic_wqe_sge(&seg[i], sge[i].addr, sge[i].length, sge[i].lkey);
 }
 
-/* A receive, at @index of its ring; @id is what its completion names. */
+/* Build a receive in the slot of @index. Its completion names @id. */
 static inline void ornic_rwqe_build(const struct ornic_wq *wq, uint32_t index, uint32_t id,
 				    const struct ibv_recv_wr *wr)
 {
@@ -169,7 +180,7 @@ static inline void ornic_rwqe_build(const struct ornic_wq *wq, uint32_t index, u
 	ornic_wqe_sges((struct ornic_sge *)(rwqe + 1), wr->sg_list, wr->num_sge);
 }
 
-/* Append @length bytes to inline data of *@used bytes; false if they do not fit. */
+/* Append @length bytes to the *@used bytes of inline data. Return false if more than @max. */
 static inline bool ornic_wqe_inline(void *data, size_t *used, size_t max, const void *src,
 				    size_t length)
 {

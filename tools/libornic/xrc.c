@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Extended reliable connections: domains, and queue pairs opened a second time.
+ * Extended reliable connections (XRC): domains, targets, and targets opened by another
+ * process.
  *
- * The target of such a connection is the kernel's: it has no memory here and no
- * completions of its own; those are its SRQ's (srq.c).
+ * A target exists in the kernel only: it has no memory in the process. Its completions are
+ * those of the SRQ that the sender names (srq.c).
  */
 #include <errno.h>
 #include <stdlib.h>
