@@ -8,15 +8,15 @@
 
 #include "types.h"
 
-#define ORNIC_ADMIN_INLINE	32	/* payload bytes that travel in the entry itself */
+#define ORNIC_ADMIN_INLINE	32	/* payload bytes that fit into the entry */
 #define ORNIC_ADMIN_MAX_PAYLOAD	4096
 
 struct ornic_admin_cmd {
 	__le16 opcode;		/* enum ornic_opcode */
 	__le16 cmd_id;		/* host's choice, unique among commands in flight; echoed */
-	__le32 number;		/* object acted on; 0 for create */
+	__le32 number;		/* object of the command; 0 for create */
 	__le16 in_len;		/* bytes of input payload, 0..4096 */
-	__le16 out_len;		/* bytes of room for output, 0..4096 */
+	__le16 out_len;		/* size of the output buffer in bytes, 0..4096 */
 	__le32 flags;		/* mbz */
 	__le64 in_addr;		/* DMA address, 64-byte aligned; mbz if in_len <= 32 */
 	__le64 out_addr;	/* same; mbz if out_len <= 32 */
@@ -29,8 +29,8 @@ ORNIC_ASSERT_OFFSET(struct ornic_admin_cmd, inline_in, 0x20);
 struct ornic_admin_cpl {
 	__le16 cmd_id;		/* echo */
 	__le16 opcode;		/* echo */
-	__le32 number;		/* object created or acted on */
-	__le32 out_size;	/* bytes the device's layout has; may exceed out_len */
+	__le32 number;		/* object created, or object of the command */
+	__le32 out_size;	/* bytes of the device's output layout; may exceed out_len */
 	__le32 res0;
 	__u8 inline_out[ORNIC_ADMIN_INLINE];	/* output, if out_len is up to 32 */
 	__le32 res1;
@@ -47,9 +47,9 @@ ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, status, 0x3c);
 ORNIC_ASSERT_OFFSET(struct ornic_admin_cpl, phase, 0x3f);
 
 /*
- * Opcodes: class << 8 | verb. Classes 0x0c congestion
- * profile, 0x0d paging, 0x0e state, 0x0f completion counters and 0x10
- * transport-private are reserved; 0x80..0xff are the vendor's.
+ * Opcodes: class << 8 | verb. These classes are reserved: 0x0c congestion profile,
+ * 0x0d paging, 0x0e state, 0x0f completion counters, 0x10 transport-private.
+ * 0x80..0xff are for the vendor.
  */
 #define ORNIC_OP(class, verb)		((class) << 8 | (verb))
 
@@ -120,19 +120,19 @@ enum ornic_status {
 	ORNIC_ST_BAD_PARAM	= 4,	/* value out of range or contradictory */
 	ORNIC_ST_BAD_NUMBER	= 5,	/* no such object */
 	ORNIC_ST_UNSUPPORTED	= 6,	/* feature not negotiated */
-	ORNIC_ST_EXISTS		= 7,	/* there is one already */
-	ORNIC_ST_BUSY		= 8,	/* references left */
-	ORNIC_ST_BAD_STATE	= 9,	/* not in this state */
-	ORNIC_ST_NO_RESOURCE	= 10,	/* memory or page-list room exhausted */
+	ORNIC_ST_EXISTS		= 7,	/* such an object exists already */
+	ORNIC_ST_BUSY		= 8,	/* other objects refer to the object */
+	ORNIC_ST_BAD_STATE	= 9,	/* not possible in this state */
+	ORNIC_ST_NO_RESOURCE	= 10,	/* memory or page-list entries exhausted */
 	ORNIC_ST_LIMIT		= 11,	/* above an Identify limit */
 	ORNIC_ST_DMA_ERROR	= 12,	/* address unreachable */
 	ORNIC_ST_PERMISSION	= 13,	/* not allowed to this function */
-	ORNIC_ST_AGAIN		= 14,	/* later it may succeed */
+	ORNIC_ST_AGAIN		= 14,	/* temporary failure; a retry may succeed */
 	ORNIC_ST_INTERNAL	= 15,	/* the device failed */
-	ORNIC_ST_ABORTED	= 16,	/* never sent: the host's own, after a reset */
+	ORNIC_ST_ABORTED	= 16,	/* set by the host after a reset; no device sends it */
 };
 
-/* Syndromes: class << 16 | detail; bit 31 set: the vendor's. */
+/* Syndromes: class << 16 | detail; vendor syndromes have bit 31 set. */
 #define ORNIC_SYN(class, detail)	((class) << 16 | (detail))
 
 enum ornic_syndrome {
@@ -140,10 +140,10 @@ enum ornic_syndrome {
 	ORNIC_SYN_HOST_MEMORY		= ORNIC_SYN(2, 1), /* nonce differs: memory is not shared */
 	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* enable-time address is not DMA-able */
 	ORNIC_SYN_ENABLE_PARAM		= ORNIC_SYN(2, 3), /* misaligned or out-of-range register */
-	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1), /* the device was restarted: later */
+	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),	/* reserved: device restarted */
 	ORNIC_SYN_ADMIN_RING		= ORNIC_SYN(3, 2),	/* admin ring index or memory */
 	ORNIC_SYN_EQ_MEMORY		= ORNIC_SYN(3, 3),	/* EQ index or memory */
-	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),	/* not one of this queue pair */
+	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),	/* not for this queue pair */
 	ORNIC_SYN_WQE_MBZ		= ORNIC_SYN(4, 2),	/* mbz byte or flag set */
 	ORNIC_SYN_WQE_QPN		= ORNIC_SYN(4, 3),	/* qpn is not the handle */
 	ORNIC_SYN_WQE_STALE		= ORNIC_SYN(4, 4),	/* index is not the ring index */
@@ -152,10 +152,10 @@ enum ornic_syndrome {
 	ORNIC_SYN_WQE_LENGTH		= ORNIC_SYN(4, 7),	/* message too long or short */
 	ORNIC_SYN_WQE_PRIVILEGED	= ORNIC_SYN(4, 8),	/* needs a PRIVILEGED queue pair */
 	ORNIC_SYN_KEY_INDEX		= ORNIC_SYN(5, 1),	/* no such key */
-	ORNIC_SYN_KEY_TAG		= ORNIC_SYN(5, 2),	/* old key */
+	ORNIC_SYN_KEY_TAG		= ORNIC_SYN(5, 2),	/* tag of an earlier key */
 	ORNIC_SYN_KEY_STATE		= ORNIC_SYN(5, 3),	/* key not valid */
-	ORNIC_SYN_KEY_PD		= ORNIC_SYN(5, 4),	/* other protection domain */
-	ORNIC_SYN_KEY_ACCESS		= ORNIC_SYN(5, 5),	/* right not granted */
+	ORNIC_SYN_KEY_PD		= ORNIC_SYN(5, 4),	/* not of this protection domain */
+	ORNIC_SYN_KEY_ACCESS		= ORNIC_SYN(5, 5),	/* access right not granted */
 	ORNIC_SYN_KEY_RANGE		= ORNIC_SYN(5, 6),	/* outside the region */
 	ORNIC_SYN_KEY_PAGE		= ORNIC_SYN(5, 7),	/* page unreachable */
 	ORNIC_SYN_RING_INDEX		= ORNIC_SYN(6, 1),	/* index out of range */
@@ -174,7 +174,7 @@ enum ornic_syndrome {
 /* CLOCK_READ output. */
 struct ornic_clock_rsp {
 	__le64 clock;		/* device clock */
-	__le64 wallclock_ns;	/* 0 = has none */
+	__le64 wallclock_ns;	/* ns since the epoch, 0 = the device has no wall clock */
 };
 ORNIC_ASSERT_SIZE(struct ornic_clock_rsp, 16);
 

@@ -16,9 +16,9 @@ enum ornic_identify_page {
 
 /* IDENTIFY input. */
 struct ornic_identify_cmd {
-	__u8 page;		/* enum ornic_identify_page; 0xc0.. vendor */
+	__u8 page;		/* enum ornic_identify_page; from 0xc0 on: vendor */
 	__u8 mbz;
-	__le16 index;		/* per page; 0 if the page has one */
+	__le16 index;		/* depends on the page; 0 if there is only one */
 };
 ORNIC_ASSERT_SIZE(struct ornic_identify_cmd, 4);
 
@@ -74,7 +74,7 @@ enum ornic_feature {
 	ORNIC_F_PUSH			= 40,	/* reserved */
 	ORNIC_F_ODP			= 41,	/* reserved */
 	ORNIC_F_RESTORE			= 42,	/* reserved */
-	ORNIC_F_HOST_LISTS		= 43,	/* page lists live as long as the object */
+	ORNIC_F_HOST_LISTS		= 43,	/* page lists exist as long as the object */
 	ORNIC_F_SRQ_RESIZE		= 44,
 	ORNIC_F_READ_INV		= 45,	/* reserved */
 	ORNIC_F_AH_OBJECT		= 46,	/* reserved */
@@ -88,33 +88,33 @@ struct ornic_identify_device {
 	__le64 features0;	/* offered, bit per enum ornic_feature */
 	__le64 features1;	/* reserved; bits 48..63 vendor */
 	__le32 generation;	/* + 1 at every change of any page */
-	__le32 vendor_id;	/* who made it */
-	__le32 vendor_part;	/* what it is */
-	__le32 hw_version;	/* which revision of it */
+	__le32 vendor_id;	/* id of the vendor */
+	__le32 vendor_part;	/* part number of the vendor */
+	__le32 hw_version;	/* revision of the part */
 	__u8 fw_version[32];	/* text, zero padded */
 	__u8 serial[32];	/* text, zero padded */
 	__be64 node_guid;	/* of this function, EUI-64 */
 	__be64 sys_image_guid;	/* of the whole device */
 	__u8 ports;		/* 1..16 */
 	__u8 function_kind;	/* 0 physical, 1 virtual, 2 sub-function */
-	__le16 function_index;	/* among those of its kind */
+	__le16 function_index;	/* index among the functions of its kind */
 	__le32 max_dbpages;	/* doorbell pages, page 0 included */
 	__le64 page_sizes;	/* bit n: 2^n usable as page_shift; bit 12 always set */
 	__le64 max_region;	/* bytes per key */
-	__le64 dm_bytes;	/* device memory, all of it */
+	__le64 dm_bytes;	/* bytes of device memory */
 	__le32 max_qp;		/* queue pairs */
 	__le32 max_cq;		/* completion queues */
 	__le32 max_srq;		/* shared receive queues */
 	__le32 max_eq;		/* event queues, EQ 0 included */
 	__le32 max_key;		/* regions and windows share the index space */
-	__le32 max_mw;		/* windows, of max_key */
+	__le32 max_mw;		/* windows, included in max_key */
 	__le32 max_pd;		/* protection domains */
 	__le32 max_xrcd;	/* XRC domains */
 	__le32 max_ah;		/* 0 = no limit, address vectors are inline */
-	__le32 max_raw_qp;	/* of max_qp, of type RAW */
-	__le32 max_mcast_groups;	/* multicast groups with a member */
+	__le32 max_raw_qp;	/* queue pairs of type RAW, included in max_qp */
+	__le32 max_mcast_groups;	/* multicast groups with at least one member */
 	__le32 max_mcast_per_group;	/* members of one group */
-	__le32 max_mcast_total;	/* memberships */
+	__le32 max_mcast_total;	/* memberships of all groups */
 	__le32 max_rules;	/* receive rules */
 	__le32 max_rss_groups;	/* RSS groups */
 	__le32 max_counter_sets;	/* counter sets */
@@ -137,20 +137,20 @@ struct ornic_identify_device {
 	__le32 max_lso_bytes;	/* reserved */
 	__le16 max_rd_atomic_init;	/* per QP, as requester */
 	__le16 max_rd_atomic_resp;	/* per QP, as responder */
-	__le32 max_rd_resources;	/* device total */
+	__le32 max_rd_resources;	/* total of the device */
 	__u8 atomic_scope;	/* 0 none, 1 this device, 2 global (with the CPU) */
 	__u8 masked_atomic_scope;	/* reserved */
 	__u8 ca_ack_delay;	/* 4.096 us * 2^n */
 	__u8 rss_hash_functions;	/* bit per enum ornic_rss_function */
 	__le32 rss_fields;	/* ORNIC_RSS_* */
-	__le32 rss_max_table;	/* most entries of a group, a power of two */
+	__le32 rss_max_table;	/* most entries of an RSS table, a power of two */
 	__le32 clock_khz;	/* ticks of the device clock per ms */
 	__le64 clock_mask;	/* valid bits of timestamps */
 	__le16 max_mod_count;	/* largest mod_count */
 	__le16 max_mod_period_us;	/* largest mod_period_us */
-	__le32 rate_min_kbps;	/* least and most of a rate limit */
-	__le32 rate_max_kbps;	/* in kbit/s */
-	__le32 rate_qp_types;	/* bit per enum ornic_qp_type that takes one */
+	__le32 rate_min_kbps;	/* smallest rate limit in kbit/s */
+	__le32 rate_max_kbps;	/* largest rate limit in kbit/s */
+	__le32 rate_qp_types;	/* bit per enum ornic_qp_type that supports a rate limit */
 	__le32 odp_caps[4];	/* reserved */
 	__le32 stat_count;	/* entries of STAT_NAMES */
 	__le32 transports;	/* entries of page 2 */
@@ -177,17 +177,17 @@ struct ornic_identify_port {
 	__u8 state;		/* enum ornic_port_state */
 	__u8 phys_state;	/* enum ornic_port_phys_state */
 	__u8 max_mtu;		/* IBTA code 1..5 */
-	__u8 active_mtu;	/* IBTA code that max_frame in use allows */
+	__u8 active_mtu;	/* largest IBTA code that fits into the max_frame in use */
 	__u8 res0[3];
 	__le32 gid_entries;	/* entries of the GID table */
 	__le32 pkey_entries;	/* 1: 0xffff */
 	__le64 speed_mbps;	/* bandwidth of the link */
 	__le32 max_msg;		/* <= 2^31 */
-	__u8 ib_width;		/* as verbs report it */
-	__u8 ib_speed;		/* the same, per lane */
+	__u8 ib_width;		/* link width as in verbs */
+	__u8 ib_speed;		/* speed per lane as in verbs */
 	__le16 max_frame;	/* largest Ethernet payload (MTU) accepted */
-	__u8 permanent_mac[6];	/* what a function-level reset restores */
-	__u8 current_mac[6];	/* what PORT_MODIFY set last */
+	__u8 permanent_mac[6];	/* MAC address after a function-level reset */
+	__u8 current_mac[6];	/* MAC address in use, set by PORT_MODIFY */
 	__le32 pkey_violations;	/* packets with a bad P_Key */
 	__le32 qkey_violations;	/* datagrams with a bad Q_Key */
 	__le32 port_cap_flags;	/* IBTA capability mask, 0 on Ethernet */
@@ -210,13 +210,13 @@ enum ornic_link_layer {
 	ORNIC_LINK_ETHERNET	= 2,
 };
 
-/* Those of IBTA's port states that a port has. */
+/* Port states: the subset of IBTA's values that a port has. */
 enum ornic_port_state {
 	ORNIC_PORT_STATE_DOWN	= 1,
 	ORNIC_PORT_STATE_ACTIVE	= 4,
 };
 
-/* The same of its physical states. */
+/* Physical states of a port: the subset of IBTA's values that a port has. */
 enum ornic_port_phys_state {
 	ORNIC_PORT_PHYS_DISABLED	= 3,
 	ORNIC_PORT_PHYS_LINK_UP		= 5,
@@ -225,7 +225,7 @@ enum ornic_port_phys_state {
 /* Identify page 2: a transport. */
 struct ornic_identify_transport {
 	__u8 id;		/* enum ornic_transport */
-	__u8 version;		/* 0 for those of this version */
+	__u8 version;		/* 0 for the transports of this version */
 	__u8 res0[2];
 	__le32 qp_types;	/* bit per enum ornic_qp_type */
 	__le32 gid_types;	/* bit per enum ornic_gid_type */
@@ -236,7 +236,7 @@ struct ornic_identify_transport {
 ORNIC_ASSERT_SIZE(struct ornic_identify_transport, 64);
 ORNIC_ASSERT_OFFSET(struct ornic_identify_transport, udp_port, 0x10);
 
-/* A message's data is placed in address order, last byte last. */
+/* The device places the data of a message in address order, the last byte last. */
 #define ORNIC_TP_F_DATA_IN_ORDER	(1u << 0)
 
 enum ornic_transport {

@@ -3,8 +3,8 @@
  * Memory keys: regions, access rights, page lists (specification: mr.rst;
  * clauses ORN-MEM).
  *
- * key = index << 8 | tag; one key is both lkey and rkey, rights decide. Index
- * 0 and key 0 never exist.
+ * key = index << 8 | tag. One key serves as lkey and rkey; its access rights decide.
+ * No key has index 0.
  */
 #ifndef ORNIC_MR_H
 #define ORNIC_MR_H
@@ -14,7 +14,7 @@
 #define ORNIC_KEY_TAG_BITS	8
 #define ORNIC_KEY_TAG_MASK	0xffu
 
-/* Access bits are the verbs' values. Local read is implied. */
+/* Access bits have the values of verbs. Local read is implied. */
 #define ORNIC_ACCESS_LOCAL_WRITE	(1u << 0)
 #define ORNIC_ACCESS_REMOTE_WRITE	(1u << 1)
 #define ORNIC_ACCESS_REMOTE_READ	(1u << 2)
@@ -43,15 +43,15 @@ enum ornic_key_kind {
 	ORNIC_KEY_IMPLICIT	= 8,	/* reserved */
 };
 
-/* KEY_CREATE input; the completion's number is the whole key, index and tag. */
+/* KEY_CREATE input. The number in the completion is the whole key, index and tag. */
 struct ornic_key_create_cmd {
 	__u8 kind;		/* enum ornic_key_kind */
 	__u8 flags;		/* ORNIC_KEY_F_* */
 	__le16 mbz0;
 	__le32 pd;		/* 0 only with PHYS_ALL: any PD */
 	__le32 access;		/* ORNIC_ACCESS_* */
-	__le32 max_pages;	/* FAST_REG: pages that a registration may have */
-	__le64 iova;		/* virtual address the key is used with */
+	__le32 max_pages;	/* FAST_REG: most pages of a registration */
+	__le64 iova;		/* virtual address of the first byte, as work requests give it */
 	__le64 length;		/* bytes from iova on */
 	struct ornic_pages pages; /* region only */
 	__le32 dm;		/* DM: object number */
@@ -66,10 +66,10 @@ ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, iova, 0x10);
 ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, pages, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_key_create_cmd, want, 0x40);
 
-#define ORNIC_KEY_F_PEER	(1u << 0) /* dma-buf or peer memory: may be invalidated any time */
+#define ORNIC_KEY_F_PEER	(1u << 0) /* dma-buf, peer memory: may become invalid at any time */
 #define ORNIC_KEY_F_HUGETLB	(1u << 1) /* hint */
 
-/* KEY_MODIFY input, of a region: what the mask selects of @attr replaces what was. */
+/* KEY_MODIFY input: the mask selects the fields of attr that replace those of the region. */
 struct ornic_key_modify_cmd {
 	__le32 mask;		/* ORNIC_KEYM_*, at least one */
 	__le32 mbz;
@@ -78,7 +78,7 @@ struct ornic_key_modify_cmd {
 ORNIC_ASSERT_SIZE(struct ornic_key_modify_cmd, 104);
 ORNIC_ASSERT_OFFSET(struct ornic_key_modify_cmd, attr, 8);
 
-/* The verbs' values. */
+/* Mask bits have the values of verbs. */
 #define ORNIC_KEYM_TRANSLATION	(1u << 0) /* iova, length, pages and flags */
 #define ORNIC_KEYM_PD		(1u << 1) /* pd */
 #define ORNIC_KEYM_ACCESS	(1u << 2) /* access */

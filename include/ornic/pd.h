@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Protection domains (specification: mr.rst; clauses ORN-PD). PD_DESTROY
- * answers BUSY while a key, a queue pair or an SRQ names the domain.
+ * Protection domains (specification: mr.rst; clauses ORN-PD). PD_DESTROY fails with
+ * BUSY while a key, a queue pair or an SRQ uses the domain.
  */
 #ifndef ORNIC_PD_H
 #define ORNIC_PD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Ports: link, MAC, GID table (specification: port.rst; clauses ORN-PORT).
- * The port's number is the command's object number.
+ * The object number of the commands is the number of the port.
  */
 #ifndef ORNIC_PORT_H
 #define ORNIC_PORT_H
@@ -9,12 +9,12 @@
 #include "identify.h"
 #include "types.h"
 
-/* PORT_MODIFY input. PORT_QUERY answers with struct ornic_identify_port. */
+/* PORT_MODIFY input. The output of PORT_QUERY is struct ornic_identify_port. */
 struct ornic_port_modify_cmd {
 	__le32 mask;		/* ORNIC_PORT_M_* */
 	__le32 admin_up;	/* 0 or 1 */
 	__u8 mac[6];		/* unicast, not zero */
-	__le16 max_frame;	/* netdev MTU in use */
+	__le16 max_frame;	/* MTU of the network interface in use */
 	__le32 flags;		/* mbz */
 	__u8 mbz[44];
 };
@@ -28,13 +28,13 @@ ORNIC_ASSERT_SIZE(struct ornic_port_modify_cmd, 64);
 enum ornic_gid_type {
 	ORNIC_GID_IB		= 0,	/* reserved */
 	ORNIC_GID_ROCEV1	= 1,	/* reserved */
-	ORNIC_GID_ROCEV2	= 2,	/* the one of version 1.0 */
+	ORNIC_GID_ROCEV2	= 2,	/* the only type in version 1.0 */
 	ORNIC_GID_IWARP		= 3,	/* reserved */
 };
 
 /* SET_GID input and GET_GID output. IPv4 addresses are ::ffff:a.b.c.d. */
 struct ornic_gid_entry {
-	__u8 port;		/* number of the command again */
+	__u8 port;		/* same as the number of the command */
 	__u8 type;		/* enum ornic_gid_type */
 	__le16 index;		/* below gid_entries */
 	__le32 flags;		/* ORNIC_GID_* */

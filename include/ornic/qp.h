@@ -40,7 +40,7 @@ enum ornic_mtu {
 	ORNIC_MTU_4096	= 5,
 };
 
-/* Static rates: IBTA's codes, in Gbit/s of the link; what is not here is ORNIC_RATE_PORT. */
+/* Static rates: IBTA's codes, in Gbit/s of the link. Any other code means ORNIC_RATE_PORT. */
 enum ornic_rate {
 	ORNIC_RATE_PORT		= 0,
 	ORNIC_RATE_2_5_GBPS	= 2,
@@ -80,8 +80,8 @@ struct ornic_path {
 	__le16 sgid_index;	/* GID entry to send from */
 	__le16 udp_sport;	/* 0 = the device chooses it (ORN-QP-24) */
 	__le32 dest_qpn;	/* UD; mbz in modify */
-	__le32 qkey;		/* UD; bit 31: use the QP's own; mbz in modify */
-	__u8 port;		/* UD: 0 or the QP's port */
+	__le32 qkey;		/* UD; bit 31: use the Q_Key of the QP; mbz in modify */
+	__u8 port;		/* UD: 0 or the port of the QP */
 	__u8 flags;		/* mbz */
 	__le16 dlid;		/* mbz */
 };
@@ -90,13 +90,13 @@ ORNIC_ASSERT_OFFSET(struct ornic_path, flow_label, 0x18);
 ORNIC_ASSERT_OFFSET(struct ornic_path, sgid_index, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_path, dest_qpn, 0x24);
 
-/* In a UD path: take the queue pair's own Q_Key (ORN-WQE-18). */
+/* In a UD path: use the Q_Key of the sending queue pair (ORN-WQE-18). */
 #define ORNIC_QKEY_OWN		0x80000000u
 
-/* Largest UDP source port range start a device derives. */
+/* Lowest UDP source port that a device derives; the range ends at 0xffff. */
 #define ORNIC_UDP_SPORT_MIN	0xc000
 
-/* QP_CREATE input. The completion's number is the handle. */
+/* QP_CREATE input. The number in the completion is the handle. */
 struct ornic_qp_create_cmd {
 	__u8 type;		/* enum ornic_qp_type */
 	__u8 transport;		/* id of an Identify page 2 entry */
@@ -105,13 +105,13 @@ struct ornic_qp_create_cmd {
 	__le32 pd;		/* protection domain of all keys used; XRC_TGT: mbz */
 	__le32 send_cq;		/* completions of the SQ */
 	__le32 recv_cq;		/* completions of the RQ */
-	__le32 srq;		/* receives come from this SRQ, ORNIC_NONE without */
-	__le32 xrcd;		/* XRC_TGT: its domain; mbz otherwise */
+	__le32 srq;		/* SRQ that provides the receives, ORNIC_NONE without */
+	__le32 xrcd;		/* XRC_TGT: XRC domain; mbz otherwise */
 	__le32 flags;		/* ORNIC_QP_F_* */
 	__le32 dbpage;		/* page that may ring this queue pair */
 	__u8 sq_log;		/* log2 entries, ORNIC_NO_RING: no such queue */
 	__u8 sq_stride;		/* log2 bytes */
-	__u8 rq_log;		/* the same for the RQ */
+	__u8 rq_log;		/* log2 entries, ORNIC_NO_RING: no such queue */
 	__u8 rq_stride;		/* log2 bytes */
 	__le16 max_send_sge;	/* most SGEs of a send */
 	__le16 max_recv_sge;	/* most SGEs of a receive */
@@ -135,16 +135,16 @@ ORNIC_ASSERT_OFFSET(struct ornic_qp_create_cmd, cc_profile, 0x68);
 
 #define ORNIC_NO_RING			0xff
 
-#define ORNIC_QP_F_SIG_ALL		(1u << 0) /* every send completes visibly */
+#define ORNIC_QP_F_SIG_ALL		(1u << 0) /* every send produces a completion */
 #define ORNIC_QP_F_PRIVILEGED		(1u << 1) /* kernel queue pair (ORN-SEC-3) */
 #define ORNIC_QP_F_BLOCK_MC_LOOP	(1u << 2) /* feature MCAST */
 #define ORNIC_QP_F_SCATTER_FCS		(1u << 3) /* feature SCATTER_FCS */
 #define ORNIC_QP_F_VLAN_STRIP		(1u << 4) /* feature VLAN */
 /* bits 5 and 6 are reserved */
-#define ORNIC_QP_F_DRIVER		(1u << 7) /* RAW: the driver's network interface */
+#define ORNIC_QP_F_DRIVER		(1u << 7) /* RAW: for the driver's network interface */
 #define ORNIC_QP_F_PAD_WRITES		(1u << 8) /* reserved */
 
-/* Attribute mask of modify and query: the verbs' values. */
+/* Attribute mask of modify and query: the values of verbs. */
 #define ORNIC_QPM_STATE			(1u << 0)
 #define ORNIC_QPM_CUR_STATE		(1u << 1)
 #define ORNIC_QPM_SQD_NOTIFY		(1u << 2)
@@ -191,20 +191,20 @@ struct ornic_qp_modify_cmd {
 	__u8 retry_cnt;		/* 0..7 */
 	__u8 rnr_retry;		/* 0..7, 7 = infinite */
 	__u8 min_rnr_timer;	/* 0..31 */
-	__u8 sqd_notify;	/* 0, 1: tell when drained */
-	__u8 max_rd_atomic;	/* reads and atomics unanswered, as requester */
+	__u8 sqd_notify;	/* 1: event SQ_DRAINED when drained */
+	__u8 max_rd_atomic;	/* most unanswered reads and atomics, as requester */
 	__u8 max_dest_rd_atomic;	/* the same, as responder */
 	__le16 mbz0;
-	__le32 rate_kbps;	/* most kbit/s to send, 0 = no limit */
-	__le32 rate_burst;	/* most bytes at once, 0 = default */
-	__le16 rate_packet;	/* bytes of the usual packet, 0 = largest frame */
+	__le32 rate_kbps;	/* rate limit in kbit/s, 0 = no limit */
+	__le32 rate_burst;	/* burst size in bytes, 0 = default */
+	__le16 rate_packet;	/* bytes of the typical packet, 0 = largest frame */
 	__le16 mbz1;
 	__le32 counter_set;	/* feature COUNTER_SETS; 0 = none */
 	__le32 cc_profile;	/* feature CC_PROFILES */
 	struct ornic_path path;	/* RC, UC: to the peer */
 	__u8 mbz2[16];
 	struct ornic_path alt_path;	/* reserved */
-	__u8 mbz3[80];		/* later transports' attributes */
+	__u8 mbz3[80];		/* for attributes of later transports */
 };
 ORNIC_ASSERT_SIZE(struct ornic_qp_modify_cmd, 256);
 ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, access, 0x18);
@@ -215,16 +215,16 @@ ORNIC_ASSERT_OFFSET(struct ornic_qp_modify_cmd, alt_path, 0x80);
 
 /* QP_QUERY output. */
 struct ornic_qp_query_rsp {
-	struct ornic_qp_modify_cmd attr; /* mask: what is valid; next_state: current state */
-	__le32 sq_index;	/* next WQE to execute */
-	__le32 sq_done;		/* oldest not completed */
-	__le32 rq_index;	/* next receive to consume */
-	__le32 wire_qpn;	/* 1 for GSI */
-	__le32 syndrome;	/* why ERR or SQE, 0 otherwise */
-	__u8 sq_draining;	/* 1: SQD, work still under way */
+	struct ornic_qp_modify_cmd attr; /* mask: valid fields; next_state: current state */
+	__le32 sq_index;	/* index of the next work request to execute */
+	__le32 sq_done;		/* index of the oldest work request that is not completed */
+	__le32 rq_index;	/* index of the next receive to consume */
+	__le32 wire_qpn;	/* queue pair number in packets; 1 for GSI */
+	__le32 syndrome;	/* reason of ERR or SQE, 0 otherwise */
+	__u8 sq_draining;	/* 1: in SQD with unfinished requests */
 	__u8 res0[3];
-	__le32 next_psn;	/* RC, UC: of the next new request */
-	__le32 expected_psn;	/* RC, UC: that the responder waits for */
+	__le32 next_psn;	/* RC, UC: PSN of the next new request */
+	__le32 expected_psn;	/* RC, UC: PSN that the responder expects next */
 	__le32 msn;		/* RC: messages executed, 24 bits */
 	__u8 res1[92];
 };

@@ -59,10 +59,10 @@ enum ornic_reg {
 #define ORNIC_CAP_LOG_ADMIN_SHIFT	24	/* 4 bits: log2 of the most admin entries, 4..12 */
 #define ORNIC_CAP_LOG_ADMIN_MASK	0xf
 #define ORNIC_CAP_MIN_STRIDE_SHIFT	28	/* 4 bits: smallest doorbell stride, log2 - 12 */
-#define ORNIC_CAP_MAX_STRIDE_SHIFT	32	/* 4 bits: largest, same */
+#define ORNIC_CAP_MAX_STRIDE_SHIFT	32	/* 4 bits: largest doorbell stride, log2 - 12 */
 #define ORNIC_CAP_STRIDE_MASK		0xf
 #define ORNIC_CAP_DM_BAR		(1ull << 36) /* BAR4 holds device memory */
-#define ORNIC_CAP_DB_PLAIN		(1ull << 37) /* doorbell pages are plain memory: later */
+#define ORNIC_CAP_DB_PLAIN		(1ull << 37) /* doorbells in plain memory; later version */
 #define ORNIC_TIMEOUT_UNIT_MS		100
 
 /* CONTROL */
@@ -74,7 +74,7 @@ enum ornic_reg {
 #define ORNIC_CTL_MBZ			0xff0cu	/* bits 2, 3 and 15:8 */
 
 /* STATUS */
-#define ORNIC_STS_READY			(1u << 0) /* takes commands; or DMA may go on */
+#define ORNIC_STS_READY			(1u << 0) /* accepts commands or, if DRAINING, uses DMA */
 #define ORNIC_STS_FATAL			(1u << 1) /* failed, see SYNDROME */
 #define ORNIC_STS_RESETTING		(1u << 2) /* reset in progress */
 #define ORNIC_STS_DRAINING		(1u << 3) /* disable in progress */
@@ -83,11 +83,11 @@ enum ornic_reset_cause {
 	ORNIC_CAUSE_POWER_ON	= 0,	/* never reset */
 	ORNIC_CAUSE_FLR		= 1,	/* function-level reset */
 	ORNIC_CAUSE_CONTROL	= 2,	/* CONTROL.RESET */
-	ORNIC_CAUSE_RESTART	= 3,	/* restarted behind the function */
+	ORNIC_CAUSE_RESTART	= 3,	/* device restarted without a reset of the function */
 	ORNIC_CAUSE_BUS		= 4,	/* bus or machine reset */
 };
 
-/* Reasons a host gives with RESET or with a disable (ORN-CTL-6). */
+/* Reasons that a host writes with RESET or with a disable (ORN-CTL-6). */
 enum ornic_reset_reason {
 	ORNIC_REASON_SHUTDOWN		= 1,
 	ORNIC_REASON_ENABLE_TIMEOUT	= 2,
@@ -101,17 +101,17 @@ enum ornic_reset_reason {
 };
 
 /*
- * Status block: 64 bytes of host memory that the device writes, so that a host
- * need not read the BAR.
+ * Status block: 64 bytes of host memory. The device writes them, so that the host need not
+ * read the BAR.
  */
 struct ornic_status_block {
 	__le32 nonce;		/* host: NONCE before enable; device: NONCE + 1 once READY */
-	__le32 status;		/* as STATUS, written before an event tells of a change */
+	__le32 status;		/* as STATUS, written before the event that reports a change */
 	__le32 syndrome;	/* as SYNDROME */
 	__le32 generation;	/* + 1 whenever an Identify page changed */
 	__le64 heartbeat;	/* + 1 every HB_MS while READY */
-	__le64 clock;		/* device clock at that beat */
-	__le64 wallclock;	/* device's own ns since the epoch at that beat, 0 = has none */
+	__le64 clock;		/* device clock at that heartbeat */
+	__le64 wallclock;	/* wall clock of the device at that heartbeat in ns, 0 = none */
 	__u8 res[24];
 };
 ORNIC_ASSERT_SIZE(struct ornic_status_block, 64);

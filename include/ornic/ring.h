@@ -19,7 +19,7 @@ struct ornic_rec {
 	__le32 arm;		/* host: arm word (CQ EQ ACQ), mbz otherwise */
 	__u8 mbz[24];
 	__le32 notify;		/* device: [30:0] index, [31] ORNIC_NOTIFY_ALWAYS */
-	__le32 dev_index;	/* device: may show its consumer index, debugging only */
+	__le32 dev_index;	/* device: may store its consumer index, debugging only */
 	__u8 res[24];
 };
 ORNIC_ASSERT_SIZE(struct ornic_rec, 64);
@@ -39,7 +39,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_rec, notify, 0x20);
 
 enum ornic_arm_type {
 	ORNIC_ARM_NONE		= 0,	/* disarmed */
-	ORNIC_ARM_SOLICITED	= 1,	/* entries solicited or in error */
+	ORNIC_ARM_SOLICITED	= 1,	/* solicited entries and errors */
 	ORNIC_ARM_ANY		= 2,	/* any entry */
 };
 
@@ -69,10 +69,10 @@ enum ornic_db_admin {
 };
 
 /*
- * Page descriptor: where a ring or a memory region lies (ORN-MEM-1, 2).
- * Level 0: addr is the memory itself, contiguous. Level 1: addr is an array of
- * 8-byte page addresses. Level 2: addr is an array of addresses of 4096-byte
- * leaf arrays of 512 page addresses each.
+ * Page descriptor: address of a ring or a memory region (ORN-MEM-1, 2).
+ * Level 0: addr is the address of the contiguous memory. Level 1: addr is the
+ * address of an array of 8-byte page addresses. Level 2: addr is the address of an
+ * array of addresses of 4096-byte leaf arrays with 512 page addresses each.
  */
 struct ornic_pages {
 	__le64 addr;		/* level 0: 4096-byte multiple; arrays: 64-byte aligned */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Receive rules: which queue pair gets which frame (specification: steer.rst;
- * clauses ORN-STEER).
+ * Receive rules: they select the queue pairs that receive a frame (specification:
+ * steer.rst; clauses ORN-STEER).
  */
 #ifndef ORNIC_STEER_H
 #define ORNIC_STEER_H
@@ -23,19 +23,19 @@ enum ornic_rule_target {
 	ORNIC_TARGET_DROP	= 2,	/* feature STEER */
 };
 
-/* MEMBER: offset of the group's GID in value, all else of value, mask and fields zero. */
+/* MEMBER: offset of the group's GID in value. The rest of value, mask and fields are zero. */
 #define ORNIC_MEMBER_GID	0x20
 
 /* Headers that a MATCH rule compares; byte arrays and __be are in wire order. */
 struct ornic_rule_match {
 	__u8 dmac[6];		/* DMAC */
 	__u8 smac[6];		/* SMAC */
-	__be16 ethertype;	/* ETHERTYPE: behind the VLAN tag if there is one */
+	__be16 ethertype;	/* ETHERTYPE: the one behind the VLAN tag, if any */
 	__be16 vlan_tci;	/* VLAN: the frame has a tag (0x8100) */
 	__u8 src_ip[16];	/* SRC_IP; IPv4 as ::ffff:a.b.c.d */
-	__u8 dst_ip[16];	/* DST_IP; the same */
-	__be16 src_port;	/* SRC_PORT: of TCP or UDP */
-	__be16 dst_port;	/* DST_PORT: the same */
+	__u8 dst_ip[16];	/* DST_IP; IPv4 as ::ffff:a.b.c.d */
+	__be16 src_port;	/* SRC_PORT: TCP or UDP port */
+	__be16 dst_port;	/* DST_PORT: TCP or UDP port */
 	__u8 ip_version;	/* IP_VERSION: 4 or 6 */
 	__u8 protocol;		/* PROTOCOL; IPv6: behind the extension headers */
 	__u8 tos;		/* TOS: type of service, traffic class */
@@ -83,8 +83,8 @@ struct ornic_rule_cmd {
 	__le32 flags;		/* MATCH: ORNIC_RULE_F_* */
 	__le32 counter_set;	/* feature COUNTER_SETS */
 	__le32 owner;		/* host's id of the user context */
-	__le32 fields;		/* MATCH: ORNIC_MATCH_* that take part */
-	struct ornic_rule_match value;	/* MATCH: what the bits of mask must be */
+	__le32 fields;		/* MATCH: ORNIC_MATCH_* fields to compare */
+	struct ornic_rule_match value;	/* MATCH: required values of the bits in mask */
 	struct ornic_rule_match mask;	/* MATCH: bits to compare */
 	__u8 mbz[32];
 };
@@ -93,23 +93,23 @@ ORNIC_ASSERT_OFFSET(struct ornic_rule_cmd, value, 0x20);
 ORNIC_ASSERT_OFFSET(struct ornic_rule_cmd, mask, 0x80);
 
 /* bit 0 is reserved */
-#define ORNIC_RULE_F_COPY	(1u << 1) /* the frame goes on to later rules */
-#define ORNIC_RULE_F_LEFTOVER	(1u << 2) /* only what UNICAST did not take */
+#define ORNIC_RULE_F_COPY	(1u << 1) /* the frame is offered to later rules too */
+#define ORNIC_RULE_F_LEFTOVER	(1u << 2) /* only frames that UNICAST did not take */
 
-/* RSS_CREATE input. The completion's number is the group's. */
+/* RSS_CREATE input. The number in the completion is the number of the group. */
 #define ORNIC_RSS_LOG_MAX_TABLE	8
 #define ORNIC_RSS_MAX_TABLE	(1 << ORNIC_RSS_LOG_MAX_TABLE)
 #define ORNIC_RSS_KEY_BYTES	40
 
 struct ornic_rss_create_cmd {
 	__u8 function;		/* enum ornic_rss_function */
-	__u8 log_size;		/* log2 entries of table in use, 0..8 */
+	__u8 log_size;		/* log2 of the entries of table in use, 0..8 */
 	__u8 port;		/* 1..ports */
 	__u8 mbz0;
-	__le32 fields;		/* ORNIC_RSS_*: what to hash */
+	__le32 fields;		/* ORNIC_RSS_*: fields to hash */
 	__le32 owner;		/* host's id of the user context */
 	__le32 mbz1;
-	__u8 key[ORNIC_RSS_KEY_BYTES];	/* of the hash, in the order of its bits */
+	__u8 key[ORNIC_RSS_KEY_BYTES];	/* hash key; bit 7 of the first byte is its first bit */
 	__le64 mbz2;
 	__le32 table[ORNIC_RSS_MAX_TABLE];	/* RAW queue pairs; unused entries: 0 */
 };
@@ -132,7 +132,7 @@ enum ornic_rss_function {
 #define ORNIC_RSS_DST_PORT_UDP	(1u << 7)
 #define ORNIC_RSS_FIELDS	0xffu
 
-/* What was hashed: rss_type of a completion. */
+/* Hashed headers: rss_type of a completion. */
 #define ORNIC_RSS_TYPE_IPV4	(1u << 0)
 #define ORNIC_RSS_TYPE_IPV6	(1u << 1)
 #define ORNIC_RSS_TYPE_TCP	(1u << 2)

@@ -19,14 +19,14 @@
 	_Static_assert(__builtin_offsetof(type, member) == (bytes),	\
 		       "offset of " #member " in " #type)
 
-/* A number field that names no object. */
+/* Value of a number field that names no object. */
 #define ORNIC_NONE		0xffffffffu
 
-/* Largest object number; numbers are 24 bits wide and 0 names no object but EQ 0. */
+/* Largest object number. Numbers have 24 bits; only EQ 0 has the number 0. */
 #define ORNIC_MAX_NUMBER	0xfffffeu
 #define ORNIC_NUMBER_MASK	0xffffffu
 
-/* Bytes of every device-produced entry, of a doorbell record and of an admin command. */
+/* Size in bytes of each device-produced entry, of a doorbell record and of an admin command. */
 #define ORNIC_ENTRY_BYTES	64
 
 #endif

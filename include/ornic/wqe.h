@@ -20,14 +20,14 @@
  *   FAST_REG                 control, fast_reg
  *   BIND_MW                  control, bind
  *
- * "data" is count SGEs or, with INLINE, count bytes right there.
+ * "data" is count SGEs or, with INLINE, count bytes in this place.
  */
 #ifndef ORNIC_WQE_H
 #define ORNIC_WQE_H
 
 #include "types.h"
 
-/* Send opcodes: the verbs' values. 0xe0..0xef are the vendor's. */
+/* Send opcodes: the values of verbs. 0xe0..0xef are for the vendor. */
 enum ornic_wqe_opcode {
 	ORNIC_WR_RDMA_WRITE	= 0,
 	ORNIC_WR_RDMA_WRITE_IMM	= 1,
@@ -50,10 +50,10 @@ enum ornic_wqe_opcode {
 };
 
 /* Control flags 0..4: IBV_SEND_* values. */
-#define ORNIC_WQE_FENCE		(1u << 0) /* after all earlier reads and atomics */
+#define ORNIC_WQE_FENCE		(1u << 0) /* wait for earlier reads, atomics, FLUSH, ATOMIC_WRITE */
 #define ORNIC_WQE_SIGNALED	(1u << 1) /* write a completion */
-#define ORNIC_WQE_SOLICITED	(1u << 2) /* event at the peer */
-#define ORNIC_WQE_INLINE	(1u << 3) /* data is in the slot */
+#define ORNIC_WQE_SOLICITED	(1u << 2) /* request an event at the peer */
+#define ORNIC_WQE_INLINE	(1u << 3) /* the slot contains the data */
 #define ORNIC_WQE_IP_CSUM	(1u << 4) /* RAW: fill IPv4 and L4 checksums */
 #define ORNIC_WQE_FLAGS		0x1fu
 
@@ -65,15 +65,15 @@ struct ornic_wqe_ctrl {
 		__be32 imm;	/* *_IMM: immediate data */
 		__le32 inv_key;	/* LOCAL_INV, SEND_INV: key to invalidate */
 	};
-	__le32 qpn;		/* handle */
-	__le32 index;		/* this work request's free-running ring index */
+	__le32 qpn;		/* handle of the queue pair */
+	__le32 index;		/* free-running ring index of the work request */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_ctrl, 16);
 ORNIC_ASSERT_OFFSET(struct ornic_wqe_ctrl, qpn, 8);
 
 struct ornic_wqe_remote {
 	__le64 addr;		/* virtual address at the responder */
-	__le32 rkey;		/* key of the responder */
+	__le32 rkey;		/* rkey of the responder's memory */
 	__le32 xrc_srqn;	/* XRC_INI: SRQ of the responder; mbz otherwise */
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_remote, 16);
@@ -85,37 +85,37 @@ struct ornic_wqe_atomic {
 ORNIC_ASSERT_SIZE(struct ornic_wqe_atomic, 16);
 
 struct ornic_wqe_flush {
-	__le64 length;		/* RANGE: bytes from the remote address on */
+	__le64 length;		/* RANGE: number of bytes from the remote address on */
 	__u8 type;		/* ORNIC_FLUSH_*, at least one */
 	__u8 level;		/* enum ornic_flush_level */
 	__u8 mbz[6];
 };
 ORNIC_ASSERT_SIZE(struct ornic_wqe_flush, 16);
 
-/* What a flush waits for: the verbs' and the wire's values. */
+/* Condition for which a flush waits: the values of verbs and of the wire. */
 #define ORNIC_FLUSH_GLOBAL	(1u << 0) /* visible to everything in the responder's system */
 #define ORNIC_FLUSH_PERSISTENT	(1u << 1) /* survives loss of power */
 
 enum ornic_flush_level {
-	ORNIC_FLUSH_RANGE	= 0,	/* what address and length name */
-	ORNIC_FLUSH_REGION	= 1,	/* all of the key; address and length are ignored */
+	ORNIC_FLUSH_RANGE	= 0,	/* the bytes given by address and length */
+	ORNIC_FLUSH_REGION	= 1,	/* all bytes of the key; address and length are ignored */
 };
 
 /* Data segment: the layout of struct ibv_sge on a little-endian host. */
 struct ornic_sge {
-	__le64 addr;		/* virtual address in the key's space */
-	__le32 length;		/* 0 = nothing, not checked */
+	__le64 addr;		/* virtual address in the address space of the key */
+	__le32 length;		/* bytes; 0 = none, addr and lkey are not checked */
 	__le32 lkey;		/* key of a local region */
 };
 ORNIC_ASSERT_SIZE(struct ornic_sge, 16);
 
 /* FAST_REG: PRIVILEGED queue pairs only, since the list has DMA addresses. */
 struct ornic_wqe_fast_reg {
-	__le64 iova;		/* virtual address the key is used with */
+	__le64 iova;		/* virtual address of the first byte, as work requests give it */
 	__le64 length;		/* bytes from iova on */
 	__le64 list;		/* DMA address of the array of page addresses */
-	__le32 npages;		/* entries of it */
-	__le32 key;		/* index of a FAST_REG key, and its tag from now on */
+	__le32 npages;		/* entries of the array */
+	__le32 key;		/* index of a FAST_REG key, and its new tag */
 	__le32 access;		/* ORNIC_ACCESS_* */
 	__le32 offset;		/* first byte within the first page */
 	__u8 page_shift;	/* log2 of the page size, a bit of page_sizes */
@@ -129,7 +129,7 @@ struct ornic_wqe_bind {
 	__le64 addr;		/* first byte, in the region's address space */
 	__le64 length;		/* 0 = unbind, type 1 only */
 	__le32 lkey;		/* key of the region */
-	__le32 key;		/* index of a window, and its tag from now on */
+	__le32 key;		/* index of a window, and its new tag */
 	__le32 access;		/* REMOTE_WRITE, _READ, _ATOMIC; type 2B: ZERO_BASED */
 	__le32 mbz;
 };
@@ -142,7 +142,7 @@ struct ornic_wqe_eth {
 	__le16 inline_hdr;	/* frame bytes that follow inline, padded to 16 */
 	__le16 vlan_tci;	/* VLAN_INSERT */
 	__le16 csum_start;	/* CSUM_PARTIAL: first byte to sum */
-	__le16 csum_offset;	/* CSUM_PARTIAL: where the sum goes, from csum_start */
+	__le16 csum_offset;	/* CSUM_PARTIAL: offset of the checksum field from csum_start */
 	__u8 eflags;		/* ORNIC_ETH_* */
 	__u8 mbz[3];
 };
@@ -155,12 +155,12 @@ ORNIC_ASSERT_SIZE(struct ornic_wqe_eth, 16);
 struct ornic_rwqe {
 	__le16 count;		/* SGEs */
 	__le16 mbz0;
-	__le32 id;		/* RQ: free-running index, checked; SRQ: any, echoed */
+	__le32 id;		/* RQ: free-running index, checked; SRQ: any value, echoed */
 	__le64 mbz1;
 };
 ORNIC_ASSERT_SIZE(struct ornic_rwqe, 16);
 
-/* Longest message, and the area in front of every datagram received (UD, GSI). */
+/* Bytes of the longest message, and of the header area before a received datagram (UD, GSI). */
 #define ORNIC_MAX_MSG		0x80000000u
 #define ORNIC_GRH_BYTES		40
 
