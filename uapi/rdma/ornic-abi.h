@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
 /*
- * User ABI of ornic_ib: what uverbs carries between driver and provider.
+ * User ABI of ornic_ib: payload of uverbs commands between driver and provider.
  *
- * Rings and doorbell records live in memory of the process, allocated by the
- * provider page-aligned and pinned by the driver. One buffer per object:
+ * Rings and doorbell records lie in memory of the process. The provider allocates it at
+ * a page boundary, and the driver pins it. Each object has one buffer:
  *
  *   CQ   [entries: 64 << log_entries][record: 64]
  *   QP   [SQ: 1 << (sq_log + sq_stride)][RQ: 1 << (rq_log + rq_stride)]
@@ -11,9 +11,9 @@
  *   SRQ  [entries: 1 << (log_entries + stride), 64 or more][record: 64]
  *
  * The RQ starts at the next multiple of its stride, so that no entry straddles
- * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) takes
- * no bytes; both records are always there, at a multiple of 64. The buffer is
- * zero but for the notify words, which start as ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
+ * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) uses
+ * no bytes. Both records always exist, at a multiple of 64. The buffer is
+ * zero except for the notify words, which are ORNIC_NOTIFY_ALWAYS (ORN-RNG-4).
  */
 #ifndef ORNIC_ABI_USER_H
 #define ORNIC_ABI_USER_H
@@ -26,7 +26,7 @@
 
 /*
  * ioctl attribute of UVERBS_METHOD_DM_ALLOC: __aligned_u64, out, offset for mmap of the
- * memory, whose length is rounded up to whole pages. 0x1000 is where a driver's begin.
+ * memory, whose length is rounded up to whole pages. Attributes of drivers begin at 0x1000.
  */
 #define ORNIC_ATTR_DM_ALLOC_MMAP_OFFSET	0x1000
 
@@ -34,11 +34,11 @@
 #define ORNIC_ABI_F_DATA_IN_ORDER	(1u << 0)
 
 /*
- * What a provider can do. The driver ignores bits that it does not know, and rejects a provider
- * without a bit that the device needs; no device of interface 1.0 needs one.
+ * Capabilities of a provider. The driver ignores bits that it does not know, and rejects a
+ * provider without a bit that the device needs. No device of interface 1.0 needs one.
  *
- * DM_COMBINE: the provider orders its stores to device memory (ORN-DM-10), so that memory is
- * mapped write-combining. Without it, the mapping is uncached.
+ * DM_COMBINE: the provider orders its stores to device memory (ORN-DM-10), so the driver maps
+ * the memory write-combining. Without the bit, the mapping is uncached.
  */
 #define ORNIC_UCONTEXT_CAP_DM_COMBINE	(1u << 0)
 
@@ -48,8 +48,8 @@ struct ornic_ureq_alloc_ucontext {
 };
 
 /*
- * alloc_ucontext: the process's doorbell page and the limits of its rings. A driver that adds
- * fields behind comp_mask sets a bit of it for each; this version has none.
+ * alloc_ucontext: doorbell page of the process and limits of its rings. A driver that adds
+ * fields behind comp_mask sets a bit of it for each field. This version has none.
  */
 struct ornic_uresp_alloc_ucontext {
 	__aligned_u64 db_mmap_offset;	/* offset for mmap of the doorbell page */
@@ -64,29 +64,29 @@ struct ornic_uresp_alloc_ucontext {
 	__u8 max_rq_stride;
 	__u8 log_max_srq;		/* log2 entries of an SRQ */
 	__u8 flags;			/* ORNIC_ABI_F_* */
-	__u16 max_srq_sge;		/* SGEs of an entry; 0: the device has no SRQs */
+	__u16 max_srq_sge;		/* SGEs of an SRQ entry; 0: the device has no SRQs */
 	__u16 reserved2;
 	__u32 comp_mask;
 	__u32 reserved3;
 };
 
 /*
- * query_device, for a provider that left room for it: a reading of the clocks, receive
- * scaling and rate limits. Clock and system time are of one moment, give or take error_ns;
- * they are zero if the device stamps no completions.
+ * query_device, if the provider left room for it: a reading of the clocks, receive scaling
+ * (RSS) and rate limits. Clock and system time were read at the same moment, with an error of
+ * at most error_ns. They are zero if the device has no completion timestamps.
  */
 struct ornic_uresp_query_device {
 	__aligned_u64 clock;		/* device clock */
 	__aligned_u64 clock_mask;	/* its valid bits */
-	__aligned_u64 system_ns;	/* CLOCK_REALTIME */
+	__aligned_u64 system_ns;	/* CLOCK_REALTIME in ns */
 	__u32 clock_khz;		/* rate of the device clock */
-	__u32 error_ns;			/* most that system_ns can be off, saturated */
-	__u32 rss_fields;		/* IBV_RX_HASH_* that create_qp takes; 0: no RSS */
+	__u32 error_ns;			/* largest error of system_ns, saturated */
+	__u32 rss_fields;		/* IBV_RX_HASH_* that create_qp accepts; 0: no RSS */
 	__u8 rss_functions;		/* IBV_RX_HASH_FUNC_* */
 	__u8 reserved[3];
-	__u32 rate_qpts;		/* bit per IBV_QPT_* that takes a rate limit */
-	__u32 rate_min_kbps;		/* least and most of one */
-	__u32 rate_max_kbps;
+	__u32 rate_qpts;		/* bit per IBV_QPT_* that supports a rate limit */
+	__u32 rate_min_kbps;		/* smallest rate limit in kbit/s */
+	__u32 rate_max_kbps;		/* largest rate limit in kbit/s */
 	__u32 reserved2;
 };
 
@@ -119,8 +119,8 @@ struct ornic_uresp_create_srq {
 };
 
 /*
- * modify_srq with IBV_SRQ_MAX_WR: a new buffer of the same layout and stride, which says what
- * the old one says (ORN-SRQ-17); the old one is not used on success.
+ * modify_srq with IBV_SRQ_MAX_WR: a new buffer of the same layout and stride, which holds the
+ * entries of the old one (ORN-SRQ-17). After success the old buffer is no longer used.
  */
 struct ornic_ureq_modify_srq {
 	__aligned_u64 buf_addr;
@@ -128,7 +128,7 @@ struct ornic_ureq_modify_srq {
 	__u8 reserved[7];
 };
 
-/* resize_cq: a new buffer of the same layout; the old one is not used on success. */
+/* resize_cq: a new buffer of the same layout. After success the old one is no longer used. */
 struct ornic_ureq_resize_cq {
 	__aligned_u64 buf_addr;
 	__u8 log_entries;
@@ -141,7 +141,7 @@ struct ornic_uresp_resize_cq {
 	__u32 consumer;
 };
 
-/* For an XRC target, which has no buffer, the driver looks at neither of the two. */
+/* create_qp. An XRC target has no buffer, so the driver ignores its request. */
 struct ornic_ureq_create_qp {
 	__aligned_u64 buf_addr;
 	__u8 sq_log;
@@ -156,17 +156,17 @@ struct ornic_uresp_create_qp {
 	__u32 reserved;
 };
 
-/* modify_qp in its extended form, optional: with a rate limit. */
+/* modify_qp by the extended command with a rate limit; optional. */
 struct ornic_ureq_modify_qp {
-	__u32 rate_burst;		/* bytes; 0: the device's choice */
+	__u32 rate_burst;		/* bytes; 0: chosen by the device */
 	__u16 rate_packet;		/* bytes; 0: the largest frame */
 	__u16 reserved;
 };
 
 /*
- * create_wq takes the same request and answers the same: a work queue is a queue
- * pair with sq_log ORNIC_ABI_NO_RING. create_qp with a table of work queues takes
- * this one instead.
+ * create_wq has the request and the response of create_qp: a work queue is a queue pair
+ * with sq_log ORNIC_ABI_NO_RING. create_qp with a table of work queues (RSS) has this
+ * request instead.
  */
 struct ornic_ureq_create_rss {
 	__u32 fields;			/* IBV_RX_HASH_* */
@@ -177,8 +177,8 @@ struct ornic_ureq_create_rss {
 
 /* Query of device memory. */
 struct ornic_uresp_query_dm {
-	__aligned_u64 mmap_offset;	/* as alloc_dm told it */
-	__aligned_u64 length;		/* as asked for, not rounded up */
+	__aligned_u64 mmap_offset;	/* as reported by alloc_dm */
+	__aligned_u64 length;		/* bytes as requested, not rounded up */
 };
 
 struct ornic_uresp_create_ah {

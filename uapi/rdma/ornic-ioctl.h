@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
 /*
- * ioctl attributes and methods of ornic_ib beyond those of all drivers: what a
- * process needs that works with the context of another one.
+ * ioctl attributes and methods of ornic_ib beyond those of all drivers. A process that
+ * imports the context of another process uses them.
  */
 #ifndef ORNIC_ABI_IOCTL_H
 #define ORNIC_ABI_IOCTL_H
@@ -10,7 +10,7 @@
 
 /* UVERBS_METHOD_QUERY_CONTEXT */
 enum ornic_ib_query_context_attrs {
-	/* struct ornic_uresp_alloc_ucontext, as of the context's making */
+	/* struct ornic_uresp_alloc_ucontext, as when the context was created */
 	ORNIC_IB_ATTR_QUERY_CONTEXT_RESP = (1U << UVERBS_ID_NS_SHIFT),
 };
 
