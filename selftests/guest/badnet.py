@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Bad and slow networks between the VMs: rules of ornicd's faults, and captures of what came of them, for the checker to judge.
+"""Bad and slow networks between the VMs: fault injection rules of ornicd, and captures of the traffic for the checker to judge.
 
-The lab's daemon must have a control socket: ORNICD_ARGS. Of several daemons the first one has the rules and the captures.
+The lab's daemon must have a control socket: ORNICD_ARGS. With several daemons, rules and captures apply to the first one.
 """
 import contextlib
 import os
 import shutil
 import time
 
-import harness                  # says where the others are
+import harness                  # sets the path of the other modules
 import programs
 
 from checker import judge       # pylint: disable=wrong-import-order
@@ -29,9 +29,9 @@ PATIENCE = 300
 
 
 class Captured(harness.GuestTest):
-    """A test case that has the daemon's control socket at hand."""
+    """A test case with access to the daemon's control socket."""
 
-    # Whose packets are judged: times are seen where the capture is, so not those of a VM with another daemon.
+    # Senders whose packets are judged. Times are taken at the capture, so a VM with another daemon is not judged.
     judged = ("10.88.0.1", "10.88.0.2") if harness.HOSTS == "one" else ("10.88.0.1",)
 
     @classmethod
@@ -42,7 +42,8 @@ class Captured(harness.GuestTest):
 
     @contextlib.contextmanager
     def captured(self, options, least=1000):
-        """What passes the switch meanwhile breaks no rule of IBTA, and has that many requests. Yields the checker's counts to be."""
+        """Check that packets of the switch break no rule of IBTA and hold more than this number of requests. Yield the
+        checker's counts."""
         path = self.p.lab.state.path("captured.pcapng")
         counts = {}
         number = self.control.call("capture.start", spec=path + ",buffer=256M")["id"]
@@ -55,7 +56,7 @@ class Captured(harness.GuestTest):
         self.assertGreater(counts.get("requests", 0), least, counts)
 
     def verdict(self, number, path, options):
-        """The checker's, when the file is complete; returns what it counted."""
+        """Judge the complete file with the checker; return its counts."""
         self.wait_written(number)
         report = judge.judge(path, options)
         print("# " + ", ".join("%d %s" % (n, what) for what, n in sorted(report.counts.items())))
@@ -67,7 +68,7 @@ class Captured(harness.GuestTest):
         return report.counts
 
     def wait_written(self, number):
-        """Waits until a capture that was stopped is complete."""
+        """Wait until a stopped capture is complete."""
         end = time.monotonic() + PATIENCE
         while any(each["id"] == number for each in self.control.call("capture.list")):
             self.assertLess(time.monotonic(), end, "the capture is not written after %d s" % PATIENCE)
@@ -75,7 +76,7 @@ class Captured(harness.GuestTest):
 
     @contextlib.contextmanager
     def network(self, rules, timeout_ns):
-        """Under these rules of faults, each of which does something, no rule of IBTA is broken."""
+        """Check that no rule of IBTA is broken under these fault rules, each of which must act."""
         self.addCleanup(self.control.call, "fault.clear")
         for rule in rules:
             self.control.call("fault.add", rule=rule)
@@ -87,15 +88,15 @@ class Captured(harness.GuestTest):
 
 
 class BadNetwork(Captured, programs.ProgramTest):
-    """A file's test case; its methods are added by networks()."""
+    """A file's test case; networks() adds its methods."""
 
     program = "verbs_data"
     port = 7471
     operations = "send send_imm write write_imm read cmp_swap fetch_add qps_fetch_add"
-    newer = None                # name and port of a program with more, and its operations
+    newer = None                # name and port of a program with more operations, and their names
 
     def check(self, place, rules):
-        """Each operation ends well, with the right data in the right order, and atomics happen once."""
+        """Check that each operation succeeds with the right data in the right order, and that atomics execute once."""
         runs = [(self.operations, None)] + ([(self.newer[2], self.newer[:2])] if self.newer else [])
         with self.network(rules, TIMEOUT_NS):
             said = [self.ask(place, "", names, timeout=PATIENCE, other=other) for names, other in runs]
@@ -105,7 +106,7 @@ class BadNetwork(Captured, programs.ProgramTest):
 
 
 def networks(case, places, names=tuple(NETWORKS)):
-    """Adds a test method for each place and network."""
+    """Add a test method for each place and network."""
     for place in places:
         for name in names:
             def test(self, place=place, rules=NETWORKS[name]):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two VMs for the guest tests: which lab, how a server and a client meet, and what must hold after every test.
+"""Two VMs for the guest tests: the lab, the way a server and a client meet, and the checks after every test.
 
-Files of the suite share a lab. selftests/run starts it, one for each of its lanes (ORNIC_TEST_LANE), and names it in
-ORNIC_TEST_LAB; a file that is run by hand uses that lab too, or else starts one for itself, as does one that sets OWN_LAB.
-ORNIC_TEST_DEV names another RDMA device than ornic0, such as rxe0 over the virtio link, to try the tests themselves. GUEST names
-the guest release, as for make. HOSTS=udp or veth gives each VM an ornicd of its own, joined as lab up --hosts says.
+Files of the suite share a lab. selftests/run starts one for each of its lanes (ORNIC_TEST_LANE) and names it in ORNIC_TEST_LAB.
+A file that is run by hand uses that lab too, or else starts one for itself, as does a file that sets OWN_LAB. ORNIC_TEST_DEV
+names another RDMA device than ornic0, such as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest
+release, as for make. HOSTS=udp or veth gives each VM its own ornicd, joined as lab up --hosts says.
 
-After each test the kernels must not have complained and `rdma res` must show what it showed at the start: a test that leaves an
-object behind fails, whatever it found. On a guest whose kernel checks itself, the end of a file is a test of its own: kmemleak
-must not have found memory that nothing points to. Such a guest is slow, so timeouts are longer there.
+After each test the kernels must not have complained and `rdma res` must show the same objects as at the start: a test that
+leaves an object behind fails, whatever its result. On a guest whose kernel checks itself, the end of a file is a separate test:
+kmemleak must not have found memory without a pointer to it. Such a guest is slow, so timeouts are longer there.
 """
 import atexit
 import os
@@ -31,9 +31,9 @@ from lab.vm import COMPLAINT            # noqa: E402
 DEVICE = os.environ.get("ORNIC_TEST_DEV", "ornic0")
 BUILT = os.environ.get("O", os.path.join(TOP, "build"))
 GUEST = os.environ.get("GUEST", "trixie")
-DEBUG = GUEST.endswith("-debug")        # its kernel checks itself
+DEBUG = GUEST.endswith("-debug")        # a guest whose kernel checks itself
 HOSTS = os.environ.get("HOSTS", "one")  # how the daemons are joined
-SLOW = 6 if DEBUG else 1                # what timeouts are multiplied by
+SLOW = 6 if DEBUG else 1                # factor of timeouts
 PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
 MEMORY = "3G"                           # one test sends a message of 1 GiB
@@ -54,7 +54,7 @@ class Pair:
         self.prepare()
 
     def prepare(self):
-        """Brings both VMs into the state that tests start from; again after a VM was started anew."""
+        """Bring both VMs into the state that tests start from; repeat it after a VM was restarted."""
         for vm in self.lab.vms:
             vm.patience = SLOW
             vm.run("echo %d > /proc/sys/vm/nr_hugepages" % HUGE_PAGES)
@@ -68,26 +68,26 @@ class Pair:
         self.heard = [complaints(vm) for vm in self.lab.vms]
 
     def programs(self, _vm):
-        """Folder of the programs made for a VM's guest."""
+        """Return the folder of the programs for a VM's guest."""
         return PROGRAMS
 
     def device_of(self, _vm):
-        """Name of a VM's RDMA device."""
+        """Return the name of a VM's RDMA device."""
         return DEVICE
 
     def address(self, vm, family=4):
-        """Address of a VM's RDMA interface."""
+        """Return the address of a VM's RDMA interface."""
         if family == 6:
             return "fd%s::%d" % (self.net[3:], vm.number + 1)
         return "%s.0.%d" % (self.net, vm.number + 1)
 
     def gid_index(self, vm):
-        """Index of the GID made from the VM's IPv4 address."""
+        """Return the index of the GID of the VM's IPv4 address."""
         found = vm.run("grep -l ffff: /sys/class/infiniband/%s/ports/1/gids/* | head -n 1" % self.device_of(vm)).out
         return int(found.strip().rsplit("/", 1)[1])
 
     def resources(self):
-        """What `rdma res` counts for the device of each VM; None for a VM that is dead."""
+        """Return what `rdma res` counts for the device of each VM; None for a dead VM."""
         asked = [vm.spawn("rdma res", timeout=30, lines=False) if vm.alive() else None for vm in self.lab.vms]
         for process in filter(None, asked):
             process.wait(60)
@@ -96,7 +96,7 @@ class Pair:
         return [line and line.group(1).strip() for line in lines]
 
     def settled(self):
-        """What is wrong with the VMs after a test, as a list of texts."""
+        """Return the faults of the VMs after a test, as a list of texts."""
         end = time.monotonic() + SETTLE
         while (left := self.resources()) != self.start_res and time.monotonic() < end:
             time.sleep(0.05)
@@ -117,7 +117,7 @@ class Pair:
         return wrong
 
     def leaks(self):
-        """What kmemleak found in the VMs, a list of texts."""
+        """Return the reports of kmemleak in the VMs, as a list of texts."""
         found = []
 
         def ask(vm):
@@ -133,7 +133,7 @@ class Pair:
         return found
 
     def explain(self):
-        """The last words of kernels and daemon, as comments."""
+        """Print the last lines of kernels and daemon, as comments."""
         for vm in self.lab.vms:
             try:
                 show("dmesg of " + vm.name, vm.dmesg())
@@ -149,12 +149,13 @@ def show(title, text):
 
 
 def complaints(vm):
-    """The kernel's complaints on the console, which shows warnings and worse."""
+    """Return the kernel's warnings and errors on the console."""
     return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
 
 
 def start_lab(lane=os.environ.get("ORNIC_TEST_LANE", "0"), **more):
-    """The two VMs that the suite shares, or VMs with more options; the caller takes them down. lane: whose persistent memory."""
+    """Start the two VMs that the suite shares, or VMs with more options; the caller takes them down. lane: owner of the
+    persistent memory."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD, "hosts": HOSTS}
     options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm", lane))
@@ -162,12 +163,12 @@ def start_lab(lane=os.environ.get("ORNIC_TEST_LANE", "0"), **more):
 
 
 OWN_LAB = None                          # options of a lab for this file alone
-PAIR = Pair                             # and what its VMs are
+PAIR = Pair                             # and options of its VMs
 _pair = None
 
 
 def pair():
-    """The suite's pair, or the file's own; starts a lab if nobody did."""
+    """Return the suite's pair, or the file's own pair; start a lab if there is none."""
     global _pair
     if not _pair:
         name = os.environ.get("ORNIC_TEST_LAB")
@@ -181,10 +182,10 @@ def pair():
 
 
 class GuestTest(unittest.TestCase):
-    """A test case with both VMs at hand."""
+    """A test case with both VMs."""
 
     ornic_only = False
-    needs_modules = False                       # the kernel's own RDMA stack comes and goes
+    needs_modules = False                       # the kernel's RDMA stack creates and destroys objects at any time
 
     @classmethod
     def setUpClass(cls):
@@ -205,11 +206,11 @@ class GuestTest(unittest.TestCase):
         self.assertFalse(wrong, "\n".join(wrong))
 
     def ends(self, place):
-        """Server's VM and client's VM, for 'between' the VMs or 'within' one."""
+        """Return server's VM and client's VM, for 'between' the VMs or 'within' one."""
         return (self.b, self.a) if place == "between" else (self.a, self.a)
 
     def addresses(self):
-        """Gives the interface of VM 0, whose driver was loaded anew, its addresses again, and waits until RDMA works there."""
+        """Give the interface of VM 0 its addresses again after its driver was reloaded, and wait until RDMA works there."""
         vm, dev = self.a, self.p.netdev
         vm.run("until [ -e /sys/class/net/%s ]; do sleep 0.05; done; ip link set %s up; ip addr replace %s/24 dev %s; "
                "ip -6 addr replace %s/64 dev %s nodad"
@@ -217,13 +218,13 @@ class GuestTest(unittest.TestCase):
         self.wait_usable()
 
     def wait_usable(self):
-        """Waits until the RDMA port of VM 0 is up and has a GID of its IPv4 address."""
+        """Wait until the RDMA port of VM 0 is up and has a GID of its IPv4 address."""
         self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
                    "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; ls /dev/infiniband/uverbs0"
                    % (self.device, self.device), timeout=30)
 
     def spawn(self, vm, command, timeout):
-        """A command that is killed at the end of the test if it still runs."""
+        """Start a command that is killed at the end of the test if it still runs."""
         process = vm.spawn(command, timeout=timeout)
         self.addCleanup(self.reap, process)
         return process
@@ -236,10 +237,10 @@ class GuestTest(unittest.TestCase):
             pass                                # its VM is gone
 
     def exchange(self, place, server, client, listening, timeout=60):
-        """Runs server and client; returns what the client and the server said.
+        """Run server and client; return the output of the client and of the server.
 
-        {addr} in the client's command is the server's address. listening is a TCP port, or a function that waits until the server
-        of the given VM is ready. Both must give status 0.
+        {addr} in the client's command is the server's address. listening is a TCP port, or a function that waits until the
+        server of the given VM is ready. Both must give status 0.
         """
         there, here = self.ends(place)
         waiting = self.spawn(there, server, timeout)
@@ -260,12 +261,12 @@ class GuestTest(unittest.TestCase):
 
 
 def cm_listens(vm, _process=None):
-    """Waits until a program listens through rdma_cm."""
+    """Wait until a program listens through rdma_cm."""
     vm.run("until rdma res show cm_id | grep -q LISTEN; do sleep 0.05; done", timeout=30)
 
 
 def matrix(case, places=("between", "within"), **tests):
-    """Adds one test method per place and entry: name = arguments for case.check(place, ...)."""
+    """Add one test method per place and entry: name = arguments for case.check(place, ...)."""
     for place in places:
         for name, arguments in tests.items():
             def test(self, place=place, arguments=arguments):
@@ -273,7 +274,7 @@ def matrix(case, places=("between", "within"), **tests):
             setattr(case, "test_%s_%s" % (place, name), test)
 
 
-# Memory that the kernel's core itself (6.12) forgets where an allocation fails: the function, and what.
+# Leaks of the kernel's core itself (6.12) after an allocation failed: the function, and the name in kmemleak's report.
 KERNELS_OWN = {
     "flow_resources_alloc": "uverbs: of its two arrays it frees only the one that could not be had",
     "setup_port": "setup_hw_port_stats(): all that it has when the driver cannot read the counters",
@@ -281,7 +282,7 @@ KERNELS_OWN = {
 
 
 class Leaks(unittest.TestCase):
-    """The last test of each file, on a guest that can tell."""
+    """The last test of each file, on a guest with kmemleak."""
 
     def test_no_memory_lost(self):
         found = pair().leaks()
@@ -294,7 +295,7 @@ class Leaks(unittest.TestCase):
 
 
 def main():
-    """Runs the file's tests as TAP; explains failures with what kernels and daemon said."""
+    """Run the file's tests as TAP; explain failures with the output of kernels and daemon."""
     try:
         tap.main(last=[Leaks("test_no_memory_lost")] if DEBUG else [])
     except SystemExit as end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""prog/rc_loop.py in a VM: a process with two connected queue pairs that moves exactly what a test asks for."""
+"""prog/rc_loop.py in a VM: a process with two connected queue pairs that executes the operations that a test requests."""
 import os
 
 import harness
@@ -19,14 +19,14 @@ class Loop:
         self.qpns = [int(n) for n in self.process.wait_for(r"(?m)^qps (\d+) (\d+)$", 60).groups()]
 
     def ask(self, line):
-        """What the program answers to a command."""
+        """Return the program's answer to a command."""
         self.answers += 1
         self.process.write(line.encode() + b"\n")
         answer = self.process.wait_for(r"\A(?:(?:(?!done|failed).*\n)*(?:done|failed).*\n){%d}" % self.answers, 60)
         return answer.group(0).splitlines()[-1]
 
     def do(self, line):
-        """A command that must work."""
+        """Execute a command that must work."""
         answer = self.ask(line)
         if not answer.startswith("done"):
             raise AssertionError("%s: %s" % (line, answer))

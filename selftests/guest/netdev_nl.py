@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Asks the kernel's netlink family "netdev" and prints JSON; runs in a guest, which has no ynl.
+"""Query the kernel's netlink family "netdev" and print JSON; runs in a guest, which has no ynl.
 
-netdev_nl.py INTERFACE: objects of the interface by kind: queues, napis, queue statistics, those of the whole interface, page pools.
-Unknown attributes are left out. A kind that the kernel does not have is None.
+netdev_nl.py INTERFACE: objects of the interface by kind: queues, napis, queue statistics, those of the whole interface, page
+pools. Unknown attributes are left out. A kind that the kernel does not have is None.
 """
 import json
 import socket
@@ -31,7 +31,7 @@ def attribute(number, value):
 
 
 def attributes(data):
-    """Numbers and values of the attributes in a message."""
+    """Return numbers and values of the attributes in a message."""
     found = {}
     while len(data) >= 4:
         length, number = struct.unpack_from("=HH", data)
@@ -46,7 +46,7 @@ class Netlink:
         self.socket.bind((0, 0))
 
     def ask(self, family, command, request, flags):
-        """Attributes of each object in the answer; OSError if the kernel refuses."""
+        """Return the attributes of each object in the answer; raise OSError if the kernel rejects the request."""
         body = struct.pack("=BBH", command, 1, 0) + request
         self.socket.send(struct.pack("=IHHII", 16 + len(body), family, NLM_F_REQUEST | flags, 1, 0) + body)
         found = []

@@ -8,7 +8,7 @@ UPDATES = "/lib/modules/$(uname -r)/updates"
 
 
 def target(test, vm, address):
-    """A RAM disk of 256 MiB, exported by a VM until the end of the test."""
+    """Export a RAM disk of 256 MiB from a VM until the end of the test."""
     test.addCleanup(vm.run, "rm -f {p}/subsystems/ornic; rmdir {p} {s}/namespaces/1 {s}; rmmod nvmet_rdma nvmet brd".format(
         p=PORT, s=SUBSYSTEM), check=False)
     vm.run("modprobe -a nvmet nvmet-rdma && modprobe brd rd_nr=1 rd_size=262144 && "
@@ -21,18 +21,18 @@ def target(test, vm, address):
 
 
 def connect(vm, address):
-    """The disk becomes /dev/nvme0n1 of a VM."""
+    """Connect a VM to the disk, which becomes /dev/nvme0n1."""
     vm.run("echo transport=rdma,traddr=%s,trsvcid=4420,nqn=ornic > /dev/nvme-fabrics; "
            "until [ -b /dev/nvme0n1 ]; do sleep 0.1; done" % address, timeout=60)
 
 
 def disconnect(vm):
-    """The disk goes, if it is there."""
+    """Disconnect the disk if it is connected."""
     vm.run("[ ! -d %s ] || echo 1 > %s/delete_controller" % (HOST, HOST), timeout=60)
 
 
 def file_system(test, vm, address):
-    """What a VM writes to the disk comes back: raw, and as files that survive unmounting and a new connection."""
+    """Check data that a VM writes to the disk: raw, and in files that survive unmounting and a new connection."""
     vm.run("modprobe nvme-rdma && dd if=/dev/urandom of=/tmp/nvme.in bs=1M count=48", timeout=60)
     test.addCleanup(vm.run, "rm -f /tmp/nvme.in /tmp/nvme.out; rmmod nvme_rdma", check=False)
     test.addCleanup(disconnect, vm)
@@ -47,7 +47,7 @@ def file_system(test, vm, address):
 
 
 def ib_again(vm, device):
-    """The RDMA driver of a VM anew: ib_core keeps the CQs of its pool until the device goes."""
+    """Reload the RDMA driver of a VM: ib_core keeps the CQs of its pool until the device goes."""
     vm.run("rmmod nvme_rdma; for m in %s; do [ ! -d /sys/module/$m ] || rmmod $m || exit; done; modprobe rdma_ucm; "
            "insmod %s/ornic_ib.ko" % (LAYERS, UPDATES), timeout=60)
     vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "

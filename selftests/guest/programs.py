@@ -10,7 +10,7 @@ import harness
 
 
 class ProgramTest(harness.GuestTest):
-    """A file's test case; program and port are those of its program."""
+    """A file's test case; program and port name its C program."""
 
     program = None
     port = None
@@ -22,7 +22,7 @@ class ProgramTest(harness.GuestTest):
         cls.said = {}
 
     def ask(self, place, options, names="", timeout=150, other=None):
-        """What the client says when it runs these tests, or all; other: name and port of a program instead of the file's."""
+        """Return the client's output for these tests, or for all; other: name and port of a program instead of the file's."""
         there, here = self.ends(place)
         program, port = other or (self.program, self.port)
         serve, ask = ("/tmp/selftests/%s -d %s %s" % (program, self.p.device_of(vm), self.both) for vm in (there, here))
@@ -40,7 +40,7 @@ class ProgramTest(harness.GuestTest):
         self.judge(self.ask(place, options, name, timeout), name)
 
     def shared_point(self, place, options, names, name):
-        """One point of a run of all names; the run happens when its first point is asked for."""
+        """Judge one point of a run of all names; the first point that is asked for starts the run."""
         key = place, options
         self.used_vms = key not in self.said
         if self.used_vms:
@@ -57,7 +57,7 @@ class ProgramTest(harness.GuestTest):
 
 
 def points(case, names, places=("between", "within"), **modes):
-    """Adds a test method for each place, mode (keyword: options of the client) and name."""
+    """Add a test method for each place, mode (keyword: options of the client) and name."""
     for place in places:
         for mode, options in modes.items():
             for name in names:
@@ -80,7 +80,7 @@ class LocalTest(ProgramTest):
 
 
 def local_points(case, program, names, prefix="", device="%s", **options):
-    """Adds a test method for each name; device is how the program takes its name."""
+    """Add a test method for each name; device: the option by which the program takes its device."""
     for name in names:
         def test(self, name=name):
             self.one_here("%s %s" % (program, device % self.device), name, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A lab whose devices stand behind proxies (selftests/proxy), which see what the drivers do and can lie to them."""
+"""A lab whose devices stand behind proxies (selftests/proxy). A proxy observes the driver and can falsify the device's answers."""
 import atexit
 import os
 import sys
@@ -24,17 +24,17 @@ UP = ("i=%s; ip link set $i up && ip addr replace 10.88.0.%%d/24 dev $i && until
 
 
 def patient(cap):
-    """CAP with the longest admin timeout there is: 25 seconds."""
+    """Return CAP with the longest possible admin timeout: 25 seconds."""
     return cap | c.ORNIC_CAP_TIMEOUT_MASK << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT
 
 
 class Proxied(unittest.TestCase):
-    """Test case with VMs and the proxy of each one's device. No rule may be broken and no kernel complain, whatever a test does."""
+    """Test case with VMs and the proxy of each one's device. No test may break a rule or cause a kernel complaint."""
 
     vms = 1
-    lies = {}                   # of the proxies from the start
-    smp = 2                     # processors of a VM: what destroys and what calls run at once
-    lab = None                  # the file's, with the proxies
+    lies = {}                   # fields of the proxies' Lies from the start
+    smp = 2                     # processors of a VM: a destroy and its callbacks run at once
+    lab = None                  # the file's lab, with the proxies
     proxies = []
 
     @classmethod
@@ -59,7 +59,7 @@ class Proxied(unittest.TestCase):
         self.addCleanup(self.judge)             # runs last
 
     def judge(self):
-        """What must hold after every test."""
+        """Check the conditions that hold after every test."""
         for vm, proxy, heard in zip(self.lab.vms, self.proxies, self.heard):
             broken, proxy.rules.broken = proxy.rules.broken, []
             self.assertFalse(broken, "%s: %s" % (vm.name, broken))
@@ -70,18 +70,18 @@ class Proxied(unittest.TestCase):
         self.assertTrue(self.lab.daemons_alive(), "ornicd is dead")
 
     def assertTried(self, *clauses):
-        """The test was one of these clauses: each was put to the test since it began."""
+        """Check that the test exercised each of these clauses since it began."""
         for clause in clauses:
             self.assertGreater(self.proxy.rules.tried[clause], self.tried[0][clause], "%s was not tried" % clause)
 
     def spawn(self, command, vm=None, timeout=120):
-        """A command that is killed at the end of the test if it still runs."""
+        """Start a command that is killed at the end of the test if it still runs."""
         process = (vm or self.vm).spawn(command, timeout=timeout * harness.SLOW)
         self.addCleanup(harness.GuestTest.reap, process)
         return process
 
     def said(self, text):
-        """Whether the kernel has said this."""
+        """Return true if the kernel log contains this text."""
         return text in self.vm.dmesg()
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Destroying RDMA objects of a device that rejects the command, does not answer it, or reports events of what is just made.
+"""Destroying RDMA objects of a device that rejects the command, does not answer it, or reports events of an object under
+construction.
 
-ib_core frees an object of the kernel whatever a driver returns, and keeps those of a process that exits for ever. So the driver
-declares a device dead that rejects a destroy, and nobody is called after it returned: no kernel complains, the device recovers.
+ib_core frees an object of the kernel whatever status a driver returns, and keeps the objects of an exiting process for ever. So
+the driver declares a device dead that rejects a destroy, and calls no consumer after the destroy returned: no kernel complains,
+the device recovers.
 """
 import threading
 import time
@@ -18,7 +20,8 @@ DELAY = 50                              # milliseconds between the creation of a
 DESTROYS = "QP_DESTROY CQ_DESTROY SRQ_DESTROY KEY_DESTROY PD_DESTROY".split()
 OF_PROCESS = DESTROYS + "XRCD_DESTROY DM_DESTROY RULE_DESTROY RSS_DESTROY".split()
 
-# One of each object, in this order, so that uverbs destroys them in the other. After a line on standard input: as it says.
+# One of each object, in this order, so that uverbs destroys them in reverse order. It executes the line that it reads from
+# standard input.
 OBJECTS = '''
 import os, sys
 import pyverbs.enums as e
@@ -97,7 +100,7 @@ class Destroy(BadDevice):
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
 
     def script(self, program):
-        """Runs a program in Python, which says when it is there."""
+        """Run a program in Python, which prints "there" when it is ready."""
         path = "/tmp/%s.py" % self.id().rsplit(".", 1)[-1]
         self.vm.run("cat > %s <<'EOF'\n%s\nEOF" % (path, program))
         process = self.spawn("exec python3 %s" % path)
@@ -105,7 +108,7 @@ class Destroy(BadDevice):
         return process
 
     def rejected(self):
-        """The device was reset because it did so, and recovers once it does not any more."""
+        """Check that the device was reset because it rejected the destroy, and that it recovers once it accepts destroys again."""
         self.proxy.wait(lambda: self.rejections and self.reasons(), "destroy the object and reset the device")
         self.proxy.lies.on_command = None
         self.assertTrue(self.said("destroy command rejected"))
@@ -128,7 +131,7 @@ class Destroy(BadDevice):
         self.rejected()
 
     def unload(self, name):
-        """The driver goes, and the queues of ib_core's own with it."""
+        """Unload the driver while the device rejects the destroy of an object of ib_core itself."""
         self.load()
         self.reject(getattr(c, "ORNIC_OP_" + name))
         self.vm.run("rmmod ornic_ib", timeout=60)
@@ -142,7 +145,7 @@ class Destroy(BadDevice):
         self.process_object("CQ_DESTROY", 77)
 
     def test_region_with_window(self):
-        """ORN-MEM-67: where a window may be bound BUSY is an answer like others, and the process tries again."""
+        """ORN-MEM-67: BUSY is a normal answer if a window may be bound, and the process tries again."""
         self.load()
         program = self.script(OBJECTS)
         program.write(b"window\n")
@@ -161,31 +164,31 @@ class Destroy(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def trace(self):
-        """Makes all functions of the kernel take longer, and what happens between two of them likelier."""
+        """Slow down all functions of the kernel by tracing, so that races between two of them become likelier."""
         self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo function > {t}/current_tracer".format(t=TRACE))
         self.addCleanup(self.vm.run, "echo nop > %s/current_tracer" % TRACE)
 
     def report_errors(self, number):
-        """Events of a queue pair, for longer than its creation is delayed."""
+        """Report events of a queue pair for longer than its creation is delayed."""
         for _ in range(2 * DELAY):
             if self.proxy.eqs[0].guest.room():
                 self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": number})
             time.sleep(0.001)
 
     def unanswered(self, name):
-        """The driver goes while a destroy stays unanswered until the device is given up."""
+        """Unload the driver while a destroy stays unanswered, until the driver gives up on the device."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20)})
         self.trace()
         opcode = getattr(c, "ORNIC_OP_" + name)
         self.proxy.lies.on_command = lambda command: command.opcode != opcode
         self.vm.run("rmmod ornic_ib", timeout=120)
         self.proxy.lies.on_command = None
-        time.sleep(1)           # what was queued for freed memory runs
+        time.sleep(1)           # time for deferred work that may use freed memory
         self.vm.run("echo nop > %s/current_tracer; insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko" % TRACE, timeout=60)
         self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
 
     def test_work_queue_event(self):
-        """ORN-SEC-16: uverbs does not know a work queue yet whose create has just completed."""
+        """ORN-SEC-16: event of a work queue that the device has created and uverbs does not know yet."""
         def hook(command, completion):
             if command.opcode == c.ORNIC_OP_QP_CREATE and completion["status"] == c.ORNIC_ST_OK:
                 threading.Thread(target=self.report_errors, args=(completion["number"],)).start()
@@ -201,7 +204,7 @@ class Destroy(BadDevice):
         self.works()
 
     def test_number_in_use(self):
-        """ORN-SEC-16: the number of an object that exists."""
+        """ORN-SEC-16: the device returns the number of an existing object."""
         self.load()
         self.vm.run("insmod %s objects=ornic0" % MODULE)
         self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
@@ -211,7 +214,7 @@ class Destroy(BadDevice):
         program.write(b"\n")
         self.assertEqual(program.wait(60), 1)
         self.proxy.lies.on_completion = None
-        self.vm.run("rmmod ornic_ktest", timeout=60)            # the reset comes when it has let go
+        self.vm.run("rmmod ornic_ktest", timeout=60)            # the reset comes when the module has released its objects
         self.recovers(c.ORNIC_REASON_MALFORMED)
 
 

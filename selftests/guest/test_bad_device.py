@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The driver in front of a device that lies, stops or dies: a proxy (selftests/proxy) makes the device do so.
 
-Whatever happens, no kernel complains and the driver can be unloaded; what the driver does in turn is a matter of the clauses named.
+In every case no kernel complains and the driver can be unloaded. The clauses that a test names say how the driver must react.
 """
 import harness
 import nvme
@@ -27,7 +27,7 @@ input()
 
 
 def timeouts(**given):
-    """A function for CAP with other timeouts, in units of 100 ms: ready, admin, reset."""
+    """Return a function for CAP with other timeouts, in units of 100 ms: ready, admin, reset."""
     def cap(value):
         for name, units in given.items():
             shift = getattr(c, "ORNIC_CAP_%s_TIMEOUT_SHIFT" % name.upper())
@@ -47,7 +47,7 @@ class BadDevice(Proxied):
 
     @classmethod
     def tearDownClass(cls):
-        """A device that lies no more works, whatever it said before."""
+        """Check that the device works again when it stops lying."""
         case = cls("works")
         case.setUp()
         case.works(load=True)
@@ -56,18 +56,18 @@ class BadDevice(Proxied):
         super().tearDownClass()
 
     def truth(self):
-        """The driver goes while the device lies."""
+        """Unload the driver while the device lies."""
         self.proxy.release()
         self.vm.run(UNLOAD, timeout=60)
         self.proxy.lies = Lies()
 
     def load(self, **lies):
-        """Loads the driver, whose device has an interface afterwards."""
+        """Load the driver; its device then has an interface."""
         self.proxy.lies = Lies(**lies)
         self.vm.run("%s && %s" % (LOAD, UP % 1), timeout=60)
 
     def refused(self, **lies):
-        """Loads the driver, which has no device afterwards."""
+        """Load the driver, which must reject the device."""
         self.proxy.lies = Lies(**lies)
         self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic.ko && ! ls /sys/bus/pci/drivers/ornic/*/net", timeout=60)
 
@@ -75,7 +75,7 @@ class BadDevice(Proxied):
         if load:
             self.vm.run(LOAD, timeout=60)
         self.vm.run(UP % 1, timeout=60)
-        # a device that recovers may be shown as ACTIVE just before it goes, and the program fails
+        # a recovering device may be shown as ACTIVE just before it disappears; then the program fails
         server = self.spawn("until %s; do sleep 0.2; done" % ALONE)
         self.vm.wait_listen(18515)
         self.vm.run(ALONE + " 10.88.0.1")
@@ -88,7 +88,7 @@ class BadDevice(Proxied):
         return [reason for reason in self.proxy.reasons(self.since) if reason]
 
     def recovers(self, reason):
-        """The driver resets the device for this reason and no other, and brings it up again."""
+        """Check that the driver resets the device for this reason only, and brings it up again."""
         self.proxy.wait(self.reasons, "reset the device")
         self.works()
         self.assertEqual(set(self.reasons()), {reason})
@@ -99,7 +99,7 @@ class BadDevice(Proxied):
         return process
 
     def reject(self, opcode, status=c.ORNIC_ST_BUSY, then=None):
-        """From now on such a command is rejected, and the device does nothing of it. then: called first, each time."""
+        """Reject this command from now on and do not execute it. then: a function to call first, each time."""
         def hook(command):
             if command.opcode != opcode:
                 return True
@@ -112,7 +112,7 @@ class BadDevice(Proxied):
         self.proxy.lies.on_command = hook
 
     def page(self, kind, change):
-        """A completion hook that changes an Identify page: change(fields) gives what is different."""
+        """Return a completion hook that changes an Identify page: change(fields) returns the changed fields."""
         layout = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port"}[kind]
 
         def hook(command, completion):
@@ -125,7 +125,7 @@ class BadDevice(Proxied):
         return hook
 
     def command(self, opcode, /, **change):
-        """A completion hook that changes the completion of one command."""
+        """Return a completion hook that changes the completion of one command."""
         def hook(command, completion):
             if command.opcode == opcode:
                 completion.update(change)
@@ -136,7 +136,7 @@ class Start(BadDevice):
     """Devices that cannot be started."""
 
     def test_other_major(self):
-        """ORN-GEN-2, ORN-PCI-9: nothing is written to the device of an unknown version."""
+        """ORN-GEN-2, ORN-PCI-9: the driver writes no register of a device with an unknown version."""
         self.refused(registers={c.ORNIC_REG_VERSION: lambda value: (c.ORNIC_VERSION_MAJOR + 1) << 16})
         self.assertEqual(self.seen(WRITE), [])
         self.assertTrue(self.seen(READ, c.ORNIC_REG_VERSION))
@@ -152,7 +152,7 @@ class Start(BadDevice):
         self.assertEqual(self.seen(WRITE), [])
 
     def test_minor_version(self):
-        """A later minor version changes nothing that the driver knows."""
+        """A later minor version does not change the driver's behaviour."""
         self.load(registers={c.ORNIC_REG_VERSION: lambda value: value + 7})
         self.works()
 
@@ -176,7 +176,7 @@ class Start(BadDevice):
         self.assertTrue(self.said("does not share this machine's memory"))
 
     def test_unknown_features(self):
-        """ORN-FEA-5, ORN-FEA-6, ORN-GEN-7: Identify pages say more than the driver knows."""
+        """ORN-FEA-5, ORN-FEA-6, ORN-GEN-7: Identify pages contain features and fields that the driver does not know."""
         def more(command, completion):
             if command.opcode == c.ORNIC_OP_IDENTIFY and completion["status"] == c.ORNIC_ST_OK:
                 at, length = command.fields["out_addr"], command.fields["out_len"]
@@ -193,21 +193,21 @@ class Start(BadDevice):
         self.assertTrue(accepted["features0"])
 
     def test_event_queue_number(self):
-        """ORN-SEC-16: a number that no event queue can have."""
+        """ORN-SEC-16: the number is out of range for event queues."""
         self.refused(on_completion=self.command(c.ORNIC_OP_EQ_CREATE, number=BEYOND))
         self.assertEqual(self.reasons(), [c.ORNIC_REASON_MALFORMED])
 
     def test_key_number(self):
-        """ORN-SEC-16."""
+        """ORN-SEC-16: the number is out of range for keys."""
         self.refused(on_completion=self.command(c.ORNIC_OP_KEY_CREATE, number=5))
         self.assertEqual(self.reasons(), [c.ORNIC_REASON_MALFORMED])
 
 
 class Commands(BadDevice):
-    """Commands that end otherwise than they should."""
+    """Commands with an unexpected result."""
 
     def test_unknown_status(self):
-        """ORN-ADM-28: a failure, and no more than that."""
+        """ORN-ADM-28: an unknown status is an ordinary failure."""
         self.load()
         program = self.python(A_PD)
         self.proxy.lies.on_completion = self.command(c.ORNIC_OP_PD_CREATE, status=UNKNOWN)
@@ -219,7 +219,7 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_lost_interrupt(self):
-        """ORN-ADM-5: the completion of a command that timed out is found without being told."""
+        """ORN-ADM-5: the driver finds the completion of a command that timed out although the interrupt was lost."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30)})
         program = self.python(A_PD)
         self.proxy.lies.interrupts = False
@@ -231,7 +231,7 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_never_completes(self):
-        """ORN-ADM-5, ORN-ADM-29: a command without completion means a reset, and fails."""
+        """ORN-ADM-5, ORN-ADM-29: a command that never completes fails and causes a reset."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30)})
         program = self.python(A_PD)
         self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
@@ -243,7 +243,7 @@ class Commands(BadDevice):
         self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
 
     def test_late(self):
-        """ORN-ADM-29: while the device has a heartbeat, a completion after the time limit is as good as another."""
+        """ORN-ADM-29: while the device has a heartbeat, the driver accepts a completion after the time limit."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20)})
         program = self.python(A_PD)
         self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_PD_CREATE
@@ -256,7 +256,7 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_moderation_rejected(self):
-        """The administrator learns why, and the values are the old ones."""
+        """ethtool shows the reason to the administrator, and the values stay unchanged."""
         self.load()
         self.proxy.lies.on_completion = self.command(c.ORNIC_OP_CQ_MODIFY, status=c.ORNIC_ST_NO_RESOURCE)
         result = self.vm.run("i=%s; ethtool -C $i rx-usecs 10 rx-frames 4" % INTERFACE, check=False)
@@ -266,7 +266,7 @@ class Commands(BadDevice):
         self.assertRegex(self.vm.run("i=%s; ethtool -c $i" % INTERFACE).out, r"rx-usecs:\s+0\b")
 
     def test_no_heartbeat(self):
-        """ORN-ADM-29: a device without a heartbeat is not waited for any longer than one limit."""
+        """ORN-ADM-29: the driver waits no longer than one time limit for a device without a heartbeat."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30), c.ORNIC_REG_HB_MS: lambda _: 0})
         program = self.python(A_PD)
         self.vm.run("dmesg -C")
@@ -298,7 +298,8 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def fails_in_flight(self, reason, die):
-        """A command in flight when the device dies fails long before its time, a process that has the device open ends."""
+        """Check that a command in flight when the device dies fails long before its time limit, and that a process with the
+        device open ends."""
         self.load(registers={c.ORNIC_REG_CAP: patient})
         waiting = self.spawn("exec " + ALONE)
         self.vm.wait_listen(18515)
@@ -316,16 +317,16 @@ class Commands(BadDevice):
             self.recovers(reason)
 
     def test_fatal_event(self):
-        """ORN-CTL-32: the device says by an event that it is FATAL."""
+        """ORN-CTL-32: the device reports FATAL by an event."""
         self.fails_in_flight(c.ORNIC_REASON_FATAL, lambda: self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL}))
 
     def test_fatal_status(self):
-        """ORN-CTL-32: it says so in the status block alone."""
+        """ORN-CTL-32: the device reports FATAL in the status block alone."""
         self.fails_in_flight(c.ORNIC_REASON_FATAL,
                              lambda: self.proxy.status_block("status", c.ORNIC_STS_READY | c.ORNIC_STS_FATAL))
 
     def test_gone(self):
-        """ORN-PCI-7: after MAGIC reads as all ones, no register is touched, not even when the driver is unloaded."""
+        """ORN-PCI-7: after MAGIC reads as all ones, the driver accesses no register, not even when it is unloaded."""
         self.fails_in_flight(None, self.proxy.vanish)
         self.vm.run(UNLOAD, timeout=60)
         accesses = [access for access in self.proxy.accesses[self.since:] if access[0] != CONFIG]
@@ -335,7 +336,7 @@ class Commands(BadDevice):
 
 
 class Consumers(BadDevice):
-    """ORN-QP-22: the kernel's own consumers get the completions that a dead device does not write any more."""
+    """ORN-QP-22: the kernel's consumers get the completions that a dead device no longer writes."""
 
     def dies(self, die):
         if harness.DEBUG:
@@ -344,14 +345,14 @@ class Consumers(BadDevice):
         nvme.target(self, self.vm, "10.88.0.1")
         self.addCleanup(self.vm.run, "rmmod nvme_rdma", check=False)
         self.addCleanup(nvme.disconnect, self.vm)
-        # a host that goes tells its target, and waits as long as it does for any answer
+        # a host that disconnects informs its target, and waits for the answer up to the usual limit
         self.vm.run("modprobe nvme-rdma && echo 5 > /sys/module/nvme_core/parameters/admin_timeout")
         nvme.connect(self.vm, "10.88.0.1")
         self.vm.run("dd if=/dev/nvme0n1 of=/dev/null bs=64k count=16 iflag=direct")
         die()
 
     def test_fatal(self):
-        """The reset comes when the last of them has let go."""
+        """The reset comes when the last consumer has released its objects."""
         self.dies(lambda: self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL}))
         self.recovers(c.ORNIC_REASON_FATAL)
 
@@ -361,8 +362,8 @@ class Consumers(BadDevice):
 
 
 class Malformed(BadDevice):
-    """ORN-SEC-7, ORN-SEC-16: what no correct device writes; each means a reset with reason MALFORMED, from which the driver
-    recovers."""
+    """ORN-SEC-7, ORN-SEC-16: malformed entries that no correct device writes. Each causes a reset with reason MALFORMED, from
+    which the driver recovers."""
 
     def malformed(self, write):
         self.load()
@@ -415,7 +416,7 @@ class Malformed(BadDevice):
         self.recovers(c.ORNIC_REASON_MALFORMED)
 
     def fake_completion(self, queue_pair_type, receive, **fields):
-        """A completion of a work request that a queue pair of the kernel has not posted."""
+        """Return a completion of a work request that a queue pair of the kernel has not posted."""
         qp = next(command for command in reversed(self.proxy.commands) if command.opcode == c.ORNIC_OP_QP_CREATE and
                   command.input("ornic_qp_create_cmd")["type"] == queue_pair_type)
         number = qp.input("ornic_qp_create_cmd")["recv_cq" if receive else "send_cq"]
@@ -432,7 +433,7 @@ class Malformed(BadDevice):
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0x12345678, byte_len=64))
 
     def test_verbs_receive_length(self):
-        """More bytes than the receive that completes has room for: consumers would read beyond it."""
+        """More bytes than the completed receive has room for: consumers would read beyond it."""
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, byte_len=0x10000))
         self.assertTrue(self.said("more bytes than a receive has room for"))
 
@@ -441,10 +442,10 @@ class Malformed(BadDevice):
 
 
 class Harmless(BadDevice):
-    """What is no reason for a reset."""
+    """Events and interrupts that do not cause a reset."""
 
     def test_gone_objects(self):
-        """ORN-SEC-16: numbers in range of objects that are gone are dropped."""
+        """ORN-SEC-16: the driver drops events of objects that no longer exist, if the number is in range."""
         self.load()
         self.proxy.put_event(1, {"type": c.ORNIC_EV_COMPLETION, "number": GONE})
         for kind in (c.ORNIC_EV_CQ_ERR, c.ORNIC_EV_QP_FATAL, c.ORNIC_EV_LAST_WQE, c.ORNIC_EV_SRQ_LIMIT):
@@ -461,7 +462,7 @@ class Harmless(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_interrupt_storm(self):
-        """ORN-SEC-17: interrupts without cause cost what an interrupt costs."""
+        """ORN-SEC-17: spurious interrupts cost no more than the interrupts themselves."""
         self.load()
         for _ in range(3000):
             self.proxy.interrupt(0)
@@ -470,7 +471,7 @@ class Harmless(BadDevice):
         self.assertEqual(self.reasons(), [])
 
     def test_event_storm(self):
-        """ORN-SEC-17: the device fills the event queue whenever there is room, and the VM goes on living."""
+        """ORN-SEC-17: the device fills the event queue whenever there is room, and the VM stays responsive."""
         self.load()
         self.proxy.storm(1, {"type": c.ORNIC_EV_COMPLETION, "number": GONE})
         self.vm.run("ibv_devinfo && ls /proc && sleep 2 && ibv_devinfo", timeout=60)
@@ -480,7 +481,7 @@ class Harmless(BadDevice):
 
 
 class Changed(BadDevice):
-    """A device that comes back from a reset as another one: its software was updated, or its operator changed it."""
+    """A device that is different after a reset, because its software was updated or its operator reconfigured it."""
 
     FLR = "echo 1 > /sys/bus/pci/devices/0000:01:00.0/reset"
 
@@ -529,7 +530,7 @@ class Changed(BadDevice):
         self.assertRegex(self.interface("ip -d link show $i"), r"(?s)mtu 2000 .*maxmtu 2000")
 
     def test_other_statistics(self):
-        """The list is read again: half of it is left."""
+        """The driver reads the list again; the device returns half of it."""
         names = "ethtool -S $i | grep -vc driver_"
         self.load()
         before = int(self.interface(names))
@@ -537,7 +538,7 @@ class Changed(BadDevice):
         self.assertLess(int(self.interface(names)), before)
 
     def test_other_address(self):
-        """An address that cannot be set is taken over."""
+        """The driver adopts the device's new address if it cannot set the old one."""
         first = len(self.proxy.commands)
         self.load()
         self.comes_back(self.page(c.ORNIC_ID_PORT, lambda fields: {
@@ -547,7 +548,7 @@ class Changed(BadDevice):
                           command.input("ornic_port_modify_cmd")["mask"] & c.ORNIC_PORT_M_MAC])
 
     def test_no_address(self):
-        """A random address is given to the port, and kept through a reset."""
+        """The driver gives the port a random address and keeps it through a reset."""
         none = self.page(c.ORNIC_ID_PORT, lambda _: {"current_mac": bytes(6)})
         self.load(on_completion=none)
         macs = [command.input("ornic_port_modify_cmd")["mac"] for command in self.proxy.commands
@@ -561,7 +562,7 @@ class Changed(BadDevice):
         self.assertEqual(self.interface("cat /sys/class/net/$i/address").strip(), shown)
 
     def test_no_address_ever(self):
-        """ORN-PORT-10: a port without an address that takes none."""
+        """ORN-PORT-10: a port without an address that accepts none."""
         self.refused(on_completion=self.page(c.ORNIC_ID_PORT, lambda fields: {
             "current_mac": bytes(6), "flags": fields["flags"] & ~c.ORNIC_PORT_F_MAC_CHANGE}))
         self.assertTrue(self.said("no valid MAC address"))
@@ -584,7 +585,7 @@ class Changed(BadDevice):
         self.recovers(c.ORNIC_REASON_FATAL)
 
     def rejected(self, register, change, said):
-        """A device that comes back like this is not used; one that is as before is."""
+        """Check that the driver rejects a device that comes back like this, and uses one that is as before."""
         self.load()
         self.proxy.lies.registers = {register: change}
         self.vm.run("dmesg -C; " + self.FLR, timeout=60)
@@ -614,7 +615,7 @@ class Changed(BadDevice):
         self.works()
 
     def test_extremes(self):
-        """Limits of 0 and of all ones, at first and after a reset: the driver works or rejects the device."""
+        """Limits of 0 and of all ones, at load and after a reset: the driver works or rejects the device."""
         ones = {1: 0xff, 2: 0xffff, 4: 0xffffffff, 8: 0xffffffffffffffff}
         names = {"ports": 1, "max_dbpages": 4, "max_qp": 4, "max_cq": 4, "max_eq": 4, "max_key": 4, "max_pd": 4, "max_raw_qp": 4,
                  "max_rules": 4, "log_max_sq": 1, "log_max_rq": 1, "log_max_cq": 1, "log_max_eq": 1, "max_sq_stride": 1,
@@ -630,10 +631,10 @@ class Changed(BadDevice):
 
 
 class AsyncStorm(BadDevice):
-    """ORN-SEC-17: the device fills event queue 0, of which the driver waits for events, faster than the driver reads it."""
+    """ORN-SEC-17: the device fills event queue 0 faster than the driver reads it, while the driver waits for events there."""
 
     def storm(self, registers=()):
-        """A short queue, and events that take their time."""
+        """Make the queue short and the handling of events slow."""
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
         self.load(registers=dict(registers), on_completion=self.page(c.ORNIC_ID_DEVICE, lambda _: {"log_max_eq": 5}))
         if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_event_queue ms=0 us=200", check=False).rc:
@@ -643,7 +644,7 @@ class AsyncStorm(BadDevice):
         self.proxy.storm(0, {"type": UNKNOWN})
 
     def test_objects(self):
-        """Objects come and go."""
+        """Processes create and destroy objects."""
         self.storm()
         self.works()
         self.assertEqual(self.reasons(), [])
@@ -661,7 +662,7 @@ class AsyncStorm(BadDevice):
         self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_SHUTDOWN})
 
     def test_never_completes(self):
-        """ORN-ADM-29: a command without completion means a reset also then."""
+        """ORN-ADM-29: a command without completion causes a reset during an event storm, too."""
         self.storm({c.ORNIC_REG_CAP: timeouts(admin=10)})
         program = self.python(A_PD)
         self.proxy.lies.on_command = lambda command: command.opcode != c.ORNIC_OP_PD_CREATE
@@ -674,7 +675,7 @@ class AsyncStorm(BadDevice):
 
 
 class Revive(BadDevice):
-    """What puts the device back after a function level reset is tried again."""
+    """The driver retries the restoration of the device after a function level reset."""
 
     def test_identify_fails_once(self):
         self.load()
@@ -691,7 +692,7 @@ class Revive(BadDevice):
 
 
 class Stale(BadDevice):
-    """An event of a CQ that is destroyed is taken before another CQ can have its number."""
+    """The driver takes an event of a destroyed CQ before another CQ can get its number."""
 
     A_CQ = """
 from pyverbs.device import Context
@@ -706,7 +707,7 @@ input()
 """
 
     def test_event_of_destroyed_cq(self):
-        """Although its interrupt is late."""
+        """The interrupt of the event is late."""
         self.load()
         program = self.python(self.A_CQ)
         create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_CQ_CREATE][-1]
@@ -726,13 +727,13 @@ input()
 
 
 class Reset(BadDevice):
-    """ORN-CTL-24, ORN-CTL-25: what the device was given is freed when the device is known to leave it alone."""
+    """ORN-CTL-24, ORN-CTL-25: the driver frees the device's memory only when the device is known not to access it."""
 
     PROBES = ("p:lab/stop ornic:ornic_ctrl_disable", "p:lab/clear pci_clear_master", "p:lab/free dma_free_attrs")
     TRACE = "/sys/kernel/tracing"
 
     def trace(self, program="rmmod"):
-        """Follows what a program does, "" for all."""
+        """Trace the calls of the probed functions by a program, "" for all programs."""
         self.program = program
         if self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=self.TRACE), check=False).rc:
             self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
@@ -741,7 +742,7 @@ class Reset(BadDevice):
         self.addCleanup(self.vm.run, "echo 0 > {t}/events/lab/enable; echo > {t}/kprobe_events".format(t=self.TRACE))
 
     def traced(self):
-        """What the driver did in this order, from the moment on in which it disabled the device."""
+        """Return the driver's steps in order, from the moment at which it disabled the device."""
         lines = self.vm.run("grep -E ' (stop|clear|free): ' %s/trace" % self.TRACE).out.splitlines()
         calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if self.program in line]
         return calls[calls.index("stop"):]
@@ -756,7 +757,7 @@ class Reset(BadDevice):
     def test_bus_has_failed(self):
         """ORN-CTL-24: Bus Master Enable is cleared although the registers cannot be reached."""
         self.load()
-        self.vm.run("rmmod ornic_ib && ip link set %s down" % INTERFACE)     # no command is on its way then
+        self.vm.run("rmmod ornic_ib && ip link set %s down" % INTERFACE)     # so that no command is outstanding
         self.trace("")
         self.proxy.vanish()
         self.vm.run(Changed.FLR + " || true", timeout=60)
@@ -778,7 +779,7 @@ class Reset(BadDevice):
         self.works(load=True)
 
     def test_reset_takes_long(self):
-        """ORN-CTL-24: nothing is freed while STATUS says that the device is not done."""
+        """ORN-CTL-24: the driver frees nothing while STATUS says that the reset is not done."""
         for bit in (c.ORNIC_STS_DRAINING, c.ORNIC_STS_READY, c.ORNIC_STS_RESETTING):
             with self.subTest(bit=bit):
                 self.since = len(self.proxy.accesses)
@@ -798,7 +799,7 @@ class Reset(BadDevice):
         self.assertEqual(self.reasons(), [c.ORNIC_REASON_SHUTDOWN] * 2)
 
     def test_no_dma_after_failed_reset(self):
-        """ORN-CTL-25: recovery does not give the device the bus back before a reset has ended."""
+        """ORN-CTL-25: recovery does not set Bus Master Enable before a reset has ended."""
         self.load(registers={c.ORNIC_REG_CAP: timeouts(reset=5)})
         self.proxy.lies.registers[c.ORNIC_REG_STATUS] = lambda value: value | c.ORNIC_STS_RESETTING
         self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL})

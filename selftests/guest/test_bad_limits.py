@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Identify pages with extreme values: the driver refuses the device or works with it, and so do consumers of the kernel."""
+"""Identify pages with extreme values: the driver and the consumers of the kernel reject the device or work with it."""
 import harness
 from proxied import LOAD, UNLOAD, c, tap
 from interface import offset, pack, size, structures, unpack      # after proxied, which knows where it is
@@ -18,7 +18,7 @@ class Limits(BadDevice):
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
 
     def say(self, page, values):
-        """From now on the device says this of some fields of a page."""
+        """Make the device report these values in some fields of a page from now on."""
         name = PAGES[page]
 
         def hook(command, completion):
@@ -37,7 +37,7 @@ class Limits(BadDevice):
         self.proxy.lies.on_completion = hook
 
     def use(self):
-        """Loads the drivers. If there is an RDMA device it is asked for all it has, and objects of each kind are made."""
+        """Load the drivers. If there is an RDMA device, query all its attributes and create objects of each kind."""
         self.vm.run(LOAD, check=False, timeout=60)
         self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ] || { ibv_devinfo -v -d ornic0; cat /sys/class/infiniband/ornic0/ports/1/*; "
                     "rdma link; rdma res; insmod %s objects=ornic0 && rmmod ornic_ktest; }" % MODULE, check=False, timeout=60)
@@ -45,7 +45,7 @@ class Limits(BadDevice):
         self.vm.run(UNLOAD, timeout=60)
 
     def extremes(self, page, value):
-        """Each field has the value together with those of its row, and with those of its column, of a square."""
+        """Combine the value of each field with those of its row and with those of its column of a square."""
         fields = [(field, count) for kind, field, count in structures[PAGES[page]]
                   if kind in ("__u8", "__le16", "__le32", "__le64") and not count and not field.startswith("res")]
         for pick in [lambda i, line=line: i // SIDE == line for line in range(SIDE)] + \
@@ -57,7 +57,7 @@ class Limits(BadDevice):
                     self.use()
 
     def largest(self, page):
-        """A function for the largest value of a field."""
+        """Return a function for the largest value of a field."""
         kinds = {field: kind for kind, field, _ in structures[PAGES[page]]}
         return lambda field: (1 << int(kinds[field].strip("_ule"))) - 1
 
@@ -74,7 +74,7 @@ class Limits(BadDevice):
         self.extremes(c.ORNIC_ID_PORT, self.largest(c.ORNIC_ID_PORT))
 
     def test_no_sges(self):
-        """rdma_rw divides by the SGEs of a request, so a device without is of no use."""
+        """rdma_rw divides by the SGEs of a request, so the driver rejects a device without SGEs."""
         for field in ("max_send_sge", "max_recv_sge", "max_sge_read"):
             with self.subTest(field=field):
                 self.say(c.ORNIC_ID_DEVICE, {field: 0})
@@ -84,7 +84,7 @@ class Limits(BadDevice):
         self.assertTrue(self.said("device reports no SGEs, RDMA not available"))
 
     def test_counter_names(self):
-        """Names that cannot be files of ib_core's folder of counters are left out; RDMA works without them."""
+        """The driver omits counters whose names cannot be files in ib_core's folder of counters; RDMA works without them."""
         def hook(command, completion):
             if command.opcode != c.ORNIC_OP_STAT_NAMES or completion["status"] != c.ORNIC_ST_OK:
                 return
@@ -104,7 +104,8 @@ class Limits(BadDevice):
         self.vm.run(UNLOAD, timeout=60)
 
     def test_device_memory(self):
-        """ORN-SEC-7: there is as much device memory as its BAR has, whatever the device says; a length near 2^64 has no page."""
+        """ORN-SEC-7: device memory is limited by the size of its BAR, whatever the device reports; a length near 2^64 has no
+        page."""
         self.proxy.lies.on_completion = None
         self.say(c.ORNIC_ID_DEVICE, {"dm_bytes": (1 << 64) - 1})
         self.vm.run(LOAD, timeout=60)

@@ -7,7 +7,7 @@ A change of the interface that fails leaves it as it was, and no kernel complain
 from proxied import INTERFACE, c, tap
 from test_bad_device import BadDevice
 
-PEER = "10.88.0.77"                     # nobody
+PEER = "10.88.0.77"                     # an address without an owner
 CREATES = "PD_CREATE CQ_CREATE QP_CREATE QP_MODIFY".split()
 
 
@@ -19,12 +19,12 @@ class Replace(BadDevice):
         return int(self.interface("cat /sys/class/net/$i/mtu").out)
 
     def send(self, count=3):
-        """Sends frames, which nobody answers."""
+        """Send frames that nobody answers."""
         self.interface("ip neigh replace %s lladdr 02:00:00:00:00:77 dev $i; ping -c %d -i 0.05 -W 0.1 %s"
                        % (PEER, count, PEER), check=False)
 
     def fails(self, command):
-        """The interface does not change, and works."""
+        """Check that the change fails and that the interface still works."""
         self.assertNotEqual(self.interface(command, check=False).rc, 0)
         self.proxy.lies.on_command = None
         self.assertTrue(self.rejections)
@@ -34,13 +34,13 @@ class Replace(BadDevice):
 
     def created(self, name):
         self.load()
-        self.send()                     # NAPI has run
+        self.send()                     # NAPI has then run
         for command in ("ip link set $i mtu 4000", "ethtool -G $i rx 256"):
             self.reject(getattr(c, "ORNIC_OP_" + name), c.ORNIC_ST_LIMIT)
             self.fails(command)
 
     def test_late_frames(self):
-        """Frames that the device sends after the change has failed are accounted as others are."""
+        """Frames that the device sends after the failed change are accounted like others."""
         self.load()
         self.proxy.lies.on_doorbell = lambda kind, number, value: kind != c.ORNIC_DB_SQ
         self.send()
@@ -48,7 +48,7 @@ class Replace(BadDevice):
         self.fails("ip link set $i mtu 4000")
 
     def test_dies(self):
-        """The device dies when new queues exist, and a completion of the old ones is found after that."""
+        """The device dies when the new queues exist; a completion of the old ones is found later."""
         self.load()
         self.proxy.lies.mute = {vector for vector in self.proxy.vectors if vector}
         self.send()
@@ -60,7 +60,7 @@ class Replace(BadDevice):
         self.recovers(c.ORNIC_REASON_FATAL)
 
     def test_number_in_use(self):
-        """ORN-SEC-16: the number of a CQ that exists; its owner keeps its events until the reset."""
+        """ORN-SEC-16: the device returns the number of an existing CQ; the owner of that CQ keeps its events until the reset."""
         self.load()
         taken = [command.completion["number"] for command in self.proxy.commands if command.opcode == c.ORNIC_OP_CQ_CREATE]
         since = len(self.proxy.commands)

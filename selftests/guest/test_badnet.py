@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Operations over bad networks: all of them end well, with the right data, in order, atomics once; the checker finds nothing wrong."""
+"""Operations over bad networks: all succeed with the right data, in order, atomics once; the checker finds no violation."""
 import badnet
 import harness
 
 harness.OWN_LAB = {"ornicd_args": badnet.ORNICD_ARGS}
 XRC_PORT = 18515
-XRC_TIMEOUT_NS = 4096 << 14     # what the example has its queue pairs time out after
+XRC_TIMEOUT_NS = 4096 << 14     # timeout of the example's queue pairs
 
 
 class Networks(badnet.BadNetwork):
@@ -14,7 +14,7 @@ class Networks(badnet.BadNetwork):
     newer = ("verbs_ex", 7480, "mixed")         # SEND with invalidate, FLUSH, ATOMIC WRITE
 
     def test_xrc(self):
-        """The same for extended reliable connections, by rdma-core's example: each message comes, once and in order."""
+        """Extended reliable connections, by rdma-core's example: each message arrives once and in order."""
         server, client = ["ibv_xsrq_pingpong -d %s -g %d -n 2000 -s 3000" % (self.device, self.p.gid_index(vm))
                           for vm in self.ends("between")]
         with self.network(badnet.NETWORKS["all"], XRC_TIMEOUT_NS):

@@ -15,11 +15,11 @@ class Bypass(harness.GuestTest):
         return "%s -d %s -F -p %d %s" % (program, self.device, PORT, options)
 
     def system_calls(self, iterations):
-        """How many a polling ib_write_bw makes."""
+        """Return the number of system calls of a polling ib_write_bw."""
         server = self.command("ib_write_bw", "-s 4096 -n %d" % iterations)
         self.exchange("between", server, "strace -f -c -U calls,name -o /tmp/strace " + server + " {addr}", PORT, timeout=120)
         calls = re.findall(r"^\s*(\d+) (\w+)$", self.a.run("cat /tmp/strace").out, re.M)
-        # perftest calibrates the processor's clock, for as many looks at the time as that takes
+        # perftest reads the time to calibrate the processor's clock, in a number of calls that depends on the machine
         return sum(int(count) for count, name in calls if name not in ("total", "gettimeofday", "clock_gettime"))
 
     def test_system_calls_do_not_grow(self):
@@ -32,7 +32,7 @@ class Bypass(harness.GuestTest):
         return {name: int(value) for name, value in re.findall(r"^(\w+):(\d+)$", text, re.M)}
 
     def one_copy(self, program, size, count):
-        """Bytes that the daemon copied for a transfer, at both ends together, against its payload."""
+        """Compare the bytes that the daemon copied for a transfer, at both ends together, with its payload."""
         before = [self.counters(vm) for vm in (self.a, self.b)]
         command = self.command(program, "-s %d -n %d" % (size, count))
         self.exchange("between", command, command + " {addr}", PORT, timeout=120)
@@ -52,13 +52,14 @@ class Bypass(harness.GuestTest):
         self.one_copy("ib_send_bw", 1 << 16, 2000)
 
     def server_time(self, program, count):
-        """Processor time, in seconds, of the server of a transfer of count times 64 KiB."""
+        """Return the processor time, in seconds, of the server for a transfer of count times 64 KiB."""
         command = self.command(program, "-s 65536 -n %d" % count)
         _, said = self.exchange("between", "TIMEFORMAT='time %U %S'; time " + command, command + " {addr}", PORT, timeout=120)
         return sum(float(x) for x in re.search(r"time ([\d.]+) ([\d.]+)", said).groups())
 
     def passive(self, program):
-        """The server's time is that of set-up: it does not grow with the transfer. What else the host does only adds to both."""
+        """Check that the server's time is that of its set-up and does not grow with the transfer. Other load on the host only
+        adds to both."""
         few, many = [], []
         for _ in range(3):
             few.append(self.server_time(program, 1000))

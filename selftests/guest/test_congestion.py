@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Two senders into one slow link: they share it with congestion control, and lose packets without.
+"""Two senders into one rate-limited link: they share it with congestion control, and lose packets without.
 
-Both devices of VM 0 write to VM 1, whose link is made slow. What the two have in flight is more than the link's queue holds, so the
-second one begins when the first one has been told how much there is: that two begin at once is more than congestion control is for.
+Both devices of VM 0 write to VM 1, whose link is rate-limited. Together they have more data in flight than the link's queue
+holds. The second one begins when the first one has received its notifications, because congestion control does not prevent
+losses of a simultaneous start.
 """
 import time
 
@@ -15,15 +16,15 @@ from checker import judge       # pylint: disable=wrong-import-order
 harness.OWN_LAB = {"devices": "2,1", "hosts": "one", "ornicd_args": badnet.ORNICD_ARGS}
 
 PORTS = 18515, 18516
-BESIDE = "10.77.0.2"            # VM 1 by the virtio link, so that the two programs' own words do not wait in the queue
+BESIDE = "10.77.0.2"            # VM 1 by the virtio link, so that the programs' control messages do not wait in the queue
 LINK = {"rate": "200M", "queue": "250000"}
-BEGUN = 4 << 20                 # bytes that a writer has sent which goes by what it was told
-SECONDS = 12 * harness.SLOW     # a writer runs: longer than it takes to start the other, and all that follows
-SETTLE = 2                      # and DCQCN finds the senders' rates in much less
+BEGUN = 4 << 20                 # bytes after which a writer follows its notifications
+SECONDS = 12 * harness.SLOW     # run time of a writer: longer than the start of the other one and all measurements
+SETTLE = 2                      # far more than DCQCN needs to find the senders' rates
 WATCH = 3
 FAIR = 0.2
 WRITE = "ib_write_bw -d {dev} -x {gid} -F -p {port} -s 65536 -m 1024 {more}"
-# Two interfaces on one network: by itself Linux answers ARP for the address of the one on the other, too.
+# Two interfaces on one network: by default Linux answers ARP on either one for the address of the other one, too.
 SECOND = """echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore; echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce
 dev=$(rdma link show {dev}/1 | sed 's/.*netdev \\([^ ]*\\).*/\\1/'); ip link set $dev up; ip address add {addr}/24 dev $dev
 cd /sys/class/infiniband/{dev}/ports/1/gids; until grep -l ffff:{word} *; do sleep 0.05; done"""
@@ -50,11 +51,11 @@ class Congestion(badnet.Captured):
         return next(each for each in self.control.call("link.list") if each["port"] == self.receiver)
 
     def sent(self):
-        """Bytes of both senders."""
+        """Return the bytes of both senders."""
         return [self.control.call("counters", device=name)["rdma_tx_bytes"] for name in self.senders]
 
     def start(self, i, more):
-        """Writer number i, and whom it writes to."""
+        """Start writer number i with its peer."""
         port = PORTS[i]
         server = self.spawn(self.b, WRITE.format(dev=self.device, gid=self.p.gid_index(self.b), port=port, more=more), 60)
         self.b.wait_listen(port, 30)
@@ -62,7 +63,7 @@ class Congestion(badnet.Captured):
         return [server, self.spawn(self.a, "%s %s" % (client, BESIDE), 60)]
 
     def begin(self, i):
-        """Writer number i, which has sent a while."""
+        """Start writer number i and wait until it has sent for some time."""
         idle = self.sent()[i]
         processes = self.start(i, "-D %d" % SECONDS)
         end = time.monotonic() + 60 * harness.SLOW
@@ -76,7 +77,7 @@ class Congestion(badnet.Captured):
             self.assertEqual(process.wait(60 * harness.SLOW), 0, process.text())
 
     def share(self):
-        """Runs both writers; returns what part of all bytes the first one sent, and the link's counters then."""
+        """Run both writers; return the first one's share of all bytes, and the link's counters."""
         self.control.call("link.set", port=self.receiver, rate="off")
         self.control.call("link.set", port=self.receiver, **LINK)
         running = self.begin(0) + self.begin(1)
@@ -92,8 +93,8 @@ class Congestion(badnet.Captured):
         return first / (first + second), link
 
     def test_share(self):
-        """That nothing at all is lost is shown by a clock that does not run away (unit/test_congestion): here a daemon that did not
-        get the processor for long finds both senders at full rate again."""
+        """unit/test_congestion shows with a simulated clock that nothing is lost at all. Here a daemon that lacks the processor
+        for long lets both senders return to full rate."""
         part, controlled = self.share()
         self.assertLess(abs(part * 2 - 1), FAIR)
         self.assertGreater(controlled["marked"], 0)
@@ -103,7 +104,7 @@ class Congestion(badnet.Captured):
         self.assertGreater(wild["dropped"], 20 * controlled["dropped"])
 
     def test_notifications(self):
-        """Marks are answered by CNPs, not more often than the parameter says, and no other rule is broken."""
+        """CNPs answer marks, at most as often as the parameter allows, and no other rule is broken."""
         self.control.call("link.set", port=self.receiver, rate="50M", queue=LINK["queue"])
         spacing = self.control.call("cc.show")["params"]["np_min_time_between_cnps"] * 1000
         with self.captured(judge.Options(timeout_ns=4096 << 18, cnp_ns=spacing)) as counts:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""`rdma statistic` and `rdma res`: counters of the port and of single queue pairs, to the byte, and what the device tells of objects."""
+"""`rdma statistic` and `rdma res`: counters of the port and of single queue pairs, to the byte, and the device's attributes of
+objects."""
 import json
 
 import harness
@@ -25,7 +26,7 @@ class Counting(harness.GuestTest):
         return self.asked("statistic show link %s" % self.link)[0]
 
     def counters(self):
-        """Counters bound to queue pairs, by id."""
+        """Return the counters that are bound to queue pairs, by id."""
         return {entry["cntn"]: entry for entry in self.asked("statistic qp show link %s" % self.link)}
 
     def counter_of(self, qpn):
@@ -40,7 +41,7 @@ class Counting(harness.GuestTest):
 
 class Counters(Counting):
     def test_port(self):
-        """Each operation once in the port's counters, with its bytes."""
+        """The port's counters count each operation once, with its bytes."""
         before = self.port()
         loop = Loop(self, self.a)
         loop.do("write 1000 3")
@@ -55,7 +56,7 @@ class Counters(Counting):
     def test_bind_and_unbind(self):
         loop = Loop(self, self.a)
         a, b = loop.qpns
-        loop.do("write 100 1")                          # before: counted for the port alone
+        loop.do("write 100 1")                          # traffic before the binding, counted for the port alone
         before = self.port()
         self.rdma("statistic qp bind link %s lqpn %d" % (self.link, a))
         self.rdma("statistic qp bind link %s lqpn %d" % (self.link, b))
@@ -110,7 +111,7 @@ class Counters(Counting):
         self.assertEqual(sorted(entry["tx_write"] for entry in self.counters().values()), [1, 2])
 
     def test_driver_comes_again(self):
-        """What counters had counted before the driver was loaded anew is not taken off the port twice."""
+        """Values that counters had before the driver was reloaded are not subtracted twice from the port's values."""
         loop = Loop(self, self.a)
         self.rdma("statistic qp bind link %s lqpn %d" % (self.link, loop.qpns[0]))
         loop.do("write 1000 1")
@@ -172,7 +173,7 @@ class Resources(Counting):
         server.kill()
 
     def test_raw(self):
-        """The device's answers as they are: sizes are those of the interface."""
+        """The raw attributes of the device: sizes are those of the interface."""
         loop = Loop(self, self.a)
         pid = self.found("qp", lqpn=loop.qpns[0])["pid"]
         for what, size in (("qp", 384), ("cq", 80), ("mr", 112)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Completion queues and domains: runs prog/verbs_cq within one VM, whose tests become tests here.
+"""Completion queues and domains: runs prog/verbs_cq within one VM, one test here for each of its tests.
 
 Several completion vectors need a VM with several processors, which is started for that test.
 """

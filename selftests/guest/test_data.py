@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Every byte of every operation, compared at the far side: runs prog/verbs_data.
+"""Every byte of every operation, compared at the remote side: runs prog/verbs_data.
 
 Each of its tests becomes one here, for polling and events, between the VMs and within one.
 """
@@ -25,7 +25,7 @@ class Data(programs.ProgramTest):
         self.one_point("between", "-b %d" % size, "big_write", timeout=180)
 
     def test_a_spoiled_byte_is_found(self):
-        """The comparison itself works: with one bit flipped in each target every test fails."""
+        """The comparison detects errors: with one bit flipped in each target every test fails."""
         said = self.ask("between", "-x", "send write read ud_send huge_read")
         self.assertEqual(said.count("not ok"), 5, said)
 

@@ -23,7 +23,7 @@ DIE = {"type": c.ORNIC_EV_DEVICE_FATAL}
 
 
 class DevlinkTest(test_bad_device.BadDevice):
-    """Two VMs; the driver of VM 0 is loaded anew for each test and has its address."""
+    """Two VMs; for each test the driver of VM 0 is reloaded and gets its address."""
 
     vms = 2
 
@@ -43,12 +43,12 @@ class DevlinkTest(test_bad_device.BadDevice):
         return self.vm.run("devlink -j " + command, timeout=120, **options)
 
     def reporter(self, name):
-        """What devlink shows of a reporter."""
+        """Return devlink's state of a reporter."""
         reporters = json.loads(self.devlink("health show %s reporter %s" % (HANDLE, name)).out)["health"][HANDLE]
         return reporters[0]
 
     def until(self, ask, reached, seconds=60):
-        """Asks again and again until the answer is as it should be; returns the answer."""
+        """Repeat a query until the answer is as expected; return the answer."""
         end = time.monotonic() + seconds * harness.SLOW
         while not reached(said := ask()):
             self.assertLess(time.monotonic(), end, said)
@@ -56,16 +56,16 @@ class DevlinkTest(test_bad_device.BadDevice):
         return said
 
     def wait_reporter(self, name, **wanted):
-        """Waits until devlink shows this of a reporter; the numbers are of errors and recoveries since the driver was loaded."""
+        """Wait until devlink shows this state of a reporter; the numbers are errors and recoveries since the driver was loaded."""
         self.until(lambda: self.reporter(name), lambda said: all(said[key] == value for key, value in wanted.items()))
 
     def diagnose(self, name):
-        """State by name, without nesting."""
+        """Return the state by name, without nesting."""
         text = self.vm.run("devlink health diagnose %s reporter %s" % (HANDLE, name), timeout=60).out
         return dict(re.findall(r"(\w+): ([\w ]+?)(?=\s*$|\s+\w+:|\s\s)", text, re.M))
 
     def refused(self, command, text):
-        """The command fails, and the driver says why."""
+        """Check that the command fails and that the driver gives the reason."""
         result = self.vm.run(command, check=False, timeout=120)
         self.assertNotEqual(result.rc, 0)
         self.assertIn("ornic: ", result.out + result.err)
@@ -76,7 +76,7 @@ class DevlinkTest(test_bad_device.BadDevice):
         self.vm.run("ping -n -c 2 -i 0.1 -W 10 " + PEER, timeout=60)
 
     def all_works(self):
-        """Ethernet to the other VM, and RDMA."""
+        """Check Ethernet to the other VM, and RDMA."""
         self.pings()
         self.works()
 
@@ -102,7 +102,7 @@ class Reload(DevlinkTest):
         return int(self.vm.run("cat /sys/class/net/%s/ifindex" % self.interface()).out)
 
     def fails(self):
-        """A hook: the device answers no IDENTIFY as it should."""
+        """Return a hook that falsifies the device's answers to IDENTIFY."""
         self.proxy.lies.on_completion = self.command(c.ORNIC_OP_IDENTIFY, status=c.ORNIC_ST_INTERNAL)
 
     def test_reload(self):
@@ -125,7 +125,7 @@ class Reload(DevlinkTest):
         self.all_works()
 
     def down(self):
-        """A reload fails. The device is down, without interface, and says so."""
+        """Make a reload fail. The device is down, without interface, and devlink shows it."""
         self.fails()
         self.refused(RELOAD, "the device does not start")
         self.vm.run("! ls -d /sys/bus/pci/drivers/ornic/*/net && ! rdma link show ornic0/1")
@@ -146,7 +146,7 @@ class Reload(DevlinkTest):
         self.all_works()
 
     def test_unbind_after_failure(self):
-        """A PCI reset changes nothing about it; another driver, or the same, may have the device."""
+        """A PCI reset does not change this state; another driver, or the same, can bind to the device."""
         self.down()
         self.vm.run(FLR, timeout=60)
         self.assertEqual(self.diagnose("fw")["state"], "down")
@@ -156,7 +156,7 @@ class Reload(DevlinkTest):
         self.all_works()
 
     def test_other_namespace(self):
-        """Is refused, and nothing happens."""
+        """A reload into another namespace is rejected without effect."""
         before = self.index()
         self.addCleanup(self.vm.run, "ip netns del devlink-test")
         self.vm.run("ip netns add devlink-test")
@@ -178,7 +178,7 @@ class Parameter(DevlinkTest):
                     timeout=60)
 
     def test_enable_rdma(self):
-        """Takes effect with the reload, and lasts through recovery and reset."""
+        """The parameter takes effect with the reload and persists through recovery and reset."""
         self.set_rdma("false")
         self.assertTrue(self.rdma())
         self.vm.run(RELOAD, timeout=120)
@@ -197,7 +197,7 @@ class Parameter(DevlinkTest):
 
 class Health(DevlinkTest):
     def test_recovered(self):
-        """A death is counted, dumped and recovered; the dump stays until it is cleared."""
+        """The driver counts, dumps and recovers a failure; the dump stays until it is cleared."""
         self.assertEqual((self.reporter("fw")["state"], self.reporter("fw")["error"]), ("healthy", 0))
         self.die()
         self.recovers(c.ORNIC_REASON_FATAL)
@@ -209,7 +209,7 @@ class Health(DevlinkTest):
         self.vm.run("devlink health dump clear %s reporter fw" % HANDLE)
 
     def test_many(self):
-        """Errors in close succession: as many recoveries as there were without devlink, and an administrator may ask for more."""
+        """Errors in close succession: as many recoveries as without devlink; an administrator may request more."""
         for _ in range(QUICK_RESETS):
             self.vm.run("dmesg -C")
             self.die()
@@ -225,7 +225,7 @@ class Health(DevlinkTest):
         self.wait_said("device recovered")
 
     def manual(self):
-        """Dies while nobody may recover it."""
+        """Let the device die while automatic recovery is off."""
         self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
         self.die()
         self.wait_said("no automatic recovery")
@@ -242,7 +242,7 @@ class Health(DevlinkTest):
         self.wait_reporter("fw", state="healthy", error=1, recover=1)
 
     def revived(self, command):
-        """Another way back to life: the reporter is healthy, and the next death is recovered."""
+        """Check recovery by other means: the reporter is healthy, and the next failure is recovered."""
         self.manual()
         self.vm.run(command, timeout=120)
         self.all_works()
@@ -266,7 +266,7 @@ class Health(DevlinkTest):
         self.all_works()
 
     def test_unload_while_dying(self):
-        """The report of a death, and the driver that goes."""
+        """The driver is unloaded while it reports a failure."""
         for _ in range(5):
             self.die()
             self.vm.run(test_bad_device.UNLOAD, timeout=60)
@@ -293,7 +293,7 @@ class Health(DevlinkTest):
 
 
 class Transmit(DevlinkTest):
-    """The send queue is stuck, because its interrupts are lost."""
+    """The send queue stalls because its interrupts are lost."""
 
     def stuck(self):
         self.proxy.lies.mute = {ETH_VECTOR}
@@ -323,7 +323,7 @@ class Transmit(DevlinkTest):
 
 
 class Reset(DevlinkTest):
-    """Resets that the PCI core does while the driver is bound and the interface busy."""
+    """Resets by the PCI core while the driver is bound and the interface busy."""
 
     def busy(self):
         self.spawn("while :; do ping -q -f -c 1000 -s 1000 %s; done > /dev/null 2>&1" % PEER)
@@ -334,7 +334,7 @@ class Reset(DevlinkTest):
         self.vm.run("insmod /tmp/ornic_aer.ko %s && rmmod ornic_aer" % parameters, timeout=120)
 
     def kept(self, act):
-        """The interface keeps its index and its address, and all works."""
+        """Check that the interface keeps its index and its address, and that everything works."""
         i = self.interface()
         before = self.vm.run("cat /sys/class/net/%s/ifindex" % i).out
         self.busy()
@@ -348,11 +348,11 @@ class Reset(DevlinkTest):
         self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_USER})
 
     def test_slot(self):
-        """A PCIe error: the slot is reset, and the function has lost its configuration."""
+        """A PCIe error: the slot is reset, and the function loses its configuration."""
         self.kept(self.aer)
 
     def test_slot_after_function(self):
-        """After a restore of the configuration, PCI cores of older kernels restore it again only if it was saved again."""
+        """PCI cores of older kernels restore a configuration a second time only if it was saved again."""
         self.vm.run(FLR, timeout=60)
         self.kept(self.aer)
 
@@ -361,7 +361,7 @@ class Reset(DevlinkTest):
         self.kept(self.aer)
 
     def test_slot_while_dead(self):
-        """A device that nobody may recover."""
+        """A dead device without automatic recovery."""
         self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
         self.die()
         self.wait_said("no automatic recovery")
@@ -370,11 +370,11 @@ class Reset(DevlinkTest):
         self.assertEqual(self.reporter("fw")["state"], "healthy")
 
     def test_permanent(self):
-        """Nothing starts the device again but a new function."""
+        """After a permanent failure only a new function starts the device again."""
         self.aer("permanent=1")
         self.refused(RELOAD, "is being reset")
         self.vm.run("echo 1 > /sys/bus/pci/devices/%s/remove" % SLOT, timeout=60)
-        self.proxy.rules.reset()                # what the driver finds is another function
+        self.proxy.rules.reset()                # the driver finds another function
         self.vm.run("echo 1 > /sys/bus/pci/rescan", timeout=60)
         self.all_works()
 

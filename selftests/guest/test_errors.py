@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The right status and event at both ends for each error: runs prog/verbs_errors, whose tests become tests here."""
+"""The right status and event at both ends for each error: runs prog/verbs_errors, one test here for each of its tests."""
 import programs
 
 PORT = 7472

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Allocations that fail: each one in turn in all that processes, administrators and the kernel can create, change and destroy.
+"""Allocation failures: each allocation fails in turn in all operations by which processes, administrators and the kernel
+create, change and destroy objects.
 
 Runs prog/verbs_faults and prog/driver_faults with the kernel's fault injection, which stock kernels do not have: for
-GUEST=trixie-debug. What counts as an allocation is decided by the functions in its call chain: those of uverbs for what a process
-does, those of modules, which are the drivers alone, for the rest; there not too far up, or a probe would be mostly sysfs.
+GUEST=trixie-debug. The functions in an allocation's call chain decide whether it counts: those of uverbs for operations of a
+process; for the rest those of modules, which are the drivers alone. For modules the search depth is small, because otherwise
+most allocations of a probe would be those of sysfs.
 """
 import unittest
 
@@ -19,7 +21,7 @@ DRIVER = "bind_rdma up mtu port_counter counter consumer".split()
 UPDATES = "/lib/modules/$(uname -r)/updates"
 SLOT = "0000:01:00.0"
 DRIVER_PATH = "/sys/bus/pci/drivers/ornic"
-DEEP, SHALLOW = 32, 8           # functions of a call chain that are looked at
+DEEP, SHALLOW = 32, 8           # functions of a call chain that are compared
 SETTINGS = """
     count() {
         cd /sys/kernel/debug/$1 || exit
@@ -34,7 +36,7 @@ SETTINGS = """
 
 
 class Faults(programs.LocalTest):
-    """A file's test case whose programs have allocations fail."""
+    """A file's test case whose programs run with failing allocations."""
 
     @classmethod
     def setUpClass(cls):
@@ -43,16 +45,16 @@ class Faults(programs.LocalTest):
             raise unittest.SkipTest("this kernel has no fault injection: GUEST=trixie-debug has")
 
     def faults_of(self, start, end, depth):
-        """Counts allocations only that were made on behalf of functions in a range of addresses."""
-        checker_start, checker_end = self.text("debug_dma_")    # would be silent for ever after its first fault
+        """Count only allocations on behalf of functions in a range of addresses."""
+        checker_start, checker_end = self.text("debug_dma_")    # excluded: it stays silent for ever after its first fault
         self.a.run(SETTINGS % {"start": start, "end": end, "depth": depth,
                                "checker_start": checker_start, "checker_end": checker_end})
 
     def text(self, prefix):
-        """Where in the kernel functions with such names lie: those of one part of it are neighbours."""
+        """Return the address range of kernel functions with such names: the functions of one subsystem are neighbours."""
         found = self.a.run("grep -iE ' t (_etext|%s.*)$' /proc/kallsyms | grep -v cold" % prefix).out.splitlines()
         at = {line.split()[2]: int(line.split()[0], 16) for line in found}
-        end = at.pop("_etext")                  # behind it is what runs at boot
+        end = at.pop("_etext")                  # code after it runs at boot only
         at = sorted(each for each in at.values() if each < end)
         return at[0], at[-1] + 4096
 
@@ -68,12 +70,12 @@ class Driver(Faults):
         super().setUp()
         found = self.a.run("cat /proc/modules").out.splitlines()
         at = [int(line.split()[5], 16) for line in found]
-        # what is loaded later lies behind, and nothing else does
+        # modules that are loaded later have higher addresses, and nothing else has
         self.faults_of(min(at) & ~0xfffffff, 2 ** 64 - 1, SHALLOW)
         self.addCleanup(self.restore)
 
     def restore(self):
-        """Gives the interface of VM 0 its addresses again and waits until the RDMA port is up."""
+        """Give the interface of VM 0 its addresses again and wait until the RDMA port is up."""
         vm, dev = self.a, self.p.netdev
         vm.run("ip link set %s mtu 1500 up; ip addr replace %s/24 dev %s; ip -6 addr replace %s/64 dev %s nodad"
                % (dev, self.p.address(vm), dev, self.p.address(vm, 6), dev), timeout=30)
@@ -86,7 +88,7 @@ class Driver(Faults):
         self.one_here("driver_faults %s %s %s" % (self.device, self.p.netdev, auxdev), name, timeout=300)
 
     def one_without_rdma(self, name):
-        """Without the RDMA driver, whose failure to bind would not make this one fail."""
+        """Run without the RDMA driver, because its failure to bind does not make this operation fail."""
         self.a.run("rmmod ornic_ib")
         try:
             self.one(name)
@@ -100,7 +102,7 @@ class Driver(Faults):
         self.one_without_rdma("reset")
 
     def test_driver_bind_fragmented(self):
-        """ORN-EQ-3: memory has no four pages in a row, so event queues are smaller; driver and interface work all the same."""
+        """ORN-EQ-3: memory has no four contiguous pages, so event queues are smaller; driver and interface still work."""
         fault = "/sys/kernel/debug/fail_page_alloc"
         self.addCleanup(self.a.run, "echo 0 > {0}/probability; echo N > {0}/task-filter; echo 0 > {0}/min-order".format(fault))
         self.a.run("rmmod ornic_ib; echo {1} > {2}/unbind; echo 2 > {0}/min-order; echo 100 > {0}/probability; echo -1 > {0}/times; "
@@ -114,7 +116,7 @@ class Driver(Faults):
         self.p.netdev = self.a.run("ls /sys/bus/pci/devices/%s/net" % SLOT).out.strip()
 
     def test_driver_mtu_without_memory(self):
-        """No memory for the queues of a new MTU: the old ones go on."""
+        """No memory for the queues of a new MTU: the old queues continue."""
         fault = "/sys/kernel/debug/fail_page_alloc"
         self.addCleanup(self.a.run, "echo 0 > %s/probability; echo N > %s/task-filter" % (fault, fault))
         self.a.run("echo 100 > %s/probability; echo 1 > %s/times; echo Y > %s/task-filter" % (fault, fault, fault))

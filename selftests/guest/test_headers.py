@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a capture shows of what the driver gave the device for a connection: the UDP source port and the path MTU."""
+"""Header fields of a connection in a capture that follow from the driver's attributes: the UDP source port and the path MTU."""
 import contextlib
 import os
 
@@ -13,12 +13,12 @@ from checker import pcapng, roce        # pylint: disable=wrong-import-order
 harness.OWN_LAB = {"ornicd_args": badnet.ORNICD_ARGS}
 
 LABEL_BITS, PORT_BITS = 20, 14
-NUMBERS = 0x11, 0x400, 0x7fffff, 0x800001, 0xabcdef, 0xfffffe   # of queue pairs, there or not
+NUMBERS = 0x11, 0x400, 0x7fffff, 0x800001, 0xabcdef, 0xfffffe   # numbers of queue pairs, which need not exist
 LABELS = 1, 0x3fff, 0x4000, 0x12345, 0xfc000, 0xfffff
 
 
 def fold(value, bits):
-    """XOR of the pieces of so many bits that a number has."""
+    """Return the XOR of the pieces of a number; each piece has this number of bits."""
     result = 0
     while value:
         result ^= value % (1 << bits)
@@ -27,8 +27,8 @@ def fold(value, bits):
 
 
 def port_of(label, qpn, other):
-    """The UDP source port of a connection, by the rule that RoCE drivers of Linux share: 14 bits from the flow label or, if that is
-    0, from the product of both numbers, whichever end sends."""
+    """Return the UDP source port of a connection by the rule that RoCE drivers of Linux share: 14 bits from the flow label or,
+    if that is 0, from the product of both queue pair numbers. It is the same for both directions."""
     return 0xc000 + fold(label or fold(qpn * other, LABEL_BITS), PORT_BITS)
 
 
@@ -41,7 +41,7 @@ class Headers(badnet.Captured):
 
     @contextlib.contextmanager
     def seen(self):
-        """Yields a list that has the frames which the device of VM 0 sent meanwhile."""
+        """Yield a list that receives the frames which the device of VM 0 sends meanwhile."""
         path = self.p.lab.state.path("headers.pcapng")
         frames = []
         number = self.control.call("capture.start", spec="%s,device=%s" % (path, self.name))["id"]
@@ -58,7 +58,7 @@ class Headers(badnet.Captured):
         return [frame for frame in frames if frame.dqpn == qpn and not frame.is_answer]
 
     def test_port_of_numbers(self):
-        """Without a flow label it follows from the two numbers; answers come from the same one."""
+        """Without a flow label the port follows from the two numbers; answers have the same source port."""
         loop = Loop(self, self.a)
         a, b = loop.qpns
         with self.seen() as frames:
@@ -71,14 +71,14 @@ class Headers(badnet.Captured):
         for number in NUMBERS:
             with self.seen() as frames:
                 loop.do("aim %d" % number)
-                loop.ask("write 1 1")           # ends when the one before has
+                loop.ask("write 1 1")           # ends when the previous one has ended
             sent = {frame.sport for frame in self.requests(frames, number)}
             self.assertEqual(sent, {port_of(0, a, number)}, "%#x to %#x" % (a, number))
             ports |= sent
         self.assertGreater(len(ports), len(NUMBERS) // 2)
 
     def test_port_of_label(self):
-        """A flow label decides alone."""
+        """A flow label alone determines the port."""
         for label in LABELS:
             loop = Loop(self, self.a, options="0 0 1024 %d" % label)
             with self.seen() as frames:
@@ -87,7 +87,7 @@ class Headers(badnet.Captured):
             self.assertEqual({frame.sport for frame in frames}, {port_of(label, 0, 0)}, "%#x" % label)
 
     def test_path_mtu(self):
-        """Messages are cut by it, whichever of the five it is, and no byte is lost."""
+        """Messages are segmented by the path MTU, for each of its five values, without loss."""
         self.addCleanup(self.a.run, "ip link set %s mtu 1500" % self.p.netdev)
         self.a.run("ip link set %s mtu 9000" % self.p.netdev)
         for mtu in (256, 512, 1024, 2048, 4096):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The driver keeps the rules of the specification for hosts, whatever programs do: a proxy between each VM and the device looks on.
+"""The driver keeps the specification's rules for hosts, whatever programs do: a proxy between each VM and the device checks it.
 
-Which rules, is in selftests/proxy/rules.py, whose own test is unit/test_proxy_rules: ORN-ADM-3, 15, 17, 18, ORN-CLK-4, ORN-CTL-6,
-ORN-DB-8, ORN-DM-1, ORN-FEA-6, ORN-GEN-1, ORN-MEM-19, ORN-PCI-3, ORN-RNG-4, 13, 16, 30, 34, ORN-SEC-11. Tests here make sure that
-each was put to the test, and look at what no single message shows.
+The rules are in selftests/proxy/rules.py, tested by unit/test_proxy_rules: ORN-ADM-3, 15, 17, 18, ORN-CLK-4, ORN-CTL-6,
+ORN-DB-8, ORN-DM-1, ORN-FEA-6, ORN-GEN-1, ORN-MEM-19, ORN-PCI-3, ORN-RNG-4, 13, 16, 30, 34, ORN-SEC-11. These tests ensure that
+each rule was exercised, and check behaviour that no single message shows.
 """
 import dataclasses
 
@@ -15,12 +15,12 @@ from rings import NOTIFY
 
 ADDRESS = "10.88.0.2"
 PORT = 18515
-GONE = 0xfffff0                         # a number that no object has
+GONE = 0xfffff0                         # a number without an object
 NOISE = 0xdeadbeef
 EVENTS = 1000
-BATCH = 16                              # events taken with interrupts off
+BATCH = 16                              # limit of events that are taken with interrupts off
 
-# Registers 16 MiB, then waits for a line before it lets go of it.
+# Registers 16 MiB, then waits for a line before it deregisters them.
 REGION = """
 from pyverbs.device import Context
 from pyverbs.pd import PD
@@ -33,7 +33,7 @@ mr.close()
 print("gone", flush=True)
 """
 
-# Maps what the provider maps of the device once more, then has the provider let go of it: device memory, or a context.
+# Maps the provider's device mapping a second time, then has the provider release it: device memory, or a context.
 MAPPED = """
 import mmap, re
 from pyverbs.device import AllocDmAttr, Context, DM
@@ -64,7 +64,7 @@ pd = PD(Context(name="ornic0"))
 
 class HostRules(Proxied):
     vms = 2
-    lies = {"registers": {c.ORNIC_REG_CAP: patient}}            # some tests hold completions
+    lies = {"registers": {c.ORNIC_REG_CAP: patient}}            # because some tests hold completions
 
     def perftest(self, command, *clauses):
         server = self.spawn("%s -d ornic0 -F" % command, self.lab.vms[1])
@@ -80,19 +80,19 @@ class HostRules(Proxied):
         return [command for command in self.proxy.commands if command.opcode == opcode]
 
     def mtu(self, mtu):
-        """Changes the MTU; the opcodes of the commands that it took."""
+        """Change the MTU; return the opcodes of the commands for it."""
         since = len(self.proxy.commands)
         self.vm.run("ip link set %s mtu %d" % (INTERFACE, mtu), timeout=60)
         return [command.opcode for command in self.proxy.commands[since:]]
 
     def test_mtu_keeps_queues(self):
-        """An MTU for which the receive buffers are good needs one command."""
+        """If the receive buffers are large enough for the new MTU, one command suffices."""
         self.mtu(1500)
         for mtu in (1400, 1600, 1280, 1500):
             self.assertEqual(self.mtu(mtu), [c.ORNIC_OP_PORT_MODIFY], mtu)
 
     def test_mtu_replaces_queues(self):
-        """Other queues exist before the old ones go, and frames wait for few commands."""
+        """On other changes new queues are created before the old ones are destroyed, and few commands delay frames."""
         self.addCleanup(self.mtu, 1500)
         for mtu in (9000, 1500, 4000):
             sent = self.mtu(mtu)
@@ -103,14 +103,14 @@ class HostRules(Proxied):
             self.assertEqual(rules, list(range(rules[0], rules[0] + 4)), sent)
 
     def interface_queues(self):
-        """The commands that created the interface's queue pair and its two completion queues."""
+        """Return the commands that created the interface's queue pair and its two completion queues."""
         qp = [command for command in self.sent(c.ORNIC_OP_QP_CREATE) if command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_RAW][-1]
         numbers = {qp.input("ornic_qp_create_cmd")[name] for name in ("send_cq", "recv_cq")}
         return qp, {command.completion["number"]: command for command in self.sent(c.ORNIC_OP_CQ_CREATE)
                     if command.completion["number"] in numbers}
 
     def test_buffers_of_long_frames(self):
-        """A frame of any MTU lies in single pages."""
+        """The receive buffer of a frame of any MTU consists of single pages."""
         self.addCleanup(self.mtu, 1500)
         for mtu, segments in ((9000, 3), (4000, 2), (1500, 1)):
             self.mtu(mtu)
@@ -118,7 +118,7 @@ class HostRules(Proxied):
             self.assertEqual(qp.input("ornic_qp_create_cmd")["max_recv_sge"], segments, mtu)
 
     def test_short_frames_are_copied(self):
-        """Their buffers stay where they are; those of others go to the stack."""
+        """Buffers of short frames stay in place; those of long frames go to the stack."""
         qp, _ = self.interface_queues()
         given = qp.input("ornic_qp_create_cmd")
         slots = [start + at for start, length in qp.ring for at in range(0, length, 1 << given["rq_stride"])]
@@ -131,7 +131,7 @@ class HostRules(Proxied):
             self.assertEqual(buffers() == before, stay, bytes_each)
 
     def test_one_arm_per_event(self):
-        """A completion queue is armed again when it has had its event, and not with each poll of the other one."""
+        """The driver arms a completion queue after its event only, and not with each poll of the other one."""
         _, queues = self.interface_queues()
         arms, events = dict.fromkeys(queues, 0), dict.fromkeys(queues, 0)
 
@@ -144,7 +144,7 @@ class HostRules(Proxied):
             if fields["type"] == c.ORNIC_EV_COMPLETION and fields["number"] in events:
                 events[fields["number"]] += 1
             return [entry]
-        for command in queues.values():         # else the device looks by itself and wants no doorbells
+        for command in queues.values():         # otherwise the device polls the records and requests no doorbells
             self.proxy.memory.set_word(command.input("ornic_cq_create_cmd")["record"] + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
         self.addCleanup(setattr, self.proxy, "lies", self.proxy.lies)
         self.proxy.lies = dataclasses.replace(self.proxy.lies, on_doorbell=doorbell, on_event=event)
@@ -169,7 +169,7 @@ class HostRules(Proxied):
         self.assertTried("ORN-GEN-1", "ORN-RNG-13", "ORN-RNG-34")
 
     def test_no_register_is_read(self):
-        """ORN-PCI-3, ORN-CLK-4: no path that data, events or commands take reads a register; nor does time passing."""
+        """ORN-PCI-3, ORN-CLK-4: no path of data, events or commands reads a register; nor do timers."""
         before = len(self.proxy.accesses)
         self.perftest("ib_send_lat -s 64 -n 200 -e")
         self.vm.run("ping -c 5 -i 0.05 %s && ibv_devinfo -v && rdma stat && ethtool -S %s && sleep 3" % (
@@ -187,18 +187,18 @@ class HostRules(Proxied):
         self.assertEqual(set(self.proxy.reasons(before)) - {0}, {c.ORNIC_REASON_SHUTDOWN, c.ORNIC_REASON_USER})
 
     def test_commands_in_flight(self):
-        """ORN-ADM-17, ORN-ADM-18, ORN-ADM-3: the device answers nothing while more commands come than the queue has entries."""
+        """ORN-ADM-17, ORN-ADM-18, ORN-ADM-3: the device holds all answers while more commands come than the queue has entries."""
         self.proxy.lies.on_completion = lambda command, completion: False
         self.addCleanup(self.proxy.release)
         asked = self.spawn("for i in $(seq 48); do ibv_devinfo > /dev/null & done; wait; echo all")
         self.proxy.wait(lambda: len(self.proxy.held) == self.proxy.asq.entries, "fill the ASQ")
-        self.vm.run("sleep 1")                  # the rest stand in line
+        self.vm.run("sleep 1")                  # the rest wait for room
         self.proxy.release()
         asked.wait_for("all", 60)
         self.assertTried("ORN-ADM-17", "ORN-ADM-18")
 
     def test_slow_commands(self):
-        """A command that waits for room while all others are slow is no hung task."""
+        """A command that waits for room behind slow commands is not reported as a hung task."""
         limits = "sysctl -wq kernel.hung_task_timeout_secs=%d kernel.hung_task_check_interval_secs=%d"
         self.addCleanup(self.vm.run, limits % (120, 0))
         self.vm.run(limits % (15, 1))
@@ -211,7 +211,7 @@ class HostRules(Proxied):
         asked.wait_for("all", 60)
 
     def test_input_belongs_to_device(self):
-        """ORN-ADM-3: the input of a command is what it was when the answer comes late, other commands running meanwhile."""
+        """ORN-ADM-3: the input of a command stays unchanged until its late answer, while other commands run."""
         self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_CQ_CREATE
         self.addCleanup(self.proxy.release)
         server = self.spawn("ibv_rc_pingpong -d ornic0 -g 1 -n 1")
@@ -223,7 +223,7 @@ class HostRules(Proxied):
         self.assertTried("ORN-ADM-3")
 
     def test_memory_stays_pinned(self):
-        """ORN-MEM-20: the pages of a region are let go when KEY_DESTROY has completed, not before."""
+        """ORN-MEM-20: the pages of a region are unpinned after KEY_DESTROY has completed, not before."""
         before = self.pins()
         program = self.python(REGION)
         program.wait_for("there", 60)
@@ -238,12 +238,12 @@ class HostRules(Proxied):
         self.assertLess(self.pins(), before + 1000)
 
     def pins(self):
-        """Pages of the VM that are pinned now."""
+        """Return the number of pinned pages of the VM."""
         said = self.vm.run("cat /proc/sys/vm/stat_refresh; grep nr_foll_pin /proc/vmstat").out.split()
         return int(said[1]) - int(said[3])
 
     def test_a_page_for_each_process(self):
-        """ORN-DB-4: processes that live at the same time have different doorbell pages, none of them page 0."""
+        """ORN-DB-4: processes with overlapping lifetimes have different doorbell pages, none of them page 0."""
         first = len(self.proxy.commands)
         for port in range(3):
             self.spawn("exec ibv_rc_pingpong -d ornic0 -g 1 -p %d" % (PORT + port))
@@ -253,14 +253,14 @@ class HostRules(Proxied):
         self.assertEqual(len(set(pages) - {0}), 3, pages)
 
     def page_of_new_process(self):
-        """The doorbell page that a process gets which opens the device now."""
+        """Return the doorbell page of a process that opens the device now."""
         self.vm.run("python3 -c '%s'" % A_PD)
         return self.sent(c.ORNIC_OP_PD_CREATE)[-1].input("ornic_pd_create_cmd")["owner"]
 
     def test_mapped_page_is_not_given_away(self):
-        """ORN-DB-9: a page that is still mapped after its context was closed is nobody else's."""
+        """ORN-DB-9: a page that is still mapped after its context was closed is given to no other process."""
         free = self.page_of_new_process()
-        self.assertEqual(free, self.page_of_new_process())      # a page that is free again is given again
+        self.assertEqual(free, self.page_of_new_process())      # a free page is reused
         program = self.python(MAPPED_PAGE)
         program.wait_for("dropped", 60)
         self.assertNotEqual(free, self.page_of_new_process())
@@ -269,7 +269,7 @@ class HostRules(Proxied):
         self.assertEqual(free, self.page_of_new_process())
 
     def test_mapped_block_is_kept(self):
-        """ORN-DM-2, ORN-DM-1: a block of device memory that is freed while it is mapped is destroyed when the mapping goes."""
+        """ORN-DM-2, ORN-DM-1: the driver destroys a block of device memory that is freed while mapped when the mapping goes."""
         program = self.python(MAPPED_DM)
         program.wait_for("dropped", 60)
         self.assertEqual(self.sent(c.ORNIC_OP_DM_DESTROY), [])
@@ -279,7 +279,7 @@ class HostRules(Proxied):
         self.assertTried("ORN-DM-1")
 
     def test_consumes_all(self):
-        """ORN-EQ-9, ORN-SEC-17, ORN-RNG-13: more events than one interrupt may take are all consumed, in bounded portions."""
+        """ORN-EQ-9, ORN-SEC-17, ORN-RNG-13: the driver consumes more events than one interrupt may take, in bounded portions."""
         switches = "cat /proc/[0-9]*/status | grep -A 60 'irq/.*ornic-' | awk '/voluntary_ctxt/ { n += $2 } END { print n }'"
         before = int(self.vm.run(switches).out)
         queue = self.proxy.eqs[1].guest
@@ -309,7 +309,7 @@ class HostRules(Proxied):
                     self.scribbled += 1
 
     def test_dev_index_says_nothing(self):
-        """ORN-RNG-25: whatever the device shows there."""
+        """ORN-RNG-25: the driver ignores the value."""
         self.scribbled = 0
         self.addCleanup(setattr, self.proxy.lies, "on_command", None)
         self.vm.run(UNLOAD)

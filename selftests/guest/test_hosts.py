@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Two hosts: each VM on an ornicd of its own, the two joined by a UDP tunnel, or by veth between two network namespaces.
+"""Two hosts: each VM on its own ornicd, the two joined by a UDP tunnel, or by veth between two network namespaces.
 
-What other files of this suite test within one daemon must hold then as well: they run here as they are, in a lab that is joined
-that way. Not all do, for time; `make check HOSTS=udp T=guest` runs the whole suite so.
+Other files of this suite test within one daemon. They run here unchanged, in a lab that is joined in this way. Not all do, to
+save time; `make check HOSTS=udp T=guest` runs the whole suite so.
 """
 import os
 import subprocess

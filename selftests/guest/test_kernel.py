@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Verbs as the kernel uses them: runs selftests/kmod, whose cases become tests here, with rdma_rw by plain addresses and by
+"""Verbs of the kernel: runs selftests/kmod, one test here for each of its cases, with rdma_rw by plain addresses and by
 registrations (the force_mr parameter of ib_core), and with connections over IPv6."""
 import re
 
@@ -27,7 +27,7 @@ class Kernel(harness.GuestTest):
 
     @classmethod
     def ib_again(cls, vm, parameters):
-        """Loads the RDMA stack anew: ib_core keeps the CQs of its pool for as long as the device is there."""
+        """Reload the RDMA stack: ib_core keeps the CQs of its pool for as long as the device exists."""
         vm.run("for m in %s; do [ ! -d /sys/module/$m ] || rmmod $m || exit; done; modprobe ib_core %s; "
                "modprobe -a ib_uverbs rdma_ucm; insmod %s/ornic_ib.ko" % (LAYERS, parameters, UPDATES), timeout=60)
         vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
@@ -35,7 +35,7 @@ class Kernel(harness.GuestTest):
                "until [ -e /dev/infiniband/uverbs0 ]; do sleep 0.05; done" % (cls.device, cls.device), timeout=30)
 
     def ask(self, place, parameters, family):
-        """What the client's kernel says when it runs all cases."""
+        """Return the output of the client's kernel for all cases."""
         there, here = self.ends(place)
         for vm in {there, here}:
             self.ib_again(vm, parameters)
@@ -51,7 +51,7 @@ class Kernel(harness.GuestTest):
         return here.run("dmesg").out
 
     def death(self, blow):
-        """What is left of connections, with and without an SRQ, of a device that goes away (ORN-QP-22, ORN-SRQ-6)."""
+        """Check how connections end, with and without an SRQ, when their device goes away (ORN-QP-22, ORN-SRQ-6)."""
         for vm in self.a, self.b:
             self.addCleanup(vm.run, "rmmod ornic_ktest", check=False)
         self.b.run("insmod %s listen=%s" % (MODULE, self.p.address(self.b)))
@@ -68,13 +68,13 @@ class Kernel(harness.GuestTest):
         return self.a.run("dmesg").out
 
     def test_device_dies(self):
-        """Without DMA there is no heartbeat, so the driver takes the device for dead."""
+        """Without DMA there is no heartbeat, so the driver declares the device dead."""
         said = self.death("printf '\\002' | dd of=%s/config bs=1 seek=4 conv=notrunc" % SLOT)
         self.assertIn("no heartbeat", said)
         self.assertIn("device recovered", said)
 
     def test_device_is_reset(self):
-        """A function level reset while the driver has the device."""
+        """A function level reset while the driver is bound to the device."""
         self.death("echo 1 > %s/reset" % SLOT)
 
     def check(self, place, parameters, family, name):

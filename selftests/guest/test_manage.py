@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What administrators of larger machines do: network namespaces, defaults of the connection manager, devlink, ethtool."""
+"""Tasks of administrators of larger machines: network namespaces, defaults of the connection manager, devlink, ethtool."""
 import json
 
 import harness
@@ -9,11 +9,11 @@ from loop import Loop
 
 SPACE = "ornic-test"
 CONFIGFS = "/sys/kernel/config/rdma_cm"
-TOS_AT = 0x5c                                   # traffic_class of the path in QP_QUERY's answer
+TOS_AT = 0x5c                                   # offset of traffic_class of the path in QP_QUERY's answer
 
 
 class Namespace(harness.GuestTest):
-    """The RDMA device of VM a in a namespace of its own, with its network interface."""
+    """The RDMA device of VM a in a separate namespace, with its network interface."""
 
     ornic_only = True
 
@@ -36,7 +36,7 @@ class Namespace(harness.GuestTest):
                    % (prefix, address, self.dev, prefix, self.p.address(self.a, 6), self.dev, prefix, self.device), timeout=20)
 
     def back(self):
-        """Deleting the namespace gives both devices back."""
+        """Delete the namespace, which returns both devices."""
         self.a.run("ip netns del %s; until rdma link show %s/1 && [ -e /sys/class/net/%s ]; do sleep 0.05; done; "
                    "ip link set %s up" % (SPACE, self.device, self.dev, self.dev), timeout=30)
         self.addresses()
@@ -47,14 +47,14 @@ class Namespace(harness.GuestTest):
         return int(found.strip().rsplit("/", 1)[1])
 
     def test_alone(self):
-        """The device is seen and usable within, and neither without."""
+        """The device is visible and usable inside, and neither outside."""
         self.assertNotIn(self.device, self.a.run("rdma link").out)
         self.assertIn("state ACTIVE", self.inside("rdma link show %s/1" % self.device).out)
         self.assertNotEqual(self.a.run("ibv_rc_pingpong -d %s -g 1 -n 1" % self.device, check=False, timeout=20).rc, 0)
         Loop(self, self.a, self.gid_index(), prefix="ip netns exec %s" % SPACE).do("write 1000 5")
 
     def test_traffic(self):
-        """Connections to another machine, through the connection manager and without."""
+        """Connections to another machine, with the connection manager and without."""
         self.exchange("between", "rping -s -a %s -V -C 10" % self.p.address(self.b),
                       "ip netns exec %s rping -c -a {addr} -V -C 10" % SPACE, cm_listens)
         self.exchange("between", "ibv_rc_pingpong -d %s -g %d -n 50 -c" % (self.device, self.p.gid_index(self.b)),
@@ -73,12 +73,12 @@ class Defaults(harness.GuestTest):
                    "mkdir %s/%s" % (CONFIGFS, self.device))
 
     def classes(self, vm):
-        """Traffic classes in the paths of a VM's connected queue pairs, as the device has them."""
+        """Return the traffic classes in the paths of a VM's connected queue pairs, as reported by the device."""
         entries = json.loads(vm.run("rdma -j res show qp -r").out)
         return {entry["data"][TOS_AT] for entry in entries} - {0}
 
     def test_type_of_service(self):
-        """The default reaches the queue pairs of both ends: the other one learns it from the connection request."""
+        """The default reaches the queue pairs of both ends: the remote end learns it from the connection request."""
         self.a.run("echo 96 > %s/default_roce_tos" % self.folder)
         self.assertEqual(self.a.run("cat %s/default_roce_tos" % self.folder).out.strip(), "96")
         server = self.spawn(self.b, "rping -s -a %s" % self.p.address(self.b), 60)
@@ -90,7 +90,7 @@ class Defaults(harness.GuestTest):
         server.kill()
 
     def test_mode(self):
-        """RoCE v2 is the default and all there is."""
+        """RoCE v2 is the default and the only mode."""
         self.assertEqual(self.a.run("cat %s/default_roce_mode" % self.folder).out.strip(), "RoCE v2")
         self.assertNotEqual(self.a.run("echo 'IB/RoCE v1' > %s/default_roce_mode" % self.folder, check=False).rc, 0)
         self.a.run("echo 'RoCE v2' > %s/default_roce_mode" % self.folder)

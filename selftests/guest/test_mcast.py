@@ -12,7 +12,8 @@ class Multicast(harness.GuestTest):
     ornic_only = True
 
     def receive(self, group, *vms):
-        """A receiver of ten datagrams in each of these, which has joined; at once, for mckey rests seconds after it joined."""
+        """Start a receiver of ten datagrams in each of these VMs and wait until it has joined. All start at once, because mckey
+        sleeps for seconds after it joined."""
         receivers = [self.spawn(vm, "mckey -m %s -b %s -C 10" % (group, self.p.address(vm)), 60) for vm in vms]
         for receiver in receivers:
             receiver.wait_for("receiving data transfers", 30)
@@ -33,11 +34,11 @@ class Multicast(harness.GuestTest):
         self.deliver(group, here, *[there] * count)
 
     def test_both_vms(self):
-        """Members on the sender's device and elsewhere hear the same datagrams."""
+        """Members on the sender's device and elsewhere receive the same datagrams."""
         self.deliver("239.9.9.9", self.a, self.a, self.b, self.a)
 
     def test_interface_joins(self):
-        """The connection manager joins for the network, and leaves when the process is killed."""
+        """The connection manager joins on the network interface, too, and leaves when the process is killed."""
         listed = "ip maddr show dev %s | grep -q 239.9.9.1" % self.p.netdev
         receiver, = self.receive("239.9.9.1", self.a)
         self.a.run(listed)
@@ -46,7 +47,7 @@ class Multicast(harness.GuestTest):
         self.a.run("until ! { %s; }; do sleep 0.05; done" % listed, timeout=20)
 
     def test_counters(self):
-        """One packet out, one in, however many members."""
+        """One packet out and one in, for any number of members."""
         counters = "cat /sys/class/infiniband/%s/ports/1/hw_counters/rdma_%%s_multicast" % self.device
         sent, heard = int(self.a.run(counters % "tx").out), int(self.b.run(counters % "rx").out)
         self.check("between", "239.9.9.2", 3)
@@ -55,7 +56,7 @@ class Multicast(harness.GuestTest):
 
 
 class Loopback(programs.LocalTest):
-    """What members of one process and device hear of themselves: runs prog/verbs_mcast."""
+    """Multicast loopback between members of one process and device: runs prog/verbs_mcast."""
 
 
 programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused families".split())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Kinds of memory and of registration, within one VM: runs prog/verbs_memory, and selftests/kmod/exporter.c beside it."""
+"""Kinds of memory and of registration, within one VM: runs prog/verbs_memory, together with selftests/kmod/exporter.c."""
 import re
 
 import programs
@@ -19,7 +19,7 @@ print("there", flush=True)
 input()
 """
 
-# A provider of its own: GET_CONTEXT by write(2), then 8 KiB of device memory by ioctl(2) and a mapping of it
+# A minimal provider: GET_CONTEXT by write(2), then 8 KiB of device memory by ioctl(2) and a mapping of it
 HANDSHAKE = """
 import ctypes, fcntl, mmap, os, struct, sys
 DM, IOCTL, OFFSET = 14, 0xc0181b01, 0x1000
@@ -51,7 +51,7 @@ class Memory(programs.LocalTest):
         cls.addClassCleanup(cls.a.run, "rmmod ornic_exporter")
 
     def kinds(self, program):
-        """How the process of a program maps the BARs: caching modes by number."""
+        """Return the caching modes of a program's mappings of the BARs, by number."""
         bars = [line.split() for line in self.a.run("cat /sys/bus/pci/drivers/ornic/*:*/resource").out.splitlines()]
         process = self.spawn(self.a, "exec python3 -c '%s' %s" % program, 60)
         process.wait_for("there", 60)
@@ -72,7 +72,8 @@ class Memory(programs.LocalTest):
         self.assertEqual(kinds[DEVICE_MEMORY], {"write-combining"})
 
     def test_handshake(self):
-        """A provider that does not declare to order its stores has an uncached mapping; requests may be longer, if with zeros."""
+        """A provider that does not declare that it orders its stores gets an uncached mapping; requests may be longer if the
+        rest is zeros."""
         for request, kind in (("0000000000000000", "uncached-minus"), ("feffffff00000000", "uncached-minus"),
                               ("0100000000000000", "write-combining"), ("010000000000000000000000", "write-combining")):
             with self.subTest(request=request):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The drivers come and go: unloading, reloading, removal of the device, with and without somebody using it."""
+"""Loading and unloading of the drivers: unloading, reloading, removal of the device, with and without users of it."""
 import harness
 
 UPDATES = "/lib/modules/$(uname -r)/updates"
@@ -25,7 +25,7 @@ class Module(harness.GuestTest):
         self.a.run("rdma link show %s/1" % self.device)
 
     def test_unload_ib_alone(self):
-        """The Ethernet interface goes on working without RDMA."""
+        """The Ethernet interface continues to work without RDMA."""
         self.a.run("rmmod ornic_ib")
         self.assertNotIn(self.device, self.a.run("rdma link").out)
         self.a.run("ping -c 2 -i 0.1 -W 5 " + self.p.address(self.b))
@@ -38,13 +38,13 @@ class Module(harness.GuestTest):
         self.works()
 
     def test_unload_while_up(self):
-        """The interface is up and answers, but nothing moves."""
+        """The interface is up and answers, without other traffic."""
         self.a.run("ip link show %s | grep -q 'state UP'" % self.p.netdev)
         self.a.run("%s && %s" % (UNLOAD, LOAD), timeout=60)
         self.works()
 
     def test_unload_in_use(self):
-        """With a process that has queue pairs, rmmod refuses or takes the device away from it; nothing hangs."""
+        """While a process has queue pairs, rmmod fails or takes the device away from it; nothing hangs."""
         process = self.spawn(self.a, "exec ib_write_bw -d %s -F" % self.device, 120)
         self.a.wait_listen(18515)
         self.a.run("rmmod ornic_ib", timeout=30, check=False)
@@ -59,7 +59,7 @@ class Module(harness.GuestTest):
         self.works()
 
     def test_remove_in_use(self):
-        """A process with queue pairs finds its device gone and ends, the device comes back."""
+        """A process with queue pairs loses its device and ends; the device comes back."""
         process = self.spawn(self.a, "exec ib_write_bw -d %s -F" % self.device, 120)
         self.a.wait_listen(18515)
         self.a.run("echo 1 > %s/remove" % SLOT, timeout=60)
@@ -73,7 +73,7 @@ class Module(harness.GuestTest):
         self.works()
 
     def test_function_level_reset(self):
-        """Reset of an unbound device; the driver finds it as new."""
+        """Reset of an unbound device; the driver finds a new device."""
         driver = "/sys/bus/pci/drivers/ornic"
         self.a.run("echo 0000:01:00.0 > %s/unbind; echo 1 > %s/reset; echo 0000:01:00.0 > %s/bind" % (driver, SLOT, driver),
                    timeout=60)

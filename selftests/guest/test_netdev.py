@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The device as an administrator meets it, and its Ethernet interface."""
+"""The device and its Ethernet interface, as administrators see them."""
 import json
 import os
 import re
@@ -67,12 +67,12 @@ class Netdev(harness.GuestTest):
         self.assertRegex(self.a.run("ethtool -g " + self.dev).out, r"RX:\s+\d+")
 
     def settings(self, command):
-        """What ethtool shows as set, by name in lower case."""
+        """Return the current settings of ethtool, by name in lower case."""
         return dict(re.findall(r"^([\w-]+):\s+(\d+)$", self.a.run("ethtool %s %s" % (command, self.dev)).out.split("Current")[-1].lower(),
                                re.M))
 
     def test_ethtool_ring_sizes(self):
-        """Rings are powers of two. What is no size leaves them as they are."""
+        """Rings are powers of two. Invalid sizes leave them unchanged."""
         old = self.settings("-g")
         self.addCleanup(self.a.run, "ethtool -G %s rx %s tx %s" % (self.dev, old["rx"], old["tx"]))
         self.a.run("ethtool -G %s rx 100 tx 2048" % self.dev)
@@ -93,19 +93,19 @@ class Netdev(harness.GuestTest):
         self.assertNotEqual(self.a.run("ethtool -C %s rx-frames 1000000" % self.dev, check=False).rc, 0)
 
     def interrupts(self, kind):
-        """Interrupts of one kind of the driver's so far."""
+        """Return the number of interrupts of one kind of the driver."""
         return sum(int(count) for line in self.a.run("grep ornic-%s /proc/interrupts" % kind).out.splitlines()
                    for count in line.split()[1:] if count.isdigit())
 
     def test_own_interrupt(self):
-        """Frames do not disturb the completion vectors of RDMA."""
+        """Frames do not interrupt the completion vectors of RDMA."""
         eth, comp = self.interrupts("eth"), self.interrupts("comp")
         self.ping(1000, count=20)
         self.assertGreater(self.interrupts("eth") - eth, 5)
         self.assertLess(self.interrupts("comp") - comp, 5)
 
     def test_errors_explained(self):
-        """What the driver rejects it explains."""
+        """The driver explains why it rejects a request."""
         for command, text in (("ethtool -C %s rx-frames 1000000", "ornic: more than the device can delay its events"),
                               ("ethtool -G %s rx 8", "ornic: a ring has at least 16 entries")):
             result = self.a.run(command % self.dev, check=False)
@@ -113,14 +113,14 @@ class Netdev(harness.GuestTest):
             self.assertIn(text, result.out + result.err)
 
     def netlink(self):
-        """What the kernel's netlink family netdev knows about the interface."""
+        """Return the attributes of the interface from the kernel's netlink family netdev."""
         said = json.loads(self.a.run("python3 /tmp/netdev_nl.py " + self.dev).out)
         if said["qstats"] is None:
             self.skipTest("the kernel of %s has no statistics of queues" % harness.GUEST)
         return said
 
     def test_queues(self):
-        """Netlink knows the NAPI context of both queues, its interrupt, and the page pool of the receive buffers."""
+        """Netlink shows the NAPI context of both queues, its interrupt, and the page pool of the receive buffers."""
         self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
         said = self.netlink()
         napi = said["napis"][0]
@@ -133,7 +133,7 @@ class Netdev(harness.GuestTest):
         self.assertGreater(pool[0]["inflight"], 0)
 
     def test_queue_statistics(self):
-        """They move with the traffic, do not fall when the queues are replaced, and add up to those of the interface."""
+        """Statistics grow with the traffic, do not fall when the queues are replaced, and add up to those of the interface."""
         self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
         self.addCleanup(self.set_mtu, 1500)
         before = self.netlink()["totals"][0]
@@ -151,7 +151,7 @@ class Netdev(harness.GuestTest):
         self.assertIn("tx-stop", said["totals"][0])
 
     def test_mac_statistics(self):
-        """Frames of the interface and RoCE packets; what the device does not count is not shown."""
+        """Counts frames of the interface and RoCE packets; statistics that the device does not count are not shown."""
         def frames():
             said = json.loads(self.a.run("ethtool --json -S %s --groups eth-mac" % self.dev).out)[0]["eth-mac"]
             return said
@@ -202,7 +202,7 @@ class Netdev(harness.GuestTest):
         self.assertNotEqual(self.a.run("ip link set %s mtu 20000" % self.dev, check=False).rc, 0)
 
     def test_mtu_under_traffic(self):
-        """New queues take over from the old ones: the link stays, and most frames get through."""
+        """New queues replace the old ones: the link stays up, and most frames arrive."""
         self.addCleanup(self.set_mtu, 1500)
         changes = "/sys/class/net/%s/carrier_changes" % self.dev
         before = self.a.run("cat " + changes).out
@@ -217,7 +217,7 @@ class Netdev(harness.GuestTest):
         self.assertEqual(self.a.run("cat " + changes).out, before)
 
     def test_single_pages(self):
-        """A host with fragmented memory can open the interface: no ring needs more than a page in a row."""
+        """A host with fragmented memory can open the interface: no ring needs more than one contiguous page."""
         trace = "/sys/kernel/tracing"
         if self.a.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=trace), check=False).rc:
             self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
@@ -233,7 +233,7 @@ class Netdev(harness.GuestTest):
         self.assertLessEqual(max(sizes), 4096)
 
     def test_interrupts_are_spread(self):
-        """Each completion vector is meant for another processor."""
+        """Each completion vector has an affinity hint for another processor."""
         numbers = self.a.run("awk -F: '/ornic-comp/ { print $1 }' /proc/interrupts").out.split()
         hints = self.a.run("cd /proc/irq; cat %s" % " ".join("%s/affinity_hint" % number for number in numbers)).out.split()
         processors = [bit for hint in hints for bit in range(64) if int(hint.replace(",", ""), 16) >> bit & 1]
@@ -241,7 +241,7 @@ class Netdev(harness.GuestTest):
         self.assertEqual(len(set(processors)), min(len(numbers), int(self.a.run("nproc").out)), hints)
 
     def test_smaller_mtu_of_one_side(self):
-        """Frames beyond the receiver's MTU are lost, those within it arrive."""
+        """Frames larger than the receiver's MTU are lost, others arrive."""
         self.addCleanup(self.set_mtu, 1500)
         self.set_mtu(1500)
         self.b.run("ip link set %s mtu 9000" % self.dev)
@@ -272,7 +272,8 @@ class Netdev(harness.GuestTest):
         self.assertLess(end["lost_percent"], 20)
 
     def test_checksums(self):
-        """A capture at the receiver finds no wrong checksum. GRO would show it packets whose sum was not filled in yet."""
+        """A capture at the receiver finds no wrong checksum. With GRO it would contain packets whose checksum is not filled in
+        yet."""
         self.addCleanup(self.b.run, "ethtool -K %s gro on" % self.dev)
         self.b.run("ethtool -K %s gro off" % self.dev)
         capture = self.spawn(self.b, "tcpdump -i %s -n -vv -c 400 not port 4791" % self.dev, 60)
@@ -310,7 +311,7 @@ class Netdev(harness.GuestTest):
         self.ping(56)
 
     def test_promiscuous(self):
-        """A frame for somebody else is received only while promiscuous."""
+        """The interface receives a frame for another address only while promiscuous."""
         self.addCleanup(self.a.run, "ip neigh flush dev %s; ip link set %s promisc off" % (self.dev, self.dev))
         self.a.run("ip neigh replace 10.88.0.77 lladdr 02:00:00:00:00:77 dev " + self.dev)
         for flag, wanted in (("-p", 0), ("", 1)):

@@ -10,7 +10,7 @@ class Nvme(harness.GuestTest):
     needs_modules = True
 
     def test_file_system(self):
-        """ib_core keeps the CQs of its pool until the device goes: both VMs begin anew."""
+        """Reloads the RDMA driver in both VMs first, because ib_core keeps the CQs of its pool until the device goes."""
         self.addCleanup(nvme.ib_again, self.a, self.device)
         self.addCleanup(nvme.ib_again, self.b, self.device)
         nvme.target(self, self.b, self.p.address(self.b))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Faults of a device on purpose, as an administrator asks for them with ornicctl and as the guest's driver and programs see them.
+"""Device fault injection, from the administrator's side (ornicctl) and from the side of the guest's driver and programs.
 
-Links that flap, completions and queue pairs in error, commands that fail or are never answered, a device that dies; the recipes of
-the guide are among them. Bad networks are test_badnet's.
+Flapping links, completions and queue pairs in error, commands that fail or are never answered, a device that dies; the recipes
+of the guide are among them. test_badnet covers bad networks.
 """
 import atexit
 import json
@@ -26,13 +26,13 @@ harness.OWN_LAB = {"ornicd_args": badnet.ORNICD_ARGS + ["--faults", RULES.name]}
 
 UPDATES = "/lib/modules/$(uname -r)/updates"
 RELOAD = "rmmod ornic_ib && rmmod ornic && insmod %s/ornic.ko && insmod %s/ornic_ib.ko" % (UPDATES, UPDATES)
-SYNDROME = "0x80000001"         # of what is on purpose
+SYNDROME = "0x80000001"         # of injected faults
 FLUSHED, REM_OP, RETRY_EXC = 5, 11, 12
 ERR = "state 6 "                # of a queue pair
 STATUSES = dict(LOC_LEN_ERR=1, LOC_QP_OP_ERR=2, LOC_PROT_ERR=4, WR_FLUSH_ERR=5, MW_BIND_ERR=6, BAD_RESP_ERR=7, LOC_ACCESS_ERR=8,
                 REM_INV_REQ_ERR=9, REM_ACCESS_ERR=10, REM_OP_ERR=11, RETRY_EXC_ERR=12, RNR_RETRY_EXC_ERR=13, GENERAL_ERR=21)
 ADMIN_TIMEOUT, FATAL = 3, 5     # reasons of resets
-QUICK_RESETS = 3                # as often in short succession the driver recovers
+QUICK_RESETS = 3                # number of recoveries in short succession that the driver attempts
 
 
 class OnPurpose(harness.GuestTest):
@@ -41,7 +41,7 @@ class OnPurpose(harness.GuestTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.name = cls.devices()[0]["name"]     # of the device of VM 0
+        cls.name = cls.devices()[0]["name"]     # name of the device of VM 0
 
     @classmethod
     def ornicctl(cls, *args, check=True):
@@ -56,7 +56,7 @@ class OnPurpose(harness.GuestTest):
         return {rule["id"]: rule for rule in json.loads(self.ornicctl("--json", "fault", "list").stdout)}
 
     def fault(self, rule):
-        """Adds a rule for the device of VM 0 until the end of the test; returns its number."""
+        """Add a rule for the device of VM 0 until the end of the test; return its number."""
         words = rule.split()
         added = self.ornicctl("--json", "fault", "add", words[0], "device=" + self.name, *words[1:])
         number = json.loads(added.stdout)["id"]
@@ -77,7 +77,7 @@ class OnPurpose(harness.GuestTest):
 
 
 class File(OnPurpose):
-    """A rule of --faults."""
+    """A rule file of --faults."""
 
     def test_first_command_fails(self):
         number = min(self.rules())
@@ -91,20 +91,20 @@ class File(OnPurpose):
 
 
 class Flap(OnPurpose):
-    """The link of a device goes down and comes up by itself."""
+    """The link of a device goes down and comes back by itself."""
 
     def setUp(self):
         super().setUp()
         self.addCleanup(self.wait_state, "ACTIVE")
 
     def port(self):
-        """What the tools of the guest say: rdma, ibv_devinfo, the interface's carrier, ethtool."""
+        """Return the state by the tools of the guest: rdma, ibv_devinfo, the interface's carrier, ethtool."""
         said = self.a.run("rdma link show {d}/1; ibv_devinfo -d {d}; cat /sys/class/net/{n}/carrier; ethtool {n} | grep Link"
                           .format(d=self.device, n=self.p.netdev)).out
         return re.search(r"state (\w+)(?s:.*)state:\s+(\w+) (?s:.*)^([01])$(?s:.*)detected: (\w+)", said, re.M).groups()
 
     def test_down_and_up(self):
-        """All see it, and processes are told; deleting the rule brings the link up before its time."""
+        """All tools show the state, and processes get events; deleting the rule brings the link up early."""
         loop = Loop(self, self.a)
         number = self.fault("flap for=60min")
         self.assertEqual(loop.do("event"), "done IBV_EVENT_PORT_ERR")
@@ -120,7 +120,7 @@ class Flap(OnPurpose):
         loop.do("write 100 1")
 
     def test_short(self):
-        """A connection whose retries last longer than the flap survives; it begins as a packet passes."""
+        """A connection whose retries last longer than the flap survives; a passing packet starts the flap."""
         loop = Loop(self, self.a)
         number = self.fault("flap qp=%d opcode=WRITE_ONLY nth=2 for=200ms" % loop.qpns[0])
         loop.do("write 100 1")
@@ -132,7 +132,7 @@ class Flap(OnPurpose):
         loop.do("write 100 5")
 
     def test_long(self):
-        """With a shorter one the work request ends in RETRY_EXC_ERR; what is made afterwards works."""
+        """With a shorter retry time the work request ends in RETRY_EXC_ERR; new connections work."""
         loop = Loop(self, self.a)
         number = self.fault("flap for=3s")
         self.wait_state("DOWN")
@@ -143,7 +143,7 @@ class Flap(OnPurpose):
         self.pings()
 
     def test_again(self):
-        """Twice, two seconds apart, as the rule says."""
+        """Two flaps, two seconds apart, as the rule says."""
         loop = Loop(self, self.a)
         number = self.fault("flap for=1s in=500ms again=2s count=2")
         for _ in range(2):
@@ -154,7 +154,7 @@ class Flap(OnPurpose):
 
 
 class Errors(OnPurpose):
-    """Completions with errors and queue pairs that go into error, one by one; the queue pairs beside them go on."""
+    """Completions with errors and queue pairs that enter ERR, one by one; other queue pairs continue."""
 
     def setUp(self):
         super().setUp()
@@ -175,7 +175,7 @@ class Errors(OnPurpose):
         self.check_others()
 
     def test_each_status(self):
-        """Every status that a rule can have is the verbs' one of that name."""
+        """Every status that a rule can have is the verbs' status of that name."""
         for name, status in STATUSES.items():
             number = self.fault("cqe qp=%d status=%s" % (self.loop.qpns[0], name))
             self.assertEqual(self.loop.ask("write 100 1"), "failed status %d" % status, name)
@@ -186,7 +186,7 @@ class Errors(OnPurpose):
         self.check_others()
 
     def test_receive_status(self):
-        """Both ends learn of it."""
+        """Both ends get the error."""
         number = self.fault("cqe qp=%d queue=recv nth=1 status=LOC_PROT_ERR" % self.loop.qpns[1])
         self.assertEqual(self.loop.ask("send 100 1"), "failed status %d" % STATUSES["LOC_PROT_ERR"])
         self.assertIn(ERR, self.loop.do("query"))
@@ -194,7 +194,7 @@ class Errors(OnPurpose):
         self.check_others()
 
     def test_queue_pair(self):
-        """Its process gets QP_FATAL, its work requests are flushed; rdma tells why."""
+        """The process gets QP_FATAL, its work requests are flushed; rdma shows the reason."""
         number = self.fault("qp-error qp=%d" % self.loop.qpns[0])
         self.assertEqual(self.loop.do("event"), "done IBV_EVENT_QP_FATAL")
         self.assertIn(ERR, self.loop.do("query"))
@@ -205,7 +205,7 @@ class Errors(OnPurpose):
         self.check_others()
 
     def test_queue_pair_of_packet(self):
-        """That for which the fourth packet comes; its peer hears nothing of it."""
+        """The queue pair that receives the fourth packet fails; its peer gets no answer."""
         number = self.fault("qp-error dir=rx dqp=%d nth=4" % self.loop.qpns[1])
         self.loop.do("write 100 3")
         self.assertActed(number, 0)
@@ -216,14 +216,14 @@ class Errors(OnPurpose):
 
 
 class Commands(OnPurpose):
-    """Commands of the driver that fail: the system call says so, and nothing is left of what it was to make."""
+    """Failing commands of the driver: the system call returns the error, and no part of the new object remains."""
 
     def objects(self):
-        """What there is, by the kernels' count and the daemon's."""
+        """Return the objects, as counted by the kernels and by the daemon."""
         return self.p.resources(), self.devices()
 
     def fails(self, rule, kind, errno):
-        """A process that makes such an object can do so before and after, but not the second time."""
+        """Check that a process can create such an object before and after the fault, and that the second attempt fails."""
         loop = Loop(self, self.a)
         before = self.objects()
         number = self.fault("admin nth=2 " + rule)
@@ -231,7 +231,7 @@ class Commands(OnPurpose):
         self.assertActed(number, 0)
         self.assertIn("Errno: %d," % errno, loop.ask("make " + kind))
         self.assertActed(number)
-        loop.do("query")                        # what pyverbs was still to destroy is destroyed
+        loop.do("query")                        # pyverbs destroys its remaining objects
         self.assertEqual(self.objects(), before)
         loop.do("make " + kind)
         loop.do("write 100 2")
@@ -244,7 +244,7 @@ class Commands(OnPurpose):
         self.fails("opcode=KEY_C* fail=PERMISSION", "mr", 1)
 
     def test_modify(self):
-        """A queue pair that could not be modified stays what it is."""
+        """A queue pair whose modification failed keeps its attributes."""
         loop = Loop(self, self.a)
         number = self.fault("admin opcode=QP_MODIFY nth=1 fail=BAD_STATE")
         self.assertIn("Errno: 22,", loop.ask("modify 6"))
@@ -253,11 +253,11 @@ class Commands(OnPurpose):
 
 
 class Death(OnPurpose):
-    """The device dies, or seems to; the driver resets it, and it works again. Processes that had it open have to begin anew."""
+    """The device dies, or seems to; the driver resets it, and it works again. Processes that had it open must restart."""
 
     def setUp(self):
         super().setUp()
-        self.a.run(RELOAD, timeout=60)          # the driver counts its resets
+        self.a.run(RELOAD, timeout=60)          # clears the driver's count of resets
         self.addresses()
         self.a.run("dmesg -C")
         self.loop = Loop(self, self.a)
@@ -269,7 +269,8 @@ class Death(OnPurpose):
         self.a.run("until dmesg | grep -q '%s'; do sleep 0.1; done" % text, timeout=60)
 
     def recovers(self, reason):
-        """The process is told, and can but end; the interface has kept its address; new processes work, and the other VM's."""
+        """Check that the process gets an event and can end, that the interface keeps its address, and that new processes and
+        the other VM work."""
         self.assertEqual(self.loop.do("event"), "done IBV_EVENT_DEVICE_FATAL")
         self.wait_said("device recovered")
         self.assertIn("device is dead, reset reason %d" % reason, self.said())
@@ -286,7 +287,7 @@ class Death(OnPurpose):
         self.exchange("between", server, client + " {addr}", 18515)
 
     def test_command_never_answered(self):
-        """The driver gives up on it: the system call fails, and with it the device."""
+        """The driver gives up on the command: the system call fails, and the device is reset."""
         asker = Loop(self, self.a)
         number = self.fault("admin opcode=KEY_CREATE nth=2 timeout")
         asker.do("make mr")
@@ -305,7 +306,7 @@ class Death(OnPurpose):
         self.assertTrue(self.rules()[number]["spent"])
 
     def test_fatal_of_packet(self):
-        """In the middle of a READ, the third."""
+        """In the middle of a READ, at its third packet."""
         reader = Loop(self, self.a)
         number = self.fault("fatal dir=rx opcode=READ_REQUEST nth=3")
         reader.do("read 5000 2")
@@ -316,7 +317,7 @@ class Death(OnPurpose):
         reader.process.kill()
 
     def test_too_often(self):
-        """The driver leaves a device alone that dies again and again, and says what to do; that helps."""
+        """The driver gives up on a device that dies repeatedly, and its message says how to recover it; that works."""
         self.loop.process.kill()
         for _ in range(QUICK_RESETS):
             self.a.run("dmesg -C")

@@ -19,8 +19,8 @@ class Perftest(harness.GuestTest):
 
 ALL = 23                                # sizes of -a: 2 to 8 MiB
 
-# The server posts receives for one of the queue pairs before it starts. What UC and UD senders send faster than it posts the rest
-# is lost, and the server waits for it.
+# The server posts receives for one of the queue pairs before it starts, and the rest later. If UC and UD senders are faster,
+# their messages are lost and the server waits for them for ever.
 SLOW_SRQ = "--use-srq -q 2 --rate_limit 1000 --rate_units p --rate_limit_type SW --burst_size 8"
 
 
@@ -74,7 +74,8 @@ TESTS = dict(
 
 
 def fewer(arguments):
-    """Two processes that spin take both processors of the VM. Without one of them for a time slice, a ping-pong takes milliseconds."""
+    """Run fewer iterations: two polling processes occupy both processors of the VM. If one loses its processor for a time
+    slice, a ping-pong takes milliseconds."""
     program, options, rows = arguments
     return program, re.sub(r"-n \d+", "-n 5", options) if program.endswith("_lat") else options, rows
 

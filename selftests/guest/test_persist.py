@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """FLUSH to persistent memory: an NVDIMM of a VM, which is a file of the host. Runs prog/verbs_persist.
 
-Whether the data would outlive a loss of power cannot be seen from here: killed processes lose nothing, the host's kernel has it all.
-That the file is synchronised before the answer goes out is what unit/test_persist shows; here, that this happens for each FLUSH.
+This test cannot show that the data survives a loss of power, because the host's kernel keeps the data of killed processes.
+unit/test_persist shows that the file is synchronised before the answer is sent; this file shows that it happens for each FLUSH.
 """
 import harness
 import programs

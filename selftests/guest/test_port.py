@@ -20,14 +20,14 @@ class PortTest(harness.GuestTest):
         self.folder = "/sys/class/infiniband/%s/ports/1" % self.device
 
     def gids(self, vm, netdev=None):
-        """GIDs of an interface by index."""
+        """Return the GIDs of an interface by index."""
         text = vm.run("cd %s; grep -H . gid_attrs/ndevs/* 2>/dev/null | while IFS=: read file dev; do "
                       "echo ${file##*/} $dev $(cat gids/${file##*/}); done" % self.folder).out
         found = [line.split() for line in text.splitlines()]
         return {int(index): gid for index, dev, gid in found if dev == (netdev or self.dev)}
 
     def index_of(self, vm, address, netdev=None):
-        """Index of the GID made from an IPv4 address; it may take a moment to appear."""
+        """Return the index of the GID of an IPv4 address; it may take a moment to appear."""
         end = "%02x%02x:%02x%02x" % tuple(int(part) for part in address.split("."))
         vm.run("until cat %s/gids/* | grep -q 'ffff:%s$'; do sleep 0.05; done" % (self.folder, end), timeout=20)
         found = [index for index, gid in self.gids(vm, netdev).items() if gid.endswith("ffff:" + end)]
@@ -40,14 +40,14 @@ class PortTest(harness.GuestTest):
     def set_mtu(self, mtu, vms=None):
         for vm in vms or (self.a, self.b):
             vm.run("ip link set %s mtu %d" % (self.dev, mtu))
-            if mtu >= IPV6_MIN_MTU:     # below it the interface loses its IPv6 addresses
+            if mtu >= IPV6_MIN_MTU:     # with a smaller MTU the interface loses its IPv6 addresses
                 self.restore_ipv6(vm)
 
     def wait_state(self, state):
         self.a.run("until rdma link show %s/1 | grep -q 'state %s'; do sleep 0.05; done" % (self.device, state), timeout=20)
 
     def watch(self):
-        """ibv_asyncwatch in VM a, listening."""
+        """Start ibv_asyncwatch in VM a."""
         process = self.spawn(self.a, "stdbuf -o0 ibv_asyncwatch -d " + self.device, 60)
         process.wait_for("async event FD", 30)
         return process
@@ -63,7 +63,7 @@ class PortTest(harness.GuestTest):
 
 class Port(PortTest):
     def test_speed_and_width(self):
-        """verbs, sysfs and ethtool tell of one and the same link."""
+        """verbs, sysfs and ethtool report the same link."""
         text = self.a.run("ibv_devinfo -v -d " + self.device).out
         self.assertRegex(text, r"active_width:\s+4X \(2\)")
         self.assertRegex(text, r"active_speed:\s+25.0 Gbps \(32\)")
@@ -71,7 +71,8 @@ class Port(PortTest):
         self.assertIn("Speed: 100000Mb/s", self.a.run("ethtool " + self.dev).out)
 
     def test_mtu(self):
-        """The path MTU is what fits after the headers; queue pairs that fit live on. ORN-PORT-16"""
+        """The path MTU is the largest payload that fits after the headers; queue pairs with a path MTU that still fits survive.
+        ORN-PORT-16"""
         self.addCleanup(self.set_mtu, 1500)
         loop = Loop(self, self.a)
         for mtu, active in ((9000, 4096), (4200, 4096), (4100, 2048), (1500, 1024), (600, 256), (1500, 1024)):
@@ -82,7 +83,7 @@ class Port(PortTest):
         self.assertIn("link_layer", self.a.run("ibv_devinfo").out)
 
     def test_events_of_link(self):
-        """Down and up: one event each, also with somebody listening to the interface."""
+        """Link down and link up: one event each, also while a process listens on the interface."""
         self.addCleanup(self.link_up_again)
         watch = self.watch()
         for _ in range(2):
@@ -94,7 +95,7 @@ class Port(PortTest):
         self.assertEqual(re.findall(r"IBV_EVENT_(PORT\w+)", watch.text()), ["PORT_ERR", "PORT_ACTIVE"] * 2)
 
     def test_no_events_of_mtu(self):
-        """New queues of the interface are none of the port's business."""
+        """New queues of the interface cause no events of the port."""
         self.addCleanup(self.set_mtu, 1500)
         watch = self.watch()
         self.set_mtu(4200)
@@ -112,7 +113,7 @@ class Port(PortTest):
         self.assertEqual(self.a.run("cat /sys/class/net/%s/carrier_changes" % self.dev).out, before)
 
     def test_addresses(self):
-        """GIDs come and go with IPv4 and IPv6 addresses, and processes are told."""
+        """GIDs follow IPv4 and IPv6 addresses, and processes get events."""
         watch = self.watch()
         self.a.run("ip addr add 10.88.7.1/24 dev %s; ip -6 addr add fd99::7/64 dev %s nodad" % (self.dev, self.dev))
         index = self.index_of(self.a, "10.88.7.1")
@@ -123,7 +124,7 @@ class Port(PortTest):
         watch.wait_for(r"(?s)(GID_CHANGE.*){4}", 20)
 
     def test_address_removed_under_queue_pair(self):
-        """A connection whose address went away fails at once, it may not send any more; the GID can come back. ORN-PORT-3"""
+        """A connection fails at once when its address is removed, because it must not send; the GID can return. ORN-PORT-3"""
         self.a.run("ip addr add 10.88.8.1/24 dev " + self.dev)
         loop = Loop(self, self.a, self.index_of(self.a, "10.88.8.1"))
         loop.do("write 100 1")
@@ -136,7 +137,8 @@ class Port(PortTest):
         Loop(self, self.a, self.index_of(self.a, "10.88.8.1")).do("write 100 1")
 
     def test_rejected_doorbell(self):
-        """A process that rings for another's queue changes nothing, is counted, and the kernel hears of it once a second. ORN-EQ-17"""
+        """A doorbell for a queue of another process has no effect and is counted; the kernel gets a report once per second.
+        ORN-EQ-17"""
         stat = "rdma statistic show link %s/1 >/dev/null; cat /sys/class/infiniband/%s/hw_counters/db_rejected" % (self.device, self.device)
         said = "dmesg | grep -c 'doorbell rejected' || true"
         loop, victim = Loop(self, self.a), Loop(self, self.a)
@@ -150,7 +152,7 @@ class Port(PortTest):
             each.do("write 100 2")
 
     def test_mac_change(self):
-        """Connections made after it use the new address; those of before end."""
+        """New connections use the new address; old connections fail."""
         old = self.a.run("cat /sys/class/net/%s/address" % self.dev).out.strip()
         self.addCleanup(self.b.run, "ip neigh flush dev " + self.dev)
         self.addCleanup(self.a.run, "ip link set %s address %s" % (self.dev, old))
@@ -185,7 +187,7 @@ class Vlan(PortTest):
         return self.index_of(vm, self.address(vm), self.vlan)
 
     def talk(self, server, client, listening):
-        """exchange() between the VMs with {addr} and {gid} of this VLAN."""
+        """Run exchange() between the VMs with {addr} and {gid} of this VLAN."""
         self.exchange("between", server.format(addr=self.address(self.b), gid=self.index(self.b)),
                       client.format(addr=self.address(self.b), gid=self.index(self.a)), listening)
 
@@ -228,11 +230,11 @@ class Vlan(PortTest):
         self.talk("udaddy -b {addr}", "udaddy -s {addr}", cm_listens)
 
     def test_priority(self):
-        """A queue pair with a service level works on a VLAN, within the VM too."""
+        """A queue pair with a service level works on a VLAN, also within one VM."""
         self.assertIn("sl 5", Loop(self, self.a, self.index(self.a), "0 5").do("query"))
 
     def test_other_vlan_is_apart(self):
-        """Same GID, other VLAN: neither frames nor RoCE packets get through; they are counted as badly addressed."""
+        """Same GID, other VLAN: neither frames nor RoCE packets arrive; they are counted as badly addressed."""
         self.b.run("ip link del %s" % self.vlan)
         other = "%s.%d" % (self.dev, self.ID + 1)
         self.addCleanup(self.b.run, "ip link del %s" % other)
@@ -251,7 +253,7 @@ class Vlan(PortTest):
         loop = Loop(self, self.a, index)
         loop.do("send 100 2")
         self.a.run("ip link del %s" % self.vlan)
-        loop.ask("send 100 1")                          # may work or not; neither hangs nor harms
+        loop.ask("send 100 1")                          # may succeed or fail; neither hangs nor disturbs others
         loop.end()
         self.wait_gone(self.a, "ffff:0a63:0001")
 

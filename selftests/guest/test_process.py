@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Processes that die in the middle of a transfer: the peer is told, nothing stays behind, the next pair works."""
+"""Processes that die in the middle of a transfer: the peer is informed, no object remains, the next pair works."""
 import harness
 from harness import LabError
 
@@ -9,7 +9,7 @@ PORT = 18515
 
 class Process(harness.GuestTest):
     def start(self, place, program, options):
-        """A transfer that goes on until somebody dies; returns server and client once data flows."""
+        """Start an endless transfer; return server and client once data flows."""
         there, here = self.ends(place)
         command = "exec %s -d %s -F -p %d %s" % (program, self.device, PORT, options)
         server = self.spawn(there, command, 120)
@@ -26,7 +26,7 @@ class Process(harness.GuestTest):
         return server, client
 
     def moves(self, vm):
-        """Waits until packets flow."""
+        """Wait until packets flow."""
         vm.run("f=/sys/class/infiniband/%s/ports/1/hw_counters/%s; a=$(cat $f); until [ $(cat $f) -gt $((a + 50)) ]; "
                "do sleep 0.05; done" % (self.device, "rdma_rx_packets" if self.p.is_ornic else "rcvd_pkts"), timeout=30)
 
@@ -75,7 +75,7 @@ class Process(harness.GuestTest):
         self.killed("between", "ib_send_bw", "-e -s 4096 -n 1000000", False, True, None)
 
     def test_rdma_cm_peer_is_told(self):
-        """The kernel disconnects for a process that died."""
+        """The kernel disconnects the connection of a process that died."""
         server = self.spawn(self.b, "exec rping -s -a %s -S 65000 -C 1000000" % self.p.address(self.b), 120)
         harness.cm_listens(self.b)
         client = self.spawn(self.a, "exec rping -c -a %s -S 65000 -C 1000000" % self.p.address(self.b), 120)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""qperf's RDMA tests, connected by rdma_cm: without it qperf addresses its peers by LID, and RoCE has none.
+"""qperf's RDMA tests, connected by rdma_cm: without it qperf addresses its peers by LID, which RoCE does not have.
 
-ud_lat can not run over RoCE, whatever the device: this qperf makes its address handles without a GRH, with -cm and without. The kernel
-refuses that for RoCE, and rdma-core's own test_addr wants it refused. The test shows it on the spot: it is skipped only if Soft-RoCE in
-the same VMs gives the same error.
+ud_lat cannot run over RoCE on any device: this qperf creates its address handles without a GRH, with -cm and without. The
+kernel rejects that for RoCE, as rdma-core's test_addr requires. The test is skipped only if Soft-RoCE in the same VMs gives the
+same error.
 
-qperf's server tells its port to the client before it listens there. A client that is faster is rejected (no such service), on any
+qperf's server tells its port to the client before it listens there. A faster client is rejected (no such service), on any
 device, and runs again.
 """
 import harness
@@ -20,7 +20,7 @@ NO_GRH = "failed to create address handle: Invalid argument"
 
 class Base(harness.GuestTest):
     def qperf(self, place, device, net, test):
-        """Status and all that client and server said."""
+        """Return status and output of client and server."""
         there, here = self.ends(place)
         server = self.spawn(there, "qperf", 90)
         there.wait_listen(PORT, 30)

@@ -10,7 +10,7 @@ TESTS = "capabilities refused static_write static_read raw_limit raw_burst raw_c
 
 class Rate(programs.LocalTest):
     def test_shown(self):
-        """The limit of a queue pair is among its details."""
+        """The queue pair's details include its limit."""
         program = self.spawn(self.a, "/tmp/selftests/verbs_rate %s hold" % self.device, 120)
         program.wait_for("# held", 60)
         shown = json.loads(self.a.run("rdma -j -dd res show qp link %s/1" % self.device).out)

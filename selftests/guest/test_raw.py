@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Raw packet queue pairs, flows and receive scaling of a process, within one VM: runs prog/verbs_raw, whose test unprivileged is
-about ORN-ETH-12."""
+"""Raw packet queue pairs, flows and receive scaling of a process, within one VM: runs prog/verbs_raw, whose test "unprivileged"
+covers ORN-ETH-12."""
 import programs
 
 TESTS = "match priority vlan drop kernel unprivileged rss".split()

@@ -22,7 +22,7 @@ harness.matrix(
     ucmatose_ipv6=("ucmatose -f ip -b {addr6}", "ucmatose -f ip -s {addr6}"),
     udaddy=("udaddy -b {addr}", "udaddy -s {addr}"),
     udaddy_ipv6=("udaddy -f ipv6 -b {addr6}", "udaddy -f ipv6 -s {addr6}"),
-    # made-up queue pair numbers must differ between the ends: within one VM the CM takes equal ones for a stale connection
+    # invented queue pair numbers must differ between the ends: within one VM the CM takes equal ones for a stale connection
     cmtime=("cmtime -b {addr} -c 10", "cmtime -s {addr} -c 10 -q 5000"),
     xserver=("rdma_xserver", "rdma_xclient -s {addr}"),
     server=("rdma_server", "rdma_client -s {addr}"),

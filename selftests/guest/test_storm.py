@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Many threads and processes at once, in two VMs.
 
-Threads share queues, and each message is accounted for (prog/verbs_storm); meanwhile others create and destroy objects of every kind
-(prog/verbs_storm_churn), processes are killed, tools ask for everything, the interface goes down and up, the device goes away. What
-is done is chosen by a seed, which failures name; ORNIC_TEST_SEED gives another one. Work is counted, not timed; a kernel that checks
-itself does a part of it.
+Threads share queues, and each message is accounted for (prog/verbs_storm). Meanwhile others create and destroy objects of every
+kind (prog/verbs_storm_churn), processes are killed, tools query all attributes, the interface goes down and up, and the device
+goes away. A seed selects the operations; failures print it, and ORNIC_TEST_SEED sets it. Work is counted, not timed; a kernel
+that checks itself does a part of it.
 """
 import os
 
@@ -16,7 +16,7 @@ SEED = int(os.environ.get("ORNIC_TEST_SEED", "1"))
 WORK = "-s %d -n %d" % (SEED, harness.SLOW)
 SHARED = "order one_qp one_cq one_srq one_channel".split()
 CHURN = "/tmp/selftests/verbs_storm_churn %s %s %%s" % (WORK, harness.DEVICE)
-ROUNDS = 120 // harness.SLOW                # of each thread that creates and destroys during traffic
+ROUNDS = 120 // harness.SLOW                # operations of each thread that creates and destroys during traffic
 PATIENCE = 300
 SLOT = "0000:01:00.0"
 DRIVER = "/sys/bus/pci/drivers/ornic"
@@ -36,21 +36,21 @@ class Storm(programs.ProgramTest):
     port = 7475
 
     def forever(self, vm, commands, first="true"):
-        """Runs commands again and again, whatever they say, until the test stops them; returns the process."""
+        """Start a loop that runs commands until the test stops it and ignores their status; return the process."""
         vm.run("rm -f %s %s" % (STOP, GATE))
         process = self.spawn(vm, first + "; n=0; while [ ! -e %s ]; do { %s; } >/dev/null 2>&1; n=$((n + 1)); done; echo rounds $n"
                              % (STOP, commands.format(device=self.device, netdev=self.p.netdev)), PATIENCE)
         return process
 
     def stop(self, vm, process):
-        """Ends such a loop, which must have come around."""
+        """Stop such a loop, which must have finished at least one round."""
         vm.run("touch %s" % STOP)
         process.wait(PATIENCE)
         self.assertNotIn("rounds 0\n", process.text())
         self.assertIn("rounds ", process.text())
 
     def addresses(self):
-        """The interface's IPv6 address goes when it is down."""
+        """Restore the addresses: the interface loses its IPv6 address when it goes down."""
         self.a.run("ip link set {0} up; ip addr replace {1}/24 dev {0}; ip -6 addr replace {2}/64 dev {0} nodad; "
                    "until rdma link show {3}/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
                    "until grep -rq ffff: /sys/class/infiniband/{3}/ports/1/gids; do sleep 0.05; done"
@@ -69,10 +69,10 @@ programs.points(Shared, SHARED, threads=WORK)
 
 
 class Polled(Storm):
-    """Queues of the interface are made anew while another processor is in the middle of their poll."""
+    """The queues of the interface are replaced while another processor polls them."""
 
     SLOW = "insmod /tmp/selftests/ornic_slow.ko symbol=ornic_cq_arm ms=%d"
-    DELAY = 10                              # milliseconds: longer than the queues take to go
+    DELAY = 10                              # milliseconds: longer than the destruction of the queues
 
     def setUp(self):
         super().setUp()
@@ -90,7 +90,7 @@ class Polled(Storm):
         self.assertGreater(calls, rounds)
 
     def test_mtu(self):
-        """Sizes of receive buffers that differ, so that the queues are other ones each time."""
+        """Each MTU needs another size of receive buffers, so the queues are replaced each time."""
         self.during_poll("ip link set {dev} mtu 4000 && ip link set {dev} mtu 1500")
 
     def test_down_and_up(self):
@@ -112,7 +112,7 @@ class Thousand(Storm):
 
 
 class Churn(Storm):
-    """Objects of every kind come and go at random."""
+    """Objects of every kind are created and destroyed at random."""
 
     def churned(self, place, plan):
         self.one_point(place, "%s -c %d" % (WORK, ROUNDS), plan, timeout=PATIENCE)
@@ -124,7 +124,7 @@ class Churn(Storm):
         self.churned("within", "one_channel")
 
     def test_all_kinds(self):
-        """Both VMs at once."""
+        """In both VMs at once."""
         other = self.spawn(self.b, CHURN % "all", PATIENCE)
         self.local("all")
         self.assertEqual(other.wait(PATIENCE), 0, other.text())
@@ -134,20 +134,20 @@ class Churn(Storm):
         self.local("rereg")
 
     def test_killed(self):
-        """Others' traffic stays right meanwhile."""
+        """Traffic of other processes stays intact meanwhile."""
         process = self.spawn(self.a, CHURN % "killed", PATIENCE)
         self.one_point("between", WORK, "one_srq", timeout=PATIENCE)
         self.assertEqual(process.wait(PATIENCE), 0, process.text())
         self.judge(process.text(), "killed")
 
     def test_watched(self):
-        """What shows objects and counters runs while they come and go."""
+        """Tools show objects and counters while these are created and destroyed."""
         looker = self.forever(self.a, LOOK)
         self.churned("within", "one_cq")
         self.stop(self.a, looker)
 
     def test_interface(self):
-        """The interface goes down and up and changes its MTU; messages are sent again, connections live.
+        """The interface goes down and up and changes its MTU; messages are retransmitted, connections survive.
 
         The first messages are sent while it is down.
         """
@@ -160,7 +160,7 @@ class Churn(Storm):
 
 
 class Unplugged(Storm):
-    """The device goes away under a storm: processes are told and end; the device comes back."""
+    """The device goes away under a storm: processes get an event and end; the device comes back."""
 
     def gone(self, take, bring):
         server = self.spawn(self.b, "/tmp/selftests/verbs_storm -d %s" % self.device, PATIENCE)
@@ -178,7 +178,7 @@ class Unplugged(Storm):
             .out.split("netdev")[1].split()[0]
         self.addresses()
         self.assertRegex(traffic.text(), "(?m)^(not )?ok 1 - one_cq$")
-        self.assertNotIn("# client:", traffic.text())       # the other end has lost its peer, and says so
+        self.assertNotIn("# client:", traffic.text())       # the other end reports that it has lost its peer
         self.one_point("between", WORK, "order", timeout=PATIENCE)
 
     def test_unbind_and_reload(self):

@@ -11,7 +11,7 @@ CHAPTER = os.path.join(harness.TOP, "Documentation", "tutorial", "index.rst")
 
 
 def shown(end):
-    """The output that the tutorial shows after the command of this end."""
+    """Return the output that the tutorial shows after the command of this end."""
     with open(CHAPTER, encoding="utf-8") as f:
         return re.search(r"(?m)^\t%s\$ \./rc_hello.*\n((?:\t.*\n)+)" % end, f.read()).group(1).replace("\t", "")
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """No doorbell is lost (ORN-RNG-5, ORN-GEN-5): a daemon that falls asleep at once, and guests of one processor.
 
-This needs its own lab: with the usual time of watching, the race that is tried here thousands of times a second
-would hardly ever happen. It once found a fence that was none under emulation.
+This needs a separate lab: with the usual polling time, the race would hardly ever happen; here it is tried thousands of times
+per second. The test once found a fence that had no effect under emulation.
 """
 import os
 import sys

@@ -14,7 +14,7 @@ class Link(harness.GuestTest):
     ornic_only = True
 
     def transfer(self, options="-s 65536 -D 60"):
-        """A write from VM 0 to VM 1 that goes on; returns server and client once data flows."""
+        """Start an endless write from VM 0 to VM 1; return server and client once data flows."""
         command = "exec ib_write_bw -d %s -F -p %d %s" % (self.device, PORT, options)
         server = self.spawn(self.b, command, 120)
         self.b.wait_listen(PORT, 30)
@@ -52,7 +52,7 @@ class Link(harness.GuestTest):
         self.unplug(self.a)
 
     def test_3_short_interruption(self):
-        """A link that comes back before the retries are used up loses nothing."""
+        """A link that comes back before the retries are exhausted loses nothing."""
         server, client = self.transfer("-s 65536 -n 60000 -u 18")
         self.set_link(self.b, "down")
         self.set_link(self.b, "up")

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAB_IPV6	0xfd		/* addresses of labs begin with that */
-#define SPIN	200		/* empty polls before the processor goes to somebody else */
+#define LAB_IPV6	0xfd		/* prefix of the labs' addresses */
+#define SPIN	200		/* empty polls before the processor is yielded */
 
 static struct ibv_context *open_named(const char *name)
 {
@@ -38,7 +38,10 @@ bool gid_is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
-/* The RoCE v2 entry of an address that every lab has: of IPv4, or the one of IPv6 beyond the link. */
+/*
+ * The RoCE v2 entry of an address that every lab has: an IPv4 address or, with IPv6, one
+ * that is not link-local.
+ */
 static int find_gid(struct ibv_context *verbs, int entries, int which)
 {
 	struct ibv_gid_entry e;
@@ -112,7 +115,7 @@ static int poll_once(struct queue *q, struct ibv_wc *wc)
 	return n;
 }
 
-/* Arms, looks again (what came before arming raises no event), sleeps. */
+/* Arm, poll again (a completion from before arming raises no event), sleep. */
 static bool sleep_until_event(struct queue *q, struct ibv_wc *wc, double seconds)
 {
 	struct pollfd fd = { .fd = q->channel->fd, .events = POLLIN };

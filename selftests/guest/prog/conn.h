@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device, its completion queues, and queue pairs connected to those of the
- * other end.
+ * A device, its completion queues, and queue pairs connected to those of the remote end.
  */
 #ifndef GUEST_CONN_H
 #define GUEST_CONN_H
@@ -26,14 +25,14 @@ struct dev {
 	enum ibv_mtu mtu_code;
 };
 
-/* What the other end must know of a queue pair. */
+/* Parameters of a queue pair that the remote end needs. */
 struct conn_addr {
 	uint32_t qpn;
 	uint32_t psn;
 	union ibv_gid gid;
 };
 
-/* Attributes of a connection; conn_attr_default() is a good start. */
+/* Attributes of a connection; conn_attr_default() sets defaults. */
 struct conn_attr {
 	enum ibv_qp_type type;
 	struct ibv_qp_cap cap;
@@ -46,7 +45,7 @@ struct conn_attr {
 	uint8_t max_dest_rd;		/* as responder */
 	bool stay_rtr;			/* stop before RTS */
 	uint8_t static_rate;		/* enum ibv_rate */
-	struct ibv_srq *srq;		/* NULL: an own receive queue */
+	struct ibv_srq *srq;		/* NULL: a separate receive queue */
 	struct ibv_pd *pd;		/* NULL: the device's */
 	uint32_t create_flags;		/* IBV_QP_CREATE_* */
 	uint64_t ops;			/* IBV_QP_EX_WITH_*, for ibv_qp_to_qp_ex() */
@@ -57,7 +56,7 @@ struct conn_attr {
 
 struct queue {
 	struct ibv_cq *cq;
-	struct ibv_comp_channel *channel;	/* NULL: poll */
+	struct ibv_comp_channel *channel;	/* NULL: poll without one */
 	unsigned int unacked;
 };
 
@@ -83,19 +82,19 @@ void dev_close(struct dev *d);
 
 void queue_create(struct queue *q, struct dev *d, int entries, bool events);
 void queue_destroy(struct queue *q);
-/* Next completion; false if none came within some seconds. */
+/* Get the next completion; false if none came within some seconds. */
 bool queue_wait(struct queue *q, struct ibv_wc *wc, double seconds);
 
 void conn_attr_default(struct conn_attr *a, struct dev *d);
-/* A queue pair in RESET; 0 or an errno. */
+/* Create a queue pair in RESET; return 0 or an errno. */
 int conn_make(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
 	      struct queue *recv);
-/* One in INIT; gives up if there is none. */
+/* Create a queue pair in INIT; exit if that fails. */
 void conn_create(struct conn *c, struct dev *d, const struct conn_attr *a, struct queue *send,
 		 struct queue *recv);
 void conn_connect(struct conn *c, struct oob *o);
 void conn_destroy(struct conn *c);
-/* One step of the state machine; 0 or an errno. */
+/* Make one transition of the state machine; return 0 or an errno. */
 int conn_to_init(struct conn *c);
 int conn_to_rtr(struct conn *c);
 int conn_to_rts(struct conn *c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time stamps and clocks: monotonic, between readings taken before and after, and
- * as fast as they say.
+ * Time stamps and clocks: monotonic, between readings taken before and after, and with the
+ * rate that the device reports.
  */
 #include "cq.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define ROUNDS		50
-#define WALL_SLACK	50000000	/* ns that a reading of the clocks may have taken */
+#define WALL_SLACK	50000000	/* ns that reading the clocks may take at most */
 
 static uint64_t raw_clock(struct dev *d, struct verdict *v)
 {
@@ -43,7 +43,7 @@ static uint64_t clock_khz(struct dev *d, struct verdict *v)
 	return attr.hca_core_clock;
 }
 
-/* ORN-CLK-1: it counts at the rate that the device says. */
+/* ORN-CLK-1: the clock counts at the rate that the device reports. */
 static void raw_clock_rate(struct dev *d, struct verdict *v)
 {
 	uint64_t khz = clock_khz(d, v), first, last = 0, t;
@@ -95,7 +95,7 @@ static bool wait_poll(struct ibv_cq_ex *cq)
 	return true;
 }
 
-/* Of one write: @last is the stamp before it. */
+/* Check the time stamp of one write; @last is the stamp before it. */
 static uint64_t check_stamp(struct loop *l, struct ibv_cq_ex *cq, uint64_t last, struct verdict *v)
 {
 	uint64_t before = raw_clock(l->dev, v), stamp, after;

@@ -49,7 +49,7 @@ static struct ibv_pd *make_parent(struct dev *d, struct ibv_td *td)
 	return pd;
 }
 
-/* Traffic over queues that have no locks and lie in the application's memory. */
+/* Traffic over queues without locks, in the application's memory. */
 static void thread_domain(struct dev *d, struct verdict *v)
 {
 	struct ibv_td_init_attr td_attr = {};
@@ -81,7 +81,7 @@ static void thread_domain(struct dev *d, struct verdict *v)
 	EXPECT(v, !ibv_dealloc_td(td), "the thread domain stays");
 }
 
-/* What the other process gets beside the file descriptor. */
+/* Parameters that the other process gets with the file descriptor. */
 struct gift {
 	uint32_t pd, mr;
 	uint32_t rkey;
@@ -89,7 +89,7 @@ struct gift {
 	uint64_t addr;
 };
 
-/* The other process: its own queues in the shared domain write to the shared region. */
+/* Run the other process: its queues in the shared domain write to the shared region. */
 static void use_gift(int s, struct verdict *v)
 {
 	struct gift gift;
@@ -115,7 +115,7 @@ static void use_gift(int s, struct verdict *v)
 	queue_create(&q, &d, 16, false);
 	loop_open(&l, &d, &q, NULL);
 	memcpy(l.mem, "imported", 8);
-	l.mr->rkey = mr->rkey;			/* where loop_write() aims */
+	l.mr->rkey = mr->rkey;			/* target address of loop_write() */
 	memset(l.mem + 64, 0, 8);
 	{
 		struct ibv_sge sge = { (uintptr_t)l.mem, 8, l.mr->lkey };
@@ -135,7 +135,7 @@ static void use_gift(int s, struct verdict *v)
 	ibv_close_device(d.verbs);
 }
 
-/* The region is of this process, the queue pairs are of the child: one domain. */
+/* The region belongs to this process, the queue pairs to the child; they share one domain. */
 static void shared_pd(struct dev *d, struct verdict *v)
 {
 	char *mem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -150,7 +150,7 @@ static void shared_pd(struct dev *d, struct verdict *v)
 	gift = (struct gift){ d->pd->handle, mr->handle, mr->rkey, d->gid_index, (uintptr_t)mem };
 	pid = fork();
 	if (!pid) {
-		/* nothing of the parent's device is used here */
+		/* the parent's device is not used here */
 		use_gift(s[1], &child);
 		if (write(s[1], &child, sizeof(child)) != sizeof(child))
 			_exit(1);
@@ -163,7 +163,7 @@ static void shared_pd(struct dev *d, struct verdict *v)
 	EXPECT(v, !child.bad, "%s", child.why);
 	EXPECT(v, waitpid(pid, &status, 0) == pid && !status, "status %d", status);
 	EXPECT(v, !memcmp(mem, "imported", 8), "the other process's write is not here");
-	/* closing there took nothing from here */
+	/* the child's close freed no object of the parent */
 	EXPECT(v, !ibv_dereg_mr(mr), "the region cannot be deregistered");
 	munmap(mem, 4096);
 	close(s[0]);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion events: on the vector that was chosen, through the channel that was
- * chosen, for the completions that were asked for, and no sooner than moderation
- * allows.
+ * Completion events: on the chosen vector, through the chosen channel, for the requested
+ * completions, and no sooner than moderation allows.
  */
 #include "cq.h"
 
@@ -21,7 +20,10 @@ static void arm(struct ibv_cq *cq, int solicited_only)
 		bail("ibv_req_notify_cq: %s", strerror(err));
 }
 
-/* Interrupts so far of completion vector @n, on all processors; -1 if it has no line. */
+/*
+ * Return the number of interrupts of completion vector @n on all processors, -1 if it has
+ * no line.
+ */
 static long interrupts(int n)
 {
 	char line[1024], name[32], *at;
@@ -42,8 +44,8 @@ static long interrupts(int n)
 }
 
 /*
- * The event of a CQ on vector @n, by the interrupt of that vector and of no other;
- * only vector 0 is busy with management datagrams, too.
+ * The event of a CQ on vector @n raises the interrupt of that vector and of no other. Only
+ * vector 0 also carries the events of management datagrams.
  */
 static void one_vector(struct dev *d, int n, struct verdict *v)
 {
@@ -108,7 +110,7 @@ static void one_channel(struct dev *d, struct verdict *v)
 	ibv_destroy_comp_channel(channel);
 }
 
-/* ORN-RNG-9, ORN-CQ-14: the sender decides; an error always counts. */
+/* ORN-RNG-9, ORN-CQ-14: the sender decides about the event; an error always raises one. */
 static void solicited(struct dev *d, struct verdict *v)
 {
 	struct queue send, recv;
@@ -151,8 +153,8 @@ static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
 }
 
 /*
- * ORN-CQ-4. The longest period is 65 ms, so a burst of few completions must have its
- * event late, and a full one early. Writes are posted one after the other's completion.
+ * ORN-CQ-4. The longest period is 65 ms. A burst of few completions must raise its event
+ * late, and a full burst early. The writes are posted one after the other's completion.
  */
 static double until_event(struct loop *l, struct queue *q, int completions, struct verdict *v)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much a completion queue holds: overflow, overruns that are ignored, and
- * changing its size while it is in use.
+ * Capacity of a completion queue: overflow, overruns that are ignored, and a resize while
+ * it is in use.
  */
 #include "cq.h"
 
@@ -13,7 +13,7 @@
 
 #define WRITES	64
 
-/* An asynchronous event of this type comes within this time. */
+/* Wait for an asynchronous event of this type. */
 static bool async_event(struct dev *d, enum ibv_event_type type, double seconds)
 {
 	struct pollfd fd = { .fd = d->verbs->async_fd, .events = POLLIN };
@@ -42,7 +42,7 @@ static struct queue small_queue(struct dev *d, uint32_t flags)
 	return (struct queue){ .cq = ibv_cq_ex_to_cq(cq) };
 }
 
-/* ORN-CQ-3: CQ_ERR, and the queue pair is in ERR. */
+/* ORN-CQ-3: CQ_ERR, and the queue pair enters ERR. */
 static void overflow(struct dev *d, struct verdict *v)
 {
 	struct queue q = small_queue(d, 0);
@@ -62,7 +62,7 @@ static void overflow(struct dev *d, struct verdict *v)
 	queue_destroy(&q);
 }
 
-/* ORN-CQ-11: four times its length, and nobody minds. */
+/* ORN-CQ-11: four times its length, without an error. */
 static void ignore_overrun(struct dev *d, struct verdict *v)
 {
 	struct queue q = small_queue(d, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
@@ -93,7 +93,7 @@ static void resize(struct ibv_cq *cq, int cqe, struct verdict *v)
 	EXPECT(v, cq->cqe >= cqe, "%d entries after a resize to %d", cq->cqe, cqe);
 }
 
-/* ORN-CQ-22, ORN-CQ-24: the device goes on writing; each completion comes once, in order. */
+/* ORN-CQ-22, ORN-CQ-24: the device continues to write; each completion comes once, in order. */
 static void resize_under_traffic(struct dev *d, struct verdict *v)
 {
 	static const int sizes[] = { 65, 200, 1000, 70, 4096, 64, 300 };
@@ -119,7 +119,7 @@ static void resize_under_traffic(struct dev *d, struct verdict *v)
 	queue_destroy(&q);
 }
 
-/* ORN-CQ-28: whoever waits is woken, whichever ring the completion went to. */
+/* ORN-CQ-28: a waiting thread is woken, whichever ring has received the completion. */
 static void resize_while_waiting(struct dev *d, struct verdict *v)
 {
 	struct queue q;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the administrator can do to the drivers, and what other kernel code can create,
- * with each allocation of the drivers failing in turn. Prints TAP, a point per case;
- * names of cases as arguments, or all.
+ * Operations of the administrator and of other kernel code on the drivers, with each
+ * allocation of the drivers failing in turn. Prints TAP, a point per case; names of cases
+ * as arguments, or all.
  */
 #include "faults.h"
 
@@ -21,7 +21,7 @@
 #define RDMA_DRIVER	"/sys/bus/auxiliary/drivers/ornic_ib.rdma/"
 #define PCI_DEVICE	"0000:01:00.0"
 #define PCI_FOLDER	"/sys/bus/pci/devices/" PCI_DEVICE "/"
-#define GSI		"16777217"	/* its id in ib_core: 1, the port above the 24 bits */
+#define GSI		"16777217"	/* its id in ib_core: 1, above it the port (from bit 24) */
 #define CONSUMER	"/tmp/selftests/ornic_ktest.ko"
 
 static const char *rdma, *netdev;
@@ -76,8 +76,9 @@ static int unbind_rdma(void)
 }
 
 /*
- * Reset does not say whether the driver could start the device again: what is there does. The
- * RDMA driver is not: it has a case of its own, and would make this one take hours.
+ * The reset's status does not show whether the driver could start the device again, so the
+ * test looks for the interface. The RDMA driver is not checked: it has a separate case, and
+ * would make this one take hours.
  */
 static int reset(void)
 {
@@ -118,7 +119,7 @@ static int down(void)
 	return set_up(false);
 }
 
-/* Between two sizes of receive buffers, both less than a page: more are made one by one */
+/* Change between two buffer sizes below a page: larger buffers are allocated one by one */
 static int change_mtu(void)
 {
 	struct ifreq req = {};
@@ -140,7 +141,7 @@ static int read_port_counter(void)
 	return read_file(path);
 }
 
-/* A counter for the queue pair that every port has: the GSI */
+/* Bind a counter to the queue pair that every port has: the GSI */
 static int bind_counter(void)
 {
 	static char link[64];
@@ -161,7 +162,7 @@ static int unbind_counter(void)
 	return system(command) ? EPROTO : 0;
 }
 
-/* Objects of every kind that a consumer in the kernel creates, all in its initialization */
+/* Load a consumer that creates objects of every kind in its initialization */
 static int load_consumer(void)
 {
 	int fd = open(CONSUMER, O_RDONLY | O_CLOEXEC);
@@ -183,8 +184,8 @@ static int unload_consumer(void)
 }
 
 /*
- * What is there when a case starts goes first and comes back in the end. To make it takes
- * its time.
+ * Objects that exist when a case starts are removed first and restored at the end. Their
+ * creation is slow.
  */
 static const struct {
 	struct fault_case c;

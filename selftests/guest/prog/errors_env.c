@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Surroundings and expectations of the error tests.
+ * Environment and expectations of the error tests.
  */
 #include "errors.h"
 #include "pattern.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errors at the end that makes them: local keys, flushes, full queues, objects
- * destroyed while they work, calls that are refused.
+ * Errors at the end that causes them: local keys, flushes, full queues, objects destroyed
+ * while in use, rejected calls.
  */
 #include "errors.h"
 
@@ -9,7 +9,7 @@ enum local_fault { LKEY_TAG, BEYOND, OTHER_PD, READ_ONLY };
 
 #define ARG(op, fault)	((op) << 8 | (fault))
 
-/* The faulty work request fails here; the other end notices nothing. */
+/* The faulty work request fails here; the remote end is not affected. */
 static void run_local_fault(struct env *e)
 {
 	enum local_fault fault = e->arg & 0xff;
@@ -46,8 +46,8 @@ static void run_local_fault(struct env *e)
 }
 
 /*
- * Sends that the other end never takes, and receives: an ERR flushes them all in
- * order, signaled or not, and what is posted afterwards too.
+ * Sends that the remote end never receives, and receives: ERR flushes them all in order,
+ * signaled or not, and also work requests that are posted afterwards.
  */
 static void flush_in_order(struct env *e)
 {
@@ -70,7 +70,7 @@ static void flush_in_order(struct env *e)
 	expect_untouched(e);
 }
 
-/* The work request at fault tells what happened, the others are flushed, in order. */
+/* The work request at fault has the error's status, the others are flushed, in order. */
 static void fault_then_flush(struct env *e)
 {
 	for (unsigned int i = 0; e->client && i < 40; i++) {
@@ -91,7 +91,7 @@ static void fault_then_flush(struct env *e)
 	oob_barrier(e->oob);
 }
 
-/* Waits for CQ_ERR; the queue pair's own event may come before or after it. */
+/* Wait for CQ_ERR; the queue pair's event may come before or after it. */
 static void expect_cq_err(struct env *e, struct queue *q, struct conn *c)
 {
 	bool seen = false, fatal = false;
@@ -155,7 +155,7 @@ static void cq_overflow(struct env *e)
 	oob_barrier(e->oob);
 	conn_destroy(&c);
 	queue_destroy(&small);
-	/* completions of a destroyed queue pair are gone, so the shared CQs are empty again */
+	/* a destroyed queue pair leaves no completions, so the shared CQs are empty again */
 	oob_barrier(e->oob);
 }
 
@@ -177,7 +177,7 @@ static void destroy_busy(struct env *e)
 	expect_untouched(e);
 }
 
-/* Objects that others use cannot be destroyed. */
+/* Objects in use by others cannot be destroyed. */
 static void destroy_in_use(struct env *e)
 {
 	int err = ibv_destroy_cq(e->send.cq);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers that are not ready, not there, or not who they should be; datagrams
- * that nobody may take; the first packet of a connection.
+ * Peers that are not ready, missing, or not the connected ones; datagrams that no queue
+ * pair may accept; the first packet of a connection.
  */
 #include "errors.h"
 
@@ -10,7 +10,7 @@
 
 #define GRH	40
 
-/* A hardware counter of the port; -1 if the device has none of that name. */
+/* Read a hardware counter of the port; -1 if the device has none of that name. */
 static long long counter(struct env *e, const char *name)
 {
 	long long value = -1;
@@ -50,7 +50,7 @@ static void rnr_exhausted(struct env *e)
 	expect_untouched(e);
 }
 
-/* The receive is posted when the sender has been told to wait. */
+/* The receive is posted after the sender got an RNR NAK. */
 static void rnr_recovered(struct env *e)
 {
 	long long start = counter(e, "rnr_naks_sent");
@@ -155,8 +155,8 @@ static void send_datagram(struct env *e, const struct datagram *d)
 }
 
 /*
- * A datagram that must vanish, then a good one, which takes the receive that was
- * waiting. arg: what is wrong with the first one.
+ * A datagram that must be dropped, then a good one, which takes the waiting receive. arg:
+ * the fault of the first datagram.
  */
 enum { WRONG_QKEY, NO_SUCH_QP, TOO_LONG };
 
@@ -192,7 +192,7 @@ static void datagram_dropped(struct env *e)
 	oob_barrier(e->oob);
 }
 
-/* Longer than the MTU: refused here, the queue pair goes to SQE and comes back. */
+/* A datagram longer than the MTU is rejected locally; the queue pair enters SQE and recovers. */
 static void datagram_beyond_mtu(struct env *e)
 {
 	struct datagram d = { .qpn = e->main.there.qpn, .qkey = QKEY, .len = e->dev->mtu + 1, .imm = 1 };
@@ -235,7 +235,7 @@ static void bad_address_handle(struct env *e)
 	a.port_num = 7;
 	EXPECT(e, !ibv_create_ah(e->dev->pd, &a), "an address handle on port 7 is created");
 	a.port_num = PORT;
-	a.grh.dgid.raw[12] = 203;	/* 203.0.113.x: nothing routes there */
+	a.grh.dgid.raw[12] = 203;	/* 203.0.113.x: an address without a route */
 	a.grh.dgid.raw[13] = 0;
 	a.grh.dgid.raw[14] = 113;
 	EXPECT(e, !ibv_create_ah(e->dev->pd, &a), "an address handle to nowhere is created");

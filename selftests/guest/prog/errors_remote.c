@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that the other end must refuse: keys, ranges, rights, lengths.
+ * Requests that the remote end must reject: keys, ranges, rights, lengths.
  */
 #include "errors.h"
 
@@ -19,7 +19,7 @@ static unsigned int right_of(enum ibv_wr_opcode op)
 	return op == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 }
 
-/* What the client is told to aim at; *mr and *pd are to be released by the caller. */
+/* Set the target of the client's request; the caller releases *mr and *pd. */
 static struct place set_trap(struct env *e, struct ibv_mr **mr, struct ibv_pd **pd)
 {
 	enum ibv_wr_opcode op = ARG_OP(e->arg);
@@ -131,7 +131,10 @@ static void message_too_long(struct env *e)
 	oob_barrier(e->oob);
 }
 
-/* The receive names memory that the responder may not write: its own fault, not the sender's. */
+/*
+ * The receive names memory that the responder may not write: an error of the responder, not
+ * of the sender.
+ */
 static void receive_bad_lkey(struct env *e)
 {
 	struct ibv_sge sge = { (uintptr_t)e->mem + TARGET, 64, e->mr->lkey ^ 0x01 };
@@ -170,7 +173,7 @@ static void misaligned_atomic(struct env *e)
 	expect_untouched(e);
 }
 
-/* The requester may have one read under way at a time, so all of them succeed. */
+/* The requester may have one read outstanding at a time, so all of them succeed. */
 static void one_read_at_a_time(struct env *e)
 {
 	for (unsigned int i = 0; e->client && i < 32; i++) {
@@ -191,9 +194,9 @@ static void one_read(struct conn_attr *a, bool client)
 }
 
 /*
- * The requester has more reads under way than the responder keeps state for. A
- * responder that answers at once may never notice; one that does refuses the
- * request, and then the rest is flushed.
+ * The requester has more reads outstanding than the responder keeps state for. A responder
+ * that answers at once may never notice. Otherwise it rejects the request, and the rest is
+ * flushed.
  */
 static void too_many_reads(struct env *e)
 {
@@ -228,7 +231,7 @@ static void more_reads(struct conn_attr *a, bool client)
 	a->max_dest_rd = client ? a->max_dest_rd : 1;
 }
 
-/* After a fault both ends start over with the same queue pairs. */
+/* After a fault both ends reconnect the same queue pairs. */
 static void reset_and_reuse(struct env *e)
 {
 	for (int round = 0; round < 2; round++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on purpose, through /proc/thread-self/fail-nth.
+ * Fault injection through /proc/thread-self/fail-nth.
  */
 #include "faults.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SELF	"/proc/thread-self/fail-nth"
-#define MOST	20000		/* allocations of one step; more is a loop without end */
+#define MOST	20000		/* allocations of one step; more means an endless loop */
 
 static unsigned int armed;
 static bool hit_in_child;
@@ -23,7 +23,7 @@ bool faults_possible(void)
 	return !access(SELF, W_OK);
 }
 
-/* What is left to count, -1 if it cannot be told. */
+/* Read the allocations left to count, -1 if the file cannot be read. */
 static int left(const char *path)
 {
 	char text[16] = "";
@@ -86,7 +86,7 @@ int faults_command(char *const argv[])
 	return result ? ENOMEM : 0;
 }
 
-/* Lack of memory, under the names that sockets, files and PCI resources have for it, too */
+/* Return true for lack of memory, including the errnos of sockets, files and PCI resources */
 static bool is_shortage(int err)
 {
 	return err == ENOMEM || err == ENOBUFS || err == EAGAIN || err == EBUSY;
@@ -98,8 +98,8 @@ static int no_step(void)
 }
 
 /*
- * Every allocation of @step fails in turn. @before makes it possible, @after undoes it;
- * a step that failed is done once more without a fault, if @again.
+ * Let every allocation of @step fail in turn. @before makes the step possible, @after
+ * undoes it. With @again, repeat a failed step without a fault.
  */
 static unsigned int walk(struct verdict *v, const char *what, int (*before)(void),
 			 int (*step)(void), int (*after)(void), bool again)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a process can create, as cases for faults_walk(). Each group of cases works on
- * one open device and closes its own objects.
+ * Objects that a process can create, as cases for faults_walk(). Each group of cases works
+ * on one open device and closes its objects.
  */
 #ifndef GUEST_FAULTS_CASES_H
 #define GUEST_FAULTS_CASES_H
@@ -20,7 +20,7 @@ struct fault_group {
 	const char *name;
 	const struct fault_case *cases;
 	unsigned int count;
-	void (*open)(void);		/* what its cases stand on, may be NULL */
+	void (*open)(void);		/* creates the objects that the cases need, may be NULL */
 	void (*close)(void);
 };
 
@@ -33,7 +33,7 @@ extern const struct fault_group context_faults, queue_faults, qp_faults, memory_
 
 unsigned int faults_process_end(struct verdict *v);
 
-/* 0 or an errno, for a verb that returns an object, and for one that returns a status. */
+/* Convert to 0 or an errno: a verb that returns an object, and one that returns a status. */
 static inline int made(const void *object)
 {
 	return object ? 0 : errno ? errno : EPROTO;

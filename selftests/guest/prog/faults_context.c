@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults while a process opens and asks the device, and while it ends with everything
+ * Faults while a process opens and queries the device, and while it exits with everything
  * open.
  */
 #include "faults_cases.h"
@@ -14,7 +14,7 @@ static struct ibv_pd *pd;
 static struct ibv_comp_channel *channel;
 static struct ibv_ah *ah;
 
-/* libibverbs tries several ways, and says what was wrong with the last one only. */
+/* libibverbs tries several ways, and returns the error of the last one only. */
 static int open_device(void)
 {
 	verbs = ibv_open_device(dev.verbs->device);
@@ -86,7 +86,7 @@ static int destroy_ah(void)
 	return status(ibv_destroy_ah(ah));
 }
 
-/* Objects of each kind, left to the end of the process. */
+/* Create objects of each kind and leave them to the exit of the process. */
 static void litter(void)
 {
 	static char mem[20000];
@@ -112,7 +112,7 @@ static void litter(void)
 		_exit(1);
 }
 
-/* A process ends in the middle of it, each allocation of its end failing in turn. */
+/* A process exits in the middle of it, each allocation of its exit failing in turn. */
 unsigned int faults_process_end(struct verdict *v)
 {
 	unsigned int n = 0;

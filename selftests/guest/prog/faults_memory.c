@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults while memory is registered, registered anew, given a window, and given back:
+ * Faults while memory is registered, reregistered, given a window, and deregistered: memory
  * of the process, of the device, of a DMA buffer.
  */
 #include "faults_cases.h"
@@ -14,7 +14,7 @@
 
 #define PAGE	4096u
 #define SMALL	(3 * PAGE)
-#define LARGE	(1100 * PAGE)	/* its list of pages has several parts */
+#define LARGE	(1100 * PAGE)	/* enough pages for a page list of several parts */
 
 static char *mem;
 static struct ibv_mr *mr, *base_mr;
@@ -60,7 +60,7 @@ static int dereg(void)
 	return status(ibv_dereg_mr(mr));
 }
 
-/* A region moved to other memory is what it was or what it was to become, and can move on. */
+/* A region whose move failed is unchanged or has moved, and can be moved again. */
 static int rereg(void)
 {
 	static size_t len;
@@ -116,7 +116,7 @@ static int udmabuf(void)
 	return fd;
 }
 
-/* Neighbours in memory would need no list: a hole in the middle, and no huge pages. */
+/* Contiguous pages would need no list: a hole in the middle, and no huge pages. */
 static void open_base(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = PAGE };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults while queue pairs of each type are made, brought through their states, asked,
- * put into multicast groups and destroyed.
+ * Faults while queue pairs of each type are created, moved through their states, queried,
+ * attached to multicast groups and destroyed.
  */
 #include "faults_cases.h"
 
@@ -94,7 +94,7 @@ static int to_reset(void)
 	return status(ibv_modify_qp(base_rc, &attr, IBV_QP_STATE));
 }
 
-/* From RESET to RTS, connected to itself; a step that fails starts over. */
+/* From RESET to RTS, connected to itself; a failed step starts over. */
 static int to_rts(void)
 {
 	struct ibv_qp_attr attr = {

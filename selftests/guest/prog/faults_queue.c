@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults while completion queues, shared receive queues and XRC domains are made,
+ * Faults while completion queues, shared receive queues and XRC domains are created,
  * changed and destroyed.
  */
 #include "faults_cases.h"
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define LARGE	300		/* entries of a ring that needs a list of pages */
+#define LARGE	300		/* entries of a ring that needs a page list */
 
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *made_cq;
@@ -74,7 +74,7 @@ static int destroy_cq(void)
 	return status(ibv_destroy_cq(made_cq));
 }
 
-/* Between two sizes: a ring with a list of pages and one without */
+/* Resize between two sizes: a ring with a page list and one without */
 static int resize(void)
 {
 	size = size == LARGE ? 20 : LARGE;
@@ -107,7 +107,7 @@ static int destroy_srq(void)
 	return status(ibv_destroy_srq(srq));
 }
 
-/* An SRQ of its own each time: what fails is asking or changing, or making one */
+/* Use a new SRQ each time: its creation, query or change fails */
 static int use_srq(void)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 3 };

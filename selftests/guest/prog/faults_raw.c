@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults while flows, work queues and what spreads frames over them are made and
+ * Faults while flows, work queues, RSS tables and their queue pairs are created and
  * destroyed.
  */
 #include "faults_cases.h"

@@ -17,7 +17,7 @@ static size_t round_up(size_t x, size_t to)
 	return (x + to - 1) / to * to;
 }
 
-/* Cuts a piece into parts of odd lengths, every fourth one empty. */
+/* Cut a piece into parts of odd lengths, every fourth one empty. */
 static void cut(struct piece *p, enum end end, unsigned int parts)
 {
 	size_t left = p->len;
@@ -35,7 +35,7 @@ static void cut(struct piece *p, enum end end, unsigned int parts)
 	}
 }
 
-/* Gives the parts of a piece their places behind what is laid out already. */
+/* Place the parts of a piece behind the parts that are laid out already. */
 static void place(struct layout *l, struct piece *p, enum end end, unsigned int align)
 {
 	for (unsigned int k = 0; k < p->parts[end]; k++) {
@@ -151,7 +151,7 @@ static void check_guard(struct area *a, size_t from, size_t to, int piece, struc
 			     guard_byte(bad));
 }
 
-/* Checksum of a piece that may lie in several parts. */
+/* Compute the checksum of a piece that may lie in several parts. */
 static uint64_t piece_sum(struct area *a, const struct piece *p, enum end end, uint64_t sum)
 {
 	const struct part *part = p->part[end];

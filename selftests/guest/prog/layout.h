@@ -57,12 +57,15 @@ enum lengths {
 void layout_make(struct layout *l, enum lengths kind, unsigned int mtu, size_t limit,
 		 const unsigned int parts[2]);
 
-/* False: no memory, or no huge pages. */
+/* Return false if there is no memory, or no huge pages. */
 bool area_create(struct area *a, size_t size, bool huge);
 void area_destroy(struct area *a);
-/* Guards everywhere; with data, the pieces' patterns in their places. */
+/* Fill the area with guards; with data, also with the pieces' patterns in their places. */
 void area_fill(struct area *a, const struct layout *l, enum end end, bool data);
-/* Compares every byte; after: pieces hold what atomics leave. Returns a checksum of the pieces. */
+/*
+ * Compare every byte; after: pieces hold the results of atomics. Return a checksum of the
+ * pieces.
+ */
 uint64_t area_check(struct area *a, const struct layout *l, enum end end, bool after,
 		    struct verdict *v);
 

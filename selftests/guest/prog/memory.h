@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of memory share: two connected queue pairs of one process, and
- * memory to move data from and to.
+ * Common code of the memory tests: two connected queue pairs of one process, and memory to
+ * move data from and to.
  */
 #ifndef GUEST_MEMORY_H
 #define GUEST_MEMORY_H
@@ -11,14 +11,14 @@
 
 #define SIZE	65536u
 #define HUGE	(2u << 20)
-#define PATIENCE 20			/* seconds for what must happen */
+#define PATIENCE 20			/* seconds for an event that must come */
 
 struct memory_test {
 	const char *name;
 	void (*run)(struct verdict *v);
 };
 
-/* The tests' surroundings; a and b are connected at the start of each. */
+/* The tests' environment; a and b are connected at the start of each test. */
 struct memory {
 	const char *name;		/* of the device */
 	struct dev dev;
@@ -30,22 +30,22 @@ struct memory {
 
 extern struct memory m;
 
-/* Anew, after an error broke them. */
+/* Connect the queue pairs again after an error broke them. */
 void reconnect_pair(void);
-/* A signaled operation of a; 0 or an errno. */
+/* Post a signaled operation of a; return 0 or an errno. */
 int rdma_post(enum ibv_wr_opcode op, void *mem, uint32_t lkey, uint64_t raddr, uint32_t rkey,
 	      uint32_t len);
-/* The same, to its end; returns its status. */
+/* Post an operation and wait for its completion; return its status. */
 int rdma(enum ibv_wr_opcode op, void *mem, uint32_t lkey, uint64_t raddr, uint32_t rkey,
 	 uint32_t len);
 void expect(struct verdict *v, int got, int want, const char *what);
 /*
- * Writes @len bytes, at most SIZE, to @raddr, reads them back and compares both with what @view shows,
- * if that is given.
+ * Write @len bytes, at most SIZE, to @raddr, read them back and compare both with @view, if
+ * that is not NULL.
  */
 void there_and_back(struct verdict *v, uint64_t raddr, uint32_t rkey, const char *view,
 		    uint32_t len);
-/* Pages that the device was told of so far */
+/* Return the number of pages that were registered with the device so far */
 long key_pages(void);
 
 extern const struct memory_test region_tests[], dm_tests[], dmabuf_tests[];

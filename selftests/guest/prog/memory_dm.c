@@ -42,7 +42,7 @@ static void dm_set(struct ibv_dm *dm, uint64_t off, uint64_t word)
 	ibv_memcpy_to_dm(dm, off, &word, sizeof(word));
 }
 
-/* All of it is free again, in one piece. */
+/* Check that all of it is free again, in one piece. */
 static void expect_all_free(struct verdict *v)
 {
 	struct ibv_dm *dm = dm_alloc(m.dev.verbs, dm_most());
@@ -53,7 +53,7 @@ static void expect_all_free(struct verdict *v)
 		expect(v, ibv_free_dm(dm), 0, "free_dm of all");
 }
 
-/* What queue pairs write the process sees, and the other way round. */
+/* The process sees writes of queue pairs, and queue pairs see stores of the process. */
 static void test_dm(struct verdict *v)
 {
 	struct ibv_dm *dm = dm_alloc(m.dev.verbs, 10000);
@@ -82,7 +82,7 @@ static void test_dm(struct verdict *v)
 	expect(v, ibv_free_dm(dm), 0, "free_dm");
 }
 
-/* Another process: takes all device memory that is left, and finds nothing in it. */
+/* Run another process: it takes all device memory that is left, and finds it zeroed. */
 static int look_around(size_t most)
 {
 	struct dev other;
@@ -100,7 +100,7 @@ static int look_around(size_t most)
 				ibv_memcpy_to_dm(dm, off, &word, 8);
 			}
 	}
-	return 0;				/* and dies with all of it */
+	return 0;				/* exits with all of it allocated */
 }
 
 static void test_dm_private(struct verdict *v)
@@ -130,7 +130,7 @@ static void test_dm_private(struct verdict *v)
 #define OWNERS		0x1111111111111111ull
 #define BORROWERS	0x2222222222222222ull
 
-/* What the borrower needs, and what it tells. */
+/* Handles for the borrower, and its answer. */
 struct loan {
 	uint32_t dm, pd;
 };
@@ -155,8 +155,9 @@ static void go_on(int s)
 }
 
 /*
- * The other process reads what the owner wrote, registers the memory for the owner's
- * queue pairs, and keeps it when the owner frees it. At the end it lets it go, or dies.
+ * Run the other process: it reads the data of the owner, registers the memory for the
+ * owner's queue pairs, and keeps it when the owner frees it. At the end it releases the
+ * memory, or dies.
  */
 static void borrow(int s, bool tidy)
 {
@@ -191,7 +192,7 @@ static void borrow(int s, bool tidy)
 	if (ibv_import_dm(verbs, loan.dm) || errno != ENOENT)
 		verdict_fail(v, "freed device memory was imported: %s", strerror(errno));
 	go_on(s);
-	wait_for(s);				/* until somebody else looked around */
+	wait_for(s);				/* until another process has looked around */
 	expect(v, dm_word(dm, 16) == BORROWERS, true, "what was written, at the end");
 	if (write(s, &answer, sizeof(answer)) != sizeof(answer) || !tidy)
 		_exit(0);
@@ -271,7 +272,10 @@ static void test_dm_importer_dies(struct verdict *v)
 	import_dm(v, false);
 }
 
-/* The process that allocated it is dead; who has its context goes on, and frees. */
+/*
+ * The process that allocated the memory is dead; the process that holds its context
+ * continues and frees it.
+ */
 static void test_dm_owner_dies(struct verdict *v)
 {
 	struct ibv_context *verbs;
@@ -310,7 +314,7 @@ static void test_dm_owner_dies(struct verdict *v)
 	expect_all_free(v);
 }
 
-/* How many of the first places of a context can be mapped. */
+/* Count the first mmap offsets of a context that can be mapped. */
 static int mappable(struct ibv_context *verbs, size_t pages)
 {
 	const long page = sysconf(_SC_PAGESIZE);
@@ -328,7 +332,7 @@ static int mappable(struct ibv_context *verbs, size_t pages)
 	return n;
 }
 
-/* A process with a context of its own: no handle and no place of ours mean anything there. */
+/* Handles and mmap offsets of this process mean nothing in a process with another context. */
 static int trespass(uint32_t handle)
 {
 	struct dev other;

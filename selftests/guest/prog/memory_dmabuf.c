@@ -77,7 +77,7 @@ static void test_dmabuf_refused(struct verdict *v)
 
 #define IOVA	0x77000000ull
 
-/* A buffer that can be revoked; whoever has it sees its pages also afterwards. */
+/* A buffer that can be revoked; a mapping shows its pages also afterwards. */
 struct exported {
 	int ctl, fd;
 	size_t len;
@@ -119,7 +119,7 @@ static struct ibv_mr *reg(struct exported *e)
 	return mr;
 }
 
-/* Memory in one piece is one page to the device. */
+/* Contiguous memory is one page to the device. */
 static void test_dmabuf_one_piece(struct verdict *v)
 {
 	struct exported e;
@@ -142,7 +142,7 @@ static bool all(const char *mem, size_t len, char want)
 	return !len;
 }
 
-/* Nothing that names the key works any more, and nobody else gets it. */
+/* Check that the key cannot be used any more and is not given to another region. */
 static void test_dmabuf_revoked(struct verdict *v)
 {
 	struct ibv_mr *mr, *other;
@@ -185,7 +185,7 @@ struct writer {
 	int status;
 };
 
-/* Writes all of it until that fails. */
+/* Write all of it repeatedly until that fails. */
 static void *write_on(void *arg)
 {
 	struct writer *w = arg;
@@ -201,7 +201,7 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-/* When the exporter has its memory back, nothing that was under way arrives there. */
+/* When the exporter has its memory back, no outstanding write arrives there. */
 static void test_dmabuf_revoked_busy(struct verdict *v)
 {
 	memset(m.buf, 0x33, SIZE);
@@ -231,7 +231,7 @@ static void *take_away_now(void *arg)
 	return (void *)(long)take_away(arg);
 }
 
-/* Both at once: whoever comes first, the other finds nothing to do. */
+/* Revoke and deregister at once: the second one finds nothing to do. */
 static void test_dmabuf_revoked_dereg(struct verdict *v)
 {
 	for (int round = 0; round < 50; round++) {

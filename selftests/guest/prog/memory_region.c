@@ -43,7 +43,7 @@ static void test_iova(struct verdict *v)
 	free(mem);
 }
 
-/* No bytes: registered, reached by nothing but nothing */
+/* A region of zero bytes: registered, reached only by accesses of zero bytes */
 static void test_empty(struct verdict *v)
 {
 	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, m.buf, 0, ALL_RIGHTS);
@@ -72,7 +72,7 @@ static void test_relaxed(struct verdict *v)
 	ibv_dereg_mr(mr);
 }
 
-/* Huge pages stay huge on their way to the device. */
+/* Huge pages are registered as huge pages with the device. */
 static void test_huge(struct verdict *v)
 {
 	size_t len = 4 * HUGE;
@@ -116,8 +116,8 @@ static void test_rereg_writable(struct verdict *v)
 }
 
 /*
- * Linux 6.12.117 and later leave a change to the same protection domain out of what they ask the
- * driver for: nothing may be left.
+ * Linux 6.12.117 and later do not pass a change to the same protection domain to the
+ * driver, so the request may be empty.
  */
 static void test_rereg_same_pd(struct verdict *v)
 {
@@ -135,7 +135,10 @@ static void test_rereg_same_pd(struct verdict *v)
 	free(mem);
 }
 
-/* ORN-MEM-24: ordinary memory is gone with the power, and no region of it claims otherwise. */
+/*
+ * ORN-MEM-24: ordinary memory does not survive a power loss, and no region of it claims
+ * persistence.
+ */
 static void test_not_persistent(struct verdict *v)
 {
 	const int rights = ALL_RIGHTS | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;

@@ -101,7 +101,7 @@ bool oob_recv(struct oob *o, void *data, size_t len)
 
 void oob_swap(struct oob *o, const void *mine, void *theirs, size_t len)
 {
-	/* Not both first: a long message would fill both socket buffers. */
+	/* One end sends first, because a long message would fill both socket buffers. */
 	if (!o->server)
 		oob_send(o, mine, len);
 	if (!oob_recv(o, theirs, len))

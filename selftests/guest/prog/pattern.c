@@ -8,7 +8,10 @@
 
 #define GUARD_SEED	0x6a09e667f3bcc908ull
 
-/* Word n of a stream. Cheap, as a gigabyte of it is made and compared under emulation. */
+/*
+ * Compute word n of a stream. Cheap, because a gigabyte of it is generated and compared
+ * under emulation.
+ */
 static inline uint64_t word(uint64_t seed, uint64_t n)
 {
 	uint64_t x = (seed + n) * 0x9e3779b97f4a7c15ull;

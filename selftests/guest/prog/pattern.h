@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bytes that tell where they belong.
+ * Bytes that identify their place.
  *
- * Data is an endless stream made from a seed; byte i of a message is byte i of
- * its stream, whatever memory it lies in. Guards depend on the address offset
- * in their area, so that bytes copied from one guard over another one show.
+ * Data is an endless stream made from a seed; byte i of a message is byte i of its
+ * stream, whatever memory it lies in. Guards depend on the address offset in their
+ * area, so that a copy of one guard over another one is detected.
  */
 #ifndef GUEST_PATTERN_H
 #define GUEST_PATTERN_H
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 void pattern_fill(uint8_t *to, size_t len, uint64_t seed, uint64_t start);
-/* Offset of the first wrong byte, or len. */
+/* Return the offset of the first wrong byte, or len. */
 size_t pattern_check(const uint8_t *at, size_t len, uint64_t seed, uint64_t start);
-/* The first eight bytes of a stream, as a number in memory order. */
+/* Return the first eight bytes of a stream, as a number in memory order. */
 uint64_t pattern_word(uint64_t seed);
 
 void guard_fill(uint8_t *area, size_t from, size_t to);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A library to preload before a program that uses verbs: before each command
- * to uverbs it sends changed copies of that command, by ioctl and by write.
- * They have the structure of the real one, and most of its handles and
- * lengths, so that they pass the first checks of the kernel.
+ * A library to preload before a program that uses verbs: before each command to uverbs it
+ * sends changed copies of that command, by ioctl and by write. They have the structure of
+ * the real one, and most of its handles and lengths, so that they pass the first checks of
+ * the kernel.
  *
- *   MUTATE_SEED=n   what is changed (default 1)
+ *   MUTATE_SEED=n   seed of the changes (default 1)
  *   MUTATE_LOG=file each changed command in hex before it is sent, so that the
  *                   last line is the one that the kernel did not survive
  *   MUTATE_COUNT=file  four 64-bit numbers that processes with this file share:
  *                   commands sent by ioctl, accepted, sent by write, accepted
  *
- * The program itself may fail because of it, and its memory may be overwritten:
- * whoever runs it starts it again.
+ * The program itself may fail because of it, and its memory may be overwritten: its caller
+ * restarts it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,13 +34,13 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #define MOST_ATTRS	40
-#define PAYLOADS	8		/* of a command that are changed copies */
+#define PAYLOADS	8		/* changed copies of a command's payloads */
 #define PAYLOAD		512
 #define COPIES		3		/* most changed copies of a command */
-#define HANDLES		64		/* the kernel gives small numbers first */
+#define HANDLES		64		/* the kernel allocates small numbers first */
 #define LAST_WQ_STATE	2		/* IB_WQS_ERR */
-#define FIRST		3		/* commands of a process that are left alone, and */
-#define CALM		40		/* fewer than so many more: there are objects then */
+#define FIRST		3		/* first commands of a process, left unchanged, and */
+#define CALM		40		/* maximum of further ones: objects exist by then */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t state;
@@ -49,7 +49,7 @@ static unsigned int calm;
 static uint64_t uncounted[4], *counts = uncounted;
 static int (*real_ioctl)(int fd, unsigned long request, ...);
 
-/* A command of the ioctl ABI with room for one attribute more. */
+/* A command of the ioctl ABI with room for one more attribute. */
 struct command {
 	struct ib_uverbs_ioctl_hdr hdr;
 	struct ib_uverbs_attr attrs[MOST_ATTRS + 1];
@@ -94,7 +94,7 @@ static __attribute__((constructor)) void start(void)
 {
 	const char *seed = getenv("MUTATE_SEED"), *log = getenv("MUTATE_LOG"), *shared = getenv("MUTATE_COUNT");
 
-	/* a child of the same seed does something else */
+	/* a child of the same seed makes other changes */
 	state = (seed ? strtoull(seed, NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
 	calm = FIRST + below(CALM);
 	real_ioctl = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
@@ -104,7 +104,7 @@ static __attribute__((constructor)) void start(void)
 		share_counts(shared);
 }
 
-/* A value that is likely to be at some limit. */
+/* Return a value that is likely to be at some limit. */
 static uint64_t odd_value(uint64_t was)
 {
 	static const uint64_t limits[] = {
@@ -126,7 +126,7 @@ static uint64_t odd_value(uint64_t was)
 	}
 }
 
-/* Changes an aligned field of 1, 2, 4 or 8 bytes. */
+/* Change an aligned field of 1, 2, 4 or 8 bytes. */
 static void change_bytes(void *data, size_t length)
 {
 	unsigned int size = 1u << below(4);
@@ -141,7 +141,7 @@ static void change_bytes(void *data, size_t length)
 	memcpy((char *)data + at, &value, size);
 }
 
-/* Copies what a pointer shows, which may be nothing. */
+/* Copy the data at a pointer, which may be invalid. */
 static bool look(void *to, uint64_t from, size_t length)
 {
 	struct iovec here = { to, length }, there = { (void *)(uintptr_t)from, length };
@@ -212,7 +212,7 @@ static void change_command(struct command *c, char payloads[][PAYLOAD])
 			if (count && count <= MOST_ATTRS)
 				change_attr(&c->attrs[below(count)], payloads[n % PAYLOADS]);
 		}
-		/* now and then the length does not fit the number */
+		/* sometimes the length does not fit the number */
 		if (below(16))
 			c->hdr.length = sizeof(c->hdr) + c->hdr.num_attrs * sizeof(c->attrs[0]);
 	}
@@ -247,8 +247,8 @@ static bool kernel_forgets(uint32_t command, const void *core, size_t length)
 }
 
 /*
- * A command of the write ABI. Its data is what libibverbs passes on (the core's part), then
- * what the provider adds. An extended command has a second header and counts words of 8 bytes
+ * A command of the write ABI. Its data is the core's part, which libibverbs passes on, then
+ * the provider's part. An extended command has a second header and counts words of 8 bytes
  * for each part; another one counts words of 4 for all of it, header included.
  */
 struct write_command {
@@ -258,7 +258,10 @@ struct write_command {
 	size_t core, provider;		/* bytes of data */
 };
 
-/* Copies an attribute's value behind the data that is there; returns its length, rounded up to words, 0 if it cannot be had. */
+/*
+ * Copy an attribute's value behind the data so far. Return its length, rounded up to words,
+ * 0 if it is not readable.
+ */
 static size_t add_input(struct write_command *w, size_t at, const struct ib_uverbs_attr *a, size_t word)
 {
 	if (a->len > PAYLOAD)
@@ -278,7 +281,10 @@ static const struct ib_uverbs_attr *find(const struct command *c, unsigned int i
 	return NULL;
 }
 
-/* Fills in the two parts and headers that fit them. Return: false if this is no such command. */
+/*
+ * Fill in the two parts and headers that fit them. Return: false if the command has no
+ * write form.
+ */
 static bool by_write(struct write_command *w, const struct command *c, char *answer, size_t room)
 {
 	const struct ib_uverbs_attr *cmd = find(c, UVERBS_ATTR_WRITE_CMD), *core = find(c, UVERBS_ATTR_CORE_IN),
@@ -299,10 +305,10 @@ static bool by_write(struct write_command *w, const struct command *c, char *ans
 		w->ex.response = where;
 		w->hdr.in_words = w->core / word;
 		w->ex.provider_in_words = w->provider / word;
-		/* the core's answer first, then the provider's */
+		/* the core's response first, then the provider's */
 		w->hdr.out_words = w->ex.provider_out_words = room / 2 / word;
 	} else {
-		/* most begin with where the answer goes */
+		/* most begin with the address of the response */
 		if (w->core >= sizeof(where))
 			memcpy(w->data, &where, sizeof(where));
 		w->hdr.in_words = (sizeof(w->hdr) + w->core + w->provider) / word;
@@ -339,7 +345,7 @@ static void change_written(struct write_command *w)
 	}
 }
 
-/* Sends the same command by the write ABI, changed. */
+/* Send the same command by the write ABI, changed. */
 static void write_changed(int fd, const struct command *c)
 {
 	static char answer[4096], all[sizeof(struct write_command)];

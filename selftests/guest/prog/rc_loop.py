@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two RC queue pairs of one process, connected to one another, that do what standard input says.
+"""Two RC queue pairs of one process, connected to each other, that execute commands from standard input.
 
-Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL [MTU [FLOW_LABEL]]]]. It prints "qps A B"; then it obeys lines:
-  write LENGTH COUNT  queue pair A does that many operations of that many bytes, and what came is compared; also send, read
+Usage: rc_loop.py DEVICE GID_INDEX [TRAFFIC_CLASS [SL [MTU [FLOW_LABEL]]]]. It prints "qps A B"; then it reads commands, one a
+line:
+  write LENGTH COUNT  queue pair A executes COUNT operations of LENGTH bytes and compares the data; also send, read
   modify STATE        ibv_modify_qp of both
-  again               both are reset and connected anew, whatever became of them
+  again               both are reset and connected again, whatever their state
   aim NUMBER          A is reset and connected to another number, where it writes a byte
-  query               prints the path of A as the device knows it
-  make KIND           one more qp, mr or srq is made and destroyed
+  query               prints the path of A as reported by the device
+  make KIND           one more qp, mr or srq is created and destroyed
   event               waits for the next asynchronous event
   ring NUMBER         stores a doorbell for the send queue of some other queue pair
 Each is answered with a line that begins with "done" or "failed". It ends with its input.
@@ -106,7 +107,7 @@ class Loop:
         return "done"
 
     def make(self, kind):
-        """One more object of the process, for a moment."""
+        """Create one more object of the process, and destroy it."""
         if kind == "qp":
             QP(self.pd, self.init).close()
         elif kind == "mr":
@@ -146,7 +147,7 @@ class Loop:
         return "done"
 
     def ring(self, number):
-        """A doorbell for somebody else's queue, on this process's own page."""
+        """Store a doorbell for a queue of another process, on this process's page."""
         with open("/proc/self/maps") as maps:
             page = next(line for line in maps if "uverbs" in line)
         ctypes.c_uint64.from_address(int(page.split("-")[0], 16)).value = number

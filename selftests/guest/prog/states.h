@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of queue pair states and attributes share: one queue pair,
- * connected to itself, that can be brought into each state.
+ * Common code of the tests of queue pair states and attributes: one queue pair, connected
+ * to itself, that can be moved to each state.
  */
 #ifndef GUEST_STATES_H
 #define GUEST_STATES_H
@@ -41,17 +41,17 @@ struct subject {
 
 void subject_open(struct subject *s, struct dev *dev, enum ibv_qp_type type);
 void subject_close(struct subject *s);
-/* Values for every attribute, all in range. */
+/* Return values for every attribute, all in range. */
 struct ibv_qp_attr subject_attr(const struct subject *s);
-/* Brings it to a state from wherever it is; SQE by a work request that fails. */
+/* Move it to a state from any state; to SQE by a work request that fails. */
 void subject_to(struct subject *s, enum ibv_qp_state state);
 enum ibv_qp_state subject_state(const struct subject *s);
-/* Posts a send of @len bytes to itself; UD: with an address handle made for it. */
+/* Post a send of @len bytes to itself; UD: with a new address handle. */
 int subject_send(struct subject *s, uint64_t id, uint32_t len, uint32_t lkey);
 void subject_recv(struct subject *s, uint64_t id);
-/* The next completion has this id and status. */
+/* Check that the next completion has this id and status. */
 void subject_wc(struct subject *s, uint64_t id, enum ibv_wc_status status);
-/* The next asynchronous event is this one, for the queue pair. */
+/* Check that the next asynchronous event is this one, for the queue pair. */
 void subject_event(struct subject *s, enum ibv_event_type type);
 
 /* states_attr.c */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attributes of queue pairs as query returns them, the events of a queue pair,
- * and what is refused because there is no such thing here.
+ * Attributes of queue pairs as returned by a query, the events of a queue pair, and
+ * requests that are rejected because the device lacks the feature.
  */
 #include "states.h"
 
@@ -34,7 +34,7 @@ static void same_path(struct subject *s, const struct ibv_ah_attr *got,
 	EXPECT(s, !memcmp(&got->grh.dgid, &want->grh.dgid, 16), "the destination GID differs");
 }
 
-/* What was given comes back, of each type what it has. */
+/* A query returns the attributes that were set, for each type those that it has. */
 void test_attributes(struct subject *s)
 {
 	struct ibv_qp_attr want = subject_attr(s), got;
@@ -70,7 +70,7 @@ void test_attributes(struct subject *s)
 	SAME(s, got, want, max_dest_rd_atomic);
 }
 
-/* ORN-QP-3: RESET forgets attributes and work requests; the queue pair can be used again. */
+/* ORN-QP-3: RESET clears attributes and work requests; the queue pair can be used again. */
 void test_reset_forgets(struct subject *s)
 {
 	struct ibv_qp_init_attr init;
@@ -94,7 +94,10 @@ void test_reset_forgets(struct subject *s)
 	}
 }
 
-/* ORN-QP-16: SQD tells when it has drained; what is posted waits for RTS. */
+/*
+ * ORN-QP-16: SQD raises an event when it has drained; work requests that are posted then
+ * wait for RTS.
+ */
 void test_sq_drained(struct subject *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
@@ -113,7 +116,7 @@ void test_sq_drained(struct subject *s)
 		EXPECT(s, queue_wait(&s->cq, &wc, 15) && !wc.status, "no completion after SQD");
 }
 
-/* ORN-QP-21, ORN-UC-4: a failed send stops the send queue and no more; RTS lets it run. */
+/* ORN-QP-21, ORN-UC-4: a failed send stops only the send queue; RTS restarts it. */
 void test_sqe(struct subject *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE };
@@ -130,7 +133,7 @@ void test_sqe(struct subject *s)
 		EXPECT(s, queue_wait(&s->cq, &wc, 15) && !wc.status, "no completion after SQE");
 }
 
-/* The first slot of the send queue, by the control segment that lies there; NULL: not found. */
+/* Find the first slot of the send queue by its control segment; NULL: not found. */
 static uint32_t *find_ring(uint32_t qpn)
 {
 	char line[256];
@@ -155,7 +158,7 @@ static uint32_t *find_ring(uint32_t qpn)
 	return found;
 }
 
-/* ORN-ERR-7: an index beyond the ring: QP_FATAL, and the queue pair in ERR. */
+/* ORN-ERR-7: an index beyond the ring causes QP_FATAL, and the queue pair enters ERR. */
 void test_ring_fatal(struct subject *s)
 {
 	struct ibv_sge sge = { (uintptr_t)s->mem, 8, s->mr->lkey };
@@ -186,7 +189,7 @@ void test_ring_fatal(struct subject *s)
 	EXPECT(s, subject_state(s) == IBV_QPS_ERR, "state %d", subject_state(s));
 }
 
-/* There is no alternate path: arming one is refused, not ignored (ORN-QP-32). */
+/* There is no alternate path: arming one is rejected, not ignored (ORN-QP-32). */
 void test_migration(struct subject *s)
 {
 	struct ibv_qp_attr attr = subject_attr(s);
@@ -197,12 +200,12 @@ void test_migration(struct subject *s)
 	EXPECT(s, err == EOPNOTSUPP, "migration state: %s", strerror(err));
 	attr.alt_ah_attr = attr.ah_attr;
 	err = ibv_modify_qp(s->qp, &attr, IBV_QP_ALT_PATH);
-	/* the kernel refuses that itself for RoCE */
+	/* the kernel itself rejects that for RoCE */
 	EXPECT(s, err == EINVAL || err == EOPNOTSUPP, "alternate path: %s", strerror(err));
 	EXPECT(s, subject_state(s) == IBV_QPS_RTS, "state %d", subject_state(s));
 }
 
-/* Data in order is asked per queue pair and answered within the verbs' values. */
+/* The query about in-order data is per queue pair, and its answer is a valid value of the verbs. */
 void test_data_in_order(struct subject *s)
 {
 	const int all = IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG |

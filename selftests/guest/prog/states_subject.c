@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue pair under test: made, brought into a state, used.
+ * The queue pair under test: created, moved to a state, used.
  */
 #include "states.h"
 

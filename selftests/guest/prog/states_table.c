@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which transitions the verbs have, and with which attributes.
+ * The verbs' transitions and their attributes.
  */
 #include "states.h"
 

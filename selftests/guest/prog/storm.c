@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the storm programs share.
+ * Common code of the storm programs.
  */
 #include "storm.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define PATIENCE	60
-#define LOOK_AGAIN	20000	/* us between looks for what others do */
+#define LOOK_AGAIN	20000	/* us between polls for the progress of others */
 
 void storm_init(struct storm *s, uint64_t seed, unsigned int divisor, bool unplug)
 {
@@ -70,7 +70,7 @@ bool storm_gone_now(struct storm *s)
 	return true;
 }
 
-/* Work is flushed before the verbs end, so what follows may take a moment. */
+/* Work is flushed before the verbs end, so the state that follows may take a moment. */
 bool storm_gone(struct storm *s)
 {
 	double end = now() + s->patience;

@@ -2,8 +2,8 @@
 /*
  * Threads that create, use and destroy objects of every kind in random order.
  *
- * Each has objects of its own and uses them together: whether one can go is for the
- * verbs to say, with EBUSY, as long as there is a device. They share the context, a
+ * Each thread has separate objects and uses them together. As long as there is a device,
+ * the verbs report by EBUSY that an object cannot be destroyed. They share the context, a
  * protection domain and a CQ. Two more threads poll that CQ and take the asynchronous
  * events of the context.
  */
@@ -20,7 +20,7 @@
 #define SHARED_ENTRIES	16384
 #define WAKE_MS		20
 
-/* Of some kinds there are few, and they may be out for a moment. */
+/* Some kinds have few objects, which may be exhausted for a moment. */
 static bool short_of(int err)
 {
 	return err == ENOSPC || err == ENOMEM;
@@ -43,7 +43,7 @@ static void make(struct churner *me, enum kind kind, void **thing)
 		failed(&me->nest, "create", kind, errno);
 }
 
-/* False if others still use it. */
+/* Return false if others still use it. */
 static bool drop(struct churner *me, enum kind kind, void **thing)
 {
 	int err = kinds[kind].drop(&me->nest, *thing);
@@ -75,10 +75,10 @@ static void step(struct churner *me)
 	else if (kinds[kind].use && rnd_below(r, 3))
 		use(me, kind, *thing);
 	else if (drop(me, kind, thing) && storm_gone_now(me->c->s))
-		me->last = kind;	/* nobody was there to say EBUSY */
+		me->last = kind;	/* no device was left that reports EBUSY */
 }
 
-/* What needs others goes first, so everything must go. */
+/* Objects that use others are destroyed first, so every destroy must succeed. */
 static void clear(struct churner *me)
 {
 	for (int kind = me->last; kind >= 0; kind--)
@@ -119,7 +119,7 @@ static void *poller(void *arg)
 	return NULL;
 }
 
-/* Whoever destroys an object waits until its events are acknowledged. */
+/* A destroy waits until the object's events are acknowledged. */
 static void *listener(void *arg)
 {
 	struct churn *c = arg;

@@ -16,7 +16,7 @@ struct churn {
 		struct churn *c;
 		struct nest nest;
 		unsigned int rounds;
-		enum kind last;		/* later ones may need what has gone with the device */
+		enum kind last;		/* later kinds may need objects that are gone by then */
 		pthread_t thread;
 	} churner[CHURN_THREADS];
 	unsigned int threads;
@@ -25,9 +25,9 @@ struct churn {
 	_Atomic uint32_t made[KINDS];
 };
 
-/* @threads of them do @rounds things each. */
+/* Start @threads threads, each for @rounds operations. */
 void churn_start(struct churn *c, struct storm *s, unsigned int threads, unsigned int rounds);
-/* Waits for them. Nothing is left of what they made, or the storm has failed. */
+/* Wait for them. If any of their objects remains, the storm has failed. */
 void churn_end(struct churn *c);
 
 #endif

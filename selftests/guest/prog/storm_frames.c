@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects that receive Ethernet frames. The addresses of their flows are nobody's.
+ * Objects that receive Ethernet frames. The addresses of their flows belong to no device.
  */
 #include "storm_kinds.h"
 
@@ -63,7 +63,7 @@ int wq_use(struct nest *n, void *thing)
 	};
 	int err = ibv_modify_wq(thing, &attr);
 
-	return err == EINVAL ? 0 : err;		/* not every state follows on every other */
+	return err == EINVAL ? 0 : err;		/* not every state may follow every other */
 }
 
 void *table_make(struct nest *n)

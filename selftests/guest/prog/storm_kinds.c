@@ -36,7 +36,7 @@ static struct ibv_pd *real_pd(struct nest *n)
 	return pd ? pd : n->s->dev.pd;
 }
 
-/* Another context of the process, with something in it. */
+/* Another context of the process, with an object in it. */
 static void *context_make(struct nest *n)
 {
 	struct ibv_context *verbs = ibv_open_device(n->s->dev.verbs->device);
@@ -108,7 +108,7 @@ static void *cq_make(struct nest *n)
 			     rnd_below(&n->rnd, 2) ? nest_any(n, K_CHANNEL) : NULL, 0);
 }
 
-/* What does not fit into a smaller ring forbids to shrink it. */
+/* A CQ cannot shrink below its number of completions. */
 static int cq_use(struct nest *n, void *thing)
 {
 	struct ibv_wc wc[8];
@@ -193,7 +193,7 @@ static void *mr_make(struct nest *n)
 			  RIGHTS);
 }
 
-/* A window that is bound to it forbids it. */
+/* A bound window prevents it. */
 static int mr_use(struct nest *n, void *thing)
 {
 	static const int flags[] = {

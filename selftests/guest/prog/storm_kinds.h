@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kinds of objects that a process can create: how to create one from others that
- * are there, use it for something, and destroy it.
+ * The kinds of objects that a process can create. For each: how to create one from existing
+ * objects, how to use it, and how to destroy it.
  */
 #ifndef GUEST_STORM_KINDS_H
 #define GUEST_STORM_KINDS_H
 
 #include "storm.h"
 
-#define EACH		4u		/* objects of a kind that a thread has at most */
+#define EACH		4u		/* limit of objects of a kind per thread */
 #define NEST_BYTES	(256u << 10)
-#define NO_LIFE		UINT64_MAX	/* wr_id of what a shared receive queue gets */
+#define NO_LIFE		UINT64_MAX	/* wr_id of receives of a shared receive queue */
 
 /* In an order in which each kind needs earlier ones only. */
 enum kind {
@@ -19,10 +19,13 @@ enum kind {
 	KINDS
 };
 
-/* A queue pair's life on the CQ that all threads share: its number is in its wr_ids. */
+/*
+ * State of the CQ that all threads share. A life is the time of one queue pair on it;
+ * wr_ids contain its number.
+ */
 struct shared_cq {
 	struct queue q;
-	pthread_mutex_t lock;		/* gone; and held while somebody polls and looks at it */
+	pthread_mutex_t lock;		/* protects gone; held while a thread polls and reads it */
 	bool *gone;			/* by life */
 	uint32_t lives;
 	_Atomic uint32_t next;
@@ -40,7 +43,7 @@ struct nest {
 
 struct kind_ops {
 	const char *name;
-	/* NULL and errno; errno 0: something that it needs is not there */
+	/* Return NULL and errno; errno 0: an object that it needs does not exist */
 	void *(*make)(struct nest *n);
 	/* 0 or an errno */
 	int (*use)(struct nest *n, void *thing);
@@ -49,12 +52,12 @@ struct kind_ops {
 
 extern const struct kind_ops kinds[KINDS];
 
-/* Memory and what it takes for work; nothing else. */
+/* Allocate memory and the state for work requests, no objects. */
 void nest_init(struct nest *n, struct storm *s, struct shared_cq *shared, unsigned int number);
 void nest_free(struct nest *n);
-/* Some object of a kind, or NULL. */
+/* Return some object of a kind, or NULL. */
 void *nest_any(struct nest *n, enum kind kind);
-/* Some protection domain; there always is one. */
+/* Return some protection domain; there always is one. */
 struct ibv_pd *nest_pd(struct nest *n);
 
 /* storm_pairs.c: connected queue pairs */
@@ -64,7 +67,7 @@ int pair_drop(struct nest *n, void *thing);
 /* A type 1 window is bound through one. */
 int pair_bind(struct nest *n, void *pair, struct ibv_mw *mw);
 
-/* storm_frames.c: what receives Ethernet frames */
+/* storm_frames.c: objects that receive Ethernet frames */
 void *raw_make(struct nest *n);
 void *flow_make(struct nest *n);
 void *wq_make(struct nest *n);

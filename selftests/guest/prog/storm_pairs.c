@@ -2,9 +2,9 @@
 /*
  * Pairs of connected queue pairs that are destroyed with work in flight.
  *
- * Half of them complete in a CQ that all threads share and one polls; of a queue pair
- * that is destroyed no completion may come there any more. Its number may be that of
- * another one by then, so a wr_id names the life, not the number.
+ * Half of them complete in a CQ that all threads share and one polls. After a queue pair is
+ * destroyed, none of its completions may come there. Another queue pair may have its number
+ * by then, so a wr_id contains the number of the life instead.
  */
 #include "storm_kinds.h"
 
@@ -36,7 +36,10 @@ static int connect_both(struct pair *p)
 	return err;
 }
 
-/* Queues may be full; a CQ that is not shared may have overrun, which ends its queue pairs. */
+/*
+ * Queues may be full; a CQ that is not shared may have overrun, which puts its queue pairs
+ * into ERR.
+ */
 static int outcome(bool shared, int err)
 {
 	return err == ENOMEM || (err == EINVAL && !shared) ? 0 : err;
@@ -83,7 +86,7 @@ void *pair_make(struct nest *n)
 	return NULL;
 }
 
-/* From RESET on, as for the first time. */
+/* From RESET on, as for the first connection. */
 static int again(struct pair *p)
 {
 	int err = conn_to(&p->c[0], IBV_QPS_RESET);
@@ -103,7 +106,7 @@ static int post_recv(struct nest *n, struct pair *p)
 	return ibv_post_recv(p->c[1].qp, &wr, &bad);
 }
 
-/* Some of it fails: the region is another domain's than some pairs. */
+/* Some of it fails: the region is in another domain than some pairs. */
 static int post_send(struct nest *n, struct pair *p)
 {
 	static const enum ibv_wr_opcode ops[] = {

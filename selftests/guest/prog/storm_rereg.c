@@ -2,10 +2,10 @@
 /*
  * Regions that change under traffic, in a protection domain that threads share.
  *
- * Each thread has a region that it moves between two buffers, out of its protection
- * domain and back, and whose rights it changes. After each change it writes through
- * the region and reads back: what it wrote must be in the buffer where the region is
- * now, and the other one must be as it was. The source is a region of all threads.
+ * Each thread has a region that it moves between two buffers, out of its protection domain
+ * and back, and whose rights it changes. After each change it writes through the region and
+ * reads back: the data must be in the region's present buffer, and the other buffer must be
+ * unchanged. All threads share the source region.
  */
 #include "storm_rereg.h"
 #include "pattern.h"
@@ -21,11 +21,11 @@ struct mover {
 	struct storm *s;
 	struct rnd rnd;
 	struct ibv_pd *other;
-	struct ibv_mr *source;		/* all threads' */
+	struct ibv_mr *source;		/* shared by all threads */
 	uint8_t *from, *back;		/* this thread's part of it */
 	uint8_t *buf[2];
-	uint64_t seed[2];		/* what is in each */
-	unsigned int now;		/* where the region is */
+	uint64_t seed[2];		/* seed of the content of each */
+	unsigned int now;		/* index of the buffer of the region */
 	unsigned int rounds;
 	struct ibv_mr *mr;
 	struct queue q;

@@ -5,7 +5,7 @@
 
 #include "storm.h"
 
-/* @threads of them change a region @rounds times each. The device is open. */
+/* Start @threads threads, each of which changes a region @rounds times. The device is open. */
 void rereg_run(struct storm *s, unsigned int threads, unsigned int rounds);
 
 #endif

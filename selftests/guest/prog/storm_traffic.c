@@ -2,13 +2,13 @@
 /*
  * Messages between two processes whose threads share queues.
  *
- * A message says whose it is (the poster) and which (its sequence number), and so
- * does the wr_id of its send. Every pair of these completes once as a send here and
- * once as a receive there: a counter for each tells what was lost and what came
- * twice. Where one thread polls a CQ it sees the messages of a poster in order, too.
+ * A message contains its poster and its sequence number, and so does the wr_id of its send.
+ * Every pair of these completes once as a send here and once as a receive there: a counter
+ * for each finds lost messages and duplicates. If one thread polls a CQ, it also checks
+ * that the messages of a poster come in order.
  *
- * Whoever polls a receive posts its slot again, so receives are posted by several
- * threads as well.
+ * A thread that polls a receive posts its slot again, so several threads post receives,
+ * too.
  */
 #include "storm_traffic.h"
 #include "pattern.h"
@@ -26,9 +26,9 @@
 #define RECVS		32u		/* slots per queue pair */
 #define BATCH		8
 #define RECV_BIT	(1ull << 63)	/* in a wr_id */
-/* 1 s, eight times: longer than the interface is ever down; and longer on a slow kernel */
+/* 1 s, eight times: longer than the interface is ever down; longer on a slow kernel */
 #define TIMEOUT		18
-#define WAKE_MS		50		/* how often a waiter looks whether all is over */
+#define WAKE_MS		50		/* period of the checks whether the test is over */
 
 struct head {
 	uint32_t poster;
@@ -74,7 +74,7 @@ static bool ended(struct traffic *t)
 	return atomic_load(&t->done) || atomic_load(&t->s->over);
 }
 
-/* What a message is made of, known to both ends. */
+/* Return the seed of a message's content, known to both ends. */
 static uint64_t seed_of(uint32_t poster, uint32_t seq)
 {
 	return (uint64_t)poster << 32 | seq;
@@ -105,7 +105,7 @@ static int post_recv(struct traffic *t, uint32_t slot)
 	return ibv_post_recv(t->conn[slot / RECVS].qp, &wr, &bad);
 }
 
-/* In order, if this thread alone polls the CQ of the queue pair. */
+/* Check the order, if this thread alone polls the CQ of the queue pair. */
 static void check_order(struct traffic *t, _Atomic uint32_t *next, uint32_t qp, uint32_t poster,
 			uint32_t seq, const char *what)
 {
@@ -202,7 +202,7 @@ static void took(struct traffic *t, const struct ibv_wc *wc)
 	}
 }
 
-/* Takes what is there, at most @max; returns how many that were. */
+/* Poll at most @max completions; return their number. */
 static int take(struct traffic *t, struct ibv_cq *cq, int max)
 {
 	struct ibv_wc wc[BATCH];
@@ -238,7 +238,7 @@ static int arm_and_drain(struct traffic *t, struct ibv_cq *cq)
 	return 0;
 }
 
-/* Events come to any of the waiters; one that gets none of a CQ never looks at it. */
+/* An event goes to any one of the waiters; a waiter polls only the CQs of its events. */
 static void *waiter(void *arg)
 {
 	struct worker *w = arg;
@@ -423,7 +423,7 @@ static void join(struct worker *w, unsigned int count)
 	free(w);
 }
 
-/* The queues of a process end with the device, without completions: an event tells it. */
+/* The queues of a process end with the device, without completions: an event reports it. */
 static bool told_gone(struct storm *s)
 {
 	struct pollfd fd = { .fd = s->dev.verbs->async_fd, .events = POLLIN };
@@ -437,7 +437,7 @@ static bool told_gone(struct storm *s)
 	return fatal && storm_gone(s);
 }
 
-/* Until every message was sent and as many came, or nothing moves any more. */
+/* Wait until every message was sent and as many came, or until progress stops. */
 static void wait_for_all(struct traffic *t)
 {
 	double moved = now();
@@ -459,7 +459,7 @@ static void wait_for_all(struct traffic *t)
 	}
 }
 
-/* More completions than there was work would be left over. */
+/* Completions in excess of the work would be left over. */
 static void expect_empty(struct traffic *t)
 {
 	struct ibv_wc wc;

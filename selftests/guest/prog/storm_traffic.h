@@ -15,8 +15,8 @@ struct traffic_plan {
 	unsigned int posters;		/* threads; each posts to every queue pair */
 	unsigned int pollers;		/* threads of each CQ; with events: in all */
 	unsigned int cqs;
-	bool srq;			/* all queue pairs receive from one */
-	bool events;			/* one channel of all CQs; nobody polls without one */
+	bool srq;			/* all queue pairs receive from one SRQ */
+	bool events;			/* one channel of all CQs; without one, all poll */
 };
 
 /* Both ends call it with the same plan and number of messages per poster. */

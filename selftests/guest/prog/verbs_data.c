@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sends patterned buffers through every operation and compares, at the far
- * side, every byte of them and around them.
+ * Sends patterned buffers through every operation and compares every byte of them, and
+ * around them, at the remote end.
  *
  *   verbs_data -d DEVICE                       server, until killed
  *   verbs_data -d DEVICE [-e] SERVER [TEST..]  client, prints TAP
  *
- * A test is a layout of messages, sent one after the other, as many at a time
- * as the queues hold. Whoever is the target starts with guards everywhere; at
- * the end both areas are compared byte by byte and the two ends swap checksums.
+ * A test is a layout of messages, sent one after the other, as many at a time as the queues
+ * hold. The target starts with guards everywhere; at the end both areas are compared byte
+ * by byte and the two ends swap checksums.
  * -x spoils one byte of the target before the comparison: each test must fail.
  * -w begins just below the largest PSN, so that the PSN wraps early on.
- * -6, at both ends, has IPv6 below RDMA.
+ * -6, at both ends, uses IPv6 addresses for RDMA.
  */
 #include "conn.h"
 #include "layout.h"
@@ -43,7 +43,7 @@ enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, UD_SEND, 
 #define F_SGE		(1u << 1)	/* scattered memory */
 #define F_HUGE		(1u << 2)	/* memory of huge pages */
 #define F_OWN_MR	(1u << 3)	/* a region for each piece that ends where the piece ends */
-#define F_GROUP		(1u << 4)	/* datagrams to a multicast group, which the target is in */
+#define F_GROUP		(1u << 4)	/* datagrams to a multicast group of the target */
 
 static const struct test {
 	const char *name;
@@ -99,7 +99,7 @@ static const union ibv_gid group6 = {
 	.raw = { [0] = 0xff, [1] = 0x1e, [11] = 7, [13] = 7, [15] = 0x79 },
 };
 
-/* What the client asks the server to do with it. */
+/* The client's order for the server. */
 struct order {
 	uint32_t test;
 	uint32_t events;
@@ -116,7 +116,7 @@ struct remote {
 	uint32_t pad;
 };
 
-/* One test under way, at one end. */
+/* The state of one test at one end. */
 struct run {
 	struct dev *dev;
 	struct oob *oob;
@@ -133,7 +133,7 @@ struct run {
 	struct conn conn[QPS_MAX];
 	unsigned int in_flight[QPS_MAX];
 	int member;				/* F_GROUP, at the target: socket in the group */
-	uint8_t *scratch;			/* inline data is posted from here */
+	uint8_t *scratch;			/* source of inline data */
 	struct verdict verdict;
 };
 
@@ -176,7 +176,7 @@ static uint32_t lkey(struct run *r, unsigned int piece)
 {
 	struct ibv_mr *mr = r->mr[r->test->flags & F_OWN_MR ? piece : 0];
 
-	return mr ? mr->lkey : 0;	/* an empty piece has no region of its own */
+	return mr ? mr->lkey : 0;	/* an empty piece has no region */
 }
 
 static struct ibv_mr *reg(struct run *r, void *addr, size_t len)
@@ -210,8 +210,9 @@ static void register_memory(struct run *r)
 }
 
 /*
- * Joins with the network, too, as rdma_cm does for its users: a device whose packets come by the
- * kernel's network, as Soft-RoCE's do, hears nothing of the group otherwise.
+ * Join on the network interface as well, as rdma_cm does for its users: without that, a
+ * device whose packets come through the kernel's network stack, such as Soft-RoCE, receives
+ * nothing for the group.
  */
 static int join_network(struct run *r, const union ibv_gid *group)
 {
@@ -234,7 +235,10 @@ static int join_network(struct run *r, const union ibv_gid *group)
 	return sock;
 }
 
-/* The target joins; the other end aims its queue pairs at the group instead of at one of them. */
+/*
+ * The target joins; the other end sets the group as destination of its queue pairs instead
+ * of one of them.
+ */
 static void join_group(struct run *r, struct conn *c)
 {
 	union ibv_gid group = *group_of(r);
@@ -308,7 +312,7 @@ static void post_receive(struct run *r, unsigned int i)
 		sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->area.base + part->off, part->len,
 						      lkey(r, i) };
 	}
-	/* Some receives have more room than the message needs: it must stay as it is. */
+	/* Some receives have more room than the message needs: that room must stay unchanged. */
 	if (r->test->op != WRITE_IMM && i % 2 && !(r->test->flags & F_OWN_MR))
 		sge[wr.num_sge - 1].length += 16;
 	err = ibv_post_recv(r->conn[i % r->test->qps].qp, &wr, &bad);
@@ -331,7 +335,7 @@ static const enum ibv_wc_opcode wc_opcode[] = {
 	[UD_SEND] = IBV_WC_SEND, [UD_SEND_IMM] = IBV_WC_SEND,
 };
 
-/* The part of a work request that depends on the kind of operation. */
+/* Fill the part of a work request that depends on the kind of operation. */
 static void aim(struct run *r, unsigned int i, struct ibv_send_wr *wr)
 {
 	struct piece *p = &r->layout.piece[i];
@@ -401,11 +405,11 @@ static void post_send(struct run *r, unsigned int i)
 	if (err)
 		bail("ibv_post_send of piece %u: %s", i, strerror(err));
 	r->in_flight[i % r->test->qps]++;
-	/* inline data is taken at once, so what becomes of its source does not matter */
+	/* inline data is copied at once, so its source may change */
 	memset(r->scratch, 0xee, done);
 }
 
-/* Takes one completion of the send queue; true if all is well. */
+/* Take one completion of the send queue; true if it succeeded. */
 static bool reap(struct run *r, unsigned int *expected)
 {
 	unsigned int q, due;
@@ -453,7 +457,10 @@ static void send_all(struct run *r)
 			good = reap(r, expected);
 }
 
-/* The area in front of a datagram has its IPv6 header, or its IPv4 header behind 20 unused bytes. */
+/*
+ * The area in front of a datagram contains its IPv6 header, or 20 unused bytes and its IPv4
+ * header.
+ */
 static void check_grh(struct run *r, unsigned int i)
 {
 	const union ibv_gid *from = &r->conn[0].there.gid;
@@ -554,7 +561,7 @@ static void release(struct run *r)
 	free(r->scratch);
 }
 
-/* Both ends, in step. False: this end lacks the memory; nothing was done. */
+/* Run at both ends, in step. Return false if this end lacks the memory; nothing was done. */
 static bool run_test(struct run *r)
 {
 	bool gathers = r->test->flags & F_SGE;
@@ -625,7 +632,7 @@ static void serve(const char *device, int gid_index)
 	}
 }
 
-/* The most inline bytes that a queue pair takes, of those that matter here. */
+/* Return the largest relevant inline size that a queue pair supports. */
 static unsigned int probe_inline(struct dev *d, unsigned int sges)
 {
 	struct queue q;

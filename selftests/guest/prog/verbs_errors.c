@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errors between two ends: the right status and the right event at each, and
- * nobody else harmed.
+ * Errors between two ends: the right status and the right event at each, without effect on
+ * others.
  *
  *   verbs_errors -d DEVICE                       server, until killed
  *   verbs_errors -d DEVICE [-n] SERVER [TEST..]  client, prints TAP

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that not every device has: SEND with invalidate of a memory
- * window, ATOMIC WRITE, FLUSH. What they do to the other end's memory is
- * compared there.
+ * Operations that not every device has: SEND with invalidate of a memory window, ATOMIC
+ * WRITE, FLUSH. Their effect on the remote end's memory is compared there.
  *
  *   verbs_ex -d DEVICE                  server, until killed
  *   verbs_ex -d DEVICE SERVER [TEST..]  client, prints TAP
  *
- * "mixed" has many of them, each between others, for networks that lose some of their packets: each
- * must be done once and in order.
+ * "mixed" interleaves many of them, for networks that lose some of their packets: each must
+ * be executed once and in order.
  *
  * A test that one of the two devices cannot do is skipped.
  */
@@ -23,7 +22,7 @@
 
 #define OOB_PORT	"7480"
 #define LEN		65536u
-#define AT		4096u		/* what the operations aim at */
+#define AT		4096u		/* offset of the target memory */
 #define QUEUE		128
 #define WAIT		20.0		/* seconds for a completion */
 
@@ -95,7 +94,7 @@ static void write_there(struct run *r, uint32_t rkey, uint32_t off, uint32_t len
 	post(r);
 }
 
-/* Only these bytes of the server's memory hold the pattern. */
+/* Check that only these bytes of the server's memory hold the pattern. */
 static void expect_only(struct run *r, uint32_t off, uint32_t len)
 {
 	for (uint32_t i = 0; i < LEN; i++) {
@@ -105,7 +104,7 @@ static void expect_only(struct run *r, uint32_t off, uint32_t len)
 	}
 }
 
-/* A window of the server's over all of its memory; its key goes to the client. */
+/* Bind a window of the server over all of its memory; the client gets its key. */
 static struct ibv_mw *bind_window(struct run *r)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(r->dev->pd, IBV_MW_TYPE_2);
@@ -126,7 +125,7 @@ static struct ibv_mw *bind_window(struct run *r)
 	return mw;
 }
 
-/* The window takes a WRITE; a SEND takes it away; the next WRITE is refused. */
+/* The window accepts a WRITE; a SEND invalidates it; the next WRITE is rejected. */
 static void send_inv(struct run *r)
 {
 	struct ibv_mw *mw = r->client ? NULL : bind_window(r);
@@ -175,7 +174,7 @@ static void atomic_write(struct run *r)
 		expect_only(r, AT, 64);
 }
 
-/* The memory is looked at as soon as FLUSH says that it can be seen. */
+/* The memory is compared as soon as FLUSH reports that it is visible. */
 static void flush(struct run *r)
 {
 	oob_swap(r->oob, &r->here, &r->there, sizeof(r->here));
@@ -196,16 +195,16 @@ static void flush(struct run *r)
 }
 
 /*
- * Of a batch each round has a slot of the server's memory and a window over it. A WRITE by the window
- * fills half of the slot but for its first word, which an ATOMIC WRITE fills. FETCH_ADDs change a word
- * of either, so that a WRITE that is done once more, and they are not, loses what they added. A SEND
- * takes the window away and says that this round is over. The server compares the slot then, and
- * spoils it for the rest of the batch.
+ * Each round of a batch has a slot of the server's memory and a window over it. A WRITE
+ * through the window fills half of the slot except for its first word, which an ATOMIC
+ * WRITE fills. FETCH_ADDs change a word of either: if a WRITE is executed twice and they
+ * are not, their sums are lost. A SEND invalidates the window and reports the end of the
+ * round. The server then compares the slot and spoils it for the rest of the batch.
  */
 #define BATCHES		8
 #define ROUNDS		16
 #define SLOT		(LEN / ROUNDS)
-#define HALF		(SLOT / 2)	/* the client's other one gets what words were */
+#define HALF		(SLOT / 2)	/* the client's other half receives the former words */
 #define WORD		8u
 #define NOTE		16u		/* bytes of the SEND, behind the WRITE's */
 #define WRITTEN		(HALF - NOTE - WORD)
@@ -229,7 +228,7 @@ static void fill_slot(uint8_t *slot, uint32_t batch, uint32_t i)
 		slot[at] = pattern(at + 31 * batch + 17 * i);
 }
 
-/* What FETCH_ADDs make of a slot */
+/* Apply the FETCH_ADDs to a slot */
 static void add_words(uint8_t *slot, uint64_t addend)
 {
 	uint64_t word[2];
@@ -240,7 +239,10 @@ static void add_words(uint8_t *slot, uint64_t addend)
 	memcpy(slot, word, sizeof(word));
 }
 
-/* Window and receive for each round; the server's memory is in a state that no round leaves */
+/*
+ * Post the receive and bind the window of each round; set the server's memory to a state
+ * that no round leaves
+ */
 static void offer(struct run *r, struct window *w)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -388,7 +390,7 @@ static bool can(struct dev *d, const struct test *t)
 
 	if (ibv_query_device_ex(d->verbs, NULL, &attr))
 		bail("cannot query the device");
-	/* a device that tells of no more than 32 flags leaves the others 0 */
+	/* a device that reports no more than 32 flags leaves the others 0 */
 	return !(t->capability &
 		 ~(attr.device_cap_flags_ex | attr.orig_attr.device_cap_flags));
 }
@@ -427,7 +429,7 @@ static void close_run(struct run *r)
 	free(r->mem);
 }
 
-/* Both ends, in step. False: one of them cannot. */
+/* Run at both ends, in step. Return false if one of them lacks the feature. */
 static bool run_test(struct dev *d, struct oob *o, const struct test *t, struct verdict verdicts[2])
 {
 	struct run r = { .dev = d, .oob = o, .client = !o->server };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Everything that a process can create, change and destroy, with each allocation
- * failing in turn. Prints TAP, a point per case; names of cases as arguments, or all.
+ * Everything that a process can create, change and destroy, with each allocation failing in
+ * turn. Prints TAP, a point per case; names of cases as arguments, or all.
  *
- * At the end of each case the device is closed object by object: the device refuses to
- * destroy what something left behind still uses.
+ * At the end of each case the device is closed object by object: it rejects the destruction
+ * of an object that a leaked object still uses.
  */
 #include "faults_cases.h"
 
@@ -38,7 +38,7 @@ static void run(const char *device, const struct fault_group *g, const struct fa
 	faults = faults_walk(&v, c, false);
 	report(c->name, &v, faults);
 	if (v.bad)
-		exit(1);		/* what it may have left is the kernel's to clean up */
+		exit(1);		/* the kernel cleans up objects that it may have left */
 	if (g->close)
 		g->close();
 	queue_destroy(&cq);

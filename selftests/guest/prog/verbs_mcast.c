@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Members of a multicast group that are of one process and device: who hears whom, with and
- * without the flag that spares a sender its own words. Prints TAP; names of tests as arguments,
- * or all.
+ * Members of a multicast group in one process and device: which members receive a datagram,
+ * with and without the flag that suppresses loopback to the sender. Prints TAP; names of
+ * tests as arguments, or all.
  */
 #include "conn.h"
 #include "report.h"
@@ -15,7 +15,7 @@
 #define LEN		100u
 #define GRH		40u
 #define PATIENCE	20
-#define SILENCE		0.05		/* seconds that prove that nothing comes */
+#define SILENCE		0.05		/* seconds of silence that prove that nothing comes */
 #define ALL_MEMBERS	0xffffffu	/* destination of a datagram to a group */
 
 static struct dev dev;
@@ -58,7 +58,7 @@ static void leave(struct verdict *v, int i)
 	queue_destroy(&recvs[i]);
 }
 
-/* Member @i sends to the group; bit n of the result: member n hears it, all bytes of it. */
+/* Send from member @i to the group; bit n of the result: member n received all bytes of it. */
 static uint32_t say(struct verdict *v, int i, char mark)
 {
 	struct ibv_sge sge = { (uintptr_t)buf + MEMBERS * (GRH + LEN), LEN, mr->lkey };
@@ -84,7 +84,10 @@ static uint32_t say(struct verdict *v, int i, char mark)
 	for (int n = 0; n < MEMBERS; n++) {
 		const char *got = buf + n * (GRH + LEN) + GRH;
 
-		/* all hear it at the same time: whoever has not heard it by then will not */
+		/*
+		 * all receive it at the same time, so a member without it by then will not
+		 * get it
+		 */
 		if (!queue_wait(&recvs[n], &wc, SILENCE))
 			continue;
 		expect(v, wc.status, 0, "receive");
@@ -96,7 +99,7 @@ static uint32_t say(struct verdict *v, int i, char mark)
 	return heard;
 }
 
-/* A member hears itself. */
+/* A member receives its own datagrams. */
 static void test_loopback(struct verdict *v)
 {
 	for (int i = 0; i < MEMBERS; i++)
@@ -105,7 +108,7 @@ static void test_loopback(struct verdict *v)
 		expect(v, say(v, i, 'a' + i), 7, "heard by");
 }
 
-/* Member 0 does not hear itself, but the others, who hear it. */
+/* Member 0 does not receive its own datagrams; the others do. */
 static void test_blocked(struct verdict *v)
 {
 	for (int i = 0; i < MEMBERS; i++)
@@ -115,7 +118,7 @@ static void test_blocked(struct verdict *v)
 	expect(v, say(v, 0, 'z'), 6, "again, heard by");
 }
 
-/* All of them have it: it is about oneself, not about the device. */
+/* All of them have the flag: it concerns the queue pair, not the device. */
 static void test_all_blocked(struct verdict *v)
 {
 	for (int i = 0; i < MEMBERS; i++)
@@ -124,7 +127,7 @@ static void test_all_blocked(struct verdict *v)
 		expect(v, say(v, i, 'p' + i), 7 & ~(1u << i), "heard by");
 }
 
-/* Connections have no groups. */
+/* Connected queue pairs cannot join groups. */
 static void test_refused(struct verdict *v)
 {
 	struct ibv_qp_init_attr_ex attr = {

@@ -93,7 +93,7 @@ long key_pages(void)
 	long n = -1;
 	FILE *f;
 
-	usleep(20000);			/* the kernel remembers counters for 10 ms */
+	usleep(20000);			/* the kernel caches counters for 10 ms */
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/hw_counters/key_pages", m.name);
 	f = fopen(path, "r");
 	if (!f || fscanf(f, "%ld", &n) != 1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * FLUSH to persistent memory. The server offers memory that is the file of -m, such as
- * /dev/dax0.0; the client writes a pattern there and flushes each piece, then the whole region.
- * Prints TAP. What the file holds in the end is for the caller to see.
+ * /dev/dax0.0; the client writes a pattern there and flushes each piece, then the whole
+ * region. Prints TAP. The caller checks the content of the file.
  */
 #include "conn.h"
 #include "report.h"
@@ -18,12 +18,12 @@
 #define OOB_PORT "7479"
 #define LEN	65536u
 #define PIECE	4096u
-#define MAPPED	(2u << 20)	/* what a DAX device with huge pages maps at least */
+#define MAPPED	(2u << 20)	/* smallest mapping of a DAX device with huge pages */
 #define PATIENCE 60
 #define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
-/* What the client must know of the memory */
+/* Parameters of the memory for the client */
 struct target {
 	uint64_t addr;
 	uint32_t rkey;
@@ -41,7 +41,7 @@ static void connect_to(struct conn *c, struct dev *d, struct queue *q, struct oo
 
 	conn_attr_default(&attr, d);
 	attr.access = RIGHTS & ~IBV_ACCESS_LOCAL_WRITE;
-	attr.timeout = 20;		/* 4 s: a disk is no memory */
+	attr.timeout = 20;		/* 4 s, because a disk is slower than memory */
 	attr.ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_FLUSH;
 	queue_create(q, d, 64, false);
 	conn_create(c, d, &attr, q, q);
@@ -98,7 +98,7 @@ static void expect(struct queue *q, enum ibv_wc_opcode opcode, struct verdict *v
 		verdict_fail(v, "opcode %u, expected %u", wc.opcode, opcode);
 }
 
-/* A piece, and its way to the disk; or only the latter, for all of the region. */
+/* Write and flush a piece; or only flush, for the whole region. */
 static void write_and_flush(struct conn *c, struct ibv_mr *mr, const struct target *to, uint32_t at,
 			    struct verdict *v)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Static rates of connections and rate limits of queue pairs, within one VM. A rate is a
- * bound from above: how much was sent in a time is judged, never how little. Prints TAP; names
- * of tests as arguments, or all but hold, which sets a rate and waits to be looked at.
+ * Static rates of connections and rate limits of queue pairs, within one VM. A rate is an
+ * upper bound: the tests judge how much was sent in a time, never how little. Prints TAP;
+ * names of tests as arguments, or all but hold, which sets a rate and waits to be
+ * inspected.
  */
 #include "conn.h"
 #include "report.h"
@@ -48,7 +49,7 @@ static void post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t len)
 		bail("cannot post a send");
 }
 
-/* Sends @count times @len bytes. Return: seconds from before the first to after the last. */
+/* Send @count times @len bytes. Return: seconds from before the first to after the last. */
 static double send_all(struct verdict *v, struct ibv_qp *qp, enum ibv_wr_opcode opcode,
 		       uint32_t len, uint32_t count)
 {
@@ -77,7 +78,10 @@ static void judge(struct verdict *v, double bytes, double seconds, double kbps, 
 		verdict_fail(v, "%.0f bytes in %.3f s are more than %.0f kbit/s", bytes, seconds, kbps);
 }
 
-/* A frame to a station that is not there, padded with what is in the buffer. */
+/*
+ * Open a raw queue pair and build a frame to a MAC address without a device, padded with
+ * the buffer's content.
+ */
 static struct ibv_qp *raw_open(void)
 {
 	struct ibv_qp_init_attr init = {
@@ -113,7 +117,7 @@ static void connect_to(struct conn *c, const struct conn *to)
 		bail("cannot connect a queue pair");
 }
 
-/* Two queue pairs connected with each other; the rates are those of their paths. */
+/* Connect two queue pairs with each other; the rates are those of their paths. */
 static void pair_open(struct conn c[2], uint8_t rate0, uint8_t rate1)
 {
 	struct conn_attr attr;
@@ -141,7 +145,7 @@ static void test_capabilities(struct verdict *v)
 	expect(v, caps.qp_rate_limit_max, 100000000, "highest rate");
 }
 
-/* ORN-QP-44, and what the kernel keeps from the device */
+/* ORN-QP-44, and rates that the kernel does not pass to the device */
 static void test_refused(struct verdict *v)
 {
 	struct ibv_qp_attr attr = { .rate_limit = 1000 };
@@ -160,7 +164,7 @@ static void test_refused(struct verdict *v)
 	pair_close(c);
 }
 
-/* ORN-QP-41: 256 MiB take 0.86 s at 2.5 Gbit/s, and a small part of that without. */
+/* ORN-QP-41: 256 MiB take 0.86 s at 2.5 Gbit/s, and a small part of that without a limit. */
 static void static_rate(struct verdict *v, enum ibv_wr_opcode opcode, unsigned int paced)
 {
 	const uint32_t count = 256;
@@ -212,7 +216,7 @@ static void test_raw_burst(struct verdict *v)
 	raw_limit(v, 4000, 300000, 600);
 }
 
-/* ORN-QP-43: what would take most of an hour does not, once the limit is gone */
+/* ORN-QP-43: a transfer that would take most of an hour ends at once when the limit is removed */
 static void test_raw_change(struct verdict *v)
 {
 	struct ibv_qp *qp = raw_open();
@@ -235,7 +239,7 @@ static void test_raw_change(struct verdict *v)
 		verdict_fail(v, "queue pair does not go");
 }
 
-/* A connection with a limit, if ib_core lets it have one: else it is refused (test_refused). */
+/* A connection with a limit, if ib_core permits one: otherwise it is rejected (test_refused). */
 static void test_connection(struct verdict *v)
 {
 	const uint32_t count = 64;

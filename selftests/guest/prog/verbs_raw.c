@@ -23,7 +23,7 @@
 #define SLOT		256u
 #define SLOTS		256u
 #define RECVS		64u
-#define SENDER		0xffffu		/* wr_id of sends; of receives: whose queue */
+#define SENDER		0xffffu		/* wr_id of sends; of receives: the number of the queue */
 #define PATIENCE	10
 #define QUIET		0.1		/* seconds in which a stray frame would arrive */
 #define NOBODY		-1
@@ -31,7 +31,7 @@
 #define WQS		4u
 #define FLOWS		32u
 
-/* Specifications follow each other without gaps: all are of 32-bit members' alignment. */
+/* Specifications are adjacent without gaps: all have the alignment of 32-bit members. */
 struct flow {
 	struct ibv_flow_attr attr;
 	struct ibv_flow_spec_eth eth;
@@ -115,7 +115,7 @@ static uint16_t ip_sum(const void *header)
 	return ~(sum + (sum >> 16));
 }
 
-/* A UDP datagram from the neighbour 99 to this host, tagged if @vlan is not 0. */
+/* Build a UDP datagram from the neighbour 99 to this host, tagged if @vlan is not 0. */
 static uint32_t frame(uint8_t *p, uint16_t vlan, uint16_t sport, uint16_t dport)
 {
 	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP };
@@ -139,7 +139,7 @@ static uint32_t frame(uint8_t *p, uint16_t vlan, uint16_t sport, uint16_t dport)
 	return p + 64 - start;
 }
 
-/* Sends a frame; returns who received it, NOBODY if nobody did, and where. */
+/* Send a frame; return its receiver, NOBODY if there is none, and its place. */
 static int send_frame(struct verdict *v, uint16_t vlan, uint16_t sport, uint16_t dport)
 {
 	struct ibv_sge sge = slot(0);
@@ -182,7 +182,7 @@ static void expect(struct verdict *v, int got, int want, const char *what)
 		verdict_fail(v, "%s: %d, expected %d", what, got, want);
 }
 
-/* Frames to @dport of this host; of this VLAN if @vlan is not 0. */
+/* A flow for frames to @dport of this host; of this VLAN if @vlan is not 0. */
 static struct flow flow_to(uint16_t dport, uint16_t vlan, uint16_t priority)
 {
 	struct flow f = {
@@ -214,7 +214,7 @@ static struct ibv_flow *flow_add(struct ibv_qp *qp, struct flow f)
 	return flow;
 }
 
-/* Only what matches comes, and only while the flow is there. */
+/* Only matching frames arrive, and only while the flow exists. */
 static void test_match(struct verdict *v)
 {
 	struct ibv_flow *flow;
@@ -270,7 +270,7 @@ static bool socket_hears(int fd)
 	return recv(fd, data, sizeof(data), 0) == 64;
 }
 
-/* The kernel gets what no flow takes, and only that. */
+/* The kernel receives exactly the frames that no flow takes. */
 static void test_kernel(struct verdict *v)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(DPORT + 1) };
@@ -292,7 +292,7 @@ static void test_kernel(struct verdict *v)
 	close(fd);
 }
 
-/* Without CAP_NET_RAW there is no such queue pair. */
+/* Without CAP_NET_RAW the queue pair cannot be created. */
 static void test_unprivileged(struct verdict *v)
 {
 	pid_t pid = fork();
@@ -352,7 +352,7 @@ static struct ibv_qp *group_open(struct ibv_rwq_ind_table *table)
 	return qp;
 }
 
-/* Flows spread over all work queues; each stays on its own. */
+/* Flows are spread over all work queues; each stays on one queue. */
 static void spread(struct verdict *v)
 {
 	unsigned int used = 0;

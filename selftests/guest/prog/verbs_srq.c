@@ -23,7 +23,7 @@
 #define LEN		3000u		/* of a message on a connection */
 #define DATAGRAM	1000u
 #define PATIENCE	20
-#define SILENCE		0.05		/* seconds that prove that nothing comes */
+#define SILENCE		0.05		/* seconds of silence that prove that nothing comes */
 
 static struct dev dev;
 static struct queue sends, recvs;
@@ -62,7 +62,7 @@ static long srq_limit(void)
 	return ibv_query_srq(srq, &attr) ? -1 : (long)attr.srq_limit;
 }
 
-/* Entry @slot, of its own part of the buffer */
+/* Return entry @slot, which has a separate part of the buffer */
 static void post(uint32_t slot, uint32_t len)
 {
 	struct ibv_sge sge = { (uintptr_t)buf + slot * SLOT, len, mr->lkey };
@@ -78,7 +78,7 @@ static void post_all(uint32_t count)
 		post(i, SLOT);
 }
 
-/* A message, all bytes of it @mark */
+/* Build a message, all bytes of it @mark */
 static void post_send(struct conn *c, uint8_t mark)
 {
 	struct ibv_sge sge = { (uintptr_t)src + mark * LEN, length, mr->lkey };
@@ -96,7 +96,7 @@ static void post_send(struct conn *c, uint8_t mark)
 		bail("ibv_post_send failed");
 }
 
-/* Status of the next completion, -1 if none comes */
+/* Return the status of the next completion, -1 if none comes */
 static int next(struct queue *q, struct ibv_wc *wc)
 {
 	return queue_wait(q, wc, PATIENCE) ? (int)wc->status : -1;
@@ -110,7 +110,7 @@ static void quiet(struct verdict *v, struct queue *q, const char *what)
 		verdict_fail(v, "%s: completion with status %d", what, wc.status);
 }
 
-/* Sends one message; it must arrive in some entry, whose number is returned. */
+/* Send one message; it must arrive in some entry, whose number is returned. */
 static uint64_t carry(struct verdict *v, struct conn *c, uint8_t mark)
 {
 	struct ibv_wc wc = {};
@@ -122,7 +122,7 @@ static uint64_t carry(struct verdict *v, struct conn *c, uint8_t mark)
 	return wc.wr_id;
 }
 
-/* The next asynchronous event, or -1 if none comes; COMM_EST is none. */
+/* Return the next asynchronous event except COMM_EST, -1 if none comes. */
 static int event_of(void *object, double seconds)
 {
 	double end = now() + seconds;
@@ -197,7 +197,7 @@ static void test_shared(struct verdict *v)
 	quiet(v, &recvs, "after the last");
 }
 
-/* One event when too few entries are left; armed again, one more. */
+/* One event when too few entries are left; one more after it is armed again. */
 static void test_limit(struct verdict *v)
 {
 	connect_pair(0, IBV_QPT_RC, 7);
@@ -221,7 +221,7 @@ static void test_limit(struct verdict *v)
 	expect(v, event_of(srq, PATIENCE), IBV_EVENT_SRQ_LIMIT_REACHED, "armed with too few");
 }
 
-/* An empty SRQ: the sender waits for an entry, or gives up. */
+/* An empty SRQ: the sender waits for an entry, or fails. */
 static void test_empty(struct verdict *v)
 {
 	struct ibv_wc wc = {};
@@ -264,7 +264,7 @@ static void test_last_wqe(struct verdict *v)
 		expect(v, (long)carry(v, &from[1], n), n, "entry of the other queue pair");
 }
 
-/* Datagrams; one that is too long costs its entry and harms nobody. */
+/* Datagrams; one that is too long uses up its entry and affects no others. */
 static void test_ud(struct verdict *v)
 {
 	struct ibv_wc wc = {};
@@ -305,7 +305,7 @@ static long srq_size(void)
 	return ibv_query_srq(srq, &attr) ? -1 : (long)attr.max_wr;
 }
 
-/* One more entry than there is room for; 0 or an errno. */
+/* Post one more entry than there is room for; return 0 or an errno. */
 static int post_one_more(void)
 {
 	struct ibv_sge sge = { (uintptr_t)buf, SLOT, mr->lkey };
@@ -314,7 +314,7 @@ static int post_one_more(void)
 	return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
-/* Entries that are posted stay; what does not fit is refused, and changes nothing. */
+/* Posted entries stay; an invalid size is rejected, and changes nothing. */
 static void test_resize(struct verdict *v)
 {
 	struct ibv_srq_attr both = { .max_wr = 8, .srq_limit = 8 };
@@ -357,12 +357,12 @@ struct payload {
 	uint64_t buf_addr;
 	uint8_t log_entries;
 	uint8_t reserved[7];
-	uint64_t beyond;		/* what a newer provider might add */
+	uint64_t beyond;		/* a field of a newer provider */
 };
 
 #define PAYLOAD		16u		/* bytes without @beyond */
 
-/* A resize as libibverbs asks for it, with what no provider would say; 0 or an errno. */
+/* Resize as libibverbs does, with a payload that no provider sends; return 0 or an errno. */
 static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t bytes)
 {
 	struct {
@@ -384,7 +384,7 @@ static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t b
 	return write(dev.verbs->cmd_fd, &cmd, len) == len ? 0 : errno;
 }
 
-/* A process that says anything of its ring is refused, and its SRQ serves on. */
+/* A process that describes its ring wrongly is rejected, and its SRQ continues to work. */
 static void test_resize_hostile(struct verdict *v)
 {
 	const size_t bytes = 2 * 4096;	/* room for 64 entries of 32 bytes, and the record */
@@ -432,7 +432,7 @@ static void test_resize_hostile(struct verdict *v)
 static atomic_bool traffic_over;
 static atomic_ulong carried;
 
-/* Messages without a pause over two connections that forgive no empty SRQ. */
+/* Send messages without a pause over two connections that do not retry on an empty SRQ. */
 static void *traffic(void *verdict)
 {
 	struct verdict *v = verdict;
@@ -455,7 +455,7 @@ static void *traffic(void *verdict)
 	return NULL;
 }
 
-/* Rings come and go under traffic, and nobody finds the SRQ empty. */
+/* The ring is replaced under traffic, and no message finds the SRQ empty. */
 static void test_resize_traffic(struct verdict *v)
 {
 	static const uint32_t sizes[] = { BUSY, 512, 16, 4096, 64, 8192, 8 };

@@ -14,7 +14,7 @@
 #define MASKS		21	/* attribute bits 0..20 */
 #define NOT_HERE	(IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
-/* Is @mask (without STATE) right for the transition, by the verbs' table? */
+/* Return true if @mask (without STATE) is right for the transition, by the verbs' table. */
 static bool right(const struct rule *rule, int mask)
 {
 	return rule->valid && (mask & rule->need) == rule->need &&
@@ -45,7 +45,7 @@ static void try_one(struct subject *s, enum ibv_qp_state from, enum ibv_qp_state
 		subject_to(s, from);
 }
 
-/* The right mask; each needed bit missing; each other bit too many. */
+/* Try the right mask; without each required bit; with each additional bit. */
 static void try_masks(struct subject *s, enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	const int need = states_rule(s->type, from, to).need;

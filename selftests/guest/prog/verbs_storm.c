@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that share queues, with and without others that create and destroy objects
- * all the while.
+ * Threads that share queues, with and without others that create and destroy objects all
+ * the while.
  *
  *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-u]                    server, until killed
  *   verbs_storm -d DEVICE [-s SEED] [-n DIVISOR] [-m MESSAGES] [-c ROUNDS] [-g FILE] [-u]
  *               SERVER [TEST..]                                        client, prints TAP
  *
- * -c has threads of both processes create and destroy objects, so many times each;
- * -n divides the work, -m is how much of it there is for each poster; -g: what is
- * connected sends as soon as the file is there; -u: the device of this process may be
- * taken away.
+ * -c: threads of both processes create and destroy objects, each this many times; -n
+ * divides the work, -m is the number of messages of each poster; -g: connected queue pairs
+ * send as soon as the file exists; -u: the device of this process may be taken away.
  */
 #include "storm_churn.h"
 #include "storm_traffic.h"
@@ -35,7 +34,7 @@ static const struct traffic_plan plans[] = {
 
 #define PLANS	(sizeof(plans) / sizeof(plans[0]))
 
-/* What the client asks of the server. */
+/* The client's order for the server. */
 struct order {
 	uint32_t plan;
 	uint32_t divisor;

@@ -4,13 +4,13 @@
  *
  *   verbs_storm_churn [-s SEED] [-n DIVISOR] DEVICE TEST
  *
- * all: threads of one process do so, and nothing is left.
- * tough: the same, and whatever fails, they go on.
- * rereg: regions change under traffic.
- * limits: there is an end to objects of some kinds, and then they can all go.
- * killed: processes that do so are killed at random moments.
- * unplugged: goes on until the device is taken away.
- * forever: what the others kill.
+ * - all: threads of one process create and destroy objects; no object remains.
+ * - tough: the same, and the threads continue after failures.
+ * - rereg: regions change under traffic.
+ * - limits: objects of some kinds are created up to the limit; then all can be destroyed.
+ * - killed: processes that create and destroy objects are killed at random moments.
+ * - unplugged: goes on until the device is taken away.
+ * - forever: the victim of the other tests.
  */
 #include "storm_churn.h"
 #include "storm_rereg.h"
@@ -31,7 +31,7 @@
 #define ENDLESS		1000000
 #define CHILDREN	3		/* at a time */
 #define KILLS		12
-#define MIN_LIFE	50000		/* us; some die while they start */
+#define MIN_LIFE	50000		/* us; some are killed while they start */
 #define LIFE		400000
 
 static void churn(struct storm *s, const char *device, unsigned int rounds)
@@ -55,7 +55,7 @@ static void rereg(struct storm *s, const char *device)
 	dev_close(&s->dev);
 }
 
-/* As many as can be made; then all of them go, and there is room again. */
+/* Create as many as possible; then all can be destroyed, and there is room again. */
 static void limit(struct nest *n, enum kind kind, unsigned int least, unsigned int most)
 {
 	void **made = calloc(most + 1, sizeof(*made));
@@ -116,7 +116,7 @@ static pid_t start_child(const char *device, uint64_t seed)
 	return pid;
 }
 
-/* A child that ends by itself has found something. */
+/* A child that ends by itself has found an error. */
 static void kill_child(struct storm *s, pid_t pid)
 {
 	int status;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Extended reliable connections: one process has the connection, another one an SRQ of
- * the same XRC domain, which they know by a file. Prints TAP; names of tests as
- * arguments, or all.
+ * Extended reliable connections: one process has the connection, another one an SRQ of the
+ * same XRC domain, which they share by a file. Prints TAP; names of tests as arguments, or
+ * all.
  */
 #include "conn.h"
 #include "report.h"
@@ -116,7 +116,7 @@ static struct ibv_qp *qp_create(enum ibv_qp_type type)
 	return qp;
 }
 
-/* The initiator has no attributes of a responder, the target none of a requester. */
+/* The initiator has no responder attributes, the target no requester attributes. */
 static void qp_connect(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
@@ -157,7 +157,7 @@ static enum ibv_qp_state state_of(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-/* Status of a message, all bytes @mark, to SRQ @number; -1 if it does not complete */
+/* Return the status of a message, all bytes @mark, to SRQ @number; -1 if it does not complete */
 static int send_to(uint32_t number, char mark)
 {
 	struct ibv_sge sge = { (uintptr_t)buf, LEN, mr->lkey };
@@ -173,14 +173,14 @@ static int send_to(uint32_t number, char mark)
 	return queue_wait(&sends, &wc, PATIENCE) ? (int)wc.status : -1;
 }
 
-/* Refused: the sender learns it, the target fails. */
+/* The responder rejects it: the sender gets the error, the target enters ERR. */
 static void refused(struct verdict *v, uint32_t number)
 {
 	expect(v, send_to(number, 'x'), IBV_WC_REM_INV_REQ_ERR, "status");
 	expect(v, state_of(tgt), IBV_QPS_ERR, "state of the target");
 }
 
-/* The other process: tells the number of its SRQ, and what became of its messages. */
+/* Run the other process: it sends the number of its SRQ, and the state of its messages. */
 static int other_process(const char *path, int pipe)
 {
 	struct inbox in;
@@ -197,7 +197,7 @@ static int other_process(const char *path, int pipe)
 	return !good || ibv_close_xrcd(xrcd);
 }
 
-/* One connection of this process serves an SRQ here and one there, in turn. */
+/* One connection of this process serves a local SRQ and one of the other process, in turn. */
 static void test_processes(struct verdict *v, const char *path)
 {
 	int status = -1, ends[2];
@@ -236,7 +236,7 @@ static void test_wrong_number(struct verdict *v, const char *path)
 	inbox_close(&in);
 }
 
-/* An SRQ that exists, of another XRC domain: it loses no entry. */
+/* An existing SRQ of another XRC domain: it loses no entry. */
 static void test_other_domain(struct verdict *v, const char *path)
 {
 	struct ibv_xrcd *other = domain(-1);
@@ -259,7 +259,7 @@ static int resize(struct inbox *in, uint32_t max_wr)
 	return ibv_modify_srq(in->srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-/* Another ring between messages; entries that are posted stay. */
+/* The ring is resized between messages; posted entries stay. */
 static void test_resize(struct verdict *v, const char *path)
 {
 	struct inbox in;
