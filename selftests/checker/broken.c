@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a transport can do wrong: see broken.h.
+ * Faults of a transport: see broken.h.
  */
 #include "broken.h"
 
@@ -33,24 +33,24 @@ int __wrap_wqe_fetch(struct qp *qp, struct wqe *w);
 enum broken {
 	NOTHING,
 	MSN,		/* counts one message too many in ACKs */
-	EARLY_ACK,	/* acknowledges the gap that it should report */
+	EARLY_ACK,	/* acknowledges the gap instead of reporting it */
 	NO_ACK,		/* never acknowledges */
-	NAK_TWICE,	/* reports a gap with each packet behind it */
+	NAK_TWICE,	/* reports a gap for each packet after it */
 	NO_NAK,		/* reports no gap */
-	NAK_PSN,	/* reports the PSN behind the one that is missing */
+	NAK_PSN,	/* reports the PSN after the missing one */
 	DEAF,		/* does not go back when a gap is reported or an answer is lost */
-	SKIP,		/* leaves out the first packet when it sends again */
-	RNR_EARLY,	/* does not wait for as long as an RNR NAK says */
-	REPLAY,		/* answers an atomic that is asked for again with another value */
-	RESPONSE_PSN,	/* counts PSNs of READ responses wrong */
+	SKIP,		/* omits the first packet of a retransmission */
+	RNR_EARLY,	/* does not wait for the time of an RNR NAK */
+	REPLAY,		/* answers a retransmitted atomic with another value */
+	RESPONSE_PSN,	/* miscounts PSNs of READ responses */
 	TWO_RESPONSES,	/* sends READ responses twice */
-	PSN,		/* leaves out a PSN now and then */
-	ENDLESS,	/* never gives up */
-	OTHER,		/* sends another length again */
+	PSN,		/* sometimes skips a PSN */
+	ENDLESS,	/* retries for ever */
+	OTHER,		/* retransmits with another length */
 	NO_TIMER,	/* has no timeout */
-	CNP_ONCE,	/* tells of congestion no more than once */
-	CNP_CLOSE,	/* tells of each mark */
-	CNP_WILD,	/* tells of congestion that there is not */
+	CNP_ONCE,	/* sends no more than one CNP */
+	CNP_CLOSE,	/* sends a CNP for each mark */
+	CNP_WILD,	/* sends CNPs without marks */
 };
 
 static const char *const names[] = {
@@ -85,14 +85,14 @@ static bool is_ack(const struct packet *p, uint8_t kind)
 	return bth_operation(p->opcode) == BTH_RC_ACK && (p->aeth & AETH_KIND_MASK) == kind;
 }
 
-/* Is it sent again, and the first of what is? */
+/* Return true if @p is a retransmission, and the first packet of it. */
 static bool is_first_again(const struct qp *qp, const struct packet *p)
 {
 	return !bth_is_answer(p->opcode) && p->psn == (qp->req.una & BTH_PSN_MASK) &&
 	       qp->req.sent_psn - qp->req.una > 4;
 }
 
-/* Is it sent again, with more that was sent after it? */
+/* Return true if @p is a retransmission, with later packets sent before. */
 static bool is_again(const struct qp *qp, const struct packet *p)
 {
 	uint32_t seq = seq_of(p->psn, qp->req.una);

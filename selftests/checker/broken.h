@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A transport that does one thing wrong, to see that the checker sees it. The linker puts these
+ * A transport with one fault, to test that the checker detects it. The linker puts these
  * functions between the engine's own (--wrap).
  */
 #ifndef SELFTESTS_CHECKER_BROKEN_H
@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* broken_set() - break what is called @name. Return: false if there is no such thing. */
+/* broken_set() - select the fault @name. Return: false if there is no such fault. */
 bool broken_set(const char *name);
-/* broken_anything() - is anything? */
+/* broken_anything() - return true if a fault is selected. */
 bool broken_anything(void);
 
 #endif /* SELFTESTS_CHECKER_BROKEN_H */

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Time that has certainly passed for somebody.
+"""Lower bound of the time that has passed for a sender.
 
-Who does not get the processor, or is stopped, does nothing, and is late with all of it. What shows that it runs is what it sends: of
-a silence no more than a share counts.
+A sender without the processor is late. It is known to run only when it sends, so only a share of each silence counts.
 """
 import bisect
 
 
 class Clock:
-    """share: ns of a silence that count."""
+    """share: longest part of a silence that counts, in ns."""
 
     def __init__(self, share):
         self.share = share
@@ -16,13 +15,13 @@ class Clock:
         self.last = None
 
     def tick(self, number, ns):
-        """Packet number shows that it runs."""
+        """Record that the sender ran when packet number passed."""
         passed = 0 if self.last is None else max(0, min(ns - self.last, self.share))
         self.times.append(passed + (self.times[-1] if self.times else 0))
         self.numbers.append(number)
         self.last = ns
 
     def at(self, number):
-        """ns, when a packet passed."""
+        """Return the sender's time in ns when a packet passed."""
         i = bisect.bisect_right(self.numbers, number)
         return self.times[i - 1] if i else 0

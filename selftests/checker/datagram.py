@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packets that nobody answers: UC and UD (IBTA 9.8), congestion notifications (annex A17.9)."""
+"""Packets without acknowledgement: UC and UD (IBTA 9.8), congestion notifications (annex A17.9)."""
 from . import roce, seq
 from .rules import Record
 
-# Marks come so long without a notification, by the clock of the daemon, of whose silences so much counts. A turn of its engine has one
-# time for all packets, and sees when the last notification was.
+# PATIENCE_NS: time for which marks may arrive without a notification, by the clock of the daemon; SHARE_NS of each of its
+# silences count. One iteration of its engine has one time for all packets, and sees the time of the last notification.
 PATIENCE_NS = 50000000
 SHARE_NS = 1000000
-# A queue pair that sends nothing for so long may have been made anew, and not be ready
+# A queue pair that sends nothing for this time may have been created again, and not be ready
 PAUSE_NS = 1000000000
 MARKS = 3
 
 
 def check_unreliable(report, flow):
-    """A sender of UC or UD counts its PSNs."""
+    """Check that a sender of UC or UD sends consecutive PSNs."""
     expected = None
     for event in flow.events:
         if not event.sent or event.frame.fault:
@@ -26,13 +26,13 @@ def check_unreliable(report, flow):
 
 
 def told_by(connection, back):
-    """The notifications that a flow's sender sent to whom the flow is for."""
+    """Return the notifications from a flow's receiver back to its sender."""
     return [e for e in connection.notifications if e.sent and e.frame.dqpn == back.dqpn and
             (e.frame.src, e.frame.dst) == (back.src, back.dst)]
 
 
 def check_notifications(report, connection, least_ns):
-    """Congestion notifications follow packets marked CE, and keep their distance."""
+    """Check that congestion notifications follow packets marked CE, and keep their distance."""
     for there, back in (connection.flows, connection.flows[::-1]):
         marks, last, record = 0, None, Record(report, back.src)
         events = [(e.number, e) for e in there.events if not e.sent and e.frame.ecn == 3]
@@ -51,11 +51,11 @@ def check_notifications(report, connection, least_ns):
 
 
 class Debt:
-    """What a queue pair has been told and its peer has not. clock: of the daemon."""
+    """Marks that a queue pair received and has not reported yet. clock: of the daemon."""
 
     def __init__(self, record, least_ns, clock):
         self.record, self.least_ns, self.clock = record, least_ns, clock
-        self.told = self.heard = None       # when it last sent a notification, and anything
+        self.told = self.heard = None       # times of its last notification, and of its last packet
         self.forgive()
 
     def forgive(self):
@@ -63,7 +63,7 @@ class Debt:
         self.marks = 0
 
     def marked(self, event):
-        """It is there: it has sent before, and whether it still is shows when it does again."""
+        """Count a mark. The queue pair has sent before; its next packet will show whether it still exists."""
         now = self.clock.at(event.number)
         if self.heard is None or self.told is not None and now - self.told < self.least_ns:
             return
@@ -76,14 +76,14 @@ class Debt:
         elif self.heard is not None and event.ns - self.heard > PAUSE_NS:
             self.forgive()
         elif self.marks >= MARKS and self.last - self.first > self.least_ns + PATIENCE_NS:
-            self.record.violate(event.number, "cnp-due", "%d packets marked CE have arrived in %d us, and nobody was told" %
+            self.record.violate(event.number, "cnp-due", "%d packets marked CE have arrived in %d us without a notification" %
                                 (self.marks, (self.last - self.first) // 1000))
             self.forgive()
         self.heard = event.ns
 
 
 def check_notifications_due(report, connection, least_ns, clock):
-    """Of the daemon's own devices."""
+    """Check that the daemon's devices answer marks with notifications."""
     for there, back in (connection.flows, connection.flows[::-1]):
         if not back.near or back.dqpn is None:
             continue

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Frames of a capture to connections.
 
-A capture of a switch has each frame twice: where its sender's port takes it in, and where the receiver's port gives it out, unless
-it was lost between the two. What a comment says was done to a frame by a fault rule is one more record of it, and so is that it goes
-on in the end.
+A capture of a switch has each frame twice: where the sender's port receives it, and where the receiver's port transmits it,
+unless it was lost in between. A frame with the comment of a fault rule is a further record of it, and so is its record when it
+is forwarded after all.
 
-A packet names the queue pair it is for and not the one it is from, so which two make a connection follows from the answers: they
-have PSNs of the other's requests.
+A packet names its destination queue pair and not its source, so the answers show which two make a connection: they have PSNs of
+the other side's requests.
 """
 import bisect
 import collections
@@ -29,10 +29,10 @@ class Event:
 
 
 class Flow:
-    """All from one address to a queue pair at another. Datagrams have a flow for each sender.
+    """All packets from one address to a queue pair at another. Datagrams have a flow for each sender.
 
-    near: the sender is a device of the daemon, and all that it sends is seen as soon as it is sent. What others send may be lost or
-    late before it is seen.
+    near: the sender is a device of the daemon, so all its packets are captured at the time at which it sends them. Packets of
+    other senders may be lost or late before they are captured.
     """
 
     def __init__(self, key, near=False):
@@ -52,7 +52,7 @@ class Connection:
 
 
 def port_of_addresses(packets, frames):
-    """The interface that each address sends from; of those that never send, where they get what is for them."""
+    """Return the interface that each address sends from; of silent addresses the interface that they receive at."""
     votes, silent = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     for packet, frame in zip(packets, frames):
         if frame is not None and packet.inbound:
@@ -64,7 +64,7 @@ def port_of_addresses(packets, frames):
 
 
 def is_new(packet):
-    """Whether the frame was not there before: a comment tells what became of it then."""
+    """Return false if the record repeats a frame: its comment then says what happened to the frame."""
     return not any(FAULT.match(c) or c == GOES_ON or c.startswith("dropped") for c in packet.comments)
 
 
@@ -77,7 +77,7 @@ def delivered(packet):
 
 
 def collect(packets, frames):
-    """Flows by key, and the interface of each address."""
+    """Return the flows by key, and the interface of each address."""
     ports = port_of_addresses(packets, frames)
     flows, given, refused = {}, {}, set()
     for packet, frame in zip(packets, frames):
@@ -105,7 +105,7 @@ def collect(packets, frames):
 
 
 def path_mtu(flows):
-    """Of the packets that are as long as it; else the least that all fit."""
+    """Return the length of the packets with a full payload; else the least MTU that fits all."""
     longest = 256
     for flow in flows:
         for event in flow.events:
@@ -119,7 +119,7 @@ def path_mtu(flows):
 
 
 def request_ranges(flow, mtu):
-    """PSNs of the requests, as sorted (first, last) without a wrap."""
+    """Return the PSNs of the requests, as sorted (first, last) without a wrap."""
     ranges, reference = [], None
     for event in flow.events:
         f = event.frame
@@ -133,7 +133,7 @@ def request_ranges(flow, mtu):
 
 
 def answered(ranges, flow):
-    """How many of a flow's answers, of the first few, are about these requests."""
+    """Count the answers of a flow, of the first few, that match these requests."""
     if not ranges:
         return 0
     starts, n, probes = [r[0] for r in ranges], 0, 0
@@ -154,7 +154,7 @@ def answered(ranges, flow):
 
 
 def pair(flows, ports):
-    """Connections; each flow is in one of them."""
+    """Return the connections; each flow is in one of them."""
     left = [f for f in flows.values() if f.transport in (roce.RC, roce.XRC)]
     ranges = {f: request_ranges(f, path_mtu([f])) for f in left}
     scores = []

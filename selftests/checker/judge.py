@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A capture to a report."""
+"""Judge a capture and report."""
 import collections
 import re
 
@@ -9,16 +9,16 @@ from .requester import MOST_RETRIES, Requester
 from .responder import Responder
 from .rules import Record, Report
 
-# A queue pair number that is used again begins with another PSN, after a pause
+# A queue pair number that is reused starts with another PSN, after a pause
 PAUSE_NS = 20000000
 FAR = 4096
 DAMAGE = re.compile(r"(corrupted|truncated) by fault rule")
 
 
 class Options:
-    """timeout_ns: local ACK timeout of the queue pairs, 0: not known. cnp_ns: least time between notifications, 0: not
-    known, or there are none. whole: the capture
-    began before the connections. lasting: it ended before them, and no rate held them back."""
+    """timeout_ns: local ACK timeout of the queue pairs, 0: unknown. cnp_ns: least time between notifications, 0: unknown, or
+    there are none. whole: the capture began before the connections. lasting: every queue pair existed, without a rate limit,
+    until the capture ended."""
 
     def __init__(self, timeout_ns=0, retry_count=MOST_RETRIES, cnp_ns=0, whole=True, lasting=False):
         self.timeout_ns, self.retry_count, self.cnp_ns, self.whole = timeout_ns, retry_count, cnp_ns, whole
@@ -26,11 +26,11 @@ class Options:
 
 
 class Incomplete(Exception):
-    """The capture lacks frames: what it has may be right or wrong."""
+    """The capture lacks frames: its other frames may be right or wrong."""
 
 
 def damaged(packets):
-    """Frames that a rule has damaged; what becomes of them has no comment."""
+    """Return the frames that a rule has damaged; their later records have no comment."""
     return {packet.data for packet in packets for comment in packet.comments if DAMAGE.match(comment)}
 
 
@@ -54,7 +54,7 @@ def check_frames(report, packets, frames):
 
 
 class Side:
-    """A requester and its responder; ask, answer: the flows that they send in. clock: the requester's."""
+    """A requester and its responder; ask, answer: their flows. clock: the requester's."""
 
     def __init__(self, report, mtu, options, ask, answer, clock):
         self.report, self.mtu, self.options, self.ask, self.answer, self.clock = report, mtu, options, ask, answer, clock
@@ -94,7 +94,7 @@ class Side:
 
 
 def clocks_of(packets, frames, share):
-    """The clock of each address, by what it sends."""
+    """Return the clock of each address, from its packets."""
     clocks = collections.defaultdict(lambda: Clock(share))
     for packet, f in zip(packets, frames):
         if f is not None and packet.inbound and flows.is_new(packet):
@@ -103,7 +103,7 @@ def clocks_of(packets, frames, share):
 
 
 def check_connection(report, connection, options, clocks, end_ns):
-    """Each queue pair of a connection asks the other. end_ns: when the capture ends."""
+    """Check a connection, both of whose queue pairs are requesters. end_ns: end of the capture."""
     report.count("connections")
     there, back = connection.flows
     sides = [Side(report, connection.mtu, options, a, b, clocks[a.src]) for a, b in ((there, back), (back, there))]
@@ -122,7 +122,7 @@ def check_connection(report, connection, options, clocks, end_ns):
 
 
 def judge(path, options=None):
-    """The report on the capture in a file."""
+    """Return the report on the capture in a file."""
     options = options or Options()
     report = Report()
     packets, interfaces = pcapng.read(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""pcapng files: reading them, and writing small ones for tests."""
+"""pcapng files: a reader, and a writer of small ones for tests."""
 import struct
 
 SECTION, INTERFACE, STATISTICS, PACKET = 0x0a0d0d0a, 1, 5, 6
@@ -8,23 +8,23 @@ COMMENT, IF_NAME, IF_DESCRIPTION, IF_TSRESOL, FLAGS, DROPPED = 1, 2, 3, 9, 2, 5
 
 
 class FormatError(Exception):
-    """Not a pcapng file, or one that is cut off."""
+    """Not a pcapng file, or a truncated one."""
 
 
 class Interface:
     def __init__(self, name, description, ticks):
         self.name, self.description, self.ticks = name, description, ticks
         self.dropped = 0
-        self.end_ns = 0         # of the capture, if it says so
+        self.end_ns = 0         # end of the capture, if the file has it
 
     @property
     def is_device(self):
-        """The port of a device of the daemon: nothing is lost between the two."""
+        """Return true for the port of a device of the daemon: nothing is lost between the two."""
         return self.description == "ornic device"
 
 
 class Packet:
-    """A frame at an interface. inbound: into the switch; None: not told."""
+    """A frame at an interface. inbound: into the switch; None: unknown."""
     __slots__ = ("number", "interface", "ns", "inbound", "data", "length", "comments")
 
     def __init__(self, number, interface, ns, inbound, data, length, comments):
@@ -43,7 +43,7 @@ def options(body, order):
 
 
 def blocks(data):
-    """(type, body, byte order) of each block."""
+    """Yield (type, body, byte order) of each block."""
     at, order = 0, "<"
     while at < len(data):
         if at + 12 > len(data):
@@ -61,7 +61,7 @@ def blocks(data):
 
 
 def resolution(value):
-    """Ticks per second of option if_tsresol."""
+    """Return the ticks per second of option if_tsresol."""
     return 2 ** (value & 0x7f) if value & 0x80 else 10 ** value
 
 
@@ -92,7 +92,7 @@ def read_packet(number, interfaces, body, order):
 
 
 def read(path):
-    """(packets, interfaces); packets are numbered from 1, as Wireshark does."""
+    """Return (packets, interfaces); packets are numbered from 1, as Wireshark does."""
     with open(path, "rb") as file:
         data = file.read()
     if data[:4] != struct.pack("<I", SECTION):
@@ -116,7 +116,7 @@ def read(path):
 
 
 class Writer:
-    """Puts a capture together; names of interfaces that begin with "vm" are devices'."""
+    """Build a capture; names of interfaces that begin with "vm" are devices'."""
 
     def __init__(self):
         self.out = [self.block(SECTION, struct.pack("<IHHq", MAGIC, 1, 0, -1))]

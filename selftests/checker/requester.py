@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A requester of RC or XRC, followed by what it sends and what it is answered (IBTA 9.7.3, 9.7.5 to 9.7.6, 9.9)."""
+"""A requester of RC or XRC, reconstructed from its packets and the answers to it (IBTA 9.7.3, 9.7.5 to 9.7.6, 9.9)."""
 from . import roce, seq
 
 NAK_SEQUENCE = 0
@@ -8,9 +8,9 @@ RNR_UNITS = (65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
              8192, 12288, 16384, 24576, 32768, 49152)
 RNR_UNIT_NS = 10000
 MOST_RETRIES = 7
-# The shortest timeout there is
+# The shortest timeout
 LEAST_TIMEOUT_NS = 8192
-# A timer may take four times the timeout (9.7.6.1.3), and what has to be seen for that is more
+# A timer may take four times the timeout (9.7.6.1.3), plus the time until the retransmission is captured
 LATE = 4
 LATE_NS = 1000000000
 
@@ -20,7 +20,7 @@ def rnr_wait(code):
 
 
 class Awaited:
-    """A request that is answered by a response: its PSNs, and how many of them came."""
+    """A request that is answered by a response: its PSNs, and the number of response packets so far."""
     __slots__ = ("start", "npsn", "got", "frame")
 
     def __init__(self, start, npsn, frame):
@@ -32,31 +32,31 @@ class Awaited:
 
 
 class Requester:
-    """near: see flows.py. Of who is not, a packet may have been lost before it is seen, and it may act late on what it got. clock: of
-    its device."""
+    """near: see flows.py. A packet of a requester that is not near may be lost before it is captured, and its reactions may be
+    late. clock: of its device."""
 
     def __init__(self, report, mtu, options, near, clock):
         self.report, self.mtu, self.options, self.near, self.clock = report, mtu, options, near, clock
         self.next = self.una = self.cur = None
-        self.sent = {}              # sequence number: frame, of what is not acknowledged
-        self.sent_ns = {}           # sequence number: when that was sent last
-        self.awaited = []           # responses that are not complete
+        self.sent = {}              # sequence number: frame, of packets that are not acknowledged
+        self.sent_ns = {}           # sequence number: time of its last transmission
+        self.awaited = []           # incomplete responses
         self.message = None         # SEND or WRITE in progress: first frame and bytes so far
-        self.unsure = False         # a part of the message was not seen
-        self.obliged = None         # (rule, sequence number): go back there before anything new
-        self.cause = None           # why it may go back
+        self.unsure = False         # a part of the message was not captured
+        self.obliged = None         # (rule, sequence number): it must go back there before it sends a new request
+        self.cause = None           # reason for which it may go back
         self.rnr_until = self.rnr_seq = None
-        self.since = None           # when it began to wait for an answer
-        self.retries = 0            # since it made progress
-        self.decided = False        # the last of them was decided, and nothing sent yet
-        self.rewound = False        # it is about to go back, and may leave responses alone until it did
-        self.deferred = []          # such responses, and whether they count as acknowledgements, too
-        self.dead = None            # packet that ended it
-        self.asked = None           # last sequence number that asks for an answer, sent since it went back
-        self.timer = None           # when its ACK timer began, by its clock
-        self.active = None          # when it sent or got something, or may again
+        self.since = None           # time since when it waits for an answer
+        self.retries = 0            # retries since it made progress
+        self.decided = False        # the last retry is decided, and nothing sent yet
+        self.rewound = False        # it is about to go back, and may ignore responses until then
+        self.deferred = []          # such responses, and whether they also count as acknowledgements
+        self.dead = None            # packet that ended it by an error
+        self.asked = None           # last sequence number that requests an answer, sent since it went back
+        self.timer = None           # start of its ACK timer, by its clock
+        self.active = None          # time of its last packet sent or received, or end of its RNR wait
 
-    # ---- what it sends ----
+    # ---- packets that it sends ----
 
     def npsn(self, f):
         return seq.packets(f.dmalen, self.mtu) if f.op == roce.READ_REQUEST else 1
@@ -71,7 +71,7 @@ class Requester:
         self.check_pauses(number, ns, at, f)
         self.check_timer(event, at)
         if self.obliged and at <= self.obliged[1]:
-            self.obliged = None         # it is there already
+            self.obliged = None         # it has gone back already
         if at == self.cur or self.cur < at <= self.una:
             self.cause = None if self.near else self.cause
         elif at < self.cur:
@@ -79,7 +79,7 @@ class Requester:
         elif not self.near:
             self.miss(at)
         elif at < self.next:
-            self.report.violate(number, "go-back", "sends PSN 0x%x again and leaves out 0x%x" % (f.psn, self.cur & seq.MASK))
+            self.report.violate(number, "go-back", "retransmits PSN 0x%x and omits 0x%x" % (f.psn, self.cur & seq.MASK))
         else:
             self.report.violate(number, "psn", "%s has PSN 0x%x, expected is 0x%x" % (f.name, f.psn, self.next & seq.MASK))
             self.next = at
@@ -104,17 +104,17 @@ class Requester:
         return LATE * self.options.timeout_ns + max(LATE * self.options.timeout_ns, LATE_NS)
 
     def is_awaiting(self):
-        """Something in flight asks for an answer."""
+        """Return true if a request in flight requires an answer."""
         return self.asked is not None and self.una <= self.asked
 
     def late(self, number, waited):
-        self.report.violate(number, "timeout-late", "PSN 0x%x is not answered and not sent again for %d us" %
+        self.report.violate(number, "timeout-late", "PSN 0x%x is neither answered nor retransmitted for %d us" %
                             (self.una & seq.MASK, waited // 1000))
         self.timer = None
 
     def check_timer(self, event, at):
-        """Who sends something new could have sent again what was lost. A rate may keep it from either, so that it is silent, or goes
-        back late, says nothing, unless there is none."""
+        """Check that the timer has not expired unnoticed. A requester that sends a new request could have retransmitted
+        instead, unless a rate limit delays both."""
         if not self.near or not self.options.timeout_ns or self.timer is None or not self.is_awaiting():
             return
         waited = self.clock.at(event.number) - self.timer
@@ -122,7 +122,7 @@ class Requester:
             self.late(event.number, waited)
 
     def run_timer(self, event, at, end):
-        """It runs from the first request that asks for an answer, and anew from when it goes back."""
+        """Start the timer at the first request that requires an answer; restart it when the requester goes back."""
         f = event.frame
         self.active = event.ns
         if at < self.cur:
@@ -133,14 +133,14 @@ class Requester:
                 self.timer = self.clock.at(event.number)
 
     def heard(self, event):
-        """Whatever it was, it may have begun to wait anew."""
+        """Restart the timer at any answer."""
         self.active = max(self.active, event.ns, self.rnr_until or 0)
         self.timer = None
         if self.is_awaiting() and not self.rnr_until:
             self.timer = self.clock.at(event.number)
 
     def finish(self, number, ns):
-        """The capture ends, and the queue pair was there until then."""
+        """Check the timer at the end of the capture, if the queue pair existed until then."""
         if not self.near or not self.options.timeout_ns or not self.options.lasting or self.dead:
             return
         if self.is_awaiting() and not self.rnr_until and self.retries < self.options.retry_count and \
@@ -148,16 +148,17 @@ class Requester:
             self.late(number, ns - self.active)
 
     def miss(self, at):
-        """Something was sent, and lost before it could be seen."""
+        """Note that packets were sent, and lost before they could be captured."""
         self.report.count("unseen losses")
         self.message, self.unsure = None, True
         self.next = max(self.next, at)
 
     def settle(self, at):
-        """It took the responses that came until it decided to go back, and which these were shows where it goes back to.
+        """Apply the deferred responses. The requester accepted those that came before it decided to go back; the PSN to which
+        it goes back shows which ones.
 
-        When it has gone back already and not yet asked again for what was answered, it may take the answer or ask. Then it need not
-        have learnt from the answer that others are missing, either, and these may have come since.
+        If it has gone back already and not yet repeated an answered request, it may accept the answer or repeat the request. In
+        that case it need not have learnt from the answer that others are missing, and these may have arrived since.
         """
         deferred, self.deferred, self.rewound = self.deferred, [], False
         for event, where, all_of_it in deferred:
@@ -179,13 +180,13 @@ class Requester:
             self.report.violate(number, "rnr-wait", "%s with PSN 0x%x was sent %d us too early" %
                                 (f.name, f.psn, (self.rnr_until - ns + 999) // 1000))
         elif at > self.rnr_seq and self.una <= self.rnr_seq:
-            self.report.violate(number, "rnr-again", "PSN 0x%x was sent, and 0x%x was refused" % (f.psn, self.rnr_seq & seq.MASK))
+            self.report.violate(number, "rnr-again", "PSN 0x%x was sent, and 0x%x was rejected" % (f.psn, self.rnr_seq & seq.MASK))
         self.rnr_until = None
 
     def go_back(self, number, ns, at, f):
         self.report.count("go-backs")
         if at < self.una:
-            self.report.violate(number, "go-back", "sends PSN 0x%x again, and all before 0x%x is acknowledged" %
+            self.report.violate(number, "go-back", "retransmits PSN 0x%x, and all before 0x%x is acknowledged" %
                                 (f.psn, self.una & seq.MASK))
         elif at > self.una:
             self.report.violate(number, "go-back", "goes back to PSN 0x%x, the oldest not acknowledged is 0x%x" %
@@ -208,7 +209,7 @@ class Requester:
                                 (f.psn, waited // 1000))
 
     def again(self, number, at, f):
-        """Is it the request that was sent with this PSN before?"""
+        """Check that a retransmitted packet is the request that had this PSN."""
         self.report.count("resends")
         before = self.sent.get(at)
         if before is not None:
@@ -228,7 +229,7 @@ class Requester:
             self.report.violate(number, "same", "PSN 0x%x was inside a READ, now it is %s" % (f.psn, f.name))
 
     def part_again(self, number, at, f):
-        """A READ that is asked for from its middle on."""
+        """Check a READ that is repeated from its middle on."""
         for read in self.awaited:
             if read.start <= at < read.start + read.npsn and read.frame.op == roce.READ_REQUEST:
                 skip = (at - read.start) * self.mtu
@@ -241,7 +242,7 @@ class Requester:
     def fresh(self, number, ns, at, f):
         if self.obliged and self.near:
             rule, where = self.obliged
-            self.report.violate(number, rule, "%s with PSN 0x%x is new, and PSN 0x%x is to be sent again" %
+            self.report.violate(number, rule, "%s with PSN 0x%x is new, and PSN 0x%x has to be retransmitted" %
                                 (f.name, f.psn, where & seq.MASK))
             self.obliged = None
         self.report.count("requests")
@@ -280,7 +281,7 @@ class Requester:
                 self.report.violate(number, "length", "a WRITE of %d bytes has %d" % (first.dmalen, self.message[1]))
             self.message = None
 
-    # ---- what it is answered ----
+    # ---- answers that it receives ----
 
     def advance(self, at, ns):
         if at <= self.una:
@@ -293,7 +294,7 @@ class Requester:
             self.obliged = None
 
     def oblige(self, rule, at):
-        """It has to go back, unless it has since it last made progress. When it is about to anyway, this is no news."""
+        """Require it to go back, unless it has done so since its last progress, or is about to go back anyway."""
         if self.rewound:
             self.obliged = (rule, at)
         elif not self.retries:
@@ -301,8 +302,8 @@ class Requester:
             self.retries = 1
 
     def acked(self, at, ns, must=True):
-        """All before at is acknowledged, but for responses that are missing: it must go back to those, or it may. It is about to
-        when it has not asked for them again since it did last."""
+        """Acknowledge all before at, except missing responses. must: it has to go back to those; otherwise it may. It is about
+        to go back if it has not repeated their requests since it last did."""
         first = self.awaited[0] if self.awaited else None
         if first and at > first.at:
             self.advance(first.at, ns)
@@ -332,7 +333,7 @@ class Requester:
             self.deferred.append((event, at, True))
             return
         if self.options.timeout_ns and ns - self.since >= self.options.timeout_ns:
-            self.rewound = True     # its timer may have been faster
+            self.rewound = True     # its timer may have expired earlier
         self.acked(at, ns)
         if self.rewound:
             self.deferred.append((event, at, False))
@@ -352,7 +353,7 @@ class Requester:
         if f.kind == 1:
             self.report.count("RNR NAKs")
             if self.rnr_until and self.rnr_seq == at:
-                return                  # doubled on its way: it waits because of the first one
+                return                  # A duplicate RNR NAK: the timer of the first one already runs.
             self.rnr_until, self.rnr_seq = ns + rnr_wait(f.code), at
             self.cause, self.obliged, self.since, self.rewound = "RNR NAK", None, ns, True
         elif f.kind == 3 and f.code == NAK_SEQUENCE:

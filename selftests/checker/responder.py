@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A responder of RC or XRC, followed by what it gets and what it answers (IBTA 9.7.4, 9.7.5, 9.7.7).
+"""A responder of RC or XRC, reconstructed from the requests that it gets and its answers (IBTA 9.7.4, 9.7.5, 9.7.7).
 
-What it answers is seen later than it was decided, and other requests may have arrived meanwhile. So an answer may be about any
-moment since the one before.
+An answer is captured later than the responder decided on it, and other requests may have arrived meanwhile. So an answer may
+refer to any moment since the previous one.
 """
 import bisect
 import collections
 
 from . import roce, seq
 
-# A request that asks for an answer, and is sent again so much later, without an answer between the two: it will not come
+# Time between a request that requires an answer and its retransmission. If no answer comes in between, it is missing
 PATIENCE_NS = 1000000
-# From who is not near (flows.py): so many copies
+# Number of copies before a responder that is not near (flows.py) must have answered
 PATIENCE = 3
 
 
 class Executed:
-    """A READ, atomic, FLUSH or ATOMIC WRITE that was taken."""
+    """A READ, atomic, FLUSH or ATOMIC WRITE that was accepted."""
     __slots__ = ("start", "npsn", "frame", "done", "value")
 
     def __init__(self, start, npsn, frame):
@@ -32,33 +32,33 @@ class Gap:
 
 
 class Responder:
-    """near: see flows.py. requester: the other end, which knows what was sent."""
+    """near: see flows.py. requester: the remote end, which knows the packets that were sent."""
 
     def __init__(self, report, mtu, requester, near):
         self.report, self.mtu, self.requester, self.near = report, mtu, requester, near
-        self.epsn = None            # expected next
+        self.epsn = None            # expected PSN
         self.ends = []              # last sequence numbers of messages completed, sorted
-        self.offset = None          # MSN of the peer's numbering that self.ends begins at; None: not known yet
-        self.requests = {}          # sequence number: frame, of what arrived in order
+        self.offset = None          # MSN of the peer's numbering at the start of self.ends; None: not known yet
+        self.requests = {}          # sequence number: frame, of requests that arrived in order
         self.executed = []          # Executed, in order
         self.starts = []            # their first sequence numbers
-        self.stream = None          # (Executed, next sequence number) of the response under way
-        self.again_from = None      # lowest sequence number that was asked for again
+        self.stream = None          # (Executed, next sequence number) of the response in progress
+        self.again_from = None      # lowest sequence number that was requested again
         self.again_at = set()
-        self.replaying = False      # responses that were asked for again are not all sent
+        self.replaying = False      # some repeated responses are not sent yet
         self.nak_sent = False
         self.due = collections.deque()
-        self.asked = None           # sequence number that an acknowledgement is due for
-        self.asked_ns = 0           # since when
-        self.copies = 0             # how often it was asked for
-        self.counted_ns = 0         # when the last of these was sent, or the first one arrived
-        self.spoke = False          # it has answered something: it is ready to receive
+        self.asked = None           # sequence number of the acknowledgement that is due
+        self.asked_ns = 0           # since when it is due
+        self.copies = 0             # number of requests for it
+        self.counted_ns = 0         # time of the last of these, or arrival of the first one
+        self.spoke = False          # it has answered a request: it is ready to receive
         self.failed = None
 
-    # ---- what it gets ----
+    # ---- packets that it receives ----
 
     def begin(self, at, whole):
-        """The first request that its peer sent; whole: the capture has the connection from its begin."""
+        """Start at the first request that its peer sent; whole: the capture has the connection from its begin."""
         self.epsn = at
         self.offset = 0 if whole else None
 
@@ -95,7 +95,7 @@ class Responder:
         if self.asked == at:
             sent = self.requester.sent_ns.get(at, 0)
             if sent <= self.counted_ns:
-                return          # doubled on its way
+                return          # duplicated on its way
             self.counted_ns = sent
             self.copies += 1
             if self.spoke and (sent - self.asked_ns >= PATIENCE_NS if self.near else self.copies == PATIENCE):
@@ -119,7 +119,7 @@ class Responder:
         return self.replaying or any(not e.done for e in self.executed[-64:])
 
     def refuse(self, at):
-        """The request there, and all behind it, was not executed after all."""
+        """Withdraw the request at this PSN and all later ones, because a NAK shows that they were not executed."""
         self.epsn, self.nak_sent = at, True
         while self.ends and self.ends[-1] >= at:
             self.ends.pop()
@@ -130,7 +130,7 @@ class Responder:
             self.due.pop()
         self.asked = None
 
-    # ---- what it answers ----
+    # ---- answers that it sends ----
 
     def answer(self, event):
         f, number = event.frame, event.number
@@ -155,7 +155,7 @@ class Responder:
             self.asked = None
 
     def check_msn(self, event, at, least):
-        """least: messages that must be in it; all that are completed may be."""
+        """Check the MSN. least: messages that it must count; it may count all completed ones."""
         if self.offset is None:
             self.offset = event.frame.msn - bisect.bisect_right(self.ends, at)
         least += self.offset
@@ -167,7 +167,7 @@ class Responder:
                                  if least == most else "between %d and %d messages are completed" % (least, most)))
 
     def completed(self, at):
-        """Messages completed up to PSN at."""
+        """Return the number of messages completed up to PSN at."""
         return bisect.bisect_right(self.ends, at)
 
     def ack(self, event, at):
@@ -209,7 +209,7 @@ class Responder:
         self.failed = number
 
     def inside(self, at):
-        """A request whose response was to have this PSN."""
+        """Return the request whose response contains this PSN."""
         e = self.of(at)
         return e is not None and at < e.start + e.npsn
 
@@ -224,7 +224,7 @@ class Responder:
                                     (gap.number, gap.at & seq.MASK))
         before = self.of(at - 1)
         if before and before.frame.op == roce.FLUSH and at <= self.epsn:
-            self.refuse(at)         # it may have to wait for the FLUSH, and takes nothing meanwhile
+            self.refuse(at)         # it may have to wait for the FLUSH, and accepts nothing meanwhile
         elif self.nak_sent and at == self.epsn:
             self.report.violate(number, "nak-once", "the gap at PSN 0x%x is reported again" % f.psn)
         else:
@@ -234,7 +234,7 @@ class Responder:
     # ---- responses of READs, atomics, FLUSH and ATOMIC WRITE ----
 
     def of(self, at):
-        """The request whose response has this PSN."""
+        """Return the request whose response has this PSN."""
         i = bisect.bisect_right(self.starts, at) - 1
         if i >= 0 and at < self.executed[i].start + self.executed[i].npsn:
             return self.executed[i]
@@ -257,7 +257,7 @@ class Responder:
             self.check_msn(event, at, self.completed(e.start - 1))
 
     def may_begin(self, at, e):
-        """Is it the next response that is due, or one that was asked for again?"""
+        """Return true if it is the next response that is due, or one that was requested again."""
         if at == e.start and not e.done:
             return True
         return self.again_from is not None and at >= self.again_from and (at == e.start or at in self.again_at)
@@ -305,7 +305,7 @@ class Responder:
         e.done = e.done or left == 1
 
     def finish(self, number):
-        """The capture ends."""
+        """Check at the end of the capture."""
         for gap in self.due:
             if not gap.optional and self.epsn > gap.at:
                 self.report.violate(number, "nak-missing", "packet %d came before PSN 0x%x, which was never reported" %

@@ -28,9 +28,9 @@ MIDDLE = {SEND_MIDDLE, WRITE_MIDDLE}
 LAST = {SEND_LAST, SEND_LAST_IMM, SEND_LAST_INV, WRITE_LAST, WRITE_LAST_IMM}
 SENDS = {SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_LAST_IMM, SEND_ONLY, SEND_ONLY_IMM, SEND_LAST_INV, SEND_ONLY_INV}
 ATOMICS = {COMPARE_SWAP, FETCH_ADD}
-# Requests that are answered by a response of their own, and not merely acknowledged
+# Requests with a response, not merely an acknowledgement
 RESPONDED = ATOMICS | {READ_REQUEST, FLUSH, ATOMIC_WRITE}
-# Requests that take a receive from the responder
+# Requests that use up a receive of the responder
 TAKE_RECEIVE = SENDS | {WRITE_LAST_IMM, WRITE_ONLY_IMM}
 
 # Extension headers by operation, in their order: format and fields
@@ -49,8 +49,8 @@ NAK_CODES = ("PSN sequence error", "invalid request", "remote access error", "re
 class Frame:
     """A RoCEv2 frame: addresses as text, fields of the headers (None where it has none), payload without pad.
 
-    size: bytes of the payload, of which a capture may have kept less. fault: what is wrong with it, or None; then fields may be
-    missing.
+    size: bytes of the payload, of which the capture may contain a part. fault: description of its fault, or None; with a fault,
+    fields may be missing.
     """
     __slots__ = ("src", "dst", "sport", "ecn", "opcode", "transport", "op", "solicited", "migreq", "pad", "pkey", "dqpn", "fecn",
                  "becn", "ackreq", "psn", "payload", "size", "fault", "whole") + FIELDS
@@ -65,7 +65,7 @@ class Frame:
 
     @property
     def kind(self):
-        """Of an AETH: 0 ACK, 1 RNR NAK, 3 NAK."""
+        """Return the kind of an AETH: 0 ACK, 1 RNR NAK, 3 NAK."""
         return self.aeth >> 29 & 3
 
     @property
@@ -95,7 +95,7 @@ def extensions(transport, op):
 
 
 def icrc(ip, version, rest):
-    """The invariant CRC over an IP header, and UDP, BTH and what follows; what routers change counts as ones."""
+    """Compute the invariant CRC over an IP header, UDP, BTH and the rest; fields that routers change count as ones."""
     ip, rest = bytearray(ip), bytearray(rest)
     if version == 4:
         ip[1], ip[8], ip[10:12] = 0xff, 0xff, b"\xff\xff"
@@ -109,7 +109,7 @@ def icrc(ip, version, rest):
 
 
 def parse(data, length=None):
-    """The frame, or None: it is not RoCEv2. What is cut off (length: of the whole) has no fault because of that."""
+    """Return the frame, or None if it is not RoCEv2. length: of the whole frame; a truncated record is no fault."""
     at = 12
     while data[at:at + 2] == b"\x81\x00":
         at += 4
@@ -175,7 +175,7 @@ def parse_transport(f, ip, version, rest, total):
 
 def build(src, dst, opcode, dqpn, psn, payload=b"", ackreq=False, solicited=False, ecn=0, becn=False, migreq=True, sport=0xc000,
           **fields):
-    """The bytes of a frame, with a right ICRC; fields: those of its extension headers."""
+    """Return the bytes of a frame, with a correct ICRC; fields: those of its extension headers."""
     source, destination = ipaddress.ip_address(src), ipaddress.ip_address(dst)
     transport, op = (CNP, CNP_OPCODE) if opcode == CNP_OPCODE else (opcode & 0xe0, opcode & 0x1f)
     pad = -len(payload) % 4

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Sequence numbers without an end, of which a PSN has the lower 24 bits (IBTA 9.7.2)."""
+"""Sequence numbers without a wrap, of which a PSN has the lower 24 bits (IBTA 9.7.2)."""
 HALF = 1 << 23
 MASK = (1 << 24) - 1
 
 
 def near(psn, reference):
-    """The sequence number closest to reference that has this PSN."""
+    """Return the sequence number closest to reference that has this PSN."""
     return reference + ((psn - reference + HALF) & MASK) - HALF
 
 
 def packets(length, mtu):
-    """PSNs that a message takes."""
+    """Return the number of PSNs of a message."""
     return max(1, -(-length // mtu))

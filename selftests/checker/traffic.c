@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traffic of two devices over a bad network, as a capture for the checker and for other people's
- * dissectors: the daemon's engine in this process, time that stands still unless it is passed.
+ * Traffic of two devices over a bad network, as a capture for the checker and for other
+ * dissectors: the daemon's engine in this process, with a simulated clock.
  *
  * traffic FILE [KEY=VALUE]...
  *	seed=N drop=N twice=N late=N	of 1000 packets (lossy.h)
@@ -9,14 +9,14 @@
  *	batches=N			of work requests
  *	type=rc|uc			of the queue pairs
  *	rnr=N				of 1000 receives that are posted late
- *	both=1				the second device asks, too
+ *	both=1				the second device sends requests, too
  *	reads=N				READs and atomics in flight
  *	timeout=CODE			local ACK timeout
  *	pause=US			between some work requests and others, and seconds at the end
- *	break=NAME			what the transport does wrong (broken.c)
+ *	break=NAME			fault of the transport (broken.c)
  *	opcodes=1			no queue pairs: a packet of every opcode and form
  *
- * Exits with 0 if every work request did what it should, or something is broken on purpose.
+ * Exits with 0 if every work request succeeded, or if break= is set.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@
 #define SLOT		20480
 #define FOREVER_NS	1000000000000ull
 #define FIRST_PSN	0xffff80
-#define END_NS		3000000000ull	/* a silence that says something */
+#define END_NS		3000000000ull	/* a silence that is long enough to judge */
 
 /** struct options - the command line */
 struct options {
@@ -152,10 +152,10 @@ static const uint8_t all_opcodes[] = {
 	ORNIC_WR_FLUSH, ORNIC_WR_ATOMIC_WRITE,
 };
 
-#define OPCODES_OF_UC	4	/* the first ones */
-#define TAKE_RECEIVE	3	/* of them */
+#define OPCODES_OF_UC	4	/* the first entries */
+#define TAKE_RECEIVE	3	/* of them use up a receive */
 
-/* What a type can do, and how often. */
+/* Operations of a type, with their frequency. */
 static uint8_t random_opcode(struct net *n, bool receives)
 {
 	uint32_t from = receives ? 0 : TAKE_RECEIVE;
@@ -172,7 +172,10 @@ static uint32_t random_len(struct net *n, uint8_t opcode)
 	return lossy_random(&n->l, lossy_random(&n->l, 4) ? 3000 : SLOT);
 }
 
-/* A random operation between slots @slot of the two sides; @receives: the peer posts receives. */
+/*
+ * Post a random operation between slots @slot of the two sides; @receives: the peer posts
+ * receives.
+ */
 static void post(struct net *n, struct conn *from, uint32_t slot, bool receives)
 {
 	bool first = from == &n->a;
@@ -199,7 +202,7 @@ static void post(struct net *n, struct conn *from, uint32_t slot, bool receives)
 	conn_send(from, &wr);
 }
 
-/* Return: completions of @c; those with an error are a failure, unless that is wished. */
+/* Return: completions of @c; those with an error are a failure, unless the fault causes it. */
 static uint32_t reap(struct conn *c)
 {
 	struct ornic_cqe cqe;
@@ -215,7 +218,7 @@ static uint32_t reap(struct conn *c)
 	return done;
 }
 
-/* With a pause of 0 until the next timer, if there is one */
+/* A pause of 0 lasts until the next timer, if there is one */
 static void run_a_while(struct net *n)
 {
 	lossy_run(&n->l, 0);
