@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two hosts with queue pairs, for a test that writes packets: what they have is told on
- * standard output, and they do what lines on standard input say.
+ * Two hosts with queue pairs, for a test that writes packets. The program prints their
+ * attributes on standard output, and executes commands from standard input.
  *
  * Usage: roce_guest SOCKET SOCKET
  *
  * The first host has a queue pair of each kind, connected to the test (10.0.0.9,
  * 02:00:00:00:00:09, queue pair 0x77), PSNs from 0; and one that is connected to the second
- * host's, which has nothing to do with the test.
+ * host's, which the test does not involve.
  *
  *   connect	all queue pairs of the first host: RESET, and connected again
  *   counters	of the port, name=value
  *   states	of the queue pairs, name=state
  *   polls	completions of each queue pair, name=opcode/status,...
  *   write LEN	RDMA WRITE of the connected queue pair
- *   memory	do the bytes that nobody may change have their values?
+ *   memory	check that bytes which must not change have their values
  *   innocent	exchange data between the hosts
  */
 #include "device.h"
@@ -215,7 +215,7 @@ static void join(void)
 	}
 }
 
-/* ---- what a line asks for ---------------------------------------------------------- */
+/* ---- commands --------------------------------------------------------------------- */
 
 static void do_counters(void)
 {

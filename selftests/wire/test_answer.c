@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device answers: registers and commands, while its data path is as busy as one host
- * can make it.
+ * The device answers registers and commands while its data path is as busy as one host can
+ * make it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void fill_queue(struct station *a)
 			  a->key);
 }
 
-/* Has all that was posted completed? */
+/* Return true if all posted work has completed. */
 static bool done(struct station *a)
 {
 	struct ornic_cqe cqe;
@@ -42,7 +42,7 @@ static bool is_done(void *arg)
 	return done(arg);
 }
 
-/* How often did @ask return before the work was done that was posted before it? */
+/* Count how often @ask returned before the work that was posted before it was done. */
 static uint32_t ahead(struct stations *t, void (*ask)(struct stations *t))
 {
 	struct station *a = &t->s[0];
@@ -57,7 +57,7 @@ static uint32_t ahead(struct stations *t, void (*ask)(struct stations *t))
 	return n;
 }
 
-/* Where the doorbell page of the queue pairs is */
+/* Address of the queue pairs' doorbell page */
 static uint64_t db_page;
 
 static void read_own(struct stations *t)
@@ -70,7 +70,7 @@ static void read_other(struct stations *t)
 	assert_int_equal(host_reg32(&t->s[1].d.host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
-/* Doorbells and then a read, which is answered after them */
+/* Store doorbells and then read a register; the answer comes after the doorbells */
 static void ring_and_read(struct stations *t)
 {
 	const struct bus *bus = &t->s[0].d.host.bus;
@@ -104,7 +104,7 @@ static void test_write(void **state)
 	assert_int_not_equal(ahead(t, ring_and_read), 0);
 }
 
-/* ORN-PCI-2: nobody waits for an answer to a write, be the device ever so slow. */
+/* ORN-PCI-2: the sender of a write waits for no answer, even if the device is slow. */
 static void test_stopped(void **state)
 {
 	struct stations *t = *state;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Captures: of the daemon; of traffic with losses, judged by the checker; of every opcode, read by Wireshark and scapy.
 
-traffic (selftests/checker/traffic.c) runs the daemon's engine over a bad network. With break=... its transport does one thing wrong,
-and the checker has to see it.
+traffic (selftests/checker/traffic.c) runs the daemon's engine over a bad network. With break=... its transport has one fault,
+which the checker has to detect.
 """
 import json
 import os
@@ -18,7 +18,7 @@ import zlib
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..")]
-sys.path.append("/usr/lib/python3/dist-packages")   # Debian's scapy, whichever python3 this is
+sys.path.append("/usr/lib/python3/dist-packages")   # Debian's scapy, for any python3
 
 from checker import judge, pcapng, roce   # noqa: E402
 import program  # noqa: E402
@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
 
 
 class Traffic(Case):
-    """Many of what the transport may meet, each with the counts that show that it did."""
+    """Events of a transport, each with counts that prove that it occurred."""
 
     def judge(self, *keys):
         program.check(self, TRAFFIC, self.path, *keys, timeout=PATIENCE)
@@ -93,7 +93,7 @@ class Traffic(Case):
         self.good(2, ["NAKs", "implied NAKs", "duplicates"], "late=100", "twice=50", "both=1")
 
     def test_rare(self):
-        """Seeds that were found by trying many: here checker and transport once disagreed about what a requester may do."""
+        """Seeds found by trial: with these, checker and transport once disagreed about a requester's permitted actions."""
         lossy, pausing = ("drop=20", "twice=20", "late=20", "both=1"), ("drop=10", "late=10", "twice=10", "rnr=100", "ce=30", "pause=100")
         late = ("late=50", "reads=8", "both=1")
         for seed, keys in ((9, lossy), (12, late), (1040, late), (3029, late), (1, pausing), (16, pausing), (18, pausing)):
@@ -118,7 +118,7 @@ BROKEN = {
 }
 
 
-# Where a bad network would hide it
+# Keys of faults that a bad network would hide
 NETWORK = {"no-ack": (), "endless": ("drop=1000",), "other": ("drop=30", "rnr=200", "batches=6"),
            "no-timer": ("drop=1000", "pause=70000", "reads=64"),
            "cnp-once": ("ce=300", "pause=1000", "batches=60", "seed=3"), "cnp-close": ("ce=100", "pause=5000"),
@@ -136,9 +136,9 @@ def is_caught(name, rules):
 for broken, expected in BROKEN.items():
     setattr(Traffic, "test_broken_" + broken.replace("-", "_"), is_caught(broken, expected))
 
-# What Wireshark 4.0 does not take apart: it shows their BTH, and what follows as unknown
+# Opcodes that Wireshark 4.0 does not dissect: it shows their BTH, and the rest as unknown
 UNKNOWN_TO_WIRESHARK = {roce.FLUSH, roce.ATOMIC_WRITE, roce.CNP_OPCODE}
-# UDP over IPv6 without a checksum is what annex A17 asks for; the dissector of UDP does not know
+# Annex A17 requires UDP over IPv6 without a checksum, which the dissector of UDP reports
 HARMLESS = {"Illegal checksum value (0)"}
 
 
@@ -147,7 +147,7 @@ def layers(packet):
 
 
 def values(tree, name):
-    """All values of a field, wherever it is in tshark's tree."""
+    """Return all values of a field, anywhere in tshark's tree."""
     found = []
     for key, value in tree.items() if isinstance(tree, dict) else ():
         found += [value] if key == name and not isinstance(value, dict) else []
@@ -216,7 +216,7 @@ class Dissectors(Case):
 
     @staticmethod
     def icrc_over_ipv6(packet):
-        """What scapy 2.5 has for IPv4 only, of scapy's own headers: those that routers change are ones."""
+        """Compute the ICRC over IPv6, which scapy 2.5 does for IPv4 only: header fields that routers change are ones."""
         from scapy.contrib.roce import BTH
         from scapy.layers.inet import UDP
         from scapy.layers.inet6 import IPv6
@@ -228,7 +228,7 @@ class Dissectors(Case):
 
 
 class Congested(Dissectors):
-    """What queue pairs say when some of their packets are marked."""
+    """Packets of queue pairs when some of their packets are marked."""
 
     keys = ("ce=100",)
     opcodes = {roce.RC | roce.SEND_ONLY, roce.RC | roce.ACK, roce.CNP_OPCODE}
@@ -268,7 +268,7 @@ class Daemon(Case):
         self.assertIn("%s: 3 frames written, 0 dropped" % self.path, said)
         packets, interfaces = pcapng.read(self.path)
         self.assertEqual([(i.name, i.is_device) for i in interfaces], [("vm", True), ("lan", False)])
-        # the second frame comes before or after the first one has found no way out
+        # the second frame arrives before or after the first one is dropped for lack of an output port
         self.assertCountEqual([(p.interface.name, p.inbound, p.comments) for p in packets],
                               [("lan", True, []), ("lan", True, ["dropped: bad ICRC"]),
                                ("lan", False, ["dropped: not sent back to where it came from"])])
@@ -285,7 +285,7 @@ class Daemon(Case):
         self.assertEqual([(p.data, len(p.comments)) for p in packets], [(bytes(60), 0), (bytes(60), 1)])
 
     def test_file_and_standard_output(self):
-        """Only one capture may go to standard output; a file beside it, named before or after, is no other."""
+        """Only one capture may go to standard output; a file next to it, named before or after, is a separate capture."""
         for number, order in enumerate((("%s", "-"), ("-", "%s"))):
             paths = [os.path.join(self.folder, "%s%d" % (name, number)) for name in ("file", "out")]
             with open(paths[1], "wb") as file:
@@ -308,7 +308,7 @@ class Daemon(Case):
         self.assertEqual(sorted(os.listdir(self.folder)), ["wire.pcapng"])
 
     def test_nothing_is_left_of_no_start(self):
-        """A daemon that does not start makes no file, and the last thing it says is why."""
+        """A daemon that does not start creates no file, and its last message gives the reason."""
         rules = self.folder + "/rules"
         with open(rules, "w", encoding="ascii") as file:
             file.write("frob x\n")

@@ -34,7 +34,7 @@ def read(*path):
 
 
 class Unix:
-    """The other end of a dgram port."""
+    """The remote end of a dgram port."""
 
     def __init__(self, daemon, name):
         self.name = name
@@ -104,7 +104,7 @@ class Protocol(unittest.TestCase):
         self.assertFalse(os.path.exists(ends[1].local))
 
     def test_faults(self):
-        """Rules come and go while frames pass; they act on what an uplink brings."""
+        """Rules are added and deleted while frames pass; they act on frames of an uplink."""
         ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
         for end in ends:
             self.client.call("port.add", spec=end.spec)
@@ -140,7 +140,7 @@ class Protocol(unittest.TestCase):
             ends[1].sock.recv(2048)
 
     def test_frames_under_way_stay_in_their_vlan(self):
-        """What waits when its port gets another VLAN, in a fault or in a queue, is lost."""
+        """Frames that wait in a fault or in a queue are lost when their port gets another VLAN."""
         ends = [Unix(self.daemon, name) for name in "xyz"]
         for end, more in zip(ends, (",vlan=10", ",vlan=10,rate=8K", ",vlan=20")):
             self.client.call("port.add", spec=end.spec + more)
@@ -152,7 +152,7 @@ class Protocol(unittest.TestCase):
             end.sock.settimeout(control.PATIENCE)
         rule = self.client.call("fault.add", rule="delay port=x packet=any by=300ms")["id"]
         for acted, sender, vlan, end in ((1, ends[0], 20, ends[2]), (2, ends[2], 10, ends[0])):
-            sender.send(BROADCAST)              # to the switch by x, and out of it
+            sender.send(BROADCAST)              # into the switch by x, and out of it
             while self.client.call("fault.list")[0]["acted"] < acted:
                 pass
             self.client.call("port.vlan", port="x", vlan=vlan)
@@ -196,7 +196,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual(self.client.call("cc.show"), after)
 
     def test_vlans(self):
-        """Between an access port and a trunk a tag comes and goes; another VLAN sees nothing."""
+        """Between an access port and a trunk a tag is added and removed; another VLAN receives nothing."""
         ends = [Unix(self.daemon, name) for name in ("access", "trunk", "other")]
         for end, more in zip(ends, (",vlan=10", "", ",vlan=20")):
             self.client.call("port.add", spec=end.spec + more)
@@ -207,7 +207,7 @@ class Protocol(unittest.TestCase):
         ends[1].send(tagged)
         self.assertEqual(access.recv(2048), BROADCAST)
         for head in (tagged[:16], b"\x81\x00\x00\x00".join([BROADCAST[:12], tagged[12:16]])):
-            ends[0].send(head + b"\x88\xb5" + b"hidden" * 9)  # what may not be
+            ends[0].send(head + b"\x88\xb5" + b"hidden" * 9)  # frames that must not pass
         self.client.call("port.vlan", port=ends[2].name, vlan=10)
         ends[0].send(BROADCAST)
         self.assertEqual(other.recv(2048), BROADCAST)
@@ -260,7 +260,7 @@ class Protocol(unittest.TestCase):
             pass
 
     def test_a_link_that_is_down(self):
-        """A port is up if frames pass it, whatever keeps them from it."""
+        """A port is down while a rule or its link keeps frames from it, and up otherwise."""
         ends = Unix(self.daemon, "x"), Unix(self.daemon, "y")
         for end in ends:
             self.client.call("port.add", spec=end.spec)
@@ -278,14 +278,14 @@ class Protocol(unittest.TestCase):
         self.assertEqual(up(), {"x": True, "y": True})
         ends[0].send(BROADCAST)
         self.assertEqual(ends[1].sock.recv(2048), BROADCAST)
-        # a port that is made anew meanwhile too
+        # a port that is recreated meanwhile is down, too
         rule = self.client.call("fault.add", rule="flap port=y for=60min")["id"]
         self.client.call("port.del", name="y")
         self.client.call("port.add", spec=ends[1].spec)
         self.assertEqual(up(), {"x": True, "y": False})
         self.client.call("fault.del", id=rule)
         self.assertEqual(up(), {"x": True, "y": True})
-        # and by itself
+        # the flap also ends by itself
         self.client.call("fault.add", rule="flap port=y for=100ms")
         while not up()["y"]:
             pass
@@ -309,12 +309,12 @@ class Protocol(unittest.TestCase):
         self.assertIn("methods", self.refused(-32601, "port.fly"))
 
     def test_a_line_of_the_log_is_one(self):
-        """Names that others choose do not make more of it, nor move a terminal's cursor."""
+        """A message is one line of the log: names from outside cannot add lines, nor move a terminal's cursor."""
         self.refused(1, "port.del", name="x\nornicd: all is well \x1b[31m")
         self.assertIn("there is no port x?ornicd: all is well ?[31m\n", self.daemon.said())
 
     def test_ports_come_and_go_in_traffic(self):
-        """Frames between ports in both directions while one is removed and made again."""
+        """Frames between ports in both directions while one port is removed and created again."""
         ends = Unix(self.daemon, "x"), Unix(self.daemon, "y"), Unix(self.daemon, "z")
         for end in ends:
             self.client.call("port.add", spec=end.spec)
@@ -324,7 +324,7 @@ class Protocol(unittest.TestCase):
             while not over.is_set():
                 try:
                     end.send(BROADCAST)
-                except OSError:         # its port is away, or the daemon is slow
+                except OSError:         # the port is removed, or the daemon is slow
                     pass
 
         def swallow(end):
@@ -343,7 +343,7 @@ class Protocol(unittest.TestCase):
                 for end in ends:
                     self.client.call("port.del", name=end.name)
                     self.client.call("port.add", spec=end.spec)
-            # all are there again, and still carry frames
+            # all ports exist again, and still carry frames
             before = self.client.call("port.list")[2:]
             while all(p["counters"]["tx_frames"] <= q["counters"]["tx_frames"]
                       for p, q in zip(self.client.call("port.list")[2:], before)):
@@ -370,7 +370,7 @@ class Protocol(unittest.TestCase):
         self.client.call("version")
 
     def test_stuck_clients_give_way(self):
-        """All places are taken by those who stop in the middle of a line, and then one is needed."""
+        """Clients that stopped in the middle of a line occupy all places; one of them gives way to a new client."""
         stuck = [self.daemon.client() for _ in range(31)]
         for client in stuck:
             client.sock.sendall(b"{")
@@ -378,7 +378,7 @@ class Protocol(unittest.TestCase):
         self.assertIn("too many", self.daemon.client().file.readline().decode())
         time.sleep(10.5)
         self.daemon.client().call("version")
-        self.client.call("version")         # who is merely idle keeps its place
+        self.client.call("version")         # a client that is merely idle keeps its place
         gone = [client for client in stuck if select.select([client.sock], [], [], 0)[0]]
         self.assertEqual(len(gone), 1)
 
@@ -438,7 +438,7 @@ class Socket(unittest.TestCase):
         daemon.ctl("version")
 
     def test_no_descriptor_left(self):
-        """Who connects is turned away rather than left to wait, on each kind of socket; the daemon has nothing to do meanwhile."""
+        """Without free descriptors new connections are closed at once, on each kind of socket; the daemon stays idle meanwhile."""
         daemon = control.Daemon(self)
         pid, here = daemon.process.pid, daemon.client()
         here.call("port.add", spec="stream,path=%s,name=lan" % daemon.path("lan"))
@@ -474,7 +474,7 @@ class Socket(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    """Options of the daemon, looked at by ornicctl."""
+    """Options of the daemon, checked with ornicctl."""
 
     def write(self, name, text):
         path = os.path.join(tempfile.mkdtemp(prefix="ornic-control-"), name)
@@ -484,7 +484,7 @@ class CommandLine(unittest.TestCase):
         return path
 
     def test_fault_files(self):
-        """Rules of --faults are there before the first packet, those of several files in their order."""
+        """Rules of --faults apply before the first packet, those of several files in their order."""
         one = self.write("one", "# what goes wrong\n\ndrop device=b p=1% seed=7  # now and then\n  flap device=a in=60min for=1s\n")
         two = self.write("two", "ecn every=2")
         daemon = control.Daemon(self, "--faults", one, "-f", two)
@@ -496,7 +496,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([r["id"] for r in daemon.client().call("fault.list")], [1, 3])
 
     def test_fault_files_refused(self):
-        """The daemon does not start without a rule that was asked for, and says which."""
+        """The daemon does not start if it rejects a rule of a file, and names the rule."""
         socket_path = os.path.join(os.path.dirname(self.write("x", "")), "a.sock")
         for text, why in (("drop\n\ndrip device=a\n", ":3: .*drip"), ("drop device=c\n", ":1: there is no device c"),
                           ("drop p=2\n", ":1: "), ("drop %s\n" % ("x" * 2000), ":1: the line is longer"), (None, "cannot read .*No such file")):
@@ -508,7 +508,7 @@ class CommandLine(unittest.TestCase):
             self.assertFalse(os.path.exists(socket_path))
 
     def test_refused(self):
-        """Nothing is begun that would fail or surprise later, and what is said tells why."""
+        """The daemon rejects, with a reason, options that would fail or surprise later."""
         device = "path=%s" % os.path.join(os.path.dirname(self.write("x", "")), "a.sock")
         for options, status, why in ((["-d", device, "-r", "9"], 2, "ready descriptor 9 is not open"), (["-xV"], 2, "unknown option -x;"),
                                      (["--xV"], 2, "unknown option --xV;"), (["-d", device + ",name=" + "a" * 112], 2, "longer than 111"),
@@ -521,7 +521,7 @@ class CommandLine(unittest.TestCase):
             self.assertRegex(done.stderr, r"\A(ornicd: dev.*\n|ornicd: a.*\n)*ornicd: error: .*%s.*\n\Z" % why)
 
     def test_manual_of_congestion_control(self):
-        """Parameters with their defaults and ranges."""
+        """The manual lists the parameters with their defaults and ranges."""
         table = re.search(r"#define CC_PARAMS\(C\)(.*?)\n\n", read("tools", "ornicd", "engine", "cc.h"), re.S).group(1)
         number = r"(\d+(?: << \d+)?)"
         have = {name: tuple(eval(n) for n in numbers) for name, *numbers in  # pylint: disable=eval-used
@@ -531,7 +531,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(sorted(have), sorted(control.Daemon(self).client().call("cc.show")["params"]))
 
     def test_manual(self):
-        """The daemon's manual has the options that help has, long and short and with or without argument, and no others."""
+        """The daemon's manual has the same options as its help, long and short, with or without argument."""
         manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicd.8").replace("\\-", "-"))
         manual = re.search(r"(?ms)^\.SH OPTIONS$(.*?)^\.SH", manual).group(1)
         described = {}
@@ -543,7 +543,7 @@ class CommandLine(unittest.TestCase):
                   re.findall(r"(?m)^ +(?:(-\w), )?(--[a-z-]+)( [A-Z]+)? +\S", said)}
         self.assertEqual(described, helped)
         self.assertGreaterEqual(len(helped), 14)
-        # and as it is
+        # the manual has each option in the same form
         for name, (_, arg) in helped.items():
             if arg:
                 done = subprocess.run([control.ORNICD, name], capture_output=True, text=True)
@@ -557,7 +557,7 @@ class Ornicctl(unittest.TestCase):
         self.ctl = self.daemon.ctl
 
     def commands(self):
-        """Words of each command that help lists."""
+        """Return the words of each command in the help."""
         listed = re.search(r"Commands:\n(.*?)\n\n", self.ctl("--help"), re.S).group(1)
         return [re.match(r"  ([a-z]+(?: [a-z]+)?)", line).group(1).split() for line in listed.splitlines()
                 if line.startswith("  ") and line[2] != " "]
@@ -572,7 +572,7 @@ class Ornicctl(unittest.TestCase):
             self.assertIn(" ".join(words), self.ctl(words[0], "--help"))
 
     def test_manual(self):
-        """The manual has all commands and options that help has, and help those of the manual."""
+        """Manual and help have the same commands and options."""
         manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicctl.8").replace("\\-", "-"))
         for words in self.commands():
             self.assertRegex(manual, r'(?m)^\.B[RI]? "?%s\b' % " ".join(words))
@@ -582,7 +582,7 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(sorted(described), sorted(" ".join(words) for words in self.commands()))
 
     def test_manual_of_lists(self):
-        """It tells what each column is."""
+        """The manual explains each column."""
         manual = re.sub(r"\\f.", "", read("Documentation", "man", "ornicctl.8").replace("\\-", "-"))
         for subject in ("device", "port", "qp", "link", "fault", "capture"):
             section = re.search(r'(?ms)^\.BR? "?%s list\b.*?\\" command$(.*?)^\.TP' % subject, manual).group(1)
@@ -591,7 +591,7 @@ class Ornicctl(unittest.TestCase):
                     self.assertRegex(section, r"(?<![\w/-])%s(?![\w/-])" % re.escape(heading), subject)
 
     def test_json(self):
-        """What each command prints is the daemon's own result, or an object with that of each device."""
+        """Each command prints the daemon's result, or an object with the result for each device."""
         client = self.daemon.client()
         done = set()
 
@@ -628,14 +628,14 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(ask("qp", "list"), [])
         self.assertEqual(set(ask("top", "--once", "--interval", "0.1", command=1)),
                          {"seconds", "devices", "counters", "ports", "qps"})
-        # no guest, no queue pair: but who says so need not be this daemon
+        # without a guest there is no queue pair, so a fake daemon answers
         said = self.said_to(b'{"id":1,"jsonrpc":"2.0","result":{"qpn":5,"wqe":{"n":1}}}\n', "--json", "qp", "show", "a", "5")
         self.assertEqual(json.loads(said[1]), {"qpn": 5, "wqe": {"n": 1}})
         done.add(("qp", "show"))
         self.assertEqual(done, {tuple(words) for words in self.commands()} | {("version",)})
 
     def test_json_refused(self):
-        """Standard output has a result or nothing."""
+        """Standard output contains a result or nothing."""
         for words in (["latency", "on", "--device", "x"], ["counters", "--device", "x"], ["qp", "show", "a", "5"],
                       ["port", "del", "x"], ["port", "vlan", "x", "5"], ["fault", "del", "5"], ["capture", "stop", "5"],
                       ["cc", "set", "rp_speed=1"], ["link", "set", "x", "1M"]):
@@ -704,7 +704,7 @@ class Ornicctl(unittest.TestCase):
             self.ctl(*words, status=2)
 
     def test_idle(self):
-        """Nothing has happened yet."""
+        """No event has happened yet."""
         self.assertEqual(len(self.ctl("qp", "list").splitlines()), 1)
         self.assertEqual(len(self.ctl("counters").splitlines()), 1)
         both = self.ctl("counters", "--all").splitlines()[1:]
@@ -736,7 +736,7 @@ class Ornicctl(unittest.TestCase):
         self.assertIn(b"UTF-8", done.stderr)
 
     def said_to(self, answer, *args):
-        """The exit code and what is said when the daemon's only answer is this."""
+        """Return exit code and output when the daemon's only answer is this."""
         path = self.daemon.path("fake")
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(path)
@@ -755,7 +755,7 @@ class Ornicctl(unittest.TestCase):
         return child.returncode, said
 
     def test_daemon_talks_nonsense(self):
-        """What answers is not believed."""
+        """ornicctl rejects answers that violate the protocol."""
         for answer in (b"", b"x\n", b"[]\n", b"{}\n", b'{"error":7}\n', b'{"result":null}\n', b'{"result":[[],7,{}]}\n', b"x" * (5 << 20)):
             status, said = self.said_to(answer, "port", "list")
             self.assertIn(status, (0, 1), said)
@@ -763,7 +763,7 @@ class Ornicctl(unittest.TestCase):
 
 
 class Top(unittest.TestCase):
-    """The live display on a terminal: what it takes it gives back, however it ends."""
+    """The live display on a terminal: it restores the terminal, however it ends."""
 
     ENTER, LEAVE, HOME = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l", b"\033[H"
 
@@ -779,11 +779,11 @@ class Top(unittest.TestCase):
         self.read_until(lambda: self.said.count(self.FRAME) >= 3)
 
     def read_until(self, done):
-        """Read until done() or the end. Returns False at the end."""
+        """Read until done() or the end. Return False at the end."""
         while not done():
             try:
                 part = os.read(self.terminal, 65536)
-            except OSError:         # all that had the terminal open are gone
+            except OSError:         # all processes with the terminal open are gone
                 return False
             if not part:
                 return False
@@ -799,7 +799,7 @@ class Top(unittest.TestCase):
         return self.said.partition(self.LEAVE)[2]
 
     def test_interrupt(self):
-        """As one types it."""
+        """An interrupt from the keyboard."""
         self.assertIn(b"DEVICE", self.said)
         os.write(self.terminal, b"\x03")
         self.assertEqual(self.ended(0), b"")
@@ -809,12 +809,12 @@ class Top(unittest.TestCase):
         self.assertEqual(self.ended(0), b"")
 
     def test_daemon_ends(self):
-        """The reason is to be read on the screen that stays."""
+        """The reason stays readable on the restored screen."""
         self.daemon.stop()
         self.assertIn(b"ornicd", self.ended(1))
 
     def test_daemon_hangs(self):
-        """One need not wait for it."""
+        """The display can be ended while the daemon hangs."""
         self.daemon.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
         end = time.monotonic() + 0.5
@@ -833,7 +833,7 @@ class Top(unittest.TestCase):
 
 
 class TopJson(Top):
-    """For programs the terminal is a file like any other: a line for each frame, an object each."""
+    """The terminal is a file like any other for JSON output: a line with an object for each frame."""
 
     FRAME, WORDS = b"\n", ("--json",)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Captures that are begun and ended while the daemon runs: by the protocol, by ornicctl, and to its standard output."""
+"""Captures that are started and stopped while the daemon runs: by the protocol, by ornicctl, and to its standard output."""
 import os
 import signal
 import socket
@@ -27,7 +27,8 @@ class Capture(unittest.TestCase):
         self.path = self.daemon.path("wire.pcapng")
 
     def send(self, *sizes):
-        """Frames to who sends them, and wait until the daemon has them. A capture has each as it comes, and as it goes nowhere."""
+        """Send frames that no port can receive, and wait until the daemon has them. A capture has each frame twice: at arrival,
+        and when it is dropped."""
         before = self.client.call("port.list")[2]["counters"]["rx_frames"]
         for size in sizes:
             self.sock.sendto(b"\2" * 12 + bytes(size - 12), self.daemon.path("l"))
@@ -35,7 +36,7 @@ class Capture(unittest.TestCase):
             pass
 
     def frames(self):
-        """Lengths of the frames that came, all of which went nowhere."""
+        """Return the lengths of the captured frames, all of which were dropped."""
         packets = pcapng.read(self.path)[0]
         came, lost = ([len(p.data) for p in packets if bool(p.comments) == lost] for lost in (False, True))
         self.assertEqual(came, lost)
@@ -80,7 +81,7 @@ class Capture(unittest.TestCase):
         self.assertIn("not the number", self.daemon.ctl("capture", "stop", "x", status=2))
 
     def stuck(self):
-        """The number and the path of a capture to a pipe that nobody empties, and which is full."""
+        """Return the number and the path of a capture to a full pipe without a reader."""
         path = self.daemon.path("pipe")
         os.mkfifo(path)
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -91,7 +92,7 @@ class Capture(unittest.TestCase):
         return number, path
 
     def test_fails(self):
-        """Who ends a capture that was not written is told, once."""
+        """Stopping a capture that could not be written reports the failure once."""
         number, path = self.stuck()
         self.client.call("capture.stop", id=number)
         while (one := self.client.call("capture.list")[0])["state"] == "ending":
@@ -148,7 +149,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(child.returncode, 1)
 
     def test_paths(self):
-        """A comma begins the keys, whoever put it there; without a file there is nothing."""
+        """A comma begins the keys, so a path with one is rejected, also one of the working folder; so is an empty path."""
         folder = self.daemon.path("a,b")
         os.mkdir(folder)
         for words, where in ((["x.pcapng"], {"cwd": folder}), (["-"], {"env": {**os.environ, "TMPDIR": folder}})):

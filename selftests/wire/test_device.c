@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The daemon, started for real: two devices, two hosts on vfio-user, data between
- * them.
+ * A daemon process with two devices: two hosts on vfio-user, data between them.
  *
  * Usage: test_device ORNICD
  */
@@ -57,7 +56,7 @@ static void test_write_read(void **state)
 	assert_false(host_next(&b->cq, &cqe));
 }
 
-/* A remote key that does not exist fails the writer, and flushes what is behind. */
+/* A remote key that does not exist fails the writer, and flushes later work requests. */
 static void test_bad_key(void **state)
 {
 	struct stations *t = *state;
@@ -73,7 +72,7 @@ static void test_bad_key(void **state)
 	assert_int_equal(cqe.status, ORNIC_WC_WR_FLUSH_ERR);
 }
 
-/* An armed CQ becomes an event, and the event an interrupt. */
+/* A completion on an armed CQ causes an event, and the event an interrupt. */
 static void test_interrupt(void **state)
 {
 	struct stations *t = *state;
@@ -94,7 +93,7 @@ static void test_interrupt(void **state)
 	station_expect(b, ORNIC_WC_RECV, 0, &cqe);
 }
 
-/* One host vanishes in the middle; the other one's device goes on, and so does a successor. */
+/* One host vanishes in the middle; the other one's device continues, and a successor works. */
 static void test_disconnect(void **state)
 {
 	struct stations *t = *state;
@@ -111,7 +110,7 @@ static void test_disconnect(void **state)
 	station_bring_up(b, 1);
 }
 
-/* ORN-PCI-14: the other function goes on. */
+/* ORN-PCI-14: the other function continues. */
 static void test_flr(void **state)
 {
 	struct stations *t = *state;
@@ -129,7 +128,7 @@ static void test_flr(void **state)
 	station_bring_up(a, 0);
 }
 
-/* Memory without a descriptor is what QEMU offers without share=on. */
+/* QEMU offers memory without a descriptor if it runs without share=on. */
 static void test_unshared(void **state)
 {
 	struct stations *t = *state;
@@ -156,7 +155,7 @@ static void await_beats(const struct ornic_status_block *b, uint64_t n)
 	fail_msg("no heartbeat %lu within a minute", (unsigned long)n);
 }
 
-/* ORN-CTL-18: beats come, and not before their time. */
+/* ORN-CTL-18: heartbeats come, and not before their time. */
 static void test_heartbeat(void **state)
 {
 	struct stations *t = *state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of DMA: whatever stops the host's memory from being written, it is not
- * written any more once the host can see that, while another host goes on writing into
- * it as fast as it can.
+ * The end of DMA: after each operation that ends writes to the host's memory, no write
+ * happens once the host can observe the end, while another host continues to write there as
+ * fast as it can.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@
 
 #define WRITES	(1u << STATION_RING)
 #define BYTES	(STATION_BUF - WRITES)
-/* How often an end may come when nothing is going on any more */
+/* number of trials in which the end may come when traffic has stopped */
 #define TRIES	200
 
-/* a keeps b's buffer changing: each write differs from the one before. */
+/* Let a change b's buffer continuously: each write differs from the one before. */
 static void write_all(struct stations *t)
 {
 	struct station *a = &t->s[0], *b = &t->s[1];
@@ -52,7 +52,7 @@ static bool is_stopped(void *arg)
 		 (ORNIC_STS_READY | ORNIC_STS_RESETTING | ORNIC_STS_DRAINING));
 }
 
-/* The device says that it is over, within the reset timeout (ORN-CTL-22, ORN-CTL-23). */
+/* The device reports the end within the reset timeout (ORN-CTL-22, ORN-CTL-23). */
 static void until_stopped(struct host *h)
 {
 	h->timeout_ms = timeout_ms(h, ORNIC_CAP_RESET_TIMEOUT_SHIFT);
@@ -60,7 +60,7 @@ static void until_stopped(struct host *h)
 	h->timeout_ms = 5000;
 }
 
-/* What the end may be: each returns when the host may count on it. */
+/* Operations that end DMA: each returns when the host may rely on the end. */
 static void end_by_error(struct station *s)
 {
 	struct ornic_qp_modify_cmd cmd = {
@@ -92,7 +92,7 @@ static void end_by_key(struct station *s)
 			 ORNIC_ST_OK);
 }
 
-/* ORN-CTL-15: nothing but the end, or that it is under way. */
+/* ORN-CTL-15: only the end, or that it is in progress. */
 static void check_status(struct host *h, uint32_t under_way)
 {
 	uint32_t status = host_reg32(h, ORNIC_REG_STATUS);
@@ -124,7 +124,7 @@ static bool is_dead(void *arg)
 	return host_reg32(arg, ORNIC_REG_STATUS) == ORNIC_STS_FATAL;
 }
 
-/* ORN-CTL-5: a second, and READY falls when DMA has ended. */
+/* ORN-CTL-5: within a second, and READY falls when DMA has ended. */
 static void end_by_death(struct station *s)
 {
 	struct host *h = &s->d.host;
@@ -148,7 +148,7 @@ static void restart(struct stations *t)
 	}
 }
 
-/* Once. Return: the end came while a was writing. */
+/* Try once. Return: the end came while a was writing. */
 static bool end_once(struct stations *t, void (*end)(struct station *s), uint8_t *before)
 {
 	struct station *a = &t->s[0], *b = &t->s[1];
@@ -168,7 +168,7 @@ static bool end_once(struct stations *t, void (*end)(struct station *s), uint8_t
 	busy = !last || last->status;
 	assert_true(host_until(&a->d.host, all_complete, a));
 	assert_memory_equal(before, mem, STATION_BUF);
-	/* ORN-CQ-7: and no completion of what is gone */
+	/* ORN-CQ-7: there is no completion of a destroyed queue pair */
 	if (end == end_by_qp_reset)
 		assert_false(host_next(&b->cq, &cqe));
 	return busy;
@@ -208,7 +208,7 @@ static void test_access(void **state)
 	ends(state, end_by_access);
 }
 
-/* ORN-MEM-3, ORN-MEM-12: the work that needs the key fails, and is not waited for. */
+/* ORN-MEM-3, ORN-MEM-12: work that needs the key fails, and the command does not wait for it. */
 static void test_key(void **state)
 {
 	ends(state, end_by_key);
@@ -254,8 +254,8 @@ static void be_patient(struct host_qp *qp)
 }
 
 /*
- * ORN-CTL-22, ORN-MEM-12: a peer that never answers and a process that never polls are
- * not waited for.
+ * ORN-CTL-22, ORN-MEM-12: the device does not wait for a peer that never answers, nor for a
+ * process that never polls.
  */
 static void test_silent_peer(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two functions of one daemon have nothing in common: whatever one host does, also a
- * hostile one, the other's device does not notice.
+ * Two functions of one daemon are isolated: no action of one host, even a hostile one,
+ * affects the other's device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #define MSG		4096u
 #define BAR_BYTES	(8u << 20)
 
-/* A second host's device works: commands, and data with itself. */
+/* Check that a second host's device works: commands, and data with itself. */
 static void works(struct station *s)
 {
 	uint32_t index = s->qp.sq.prod;
@@ -41,7 +41,10 @@ static int destroy(struct station *s, uint16_t opcode, uint32_t number)
 	return host_exec(&s->d.host, opcode, number, NULL, 0, NULL, 0);
 }
 
-/* ORN-SEC-10: the same numbers on both sides, and one's end is not the other's */
+/*
+ * ORN-SEC-10: both sides have the same numbers, and destroying one object does not affect
+ * the other
+ */
 static void test_numbers(void **state)
 {
 	struct stations *t = *state;
@@ -61,7 +64,7 @@ static void test_numbers(void **state)
 	assert_true(host_wait(&b->cq, &cqe));
 }
 
-/* A key of a's that b does not have */
+/* Return a key of a's that b does not have */
 static uint32_t key_of_a(struct stations *t)
 {
 	struct station *a = &t->s[0];
@@ -109,8 +112,8 @@ static void test_rkey_of_other(void **state)
 }
 
 /*
- * What a hostile host does to its device. Each act leaves it in whatever state; it is
- * reset afterwards.
+ * Actions of a hostile host on its device. Each one may leave it in any state; it is reset
+ * afterwards.
  */
 static struct ornic_rec *record(struct station *s, uint64_t rec)
 {
@@ -172,7 +175,7 @@ static void random_stores(struct station *s)
 				    1u << (random() % 4), (uint64_t)random() << 32 | random());
 }
 
-/* The same, but where it is certain that no register is hit */
+/* The same, restricted to places without registers */
 static void random_doorbells(struct station *s)
 {
 	for (int i = 0; i < 1000; i++)
@@ -205,7 +208,7 @@ static void random_work(struct station *s)
 	}
 }
 
-/* Packets to a queue pair that is connected to another one */
+/* Send packets to a queue pair that is connected to another one */
 static void uninvited(struct station *s)
 {
 	for (int i = 0; i < 20; i++)
@@ -235,7 +238,7 @@ static bool is_fatal(void *arg)
 	return host_reg32(arg, ORNIC_REG_STATUS) == ORNIC_STS_FATAL;
 }
 
-/* Nobody told b of anything. */
+/* Check that b got no event. */
 static void no_event(struct station *s)
 {
 	struct ornic_eqe e;
@@ -245,7 +248,7 @@ static void no_event(struct station *s)
 			    e.type == ORNIC_EV_COMM_EST);
 }
 
-/* ORN-SEC-19, ORN-SEC-10: neither FATAL nor a reset of one is the other's. */
+/* ORN-SEC-19, ORN-SEC-10: neither FATAL nor a reset of one affects the other. */
 static void test_hostile(void **state)
 {
 	struct stations *t = *state;
@@ -286,7 +289,7 @@ static uint32_t stats(struct station *s, uint8_t scope, uint64_t val[STATS_MAX])
 	return le32toh(s->d.host.cpl.out_size) / 8;
 }
 
-/* ORN-STAT-6; ORN-STAT-5: nothing that is counted goes back. */
+/* ORN-STAT-6; ORN-STAT-5: no counter decreases. */
 static void test_stats(void **state)
 {
 	struct stations *t = *state;
@@ -319,12 +322,12 @@ static void test_stats(void **state)
 	random_doorbells(a);
 	works(a);
 	assert_int_equal(stats(b, ORNIC_STAT_DEVICE, after), n);
-	/* Only the command that asked, and the doorbell that told of it. */
+	/* Count the command of the query, and its doorbell, only. */
 	for (uint32_t i = 0; i < n; i++)
 		assert_true(after[i] - before[i] <= 1);
 }
 
-/* As many protection domains and queue pairs as there can be; how many is that? */
+/* Create protection domains and queue pairs up to the limit; return their number. */
 static void take_all(struct station *s, uint32_t *pds, uint32_t *qps)
 {
 	struct ornic_qp_create_cmd cmd;
@@ -339,13 +342,13 @@ static void take_all(struct station *s, uint32_t *pds, uint32_t *qps)
 	assert_int_equal(st, ORNIC_ST_LIMIT);
 	host_qp_template(&s->d.host, &qp, ORNIC_QPT_RC, 2, s->pd, s->cq.number, s->cq.number,
 			 &cmd);
-	/* They share rings, which nobody uses. */
+	/* They share rings, which are not used. */
 	while (!(st = host_exec(&s->d.host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0)))
 		++*qps;
 	assert_int_equal(st, ORNIC_ST_LIMIT);
 }
 
-/* ORN-IDN-1: one takes everything, and the other can take as much. */
+/* ORN-IDN-1: one function exhausts its limits, and the other one can create as many. */
 static void test_limits(void **state)
 {
 	struct stations *t = *state;

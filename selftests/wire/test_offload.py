@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Frames of this host's own stack through "packet" ports: it leaves to the network card to cut them and to complete checksums.
+"""Frames of this host's stack through "packet" ports: the stack leaves segmentation and checksums to the network card.
 
-Two hosts, network namespaces with the kernel's stack, are joined by the daemon: each has one end of a veth pair, as
-it is by default, and the daemon has the other. A socket beside the second host's stack sees what the daemon sends there.
+Two hosts, network namespaces with the kernel's stack, are joined by the daemon: each has one end of a veth pair with default
+settings, and the daemon has the other. A socket next to the second host's stack captures the frames that the daemon sends
+there.
 """
 import contextlib
 import ctypes
@@ -52,7 +53,7 @@ def setUpModule():
 
 
 class Host:
-    """A network namespace; sockets belong to the one in which they were made."""
+    """A network namespace; a socket belongs to the one in which it was created."""
 
     def __init__(self, case):
         with self.back():
@@ -65,7 +66,7 @@ class Host:
     @staticmethod
     @contextlib.contextmanager
     def back():
-        """Where it was before the thread is again afterwards."""
+        """Return the thread to its former namespace afterwards."""
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         try:
             yield
@@ -98,7 +99,7 @@ def total(data):
 
 
 class Seen:
-    """What passes an interface towards its stack: lengths, and how many frames of TCP and UDP with which checksums."""
+    """Frames that pass an interface towards its stack: lengths, and numbers of TCP and UDP frames by state of the checksum."""
 
     def __init__(self, case, sock):
         self.sock, self.frames, self.wrong = sock, [], []
@@ -114,13 +115,13 @@ class Seen:
         case.addCleanup(self.stop)
 
     def stop(self):
-        """It has seen all that was sent before."""
+        """Stop after all frames that were sent before."""
         self.end.set()
         self.thread.join()
         return self
 
     def wait(self, count):
-        """Until that many frames of TCP or UDP have passed, or nobody has patience any more."""
+        """Wait until that many frames of TCP or UDP have passed, or until the timeout."""
         deadline = time.monotonic() + control.PATIENCE
         while len(self.frames) < count and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -188,7 +189,7 @@ class Offload(unittest.TestCase):
         return Seen(self, sock)
 
     def watch_port(self, number):
-        """What comes to the daemon."""
+        """Capture the frames that reach the daemon."""
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         sock.bind(("port%d" % number, 0))
         return Seen(self, sock)
@@ -197,7 +198,7 @@ class Offload(unittest.TestCase):
         return next(p["counters"] for p in self.client.call("port.list") if p["name"] == "port%d" % number)
 
     def transfer(self, family, data, sender=0, net=0):
-        """By TCP, to the other host; the digest of what arrived."""
+        """Transfer data by TCP to the other host; return the digest of the received data."""
         receiver = 1 - sender
         digest = hashlib.sha256()
         with self.hosts[receiver].socket(family, socket.SOCK_STREAM) as listener, \
@@ -224,13 +225,13 @@ class Offload(unittest.TestCase):
         self.assertEqual(digest.hexdigest(), hashlib.sha256(data).hexdigest())
 
     def check(self, come, arrived, least, tagged=False):
-        """The stack left work to do; what arrived has none left. Returns how many frames arrived."""
+        """Check that the stack left work to the card, and that frames arrived complete. Return how many frames arrived."""
         come.stop()
         arrived.stop()
         self.assertGreater(max(come.frames), MTU + ETH, "the stack cut the frames itself")
         self.assertGreater(come.unfinished, 0)
         self.assertGreaterEqual(len(arrived.frames), least)
-        self.assertLessEqual(max(arrived.frames), MTU + ETH)        # and a tag beside it
+        self.assertLessEqual(max(arrived.frames), MTU + ETH)        # a tag is in the metadata
         self.assertEqual(arrived.wrong[:3], [])
         self.assertEqual(arrived.unfinished, 0)
         if tagged:
@@ -253,7 +254,7 @@ class Offload(unittest.TestCase):
         self.tcp(socket.AF_INET6)
 
     def test_tcp_ecn(self):
-        """On a slow link marks come back, and a flag that says so goes out in front of what was one frame."""
+        """On a rate-limited link marks arrive, and the flag that reports them leaves with the first segment of a frame."""
         for host in self.hosts:
             with host.inside(), open("/proc/sys/net/ipv4/tcp_ecn", "w", encoding="ascii") as f:
                 f.write("1")
@@ -267,7 +268,7 @@ class Offload(unittest.TestCase):
         self.assertLessEqual(arrived.cwr, come.cwr)
 
     def inject(self, frame, number=0, **todo):
-        """A frame that the stack gives to the card with that to do."""
+        """Send a frame of the stack with an offload request for the card."""
         with self.hosts[number].socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
             sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
             sock.bind(("eth0", ETH_P_ALL))
@@ -276,7 +277,7 @@ class Offload(unittest.TestCase):
 
     @staticmethod
     def segments(tag, length, flags):
-        """A frame of TCP to be cut, and where TCP begins."""
+        """Return a frame of TCP to be segmented, and the offset of TCP."""
         addresses = bytes([10, 99, 0, 1, 10, 99, 0, 2])
         pseudo = total(addresses + struct.pack("!HH", 6, 20 + length))
         tcp = struct.pack("!HHIIBBHHH", 5, 6, 1000, 0, 5 << 4, flags, 99, pseudo, 0)
@@ -286,7 +287,7 @@ class Offload(unittest.TestCase):
         return head + packet + tcp + os.urandom(length), len(head) + 20
 
     def test_vlan(self):
-        """The tag is beside the frame, and what is left to do does not count it."""
+        """The tag is in the metadata, and the offsets of the offload request do not count it."""
         come, arrived = self.watch_port(0), self.watch(1)
         for vlan in range(1, 4):
             frame, start = self.segments(struct.pack("!HH", 0x8100, vlan), 20000, ACK | PSH | FIN | CWR)
@@ -297,7 +298,7 @@ class Offload(unittest.TestCase):
         self.assertEqual(arrived.cwr, 3)
 
     def test_too_long(self):
-        """What would be cut into frames that no port carries is counted, and what comes behind it does not suffer."""
+        """A frame whose segments no port could carry is counted, and frames after it are not affected."""
         come, arrived = self.watch_port(0), self.watch(1)
         frame, start = self.segments(b"", 20000, ACK)
         for size in (9216 - start - 20 + 1, 1000):
@@ -310,7 +311,7 @@ class Offload(unittest.TestCase):
         self.assertEqual(self.counters(0)["malformed"], 1)
 
     def test_many(self):
-        """Frames that become very many do not keep the daemon from anything else."""
+        """Frames with very many segments do not keep the daemon from other work."""
         frame, start = self.segments(b"", 60000, ACK)
         frames, pieces = 20, 60000 // 8
         os.kill(self.daemon.process.pid, signal.SIGSTOP)
@@ -326,7 +327,7 @@ class Offload(unittest.TestCase):
         self.assertGreater(len([n for n in seen if pieces < n < frames * pieces]), 0, "all were cut before anybody was answered")
 
     def udp(self, family):
-        """Datagrams that the program has the kernel cut, and single ones."""
+        """Send datagrams that the kernel segments for the program, and single ones."""
         if tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2]) < (6, 2):
             self.skipTest("this kernel cannot say of UDP that it is to be cut")
         come, arrived = self.watch_port(0), self.watch(1)

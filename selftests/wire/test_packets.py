@@ -3,8 +3,8 @@
 """Packets that a peer must not send, written with scapy: dropped and counted, or answered by the NAK that IBTA chapter 9 names.
 
 A daemon with two devices and a UNIX datagram port; on the port is this test. The first device's queue pairs (roce_guest.c) are
-connected to it. After each test an innocent queue pair of the same device still exchanges data with the other device, and no
-memory that nobody may write has changed.
+connected to it. After each test an innocent queue pair of the same device still exchanges data with the other device, and
+memory without write permission is unchanged.
 
 Scapy is Debian's package, so the interpreter is Debian's, too.
 """
@@ -43,10 +43,10 @@ RC, UC, RD, UD, XRC = 0x00, 0x20, 0x40, 0x60, 0xa0
 NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0x60, 0x61, 0x62
 RTS, ERR = 3, 6
 MTU = 1024
-WAIT = 20               # seconds; all but what is to come takes microseconds
+WAIT = 20               # seconds; only the expected silence takes longer than microseconds
 DROPS = ("bad_gid", "bad_qpn", "bad_opcode", "bad_pkey", "bad_qkey", "rx_drop_rule")
 NO_ROCE = "rx_drop_rule"        # a frame for the Ethernet interface, which the guest does not have
-PORT_DROPS = ("bad_icrc", "malformed", "rx_drop")       # before any device gets to see it
+PORT_DROPS = ("bad_icrc", "malformed", "rx_drop")       # counted before any device gets the frame
 
 wire = None
 
@@ -68,7 +68,7 @@ def aeth(syndrome, msn=0):
 
 
 class Wire:
-    """The daemon, its guest, and the far end of its port."""
+    """The daemon, its guest, and the remote end of its port."""
 
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="test_packets.")
@@ -101,7 +101,7 @@ class Wire:
         return status
 
     def tell(self, line):
-        """Let the guest do something; what it says of it."""
+        """Send the guest a command; return its answer."""
         self.guest.stdin.write(line + "\n")
         self.guest.stdin.flush()
         words = self.guest.stdout.readline().split()
@@ -113,7 +113,7 @@ class Wire:
         return dict(w.split("=") for w in self.tell(line))
 
     def counters(self):
-        """The device's, and of the port what it dropped."""
+        """Return the device's counters, and the port's counters of drops."""
         port, = (p["counters"] for p in self.control.call("port.list") if p["name"] == "port")
         return {**{k: int(v) for k, v in self.pairs("counters").items()}, **{k: port[k] for k in PORT_DROPS}}
 
@@ -121,7 +121,7 @@ class Wire:
         self.sock.sendto(bytes(frame), self.there)
 
     def receive(self):
-        """The next RoCE packet of the device to us, with its extension headers and payload as bytes without the ICRC."""
+        """Return the device's next RoCE packet to us, with its extension headers and payload as bytes without the ICRC."""
         while True:
             got = Ether(self.sock.recv(65536))
             if got.dst == PEER_MAC and BTH in got:
@@ -129,7 +129,7 @@ class Wire:
                 return got
 
     def forget(self):
-        """What is still on its way was for an earlier test."""
+        """Discard packets of an earlier test that are still on their way."""
         self.sock.setblocking(False)
         try:
             while True:
@@ -182,7 +182,7 @@ class Packets(unittest.TestCase):
         return self.packet(WRITE_ONLY, reth(self.va + off, self.rkey, len(data)), data, **more)
 
     def probe(self):
-        """A packet that is answered; the answers that came before that."""
+        """Send a packet that is answered; return the answers that came before that."""
         wire.send(self.write())
         answers = []
         while True:
@@ -193,18 +193,16 @@ class Packets(unittest.TestCase):
             answers.append(got)
 
     def counted(self, name, count=1, what=""):
-        """Of what drops packets, this alone counted."""
+        """Check that of all drop counters, this one alone counted."""
         now = wire.counters()
         self.assertEqual({n: now[n] - self.before[n] for n in DROPS + PORT_DROPS},
                          {n: count if n == name else 0 for n in DROPS + PORT_DROPS}, what)
         self.before = now
 
     def dropped(self, frame, counter, what=""):
-        """
-        Nobody answers @frame, and the queue pair goes on as before; @counter, the device's or the port's, counts the frame (None:
-        it comes to its queue pair, which ignores it).
-        Returns how many packets the queue pairs got to see, the probe not counted.
-        """
+        """Send @frame and check that there is no answer and that the queue pair is unaffected. @counter, of the device or the
+        port, must count the frame (None: its queue pair gets the frame and ignores it). Return the number of packets that the
+        queue pairs got, without the probe."""
         wire.send(frame)
         self.assertEqual(self.probe(), [], what)
         now = wire.counters()
@@ -213,7 +211,7 @@ class Packets(unittest.TestCase):
         return seen - 1
 
     def refused(self, frame, syndrome, counter, what=""):
-        """A NAK and the end of the connection."""
+        """Check that the frame causes a NAK and the end of the connection."""
         wire.send(frame)
         got = wire.receive()
         self.assertEqual((got[BTH].opcode, got[BTH].dqpn, got.rest[0]), (ACK, self.has["peer"], syndrome), what)
@@ -232,10 +230,10 @@ class Packets(unittest.TestCase):
         self.psn += 1
         return got.rest[4:4 + length]
 
-    # ---- what is good
+    # ---- valid packets
 
     def test_good(self):
-        """Without this the rest would prove nothing."""
+        """Valid packets pass; otherwise the other tests would prove nothing."""
         wire.send(self.packet(SEND_ONLY, data=b"hello"))
         got = wire.receive()
         self.assertEqual((got[BTH].opcode, got[BTH].psn, got[BTH].dqpn), (ACK, 0, self.has["peer"]))
@@ -247,17 +245,17 @@ class Packets(unittest.TestCase):
         self.assertEqual(self.probe(), [])
         self.assertEqual(wire.pairs("polls"), {"rc": "128/0,", "uc": "128/0,", "ud": "128/0,"})
 
-    # ---- what does not get as far as a queue pair
+    # ---- packets that do not reach a queue pair
 
     def test_icrc(self):
         for flip in (1, 1 << 31):
             frame = self.write(b"evil")
             frame[BTH].icrc = int.from_bytes(bytes(frame)[-4:], "big") ^ flip
             self.assertEqual(self.dropped(frame, "bad_icrc"), 0)
-        for at in (60, 45, 30):         # payload, BTH, source address: the ICRC covers them all
+        for at in (60, 45, 30):         # payload, BTH, source address: the ICRC covers all of them
             raw = bytearray(bytes(self.write(b"evil")))
             raw[at] ^= 0x10
-            if at == 30:                # the IP header's checksum is right nevertheless
+            if at == 30:                # but the IP header's checksum is right
                 ip = IP(bytes(raw[14:34]))
                 del ip.chksum
                 raw[14:34] = bytes(ip)[:20]
@@ -273,11 +271,11 @@ class Packets(unittest.TestCase):
                               ({"udp": {"len": 7}}, "malformed"), ({"udp": {"len": 2000}}, "malformed"),
                               ({"udp": {"len": 0}}, "malformed")):
             self.assertEqual(self.dropped(self.write(b"evil", **more), counter, more), 0)
-        # a payload that is no multiple of four bytes, with its pad
+        # a payload with its pad that is no multiple of four bytes
         self.assertEqual(self.dropped(self.packet(SEND_ONLY, b"abc"), "malformed"), 0)
         # more pad than payload
         self.assertEqual(self.dropped(self.packet(SEND_ONLY, padcount=3), "malformed"), 0)
-        # what has no payload has some
+        # an opcode without payload has one
         self.assertEqual(self.dropped(self.packet(READ, reth(self.va, self.rkey, 8), b"more"), "malformed"), 0)
         self.assertNotIn(b"evil", self.read(0, 64))
 
@@ -295,17 +293,17 @@ class Packets(unittest.TestCase):
         self.assertNotIn(b"evil", self.read(0, 64))
 
     def test_vlan(self):
-        """The address belongs to no VLAN."""
+        """The VLAN has no such address."""
         for tag in (Dot1Q(vlan=5), Dot1Q(vlan=4095), Dot1Q(vlan=5, prio=7)):
             self.assertEqual(self.dropped(self.write(ether=tag), "bad_gid", tag.vlan), 0)
         for tag in (Dot1Q(vlan=5) / Dot1Q(vlan=5), Dot1Q(vlan=5, type=0x88a8) / Raw(b"\x00\x05")):
             self.assertEqual(self.dropped(self.write(ether=tag), NO_ROCE, tag.type), 0)
 
-    # ---- what a device drops
+    # ---- packets that a device drops
 
     def test_foreign(self):
         frame = self.write()
-        frame[IP].dst = OTHER           # another station's address, at this one's MAC
+        frame[IP].dst = OTHER           # the address of another host, at this host's MAC address
         self.assertEqual(self.dropped(frame, "bad_gid"), 0)
         frame = self.write()
         frame[IP].src = "10.0.0.8"      # not the peer of the connection
@@ -350,7 +348,7 @@ class Packets(unittest.TestCase):
             self.dropped(self.packet(opcode, data, qp="ud"), "bad_opcode", hex(opcode))
 
     def test_reserved_bits(self):
-        """IBTA 9.2: what is reserved is not looked at."""
+        """IBTA 9.2: the receiver ignores reserved fields."""
         for more in ({"resv6": 0x3f}, {"resv7": 0x7f}, {"migreq": 0}, {"fecn": 1}, {"becn": 1}, {"solicited": 1}):
             wire.send(self.write(**more))
             got = wire.receive()
@@ -370,7 +368,7 @@ class Packets(unittest.TestCase):
         self.assertEqual(self.read(0, 8), b"probed!!")
 
     def test_future(self):
-        for ahead in (1, 100, (1 << 23) - 1):   # one NAK until the missing one comes
+        for ahead in (1, 100, (1 << 23) - 1):   # one NAK until the missing packet comes
             wire.send(self.write(b"evil", psn=self.psn + ahead))
         got = wire.receive()
         self.assertEqual((got[BTH].opcode, got[BTH].psn, got.rest[0]), (ACK, self.psn, NAK_SEQUENCE))
@@ -381,7 +379,7 @@ class Packets(unittest.TestCase):
         self.assertEqual(self.read(0, 8), b"probed!!")
 
     def test_atomic_twice(self):
-        """A duplicate is answered with the value of the first time, and changes nothing."""
+        """A duplicate is answered with the first result, and changes nothing."""
         wire.send(self.write(bytes(8)))
         wire.receive()
         self.psn += 1
@@ -435,7 +433,7 @@ class Packets(unittest.TestCase):
             self.refused(self.packet(READ, reth(self.va, self.rkey, length)), NAK_INVALID, "remote_invalid_requests", length)
             self.refused(self.packet(WRITE_FIRST, reth(self.va, self.rkey, length), bytes(MTU)), NAK_INVALID,
                          "remote_invalid_requests", length)
-        # not what the packets bring
+        # differs from the packets' payload
         for length in (0, 4, 12, MTU + 8):
             self.refused(self.packet(WRITE_ONLY, reth(self.va, self.rkey, length), b"12345678"), NAK_INVALID,
                          "remote_invalid_requests", length)
@@ -455,13 +453,13 @@ class Packets(unittest.TestCase):
         self.assertEqual(self.before["remote_access_errors"] - before, 1)
         self.assertEqual(wire.pairs("states")["uc"], str(RTS))
 
-    # ---- answers that nobody asked for
+    # ---- unsolicited answers
 
     def answer(self, opcode, psn, extension, data=b"", **more):
         return self.packet(opcode, extension, data, psn=psn, ackreq=0, **more)
 
     def test_forged_answers(self):
-        """Nothing is outstanding."""
+        """No request is outstanding."""
         for psn in (0, 1, 0xffffff, 1 << 22):
             for frame in (self.answer(ACK, psn, aeth(0x1f)), self.answer(ACK, psn, aeth(NAK_ACCESS)),
                           self.answer(ACK, psn, aeth(0x20)), self.answer(READ_ONLY, psn, aeth(0x1f), b"evil"),
@@ -471,7 +469,7 @@ class Packets(unittest.TestCase):
         self.assertEqual(wire.pairs("polls")["rc"], "")
 
     def test_forged_acks(self):
-        """An RDMA WRITE of three packets is outstanding: what is not for them, or not of the peer, is no answer to them."""
+        """An RDMA WRITE of three packets is outstanding: the device ignores answers to other PSNs, or not from the peer."""
         wire.tell("write 3000")
         sent = [wire.receive() for _ in range(3)]
         self.assertEqual([p[BTH].psn for p in sent], [0, 1, 2])
@@ -483,7 +481,7 @@ class Packets(unittest.TestCase):
                       self.answer(ACK, 2, aeth(0x1f), pkey=0x1234)):
             wire.send(frame)
         wire.send(self.write())
-        while wire.receive()[BTH].opcode != ACK:        # it may have sent the WRITE again meanwhile
+        while wire.receive()[BTH].opcode != ACK:        # it may have retransmitted the WRITE meanwhile
             pass
         self.psn += 1
         self.assertEqual((wire.pairs("states")["rc"], wire.pairs("polls")["rc"]), (str(RTS), ""))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Ports to this host and beyond that come and go while the daemon runs, in a network namespace of the test's own."""
+"""Ports to this host and beyond are added and removed while the daemon runs, in the test's network namespace."""
 import ctypes
 import os
 import socket
@@ -37,7 +37,7 @@ def frame(number, size=60):
 
 
 def wire(ifname):
-    """A socket that sends and receives by a network interface as the host does."""
+    """Open a socket that sends and receives by a network interface as the host does."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     sock.bind((ifname, 0))
@@ -54,7 +54,7 @@ class Ports(unittest.TestCase):
         self.client.call("port.add", spec="dgram,local=%s,remote=%s,name=inside" % (self.local, self.remote))
 
     def keep(self, sock):
-        """It is closed in the end, and waits long enough."""
+        """Close the socket at the end, and set its timeout."""
         self.addCleanup(sock.close)
         sock.settimeout(control.PATIENCE)
         return sock
@@ -63,7 +63,7 @@ class Ports(unittest.TestCase):
         return {p["name"]: p for p in self.client.call("port.list")}
 
     def comes(self, sock, sent):
-        """The kernel of the other end talks, too, of what interests nobody here."""
+        """Receive a frame of the test; skip other frames that the remote end's kernel sends."""
         while True:
             got = sock.recv(65536)
             if got.startswith(HEAD):
@@ -82,7 +82,7 @@ class Ports(unittest.TestCase):
         self.assertGreaterEqual(after["counters"]["tx_bytes"], before["tx_bytes"] + size)
 
     def gone(self, name, send=None):
-        """The port is removed; what is sent behind it, if somebody can, comes to nobody."""
+        """Remove the port; check that a frame sent afterwards does not arrive."""
         self.client.call("port.del", name=name)
         self.assertNotIn(name, self.ports())
         if send:
@@ -100,7 +100,7 @@ class Ports(unittest.TestCase):
             time.sleep(0.01)
 
     def is_idle(self):
-        """The daemon has nothing to do, and does nothing."""
+        """Check that the daemon is idle."""
         def ticks():
             with open("/proc/%d/stat" % self.daemon.process.pid, encoding="ascii") as f:
                 return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
@@ -109,7 +109,7 @@ class Ports(unittest.TestCase):
         self.assertLess((ticks() - before) / os.sysconf("SC_CLK_TCK"), 0.3)
 
     def deleted(self, name, delete):
-        """The port stays, down, and is no load; the user is told, once. It can be removed, and another one made."""
+        """Check that the port stays, down, and causes no load; that one message tells the user; that it can be removed."""
         hint = "ornicctl port del %s, then ornicctl port add" % name
         told = self.daemon.said().count(hint)
         ip("link", "del", delete)
@@ -139,7 +139,7 @@ class Ports(unittest.TestCase):
         return [name for _, name in socket.if_nameindex()]
 
     def test_tap(self):
-        """The interface is made and set up, and goes with the port."""
+        """The interface is created and set up, and deleted with the port."""
         for _ in range(2):
             self.assertIn("tap0", self.daemon.ctl("port", "add", "tap,ifname=tap0"))
             ip("link", "set", "tap0", "mtu", "9000")
@@ -150,7 +150,7 @@ class Ports(unittest.TestCase):
             self.assertNotIn("tap0", self.interfaces())
 
     def test_tap_stays(self):
-        """One that was there before is there behind, and can be had again."""
+        """An interface that existed before stays afterwards, and can be used again."""
         ip("tuntap", "add", "tap1", "mode", "tap")
         for _ in range(2):
             self.client.call("port.add", spec="tap,ifname=tap1,name=lan")
@@ -188,20 +188,20 @@ class Ports(unittest.TestCase):
             self.client.call("port.add", spec="packet,ifname=veth2,name=lan")
             self.down_and_up("lan", "veth2")
             self.both_ways("lan", self.keep(wire("veth3")))
-            self.down_and_up("lan", "veth3")    # the other end of the cable
+            self.down_and_up("lan", "veth3")    # the remote end of the cable
             ip("link", "set", "veth2", "name", "veth4")
             self.becomes("lan", True)
             self.deleted("lan", "veth3")
 
     def test_packet_deleted_while_down(self):
-        """Then the kernel does not say so."""
+        """In this case the kernel sends no notification."""
         ip("link", "add", "veth2", "type", "veth", "peer", "name", "veth3")
         self.client.call("port.add", spec="packet,ifname=veth2,name=lan")
         self.becomes("lan", False)
         self.deleted("lan", "veth2")
 
     def test_too_long(self):
-        """What is longer than any frame may be is counted, and does not come in cut off."""
+        """Frames longer than any port carries are counted, and do not arrive truncated."""
         longest = 9216
         self.client.call("port.add", spec="tap,ifname=tap4,name=lan")
         ip("link", "set", "tap4", "mtu", "9500")
@@ -223,7 +223,7 @@ class Ports(unittest.TestCase):
         self.assertEqual(list(self.ports()), ["a", "b", "inside"])
 
     def udp(self, family, host, address):
-        """Jumbo frames, too: what the outer path does not carry as it is the kernel cuts into fragments."""
+        """Send frames in both directions, also jumbo frames: the kernel fragments those that the outer path does not carry."""
         outside = self.keep(socket.socket(family, socket.SOCK_DGRAM))
         outside.bind((host, 0))
         for _ in range(2):
@@ -235,7 +235,7 @@ class Ports(unittest.TestCase):
             outside.connect((host, port))
             self.both_ways("tunnel", outside)
             self.both_ways("tunnel", outside, JUMBO)
-            # from elsewhere
+            # from another address
             with socket.socket(family, socket.SOCK_DGRAM) as stranger:
                 stranger.sendto(frame(4), (host, port))
             self.both_ways("tunnel", outside)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl on a daemon at work: what it shows of queue pairs, counters and times is what two hosts
- * have just done.
+ * ornicctl with an active daemon: its queue pairs, counters and times match the operations
+ * of two hosts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static FILE *start(struct stations *t, const char *words)
 	return p;
 }
 
-/* What it printed as JSON, for json_decref() */
+/* Return the output as JSON, for json_decref() */
 static json_t *finish(FILE *p)
 {
 	json_error_t e;
@@ -163,7 +163,7 @@ static void test_top(void **state)
 		writes(t, 10);
 	assert_true(fread(text, 1, sizeof(text) - 1, p) > 0);
 	assert_int_equal(pclose(p), 0);
-	/* one queue pair sends, the other receives; and nothing that a terminal obeys */
+	/* one queue pair sends, the other receives; and there is no escape sequence */
 	assert_non_null(strstr(text, "10.0.0.1"));
 	assert_non_null(strstr(text, "10.0.0.2"));
 	assert_null(strchr(text, '\033'));
@@ -171,7 +171,7 @@ static void test_top(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame, "qps")), 2);
 	assert_true(json_is_real(json_object_get(frame, "seconds")));
 	json_decref(frame);
-	/* nothing moves: no queue pair is shown */
+	/* nothing moves, so no queue pair is shown */
 	p = start(t, "top --once --interval 0.1");
 	memset(text, 0, sizeof(text));
 	assert_true(fread(text, 1, sizeof(text) - 1, p) > 0);

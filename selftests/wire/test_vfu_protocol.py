@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The vfio-user server, spoken to in raw messages: as QEMU does, and as an attacker would.
+"""The vfio-user server, tested with raw messages: as QEMU sends them, and as an attacker would.
 
 The server is vfu_device.c, built with the address and undefined-behaviour sanitizers.
 """
@@ -185,7 +185,7 @@ class ServerTest(unittest.TestCase):
         return server
 
     def listening(self):
-        """Without connecting: that would make us the one client there can be."""
+        """Wait without connecting, because the server accepts only one client."""
         with open("/proc/net/unix") as f:
             return any(line.split()[3] == "00010000" and line.endswith(" " + self.path + "\n")
                        for line in f)
@@ -204,7 +204,7 @@ class ServerTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path))
 
     def client(self, **kw):
-        """Connect; a predecessor's end may still be on its way to the server."""
+        """Connect; the server may not have noticed the end of the previous client yet."""
         deadline = time.monotonic() + 5
         while True:
             try:
@@ -238,7 +238,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(caught.exception.args[0], code)
 
     def assertClosed(self, client):
-        """The connection ends, maybe after an error reply."""
+        """Check that the server closes the connection, possibly after an error reply."""
         try:
             while client.sock.recv(65536):
                 pass
@@ -316,11 +316,11 @@ class TestInfo(ServerTest):
         for index in range(9):
             argsz, flags, echo, cap, size, _ = self.region(client, index)
             self.assertEqual((argsz, echo, cap, size), (32, index, 0, sizes.get(index, 0)))
-            # Readable, writable; never mmap-able, never with capabilities.
+            # Readable and writable, without mmap and capabilities.
             self.assertEqual(flags, 3 if size else 0)
 
     def test_region_two_steps(self):
-        """A client asks again with the size it was told: same answer, no second step needed."""
+        """A client repeats the request with the size of the reply: same answer, no second step needed."""
         client = self.client()
         first = self.region(client, 0)
         self.assertEqual(self.region(client, 0, first[0]), first)
@@ -379,7 +379,7 @@ class TestConfig(ServerTest):
         self.assertEqual(client.read(CONFIG, 0x100, 4), bytes(4))
 
     def test_all_bytes_written(self):
-        """Whatever the bits do, the identity stays and a reset undoes the rest."""
+        """The identity stays for any bits, and a reset undoes the rest."""
         client = self.client()
         before = client.read(CONFIG, 0, PAGE)
         client.write(CONFIG, 0, b"\xff" * PAGE)
@@ -899,7 +899,8 @@ class TestHostile(ServerTest):
         self.assertEqual(len(counts), 1)
 
     def test_own_socket(self):
-        """A client leaves in the middle of a message that brought its own end of the connection: that is the end nevertheless."""
+        """A client leaves in the middle of a message with its end of the connection as descriptor: the server still notices the
+        end."""
         client = self.client()
         before = self.count_fds()
         socket.send_fds(client.sock, [self.header(DMA_MAP, 48)], [client.sock.fileno()])
@@ -915,7 +916,7 @@ class TestHostile(ServerTest):
         return count
 
     def test_client_that_does_not_read(self):
-        """Megabytes of replies nobody takes: the server stops reading and stays alive."""
+        """Megabytes of replies without a reader: the server stops reading and survives."""
         client = self.client()
         client.sock.setblocking(False)
         request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, MIB)
@@ -926,14 +927,14 @@ class TestHostile(ServerTest):
         self.assertLess(time.monotonic(), deadline)
         with open(f"/proc/{self.server.pid}/statm") as f:
             self.assertGreater(int(f.read().split()[1]), 0)
-        # Now take them all: nothing was lost.
+        # Now read them all: nothing was lost.
         client.sock.setblocking(True)
         client.sock.settimeout(10)
         for _ in range(min(sent // 32, 40)):
             self.assertEqual(len(client.receive(REGION_READ, 1)), MIB + 16)
 
     def test_pipelined_large_reads(self):
-        """More replies than fit the buffer at once, all requests there before the first reply."""
+        """More replies than fit the buffer at once, with all requests sent before the first reply."""
         client = self.client()
         request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, MIB)
         client.sock.sendall(request * 12)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is there when its sign is: data before the completion and before later data, the
- * completion before the event, the event before the interrupt, output before the end of a
- * command. Host and device run at the same time, and the host looks the moment it sees the
- * sign.
+ * Order of visibility: data before the completion and before later data, the completion
+ * before the event, the event before the interrupt, output before the end of a command.
+ * Host and device run at the same time, and the host reads the moment it sees the signal.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +22,7 @@
 #define BATCH		32	/* commands at a time */
 #define LEN		20000u
 
-/* Wait without leaving the processor: the next instruction sees what is there now. */
+/* Wait without leaving the processor: the next instruction sees the present memory. */
 static void *sign(struct host *h, uint64_t ring, uint8_t log, uint32_t index)
 {
 	uint64_t end = stations_clock() + 30000000000ull;
@@ -77,7 +76,10 @@ static void test_data(void **state)
 	}
 }
 
-/* ORN-MEM-25: whoever waits for a flag finds what was written before it, without a completion */
+/*
+ * ORN-MEM-25: a program that waits for a flag finds the data that was written before it,
+ * without a completion
+ */
 static void test_order(void **state)
 {
 	struct stations *t = *state;
@@ -105,7 +107,7 @@ static void test_order(void **state)
 	}
 }
 
-/* ORN-EQ-8, ORN-EQ-2: at the event the completion, at the interrupt the event */
+/* ORN-EQ-8, ORN-EQ-2: the completion is visible at the event, the event at the interrupt */
 static void test_event(void **state)
 {
 	struct stations *t = *state;
@@ -134,7 +136,10 @@ static void test_event(void **state)
 	}
 }
 
-/* Commands with output to @buf, published together: the device works while the host looks. */
+/*
+ * Submit commands with output to @buf, published together: the device works while the host
+ * reads.
+ */
 static void submit(struct host *h, uint64_t buf)
 {
 	struct ornic_admin_cmd cmd = {
@@ -180,7 +185,7 @@ static void test_output(void **state)
 	}
 }
 
-/* Host and device on a processor each, where there are two, so that they do run together */
+/* Pin host and device to one processor each, if there are two, so that they run in parallel */
 static void move_apart(pid_t device)
 {
 	cpu_set_t all, one;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The smallest PCI function there can be, on the real vfio-user server: what
- * test_vfu_protocol.py and a stock QEMU talk to.
+ * A minimal PCI function on the real vfio-user server, the counterpart of
+ * test_vfu_protocol.py and a stock QEMU.
  *
  * Usage: test_vfu_device SOCKET [spin]
  *
- * BAR0 has registers of 8 bytes that show what the server told the function and
- * let the client make it use guest memory and vectors. With "spin" the work hook
- * always claims to have work.
+ * BAR0 has registers of 8 bytes that show the server's calls to the function and let the
+ * client make it use guest memory and vectors. With "spin" the work hook always reports
+ * more work.
  */
 #include "../../tools/ornicd/log.h"
 #include "../../tools/ornicd/loop.h"
@@ -20,7 +20,7 @@
 
 enum reg {
 	REG_MAGIC	= 0x00,	/* constant */
-	REG_SCRATCH	= 0x08,	/* what was written; 0 after reset */
+	REG_SCRATCH	= 0x08,	/* last value written; 0 after reset */
 	REG_DMA_ADDR	= 0x10,	/* for the next two */
 	REG_DMA_LOAD	= 0x18,	/* read: u64 at that address, ones if unreachable */
 	REG_DMA_STORE	= 0x20,	/* write: u64 to that address */
@@ -177,7 +177,7 @@ static struct device device = {
 	},
 };
 
-/* Counts its calls; asks for one every 50 ms, or at once when told to spin. */
+/* Count the calls; request one every 50 ms, or at once with "spin". */
 static int64_t dev_work(void *arg)
 {
 	device.turns++;
