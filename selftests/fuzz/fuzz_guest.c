@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guest from hell: commands, work requests, records, registers, doorbells, configuration
- * space, device memory, what is mapped, resets; all of it by somebody who knows the interface
- * and means no good. Another guest on the same daemon notices nothing, and after a reset the
- * device is as good as new.
+ * A hostile guest that knows the interface: it sends commands, work requests, records,
+ * registers, doorbells, configuration space, device memory, mappings and resets. Another
+ * guest on the same daemon must not be affected, and after a reset the device must work as
+ * if it were new.
  *
- * An input is a row of records. Commands are at first those that a driver sent to make its
- * queue pairs, and are then changed.
+ * An input is a sequence of records. Its commands are initially those of a driver that
+ * creates its queue pairs, and are then mutated.
  */
 #include "lib/records.h"
 #include "lib/rig.h"
@@ -90,7 +90,7 @@ static void work(void)
 	rig_turns(TURNS);
 }
 
-/* Consume completions of commands, whatever they say. */
+/* Consume completions of commands, with any status. */
 static void drain_admin(struct host *h)
 {
 	struct ornic_rec *rec = dma_at(&h->dma, h->acq_rec);
@@ -143,7 +143,7 @@ static struct host_qp *queue_of(uint8_t which)
 	return which == RIG_QPS ? &s->srq.qp : which > RIG_QPS ? &s->xsrq.qp : &s->q[which].qp;
 }
 
-/* A slot as it is, but for the fields that say whose and which it is */
+/* Copy a slot, except for the fields that name its owner and its index */
 static bool run_slot(struct bytes *b, bool recv)
 {
 	const uint8_t *p = bytes_take(b, 2), *slot;
@@ -183,7 +183,7 @@ enum area {
 	AREA_SQ_REC, AREA_RQ_REC, AREA_CQ_REC, AREA_SQ, AREA_RQ, AREA_CQ, AREAS_OF_QP,
 };
 
-/* Where a guest has things that a device reads. Return: 0 if there is none. */
+/* Return the address of a guest's structure that a device reads, 0 if there is none. */
 static uint64_t area_of(uint8_t n)
 {
 	struct rig_station *s = &rig.s[0];
@@ -231,7 +231,7 @@ static bool run_poke(struct bytes *b)
 	return true;
 }
 
-/* The vfio-user server lets through what is aligned and inside. */
+/* The vfio-user server permits aligned accesses inside the region. */
 static void access_bar(unsigned int bar, uint64_t size, const struct rec_reg *r)
 {
 	struct vfu_func *v = &rig.s[0].f->vfu;
@@ -270,7 +270,7 @@ static bool run_doorbell(struct bytes *b)
 	return true;
 }
 
-/* What of the memory is mapped: nothing, all, all but a page, or that read-only */
+/* Map nothing, everything, everything but a page, or that page read-only */
 static bool run_map(struct bytes *b)
 {
 	const uint8_t *p = bytes_take(b, 3);
@@ -341,7 +341,7 @@ static bool run_access(struct bytes *b, enum record kind)
 	return true;
 }
 
-/* Did it take an address of the other guest's? That is between the two of them. */
+/* Return true if it took an address of the other guest, which this target permits. */
 static void look_at_gids(void)
 {
 	uint8_t gid[16];
@@ -433,13 +433,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(host_reg32(&rig.s[1].host, ORNIC_REG_STATUS) == ORNIC_STS_READY);
 	if (!spoofed)
 		rig_check_innocent(1, 1);
-	/* Its device wrote anywhere: all of it is to be zero for the next input. */
+	/*
+	 * Clear all memory, because its device may have written anywhere and the next input
+	 * starts with zeros.
+	 */
 	rig.s[0].host.dma.next = RIG_BYTES - RIG_HIDDEN;
 	rig_stop();
 	return 0;
 }
 
-/* ---- making and changing records --------------------------------------------------- */
+/* ---- creating and mutating records ------------------------------------------------- */
 
 #define MODELS_MAX	128
 #define MODEL_BYTES	1088
@@ -456,7 +459,7 @@ static struct model models[MODELS_MAX];
 static uint32_t nmodels;
 static bool models_done;
 
-/* All of the first input are kept; those of the others are the same. */
+/* Keep all records of the first input; those of the others are the same. */
 static void keep_command(const struct ornic_admin_cmd *cmd, const void *in)
 {
 	struct model *m = &models[nmodels];
@@ -489,7 +492,7 @@ static const uint16_t opcodes[] = {
 
 #define OPCODES	(sizeof(opcodes) / sizeof(opcodes[0]))
 
-/* A number that an object has, or nearly */
+/* Return the number of an object, or a number close to one */
 static uint32_t some_number(struct dice *d)
 {
 	const struct rig_station *s = &rig.s[0];
@@ -519,7 +522,7 @@ static uint64_t some_address(struct dice *d)
 	return dice_below(d, 8) ? at : at + dice_number(d);
 }
 
-/* One thing in the structure at @p */
+/* Mutate one field in the structure at @p */
 static void change_value(struct dice *d, uint8_t *p, uint32_t len)
 {
 	uint64_t addr = htole64(some_address(d));
@@ -569,7 +572,7 @@ static size_t put_admin(uint8_t *p, uint16_t opcode, uint32_t number, uint16_t o
 	return 1 + sizeof(r);
 }
 
-/* As the driver had it, or what it did not need */
+/* Keep a field as the driver had it, or mutate one that it did not need */
 static size_t make_admin(struct dice *d, uint8_t *p)
 {
 	static const uint16_t lengths[] = { 0, 4, 8, 16, 24, 32, 32, 64, 96, 104, 128, 256 };
@@ -800,7 +803,7 @@ static size_t make_record(struct dice *d, uint8_t *p, size_t max)
 	}
 }
 
-/* Bytes of the record before a body whose length it tells */
+/* Bytes of the record before a body whose length it contains */
 static size_t head_length(uint8_t kind)
 {
 	switch (kind % REC_KINDS) {
@@ -849,7 +852,7 @@ static size_t change_record(struct dice *d, uint8_t *p, size_t len, size_t max)
 	if (len > head && dice_below(d, 4)) {
 		change_values(d, p + head, len - head, 3);
 	} else if (*p % REC_KINDS == REC_ADMIN) {
-		/* not its length */
+		/* any byte but its length */
 		change_value(d, p + 1, 8);
 	} else {
 		p[1] = dice_below(d, 256);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets from hell: frames come in by an uplink, for a device that has queue pairs of every
- * type with work under way, and another device that has nothing to do with it.
+ * Hostile packets: frames arrive by an uplink at a device that has queue pairs of every
+ * type with work in progress. Another device must not be affected.
  *
- * An input is a row of records: frames, work requests and receives that the host posts, time
- * that passes. A frame can be as it is, or be completed when its turn comes: addresses,
- * lengths and checksums, ICRC; queue pair, PSN and key by what they mean instead of by value.
- * So bytes can be changed anywhere and the frame still gets deep.
+ * An input is a sequence of records: frames, work requests and receives of the host, and
+ * passing time. A frame is sent unchanged, or completed when it is sent: addresses, lengths
+ * and checksums, ICRC; queue pair, PSN and key by their meaning instead of by value. So a
+ * mutation may change any byte and the frame still passes the first checks.
  */
 #include "lib/records.h"
 #include "lib/rig.h"
@@ -37,18 +37,18 @@ enum record {
 	REC_KINDS,
 };
 
-/* How a frame is completed */
+/* Flags: completion of a frame */
 #define FIX_ADDRESS	0x0001	/* from the peer to the device */
 #define FIX_LENGTH	0x0002	/* IP, UDP, pad, IPv4 checksum */
 #define FIX_ICRC	0x0004	/* appended */
 #define FIX_QPN		0x0008	/* the destination is enum rig_kind */
-#define FIX_PSN		0x0010	/* relative to what is expected */
+#define FIX_PSN		0x0010	/* relative to the expected PSN */
 #define FIX_KEY		0x0020	/* the key is enum rig_region, the address relative to it */
 #define FIX_ALL		0x003f
 #define FIX_OTHER	0x0040	/* to the other device */
 #define FIX_GROUP	0x0080	/* to the group */
 #define FIX_SPOOF	0x0100	/* from the other device */
-#define FIX_ACCESS	0x0200	/* the devices are in a VLAN, of which a tag in the frame is */
+#define FIX_ACCESS	0x0200	/* the devices are in a VLAN; a tag in the frame belongs to it */
 
 #define VLAN		5
 
@@ -70,14 +70,14 @@ struct rec_send {
 	uint8_t off[2];
 };
 
-static bool spoofed;		/* a frame that says it is the innocent's peer's */
+static bool spoofed;		/* a frame that claims to be from the innocent queue pair's peer */
 static bool in_vlan;		/* the devices have access ports */
-static bool raw_sent;		/* the host sent frames of its own */
+static bool raw_sent;		/* the host sent frames */
 static uint64_t frames;
 
 /* ---- completing frames ----------------------------------------------------------- */
 
-/** struct layout - where the headers are; 0: there is no such */
+/** struct layout - offsets of the headers; 0: there is no such header */
 struct layout {
 	uint32_t ip;
 	uint32_t ip_bytes;
@@ -142,7 +142,7 @@ static void fix_bth(uint8_t *bth, uint32_t flags, int to)
 		be24_put(bth + 9, psn + (bth_is_answer(bth[0]) ? qp->req.una : qp->resp.epsn));
 }
 
-/* Where RETH or AtomicETH begins behind the BTH: address, then key */
+/* Return the offset of RETH or AtomicETH behind the BTH: address, then key */
 static uint32_t remote_header(uint8_t opcode)
 {
 	uint32_t at = BTH_BYTES;
@@ -189,7 +189,7 @@ static void fix_key(uint8_t *bth, uint32_t left, int to)
 		be24_put(bth + BTH_BYTES + 1, rig.s[0].xsrq.qp.number);
 }
 
-/* @len bytes without the ICRC. Return: the same, padded */
+/* Pad @len bytes without the ICRC. Return: the padded length */
 static uint32_t fix_length(uint8_t *f, const struct layout *l, uint32_t len, uint32_t icrc)
 {
 	uint32_t pad = -(len - l->bth) & 3, udp;
@@ -213,7 +213,7 @@ static uint32_t fix_length(uint8_t *f, const struct layout *l, uint32_t len, uin
 	return len;
 }
 
-/* Return: bytes of the frame, which has room for some more than @len. */
+/* Return: bytes of the frame, which has room for somewhat more than @len. */
 static uint32_t fix(uint8_t *f, uint32_t len, uint32_t flags)
 {
 	int to = flags & FIX_OTHER ? 1 : 0;
@@ -259,13 +259,13 @@ static bool is_station(const uint8_t gid[16])
 	return false;
 }
 
-/* Does a device's port let the packet out? */
+/* Return true if a device's port lets the packet out. */
 static bool gets_in(const struct packet *p)
 {
 	return !in_vlan || (p->vlan && (p->vlan_tci & 0xfff) == VLAN);
 }
 
-/* What became of RoCE packets to a device: they were counted where it let them in, or not. */
+/* Account for RoCE packets to a device: its port counted them as received, or as dropped. */
 static uint64_t counted(int i)
 {
 	const uint64_t *cnt = rig.s[i].f->dev.cnt;
@@ -302,7 +302,7 @@ static void input_frame(uint8_t *f, uint32_t len)
 	}
 }
 
-/* What a device sends is what it should be, and nothing that it should keep. */
+/* Check that a device sends valid packets, and none with the secret. */
 static void output_frame(uint8_t *frame, uint32_t len)
 {
 	static struct packet p;
@@ -366,7 +366,7 @@ static uint8_t *put_path(uint8_t *at, uint32_t which)
 	return at + sizeof(*path);
 }
 
-/* The segments between control and data */
+/* Fill the segments between control and data */
 static uint8_t *put_segments(uint8_t *at, const struct rec_send *r, uint32_t which)
 {
 	struct ornic_wqe_remote *remote;
@@ -403,7 +403,7 @@ static uint8_t *put_segments(uint8_t *at, const struct rec_send *r, uint32_t whi
 	return at;
 }
 
-/* Regions that the host itself may tell the world of */
+/* Regions that the host itself may send to others */
 static enum rig_region open_region(uint8_t which)
 {
 	static const enum rig_region regions[] = { RIG_ALL, RIG_READ, RIG_LOCAL };
@@ -427,7 +427,7 @@ static bool run_send(struct bytes *b)
 	if (which == RIG_TGT || qp->sq.prod - rig_qp(0, which)->req.head >= 1u << RIG_RINGS)
 		return true;
 	raw_sent |= which == RIG_RAW;
-	/* What is in a receive buffer, only a read or an atomic may change. */
+	/* Check that only a read or an atomic changed the content of a receive buffer. */
 	region = open_region(r->region & 15);
 	if (r->opcode == ORNIC_WR_RDMA_READ || r->opcode == ORNIC_WR_COMP_SWAP ||
 	    r->opcode == ORNIC_WR_FETCH_ADD)
@@ -457,7 +457,7 @@ static bool run_send(struct bytes *b)
 	return true;
 }
 
-/* One more receive, if there is room. */
+/* Post one more receive, if there is room. */
 static bool run_recv(struct bytes *b)
 {
 	const uint8_t *p = bytes_take(b, 3);
@@ -563,7 +563,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* ---- making and changing records --------------------------------------------------- */
+/* ---- creating and mutating records ------------------------------------------------- */
 
 static size_t record_length(const uint8_t *p, size_t left)
 {
@@ -578,7 +578,7 @@ static size_t record_length(const uint8_t *p, size_t left)
 	return len <= left ? len : 0;
 }
 
-/* An opcode that the queue pair understands */
+/* Return an opcode that the queue pair supports */
 static uint8_t some_opcode(struct dice *d, uint32_t which)
 {
 	static const uint8_t transports[RIG_QPS] = {
@@ -598,7 +598,7 @@ static uint8_t some_opcode(struct dice *d, uint32_t which)
 	return transports[which] | dice_below(d, which == RIG_UC ? 12 : 30);
 }
 
-/* Values that mean something where they are */
+/* Values with a meaning at their place */
 static void some_headers(struct dice *d, struct packet *p)
 {
 	static const uint8_t aeth[] = { 0x1f, 0x1f, 0x00, 0x20, 0x2c, 0x3f, 0x60, 0x61, 0x62,
@@ -621,7 +621,7 @@ static void some_headers(struct dice *d, struct packet *p)
 	p->udp_sport = 0xc000;
 }
 
-/* A frame for some queue pair; Return: its bytes without the ICRC */
+/* Create a frame for some queue pair; Return: its bytes without the ICRC */
 static uint32_t some_frame(struct dice *d, uint8_t *at, bool v4)
 {
 	static uint8_t payload[512];
@@ -664,7 +664,7 @@ static uint32_t some_frame(struct dice *d, uint8_t *at, bool v4)
 	return f.head_len + p.len;
 }
 
-/* A frame of another protocol, perhaps a fragment, for the receive rules */
+/* Create a frame of another protocol, perhaps a fragment, for the receive rules */
 static uint32_t other_frame(struct dice *d, uint8_t *f, bool v4)
 {
 	uint32_t l4 = ETH_BYTES + (v4 ? IPV4_BYTES : IPV6_BYTES);
@@ -766,7 +766,7 @@ static size_t make_record(struct dice *d, uint8_t *p, size_t max)
 	}
 }
 
-/* One field of BTH, or of what follows it */
+/* Mutate one field of BTH, or of the header after it */
 static void change_field(struct dice *d, uint8_t *bth, uint32_t left)
 {
 	uint32_t at;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer from hell on a stream uplink: frames after their lengths as QEMU has them, in pieces,
- * cut off, with lengths that no frame has; a peer that does not read, leaves and comes back.
+ * A hostile peer on a stream uplink: frames after their lengths in QEMU's format, in
+ * pieces, truncated, with lengths that no frame has; a peer that does not read, disconnects
+ * and reconnects.
  *
- * An input is a row of records. How many frames the uplink has to see is reckoned here, too,
- * and what a peer reads is whole frames, whatever the socket took at once.
+ * An input is a sequence of records. The target itself computes how many frames the uplink
+ * must see. A peer must read whole frames, whatever amount the socket accepted at once.
  */
 #include "lib/records.h"
 #include "lib/rig.h"
@@ -43,7 +44,7 @@ static int peer = -1;
 static uint32_t loops, quiet;
 
 /**
- * struct sent - what the uplink was sent by this peer
+ * struct sent - bytes that this peer sent to the uplink
  * @buf:	of a length, @len bytes
  * @skip:	bytes of the frame that have not been sent
  * @bad:	there was a length that no frame has: nothing counts after it
@@ -56,7 +57,10 @@ static struct sent {
 } sent;
 static uint64_t frames;
 
-/** struct heard - what the peer read: @have bytes of a length, and @skip of the frame to come */
+/**
+ * struct heard - state of the peer's reader: @have bytes of a length, and @skip of the
+ * frame to come
+ */
 static struct heard {
 	uint8_t length[LENGTH_BYTES];
 	uint32_t have;
@@ -65,7 +69,7 @@ static struct heard {
 
 static const uint8_t device_mac[6] = { 2, 0, 0, 0, 0, 9 };
 
-/* Reckon what whole frames are in the stream. */
+/* Count the whole frames in the stream. */
 static void reckon(const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len && !sent.bad; i++) {
@@ -143,7 +147,7 @@ static void peer_send(const uint8_t *p, uint32_t len)
 	if (n > 0)
 		reckon(p, n);
 	serve();
-	/* Who talks nonsense is hung up on. */
+	/* The uplink disconnects a peer that violates the format. */
 	if (sent.bad) {
 		peer_leave();
 		peer_come();
@@ -294,7 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* ---- making and changing records --------------------------------------------------- */
+/* ---- creating and mutating records ------------------------------------------------- */
 
 static size_t record_length(const uint8_t *p, size_t left)
 {

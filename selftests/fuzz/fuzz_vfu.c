@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A VMM from hell: messages of the vfio-user protocol, whole, in pieces and cut off, with
- * descriptors that belong there and that do not, to the real server with a function behind it.
+ * A hostile VMM: messages of the vfio-user protocol, whole, in pieces and truncated, with
+ * valid and invalid descriptors, to the real server with a function behind it.
  *
- * An input is a row of messages. Afterwards the client leaves: then nothing of it is left,
- * neither memory nor descriptors, and the next client is served.
+ * An input is a sequence of messages. Then the client disconnects: nothing of it must
+ * remain, neither memory nor descriptors, and the next client is served.
  */
 #include "lib/records.h"
 #include "lib/rig.h"
@@ -30,12 +30,12 @@
 #define FDS_MAX		4u
 #define LOOPS		20000
 
-/* How a message is completed and sent */
-#define FIX_SIZE	0x01	/* of the header: what there is */
+/* Flags: completion and sending of a message */
+#define FIX_SIZE	0x01	/* of the header: the number of bytes that exist */
 #define FIX_ARGSZ	0x02	/* the first word of the payload */
 #define FIX_REPLY	0x04	/* no answer wanted */
 #define FIX_PIECES	0x08	/* sent in two */
-#define FIX_CLOSE	0x10	/* and then the client leaves, and comes back */
+#define FIX_CLOSE	0x10	/* then the client disconnects, and reconnects */
 
 /**
  * struct rec_msg - a message; its payload follows
@@ -77,7 +77,7 @@ static uint32_t open_files(void)
 	return n;
 }
 
-/* What the server says is whole and is an answer, as far as it is here to see. */
+/* Check that the server's messages are whole and are replies, as far as the target can see. */
 static void read_answers(void)
 {
 	static uint8_t buf[2 * VFU_MAX_MSG];
@@ -110,7 +110,7 @@ static void read_answers(void)
 	}
 }
 
-/* The loop goes on until the server has read what was sent and has done it. */
+/* Run the loop until the server has read and executed the messages that were sent. */
 static int64_t work(void *arg)
 {
 	static uint32_t quiet;
@@ -153,7 +153,7 @@ static void client_leave(void)
 	serve();
 }
 
-/* Descriptors as a client has them: memory, eventfds; or whatever */
+/* Create descriptors as a client has them: memory, eventfds; or any other */
 static int some_fd(uint32_t kind)
 {
 	switch (kind % 3) {
@@ -316,7 +316,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* ---- making and changing records --------------------------------------------------- */
+/* ---- creating and mutating records ------------------------------------------------- */
 
 static size_t record_length(const uint8_t *p, size_t left)
 {
@@ -451,7 +451,7 @@ static uint32_t put_payload(struct dice *d, uint8_t *p, uint16_t cmd)
 	case VFU_SET_IRQS:
 		len = put_irqs(d, body);
 		break;
-	default:		/* questions */
+	default:		/* requests */
 		memset(body, 0, 32);
 		body[8] = i;
 		len = i < 2 ? 8 : i < 6 ? 16 : 32;
@@ -505,7 +505,7 @@ static size_t change_record(struct dice *d, uint8_t *p, size_t len, size_t max)
 		else
 			p[head + dice_below(d, len - head)] = dice_below(d, 256);
 	} else {
-		/* not its length */
+		/* any byte but its length */
 		p[dice_below(d, head - 2)] = dice_below(d, 4) ? dice_below(d, 32) : word;
 	}
 	return len;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs the fuzz targets: seeds, folders, libFuzzer's options, and what it said."""
+"""Run the fuzz targets: seeds, folders, libFuzzer's options, and its output."""
 import glob
 import io
 import os
@@ -21,7 +21,7 @@ SAN = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1:quarantine_size_mb=32", 
 
 
 def targets():
-    """Names of the targets: packet for fuzz_packet.c"""
+    """Return the names of the targets: packet for fuzz_packet.c"""
     return sorted(os.path.basename(p)[len("fuzz_"):-2] for p in glob.glob(os.path.join(HERE, "fuzz_*.c")))
 
 
@@ -34,7 +34,7 @@ def seeds(target):
 
 
 def corpus(target, fresh=False):
-    """The folder of inputs that a run reads and adds to, with the seeds in it."""
+    """Return the folder of inputs that a run reads and extends, with the seeds in it."""
     folder = tempfile.mkdtemp(prefix="ornic-fuzz-") if fresh else os.path.join(WORK, "corpus", target)
     os.makedirs(folder, exist_ok=True)
     if os.path.exists(seeds(target)):
@@ -59,7 +59,7 @@ def command(target, *options):
 
 
 def run(target, *options, show=False):
-    """Runs a target. Returns (exit status, what it said)."""
+    """Run a target. Return (exit status, output)."""
     env = {**os.environ, **SAN}
     child = subprocess.Popen(command(target, *options), cwd=TOP, env=env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -73,19 +73,19 @@ def run(target, *options, show=False):
 
 
 def cpu_seconds():
-    """Processor time of all runs so far: what a run had on a busy machine, which the clock does not tell."""
+    """Return the processor time of all runs so far: on a busy machine it shows how long a run really ran."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 
 
 def number(said, name):
-    """A number of libFuzzer's last words, or of its last line of progress."""
+    """Return a number of libFuzzer's last output, or of its last line of progress."""
     found = re.findall(r"%s:?\s+(\d+)" % re.escape(name), said)
     return int(found[-1]) if found else 0
 
 
 def again(said):
-    """How to see a finding again, from what the run said of it; None if it found nothing."""
+    """Return the command that reproduces a finding, from the run's output; None if there is no finding."""
     found = re.search(r"Test unit written to (\S+)", said)
     if not found:
         return None
@@ -95,7 +95,8 @@ def again(said):
 
 
 def minimise(target):
-    """The fewest inputs that reach all that the corpus reaches become the seeds. Returns their number and the archive's bytes."""
+    """Make the seeds the smallest set of inputs that reaches the same code as the corpus. Return their number and the archive's
+    bytes."""
     small = tempfile.mkdtemp(prefix="ornic-fuzz-")
     try:
         status, said = run(target, "-merge=1", "-use_counters=0", small, corpus(target))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Each fuzz target runs its seeds and then looks for something new, for FUZZ_TIME seconds (default: 20)."""
+"""Each fuzz target runs its seeds and then searches for new inputs, for FUZZ_TIME seconds (default: 20)."""
 import os
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ class Fuzz(unittest.TestCase):
         self.assertGreaterEqual(tried, have)
 
     def test_sees_what_is_wrong(self):
-        """What breaks a rule is a finding: a run that cannot fail proves nothing."""
+        """A violated rule is a finding: a run that cannot fail proves nothing."""
         empty = tempfile.NamedTemporaryFile()
         self.addCleanup(empty.close)
         for target, what in ((t, w) for t in fuzzing.targets() for w in ("memory", "pool", "innocent")):

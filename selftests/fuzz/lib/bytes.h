@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An input as a row of values, and a mutation's own random numbers.
+ * An input as a sequence of values, and a mutation's random numbers.
  */
 #ifndef FUZZ_LIB_BYTES_H
 #define FUZZ_LIB_BYTES_H
@@ -10,20 +10,20 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What libFuzzer calls, and what it offers */
+/* Entry points that libFuzzer calls, and functions that it provides */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed);
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb,
 				 uint8_t *out, size_t max, unsigned int seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
-/** struct bytes - what is left of an input */
+/** struct bytes - the rest of an input */
 struct bytes {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* The next @n bytes of the input, or NULL if there are not so many. */
+/* Return the next @n bytes of the input, or NULL if there are fewer. */
 static inline const uint8_t *bytes_take(struct bytes *b, size_t n)
 {
 	const uint8_t *p = b->at;
@@ -55,7 +55,7 @@ static inline uint32_t dice_below(struct dice *d, uint32_t n)
 	return (d->state >> 33) % n;
 }
 
-/* A number of interest: small, a power of two or next to one, or any */
+/* Return a number of interest: small, a power of two or next to one, or any */
 static inline uint32_t dice_number(struct dice *d)
 {
 	switch (dice_below(d, 4)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mutations of rows of records.
+ * Mutations of sequences of records.
  */
 #include "records.h"
 
@@ -8,7 +8,7 @@
 
 #define RECORDS_MAX	256
 
-/** struct row - where the records of an input begin; @at[@n] is the end of the last */
+/** struct row - places of the records of an input; @at[@n] is the end of the last */
 struct row {
 	size_t at[RECORDS_MAX + 1];
 	uint32_t n;
@@ -30,7 +30,7 @@ static void row_read(const struct record_kind *k, const uint8_t *data, size_t si
 	row->at[row->n] = at;
 }
 
-/* Put @len bytes in the place of @gone bytes at @at, if there is room. Return: bytes of all. */
+/* Replace @gone bytes at @at by @len bytes, if there is room. Return: bytes of the input. */
 static size_t replace(uint8_t *data, size_t size, size_t max, size_t at, size_t gone,
 		      const uint8_t *rec, size_t len)
 {
@@ -63,17 +63,17 @@ static size_t mutate_once(const struct record_kind *k, struct dice *d, uint8_t *
 	case 2:
 		n = k->make(d, rec, sizeof(rec));
 		return replace(data, size, max, row.at[j], 0, rec, n);
-	case 3:				/* once more, somewhere */
+	case 3:				/* copy it to some place */
 		return replace(data, size, max, row.at[j], 0, rec, len);
 	case 4:
 		return replace(data, size, max, row.at[i], len, rec, 0);
-	case 5:				/* somewhere else */
+	case 5:				/* move it elsewhere */
 		size = replace(data, size, max, row.at[i], len, rec, 0);
 		row_read(k, data, size, &row);
 		return replace(data, size, max, row.at[dice_below(d, row.n + 1)], 0, rec, len);
-	case 6:				/* bytes, whatever they are */
+	case 6:				/* change arbitrary bytes */
 		return LLVMFuzzerMutate(data, size, max);
-	case 7:				/* once more, right after, a little different */
+	case 7:				/* duplicate it with a small change */
 		n = k->change(d, rec, len, sizeof(rec));
 		return replace(data, size, max, row.at[i + 1], 0, rec, n);
 	default:

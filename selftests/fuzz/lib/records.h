@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An input as a row of records, and what a mutator does to such a row: records are
- * inserted, repeated, moved and left out as a whole, and changed by what knows them.
+ * An input as a sequence of records, and a mutator's operations on it: it inserts, repeats,
+ * moves and deletes whole records; the target changes single ones.
  */
 #ifndef FUZZ_LIB_RECORDS_H
 #define FUZZ_LIB_RECORDS_H

@@ -35,7 +35,7 @@ const uint8_t rig_secret[8] = { 0xc7, 0x53, 0xe1, 0x9a, 0x2d, 0x86, 0xf4, 0x3b }
 static uint64_t now;
 static uint64_t seed;
 static struct dma memory[2];
-/* The secret again and again, as it is between regions and in what is hidden */
+/* The secret, repeated, as between the regions and in the hidden memory */
 static uint8_t secrets[RIG_ARENA_BYTES];
 _Static_assert(sizeof(secrets) >= RIG_HIDDEN, "enough for what is hidden");
 
@@ -59,7 +59,7 @@ uint32_t rig_random(void)
 	return seed >> 33;
 }
 
-/* The daemon's random numbers: the linker takes this one. */
+/* Replaces the daemon's random numbers at link time. */
 ssize_t getrandom(void *buf, size_t len, unsigned int flags)
 {
 	(void)flags;
@@ -103,7 +103,7 @@ static uint32_t wire_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 	return n;
 }
 
-/* Of all backends, this one is the program's own: the linker takes it and not the daemon's. */
+/* Replaces the daemon's backends at link time: this program has this one only. */
 const struct uplink_backend uplink_dgram = {
 	.kind = "dgram", .open = wire_open, .close = wire_close, .send = wire_send,
 };
@@ -150,7 +150,7 @@ static int64_t turn(void)
 	return next;
 }
 
-/* Tell of the commands that the host submitted. */
+/* Report the commands that the host submitted. */
 static void tell_commands(struct rig_station *s)
 {
 	struct host *h = &s->host;
@@ -206,7 +206,7 @@ void rig_settle(uint64_t ns)
 	}
 }
 
-/* ---- life -------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------- */
 
 void rig_mac(int i, uint8_t mac[6])
 {
@@ -315,8 +315,8 @@ void rig_start(void)
 }
 
 /*
- * So that it can be tested that a finding is found: FUZZ_BREAK in the environment names what
- * goes wrong with every input.
+ * Let every input fail in the way that FUZZ_BREAK in the environment names, to test that
+ * findings are detected.
  */
 void rig_break(void)
 {
@@ -351,7 +351,7 @@ void rig_stop(void)
 	engine_fini(&rig.engine);
 }
 
-/* ---- what a driver does -------------------------------------------------------- */
+/* ---- actions of a driver ------------------------------------------------------- */
 
 #define EXEC(h, op, number, cmd)	\
 	CHECK(host_exec(h, ORNIC_OP_##op, number, &(cmd), sizeof(cmd), NULL, 0) ==	\
@@ -412,7 +412,7 @@ static void make_cq(struct rig_station *s, struct rig_queue *q)
 	CHECK(!host_cq_create(&s->host, &q->cq, CQ_LOG, s->eq1.number, 0));
 }
 
-/* An SRQ; its ring is where that of a receive queue would be. */
+/* Create an SRQ; its ring takes the place of a receive queue's. */
 static void make_srq(struct rig_station *s, struct rig_queue *q, uint32_t xrcd)
 {
 	struct ornic_qp_create_cmd layout;
@@ -460,7 +460,7 @@ static void make_qp(struct rig_station *s, uint32_t which, uint8_t type, uint32_
 
 #define QPM(x)	ORNIC_QPM_##x
 
-/* What goes with each state, by kind of queue pair */
+/* Attributes of each state, by type of queue pair */
 static void modify(struct rig_station *s, uint32_t which, uint8_t type, uint8_t next,
 		   struct ornic_qp_modify_cmd cmd)
 {
@@ -485,7 +485,7 @@ static void modify(struct rig_station *s, uint32_t which, uint8_t type, uint8_t 
 	EXEC(&s->host, QP_MODIFY, s->q[which].qp.number, cmd);
 }
 
-/* From RESET to RTS, with queue pair @dest of @to as its peer */
+/* Take it from RESET to RTS, with queue pair @dest of @to as its peer */
 static void connect_qp(int i, uint32_t which, uint8_t type, int to, int gid, uint32_t dest)
 {
 	struct ornic_qp_modify_cmd cmd = {
@@ -514,7 +514,7 @@ static const struct {
 	[RIG_RAW] = { ORNIC_QPT_RAW, 0 }, [RIG_GSI] = { ORNIC_QPT_GSI, 0 },
 };
 
-/* Who the peer of queue pair @which is: behind the uplink, or in the same station */
+/* Set the peer of queue pair @which: behind the uplink, or in the same station */
 static void connect_kind(int i, uint32_t which)
 {
 	uint32_t other = which == RIG_INI ? RIG_TGT : which == RIG_TGT ? RIG_INI : which;
@@ -543,7 +543,10 @@ static uint32_t make_group(struct rig_station *s)
 	return host_number(&s->host);
 }
 
-/* Frames to the network interface; by a hash those to VXLAN's port, whole; a group of RoCE's */
+/*
+ * Rules: frames to the network interface; spread by a hash, those to VXLAN's port; a group
+ * of RoCE's
+ */
 static void make_rules(struct rig_station *s)
 {
 	static const uint8_t kinds[] = { ORNIC_RULE_UNICAST, ORNIC_RULE_MULTICAST };
@@ -632,7 +635,7 @@ struct qp *rig_qp(int i, uint32_t which)
 	return table_get(&rig.s[i].f->dev.qps, rig.s[i].q[which].qp.number);
 }
 
-/* Consume what there is; of what comes next there is to be an event. */
+/* Consume all entries, and arm so that the next one must raise an event. */
 static void poll_cq(struct host_ring *cq)
 {
 	struct ornic_cqe cqe;
@@ -660,9 +663,9 @@ void rig_poll(int i)
 				host_fired(&s->q[q].cq);
 }
 
-/* ---- what has to be true --------------------------------------------------------- */
+/* ---- invariants ------------------------------------------------------------------ */
 
-/* No call that the fuzzer would learn from */
+/* A comparison without calls that the fuzzer would learn from */
 bool rig_has_secret(const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i + sizeof(rig_secret) <= len; i++) {
@@ -676,7 +679,7 @@ bool rig_has_secret(const uint8_t *p, uint32_t len)
 	return false;
 }
 
-/* [@p, @p + @len) holds what it should. */
+/* Check that [@p, @p + @len) has its expected content. */
 static void check_bytes(const uint8_t *p, const uint8_t *should, uint32_t len, const char *what)
 {
 	if (!memcmp(p, should, len))
@@ -722,7 +725,10 @@ void rig_check_memory(int i)
 	rig_check_hidden(i);
 }
 
-/* The innocent queue pair of station @i has good completions of these, and no others. */
+/*
+ * Check that the innocent queue pair of station @i has successful completions of these, and
+ * no others.
+ */
 static void expect(int i, uint32_t n, const uint8_t *opcodes)
 {
 	struct host_ring *cq = &rig.s[i].q[RIG_INNOCENT].cq;
@@ -740,7 +746,7 @@ static void expect(int i, uint32_t n, const uint8_t *opcodes)
 	CHECK(seen == (1u << n) - 1, "station %d: innocent queue pair: completions %x", i, seen);
 }
 
-/* From the innocent queue pair of station @i to that of station @j */
+/* Send from the innocent queue pair of station @i to that of station @j */
 static void check_way(int i, int j)
 {
 	static const uint8_t opcodes[] = { ORNIC_WC_RDMA_WRITE, ORNIC_WC_SEND, ORNIC_WC_RECV };

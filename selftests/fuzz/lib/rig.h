@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the fuzz targets work on: two functions with their hosts on one engine and switch,
- * and an uplink whose other end is the target. Everything is made anew for each input,
- * time stands still unless the target moves it, and random numbers start over, so that an
- * input does the same each time.
+ * Environment of the fuzz targets: two functions with their hosts on one engine and switch,
+ * and an uplink whose remote end is the target. Each input starts with a new environment,
+ * the target controls the clock, and random numbers start over, so that an input has the
+ * same effect each time.
  */
 #ifndef FUZZ_LIB_RIG_H
 #define FUZZ_LIB_RIG_H
@@ -27,10 +27,10 @@
 /** RIG_PSN - PSN that connections begin with, near the wrap */
 #define RIG_PSN		0xfffff0u
 #define RIG_QKEY	0x11u
-/** RIG_PEER_QPN - queue pair at the other end of the uplink; that of queue pair i is + i */
+/** RIG_PEER_QPN - queue pair at the remote end of the uplink; that of queue pair i is + i */
 #define RIG_PEER_QPN	0x700u
 
-/* CHECK() - what has to be true whatever the input; a finding if it is not */
+/* CHECK() - an invariant for every input; its violation is a finding */
 #define CHECK(cond, ...)							\
 	do {									\
 		if (!(cond)) {							\
@@ -42,14 +42,14 @@
 		}								\
 	} while (0)
 
-/* Regions of a host's arena; between them, and in what nobody may read, is the secret. */
+/* Regions of a host's arena; the secret is between them, and in memory that must not be read. */
 enum rig_region {
 	RIG_ALL,		/* every right */
 	RIG_READ,		/* remote read; the device never writes it */
 	RIG_LOCAL,		/* receive buffers: no remote right */
 	RIG_WRITE,		/* remote write, and no remote read */
 	RIG_OTHER,		/* every right, in another protection domain */
-	RIG_WINDOW,		/* windows may be bound; no remote right of its own */
+	RIG_WINDOW,		/* windows may be bound; no remote right by its own key */
 	RIG_REGIONS,
 };
 
@@ -117,13 +117,14 @@ struct rig_station {
 };
 
 /**
- * struct rig - see above; what follows @nfree is set after rig_start()
+ * struct rig - the environment; members after @nfree are set after rig_start()
  * @engine:	engine and switch
  * @s:		stations
  * @up:		uplink
- * @nfree:	packets in the pool when nothing is under way
+ * @nfree:	packets in the pool when the engine is idle
  * @frame_out:	called for each frame that leaves by the uplink, or NULL
- * @command:	called for each command that a host submits and waits for, and its input, or NULL
+ * @command:	called for each command that a host submits and waits for, and its input,
+ *		or NULL
  * @loop:	queue pairs are connected with themselves, and not to the uplink
  */
 struct rig {
@@ -144,61 +145,61 @@ extern const uint8_t rig_secret[8];
 /* rig_open() - station @i binds its window to @len bytes of RIG_WINDOW from @off on, if it may */
 void rig_open(int i, uint32_t off, uint32_t len);
 
-/* rig_start() - both functions are on the switch, not enabled; rig_stop() - and all is gone */
+/* rig_start() - create both functions on the switch, not enabled; rig_stop() - free everything */
 void rig_start(void);
 void rig_stop(void);
 
-/* rig_break() - do what FUZZ_BREAK says, before the checks at the end of an input */
+/* rig_break() - execute FUZZ_BREAK, before the checks at the end of an input */
 void rig_break(void);
 
-/* rig_map() - all of a host's memory but what is hidden, and nothing else */
+/* rig_map() - map all of a host's memory except the hidden part */
 void rig_map(int i);
-/* rig_bus_master() - on, and the function in D0, without which that has no effect */
+/* rig_bus_master() - set it, and put the function into D0, without which that has no effect */
 void rig_bus_master(int i);
 /* rig_again() - reset station @i, forget its objects, and bring it up */
 void rig_again(int i);
 
-/* rig_bring_up() - station @i as a driver would: port, GIDs, domains, keys, arena */
+/* rig_bring_up() - set up station @i as a driver does: port, GIDs, domains, keys, arena */
 void rig_bring_up(int i);
-/* rig_queues() - all its queue pairs, connected */
+/* rig_queues() - create all its queue pairs, connected */
 void rig_queues(int i);
-/* rig_reconnect() - one of them: RESET, and RTS again */
+/* rig_reconnect() - reset one of them and take it to RTS again */
 void rig_reconnect(int i, uint32_t which);
-/* rig_innocent() - a queue pair of station @i that has nothing to do with the input */
+/* rig_innocent() - create a queue pair of station @i that the input does not involve */
 void rig_innocent(int i);
-/* rig_join() - those of two stations, connected with each other; or of one with itself */
+/* rig_join() - connect those of two stations with each other; or one with itself */
 void rig_join(int i, int j);
 
 void rig_mac(int i, uint8_t mac[6]);
-/* rig_gid() - entry @index of station @i: 0 IPv4, 1 IPv6; i = 2: the peer's */
+/* rig_gid() - return entry @index of station @i: 0 IPv4, 1 IPv6; i = 2: the peer's */
 void rig_gid(int i, int index, uint8_t gid[16]);
 
-/* rig_run() - turns until the engine rests. Return: what the last turn said. */
+/* rig_run() - run turns until the engine is idle. Return: result of the last turn. */
 int64_t rig_run(void);
-/* rig_turns() - the same, but at most @max */
+/* rig_turns() - run at most @max turns */
 int64_t rig_turns(uint32_t max);
-/* rig_pass() - time passes */
+/* rig_pass() - advance the clock */
 void rig_pass(uint64_t ns);
-/* rig_settle() - from timer to timer, until none is armed or @ns passed */
+/* rig_settle() - advance from timer to timer, until none is armed or @ns passed */
 void rig_settle(uint64_t ns);
 /* rig_poll() - consume completions and events of station @i */
 void rig_poll(int i);
-/* rig_input() - a frame comes in by the uplink, and what it leads to happens */
+/* rig_input() - deliver a frame from the uplink, and run the engine */
 void rig_input(uint8_t *frame, uint32_t len);
 
 uint64_t rig_region(int i, enum rig_region r);
 struct qp *rig_qp(int i, uint32_t which);
 
-/* rig_check_hidden() - nobody wrote what is not mapped */
+/* rig_check_hidden() - check that unmapped memory is unchanged */
 void rig_check_hidden(int i);
-/* rig_check_memory() - nobody wrote where nobody may */
+/* rig_check_memory() - check that memory without write permission is unchanged */
 void rig_check_memory(int i);
-/* rig_check_innocent() - those that rig_join() connected still talk to each other */
+/* rig_check_innocent() - check that the queue pairs of rig_join() still exchange data */
 void rig_check_innocent(int i, int j);
-/* rig_has_secret() - the secret is in [@p, @p + @len) */
+/* rig_has_secret() - return true if the secret is in [@p, @p + @len) */
 bool rig_has_secret(const uint8_t *p, uint32_t len);
 
-/* rig_random() - the next of a row of numbers that begins with each input */
+/* rig_random() - return the next of a sequence of numbers that restarts with each input */
 uint32_t rig_random(void);
 
 #endif /* FUZZ_LIB_RIG_H */
