@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Names and layouts of the device interface, read from include/ornic: the headers are the only place that has them.
+"""Names and layouts of the device interface, read from include/ornic, so that the headers stay their only source.
 
 c.ORNIC_REG_MAGIC is a number; unpack("ornic_cq_create_cmd", bytes) is a dict with the fields of a structure, pack() the
-opposite, offset("ornic_eqe.type") where a field is.
+opposite, offset("ornic_eqe.type") the offset of a field.
 """
 import os
 import re
@@ -22,7 +22,7 @@ def _evaluate(text):
     try:
         return eval(SUFFIX.sub(r"\1", text), {"__builtins__": {}}, _known)  # pylint: disable=eval-used
     except (NameError, SyntaxError):
-        return None                     # a macro of C, no number
+        return None                     # a macro of C, not a number
 
 
 def _read(text):
@@ -33,7 +33,7 @@ def _read(text):
     for name, value in re.findall(r"^\s+(ORNIC_\w+)\s*=\s*(\w+\([^)]*\)|[^,]+),", text, re.M):
         _known[name] = _evaluate(value)
     for name, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.M | re.S):
-        body = re.sub(r"union \{\s*(.*?;).*?\};", r"\1", body, flags=re.S)  # the first name of a union stands for it
+        body = re.sub(r"union \{\s*(.*?;).*?\};", r"\1", body, flags=re.S)  # the first name of a union represents it
         structures[name] = [(kind, field, _evaluate(count) if count else 0) for kind, field, count in
                             re.findall(r"^\s*(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body, re.M)]
 
@@ -45,7 +45,7 @@ c = types.SimpleNamespace(**_known)
 
 
 def _fields(name, base=0):
-    """Offset, struct code and dotted path of every plain field; nothing is padded (the headers assert that)."""
+    """Yield offset, struct code and dotted path of every plain field; there is no padding (the headers assert that)."""
     for kind, field, count in structures[name]:
         if kind in structures:
             for at, code, path in _fields(kind, base):
@@ -58,25 +58,25 @@ def _fields(name, base=0):
 
 
 def size(name):
-    """Bytes of a structure."""
+    """Return the size of a structure in bytes."""
     return sum(size(kind) if kind in structures else struct.calcsize(CODES[kind]) * (count or 1)
                for kind, _, count in structures[name])
 
 
 def offset(path):
-    """Offset of "structure.field"."""
+    """Return the offset of "structure.field"."""
     name, _, field = path.partition(".")
     return next(at for at, _, found in _fields(name) if found == field)
 
 
 def unpack(name, data):
-    """Fields of a structure by dotted path; what the data is too short for reads as zero."""
+    """Return the fields of a structure by dotted path; fields beyond the end of the data read as zero."""
     data = bytes(data).ljust(size(name), b"\0")
     return {path: struct.unpack_from("<" + code, data, at)[0] for at, code, path in _fields(name)}
 
 
 def pack(name, fields):
-    """A structure of these fields, by dotted path; the others are zero."""
+    """Return a structure with these fields, by dotted path; the others are zero."""
     data = bytearray(size(name))
     for at, code, path in _fields(name):
         if path in fields:
@@ -85,5 +85,5 @@ def pack(name, fields):
 
 
 def name_of(prefix, value):
-    """ORNIC_OP_NOP for ("ORNIC_OP_", 1)."""
+    """Return the name of a value: ORNIC_OP_NOP for ("ORNIC_OP_", 1)."""
     return next((name for name, known in _known.items() if name.startswith(prefix) and known == value), hex(value))

@@ -12,7 +12,7 @@ class Unreachable(Exception):
 
 
 class Block:
-    """A file mapped here. word() and quad() access aligned words in one piece, as the other side does."""
+    """A file mapped here. word() and quad() access aligned words by single accesses, as the driver and the device do."""
 
     def __init__(self, fd, size, offset=0):
         self.map = mmap.mmap(fd, size, offset=offset)
@@ -32,11 +32,11 @@ class Memory:
         self.blocks = {}                # address: (size, Block)
 
     def add(self, address, size, fd, offset):
-        """What a DMA_MAP with a descriptor says; the descriptor stays the caller's."""
+        """Add the memory of a DMA_MAP with a descriptor, which remains the caller's."""
         self.blocks[address] = (size, Block(fd, size, offset))
 
     def remove(self, address, size):
-        """What a DMA_UNMAP says; size 0 and address 0: everything."""
+        """Remove the memory of a DMA_UNMAP; size 0 and address 0: all memory."""
         for start in [start for start in self.blocks if not size or address <= start < address + size]:
             self.blocks.pop(start)[1].close()
 
@@ -47,7 +47,7 @@ class Memory:
         raise Unreachable(hex(address))
 
     def read(self, address, length):
-        """Bytes; they may span blocks that touch."""
+        """Read bytes, which may span adjacent blocks."""
         data = b""
         while len(data) < length:
             at = address + len(data)
@@ -57,7 +57,7 @@ class Memory:
         return data
 
     def write(self, address, data):
-        """Stores bytes."""
+        """Write bytes."""
         done = 0
         while done < len(data):
             piece = min(len(data) - done, PAGE - (address + done) % PAGE)
@@ -66,24 +66,24 @@ class Memory:
             done += piece
 
     def word(self, address):
-        """An aligned 32-bit word."""
+        """Read an aligned 32-bit word."""
         block, offset = self._find(address, 4)
         return block.words[offset // 4]
 
     def set_word(self, address, value):
-        """Stores an aligned 32-bit word in one piece."""
+        """Write an aligned 32-bit word by a single access."""
         block, offset = self._find(address, 4)
         block.words[offset // 4] = value
 
     def write_entry(self, address, data):
-        """Stores an entry of 64 bytes, its last eight after the others and in one piece (ORN-RNG-2)."""
+        """Write an entry of 64 bytes: its last eight after the others and by a single access (ORN-RNG-2)."""
         block, offset = self._find(address, 64)
         block.map[offset:offset + 56] = data[:56]
         block.quads[offset // 8 + 7] = struct.unpack("=Q", data[56:])[0]
 
 
 def pages(memory, descriptor, length):
-    """DMA addresses and lengths of the pieces of what a page descriptor describes (dotted fields: addr, level ...)."""
+    """Return DMA addresses and lengths of the pieces of a page descriptor (dotted fields: addr, level ...)."""
     addr, offset, shift, level = (descriptor[field] for field in ("addr", "offset", "page_shift", "level"))
     if not length:
         return []
@@ -107,7 +107,7 @@ def pages(memory, descriptor, length):
 
 
 class Shared:
-    """Memory of the proxy's own that the device can reach: a file to send with a DMA_MAP."""
+    """Memory of the proxy that the device can reach: a file to send with a DMA_MAP."""
 
     def __init__(self, address, size):
         self.address, self.size = address, size
@@ -116,11 +116,11 @@ class Shared:
         self.used = 0
 
     def clear(self):
-        """Everything is free again."""
+        """Free all of it."""
         self.used = 0
 
     def take(self, size):
-        """The address of so many zeros, at a page boundary."""
+        """Allocate that many zeros at a page boundary; return their address."""
         start = self.used
         self.used += (size + PAGE - 1) // PAGE * PAGE
         if self.used > self.size:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A man in the middle of one function: the driver believes that it talks to a device, the device that it talks to a driver.
+"""A proxy in front of one function: the driver sees it as its device, the device sees it as its driver.
 
-Registers, doorbells and configuration space go through the proxy as messages. The admin queue and the event queues it serves
-itself: the device gets rings in the proxy's memory for them, and each entry is copied from one ring to the other. So every
-command, completion and event is seen exactly once and can be changed, held or made up. All other rings are the guest's, and the
-device works on them directly.
+Registers, doorbells and configuration space go through the proxy as messages. The proxy itself serves the admin queue and the
+event queues: for these the device gets rings in the proxy's memory, and the proxy copies each entry from one ring to the other.
+So it sees every command, completion and event exactly once, and can change, hold or invent it. All other rings are the guest's,
+and the device works on them directly.
 
-What the driver does is told to a Rules (rules.py). A test makes the device lie by the members of Lies.
+The proxy reports the driver's actions to a Rules (rules.py). A test makes the device lie by the members of Lies.
 """
 import dataclasses
 import json
@@ -23,7 +23,7 @@ from relay import ACCESS, Relay
 from rings import NOTIFY, Made, Taken
 from rules import Rules
 
-SHARED_AT = 1 << 46                     # DMA address that no guest has memory at
+SHARED_AT = 1 << 46                     # DMA address without memory in any guest
 SHARED_BYTES = 32 << 20
 MSIX = 2
 SET_EVENTFD, SET_TRIGGER = 4, 32
@@ -31,8 +31,8 @@ COMMAND, BUS_MASTER = 4, 4              # register of the configuration space, a
 BAR0, CONFIG_SPACE = c.ORNIC_BAR_REGS, 7
 READ, WRITE, CONFIG = "read", "write", "config"
 ONES = 0xffffffff
-PUMP = 0.001                            # seconds between two looks at the device's rings
-GLANCE = 0.05                           # the same at the guest's memory, whose changes nobody announces
+PUMP = 0.001                            # seconds between two polls of the device's rings
+GLANCE = 0.05                           # seconds between two looks at the guest's memory, whose changes nobody reports
 RINGS = {c.ORNIC_REG_ASQ_ADDR: "asq", c.ORNIC_REG_ACQ_ADDR: "acq", c.ORNIC_REG_ASQ_REC: "asq_rec",
          c.ORNIC_REG_ACQ_REC: "acq_rec", c.ORNIC_REG_STATUS_ADDR: "status"}
 STATUS_BYTES = 64
@@ -41,14 +41,14 @@ HEARTBEAT = offset("ornic_status_block.heartbeat")
 
 @dataclasses.dataclass
 class Lies:
-    """What the device says or does otherwise than it would.
+    """Changes to the device's answers and actions.
 
     registers: by offset, a function of the true value. gone: the function has left the bus. on_command: called with a command
-    before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it may
-    change; False: the completion is held until release(). on_event: called with an event queue's number and an event of the device,
-    as bytes, or with one that reports admin completions; returns a list of what the driver gets instead. on_doorbell: called with kind,
-    queue number and value of a doorbell; False: the doorbell is held until release(). interrupts: whether there are any. mute: vectors
-    without. heartbeat: whether the driver sees one.
+    before the device gets it; False: it never does. on_completion: called with the command and its completion, a dict that it
+    may change; False: the completion is held until release(). on_event: called with an event queue's number and an event of the
+    device, as bytes, or with one that reports admin completions; returns the list of events for the driver instead.
+    on_doorbell: called with kind, queue number and value of a doorbell; False: the doorbell is held until release().
+    interrupts: False for none. mute: vectors without interrupts. heartbeat: False hides it from the driver.
     """
     registers: dict = dataclasses.field(default_factory=dict)
     gone: bool = False
@@ -63,8 +63,8 @@ class Lies:
 
 @dataclasses.dataclass
 class Command:
-    """A command in flight. ring: where the entries of a CQ, or of a QP's receive queue, to be created lie; the driver may free the
-    list after the completion."""
+    """A command in flight. ring: place of the entries of a CQ, or of a QP's receive queue, that it creates; the driver may free
+    the list after the completion."""
     entry: bytes
     fields: dict
     payload: bytes
@@ -76,12 +76,12 @@ class Command:
         return self.fields["opcode"]
 
     def input(self, name):
-        """The input as a structure."""
+        """Return the input as a structure."""
         return unpack(name, self.payload)
 
 
 class EventQueue:
-    """One of the guest's and the device's twin of it. fired: the arm word for which it fired last."""
+    """An event queue of the guest and the device's counterpart of it. fired: the arm word for which it fired last."""
 
     def __init__(self, vector, guest, twin):
         self.vector, self.guest, self.twin = vector, guest, twin
@@ -96,8 +96,8 @@ class Proxy(Relay):
         self.changed = threading.Condition(self.lock)
         self.memory, self.shared = Memory(), Shared(SHARED_AT, SHARED_BYTES)
         self.rules, self.lies = Rules(), Lies()
-        self.accesses = []              # all of registers: READ, WRITE or CONFIG, offset, value
-        self.commands = []              # all that were submitted
+        self.accesses = []              # accesses of all registers: READ, WRITE or CONFIG, offset, value
+        self.commands = []              # all commands that were submitted
         self.vectors = {}               # eventfd by number
         self.bus_master = False
         self._forget()
@@ -108,15 +108,15 @@ class Proxy(Relay):
         self.pump.start()
 
     def _forget(self):
-        """The device is disabled: no ring of the guest is touched any more."""
+        """Forget the guest's rings, because the device is disabled and must not access them."""
         self.given = {}                 # addresses that the driver wrote into registers, by name
         self.asq = self.acq = self.twin_asq = self.twin_acq = None
         self.inputs = 0                 # shared memory for the inputs of commands
         self.eqs = {}
         self.flight, self.held = {}, []
-        self.late = []                  # doorbells that were held: offset and bytes
+        self.late = []                  # held doorbells: offset and bytes
         self.acq_fired = 0
-        self.status_seen = b""          # the device's status block when it was copied last
+        self.status_seen = b""          # the device's status block at the last copy
         self.starting = {}              # event queues whose create is in flight, by cmd_id
         self.shared.clear()
 
@@ -139,7 +139,7 @@ class Proxy(Relay):
         return handler(message) if handler else message
 
     def _version(self, message):
-        """Batches of writes are not taken apart here, so none are offered."""
+        """Offer no batches of writes, because the proxy does not split them."""
         said = json.loads(message.payload[4:-1])
         said["capabilities"]["write_multiple"] = False
         message.payload = message.payload[:4] + json.dumps(said).encode() + b"\0"
@@ -201,7 +201,7 @@ class Proxy(Relay):
         value = int.from_bytes(data, "little")
         if at == c.ORNIC_REG_STATUS:
             with self.lock:
-                self._copy_status()     # READY is seen after the nonce
+                self._copy_status()     # the driver sees READY after the nonce
         if at in self.lies.registers:
             value = self.lies.registers[at](value)
             message.payload = message.payload[:ACCESS.size] + value.to_bytes(len(data), "little")
@@ -250,7 +250,7 @@ class Proxy(Relay):
         return message
 
     def _twin(self, name):
-        """Where the device's twin of an admin ring or its record is; all are made when the first is asked for."""
+        """Return the place of the device's counterpart of an admin ring or its record; the first call allocates all of them."""
         if "twins" not in self.given:
             self._share()
             rings = self.shared.take(2 * (c.ORNIC_ENTRY_BYTES << c.ORNIC_LOG_MAX_ADMIN))
@@ -261,7 +261,7 @@ class Proxy(Relay):
         return self.given["twins"][name]
 
     def _share(self):
-        """Makes the proxy's memory known to the device, once per connection."""
+        """Make the proxy's memory known to the device, once per connection."""
         if SHARED_AT not in self.memory.blocks:
             self.memory.add(SHARED_AT, SHARED_BYTES, self.shared.fd, 0)
             self.ask(relay.DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, SHARED_AT, SHARED_BYTES), [self.shared.fd])
@@ -286,7 +286,7 @@ class Proxy(Relay):
         self.rules.enable(self.memory, self.asq, self.acq)
 
     def _copy_status(self):
-        """Gives the driver what the device changed in its status block."""
+        """Copy the device's changes of its status block to the driver's."""
         if not self.asq:
             return
         said = self.memory.read(self.given["twins"]["status"], STATUS_BYTES)
@@ -354,7 +354,7 @@ class Proxy(Relay):
         self._ring(c.ORNIC_DB_ADMIN, c.ORNIC_DB_ASQ, self.twin_asq.producer)
 
     def _ring_of(self, given, prefix, length):
-        """Addresses and lengths of the pieces of a ring."""
+        """Return addresses and lengths of the pieces of a ring."""
         where = {field: given[prefix + field] for field in ("addr", "offset", "page_shift", "level")}
         return tuple(pages(self.memory, where, length))
 
@@ -363,7 +363,7 @@ class Proxy(Relay):
         self.post(BAR0, self.rules.db_offset, struct.pack("<Q", word))
 
     def _eq_create(self, command):
-        """The device gets a ring of the proxy's; returns the input that says so."""
+        """Give the device a ring of the proxy; return the changed input."""
         fields = command.input("ornic_eq_create_cmd")
         guest = Made(self.memory, fields["pages.addr"] + fields["pages.offset"], fields["record"], fields["log_entries"])
         twin = Taken(self.memory, self.shared.take(c.ORNIC_ENTRY_BYTES * guest.entries), self.shared.take(64), guest.log)
@@ -372,7 +372,7 @@ class Proxy(Relay):
         return pack("ornic_eq_create_cmd", {**fields, "pages.addr": twin.address, "pages.offset": 0, "record": twin.record})
 
     def _completed(self, entry):
-        """The device completed a command."""
+        """Process a command that the device has completed."""
         completion = unpack("ornic_admin_cpl", entry)
         command = self.flight[completion["cmd_id"]]
         command.completion = completion
@@ -386,19 +386,19 @@ class Proxy(Relay):
             self.complete(command)
 
     def complete(self, command):
-        """Tells the driver that a command is completed."""
+        """Report the completion of a command to the driver."""
         self.rules.completed(self.memory, command)
         self.flight.pop(command.fields["cmd_id"], None)
         self.put_completion(command.completion)
 
     def put_completion(self, fields):
-        """Gives the driver a completion, also of no command at all."""
+        """Give the driver a completion, which need not belong to a command."""
         with self.lock:
             self.acq.put(pack("ornic_admin_cpl", fields))
             self._fire_admin()
 
     def release(self):
-        """Gives the driver the completions that were held, and the device the doorbells."""
+        """Give the driver the held completions, and the device the held doorbells."""
         with self.lock:
             self.lies.on_completion = self.lies.on_doorbell = None
             while self.held:
@@ -407,7 +407,7 @@ class Proxy(Relay):
                 self.post(BAR0, *self.late.pop(0))
 
     def give(self, command):
-        """Gives the driver the completion of one command, if it is still held: a reset has forgotten it."""
+        """Give the driver the completion of one command, if it is still held: a reset discards it."""
         with self.lock:
             if command in self.held:
                 self.held.remove(command)
@@ -419,18 +419,18 @@ class Proxy(Relay):
         if 0 not in self.eqs or not arm.type or arm.serial == self.acq_fired or not arm.covers(self.acq.producer):
             return
         if not self.eqs[0].guest.room():
-            return                      # _look() comes back to it
+            return                      # _look() tries again
         self.acq_fired = arm.serial
         self._give_events(0, pack("ornic_eqe", {"type": c.ORNIC_EV_ADMIN, "info0": arm.word}))
         self._fire(self.eqs[0])
 
     def _give_events(self, number, entry):
-        """Gives the driver an event that is true, or what a lie makes of it."""
+        """Give the driver an event of the device, or the result of a lie about it."""
         for given in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
             self.eqs[number].guest.put(given)
 
     def put_event(self, number, *events):
-        """Gives the driver events in one batch, also of what did not happen."""
+        """Give the driver events in one batch, which may be invented."""
         with self.lock:
             queue = self.eqs[number]
             for fields in events:
@@ -438,7 +438,7 @@ class Proxy(Relay):
             self._fire(queue)
 
     def _fire(self, queue):
-        """Interrupts if the queue is armed and has entries that the guest waits for."""
+        """Raise an interrupt if the queue is armed and has entries for which the guest waits."""
         arm = queue.guest.arm()
         if not (arm.type and arm.word != queue.fired and arm.covers(queue.guest.producer)):
             return
@@ -454,7 +454,7 @@ class Proxy(Relay):
                 try:
                     self._look()
                 except Unreachable:
-                    pass                # the guest's memory is being mapped anew
+                    pass                # the guest's memory is being mapped again
                 except Exception as e:  # pylint: disable=broad-except
                     self.broken = e
                     raise
@@ -478,7 +478,7 @@ class Proxy(Relay):
 
     # for tests
     def wait(self, condition, what, timeout=60):
-        """Waits until condition() is true of what the proxy knows; the lock is held meanwhile."""
+        """Wait until condition() on the proxy's state is true; the lock is held meanwhile."""
         end = time.monotonic() + timeout
         with self.changed:
             while not condition():
@@ -487,26 +487,26 @@ class Proxy(Relay):
                 self.changed.wait(GLANCE)
 
     def seen(self, kind, at=None, since=0):
-        """Values of the accesses of a kind, of one register or all."""
+        """Return the values of the accesses of a kind, of one register or all."""
         return [value for what, where, value in self.accesses[since:] if what == kind and at in (None, where)]
 
     def reasons(self, since=0):
-        """Reasons of the resets and disables so far."""
+        """Return the reasons of the resets and disables so far."""
         return [value >> c.ORNIC_CTL_REASON_SHIFT for value in self.seen(WRITE, c.ORNIC_REG_CONTROL, since)
                 if value & c.ORNIC_CTL_RESET or not value & c.ORNIC_CTL_ENABLE]
 
     def interrupt(self, vector):
-        """An interrupt without cause."""
+        """Raise a spurious interrupt."""
         with self.lock:
             os.eventfd_write(self.vectors[vector], 1)
 
     def storm(self, number, fields=None):
-        """From now on the event queue is filled with this event whenever there is room; None: no more."""
+        """Fill the event queue with this event whenever there is room, from now on; None: stop."""
         with self.lock:
             self.storming = None if number is None else (number, pack("ornic_eqe", fields))
 
     def fake_cqe(self, number, fields):
-        """Writes an entry where a CQ of the kernel, which has armed it, looks next, and tells of it."""
+        """Write an entry at the next position of an armed CQ of the kernel, and raise its event."""
         with self.lock:
             create = next(command for command in reversed(self.commands)
                           if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
@@ -518,7 +518,7 @@ class Proxy(Relay):
             self.put_event(given["eq"], {"type": c.ORNIC_EV_COMPLETION, "number": number, "info0": arm.word})
 
     def vanish(self):
-        """The function leaves the bus: the device stops, and whatever is read of it is all ones."""
+        """Remove the function from the bus: the device stops, and all reads return ones."""
         with self.lock:
             self.lies.gone = True
             self._forget()
@@ -526,7 +526,7 @@ class Proxy(Relay):
             self.post(BAR0, c.ORNIC_REG_CONTROL, struct.pack("<I", c.ORNIC_CTL_RESET))
 
     def status_block(self, field, value):
-        """Writes a word of the status block in the device's place."""
+        """Write a word of the status block instead of the device."""
         with self.lock:
             self.memory.set_word(self.given["status"] + offset("ornic_status_block." + field), value)
 

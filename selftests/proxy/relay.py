@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Between QEMU and a device: takes QEMU's connection, makes one to the device, and passes vfio-user messages with their
-descriptors on, both ways. A subclass sees each request and may change, answer or swallow it.
+"""A relay between QEMU and a device: it accepts QEMU's connection, makes one to the device, and forwards vfio-user messages
+with their descriptors in both directions. A subclass sees each request and may change, answer or drop it.
 
-Two threads per connection, one for each direction. The device answers in order, so that a queue of what was asked tells whose
-reply a reply is: the proxy asks things of its own in between.
+There are two threads per connection, one for each direction. The device answers in order, so a queue of the requests shows to
+which one a reply belongs: the proxy also sends requests in between.
 """
 import collections
 import dataclasses
@@ -74,11 +74,11 @@ class Side:
         try:
             self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass                        # the other end was faster
+            pass                        # the remote end was faster
 
 
 class Relay:
-    """Listens at a path; one connection at a time, as the device does."""
+    """Listen at a path; serve one connection at a time, as the device does."""
 
     def __init__(self, listen_at, device_path):
         self.device_path = device_path
@@ -86,29 +86,29 @@ class Relay:
         self.listener.bind(listen_at)
         self.listener.listen(1)
         self.vmm = self.device = None
-        self.asked = collections.deque()        # what the device has not answered: function(reply) of each
-        self.asking = threading.Lock()          # the order of the queue is the order on the socket
+        self.asked = collections.deque()        # requests that the device has not answered: function(reply) of each
+        self.asking = threading.Lock()          # keeps the order of the queue and of the socket the same
         self.broken = None                      # an exception that ended a thread
         threading.Thread(target=self._serve, daemon=True).start()
 
     # for subclasses
     def connected(self):
-        """QEMU and the device are there; nothing was said yet."""
+        """Called when QEMU and the device are connected, before the first message."""
 
     def disconnected(self):
-        """QEMU or the device went away."""
+        """Called when QEMU or the device has disconnected."""
 
     def request(self, message):
-        """What QEMU asks: returns the message to pass on, or None."""
+        """Process a request of QEMU: return the message to pass on, or None."""
         return message
 
     def reply(self, request, message):
-        """What the device answers QEMU: returns the message to pass on."""
+        """Process the device's reply to QEMU: return the message to pass on."""
         return message
 
-    # what the proxy itself can say
+    # messages of the proxy itself
     def ask(self, cmd, payload=b"", fds=()):
-        """Asks the device something; returns the reply's payload. Not from the thread that reads its answers."""
+        """Send a request to the device; return the reply's payload. Must not be called from the thread that reads the replies."""
         answer, there = [], threading.Event()
 
         def take(message):
@@ -120,16 +120,16 @@ class Relay:
         return answer[0].payload
 
     def post(self, region, offset, data):
-        """A posted write to the device."""
+        """Send a posted write to the device."""
         self._to_device(Message(0, REGION_WRITE, NO_REPLY, payload=ACCESS.pack(offset, region, len(data)) + data))
 
     def answer(self, request, payload=b""):
-        """Answers QEMU in the device's place."""
+        """Answer QEMU instead of the device."""
         if request.wants_reply:
             self.vmm.send(Message(request.id, request.cmd, REPLY, payload=payload))
 
     def close(self):
-        """The end: both connections are cut."""
+        """Close both connections."""
         self.listener.close()
         for side in (self.vmm, self.device):
             if side:
@@ -160,7 +160,7 @@ class Relay:
             while True:
                 handle(side.receive())
         except (EOFError, OSError):
-            pass                        # the other end is gone
+            pass                        # the remote end is gone
         except Exception as e:          # pylint: disable=broad-except
             self.broken = e
             raise

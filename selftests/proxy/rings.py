@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The device's half of the guest's admin and event queues, which the proxy plays (ring.rst).
+"""The device's half of the guest's admin and event queues, implemented by the proxy (ring.rst).
 
-The guest's records keep notify = ALWAYS, so that the guest rings for whatever it posts or arms.
+The guest's records keep notify = ALWAYS, so that the guest rings for each entry that it posts and each time it arms.
 """
 import dataclasses
 
@@ -31,7 +31,7 @@ class Arm:
         return self.word >> c.ORNIC_ARM_TYPE_SHIFT & c.ORNIC_ARM_TYPE_MASK
 
     def covers(self, producer):
-        """Whether an entry at or past the index exists when the producer index is this."""
+        """Return true if an entry at or past the index exists with this producer index."""
         return 0 < ((producer - self.index) & c.ORNIC_ARM_INDEX_MASK) <= c.ORNIC_ARM_INDEX_MASK >> 1
 
 
@@ -55,19 +55,19 @@ class Ring:
 
 
 class Taken(Ring):
-    """A ring that the proxy consumes: the guest's submissions, or what the device produces."""
+    """A ring that the proxy consumes: the guest's submissions, or entries of the device."""
 
     def __init__(self, *where):
         super().__init__(*where)
         self.next = 0
 
     def submitted(self):
-        """Entries up to the producer index that the guest published."""
+        """Return the entries up to the producer index that the guest published."""
         while self.next != self.host_index():
             yield self._take()
 
     def produced(self, room=lambda: True):
-        """Entries with the phase of this lap, as long as there is room for them."""
+        """Return the entries with the phase of this lap, as long as there is room for them."""
         while room() and self.memory.read(self.slot(self.next) + LAST, 1)[0] & 1 == (self.next >> self.log & 1) ^ 1:
             yield self._take()
             self.memory.set_word(self.record + HOST_INDEX, self.next)
@@ -86,11 +86,11 @@ class Made(Ring):
         self.producer = 0
 
     def room(self):
-        """Whether the guest has consumed enough for one more."""
+        """Return true if the guest has consumed enough for one more."""
         return (self.producer - self.host_index()) & MASK < self.entries
 
     def put(self, entry, phase=True):
-        """Writes one entry; with a phase for the guest, without to be published to the device."""
+        """Write one entry; with a phase for the guest, without one to be published to the device."""
         if phase:
             entry = bytearray(entry)
             entry[LAST] = entry[LAST] & ~1 | (self.producer >> self.log & 1) ^ 1

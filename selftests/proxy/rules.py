@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the specification asks of a driver, as far as a device can see it: each clause that was broken, and how often each was put
-to the test.
+"""The specification's rules for a driver, as far as a device can check them: the violated clauses, and the number of times that
+each clause was exercised.
 
-The proxy tells what the driver does as it happens. Nothing here depends on time.
+The proxy reports the driver's actions as they happen. Nothing here depends on time.
 """
 import collections
 
@@ -15,7 +15,7 @@ FEATURES = sum(1 << value for name, value in vars(c).items() if name.startswith(
 PAGE_SHIFT = PAGE.bit_length() - 1
 RECORD = unpack("ornic_rec", b"")
 
-CREATE, DESTROY = (0x01, 0x11), (0x04, 0x14)    # verbs of an opcode; 0x11 and 0x14 are of another object of the same class
+CREATE, DESTROY = (0x01, 0x11), (0x04, 0x14)    # verbs of an opcode; 0x11 and 0x14 belong to another object of the same class
 INPUTS = {c.ORNIC_OP_EQ_CREATE: "ornic_eq_create_cmd", c.ORNIC_OP_CQ_CREATE: "ornic_cq_create_cmd",
           c.ORNIC_OP_CQ_RESIZE: "ornic_cq_resize_cmd", c.ORNIC_OP_SRQ_CREATE: "ornic_srq_create_cmd",
           c.ORNIC_OP_QP_CREATE: "ornic_qp_create_cmd", c.ORNIC_OP_KEY_CREATE: "ornic_key_create_cmd",
@@ -27,15 +27,15 @@ NAMED = {c.ORNIC_OP_CQ_CREATE: {"eq": EQ}, c.ORNIC_OP_SRQ_CREATE: {"pd": PD, "xr
 
 
 def object_of(opcode, number):
-    """What a number stands for: class of the opcode, kind within it, number; of a key its index, the tag changes."""
+    """Return the object of a number: class of the opcode, kind within it, number; of a key the index, because the tag changes."""
     kind = opcode >> 8
     return kind, opcode & 0x10, number >> c.ORNIC_KEY_TAG_BITS if kind == KEY else number
 
 
 class Rules:
-    """broken: texts, each begins with a clause. tried: how often a clause was put to the test."""
+    """broken: texts, each begins with a clause. tried: number of times that a clause was exercised."""
 
-    db_offset = 4 << 20                 # where the reference device has its doorbell pages
+    db_offset = 4 << 20                 # place of the doorbell pages in the reference device
 
     def __init__(self):
         self.broken = []
@@ -48,11 +48,11 @@ class Rules:
             self.broken.append("%s: %s" % (clause, text % details))
 
     def reset(self):
-        """The device is disabled: it has no objects."""
+        """Forget all objects, because the device is disabled."""
         self.enabled = self.ready = False
-        self.given_up = False           # bus mastering has ended: the driver takes the device for dead
-        self.objects = set()            # what exists, as object_of()
-        self.going = set()              # of these, whose destroy is in flight
+        self.given_up = False           # bus mastering has ended: the driver considers the device dead
+        self.objects = set()            # existing objects, as of object_of()
+        self.going = set()              # those whose destroy is in flight
         self.flight = {}                # commands by cmd_id
         self.arms = {}                  # last arm by ring
         self.records = {}               # address of a CQ's record and log2 of its entries, by number
@@ -85,7 +85,7 @@ class Rules:
         self.reset()
 
     def enable(self, memory, asq, acq):
-        """The driver writes ENABLE."""
+        """Check a write of ENABLE."""
         self.enabled = True
         ring = memory.read(acq.address, acq.entries * ENTRY)
         self.check("ORN-RNG-16", not any(ring), "the ACQ is not zero")
@@ -97,7 +97,7 @@ class Rules:
 
     # arming
     def _armed(self, ring, word, host_index, entries):
-        """A driver arms; returns the arm and by how much the consumer index that it stored is behind."""
+        """Check an arm of the driver; return it and the number of entries by which the consumer index that it stored is behind."""
         arm, last = Arm(word), self.arms.get(ring)
         if last and last.serial == arm.serial:
             self.check("ORN-RNG-30", arm.type >= last.type, "%s: arm type lowered to %d", ring, arm.type)
@@ -127,12 +127,12 @@ class Rules:
 
     # commands
     def submitted(self, asq, flight):
-        """The driver rings for the ASQ, while so many commands are in flight that were taken."""
+        """Check a doorbell of the ASQ, with the number of commands in flight that were taken."""
         flight += (asq.host_index() - asq.next) & 0xffffffff
         self.check("ORN-ADM-17", flight <= asq.entries, "%d commands in flight, %d entries", flight, asq.entries)
 
     def command(self, memory, command):
-        """The device takes a command."""
+        """Check a command that the device takes."""
         fields, opcode = command.fields, command.opcode
         number = fields["cmd_id"]
         self.check("ORN-ADM-18", number not in self.flight, "cmd_id %#x is in flight already", number)
@@ -158,7 +158,7 @@ class Rules:
             self.check("ORN-FEA-6", not unknown, "features %#x accepted", unknown)
 
     def _relies(self, command, given):
-        """Only what exists is named: a number is known from a completion alone."""
+        """Check that a command names existing objects only: the driver knows a number only from a completion."""
         opcode, fields = command.opcode, command.fields
         named = {object_of(kind << 8, given[field]) for field, kind in NAMED.get(opcode, {}).items()
                  if given[field] not in (0, c.ORNIC_NONE) or field == "eq"}
@@ -171,7 +171,7 @@ class Rules:
             self.going |= named
 
     def completed(self, memory, command):
-        """The driver will find a command completed."""
+        """Note that the driver will find a command completed."""
         fields, opcode, completion = command.fields, command.opcode, command.completion
         self.flight.pop(fields["cmd_id"], None)
         if fields["in_len"] > c.ORNIC_ADMIN_INLINE:
@@ -198,7 +198,7 @@ class Rules:
 
     # rings
     def _rings(self, memory, opcode, given):
-        """Rings and records as they are before create."""
+        """Check that rings and records have their initial content before create."""
         for name in ("record", "sq_record", "rq_record"):
             if given.get(name):
                 self._record(memory, given[name])
