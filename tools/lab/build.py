@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The build root of a guest release: compilers, the guest kernel's headers, a configured rdma-core.
 
-Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the provider's surroundings
-(headers in build/include), /usr/src/pyverbs-tests the tests of the guest's pyverbs, /usr/src/checkpatch the kernel's checkpatch.pl
-with its word lists and kernel-doc (unless the recipe says checkpatch = false). A guest with a base uses the base's build root, in
-which a command then sees the modules folder of the guest's own kernel.
+Inside it /lib/modules/RELEASE/build are the kernel's headers, /usr/src/rdma-core the source tree of the provider (headers in
+build/include), /usr/src/pyverbs-tests the tests of the guest's pyverbs, /usr/src/checkpatch the kernel's checkpatch.pl with its
+word lists and kernel-doc (unless the recipe says checkpatch = false). A guest with a base uses the base's build root, in which
+a command then sees the modules folder of the guest's own kernel.
 
-What is built in it fits the guest, whatever release the host runs. A command sees the checkout at the same absolute
-path as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command
-lives in its own mount namespace, so nothing stays mounted when it ends, however it ends.
+Programs that are built in it fit the guest, for any release of the host. A command sees the checkout at the same absolute path
+as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command lives in its own
+mount namespace, so nothing stays mounted when it ends, in any way.
 """
 import os
 import shlex
@@ -20,10 +20,10 @@ from .errors import LabError
 CHECKOUT = os.path.realpath(os.path.join(recipe.HERE, "..", ".."))
 DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR")
 
-# Runs in the new root at the end of its making; its arguments are pairs of a version of rdma-core and the suite that has it, and the
-# first whose source is on the mirror is taken. The source is unpacked from the two tarballs whose checksums the signed index gives,
-# so a mirror without the .dsc beside them will do, and without Debian's own changes, too. The tests come from the package that the
-# guest has: only that fits its pyverbs.
+# Runs in the new root at the end of its creation. Its arguments are pairs of a version of rdma-core and the suite that has it; it
+# takes the first one whose source is on the mirror. It unpacks the source from the two tarballs whose checksums are in the signed
+# index. So it needs neither the .dsc nor Debian's changes, which a mirror may lack. The tests come from the guest's version of
+# the package, because only that fits its pyverbs.
 CONFIGURE = r"""set -e
 mkdir /usr/src/fetch /usr/src/pyverbs-tests
 cd /usr/src/fetch
@@ -70,7 +70,7 @@ for h in /usr/include/infiniband/*.h; do
 done
 rm -rf /var/lib/apt/lists/*
 """
-# The same for the guest whose kernel's style rules are ours.
+# The same for the guest whose kernel defines the style rules.
 CHECKPATCH = r"""cd /usr/src
 tar -xf linux-source-*.tar.xz --strip-components=2 --one-top-level=checkpatch --occurrence=1 --wildcards \
 	'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' '*/scripts/kernel-doc'
@@ -100,12 +100,12 @@ def artefact(name):
 
 
 def run(name, command, checkout):
-    """Replaces this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    """Replace this process by command, run in the build root of guest release name; it sees and may change checkout."""
     enter(artefact(name).get(), checkout, command, modules=kernel.modules(name) or "", ORNIC_BUILDROOT=name)
 
 
 def enter(root, checkout, command, modules="", overlay=("", "", "", ""), **variables):
-    """Replaces this process by command, run in a root; overlay: lower, upper and work folder, and where it is mounted."""
+    """Replace this process by command, run in a root; overlay: lower, upper and work folder, and its mount point."""
     if not os.path.isdir(checkout):
         raise LabError("no folder %s" % checkout)
     cwd = os.getcwd()

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Artefacts that are made once: a directory per (kind, recipe), outside the checkout.
 
-An artefact's directory is $ORNIC_CACHE/<kind>-<hash of its recipe>. It is made as <...>.new and renamed when it
-is complete, so a directory that exists under its final name is whole. A lock per kind keeps two builders apart;
-the second one waits and then finds the first one's result. Whatever an interrupted builder left is removed by
-the next one. Nothing here knows what an artefact contains.
+An artefact's directory is $ORNIC_CACHE/<kind>-<hash of its recipe>. It is made as <...>.new and renamed when it is complete, so
+a directory with its final name is whole. A lock per kind keeps two builders apart; the second one waits and then finds the
+first one's result. The next builder removes the rest of an interrupted build. Nothing here knows the content of an artefact.
 
-Several checkouts share a cache, each with its own recipes: that an artefact is not this checkout's does not mean that
-nobody needs it. Its modification time is when it was last asked for, and only long unused ones are pruned.
+Several checkouts share a cache, each with its own recipes, so an artefact that this checkout does not use may be needed by
+another one. Its modification time is the time of its last use, and only artefacts that were long unused are pruned.
 """
 import contextlib
 import fcntl
@@ -43,13 +42,13 @@ class Artefact:
         return os.path.isdir(self.path)
 
     def get(self):
-        """Path of the artefact; builds it if it is not there."""
+        """Return the path of the artefact; build it if it is missing."""
         if not self.exists():
             prepare_root()
             with locked(self.kind, self.label):
                 if not self.exists():
                     self._make()
-        with contextlib.suppress(OSError):      # a user who may only read the cache leaves no mark
+        with contextlib.suppress(OSError):      # a user who may only read the cache cannot record the use
             os.utime(self.path)
         return self.path
 
@@ -69,23 +68,23 @@ class Artefact:
             raise
 
     def log(self):
-        """Where build() writes what its programs say."""
+        """Return the log file for the output of build()'s programs."""
         return os.path.join(root(), self.kind + ".log")
 
     def siblings(self):
-        """Artefacts of the same kind made from other recipes, and unfinished ones."""
+        """Return artefacts of the same kind made from other recipes, and unfinished ones."""
         ours = re.compile(re.escape(self.kind) + r"-[0-9a-f]{12}(\.new|\.gone)*")
         paths = [os.path.join(root(), n) for n in sorted(os.listdir(root())) if ours.fullmatch(n)]
         return [p for p in paths if p != self.path]
 
     def remove(self):
-        """Removes this artefact; others of its kind stay."""
+        """Remove this artefact; others of its kind stay."""
         if self.exists():
             with locked(self.kind, self.label):
                 discard(self.path)
 
     def prune(self):
-        """Removes artefacts of the same kind that no checkout has asked for in UNUSED_DAYS; returns their paths."""
+        """Remove artefacts of the same kind that no checkout has used in UNUSED_DAYS; return their paths."""
         limit = time.time() - UNUSED_DAYS * 86400
         with locked(self.kind, self.label):
             gone = [p for p in self.siblings() if os.stat(p).st_mtime < limit]
@@ -126,7 +125,7 @@ def check_space(mib, label):
 
 
 def discard(path):
-    """Removes a tree at once from view (rename first), so that nobody meets it half removed."""
+    """Rename a tree before removing it, so that no process sees it half removed."""
     if not os.path.lexists(path):
         return
     gone = path + ".gone"

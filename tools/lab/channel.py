@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The host's side of the control channel: commands in a guest over its virtio-serial ports.
 
-guest/agent.py describes the protocol. Each port carries one command at a time; a lock file per port lets several
-processes of the host share a VM. A thread per command takes what the guest sends, so a guest never waits for a slow reader.
+guest/agent.py describes the protocol. Each port carries one command at a time; a lock file per port lets several processes of
+the host share a VM. A thread per command reads the guest's output, so a guest never waits for a slow reader.
 """
 import fcntl
 import json
@@ -22,7 +22,7 @@ CHUNK = 1 << 18
 BUSY_PATIENCE = 60              # seconds to wait for a free port
 ANSWER_PATIENCE = 30            # seconds for the agent's echo
 
-# What stdbuf(1) would set: programs that write to a pipe show each line at once.
+# Settings of stdbuf(1): programs that write to a pipe show each line at once.
 LINE_BUFFERED = {"LD_PRELOAD": "/usr/libexec/coreutils/libstdbuf.so", "_STDBUF_O": "L", "PYTHONUNBUFFERED": "1"}
 
 
@@ -63,7 +63,7 @@ class Line:
         return False
 
     def _synchronise(self, patience):
-        """Waits for the agent's echo of a nonce; whatever comes before is of an earlier conversation."""
+        """Wait for the agent's echo of a nonce; discard earlier data, which belongs to a previous conversation."""
         mark = b"SYNC " + secrets.token_hex(8).encode() + b"\n"
         seen = b""
         end = time.monotonic() + patience
@@ -96,7 +96,7 @@ class Line:
 
 
 class Process:
-    """A command in a guest. Output is kept in out and err, and given to sink(kind, data) as it comes."""
+    """A command in a guest. Output is kept in out and err, and passed to sink(kind, data) when it arrives."""
 
     def __init__(self, vm, cmd, timeout=None, tty=None, lines=False, sink=None, patience=ANSWER_PATIENCE):
         self.vm = vm
@@ -133,7 +133,7 @@ class Process:
                 if not data:
                     return self._finish(fault=self.vm.obituary())
                 buf += data
-        except ConnectionResetError:    # QEMU was killed before it had read all that was sent to it
+        except ConnectionResetError:    # QEMU was killed before it had read all data
             self._finish(fault=self.vm.obituary())
         except OSError as e:
             self._finish(fault="%s: control channel: %s" % (self.vm.name, e.strerror or e))
@@ -164,7 +164,7 @@ class Process:
                     raise Gone(self.vm.obituary()) from None
 
     def write(self, data):
-        """Gives the command standard input."""
+        """Give the command standard input."""
         for at in range(0, len(data), CHUNK):
             self._send(b"i", data[at:at + CHUNK])
 
@@ -172,20 +172,20 @@ class Process:
         self._send(b"i", b"")
 
     def signal(self, number):
-        """Sends a signal to the command and its children."""
+        """Send a signal to the command and its children."""
         self._send(b"s", b"%d" % number)
 
     def resize(self, rows, columns):
         self._send(b"w", struct.pack(">HH", rows, columns))
 
     def poll(self):
-        """Exit status, or None while it runs."""
+        """Return the exit status, or None while it runs."""
         if self.fault:
             raise Gone(self.fault)
         return self.status
 
     def wait(self, timeout=None):
-        """Exit status when it has ended; LabError if that takes longer than timeout seconds or the VM dies."""
+        """Return the exit status when it has ended; raise LabError if that takes longer than timeout seconds or the VM dies."""
         timeout = timeout and timeout * self.vm.patience
         with self.news:
             if not self.news.wait_for(self._ended, timeout):
@@ -193,7 +193,7 @@ class Process:
         return self.poll()
 
     def wait_for(self, pattern, timeout=60):
-        """Match object of the first place in the output so far or to come that matches pattern."""
+        """Return the match object of the first match of pattern in the output so far or to come."""
         timeout *= self.vm.patience
         found = None
 
@@ -210,11 +210,11 @@ class Process:
         return found
 
     def text(self):
-        """Output, then errors, as text."""
+        """Return output, then errors, as text."""
         return (self.out + self.err).decode(errors="replace")
 
     def kill(self):
-        """Kills the command and waits for its end."""
+        """Kill the command and wait for its end."""
         if not self._ended():
             self.signal(9)
             self.wait(ANSWER_PATIENCE)

@@ -2,7 +2,7 @@
 """Figures of the kernel's own consumers: NVMe over Fabrics, whose target uses rdma_rw, and the network stack.
 
 Both sides are stock modules. The target's disk is a null_blk, which completes requests without touching data, so that only the
-transport is measured. Each row brings up what it needs and takes it away.
+transport is measured. Each row sets up its consumer and removes it.
 """
 import contextlib
 
@@ -31,7 +31,7 @@ modprobe nvme-{transport}
 echo transport={transport},traddr={address},trsvcid=4420,nqn=bench > /dev/nvme-fabrics
 until [ -b /dev/nvme0n1 ]; do sleep 0.1; done"""
 DISCONNECT = "for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_controller; done"
-# Prints how many seconds all streams took; each is one dd, which waits for each of its requests.
+# Prints the seconds that all streams took; each is one dd, which waits for each of its requests.
 STREAMS = """start=$EPOCHREALTIME; pids=
 for i in $(seq {streams}); do dd {way} bs={size} count={count} 2>/tmp/dd.$i & pids="$pids $!"; done
 for p in $pids; do wait $p || {{ cat /tmp/dd.*; exit 1; }}; done
@@ -39,7 +39,8 @@ echo "took $(echo "$EPOCHREALTIME $start" | awk '{{ print $1 - $2 }}')" """
 
 
 class Nvme(Figure):
-    """Direct I/O of one size by several processes at once. Small requests are counted, large ones weighed."""
+    """Direct I/O of one size by several processes at once. Small requests are measured in requests per second, large ones in
+    bytes per second."""
 
     def __init__(self, what, way, size, counts, effort=1, streams=8):
         super().__init__(what, "MiB/s" if size >= MIB else "IO/s")
@@ -77,7 +78,7 @@ class Nvme(Figure):
         return self.run(lab, "virtio", "tcp", VIRTIO)
 
 
-# pktgen in VM 0 hands frames of 60 bytes to one queue of the interface, as fast as it takes them.
+# pktgen in VM 0 passes frames of 60 bytes to one queue of the interface, as fast as it accepts them.
 PKTGEN = """set -e
 modprobe pktgen
 i={interface}; cd /proc/net/pktgen
@@ -91,7 +92,7 @@ RECEIVED = "sleep {settle}; cat /sys/class/net/{interface}/statistics/rx_packets
 
 
 class Packets(Figure):
-    """Packets per second of the network interface, as the sender or as the receiver counts them."""
+    """Packets per second of the network interface, as counted by the sender or by the receiver."""
 
     decimals = 0
 
@@ -118,7 +119,7 @@ class Packets(Figure):
 
 
 def figures(effort=1):
-    """Rows of the kernel's consumers. effort scales the work of each."""
+    """Return the rows of the kernel's consumers. effort scales the work of each."""
     return [
         Nvme("NVMe read, 4 KiB, 8 at once", "read", 4096, {"ornic": 1000, "rxe": 200, "virtio": 500}, effort),
         Nvme("NVMe write, 4 KiB, 8 at once", "write", 4096, {"ornic": 1000, "rxe": 200, "virtio": 500}, effort),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Writes newc cpio archives, the initramfs format; archives may simply be put one behind the other."""
+"""Write newc cpio archives, the initramfs format; archives may simply be concatenated."""
 import os
 
 

@@ -12,7 +12,7 @@ from .errors import LabError
 
 START_PATIENCE = 20
 SO_ACCEPTCON = 0x10000          # flag of a listening socket in /proc/PID/net/unix
-# A daemon in a namespace of its own starts when the namespace has what it takes: at the end of its input.
+# A daemon in a separate namespace starts when the namespace is set up: at the end of its input.
 APART = ["unshare", "--net", "sh", "-c", 'read -r line; exec "$@" < /dev/null', "sh"]
 
 
@@ -21,12 +21,12 @@ def socket_path(run, vm, device):
 
 
 def mac(vm, device):
-    """Locally administered, and telling: device and VM are the last two bytes."""
+    """Return a locally administered address whose last two bytes are device and VM."""
     return "02:00:00:88:%02x:%02x" % (device, vm + 1)
 
 
 class Daemon:
-    """One ornicd of a lab, from before it runs."""
+    """One ornicd of a lab, also before it runs."""
 
     def __init__(self, run, number, host, devices):
         self.number = number
@@ -52,7 +52,7 @@ class Daemon:
                 raise LabError("cannot run ornicd %s: %s: build it again (make)" % (binary, e.strerror)) from None
 
     def wait(self):
-        """Until it listens on every socket."""
+        """Wait until it listens on every socket."""
         self.child.stdin.close()
         end = time.monotonic() + START_PATIENCE
         while not listening(self.child.pid, self.sockets):
@@ -69,12 +69,12 @@ def log_path(run, number=0):
 
 
 def log_paths(run):
-    """Logs of all daemons, the first one's first."""
+    """Return the logs of all daemons, the first one's first."""
     return [log_path(run, number) for number in range(len(run.data.get("daemons", [])))]
 
 
 def start(run, binary, plan, devices, extra):
-    """Starts the daemon of each host of the plan for each VM's number of devices; remembers them in the lab's state."""
+    """Start the daemon of each host of the plan for each VM's number of devices; record them in the lab's state."""
     if not os.access(binary, os.X_OK):
         raise LabError("no ornicd at %s: build it (make), name it with --ornicd, or use --device none" % binary)
     daemons = [Daemon(run, number, host, devices) for number, host in enumerate(plan)]
@@ -92,7 +92,7 @@ def start(run, binary, plan, devices, extra):
 
 
 def wait_apart(daemons):
-    """Until each has left our network namespace."""
+    """Wait until each has left our network namespace."""
     here = os.readlink("/proc/self/ns/net")
     end = time.monotonic() + START_PATIENCE
     for one in daemons:
@@ -105,7 +105,7 @@ def wait_apart(daemons):
 
 
 def listening(pid, paths):
-    """Whether every path is a listening socket. Connecting would tell too, but the daemon would take it for a VM."""
+    """Return true if every path is a listening socket. A connection would show that too, but the daemon would take it for a VM."""
     try:
         with open("/proc/%d/net/unix" % pid) as f:
             rows = [line.split() for line in f.readlines()[1:]]
@@ -116,7 +116,7 @@ def listening(pid, paths):
 
 
 def error(run):
-    """The last error or warning in the daemons' logs, as something to put behind a sentence."""
+    """Return the last error or warning in the daemons' logs, to be appended to a sentence."""
     found = []
     for path in log_paths(run):
         with contextlib.suppress(FileNotFoundError), open(path, errors="replace") as f:

@@ -9,19 +9,19 @@ import subprocess
 
 from .errors import LabError
 
-# The first keyrings of each host release that know the keys of Debian 13.
+# The first keyrings of each host release with the keys of Debian 13.
 KEYRING_MINIMUM = "2023.3+deb12u2"
 RELEASES = ("bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable")
 PR_SET_PDEATHSIG = 1
 
-# For programs whose words are searched: they speak English, and find the administrator's programs whoever became root how.
-# What make and its caller say about building on the host; a root has compilers of its own.
+# Environment of programs whose output is parsed: English, and with the administrator's programs in PATH, in any root shell.
+# HOSTS: variables of make and its caller for builds on the host; a root has its own compilers.
 HOSTS = ("CC", "CXX", "LD", "AR", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES",
          "MAKELEVEL", "O", "V")
 PLAIN = {**{name: value for name, value in os.environ.items() if name not in HOSTS},
          "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"}
 
-# What apt says, and what it means to the person at the keyboard.
+# Messages of apt, and their meaning for the user.
 COMPLAINTS = (
     (r"Could not resolve|Temporary failure resolving|Cannot initiate the connection|Unable to connect|Could not connect|Connection timed out|Connection refused|Network is unreachable|"
      r"Connection failed", "the Debian mirror of apt's configuration cannot be reached: check network and proxy"),
@@ -29,13 +29,13 @@ COMPLAINTS = (
     (r"NO_PUBKEY|not signed|couldn't be verified", "the mirror's signature cannot be checked: "
      "upgrade debian-archive-keyring"),
     (r"Unable to locate package linux-(headers|source)", "the mirror has moved on from the guest image's kernel: "
-     "'lab build --force' makes image and build root anew"),
+     "'lab build --force' rebuilds image and build root"),
     (r"Release.*does not have a Release file|404  Not Found", "the mirror does not have what the recipe asks for"),
 )
 
 
 def mirror():
-    """URI of the Debian mirror in this machine's apt configuration (works before the first 'apt-get update')."""
+    """Return the URI of the Debian mirror in this machine's apt configuration (works before the first 'apt-get update')."""
     fields = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     out = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format", fields,
                           "Created-By: Packages"], capture_output=True, text=True).stdout
@@ -52,7 +52,8 @@ def mirror():
 
 
 def listed_mirror(uri):
-    """The first mirror of a list in a file of this machine, which a new root does not have; Debian's cloud images use one."""
+    """Return the first mirror of a list in a file of this machine, which a new root does not have; Debian's cloud images use
+    one."""
     if not uri.startswith("mirror+file:"):
         return uri
     try:
@@ -66,14 +67,14 @@ def listed_mirror(uri):
 
 
 def host_apt_options():
-    """Options of the host's apt that decide whether a download works at all: proxies and date checks."""
+    """Return the options of the host's apt without which a download may fail: proxies and date checks."""
     out = subprocess.run(["apt-config", "dump"], capture_output=True, text=True).stdout
     wanted = re.compile(r'^(Acquire::(https?::Proxy\S*|Check-Valid-Until|Check-Date) "[^"]+");$', re.M)
     return [m.group(1) for m in wanted.finditer(out)]
 
 
 def host_packages(*needed):
-    """Installs what is missing on the host; needed holds (program, package) pairs."""
+    """Install missing packages on the host; needed holds (program, package) pairs."""
     missing = [] if keyring_is_new_enough() else ["debian-archive-keyring"]
     missing += sorted({package for program, package in needed if not shutil.which(program)})
     if not missing:
@@ -99,7 +100,7 @@ def keyring_is_new_enough():
 
 
 def last_error(text):
-    """The most telling line of a failed apt or mmdebstrap run; a recipe's own script says "error: ..." itself."""
+    """Return the most informative line of a failed apt or mmdebstrap run; a recipe's script prints "error: ..." itself."""
     own = re.findall(r"^error: (.*)", text, re.M)
     if own:
         return own[-1]
@@ -112,9 +113,9 @@ def last_error(text):
 
 
 def make_root(path, suites, packages, log, step, source=False, hooks=()):
-    """A Debian root of suites[0] (later suites are preferred) at path; raises LabError with the reason.
+    """Make a Debian root of suites[0] (later suites are preferred) at path; raise LabError with the reason.
 
-    It runs in its own mount and process namespace: an interrupted build leaves no mount and no process.
+    It runs in a separate mount and process namespace: an interrupted build leaves no mount and no process.
     """
     host_packages(("mmdebstrap", "mmdebstrap"), ("unshare", "util-linux"))
     uri = mirror()
@@ -124,7 +125,7 @@ def make_root(path, suites, packages, log, step, source=False, hooks=()):
                "mmdebstrap", "--variant=minbase", "--mode=root", '--aptopt=Acquire::Retries "3"',
                "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
                "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=force-unsafe-io",
-               # a mirror may serve an older state of testing for good; signatures are checked all the same
+               # a mirror may serve an older state of testing for good; signatures are still checked
                '--aptopt=Acquire::Check-Valid-Until "false"']
     command += ["--aptopt=" + option for option in host_apt_options()]
     if len(suites) > 1:
@@ -136,7 +137,7 @@ def make_root(path, suites, packages, log, step, source=False, hooks=()):
 
 
 def run_logged(command, log, step, stdin=""):
-    """Runs a long command, its words into log, its last line as the step's remark."""
+    """Run a long command, with its output in log and its last line as the step's remark."""
     with open(log, "ab") as out:
         out.write(("\n$ " + " ".join(command) + "\n").encode())
         out.flush()

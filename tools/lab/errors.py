@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The one exception of the lab: a sentence for a person, saying what is wrong and what to do."""
+"""The lab's only exception: a sentence for the user that says what is wrong and what to do."""
 
 
 class LabError(Exception):

@@ -2,8 +2,8 @@
 """Which ornicd serves which VM, and how the daemons are joined when there are several.
 
     one     all VMs on one daemon
-    udp     each VM on a daemon of its own, as on a host of its own; a UDP tunnel over loopback joins daemon 0 to each other
-    veth    the same, each daemon in a network namespace of its own; a veth pair joins daemon 0 to each other
+    udp     each VM on a separate daemon, as on a separate host; a UDP tunnel over loopback joins daemon 0 to each other
+    veth    the same, each daemon in a separate network namespace; a veth pair joins daemon 0 to each other
 
 With more than two daemons the one of VM 0 is the hub of a star: the switches of the daemons do not detect loops.
 """
@@ -19,14 +19,14 @@ MTU = 9000                      # of the veth pairs: room for RoCEv2 of the larg
 
 @dataclasses.dataclass
 class Host:
-    """One daemon: numbers of its VMs, its --port values, whether it has a network namespace of its own."""
+    """One daemon: numbers of its VMs, its --port values, whether it has a separate network namespace."""
     vms: list
     ports: list = dataclasses.field(default_factory=list)
     apart: bool = False
 
 
 def plan(kind, vms):
-    """The hosts of a lab of so many VMs."""
+    """Return the hosts of a lab of that many VMs."""
     if kind == "one":
         return [Host(list(range(vms)))]
     hosts = [Host([number], apart=kind == "veth") for number in range(vms)]
@@ -37,7 +37,7 @@ def plan(kind, vms):
 
 
 def join(kind, number):
-    """The ports of daemon 0 and of daemon number that lead to each other."""
+    """Return the ports of daemon 0 and of daemon number that lead to each other."""
     if kind == "veth":
         return ["packet,ifname=%s" % name for name in pair(number)]
     hub, spoke = free_udp_ports(2)
@@ -46,12 +46,12 @@ def join(kind, number):
 
 
 def pair(number):
-    """Names of the two ends of the veth pair from daemon 0 to daemon number."""
+    """Return the names of the two ends of the veth pair from daemon 0 to daemon number."""
     return "to%d" % number, "to0"
 
 
 def free_udp_ports(count):
-    """Ports of loopback nobody uses: all held together, so that they differ, and let go for the daemons."""
+    """Return unused ports of loopback: all are reserved together, so that they differ, and released for the daemons."""
     held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
     try:
         for one in held:
@@ -63,7 +63,7 @@ def free_udp_ports(count):
 
 
 def cable(pids):
-    """Joins the network namespaces of these processes, of daemon 0 with that of each other, by veth pairs that are up."""
+    """Join the network namespace of daemon 0's process with that of each other one by veth pairs that are up."""
     for number in range(1, len(pids)):
         ends = list(zip(pair(number), (pids[0], pids[number])))
         (name, pid), (peer, peer_pid) = ends

@@ -16,7 +16,7 @@ from .cache import Artefact
 from .cpio import Archive
 from .errors import LabError
 
-LAYOUT = 1                      # part of an image's key: raise it when pack() makes something else of the same recipe
+LAYOUT = 1                      # part of an image's key: increment it when pack() makes a different image of the same recipe
 
 
 class Image:
@@ -48,7 +48,7 @@ def artefact(name):
 
 
 def derived(name, base):
-    """The image of a guest that is another one with a kernel of our own."""
+    """Return the image of a guest that is another one with a lab-built kernel."""
     below, own = artefact(base), kernel.artefact(name)
 
     def build(path, step):
@@ -61,7 +61,7 @@ def derived(name, base):
 
 
 def get(name):
-    """The guest image, built if need be."""
+    """Return the guest image; build it if it is missing."""
     toolbox.artefact().get()
     return Image(artefact(name).get())
 
@@ -116,7 +116,7 @@ def write_first_stage(archive, busybox):
 
 
 def write_derived_boot(archive, erofs, modules):
-    """What the first stage needs is built into such a kernel. It puts /modules over the /lib/modules of the root."""
+    """Write the boot archive for a kernel with built-in boot drivers. It puts /modules over the root's /lib/modules."""
     done = subprocess.run(toolbox.command("dump.erofs") + ["--cat", "--path=/usr/bin/busybox", erofs], capture_output=True)
     if not done.stdout.startswith(b"\x7fELF"):
         raise LabError("dump.erofs: no busybox in %s: %s" % (erofs, done.stderr.decode(errors="replace").strip()[-200:]))
@@ -137,7 +137,7 @@ def read_module(path):
 
 
 def load_order(base, wanted):
-    """Paths of the wanted modules and what they depend on, in an order insmod accepts; built-in ones are absent."""
+    """Return the paths of the wanted modules and their dependencies, in an order that insmod accepts; built-in ones are absent."""
     deps = {}
     with open(os.path.join(base, "modules.dep")) as f:
         for line in f:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A kernel of the lab's own, for guests whose recipe has a [kernel]: Debian's source, our configuration guests/NAME.config.
+"""A lab-built kernel, for guests whose recipe has a [kernel]: Debian's source, our configuration guests/NAME.config.
 
-The artefact holds vmlinuz, release, and modules/RELEASE, what belongs into /lib/modules of a guest and of the build
-root: module lists for depmod's users, and in build/ all that modules from outside the tree are made with. Options that
-are not named in the configuration are off; one that is named and does not come out so ends the build, because a checker
-that is silently missing would let tests pass.
+The artefact holds vmlinuz, release, and modules/RELEASE, what belongs into /lib/modules of a guest and of the build root:
+module lists for depmod's users, and in build/ all that modules from outside the tree are made with. Options that are not named
+in the configuration are off; one that is named and does not come out so ends the build, because a checker that is silently
+missing would let tests pass.
 """
 import os
 import shlex
@@ -13,8 +13,8 @@ import shutil
 from . import debian, recipe
 from .cache import Artefact
 
-# Runs in a root with compilers and the source's package; $1 is the configuration, $2 the text to add to init/Kconfig, then
-# come pairs of a file and what sed does to it.
+# Runs in a root with compilers and the source's package; $1 is the configuration, $2 the text to add to init/Kconfig, then come
+# pairs of a file and a sed program for it.
 BUILD = r"""set -e
 export KBUILD_BUILD_USER=lab KBUILD_BUILD_HOST=ornic
 mkdir -p /out/modules
@@ -66,5 +66,5 @@ def artefact(name):
 
 
 def modules(name):
-    """The folder that a guest of this recipe has as /lib/modules, None if its kernel comes from a package."""
+    """Return the folder that a guest of this recipe has as /lib/modules, None if its kernel comes from a package."""
     return os.path.join(artefact(name).get(), "modules") if "kernel" in recipe.load(name) else None

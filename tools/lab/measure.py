@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures of ornic and of its peers, measured between the two VMs of a lab in one run."""
+"""Figures of ornic and of its competitors, measured between the two VMs of a lab in one run."""
 import re
 import statistics
 
@@ -14,7 +14,7 @@ COLUMNS = {"ornic": "ornic", "rxe": "Soft-RoCE", "virtio": "virtio-net"}
 
 
 def against(lab, server, client, port, timeout=300):
-    """Server in VM 1, client in VM 0; returns what the client printed."""
+    """Run server in VM 1 and client in VM 0; return the client's output."""
     waiting = lab.vm(1).spawn(server, timeout=timeout)
     try:
         lab.vm(1).wait_listen(port)
@@ -26,7 +26,7 @@ def against(lab, server, client, port, timeout=300):
 
 
 def perftest(lab, device, address, program, options):
-    """The figures of perftest's last line."""
+    """Return the figures of perftest's last line."""
     command = "%s -d %s -F -p %d %s" % (program, device, PERFTEST_PORT, options)
     out = against(lab, command, "%s %s" % (command, address), PERFTEST_PORT)
     try:
@@ -36,7 +36,7 @@ def perftest(lab, device, address, program, options):
 
 
 def last_row(text):
-    """The numbers of the last row of a table of perftest's, in its order; ValueError if there is none.
+    """Return the numbers of the last row of a table of perftest's, in its order; raise ValueError if there is none.
 
     The peak is "inf" if two messages completed within one reading of the clock: it keeps its place.
     """
@@ -47,7 +47,7 @@ def last_row(text):
 
 
 def search(pattern, text):
-    """Groups of what a program printed; LabError if it did not."""
+    """Return the groups of a match in a program's output; raise LabError if there is none."""
     found = re.search(pattern, text)
     if not found:
         raise LabError("no figure in: %s" % (text.strip()[-200:] or "no output"))
@@ -55,13 +55,13 @@ def search(pattern, text):
 
 
 def tcp_bandwidth(lab, address, seconds):
-    """MiB/s of one TCP stream."""
+    """Measure one TCP stream in MiB/s."""
     out = against(lab, "iperf3 -s -1", "iperf3 -c %s -t %d -f M" % (address, seconds), 5201)
     return float(search(r"([\d.]+) MBytes/sec.*receiver", out)[0])
 
 
 def tcp_latency(lab, address, seconds):
-    """One-way time of a small TCP message, us."""
+    """Measure the one-way time of a small TCP message in us."""
     out = against(lab, "timeout 60 qperf", "qperf -t %d %s tcp_lat; qperf %s quit || :" % (seconds, address, address), 19765)
     value, unit = search(r"latency\s*=\s*([\d.]+) (us|ms)", out)
     return float(value) * (1000 if unit == "ms" else 1)
@@ -83,7 +83,7 @@ class SoftRoce:
 
 
 class Figure:
-    """A row of the table. Subclasses say how each column is measured, by a method of its name that takes a lab.
+    """A row of the table. Subclasses measure each column by a method of its name that takes a lab.
 
     values has a number for each column that was measured, failures the reason for each that could not be.
     """
@@ -95,14 +95,14 @@ class Figure:
         self.values, self.failures = {}, {}
 
     def columns(self):
-        """The columns that this row has."""
+        """Return the columns of this row."""
         return [name for name in COLUMNS if hasattr(self, name)]
 
     def complete(self):
         return all(name in self.values for name in self.columns())
 
     def shared(self, _column):
-        """Rows that return the same text here have one figure in the column, which is measured once; None: a figure of its own."""
+        """Return a text; rows with the same text share one figure in the column, which is measured once; None: a separate figure."""
         return None
 
     def cell(self, column):
@@ -111,7 +111,7 @@ class Figure:
         return "failed" if column in self.failures else "-"
 
     def ratio(self, column):
-        """How many times better ornic is than the column, as text."""
+        """Return as text by which factor ornic is better than the column."""
         ornic, other = self.values.get("ornic"), self.values.get(column)
         if not ornic or not other:
             return "-"
@@ -119,7 +119,7 @@ class Figure:
 
 
 class Verbs(Figure):
-    """A program of perftest; beside it one TCP message or stream, which does not depend on the row."""
+    """A program of perftest; next to it one TCP message or stream, which does not depend on the row."""
 
     def __init__(self, what, program, size, ornic, rxe, more="", effort=1):
         is_latency = program.endswith("_lat")
@@ -159,7 +159,7 @@ def median(runs, what, measure):
 
 
 def measure_column(lab, figures, column, runs):
-    """Fills in a column. A row that cannot be measured keeps the reason; the rows after it are measured."""
+    """Fill in a column. A row that cannot be measured keeps the reason; the rows after it are measured."""
     rows = [figure for figure in figures if column in figure.columns()]
     for i, figure in enumerate(rows):
         key = figure.shared(column)
@@ -176,7 +176,7 @@ def measure_column(lab, figures, column, runs):
 
 
 def compare(lab, figures, runs):
-    """Measures all figures on ornic, rxe and virtio-net; fills in their values and failures."""
+    """Measure all figures on ornic, rxe and virtio-net; fill in their values and failures."""
     measure_column(lab, figures, "ornic", runs)
     try:
         with SoftRoce(lab):
@@ -189,7 +189,7 @@ def compare(lab, figures, runs):
 
 
 def table(figures, accel, runs):
-    """The comparison as text; what failed is explained below it."""
+    """Return the comparison as text, with the reasons of failures below it."""
     lines = ["VM to VM on this machine, %s, %s" % ("KVM" if accel == "kvm" else "QEMU's TCG (no KVM)",
                                                   "one run" if runs == 1 else "medians of %d runs" % runs)]
     lines.append("%-36s %15s %15s %15s %9s %9s" % ("", *COLUMNS.values(), "to rxe", "to virtio"))
@@ -219,5 +219,5 @@ LONG = SHORT + (
 
 
 def verbs(rows, effort=1):
-    """Figures of perftest. effort scales the work of each."""
+    """Return the figures of perftest. effort scales the work of each."""
     return [Verbs(*row, effort=effort) for row in rows]

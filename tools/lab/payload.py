@@ -11,12 +11,12 @@ MODULES = ("ornic.ko", "ornic_ib.ko")
 
 
 def default_folder(guest):
-    """Where the build puts what belongs into a guest of this release."""
+    """Return the folder of the build's files for a guest of this release."""
     return os.path.join(CHECKOUT, "build", "guest", guest)
 
 
 def find(config, guest, release):
-    """Files to send into a VM with a device, checked against the kernel release of its guest."""
+    """Return the files to send into a VM with a device, checked against the kernel release of its guest."""
     folder = default_folder(guest)
     return modules(config.modules or folder, release) + provider(config.provider or folder)
 
@@ -34,7 +34,7 @@ def modules(folder, release):
 
 
 def check_release(path, release):
-    """A module for another kernel would be refused by the guest with less helpful words."""
+    """Reject a module for another kernel, because the guest's message would be less helpful."""
     with open(path, "rb") as f:
         magic = re.search(rb"\0vermagic=(\S+)", f.read())
     if not magic:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shows that a long step is alive: a line that counts seconds on a terminal, a few lines in a log."""
+"""Show that a long step is alive: a line that counts seconds on a terminal, a few lines in a log."""
 import sys
 import threading
 import time
@@ -48,6 +48,6 @@ class Step:
 
 
 def say(text):
-    """One line of the lab's own to the person."""
+    """Print one line of the lab to the user."""
     sys.stderr.write("lab: %s\n" % text)
     sys.stderr.flush()

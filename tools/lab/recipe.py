@@ -12,7 +12,7 @@ DEFAULT = "trixie"
 
 
 def load(name):
-    """The recipe's tables as nested dicts."""
+    """Return the recipe's tables as nested dicts."""
     path = os.path.join(FOLDER, name + ".toml")
     try:
         with open(path, "rb") as f:
@@ -24,11 +24,11 @@ def load(name):
 
 
 def guests():
-    """Names of the guest recipes."""
+    """Return the names of the guest recipes."""
     names = sorted(n[:-5] for n in os.listdir(FOLDER) if n.endswith(".toml"))
     return [n for n in names if n != "toolbox"]
 
 
 def text(*parts):
-    """Canonical text of the parts of a recipe: what an artefact's key is made of."""
+    """Return the canonical text of parts of a recipe, as input of an artefact's key."""
     return json.dumps(parts, sort_keys=True)

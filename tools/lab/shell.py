@@ -12,7 +12,7 @@ LEAVE = b"\x1d"                 # Ctrl-]
 
 
 def interactive(vm):
-    """Runs a shell on a tty in the guest; returns its exit status."""
+    """Run a shell on a tty in the guest; return its exit status."""
     if not sys.stdin.isatty():
         return piped(vm)
     size = shutil.get_terminal_size()
@@ -35,7 +35,7 @@ def interactive(vm):
 
 
 def piped(vm):
-    """Without a terminal: feed what comes on standard input to a plain bash."""
+    """Pass standard input to a plain bash, without a terminal."""
     process = vm.spawn("exec bash", sink=show)
     while (data := os.read(0, 1 << 16)):
         process.write(data)
@@ -44,7 +44,7 @@ def piped(vm):
 
 
 def show(kind, data):
-    """Sink that copies a guest's output to ours."""
+    """Return a sink that copies a guest's output to ours."""
     stream = sys.stdout.buffer if kind == b"o" else sys.stderr.buffer
     stream.write(data)
     stream.flush()

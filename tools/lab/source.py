@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Roots with the unpacked source of a Debian kernel or of rdma-core and all that builds and checks it, for the series.
+"""Roots with the unpacked source of a Debian kernel or of rdma-core and the tools to build and check it, for the series.
 
-Recipes are in tools/series/bases. The source is /usr/src/linux or /usr/src/rdma-core of the root. A command in it
-sees the source with the changes of its own: an overlay in a folder of the checkout takes what it writes.
+Recipes are in tools/series/bases. The source is /usr/src/linux or /usr/src/rdma-core of the root. A command in it sees the
+source with its own changes: an overlay in a folder of the checkout receives them.
 """
 import os
 import shlex
@@ -20,7 +20,7 @@ tar -xf linux-source-*.tar.* --strip-components=1 --one-top-level=linux --exclud
 	{ echo "error: the kernel's source does not unpack" >&2; exit 1; }
 rm linux-source-*.tar.*
 """
-# A mirror may lack the .dsc or Debian's own changes: what came is checked against the signed index.
+# A mirror may lack the .dsc or Debian's changes: the downloaded files are checked against the signed index.
 UNPACK_RDMA_CORE = r"""set -e
 cd /usr/src
 apt-get update -q
@@ -61,12 +61,12 @@ def artefact(name):
 
 
 def tree(name):
-    """Where the unchanged source is."""
+    """Return the path of the unchanged source."""
     return os.path.join(artefact(name).get(), "usr", "src", load(name)["kind"])
 
 
 def run(name, changes, command, checkout):
-    """Replaces this process by command, run in the root; what it writes into the source goes to the folder changes."""
+    """Replace this process by command, run in the root; its changes of the source go to the folder changes."""
     upper, work = os.path.join(changes, "upper"), os.path.join(changes, "work")
     for folder in (upper, work):
         os.makedirs(folder, exist_ok=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a running lab leaves on the disk: a run directory with sockets, logs and state.json.
+"""Files of a running lab: a run directory with sockets, logs and state.json.
 
-A process is remembered by pid and start time, so that a number used again is never mistaken for it. A lab that a
-test program started belongs to that program: when the owner is gone the lab is a leftover, and the next `up` clears it.
+A process is remembered by pid and start time, so that a reused number is never mistaken for it. A lab that a test program
+started belongs to that program: when the owner is gone the lab is a leftover, and the next `up` clears it.
 """
 import contextlib
 import fcntl
@@ -29,7 +29,7 @@ def default_name():
 
 
 def start_time(pid):
-    """Kernel's start time of a process, None when it is gone (a zombie is, once its other threads are)."""
+    """Return the kernel's start time of a process, None when it is gone (a zombie is, once its other threads are)."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rpartition(")")[2].split()
@@ -43,7 +43,7 @@ def identity(pid):
 
 
 def alive(who):
-    """Whether the process remembered as [pid, start time] still runs."""
+    """Return true if the process recorded as [pid, start time] still runs."""
     if not who or who[1] is None:
         return False
     if start_time(who[0]) == who[1]:
@@ -53,7 +53,7 @@ def alive(who):
 
 
 def stop(processes, grace=5.0):
-    """Ends processes: asks, then after grace seconds insists; returns when they are gone."""
+    """End processes: send SIGTERM, after grace seconds SIGKILL; return when they are gone."""
     for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
         for who in processes:
             if alive(who):
@@ -65,7 +65,7 @@ def stop(processes, grace=5.0):
 
 
 def reap(who):
-    """Collects an ended process if it is a child of ours: VMs are children only of the process that started them."""
+    """Collect an ended process if it is a child of ours: VMs are children only of the process that started them."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(who[0], os.WNOHANG)
 
@@ -84,7 +84,7 @@ class State:
         return os.path.join(self.dir, *names)
 
     def load(self):
-        """True if the lab exists."""
+        """Load the state; return true if the lab exists."""
         try:
             with open(self.path("state.json")) as f:
                 self.data = json.load(f)
@@ -101,7 +101,7 @@ class State:
         os.rename(new, self.path("state.json"))
 
     def create(self):
-        """Makes the run directory; one without a state is what a full disk left of an earlier attempt."""
+        """Make the run directory; one without a state remains from an earlier attempt on a full disk."""
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir, mode=0o755)
 
@@ -109,12 +109,12 @@ class State:
         return [vm["process"] for vm in self.data.get("vms", [])] + self.data.get("daemons", [])
 
     def is_leftover(self):
-        """Its owner has gone; or, with no owner, nothing of it runs any more."""
+        """Return true if its owner is gone or, with no owner, none of its processes runs any more."""
         owner = self.data.get("owner")
         return not alive(owner) if owner else not any(alive(p) for p in self.processes())
 
     def remove(self):
-        """Threads that wait for a VM may make files until the folder is gone."""
+        """Remove the directory; threads that wait for a VM may create files until it is gone."""
         stop([p for p in self.processes() if p])
         end = time.monotonic() + REMOVE_PATIENCE
         while os.path.isdir(self.dir) and time.monotonic() < end:
@@ -123,7 +123,8 @@ class State:
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What ends the program waits for the end of the block: a process that starts is written down, or nobody would stop it."""
+    """Delay signals that end the program until the end of the block: a process that starts must be recorded, or it would never
+    be stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -140,7 +141,7 @@ def uninterrupted():
 
 @contextlib.contextmanager
 def locked():
-    """One `up` or `down` at a time."""
+    """Hold the lock that permits one `up` or `down` at a time."""
     try:
         os.makedirs(base(), exist_ok=True)
         lock = open(os.path.join(base(), ".lock"), "w")
@@ -153,7 +154,7 @@ def locked():
 
 
 def all_labs():
-    """States of all labs of this user that exist."""
+    """Return the states of all existing labs of this user."""
     names = sorted(os.listdir(base())) if os.path.isdir(base()) else []
     states = [State(n) for n in names if os.path.isdir(os.path.join(base(), n))]
     for state in states:
@@ -162,7 +163,7 @@ def all_labs():
 
 
 def sweep():
-    """Removes labs whose owner died or whose processes are all gone; returns their names."""
+    """Remove labs whose owner died or whose processes are all gone; return their names."""
     gone = [s for s in all_labs() if s.is_leftover()]
     for state in gone:
         state.remove()

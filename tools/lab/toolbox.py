@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""QEMU and the image maker from a root of their own, run by that root's own loader: no chroot, no privileges.
+"""QEMU and the image maker in a separate root, run by that root's loader: no chroot, no privileges.
 
-A host that is older than its guests has no QEMU with vfio-user-pci; its C library is too old for a newer package.
-Starting the program through the dynamic loader it was linked for avoids both, and file names stay the host's.
+A host that is older than its guests has no QEMU with vfio-user-pci; its C library is too old for a newer package. Starting the
+program through the dynamic loader it was linked for avoids both, and file names stay the host's.
 """
 import os
 import re
@@ -26,7 +26,7 @@ def artefact():
 
 
 def command(name):
-    """argv prefix that runs a program of the toolbox."""
+    """Return the argv prefix that runs a program of the toolbox."""
     root = artefact().get()
     for folder in ("usr/bin", "usr/sbin"):
         program = os.path.join(root, folder, name)
@@ -37,7 +37,7 @@ def command(name):
 
 
 def qemu():
-    """(argv prefix, environment) of a QEMU that can attach a vfio-user device. $ORNIC_QEMU overrides."""
+    """Return (argv prefix, environment) of a QEMU that can attach a vfio-user device. $ORNIC_QEMU overrides."""
     own = os.environ.get("ORNIC_QEMU")
     if own is not None:
         argv, env = own.split(), {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A lab: VMs that share an image, a link between them, and the ornicd, or several, that gives each its RDMA device."""
+"""A lab: VMs that share an image, a link between them, and one or several ornicds that give each its RDMA device."""
 import dataclasses
 import os
 import re
@@ -16,21 +16,22 @@ MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
 @dataclasses.dataclass
 class Config:
-    """What to start. Lists hold further arguments, in which {i} is the VM's or daemon's number and {run} the run directory.
+    """The configuration of a lab. Lists hold further arguments, in which {i} is the VM's or daemon's number and {run} the run
+    directory.
 
-    guest and devices may name one for each VM, with commas between; the last is for the VMs after it, too.
+    guest and devices may name one for each VM, with commas between; the last applies to the VMs after it, too.
     """
     vms: int = 2
     device: str = "ornic"               # or "none"
     devices: str = "1"                  # ornic devices per VM
-    hosts: str = "one"                  # how many daemons, and how they are joined: hosts.KINDS
+    hosts: str = "one"                  # number of daemons, and their connection: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under guests/
     kernel: str = None                  # folder with vmlinuz, release, modules/RELEASE instead of the guest's kernel
-    smp: int = 2                        # with one, no two processors of a guest can race
+    smp: int = 2                        # with one processor, a guest has no parallel races
     mem: str = None                     # the recipe's, or 1G
     net: str = "stream"                 # virtio-net link between the VMs, or "none"
     mtu: int = 1500                     # of the virtio link
-    nvdimm: str = None                  # folder, on a disk, with a file for each VM that is its persistent memory
+    nvdimm: str = None                  # folder on a disk, with a file per VM that is its persistent memory
     modules: str = None                 # folder with ornic.ko, ornic_ib.ko
     provider: str = None                # folder with libornic-rdmavNN.so, ornic.driver
     load: bool = True                   # load the driver and give its interfaces addresses
@@ -43,7 +44,7 @@ class Config:
     wait: float = None                  # seconds for all VMs to answer; the recipe's, or 120
 
     def check(self):
-        """Refuses what cannot be; fills in what the guest's recipe says."""
+        """Reject impossible values; fill in defaults of the guest's recipe."""
         if not 1 <= self.vms <= 32 or self.smp < 1:
             raise LabError("a lab has 1 to 32 VMs with at least 1 processor each")
         if not re.fullmatch(r"[0-8](,[0-8])*", str(self.devices)):
@@ -64,22 +65,22 @@ class Config:
             raise LabError("--mem %s: say for example 1G or 1536M; a VM needs %dM" % (self.mem, MEM_MINIMUM))
 
     def guests(self):
-        """The recipe of each VM."""
+        """Return the recipe of each VM."""
         return spread(self.guest, self.vms)
 
     def device_counts(self):
-        """How many ornic devices each VM has."""
+        """Return the number of ornic devices of each VM."""
         return [int(each) if self.device == "ornic" else 0 for each in spread(str(self.devices), self.vms)]
 
 
 def spread(text, count):
-    """The words of a list with commas, the last one repeated until there are so many."""
+    """Return the words of a list with commas, the last one repeated up to this number."""
     words = text.split(",")
     return words + words[-1:] * (count - len(words))
 
 
 def mebibytes(size):
-    """A memory size such as 1G or 1536M; 0 for what is none."""
+    """Convert a memory size such as 1G or 1536M; 0 if it is invalid."""
     found = re.fullmatch(r"(\d+)([MG])", size)
     return int(found.group(1)) << (10 if found.group(2) == "G" else 0) if found else 0
 
@@ -124,7 +125,7 @@ class Lab:
 
     @classmethod
     def up(cls, vms=2, name=None, owned=True, progress=None, proxy=None, **options):
-        """Starts a lab and returns it when every VM answers. options are the fields of Config.
+        """Start a lab and return it when every VM answers. options are the fields of Config.
 
         proxy, if given, is called for each device with two socket paths and must listen at the first: QEMU connects there
         instead of to ornicd, which listens at the second.
@@ -173,7 +174,7 @@ class Lab:
         return "cannot start a lab in %s: %s: free some space or set ORNIC_LAB_RUN" % (self.state.dir, error.strerror)
 
     def _start(self, config, plan, qemu, env, progress, proxy):
-        """plan has for each VM its image, number of devices, and files that travel into it."""
+        """Start it. plan has for each VM its image, number of devices, and the files to send into it."""
         accel = config.accel
         if accel == "auto":
             accel = "kvm" if vm.kvm_usable() else "tcg"
@@ -203,7 +204,7 @@ class Lab:
 
     @staticmethod
     def _between(proxy, path):
-        """Where QEMU connects to when a proxy stands between it and ornicd's socket."""
+        """Return the socket to which QEMU connects when a proxy stands between it and ornicd's socket."""
         front = path + ".proxy"
         proxy(front, path)
         return front
@@ -219,7 +220,7 @@ class Lab:
                                              daemon.error(self.state)))
 
     def _each(self, action):
-        """action(vm) for all VMs at once; raises the first failure."""
+        """Run action(vm) for all VMs at once; raise the first failure."""
         failures = []
 
         def one(machine):
@@ -236,7 +237,7 @@ class Lab:
             raise failures[0]
 
     def start(self, number):
-        """Powers a killed VM on again; its disk starts afresh."""
+        """Power a killed VM on again; its disk is new."""
         machine = self.vm(number)
         if machine.alive():
             raise LabError("%s runs already" % machine.name)
@@ -245,18 +246,18 @@ class Lab:
         self._bring_up(machine, self.state.data["config"]["wait"], lambda text: None)
 
     def vm(self, number):
-        """The VM of that number."""
+        """Return the VM of that number."""
         if not str(number).isdigit() or int(number) >= len(self.vms):
             raise LabError("no VM '%s': lab '%s' has %s" % (number, self.name,
                                                           ", ".join(str(m.number) for m in self.vms) or "none"))
         return self.vms[int(number)]
 
     def log_paths(self):
-        """Logs of the daemons."""
+        """Return the paths of the daemons' logs."""
         return daemon.log_paths(self.state)
 
     def log(self):
-        """What the daemons said."""
+        """Return the daemons' output."""
         said = []
         for path in self.log_paths():
             with open(path, errors="replace") as f:
@@ -270,7 +271,7 @@ class Lab:
         return [pid for pid, _ in self.state.data.get("daemons", [])]
 
     def _keep_logs(self):
-        """The logs of a lab that failed to start outlive it, until the next one of its name; returns where they are."""
+        """Keep the logs of a lab that failed to start, until the next one of its name; return their place."""
         kept = os.path.join(state.base() + "-failed", self.name)
         shutil.rmtree(kept, ignore_errors=True)
         logs = [e.path for e in os.scandir(self.state.dir)
@@ -286,10 +287,10 @@ class Lab:
         return kept
 
     def down(self):
-        """Stops the VMs, then the daemon, and removes all the lab left."""
+        """Stop the VMs, then the daemon, and remove all files of the lab."""
         with state.locked():
             processes = [machine.record["process"] for machine in self.vms]
-            if self.state.load():       # another process may have started a VM anew meanwhile
+            if self.state.load():       # another process may have restarted a VM meanwhile
                 processes += [record["process"] for record in self.state.data.get("vms", [])]
             state.stop([who for who in processes if who])
             self.state.remove()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One virtual machine: how QEMU is started for it, and what can be done with it while it runs."""
+"""One virtual machine: QEMU's start, and operations on the VM while it runs."""
 import fcntl
 import os
 import re
@@ -29,12 +29,12 @@ COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kerne
                        r"new suspected memory leaks|stalled pool shutdown|unregister_netdevice: waiting|NETDEV WATCHDOG")
 # kmemleak leaves younger objects out of its report: their only pointer may be in a register.
 KMEMLEAK_AGE = 5.5
-KMEMLEAK_AGAIN = 2              # more scans, if something seems lost
+KMEMLEAK_AGAIN = 2              # more scans if an object seems lost
 
 
 def kvm_usable():
-    """Whether KVM works here. The device alone proves nothing: nested in another hypervisor it may be there and
-    fail at the first instruction it has to emulate, so the processor must show virtualisation too."""
+    """Return true if KVM works here. The device alone is no proof: nested in another hypervisor it may exist and fail at the
+    first instruction that it has to emulate, so the processor must show virtualisation too."""
     with open("/proc/cpuinfo") as f:
         if not re.search(r"^flags\s*:.*\b(vmx|svm)\b", f.read(), re.M):
             return False
@@ -50,7 +50,7 @@ def kvm_usable():
 
 
 class Result:
-    """What a finished command left: rc, out and err (text), raw (bytes of out)."""
+    """Result of a finished command: rc, out and err (text), raw (bytes of out)."""
 
     def __init__(self, rc, out, err):
         self.rc = rc
@@ -72,7 +72,7 @@ class CommandFailed(LabError):
 class VM:
     """A VM of a lab; record is its part of the lab's state."""
 
-    patience = 1                # what timeouts of commands are multiplied by, for a guest that is slow
+    patience = 1                # factor of command timeouts, for a slow guest
 
     def __init__(self, run, record):
         self.state = run
@@ -84,12 +84,12 @@ class VM:
         return self.state.path(name)
 
     def file(self, suffix):
-        """Run-time file of this VM alone, such as its console."""
+        """Return the path of a run-time file of this VM alone, such as its console."""
         return self.path(self.name + "." + suffix)
 
     # life
     def start(self):
-        """Starts QEMU; the guest answers some seconds later, see wait_up()."""
+        """Start QEMU; the guest answers some seconds later, see wait_up()."""
         with open(self.file("qemu.log"), "wb") as log, state.uninterrupted():
             child = subprocess.Popen(self.record["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      start_new_session=True, env={**os.environ, **self.record["env"]})
@@ -103,7 +103,7 @@ class VM:
         return state.alive(self.record["process"])
 
     def kill(self):
-        """Power loss: QEMU is killed at once."""
+        """Simulate a power loss: kill QEMU at once."""
         if self.alive():
             os.kill(self.record["process"][0], 9)
             end = time.monotonic() + 10
@@ -111,7 +111,7 @@ class VM:
                 time.sleep(0.01)
 
     def obituary(self):
-        """One line on why this VM does not answer. Its sockets may close a moment before its process ends."""
+        """Return one line that says why this VM does not answer. Its sockets may close a moment before its process ends."""
         end = time.monotonic() + 1
         while self.alive() and time.monotonic() < end:
             time.sleep(0.02)
@@ -122,7 +122,7 @@ class VM:
         return "%s %s: %s" % (self.name, "does not answer" if self.alive() else "is dead", words or "no last words")
 
     def qemu_error(self):
-        """What QEMU said it ends for; the lines behind it are details."""
+        """Return the reason with which QEMU ended; the lines after it are details."""
         with open(self.file("qemu.log"), errors="replace") as f:
             said = f.read()
         found = re.search(r"^qemu-system\S*: (?!warning:)(.+)", said, re.M)
@@ -130,11 +130,11 @@ class VM:
 
     # commands
     def spawn(self, cmd, timeout=None, tty=None, lines=True, sink=None):
-        """Starts a bash command line; returns a channel.Process. lines: its output comes line by line."""
+        """Start a bash command line; return a channel.Process. lines: its output comes line by line."""
         return Process(self, cmd, timeout, tty, lines and not tty, sink)
 
     def run(self, cmd, timeout=60, check=True, stdin=None, sink=None):
-        """Runs a bash command line to its end; Result, or CommandFailed if check and it did not give 0.
+        """Run a bash command line to its end; return its Result, or raise CommandFailed if check and the status is not 0.
 
         After timeout seconds the guest kills it and the status is 124.
         """
@@ -150,11 +150,11 @@ class VM:
         return result
 
     def wait_listen(self, port, timeout=60):
-        """Waits until something in the guest listens on a TCP port."""
+        """Wait until a program in the guest listens on a TCP port."""
         self.run("until ss -Hltn 'sport = :%d' | grep -q .; do sleep 0.05; done" % port, timeout)
 
     def push(self, source, target):
-        """Copies a file, or a directory's content, into the guest."""
+        """Copy a file, or a directory's content, into the guest."""
         if os.path.isdir(source):
             quoted = shlex.quote(target)
             process = self.spawn("mkdir -p %s && tar -xf - -C %s" % (quoted, quoted))
@@ -171,7 +171,7 @@ class VM:
             raise LabError("%s: cannot write %s: %s" % (self.name, target, process.text().strip()))
 
     def pull(self, source, target):
-        """Copies a file out of the guest."""
+        """Copy a file out of the guest."""
         if os.path.isdir(target):
             target = os.path.join(target, os.path.basename(source))
         result = self.run("cat " + shlex.quote(source), timeout=None, check=False)
@@ -180,12 +180,12 @@ class VM:
         with open(target, "wb") as f:
             f.write(result.raw)
 
-    # what the kernel said
+    # output of the kernel
     def dmesg(self):
         return self.run("dmesg").out
 
     def console(self):
-        """All that the guest's serial console has shown, also when the VM is dead."""
+        """Return all output of the guest's serial console, also when the VM is dead."""
         try:
             with open(self.file("console"), errors="replace") as f:
                 return f.read()
@@ -193,7 +193,7 @@ class VM:
             return ""
 
     def complaints(self):
-        """Lines in which the kernel complains: oopses, warnings, lockups, what checkers found."""
+        """Return the lines in which the kernel complains: oopses, warnings, lockups, reports of its checkers."""
         text = self.console()
         try:
             text += self.dmesg() if self.alive() else ""
@@ -206,14 +206,14 @@ class VM:
         return list(seen)
 
     def kmemleak(self):
-        """The guest kernel's memory that nothing points to any more, a text with the allocation's stack for each object.
+        """Return the guest kernel's memory without a pointer to it, a text with the allocation's stack for each object.
 
-        Only what has not been reported before, and nothing allocated in the last seconds before the call.
+        The report excludes objects that were reported before, and allocations of the last seconds before the call.
         """
         leaks = "/sys/kernel/debug/kmemleak"
         if self.run("[ -e %s ]" % leaks, check=False).rc:
             raise LabError("%s: the kernel has no kmemleak: boot it with --guest trixie-debug" % self.name)
-        # A pointer may be on the move during a scan, and an object may go meanwhile: what is lost stays lost in each.
+        # A pointer may move during a scan, and an object may be freed meanwhile: a leaked object is in the report of each scan.
         self.run("sleep %g; for i in 1 2; do echo scan > %s; done" % (KMEMLEAK_AGE, leaks), timeout=300)
         for _ in range(KMEMLEAK_AGAIN):
             if self.run("cat " + leaks, timeout=300).out:
@@ -230,7 +230,7 @@ class _Pipe:
 
 
 def write_initrd(path, image, env, payload):
-    """The image's boot archive, then the lab's own files, so that a changed script or driver needs no new image."""
+    """Write the image's boot archive, then the lab's own files, so that a changed script or driver needs no new image."""
     with open(path, "wb") as out:
         with open(image.file("boot.cpio"), "rb") as f:
             out.write(f.read())
@@ -247,14 +247,14 @@ def write_initrd(path, image, env, payload):
 
 
 def qemu_command(qemu, config, image, run, number, accel, devices):
-    """argv of QEMU for VM number; devices are the vfio-user sockets to attach."""
+    """Return the argv of QEMU for VM number; devices are the vfio-user sockets to attach."""
     cpu = config.cpu or ("host" if accel == "kvm" else CPU_TCG)
     argv = qemu + [
         "-name", "%s-vm%d" % (run.name, number), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-machine", "q35,memory-backend=mem,hpet=off",
         "-accel", "kvm" if accel == "kvm" else "tcg,thread=multi,tb-size=256", "-cpu", cpu,
         "-smp", str(config.smp), "-m", config.mem,
-        # a vfio-user device maps the guest's memory: it must be a shared file, or it works on a stale copy
+        # a vfio-user device maps the guest's memory: it must be a shared file, otherwise the device works on a stale copy
         "-object", "memory-backend-memfd,id=mem,size=%s,share=on" % config.mem,
         "-kernel", image.file("vmlinuz"), "-initrd", run.path("vm%d.initrd" % number),
         "-append", (KERNEL + " " + config.append).strip(),
@@ -275,12 +275,12 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
 
 
 def nvdimm_file(folder, number):
-    """The file that is a VM's persistent memory; it outlives the lab."""
+    """Return the file that is a VM's persistent memory; it outlives the lab."""
     return os.path.join(os.path.abspath(folder), "vm%d.nvdimm" % number)
 
 
 def nvdimm_arguments(config, number):
-    """Memory that outlives a loss of power: a file, as a DIMM without labels, in a slot that the machine has for it."""
+    """Return arguments for memory that survives a power loss: a file, as a DIMM without labels, in a slot of the machine."""
     if not config.nvdimm:
         return []
     path = nvdimm_file(config.nvdimm, number)
@@ -294,8 +294,8 @@ def nvdimm_arguments(config, number):
 
 
 def link_arguments(config, run, number):
-    """The virtio-net link. Two VMs share one stream; more form a star with a hub in VM 0; one alone has a link
-    that swallows everything."""
+    """Return the virtio-net link. Two VMs share one stream; more form a star with a hub in VM 0; a single VM has a link that
+    discards everything."""
     if config.net == "none":
         return []
     argv = []

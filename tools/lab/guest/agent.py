@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab's agent in a guest, process 1: runs commands for the host, one at a time per virtio-serial port.
 
-The host opens a port by sending "SYNC <nonce>"; the agent echoes that line, which lets the host discard whatever an
-earlier, aborted conversation left in the pipe. Then comes one line of JSON (cmd, timeout, env, and tty with its
-size), and from there on both sides send frames: one letter, a 32-bit big-endian length, that many bytes.
+The host opens a port by sending "SYNC <nonce>"; the agent echoes that line, so that the host can discard data of an earlier,
+aborted conversation. Then comes one line of JSON (cmd, timeout, env, and tty with its size), and from there on both sides send
+frames: one letter, a 32-bit big-endian length, that many bytes.
 
     host to guest   i  standard input, empty: end of input    s  a signal number    w  rows and columns of the tty
     guest to host   o  standard output    e  standard error    x  exit status, the last frame
@@ -39,7 +39,7 @@ class Port:
     def __init__(self, number):
         self.fd = self._open("lab.%d" % number)
         self.buf = b""
-        # While no host is connected a read returns at once with nothing; SIGIO tells when that changes.
+        # While no host is connected a read returns at once without data; SIGIO reports a change of that.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
         fcntl.fcntl(self.fd, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(self.fd, fcntl.F_SETFL, fcntl.fcntl(self.fd, fcntl.F_GETFL) | os.O_ASYNC)
@@ -54,7 +54,7 @@ class Port:
             time.sleep(0.05)
 
     def fill(self, wait):
-        """Reads more; without a host it waits for one, or raises Gone."""
+        """Read more; without a host wait for one, or raise Gone."""
         while True:
             data = os.read(self.fd, 1 << 18)
             if data:
@@ -71,7 +71,7 @@ class Port:
         return line
 
     def frame(self):
-        """The next complete frame in the buffer as (kind, data), or None."""
+        """Return the next complete frame in the buffer as (kind, data), or None."""
         if self.buf and self.buf[:1] not in (b"i", b"s", b"w"):
             raise Gone                      # a new host's SYNC
         if len(self.buf) < FRAME.size:
@@ -126,7 +126,7 @@ class Command:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def take(self, kind, data):
-        """Acts on a frame of the host."""
+        """Execute a frame of the host."""
         if kind == b"i" and data:
             self.pending += data
         elif kind == b"i":
@@ -137,13 +137,13 @@ class Command:
             self.resize(*struct.unpack(">HH", data))
 
     def feed(self):
-        """Gives the command as much input as it takes now."""
+        """Give the command as much input as it accepts now."""
         try:
             while self.pending:
                 self.pending = self.pending[os.write(self.input, self.pending[:CHUNK]):]
         except BlockingIOError:
             return
-        except OSError:                     # the command does not want input any more
+        except OSError:                     # the command does not read any more input
             self.pending = b""
         if self.stdin_closed and not self.tty and not self.process.stdin.closed:
             self.process.stdin.close()
@@ -156,7 +156,7 @@ class Command:
             pass
 
     def close(self):
-        """Lets go of the pipes; what the command left running in the background goes on without them."""
+        """Close the pipes; background processes of the command continue without them."""
         self.process.wait()
         if self.tty:
             os.close(self.master)
@@ -166,7 +166,7 @@ class Command:
 
 
 def pump(port, command, timeout):
-    """Moves bytes between port and command until it has ended and its output is drained; returns its status."""
+    """Move bytes between port and command until it has ended and its output is drained; return its status."""
     deadline = time.monotonic() + timeout if timeout else None
     pidfd = os.pidfd_open(command.process.pid)
     ended = False
@@ -200,7 +200,7 @@ def pump(port, command, timeout):
                 elif fd in command.outputs and what & ~select.POLLOUT:
                     progress = True
                     drain(port, command, fd)
-            if ended and not progress:      # a daemon it left behind may hold the pipes open: do not wait for it
+            if ended and not progress:      # a daemon that it left behind may hold the pipes open: do not wait for it
                 status = command.process.wait()
                 return status if status >= 0 else 128 - status
             if deadline is not None and time.monotonic() >= deadline and not ended:
@@ -214,7 +214,7 @@ def drain(port, command, fd):
         data = os.read(fd, CHUNK)
     except BlockingIOError:
         return
-    except OSError:                         # EIO: nobody has the tty open any more
+    except OSError:                         # EIO: no process has the tty open any more
         data = b""
     if data:
         port.send(command.outputs[fd], data)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Page lists: how memory of a process and of the kernel is described to the device. */
+/* Page lists: description of process and kernel memory for the device. */
 #include <kunit/test.h>
 #include <linux/bits.h>
 #include <linux/dma-mapping.h>
@@ -19,7 +19,7 @@
 #define DMA_STEP	0x3000		/* pages of the kernel are not adjacent */
 #define MAX_PAGES	(2 * ORNIC_PAGES_LEAF_ENTRIES)
 
-/* A device that does nothing but map memory. */
+/* A device that only maps memory. */
 static struct ornic_ib_dev *ornic_test_dev(struct kunit *test)
 {
 	struct ornic_ib_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
@@ -61,7 +61,7 @@ static __le64 ornic_test_entry(const struct ornic_ib_pagelist *list, u32 i)
 	return list->leaf[i / ORNIC_PAGES_LEAF_ENTRIES].entries[i % ORNIC_PAGES_LEAF_ENTRIES];
 }
 
-/* The descriptor of a list names its arrays, and those the pages from @first on. */
+/* Check that the descriptor of a list names its arrays, and those the pages from @first on. */
 static void ornic_test_list(struct kunit *test, const struct ornic_ib_pagelist *list, u32 pages,
 			    u64 (*page)(u32 i), u32 first)
 {
@@ -79,7 +79,7 @@ static void ornic_test_list(struct kunit *test, const struct ornic_ib_pagelist *
 				    "page %u", i);
 }
 
-/* What lies in one page needs no list, wherever it begins there. */
+/* A buffer within one page needs no list, at any offset. */
 static void ornic_test_one_page(struct kunit *test)
 {
 	static const struct {
@@ -178,7 +178,7 @@ static u64 ornic_test_large_page(u32 i)
 	return DMA_BASE + (u64)i * SZ_64K;
 }
 
-/* Part of a buffer: its list begins with the page that its first byte is in. */
+/* Part of a buffer: its list begins with the page of its first byte. */
 static void ornic_test_user_list(struct kunit *test)
 {
 	struct ornic_ib_dev *dev = ornic_test_dev(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Work requests of the kernel: what posting writes into the ring, and what it rejects. */
+/* Work requests of the kernel: the ring entries of a post, and rejected requests. */
 #include <kunit/test.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -65,7 +65,7 @@ static struct ornic_test_qp *ornic_test_qp(struct kunit *test, enum ib_qp_type t
 	t->page = kunit_kzalloc(test, 2 << (LOG_ENTRIES + LOG_STRIDE), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t->page);
 	t->cpu[0] = t->page;
-	/* a slot is written in full: nothing of what was there before may stay */
+	/* a slot is written in full: no former content may remain */
 	memset(t->page, 0xa5, 2 << (LOG_ENTRIES + LOG_STRIDE));
 	t->rec.notify = cpu_to_le32((FIRST - 1) & ORNIC_NOTIFY_INDEX);
 	t->qp.ibqp.device = &t->dev.ibdev;
@@ -91,7 +91,7 @@ static int ornic_test_post(struct ornic_test_qp *t, const struct ib_send_wr *wr)
 	return ornic_ib_post_send(&t->qp.ibqp, wr, &bad);
 }
 
-/* The control segment of the first request. */
+/* Return the control segment of the first request. */
 static struct ornic_wqe_ctrl *ornic_test_ctrl(struct kunit *test, struct ornic_test_qp *t,
 					      u8 opcode, u8 flags, u16 count)
 {
@@ -259,7 +259,7 @@ static void ornic_test_local_inv(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(ctrl->inv_key), 0x1234);
 }
 
-/* A transport rejects what it does not have, and the ring stays as it was. */
+/* A transport rejects operations that it does not have, and the ring is unchanged. */
 static void ornic_test_rejected(struct kunit *test)
 {
 	static const struct {
@@ -300,7 +300,7 @@ static void ornic_test_rejected(struct kunit *test)
 	}
 }
 
-/* A queue pair sends from RTS on; a list stops at the request that does not fit. */
+/* A queue pair sends from RTS on; posting a list stops at the first request that does not fit. */
 static void ornic_test_states_and_room(struct kunit *test)
 {
 	static const enum ib_qp_state early[] = { IB_QPS_RESET, IB_QPS_INIT, IB_QPS_RTR };

@@ -8,7 +8,7 @@
 #define LOG_ENTRIES	2
 #define LOG_BYTES	6	/* log2 of ORNIC_ENTRY_BYTES */
 
-/* What the device does last when it writes an entry. */
+/* The device's last step when it writes an entry. */
 static void ornic_test_write_phase(void *entry, bool phase)
 {
 	u8 *last = entry + ORNIC_ENTRY_BYTES - 1;
@@ -43,7 +43,7 @@ static void ornic_test_entry_address(struct kunit *test)
 			    (void *)(ring + 3 * ORNIC_ENTRY_BYTES));
 }
 
-/* A doorbell is due if the device asked to be told of an index among the new ones. */
+/* A doorbell is due if the device requested a notification for an index among the new ones. */
 static void ornic_test_publish(struct kunit *test)
 {
 	static const struct {
@@ -77,7 +77,7 @@ static void ornic_test_publish(struct kunit *test)
 	}
 }
 
-/* A new record asks for every doorbell (ORN-RNG-4). */
+/* A new record requests every doorbell (ORN-RNG-4). */
 static void ornic_test_new_record(struct kunit *test)
 {
 	struct ornic_rec rec;
