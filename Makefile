@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# make help tells what can be made. Everything built goes to build/; what is
-# fetched once (guest image, QEMU, compilers for the guest) to $ORNIC_CACHE.
+# make help lists the targets. All output goes to build/; downloads (guest image, QEMU, compilers for the guest) go once to
+# $ORNIC_CACHE.
 
 O	?= build
 GUEST	?= trixie
@@ -25,7 +25,7 @@ Q	:= $(if $(V),,@)
 # su without a dash leaves root a path on which dpkg does not find its own programs
 export PATH := $(PATH):/usr/sbin:/sbin
 
-# ---- what cannot work is said before anything starts ------------------------
+# ---- errors are reported before anything starts -----------------------------
 
 goals := $(filter-out help clean,$(or $(MAKECMDGOALS),all))
 ifneq ($(goals),)
@@ -58,7 +58,7 @@ else
 endif
 	@echo "next:  make demo, or make check"
 
-# ---- what the host needs ---------------------------------------------------
+# ---- requirements of the host ----------------------------------------------
 
 deps := $(O)/.deps
 $(deps): tools/build/deps
@@ -107,7 +107,7 @@ ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.k
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
 recipe := $(wildcard tools/lab/guests/$(GUEST).toml)
 
-# kernel_tree: a copy of the sources that Kbuild may litter
+# kernel_tree: a copy of the sources in which Kbuild may write
 define kernel_tree
 	@mkdir -p $(1)
 	@cp -au drivers include uapi compat Kbuild Kconfig $(1)/

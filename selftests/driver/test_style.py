@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the kernel's own tools say of driver, interface headers and daemon: compiler warnings, sparse, checkpatch."""
+"""Kernel tools for driver, interface headers and daemon: compiler warnings, sparse, checkpatch."""
 import glob
 import os
 import re
@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 BUILD = os.environ.get("O", os.path.join(TOP, "build"))
-# What checkpatch is asked about, and the kinds of remark that do not apply there, each with its reason.
+# Files for checkpatch, and the types of message that do not apply there, each with its reason.
 KERNEL = ("include/linux/ornic/*.h", "drivers/*/*/ornic/*.[ch]", "drivers/*/*/*/ornic/*.[ch]", "selftests/kmod/*.[ch]")
 KERNEL_IGNORES = {
     "FILE_PATH_CHANGES": "MAINTAINERS is the kernel tree's",
@@ -60,7 +60,7 @@ USER_IGNORES = INTERFACE_IGNORES | {
 
 
 def inside(*command):
-    """Run a command in the build root; the finished process."""
+    """Run a command in the build root; return the finished process."""
     return subprocess.run([LAB, "buildroot-run", "--", *command], cwd=TOP, capture_output=True, text=True)
 
 

@@ -9,7 +9,7 @@ class Nvme(peers.Roles, harness.GuestTest):
     needs_modules = True
 
     def file_system(self, place):
-        """ib_core keeps the CQs of its pool until the device goes: both begin anew."""
+        """Reload both drivers first, because ib_core keeps the CQs of its pool until the device goes."""
         target, host = self.ends(place)
         self.addCleanup(self.p.rxe_again)
         self.addCleanup(nvme.ib_again, self.a, self.device)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Soft-RoCE of Debian 12: kernel 6.1. What tells most; INTEROP=all: everything."""
+"""Soft-RoCE of Debian 12: kernel 6.1. The most significant tests; INTEROP=all: all tests."""
 import peers
 
 peers.use("bookworm")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Soft-RoCE of Debian testing: kernel 7.x. What tells most, and what only newer kernels do; INTEROP=all: everything."""
+"""Soft-RoCE of Debian testing: kernel 7.x. The most significant tests, and those that need newer kernels; INTEROP=all: all
+tests."""
 import peers
 
 peers.use("forky")

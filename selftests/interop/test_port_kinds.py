@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Each kind of port that the other files of this suite do not have, with somebody real behind it.
+"""Each kind of port that the other files of this suite do not use, with a real peer behind it.
 
-VM 1 has a network card for the kinds that QEMU speaks; only one is up at a time, for all are on the segment of the same daemon.
-Behind the tap is the network of the host itself, in a namespace apart.
+VM 1 has a network card for each kind that QEMU supports; only one is up at a time, because all are on the segment of the same
+daemon. Behind the tap is the host's network stack, in a separate namespace.
 """
 import os
 import subprocess
@@ -19,7 +19,7 @@ from control import Client                      # noqa: E402
 
 NETDEV = "02:00:00:98:%02d:0%s"                 # number of the kind, of the VM
 HUB, SPOKE = hosts.free_udp_ports(2)
-# What QEMU and the daemon are told. VM 0 gets the cards, too, which lead nowhere.
+# Arguments of QEMU and the daemon. VM 0 gets the cards, too, but they are not connected.
 KINDS = dict(
     dgram=("dgram,id=dgram,local.type=unix,local.path={run}/card{i},remote.type=unix,remote.path={run}/port{i}",
            "dgram,name=dgram,local={run}/port1,remote={run}/card1"),
@@ -34,7 +34,7 @@ TAP_UP = "ip address add {ip4}/24 dev {tap} && ip address add {ip6}/64 dev {tap}
 
 class Pair(peers.Pair):
     def prepare(self):
-        harness.Pair.prepare(self)              # Soft-RoCE begins with each test
+        harness.Pair.prepare(self)              # each test creates Soft-RoCE
 
 
 harness.PAIR = Pair
@@ -46,7 +46,7 @@ harness.OWN_LAB["ornicd_args"] = [word for _, port in KINDS.values() for word in
 
 class Kinds(peers.Roles, harness.GuestTest):
     def card(self, name):
-        """Soft-RoCE on the card of VM 1 that is on that port: it talks to ornic by IPv4 and IPv6, RDMA both ways."""
+        """Run Soft-RoCE on VM 1's card on that port: it talks to ornic by IPv4 and IPv6, RDMA in both directions."""
         mac = NETDEV % (list(KINDS).index(name), 1)
         link = self.b.run("basename $(dirname $(grep -l %s /sys/class/net/*/address))" % mac).out.strip()
         self.addCleanup(self.b.run, "rdma link delete rxe0; ip address flush dev %s; ip link set %s down" % (link, link))
@@ -65,7 +65,7 @@ class Kinds(peers.Roles, harness.GuestTest):
         self.card("udp")
 
     def test_tap(self):
-        """The host's own network talks to ornic's interface, with small frames and the largest."""
+        """The host's network stack exchanges the smallest and largest frames with ornic's interface."""
         if os.geteuid():
             self.skipTest("only root may have a network namespace")
         control = Client(self.p.lab.state.path("control0"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the usual tools do, between ornic and Soft-RoCE: perftest, rdma_cm's examples, multicast; over VLANs and with each MTU."""
+"""The usual tools between ornic and Soft-RoCE: perftest, rdma_cm's examples, multicast; over VLANs and with each MTU."""
 import harness
 import peers
 
@@ -8,7 +8,7 @@ from control import Client      # pylint: disable=wrong-import-order
 PORT = 18515
 PATIENCE = 180
 VLAN = 5
-NET = "10.89"                   # of the VLAN, and the net of IPv6 that goes with it
+NET = "10.89"                   # of the VLAN, and its IPv6 network
 NET6 = "fd89"
 VLAN_UP = """ip link add link {link} name vlan{vlan} type vlan id {vlan} && ip address add {net}.0.{number}/24 dev vlan{vlan} &&
 ip address add {net6}::{number}/64 dev vlan{vlan} nodad && ip link set vlan{vlan} up
@@ -17,7 +17,7 @@ until grep -q ^{net6}: /sys/class/infiniband/{device}/ports/1/gids/*; do sleep 0
 
 class Tools(peers.Roles, harness.GuestTest):
     def perftest(self, place, program, options="", mtu=1024, net=None):
-        """net: addresses are those in this network."""
+        """Run perftest. net: addresses are those in this network."""
         command = "%s -d %s -x %d -F -p %d -m %d -u 18 %s"
         net = net or self.p.net
         ends = [command % (program, self.p.device_of(vm), self.gid(vm, net), PORT, mtu, options) for vm in self.ends(place)]
@@ -26,7 +26,7 @@ class Tools(peers.Roles, harness.GuestTest):
         self.assertRegex(out, r"(?m)^\s*\d+\s+\d+\s+[\d.inf]+\s", "no row of results: " + out)
 
     def gid(self, vm, net):
-        """Index of the GID made from the VM's IPv4 address in a network; waits for it."""
+        """Return the index of the GID of the VM's IPv4 address in a network; wait for it."""
         word = "%02x%02x" % tuple(int(part) for part in net.split("."))
         return int(vm.run("cd /sys/class/infiniband/%s/ports/1/gids; until grep -l ffff:%s: *; do sleep 0.05; done"
                           % (self.p.device_of(vm), word), timeout=30).out.split()[0])
@@ -38,10 +38,11 @@ class Tools(peers.Roles, harness.GuestTest):
         self.exchange(place, server.format(**address), client.format(**address), harness.cm_listens, PATIENCE)
 
     def multicast(self, place):
-        """Datagrams of the one's to a group that the other has joined; one of IPv4, for the kernel's connection manager joins no
-        others on RoCEv2: those are left to verbs.
+        """Send datagrams from one to a group that the other has joined. The group is of IPv4, because the kernel's connection
+        manager joins no others on RoCEv2; the verbs tests cover IPv6.
 
-        Soft-RoCE loses what it has not sent when its queue pair goes, and mckey goes at once: it is sent for as often as it takes.
+        Soft-RoCE loses unsent datagrams when its queue pair is destroyed, and mckey exits at once, so the test repeats until
+        they arrive.
         """
         there, here = self.ends(place)
         receiver = self.spawn(there, "mckey -m 239.9.9.9 -b %s -C 10" % self.p.address(there), PATIENCE)
@@ -59,15 +60,17 @@ class Tools(peers.Roles, harness.GuestTest):
         self.gid(vm, NET)
 
     def vlan(self, place, method, *arguments):
-        """The same with both ends on an interface of a VLAN."""
+        """Run the same with both ends on an interface of a VLAN."""
         for vm in (self.a, self.b):
             self.vlan_interface(vm)
-        # rdma_cm asks for the other's MAC from the address of the link, which is not to be used for its first seconds, and gives up
+        # rdma_cm asks for the other's MAC address from the link-local address, which is unusable in its first seconds, and gives
+        # up
         self.a.run("ping -c 1 -W 10 %s::%d" % (NET6, self.b.number + 1))
         getattr(self, method)(place, *arguments, net=NET)
 
     def access_port(self, place, method, *arguments):
-        """The same with Soft-RoCE on an interface of a VLAN, and ornic behind an access port of it, unaware."""
+        """Run the same with Soft-RoCE on an interface of a VLAN, and ornic behind an access port of it, without a VLAN
+        interface."""
         control = Client(self.p.lab.state.path("control0"))
         self.addCleanup(control.close)
         device = control.call("device.list")[0]["name"]
@@ -104,7 +107,8 @@ MTU_4096 = {"%s_mtu_4096" % name: PERFTEST[name] + (4096,) for name in ("write_b
 ALL_SIZES = {"%s_all_sizes" % name: ("ib_%s" % name, "-a -n 5 " + more)
              for name, more in (("write_bw", ""), ("read_bw", "-o 16"), ("send_bw", ""), ("write_lat", ""), ("read_lat", "-o 16"),
                                 ("send_lat", ""))}
-# Datagrams end with the MTU. Of unreliable connections only WRITE_BW waits for no message that the other end was too slow for.
+# Datagrams end with the MTU. Of the tests over unreliable connections only WRITE_BW does not wait for messages that a slow
+# receiver loses.
 ALL_SIZES.update(
     send_bw_ud_all_sizes=("ib_send_bw", "-c UD -a -n 5"),
     write_bw_uc_all_sizes=("ib_write_bw", "-c UC -a -n 5"),
@@ -136,7 +140,7 @@ BY_ACCESS_PORT = dict(
 
 
 def add(everything):
-    """Tools gets its tests, or those that tell most."""
+    """Give Tools all its tests, or the most significant ones."""
     few = ("write_bw", "read_bw", "send_bw", "send_bw_ud", "atomic_add", "rping", "rping_ipv6", "udaddy", "vlan_write_bw", "multicast")
     for method, tests in (("perftest", PERFTEST), ("perftest", MTU_4096), ("perftest", ALL_SIZES), ("perftest", PADDING),
                           ("cm", CM), ("vlan", OVER_VLAN),

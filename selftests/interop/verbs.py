@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Verbs themselves between ornic and Soft-RoCE: every byte of every operation, PSNs that wrap, errors, what only newer devices do."""
+"""Verbs between ornic and Soft-RoCE: every byte of every operation, PSNs that wrap, errors, operations of newer devices only."""
 import peers
 import programs
 
@@ -15,13 +15,13 @@ ERRORS = ["%s_%s" % (fault, kind) for fault in FAULTS for kind in KINDS] + """
     fault_then_flush rnr_exhausted rnr_recovered peer_destroyed peer_in_err
     ud_wrong_qkey ud_no_such_qp ud_too_long""".split()
 NEWER = "send_inv atomic_write flush".split()        # FLUSH by rxe-flush=on of the port, see peers.py
-# Soft-RoCE answers a request that its queue pair does not permit, or that is too long for the receive, with another NAK than IBTA
-# has for that; and does not post a misaligned atomic.
+# For a request that its queue pair does not permit, or that is too long for the receive, Soft-RoCE sends another NAK than IBTA
+# specifies; and it does not post a misaligned atomic.
 ITS_OWN = {
     "ornic_client": ["qp_right_" + kind for kind in KINDS] + ["too_long", "too_long_packets"],
     "rxe_client": ["misaligned_atomic"],
 }
-if peers.Pair.guest == "bookworm":      # 6.1: a datagram that is too long for the receive puts its queue pair into error
+if peers.Pair.guest == "bookworm":      # 6.1: a datagram that is too long for the receive puts its queue pair into ERR
     ITS_OWN["ornic_client"].append("ud_too_long")
 
 

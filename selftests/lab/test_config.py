@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Bad surroundings and bad configuration, provoked for real: each must end in one clear line that says what to do.
+"""Failing environments and bad configurations, created for real: each must end in one clear line that says what to do.
 
-A failing disk is a tiny tmpfs in a mount namespace, a network that is down an empty network namespace, a machine without
-apt a PATH without it, another user nobody. Nothing here starts a guest that boots.
+A failing disk is a tiny tmpfs in a mount namespace, a network that is down an empty network namespace, a machine without apt a
+PATH without it, another user nobody. No test here boots a guest.
 """
 import os
 import re
@@ -31,7 +31,7 @@ root_only = unittest.skipUnless(os.geteuid() == 0, "only root can provoke this")
 
 
 class Refusal(unittest.TestCase):
-    """Base: a folder of the test's own, and the check that a command is refused well."""
+    """Base: a temporary folder, and the check that a command is rejected with a good message."""
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory(prefix="ornic-config-")
@@ -51,7 +51,7 @@ class Refusal(unittest.TestCase):
         return path
 
     def refused(self, command, *words, status=1, **env):
-        """command must fail with one line, besides progress, that has all the words."""
+        """Check that command fails with one line, besides progress, that has all the words."""
         env = {**os.environ, "ORNIC_LAB": "test-config", "ORNIC_LAB_RUN": self.path("run"), **env}
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, env=env, timeout=100)
@@ -61,14 +61,14 @@ class Refusal(unittest.TestCase):
             self.assertIn(word, lines[0])
 
     def on_tiny_disk(self, size, command):
-        """command with the folder "tiny" being a file system of that size, seen by the command alone."""
+        """Return the command, with the folder "tiny" as a file system of that size, visible to the command alone."""
         os.makedirs(self.path("tiny"))
         return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o mode=755,size="$1" tmpfs "$2"; shift 2; exec "$@"',
                 "sh", size, self.path("tiny"), *command]
 
 
 class Cache(Refusal):
-    """What is built once and kept."""
+    """Artefacts of the cache."""
 
     def test_not_a_folder(self):
         open(self.path("file"), "w").close()
@@ -81,7 +81,7 @@ class Cache(Refusal):
 
     @root_only
     def test_not_root(self):
-        """An empty cache that another user may not fill; one that it may, which makes no root of it."""
+        """An empty cache that another user may not write; one that the user may write, but without the right to make a root."""
         shutil.copytree(os.path.join(TOP, "tools", "lab"), self.path("lab"))
         command = [*NOBODY, PYTHON, self.path("lab", "lab"), "build"]
         if subprocess.run([*NOBODY, PYTHON, "-c", ""], capture_output=True).returncode:
@@ -106,7 +106,7 @@ class Cache(Refusal):
 
 
     def test_environment(self):
-        """What is built once does not depend on how make was called that time; a proxy it needs."""
+        """A cached artefact does not depend on the variables of make; but a download keeps the proxy."""
         program = "from lab import debian; debian.run_logged(['env'], %r, None)" % self.path("log")
         env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "tools"), "CC": "clang", "CFLAGS": "-O3",
                "MAKEFLAGS": " -- CC=clang", "http_proxy": "http://proxy.example:3128"}
@@ -118,12 +118,12 @@ class Cache(Refusal):
 
 
 class Packages(Refusal):
-    """tools/build/deps, which make runs first. A gcc that finds no header is a machine without the libraries' packages."""
+    """tools/build/deps, which make runs first. A gcc that finds no header simulates a machine without the libraries' packages."""
 
     COMMANDS = ("sh", "id", "mktemp", "rm", "grep", "head", "make", "python3")
 
     def listed(self, command, status, *words, **env):
-        """command must end with that status and a list that has all the words; returns the list."""
+        """Check that command ends with that status and a list that has all the words; return the list."""
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, env={**os.environ, **env}, timeout=100)
         self.assertEqual(done.returncode, status, done.stdout)
@@ -132,14 +132,14 @@ class Packages(Refusal):
         return done.stdout
 
     def without_apt(self):
-        """PATH of a machine that is not a Debian: it has a compiler, and few other commands."""
+        """Return the PATH of a machine that is not a Debian: it has a compiler, and few other commands."""
         self.script("gcc", 'PATH=%s exec gcc "$@"' % os.environ["PATH"])
         for name in self.COMMANDS:
             os.symlink(shutil.which(name), self.path("bin", name))
         return self.path("bin")
 
     def without_libraries(self):
-        """PATH of a Debian machine whose compiler finds no header."""
+        """Return the PATH of a Debian machine whose compiler finds no header."""
         self.script("gcc", "exit 1")
         return self.path("bin") + ":" + os.environ["PATH"]
 
@@ -148,13 +148,13 @@ class Packages(Refusal):
             return [*NOBODY, self.script("deps", f.read())]
 
     def deps(self):
-        """Packages that CONTRIBUTING.md names for a system, by what its command begins with."""
+        """Return the packages that CONTRIBUTING.md names for a system, by the first words of its command."""
         with open(os.path.join(TOP, "CONTRIBUTING.md")) as f:
             text = f.read().replace("\\\n", " ")
         return {kind: set(" ".join(re.findall(r"(?m)^ +%s install (.*)$" % kind, text)).split()) for kind in ("apt-get", "dnf")}
 
     def test_not_debian(self):
-        """What is missing is listed by Fedora's names; most can be built and tested all the same."""
+        """Missing packages are listed by Fedora's names; most of the tree can still be built and tested."""
         path = self.without_apt()
         said = self.listed(["/bin/sh", DEPS], 3, "model: spin (needs a Debian host)", "fuzz: clang", "docs: python3-sphinx",
                            "Fedora's names of the packages: ", PATH=path)
@@ -169,7 +169,7 @@ class Packages(Refusal):
                     "unit: libcmocka-devel\n", PATH=path)
 
     def test_manual(self):
-        """CONTRIBUTING.md names the packages that the list has for compiling and the unit tests."""
+        """CONTRIBUTING.md names the same packages for compiling and the unit tests as the list."""
         with open(DEPS) as f:
             rows = [line.split() for line in re.search(r'(?s)needs="\n(.*?)"\n', f.read()).group(1).splitlines()]
         wanted = [row for row in rows if row[0] in ("compile", "unit", "san")]
@@ -178,7 +178,8 @@ class Packages(Refusal):
 
     @root_only
     def test_not_root(self):
-        """Nobody may install packages: without what compiles everything it fails, else it lists what else there could be."""
+        """A user without root rights cannot install packages: deps fails if the compiler's packages are missing, otherwise it
+        lists optional ones."""
         self.listed(self.as_nobody(), 1, "compile: libc6-dev, linux-libc-dev, libjansson-dev, libdeflate-dev\n",
                     "Install as root: apt-get install --no-install-recommends ", PATH=self.without_libraries())
         self.script("gcc", 'PATH=%s exec gcc "$@"' % os.environ["PATH"])
@@ -188,7 +189,7 @@ class Packages(Refusal):
 
     @root_only
     def test_no_network(self):
-        """apt believes that nothing is installed and has no lists; that it could not install anything is the point."""
+        """apt sees no installed packages and has no lists, so the download must fail."""
         for folder in ("lists/partial", "cache/archives/partial", "log"):
             os.makedirs(self.path("apt", folder))
         open(self.path("apt", "status"), "w").close()
@@ -223,7 +224,7 @@ class Qemu(Refusal):
 
 
 class Up(Refusal):
-    """Where and what lab up starts."""
+    """Checks of lab up: its environment and its arguments."""
 
     def up(self, *words, options=(), **env):
         self.refused([LAB, "up", "1", "--device", "none", *options], *words, **env)
@@ -251,7 +252,7 @@ class Up(Refusal):
         self.refused([LAB, "buildroot-run", "--guest", "none", "true"], "no guest recipe 'none'")
 
     def test_nothing_built(self):
-        """No driver; then no daemon, and one that does not run."""
+        """No driver; then no daemon, and a daemon that does not run."""
         self.refused([LAB, "up", "1", "--modules", self.dir], "no ornic.ko in", "(make)")
         release = subprocess.run([LAB, "kernel-release"], capture_output=True, text=True, check=True).stdout.strip()
         with open(self.path("ornic.ko"), "wb") as f:
@@ -283,7 +284,7 @@ class Ornicd(Refusal):
         self.refused([ORNICD, *self.device("none/a", "01")], "there is no directory", "create it")
 
     def test_memory_not_shared(self):
-        """A QEMU whose memory is its own: the device could not see what the guest writes."""
+        """A QEMU without shared memory: the device could not see the guest's writes."""
         with open(self.path("log"), "w") as log:
             daemon = subprocess.Popen([ORNICD, *self.device("a", "01")], stdout=log, stderr=log)
         self.addCleanup(daemon.wait)
@@ -301,7 +302,7 @@ class Ornicd(Refusal):
         self.assertIn("share=on", self.wait_for("not shared"))
 
     def wait_for(self, word):
-        """The line of ornicd's log that has the word."""
+        """Return the line of ornicd's log that has the word."""
         end = time.monotonic() + 15
         while time.monotonic() < end:
             with open(self.path("log")) as f:

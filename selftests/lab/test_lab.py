@@ -28,7 +28,7 @@ def command(*args, **kw):
 
 
 def takes_interrupts():
-    """Ctrl-C works in a child, even if the tests run in the background of a shell, where it is ignored and that is inherited."""
+    """Enable Ctrl-C in a child: in the background of a shell it is ignored, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -38,7 +38,7 @@ def expect(condition, what):
 
 
 def refused(action, word):
-    """action() must raise a LabError that mentions word, in one line."""
+    """Check that action() raises a LabError that mentions word, in one line."""
     try:
         action()
     except LabError as e:
@@ -48,7 +48,7 @@ def refused(action, word):
 
 
 class Typist:
-    """A person at a terminal who reads before typing on."""
+    """A simulated user at a terminal who reads before typing on."""
 
     def __init__(self, terminal):
         self.terminal = terminal
@@ -59,7 +59,7 @@ class Typist:
         os.write(self.terminal, keys)
 
     def until(self, word):
-        """Reads until word is seen; None: until the other side has closed the terminal."""
+        """Read until word is seen; None: until the other side has closed the terminal."""
         end = time.monotonic() + 30
         while word is None or word not in self.seen:
             expect(time.monotonic() < end, "shell said %r, not %r" % (self.seen[-200:], word))
@@ -75,7 +75,7 @@ class Typist:
 
 
 def qemus():
-    """Processes whose command line names this test's lab."""
+    """Return the processes whose command line names this test's lab."""
     return [p for p in os.listdir("/proc") if p.isdigit() and names_lab(p)]
 
 
@@ -172,7 +172,7 @@ class Shared(unittest.TestCase):
         lab.vm(1).run("ping -6 -c 3 -i 0.2 -W 5 fd77::1")
 
     def test_rxe(self):
-        """Both ends of a perftest, as guest tests will do it."""
+        """Both ends of a perftest, as in guest tests."""
         lab = self.lab
         for vm in lab.vms:
             vm.run("modprobe -a rdma_rxe ib_uverbs rdma_ucm && rdma link add rxe0 type rxe netdev eth0")
@@ -239,7 +239,7 @@ class Shared(unittest.TestCase):
 
 class Restarted(unittest.TestCase):
     def test_elsewhere(self):
-        """down() takes down a VM that another process started anew, too."""
+        """down() also takes down a VM that another process restarted."""
         lab = Lab.up(1, name=NAME, device="none")
         for verb in ("kill", "start"):
             done = command(verb, "0")
@@ -249,7 +249,7 @@ class Restarted(unittest.TestCase):
 
 
 class Alone(unittest.TestCase):
-    """Tests that start labs of their own."""
+    """Tests that start their own labs."""
 
     def test_configuration(self):
         refused(lambda: Lab.up(0, name="x"), "1 to 32")
@@ -286,7 +286,7 @@ class Alone(unittest.TestCase):
         expect(not qemus() and not os.path.exists(state.State(NAME).dir), "nothing is left")
 
     def test_interrupt_waits(self):
-        """Ctrl-C while a process starts comes when somebody knows of the process."""
+        """Ctrl-C while a process starts is delivered after the process is recorded."""
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         done = []
         try:

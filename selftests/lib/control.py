@@ -25,7 +25,7 @@ class Refused(Exception):
 class Client:
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.connect(path)         # without a timeout: it waits while the backlog is full
+        self.sock.connect(path)         # no timeout, because it waits while the backlog is full
         self.sock.settimeout(PATIENCE)
         self.file = self.sock.makefile("rb")
         self.serial = 0
@@ -35,7 +35,7 @@ class Client:
         self.sock.close()
 
     def ask(self, line):
-        """The answer to a line of bytes."""
+        """Return the answer to a line of bytes."""
         self.sock.sendall(line + b"\n")
         return json.loads(self.file.readline())
 
@@ -49,7 +49,7 @@ class Client:
 
 
 class Daemon:
-    """ornicd with sanitizers in a folder of its own; stop() fails the case if it did not end well."""
+    """ornicd with sanitizers in a separate folder; stop() fails the case if it did not end without error."""
 
     def __init__(self, case, *options, devices=("a", "b"), control=True):
         self.case = case
@@ -100,7 +100,7 @@ class Daemon:
         return client
 
     def ctl(self, *args, status=0):
-        """What ornicctl printed: standard output if it went well, the error if not."""
+        """Return the output of ornicctl: standard output if it succeeded, the error if not."""
         done = subprocess.run([ORNICCTL, "--control", self.control, *args], stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, timeout=PATIENCE)
         self.case.assertEqual(done.returncode, status, done.stdout + done.stderr)

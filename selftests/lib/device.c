@@ -16,11 +16,11 @@ static uint64_t bus_read(void *arg, uint64_t off, unsigned int len)
 	struct device_client *d = arg;
 	uint64_t val = 0;
 
-	/* What PCI answers when nobody does. */
+	/* PCI's value for a read without an answer. */
 	return vfu_client_read(&d->vfu, ORNIC_BAR_REGS, off, &val, len) ? UINT64_MAX : val;
 }
 
-/* A connection that broke shows at the next read. */
+/* A broken connection is noticed at the next read. */
 static void bus_write(void *arg, uint64_t off, unsigned int len, uint64_t val)
 {
 	struct device_client *d = arg;

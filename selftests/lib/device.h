@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A host whose bus is a vfio-user connection: a process that plays the VMM and the
+ * A host whose bus is a vfio-user connection: a process that acts as the VMM and the
  * guest's driver at once.
  */
 #ifndef SELFTESTS_LIB_DEVICE_H
@@ -9,7 +9,7 @@
 #include "host.h"
 #include "vfu_client.h"
 
-/** DEVICE_VECTORS - interrupts that are given an eventfd */
+/** DEVICE_VECTORS - number of interrupts with an eventfd */
 #define DEVICE_VECTORS	4
 
 /** DEVICE_DMA_BASE - DMA address of the shared memory */
@@ -34,7 +34,7 @@ struct device_client {
 int device_open(struct device_client *d, const char *path, uint64_t bytes);
 void device_close(struct device_client *d);
 
-/* device_irqs() - how often a vector fired since the last call; waits for at most @ms */
+/* device_irqs() - return how often a vector fired since the last call; wait for at most @ms */
 uint64_t device_irqs(struct device_client *d, unsigned int vector, int ms);
 
 #endif /* SELFTESTS_LIB_DEVICE_H */

@@ -53,9 +53,9 @@ struct dma {
 
 int dma_init(struct dma *d, uint64_t base, uint64_t size);
 void dma_fini(struct dma *d);
-/* dma_alloc() - zeroed; the DMA address. Aborts when there is no more. */
+/* dma_alloc() - allocate zeroed memory; return its DMA address. Aborts when there is no more. */
 uint64_t dma_alloc(struct dma *d, uint64_t bytes, uint64_t align);
-/* dma_at() - pointer to a DMA address in [base, base + size) */
+/* dma_at() - return a pointer to a DMA address in [base, base + size) */
 void *dma_at(const struct dma *d, uint64_t addr);
 
 /**
@@ -88,7 +88,7 @@ struct host {
 	int timeout_ms;
 };
 
-/* host_init() - @h->bus and @h->dma are set up */
+/* host_init() - initialise; @h->bus and @h->dma are set up */
 void host_init(struct host *h);
 
 uint32_t host_reg32(struct host *h, enum ornic_reg reg);
@@ -100,14 +100,14 @@ void host_doorbell(struct host *h, uint32_t page, enum ornic_db_kind kind, uint3
 /* host_until() - turn the bus until @done. Return: false after the timeout. */
 bool host_until(struct host *h, bool (*done)(void *arg), void *arg);
 
-/* host_prepare() - rings, records, registers; all that comes before CONTROL */
+/* host_prepare() - set up rings, records, registers; all steps before CONTROL */
 void host_prepare(struct host *h, uint32_t nonce);
-/* host_enable() - the whole handshake. Return: 0, -EIO if FATAL, -EPROTO on a wrong answer. */
+/* host_enable() - do the whole handshake. Return: 0, -EIO if FATAL, -EPROTO on a wrong answer. */
 int host_enable(struct host *h);
 void host_disable(struct host *h, enum ornic_reset_reason reason);
 void host_reset(struct host *h, enum ornic_reset_reason reason);
 
-/* host_submit() - write a command as it is and publish it; host_complete() - wait for one */
+/* host_submit() - write a command unchanged and publish it; host_complete() - wait for one */
 void host_submit(struct host *h, const struct ornic_admin_cmd *cmd);
 int host_complete(struct host *h);
 /*
@@ -116,14 +116,14 @@ int host_complete(struct host *h);
  */
 int host_exec(struct host *h, uint16_t opcode, uint32_t number, const void *in, uint16_t in_len,
 	      void *out, uint16_t out_len);
-/* host_number() - number that the last command answered with */
+/* host_number() - return the number in the last command's completion */
 uint32_t host_number(const struct host *h);
 
-/* host_record() - a doorbell record as it has to be before create */
+/* host_record() - allocate a doorbell record in the state that create requires */
 uint64_t host_record(struct host *h);
-/* host_ring() - post rule of ORN-RNG-5. Return: the doorbell has to be rung. */
+/* host_ring() - apply the post rule of ORN-RNG-5. Return: the doorbell has to be rung. */
 bool host_publish(struct host *h, uint64_t rec, uint32_t old, uint32_t now);
-/* host_valid() - entry @index of a ring of 2^@log entries at @ring, or NULL (ORN-RNG-17) */
+/* host_valid() - return entry @index of a ring of 2^@log entries at @ring, or NULL (ORN-RNG-17) */
 void *host_valid(struct host *h, uint64_t ring, uint8_t log, uint32_t index);
 struct ornic_pages host_contiguous(uint64_t addr);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs that say how they went by their exit status, as unittest cases."""
+"""Programs that report by their exit status, as unittest cases."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ BUILD = os.environ.get("O", os.path.join(TOP, "build"))
 
 
 def check(case, *command, **options):
-    """Fails the case, with what the command said, unless it gives status 0; returns what it said."""
+    """Fail the case with the command's output, unless its status is 0; return the output."""
     done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", **options)
     case.assertEqual(done.returncode, 0, done.stdout)

@@ -37,23 +37,29 @@ int host_cq_create(struct host *h, struct host_ring *cq, uint8_t log, uint32_t e
 		   uint8_t flags);
 /* host_next() - copy the next entry and consume it. Return: there was one. */
 bool host_next(struct host_ring *r, void *entry);
-/* host_wait() - the same, waiting */
+/* host_wait() - the same, after waiting for it */
 bool host_wait(struct host_ring *r, void *entry);
-/* host_arm() - ask for an event when entries beyond those consumed arrive */
+/* host_arm() - request an event for entries beyond those consumed */
 void host_arm(struct host_ring *r, enum ornic_arm_type type);
-/* host_fired() - an event of the ring was consumed */
+/* host_fired() - record that an event of the ring was consumed */
 void host_fired(struct host_ring *r);
 
-/* host_bring_up() - EQ 0 in @eq0, features, a completion EQ in @eq1 */
+/* host_bring_up() - set up EQ 0 in @eq0, features, a completion EQ in @eq1 */
 int host_bring_up(struct host *h, uint64_t features, struct host_ring *eq0,
 		  struct host_ring *eq1);
 int host_pd_create(struct host *h, uint32_t *pd);
-/* host_key_create() - a region of contiguous memory whose addresses are its DMA addresses */
+/*
+ * host_key_create() - register a region of contiguous memory whose addresses are its DMA
+ * addresses
+ */
 int host_key_create(struct host *h, uint32_t pd, uint64_t addr, uint64_t len, uint32_t access,
 		    uint32_t *key);
-/* host_port_up() - with @max_frame bytes of payload, or 0 to leave it */
+/*
+ * host_port_up() - enable the port with @max_frame bytes of payload, or 0 to leave that
+ * unchanged
+ */
 int host_port_up(struct host *h, uint16_t max_frame);
-/* host_gid_set() - entry @index is the IPv4 address @ip (in host order), from @mac */
+/* host_gid_set() - set entry @index to the IPv4 address @ip (in host order), from @mac */
 int host_gid_set(struct host *h, uint16_t index, uint32_t ip, const uint8_t mac[6]);
 void host_gid_ipv4(uint8_t gid[16], uint32_t ip);
 
@@ -83,7 +89,7 @@ struct host_qp {
 	struct host_wq rq;
 };
 
-/* host_qp_template() - a create command with rings of 2^@log entries, all allocated */
+/* host_qp_template() - return a create command with rings of 2^@log entries, all allocated */
 void host_qp_template(struct host *h, struct host_qp *qp, uint8_t type, uint8_t log,
 		      uint32_t pd, uint32_t scq, uint32_t rcq, struct ornic_qp_create_cmd *cmd);
 int host_qp_create(struct host *h, struct host_qp *qp, uint8_t type, uint8_t log, uint32_t pd,
@@ -93,7 +99,7 @@ int host_qp_create(struct host *h, struct host_qp *qp, uint8_t type, uint8_t log
  * struct host_peer - where a connection goes
  * @qpn:	queue pair
  * @ip:		address
- * @mac:	station
+ * @mac:	MAC address
  * @mtu:	enum ornic_mtu
  */
 struct host_peer {
@@ -105,15 +111,15 @@ struct host_peer {
 
 void host_path(struct ornic_path *path, const struct host_peer *peer);
 int host_qp_state(struct host_qp *qp, const struct ornic_qp_modify_cmd *cmd);
-/* host_rc_connect() - RESET to RTS, GID index 0, all remote rights, PSNs 0 */
+/* host_rc_connect() - take it from RESET to RTS, GID index 0, all remote rights, PSNs 0 */
 int host_rc_connect(struct host_qp *qp, const struct host_peer *peer);
 
-/* host_sq_slot() - zeroed slot of the next send, qpn and index filled in */
+/* host_sq_slot() - return the zeroed slot of the next send, qpn and index filled in */
 struct ornic_wqe_ctrl *host_sq_slot(struct host_qp *qp);
 void host_sq_publish(struct host_qp *qp);
 /* host_recv() - post a receive of one SGE; published at once */
 void host_recv(struct host_qp *qp, uint64_t addr, uint32_t len, uint32_t key);
-/* host_send() - SEND, or RDMA_WRITE/READ with @raddr and @rkey; signaled, published at once */
+/* host_send() - post SEND, or RDMA_WRITE/READ with @raddr and @rkey; signaled, published at once */
 void host_send(struct host_qp *qp, uint8_t opcode, uint64_t addr, uint32_t len, uint32_t key,
 	       uint64_t raddr, uint32_t rkey);
 

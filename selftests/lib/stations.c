@@ -61,7 +61,7 @@ static void start_daemon(struct stations *t)
 	assert_true(t->pid >= 0);
 	if (!t->pid) {
 		close(ready[0]);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* should the test abort */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* in case the test aborts */
 		execl(ornicd, ornicd, "--log-level", "warning", "--ready-fd", fd, "-d", spec[0],
 		      "-d", spec[1], "--control", control, NULL);
 		_exit(127);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A daemon, started for real, with two devices and a host at each. Include after
- * <cmocka.h>'s prerequisites.
+ * A real daemon process with two devices and a host at each. Include after <cmocka.h>'s
+ * prerequisites.
  */
 #ifndef SELFTESTS_LIB_STATIONS_H
 #define SELFTESTS_LIB_STATIONS_H
@@ -19,7 +19,7 @@
 #define STATION_RING	6
 
 /**
- * struct station - a host with all it needs for one connection
+ * struct station - a host with the objects of one connection
  * @d:		its device
  * @eq0, @eq1:	event queues
  * @cq:		completion queue of both queues
@@ -47,8 +47,8 @@ struct stations {
 };
 
 /*
- * stations_daemon() - which daemon to start: the one that the command line names, or this
- * build's with sanitizers. Return: it exists; otherwise an error line was written.
+ * stations_daemon() - select the daemon to start: the command line's, or this build's with
+ * sanitizers. Return: it exists; otherwise an error line was written.
  */
 bool stations_daemon(int argc, char **argv);
 
@@ -58,7 +58,7 @@ int stations_teardown(void **state);
 
 /* station_open() - connect host @i again */
 void station_open(struct stations *t, int i);
-/* station_mac(), station_ip() - addresses of host @i */
+/* station_mac(), station_ip() - return addresses of host @i */
 void station_mac(int i, uint8_t mac[6]);
 uint32_t station_ip(int i);
 /* station_bring_up() - enable the device of host @i and create everything, up to a queue pair */
@@ -68,13 +68,13 @@ void station_connect(struct stations *t, int i, int to);
 /* stations_connect() - bring up both and connect them */
 void stations_connect(struct stations *t);
 
-/* station_fill() - a pattern, from offset @off of the buffer on */
+/* station_fill() - write a pattern, from offset @off of the buffer on */
 void station_fill(struct station *s, uint64_t off, uint32_t len, uint32_t seed);
-/* stations_same() - the same bytes at both ends */
+/* stations_same() - return true if both ends have the same bytes */
 void stations_same(struct stations *t, uint64_t off0, uint64_t off1, uint32_t len);
-/* station_expect() - the next completion is a success of @opcode and @index */
+/* station_expect() - check that the next completion is a success of @opcode and @index */
 void station_expect(struct station *s, uint8_t opcode, uint32_t index, struct ornic_cqe *cqe);
-/* stations_clock() - monotonic nanoseconds */
+/* stations_clock() - return monotonic nanoseconds */
 uint64_t stations_clock(void);
 
 #endif /* SELFTESTS_LIB_STATIONS_H */

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""unittest that speaks TAP, for selftests/run: call tap.main() where a script would call unittest.main()."""
+"""unittest with TAP output, for selftests/run: call tap.main() where a script would call unittest.main()."""
 import os
 import sys
 import time
 import traceback
 import unittest
 
-LONG = 1                # seconds; what takes longer is told, for whoever makes the tests faster
+LONG = 1                # seconds; longer tests print their time
 OWN_FRAMES = os.path.dirname(unittest.__file__) + os.sep
 
 
@@ -35,7 +35,7 @@ class Result(unittest.TestResult):
         sys.stdout.flush()
 
     def _wrong(self, test, err):
-        """Prints the reason first: who shows only the first lines of a failure still shows it. unittest's own frames say nothing."""
+        """Print the reason first, so that tools which show only the first lines of a failure show it. Omit unittest's frames."""
         self._say(test, False)
         kind, reason, frames = err
         frames = [f for f in traceback.extract_tb(frames) if not f.filename.startswith(OWN_FRAMES)]
@@ -63,7 +63,7 @@ class Result(unittest.TestResult):
 
 
 def main(module="__main__", last=()):
-    """Runs the module's tests, those named on the command line only, then the last ones; exits with 1 if one failed."""
+    """Run the module's tests, or those named on the command line only, then the last ones; exit with 1 if one failed."""
     names = sys.argv[1:]
     loader = unittest.defaultTestLoader
     suite = loader.loadTestsFromNames(names, sys.modules[module]) if names else \

@@ -66,7 +66,7 @@ static int client_recv(struct vfu_client *c, void *buf, size_t len)
 	return 0;
 }
 
-/* The reply to request @id: @len bytes into @out, any more are dropped. */
+/* Read the reply to request @id: @len bytes into @out, the rest is discarded. */
 static int client_reply(struct vfu_client *c, uint16_t id, void *out, size_t len)
 {
 	struct vfu_hdr hdr;
@@ -241,7 +241,7 @@ int vfu_client_bus_master(struct vfu_client *c, bool on)
 	return vfu_client_write(c, VFU_REGION_CONFIG, PCI_COMMAND, &command, sizeof(command));
 }
 
-/* Offset of a capability, or a negative errno */
+/* Return the offset of a capability, or a negative errno */
 static int client_capability(struct vfu_client *c, uint8_t id)
 {
 	uint8_t pos = 0, entry[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client side of vfio-user: what a VMM does, without a virtual machine.
+ * The client side of vfio-user: the actions of a VMM, without a virtual machine.
  *
- * Calls wait for the reply, other than vfu_client_post(), which is what a guest's
- * store to a BAR is. All return 0 or a negative errno, the server's if it sent one.
+ * Calls wait for the reply, except vfu_client_post(), which is a guest's store to a BAR.
+ * All return 0 or a negative errno, the server's if it sent one.
  */
 #ifndef SELFTESTS_LIB_VFU_CLIENT_H
 #define SELFTESTS_LIB_VFU_CLIENT_H
@@ -33,14 +33,14 @@ int vfu_client_write(struct vfu_client *c, uint32_t region, uint64_t off, const 
 int vfu_client_post(struct vfu_client *c, uint32_t region, uint64_t off, const void *buf,
 		    uint32_t len);
 
-/* vfu_client_msix() - eventfds for vectors @start .. @start + @n - 1, at most VFU_MAX_FDS */
+/* vfu_client_msix() - set eventfds for vectors @start .. @start + @n - 1, at most VFU_MAX_FDS */
 int vfu_client_msix(struct vfu_client *c, uint32_t start, uint32_t n, const int *eventfd);
 
-/* vfu_client_bus_master() - COMMAND: memory space, and bus mastering or not */
+/* vfu_client_bus_master() - write COMMAND: memory space, and bus mastering or not */
 int vfu_client_bus_master(struct vfu_client *c, bool on);
-/* vfu_client_flr() - function level reset by the PCIe capability */
+/* vfu_client_flr() - start a function level reset by the PCIe capability */
 int vfu_client_flr(struct vfu_client *c);
-/* vfu_client_reset() - VFU_DEVICE_RESET, a reset by the VMM */
+/* vfu_client_reset() - send VFU_DEVICE_RESET, a reset by the VMM */
 int vfu_client_reset(struct vfu_client *c);
 
 #endif /* SELFTESTS_LIB_VFU_CLIENT_H */

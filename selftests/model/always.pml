@@ -3,12 +3,12 @@
  * Events that wait for room against a host that makes room (ORN-EQ-11, ORN-RNG-21, 22, 31).
  *
  * Store buffers and fences as in post_sleep.pml. A ring of one entry carries EVENTS events;
- * the device holds those that find no room, sets ALWAYS, and looks at the ring again when
- * rung. It reads the arm word whenever it has worked, also after it cleared ALWAYS. Proved:
- * the host gets every event and never ends up waiting for one that will not come.
+ * the device holds events without room, sets ALWAYS, and reads the ring again at a
+ * doorbell. It reads the arm word whenever it has worked, also after it cleared ALWAYS.
+ * Proved: the host gets every event and never ends up waiting for one that will not come.
  *
- * HOST_FENCE and DEV_FENCE (1 or 0) put the fences in. LISTEN (1 or 0): having set ALWAYS
- * the device loads the host's index once more.
+ * HOST_FENCE and DEV_FENCE (1 or 0) enable the fences. LISTEN (1 or 0): having set ALWAYS
+ * the device loads the host's index again.
  */
 #define EVENTS	3
 #define ROOM	1
@@ -20,7 +20,7 @@ bool always;
 bool rung;
 byte irqs;
 byte happened;
-bool busy;		/* the device is in the middle of something */
+bool busy;		/* the device is in the middle of its work */
 
 mtype = { ENTRY, INDEX, ARM_WORD, ALWAYS, DOORBELL, IRQ };
 
@@ -44,7 +44,7 @@ end:	do
 proctype host_drain() { byte value; drain(host_sb) }
 proctype dev_drain() { byte value; drain(dev_sb) }
 
-/* Consume all, say so, arm, look, and only if nothing is there wait. */
+/* Consume all, publish the index, arm, poll, and wait only if the ring is empty. */
 proctype host()
 {
 	byte cons;

@@ -2,13 +2,13 @@
 /*
  * Completing against arming (ORN-RNG-9 to 12).
  *
- * Store buffers and fences as in post_sleep.pml. "entries" counts the entries
- * whose phase the host can see; every entry may be solicited or not, every arm
- * asks for any or for solicited ones. Serial numbers wrap at 4. Proved: the
- * host never ends up waiting for an event that is owed and will not come.
+ * Store buffers and fences as in post_sleep.pml. "entries" counts the entries whose phase
+ * the host can see; every entry may be solicited or not, every arm asks for any or for
+ * solicited ones. Serial numbers wrap at 4. Proved: the host never ends up waiting for an
+ * event that is owed and will not come.
  *
- * HOST_FENCE and DEV_FENCE (1 or 0) put the fences in. BY_DOORBELL 1: the device
- * keeps ALWAYS set and looks at the arm word only when rung.
+ * HOST_FENCE and DEV_FENCE (1 or 0) enable the fences. BY_DOORBELL 1: the device keeps
+ * ALWAYS set and reads the arm word only at a doorbell.
  */
 #define ENTRIES	3
 #define SN	4
@@ -50,7 +50,7 @@ end:	do
 proctype host_drain() { byte value; drain(host_sb) }
 proctype dev_drain() { byte value; drain(dev_sb) }
 
-/* Arm, look, and only if nothing is there wait; consume all, arm again. */
+/* Arm, poll, and wait only if the ring is empty; consume all, arm again. */
 proctype host()
 {
 	byte cons, sn = 1, type, want;
@@ -83,8 +83,8 @@ again:
 }
 
 /*
- * Evaluate an arm word. Its index counts when it is first seen, afterwards any
- * newer entry does: seen_* are the device's counts at the look before.
+ * Evaluate an arm word. Its index counts when it is first seen, afterwards any newer entry
+ * does: seen_* are the device's counts at the previous evaluation.
  */
 inline look(word)
 {

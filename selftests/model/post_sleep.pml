@@ -2,13 +2,13 @@
 /*
  * Posting against falling asleep (ORN-RNG-5, 6, 20).
  *
- * Each side's stores sit in its own store buffer, which drains in order and at
- * any moment; a fence waits until it is empty; a load reads memory. Indices
- * wrap at 16, the notify word at 8, which stand for 32 and 31 bits, so the few
- * posts here cross both wraps. Proved: the device never ends up asleep in front
- * of a ring that is not empty, with nobody left to ring.
+ * Each side's stores sit in its own store buffer, which drains in order and at any moment;
+ * a fence waits until it is empty; a load reads memory. Indices wrap at 16, the notify word
+ * at 8, which stand for 32 and 31 bits, so the few posts here cross both wraps. Proved: the
+ * device never ends up asleep in front of a ring that is not empty, with no doorbell to
+ * come.
  *
- * HOST_FENCE and DEV_FENCE (1 or 0) put the fences in. FORGETS 1: a device that, about to
+ * HOST_FENCE and DEV_FENCE (1 or 0) enable the fences. FORGETS 1: a device that, about to
  * sleep, forgets the doorbells that came before.
  */
 #define INDEX	16
@@ -41,7 +41,7 @@ end:	do
 proctype host_drain() { byte value; drain(host_sb) }
 proctype dev_drain() { byte value; drain(dev_sb) }
 
-/* One or two entries at a time; the doorbell is a store behind the index. */
+/* One or two entries at a time; the doorbell is a store after the index. */
 proctype host()
 {
 	byte old = START, new, n, left = POSTS;

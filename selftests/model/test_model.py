@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The same races, and that of full event queues, proved with spin: no wake is lost, and one is when a fence is taken out.
+"""The same races, and that of full event queues, proved with spin: no wake is lost, unless a fence is removed.
 
 ORN-RNG-5, ORN-RNG-6, ORN-RNG-11, ORN-RNG-12, ORN-RNG-20, ORN-RNG-21, ORN-GEN-6.
 """

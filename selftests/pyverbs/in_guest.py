@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Runs rdma-core's tests in a guest: one process per test, one line of JSON per result.
+"""Run rdma-core's tests in a guest: one process per test, one line of JSON per result.
 
   in_guest.py list TESTS MODULE...                names of all tests of these modules
   in_guest.py run TESTS DEV GID SECONDS SEED NAME...  runs them
 
-Tests draw random attributes; with the same SEED a test draws the same ones, whatever else runs. A test that hangs costs SECONDS and
-tells where it was, one that crashes ends only itself, and what a test leaves open goes with its process. A result is {"name",
-"result": ok, skip, fail or error, "text", "seconds", "kernel": [messages that the kernel logged]}.
+Tests draw random attributes; with the same SEED a test draws the same ones, in any selection. A test that hangs ends after
+SECONDS and reports where it was, a crash ends only that test, and objects that a test leaves open end with its process. A
+result is {"name", "result": ok, skip, fail or error, "text", "seconds", "kernel": [messages that the kernel logged]}.
 """
 import faulthandler
 import json
@@ -27,7 +27,7 @@ KERNEL_LINES = 60               # of a test; the rest is in dmesg
 
 
 class Kernel:
-    """What the kernel logs from now on."""
+    """The kernel's log messages from now on."""
 
     def __init__(self):
         self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
@@ -40,13 +40,13 @@ class Kernel:
                 record = os.read(self.fd, 8192).decode(errors="replace")
             except BlockingIOError:
                 return lines[:KERNEL_LINES]
-            except BrokenPipeError:             # the ring overtook us; the next read goes on with what is left
+            except BrokenPipeError:             # the ring was overwritten; the next read continues with the remaining messages
                 continue
             lines.append(record.split(";", 1)[-1].split("\n")[0])
 
 
 class Outcome(unittest.TestResult):
-    """What became of the one test that a process runs."""
+    """The result of the one test that a process runs."""
 
     def __init__(self):
         super().__init__()
@@ -74,8 +74,8 @@ class Outcome(unittest.TestResult):
 
 
 def prepare(folder, dev, gid):
-    """Stands in for rdma-core's run_tests.py, whose package of all tests would load the vendors' too. Tests with several processes count
-    on fork, which Python no longer chooses from 3.14 on."""
+    """Replace rdma-core's run_tests.py, whose package of all tests would also load the vendors' tests. Tests with several
+    processes rely on fork, which is no longer Python's default from 3.14 on."""
     multiprocessing.set_start_method("fork")
     package = types.ModuleType("tests")
     package.__path__ = [folder]
@@ -87,7 +87,7 @@ def prepare(folder, dev, gid):
 
 
 def load(modules):
-    """All test cases of the modules by name, file.Class.test."""
+    """Load all test cases of the modules by name, file.Class.test."""
     found = {}
 
     def add(suite):
@@ -102,7 +102,7 @@ def load(modules):
 
 
 def child(test, pipe, words, seed):
-    """Runs one test; never returns."""
+    """Run one test; never return."""
     os.setsid()
     os.dup2(words, 1)
     os.dup2(words, 2)
@@ -117,8 +117,8 @@ def child(test, pipe, words, seed):
 
 
 def follow(pid, pipe, seconds):
-    """What the child wrote until it ended, None if that takes longer. Its own children may hold the pipe open, so end of file is
-    no sign."""
+    """Return the output of the child until it ended, None if that takes longer. Its own children may hold the pipe open, so end
+    of file does not mark its end."""
     ended = os.pidfd_open(pid)
     os.set_blocking(pipe, False)
     data, watched, end = b"", [pipe, ended], time.monotonic() + seconds
@@ -138,7 +138,7 @@ def follow(pid, pipe, seconds):
 
 
 def run(test, seconds, seed):
-    """Runs one test in a process of its own; (result, text)."""
+    """Run one test in a separate process; return (result, text)."""
     with tempfile.TemporaryFile() as words:
         pipe, end = os.pipe()
         pid = os.fork()

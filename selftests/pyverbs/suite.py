@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """rdma-core's own tests of verbs, run in a guest against an ornic device; each is a test point.
 
-The tests are those of the guest's pyverbs package, kept in its build root. skips.toml says which may skip and why. A test that skips
-without being listed there fails, and so does one that is listed and passes, and an entry that no test needs: the list is what ornic
-does not do, no more and no less.
+The tests are those of the guest's pyverbs package, kept in its build root. skips.toml lists the tests that may skip, with
+reasons. An unlisted test that skips fails, and so do a listed test that passes and an entry that no test needs. So the list is
+exactly the set of features that ornic lacks.
 """
 import fnmatch
 import glob
@@ -24,7 +24,7 @@ SEED = os.environ.get("ORNIC_TEST_SEED", "0")
 
 
 class Skips:
-    """What skips.toml says about a guest release."""
+    """The entries of skips.toml for a guest release."""
 
     def __init__(self, guest):
         with open(os.path.join(HERE, "skips.toml"), "rb") as f:
@@ -33,26 +33,26 @@ class Skips:
         self.entries = [e for e in told["skip"] if guest in e.get("guests", [guest])]
 
     def vendor_of(self, module):
-        """Why a module is not run at all, or None."""
+        """Return the reason for which a module does not run, or None."""
         return next((v["reason"] for v in self.vendors if any(fnmatch.fnmatch(module, p) for p in v["files"])), None)
 
     def of(self, name):
-        """The entry that lets a test skip, or None."""
+        """Return the entry that permits a test to skip, or None."""
         return next((e for e in self.entries if any(fnmatch.fnmatch(name, p) for p in e["tests"])), None)
 
     def idle(self, names):
-        """Patterns that none of the tests match."""
+        """Return the patterns that match none of the tests."""
         return [p for e in self.entries for p in e["tests"] if not any(fnmatch.fnmatch(n, p) for n in names)]
 
 
 class Points:
-    """TAP."""
+    """TAP output."""
 
     def __init__(self):
         self.number = self.bad = 0
 
     def say(self, name, wrong=None, skip=None):
-        """A test point that is good, unless there are words on what is wrong."""
+        """Print a test point, which fails if there is a text about a fault."""
         self.number += 1
         self.bad += wrong is not None
         print("%s %d - %s%s" % ("ok" if wrong is None else "not ok", self.number, name, " # SKIP " + skip if skip else ""))
@@ -62,7 +62,7 @@ class Points:
 
 
 def judge(result, entry):
-    """(what is wrong, why it was skipped) with a test's result, either may be None; entry is what lets it skip."""
+    """Return (fault, reason of the skip) of a test's result, either may be None; entry is the one that permits it to skip."""
     heard = [line for line in result["kernel"] if harness.COMPLAINT.search(line)]
     if heard or result["result"] in ("fail", "error"):
         return "\n".join([result["text"].rstrip(), "%g s; the kernel meanwhile:" % result["seconds"]] + result["kernel"]), None
@@ -91,14 +91,14 @@ class Suite:
         return "python3 /tmp/in_guest.py " + " ".join(words)
 
     def list(self):
-        """Names of the tests that are not a vendor's."""
+        """Return the names of the tests that are not a vendor's."""
         self.vm.push(self.folder, TESTS)
         self.vm.push(IN_GUEST, "/tmp/in_guest.py")
         modules = [m for m in self.modules if not self.skips.vendor_of(m)]
         return json.loads(self.vm.run(self.command("list", TESTS, *modules), timeout=300).out)
 
     def run(self, chosen):
-        """Runs the tests that match one of the chosen patterns, all if there is none."""
+        """Run the tests that match one of the chosen patterns, all if there is none."""
         names = self.list()
         wanted = [n for n in names if not chosen or any(fnmatch.fnmatch(n, p) for p in chosen)]
         if not wanted:
@@ -143,7 +143,7 @@ class Suite:
 
 
 def main(pair, guest, chosen):
-    """Prints TAP; returns the number of failed points."""
+    """Print TAP; return the number of failed points."""
     suite = Suite(pair, guest)
     try:
         suite.run(chosen)

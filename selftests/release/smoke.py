@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The drivers and the provider on another kernel and rdma-core than most tests use: load, ping, what the tools of that release do
-between two VMs, and that release's pyverbs tests. The files of this suite each name a guest.
-"""
+"""The drivers and the provider on other kernels and rdma-core releases than most tests use: loading, ping, tools of that
+release between two VMs, and its pyverbs tests. Each file of this suite names a guest."""
 import os
 import sys
 
@@ -12,10 +11,10 @@ sys.dont_write_bytecode = True
 
 
 def main(guest):
-    """Runs it all in VMs of their own; exits with 1 if something failed."""
+    """Run all of it in separate VMs; exit with 1 if a test failed."""
     os.environ["GUEST"] = guest
     os.environ.pop("ORNIC_TEST_LAB", None)
-    import tools            # they look at the environment when they are loaded
+    import tools            # they read the environment when they are loaded
     import harness
     import suite
     import tap

@@ -9,14 +9,14 @@ PERFTEST = 18515
 
 class Tools(harness.GuestTest):
     def test_versions(self):
-        """Both pieces loaded; says what they meet."""
+        """Both drivers load; print kernel and rdma-core versions."""
         said = self.a.run("uname -r; cat /var/lib/dpkg/status | grep -A9 '^Package: rdma-core$' | grep ^Version; ibv_devices").out
         self.assertIn(self.device, said)
         for line in said.splitlines():
             print("# " + line)
 
     def test_speed(self):
-        """All who tell the port's speed say the same; the verb that tells it as one number is new."""
+        """All tools show the same port speed; only newer rdma-core has the verb that returns it as one number."""
         self.assertIn("100 Gb/sec (4X EDR)", self.a.run("cat /sys/class/infiniband/%s/ports/1/rate" % self.device).out)
         for speed in re.findall(r"effective_speed:\s*(.*)", self.a.run("ibv_devinfo -v -d " + self.device).out):
             print("# effective speed " + speed)
@@ -30,7 +30,7 @@ class Tools(harness.GuestTest):
         self.exchange("between", "rping -s -a 0.0.0.0 -C 20", "rping -c -a {addr} -C 20", harness.cm_listens)
 
     def test_modules_again(self):
-        """Out and in again; the other VM stays as it is."""
+        """The drivers are unloaded and loaded again; the other VM is unaffected."""
         path = "/lib/modules/$(uname -r)/updates"
         self.b.run("rmmod ornic_ib ornic && insmod %s/ornic.ko && insmod %s/ornic_ib.ko" % (path, path))
         dev = self.b.run("ls /sys/bus/pci/drivers/ornic/*/net").out.split()[-1]
@@ -39,7 +39,7 @@ class Tools(harness.GuestTest):
         self.a.run("ping -c 1 -W 10 " + self.p.address(self.b))
 
     def check(self, place, program, options):
-        """One of libibverbs' examples or of perftest."""
+        """Run one of libibverbs' examples or of perftest."""
         commands = ["%s -d %s %s %d %s" % (program, self.device, "-g" if "pingpong" in program else "-x",
                                            self.p.gid_index(vm), options) for vm in self.ends(place)]
         self.exchange(place, commands[0], commands[1] + " {addr}", PERFTEST)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How selftests/run runs the test programs and what it makes of what they say."""
+"""The parts of selftests/run: running the test programs and evaluating their output."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Test programs side by side, in lanes: each lane runs one at a time, and has VMs of its own for the guest tests.
+"""Test programs in parallel lanes: each lane runs one at a time, and has separate VMs for the guest tests.
 
-Those that compare what two do in the same time run last, with VMs of their own, and nothing beside them.
+Tests that compare two simultaneous activities run last, with their own VMs, one at a time.
 """
 import collections
 import os
@@ -11,14 +11,14 @@ import threading
 from . import program
 
 ALONE = {"guest/test_congestion"}
-# What a lane takes: the VMs that it shares out and those of a test with its own have more, and rarely touch all of it
+# Memory of a lane: its shared VMs and those of a test with its own have more in total, and rarely use all of it
 LANE_MEMORY = 8 << 30
 MOST = 4
-PATIENCE = 60                       # seconds for what was told to end, and for VMs that go down
+PATIENCE = 60                       # seconds for programs to end after a signal, and for VMs to shut down
 
 
 def default():
-    """As many lanes as there is room for; of the kernels that check themselves one is load enough."""
+    """Return the number of lanes for which there is room; kernels that check themselves get one lane."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return 1 if program.IS_DEBUG else max(1, min(len(os.sched_getaffinity(0)), memory // LANE_MEMORY, MOST))
 
@@ -31,7 +31,7 @@ def guest_harness():
 
 
 def needs_vms(path):
-    """Is it a guest test that shares VMs, which nobody named?"""
+    """Return true for a guest test that uses shared VMs, unless the user named a lab."""
     return program.suite_of(path) == "guest" and program.name_of(path) not in ALONE and not program.ENV.get("ORNIC_TEST_LAB")
 
 
@@ -49,14 +49,14 @@ class Lane(threading.Thread):
         try:
             while path := self.lanes.take():
                 self.run_one(path)
-        except NoGuests as e:       # the other lanes go on
+        except NoGuests as e:       # the other lanes continue
             self.lanes.give_back(path)
             self.lanes.failed("guest: %s" % e)
         finally:
             self.end_guests()
 
     def run_one(self, path):
-        """Whatever else goes wrong is a failure of this program."""
+        """Run one program; any other error is a failure of it."""
         try:
             env = {"ORNIC_TEST_LANE": str(self.number)}
             if needs_vms(path):
@@ -72,7 +72,7 @@ class Lane(threading.Thread):
             self.lanes.failed("%s: not run: %s: %s" % (program.name_of(path), type(e).__name__, e))
 
     def guests(self):
-        """Name of the lab that the guest tests of the lane share; a new one if one of them broke the last."""
+        """Return the name of the lab that the guest tests of the lane share; start a new one if one of them broke the last."""
         if self.lab and not (self.lab.daemons_alive() and all(vm.alive() for vm in self.lab.vms)):
             self.end_guests()
         if not self.lab:
@@ -93,7 +93,7 @@ class Lane(threading.Thread):
 
 
 class Lanes:
-    """Runs programs in the order given, adds up what they say in count, and collects what failed."""
+    """Run programs in the order given, add up their points in count, and collect failures."""
 
     def __init__(self, number, verbose):
         self.number, self.verbose = number, verbose
@@ -104,14 +104,14 @@ class Lanes:
         self.stopped = False
 
     def run(self, paths):
-        """Returns when all have ended; an interrupt ends those that run."""
+        """Return when all have ended; an interrupt ends those that run."""
         lonely = [p for p in paths if self.is_lonely(p)]
         self.side_by_side([p for p in paths if p not in lonely], self.number)
         self.side_by_side(lonely, 1)
 
     @staticmethod
     def is_lonely(path):
-        """Does it run after the others? So do those that have to share VMs that somebody named."""
+        """Return true if it runs after the others, as do tests that share VMs that the user named."""
         return program.name_of(path) in ALONE or (program.suite_of(path) == "guest" and not needs_vms(path))
 
     def side_by_side(self, paths, number):
@@ -123,12 +123,12 @@ class Lanes:
             for lane in lanes:
                 lane.join()
         except BaseException:
-            self.stopped = True     # nothing more is begun, and what runs is told to end
+            self.stopped = True     # no program starts any more, and running ones get a signal
             for lane in lanes:
                 if lane.is_alive():
                     lane.join(PATIENCE)
             raise
-        while path := self.take():  # no lane could
+        while path := self.take():  # every lane has failed
             self.failed("%s: not run" % program.name_of(path))
 
     # ---- for the lanes ----
@@ -137,7 +137,7 @@ class Lanes:
         return self.stopped
 
     def take(self):
-        """The next program, or None."""
+        """Return the next program, or None."""
         with self.lock:
             return None if self.stopped or not self.left else self.left.popleft()
 
@@ -154,7 +154,7 @@ class Lanes:
             print(one.report(self.verbose), flush=True)
 
     def failed(self, problem):
-        """Something could not be run."""
+        """Record that a program could not run."""
         with self.lock:
             self.count.failed += 1
             self.failures.append("FAIL  %s" % problem)

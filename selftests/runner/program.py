@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One test program: where it is, and what it says in TAP."""
+"""One test program: its place, and its TAP output."""
 import glob
 import os
 import re
@@ -12,7 +12,7 @@ TOP = os.path.dirname(HERE)
 ENV = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", "O": os.environ.get("O", os.path.join(TOP, "build"))}
 IS_DEBUG = ENV.get("GUEST", "").endswith("-debug")      # a kernel that checks itself is slow
 PATIENCE = 1800 * (6 if IS_DEBUG else 1)                # seconds for one program; a guest test file is the longest
-TERM_PATIENCE = 20              # for what was told to end
+TERM_PATIENCE = 20              # seconds to end after a signal
 POINT = re.compile(r"^(not )?ok\b[ \t]*(\d+)?[ \t]*-?[ \t]*(.*?)(?:[ \t]*#[ \t]*(SKIP|skip)\b:?[ \t]*(.*))?$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?$")
 
@@ -33,7 +33,7 @@ class Count:
 
 
 def find(suite):
-    """Test programs of a suite: C tests where the build put them, scripts where they are."""
+    """Return the test programs of a suite: binaries of C tests in the build folder, scripts in the source tree."""
     found = glob.glob(os.path.join(ENV["O"], "selftests", suite, "test_*")) + glob.glob(os.path.join(HERE, suite, "test_*"))
     return sorted(p for p in found if os.access(p, os.X_OK) and os.path.isfile(p) and not p.endswith((".c", ".o", ".d")))
 
@@ -47,13 +47,13 @@ def suite_of(path):
 
 
 def is_pass(line):
-    """Whether a line says of a test point that it passed: a long list of these hides why another one failed."""
+    """Return true if a line reports a passed test point: many of these would hide the reason of a failure."""
     point = POINT.match(line)
     return bool(point) and not point.group(1) and not point.group(4)
 
 
 class Program:
-    """A program that runs: it may be told to end."""
+    """A running program, which may be asked to end."""
 
     def __init__(self, path, env):
         self.name = name_of(path)
@@ -65,7 +65,7 @@ class Program:
                                       cwd=TOP, start_new_session=True, text=True, errors="replace", env={**ENV, **env})
 
     def wait(self, is_stopped):
-        """Waits for its end, or ends it when it is time to, and judges it."""
+        """Wait for its end, or end it when it is time to, and judge it."""
         late = None
         while late is None:
             try:
@@ -84,12 +84,12 @@ class Program:
             self.fail(late)
 
     def end(self):
-        """Ends it and what it started; returns what it said, or None if somebody still could say something in its place."""
+        """End it and its children; return its output, or None if a process still holds the pipe."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.child.pid, number)
             except ProcessLookupError:
-                pass                # it has ended, and what it started has not
+                pass                # it has ended, and its children have not
             try:
                 return self.child.communicate(timeout=TERM_PATIENCE)[0]
             except subprocess.TimeoutExpired:
@@ -98,7 +98,7 @@ class Program:
         return None
 
     def judge(self):
-        """Counts its test points and finds the reasons why it failed."""
+        """Count its test points and find the reasons of its failure."""
         planned, points = None, 0
         for line in self.text.splitlines():
             plan = PLAN.match(line)
@@ -131,11 +131,11 @@ class Program:
         self.problems.append(problem)
 
     def failures(self):
-        """A line for each."""
+        """Return a line for each failure."""
         return ["FAIL  %s: %s" % (self.name, problem) for problem in self.problems]
 
     def report(self, verbose):
-        """What there is to say of it, as lines."""
+        """Return its report, as lines."""
         lines = ["  skip  %s: %s" % (self.name, skip) for skip in self.skips]
         lines.append("%s  %-34s %3d passed  %5.1f s" % ("FAIL" if self.problems else "ok  ", self.name, self.count.passed,
                                                        self.seconds))

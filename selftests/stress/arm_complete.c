@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Race of completing and arming (ORN-RNG-9 to 12): the provider's ring.h arms
- * and consumes, the daemon's ring.h writes entries and reads the arm word, two
- * threads, across wraps of the 24-bit arm index and of the 32-bit index. Each
- * range runs with a device that reads the record and with one that waits for
- * doorbells. An event that is lost leaves the host asleep and fails the test, and so does an
- * entry of which the host finds the phase but not all the rest (ORN-RNG-2).
+ * Race of completing and arming (ORN-RNG-9 to 12): the provider's ring.h arms and consumes,
+ * the daemon's ring.h writes entries and reads the arm word, two threads, across wraps of
+ * the 24-bit arm index and of the 32-bit index. Each range runs with a device that reads
+ * the record and with one that waits for doorbells. A lost event leaves the host asleep and
+ * fails the test, and so does an entry whose phase the host sees before the rest of it
+ * (ORN-RNG-2).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,13 +37,13 @@ struct cq {
 
 static struct cq cq;
 
-/* Device: what it knows of its ring and of the arm word. */
+/* Device: its state of the ring and of the arm word. */
 struct dev_arm {
 	uint32_t prod;
 	uint32_t solicited;	/* index past the last solicited entry */
 	bool any_solicited;
 	uint32_t seen;
-	uint32_t seen_prod;	/* prod and solicited at the previous look at this word */
+	uint32_t seen_prod;	/* prod and solicited when this word was read last */
 	uint32_t seen_solicited;
 	uint32_t fired;
 };
@@ -83,7 +83,7 @@ static void dev_look(struct dev_arm *d)
 	d->seen_solicited = d->solicited;
 }
 
-/* Every byte tells the index, but for the few that mean something here. */
+/* Every byte depends on the index, except the few that have a meaning here. */
 static void entry_fill(struct ornic_cqe *cqe, uint32_t index, bool solicited)
 {
 	memset(cqe, index % 251, sizeof(*cqe));
@@ -92,7 +92,7 @@ static void entry_fill(struct ornic_cqe *cqe, uint32_t index, bool solicited)
 	cqe->phase = ring_phase(index, LOG);
 }
 
-/* The entry with the phase of @index: is it all there? */
+/* Return true if the entry with the phase of @index is complete. */
 static bool entry_whole(const struct ornic_cqe *cqe, uint32_t index)
 {
 	struct ornic_cqe want;
@@ -114,7 +114,7 @@ static void dev_write(struct dev_arm *d, bool solicited)
 	}
 }
 
-/* While the ring is full, and sometimes until the host has taken everything. */
+/* Wait while the ring is full, and sometimes until the host has taken everything. */
 static void dev_wait(struct dev_arm *d, bool all)
 {
 	struct stress_wait wait = {};
@@ -126,7 +126,7 @@ static void dev_wait(struct dev_arm *d, bool all)
 	}
 }
 
-/* The last entry that fits is solicited, or a host armed for those would wait for ever. */
+/* The last entry that fits is solicited; otherwise a host armed for those would wait for ever. */
 static void dev_batch(struct dev_arm *d, uint32_t *rnd)
 {
 	uint32_t n = 1 + (stress_random(rnd) & 3);
@@ -161,7 +161,7 @@ static void *device(void *arg)
 	return arg;
 }
 
-/* Take what is there; false if nothing. */
+/* Consume all entries; return false if there is none. */
 static bool host_poll(uint32_t *index)
 {
 	uint32_t first = *index;

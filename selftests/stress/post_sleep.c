@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Race of posting and falling asleep (ORN-RNG-5, 6, ORN-GEN-6): the provider's ring.h
- * posts, the daemon's ring.h sleeps, two threads, across the wraps of the
- * 31-bit notify word and of the 32-bit index. A wake that is lost leaves the
- * device asleep in front of a non-empty ring and fails the test.
+ * posts, the daemon's ring.h sleeps, two threads, across the wraps of the 31-bit notify
+ * word and of the 32-bit index. A lost wake leaves the device asleep in front of a
+ * non-empty ring and fails the test.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ static void lost(const char *who, uint32_t cons)
 	exit(1);
 }
 
-/* Until a doorbell later than @seen; a stop counts only in front of an empty ring. */
+/* Wait for a doorbell later than @seen; a stop counts only if the ring is empty. */
 static bool device_wait(uint32_t seen, uint32_t cons)
 {
 	struct stress_wait wait = {};
@@ -79,7 +79,7 @@ static void *device(void *arg)
 	}
 }
 
-/* Until the device has left room for @n more entries; n = ENTRIES: until it took all. */
+/* Wait until the device has left room for @n more entries; n = ENTRIES: until it took all. */
 static void host_wait(uint32_t index, uint32_t n)
 {
 	struct stress_wait wait = {};

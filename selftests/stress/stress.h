@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the two race tests share: random numbers, pauses, and when a wait counts as lost. */
+/*
+ * Common code of the two race tests: random numbers, pauses, and the limit after which a
+ * wait counts as lost.
+ */
 #ifndef ORNIC_STRESS_H
 #define ORNIC_STRESS_H
 
@@ -8,10 +11,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Longer than any scheduling delay: what has not happened by then never will. */
+/* Longer than any scheduling delay: an event that has not happened by then never will. */
 #define STRESS_LOST_NS		10000000000ull
 #define STRESS_ROUND_NS		1000000000ull
-/* What a round must have seen to mean anything; on a busy machine it lasts longer for that. */
+/* Minimum events of a significant round; on a busy machine a round lasts longer to reach it. */
 #define STRESS_ENTRIES		4096
 #define STRESS_MEETINGS		1000
 #define STRESS_PATIENCE_NS	120000000000ull
@@ -24,7 +27,10 @@ static inline uint64_t stress_now(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* A round that began at @since is over: its time is, and it has seen enough, or never will. */
+/*
+ * Return true if a round that began at @since is over: its time has passed, and it has
+ * enough events or has run out of patience.
+ */
 static inline bool stress_over(uint64_t since, uint32_t entries, uint64_t meetings)
 {
 	uint64_t age = stress_now() - since;
@@ -42,7 +48,7 @@ static inline uint32_t stress_random(uint32_t *state)
 	return *state;
 }
 
-/* Between nothing and a microsecond or so, to let the sides meet at every offset. */
+/* Pause up to about a microsecond, so that the sides meet at every offset. */
 static inline void stress_jitter(uint32_t *state)
 {
 	uint32_t n = stress_random(state);
@@ -51,13 +57,13 @@ static inline void stress_jitter(uint32_t *state)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* A wait for the other side; all zero to begin with. */
+/* State of a wait for the other side; initially all zero. */
 struct stress_wait {
 	uint64_t since;
 	uint32_t turns;
 };
 
-/* One turn: mostly spin, at times give up the CPU; false once the wait is lost. */
+/* Make one iteration: mostly spin, sometimes yield the CPU; return false once the wait is lost. */
 static inline bool stress_turn(struct stress_wait *wait)
 {
 	uint64_t now;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The top Makefile: what it says of itself, what it refuses, what it builds again. Nothing is built here: make -n and make -W."""
+"""The top Makefile: its help, its error messages, its dependencies. Nothing is built here: make -n and make -W."""
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 def steps(out):
-    """What make -n would have said of its steps."""
+    """Return the steps that make -n would have shown."""
     return re.findall(r'^echo "(  [A-Z]+ .*)"', out, re.M)
 
 
@@ -34,7 +34,7 @@ def make(*args, cwd=TOP, before=()):
 
 
 class Refusals(unittest.TestCase):
-    """A person who asks for what cannot be gets one line."""
+    """Impossible requests end with one line."""
 
     def refused(self, *said, args=(), **options):
         status, out = make(*args, **options)
@@ -44,7 +44,7 @@ class Refusals(unittest.TestCase):
             self.assertIn(words, out)
 
     def elsewhere(self, name):
-        """A folder with nothing but the Makefile, gone after the test."""
+        """Return a folder with nothing but the Makefile, removed after the test."""
         folder = tempfile.mkdtemp(prefix="ornic-make-")
         self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o755)
@@ -73,7 +73,7 @@ class Refusals(unittest.TestCase):
 
 class Rules(unittest.TestCase):
     def test_help_names_targets(self):
-        """Whatever help tells to type is a rule."""
+        """Each target in the help is a rule."""
         status, out = make("help")
         self.assertEqual(status, 0, out)
         targets = re.findall(r"^make ([a-z-]+)", out, re.M)
@@ -88,11 +88,11 @@ class Rules(unittest.TestCase):
         return steps(out)
 
     def test_nothing_twice(self):
-        """What make check has just built is not built again."""
+        """Files that make check has just built are not built again."""
         self.assertEqual(self.plan(), [], "make has something left to do")
 
     def test_header_rebuilds(self):
-        """A header of the interface is a prerequisite of all that includes it."""
+        """A header of the interface is a prerequisite of all files that include it."""
         headers = [os.path.join("include/ornic", n) for n in sorted(os.listdir(os.path.join(TOP, "include/ornic")))]
         self.assertTrue(headers)
         for header in headers:
@@ -101,7 +101,7 @@ class Rules(unittest.TestCase):
                 self.assertIn(sign, "\n".join(plan), header)
 
     def test_driver_rebuilds(self):
-        """A driver's file makes the modules anew, and nothing else."""
+        """A change of a driver file rebuilds the modules, and nothing else."""
         plan = self.plan("-W", "drivers/infiniband/hw/ornic/Makefile")
         self.assertEqual([line.split()[0] for line in plan], ["KBUILD"])
 

@@ -15,12 +15,12 @@ import tap  # noqa: E402
 SOURCE = (".c", ".h", ".py", ".rst", ".toml", ".sh", ".mk", ".map", ".pml")
 LICENCES = {"include/ornic/": "GPL-2.0 OR Linux-OpenIB", "uapi/": "((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB)",
             "tools/libornic/": "GPL-2.0 OR Linux-OpenIB"}
-# Between host and device; smp_mb() orders processors of one kernel and is another matter.
+# Barriers between host and device; smp_mb() orders processors of one kernel and does not count.
 BARRIER = re.compile(r"\b(mb|virt_mb|__sync_synchronize)\(\)|atomic_thread_fence|__atomic_thread_fence")
 RINGS = ("include/linux/ornic/ring.h", "tools/ornicd/engine/ring.h", "tools/libornic/ring.h")
 BARRIER_TOO = ("drivers/net/ethernet/ornic/ctrl.c",)    # the enable handshake, ORN-CTL-1
 
-# Folders of the daemon and the folders whose headers they may include, besides their own.
+# Folders of the daemon and the folders whose headers they may include, in addition to their own.
 ARROWS = {
     "config": {"capture", "engine", "net", "."},
     "control": {"fault", "capture", "config", "dev", "engine", "vfu", "mem", "packet", "net", "."},
@@ -36,7 +36,7 @@ ARROWS = {
 
 
 def tracked():
-    """Files of the repository, also those not yet committed."""
+    """Return the files of the repository, including those not yet committed."""
     out = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
                          text=True).stdout
     return [f for f in out.splitlines() if os.path.isfile(os.path.join(TOP, f))]
@@ -87,7 +87,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(bad, [])
 
     def test_pieces_do_not_share_files(self):
-        """Driver, provider and daemon meet in the interface headers only."""
+        """Driver, provider and daemon share the interface headers only."""
         bad = []
         for path in tracked():
             if path.endswith((".c", ".h")) and path.startswith(("drivers/", "tools/")):
@@ -106,7 +106,7 @@ class Tree(unittest.TestCase):
         words = re.compile(r"\b(TODO|FIXME|XXX)\b")
         bad = [p for p in tracked() if p.endswith((".c", ".h", ".rst")) and words.search(read(p))]
         bad += [p for p in tracked() if re.match(r"(utils?|common|misc|helpers?)\.[ch]$", os.path.basename(p))
-                and not p.startswith("compat/")]        # named as the kernel's header that it stands in for
+                and not p.startswith("compat/")]        # named as the kernel's header that it replaces
         self.assertEqual(bad, [])
 
     def test_clauses_exist(self):
@@ -126,7 +126,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_figures(self):
-        """Each figure is what its text draws, and a document shows it."""
+        """Each figure matches its text, and a document shows it."""
         done = subprocess.run([os.path.join(TOP, "Documentation", "figures", "draw"), "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         documents = "".join(read(p) for p in tracked() if p.endswith(".rst"))
