@@ -153,7 +153,7 @@ def edited(text, edit, name, mail):
     person = "%s <%s>" % (name, mail)
     add = edit["add"].replace("{person}", person).replace("{name}", name).replace("{year}", str(datetime.date.today().year))
     if "entry" in edit:
-        return insert_entry(text, edit["entry"], "M:\t%s%s" % (person, add))
+        return insert_entry(text, edit["entry"], "M:\t%s\n%s" % (person, add.strip("\n")))
     if "replace" in edit:
         if text.count(edit["replace"]) != 1:
             raise SeriesError("%s has %s not once" % (edit["file"], edit["replace"]))
