@@ -32,6 +32,8 @@ COMPAT_IGNORES = KERNEL_IGNORES | {
     "TRAILING_SEMICOLON": "a member of a structure, or one statement per verb",
     "DO_WHILE_MACRO_WITH_TRAILING_SEMICOLON": "one statement per verb",
     "CONST_STRUCT": "the kernel's table is filled here",
+    "UNNECESSARY_CASTS": "kzalloc_obj() gives a pointer to the type, not to void",
+    "MACRO_ARG_UNUSED": "a macro that takes the second of its arguments",
 }
 INTERFACE = ("include/ornic/*.h", "uapi/rdma/*.h")
 INTERFACE_IGNORES = KERNEL_IGNORES | {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* kzalloc_obj() and its relatives for kernels without them. The last argument, the GFP flags, may be missing. */
+/* kzalloc_obj() and its relatives. The last argument, the GFP flags, may be missing. */
 #ifndef ORNIC_COMPAT_SLAB_H
 #define ORNIC_COMPAT_SLAB_H
 
