@@ -128,9 +128,10 @@ class Netdev(harness.GuestTest):
                          [(0, 0, napi["id"]), (0, 1, napi["id"])])
         irq = self.a.run("grep ornic-eth /proc/interrupts").out.split(":")[0].strip()
         self.assertEqual(napi["irq"], int(irq))
-        pool = [pool for pool in said["pools"] if "napi-id" in pool]
-        self.assertEqual([each["napi-id"] for each in pool], [napi["id"]])
-        self.assertGreater(pool[0]["inflight"], 0)
+        pools = [pool for pool in said["pools"] if pool["inflight"]]
+        self.assertTrue(pools)
+        # 6.12 shows the NAPI context only of a pool that has one when it is created
+        self.assertLessEqual({pool["napi-id"] for pool in pools if "napi-id" in pool}, {napi["id"]})
 
     def test_queue_statistics(self):
         """Statistics grow with the traffic, do not fall when the queues are replaced, and add up to those of the interface."""
