@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/admin.c, dev/command.c: the rings, the rules that hold for every command,
- * and hosts that break them.
+ * dev/admin.c, dev/command.c: the rings, the rules that hold for every command, and hosts that
+ * break the rules.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_many_laps(void **state)
 	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
 	uint32_t entries = 1u << p->host.log_admin;
 
-	/* Fill the ring each time, and sleep in between. */
+	/* Fill the ring each time, and let the device fall asleep in between. */
 	for (int lap = 0; lap < 5; lap++) {
 		for (uint32_t i = 0; i < entries; i++) {
 			cmd.cmd_id = htole16(lap * 100 + i);
@@ -112,8 +112,8 @@ static void test_entry_rules(void **state)
 }
 
 /*
- * Every command refuses a short input, and a longer one unless the rest is zero:
- * ORN-ADM-1, ORN-ADM-8.
+ * Every command rejects a short input, and a longer input unless the rest is zero: ORN-ADM-1,
+ * ORN-ADM-8.
  */
 static void test_sizes(void **state)
 {
@@ -157,7 +157,7 @@ static void test_sizes(void **state)
 			 ORNIC_ST_OK);
 }
 
-/* ORN-ADM-10; what goes inline is decided by out_len alone. */
+/* ORN-ADM-10; only out_len decides which output is inline. */
 static void test_output_sizes(void **state)
 {
 	struct inproc *p = *state;
@@ -177,7 +177,7 @@ static void test_output_sizes(void **state)
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), copy, 33), 0);
 	assert_int_equal(out[33], 0xaa);
 	assert_memory_equal(out, copy, sizeof(copy));
-	/* A list: whole entries only, in the buffer if that was asked for. */
+	/* A list: whole entries only, in the buffer if the command asked for the buffer. */
 	memset(out, 0xaa, 4096);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &stat, sizeof(stat), &reply,
 				   sizeof(reply)), 0);
@@ -196,7 +196,7 @@ static void test_full_completion_ring(void **state)
 	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
 	uint32_t entries = 1u << p->host.log_admin, before = inproc_counter(p, CNT_admin_commands);
 
-	/* A host that does not say that it consumed: the next command waits for it. */
+	/* A host that does not publish its consumer index: the next command waits for it. */
 	for (uint32_t i = 0; i < entries; i++)
 		host_submit(&p->host, &cmd);
 	for (int i = 0; i < 100; i++)
@@ -264,7 +264,7 @@ static void test_ring_unmapped(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
 }
 
-/* No command is lost, whichever way post and sleep interleave (ORN-RNG-6). */
+/* No command is lost, for every interleaving of post and sleep (ORN-RNG-6). */
 static void test_sleep(void **state)
 {
 	struct inproc *p = *state;

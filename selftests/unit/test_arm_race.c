@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arming against posting, two threads, real queues (ORN-RNG-9 to 12, ORN-EQ-2): the
- * host sleeps on an interrupt whenever it finds nothing after arming. A lost wake
- * ends the test.
+ * Arming against posting, two threads, real queues (ORN-RNG-9 to 12, ORN-EQ-2): the host sleeps
+ * on an interrupt whenever it finds nothing after arming. A lost wakeup ends the test.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +23,7 @@
  * struct race - both sides' state
  * @n, @eq, @cq: the function
  * @cq_ring, @eq_ring, @cq_rec, @eq_rec: where the host sees them
- * @consumed: CQ entries that the host is done with
+ * @consumed: CQ entries that the host has consumed
  * @sleeps: how often the host waited for an interrupt
  * @rung: doorbell of the EQ
  * @lost: the host waited in vain
@@ -51,7 +50,7 @@ static bool valid(const uint8_t *ring, uint32_t index, uint8_t log)
 	return (word >> 56 & 1) == (((index >> log) & 1) ^ 1);
 }
 
-/* Arm; return whether the device wants to be rung (ORN-RNG-11). */
+/* Arm; return true if the device asks for a doorbell (ORN-RNG-11). */
 static bool host_arm(struct ornic_rec *rec, uint32_t index, uint32_t sn)
 {
 	uint32_t word = (index & ORNIC_ARM_INDEX_MASK) | (sn & 0xf) << 24 | 2u << 28;
@@ -113,7 +112,7 @@ static void *host(void *arg)
 	return NULL;
 }
 
-/* Posts bursts, with looks and pauses in between, whatever room the host leaves. */
+/* Post bursts as the host leaves room, and look at the queues or pause in between. */
 static void device(struct race *r)
 {
 	uint32_t posted = 0, done, burst;

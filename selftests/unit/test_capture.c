@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * capture/: blocks of a file to the byte, what of the traffic gets into it, and files that do
- * not take it.
+ * capture/: blocks of a file to the byte, the packets that are captured, and files that cannot be
+ * written.
  */
 #include <endian.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static void expect_block(const uint8_t *got, uint32_t len, const void *want, uin
 	assert_int_equal(pcapng_whole(got, len - 1), 0);
 }
 
-/* Of three blocks, those that are there whole; a length of 0 or beyond the end ends it. */
+/* Return the length of the whole blocks among three; a length of 0 or beyond the end stops. */
 static void test_whole(void **state)
 {
 	static const uint32_t sizes[] = { 12, 28, 16 };
@@ -159,7 +159,7 @@ static void test_statistics_block(void **state)
 	expect_block(got, pcapng_put_statistics(got, &s), want, sizeof(want) - 1);
 }
 
-/* ---- what the user says ------------------------------------------------------ */
+/* ---- the user's specification ------------------------------------------------ */
 
 static void test_spec(void **state)
 {
@@ -193,7 +193,7 @@ static void test_spec(void **state)
 	capture_spec_free(&copy);
 }
 
-/* Each limit, and the values beside it */
+/* Each limit, and the values next to it */
 static void test_spec_limits(void **state)
 {
 	static const struct {
@@ -457,7 +457,7 @@ static void read_options(struct block *b, const uint8_t *at, const uint8_t *end)
 	}
 }
 
-/* The next block of the file. Return: false at its end. */
+/* Read the next block of the file. Return: false at its end. */
 static bool next_block(struct fixture *f, struct block *b)
 {
 	uint8_t *at = f->file + f->at;
@@ -570,7 +570,7 @@ static void expect_frame(struct fixture *f, uint32_t interface, uint32_t flags, 
 	assert_memory_equal(p.seg[0].ptr, payload, len);
 }
 
-/* What is one packet in the daemon is three on the wire, seen where it goes in and comes out. */
+/* One packet of the daemon is three packets of the wire, captured at its entry and its exit. */
 static void test_zero_copy(void **state)
 {
 	static const char *const names[] = { "lan", "vm1", "vm2" };
@@ -597,7 +597,7 @@ static void test_zero_copy(void **state)
 	expect_end(f);
 }
 
-/* A frame that came from outside is written as it came, with what is said of it. */
+/* A frame from outside is written unchanged, with its comment. */
 static void test_frame_and_note(void **state)
 {
 	static const char *const names[] = { "lan", "vm1", "vm2" };
@@ -620,7 +620,7 @@ static void test_frame_and_note(void **state)
 	assert_string_equal(b.comment, "dropped by fault rule 3");
 }
 
-/* Stamps are of the time of day, to the ns, and differ as the daemon's clock does. */
+/* Time stamps show the time of day in ns, and their differences follow the daemon's clock. */
 static void test_stamps(void **state)
 {
 	static const char *const names[] = { "vm1" };
@@ -689,7 +689,7 @@ static void test_filters(void **state)
 	assert_int_equal(keep, 100);
 }
 
-/* Ports that come later are interfaces too; a new one is not mistaken for the one it replaces. */
+/* Later ports become interfaces too; a new port is not mistaken for the one it replaces. */
 static void test_later_port(void **state)
 {
 	struct fixture *f = *state;
@@ -750,7 +750,7 @@ static void test_two_captures(void **state)
 	assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
-/* ---- files that do not take it ----------------------------------------------- */
+/* ---- files that cannot be written -------------------------------------------- */
 
 static void test_limit(void **state)
 {
@@ -761,7 +761,7 @@ static void test_limit(void **state)
 	start(f, ",limit=100k");
 	for (int i = 0; i < 1000; i++)
 		send_roce(f, payload, sizeof(payload));
-	wait_reaped(f);		/* nobody stopped it */
+	wait_reaped(f);		/* it stopped by itself */
 	read_file(f);
 	assert_true(f->file_len <= 100 << 10);
 	assert_true(f->file_len > 98 << 10);
@@ -790,7 +790,7 @@ static void test_disk_full(void **state)
 		send_roce(f, payload, sizeof(payload));
 	wait_reaped(f);		/* it ends by itself */
 	setrlimit(RLIMIT_FSIZE, &old);
-	read_file(f);		/* and with a whole block */
+	read_file(f);		/* with a whole block */
 	assert_true(f->file_len <= 1 << 20);
 	n = count_frames(f, &keep);
 	assert_in_range(n, (1 << 20) / 1250, (1 << 20) / MTU);
@@ -836,8 +836,8 @@ static void test_refused(void **state)
 }
 
 /*
- * A pipe whose reader sleeps: traffic goes on, what finds no room is counted, and what was taken
- * arrives once it is read.
+ * A pipe whose reader sleeps: traffic continues, the capture counts dropped frames, and the
+ * reader gets all accepted frames later.
  */
 static void test_slow_reader(void **state)
 {
@@ -878,7 +878,7 @@ static void test_slow_reader(void **state)
 	expect_statistics(f, 1, 1000, 1000 - (n + 1) / 2);
 }
 
-/* Nobody reads on: the end does not wait for ever. Nor does it when the reader goes. */
+/* The reader stops reading: the end of the capture has a time limit. A closed pipe ends it, too. */
 static void test_reader_gone(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Congestion control of a queue pair: engine/dcqcn.c against the paper's rules in floating
- * point, step by step; engine/cnp.c: the notification packet, byte for byte, and when it is sent.
+ * Congestion control of a queue pair. engine/dcqcn.c: comparison with the paper's rules in
+ * floating point, step by step. engine/cnp.c: the notification packet, byte for byte, and when it
+ * is sent.
  */
 #include <endian.h>
 #include <errno.h>
@@ -27,8 +28,8 @@
 /* ---- the reaction point ----------------------------------------------------- */
 
 /**
- * struct model - DCQCN as the paper tells it (section 3.1, equations 1 to 4, figure 7), rates in
- * kbit/s, times in ns; timers go off one by one
+ * struct model - DCQCN as in the paper (section 3.1, equations 1 to 4, figure 7); rates in
+ * kbit/s, times in ns; timers expire one by one
  */
 struct model {
 	const struct cc_param *p;
@@ -123,7 +124,7 @@ static void agree(const struct cc *c, const struct model *m)
 			 m->target);
 }
 
-/* A life of @n events: CNPs in bunches, packets between them, all at random moments. */
+/* Run @n random events: bursts of CNPs, and packets between them. */
 static void follow(const struct cc_param *p, uint32_t n, uint32_t calm)
 {
 	struct cc c = {};
@@ -146,7 +147,7 @@ static void follow(const struct cc_param *p, uint32_t n, uint32_t calm)
 		if (c.limiting)
 			assert_true(apart(c.alpha / (double)CC_ONE, m.alpha) < 0.001 ||
 				    c.alpha_at != m.estimate);
-		/* at the very end rounding decides who is first */
+		/* at the very end rounding decides the order */
 		if (!c.limiting || m.rate >= max_rate(p) - 1) {
 			freed++;
 			c.limiting = false;
@@ -169,7 +170,7 @@ static void test_model(void **state)
 	follow(&p, 20000, 100);
 	assert_int_equal(cc_set(&p, "rp_max_rate", 1000), 0);
 	follow(&p, 200000, 5000);
-	/* the paper's own numbers, for 40 Gbit/s */
+	/* the paper's numbers, for 40 Gbit/s */
 	assert_int_equal(cc_set(&p, "rp_max_rate", 40000), 0);
 	assert_int_equal(cc_set(&p, "rp_time_reset", 55), 0);
 	assert_int_equal(cc_set(&p, "rp_ai_rate", 40), 0);
@@ -177,7 +178,7 @@ static void test_model(void **state)
 	assert_int_equal(cc_set(&p, "rp_byte_reset", 10000000), 0);
 	follow(&p, 50000, 20);
 	follow(&p, 50000, 3000);
-	/* extremes: the estimate jumps, bytes count more than time, or not at all */
+	/* extremes: the estimate jumps; bytes count more than time, or not at all */
 	assert_int_equal(cc_set(&p, "rp_dce_tcp_g", 1024), 0);
 	assert_int_equal(cc_set(&p, "rp_byte_reset", 1000), 0);
 	assert_int_equal(cc_set(&p, "rp_min_dec_fac", 90), 0);
@@ -189,7 +190,7 @@ static void test_model(void **state)
 	follow(&p, 20000, 30);
 }
 
-/* The first steps, reckoned by hand. */
+/* The first steps, calculated by hand. */
 static void test_steps(void **state)
 {
 	struct cc_param p;
@@ -225,11 +226,11 @@ static void test_steps(void **state)
 	assert_int_equal(c.target, 755000 + 6 * 5000);
 	assert_true(dcqcn_advance(&c, &p, 1 << 20, now + 600 * US));
 	assert_int_equal(c.target, 785000 + 50000);	/* hyper */
-	/* An hour later it is as if nothing had been. */
+	/* One hour later no limit is left. */
 	assert_true(c.limiting);
 	assert_true(dcqcn_advance(&c, &p, 0, now + 3600000000000ull));
 	assert_false(c.limiting);
-	/* What the first notification makes of it, if somebody says so. */
+	/* The first CNP sets the configured initial rate. */
 	assert_int_equal(cc_set(&p, "rp_rate_to_set_on_first_cnp", 30), 0);
 	assert_true(dcqcn_cnp(&c, &p, now));
 	assert_int_equal(c.rate, 30000);
@@ -261,7 +262,7 @@ static void test_params(void **state)
 		assert_int_equal(p.v[i], r->most);
 	}
 	assert_int_equal(cc_set(&p, "rp_speed", 1), -ENOENT);
-	/* no combination of extremes is more than it can bear */
+	/* no combination of extreme values overflows */
 	for (int round = 0; round < 2000; round++) {
 		struct cc c = {};
 		uint64_t now = 1;
@@ -322,7 +323,7 @@ static uint64_t count(struct fix *t, enum counter c)
 	return t->w.dut[0].dev.cnt[c];
 }
 
-/* A WRITE of some bytes that met congestion, or not. */
+/* A WRITE of a few bytes, with or without a congestion mark. */
 static void marked_write(struct fix *t, uint32_t psn, uint8_t ecn)
 {
 	static const uint8_t data[8] = { 1 };
@@ -341,7 +342,7 @@ static void cnp_in(struct fix *t)
 	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_CNP, 0), NULL, 0);
 }
 
-/* Annex A17.9.3, and what an adapter sends; over IPv4 with a VLAN tag and over IPv6. */
+/* Format of annex A17.9.3 and of adapters, over IPv4 with a VLAN tag and over IPv6. */
 static void test_format(void **state)
 {
 	static const uint8_t bth[] = { 0x81, 0, 0xff, 0xff, 0x40, 0, 0, PEER_QPN, 0, 0, 0, 0 };
@@ -385,11 +386,11 @@ static void test_format(void **state)
 		assert_memory_equal(bytes + udp + UDP_BYTES, bth, sizeof(bth));
 		assert_memory_equal(bytes + udp + UDP_BYTES + sizeof(bth), reserved,
 				    sizeof(reserved));
-		/* and back; what is reserved may be anything */
+		/* parse it again; reserved fields may have any value */
 		assert_int_equal(frames_parse(&q, bytes, len), ROCE_PACKET);
 		assert_int_equal(q.opcode, BTH_CNP);
 		assert_int_equal(q.len, 0);
-		/* cut off, or with more behind it */
+		/* cut off, or with trailing bytes */
 		assert_int_equal(frames_parse(&q, bytes, len - 4), ROCE_NONE);
 		be16_put(bytes + udp + 4, be16_get(bytes + udp + 4) - 4);
 		if (!v6) {
@@ -405,7 +406,7 @@ static void test_format(void **state)
 	fix_fini(&t);
 }
 
-/* One CNP in a while, however many marks; none without. */
+/* One CNP per interval, for any number of marks; none without marks. */
 static void test_spacing(void **state)
 {
 	struct fix t;
@@ -429,7 +430,7 @@ static void test_spacing(void **state)
 		for (int i = 0; i < 10; i++)
 			marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 30);
-		/* from when one was sent, not from when the turn began that took its time */
+		/* the interval begins when the CNP was sent, not at the start of the turn */
 		cc_set(&t.w.e.cc, "np_min_time_between_cnps", 50);
 		world_pass(&t.w, 100 * US);
 		world_spend(30 * US);
@@ -445,13 +446,13 @@ static void test_spacing(void **state)
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_ecn_marked), 114);
 		assert_int_equal(count(&t, CNT_cnp_sent), 32);
-		/* the writes were executed all the same */
+		/* the writes were executed nevertheless */
 		assert_int_equal(t.c.qp.resp.epsn, psn);
 		fix_fini(&t);
 	}
 }
 
-/* What is sent says that its sender heeds marks, but for answers without data. */
+/* Packets are sent as ECN-capable if congestion control is on, except answers without data. */
 static void test_ect(void **state)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
@@ -507,7 +508,7 @@ static void test_receive(void **state)
 	peer_send(&t.peer, p, NULL, 0);
 	assert_int_equal(count(&t, CNT_cnp_received), 2);
 	assert_int_equal(count(&t, CNT_bad_gid), 1);
-	/* one that met congestion itself is not answered with another */
+	/* a marked CNP causes no other CNP */
 	p = peer_packet(&t.peer, &t.c, BTH_CNP, 0);
 	p->tclass = ECN_CE;
 	peer_send(&t.peer, p, NULL, 0);
@@ -515,10 +516,10 @@ static void test_receive(void **state)
 	assert_int_equal(count(&t, CNT_ecn_marked), 0);
 	assert_int_equal(count(&t, CNT_cnp_sent), 0);
 	assert_true(t.c.qp.cc.rate < 5000000);
-	/* its place in the sequence of packets is none */
+	/* a CNP has no place in the sequence of PSNs */
 	marked_write(&t, 200, 0);
 	assert_int_equal(t.c.qp.resp.epsn, 201);
-	/* switched off, in error, begun anew */
+	/* switched off, in error, reset */
 	t.w.e.cc.on = false;
 	cnp_in(&t);
 	assert_int_equal(count(&t, CNT_cnp_ignored), 2);
@@ -540,7 +541,7 @@ static void test_receive(void **state)
 	fix_fini(&t);
 }
 
-/* Bytes of payload that the peer got since packet @from */
+/* Return the bytes of payload that the peer got since packet @from. */
 static uint64_t got(const struct fix *t, uint32_t from)
 {
 	uint64_t bytes = 0;
@@ -550,7 +551,7 @@ static uint64_t got(const struct fix *t, uint32_t from)
 	return bytes;
 }
 
-/* The rate that CNPs left is kept: by requests, and by what a responder reads for its peer. */
+/* The rate that CNPs set also holds for READ responses, not only for requests. */
 static void test_pace(void **state)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
@@ -562,7 +563,7 @@ static void test_pace(void **state)
 
 		fix_init(&t, ORNIC_QPT_RC);
 		t.c.qp.timeout = 0;
-		/* 40 Mbit/s, and it stays like that */
+		/* 40 Mbit/s, and it stays there */
 		assert_int_equal(cc_set(&t.w.e.cc, "rp_rate_to_set_on_first_cnp", 40), 0);
 		assert_int_equal(cc_set(&t.w.e.cc, "rp_time_reset", 1000000), 0);
 		assert_int_equal(cc_set(&t.w.e.cc, "rp_byte_reset", 0), 0);
@@ -586,7 +587,7 @@ static void test_pace(void **state)
 	}
 }
 
-/* Bytes raise the rate too: those that are sent, headers among them. */
+/* Sent bytes, with headers, also raise the rate. */
 static void test_bytes(void **state)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
@@ -609,7 +610,7 @@ static void test_bytes(void **state)
 	fix_fini(&t);
 }
 
-/* To a peer that is not in this daemon, READ responses go no faster than rp_max_rate. */
+/* To a peer outside this daemon, READ responses go no faster than rp_max_rate. */
 static void test_remote(void **state)
 {
 	struct packet *p;
@@ -618,7 +619,7 @@ static void test_remote(void **state)
 	(void)state;
 	fix_init(&t, ORNIC_QPT_RC);
 	for (int mbps = 100; mbps <= 10000; mbps *= 10) {
-		/* at that rate, and what may go at once */
+		/* at that rate, and the burst */
 		uint64_t bytes = mbps * 1000ull / 8 * 1024 / (1024 + 64);
 		uint64_t burst = mbps * 100ull / 8 + 2 * PACKET_MAX_PAYLOAD;
 		uint32_t from, psn;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * config/: command lines and files, good and bad.
- */
+/* config/: command lines and files, valid and invalid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -396,7 +394,7 @@ static void test_order(void **state)
 {
 	struct config *c = *state;
 
-	/* What comes later on the command line wins. */
+	/* Later options of the command line override earlier ones. */
 	assert_int_equal(run(c, "-s 9 -c tools/ornicd/ornicd.conf.example -d path=/z"),
 			 CONFIG_RUN);
 	assert_int_equal(c->ndevices, 3);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two senders into one slow link, with and without congestion control: the whole of it, from
- * marks in the switch over CNPs to the senders' rates.
- *
- * "test_congestion trace on|off" does not test but prints what happens, for selftests/congestion
- * to draw.
+ * Two senders into one rate-limited link, with and without congestion control: from marks in the
+ * switch through CNPs to the senders' rates. "test_congestion trace on|off" does not test but
+ * prints what happens, for selftests/congestion to draw.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -25,10 +23,10 @@
 #define ALL		(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ)
 
 /**
- * struct flow - a connection that always has something to send
+ * struct flow - a connection with work requests posted at all times
  * @c:		both ends; data goes from the first to the second
- * @wr:		what the end that asks for it posts again and again
- * @read:	that is the second: by READs, else the first by WRITEs
+ * @wr:		work request that the requester posts repeatedly
+ * @read:	true: the second end reads, false: the first end writes
  * @stopped:	no more is posted
  * @done:	work requests completed
  */
@@ -40,7 +38,7 @@ struct flow {
 	uint32_t done;
 };
 
-/** struct net - flows from the first two functions to the third, whose link is slow */
+/** struct net - flows from the first two functions to the third one over a rate-limited link */
 struct net {
 	struct world w;
 	struct flow flow[2];
@@ -123,7 +121,7 @@ static void net_fini(struct net *n)
 	world_fini(&n->w);
 }
 
-/* Let @ns pass. */
+/* Advance the clock by @ns. */
 static void net_run(struct net *n, uint64_t ns)
 {
 	uint64_t end = n->w.e.now + ns;
@@ -150,12 +148,15 @@ static uint64_t retransmits(const struct net *n)
 }
 
 /*
- * Both have the same part of the link, within 20 per cent, which together is nearly all of it,
- * and nothing is lost, from the first packet on.
+ * Both flows get the same share of the link within 20 per cent, nearly all of it together,
+ * without any loss from the first packet on.
  */
 static void share(const struct setting *s, uint32_t skip_ms, uint32_t ms)
 {
-	/* bytes of payload that the link carries, with headers of 58 a packet, more in few */
+	/*
+	 * bytes of payload that the link carries, with 58 bytes of headers per packet, more in
+	 * few
+	 */
 	double most = s->mbps * 1e3 / 8 * ms * 1024 / (1024 + 58);
 	uint64_t begin[2];
 	double got[2];
@@ -180,7 +181,7 @@ static void share(const struct setting *s, uint32_t skip_ms, uint32_t ms)
 	net_fini(&n);
 }
 
-/* The same without congestion control: nobody is told, and packets are lost all the time. */
+/* The same without congestion control: no CNPs, and continuous packet loss. */
 static void lose(const struct setting *s, uint32_t ms)
 {
 	uint64_t dropped;
@@ -198,7 +199,7 @@ static void lose(const struct setting *s, uint32_t ms)
 	net_fini(&n);
 }
 
-#define SMALL_QUEUE	200000	/* less than two senders have under way */
+#define SMALL_QUEUE	200000	/* less than two senders have in flight */
 
 static void test_write(void **state)
 {
@@ -221,7 +222,7 @@ static void test_read(void **state)
 	lose(&s, 100);
 }
 
-/* Nothing set but the rate */
+/* Only the rate is set */
 static void test_defaults(void **state)
 {
 	(void)state;
@@ -230,7 +231,7 @@ static void test_defaults(void **state)
 	share(&(struct setting) { .mbps = 10000, .on = true }, 100, 100);
 }
 
-/* Who is alone again has the whole link again, in the end without being held back at all. */
+/* A flow that is alone again gets the whole link, and in the end is not limited at all. */
 static void test_leave(void **state)
 {
 	const struct setting s = { .mbps = 1000, .max = 1000, .on = true };
@@ -249,7 +250,7 @@ static void test_leave(void **state)
 	net_fini(&n);
 }
 
-/* What happens on the link, every 200 us: with one flow, then both, then the other alone */
+/* Print the state of the link every 200 us: with one flow, then both, then the other alone */
 static int trace(bool on)
 {
 	const struct setting s = { .mbps = 1000, .queue = SMALL_QUEUE, .max = 1000, .on = on };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * control/: good requests, hostile ones, and clients that are slow, many, or leave early.
- */
+/* control/: good requests, hostile ones, and clients that are slow, many, or leave early. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -110,7 +108,7 @@ static json_t *ask(struct fixture *f, const char *line)
 	return ask_bytes(f, line, strlen(line));
 }
 
-/* The code of the error that @line leads to; 0: a result */
+/* Return the error code of the answer to @line; 0: a result */
 static int code_of(struct fixture *f, const char *line)
 {
 	json_t *answer = ask(f, line), *error;
@@ -240,7 +238,7 @@ static void test_depth(void **state)
 	assert_int_equal(code_of(f, line), CONTROL_METHOD);
 }
 
-/* Whatever is sent, an answer is JSON-RPC or there is none. */
+/* For any input, the answer is JSON-RPC or there is none. */
 static void test_mutations(void **state)
 {
 	static const char good[] = "{" V "\"id\":1,\"method\":\"port.list\",\"params\":{}}";
@@ -280,7 +278,7 @@ static void test_port(void **state)
 	assert_int_equal(code_of(f, line), CONTROL_EXISTS);
 	port = switch_port_find(f->d.engine.sw, "x");
 	assert_non_null(port);
-	/* one frame of it is under way when it goes */
+	/* one of its frames is in flight when it goes */
 	p = packet_get(&f->d.engine.pool);
 	switch_send(port, p);
 	assert_int_equal(f->d.engine.pool.nfree, whole - 1);
@@ -327,7 +325,7 @@ static int64_t turn(void *arg)
 	return 1;
 }
 
-/* A turn; then @n times events and a turn. */
+/* Run a turn; then @n times events and a turn. */
 static void turns(struct fixture *f, unsigned int n)
 {
 	f->turns = n;
@@ -335,7 +333,7 @@ static void turns(struct fixture *f, unsigned int n)
 	assert_int_equal(loop_run(f->d.loop), 0);
 }
 
-/* Send all of it; the daemon takes turns meanwhile. */
+/* Send all of it; the daemon runs turns meanwhile. */
 static void say(struct fixture *f, int fd, const char *text)
 {
 	size_t len = strlen(text);
@@ -351,7 +349,7 @@ static void say(struct fixture *f, int fd, const char *text)
 	}
 }
 
-/* The next line, without its newline; NULL: the daemon hung up */
+/* Return the next line without its newline; NULL: the daemon closed the connection */
 static char *hear(struct fixture *f, int fd)
 {
 	static char line[CONTROL_ANSWER];
@@ -419,7 +417,7 @@ static void test_half_lines(void **state)
 		turns(f, 2);
 	}
 	hear_id(f, fd, 5);
-	say(f, fd, "\n\r\n \n");	/* an empty line is nothing, one with a space no JSON */
+	say(f, fd, "\n\r\n \n");	/* an empty line is ignored, a space is invalid JSON */
 	assert_non_null(strstr(hear(f, fd), "-32700"));
 	assert_non_null(strstr(hear(f, fd), "-32700"));
 	close(fd);
@@ -447,10 +445,10 @@ static void test_one_per_turn(void **state)
 
 	for (int i = 0; i < 8; i++)
 		strcat(text, line);
-	turns(f, 2);		/* they are let in */
+	turns(f, 2);		/* the waiting clients are accepted */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(send(fd[i], text, strlen(text), 0), strlen(text));
-	turns(f, 1);		/* all has come, and one is answered */
+	turns(f, 1);		/* all data has come, and one request is answered */
 	for (int i = 1; i < 16; i++) {
 		assert_int_equal(control_work(f->d.control), i < 15);
 		for (int j = 0; j < 2; j++) {
@@ -471,14 +469,14 @@ static void test_long_line(void **state)
 	char *line = malloc(CONTROL_LINE + 2);
 	int fd = dial(f);
 
-	/* as long as it may be */
+	/* the longest line */
 	memset(line, ' ', CONTROL_LINE);
 	line[0] = '{';
 	strcpy(line + CONTROL_LINE + 1 - strlen(rest), rest);
 	assert_int_equal(strlen(line), CONTROL_LINE + 1);
 	say(f, fd, line);
 	hear_id(f, fd, 8);
-	/* and one more */
+	/* and one byte more */
 	memset(line, 'x', CONTROL_LINE + 1);
 	say(f, fd, line);
 	assert_non_null(strstr(hear(f, fd), "too long"));
@@ -525,7 +523,7 @@ static void test_leave(void **state)
 	close(fd);
 	turns(f, 4);
 	assert_int_equal(f->d.nuplinks, 1);
-	/* having nothing more to say, but waiting for the answer */
+	/* half-closed, but waiting for the answer */
 	fd = dial(f);
 	say_id(f, fd, 3);
 	shutdown(fd, SHUT_WR);
@@ -562,7 +560,7 @@ static void test_many(void **state)
 			close(fd[i]);
 }
 
-/* A client that asks and does not read is not asked for more, and all others are served. */
+/* The daemon stops reading from a client that does not read its answers, and serves all others. */
 static void test_slow_reader(void **state)
 {
 	static const char line[] = "{" V "\"id\":1,\"method\":\"methods\"}\n";
@@ -611,7 +609,7 @@ static void test_stuck(void **state)
 	assert_false(client_is_stuck(c));
 	assert_int_equal(send(sv[1], "\n", 1, 0), 1);
 	turns(f, 3);
-	assert_int_equal(c->line, 2);		/* it waits for us now */
+	assert_int_equal(c->line, 2);		/* the daemon waits for this client now */
 	owner.patience = 0;
 	nanosleep(&tick, NULL);
 	assert_false(client_is_stuck(c));
@@ -636,11 +634,11 @@ static void test_socket(void **state)
 
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
-	/* somebody has it */
+	/* another server listens there */
 	assert_int_equal(control_open(&f->d, &cc, &other), -EADDRINUSE);
 	control_close(f->d.control);
 	f->d.control = NULL;
-	/* somebody had it */
+	/* a server that is gone left it */
 	strcpy(addr.sun_path, f->path);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
@@ -648,12 +646,12 @@ static void test_socket(void **state)
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
 	works(f);
 	control_close(f->d.control);
-	/* it is something else */
+	/* it is not a socket */
 	fd = creat(f->path, 0600);
 	close(fd);
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EADDRINUSE);
 	assert_int_equal(unlink(f->path), 0);
-	/* there is no such group */
+	/* the group does not exist */
 	cc.group = "no such group";
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EINVAL);
 	assert_int_equal(access(f->path, F_OK), -1);
@@ -665,7 +663,7 @@ static void test_socket(void **state)
 	works(f);
 }
 
-/* Before the socket has the mode it shall have, it is its owner's alone. */
+/* Before the socket gets its mode, only its owner has access. */
 static void test_never_open(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * control/qp.c, control/counters.c, control/latency.c: what they tell of a device that works.
- */
+/* control/qp.c, control/counters.c, control/latency.c: their answers for a working device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +61,7 @@ static json_t *answer_to(struct fixture *f, const char *method, json_t *params)
 	return answer;
 }
 
-/* The result, for json_decref() */
+/* Return the result, for json_decref() */
 static json_t *call(struct fixture *f, const char *method, json_t *params)
 {
 	json_t *answer = answer_to(f, method, params);
@@ -101,7 +99,7 @@ static void make_qp(struct fixture *f, struct host_qp *qp)
 					f->p->cq.number, f->p->cq.number), 0);
 }
 
-/* A message of @len bytes to itself: @opcode is SEND, WRITE or READ. */
+/* Send a message of @len bytes to itself: @opcode is SEND, WRITE or READ. */
 static void transfer(struct fixture *f, struct host_qp *qp, uint8_t opcode, uint32_t len,
 		     uint64_t buf, uint32_t key)
 {
@@ -186,7 +184,7 @@ static void test_connected(void **state)
 	assert_string_equal(text(q, "own_address"), "10.0.0.1");
 	assert_string_equal(text(q, "mac"), "02:00:00:00:00:01");
 	json_decref(r);
-	/* a receive is missing: it waits */
+	/* no receive is posted: it waits */
 	host_send(&qp, ORNIC_WR_SEND, buf, 1, key, 0, 0);
 	inproc_turn(f->p);
 	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp.number));
@@ -216,7 +214,7 @@ static json_t *show(struct fixture *f, const struct host_qp *qp)
 	return call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", qp->number));
 }
 
-/* Every member of qp.show, each with a value that no other has */
+/* Every member of qp.show, each with a unique value */
 static void test_details(void **state)
 {
 	struct srq srq = { .number = 41 };
@@ -332,7 +330,7 @@ static void test_details(void **state)
 	assert_true(truth(o, "waits_flush"));
 	json_decref(r);
 
-	/* other kinds: what they have, and what they have not */
+	/* other types: members that they have and do not have */
 	qp->srq = &srq;
 	qp->rq.present = false;
 	qp->type = ORNIC_QPT_UD;
@@ -366,7 +364,7 @@ static void test_details(void **state)
 	*qp = saved;
 }
 
-/* The rate is what the stricter of rate limit and congestion control leaves, of any type. */
+/* The rate is the lower one of rate limit and congestion control, for every type. */
 static void test_rate(void **state)
 {
 	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC };
@@ -526,10 +524,10 @@ static void test_latency(void **state)
 	json_decref(call(f, "latency.off", json_pack("{s:s}", "device", "test")));
 	transfer(f, &qp, ORNIC_WR_RDMA_WRITE, 5000, buf, key);
 	json_decref(call(f, "latency.on", json_pack("{s:s}", "device", "test")));
-	/* the function goes with it on */
+	/* the function continues with it on */
 }
 
-/* Those that congestion control holds back, with the numbers of each. */
+/* List the queue pairs that congestion control limits, with the numbers of each. */
 static void test_cc(void **state)
 {
 	struct fixture *f = *state;
@@ -544,7 +542,7 @@ static void test_cc(void **state)
 	held->cc.rate = 5000;
 	held->cc.target = 7000;
 	held->cc.alpha = CC_ONE / 4;
-	/* the daemon's engine is another one than the function's here */
+	/* the daemon's engine is not the function's engine here */
 	TAILQ_INIT(&f->d.engine.devices);
 	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
 	r = call(f, "cc.show", json_object());

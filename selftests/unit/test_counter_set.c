@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/counter_set.c, dev/stats.c: counter sets count what their queue pairs do and
- * nothing else, and cannot be confused by a driver gone mad.
+ * dev/counter_set.c, dev/stats.c: counter sets count the work of their queue pairs and nothing
+ * else, and stay correct with a hostile driver.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static int stat_read(struct inproc *p, uint8_t scope, uint32_t number, __le64 *v
 			 MAX_STATS * sizeof(*values));
 }
 
-/* Value of the counter with @id, found as a driver finds it: through STAT_NAMES. */
+/* Return the counter with @id, found through STAT_NAMES as a driver does. */
 static uint64_t stat_value(struct inproc *p, uint8_t scope, uint32_t number, uint32_t id)
 {
 	struct ornic_stat_names_cmd in = { 0 };
@@ -135,7 +135,7 @@ static void pairing_init(struct pairing *t, struct inproc *p)
 	}
 }
 
-/* An RDMA operation of queue pair 0, and its completion. */
+/* Execute an RDMA operation of queue pair 0, and get its completion. */
 static void work(struct pairing *t, uint8_t opcode, uint32_t len)
 {
 	struct ornic_cqe cqe;
@@ -178,7 +178,7 @@ static void test_counts(void **state)
 	assert_int_equal(stat_value(p, ORNIC_STAT_PORT, 1, ORNIC_STAT_ID_RDMA_TX_BYTES), 8101);
 	assert_int_equal(counted(p, 0, ORNIC_STAT_ID_RDMA_TX_BYTES), 8001);
 
-	/* Both in one; what the former sets counted stays in the sum when they go. */
+	/* Both in one set; the counts of the former sets stay in the sum when the sets go. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(set_use(&t.qp[i], shared), 0);
 		assert_int_equal(set_destroy(p, set[i]), 0);
@@ -276,7 +276,7 @@ static void test_not_accepted(void **state)
 	assert_int_equal(set_use(&qp, 0), ORNIC_ST_UNSUPPORTED);
 }
 
-/* A reset takes sets and sums away, in whatever state they are. */
+/* A reset removes sets and sums in any state. */
 static void test_reset(void **state)
 {
 	struct inproc *p = *state;

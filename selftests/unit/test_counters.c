@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters: after one event each, all counters of both functions, those that must not move, too.
+ * Counters: after one event each, check all counters of both functions, also those that must not
+ * change.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -18,7 +19,7 @@
 #define ACCESS	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |	\
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
 
-/* What an event adds to a counter; a list ends with an entry that adds nothing. */
+/* Increment of a counter by an event; an increment of 0 ends the list. */
 struct move {
 	enum counter cnt;
 	uint64_t by;
@@ -66,7 +67,10 @@ static void check_moves(struct fix *t, int who, const struct move *moves)
 				 (unsigned long long)want[i]);
 }
 
-/* Since the last time: what moved at the sender and at the receiver, and nothing else. */
+/*
+ * Check the changes since the last call at the sender and at the receiver; no other counter
+ * moves.
+ */
 static void moved(struct fix *t, const struct move *a, const struct move *b)
 {
 	check_moves(t, 0, a);
@@ -158,7 +162,7 @@ static void test_send(void **state)
 		    C(rdma_tx_packets, 1), C(rdma_copied_bytes, 100)));
 }
 
-/* A work request that means nothing, and one behind it that is flushed */
+/* An invalid work request, and one behind it that is flushed */
 static void test_bad_request(void **state)
 {
 	struct fix *t = *state;
@@ -169,7 +173,7 @@ static void test_bad_request(void **state)
 	moved(t, MOVES(C(flushes, 1)), NOTHING);
 }
 
-/* Memory that the sender's own key does not have */
+/* Memory outside the sender's own key */
 static void test_local_protection(void **state)
 {
 	struct fix *t = *state;
@@ -178,7 +182,7 @@ static void test_local_protection(void **state)
 	moved(t, MOVES(C(local_protection_errors, 1), C(tx_write, 1)), NOTHING);
 }
 
-/* A receive with more SGEs than its slot has */
+/* A receive with more SGEs than its slot has room for */
 static void test_bad_receive(void **state)
 {
 	struct fix *t = *state;

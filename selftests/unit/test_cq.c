@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/cq.c: entries, arming, moderation, overflow, and a host that lies.
+ * engine/cq.c: entries, arming, moderation, overflow, and a host that publishes wrong values.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static void arm(struct fixture *f, uint8_t sn, enum ornic_arm_type type)
 	nic_arm(&f->n, &f->cq->host, sn, type);
 }
 
-/* Completion events since the last call; the handler consumes them and arms. */
+/* Count completion events since the last call; the handler consumes them and arms. */
 static uint32_t events(struct fixture *f)
 {
 	static uint8_t sn;
@@ -204,7 +204,10 @@ static void test_rewritten_entry(void **state)
 	assert_int_equal(events(f), 0);
 }
 
-/* Entries before the arm's index do not count, those after do, though written before. */
+/*
+ * Entries before the arm's index do not count. Entries after it do, even if written before the
+ * arm.
+ */
 static void test_index(void **state)
 {
 	struct fixture *f = *state;
@@ -322,7 +325,7 @@ static void test_one_unread_event_per_cq(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->ceq->host)->notify, 0);
 }
 
-/* More CQs fire than the EQ has room for: each gets its event in the end (ORN-EQ-3). */
+/* More CQs fire than the EQ has room for: each one gets its event in the end (ORN-EQ-3). */
 static void test_events_held_when_eq_full(void **state)
 {
 	enum { N = 50 };
@@ -513,7 +516,7 @@ static void test_record_unreachable_at_look(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->ceq->host)->notify, 0);
 }
 
-/* What was written before the failure is announced before the failure. */
+/* Entries written before the failure are announced before the failure. */
 static void test_announced_before_failure(void **state)
 {
 	struct fixture *f = *state;
@@ -531,7 +534,7 @@ static void moderate(struct fixture *f, uint16_t count, uint16_t period_us)
 	f->cq->cq.mod_period_us = period_us;
 }
 
-/* One turn only: the period is not waited for. */
+/* One turn only, without waiting for the moderation period. */
 static uint32_t events_now(struct fixture *f)
 {
 	uint32_t before = f->ceq->eq.prod;
@@ -601,7 +604,7 @@ static void test_moderation_of_solicited(void **state)
 	assert_false(timer_armed(&f->cq->cq.mod_timer));
 }
 
-/* The host saw the entries itself and armed anew: nothing to tell. */
+/* The host polled the entries and armed again, so no event is due. */
 static void test_moderation_overtaken_by_poll(void **state)
 {
 	struct fixture *f = *state;

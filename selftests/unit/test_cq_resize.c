@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CQ_RESIZE: completions before and after the switch, waits, and what is refused.
- * Entries come from engine/cq.c directly, the command takes its whole way.
+ * CQ_RESIZE: completions before and after the switch, waits, and rejected commands. Entries come
+ * directly from engine/cq.c; the command is complete.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define LOG	4
 #define ENTRIES	(1u << LOG)
 
-/* A second, small CQ on top of a device that is up. */
+/* Create a second, small CQ on a device that is up. */
 struct fixture {
 	struct inproc *p;
 	struct host_ring cq;
@@ -70,7 +70,7 @@ static void post(struct fixture *f, uint32_t n, uint32_t flags)
 	inproc_turn(f->p);
 }
 
-/* The next @n entries are those posted as number @first and on, and no more. */
+/* Check that exactly the next @n entries are those posted as number @first and later. */
 static void check_polled(struct fixture *f, uint32_t first, uint32_t n)
 {
 	struct ornic_cqe cqe;
@@ -112,7 +112,7 @@ static int resize(struct fixture *f, const struct ornic_cq_resize_cmd *cmd)
 			 &f->at, sizeof(f->at));
 }
 
-/* ORN-CQ-22: what the host does after the command. */
+/* ORN-CQ-22: the host's steps after the command. */
 static void carry_over(struct fixture *f, const struct ornic_cq_resize_cmd *cmd)
 {
 	struct dma *dma = &f->p->host.dma;
@@ -168,7 +168,7 @@ static void test_entries(void **state)
 	assert_int_equal(le32toh(f->at.consumer), ENTRIES + 10);
 	memcpy(before, dma_at(dma, old_ring), 64 * ENTRIES);
 	memcpy(&before[64 * ENTRIES], dma_at(dma, old_rec), 64);
-	post(f, ENTRIES, 0);	/* before the host has carried over */
+	post(f, ENTRIES, 0);	/* before the host has carried entries over */
 	carry_over(f, &cmd);
 	check_polled(f, ENTRIES + 10, 2 * ENTRIES);
 	for (uint32_t i = 0; i < 5; i++) {
@@ -180,7 +180,7 @@ static void test_entries(void **state)
 	assert_false(f->dev->error);
 }
 
-/* ORN-CQ-21: what the host consumes before it knows of the switch is not there again. */
+/* ORN-CQ-21: entries that the host consumes before it sees the switch do not appear again. */
 static void test_consumed_meanwhile(void **state)
 {
 	struct fixture *f = *state;
@@ -194,7 +194,7 @@ static void test_consumed_meanwhile(void **state)
 	check_polled(f, 7, 2);
 }
 
-/* ORN-CQ-26: the room of the new ring, counted from what is unpolled. */
+/* ORN-CQ-26: the new ring's room counts the unpolled entries. */
 static void test_overflow_of_the_new_ring(void **state)
 {
 	struct fixture *f = *state;
@@ -208,7 +208,7 @@ static void test_overflow_of_the_new_ring(void **state)
 	check_polled(f, 0, 4);
 }
 
-/* ORN-CQ-27, ORN-CQ-28: armed before; the entry comes before or after the switch, once. */
+/* ORN-CQ-27, ORN-CQ-28: armed before; the entry comes before or after the switch, one event. */
 static void test_wait_goes_along(void **state)
 {
 	struct fixture *f = *state;
@@ -222,10 +222,10 @@ static void test_wait_goes_along(void **state)
 	post(f, 1, 0);
 	assert_int_equal(events(f), 1);
 	check_polled(f, 3, 1);
-	/* fired already: not again because of the new ring */
+	/* the wait has fired: the new ring does not fire it again */
 	resize_to(f, 3);
 	assert_int_equal(events(f), 0);
-	/* after the switch, before the host carries over */
+	/* after the switch, before the host carries entries over */
 	host_arm(&f->cq, ORNIC_ARM_ANY);
 	assert_int_equal(resize(f, &cmd), ORNIC_ST_OK);
 	post(f, 1, 0);
@@ -357,7 +357,7 @@ static void test_query(void **state)
 	assert_int_equal(f->p->f->dev.list_budget, budget);
 }
 
-/* Nobody counts room there; more unpolled entries than the ring has cannot be carried over. */
+/* This CQ does not count room; a ring too small for the unpolled entries cannot be used. */
 static void test_ignore_overrun(void **state)
 {
 	struct fixture *f = *state;

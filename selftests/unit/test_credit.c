@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/credit.c: how many receives a responder says it has, and what a requester makes of it
- * (IBTA volume 1, 9.7.7.2).
+ * engine/credit.c: credits that a responder advertises, and how a requester uses them (IBTA
+ * volume 1, 9.7.7.2).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void post(struct script *t, uint8_t opcode, uint32_t len)
 	world_run(&t->w);
 }
 
-/* The peer has executed all up to PSN @n, @msn messages, and says @code. */
+/* The peer acknowledges all up to PSN @n, @msn messages, with credit code @code. */
 static void ack(struct script *t, int n, uint32_t msn, uint8_t code)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, P(n));
@@ -58,7 +58,7 @@ static void expect_send(struct script *t, uint8_t opcode, int n, uint32_t npsn)
 	assert_true(peer_expect(&t->peer, opcode, P(n), npsn)->p.ackreq);
 }
 
-/* A request of the peer; return: the AETH syndrome and @msn of its ACK. */
+/* Send a request of the peer; return the AETH syndrome and @msn of its ACK. */
 static uint8_t asked(struct script *t, uint8_t opcode, uint32_t n, uint32_t *msn)
 {
 	static const uint8_t data[MTU];
@@ -75,7 +75,7 @@ static uint8_t asked(struct script *t, uint8_t opcode, uint32_t n, uint32_t *msn
 	return s->p.aeth;
 }
 
-/* Every code there is, and what is between them */
+/* Every code, and the values between them */
 static void test_codes(void **state)
 {
 	static const uint32_t credits[] = {
@@ -95,7 +95,7 @@ static void test_codes(void **state)
 	assert_int_equal(credit_encode(UINT32_MAX), 30);
 }
 
-/* Messages that have a receive go at once, the next one tries with its first packet. */
+/* Messages with a credit go at once, the next message probes with its first packet. */
 static void test_limit(void **state)
 {
 	struct script *t = *state;
@@ -109,7 +109,7 @@ static void test_limit(void **state)
 	expect_send(t, BTH_RC_SEND_ONLY, 4, 3);
 	peer_quiet(&t->peer);
 	ack(t, 3, 2, 1);
-	peer_quiet(&t->peer);	/* not alone yet */
+	peer_quiet(&t->peer);	/* not the only one yet */
 	ack(t, 6, 3, 0);
 	expect_send(t, BTH_RC_SEND_FIRST, 7, 1);
 	peer_quiet(&t->peer);
@@ -123,7 +123,7 @@ static void test_limit(void **state)
 		conn_expect(&t->c, &t->c.hscq, i, ORNIC_WC_SEND, 0);
 }
 
-/* Only what takes a receive is limited; everything counts. */
+/* Only messages that consume a receive are limited; all messages count in the MSN. */
 static void test_kinds(void **state)
 {
 	struct script *t = *state;
@@ -143,7 +143,7 @@ static void test_kinds(void **state)
 	expect_send(t, BTH_RC_WRITE_ONLY_IMM, 4, 2);
 }
 
-/* More credits come without anything new to acknowledge; less than was promised is old. */
+/* More credits come without a new acknowledgement; a smaller limit than before is outdated. */
 static void test_unsolicited(void **state)
 {
 	struct script *t = *state;
@@ -162,13 +162,16 @@ static void test_unsolicited(void **state)
 	expect_send(t, BTH_RC_SEND_ONLY, 3, 1);
 	peer_quiet(&t->peer);
 	ack(t, 0, 1, 1);
-	ack(t, -1, 1, 30);	/* nothing that was ever sent last */
+	ack(t, -1, 1, 30);	/* the MSN of no message that was sent last */
 	peer_quiet(&t->peer);
 	ack(t, 0, 1, NONE);
 	expect_send(t, BTH_RC_SEND_ONLY, 4, 1);
 }
 
-/* The first packet of a message beyond the limit finds no receive, or is lost: once more, alone. */
+/*
+ * The first packet of a message beyond the limit finds no receive or is lost: retransmit it
+ * alone.
+ */
 static void test_alone_again(void **state)
 {
 	struct script *t = *state;
@@ -196,7 +199,7 @@ static void test_alone_again(void **state)
 	expect_send(t, BTH_RC_WRITE_ONLY, 3, 1);
 }
 
-/* What a peer says that cannot count holds up, but does not stop. */
+/* Impossible MSNs of a peer delay the requester, but do not stop it. */
 static void test_nonsense(void **state)
 {
 	struct script *t = *state;
@@ -212,7 +215,7 @@ static void test_nonsense(void **state)
 		conn_expect(&t->c, &t->c.hscq, i, ORNIC_WC_SEND, 0);
 }
 
-/* The responder: MSN and credits are the last message that has a receive. */
+/* The responder: MSN and credits together name the last message that has a receive. */
 static void test_said(void **state)
 {
 	struct script *t = *state;
@@ -228,7 +231,7 @@ static void test_said(void **state)
 	for (int i = 0; i < 3; i++)
 		asked(t, BTH_RC_SEND_ONLY, 4 + i, &msn);
 	assert_int_equal(msn, 7);
-	/* two left, one of which the next message takes */
+	/* two left, the next message takes one of them */
 	assert_int_equal(asked(t, BTH_RC_SEND_FIRST, 7, &msn), credit_encode(2));
 	assert_int_equal(msn, 7);
 	assert_int_equal(asked(t, BTH_RC_SEND_LAST, 8, &msn), credit_encode(1));
@@ -236,7 +239,7 @@ static void test_said(void **state)
 	assert_int_equal(asked(t, BTH_RC_SEND_ONLY, 9, &msn), credit_encode(0));
 }
 
-/* What others take from as well can be promised to nobody. */
+/* A shared receive queue advertises no credits, because others consume its receives, too. */
 static void test_none_said(void **state)
 {
 	struct script *t = *state;

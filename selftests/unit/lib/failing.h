@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory and kernel objects that are not granted: the program's own malloc() and its kin take the
- * place of libc's, also for the daemon in a shared library (make mutants) and for jansson.
- * Include in one file of a program. Only the calling thread fails.
+ * Make allocations and kernel objects fail. The malloc() family of the program replaces libc's,
+ * also for the daemon in a shared library (make mutants) and for jansson. Include in one file of
+ * a program. Only the calling thread sees failures.
  */
 #ifndef UNIT_LIB_FAILING_H
 #define UNIT_LIB_FAILING_H
@@ -22,17 +22,17 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* What fails: an allocation, or a call that makes or watches a kernel object */
+/* Kind of call that fails: an allocation, or a call that creates or watches a kernel object */
 enum failing_kind { FAILING_NOTHING, FAILING_MEMORY, FAILING_KERNEL };
 
 static _Thread_local struct {
 	enum failing_kind kind;
 	int error;
-	uint32_t left;		/* that still succeed */
+	uint32_t left;		/* calls that still succeed */
 	bool failed;
 } failing;
 
-/* failing_begin() - from now on @left of a kind succeed and one fails with @error */
+/* failing_begin() - let @left calls of @kind succeed and fail the next one with @error */
 static inline void failing_begin(enum failing_kind kind, int error, uint32_t left)
 {
 	failing.error = error;
@@ -41,7 +41,7 @@ static inline void failing_begin(enum failing_kind kind, int error, uint32_t lef
 	failing.kind = kind;
 }
 
-/* failing_end() - nothing fails from now on. Return: whether something did. */
+/* failing_end() - stop failing calls. Return: true if a call failed. */
 static inline bool failing_end(void)
 {
 	failing.kind = FAILING_NOTHING;

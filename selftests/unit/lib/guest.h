@@ -29,23 +29,23 @@ struct guest {
 void guest_init(struct guest *g);
 void guest_fini(struct guest *g);
 
-/* guest_alloc() - zeroed memory, @align a power of two */
+/* guest_alloc() - allocate zeroed memory; @align is a power of two */
 uint64_t guest_alloc(struct guest *g, uint64_t bytes, uint64_t align);
 
-/* guest_at() - where [@addr, @addr + @len) is; must be there */
+/* guest_at() - return the pointer to [@addr, @addr + @len), which must be mapped */
 void *guest_at(struct guest *g, uint64_t addr, uint64_t len);
 
-/* guest_contiguous() - level 0 descriptor of a block */
+/* guest_contiguous() - return the level 0 descriptor of a block */
 struct ornic_pages guest_contiguous(uint64_t addr);
 
 /*
- * guest_list() - level 1 or 2 descriptor of the @n pages in @page (multiples of
- * 2^@shift); the lists are allocated
+ * guest_list() - return the level 1 or 2 descriptor of the @n pages in @page (multiples of
+ * 2^@shift) and allocate their lists
  */
 struct ornic_pages guest_list(struct guest *g, uint8_t level, uint8_t shift, const uint64_t *page,
 			      uint32_t n);
 
-/* guest_hide() - unmap the page that holds @addr; guest memory is then in two pieces */
+/* guest_hide() - unmap the page that holds @addr, which leaves guest memory in two pieces */
 void guest_hide(struct guest *g, uint64_t addr);
 
 #endif /* UNIT_LIB_GUEST_H */

@@ -45,13 +45,13 @@ int inproc_setup(void **state);
 int inproc_setup_ready(void **state);
 int inproc_teardown(void **state);
 
-/* inproc_bus_master() - as the guest does it */
+/* inproc_bus_master() - change bus mastering as the guest does */
 void inproc_bus_master(struct inproc *p, bool on);
-/* inproc_flr() - function level reset */
+/* inproc_flr() - do a function level reset */
 void inproc_flr(struct inproc *p);
-/* inproc_connect_self() - the port up, GID 0 set, and an RC queue pair connected with itself */
+/* inproc_connect_self() - bring the port up, set GID 0, and connect an RC queue pair with itself */
 void inproc_connect_self(struct inproc *p, struct host_qp *qp);
-/* inproc_turn() - what the daemon's work hook does */
+/* inproc_turn() - call the work hook as the daemon does */
 void inproc_turn(void *arg);
 uint64_t inproc_counter(struct inproc *p, enum counter c);
 

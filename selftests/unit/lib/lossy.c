@@ -16,7 +16,7 @@
 #include "packet/ecn.h"
 #include "packet/roce.h"
 
-/* Most packets that are late at once. */
+/* Limit of packets that are late at the same time. */
 #define LATE_MAX	8
 
 uint32_t lossy_random(struct lossy *l, uint32_t below)
@@ -25,7 +25,7 @@ uint32_t lossy_random(struct lossy *l, uint32_t below)
 	return (l->seed >> 33) % below;
 }
 
-/* A copy of wire packet @i of @p, or of all of it. */
+/* Copy wire packet @i of @p, or all of @p. */
 static struct held *hold(const struct packet *p, uint32_t i, bool all)
 {
 	uint32_t off = all ? 0 : i * p->mtu;
@@ -45,7 +45,7 @@ static struct held *hold(const struct packet *p, uint32_t i, bool all)
 	return h;
 }
 
-/* Send @h on, to the function that has its destination GID. */
+/* Pass @h on to the function that has its destination GID. */
 static void pass(struct lossy *l, struct held *h)
 {
 	struct packet *p = packet_get(&l->w->e.pool);

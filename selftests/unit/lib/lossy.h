@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A bad network between two functions: packets are sent to its MAC, and it passes
- * them on to whom their GID names: late, twice, or not at all. Include after
- * <cmocka.h>'s prerequisites.
+ * A bad network between two functions. The functions send packets to its MAC address. It forwards
+ * them by their destination GID: late, twice, or not at all. Include after <cmocka.h>'s
+ * prerequisites.
  */
 #ifndef UNIT_LIB_LOSSY_H
 #define UNIT_LIB_LOSSY_H
@@ -17,14 +17,14 @@ struct held {
 };
 
 /**
- * struct lossy - see above
+ * struct lossy - the network
  * @seed:	state of the random numbers
- * @drop, @twice, @late: how many of 1000 packets
- * @ce:		how many of 1000 packets meet congestion
- * @split:	what stands for several packets of the wire becomes them
+ * @drop, @twice, @late: rates in packets per 1000
+ * @ce:		packets per 1000 that get a congestion mark
+ * @split:	true: split packets that stand for several packets of the wire
  * @wait:	packets that are late
  * @sent:	packets passed on in this turn; their payload is needed until it ends
- * @passed, @dropped, @doubled, @delayed: what it did
+ * @passed, @dropped, @doubled, @delayed: counts of packets
  */
 struct lossy {
 	struct world *w;
@@ -43,7 +43,7 @@ struct lossy {
 void lossy_init(struct lossy *l, struct world *w, uint64_t seed);
 void lossy_fini(struct lossy *l);
 uint32_t lossy_random(struct lossy *l, uint32_t below);
-/* lossy_run() - the world runs for up to @ns, and late packets arrive at last */
+/* lossy_run() - run the world for up to @ns, then deliver the late packets */
 void lossy_run(struct lossy *l, uint64_t ns);
 
 #endif /* UNIT_LIB_LOSSY_H */

@@ -77,7 +77,7 @@ struct conn {
 	struct hostq hrcq;
 };
 
-/** struct conn_opt - what differs from the default; 0 = default */
+/** struct conn_opt - differences from the defaults; 0 = default */
 struct conn_opt {
 	uint8_t type;		/* RC */
 	uint32_t flags;
@@ -110,55 +110,55 @@ struct wr {
 
 void world_init(struct world *w, uint64_t spin_ns);
 void world_fini(struct world *w);
-/* world_run() - turns until the engine has nothing to do. Return: what the last turn said. */
+/* world_run() - run turns until the engine is idle. Return: result of the last turn. */
 int64_t world_run(struct world *w);
-/* world_pass() - let time pass, then run */
+/* world_pass() - advance the clock, then run */
 int64_t world_pass(struct world *w, uint64_t ns);
-/* world_spend() - time passes within a turn, which goes by the time that it began at */
+/* world_spend() - advance the clock within a turn; the turn keeps the time of its start */
 void world_spend(uint64_t ns);
-/* world_finish() - run, and go from timer to timer, until nothing is armed or @ns passed */
+/* world_finish() - run, and advance from timer to timer until none is armed or @ns passed */
 void world_finish(struct world *w, uint64_t ns);
 
-/* dut_buf() - guest memory */
+/* dut_buf() - allocate guest memory */
 uint64_t dut_buf(struct dut *d, uint64_t len);
 uint8_t *dut_at(struct dut *d, uint64_t addr, uint64_t len);
-/* dut_ring() - memory and record of a ring of @bytes bytes, and its host's side */
+/* dut_ring() - allocate a ring of @bytes bytes and its record, and set up the host's side */
 void dut_ring(struct dut *d, struct umem *m, struct hostq *h, uint64_t bytes);
-/* dut_key() - a key for [@addr, @addr + @len); @pd NULL: the function's first */
+/* dut_key() - create a key for [@addr, @addr + @len); @pd NULL: the function's first PD */
 uint32_t dut_key(struct dut *d, struct pd *pd, uint64_t addr, uint64_t len, uint32_t access);
-/* dut_blank() - a key of a kind that work requests fill; @pages for FAST_REG */
+/* dut_blank() - create a key that work requests fill; @pages for FAST_REG */
 uint32_t dut_blank(struct dut *d, struct pd *pd, uint8_t kind, uint32_t pages);
-/* dut_phys() - a PHYS_ALL key */
+/* dut_phys() - create a PHYS_ALL key */
 uint32_t dut_phys(struct dut *d, uint32_t access);
-/* dut_event() - next asynchronous event. Return: false if there is none. */
+/* dut_event() - get the next asynchronous event. Return: false if there is none. */
 bool dut_event(struct dut *d, struct ornic_eqe *e);
 void dut_gid(const struct dut *d, int index, uint8_t gid[16]);
 
 void conn_init(struct conn *c, struct dut *d, const struct conn_opt *opt);
 void conn_fini(struct conn *c);
-/* conn_path() - how @c reaches a port */
+/* conn_path() - set the path from @c to a port */
 void conn_path(struct conn *c, const uint8_t mac[6], const uint8_t gid[16]);
-/* conn_attr() - attributes of a connection, all but the path */
+/* conn_attr() - set all attributes of a connection except its path */
 void conn_attr(struct conn *c, uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);
 void conn_rts(struct conn *c);
-/* conn_pair() - connect two queue pairs with each other, and bring them to RTS */
+/* conn_pair() - connect two queue pairs with each other and bring them to RTS */
 void conn_pair(struct conn *a, struct conn *b, uint32_t a_psn, uint32_t b_psn);
 
-/* conn_sge() - append a data segment */
+/* wr_sge() - append a data segment */
 void wr_sge(struct wr *wr, uint64_t addr, uint32_t len, uint32_t key);
-/* conn_write_wr() - write a work request to the next slot; Return: its bytes */
+/* conn_write_wr() - write a work request to the next slot. Return: its bytes. */
 uint8_t *conn_write_wr(struct conn *c, const struct wr *wr);
-/* conn_publish() - publish up to @index, and ring if the rule says so */
+/* conn_publish() - publish up to @index, and ring the doorbell if the posting rule requires it */
 void conn_publish(struct conn *c, struct hostq *q, uint32_t index);
 void conn_send(struct conn *c, const struct wr *wr);
 void conn_recv(struct conn *c, uint64_t addr, uint32_t len, uint32_t key);
 struct ornic_rec *conn_rec(struct conn *c, const struct hostq *q);
-/* conn_poll() - the next completion of a CQ. Return: false if there is none. */
+/* conn_poll() - get the next completion of a CQ. Return: false if there is none. */
 bool conn_poll(struct conn *c, struct hostq *cq, struct ornic_cqe *cqe);
-/* conn_expect() - the next completion is this */
+/* conn_expect() - check the next completion */
 void conn_expect(struct conn *c, struct hostq *cq, uint32_t index, uint8_t opcode,
 		 uint8_t status);
-/* conn_quiet() - no completion */
+/* conn_quiet() - check that there is no completion */
 void conn_quiet(struct conn *c);
 
 void fill(uint8_t *p, uint64_t len, uint32_t seed);

@@ -102,7 +102,7 @@ static void prepare(struct traffic *t, struct op *o)
 	}
 }
 
-/* What an atomic finds there, and what it leaves there. */
+/* Plan an atomic: its address, its operands, and the value that it must return. */
 static void plan_atomic(struct traffic *t, struct op *o, struct wr *wr)
 {
 	bool add = o->opcode == ORNIC_WR_FETCH_ADD;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A mix of operations of one RC queue pair on another, and the proof that each was executed
- * once and in order: data of both sides, completions of both sides, and words that only
- * atomics change. Include after <cmocka.h>'s prerequisites.
+ * A mix of operations of one RC queue pair on another. It proves that each operation was executed
+ * once and in order by the data and the completions of both sides, and by words that only atomics
+ * change. Include after <cmocka.h>'s prerequisites.
  */
 #ifndef UNIT_LIB_TRAFFIC_H
 #define UNIT_LIB_TRAFFIC_H
@@ -12,10 +12,10 @@
 /** TRAFFIC_BATCH - operations posted before any is verified */
 #define TRAFFIC_BATCH	40
 
-/** TRAFFIC_SLOTS - the first one has the words of the atomics */
+/** TRAFFIC_SLOTS - the first slot has the words of the atomics */
 #define TRAFFIC_SLOTS	(TRAFFIC_BATCH + 1)
 
-/** struct op - what was posted; its memory is slot @slot on both sides */
+/** struct op - a posted operation; its memory is slot @slot on both sides */
 struct op {
 	uint8_t opcode;
 	uint32_t len;
@@ -31,8 +31,8 @@ struct op {
  * @akey, @bkey: its keys
  * @window:	keys of @b, one for each slot, for SENDs to invalidate
  * @seed:	state of the random numbers
- * @sum:	what FETCH_ADDs have made of their word
- * @swapped:	what COMP_SWAPs have made of theirs
+ * @sum:	current value of the word of the FETCH_ADDs
+ * @swapped:	current value of the word of the COMP_SWAPs
  * @flushes:	FLUSHes posted
  * @op:		the batch
  */
@@ -49,7 +49,7 @@ struct traffic {
 	struct op op[TRAFFIC_BATCH];
 };
 
-/* traffic_init() - connect dut[0] with dut[1]; @psn is the first that a sends */
+/* traffic_init() - connect dut[0] with dut[1]; @psn is the first PSN that @a sends */
 void traffic_init(struct traffic *t, struct world *w, uint64_t seed, uint32_t psn);
 void traffic_fini(struct traffic *t);
 
@@ -57,9 +57,9 @@ uint32_t traffic_random(struct traffic *t, uint32_t below);
 
 /* traffic_post() - post random operation @i of the batch, with @seed in its data */
 void traffic_post(struct traffic *t, uint32_t i, uint32_t seed);
-/* traffic_verify() - operations of the batch completed, and all is as it should be */
+/* traffic_verify() - check completions and data of the batch */
 void traffic_verify(struct traffic *t);
-/* traffic_end() - the words of the atomics, and counters, say that each was executed once */
+/* traffic_end() - check by counters and the words of the atomics that each operation ran once */
 void traffic_end(struct traffic *t);
 
 #endif /* UNIT_LIB_TRAFFIC_H */
