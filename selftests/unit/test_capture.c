@@ -45,7 +45,7 @@ static void expect_block(const uint8_t *got, uint32_t len, const void *want, uin
 	assert_int_equal(pcapng_whole(got, len - 1), 0);
 }
 
-/* Return the length of the whole blocks among three; a length of 0 or beyond the end stops. */
+/* Only the whole blocks of three count; a length of 0 or beyond the end ends the count. */
 static void test_whole(void **state)
 {
 	static const uint32_t sizes[] = { 12, 28, 16 };

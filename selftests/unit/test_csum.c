@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * packet/csum.c against a slow sum, and against frames with known checksums.
- */
+/* packet/csum.c compared with a slow sum and with frames of known checksums. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +13,7 @@
 
 #define BYTES	3000
 
-/* One byte at a time, in network order. */
+/* Add one byte at a time, in network order. */
 static uint16_t slow(const uint8_t *p, uint32_t len)
 {
 	uint32_t sum = 0;
@@ -63,7 +61,7 @@ static void test_pieces(void **state)
 	}
 }
 
-/* RFC 1071's example, and an IPv4 header seen on a wire. */
+/* RFC 1071's example, and the IPv4 header of a captured packet. */
 static void test_known(void **state)
 {
 	static const uint8_t rfc[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
@@ -92,7 +90,7 @@ struct frame {
 	uint32_t field;
 };
 
-/* A frame of UDP or TCP over IPv4 or IPv6, @data bytes of payload. */
+/* Build a frame of UDP or TCP over IPv4 or IPv6 with @data bytes of payload. */
 static struct frame build(bool vlan, bool ipv6, bool tcp, uint32_t data)
 {
 	uint32_t at = 12, ip, l4len = (tcp ? 20 : 8) + data;
@@ -184,7 +182,7 @@ static void test_every_header_length(void **state)
 				assert_true(l4_ok(&out, ipv6, tcp));
 			else
 				assert_memory_equal(out.b + f.l4, f.b + f.l4, f.len - f.l4);
-			/* an IPv4 header that is there has its checksum all the same */
+			/* an IPv4 header that is complete has its checksum nevertheless */
 			if (!ipv6)
 				assert_int_equal(csum_ipv4_ok(out.b + f.l4 - 20, 20), n >= f.l4);
 			free(hdr);
@@ -193,7 +191,7 @@ static void test_every_header_length(void **state)
 	}
 }
 
-/* Each length that the IP header may say, true or not */
+/* Each length in the IP header, right or wrong */
 static void test_every_ip_length(void **state)
 {
 	(void)state;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/ctrl.c, dev/function.c: registers, the enable handshake, and every way to
- * bring a function down.
+ * dev/ctrl.c, dev/function.c: registers, the enable handshake, and every way to stop a function.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +106,7 @@ static void test_enable(void **state)
 }
 
 /*
- * Enable must fail with @syndrome, write nothing (ORN-CTL-10), and obey nothing but RESET
+ * Enable must fail with @syndrome, write nothing (ORN-CTL-10), and accept nothing except RESET
  * (ORN-CTL-16); a doorbell does no harm.
  */
 static void refused(struct inproc *p, uint32_t control, uint32_t syndrome)
@@ -164,7 +163,7 @@ static void test_enable_refused(void **state)
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
-/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: nothing survives a disable, and nothing tells of it. */
+/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: no state survives a disable, and no event reports it. */
 static void test_teardown_of_everything(void **state)
 {
 	struct inproc *p = *state;
@@ -232,8 +231,8 @@ static long sleeps(void)
 }
 
 /*
- * ORN-PCI-6: of a function with as many objects as it can have. It waits for nothing, so
- * that the time it takes is the processor's alone, whatever else the machine does.
+ * ORN-PCI-6: reset of a function with as many objects as it can have. The reset waits for
+ * nothing. The test measures processor time, which does not depend on the machine's load.
  */
 static void test_flr_time(void **state)
 {
@@ -279,7 +278,7 @@ static void test_bus_master(void **state)
 
 /*
  * Status and syndrome in memory, then the event, then READY falls (ORN-CTL-17, ORN-CTL-28,
- * ORN-CTL-33); nothing is answered any more (ORN-CTL-29).
+ * ORN-CTL-33); no command is answered any more (ORN-CTL-29).
  */
 static void test_fatal(void **state)
 {

@@ -67,7 +67,7 @@ static int key_create(struct inproc *p, const struct ornic_key_create_cmd *cmd)
 	return host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, cmd, sizeof(*cmd), NULL, 0);
 }
 
-/* ORN-DM-3, ORN-DM-7: blocks do not overlap, are aligned, and end somewhere */
+/* ORN-DM-3, ORN-DM-7: blocks do not overlap, are aligned, and run out */
 static void test_blocks(void **state)
 {
 	struct inproc *p = *state;
@@ -98,7 +98,7 @@ static void test_blocks(void **state)
 	assert_int_equal(off, 0);
 }
 
-/* ORN-DM-4, ORN-DM-6, ORN-DM-9, ORN-SEC-6: all widths; nothing of the last owner is left */
+/* ORN-DM-4, ORN-DM-6, ORN-DM-9, ORN-SEC-6: all widths; no data of the last owner is left */
 static void test_contents(void **state)
 {
 	struct inproc *p = *state;
@@ -116,7 +116,7 @@ static void test_contents(void **state)
 	assert_int_equal(load(p, at + 4099, 1), 0xaa);
 	assert_int_equal(destroy(p, number), ORNIC_ST_OK);
 	assert_int_equal(load(p, at, 8), 0);
-	store(p, at, 8, 1);			/* a driver that forgot to unmap it */
+	store(p, at, 8, 1);			/* a driver that did not unmap it */
 	assert_int_equal(create(p, 4096, 0, &number, &at), 0);
 	assert_int_equal(load(p, at, 8), 0);
 	store(p, at, 8, 2);
@@ -126,7 +126,7 @@ static void test_contents(void **state)
 	assert_int_equal(load(p, LIMIT_DM - 8, 8), 0);
 }
 
-/* The data path finds the same bytes as the BAR, within the key; ORN-DM-5 */
+/* The data path reads the same bytes as the BAR, within the key; ORN-DM-5 */
 static void test_key(void **state)
 {
 	struct inproc *p = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/doorbell.c: a page rings what was given to it and nothing else, whatever a
- * process stores there.
+ * dev/doorbell.c: a page rings only its owner's objects, for every value that a process stores
+ * there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static uint64_t payload(enum ornic_db_kind kind, uint32_t number)
 	return number | (uint64_t)kind << ORNIC_DB_KIND_SHIFT;
 }
 
-/* Store at @off; did it count as a doorbell (1), as rejected (-1), or not at all (0)? */
+/* Store at @off; return 1 if counted as a doorbell, -1 if counted as rejected, 0 otherwise. */
 static int ring(struct inproc *p, uint64_t off, unsigned int len, uint64_t val)
 {
 	uint64_t good = inproc_counter(p, CNT_doorbells);
@@ -80,10 +80,10 @@ static void test_nonsense(void **state)
 		assert_int_equal(ring(p, PAGE(0), 8, payload(kind, 0)), -1);
 	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_CQ_ARM, p->cq.number) | 1u << 28),
 			 -1);
-	/* Two halves are not a doorbell. */
+	/* Two half stores are not a doorbell. */
 	assert_int_equal(ring(p, PAGE(1), 4, payload(ORNIC_DB_CQ_ARM, p->cq.number)), -1);
 	assert_int_equal(ring(p, PAGE(1) + 4, 4, 0), -1);
-	/* The rest of the page is reserved: nothing at all. */
+	/* The rest of the page is reserved: no effect and no count. */
 	assert_int_equal(ring(p, PAGE(1) + 8, 8, payload(ORNIC_DB_CQ_ARM, p->cq.number)), 0);
 	assert_int_equal(ring(p, PAGE(1) + ORNIC_DB_PUSH, 8, ~0ull), 0);
 	assert_int_equal(ring(p, PAGE(1023) + 4088, 8, ~0ull), 0);

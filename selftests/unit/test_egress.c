@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net/egress.c: a slow link's rate, room and marks, by a clock that only the test moves;
- * packet/ecn.c; packet/frames.c.
+ * net/egress.c: rate, queue limit and marks of a rate-limited link, by a clock that only the test
+ * advances; packet/ecn.c; packet/frames.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void set(struct fixture *f, uint32_t kbps, uint32_t queue)
 	egress_set(f->q, &p);
 }
 
-/* From timer to timer until nothing waits, or @until */
+/* Advance from timer to timer until none is armed, or to @until */
 static void run(struct fixture *f, uint64_t until)
 {
 	int64_t next;
@@ -129,7 +129,7 @@ static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
 	p.seg[1] = (struct seg) { bytes + 14, len - 14 };
 	p.csum_ok = salt & 1;
 	egress_put(f->q, &p);
-	memset(bytes, 0xff, sizeof(bytes));	/* what waits is a copy */
+	memset(bytes, 0xff, sizeof(bytes));	/* the queue holds a copy */
 }
 
 static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
@@ -153,7 +153,7 @@ static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
 	memset(payload, 0xff, sizeof(payload));
 }
 
-/* Frames leave one after the other, each when its bytes have had their time. */
+/* Frames leave in order, each after the transmission time of its bytes. */
 static void test_rate(void **state)
 {
 	static const uint32_t kbps[] = { EGRESS_MIN_KBPS, 333, 100000, 10000000, EGRESS_MAX_KBPS };
@@ -184,7 +184,7 @@ static void test_rate(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 
-/* What waits when the link goes is told of, and nothing arrives any more. */
+/* Frames that wait when the link is removed are reported as lost, and none arrives later. */
 static void test_drop(void **state)
 {
 	struct fixture *f = *state;
@@ -192,7 +192,7 @@ static void test_drop(void **state)
 	set(f, 100000, 20000);
 	egress_drop(f->q, "nothing");
 	assert_int_equal(f->lost, 0);
-	for (int round = 1; round <= 5; round++) {	/* the ring goes around */
+	for (int round = 1; round <= 5; round++) {	/* the ring wraps */
 		for (int n = 0; n < 9; n++)
 			put_plain(f, FRAME, n);
 		run(f, f->now + 3 * FRAME * 80);
@@ -208,7 +208,7 @@ static void test_drop(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 
-/* The queue is never longer than it may be; what is taken arrives, and nothing else. */
+/* The queue never exceeds its limit; all accepted frames arrive, and no other. */
 static void test_room(void **state)
 {
 	struct fixture *f = *state;
@@ -221,30 +221,30 @@ static void test_room(void **state)
 	assert_int_equal(f->lost, 87);
 	assert_int_equal(f->lost_salt, 99);
 	assert_string_equal(f->why, "dropped: queue full");
-	put_plain(f, 500, 200);		/* for this one there is room */
+	put_plain(f, 500, 200);		/* there is room for this one */
 	run(f, UINT64_MAX);
 	assert_int_equal(f->seen, 14);
 	for (int n = 0; n < 13; n++)
 		assert_int_equal(f->salt[n], n);
 	assert_int_equal(f->salt[13], 200);
 	assert_int_equal(egress_stats(f->q)->peak, 20000);
-	/* as many as come at the link's rate get through for ever */
+	/* frames at the link's rate get through without limit */
 	for (int n = 0; n < 500; n++) {
 		put_plain(f, FRAME, n);
 		run(f, f->now + FRAME * 80);
 	}
 	assert_int_equal(egress_stats(f->q)->dropped, 87);
-	/* short frames count as if they were not: so their number is bounded too */
+	/* short frames are charged a minimum size, so that their number is bounded too */
 	for (int n = 0; n < 1000; n++)
 		put_plain(f, 21, n);
 	assert_int_equal(egress_depth(f->q), 20000 / EGRESS_MIN_FRAME * EGRESS_MIN_FRAME);
-	/* longer than any frame: not cut off, not taken */
+	/* longer than any frame: dropped, not truncated */
 	put_plain(f, FRAMES_MAX_BYTES + 1, 0);
 	run(f, UINT64_MAX);
 	assert_int_equal(f->seen, 14 + 500 + 20000 / EGRESS_MIN_FRAME);
 }
 
-/* Sizes, pauses and parameters at random: order and bytes stay. */
+/* Random sizes, pauses and parameters: order and bytes stay. */
 static void test_random(void **state)
 {
 	struct fixture *f = *state;
@@ -276,7 +276,10 @@ static void test_random(void **state)
 	assert_int_equal(f->last.csum_ok, f->bytes[20] & 1);
 }
 
-/* What stands for several packets becomes them, right to the last header. */
+/*
+ * A packet that stands for several packets of the wire is split, with right headers up to the
+ * last one.
+ */
 static void test_cut(void **state)
 {
 	struct fixture *f = *state;
@@ -302,7 +305,7 @@ static void test_cut(void **state)
 	}
 }
 
-/* An engine that is late delivers late, a bounded number at a time; the rate is made up for. */
+/* A late engine delivers late, a bounded number at a time, and catches up with the rate. */
 static void test_late(void **state)
 {
 	struct fixture *f = *state;
@@ -323,7 +326,7 @@ static void test_late(void **state)
 	assert_true(f->when[5000 % SEEN_MAX] - f->when[4999 % SEEN_MAX] >= 10000);
 }
 
-/* Of @tries frames that find @depth bytes in the queue: how many are marked? */
+/* Return how many of @tries frames get a mark with @depth bytes in the queue. */
 static uint32_t marks(struct fixture *f, const struct egress_param *param, uint32_t depth,
 		      uint32_t tries, uint8_t tclass)
 {
@@ -345,7 +348,7 @@ static uint32_t marks(struct fixture *f, const struct egress_param *param, uint3
 	return egress_stats(f->q)->marked - before;
 }
 
-/* The curve: nothing up to kmin, a straight line to pmax, everything beyond kmax. */
+/* The curve: no marks up to kmin, a straight line to pmax, all frames beyond kmax. */
 static void test_curve(void **state)
 {
 	const struct egress_param p = { .kbps = 100000, .queue = 60000, .kmin = 10000,
@@ -370,7 +373,7 @@ static void test_curve(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 
-/* A marked frame is a good frame: checksum of IPv4, ICRC; the other bits stay. */
+/* A marked frame stays valid: checksum of IPv4, ICRC; its other bits stay. */
 static void test_mark(void **state)
 {
 	struct fixture *f = *state;
@@ -392,7 +395,7 @@ static void test_mark(void **state)
 	}
 }
 
-/* Frames of all kinds, cut off at every length: nothing is read or written beyond. */
+/* Frames of all kinds, cut off at every length: no access beyond the frame. */
 static void test_mark_frames(void **state)
 {
 	static const struct {
@@ -419,7 +422,7 @@ static void test_mark_frames(void **state)
 			memcpy(frame, all, len);
 			assert_int_equal(ecn_mark(frame, len), len == whole);
 			if (len == whole) {
-				assert_true(ecn_mark(frame, len));	/* twice is once */
+				assert_true(ecn_mark(frame, len));	/* idempotent */
 				frame[kinds[k].ip] ^= 0x10;
 				assert_false(ecn_mark(frame, len));	/* another version */
 			} else {
@@ -430,7 +433,7 @@ static void test_mark_frames(void **state)
 	}
 }
 
-/* Every checksum there can be, among them those of which ones' complement has two. */
+/* Every possible checksum, also the value with two representations in ones' complement. */
 static void test_mark_checksum(void **state)
 {
 	uint8_t frame[ETH_BYTES + IPV4_BYTES] = { 0 }, *ip = frame + ETH_BYTES;
@@ -482,7 +485,10 @@ static void test_check(void **state)
 	assert_non_null(egress_check(&p));
 }
 
-/* Two devices on a switch, the link to the second slow; what it sends to itself is not. */
+/*
+ * Two devices on a switch, a rate-limited link to the second one; its traffic to itself is not
+ * limited.
+ */
 static void test_switch(void **state)
 {
 	static const struct switch_port_ops ops = { .deliver = got };
@@ -534,7 +540,7 @@ static void test_switch(void **state)
 	assert_int_equal(egress_depth(switch_port_egress(b)), 200);
 	run(f, f->now + 800000);
 	assert_int_equal(f->seen, 2);
-	switch_port_set_up(b, false);		/* what arrives now meets nobody */
+	switch_port_set_up(b, false);		/* these frames find an empty queue */
 	run(f, f->now + 900000);
 	assert_int_equal(f->seen, 2);
 	assert_int_equal(egress_stats(switch_port_egress(b))->frames, 2);

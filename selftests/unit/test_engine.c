@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The engine, end to end: two functions, all operations; who sleeps, who is woken.
- */
+/* The engine, end to end: two functions, all operations, sleep and wakeup. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +71,7 @@ static const uint32_t sizes[] = { 0, 1, 63, 1023, 1024, 1025, 4096, 65535, 65536
 
 #define NSIZES	(sizeof(sizes) / sizeof(sizes[0]))
 
-/* ORN-RQ-1, ORN-WQE-9: data, byte count and immediate arrive, whatever the size. */
+/* ORN-RQ-1, ORN-WQE-9: data, byte count and immediate arrive, for every size. */
 static void test_send(void **state)
 {
 	struct ends *t = *state;
@@ -198,7 +196,7 @@ static void test_read_phys(void **state)
 	check(dut_at(t->a.d, t->abuf, 200000), 200000, 4);
 }
 
-/* Two queue pairs of one function, by IPv6 GIDs; and one with itself */
+/* Two queue pairs of one function, by IPv6 GIDs; and a queue pair connected to itself */
 static void test_same_function(void **state)
 {
 	struct ends *t = *state;
@@ -233,7 +231,7 @@ static void test_same_function(void **state)
 	conn_fini(&z);
 }
 
-/* Both ways at once, more than the window holds; completions in order (ORN-WQE-7). */
+/* Both directions at once, more than the window holds; completions in order (ORN-WQE-7). */
 static void test_both_ways(void **state)
 {
 	struct ends *t = *state;
@@ -257,7 +255,7 @@ static void test_both_ways(void **state)
 	conn_quiet(&t->b);
 }
 
-/* Let the lazy timers run out: then only a doorbell can bring work. */
+/* Let the lazy timers expire, so that only a doorbell can bring work. */
 static void rest(struct ends *t)
 {
 	world_finish(&t->w, 10000000000ull);
@@ -265,8 +263,8 @@ static void rest(struct ends *t)
 }
 
 /*
- * ORN-RNG-6: an idle queue pair asks for one doorbell, gets it at the first post, and
- * costs nothing until then. Receives never ask (ORN-RNG-7).
+ * ORN-RNG-6: an idle queue pair asks for one doorbell, gets it at the first post, and costs no
+ * work until then. Receives never ask for a doorbell (ORN-RNG-7).
  */
 static void test_sleep(void **state)
 {
@@ -288,10 +286,10 @@ static void test_sleep(void **state)
 	}
 	conn_send(&t->a, &wr);
 	conn_send(&t->a, &wr);
-	assert_int_equal(t->a.sq.rang, 2);	/* a crossing test: the second is silent */
+	assert_int_equal(t->a.sq.rang, 2);	/* crossing test: the second rings nothing */
 }
 
-/* While a ring is watched, posts are seen without doorbells; time ends that. */
+/* While a ring is watched, posts are seen without doorbells; the watch has a time limit. */
 static void test_watch(void **state)
 {
 	struct ends *t;
@@ -316,7 +314,7 @@ static void test_watch(void **state)
 	teardown(state);
 }
 
-/* ORN-RNG-6 (c): what was posted while the device fell asleep is seen. */
+/* ORN-RNG-6 (c): the device sees work requests posted while it fell asleep. */
 static void test_falling_asleep(void **state)
 {
 	struct ends *t = *state;
@@ -327,7 +325,7 @@ static void test_falling_asleep(void **state)
 	assert_false(qp_sleep(&t->a.qp));
 }
 
-/* ORN-SEC-5: a small message is not behind a big one of another queue pair. */
+/* ORN-SEC-5: a small message does not wait behind a big one of another queue pair. */
 static void test_fair(void **state)
 {
 	struct ends *t = *state;
@@ -352,7 +350,7 @@ static void test_fair(void **state)
 	conn_fini(&y);
 }
 
-/* ORN-SEC-13: many busy queue pairs of one function do not keep another one waiting. */
+/* ORN-SEC-13: many busy queue pairs of one function do not delay the queue pair of another one. */
 static void test_fair_to_functions(void **state)
 {
 	struct ends *t = *state;
@@ -382,7 +380,7 @@ static void test_fair_to_functions(void **state)
 	conn_fini(&one);
 }
 
-/* ORN-RNG-9, ORN-EQ: a completion fires the armed CQ, and that the armed EQ, in one turn. */
+/* ORN-RNG-9, ORN-EQ: a completion fires the armed CQ, which fires the armed EQ, in one turn. */
 static void test_event(void **state)
 {
 	struct ends *t = *state;
@@ -400,7 +398,7 @@ static void test_event(void **state)
 	assert_int_equal(le32toh(e.number), t->a.scq.number);
 }
 
-/* While a function may not do DMA its queues wait to be looked at; they are not lost. */
+/* While a function may not do DMA, its queues wait for their turn; none is lost. */
 static void test_paused(void **state)
 {
 	struct ends *t = *state;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * engine/eq.c: events, interrupts, and what happens when nobody reads them.
- */
+/* engine/eq.c: events, interrupts, and a host that does not read events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +58,7 @@ static struct ornic_eqe *next(struct fixture *f)
 	return nic_next(&f->n, &f->eq->host);
 }
 
-/* Consume all, publish, arm: what a driver's interrupt handler does. */
+/* Consume all, publish, arm, as a driver's interrupt handler does. */
 static uint32_t consume(struct fixture *f, uint8_t sn)
 {
 	uint32_t n = 0;
@@ -149,8 +147,8 @@ static void test_many_laps(void **state)
 }
 
 /*
- * Events of more objects than there is room for wait, and come in order (ORN-EQ-1, ORN-EQ-11).
- * The arm word counts as it is when nothing waits any more (ORN-RNG-22).
+ * Events of more objects than there is room for wait, and arrive in order (ORN-EQ-1, ORN-EQ-11).
+ * The arm word that counts is the one found when no event waits any more (ORN-RNG-22).
  */
 static void test_full_queues_async(void **state)
 {
@@ -192,7 +190,7 @@ static void test_consumed_before_always(void **state)
 	assert_int_equal(consume(f, 2), 1);
 }
 
-/* While events wait, an arm counts for entries that were written long before (ORN-RNG-31). */
+/* While events wait, an arm counts for entries that were written long before it (ORN-RNG-31). */
 static void test_arm_while_holding(void **state)
 {
 	struct fixture *f = *state;
@@ -340,8 +338,8 @@ static void test_init_refuses(void **state)
 }
 
 /*
- * An EQ remembers the word, not its serial number (ORN-RNG-27): a host that counted an
- * interrupt twice, or not at all, is still heard; the same word is not.
+ * An EQ remembers the word, not its serial number (ORN-RNG-27). It accepts the arm of a host that
+ * counted an interrupt twice, or not at all, and ignores a repeated word.
  */
 static void test_whole_arm_word_counts(void **state)
 {
@@ -359,7 +357,7 @@ static void test_whole_arm_word_counts(void **state)
 	}
 }
 
-/* Malformed arm words ask for nothing (ORN-RNG-35). */
+/* Malformed arm words have no effect (ORN-RNG-35). */
 static void test_arm_garbage(void **state)
 {
 	static const uint32_t word[] = {
@@ -376,7 +374,7 @@ static void test_arm_garbage(void **state)
 	assert_int_equal(f->n.irqs[1], 0);
 }
 
-/* A word armed for later fires for any entry written once it was seen. */
+/* An arm for a later index fires for any entry written after the device saw the word. */
 static void test_arm_far_ahead(void **state)
 {
 	struct fixture *f = *state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each allocation and each kernel object that the daemon asks for fails once: while it starts,
- * while it executes orders, and while it accepts clients. It reports the error, keeps no
- * descriptor, no socket and no file, and the same succeeds afterwards.
+ * Each allocation and each kernel object of the daemon fails once: at start, for orders, and for
+ * new clients. The daemon reports the error, keeps no descriptor, no socket and no file, and the
+ * same operation succeeds afterwards.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,10 @@ struct fixture {
 	struct vfu_func func;
 };
 
-/** struct operation - what fails; run() is undone if it returns 0 */
+/**
+ * struct operation - an operation that must fail cleanly; its undo() follows a run() that
+ * returned 0
+ */
 struct operation {
 	const char *name;
 	int (*run)(struct fixture *f);
@@ -81,7 +84,7 @@ static const char *textf(struct fixture *f, const char *fmt, ...)
 	return f->text;
 }
 
-/* How many ports the switch has */
+/* Return the number of ports of the switch. */
 static unsigned int ports(const struct fixture *f)
 {
 	struct switch_port *port = NULL;
@@ -128,7 +131,7 @@ static void fail_each(struct fixture *f, const struct operation *o, enum failing
 
 static void fail_all(struct fixture *f, const struct operation *o)
 {
-	/* what a process keeps from the first time on */
+	/* memory that a process keeps from the first time on */
 	assert_int_equal(o->run(f), 0);
 	o->undo(f);
 	f->files = entries(f->dir);
@@ -361,7 +364,7 @@ static void test_captures(void **state)
 	fail_all(*state, &one);
 }
 
-/* The first rule makes what all rules share. */
+/* The first rule creates the state that all rules share. */
 static void test_faults(void **state)
 {
 	struct fixture *f = *state;
@@ -399,7 +402,7 @@ static void test_faults(void **state)
 #define CALL(method, params)	\
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" params "}"
 
-/* An order that nothing is left of if it fails, with the order that undoes it; %s: folder */
+/* An order that leaves no state behind if it fails, with the order that undoes it; %s: folder */
 static const struct {
 	const char *order;
 	const char *undo;
@@ -436,7 +439,7 @@ static void undo_order(struct fixture *f, const char *undo)
 		free(control_request(&f->d, undo, strlen(undo), &len));
 }
 
-/* Return: whether the order was executed. An answer is that or INTERNAL, or there is none. */
+/* Return: true if the order was executed. The answer is success, INTERNAL, or missing. */
 static bool executed(const char *order, char *text, size_t len)
 {
 	json_error_t e;
@@ -488,7 +491,7 @@ static void try_order(struct fixture *f, const char *order, const char *undo)
 		undo_order(f, undo);
 		if (something_left(f))
 			fail_msg("%s leaves something: failure %u", order, left);
-		/* an answer without a part of it is a wrong one */
+		/* an answer that lacks a member is wrong */
 		if (done && whole && len != whole && !undo)
 			fail_msg("%s: %zu bytes, then %zu: failure %u", order, whole, len, left);
 		if (done)
@@ -502,7 +505,7 @@ static void test_orders(void **state)
 	char full[512];
 	size_t len;
 
-	/* what an engine and a process keep from the first time on */
+	/* state that an engine and a process keep from the first time on */
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
 		snprintf(full, sizeof(full), orders[i].order, f->dir);
 		free(control_request(&f->d, full, strlen(full), &len));
@@ -542,7 +545,7 @@ static int dial(struct fixture *f, const char *name)
 	return fd;
 }
 
-/* A client that cannot be served is hung up on, and the next one is served. */
+/* The daemon hangs up on a client that it cannot serve, and serves the next one. */
 static void try_client(struct fixture *f, const char *name, enum failing_kind kind,
 		       unsigned int least)
 {
@@ -583,7 +586,7 @@ static void test_clients(void **state)
 	control_hang_up(f);
 }
 
-/* VERSION: the connection is closed if there is no memory for the answer, and succeeds later. */
+/* VERSION: the daemon closes the connection without memory for the answer; a later one succeeds. */
 static void test_version(void **state)
 {
 	static const struct vfu_version want = { VFU_MAJOR, VFU_MINOR };
@@ -652,7 +655,7 @@ static void write_config(struct fixture *f)
 	fclose(file);
 }
 
-/* There is an error line for each allocation that fails, and all that was read goes. */
+/* Each failing allocation gives an error line, and the configuration is freed. */
 static void test_config(void **state)
 {
 	struct fixture *f = *state;
@@ -669,7 +672,7 @@ static void test_config(void **state)
 		err = read_config(f);
 		failed = failing_end();
 		log_keep(NULL, 0);
-		/* an answer is wrong or there is none: no option is ignored */
+		/* a wrong answer or none: no option is ignored */
 		if (err && !*f->said)
 			fail_msg("no error line for allocation %u", left);
 		if (!err && (f->config.ndevices != 2 || f->config.nports != 2 ||
@@ -690,7 +693,7 @@ static int daemon_start(struct fixture *f)
 	return daemon_run(&f->config);
 }
 
-/* The whole daemon starts; SIGTERM has been sent before, so it ends at once if it comes up. */
+/* Start the whole daemon. SIGTERM was sent before, so it ends at once if it starts. */
 static void test_start(void **state)
 {
 	static const struct operation o = { "daemon", daemon_start, undo_nothing, 40 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets that many queue pairs get: a turn gives a bounded number of copies, whoever sends
- * goes on in the next (ORN-SEC-5).
+ * Packets with many receiving queue pairs: a turn makes a bounded number of copies, and the
+ * sender continues in the next turn (ORN-SEC-5).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #define TAKERS		40
 #define SENT		15
 
-/* Turns until all @copies of what was sent have been given; none gives many more than allowed. */
+/* Run turns until all @copies are delivered; no turn may exceed its limit by many. */
 static void count_copies(struct engine *e, uint32_t copies)
 {
 	uint32_t given = 0, turns = 0;
@@ -69,7 +69,7 @@ static void test_group(void **state)
 	test_free(c);
 }
 
-/* The same for frames that rules give to many */
+/* The same for frames that rules copy to many queue pairs */
 static void test_rules(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 0xa };
@@ -97,7 +97,7 @@ static void test_rules(void **state)
 		memcpy((uint8_t *)(wqe + 2), mac, sizeof(mac));
 	}
 	nic_ring(&n, qp);
-	count_copies(&e, SENT * (TAKERS - 1));	/* nobody hears itself */
+	count_copies(&e, SENT * (TAKERS - 1));	/* no queue pair gets its own frame */
 	nic_fini(&n);
 	engine_fini(&e);
 	test_free(rule);
@@ -112,8 +112,8 @@ static void post_frame(struct nic *n, struct nic_qp *qp, const uint8_t dmac[6])
 }
 
 /*
- * ORN-SEC-13: a function whose frames end each iteration by their copies does not keep another
- * function waiting.
+ * ORN-SEC-13: a function whose frames end each iteration by their copies does not delay another
+ * function.
  */
 static void test_other_function(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on purpose between two functions: each is seen to happen, to whom the rule says,
- * as often as it says, and RC gets over it.
+ * Fault injection between two functions: each fault hits the packets that the rule selects, as
+ * often as it says, and RC recovers.
  */
 #include <endian.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 /** SEEN - packets that a test may see */
 #define SEEN	8192
 
-/** struct seen - what passed a port */
+/** struct seen - a packet that passed a port */
 struct seen {
 	const struct switch_port *port;
 	enum switch_way way;
@@ -167,7 +167,7 @@ static void read_some(struct fix *t, uint32_t len)
 	check(dut_at(t->a.d, t->abuf, len), len, 9);
 }
 
-/* As new, whatever a fault has made of it. */
+/* Restore devices and queue pairs after a fault. */
 static void again(struct fix *t)
 {
 	struct conn *c[] = { &t->a, &t->b };
@@ -195,7 +195,7 @@ static void watch(struct fix *t)
 	switch_set_observer(t->w.e.sw, &t->eye);
 }
 
-/* Without rules nothing is cut, and the switch asks nobody. */
+/* Without rules no packet is split, and the switch calls no fault code. */
 static void test_none(void **state)
 {
 	struct fix *t = *state;
@@ -216,7 +216,7 @@ static void test_none(void **state)
 	assert_false(switch_is_faulty(t->w.e.sw));
 }
 
-/* "Make every third READ response vanish": wire packets, however they are made here. */
+/* "Drop every third READ response": packets of the wire, for every way they are built. */
 static void test_drop(void **state)
 {
 	struct fix *t = *state;
@@ -261,7 +261,7 @@ static void test_duplicate(void **state)
 	finish(t, ORNIC_WC_SUCCESS);
 	assert_int_equal(*dut_at(t->b.d, t->bbuf, 8), 1);
 	assert_int_equal(count(&t->b, CNT_duplicates), 9);
-	/* many rules make many copies, not a power of them */
+	/* the copies grow linearly with the rules, not exponentially */
 	fault_clear(&t->w.e);
 	for (int i = 0; i < 30; i++)
 		rule(t, "duplicate opcode=WRITE_*");
@@ -287,7 +287,7 @@ static void test_reorder(void **state)
 	assert_int_equal(psn[5], 105);
 	assert_int_equal(info(t, id).acted, 1);
 	assert_true(count(&t->b, CNT_out_of_order) > 0);
-	/* the last one of a message is overtaken by nobody and goes on by itself */
+	/* nothing overtakes the last packet of a message; it continues after a time limit */
 	rule(t, "reorder opcode=WRITE_LAST count=1 by=5");
 	t->nseen = 0;
 	write_some(t, 3 * MTU);
@@ -314,7 +314,7 @@ static void test_delay(void **state)
 	assert_int_equal(count(&t->b, CNT_out_of_order), 0);
 }
 
-/* The receiver finds a bad ICRC, and nothing else, wherever the bit is. */
+/* The receiver counts a bad ICRC and no other error, for every position of the bit. */
 static void test_corrupt(void **state)
 {
 	struct fix *t = *state;
@@ -377,7 +377,7 @@ static void test_ecn(void **state)
 	}
 }
 
-/* Device, direction, queue pair, PSN and size say who is meant. */
+/* Device, direction, queue pair, PSN and size select packets. */
 static void test_conditions(void **state)
 {
 	struct fix *t = *state;
@@ -418,7 +418,7 @@ static void test_conditions(void **state)
 	expect(t, id[13], 0, 0);
 }
 
-/* Rules stand in a row: what one leaves of a packet, the next one sees. */
+/* Rules apply in order: a rule sees the packets that the earlier rules left. */
 static void test_row(void **state)
 {
 	struct fix *t = *state;
@@ -441,7 +441,7 @@ static void same_fate(const struct seen *a, const struct seen *b)
 	assert_int_equal(a->len, b->len);
 }
 
-/* The same rules and the same packets: the same faults, told packet by packet. */
+/* The same rules and the same packets give the same faults, packet by packet. */
 static void test_again(void **state)
 {
 	struct fix *t = *state;
@@ -481,7 +481,7 @@ static void test_again(void **state)
 	}
 }
 
-/* More than there is room for is lost, counted, and sent again when there is. */
+/* Packets beyond the limit of held packets are lost, counted, and retransmitted later. */
 static void test_room(void **state)
 {
 	struct fix *t = *state;
@@ -489,7 +489,7 @@ static void test_room(void **state)
 
 	t->a.qp.mtu_code = ORNIC_MTU_256;
 	t->b.qp.mtu_code = ORNIC_MTU_256;
-	t->a.qp.timeout = 8;	/* 1 ms: sends again and again while nothing comes */
+	t->a.qp.timeout = 8;	/* 1 ms: retransmits repeatedly without an answer */
 	t->a.qp.retry_cnt = 7;
 	for (int i = 0; i < 16; i++)
 		post(t, ORNIC_WR_RDMA_WRITE, 128 << 10);
@@ -503,8 +503,8 @@ static void test_room(void **state)
 }
 
 /*
- * 40 messages of 200 packets each at once, more than there is room for, under a rule that lets
- * them wait.
+ * Send 40 messages of 200 packets each at once, more than the limit, under a rule that holds
+ * packets.
  */
 static void fill_up(struct fix *t, const char *text)
 {
@@ -531,7 +531,7 @@ static void fill_up(struct fix *t, const char *text)
 	assert_true(info(t, id).matched > 4500);
 	assert_int_equal(info(t, id).acted, info(t, id).matched);
 	assert_int_equal(info(t, id).no_room, info(t, id).acted - 4096);
-	/* what need not wait needs no room, though it is under rules, too, on its way in and out */
+	/* packets that no rule holds need no room, even under rules at entry and exit */
 	post(t, ORNIC_WR_RDMA_READ, 4 * MTU);
 	world_run(&t->w);
 	assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
@@ -549,7 +549,7 @@ static void fill_up(struct fix *t, const char *text)
 	fault_clear(&t->w.e);
 }
 
-/* What is lost is counted by the rule that wanted it to wait. */
+/* The rule that wanted to hold a packet counts its loss. */
 static void test_full(void **state)
 {
 	struct fix *t = *state;
@@ -559,7 +559,7 @@ static void test_full(void **state)
 	fill_up(t, "duplicate by=1ms opcode=WRITE_*");
 }
 
-/* What waits for a rule that goes away, or at a port that does. */
+/* Packets held by a rule that is deleted, or at a port that is removed. */
 static void test_gone(void **state)
 {
 	static const struct switch_port_ops ops;
@@ -659,7 +659,7 @@ static void test_file(void **state)
 	assert_int_equal(fault_file(&t->w.e, "/nonexistent/rules"), -ENOENT);
 }
 
-/* Does a line of the guide look like a rule? */
+/* Return true if a line of the guide looks like a rule. */
 static bool is_rule(const char *line)
 {
 	static const char *const actions[] = {
@@ -675,7 +675,9 @@ static bool is_rule(const char *line)
 	return false;
 }
 
-/* Every recipe of the chapter on fault injection is a rule, and those for packets do something. */
+/*
+ * Every recipe of the chapter on fault injection is a rule, and those for packets have an effect.
+ */
 static void test_recipes(void **state)
 {
 	FILE *guide = fopen("Documentation/guide/fault-injection.rst", "r");
@@ -732,7 +734,7 @@ static void test_flap(void **state)
 	assert_int_equal(e.type, ORNIC_EV_PORT_ACTIVE);
 	assert_int_equal(t->b.d->changes, 2);
 	assert_int_equal(count(&t->a, CNT_ack_timeouts), 1);
-	/* at a packet; a rule that goes away leaves the link as it should be */
+	/* at a packet; a deleted rule restores the link */
 	id = rule(t, "flap device=vm2 for=1s opcode=WRITE_* nth=3");
 	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
 	world_run(&t->w);
@@ -777,7 +779,7 @@ static void test_qp_error(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
-/* What could not be done was not done: it does not count. */
+/* A fault that could not be injected does not count. */
 static void test_nothing_to_act_on(void **state)
 {
 	struct fix *t = *state;
@@ -794,7 +796,7 @@ static void test_nothing_to_act_on(void **state)
 	finish(t, ORNIC_WC_SUCCESS);
 }
 
-/* A rule of another kind behind a packet rule does not hide it, whichever is newer. */
+/* A rule of another kind behind a packet rule does not hide it, in either order of creation. */
 static void test_kinds_together(void **state)
 {
 	struct fix *t = *state;
@@ -810,7 +812,7 @@ static void test_kinds_together(void **state)
 	expect(t, other, 2, 0);
 }
 
-/* What a device sends while its link is down is in captures, with what became of it. */
+/* Captures contain packets that a device sends while its link is down, with a comment. */
 static void test_flap_is_seen(void **state)
 {
 	struct fix *t = *state;
@@ -887,7 +889,10 @@ static void test_cqe_recv(void **state)
 	expect(t, id, 1, 1);
 }
 
-/* A datagram whose completion fails puts its queue pair into SQE, as other failures do. */
+/*
+ * A datagram whose completion is replaced by an error puts its queue pair into SQE, as other
+ * failures do.
+ */
 static void test_cqe_ud(void **state)
 {
 	const struct conn_opt ud = { .type = ORNIC_QPT_UD };

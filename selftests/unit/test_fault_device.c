@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on purpose as the host of a function sees them: commands that fail or are never
- * answered, a link that flaps, a device that dies.
+ * Fault injection as the host of a function sees it: commands that fail or are never answered, a
+ * flapping link, a device that dies.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void test_fail(void **state)
 	assert_int_equal(pd_create(p), ORNIC_ST_OK);
 }
 
-/* A command that is never answered holds up none of those behind it. */
+/* A command that is never answered does not delay the commands behind it. */
 static void test_timeout(void **state)
 {
 	struct inproc *p = *state;
@@ -111,7 +111,7 @@ static void test_flap(void **state)
 	fault_del(&p->engine, id);
 	assert_true(port_is_up(p));
 	assert_int_equal(p->f->generation, generation + 2);
-	/* nobody pulls a plug by disabling the device */
+	/* a disable of the device does not unplug the port */
 	id = rule(p, "flap device=test for=60min");
 	host_disable(&p->host, 0);
 	fault_del(&p->engine, id);

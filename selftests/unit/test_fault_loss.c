@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RC over a network that loses, reorders, doubles and damages packets by rule: with the rates
- * of the issue, each and together, every operation completes once, in order and with the right
- * data; and where nothing gets through, the queue pair gives up when its attributes say.
+ * RC over a network that loses, reorders, duplicates and damages packets by rule. With the rates
+ * of the issue, each alone and all together, every operation completes once, in order and with
+ * the right data. If no packet gets through, the queue pair gives up when its attributes say.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void run(struct traffic *t, uint64_t seed)
 	traffic_end(t);
 }
 
-/* Traffic under @rules, of which each has to have acted. */
+/* Run traffic under @rules; each rule must have acted. */
 static void under(const char *const *rules, uint8_t mtu, uint8_t max_rd)
 {
 	for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -137,7 +137,7 @@ static void test_together(void **state)
 	      "corrupt p=1%", "truncate p=1% to=70");
 }
 
-/* ---- where nothing helps ---------------------------------------------------------- */
+/* ---- total loss ------------------------------------------------------------------- */
 
 struct fix {
 	struct world w;
@@ -185,7 +185,7 @@ static void restart(struct conn *a, struct conn *b)
 	conn_rts(b);
 }
 
-/* How long until the work request fails, in ns of the virtual clock. */
+/* Return the time until the work request fails, in ns of the virtual clock. */
 static uint64_t time_to(struct fix *f, uint8_t opcode, uint8_t status)
 {
 	uint64_t start = f->w.e.clock();
@@ -226,7 +226,7 @@ static void test_silence(void **state)
 	}
 }
 
-/* Only answers get lost: executed once, but nobody knows. */
+/* Only answers get lost: the request was executed, and the requester cannot know. */
 static void test_no_answers(void **state)
 {
 	struct fix *f = *state;
@@ -240,7 +240,7 @@ static void test_no_answers(void **state)
 	assert_int_equal(f->t.b.d->dev.cnt[CNT_duplicates], 7);
 }
 
-/* RNR NAKs have a count of their own: what gets lost does not use it up. */
+/* RNR NAKs have a count of their own, which losses do not use up. */
 static void test_rnr_fails(void **state)
 {
 	struct fix *f = *state;
@@ -256,7 +256,10 @@ static void test_rnr_fails(void **state)
 	}
 }
 
-/* A receiver that posts late, under loss: each message once, in order, whatever the count. */
+/*
+ * A receiver that posts late, under loss: each message once, in order, for any number of RNR
+ * NAKs.
+ */
 static void test_rnr_recovers(void **state)
 {
 	struct fix *f = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The language of faults on purpose: what rules may say, what is refused and how that is
- * told, and what a rule chooses.
+ * The language of fault injection: valid rules, rejected rules and their messages, and the
+ * packets that a rule selects.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static struct fault_rule good(const char *text)
 	return r;
 }
 
-/* @text is refused, and the message has @word in it */
+/* Check that @text is rejected with a message that contains @word. */
 static void bad(const char *text, const char *word)
 {
 	char err[FAULT_ERROR] = "";
@@ -200,7 +200,7 @@ static void test_refused(void **state)
 	bad("drop \xff=1", "cannot be printed");
 }
 
-/* Rules of any length and bytes end in a rule or in a message, and never elsewhere. */
+/* Input of any length and bytes gives a rule or a message. */
 static void test_hostile(void **state)
 {
 	static const char *const words[] = {
@@ -241,7 +241,7 @@ static void test_hostile(void **state)
 	test_free(longest);
 }
 
-/* The matches out of the first @n that a rule acts on, as text. */
+/* Return the matches among the first @n on which a rule acts, as text. */
 static void chosen(const char *text, unsigned int n, const char *expect)
 {
 	struct fault_rule r = good(text);
@@ -294,7 +294,7 @@ static unsigned int acts(const struct fault_rule *r, unsigned int n, uint8_t *at
 	return acted;
 }
 
-/* The seed alone decides; without one, the text does. Chances are what was asked for. */
+/* The seed alone decides; without a seed, the text does. Rates are as requested. */
 static void test_random(void **state)
 {
 	static uint8_t one[10000], two[10000];
@@ -346,7 +346,7 @@ static void test_known_numbers(void **state)
 	assert_true(r.seed == 0);
 }
 
-/* 255 characters are a rule, 256 are not; spaces that are left out do not count. */
+/* 255 characters are a rule, 256 are not; omitted spaces do not count. */
 static void test_longest(void **state)
 {
 	char text[300];

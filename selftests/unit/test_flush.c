@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FLUSH and ATOMIC WRITE of both sides: what is sent, executed, answered, refused
- * (IBTA annex A19; ORN-WQE, ORN-QP).
+ * FLUSH and ATOMIC WRITE of both sides: packets, execution, answers and rejection (IBTA annex
+ * A19; ORN-WQE, ORN-QP).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static struct packet *atomic_write(struct script *t, uint32_t psn)
 	return p;
 }
 
-/* The request was answered as annex A19 has it: a READ response without data. */
+/* Check the answer of annex A19: a READ response without data. */
 static void answered(struct script *t, uint32_t psn, uint32_t msn)
 {
 	struct seen *s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, psn, 1);
@@ -87,7 +87,7 @@ static void failed(struct script *t, uint8_t code)
 	peer_quiet(&t->peer);
 }
 
-/* Executed and answered, again if asked again; of a range, of a region, of nothing */
+/* Executed and answered, again for a duplicate; of a range, of a region, of nothing */
 static void test_flush(void **state)
 {
 	struct script *t = *state;
@@ -96,7 +96,7 @@ static void test_flush(void **state)
 	peer_send(&t->peer, flush(t, P(0), ORNIC_FLUSH_GLOBAL), NULL, 0);
 	answered(t, P(0), 1);
 	p = flush(t, P(1), ORNIC_FLUSH_GLOBAL | REGION);
-	p->va = 0;				/* address and length are not looked at */
+	p->va = 0;				/* address and length are ignored */
 	p->dmalen = 0x7fffffff;
 	peer_send(&t->peer, p, NULL, 0);
 	answered(t, P(1), 2);
@@ -108,11 +108,11 @@ static void test_flush(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_rx_flush], 3);
 	peer_send(&t->peer, flush(t, P(1), ORNIC_FLUSH_GLOBAL | REGION), NULL, 0);
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 1);
-	answered(t, P(2), 3);			/* the one response stream goes on from there */
+	answered(t, P(2), 3);			/* the sequence of responses continues from there */
 	assert_int_equal(t->c.d->dev.cnt[CNT_rx_flush], 3);
 }
 
-/* ORN-WQE-41: what was written before is there when the FLUSH is answered */
+/* ORN-WQE-41: data written before is visible when the FLUSH is answered */
 static void test_order(void **state)
 {
 	struct script *t = *state;
@@ -173,7 +173,7 @@ static void test_flush_refused(void **state)
 	}
 }
 
-/* A FETH that means nothing, payload where there is none: NAK invalid request */
+/* An invalid FETH, or an unexpected payload: NAK invalid request */
 static void test_flush_malformed(void **state)
 {
 	static const struct {
@@ -346,7 +346,7 @@ static void respond(struct script *t, uint32_t psn, uint8_t opcode, uint32_t len
 	peer_send(&t->peer, peer_packet(&t->peer, &t->c, opcode, psn), "12345678", len);
 }
 
-/* What goes on the wire, and completion by the response (ORN-WQE-40) */
+/* Packets of the wire, and completion by the response (ORN-WQE-40) */
 static void test_requests(void **state)
 {
 	struct script *t = *state;
@@ -372,7 +372,7 @@ static void test_requests(void **state)
 		assert_int_equal(s->p.len, 8);
 		assert_int_equal(*(uint64_t *)s->data, VALUE);
 	}
-	peer_ack(&t->peer, &t->c, P(3), ACK);	/* does not answer the first: implied NAK */
+	peer_ack(&t->peer, &t->c, P(3), ACK);	/* no answer to the first: implied NAK */
 	conn_quiet(&t->c);
 	peer_expect(&t->peer, BTH_RC_FLUSH, P(0), 1);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -419,7 +419,7 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, P(2), 1);
 }
 
-/* ORN-WQE-24: without a resource for it, it could never start. */
+/* ORN-WQE-24: without a resource, it could never start. */
 static void test_no_rd_atomic(void **state)
 {
 	struct script *t = *state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * packet/frame.c: what is read from a frame's headers, whole or cut off or lying
+ * packet/frame.c: fields that are read from headers which are whole, cut off or wrong
  * (ORN-STEER-20, ORN-STEER-14).
  */
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 		 ORNIC_MATCH_IP_FRAG)
 #define PORTS	(ORNIC_MATCH_SRC_PORT | ORNIC_MATCH_DST_PORT)
 
-/* A frame in the making; the buffer ends where the frame does, for the sanitizer. */
+/* A frame under construction; the buffer ends with the frame, for the sanitizer. */
 struct bytes {
 	uint32_t len;
 	uint8_t b[512];
@@ -45,7 +45,7 @@ static void eth(struct bytes *f)
 	ADD(f, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2);
 }
 
-/* A header that says @total bytes; addresses 1.2.3.4 and 5.6.7.8 */
+/* Write a header with total length @total; addresses 1.2.3.4 and 5.6.7.8 */
 static void ipv4(struct bytes *f, uint8_t ihl, uint16_t total, uint16_t frag, uint8_t proto)
 {
 	ADD(f, 8, 0, 0x40 | ihl, 0x2c, total >> 8, total, 0, 0, frag >> 8, frag, 9, proto, 0, 0,
@@ -125,7 +125,7 @@ static void test_vlan(void **state)
 	assert_int_equal(be16toh(out.key.vlan_tci), 0xb007);
 	assert_int_equal(be16toh(out.key.ethertype), 0x0800);
 	check_ports(&out);
-	/* a second tag is the first one's ethertype, and nobody looks behind it */
+	/* a second tag is the ethertype of the first one; the data behind it is not parsed */
 	eth(&f);
 	ADD(&f, 0x81, 0, 0, 7, 0x81, 0, 0, 8);
 	ipv4(&f, 5, 28, 0, 17);
@@ -157,7 +157,10 @@ static void test_ipv4(void **state)
 	}
 }
 
-/* Lengths that contradict each other: no header where none can be, no byte beyond the packet. */
+/*
+ * Contradictory lengths: no header is found where none fits, and no byte beyond the packet is
+ * read.
+ */
 static void test_ipv4_lies(void **state)
 {
 	struct bytes f;
@@ -250,7 +253,7 @@ static void test_ipv6(void **state)
 	out = parse(&f, f.len);
 	assert_int_equal(out.fields, all);
 	check_ports(&out);
-	/* a protocol whose inside is not known */
+	/* a protocol that is not parsed further */
 	eth(&f);
 	ipv6(&f, 8, 50);
 	udp(&f);
@@ -259,7 +262,7 @@ static void test_ipv6(void **state)
 	assert_int_equal(out.key.protocol, 50);
 }
 
-/* Eight headers are looked at: behind seven extension headers are the ports, behind eight none. */
+/* Eight headers are parsed: ports are found behind seven extension headers, not behind eight. */
 static void test_extensions(void **state)
 {
 	const uint32_t addrs = L2 | L3 | ORNIC_MATCH_FLOW_LABEL;
@@ -323,7 +326,7 @@ static void test_ipv6_lies(void **state)
 	ADD(&f, 17, 0, 0, 0, 0, 0, 0, 0);
 	udp(&f);
 	assert_int_equal(parse(&f, f.len).fields, addrs);
-	/* no end of extension headers */
+	/* extension headers without end */
 	eth(&f);
 	ipv6(&f, 200, 0);
 	for (int i = 0; i < 25; i++)
@@ -336,7 +339,7 @@ static void test_ipv6_lies(void **state)
 	assert_int_equal(parse(&f, f.len).fields, L2);
 }
 
-/* Cut at every byte: fields only get fewer, and nothing beyond the cut is read. */
+/* Cut at every byte: the number of fields only falls, and nothing beyond the cut is read. */
 static void test_cut(void **state)
 {
 	struct bytes f;
@@ -367,7 +370,7 @@ static void test_cut(void **state)
 	}
 }
 
-/* Random bytes behind every way to begin. */
+/* Random bytes behind every kind of beginning. */
 static void test_random(void **state)
 {
 	uint32_t x = 1;

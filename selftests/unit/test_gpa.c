@@ -105,7 +105,7 @@ static void test_top_of_address_space(void **state)
 	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, PAGE), 0);
 	assert_non_null(gpa_ptr(t->g, UINT64_MAX, 1, false));
 	assert_null(gpa_ptr(t->g, UINT64_MAX, 2, false));
-	/* Must not go on at address 0. */
+	/* An address must not wrap to 0. */
 	assert_int_equal(gpa_read(t->g, UINT64_MAX - 7, buf, 8), 0);
 	assert_int_equal(gpa_read(t->g, UINT64_MAX - 7, buf, 9), -EFAULT);
 	assert_int_equal(gpa_write(t->g, UINT64_MAX - 7, buf, 9), -EFAULT);
@@ -118,7 +118,7 @@ static void test_whole_address_space(void **state)
 {
 	struct fixture *t = *state;
 
-	/* Known, without memory: the largest piece there is. */
+	/* Mapped without memory: the largest possible piece. */
 	assert_int_equal(gpa_map(t->g, 1, UINT64_MAX, RW, -1, 0), 0);
 	assert_null(gpa_ptr(t->g, 1, 1, false));
 	assert_int_equal(gpa_map(t->g, 5 * PAGE, PAGE, RW, t->fd, 0), -EEXIST);
@@ -175,9 +175,9 @@ static void test_merge(void **state)
 	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), 0);
 	assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, t->fd, PAGE), 0);
 	assert_int_equal(gpa_map(t->g, 2 * PAGE, PAGE, GPA_READ, t->fd, 2 * PAGE), 0);
-	/* Touches in the guest, not in the file. */
+	/* Adjacent in the guest, not in the file. */
 	assert_int_equal(gpa_map(t->g, 3 * PAGE, PAGE, RW, t->fd, 8 * PAGE), 0);
-	/* Touches in the file, not in the guest. */
+	/* Adjacent in the file, not in the guest. */
 	assert_int_equal(gpa_map(t->g, 5 * PAGE, PAGE, RW, t->fd, 9 * PAGE), 0);
 
 	p = gpa_ptr(t->g, PAGE - 4, 8, true);
@@ -246,7 +246,7 @@ static void test_no_descriptor(void **state)
 	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, -1, 0), 0);
 	assert_null(gpa_ptr(t->g, 0, 8, false));
 	assert_int_equal(gpa_span(t->g, 0, 8, true, &ptr), 0);
-	/* Nor does it join a neighbour. */
+	/* It does not merge with a neighbour, either. */
 	assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, t->fd, 0), 0);
 	assert_null(gpa_ptr(t->g, PAGE - 1, 2, false));
 	assert_int_equal(gpa_unmap(t->g, 0, PAGE), 0);
@@ -295,7 +295,7 @@ static void test_one_mapping_per_file(void **state)
 	close(again);
 	base = gpa_ptr(t->g, 0, 1, false);
 	assert_ptr_equal(gpa_ptr(t->g, 8 * PAGE, 1, false), base + 4 * PAGE);
-	/* The last piece goes and comes back: still the same mapping. */
+	/* The last piece is unmapped and mapped again: still the same mapping. */
 	assert_int_equal(gpa_unmap(t->g, 0, 9 * PAGE), 0);
 	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, PAGE), 0);
 	assert_ptr_equal(gpa_ptr(t->g, 0, 1, false), base + PAGE);
@@ -361,7 +361,7 @@ static void test_many(void **state)
 	struct fixture *t = *state;
 	const unsigned int n = 5000;
 
-	/* Odd slots upwards, even ones downwards: inserts everywhere. */
+	/* Odd slots upwards, even ones downwards: insertions at every place. */
 	for (unsigned int i = 1; i < n; i += 2)
 		assert_int_equal(gpa_map(t->g, i * PAGE, PAGE, RW, t->fd, i % 16 * PAGE), 0);
 	for (unsigned int i = n; i; i -= 2)

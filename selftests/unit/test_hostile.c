@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A driver gone mad: random commands, some of them nearly right, random doorbells,
- * random queue contents, resets in between. Nothing is expected but that the device
- * survives and obeys a reset; meant to run with sanitizers.
+ * A hostile driver: random commands, some of them nearly right, random doorbells, random queue
+ * contents, resets in between. The device must survive and execute a reset; meant to run with
+ * sanitizers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void random_qp(struct inproc *p, struct host_qp *qp)
 	qp->number = host_number(&p->host);
 }
 
-/* An SRQ over queue pair @qp's receive ring, so that what is posted there reaches it. */
+/* Create an SRQ on queue pair @qp's receive ring, so that receives posted there reach it. */
 static void random_srq(struct inproc *p, const struct host_qp *qp)
 {
 	struct ornic_srq_create_cmd cmd = {
@@ -93,7 +93,7 @@ static void random_srq(struct inproc *p, const struct host_qp *qp)
 	host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0);
 }
 
-/* Any SRQ goes over to the ring of @qp, whatever its record says. */
+/* Resize a random SRQ to the receive ring and record of @qp. */
 static void random_srq_resize(struct inproc *p, const struct host_qp *qp)
 {
 	struct ornic_srq_resize_cmd cmd = {
@@ -124,7 +124,7 @@ static void random_modify(struct host_qp *qp)
 	host_qp_state(qp, &m);
 }
 
-/* Connect the queue pair to itself and let it work on garbage. */
+/* Connect the queue pair to itself and let it execute garbage. */
 static void connected(struct inproc *p, struct host_qp *qp)
 {
 	struct host_peer self = {
@@ -214,7 +214,7 @@ static void round_of(struct inproc *p)
 	assert_int_equal(host_cq_create(&p->host, &p->cq, below(6), p->eq1.number, 0), 0);
 	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 3, p->pd, p->cq.number,
 					p->cq.number), 0);
-	/* A command that gets no answer, for want of bus mastering, is not waited for. */
+	/* Do not wait for a command that gets no answer because bus mastering is off. */
 	p->host.timeout_ms = 1;
 	for (int i = 0; i < STEPS; i++)
 		random_step(p, &qp);
@@ -223,7 +223,7 @@ static void round_of(struct inproc *p)
 	host_reset(&p->host, ORNIC_REASON_USER);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
 	assert_int_equal(p->f->dev.list_budget, LIMIT_LIST_ENTRIES);
-	/* Give back this round's memory, clean. */
+	/* Free this round's memory and clear it. */
 	memset(p->host.dma.mem + next, 0, p->host.dma.next - next);
 	p->host.dma.next = next;
 }

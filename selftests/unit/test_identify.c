@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/identify.c, dev/stats.c: what the device says of itself is well formed, and
- * the limits are those that commands are judged by.
+ * dev/identify.c, dev/stats.c: the Identify pages are well formed, and their limits are those
+ * that commands apply.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,13 +65,13 @@ static void test_device(void **state)
 	assert_int_equal(d.rss_hash_functions, 1u << ORNIC_RSS_TOEPLITZ);
 	assert_in_range(le32toh(d.rate_min_kbps), 1, le32toh(d.rate_max_kbps));
 	assert_int_equal(le32toh(d.rate_qp_types), 1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_RAW);
-	/* Features that are not offered have no limits. */
+	/* Limits of features that are not offered are zero. */
 	assert_int_equal(d.max_cc_profiles | d.max_lso_bytes, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);
 }
 
-/* Every field of the page, also those that are 0: a limit is what commands are judged by. */
+/* Every field of the page, also those that are 0: commands apply these limits. */
 static void test_limits(void **state)
 {
 	const struct ornic_identify_device want = {
@@ -128,7 +128,7 @@ static void test_limits(void **state)
 			fail_msg("byte 0x%zx is 0x%x, not 0x%x", i, got[i], expected[i]);
 }
 
-/* Counts of bad keys are counters; what no command can change is constant. */
+/* Counts of bad keys are counters; values that no command changes are constant. */
 static void test_port_fields(void **state)
 {
 	struct inproc *p = *state;
@@ -154,7 +154,7 @@ static void test_port_fields(void **state)
 	p->f->dev.port.mac[5] = 1;
 }
 
-/* The largest IBTA MTU that the frame size holds, with 52 bytes of headers and ICRC, or so */
+/* The active MTU is the largest IBTA MTU that fits the frame size with some 52 bytes of headers. */
 static void test_active_mtu(void **state)
 {
 	struct inproc *p = *state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * json_memory.c: jansson gets memory from a reserve if there is no other, and the caller knows.
+ * json_memory.c: jansson gets memory from a reserve if malloc() fails, and the caller is told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define RESERVE	(256u << 10)
 
-/* What jansson calls */
+/* Functions that jansson calls */
 static json_malloc_t get;
 static json_free_t give;
 
@@ -27,7 +27,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* An allocation that malloc() has no memory for */
+/* Allocate while malloc() fails. */
 static uint8_t *from_reserve(size_t bytes)
 {
 	uint8_t *mem;
@@ -77,7 +77,7 @@ static void test_reserve(void **state)
 	json_memory_begin();
 }
 
-/* All of it, and then there is none; the first and the last byte belong to it. */
+/* Use the whole reserve: then allocations fail; the first and the last byte belong to it. */
 static void test_end_of_reserve(void **state)
 {
 	uint8_t *first, *last;
@@ -99,7 +99,7 @@ static void test_end_of_reserve(void **state)
 	json_memory_begin();
 }
 
-/* Memory next to the reserve, on either side, is malloc()'s. */
+/* Memory next to the reserve, on either side, belongs to malloc(). */
 static void test_not_of_reserve(void **state)
 {
 	void *mem[1000];
@@ -115,7 +115,7 @@ static void test_not_of_reserve(void **state)
 	assert_false(json_memory_short());
 }
 
-/* A string that is parsed with an allocation failing is whole, whichever allocation it is. */
+/* A string parsed while an allocation fails is whole, for each of the allocations. */
 static void test_parse(void **state)
 {
 	static const char key[] = "a name of more than sixteen characters";

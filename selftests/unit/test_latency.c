@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/latency.c, engine/ack.c: latency and round trip time; nothing is measured while it is off.
+ * engine/latency.c, engine/ack.c: latency and round trip time; no measurement while it is off.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #define TICK	100
 #define BYTES	65536
 
-/* A clock that runs: each look at it takes TICK ns. */
+/* A clock that runs: each read of the clock takes TICK ns. */
 static uint64_t looks;
 
 static uint64_t ticking(void)
@@ -87,7 +87,7 @@ static uint64_t count(const struct fixture *f, enum latency_class c)
 	return n;
 }
 
-/* How often is the clock read while @n writes are carried out? */
+/* Return how often the clock is read while @n writes are executed. */
 static uint64_t looks_for(struct fixture *f, int n)
 {
 	uint64_t before;
@@ -99,7 +99,7 @@ static uint64_t looks_for(struct fixture *f, int n)
 	return looks - before;
 }
 
-/* Off, the clock is not read for a work request at all; on, twice. */
+/* Off, the clock is not read for a work request; on, it is read twice. */
 static void test_price(void **state)
 {
 	struct fixture *f = *state;
@@ -182,7 +182,7 @@ static void test_what_is_no_measure(void **state)
 
 /* ---- round trip time ------------------------------------------------------- */
 
-/* The peer is no device: its address is not announced. */
+/* The peer is no device, so its address is not announced. */
 static int remote_setup(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 2, 2 };
@@ -221,7 +221,7 @@ static void test_rtt(void **state)
 	world_pass(&f->w, 8000);
 	remote_ack(f, 100);
 	assert_int_equal(r->rtt, 8000);
-	/* smoothed by an eighth; what is sent while one is timed does not count */
+	/* smoothed by an eighth; packets sent while one is timed do not count */
 	remote_write(f);
 	world_pass(&f->w, 8000);
 	remote_write(f);
@@ -232,7 +232,7 @@ static void test_rtt(void **state)
 	assert_int_equal(r->rtt, 9000);
 }
 
-/* Karn: what was sent twice is no measure. */
+/* Karn: a packet that was retransmitted gives no sample. */
 static void test_rtt_after_loss(void **state)
 {
 	struct script *f = *state;
@@ -256,7 +256,7 @@ static void test_rtt_after_loss(void **state)
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 #define REMOTE(t)	cmocka_unit_test_setup_teardown(t, remote_setup, script_teardown)
 
-/* Sum, maximum and bucket of each sample; the last bucket has all that is longer, too. */
+/* Sum, maximum and bucket of each sample; the last bucket has all longer ones. */
 static void test_sums(void **state)
 {
 	static const uint64_t ns[] = { 0, 1, 2, 3, 4, 1000, 1ull << 62, 5 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Provider, order against the device (ORN-RNG-2, 5, 11, 17): rdma-core's barriers stand where
- * hardware needs them. The processor that runs this test may order more than it is told, so
- * each barrier is replaced by a note of what the record says at that moment.
+ * hardware needs them. The processor that runs this test may order more than required. Therefore
+ * a note of the record's contents at that moment replaces each barrier.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void test_publish(void **state)
 	assert_int_equal(le32toh(rec.host_index), 7);
 }
 
-/* The consumer index is written before the arm word, which the device takes to be later. */
+/* The consumer index is written before the arm word, so that the device reads it after the arm. */
 static void test_arm(void **state)
 {
 	(void)state;
@@ -71,7 +71,7 @@ static void test_arm(void **state)
 	assert_int_equal(le32toh(rec.arm), 0x21000001);
 }
 
-/* An entry is read before it is given back. */
+/* An entry is read before its slot is returned. */
 static void test_consumed(void **state)
 {
 	(void)state;
@@ -81,7 +81,10 @@ static void test_consumed(void **state)
 	assert_int_equal(le32toh(rec.host_index), 5);
 }
 
-/* The phase is read before the rest; if it says no, nothing is read and no barrier paid for. */
+/*
+ * The phase is read before the rest. If the entry is not new, there is no further read and no
+ * barrier.
+ */
 static void test_ready(void **state)
 {
 	const struct ornic_cqe cqe = { .phase = 1 };

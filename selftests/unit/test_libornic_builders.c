@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, ibv_wr_*: every opcode call followed by every data call, in every order that a
- * program may get wrong. Whatever it does, nothing outside its slot changes, and a work
- * request that is published is one that the device can read.
+ * Provider, ibv_wr_*: every opcode call followed by every data call, in every wrong order of a
+ * program. No byte outside the slot changes, and the device can read every published work
+ * request.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static struct ibv_ah *ah;
 enum { SEND, SEND_IMM, SEND_INV, WRITE, WRITE_IMM, READ, SWAP, ADD, FLUSH, ATOMIC_WRITE,
        LOCAL_INV, BIND, NO_OPCODE, OPCODES };
 
-/* The opcode call, if the queue pair has it. */
+/* Call the opcode function, if the queue pair has it. */
 static bool open_wr(struct ibv_qp_ex *ex, int opcode)
 {
 	switch (opcode) {
@@ -110,7 +110,7 @@ static void give_address(struct ibv_qp_ex *ex)
 		ibv_wr_set_xrc_srqn(ex, 1);
 }
 
-/* Bytes between control and data, by opcode and type; -1: has no data */
+/* Return the bytes between control and data, by opcode and type; -1: no data */
 static int header(const struct ornic_qp *qp, uint8_t opcode)
 {
 	switch (opcode) {
@@ -203,7 +203,7 @@ static void all_calls(struct rig *rig, struct ornic_qp *qp)
 		}
 }
 
-/* The smallest strides that each number of SGEs, or of inline bytes, asks for, and more. */
+/* The smallest stride for each number of SGEs, or of inline bytes, and larger strides. */
 static void test_stays_in_slot(void **state)
 {
 	static const struct {
@@ -236,7 +236,7 @@ static void test_stays_in_slot(void **state)
 	ornic_destroy_ah(ah);
 }
 
-/* Requests without data take none, the operand of ATOMIC_WRITE is in its call. */
+/* Requests without data ignore data calls; the call of ATOMIC_WRITE has its operand. */
 static void test_no_data(void **state)
 {
 	static const int without[] = { FLUSH, ATOMIC_WRITE, LOCAL_INV, BIND };
@@ -258,7 +258,7 @@ static void test_no_data(void **state)
 		}
 }
 
-/* The last data call counts, whichever kind the one before it was. */
+/* The last data call counts, for every kind of earlier data call. */
 static void test_data_again(void **state)
 {
 	struct rig *rig = *state;
@@ -293,7 +293,7 @@ static void test_states(void **state)
 	assert_int_equal(le32toh(qp->sq.rec->host_index), IBV_QPS_ERR - IBV_QPS_RTS + 1);
 }
 
-/* The first error is what ibv_wr_complete() returns, also if a bad bind follows a full queue. */
+/* ibv_wr_complete() returns the first error, also if a bad bind follows a full queue. */
 static void test_first_error(void **state)
 {
 	struct rig *rig = *state;

@@ -54,7 +54,7 @@ static void test_rt_values(void **state)
 	assert_int_equal(ibv_query_rt_values_ex(ctx, &v), EOPNOTSUPP);
 }
 
-/* Without a clock there are no stamps; a plain CQ asks for no reading. */
+/* Without a clock there are no time stamps; a plain CQ never reads the clock. */
 static void test_create(void **state)
 {
 	struct rig *rig = *state;
@@ -87,7 +87,7 @@ static void test_wall(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
-/* ORN-CLK-5: past a second there is a new reading, by which the clocks have drifted. */
+/* ORN-CLK-5: after one second the provider reads the clocks again and corrects their drift. */
 static void test_wall_is_read_again(void **state)
 {
 	struct ibv_cq_ex *ex = make_cq(*state, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
@@ -102,7 +102,7 @@ static void test_wall_is_read_again(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
-/* A reading that fails is not tried for each completion. */
+/* A failed reading is not repeated for each completion. */
 static void test_wall_of_the_dead(void **state)
 {
 	struct ibv_cq_ex *ex = make_cq(*state, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, completions: polling and the extended reader against entries
- * written by hand, hostile ones too; arming; what RESET and destroy leave
- * behind (ORN-RNG-10, ORN-RNG-11, ORN-CQ-1, ORN-QP-3).
+ * Provider, completions: polling and the extended reader with entries written by hand, also
+ * hostile ones; arming; completions left after RESET and destroy (ORN-RNG-10, ORN-RNG-11,
+ * ORN-CQ-1, ORN-QP-3).
  */
 #include <errno.h>
 
@@ -215,8 +215,8 @@ static void post_and_complete(struct rig *rig, uint32_t first, int n)
 }
 
 /*
- * ORN-RNG-13, ORN-RNG-32: the consumer index lags by nothing, so the depth is that of the ring.
- * ORN-RNG-33: it is there before the arm, however full the ring is.
+ * ORN-RNG-13, ORN-RNG-32: the consumer index does not lag, so the depth is that of the ring.
+ * ORN-RNG-33: it is written before the arm, for every fill level of the ring.
  */
 static void test_gives_back_at_once(void **state)
 {
@@ -238,7 +238,7 @@ static void test_gives_back_at_once(void **state)
 	assert_int_equal(le32toh(rec->host_index), 9);
 }
 
-/* ORN-GEN-7: what the device reports and nobody knows changes nothing. */
+/* ORN-GEN-7: unknown values that the device reports change nothing. */
 static void test_unknown_bits(void **state)
 {
 	const uint32_t known = ORNIC_CQE_SOLICITED | ORNIC_CQE_GRH;
@@ -316,7 +316,7 @@ static void test_reader(void **state)
 	assert_int_equal(ex->wr_id, 0x2000);
 	assert_int_equal(ex->status, IBV_WC_SUCCESS);
 	assert_int_equal(le32toh(rig->cq->mem.rec->host_index), 1);
-	memset(&rig->cq->mem.ring[0], 0x55, 60);	/* the slot is the device's again */
+	memset(&rig->cq->mem.ring[0], 0x55, 60);	/* the slot belongs to the device again */
 	read_one(ex);
 	assert_int_equal(ibv_next_poll(ex), 0);
 	assert_int_equal(ex->wr_id, 0x1000);
@@ -331,7 +331,7 @@ static void test_reader(void **state)
 	rig->qp = first_qp;
 }
 
-/* What is not there reads as zero. */
+/* Missing fields read as zero. */
 static void test_reader_tags(void **state)
 {
 	struct rig *rig = *state;
@@ -397,7 +397,7 @@ static void test_arm(void **state)
 	rig_complete(rig, cqe_of(0x123, 0, ORNIC_WC_SEND, 0));
 	assert_int_equal(poll(rig, &wc, 1), 1);
 	ornic_cq_event(cq);
-	rig->cq->mem.rec->notify = 0;	/* a device that reads the record itself */
+	rig->cq->mem.rec->notify = 0;	/* a device that polls the record */
 	rig_doorbell(rig);
 	ornic_arm_cq(cq, 1);
 	assert_int_equal(rig_doorbell(rig), 0);
@@ -410,14 +410,14 @@ static void test_arm(void **state)
 
 static struct rig *reset_rig;
 
-/* What the device still does before RESET completes: a late CQE, its notify word. */
+/* Late work of the device before RESET completes: a CQE, its notify word. */
 static void last_acts(struct ibv_qp *qp)
 {
 	rig_complete(reset_rig, cqe_of(0x123, 2, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR));
 	to_oqp(qp)->sq.rec->notify = htole32(3);
 }
 
-/* ORN-CQ-19: completions of before RESET are not those of what is posted afterwards. */
+/* ORN-CQ-19: completions from before RESET do not count for later work requests. */
 static void test_reset(void **state)
 {
 	struct rig *rig = *state;
@@ -442,7 +442,7 @@ static void test_reset(void **state)
 	assert_int_equal(wc.wr_id, 0x1000);
 }
 
-/* A RESET that the kernel refuses leaves the rings as they are. */
+/* A RESET that the kernel rejects leaves the rings unchanged. */
 static void test_reset_refused(void **state)
 {
 	struct rig *rig = *state;
@@ -456,7 +456,7 @@ static void test_reset_refused(void **state)
 	assert_int_equal(poll(rig, &wc, 1), 1);
 }
 
-/* ORN-CQ-19: the number's next owner does not see the completions of the one before. */
+/* ORN-CQ-19: the next queue pair with the number does not see completions of the former one. */
 static void test_destroy_drops(void **state)
 {
 	struct rig *rig = *state;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Provider, device memory: what is copied, where, and which ranges are rejected. The rig's memfd is
- * the device.
- */
+/* Provider, device memory: copied bytes and rejected ranges. The rig's memfd is the device. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -42,7 +39,7 @@ static void fill(uint8_t *at, size_t n, uint8_t first)
 		at[i] = first + i;
 }
 
-/* Every offset and length of the memory, to and fro; what lies around stays as it was. */
+/* Every offset and length of the memory, in both directions; the bytes around stay unchanged. */
 static void test_copies(void **state)
 {
 	uint8_t from[BYTES], to[BYTES + 8], want[BYTES];
@@ -90,7 +87,7 @@ static void test_ranges(void **state)
 	}
 }
 
-/* The importer's range is that of the memory, too. */
+/* The importer's range is also that of the memory. */
 static void test_imported(void **state)
 {
 	struct ibv_dm *imported;

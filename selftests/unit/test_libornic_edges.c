@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, edges: empty lists, requests of one byte or type more or less than there is, attributes
- * without the bit that makes them count.
+ * Provider, edges: empty lists, requests one byte or one type beyond the limits, attributes
+ * without their bit in the mask.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ static void test_first_is_bad(void **state)
 	drop(qp);
 }
 
-/* Each operation alone, as verbs.h names it: a type takes those it has and no other. */
+/* Each operation alone, as named in verbs.h: a type takes the operations it has and no other. */
 static void test_operations(void **state)
 {
 	static const struct {
@@ -113,14 +113,14 @@ static void test_operations(void **state)
 			assert_int_equal(!!qp, !!(row[i].ops & op));
 			if (qp)
 				drop(qp);
-			/* without their bit in comp_mask they are not looked at */
+			/* ignored without their bit in comp_mask */
 			qp = make_qp(row[i].type, cap, 0, op);
 			assert_non_null(qp);
 			drop(qp);
 		}
 }
 
-/* The call that names an SRQ is there for XRC only. */
+/* Only XRC has the call that names an SRQ. */
 static void test_builders_by_type(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 0, 1, 0, 0 };
@@ -137,7 +137,7 @@ static void test_builders_by_type(void **state)
 	drop(xrc);
 }
 
-/* A slot holds what was asked for, and no operand that the type never has. */
+/* A slot holds the requested data, and no operand that the type never has. */
 static void test_slot_without_data(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 4, 0, 0, 0 };
@@ -161,7 +161,7 @@ static void test_slot_without_data(void **state)
 	drop(rc);
 }
 
-/* Whole pages, and not one more than it takes. */
+/* Whole pages, and not one more than needed. */
 static void test_whole_pages(void **state)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
@@ -178,7 +178,7 @@ static void test_whole_pages(void **state)
 	}
 }
 
-/* Pages that a fork would share are given back: rig_close() counts them. */
+/* Pages that cannot be protected from fork are freed: rig_close() counts them. */
 static void test_fork_cannot_be_told(void **state)
 {
 	struct ornic_buf buf;
@@ -238,7 +238,7 @@ static void test_allocators_need_their_bit(void **state)
 	assert_int_equal(ornic_dealloc_pd(pd), 0);
 }
 
-/* Documentation/guide/applications.rst gives these numbers to applications. */
+/* Documentation/guide/applications.rst documents these numbers. */
 static void test_resource_types(void **state)
 {
 	struct ibv_pd *pd = parent(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS);
@@ -271,7 +271,7 @@ static void test_resource_types(void **state)
 	assert_int_equal(ornic_dealloc_pd(pd), 0);
 }
 
-/* A queue pair whose number cannot be entered is destroyed; one that works is not. */
+/* A queue pair whose number cannot be entered in the table is destroyed; a working one is not. */
 static void test_kernel_object_without_number(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
@@ -332,7 +332,7 @@ static void test_query_sizes(void **state)
 	}
 }
 
-/* The firmware's version is what sysfs has; nothing if there is no file, or an empty one. */
+/* The firmware version is read from sysfs; empty if the file is missing or empty. */
 static void test_firmware_version(void **state)
 {
 	static const char *const versions[] = { "1.2-abc", NULL, "" };
@@ -350,7 +350,7 @@ static void test_firmware_version(void **state)
 	}
 }
 
-/* What the kernel is told of the ring of an XRC SRQ. */
+/* The kernel gets the parameters of an XRC SRQ's ring. */
 static void test_xrc_srq_command(void **state)
 {
 	static struct verbs_xrcd xrcd;
@@ -418,7 +418,7 @@ static void test_wq_says_what_it_has(void **state)
 }
 
 #ifndef ORNIC_LACKS_WR_FLUSH
-/* All of the slot is written, whatever lay there before (ORN-WQE-1). */
+/* The whole slot is written, for any earlier contents (ORN-WQE-1). */
 static void test_flush(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
@@ -444,7 +444,7 @@ static void test_flush(void **state)
 }
 #endif
 
-/* Of the number of the SRQ 24 bits go on the wire. */
+/* The wire carries 24 bits of the SRQ number. */
 static void test_xrc_target_number(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 0, 1, 0, 0 };
@@ -481,7 +481,7 @@ static void test_bind_rights(void **state)
 	assert_int_equal(le32toh(bind->access), rights);
 }
 
-/* Whatever the structure held before. */
+/* Independent of the old contents of the structure. */
 static void test_arm_begins(void **state)
 {
 	struct ornic_arm arm;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, everything that can fail on the way to an object: each allocation, each mapping,
- * the command, and the command that destroys. With -fsanitize=address nothing leaks or is
- * freed twice.
+ * Provider, every failure during creation of an object: each allocation, each mapping, the
+ * command, and the command that destroys. With -fsanitize=address no memory leaks or is freed
+ * twice.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -269,7 +269,7 @@ static int unimport_mr(void *mr)
 	return 0;
 }
 
-/* How many allocations each takes, and whether the kernel has a word in its end. */
+/* Number of allocations of each object, and whether the kernel takes part in its destruction. */
 static const struct {
 	const char *name;
 	void *(*make)(void);
@@ -309,7 +309,7 @@ static void expect_null(size_t i, int err)
 		fail_msg("%s: %p and errno %d, expected %d", verbs[i].name, object, errno, err);
 }
 
-/* Commands first: a number's leaf of the table, once made, stays. */
+/* Commands first: a number's leaf of the table stays once it was allocated. */
 static void test_commands(void **state)
 {
 	(void)state;
@@ -351,7 +351,10 @@ static void test_memory(void **state)
 	}
 }
 
-/* A queue whose memory would move in a fork is none; both ways of libibverbs to say so. */
+/*
+ * A queue whose memory cannot be protected from fork is not created; both error forms of
+ * libibverbs.
+ */
 static void test_dontfork(void **state)
 {
 	static const int says[] = { ENOMEM, -EINVAL };
@@ -369,7 +372,7 @@ static void test_dontfork(void **state)
 	assert_int_equal(kernel.dofork, 1);
 }
 
-/* The number of a queue pair is the device's: 0 or too large is no number. */
+/* The device assigns the number of a queue pair: 0 and too large values are rejected. */
 static void test_bad_number(void **state)
 {
 	struct ibv_qp_init_attr attr = {
@@ -389,7 +392,7 @@ static void test_bad_number(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* Device memory that cannot be mapped is given back. */
+/* Device memory that cannot be mapped is freed. */
 static void test_dm_without_mapping(void **state)
 {
 	(void)state;
@@ -435,7 +438,7 @@ static void test_context(void **state)
 	close_device(vctx);
 }
 
-/* A verb that libibverbs hands on unchanged tells its result unchanged. */
+/* Verbs that are passed to libibverbs unchanged return its result unchanged. */
 static void test_handed_on(void **state)
 {
 	const union ibv_gid gid = { .raw = { 0xff } };

@@ -100,7 +100,7 @@ static void test_dm(void **state)
 	kernel.fail = ENOENT;
 	assert_null(ibv_import_dm(ctx, 14));
 	assert_int_equal(errno, ENOENT);
-	kernel.dm.mmap_offset = 1;		/* which cannot be mapped */
+	kernel.dm.mmap_offset = 1;		/* it cannot be mapped */
 	assert_null(ibv_import_dm(ctx, 13));
 	assert_int_equal(errno, EINVAL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel half of test_libornic_*: definitions here take the place of
- * libibverbs' functions of the same name, which would enter the real kernel.
+ * The kernel half of test_libornic_*: definitions here replace libibverbs' functions of the same
+ * name, which would call the real kernel.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return __real_calloc(n, size);
 }
 
-/* Mappings and locks that exist; tests with threads make some, too. */
+/* Existing mappings and locks; tests with threads create some, too. */
 static _Atomic long mapped, made;
 static long mapped_before, made_before;	/* of the rig */
 
@@ -86,7 +86,7 @@ bool lock_is_held(const volatile void *lock)
 	return false;
 }
 
-/* A test may put a lock function made of trylock in between: that counts once. */
+/* A test may insert a lock function made of trylock: that counts once. */
 static int lock_taken(const volatile void *lock, int ret)
 {
 	if (ret || lock_is_held(lock))
@@ -108,7 +108,10 @@ static void lock_given(const volatile void *lock)
 	locks.now[i] = locks.now[--locks.held];
 }
 
-/* The wrappers of all functions of one kind of lock; libpthread's take and give pointers alike. */
+/*
+ * The wrappers of all functions of one kind of lock; libpthread's functions take and return
+ * pointers likewise.
+ */
 #define LOCK_WRAPPERS(kind, type, init_arg)					\
 int __real_pthread_##kind##_init(type *lock, init_arg arg);			\
 int __wrap_pthread_##kind##_init(type *lock, init_arg arg);			\
@@ -194,7 +197,7 @@ int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, 
 	return kernel_fails();
 }
 
-/* Answers whoever asks for what another process's object is: context, PD, device memory. */
+/* Answer queries for another process's objects: context, PD, device memory. */
 static void answer(const struct ibv_command_buffer *cmd, uint16_t id, const void *data, size_t len)
 {
 	const struct ib_uverbs_attr *attr;
@@ -261,7 +264,7 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 	return kernel_fails();
 }
 
-/* As libibverbs does it: without the file nothing is said of the buffer. */
+/* As in libibverbs: without the file the buffer stays unchanged. */
 int ibv_read_ibdev_sysfs_file(char *buf, size_t size, struct verbs_sysfs_dev *sysfs_dev,
 			      const char *fnfmt, ...)
 {

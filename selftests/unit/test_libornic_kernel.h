@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A kernel for the provider's unit tests: it answers the uverbs commands that
- * libornic sends and records what they carried. A memfd is the doorbell page.
+ * A kernel for the provider's unit tests: it answers the uverbs commands of libornic and records
+ * their contents. A memfd is the doorbell page.
  */
 #ifndef TEST_LIBORNIC_KERNEL_H
 #define TEST_LIBORNIC_KERNEL_H
@@ -28,17 +28,17 @@ struct fake_mr {
 struct fake_kernel {
 	int fail;			/* errno of the next command, once */
 	unsigned int memory;		/* n: the n-th calloc or mmap from now on fails */
-	int dontfork;			/* what ibv_dontfork_range gives; negative: -1 and errno */
+	int dontfork;			/* result of ibv_dontfork_range; negative: -1 and errno */
 	unsigned int dofork;		/* calls */
 	char log[256];			/* the last message */
 	uint32_t qpn;			/* number of the next queue pair */
 	uint32_t srqn;
 	uint32_t cqn;
-	struct ornic_uresp_query_device clocks;	/* what query_device says */
-	uint32_t queries;		/* how often it was asked */
+	struct ornic_uresp_query_device clocks;	/* answer of query_device */
+	uint32_t queries;		/* number of queries */
 	const char *fw_ver;		/* file in sysfs; NULL: there is none */
-	bool keep_attr;			/* and does not touch what the caller's structure holds */
-	uint8_t dmac[6];		/* what create_ah resolves */
+	bool keep_attr;			/* leave the caller's structure unchanged */
+	uint8_t dmac[6];		/* address that create_ah resolves */
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
 	unsigned int dm_freed;
 	unsigned int qps_destroyed;	/* destroy_qp commands */
@@ -58,14 +58,14 @@ struct fake_kernel {
 	struct ornic_ureq_modify_qp rate_req;
 	uint32_t rate_kbps;
 	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
-	void (*on_srq_resize)(struct ibv_srq *srq);	/* so does it here, or will refuse to */
+	void (*on_srq_resize)(struct ibv_srq *srq);	/* same for SRQs, before success or error */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
 	void (*on_destroy)(void);	/* while a command destroys a queue */
 };
 
 extern struct fake_kernel kernel;
 
-/* Spinlocks and mutexes of the provider as this thread took them since locks_watch(). */
+/* Spinlocks and mutexes of the provider that this thread took since locks_watch(). */
 #define LOCKS_SEEN 16
 
 struct fake_locks {
@@ -84,7 +84,7 @@ bool lock_is_held(const volatile void *lock);
 	.clock = 1000000, .clock_mask = UINT64_MAX,			\
 	.system_ns = 50000000000, .clock_khz = 2500, .error_ns = 10 })
 
-/* A context, a PD and one CQ; @type with RTS queue pairs is made on top. */
+/* A context, a PD and one CQ; the tests create queue pairs of @type in RTS on top. */
 struct rig {
 	struct ornic_context *ctx;
 	struct ibv_pd *pd;
@@ -99,13 +99,13 @@ struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_ca
 			uint64_t send_ops);
 void rig_state(struct ornic_qp *qp, enum ibv_qp_state state);
 
-/* Closes all; the provider has given back every lock and mapping that it made since rig_open(). */
+/* Close everything; check that the provider freed all locks and mappings since rig_open(). */
 void rig_close(struct rig *rig);
 
-/* The doorbell since the last look, 0 if none. */
+/* Return the last doorbell since the previous call, 0 if none. */
 uint64_t rig_doorbell(struct rig *rig);
 
-/* The device writes a completion into the rig's CQ. */
+/* Write a completion into the rig's CQ as the device. */
 void rig_complete(struct rig *rig, struct ornic_cqe cqe);
 
 static inline struct ornic_cqe cqe_of(uint32_t qpn, uint32_t wqe_id, uint8_t opcode,

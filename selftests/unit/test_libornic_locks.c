@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, locks: which ones an operation takes, in which order (ornic.h), and that a number
+ * Provider, locks: which locks an operation takes, in which order (ornic.h), and that a number
  * stays taken while a command destroys its queue. No other thread runs: the test's kernel notes
- * each lock.
- * rig_close() checks that all of them were given back and destroyed.
+ * each lock. rig_close() checks that all locks were released and destroyed.
  */
 #include "test_libornic_kernel.h"
 
@@ -62,7 +61,7 @@ static struct ornic_srq *make_srq(bool xrc)
 	return to_osrq(srq);
 }
 
-/* These locks were taken since locks_watch(), in this order, and given back. */
+/* Check that these locks were taken since locks_watch(), in this order, and released. */
 static void expect_locks(unsigned int n, const volatile void *const *want)
 {
 	assert_int_equal(locks.taken, n);
@@ -91,7 +90,7 @@ static void expect_held(const volatile void *lock)
 	locks_watch();
 }
 
-/* The CQ with the lower number comes first, whatever it is for. */
+/* The CQ with the lower number is locked first, for either use of the CQs. */
 static void test_reset(void **state)
 {
 	struct ornic_qp *qp = make_qp(rig.cq, other), *crossed = make_qp(other, rig.cq);
@@ -113,7 +112,7 @@ static void test_reset(void **state)
 	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
 }
 
-/* ORN-CQ-19: nobody gets the number before its completions are gone. */
+/* ORN-CQ-19: the number is not reused before its completions are gone. */
 static void test_destroy_qp(void **state)
 {
 	struct ornic_qp *qp = make_qp(rig.cq, other);
@@ -152,7 +151,7 @@ static void test_destroy_xrc_srq(void **state)
 	EXPECT(&rig.ctx->srq_table.mutex, &rig.cq->lock.spin);
 }
 
-/* The kernel answers under no lock, but the number is entered under the table's. */
+/* The kernel answers under no lock, but the number is entered under the table's lock. */
 static void test_create(void **state)
 {
 	struct ornic_srq *srq;
@@ -179,7 +178,7 @@ static void test_resize_cq(void **state)
 	       &rig.cq->arm_lock);
 }
 
-/* Ids, both rings, the end: the lock of the SRQ each time, and its mutex around all of it. */
+/* Ids, both rings, the end: under the SRQ's lock each time, and its mutex around all of it. */
 static void test_resize_srq(void **state)
 {
 	struct ibv_srq_attr attr = { .max_wr = 16 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The provider's memory windows: bytes of bind and invalidate work requests, by both
- * senders, and the key that a bind leaves behind.
+ * The provider's memory windows: bytes of bind and invalidate work requests, by both senders, and
+ * the key after a bind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,7 +172,7 @@ static void test_key(void **state)
 	assert_int_equal(window.rkey, 0x12345601);
 }
 
-/* Without region, address and length a bind ends the last one: device and libibverbs allow it. */
+/* A bind without region, address and length ends the last bind: device and libibverbs allow it. */
 static void test_unbind(void **state)
 {
 	const struct ibv_qp_cap cap = MW_CAP;
@@ -196,7 +196,7 @@ static void test_unbind(void **state)
 	}
 }
 
-/* ibv_bind_mw(): the next key of the window, and that only if it was posted */
+/* ibv_bind_mw(): the window gets its next key only if the bind was posted */
 static void test_bind_mw(void **state)
 {
 	const struct ibv_qp_cap cap = MW_CAP;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, thread and parent domains: whose memory the queues lie in, which have
- * locks, and who keeps whom alive.
+ * Provider, thread and parent domains: the memory of queues, locks, and references between
+ * domains.
  */
 #include <errno.h>
 
@@ -153,7 +153,7 @@ static void test_locks(void **state)
 	assert_int_equal(ornic_dealloc_pd(without), 0);
 }
 
-/* Cleaned by the provider, whatever the application left in it. */
+/* The provider clears the memory, for any contents left by the application. */
 static void test_custom(void **state)
 {
 	struct ibv_pd *pd = parent(NULL, true);

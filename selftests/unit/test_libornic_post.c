@@ -213,7 +213,7 @@ static void test_rc_builders(void **state)
 	assert_int_equal(qp->sq.wr_id[7], 77);
 }
 
-/* UC: the work requests of RC that it has, by both senders (ORN-UC-1) */
+/* UC: its subset of RC's work requests, by both senders (ORN-UC-1) */
 static void test_uc(void **state)
 {
 	const uint64_t addr = 0x1122334455667788;
@@ -340,8 +340,8 @@ static void keep(unsigned char *slots, size_t size, const struct ornic_wq *wq)
 }
 
 /*
- * A list stops at the request that does not fit; those before it are posted. ORN-WQE-12: the slots
- * of what has not completed are left alone.
+ * A list stops at the request that does not fit; those before it are posted. ORN-WQE-12: slots of
+ * incomplete requests stay unchanged.
  */
 static void test_full(void **state)
 {
@@ -416,7 +416,7 @@ static void test_states(void **state)
 	}
 }
 
-/* One bad request makes nothing of the batch; the next batch is clean. */
+/* One bad request cancels the whole batch; the next batch is unaffected. */
 static void test_builder_errors(void **state)
 {
 	struct rig *rig = *state;
@@ -486,7 +486,7 @@ static void test_sizes(void **state)
 	struct rig *rig = *state;
 
 	expect_size(rig, IBV_QPT_RC, CAP(1, 2, 1, 1, 0), SIZE(0, 6, 1, 5));
-	/* a ring of one small receive is made two, or the records would not be aligned */
+	/* a ring of one small receive gets two slots, to keep the records aligned */
 	expect_size(rig, IBV_QPT_RC, CAP(1, 1, 1, 1, 0), SIZE(0, 6, 1, 5));
 	expect_size(rig, IBV_QPT_RC, CAP(100, 300, 2, 3, 32), SIZE(7, 6, 9, 6));
 	expect_size(rig, IBV_QPT_RC, CAP(64, 64, 3, 4, 33), SIZE(6, 7, 6, 7));

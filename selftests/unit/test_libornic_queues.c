@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, the ends of queues: a queue pair with two CQs is destroyed or reset while
- * completions are unpolled and others post; work queues; rings that fill a page.
+ * Provider, the ends of queues: a queue pair with two CQs is destroyed or reset with unpolled
+ * completions while others post; work queues; rings that fill a page.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -66,7 +66,10 @@ static int polled(struct ornic_cq *cq)
 	return ornic_poll_cq(&cq->vcq.cq, 8, wc);
 }
 
-/* ORN-CQ-19: unpolled completions in both CQs are not those of the next one with the number. */
+/*
+ * ORN-CQ-19: unpolled completions in both CQs do not count for the next queue pair with the
+ * number.
+ */
 static void destroy_with(struct ornic_cq *send, struct ornic_cq *recv)
 {
 	struct ornic_qp *qp = make_qp(send, recv);
@@ -92,14 +95,14 @@ static void test_destroy_two_cqs(void **state)
 	destroy_with(rig.cq, other);
 }
 
-/* The locks are taken by number, whichever CQ is for which. */
+/* The locks are taken in order of number, for either use of the CQs. */
 static void test_destroy_two_cqs_crossed(void **state)
 {
 	(void)state;
 	destroy_with(other, rig.cq);
 }
 
-/* A poll that finds nothing, or is wrong, leaves the CQ to others. */
+/* A poll that finds nothing, or has a wrong argument, releases the CQ's lock. */
 static void test_start_poll_unlocks(void **state)
 {
 	struct ibv_poll_cq_attr attr = {}, wrong = { .comp_mask = 1 };
@@ -174,7 +177,7 @@ static void wq_state(struct ibv_wq *wq, enum ibv_wq_state to)
 	assert_int_equal(ornic_modify_wq(wq, &attr), 0);
 }
 
-/* A work queue: sizes, posting by state, completion, what a reset and a destroy drop. */
+/* A work queue: sizes, posting by state, completion, entries dropped by reset and destroy. */
 static void test_wq(void **state)
 {
 	struct ibv_wq_init_attr attr = {
@@ -220,7 +223,7 @@ static void test_wq(void **state)
 	assert_int_equal(polled(rig.cq), 0);
 }
 
-/* What the kernel learns of an RSS queue pair; nothing can be posted to it. */
+/* The kernel gets the parameters of an RSS queue pair, to which nothing can be posted. */
 static void test_rss(void **state)
 {
 	static struct ibv_rwq_ind_table table;
@@ -271,7 +274,7 @@ static void test_page_sized(void **state)
 	ornic_buf_free(&cq.buf);
 }
 
-/* Completions of an XRC SRQ that is gone are dropped on both sides of the ring's end. */
+/* Completions of a destroyed XRC SRQ are dropped on both sides of the ring's end. */
 static void test_drop_srq_wraps(void **state)
 {
 	struct ornic_cqe cqe = cqe_of(0x456, 0, ORNIC_WC_RECV, 0);

@@ -31,7 +31,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Between control segment and data nothing is asked of the device. */
+/* Check a send. Its Ethernet segment between control and data requests no offload. */
 static void expect_send(struct ornic_qp *qp, uint32_t index)
 {
 	const struct ornic_wqe_ctrl *c =
@@ -90,8 +90,8 @@ static void test_refused(void **state)
 }
 
 /*
- * A frame has no source queue pair and no LID: the flow tag and the checksum, which a
- * completion has in their place, must not be taken for them. No number has more than 24 bits.
+ * A frame has no source queue pair and no LID. A completion has flow tag and checksum in their
+ * place, which must not be reported as such. No number has more than 24 bits.
  */
 static void test_address(void **state)
 {
@@ -128,7 +128,7 @@ static void test_address(void **state)
 	assert_int_equal(wc.slid, 0x5678);
 }
 
-/* IBV_WC_IP_CSUM_OK speaks of both checksums. */
+/* IBV_WC_IP_CSUM_OK covers both checksums. */
 static void test_checksums(void **state)
 {
 	static const struct { uint32_t flags; bool ok; } cases[] = {
@@ -160,7 +160,7 @@ static void expect_rate(uint32_t kbps, uint32_t burst, uint16_t packet)
 	assert_int_equal(kernel.rate_req.reserved, 0);
 }
 
-/* A rate limit by both verbs; what the device offers of it. */
+/* A rate limit by both verbs, and the device's capabilities. */
 static void test_rate(void **state)
 {
 	struct ibv_qp_rate_limit_attr limit = {
@@ -191,7 +191,7 @@ static void test_rate(void **state)
 	assert_int_equal(dev.packet_pacing_caps.qp_rate_limit_min, 3);
 	assert_int_equal(dev.packet_pacing_caps.qp_rate_limit_max, 4);
 	assert_int_equal(dev.packet_pacing_caps.supported_qpts, 1u << IBV_QPT_RAW_PACKET);
-	/* A program built before there were such capabilities has no room for them. */
+	/* A program built before these capabilities has no room for them. */
 	memset(&dev, 0xee, sizeof(dev));
 	assert_int_equal(ornic_query_device_ex(ctx, NULL, &dev, offsetof(struct ibv_device_attr_ex,
 									 packet_pacing_caps)), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, create verbs that are rejected: the errno, the reason in the log, and that values
- * on the limit are not.
+ * Provider, rejected create verbs: the errno and the reason in the log. Values on the limit are
+ * accepted.
  */
 #include <errno.h>
 
@@ -30,7 +30,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A verb gave NULL: because of this, and it says so. */
+/* Check that a verb returned NULL with this errno and this reason in the log. */
 static void expect(const void *object, int err, const char *reason)
 {
 	int got = errno;
@@ -114,7 +114,7 @@ static void test_qp_flags(void **state)
 	reject_qp(attr, EOPNOTSUPP, "send_ops_flags has unsupported bits 0x400");
 }
 
-/* Each limit, one beyond it, and what a queue pair without that queue may say. */
+/* Each limit, one beyond it, and values of a queue pair without that queue. */
 static void test_qp_limits(void **state)
 {
 	const struct ornic_uresp_alloc_ucontext *lim = &rig.ctx->limits;
@@ -152,7 +152,7 @@ static void test_qp_limits(void **state)
 	accept_qp(attr);
 	attr.cap.max_recv_sge = 4;
 	reject_qp(attr, EINVAL, "log2 of a receive slot is 7, the limit is 6");
-	/* the limits of a queue that there is not do not matter */
+	/* limits of a missing queue do not matter */
 	attr.cap.max_recv_wr = 0;
 	accept_qp(attr);
 	attr.cap.max_recv_wr = 4;
@@ -199,7 +199,7 @@ static void test_cq(void **state)
 	reject_cq(attr, EINVAL, "no parent domain");
 	attr = ok;
 	attr.flags = 1u << 9;
-	accept_cq(attr);		/* nobody said that there are flags */
+	accept_cq(attr);		/* the mask bit of flags is not set */
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	reject_cq(attr, EOPNOTSUPP, "flags of a CQ has unsupported bits 0x200");
 	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
@@ -235,7 +235,7 @@ static void accept_srq(struct ibv_srq_init_attr_ex attr)
 
 	assert_non_null(srq);
 	assert_int_equal(kernel.log[0], 0);
-	assert_int_equal(attr.attr.max_wr, 16);		/* what there is */
+	assert_int_equal(attr.attr.max_wr, 16);		/* the actual size */
 	assert_int_equal(ornic_destroy_srq(srq), 0);
 }
 
@@ -279,9 +279,9 @@ static void test_srq_parts(void **state)
 
 	(void)state;
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_PD;
-	accept_srq(attr);		/* a basic one needs no type, */
+	accept_srq(attr);		/* a basic SRQ needs no type, */
 	attr.srq_type = IBV_SRQT_XRC;
-	accept_srq(attr);		/* and the type means nothing without its bit */
+	accept_srq(attr);		/* and the type is ignored without its bit */
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 	attr.srq_type = IBV_SRQT_BASIC;
 	reject_srq(attr, EINVAL, "needs a protection domain");
@@ -459,7 +459,7 @@ static void test_dm(void **state)
 	expect(ornic_alloc_dm(ctx, &attr), EOPNOTSUPP, "comp_mask of device memory");
 }
 
-/* A verb that returns an errno: this one, and it says why. */
+/* Check that a verb returned this errno and its reason in the log. */
 static void expect_errno(int ret, int err, const char *reason)
 {
 	errno = ret;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, ibv_resize_cq: entries and waits are carried over to the new ring,
- * while the device writes behind them (ORN-CQ-20, 21, 22).
+ * Provider, ibv_resize_cq: entries and waits are carried over to the new ring, while the device
+ * writes behind them (ORN-CQ-20, 21, 22).
  */
 #include <errno.h>
 
@@ -29,7 +29,7 @@ static void check_new_ring(const char *ring, size_t bytes)
 	assert_memory_equal(rec, &fresh, sizeof(fresh));
 }
 
-/* The device changes rings and goes on in the new one. */
+/* The device changes rings and continues in the new one. */
 static void change_rings(struct ibv_cq *cq)
 {
 	struct ornic_cqe *ring = (void *)(uintptr_t)kernel.resize_req.buf_addr;
@@ -82,7 +82,7 @@ static void complete(int n)
 		rig_complete(&rig, completion(sent++));
 }
 
-/* The next @n completions are @first and those that follow, and no more. */
+/* Check that exactly the next @n completions are @first and those that follow. */
 static void check_polled(uint32_t first, int n)
 {
 	struct ibv_wc wc[64];
@@ -165,7 +165,7 @@ static void test_shrinks(void **state)
 	check_polled(5, 1);
 }
 
-/* Work under way needs its room, too, though the device has not completed it. */
+/* Unfinished work requests need room, too, before the device completes them. */
 static void test_keeps_room_for_work(void **state)
 {
 	struct ibv_recv_wr recv = {}, *bad;
@@ -184,7 +184,7 @@ static void test_keeps_room_for_work(void **state)
 	assert_int_equal(resize(2), EINVAL);
 }
 
-/* An SRQ with @n receives posted: of type XRC if it has a CQ. */
+/* Create an SRQ with @n posted receives: of type XRC if it has a CQ. */
 static struct ornic_srq *make_srq(struct ibv_cq *cq, uint32_t n)
 {
 	static struct verbs_xrcd xrcd;
@@ -222,7 +222,7 @@ static struct ornic_qp *make_srq_qp(struct ornic_srq *srq, struct ibv_cq *recv_c
 	return to_oqp(qp);
 }
 
-/* So do receives of SRQs: each counts once, where a queue pair may complete it. */
+/* So do receives of SRQs: each counts once, if a queue pair may complete it here. */
 static void test_keeps_room_for_srqs(void **state)
 {
 	struct ibv_cq *other = ornic_create_cq(&rig.ctx->ibv_ctx.context, 8, NULL, 0);
@@ -257,7 +257,7 @@ static void test_keeps_room_for_srqs(void **state)
 	assert_int_equal(ornic_destroy_cq(other), 0);
 }
 
-/* An XRC SRQ completes to its own CQ, whichever queue pairs there are. */
+/* An XRC SRQ completes to its own CQ, for any number of queue pairs. */
 static void test_keeps_room_for_xrc(void **state)
 {
 	struct ibv_cq *other = ornic_create_cq(&rig.ctx->ibv_ctx.context, 8, NULL, 0);
@@ -294,7 +294,7 @@ static void test_refused(void **state)
 	check_polled(0, 8);
 }
 
-/* Of a queue pair that was destroyed, and dropped before: they stay dropped. */
+/* Completions of a destroyed queue pair that were dropped stay dropped. */
 static void test_keeps_what_is_dropped(void **state)
 {
 	(void)state;
@@ -310,7 +310,7 @@ static void test_keeps_what_is_dropped(void **state)
 	assert_int_equal(le32toh(rig.cq->mem.rec->host_index), 4);
 }
 
-/* The device says that it left the old ring elsewhere than the host knows it to be. */
+/* The device reports another position in the old ring than the host knows. */
 static void lie(struct ibv_cq *cq)
 {
 	(void)cq;
@@ -318,7 +318,7 @@ static void lie(struct ibv_cq *cq)
 	rig.cq_index = 2;
 }
 
-/* ORN-SEC-18: nothing is carried over by impossible indices; the new ring works. */
+/* ORN-SEC-18: with impossible indices no entry is carried over; the new ring works. */
 static void test_impossible_switch(void **state)
 {
 	(void)state;
@@ -333,7 +333,7 @@ static void test_impossible_switch(void **state)
 	check_polled(3, 1);
 }
 
-/* ORN-CQ-22: the wait goes along, and the device is told. */
+/* ORN-CQ-22: the wait is carried over, and the host rings the device. */
 static void test_carries_the_arm_word(void **state)
 {
 	(void)state;

@@ -34,7 +34,7 @@ static void test_crossing(void **state)
 	/* the worked example of the specification */
 	assert_true(rings(0x1ff, 0x1ff, 0x200));
 	assert_false(rings(0x1ff, 0x200, 0x201));
-	/* ALWAYS, whatever the index; and the device that polls everything (N = C - 1) */
+	/* ALWAYS, for any index; and the device that polls everything (N = C - 1) */
 	assert_true(rings(ORNIC_NOTIFY_ALWAYS, 0x200, 0x201));
 	assert_false(rings(0x1fe, 0x1ff, 0x200));
 	/* first, last and beyond the last of a batch */
@@ -98,7 +98,7 @@ static void test_arm(void **state)
 	assert_int_equal(le32toh(rec.arm), 0x24000c05);
 }
 
-/* Only the leaves are freed, whatever the words behind them hold. */
+/* Only the leaves are freed, for any values of the words behind them. */
 static void test_qp_table_end(void **state)
 {
 	struct ornic_qp_table *table = calloc(1, sizeof(*table));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, shared receive queues: ids, entries, completions in any order, what
- * RESET and destroy of a queue pair give back; another ring while entries are posted
- * (ORN-SRQ-15 to 19).
+ * Provider, shared receive queues: ids, entries, completions in any order, entries returned by
+ * RESET and destroy of a queue pair; another ring while entries are posted (ORN-SRQ-15 to 19).
  */
 #include <errno.h>
 
@@ -82,7 +81,7 @@ static int post(struct srq_rig *r, uint64_t wr_id)
 	return ret;
 }
 
-/* The id in the entry at ring index @index of the ring of @entries at @ring. */
+/* Return the id in the entry at ring index @index of the ring of @entries at @ring. */
 static uint32_t id_in(const void *ring, uint32_t entries, unsigned int stride, uint32_t index)
 {
 	const struct ornic_rwqe *e = (const void *)((const char *)ring +
@@ -145,7 +144,7 @@ static void test_any_order(void **state)
 	assert_int_equal(post(r, 1), ENOMEM);
 }
 
-/* ORN-SEC-18: an id that is not posted, out of range, or of another SRQ is passed over. */
+/* ORN-SEC-18: an id that is not posted, out of range, or of another SRQ is skipped. */
 static void test_hostile(void **state)
 {
 	struct srq_rig *r = *state;
@@ -167,9 +166,9 @@ static void test_hostile(void **state)
 }
 
 static struct rig *flooded;		/* the device writes here whenever a lock is taken */
-static unsigned int flood;		/* how often it still does */
+static unsigned int flood;		/* writes left */
 
-/* Takes the place of libc's, which the provider calls while it looks at an entry. */
+/* Replaces libc's function, which the provider calls while it looks at an entry. */
 int pthread_spin_lock(pthread_spinlock_t *lock)
 {
 	while (pthread_spin_trylock(lock))
@@ -239,7 +238,7 @@ static void test_create(void **state)
 	kernel.fail = ENOSPC;
 	assert_null(srq_of(&r->rig, 4, 1));
 	assert_int_equal(errno, ENOSPC);
-	/* A queue pair with an SRQ has nowhere else to post. */
+	/* A queue pair with an SRQ has no receive queue to post to. */
 	assert_int_equal(ornic_post_recv(&r->rig.qp->vqp.qp, &wr, &bad), EINVAL);
 	wr.sg_list = sge;
 	wr.num_sge = 4;
@@ -253,13 +252,13 @@ static int resize(struct srq_rig *r, uint32_t max_wr)
 	return ornic_modify_srq(&r->srq->vsrq.srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-static struct srq_rig *resized;		/* whose command is running */
-static uint32_t meanwhile;		/* entries that its application posts then */
-static int meanwhile_ret;		/* what it gets for one more */
+static struct srq_rig *resized;		/* the SRQ whose command is running */
+static uint32_t meanwhile;		/* entries that its application posts meanwhile */
+static int meanwhile_ret;		/* result of posting one more */
 
 /*
- * ORN-SRQ-17, ORN-SRQ-18, ORN-SRQ-19, ORN-SRQ-25: while the command runs both rings say the same of all entries that the
- * device may not have taken, and so do both records.
+ * ORN-SRQ-17, ORN-SRQ-18, ORN-SRQ-19, ORN-SRQ-25: while the command runs, both rings have the
+ * same contents for all entries that the device may not have taken, and both records are equal.
  */
 static void compare_rings(struct ibv_srq *ibsrq)
 {
@@ -317,7 +316,7 @@ static void test_grow(void **state)
 	}
 }
 
-/* Ids that are posted outlive a ring with fewer slots than their numbers; laps do not matter. */
+/* Ids of posted entries survive a ring with fewer slots than their numbers, in any lap. */
 static void test_shrink(void **state)
 {
 	struct srq_rig *r = *state;
@@ -359,7 +358,7 @@ static void test_shrink(void **state)
 	assert_int_equal(post(r, 1), ENOMEM);
 }
 
-/* What the kernel refuses changes nothing, not even what was posted meanwhile. */
+/* A resize that the kernel rejects changes nothing, not even entries posted meanwhile. */
 static void test_resize_refused(void **state)
 {
 	struct srq_rig *r = *state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Provider, threads that share queues: one is the device, others post, poll, arm, resize the CQ and
- * destroy queue pairs. Each work request completes once; with -fsanitize=thread, nothing races.
+ * Provider, threads that share queues: one is the device, others post, poll, arm, resize the CQ
+ * and destroy queue pairs. Each work request completes once; with -fsanitize=thread, there is no
+ * race.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +19,7 @@
 #define SRQ_ENTRIES	32u
 #define HELD		5u		/* entries of the SRQ that the device keeps to itself */
 
-/* The device: what it has taken of each queue and where it completes. */
+/* The device: its index in each queue, and its position in the CQ. */
 static struct {
 	pthread_mutex_t lock;		/* everything here; the provider never sees it */
 	struct ornic_qp *qp[QPS];
@@ -39,13 +40,13 @@ static _Atomic uint32_t completed;
 static _Atomic bool stop;
 static unsigned int shared_qps;		/* that all posters use */
 
-/* As the daemon reads it: what lies before the index is there. */
+/* Read an index as the daemon does: all entries before it are visible. */
 static uint32_t index_of(const __le32 *host_index)
 {
 	return le32toh(__atomic_load_n(host_index, __ATOMIC_ACQUIRE));
 }
 
-/* Caller saw that there is room. */
+/* The caller has checked that there is room. */
 static void cq_write(struct ornic_cqe cqe)
 {
 	struct ornic_cqe *at = &device.ring[device.prod & ((1u << device.log) - 1)];
@@ -79,7 +80,7 @@ static void device_sends(unsigned int i)
 	cq_write(cqe_of(device.qp[i]->qpn, device.taken[i]++, ORNIC_WC_SEND, 0));
 }
 
-/* Takes entries in order and completes them in another one. */
+/* Take entries in order and complete them in another order. */
 static void device_srq(void)
 {
 	struct ornic_wq *wq = &device.srq->wq;
@@ -117,7 +118,7 @@ static void *device_run(void *arg)
 	return arg;
 }
 
-/* Within the resize command */
+/* Runs within the resize command */
 static void change_rings(struct ibv_cq *cq)
 {
 	(void)cq;
@@ -141,7 +142,7 @@ static void account(const struct ibv_wc *wc)
 	atomic_fetch_add(&completed, 1);
 }
 
-/* Polls, arms at times, and consumes an event at times. */
+/* Poll, arm at times, and consume an event at times. */
 static void *poll_run(void *arg)
 {
 	struct ibv_wc wc[4];
@@ -205,7 +206,7 @@ static pthread_t start(void *(*run)(void *), uintptr_t number)
 	return thread;
 }
 
-/* All of the work, while @meanwhile does something else. */
+/* Run all of the work while @meanwhile runs in another thread. */
 static void storm(void *(*post)(void *), void (*meanwhile)(void))
 {
 	pthread_t device_thread = start(device_run, 0), posters[POSTERS], pollers[POLLERS];
@@ -311,7 +312,7 @@ static void test_resize_meanwhile(void **state)
 	storm(send_run, resize_again_and_again);
 }
 
-/* With completions in the CQ: what is left of one queue pair is not another one's. */
+/* With completions in the CQ: leftovers of one queue pair are not reported for another one. */
 static void live_and_die(void)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = UINT64_MAX, .opcode = IBV_WR_SEND };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * log.c: lines as they are written, byte for byte, and those that are suppressed.
- */
+/* log.c: lines byte for byte, and suppressed lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +30,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-/* Standard error goes into a pipe. */
+/* Redirect standard error into a pipe. */
 static int real, pipe_fd[2];
 static char got[8192];
 
@@ -59,7 +57,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What has been written since the last time */
+/* Return the output since the last call */
 static const char *written(void)
 {
 	ssize_t n = read(pipe_fd[0], got, sizeof(got) - 1);
@@ -91,7 +89,7 @@ static void test_levels(void **state)
 	}
 }
 
-/* Five lines per second and place; the first line of a later second reports the rest. */
+/* Five lines per second and place; the first line of a later second reports the suppressed ones. */
 static void test_suppressed(void **state)
 {
 	struct log_limit a = { 0 }, b = { 0 };
@@ -113,7 +111,7 @@ static void test_suppressed(void **state)
 	seconds = 103;
 	assert_true(log_limit_ok(&a));
 	assert_string_equal(written(), "");
-	seconds = 99;		/* another second, whichever */
+	seconds = 99;		/* any other second */
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(log_limit_ok(&a), i < LOG_LIMIT_LINES);
 }
@@ -142,7 +140,7 @@ static void test_long(void **state)
 	assert_int_equal(got[LINE - 2], 'z');
 }
 
-/* Control characters look like what they are not. */
+/* Control characters are escaped. */
 static void test_control_characters(void **state)
 {
 	(void)state;
@@ -150,7 +148,7 @@ static void test_control_characters(void **state)
 	assert_string_equal(written(), "ornicd: a??[1m??b\n");
 }
 
-/* The first error line of those that are written, without prefix */
+/* Return the first error line that is written, without prefix */
 static void test_keep(void **state)
 {
 	char kept[8];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * loop.c: which callbacks run, in which order with the work hook, and when the loop ends.
- */
+/* loop.c: which callbacks run, in which order with the work hook, and when the loop ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +26,7 @@ struct end {
 	int fd[2];
 	uint32_t events;	/* of the last call */
 	unsigned int calls;
-	struct end *deletes;	/* the callback does */
+	struct end *deletes;	/* action of the callback */
 };
 
 struct fix {
@@ -36,7 +34,7 @@ struct fix {
 	struct end end[WATCHES];
 	unsigned int turns;	/* the loop stops when they are taken */
 	unsigned int worked;
-	int64_t wait;		/* what the hook returns */
+	int64_t wait;		/* return value of the hook */
 };
 
 static void called(void *arg, uint32_t events)
@@ -89,7 +87,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Events are looked at after each turn but the last. */
+/* Events are polled after each turn except the last one. */
 static void turns(struct fix *t, unsigned int n)
 {
 	t->turns = n;
@@ -105,7 +103,7 @@ static void fill(struct end *e)
 	assert_int_equal(write(e->fd[1], "x", 1), 1);
 }
 
-/* Level triggered: each time, until the byte is read; the others are not called. */
+/* Level triggered: each time until the byte is read; no other callback runs. */
 static void test_events(void **state)
 {
 	struct fix *t = *state;
@@ -134,13 +132,13 @@ static void test_errors(void **state)
 	loop_del(t->l, e->fd[1]);
 	loop_del(t->l, 100000);
 	loop_del(t->l, -1);
-	/* what epoll does not watch: a file */
+	/* a regular file, which epoll rejects */
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(loop_add(t->l, file, EPOLLIN, called, e), -EPERM);
 	assert_int_equal(loop_mod(t->l, file, EPOLLIN), -ENOENT);
 	close(file);
-	/* a descriptor that is gone */
+	/* a closed descriptor */
 	close(e->fd[0]);
 	assert_int_equal(loop_mod(t->l, e->fd[0], EPOLLIN), -EBADF);
 	loop_del(t->l, e->fd[0]);
@@ -162,7 +160,7 @@ static void test_modify(void **state)
 	assert_int_equal(e->calls, 2);
 }
 
-/* Of two watches with an event in one batch, the first one called deletes the other. */
+/* Two watches have an event in one batch, and the first callback deletes the other watch. */
 static void test_delete_in_batch(void **state)
 {
 	struct fix *t = *state;
@@ -174,7 +172,7 @@ static void test_delete_in_batch(void **state)
 	turns(t, 1);
 	assert_int_equal(t->end[0].calls + t->end[1].calls, 1);
 	assert_int_equal(t->end[2].calls, 1);
-	/* and one that deletes itself is called once */
+	/* a watch that deletes itself is called once */
 	t->end[2].deletes = &t->end[2];
 	turns(t, 3);
 	assert_int_equal(t->end[2].calls, 1);
@@ -185,7 +183,7 @@ static void test_delete_in_batch(void **state)
 	assert_int_equal(t->end[2].calls, 2);
 }
 
-/* Descriptors of any number */
+/* Any number of descriptors */
 static void test_large_numbers(void **state)
 {
 	static const int numbers[] = { 63, 64, 65, 127, 128, 1000 };
@@ -243,7 +241,7 @@ static int64_t now(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-/* The loop sleeps for as long as the hook says, and not at all if it says 0. */
+/* The loop sleeps as long as the hook says, and not at all for 0. */
 static void test_wait(void **state)
 {
 	struct fix *t = *state;
@@ -260,7 +258,7 @@ static void test_wait(void **state)
 	assert_int_equal(t->worked, 2);
 }
 
-/* SIGTERM and SIGINT end the loop, however often it was told so. */
+/* SIGTERM and SIGINT end the loop, for one signal or several. */
 static void test_signals(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
