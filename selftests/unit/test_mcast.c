@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multicast groups: who hears a datagram, between functions and within one, and what
- * RULE_CREATE with kind MEMBER refuses (ORN-MC).
+ * Multicast groups: the receivers of a datagram, between functions and within one, and rejected
+ * RULE_CREATE commands with kind MEMBER (ORN-MC).
  */
 #include <endian.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 static const uint8_t group4[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x0e, [15] = 9 };
 
-/* a sends, b and c are on the same function as a, d is elsewhere */
+/* a sends, b and c are on the same function as a, d is on another one */
 struct fix {
 	struct world w;
 	struct conn a, b, c, d;
@@ -78,7 +78,7 @@ static uint32_t join(struct conn *c, const uint8_t gid[16])
 	return number;
 }
 
-/* A datagram from @from to a group. */
+/* Send a datagram from @from to a group. */
 static void send(struct fix *t, struct conn *from, const uint8_t gid[16], uint32_t qpn)
 {
 	static const uint8_t data[100] = { 1, 2, 3 };
@@ -109,7 +109,7 @@ static void heard(struct conn *c, const struct conn *from)
 	conn_quiet(c);
 }
 
-/* ORN-MC-1, ORN-MC-2: every member of every function, once, the sender too; others not */
+/* ORN-MC-1, ORN-MC-2: every member of every function, once, also the sender; no other queue pair */
 static void test_deliver(void **state)
 {
 	struct fix *t = *state;
@@ -128,7 +128,7 @@ static void test_deliver(void **state)
 	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_rx_packets], 1);
 }
 
-/* IPv6; groups are apart; whoever left hears nothing (ORN-STEER-7) */
+/* IPv6; groups are separate; a former member gets nothing (ORN-STEER-7) */
 static void test_groups(void **state)
 {
 	struct fix *t = *state;
@@ -149,7 +149,7 @@ static void test_groups(void **state)
 	conn_quiet(&t->d);
 }
 
-/* ORN-MC-3: BLOCK_MC_LOOP spares the sender its own words, and nothing else */
+/* ORN-MC-3: BLOCK_MC_LOOP suppresses the sender's own copy, and nothing else */
 static void test_block(void **state)
 {
 	struct fix *t = *state;
@@ -194,7 +194,7 @@ static void test_not_for_us(void **state)
 	heard(&t->d, &t->a);
 }
 
-/* A member without a receive costs the others nothing; one in ERR hears nothing (ORN-RQ-11) */
+/* A member without a receive costs the others nothing; one in ERR gets nothing (ORN-RQ-11) */
 static void test_slow_member(void **state)
 {
 	struct fix *t = *state;
@@ -215,7 +215,7 @@ static void test_slow_member(void **state)
 	assert_int_equal(t->d.qp.backlog.count, 3);
 }
 
-/* Packets of connections, to a group: nobody takes them (ORN-MC-4). */
+/* Packets of connections, to a group: all drop them (ORN-MC-4). */
 static void test_hostile(void **state)
 {
 	struct fix *t = *state;
@@ -301,7 +301,7 @@ static int destroy(struct inproc *p, uint16_t opcode, uint32_t number)
 	return host_exec(&p->host, opcode, number, NULL, 0, NULL, 0);
 }
 
-/* Groups of a host's choice do not all end up in one bucket, which all packets would search. */
+/* Groups of a host's choice do not all fall into one bucket, which all packets would search. */
 static void test_spread(void **state)
 {
 	struct fix *t = *state;
@@ -345,7 +345,7 @@ static void test_command(void **state)
 		cmd = good;
 		bytes[i] ^= 0xff;
 		if (i == 0x18 || i == 0x19 || i == 0x1a || i == 0x1b || (group && (i == 0x40 || i > 0x4c)))
-			continue;	/* owner; bytes that leave it a group */
+			continue;	/* owner; bytes after which the address is still a group */
 		assert_int_not_equal(create(p, &cmd), ORNIC_ST_OK);
 	}
 	cmd = member(&rc);
@@ -358,7 +358,7 @@ static void test_command(void **state)
 	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_OK);
 	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(create(p, &good), ORNIC_ST_OK);
-	/* reset takes members along, before their queue pairs */
+	/* a reset removes members, before their queue pairs */
 	inproc_flr(p);
 	assert_int_equal(p->f->dev.mcast.number.used, 0);
 }

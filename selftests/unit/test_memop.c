@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/memop.c: fast registration, windows and invalidation, as a queue pair and its
- * peer use them, and every way to be refused.
+ * engine/memop.c: fast registration, windows and invalidation, used by a queue pair and its peer,
+ * and every reason to reject them.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -92,7 +92,7 @@ static struct mr *mr_of(struct fix *t, uint32_t key)
 	return table_get(&t->a.d->dev.keys, key >> ORNIC_KEY_TAG_BITS);
 }
 
-/* Post and run; the completion's status, which fails with ORN-ERR-4 if it lacks a syndrome. */
+/* Post and run; return the completion's status. ORN-ERR-4: a failure has a syndrome. */
 static uint8_t do_wr(struct fix *t, struct conn *c, struct wr *wr, struct ornic_cqe *cqe)
 {
 	wr->flags |= ORNIC_WQE_SIGNALED;
@@ -110,7 +110,10 @@ static uint8_t status_of(struct fix *t, struct conn *c, struct wr wr)
 	return do_wr(t, c, &wr, &cqe);
 }
 
-/* Refused as a memory operation, for @syndrome (ORN-WQE-63); the queue pair is in ERR then. */
+/*
+ * Check that a memory operation is rejected with @syndrome (ORN-WQE-63) and the queue pair is in
+ * ERR.
+ */
 static void refused(struct fix *t, struct wr wr, uint32_t syndrome)
 {
 	struct ornic_cqe cqe;
@@ -121,7 +124,7 @@ static void refused(struct fix *t, struct wr wr, uint32_t syndrome)
 	conn_quiet(&t->a);
 }
 
-/* A registration of two pages of @buf, in reverse, from byte 0x100 of the first on. */
+/* Register two pages of @buf in reverse order, from byte 0x100 of the first page on. */
 static struct wr reg_wr(struct fix *t, uint32_t key)
 {
 	uint64_t list = guest_alloc(&t->a.d->guest, 64, 64);
@@ -156,7 +159,7 @@ static struct wr inv_wr(uint8_t opcode, uint32_t key)
 	return (struct wr){ .opcode = opcode, .imm = htole32(key) };
 }
 
-/* What the peer of @c gets when it writes @len bytes with @key. */
+/* Return the result of the peer of @c for a WRITE of @len bytes with @key. */
 static uint8_t peer_writes(struct fix *t, struct conn *c, uint32_t key, uint64_t addr, uint32_t len)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = addr, .rkey = key };
@@ -175,7 +178,7 @@ static uint32_t window(struct fix *t, uint8_t kind)
 	return dut_blank(t->a.d, NULL, kind, 0);
 }
 
-/* ORN-MEM-61, ORN-MEM-62, ORN-MEM-70: registered, used by both ends, list needed no more */
+/* ORN-MEM-61, ORN-MEM-62, ORN-MEM-70: registered, used by both ends, list no longer needed */
 static void test_fast_reg(void **state)
 {
 	struct fix *t = *state;
@@ -199,7 +202,7 @@ static void test_fast_reg(void **state)
 			 ORNIC_WC_REM_ACCESS_ERR);
 }
 
-/* ORN-MEM-60, ORN-MEM-70: invalid before, and the tag of create is dead after */
+/* ORN-MEM-60, ORN-MEM-70: invalid before, and the tag of create is invalid afterwards */
 static void test_invalid_key(void **state)
 {
 	struct fix *t = *state;
@@ -214,7 +217,7 @@ static void test_invalid_key(void **state)
 	assert_int_equal(status_of(t, &t->c, wr), ORNIC_WC_LOC_PROT_ERR);
 }
 
-/* ORN-MEM-61: each reason; the key stays as it was */
+/* ORN-MEM-61: each reason; the key stays unchanged */
 static void test_fast_reg_refused(void **state)
 {
 	static const struct {
@@ -350,7 +353,7 @@ static void test_order(void **state)
 		conn_expect(&t->a, &t->a.hscq, i, wc[i], 0);
 }
 
-/* A refusal completes after what was posted before it, and what follows is flushed. */
+/* A rejected operation completes after the work posted before it; later work is flushed. */
 static void test_order_of_failure(void **state)
 {
 	struct fix *t = *state;
@@ -374,7 +377,7 @@ static void test_order_of_failure(void **state)
 	conn_quiet(&t->b);
 }
 
-/* ORN-WQE-61: what was sent before may have to be sent again, with the same key */
+/* ORN-WQE-61: packets sent before may be retransmitted, with the same key */
 static void test_invalidate_waits(void **state)
 {
 	struct fix *t = *state;
@@ -398,7 +401,7 @@ static void test_invalidate_waits(void **state)
 	assert_int_equal(mr_of(t, key)->list_budget, 4);
 }
 
-/* ORN-MEM-68: the kinds, the tag, the domain, the queue pair; twice is fine */
+/* ORN-MEM-68: the kinds, the tag, the domain, the queue pair; a repetition is allowed */
 static void test_invalidate(void **state)
 {
 	struct fix *t = *state;
@@ -462,7 +465,7 @@ static void test_send_inv(void **state)
 	assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], 0);
 }
 
-/* ORN-RQ-41: no answer; what was executed before it is acknowledged, reads are answered */
+/* ORN-RQ-41: no answer; earlier requests are acknowledged, reads are answered */
 static void test_send_inv_refused(void **state)
 {
 	struct fix *t = *state;
@@ -560,7 +563,7 @@ static void test_zero_based(void **state)
 	assert_int_equal(peer_writes(t, &t->b, key, 1, 1000), ORNIC_WC_REM_ACCESS_ERR);
 }
 
-/* ORN-MEM-63, ORN-MEM-64: each reason; nothing stays bound */
+/* ORN-MEM-63, ORN-MEM-64: each reason; no binding stays */
 static void test_bind_refused(void **state)
 {
 	for (int i = 0; i < 17; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/mr.c: every way a key can be wrong (ORN-MEM-6, ORN-SEC-3, ORN-SEC-9), and
- * the pieces behind a right one.
+ * engine/mr.c: every error of a key (ORN-MEM-6, ORN-SEC-3, ORN-SEC-9), and the pieces of memory
+ * of a valid key.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The syndrome, or 0. */
+/* Return the syndrome, or 0. */
 static uint32_t check(struct fixture *f, bool privileged, uint32_t pd, uint32_t access,
 		      uint32_t key, uint64_t addr, uint64_t len)
 {
@@ -103,7 +103,7 @@ static void test_rights(void **state)
 			 ORNIC_SYN_KEY_ACCESS);
 }
 
-/* Rights are judged before range, so that the order of the clause is kept (ORN-MEM-6). */
+/* Rights are checked before range, in the order of the clause (ORN-MEM-6). */
 static void test_order(void **state)
 {
 	struct fixture *f = *state;
@@ -190,7 +190,7 @@ static void test_segs_of_a_region(void **state)
 	assert_int_equal(seg[0].len, LEN - 5);
 }
 
-/* A region whose pages lie apart: as many pieces, and no more than there is room for. */
+/* A region of pages that are not contiguous: one piece per page, within the limit of pieces. */
 static void test_segs_limit(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each allocation of each admin command fails once: the command reports NO_RESOURCE and leaves
- * nothing half made, and the same command succeeds afterwards. The sanitizer looks for leaks.
+ * Each allocation of each admin command fails once: the command reports NO_RESOURCE and leaves no
+ * partial object, and the same command succeeds afterwards. The sanitizer looks for leaks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +22,10 @@
 
 #define MOST_FAILURES	50	/* more than any command allocates */
 
-/* One page more than a list on the heap has */
+/* One page more than fits a list on the heap */
 #define MANY_PAGES	(PAGELIST_PIECE / sizeof(uint64_t) + 1)
 
-/** struct fixture - a device with one of each that other commands name */
+/** struct fixture - a device with one object of each kind that commands name */
 struct fixture {
 	struct inproc *p;
 	uint64_t ring;
@@ -38,7 +38,7 @@ struct fixture {
 	struct host_qp raw;
 };
 
-/** struct command_test - a command, and the one that undoes it, 0 if it changes an object */
+/** struct command_test - a command, and the command that undoes it, 0 if it changes an object */
 struct command_test {
 	const char *name;
 	uint16_t opcode;
@@ -250,7 +250,7 @@ static const struct command_test commands[] = {
 	CHANGE(SRQ_RESIZE, fill_srq_resize),
 };
 
-/** struct tally - all that a command may take, and has to give back when it fails */
+/** struct tally - resources that a command may allocate, and must free when it fails */
 struct tally {
 	uint32_t used[12];
 	uint32_t users[8];
@@ -322,7 +322,7 @@ static int teardown(void **state)
 	return inproc_teardown(&p);
 }
 
-/* Tables and timers have no room left: the command has to make some. */
+/* Tables and timers are full: the command must extend them. */
 static uint32_t fill_up(struct timers *ts)
 {
 	uint32_t n = ts->room - ts->cap;
@@ -380,7 +380,10 @@ static void test_commands(void **state)
 		try_command(f, &commands[i]);
 }
 
-/* Events that find no room wait in memory; without memory the oldest waiter is told of the loss. */
+/*
+ * Events without room wait in memory. Without memory, the oldest waiting object gets an event
+ * about the loss.
+ */
 static void test_event(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/: create, query and destroy of every kind of object; what is refused, and
- * that a refusal leaves nothing behind.
+ * dev/: create, query and destroy of every kind of object; rejected commands, and that they leave
+ * no state behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 #define OFF(type, member)	offsetof(struct ornic_##type, member)
 
-/* The last command was refused with @status because of the field at @off. */
+/* The last command was rejected with @status because of the field at @off. */
 static void refused_at(struct inproc *p, int got, uint8_t status, size_t off)
 {
 	assert_int_equal(got, status);
@@ -34,7 +34,7 @@ static void refused_at(struct inproc *p, int got, uint8_t status, size_t off)
 #define DESTROY(p, kind, number)	\
 	host_exec(&(p)->host, ORNIC_OP_##kind##_DESTROY, number, NULL, 0, NULL, 0)
 
-/* Change @member of a good command to @val and expect the refusal. */
+/* Change @member of a good command to @val and expect it to be rejected. */
 #define REFUSE(p, op, good, member, val, status) do {				\
 	__typeof__(good) bad_ = (good);						\
 										\
@@ -212,7 +212,7 @@ static void test_key(void **state)
 	assert_int_equal(DESTROY(p, KEY, host_number(&p->host)), ORNIC_ST_OK);
 }
 
-/* ORN-MEM-60: kinds that work requests fill say nothing of memory at create */
+/* ORN-MEM-60: kinds that work requests fill have no memory at create */
 static void test_blank_keys(void **state)
 {
 	static const uint8_t kinds[] = { ORNIC_KEY_FAST_REG, ORNIC_KEY_MW1, ORNIC_KEY_MW2B };
@@ -251,7 +251,7 @@ static void test_blank_keys(void **state)
 	}
 }
 
-/* ORN-MEM-60: room for its list is set aside at create */
+/* ORN-MEM-60: room for the page list is allocated at create */
 static void test_fast_reg_budget(void **state)
 {
 	struct inproc *p = *state;
@@ -668,7 +668,10 @@ static void test_port(void **state)
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_PORT_ERR);
-	/* A reset keeps the MAC and nothing else; a function level reset not even that. */
+	/*
+	 * A reset keeps the MAC address and nothing else; a function level reset does not keep it
+	 * either.
+	 */
 	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_OK);
 	host_reset(&p->host, ORNIC_REASON_USER);
 	assert_int_equal(p->f->dev.port.mac[1], 9);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * net/offload.c against frames built from what is in them, and with descriptions that are wrong.
- */
+/* net/offload.c: frames built from their description, and wrong offload descriptions. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -23,10 +21,10 @@
 #define CWR		0x80
 
 /**
- * struct what - what is in a frame
+ * struct what - contents of a frame
  * @tags:	VLAN tags
  * @options:	words of four bytes in the IPv4 header behind the first five; of eight in each of
- *		the two IPv6 options, if there are any
+ *   the two IPv6 options, if there are any
  * @tcp_options: words behind TCP's first five
  * @sum:	there is a checksum
  */
@@ -45,10 +43,10 @@ struct what {
 };
 
 /**
- * struct where - where in a frame what is
- * @l4:		byte of the transport's header
+ * struct where - positions in a frame
+ * @l4:	byte of the transport's header
  * @head:	bytes of all headers
- * @len:	bytes of all
+ * @len:	bytes of the frame
  */
 struct where {
 	uint32_t l3;
@@ -93,7 +91,7 @@ static uint32_t l4_bytes(const struct what *w)
 	       w->proto == IPPROTO_UDP ? 8 : 12;
 }
 
-/* The sum of what a checksum covers besides header and payload, @len bytes. */
+/* Return the sum of the pseudo header, for @len bytes of transport header and payload. */
 static uint32_t pseudo(const struct what *w, const uint8_t *l3, uint32_t len)
 {
 	const uint8_t rest[4] = { 0, w->proto, len >> 8, len };
@@ -136,7 +134,7 @@ static uint32_t build_l3(const struct what *w, uint8_t *ip, uint32_t rest)
 	return bytes;
 }
 
-/* The frame as it belongs on the wire. */
+/* Build the frame with all checksums, as sent on the wire. */
 static struct where build(const struct what *w, uint8_t *to)
 {
 	struct where at = { 0 };
@@ -170,7 +168,7 @@ static struct where build(const struct what *w, uint8_t *to)
 	return at;
 }
 
-/* A sum of the addresses is what a stack leaves where the checksum is to be. */
+/* The network stack leaves the sum of the pseudo header in the checksum field. */
 static void leave_sum(const struct what *w, const struct where *at, uint8_t *frame)
 {
 	be16_put(frame + at->l4 + csum_at(w->proto),
@@ -235,7 +233,7 @@ static void check_cuts(struct offload *o, const struct what *w, uint32_t size, b
 	assert_int_equal(offload_next(o, got), 0);
 }
 
-/* ---- what is right ----------------------------------------------------------- */
+/* ---- valid requests ---------------------------------------------------------- */
 
 static void test_cut(void **state)
 {
@@ -264,7 +262,7 @@ static void test_cut(void **state)
 	}
 }
 
-/* UDP that had no checksum gets none. */
+/* UDP without a checksum gets none. */
 static void test_cut_plain(void **state)
 {
 	static uint8_t frame[4096];
@@ -312,7 +310,7 @@ static void test_checksum(void **state)
 	}
 }
 
-/* A sum of zero is not written as such: UDP has that for none. */
+/* UDP: a sum of zero is written as 0xffff, because zero means no checksum. */
 static void test_zero(void **state)
 {
 	uint8_t bytes[2];
@@ -325,7 +323,7 @@ static void test_zero(void **state)
 	}
 }
 
-/* Nothing to do, and nothing done. */
+/* Nothing is requested, and nothing changes. */
 static void test_nothing(void **state)
 {
 	static const uint8_t flags[] = { 0, VIRTIO_NET_HDR_F_DATA_VALID };
@@ -345,7 +343,7 @@ static void test_nothing(void **state)
 	}
 }
 
-/* SCTP's is a CRC, and asked for as if it were a checksum. */
+/* SCTP has a CRC, but the request has the form of a checksum request. */
 static void test_sctp(void **state)
 {
 	(void)state;
@@ -371,7 +369,7 @@ static void test_sctp(void **state)
 	}
 }
 
-/* ---- what is wrong ----------------------------------------------------------- */
+/* ---- invalid requests -------------------------------------------------------- */
 
 /* The length in the IP header is 0x1010. */
 static struct what plain_tcp(bool ipv6)
@@ -425,7 +423,7 @@ static void test_bad_description(void **state)
 	}
 }
 
-/* No more than so many: a long frame has room for more pieces of a few bytes. */
+/* Limit of segments: a long frame could be cut into more segments of a few bytes. */
 static void test_too_many(void **state)
 {
 	static uint8_t frame[OFFLOAD_MAX_BYTES];
@@ -444,7 +442,7 @@ static void test_too_many(void **state)
 	assert_int_equal(offload_begin(&(struct offload) {}, &vh, frame, at.len), OFFLOAD_CUT);
 }
 
-/* @value at byte @at of the IP header, or of TCP's */
+/* Set byte @at of the IP or TCP header to @value */
 static void check_bad_header(bool ipv6, bool l4, uint32_t at, uint8_t value)
 {
 	static uint8_t frame[5000];
@@ -464,7 +462,7 @@ static void test_bad_headers(void **state)
 	(void)state;
 	check_bad_header(false, false, 0, 0x65);
 	check_bad_header(false, false, 0, 0x44);
-	check_bad_header(false, false, 0, 0x46);	/* then TCP is elsewhere */
+	check_bad_header(false, false, 0, 0x46);	/* then TCP starts elsewhere */
 	check_bad_header(false, false, 2, 0xff);
 	check_bad_header(false, false, 2, 0);
 	check_bad_header(false, false, 6, 0x20);	/* fragments */
@@ -482,7 +480,7 @@ static void test_bad_headers(void **state)
 	}
 }
 
-/* Every beginning of a frame: what is behind its end is not there. */
+/* Every prefix of a frame: no access beyond its end. */
 static void test_cut_off(void **state)
 {
 	static uint8_t frame[5000];
@@ -513,7 +511,10 @@ static void test_cut_off(void **state)
 	}
 }
 
-/* The IP header says @n bytes in memory that ends there; what is cut is what it says. */
+/*
+ * The IP header says @n bytes, in memory that ends there; the length of the IP header limits the
+ * cuts.
+ */
 static void check_ip_length(const struct what *w, uint32_t n)
 {
 	static uint8_t frame[5000], got[FRAMES_MAX_BYTES];
@@ -558,7 +559,7 @@ static void test_every_ip_length(void **state)
 	}
 }
 
-/* A hop-by-hop header needs 8 bytes: with less of the packet there it is none. */
+/* A hop-by-hop header needs 8 bytes: a shorter rest of the packet is no header. */
 static void test_short_options(void **state)
 {
 	static uint8_t frame[5000];
@@ -589,7 +590,7 @@ static uint16_t anything(uint16_t good)
 	}
 }
 
-/* Whatever is said of whatever frame: nothing beyond its memory is touched, and it ends. */
+/* Random descriptions of random frames: no access beyond the memory, and an end in finite time. */
 static void test_hostile(void **state)
 {
 	static uint8_t frame[OFFLOAD_MAX_BYTES + 64];

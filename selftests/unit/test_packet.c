@@ -163,7 +163,7 @@ static void spin(unsigned int *spins)
 		sched_yield();
 }
 
-/* What a program does that polls the end of its buffer. */
+/* Poll the end of the buffer as a program does. */
 struct poller {
 	uint8_t *buf;
 	uint32_t len;

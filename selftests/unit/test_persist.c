@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FLUSH to persistent memory: which memory that can be, when it is answered, what waits for
- * it, and what becomes of it if the disk fails or the queue pair goes.
+ * FLUSH to persistent memory: memory that is supported, the time of the answer, requests that
+ * wait for it, and failures of the disk or the queue pair.
  */
 #define _GNU_SOURCE 1	/* memfd_create() */
 
@@ -38,10 +38,10 @@
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_FLUSH_PERSISTENT)
 #define BOTH	(ORNIC_FLUSH_GLOBAL | ORNIC_FLUSH_PERSISTENT)
 #define REGION	(ORNIC_FLUSH_REGION << FETH_LEVEL_SHIFT)
-#define DISK	0x200000000ull	/* where a file on a disk is in a guest's memory */
+#define DISK	0x200000000ull	/* guest address of a file on a disk */
 #define BYTES	(64u << 10)
 
-/* The disk: a sync ends when the test says so, with what the test says. */
+/* The disk: a sync ends when the test decides, with the result that the test decides. */
 static struct {
 	sem_t begun;
 	sem_t end;
@@ -137,7 +137,7 @@ static void answered(struct fix *t, uint32_t psn)
 	assert_int_equal(s->p.len, 0);
 }
 
-/* The sync that has begun ends. */
+/* End the sync that has begun. */
 static void finish(struct fix *t)
 {
 	struct pollfd p = { .fd = t->w.e.syncer.fd, .events = POLLIN };
@@ -165,12 +165,12 @@ static void test_waits(void **state)
 	}
 	assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], 3);
 	assert_int_equal(t->w.dut[0].dev.cnt[CNT_rx_flush], 3);
-	flush(t, 0, P(3), ORNIC_FLUSH_GLOBAL);	/* nothing to wait for */
+	flush(t, 0, P(3), ORNIC_FLUSH_GLOBAL);	/* no data to wait for */
 	answered(t, P(3));
 	assert_int_equal(disk.syncs, 3);
 }
 
-/* ORN-QP-26: asked for again, before and after it was answered: one sync */
+/* ORN-QP-26: a duplicate before and after the answer: one sync */
 static void test_duplicate(void **state)
 {
 	struct fix *t = *state;
@@ -198,7 +198,7 @@ static void write_word(struct fix *t, uint32_t psn, uint8_t opcode, uint64_t val
 	peer_send(&t->peer, p, &value, sizeof(value));
 }
 
-/* ORN-WQE-46: what comes behind is executed afterwards, and the peer told to send it again. */
+/* ORN-WQE-46: later requests are dropped while the FLUSH waits, and the peer retransmits them. */
 static void test_behind(void **state)
 {
 	struct fix *t = *state;
@@ -224,7 +224,7 @@ static void test_behind(void **state)
 	assert_int_equal(*word, 8);
 }
 
-/* What came before is answered meanwhile. */
+/* Earlier requests are answered meanwhile. */
 static void test_before(void **state)
 {
 	struct fix *t = *state;
@@ -249,7 +249,7 @@ static void test_before(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* ORN-WQE-47, ORN-WQE-48: NAK remote operational, QP_FATAL; the file is not trusted again. */
+/* ORN-WQE-47, ORN-WQE-48: NAK remote operational, QP_FATAL; the file stays untrusted. */
 static void test_failure(void **state)
 {
 	struct fix *t = *state;
@@ -275,7 +275,7 @@ static void test_failure(void **state)
 	assert_int_equal(t->w.dut[0].dev.cnt[CNT_flush_persistent], 0);
 }
 
-/* A sync that began before the FLUSH came may have missed its data: another one follows. */
+/* A sync that began before the FLUSH arrived may have missed its data: another one follows. */
 static void test_two(void **state)
 {
 	struct fix *t = *state;
@@ -293,7 +293,7 @@ static void test_two(void **state)
 	assert_int_equal(disk.syncs, 2);
 }
 
-/* ORN-MEM-12, ORN-QP-3: nobody waits for the disk, and nothing comes of it afterwards. */
+/* ORN-MEM-12, ORN-QP-3: no command waits for the disk, and its result is ignored afterwards. */
 static void test_gone(void **state)
 {
 	static const uint8_t next[] = { ORNIC_QPS_RESET, ORNIC_QPS_ERR };
@@ -307,7 +307,7 @@ static void test_gone(void **state)
 		sem_wait(&disk.begun);
 		flush(t, 1, P(0), BOTH);
 		((struct mr *)table_get(&t->w.dut[0].dev.keys, t->key >> ORNIC_KEY_TAG_BITS))->durable =
-			NULL;			/* as if the key had been destroyed */
+			NULL;			/* as if the key were destroyed */
 		for (int k = 0; k < 2; k++)
 			qp_set_state(&t->c[k].qp, next[i]);
 		finish(t);
@@ -317,7 +317,7 @@ static void test_gone(void **state)
 	}
 }
 
-/* The engine ends while the disk is at it. */
+/* The engine ends while the disk is busy. */
 static void test_end(void **state)
 {
 	struct fix *t = *state;
@@ -330,7 +330,7 @@ static void test_end(void **state)
 	assert_int_equal(syncer_init(&t->w.e.syncer, slow_sync), 0);
 }
 
-/* ---- which memory it can be ---- */
+/* ---- supported memory ---- */
 
 static char here[4096] = ".";	/* of the test program: no folder in memory */
 
@@ -340,7 +340,10 @@ static int counting_sync(int fd)
 	return fdatasync(fd);
 }
 
-/* Does the kernel say that a file is gone with the power? The code under test is not asked. */
+/*
+ * Return true if the kernel says that a power failure erases the file; independent of the tested
+ * code.
+ */
 static bool in_memory(int fd)
 {
 	struct statfs st;
@@ -350,7 +353,7 @@ static bool in_memory(int fd)
 		st.f_type == HUGETLBFS_MAGIC;
 }
 
-/* A file on the disk that the checkout is on, mapped at @addr; -1 if that is none. */
+/* Map a file on the checkout's disk at @addr; -1 if that disk is none. */
 static int disk_map(struct inproc *p, uint64_t addr)
 {
 	int fd = open(here, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -393,7 +396,7 @@ static void refused(struct inproc *p, uint64_t addr, uint64_t len)
 	assert_int_equal(create(p, addr, len, RIGHTS & ~ORNIC_ACCESS_FLUSH_PERSISTENT), 0);
 }
 
-/* ORN-MEM-23: all of it in memory that can be made persistent, or not at all */
+/* ORN-MEM-23: all of it in memory that can be made persistent, or the command fails */
 static void test_create(void **state)
 {
 	struct inproc *p = *state;
@@ -416,7 +419,7 @@ static void test_create(void **state)
 	close(other);
 }
 
-/* Device memory is gone with the power. */
+/* A power failure erases device memory. */
 static void test_dm(void **state)
 {
 	struct inproc *p = *state;
@@ -449,7 +452,7 @@ static int modify(struct inproc *p, uint32_t key, uint32_t mask, uint64_t addr, 
 	return host_exec(&p->host, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m), NULL, 0);
 }
 
-/* ORN-MEM-23 for what a region is changed to */
+/* ORN-MEM-23 for the memory of a changed region */
 static void test_modify(void **state)
 {
 	struct inproc *p = *state;
@@ -482,7 +485,7 @@ static void test_modify(void **state)
 	close(fd);
 }
 
-/* ORN-SEC-14: it takes several turns to look at many pages. */
+/* ORN-SEC-14: a check of many pages takes several turns. */
 static void test_many_pages(void **state)
 {
 	struct inproc *p = *state;
@@ -517,7 +520,7 @@ static void sync_done(struct sync_wait *w, int err)
 	synced = err;
 }
 
-/* The kernel is asked, of a file that the client has unmapped and closed meanwhile. */
+/* The kernel syncs a file that the client has unmapped and closed meanwhile. */
 static void test_file(void **state)
 {
 	struct inproc *p = *state;
@@ -541,7 +544,7 @@ static void test_file(void **state)
 	assert_int_equal(disk.syncs, 1);
 }
 
-/* A client that shrinks its file loses what is written: said at the next flush. */
+/* A client that shrinks its file loses written data: the next flush reports it. */
 static void test_shrunk(void **state)
 {
 	struct inproc *p = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PSNs that come again after 2^24 others: an answer that is as old is not what a duplicate of the
- * new request gets (IBTA 9.7.5.1).
+ * PSNs that repeat after 2^24 others: a duplicate of a new request must not get the stored answer
+ * of an old one (IBTA 9.7.5.1).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static struct packet *request(struct script *t, uint8_t opcode, uint32_t psn, ui
 	return p;
 }
 
-/* All other PSNs once, by WRITEs to where nobody looks. */
+/* Use all other PSNs once, by WRITEs to memory that no test reads. */
 static void once_around(struct script *t)
 {
 	uint32_t left = BTH_PSN_MASK, psn = (PSN0 + 1) & BTH_PSN_MASK;

@@ -50,7 +50,7 @@ static void flushed(struct script *t, struct hostq *q, uint32_t index)
 	assert_int_equal(cqe.opcode >> 7, q == &t->c.hrcq);
 }
 
-/* What a host does between RESET and INIT (ORN-RNG-4) */
+/* Prepare the rings as a host does between RESET and INIT (ORN-RNG-4) */
 static void host_reset(struct script *t)
 {
 	struct hostq *q[] = { &t->c.sq, &t->c.rq };
@@ -64,7 +64,7 @@ static void host_reset(struct script *t)
 	}
 }
 
-/* ORN-QP-3, ORN-QP-14: nothing is left, nothing is said, records are left alone */
+/* ORN-QP-3, ORN-QP-14: no state and no event is left, records stay unchanged */
 static void test_reset(void **state)
 {
 	struct script *t = *state;
@@ -103,7 +103,10 @@ static void test_reset(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, whatever they contain */
+/*
+ * ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, for any
+ * contents
+ */
 static void test_flush(void **state)
 {
 	struct script *t = *state;
@@ -139,7 +142,7 @@ static void test_flush(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_flushes], 253);
 }
 
-/* The receive that a message is arriving in is flushed with the others. */
+/* The receive into which a message is arriving is flushed with the others. */
 static void test_flush_partial(void **state)
 {
 	struct script *t = *state;
@@ -158,7 +161,10 @@ static void test_flush_partial(void **state)
 	conn_quiet(&t->c);
 }
 
-/* Doorbells in every state do no harm, and what they missed is found later (ORN-QP-15). */
+/*
+ * Doorbells do no harm in any state, and the device finds the work of ignored ones later
+ * (ORN-QP-15).
+ */
 static void test_doorbells(void **state)
 {
 	struct script *t = *state;
@@ -233,8 +239,8 @@ static void test_rq_index(void **state)
 }
 
 /*
- * A ring that breaks while it is flushed is told too: nobody waits for a drain in vain
- * (ORN-QP-19).
+ * A ring that breaks while it is flushed is reported too, so that no host waits for a drain in
+ * vain (ORN-QP-19).
  */
 static void test_index_in_error(void **state)
 {
@@ -317,7 +323,7 @@ static void test_event_once(void **state)
 	}
 }
 
-/* ORN-PORT-16: the frame size shrank under the path MTU: nothing too long leaves. */
+/* ORN-PORT-16: the frame size became smaller than the path MTU: no longer packet leaves. */
 static void test_frame_size(void **state)
 {
 	struct script *t = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/qp_modify.c: which transitions are legal for which type, what they must
- * carry, and the range of every attribute.
+ * dev/qp_modify.c: legal transitions of each type, their required attributes, and the range of
+ * every attribute.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #define STATES	7
 
-/* A command with every attribute in range, for a mask of one's choice */
+/* A command with every attribute in range; the caller chooses the mask */
 static struct ornic_qp_modify_cmd whole(void)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
@@ -41,7 +41,7 @@ static struct ornic_qp_modify_cmd whole(void)
 #define RTS_RC		(ORNIC_QPM_SQ_PSN | ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |	\
 			 ORNIC_QPM_MAX_RD_ATOMIC)
 
-/* What each type's transition needs; the rest of the table is "no" */
+/* Required attributes of each type's transitions; all other transitions are illegal */
 static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
 {
 	if (type == ORNIC_QPT_RC) {
@@ -115,7 +115,9 @@ static void all_transitions(struct inproc *p, uint8_t type)
 		for (uint8_t to = 0; to < STATES; to++) {
 			uint32_t need = needs(type, from, to);
 
-			/* Put it there: only the command's judgement is under test. */
+			/*
+			 * Set the state directly: the test covers only the checks of the command.
+			 */
 			dev_qp->state = from;
 			if (!legal(type, from, to)) {
 				assert_int_equal(modify(&qp, need, to), ORNIC_ST_BAD_STATE);
@@ -261,7 +263,7 @@ static void test_gid_owner(void **state)
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_OK);
 }
 
-/* A GID of the other kind is no source for the path (ORN-PORT-17). */
+/* A GID of the other kind is not a valid source of the path (ORN-PORT-17). */
 static void test_gid_kind(void **state)
 {
 	struct inproc *p = *state;
@@ -277,7 +279,7 @@ static void test_gid_kind(void **state)
 			 offsetof(struct ornic_qp_modify_cmd, path.sgid_index));
 }
 
-/* While a CQ is in error its queue pairs only end (ORN-QP-31). */
+/* While a CQ is in error, its queue pairs can only go to ERR or RESET (ORN-QP-31). */
 static void test_cq_in_error(void **state)
 {
 	struct inproc *p = *state;
@@ -307,7 +309,10 @@ static uint32_t drained(struct inproc *p)
 	return n;
 }
 
-/* Every type tells that it is drained, once, if that modify asked for it (ORN-QP-16). */
+/*
+ * Every type reports that it is drained, once, if the modify command requested the event
+ * (ORN-QP-16).
+ */
 static void test_drained(void **state)
 {
 	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_RAW };
@@ -360,7 +365,10 @@ static void rate_is(struct inproc *p, struct host_qp *qp, uint32_t kbps, uint32_
 	assert_int_equal(le16toh(m.rate_packet), packet);
 }
 
-/* ORN-QP-42, ORN-QP-44: the limits of a limit, who takes one and when, and that it is kept */
+/*
+ * ORN-QP-42, ORN-QP-44: range of rate limits, types and states that accept one, and that it is
+ * kept
+ */
 static void test_rate(void **state)
 {
 	struct inproc *p = *state;
@@ -379,7 +387,7 @@ static void test_rate(void **state)
 	assert_int_equal(set_rate(&qp, RATE_MIN_KBPS, UINT32_MAX, UINT16_MAX), 0);
 	rate_is(p, &qp, RATE_MIN_KBPS, UINT32_MAX, UINT16_MAX);
 	assert_int_equal(set_rate(&qp, RATE_MAX_KBPS, 1, 1), 0);
-	/* What is refused changes nothing. */
+	/* A rejected command changes nothing. */
 	assert_int_equal(set_rate(&qp, RATE_MAX_KBPS + 1u, 0, 0), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(set_rate(&qp, UINT32_MAX, 0, 0), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(set_rate(&qp, 0, 1, 0), ORNIC_ST_BAD_PARAM);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev/: what queries answer after work, failures and resets: every field with a value that no other
- * field has; and the numbers that events carry.
+ * dev/: answers of queries after work, failures and resets, every field with a unique value; and
+ * the numbers in events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void state_is(struct host_qp *qp, struct ornic_qp_modify_cmd m, uint32_t 
 	assert_int_equal(host_qp_state(qp, &m), 0);
 }
 
-/* ORN-QP-14: nothing of a connection is left after RESET */
+/* ORN-QP-14: no attribute of a connection is left after RESET */
 static void test_connected(void **state)
 {
 	static const struct ornic_qp_modify_cmd zero;
@@ -154,7 +154,7 @@ static void test_masks(void **state)
 	qp->type = type;
 }
 
-/* After two WRITEs, a SEND, and a WRITE that waits: where each queue is */
+/* After two WRITEs, a SEND, and a WRITE that waits: the indices of each queue */
 static void test_progress(void **state)
 {
 	struct inproc *p = *state;
@@ -199,7 +199,7 @@ static void test_progress(void **state)
 	qp->sq.cons--;
 }
 
-/* Numbers of a kind begin with 1: 0 is none, but for EQs. */
+/* Numbers of each kind begin with 1, because 0 means none, except for EQs. */
 static void test_first_numbers(void **state)
 {
 	const struct ornic_pd_create_cmd cmd = { 0 };
@@ -214,7 +214,7 @@ static void test_first_numbers(void **state)
 	assert_int_equal(host_number(&p->host), 1);
 }
 
-/* The consumer is what the host says in the record; armed or not, too. */
+/* The consumer index is the host's one in the record; armed or not, too. */
 static void test_eq(void **state)
 {
 	struct inproc *p = *state;
@@ -233,7 +233,7 @@ static void test_eq(void **state)
 	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
 }
 
-/* An SRQ that the host filled beyond its end says why it is in error. */
+/* An SRQ that the host filled beyond its end reports why it is in error. */
 static void test_srq_in_error(void **state)
 {
 	struct inproc *p = *state;
@@ -268,7 +268,7 @@ static void test_srq_in_error(void **state)
 	assert_int_equal(e.info1, 0);
 }
 
-/* How often the data path has used a key. */
+/* Number of uses of a key by the data path. */
 static void test_key_uses(void **state)
 {
 	struct inproc *p = *state;

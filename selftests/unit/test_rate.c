@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pacing: the arithmetic alone, then queue pairs of every kind that sends, by a clock that
- * only the test moves (ORN-QP-41, 42, 43, 45).
+ * Pacing: first the arithmetic, then queue pairs of every type that sends, by a clock that only
+ * the test advances (ORN-QP-41, 42, 43, 45).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #define QKEY	0x11111111
 #define FRAME	1500
 
-/* Bytes that @kbps lets through in @ns */
+/* Return the bytes that @kbps permits in @ns */
 static double allowed(uint64_t kbps, double ns)
 {
 	return kbps * ns / 8e6;
@@ -35,9 +35,8 @@ static void no_wake(void *arg)
 }
 
 /*
- * Packets of @bytes, for @ns, each as soon as it may go; whoever must wait is woken @late.
- * No interval that begins with the first packet may have more than rate and burst allow.
- * Return: bytes sent.
+ * Send packets of @bytes as early as permitted, for @ns; wakeups are @late. No interval that
+ * begins with the first packet may exceed rate and burst. Return: bytes sent.
  */
 static uint64_t stream(struct rate *r, struct timers *ts, uint64_t *now, uint32_t bytes,
 		       uint64_t ns, uint64_t late, uint64_t kbps, double burst)
@@ -48,7 +47,7 @@ static uint64_t stream(struct rate *r, struct timers *ts, uint64_t *now, uint32_
 		while (rate_open(r, ts, *now)) {
 			rate_charge(r, 0, bytes, *now);
 			sent += bytes;
-			/* the clock is exact to a ns */
+			/* the clock is exact to 1 ns */
 			assert_true(sent <= allowed(kbps, *now - begin + 1) + burst + bytes);
 		}
 		assert_true(rate_waits(r));
@@ -77,7 +76,7 @@ static void test_accuracy(void **state)
 	rate_init(&r, no_wake, &woken);
 	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
 		for (size_t j = 0; j < sizeof(bytes) / sizeof(bytes[0]); j++) {
-			/* as long as 2000 packets take, or 50 bursts if that is longer */
+			/* the time of 2000 packets, or of 50 bursts if that is longer */
 			uint64_t one = 8000000ull * bytes[j] / kbps[i] + 1;
 			uint64_t ns = 2000 * one > 50 * RATE_BURST_NS ? 2000 * one :
 				      50 * RATE_BURST_NS;
@@ -93,7 +92,7 @@ static void test_accuracy(void **state)
 	timers_fini(&ts);
 }
 
-/* ORN-QP-42: a burst is what was asked for; a late engine makes up for it, as far as that goes */
+/* ORN-QP-42: the burst is as configured; a late engine catches up within the burst */
 static void test_burst(void **state)
 {
 	uint64_t now = 5 * NS, sent;
@@ -109,7 +108,7 @@ static void test_burst(void **state)
 	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
 		rate_charge(&r, 0, FRAME, now);
 	assert_in_range(sent, 100000 - FRAME, 100000);
-	/* Idle for long: no more than one burst comes together. */
+	/* After a long idle time, at most one burst is sent at once. */
 	now += 3600 * NS;
 	timers_run(&ts, now);
 	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
@@ -128,7 +127,10 @@ static void test_burst(void **state)
 	timers_fini(&ts);
 }
 
-/* ORN-QP-45; values at the ends: no product overflows, and no wait is longer than what was sent costs. */
+/*
+ * ORN-QP-45; extreme values: no product overflows, and no wait exceeds the time of the sent
+ * bytes.
+ */
 static void test_extremes(void **state)
 {
 	const uint64_t worst = 8000000ull * RATE_MAX_BYTES;
@@ -148,7 +150,7 @@ static void test_extremes(void **state)
 	assert_false(rate_open(&r, &ts, now + worst - 1));
 	assert_int_equal(timers_next(&ts, now), worst);
 	rate_stop(&r, &ts);
-	/* The largest burst at the lowest rate: 4 GiB take 1089 years to pay. */
+	/* The largest burst at the lowest rate: 4 GiB take 1089 years. */
 	rate_set(&r, RATE_MIN_KBPS, UINT32_MAX, 0, FRAME);
 	assert_true(rate_open(&r, &ts, now));
 	for (int i = 0; i < 4096; i++) {
@@ -157,14 +159,14 @@ static void test_extremes(void **state)
 	}
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 1, worst);
-	/* Off: nothing is held, nothing costs. */
+	/* Off: no delay and no charge. */
 	rate_set(&r, 0, 0, 0, FRAME);
 	rate_stop(&r, &ts);
 	for (int i = 0; i < 1000; i++) {
 		assert_true(rate_open(&r, &ts, now));
 		rate_charge(&r, 0, RATE_MAX_BYTES, now);
 	}
-	/* Codes that are none, and rates of the port's or above, hold nothing back. */
+	/* Invalid codes, and rates of the port's rate or above, cause no delay. */
 	for (int code = 0; code < 256; code++) {
 		if (code >= ORNIC_RATE_2_5_GBPS && code <= ORNIC_RATE_80_GBPS)
 			continue;
@@ -228,9 +230,8 @@ static void post(struct fix *t, struct wr wr, uint32_t len, uint32_t n)
 }
 
 /*
- * Let time pass from timer to timer until @n sends completed. At each step the bytes sent are
- * no more than @kbps and @burst allow; in between the engine sleeps.
- * Return: ns that it took.
+ * Advance from timer to timer until @n sends completed. At each step the bytes sent are within
+ * @kbps and @burst; in between the engine sleeps. Return: elapsed ns.
  */
 static uint64_t finish(struct fix *t, uint32_t len, uint32_t n, uint64_t kbps, uint64_t burst)
 {
@@ -260,7 +261,7 @@ static void near(uint64_t ns, double want)
 		fail_msg("%.3f ms instead of %.3f", ns / 1e6, want / 1e6);
 }
 
-/* Congestion control: what is owed is paid at the new rate; who waits asks again in time. */
+/* Congestion control: the debt is paid at the new rate; a waiting queue pair is woken in time. */
 static void test_pace(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -298,7 +299,7 @@ static void test_pace(void **state)
 	rate_pace(&r, 0, now, 0);
 	rate_charge(&r, 0, 1250, now);
 	assert_in_range(r.due, now + 80 * ms - 2, now + 80 * ms + 2);
-	/* nothing holds it back: nothing is owed */
+	/* no limit: no debt */
 	rate_remote(&r, false, 0);
 	rate_pace(&r, 1000, now, UINT64_MAX);
 	rate_pace(&r, 0, now, 0);
@@ -320,7 +321,7 @@ static void static_rate(uint8_t type, uint8_t opcode)
 	post(t, (struct wr){ .opcode = opcode }, len, n);
 	ns = finish(t, len, n, 2500000, allowed(2500000, 1000000));
 	near(ns, 8000000.0 / 2500000 * len * n);
-	/* Changed while it sleeps, and back to the port's. */
+	/* Change the rate while it sleeps, and back to the port's. */
 	t->a.qp.path.static_rate = ORNIC_RATE_20_GBPS;
 	post(t, (struct wr){ .opcode = opcode }, len, n);
 	ns = finish(t, len, n, 20000000, allowed(20000000, 1000000) + allowed(2500000, 1000000));
@@ -344,7 +345,7 @@ static void test_static_uc(void **state)
 	static_rate(ORNIC_QPT_UC, ORNIC_WR_RDMA_WRITE);
 }
 
-/* ORN-QP-41: what a responder reads for its peer goes at the rate of its own path */
+/* ORN-QP-41: READ responses go at the rate of the responder's path */
 static void test_static_read(void **state)
 {
 	struct fix *t = make_fix(ORNIC_QPT_RC);
@@ -361,7 +362,7 @@ static void test_static_read(void **state)
 	end_fix(t);
 }
 
-/* ORN-QP-41: each datagram pays at the rate of its own path */
+/* ORN-QP-41: each datagram is charged at the rate of its own path */
 static void test_static_ud(void **state)
 {
 	struct fix *t = make_fix(ORNIC_QPT_UD);
@@ -380,7 +381,7 @@ static void test_static_ud(void **state)
 	post(t, wr, len, n);
 	ns = finish(t, len, n, 2500000, allowed(2500000, 1000000));
 	near(ns, 3.2 * len * n - RATE_BURST_NS);
-	/* Those that follow on a faster path wait for what went before, but for nothing more. */
+	/* Later datagrams on a faster path wait for the earlier ones, but no longer. */
 	wr.path.static_rate = 0xff;
 	post(t, wr, len, n);
 	ns = finish(t, len, n, UINT32_MAX, n * len);
@@ -388,7 +389,7 @@ static void test_static_ud(void **state)
 	end_fix(t);
 }
 
-/* Frames: the payload buffer begins with a unicast address that nobody has. */
+/* Frames: the payload buffer begins with a unicast address that no station has. */
 static struct fix *make_raw(void)
 {
 	struct fix *t = make_fix(ORNIC_QPT_RAW);
@@ -397,7 +398,7 @@ static struct fix *make_raw(void)
 	return t;
 }
 
-/* ORN-QP-42, ORN-QP-43: a limit, another while it waits, none */
+/* ORN-QP-42, ORN-QP-43: a limit, another one while it waits, none */
 static void test_limit_raw(void **state)
 {
 	const struct wr send = { .opcode = ORNIC_WR_SEND };
@@ -413,7 +414,7 @@ static void test_limit_raw(void **state)
 	ns = finish(t, FRAME, n, 100000, 15000);
 	near(ns, 8000000.0 / 100000 * (FRAME * n - 15000));
 
-	/* A day per frame; then as fast as can be. */
+	/* One day per frame; then full speed. */
 	qp_set_rate(&t->a.qp, 1, 0, 0);
 	post(t, send, FRAME, n);
 	assert_true(world_run(&t->w) > (int64_t)NS);
@@ -425,7 +426,7 @@ static void test_limit_raw(void **state)
 	end_fix(t);
 }
 
-/* ORN-QP-42: the same of a connection, both ways, in packets of the wire */
+/* ORN-QP-42: the same for a connection, in both directions, in packets of the wire */
 static void test_limit_rc(void **state)
 {
 	struct fix *t = make_fix(ORNIC_QPT_RC);
@@ -446,7 +447,7 @@ static void test_limit_rc(void **state)
 	end_fix(t);
 }
 
-/* A queue pair that waits holds nobody else, costs no turns, and can be ended at any time. */
+/* A queue pair that waits delays no other, costs no turns, and can be destroyed at any time. */
 static void test_alone(void **state)
 {
 	const struct wr send = { .opcode = ORNIC_WR_SEND };
@@ -462,7 +463,7 @@ static void test_alone(void **state)
 	post(t, send, FRAME, 10);
 	world_run(&t->w);
 	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_SEND, 0);
-	/* Doorbells do not open it. */
+	/* Doorbells do not end the wait. */
 	for (int i = 0; i < 100; i++) {
 		post(t, send, FRAME, 1);
 		qp_doorbell(&t->a.qp, false);

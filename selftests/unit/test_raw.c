@@ -81,7 +81,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The bytes of a frame of @len bytes from a to b, in a's memory. */
+/* Fill a's memory with a frame of @len bytes from a to b. */
 static uint8_t *frame(struct fixture *f, uint32_t len)
 {
 	uint8_t *p = guest_at(&f->a.n.guest, f->a.tx, len < 60 ? 60 : len);
@@ -101,7 +101,7 @@ struct raw_wqe {
 	uint8_t rest[];
 };
 
-/* A send of the frame in memory, the first @hdr bytes inline, cut in @nsge pieces. */
+/* Send the frame in memory, the first @hdr bytes inline, cut into @nsge pieces. */
 static struct raw_wqe *post(struct fixture *f, uint32_t len, uint32_t hdr, uint32_t nsge)
 {
 	struct raw_wqe *w = (void *)nic_sqe(&f->a.n, f->a.qp, ORNIC_WR_SEND, ORNIC_WQE_SIGNALED);
@@ -128,7 +128,7 @@ static void run(struct fixture *f)
 	nic_turns(&f->e);
 }
 
-/* The next completion of @h, which must be one of the kind asked for. */
+/* Get the next completion of @h; check its kind. */
 static struct ornic_cqe *expect(struct host *h, uint8_t opcode, uint8_t status)
 {
 	struct ornic_cqe *c = nic_next(&h->n, &h->cq->host);
@@ -151,7 +151,7 @@ static void post_rx(struct fixture *f, uint32_t len)
 	nic_rqe(&f->b.n, f->b.qp, f->b.rx, len, f->b.lkey);
 }
 
-/* One frame goes over and is what was sent, zeros behind it up to 60 bytes. */
+/* One frame arrives unchanged, padded with zeros to 60 bytes. */
 static struct ornic_cqe *check_passes(struct fixture *f, const uint8_t *want, uint32_t len)
 {
 	uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx, BUF);
@@ -434,7 +434,7 @@ static void test_receive_page_gone(void **state)
 	check_receive_fails(f, ORNIC_SYN_KEY_PAGE);
 }
 
-/* A send that fails: what was before it completes, it says why, the rest is flushed. */
+/* A send that fails: earlier sends complete, it reports the reason, the rest is flushed. */
 static void check_send_fails(struct fixture *f, uint8_t status, uint32_t syndrome)
 {
 	struct ornic_cqe *c;
@@ -557,7 +557,7 @@ static void test_not_started(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
-/* Another RAW queue pair of the function, which takes the unicast rule. */
+/* Create another RAW queue pair of the function, which takes the unicast rule. */
 static struct nic_qp *second_qp(struct fixture *f, uint32_t flags)
 {
 	struct nic_qp *qp = nic_qp_new(&f->a.n, ORNIC_QPT_RAW, flags, f->a.cq, f->a.cq);

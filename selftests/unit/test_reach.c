@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What work requests and packets can reach, and what they can pretend to be: memory
- * through the key that they name and no other way, and nobody's addresses but their own.
+ * Memory that work requests and packets can reach, and addresses that they can use: memory only
+ * through the key that they name, and only addresses of their own.
  */
 #include <endian.h>
 #include <malloc.h>
@@ -73,7 +73,7 @@ static uint8_t *arena(struct fix *t, int i)
 	return dut_at(&t->w.dut[i], t->arena[i], ARENA);
 }
 
-/* Start over, as a host does after an error. */
+/* Reset and reconnect, as a host does after an error. */
 static void again(struct fix *t)
 {
 	struct conn *c[2] = { &t->a, &t->b };
@@ -129,8 +129,8 @@ static struct wr some_request(struct fix *t, const int which[2])
 }
 
 /*
- * ORN-SEC-1, ORN-MEM-22: random requests at random addresses. What has no key is never
- * written, and never read: its bytes turn up nowhere. Of what has keys only the region
+ * ORN-SEC-1, ORN-MEM-22: random requests at random addresses. Memory without a key is never
+ * written and never read: its bytes appear nowhere else. Of the regions with keys, only the one
  * whose key was named is written.
  */
 static void test_random_addresses(void **state)
@@ -163,7 +163,7 @@ static void test_random_addresses(void **state)
 	}
 }
 
-/* The status and the syndrome of a write of @len bytes to @raddr by @rkey */
+/* Return status and syndrome of a write of @len bytes to @raddr by @rkey */
 static uint8_t write_status(struct fix *t, uint64_t raddr, uint32_t len, uint32_t rkey,
 			    uint32_t lkey)
 {
@@ -180,7 +180,7 @@ static uint8_t write_status(struct fix *t, uint64_t raddr, uint32_t len, uint32_
 	return cqe.status;
 }
 
-/* ORN-MEM-13: the same failures with and without a key beside it that would allow them */
+/* ORN-MEM-13: the same failures with and without another key that would allow them */
 static void test_other_keys(void **state)
 {
 	struct fix *t = *state;
@@ -248,8 +248,8 @@ static void test_source_port(void **state)
 }
 
 /*
- * ORN-SEC-8: whatever is in the address vector of a datagram, its source is the GID entry's
- * and the queue pair's.
+ * ORN-SEC-8: for any address vector of a datagram, its source is that of the GID entry and the
+ * queue pair.
  */
 static void test_source(void **state)
 {
@@ -295,7 +295,7 @@ static void test_source(void **state)
 	conn_fini(&c);
 }
 
-/* ORN-QP-17: reads that were accepted are answered, though fewer are allowed now. */
+/* ORN-QP-17: accepted reads are answered, although the limit is lower now. */
 static void test_fewer_resources(void **state)
 {
 	struct fix *t = *state;
@@ -329,7 +329,7 @@ static void test_fewer_resources(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_RTS);
 }
 
-/* ORN-WQE-21: no event, no flag, no receive; and it does not stick to the next one. */
+/* ORN-WQE-21: no event, no flag, no receive; and the next request is not affected. */
 static void test_solicited_write(void **state)
 {
 	struct fix *t = *state;
@@ -379,7 +379,7 @@ static uint32_t owned_key(struct inproc *p, uint32_t pd, uint32_t owner)
 	return host_number(&p->host);
 }
 
-/* ORN-SEC-2: strangers share a domain, and one's own key in another domain is no good. */
+/* ORN-SEC-2: several owners share a domain, and a key of another domain is rejected. */
 static void test_owner(void **state)
 {
 	struct inproc *p = *state;
@@ -411,7 +411,7 @@ static size_t allocated(void)
 	       __sanitizer_get_current_allocated_bytes() : mallinfo2().uordblks;
 }
 
-/* Packets of every opcode, to queue pairs that are there and that are not */
+/* Packets of every opcode, to existing and missing queue pairs */
 static void flood(struct fix *t, struct conn *ud, uint32_t packets)
 {
 	static const uint8_t data[64];
@@ -433,7 +433,7 @@ static void flood(struct fix *t, struct conn *ud, uint32_t packets)
 		switch_send(t->peer.port, p);
 		engine_drain(&t->w.e);
 		world_run(&t->w);
-		/* The peer's own memory of what it got is none of the device's. */
+		/* The peer's memory of received packets is no memory of the device. */
 		for (; t->peer.nin; t->peer.nin--) {
 			free(t->peer.in[t->peer.nin - 1]->data);
 			free(t->peer.in[t->peer.nin - 1]);
@@ -441,7 +441,7 @@ static void flood(struct fix *t, struct conn *ud, uint32_t packets)
 	}
 }
 
-/* ORN-ERR-5: as much after many as after a few. */
+/* ORN-ERR-5: the same memory use after many errors as after a few. */
 static void test_flood(void **state)
 {
 	static const struct conn_opt type = { .type = ORNIC_QPT_UD };

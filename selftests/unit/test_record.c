@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbell records and doorbells: whose bytes are whose, and that neither what a host
- * scribbles there nor what it rings makes a difference.
+ * Doorbell records and doorbells: which side owns which bytes, and that arbitrary values in the
+ * other bytes or in doorbells have no effect.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -71,7 +71,7 @@ static void records(struct fix *t, struct ornic_rec *rec[RECORDS])
 
 /*
  * ORN-RNG-24: the device's half of each record holds garbage whenever the device looks.
- * ORN-RNG-26: the host's half is as the host left it.
+ * ORN-RNG-26: the device does not write the host's half.
  */
 static void test_scribble(void **state)
 {
@@ -104,8 +104,8 @@ static void test_scribble(void **state)
 }
 
 /*
- * ORN-RNG-23: in ERR the ring was emptied and the device is asleep; whoever posts is
- * told to ring, and what was posted is flushed.
+ * ORN-RNG-23: in ERR the ring was emptied and the device sleeps. The next post is told to ring,
+ * and its work request is flushed.
  */
 static void test_post_in_error(void **state)
 {
@@ -122,7 +122,7 @@ static void test_post_in_error(void **state)
 	assert_int_equal(t->b.rq.rang, 10);
 }
 
-/* ORN-RNG-23: a datagram waits for a receive, and the post of it is told to ring. */
+/* ORN-RNG-23: a datagram waits for a receive, and its post is told to ring. */
 static void test_post_for_waiting(void **state)
 {
 	static const struct conn_opt ud = { .type = ORNIC_QPT_UD };
@@ -151,9 +151,8 @@ static void test_post_for_waiting(void **state)
 }
 
 /*
- * ORN-RNG-20: whatever the queue pair is busy with when the doorbell comes, the device
- * looks at the record once more. The peer says nothing, then that it has no receive, then
- * that it got everything.
+ * ORN-RNG-20: after a doorbell the device reads the record again, in any state of the queue pair.
+ * The peer is silent, then reports that it has no receive, then acknowledges all.
  */
 static void test_doorbell_at_any_time(void **state)
 {
@@ -164,7 +163,7 @@ static void test_doorbell_at_any_time(void **state)
 	peer_init(&peer, &t->w);
 	peer_connect(&peer, &t->a, 0, 0);
 	wr_sge(&wr, t->abuf, 100, t->akey);
-	for (uint32_t n = 0; n < 3; n++) {		/* asleep, in front of silence */
+	for (uint32_t n = 0; n < 3; n++) {		/* asleep, before the timeout */
 		conn_send(&t->a, &wr);
 		assert_int_equal(t->a.sq.rang, n + 1);
 		world_run(&t->w);
@@ -172,7 +171,7 @@ static void test_doorbell_at_any_time(void **state)
 	}
 	peer_ack(&peer, &t->a, 0, AETH_RNR_NAK | 12);
 	peer_quiet(&peer);
-	conn_send(&t->a, &wr);				/* told to wait */
+	conn_send(&t->a, &wr);				/* in an RNR wait */
 	qp_doorbell(&t->a.qp, false);
 	world_run(&t->w);
 	qp_set_state(&t->a.qp, ORNIC_QPS_SQD);
@@ -203,8 +202,8 @@ static void ring(struct inproc *p, const struct host_qp *qp, uint32_t value)
 }
 
 /*
- * ORN-DB-2: a doorbell too many, too late or in the wrong order. ORN-DB-7: a value that no
- * record could hold. Each work request completes, once.
+ * ORN-DB-2: surplus, late or reordered doorbells. ORN-DB-7: a value that no record could hold.
+ * Each work request completes, once.
  */
 static void test_values(void **state)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages longer than the window to a remote peer: however low the rate, an ACK arrives in time.
- */
+/* Messages longer than the window to a remote peer: an ACK arrives in time at any rate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RC requester against a scripted peer: what it sends, and what answers, losses
- * and silence do to it (IBTA volume 1, 9.7; ORN-WQE, ORN-QP).
+ * The RC requester against a scripted peer: its packets, and its reaction to answers, losses and
+ * timeouts (IBTA volume 1, 9.7; ORN-WQE, ORN-QP).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Post an operation on @len bytes, signaled. */
+/* Post a signaled operation on @len bytes. */
 static void post(struct script *t, uint8_t opcode, uint32_t len, uint8_t flags)
 {
 	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED | flags, .raddr = 0x5000,
@@ -102,7 +102,7 @@ static void test_segments(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* The peer got a message of @len bytes in frames of @mtu next; returns how many. */
+/* Receive a message of @len bytes in frames of @mtu at the peer; return the number of frames. */
 static uint32_t expect_frames(struct script *t, const uint8_t opcode[4], uint32_t psn, uint32_t len,
 			      uint32_t mtu)
 {
@@ -129,7 +129,7 @@ static uint32_t expect_frames(struct script *t, const uint8_t opcode[4], uint32_
 	return n;
 }
 
-/* Messages around each path MTU: so many packets, so long, with these bytes; and READs. */
+/* Messages around each path MTU: number, length and bytes of packets; and READs. */
 static void test_path_mtus(void **state)
 {
 	static const uint8_t send[] = { BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE, BTH_RC_SEND_LAST,
@@ -170,15 +170,18 @@ static void test_path_mtus(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* One ACK for many; a partial one completes what it covers; strays are dropped (ORN-QP-25). */
+/*
+ * One ACK for many; a partial one completes the requests it covers; strays are dropped
+ * (ORN-QP-25).
+ */
 static void test_acks(void **state)
 {
 	struct script *t = *state;
 
 	for (int i = 0; i < 4; i++)
 		post(t, ORNIC_WR_SEND, 3 * MTU, 0);
-	peer_ack(&t->peer, &t->c, P(-1), ACK);		/* before what is in flight */
-	peer_ack(&t->peer, &t->c, P(12), ACK);		/* beyond what was sent */
+	peer_ack(&t->peer, &t->c, P(-1), ACK);		/* before the oldest unacknowledged PSN */
+	peer_ack(&t->peer, &t->c, P(12), ACK);		/* beyond the newest PSN that was sent */
 	peer_ack(&t->peer, &t->c, P(12), NAK(NAK_REMOTE_ACCESS));
 	peer_ack(&t->peer, &t->c, P(1 << 23), ACK);
 	conn_quiet(&t->c);
@@ -197,7 +200,7 @@ static void test_acks(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* NAK sequence error: everything from its PSN on again, from the middle of a message. */
+/* NAK sequence error: retransmit all from its PSN on, from the middle of a message. */
 static void test_nak_sequence(void **state)
 {
 	struct script *t = *state;
@@ -217,7 +220,7 @@ static void test_nak_sequence(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_received], 1);
 }
 
-/* An ACK that comes after going back, before sending again, is not ignored. */
+/* An ACK that arrives after the requester went back, but before it retransmits, is not ignored. */
 static void test_late_ack(void **state)
 {
 	struct script *t = *state;
@@ -238,7 +241,7 @@ static void test_late_ack(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* RNR NAK: nothing for as long as the table says; rnr_retry of them, then the end (ORN-WQE-4). */
+/* RNR NAK: no packet for the time in the table; an error after rnr_retry of them (ORN-WQE-4). */
 static void test_rnr(void **state)
 {
 	struct script *t = *state;
@@ -266,7 +269,7 @@ static void test_rnr(void **state)
 	peer_quiet(&t->peer);		/* ORN-QP-20 */
 }
 
-/* rnr_retry 7: without end; code 0 is the longest wait. */
+/* rnr_retry 7: without limit; code 0 is the longest wait. */
 static void test_rnr_infinite(void **state)
 {
 	struct script *t = *state;
@@ -283,7 +286,7 @@ static void test_rnr_infinite(void **state)
 	expect(t, 0, ORNIC_WC_SEND, 0);
 }
 
-/* Each code of an RNR NAK is the wait that IBTA gives it (volume 1, 9.7.5.2.8). */
+/* Each code of an RNR NAK causes the wait that IBTA defines (volume 1, 9.7.5.2.8). */
 static void test_rnr_table(void **state)
 {
 	static const char *const ms[32] = {
@@ -313,7 +316,7 @@ static void test_rnr_table(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* ORN-QP-25: silence, retry_cnt times, then RETRY_EXC_ERR. */
+/* ORN-QP-25: no answer, retry_cnt times, then RETRY_EXC_ERR. */
 static void test_timeout(void **state)
 {
 	struct script *t = *state;
@@ -334,7 +337,7 @@ static void test_timeout(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_ack_timeouts], 8);
 }
 
-/* Progress gives all retries back, and a full timeout. */
+/* Progress restores all retries, and a full timeout. */
 static void test_timeout_progress(void **state)
 {
 	struct script *t = *state;
@@ -357,7 +360,7 @@ static void test_timeout_progress(void **state)
 	expect(t, 2, ORNIC_WC_SEND, 0);
 }
 
-/* A request sent late in the life of a lazy timer has its full time. */
+/* A request sent late in the life of a lazy timer has its full timeout. */
 static void test_timeout_fresh(void **state)
 {
 	struct script *t = *state;
@@ -374,7 +377,7 @@ static void test_timeout_fresh(void **state)
 	peer_ack(&t->peer, &t->c, P(1), ACK);
 }
 
-/* What is sent again has its full time, too, from then on and not from the loss. */
+/* A retransmission has its full timeout, too, from its own start and not from the loss. */
 static void test_timeout_sent_again(void **state)
 {
 	struct script *t = *state;
@@ -413,7 +416,7 @@ static void test_timeout_paused(void **state)
 	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_RETRY_EXC_ERR);
 }
 
-/* timeout 0 waits for ever. */
+/* timeout 0 waits without limit. */
 static void test_timeout_none(void **state)
 {
 	struct script *t = *state;
@@ -425,7 +428,7 @@ static void test_timeout_none(void **state)
 	expect(t, 0, ORNIC_WC_SEND, 0);
 }
 
-/* READ: one request; responses in order; what is lost is asked for again from there. */
+/* READ: one request; responses in order; lost ones are requested again from there. */
 static void test_read_loss(void **state)
 {
 	struct script *t = *state;
@@ -454,8 +457,8 @@ static void test_read_loss(void **state)
 }
 
 /*
- * ACKs of what follows a READ, whose answer was lost, are implied NAKs; many of them
- * are one loss, and none of them may pass the READ.
+ * ACKs for later requests than a READ whose answer was lost are implied NAKs. Many of them count
+ * as one loss, and none of them may complete the READ.
  */
 static void test_implied_nak(void **state)
 {
@@ -499,7 +502,7 @@ static void late_response(struct script *t, uint32_t psn)
 	engine_drain(&t->w.e);
 }
 
-/* 16 READs, of which the first is lost; half of them are sent again. */
+/* 16 READs, of which the first is lost; half of them are retransmitted. */
 static void send_half_again(struct script *t)
 {
 	t->c.qp.max_rd_atomic = 16;
@@ -516,8 +519,8 @@ static void send_half_again(struct script *t)
 }
 
 /*
- * What says that a request was lost which is about to be sent again is no news: it is no retry,
- * and when the request is lost once more that is noticed.
+ * A report of a loss uses no retry while the retransmission of the lost request is pending. A
+ * second loss does.
  */
 static void test_implied_nak_of_the_unsent(void **state)
 {
@@ -543,7 +546,7 @@ static void test_implied_nak_of_the_unsent(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* A late answer to a request that is still to be sent again says nothing of those that were. */
+/* A late answer to a request whose retransmission is pending is no loss of retransmitted ones. */
 static void test_answer_to_the_unsent(void **state)
 {
 	struct script *t = *state;
@@ -566,7 +569,7 @@ static void test_answer_to_the_unsent(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* The same of a SEND that waits after an RNR NAK. */
+/* The same for a SEND that waits after an RNR NAK. */
 static void test_nak_of_the_unsent(void **state)
 {
 	struct script *t = *state;
@@ -595,7 +598,7 @@ static void late_ack(struct script *t, uint32_t psn, uint8_t aeth)
 	engine_drain(&t->w.e);
 }
 
-/* What comes to be missed and is then refused has to wait, although it is to be sent again. */
+/* A lost request that gets an RNR NAK waits for the RNR timer before its retransmission. */
 static void test_rnr_after_nak(void **state)
 {
 	struct script *t = *state;
@@ -620,7 +623,7 @@ static void test_rnr_after_nak(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* The refused message came twice, and the second time there was a receive; the next one is refused. */
+/* The rejected message arrived twice, the second time with a receive; the next one is rejected. */
 static void test_rnr_of_the_next(void **state)
 {
 	struct script *t = *state;
@@ -641,7 +644,7 @@ static void test_rnr_of_the_next(void **state)
 	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
-/* An RNR NAK that the network doubled neither counts nor prolongs the wait. */
+/* A duplicate RNR NAK neither counts nor prolongs the wait. */
 static void test_rnr_doubled(void **state)
 {
 	struct script *t = *state;
@@ -724,7 +727,7 @@ static void test_bad_atomic_response(void **state)
 	expect(t, 0, ORNIC_WC_FETCH_ADD, ORNIC_WC_BAD_RESP_ERR);
 }
 
-/* ORN-WQE-4, ORN-QP-4: the status of each NAK; the work request at fault first, then the rest */
+/* ORN-WQE-4, ORN-QP-4: the status of each NAK; the failed work request first, then the rest */
 static void test_nak_status(void **state)
 {
 	static const uint8_t nak[][2] = {
@@ -789,7 +792,7 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 1);
 }
 
-/* A READ that could never start fails instead of waiting for ever (ORN-WQE-24). */
+/* A READ that could never start fails instead of waiting without limit (ORN-WQE-24). */
 static void test_no_rd_atomic(void **state)
 {
 	struct script *t = *state;
@@ -835,7 +838,7 @@ static void test_signaling(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* ORN-SEC-5: a ring full of NOPs is work for more than one turn. */
+/* ORN-SEC-5: a ring full of NOPs takes more than one turn. */
 static void test_nop_budget(void **state)
 {
 	struct script *t = *state;
@@ -852,7 +855,7 @@ static void test_nop_budget(void **state)
 	assert_int_equal(t->c.qp.sq.done, 200);
 }
 
-/* Data segments in any number and size (ORN-WQE-14: of length 0 too) */
+/* Data segments of any number and size (ORN-WQE-14: of length 0 too) */
 static void test_sges(void **state)
 {
 	struct script *t = *state;
@@ -872,7 +875,7 @@ static void test_sges(void **state)
 	check(s->data, off, 1);
 }
 
-/* ORN-WQE-7: a bad key waits for what came before, then completes, then the flush */
+/* ORN-WQE-7: a request with a bad key waits for earlier ones, then completes, then the flush */
 static void test_local_error_order(void **state)
 {
 	struct script *t = *state;
@@ -920,7 +923,7 @@ static void test_local_error_late(void **state)
 	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_ACCESS);
 }
 
-/* ORN-QP-16: SQD finishes what was started, tells once, starts nothing; RTS goes on */
+/* ORN-QP-16: SQD finishes started requests, reports it once, starts no other; RTS continues */
 static void test_sqd(void **state)
 {
 	struct script *t = *state;
@@ -969,7 +972,7 @@ static void test_window(void **state)
 		expect(t, i, ORNIC_WC_SEND, 0);
 }
 
-/* A peer behind a network gets no more at once than its buffers may hold. */
+/* A peer behind a network gets at most as many bytes at once as its buffers may hold. */
 static void test_remote_window(void **state)
 {
 	static const uint8_t elsewhere[6] = { 2, 0xee };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEY_MODIFY: what changes, what does not, what is refused and then changes nothing
+ * KEY_MODIFY: changed and unchanged attributes, and rejected commands, which change nothing
  * (ORN-MEM-4, ORN-MEM-41 to 46).
  */
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static uint32_t region(struct inproc *p, uint32_t access)
 	return host_number(&p->host);
 }
 
-/* Where the data path finds a byte of the key, as an offset into the guest's memory; or -1 */
+/* Return the position of a byte of the key as an offset into the guest's memory, or -1 */
 static int64_t find(struct inproc *p, uint32_t pd, uint32_t key, uint64_t addr, uint32_t access)
 {
 	struct mr_access who = { .pd = pd, .access = access };
@@ -68,7 +68,10 @@ static struct ornic_key_modify_cmd move_to(uint64_t iova, uint64_t at, uint64_t 
 	};
 }
 
-/* Other memory under the same key; the old is not reached any more (ORN-MEM-4, ORN-MEM-43) */
+/*
+ * Other memory under the same key; the old memory is not reachable any more (ORN-MEM-4,
+ * ORN-MEM-43)
+ */
 static void test_translation(void **state)
 {
 	struct inproc *p = *state;
@@ -78,7 +81,7 @@ static void test_translation(void **state)
 	struct ornic_key_query_rsp q;
 
 	assert_int_equal(find(p, p->pd, key, IOVA + 0x1010, RW), 0x1010);
-	m.attr.pd = htole32(77);		/* not selected, not looked at (ORN-ADM-12) */
+	m.attr.pd = htole32(77);		/* not selected, so ignored (ORN-ADM-12) */
 	m.attr.access = htole32(0xffffffff);
 	assert_int_equal(modify(p, key ^ 0x7f, &m), ORNIC_ST_OK);	/* whatever tag */
 	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
@@ -89,7 +92,7 @@ static void test_translation(void **state)
 	assert_int_equal(le64toh(q.attr.iova), 0x5000);
 	assert_int_equal(le64toh(q.attr.length), 0x1000);
 	assert_int_equal(le32toh(q.attr.access), RW);
-	m = move_to(0x5000, 0, 0);		/* to nothing, and back */
+	m = move_to(0x5000, 0, 0);		/* to length 0, and back */
 	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
 	assert_int_equal(find(p, p->pd, key, 0x5000, RW), -1);
 	m = move_to(IOVA, INPROC_BASE, 8192);
@@ -99,7 +102,7 @@ static void test_translation(void **state)
 	assert_int_equal(p->f->dev.list_budget, budget);
 }
 
-/* Memory of another device is taken away whatever else is short (ORN-MEM-46) */
+/* Memory of another device is removed, for any other missing resource (ORN-MEM-46) */
 static void test_taken_away(void **state)
 {
 	struct inproc *p = *state;
@@ -117,7 +120,7 @@ static void test_taken_away(void **state)
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
 }
 
-/* Another domain: it, and not the old one, is in use (ORN-PD-1) */
+/* Another domain: the new one is in use, the old one is not (ORN-PD-1) */
 static void test_pd(void **state)
 {
 	struct inproc *p = *state;
@@ -153,7 +156,7 @@ static void test_access(void **state)
 	assert_int_equal(find(p, p->pd, key, IOVA, 0), 0);
 }
 
-/* ORN-MEM-44: addresses from zero on, wherever the first page begins to count */
+/* ORN-MEM-44: addresses from zero on, for any offset in the first page */
 static void test_zero_based(void **state)
 {
 	struct inproc *p = *state;
@@ -177,7 +180,7 @@ static struct mr *mr_of(struct inproc *p, uint32_t key)
 	return table_get(&p->f->dev.keys, key >> ORNIC_KEY_TAG_BITS);
 }
 
-/* ORN-MEM-41, ORN-MEM-42, ORN-ADM-16: refused, and nothing has changed */
+/* ORN-MEM-41, ORN-MEM-42, ORN-ADM-16: rejected, and unchanged */
 static void test_refused(void **state)
 {
 	struct inproc *p = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Encodings that mean nothing, all of them: reserved ones and those of the vendor's
- * ranges are refused; and bytes that no clause defines are zero or as they were.
+ * All undefined encodings: reserved ones and those of the vendor's ranges are rejected; bytes
+ * that no clause defines are zero or unchanged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void test_opcodes(void **state)
 					 ORNIC_ST_BAD_OPCODE);
 }
 
-/* Each value of the byte at @off but those of @good makes the command fail. */
+/* Each value of the byte at @off except those of @good makes the command fail. */
 static void sweep(struct inproc *p, uint16_t opcode, uint32_t number, void *cmd, size_t len,
 		  size_t off, const uint8_t *good, size_t ngood)
 {
@@ -78,7 +78,7 @@ static void sweep(struct inproc *p, uint16_t opcode, uint32_t number, void *cmd,
 	sweep(p, ORNIC_OP_##op, number, &(cmd), sizeof(cmd), off, good_, sizeof(good_));	\
 } while (0)
 
-/* Each bit of the @bytes at @off but those of @good makes the command fail. */
+/* Each bit of the @bytes at @off except those of @good makes the command fail. */
 static void bits(struct inproc *p, uint16_t opcode, uint32_t number, void *cmd, size_t len,
 		 size_t off, size_t bytes, uint64_t good)
 {
@@ -217,7 +217,7 @@ static void test_features(void **state)
 	}
 }
 
-/* What a work request of @opcode and @flags on a new queue pair comes to */
+/* Return the result of a work request of @opcode and @flags on a new queue pair */
 static uint8_t work(struct inproc *p, uint8_t opcode, uint8_t flags)
 {
 	uint64_t next = p->host.dma.next;
@@ -263,7 +263,7 @@ static void all_zero(const void *mem, size_t len)
 
 #define ZERO(s, member)	all_zero(&(s).member, sizeof((s).member))
 
-/* Ask with a buffer full of garbage: what the device has no meaning for, it leaves or clears. */
+/* Query into a buffer full of garbage: the device leaves or clears all undefined bytes. */
 static void query(struct inproc *p, uint16_t opcode, uint32_t number, const void *in,
 		  uint16_t in_len, void *out, uint16_t out_len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RC responder against scripted requests: right ones, wrong ones, old ones and
- * early ones (IBTA volume 1, 9.7; ORN-QP, ORN-RQ, ORN-ERR).
+ * The RC responder against scripted requests: valid, invalid, old and early ones (IBTA volume 1,
+ * 9.7; ORN-QP, ORN-RQ, ORN-ERR).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static uint8_t *mem(struct script *t, uint64_t off)
 	return dut_at(t->c.d, t->buf + off, 1);
 }
 
-/* A request for @dmalen bytes at the beginning of the key. */
+/* Build a request for @dmalen bytes at the beginning of the key. */
 static struct packet *request(struct script *t, uint8_t opcode, uint32_t psn, uint32_t npsn,
 			      uint32_t dmalen)
 {
@@ -61,7 +61,7 @@ static void send(struct script *t, struct packet *p, uint32_t off, uint32_t len)
 	peer_send(&t->peer, p, t->data + off, len);
 }
 
-/* A SEND ONLY of @len bytes. */
+/* Send a SEND ONLY of @len bytes. */
 static void send_only(struct script *t, uint32_t psn, uint32_t len)
 {
 	send(t, request(t, BTH_RC_SEND_ONLY, psn, len ? (len + MTU - 1) / MTU : 1, 0), 0, len);
@@ -77,7 +77,7 @@ static void expect_recv(struct script *t, uint32_t index, uint8_t status)
 	conn_expect(&t->c, &t->c.hrcq, index, ORNIC_WC_RECV, status);
 }
 
-/* The events since the last call: COMM_EST, once, then @type and nothing more (0: nothing). */
+/* Check the events since the last call: COMM_EST, once, then @type and no other (0: none). */
 static void expect_event(struct script *t, uint8_t type)
 {
 	struct ornic_eqe e;
@@ -91,7 +91,7 @@ static void expect_event(struct script *t, uint8_t type)
 	assert_false(dut_event(t->c.d, &e));
 }
 
-/* It failed: NAK, ERR, event; and nothing is executed or answered any more. */
+/* Check a failure: NAK, ERR, event; no later request is executed or answered. */
 static void expect_failed(struct script *t, uint8_t code, uint32_t psn, uint8_t event)
 {
 	uint32_t answers;
@@ -226,7 +226,7 @@ static void test_mtu(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
 }
 
-/* A READ of @len bytes at the beginning of the key; returns how many responses it has. */
+/* READ @len bytes at the beginning of the key; return the number of responses. */
 static uint32_t expect_read(struct script *t, uint32_t psn, uint32_t len, uint32_t mtu)
 {
 	uint32_t n = (len + mtu - 1) / mtu;
@@ -240,7 +240,7 @@ static uint32_t expect_read(struct script *t, uint32_t psn, uint32_t len, uint32
 	return n;
 }
 
-/* Messages around each path MTU, packet by packet, and READs of as much. */
+/* Messages around each path MTU, packet by packet, and READs of the same lengths. */
 static void test_path_mtus(void **state)
 {
 	struct script *t = *state;
@@ -345,7 +345,7 @@ static void test_rights(void **state)
 	}
 }
 
-/* The privileged key is not for others (ORN-SEC-3, ORN-ERR-3). */
+/* Only privileged queue pairs may use the privileged key (ORN-SEC-3, ORN-ERR-3). */
 static void test_phys(void **state)
 {
 	struct script *t = *state;
@@ -356,7 +356,7 @@ static void test_phys(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
 }
 
-/* Of length 0: no key is looked at (ORN-MEM-14). */
+/* Length 0: the key is not checked (ORN-MEM-14). */
 static void test_empty(void **state)
 {
 	struct script *t = *state;
@@ -375,7 +375,7 @@ static void test_empty(void **state)
 	expect_recv(t, 0, 0);
 }
 
-/* ORN-ERR-2: a receive that was taken tells, not an event */
+/* ORN-ERR-2: the completion of the consumed receive reports the error, no event */
 static void test_write_imm_access(void **state)
 {
 	struct script *t = *state;
@@ -390,7 +390,7 @@ static void test_write_imm_access(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(0), 0);
 }
 
-/* ORN-RQ-6: no receive: RNR, once; and when there is one, the same message is taken */
+/* ORN-RQ-6: no receive: one RNR NAK; with a receive, the same message is accepted */
 static void test_rnr(void **state)
 {
 	struct script *t = *state;
@@ -414,7 +414,7 @@ static void test_rnr(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_rnr_naks_sent], 2);
 }
 
-/* ORN-QP-26: an old SEND is acknowledged, with what is newest, and not placed again. */
+/* ORN-QP-26: a duplicate SEND gets an ACK with the newest PSN, and is not executed again. */
 static void test_duplicate_send(void **state)
 {
 	struct script *t = *state;
@@ -434,7 +434,7 @@ static void test_duplicate_send(void **state)
 	assert_int_equal(*mem(t, 5), 0);
 }
 
-/* An old part, then a new one: what is new is executed. */
+/* A duplicate part, then a new one: the new part is executed. */
 static void test_overlap(void **state)
 {
 	struct script *t = *state;
@@ -457,7 +457,7 @@ static void test_overlap(void **state)
 	check(mem(t, 0), 4 * MTU, 2);
 }
 
-/* ORN-QP-26: the READ again, from where it was asked; the atomic by its stored value */
+/* ORN-QP-26: the READ again, from the requested PSN; the atomic by its stored value */
 static void test_replay(void **state)
 {
 	struct script *t = *state;
@@ -496,7 +496,7 @@ static void test_replay(void **state)
 }
 
 /*
- * A long answer: FIRST, MIDDLE and LAST, in turns; asked for again from the middle too
+ * A long answer: FIRST, MIDDLE and LAST, in several turns; requested again from the middle too
  * (ORN-SEC-15)
  */
 static void test_long_read(void **state)
@@ -533,7 +533,7 @@ static void test_gap(void **state)
 	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_sent], 2);
 }
 
-/* Hand the switch packets without letting the responder's queue pair run in between. */
+/* Give packets to the switch without a run of the responder's queue pair in between. */
 static void queue(struct script *t, struct packet *p, uint32_t len)
 {
 	p->len = len;
@@ -548,7 +548,7 @@ static void run(struct script *t)
 	world_run(&t->w);
 }
 
-/* What arrives together is acknowledged together; an answer or a NAK at its end says it as well. */
+/* Packets that arrive together get one ACK; an answer or NAK at their end replaces it. */
 static void test_coalesced(void **state)
 {
 	struct script *t = *state;
@@ -578,7 +578,7 @@ static void test_coalesced(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* What was executed is acknowledged, also if the queue pair ends with the next packet. */
+/* Executed requests are acknowledged, also if the next packet moves the queue pair to ERR. */
 static void test_last_words(void **state)
 {
 	struct script *t = *state;
@@ -591,7 +591,7 @@ static void test_last_words(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* The queue pair goes between the last packet and its ACK. */
+/* The queue pair is destroyed between the last packet and its ACK. */
 static void test_gone(void **state)
 {
 	struct script *t = *state;
@@ -602,7 +602,7 @@ static void test_gone(void **state)
 	assert_true(TAILQ_EMPTY(&t->w.e.acks));
 }
 
-/* ORN-QP-27's other side: more than max_dest_rd_atomic; unanswered ones count, not replays */
+/* ORN-QP-27 at the responder: more than max_dest_rd_atomic; unanswered ones count, not replays */
 static void test_max_dest_rd_atomic(void **state)
 {
 	struct script *t = *state;
@@ -628,7 +628,7 @@ static void test_max_dest_rd_atomic(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
 }
 
-/* A replay of what new requests push out of the ring of resources ends; nothing is lost. */
+/* A replay ends when new requests replace its responder resource; no answer is lost. */
 static void test_replay_overrun(void **state)
 {
 	struct script *t = *state;
@@ -725,7 +725,7 @@ static void test_order(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
 }
 
-/* A key destroyed while the READ that names it is asked for again (ORN-MEM-3) */
+/* A key destroyed before a duplicate of the READ that names it arrives (ORN-MEM-3) */
 static void test_key_gone(void **state)
 {
 	struct script *t = *state;
@@ -737,14 +737,14 @@ static void test_key_gone(void **state)
 	send(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, MTU), 0, 0);
 	peer_expect_ack(&t->peer, NAK(NAK_REMOTE_ACCESS), P(1));
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
-	/* nor does it turn back time: whoever asked has gone on */
+	/* its sequence goes on, because the requester has advanced */
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 0), 0, 0);
 	peer_expect_ack(&t->peer, ACK, P(2));
 	send(t, request(t, BTH_RC_READ_REQUEST, P(3), 1, MTU), 0, 0);
 	expect_failed(t, NAK_REMOTE_ACCESS, P(3), ORNIC_EV_QP_ACCESS_ERR);
 }
 
-/* A tag that says a priority names no VLAN (IEEE 802.1Q). */
+/* A priority tag names no VLAN (IEEE 802.1Q). */
 static void test_priority_tag(void **state)
 {
 	struct script *t = *state;
@@ -756,7 +756,7 @@ static void test_priority_tag(void **state)
 	peer_expect_ack(&t->peer, ACK, P(0));
 }
 
-/* ACKs do not wait for the rate, and nothing waits for them (ORN-QP-42). */
+/* ACKs do not wait for the rate limit, and no packet waits for them (ORN-QP-42). */
 static void test_acks_cost_no_rate(void **state)
 {
 	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .flags = ORNIC_WQE_SIGNALED };
@@ -775,7 +775,7 @@ static void test_acks_cost_no_rate(void **state)
 	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, 0x100, 1);
 }
 
-/* Without its GID entry the responder cannot answer, and does not try for ever (ORN-PORT-5). */
+/* Without its GID entry the responder cannot answer, and its attempts end (ORN-PORT-5). */
 static void test_no_gid(void **state)
 {
 	struct script *t = *state;
@@ -798,7 +798,7 @@ static void test_no_gid(void **state)
 	}
 }
 
-/* Packets of others: wrong source, P_Key, destination (ORN-PORT-2, ORN-PORT-7) */
+/* Foreign packets: wrong source, P_Key, destination (ORN-PORT-2, ORN-PORT-7) */
 static void test_strangers(void **state)
 {
 	struct script *t = *state;

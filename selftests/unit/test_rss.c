@@ -90,7 +90,7 @@ static void test_known(void **state)
 	}
 }
 
-/* Fields that were not asked for, or are not there, change nothing. */
+/* Fields that were not selected, or are missing, change nothing. */
 static void test_nothing(void **state)
 {
 	struct frame f = frame_of(&known[0], 6);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queues in the data path: who takes what, out-of-order completion,
- * limit, domains, what becomes of entries when a queue pair or the ring fails.
+ * Shared receive queues in the data path: consumers of entries, out-of-order completion, limit,
+ * domains, entries after a failure of the queue pair or the ring.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void send(struct shared *s, int i, uint32_t len)
 	conn_send(&s->a[i], &wr);
 }
 
-/* The next completion of connection @i is of entry @id. */
+/* Check that the next completion of connection @i is of entry @id. */
 static void expect(struct shared *s, int i, uint32_t id, uint8_t status)
 {
 	struct ornic_cqe cqe;
@@ -161,7 +161,7 @@ static void no_event(struct shared *s)
 		assert_true(e.type == ORNIC_EV_COMPLETION || e.type == ORNIC_EV_COMM_EST);
 }
 
-/* ORN-SRQ-1: queue pairs take entries as messages come; ids are any numbers and echoed */
+/* ORN-SRQ-1: queue pairs take entries as messages arrive; ids are arbitrary and echoed */
 static void test_share(void **state)
 {
 	struct shared *s = *state;
@@ -181,14 +181,14 @@ static void test_share(void **state)
 	expect(s, 1, 0xffffffff, ORNIC_WC_SUCCESS);
 	check(dut_at(&s->w.dut[1], s->dst + MTU, LEN), LEN, 2);
 	check(dut_at(&s->w.dut[1], s->dst + 7 * MTU, 100), 100, 1);
-	/* Nobody rings for an SRQ (ORN-RNG-7). */
+	/* No SRQ needs a doorbell (ORN-RNG-7). */
 	assert_int_equal(le32toh(srq_rec(s)->notify), ORNIC_NOTIFY_INDEX);
 	tear_down(s);
 }
 
 /*
- * ORN-SRQ-1: a message that is under way keeps its entry, others complete before it; the
- * ring wraps over the slot of the one that has not completed.
+ * ORN-SRQ-1: an unfinished message keeps its entry while others complete before it; the ring
+ * wraps over the slot of the incomplete entry.
  */
 static void test_out_of_order(void **state)
 {
@@ -219,14 +219,14 @@ static void test_out_of_order(void **state)
 	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
 	world_run(&s->w);
 	no_event(s);
-	/* and what is posted stays for the others (ORN-SRQ-6) */
+	/* posted entries stay for the other queue pairs (ORN-SRQ-6) */
 	post(s, 3, LEN);
 	world_run(&s->w);
 	conn_quiet(&s->b[0]);
 	send(s, 1, LEN);
 	world_run(&s->w);
 	expect(s, 1, 3, ORNIC_WC_SUCCESS);
-	/* ERR again after RESET tells again. */
+	/* ERR again after RESET raises the event again. */
 	qp_set_state(&s->b[0].qp, ORNIC_QPS_RESET);
 	qp_set_state(&s->b[0].qp, ORNIC_QPS_INIT);
 	qp_set_state(&s->b[0].qp, ORNIC_QPS_ERR);
@@ -235,7 +235,7 @@ static void test_out_of_order(void **state)
 	tear_down(s);
 }
 
-/* ORN-SRQ-4: RESET completes what the queue pair holds */
+/* ORN-SRQ-4: RESET completes the entry that the queue pair holds */
 static void test_reset_returns(void **state)
 {
 	struct packet p = { .kind = PACKET_ROCE, .opcode = BTH_RC_SEND_FIRST, .npsn = 1 };
@@ -280,7 +280,7 @@ static void test_limit(void **state)
 	send(s, 1, LEN);
 	world_run(&s->w);
 	no_event(s);
-	/* below already: at once */
+	/* below already: the event comes at once */
 	srq_arm(&s->srq, 2);
 	world_run(&s->w);
 	expect_event(s, ORNIC_EV_SRQ_LIMIT, s->srq.number);
@@ -291,7 +291,7 @@ static void test_limit(void **state)
 	tear_down(s);
 }
 
-/* ORN-SRQ-2: an empty SRQ is RNR, until something is posted */
+/* ORN-SRQ-2: an empty SRQ causes RNR NAKs until a receive is posted */
 static void test_rnr(void **state)
 {
 	struct shared *s = *state;
@@ -417,7 +417,7 @@ static void test_datagrams(void **state)
 	tear_down(s);
 }
 
-/* ORN-UC-9: a WRITE that one connection is refused costs the others no entry */
+/* ORN-UC-9: a WRITE that one connection rejects consumes no entry of the others */
 static void test_refused_write(void **state)
 {
 	struct shared *s = *state;

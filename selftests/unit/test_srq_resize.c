@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRQ_RESIZE: entries are taken on, in order, across the change of rings; the limit; what is
- * refused. Entries are taken by engine/srq.c directly, the command takes its whole way.
+ * SRQ_RESIZE: entries are taken in order across the change of rings; the limit; rejected
+ * commands. Entries are taken directly by engine/srq.c, the command is complete.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct place {
 	uint8_t log;
 };
 
-/* An SRQ on top of a device that is up; with a second place, what is posted goes to both. */
+/* An SRQ on a device that is up; with a second place, receives are posted to both. */
 struct fixture {
 	struct inproc *p;
 	struct place at;
@@ -107,7 +107,7 @@ static void post(struct fixture *f, uint32_t n)
 	}
 }
 
-/* The next @n entries are those that were posted next, in order. */
+/* Check that the next @n entries are those that were posted next, in order. */
 static void take(struct fixture *f, uint32_t n)
 {
 	struct ornic_rwqe rwqe[(1 << STRIDE) / sizeof(struct ornic_rwqe)];
@@ -125,7 +125,7 @@ static void no_more(struct fixture *f)
 	assert_int_equal(srq_take(f->dev, bytes), 0);
 }
 
-/* ORN-SRQ-17, ORN-SRQ-25: of what was posted last, as many as both rings have. */
+/* ORN-SRQ-17, ORN-SRQ-25: copy the newest entries, as many as fit both rings. */
 static void prepare(struct fixture *f, const struct place *to)
 {
 	uint32_t log = to->log < f->at.log ? to->log : f->at.log;
@@ -148,7 +148,7 @@ static int resize(struct fixture *f, const struct ornic_srq_resize_cmd *cmd)
 	return host_exec(&f->p->host, ORNIC_OP_SRQ_RESIZE, f->number, cmd, sizeof(*cmd), NULL, 0);
 }
 
-/* The old place is made unusable: nobody looks there any more (ORN-SRQ-23). */
+/* The old place is made unusable: the device does not read it any more (ORN-SRQ-23). */
 static void resize_to(struct fixture *f, uint8_t log)
 {
 	struct place to = new_place(f, log);
@@ -192,7 +192,7 @@ static void test_grow(void **state)
 	take(f, 6);
 	post(f, 5);
 	resize_to(f, 6);
-	/* Nobody rings for an SRQ (ORN-RNG-7). */
+	/* No SRQ needs a doorbell (ORN-RNG-7). */
 	assert_int_equal(le32toh(record(f, &f->at)->notify), f->taken - 1);
 	take(f, 2);
 	post(f, 59);
@@ -226,7 +226,7 @@ static void test_shrink(void **state)
 	}
 }
 
-/* ORN-SRQ-18: what is posted to both is there, whether the device has changed over or not */
+/* ORN-SRQ-18: receives posted to both rings are found, before and after the device changes over */
 static void test_post_meanwhile(void **state)
 {
 	struct fixture *f = *state;
@@ -246,7 +246,7 @@ static void test_post_meanwhile(void **state)
 	f->at = to;
 	post(f, 16);
 	take(f, 16);
-	/* published in the new record only, so far: that is as good (ORN-SRQ-22) */
+	/* published only in the new record so far, which is sufficient (ORN-SRQ-22) */
 	to = new_place(f, LOG);
 	cmd = resize_cmd(&to);
 	prepare(f, &to);
@@ -257,7 +257,7 @@ static void test_post_meanwhile(void **state)
 	no_more(f);
 }
 
-/* ORN-SRQ-20, ORN-SRQ-23, ORN-ADM-16: refused, and the old ring serves on */
+/* ORN-SRQ-20, ORN-SRQ-23, ORN-ADM-16: rejected, and the old ring stays in use */
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -314,7 +314,7 @@ static void test_refused(void **state)
 	no_more(f);
 }
 
-/* ORN-SRQ-20: not even a good ring brings back an SRQ in error */
+/* ORN-SRQ-20: a good ring does not repair an SRQ in error */
 static void test_error(void **state)
 {
 	struct fixture *f = *state;
@@ -346,7 +346,7 @@ static void test_limit(void **state)
 
 	post(f, 8);
 	arm_limit(f, 6);
-	/* a limit that is armed stays, and fires by entries of the new ring */
+	/* an armed limit stays, and fires by entries of the new ring */
 	resize_to(f, LOG + 1);
 	assert_int_equal(f->dev->limit, 6);
 	take(f, 2);
@@ -356,7 +356,7 @@ static void test_limit(void **state)
 	assert_int_equal(limit_events(f), 0);
 	take(f, 1);
 	assert_int_equal(limit_events(f), 1);
-	/* larger than the ring would be: the one that is armed, the one that is asked for */
+	/* larger than the ring would be: the armed limit, the requested limit */
 	take(f, 1);
 	f->dev->limit = 6;	/* four are left, so that it would fire if it were armed now */
 	prepare(f, &to);

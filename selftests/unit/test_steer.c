@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receive rules: the commands (dev/steer.c) and who gets which frame
- * (engine/steer.c). All queue pairs are of one function, which hears what it sends
- * to itself and to groups.
+ * Receive rules: the commands (dev/steer.c) and the receivers of each frame (engine/steer.c). All
+ * queue pairs are of one function, which gets its own frames to itself and to groups.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +138,7 @@ static uint8_t *frame(struct fixture *f, const uint8_t dmac[6], uint16_t dport)
 	return p;
 }
 
-/* Send what frame() made from @who; collect who got it. */
+/* Send the frame of frame() from @who; return its receivers. */
 static void send_from(struct fixture *f, enum who from)
 {
 	struct host_qp *qp = &f->qp[from];
@@ -176,7 +175,10 @@ static void send_from(struct fixture *f, enum who from)
 	assert_true(sent);
 }
 
-/* Who gets @dmac, UDP port 5000, from SENDER: one character each, in order N, A, B. */
+/*
+ * Return the receivers of @dmac, UDP port 5000, from SENDER: one character each, in order N, A,
+ * B.
+ */
 static void expect(struct fixture *f, const uint8_t dmac[6], const char *who)
 {
 	uint64_t dropped = inproc_counter(f->p, CNT_rx_drop_rule);
@@ -219,7 +221,7 @@ static void refuse(struct fixture *f, const struct ornic_rule_cmd *rule, uint8_t
 	assert_int_equal(le32toh(f->p->host.cpl.syndrome), ORNIC_SYN_FIELD | off);
 }
 
-/* Change @member of a good rule to @val and expect the refusal. */
+/* Change @member of a good rule to @val and expect it to be rejected. */
 #define REFUSE(f, good, member, val, status) do {				\
 	struct ornic_rule_cmd bad_ = (good);					\
 										\
@@ -265,7 +267,7 @@ static void test_refused(void **state)
 	refuse(f, &good, ORNIC_ST_RESERVED, offsetof(struct ornic_rule_cmd, target));
 }
 
-/* A frame of SENDER's with source address @smac; did the network interface get it? */
+/* Send a frame of SENDER with source address @smac; return true if the network interface got it. */
 static bool heard_from(struct fixture *f, const uint8_t smac[6])
 {
 	memcpy(frame(f, own_mac, 5000) + 6, smac, 6);
@@ -320,7 +322,7 @@ static void ignore(void *arg, const struct packet *p)
 	(void)p;
 }
 
-/* Somebody else on the switch sends @dmac a frame to UDP port 5000; does Alice get it? */
+/* Send a frame of another station to @dmac, UDP port 5000; return true if Alice got it. */
 static bool overheard(struct fixture *f, const uint8_t dmac[6])
 {
 	static const struct switch_port_ops ops = { .deliver = ignore };
@@ -375,7 +377,7 @@ static void test_not_negotiated(void **state)
 	refuse(f, &rule, ORNIC_ST_UNSUPPORTED, 0);
 }
 
-/* As many as Identify says, and again after they are gone. */
+/* As many as Identify says, and again after all are destroyed. */
 static void test_limit(void **state)
 {
 	struct fixture *f = *state;
@@ -416,7 +418,7 @@ static void test_unicast(void **state)
 	expect(f, own_mac, "N");
 }
 
-/* ORN-STEER-1, ORN-STEER-17: all get a group's frame, each once. */
+/* ORN-STEER-1, ORN-STEER-17: all members get a group's frame, each once. */
 static void test_multicast(void **state)
 {
 	struct fixture *f = *state;
@@ -467,7 +469,7 @@ static void test_copy(void **state)
 	expect(f, own_mac, "NA");
 }
 
-/* ORN-STEER-1: leftovers come after the network interface. */
+/* ORN-STEER-1: the catch-all rules come after the network interface. */
 static void test_leftover(void **state)
 {
 	struct fixture *f = *state;
@@ -494,7 +496,7 @@ static void test_leftover(void **state)
 	f->p->f->dev.port.unicast = table_get(&f->p->f->dev.qps, f->qp[NETDEV].number);
 }
 
-/* Frames that the network interface sends to a group: users hear them, it does not (ORN-STEER-11). */
+/* Frames from the network interface to a group: users get them, it does not (ORN-STEER-11). */
 static void test_echo(void **state)
 {
 	struct fixture *f = *state;
@@ -507,7 +509,7 @@ static void test_echo(void **state)
 	send_from(f, NETDEV);
 	assert_int_equal(f->frames[NETDEV], 0);
 	assert_int_equal(f->frames[ALICE], 1);
-	/* nobody hears itself; the next rule is asked then */
+	/* no queue pair gets its own frame; the next rule applies then */
 	add(f, port_rule(f, BOB, 2));
 	memcpy(frame(f, own_mac, 5000), own_mac, 6);
 	send_from(f, ALICE);
@@ -516,7 +518,7 @@ static void test_echo(void **state)
 	assert_int_equal(f->frames[BOB], 0);
 }
 
-/* Frames to others leave the function and do not come back, whatever the rules. */
+/* Frames to others leave the function and do not come back, for any rules. */
 static void test_foreign(void **state)
 {
 	struct fixture *f = *state;
@@ -540,7 +542,7 @@ static void test_flow_tag(void **state)
 	assert_false(le32toh(f->got[NETDEV].flags) & ORNIC_CQE_FLOW_TAG);
 }
 
-/* Every field on its own: right value, wrong value, wrong value that the mask hides. */
+/* Every field alone: right value, wrong value, wrong value that the mask hides. */
 static void test_fields(void **state)
 {
 	static const struct {
@@ -592,7 +594,7 @@ static void test_fields(void **state)
 	}
 }
 
-/* A field that the frame does not have is no match, even with nothing to compare (ORN-STEER-20). */
+/* A missing field of the frame never matches, even with an empty mask (ORN-STEER-20). */
 static void test_absent(void **state)
 {
 	static const uint32_t absent[] = { ORNIC_MATCH_VLAN, ORNIC_MATCH_FLOW_LABEL };
@@ -635,7 +637,7 @@ static void test_roce(void **state)
 	expect(f, own_mac, "A");
 }
 
-/* A target lives as long as its rules (ORN-QP-11); a reset takes all of them. */
+/* A target lives as long as its rules (ORN-QP-11); a reset removes all of them. */
 static void test_lifetime(void **state)
 {
 	struct fixture *f = *state;

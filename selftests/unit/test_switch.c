@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * net/switch.c: who gets which frame.
- */
+/* net/switch.c: the receivers of each frame. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +108,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Send, and say who got it: bit n for port n. */
+/* Send; return the receivers: bit n for port n. */
 static unsigned int send_from(struct fixture *f, int from, const uint8_t *dmac,
 			      const uint8_t *smac)
 {
@@ -185,7 +183,7 @@ static void test_learned_age(void **state)
 	fake_seconds = 0;
 }
 
-/* The next address after @mac that falls into the same bucket: the hash is that of switch.c. */
+/* Return the next address after @mac in the same bucket: the hash is that of switch.c. */
 static void next_of_bucket(uint8_t mac[6])
 {
 	uint64_t was = 0, v = 0;
@@ -198,7 +196,7 @@ static void next_of_bucket(uint8_t mac[6])
 	} while ((v * 0x9e3779b97f4a7c15ull >> 40 ^ was * 0x9e3779b97f4a7c15ull >> 40) % 1024);
 }
 
-/* A bucket has room for four: the address that was silent for longest goes, whichever it is. */
+/* A bucket has room for four: the address that was silent for the longest time is replaced. */
 static void test_oldest_is_forgotten(void **state)
 {
 	struct fixture *f = *state;
@@ -212,7 +210,7 @@ static void test_oldest_is_forgotten(void **state)
 		fake_seconds = 1000 + i;
 		send_from(f, 3, mac[0], all[i]);
 	}
-	/* the first is heard again: now the second is the oldest, then the third */
+	/* the first sends again: now the second is the oldest, then the third */
 	fake_seconds = 1004;
 	send_from(f, 3, mac[0], all[0]);
 	for (int i = 4; i < 7; i++) {
@@ -223,7 +221,7 @@ static void test_oldest_is_forgotten(void **state)
 			assert_int_equal(send_from(f, 0, all[k], mac[0]),
 					 !k || k > i - 3 ? 1 << 3 : 0xc);
 	}
-	/* the same second: no two of them go for one */
+	/* the same second: no two of them share one entry */
 	fake_seconds++;
 	for (int i = 7; i < 10; i++)
 		send_from(f, 3, mac[0], all[i]);
@@ -241,7 +239,7 @@ static void test_learned_port_deleted(void **state)
 	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
 }
 
-/* A frame cannot take a device's address away, nor can a device's frames teach. */
+/* A frame cannot take over a device's address, and a device's frames teach no address. */
 static void test_devices_are_not_learned(void **state)
 {
 	struct fixture *f = *state;
@@ -344,7 +342,7 @@ static void test_free_drops_queue(void **state)
 	switch_send(f->end[3].port, make(f, mac[1], mac[3]));
 }
 
-/** struct sight - what an observer saw: port, way and serial number of the packet */
+/** struct sight - an observed packet: port, direction and serial number */
 struct sight {
 	uint32_t port;
 	enum switch_way way;
@@ -375,7 +373,7 @@ static void expect_sight(struct sights *s, unsigned int i, uint32_t port, enum s
 	assert_int_equal(s->at[i].serial, serial);
 }
 
-/* All that ports take and give is seen, once, in the order in which it happens. */
+/* Everything that ports receive and send is observed, once, in the order of events. */
 static void test_observer(void **state)
 {
 	struct fixture *f = *state;
@@ -425,7 +423,7 @@ static void expect_lost(struct sights *s, uint32_t from, uint32_t port, enum swi
 	s->n = 0;
 }
 
-/* What goes in and not out has a note that says why; a port that is down is none of a flood's. */
+/* A frame that does not leave has a note with the reason; a flood skips a port that is down. */
 static void test_lost(void **state)
 {
 	struct fixture *f = *state;

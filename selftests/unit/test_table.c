@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * engine/table.c: numbers to objects, and how late numbers come back.
- */
+/* engine/table.c: numbers to objects, and how late numbers are reused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands that have much to do do not keep other functions waiting: long page lists are
- * copied, and given back, in pieces (ORN-SEC-14).
+ * Long commands do not delay other functions: long page lists are copied and freed in pieces
+ * (ORN-SEC-14).
  */
 #define _GNU_SOURCE 1	/* memfd_create() */
 
@@ -30,7 +30,7 @@
 #define LENGTH		((uint64_t)PAGES << 12)
 #define TURNS		((PAGES + PROGRESS_WORK - 1) / PROGRESS_WORK)
 
-/* Page lists in a piece of guest memory of their own: a table whose every entry is one leaf. */
+/* Page lists in a separate piece of guest memory: a table whose every entry is one leaf. */
 struct lists {
 	int fd;
 	uint64_t *mem;
@@ -112,7 +112,7 @@ static void test_create(void **state)
 	lists_close(&l);
 }
 
-/* Its memory goes in pieces as well; the entries may be used again at once. */
+/* Its memory is freed in pieces as well; the entries may be reused at once. */
 static void test_destroy(void **state)
 {
 	struct inproc *p = *state;
@@ -136,7 +136,7 @@ static void test_destroy(void **state)
 	lists_close(&l);
 }
 
-/* A reset in the middle: nothing is left of it, and the next driver is served. */
+/* A reset in the middle: no state is left, and the next driver is served. */
 static void test_reset(void **state)
 {
 	struct inproc *p = *state;
@@ -158,7 +158,7 @@ static void test_reset(void **state)
 	lists_close(&l);
 }
 
-/* The list goes away, or turns bad, while it is read: refused, and nothing kept. */
+/* The list is unmapped, or becomes invalid, while it is read: rejected, and nothing kept. */
 static void test_list_changes(void **state)
 {
 	for (int bad = 0; bad < 2; bad++) {
@@ -187,7 +187,7 @@ static void test_list_changes(void **state)
 	}
 }
 
-/* ORN-MEM-45, ORN-ADM-16: a window that is bound while a change is under way stops it. */
+/* ORN-MEM-45, ORN-ADM-16: a window that is bound during a change stops the change. */
 static void test_window_meanwhile(void **state)
 {
 	struct inproc *p = *state;

@@ -152,7 +152,7 @@ static void test_small(void **state)
 	conn_quiet(&t->a);
 }
 
-/* ORN-UC-3: nobody listens, and the sender does not know */
+/* ORN-UC-3: no receiver exists, and the sender does not know */
 static void test_no_peer(void **state)
 {
 	struct fix *t = *state;
@@ -201,7 +201,7 @@ static void test_sqe(void **state)
 	conn_quiet(&t->b);
 }
 
-/* A malformed work request and a GID entry that went away: SQE, not ERR (ORN-UC-4) */
+/* A malformed work request and a deleted GID entry: SQE, not ERR (ORN-UC-4) */
 static void test_send_errors(void **state)
 {
 	struct fix *t = *state;
@@ -249,7 +249,7 @@ static void test_sqd(void **state)
 	sent(t, 1, ORNIC_WC_RDMA_WRITE, 0);
 }
 
-/* Connected to itself, and its own packet puts it into ERR in the middle of a message. */
+/* Connected to itself, its own packet puts it into ERR in the middle of a message. */
 static void test_self(void **state)
 {
 	struct fix *t = *state;
@@ -280,7 +280,7 @@ static int setup_peer(void **state)
 	return 0;
 }
 
-/* @npsn packets of @len bytes, for @dmalen bytes at the beginning of the key */
+/* Send @npsn packets of @len bytes, for @dmalen bytes at the beginning of the key */
 static void packet(struct script *t, uint8_t opcode, uint32_t psn, uint32_t npsn, uint32_t len,
 		   uint32_t dmalen)
 {
@@ -310,7 +310,7 @@ static void post_receives(struct script *t, int n)
 		conn_recv(&t->c, t->buf, 4 * MTU, t->key);
 }
 
-/* ORN-UC-1: the sender's packets, opcode by opcode; nothing asks for an answer */
+/* ORN-UC-1: the sender's packets, opcode by opcode; none requests an answer */
 static void test_packets(void **state)
 {
 	struct script *t = *state;
@@ -335,7 +335,7 @@ static void test_packets(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* ORN-UC-5: a gap takes the message along, silently; the next first packet goes on */
+/* ORN-UC-5: a gap drops the message silently; the next first packet is accepted */
 static void test_gap(void **state)
 {
 	struct script *t = *state;
@@ -352,14 +352,14 @@ static void test_gap(void **state)
 	packet(t, UC(SEND_FIRST), P(10), 2, 2 * MTU, 0);
 	packet(t, UC(SEND_LAST), P(12), 1, 1, 0);
 	expect(t, 1, 0);
-	/* an old one that begins a message is one more message: there are no duplicates here */
+	/* an old first packet is a new message: UC has no duplicates */
 	packet(t, UC(SEND_ONLY), P(12), 1, 100, 0);
 	expect(t, 2, 0);
 	peer_quiet(&t->peer);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
 }
 
-/* ORN-UC-5, ORN-UC-8: a first packet within a message begins anew, with the same receive */
+/* ORN-UC-5, ORN-UC-8: a first packet within a message starts a new one, with the same receive */
 static void test_restart(void **state)
 {
 	struct script *t = *state;
@@ -411,7 +411,7 @@ static void test_peer_faults(void **state)
 	assert_false(dut_event(t->c.d, &e));
 }
 
-/* A WRITE with immediate that finds no receive has written and is forgotten (ORN-UC-6). */
+/* A WRITE with immediate without a receive has written data and is dropped (ORN-UC-6). */
 static void test_write_imm_late(void **state)
 {
 	struct script *t = *state;
@@ -423,7 +423,7 @@ static void test_write_imm_late(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV_RDMA_WITH_IMM, 0);
 }
 
-/* ORN-UC-9: a WRITE with immediate that is refused takes nothing, by the key or by the queue pair */
+/* ORN-UC-9: a WRITE with immediate rejected by the key or the queue pair takes no receive */
 static void test_write_imm_refused(void **state)
 {
 	struct script *t = *state;
@@ -448,7 +448,10 @@ static void test_write_imm_refused(void **state)
 	assert_int_equal(count(t, CNT_rx_drop_no_wqe), 1);
 }
 
-/* ORN-UC-7, ORN-RQ-2: the receive is at fault: it completes, and ERR */
+/*
+ * ORN-UC-7, ORN-RQ-2: an invalid receive: it completes with an error, and the queue pair is in
+ * ERR
+ */
 static void test_bad_receive(void **state)
 {
 	struct script *t = *state;
@@ -476,7 +479,7 @@ static void test_malformed_receive(void **state)
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 }
 
-/* What UC does not have, another transport's packets, a stranger's (ORN-UC-1, ORN-PORT-2) */
+/* Operations that UC lacks, packets of other transports and sources (ORN-UC-1, ORN-PORT-2) */
 static void test_hostile(void **state)
 {
 	struct script *t = *state;
@@ -500,7 +503,7 @@ static void test_hostile(void **state)
 	expect(t, 0, 0);
 }
 
-/* Any opcode, PSN and length: nothing beyond the key changes, nothing is answered (ORN-ERR-1) */
+/* Any opcode, PSN and length: no byte outside the key changes, no answer is sent (ORN-ERR-1) */
 static void test_fuzz(void **state)
 {
 	struct script *t = *state;

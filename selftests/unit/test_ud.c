@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Datagrams: UD queue pairs and the GSI, between two functions and at home.
- */
+/* Datagrams: UD queue pairs and the GSI, between two functions and within one. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +66,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A datagram of @len bytes from a to @to, by GIDs of index @gid. */
+/* Send a datagram of @len bytes from a to @to, by GIDs of index @gid. */
 static struct wr make(struct fix *t, const struct conn *to, int gid, uint32_t len)
 {
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED,
@@ -185,7 +183,7 @@ static void test_qkey(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* ORN-RQ-7, ORN-RQ-11: a datagram waits for a late receive, in order; how many is bounded */
+/* ORN-RQ-7, ORN-RQ-11: a datagram waits for a late receive, in order; their number is bounded */
 static void test_waits(void **state)
 {
 	struct fix *t = *state;
@@ -245,7 +243,7 @@ static void test_drops(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* QPN 1, whatever the handle (ORN-QP-1) */
+/* QPN 1, for any handle (ORN-QP-1) */
 /** struct wire - PSNs of the datagrams that left */
 struct wire {
 	uint32_t psn[8];
@@ -264,7 +262,7 @@ static void see(void *arg, const struct switch_port *port, enum switch_way way,
 		w->psn[w->n++] = p->psn;
 }
 
-/* IBTA volume 1, 9.8.3: datagrams are counted, those that were sent */
+/* IBTA volume 1, 9.8.3: PSNs count the datagrams that were sent */
 static void test_psn(void **state)
 {
 	struct fix *t = *state;
@@ -308,8 +306,8 @@ static void test_gsi(void **state)
 }
 
 /*
- * ORN-WQE-13, ORN-QP-21: too long: SQE. The SQ flushes, also what comes later; receives
- * go on; RTS sends again.
+ * ORN-WQE-13, ORN-QP-21: a datagram that is too long causes SQE. The SQ flushes, also later
+ * posts; receives continue; RTS sends again.
  */
 static void test_sqe(void **state)
 {
@@ -342,7 +340,7 @@ static void test_sqe(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
 }
 
-/* ORN-QP-21: whoever goes back to RTS at once does not send what was posted before. */
+/* ORN-QP-21: a host that returns to RTS at once does not send the earlier posts. */
 static void test_sqe_recover(void **state)
 {
 	struct fix *t = *state;
@@ -358,7 +356,7 @@ static void test_sqe_recover(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
 	cons = t->a.qp.sq.cons;
 	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
-	assert_int_equal(t->a.qp.sq.cons, cons);	/* the host chose how many: not at once */
+	assert_int_equal(t->a.qp.sq.cons, cons);	/* the host chose the number: not at once */
 	qp_run(&t->a.qp);
 	assert_in_range(t->a.qp.sq.cons, cons + 1, cons + 100);
 	qp_set_state(&t->a.qp, ORNIC_QPS_SQD);
@@ -402,7 +400,7 @@ static void test_send_errors(void **state)
 	}
 }
 
-/* ORN-RQ-2: a bad receive is not the send queue's fault: ERR, both queues flush */
+/* ORN-RQ-2: a bad receive is no error of the send queue: ERR, both queues flush */
 static void test_receive_errors(void **state)
 {
 	for (int i = 0; i < 2; i++) {
@@ -475,7 +473,7 @@ static void test_not_ready(void **state)
 	conn_quiet(&t->b);
 }
 
-/* ORN-RQ-7: a queue pair without a receive queue keeps nothing, and looks at no ring */
+/* ORN-RQ-7: a queue pair without a receive queue holds no datagram, and reads no ring */
 static void test_no_queue(void **state)
 {
 	struct fix *t = *state;

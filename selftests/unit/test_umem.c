@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * engine/umem.c: page descriptors of every level, and lists meant to hurt.
- */
+/* engine/umem.c: page descriptors of every level, and hostile lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +48,7 @@ static int load(struct fixture *f, struct ornic_pages desc, uint64_t bytes)
 	return umem_load(&f->m, f->guest.gpa, &desc, bytes, SIZES, &f->budget);
 }
 
-/* @n pages, none behind another. */
+/* Allocate @n pages, none adjacent to the one before. */
 static void scattered(struct fixture *f, uint64_t *page, uint32_t n)
 {
 	uint64_t base = guest_alloc(&f->guest, 2 * n * GUEST_PAGE, GUEST_PAGE);
@@ -59,7 +57,7 @@ static void scattered(struct fixture *f, uint64_t *page, uint32_t n)
 		page[i] = base + 2 * (n - 1 - i) * GUEST_PAGE;
 }
 
-/* Every byte of the block is where the page list says. */
+/* Check that every byte of the block is where the page list says. */
 static void check_pages(struct fixture *f, const uint64_t *page, uint64_t bytes)
 {
 	for (uint64_t off = 0; off < bytes; off += 977) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * net/uplink*.c: frames through every kind of port to the outside, and peers that misbehave.
- */
+/* net/uplink*.c: frames through every kind of port to the outside, and misbehaving peers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +131,7 @@ static void drain(void *arg)
 	switch_drain(((struct fixture *)arg)->sw);
 }
 
-/* What a turn of the engine does to packets. */
+/* Process packets as a turn of the engine does. */
 static void turn(struct fixture *f)
 {
 	switch_drain(f->sw);
@@ -191,7 +189,7 @@ static int open_uplink(struct fixture *f, int i, const struct uplink_spec *spec)
 	return uplink_open(&host, spec, &f->up[i]);
 }
 
-/* A RoCE packet of @len bytes from the device to the peer. */
+/* Send a RoCE packet of @len bytes from the device to the peer. */
 static struct packet *roce(struct fixture *f, uint8_t *payload, uint32_t len)
 {
 	struct packet *p = packet_get(&f->pool);
@@ -214,7 +212,7 @@ static struct packet *roce(struct fixture *f, uint8_t *payload, uint32_t len)
 	return p;
 }
 
-/* The frame of a small RoCE packet from the peer to the device. */
+/* Build the frame of a small RoCE packet from the peer to the device. */
 static uint32_t roce_bytes(struct fixture *f, uint8_t *bytes)
 {
 	uint8_t payload[] = "payload";
@@ -233,7 +231,7 @@ static uint32_t roce_bytes(struct fixture *f, uint8_t *bytes)
 	return frame.head_len + sizeof(payload) + frame.tail_len;
 }
 
-/* An ordinary frame from the peer to @dmac, @len bytes that tell themselves apart. */
+/* Build an ordinary frame from the peer to @dmac, with @len distinguishable bytes. */
 static void plain_bytes(uint8_t *bytes, uint32_t len, const uint8_t *dmac, uint8_t salt)
 {
 	memcpy(bytes, dmac, 6);
@@ -259,7 +257,7 @@ static void send_plain(struct fixture *f, uint8_t *bytes, uint32_t len)
 	turn(f);
 }
 
-/* The other end of an uplink whose frames are messages: where to write and read them. */
+/* The other end of an uplink whose frames are messages: descriptors to write and read. */
 struct peer {
 	int fd;
 	struct sockaddr_storage to;
@@ -274,7 +272,7 @@ static void peer_send(const struct peer *peer, const void *bytes, uint32_t len)
 	assert_int_equal(n, len);
 }
 
-/* The next frame of the device. */
+/* Get the next frame of the device. */
 static ssize_t peer_receive(const struct peer *peer, uint8_t *bytes)
 {
 	ssize_t n;
@@ -288,7 +286,7 @@ static ssize_t peer_receive(const struct peer *peer, uint8_t *bytes)
 	return n;
 }
 
-/* What every kind has to do. */
+/* Common behaviour of every kind. */
 static void check_both_ways(struct fixture *f, const struct peer *peer, uint32_t longest)
 {
 	static uint8_t bytes[FRAME_MAX], got[FRAME_MAX], payload[3000];
@@ -365,7 +363,7 @@ static void test_dgram(void **state)
 	close(peer.fd);
 }
 
-/* What is said of frames on their way out, and what they are */
+/* Notes on frames on their way out, and their fields */
 struct notes {
 	uint32_t lost;
 	uint32_t len;
@@ -387,7 +385,7 @@ static void note_lost(void *arg, const struct switch_port *port, enum switch_way
 	n->psn = p->psn;
 }
 
-/* Nobody there: frames go nowhere, and that is no reason to stop. */
+/* Without a peer frames are dropped, and the uplink continues. */
 static void test_dgram_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -409,7 +407,7 @@ static void test_dgram_alone(void **state)
 	switch_set_observer(f->sw, NULL);
 }
 
-/* A socket of loopback, and its address as text. */
+/* Open a socket of loopback; its address is text. */
 static int udp_socket(char *text, size_t size)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -432,20 +430,20 @@ static struct peer udp_peer(struct fixture *f)
 	struct peer peer = { .to_len = sizeof(to) };
 
 	peer.fd = udp_socket(remote, sizeof(remote));
-	close(udp_socket(local, sizeof(local)));	/* a port that is free, then */
+	close(udp_socket(local, sizeof(local)));	/* a port that becomes free, then */
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	to.sin_port = htons(atoi(strchr(local, ':') + 1));
 	memcpy(&peer.to, &to, sizeof(to));
 	return peer;
 }
 
-/* Is there a frame for it, within so many ms? One that was sent may take its time. */
+/* Return true if a frame arrives within that many ms, because a sent frame may take some time. */
 static bool peer_has(const struct peer *peer, int ms)
 {
 	return poll(&(struct pollfd) { .fd = peer->fd, .events = POLLIN }, 1, ms) == 1;
 }
 
-/* The next frame is RoCE with that PSN and payload. */
+/* Check that the next frame is RoCE with that PSN and payload. */
 static void expect_roce(const struct peer *peer, uint32_t psn, uint8_t first, uint32_t len)
 {
 	static uint8_t got[FRAME_MAX];
@@ -459,7 +457,7 @@ static void expect_roce(const struct peer *peer, uint32_t psn, uint8_t first, ui
 	assert_int_equal(byte, first);
 }
 
-/* Short frames wait for each other, and their payload is what it was when they were sent. */
+/* Short frames are batched, and their payload is that of the time of sending. */
 static void test_together(void **state)
 {
 	struct fixture *f = *state;
@@ -484,7 +482,7 @@ static void test_together(void **state)
 	close(peer.fd);
 }
 
-/* A long frame does not wait, nor those before it; a batch that is full neither. */
+/* A long frame does not wait, nor do those before it; a full batch does not wait either. */
 static void test_not_waiting(void **state)
 {
 	struct fixture *f = *state;
@@ -512,7 +510,7 @@ static void test_not_waiting(void **state)
 		assert_int_equal(peer_receive(&peer, payload), sizeof(plain));
 	}
 	assert_false(peer_has(&peer, 0));
-	/* nor is what waits lost when the port goes */
+	/* a removed port sends its waiting frames, too */
 	uplink_close(f->up[0]);
 	f->up[0] = NULL;
 	assert_true(peer_has(&peer, 10000));
@@ -528,15 +526,15 @@ static void test_udp(void **state)
 
 	other.fd = udp_socket(name, sizeof(name));
 	plain_bytes(bytes, sizeof(bytes), device_mac, 3);
-	peer_send(&other, bytes, sizeof(bytes));	/* a stranger's */
+	peer_send(&other, bytes, sizeof(bytes));	/* from another station */
 	check_both_ways(f, &peer, 9018);
 	close(peer.fd);
 	close(other.fd);
 }
 
 /*
- * Enter a new network namespace. Without root that takes a user namespace, which the host may
- * forbid, and a tap takes /dev/net/tun: without both, the test is skipped.
+ * Enter a new network namespace. Without root, that needs a user namespace, which the host may
+ * forbid. A tap needs /dev/net/tun. The test is skipped if either is missing.
  */
 static void private_net(void)
 {
@@ -549,7 +547,7 @@ static void private_net(void)
 	}
 }
 
-/* A network namespace of our own, with a tap; the test is its other end. */
+/* A separate network namespace with a tap; the test is its other end. */
 static int private_tap(const char *name, int mtu)
 {
 	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
@@ -571,7 +569,7 @@ static int private_tap(const char *name, int mtu)
 	return fd;
 }
 
-/* The host's side of a tap that an uplink made. */
+/* Open the host's side of a tap that an uplink created. */
 static void test_tap(void **state)
 {
 	struct fixture *f = *state;
@@ -598,7 +596,7 @@ static void test_packet(void **state)
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	check_both_ways(f, &peer, 9014);
-	/* the kernel takes the tag out, and it has to come back */
+	/* the kernel removes the tag, and the uplink must restore it */
 	plain_bytes(bytes, sizeof(bytes), device_mac, 5);
 	be16_put(bytes + 12, ETHERTYPE_VLAN);
 	be16_put(bytes + 14, 0x6123);
@@ -610,7 +608,7 @@ static void test_packet(void **state)
 	close(peer.fd);
 }
 
-/* The kernel takes the tag out of a frame that is too long with it. */
+/* The kernel removes the tag of a frame that is too long with it. */
 static void test_packet_too_long_tagged(void **state)
 {
 	struct fixture *f = *state;
@@ -632,7 +630,7 @@ static void test_packet_too_long_tagged(void **state)
 	close(peer.fd);
 }
 
-/* Of a message's frames one is too long for the interface: the other one gets there. */
+/* One frame of a message is too long for the interface: the other one arrives. */
 static void test_packet_too_long(void **state)
 {
 	struct fixture *f = *state;
@@ -659,9 +657,9 @@ static void test_packet_too_long(void **state)
 	close(peer.fd);
 }
 
-/* ---- what comes in --------------------------------------------------------- */
+/* ---- incoming frames ------------------------------------------------------- */
 
-/* What is said of frames that do not get in, one after the other. */
+/* Notes on rejected frames, one after the other. */
 static void note_refusal(void *arg, const struct switch_port *port, enum switch_way way,
 			 const struct packet *p, const char *note)
 {
@@ -696,7 +694,10 @@ static void test_bad_frames(void **state)
 	close(peer.fd);
 }
 
-/* A flood is worked off in batches; packets that are all in use elsewhere are not waited for. */
+/*
+ * A flood is processed in batches; the uplink does not wait for packets that are in use
+ * elsewhere.
+ */
 static void test_no_packets(void **state)
 {
 	struct fixture *f = *state;
@@ -720,7 +721,10 @@ static void test_no_packets(void **state)
 	close(peer.fd);
 }
 
-/* From one uplink to the other as it came, RoCE too: even what this daemon would not write. */
+/*
+ * Frames go from one uplink to the other unchanged, also RoCE that this daemon would not
+ * generate.
+ */
 static void test_transit(void **state)
 {
 	struct fixture *f = *state;
@@ -728,7 +732,7 @@ static void test_transit(void **state)
 	uint8_t bytes[200], got[FRAME_MAX];
 	uint32_t len = roce_bytes(f, bytes);
 
-	bytes[0] = 6;				/* a station nobody knows */
+	bytes[0] = 6;				/* an unknown station */
 	be16_put(bytes + ETH_BYTES + IPV4_BYTES + 6, 0xabcd);	/* a UDP checksum */
 	memcpy(bytes + 6, device_mac, 6);
 	bytes[11] = 9;
@@ -741,7 +745,7 @@ static void test_transit(void **state)
 	close(out.fd);
 }
 
-/* A FLUSH that Linux 6.12's Soft-RoCE sent; who is not in the ICRC is put in. */
+/* Return a FLUSH captured from Linux 6.12's Soft-RoCE; fill in bytes that the ICRC excludes. */
 static uint32_t rxe_flush_bytes(uint8_t *bytes, const uint8_t *dmac)
 {
 	static const uint8_t captured[] = {
@@ -762,7 +766,7 @@ static uint32_t rxe_flush_bytes(uint8_t *bytes, const uint8_t *dmac)
 	return sizeof(captured);
 }
 
-/* Soft-RoCE's FLUSH is made right where it comes in, and nobody else's. */
+/* Soft-RoCE's FLUSH is corrected at this uplink, and at no other. */
 static void test_rxe_flush_in(void **state)
 {
 	struct fixture *f = *state;
@@ -791,7 +795,7 @@ static void test_rxe_flush_in(void **state)
 	peer_send(&other, right, len);
 	wait_seen(f, 3);
 	assert_int_equal(uplink_stats(f->up[1])->bad_icrc, 1);
-	/* Cut it is no FLUSH, and with a bit changed that an ICRC covers neither. */
+	/* A truncated FLUSH is not corrected, nor one with a changed bit that an ICRC covers. */
 	for (uint32_t n = ETH_BYTES; n < len; n++) {
 		const uint32_t bth = 42, reserved = bth + 4;
 
@@ -810,7 +814,7 @@ static void test_rxe_flush_in(void **state)
 	close(other.fd);
 }
 
-/* To Soft-RoCE a FLUSH goes as its own do; what was damaged stays damaged. */
+/* A FLUSH to Soft-RoCE gets Soft-RoCE's format; a damaged one stays damaged. */
 static void test_rxe_flush_out(void **state)
 {
 	struct fixture *f = *state;
@@ -890,7 +894,7 @@ static void read_all(int fd, uint8_t *to, uint32_t len)
 	}
 }
 
-/* Frames in pieces of every size, more than a batch at once, and all of them in order. */
+/* Frames in pieces of every size, more than a batch at once: all arrive in order. */
 static void test_stream_in(void **state)
 {
 	static uint8_t bytes[200 * 300];
@@ -936,7 +940,7 @@ static void test_stream_out(void **state)
 	close(fd);
 }
 
-/* Read while the uplink sends what is left of a frame. */
+/* Read while the uplink sends the rest of a frame. */
 static void read_while_running(struct fixture *f, int fd, uint8_t *to, uint32_t len)
 {
 	while (len) {
@@ -954,7 +958,7 @@ static void read_while_running(struct fixture *f, int fd, uint8_t *to, uint32_t 
 	}
 }
 
-/* A frame that is too long is lost, and none of those that wait before it, nor behind. */
+/* A frame that is too long is lost, but none that waits before or behind it. */
 static void test_stream_too_long(void **state)
 {
 	static const uint32_t lens[] = { 60, 61, FRAME_MAX + 1, 62, FRAME_MAX, FRAME_MAX + 1, 63 };
@@ -986,7 +990,7 @@ static void test_stream_too_long(void **state)
 	close(fd);
 }
 
-/* A peer that does not read loses frames; what it reads in the end is whole frames. */
+/* A peer that does not read loses frames; all frames that it reads later are whole. */
 static void test_stream_full(void **state)
 {
 	static uint8_t payload[4 * 1024], bytes[FRAME_MAX];
@@ -1026,7 +1030,7 @@ static bool peer_gone(struct fixture *f)
 	return recv(f->count, &c, 1, MSG_DONTWAIT) == 0;
 }
 
-/* A length that no frame has ends the connection, not the port; one peer at a time. */
+/* An invalid frame length ends the connection, not the port; one peer at a time. */
 static void test_stream_nonsense(void **state)
 {
 	struct fixture *f = *state;
@@ -1059,7 +1063,7 @@ static bool accepted(struct fixture *f)
 	return poll(&(struct pollfd) { .fd = f->count, .events = POLLIN }, 1, 0) == 1;
 }
 
-/* A client waits for its server, and comes back to it. */
+/* A client waits for its server, and reconnects to it. */
 static void test_stream_client(void **state)
 {
 	struct fixture *f = *state;
@@ -1085,7 +1089,7 @@ static void test_stream_client(void **state)
 	close(server);
 }
 
-/* ---- refusals -------------------------------------------------------------- */
+/* ---- rejected configurations ----------------------------------------------- */
 
 static void test_refusals(void **state)
 {

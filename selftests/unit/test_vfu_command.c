@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vfu: each request of a client, its fields at and beyond their limits, cut at every length, with
- * the bytes of the reply and what the function behind it sees.
+ * vfu: each request of a client, with its fields at and beyond their limits, cut at every length,
+ * the bytes of the reply and the calls of the function behind it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #define MSIX_BYTES	8192u
 #define PAGE		4096u
 
-/* What the function saw, one letter each: see the operations. */
+/* Calls of the function, one letter each: see the operations. */
 static struct {
 	struct vfu_func func;
 	struct vfu_endpoint ep;
@@ -121,7 +121,7 @@ static const struct vfu_func_ops few_ops = {
 	.bar_read = bar_read, .bar_write = bar_write, .reset = reset,
 };
 
-/* One request. The payload lies in memory of its very length, for the sanitizer. */
+/* Send one request. The payload lies in memory of exactly its length, for the sanitizer. */
 static int ask_with(unsigned int cmd, const void *payload, size_t len, const int *fd,
 		    unsigned int nfd)
 {
@@ -314,7 +314,7 @@ static void test_bad_capabilities(void **state)
 	assert_int_equal(ask(VFU_VERSION, payload, sizeof(v) + 4096), 0);
 }
 
-/* A request shorter than its fields ends the connection, wherever it was cut. */
+/* A request shorter than its fields ends the connection, for every length. */
 static void test_cut(void **state)
 {
 	static const struct {
@@ -428,7 +428,7 @@ static int region_write(uint64_t off, uint32_t region, uint32_t count, uint64_t 
 	return err;
 }
 
-/* Of 1, 2, 4 or 8 bytes, aligned: others read as ones and are not written. */
+/* Accesses of 1, 2, 4 or 8 bytes, aligned: others read as ones and write nothing. */
 static void test_bar(void **state)
 {
 	const uint64_t ones = UINT64_MAX, value = 0x1122334455667788;
@@ -483,7 +483,7 @@ static void test_outside(void **state)
 	}
 }
 
-/* The table belongs to the VMM: it reads as 0 here and the function is not asked. */
+/* The table belongs to the VMM: it reads as 0 here, without a call of the function. */
 static void test_msix_bar(void **state)
 {
 	const uint64_t zero = 0;
@@ -495,7 +495,7 @@ static void test_msix_bar(void **state)
 	expect_seen("");
 }
 
-/* Data must be as long as it says, to the byte. */
+/* The data must have exactly the length in its header. */
 static void test_write_length(void **state)
 {
 	struct {
@@ -589,7 +589,7 @@ static int set_irqs(struct vfu_set_irqs in)
 	return ASK(VFU_SET_IRQS, in);
 }
 
-/* Gives vectors their eventfds; the returned ones are for reading. */
+/* Give vectors their eventfds; the returned ones are for reading. */
 static void assign(int *fd, uint32_t start, uint32_t count)
 {
 	struct vfu_set_irqs in = irqs(VFU_SET_F_EVENTFD, start, count);
@@ -658,7 +658,7 @@ static void test_irq_checks(void **state)
 	assert_int_equal(t.m.out_len, 0);
 }
 
-/* With bus mastering on it arrives at once; without, as soon as it is on again; once. */
+/* With bus mastering on it arrives at once; otherwise once, when bus mastering is on again. */
 static void test_irq_delivery(void **state)
 {
 	int fd[VECTORS], again;
@@ -693,7 +693,7 @@ static void test_irq_delivery(void **state)
 	close_all(fd, VECTORS);
 }
 
-/* MSI-X disabled: no eventfds, and what was pending is forgotten. */
+/* MSI-X disabled: no eventfds, and pending interrupts are dropped. */
 static void test_irq_disable(void **state)
 {
 	struct vfu_set_irqs other = irqs(VFU_SET_F_NONE, 0, 0);
@@ -711,7 +711,7 @@ static void test_irq_disable(void **state)
 	assign(fd, 0, VECTORS);
 	for (unsigned int i = 0; i < VECTORS; i++)
 		assert_int_equal(fired(fd[i]), i == 1);
-	/* another kind has none to disable */
+	/* another kind has nothing to disable */
 	other.index = VFU_IRQ_INTX;
 	assert_int_equal(set_irqs(other), 0);
 	vfu_irq(&t.func, 3);
@@ -742,7 +742,10 @@ static void test_irq_loopback(void **state)
 	close_all(fd, VECTORS);
 }
 
-/* A number of descriptors other than that of vectors, or a file that could block the daemon. */
+/*
+ * A number of descriptors that differs from that of vectors, or a file that could block the
+ * daemon.
+ */
 static void test_irq_bad_descriptors(void **state)
 {
 	struct vfu_set_irqs in = irqs(VFU_SET_F_EVENTFD, 0, 2);
@@ -855,7 +858,7 @@ static void test_dma_unmap_short(void **state)
 	expect_seen("");
 }
 
-/* In D3hot there is no bus mastering, whatever the register says. */
+/* In D3hot bus mastering is off, for any value of the register. */
 static void test_power(void **state)
 {
 	const uint32_t pm = 0x40 + PCI_PM_CTRL;
@@ -870,7 +873,7 @@ static void test_power(void **state)
 	expect_seen("");
 	assert_int_equal(region_write(pm, VFU_REGION_CONFIG, 2, 0), 0);
 	expect_seen("M0");
-	/* a write that changes neither is not seen */
+	/* a write that changes neither has no effect */
 	command_register(PCI_COMMAND_MASTER | PCI_COMMAND_MEMORY);
 	expect_seen("");
 	assert_int_equal(region_write(pm, VFU_REGION_CONFIG, 2, 3), 0);
@@ -898,10 +901,10 @@ static void test_function_level_reset(void **state)
 	assert_false(pci_d3hot(&t.ep.pci));
 	command_register(PCI_COMMAND_MASTER);
 	expect_seen("M");
-	assert_int_equal(fired(fd[0]), 0);		/* pending is forgotten, */
+	assert_int_equal(fired(fd[0]), 0);		/* pending interrupts are dropped, */
 	vfu_irq(&t.func, 0);
 	assert_int_equal(fired(fd[0]), 1);		/* the eventfd is not */
-	/* one write that resets and enables: the reset has the last word */
+	/* one write that resets and enables: the reset wins */
 	assert_int_equal(region_write(ctl, VFU_REGION_CONFIG, 2, PCI_EXP_DEVCTL_BCR_FLR), 0);
 	expect_seen("mF");
 	assert_false(t.func.bus_master);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vfu/message.c: messages cut at every length, replies that the client does not read, descriptors
- * and the message that they belong to, and the end of a connection. The requests come through a
- * socket; send() is the test's own, so that the client decides how many bytes it takes.
+ * and their messages, and the end of a connection. The requests come through a socket. The test
+ * replaces send(), so that the client decides how many bytes it takes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #define MOST	64		/* requests that a test looks at */
 #define OUT	(8u << 20)	/* bytes of replies */
 
-/* Payload of a request: what the handler shall answer. */
+/* Payload of a request: the answer that the handler gives. */
 struct order {
 	uint32_t out_len;
 	int32_t result;
@@ -133,7 +133,7 @@ static int64_t turn(void *arg)
 	return 1;
 }
 
-/* One look at the socket each. */
+/* Read the socket once on each side. */
 static void turns(unsigned int n)
 {
 	t.turns = n;
@@ -178,7 +178,7 @@ static int free_out(void **state)
 	return 0;
 }
 
-/* A whole message of @size bytes; its bytes count up. */
+/* Build a whole message of @size bytes; its bytes count up. */
 static uint8_t *message(uint16_t id, uint32_t size, uint32_t flags, struct order order)
 {
 	const struct vfu_hdr hdr = { .id = id, .cmd = 5, .size = size, .flags = flags };
@@ -221,7 +221,7 @@ static void ask(uint16_t id, uint32_t size, struct order order)
 	free(m);
 }
 
-/* The next reply that the client has got. */
+/* Return the next reply that the client received. */
 static void expect_reply(uint16_t id, uint32_t out_len, uint32_t error)
 {
 	struct vfu_hdr hdr;
@@ -244,7 +244,7 @@ static void expect_no_reply(void)
 	assert_int_equal(t.out_read, t.out_len);
 }
 
-/* Two messages, with a pause behind every byte once: each is handled when it is whole. */
+/* Two messages, with a pause behind each byte in turn: each is handled when it is whole. */
 static void test_cuts(void **state)
 {
 	const uint32_t size = 40, both = 2 * 40;
@@ -374,7 +374,7 @@ static void test_results(void **state)
 	free(silent);
 }
 
-/* The error is sent, what came behind it is not handled. */
+/* The error is sent, messages behind it are not handled. */
 static void test_handler_closes(void **state)
 {
 	(void)state;
@@ -401,7 +401,7 @@ static void test_close_without_error(void **state)
 	expect_reply(2, 2, 0);
 }
 
-/* What came before the end of file is handled. */
+/* Messages before the end of file are handled. */
 static void test_end(void **state)
 {
 	uint8_t *m = message(2, 40, 0, (struct order){ 0, 0 });
@@ -451,8 +451,9 @@ static void test_slow_reader(void **state)
 }
 
 /*
- * The client asks for long replies and reads none: requests wait. It reads all of them, stalls and
- * reads again: no event of the socket is left then that would make the daemon go on by itself.
+ * The client requests long replies and reads none: requests wait. It reads all of them, stalls
+ * and reads again. Then no event of the socket would wake the daemon, which must continue by
+ * itself.
  */
 static void test_stall_drain_stall(void **state)
 {
@@ -484,7 +485,7 @@ static void test_stall_drain_stall(void **state)
 	}
 }
 
-/* Bytes that the client sent and the daemon has not read */
+/* Return the bytes that the client sent and the daemon has not read */
 static int unread(void)
 {
 	int n;
@@ -494,8 +495,8 @@ static int unread(void)
 }
 
 /*
- * The longest reply waits for the client: there is room for another one, so a request that comes
- * later is handled. Then there is none, and what comes stays in the socket.
+ * The longest reply waits for the client. There is room for another one, so the next request is
+ * handled. Then there is none, and later requests stay in the socket.
  */
 static void test_longest_reply_waits(void **state)
 {
@@ -521,7 +522,7 @@ static void test_longest_reply_waits(void **state)
 	expect_no_reply();
 }
 
-/* While it waits for the client to read, it does not read more than its buffer holds. */
+/* While the daemon waits for the client to read, it reads no more than its buffer holds. */
 static void test_stalled_client_is_stopped(void **state)
 {
 	uint8_t *m = message(1, 4096, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
@@ -561,7 +562,7 @@ static void close_all(const int *fd, unsigned int n)
 		close(fd[i]);
 }
 
-/* Messages without descriptors come in the same read in front of the one that has them. */
+/* Messages without descriptors come in the same read before the one that has descriptors. */
 static void test_descriptors_of_the_last(void **state)
 {
 	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
@@ -591,7 +592,7 @@ static void test_descriptors_of_the_last(void **state)
 	free(m);
 }
 
-/* As many as are allowed, twice, while nothing is handled: the first ones wait. */
+/* The maximum number of descriptors, twice, while no message is handled: the first ones wait. */
 static void test_descriptors_wait(void **state)
 {
 	uint8_t *m = message(1, 40, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
@@ -647,7 +648,7 @@ static void test_one_descriptor_more(void **state)
 	free(m);
 }
 
-/* A connection that ends gives back the descriptors of a message that never became whole. */
+/* A connection that ends closes the descriptors of an incomplete message. */
 static void test_descriptors_of_no_message(void **state)
 {
 	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });

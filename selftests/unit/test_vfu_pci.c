@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vfu/pci.c: the configuration space that a function gets, byte by byte, what a write
- * changes in it, and which functions are rejected.
+ * vfu/pci.c: the configuration space of a function, byte by byte, the effect of writes, and
+ * rejected functions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static unsigned int put(uint32_t off, unsigned int len, uint32_t val)
 	return pci_write(&cfg, off, &val, len);
 }
 
-/* Address of a capability, 0 if there is none; a chain that does not end fails. */
+/* Return the address of a capability, 0 if there is none; a chain without end fails. */
 static uint32_t capability(uint8_t id)
 {
 	uint32_t at = get(PCI_CAPABILITY_LIST, 1);
@@ -120,7 +120,7 @@ static void test_no_vectors(void **state)
 	assert_int_equal(cfg.bar_size[VFU_MSIX_BAR], 0);
 }
 
-/* The table takes half of its BAR: a page up to 256 vectors, twice as much from 257. */
+/* The table takes half of its BAR: one page up to 256 vectors, two from 257 on. */
 static void test_table_size(void **state)
 {
 	static const struct {
@@ -259,7 +259,7 @@ static void test_bus_master(void **state)
 	assert_false(pci_bus_master(&cfg));
 }
 
-/* D1 and D2 do not exist: the state stays what it was. */
+/* D1 and D2 do not exist: the state stays unchanged. */
 static void test_power(void **state)
 {
 	uint32_t ctrl = capability(PCI_CAP_ID_PM) + PCI_PM_CTRL;
@@ -280,7 +280,7 @@ static void test_power(void **state)
 	assert_false(pci_d3hot(&cfg));
 }
 
-/* A reset is asked for by the one bit, in a write of any width that covers it. */
+/* A single bit requests a reset, in a write of any width that covers it. */
 static void test_flr(void **state)
 {
 	uint32_t ctl = capability(PCI_CAP_ID_EXP) + PCI_EXP_DEVCTL;

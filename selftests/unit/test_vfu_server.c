@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vfu/server.c: a socket that cannot be offered leaves no descriptor, no memory (the sanitizer
- * looks) and nobody else's file behind.
+ * vfu/server.c: a socket that cannot be offered leaves no descriptor and no memory behind (the
+ * sanitizer looks), and removes no file of others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,7 +134,7 @@ static void test_impossible_function(void **state)
 	assert_int_equal(descriptors(), t->before);
 }
 
-/* Somebody else's file, and a socket that is served, stay. */
+/* A file of another program, and a socket with a server, stay. */
 static void test_in_use(void **state)
 {
 	struct fix *t = *state;
@@ -156,7 +156,7 @@ static void test_in_use(void **state)
 	vfu_server_close(server);
 }
 
-/* A socket that a dead process left is replaced. */
+/* A socket left by a dead process is replaced. */
 static void test_stale(void **state)
 {
 	struct fix *t = *state;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * net/vlan.c and VLANs of the switch: who gets a frame, and with which tag.
- */
+/* net/vlan.c and VLANs of the switch: the receivers of a frame, and its tag. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +23,7 @@
 /* The first two are in one VLAN, the third in another, the last two in none. */
 enum { A, B, OTHER, TRUNK, TRUNK2, PORTS };
 
-/** enum form - what packets there are: made here, of a guest's pieces, or as they came from a wire */
+/** enum form - forms of packets: generated here, from a guest's pieces, or received from a wire */
 enum form { ROCE, PIECES, ROCE_FRAME, FRAME, BAD_FRAME, FORMS };
 
 struct end {
@@ -45,7 +43,7 @@ struct fixture {
 	uint8_t payload[100];
 	char note[64];
 	const uint8_t *dmac, *smac;
-	bool find;		/* look for the station when a packet is made */
+	bool find;		/* look up the station when a packet is made */
 };
 
 static const uint8_t group[6] = { 0x33, 0x33, 0, 0, 0, 1 }, someone[6] = { 2, 0, 0, 0, 0, 9 };
@@ -177,7 +175,7 @@ static struct packet *make(struct fixture *f, enum form form, int tci)
 	return p;
 }
 
-/* Send. Return: who got it, bit n for port n. */
+/* Send. Return: receivers, bit n for port n. */
 static unsigned int send_from(struct fixture *f, int from, enum form form, int tci)
 {
 	unsigned int who = 0;
@@ -196,7 +194,7 @@ static unsigned int send_from(struct fixture *f, int from, enum form form, int t
 	return who;
 }
 
-/* That port got what would have been sent with that tag. */
+/* Check that the port got the packet with that tag. */
 static void expect(struct fixture *f, int at, enum form form, int tci)
 {
 	struct end *e = &f->end[at];
@@ -260,7 +258,7 @@ static void observe(void *arg, const struct switch_port *port, enum switch_way w
 		strcpy(arg, note);
 }
 
-/* A guest does not choose its VLAN, nor another's. */
+/* A guest cannot choose its VLAN, nor another's. */
 static void test_no_tag_gets_in(void **state)
 {
 	struct fixture *f = *state;
@@ -277,7 +275,7 @@ static void test_no_tag_gets_in(void **state)
 	assert_int_equal(switch_port_vlan_drop(f->end[B].port), 0);
 }
 
-/* What is too long with the tag that it would need is counted where it would have left. */
+/* A frame that is too long with its tag is counted at the port where it would have left. */
 static void test_no_room_for_a_tag(void **state)
 {
 	static uint8_t bytes[FRAMES_MAX_BYTES] = { 0x33, 0x33, [12] = 0x88, 0xb5 };
@@ -302,8 +300,9 @@ static void test_no_room_for_a_tag(void **state)
 }
 
 /*
- * Nor does he by a tag behind another one, which would be all that is left where his VLAN's is taken
- * out; nor by a tag of another kind, nor by one that is not whole, behind which frames are filled up.
+ * A guest cannot choose a VLAN by a second tag, which would remain when the tag of its VLAN is
+ * removed; nor by a tag of another kind; nor by an incomplete tag, behind which the padding of
+ * short frames would complete it.
  */
 static void test_no_tag_behind_a_tag(void **state)
 {
@@ -367,7 +366,7 @@ static void observe_all(void *arg, const struct switch_port *port, enum switch_w
 		way == SWITCH_IN ? "in" : "out", note ? note : "-");
 }
 
-/* Captures are told of a frame that has no room for a tag. */
+/* Captures get a note about a frame that has no room for a tag. */
 static void test_no_room_is_shown(void **state)
 {
 	struct fixture *f = *state;
@@ -418,7 +417,7 @@ static int set_mac(struct fixture *f, int at, const uint8_t *mac)
 	return switch_port_set_mac(f->end[at].port, mac);
 }
 
-/* Nobody has it yet: all of the VLAN, none of another; and it is not known from another. */
+/* Unknown address: flooded to all of the VLAN, none of another; another VLAN does not learn it. */
 static void test_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -433,7 +432,7 @@ static void test_unknown(void **state)
 	}
 }
 
-/* The same address seen in two VLANs and without one is three stations. */
+/* The same address in two VLANs and without one is three stations. */
 static void test_learned(void **state)
 {
 	struct fixture *f = *state;
@@ -449,7 +448,7 @@ static void test_learned(void **state)
 		expect(f, OTHER, form, UNTAGGED);
 		assert_int_equal(send_to(f, TRUNK, host, someone, form, UNTAGGED), 1 << TRUNK2);
 		assert_int_equal(send_to(f, TRUNK, host, someone, form, 30), 1 << TRUNK2);
-		/* and it moves in one without the others */
+		/* it moves in one VLAN without the others */
 		send_to(f, TRUNK, group, host, form, 20);
 		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << TRUNK);
 		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
@@ -457,8 +456,8 @@ static void test_learned(void **state)
 }
 
 /*
- * A guest of one VLAN takes the address of another's gateway, which is behind a port to the outside,
- * or another device: that VLAN goes on as before, and its own too.
+ * A guest of one VLAN takes the address of another VLAN's gateway, which is behind a port to the
+ * outside or is another device: both VLANs continue as before.
  */
 static void test_stolen(void **state)
 {
@@ -481,7 +480,7 @@ static void test_stolen(void **state)
 	}
 }
 
-/* Devices of two VLANs may have the same address; those of one and of none may not. */
+/* Devices of two VLANs may have the same address; those of one VLAN and of none may not. */
 static void test_stations(void **state)
 {
 	struct fixture *f = *state;
@@ -504,7 +503,7 @@ static void test_stations(void **state)
 		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 10), 1 << A);
 		assert_int_equal(send_to(f, TRUNK2, host, someone, form, 20), 1 << OTHER);
 		expect(f, OTHER, form, UNTAGGED);
-		/* a device of no VLAN is in all of them */
+		/* a device without a VLAN is in all of them */
 		assert_int_equal(send_to(f, A, someone, host, form, UNTAGGED), 1 << TRUNK2);
 		expect(f, TRUNK2, form, 10);
 		assert_int_equal(send_to(f, OTHER, someone, host, form, UNTAGGED),
@@ -518,7 +517,7 @@ static void test_stations(void **state)
 	assert_int_equal(send_to(f, TRUNK2, host, someone, ROCE, 30), 1 << OTHER);
 }
 
-/* What a packet is made for: the station of the sender's VLAN. */
+/* The destination port is looked up at the creation of a packet: a station of the sender's VLAN. */
 static void test_find(void **state)
 {
 	struct fixture *f = *state;
@@ -545,7 +544,7 @@ static void test_find(void **state)
 	assert_ptr_equal(p.to, f->end[A].port);
 }
 
-/* struct holder - a fault on purpose that takes all that goes one way */
+/* struct holder - an injected fault that holds all packets of one direction */
 struct holder {
 	enum switch_way way;
 	unsigned int taken;
@@ -570,7 +569,7 @@ static void hold_gone(void *arg, struct switch_port *port, const char *why)
 	h->gone = port;
 }
 
-/* What is under way when a port gets another VLAN is not judged by that one. */
+/* Packets in flight keep their VLAN when a port gets another one. */
 static void test_change_under_way(void **state)
 {
 	struct fixture *f = *state;
@@ -595,7 +594,10 @@ static void test_change_under_way(void **state)
 	switch_set_fault(f->sw, NULL);
 }
 
-/* Nor does what waited in the queue of a slow link come out there; and what comes next is not late. */
+/*
+ * Packets in the queue of a rate-limited link do not enter the new VLAN; later ones are not
+ * delayed.
+ */
 static void test_change_of_slow(void **state)
 {
 	const struct egress_param slow = { .kbps = 8, .queue = 20000, .kmin = 20000,
@@ -628,7 +630,7 @@ static void test_change_of_slow(void **state)
 	timers_fini(&timers);
 }
 
-/* Who was seen behind a port was seen there in its old VLAN. */
+/* An address learned behind a port was learned in the port's old VLAN. */
 static void test_change_of_learned(void **state)
 {
 	struct fixture *f = *state;
@@ -646,7 +648,7 @@ static void test_change_of_learned(void **state)
 	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << A | 1 << TRUNK2);
 }
 
-/* Of any length: what becomes too short is filled up, what would be too long goes nowhere. */
+/* Any length: frames that become too short are padded, those that would be too long are dropped. */
 static void test_lengths(void **state)
 {
 	static struct vlan_copy c;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * engine/wqe.c: what work requests say, and what is wrong with them, in the order
- * of ORN-WQE-1.
- */
+/* engine/wqe.c: decoding of work requests and their errors, in the order of ORN-WQE-1. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,7 +140,7 @@ static void test_ud(void **state)
 	close_fix(&t);
 }
 
-/** struct bad - one byte or length that is wrong, and the verdict */
+/** struct bad - one byte or length that is wrong, and the expected result */
 struct bad {
 	uint8_t type;
 	uint8_t opcode;
@@ -235,7 +232,7 @@ static void test_malformed(void **state)
 	}
 }
 
-/* ORN-WQE-1: of two faults the one that is checked first is reported. */
+/* ORN-WQE-1: of two errors, the one that is checked first is reported. */
 static void test_order(void **state)
 {
 	static const struct {
@@ -265,7 +262,7 @@ static void test_order(void **state)
 	close_fix(&t);
 }
 
-/* Memory operations: reserved bytes, flags and data that they do not have (ORN-WQE-17) */
+/* Memory operations: reserved bytes, and flags and data that they do not have (ORN-WQE-17) */
 static void test_memops(void **state)
 {
 	static const struct {
@@ -380,7 +377,7 @@ static uint32_t rnd(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* What decoding accepts lies within the copy, whatever the bytes were. */
+/* Accepted work requests lie within the copy, for any bytes. */
 static void inside(const struct fix *t)
 {
 	const uint8_t *end = t->q->bytes + (1u << STRIDE);

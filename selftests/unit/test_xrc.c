@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Extended reliable connections in the data path: the SRQ that a request names lends
- * receives, completion queue and domain; what happens when it may not.
+ * Extended reliable connections in the data path: the SRQ that a request names provides receives,
+ * completion queue and domain; requests with an invalid SRQ.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,7 +123,7 @@ static void post(struct xrc *x, int i, uint32_t id)
 	__atomic_store_n(&rec->host_index, htole32(x->h[i].index), __ATOMIC_RELEASE);
 }
 
-/* A request of LEN bytes that names SRQ number @srqn. */
+/* Send a request of LEN bytes that names SRQ number @srqn. */
 static void request(struct xrc *x, uint8_t opcode, uint32_t srqn, uint64_t raddr, uint32_t rkey)
 {
 	uint32_t slot = x->ini.sq.index & ((1u << x->ini.qp.sq.log) - 1);
@@ -160,7 +160,7 @@ static void received(struct xrc *x, int i, uint32_t id, uint8_t status)
 	assert_int_equal(cqe.status, status);
 }
 
-/* ORN-XRC-5: one connection, two SRQs, in any turn */
+/* ORN-XRC-5: one connection, two SRQs, in any order */
 static void test_send(void **state)
 {
 	struct xrc *x = *state;
@@ -195,7 +195,7 @@ static void test_domain(void **state)
 	assert_int_equal(x->tgt.qp.state, ORNIC_QPS_ERR);
 }
 
-/* ORN-XRC-6: a number of nothing */
+/* ORN-XRC-6: an unused number */
 static void test_no_srq(void **state)
 {
 	struct xrc *x = *state;
@@ -261,7 +261,7 @@ static void test_malformed_number(void **state)
 	sent(x, ORNIC_WC_RDMA_WRITE, ORNIC_WC_LOC_QP_OP_ERR);
 }
 
-/* ORN-XRC-10: requests that XRC does not have, whatever was accepted; none takes a receive */
+/* ORN-XRC-10: requests that XRC does not have, for any accepted features; none takes a receive */
 static void test_not_of_xrc(void **state)
 {
 	static const uint8_t operations[] = {
@@ -300,7 +300,7 @@ static void test_not_of_xrc(void **state)
 	}
 }
 
-/* A target that works for no SRQ has no domain: no key is its own. */
+/* A target without an SRQ has no domain, so no key is valid. */
 static void test_no_domain(void **state)
 {
 	struct xrc *x = *state;
@@ -318,7 +318,7 @@ static void test_no_domain(void **state)
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
 }
 
-/* ORN-XRC-9: the SRQ goes while its message is under way, and while a READ may be asked again */
+/* ORN-XRC-9: the SRQ is destroyed during its message, and while a READ may be requested again */
 static void test_srq_gone(void **state)
 {
 	struct xrc *x = *state;
