@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The table of make bench: a row that fails says why and does not cost the others."""
+"""The table of make bench: a failed row gives its reason and does not affect the other rows."""
 import os
 import sys
 import unittest
@@ -16,10 +16,10 @@ from lab.errors import LabError     # noqa: E402
 
 
 class Rows(unittest.TestCase):
-    """The table, of figures that need no VM."""
+    """The table, with figures that need no VM."""
 
     class Made(measure.Figure):
-        """Its figure for ornic is known, or is a reason to fail."""
+        """A measurement with a known figure for ornic, or with a reason to fail."""
 
         def __init__(self, what, made):
             super().__init__(what, "MiB/s")
@@ -50,7 +50,7 @@ class Rows(unittest.TestCase):
         self.assertTrue(all(row.values["virtio"] == 7.0 for row in rows))
 
     def test_infinite_peak(self):
-        """The average is not taken for the peak, nor the rate of messages for the average."""
+        """The parser does not confuse average, peak and message rate."""
         text = " #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]\n 1048576  5  %s  1234.56  0.001235\n"
         for peak in "2000.00", "inf":
             self.assertEqual(measure.last_row(text % peak)[3], 1234.56)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The checker of captures: traffic that keeps the rules passes, and each rule has a capture that breaks it, and it alone.
+"""The checker of captures: traffic that follows the rules passes, and each rule has a capture that breaks only this rule.
 
 A capture is written as a list of packets between two devices, A (vm1) and B (vm2): what the one sends the other gets, unless it is
 lost, after which time has passed or has not.
@@ -26,7 +26,7 @@ RNR_US = 640                # of that code
 
 
 class Wire:
-    """What A and B say to each other, into a capture; far: one of them is no device of the daemon."""
+    """The packets between A and B, in a capture; far: the one that is not a device of the daemon."""
 
     def __init__(self, far=None):
         self.out = pcapng.Writer()
@@ -88,12 +88,12 @@ class Checker(unittest.TestCase):
         self.wire = Wire()
 
     def expect(self, *rules, **options):
-        """The capture breaks these rules and no other."""
+        """Check that the capture breaks these rules and no other."""
         report = self.wire.report(**options)
         self.assertEqual(sorted({v.rule for v in report.violations}), sorted(rules), "\n".join(map(str, report.violations)))
         return report
 
-    # ---- traffic that keeps the rules ----
+    # ---- traffic that follows the rules ----
 
     def test_good(self):
         message(self.wire, 0, 3)
@@ -168,7 +168,7 @@ class Checker(unittest.TestCase):
         self.expect()
 
     def test_fault_records(self):
-        """A frame that a rule delays is sent once; one that a rule drops is sent and not got."""
+        """A frame delayed by a rule counts as sent once; a frame dropped by a rule counts as sent, not as received."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, ackreq=True)
         self.wire.put("A", data, got=False)
         self.wire.put("A", data, got=False, comment="delayed by fault rule 1: delay by=2ms")
@@ -187,7 +187,7 @@ class Checker(unittest.TestCase):
         self.expect()
 
     def test_lost_on_its_way(self):
-        """What was lost in the switch was sent once, and what a port's other end refused did not arrive."""
+        """A frame lost in the switch was sent once; a frame rejected behind a port did not arrive."""
         for far, port, inbound, got, comment in ((None, "vm1", True, False, "dropped: link down"),
                                                  (None, "vm2", False, False, "dropped: another VLAN"),
                                                  ("B", "lan", False, True, "dropped: rejected by the interface or socket")):
@@ -203,7 +203,7 @@ class Checker(unittest.TestCase):
             self.assertEqual(self.expect().counts["gaps"], 1, comment)
 
     def test_damaged(self):
-        """A frame that a rule damages is sent as it was before."""
+        """A frame damaged by a rule counts as sent in its original form."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, bytes(5), ackreq=True)
         damaged = data[:-8] + b"\1" + data[-7:]
         self.wire.put("A", data, got=False)
@@ -218,7 +218,7 @@ class Checker(unittest.TestCase):
         self.assertEqual(self.expect().counts["damaged frames"], 2)
 
     def test_sent_again_before_it_goes_on(self):
-        """A frame that a rule holds back, and the one that is sent again meanwhile, are two."""
+        """A frame held by a rule and its retransmission meanwhile are two frames."""
         data = self.wire.frame("A", roce.SEND_ONLY, 0, ackreq=True)
         self.wire.put("A", data, got=False)
         self.wire.put("A", data, got=False, comment="held back by fault rule 1: reorder nth=1 by=2")
@@ -233,7 +233,7 @@ class Checker(unittest.TestCase):
         self.expect()
 
     def test_nak_of_what_is_next_anyway(self):
-        """While it sends again what an earlier NAK asked for, the next one names the PSN that it has come to."""
+        """During the retransmission that an earlier NAK requested, the next NAK names the PSN that the requester has reached."""
         for psn in (0, 1):
             message(self.wire, psn, 1, lost=True)
         late = self.wire.frame("A", roce.SEND_ONLY, 2, bytes(5), ackreq=True)
@@ -259,7 +259,7 @@ class Checker(unittest.TestCase):
         self.assertEqual(self.expect().counts["queue pairs used again"], 1)
 
     def test_two_connections(self):
-        """Which queue pair answers which follows from the PSNs."""
+        """The PSNs tell which queue pair answers which one."""
         for i, (a, b) in enumerate(((0x30, 0x40), (0x31, 0x41), (0x32, 0x42))):
             for psn in range(3):
                 self.wire.put("A", roce.build(ADDRESS["A"], ADDRESS["B"], roce.SEND_ONLY, b, 1000 * i + psn, ackreq=True))
@@ -397,7 +397,7 @@ class Checker(unittest.TestCase):
         self.expect("nak-heeded")
 
     def test_late_and_lost_before_it_is_seen(self):
-        """Of who is no device of the daemon: what follows a NAK was under way, and a packet is lost before the capture."""
+        """A peer outside the daemon: packets after a NAK were already in flight, and one is lost before the capture."""
         self.wire = Wire(far="A")
         for psn in (0, 2, 3):
             message(self.wire, psn, 1)
@@ -418,7 +418,7 @@ class Checker(unittest.TestCase):
         self.expect("implied-nak")
 
     def test_implied_nak_that_it_is_late_for(self):
-        """A response that overtook others, and came before it was asked for again: they came, too, and nothing is to be done."""
+        """A response overtook others, before it was requested again. All arrived, so no retransmission is due."""
         def add(psn):
             self.wire.send(roce.FETCH_ADD, psn, va=0x1000, rkey=7, swap_add=1)
 
@@ -464,14 +464,14 @@ class Checker(unittest.TestCase):
         return first + seconds * 20
 
     def test_timeout_late(self):
-        """Who goes on with what is new could have sent again what is not answered."""
+        """A requester that sends new requests could have retransmitted the unanswered one."""
         self.stream(0, 2, lost=True)
         counts = self.expect("timeout-late", timeout_ns=4096 << 14).counts
         self.assertEqual(counts["requests"], 40)
         self.expect()
 
     def test_timeout_not_late(self):
-        """Four times the timeout may pass, and then some: up to a second more."""
+        """Four times the timeout plus one second may pass."""
         self.stream(0, 1, lost=True)
         self.expect(timeout_ns=4096 << 14)
         self.stream(20, 3, lost=True)
@@ -479,7 +479,7 @@ class Checker(unittest.TestCase):
         self.expect(timeout_ns=4096 << 17)
 
     def test_timeout_of_who_was_heard(self):
-        """Each answer has the timer begin anew."""
+        """Each answer restarts the timer."""
         for i in range(6):
             next_psn = self.stream(20 * i, 1)
             self.wire.answer(next_psn - 5, next_psn - 4)
@@ -498,7 +498,7 @@ class Checker(unittest.TestCase):
         self.expect("timeout-late", timeout_ns=4096 << 14)
 
     def test_timeout_of_who_was_refused(self):
-        """The time of an RNR NAK is not that of an answer: 655 ms for the one that this is about."""
+        """The wait of an RNR NAK is not the timeout of an answer: here it is 655 ms."""
         message(self.wire, 0, 1)
         self.wire.answer(0, 0, 0x20)
         self.wire.wait(2000000)
@@ -507,7 +507,7 @@ class Checker(unittest.TestCase):
         self.expect(timeout_ns=4096 << 8, lasting=True)
 
     def test_timeout_of_who_was_stopped(self):
-        """A device that is silent may not have got the processor, and what it does then comes in any order."""
+        """A silent device may lack the processor; its late actions come in any order."""
         message(self.wire, 0, 1, lost=True)
         for psn in range(1, 5):
             self.wire.wait(10000000)
@@ -515,7 +515,7 @@ class Checker(unittest.TestCase):
         self.expect(timeout_ns=4096 << 14)
 
     def test_timeout_at_the_same_time(self):
-        """When an answer and the end of the timeout coincide it may be asked for again, or go on."""
+        """If an answer and the end of the timeout coincide, the requester may retransmit or continue."""
         for again in (True, False):
             self.wire = Wire()
             for psn in range(2):
@@ -535,7 +535,7 @@ class Checker(unittest.TestCase):
         self.expect(timeout_ns=4096 << 14)
 
     def test_timeout_without_end(self):
-        """A queue pair that has gone is silent, too; if there is none, silence is wrong."""
+        """A destroyed queue pair is silent, too; without a destroyed queue pair, silence is an error."""
         message(self.wire, 0, 1)
         self.wire.wait(1200000)
         self.wire.out.statistics("vm1", 0, self.wire.ns)
@@ -557,7 +557,7 @@ class Checker(unittest.TestCase):
         self.expect("timeout-late", timeout_ns=4096 << 14, lasting=True)
 
     def test_timeout_of_the_last_try(self):
-        """After so many a queue pair is in error, and silent."""
+        """After the last retry a queue pair is in error, and silent."""
         for _ in range(8):
             message(self.wire, 0, 1, lost=True)
             self.wire.wait(70000)
@@ -575,11 +575,11 @@ class Checker(unittest.TestCase):
         self.expect("rnr-wait")
 
     def doubled(self, frm, data):
-        """What comes out of the network once more."""
+        """Receive a frame that the network duplicated."""
         self.wire.put(frm, data, sent=False)
 
     def test_rnr_doubled(self):
-        """The wait is that of the first RNR NAK, and its copy says nothing when it has passed, either."""
+        """The first RNR NAK starts the wait; its duplicate has no effect, even after the wait."""
         refusal = self.wire.frame("B", roce.ACK, 0, aeth=RNR << 24)
         message(self.wire, 0, 1)
         self.wire.put("B", refusal)
@@ -603,7 +603,7 @@ class Checker(unittest.TestCase):
         self.expect("rnr-wait")
 
     def test_rnr_of_the_next(self):
-        """While it waits a copy of the refused message is taken, and another is refused."""
+        """During the wait a copy of the rejected message is accepted, and another message is rejected."""
         message(self.wire, 0, 1)
         message(self.wire, 1, 1)
         self.wire.answer(0, 0, RNR)
@@ -657,7 +657,7 @@ class Checker(unittest.TestCase):
         self.expect("ack-due")
 
     def test_ack_of_a_doubled_request(self):
-        """One answer does for copies that nobody sent again, however late the second one is taken from the wire."""
+        """One answer is enough for copies that are not retransmissions, for any delay of the second copy."""
         message(self.wire, 0, 1)
         self.wire.answer(0, 1)
         message(self.wire, 1, 1)
@@ -668,7 +668,7 @@ class Checker(unittest.TestCase):
         self.expect()
 
     def test_ack_of_who_may_not_be_ready(self):
-        """Until its program has made it ready to receive a queue pair answers nothing."""
+        """A queue pair sends no answer before its program has made it ready to receive."""
         for _ in range(4):
             message(self.wire, 0, 1)
             self.wire.wait(70000)
@@ -714,7 +714,7 @@ class Checker(unittest.TestCase):
         self.expect("msn")
 
     def test_msn_part(self):
-        """Who looks late counts from what the first answer says."""
+        """A capture that starts late counts from the MSN of the first answer."""
         message(self.wire, 0, 1)
         self.wire.answer(0, 77)
         message(self.wire, 1, 1)
@@ -865,7 +865,7 @@ class Checker(unittest.TestCase):
         self.expect()
 
     def test_cnp_not_due(self):
-        """They keep a distance, and a turn of the engine is long."""
+        """CNPs have a minimum interval, and a turn of the engine is long."""
         for psn in self.congest(200):
             if psn % 48 == 0:
                 self.notify()
@@ -880,7 +880,7 @@ class Checker(unittest.TestCase):
         self.expect("cnp-due", cnp_ns=40000000)
 
     def test_cnp_of_who_is_not_there(self):
-        """Marks are nobody's business before a queue pair is ready, and after it has failed."""
+        """Marks cause no CNP before a queue pair is ready, nor after it has failed."""
         for _ in range(7):
             message(self.wire, 0, 1, ecn=3)
             self.wire.wait(20000)
@@ -897,7 +897,7 @@ class Checker(unittest.TestCase):
         self.expect(cnp_ns=50000)
 
     def test_cnp_by_who_had_no_processor(self):
-        """A turn that is interrupted for long has one time nevertheless."""
+        """A turn that is interrupted for long still has a single time stamp."""
         for psn in range(20):
             message(self.wire, psn, 1, ecn=3)
             self.wire.answer(psn, psn + 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""selftests/congestion: the picture is drawn of a run, and shows what the documentation says of it."""
+"""selftests/congestion: the picture is drawn from a run, and shows the results that the documentation describes."""
 import os
 import re
 import subprocess

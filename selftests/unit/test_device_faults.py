@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What make device-faults chooses, and how it lies: a proxy without a device gives it commands and events."""
+"""The faults that make device-faults chooses and injects: a proxy without a device provides commands and events."""
 import os
 import sys
 import threading
@@ -18,7 +18,7 @@ from proxy import Lies                                  # noqa: E402
 
 
 class Device:
-    """What Liar needs of a proxy."""
+    """The part of a proxy that Liar uses."""
 
     def __init__(self):
         self.lies, self.lock, self.asq, self.bus_master = Lies(), threading.RLock(), None, False
@@ -48,7 +48,7 @@ class Faults(unittest.TestCase):
         return types.SimpleNamespace(opcode=opcode, fields=fields, completion=None, input=lambda name: page)
 
     def ended(self, fault):
-        """What becomes of a PD_CREATE: whether the device gets it, whether the driver gets its completion, the completion."""
+        """Return the fate of a PD_CREATE: whether the device gets it, whether the driver gets its completion, the completion."""
         self.liar("PD_CREATE/" + fault)
         command = self.command(c.ORNIC_OP_PD_CREATE)
         if not self.device.lies.on_command(command):
@@ -68,7 +68,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.device.given, [0])
 
     def test_late(self):
-        """The time of a held completion begins when the device has it."""
+        """The delay of a held completion begins when the device has the command."""
         self.assertEqual(self.ended("late")[:2], (True, False))
         for timer in threading.enumerate():
             if isinstance(timer, threading.Timer):
@@ -101,7 +101,7 @@ class Faults(unittest.TestCase):
                 self.assertEqual(fault == "other-type", bool(given) and given[-1][TYPE] != kind)
 
     def test_coverage(self):
-        """Each wrong once, none twice; what an earlier run did is not done again."""
+        """Each fault once, none twice; faults of an earlier run are not repeated."""
         wrongs = Wrongs(1, done={"EV_ADMIN/ones": 1})
         wrongs.learn("EV_ADMIN", ["EV_ADMIN/" + fault for fault in EVENT_FAULTS])
         seen = []
@@ -113,7 +113,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(wrongs.coverage("EV_ADMIN"), (len(EVENT_FAULTS), len(EVENT_FAULTS)))
 
     def test_fair(self):
-        """Of two commands the one that had less wrong done to it is chosen far more often."""
+        """Of two commands, the one with fewer faults so far is chosen far more often."""
         wrongs = Wrongs(1)
         for group in "AB":
             wrongs.learn(group, ["%s/%d" % (group, i) for i in range(20)])

@@ -241,7 +241,7 @@ static void test_hostile(void **state)
 	test_free(longest);
 }
 
-/* Return the matches among the first @n on which a rule acts, as text. */
+/* Check the matches among the first @n on which a rule acts, as text. */
 static void chosen(const char *text, unsigned int n, const char *expect)
 {
 	struct fault_rule r = good(text);

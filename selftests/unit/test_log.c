@@ -148,7 +148,7 @@ static void test_control_characters(void **state)
 	assert_string_equal(written(), "ornicd: a??[1m??b\n");
 }
 
-/* Return the first error line that is written, without prefix */
+/* The log keeps the first error line that is written, without prefix */
 static void test_keep(void **state)
 {
 	char kept[8];

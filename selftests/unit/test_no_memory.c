@@ -322,7 +322,7 @@ static int teardown(void **state)
 	return inproc_teardown(&p);
 }
 
-/* Tables and timers are full: the command must extend them. */
+/* Fill up the timers, so that the command must extend them. */
 static uint32_t fill_up(struct timers *ts)
 {
 	uint32_t n = ts->room - ts->cap;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The checks of selftests/proxy/rules.py can fail: each is fed with a driver that keeps the rule and with one that breaks it."""
+"""The checks of selftests/proxy/rules.py can fail: each runs with a driver that follows the rule and with one that breaks it."""
 import os
 import sys
 import types
@@ -22,7 +22,7 @@ LOG = 4
 
 
 class Driver(unittest.TestCase):
-    """A driver's memory, and what it does."""
+    """A driver's memory and actions."""
 
     def setUp(self):
         shared = Shared(BASE, 1 << 20)
@@ -35,7 +35,7 @@ class Driver(unittest.TestCase):
         self.ids = 0
 
     def assertBroken(self, clause):
-        """This clause was broken since the last look, and no other."""
+        """Check that this clause was broken since the last call, and no other."""
         broken, self.rules.broken = self.rules.broken, []
         self.assertEqual({text.split(":")[0] for text in broken}, {clause})
 
@@ -44,7 +44,7 @@ class Driver(unittest.TestCase):
         self.assertGreater(self.rules.tried[clause], 0)
 
     def command(self, opcode, name=None, number=0, cmd_id=None, **fields):
-        """Submits a command; fields with two underscores for a dot."""
+        """Submit a command; field names have two underscores for a dot."""
         self.ids += 1
         payload = pack(name, {path.replace("__", "."): value for path, value in fields.items()}) if name else b""
         command = types.SimpleNamespace(opcode=opcode, payload=payload, completion=None, input=lambda layout: unpack(layout, payload))
@@ -68,7 +68,7 @@ class Driver(unittest.TestCase):
         self.rules.enable(self.memory, self.ring(), self.ring())
 
     def cq(self, **more):
-        """Creates what a CQ needs, then CQ 5."""
+        """Create the objects that a CQ needs, then CQ 5."""
         self.create(c.ORNIC_OP_EQ_CREATE, "ornic_eq_create_cmd", 0, pages__addr=EMPTY)
         return self.command(c.ORNIC_OP_CQ_CREATE, "ornic_cq_create_cmd", log_entries=LOG, record=RECORD, **more)
 
@@ -109,7 +109,7 @@ class Registers(Driver):
         self.assertBroken("ORN-GEN-1")
 
     def test_stride(self):
-        """Every stride of CONTROL is good for pages of 4096 bytes; a host of larger ones is not."""
+        """Every stride of CONTROL is valid for pages of 4096 bytes; a host with larger pages breaks the rule."""
         import rules
         self.enable()
         self.assertKept("ORN-DB-8")
@@ -140,7 +140,7 @@ class Arming(Driver):
     def test_event_queue(self):
         for index in (0, 4, 4, 8):
             self.eq(index, index)
-        self.eq(8, 12)                          # the driver has gone on
+        self.eq(8, 12)                          # the driver has continued
         self.assertKept("ORN-RNG-34")
         self.eq(10, 9)
         self.assertBroken("ORN-RNG-34")
@@ -214,7 +214,7 @@ class Commands(Driver):
         destroy = self.command(c.ORNIC_OP_KEY_DESTROY, number=0x100)
         self.assertKept("ORN-ADM-15")
         self.command(c.ORNIC_OP_KEY_QUERY, number=0x100)
-        self.assertBroken("ORN-ADM-15")         # its destroy is on its way
+        self.assertBroken("ORN-ADM-15")         # its destroy command is in flight
         self.complete(destroy, status=c.ORNIC_ST_BUSY)
         self.command(c.ORNIC_OP_KEY_QUERY, number=0x100)
         self.assertKept("ORN-ADM-15")
@@ -281,10 +281,10 @@ class Commands(Driver):
 
 
 class Instrument(Driver):
-    """The proxy's own half of rings, its view of memory, its reading of the headers."""
+    """The proxy's own half of rings, its view of memory, its parser of the headers."""
 
     def test_laps(self):
-        """What one produces the other takes, over several laps and with the phase of each."""
+        """One side consumes the entries that the other side produces, over several laps with the phase of each."""
         made, taken = self.ring(), self.ring(Taken)
         for i in range(100):
             made.put(bytes([i]) * 64)

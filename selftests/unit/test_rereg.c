@@ -102,7 +102,7 @@ static void test_translation(void **state)
 	assert_int_equal(p->f->dev.list_budget, budget);
 }
 
-/* Memory of another device is removed, for any other missing resource (ORN-MEM-46) */
+/* Memory of another device is removed even without any free resource (ORN-MEM-46) */
 static void test_taken_away(void **state)
 {
 	struct inproc *p = *state;

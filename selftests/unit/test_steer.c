@@ -176,7 +176,7 @@ static void send_from(struct fixture *f, enum who from)
 }
 
 /*
- * Return the receivers of @dmac, UDP port 5000, from SENDER: one character each, in order N, A,
+ * Check the receivers of @dmac, UDP port 5000, from SENDER: one character each, in order N, A,
  * B.
  */
 static void expect(struct fixture *f, const uint8_t dmac[6], const char *who)

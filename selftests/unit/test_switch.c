@@ -183,7 +183,7 @@ static void test_learned_age(void **state)
 	fake_seconds = 0;
 }
 
-/* Return the next address after @mac in the same bucket: the hash is that of switch.c. */
+/* Advance @mac to the next address in the same bucket: the hash is that of switch.c. */
 static void next_of_bucket(uint8_t mac[6])
 {
 	uint64_t was = 0, v = 0;

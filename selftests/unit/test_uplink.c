@@ -569,7 +569,7 @@ static int private_tap(const char *name, int mtu)
 	return fd;
 }
 
-/* Open the host's side of a tap that an uplink created. */
+/* The host's side of a tap that an uplink created. */
 static void test_tap(void **state)
 {
 	struct fixture *f = *state;

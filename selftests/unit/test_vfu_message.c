@@ -133,7 +133,7 @@ static int64_t turn(void *arg)
 	return 1;
 }
 
-/* Read the socket once on each side. */
+/* Run @n turns of the loop; each turn polls the socket once. */
 static void turns(unsigned int n)
 {
 	t.turns = n;
@@ -221,7 +221,7 @@ static void ask(uint16_t id, uint32_t size, struct order order)
 	free(m);
 }
 
-/* Return the next reply that the client received. */
+/* Check the next reply that the client received. */
 static void expect_reply(uint16_t id, uint32_t out_len, uint32_t error)
 {
 	struct vfu_hdr hdr;
