@@ -24,7 +24,7 @@
  * @n, @eq, @cq: the function
  * @cq_ring, @eq_ring, @cq_rec, @eq_rec: where the host sees them
  * @consumed: CQ entries that the host has consumed
- * @sleeps: how often the host waited for an interrupt
+ * @sleeps: number of waits of the host for an interrupt
  * @rung: doorbell of the EQ
  * @lost: the host waited in vain
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * json_memory.c: jansson gets memory from a reserve if malloc() fails, and the caller is told.
+ * json_memory.c: jansson gets memory from a reserve if malloc() fails, and tells the caller.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -69,7 +69,7 @@ static void *make_qp(void)
 	};
 	struct ibv_qp *made;
 
-	kernel.qpn = 0x234567;	/* a leaf of its own */
+	kernel.qpn = 0x234567;	/* a separate leaf */
 	made = ornic_create_qp(rig.pd, &attr);
 	assert_int_equal(attr.cap.max_inline_data, made ? 32 : 0);
 	return made;

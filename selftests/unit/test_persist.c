@@ -353,7 +353,7 @@ static bool in_memory(int fd)
 		st.f_type == HUGETLBFS_MAGIC;
 }
 
-/* Map a file on the checkout's disk at @addr; -1 if that disk is none. */
+/* Map a file on the checkout's disk at @addr; -1 if it is not on a disk. */
 static int disk_map(struct inproc *p, uint64_t addr)
 {
 	int fd = open(here, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -104,7 +104,7 @@ static void test_scribble(void **state)
 }
 
 /*
- * ORN-RNG-23: in ERR the ring was emptied and the device sleeps. The next post is told to ring,
+ * ORN-RNG-23: in ERR the ring was emptied and the device sleeps. The next post must ring,
  * and its work request is flushed.
  */
 static void test_post_in_error(void **state)
@@ -122,7 +122,7 @@ static void test_post_in_error(void **state)
 	assert_int_equal(t->b.rq.rang, 10);
 }
 
-/* ORN-RNG-23: a datagram waits for a receive, and its post is told to ring. */
+/* ORN-RNG-23: a datagram waits for a receive, and the post must ring the doorbell. */
 static void test_post_for_waiting(void **state)
 {
 	static const struct conn_opt ud = { .type = ORNIC_QPT_UD };

@@ -546,7 +546,7 @@ static void test_implied_nak_of_the_unsent(void **state)
 	peer_quiet(&t->peer);
 }
 
-/* A late answer to a request whose retransmission is pending is no loss of retransmitted ones. */
+/* A late answer to a request not yet retransmitted reports no loss of retransmitted ones. */
 static void test_answer_to_the_unsent(void **state)
 {
 	struct script *t = *state;

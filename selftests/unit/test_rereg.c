@@ -83,7 +83,7 @@ static void test_translation(void **state)
 	assert_int_equal(find(p, p->pd, key, IOVA + 0x1010, RW), 0x1010);
 	m.attr.pd = htole32(77);		/* not selected, so ignored (ORN-ADM-12) */
 	m.attr.access = htole32(0xffffffff);
-	assert_int_equal(modify(p, key ^ 0x7f, &m), ORNIC_ST_OK);	/* whatever tag */
+	assert_int_equal(modify(p, key ^ 0x7f, &m), ORNIC_ST_OK);	/* any tag */
 	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
 	assert_int_equal(find(p, p->pd, key, 0x5010, RW), 0x4010);
 	assert_int_equal(find(p, p->pd, key, 0x6000, RW), -1);

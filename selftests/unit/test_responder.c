@@ -20,7 +20,7 @@
 #define RNR(t)	(AETH_RNR_NAK | (t))
 #define MTU	1024
 #define BUF	(1u << 20)
-#define LEN	(300000u)	/* what the key covers */
+#define LEN	(300000u)	/* bytes under the key */
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
 

@@ -44,7 +44,7 @@ static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
  * @peer_path:	of their peers'
  * @device:	the device's port
  * @seen:	packets the device got, @kind, @len and first @payload bytes of the last
- * @want:	what wait_for() waits for
+ * @want:	condition that wait_for() waits for
  */
 struct fixture {
 	struct loop *loop;

@@ -26,7 +26,7 @@
 /**
  * struct xrc - an initiator on function 0, its target on function 1 with two SRQs
  * @ini, @tgt:	the connection; the CQ of @tgt is that of the SRQs
- * @srq:	SRQs; the second is of the second domain of protection
+ * @srq:	SRQs; the second one is in the second PD
  */
 struct xrc {
 	struct world w;

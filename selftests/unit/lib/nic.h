@@ -55,7 +55,7 @@ struct nic_qp {
  * @dev:	the device
  * @pd:		a protection domain
  * @irqs:	interrupts per vector
- * @fatals:	how often it went fatal; it stops running then
+ * @fatals:	number of fatal errors; each one stops the function
  * @fatal:	syndrome
  */
 struct nic {

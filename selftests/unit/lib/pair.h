@@ -26,8 +26,8 @@
  * @eq:		EQ 0
  * @eq_cons:	events consumed
  * @irqs:	MSI-X messages
- * @fatals:	how often the function was stopped
- * @changes:	how often its port changed by itself
+ * @fatals:	number of fatal errors, which stop the function
+ * @changes:	number of port changes that no command caused
  */
 struct dut {
 	struct device dev;

@@ -22,7 +22,7 @@ struct seen {
  * struct peer - see above
  * @mac, @gid:	its addresses
  * @in:		packets received
- * @nin:	how many
+ * @nin:	number of packets received
  * @next:	first that peer_next() has not given out
  */
 struct peer {
