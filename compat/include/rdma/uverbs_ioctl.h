@@ -18,7 +18,10 @@
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
 
-/* The rules of longer and shorter structures of a provider; <rdma/ib_verbs.h> of 7.2 has them. */
+/*
+ * Copy structures of a provider that may be longer or shorter than the driver's. The rules are in
+ * <rdma/ib_verbs.h> of 7.2, the functions in its <rdma/uverbs_ioctl.h>.
+ */
 #ifndef ORNIC_HAVE_IB_UDATA_HELPERS
 static inline int ornic_compat_udata_in(struct ib_udata *udata, void *req, size_t size,
 					size_t least)

@@ -4,6 +4,7 @@
  * datagrams are room for the network header, which the device writes.
  */
 #include <linux/bits.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 
 #include <linux/ornic/ring.h>
