@@ -15,6 +15,7 @@
 #include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
@@ -144,6 +145,21 @@ static inline void *ornic_ring_entry(void *ring, u32 index, u8 log_entries, u8 l
 	u32 slot = index & (BIT(log_entries) - 1);
 
 	return ring + ((size_t)slot << log_stride);
+}
+
+/**
+ * ornic_paged_entry() - return the address of the entry of a free-running index
+ * @pages: pages of the buffer that holds the ring; no entry lies in two of them
+ * @at: offset of the ring in the buffer, in bytes
+ * @index: free-running index
+ * @log_entries: log2 of the ring's entries
+ * @log_stride: log2 of an entry's bytes
+ */
+static inline void *ornic_paged_entry(void *const *pages, size_t at, u32 index, u8 log_entries,
+				      u8 log_stride)
+{
+	at += (size_t)(index & (BIT(log_entries) - 1)) << log_stride;
+	return pages[at >> PAGE_SHIFT] + offset_in_page(at);
 }
 
 /**

@@ -6,7 +6,6 @@
 #ifndef ORNIC_IB_BUF_H
 #define ORNIC_IB_BUF_H
 
-#include <linux/bits.h>
 #include <linux/mm.h>
 #include <linux/types.h>
 
@@ -47,21 +46,6 @@ static inline void *ornic_ib_kbuf_at(const struct ornic_ib_kbuf *kbuf, size_t of
 static inline u64 ornic_ib_kbuf_dma(const struct ornic_ib_kbuf *kbuf, size_t offset)
 {
 	return kbuf->dma[offset >> PAGE_SHIFT] + offset_in_page(offset);
-}
-
-/**
- * ornic_ib_entry() - return the address of the entry of a free-running index
- * @cpu: pages of the buffer
- * @at: offset of the ring in the buffer, in bytes
- * @index: free-running index
- * @log: log2 of the ring's entries
- * @stride: log2 bytes of an entry
- */
-static inline void *ornic_ib_entry(void *const *cpu, size_t at, u32 index, u8 log, u8 stride)
-{
-	size_t offset = at + ((size_t)(index & (BIT(log) - 1)) << stride);
-
-	return cpu[offset >> PAGE_SHIFT] + offset_in_page(offset);
 }
 
 /* pagelist.c */

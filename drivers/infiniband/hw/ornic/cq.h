@@ -83,7 +83,7 @@ static inline struct ornic_ib_cq *to_ocq(struct ib_cq *ibcq)
 
 static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
 {
-	return ornic_ib_entry(cq->kbuf.cpu, 0, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+	return ornic_paged_entry(cq->kbuf.cpu, 0, index, cq->log_entries, ORNIC_IB_CQE_LOG);
 }
 
 /* cq.c */

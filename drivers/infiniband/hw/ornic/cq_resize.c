@@ -95,8 +95,8 @@ static int ornic_switch_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
 		return -EIO;
 	}
 	for (i = cq->index; i != producer; i++) {
-		cqe = ornic_ib_entry(ring->kbuf.cpu, 0, i - consumer, ring->log,
-				     ORNIC_IB_CQE_LOG);
+		cqe = ornic_paged_entry(ring->kbuf.cpu, 0, i - consumer, ring->log,
+					ORNIC_IB_CQE_LOG);
 		*cqe = *ornic_ib_cqe(cq, i);
 		cqe->phase |= ORNIC_PHASE;
 	}

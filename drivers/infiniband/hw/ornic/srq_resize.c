@@ -111,7 +111,7 @@ static void ornic_copy_entries(const struct ornic_ib_srq *srq, const struct orni
 	const struct ornic_ib_wq *wq = &srq->wq;
 
 	for (; first != end; first++)
-		memcpy(ornic_ib_entry(ring->kbuf.cpu, 0, first, ring->log, ring->stride),
+		memcpy(ornic_paged_entry(ring->kbuf.cpu, 0, first, ring->log, ring->stride),
 		       ornic_ib_wqe(wq, first), BIT(wq->stride));
 }
 

@@ -11,6 +11,8 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
+#include <linux/ornic/ring.h>
+
 #include "buf.h"
 
 struct ornic_rec;
@@ -61,7 +63,7 @@ struct ornic_ib_wq {
 /* Return the entry of a free-running index. */
 static inline void *ornic_ib_wqe(const struct ornic_ib_wq *wq, u32 index)
 {
-	return ornic_ib_entry(wq->cpu, wq->at, index, wq->log, wq->stride);
+	return ornic_paged_entry(wq->cpu, wq->at, index, wq->log, wq->stride);
 }
 
 /* qp_queues.c */

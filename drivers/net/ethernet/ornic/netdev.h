@@ -69,9 +69,7 @@ struct ornic_ring {
 /* Return: the entry of a free-running index. */
 static inline void *ornic_ring_at(const struct ornic_ring *ring, u32 index)
 {
-	size_t at = (size_t)(index & (BIT(ring->log) - 1)) << ring->stride;
-
-	return ring->cpu[at >> PAGE_SHIFT] + offset_in_page(at);
+	return ornic_paged_entry(ring->cpu, 0, index, ring->log, ring->stride);
 }
 
 /**
