@@ -29,17 +29,8 @@ struct move {
 #define NOTHING		((const struct move[]){ { 0, 0 } })
 #define C(name, by)	{ CNT_##name, by }
 
-/**
- * struct fix - a connection from one function to another
- * @before:	counters of both
- */
-struct fix {
-	struct world w;
-	struct conn a, b;
-	uint64_t abuf, bbuf;
-	uint32_t akey, bkey;
-	uint64_t before[2][CNT_COUNT];
-};
+/* Counters of both functions, as remember() found them */
+static uint64_t before[2][CNT_COUNT];
 
 static const char *const names[CNT_COUNT] = {
 #define COUNTER_NAME(scope, name, id)	[CNT_##name] = #name,
@@ -47,17 +38,17 @@ static const char *const names[CNT_COUNT] = {
 #undef COUNTER_NAME
 };
 
-static void remember(struct fix *t)
+static void remember(struct ends *t)
 {
 	for (int i = 0; i < 2; i++)
-		memcpy(t->before[i], t->w.dut[i].dev.cnt, sizeof(t->before[i]));
+		memcpy(before[i], t->w.dut[i].dev.cnt, sizeof(before[i]));
 }
 
-static void check_moves(struct fix *t, int who, const struct move *moves)
+static void check_moves(struct ends *t, int who, const struct move *moves)
 {
 	uint64_t want[CNT_COUNT];
 
-	memcpy(want, t->before[who], sizeof(want));
+	memcpy(want, before[who], sizeof(want));
 	for (; moves->by; moves++)
 		want[moves->cnt] += moves->by;
 	for (int i = 0; i < CNT_COUNT; i++)
@@ -71,7 +62,7 @@ static void check_moves(struct fix *t, int who, const struct move *moves)
  * Check the changes since the last call at the sender and at the receiver; no other counter
  * moves.
  */
-static void moved(struct fix *t, const struct move *a, const struct move *b)
+static void moved(struct ends *t, const struct move *a, const struct move *b)
 {
 	check_moves(t, 0, a);
 	check_moves(t, 1, b);
@@ -80,33 +71,16 @@ static void moved(struct fix *t, const struct move *a, const struct move *b)
 
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct ends *t = ends_new(NULL, 0);
 
-	world_init(&t->w, 0);
-	conn_init(&t->a, &t->w.dut[0], NULL);
-	conn_init(&t->b, &t->w.dut[1], NULL);
 	conn_pair(&t->a, &t->b, 0x10, 0x20);
-	t->abuf = dut_buf(t->a.d, BUF);
-	t->bbuf = dut_buf(t->b.d, BUF);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ACCESS);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ACCESS);
+	ends_buffers(t, BUF, ACCESS);
 	remember(t);
 	*state = t;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static void post(struct fix *t, uint8_t opcode, uint32_t len, uint32_t lkey)
+static void post(struct ends *t, uint8_t opcode, uint32_t len, uint32_t lkey)
 {
 	struct wr wr = {
 		.opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = t->bbuf, .rkey = t->bkey,
@@ -120,7 +94,7 @@ static void post(struct fix *t, uint8_t opcode, uint32_t len, uint32_t lkey)
 
 static void test_write(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	post(t, ORNIC_WR_RDMA_WRITE, 3000, t->akey);
 	moved(t, MOVES(C(tx_write, 1), C(rdma_tx_packets, 3), C(rdma_tx_bytes, 3000),
@@ -131,7 +105,7 @@ static void test_write(void **state)
 
 static void test_read(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	post(t, ORNIC_WR_RDMA_READ, 3000, t->akey);
 	moved(t, MOVES(C(tx_read, 1), C(rdma_tx_packets, 1), C(rdma_rx_packets, 3),
@@ -142,7 +116,7 @@ static void test_read(void **state)
 
 static void test_atomic(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	post(t, ORNIC_WR_FETCH_ADD, 8, t->akey);
 	moved(t, MOVES(C(tx_atomic, 1), C(rdma_tx_packets, 1), C(rdma_rx_packets, 1),
@@ -152,7 +126,7 @@ static void test_atomic(void **state)
 
 static void test_send(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	conn_recv(&t->b, t->bbuf, BUF, t->bkey);
 	post(t, ORNIC_WR_SEND, 100, t->akey);
@@ -165,7 +139,7 @@ static void test_send(void **state)
 /* An invalid work request, and one behind it that is flushed */
 static void test_bad_request(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	post(t, 0x7f, 8, t->akey);
 	moved(t, MOVES(C(wqe_errors, 1)), NOTHING);
@@ -176,7 +150,7 @@ static void test_bad_request(void **state)
 /* Memory outside the sender's own key */
 static void test_local_protection(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	post(t, ORNIC_WR_RDMA_WRITE, 8, t->akey ^ 1);
 	moved(t, MOVES(C(local_protection_errors, 1), C(tx_write, 1)), NOTHING);
@@ -185,7 +159,7 @@ static void test_local_protection(void **state)
 /* A receive with more SGEs than its slot has room for */
 static void test_bad_receive(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct ornic_rwqe *r;
 
 	r = (void *)dut_at(t->b.d, t->b.rq.ring, sizeof(*r));
@@ -203,7 +177,7 @@ static void test_multicast(void **state)
 {
 	static const uint8_t group[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
 	struct conn_opt opt = { .type = ORNIC_QPT_UD };
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
 	struct conn from, to;
 	uint32_t number;
@@ -233,7 +207,7 @@ static void test_multicast(void **state)
 	conn_fini(&to);
 }
 
-#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, ends_teardown)
 
 int main(void)
 {

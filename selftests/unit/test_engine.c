@@ -13,28 +13,14 @@
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
 
-/** struct ends - two connected queue pairs, a buffer and its key on each side */
-struct ends {
-	struct world w;
-	struct conn a, b;
-	uint64_t abuf, bbuf;
-	uint32_t akey, bkey;
-};
-
 #define BUF	(10u << 20)
 
 static int setup_spin(void **state, uint64_t spin)
 {
-	struct ends *t = test_calloc(1, sizeof(*t));
+	struct ends *t = ends_new(NULL, spin);
 
-	world_init(&t->w, spin);
-	conn_init(&t->a, &t->w.dut[0], NULL);
-	conn_init(&t->b, &t->w.dut[1], NULL);
 	conn_pair(&t->a, &t->b, 0xfffff0, 0x123456);
-	t->abuf = dut_buf(t->a.d, BUF);
-	t->bbuf = dut_buf(t->b.d, BUF);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ALL);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ALL);
+	ends_buffers(t, BUF, ALL);
 	*state = t;
 	return 0;
 }
@@ -42,17 +28,6 @@ static int setup_spin(void **state, uint64_t spin)
 static int setup(void **state)
 {
 	return setup_spin(state, 0);
-}
-
-static int teardown(void **state)
-{
-	struct ends *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
 }
 
 static struct wr make(struct ends *t, uint8_t opcode, uint64_t off, uint32_t len)
@@ -311,7 +286,7 @@ static void test_watch(void **state)
 	assert_true(world_pass(&t->w, 1000) > 0);
 	assert_int_equal(le32toh(conn_rec(&t->a, &t->a.sq)->notify), 2);
 	rest(t);
-	teardown(state);
+	ends_teardown(state);
 }
 
 /* ORN-RNG-6 (c): the device sees work requests posted while it fell asleep. */
@@ -421,20 +396,20 @@ static void test_paused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_send, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_write, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_phys, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomic, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_same_function, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sleep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_send, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_write, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_read, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_read_phys, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_atomic, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_both_ways, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_same_function, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_sleep, setup, ends_teardown),
 		cmocka_unit_test(test_watch),
-		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fair, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_event, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_paused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_fair, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_event, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_paused, setup, ends_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,11 +17,11 @@
 #include "dev/function.h"
 #include "fault/fault.h"
 #include "lib/failing.h"
+#include "lib/folder.h"
 #include "log.h"
 #include "vfu/command.h"
 #include "vfu/server.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -61,18 +61,6 @@ struct operation {
 	void (*undo)(struct fixture *f);
 	unsigned int least;	/* failures */
 };
-
-static unsigned int entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 static const char *textf(struct fixture *f, const char *fmt, ...)
 {
@@ -117,7 +105,7 @@ static void fail_each(struct fixture *f, const struct operation *o, enum failing
 			fail_msg("%s: failure %u: error %d", o->name, left, err);
 		else if (!*f->said)
 			fail_msg("%s: failure %u: no error line", o->name, left);
-		if (entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds)
+		if (folder_entries(f->dir) != f->files || descriptors() != f->fds)
 			fail_msg("%s: failure %u leaves a file or a descriptor", o->name, left);
 		if (ports(f) != before)
 			fail_msg("%s: failure %u leaves a port", o->name, left);
@@ -134,8 +122,8 @@ static void fail_all(struct fixture *f, const struct operation *o)
 	/* memory that a process keeps from the first time on */
 	assert_int_equal(o->run(f), 0);
 	o->undo(f);
-	f->files = entries(f->dir);
-	f->fds = entries("/proc/self/fd");
+	f->files = folder_entries(f->dir);
+	f->fds = descriptors();
 	fail_each(f, o, FAILING_MEMORY, ENOMEM);
 	fail_each(f, o, FAILING_KERNEL, ENOSPC);
 }
@@ -462,7 +450,7 @@ static bool something_left(struct fixture *f)
 {
 	struct fault_info info;
 
-	return entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds ||
+	return folder_entries(f->dir) != f->files || descriptors() != f->fds ||
 	       f->d.nuplinks || !TAILQ_EMPTY(&f->d.captures.list) ||
 	       fault_next(&f->d.engine, 0, &info) ||
 	       f->d.attached->function->dev.latency;
@@ -511,8 +499,8 @@ static void test_orders(void **state)
 		free(control_request(&f->d, full, strlen(full), &len));
 		undo_order(f, orders[i].undo);
 	}
-	f->files = entries(f->dir);
-	f->fds = entries("/proc/self/fd");
+	f->files = folder_entries(f->dir);
+	f->fds = descriptors();
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
 		try_order(f, orders[i].order, orders[i].undo);
 }
@@ -549,7 +537,7 @@ static int dial(struct fixture *f, const char *name)
 static void try_client(struct fixture *f, const char *name, enum failing_kind kind,
 		       unsigned int least)
 {
-	unsigned int fds = entries("/proc/self/fd"), failures = 0;
+	unsigned int fds = descriptors(), failures = 0;
 	bool failed = true;
 	char byte;
 
@@ -562,10 +550,10 @@ static void try_client(struct fixture *f, const char *name, enum failing_kind ki
 		failed = failing_end();
 		n = recv(fd, &byte, 1, 0);
 		assert_int_equal(n, failed ? 0 : -1);
-		assert_int_equal(entries("/proc/self/fd"), fds + 1 + !failed);
+		assert_int_equal(descriptors(), fds + 1 + !failed);
 		close(fd);
 		turn(f);
-		assert_int_equal(entries("/proc/self/fd"), fds);
+		assert_int_equal(descriptors(), fds);
 		failures += failed;
 	}
 	assert_true(failures >= least);
@@ -664,8 +652,8 @@ static void test_config(void **state)
 	int err;
 
 	write_config(f);
-	f->files = entries(f->dir);
-	f->fds = entries("/proc/self/fd");
+	f->files = folder_entries(f->dir);
+	f->fds = descriptors();
 	while (failed) {
 		log_keep(f->said, sizeof(f->said));
 		failing_begin(FAILING_MEMORY, ENOMEM, left);
@@ -680,7 +668,7 @@ static void test_config(void **state)
 			     !f->config.control.path || !f->config.control.group ||
 			     f->config.spin_us != 7 || f->config.cc.on))
 			fail_msg("an option is ignored after failure %u", left);
-		assert_int_equal(entries("/proc/self/fd"), f->fds);
+		assert_int_equal(descriptors(), f->fds);
 		left++;
 	}
 	assert_int_equal(err, 0);
@@ -716,8 +704,8 @@ static void test_start(void **state)
 	log_setup(LOG_ERR, false);
 	raise(SIGTERM);
 	assert_int_equal(daemon_start(f), 0);
-	f->files = entries(f->dir);
-	f->fds = entries("/proc/self/fd");
+	f->files = folder_entries(f->dir);
+	f->fds = descriptors();
 	for (int kind = FAILING_MEMORY; kind <= FAILING_KERNEL; kind++) {
 		bool failed = true;
 
@@ -734,7 +722,7 @@ static void test_start(void **state)
 				fail_msg("start, failure %u: error %d", left, err);
 			if (err && !*f->said)
 				fail_msg("start, failure %u: no error line", left);
-			if (entries(f->dir) != f->files || entries("/proc/self/fd") != f->fds)
+			if (folder_entries(f->dir) != f->files || descriptors() != f->fds)
 				fail_msg("start, failure %u leaves something", left);
 			if (!failed)
 				assert_int_equal(err, 0);

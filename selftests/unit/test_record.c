@@ -21,40 +21,16 @@
 #define RECORDS	9
 #define HOSTS	offsetof(struct ornic_rec, notify)
 
-struct fix {
-	struct world w;
-	struct conn a, b;
-	uint64_t abuf, bbuf;
-	uint32_t akey, bkey;
-};
-
 static int setup(void **state)
 {
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct ends *t = ends_new(NULL, 0);
 
-	world_init(&t->w, 0);
-	conn_init(&t->a, &t->w.dut[0], NULL);
-	conn_init(&t->b, &t->w.dut[1], NULL);
-	t->abuf = dut_buf(t->a.d, BUF);
-	t->bbuf = dut_buf(t->b.d, BUF);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ALL);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ALL);
+	ends_buffers(t, BUF, ALL);
 	*state = t;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static void records(struct fix *t, struct ornic_rec *rec[RECORDS])
+static void records(struct ends *t, struct ornic_rec *rec[RECORDS])
 {
 	struct conn *c[2] = { &t->a, &t->b };
 	int n = 0;
@@ -75,7 +51,7 @@ static void records(struct fix *t, struct ornic_rec *rec[RECORDS])
  */
 static void test_scribble(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct ornic_rec *rec[RECORDS], before[RECORDS];
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
 
@@ -109,7 +85,7 @@ static void test_scribble(void **state)
  */
 static void test_post_in_error(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	conn_pair(&t->a, &t->b, 1, 2);
 	qp_set_state(&t->b.qp, ORNIC_QPS_ERR);
@@ -128,7 +104,7 @@ static void test_post_for_waiting(void **state)
 	static const struct conn_opt ud = { .type = ORNIC_QPT_UD };
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED,
 			 .path.hop_limit = 1 };
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct conn from, to;
 
 	conn_init(&from, t->a.d, &ud);
@@ -157,7 +133,7 @@ static void test_post_for_waiting(void **state)
 static void test_doorbell_at_any_time(void **state)
 {
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct peer peer;
 
 	peer_init(&peer, &t->w);
@@ -269,7 +245,7 @@ static void test_admin_records(void **state)
 	}
 }
 
-#define WORLD(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define WORLD(t)	cmocka_unit_test_setup_teardown(t, setup, ends_teardown)
 #define INPROC(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
 
 int main(void)

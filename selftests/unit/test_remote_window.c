@@ -12,12 +12,6 @@
 #define BYTES	(1u << 20)
 #define MS	1000000ull
 
-struct ends {
-	struct world w;
-	struct conn a;
-	struct conn b;
-};
-
 /*
  * The link to the second device is rate-limited, so the peer counts as remote; the rate is high
  * enough not to matter.
@@ -25,26 +19,12 @@ struct ends {
 static int setup(void **state)
 {
 	struct egress_param link = { .kbps = 10000000, .queue = 4 * BYTES };
-	struct ends *t = test_calloc(1, sizeof(*t));
+	struct ends *t = ends_new(NULL, 0);
 
-	world_init(&t->w, 0);
 	egress_default(&link);
 	assert_int_equal(switch_port_limit(t->w.dut[1].dev.port.sw, &link), 0);
-	conn_init(&t->a, &t->w.dut[0], NULL);
-	conn_init(&t->b, &t->w.dut[1], NULL);
 	conn_pair(&t->a, &t->b, 0, 0);
 	*state = t;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct ends *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
 	return 0;
 }
 
@@ -88,7 +68,7 @@ static void test_congested(void **state)
 	write_long(t);
 }
 
-#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, ends_teardown)
 
 int main(void)
 {

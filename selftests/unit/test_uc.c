@@ -20,44 +20,19 @@
 #define BUF	(1u << 20)
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ)
 
-/* Two connected queue pairs of two functions. */
-struct fix {
-	struct world w;
-	struct conn a, b;
-	uint64_t abuf, bbuf;
-	uint32_t akey, bkey;
-};
-
 static int setup(void **state)
 {
 	struct conn_opt opt = { .type = ORNIC_QPT_UC };
-	struct fix *t = test_calloc(1, sizeof(*t));
+	struct ends *t = ends_new(&opt, 0);
 
-	world_init(&t->w, 0);
-	conn_init(&t->a, &t->w.dut[0], &opt);
-	conn_init(&t->b, &t->w.dut[1], &opt);
 	conn_pair(&t->a, &t->b, PSN0, 0x1000);
-	t->abuf = dut_buf(t->a.d, BUF);
-	t->bbuf = dut_buf(t->b.d, BUF);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, ALL);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, ALL);
+	ends_buffers(t, BUF, ALL);
 	fill(dut_at(t->a.d, t->abuf, BUF), BUF, 1);
 	*state = t;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
-	return 0;
-}
-
-static struct wr make(struct fix *t, uint8_t opcode, uint32_t len)
+static struct wr make(struct ends *t, uint8_t opcode, uint32_t len)
 {
 	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .imm = htobe32(77),
 			 .raddr = t->bbuf, .rkey = t->bkey };
@@ -67,13 +42,13 @@ static struct wr make(struct fix *t, uint8_t opcode, uint32_t len)
 	return wr;
 }
 
-static void post(struct fix *t, const struct wr *wr)
+static void post(struct ends *t, const struct wr *wr)
 {
 	conn_send(&t->a, wr);
 	world_run(&t->w);
 }
 
-static void sent(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status)
+static void sent(struct ends *t, uint32_t index, uint8_t opcode, uint8_t status)
 {
 	conn_expect(&t->a, &t->a.hscq, index, opcode, status);
 }
@@ -82,7 +57,7 @@ static void sent(struct fix *t, uint32_t index, uint8_t opcode, uint8_t status)
 static void test_send(void **state)
 {
 	static const uint32_t len[] = { 0, 1, MTU, MTU + 1, 65536, 65537, 500000, BUF };
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct ornic_cqe cqe;
 
 	for (uint32_t i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
@@ -112,7 +87,7 @@ static void test_send(void **state)
 static void test_write(void **state)
 {
 	static const uint32_t len[] = { 0, 5, 65537, BUF };
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct ornic_cqe cqe;
 
 	for (uint32_t i = 0; i < 4; i++) {
@@ -137,7 +112,7 @@ static void test_write(void **state)
 /* Inline data, NOP in order, FENCE without a meaning; ORN-WQE-3 */
 static void test_small(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr nop = { .opcode = ORNIC_WR_NOP, .flags = ORNIC_WQE_SIGNALED };
 	struct wr wr = make(t, ORNIC_WR_RDMA_WRITE, 0);
 
@@ -155,7 +130,7 @@ static void test_small(void **state)
 /* ORN-UC-3: no receiver exists, and the sender does not know */
 static void test_no_peer(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, ORNIC_WR_SEND, 3000);
 
 	post(t, &wr);
@@ -170,7 +145,7 @@ static void test_no_peer(void **state)
 /* ORN-UC-4, ORN-QP-21: SQE with the fault first, then flushes; receives go on; RTS sends again */
 static void test_sqe(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr good = make(t, ORNIC_WR_SEND, 100), bad = make(t, ORNIC_WR_SEND, 100000);
 	struct wr back = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
 
@@ -204,7 +179,7 @@ static void test_sqe(void **state)
 /* A malformed work request and a deleted GID entry: SQE, not ERR (ORN-UC-4) */
 static void test_send_errors(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, ORNIC_WR_RDMA_READ, 8);
 
 	post(t, &wr);
@@ -222,7 +197,7 @@ static void test_send_errors(void **state)
 /* ORN-QP-16: a long message finishes in SQD, the next one waits */
 static void test_sqd(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, ORNIC_WR_RDMA_WRITE, BUF);
 	struct ornic_eqe e;
 
@@ -252,7 +227,7 @@ static void test_sqd(void **state)
 /* Connected to itself, its own packet puts it into ERR in the middle of a message. */
 static void test_self(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, ORNIC_WR_SEND, BUF);
 
 	qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
@@ -552,7 +527,7 @@ static void test_established(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 #define S(f)	cmocka_unit_test_setup_teardown(f, setup_peer, script_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),

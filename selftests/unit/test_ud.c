@@ -16,58 +16,34 @@
 #define BUF	65536
 #define RW	ORNIC_ACCESS_LOCAL_WRITE
 
-struct fix {
-	struct world w;
-	struct conn a, b;
-	uint64_t abuf, bbuf;
-	uint32_t akey, bkey;
-};
-
-static void open_type(struct fix *t, uint8_t type, uint32_t qkey)
+static struct ends *open_type(uint8_t type, uint32_t qkey)
 {
 	struct conn_opt opt = { .type = type };
+	struct ends *t = ends_new(&opt, 0);
 
-	world_init(&t->w, 0);
-	conn_init(&t->a, &t->w.dut[0], &opt);
-	conn_init(&t->b, &t->w.dut[1], &opt);
 	t->a.qp.qkey = qkey;
 	t->b.qp.qkey = qkey;
 	conn_rts(&t->a);
 	conn_rts(&t->b);
-	t->abuf = dut_buf(t->a.d, BUF);
-	t->bbuf = dut_buf(t->b.d, BUF);
-	t->akey = dut_key(t->a.d, NULL, t->abuf, BUF, RW);
-	t->bkey = dut_key(t->b.d, NULL, t->bbuf, BUF, RW);
+	ends_buffers(t, BUF, RW);
 	fill(dut_at(t->a.d, t->abuf, BUF), BUF, 1);
+	return t;
 }
 
 static int setup(void **state)
 {
-	*state = test_calloc(1, sizeof(struct fix));
-	open_type(*state, ORNIC_QPT_UD, QKEY);
+	*state = open_type(ORNIC_QPT_UD, QKEY);
 	return 0;
 }
 
 static int setup_gsi(void **state)
 {
-	*state = test_calloc(1, sizeof(struct fix));
-	open_type(*state, ORNIC_QPT_GSI, BTH_GSI_QKEY);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fix *t = *state;
-
-	conn_fini(&t->a);
-	conn_fini(&t->b);
-	world_fini(&t->w);
-	test_free(t);
+	*state = open_type(ORNIC_QPT_GSI, BTH_GSI_QKEY);
 	return 0;
 }
 
 /* Send a datagram of @len bytes from a to @to, by GIDs of index @gid. */
-static struct wr make(struct fix *t, const struct conn *to, int gid, uint32_t len)
+static struct wr make(struct ends *t, const struct conn *to, int gid, uint32_t len)
 {
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED,
 			 .imm = htobe32(77) };
@@ -85,13 +61,13 @@ static struct wr make(struct fix *t, const struct conn *to, int gid, uint32_t le
 	return wr;
 }
 
-static void post(struct fix *t, const struct wr *wr)
+static void post(struct ends *t, const struct wr *wr)
 {
 	conn_send(&t->a, wr);
 	world_run(&t->w);
 }
 
-static void sent(struct fix *t, uint32_t index, uint8_t status)
+static void sent(struct ends *t, uint32_t index, uint8_t status)
 {
 	conn_expect(&t->a, &t->a.hscq, index, ORNIC_WC_SEND, status);
 }
@@ -104,7 +80,7 @@ static uint16_t be16(const uint8_t *p)
 /* ORN-RQ-9 and the header area: IPv4 in its last 20 bytes, with a right checksum (ORN-CQ-14) */
 static void test_ipv4(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 101);
 	struct ornic_cqe cqe;
 	uint32_t sum = 0;
@@ -143,7 +119,7 @@ static void test_ipv4(void **state)
 /* ORN-PORT-1 */
 static void test_ipv6(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 1, 100);
 	struct ornic_cqe cqe;
 	uint8_t gid[16], *m;
@@ -168,7 +144,7 @@ static void test_ipv6(void **state)
 /* ORN-WQE-18; a wrong Q_Key is dropped and the receive stays */
 static void test_qkey(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 10);
 
 	conn_recv(&t->b, t->bbuf, 200, t->bkey);
@@ -186,7 +162,7 @@ static void test_qkey(void **state)
 /* ORN-RQ-7, ORN-RQ-11: a datagram waits for a late receive, in order; their number is bounded */
 static void test_waits(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 60);
 	uint32_t extra = 7;
 
@@ -211,7 +187,7 @@ static void test_waits_empty(void **state)
 {
 	const uint32_t many = BACKLOG_BYTES / 64 / BACKLOG_DATAGRAMS + 1;
 	struct backlog *b = test_calloc(many, sizeof(*b));
-	struct device *dev = &((struct fix *)*state)->b.d->dev;
+	struct device *dev = &((struct ends *)*state)->b.d->dev;
 	struct packet empty = {};
 	uint32_t kept = 0;
 
@@ -230,7 +206,7 @@ static void test_waits_empty(void **state)
 /* ORN-RQ-7: too small a receive stays (ORN-RQ-5) */
 static void test_drops(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 61);
 
 	conn_recv(&t->b, t->bbuf, 100, t->bkey);
@@ -265,7 +241,7 @@ static void see(void *arg, const struct switch_port *port, enum switch_way way,
 /* IBTA volume 1, 9.8.3: PSNs count the datagrams that were sent */
 static void test_psn(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr good = make(t, &t->b, 0, 8), bad = make(t, &t->b, 0, 8);
 	struct wire w = { 0 };
 	const struct switch_observer o = { see, &w };
@@ -288,7 +264,7 @@ static void test_psn(void **state)
 
 static void test_gsi(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 256);
 	struct ornic_cqe cqe;
 
@@ -311,7 +287,7 @@ static void test_gsi(void **state)
  */
 static void test_sqe(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 4096), big = make(t, &t->b, 0, 4097), back;
 
 	conn_recv(&t->a, t->abuf, 5000, t->akey);
@@ -343,7 +319,7 @@ static void test_sqe(void **state)
 /* ORN-QP-21: a host that returns to RTS at once does not send the earlier posts. */
 static void test_sqe_recover(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 10), big = make(t, &t->b, 0, 4097);
 	uint32_t cons;
 
@@ -377,7 +353,7 @@ static void test_send_errors(void **state)
 {
 	for (int i = 0; i < 5; i++) {
 		uint8_t status = i == 0 ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR;
-		struct fix *t;
+		struct ends *t;
 		struct wr wr;
 
 		setup(state);
@@ -396,7 +372,7 @@ static void test_send_errors(void **state)
 		assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
 		if (i > 1)
 			assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_PATH);
-		teardown(state);
+		ends_teardown(state);
 	}
 }
 
@@ -404,7 +380,7 @@ static void test_send_errors(void **state)
 static void test_receive_errors(void **state)
 {
 	for (int i = 0; i < 2; i++) {
-		struct fix *t;
+		struct ends *t;
 		struct wr wr;
 
 		setup(state);
@@ -420,14 +396,14 @@ static void test_receive_errors(void **state)
 		conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
 		assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
 		assert_int_not_equal(t->b.qp.syndrome, 0);
-		teardown(state);
+		ends_teardown(state);
 	}
 }
 
 /* To itself: by its own MAC (ORN-PORT-4) */
 static void test_loopback(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->a, 0, 50);
 	struct ornic_cqe cqe;
 
@@ -443,7 +419,7 @@ static void test_loopback(void **state)
 /* ORN-QP-16 for datagrams */
 static void test_sqd(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 50);
 	struct ornic_eqe e;
 
@@ -462,7 +438,7 @@ static void test_sqd(void **state)
 /* An RC packet for a datagram queue pair, or to one not ready: dropped (ORN-PORT-2) */
 static void test_not_ready(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 10);
 
 	conn_recv(&t->b, t->bbuf, 200, t->bkey);
@@ -476,7 +452,7 @@ static void test_not_ready(void **state)
 /* ORN-RQ-7: a queue pair without a receive queue holds no datagram, and reads no ring */
 static void test_no_queue(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 	struct wr wr = make(t, &t->b, 0, 100);
 
 	t->b.qp.rq.present = false;
@@ -493,7 +469,7 @@ static void test_no_queue(void **state)
 /* ORN-CQ-14: the receiver's completion says whether the sender asked for an event. */
 static void test_solicited(void **state)
 {
-	struct fix *t = *state;
+	struct ends *t = *state;
 
 	for (int i = 0; i < 2; i++) {
 		struct wr wr = make(t, &t->b, 0, 10);
@@ -510,11 +486,11 @@ static void test_solicited(void **state)
 
 int main(void)
 {
-#define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits), T(test_waits_empty),
 		T(test_drops), T(test_psn),
-		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, teardown),
+		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
 		T(test_not_ready), T(test_no_queue), T(test_solicited),

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -21,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/folder.h"
 #include "vfu/message.h"
 
 #define MOST	64		/* requests that a test looks at */
@@ -73,18 +73,6 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 	t.out_len += len;
 	t.room -= len;
 	return len;
-}
-
-static unsigned int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static ino_t inode(int fd)

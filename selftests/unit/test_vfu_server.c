@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "loop.h"
+#include "lib/folder.h"
 #include "vfu/func.h"
 #include "vfu/server.h"
 
@@ -37,18 +37,6 @@ struct fix {
 static struct vfu_func function(void)
 {
 	return (struct vfu_func) { .ops = &ops, .name = "test", .bar[0] = { 4096, 0 } };
-}
-
-static unsigned int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static int setup(void **state)

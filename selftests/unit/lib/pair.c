@@ -405,6 +405,35 @@ void conn_pair(struct conn *a, struct conn *b, uint32_t a_psn, uint32_t b_psn)
 	conn_rts(b);
 }
 
+struct ends *ends_new(const struct conn_opt *opt, uint64_t spin_ns)
+{
+	struct ends *t = test_calloc(1, sizeof(*t));
+
+	world_init(&t->w, spin_ns);
+	conn_init(&t->a, &t->w.dut[0], opt);
+	conn_init(&t->b, &t->w.dut[1], opt);
+	return t;
+}
+
+void ends_buffers(struct ends *t, uint64_t len, uint32_t access)
+{
+	t->abuf = dut_buf(t->a.d, len);
+	t->bbuf = dut_buf(t->b.d, len);
+	t->akey = dut_key(t->a.d, NULL, t->abuf, len, access);
+	t->bkey = dut_key(t->b.d, NULL, t->bbuf, len, access);
+}
+
+int ends_teardown(void **state)
+{
+	struct ends *t = *state;
+
+	conn_fini(&t->a);
+	conn_fini(&t->b);
+	world_fini(&t->w);
+	test_free(t);
+	return 0;
+}
+
 void wr_sge(struct wr *wr, uint64_t addr, uint32_t len, uint32_t key)
 {
 	assert_true(wr->nsge < 30);

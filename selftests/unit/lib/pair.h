@@ -77,6 +77,20 @@ struct conn {
 	struct hostq hrcq;
 };
 
+/**
+ * struct ends - two queue pairs, of the first two functions
+ * @w:		the engine
+ * @a, @b:	the queue pairs
+ * @abuf, @bbuf: DMA address of a buffer of each function
+ * @akey, @bkey: key of the buffer
+ */
+struct ends {
+	struct world w;
+	struct conn a, b;
+	uint64_t abuf, bbuf;
+	uint32_t akey, bkey;
+};
+
 /** struct conn_opt - differences from the defaults; 0 = default */
 struct conn_opt {
 	uint8_t type;		/* RC */
@@ -143,6 +157,13 @@ void conn_attr(struct conn *c, uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_p
 void conn_rts(struct conn *c);
 /* conn_pair() - connect two queue pairs with each other and bring them to RTS */
 void conn_pair(struct conn *a, struct conn *b, uint32_t a_psn, uint32_t b_psn);
+
+/* ends_new() - allocate two queue pairs in RESET, without buffers; @spin_ns as world_init() */
+struct ends *ends_new(const struct conn_opt *opt, uint64_t spin_ns);
+/* ends_buffers() - allocate a buffer of @len bytes and a key for each end */
+void ends_buffers(struct ends *t, uint64_t len, uint32_t access);
+/* ends_teardown() - free the struct ends in *@state; a teardown function of cmocka */
+int ends_teardown(void **state);
 
 /* wr_sge() - append a data segment */
 void wr_sge(struct wr *wr, uint64_t addr, uint32_t len, uint32_t key);
