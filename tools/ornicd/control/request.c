@@ -65,7 +65,7 @@ out:
 	return text;
 }
 
-/* Without memory that is the error, whatever it led to. */
+/* Make an error answer. If memory is short, report that instead of @message. */
 static char *error_text(json_t *id, int code, const char *message, size_t *len)
 {
 	if (json_memory_short()) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tables of objects by number. Slots are reused in the order in which they were freed, so that a
- * number is used again as late as possible (ORN-ADM-20).
+ * number is used again as late as possible (admin.rst).
  */
 #ifndef ORNICD_ENGINE_TABLE_H
 #define ORNICD_ENGINE_TABLE_H

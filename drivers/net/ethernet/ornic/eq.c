@@ -163,8 +163,10 @@ static bool ornic_eq_pending(struct ornic_eq *eq)
 }
 
 /*
- * Process events in batches until there are none after arming, at most as many as the queue has
- * entries: all that were in it at the call. Return: true if there may be more.
+ * Process events in batches until the queue is empty and armed. Stop after as many events as the
+ * queue has entries: these include all events that were in it at the call.
+ *
+ * Return: true if there may be more.
  */
 static bool ornic_eq_drain(struct ornic_eq *eq)
 {

@@ -135,7 +135,7 @@ struct ornic_events {
  * @up: bring-up succeeded and no teardown followed
  * @last_death: enum ornic_reset_reason of the last death, 0 = none; for the administrator
  * @recoverable: fatal errors and transmit timeouts are reported to devlink, which recovers
- * @held: the function is being reset, suspended or shut down; nobody may start the device
+ * @held: the function is being reset, suspended or shut down; the device must not be started
  * @closing: the driver is being removed; @recoverable stays false
  * @rdma: create the auxiliary device; follows the devlink parameter enable_rdma at a reload
  * @reset_work: reports the death of the device, which starts the recovery

@@ -188,7 +188,7 @@ static void ornic_remove(struct pci_dev *pdev)
 	ornic_core_free(core);
 }
 
-/* Take the device down. Nobody may start it until ornic_unhold(). */
+/* Take the device down. It cannot be started before ornic_unhold(). */
 static void ornic_hold(struct ornic_core *core, u16 reason)
 {
 	ornic_recover_end(core);

@@ -55,7 +55,7 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 	up_write(&core->odev.numbers);
 	if (err == -EBUSY) {
 		ornic_device_malformed(&core->odev, "number of a created completion queue in use");
-		cq->number = 0;		/* it is another's: do not destroy that one */
+		cq->number = 0;		/* another queue has it: do not destroy that one */
 	}
 	return err;
 }

@@ -4,10 +4,9 @@
  * longer moves. Devlink counts the errors, keeps a dump and calls the recovery, unless an
  * administrator has turned auto_recover off.
  *
- * Devlink does not recover a reporter whose last error is still there. So the state of "fw"
- * must be healthy whenever the device lives, whoever started it: a recovery, a PCI reset,
- * a resume or a reload. Nor is there a grace period: reset.c itself counts recoveries in
- * close succession.
+ * Devlink does not call the recovery of a reporter in state "error". Therefore each start of the
+ * device sets "fw" to healthy: a recovery, a PCI reset, a resume and a reload. The reporters
+ * have no grace period, because reset.c itself counts recoveries in close succession.
  */
 #include <linux/io.h>
 #include <linux/rtnetlink.h>
