@@ -59,7 +59,7 @@ class Loopback(programs.LocalTest):
     """Multicast loopback between members of one process and device: runs prog/verbs_mcast."""
 
 
-programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused families".split())
+programs.local_points(Loopback, "verbs_mcast", "loopback blocked all_blocked refused twice families".split())
 
 harness.matrix(
     Multicast,

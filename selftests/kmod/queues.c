@@ -153,7 +153,10 @@ bool ktest_case_largest_queues(struct ktest_conn *conn)
 	return !FAILED(!ib_destroy_qp(qp));
 }
 
-/* ib_core rejects the destruction of a queue pair while it is in a multicast group. */
+/*
+ * ib_core rejects the destruction of a queue pair while it is in a multicast group, and counts how
+ * often it has joined.
+ */
 bool ktest_case_mcast(struct ktest_conn *conn)
 {
 	union ib_gid gid = { .raw = { 0xff, 0x0e, [15] = 0x55 } };
@@ -170,7 +173,8 @@ bool ktest_case_mcast(struct ktest_conn *conn)
 		goto out;
 	if (FAILED(!ib_attach_mcast(qp, &gid, 0)))
 		goto out;
-	ok = !FAILED(ib_destroy_qp(qp) == -EBUSY) && !FAILED(!ib_detach_mcast(qp, &gid, 0)) &&
+	ok = !FAILED(!ib_attach_mcast(qp, &gid, 0)) && !FAILED(!ib_detach_mcast(qp, &gid, 0)) &&
+	     !FAILED(ib_destroy_qp(qp) == -EBUSY) && !FAILED(!ib_detach_mcast(qp, &gid, 0)) &&
 	     !FAILED(ib_detach_mcast(qp, &gid, 0) == -EINVAL);
 out:
 	return !FAILED(!ib_destroy_qp(qp)) && ok;

@@ -17,6 +17,7 @@
 #define PATIENCE	20
 #define SILENCE		0.05		/* seconds of silence that prove that nothing comes */
 #define ALL_MEMBERS	0xffffffu	/* destination of a datagram to a group */
+#define LID		0xc001		/* of a group; RoCE has none and ignores it */
 
 static struct dev dev;
 static struct queue sends, recvs[MEMBERS];
@@ -142,6 +143,26 @@ static void test_refused(struct verdict *v)
 	expect(v, !ibv_create_qp_ex(dev.verbs, &attr), 1, "RC with the flag is refused");
 }
 
+/* For uverbs the same group with another LID is another one, which is left by itself. */
+static void test_twice(struct verdict *v)
+{
+	struct ibv_qp *qp;
+
+	for (int i = 0; i < MEMBERS; i++)
+		join(i, false);
+	qp = member[0].qp;
+	expect(v, ibv_attach_mcast(qp, &mgid, LID), 0, "attach with a LID");
+	expect(v, say(v, 1, 'a'), 7, "joined twice, heard by");
+	expect(v, ibv_detach_mcast(qp, &mgid, 0), 0, "detach without the LID");
+	expect(v, say(v, 1, 'b'), 7, "left once, heard by");
+	expect(v, ibv_attach_mcast(qp, &mgid, 0), 0, "attach without the LID");
+	expect(v, ibv_detach_mcast(qp, &mgid, LID), 0, "detach with the LID");
+	expect(v, say(v, 1, 'c'), 7, "left the other one, heard by");
+	expect(v, ibv_detach_mcast(qp, &mgid, 0), 0, "detach without the LID");
+	expect(v, say(v, 1, 'd'), 6, "left twice, heard by");
+	expect(v, ibv_attach_mcast(qp, &mgid, 0), 0, "attach again");
+}
+
 static bool is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -191,7 +212,7 @@ static const struct {
 } tests[] = {
 	{ "loopback", test_loopback }, { "blocked", test_blocked },
 	{ "all_blocked", test_all_blocked }, { "refused", test_refused },
-	{ "families", test_families },
+	{ "twice", test_twice }, { "families", test_families },
 };
 
 static void run(int test)

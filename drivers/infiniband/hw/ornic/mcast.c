@@ -22,11 +22,13 @@
  * struct ornic_ib_member - membership of a queue pair in a group
  * @link: link in the queue pair's list of memberships
  * @gid: GID of the group
+ * @joins: how often the queue pair has joined and not left
  * @rule: number of the rule in the device
  */
 struct ornic_ib_member {
 	struct list_head link;
 	union ib_gid gid;
+	unsigned int joins;
 	u32 rule;
 };
 
@@ -58,6 +60,7 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	if (!member)
 		return -ENOMEM;
 	member->gid = *gid;
+	member->joins = 1;
 	memcpy((u8 *)&cmd.value + ORNIC_MEMBER_GID, gid, sizeof(*gid));
 	ret = ornic_ib_cmd_rule_create(dev, &cmd, &member->rule);
 	if (ret) {
@@ -68,14 +71,21 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	return 0;
 }
 
-/* Attaching a queue pair to a group again succeeds and changes nothing. */
+/*
+ * Join a group, perhaps once more: ib_core counts every success and does not destroy a queue pair
+ * that has left less often. uverbs joins again if the LID differs, which means nothing to RoCE.
+ */
 int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct ornic_ib_qp *qp = to_oqp(ibqp);
+	struct ornic_ib_member *member;
 	int ret = 0;
 
 	mutex_lock(&qp->mutex);
-	if (!ornic_find_member(qp, gid))
+	member = ornic_find_member(qp, gid);
+	if (member)
+		member->joins++;
+	else
 		ret = ornic_mcast_join(to_oib(ibqp->device), qp, gid);
 	mutex_unlock(&qp->mutex);
 	return ret;
@@ -88,7 +98,7 @@ int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 
 	mutex_lock(&qp->mutex);
 	member = ornic_find_member(qp, gid);
-	if (member) {
+	if (member && !--member->joins) {
 		ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
 		list_del(&member->link);
 		kfree(member);
