@@ -365,6 +365,33 @@ static void test_cq(void **state)
 	assert_int_equal(p->f->dev.list_budget, budget);
 }
 
+/* ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send queues */
+static void test_read_only_rings(void **state)
+{
+	const uint64_t read_only = INPROC_BASE + 2 * INPROC_BYTES;
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd eq = good_eq(p);
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(1), .record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 64)),
+	};
+	struct ornic_cq_resize_cmd resize = {
+		.log_entries = 5, .record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(read_only),
+	};
+	struct ornic_qp_create_cmd qp;
+	struct host_qp hqp;
+
+	assert_int_equal(gpa_map(p->ep.gpa, read_only, 4096, GPA_READ, p->host.dma.fd, 0), 0);
+	REFUSE(p, EQ_CREATE, eq, pages, host_contiguous(read_only), ORNIC_ST_DMA_ERROR);
+	REFUSE(p, CQ_CREATE, cq, pages, host_contiguous(read_only), ORNIC_ST_DMA_ERROR);
+	refused_at(p, EXEC(p, CQ_RESIZE, p->cq.number, resize), ORNIC_ST_DMA_ERROR,
+		   OFF(cq_resize_cmd, pages));
+	host_qp_template(&p->host, &hqp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &qp);
+	qp.sq_pages = host_contiguous(read_only);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, qp), ORNIC_ST_OK);
+}
+
 /* ORN-QP-1, ORN-QP-8, ORN-QP-10, ORN-QP-28, ORN-ADM-16, ORN-ETH-13 */
 static void test_qp(void **state)
 {
@@ -774,7 +801,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		READY(test_eq), PLAIN(test_first_eq), READY(test_pd), READY(test_pd_limit),
-		READY(test_key), READY(test_phys_all), READY(test_cq), READY(test_qp),
+		READY(test_key), READY(test_phys_all), READY(test_cq),
+		READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),

@@ -144,14 +144,14 @@ uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec)
 	return ORNIC_ST_OK;
 }
 
-/* Return true if all of a ring's memory can be accessed (ORN-ADM-27). */
-static bool ring_reachable(const struct umem *mem)
+/* Return true if all of a ring's memory can be read, or written with @write (ORN-ADM-27). */
+static bool ring_reachable(const struct umem *mem, bool write)
 {
 	uint64_t off = 0, n;
 	void *ptr;
 
 	for (; off < mem->length; off += n) {
-		n = umem_span(mem, off, mem->length - off, false, &ptr);
+		n = umem_span(mem, off, mem->length - off, write, &ptr);
 		if (!n)
 			return false;
 	}
@@ -159,7 +159,7 @@ static bool ring_reachable(const struct umem *mem)
 }
 
 uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t log,
-		     uint8_t stride, struct umem *mem)
+		     uint8_t stride, bool write, struct umem *mem)
 {
 	uint8_t st = COMMAND_ZERO(c, field->mbz);
 
@@ -173,7 +173,7 @@ uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t
 	if (st)
 		return command_reject(c, st, field);
 	progress_charge(c->f, mem->npages);
-	if (ring_reachable(mem))
+	if (ring_reachable(mem, write))
 		return ORNIC_ST_OK;
 	umem_free(mem, &c->dev->list_budget);
 	return command_reject(c, ORNIC_ST_DMA_ERROR, field);

@@ -55,9 +55,12 @@ uint8_t command_zero(struct command *c, const void *field, size_t len);
 uint8_t command_need(struct command *c, uint64_t feature, const void *field);
 /* command_record() - check the address of a doorbell record: BAD_PARAM, DMA_ERROR */
 uint8_t command_record(struct command *c, const __le64 *field, uint64_t *rec);
-/* command_ring() - load the page list of a ring of 2^@log entries of 2^@stride bytes into @mem */
+/*
+ * command_ring() - load the page list of a ring of 2^@log entries of 2^@stride bytes into @mem
+ * @write: the device writes the entries.
+ */
 uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t log,
-		     uint8_t stride, struct umem *mem);
+		     uint8_t stride, bool write, struct umem *mem);
 /* command_dbpage() - check the number of a doorbell page: BAD_PARAM */
 uint8_t command_dbpage(struct command *c, const __le32 *field, uint32_t *page);
 /* command_number() - add @obj to @t and return its number in @c->number: LIMIT, NO_RESOURCE */

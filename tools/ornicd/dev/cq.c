@@ -79,7 +79,7 @@ static uint8_t cq_setup(struct command *c, const struct ornic_cq_create_cmd *in,
 	cq->attr = *in;
 	st = command_dbpage(c, &in->dbpage, &cq->dbpage);
 	st = st ?: command_record(c, &in->record, &cq->rec);
-	st = st ?: command_ring(c, &in->pages, cq->log, CQ_ENTRY_LOG, &cq->mem);
+	st = st ?: command_ring(c, &in->pages, cq->log, CQ_ENTRY_LOG, true, &cq->mem);
 	if (st)
 		return st;
 	st = command_number(c, &c->dev->cqs, cq);
@@ -183,7 +183,7 @@ uint8_t cmd_cq_resize(struct command *c)
 		return command_reject(c, ORNIC_ST_LIMIT, &in->log_entries);
 	st = COMMAND_ZERO(c, in->mbz);
 	st = st ?: command_record(c, &in->record, &to.rec);
-	st = st ?: command_ring(c, &in->pages, to.log, CQ_ENTRY_LOG, &to.mem);
+	st = st ?: command_ring(c, &in->pages, to.log, CQ_ENTRY_LOG, true, &to.mem);
 	if (st)
 		return st;
 	st = cq_resize(cq, &to, out);

@@ -63,7 +63,7 @@ static uint8_t eq_setup(struct command *c, const struct ornic_eq_create_cmd *in,
 	eq->log = in->log_entries;
 	eq->attr = *in;
 	st = command_record(c, &in->record, &eq->rec);
-	st = st ?: command_ring(c, &in->pages, eq->log, EQ_ENTRY_LOG, &eq->mem);
+	st = st ?: command_ring(c, &in->pages, eq->log, EQ_ENTRY_LOG, true, &eq->mem);
 	if (st)
 		return st;
 	st = command_number(c, &c->dev->eqs, eq);

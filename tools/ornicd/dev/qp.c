@@ -264,7 +264,7 @@ static uint8_t qp_ring(struct command *c, struct wq *wq, const __le64 *record,
 	if (!wq->present)
 		return ORNIC_ST_OK;
 	st = command_record(c, record, &wq->rec);
-	return st ?: command_ring(c, pages, wq->log, wq->stride, &wq->mem);
+	return st ?: command_ring(c, pages, wq->log, wq->stride, false, &wq->mem);
 }
 
 static void qp_free_rings(struct device *dev, struct qp *qp)

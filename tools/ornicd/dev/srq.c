@@ -107,7 +107,7 @@ static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *i
 	st = srq_references(c, in, srq);
 	st = st ?: command_dbpage(c, &in->dbpage, &srq->dbpage);
 	st = st ?: command_record(c, &in->record, &srq->wq.rec);
-	st = st ?: command_ring(c, &in->pages, srq->wq.log, srq->wq.stride, &srq->wq.mem);
+	st = st ?: command_ring(c, &in->pages, srq->wq.log, srq->wq.stride, false, &srq->wq.mem);
 	if (st)
 		return st;
 	st = command_number(c, &c->dev->srqs, srq);
@@ -192,7 +192,7 @@ uint8_t cmd_srq_resize(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	st = srq_check_resize(c, in, srq);
 	st = st ?: command_record(c, &in->record, &to.rec);
-	st = st ?: command_ring(c, &in->pages, to.log, srq->wq.stride, &to.mem);
+	st = st ?: command_ring(c, &in->pages, to.log, srq->wq.stride, false, &to.mem);
 	if (st)
 		return st;
 	st = srq_resize(srq, &to);
