@@ -773,6 +773,32 @@ static void test_limit(void **state)
 	expect_statistics(f, 2, n / 2, 0);
 }
 
+/* Blocks of interfaces and statistics count, too: the last block before the limit may be any. */
+static void test_limit_of_later_ports(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[400] = { 0 };
+	char name[PCAPNG_TEXT];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (uint32_t len = 60; len < sizeof(bytes); len += 4) {
+		struct packet p = { .frame = { bytes, len } };
+
+		start(f, ",limit=64k");
+		for (int i = 0; i < 400; i++) {
+			struct switch_port *port = switch_port_add(f->sw, name, &ops, NULL);
+
+			switch_observe(port, SWITCH_OUT, &p, NULL);
+			switch_port_del(port);
+		}
+		wait_reaped(f);		/* it stopped by itself */
+		read_file(f);
+		assert_in_range(f->file_len, 62 << 10, 64 << 10);
+		unlink(f->path);
+	}
+}
+
 static void test_disk_full(void **state)
 {
 	struct fixture *f = *state;
@@ -926,6 +952,7 @@ int main(void)
 		TEST(test_later_port),
 		TEST(test_two_captures),
 		TEST(test_limit),
+		TEST(test_limit_of_later_ports),
 		TEST(test_disk_full),
 		TEST(test_file_exists),
 		TEST(test_refused),

@@ -51,6 +51,12 @@ static uint8_t *block_room(const struct capture *c, uint32_t bytes, uint32_t mor
 	return writer_room(c->writer, bytes + statistics_bytes(c, more));
 }
 
+/* Return true if a block and the statistics at the end, see block_room(), exceed the size limit. */
+static bool exceeds_limit(const struct capture *c, uint32_t bytes, uint32_t more)
+{
+	return c->spec.limit && c->bytes + bytes + statistics_bytes(c, more) > c->spec.limit;
+}
+
 static void block_done(struct capture *c, uint32_t bytes)
 {
 	c->bytes += bytes;
@@ -73,17 +79,26 @@ static bool wants_port(const struct capture_spec *spec, const struct switch_port
 	return !spec->nports;
 }
 
-/* Write the interface block of a port. Return: false if the ring has no room now. */
-static bool add_interface(struct capture *c, struct capture_point *pt,
+/*
+ * Write the interface block of a port. Return: false if the ring has no room now, or if the
+ * capture ended because of its size limit.
+ */
+static bool add_interface(struct captures *cs, struct capture *c, struct capture_point *pt,
 			  const struct switch_port *port)
 {
+	const uint32_t room = PCAPNG_FIXED + 2 * PCAPNG_TEXT;
 	const struct pcapng_interface i = {
 		.name = switch_port_name(port),
 		.description = switch_port_is_device(port) ? "ornic device" : "port to the outside",
 		.snaplen = c->spec.snaplen,
 	};
-	uint8_t *to = block_room(c, PCAPNG_FIXED + 2 * PCAPNG_TEXT, 1);
+	uint8_t *to;
 
+	if (exceeds_limit(c, room, 1)) {
+		capture_stop(cs, c);
+		return false;
+	}
+	to = block_room(c, room, 1);
 	if (!to)
 		return false;
 	pt->interface = c->interfaces++;
@@ -106,9 +121,10 @@ static bool grow(struct capture *c, uint32_t number)
 
 /*
  * Return the point of a port, or NULL if the port is not captured or its interface block does not
- * fit the ring now. The block is written when the port is seen first.
+ * fit the ring or the file now. The block is written when the port is seen first.
  */
-static struct capture_point *point_of(struct capture *c, const struct switch_port *port)
+static struct capture_point *point_of(struct captures *cs, struct capture *c,
+				      const struct switch_port *port)
 {
 	uint32_t number = switch_port_number(port);
 	struct capture_point *pt;
@@ -118,7 +134,7 @@ static struct capture_point *point_of(struct capture *c, const struct switch_por
 	pt = &c->point[number];
 	if (!pt->known) {
 		pt->wanted = wants_port(&c->spec, port);
-		pt->known = !pt->wanted || add_interface(c, pt, port);
+		pt->known = !pt->wanted || add_interface(cs, c, pt, port);
 	}
 	return pt->known && pt->wanted ? pt : NULL;
 }
@@ -141,8 +157,7 @@ static void put_frame(struct captures *cs, struct capture *c, struct capture_poi
 		f->len += f->piece[i].len;
 	f->keep = f->len < c->spec.snaplen ? f->len : c->spec.snaplen;
 	room = pcapng_packet_room(f);
-	/* The statistics at the end must fit the size limit, too. */
-	if (c->spec.limit && c->bytes + room + statistics_bytes(c, 0) > c->spec.limit) {
+	if (exceeds_limit(c, room, 0)) {
 		capture_stop(cs, c);
 		return;
 	}
@@ -230,7 +245,7 @@ static void captures_observe(void *arg, const struct switch_port *port, enum swi
 
 		if (c->ending || !wants_packet(&c->spec, p))
 			continue;
-		pt = point_of(c, port);
+		pt = point_of(cs, c, port);
 		if (pt)
 			put_packet(cs, c, pt, way, p, note);
 	}
@@ -357,7 +372,7 @@ static void put_head(struct captures *cs, struct capture *c)
 
 	block_done(c, pcapng_put_section(to, APPLICATION));
 	while ((port = switch_port_next(cs->sw, port)))
-		point_of(c, port);
+		point_of(cs, c, port);
 }
 
 int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_t *id, char *why,

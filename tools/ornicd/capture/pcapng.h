@@ -20,7 +20,7 @@
 /** PCAPNG_FIXED - most bytes of a block without its texts and packet data */
 #define PCAPNG_FIXED		128
 /** PCAPNG_STATISTICS - bytes of a statistics block */
-#define PCAPNG_STATISTICS	80
+#define PCAPNG_STATISTICS	76
 
 /* Flags of a packet: direction and kind of destination */
 #define PCAPNG_INBOUND		0x1
