@@ -38,6 +38,13 @@ class Tools(harness.GuestTest):
             dev, self.p.address(self.b), dev, self.p.address(self.b, 6), dev))
         self.a.run("ping -c 1 -W 10 " + self.p.address(self.b))
 
+    def test_cq_buffer(self):
+        """A CQ in a buffer that the attributes of the command name."""
+        if harness.GUEST == "bookworm":
+            self.skipTest("kernel 6.1 has no such attributes")
+        self.a.push(harness.PROGRAMS, "/tmp/selftests")
+        self.a.run("/tmp/selftests/verbs_cq_buffer " + self.device)
+
     def check(self, place, program, options):
         """Run one of libibverbs' examples or of perftest."""
         commands = ["%s -d %s %s %d %s" % (program, self.device, "-g" if "pingpong" in program else "-x",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* ib_umem_get_va(), and the functions for pinned DMA buffers that their exporter can revoke. */
+/*
+ * ib_umem_get_va(), memory that the attributes of a CQ name, and the functions for pinned DMA
+ * buffers that their exporter can revoke.
+ */
 #ifndef ORNIC_COMPAT_IB_UMEM_H
 #define ORNIC_COMPAT_IB_UMEM_H
 
@@ -10,6 +13,18 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned 
 					     size_t size, int access)
 {
 	return ib_umem_get(device, addr, size, access);
+}
+#endif
+
+/* This kernel has no attributes that name the memory, or it does not pass them to this driver. */
+#ifndef ORNIC_HAVE_IB_UMEM_CQ_BUF
+struct uverbs_attr_bundle;
+
+static inline struct ib_umem *ib_umem_get_cq_buf_or_va(struct ib_device *device,
+						       const struct uverbs_attr_bundle *attrs,
+						       u64 addr, size_t size, int access)
+{
+	return ib_umem_get_va(device, addr, size, access);
 }
 #endif
 

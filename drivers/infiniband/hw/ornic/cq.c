@@ -103,11 +103,12 @@ static u8 ornic_to_flags(const struct ib_cq_init_attr *attr)
  * @addr: address of ring and record in the calling process
  * @log_entries: log2 of the ring's entries according to the process
  * @entries: number of entries that the ring must hold
+ * @attrs: attributes of the CQ's creation; NULL for a resize
  *
  * Context: process context, may sleep. Return: 0 or negative errno.
  */
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
-			  u8 log_entries, u32 entries)
+			  u8 log_entries, u32 entries, const struct uverbs_attr_bundle *attrs)
 {
 	if (log_entries > dev->lim.log_cq || entries > BIT(log_entries)) {
 		ibdev_dbg(&dev->ibdev, "CQ ring of 2^%u for %u entries, limit is 2^%u\n",
@@ -116,21 +117,21 @@ int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, 
 	}
 	ring->log = log_entries;
 	ring->stride = ORNIC_IB_CQE_LOG;
-	return ornic_ib_ring_pin(dev, ring, addr);
+	return ornic_ib_ring_pin(dev, ring, addr, attrs);
 }
 
 static int ornic_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
-			      const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+			      const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs)
 {
 	struct ornic_ureq_create_cq req;
 	int ret;
 
-	ret = ib_copy_validate_udata_in(udata, req, reserved);
+	ret = ib_copy_validate_udata_in(&attrs->driver_udata, req, reserved);
 	if (ret)
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
 		return -EOPNOTSUPP;
-	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr, req.log_entries, attr->cqe);
+	return ornic_ib_cq_user_ring(dev, ring, req.buf_addr, req.log_entries, attr->cqe, attrs);
 }
 
 static int ornic_cq_kernel_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
@@ -214,9 +215,10 @@ static void ornic_cq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib
 
 /* Pin the ring of the process or allocate one for the kernel, then create the CQ in the device. */
 static int ornic_cq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq,
-				     const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+				     const struct ib_cq_init_attr *attr,
+				     struct uverbs_attr_bundle *attrs)
 {
-	u32 page = ornic_ib_caller_page(udata);
+	u32 page = ornic_ib_caller_page(attrs ? &attrs->driver_udata : NULL);
 	struct ornic_ib_ring ring = {};
 	struct ornic_cq_create_cmd cmd = {
 		.flags = ornic_to_flags(attr),
@@ -226,7 +228,7 @@ static int ornic_cq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_c
 	};
 	int ret;
 
-	ret = udata ? ornic_cq_user_ring(dev, &ring, attr, udata) :
+	ret = attrs ? ornic_cq_user_ring(dev, &ring, attr, attrs) :
 		      ornic_cq_kernel_ring(dev, &ring, attr);
 	if (ret)
 		goto err;
@@ -237,7 +239,7 @@ static int ornic_cq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_c
 	if (ret)
 		goto err;
 	ornic_adopt_ring(cq, &ring);
-	cq->ibcq.cqe = udata ? attr->cqe : BIT(cq->log_entries);
+	cq->ibcq.cqe = attrs ? attr->cqe : BIT(cq->log_entries);
 	ornic_ib_pagelist_free(dev, &ring.list);
 	return 0;
 
@@ -254,7 +256,7 @@ static int ornic_cq_respond(struct ornic_ib_cq *cq, struct ib_udata *udata)
 }
 
 static int ornic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-			   struct ib_udata *udata)
+			   struct uverbs_attr_bundle *attrs)
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
@@ -265,14 +267,14 @@ static int ornic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 		return ret;
 
 	ornic_cq_init_state(cq);
-	ret = ornic_cq_create_in_device(dev, cq, attr, udata);
+	ret = ornic_cq_create_in_device(dev, cq, attr, attrs);
 	if (ret)
 		return ret;
 	ret = ornic_cq_publish(dev, cq);
 	if (ret)
 		goto err_device;
-	if (udata)
-		ret = ornic_cq_respond(cq, udata);
+	if (attrs)
+		ret = ornic_cq_respond(cq, &attrs->driver_udata);
 	if (!ret)
 		return 0;
 
@@ -294,7 +296,7 @@ int ornic_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int ornic_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
-	return ornic_create_cq(ibcq, attr, &attrs->driver_udata);
+	return ornic_create_cq(ibcq, attr, attrs);
 }
 
 /*

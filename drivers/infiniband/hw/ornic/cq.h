@@ -96,7 +96,7 @@ void ornic_ib_post_destroy_cq(struct ib_cq *ibcq);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
-			  u8 log_entries, u32 entries);
+			  u8 log_entries, u32 entries, const struct uverbs_attr_bundle *attrs);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);
 void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp);

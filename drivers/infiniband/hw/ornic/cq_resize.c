@@ -67,7 +67,7 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 		return ret;
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
 		return -EOPNOTSUPP;
-	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries);
+	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries, NULL);
 	if (!ret)
 		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {

@@ -3,13 +3,16 @@
  * Ring and doorbell record of a completion or shared receive queue. Both lie in one buffer, the
  * ring first. The process or the kernel allocates the buffer.
  */
+#include <linux/err.h>
 #include <linux/mm.h>
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 
 #include <linux/ornic/ring.h>
 
 #include "ring.h"
 #include "buf.h"
+#include "ornic_ib.h"
 #include "pagelist.h"
 
 /**
@@ -18,21 +21,30 @@
  * @ring: @log and @stride are set, the rest is zero and filled in; the caller frees it by
  *	ornic_ib_ring_free(), also after an error
  * @addr: address of the buffer in the calling process
+ * @attrs: attributes of a CQ's creation, which may name another buffer; NULL for other commands
  *
  * Context: process context, may sleep. Return: 0 or negative errno.
  */
-int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr)
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
+		      const struct uverbs_attr_bundle *attrs)
 {
 	size_t bytes = ornic_ib_ring_bytes(ring);
-	int ret;
+	struct ib_umem *umem;
+	int ret = -EINVAL;
 
-	/* the record behind the ring must be aligned */
-	if (!PAGE_ALIGNED(addr) || bytes < sizeof(struct ornic_rec))
+	if (bytes < sizeof(struct ornic_rec))
 		return -EINVAL;
-	ret = ornic_ib_ubuf_pin(dev, &ring->ubuf, addr, bytes + sizeof(struct ornic_rec), addr,
-				IB_ACCESS_LOCAL_WRITE);
-	if (ret)
+	umem = ib_umem_get_cq_buf_or_va(&dev->ibdev, attrs, addr, bytes + sizeof(struct ornic_rec),
+					IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	/* the record behind the ring must be aligned */
+	if (!ib_umem_offset(umem))
+		ret = ornic_ib_ubuf_take(dev, &ring->ubuf, umem, umem->address);
+	if (ret) {
+		ib_umem_release(umem);
 		return ret;
+	}
 	ret = ornic_ib_pagelist_build(dev, &ring->list, &ring->ubuf, 0, bytes);
 	if (ret)
 		return ret;

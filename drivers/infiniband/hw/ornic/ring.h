@@ -13,6 +13,7 @@
 #include "pagelist.h"
 
 struct ornic_ib_dev;
+struct uverbs_attr_bundle;
 
 /**
  * struct ornic_ib_ring - ring and record of a queue, for a command
@@ -45,7 +46,8 @@ static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ri
 	return ornic_ib_kbuf_at(&ring->kbuf, ornic_ib_ring_bytes(ring));
 }
 
-int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr);
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
+		      const struct uverbs_attr_bundle *attrs);
 int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
 void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
 

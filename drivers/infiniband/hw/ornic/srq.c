@@ -84,7 +84,7 @@ static int ornic_srq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *r
 	}
 	ring->log = req.log_entries;
 	ring->stride = req.stride;
-	return ornic_ib_ring_pin(dev, ring, req.buf_addr);
+	return ornic_ib_ring_pin(dev, ring, req.buf_addr, NULL);
 }
 
 /**
