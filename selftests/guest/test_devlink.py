@@ -224,6 +224,23 @@ class Health(DevlinkTest):
         self.die()
         self.wait_said("device recovered")
 
+    def carrier(self):
+        return self.vm.run("cat /sys/class/net/%s/carrier" % self.interface()).out.strip()
+
+    def test_link(self):
+        """The link is down at once: the users of the RDMA device may take long, and the kernel would report the send queue as stuck."""
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_auxdev_del ms=4000", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
+        self.vm.run(UP % 1, timeout=60)
+        self.die()
+        self.vm.run("until grep -qx 1 /sys/module/ornic_slow/parameters/calls; do sleep 0.1; done; sleep 1", timeout=60)
+        self.assertEqual(self.carrier(), "0")
+        self.wait_said("device recovered")
+        self.vm.run("rmmod ornic_slow")
+        self.all_works()
+
     def manual(self):
         """Let the device die while automatic recovery is off."""
         self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
@@ -231,7 +248,7 @@ class Health(DevlinkTest):
         self.wait_said("no automatic recovery")
         self.wait_reporter("fw", state="error", error=1, recover=0)
         self.assertEqual(self.diagnose("fw")["state"], "dead")
-        self.assertEqual(self.vm.run("cat /sys/class/net/%s/carrier" % self.interface()).out.strip(), "0")
+        self.until(self.carrier, lambda said: said == "0")
         self.assertEqual(self.reasons(), [])
 
     def test_manual(self):

@@ -298,13 +298,6 @@ int ornic_netdev_recover(struct ornic_core *core)
 	return err;
 }
 
-/* ornic_netdev_dead() - show that the device has died and stays so. Under state_lock. */
-void ornic_netdev_dead(struct ornic_core *core)
-{
-	if (core->nd)
-		ornic_link_update(core->nd);	/* a dead device has no link */
-}
-
 /* ornic_netdev_restart() - replace the failed queue pair after 1 s. Context: any. */
 void ornic_netdev_restart(struct ornic_netdev *nd)
 {
@@ -404,6 +397,7 @@ static int ornic_netdev_event(struct notifier_block *nb, unsigned long type, voi
 	const struct ornic_eqe *eqe = data;
 
 	switch (type) {
+	case ORNIC_EV_DEVICE_FATAL:	/* a dead device has no link */
 	case ORNIC_EV_PORT_ACTIVE:
 	case ORNIC_EV_PORT_ERR:
 		ornic_link_update(nd);

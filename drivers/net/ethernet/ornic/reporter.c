@@ -314,11 +314,9 @@ void ornic_report_death(struct ornic_core *core)
 	devlink_health_report(core->fw_reporter, ornic_reason_text(core->last_death), core);
 
 	mutex_lock(&core->state_lock);
-	if (core->up && ornic_dead(core) && core->recoverable) {
+	if (core->up && ornic_dead(core) && core->recoverable)
 		dev_err(ornic_dma_dev(core),
 			"no automatic recovery: recover the device by devlink health\n");
-		ornic_netdev_dead(core);
-	}
 	mutex_unlock(&core->state_lock);
 }
 
