@@ -17,11 +17,11 @@ from .recipe import HERE
 
 KVM_CREATE_VM = 0xAE01
 NVDIMM_BYTES = 128 << 20
-# Under TCG a `rep movsb` is emulated byte by byte; without these features kernel and libc copy in words, four times
+# TCG (QEMU 11.1) emulates a `rep movsb` byte by byte; without these features kernel and libc copy in words, four times
 # as fast.
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
-# no_timer_check: at boot the kernel counts timer interrupts while it spins for ten ticks. On a loaded host TCG can be too
-# late for that, and the guest panics with "IO-APIC + timer doesn't work".
+# no_timer_check: at boot the kernel (6.1 to 7.2) counts timer interrupts while it spins for ten ticks. On a loaded host TCG
+# can be too late for that, and the guest panics with "IO-APIC + timer doesn't work".
 KERNEL = "no_timer_check console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on cryptomgr.notests"
 COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
                        r"soft lockup|rcu: INFO|Call Trace|refcount_t|KASAN|UBSAN|possible .* deadlock|"
