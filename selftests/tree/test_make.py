@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The top Makefile: its help, its error messages, its dependencies. Nothing is built here: make -n and make -W."""
+"""The top Makefile: its help, its error messages, its dependencies, what it does without root. Nothing is built here: make -n and
+make -W."""
+import concurrent.futures
+import glob
 import os
 import re
 import shutil
@@ -20,6 +23,7 @@ OURS = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "T", "V", "W", "KDIR", "GUEST")
 ENV = {k: v for k, v in os.environ.items() if k not in OURS}
 PIECES = [os.path.join(BUILD, "ornicd"), os.path.join(BUILD, "ornicctl"), "provider", "guest-modules"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+AS_NOBODY = NOBODY if os.geteuid() == 0 else []
 
 
 def steps(out):
@@ -104,6 +108,32 @@ class Rules(unittest.TestCase):
         """A change of a driver file rebuilds the modules, and nothing else."""
         plan = self.plan("-W", "drivers/infiniband/hw/ornic/Makefile")
         self.assertEqual([line.split()[0] for line in plan], ["KBUILD"])
+
+
+class WithoutRoot(unittest.TestCase):
+    """What CONTRIBUTING.md promises to a user who is not root."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="ornic-make-")
+        cls.addClassCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        cls.clone = os.path.join(folder, "clone")
+        shutil.copytree(TOP, cls.clone, symlinks=True, ignore=lambda at, names: [n for n in names if at == TOP and
+                                                                                 (n == ".git" or n.startswith("build"))])
+        os.chmod(cls.clone, 0o777)
+
+    @unittest.skipUnless(AS_NOBODY, "the suite unit is this test, unless root runs it")
+    def test_unit(self):
+        """The unit tests of the daemon pass."""
+        def run(path):
+            return subprocess.run([*NOBODY, path], cwd=self.clone, capture_output=True, text=True, errors="replace")
+        programs = [shutil.copy(path, self.clone) for path in glob.glob(os.path.join(program.BUILD, "selftests/unit/test_*"))
+                    if os.path.isfile(path) and os.access(path, os.X_OK)]
+        self.assertGreater(len(programs), 50)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for path, done in zip(programs, pool.map(run, programs)):
+                self.assertEqual(done.returncode, 0, os.path.basename(path) + ":\n" + done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
