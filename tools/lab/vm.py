@@ -268,6 +268,7 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
                  "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
     argv += link_arguments(config, run, number) + nvdimm_arguments(config, number)
     for k, path in enumerate(devices):
+        # x-speed: after a reset of the bus of a faster port Linux waits for a link-active bit that QEMU does not set
         argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5" % (k, k + 1), "-device",
                  '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
                  % (k, k, path)]
