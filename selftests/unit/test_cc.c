@@ -240,6 +240,33 @@ static void test_steps(void **state)
 	assert_int_equal(c.rate, 1000);			/* rp_min_rate */
 }
 
+/* No rate is below rp_min_rate, neither after the first CNP nor after the parameter was raised. */
+static void test_min_rate(void **state)
+{
+	struct cc_param p;
+	struct cc c = {};
+	uint64_t now = 5000000000ull;
+
+	(void)state;
+	cc_defaults(&p);
+	assert_int_equal(cc_set(&p, "rp_max_rate", 1000), 0);
+	assert_int_equal(cc_set(&p, "rp_rate_to_set_on_first_cnp", 1), 0);
+	assert_int_equal(cc_set(&p, "rp_min_rate", 100), 0);
+	assert_true(dcqcn_cnp(&c, &p, now));
+	assert_int_equal(c.rate, 100000);
+	assert_int_equal(c.target, 1000000);
+	for (int i = 1; i < 20; i++)
+		assert_true(dcqcn_cnp(&c, &p, now + i * 50 * US));
+	assert_int_equal(c.rate, 100000);
+	assert_int_equal(cc_set(&p, "rp_min_rate", 300), 0);
+	now += 20 * 50 * US;
+	assert_true(dcqcn_cnp(&c, &p, now));
+	assert_int_equal(c.rate, 300000);
+	/* The timer must not lower the rate, so the target is not below it. */
+	assert_true(dcqcn_advance(&c, &p, 0, now + p.v[CC_rp_time_reset] * US));
+	assert_int_equal(c.rate, 300000);
+}
+
 static void test_params(void **state)
 {
 	struct cc_param p;
@@ -653,6 +680,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_min_rate),
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),

@@ -40,7 +40,8 @@ struct qp;
  *			     peers, behind a port or a rate-limited link; 0: the port's speed
  * rp_min_rate		     Mbit/s: lowest rate
  * rp_min_dec_fac	     per cent of the rate that one CNP leaves at least
- * rp_rate_to_set_on_first_cnp Mbit/s: rate after the first CNP; 0: as after any other
+ * rp_rate_to_set_on_first_cnp Mbit/s: rate after the first CNP, but at least rp_min_rate; 0: as
+ *			     after any other
  * rp_dce_tcp_g		     1/1024: weight of a new CNP in the estimate of congestion
  * rp_dce_tcp_rtt	     us: period in which the estimate decreases once
  * rp_rate_reduce_monitor_period us: a CNP within this time after another one is ignored

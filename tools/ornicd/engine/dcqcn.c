@@ -59,6 +59,17 @@ static uint32_t min_kbps(const struct cc_param *p)
 	return least < most ? least : most;
 }
 
+/*
+ * Set the rate to @kbps or rp_min_rate, whichever is higher. The latter may exceed the previous rate,
+ * which is the target: raise the target, because one below the rate would lower the rate.
+ */
+static void set_rate(struct cc *c, const struct cc_param *p, uint64_t kbps)
+{
+	c->rate = kbps < min_kbps(p) ? min_kbps(p) : kbps;
+	if (c->target < c->rate)
+		c->target = c->rate;
+}
+
 static void raise_target(struct cc *c, const struct cc_param *p, uint64_t kbps)
 {
 	uint32_t most = cc_max_kbps(p);
@@ -183,9 +194,7 @@ static void cut(struct cc *c, const struct cc_param *p)
 	uint64_t least = (uint64_t)c->rate * p->v[CC_rp_min_dec_fac] / 100;
 
 	c->target = c->rate;
-	if (rate < least)
-		rate = least;
-	c->rate = rate < min_kbps(p) ? min_kbps(p) : rate;
+	set_rate(c, p, rate < least ? least : rate);
 }
 
 bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now)
@@ -202,7 +211,7 @@ bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now)
 	run_alpha(c, p, now);
 	cut(c, p);
 	if (fresh && first && first < c->target)
-		c->rate = first;
+		set_rate(c, p, first);
 	c->alpha += (uint64_t)(CC_ONE - c->alpha) * g / 1024;
 	c->alpha_at = now;
 	c->timer_at = now;
