@@ -417,6 +417,25 @@ static void test_datagrams(void **state)
 	tear_down(s);
 }
 
+/* ORN-SRQ-9, ORN-UC-6: an entry that is too short for its message goes back to the host */
+static void test_uc_too_short(void **state)
+{
+	struct shared *s = *state;
+
+	set_up(s, ORNIC_QPT_UC);
+	post(s, 1, LEN - 1);
+	post(s, 2, LEN);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect(s, 0, 1, ORNIC_WC_LOC_LEN_ERR);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_RTS);
+	no_event(s);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	expect(s, 0, 2, ORNIC_WC_SUCCESS);
+	tear_down(s);
+}
+
 /* ORN-UC-9: a WRITE that one connection rejects consumes no entry of the others */
 static void test_refused_write(void **state)
 {
@@ -462,6 +481,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_uc_too_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_write, setup, teardown),
 	};
 
