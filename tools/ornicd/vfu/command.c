@@ -14,14 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-/**
- * vfu_payload() - copy the fixed part of a request
- * @m:		request
- * @req:	destination
- * @size:	size of the fixed part, bytes
- *
- * Return: 0, or VFU_CLOSE() if the request is shorter.
- */
 int vfu_payload(const struct vfu_msg *m, void *req, size_t size)
 {
 	if (m->len < size) {
@@ -32,12 +24,6 @@ int vfu_payload(const struct vfu_msg *m, void *req, size_t size)
 	return 0;
 }
 
-/**
- * vfu_answer() - append to the payload of the reply
- * @m:		request
- * @data:	bytes to append
- * @size:	number of bytes; all pieces together are at most VFU_MAX_PAYLOAD
- */
 void vfu_answer(struct vfu_msg *m, const void *data, size_t size)
 {
 	memcpy(m->out + m->out_len, data, size);
@@ -88,13 +74,6 @@ static const struct {
 	[VFU_REGION_WRITE_MULTI] = { "REGION_WRITE_MULTI", vfu_region_write_multi },
 };
 
-/**
- * vfu_command() - handle one request
- * @ep:	endpoint it is for
- * @m:	request; the payload of the reply is put into it
- *
- * Return: 0, a negative errno, or VFU_CLOSE().
- */
 int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	unsigned int cmd = m->hdr.cmd;

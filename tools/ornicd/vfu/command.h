@@ -8,11 +8,37 @@
 #include "endpoint.h"
 #include "message.h"
 
+/**
+ * vfu_command() - handle one request
+ * @ep:	endpoint it is for
+ * @m:	request; the payload of the reply is put into it
+ *
+ * Return: 0, a negative errno, or VFU_CLOSE().
+ */
 int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m);
+
+/**
+ * vfu_payload() - copy the fixed part of a request
+ * @m:		request
+ * @req:	destination
+ * @size:	size of the fixed part, bytes
+ *
+ * Return: 0, or VFU_CLOSE() if the request is shorter.
+ */
 int vfu_payload(const struct vfu_msg *m, void *req, size_t size);
+
+/**
+ * vfu_answer() - append to the payload of the reply
+ * @m:		request
+ * @data:	bytes to append
+ * @size:	number of bytes; all pieces together are at most VFU_MAX_PAYLOAD
+ */
 void vfu_answer(struct vfu_msg *m, const void *data, size_t size);
 
-/* One function per message, grouped by subject: version.c, dma.c, region.c, irq.c */
+/*
+ * Handlers, one per request, called by vfu_command(): version.c, dma.c, region.c, irq.c.
+ * Return: 0, a negative errno, or VFU_CLOSE().
+ */
 int vfu_version(struct vfu_endpoint *ep, struct vfu_msg *m);
 int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m);
 int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m);

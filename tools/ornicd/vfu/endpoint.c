@@ -12,13 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-/**
- * endpoint_init() - put a function behind an endpoint
- * @ep:		endpoint
- * @func:	function, filled in as func.h says
- *
- * Return: 0 or a negative errno.
- */
 int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func)
 {
 	int err;
@@ -42,10 +35,6 @@ int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func)
 	return 0;
 }
 
-/**
- * endpoint_destroy() - undo endpoint_init(); no client is attached
- * @ep:	endpoint
- */
 void endpoint_destroy(struct vfu_endpoint *ep)
 {
 	ep->func->ep = NULL;
@@ -54,13 +43,6 @@ void endpoint_destroy(struct vfu_endpoint *ep)
 	msix_destroy(&ep->msix);
 }
 
-/**
- * vfu_irq() - raise an MSI-X interrupt
- * @f:		function
- * @vector:	vector; ignored if it does not exist
- *
- * While bus mastering is off the interrupt stays pending, as PCI requires.
- */
 void vfu_irq(struct vfu_func *f, unsigned int vector)
 {
 	msix_fire(&f->ep->msix, vector);
@@ -96,11 +78,7 @@ static void endpoint_follow_enable(struct vfu_endpoint *ep)
 		msix_enable(&ep->msix, true);
 }
 
-/**
- * endpoint_reset() - reset function and configuration space
- * @ep:		endpoint
- * @why:	reason, for the function
- *
+/*
  * Keep the eventfds: QEMU 11.1 keeps its MSI-X state over a reset and sends the eventfds
  * again only when the guest restores its vectors.
  */
@@ -112,10 +90,6 @@ void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why)
 	msix_forget_pending(&ep->msix);
 }
 
-/**
- * endpoint_attach() - attach a client that has agreed on a version
- * @ep:	endpoint
- */
 void endpoint_attach(struct vfu_endpoint *ep)
 {
 	ep->negotiated = true;
@@ -123,10 +97,6 @@ void endpoint_attach(struct vfu_endpoint *ep)
 		ep->func->ops->attached(ep->func);
 }
 
-/**
- * endpoint_detach() - detach the client that is gone, and get ready for the next one
- * @ep:	endpoint
- */
 void endpoint_detach(struct vfu_endpoint *ep)
 {
 	if (!ep->negotiated)
@@ -140,13 +110,6 @@ void endpoint_detach(struct vfu_endpoint *ep)
 		ep->func->ops->detached(ep->func);
 }
 
-/**
- * endpoint_config_write() - carry out a configuration write of the guest
- * @ep:		endpoint
- * @off:	first byte
- * @buf:	bytes to write
- * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
- */
 void endpoint_config_write(struct vfu_endpoint *ep, uint32_t off, const void *buf, size_t len)
 {
 	unsigned int events = pci_write(&ep->pci, off, buf, len);

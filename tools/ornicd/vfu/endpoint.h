@@ -33,11 +33,49 @@ struct vfu_endpoint {
 	bool shared_memory;
 };
 
+/**
+ * endpoint_init() - put a function behind an endpoint
+ * @ep:		endpoint
+ * @func:	function, filled in as func.h says
+ *
+ * Return: 0 or a negative errno.
+ */
 int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func);
+
+/**
+ * endpoint_destroy() - undo endpoint_init(); no client is attached
+ * @ep:	endpoint
+ */
 void endpoint_destroy(struct vfu_endpoint *ep);
+
+/**
+ * endpoint_attach() - attach a client that has agreed on a version
+ * @ep:	endpoint
+ */
 void endpoint_attach(struct vfu_endpoint *ep);
+
+/**
+ * endpoint_detach() - reset the function and remove memory and eventfds after a client is gone
+ * @ep:	endpoint; ignored if its client never agreed on a version
+ */
 void endpoint_detach(struct vfu_endpoint *ep);
+
+/**
+ * endpoint_reset() - reset function and configuration space
+ * @ep:		endpoint
+ * @why:	reason, for the function
+ *
+ * Guest memory stays mapped and the eventfds stay assigned.
+ */
 void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why);
+
+/**
+ * endpoint_config_write() - carry out a configuration write of the guest
+ * @ep:		endpoint
+ * @off:	first byte
+ * @buf:	bytes to write
+ * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
+ */
 void endpoint_config_write(struct vfu_endpoint *ep, uint32_t off, const void *buf, size_t len);
 
 #endif /* ORNICD_VFU_ENDPOINT_H */

@@ -109,6 +109,13 @@ struct vfu_func {
 	bool bus_master;
 };
 
+/**
+ * vfu_irq() - raise an MSI-X interrupt
+ * @f:		function
+ * @vector:	vector; ignored if it does not exist
+ *
+ * While bus mastering is off the interrupt stays pending, as PCI requires.
+ */
 void vfu_irq(struct vfu_func *f, unsigned int vector);
 
 #endif /* ORNICD_VFU_FUNC_H */

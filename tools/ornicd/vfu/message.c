@@ -56,15 +56,6 @@ struct vfu_conn {
 
 static void conn_ready(void *arg, uint32_t events);
 
-/**
- * vfu_conn_new() - take over a connected socket
- * @loop:	event loop
- * @fd:		non-blocking stream socket; belongs to the connection if it is returned
- * @name:	for log lines
- * @handler:	gets messages and the end
- *
- * Return: the connection, or NULL with errno set.
- */
 struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
 			      const struct vfu_handler *handler)
 {
@@ -90,10 +81,6 @@ struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
 	return NULL;
 }
 
-/**
- * vfu_conn_free() - close a connection without calling handler.closed()
- * @c:	connection; NULL is ignored
- */
 void vfu_conn_free(struct vfu_conn *c)
 {
 	if (!c)

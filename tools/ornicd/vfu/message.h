@@ -17,10 +17,11 @@
  * @hdr:	header of the request
  * @payload:	bytes behind the header, unaligned, @len of them
  * @len:	bytes of @payload
- * @fd:		descriptors sent with it; a handler that keeps one sets it to -1,
- *		the others are closed after the handler
- * @nfd:	number of @fd
- * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned
+ * @fd:		descriptors sent with it; a handler that keeps one sets it to -1, the others are
+ *		closed after the handler has returned
+ * @nfd:	number of descriptors in @fd
+ * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned; sent only if the
+ *		handler returns 0
  * @out_len:	bytes of @out to send
  */
 struct vfu_msg {
@@ -33,13 +34,17 @@ struct vfu_msg {
 	size_t out_len;
 };
 
-/** VFU_CLOSE - result of a handler: reply with this error, then close the connection */
+/**
+ * VFU_CLOSE - result of a handler: reply with the positive errno @err, then close the connection.
+ * Its value is below that of every negative errno, so that one int holds either.
+ */
 #define VFU_CLOSE(err)	(-(err) - 0x10000)
 
 /**
  * struct vfu_handler - receiver of the messages
- * @request:	handle a request. Return: 0, a negative errno for an error reply, or VFU_CLOSE().
- * @closed:	the connection has ended, by either side; called once
+ * @request:	handle a request; must not free the connection. Return: 0, a negative errno for an
+ *		error reply, or VFU_CLOSE().
+ * @closed:	the connection has ended, by either side, and is freed; called once
  * @arg:	argument of both
  */
 struct vfu_handler {
@@ -50,8 +55,22 @@ struct vfu_handler {
 
 struct vfu_conn;
 
+/**
+ * vfu_conn_new() - take over a connected socket
+ * @loop:	event loop
+ * @fd:		stream socket; belongs to the connection on success, to the caller on failure
+ * @name:	for log lines; must stay valid
+ * @handler:	receiver of the messages, copied
+ *
+ * Return: the connection, or NULL with errno set.
+ */
 struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
 			      const struct vfu_handler *handler);
+
+/**
+ * vfu_conn_free() - close a connection without calling handler.closed()
+ * @c:	connection; NULL is ignored
+ */
 void vfu_conn_free(struct vfu_conn *c);
 
 #endif /* ORNICD_VFU_MESSAGE_H */

@@ -18,13 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/**
- * msix_init() - prepare vectors, none of them assigned
- * @m:	vectors
- * @n:	number of vectors
- *
- * Return: 0 or -ENOMEM.
- */
 int msix_init(struct msix *m, unsigned int n)
 {
 	memset(m, 0, sizeof(*m));
@@ -37,10 +30,6 @@ int msix_init(struct msix *m, unsigned int n)
 	return 0;
 }
 
-/**
- * msix_destroy() - close the eventfds and free the vectors
- * @m:	vectors
- */
 void msix_destroy(struct msix *m)
 {
 	msix_release(m, 0, m->n);
@@ -59,11 +48,6 @@ static void msix_deliver(struct msix_vector *v)
 		log_ratelimited(LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
 }
 
-/**
- * msix_fire() - raise an interrupt, now or as soon as it may be delivered
- * @m:		vectors
- * @vector:	number; ignored if it does not exist
- */
 void msix_fire(struct msix *m, unsigned int vector)
 {
 	struct msix_vector *v;
@@ -77,11 +61,6 @@ void msix_fire(struct msix *m, unsigned int vector)
 		v->pending = true;
 }
 
-/**
- * msix_enable() - allow or forbid delivery; deliver pending vectors
- * @m:	vectors
- * @on:	true if bus master is on and the power state is D0
- */
 void msix_enable(struct msix *m, bool on)
 {
 	m->enabled = on;
@@ -102,14 +81,6 @@ static bool msix_is_eventfd(int fd)
 	return len == sizeof(want) - 1 && !memcmp(target, want, len);
 }
 
-/**
- * msix_assign() - assign an eventfd to a vector, in place of an earlier one
- * @m:		vectors
- * @vector:	number, less than @m->n
- * @fd:		the eventfd; belongs to @m if the result is 0
- *
- * Return: 0, or -EINVAL if @fd is no eventfd.
- */
 int msix_assign(struct msix *m, unsigned int vector, int fd)
 {
 	struct msix_vector *v = &m->vector[vector];
@@ -127,12 +98,6 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 	return 0;
 }
 
-/**
- * msix_release() - close the eventfds of some vectors
- * @m:		vectors
- * @start:	first vector
- * @count:	number of vectors; @start + @count is at most @m->n
- */
 void msix_release(struct msix *m, unsigned int start, unsigned int count)
 {
 	for (unsigned int i = start; i < start + count; i++) {
@@ -142,10 +107,6 @@ void msix_release(struct msix *m, unsigned int start, unsigned int count)
 	}
 }
 
-/**
- * msix_forget_pending() - clear all pending vectors: after a reset, or when MSI-X is disabled
- * @m:	vectors
- */
 void msix_forget_pending(struct msix *m)
 {
 	for (unsigned int i = 0; i < m->n; i++)

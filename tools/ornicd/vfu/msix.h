@@ -30,12 +30,57 @@ struct msix {
 	struct msix_vector *vector;
 };
 
+/**
+ * msix_init() - prepare vectors, none of them assigned
+ * @m:	vectors
+ * @n:	number of vectors
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int msix_init(struct msix *m, unsigned int n);
+
+/**
+ * msix_destroy() - close the eventfds and free the vectors
+ * @m:	vectors
+ */
 void msix_destroy(struct msix *m);
+
+/**
+ * msix_fire() - raise an interrupt, now or as soon as it may be delivered
+ * @m:		vectors
+ * @vector:	number; ignored if it does not exist
+ */
 void msix_fire(struct msix *m, unsigned int vector);
+
+/**
+ * msix_enable() - allow or forbid delivery; deliver pending vectors
+ * @m:	vectors
+ * @on:	true if bus master is on and the power state is D0
+ */
 void msix_enable(struct msix *m, bool on);
+
+/**
+ * msix_assign() - assign an eventfd to a vector, in place of an earlier one
+ * @m:		vectors
+ * @vector:	number, less than @m->n
+ * @fd:		the eventfd; belongs to @m if the result is 0
+ *
+ * Return: 0, or -EINVAL if @fd is no eventfd.
+ */
 int msix_assign(struct msix *m, unsigned int vector, int fd);
+
+/**
+ * msix_release() - close the eventfds of some vectors
+ * @m:		vectors
+ * @start:	first vector
+ * @count:	number of vectors; @start + @count is at most @m->n
+ */
 void msix_release(struct msix *m, unsigned int start, unsigned int count);
+
+/**
+ * msix_forget_pending() - clear all pending vectors: after a reset, or when MSI-X is disabled
+ * @m:	vectors
+ */
 void msix_forget_pending(struct msix *m);
 
 #endif /* ORNICD_VFU_MSIX_H */

@@ -73,7 +73,7 @@ static void pci_cap_pm(struct pci_cfg *c)
 
 	b[PCI_CAP_LIST_ID] = PCI_CAP_ID_PM;
 	b[PCI_CAP_LIST_NEXT] = CAP_EXP;
-	put16(b + PCI_PM_PMC, 3);
+	put16(b + PCI_PM_PMC, 3 /* version 1.2 */);
 	/* Configuration survives D3hot, so that only the function itself stops. */
 	put16(b + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
 	put16(c->wmask + CAP_PM + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
@@ -85,7 +85,7 @@ static void pci_cap_exp(struct pci_cfg *c, uint8_t next)
 
 	b[PCI_CAP_LIST_ID] = PCI_CAP_ID_EXP;
 	b[PCI_CAP_LIST_NEXT] = next;
-	put16(b + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_ENDPOINT << 4);
+	put16(b + PCI_EXP_FLAGS, 2 /* version */ | PCI_EXP_TYPE_ENDPOINT << 4);
 	put32(b + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER |
 	      PCI_EXP_DEVCAP_EXT_TAG | 1 /* 256-byte payload */);
 	put16(b + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN |
@@ -152,13 +152,6 @@ static bool pci_bar_ok(const struct vfu_bar *bar, unsigned int i)
 	return bar[i].size <= 1u << 31;
 }
 
-/**
- * pci_init() - lay out the configuration space of a function
- * @c:	configuration space
- * @f:	ids, class, BARs, vectors
- *
- * Return: 0, or -EINVAL after a log line if the function's BARs or vectors are not possible in PCI.
- */
 int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 {
 	struct vfu_bar bar[VFU_NUM_BARS];
@@ -195,40 +188,21 @@ int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 	return 0;
 }
 
-/**
- * pci_reset() - restore the state after power-on
- * @c:	configuration space
- */
 void pci_reset(struct pci_cfg *c)
 {
 	memcpy(c->byte, c->initial, sizeof(c->byte));
 }
 
-/**
- * pci_bus_master() - return true if COMMAND.BusMaster is set
- * @c:	configuration space
- */
 bool pci_bus_master(const struct pci_cfg *c)
 {
 	return get16(c->byte + PCI_COMMAND) & PCI_COMMAND_MASTER;
 }
 
-/**
- * pci_d3hot() - return true if the function is in D3hot
- * @c:	configuration space
- */
 bool pci_d3hot(const struct pci_cfg *c)
 {
 	return (c->byte[CAP_PM + PCI_PM_CTRL] & PCI_PM_CTRL_STATE_MASK) == D3HOT;
 }
 
-/**
- * pci_read() - read configuration space
- * @c:		configuration space
- * @off:	first byte
- * @buf:	destination
- * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
- */
 void pci_read(const struct pci_cfg *c, uint32_t off, void *buf, size_t len)
 {
 	memcpy(buf, c->byte + off, len);
@@ -251,15 +225,6 @@ static bool pci_flr_written(uint32_t off, const uint8_t *buf, size_t len)
 	return off <= high && high - off < len && (buf[high - off] & (PCI_EXP_DEVCTL_BCR_FLR >> 8));
 }
 
-/**
- * pci_write() - write configuration space
- * @c:		configuration space
- * @off:	first byte
- * @buf:	bytes to write
- * @len:	bytes; @off + @len is at most PCI_CFG_SIZE
- *
- * Return: set of &enum pci_event that the caller must handle.
- */
 unsigned int pci_write(struct pci_cfg *c, uint32_t off, const void *buf, size_t len)
 {
 	uint8_t old_pm = c->byte[CAP_PM + PCI_PM_CTRL];

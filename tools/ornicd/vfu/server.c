@@ -99,15 +99,6 @@ static int server_listen(struct vfu_server *s, const char *path)
 	return err;
 }
 
-/**
- * vfu_server_open() - offer a function on a socket
- * @loop:	event loop
- * @func:	function, filled in as func.h says; outlives the server
- * @path:	path of the socket; a stale socket is replaced, one in use is not
- * @server:	the server
- *
- * Return: 0, or a negative errno after a log line with the reason.
- */
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		    struct vfu_server **server)
 {
@@ -137,10 +128,6 @@ free_server:
 	return err;
 }
 
-/**
- * vfu_server_close() - end a client's session and remove the socket
- * @s:	server; NULL is ignored
- */
 void vfu_server_close(struct vfu_server *s)
 {
 	if (!s)
