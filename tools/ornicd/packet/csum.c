@@ -2,9 +2,9 @@
 /*
  * Internet checksums.
  *
- * Words are added in host byte order: a one's complement sum in another byte order is the sum
- * with its bytes swapped, so it is right when stored in host byte order. A piece that begins at
- * an odd byte of the whole has its sum swapped.
+ * Words are added in host byte order. In the other byte order the one's complement sum has its two
+ * bytes swapped (RFC 1071, section 2), so a sum that is stored in host byte order is right on the
+ * wire. The sum of a piece that begins at an odd byte of the whole is swapped, too.
  */
 #include "csum.h"
 
@@ -113,7 +113,7 @@ static bool parse_ipv4(uint8_t *ip, uint32_t len, struct l4 *l4)
 	total = be16_get(ip + 2);
 	l4->at += bytes;
 	l4->len = total > bytes ? total - bytes : 0;
-	l4->proto = be16_get(ip + 6) & 0x3fff ? IPPROTO_NONE : ip[9];
+	l4->proto = be16_get(ip + 6) & IPV4_FRAGMENT ? IPPROTO_NONE : ip[9];
 	l4->sum = csum_add(0, ip + 12, 8, false);
 	return true;
 }

@@ -20,8 +20,8 @@ uint64_t csum_segs(uint64_t sum, const struct seg *seg, uint32_t nseg, uint32_t 
 uint16_t csum_fold(uint64_t sum);
 
 /*
- * csum_fold_l4() - the same for TCP and UDP: return 0xffff instead of 0. UDP's 0 means that there
- * is no checksum; to the receiver's sum 0xffff and 0 are equal.
+ * csum_fold_l4() - the same for TCP and UDP: return 0xffff instead of 0, because 0 in UDP means
+ * that there is no checksum. The receiver's sum is the same for both values.
  */
 uint16_t csum_fold_l4(uint64_t sum);
 

@@ -2,12 +2,12 @@
 /*
  * The packet pool, and copies between lists of pieces.
  *
- * Identify (page 2, transport flag 0) promises that data of a message becomes visible in
- * address order, its last byte last, so that a program may poll the end of a buffer instead
- * of a completion queue. memmove() guarantees no order, neither in the C library nor in the
+ * The device reports ORNIC_TP_F_DATA_IN_ORDER: data of a message becomes visible in address
+ * order, its last byte last, so that a program may poll the end of a buffer instead of a
+ * completion queue. memmove() guarantees no order, neither in the C library nor in the
  * processor's string instructions. Therefore memmove() copies all but the last bytes; these
  * follow in ascending, aligned stores of up to eight bytes, so that a flag word arrives
- * whole. Each is a release store, which on every processor is later than the stores of
+ * whole. Each is a release store, so on every processor it becomes visible after the stores of
  * memmove(); on x86 it is a plain move.
  */
 #include "packet.h"
@@ -19,13 +19,6 @@
 /* Bytes at the end of a copy that are stored in order */
 #define TAIL_BYTES	64
 
-/**
- * packet_pool_init() - allocate the packets of an engine
- * @pool:	pool
- * @count:	number of packets
- *
- * Return: 0 or -ENOMEM.
- */
 int packet_pool_init(struct packet_pool *pool, uint32_t count)
 {
 	STAILQ_INIT(&pool->free);
@@ -38,10 +31,6 @@ int packet_pool_init(struct packet_pool *pool, uint32_t count)
 	return 0;
 }
 
-/**
- * packet_pool_fini() - free all packets, also those in use
- * @pool:	pool
- */
 void packet_pool_fini(struct packet_pool *pool)
 {
 	free(pool->all);
@@ -50,12 +39,6 @@ void packet_pool_fini(struct packet_pool *pool)
 	STAILQ_INIT(&pool->free);
 }
 
-/**
- * packet_get() - take a packet from the pool
- * @pool:	pool
- *
- * Return: a packet without payload, header fields zero; NULL if none is left.
- */
 struct packet *packet_get(struct packet_pool *pool)
 {
 	struct packet *p = STAILQ_FIRST(&pool->free);
@@ -68,22 +51,12 @@ struct packet *packet_get(struct packet_pool *pool)
 	return p;
 }
 
-/**
- * packet_put() - return a packet to its pool
- * @pool:	pool
- * @p:		packet, in no queue
- */
 void packet_put(struct packet_pool *pool, struct packet *p)
 {
 	STAILQ_INSERT_HEAD(&pool->free, p, link);
 	pool->nfree++;
 }
 
-/**
- * packet_trim_front() - remove the first bytes of the payload
- * @p:		packet
- * @bytes:	number of bytes, at most @p->len
- */
 void packet_trim_front(struct packet *p, uint32_t bytes)
 {
 	uint32_t gone = 0;
@@ -101,11 +74,6 @@ void packet_trim_front(struct packet *p, uint32_t bytes)
 	}
 }
 
-/**
- * packet_trim_back() - remove the last bytes of the payload
- * @p:		packet
- * @bytes:	number of bytes, at most @p->len
- */
 void packet_trim_back(struct packet *p, uint32_t bytes)
 {
 	p->len -= bytes;
@@ -175,15 +143,6 @@ static uint8_t *walk_at(struct seg_walk *w, uint32_t *avail)
 	return w->seg->ptr + w->off;
 }
 
-/**
- * seg_copy() - copy between lists of pieces, the last TAIL_BYTES in ascending order
- * @dst:	destination
- * @ndst:	pieces of @dst
- * @src:	source; if it overlaps @dst, the result is undefined data
- * @nsrc:	pieces of @src
- *
- * Return: bytes copied, the smaller of both totals.
- */
 uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, uint32_t nsrc)
 {
 	uint64_t room = seg_total(dst, ndst), total = seg_total(src, nsrc);
@@ -212,14 +171,6 @@ uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, u
 	return total;
 }
 
-/**
- * seg_copy_out() - copy from a list of pieces to a buffer of the daemon
- * @dst:	destination
- * @src:	source of at least @skip + @len bytes
- * @nsrc:	pieces of @src
- * @skip:	bytes to skip first
- * @len:	bytes to copy
- */
 void seg_copy_out(void *dst, const struct seg *src, uint32_t nsrc, uint32_t skip, uint32_t len)
 {
 	uint8_t *to = dst;

@@ -149,14 +149,69 @@ struct packet_pool {
 	uint32_t nfree;
 };
 
+/**
+ * packet_pool_init() - allocate the packets of an engine
+ * @pool:	pool
+ * @count:	number of packets
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int packet_pool_init(struct packet_pool *pool, uint32_t count);
+
+/**
+ * packet_pool_fini() - free all packets, also those in use
+ * @pool:	pool
+ */
 void packet_pool_fini(struct packet_pool *pool);
+
+/**
+ * packet_get() - take a packet from the pool
+ * @pool:	pool
+ *
+ * Return: a packet without payload, header fields zero; NULL if none is left.
+ */
 struct packet *packet_get(struct packet_pool *pool);
+
+/**
+ * packet_put() - return a packet to its pool
+ * @pool:	pool
+ * @p:		packet, in no queue
+ */
 void packet_put(struct packet_pool *pool, struct packet *p);
+
+/**
+ * packet_trim_front() - remove the first bytes of the payload
+ * @p:		packet
+ * @bytes:	number of bytes, at most @p->len
+ */
 void packet_trim_front(struct packet *p, uint32_t bytes);
+
+/**
+ * packet_trim_back() - remove the last bytes of the payload
+ * @p:		packet
+ * @bytes:	number of bytes, at most @p->len
+ */
 void packet_trim_back(struct packet *p, uint32_t bytes);
 
+/**
+ * seg_copy_out() - copy from a list of pieces to a buffer of the daemon
+ * @dst:	destination
+ * @src:	source of at least @skip + @len bytes
+ * @nsrc:	pieces of @src
+ * @skip:	bytes to skip first
+ * @len:	bytes to copy
+ */
 void seg_copy_out(void *dst, const struct seg *src, uint32_t nsrc, uint32_t skip, uint32_t len);
+
+/**
+ * seg_copy() - copy between lists of pieces, the last bytes in address order (packet.c)
+ * @dst:	destination
+ * @ndst:	pieces of @dst
+ * @src:	source; if it overlaps @dst, the result is undefined data
+ * @nsrc:	pieces of @src
+ *
+ * Return: bytes copied, the smaller of both totals.
+ */
 uint32_t seg_copy(const struct seg *dst, uint32_t ndst, const struct seg *src, uint32_t nsrc);
 
 #endif /* ORNICD_PACKET_PACKET_H */

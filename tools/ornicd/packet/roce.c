@@ -2,9 +2,9 @@
 /*
  * Make and parse RoCEv2 frames.
  *
- * The table operations[] has the extension headers of each operation, and the opcodes of the
- * first, middle and last frame when a packet that stands for several frames is cut. Each
- * frame has the extension headers of its own opcode.
+ * A packet may stand for several frames (packet.h). The table operations[] has the extension
+ * headers of each operation and the opcodes of the first, middle and last frame into which such a
+ * packet is cut. Each frame has the extension headers of its own opcode.
  */
 #include "roce.h"
 
@@ -18,7 +18,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Extension headers, in their order in the packet */
+/* First byte of an IPv4 header: version 4, 5 words of header */
+#define IPV4_NO_OPTIONS	0x45
+
+/* Extension headers in their order in the packet, and whether payload may follow them */
 enum extension {
 	EXT_DETH	= 1 << 0,
 	EXT_XRCETH	= 1 << 1,
@@ -45,9 +48,9 @@ static const struct {
 #define EXTENSIONS	(sizeof(extensions) / sizeof(extensions[0]))
 
 /**
- * struct operation - an operation of BTH
+ * struct operation - an operation: a BTH opcode without its transport
  * @known:	the entry is valid
- * @ext:	its extension headers
+ * @ext:	set of enum extension
  * @first:	opcode of the first of several frames
  * @middle:	opcode of frames between first and last
  * @last:	opcode of the last frame
@@ -276,6 +279,10 @@ static uint8_t *put_udp(uint8_t *at, const struct packet *p, uint16_t len)
 	return at + UDP_BYTES;
 }
 
+/*
+ * MigReq is 1, which reports the migrated state, because there is no automatic path migration. A
+ * CNP has no flag but BECN (annex A17.9.3).
+ */
 static uint8_t *put_bth(uint8_t *at, const struct packet *p, uint8_t opcode, uint32_t pad,
 			uint32_t i)
 {
@@ -298,14 +305,14 @@ static uint8_t *put_bth(uint8_t *at, const struct packet *p, uint8_t opcode, uin
 bool roce_next(struct roce_cut *c, struct roce_frame *f)
 {
 	const struct packet *p = c->p;
-	uint32_t i = c->done, len, pad, ext, ext_bytes = 0, crc;
+	uint32_t i = c->done, len, pad, udp_len, ext, ext_bytes = 0, crc;
 	bool v4 = ip_is_v4(p->dgid);
 	uint8_t opcode, *ip, *at;
 
 	if (i == p->npsn)
 		return false;
 	c->done++;
-	len = p->npsn > 1 && i < p->npsn - 1 ? p->mtu : p->len - i * p->mtu;
+	len = i < p->npsn - 1 ? p->mtu : p->len - i * p->mtu;
 	pad = -len & BTH_PAD_MASK;
 	opcode = roce_opcode(p, i);
 	ext = extensions_of(opcode);
@@ -313,12 +320,12 @@ bool roce_next(struct roce_cut *c, struct roce_frame *f)
 		ext_bytes += ext & extensions[e].bit ? extensions[e].bytes : 0;
 	take_payload(c, f, len);
 	ip = put_ethernet(f->head, p, v4);
-	len += UDP_BYTES + BTH_BYTES + ext_bytes + pad + ICRC_BYTES;
+	udp_len = UDP_BYTES + BTH_BYTES + ext_bytes + len + pad + ICRC_BYTES;
 	if (v4)
-		ip_v4_build(ip, p, len);
+		ip_v4_build(ip, p, udp_len);
 	else
-		ip_v6_build(ip, p, len);
-	at = put_udp(ip + (v4 ? IPV4_BYTES : IPV6_BYTES), p, len);
+		ip_v6_build(ip, p, udp_len);
+	at = put_udp(ip + (v4 ? IPV4_BYTES : IPV6_BYTES), p, udp_len);
 	at = put_bth(at, p, opcode, pad, i);
 	for (uint32_t e = 0; e < EXTENSIONS; e++) {
 		if (!(ext & extensions[e].bit))
@@ -348,7 +355,7 @@ struct bytes {
 	uint32_t left;
 };
 
-/* Return the next @n bytes and move behind them; NULL if there are less. */
+/* Return the next @n bytes and move behind them; NULL if fewer are left. */
 static uint8_t *take(struct bytes *b, uint32_t n)
 {
 	uint8_t *at = b->at;
@@ -383,14 +390,15 @@ static uint16_t parse_ethernet(struct packet *p, struct bytes *b)
 
 /*
  * Parse the IP header of a UDP datagram. RoCEv2 uses no options, extension headers or fragments,
- * so a packet with these is an ordinary frame. Return: bytes of the IP header, 0 for other frames.
+ * so a frame with these is not RoCEv2. Return: bytes of the IP header, 0 if it is not RoCEv2.
  */
 static uint32_t parse_ipv4(struct packet *p, struct bytes *b)
 {
 	const uint8_t *ip = take(b, IPV4_BYTES);
 	uint32_t total;
 
-	if (!ip || ip[0] != 0x45 || ip[9] != IPPROTO_UDP || be16_get(ip + 6) & 0x3fff)
+	if (!ip || ip[0] != IPV4_NO_OPTIONS || ip[9] != IPPROTO_UDP ||
+	    be16_get(ip + 6) & IPV4_FRAGMENT)
 		return 0;
 	total = be16_get(ip + 2);
 	if (total < IPV4_BYTES || total - IPV4_BYTES > b->left || !csum_ipv4_ok(ip, IPV4_BYTES))
@@ -447,7 +455,8 @@ static bool parse_transport(struct packet *p, struct bytes *b)
 			return false;
 		get_extension(p, at, extensions[e].bit);
 	}
-	if (pad > b->left || b->left & 3 || (b->left && !(ext & EXT_PAYLOAD)))
+	/* Payload and pad together are a multiple of four bytes. */
+	if (pad > b->left || b->left & BTH_PAD_MASK || (b->left && !(ext & EXT_PAYLOAD)))
 		return false;
 	p->len = b->left - pad;
 	p->nseg = p->len ? 1 : 0;
@@ -459,7 +468,7 @@ enum roce_kind roce_parse(struct packet *p, uint8_t *frame, uint32_t len)
 {
 	struct bytes b = { frame, len };
 	uint16_t type = parse_ethernet(p, &b);
-	uint32_t ip_bytes = 0, crc, said;
+	uint32_t ip_bytes = 0, crc, received;
 	uint8_t *ip = b.at, *udp;
 
 	if (type == ETHERTYPE_IPV4)
@@ -477,8 +486,8 @@ enum roce_kind roce_parse(struct packet *p, uint8_t *frame, uint32_t len)
 		return ROCE_MALFORMED;
 	crc = icrc_headers(ip, ip_bytes);
 	crc = icrc_add(crc, udp + UDP_BYTES + BTH_BYTES, len - BTH_BYTES - ICRC_BYTES);
-	memcpy(&said, udp + UDP_BYTES + len - ICRC_BYTES, ICRC_BYTES);
-	return le32toh(said) == crc ? ROCE_PACKET : ROCE_BAD_ICRC;
+	memcpy(&received, udp + UDP_BYTES + len - ICRC_BYTES, ICRC_BYTES);
+	return le32toh(received) == crc ? ROCE_PACKET : ROCE_BAD_ICRC;
 }
 
 uint32_t roce_bth(const uint8_t *frame, uint32_t len)

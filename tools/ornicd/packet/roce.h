@@ -16,9 +16,9 @@
 /**
  * struct roce_frame - a frame: @head, the pieces of @seg, @tail
  * @head:	headers
+ * @tail:	pad and ICRC
  * @head_len:	bytes of @head
  * @tail_len:	bytes of @tail
- * @tail:	pad and ICRC
  * @len:	bytes of payload
  * @nseg:	pieces of payload
  * @seg:	payload, in the memory of the packet's sender
@@ -57,8 +57,8 @@ bool roce_next(struct roce_cut *c, struct roce_frame *f);
 uint8_t roce_opcode(const struct packet *p, uint32_t i);
 
 /*
- * roce_bth() - return the offset of the BTH in a frame that was made as RoCEv2, 0 if the frame was
- * truncated before the end of the BTH
+ * roce_bth() - return the offset of the BTH in a frame that roce_next() made or roce_parse() found
+ * to be RoCEv2; 0 if the frame was truncated before the end of the BTH
  */
 uint32_t roce_bth(const uint8_t *frame, uint32_t len);
 

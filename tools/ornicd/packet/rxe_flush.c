@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two ICRCs of a FLUSH: Soft-RoCE's is the right one continued over the transport headers.
+ * The two ICRCs of a FLUSH. Soft-RoCE's is that of IBTA, continued over the transport headers.
  */
 #include "rxe_flush.h"
 
@@ -56,11 +56,11 @@ void rxe_flush_encode(uint8_t *frame, uint32_t len)
 bool rxe_flush_decode(uint8_t *frame, uint32_t len)
 {
 	struct icrcs c;
-	uint32_t said;
+	uint32_t received;
 
 	compute(&c, frame, len);
-	memcpy(&said, c.at, ICRC_BYTES);
-	if (le32toh(said) != c.rxe)
+	memcpy(&received, c.at, ICRC_BYTES);
+	if (le32toh(received) != c.rxe)
 		return false;
 	put(&c, c.right);
 	return true;

@@ -12,6 +12,7 @@
 #define VLAN_BYTES	4
 #define IPV4_BYTES	20
 #define IPV6_BYTES	40
+#define IPV4_FRAGMENT	0x3fff	/* in bytes 6 and 7: more fragments, or a fragment offset */
 #define UDP_BYTES	8
 #define TCP_BYTES	20
 
