@@ -267,6 +267,29 @@ static void test_min_rate(void **state)
 	assert_int_equal(c.rate, 300000);
 }
 
+/* The target after a pause does not depend on how often the timer was evaluated in it. */
+static void test_pause(void **state)
+{
+	uint64_t now = 5000000000ull, period;
+	struct cc_param p;
+	struct cc c = {}, d;
+
+	(void)state;
+	cc_defaults(&p);
+	period = p.v[CC_rp_time_reset] * US;
+	for (int i = 0; i < 30; i++)
+		assert_true(dcqcn_cnp(&c, &p, now += 50 * US));
+	/* The byte counter passes the threshold, so the timer makes hyper increases later. */
+	assert_true(dcqcn_advance(&c, &p, (p.v[CC_rp_threshold] + 1) * p.v[CC_rp_byte_reset], now));
+	d = c;
+	assert_true(dcqcn_advance(&c, &p, 0, now + 100 * period));
+	for (int i = 1; i <= 100; i++)
+		assert_true(dcqcn_advance(&d, &p, 0, now + i * period));
+	assert_true(d.limiting);
+	assert_int_equal(c.target, d.target);
+	assert_in_range(c.rate, d.rate - 10, d.rate + 10);
+}
+
 static void test_params(void **state)
 {
 	struct cc_param p;
@@ -680,7 +703,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model), cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_min_rate),
+		cmocka_unit_test(test_min_rate), cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),

@@ -93,12 +93,14 @@ static void increase(struct cc *c, const struct cc_param *p)
 static void time_steps(struct cc *c, const struct cc_param *p, uint64_t n)
 {
 	if (n > STEPS_MAX) {
+		bool hyper = c->byte_stage > p->v[CC_rp_threshold];
+		uint64_t step = p->v[hyper ? CC_rp_hai_rate : CC_rp_ai_rate] * KBPS_PER_MBPS;
 		uint64_t rest = n - STEPS_MAX;
 
-		/* Nothing was sent, so the byte counter did not move: no hyper increase. */
+		/* The byte counter stands still, and STEPS_MAX is beyond every threshold. */
 		if (rest > UINT32_MAX)
 			rest = UINT32_MAX;
-		raise_target(c, p, rest * p->v[CC_rp_ai_rate] * KBPS_PER_MBPS);
+		raise_target(c, p, rest * step);
 		c->rate = c->target;
 		n = STEPS_MAX;
 	}
