@@ -23,7 +23,7 @@ struct engine;
 struct qp;
 
 /*
- * Parameters: name, default, least and highest value. Names and units are those of mlx5 in Linux
+ * Parameters: name, default, lowest and highest value. Names and units are those of mlx5 in Linux
  * (cc_params in debugfs).
  *
  * np_min_time_between_cnps  us: shortest time between two CNPs of a queue pair; 50 as in the
@@ -35,14 +35,15 @@ struct qp;
  * rp_ai_rate		     Mbit/s: additive increase, after fast recovery
  * rp_hai_rate		     Mbit/s: hyper increase, after both timer and byte counter expired
  *			     more than rp_threshold times
- * rp_max_rate		     Mbit/s: rate of a queue pair when its first CNP arrives, and rate at
- *			     which it is unlimited again; also the limit of connections to remote
- *			     peers, behind a port or a rate-limited link; 0: the port's speed
+ * rp_max_rate		     Mbit/s: rate of a queue pair before its first CNP, and rate at which it
+ *			     is unlimited again; always the limit of a connection whose peer is
+ *			     behind a port or a rate-limited link; 0: the port's speed
  * rp_min_rate		     Mbit/s: lowest rate
- * rp_min_dec_fac	     per cent of the rate that one CNP leaves at least
+ * rp_min_dec_fac	     per cent: least part of the rate that remains after a CNP
  * rp_rate_to_set_on_first_cnp Mbit/s: rate after the first CNP, but at least rp_min_rate; 0: as
  *			     after any other
- * rp_dce_tcp_g		     1/1024: weight of a new CNP in the estimate of congestion
+ * rp_dce_tcp_g		     1/1024: weight in the estimate of congestion of each CNP, and of each
+ *			     period without one
  * rp_dce_tcp_rtt	     us: period in which the estimate decreases once
  * rp_rate_reduce_monitor_period us: a CNP within this time after another one is ignored
  * rp_initial_alpha_value    1/1024: estimate before the first CNP
@@ -71,7 +72,13 @@ enum cc_param_index {
 	CC_PARAM_COUNT,
 };
 
-/** struct cc_range - range of a parameter */
+/**
+ * struct cc_range - default and range of a parameter
+ * @name:	name
+ * @value:	default
+ * @least:	lowest value
+ * @most:	highest value
+ */
 struct cc_range {
 	const char *name;
 	uint32_t value;
@@ -136,7 +143,10 @@ uint32_t cc_max_kbps(const struct cc_param *p);
 
 /* dcqcn.c, the reaction point: times in ns */
 
-/* dcqcn_cnp() - process a CNP. Return: false if it is ignored, because it is too soon. */
+/*
+ * dcqcn_cnp() - reduce the rate because of a CNP
+ * Return: false if the CNP is ignored (rp_rate_reduce_monitor_period).
+ */
 bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now);
 /*
  * dcqcn_advance() - apply the time up to @now and @bytes sent to the rate
@@ -152,9 +162,9 @@ uint64_t dcqcn_next(const struct cc *c, const struct cc_param *p);
 void cc_changed(struct engine *e);
 /* cc_reset() - reset the congestion state of @qp */
 void cc_reset(struct qp *qp);
-/* cc_sent() - update the rate of @qp, which is limited, after it sent @bytes (0: time passed) */
+/* cc_sent() - update the rate of @qp, which CNPs limit, after it sent @bytes (0: time passed) */
 void cc_sent(struct qp *qp, uint32_t bytes);
-/* cnp_notify() - answer packet @p with a congestion mark, which arrived for @qp, with a CNP */
+/* cnp_notify() - send a CNP, unless too soon, for @p, which reached @qp with a congestion mark */
 void cnp_notify(struct qp *qp, const struct packet *p);
 /* cnp_receive() - process a CNP that arrived for @qp */
 void cnp_receive(struct qp *qp);

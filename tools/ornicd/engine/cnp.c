@@ -49,7 +49,7 @@ void cnp_notify(struct qp *qp, const struct packet *p)
 		return;
 	if (!cnp_send(qp))
 		return;
-	/* Read the clock: the time of the turn is earlier, and the next CNP could be too soon. */
+	/* Do not use e->now, the start of the turn: the next CNP could be too soon after this one. */
 	qp->cc.cnp_at = e->clock();
 	qp_count(qp, CNT_cnp_sent, 1);
 }

@@ -7,7 +7,8 @@
  * timer or the byte counter raises the rate halfway to the target (fast recovery). After
  * rp_threshold expiries the target rises too (additive increase), and faster once both timer and
  * byte counter exceeded that number (hyper increase). Rates are kbit/s, the estimate is a fraction
- * of CC_ONE. Divisions are by constants, except those that happen once per CNP.
+ * of CC_ONE. A packet costs no division by a variable: those happen once per CNP and when the timer
+ * expires.
  */
 #include "cc.h"
 
