@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* vm_flags_set() for kernels without it: drivers write vma->vm_flags themselves. */
+/* vm_flags_set() for kernels without it (6.1), where drivers write vma->vm_flags themselves. */
 #ifndef ORNIC_COMPAT_MM_H
 #define ORNIC_COMPAT_MM_H
 

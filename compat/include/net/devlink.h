@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * In older kernels a driver must report its own name to devlink. The wrapper of
+ * In older kernels (6.1) a driver must report its own name to devlink. The wrapper of
  * devlink_info_serial_number_put() does it too, because the driver calls that anyway. Likewise
- * a driver must allow reloads before it registers with devlink.
+ * a driver must allow reloads before it registers with devlink; the wrapper of devlink_register()
+ * does it.
  *
- * Parameters and health reporters of older kernels have locks of their own and need no
- * devl_lock().
+ * Parameters and health reporters of these kernels have locks of their own: devlink_*() replaces
+ * devl_*(), which expects devl_lock(). Kernels up to 6.12 at least take the initial value of a
+ * parameter by value, and the grace period of a health reporter as a parameter.
  */
 #ifndef ORNIC_COMPAT_DEVLINK_H
 #define ORNIC_COMPAT_DEVLINK_H
@@ -72,8 +74,9 @@ ornic_compat_health_reporter_create(struct devlink *devlink,
 
 #ifndef ORNIC_HAVE_NETDEV_DEVLINK_PORT
 /*
- * The interface has no pointer to its port, so the port is in ml_priv, and the driver tells devlink
- * when the interface comes and goes. ndo_get_devlink_port is set together with ndo_fix_features.
+ * struct net_device has no pointer to its port (6.1). Store the port in ml_priv, and report to
+ * devlink when the interface is registered and unregistered. The last macro adds
+ * ndo_get_devlink_port to the driver's table of operations, in front of ndo_fix_features.
  */
 #define SET_NETDEV_DEVLINK_PORT(dev, port) ((dev)->ml_priv = (port))
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Older kernels ask no driver for the statistics and the NAPI context of its queues. Their struct
- * net_device has no member stat_ops: what the driver assigns to it goes to a variable.
+ * Older kernels (6.1) ask no driver for the statistics and the NAPI context of its queues. Their
+ * struct net_device has no member stat_ops. The macro stat_ops turns the driver's assignment
+ * "dev->stat_ops = &ops" into one to a variable that nobody reads.
  */
 #ifndef ORNIC_COMPAT_NETDEV_QUEUES_H
 #define ORNIC_COMPAT_NETDEV_QUEUES_H

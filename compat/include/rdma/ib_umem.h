@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ib_umem_get_va(), memory that the attributes of a CQ name, and the functions for pinned DMA
- * buffers that their exporter can revoke.
+ * Functions that pin user memory. Kernels up to 6.12 at least name ib_umem_get_va() ib_umem_get()
+ * and have no attributes for the memory of a CQ. 6.1 lacks pinned DMA buffers that their exporter
+ * can revoke.
  */
 #ifndef ORNIC_COMPAT_IB_UMEM_H
 #define ORNIC_COMPAT_IB_UMEM_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Constants of FLUSH and ATOMIC WRITE. An older ib_core rejects them before it calls the driver. */
+/*
+ * Constants of FLUSH and ATOMIC WRITE for kernels without them (6.1). The ib_core of these kernels
+ * rejects them before it calls the driver.
+ */
 #ifndef ORNIC_COMPAT_IB_VERBS_H
 #define ORNIC_COMPAT_IB_VERBS_H
 
@@ -14,7 +17,10 @@
 #define IB_WR_ATOMIC_WRITE 15
 #endif
 
-/* On an older kernel that header replaces struct ib_device_ops, which belongs to this one. */
+/*
+ * On an older kernel that header replaces struct ib_device_ops. Include it here, so that a file
+ * that includes only <rdma/ib_verbs.h> uses the replacement, too.
+ */
 #include <rdma/uverbs_ioctl.h>
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The driver's operation tables have the signatures of the newest kernel. On an older
+ * The driver's operation tables have the signatures of the newest kernel (7.2). On an older
  * kernel their type is struct ornic_compat_ops, and ib_set_device_ops() builds the
  * kernel's table from them: it copies the operations whose signature did not change and
  * replaces each of the others by a function with the old signature.

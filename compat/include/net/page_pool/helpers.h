@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Replacement for a header that older kernels lack. Their page pools are declared
- * in one header, have no NAPI context and no parameter for the network interface, and
- * need PP_FLAG_PAGE_FRAG to split pages into fragments. Others have the header and take
- * the NAPI context only as a parameter of page_pool_create().
+ * Replacement for a header that older kernels (6.1) lack. Their page pools are declared
+ * in <net/page_pool.h>, have no NAPI context and no parameter for the network interface, and
+ * need PP_FLAG_PAGE_FRAG to split pages into fragments. Later kernels (6.12) have the header,
+ * but take the NAPI context only as a parameter of page_pool_create().
  */
 #ifndef ORNIC_COMPAT_PAGE_POOL_HELPERS_H
 #define ORNIC_COMPAT_PAGE_POOL_HELPERS_H
