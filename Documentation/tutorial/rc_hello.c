@@ -10,6 +10,7 @@
  * ./rc_hello [-d DEVICE] ADDRESS       client; ADDRESS is the server's, in any network
  */
 #include <endian.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -52,6 +53,13 @@ static void check(int ok, const char *what)
 	exit(1);
 }
 
+/* Most verbs return an error number and need not set errno. */
+static void check_verb(int error, const char *what)
+{
+	errno = error;
+	check(!error, what);
+}
+
 /* ---- 1. open the device ------------------------------------------------------------------ */
 
 static void open_device(struct hello *h, const char *name)
@@ -59,11 +67,12 @@ static void open_device(struct hello *h, const char *name)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
 	check(list != NULL, "ibv_get_device_list");
+	errno = ENODEV;			/* if no device has the name */
 	for (int i = 0; list[i] && !h->ctx; i++)
 		if (!name || !strcmp(name, ibv_get_device_name(list[i])))
 			h->ctx = ibv_open_device(list[i]);
+	check(h->ctx != NULL, name ? name : "RDMA device");
 	ibv_free_device_list(list);
-	check(h->ctx != NULL, "no such RDMA device");
 }
 
 /* Find the GID of an IPv4 address: ::ffff:a.b.c.d, of type RoCE v2. */
@@ -94,7 +103,7 @@ static void create(struct hello *h)
 	};
 	struct ibv_port_attr port;
 
-	check(!ibv_query_port(h->ctx, IB_PORT, &port), "ibv_query_port");
+	check_verb(ibv_query_port(h->ctx, IB_PORT, &port), "ibv_query_port");
 	find_gid(h, &port);
 	h->pd = ibv_alloc_pd(h->ctx);
 	check(h->pd != NULL, "ibv_alloc_pd");
@@ -120,9 +129,13 @@ static void meet(struct hello *h, const char *server)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = server ? 0 : AI_PASSIVE };
 	struct addrinfo *ai;
-	int sock, one = 1;
+	int sock, error, one = 1;
 
-	check(!getaddrinfo(server, TCP_PORT, &hints, &ai), "getaddrinfo");
+	error = getaddrinfo(server, TCP_PORT, &hints, &ai);
+	if (error) {
+		fprintf(stderr, "getaddrinfo: %s\n", gai_strerror(error));
+		exit(1);
+	}
 	sock = socket(ai->ai_family, ai->ai_socktype, ai->ai_protocol);
 	check(sock >= 0, "socket");
 	if (server) {
@@ -159,8 +172,8 @@ static void connect_qp(struct hello *h)
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 
-	check(!ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS), "INIT");
+	check_verb(ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				 IBV_QP_ACCESS_FLAGS), "INIT");
 
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTR,		/* ready to receive */
@@ -176,9 +189,9 @@ static void connect_qp(struct hello *h)
 		},
 	};
 	memcpy(attr.ah_attr.grh.dgid.raw, h->there.gid, sizeof(h->there.gid));
-	check(!ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER), "RTR");
+	check_verb(ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				 IBV_QP_MIN_RNR_TIMER), "RTR");
 
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTS,		/* ready to send */
@@ -188,8 +201,8 @@ static void connect_qp(struct hello *h)
 		.retry_cnt = 7,
 		.rnr_retry = 7,				/* for ever */
 	};
-	check(!ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	check_verb(ibv_modify_qp(h->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
 }
 
 /* ---- 5. move data --------------------------------------------------------------------------- */
@@ -215,7 +228,7 @@ static void post_recv(struct hello *h)
 {
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;	/* no SGE: an empty message fits */
 
-	check(!ibv_post_recv(h->qp, &wr, &bad), "ibv_post_recv");
+	check_verb(ibv_post_recv(h->qp, &wr, &bad), "ibv_post_recv");
 }
 
 /* Post a request with bytes of the buffer, from offset on, and wait for its completion. */
@@ -233,7 +246,7 @@ static void request(struct hello *h, enum ibv_wr_opcode opcode, uint32_t offset,
 		.wr.rdma = { .remote_addr = be64toh(h->there.addr), .rkey = be32toh(h->there.rkey) },
 	};
 
-	check(!ibv_post_send(h->qp, &wr, &bad), "ibv_post_send");
+	check_verb(ibv_post_send(h->qp, &wr, &bad), "ibv_post_send");
 	complete(h, what);
 }
 
@@ -258,11 +271,11 @@ static void ask(struct hello *h)
 
 static void destroy(struct hello *h)
 {
-	check(!ibv_destroy_qp(h->qp), "ibv_destroy_qp");
-	check(!ibv_destroy_cq(h->cq), "ibv_destroy_cq");
-	check(!ibv_dereg_mr(h->mr), "ibv_dereg_mr");
+	check_verb(ibv_destroy_qp(h->qp), "ibv_destroy_qp");
+	check_verb(ibv_destroy_cq(h->cq), "ibv_destroy_cq");
+	check_verb(ibv_dereg_mr(h->mr), "ibv_dereg_mr");
 	free(h->buffer);
-	check(!ibv_dealloc_pd(h->pd), "ibv_dealloc_pd");
+	check_verb(ibv_dealloc_pd(h->pd), "ibv_dealloc_pd");
 	check(!ibv_close_device(h->ctx), "ibv_close_device");
 	close(h->sock);
 }
