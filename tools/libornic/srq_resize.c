@@ -13,6 +13,10 @@
 
 #include "wqe.h"
 
+/*
+ * Run the command. As at create, request as many entries as the ring has slots, so that
+ * ibv_query_srq() reports the real size. Return 0 or a positive errno.
+ */
 static int ornic_srq_resize_cmd(struct ornic_srq *srq, const struct ornic_srq_mem *mem,
 				const struct ibv_srq_attr *attr, int attr_mask)
 {
@@ -74,9 +78,9 @@ static int ornic_srq_ids_grow(struct ornic_srq *srq, uint32_t entries)
 }
 
 /*
- * Copy all entries that the device may not have taken to the new ring, and start to post to
+ * Copy all entries that the device may still have to take to the new ring, and start to post to
  * both rings. Until ornic_srq_finish() the smaller ring limits the posted entries (ORN-SRQ-15).
- * Return false, with nothing changed, if more are posted already.
+ * Return false and change nothing if more entries are posted already.
  */
 static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
 {
@@ -97,8 +101,8 @@ static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
 }
 
 /*
- * Stop posting to both rings and use the new one if @done. On return @mem is the ring that the
- * device does not use, which the caller frees.
+ * Stop posting to both rings. If @done, the device has switched: use the new ring. On return @mem
+ * is the ring that the device does not use, which the caller frees.
  */
 static void ornic_srq_finish(struct ornic_srq *srq, struct ornic_srq_mem *mem, bool done)
 {
@@ -138,6 +142,10 @@ static int ornic_srq_switch(struct ornic_srq *srq, struct ornic_srq_mem *mem,
 	return ret;
 }
 
+/*
+ * Resize an SRQ to at least attr->max_wr entries, and set its limit if @attr_mask contains
+ * IBV_SRQ_LIMIT. Return 0 or a positive errno, which leaves the SRQ as it was.
+ */
 int ornic_resize_srq(struct ornic_srq *srq, const struct ibv_srq_attr *attr, int attr_mask)
 {
 	struct ornic_context *ctx = to_octx(srq->vsrq.srq.context);
