@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The test map: which lines each test runs, by gcc's counters, and how long it takes without them.
+"""The test map: the lines that each test runs, by gcc's counters, and the time that it takes without counters.
 
-A test is asked once for each content of the test, of what the tests share, of the headers and of the sources that it runs; the
-answers are kept in a folder. An edit of a source asks the tests that run it, not all.
+Each test is run once with counters, and the result is stored in a folder. The test is run again only if the test itself, a file
+that the tests share, a header, or a source that the test runs has changed.
 """
 import glob
 import json
@@ -50,7 +50,7 @@ class Map:
             self._take(test, known)
 
     def _see_all_lines(self, tests, known):
-        """A file that no kept answer knows as it is now: let the quickest test tell which of its lines have code."""
+        """If no stored result covers the present content of a file, run the fastest test again to learn which lines have code."""
         seen = {name for answer in known.values() if answer for name, stamp in answer["files"].items()
                 if stamp == self.stamps.get(name)}
         counted = [t for t in tests if known[t.name] and self.part.counted(t)]
@@ -61,7 +61,10 @@ class Map:
         return os.path.join(self.kept, "%s-%s.json" % (test.name.replace("/", "."), tree.stamp(self.part.stamp_of(test))))
 
     def _known(self, test, known):
-        """What is kept of a test, None if a file that it runs or a header has changed; without counters, by its twin."""
+        """
+        Return the stored result of a test, None if a header or a file that it runs has changed. A test without counters uses
+        the lines of its twin, so its result lapses with the twin's.
+        """
         try:
             with open(self._file(test), encoding="utf-8") as f:
                 answer = json.load(f)
@@ -73,7 +76,7 @@ class Map:
         return answer if self._needs(answer.get("needs", {"?": ""})) == answer.get("needs") else None
 
     def _needs(self, names):
-        """What an answer depends on: the files whose code was run, and all headers."""
+        """Return the stamps of the files on which a result depends: @names, the sources that were run, and all headers."""
         return {name: stamp for name, stamp in self.stamps.items() if name in names or name.endswith(".h")}
 
     def _ask(self, test, known):
@@ -118,11 +121,11 @@ class Map:
         self.seconds[test.name] = answer["seconds"]
         self.reached[test.name] = {name: set(numbers) for name, numbers in lines["reached"].items()}
         for name, numbers in lines["lines"].items():
-            if lines["files"].get(name) == self.stamps.get(name):       # else it is of before an edit, and not run by this test
+            if lines["files"].get(name) == self.stamps.get(name):       # else older than an edit, of a file that the test does not run
                 self.lines.setdefault(name, set()).update(numbers)
 
     def tests_of(self, source, number):
-        """Names of the tests that run the statement of a line; for what is no statement, those that run any of the file."""
+        """Return the names of the tests that run the statement of a line; outside of functions, those that run any line of the file."""
         coded = self.lines.get(source.path, set())
         first, last = source.statement(number)
         wanted = coded & set(range(first, last + 1))

@@ -16,7 +16,7 @@ class Malformed(Exception):
 
 
 def joined(lines, more):
-    """Lines of a statement without what is around them."""
+    """Append a line to the lines of a statement, without white space at its ends."""
     return more.strip() if lines is None else lines + "\n" + more.strip()
 
 
@@ -25,7 +25,7 @@ def text_of(lines):
 
 
 def read(path):
-    """Returns {(file, function, before, after): reason}."""
+    """Return {(file, function, before, after): reason}."""
     entries, head, before, after = {}, None, None, None
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f.read().splitlines(), 1):

@@ -21,11 +21,11 @@ VALUE = re.compile(r"\breturn (?!-?\w+;|-E\w+;|!)([^;]+);|\breturn (?!true\b|fal
 CHOICE = re.compile(r" \? ([^?:]+) : ([^?:;,]+?)(?=[;,)])")
 CALL = re.compile(r"^(\s+)(?:[\w>.\[\]*()-]+ (?:=|[-+|&^]=|<<=|>>=) .*|\*?[\w>.\[\]-]+(?:\+\+|--)|[\w>.-]+\(.*\));\s*$")
 JUMP = re.compile(r"^(\s+)(?:break|continue|goto \w+|return);\s*$")
-# A message is for people, and an assertion is a test: neither is removed. A declaration cannot be.
+# Messages are not tested, and an assertion is a test itself: neither is removed. A declaration cannot be.
 KEPT = re.compile(r"^\s+(?:log_\w+|assert|_Static_assert|static_assert|va_end|__\w+)\(")
 DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|union|enum|unsigned|signed|volatile) |"
                       r"(?:\w+_t|int|char|bool|long|short|size_t|void|double|__\w+\d+) )")
-# Nothing can tell that an allocation has room for a second object.
+# No test can notice that an allocation has room for a second object.
 ROOMIER = re.compile(r"\bcalloc\(2, sizeof")
 DEAD = re.compile(r"^\s*#(?!\s*define\s+\w+\s)|\b_?static_assert\b|_Static_assert|__attribute__")
 
@@ -35,7 +35,7 @@ def changed(line, start, end, text):
 
 
 def closing(code, opening):
-    """Column of the bracket that closes the one at this column, None if another line has it."""
+    """Return the column of the bracket that closes the one at column @opening, None if it is in another line."""
     depth = 0
     for column in range(opening, len(code)):
         depth += {"(": 1, ")": -1}.get(code[column], 0)
@@ -90,7 +90,7 @@ def removal(line, code):
 
 
 def long_condition(lines, code):
-    """A condition of several lines, negated: where its closing bracket is, and the lines up to there; or nothing."""
+    """Yield (row of the closing bracket, text up to that row) of a condition of several lines, negated; nothing for others."""
     found = CONDITION.search(code[0])
     if not found or closing(code[0], found.end() - 1) is not None:
         return
@@ -107,14 +107,14 @@ def long_condition(lines, code):
 
 
 def long_removal(code):
-    """A statement of several lines that is removed."""
+    """Yield (last row, text) for the removal of a statement of several lines."""
     joined = " ".join([code[0].rstrip()] + [text.strip() for text in code[1:]])
     for text in removal(joined, joined):
         yield len(code) - 1, text
 
 
 def statements(source, number):
-    """[(last line, text)] for a statement of several lines that begins in this one."""
+    """Return [(last line, text)]: the mutants of a statement of several lines that begins in this one."""
     if number not in source.functions or (number > 1 and not source.ends(number - 1)):
         return []
     first, last = source.statement(number)
@@ -126,20 +126,20 @@ def statements(source, number):
 
 
 def every(source, number):
-    """[(last line, text)]: all mutants that begin in a line, in a fixed order."""
+    """Return [(last line, text)]: all mutants that begin in a line, in a fixed order."""
     return [(number, text) for text in mutants(source, number)] + statements(source, number)
 
 
 def mutants(source, number):
-    """The texts that one line of a Source can be replaced by, in a fixed order."""
+    """Return the texts by which mutants replace one line of a Source, in a fixed order."""
     line, code = source.lines[number - 1], source.code[number - 1]
     if not code.strip() or DEAD.search(code):
         return []
-    begins = not source.ends(number - 1) if number > 1 else False
+    continues = number > 1 and not source.ends(number - 1)
     made = []
     for kind in (operators, constants, conditions):
         made += kind(line, code)
-    if number in source.functions and not begins:
+    if number in source.functions and not continues:
         made += removal(line, code)
     seen = {line}
     return [text for text in made if not (text in seen or seen.add(text) or ROOMIER.search(text))]

@@ -2,9 +2,9 @@
 """The two parts whose code is mutated, and how the tree's own Makefiles build each: with gcov's counters, plain, and sanitized.
 
 All code under test is linked into one library, so that a mutant costs one compilation and one link, however many tests reach it.
-For the daemon it is a shared library. For the provider it is one object: a shared library would let libibverbs call what the tests
-put in the place of its functions, so each test that is tried is linked again. Nothing is built in the tree itself but in a copy of
-it, in which the mutated file stands where the original stands.
+For the daemon it is a shared library. For the provider it is one object, with which each test is linked again: from a shared
+library, libibverbs would call the functions by which the tests replace its own. Everything is built in a copy of the tree, in which
+the mutant replaces the original file.
 """
 import ast
 import glob
@@ -19,7 +19,7 @@ SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 class Failed(Exception):
-    """What had to work did not; the message says what."""
+    """A build step that must succeed has failed; the message names it."""
 
 
 class Test:
@@ -70,7 +70,7 @@ class Build:
         return list(self.commands[target])
 
     def compiler(self, target, source):
-        """The command that compiles a source. Make is asked once for all objects of a kind, because that takes it a second."""
+        """Return the command that compiles a source. Run make -n once for all objects of a kind, because it takes a second."""
         kind = "library" if source in self.objects else os.path.dirname(target)
         if kind not in self.templates:
             self.templates[kind] = target, source, self.command(target)
@@ -98,13 +98,13 @@ class Build:
         return found
 
     def mentions(self, sources, header, name):
-        """Is a name in one of the files that make an object, besides the header? Yes if the header itself uses it once more."""
+        """Return true if a file of an object other than the header uses a name, or if the header has the name more than once."""
         if len(self.words(header).get(name, ())) != 1:
             return True
         return any(name in self.words(path) for path in sources if path != header and not path.startswith(".."))
 
     def words(self, path):
-        """Words of a file of the tree and where in it they are."""
+        """Return {word: [positions]} of a file of the tree, counted in words."""
         if path not in self.texts:
             found = self.texts[path] = {}
             with open(self.path(path), encoding="utf-8") as f:
@@ -136,7 +136,7 @@ def cases(path):
 
 
 class Part:
-    """What both parts have in common: a name, a folder, and a copy of the tree to build in."""
+    """The base of both parts: a name, a folder, and a copy of the tree to build in."""
 
     shared = ""     # files among the unit tests that all of the part's tests are linked with
 
@@ -148,7 +148,7 @@ class Part:
         return [name for name in self.builds if name != "cover"]
 
     def linking(self, build):
-        """What make must know besides to say how it links a test."""
+        """Return further arguments of make for the command that links a test."""
         return []
 
     def sources(self):
@@ -158,12 +158,12 @@ class Part:
                       if os.path.basename(path) != "main.c")
 
     def twin(self, name):
-        """Whose lines a test reaches that has no counters of its own."""
+        """Return the test with counters that runs the same code: unit/test_x for san/test_x; any other test is its own twin."""
         suite, base = name.split("/")
         return "unit/" + base if suite in ("san", "tsan") else name
 
     def stamp_of(self, test):
-        """Files besides the sources that decide what a test finds."""
+        """Return the files, apart from the sources under test, that decide the result of a test."""
         suite, name = test.name.split("/")
         base = name.split(".")[0]
         tests = os.path.join(self.tree, "selftests")
@@ -182,7 +182,7 @@ class Daemon(Part):
     """ornicd: unit tests, plain and sanitized, and the tests on the wire."""
 
     name, folder = "daemon", "tools/ornicd"
-    # Their program puts functions between those of the daemon by the linker's --wrap, which a shared library does not allow.
+    # Not run: their program replaces functions of the daemon by the linker's --wrap, which does not work in a shared library.
     wrapped = ("test_capture.Traffic.", "test_capture.Dissectors.", "test_capture.Congested.")
     objects_in = {"cover": "cover", "plain": "try", "san": "try"}
 

@@ -8,7 +8,7 @@ COUNTED = ("killed", "survived")
 
 
 class Record:
-    """What became of the mutants of a seed, for one part."""
+    """The results of the mutants of a seed, for one part."""
 
     def __init__(self, path, seed):
         self.path = path
@@ -26,8 +26,9 @@ class Record:
 
     def recall(self, mutant, code, tests, stamp_of):
         """
-        What an earlier run found, None if that may have changed: the file has, new tests may kill a survivor, or the test that
-        killed it is another one or is gone. @stamp_of: {test: stamp}.
+        Return the result of an earlier run; None if the mutated file has changed, if the mutant survived and any test has changed,
+        or if the test that killed it has changed or is gone. @code, @tests: stamps of the file and of all tests; @stamp_of: {test:
+        stamp}.
         """
         found = self.known.get(mutant.id)
         if not found or found["code"] != code or (found["state"] == "survived" and found["tests"] != tests):

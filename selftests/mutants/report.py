@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is shown: a line for each mutant, a diff for each survivor, the share of killed mutants by folder."""
+"""The output: a line for each mutant, a diff for each survivor, the share of killed mutants by folder."""
 import os
 import sys
 
@@ -38,20 +38,20 @@ def share(entries):
 
 
 def summary(entries, seed):
-    """Ends with one line."""
+    """Print a line for each folder, and at the end one for all."""
     folders = {}
     for m in entries:
         folders.setdefault(os.path.dirname(m["file"]), []).append(m)
     print()
-    said = []
+    shares = []
     for folder in sorted(folders):
         print("%-28s %s" % (folder, share(folders[folder])))
         tried = [m for m in folders[folder] if m["state"] in COUNTED]
         if tried:
-            said.append("%s %.0f %%" % (os.path.basename(folder), 100.0 * sum(m["state"] == "killed" for m in tried) / len(tried)))
+            shares.append("%s %.0f %%" % (os.path.basename(folder), 100.0 * sum(m["state"] == "killed" for m in tried) / len(tried)))
     states = {}
     for m in entries:
         states[m["state"]] = states.get(m["state"], 0) + 1
     print("left out: %d do not compile, %d have the same object code, %d are reviewed equivalents" %
           tuple(states.get(s, 0) for s in ("invalid", "equivalent", "reviewed")))
-    print("mutants: %s (%s; seed %s)" % (share(entries), ", ".join(said), seed))
+    print("mutants: %s (%s; seed %s)" % (share(entries), ", ".join(shares), seed))

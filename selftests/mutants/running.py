@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a test program with a limit: mutated code may hang, take all memory, or leave its children behind."""
+"""Run a test program with limits, because mutated code may hang, use all memory, or leave child processes behind."""
 import os
 import resource
 import shutil
@@ -30,7 +30,7 @@ def end(child):
 
 
 def run(test, tree, library, seconds):
-    """Runs a test with a library in place of its own; returns how it went, "" if it passed, and the time it took."""
+    """Run a test with the libraries of folder @library. Return the kind of failure, "" if it passed, and the time in seconds."""
     scratch = tempfile.mkdtemp(prefix="mut.")
     env = {**os.environ, **test.env, "LD_LIBRARY_PATH": library, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
            "ASAN_OPTIONS": "hard_rss_limit_mb=4096", "UBSAN_OPTIONS": "print_stacktrace=0"}

@@ -10,7 +10,7 @@ from source import Source
 
 
 class Mutant:
-    """A line of a source, or a statement, replaced. Its id has no line number: it stays the same if code elsewhere moves."""
+    """A source with one line or statement replaced. Its id has no line number, so that it survives edits elsewhere in the file."""
 
     def __init__(self, source, line, after, last=None):
         self.source = source
@@ -35,7 +35,7 @@ class Mutant:
 
 
 def mutants(tree, paths, seed):
-    """All mutants of some files in the order of a seed; a second mutant of a line comes after the first of each."""
+    """Yield all mutants of some files in the order of a seed: first one mutant of each line, then the second of each, and so on."""
     lines = []
     for path in sorted(paths):
         with open(os.path.join(tree, path), encoding="utf-8") as f:
@@ -58,7 +58,7 @@ def mutants(tree, paths, seed):
 
 
 def count(tree, paths):
-    """Lines that have mutants."""
+    """Return the number of lines that have mutants."""
     found = 0
     for path in paths:
         with open(os.path.join(tree, path), encoding="utf-8") as f:

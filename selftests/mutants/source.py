@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The text of a C file in kernel style: which characters are code, which function and which statement a line belongs to."""
+"""The text of a C file in kernel style, without comments and strings, and the function and the statement of each line."""
 import re
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -58,16 +58,16 @@ class Source:
         return first, last
 
     def ends(self, number):
-        """Does a statement, a declaration or a directive end with this line?"""
+        """Return true if a statement, a declaration or a directive ends with this line."""
         line = self.code[number - 1].rstrip()
         return not line or line.endswith(ENDS) or line.startswith("#")
 
     def place(self, number):
-        """Which of the function's lines with the same text this is: names a line without its number."""
+        """Return the number of earlier lines of the function with the same text, which names a line without its line number."""
         text = self.lines[number - 1]
         first = self.functions[number][1] if number in self.functions else 1
         return sum(line == text for line in self.lines[first - 1:number - 1])
 
     def with_lines(self, first, last, text):
-        """The file's text with some lines replaced; the number of lines stays, so that others are found again."""
+        """Return the file's text with some lines replaced. Pad with empty lines, so that later lines keep their numbers."""
         return "\n".join(self.lines[:first - 1] + [text] + [""] * (last - first - text.count("\n")) + self.lines[last:])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The tool behind make mutants: what it makes of a line, and that it tells a mutant that a test notices from one that none does."""
+"""Tests of make mutants: the mutants of a line, the order of a sample, and the verdict on a mutant (killed, survived, not counted)."""
 import argparse
 import contextlib
 import fcntl
@@ -74,7 +74,7 @@ int untested(int a);
 
 int main(void)
 {
-	if (!access("unwell", F_OK))
+	if (!access("fail", F_OK))
 		return 1;
 	untested(7);
 	return clamp(5) != 6 || clamp(12) != 10 || above(3);
@@ -91,7 +91,7 @@ $(O)/test_clamp: $(O)/test_clamp.o
 
 
 class Small(part.Part):
-    """A part of one file, one header and one test."""
+    """A part of one source, one header and one test, which is built plain and with sanitizers."""
 
     name, folder = "small", "code"
     objects_in = {"cover": "cover", "plain": "plain", "san": "san"}
@@ -134,7 +134,7 @@ class Folder(unittest.TestCase):
 
 
 class Lines(unittest.TestCase):
-    """mutate.py and source.py."""
+    """Test mutate.py and source.py."""
 
     def mutants(self, body):
         source = Source("x.c", "int f(int a)\n{\n%s\n}\n" % body)
@@ -185,14 +185,15 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.mutants("\ta->b = c;"), [";"])
         self.assertEqual(self.mutants("\tbreak;"), [";"])
 
-    def test_no_roomier_allocation(self):
+    def test_no_larger_allocation(self):
+        """calloc(1, ...) does not become calloc(2, ...), which no test can notice."""
         self.assertEqual(self.mutants("\ta = calloc(1, sizeof(*a));"), ["a = calloc(0, sizeof(*a));", ";"])
 
     def test_never_removed(self):
         for body in ("\tint c;", "\tlog_warn(a);", "\tstruct a *b = c;", "\tuint8_t b = c;"):
             self.assertEqual(self.mutants(body), [], body)
 
-    def test_text_is_left_alone(self):
+    def test_strings_comments_and_includes_stay(self):
         for body in ('\tstrcpy_to("1 < 2"', "\t/* 1 < 2 */", "\t// 1 < 2", "\t'1'", "#include <1.h>", "#ifdef A1", "\tchar *p"):
             self.assertEqual(self.mutants(body), [], body)
 
@@ -204,7 +205,7 @@ class Lines(unittest.TestCase):
 
 
 class Sampling(Folder):
-    """sample.py, record.py, equivalent.py."""
+    """Test sample.py, record.py and equivalent.py."""
 
     def setUp(self):
         super().setUp()
@@ -226,13 +227,13 @@ class Sampling(Folder):
         self.assertGreater(len(lines), count)
 
     def test_statement_is_replaced(self):
-        """Lines behind it keep their numbers, and the entry of a reviewed one has all of its lines."""
+        """Lines after the statement keep their numbers, and an entry in the list of reviewed mutants has all of its lines."""
         put(self.folder, "code/clamp.c", "int f(int a)\n{\n\tg(a,\n\t  1,\n\t  2);\n\treturn a;\n}\n")
         found = [m for m in sample.mutants(self.folder, ["code/clamp.c"], "1") if m.last != m.line]
         self.assertEqual([(m.line, m.last, m.after) for m in found], [(3, 5, "\t;")])
         self.assertEqual(found[0].text(), "int f(int a)\n{\n\t;\n\n\n\treturn a;\n}\n")
         self.assertEqual(found[0].diff(), "-\tg(a,\n-\t  1,\n-\t  2);\n+\t;")
-        put(self.folder, "list", "code/clamp.c f\n-\tg(a,\n-\t  1,\n-\t  2);\n+\t;\n= Nobody looks.\n")
+        put(self.folder, "list", "code/clamp.c f\n-\tg(a,\n-\t  1,\n-\t  2);\n+\t;\n= The result is not used.\n")
         reviewed = equivalent.read(os.path.join(self.folder, "list"))
         self.assertIn(equivalent.key(found[0]), reviewed)
 
@@ -241,7 +242,8 @@ class Sampling(Folder):
         put(self.folder, "code/clamp.c", "\n\n" + CODE)
         self.assertEqual(before, sorted(self.ids("1")))
 
-    def test_what_is_known_is_not_tried_again(self):
+    def test_results_are_reused(self):
+        """A kill is reused while file and killing test are unchanged, a survivor while the file and all tests are."""
         path = os.path.join(self.folder, "result.json")
         first, second = list(sample.mutants(self.folder, ["code/clamp.c"], "1"))[:2]
         kept = record.Record(path, "1")
@@ -255,7 +257,7 @@ class Sampling(Folder):
         self.assertIsNone(again.recall(second, "code", "more tests", now))
         self.assertIsNone(again.recall(first, "other code", "tests", now))
         self.assertEqual([m["id"] for m in again.last], [first.id, second.id])
-        # the test that killed it is another one, or gone
+        # the test that killed it has changed, or is gone
         self.assertIsNone(again.recall(first, "code", "tests", {"unit/test_clamp": "two"}))
         self.assertIsNone(again.recall(first, "code", "tests", {}))
 
@@ -294,7 +296,7 @@ class Sampling(Folder):
 
 
 class Trials(Folder):
-    """A small tree, built and mutated."""
+    """Build and mutate a small tree."""
 
     def setUp(self):
         super().setUp()
@@ -308,6 +310,7 @@ class Trials(Folder):
         self.trial = Trial(self.part, self.map)
 
     def state(self, before, after, path="code/clamp.c", function=""):
+        """Replace the line @before of a file and try that mutant. Return its state and the reason of a kill."""
         with open(os.path.join(self.folder, path), encoding="utf-8") as f:
             source = Source(path, f.read())
         line = [n for n, text in enumerate(source.lines, 1) if text.strip() == before and function in ("", source.function(n))][0]
@@ -321,19 +324,19 @@ class Trials(Folder):
         self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
 
     def test_failing_without_the_mutant_is_no_kill(self):
-        put(self.folder, "unwell", "")
+        put(self.folder, "fail", "")
         self.assertEqual(self.state("return a + 1;", "return a - 1;"), ("survived", ""))
         self.assertEqual(self.trial.doubtful, {"unit/test_clamp": 1, "san/test_clamp": 1})
 
-    def test_timeout_of_a_slow_test_is_no_kill(self):
+    def test_slow_without_the_mutant_is_no_kill(self):
+        """passes() is false for a test that needs its whole time limit without the mutant, so its timeouts are no kills."""
         test = self.trial.tests["unit/test_clamp"]
         self.assertTrue(self.trial.passes(test, 100))
         self.assertFalse(self.trial.passes(test, 0.0001))
 
-    def test_enough(self):
-        """When its time is over a mutant survives, and the report says that tests were left out."""
-        enough = trial.ENOUGH
-        self.addCleanup(setattr, trial, "ENOUGH", enough)
+    def test_time_is_over(self):
+        """A mutant survives after trial.ENOUGH seconds, and its result has the number of tests that were not tried."""
+        self.addCleanup(setattr, trial, "ENOUGH", trial.ENOUGH)
         trial.ENOUGH = -1
         self.assertEqual(self.state("return a + 1;", "return a - 1;"), ("survived", "2 of 2 tests not tried"))
 
@@ -350,7 +353,7 @@ class Trials(Folder):
     def test_does_not_compile(self):
         self.assertEqual(self.state("unused = 3;", "unused = ;"), ("invalid", ""))
 
-    def test_endless(self):
+    def test_timeout_kills(self):
         state, by = self.state("unused = 3;", "while (a) __asm__(\"\");")
         self.assertEqual((state, by[:24]), ("killed", "unit/test_clamp: no end "))
 
@@ -364,8 +367,8 @@ class Trials(Folder):
             self.assertEqual(f.read(), CODE)
 
     def test_failing_once_is_no_kill(self):
-        """A test that fails with a mutant has to fail again."""
-        put(self.folder, "test/test_clamp.c", TEST.replace('if (!access("unwell", F_OK))', 'if (!unlink("once"))'))
+        """A test that fails with a mutant has to fail again. This one fails only while the file "once" exists."""
+        put(self.folder, "test/test_clamp.c", TEST.replace('if (!access("fail", F_OK))', 'if (!unlink("once"))'))
         for build in ("plain", "san"):
             self.part.build(build)
         put(self.folder, "once", "")
@@ -374,7 +377,7 @@ class Trials(Folder):
         self.assertEqual(self.trial.doubtful, {})
 
     def test_same_code_in_a_later_build(self):
-        """What differs in the first build counts, even if the build with sanitizers has the same object code."""
+        """A mutant that differs in the first build counts, even if the build with sanitizers has the same object code."""
         before = trial.Trial.compile
 
         def compile_as(self, mutant, build):
@@ -385,29 +388,31 @@ class Trials(Folder):
         trial.Trial.compile = lambda self, mutant, build: before(self, mutant, build) if build == "plain" else "invalid"
         self.assertEqual(self.state("return a - 1;", "return a + 1;", function="untested"), ("survived", ""))
 
-    def asked(self):
-        """Tests that a new map asks."""
-        said = []
-        again = cover.Map(self.part, os.path.join(self.folder, "map"), said.append)
+    def tests_run(self):
+        """Make a map again from the stored results. Return the names of the tests that it runs, and the map."""
+        messages = []
+        again = cover.Map(self.part, os.path.join(self.folder, "map"), messages.append)
         again.make()
         self.assertEqual(again.reached, {**self.map.reached, **again.reached})
-        return [text.split(", ")[1] for text in said if ", " in text], again
+        return [text.split(", ")[1] for text in messages if ", " in text], again
 
-    def test_edit_asks_the_tests_that_run_the_file(self):
+    def test_map_after_an_edit(self):
+        """After an edit, the map runs the tests that run the edited file."""
         put(self.folder, "code/other.c", "int other(void)\n{\n\treturn 1;\n}\n")
-        names, _ = self.asked()
+        names, _ = self.tests_run()
         self.assertEqual(names, ["unit/test_clamp"])        # to learn which lines have code
         put(self.folder, "code/clamp.c", "\n" + CODE)
         for build in ("plain", "san"):
             self.part.build(build)
-        names, again = self.asked()
+        names, again = self.tests_run()
         self.assertEqual(names, ["unit/test_clamp", "san/test_clamp"])
         self.assertIn(9, again.lines["code/clamp.c"])
         put(self.folder, "code/limit.h", HEADER + "\n")
-        names, _ = self.asked()
+        names, _ = self.tests_run()
         self.assertEqual(names, ["unit/test_clamp", "san/test_clamp"])
 
-    def test_shared_files_belong_to_a_test(self):
+    def test_stamp_has_shared_files(self):
+        """A result depends on the test and on the files that tests of its suite share, but not on other tests."""
         test = self.part.tests()[0]
         self.part.shared = "test_libornic_kernel.*"
         for name in ("unit/test_clamp.c", "unit/test_libornic_kernel.h", "lib/tap.py", "unit/lib/pair.c", "wire/vfu_device.c",
@@ -431,9 +436,9 @@ class Reported(unittest.TestCase):
     def test_last_line(self):
         entries = [{"file": "a/x/1.c", "state": state} for state in ("killed", "killed", "killed", "survived", "equivalent")]
         entries += [{"file": "a/y/1.c", "state": "killed"}, {"file": "a/y/1.c", "state": "invalid"}]
-        said = subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); import report; report.summary(%r, '7')" %
-                               (HERE, entries)], capture_output=True, text=True, check=True).stdout.splitlines()
-        self.assertEqual(said[-1], "mutants: 4 of 5 killed, 80.0 % (x 75 %, y 100 %; seed 7)")
+        lines = subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); import report; report.summary(%r, '7')" %
+                                (HERE, entries)], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(lines[-1], "mutants: 4 of 5 killed, 80.0 % (x 75 %, y 100 %; seed 7)")
 
     def test_share_of_nothing(self):
         self.assertEqual(report.share([]), "nothing tried")
@@ -457,7 +462,7 @@ def program():
 
 
 class Program(Folder):
-    """Which files and how many mutants of each part, and how the provider's part is run."""
+    """The choice of files, the number of mutants of each part, and the run of the provider's part."""
 
     def setUp(self):
         super().setUp()
@@ -469,6 +474,7 @@ class Program(Folder):
                        capture_output=True)
 
     def args(self, **given):
+        """Return parsed arguments: defaults, and those given."""
         return argparse.Namespace(**{"file": [], "all": False, "rev": "HEAD", "work": "/w", "seed": "7", "goal": None, **given})
 
     def repository(self):
@@ -506,7 +512,7 @@ class Program(Folder):
         self.assertEqual(self.program.split(100, {"daemon": 0, "provider": 0}), {"daemon": 0, "provider": 0})
 
     def lab(self, status):
-        """The lab's program notes how it is called, and does as if the part had run."""
+        """Replace tools/lab/lab by a script that stores its arguments and exits with @status. Write the result of a run."""
         put(self.folder, "tools/lab/lab", "#!/bin/sh\necho \"$@\" > %s/called\nexit %d\n" % (self.folder, status))
         os.chmod(os.path.join(self.folder, "tools/lab/lab"), 0o755)
         put(self.folder, "provider-7.json", json.dumps({"seed": "7", "now": ["b"], "mutants": [{"id": "a"}, {"id": "b"}]}))
@@ -526,6 +532,7 @@ class Program(Folder):
         self.assertEqual(raised.exception.code, 3)
 
     def run_main(self, *words):
+        """Run main() with a result of 3 killed mutants of 4."""
         entries = [{"id": str(n), "file": "tools/ornicd/a.c", "state": "killed" if n < 3 else "survived", "line": 1, "function": "",
                     "by": "", "before": "", "after": ""} for n in range(4)]
         self.repository()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A copy of the tree that mutants are made in, and files that are written whole or not at all."""
+"""The copy of the tree in which mutants are built, and atomic writes of files."""
 import filecmp
 import hashlib
 import os
@@ -10,7 +10,7 @@ LEFT_OUT = ("__pycache__", ".git", "guest", "mutants", "kmod", "interop", "pyver
 
 
 def copy(top, to):
-    """Brings a copy up to date; a file that is the same keeps its time, so that make builds what changed."""
+    """Bring a copy up to date. Unchanged files keep their times, so that make builds only changed ones."""
     wanted = set()
     for name in COPIED:
         path = os.path.join(top, name)
@@ -34,7 +34,7 @@ def copy(top, to):
 
 
 def stamp(paths):
-    """A name for the content of files."""
+    """Return a hash of the names and contents of files."""
     summed = hashlib.sha256()
     for path in sorted(paths):
         with open(path, "rb") as f:
@@ -43,7 +43,7 @@ def stamp(paths):
 
 
 def write(path, text):
-    """Writes a file whole, or leaves it as it was."""
+    """Write a file completely, or leave it unchanged."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".new", "w", encoding="utf-8") as f:
         f.write(text)

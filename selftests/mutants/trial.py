@@ -9,23 +9,23 @@ import running
 from part import Failed
 
 PATIENCE, TIMES = 3, 8      # seconds, and multiples of its usual time, that a test may take
-MARGIN = 3                  # a test that runs without the mutant must end this many times faster than its limit
-ENOUGH = 60                 # seconds for the tests of one mutant in one build, after which none begins any more
+MARGIN = 3                  # without the mutant, a test must end in 1/MARGIN of its limit
+ENOUGH = 60                 # seconds in which tests of one mutant in one build begin
 FIRST = "plain"             # the build whose object code is compared
 
 
 class Trial:
-    """Tries the mutants of one part."""
+    """The tests of one part, and the numbers that decide their order."""
 
     def __init__(self, part, test_map):
         self.part = part
         self.map = test_map
         self.tests = {t.name: t for t in part.tests() if t.name in test_map.seconds}
         self.kills = {}         # (file, test): mutants of the file that the test killed
-        self.doubtful = {}      # test: mutants that it seemed to kill, but it failed without the mutant, too
+        self.doubtful = {}      # test: number of its failures with a mutant that it repeated without the mutant
 
     def order(self, source, number, build):
-        """Tests of one build that reach a line: those first that cost least for each mutant they are likely to kill."""
+        """Return the tests of one build that reach a line, in ascending order of their time per expected kill."""
         names = [n for n in self.map.tests_of(source, number) if n in self.tests and self.tests[n].build == build]
 
         def cost(name):
@@ -35,7 +35,7 @@ class Trial:
         return [self.tests[n] for n in sorted(names, key=lambda n: (cost(n), n))]
 
     def run(self, mutant):
-        """Returns the state of a mutant (killed, survived, equivalent, invalid) and by what it was killed."""
+        """Return {state, by, test, seconds}: killed, survived, equivalent or invalid, and the test and the reason of a kill."""
         start = time.monotonic()
         tried = left = 0
         state, by, test = "survived", "", ""
@@ -44,7 +44,7 @@ class Trial:
             if build == FIRST or tests:
                 made = self.compile(mutant, build)
                 if not isinstance(made, dict) and build != FIRST:
-                    continue        # it differs in the first build: this one has nothing to add
+                    continue        # it is a mutant in the first build; without another object this one cannot add a kill
                 if not isinstance(made, dict):
                     state = made
                     break
@@ -65,7 +65,7 @@ class Trial:
         return path
 
     def compile(self, mutant, build):
-        """Returns {object: the mutant's object} for all that differ, or the state that ends the trial."""
+        """Return {object: the mutant's object} for all that differ; "invalid" or "equivalent" if the trial ends here."""
         b = self.part.builds[build]
         path = mutant.source.path
         users = {b.objects[path]: path} if path in b.objects else b.users(path, mutant.name())
@@ -92,7 +92,7 @@ class Trial:
         return changed or "equivalent"
 
     def kill(self, mutant, build, tests, changed, end):
-        """Runs tests until one fails or the time is over; returns its name and how it failed, or nothing, and how many began."""
+        """Run tests until one fails or the time is over. Return its name and kind of failure, or "", and the number of tests begun."""
         b = self.part.builds[build]
         folder = os.path.join(self.part.tree, "mutant", build)
         b.link(os.path.join(folder, os.path.basename(b.library)), changed)
@@ -102,7 +102,7 @@ class Trial:
             program = self.relinked(test, b, changed, folder)
             limit = PATIENCE + TIMES * self.map.seconds[test.name]
             how, _ = running.run(program, self.part.tree, folder, limit)
-            if how:         # a second failure is no accident
+            if how:         # not only by accident: run it again
                 how, _ = running.run(program, self.part.tree, folder, limit)
             if how and not self.passes(test, limit):
                 self.doubtful[test.name] = self.doubtful.get(test.name, 0) + 1
@@ -114,13 +114,13 @@ class Trial:
         return "", "", len(tests)
 
     def passes(self, test, limit):
-        """Does the test pass without the mutant, in the same surroundings, and in far less than the time limit?"""
+        """Return true if the test passes without the mutant, in the same environment and in less than limit / MARGIN seconds."""
         own = os.path.dirname(self.part.builds[test.build].path(self.part.builds[test.build].library))
         how, seconds = running.run(test, self.part.tree, own, limit)
         return not how and seconds * MARGIN < limit
 
     def relinked(self, test, b, changed, folder):
-        """The test, linked again if it has mutated code of its own: a merged library, or an inline function."""
+        """Return the test, linked again if its program contains the mutated code: a merged library or an inline function."""
         if not test.link:
             return test
         instead = dict(changed)
@@ -139,6 +139,6 @@ class Trial:
 
 
 def same(a, b):
-    """Do two files have the same content?"""
+    """Return true if two files have the same content."""
     with open(a, "rb") as f, open(b, "rb") as g:
         return f.read() == g.read()
