@@ -25,7 +25,7 @@ class Refused(Exception):
 class Client:
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.connect(path)         # no timeout, because it waits while the backlog is full
+        self.sock.connect(path)         # without a timeout: connect() waits while the listen backlog is full
         self.sock.settimeout(PATIENCE)
         self.file = self.sock.makefile("rb")
         self.serial = 0
@@ -40,6 +40,7 @@ class Client:
         return json.loads(self.file.readline())
 
     def call(self, method, **params):
+        """Return the result of a method; raise Refused if the daemon answers with an error."""
         self.serial += 1
         answer = self.ask(json.dumps({"jsonrpc": "2.0", "id": self.serial, "method": method, "params": params}).encode())
         assert answer["jsonrpc"] == "2.0" and answer["id"] == self.serial, answer
@@ -49,7 +50,7 @@ class Client:
 
 
 class Daemon:
-    """ornicd with sanitizers in a separate folder; stop() fails the case if it did not end without error."""
+    """ornicd with sanitizers and files of its own in self.dir. stop() fails the case if its exit status is not 0."""
 
     def __init__(self, case, *options, devices=("a", "b"), control=True):
         self.case = case

@@ -34,7 +34,10 @@ struct device_client {
 int device_open(struct device_client *d, const char *path, uint64_t bytes);
 void device_close(struct device_client *d);
 
-/* device_irqs() - return how often a vector fired since the last call; wait for at most @ms */
+/*
+ * device_irqs() - return the number of interrupts of a vector since the last call; wait for the
+ * first one for at most @ms milliseconds
+ */
 uint64_t device_irqs(struct device_client *d, unsigned int vector, int ms);
 
 #endif /* SELFTESTS_LIB_DEVICE_H */

@@ -25,8 +25,8 @@
  * struct bus - how a host reaches BAR0
  * @read:	load of @len bytes
  * @write:	store of @len bytes, posted
- * @turn:	called while the host waits for something in memory
- * @arg:	for them
+ * @turn:	called while the host waits for a change in memory: let the device run, or sleep
+ * @arg:	first argument of the functions
  */
 struct bus {
 	uint64_t (*read)(void *arg, uint64_t off, unsigned int len);
@@ -38,10 +38,10 @@ struct bus {
 /**
  * struct dma - memory shared with the device, with an allocator that never frees
  * @fd:		memfd behind it
- * @mem:	where it is here
+ * @mem:	its address in this process
  * @base:	its DMA address
  * @size:	bytes
- * @next:	first offset not given away
+ * @next:	first offset that is not allocated
  */
 struct dma {
 	int fd;
@@ -60,17 +60,17 @@ void *dma_at(const struct dma *d, uint64_t addr);
 
 /**
  * struct host - a host and its device
- * @bus:	see above
- * @dma:	memory
+ * @bus:	access to BAR0
+ * @dma:	memory shared with the device
  * @log_admin:	log2 entries of both admin rings
  * @asq, @acq:	rings
  * @asq_rec, @acq_rec: their records
  * @status:	status block
- * @payload:	page for command input, page for output behind it
+ * @payload:	page for command input, followed by a page for output
  * @posted:	commands submitted
  * @done:	completions consumed
  * @cpl:	the last completion
- * @timeout_ms:	how long to wait for the device
+ * @timeout_ms:	longest wait for the device, ms
  */
 struct host {
 	struct bus bus;
@@ -97,7 +97,7 @@ void host_set32(struct host *h, enum ornic_reg reg, uint32_t val);
 void host_set64(struct host *h, enum ornic_reg reg, uint64_t val);
 void host_doorbell(struct host *h, uint32_t page, enum ornic_db_kind kind, uint32_t number,
 		   uint32_t value);
-/* host_until() - turn the bus until @done. Return: false after the timeout. */
+/* host_until() - call bus.turn until @done(@arg) is true. Return: false after the timeout. */
 bool host_until(struct host *h, bool (*done)(void *arg), void *arg);
 
 /* host_prepare() - set up rings, records, registers; all steps before CONTROL */
@@ -107,8 +107,9 @@ int host_enable(struct host *h);
 void host_disable(struct host *h, enum ornic_reset_reason reason);
 void host_reset(struct host *h, enum ornic_reset_reason reason);
 
-/* host_submit() - write a command unchanged and publish it; host_complete() - wait for one */
+/* host_submit() - write a command unchanged and publish it */
 void host_submit(struct host *h, const struct ornic_admin_cmd *cmd);
+/* host_complete() - wait for the next completion, in @h->cpl. Return: as host_exec(). */
 int host_complete(struct host *h);
 /*
  * host_exec() - run a command; completion in @h->cpl
@@ -121,7 +122,7 @@ uint32_t host_number(const struct host *h);
 
 /* host_record() - allocate a doorbell record in the state that create requires */
 uint64_t host_record(struct host *h);
-/* host_ring() - apply the post rule of ORN-RNG-5. Return: the doorbell has to be rung. */
+/* host_publish() - apply the post rule of ORN-RNG-5. Return: true if the doorbell must be rung. */
 bool host_publish(struct host *h, uint64_t rec, uint32_t old, uint32_t now);
 /* host_valid() - return entry @index of a ring of 2^@log entries at @ring, or NULL (ORN-RNG-17) */
 void *host_valid(struct host *h, uint64_t ring, uint8_t log, uint32_t index);

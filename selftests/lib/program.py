@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs that report by their exit status, as unittest cases."""
+"""Run a program within a unittest case and check its exit status."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ BUILD = os.environ.get("O", os.path.join(TOP, "build"))
 
 
 def check(case, *command, **options):
-    """Fail the case with the command's output, unless its status is 0; return the output."""
+    """Run a command. Fail the case with the output if the status is not 0; otherwise print the output as TAP comments and return it."""
     done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", **options)
     case.assertEqual(done.returncode, 0, done.stdout)

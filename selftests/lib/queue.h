@@ -12,7 +12,7 @@
 /**
  * struct host_ring - a ring that the device produces: EQ or CQ
  * @h:		host
- * @number:	object
+ * @number:	number of the EQ or CQ
  * @kind:	doorbell kind for arming
  * @log:	log2 entries
  * @ring:	entries
@@ -35,9 +35,9 @@ int host_eq_create(struct host *h, struct host_ring *eq, uint8_t log, uint16_t v
 		   uint64_t classes);
 int host_cq_create(struct host *h, struct host_ring *cq, uint8_t log, uint32_t eq,
 		   uint8_t flags);
-/* host_next() - copy the next entry and consume it. Return: there was one. */
+/* host_next() - copy the next entry and consume it. Return: false if there is none. */
 bool host_next(struct host_ring *r, void *entry);
-/* host_wait() - the same, after waiting for it */
+/* host_wait() - wait for the next entry, copy and consume it. Return: false after the timeout. */
 bool host_wait(struct host_ring *r, void *entry);
 /* host_arm() - request an event for entries beyond those consumed */
 void host_arm(struct host_ring *r, enum ornic_arm_type type);
@@ -70,7 +70,7 @@ void host_gid_ipv4(uint8_t gid[16], uint32_t ip);
  * @ring:	entries
  * @rec:	doorbell record
  * @prod:	next index to post
- * @rung:	index last published
+ * @rung:	producer index that was published last
  */
 struct host_wq {
 	uint8_t log;
@@ -96,9 +96,9 @@ int host_qp_create(struct host *h, struct host_qp *qp, uint8_t type, uint8_t log
 		   uint32_t scq, uint32_t rcq);
 
 /**
- * struct host_peer - where a connection goes
- * @qpn:	queue pair
- * @ip:		address
+ * struct host_peer - the remote end of a connection
+ * @qpn:	number of the queue pair
+ * @ip:		IPv4 address, in host order
  * @mac:	MAC address
  * @mtu:	enum ornic_mtu
  */
@@ -111,7 +111,7 @@ struct host_peer {
 
 void host_path(struct ornic_path *path, const struct host_peer *peer);
 int host_qp_state(struct host_qp *qp, const struct ornic_qp_modify_cmd *cmd);
-/* host_rc_connect() - take it from RESET to RTS, GID index 0, all remote rights, PSNs 0 */
+/* host_rc_connect() - move @qp from RESET to RTS: GID index 0, all remote rights, PSNs 0 */
 int host_rc_connect(struct host_qp *qp, const struct host_peer *peer);
 
 /* host_sq_slot() - return the zeroed slot of the next send, qpn and index filled in */

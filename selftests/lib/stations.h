@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A real daemon process with two devices and a host at each. Include after <cmocka.h>'s
- * prerequisites.
+ * A real daemon process with two devices, each with its host. Include it after <cmocka.h> and the
+ * headers that <cmocka.h> needs.
  */
 #ifndef SELFTESTS_LIB_STATIONS_H
 #define SELFTESTS_LIB_STATIONS_H
@@ -25,7 +25,7 @@
  * @cq:		completion queue of both queues
  * @qp:		RC queue pair
  * @pd:		protection domain
- * @key:	of the buffer, with all rights
+ * @key:	key of the buffer, with all rights
  * @buf:	the buffer
  */
 struct station {
@@ -47,8 +47,8 @@ struct stations {
 };
 
 /*
- * stations_daemon() - select the daemon to start: the command line's, or this build's with
- * sanitizers. Return: it exists; otherwise an error line was written.
+ * stations_daemon() - select the daemon to start: the first argument of the command line, or this
+ * build's daemon with sanitizers. Return: false after an error line if it does not exist.
  */
 bool stations_daemon(int argc, char **argv);
 
@@ -70,9 +70,12 @@ void stations_connect(struct stations *t);
 
 /* station_fill() - write a pattern, from offset @off of the buffer on */
 void station_fill(struct station *s, uint64_t off, uint32_t len, uint32_t seed);
-/* stations_same() - return true if both ends have the same bytes */
+/* stations_same() - check that @len bytes of both buffers, at @off0 and @off1, are equal */
 void stations_same(struct stations *t, uint64_t off0, uint64_t off1, uint32_t len);
-/* station_expect() - check that the next completion is a success of @opcode and @index */
+/*
+ * station_expect() - wait for the next completion, copy it to @cqe, and check that it is a success
+ * of @opcode and @index
+ */
 void station_expect(struct station *s, uint8_t opcode, uint32_t index, struct ornic_cqe *cqe);
 /* stations_clock() - return monotonic nanoseconds */
 uint64_t stations_clock(void);

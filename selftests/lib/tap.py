@@ -7,14 +7,16 @@ import traceback
 import unittest
 
 LONG = 1                # seconds; longer tests print their time
-OWN_FRAMES = os.path.dirname(unittest.__file__) + os.sep
+UNITTEST = os.path.dirname(unittest.__file__) + os.sep
 
 
 class Result(unittest.TestResult):
+    """Print a TAP line for each test, and for each skipped or failed subtest."""
+
     def __init__(self):
         super().__init__()
-        self.number = 0
-        self.bad = 0
+        self.number = 0         # of the last TAP line
+        self.failed = 0
         self.start = 0
 
     def startTest(self, test):
@@ -28,17 +30,17 @@ class Result(unittest.TestResult):
             print("# %.1f s" % seconds)
             sys.stdout.flush()
 
-    def _say(self, test, good, more=""):
+    def _print_line(self, test, passed, directive=""):
         self.number += 1
-        self.bad += not good
-        print("%s %d - %s%s" % ("ok" if good else "not ok", self.number, test.id().replace("__main__.", ""), more))
+        self.failed += not passed
+        print("%s %d - %s%s" % ("ok" if passed else "not ok", self.number, test.id().replace("__main__.", ""), directive))
         sys.stdout.flush()
 
-    def _wrong(self, test, err):
+    def _print_failure(self, test, err):
         """Print the reason first, so that tools which show only the first lines of a failure show it. Omit unittest's frames."""
-        self._say(test, False)
+        self._print_line(test, False)
         kind, reason, frames = err
-        frames = [f for f in traceback.extract_tb(frames) if not f.filename.startswith(OWN_FRAMES)]
+        frames = [f for f in traceback.extract_tb(frames) if not f.filename.startswith(UNITTEST)]
         text = traceback.format_exception_only(kind, reason) + traceback.format_list(frames)
         if reason.__cause__:
             text += ["Caused by\n"] + traceback.format_exception(reason.__cause__)
@@ -46,24 +48,27 @@ class Result(unittest.TestResult):
         sys.stdout.flush()
 
     def addSuccess(self, test):
-        self._say(test, True)
+        self._print_line(test, True)
 
     def addFailure(self, test, err):
-        self._wrong(test, err)
+        self._print_failure(test, err)
 
     def addError(self, test, err):
-        self._wrong(test, err)
+        self._print_failure(test, err)
 
     def addSkip(self, test, reason):
-        self._say(test, True, " # SKIP " + reason)
+        self._print_line(test, True, " # SKIP " + reason)
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
-            self._wrong(subtest, err)
+            self._print_failure(subtest, err)
 
 
 def main(module="__main__", last=()):
-    """Run the module's tests, or those named on the command line only, then the last ones; exit with 1 if one failed."""
+    """
+    Run the tests of a module, or only those named on the command line, and after them the tests in @last. Exit with 1 if a test
+    failed.
+    """
     names = sys.argv[1:]
     loader = unittest.defaultTestLoader
     suite = loader.loadTestsFromNames(names, sys.modules[module]) if names else \
@@ -72,4 +77,4 @@ def main(module="__main__", last=()):
     result = Result()
     suite.run(result)
     print("1..%d" % result.number)
-    sys.exit(1 if result.bad else 0)
+    sys.exit(1 if result.failed else 0)

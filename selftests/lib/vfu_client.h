@@ -22,7 +22,7 @@ struct vfu_client {
 int vfu_client_open(struct vfu_client *c, const char *path);
 void vfu_client_close(struct vfu_client *c);
 
-/* vfu_client_dma_map() - @fd may be -1: memory that the server cannot reach */
+/* vfu_client_dma_map() - add guest memory; @fd is -1 for memory that the server cannot map */
 int vfu_client_dma_map(struct vfu_client *c, int fd, uint64_t offset, uint64_t addr,
 		       uint64_t size, bool writable);
 int vfu_client_dma_unmap(struct vfu_client *c, uint64_t addr, uint64_t size);
