@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Health: the heartbeat watchdog, and the transition of a broken device to dead.
+ * Health: the heartbeat watchdog, the transition of a broken device to dead, and the start of a
+ * recovery.
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
@@ -78,6 +79,17 @@ void ornic_device_malformed(struct ornic_dev *odev, const char *what)
 	ornic_fatal(odev->core, ORNIC_REASON_MALFORMED);
 }
 EXPORT_SYMBOL_GPL(ornic_device_malformed);
+
+/* ornic_tx_stuck() - report a stuck send queue, which starts its recovery. Context: any. */
+void ornic_tx_stuck(struct ornic_core *core)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->death_lock, flags);
+	if (core->recoverable)
+		queue_work(system_long_wq, &core->tx_work);
+	spin_unlock_irqrestore(&core->death_lock, flags);
+}
 
 static void ornic_health_check(struct ornic_core *core)
 {

@@ -277,6 +277,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason);
 void ornic_health_init(struct ornic_core *core);
 void ornic_health_start(struct ornic_core *core);
 void ornic_health_stop(struct ornic_core *core);
+void ornic_tx_stuck(struct ornic_core *core);
 
 /* pci.c */
 int ornic_start(struct ornic_core *core);
@@ -291,6 +292,5 @@ int ornic_recover(struct ornic_core *core, bool automatic);
 void ornic_recover_begin(struct ornic_core *core);
 void ornic_recover_forbid(struct ornic_core *core);
 void ornic_recover_end(struct ornic_core *core);
-void ornic_tx_stuck(struct ornic_core *core);
 
 #endif

@@ -142,17 +142,6 @@ static void ornic_tx_work(struct work_struct *work)
 	ornic_report_tx(container_of(work, struct ornic_core, tx_work));
 }
 
-/* ornic_tx_stuck() - report a stuck send queue, which starts its recovery. Context: any. */
-void ornic_tx_stuck(struct ornic_core *core)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&core->death_lock, flags);
-	if (core->recoverable)
-		queue_work(system_long_wq, &core->tx_work);
-	spin_unlock_irqrestore(&core->death_lock, flags);
-}
-
 /**
  * ornic_recover_begin() - let fatal errors start the recovery
  * @core: device, registered with devlink; if it has already died, the recovery starts at once
