@@ -19,7 +19,7 @@ import workloads as work                    # noqa: E402
 from faults import Liar                     # noqa: E402
 from interface import c                     # noqa: E402
 from lab import Lab, LabError               # noqa: E402
-from proxied import LOAD, UNLOAD, UP        # noqa: E402
+from proxied import UNLOAD, UP              # noqa: E402
 from proxy import Lies, Proxy               # noqa: E402
 from relay import Relay                     # noqa: E402
 
@@ -27,8 +27,12 @@ ADMIN_TIMEOUT = 3                           # seconds; of the device. The driver
 CALM, WRONG = (10, 25) if not harness.DEBUG else (25, 45)      # seconds without wrongs, and with,
 TIMES = 3                                   # so often in a round
 PAUSE = 1 if not harness.DEBUG else 1.5     # seconds between two wrong commands, on average
-LIMIT = 180 * min(harness.SLOW, 3)          # seconds for a workload to end, and for unloading: some commands, each of which may time out
+LIMIT = 180                                 # seconds for a workload to end, and for unloading: some commands, each of which may time out
 LEAK_LOOK = 900                             # seconds between two scans for lost memory
+# The RDMA devices are numbered in the order in which the driver gets the functions: one that was removed and found again comes last.
+LOAD = """a=/sys/bus/pci/drivers_autoprobe; echo 0 > $a; insmod {updates}/ornic.ko; status=$?; echo 1 > $a; [ $status = 0 ] &&
+echo {slot} > {pci}/bind && echo {other} > {pci}/bind && insmod {updates}/ornic_ib.ko""".format(
+    updates=work.UPDATES, slot=work.SLOT, other=work.OTHER, pci=work.PCI)
 WORKS = "{ timeout 60 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' | grep -q .; do sleep 0.1; done; %s 10.88.0.1" % (
     work.ALONE, work.ALONE)
 # Allocations and user copies fail if a function of one of the drivers is among the callers; its text is looked up after each load.
@@ -89,7 +93,7 @@ class Rig:
         except LabError as e:
             raise Finding("%s: %s" % (what, e)) from None
         if done.rc == 124:
-            raise Finding("%s takes more than %d s" % (what, timeout))
+            raise Finding("%s takes more than %d s" % (what, timeout * harness.SLOW))
         return done
 
     def truth(self):
@@ -142,10 +146,10 @@ class Rig:
         if self.missing:
             self.shell("echo 1 > /sys/bus/pci/devices/%s/reset || true" % work.SLOT, "resetting the device")
         try:
-            running.wait(LIMIT)
+            running.wait(LIMIT * harness.SLOW)
         except LabError:
             left = self.shell("ps ax -o stat,args | grep '^D'", "looking for processes").out
-            raise Finding("%d s after they were killed, workloads have not ended: %s" % (LIMIT, "; ".join(left.splitlines()))) from None
+            raise Finding("%d s after they were killed, workloads have not ended: %s" % (LIMIT * harness.SLOW, "; ".join(left.splitlines()))) from None
 
     def again(self):
         """The drivers go, and come back to a device that does no wrong. Namespaces give the other interface back."""

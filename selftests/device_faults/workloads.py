@@ -4,7 +4,7 @@
 The VM has two ornic devices. The first one stands behind the lying proxy. The interface of the second one is in the network namespace
 "peer", so that frames between them leave the VM's kernel. RDMA needs no peer: queue pairs of one device are connected to each other.
 """
-from proxied import LOAD, UNLOAD, UPDATES
+from proxied import UPDATES
 
 SLOT, OTHER = "0000:01:00.0", "0000:02:00.0"
 PCI, AUX = "/sys/bus/pci/drivers/ornic", "/sys/bus/auxiliary/drivers/ornic_ib*"
@@ -155,4 +155,4 @@ CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_
     ip netns exec peer true
     true"""
 
-__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOAD", "LOCK", "LOOP", "SAFE", "SETUP", "SLOT", "STOP", "UNLOAD", "UPDATES", "WORKLOADS"]
+__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES", "WORKLOADS"]
