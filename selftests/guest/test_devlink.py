@@ -312,6 +312,8 @@ class Health(DevlinkTest):
 class Transmit(DevlinkTest):
     """The send queue stalls because its interrupts are lost."""
 
+    wanted = "NETDEV WATCHDOG"
+
     def stuck(self):
         self.proxy.lies.mute = {ETH_VECTOR}
         self.addCleanup(self.proxy.lies.mute.clear)

@@ -60,6 +60,11 @@ class Tree(unittest.TestCase):
                 bad.append(path)
         self.assertEqual(bad, [], "first line lacks the SPDX line that belongs there")
 
+    def test_programs_run(self):
+        """Test programs are executable: the runner does not see others."""
+        self.assertEqual([path for path in tracked() if re.match(r"selftests/\w+/test_\w+\.py$", path) and "__main__" in read(path) and
+                          not os.access(os.path.join(TOP, path), os.X_OK)], [])
+
     def test_interface_headers_stand_alone(self):
         bad = []
         for path in tracked():
