@@ -4,7 +4,6 @@
  * ring first. The process or the kernel allocates the buffer.
  */
 #include <linux/err.h>
-#include <linux/mm.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 
@@ -30,7 +29,7 @@ int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 
 {
 	size_t bytes = ornic_ib_ring_bytes(ring);
 	struct ib_umem *umem;
-	int ret = -EINVAL;
+	int ret;
 
 	if (bytes < sizeof(struct ornic_rec))
 		return -EINVAL;
@@ -38,13 +37,14 @@ int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 
 					IB_ACCESS_LOCAL_WRITE);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
-	/* the record behind the ring must be aligned */
-	if (!ib_umem_offset(umem))
-		ret = ornic_ib_ubuf_take(dev, &ring->ubuf, umem, umem->address);
+	ret = ornic_ib_ubuf_take(dev, &ring->ubuf, umem, umem->address);
 	if (ret) {
 		ib_umem_release(umem);
 		return ret;
 	}
+	/* the record behind the ring must be aligned */
+	if (ib_umem_offset(umem))
+		return -EINVAL;
 	ret = ornic_ib_pagelist_build(dev, &ring->list, &ring->ubuf, 0, bytes);
 	if (ret)
 		return ret;
