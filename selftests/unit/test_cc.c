@@ -190,6 +190,18 @@ static void test_model(void **state)
 	follow(&p, 20000, 30);
 }
 
+/* The first CNP sets the rate to @first; more of them lower it to @least. */
+static void check_cnps(struct cc *c, const struct cc_param *p, uint64_t now, uint32_t first,
+		       uint32_t least)
+{
+	assert_true(dcqcn_cnp(c, p, now));
+	assert_int_equal(c->rate, first);
+	assert_int_equal(c->target, 1000000);
+	for (int i = 1; i < 20; i++)
+		assert_true(dcqcn_cnp(c, p, now + i * 50 * US));
+	assert_int_equal(c->rate, least);
+}
+
 /* The first steps, calculated by hand. */
 static void test_steps(void **state)
 {
@@ -232,12 +244,7 @@ static void test_steps(void **state)
 	assert_false(c.limiting);
 	/* The first CNP sets the configured initial rate. */
 	assert_int_equal(cc_set(&p, "rp_rate_to_set_on_first_cnp", 30), 0);
-	assert_true(dcqcn_cnp(&c, &p, now));
-	assert_int_equal(c.rate, 30000);
-	assert_int_equal(c.target, 1000000);
-	for (int i = 1; i < 20; i++)
-		assert_true(dcqcn_cnp(&c, &p, now + i * 50 * US));
-	assert_int_equal(c.rate, 1000);			/* rp_min_rate */
+	check_cnps(&c, &p, now, 30000, 1000);		/* rp_min_rate */
 }
 
 /* No rate is below rp_min_rate, neither after the first CNP nor after the parameter was raised. */
@@ -252,12 +259,7 @@ static void test_min_rate(void **state)
 	assert_int_equal(cc_set(&p, "rp_max_rate", 1000), 0);
 	assert_int_equal(cc_set(&p, "rp_rate_to_set_on_first_cnp", 1), 0);
 	assert_int_equal(cc_set(&p, "rp_min_rate", 100), 0);
-	assert_true(dcqcn_cnp(&c, &p, now));
-	assert_int_equal(c.rate, 100000);
-	assert_int_equal(c.target, 1000000);
-	for (int i = 1; i < 20; i++)
-		assert_true(dcqcn_cnp(&c, &p, now + i * 50 * US));
-	assert_int_equal(c.rate, 100000);
+	check_cnps(&c, &p, now, 100000, 100000);
 	assert_int_equal(cc_set(&p, "rp_min_rate", 300), 0);
 	now += 20 * 50 * US;
 	assert_true(dcqcn_cnp(&c, &p, now));

@@ -61,8 +61,9 @@ static uint32_t min_kbps(const struct cc_param *p)
 }
 
 /*
- * Set the rate to @kbps or rp_min_rate, whichever is higher. The latter may exceed the previous rate,
- * which is the target: raise the target, because one below the rate would lower the rate.
+ * Set the rate to @kbps, but at least to rp_min_rate. That may be above the target, which the timer
+ * and the byte counter move the rate towards. Raise the target then, so that they do not lower the
+ * rate.
  */
 static void set_rate(struct cc *c, const struct cc_param *p, uint64_t kbps)
 {
@@ -78,15 +79,25 @@ static void raise_target(struct cc *c, const struct cc_param *p, uint64_t kbps)
 	c->target = c->target + kbps < most ? c->target + kbps : most;
 }
 
-/* Raise the rate once, after the timer or the byte counter expired. */
-static void increase(struct cc *c, const struct cc_param *p)
+/* Return by how many kbit/s the target rises after the timer expired @time_stage times. */
+static uint64_t target_step(const struct cc *c, const struct cc_param *p, uint32_t time_stage)
 {
 	uint32_t threshold = p->v[CC_rp_threshold];
 
-	if (c->time_stage > threshold && c->byte_stage > threshold)
-		raise_target(c, p, p->v[CC_rp_hai_rate] * KBPS_PER_MBPS);
-	else if (c->time_stage >= threshold || c->byte_stage >= threshold)
-		raise_target(c, p, p->v[CC_rp_ai_rate] * KBPS_PER_MBPS);
+	if (time_stage > threshold && c->byte_stage > threshold)
+		return p->v[CC_rp_hai_rate] * KBPS_PER_MBPS;
+	if (time_stage >= threshold || c->byte_stage >= threshold)
+		return p->v[CC_rp_ai_rate] * KBPS_PER_MBPS;
+	return 0;
+}
+
+/* Raise the rate once, after the timer or the byte counter expired. */
+static void increase(struct cc *c, const struct cc_param *p)
+{
+	uint64_t step = target_step(c, p, c->time_stage);
+
+	if (step)
+		raise_target(c, p, step);
 	c->rate = ((uint64_t)c->rate + c->target + 1) / 2;
 }
 
@@ -94,14 +105,12 @@ static void increase(struct cc *c, const struct cc_param *p)
 static void time_steps(struct cc *c, const struct cc_param *p, uint64_t n)
 {
 	if (n > STEPS_MAX) {
-		bool hyper = c->byte_stage > p->v[CC_rp_threshold];
-		uint64_t step = p->v[hyper ? CC_rp_hai_rate : CC_rp_ai_rate] * KBPS_PER_MBPS;
 		uint64_t rest = n - STEPS_MAX;
 
 		/* The byte counter stands still, and STEPS_MAX is beyond every threshold. */
 		if (rest > UINT32_MAX)
 			rest = UINT32_MAX;
-		raise_target(c, p, rest * step);
+		raise_target(c, p, rest * target_step(c, p, STEPS_MAX));
 		c->rate = c->target;
 		n = STEPS_MAX;
 	}
