@@ -22,7 +22,7 @@ class Trial:
         self.map = test_map
         self.tests = {t.name: t for t in part.tests() if t.name in test_map.seconds}
         self.kills = {}         # (file, test): mutants of the file that the test killed
-        self.doubtful = {}      # test: number of its failures with a mutant that it repeated without the mutant
+        self.doubtful = {}      # test: how often it failed with a mutant, and then without the mutant, too
 
     def order(self, source, number, build):
         """Return the tests of one build that reach a line, in ascending order of their time per expected kill."""
@@ -102,7 +102,7 @@ class Trial:
             program = self.relinked(test, b, changed, folder)
             limit = PATIENCE + TIMES * self.map.seconds[test.name]
             how, _ = running.run(program, self.part.tree, folder, limit)
-            if how:         # not only by accident: run it again
+            if how:         # run it again: one failure may be an accident
                 how, _ = running.run(program, self.part.tree, folder, limit)
             if how and not self.passes(test, limit):
                 self.doubtful[test.name] = self.doubtful.get(test.name, 0) + 1

@@ -373,9 +373,10 @@ static void write_changed(int fd, const struct command *c)
 }
 
 /*
- * Whether a command by ioctl is not sent: one of the write ABI, or a second GET_CONTEXT of a file.
- * For that the kernel (6.12 to 7.2) frees the new context without its reference to the process,
- * whose memory is lost, and never asks the driver.
+ * Whether a command by ioctl is not sent: one of the write ABI, as above, or GET_CONTEXT. The file
+ * has a context already, so the kernel (6.12 to 7.2) rejects a second one before it calls the
+ * driver. It frees the new context then, but keeps the context's reference to the calling task,
+ * which is therefore never freed.
  */
 static bool forgets_by_ioctl(const struct command *c)
 {
