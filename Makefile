@@ -22,6 +22,11 @@ san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-po
 # V=1 shows the commands
 Q	:= $(if $(V),,@)
 
+# As many commands at a time as there are processors, unless the user gives -j or this make was started by another
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # su without a dash leaves root a path on which dpkg does not find its own programs
 export PATH := $(PATH):/usr/sbin:/sbin
 
@@ -120,14 +125,14 @@ guest-modules: $(guest)/ornic.ko
 $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
 	@echo "  KBUILD  $@"
-	$(Q)$(in_guest) sh -c 'make -s -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
+	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
 	@for ko in $(ko); do objcopy --strip-debug $(guest)/tree/$$ko $(guest)/$${ko##*/} || exit; done
 
 # The number in the library's name is that of rdma-core's private interface.
 $(guest)/ornic.driver: $(provider_src) $(recipe) | $(deps)
 	@mkdir -p $(guest)/libornic
 	@echo "  LD      $(guest)/libornic-rdmav*.so"
-	$(Q)$(in_guest) make -s -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic
+	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C tools/libornic RDMA_CORE=/usr/src/rdma-core O=$(CURDIR)/$(guest)/libornic'
 	@rm -f $(guest)/libornic-rdmav*.so
 	@cp $(guest)/libornic/libornic-rdmav*.so $(guest)/
 	@cp tools/libornic/ornic.driver $(guest)/
@@ -194,6 +199,7 @@ help:
 	@echo "make           build ornicd, ornicctl, the drivers and the provider into $(O)/"
 	@echo "make demo      boot two VMs with an ornic device each and show what they can do (as root)"
 	@echo "make demo KEEP=1      leave the VMs up afterwards and tell how to get into them"
+	@echo "make -j1       one command at a time, not as many as there are processors"
 	@echo "make check     run all tests (as root); make check T=unit/test_mr runs one"
 	@echo "make check JOBS=1     one test program after the other, not as many at a time as there is room for"
 	@echo "make check HOSTS=udp T=guest     the guest tests with a daemon for each VM; also HOSTS=veth"
@@ -201,8 +207,8 @@ help:
 	@echo "make fuzz      look for inputs that break the device; make fuzz T=packet TIME=1800 one target for so many seconds"
 	@echo "make mutants   make small mistakes in the sources that changed since the last commit and list those that no test notices"
 	@echo "make mutants REV=main N=200   since another revision, more of them; also FILES=tools/ornicd/vfu, ALL=1, SEED=7 as before"
-	@echo "make device-faults GUEST=trixie-debug TIME=3600 SEED=1   let the device do wrong in every way, see that the drivers stand it"
-	@echo "make uverbs-fuzz GUEST=trixie-debug TIME=3600 SEED=1     send uverbs what no library sends, while the device comes and goes"
+	@echo "make device-faults GUEST=trixie-debug TIME=3600 SEED=1   inject device faults while programs and the kernel use the device"
+	@echo "make uverbs-fuzz GUEST=trixie-debug TIME=3600 SEED=1     send changed commands to uverbs while the device comes and goes"
 	@echo "make bench     measure against Soft-RoCE and virtio-net; make bench SHORT=1 does a twentieth of the work"
 	@echo "make fresh-check      download, build and measure in a new Debian root with an empty cache (as root, takes long)"
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
