@@ -221,6 +221,7 @@ static inline void ornic_rec_arm(struct ornic_dev *odev, struct ornic_rec *rec,
 	word = (index & ORNIC_ARM_INDEX_MASK) | (u32)arm->sn << ORNIC_ARM_SN_SHIFT |
 	       (u32)arm->type << ORNIC_ARM_TYPE_SHIFT;
 
+	dma_wmb();	/* the consumer index before the arm word: ORN-RNG-11, ORN-RNG-34 */
 	WRITE_ONCE(rec->arm, cpu_to_le32(word));
 	mb();		/* pairs with the device's between its entries and the arm word */
 	if (le32_to_cpu(READ_ONCE(rec->notify)) & ORNIC_NOTIFY_ALWAYS)
