@@ -118,6 +118,16 @@ class Tree(unittest.TestCase):
         done = subprocess.run([os.path.join(TOP, "selftests", "clauses"), "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_names_of_functions(self):
+        """A stack trace names one function: no two files of the drivers define the same name."""
+        seen = {}
+        for path in tracked():
+            if path.startswith("drivers/") and path.endswith(".c"):
+                for name in re.findall(r"^(?:static )?[a-z][\w *]*?\b(ornic_\w+)\([^;]*?\)\n\{", read(path), re.M):
+                    seen.setdefault(name, set()).add(path)
+        self.assertGreater(len(seen), 500)
+        self.assertEqual({name: paths for name, paths in seen.items() if len(paths) > 1}, {})
+
     def test_verbs_name_tests_that_exist(self):
         named = re.findall(r"\b((?:guest|unit)/test_\w+)", read("Documentation/verbs.rst"))
         have = {os.path.splitext(p)[0] for p in tracked()}

@@ -24,7 +24,7 @@
  * Run a command. A rejection is logged for debugging, because the errno does not say which limit or
  * rule of the device was violated; status and syndrome do.
  */
-static int ornic_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
+static int ornic_ib_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 {
 	int ret = ornic_cmd_exec(dev->odev, cmd);
 
@@ -35,13 +35,13 @@ static int ornic_cmd_run(struct ornic_ib_dev *dev, struct ornic_cmd *cmd)
 }
 
 /* Run the create command of an object whose number has 24 bits. */
-static int ornic_cmd_create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len,
-			    u32 *number)
+static int ornic_ib_cmd_create(struct ornic_ib_dev *dev, u16 opcode, const void *in, u16 in_len,
+			       u32 *number)
 {
 	struct ornic_cmd cmd = { .opcode = opcode, .in = in, .in_len = in_len };
 	int ret;
 
-	ret = ornic_cmd_run(dev, &cmd);
+	ret = ornic_ib_cmd_run(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!cmd.result || cmd.result > ORNIC_MAX_NUMBER) {
@@ -69,25 +69,25 @@ int ornic_ib_number_error(struct ornic_ib_dev *dev, int ret)
 	return ret;
 }
 
-static int ornic_cmd_modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
-			    u16 in_len)
+static int ornic_ib_cmd_modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
+			       u16 in_len)
 {
 	struct ornic_cmd cmd = {
 		.opcode = opcode, .number = number, .in = in, .in_len = in_len,
 	};
 
-	return ornic_cmd_run(dev, &cmd);
+	return ornic_ib_cmd_run(dev, &cmd);
 }
 
-static int ornic_cmd_query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
-			   u16 in_len, void *out, u16 out_len)
+static int ornic_ib_cmd_query(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
+			      u16 in_len, void *out, u16 out_len)
 {
 	struct ornic_cmd cmd = {
 		.opcode = opcode, .number = number,
 		.in = in, .in_len = in_len, .out = out, .out_len = out_len,
 	};
 
-	return ornic_cmd_run(dev, &cmd);
+	return ornic_ib_cmd_run(dev, &cmd);
 }
 
 /*
@@ -101,11 +101,15 @@ static int ornic_ib_cmd_try_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 nu
 	struct ornic_cmd cmd = { .opcode = opcode, .number = number };
 	int ret;
 
-	ret = ornic_cmd_run(dev, &cmd);
-	if (ret && keep_busy && cmd.status == ORNIC_ST_BUSY)
+	ret = ornic_ib_cmd_run(dev, &cmd);
+	if (!ret)
+		return 0;
+	if (keep_busy && cmd.status == ORNIC_ST_BUSY)
 		return ret;
-	if (ret)
-		ornic_device_malformed(dev->odev, "destroy command rejected");
+	if (!ornic_device_dead(dev->odev))
+		ibdev_err(&dev->ibdev, "destroy command %#06x of %u rejected: status %u\n", opcode,
+			  number, cmd.status);
+	ornic_device_malformed(dev->odev, "destroy command rejected");
 	return 0;
 }
 
@@ -122,7 +126,7 @@ int ornic_ib_cmd_pd_create(struct ornic_ib_dev *dev, u32 owner, u32 *pdn)
 {
 	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
 
-	return ornic_cmd_create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_PD_CREATE, &in, sizeof(in), pdn);
 }
 
 void ornic_ib_cmd_pd_destroy(struct ornic_ib_dev *dev, u32 pdn)
@@ -134,7 +138,7 @@ int ornic_ib_cmd_xrcd_create(struct ornic_ib_dev *dev, u32 owner, u32 *xrcdn)
 {
 	struct ornic_pd_create_cmd in = { .owner = cpu_to_le32(owner) };
 
-	return ornic_cmd_create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_XRCD_CREATE, &in, sizeof(in), xrcdn);
 }
 
 void ornic_ib_cmd_xrcd_destroy(struct ornic_ib_dev *dev, u32 xrcdn)
@@ -150,7 +154,7 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 	};
 	int ret;
 
-	ret = ornic_cmd_run(dev, &cmd);
+	ret = ornic_ib_cmd_run(dev, &cmd);
 	if (ret)
 		return ret;
 	if (!(cmd.result >> ORNIC_KEY_TAG_BITS)) {
@@ -164,7 +168,7 @@ int ornic_ib_cmd_key_create(struct ornic_ib_dev *dev, const struct ornic_key_cre
 int ornic_ib_cmd_key_modify(struct ornic_ib_dev *dev, u32 key,
 			    const struct ornic_key_modify_cmd *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_KEY_MODIFY, key, in, sizeof(*in));
 }
 
 void ornic_ib_cmd_key_destroy(struct ornic_ib_dev *dev, u32 key)
@@ -186,7 +190,7 @@ int ornic_ib_cmd_region_destroy(struct ornic_ib_dev *dev, u32 key)
 
 int ornic_ib_cmd_clock_read(struct ornic_ib_dev *dev, struct ornic_clock_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_CLOCK_READ, 0, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_create_cmd *in,
@@ -198,7 +202,7 @@ int ornic_ib_cmd_dm_create(struct ornic_ib_dev *dev, const struct ornic_dm_creat
 	};
 	int ret;
 
-	ret = ornic_cmd_run(dev, &cmd);
+	ret = ornic_ib_cmd_run(dev, &cmd);
 	if (!ret)
 		*number = cmd.result;
 	return ret;
@@ -212,18 +216,18 @@ void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
 }
 
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_CQ_MODIFY, cqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_cq_resize_cmd *in,
 			   struct ornic_cq_resize_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_CQ_RESIZE, cqn, in, sizeof(*in), out, sizeof(*out));
 }
 
 void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
@@ -234,17 +238,17 @@ void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
 			   u32 *qpn)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
 }
 
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_QP_MODIFY, qpn, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_QP_MODIFY, qpn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
 }
 
 void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
@@ -255,24 +259,24 @@ void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
 			    u32 *srqn)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_SRQ_CREATE, in, sizeof(*in), srqn);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_SRQ_CREATE, in, sizeof(*in), srqn);
 }
 
 int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_modify_cmd *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_SRQ_MODIFY, srqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
 			    const struct ornic_srq_resize_cmd *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_SRQ_RESIZE, srqn, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_SRQ_RESIZE, srqn, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_SRQ_QUERY, srqn, NULL, 0, out, sizeof(*out));
 }
 
 void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
@@ -282,7 +286,7 @@ void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
 }
 
 void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
@@ -293,7 +297,7 @@ void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
 			    u32 *group)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_RSS_CREATE, in, sizeof(*in), group);
 }
 
 void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
@@ -303,12 +307,12 @@ void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group)
 
 int ornic_ib_cmd_set_gid(struct ornic_ib_dev *dev, const struct ornic_gid_entry *in)
 {
-	return ornic_cmd_modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));
+	return ornic_ib_cmd_modify(dev, ORNIC_OP_SET_GID, in->port, in, sizeof(*in));
 }
 
 int ornic_ib_cmd_port_query(struct ornic_ib_dev *dev, u32 port, struct ornic_identify_port *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_PORT_QUERY, port, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_PORT_QUERY, port, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
@@ -318,7 +322,7 @@ int ornic_ib_cmd_transport(struct ornic_ib_dev *dev, u16 index,
 		.page = ORNIC_ID_TRANSPORT, .index = cpu_to_le16(index),
 	};
 
-	return ornic_cmd_query(dev, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, sizeof(*out));
 }
 
 int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_stat_name *names,
@@ -326,20 +330,20 @@ int ornic_ib_cmd_stat_names(struct ornic_ib_dev *dev, u32 offset, struct ornic_s
 {
 	struct ornic_stat_names_cmd in = { .offset = cpu_to_le32(offset) };
 
-	return ornic_cmd_query(dev, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in), names,
+	return ornic_ib_cmd_query(dev, ORNIC_OP_STAT_NAMES, 0, &in, sizeof(in), names,
 			       count * sizeof(*names));
 }
 
 int ornic_ib_cmd_stat_read(struct ornic_ib_dev *dev, const struct ornic_stat_read_cmd *in,
 			   __le64 *values)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
+	return ornic_ib_cmd_query(dev, ORNIC_OP_STAT_READ, 0, in, sizeof(*in), values,
 			       le32_to_cpu(in->count) * sizeof(*values));
 }
 
 int ornic_ib_cmd_counter_create(struct ornic_ib_dev *dev, u32 *number)
 {
-	return ornic_cmd_create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
+	return ornic_ib_cmd_create(dev, ORNIC_OP_COUNTER_CREATE, NULL, 0, number);
 }
 
 void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
@@ -349,10 +353,10 @@ void ornic_ib_cmd_counter_destroy(struct ornic_ib_dev *dev, u32 number)
 
 int ornic_ib_cmd_cq_query(struct ornic_ib_dev *dev, u32 cqn, struct ornic_cq_query_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_CQ_QUERY, cqn, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_CQ_QUERY, cqn, NULL, 0, out, sizeof(*out));
 }
 
 int ornic_ib_cmd_key_query(struct ornic_ib_dev *dev, u32 key, struct ornic_key_query_rsp *out)
 {
-	return ornic_cmd_query(dev, ORNIC_OP_KEY_QUERY, key, NULL, 0, out, sizeof(*out));
+	return ornic_ib_cmd_query(dev, ORNIC_OP_KEY_QUERY, key, NULL, 0, out, sizeof(*out));
 }

@@ -56,7 +56,7 @@ u32 ornic_ib_rq_bytes(u32 sges)
 	return sizeof(struct ornic_rwqe) + sges * sizeof(struct ornic_sge);
 }
 
-static u64 ornic_ring_bytes(u8 log, u8 stride)
+static u64 ornic_queue_bytes(u8 log, u8 stride)
 {
 	return log == ORNIC_NO_RING ? 0 : 1ULL << (log + stride);
 }
@@ -64,10 +64,10 @@ static u64 ornic_ring_bytes(u8 log, u8 stride)
 static void ornic_lay_out(const struct ornic_ib_geom *geom, struct layout *at)
 {
 	at->sq = 0;
-	at->rq = at->sq + ornic_ring_bytes(geom->sq_log, geom->sq_stride);
+	at->rq = at->sq + ornic_queue_bytes(geom->sq_log, geom->sq_stride);
 	if (geom->rq_log != ORNIC_NO_RING)
 		at->rq = ALIGN(at->rq, 1ULL << geom->rq_stride);
-	at->sq_rec = at->rq + ornic_ring_bytes(geom->rq_log, geom->rq_stride);
+	at->sq_rec = at->rq + ornic_queue_bytes(geom->rq_log, geom->rq_stride);
 	at->rq_rec = at->sq_rec + sizeof(struct ornic_rec);
 	at->size = at->rq_rec + sizeof(struct ornic_rec);
 }
@@ -83,7 +83,7 @@ static int ornic_check_ring(u8 log, u8 stride, u8 max_log, u8 min_stride, u8 max
 	if (wrs > BIT(log) || entry_bytes > BIT(stride))
 		return -EINVAL;
 	/* the ring or record behind this ring needs the alignment of a record */
-	return ornic_ring_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
+	return ornic_queue_bytes(log, stride) < sizeof(struct ornic_rec) ? -EINVAL : 0;
 }
 
 static int ornic_check_geom(const struct ornic_ib_dev *dev, const struct ornic_ib_qp *qp,
@@ -271,8 +271,8 @@ static int ornic_describe_user(struct ornic_ib_dev *dev, const struct ornic_ib_q
 			       const struct layout *at, struct ornic_qp_create_cmd *cmd,
 			       struct ornic_ib_pagelist *lists)
 {
-	u64 sq_bytes = ornic_ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
-	u64 rq_bytes = ornic_ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
+	u64 sq_bytes = ornic_queue_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ornic_queue_bytes(qp->geom.rq_log, qp->geom.rq_stride);
 	int ret = 0;
 
 	if (sq_bytes)
@@ -293,8 +293,8 @@ static int ornic_describe_kernel(struct ornic_ib_dev *dev, const struct ornic_ib
 				 const struct layout *at, struct ornic_qp_create_cmd *cmd,
 				 struct ornic_ib_pagelist *lists)
 {
-	u64 sq_bytes = ornic_ring_bytes(qp->geom.sq_log, qp->geom.sq_stride);
-	u64 rq_bytes = ornic_ring_bytes(qp->geom.rq_log, qp->geom.rq_stride);
+	u64 sq_bytes = ornic_queue_bytes(qp->geom.sq_log, qp->geom.sq_stride);
+	u64 rq_bytes = ornic_queue_bytes(qp->geom.rq_log, qp->geom.rq_stride);
 	int ret;
 
 	ret = ornic_ib_pagelist_kernel(dev, &lists[0], &qp->kbuf, at->sq, sq_bytes);

@@ -13,7 +13,7 @@
 static_assert(BIT(ORNIC_CQE_LOG) == ORNIC_ENTRY_BYTES);
 
 /* Schedule NAPI on an event of a completion queue. Context: hard interrupt. */
-static void ornic_cq_event(struct ornic_comp *comp)
+static void ornic_eth_cq_event(struct ornic_comp *comp)
 {
 	struct ornic_cq *cq = container_of(comp, struct ornic_cq, comp);
 	unsigned long flags;
@@ -38,7 +38,7 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 
 	cq->queues = q;
 	cq->next = 0;
-	cq->comp.comp = ornic_cq_event;
+	cq->comp.comp = ornic_eth_cq_event;
 	spin_lock_init(&cq->arm_lock);
 	ornic_arm_init(&cq->arm);
 	err = ornic_ring_alloc(q->nd, &cq->ring, log, ORNIC_CQE_LOG);
