@@ -199,7 +199,6 @@ help:
 	@echo "make           build ornicd, ornicctl, the drivers and the provider into $(O)/"
 	@echo "make demo      boot two VMs with an ornic device each and show what they can do (as root)"
 	@echo "make demo KEEP=1      leave the VMs up afterwards and tell how to get into them"
-	@echo "make -j1       one command at a time, not as many as there are processors"
 	@echo "make check     run all tests (as root); make check T=unit/test_mr runs one"
 	@echo "make check JOBS=1     one test program after the other, not as many at a time as there is room for"
 	@echo "make check HOSTS=udp T=guest     the guest tests with a daemon for each VM; also HOSTS=veth"

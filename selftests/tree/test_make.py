@@ -84,8 +84,8 @@ class Rules(unittest.TestCase):
         targets = re.findall(r"^make ([a-z-]+)", out, re.M)
         self.assertGreaterEqual(set(targets), {"demo", "check", "modules", "install", "clean"})
         status, database = make("-pnq", "help")
-        for target in targets:
-            self.assertRegex(database, r"(?m)^%s:" % target)
+        rules = set(re.findall(r"(?m)^([\w-]+):", database))
+        self.assertEqual([target for target in targets if target not in rules], [])
 
     def plan(self, *args):
         status, out = make("-n", *args, *PIECES)

@@ -101,7 +101,10 @@ void ornic_ib_dmabuf_unlock(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr, bo
 {
 	struct ib_umem_dmabuf *dmabuf = to_ib_umem_dmabuf(mr->ubuf.umem);
 
-	/* ib_core sets it after reg_user_mr_dmabuf(); ornic_dmabuf_revoke() may run before */
+	/*
+	 * uverbs (6.1 to 7.2) sets it after reg_user_mr_dmabuf(), and ornic_dmabuf_revoke(), which
+	 * needs it, can run before that
+	 */
 	mr->ibmr.device = &dev->ibdev;
 	if (made)
 		ib_umem_dmabuf_set_revoke_locked(dmabuf, ornic_dmabuf_revoke, mr);

@@ -72,8 +72,10 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 }
 
 /*
- * Join a group, perhaps once more: ib_core counts every success and does not destroy a queue pair
- * that has left less often. uverbs joins again if the LID differs, which means nothing to RoCE.
+ * Join a group, perhaps once more. ib_core (6.1 to 7.2) counts every success and does not destroy a
+ * queue pair that has left less often, and uverbs joins again if the LID differs, which means
+ * nothing to RoCE. With one membership the second leave would fail, and an unprivileged process
+ * would keep its queue pair for ever.
  */
 int ornic_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {

@@ -267,8 +267,9 @@ struct ib_mr *ornic_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 le
 
 /*
  * Destroy the key of a region. This is the only destroy command that a correct device may reject:
- * while a window is bound. uverbs retries at the latest when the process exits and its windows are
- * freed. If the protection domain has no window, a rejection means that the device is faulty.
+ * while a window is bound. uverbs (6.1 to 7.2) retries at the latest when the process exits and its
+ * windows are freed. If the protection domain has no window, a rejection means that the device is
+ * faulty.
  */
 static int ornic_region_destroy(struct ornic_ib_dev *dev, struct ornic_ib_pd *pd, u32 key)
 {

@@ -135,7 +135,7 @@ static int ornic_put_body(const struct ornic_ib_qp *qp, void *seg, const struct 
 	bool connected = ornic_ib_connected(qp->ibqp.qp_type);
 	bool rc = qp->ibqp.qp_type == IB_QPT_RC;
 
-	switch ((int)wr->opcode) { /* int: the enum of an older ib_core lacks some of them */
+	switch (wr->opcode) {
 	case IB_WR_LOCAL_INV:
 		return connected ? 0 : -EINVAL;
 	case IB_WR_REG_MR:

@@ -46,7 +46,11 @@
  */
 #define MAX_FAST_REG_PAGES	(SZ_32K / sizeof(__le64))
 
-/* Most GIDs of a port. ib_core makes two sysfs files of each, in arrays of one block of memory. */
+/*
+ * Most GIDs of a port. ib_core (6.1 to 7.2) makes two sysfs files of each, in arrays of one block
+ * of memory: with the 65535 that a device may report, it cannot be registered on a host with
+ * fragmented memory.
+ */
 #define MAX_GIDS	4096
 
 /* The field has 5 bits on the wire. */
@@ -305,8 +309,8 @@ static int ornic_read_port(struct ornic_ib_dev *dev, u32 port_num, struct ornic_
 }
 
 /*
- * ib_core may call this under RTNL and from netdev notifiers, so it takes no lock of the network
- * stack.
+ * ib_core (6.1 to 7.2) may call this under RTNL and from netdev notifiers: with a lock of the
+ * network stack here it would wait for itself.
  */
 int ornic_ib_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *attr)
 {

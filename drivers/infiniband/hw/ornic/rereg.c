@@ -125,7 +125,10 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 	if (flags & IB_MR_REREG_TRANS &&
 	    (length > le64_to_cpu(dev->odev->id.max_region) || virt + length < virt))
 		return ERR_PTR(-EINVAL);
-	/* ib_core removes IB_MR_REREG_PD if the protection domain stays the same */
+	/*
+	 * uverbs (6.1 to 7.2) removes IB_MR_REREG_PD if the protection domain stays the same, and
+	 * the command needs a change
+	 */
 	if (!flags)
 		return NULL;
 	/* a region of a DMA buffer keeps the memory that was pinned when it was registered */

@@ -305,7 +305,7 @@ int ornic_ctrl_enable(struct ornic_core *core)
 	if (err) {
 		dev_err(ornic_dma_dev(core), "not ready within %u ms\n", core->ready_ms);
 	} else if (status & ORNIC_STS_FATAL) {
-		dev_err(ornic_dma_dev(core), "device refused to start, syndrome %#010x\n",
+		dev_err(ornic_dma_dev(core), "device rejected the start, syndrome %#010x\n",
 			readl(core->regs + ORNIC_REG_SYNDROME));
 		reason = ORNIC_REASON_FATAL;
 		err = -EIO;

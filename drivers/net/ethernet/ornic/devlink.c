@@ -79,7 +79,10 @@ static int ornic_devlink_info(struct devlink *devlink, struct devlink_info_req *
 	return err;
 }
 
-/* The port of the network interface. Devlink wants no port during a reload. */
+/*
+ * The port of the network interface. It goes during a reload, because devlink (6.12 to 7.2) warns
+ * of a port that is there between reload_down() and reload_up().
+ */
 static int ornic_port_add(struct ornic_core *core)
 {
 	struct devlink_port_attrs attrs = {

@@ -4,8 +4,9 @@
  * longer moves. Devlink counts the errors, keeps a dump and calls the recovery, unless an
  * administrator has turned auto_recover off.
  *
- * Devlink does not call the recovery of a reporter in state "error". Therefore each start of the
- * device sets "fw" to healthy: a recovery, a PCI reset, a resume and a reload. The reporters
+ * Devlink (6.1 to 7.2) does not call the recovery of a reporter in state "error". Therefore each
+ * start of the device sets "fw" to healthy (a recovery, a PCI reset, a resume and a reload): else
+ * the next death would be the last. The reporters
  * have no grace period, because reset.c itself counts recoveries in close succession.
  */
 #include <linux/io.h>
