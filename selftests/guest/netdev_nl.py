@@ -3,7 +3,7 @@
 """Query the kernel's netlink family "netdev" and print JSON; runs in a guest, which has no ynl.
 
 netdev_nl.py INTERFACE: objects of the interface by kind: queues, napis, queue statistics, those of the whole interface, page
-pools. Unknown attributes are left out. A kind that the kernel does not have is None.
+pools, their statistics. Unknown attributes are left out. A kind that the kernel does not have is None.
 """
 import json
 import socket
@@ -14,7 +14,8 @@ NETLINK_GENERIC, GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 16, 3
 CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 1, 2
 NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
-# kind: command, attributes of the request (number, value; None is the interface), names of attributes by number
+# kind: command, attributes of the request (number, value; None is the interface), names of attributes by number; for a nested
+# attribute the names in it
 KINDS = {
     "queues": (10, [(2, None)], {1: "id", 3: "type", 4: "napi-id"}),
     "napis": (11, [(1, None)], {1: "ifindex", 2: "id", 3: "irq"}),
@@ -23,6 +24,7 @@ KINDS = {
     "totals": (12, [(1, None)], {1: "ifindex", 8: "rx-packets", 9: "rx-bytes", 10: "tx-packets", 11: "tx-bytes",
                                  12: "rx-alloc-fail", 16: "rx-csum-unnecessary", 33: "tx-stop"}),
     "pools": (5, [], {1: "id", 2: "ifindex", 3: "napi-id", 4: "inflight"}),
+    "pool-stats": (9, [], {1: {1: "id", 2: "ifindex"}, 8: "alloc-fast", 9: "alloc-slow"}),
 }
 
 
@@ -38,6 +40,18 @@ def attributes(data):
         found[number & 0x3fff] = data[4:length]
         data = data[length + -length % 4:]
     return found
+
+
+def named(found, names):
+    """Return the values of attributes by name."""
+    said = {}
+    for number, value in found.items():
+        name = names.get(number)
+        if isinstance(name, dict):
+            said.update(named(attributes(value), name))
+        elif name:
+            said[name] = int.from_bytes(value, sys.byteorder)
+    return said
 
 
 class Netlink:
@@ -82,10 +96,10 @@ def main(interface):
         except OSError:
             said[kind] = None
             continue
-        said[kind] = [{names[number]: int.from_bytes(value, sys.byteorder) for number, value in each.items() if number in names}
-                      for each in found]
-    if said["pools"]:
-        said["pools"] = [pool for pool in said["pools"] if pool.get("ifindex") == index]
+        said[kind] = [named(each, names) for each in found]
+    for kind in "pools", "pool-stats":
+        if said[kind]:
+            said[kind] = [pool for pool in said[kind] if pool.get("ifindex") == index]
     print(json.dumps(said))
 
 

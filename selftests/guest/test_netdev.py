@@ -133,6 +133,23 @@ class Netdev(harness.GuestTest):
         # 6.12 shows the NAPI context only of a pool that has one when it is created
         self.assertLessEqual({pool["napi-id"] for pool in pools if "napi-id" in pool}, {napi["id"]})
 
+    def test_page_pool_statistics(self):
+        """Netlink shows how many receive buffers the page pool has allocated. Debian's own kernels do not count that."""
+        self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
+        if self.netlink()["pool-stats"] is None:
+            self.skipTest("the kernel of %s has no statistics of page pools" % harness.GUEST)
+        self.ping(1000, count=10)
+        pools = self.netlink()["pool-stats"]
+        self.assertTrue(pools)
+        self.assertGreater(sum(pool["alloc-fast"] + pool["alloc-slow"] for pool in pools), 0)
+
+    def test_channels(self):
+        """The interface has one queue of each kind, and no more can be asked for."""
+        said = self.a.run("ethtool -l " + self.dev).out
+        self.assertEqual(re.findall(r"^Combined:\s+(\d+)", said, re.M), ["1", "1"], said)
+        self.assertNotEqual(self.a.run("ethtool -L %s combined 2" % self.dev, check=False).rc, 0)
+        self.assertEqual(self.a.run("ethtool -l " + self.dev).out, said)
+
     def test_queue_statistics(self):
         """Statistics grow with the traffic, do not fall when the queues are replaced, and add up to those of the interface."""
         self.a.push(os.path.join(harness.HERE, "netdev_nl.py"), "/tmp/")
