@@ -74,6 +74,11 @@ if say == "window":
 os._exit(0)
 '''
 
+# ib_core binds a queue pair to a counter when it leaves RESET.
+CONNECT = '''from pyverbs.qp import QPAttr
+qp.to_init(QPAttr(port_num=1))
+'''
+
 # Work queues, one after the other.
 QUEUES = '''
 import pyverbs.enums as e
@@ -126,6 +131,18 @@ class Destroy(BadDevice):
         self.load()
         program = self.script(OBJECTS)
         self.reject(getattr(c, "ORNIC_OP_" + name), status)
+        program.write(b"end\n")
+        self.assertEqual(program.wait(60), 0)
+        self.rejected()
+
+    def test_process_counter_destroy(self):
+        """A counter goes with the last queue pair that is bound to it."""
+        self.load()
+        self.vm.run("rdma statistic qp set link ornic0/1 auto type on")
+        self.addCleanup(self.vm.run, "rdma statistic qp set link ornic0/1 auto off", check=False)
+        program = self.script(OBJECTS.replace("raw = QP", CONNECT + "raw = QP"))
+        self.assertIn("cntn", self.vm.run("rdma statistic qp show link ornic0/1").out)
+        self.reject(c.ORNIC_OP_COUNTER_DESTROY)
         program.write(b"end\n")
         self.assertEqual(program.wait(60), 0)
         self.rejected()

@@ -25,6 +25,27 @@ print("done", flush=True)
 input()
 """
 
+CGROUP = "/sys/fs/cgroup"
+REGION = 128 << 20                      # bytes, in pages of 4 KiB
+A_REGION = """
+import ctypes, mmap
+import pyverbs.enums as e
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+memory = mmap.mmap(-1, %d)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+for first in 0, 4096:                   # neighbours are not contiguous in physical memory, so each page has an entry in the list
+    for at in range(first, len(memory), 8192):
+        memory[at] = 1
+pd = PD(Context(name="ornic0"))
+print("there", flush=True)
+input()
+MR(pd, len(memory), e.IBV_ACCESS_LOCAL_WRITE, ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+print("done", flush=True)
+input()
+"""
+
 
 def timeouts(**given):
     """Return a function for CAP with other timeouts, in units of 100 ms: ready, admin, reset."""
@@ -97,6 +118,17 @@ class BadDevice(Proxied):
         process = self.spawn("exec python3 -c '%s'" % program)
         process.wait_for("there", 60)
         return process
+
+    @staticmethod
+    def once(opcode, status):
+        """Return a hook that changes the status of the next of these commands, and a list that has the command then."""
+        failed = []
+
+        def hook(command, completion):
+            if command.opcode == opcode and not failed:
+                failed.append(command)
+                completion["status"] = status
+        return hook, failed
 
     def reject(self, opcode, status=c.ORNIC_ST_BUSY, then=None):
         """Reject this command from now on and do not execute it. then: a function to call first, each time."""
@@ -281,6 +313,25 @@ class Commands(BadDevice):
         self.assertFalse(self.said("not answered within 6000 ms"))
         self.recovers(c.ORNIC_REASON_ADMIN_TIMEOUT)
 
+    def test_list_is_accounted(self):
+        """The list of a region's pages counts as memory of the process that registers it, in its cgroup."""
+        self.load(registers={c.ORNIC_REG_CAP: patient})
+        program = self.spawn("echo +memory > {g}/cgroup.subtree_control; mkdir -p {g}/region; echo $$ > {g}/region/cgroup.procs; "
+                             "exec python3 -c '{program}'".format(g=CGROUP, program=A_REGION % REGION))
+        program.wait_for("there", 120)
+        before = self.kernel_memory()
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_KEY_CREATE
+        program.write(b"\n")
+        self.proxy.wait(lambda: self.proxy.held, "register the region")
+        during = self.kernel_memory()
+        self.proxy.release()
+        program.wait_for("done", 60)
+        self.assertGreaterEqual(during - before, 8 * (REGION >> 12))
+
+    def kernel_memory(self):
+        """Return the bytes that the kernel has allocated on behalf of the cgroup. It adds them up every 2 seconds."""
+        return int(self.vm.run("sleep 4; awk '/^kernel / { print $2 }' %s/region/memory.stat" % CGROUP).out)
+
     def test_long_list(self):
         """The time limit grows by one admin timeout for each 2^22 pages of a list."""
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
@@ -339,8 +390,6 @@ class Consumers(BadDevice):
     """ORN-QP-22: the kernel's consumers get the completions that a dead device no longer writes."""
 
     def dies(self, die):
-        if harness.DEBUG:
-            self.skipTest("the kernel of %s has no NVMe" % harness.GUEST)
         self.load(registers={c.ORNIC_REG_CAP: patient})
         nvme.target(self, self.vm, "10.88.0.1")
         self.addCleanup(self.vm.run, "rmmod nvme_rdma", check=False)
@@ -679,13 +728,7 @@ class Revive(BadDevice):
 
     def test_identify_fails_once(self):
         self.load()
-        failed = []
-
-        def hook(command, completion):
-            if command.opcode == c.ORNIC_OP_IDENTIFY and not failed:
-                failed.append(command)
-                completion["status"] = c.ORNIC_ST_INTERNAL
-        self.proxy.lies.on_completion = hook
+        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
         self.vm.run(Changed.FLR, timeout=60)
         self.assertTrue(failed)
         self.works()

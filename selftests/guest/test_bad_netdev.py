@@ -4,10 +4,13 @@
 
 A change of the interface that fails leaves it as it was, and no kernel complains.
 """
-from proxied import INTERFACE, c, tap
+import time
+
+from proxied import INTERFACE, c, patient, tap
 from test_bad_device import BadDevice
 
 PEER = "10.88.0.77"                     # an address without an owner
+WATCHDOG = 5                            # seconds after which the kernel reports a send queue that stands still
 CREATES = "PD_CREATE CQ_CREATE QP_CREATE QP_MODIFY".split()
 
 
@@ -58,6 +61,20 @@ class Replace(BadDevice):
         self.proxy.lies.on_command = None
         self.proxy.lies.mute = set()
         self.recovers(c.ORNIC_REASON_FATAL)
+
+    def test_slow(self):
+        """The kernel does not report the send queue when the device takes longer than that to replace the queues."""
+        self.load(registers={c.ORNIC_REG_CAP: patient})
+        self.interface("ip neigh replace %s lladdr 02:00:00:00:00:77 dev $i" % PEER)
+        self.spawn("exec ping -q -f %s > /dev/null" % PEER)
+        self.proxy.lies.on_completion = lambda command, _: command.opcode != c.ORNIC_OP_PORT_MODIFY
+        change = self.spawn("ip link set %s mtu 4000" % INTERFACE)
+        self.proxy.wait(lambda: self.proxy.held, "exchange the queues")
+        time.sleep(2 * WATCHDOG)
+        self.proxy.release()
+        self.assertEqual(change.wait(60), 0)
+        self.assertEqual(self.mtu(), 4000)
+        self.works()
 
     def test_number_in_use(self):
         """ORN-SEC-16: the device returns the number of an existing CQ; the owner of that CQ keeps its events until the reset."""

@@ -341,7 +341,7 @@ class Transmit(DevlinkTest):
         self.assertEqual(self.reporter("tx")["state"], "healthy")
 
 
-class Reset(DevlinkTest):
+class Resets(DevlinkTest):
     """Resets by the PCI core while the driver is bound and the interface busy."""
 
     def busy(self):
@@ -362,6 +362,8 @@ class Reset(DevlinkTest):
         self.all_works()
         self.assertEqual(self.reporter("fw")["state"], "healthy")
 
+
+class Reset(Resets):
     def test_function(self):
         self.kept(lambda: self.vm.run(FLR, timeout=60))
         self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_USER})
@@ -379,6 +381,12 @@ class Reset(DevlinkTest):
         self.aer()
         self.kept(self.aer)
 
+    def test_slot_fails_once(self):
+        """The driver tries again to restore the device."""
+        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
+        self.kept(self.aer)
+        self.assertTrue(failed)
+
     def test_slot_while_dead(self):
         """A dead device without automatic recovery."""
         self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
@@ -395,6 +403,43 @@ class Reset(DevlinkTest):
         self.vm.run("echo 1 > /sys/bus/pci/devices/%s/remove" % SLOT, timeout=60)
         self.proxy.rules.reset()                # the driver finds another function
         self.vm.run("echo 1 > /sys/bus/pci/rescan", timeout=60)
+        self.all_works()
+
+
+class Sleep(Resets):
+    """Suspend and resume of the VM's kernel, as far as its drivers are concerned: pm_test ends it there."""
+
+    SLEEP = ("echo %d > /sys/module/suspend/parameters/pm_test_delay; cd /sys/power; echo devices > pm_test; "
+             "echo mem > state; echo none > pm_test")
+
+    def setUp(self):
+        super().setUp()
+        if self.vm.run("[ -e /sys/power/pm_test ]", check=False).rc:
+            self.skipTest("the kernel of %s cannot test suspend" % harness.GUEST)
+
+    def sleep(self, seconds=1):
+        self.vm.run(self.SLEEP % seconds, timeout=60)
+
+    def test_sleep(self):
+        self.kept(self.sleep)
+        self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_SUSPEND})
+
+    def test_twice(self):
+        self.sleep()
+        self.kept(self.sleep)
+
+    def test_resume_fails_once(self):
+        """The driver tries again to restore the device."""
+        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
+        self.kept(self.sleep)
+        self.assertTrue(failed)
+
+    def test_dead(self):
+        """A device that is dead when the machine suspends works after it resumes."""
+        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
+        self.die()
+        self.wait_said("no automatic recovery")
+        self.sleep()
         self.all_works()
 
 
