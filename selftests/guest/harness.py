@@ -185,15 +185,12 @@ class GuestTest(unittest.TestCase):
     """A test case with both VMs."""
 
     ornic_only = False
-    needs_modules = False                       # the kernel's RDMA stack creates and destroys objects at any time
 
     @classmethod
     def setUpClass(cls):
         cls.p = pair()
         cls.a, cls.b = cls.p.a, cls.p.b
         cls.device = cls.p.device
-        if cls.needs_modules and DEBUG:
-            raise unittest.SkipTest("the RDMA stack of %s is no module" % GUEST)
         if cls.ornic_only and not cls.p.is_ornic:
             raise unittest.SkipTest("about ornic, not about %s" % cls.device)
 

@@ -48,7 +48,7 @@ def file_system(test, vm, address):
 
 def ib_again(vm, device):
     """Reload the RDMA driver of a VM: ib_core keeps the CQs of its pool until the device goes."""
-    vm.run("rmmod nvme_rdma; for m in %s; do [ ! -d /sys/module/$m ] || rmmod $m || exit; done; modprobe rdma_ucm; "
+    vm.run("rmmod nvme_rdma; for m in %s; do [ ! -e /sys/module/$m/initstate ] || rmmod $m || exit; done; modprobe rdma_ucm; "
            "insmod %s/ornic_ib.ko" % (LAYERS, UPDATES), timeout=60)
     vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
            "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done" % (device, device), timeout=30)

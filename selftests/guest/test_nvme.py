@@ -7,7 +7,6 @@ import nvme
 
 class Nvme(harness.GuestTest):
     ornic_only = True
-    needs_modules = True
 
     def test_file_system(self):
         """Reloads the RDMA driver in both VMs first, because ib_core keeps the CQs of its pool until the device goes."""

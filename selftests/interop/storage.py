@@ -6,8 +6,6 @@ import peers
 
 
 class Nvme(peers.Roles, harness.GuestTest):
-    needs_modules = True
-
     def file_system(self, place):
         """Reload both drivers first, because ib_core keeps the CQs of its pool until the device goes."""
         target, host = self.ends(place)
