@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a device can do wrong, and a device that does so.
+"""The device faults by name, and their injection by a proxy.
 
-Each wrong has a name of what and how; a run counts how often each was done:
+A name consists of the object and the kind of fault. A run counts how often each fault was injected:
 
-OPCODE/FAULT                a command ends otherwise than it should: QP_CREATE/lost
-EV_TYPE/FAULT               an event is lost, doubled, changed or made up: EV_COMPLETION/doubled
+OPCODE/FAULT                a command completes incorrectly, late or never: QP_CREATE/lost
+EV_TYPE/FAULT               an event is lost, duplicated, changed or spurious: EV_COMPLETION/doubled
 identify_PAGE.FIELD/VALUE   the driver reads this value in an Identify page, or in the answer of PORT_QUERY
-cqe.FIELD/VALUE             a completion that no work request asked for, with this value, on a CQ of the kernel
+cqe.FIELD/VALUE             a spurious completion, with this value, on a CQ of the kernel
 """
 import fnmatch
 import os
@@ -26,10 +26,10 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 DRIVERS = os.path.join(HERE, "..", "..", "drivers")
 STATUSES = ["status-%d" % value for value in sorted({value for name, value in vars(c).items() if name.startswith("ORNIC_ST_") and value} |
                                                     {17, 77, 255})]
-# done-N: the device has done it, and says that it failed. slow is within the time limit, late beyond it.
+# done-N: the device has executed the command, but reports failure with status N. slow completes within the time limit, late after it.
 OTHERS = ["done-8", "done-15", "lost", "late", "slow", "twice", "number-0", "number-max", "number-other", "opcode"]
 OUTPUTS = ["output-0", "output-1", "output-random", "output-short"]
-HELD = {"slow": 0.5, "late": 1.5}       # admin timeouts that a completion is held for
+HELD = {"slow": 0.5, "late": 1.5}       # delay of a completion, in admin timeouts
 EVENT_FAULTS = ["dropped", "doubled", "other-number", "other-type", "ones", "made-up"]
 PAGES = {c.ORNIC_ID_DEVICE: "ornic_identify_device", c.ORNIC_ID_PORT: "ornic_identify_port",
          c.ORNIC_ID_TRANSPORT: "ornic_identify_transport"}
@@ -37,15 +37,15 @@ EVENTS = {value: name[6:] for name, value in vars(c).items() if re.match(r"ORNIC
 NUMBER, TYPE = offset("ornic_eqe.number"), offset("ornic_eqe.type")
 BEYOND = c.ORNIC_MAX_NUMBER + 1
 KERNEL = 0                              # doorbell page of the kernel's own objects
-SPARED = 0.6                            # share of the starts of a device that go well
-REST = 4                                # pauses for which nothing goes wrong then, on average: workloads get somewhere
-# A device that writes to memory which the driver has every reason to free: no driver can stand that without an IOMMU. So it must not
-# say that a change of a ring or of a mapping failed which it has made.
+SPARED = 0.6                            # share of device starts that get no faults at first
+REST = 4                                # length of that time, in mean pauses between faults, so that workloads make progress
+# The device must not report that a change of a ring or of a mapping failed if it has made the change. It would then write to memory
+# that the driver rightly frees, which no driver survives without an IOMMU.
 IMPOSSIBLE = {(opcode, fault) for opcode in ("CQ_RESIZE", "SRQ_RESIZE", "KEY_MODIFY") for fault in ("done-8", "done-15")}
 
 
 def sent_by_drivers():
-    """Names of the opcodes that the drivers' source names."""
+    """Return the names of the opcodes that occur in the drivers' source."""
     found = set()
     for folder, _, files in os.walk(DRIVERS):
         for name in files:
@@ -55,7 +55,7 @@ def sent_by_drivers():
 
 
 def extremes(code):
-    """Values of a field at and next to the ends of its range, and the sign bit alone."""
+    """Return the values at and next to the ends of a field's range, and the sign bit alone."""
     bits = 8 * struct.calcsize("<" + code)
     if code.endswith("s"):
         return [0, (1 << bits) - 1]
@@ -63,30 +63,30 @@ def extremes(code):
 
 
 def field_cases(structure, without=("res", "phase")):
-    """(name, offset, code, value) of each extreme value of each field."""
+    """Return (name, offset, code, value) of each extreme value of each field."""
     return [("%s.%s/%#x" % (structure[6:], field, value), at, code, value) for at, code, field in fields_of(structure)
             if not field.startswith(without) for value in extremes(code)]
 
 
 def command_faults(opcode, output):
-    """Faults of a command in the order of their worth, which a seed shuffles within each list: one of each kind comes first."""
+    """Return the faults of a command as two lists: the different kinds first, then the statuses. The seed shuffles each list."""
     possible = [fault for fault in OTHERS + (OUTPUTS if output else []) if (opcode, fault) not in IMPOSSIBLE]
     return possible, STATUSES
 
 
-class Wrongs:
-    """Which wrongs were done how often, and which come next. only: patterns of names; done: what earlier runs did."""
+class FaultPlan:
+    """Count the injected faults and choose the next ones. only: patterns of names; done: counts of earlier runs, by name."""
 
     def __init__(self, seed, only=(), done=None):
         self.random, self.only, self.done = random.Random(seed), only, dict(done or {})
-        self.order = {}                 # names that are possible, by opcode, type of event or structure
-        self.latest = []                # the last ones, with the time
+        self.order = {}                 # possible faults, by opcode, type of event or structure
+        self.latest = []                # injected faults with their times, oldest first
 
     def allowed(self, name):
         return not self.only or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.only)
 
     def learn(self, group, *lists):
-        """A group exists, and this can go wrong in it. Half of the first list's worth of the second comes among the first."""
+        """Add a group and its faults. Part of the second list, a third as long as the first, is mixed into the first; the rest follows."""
         first, *rest = [list(each) for each in lists]
         for each in (first, *rest):
             self.random.shuffle(each)
@@ -101,14 +101,14 @@ class Wrongs:
         return sum(name in self.done for name in self.order[group])
 
     def next(self, group):
-        """A name that was not done before; one of those done if a pattern asks for them; or None."""
+        """Return a fault that was not injected yet; if there is none, any fault of the group if patterns are set, else None."""
         left = [name for name in self.order[group] if name not in self.done]
         if left:
             return left[0]
         return self.random.choice(self.order[group]) if self.only and self.order[group] else None
 
     def fair(self, group, among):
-        """Whether it is this group's turn: the more of it was done than of the others, the less likely."""
+        """Return at random whether this group is next: the further its count of injected faults is ahead of the others, the less likely."""
         least = min(self.tried(each) for each in among if self.next(each))
         return self.random.random() < max(0.02, 0.6 ** (self.tried(group) - least))
 
@@ -121,26 +121,26 @@ class Wrongs:
 
 
 class Liar:
-    """Makes a proxy's device do wrong, at random moments. Between two wrong commands are pause seconds on average.
+    """Inject faults into a proxy's device at random moments, with pause seconds on average between two faulty commands.
 
-    Many wrongs end with a reset, so most starts of the device go well.
+    Most starts of the device are spared, because many faults lead to a reset.
     """
 
-    def __init__(self, proxy, wrongs, admin_timeout, pause):
-        self.proxy, self.wrongs, self.admin_timeout = proxy, wrongs, admin_timeout
-        self.random = wrongs.random
+    def __init__(self, proxy, plan, admin_timeout, pause):
+        self.proxy, self.plan, self.admin_timeout = proxy, plan, admin_timeout
+        self.random = plan.random
         self.chosen = {}                # fault of a command in flight, by id()
         self.pauses = {"command": pause, "event": 2 * pause, "cqe": 4 * pause}
         self.again = {}
-        self.started = proxy.asq        # the queue of the device's last start
+        self.started = proxy.asq        # the admin queue of the device's last start
         self.spared = False
-        self.missing = False            # an event of a CQ was lost, so that its consumer may wait for ever
-        self.lost = False               # a command will never end, but with a reset
+        self.missing = False            # an event of a CQ was lost, so that its consumer may wait forever
+        self.lost = False               # a command was lost: only a reset ends it
         self.pages = {page: "identify_" + name[15:] for page, name in PAGES.items()}
         self.values = {name: (at, code, value) for structure in [*PAGES.values(), "ornic_cqe"]
                        for name, at, code, value in field_cases(structure)}
-        for group in sorted({*self.pages.values(), "cqe"} - set(wrongs.order)):
-            wrongs.learn(group, [name for name in self.values if name.startswith(group + ".")])
+        for group in sorted({*self.pages.values(), "cqe"} - set(plan.order)):
+            plan.learn(group, [name for name in self.values if name.startswith(group + ".")])
         self.opcodes = set()
         self.stop = threading.Event()
         self._rest(1)
@@ -148,7 +148,7 @@ class Liar:
         threading.Thread(target=self._make_up, daemon=True).start()
 
     def end(self):
-        """The device does no wrong any more. Held completions come at their time."""
+        """Stop injecting faults. Delayed completions still arrive at their time."""
         self.stop.set()
         lies = self.proxy.lies
         lies.on_command = lies.on_completion = lies.on_event = None
@@ -161,7 +161,7 @@ class Liar:
             self._wait(kind, more)
 
     def _due(self, kind):
-        """Whether it is time for a wrong of this kind."""
+        """Return whether a fault of this kind is due."""
         if self.proxy.asq is not self.started:
             self.started, self.spared = self.proxy.asq, self.random.random() < SPARED
             if self.spared:
@@ -170,16 +170,16 @@ class Liar:
 
     # commands
     def _choose(self, command):
-        """The fault of a command, or None."""
+        """Return the fault of a command, or None."""
         name = name_of("ORNIC_OP_", command.opcode)[9:]
         output = bool(command.fields["out_len"]) and command.opcode != c.ORNIC_OP_IDENTIFY
-        if name not in self.wrongs.order:
-            self.wrongs.learn(name, *[["%s/%s" % (name, fault) for fault in faults] for faults in command_faults(name, output)])
+        if name not in self.plan.order:
+            self.plan.learn(name, *[["%s/%s" % (name, fault) for fault in faults] for faults in command_faults(name, output)])
         self.opcodes.add(name)
-        if not self._due("command") or not (found := self.wrongs.next(name)) or not self.wrongs.fair(name, self.opcodes):
+        if not self._due("command") or not (found := self.plan.next(name)) or not self.plan.fair(name, self.opcodes):
             return None
         self._wait("command")
-        self.wrongs.did(found)
+        self.plan.did(found)
         return found.partition("/")[2]
 
     def _on_command(self, command):
@@ -188,7 +188,7 @@ class Liar:
         if not fault or fault == "lost":
             return not fault
         kind, _, argument = fault.partition("-")
-        if kind == "status":            # the device does nothing of it
+        if kind == "status":            # the device never gets the command
             command.completion = {**unpack("ornic_admin_cpl", b""), "cmd_id": command.fields["cmd_id"], "opcode": command.opcode,
                                   "status": int(argument)}
             self.proxy.complete(command)
@@ -234,29 +234,29 @@ class Liar:
         if page not in PAGES or completion["status"] != c.ORNIC_ST_OK or command.opcode == c.ORNIC_OP_IDENTIFY and self.spared:
             return
         for _ in range(self.random.choice((0, 1, 1, 2))):
-            name = self.wrongs.next(self.pages[page])
+            name = self.plan.next(self.pages[page])
             if not name:
                 return
             at, code, value = self.values[name]
             count = struct.calcsize("<" + code)
             if at + count <= min(command.fields["out_len"], size(PAGES[page])):
                 self.proxy.memory.write(command.fields["out_addr"] + at, value.to_bytes(count, "little"))
-            self.wrongs.did(name)
+            self.plan.did(name)
 
     # events
     def _events_of(self, kind):
         group = EVENTS.get(kind)
-        if group and group not in self.wrongs.order:
-            self.wrongs.learn(group, ["%s/%s" % (group, fault) for fault in EVENT_FAULTS])
+        if group and group not in self.plan.order:
+            self.plan.learn(group, ["%s/%s" % (group, fault) for fault in EVENT_FAULTS])
         return group
 
     def _on_event(self, _queue, entry):
         group = self._events_of(entry[TYPE])
-        name = self.wrongs.next(group) if group and self._due("event") else None
+        name = self.plan.next(group) if group and self._due("event") else None
         if not name or name.endswith("/made-up"):
             return [entry]
         self._wait("event")
-        self.wrongs.did(name)
+        self.plan.did(name)
         fault, changed = name.partition("/")[2], bytearray(entry)
         self.missing |= fault not in ("doubled", "ones") and entry[TYPE] == c.ORNIC_EV_COMPLETION
         if fault == "dropped":
@@ -270,7 +270,7 @@ class Liar:
             changed[TYPE] = entry[TYPE]
         return [entry, changed] if fault in ("doubled", "ones") else [changed]
 
-    # what nothing caused
+    # spurious events and completions
     def _make_up(self):
         while not self.stop.wait(0.1):
             try:
@@ -282,22 +282,22 @@ class Liar:
                 pass                    # the device was reset meanwhile, or has no such object
 
     def _made_up_event(self):
-        """An event of any type about an object that there is."""
+        """Inject a spurious event of any type about an existing object."""
         if not self._due("event") or 0 not in self.proxy.eqs or not self.proxy.eqs[0].guest.room():
             return
         group = self._events_of(self.random.choice(list(EVENTS)))
         name = "%s/made-up" % group
-        if name not in self.wrongs.order[group] or name in self.wrongs.done and not self.wrongs.only:
+        if name not in self.plan.order[group] or name in self.plan.done and not self.plan.only:
             return
         kind = next(value for value, found in EVENTS.items() if found == group)
         numbers = [command.completion["number"] for command in self.proxy.commands[-200:]
                    if command.completion and command.opcode & 0xff == 1] or [0]
         self._wait("event")
-        self.wrongs.did(name)
+        self.plan.did(name)
         self.proxy.put_event(0, {"type": kind, "number": self.random.choice(numbers), "info0": self.random.getrandbits(32)})
 
     def _lives(self, number):
-        """Whether the CQ still has the ring that it was created with. Memory that the driver may have freed is not written to."""
+        """Return whether the CQ still has the ring that it was created with, because the driver may have freed any other ring."""
         create = next((command for command in reversed(self.proxy.commands) if command.opcode == c.ORNIC_OP_CQ_CREATE and
                        command.completion and command.completion["number"] == number), None)
         given = create and create.input("ornic_cq_create_cmd")
@@ -306,8 +306,8 @@ class Liar:
             object_of(c.ORNIC_OP_CQ_CREATE, number) not in rules.going
 
     def _made_up_completion(self):
-        """A completion that looks right but for one field, on a CQ of the kernel."""
-        name = self.wrongs.next("cqe") if self._due("cqe") else None
+        """Inject a spurious completion on a CQ of the kernel; all fields but one are valid."""
+        name = self.plan.next("cqe") if self._due("cqe") else None
         if not name:
             return
         self._wait("cqe")
@@ -320,7 +320,7 @@ class Liar:
         if not of_kernel:
             return
         qp = self.random.choice(of_kernel)
-        # of a work request that is posted and not completed, if there is one
+        # use the index of a work request that is posted and not completed, if there is one
         record = qp["rq_record" if receive else "sq_record"]
         posted = self.proxy.memory.word(record + HOST_INDEX) - 1 - self.random.randrange(2) if record else self.random.randrange(4)
         at, code, value = self.values[name]
@@ -330,5 +330,5 @@ class Liar:
         count = struct.calcsize("<" + code)
         entry[at:at + count] = value.to_bytes(count, "little")
         self.proxy.fake_cqe(qp[queue], unpack("ornic_cqe", entry))
-        self.missing = True             # a true entry in its place is overlooked
-        self.wrongs.did(name)
+        self.missing = True             # the driver misses the true entry in its place
+        self.plan.did(name)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A VM with a device that stands behind a proxy, rounds of work in it while the device does wrong, and what must hold afterwards.
+"""A VM whose device is behind a proxy, rounds of workloads with injected faults, and the checks.
 
-In a round all workloads run at once. Times in which the device does wrong follow times in which they get going. At its end programs are
-killed, the drivers are unloaded although the kernel's consumers still use them, and loaded again, with a device that does no wrong.
-What must hold: the VM lives, no kernel complains, nothing hangs longer than the limits below, the drivers work afterwards, and on a
-kernel that checks itself no memory is lost.
+In a round all workloads run at once. Periods without faults, in which the workloads make progress, alternate with periods with
+faults. At the end of a round the programs are killed, the drivers are unloaded although the kernel's consumers still use them, and
+loaded again for a device without faults. The checks: the VM is alive, no kernel complains, nothing takes longer than the limits
+below, the drivers work afterwards, and on a debug kernel no memory leaks.
 """
 import os
 import sys
@@ -23,20 +23,21 @@ from proxied import UNLOAD, UP              # noqa: E402
 from proxy import Lies, Proxy               # noqa: E402
 from relay import Relay                     # noqa: E402
 
-ADMIN_TIMEOUT = 3                           # seconds; of the device. The driver waits four times as long while there is a heartbeat
-CALM, WRONG = (10, 25) if not harness.DEBUG else (25, 45)      # seconds without wrongs, and with,
-TIMES = 3                                   # so often in a round
-PAUSE = 1 if not harness.DEBUG else 1.5     # seconds between two wrong commands, on average
-LIMIT = 180                                 # seconds for a workload to end, and for unloading: some commands, each of which may time out
-LEAK_LOOK = 900                             # seconds between two scans for lost memory
-# The RDMA devices are numbered in the order in which the driver gets the functions: one that was removed and found again comes last.
+ADMIN_TIMEOUT = 3                           # seconds, as the device reports it. The driver waits four times as long if there is a heartbeat
+CALM, FAULTY = (10, 25) if not harness.DEBUG else (25, 45)      # seconds of a period without faults, and of one with faults
+TIMES = 3                                   # periods of each kind per round
+PAUSE = 1 if not harness.DEBUG else 1.5     # mean seconds between two faulty commands
+LIMIT = 180                                 # seconds for a workload to end, and for unloading: several commands may time out
+LEAK_LOOK = 900                             # seconds between two scans for leaks
+# The functions are bound in a fixed order, because the order decides the names of the RDMA devices. By itself, a function that was
+# removed and found again comes last.
 LOAD = """a=/sys/bus/pci/drivers_autoprobe; echo 0 > $a; insmod {updates}/ornic.ko; status=$?; echo 1 > $a; [ $status = 0 ] &&
 echo {slot} > {pci}/bind && echo {other} > {pci}/bind && insmod {updates}/ornic_ib.ko""".format(
     updates=work.UPDATES, slot=work.SLOT, other=work.OTHER, pci=work.PCI)
 WORKS = "{ timeout 60 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' | grep -q .; do sleep 0.1; done; %s 10.88.0.1" % (
     work.ALONE, work.ALONE)
-# Allocations and user copies fail if a function of one of the drivers is among the callers; its text is looked up after each load.
-# dma-debug has nothing to say after an allocation of its own failed.
+# Allocations and user copies fail if a function of one of the drivers is among the callers. Look up its text addresses after each load,
+# because they change. Allocations of dma-debug itself do not fail, because it reports nothing after such a failure.
 FAIL = """cd /sys/kernel/debug
 text() { grep -iE " t ($1)" /proc/kallsyms | grep -v cold | grep "$2" | sort | sed -n '1p;$p' | cut -d' ' -f1; }
 set -- $(text . '\\[%s\\]$') $(text debug_dma_ .)
@@ -52,19 +53,19 @@ STUCK = "echo w > /proc/sysrq-trigger; ps ax -o pid,stat,wchan:30,args; cd /tmp/
 
 
 class Finding(Exception):
-    """Something that must hold does not."""
+    """A failed check."""
 
 
 class Rig:
-    """Starts the VM; a new one after each finding."""
+    """Run the workloads in a VM, and in a new VM after each finding."""
 
-    def __init__(self, name, wrongs):
-        self.name, self.wrongs, self.lab = name, wrongs, None
-        self.random = wrongs.random
+    def __init__(self, name, plan):
+        self.name, self.plan, self.lab = name, plan, None
+        self.random = plan.random
         self.liar, self.missing = None, False
 
     def start(self):
-        """Whatever fails here was no wrong of the device."""
+        """Start the VM. No fault is injected yet, so a failure here is not caused by one."""
         proxies = []
 
         def between(front, path):
@@ -87,7 +88,7 @@ class Rig:
             lab.down()
 
     def shell(self, script, what, timeout=LIMIT):
-        """Runs a script that must end; returns its Result."""
+        """Run a script that must end; return its Result."""
         try:
             done = self.vm.run(script, timeout=timeout, check=False)
         except LabError as e:
@@ -97,7 +98,7 @@ class Rig:
         return done
 
     def truth(self):
-        """The device does no wrong."""
+        """Remove all faults from the device."""
         self.proxy.release()
         self.proxy.lies = Lies(registers={c.ORNIC_REG_CAP: self.cap})
 
@@ -107,29 +108,30 @@ class Rig:
             10 * ADMIN_TIMEOUT << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT
 
     def failing(self, on):
-        """Whether memory and user copies fail, on behalf of one of the drivers."""
+        """On a debug kernel: make memory allocations and user copies of one of the drivers fail, or stop that."""
         if harness.DEBUG:
             self.shell(FAIL % (self.random.choice(("ornic", "ornic_ib")), self.random.choice((30, 80, 200))) if on else NO_FAIL,
-                       "setting up failing allocations")
+                       "setting up allocation failures")
 
     def round(self):
-        """Work and wrongs; what must hold is looked at afterwards. Returns how often each workload came to its end."""
+        """Run the workloads with faults, and check. Return how often each workload completed."""
         running = self.vm.spawn("\n".join("{ %s; } &" % work.LOOP.format(name=name) for name in work.WORKLOADS) + "\nwait")
         self.liar, self.missing = None, False
         for _ in range(TIMES):
-            self.shell("touch " + work.SAFE, "beginning")
+            self.shell("touch " + work.SAFE, "allowing NVMe connections")
             self.pass_time(CALM)
-            self.shell("rm %s; flock %s true" % (work.SAFE, work.LOCK), "waiting for a connection")
-            self.liar = liar = Liar(self.proxy, self.wrongs, ADMIN_TIMEOUT, PAUSE)
+            self.shell("rm %s; flock %s true" % (work.SAFE, work.LOCK), "waiting for an NVMe connection")
+            self.liar = liar = Liar(self.proxy, self.plan, ADMIN_TIMEOUT, PAUSE)
             self.failing(True)
-            self.pass_time(WRONG)
+            self.pass_time(FAULTY)
             self.failing(False)
             liar.end()
             self.missing |= liar.missing
             self.pass_time(4 * ADMIN_TIMEOUT + 2 if liar.lost else 0)
         self.end(running)
         self.judge()
-        rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "counting").out or 0) for name in work.WORKLOADS}
+        rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "reading how often a workload completed").out or 0)
+                  for name in work.WORKLOADS}
         self.again()
         self.judge()
         return rounds
@@ -141,18 +143,18 @@ class Rig:
             self.judge()
 
     def end(self, running):
-        """Workloads end. One that waits for an event which the device did not send waits until a reset."""
+        """End the workloads. If an event was lost, reset the device, because a workload may wait for the event until then."""
         self.shell(work.KILL, "killing programs")
         if self.missing:
             self.shell("echo 1 > /sys/bus/pci/devices/%s/reset || true" % work.SLOT, "resetting the device")
         try:
             running.wait(LIMIT * harness.SLOW)
         except LabError:
-            left = self.shell("ps ax -o stat,args | grep '^D'", "looking for processes").out
-            raise Finding("%d s after they were killed, workloads have not ended: %s" % (LIMIT * harness.SLOW, "; ".join(left.splitlines()))) from None
+            left = self.shell("ps ax -o stat,args | grep '^D'", "listing processes").out
+            raise Finding("%d s after the kill, workloads still run: %s" % (LIMIT * harness.SLOW, "; ".join(left.splitlines()))) from None
 
     def again(self):
-        """The drivers go, and come back to a device that does no wrong. Namespaces give the other interface back."""
+        """Unload the drivers, and load them for a device without faults. The other interface leaves its namespace."""
         unload = self.shell("{ %s; } 2>&1" % UNLOAD, "unloading the drivers")
         if unload.rc:
             raise Finding("the drivers cannot be unloaded: " + unload.out.strip()[-300:])
@@ -160,23 +162,23 @@ class Rig:
         with self.proxy.lock:
             self.proxy.accesses.clear()
             self.proxy.commands.clear()
-        self.shell(work.CLEAN, "removing what the workloads left")
+        self.shell(work.CLEAN, "cleaning up after the workloads")
         done = self.shell("rm -f %s /tmp/work/*.rounds; { %s; } && { %s; } && { %s; } 2>&1" % (work.STOP, LOAD, UP % 1, WORKS),
-                          "the drivers after that")
+                          "loading the drivers again")
         if done.rc:
-            raise Finding("the drivers do not work after that: %s" % (done.out + done.err).strip()[-300:])
+            raise Finding("the drivers do not work after they were loaded again: %s" % (done.out + done.err).strip()[-300:])
         if harness.DEBUG and time.monotonic() - self.looked > LEAK_LOOK:
             self.leaks()
 
     def leaks(self):
-        """Memory that nothing points to; the kernel's own is not counted."""
+        """Check for memory leaks by kmemleak; leaks of the kernel itself do not count."""
         found = [text for text in self.vm.kmemleak() if not any("    %s+0x" % name in text for name in harness.KERNELS_OWN)]
         self.looked = time.monotonic()
         if found:
-            raise Finding("lost memory:\n" + "\n".join(found[:5]))
+            raise Finding("memory leaks:\n" + "\n".join(found[:5]))
 
     def wanted(self, complaint):
-        """The kernel watches the send queue, and shall report it if the device did not announce that it has sent."""
+        """Return whether a complaint is expected: the watchdog must report a stalled send queue if a completion event was lost."""
         missing = self.missing or self.liar and self.liar.missing
         return missing and "NETDEV WATCHDOG" in complaint
 
@@ -195,9 +197,9 @@ class Rig:
             raise Finding("the driver breaks %s" % "; ".join(sorted(set(broken))[:4]))
 
     def explain(self):
-        """What the device did last, and what the kernel said."""
+        """Return the last faults, the state of the VM's processes, and the kernel's log."""
         now = time.monotonic()
-        text = "".join("%.1f s before: %s\n" % (now - when, name) for when, name in self.wrongs.latest[-60:])
+        text = "".join("%.1f s before: %s\n" % (now - when, name) for when, name in self.plan.latest[-60:])
         try:
             text += self.vm.run(STUCK, timeout=60, check=False).out
             return text + self.vm.dmesg()[-100000:]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What runs in the VM while the device does wrong: shell scripts, each of which is run again and again until its time is over.
+"""The workloads that run in the VM during the faults: shell scripts, each of which is repeated until the round is over.
 
-The VM has two ornic devices. The first one stands behind the lying proxy. The interface of the second one is in the network namespace
-"peer", so that frames between them leave the VM's kernel. RDMA needs no peer: queue pairs of one device are connected to each other.
+The VM has two ornic devices. The first one is behind the proxy that injects the faults. The interface of the second one is in the
+network namespace "peer", so that frames between them leave the VM's kernel. RDMA needs no peer, because queue pairs of one device are
+connected to each other.
 """
 from proxied import UPDATES
 
@@ -11,18 +12,18 @@ PCI, AUX = "/sys/bus/pci/drivers/ornic", "/sys/bus/auxiliary/drivers/ornic_ib*"
 ALONE = "ibv_rc_pingpong -d ornic0 -g 1 -n 20"
 CONFIG = "/sys/kernel/config/nvmet"
 STOP = "/tmp/work/stop"
-# nvme_rdma (6.12 to 7.2) does not know of a controller whose connection is still being made when its device goes: remove_one() looks
-# at a list that create_ctrl() adds to at its end. Its CQs are in use then when ib_core frees them, and it uses the device afterwards.
-# So a connection is made only while this file is there, when no wrong is done, and nobody unbinds meanwhile.
+# nvme_rdma (6.12 to 7.2) misses a controller that is still connecting when its device is removed: remove_one() walks a list to which
+# create_ctrl() adds the controller only at its end. ib_core then frees CQs in use, and the controller uses the device afterwards.
+# So the workload connects only while the file SAFE exists, when no fault is injected, and under LOCK, which keeps "bind" away.
 SAFE, LOCK = "/tmp/work/safe", "/tmp/work/nvme.lock"
 
-# Functions for all scripts. A step that fails is no reason to stop.
+# Functions for all scripts. A script continues after a failed step.
 COMMON = """
 iface() { basename /sys/bus/pci/devices/%s/net/*; }
 at_most() { timeout -k 1 "$@"; }
 """ % SLOT
 
-# Both interfaces get their addresses; the second one goes to its namespace. Run again and again, because the device comes and goes.
+# Set the addresses of both interfaces and move the second one to its namespace. Repeated, because the device comes and goes.
 KEEP = """
 for s in {slot} {other}; do [ -e {pci}/$s ] || echo $s > {pci}/bind; done
 i=$(iface); ip link set $i up; ip addr replace 10.88.0.1/24 dev $i
@@ -34,7 +35,7 @@ sleep 0.5
 
 WORKLOADS = {
     "keep": KEEP,
-    # what an administrator does to the device; now and then nothing, so that the others get somewhere
+    # actions of an administrator on the device; sometimes none, so that the other workloads make progress
     "bind": """
 exec 9>{lock}; flock 9
 case $(($(od -An -N2 -tu2 /dev/urandom) %% 9)) in
@@ -122,7 +123,7 @@ print(answers, "of", n, "answers")
 """,
 }
 
-# What the consumers need; it stays when the drivers go. An export needs no daemon if the caches are filled beforehand.
+# Setup for the kernel's consumers; it remains when the drivers are unloaded. An NFS export needs no daemon if the caches are prefilled.
 SETUP = COMMON + """
 mkdir -p /tmp/work /srv/nfs
 ip netns add peer; ip netns exec peer ip link set lo up
@@ -143,11 +144,11 @@ echo 4 > /proc/fs/nfsd/threads; echo Y > /proc/fs/nfsd/v4_end_grace
 true
 """.format(config=CONFIG)
 
-# Runs one workload until the stop file is there. Its last words are kept for a finding.
+# Repeat one workload until the stop file exists. Its last output is kept for a finding.
 LOOP = """n=0; while [ ! -e %s ]; do
     sh /tmp/work/{name} >/tmp/work/{name}.log 2>&1; n=$((n + 1)); echo $n > /tmp/work/{name}.rounds; sleep 0.2
 done""" % STOP
-# Programs that have the device open keep the driver from being unloaded; the kernel's own consumers do not.
+# Programs with an open device prevent unloading of the driver; the kernel's own consumers do not.
 KILL = """touch %s; pkill -9 -f '^sh /tmp/work/'
 kill -9 $(pidof verbs_storm_churn ibv_rc_pingpong ibv_devinfo iperf3 rdma devlink ethtool ping dd) 2>/dev/null; true""" % STOP
 CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_controller; done
@@ -155,4 +156,5 @@ CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_
     ip netns exec peer true
     true"""
 
-__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES", "WORKLOADS"]
+__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES",
+           "WORKLOADS"]

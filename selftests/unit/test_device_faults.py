@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "..", folder) for folder in ("lib", "proxy", 
 sys.dont_write_bytecode = True
 
 import tap                                              # noqa: E402
-from faults import EVENT_FAULTS, TYPE, Liar, Wrongs, sent_by_drivers      # noqa: E402
+from faults import EVENT_FAULTS, TYPE, FaultPlan, Liar, sent_by_drivers      # noqa: E402
 from interface import c, pack, size, unpack             # noqa: E402
 from proxy import Lies                                  # noqa: E402
 
@@ -38,8 +38,8 @@ class Device:
 class Faults(unittest.TestCase):
     def liar(self, *only, timeout=0.01):
         self.device = Device()
-        self.wrongs = Wrongs(1, only)
-        liar = Liar(self.device, self.wrongs, timeout, 0)
+        self.plan = FaultPlan(1, only)
+        liar = Liar(self.device, self.plan, timeout, 0)
         self.addCleanup(liar.end)
         return liar
 
@@ -102,24 +102,24 @@ class Faults(unittest.TestCase):
 
     def test_coverage(self):
         """Each fault once, none twice; faults of an earlier run are not repeated."""
-        wrongs = Wrongs(1, done={"EV_ADMIN/ones": 1})
-        wrongs.learn("EV_ADMIN", ["EV_ADMIN/" + fault for fault in EVENT_FAULTS])
+        plan = FaultPlan(1, done={"EV_ADMIN/ones": 1})
+        plan.learn("EV_ADMIN", ["EV_ADMIN/" + fault for fault in EVENT_FAULTS])
         seen = []
-        while name := wrongs.next("EV_ADMIN"):
-            wrongs.did(name)
+        while name := plan.next("EV_ADMIN"):
+            plan.did(name)
             seen.append(name)
         self.assertEqual(len(seen), len(set(seen)))
         self.assertNotIn("EV_ADMIN/ones", seen)
-        self.assertEqual(wrongs.coverage("EV_ADMIN"), (len(EVENT_FAULTS), len(EVENT_FAULTS)))
+        self.assertEqual(plan.coverage("EV_ADMIN"), (len(EVENT_FAULTS), len(EVENT_FAULTS)))
 
     def test_fair(self):
         """Of two commands, the one with fewer faults so far is chosen far more often."""
-        wrongs = Wrongs(1)
+        plan = FaultPlan(1)
         for group in "AB":
-            wrongs.learn(group, ["%s/%d" % (group, i) for i in range(20)])
+            plan.learn(group, ["%s/%d" % (group, i) for i in range(20)])
         for i in range(10):
-            wrongs.did("A/%d" % i)
-        chosen = [sum(wrongs.fair(group, "AB") for _ in range(300)) for group in "AB"]
+            plan.did("A/%d" % i)
+        chosen = [sum(plan.fair(group, "AB") for _ in range(300)) for group in "AB"]
         self.assertLess(5 * chosen[0], chosen[1])
         self.assertTrue(chosen[0])
 
