@@ -29,7 +29,7 @@ ornic-probe += $(call ornic-has,report_port_event,rdma/ib_verbs.h,IB_REPORT_PORT
 ornic-probe += $(call ornic-has,counter_init,rdma/ib_verbs.h,IB_COUNTER_INIT)
 # functions that copy the structures of a provider
 ornic-probe += $(call ornic-has,ib_copy_validate_udata_in,rdma/uverbs_ioctl.h,IB_UDATA_HELPERS)
-# FLUSH and ATOMIC WRITE; where they are missing, so is an opcode of enum ib_wr_opcode that a switch has
+# FLUSH and ATOMIC WRITE; without them -Wswitch would report that enum ib_wr_opcode has no ATOMIC_WRITE
 ornic-probe += $(or $(call ornic-has,IB_ACCESS_FLUSH_GLOBAL,rdma/ib_verbs.h,IB_FLUSH),-Wno-switch)
 # vm_flags_set() changes the flags of a mapping
 ornic-probe += $(call ornic-has,vm_flags_set,linux/mm.h,VM_FLAGS_SET)

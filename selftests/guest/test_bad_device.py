@@ -4,7 +4,10 @@
 
 In every case no kernel complains and the driver can be unloaded. The clauses that a test names say how the driver must react.
 """
+import re
+
 import harness
+import kprobes
 import nvme
 from proxied import CONFIG, INTERFACE, LOAD, READ, UNLOAD, UP, UPDATES, WRITE, Lies, Proxied, c, pack, patient, tap, unpack
 
@@ -773,20 +776,15 @@ class Reset(BadDevice):
     """ORN-CTL-24, ORN-CTL-25: the driver frees the device's memory only when the device is known not to access it."""
 
     PROBES = ("p:lab/stop ornic:ornic_ctrl_disable", "p:lab/clear pci_clear_master", "p:lab/free dma_free_attrs")
-    TRACE = "/sys/kernel/tracing"
 
     def trace(self, program="rmmod"):
         """Trace the calls of the probed functions by a program, "" for all programs."""
         self.program = program
-        if self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=self.TRACE), check=False).rc:
-            self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
-        self.vm.run("mountpoint -q {t} || mount -t tracefs none {t}; echo > {t}/trace; {p}; echo 1 > {t}/events/lab/enable".format(
-            t=self.TRACE, p="; ".join("echo '%s' >> %s/kprobe_events" % (probe, self.TRACE) for probe in self.PROBES)))
-        self.addCleanup(self.vm.run, "echo 0 > {t}/events/lab/enable; echo > {t}/kprobe_events".format(t=self.TRACE))
+        kprobes.trace(self, self.vm, *self.PROBES)
 
     def traced(self):
         """Return the driver's steps in order, from the moment at which it disabled the device."""
-        lines = self.vm.run("grep -E ' (stop|clear|free): ' %s/trace" % self.TRACE).out.splitlines()
+        lines = re.findall("^.* (?:stop|clear|free): .*$", kprobes.traced(self.vm), re.M)
         calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if self.program in line]
         return calls[calls.index("stop"):]
 

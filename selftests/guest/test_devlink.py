@@ -83,6 +83,12 @@ class DevlinkTest(test_bad_device.BadDevice):
     def die(self):
         self.proxy.put_event(0, DIE)
 
+    def die_for_good(self):
+        """Let the device die while automatic recovery is off."""
+        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
+        self.die()
+        self.wait_said("no automatic recovery")
+
     def wait_said(self, text):
         self.vm.run("until dmesg | grep -q '%s'; do sleep 0.1; done" % text, timeout=120)
 
@@ -242,10 +248,8 @@ class Health(DevlinkTest):
         self.all_works()
 
     def manual(self):
-        """Let the device die while automatic recovery is off."""
-        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
-        self.die()
-        self.wait_said("no automatic recovery")
+        """Let the device die for good, and check that the reporter and the link show it."""
+        self.die_for_good()
         self.wait_reporter("fw", state="error", error=1, recover=0)
         self.assertEqual(self.diagnose("fw")["state"], "dead")
         self.until(self.carrier, lambda said: said == "0")
@@ -362,6 +366,12 @@ class Resets(DevlinkTest):
         self.all_works()
         self.assertEqual(self.reporter("fw")["state"], "healthy")
 
+    def kept_after_failure(self, act):
+        """Check that the driver tries again to restore the device."""
+        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
+        self.kept(act)
+        self.assertTrue(failed)
+
 
 class Reset(Resets):
     def test_function(self):
@@ -382,16 +392,11 @@ class Reset(Resets):
         self.kept(self.aer)
 
     def test_slot_fails_once(self):
-        """The driver tries again to restore the device."""
-        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
-        self.kept(self.aer)
-        self.assertTrue(failed)
+        self.kept_after_failure(self.aer)
 
     def test_slot_while_dead(self):
         """A dead device without automatic recovery."""
-        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
-        self.die()
-        self.wait_said("no automatic recovery")
+        self.die_for_good()
         self.aer()
         self.all_works()
         self.assertEqual(self.reporter("fw")["state"], "healthy")
@@ -407,9 +412,9 @@ class Reset(Resets):
 
 
 class Sleep(Resets):
-    """Suspend and resume of the VM's kernel, as far as its drivers are concerned: pm_test ends it there."""
+    """Suspend and resume of all drivers of the VM. With pm_test the kernel resumes them after a second and does not sleep itself."""
 
-    SLEEP = ("echo %d > /sys/module/suspend/parameters/pm_test_delay; cd /sys/power; echo devices > pm_test; "
+    SLEEP = ("echo 1 > /sys/module/suspend/parameters/pm_test_delay; cd /sys/power; echo devices > pm_test; "
              "echo mem > state; echo none > pm_test")
 
     def setUp(self):
@@ -417,8 +422,8 @@ class Sleep(Resets):
         if self.vm.run("[ -e /sys/power/pm_test ]", check=False).rc:
             self.skipTest("the kernel of %s cannot test suspend" % harness.GUEST)
 
-    def sleep(self, seconds=1):
-        self.vm.run(self.SLEEP % seconds, timeout=60)
+    def sleep(self):
+        self.vm.run(self.SLEEP, timeout=60)
 
     def test_sleep(self):
         self.kept(self.sleep)
@@ -429,16 +434,11 @@ class Sleep(Resets):
         self.kept(self.sleep)
 
     def test_resume_fails_once(self):
-        """The driver tries again to restore the device."""
-        self.proxy.lies.on_completion, failed = self.once(c.ORNIC_OP_IDENTIFY, c.ORNIC_ST_INTERNAL)
-        self.kept(self.sleep)
-        self.assertTrue(failed)
+        self.kept_after_failure(self.sleep)
 
     def test_dead(self):
         """A device that is dead when the machine suspends works after it resumes."""
-        self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
-        self.die()
-        self.wait_said("no automatic recovery")
+        self.die_for_good()
         self.sleep()
         self.all_works()
 

@@ -6,6 +6,7 @@ import os
 import re
 
 import harness
+import kprobes
 
 IPERF = 5201
 
@@ -236,17 +237,12 @@ class Netdev(harness.GuestTest):
 
     def test_single_pages(self):
         """A host with fragmented memory can open the interface: no ring needs more than one contiguous page."""
-        trace = "/sys/kernel/tracing"
-        if self.a.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=trace), check=False).rc:
-            self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
         old = self.settings("-g")
         self.addCleanup(self.a.run, "ip link set {0} mtu 1500; ethtool -G {0} rx {1} tx {2}".format(self.dev, old["rx"], old["tx"]))
-        self.addCleanup(self.a.run, "echo 0 > {t}/events/lab/enable; echo > {t}/kprobe_events".format(t=trace))
-        self.a.run("echo > {t}/trace; echo 'p:lab/block dma_alloc_attrs size=%si' >> {t}/kprobe_events; "
-                   "echo 1 > {t}/events/lab/enable".format(t=trace))
+        kprobes.trace(self, self.a, "p:lab/block dma_alloc_attrs size=%si")
         self.a.run("ethtool -G {0} rx 4096 tx 4096 && ip link set {0} mtu 9000".format(self.dev))
         self.ping(1000)
-        sizes = [int(found, 0) for found in re.findall(r"block: .* size=(\w+)", self.a.run("cat %s/trace" % trace).out)]
+        sizes = [int(found, 0) for found in re.findall(r"block: .* size=(\w+)", kprobes.traced(self.a))]
         self.assertTrue(sizes)
         self.assertLessEqual(max(sizes), 4096)
 

@@ -11,6 +11,7 @@ import os
 import re
 
 import harness
+import kprobes
 import programs
 
 SEED = int(os.environ.get("ORNIC_TEST_SEED", "1"))
@@ -74,29 +75,24 @@ class Polled(Storm):
 
     SLOW = "insmod /tmp/selftests/ornic_slow.ko symbol=ornic_cq_arm ms=%d"
     DELAY = 10                              # milliseconds: longer than the destruction of the queues
-    TRACE = "/sys/kernel/tracing"
     PROBES = ("p:lab/arm ornic_cq_arm", "r:lab/armed ornic_cq_arm", "p:lab/destroy ornic_queues_destroy")
 
     def setUp(self):
         super().setUp()
-        if self.a.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=self.TRACE), check=False).rc:
-            self.skipTest("the kernel of %s has no kprobe events" % harness.GUEST)
         self.assertGreater(int(self.a.run("nproc").out), 1, "another processor must be able to poll")
         self.addCleanup(self.addresses)
         for vm, peer in ((self.a, self.b), (self.b, self.a)):
             self.spawn(vm, "exec ping -q -f -s 1000 %s > /dev/null" % self.p.address(peer), PATIENCE)
         self.a.run(self.SLOW % self.DELAY)
         self.addCleanup(self.a.run, "rmmod ornic_slow", check=False)
-        self.addCleanup(self.a.run, "echo 0 > {t}/events/lab/enable; echo > {t}/kprobe_events".format(t=self.TRACE))
-        self.a.run("cd %s; echo > trace; %s; echo 1 > events/lab/enable" % (
-            self.TRACE, "; ".join("echo '%s' >> kprobe_events" % probe for probe in self.PROBES)))
+        kprobes.trace(self, self.a, *self.PROBES)
 
     def during_poll(self, commands, rounds=10):
         """Destroy queues again and again. No call that uses them may still run then: memory of a freed ring shows no trace of that
         on a stock kernel."""
         self.a.run("for n in $(seq %d); do %s || exit; done" % (rounds, commands.format(dev=self.p.netdev)), timeout=PATIENCE)
         arming, armed, destroyed = set(), 0, 0
-        for cpu, event in re.findall(r"\[(\d+)\] .*: (arm|armed|destroy): \(", self.a.run("cat %s/trace" % self.TRACE).out):
+        for cpu, event in re.findall(r"\[(\d+)\] .*: (arm|armed|destroy): \(", kprobes.traced(self.a)):
             if event == "arm":
                 arming.add(cpu)
             elif event == "armed":

@@ -81,7 +81,7 @@ static void bar_read(struct vfu_endpoint *ep, const struct vfu_region_access *a,
 	uint64_t val;
 
 	if (bar_is_msix(ep, a->region)) {
-		/* QEMU (11.1) has the table itself, and reads only the pending bits from here. */
+		/* QEMU (11.1) emulates the table itself and reads only the pending bits here. */
 		memset(to, 0, a->count);
 	} else if (bar_access_ok(a)) {
 		val = ep->func->ops->bar_read(ep->func, a->region, a->offset, a->count);
