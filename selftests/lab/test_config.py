@@ -104,6 +104,18 @@ class Cache(Refusal):
         self.refused([PYTHON, LAB, "build"], "no apt-get here", "Debian 12 or 13", ORNIC_CACHE=self.path("cache"),
                      PATH=self.path("bin"))
 
+    @root_only
+    def test_unfinished(self):
+        """A build removes what interrupted builds of the same kind left, whichever recipe they followed; nothing else."""
+        left = ["thing-%012x%s" % (i, end) for i, end in enumerate((".new", ".gone", ".new.gone"))]
+        stay = ["thing-%012x" % 9, "other-%012x.new" % 9]
+        for name in left + stay:
+            os.makedirs(self.path(name, "root"))
+        program = "from lab import cache; print(cache.Artefact('thing', 'text', lambda path, step: None, 'a thing', 0).get())"
+        env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "tools"), "ORNIC_CACHE": self.dir}
+        done = subprocess.run([PYTHON, "-B", "-c", program], env=env, check=True, timeout=100, capture_output=True, text=True)
+        made = os.path.basename(done.stdout.splitlines()[-1])
+        self.assertEqual(sorted(n for n in os.listdir(self.dir) if os.path.isdir(self.path(n))), sorted(stay + [made]))
 
     def test_environment(self):
         """A cached artefact does not depend on the variables of make; but a download keeps the proxy."""

@@ -21,6 +21,7 @@ from .progress import Step, say
 
 
 UNUSED_DAYS = 14
+UNFINISHED = (".new", ".gone")  # ends of the names of directories that are being made or removed
 
 
 def root():
@@ -55,8 +56,10 @@ class Artefact:
     def _make(self):
         if os.geteuid() != 0:
             raise LabError("%s must be built once as root: run 'sudo tools/lab/lab build'" % self.label)
+        for path in self.siblings():
+            if path.endswith(UNFINISHED):
+                discard(path)
         new = self.path + ".new"
-        discard(new)
         check_space(self.space_mib, self.label)
         os.mkdir(new)
         try:
