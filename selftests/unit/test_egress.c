@@ -29,6 +29,7 @@
  * @when, @len, @salt, @ecn: of the last SEEN_MAX of them; @salt is byte 20
  * @last:	the last one
  * @bytes:	its frame
+ * @note:	its note
  * @lost:	frames that did not arrive; @lost_salt, @why: of the last
  */
 struct fixture {
@@ -42,6 +43,7 @@ struct fixture {
 	uint8_t ecn[SEEN_MAX];
 	struct packet last;
 	uint8_t bytes[FRAMES_MAX_BYTES];
+	const char *note;
 	uint32_t lost;
 	uint8_t lost_salt;
 	const char *why;
@@ -60,6 +62,14 @@ static void got(void *arg, const struct packet *p)
 	memcpy(f->bytes, p->frame.ptr, p->frame.len);
 }
 
+static void arrived(void *arg, const struct packet *p, const char *note)
+{
+	struct fixture *f = arg;
+
+	got(arg, p);
+	f->note = note;
+}
+
 static void lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
 {
 	struct fixture *f = arg;
@@ -70,7 +80,7 @@ static void lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
 	f->lost_salt = frame[20];
 }
 
-static const struct egress_ops egress_ops = { .arrived = got, .lost = lost };
+static const struct egress_ops egress_ops = { .arrived = arrived, .lost = lost };
 
 static int setup(void **state)
 {
@@ -118,6 +128,11 @@ static void run(struct fixture *f, uint64_t until)
 		f->now = until;
 }
 
+static const char *salt_note(uint8_t salt)
+{
+	return salt & 1 ? "odd" : NULL;
+}
+
 static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
 {
 	static uint8_t bytes[FRAMES_MAX_BYTES + 8];
@@ -128,7 +143,7 @@ static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
 	p.seg[0] = (struct seg) { bytes, 14 };
 	p.seg[1] = (struct seg) { bytes + 14, len - 14 };
 	p.csum_ok = salt & 1;
-	egress_put(f->q, &p);
+	egress_put(f->q, &p, salt_note(salt));
 	memset(bytes, 0xff, sizeof(bytes));	/* the queue holds a copy */
 }
 
@@ -149,7 +164,7 @@ static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
 	if (v6)
 		memcpy(p.dgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 2 }, 16);
 	p.seg[0] = (struct seg) { payload, len };
-	egress_put(f->q, &p);
+	egress_put(f->q, &p, NULL);
 	memset(payload, 0xff, sizeof(payload));
 }
 
@@ -274,6 +289,7 @@ static void test_random(void **state)
 		if (i != 12 && i != 13)
 			assert_int_equal(f->bytes[i], f->salt[(f->seen - 1) % SEEN_MAX]);
 	assert_int_equal(f->last.csum_ok, f->bytes[20] & 1);
+	assert_ptr_equal(f->note, salt_note(f->bytes[20]));
 }
 
 /*

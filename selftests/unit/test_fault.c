@@ -18,6 +18,7 @@
 #include "lib/pair.h"
 #include "engine/link.h"
 #include "fault/fault.h"
+#include "net/egress.h"
 #include "packet/bth.h"
 #include "packet/ecn.h"
 
@@ -312,6 +313,47 @@ static void test_delay(void **state)
 	world_pass(&t->w, 1);
 	assert_true(conn_poll(&t->a, &t->a.hscq, &cqe));
 	assert_int_equal(count(&t->b, CNT_out_of_order), 0);
+}
+
+/*
+ * Return how often captures saw a WRITE leave the port of the second device, and the last note; a
+ * rule delays it there.
+ */
+static unsigned int delayed_sights(struct fix *t, const char **note)
+{
+	unsigned int n = 0;
+
+	watch(t);
+	write_some(t, 100);
+	for (unsigned int i = 0; i < t->nseen; i++) {
+		struct seen *s = &t->seen[i];
+
+		if (s->port == t->b.d->dev.port.sw && s->way == SWITCH_OUT &&
+		    s->opcode == BTH_RC_WRITE_ONLY) {
+			*note = s->note;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* A frame that a rule acted on is recorded as forwarded, also if its port is rate-limited. */
+static void test_forwarded(void **state)
+{
+	struct egress_param link = { .kbps = 1000000 };
+	struct fix *t = *state;
+	const char *note;
+
+	rule(t, "delay by=2ms device=vm2 dir=rx");
+	assert_int_equal(delayed_sights(t, &note), 2);
+	assert_string_equal(note, "forwarded");
+	egress_default(&link);
+	assert_int_equal(switch_port_limit(t->b.d->dev.port.sw, &link), 0);
+	assert_int_equal(delayed_sights(t, &note), 2);
+	assert_string_equal(note, "forwarded");
+	fault_clear(&t->w.e);
+	assert_int_equal(delayed_sights(t, &note), 1);
+	assert_string_equal(note, "");
 }
 
 /* The receiver counts a bad ICRC and no other error, for every position of the bit. */
@@ -941,6 +983,7 @@ int main(void)
 		TEST(test_duplicate),
 		TEST(test_reorder),
 		TEST(test_delay),
+		TEST(test_forwarded),
 		TEST(test_corrupt),
 		TEST(test_truncate),
 		TEST(test_ecn),

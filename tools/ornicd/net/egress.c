@@ -32,11 +32,13 @@ _Static_assert((NS_KBPS << COST_SHIFT) / EGRESS_MIN_KBPS < UINT64_MAX / FRAMES_M
 /**
  * struct record - a frame in the ring; its bytes follow
  * @due:	time of its arrival, ns
+ * @note:	see egress_put()
  * @len:	bytes of the frame; 0: the next record is at the beginning of the ring
  * @csum_ok:	as of struct packet
  */
 struct record {
 	uint64_t due;
+	const char *note;
 	uint32_t len;
 	bool csum_ok;
 };
@@ -123,7 +125,7 @@ static void arrive(struct egress *q, struct record *r)
 	q->stats.frames++;
 	q->stats.bytes += r->len;
 	if (kind != ROCE_MALFORMED)
-		q->ops->arrived(q->arg, p);
+		q->ops->arrived(q->arg, p, r->note);
 	else
 		q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, "dropped: malformed");
 	remove_record(q, r);
@@ -199,7 +201,7 @@ static void charge(struct egress *q, uint32_t len)
 	q->part = cost & ((1u << COST_SHIFT) - 1);
 }
 
-static void put_frame(struct egress *q, uint32_t len, bool csum_ok)
+static void put_frame(struct egress *q, uint32_t len, bool csum_ok, const char *note)
 {
 	struct record *r;
 
@@ -212,7 +214,7 @@ static void put_frame(struct egress *q, uint32_t len, bool csum_ok)
 	if (is_marked(q))
 		q->stats.marked += ecn_mark(q->frame, len);
 	charge(q, len);
-	*r = (struct record) { .due = q->busy, .len = len, .csum_ok = csum_ok };
+	*r = (struct record) { .due = q->busy, .note = note, .len = len, .csum_ok = csum_ok };
 	memcpy(r + 1, q->frame, len);
 	q->tail += RECORD_BYTES(len);
 	q->depth += charged(len);
@@ -220,14 +222,14 @@ static void put_frame(struct egress *q, uint32_t len, bool csum_ok)
 		q->stats.peak = q->depth;
 }
 
-void egress_put(struct egress *q, const struct packet *p)
+void egress_put(struct egress *q, const struct packet *p, const char *note)
 {
 	struct frames f;
 	uint32_t len;
 
 	frames_begin(&f, p);
 	while ((len = frames_next(&f, q->frame)))
-		put_frame(q, len, p->csum_ok);
+		put_frame(q, len, p->csum_ok, note);
 	if (q->depth && !timer_armed(&q->timer))
 		timer_arm(q->timers, &q->timer, first_record(q)->due);
 }

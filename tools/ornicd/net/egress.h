@@ -81,11 +81,11 @@ struct egress;
 
 /**
  * struct egress_ops - called with the outcome of frames; arguments are valid during the call
- * @arrived:	a packet arrives at the other end
+ * @arrived:	a packet arrives at the other end; @note: as given to egress_put()
  * @lost:	a frame was dropped; @why: note for captures
  */
 struct egress_ops {
-	void (*arrived)(void *arg, const struct packet *p);
+	void (*arrived)(void *arg, const struct packet *p, const char *note);
 	void (*lost)(void *arg, uint8_t *frame, uint32_t len, const char *why);
 };
 
@@ -114,8 +114,13 @@ const char *egress_check(const struct egress_param *p);
 /* egress_default() - replace zeros by the default queue and marking curve */
 void egress_default(struct egress_param *p);
 
-/* egress_put() - send @p; if it stands for several frames, each is queued or dropped by itself */
-void egress_put(struct egress *q, const struct packet *p);
+/**
+ * egress_put() - send a packet; if it stands for several frames, each is queued or dropped by itself
+ * @q:		the link
+ * @p:		the packet; remains the caller's
+ * @note:	for captures, with each frame that arrives; constant text or NULL
+ */
+void egress_put(struct egress *q, const struct packet *p, const char *note);
 
 const struct egress_param *egress_param(const struct egress *q);
 const struct egress_stats *egress_stats(const struct egress *q);

@@ -403,11 +403,11 @@ void switch_observe_frame(const struct switch_port *port, enum switch_way way, u
 	switch_observe(port, way, &p, note);
 }
 
-static void link_arrived(void *arg, const struct packet *p)
+static void link_arrived(void *arg, const struct packet *p, const char *note)
 {
 	struct switch_port *port = arg;
 
-	switch_observe(port, SWITCH_OUT, p, port->up ? NULL : link_down);
+	switch_observe(port, SWITCH_OUT, p, port->up ? note : link_down);
 	if (port->up)
 		port->ops->deliver(port->arg, p);
 }
@@ -527,7 +527,7 @@ static bool taken(struct switch_port *port, enum switch_way way, const struct pa
 static void leave(struct switch_port *port, const struct packet *p, const char *note)
 {
 	if (port->egress && port != p->from) {
-		egress_put(port->egress, p);
+		egress_put(port->egress, p, note);
 		return;
 	}
 	switch_observe(port, SWITCH_OUT, p, note);
