@@ -249,10 +249,10 @@ static int ornic_put_type(struct ornic_rule_cmd *cmd, const struct ib_flow_attr 
 	}
 }
 
-static int ornic_fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *attr,
+static int ornic_fill_rule(struct ib_qp *ibqp, const struct ib_flow_attr *attr,
 			   struct ornic_rule_cmd *cmd)
 {
-	bool rss = to_oqp((struct ib_qp *)ibqp)->rss;
+	bool rss = to_oqp(ibqp)->rss;
 
 	if (ibqp->qp_type != IB_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
@@ -262,7 +262,7 @@ static int ornic_fill_rule(const struct ib_qp *ibqp, const struct ib_flow_attr *
 	cmd->port = attr->port;
 	cmd->priority = cpu_to_le16(attr->priority);
 	cmd->target_type = cpu_to_le32(rss ? ORNIC_TARGET_RSS : ORNIC_TARGET_QP);
-	cmd->target = cpu_to_le32(to_oqp((struct ib_qp *)ibqp)->qpn);
+	cmd->target = cpu_to_le32(to_oqp(ibqp)->qpn);
 	if (attr->flags & IB_FLOW_ATTR_FLAGS_DONT_TRAP)
 		cmd->flags = cpu_to_le32(ORNIC_RULE_F_COPY);
 	return ornic_put_type(cmd, attr);
