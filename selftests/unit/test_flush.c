@@ -205,10 +205,15 @@ static void test_atomic_write(void **state)
 {
 	struct script *t = *state;
 	uint64_t value = htole64(VALUE);
+	struct counter_set set = { 0 };
 
+	t->c.qp.set = &set;
 	peer_send(&t->peer, atomic_write(t, P(0)), &value, sizeof(value));
 	answered(t, P(0), 1);
+	t->c.qp.set = NULL;
 	assert_int_equal(le64toh(*word(t)), VALUE);
+	assert_int_equal(set.cnt[CNT_rx_write], 1);
+	assert_int_equal(set.cnt[CNT_rdma_copied_bytes], sizeof(value));
 	*word(t) = 7;
 	peer_send(&t->peer, atomic_write(t, P(0)), &value, sizeof(value));
 	answered(t, P(0), 1);

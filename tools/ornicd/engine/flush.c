@@ -148,7 +148,7 @@ void execute_atomic_write(struct qp *qp, const struct packet *p)
 	if (!word || !answer_empty(qp, p))
 		return;
 	qp_count(qp, CNT_rx_write, 1);
-	device_count(qp->dev, CNT_rdma_copied_bytes, sizeof(value));
+	qp_count(qp, CNT_rdma_copied_bytes, sizeof(value));
 	seg_copy_out(&value, p->seg, p->nseg, 0, sizeof(value));
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }

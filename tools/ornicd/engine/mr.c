@@ -2,8 +2,8 @@
 /*
  * Access to guest memory by key: check the key, find the host memory behind it, copy payload.
  *
- * All accesses of work requests and packets to memory pass through here. No other file copies
- * payload, so that copied bytes can be counted.
+ * All accesses of work requests and packets to memory pass through here. Payload is copied into
+ * guest memory here, and by ATOMIC WRITE in flush.c; both count the bytes.
  */
 #include "mr.h"
 
@@ -19,7 +19,7 @@
 #define MR_SEG_MAX	0x80000000u
 
 /*
- * Return 0 if the queue pair may name this key, or the syndrome. The caller hides the syndrome from
+ * Return 0 if the queue pair may use this key, else the syndrome. The caller hides the syndrome from
  * unprivileged queue pairs.
  */
 static uint32_t mr_foreign(const struct mr *mr, const struct mr_access *who, uint32_t key)
@@ -135,7 +135,8 @@ int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool
 
 /*
  * Find the host memory behind bytes [@off, @off + @len) of an SGE list, as far as @seg has room.
- * Return: pieces, and the bytes that they cover in *@got; or -EACCES with the reason in *@syndrome.
+ * Return: number of pieces, with the bytes that they cover in *@got; or -EACCES with the reason in
+ * *@syndrome.
  */
 static int list_segs(struct device *dev, const struct mr_access *who, const struct ornic_sge *sge,
 		     uint32_t nsge, uint64_t off, uint64_t len, struct seg *seg, uint64_t *got,
@@ -182,6 +183,7 @@ static int list_segs(struct device *dev, const struct mr_access *who, const stru
 static struct mr_access qp_access(const struct qp *qp, bool write)
 {
 	return (struct mr_access) {
+		.qp = qp,
 		.pd = qp->pd->number,
 		.privileged = qp->flags & ORNIC_QP_F_PRIVILEGED,
 		.access = write ? ORNIC_ACCESS_LOCAL_WRITE : 0,
@@ -189,9 +191,9 @@ static struct mr_access qp_access(const struct qp *qp, bool write)
 }
 
 int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
-		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome)
+		uint64_t len, struct seg *seg, uint64_t *got, uint32_t *syndrome)
 {
-	struct mr_access who = qp_access(qp, write);
+	struct mr_access who = qp_access(qp, false);
 
 	return list_segs(qp->dev, &who, sge, nsge, off, len, seg, got, syndrome);
 }

@@ -63,8 +63,7 @@ struct mr {
 
 /**
  * struct mr_access - an access to be checked
- * @qp:		queue pair whose peer requests the access; NULL for a local access, for which
- *		windows cannot be used
+ * @qp:		queue pair that executes the access; a window of type 2B must be bound to it
  * @pd:		protection domain of the queue pair
  * @privileged:	the queue pair may use PHYS_ALL keys (ORN-SEC-3)
  * @access:	ORNIC_ACCESS_* needed; 0 = local read
@@ -85,7 +84,7 @@ static inline bool mr_is_window(const struct mr *mr)
 /*
  * mr_check() - check access @who to [@addr, @addr + @len) by @key; @len > 0 (ORN-MEM-6)
  * Return: the key's object, or NULL with a KEY syndrome in *@syndrome. An unprivileged queue pair
- * gets only ORNIC_SYN_KEY_INDEX for a key that it may not name.
+ * gets only ORNIC_SYN_KEY_INDEX for a key that it may not use.
  */
 struct mr *mr_check(struct device *dev, const struct mr_access *who, uint32_t key,
 		    uint64_t addr, uint64_t len, uint32_t *syndrome);
@@ -116,7 +115,6 @@ int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool
  * @sge, @nsge:	the list
  * @off:	first byte of the message
  * @len:	bytes; @off + @len is at most the sum of the list
- * @write:	the caller is going to write, which needs ORNIC_ACCESS_LOCAL_WRITE
  * @seg:	set to the pieces; has room for PACKET_SEGS
  * @got:	set to the bytes that the pieces cover: less than @len if @seg is full
  * @syndrome:	set to the reason on failure
@@ -124,7 +122,7 @@ int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool
  * Return: number of pieces, or -EACCES.
  */
 int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t off,
-		uint64_t len, bool write, struct seg *seg, uint64_t *got, uint32_t *syndrome);
+		uint64_t len, struct seg *seg, uint64_t *got, uint32_t *syndrome);
 
 /**
  * data_scatter() - copy a packet's payload into an SGE list

@@ -83,7 +83,7 @@ static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 		memcpy(p->inl + head, w->inl, w->len);
 		head += w->len;
 	} else {
-		n = data_gather(qp, w->sge, w->nsge, 0, w->len, false, p->seg, &got, &w->syndrome);
+		n = data_gather(qp, w->sge, w->nsge, 0, w->len, p->seg, &got, &w->syndrome);
 		if (n < 0)
 			return raw_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
 		if (got < w->len)

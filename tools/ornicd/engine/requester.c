@@ -199,7 +199,7 @@ static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_
 		p->len = want;
 		return true;
 	}
-	n = data_gather(qp, w->sge, w->nsge, off, want, false, p->seg, &got, &w->syndrome);
+	n = data_gather(qp, w->sge, w->nsge, off, want, p->seg, &got, &w->syndrome);
 	if (n < 0) {
 		w->status = ORNIC_WC_LOC_PROT_ERR;
 		return false;

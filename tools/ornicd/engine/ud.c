@@ -46,7 +46,7 @@ static bool ud_payload(struct qp *qp, struct wqe *w, struct packet *p)
 		p->len = w->len;
 		return true;
 	}
-	n = data_gather(qp, w->sge, w->nsge, 0, w->len, false, p->seg, &got, &w->syndrome);
+	n = data_gather(qp, w->sge, w->nsge, 0, w->len, p->seg, &got, &w->syndrome);
 	if (n < 0 || got < w->len)
 		return ud_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
 	p->nseg = n;
