@@ -43,8 +43,8 @@ int unix_address(struct sockaddr_un *addr, const char *path)
 }
 
 /*
- * Return true if the socket file was left by a dead process. Otherwise say in @why what holds the
- * address; Linux tells the pid for stream sockets only.
+ * Return true if the socket file was left by a dead process. Otherwise set @why to the reason. Linux
+ * reports the pid for stream sockets only.
  */
 static bool unix_stale(const struct sockaddr_un *addr, int type, char why[WHY_BYTES])
 {
@@ -112,7 +112,10 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 
 	if (fd < 0)
 		return unix_failed(addr, fd, -errno, NULL);
-	/* bind() creates the file with the socket's mode, so set it before: nobody else connects */
+	/*
+	 * bind() creates the file with the socket's mode. Set it first, so that no other user can
+	 * connect in between.
+	 */
 	if (fchmod(fd, mode) < 0)
 		return unix_failed(addr, fd, -errno, NULL);
 	err = unix_take_name(fd, addr, type, why);
@@ -147,8 +150,12 @@ int unix_accept(int sock, const char *who)
 	int fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int err = errno;
 
-	if (fd >= 0 || err == EAGAIN || err == ECONNABORTED || err == EINTR)
+	if (fd >= 0) {
+		spare_keep();	/* if turn_away() could not get it back */
 		return fd;
+	}
+	if (err == EAGAIN || err == ECONNABORTED || err == EINTR)
+		return -1;
 	log_ratelimited(LOG_ERR, "%s: cannot accept a connection: %s", who, strerror(err));
 	if (err == EMFILE || err == ENFILE)
 		turn_away(sock);

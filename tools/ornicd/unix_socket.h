@@ -17,15 +17,15 @@ int unix_address(struct sockaddr_un *addr, const char *path);
 /*
  * unix_bind() - create a non-blocking socket at @addr; listen if @type is SOCK_STREAM
  *
- * Takes over a name that a dead process left, but not one in use. The file gets @mode less the
- * umask; the caller removes it.
+ * Takes over a name that a dead process left, but not one in use. Processes that try this at the
+ * same moment are not kept apart. The file gets @mode less the umask; the caller removes it.
  *
  * Return: the descriptor, or a negative errno after a log line.
  */
 int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
 
 /*
- * unix_accept() - accept a connection to the listening socket @sock; it is non-blocking
+ * unix_accept() - accept a connection on @sock as a non-blocking descriptor
  *
  * If the process has no descriptor left, disconnect the new client: it would wait in vain, and
  * @sock would stay readable, so that the loop would spin. @who names the socket in log lines.

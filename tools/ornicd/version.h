@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Version of the daemon, as --version and Identify report it. */
+/* Version of ornicd and ornicctl: in --version, Identify, control method version, capture files. */
 #ifndef ORNICD_VERSION_H
 #define ORNICD_VERSION_H
 

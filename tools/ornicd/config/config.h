@@ -168,8 +168,10 @@ int config_capture(struct config *c, const char *text);
 int config_fault(struct config *c, const char *text, bool file);
 void config_fault_free(struct config *c);
 /*
- * config_keys() - split @rest, the end of a copy of @text, into values; @val is set by index of
- * the key, starts as NULLs and points into @rest
+ * config_keys() - split @rest at its commas and set @val[i] to the value of key i of @form
+ *
+ * @text is the whole description, for messages, and @rest the end of a copy of it, which is
+ * modified: the values point into it. The caller sets @val to NULLs before.
  */
 int config_keys(const struct config_form *form, const char *text, char *rest, char **val);
 /* config_printable() - reject a text with control characters; @what names it in the message */

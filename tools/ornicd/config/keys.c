@@ -13,9 +13,14 @@ int config_keys(const struct config_form *form, const char *text, char *rest, ch
 		char *v;
 		int key = getsubopt(&rest, form->keys, &v);
 
-		if (key < 0 || !v || !*v || !((form->needs | form->takes) & 1u << key)) {
-			log_err("%s \"%s\": \"%s\" is not understood; the form is %s", form->what,
-				text, key < 0 ? v : form->keys[key], form->text);
+		if (key < 0 || !((form->needs | form->takes) & 1u << key)) {
+			log_err("%s \"%s\": unknown key \"%s\"; the form is %s", form->what, text,
+				key < 0 ? v : form->keys[key], form->text);
+			return -EINVAL;
+		}
+		if (!v || !*v) {
+			log_err("%s \"%s\": %s= has no value; the form is %s", form->what, text,
+				form->keys[key], form->text);
 			return -EINVAL;
 		}
 		if (val[key]) {
