@@ -16,7 +16,7 @@
 #define DEVICE_DMA_BASE	0x100000000ull
 
 /**
- * struct device_client - a connection and the host behind it
+ * struct device_client - a host and its vfio-user connection to the device
  * @host:	the host
  * @vfu:	the connection
  * @irq:	eventfd per vector
@@ -28,15 +28,16 @@ struct device_client {
 };
 
 /*
- * device_open() - connect, share @bytes of memory, set up interrupts and bus mastering
+ * device_open() - connect to the vfio-user socket @path, share @bytes of memory, set up interrupts,
+ * enable bus mastering
  * Return: 0 or a negative errno.
  */
 int device_open(struct device_client *d, const char *path, uint64_t bytes);
 void device_close(struct device_client *d);
 
 /*
- * device_irqs() - return the number of interrupts of a vector since the last call; wait for the
- * first one for at most @ms milliseconds
+ * device_irqs() - wait at most @ms milliseconds for an interrupt of @vector
+ * Return: interrupts since the last call; 0 if none came in time.
  */
 uint64_t device_irqs(struct device_client *d, unsigned int vector, int ms);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine/psn.h: 24-bit serial numbers.
+ * engine/psn.h: 24-bit PSNs and the requester's 32-bit sequence numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -35,7 +35,10 @@ void reconnect_pair(void);
 /* Post a signaled operation of a; return 0 or an errno. */
 int rdma_post(enum ibv_wr_opcode op, void *mem, uint32_t lkey, uint64_t raddr, uint32_t rkey,
 	      uint32_t len);
-/* Post an operation and wait for its completion; return its status. */
+/*
+ * Post an operation and wait for its completion; return its status, -1 if the post failed, or -2
+ * if no completion came within PATIENCE seconds.
+ */
 int rdma(enum ibv_wr_opcode op, void *mem, uint32_t lkey, uint64_t raddr, uint32_t rkey,
 	 uint32_t len);
 void expect(struct verdict *v, int got, int want, const char *what);

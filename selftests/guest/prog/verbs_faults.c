@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Everything that a process can create, change and destroy, with each allocation failing in
- * turn. Prints TAP, a point per case; names of cases as arguments, or all.
+ * turn.
+ *
+ *   verbs_faults DEVICE [CASE...]	the named cases, or all; prints TAP, a point per case
  *
  * At the end of each case the device is closed object by object: it rejects the destruction
  * of an object that a leaked object still uses.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Kinds of memory and of registration, within one process: two queue pairs of one
- * device, connected to each other. Prints TAP; names of tests as arguments, or all.
+ * device, connected to each other.
+ *
+ *   verbs_memory DEVICE [TEST...]	the named tests, or all; prints TAP
  */
 #include "memory.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,9 +85,9 @@ void there_and_back(struct verdict *v, uint64_t raddr, uint32_t rkey, const char
 	expect(v, rdma(IBV_WR_RDMA_READ, m.buf + SIZE, m.local->lkey, raddr, rkey, len),
 	       IBV_WC_SUCCESS, "read");
 	if (memcmp(m.buf, m.buf + SIZE, len))
-		verdict_fail(v, "what was read is not what was written");
+		verdict_fail(v, "the data read differs from the data written");
 	if (view && memcmp(m.buf, view, len))
-		verdict_fail(v, "the memory is not what was written");
+		verdict_fail(v, "the memory differs from the data written");
 }
 
 long key_pages(void)
@@ -102,19 +105,16 @@ long key_pages(void)
 	return n;
 }
 
-static void run(const struct memory_test *tests, int argc, char **argv)
+static void run(const struct memory_test *tests, char **argv)
 {
 	for (; tests->name; tests++) {
-		struct verdict good = {}, v = {};
-		bool wanted = argc == 2;
+		struct verdict no_server = {}, v = {};
 
-		for (int i = 2; i < argc; i++)
-			wanted |= !strcmp(argv[i], tests->name);
-		if (!wanted)
+		if (!tap_chosen(tests->name, argv + 2))
 			continue;
 		connect_pair();
 		tests->run(&v);
-		tap_point(tests->name, &v, &good);
+		tap_point(tests->name, &v, &no_server);
 		disconnect_pair();
 	}
 }
@@ -127,12 +127,14 @@ int main(int argc, char **argv)
 	dev_open(&m.dev, m.name, -1);
 	queue_create(&m.cq, &m.dev, 64, false);
 	m.buf = aligned_alloc(4096, 3 * SIZE);
+	if (!m.buf)
+		bail("no memory");
 	m.local = ibv_reg_mr(m.dev.pd, m.buf, 3 * SIZE, IBV_ACCESS_LOCAL_WRITE);
 	if (!m.local)
-		bail("ibv_reg_mr fails");
-	run(region_tests, argc, argv);
-	run(dm_tests, argc, argv);
-	run(dmabuf_tests, argc, argv);
+		bail("cannot register %u bytes: %s", 3 * SIZE, strerror(errno));
+	run(region_tests, argv);
+	run(dm_tests, argv);
+	run(dmabuf_tests, argv);
 	ibv_dereg_mr(m.local);
 	free(m.buf);
 	queue_destroy(&m.cq);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Static rates of connections and rate limits of queue pairs, within one VM. A rate is an
- * upper bound: the tests judge how much was sent in a time, never how little. Prints TAP;
- * names of tests as arguments, or all but hold, which sets a rate and waits to be
- * inspected.
+ * upper bound: the tests judge how much was sent in a time, never how little.
+ *
+ *   verbs_rate DEVICE [TEST...]	the named tests, or all but hold; prints TAP
+ *
+ * hold sets a rate and waits to be inspected.
  */
 #include "conn.h"
 #include "report.h"

@@ -2,7 +2,8 @@
 /*
  * Raw packet queue pairs of a process, flows and receive scaling, within one VM:
  * one queue pair sends Ethernet frames to the port's own address, others receive.
- * Prints TAP; names of tests as arguments, or all.
+ *
+ *   verbs_raw DEVICE [TEST...]	the named tests, or all; prints TAP
  */
 #include "conn.h"
 #include "report.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Shared receive queues, within one process: queue pairs of one device, each connected
- * to another one whose receives come from the SRQ. Prints TAP; names of tests as
- * arguments, or all.
+ * to another one whose receives come from the SRQ.
+ *
+ *   verbs_srq DEVICE [TEST...]	the named tests, or all; prints TAP
  */
 #include "conn.h"
 #include "report.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Extended reliable connections: one process has the connection, another one an SRQ of the
- * same XRC domain, which they share by a file. Prints TAP; names of tests as arguments, or
- * all.
+ * same XRC domain, which they share by a file.
+ *
+ *   verbs_xrc DEVICE [TEST...]	the named tests, or all; prints TAP
  */
 #include "conn.h"
 #include "report.h"

@@ -2,8 +2,8 @@
 /*
  * Buffers and their page lists, which describe them to the device (ORN-MEM-1, 2).
  *
- * ib_core pins memory of a process. Its page list has pages of one size, the
- * largest that the device supports and the memory allows, so that a contiguous
+ * ib_core pins memory of a process. The page list of this memory has pages of one
+ * size, the largest that the device supports and the memory allows, so that a contiguous
  * buffer or a huge page is one entry. One entry needs no list (level 0), up to 512
  * fit one array (level 1), more need an array of arrays (level 2). Several rings
  * may lie in one buffer; each gets a list of its own part. The lists are accounted
@@ -222,9 +222,9 @@ static int ornic_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, u64 *ad
  * ornic_ib_ubuf_addr() - find the DMA address of a byte of a buffer
  * @ubuf: buffer
  * @offset: offset of the byte
- * @addr: out: address in the byte order of commands
+ * @addr: set to the DMA address, little-endian
  *
- * Return: 0, or -EFAULT if the byte is outside of the pinned memory.
+ * Return: 0, or -EFAULT if the page of the byte is not pinned.
  */
 int ornic_ib_ubuf_addr(const struct ornic_ib_ubuf *ubuf, u64 offset, __le64 *addr)
 {

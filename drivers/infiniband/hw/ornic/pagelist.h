@@ -24,7 +24,7 @@ struct ornic_ib_leaf {
  * @desc: descriptor for the command
  * @leaf: arrays of page addresses
  * @leaves: number of arrays
- * @top: array of their addresses, level 2 only
+ * @top: level 2 only: array of the addresses of the arrays
  *
  * The list must exist until its command has completed (ORN-MEM-1).
  */
