@@ -44,6 +44,8 @@ class Lane(threading.Thread):
         super().__init__()
         self.number, self.lanes = number, lanes
         self.lab = None
+        # Instead of join() and is_alive(): if a signal interrupts join(), Python 3.11 takes the thread for ended
+        self.over = threading.Event()
 
     def run(self):
         try:
@@ -54,6 +56,7 @@ class Lane(threading.Thread):
             self.lanes.failed("guest: %s" % e)
         finally:
             self.end_guests()
+            self.over.set()
 
     def run_one(self, path):
         """Run one program; any other error is a failure of it."""
@@ -121,12 +124,12 @@ class Lanes:
             for lane in lanes:
                 lane.start()
             for lane in lanes:
-                lane.join()
+                lane.over.wait()
         except BaseException:
             self.stopped = True     # no program starts any more, and running ones get a signal
             for lane in lanes:
-                if lane.is_alive():
-                    lane.join(PATIENCE)
+                if lane.ident:
+                    lane.over.wait(PATIENCE)
             raise
         while path := self.take():  # every lane has failed
             self.failed("%s: not run" % program.name_of(path))
