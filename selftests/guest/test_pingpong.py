@@ -19,6 +19,7 @@ harness.matrix(
     rc=("ibv_rc_pingpong", "-n 200 -c"),
     rc_events=("ibv_rc_pingpong", "-n 200 -c -e"),
     rc_1_byte=("ibv_rc_pingpong", "-n 200 -s 1"),
+    rc_new_send=("ibv_rc_pingpong", "-N -n 200 -s 16"),
     rc_odd_size=("ibv_rc_pingpong", "-n 50 -s 12345 -c"),
     rc_1_mib=("ibv_rc_pingpong", "-n 20 -s 1048576 -c -e"),
     uc=("ibv_uc_pingpong", "-n 200 -c"),

@@ -276,6 +276,36 @@ static void test_data_again(void **state)
 	assert_int_equal(le16toh(ctrl->count), 1);
 }
 
+/* INLINE in wr_flags has no effect: the data call decides whether the data is inline. */
+static void test_inline_flag(void **state)
+{
+	static const struct { int opcode, call; bool is_inline; uint16_t count; } t[] = {
+		{ SEND, ONE_SGE, false, 1 }, { SEND, NOTHING, false, 0 },
+		{ SEND, INLINE_1, true, 8 }, { READ, ONE_SGE, false, 1 },
+		{ ADD, ONE_SGE, false, 1 }, { LOCAL_INV, NOTHING, false, 0 },
+		{ ATOMIC_WRITE, NOTHING, true, 8 },
+	};
+	struct rig *rig = *state;
+	const struct ibv_qp_cap cap = { SLOTS, 2, 2, 1, 32 };
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct ornic_wqe_ctrl *ctrl =
+			(void *)((char *)qp->sq.ring + ((i % SLOTS) << qp->sq.stride));
+
+		ibv_wr_start(ex);
+		ex->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+		assert_true(open_wr(ex, t[i].opcode));
+		give_data(ex, qp, t[i].call);
+		assert_int_equal(ibv_wr_complete(ex), 0);
+		assert_int_equal(ctrl->flags, ORNIC_WQE_SIGNALED |
+				 (t[i].is_inline ? ORNIC_WQE_INLINE : 0));
+		assert_int_equal(le16toh(ctrl->count), t[i].count);
+		atomic_store(&qp->sq.tail, atomic_load(&qp->sq.head));
+	}
+}
+
 /* ORN-WQE-64: before RTS nothing is posted, as by ibv_post_send(). */
 static void test_states(void **state)
 {
@@ -315,7 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_stays_in_slot), RIG_TEST(test_no_data), RIG_TEST(test_data_again),
-		RIG_TEST(test_first_error), RIG_TEST(test_states),
+		RIG_TEST(test_inline_flag), RIG_TEST(test_first_error), RIG_TEST(test_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

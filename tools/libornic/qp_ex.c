@@ -40,11 +40,13 @@ static void ornic_wr_abort(struct ibv_qp_ex *ibqp)
 
 /*
  * Open the next slot and write its control segment. Return the address behind it, or NULL
- * after an error, which is in build_err. Caller holds the SQ lock.
+ * after an error, which is in build_err. Ignore IBV_SEND_INLINE, which programs copy from the
+ * flags of ibv_post_send(): the data call decides. Caller holds the SQ lock.
  */
 static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 {
 	struct ornic_qp *qp = to_oqp_ex(ibqp);
+	unsigned int flags = ibqp->wr_flags & ~IBV_SEND_INLINE;
 	uint32_t index = qp->build_next;
 
 	if (qp->build_err)
@@ -53,14 +55,14 @@ static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 		qp->build_err = ENOMEM;
 		return NULL;
 	}
-	if (ibqp->wr_flags & ~ornic_send_flags(ibqp->qp_base.qp_type)) {
+	if (flags & ~ornic_send_flags(ibqp->qp_base.qp_type)) {
 		qp->build_err = EINVAL;
 		return NULL;
 	}
 	qp->sq.wr_id[index & (qp->sq.entries - 1)] = ibqp->wr_id;
 	qp->build = ornic_wq_slot(&qp->sq, index);
 	qp->build_next = index + 1;
-	return ornic_wqe_ctrl(qp->build, opcode, ibqp->wr_flags, imm, qp->qpn, index);
+	return ornic_wqe_ctrl(qp->build, opcode, flags, imm, qp->qpn, index);
 }
 
 static void ornic_wr_open_send(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
