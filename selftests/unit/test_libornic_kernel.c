@@ -424,9 +424,9 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 	struct ornic_create_srq_resp *r =
 		container_of(resp, struct ornic_create_srq_resp, ibv_resp);
 
-	(void)attr;
 	assert_int_equal(cmd_size, sizeof(*c));
 	assert_int_equal(resp_size, sizeof(*r));
+	kernel.srq_attr = attr->attr;
 	kernel.srq_req = c->drv_payload;
 	srq->context = pd->context;
 	srq->pd = pd;
@@ -525,6 +525,7 @@ int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *srq,
 
 	assert_int_equal(cmd_size, sizeof(*c));
 	assert_int_equal(resp_size, sizeof(*r));
+	kernel.srq_attr = attr->attr;
 	kernel.srq_req = c->drv_payload;
 	srq->srq.context = ctx;
 	srq->srq.pd = attr->pd;

@@ -53,7 +53,7 @@ struct fake_kernel {
 	uint32_t rss_mask;		/* comp_mask of the same command */
 	struct ornic_ureq_create_srq srq_req;
 	struct ornic_ureq_modify_srq srq_modify_req;
-	struct ibv_srq_attr srq_attr;	/* of the last modify_srq */
+	struct ibv_srq_attr srq_attr;	/* of the last create_srq or modify_srq */
 	int srq_mask;
 	struct ornic_ureq_modify_qp rate_req;
 	uint32_t rate_kbps;

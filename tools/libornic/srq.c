@@ -29,7 +29,10 @@ uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride)
 	return max_t(uint32_t, entries, sizeof(struct ornic_rec) >> stride);
 }
 
-/* Compute slots and stride and update @attr. Return 0 or EINVAL. */
+/*
+ * Compute slots and stride and update @attr. Its srq_limit becomes 0, because ibv_create_srq()
+ * ignores it and does not arm the limit. Return 0 or EINVAL.
+ */
 static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_attr *attr)
 {
@@ -41,8 +44,7 @@ static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 		return EINVAL;
 	}
 	if (ornic_exceeds(ctx, "max_wr of an SRQ", attr->max_wr, max_wr) ||
-	    ornic_exceeds(ctx, "max_sge of an SRQ", attr->max_sge, ctx->limits.max_srq_sge) ||
-	    ornic_exceeds(ctx, "srq_limit", attr->srq_limit, attr->max_wr))
+	    ornic_exceeds(ctx, "max_sge of an SRQ", attr->max_sge, ctx->limits.max_srq_sge))
 		return EINVAL;
 	srq->wq.stride = max_t(unsigned int, ORNIC_RQ_MIN_STRIDE, ornic_log2_up(need));
 	if (ornic_exceeds(ctx, "log2 of a slot of an SRQ", srq->wq.stride,
@@ -51,6 +53,7 @@ static int ornic_srq_size(struct ornic_context *ctx, struct ornic_srq *srq,
 	srq->wq.entries = ornic_srq_entries(attr->max_wr, srq->wq.stride);
 	srq->wq.max_sge = attr->max_sge;
 	attr->max_wr = min_t(uint32_t, srq->wq.entries, max_wr);
+	attr->srq_limit = 0;
 	return 0;
 }
 

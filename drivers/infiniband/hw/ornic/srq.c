@@ -54,11 +54,9 @@ static int ornic_srq_check_init(const struct ornic_ib_dev *dev, const struct ib_
 		return -EOPNOTSUPP;
 	}
 	if (!attr->attr.max_wr || attr->attr.max_wr > BIT(lim->log_srq) ||
-	    attr->attr.max_sge > lim->srq_sge || attr->attr.srq_limit > attr->attr.max_wr) {
-		ibdev_dbg(&dev->ibdev,
-			  "SRQ of %u entries with %u SGEs, limits are %lu and %u; event limit %u\n",
-			  attr->attr.max_wr, attr->attr.max_sge, BIT(lim->log_srq), lim->srq_sge,
-			  attr->attr.srq_limit);
+	    attr->attr.max_sge > lim->srq_sge) {
+		ibdev_dbg(&dev->ibdev, "SRQ of %u entries with %u SGEs, limits are %lu and %u\n",
+			  attr->attr.max_wr, attr->attr.max_sge, BIT(lim->log_srq), lim->srq_sge);
 		return -EINVAL;
 	}
 	return 0;
@@ -149,7 +147,10 @@ static void ornic_fill_xrc(const struct ib_srq_init_attr *attr, struct ornic_srq
 	cmd->cq = cpu_to_le32(to_ocq(attr->ext.cq)->cqn);
 }
 
-/* Pin the ring of the process or allocate one for the kernel, then create the SRQ in the device. */
+/*
+ * Pin the ring of the process or allocate one for the kernel, then create the SRQ in the device.
+ * Ignore srq_limit, which need not be initialised: consumers arm the limit by a modify.
+ */
 static int ornic_srq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq,
 				      struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
@@ -160,7 +161,6 @@ static int ornic_srq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_
 		.flags = udata ? 0 : ORNIC_SRQ_F_PRIVILEGED,
 		.pd = cpu_to_le32(to_opd(srq->ibsrq.pd)->pdn),
 		.dbpage = cpu_to_le32(page),
-		.limit = cpu_to_le32(attr->attr.srq_limit),
 		.owner = cpu_to_le32(page),
 	};
 	int ret;
