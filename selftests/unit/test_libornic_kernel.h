@@ -112,7 +112,8 @@ static inline struct ornic_cqe cqe_of(uint32_t qpn, uint32_t wqe_id, uint8_t opc
 				      uint8_t status)
 {
 	return (struct ornic_cqe){
-		.qpn = htole32(qpn), .wqe_id = htole32(wqe_id), .opcode = opcode, .status = status,
+		.qpn = htole32(qpn), .wqe_id = htole32(wqe_id), .srqn = htole32(ORNIC_NONE),
+		.opcode = opcode, .status = status,
 	};
 }
 

@@ -70,15 +70,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int post(struct srq_rig *r, uint64_t wr_id)
+static int post_to(struct ornic_srq *srq, uint64_t wr_id)
 {
 	struct ibv_sge sge = { .addr = 0x1000, .length = 64, .lkey = 5 };
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad = NULL;
-	int ret = ornic_post_srq_recv(&r->srq->vsrq.srq, &wr, &bad);
+	int ret = ornic_post_srq_recv(&srq->vsrq.srq, &wr, &bad);
 
 	assert_ptr_equal(bad, ret ? &wr : NULL);
 	return ret;
+}
+
+static int post(struct srq_rig *r, uint64_t wr_id)
+{
+	return post_to(r->srq, wr_id);
 }
 
 /* Return the id in the entry at ring index @index of the ring of @entries at @ring. */
@@ -217,6 +222,89 @@ static void test_dropped(void **state)
 	r->rig.qp = NULL;
 	assert_int_equal(post(r, 9), 0);
 	assert_int_equal(post(r, 9), ENOMEM);
+}
+
+/* An XRC SRQ whose receives complete to the CQ of the rig. */
+static struct ornic_srq *xrc_srq(struct srq_rig *r, uint32_t srqn)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = ENTRIES, .max_sge = 3 }, .pd = r->rig.pd, .xrcd = &xrcd.xrcd,
+		.cq = &r->rig.cq->vcq.cq, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_srq *srq;
+
+	kernel.srqn = srqn;
+	srq = ornic_create_srq_ex(&r->rig.ctx->ibv_ctx.context, &attr);
+	assert_non_null(srq);
+	return to_osrq(srq);
+}
+
+static void post_own(struct ornic_qp *qp)
+{
+	struct ibv_recv_wr wr = { .wr_id = 0x400 }, *bad;
+
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), 0);
+}
+
+/* A queue pair with a receive queue, one receive posted. */
+static struct ornic_qp *rq_qp(struct srq_rig *r, uint32_t qpn)
+{
+	struct ornic_qp *first = r->rig.qp, *qp;
+	struct ibv_qp_cap cap = { 1, 2, 1, 1, 0 };
+
+	kernel.qpn = qpn;
+	qp = rig_qp(&r->rig, IBV_QPT_RC, cap, 0);
+	assert_non_null(qp);
+	r->rig.qp = first;
+	post_own(qp);
+	return qp;
+}
+
+/*
+ * A completion of an XRC SRQ frees its entry, even if a queue pair has got the number of the
+ * target and is reset. It never completes a receive of that queue pair, not even after the SRQ is
+ * destroyed.
+ */
+static void test_xrc_target_number_reused(void **state)
+{
+	struct srq_rig *r = *state;
+	struct ornic_srq *xrc = xrc_srq(r, SRQN + 1);
+	struct ornic_qp *qp = rq_qp(r, QPN + 1);
+	struct ornic_cqe cqe = cqe_of(QPN + 1, 0, ORNIC_WC_RECV, 0);
+	struct ibv_wc wc;
+	uint64_t wr_id;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_int_equal(post_to(xrc, 0x300 + i), 0);
+	cqe.srqn = htole32(SRQN + 1);
+	rig_complete(&r->rig, cqe);
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 0x300);
+	assert_int_equal(post_to(xrc, 0x300), 0);
+	assert_int_equal(post_to(xrc, 0x300), ENOMEM);
+	cqe.srqn = htole32(SRQN);
+	rig_complete(&r->rig, cqe);
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	cqe.srqn = htole32(SRQN + 1);
+	rig_complete(&r->rig, cqe);
+	rig_state(qp, IBV_QPS_RESET);
+	assert_int_equal(ornic_poll_cq(&r->rig.cq->vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 0x300);
+	assert_int_equal(wc.qp_num, QPN + 1);
+	rig_state(qp, IBV_QPS_RTS);
+	post_own(qp);
+	assert_int_equal(post_to(xrc, 0x300), 0);
+	rig_complete(&r->rig, cqe);
+	assert_int_equal(ornic_destroy_srq(&xrc->vsrq.srq), 0);
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	cqe.srqn = htole32(ORNIC_NONE);
+	rig_complete(&r->rig, cqe);
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 0x400);
+	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
 }
 
 static void test_create(void **state)
@@ -392,7 +480,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
-		RIG_TEST(test_create), RIG_TEST(test_endless), RIG_TEST(test_grow),
+		RIG_TEST(test_xrc_target_number_reused), RIG_TEST(test_create),
+		RIG_TEST(test_endless), RIG_TEST(test_grow),
 		RIG_TEST(test_shrink), RIG_TEST(test_resize_refused),
 	};
 

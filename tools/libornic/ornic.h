@@ -343,6 +343,7 @@ int ornic_resize_cq(struct ibv_cq *cq, int cqe);
 
 /* poll_cq.c */
 int ornic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+struct ornic_srq *ornic_cqe_xrc_srq(const struct ornic_cq *cq, const struct ornic_cqe *cqe);
 void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags);
 
 /* clock.c */

@@ -78,31 +78,40 @@ static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_
 	return true;
 }
 
-/* Complete a receive of the queue pair's RQ or SRQ. Return false if it is not outstanding. */
-static bool ornic_recv_complete(struct ornic_qp *qp, const struct ornic_cqe *cqe, uint64_t *wr_id)
-{
-	uint32_t index = le32toh(cqe->wqe_id);
-	struct ornic_srq *srq;
-
-	if (!qp->vqp.qp.srq)
-		return ornic_wq_complete(&qp->rq, index, wr_id);
-	srq = to_osrq(qp->vqp.qp.srq);
-	return le32toh(cqe->srqn) == srq->srqn && ornic_srq_complete(srq, index, wr_id);
-}
-
 /*
- * Complete a receive of an XRC target. The target may belong to another process, so its
- * number is unknown here and the work request is found by the number of the SRQ. The table
- * ignores the upper 8 bits of that number, so compare all 32.
+ * Return the XRC SRQ of an entry, or NULL if the entry is not a receive of an XRC SRQ of this CQ.
+ * Ignore the number of the target: it may belong to another process, or be destroyed and its
+ * number be that of a queue pair. The table ignores the upper 8 bits of the number of the SRQ, so
+ * compare all 32. Caller holds the CQ's lock.
  */
-static bool ornic_xrc_complete(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
+struct ornic_srq *ornic_cqe_xrc_srq(const struct ornic_cq *cq, const struct ornic_cqe *cqe)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
 	struct ornic_srq *srq = ornic_qp_table_find(&ctx->srq_table, le32toh(cqe->srqn));
 
-	return cqe->opcode & ORNIC_WC_RECV_BIT && srq && le32toh(cqe->srqn) == srq->srqn &&
-	       srq->vsrq.cq == &cq->vcq.cq &&
-	       ornic_srq_complete(srq, le32toh(cqe->wqe_id), wr_id);
+	if (!(cqe->opcode & ORNIC_WC_RECV_BIT) || !srq || le32toh(cqe->srqn) != srq->srqn)
+		return NULL;
+	return srq->vsrq.cq == &cq->vcq.cq ? srq : NULL;
+}
+
+/*
+ * Complete a receive of the RQ or SRQ of @qp, or of an XRC SRQ. @qp has the number in the entry, or
+ * is NULL. Return false if it is not outstanding. Caller holds the CQ's lock.
+ */
+static bool ornic_recv_complete(const struct ornic_cq *cq, struct ornic_qp *qp,
+				const struct ornic_cqe *cqe, uint64_t *wr_id)
+{
+	uint32_t id = le32toh(cqe->wqe_id), srqn = le32toh(cqe->srqn);
+	struct ornic_srq *srq;
+
+	if (qp && qp->vqp.qp.recv_cq != &cq->vcq.cq)
+		qp = NULL;
+	srq = qp && qp->vqp.qp.srq ? to_osrq(qp->vqp.qp.srq) : NULL;
+	if (srqn == ORNIC_NONE)
+		return qp && !srq && ornic_wq_complete(&qp->rq, id, wr_id);
+	if (!srq || srq->srqn != srqn)
+		srq = ornic_cqe_xrc_srq(cq, cqe);
+	return srq && ornic_srq_complete(srq, id, wr_id);
 }
 
 /*
@@ -114,11 +123,9 @@ static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, 
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
 	struct ornic_qp *qp = ornic_qp_table_find(&ctx->qp_table, le32toh(cqe->qpn));
 
-	if (!qp)
-		return ornic_xrc_complete(cq, cqe, wr_id);
 	if (cqe->opcode & ORNIC_WC_RECV_BIT)
-		return to_ocq(qp->vqp.qp.recv_cq) == cq && ornic_recv_complete(qp, cqe, wr_id);
-	return to_ocq(qp->vqp.qp.send_cq) == cq &&
+		return ornic_recv_complete(cq, qp, cqe, wr_id);
+	return qp && qp->vqp.qp.send_cq == &cq->vcq.cq &&
 	       ornic_wq_complete(&qp->sq, le32toh(cqe->wqe_id), wr_id);
 }
 
