@@ -307,6 +307,25 @@ static void test_xrc_target_number_reused(void **state)
 	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
 }
 
+/* A dropped completion is not taken for one of an XRC SRQ that got the number of the SRQ. */
+static void test_srq_number_reused(void **state)
+{
+	struct srq_rig *r = *state;
+	uint64_t wr_id;
+
+	assert_int_equal(post(r, 1), 0);
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	assert_int_equal(ornic_destroy_qp(&r->rig.qp->vqp.qp), 0);
+	r->rig.qp = NULL;
+	assert_int_equal(ornic_destroy_srq(&r->srq->vsrq.srq), 0);
+	r->srq = xrc_srq(r, SRQN);
+	assert_int_equal(post(r, 2), 0);
+	assert_int_equal(poll_one(r, &wr_id), 0);
+	rig_complete(&r->rig, done(id_at(r, 0), SRQN));
+	assert_int_equal(poll_one(r, &wr_id), 1);
+	assert_int_equal(wr_id, 2);
+}
+
 static void test_create(void **state)
 {
 	struct srq_rig *r = *state;
@@ -480,8 +499,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
-		RIG_TEST(test_xrc_target_number_reused), RIG_TEST(test_create),
-		RIG_TEST(test_endless), RIG_TEST(test_grow),
+		RIG_TEST(test_xrc_target_number_reused), RIG_TEST(test_srq_number_reused),
+		RIG_TEST(test_create), RIG_TEST(test_endless), RIG_TEST(test_grow),
 		RIG_TEST(test_shrink), RIG_TEST(test_resize_refused),
 	};
 

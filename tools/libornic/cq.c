@@ -208,6 +208,16 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 }
 
 /*
+ * Overwrite both numbers of an entry, so that polling skips it. With the number of the SRQ alone
+ * it could become an entry of a later XRC SRQ, with that of the queue pair one of a later RQ.
+ */
+static void ornic_cqe_drop(struct ornic_cqe *cqe)
+{
+	cqe->qpn = htole32(ORNIC_CQE_DROPPED);
+	cqe->srqn = htole32(ORNIC_NONE);
+}
+
+/*
  * Drop the unpolled entries of a queue pair that was reset or destroyed (ORN-CQ-19), so
  * that they are not taken for those of a later queue pair with the same number. Entries
  * of an SRQ that they name are freed (ORN-SRQ-16). Keep those of an XRC target that had the
@@ -230,14 +240,11 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 			continue;
 		if (srq && cqe->opcode & ORNIC_WC_RECV_BIT)
 			ornic_srq_complete(to_osrq(srq), le32toh(cqe->wqe_id), &wr_id);
-		cqe->qpn = htole32(ORNIC_CQE_DROPPED);
+		ornic_cqe_drop(cqe);
 	}
 }
 
-/*
- * Drop the unpolled entries of a destroyed XRC SRQ. Without its number an entry would be one of
- * the RQ of a queue pair, so overwrite the number of the target, too. Caller holds the CQ's lock.
- */
+/* Drop the unpolled entries of a destroyed XRC SRQ. Caller holds the CQ's lock. */
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
 {
 	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
@@ -248,9 +255,7 @@ void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
 
 		if (!ornic_entry_ready(cqe, first + n, cq->mem.log))
 			return;
-		if (!(cqe->opcode & ORNIC_WC_RECV_BIT) || le32toh(cqe->srqn) != srqn)
-			continue;
-		cqe->qpn = htole32(ORNIC_CQE_DROPPED);
-		cqe->srqn = htole32(ORNIC_NONE);
+		if (cqe->opcode & ORNIC_WC_RECV_BIT && le32toh(cqe->srqn) == srqn)
+			ornic_cqe_drop(cqe);
 	}
 }
