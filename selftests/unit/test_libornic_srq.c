@@ -203,7 +203,7 @@ static void test_endless(void **state)
 	assert_int_equal(wr_id, 7);
 }
 
-/* ORN-SRQ-16 */
+/* ORN-SRQ-16; ORN-SEC-18: a dropped entry that names another SRQ frees nothing. */
 static void test_dropped(void **state)
 {
 	struct srq_rig *r = *state;
@@ -215,6 +215,10 @@ static void test_dropped(void **state)
 	rig_state(r->rig.qp, IBV_QPS_RESET);
 	assert_int_equal(poll_one(r, &wr_id), 0);
 	assert_int_equal(post(r, 9), 0);
+	assert_int_equal(post(r, 9), ENOMEM);
+	rig_complete(&r->rig, done(id_at(r, 1), SRQN + 1));
+	rig_complete(&r->rig, done(id_at(r, 1), ORNIC_NONE));
+	rig_state(r->rig.qp, IBV_QPS_RESET);
 	assert_int_equal(post(r, 9), ENOMEM);
 	rig_state(r->rig.qp, IBV_QPS_RTS);
 	rig_complete(&r->rig, done(id_at(r, 1), SRQN));

@@ -238,7 +238,8 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn ||
 		    ornic_cqe_xrc_srq(cq, cqe))
 			continue;
-		if (srq && cqe->opcode & ORNIC_WC_RECV_BIT)
+		if (srq && cqe->opcode & ORNIC_WC_RECV_BIT &&
+		    le32toh(cqe->srqn) == to_osrq(srq)->srqn)
 			ornic_srq_complete(to_osrq(srq), le32toh(cqe->wqe_id), &wr_id);
 		ornic_cqe_drop(cqe);
 	}

@@ -344,7 +344,8 @@ int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
  * @cq: completion queue of the kernel
  * @qp: queue pair for which the device writes no more entries
  *
- * Also frees the SRQ entries of its receive completions.
+ * Also frees the SRQ entries of its receive completions. Frees none for a completion with the
+ * number of another SRQ, which polling rejects, too (ORN-SRQ-15).
  *
  * Context: the caller holds the lock of the CQ.
  */
@@ -361,7 +362,8 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 			break;
 		if ((le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn)
 			continue;
-		if (ibsrq && (cqe->opcode & ORNIC_WC_RECV_BIT))
+		if (ibsrq && (cqe->opcode & ORNIC_WC_RECV_BIT) &&
+		    le32_to_cpu(cqe->srqn) == to_osrq(ibsrq)->srqn)
 			ornic_ib_srq_retire(to_osrq(ibsrq), le32_to_cpu(cqe->wqe_id), 0,
 					    &wr_id);
 		cqe->qpn = cpu_to_le32(ORNIC_CQE_DROPPED);
