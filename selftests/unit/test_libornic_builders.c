@@ -339,6 +339,33 @@ static void test_first_error(void **state)
 	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
 }
 
+/* Start a batch, send with @flags and return the result. */
+static int send_with(struct ornic_qp *qp, unsigned int flags)
+{
+	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+
+	ibv_wr_start(ex);
+	ex->wr_flags = flags;
+	ibv_wr_send(ex);
+	return ibv_wr_complete(ex);
+}
+
+/* Errors that no poll of the CQ removes are not ENOMEM, as with ibv_post_send(). */
+static void test_lasting_errors(void **state)
+{
+	struct rig *rig = *state;
+	struct ibv_qp_cap cap = { 0, 2, 0, 1, 0 };
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+
+	assert_int_equal(send_with(qp, 0), EINVAL);
+	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
+	cap = (struct ibv_qp_cap){ 1, 2, 1, 1, 0 };
+	qp = rig_qp(rig, IBV_QPT_RC, cap, ORNIC_SEND_OPS_RC);
+	assert_int_equal(send_with(qp, 0), 0);
+	assert_int_equal(send_with(qp, IBV_SEND_IP_CSUM), EINVAL);
+	assert_int_equal(send_with(qp, 0), ENOMEM);
+}
+
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -346,6 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_stays_in_slot), RIG_TEST(test_no_data), RIG_TEST(test_data_again),
 		RIG_TEST(test_inline_flag), RIG_TEST(test_first_error), RIG_TEST(test_states),
+		RIG_TEST(test_lasting_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static void ornic_wr_start(struct ibv_qp_ex *ibqp)
 	struct ornic_qp *qp = to_oqp_ex(ibqp);
 
 	ornic_lock(&qp->sq.lock);
-	qp->build_err = ibqp->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
+	qp->build_err = ibqp->qp_base.state < IBV_QPS_RTS || !qp->sq.entries ? EINVAL : 0;
 	qp->build_next = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	qp->build = NULL;
 }
@@ -51,12 +51,12 @@ static void *ornic_wr_open(struct ibv_qp_ex *ibqp, uint8_t opcode, __be32 imm)
 
 	if (qp->build_err)
 		return NULL;
-	if (ornic_wq_full(&qp->sq, index)) {
-		qp->build_err = ENOMEM;
-		return NULL;
-	}
 	if (flags & ~ornic_send_flags(ibqp->qp_base.qp_type)) {
 		qp->build_err = EINVAL;
+		return NULL;
+	}
+	if (ornic_wq_full(&qp->sq, index)) {
+		qp->build_err = ENOMEM;
 		return NULL;
 	}
 	qp->sq.wr_id[index & (qp->sq.entries - 1)] = ibqp->wr_id;
