@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Provider, posting: bytes of each work request by both senders, strides and
- * limits, full rings, doorbells (ORN-RNG-5, ORN-WQE-1, ORN-DB-3).
+ * limits, full rings, states, doorbells (ORN-RNG-5, ORN-WQE-1, ORN-DB-3).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -416,6 +416,69 @@ static void test_states(void **state)
 	}
 }
 
+static struct ornic_qp *reset_qp;	/* to reset before the next lock is taken, or NULL */
+static struct ibv_wq *reset_wq;
+
+/* Replaces libc's function: another thread resets the queue just before the poster locks it. */
+int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	struct ibv_wq_attr wq_attr = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RESET };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ornic_qp *qp = reset_qp;
+	struct ibv_wq *wq = reset_wq;
+
+	reset_qp = NULL;
+	reset_wq = NULL;
+	if (qp)
+		assert_int_equal(ornic_modify_qp(&qp->vqp.qp, &attr, IBV_QP_STATE), 0);
+	if (wq)
+		assert_int_equal(ornic_modify_wq(wq, &wq_attr), 0);
+	while (pthread_spin_trylock(lock))
+		;
+	return 0;
+}
+
+/*
+ * ORN-RNG-4, ORN-WQE-64: nothing is posted after a reset, although libibverbs stores the state
+ * later and the poster began before.
+ */
+static void test_reset_meanwhile(void **state)
+{
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RC, RC_CAP, 0);
+	struct ibv_recv_wr wr = {}, *bad;
+
+	reset_qp = qp;
+	assert_int_equal(post(qp, rc_wr(IBV_WR_SEND, 0, 1, 0)), EINVAL);
+	rig_state(qp, IBV_QPS_RTS);
+	reset_qp = qp;
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(le32toh(qp->sq.rec->host_index), 0);
+	assert_int_equal(le32toh(qp->rq.rec->host_index), 0);
+	assert_int_equal(rig_doorbell(rig), 0);
+}
+
+static void test_wq_reset_meanwhile(void **state)
+{
+	struct rig *rig = *state;
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 3, .max_sge = 2, .pd = rig->pd,
+		.cq = &rig->cq->vcq.cq,
+	};
+	struct ibv_wq_attr ready = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_wq *wq = ornic_create_wq(&rig->ctx->ibv_ctx.context, &attr);
+	struct ibv_recv_wr wr = {}, *bad;
+
+	assert_non_null(wq);
+	assert_int_equal(ornic_modify_wq(wq, &ready), 0);
+	reset_wq = wq;
+	assert_int_equal(ibv_post_wq_recv(wq, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(rig_doorbell(rig), 0);
+	assert_int_equal(ornic_destroy_wq(wq), 0);
+}
+
 /* One bad request cancels the whole batch; the next batch is unaffected. */
 static void test_builder_errors(void **state)
 {
@@ -558,8 +621,9 @@ int main(void)
 		RIG_TEST(test_worked_example), RIG_TEST(test_rc_post_send),
 		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_ud), RIG_TEST(test_ah),
 		RIG_TEST(test_recv), RIG_TEST(test_full), RIG_TEST(test_refused),
-		RIG_TEST(test_states), RIG_TEST(test_builder_errors), RIG_TEST(test_sizes),
-		RIG_TEST(test_limits), RIG_TEST(test_query), RIG_TEST(test_mr),
+		RIG_TEST(test_states), RIG_TEST(test_reset_meanwhile),
+		RIG_TEST(test_wq_reset_meanwhile), RIG_TEST(test_builder_errors),
+		RIG_TEST(test_sizes), RIG_TEST(test_limits), RIG_TEST(test_query), RIG_TEST(test_mr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

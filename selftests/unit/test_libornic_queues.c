@@ -153,6 +153,7 @@ static void test_reset_waits(void **state)
 		pthread_join(thread, NULL);
 		assert_int_equal(atomic_load(&qp->sq.head), 0);
 		assert_int_equal(atomic_load(&qp->rq.head), 0);
+		rig_state(qp, IBV_QPS_RTS);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(locks); i++)
 		assert_int_equal(pthread_spin_trylock(&locks[i]->spin), 0);

@@ -16,9 +16,9 @@ static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ib
 }
 
 /*
- * Post to the receive queue of a queue pair or work queue. The caller has checked that the
- * queue exists and is not in RESET. On failure *@bad_wr is the first request that is not
- * posted. Return 0, EINVAL, or ENOMEM if the queue is full.
+ * Post to the receive queue of a queue pair or work queue. Caller holds the RQ lock and has then
+ * checked that the queue exists and is not in RESET. On failure *@bad_wr is the first request that
+ * is not posted. Return 0, EINVAL, or ENOMEM if the queue is full.
  */
 int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr)
@@ -27,7 +27,6 @@ int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_rec
 	uint32_t old, new;
 	int ret = 0;
 
-	ornic_lock(&rq->lock);
 	old = atomic_load_explicit(&rq->head, memory_order_relaxed);
 	for (new = old; wr; wr = wr->next, new++) {
 		ret = ornic_recv_build(rq, new, wr);
@@ -38,17 +37,19 @@ int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_rec
 	}
 	if (new != old && ornic_wq_publish(rq, old, new))
 		ornic_db_ring(ctx, ORNIC_DB_RQ, qp->qpn, new);
-	ornic_unlock(&rq->lock);
 	return ret;
 }
 
 int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ornic_qp *qp = to_oqp(ibqp);
+	int ret = EINVAL;
 
-	if (ibqp->state == IBV_QPS_RESET || !qp->rq.entries) {
+	ornic_lock(&qp->rq.lock);
+	if (ibqp->state != IBV_QPS_RESET && qp->rq.entries)
+		ret = ornic_rq_post(to_octx(ibqp->context), qp, wr, bad_wr);
+	else
 		*bad_wr = wr;
-		return EINVAL;
-	}
-	return ornic_rq_post(to_octx(ibqp->context), qp, wr, bad_wr);
+	ornic_unlock(&qp->rq.lock);
+	return ret;
 }

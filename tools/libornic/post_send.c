@@ -136,9 +136,15 @@ static int ornic_send_build(struct ornic_qp *qp, uint32_t index, const struct ib
 	return 0;
 }
 
-int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+/*
+ * Post a list. On failure *@bad_wr is the first request that is not posted. Caller holds the SQ
+ * lock, under which ornic_qp_reset() changes the state. Return 0, EINVAL, or ENOMEM if the queue
+ * is full.
+ */
+static int ornic_send_list(struct ornic_qp *qp, struct ibv_send_wr *wr,
+			   struct ibv_send_wr **bad_wr)
 {
-	struct ornic_qp *qp = to_oqp(ibqp);
+	struct ibv_qp *ibqp = &qp->vqp.qp;
 	struct ornic_wq *sq = &qp->sq;
 	uint32_t old, new;
 	int ret = 0;
@@ -147,7 +153,6 @@ int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	ornic_lock(&sq->lock);
 	old = atomic_load_explicit(&sq->head, memory_order_relaxed);
 	for (new = old; wr; wr = wr->next, new++) {
 		ret = ornic_send_build(qp, new, wr);
@@ -158,6 +163,16 @@ int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	}
 	if (new != old && ornic_wq_publish(sq, old, new))
 		ornic_db_ring(to_octx(ibqp->context), ORNIC_DB_SQ, qp->qpn, new);
-	ornic_unlock(&sq->lock);
+	return ret;
+}
+
+int ornic_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct ornic_qp *qp = to_oqp(ibqp);
+	int ret;
+
+	ornic_lock(&qp->sq.lock);
+	ret = ornic_send_list(qp, wr, bad_wr);
+	ornic_unlock(&qp->sq.lock);
 	return ret;
 }

@@ -428,7 +428,11 @@ static void ornic_qp_drop_cqes(struct ornic_qp *qp)
 		ornic_cq_drop_qp(recv, qp);
 }
 
-/* Empty the queues after the device has moved the queue pair to RESET (ORN-CQ-19). */
+/*
+ * Empty the queues after the device has moved the queue pair to RESET (ORN-CQ-19). Store the state
+ * under both queue locks, because libibverbs stores it later: until then other threads could post
+ * to the empty queues (ORN-RNG-4). Of a work queue ibv_cmd_modify_wq() has stored the state.
+ */
 void ornic_qp_reset(struct ornic_qp *qp)
 {
 	ornic_qp_lock_cqs(qp);
@@ -437,6 +441,7 @@ void ornic_qp_reset(struct ornic_qp *qp)
 	ornic_qp_drop_cqes(qp);
 	ornic_wq_reset(&qp->sq);
 	ornic_wq_reset(&qp->rq);
+	qp->vqp.qp.state = IBV_QPS_RESET;
 	ornic_unlock(&qp->rq.lock);
 	ornic_unlock(&qp->sq.lock);
 	ornic_qp_unlock_cqs(qp);

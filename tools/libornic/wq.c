@@ -24,12 +24,15 @@ static int ornic_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr,
 			      struct ibv_recv_wr **bad_wr)
 {
 	struct ornic_qp *qp = to_orwq(wq)->qp;
+	int ret = EINVAL;
 
-	if (wq->state == IBV_WQS_RESET) {
+	ornic_lock(&qp->rq.lock);
+	if (wq->state != IBV_WQS_RESET)
+		ret = ornic_rq_post(to_octx(wq->context), qp, wr, bad_wr);
+	else
 		*bad_wr = wr;
-		return EINVAL;
-	}
-	return ornic_rq_post(to_octx(wq->context), qp, wr, bad_wr);
+	ornic_unlock(&qp->rq.lock);
+	return ret;
 }
 
 static int ornic_wq_check(struct ornic_context *ctx, const struct ibv_wq_init_attr *attr)
