@@ -194,9 +194,9 @@ static void test_cq(void **state)
 	attr.comp_mask = 1u << 7;
 	reject_cq(attr, EOPNOTSUPP, "comp_mask of a CQ has unsupported bits 0x80");
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
-	reject_cq(attr, EINVAL, "no parent domain");
+	reject_cq(attr, EINVAL, "not a parent domain");
 	attr.parent_domain = rig.pd;
-	reject_cq(attr, EINVAL, "no parent domain");
+	reject_cq(attr, EINVAL, "not a parent domain");
 	attr = ok;
 	attr.flags = 1u << 9;
 	accept_cq(attr);		/* the mask bit of flags is not set */
@@ -483,7 +483,7 @@ static void test_resize_cq(void **state)
 
 		assert_int_equal(ornic_post_send(qp, &wr, &bad), 0);
 	}
-	expect_errno(ornic_resize_cq(cq, 2), EINVAL, "completions are outstanding than 2");
+	expect_errno(ornic_resize_cq(cq, 2), EINVAL, "a CQ of 2 entries is too small");
 	assert_int_equal(ornic_destroy_qp(qp), 0);
 }
 

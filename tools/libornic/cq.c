@@ -28,7 +28,7 @@ static int ornic_cq_check(struct ornic_context *ctx, const struct ibv_cq_init_at
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!attr->parent_domain || !to_opd(attr->parent_domain)->on)) {
-		verbs_err(&ctx->ibv_ctx, "the domain of the CQ is no parent domain\n");
+		verbs_err(&ctx->ibv_ctx, "the domain of the CQ is not a parent domain\n");
 		return EINVAL;
 	}
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&

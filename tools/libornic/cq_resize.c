@@ -7,7 +7,6 @@
  * ornic_cq_carry() copies the unpolled entries of the old ring.
  */
 #include <errno.h>
-#include <string.h>
 
 #include <ccan/minmax.h>
 
@@ -50,7 +49,7 @@ static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_c
 }
 
 /*
- * Copy the arm word of the old record, its index reduced by @by, to the new record. Rings
+ * Copy the arm word of the old record, its index reduced by @by, to the new record. Ring
  * the doorbell of an armed CQ even if notify does not request it: the thread that armed the
  * CQ has already tested it for entries and will not test again.
  */
@@ -190,6 +189,8 @@ int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 	pthread_mutex_unlock(&ctx->qp_table.mutex);
 	ornic_buf_free(&mem.buf);
 	if (!fits)
-		verbs_err(&ctx->ibv_ctx, "more completions are outstanding than %d\n", cqe);
+		verbs_err(&ctx->ibv_ctx,
+			  "a CQ of %d entries is too small for the outstanding work requests\n",
+			  cqe);
 	return ret;
 }

@@ -78,8 +78,8 @@ static int ornic_srq_ids_grow(struct ornic_srq *srq, uint32_t entries)
 }
 
 /*
- * Copy all entries that the device may still have to take to the new ring, and start to post to
- * both rings. Until ornic_srq_finish() the smaller ring limits the posted entries (ORN-SRQ-15).
+ * Copy to the new ring all entries that the device may not have taken, and start to post to both
+ * rings. Until ornic_srq_finish() the smaller ring limits the posted entries (ORN-SRQ-15).
  * Return false and change nothing if more entries are posted already.
  */
 static bool ornic_srq_begin(struct ornic_srq *srq, struct ornic_srq_mem *mem)
