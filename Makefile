@@ -122,11 +122,19 @@ endef
 provider: $(guest)/ornic.driver
 guest-modules: $(guest)/ornic.ko
 
+# Warnings are errors, because the compiler of the guest is known.
+kbuild := W=1 KCFLAGS=-Werror
+
 $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
 	@echo "  KBUILD  $@"
-	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree W=1 modules'
+	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) modules'
 	@for ko in $(ko); do objcopy --strip-debug $(guest)/tree/$$ko $(guest)/$${ko##*/} || exit; done
+
+# The objects stay: only sparse runs again
+.PHONY: sparse
+sparse: $(guest)/ornic.ko
+	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) C=2 modules'
 
 # The number in the library's name is that of rdma-core's private interface.
 $(guest)/ornic.driver: $(provider_src) $(recipe) | $(deps)
@@ -213,6 +221,7 @@ help:
 	@echo "make modules KDIR=/lib/modules/\$$(uname -r)/build   drivers for another kernel"
 	@echo "make kernel-series    patches for a kernel tree; BASE=6.12, BASE=7.2 (Debian's source) or BASE=FOLDER"
 	@echo "make rdma-core-series the same for rdma-core"
+	@echo "make sparse    check the drivers with sparse (as root)"
 	@echo "make upstream-check   build the series step by step, all of rdma-core, boot the kernels"
 	@echo "make install   ornicd, ornicctl and their man pages below PREFIX=$(PREFIX)"
 	@echo "make docs      specification and guides as HTML into $(O)/doc"

@@ -4,10 +4,8 @@
 import glob
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -70,14 +68,8 @@ class Style(unittest.TestCase):
     maxDiff = None
 
     def test_modules_without_warning(self):
-        """W=1 and sparse."""
-        os.makedirs(BUILD, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=BUILD) as tree:
-            for name in ("drivers", "include", "uapi", "compat"):
-                shutil.copytree(os.path.join(TOP, name), os.path.join(tree, name))
-            for name in ("Kbuild", "Kconfig"):
-                shutil.copy(os.path.join(TOP, name), tree)
-            done = inside("sh", "-c", "make -s -C /lib/modules/*/build M=%s W=1 C=2 modules" % tree)
+        """sparse; the compiler's warnings with W=1 are errors in every build."""
+        done = subprocess.run(["make", "-s", "sparse", "O=" + os.path.relpath(BUILD, TOP)], cwd=TOP, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         said = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"warning|error", line)]
         self.assertEqual(said, [])
