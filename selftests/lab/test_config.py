@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "selftests", "lib")]
 sys.dont_write_bytecode = True
 
-import tap                      # noqa: E402
-from lab import toolbox         # noqa: E402
+import tap                             # noqa: E402
+from lab import Lab, state, toolbox    # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 DEPS = os.path.join(TOP, "tools", "build", "deps")
@@ -280,6 +281,52 @@ class Up(Refusal):
     def test_buildroot(self):
         self.refused([LAB, "buildroot-run"], "name a command")
         self.refused([LAB, "buildroot-run", "--checkout", "/nowhere", "true"], "no folder /nowhere")
+
+
+class Processes(Refusal):
+    """A lab in this process whose processes are not VMs."""
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.dict(os.environ, ORNIC_LAB_RUN=self.path("run"))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.lab = Lab("test-config")
+        self.lab._claim()           # pylint: disable=protected-access
+        self.addCleanup(self.lab.down)
+
+    def process(self):
+        child = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return state.identity(child.pid)
+
+    def machine(self):
+        """Add a VM whose QEMU is a process that sleeps."""
+        self.lab.state.data["vms"].append({"number": 0, "command": ["sleep", "1000"], "env": {}, "process": None,
+                                           "attach": False, "load": False})
+        self.lab.state.save()
+        self.lab = Lab.find("test-config")
+        return self.lab.vm(0)
+
+    def test_down(self):
+        """down() stops a process that was started last and is not in the saved state, and the saved ones."""
+        saved, unsaved = self.process(), self.process()
+        self.lab.state.data["daemons"] = [saved]
+        self.lab.state.save()
+        self.lab.state.data["daemons"].append(unsaved)
+        self.lab.down()
+        self.assertEqual([state.alive(saved), state.alive(unsaved)], [False, False])
+        self.assertFalse(os.path.exists(self.lab.state.dir))
+
+    def test_start_unsaved(self):
+        """A VM whose new process cannot be saved does not run: no other process could stop it."""
+        machine = self.machine()
+        os.mkdir(self.lab.state.path("state.json.new"))
+        self.assertRaises(OSError, self.lab.start, 0)
+        who = machine.record["process"]
+        self.assertTrue(who)
+        self.assertFalse(state.alive(who))
 
 
 @unittest.skipUnless(os.access(ORNICD, os.X_OK), "ornicd is not built")

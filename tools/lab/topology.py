@@ -241,8 +241,13 @@ class Lab:
         machine = self.vm(number)
         if machine.alive():
             raise LabError("%s runs already" % machine.name)
-        machine.start()
-        self.state.save()
+        with state.uninterrupted():
+            machine.start()
+            try:
+                self.state.save()
+            except OSError:
+                machine.kill()          # no other process could stop it
+                raise
         self._bring_up(machine, self.state.data["config"]["wait"], lambda text: None)
 
     def vm(self, number):
@@ -287,10 +292,11 @@ class Lab:
         return kept
 
     def down(self):
-        """Stop the VMs, then the daemon, and remove all files of the lab."""
+        """Stop the VMs, then the daemons, and remove all files of the lab."""
         with state.locked():
-            processes = [machine.record["process"] for machine in self.vms]
-            if self.state.load():       # another process may have restarted a VM meanwhile
-                processes += [record["process"] for record in self.state.data.get("vms", [])]
-            state.stop([who for who in processes if who])
+            known = [self.state.data]           # the process that started last may not be saved
+            if self.state.load():               # another process may have restarted a VM meanwhile
+                known.append(self.state.data)
+            state.stop([record["process"] for data in known for record in data.get("vms", [])])
+            state.stop([who for data in known for who in data.get("daemons", [])])
             self.state.remove()
