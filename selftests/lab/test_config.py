@@ -5,13 +5,17 @@
 A failing disk is a tiny tmpfs in a mount namespace, a network that is down an empty network namespace, a machine without apt a
 PATH without it, another user nobody. No test here boots a guest.
 """
+import errno
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -19,8 +23,8 @@ TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "selftests", "lib")]
 sys.dont_write_bytecode = True
 
-import tap                             # noqa: E402
-from lab import Lab, state, toolbox    # noqa: E402
+import tap                                                      # noqa: E402
+from lab import Lab, LabError, channel, state, toolbox    # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 DEPS = os.path.join(TOP, "tools", "build", "deps")
@@ -283,6 +287,21 @@ class Up(Refusal):
         self.refused([LAB, "buildroot-run", "--checkout", "/nowhere", "true"], "no folder /nowhere")
 
 
+class Agent(threading.Thread):
+    """The guest's end of the first control port: it answers the nonce, then closes the port."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen()
+        self.start()
+
+    def run(self):
+        with self.socket, self.socket.accept()[0] as peer:
+            peer.sendall(peer.makefile("rb").read(len(b"\nSYNC \n") + 16))
+
+
 class Processes(Refusal):
     """A lab in this process whose processes are not VMs."""
 
@@ -327,6 +346,23 @@ class Processes(Refusal):
         who = machine.record["process"]
         self.assertTrue(who)
         self.assertFalse(state.alive(who))
+
+    def test_thread_fails(self):
+        """An error of the system in the thread of a VM fails the start of the lab."""
+        self.machine()
+
+        def action(machine):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", "/nowhere/" + machine.name)
+        with self.assertRaisesRegex(LabError, "^vm0: /nowhere/vm0: No such file or directory$"):
+            self.lab._each(action)  # pylint: disable=protected-access
+
+    def test_agent_gone(self):
+        """A guest that closes its port before it gets the command is gone."""
+        agent = Agent(self.path("vm0.0.sock"))
+        vm = types.SimpleNamespace(number=0, name="vm0", patience=1, path=self.path, alive=lambda: agent.join() or True,
+                                   obituary=lambda: "vm0 is dead")
+        with self.assertRaisesRegex(channel.Gone, "^vm0 is dead$"):
+            channel.Process(vm, "true")
 
 
 @unittest.skipUnless(os.access(ORNICD, os.X_OK), "ornicd is not built")

@@ -114,7 +114,11 @@ class Process:
         if tty:
             request["tty"] = list(tty)
             request["env"] = {"TERM": os.environ.get("TERM", "dumb")}
-        self.line.socket.sendall(json.dumps(request).encode() + b"\n")
+        try:
+            self.line.socket.sendall(json.dumps(request).encode() + b"\n")
+        except OSError:
+            self.line.close()
+            raise Gone(vm.obituary()) from None
         self.thread = threading.Thread(target=self._receive, daemon=True)
         self.thread.start()
 

@@ -9,7 +9,7 @@ import time
 
 from . import daemon, hosts, image, payload, recipe, state, toolbox, vm
 from .build import CHECKOUT
-from .errors import LabError
+from .errors import LabError, reason
 
 MEM_MINIMUM = 512               # MiB; half of it holds the VM's own files
 
@@ -228,6 +228,8 @@ class Lab:
                 action(machine)
             except LabError as e:
                 failures.append(e)
+            except OSError as e:
+                failures.append(LabError("%s: %s" % (machine.name, reason(e))))
         threads = [threading.Thread(target=one, args=(machine,), daemon=True) for machine in self.vms]
         for thread in threads:
             thread.start()
