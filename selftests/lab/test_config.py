@@ -24,7 +24,7 @@ sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "selftests", "lib"
 sys.dont_write_bytecode = True
 
 import tap                                                      # noqa: E402
-from lab import Lab, LabError, channel, state, toolbox    # noqa: E402
+from lab import Lab, LabError, channel, hosts, state, toolbox    # noqa: E402
 
 LAB = os.path.join(TOP, "tools", "lab", "lab")
 DEPS = os.path.join(TOP, "tools", "build", "deps")
@@ -55,8 +55,8 @@ class Refusal(unittest.TestCase):
         os.chmod(path, 0o755)
         return path
 
-    def refused(self, command, *words, status=1, **env):
-        """Check that command fails with one line, besides progress, that has all the words."""
+    def refused(self, command, *words, status=1, without=None, **env):
+        """Check that command fails with one line, besides progress, that has all the words and lacks the one."""
         env = {**os.environ, "ORNIC_LAB": "test-config", "ORNIC_LAB_RUN": self.path("run"), **env}
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, env=env, timeout=100)
@@ -64,6 +64,8 @@ class Refusal(unittest.TestCase):
         self.assertEqual((done.returncode, len(lines)), (status, 1), done.stdout)
         for word in words:
             self.assertIn(word, lines[0])
+        if without:
+            self.assertNotIn(without, lines[0])
 
     def on_tiny_disk(self, size, command):
         """Return the command, with the folder "tiny" as a file system of that size, visible to the command alone."""
@@ -259,6 +261,17 @@ class Up(Refusal):
                 self.refused(command, "No space left on device", "set ORNIC_LAB_RUN", ORNIC_LAB_RUN=self.path("tiny"))
                 os.rmdir(self.path("tiny"))
 
+    def test_nvdimm(self):
+        """A folder that cannot be made is named; there is no lack of space."""
+        self.up("/proc/x: No such file or directory", options=("--nvdimm", "/proc/x"), without="free some space")
+
+    @unittest.skipUnless(os.access(ORNICD, os.X_OK), "ornicd is not built")
+    def test_logs_kept(self):
+        """The daemon's log outlives a lab that fails after the daemon started."""
+        options = ["--modules", self.modules(), "--provider", self.dir, "--ornicd", ORNICD, "--nvdimm", "/proc/x"]
+        self.refused([LAB, "up", "1", *options], "/proc/x", "(logs: %s)" % self.path("run-failed", "test-config"))
+        self.assertIn("ornicd.log", os.listdir(self.path("run-failed", "test-config")))
+
     def test_memory(self):
         for bad in ("1Q", "lots", "100M", "0G"):
             with self.subTest(bad):
@@ -268,13 +281,17 @@ class Up(Refusal):
         self.up("no guest recipe 'none'; there are: bookworm", options=("--guest", "none"))
         self.refused([LAB, "buildroot-run", "--guest", "none", "true"], "no guest recipe 'none'")
 
-    def test_nothing_built(self):
-        """No driver; then no daemon, and a daemon that does not run."""
-        self.refused([LAB, "up", "1", "--modules", self.dir], "no ornic.ko in", "(make)")
+    def modules(self):
+        """Return a folder with a driver that fits the guest's kernel and is never loaded."""
         release = subprocess.run([LAB, "kernel-release"], capture_output=True, text=True, check=True).stdout.strip()
         with open(self.path("ornic.ko"), "wb") as f:
             f.write(b"\0vermagic=%s SMP\0" % release.encode())
-        options = [LAB, "up", "1", "--modules", self.dir, "--provider", self.dir, "--ornicd"]
+        return self.dir
+
+    def test_nothing_built(self):
+        """No driver; then no daemon, and a daemon that does not run."""
+        self.refused([LAB, "up", "1", "--modules", self.dir], "no ornic.ko in", "(make)")
+        options = [LAB, "up", "1", "--modules", self.modules(), "--provider", self.dir, "--ornicd"]
         self.refused(options + ["/nowhere"], "no ornicd at /nowhere", "(make)")
         with open(self.script("broken", ""), "wb") as f:
             f.write(b"\x7fELF")
@@ -363,6 +380,10 @@ class Processes(Refusal):
                                    obituary=lambda: "vm0 is dead")
         with self.assertRaisesRegex(channel.Gone, "^vm0 is dead$"):
             channel.Process(vm, "true")
+
+    def test_no_ip(self):
+        with mock.patch.dict(os.environ, PATH=self.dir), self.assertRaisesRegex(LabError, "no ip here: apt-get install iproute2"):
+            hosts.cable([os.getpid()] * 2)
 
 
 @unittest.skipUnless(os.access(ORNICD, os.X_OK), "ornicd is not built")

@@ -74,6 +74,9 @@ def cable(pids):
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise LabError("no %s here: apt-get install iproute2 util-linux" % command[0]) from None
     if done.returncode:
         raise LabError("%s: %s" % (" ".join(command), done.stderr.strip()))

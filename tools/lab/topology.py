@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A lab: VMs that share an image, a link between them, and one or several ornicds that give each its RDMA device."""
 import dataclasses
+import errno
 import os
 import re
 import shutil
@@ -146,13 +147,11 @@ class Lab:
             lab._claim()
         try:
             lab._start(config, plan, qemu, env, progress or (lambda text: None), proxy)
-        except OSError as e:
-            lab.down()
-            raise LabError(lab._no_room(e)) from None
-        except LabError as e:
+        except (LabError, OSError) as e:
+            said = str(e) if isinstance(e, LabError) else lab._cannot_start(e)
             kept = lab._keep_logs()
             lab.down()
-            raise LabError("%s (logs: %s)" % (e, kept) if kept else str(e)) from None
+            raise LabError("%s (logs: %s)" % (said, kept) if kept else said) from None
         except BaseException:
             lab.down()
             raise
@@ -168,10 +167,11 @@ class Lab:
             self.state.save()
         except OSError as e:
             self.state.remove()
-            raise LabError(self._no_room(e)) from None
+            raise LabError(self._cannot_start(e)) from None
 
-    def _no_room(self, error):
-        return "cannot start a lab in %s: %s: free some space or set ORNIC_LAB_RUN" % (self.state.dir, error.strerror)
+    def _cannot_start(self, error):
+        advice = ": free some space or set ORNIC_LAB_RUN" if error.errno == errno.ENOSPC else ""
+        return "cannot start a lab in %s: %s%s" % (self.state.dir, reason(error), advice)
 
     def _start(self, config, plan, qemu, env, progress, proxy):
         """Start it. plan has for each VM its image, number of devices, and the files to send into it."""
@@ -281,11 +281,11 @@ class Lab:
         """Keep the logs of a lab that failed to start, until the next one of its name; return their place."""
         kept = os.path.join(state.base() + "-failed", self.name)
         shutil.rmtree(kept, ignore_errors=True)
-        logs = [e.path for e in os.scandir(self.state.dir)
-                if e.name.endswith((".log", ".console")) and e.stat().st_size]
-        if not logs:
-            return None
         try:
+            logs = [e.path for e in os.scandir(self.state.dir)
+                    if e.name.endswith((".log", ".console")) and e.stat().st_size]
+            if not logs:
+                return None
             os.makedirs(kept)
             for path in logs:
                 shutil.copy(path, kept)
