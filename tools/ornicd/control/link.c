@@ -39,6 +39,18 @@ static json_t *list(struct control_call *call)
 	return all;
 }
 
+/* Remove the limit of @port. Keys of a limit in @val would have no effect: they are an error. */
+static json_t *unlimit(struct control_call *call, struct switch_port *port, const char *const *val)
+{
+	for (int i = 1; i < CONFIG_LINK_KEYS; i++)
+		if (val[i])
+			return control_error(call, CONTROL_PARAMS,
+					     "%s=%s needs a rate, but the rate is off",
+					     config_link_keys[i], val[i]);
+	switch_port_limit(port, NULL);
+	return control_done(call);
+}
+
 static json_t *set(struct control_call *call)
 {
 	const char *name, *val[CONFIG_LINK_KEYS] = { NULL };
@@ -52,10 +64,8 @@ static json_t *set(struct control_call *call)
 	port = switch_port_find(call->daemon->engine.sw, name);
 	if (!port)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no port %s", name);
-	if (!strcmp(val[0], "off")) {
-		switch_port_limit(port, NULL);
-		return control_done(call);
-	}
+	if (!strcmp(val[0], "off"))
+		return unlimit(call, port, val);
 	err = config_link(name, val, &param);
 	if (!err)
 		err = switch_port_limit(port, &param);
