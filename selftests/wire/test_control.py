@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The control socket of a real daemon, by its protocol and by ornicctl; both are built with the sanitizers."""
+import fcntl
 import grp
 import json
 import os
@@ -789,18 +790,26 @@ class Ornicctl(unittest.TestCase):
             self.assertNotIn(b"Sanitizer", said)
 
 
-class Top(unittest.TestCase):
-    """The live display on a terminal: it restores the terminal, however it ends."""
+def takes_signals():
+    """In a child: receive signals of the terminal, which the background of a shell and nohup ignore, and children inherit."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Terminal(unittest.TestCase):
+    """Base: ornicctl top on a terminal."""
 
     ENTER, LEAVE, HOME = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l", b"\033[H"
 
-    FRAME, WORDS = HOME, ()
+    FRAME, WORDS, SHELL = HOME, (), ()
 
     def setUp(self):
         self.daemon = control.Daemon(self)
+        argv = [*self.SHELL, control.ORNICCTL, "-c", self.daemon.control, "top", "--interval", "0.1", *self.WORDS]
         self.pid, self.terminal = pty.fork()
         if not self.pid:
-            os.execl(control.ORNICCTL, "ornicctl", "-c", self.daemon.control, "top", "--interval", "0.1", *self.WORDS)
+            takes_signals()
+            os.execvp(argv[0], argv)
         self.addCleanup(os.close, self.terminal)
         self.said = b""
         self.read_until(lambda: self.said.count(self.FRAME) >= 3)
@@ -817,6 +826,10 @@ class Top(unittest.TestCase):
             self.said += part
         return True
 
+
+class Top(Terminal):
+    """The live display on a terminal: it restores the terminal, however it ends."""
+
     def ended(self, status):
         self.assertFalse(self.read_until(lambda: False))
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), status, self.said)
@@ -829,6 +842,11 @@ class Top(unittest.TestCase):
         """An interrupt from the keyboard."""
         self.assertIn(b"DEVICE", self.said)
         os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended(0), b"")
+
+    def test_quit(self):
+        """The other key that ends programs."""
+        os.write(self.terminal, b"\x1c")
         self.assertEqual(self.ended(0), b"")
 
     def test_terminate(self):
@@ -868,7 +886,7 @@ class TopJson(Top):
         self.assertFalse(self.read_until(lambda: False))
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), status, self.said)
         self.assertNotIn(b"\033", self.said)
-        lines = self.said.removesuffix(b"^C").split(b"\r\n")       # ^C is the terminal's echo
+        lines = self.said.removesuffix(b"^C").removesuffix(b"^\\").split(b"\r\n")    # ^C is the terminal's echo
         rest = lines.pop()
         if status:
             rest = lines.pop()
@@ -880,6 +898,68 @@ class TopJson(Top):
     def test_interrupt(self):
         os.write(self.terminal, b"\x03")
         self.assertEqual(self.ended(0), b"")
+
+
+class TopJob(Terminal):
+    """The live display as a job of a shell."""
+
+    SHELL = ("bash", "-mc", '"$@"; fg', "bash")
+
+    def test_suspend(self):
+        """The shell has its screen while the display is stopped; the display draws at once when it continues."""
+        os.write(self.terminal, b"\x1a")
+        frames = self.said.count(self.FRAME)
+        self.read_until(lambda: self.said.count(self.ENTER) == 2 or self.said.count(self.FRAME) > frames + 50)
+        self.assertEqual(self.said.count(self.ENTER), 2, "not stopped")
+        shown, between = self.said.split(self.ENTER)[1].split(self.LEAVE)
+        self.assertIn(b"DEVICE", shown)
+        self.assertIn(b"Stopped", between)
+        frames = self.said.count(self.FRAME)
+        self.assertTrue(self.read_until(lambda: self.said.count(self.FRAME) >= frames + 3))
+        os.write(self.terminal, b"\x03")
+        self.assertFalse(self.read_until(lambda: False))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), 0, self.said)
+        self.assertEqual((self.said.count(self.ENTER), self.said.count(self.LEAVE)), (2, 2))
+        self.assertNotIn(self.HOME, self.said.split(self.LEAVE)[2])
+
+
+class TopPipe(unittest.TestCase):
+    """The output of ornicctl top goes to a pipe."""
+
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+
+    def begin(self, pipe, ready=takes_signals):
+        child = subprocess.Popen([control.ORNICCTL, "-j", "-c", self.daemon.control, "top", "--interval", "0.1"], stdout=pipe,
+                                 preexec_fn=ready)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
+
+    def test_nobody_reads(self):
+        """A signal ends it while its output stalls."""
+        end, pipe = os.pipe()
+        self.addCleanup(os.close, end)
+        self.addCleanup(os.close, pipe)
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        child = self.begin(pipe)
+        while select.select([], [pipe], [], 0)[1]:
+            time.sleep(0.01)
+        time.sleep(1)           # some frames later it is in write(); the status is 0 in the unlikely case that it is not
+        child.terminate()
+        self.assertIn(child.wait(control.PATIENCE), (0, 1))
+
+    def test_nohup(self):
+        """A signal that is ignored at the start stays ignored."""
+        child = self.begin(subprocess.PIPE, lambda: (takes_signals(), signal.signal(signal.SIGHUP, signal.SIG_IGN)))
+        with child.stdout as said:
+            for _ in range(2):
+                json.loads(said.readline())
+            child.send_signal(signal.SIGHUP)
+            for _ in range(20):
+                self.assertTrue(said.readline(), "SIGHUP ended it")
+            child.terminate()
+            self.assertEqual(child.wait(control.PATIENCE), 0)
 
 
 if __name__ == "__main__":

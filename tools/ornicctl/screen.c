@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Uses escape sequences of ECMA-48 and the alternate screen of xterm, which current terminals have.
- * Signals are blocked except in screen_wait(), so that none arrives while a frame is printed and
- * the terminal is always restored by screen_end().
+ * A signal that ends the program only sets a flag, so that the frame is printed completely and
+ * screen_end() restores the terminal. The handler of SIGTSTP restores it before the program stops.
  */
 #include "screen.h"
 
@@ -23,36 +23,75 @@
 #define HOME	"\033[H"
 #define CLEAR	"\033[J"		/* clear from the cursor to the end */
 
-static bool taken, on_terminal;
-static atomic_bool stopped;
-static sigset_t before;
+/** STALL_S - seconds from a signal until the program ends without the rest of its output */
+#define STALL_S	3
+
+static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+
+static bool taken;
+static atomic_bool stopped, on_terminal;
 
 static void stop(int signal)
 {
 	(void)signal;
-	stopped = true;
+	if (!atomic_exchange(&stopped, true))
+		alarm(STALL_S);
 }
 
-int screen_begin(bool draw)
+static void give_up(int signal)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = stop };
-	sigset_t block;
+	(void)signal;
+	_exit(CTL_FAILED);
+}
 
-	sigemptyset(&block);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaddset(&block, ends[i]);
-	if (sigprocmask(SIG_BLOCK, &block, &before)) {
-		ctl_err("cannot wait for signals: %s", strerror(errno));
-		return -1;
-	}
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaction(ends[i], &action, NULL);
+/* Write to the terminal in a signal handler, which must not call stdio. */
+static void put(const char *sequence)
+{
+	ssize_t n = on_terminal ? write(STDOUT_FILENO, sequence, strlen(sequence)) : 0;
+
+	(void)n;	/* a terminal that is gone needs no restoring */
+}
+
+static void suspend(int signal)
+{
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction ours;
+	int err = errno;
+	sigset_t set;
+
+	put(LEAVE);
+	sigaction(signal, &usual, &ours);
+	raise(signal);
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);	/* the program stops here until SIGCONT */
+	sigaction(signal, &ours, NULL);
+	put(ENTER);
+	errno = err;
+}
+
+/* Handle @signal, unless it is ignored: nohup and shells ignore signals for their children. */
+static void handle(int signal, void (*handler)(int))
+{
+	/* SA_RESTART: a signal must not truncate what stdio writes */
+	const struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	struct sigaction old;
+
+	if (!sigaction(signal, NULL, &old) && old.sa_handler != SIG_IGN)
+		sigaction(signal, &action, NULL);
+}
+
+void screen_begin(bool draw)
+{
 	taken = true;
 	on_terminal = draw && isatty(STDOUT_FILENO);
-	if (on_terminal)
+	signal(SIGALRM, give_up);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		handle(ends[i], stop);
+	if (on_terminal) {
+		handle(SIGTSTP, suspend);
 		fputs(ENTER, stdout);
-	return 0;
+	}
 }
 
 void screen_end(void)
@@ -60,11 +99,10 @@ void screen_end(void)
 	if (!taken)
 		return;
 	taken = false;
-	if (on_terminal)
+	if (atomic_exchange(&on_terminal, false))
 		fputs(LEAVE, stdout);
-	on_terminal = false;
 	fflush(stdout);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	alarm(0);
 }
 
 int screen_rows(void)
@@ -91,11 +129,21 @@ bool screen_wait(int fd, double seconds)
 {
 	struct timespec ts = { .tv_sec = seconds, .tv_nsec = (seconds - (long)seconds) * 1e9 };
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+	sigset_t block, before;
 
-	/* Repeat after other signals, such as SIGWINCH or SIGCONT; this may double the time. */
-	while (!stopped && ppoll(&p, fd >= 0, seconds < 0 ? NULL : &ts,
-				 taken ? &before : NULL) < 0 && errno == EINTR)
+	/* Block signals, so that none arrives between the check of @stopped and ppoll(). */
+	sigemptyset(&block);
+	for (size_t i = 0; taken && i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&block, ends[i]);
+	sigprocmask(SIG_BLOCK, &block, &before);
+	/*
+	 * Repeat after signals that have another handler: those of capture.c, and suspend(). After
+	 * the latter end a sleep, so that the next frame is drawn on the empty screen.
+	 */
+	while (!stopped && ppoll(&p, fd >= 0, seconds < 0 ? NULL : &ts, &before) < 0 &&
+	       errno == EINTR && fd >= 0)
 		;
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return !stopped;
 }
 

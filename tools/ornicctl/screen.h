@@ -8,12 +8,14 @@
 #include <stdbool.h>
 
 /*
- * screen_begin() - let SIGINT, SIGTERM and SIGHUP end screen_wait(); with @draw switch to the
- * alternate screen, if standard output is a terminal
- * Return: 0, or -1 after an error line.
+ * screen_begin() - let SIGINT, SIGQUIT, SIGTERM and SIGHUP end screen_wait(), except those that are
+ * ignored; with @draw switch to the alternate screen, if standard output is a terminal
+ *
+ * If the output stalls, the program ends some seconds after such a signal. SIGTSTP restores the
+ * terminal until the program continues.
  */
-int screen_begin(bool draw);
-/* screen_end() - restore terminal and signals, if screen_begin() was called */
+void screen_begin(bool draw);
+/* screen_end() - restore the terminal, if screen_begin() was called; its signal handlers stay */
 void screen_end(void);
 
 /* screen_rows() - return the lines of the screen; 0 if the output is not a screen */

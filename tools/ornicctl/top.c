@@ -364,10 +364,12 @@ static int top(struct ctl *ctl, const struct ctl_args *args)
 			return CTL_USAGE;
 		}
 	}
-	if (sample_take(ctl, &first) || (!args->opt[1] && screen_begin(!ctl->json))) {
+	if (sample_take(ctl, &first)) {
 		sample_free(&first);
 		return CTL_FAILED;
 	}
+	if (!args->opt[1])
+		screen_begin(!ctl->json);
 	ret = frames(ctl, &first, interval, args->opt[1]);
 	screen_end();
 	return ret;
