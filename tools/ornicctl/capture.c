@@ -54,8 +54,8 @@ static int capture_list(struct ctl *ctl, const struct ctl_args *args)
 		else
 			table_cell(&t, "%s", ctl_text(c, "file"));
 	}
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 /* ---- stop ---------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static void print_params(const json_t *cc)
+static int print_params(const json_t *cc)
 {
 	const char *name;
 	json_t *value;
@@ -19,17 +19,18 @@ static void print_params(const json_t *cc)
 		table_cell(&t, "%s", name);
 		table_cell(&t, "%lld", (long long)json_integer_value(value));
 	}
-	table_print(&t);
+	return table_print(&t);
 }
 
-static void print_qps(const json_t *cc)
+static int print_qps(const json_t *cc)
 {
 	const json_t *qps = json_object_get(cc, "qps"), *qp;
 	struct table t;
 	size_t i;
+	int ret;
 
 	if (!json_array_size(qps))
-		return;
+		return CTL_OK;
 	putchar('\n');
 	table_head(&t, "DEVICE <QPN <RATE-KBPS <TARGET-KBPS <ALPHA");
 	json_array_foreach(qps, i, qp) {
@@ -39,21 +40,21 @@ static void print_qps(const json_t *cc)
 		table_cell(&t, "%lld", (long long)ctl_int(qp, "target_kbps"));
 		table_cell(&t, "%.3f", json_real_value(json_object_get(qp, "alpha")));
 	}
-	table_print(&t);
+	ret = table_print(&t);
 	if (ctl_int(cc, "more"))
 		printf("and %lld more\n", (long long)ctl_int(cc, "more"));
+	return ret;
 }
 
 static int cc_show(struct ctl *ctl, const struct ctl_args *args)
 {
 	json_t *cc = ctl_call(ctl, "cc.show", NULL);
+	int ret = CTL_OK;
 
 	(void)args;
-	if (cc && !ctl->json) {
-		print_params(cc);
-		print_qps(cc);
-	}
-	return ctl_done(ctl, cc);
+	if (cc && !ctl->json)
+		ret = print_params(cc) ?: print_qps(cc);
+	return ctl_done(ctl, cc) ?: ret;
 }
 
 static int cc_set(struct ctl *ctl, const struct ctl_args *args)

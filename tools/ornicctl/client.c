@@ -49,6 +49,7 @@ static int dial(struct ctl *ctl)
 	if (ctl->fd >= 0 && !connect(ctl->fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return 0;
 	ctl_err("%s: %s", ctl->path, why(errno));
+	ctl_hang_up(ctl);
 	return -1;
 }
 

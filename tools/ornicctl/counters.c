@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static void print(const json_t *all, bool zero)
+static int print(const json_t *all, bool zero)
 {
 	const char *device, *name;
 	json_t *counters, *value;
@@ -23,12 +23,13 @@ static void print(const json_t *all, bool zero)
 			table_cell(&t, "%lld", (long long)json_integer_value(value));
 		}
 	}
-	table_print(&t);
+	return table_print(&t);
 }
 
 static int counters(struct ctl *ctl, const struct ctl_args *args)
 {
 	json_t *devices = ctl_devices(ctl, args->opt[0]), *device, *all, *c;
+	int ret = CTL_OK;
 	size_t i;
 
 	if (!devices)
@@ -46,8 +47,8 @@ static int counters(struct ctl *ctl, const struct ctl_args *args)
 	}
 	json_decref(devices);
 	if (!ctl->json)
-		print(all, args->opt[1]);
-	return ctl_done(ctl, all);
+		ret = print(all, args->opt[1]);
+	return ctl_done(ctl, all) ?: ret;
 }
 
 static const struct ctl_option options[] = {

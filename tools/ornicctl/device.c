@@ -50,8 +50,8 @@ static int device_list(struct ctl *ctl, const struct ctl_args *args)
 		table_cell(&t, "%s", ctl_is(d, "attached") ? "yes" : "no");
 		table_cell(&t, "%s", ctl_text(d, "path"));
 	}
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 static const struct ctl_verb verbs[] = {

@@ -30,8 +30,8 @@ static int fault_list(struct ctl *ctl, const struct ctl_args *args)
 		table_cell(&t, "%s", ctl_is(rule, "spent") ? "spent" : "active");
 		table_cell(&t, "%s", ctl_text(rule, "rule"));
 	}
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 /* Join the words of a rule with spaces. Return: the text, to be freed, or NULL. */

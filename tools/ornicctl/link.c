@@ -27,8 +27,8 @@ static int link_list(struct ctl *ctl, const struct ctl_args *args)
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
 			table_cell(&t, "%lld", (long long)ctl_int(link, numbers[n]));
 	}
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 static int link_set(struct ctl *ctl, const struct ctl_args *args)

@@ -51,8 +51,8 @@ static int port_list(struct ctl *ctl, const struct ctl_args *args)
 	table_head(&t, "NAME KIND STATE MAC <VLAN <TX <TX-DROP <RX <RX-DROP <RX-BAD SPEC");
 	json_array_foreach(all, i, port)
 		row(&t, port);
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 static int port_add(struct ctl *ctl, const struct ctl_args *args)

@@ -76,12 +76,13 @@ static int qp_list(struct ctl *ctl, const struct ctl_args *args)
 	table_head(&t, headings);
 	json_array_foreach(all, i, qp)
 		row(&t, qp);
-	table_print(&t);
-	return ctl_done(ctl, all);
+	json_decref(all);
+	return table_print(&t);
 }
 
 static int qp_show(struct ctl *ctl, const struct ctl_args *args)
 {
+	int ret = CTL_OK;
 	json_t *qp;
 	long qpn;
 
@@ -90,8 +91,8 @@ static int qp_show(struct ctl *ctl, const struct ctl_args *args)
 	qp = ctl_call(ctl, "qp.show", "{s:s, s:I}", "device", args->word[0], "qpn",
 		      (json_int_t)qpn);
 	if (qp && !ctl->json)
-		table_fields(qp);
-	return ctl_done(ctl, qp);
+		ret = table_fields(qp);
+	return ctl_done(ctl, qp) ?: ret;
 }
 
 static const struct ctl_option list_options[] = {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Append a cell. Takes over @text; NULL marks the table as incomplete. */
+/* Append a cell. Takes over @text; NULL marks the table as failed. */
 static void add(struct table *t, char *text)
 {
 	if (text && t->cells == t->room) {
@@ -103,7 +103,7 @@ static void add_value(struct table *t, const json_t *value)
 		table_cell(t, "-");
 }
 
-void table_fields(const json_t *object)
+int table_fields(const json_t *object)
 {
 	const char *key, *sub_key;
 	json_t *value, *sub;
@@ -120,7 +120,7 @@ void table_fields(const json_t *object)
 			add_value(&t, sub);
 		}
 	}
-	table_print(&t);
+	return table_print(&t);
 }
 
 static void print_row(const struct table *t, char *const *row, const int *width)
@@ -136,7 +136,7 @@ static void print_row(const struct table *t, char *const *row, const int *width)
 	}
 }
 
-void table_print(struct table *t)
+int table_print(struct table *t)
 {
 	int width[TABLE_COLUMNS] = { 0 };
 
@@ -146,11 +146,13 @@ void table_print(struct table *t)
 		if (len > width[i % t->columns])
 			width[i % t->columns] = len;
 	}
-	for (size_t i = 0; i + t->columns <= t->cells; i += t->columns)
+	/* A missing cell moves those after it to other columns: print none. */
+	for (size_t i = 0; !t->failed && i + t->columns <= t->cells; i += t->columns)
 		print_row(t, t->cell + i, width);
 	if (t->failed)
-		ctl_err("out of memory: the table is incomplete");
+		ctl_err("out of memory for the table");
 	for (size_t i = 0; i < t->cells; i++)
 		free(t->cell[i]);
 	free(t->cell);
+	return t->failed ? CTL_FAILED : CTL_OK;
 }

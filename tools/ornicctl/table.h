@@ -35,8 +35,9 @@ void table_head(struct table *t, const char *headings);
 /*
  * table_fields() - print the members of an object as a table of names and values; the name of a
  * member of a nested object is "OBJECT.MEMBER"
+ * Return: exit code, as of table_print().
  */
-void table_fields(const json_t *object);
+int table_fields(const json_t *object);
 
 /* table_cell() - append a cell */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -44,7 +45,10 @@ void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(pri
 void table_number(struct table *t, const json_t *object, const char *key);
 /* table_thousands() - append the number @key in thousands, with one decimal, or "-" */
 void table_thousands(struct table *t, const json_t *object, const char *key);
-/* table_print() - print the table and free the cells */
-void table_print(struct table *t);
+/*
+ * table_print() - print the table and free the cells
+ * Return: exit code; CTL_FAILED after an error line, without a table, if cells are missing.
+ */
+int table_print(struct table *t);
 
 #endif /* ORNICCTL_TABLE_H */

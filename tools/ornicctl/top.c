@@ -106,7 +106,7 @@ static double rate(const json_t *before, const json_t *after, double seconds,
 #define RATE(before, after, seconds, ...)	\
 	rate(before, after, seconds, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void print_devices(const struct sample *b, const struct sample *a)
+static int print_devices(const struct sample *b, const struct sample *a)
 {
 	double s = a->at - b->at;
 	struct table t;
@@ -134,7 +134,7 @@ static void print_devices(const struct sample *b, const struct sample *a)
 		table_cell(&t, "%.0f", RATE(old, new, s, "retransmits"));
 		table_cell(&t, "%.0f", RATE(old, new, s, "ack_timeouts"));
 	}
-	table_print(&t);
+	return table_print(&t);
 }
 
 /* Return the object in @all whose members @keys equal those of @like, or NULL. */
@@ -155,16 +155,16 @@ static const json_t *same(const json_t *all, const json_t *like, const char *con
 	return NULL;
 }
 
-/* Print the ports to the outside. Return: their number. */
-static int print_uplinks(const struct sample *b, const struct sample *a)
+/* Print the ports to the outside, of which there are @n. Return: exit code. */
+static int print_uplinks(const struct sample *b, const struct sample *a, int *n)
 {
 	static const char *const name[] = { "name", "spec", NULL };
 	double s = a->at - b->at;
 	struct table t;
 	json_t *port;
-	int n = 0;
 	size_t i;
 
+	*n = 0;
 	table_head(&t, "PORT KIND STATE <TX-MB/S <RX-MB/S <TX-FRAMES/S <RX-FRAMES/S <DROPS/S");
 	json_array_foreach(a->ports, i, port) {
 		const json_t *old = json_object_get(same(b->ports, port, name), "counters");
@@ -172,7 +172,7 @@ static int print_uplinks(const struct sample *b, const struct sample *a)
 
 		if (!json_object_get(port, "spec"))
 			continue;
-		n++;
+		(*n)++;
 		table_cell(&t, "%s", ctl_text(port, "name"));
 		table_cell(&t, "%s", ctl_text(port, "kind"));
 		table_cell(&t, "%s", ctl_is(port, "up") ? "up" : "down");
@@ -183,10 +183,9 @@ static int print_uplinks(const struct sample *b, const struct sample *a)
 		table_cell(&t, "%.0f", RATE(old, new, s, "tx_drop", "rx_drop", "bad_icrc",
 					    "malformed"));
 	}
-	if (n)
+	if (*n)
 		putchar('\n');
-	table_print(&t);
-	return n;
+	return table_print(&t);
 }
 
 /**
@@ -259,11 +258,12 @@ static size_t find_busy(const struct sample *b, const struct sample *a, struct b
 	return n;
 }
 
-static void print_qps(const struct sample *b, const struct sample *a, int rows)
+static int print_qps(const struct sample *b, const struct sample *a, int rows)
 {
 	struct busy *all = calloc(json_array_size(a->qps) + 1, sizeof(*all));
 	size_t n = all ? find_busy(b, a, all) : 0;
 	struct table t;
+	int ret;
 
 	table_head(&t, qp_headings);
 	for (size_t i = 0; i < n && (int)i < rows && total(&all[i]) > 0; i++) {
@@ -282,8 +282,9 @@ static void print_qps(const struct sample *b, const struct sample *a, int rows)
 		table_cell(&t, "%s %lld", ctl_text(qp, "peer"), (long long)ctl_int(qp, "peer_qpn"));
 	}
 	putchar('\n');
-	table_print(&t);
+	ret = table_print(&t);
 	free(all);
+	return ret;
 }
 
 /* Return the rows of the screen that are left for queue pairs. */
@@ -308,20 +309,18 @@ static void print_json(const struct sample *b, const struct sample *a)
 	json_decref(json);
 }
 
-/* Print a frame. Return: false if standard output cannot be written. */
-static bool frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
+/* Print a frame. Return: exit code. */
+static int frame(struct ctl *ctl, const struct sample *b, const struct sample *a)
 {
 	int uplinks;
 
 	if (ctl->json) {
 		print_json(b, a);
-		return screen_flush();
+		return CTL_OK;
 	}
 	screen_frame();
-	print_devices(b, a);
-	uplinks = print_uplinks(b, a);
-	print_qps(b, a, rows_left(a, uplinks));
-	return screen_flush();
+	return print_devices(b, a) ?: print_uplinks(b, a, &uplinks) ?:
+	       print_qps(b, a, rows_left(a, uplinks));
 }
 
 /*
@@ -339,7 +338,8 @@ static int frames(struct ctl *ctl, struct sample *before, double interval, bool 
 			ret = screen_stopped() ? CTL_OK : CTL_FAILED;
 			break;
 		}
-		once |= !frame(ctl, before, &after);
+		ret = frame(ctl, before, &after);
+		once |= ret || !screen_flush();
 		sample_free(before);
 		*before = after;
 		if (once)
