@@ -191,7 +191,7 @@ static u64 ornic_netstats_frames(struct ornic_netdev *nd, const __le64 *values,
 
 /*
  * ornic_netstats_mac() - fill the statistics of the IEEE 802.3 MAC that the device has. It
- * counts neither the octets of RoCE headers nor broadcast apart from multicast, so the octets
+ * counts neither the octets of RoCE headers nor broadcast separately from multicast, so the octets
  * and multicast frames of the MAC are unknown.
  */
 void ornic_netstats_mac(struct ornic_netdev *nd, struct ethtool_eth_mac_stats *mac)

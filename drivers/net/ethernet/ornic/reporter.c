@@ -6,8 +6,8 @@
  *
  * Devlink (6.1 to 7.2) does not call the recovery of a reporter in state "error". Therefore each
  * start of the device sets "fw" to healthy (a recovery, a PCI reset, a resume and a reload): else
- * the next death would be the last. The reporters
- * have no grace period, because reset.c itself counts recoveries in close succession.
+ * the next death would be the last. "fw" has no grace period, because reset.c itself counts its
+ * recoveries in close succession. "tx" has none, and no limit.
  */
 #include <linux/io.h>
 #include <linux/rtnetlink.h>
