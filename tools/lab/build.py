@@ -100,12 +100,12 @@ def artefact(name):
 
 
 def run(name, command, checkout):
-    """Replace this process by command, run in the build root of guest release name; it sees and may change checkout."""
+    """Replace this process with command, run in the build root of guest release name; it sees and may change checkout."""
     enter(artefact(name).get(), checkout, command, modules=kernel.modules(name) or "", ORNIC_BUILDROOT=name)
 
 
 def enter(root, checkout, command, modules="", overlay=("", "", "", ""), **variables):
-    """Replace this process by command, run in a root; overlay: lower, upper and work folder, and its mount point."""
+    """Replace this process with command, run in a root; overlay: lower, upper and work folder, and its mount point."""
     if not os.path.isdir(checkout):
         raise LabError("no folder %s" % checkout)
     cwd = os.getcwd()

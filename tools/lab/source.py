@@ -66,7 +66,7 @@ def tree(name):
 
 
 def run(name, changes, command, checkout):
-    """Replace this process by command, run in the root; its changes of the source go to the folder changes."""
+    """Replace this process with command, run in the root; its changes of the source go to the folder changes."""
     upper, work = os.path.join(changes, "upper"), os.path.join(changes, "work")
     for folder in (upper, work):
         os.makedirs(folder, exist_ok=True)

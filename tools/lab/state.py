@@ -2,7 +2,7 @@
 """Files of a running lab: a run directory with sockets, logs and state.json.
 
 A process is remembered by pid and start time, so that a reused number is never mistaken for it. A lab that a test program
-started belongs to that program: when the owner is gone the lab is a leftover, and the next `up` clears it.
+started belongs to that program: when the owner is gone the lab is a leftover, and the next `up` or `status` clears it.
 """
 import contextlib
 import fcntl

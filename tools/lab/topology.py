@@ -94,7 +94,7 @@ class Lab:
     """A running lab. Lab.up() starts one, Lab.find() gives one that another process started.
 
     As a context manager it takes the lab down at the end. `owned` labs belong to the process that started them: if
-    that dies without down(), the next `up` of anybody clears the leftovers.
+    that dies without down(), the next `up` or `status` of the same user clears the leftovers.
     """
 
     def __init__(self, name=None):
@@ -119,7 +119,7 @@ class Lab:
         lab = cls(name)
         if not lab.state.load():
             others = ", ".join(s.name for s in state.all_labs())
-            raise LabError("lab '%s' is not up%s" % (lab.name, " (up are: %s)" % others if others else
+            raise LabError("lab '%s' is not up%s" % (lab.name, " (labs that are up: %s)" % others if others else
                                                      ": start it with 'lab up 2'"))
         lab._bind()
         return lab

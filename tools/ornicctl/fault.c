@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** RULE_WORDS - most words of a rule after the first; there are fewer keys */
+/** RULE_WORDS - most words of a rule after its action; more than there are keys (enum rule_key) */
 #define RULE_WORDS	40
 
 static int fault_list(struct ctl *ctl, const struct ctl_args *args)

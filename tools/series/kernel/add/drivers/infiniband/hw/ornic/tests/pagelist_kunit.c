@@ -42,13 +42,13 @@ static u64 ornic_test_page(u32 i)
 	return DMA_BASE + (u64)i * DMA_STEP;
 }
 
-/* Only the DMA addresses count: nothing touches the pages themselves. */
+/* Fill only the DMA addresses, because the tests do not access the pages. */
 static void ornic_test_kbuf(struct kunit *test, struct ornic_ib_kbuf *kbuf, u32 pages)
 {
 	u32 i;
 
 	if (PAGE_SIZE != SZ_4K)
-		kunit_skip(test, "pages of this CPU are not those of the list");
+		kunit_skip(test, "PAGE_SIZE is not 4096");
 	kbuf->pages = pages;
 	kbuf->dma = kunit_kcalloc(test, pages, sizeof(*kbuf->dma), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, kbuf->dma);
@@ -61,7 +61,10 @@ static __le64 ornic_test_entry(const struct ornic_ib_pagelist *list, u32 i)
 	return list->leaf[i / ORNIC_PAGES_LEAF_ENTRIES].entries[i % ORNIC_PAGES_LEAF_ENTRIES];
 }
 
-/* Check that the descriptor of a list names its arrays, and those the pages from @first on. */
+/*
+ * Check that the descriptor of a list names its arrays, and that the arrays name the pages from
+ * @first on.
+ */
 static void ornic_test_list(struct kunit *test, const struct ornic_ib_pagelist *list, u32 pages,
 			    u64 (*page)(u32 i), u32 first)
 {
