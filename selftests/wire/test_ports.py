@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Ports to this host and beyond are added and removed while the daemon runs, in the test's network namespace."""
 import ctypes
+import fcntl
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -18,6 +20,10 @@ import tap      # noqa: E402
 CLONE_NEWNET, ETH_P_ALL, SOL_PACKET, PACKET_IGNORE_OUTGOING = 0x40000000, 3, 263, 23
 HEAD = b"\xff" * 6 + bytes.fromhex("020000000099") + b"\x88\xb5"
 JUMBO = 9014                # bytes of a frame at MTU 9000
+
+# of <linux/if_tun.h>
+TUNSETIFF, TUNSETOFFLOAD, TUN_F_CSUM, TUN_F_TSO4 = 0x400454ca, 0x400454d0, 1, 2
+IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 2, 0x1000, 0x4000
 
 
 def ip(*words):
@@ -34,6 +40,14 @@ def setUpModule():
 
 def frame(number, size=60):
     return HEAD + bytes([number]) + bytes(size - 15)
+
+
+def csum(data):
+    """Return the sum of RFC 1071 of an even number of bytes; 0xffff if their checksum is right."""
+    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
 
 
 def wire(ifname):
@@ -158,6 +172,33 @@ class Ports(unittest.TestCase):
             self.both_ways("lan", outside)
             self.gone("lan")
             self.assertIn("tap1", self.interfaces())
+
+    def leave(self, ifname, request, argument):
+        """Use a tap as a VMM does: change a property of the tap, which remains when the VMM ends."""
+        fd = os.open("/dev/net/tun", os.O_RDWR)
+        try:
+            fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", ifname.encode(), IFF_TAP | IFF_NO_PI | IFF_VNET_HDR))
+            fcntl.ioctl(fd, request, argument)
+        finally:
+            os.close(fd)
+
+    def test_tap_had_offloads(self):
+        """Frames have complete checksums although the last user of the tap let the kernel leave them out."""
+        ip("tuntap", "add", "tap5", "mode", "tap")
+        self.addCleanup(ip, "link", "del", "tap5")
+        self.leave("tap5", TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4)
+        self.client.call("port.add", spec="tap,ifname=tap5,name=lan")
+        ip("address", "add", "10.88.5.1/24", "dev", "tap5")
+        ip("neighbour", "add", "10.88.5.2", "lladdr", "02:00:00:00:00:99", "dev", "tap5")
+        payload = b"the checksum covers this"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(payload, ("10.88.5.2", 9))
+        while True:
+            got = self.inside.recv(65536)
+            if got.endswith(payload):
+                break
+        udp = got[-8 - len(payload):]
+        self.assertEqual(csum(got[26:34] + struct.pack("!HH", socket.IPPROTO_UDP, len(udp)) + udp), 0xffff, got.hex())
 
     def test_packet(self):
         ip("link", "add", "veth0", "mtu", "9000", "type", "veth", "peer", "name", "veth1", "mtu", "9000")

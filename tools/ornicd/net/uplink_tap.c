@@ -124,6 +124,22 @@ static int tap_attach(const char *name, const char *ifname)
 	return -err;
 }
 
+/*
+ * Turn off the offloads that the last user of the tap may have left on: they belong to the tap, not
+ * to the descriptor. With them read() gets frames of up to 64 KiB and checksums that only a struct
+ * virtio_net_hdr describes.
+ * Return: 0, or a negative errno after an error line.
+ */
+static int tap_reset(int fd, const char *name, const char *ifname)
+{
+	int err = ioctl(fd, TUNSETOFFLOAD, 0) ? errno : 0;
+
+	if (err)
+		log_err("%s: cannot turn off the offloads of tap %s: %s", name, ifname,
+			strerror(err));
+	return -err;
+}
+
 /* Set the interface up, if it is down. Return: 0, or a negative errno after an error line. */
 static int tap_set_up(const char *name, const char *ifname)
 {
@@ -159,7 +175,9 @@ static int tap_open(struct uplink *u, const struct uplink_spec *spec)
 	if (!t)
 		return -ENOMEM;
 	t->fd = tap_attach(uplink_name(u), spec->ifname);
-	err = t->fd < 0 ? t->fd : tap_set_up(uplink_name(u), spec->ifname);
+	err = t->fd < 0 ? t->fd : tap_reset(t->fd, uplink_name(u), spec->ifname);
+	if (!err)
+		err = tap_set_up(uplink_name(u), spec->ifname);
 	uplink_set_private(u, t);
 	if (!err) {
 		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
