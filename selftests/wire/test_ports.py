@@ -200,6 +200,16 @@ class Ports(unittest.TestCase):
         udp = got[-8 - len(payload):]
         self.assertEqual(csum(got[26:34] + struct.pack("!HH", socket.IPPROTO_UDP, len(udp)) + udp), 0xffff, got.hex())
 
+    def test_tap_needs_root(self):
+        """A user who may not set the tap up reads a command that does."""
+        ip("tuntap", "add", "tap6", "mode", "tap")
+        self.addCleanup(ip, "link", "del", "tap6")
+        done = subprocess.run(["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin", control.ORNICD,
+                               "--device", "path=" + self.daemon.path("unused"), "--port", "tap,ifname=tap6"],
+                              stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=control.PATIENCE)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("; set it up as root: ip link set tap6 up\n", done.stderr)
+
     def test_packet(self):
         ip("link", "add", "veth0", "mtu", "9000", "type", "veth", "peer", "name", "veth1", "mtu", "9000")
         ip("link", "set", "veth0", "up")

@@ -155,9 +155,11 @@ static int tap_set_up(const char *name, const char *ifname)
 	}
 	if (fd >= 0)
 		close(fd);
-	if (err)
-		log_err("%s: cannot set tap %s up: %s%s", name, ifname, strerror(err),
-			err == EPERM ? "; set it up as root: ip link set NAME up" : "");
+	if (err == EPERM)
+		log_err("%s: cannot set tap %s up: %s; set it up as root: ip link set %s up", name,
+			ifname, strerror(err), ifname);
+	else if (err)
+		log_err("%s: cannot set tap %s up: %s", name, ifname, strerror(err));
 	return -err;
 }
 
