@@ -125,18 +125,23 @@ static int tap_attach(const char *name, const char *ifname)
 }
 
 /*
- * Turn off the offloads that the last user of the tap may have left on: they belong to the tap, not
- * to the descriptor. With them read() gets frames of up to 64 KiB and checksums that only a struct
- * virtio_net_hdr describes.
+ * Turn off the offloads and the filters that the last user of the tap may have left on: they belong
+ * to the tap, not to the descriptor. With offloads read() gets frames of up to 64 KiB and checksums
+ * that only a struct virtio_net_hdr describes. The filters drop frames of the kernel.
  * Return: 0, or a negative errno after an error line.
  */
 static int tap_reset(int fd, const char *name, const char *ifname)
 {
-	int err = ioctl(fd, TUNSETOFFLOAD, 0) ? errno : 0;
+	const struct tun_filter all = {};
+	const int no_program = -1;
+	int err = 0;
 
-	if (err)
-		log_err("%s: cannot turn off the offloads of tap %s: %s", name, ifname,
+	if (ioctl(fd, TUNSETOFFLOAD, 0) || ioctl(fd, TUNSETTXFILTER, &all) ||
+	    ioctl(fd, TUNSETFILTEREBPF, &no_program)) {
+		err = errno;
+		log_err("%s: cannot turn off offloads and filters of tap %s: %s", name, ifname,
 			strerror(err));
+	}
 	return -err;
 }
 
