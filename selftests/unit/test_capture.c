@@ -22,6 +22,7 @@
 
 #include "capture/capture.h"
 #include "capture/pcapng.h"
+#include "lib/failing.h"
 #include "log.h"
 #include "packet/bth.h"
 #include "packet/ip.h"
@@ -31,6 +32,7 @@
 #define PACKETS		8
 #define MTU		1024
 #define NOW		5000
+#define PIPE_ROOM	(4 << 20)
 #define BLOCK_INTERFACE	1
 #define BLOCK_STATISTICS 5
 #define BLOCK_PACKET	6
@@ -861,6 +863,38 @@ static void test_refused(void **state)
 	assert_int_equal(f->cs.count, 0);
 }
 
+/* Read the bytes that a pipe has now. */
+static void read_pipe(struct fixture *f, int fd)
+{
+	ssize_t got;
+
+	while ((got = read(fd, f->file + f->file_len, PIPE_ROOM - f->file_len)) > 0)
+		f->file_len += got;
+}
+
+/* Stop the capture to a pipe, and read the rest of it. */
+static void stop_and_read_pipe(struct fixture *f, int fd)
+{
+	capture_stop(&f->cs, TAILQ_FIRST(&f->cs.list));
+	for (int i = 0; f->cs.count && i < 10000; i++) {
+		read_pipe(f, fd);
+		usleep(1000);
+		captures_reap(&f->cs);
+	}
+	read_pipe(f, fd);
+	close(fd);
+	assert_int_equal(f->cs.count, 0);
+	assert_int_equal(pcapng_whole(f->file, f->file_len), f->file_len);
+}
+
+static int open_pipe(struct fixture *f)
+{
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	f->file = malloc(PIPE_ROOM);
+	assert_non_null(f->file);
+	return open(f->path, O_RDONLY | O_NONBLOCK);
+}
+
 /*
  * A pipe whose reader sleeps: traffic continues, the capture counts dropped frames, and the
  * reader gets all accepted frames later.
@@ -869,13 +903,12 @@ static void test_slow_reader(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t payload[MTU] = "x";
-	char why[256], *at;
 	uint32_t n, keep;
 	struct capture *c;
-	ssize_t got;
-	int fd;
+	char why[256];
+	int fd = open_pipe(f);
 
-	assert_int_equal(mkfifo(f->path, 0600), 0);
+	close(fd);
 	assert_int_equal(try_start(f, "", why, sizeof(why)), -ENXIO);
 	assert_non_null(strstr(why, "has no reader"));
 	fd = open(f->path, O_RDONLY | O_NONBLOCK);
@@ -885,23 +918,91 @@ static void test_slow_reader(void **state)
 	assert_in_range(c->dropped, 900, 1300);
 	assert_int_equal(c->dropped + c->frames, 2000);
 	n = c->frames;
-	capture_stop(&f->cs, c);
-	f->file = malloc(4 << 20);
-	at = (char *)f->file;
-	for (int i = 0; f->cs.count && i < 10000; i++) {
-		while ((got = read(fd, at, 1 << 20)) > 0)
-			at += got;
-		usleep(1000);
-		captures_reap(&f->cs);
-	}
-	while ((got = read(fd, at, 1 << 20)) > 0)
-		at += got;
-	close(fd);
-	f->file_len = at - (char *)f->file;
-	assert_int_equal(pcapng_whole(f->file, f->file_len), f->file_len);
+	stop_and_read_pipe(f, fd);
 	assert_int_equal(count_frames(f, &keep), n);
 	f->at = f->file_len - 2 * 76;
 	expect_statistics(f, 1, 1000, 1000 - (n + 1) / 2);
+}
+
+/* Show a packet of three frames at a port. */
+static void observe_three(struct fixture *f, struct switch_port *port)
+{
+	static uint8_t payload[2 * MTU + 1];
+	struct packet *p = roce(f, payload, sizeof(payload));
+
+	switch_observe(port, SWITCH_OUT, p, NULL);
+	packet_put(&f->pool, p);
+}
+
+/* Fill the ring of a capture to a pipe that nobody reads. */
+static void fill(struct fixture *f, struct capture *c)
+{
+	uint8_t bytes[60] = { 0 };
+	struct packet p = { .frame = { bytes, sizeof(bytes) } };
+
+	for (int i = 0; i < 100000 && !c->dropped; i++)
+		switch_observe(f->lan, SWITCH_IN, &p, NULL);
+	assert_int_equal(c->dropped, 1);
+}
+
+/*
+ * A port that is added while the ring is full: its frames count as dropped although its interface
+ * block does not fit, but not if the capture does not want the port.
+ */
+static void test_later_port_of_a_full_ring(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *later = switch_port_add(f->sw, "later", &ops, NULL), *other;
+	int fd = open_pipe(f);
+	struct capture *c = start(f, ",buffer=1M,port=lan,port=later");
+
+	switch_port_del(later);
+	fill(f, c);
+	later = switch_port_add(f->sw, "later", &ops, NULL);
+	other = switch_port_add(f->sw, "other", &ops, NULL);
+	observe_three(f, later);
+	assert_int_equal(c->dropped, 4);
+	observe_three(f, other);
+	assert_int_equal(c->dropped, 4);
+	for (int i = 0; f->file_len < c->bytes && i < 10000; i++) {
+		usleep(1000);
+		read_pipe(f, fd);
+	}
+	observe_three(f, later);
+	assert_int_equal(c->dropped, 4);
+	stop_and_read_pipe(f, fd);
+	f->at = f->file_len - 76;
+	expect_statistics(f, 2, 6, 3);
+}
+
+/* Frames of a port for which there is no memory count as dropped, too, if the port is wanted. */
+static void test_no_memory_for_a_port(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *later = switch_port_add(f->sw, "later", &ops, NULL);
+	struct capture *c = start(f, ",port=later");
+	bool failed = false;
+
+	switch_port_del(later);
+	while (!failed) {
+		struct switch_port *other;
+
+		later = switch_port_add(f->sw, "later", &ops, NULL);
+		other = switch_port_add(f->sw, "other", &ops, NULL);
+
+		failing_begin(FAILING_MEMORY, ENOMEM, 0);
+		observe_three(f, later);
+		failed = failing_end();
+		assert_int_equal(c->dropped, failed ? 3 : 0);
+		failing_begin(FAILING_MEMORY, ENOMEM, 0);
+		observe_three(f, other);
+		failing_end();
+		assert_int_equal(c->dropped, failed ? 3 : 0);
+		observe_three(f, later);
+		assert_int_equal(c->dropped, failed ? 3 : 0);
+		switch_port_del(other);
+		switch_port_del(later);
+	}
 }
 
 /* The reader stops reading: the end of the capture has a time limit. A closed pipe ends it, too. */
@@ -957,6 +1058,8 @@ int main(void)
 		TEST(test_file_exists),
 		TEST(test_refused),
 		TEST(test_slow_reader),
+		TEST(test_later_port_of_a_full_ring),
+		TEST(test_no_memory_for_a_port),
 		TEST(test_reader_gone),
 	};
 

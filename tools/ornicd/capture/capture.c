@@ -80,8 +80,8 @@ static bool wants_port(const struct capture_spec *spec, const struct switch_port
 }
 
 /*
- * Write the interface block of a port. Return: false if the ring has no room now, or if the
- * capture ended because of its size limit.
+ * Write the interface block of a port, unless it is written. Return: false if the ring has no room
+ * now, or if the capture ended because of its size limit.
  */
 static bool add_interface(struct captures *cs, struct capture *c, struct capture_point *pt,
 			  const struct switch_port *port)
@@ -94,6 +94,8 @@ static bool add_interface(struct captures *cs, struct capture *c, struct capture
 	};
 	uint8_t *to;
 
+	if (pt->written)
+		return true;
 	if (exceeds_limit(c, room, 1)) {
 		capture_stop(cs, c);
 		return false;
@@ -101,6 +103,7 @@ static bool add_interface(struct captures *cs, struct capture *c, struct capture
 	to = block_room(c, room, 1);
 	if (!to)
 		return false;
+	pt->written = true;
 	pt->interface = c->interfaces++;
 	block_done(c, pcapng_put_interface(to, &i));
 	return true;
@@ -119,12 +122,8 @@ static bool grow(struct capture *c, uint32_t number)
 	return true;
 }
 
-/*
- * Return the point of a port, or NULL if the port is not captured or its interface block does not
- * fit the ring or the file now. The block is written when the port is seen first.
- */
-static struct capture_point *point_of(struct captures *cs, struct capture *c,
-				      const struct switch_port *port)
+/* Return the point of a port, or NULL if there is no memory for it. */
+static struct capture_point *point_of(struct capture *c, const struct switch_port *port)
 {
 	uint32_t number = switch_port_number(port);
 	struct capture_point *pt;
@@ -134,9 +133,9 @@ static struct capture_point *point_of(struct captures *cs, struct capture *c,
 	pt = &c->point[number];
 	if (!pt->known) {
 		pt->wanted = wants_port(&c->spec, port);
-		pt->known = !pt->wanted || add_interface(cs, c, pt, port);
+		pt->known = true;
 	}
-	return pt->known && pt->wanted ? pt : NULL;
+	return pt;
 }
 
 /* ---- frames ------------------------------------------------------------------ */
@@ -234,21 +233,42 @@ static void put_packet(struct captures *cs, struct capture *c, struct capture_po
 	put_frame(cs, c, pt, &f);
 }
 
+/* Count the frames of a packet as dropped. @pt: point of its port; NULL: there is no memory. */
+static void drop_packet(struct capture *c, struct capture_point *pt, const struct packet *p)
+{
+	uint32_t frames = p->kind == PACKET_ROCE && !p->frame.len ? p->npsn : 1;
+
+	c->dropped += frames;
+	if (pt) {
+		pt->received += frames;
+		pt->dropped += frames;
+	}
+}
+
+static void capture_packet(struct captures *cs, struct capture *c, const struct switch_port *port,
+			   enum switch_way way, const struct packet *p, const char *note)
+{
+	struct capture_point *pt;
+
+	if (c->ending || !wants_packet(&c->spec, p))
+		return;
+	pt = point_of(c, port);
+	if (pt ? !pt->wanted : !wants_port(&c->spec, port))
+		return;
+	if (pt && add_interface(cs, c, pt, port))
+		put_packet(cs, c, pt, way, p, note);
+	else if (!c->ending)
+		drop_packet(c, pt, p);
+}
+
 static void captures_observe(void *arg, const struct switch_port *port, enum switch_way way,
 			     const struct packet *p, const char *note)
 {
 	struct captures *cs = arg;
 	struct capture *c;
 
-	TAILQ_FOREACH(c, &cs->list, link) {
-		struct capture_point *pt;
-
-		if (c->ending || !wants_packet(&c->spec, p))
-			continue;
-		pt = point_of(cs, c, port);
-		if (pt)
-			put_packet(cs, c, pt, way, p, note);
-	}
+	TAILQ_FOREACH(c, &cs->list, link)
+		capture_packet(cs, c, port, way, p, note);
 }
 
 /* ---- start and end ----------------------------------------------------------- */
@@ -371,8 +391,12 @@ static void put_head(struct captures *cs, struct capture *c)
 	struct switch_port *port = NULL;
 
 	block_done(c, pcapng_put_section(to, APPLICATION));
-	while ((port = switch_port_next(cs->sw, port)))
-		point_of(cs, c, port);
+	while ((port = switch_port_next(cs->sw, port))) {
+		struct capture_point *pt = point_of(c, port);
+
+		if (pt && pt->wanted)
+			add_interface(cs, c, pt, port);
+	}
 }
 
 int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_t *id, char *why,
@@ -440,7 +464,7 @@ static void put_statistics(struct captures *cs, struct capture *c)
 
 		uint8_t *to = writer_room(c->writer, PCAPNG_STATISTICS);
 
-		if (pt->known && pt->wanted)
+		if (pt->written)
 			block_done(c, pcapng_put_statistics(to, &s));
 	}
 }

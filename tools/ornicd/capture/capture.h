@@ -24,15 +24,17 @@ struct writer;
 
 /**
  * struct capture_point - a capture's state for one port
- * @known:	the other members are valid
+ * @known:	@wanted is valid
  * @wanted:	the port is captured
- * @interface:	number of its interface block, from 0
+ * @written:	its interface block is in the ring or the file
+ * @interface:	number of this block, from 0
  * @received:	frames that match the capture
  * @dropped:	of these, frames that were dropped because the ring was full
  */
 struct capture_point {
 	bool known;
 	bool wanted;
+	bool written;
 	uint32_t interface;
 	uint64_t received;
 	uint64_t dropped;
@@ -50,7 +52,7 @@ struct capture_point {
  * @npoints:	number of @point
  * @interfaces:	number of interface blocks written
  * @frames:	frames put into the ring
- * @dropped:	frames that were dropped because the ring was full
+ * @dropped:	frames that were dropped because the ring was full or a port got no memory
  * @bytes:	bytes put into the ring
  * @ending:	stopped: takes no more frames
  * @created:	the capture created the file
