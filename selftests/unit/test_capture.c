@@ -801,19 +801,28 @@ static void test_limit_of_later_ports(void **state)
 	}
 }
 
+/* Limit the size of files that this process writes. Return: the limit before, for setrlimit(). */
+static struct rlimit limit_files(rlim_t bytes)
+{
+	struct rlimit old, small;
+
+	log_setup(LOG_ERR - 1, false);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = (struct rlimit) { bytes, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	return old;
+}
+
 static void test_disk_full(void **state)
 {
 	struct fixture *f = *state;
-	struct rlimit old, small = { 1 << 20, RLIM_INFINITY };
 	uint8_t payload[MTU] = "x";
 	uint32_t n, keep;
+	struct rlimit old;
 
-	log_setup(LOG_ERR - 1, false);
-	getrlimit(RLIMIT_FSIZE, &old);
-	small.rlim_max = old.rlim_max;
-	signal(SIGXFSZ, SIG_IGN);
 	start(f, "");
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	old = limit_files(1 << 20);
 	for (int i = 0; i < 2000; i++)
 		send_roce(f, payload, sizeof(payload));
 	wait_reaped(f);		/* it ends by itself */
@@ -824,6 +833,44 @@ static void test_disk_full(void **state)
 	assert_in_range(n, (1 << 20) / 1250, (1 << 20) / MTU);
 	assert_true(f->sw && !f->cs.count);
 	send_roce(f, payload, sizeof(payload));
+}
+
+/* Make the capture fail that has frames of @port only. */
+static void fail_at(struct fixture *f, struct switch_port *port)
+{
+	uint8_t bytes[4096] = { 0 };
+	struct packet p = { .frame = { bytes, sizeof(bytes) } };
+	struct rlimit old = limit_files(sizeof(bytes));
+	uint32_t count = f->cs.count;
+
+	switch_observe(port, SWITCH_OUT, &p, NULL);
+	for (int i = 0; f->cs.count == count && i < 10000; i++) {
+		usleep(1000);
+		captures_reap(&f->cs);
+	}
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(f->cs.count, count - 1);
+}
+
+/* Failed captures are forgotten in the order in which they failed, not in that of their starts. */
+static void test_last_failures(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, ",port=lan");
+	for (uint32_t id = 2; id <= CAPTURES + 1; id++) {
+		unlink(f->path);
+		start(f, ",device=vm1");
+		fail_at(f, f->vm[0]);
+	}
+	assert_non_null(captures_find(&f->cs, 2));
+	fail_at(f, f->lan);
+	assert_int_equal(f->cs.count, 0);
+	assert_int_equal(f->cs.failed, CAPTURES);
+	assert_non_null(captures_find(&f->cs, 1));
+	assert_null(captures_find(&f->cs, 2));
+	for (uint32_t id = 3; id <= CAPTURES + 1; id++)
+		assert_non_null(captures_find(&f->cs, id));
 }
 
 static void test_file_exists(void **state)
@@ -1055,6 +1102,7 @@ int main(void)
 		TEST(test_limit),
 		TEST(test_limit_of_later_ports),
 		TEST(test_disk_full),
+		TEST(test_last_failures),
 		TEST(test_file_exists),
 		TEST(test_refused),
 		TEST(test_slow_reader),

@@ -123,7 +123,9 @@ class Capture(unittest.TestCase):
                     self.client.call("capture.stop", id=one["id"])
             while any(one["state"] != "failed" for one in self.client.call("capture.list")):
                 pass
-        self.assertEqual([one["id"] for one in self.client.call("capture.list")], list(range(9, 25)))
+        # all of the second half and four of the first, which fail in any order
+        kept = [one["id"] for one in self.client.call("capture.list")]
+        self.assertEqual((len(kept), kept[4:]), (16, list(range(13, 25))))
         self.client.call("capture.start", spec=self.path)
 
     def start_to_stdout(self, out, **more):

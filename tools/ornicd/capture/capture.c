@@ -490,23 +490,25 @@ void capture_forget(struct captures *cs, struct capture *c)
 	capture_remove(cs, c);
 }
 
-/*
- * Keep a failed capture in the list until its client has asked for the result, but no more than
- * CAPTURES of them: forget the oldest.
- */
+/* Keep a failed capture in the list until its client has asked for the result. */
 static void capture_failed(struct captures *cs, struct capture *c, int err)
 {
-	struct capture *oldest;
-
 	log_err("capture %u: cannot write %s: %s; the capture ended early", c->id, c->spec.path,
 		strerror(-err));
 	c->ending = true;
 	c->err = err;
-	if (++cs->failed <= CAPTURES)
-		return;
-	TAILQ_FOREACH(oldest, &cs->list, link)
-		if (oldest->err)
-			break;
+	c->failure = ++cs->failures;
+	cs->failed++;
+}
+
+/* Forget the capture that failed before all others. */
+static void forget_oldest_failure(struct captures *cs)
+{
+	struct capture *c, *oldest = NULL;
+
+	TAILQ_FOREACH(c, &cs->list, link)
+		if (c->err && (!oldest || c->failure < oldest->failure))
+			oldest = c;
 	capture_forget(cs, oldest);
 }
 
@@ -547,6 +549,8 @@ void captures_reap(struct captures *cs)
 		if (!c->err && writer_ended(c->writer))
 			capture_ended(cs, c);
 	}
+	while (cs->failed > CAPTURES)
+		forget_oldest_failure(cs);
 }
 
 void captures_undo(struct captures *cs)

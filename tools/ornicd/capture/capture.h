@@ -57,6 +57,7 @@ struct capture_point {
  * @ending:	stopped: takes no more frames
  * @created:	the capture created the file
  * @err:	negative errno that ended the file early, or 0
+ * @failure:	with @err: number of the failure, from 1
  */
 struct capture {
 	TAILQ_ENTRY(capture) link;
@@ -74,6 +75,7 @@ struct capture {
 	bool ending;
 	bool created;
 	int err;
+	uint64_t failure;
 };
 
 TAILQ_HEAD(capture_list, capture);
@@ -87,6 +89,7 @@ TAILQ_HEAD(capture_list, capture);
  * @list:	captures, oldest first
  * @count:	number of captures that have not failed
  * @failed:	number of failed captures in @list
+ * @failures:	number of captures that have failed since the start
  * @last_id:	number of the newest capture
  * @flat:	copy of a packet with its payload in @data
  * @data:	PACKET_MAX_PAYLOAD bytes
@@ -99,6 +102,7 @@ struct captures {
 	struct capture_list list;
 	uint32_t count;
 	uint32_t failed;
+	uint64_t failures;
 	uint32_t last_id;
 	struct packet flat;
 	uint8_t *data;
