@@ -892,6 +892,27 @@ static void test_file_exists(void **state)
 	assert_int_not_equal(access(target, F_OK), 0);
 }
 
+/* No name of the file of a running capture is accepted for another one. */
+static void test_one_file_for_two(void **state)
+{
+	struct fixture *f = *state;
+	char file[sizeof(f->path)], why[256];
+
+	start(f, "");
+	strcpy(file, f->path);
+	snprintf(f->path, sizeof(f->path), "%s/./file", f->dir);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	snprintf(f->path, sizeof(f->path), "%s/other", f->dir);
+	assert_int_equal(link(file, f->path), 0);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	unlink(f->path);
+	assert_int_equal(symlink(file, f->path), 0);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	unlink(f->path);
+	strcpy(f->path, file);
+	assert_int_equal(f->cs.count, 1);
+}
+
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -969,6 +990,35 @@ static void test_slow_reader(void **state)
 	assert_int_equal(count_frames(f, &keep), n);
 	f->at = f->file_len - 2 * 76;
 	expect_statistics(f, 1, 1000, 1000 - (n + 1) / 2);
+}
+
+/* A second capture to the same pipe is rejected, also by another name, until the first has ended. */
+static void test_one_pipe_for_two(void **state)
+{
+	struct fixture *f = *state;
+	char why[256], want[256], path[sizeof(f->path)];
+	int fd = open_pipe(f);
+	struct capture *c = start(f, "");
+
+	strcpy(path, f->path);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(try_start(f, "", why, sizeof(why)), -EBUSY);
+		snprintf(want, sizeof(want),
+			 "capture %u writes to %s: stop it or choose another name", c->id, f->path);
+		assert_string_equal(why, want);
+		strcat(f->path, "2");
+		if (!i)
+			assert_int_equal(link(path, f->path), 0);
+	}
+	strcpy(f->path, path);
+	assert_int_equal(f->cs.count, 1);
+	stop_and_read_pipe(f, fd);
+	fd = open(f->path, O_RDONLY | O_NONBLOCK);
+	start(f, "");
+	f->file_len = 0;
+	stop_and_read_pipe(f, fd);
+	strcat(path, "2");
+	unlink(path);
 }
 
 /* Show a packet of three frames at a port. */
@@ -1104,8 +1154,10 @@ int main(void)
 		TEST(test_disk_full),
 		TEST(test_last_failures),
 		TEST(test_file_exists),
+		TEST(test_one_file_for_two),
 		TEST(test_refused),
 		TEST(test_slow_reader),
+		TEST(test_one_pipe_for_two),
 		TEST(test_later_port_of_a_full_ring),
 		TEST(test_no_memory_for_a_port),
 		TEST(test_reader_gone),

@@ -296,6 +296,18 @@ class Daemon(Case):
             for path in paths:
                 self.assertEqual([p.data for p in pcapng.read(path)[0]], [bytes(60), bytes(60)], path)
 
+    def test_standard_output_is_a_named_pipe(self):
+        """A pipe takes one capture, also if one of two is to standard output."""
+        os.mkfifo(self.path)
+        reader = os.open(self.path, os.O_RDWR)
+        self.addCleanup(os.close, reader)
+        for specs, why in (((self.path, "-"), "another capture writes to standard output: choose a file"),
+                           (("-", self.path), "capture 1 writes to %s: stop it or choose another name" % self.path)):
+            child, ready = self.start("-w", specs[0], "-w", specs[1], stdout=reader)
+            self.assertFalse(ready)
+            self.assertIn(why, child.stderr.read())
+            self.assertEqual(child.wait(PATIENCE), 1)
+
     def test_refused(self):
         with open(self.path, "w", encoding="ascii") as file:
             file.write("precious")

@@ -109,13 +109,13 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.client.call("capture.list"), [])
 
     def test_failures_are_not_kept_for_ever(self):
-        reader = self.daemon.path("pipe")
-        os.mkfifo(reader)
-        fd = os.open(reader, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, fd)
+        pipes = [self.daemon.path("pipe%d" % number) for number in range(12)]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+            self.addCleanup(os.close, os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
         for _ in range(2):
-            for _ in range(12):
-                self.client.call("capture.start", spec=reader)
+            for pipe in pipes:
+                self.client.call("capture.start", spec=pipe)
             for _ in range(2):
                 self.send(*[9000] * 10)
             for one in self.client.call("capture.list"):

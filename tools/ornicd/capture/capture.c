@@ -314,23 +314,6 @@ static int check_ports(struct captures *cs, const struct capture_spec *spec, cha
 	return 0;
 }
 
-/* Reject a second capture to standard output, because their blocks would mix. */
-static int check_stdout(const struct captures *cs, const char *path, char *why, size_t room)
-{
-	const struct capture *c;
-
-	if (strcmp(path, "-"))
-		return 0;
-	TAILQ_FOREACH(c, &cs->list, link) {
-		if (!strcmp(c->spec.path, path)) {
-			snprintf(why, room,
-				 "another capture writes to standard output: choose a file");
-			return -EBUSY;
-		}
-	}
-	return 0;
-}
-
 /* Open an existing path: accept a named pipe with a reader, never overwrite a file. */
 static int open_pipe(const char *path, char *why, size_t room)
 {
@@ -349,15 +332,19 @@ static int open_pipe(const char *path, char *why, size_t room)
 	return -EEXIST;
 }
 
+static bool is_stdout(const struct capture *c)
+{
+	return !strcmp(c->spec.path, "-");
+}
+
 /* Open the output; mode 0600, because it contains the guests' data. */
 static int open_file(struct capture *c, char *why, size_t room)
 {
 	const char *path = c->spec.path;
-	bool is_stdout = !strcmp(path, "-");
-	int fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) :
+	int fd = is_stdout(c) ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) :
 		 open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	c->created = fd >= 0 && !is_stdout;
+	c->created = fd >= 0 && !is_stdout(c);
 	if (fd < 0 && errno == EEXIST)
 		return open_pipe(path, why, room);
 	if (fd >= 0)
@@ -367,6 +354,39 @@ static int open_file(struct capture *c, char *why, size_t room)
 	return fd;
 }
 
+/*
+ * Reject an output that another capture writes, because their blocks would mix. Compare inodes: a
+ * pipe may have several names, and be standard output.
+ */
+static int check_output(const struct captures *cs, struct capture *c, int fd, char *why,
+			size_t room)
+{
+	const struct capture *other;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st)) {
+		err = -errno;
+		snprintf(why, room, "cannot examine %s: %s", c->spec.path, strerror(-err));
+		return err;
+	}
+	c->dev = st.st_dev;
+	c->ino = st.st_ino;
+	TAILQ_FOREACH(other, &cs->list, link) {
+		if (other->err || other->dev != c->dev || other->ino != c->ino)
+			continue;
+		if (is_stdout(c))
+			snprintf(why, room,
+				 "another capture writes to standard output: choose a file");
+		else
+			snprintf(why, room,
+				 "capture %u writes to %s: stop it or choose another name",
+				 other->id, c->spec.path);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 static int open_writer(struct captures *cs, struct capture *c, char *why, size_t room)
 {
 	int fd = open_file(c, why, room);
@@ -374,13 +394,17 @@ static int open_writer(struct captures *cs, struct capture *c, char *why, size_t
 
 	if (fd < 0)
 		return fd;
+	err = check_output(cs, c, fd, why, room);
+	if (err)
+		goto close_fd;
 	err = writer_new(fd, c->spec.buffer, cs->fd, &c->writer);
 	if (!err)
 		return 0;
+	snprintf(why, room, "cannot start to write %s: %s", c->spec.path, strerror(-err));
+close_fd:
 	close(fd);
 	if (c->created)
 		unlink(c->spec.path);
-	snprintf(why, room, "cannot start to write %s: %s", c->spec.path, strerror(-err));
 	return err;
 }
 
@@ -416,8 +440,6 @@ int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_
 	} else {
 		err = check_ports(cs, &c->spec, why, room);
 	}
-	if (!err)
-		err = check_stdout(cs, c->spec.path, why, room);
 	if (!err)
 		err = open_writer(cs, c, why, room);
 	if (err) {

@@ -16,6 +16,7 @@
 #include "../net/switch.h"
 
 #include <sys/queue.h>
+#include <sys/types.h>
 
 struct writer;
 
@@ -54,6 +55,8 @@ struct capture_point {
  * @frames:	frames put into the ring
  * @dropped:	frames that were dropped because the ring was full or a port got no memory
  * @bytes:	bytes put into the ring
+ * @dev:	device and inode of the output, valid unless @err
+ * @ino:	see @dev
  * @ending:	stopped: takes no more frames
  * @created:	the capture created the file
  * @err:	negative errno that ended the file early, or 0
@@ -72,6 +75,8 @@ struct capture {
 	uint64_t frames;
 	uint64_t dropped;
 	uint64_t bytes;
+	dev_t dev;
+	ino_t ino;
 	bool ending;
 	bool created;
 	int err;
