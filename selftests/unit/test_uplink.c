@@ -990,27 +990,39 @@ static void test_stream_too_long(void **state)
 	close(fd);
 }
 
+/* Send packets of @n frames to a peer that does not read, until a frame is dropped. */
+static void fill_stream(struct fixture *f, uint32_t mtu, uint32_t n)
+{
+	static uint8_t payload[PACKET_MAX_PAYLOAD];
+	uint64_t drops = uplink_stats(f->up[0])->tx_drop;
+	uint32_t psn = 0;
+
+	for (int i = 0; i < 2000 && uplink_stats(f->up[0])->tx_drop == drops; i++) {
+		struct packet *p = roce(f, payload, n * mtu);
+
+		p->mtu = mtu;
+		p->npsn = n;
+		p->psn = psn;
+		psn += n;
+		switch_send(f->device, p);
+		turn(f);
+	}
+	assert_int_not_equal(uplink_stats(f->up[0])->tx_drop, drops);
+}
+
 /* A peer that does not read loses frames; all frames that it reads later are whole. */
 static void test_stream_full(void **state)
 {
-	static uint8_t payload[4 * 1024], bytes[FRAME_MAX];
+	static uint8_t bytes[FRAME_MAX];
 	struct fixture *f = *state;
 	int fd = open_stream(f);
-	uint32_t got = 0, psn = 0;
+	uint32_t got = 0;
 	struct packet q;
 
 	stream_bytes(bytes, 60, 1);
 	assert_int_equal(write(fd, bytes, 64), 64);
 	wait_seen(f, 1);
-	for (int i = 0; i < 2000 && !uplink_stats(f->up[0])->tx_drop; i++) {
-		struct packet *p = roce(f, payload, sizeof(payload));
-
-		p->psn = psn;
-		psn += 4;
-		switch_send(f->device, p);
-		turn(f);
-	}
-	assert_int_not_equal(uplink_stats(f->up[0])->tx_drop, 0);
+	fill_stream(f, 1024, 4);
 	while (got < uplink_stats(f->up[0])->tx_frames) {
 		read_while_running(f, fd, bytes, 4);
 		assert_in_range(be32_get(bytes), 60, FRAME_MAX - 4);
@@ -1020,6 +1032,42 @@ static void test_stream_full(void **state)
 		assert_int_equal(q.psn, got);
 		got++;
 	}
+	close(fd);
+}
+
+static bool count_turn(struct fixture *f)
+{
+	f->count++;
+	return false;
+}
+
+/*
+ * A peer that ends its direction in the middle of a frame causes no load, and may still send. The
+ * socket takes half of a packet after the peer has read about as much.
+ */
+static void test_stream_half_closed(void **state)
+{
+	static uint8_t bytes[PACKET_MAX_PAYLOAD];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+
+	stream_bytes(bytes, 60, 1);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 1);
+	fill_stream(f, 4096, sizeof(bytes) / 4096);
+	read_all(fd, bytes, sizeof(bytes) / 2);
+	fill_stream(f, 4096, sizeof(bytes) / 4096);
+	assert_int_equal(shutdown(fd, SHUT_RD), 0);
+	while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	f->count = 0;
+	f->want = count_turn;
+	f->deadline = now() + 100000000;
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_in_range(f->count, 1, 1000);	/* one per ms, and more often with load */
+	stream_bytes(bytes, 60, 2);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 2);
 	close(fd);
 }
 
@@ -1141,6 +1189,7 @@ int main(void)
 		TEST(test_stream_out),
 		TEST(test_stream_too_long),
 		TEST(test_stream_full),
+		TEST(test_stream_half_closed),
 		TEST(test_stream_nonsense),
 		TEST(test_stream_client),
 		TEST(test_refusals),

@@ -135,11 +135,17 @@ static uint32_t stream_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 	return i;
 }
 
+/*
+ * Send the rest of a frame. Discard it if the peer reads no more: EPOLLOUT stays set then, so the
+ * loop would spin. The peer may still send, so stream_receive() decides when to disconnect it.
+ */
 static void stream_flush(struct uplink *u)
 {
 	struct stream *s = uplink_private(u);
 	ssize_t n = send(s->fd, s->tx + s->tx_at, s->tx_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
+	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+		n = s->tx_len;
 	if (n < 0)
 		return;
 	s->tx_at += n;
