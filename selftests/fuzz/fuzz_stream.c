@@ -133,11 +133,13 @@ static void peer_come(void)
 	serve();
 }
 
+/* An illegal length, and a frame that is cut off, count as a frame. */
 static void peer_leave(void)
 {
 	close(peer);
 	peer = -1;
 	serve();
+	frames += sent.bad || sent.skip || sent.len;
 }
 
 static void peer_send(const uint8_t *p, uint32_t len)

@@ -1100,10 +1100,40 @@ static void test_stream_nonsense(void **state)
 		f->count = fd;
 		wait_for(f, peer_gone);
 		assert_int_equal(f->seen, 1);
+		assert_int_equal(uplink_stats(f->up[0])->malformed, i + 1);
 		close(fd);
 		fd = stream_peer(f);
 	}
 	close(fd);
+}
+
+static bool counted_malformed(struct fixture *f)
+{
+	return uplink_stats(f->up[0])->malformed == f->count;
+}
+
+/* A frame that the end of the connection cuts off counts as malformed, with the bytes of it. */
+static void test_stream_cut_off(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[64];
+	int fd = open_stream(f);
+
+	stream_bytes(bytes, 60, 1);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	assert_int_equal(write(fd, bytes, 63), 63);
+	close(fd);
+	f->count = 1;
+	wait_for(f, counted_malformed);
+	assert_int_equal(f->seen, 1);
+	assert_int_equal(uplink_stats(f->up[0])->rx_frames, 2);
+	assert_int_equal(uplink_stats(f->up[0])->rx_bytes, 60 + 63);
+	fd = stream_peer(f);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_seen(f, 2);
+	close(fd);
+	f->count = 1;
+	wait_for(f, counted_malformed);
 }
 
 static bool accepted(struct fixture *f)
@@ -1191,6 +1221,7 @@ int main(void)
 		TEST(test_stream_full),
 		TEST(test_stream_half_closed),
 		TEST(test_stream_nonsense),
+		TEST(test_stream_cut_off),
 		TEST(test_stream_client),
 		TEST(test_refusals),
 	};

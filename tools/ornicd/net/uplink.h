@@ -73,8 +73,8 @@ struct uplink_host {
  * @rx_bytes:	bytes of frames received
  * @rx_drop:	frames dropped because no packet was free
  * @bad_icrc:	RoCEv2 frames dropped because of a wrong ICRC
- * @malformed:	frames dropped because they are too short, too long, inconsistent RoCEv2, or have
- *		an impossible offload request of the kernel
+ * @malformed:	frames dropped because they are too short, too long, cut off, inconsistent RoCEv2,
+ *		or have an impossible offload request of the kernel
  */
 struct uplink_stats {
 	uint64_t tx_frames;

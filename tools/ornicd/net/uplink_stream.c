@@ -55,7 +55,10 @@ static void set_timer(struct stream *s, bool on)
 	timerfd_settime(s->wait_fd, 0, &every, NULL);
 }
 
-/* Disconnect the peer; @why may be NULL. A client tries again to connect. */
+/*
+ * Disconnect the peer; @why may be NULL. Received bytes that are left count as a malformed frame:
+ * an illegal length, or a frame that is cut off. A client tries again to connect.
+ */
 static void stream_hang_up(struct uplink *u, const char *why)
 {
 	struct stream *s = uplink_private(u);
@@ -65,6 +68,8 @@ static void stream_hang_up(struct uplink *u, const char *why)
 	loop_del(uplink_loop(u), s->fd);
 	close(s->fd);
 	s->fd = -1;
+	if (s->rx_len)
+		uplink_malformed(u, s->rx_len);
 	s->rx_len = 0;
 	s->tx_len = 0;
 	if (s->client)
