@@ -171,6 +171,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(child.wait(control.PATIENCE), 0)
         while self.client.call("capture.list"):
             self.send(60)
+        self.assertRegex(self.daemon.said(), r": \d+ frames captured, 0 dropped; the reader closed the pipe\n")
 
 
 if __name__ == "__main__":

@@ -551,12 +551,9 @@ static void capture_ended(struct captures *cs, struct capture *c)
 		capture_failed(cs, c, err);
 		return;
 	}
-	if (err)
-		log_info("capture %u: %s: the reader closed the pipe", c->id, c->spec.path);
-	else
-		log_info("capture %u: %s: %llu frames written, %llu dropped", c->id,
-			 c->spec.path, (unsigned long long)c->frames,
-			 (unsigned long long)c->dropped);
+	log_info("capture %u: %s: %llu frames %s, %llu dropped%s", c->id, c->spec.path,
+		 (unsigned long long)c->frames, err ? "captured" : "written",
+		 (unsigned long long)c->dropped, err ? "; the reader closed the pipe" : "");
 	capture_remove(cs, c);
 }
 
