@@ -532,6 +532,28 @@ static void test_udp(void **state)
 	close(other.fd);
 }
 
+/* Send more long frames than the uplink's socket holds; those that it dropped are counted. */
+static void overrun(struct fixture *f, const struct peer *peer, uint32_t len)
+{
+	static uint8_t bytes[9000];
+	const uint32_t n = 4000;
+
+	plain_bytes(bytes, len, device_mac, 1);
+	for (uint32_t i = 0; i < n; i++)
+		peer_send(peer, bytes, len);
+	wait_received(f, n);
+	assert_int_not_equal(uplink_stats(f->up[0])->rx_drop, 0);
+	assert_int_equal(uplink_stats(f->up[0])->rx_drop + f->seen, n);
+}
+
+static void test_udp_overrun(void **state)
+{
+	struct peer peer = udp_peer(*state);
+
+	overrun(*state, &peer, 9000);
+	close(peer.fd);
+}
+
 /*
  * Enter a new network namespace. Without root, that needs a user namespace, which the host may
  * forbid. A tap needs /dev/net/tun. The test is skipped if either is missing.
@@ -605,6 +627,17 @@ static void test_packet(void **state)
 	wait_seen(f, 3);
 	assert_int_equal(f->last.len, sizeof(bytes));
 	assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	close(peer.fd);
+}
+
+static void test_packet_overrun(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap(spec.ifname, 9000) };
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	overrun(f, &peer, 9000);
 	close(peer.fd);
 }
 
@@ -1206,8 +1239,10 @@ int main(void)
 		TEST(test_together),
 		TEST(test_not_waiting),
 		TEST(test_udp),
+		TEST(test_udp_overrun),
 		TEST(test_tap),
 		TEST(test_packet),
+		TEST(test_packet_overrun),
 		TEST(test_packet_too_long),
 		TEST(test_packet_too_long_tagged),
 		TEST(test_bad_frames),

@@ -20,6 +20,7 @@
 #include "../packet/wire.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,6 +55,7 @@ struct uplink_batch {
  * @text:	see uplink_text()
  * @rxe_flush:	see struct uplink_spec
  * @stats:	counters
+ * @lost_before: result of @lost of the backend that @stats has
  * @batch:	frames to send
  * @lost:	copy of a frame that could not be sent, for captures
  */
@@ -66,6 +68,7 @@ struct uplink {
 	char *text;
 	bool rxe_flush;
 	struct uplink_stats stats;
+	uint32_t lost_before;
 	struct uplink_batch batch;
 	uint8_t lost[UPLINK_FRAME_BYTES];
 };
@@ -114,8 +117,20 @@ void uplink_set_private(struct uplink *u, void *data)
 	u->private = data;
 }
 
-const struct uplink_stats *uplink_stats(const struct uplink *u)
+/* Add the frames that the kernel dropped since the last call. */
+static void count_lost(struct uplink *u)
 {
+	uint32_t lost = u->backend->lost(u), more = lost - u->lost_before;
+
+	u->lost_before = lost;
+	u->stats.rx_frames += more;
+	u->stats.rx_drop += more;
+}
+
+const struct uplink_stats *uplink_stats(struct uplink *u)
+{
+	if (u->backend->lost)
+		count_lost(u);
 	return &u->stats;
 }
 
@@ -134,6 +149,15 @@ void uplink_buffers(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+uint32_t uplink_drops(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {};
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	return info[SK_MEMINFO_DROPS];
 }
 
 /* ---- out ------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ struct uplink_host {
  * @tx_drop:	frames that the backend could not send
  * @rx_frames:	frames received
  * @rx_bytes:	bytes of frames received
- * @rx_drop:	frames dropped because no packet was free
+ * @rx_drop:	frames dropped because no packet was free, or the kernel's buffer was full
  * @bad_icrc:	RoCEv2 frames dropped because of a wrong ICRC
  * @malformed:	frames dropped because they are too short, too long, cut off, inconsistent RoCEv2,
  *		or have an impossible offload request of the kernel
@@ -100,7 +100,7 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 /* uplink_close() - send waiting frames, delete the port, free the uplink; NULL is ignored */
 void uplink_close(struct uplink *u);
 
-const struct uplink_stats *uplink_stats(const struct uplink *u);
+const struct uplink_stats *uplink_stats(struct uplink *u);
 const char *uplink_name(const struct uplink *u);
 const char *uplink_kind(const struct uplink *u);
 /* uplink_text() - return the description by the user, or the kind without one */

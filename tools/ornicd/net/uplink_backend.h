@@ -42,6 +42,8 @@ struct uplink_frame {
  * @close:	undo @open
  * @send:	send frames in order until one cannot be sent. Return: number of frames sent
  * @is_up:	return true if a peer is connected, or the interface is up; NULL: unknown
+ * @lost:	return the number of frames, modulo 2^32, that came while the kernel's buffer for
+ *		the daemon was full; NULL: the sender learns about it, or the interface counts it
  */
 struct uplink_backend {
 	const char *kind;
@@ -49,6 +51,7 @@ struct uplink_backend {
 	void (*close)(struct uplink *u);
 	uint32_t (*send)(struct uplink *u, struct uplink_frame *f, uint32_t n);
 	bool (*is_up)(struct uplink *u);
+	uint32_t (*lost)(struct uplink *u);
 };
 
 extern const struct uplink_backend uplink_tap;
@@ -65,6 +68,9 @@ void uplink_set_private(struct uplink *u, void *data);
 
 /* uplink_buffers() - enlarge the buffers of a socket to hold the bursts of some queue pairs */
 void uplink_buffers(int fd);
+
+/* uplink_drops() - return how many packets, modulo 2^32, a socket has dropped */
+uint32_t uplink_drops(int fd);
 
 /* uplink_gone() - log that the interface was deleted, and what to do; to be called once */
 void uplink_gone(struct uplink *u);

@@ -287,6 +287,11 @@ static void packet_event(void *arg, uint32_t events)
 	set_busy(u, s->next < s->n);
 }
 
+static uint32_t packet_lost(struct uplink *u)
+{
+	return uplink_drops(((struct packet_socket *)uplink_private(u))->fd);
+}
+
 /* ---- life ---------------------------------------------------------------------- */
 
 /* Receive all frames of the interface except those that this host sends by it. */
@@ -355,4 +360,5 @@ const struct uplink_backend uplink_packet = {
 	.close = packet_close,
 	.send = packet_send,
 	.is_up = packet_is_up,
+	.lost = packet_lost,
 };

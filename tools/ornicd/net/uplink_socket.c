@@ -82,6 +82,11 @@ static void socket_event(void *arg, uint32_t events)
 		uplink_input_done(u);
 }
 
+uint32_t uplink_socket_lost(struct uplink *u)
+{
+	return uplink_drops(((struct uplink_socket *)uplink_private(u))->param.fd);
+}
+
 int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param)
 {
 	struct uplink_socket *s = calloc(1, sizeof(*s));

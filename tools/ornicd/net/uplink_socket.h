@@ -36,5 +36,7 @@ void uplink_socket_close(struct uplink *u);
 uint32_t uplink_sendmmsg(int fd, struct mmsghdr *tx, uint32_t n);
 /* uplink_socket_send() - see @send of struct uplink_backend */
 uint32_t uplink_socket_send(struct uplink *u, struct uplink_frame *f, uint32_t n);
+/* uplink_socket_lost() - see @lost of struct uplink_backend */
+uint32_t uplink_socket_lost(struct uplink *u);
 
 #endif /* ORNICD_NET_UPLINK_SOCKET_H */

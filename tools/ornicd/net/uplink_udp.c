@@ -115,4 +115,5 @@ const struct uplink_backend uplink_udp = {
 	.open = udp_open,
 	.close = uplink_socket_close,
 	.send = uplink_socket_send,
+	.lost = uplink_socket_lost,
 };
