@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread does everything except writing to disks (mem/syncer.h). The loop waits for messages of
- * VMMs, for frames and for requests of the control socket. In between, the work hook executes the
- * commands in the admin queues, answers one request, and runs one turn of the engine.
+ * One thread does everything except writing to disks (mem/syncer.h) and to captures
+ * (capture/writer.h). The loop waits for messages of VMMs, for frames and for requests of the
+ * control socket. In between, the work hook executes the commands in the admin queues, answers one
+ * request, and runs one turn of the engine.
  */
 #include "daemon.h"
 
@@ -185,7 +186,10 @@ static void daemon_ready(int fd)
 	close(fd);
 }
 
-/* What threads report of files that are made durable, and of captures */
+/*
+ * Watch the eventfds of the syncer and of the captures.
+ * Return: 0, or a negative errno after an error line.
+ */
 static int daemon_watch(struct daemon *d)
 {
 	int err = loop_add(d->loop, d->engine.syncer.fd, EPOLLIN, daemon_synced, d);

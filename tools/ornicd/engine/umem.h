@@ -83,8 +83,8 @@ int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *d
 /*
  * umem_step() - copy and check at most *@work more entries; reduce *@work by those copied
  * Return: UMEM_MORE if *@work is used up and entries are left, or enum ornic_status. With
- * ORNIC_ST_OK
- * @l->mem is loaded. Otherwise, or to give up, the caller passes @l->mem to umem_free().
+ * ORNIC_ST_OK @l->mem is loaded. Otherwise, or to give up, the caller passes @l->mem to
+ * umem_free().
  */
 int umem_step(struct umem_load *l, uint64_t *work);
 
