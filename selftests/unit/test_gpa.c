@@ -2,17 +2,23 @@
 /*
  * mem/gpa.c and mem/backing.c: DMA addresses to pointers, at every edge.
  */
-#define _GNU_SOURCE 1	/* memfd_create() */
+#define _GNU_SOURCE 1	/* memfd_create(), unshare() */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -388,6 +394,91 @@ static void test_table_full(void **state)
 	assert_int_equal(gpa_map(t->g, 2ull * GPA_MAX * PAGE, PAGE, RW, -1, 0), -ENOSPC);
 }
 
+/*
+ * Serve FUSE: open the file, then answer no request, such as those of fstat(), fstatfs() and page
+ * faults. End after 5 s, because nothing else ends the wait of a process for an answer.
+ */
+static void fuse_serve(int dev)
+{
+	static char buf[FUSE_MIN_READ_BUFFER];
+	struct {
+		struct fuse_out_header head;
+		union {
+			struct fuse_init_out init;
+			struct fuse_open_out open;
+		};
+	} out;
+
+	alarm(5);
+	while (read(dev, buf, sizeof(buf)) > 0) {
+		const struct fuse_in_header *in = (const void *)buf;
+
+		memset(&out, 0, sizeof(out));
+		out.head.unique = in->unique;
+		out.head.len = sizeof(out.head);
+		if (in->opcode == FUSE_INIT) {
+			out.init.major = FUSE_KERNEL_VERSION;
+			out.init.minor = FUSE_KERNEL_MINOR_VERSION;
+			out.init.max_write = 4096;
+			out.head.len += sizeof(out.init);
+		} else if (in->opcode == FUSE_OPEN) {
+			out.head.len += sizeof(out.open);
+		} else {
+			continue;
+		}
+		if (write(dev, &out, out.head.len) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+/* Mount FUSE on the file @at, served by a child. Return: the child, or -1 without the right to. */
+static pid_t fuse_mount(const char *at)
+{
+	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[100];
+	pid_t child = -1;
+
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=100000,user_id=%u,group_id=0,allow_other", dev, geteuid());
+	if (dev >= 0 && !unshare(CLONE_NEWNS) &&
+	    !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	    !mount("test_gpa", at, "fuse", 0, options)) {
+		child = fork();
+		if (!child)
+			fuse_serve(dev);
+	}
+	if (dev >= 0)
+		close(dev);
+	return child;
+}
+
+/* A FUSE server that answers nothing does not stop the daemon: the file is rejected before. */
+static void test_fuse(void **state)
+{
+	struct fixture *t = *state;
+	char at[] = "/tmp/test_gpa.XXXXXX";
+	int fd = mkstemp(at);
+	pid_t child;
+
+	assert_true(fd >= 0);
+	close(fd);
+	child = fuse_mount(at);
+	if (child < 0) {
+		unlink(at);
+		skip();
+	}
+	fd = open(at, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(gpa_map(t->g, 0x10000, PAGE, RW, fd, 0), -EOPNOTSUPP);
+	assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(fd);
+	umount2(at, MNT_DETACH);
+	unlink(at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +500,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fuse, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

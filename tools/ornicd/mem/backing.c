@@ -9,7 +9,12 @@
  * memory reads zeros from then on, others are not affected. Data written there is lost, so
  * requests for durability of the file fail from then on (durable_lose()).
  */
+#define _GNU_SOURCE 1	/* statx() */
+
 #include "backing.h"
+
+#include "fuse.h"
+#include "../log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +22,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static struct backing *backing_all;
@@ -103,6 +109,28 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 	return 0;
 }
 
+/*
+ * Reject a file of FUSE, because its server could stop the loop, and with it all other clients, at
+ * any access. The check does not touch the file. A mapped file has passed it before.
+ */
+static int backing_admit(const struct backing_pool *pool, int fd)
+{
+	struct statx st;
+	int ret;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return -errno;
+	for (const struct backing *b = pool->head; b; b = b->next)
+		if (b->dev == makedev(st.stx_dev_major, st.stx_dev_minor) && b->ino == st.stx_ino)
+			return 0;
+	ret = fuse_has(fd, &st);
+	if (ret <= 0)
+		return ret;
+	log_ratelimited(LOG_WARN,
+			"a client's memory file is on FUSE, whose server could stop the daemon; use a file of tmpfs, hugetlbfs or a disk");
+	return -EOPNOTSUPP;
+}
+
 /**
  * backing_get() - map a file, unless it is mapped, and take a reference
  * @pool:	files of this client
@@ -112,7 +140,8 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
  * @backing:	returns the mapped file
  *
  * Return: 0; -EINVAL if @fd is not a regular, readable file (memfd, hugetlbfs and shared memory
- * are); -ERANGE if the file is too short; else a negative errno of fcntl(), fstat() or mmap().
+ * are); -EOPNOTSUPP if it is on FUSE; -ERANGE if the file is too short; -EMFILE, -ENFILE or
+ * -ENOMEM; else a negative errno of fcntl(), statx(), fstat(), fstatfs() or mmap().
  */
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
 		struct backing **backing)
@@ -123,7 +152,12 @@ int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t siz
 	int flags, err;
 
 	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || fstat(fd, &st) < 0)
+	if (flags < 0)
+		return -errno;
+	err = backing_admit(pool, fd);
+	if (err)
+		return err;
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (flags & O_ACCMODE) == O_WRONLY)
 		return -EINVAL;
