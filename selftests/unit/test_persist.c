@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -48,7 +51,34 @@ static struct {
 	int result;
 	int fd;
 	unsigned int syncs;
+	long type;		/* type of every file system, 0: the true one */
+	int open_error;		/* of opening a file again */
 } disk;
+
+/* These two replace the C library's. */
+int fstatfs(int fd, struct statfs *st)
+{
+	int ret = syscall(SYS_fstatfs, fd, st);
+
+	if (!ret && disk.type)
+		st->f_type = disk.type;
+	return ret;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list more;
+	int mode;
+
+	if (disk.open_error && !strncmp(path, "/proc/self/fd/", 14)) {
+		errno = disk.open_error;
+		return -1;
+	}
+	va_start(more, flags);
+	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0;
+	va_end(more);
+	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 
 static int slow_sync(int fd)
 {
@@ -66,6 +96,27 @@ static void disk_reset(void)
 	sem_init(&disk.end, 0, 0);
 	disk.result = 0;
 	disk.syncs = 0;
+	disk.type = 0;
+}
+
+/* Return a new file of BYTES that seems to be on a disk. */
+static int disk_file(void)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	disk.type = EXT4_SUPER_MAGIC;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	return fd;
+}
+
+/* Map a file at DISK. */
+static struct durable *disk_durable(struct gpa *g, int fd)
+{
+	uint64_t span;
+
+	assert_int_equal(gpa_map(g, DISK, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
+	return gpa_durable(g, DISK, BYTES, &span);
 }
 
 /* Two connections of one function with a peer, and memory that is a file. */
@@ -73,6 +124,7 @@ struct fix {
 	struct world w;
 	struct peer peer;
 	struct conn c[2];
+	struct gpa *gpa;
 	struct durable *file;
 	uint64_t buf;
 	uint32_t key;
@@ -82,6 +134,7 @@ static int setup(void **state)
 {
 	struct fix *t = test_calloc(1, sizeof(*t));
 	struct mr *mr;
+	int fd;
 
 	disk_reset();
 	world_init(&t->w, 0);
@@ -95,10 +148,11 @@ static int setup(void **state)
 	}
 	t->buf = dut_buf(t->c[0].d, LEN);
 	t->key = dut_key(t->c[0].d, NULL, t->buf, LEN, RIGHTS | ORNIC_ACCESS_FLUSH_GLOBAL);
-	t->file = calloc(1, sizeof(*t->file));
-	assert_non_null(t->file);
-	t->file->fd = memfd_create("file", MFD_CLOEXEC);
-	t->file->refs = 1;
+	t->gpa = gpa_new();
+	assert_non_null(t->gpa);
+	fd = disk_file();
+	t->file = disk_durable(t->gpa, fd);
+	close(fd);
 	mr = table_get(&t->w.dut[0].dev.keys, t->key >> ORNIC_KEY_TAG_BITS);
 	mr->durable = t->file;
 	*state = t;
@@ -112,8 +166,9 @@ static int teardown(void **state)
 	for (int i = 0; i < 2; i++)
 		conn_fini(&t->c[i]);
 	peer_fini(&t->peer);
+	disk.type = 0;
 	assert_int_equal(t->file->refs, 1);
-	durable_put(t->file);
+	gpa_free(t->gpa);
 	world_fini(&t->w);
 	test_free(t);
 	return 0;
@@ -358,18 +413,19 @@ static int disk_map(struct inproc *p, uint64_t addr)
 {
 	int fd = open(here, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	struct durable *d;
+	uint64_t span;
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, BYTES), 0);
-	d = durable_new(fd);
+	assert_int_equal(gpa_map(p->ep.gpa, addr, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
+	d = gpa_durable(p->ep.gpa, addr, BYTES, &span);
 	if (in_memory(fd)) {
 		assert_null(d);
+		assert_int_equal(gpa_unmap(p->ep.gpa, addr, BYTES), 0);
 		close(fd);
 		return -1;
 	}
 	assert_non_null(d);
-	durable_put(d);
-	assert_int_equal(gpa_map(p->ep.gpa, addr, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
 	return fd;
 }
 
@@ -563,15 +619,207 @@ static void test_shrunk(void **state)
 	close(fd);
 }
 
+/* ---- failures and delays of several files ---- */
+
+/* A syncer and two clients without a device */
+struct files {
+	struct syncer s;
+	struct gpa *g[2];
+};
+
+static int files_setup(void **state)
+{
+	struct files *t = test_calloc(1, sizeof(*t));
+
+	disk_reset();
+	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
+	for (int i = 0; i < 2; i++) {
+		t->g[i] = gpa_new();
+		assert_non_null(t->g[i]);
+	}
+	*state = t;
+	return 0;
+}
+
+static int files_teardown(void **state)
+{
+	struct files *t = *state;
+
+	for (int i = 0; i < 2; i++)
+		gpa_free(t->g[i]);
+	disk.type = 0;
+	syncer_fini(&t->s);
+	test_free(t);
+	return 0;
+}
+
+static void reap(struct syncer *s)
+{
+	struct pollfd ready = { .fd = s->fd, .events = POLLIN };
+
+	assert_int_equal(poll(&ready, 1, 10000), 1);
+	syncer_reap(s);
+}
+
+/* Return the result of a FLUSH. */
+static int sync_now(struct syncer *s, struct durable *d)
+{
+	struct sync_wait w = { .done = sync_done };
+
+	synced = 1;
+	syncer_add(s, d, &w);
+	if (synced == 1)
+		reap(s);
+	assert_int_not_equal(synced, 1);
+	return synced;
+}
+
+/* As the kernel: the first sync by each open file description fails. Its offset stores this. */
+static int once_sync(int fd)
+{
+	if (lseek(fd, 0, SEEK_CUR))
+		return 0;
+	lseek(fd, 1, SEEK_SET);
+	errno = EIO;
+	return -1;
+}
+
+/* ORN-WQE-47: the client's own fsync() does not take the report of the failure. */
+static void test_client_syncs(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+
+	t->s.sync = once_sync;
+	assert_int_equal(once_sync(fd), -1);
+	assert_int_equal(once_sync(fd), 0);
+	assert_int_equal(sync_now(&t->s, d), -EIO);
+	close(fd);
+}
+
+/* ORN-WQE-48: the same file in two devices; the first one that fails is reported to both. */
+static void test_two_devices(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+
+	t->s.sync = once_sync;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sync_now(&t->s, disk_durable(t->g[i], fd)), -EIO);
+	close(fd);
+}
+
+/* ORN-WQE-48: nor does the file recover when it is unmapped; it may be deleted and closed. */
+static void test_map_again(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file(), next = dup(fd);
+
+	close(next);
+	t->s.sync = once_sync;
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[0], fd)), -EIO);
+	for (int i = 0; i < 3; i++) {
+		gpa_unmap_all(t->g[0]);
+		gpa_unmap_all(t->g[1]);
+		assert_int_equal(dup(fd), next);	/* all descriptors are closed */
+		close(next);
+		assert_int_equal(sync_now(&t->s, disk_durable(t->g[i & 1], fd)), -EIO);
+	}
+	close(fd);
+}
+
+static void lose_file(struct files *t, int fd)
+{
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[0], fd)), -EIO);
+	gpa_unmap_all(t->g[0]);
+}
+
+/* A client that loses many files forgets its own only. */
+static void test_many_lost(void **state)
+{
+	struct files *t = *state;
+	int fd[DURABLE_LOST_MAX + 1], other = disk_file();
+
+	t->s.sync = once_sync;
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[1], other)), -EIO);
+	gpa_unmap_all(t->g[1]);
+	for (int i = 0; i <= DURABLE_LOST_MAX; i++) {
+		fd[i] = disk_file();
+		lose_file(t, fd[i]);
+	}
+	t->s.sync = counting_sync;
+	lose_file(t, fd[1]);
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[0], fd[0])), 0);
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[1], other)), -EIO);
+	assert_int_equal(disk.syncs, 1);
+	for (int i = 0; i <= DURABLE_LOST_MAX; i++)
+		close(fd[i]);
+	close(other);
+}
+
+/* The client is told that its file could not be mapped such that FLUSH works. */
+static void test_no_descriptor(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file(), next = dup(fd);
+	struct rlimit old, few;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	for (int i = 0; i < 3; i++) {
+		disk.open_error = (int[]) { EMFILE, ENFILE, ENOMEM }[i];
+		assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -disk.open_error);
+	}
+	disk.open_error = 0;
+	assert_non_null(disk_durable(t->g[0], fd));
+	close(fd);
+}
+
+/* A file of FUSE whose mount the daemon does not see */
+static void test_hidden_fuse(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+
+	disk.type = FUSE_SUPER_MAGIC;
+	assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -EOPNOTSUPP);
+	close(fd);
+}
+
+/* A file that the daemon may not open is mapped, but is no persistent memory. */
+static void test_unreadable(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+
+	assert_int_equal(fchmod(fd, 0), 0);
+	if (!geteuid())
+		assert_int_equal(seteuid(65534), 0);
+	assert_null(disk_durable(t->g[0], fd));
+	if (!getuid())
+		assert_int_equal(seteuid(0), 0);
+	assert_non_null(gpa_ptr(t->g[0], DISK, BYTES, true));
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define R(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
+#define F(f)	cmocka_unit_test_setup_teardown(f, files_setup, files_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
 		T(test_two), cmocka_unit_test(test_gone), T(test_end),
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
+		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
+		F(test_no_descriptor), F(test_hidden_fuse), F(test_unreadable),
 	};
 
 	if (argc)

@@ -66,6 +66,27 @@ int backing_guard(void)
 	return sigaction(SIGBUS, &sa, NULL) < 0 ? -errno : 0;
 }
 
+/**
+ * backing_init() - initialise the pool of a client
+ * @pool:	pool, zeroed
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int backing_init(struct backing_pool *pool)
+{
+	pool->client = durable_client_new();
+	return pool->client ? 0 : -ENOMEM;
+}
+
+/**
+ * backing_fini() - free a pool after backing_drain()
+ * @pool:	pool
+ */
+void backing_fini(struct backing_pool *pool)
+{
+	durable_client_free(pool->client);
+}
+
 static void backing_unmap(struct backing_pool *pool, struct backing *b)
 {
 	struct backing **p;
@@ -89,17 +110,23 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 
 	if (!b)
 		return -ENOMEM;
+	/* Before the first store, so that its descriptor gets the report of a failed write-back. */
+	err = durable_open(pool->client, fd, &b->durable);
+	if (err) {
+		free(b);
+		return err;
+	}
 	b->len = st->st_size;
 	b->base = mmap(NULL, b->len, writable ? PROT_READ | PROT_WRITE : PROT_READ,
 		       MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (b->base == MAP_FAILED) {
 		err = -errno;
+		durable_put(b->durable);
 		free(b);
 		return err;
 	}
 	b->dev = st->st_dev;
 	b->ino = st->st_ino;
-	b->durable = durable_new(fd);
 	b->writable = writable;
 	b->next = pool->head;
 	pool->head = b;

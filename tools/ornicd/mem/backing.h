@@ -29,7 +29,7 @@
  * @ino:	inode of the file
  * @base:	address of the mapping
  * @len:	length of the mapping = length of the file when it was mapped, bytes
- * @durable:	handle to synchronise the file, NULL if it is in RAM only
+ * @durable:	handle to synchronise the file, NULL if it cannot be made durable
  * @writable:	the descriptor, hence the mapping, allows stores
  * @refs:	number of users
  * @idle_since:	pool clock when @refs last became 0
@@ -50,14 +50,18 @@ struct backing {
 /**
  * struct backing_pool - the files of one client
  * @head:	list of files
+ * @client:	files of the client that lost data
  * @clock:	number of releases; a logical clock to find the file that is idle for longest
  */
 struct backing_pool {
 	struct backing *head;
+	struct durable_client *client;
 	uint64_t clock;
 };
 
 int backing_guard(void);
+int backing_init(struct backing_pool *pool);
+void backing_fini(struct backing_pool *pool);
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
 		struct backing **backing);
 void backing_put(struct backing_pool *pool, struct backing *b);

@@ -2,47 +2,181 @@
 /*
  * Handles of memory files that can be made durable: see durable.h.
  */
+#define _GNU_SOURCE 1	/* statx() */
+
 #include "durable.h"
 
+#include "../log.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Return true if a loss of power destroys the file; those of memfd_create() are on tmpfs, too. */
-static bool lives_in_memory(int fd)
+/* Files with users, and those that are remembered because they lost data */
+static LIST_HEAD(, durable) durable_all = LIST_HEAD_INITIALIZER(durable_all);
+
+struct durable_client *durable_client_new(void)
+{
+	struct durable_client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->refs = 1;
+	TAILQ_INIT(&c->lost);
+	return c;
+}
+
+static void client_put(struct durable_client *c)
+{
+	if (!--c->refs)
+		free(c);
+}
+
+/* Forget the file that lost data longest ago. */
+static void client_forget(struct durable_client *c)
+{
+	struct durable *d = TAILQ_FIRST(&c->lost);
+
+	TAILQ_REMOVE(&c->lost, d, link);
+	c->nlost--;
+	LIST_REMOVE(d, all);
+	free(d);
+}
+
+void durable_client_free(struct durable_client *c)
+{
+	if (!c)
+		return;
+	while (c->nlost)
+		client_forget(c);
+	c->gone = true;
+	client_put(c);
+}
+
+/*
+ * Find out if a loss of power destroys the file. Files of memfd_create() are on tmpfs, too.
+ * Return: 1 if so, 0 if not, or a negative errno.
+ */
+static int lives_in_memory(int fd)
 {
 	struct statfs st;
 
 	if (fstatfs(fd, &st) < 0)
-		return true;
+		return -errno;
 	switch ((unsigned long)st.f_type) {
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case HUGETLBFS_MAGIC:
-		return true;
+		return 1;
 	default:
-		return false;
+		return 0;
 	}
 }
 
-struct durable *durable_new(int fd)
+static int identify(int fd, struct durable_id *id)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) < 0)
+		return -errno;
+	*id = (struct durable_id) {
+		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.ino = st.stx_ino,
+	};
+	if (st.stx_mask & STATX_BTIME)
+		id->born = st.stx_btime.tv_sec * 1000000000ull + st.stx_btime.tv_nsec;
+	return 0;
+}
+
+static struct durable *find(const struct durable_id *id)
 {
 	struct durable *d;
 
-	if (lives_in_memory(fd))
-		return NULL;
-	d = calloc(1, sizeof(*d));
+	LIST_FOREACH(d, &durable_all, all)
+		if (d->id.dev == id->dev && d->id.ino == id->ino && d->id.born == id->born)
+			return d;
+	return NULL;
+}
+
+/* Use a remembered file again: nobody needs its descriptor, because it is never synchronised. */
+static void revive(struct durable *d)
+{
+	TAILQ_REMOVE(&d->client->lost, d, link);
+	d->client->nlost--;
+	d->client->refs++;
+	log_ratelimited(LOG_WARN,
+			"a client maps a memory file that lost data: each FLUSH of it fails; give the machine a copy of the file");
+}
+
+/*
+ * Open the file of @fd again, for an open file description of our own. O_NONBLOCK: the client may
+ * hold a lease. A descriptor for reading is enough for fdatasync(), and closing it writes nothing.
+ * Return: descriptor or a negative errno.
+ */
+static int reopen(int fd)
+{
+	char path[32];
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return own < 0 ? -errno : own;
+}
+
+static int durable_new(struct durable_client *c, int fd, const struct durable_id *id,
+		       struct durable **durable)
+{
+	struct durable *d = calloc(1, sizeof(*d));
+	int err;
+
 	if (!d)
-		return NULL;
-	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		return -ENOMEM;
+	d->fd = reopen(fd);
 	if (d->fd < 0) {
+		err = d->fd;
 		free(d);
-		return NULL;
+		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+			return err;
+		log_ratelimited(LOG_WARN,
+				"cannot open a client's memory file, so FLUSH cannot make it durable: %s; let ornicd read the file",
+				strerror(-err));
+		return 0;
 	}
+	d->id = *id;
+	d->client = c;
+	c->refs++;
 	d->refs = 1;
-	return d;
+	LIST_INSERT_HEAD(&durable_all, d, all);
+	*durable = d;
+	return 0;
+}
+
+int durable_open(struct durable_client *c, int fd, struct durable **durable)
+{
+	struct durable_id id;
+	struct durable *d;
+	int err = lives_in_memory(fd);
+
+	*durable = NULL;
+	if (err)
+		return err < 0 ? err : 0;
+	err = identify(fd, &id);
+	if (err)
+		return err;
+	d = find(&id);
+	if (!d)
+		return durable_new(c, fd, &id, durable);
+	if (!d->refs++)
+		revive(d);
+	*durable = d;
+	return 0;
 }
 
 struct durable *durable_get(struct durable *d)
@@ -52,10 +186,35 @@ struct durable *durable_get(struct durable *d)
 	return d;
 }
 
+/*
+ * Remember a file without users that lost data. Without its descriptor, so that it can be deleted
+ * and its file system unmounted. A client that has too many such files forgets its own.
+ */
+static void remember(struct durable *d)
+{
+	struct durable_client *c = d->client;
+
+	if (c->nlost == DURABLE_LOST_MAX)
+		client_forget(c);
+	TAILQ_INSERT_TAIL(&c->lost, d, link);
+	c->nlost++;
+}
+
 void durable_put(struct durable *d)
 {
+	struct durable_client *c;
+
 	if (!d || --d->refs)
 		return;
-	close(d->fd);
-	free(d);
+	c = d->client;
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+	if (durable_lost(d) && !c->gone) {
+		remember(d);
+	} else {
+		LIST_REMOVE(d, all);
+		free(d);
+	}
+	client_put(c);
 }

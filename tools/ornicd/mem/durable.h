@@ -3,46 +3,97 @@
  * A client's memory file that survives a loss of power once it has been synchronised: a file
  * on a disk, such as the image of a virtual machine's NVDIMM.
  *
- * The daemon synchronises it by a duplicate descriptor, not by the mapping. A pending sync
- * therefore does not keep guest memory mapped, and the client may unmap, reset or disconnect
- * meanwhile.
+ * The daemon synchronises it by a descriptor, not by the mapping. A pending sync therefore does not
+ * keep guest memory mapped, and the client may unmap, reset or disconnect meanwhile.
+ *
+ * Linux reports a failed write-back once per open file description, then considers the pages clean.
+ * The client has the description that it sent, and its own fsync() would take the report. The
+ * daemon therefore opens the file again, once for all its clients, and remembers a file that lost
+ * data when nobody has it mapped any more, because the client may map it again.
+ *
+ * All functions run on the loop's thread.
  */
 #ifndef ORNICD_MEM_DURABLE_H
 #define ORNICD_MEM_DURABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 LIST_HEAD(sync_list, sync_wait);
+TAILQ_HEAD(durable_queue, durable);
+
+/** DURABLE_LOST_MAX - most unused files that a client's list remembers as having lost data */
+#define DURABLE_LOST_MAX 64
+
+/**
+ * struct durable_client - what is remembered for one client, so that it cannot push out the files
+ * of others
+ * @refs:	number of users: the owner, and the files with users
+ * @gone:	durable_client_free() was called
+ * @lost:	files without users that lost data, oldest first
+ * @nlost:	number of files in @lost
+ */
+struct durable_client {
+	unsigned int refs;
+	bool gone;
+	struct durable_queue lost;
+	unsigned int nlost;
+};
+
+/**
+ * struct durable_id - identity of a file
+ * @dev:	device
+ * @ino:	inode; the file system may use it again for another file
+ * @born:	time of creation, ns; 0 if the file system does not store it
+ */
+struct durable_id {
+	uint64_t dev;
+	uint64_t ino;
+	uint64_t born;
+};
 
 /**
  * struct durable - the file
- * @fd:		descriptor
- * @refs:	number of users: the mapping, memory keys, the syncer
+ * @fd:		descriptor, -1 if the file lost data before it was mapped: it is never synchronised
+ * @id:		identity
+ * @client:	client that mapped it first
+ * @refs:	number of users: mappings, memory keys, the syncer
  * @lost:	data written to the mapping may be lost for ever before it reached the file
- * @busy:	a sync runs: the syncer's thread uses @fd and @err, nothing else
+ * @busy:	a sync is queued or runs; the syncer's thread uses only @fd and @err
  * @now:	waiters of the sync that runs
  * @next:	waiters of the sync after that
  * @err:	result of the sync, 0 or a negative errno
- * @link:	in a queue of the syncer
+ * @all:	in the list of all files
+ * @link:	in a queue of @client or of the syncer
  */
 struct durable {
 	int fd;
+	struct durable_id id;
+	struct durable_client *client;
 	unsigned int refs;
 	bool lost;
 	bool busy;
 	struct sync_list now;
 	struct sync_list next;
 	int err;
-	STAILQ_ENTRY(durable) link;
+	LIST_ENTRY(durable) all;
+	TAILQ_ENTRY(durable) link;
 };
 
+/* durable_client_new() - make the list of a client. Return: NULL without memory. */
+struct durable_client *durable_client_new(void);
+/* durable_client_free() - forget the client's files, except those with users; NULL is ignored */
+void durable_client_free(struct durable_client *c);
+
 /*
- * durable_new() - make a handle of a mapped file; duplicates @fd
- * Return: the handle with one reference; NULL if the file is in RAM only, or without memory or
- * descriptors.
+ * durable_open() - get the handle of a file that @c maps; opens the file unless a handle exists
+ * @fd:		the client's descriptor
+ * @durable:	returns the handle with one reference; NULL if the file is in RAM only, or if the
+ *		daemon may not open it, which it logs
+ * Return: 0, or a negative errno without memory or descriptors, or of fstatfs() or statx().
  */
-struct durable *durable_new(int fd);
+int durable_open(struct durable_client *c, int fd, struct durable **durable);
 
 /* durable_lose() - note that data did not, or will not, reach the file; safe in signal handlers */
 static inline void durable_lose(struct durable *d)

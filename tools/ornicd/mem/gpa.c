@@ -18,7 +18,13 @@
  */
 struct gpa *gpa_new(void)
 {
-	return calloc(1, sizeof(struct gpa));
+	struct gpa *g = calloc(1, sizeof(*g));
+
+	if (g && backing_init(&g->pool)) {
+		free(g);
+		return NULL;
+	}
+	return g;
 }
 
 /**
@@ -30,6 +36,7 @@ void gpa_free(struct gpa *g)
 	if (!g)
 		return;
 	gpa_unmap_all(g);
+	backing_fini(&g->pool);
 	free(g->entry);
 	free(g);
 }

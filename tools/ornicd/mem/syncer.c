@@ -20,8 +20,8 @@ int syncer_init(struct syncer *s, int (*sync)(int fd))
 		return -errno;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	STAILQ_INIT(&s->todo);
-	STAILQ_INIT(&s->done);
+	TAILQ_INIT(&s->todo);
+	TAILQ_INIT(&s->done);
 	return 0;
 }
 
@@ -42,16 +42,16 @@ static void *syncer_thread(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
-		d = STAILQ_FIRST(&s->todo);
+		d = TAILQ_FIRST(&s->todo);
 		if (!d) {
 			pthread_cond_wait(&s->wake, &s->lock);
 			continue;
 		}
-		STAILQ_REMOVE_HEAD(&s->todo, link);
+		TAILQ_REMOVE(&s->todo, d, link);
 		pthread_mutex_unlock(&s->lock);
 		d->err = sync_file(s, d->fd);
 		pthread_mutex_lock(&s->lock);
-		STAILQ_INSERT_TAIL(&s->done, d, link);
+		TAILQ_INSERT_TAIL(&s->done, d, link);
 		eventfd_write(s->fd, 1);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -89,7 +89,7 @@ static void hand_over(struct syncer *s, struct durable *d)
 	d->busy = true;
 	durable_get(d);
 	pthread_mutex_lock(&s->lock);
-	STAILQ_INSERT_TAIL(&s->todo, d, link);
+	TAILQ_INSERT_TAIL(&s->todo, d, link);
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -145,9 +145,9 @@ void syncer_reap(struct syncer *s)
 		struct durable *d;
 
 		pthread_mutex_lock(&s->lock);
-		d = STAILQ_FIRST(&s->done);
+		d = TAILQ_FIRST(&s->done);
 		if (d)
-			STAILQ_REMOVE_HEAD(&s->done, link);
+			TAILQ_REMOVE(&s->done, d, link);
 		pthread_mutex_unlock(&s->lock);
 		if (!d)
 			return;
@@ -159,8 +159,8 @@ static void drop_all(struct durable_queue *q)
 {
 	struct durable *d;
 
-	while ((d = STAILQ_FIRST(q))) {
-		STAILQ_REMOVE_HEAD(q, link);
+	while ((d = TAILQ_FIRST(q))) {
+		TAILQ_REMOVE(q, d, link);
 		durable_put(d);
 	}
 }

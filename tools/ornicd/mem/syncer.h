@@ -17,8 +17,6 @@
 
 #include <pthread.h>
 
-STAILQ_HEAD(durable_queue, durable);
-
 /**
  * struct sync_wait - a waiter for a sync
  * @done:	called by syncer_reap() or syncer_add(), with 0 or a negative errno; not after
@@ -63,8 +61,8 @@ void syncer_fini(struct syncer *s);
 
 /*
  * syncer_add() - call @w->done() when all data that is in @d now is durable
- * A file that lost data fails for ever with -EIO: Linux (since 4.13) reports a failed write-back
- * to fdatasync() once, then considers the pages clean.
+ * A file that lost data fails for ever with -EIO, because Linux (since 4.13) reports a failed
+ * write-back to fdatasync() once per open file description, then considers the pages clean.
  */
 void syncer_add(struct syncer *s, struct durable *d, struct sync_wait *w);
 
