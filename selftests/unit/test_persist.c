@@ -3,14 +3,16 @@
  * FLUSH to persistent memory: memory that is supported, the time of the answer, requests that
  * wait for it, and failures of the disk or the queue pair.
  */
-#define _GNU_SOURCE 1	/* memfd_create() */
+#define _GNU_SOURCE 1	/* memfd_create(), RTLD_NEXT */
 
+#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,8 +51,9 @@ static struct {
 	sem_t begun;
 	sem_t end;
 	int result;
-	int fd;
-	unsigned int syncs;
+	_Atomic int fd;
+	_Atomic unsigned int syncs;
+	ino_t slow;		/* file that selective_sync() delays */
 	long type;		/* type of every file system, 0: the true one */
 	int open_error;		/* of opening a file again */
 } disk;
@@ -126,6 +129,7 @@ struct fix {
 	struct conn c[2];
 	struct gpa *gpa;
 	struct durable *file;
+	bool hung;		/* the syncer ended while a sync of the file ran */
 	uint64_t buf;
 	uint32_t key;
 };
@@ -167,7 +171,7 @@ static int teardown(void **state)
 		conn_fini(&t->c[i]);
 	peer_fini(&t->peer);
 	disk.type = 0;
-	assert_int_equal(t->file->refs, 1);
+	assert_int_equal(t->file->refs, t->hung ? 2 : 1);
 	gpa_free(t->gpa);
 	world_fini(&t->w);
 	test_free(t);
@@ -372,7 +376,7 @@ static void test_gone(void **state)
 	}
 }
 
-/* The engine ends while the disk is busy. */
+/* The engine ends although the disk does not. */
 static void test_end(void **state)
 {
 	struct fix *t = *state;
@@ -380,9 +384,10 @@ static void test_end(void **state)
 	flush(t, 0, P(0), BOTH);
 	sem_wait(&disk.begun);
 	qp_set_state(&t->c[0].qp, ORNIC_QPS_ERR);
-	sem_post(&disk.end);
 	syncer_fini(&t->w.e.syncer);
+	sem_post(&disk.end);
 	assert_int_equal(syncer_init(&t->w.e.syncer, slow_sync), 0);
+	t->hung = true;
 }
 
 /* ---- supported memory ---- */
@@ -758,6 +763,130 @@ static void test_many_lost(void **state)
 	close(other);
 }
 
+static int selective_sync(int fd)
+{
+	struct stat st;
+
+	fstat(fd, &st);
+	return st.st_ino == disk.slow ? slow_sync(fd) : 0;
+}
+
+/* A disk that does not answer does not delay the FLUSH of another client. */
+static void test_slow_client(void **state)
+{
+	struct files *t = *state;
+	struct sync_wait w = { .done = sync_done };
+	int fd[2] = { disk_file(), disk_file() };
+	struct stat st;
+
+	t->s.sync = selective_sync;
+	assert_int_equal(fstat(fd[0], &st), 0);
+	disk.slow = st.st_ino;
+	syncer_add(&t->s, disk_durable(t->g[0], fd[0]), &w);
+	sem_wait(&disk.begun);
+	assert_int_equal(sync_now(&t->s, disk_durable(t->g[1], fd[1])), 0);
+	assert_true(w.waiting);
+	sem_post(&disk.end);
+	reap(&t->s);
+	assert_false(w.waiting);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* The files of a client beyond SYNCER_THREADS wait, those of others do not. */
+static void test_busy_client(void **state)
+{
+	struct files *t = *state;
+	struct sync_wait w[SYNCER_THREADS + 3];
+	struct durable *d[SYNCER_THREADS + 3];
+	uint64_t span;
+
+	for (int i = 0; i < SYNCER_THREADS + 3; i++) {
+		int fd = disk_file();
+		uint64_t at = DISK + i * BYTES;
+		struct gpa *g = t->g[i == SYNCER_THREADS + 2];
+
+		assert_int_equal(gpa_map(g, at, BYTES, GPA_READ, fd, 0), 0);
+		d[i] = gpa_durable(g, at, BYTES, &span);
+		w[i] = (struct sync_wait) { .done = sync_done };
+		syncer_add(&t->s, d[i], &w[i]);
+		close(fd);
+	}
+	for (int i = 0; i < SYNCER_THREADS + 1; i++)
+		sem_wait(&disk.begun);
+	assert_int_equal(d[0]->client->running, SYNCER_THREADS);
+	assert_int_equal(d[SYNCER_THREADS]->refs, 2);
+	assert_int_equal(d[SYNCER_THREADS + 1]->refs, 2);
+	sync_cancel(&w[SYNCER_THREADS]);		/* needs no sync any more */
+	for (int i = 0; i < SYNCER_THREADS + 2; i++)
+		sem_post(&disk.end);
+	while (w[SYNCER_THREADS + 1].waiting)
+		reap(&t->s);
+	assert_int_equal(d[SYNCER_THREADS]->refs, 1);
+	for (int i = 0; i < SYNCER_THREADS + 3; i++)
+		while (w[i].waiting)
+			reap(&t->s);
+	assert_int_equal(disk.syncs, SYNCER_THREADS + 2);
+}
+
+/* The syncer ends while files of a client wait for its threads. */
+static void test_end_busy(void **state)
+{
+	struct files *t = *state;
+	struct sync_wait w[SYNCER_THREADS + 1];
+	struct durable *last = NULL;
+	uint64_t span;
+
+	for (int i = 0; i < SYNCER_THREADS + 1; i++) {
+		int fd = disk_file();
+
+		assert_int_equal(gpa_map(t->g[0], DISK + i * BYTES, BYTES, GPA_READ, fd, 0), 0);
+		last = gpa_durable(t->g[0], DISK + i * BYTES, BYTES, &span);
+		w[i] = (struct sync_wait) { .done = sync_done };
+		syncer_add(&t->s, last, &w[i]);
+		close(fd);
+	}
+	for (int i = 0; i < SYNCER_THREADS; i++)
+		sem_wait(&disk.begun);
+	for (int i = 0; i < SYNCER_THREADS + 1; i++)
+		sync_cancel(&w[i]);
+	assert_int_equal(last->refs, 2);
+	syncer_fini(&t->s);
+	assert_int_equal(last->refs, 1);
+	for (int i = 0; i < SYNCER_THREADS; i++)
+		sem_post(&disk.end);
+	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
+}
+
+static bool no_threads;
+
+/* Replaces the C library's */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (no_threads)
+		return EAGAIN;
+	real = (typeof(real))dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, run, arg);
+}
+
+/* Without a thread the FLUSH fails, but the file has lost nothing. */
+static void test_no_thread(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+
+	t->s.sync = counting_sync;
+	no_threads = true;
+	assert_int_equal(sync_now(&t->s, d), -EAGAIN);
+	no_threads = false;
+	assert_int_equal(d->refs, 1);
+	assert_int_equal(sync_now(&t->s, d), 0);
+	close(fd);
+}
+
 /* The client is told that its file could not be mapped such that FLUSH works. */
 static void test_no_descriptor(void **state)
 {
@@ -819,6 +948,7 @@ int main(int argc, char **argv)
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
+		F(test_slow_client), F(test_busy_client), F(test_end_busy), F(test_no_thread),
 		F(test_no_descriptor), F(test_hidden_fuse), F(test_unreadable),
 	};
 

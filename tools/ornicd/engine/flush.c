@@ -89,7 +89,10 @@ static void flush_failed(struct qp *qp)
 	r->nak = AETH_NAK | NAK_REMOTE_OPERATIONAL;
 }
 
-/* End the wait of a FLUSH. Called between turns of the engine. */
+/*
+ * End the wait of a FLUSH. Called by syncer_reap() between turns, or at once by syncer_add() if the
+ * file has lost data or no thread can start.
+ */
 static void flush_done(struct sync_wait *w, int err)
 {
 	struct qp *qp = (struct qp *)((char *)w - offsetof(struct qp, flush));

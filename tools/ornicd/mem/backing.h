@@ -50,7 +50,7 @@ struct backing {
 /**
  * struct backing_pool - the files of one client
  * @head:	list of files
- * @client:	files of the client that lost data
+ * @client:	limits of the client for files that can be made durable
  * @clock:	number of releases; a logical clock to find the file that is idle for longest
  */
 struct backing_pool {

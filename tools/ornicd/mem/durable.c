@@ -30,6 +30,7 @@ struct durable_client *durable_client_new(void)
 		return NULL;
 	c->refs = 1;
 	TAILQ_INIT(&c->lost);
+	TAILQ_INIT(&c->todo);
 	return c;
 }
 

@@ -20,6 +20,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct syncer;
+
 LIST_HEAD(sync_list, sync_wait);
 TAILQ_HEAD(durable_queue, durable);
 
@@ -27,18 +29,23 @@ TAILQ_HEAD(durable_queue, durable);
 #define DURABLE_LOST_MAX 64
 
 /**
- * struct durable_client - what is remembered for one client, so that it cannot push out the files
- * of others
+ * struct durable_client - limits of one client, so that its files do not harm other clients
  * @refs:	number of users: the owner, and the files with users
  * @gone:	durable_client_free() was called
  * @lost:	files without users that lost data, oldest first
  * @nlost:	number of files in @lost
+ * @running:	number of syncs that run
+ * @todo:	files that wait for a thread
+ * @waiting:	in the syncer's list while @todo is not empty
  */
 struct durable_client {
 	unsigned int refs;
 	bool gone;
 	struct durable_queue lost;
 	unsigned int nlost;
+	unsigned int running;
+	struct durable_queue todo;
+	LIST_ENTRY(durable_client) waiting;
 };
 
 /**
@@ -60,12 +67,15 @@ struct durable_id {
  * @client:	client that mapped it first
  * @refs:	number of users: mappings, memory keys, the syncer
  * @lost:	data written to the mapping may be lost for ever before it reached the file
- * @busy:	a sync is queued or runs; the syncer's thread uses only @fd and @err
+ * @busy:	a sync is queued or runs
  * @now:	waiters of the sync that runs
  * @next:	waiters of the sync after that
+ * @syncer:	while a sync runs: its syncer, NULL after syncer_fini()
  * @err:	result of the sync, 0 or a negative errno
  * @all:	in the list of all files
- * @link:	in a queue of @client or of the syncer
+ * @link:	in a queue of @client or @syncer
+ *
+ * While a sync runs, its thread uses @fd, and with the syncer's lock @syncer, @err and @link.
  */
 struct durable {
 	int fd;
@@ -76,12 +86,13 @@ struct durable {
 	bool busy;
 	struct sync_list now;
 	struct sync_list next;
+	struct syncer *syncer;
 	int err;
 	LIST_ENTRY(durable) all;
 	TAILQ_ENTRY(durable) link;
 };
 
-/* durable_client_new() - make the list of a client. Return: NULL without memory. */
+/* durable_client_new() - make the limits of a client. Return: NULL without memory. */
 struct durable_client *durable_client_new(void);
 /* durable_client_free() - forget the client's files, except those with users; NULL is ignored */
 void durable_client_free(struct durable_client *c);

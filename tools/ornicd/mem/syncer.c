@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Make files durable in a thread: see syncer.h.
+ * Make files durable in threads: see syncer.h.
  */
 #include "syncer.h"
 
 #include "../log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* Not in struct syncer, because a thread may need it after syncer_fini(). */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int syncer_init(struct syncer *s, int (*sync)(int fd))
 {
@@ -18,88 +22,142 @@ int syncer_init(struct syncer *s, int (*sync)(int fd))
 	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->fd < 0)
 		return -errno;
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->wake, NULL);
-	TAILQ_INIT(&s->todo);
+	LIST_INIT(&s->waiting);
+	TAILQ_INIT(&s->running);
 	TAILQ_INIT(&s->done);
 	return 0;
 }
 
-static int sync_file(const struct syncer *s, int fd)
+static int sync_file(int (*sync)(int fd), int fd)
 {
 	int ret;
 
 	do {
-		ret = s->sync(fd);
+		ret = sync(fd);
 	} while (ret < 0 && errno == EINTR);
 	return ret < 0 ? -errno : 0;
 }
 
 static void *syncer_thread(void *arg)
 {
-	struct syncer *s = arg;
-	struct durable *d;
+	int (*sync)(int fd) = NULL;
+	struct durable *d = arg;
+	int err;
 
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
-		d = TAILQ_FIRST(&s->todo);
-		if (!d) {
-			pthread_cond_wait(&s->wake, &s->lock);
-			continue;
-		}
-		TAILQ_REMOVE(&s->todo, d, link);
-		pthread_mutex_unlock(&s->lock);
-		d->err = sync_file(s, d->fd);
-		pthread_mutex_lock(&s->lock);
-		TAILQ_INSERT_TAIL(&s->done, d, link);
-		eventfd_write(s->fd, 1);
+	pthread_mutex_lock(&lock);
+	if (d->syncer)
+		sync = d->syncer->sync;
+	pthread_mutex_unlock(&lock);
+	if (!sync)
+		return NULL;
+	err = sync_file(sync, d->fd);
+	pthread_mutex_lock(&lock);
+	if (d->syncer) {
+		d->err = err;
+		TAILQ_REMOVE(&d->syncer->running, d, link);
+		TAILQ_INSERT_TAIL(&d->syncer->done, d, link);
+		eventfd_write(d->syncer->fd, 1);
 	}
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 
 /*
- * Start the thread, unless it runs, with all signals blocked, because the main thread handles them.
- * It gets no SIGBUS, because it does not access mapped files.
+ * Start a thread with all signals blocked, because the main thread handles them. It gets no SIGBUS,
+ * because it does not access mapped files. Return: 0 or a negative errno.
  */
-static int syncer_start(struct syncer *s)
+static int thread_start(struct durable *d)
 {
+	pthread_attr_t attr;
 	sigset_t all, old;
-	int err;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
 
-	if (s->started)
-		return 0;
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&s->thread, NULL, syncer_thread, s);
+	err = pthread_create(&thread, &attr, syncer_thread, d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	s->started = !err;
+	pthread_attr_destroy(&attr);
 	return -err;
 }
 
-/* Queue a file that has waiters to the thread. */
-static void hand_over(struct syncer *s, struct durable *d)
+static void call_waiters(struct sync_list *l, int err)
 {
 	struct sync_wait *w;
 
+	while ((w = LIST_FIRST(l))) {
+		sync_cancel(w);
+		w->done(w, err);
+	}
+}
+
+/* Begin the sync of @d for all its waiters, if they still wait; without a thread fail them. */
+static void begin(struct syncer *s, struct durable *d)
+{
+	struct sync_wait *w;
+	int err;
+
+	if (LIST_EMPTY(&d->next)) {
+		d->busy = false;
+		durable_put(d);
+		return;
+	}
 	while ((w = LIST_FIRST(&d->next))) {
 		LIST_REMOVE(w, link);
 		LIST_INSERT_HEAD(&d->now, w, link);
 	}
+	pthread_mutex_lock(&lock);
+	d->syncer = s;
+	TAILQ_INSERT_TAIL(&s->running, d, link);
+	pthread_mutex_unlock(&lock);
+	err = thread_start(d);
+	if (!err) {
+		d->client->running++;
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	TAILQ_REMOVE(&s->running, d, link);
+	pthread_mutex_unlock(&lock);
+	log_ratelimited(LOG_ERR, "cannot start a thread to make a memory file durable: %s",
+			strerror(-err));
+	d->busy = false;
+	call_waiters(&d->now, err);
+	durable_put(d);
+}
+
+/* Begin the sync of a file that has waiters, or queue the file if its client has no thread left. */
+static void hand_over(struct syncer *s, struct durable *d)
+{
+	struct durable_client *c = d->client;
+
 	d->busy = true;
 	durable_get(d);
-	pthread_mutex_lock(&s->lock);
-	TAILQ_INSERT_TAIL(&s->todo, d, link);
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
+	if (c->running < SYNCER_THREADS) {
+		begin(s, d);
+		return;
+	}
+	if (TAILQ_EMPTY(&c->todo))
+		LIST_INSERT_HEAD(&s->waiting, c, waiting);
+	TAILQ_INSERT_TAIL(&c->todo, d, link);
+}
+
+static struct durable *take_todo(struct durable_client *c)
+{
+	struct durable *d = TAILQ_FIRST(&c->todo);
+
+	TAILQ_REMOVE(&c->todo, d, link);
+	if (TAILQ_EMPTY(&c->todo))
+		LIST_REMOVE(c, waiting);
+	return d;
 }
 
 void syncer_add(struct syncer *s, struct durable *d, struct sync_wait *w)
 {
-	int err = durable_lost(d) ? -EIO : syncer_start(s);
-
-	if (err) {
-		w->done(w, err);
+	if (durable_lost(d)) {
+		w->done(w, -EIO);
 		return;
 	}
 	w->waiting = true;
@@ -116,21 +174,24 @@ void sync_cancel(struct sync_wait *w)
 	w->waiting = false;
 }
 
-/* Call the waiters of the sync of @d that has ended, and queue @d again if there are others. */
+/*
+ * Call the waiters of the sync of @d that has ended. Give its thread to the client's next file, and
+ * queue @d again if it has other waiters.
+ */
 static void hand_back(struct syncer *s, struct durable *d)
 {
-	struct sync_wait *w;
+	struct durable_client *c = d->client;
 
 	if (d->err) {
 		log_ratelimited(LOG_ERR, "cannot make a client's memory file durable: %s",
 				strerror(-d->err));
 		durable_lose(d);
 	}
-	while ((w = LIST_FIRST(&d->now))) {
-		sync_cancel(w);
-		w->done(w, durable_lost(d) ? -EIO : 0);
-	}
+	call_waiters(&d->now, durable_lost(d) ? -EIO : 0);
 	d->busy = false;
+	c->running--;
+	while (c->running < SYNCER_THREADS && !TAILQ_EMPTY(&c->todo))
+		begin(s, take_todo(c));
 	if (!LIST_EMPTY(&d->next))
 		hand_over(s, d);
 	durable_put(d);
@@ -144,39 +205,33 @@ void syncer_reap(struct syncer *s)
 	for (;;) {
 		struct durable *d;
 
-		pthread_mutex_lock(&s->lock);
+		pthread_mutex_lock(&lock);
 		d = TAILQ_FIRST(&s->done);
 		if (d)
 			TAILQ_REMOVE(&s->done, d, link);
-		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_unlock(&lock);
 		if (!d)
 			return;
 		hand_back(s, d);
 	}
 }
 
-static void drop_all(struct durable_queue *q)
-{
-	struct durable *d;
-
-	while ((d = TAILQ_FIRST(q))) {
-		TAILQ_REMOVE(q, d, link);
-		durable_put(d);
-	}
-}
-
 void syncer_fini(struct syncer *s)
 {
-	if (s->started) {
-		pthread_mutex_lock(&s->lock);
-		s->stop = true;
-		pthread_cond_signal(&s->wake);
-		pthread_mutex_unlock(&s->lock);
-		pthread_join(s->thread, NULL);
+	struct durable_client *c;
+	struct durable *d;
+
+	while ((c = LIST_FIRST(&s->waiting)))
+		durable_put(take_todo(c));
+	pthread_mutex_lock(&lock);
+	if (!TAILQ_EMPTY(&s->running))
+		log_warn("not waiting for the disk of a client's memory file");
+	TAILQ_FOREACH(d, &s->running, link)
+		d->syncer = NULL;	/* keeps its reference, because the thread uses it */
+	pthread_mutex_unlock(&lock);
+	while ((d = TAILQ_FIRST(&s->done))) {
+		TAILQ_REMOVE(&s->done, d, link);
+		durable_put(d);
 	}
-	drop_all(&s->todo);
-	drop_all(&s->done);
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
 	close(s->fd);
 }

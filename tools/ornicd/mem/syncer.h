@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Make files durable without blocking the data path: fdatasync() takes as long as the disk
- * needs, so a separate thread calls it.
+ * needs, so a thread calls it, a new one for each sync.
  *
- * A sync serves all waiters that were added before the file was queued to the thread; later
- * ones wait for the next sync. A file is therefore queued at most once, and the queue needs no
- * memory.
+ * A sync serves all waiters that were added before it began; later ones wait for the next sync. A
+ * file therefore has at most one thread, and the queues need no memory.
+ *
+ * At most SYNCER_THREADS files of a client have threads; its other files wait for their turn. So
+ * the threads are bounded by the number of devices, and a disk that does not answer delays only
+ * clients that use it.
  *
  * Everything except the sync itself happens on the caller's thread. @fd of struct syncer becomes
  * readable when syncer_reap() has work.
@@ -15,7 +18,8 @@
 
 #include "durable.h"
 
-#include <pthread.h>
+/** SYNCER_THREADS - most files of a client that are synchronised at the same time */
+#define SYNCER_THREADS 4
 
 /**
  * struct sync_wait - a waiter for a sync
@@ -31,32 +35,28 @@ struct sync_wait {
 };
 
 /**
- * struct syncer - the thread and its queues
+ * struct syncer - the queues
  * @sync:	fdatasync(), or a replacement for tests
  * @fd:		eventfd; if readable, call syncer_reap()
- * @started:	the thread runs; the first sync starts it
- * @thread:	the thread
- * @lock:	protects the members below
- * @wake:	@todo or @stop changed
- * @todo:	files to sync
+ * @waiting:	clients with files that wait for a thread
+ * @running:	files whose sync runs; protected by a lock, as @done
  * @done:	files that were synced
- * @stop:	the thread must end
  */
 struct syncer {
 	int (*sync)(int fd);
 	int fd;
-	bool started;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct durable_queue todo;
+	LIST_HEAD(, durable_client) waiting;
+	struct durable_queue running;
 	struct durable_queue done;
-	bool stop;
 };
 
-/* syncer_init() - initialise without a thread. Return: 0 or a negative errno. */
+/* syncer_init() - initialise without threads. Return: 0 or a negative errno. */
 int syncer_init(struct syncer *s, int (*sync)(int fd));
-/* syncer_fini() - end the thread after the current sync; there must be no waiters */
+/*
+ * syncer_fini() - end; there must be no waiters
+ * It does not wait for syncs that run, because a disk may never answer. Their threads end by
+ * themselves or with the process; the kernel ends the process when the disk has answered.
+ */
 void syncer_fini(struct syncer *s);
 
 /*
