@@ -83,7 +83,7 @@ static void test_accuracy(void **state)
 			double want = allowed(kbps[i], ns);
 			uint64_t sent;
 
-			rate_set(&r, kbps[i], 0, 0, FRAME);
+			rate_set(&r, kbps[i], 0, 0, FRAME, now);
 			sent = stream(&r, &ts, &now, bytes[j], ns, 0, kbps[i],
 				      allowed(kbps[i], RATE_BURST_NS));
 			assert_true(sent > want * 0.98 && sent < want * 1.03);
@@ -104,7 +104,7 @@ static void test_burst(void **state)
 	timers_init(&ts);
 	assert_int_equal(timers_reserve(&ts, 1), 0);
 	rate_init(&r, no_wake, &woken);
-	rate_set(&r, 8000, 100000, FRAME, 0);	/* a byte takes 1 us */
+	rate_set(&r, 8000, 100000, FRAME, 0, now);	/* a byte takes 1 us */
 	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
 		rate_charge(&r, 0, FRAME, now);
 	assert_in_range(sent, 100000 - FRAME, 100000);
@@ -117,11 +117,12 @@ static void test_burst(void **state)
 	rate_stop(&r, &ts);
 	assert_false(rate_waits(&r));
 	/* 40 ms late each time: within the burst, so the rate is reached nevertheless. */
-	rate_set(&r, 8000, 100000, FRAME, 0);
+	rate_set(&r, 8000, 100000, FRAME, 0, now);
 	sent = stream(&r, &ts, &now, FRAME, 10 * NS, 40000000, 8000, 100000);
 	assert_in_range(sent, 9900000, 10150000);
-	/* A burst of less than a packet is one packet. */
-	rate_set(&r, 8000, 1, FRAME, 0);
+	/* A burst of less than a packet is one packet. The debt is paid. */
+	now += NS;
+	rate_set(&r, 8000, 1, FRAME, 0, now);
 	sent = stream(&r, &ts, &now, FRAME, 10 * NS, 0, 8000, FRAME);
 	assert_in_range(sent, 9990000, 10003000);
 	timers_fini(&ts);
@@ -143,15 +144,16 @@ static void test_extremes(void **state)
 	timers_init(&ts);
 	assert_int_equal(timers_reserve(&ts, 1), 0);
 	rate_init(&r, no_wake, &woken);
-	rate_set(&r, RATE_MIN_KBPS, 1, 1, 0);
+	rate_set(&r, RATE_MIN_KBPS, 1, 1, 0, now);
 	assert_true(rate_open(&r, &ts, now));
 	rate_charge(&r, 0, RATE_MAX_BYTES, now);
-	assert_int_equal(r.due, now + worst);
+	assert_int_equal(r.debt.due, now + worst);
 	assert_false(rate_open(&r, &ts, now + worst - 1));
 	assert_int_equal(timers_next(&ts, now), worst);
 	rate_stop(&r, &ts);
-	/* The largest burst at the lowest rate: 4 GiB take 1089 years. */
-	rate_set(&r, RATE_MIN_KBPS, UINT32_MAX, 0, FRAME);
+	/* The largest burst at the lowest rate: 4 GiB take 1.09 years. */
+	now += worst;
+	rate_set(&r, RATE_MIN_KBPS, UINT32_MAX, 0, FRAME, now);
 	assert_true(rate_open(&r, &ts, now));
 	for (int i = 0; i < 4096; i++) {
 		assert_true(rate_open(&r, &ts, now));
@@ -160,7 +162,7 @@ static void test_extremes(void **state)
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 1, worst);
 	/* Off: no delay and no charge. */
-	rate_set(&r, 0, 0, 0, FRAME);
+	rate_set(&r, 0, 0, 0, FRAME, now);
 	rate_stop(&r, &ts);
 	for (int i = 0; i < 1000; i++) {
 		assert_true(rate_open(&r, &ts, now));
@@ -175,14 +177,23 @@ static void test_extremes(void **state)
 		    code == ORNIC_RATE_50_GBPS)
 			continue;
 		rate_charge(&r, code, RATE_MAX_BYTES, now);
-		assert_int_equal(r.due, now);
+		assert_int_equal(r.debt.due, now);
+		assert_int_equal(r.path.due, now);
 	}
 	/* The lower of two rates counts. */
 	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000000, now);
-	assert_in_range(r.due - now, 3200000, 3200010);
-	rate_set(&r, 8000, 0, 0, FRAME);
+	assert_in_range(r.path.due - now, 3200000, 3200010);
+	assert_int_equal(r.debt.due, now);
+	assert_false(rate_open(&r, &ts, now));
+	assert_in_range(timers_next(&ts, now), 2950000, 2950010);
+	rate_stop(&r, &ts);
+	now += 3200010;
+	rate_set(&r, 8000, 0, 0, FRAME, now);
 	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000, now);
-	assert_int_equal(r.due - now, 1000000);
+	assert_int_equal(r.debt.due - now, 1000000);
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), 750000);
+	rate_stop(&r, &ts);
 	timers_fini(&ts);
 }
 
@@ -278,34 +289,110 @@ static void test_pace(void **state)
 	rate_pace(&r, 1000, now, now + 7 * ms);
 	assert_int_equal(r.most, 0);
 	rate_charge(&r, 0, 12500, now);
-	assert_int_equal(r.due, now + 100 * ms);
+	assert_int_equal(r.debt.due, now + 100 * ms);
 	assert_false(rate_open(&r, &ts, now));
 	assert_int_equal(timers_next(&ts, now), 7 * ms);
 	rate_pace(&r, 2000, now, now + 9 * ms);
-	assert_in_range(r.due, now + 50 * ms - 2, now + 50 * ms + 2);
+	assert_in_range(r.debt.due, now + 50 * ms - 2, now + 50 * ms + 2);
 	now += 25 * ms;
 	rate_pace(&r, 500, now, UINT64_MAX);
-	assert_in_range(r.due, now + 100 * ms - 10, now + 100 * ms + 10);
+	assert_in_range(r.debt.due, now + 100 * ms - 10, now + 100 * ms + 10);
 	rate_stop(&r, &ts);
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 99 * ms, 100 * ms);
 	rate_stop(&r, &ts);
 	/* the lower of two: a limit, and a remote peer */
-	rate_set(&r, 250, 0, 0, FRAME);
+	now += 101 * ms;
+	rate_set(&r, 250, 0, 0, FRAME, now);
 	rate_charge(&r, 0, 1250, now);
-	assert_in_range(r.due, now + 40 * ms - 2, now + 40 * ms + 2);
-	rate_remote(&r, true, 125);
-	rate_set(&r, 0, 0, 0, FRAME);
+	assert_in_range(r.debt.due, now + 40 * ms - 2, now + 40 * ms + 2);
+	rate_remote(&r, true, 125, now);
+	rate_set(&r, 0, 0, 0, FRAME, now);
 	rate_pace(&r, 0, now, 0);
+	assert_in_range(r.debt.due, now + 80 * ms - 4, now + 80 * ms + 4);
 	rate_charge(&r, 0, 1250, now);
-	assert_in_range(r.due, now + 80 * ms - 2, now + 80 * ms + 2);
+	assert_in_range(r.debt.due, now + 160 * ms - 6, now + 160 * ms + 6);
 	/* no limit: no debt */
-	rate_remote(&r, false, 0);
+	rate_remote(&r, false, 0, now);
 	rate_pace(&r, 1000, now, UINT64_MAX);
 	rate_pace(&r, 0, now, 0);
-	assert_int_equal(r.due, now);
+	assert_int_equal(r.debt.due, now);
 	assert_true(rate_open(&r, &ts, now));
 	timers_fini(&ts);
+}
+
+/* Rate limits to switch between; programs set them without a privilege. */
+static const struct {
+	uint32_t kbps[2];
+	uint32_t burst;
+} switched[] = {
+	{ { RATE_MAX_KBPS, RATE_MAX_KBPS }, 0 },
+	{ { RATE_MAX_KBPS, 0 }, 0 },
+	{ { RATE_MAX_KBPS / 2, RATE_MAX_KBPS }, 0 },
+	{ { 2, RATE_MIN_KBPS }, 0 },
+	{ { RATE_MIN_KBPS, RATE_MAX_KBPS }, 0 },
+	{ { RATE_MAX_KBPS, RATE_MAX_KBPS }, UINT32_MAX },
+};
+
+#define SWITCHED	(sizeof(switched) / sizeof(switched[0]))
+
+/* No change of the rate limit cancels what congestion control or a remote peer is owed. */
+static void test_pace_switched(void **state)
+{
+	const uint32_t kbps = 1000000;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * SWITCHED; i++) {
+		uint64_t now = 5 * NS, sent = 0;
+		struct timers ts;
+		struct rate r;
+		bool woken;
+
+		timers_init(&ts);
+		assert_int_equal(timers_reserve(&ts, 1), 0);
+		rate_init(&r, no_wake, &woken);
+		if (i & 1)
+			rate_pace(&r, kbps, now, UINT64_MAX);
+		else
+			rate_remote(&r, true, kbps, now);
+		for (int n = 0; n < 1000; n++, now += 10000) {
+			rate_set(&r, switched[i / 2].kbps[n & 1], switched[i / 2].burst, 0, FRAME, now);
+			for (; rate_open(&r, &ts, now); sent += FRAME)
+				rate_charge(&r, 0, FRAME, now);
+			rate_stop(&r, &ts);
+		}
+		if (sent > allowed(kbps, 1000 * 10000 + RATE_PACE_NS) + FRAME)
+			fail_msg("case %zu: %llu bytes", i, (unsigned long long)sent);
+		timers_fini(&ts);
+	}
+}
+
+/* ORN-QP-41: no change of the rate limit cancels what the path is owed */
+static void test_static_switched(void **state)
+{
+	const uint32_t len = 65536, n = 200, kbps = 2500000;
+
+	(void)state;
+	for (size_t i = 0; i < SWITCHED; i++) {
+		struct fix *t = make_fix(ORNIC_QPT_RC);
+		struct ornic_cqe cqe;
+		uint32_t done = 0;
+
+		t->a.qp.timeout = 0;
+		t->a.qp.path.static_rate = ORNIC_RATE_2_5_GBPS;
+		post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_WRITE }, len, n);
+		for (int k = 0; k < 100; k++) {
+			uint32_t limit = switched[i].kbps[k & 1];
+
+			qp_set_rate(&t->a.qp, limit, limit ? switched[i].burst : 0, 0);
+			world_pass(&t->w, 100000);
+			for (; conn_poll(&t->a, &t->a.hscq, &cqe); done++)
+				assert_int_equal(cqe.status, 0);
+		}
+		if ((uint64_t)done * len > allowed(kbps, 11000000))
+			fail_msg("case %zu: %u messages", i, done);
+		end_fix(t);
+	}
 }
 
 /* ORN-QP-41: requests of connections on a path with a static rate */
@@ -414,7 +501,8 @@ static void test_limit_raw(void **state)
 	ns = finish(t, FRAME, n, 100000, 15000);
 	near(ns, 8000000.0 / 100000 * (FRAME * n - 15000));
 
-	/* One day per frame; then full speed. */
+	/* The debt is paid although no turn noticed it. 12 s per frame; then full speed. */
+	world_spend(NS);
 	qp_set_rate(&t->a.qp, 1, 0, 0);
 	post(t, send, FRAME, n);
 	assert_true(world_run(&t->w) > (int64_t)NS);
@@ -490,6 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accuracy), cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_extremes), cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_pace_switched), cmocka_unit_test(test_static_switched),
 		cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),

@@ -87,18 +87,21 @@ void cc_sent(struct qp *qp, uint32_t bytes)
 /* Queue pairs that a CNP limited keep their current rate. */
 void cc_changed(struct engine *e)
 {
+	uint64_t now = e->clock();	/* e->now may be old between turns */
 	struct device *dev;
 	struct qp *qp;
 
 	TAILQ_FOREACH(dev, &e->devices, link)
 		for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++)
 			if (qp->rate.remote)
-				rate_remote(&qp->rate, true, cc_max_kbps(&e->cc));
+				rate_remote(&qp->rate, true, cc_max_kbps(&e->cc), now);
 }
 
 void cc_reset(struct qp *qp)
 {
+	uint64_t now = qp->dev->engine->clock();	/* engine->now may be old between turns */
+
 	qp->cc = (struct cc) {};
-	rate_pace(&qp->rate, 0, 0, 0);
-	rate_remote(&qp->rate, false, 0);
+	rate_pace(&qp->rate, 0, now, 0);
+	rate_remote(&qp->rate, false, 0, now);
 }

@@ -170,7 +170,8 @@ void link_send(struct qp *qp, struct packet *p)
 	qp_count(qp, CNT_rdma_tx_bytes, p->len);
 	/* Only packets to remote peers are paced, and the peer may have moved. */
 	if (qp->rate.remote != p->remote && qp_connected(qp))
-		rate_remote(&qp->rate, p->remote, p->remote ? cc_max_kbps(&dev->engine->cc) : 0);
+		rate_remote(&qp->rate, p->remote, p->remote ? cc_max_kbps(&dev->engine->cc) : 0,
+			    dev->engine->now);
 	/*
 	 * Headers count for the rate too (ORN-QP-41); IPv4 headers count as IPv6 headers. ACKs and
 	 * CNPs do not wait for the rate: if they were charged, requests could wait forever.

@@ -249,7 +249,8 @@ void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
 {
 	struct engine *e = qp->dev->engine;
 
-	rate_set(&qp->rate, kbps, burst, packet, qp->dev->port.max_frame);
+	/* e->now may be old: commands run between turns, after a sleep of any length. */
+	rate_set(&qp->rate, kbps, burst, packet, qp->dev->port.max_frame, e->clock());
 	rate_stop(&qp->rate, &e->timers);
 	engine_activate(e, qp);
 }

@@ -56,7 +56,7 @@ static uint64_t static_cost(uint8_t code)
 void rate_init(struct rate *r, void (*wake)(void *arg), void *arg)
 {
 	*r = (struct rate) { .timer = { .fn = wake, .arg = arg } };
-	rate_set(r, 0, 0, 0, 0);
+	rate_set(r, 0, 0, 0, 0, 0);
 }
 
 /* Return the bytes that take half of the burst, so that two packets make one burst. */
@@ -67,10 +67,20 @@ static uint32_t remote_packet(const struct rate *r)
 	return bytes < PACKET_MAX_PAYLOAD ? bytes : PACKET_MAX_PAYLOAD;
 }
 
-/* Compute cost, slack and packet size after one of the rates changed. */
-static void rate_update(struct rate *r)
+/* Convert the debt at @now from cost @was to @r->cost. Without a rate there is no debt. */
+static void convert(struct rate *r, uint64_t was, uint64_t now)
+{
+	struct rate_debt *d = &r->debt;
+
+	if (d->due > now && was && was != r->cost)
+		d->due = now + (uint64_t)((unsigned __int128)(d->due - now) * r->cost / was);
+}
+
+/* Compute cost, slack, packet size and debt after one of the rates changed at @now. */
+static void rate_update(struct rate *r, uint64_t now)
 {
 	uint64_t pace = r->pace > r->remote_cost ? r->pace : r->remote_cost;
+	uint64_t was = r->cost;
 
 	r->cost = r->limit > pace ? r->limit : pace;
 	r->slack = pace && r->limit_slack > RATE_PACE_NS ? RATE_PACE_NS : r->limit_slack;
@@ -79,53 +89,36 @@ static void rate_update(struct rate *r)
 		r->most = 0;
 	else if (r->remote_cost)
 		r->most = remote_packet(r);
+	convert(r, was, now);
 }
 
-void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame)
+void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame,
+	      uint64_t now)
 {
 	uint32_t one = packet ? packet : frame;
 
 	r->kbps = kbps;
 	r->burst = burst;
 	r->packet = packet;
-	r->due = 0;
-	r->part = 0;
 	r->limit = kbps ? COST(kbps) : 0;
 	r->limit_slack = RATE_BURST_NS;
 	if (kbps && burst)
 		r->limit_slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
-	rate_update(r);
-}
-
-/* Convert the debt at @now from cost @was to @r->cost. */
-static void price(struct rate *r, uint64_t was, uint64_t now)
-{
-	uint64_t owed = r->due - now;
-
-	if (r->due <= now || !was || was == r->cost)
-		return;
-	if (r->cost && owed > UINT64_MAX / r->cost)
-		owed = owed / was * r->cost;
-	else
-		owed = owed * r->cost / was;
-	r->due = now + owed;
+	rate_update(r, now);
 }
 
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again)
 {
-	uint64_t was = r->cost;
-
 	r->pace = kbps ? COST(kbps) : 0;
 	r->again = again;
-	rate_update(r);
-	price(r, was, now);
+	rate_update(r, now);
 }
 
-void rate_remote(struct rate *r, bool remote, uint32_t kbps)
+void rate_remote(struct rate *r, bool remote, uint32_t kbps, uint64_t now)
 {
 	r->remote = remote;
 	r->remote_cost = kbps ? COST(kbps) : 0;
-	rate_update(r);
+	rate_update(r, now);
 }
 
 void rate_stop(struct rate *r, struct timers *ts)
@@ -133,32 +126,42 @@ void rate_stop(struct rate *r, struct timers *ts)
 	timer_disarm(ts, &r->timer);
 }
 
+/* Return the time when half of @slack is available if @d exceeds @slack at @now, otherwise @now. */
+static uint64_t wake_time(const struct rate_debt *d, uint64_t slack, uint64_t now)
+{
+	uint64_t half = slack < RATE_BURST_NS ? slack / 2 : RATE_BURST_NS / 2;
+
+	return d->due > now + slack ? d->due - slack + half : now;
+}
+
 /*
  * Wake up when half of the burst is available, so that each wakeup sends several packets and may be
  * a little late. A large burst does not extend the wait beyond half of RATE_BURST_NS.
  */
-void rate_wait(struct rate *r, struct timers *ts)
+void rate_wait(struct rate *r, struct timers *ts, uint64_t now)
 {
-	uint64_t half = r->slack < RATE_BURST_NS ? r->slack / 2 : RATE_BURST_NS / 2;
-	uint64_t wake = r->due - r->slack + half;
+	uint64_t path = wake_time(&r->path, RATE_BURST_NS, now);
+	uint64_t wake = wake_time(&r->debt, r->slack, now);
 
+	if (path > wake)
+		wake = path;
 	if (r->pace && wake > r->again)
 		wake = r->again;
 	if (!rate_waits(r))
 		timer_arm(ts, &r->timer, wake);
 }
 
+static void charge(struct rate_debt *d, uint64_t cost, uint32_t bytes, uint64_t now)
+{
+	if (d->due < now)
+		*d = (struct rate_debt) { .due = now };
+	cost = cost * bytes + d->part;
+	d->due += cost >> COST_SHIFT;
+	d->part = cost & ((1u << COST_SHIFT) - 1);
+}
+
 void rate_charge(struct rate *r, uint8_t static_rate, uint32_t bytes, uint64_t now)
 {
-	uint64_t cost = static_cost(static_rate);
-
-	if (cost < r->cost)
-		cost = r->cost;
-	if (r->due < now) {
-		r->due = now;
-		r->part = 0;
-	}
-	cost = cost * bytes + r->part;
-	r->due += cost >> COST_SHIFT;
-	r->part = cost & ((1u << COST_SHIFT) - 1);
+	charge(&r->path, static_cost(static_rate), bytes, now);
+	charge(&r->debt, r->cost, bytes, now);
 }

@@ -4,10 +4,13 @@
  *
  * Four rates bound a queue pair: the static rate of a packet's path, the rate limit of the queue
  * pair, the rate of congestion control (cc.h), and the rate to a remote peer, which is behind a
- * network. Each packet is charged the time that its bytes take at the lowest of these rates; @due
- * is the time when all sent packets are paid for. The next packet may go while @due is at most
- * @slack ahead of now: this is the burst. Otherwise the queue pair waits for a timer. So a queue
- * pair without a rate costs one comparison per packet, and sending needs no division.
+ * network. Each packet is charged the time that its bytes take, once at the static rate of its path
+ * and once at the lowest of the other rates. The next packet may go while both debts are small
+ * enough: this is the burst. Otherwise the queue pair waits for a timer. So a queue pair without a
+ * rate costs two comparisons per packet, and sending needs no division.
+ *
+ * Programs change rate limits without a privilege. A change converts the debt to the new rate and
+ * never cancels it, and the burst of a rate limit does not apply to static rates.
  */
 #ifndef ORNICD_ENGINE_RATE_H
 #define ORNICD_ENGINE_RATE_H
@@ -32,9 +35,21 @@
 #define RATE_MAX_BYTES	(1u << 20)
 
 /**
+ * struct rate_debt - sent packets that are not paid for
+ * @due:	time when all are paid for, ns
+ * @part:	fraction of a ns that belongs to @due
+ */
+struct rate_debt {
+	uint64_t due;
+	uint64_t part;
+};
+
+/**
  * struct rate - pacing of one queue pair; without a limit after rate_init()
- * @due:	time when all sent packets are paid for, ns
- * @slack:	most time that @due may be ahead of now for the next packet to go, ns
+ * @path:	debt at static rates; the next packet may go if @path.due is at most RATE_BURST_NS
+ *		ahead of now
+ * @debt:	debt at @cost
+ * @slack:	most time that @debt.due may be ahead of now for the next packet to go, ns
  * @cost:	time of a byte at the lowest rate except static rates, ns << COST_SHIFT; 0 = no rate
  * @limit:	time of a byte at the rate limit
  * @limit_slack: @slack if only the rate limit applies
@@ -43,12 +58,12 @@
  * @remote_cost: time of a byte at the rate to a remote peer
  * @remote:	the last packet went to a remote peer
  * @most:	most bytes of a packet that stands for many packets of the wire
- * @part:	fraction of a ns that belongs to @due
  * @timer:	armed while the queue pair waits
  * @kbps, @burst, @packet: rate limit as it was set, in kbit/s and bytes
  */
 struct rate {
-	uint64_t due;
+	struct rate_debt path;
+	struct rate_debt debt;
 	uint64_t slack;
 	uint64_t cost;
 	uint64_t limit;
@@ -58,7 +73,6 @@ struct rate {
 	uint64_t remote_cost;
 	bool remote;
 	uint32_t most;
-	uint64_t part;
 	struct timer timer;
 	uint32_t kbps;
 	uint32_t burst;
@@ -70,34 +84,40 @@ void rate_init(struct rate *r, void (*wake)(void *arg), void *arg);
 
 /*
  * rate_set() - set the rate limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for none, and
- * cancel debts
+ * convert the debt at @now
  * @burst: bytes that may go at once, 0 for the default; @packet: bytes of a typical packet, one of
  * which may always go, 0 for @frame. A wait in progress continues, see rate_stop().
  */
-void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame);
+void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame,
+	      uint64_t now);
 
 /*
- * rate_pace() - set the rate of congestion control to @kbps, 0 for none
- * The debt is converted to the new rate. @again: time of the next change by congestion control, ns:
- * a wait ends then even if the next packet may not go yet.
+ * rate_pace() - set the rate of congestion control to @kbps, 0 for none, and convert the debt at
+ * @now
+ * @again: time of the next change by congestion control, ns: a wait ends then even if the next
+ * packet may not go yet.
  */
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again);
 
-/* rate_remote() - set if the peer is remote, and the rate to it: @kbps, 0 for no limit */
-void rate_remote(struct rate *r, bool remote, uint32_t kbps);
+/*
+ * rate_remote() - set if the peer is remote, and the rate to it: @kbps, 0 for no limit; convert the
+ * debt at @now
+ */
+void rate_remote(struct rate *r, bool remote, uint32_t kbps, uint64_t now);
 
 /* rate_stop() - end a wait */
 void rate_stop(struct rate *r, struct timers *ts);
 
 /* rate_wait() - arm the timer for the time when a packet may go; for rate_open() */
-void rate_wait(struct rate *r, struct timers *ts);
+void rate_wait(struct rate *r, struct timers *ts, uint64_t now);
 
 /* rate_open() - return true if the next packet may go; otherwise arrange a wakeup */
 static inline bool rate_open(struct rate *r, struct timers *ts, uint64_t now)
 {
-	if (__builtin_expect(r->due <= now + r->slack, true))
+	if (__builtin_expect(r->debt.due <= now + r->slack &&
+			     r->path.due <= now + RATE_BURST_NS, true))
 		return true;
-	rate_wait(r, ts);
+	rate_wait(r, ts, now);
 	return false;
 }
 
