@@ -419,6 +419,23 @@ static void test_ecn(void **state)
 	}
 }
 
+/* A CNP has a source queue pair too: the one that received the mark. */
+static void test_cnp(void **state)
+{
+	struct fix *t = *state;
+	char text[80];
+	uint32_t id;
+
+	snprintf(text, sizeof(text), "drop opcode=CNP device=vm2 qp=%u sqp=%u", t->b.qp.wire_qpn,
+		 t->b.qp.wire_qpn);
+	id = rule(t, text);
+	rule(t, "ecn opcode=WRITE_*");
+	write_some(t, MTU);
+	assert_int_equal(count(&t->b, CNT_cnp_sent), 1);
+	assert_int_equal(count(&t->a, CNT_cnp_received), 0);
+	expect(t, id, 1, 1);
+}
+
 /* Device, direction, queue pair, PSN and size select packets. */
 static void test_conditions(void **state)
 {
@@ -987,6 +1004,7 @@ int main(void)
 		TEST(test_corrupt),
 		TEST(test_truncate),
 		TEST(test_ecn),
+		TEST(test_cnp),
 		TEST(test_conditions),
 		TEST(test_row),
 		TEST(test_again),

@@ -36,7 +36,6 @@ static struct packet *answer_packet(struct qp *qp, uint8_t opcode, uint32_t psn,
 		return NULL;
 	p->opcode = qp_transport(qp) | opcode;
 	p->dqpn = qp->dest_qpn;
-	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
 	p->psn = psn & BTH_PSN_MASK;
 	p->aeth = aeth;

@@ -131,6 +131,7 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 	p->hop_limit = path->hop_limit;
 	p->static_rate = path->static_rate;
 	p->pkey = BTH_DEFAULT_PKEY;
+	p->sqpn = qp->wire_qpn;
 	p->npsn = 1;
 	return p;
 }

@@ -44,7 +44,7 @@ uint32_t link_mtu(const struct device *dev);
 const struct ornic_gid_entry *link_gid(const struct qp *qp, const struct ornic_path *path);
 
 /*
- * link_packet() - get a packet with the addresses of @path filled in
+ * link_packet() - get a packet with the addresses of @path and the source queue pair filled in
  * Return: the packet, or NULL: with a syndrome if link_gid() allows none, without if the pool is
  * empty.
  */

@@ -293,7 +293,6 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	}
 	r->remote = p->remote || switch_is_faulty(qp->dev->engine->sw);
 	p->dqpn = qp->dest_qpn;
-	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
 	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
 	if (!(read ? build_read(qp, w, p) : requester_build(qp, w, p))) {

@@ -48,7 +48,6 @@ static bool uc_send(struct qp *qp, struct wqe *w)
 	p->opcode |= BTH_TRANSPORT_UC;
 	p->ackreq = false;
 	p->dqpn = qp->dest_qpn;
-	p->sqpn = qp->wire_qpn;
 	p->mtu = qp_mtu(qp);
 	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
 	w->sent += p->npsn;

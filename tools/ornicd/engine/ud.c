@@ -63,7 +63,6 @@ static void ud_headers(struct qp *qp, const struct wqe *w, struct packet *p)
 	p->imm = w->imm;
 	p->dqpn = le32toh(w->path->dest_qpn);
 	p->sender = qp;
-	p->sqpn = qp->wire_qpn;
 	p->qkey = qkey & ORNIC_QKEY_OWN ? qp->qkey : qkey;
 	p->mtu = link_mtu(qp->dev);
 	p->psn = qp->req.next_psn++ & BTH_PSN_MASK;

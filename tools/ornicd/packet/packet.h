@@ -73,7 +73,7 @@ enum packet_kind {
  * @npsn:	number of packets of the wire, >= 1
  * @mtu:	path MTU in bytes
  * @qkey:	DETH Q_Key
- * @sqpn:	DETH source QP
+ * @sqpn:	source queue pair: from the DETH, or of a device of this daemon; 0: unknown
  * @srqn:	XRCETH SRQ number
  * @va:		RETH, AtomicETH virtual address
  * @rkey:	RETH, AtomicETH, IETH R_Key
