@@ -172,24 +172,32 @@ static void test_bad_receive(void **state)
 		    C(rdma_tx_packets, 1)));
 }
 
-/* A datagram for a group, whose only member is at the other function */
+/* ORN-STAT-15: a datagram for a group with two members at the other function, one with a set */
 static void test_multicast(void **state)
 {
 	static const uint8_t group[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
 	struct conn_opt opt = { .type = ORNIC_QPT_UD };
 	struct ends *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
-	struct conn from, to;
+	struct counter_set sent = {}, received = {};
+	struct conn from, to, also;
 	uint32_t number;
 
 	conn_init(&from, &t->w.dut[0], &opt);
 	conn_init(&to, &t->w.dut[1], &opt);
+	conn_init(&also, &t->w.dut[1], &opt);
 	from.qp.qkey = 7;
 	to.qp.qkey = 7;
+	also.qp.qkey = 7;
+	from.qp.set = &sent;
+	to.qp.set = &received;
 	conn_rts(&from);
 	conn_rts(&to);
+	conn_rts(&also);
 	conn_recv(&to, t->bbuf, BUF, t->bkey);
+	conn_recv(&also, t->bbuf, BUF, t->bkey);
 	assert_int_equal(mcast_join(&to.d->dev.mcast, group, &to.qp, &number), 0);
+	assert_int_equal(mcast_join(&to.d->dev.mcast, group, &also.qp, &number), 0);
 	memcpy(wr.path.dmac, (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, 6);
 	memcpy(wr.path.dgid, group, sizeof(group));
 	wr.path.dest_qpn = htole32(BTH_MULTICAST_QPN);
@@ -200,11 +208,17 @@ static void test_multicast(void **state)
 	world_run(&t->w);
 	moved(t, MOVES(C(tx_send, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
 		       C(rdma_tx_multicast, 1)),
-	      MOVES(C(rx_send, 1), C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100),
-		    C(rdma_rx_multicast, 1), C(rdma_copied_bytes, 140)));	/* with the GRH */
+	      MOVES(C(rx_send, 2), C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100),
+		    C(rdma_rx_multicast, 1), C(rdma_copied_bytes, 280)));	/* with the GRH */
+	assert_int_equal(sent.cnt[CNT_rdma_tx_packets], 1);
+	assert_int_equal(received.cnt[CNT_rx_send], 1);
+	assert_int_equal(received.cnt[CNT_rdma_copied_bytes], 140);
+	assert_int_equal(received.cnt[CNT_rdma_rx_packets], 0);
+	assert_int_equal(received.cnt[CNT_rdma_rx_bytes], 0);
 	mcast_fini(&to.d->dev.mcast);
 	conn_fini(&from);
 	conn_fini(&to);
+	conn_fini(&also);
 }
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, ends_teardown)

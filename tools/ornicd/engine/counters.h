@@ -129,7 +129,7 @@ enum qp_counter {
  * struct counter_set - counters of the queue pairs that the host bound to the set
  * @number:	number of the set
  * @users:	queue pairs bound to it
- * @cnt:	counters (enum counter); counters that are not per queue pair stay 0
+ * @cnt:	counters (enum counter); only those of QP_COUNTERS are reported
  */
 struct counter_set {
 	uint32_t number;

@@ -181,6 +181,7 @@ void mcast_receive(struct device *dev, const struct packet *p)
 	if (!members_of(bucket, p->dgid, NULL) || !vlan_is_ours(dev, p) ||
 	    !group_packet_sane(dev, p))
 		return;
+	/* Once, whatever the number of members, and in no counter set (ORN-STAT-15). */
 	device_count(dev, CNT_rdma_rx_packets, 1);
 	device_count(dev, CNT_rdma_rx_bytes, p->len);
 	device_count(dev, CNT_rdma_rx_multicast, 1);
