@@ -397,7 +397,7 @@ static void test_qp(void **state)
 {
 	struct inproc *p = *state;
 	uint64_t budget = p->f->dev.list_budget;
-	struct ornic_qp_create_cmd good;
+	struct ornic_qp_create_cmd good, one_ring;
 	struct host_qp qp;
 	uint32_t n;
 
@@ -439,8 +439,15 @@ static void test_qp(void **state)
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(p->f->dev.list_budget, budget);
+	/* The limits of work requests also hold for an absent queue; its stride is ignored. */
+	one_ring = good;
+	one_ring.rq_log = ORNIC_NO_RING;
+	REFUSE(p, QP_CREATE, one_ring, max_recv_sge, htole16(UINT16_MAX), ORNIC_ST_LIMIT);
 	good.sq_log = ORNIC_NO_RING;
 	good.send_cq = htole32(ORNIC_NONE);
+	REFUSE(p, QP_CREATE, good, max_send_sge, htole16(31), ORNIC_ST_LIMIT);
+	REFUSE(p, QP_CREATE, good, max_inline, htole16(513), ORNIC_ST_LIMIT);
+	good.sq_stride = 0;
 	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, QP, host_number(&p->host)), ORNIC_ST_OK);
 	good.rq_log = ORNIC_NO_RING;

@@ -87,6 +87,10 @@ static uint8_t qp_check_flags(struct command *c, const struct ornic_qp_create_cm
 
 static uint8_t qp_check_sq(struct command *c, const struct ornic_qp_create_cmd *in)
 {
+	if (le16toh(in->max_send_sge) > LIMIT_SEND_SGE)
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_send_sge);
+	if (le16toh(in->max_inline) > LIMIT_INLINE)
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_inline);
 	if (in->sq_log == ORNIC_NO_RING)
 		return ORNIC_ST_OK;
 	if (in->sq_log > LIMIT_LOG_SQ)
@@ -95,15 +99,13 @@ static uint8_t qp_check_sq(struct command *c, const struct ornic_qp_create_cmd *
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->sq_stride);
 	if (in->sq_stride > ORNIC_SQ_MAX_STRIDE)
 		return command_reject(c, ORNIC_ST_LIMIT, &in->sq_stride);
-	if (le16toh(in->max_send_sge) > LIMIT_SEND_SGE)
-		return command_reject(c, ORNIC_ST_LIMIT, &in->max_send_sge);
-	if (le16toh(in->max_inline) > LIMIT_INLINE)
-		return command_reject(c, ORNIC_ST_LIMIT, &in->max_inline);
 	return ORNIC_ST_OK;
 }
 
 static uint8_t qp_check_rq(struct command *c, const struct ornic_qp_create_cmd *in)
 {
+	if (le16toh(in->max_recv_sge) > LIMIT_RECV_SGE)
+		return command_reject(c, ORNIC_ST_LIMIT, &in->max_recv_sge);
 	if (in->rq_log == ORNIC_NO_RING)
 		return ORNIC_ST_OK;
 	if (in->rq_log > LIMIT_LOG_RQ)
@@ -112,8 +114,6 @@ static uint8_t qp_check_rq(struct command *c, const struct ornic_qp_create_cmd *
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->rq_stride);
 	if (in->rq_stride > ORNIC_RQ_MAX_STRIDE)
 		return command_reject(c, ORNIC_ST_LIMIT, &in->rq_stride);
-	if (le16toh(in->max_recv_sge) > LIMIT_RECV_SGE)
-		return command_reject(c, ORNIC_ST_LIMIT, &in->max_recv_sge);
 	return ORNIC_ST_OK;
 }
 
@@ -130,7 +130,8 @@ static uint8_t qp_check_set(struct command *c, const struct ornic_qp_create_cmd 
 }
 
 /*
- * Check an XRC queue pair: an initiator has no receive queue, a target no queue; none has an SRQ.
+ * Check the XRC fields. Only a target has an XRC domain. An initiator has no receive queue, a
+ * target has no queue, and neither has an SRQ.
  */
 static uint8_t qp_check_xrc(struct command *c, const struct ornic_qp_create_cmd *in)
 {
