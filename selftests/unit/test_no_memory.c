@@ -380,6 +380,36 @@ static void test_commands(void **state)
 		try_command(f, &commands[i]);
 }
 
+/* ORN-ADM-16: the first key makes the table of keys grow; a key without a number counts no pages */
+static void test_first_key(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->p->f->dev;
+	struct ornic_key_create_cmd cmd;
+	struct host *h = &f->p->host;
+	uint32_t failures = 0;
+	uint64_t pages;
+	uint16_t len;
+	int st;
+
+	assert_int_equal(host_exec(h, ORNIC_OP_KEY_DESTROY, f->key, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	table_fini(&dev->keys);
+	pages = dev->cnt[CNT_key_pages];
+	fill_remote_key(f, &cmd, &len);
+	for (;; failures++) {
+		failing_begin(FAILING_MEMORY, ENOMEM, failures);
+		st = host_exec(h, ORNIC_OP_KEY_CREATE, 0, &cmd, len, NULL, 0);
+		failing_end();
+		if (st != ORNIC_ST_NO_RESOURCE)
+			break;
+		assert_int_equal(dev->cnt[CNT_key_pages], pages);
+		assert_true(failures < MOST_FAILURES);
+	}
+	assert_int_equal(st, ORNIC_ST_OK);
+	assert_true(failures > 2);
+	assert_int_equal(dev->cnt[CNT_key_pages], pages + 1);
+}
+
 /*
  * Events without room wait in memory. Without memory, the oldest waiting object gets an event
  * about the loss.
@@ -500,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_first_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_function, setup, teardown),
 		cmocka_unit_test(test_engine),

@@ -126,7 +126,7 @@ uint8_t member_destroy(struct command *c);
  * key_load() - load the page list of a region and find its file, over several iterations
  * key_find_file() - find the file behind @mem if @access has FLUSH_PERSISTENT (ORN-MEM-23), over
  * several iterations
- * key_take() - move what these two loaded to @mr
+ * key_take() - move what these two loaded to @mr, and count its pages; for commands that succeed
  * key_unload() - release page list, file, device memory and window binding of @mr
  */
 struct mr;

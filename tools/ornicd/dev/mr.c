@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory key commands: regions, the driver's PHYS_ALL key, and keys that work requests bind to
- * memory (engine/memop.c).
+ * Memory key commands: regions, device memory, the driver's PHYS_ALL key, and keys that work
+ * requests bind to memory (engine/memop.c).
  */
 #include "command.h"
 
@@ -14,7 +14,9 @@
 
 #define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
 
-/* All rights; RELAXED_ORDERING has no effect in this device. */
+/*
+ * All rights except ON_DEMAND, which key_need_features() rejects; RELAXED_ORDERING has no effect.
+ */
 #define KEY_ACCESS								\
 	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE |			\
 	 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC |		\
@@ -261,10 +263,10 @@ uint8_t cmd_key_create(struct command *c)
 	mr->length = mr->kind == ORNIC_KEY_PHYS_ALL ? UINT64_MAX : le64toh(in->length);
 	mr->mem.gpa = c->dev->gpa;
 	mr->attr = *in;
-	key_take(c, mr);
 	st = key_furnish(c, in, mr);
 	st = st ?: key_number(c, mr);
 	if (!st) {
+		key_take(c, mr);
 		if (mr->pd)
 			pd_get(c->dev, mr->pd)->users++;
 		return ORNIC_ST_OK;
