@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -792,6 +793,23 @@ static int memory(void)
 	return fd;
 }
 
+/* A map that fails is logged: QEMU lets the guest run on without the memory. */
+static void expect_map_warning(uint64_t addr, uint64_t size, uint32_t flags, const char *want)
+{
+	int real = dup(STDERR_FILENO), pipe_fd[2];
+	char got[200] = { 0 };
+
+	fflush(stderr);
+	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(dup2(pipe_fd[1], STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(dma_map(addr, size, 0, flags, NULL, 0), -EINVAL);
+	dup2(real, STDERR_FILENO);
+	read(pipe_fd[0], got, sizeof(got) - 1);
+	close_all(pipe_fd, 2);
+	close(real);
+	assert_string_equal(got, want);
+}
+
 static void test_dma(void **state)
 {
 	const uint32_t rw = VFU_DMA_F_READ | VFU_DMA_F_WRITE;
@@ -800,6 +818,10 @@ static void test_dma(void **state)
 	uint32_t word = 0x11223344, got = 0;
 
 	(void)state;
+	expect_map_warning(1, PAGE, rw, "ornicd: warning: test: cannot map guest memory "
+			   "0x1+0x1000: Invalid argument\n");
+	expect_map_warning(0, PAGE, 4, "ornicd: warning: test: cannot map guest memory "
+			   "0+0x1000: Invalid argument\n");
 	assert_int_equal(ASK(VFU_DMA_MAP, bad), -EINVAL);
 	assert_int_equal(dma_map(0, PAGE, 0, 4, fd, 1), -EINVAL);
 	assert_int_equal(dma_map(0, PAGE, 0, rw, fd, 2), -EINVAL);

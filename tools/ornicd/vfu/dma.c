@@ -17,6 +17,27 @@ static bool dma_aligned(uint64_t val)
 	return !(val & (VFU_PAGE_SIZE - 1));
 }
 
+static int add_memory(struct vfu_endpoint *ep, const struct vfu_msg *m, const struct vfu_dma_map *req)
+{
+	int fd = m->nfd ? m->fd[0] : -1;
+	unsigned int prot = (req->flags & VFU_DMA_F_READ ? GPA_READ : 0) |
+			    (req->flags & VFU_DMA_F_WRITE ? GPA_WRITE : 0);
+	int err;
+
+	if (req->argsz < sizeof(*req) || req->flags & ~(VFU_DMA_F_READ | VFU_DMA_F_WRITE) ||
+	    m->nfd > 1 || !dma_aligned(req->addr | req->size | req->offset))
+		return -EINVAL;
+	err = gpa_map(ep->gpa, req->addr, req->size, prot, fd, req->offset);
+	if (err)
+		return err;
+	ep->shared_memory |= fd >= 0;
+	log_debug("%s: map %#llx+%#llx offset %#llx%s%s", ep->func->name,
+		  (unsigned long long)req->addr, (unsigned long long)req->size,
+		  (unsigned long long)req->offset, fd < 0 ? ", no descriptor" : "",
+		  prot & GPA_WRITE ? "" : ", read-only");
+	return 0;
+}
+
 /**
  * vfu_dma_map() - VFU_DMA_MAP: add a piece of guest memory
  * @ep:	endpoint
@@ -29,29 +50,16 @@ static bool dma_aligned(uint64_t val)
 int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	struct vfu_dma_map req;
-	int fd = m->nfd ? m->fd[0] : -1;
-	unsigned int prot;
 	int err;
 
 	err = vfu_payload(m, &req, sizeof(req));
 	if (err)
 		return err;
-	if (req.argsz < sizeof(req) || req.flags & ~(VFU_DMA_F_READ | VFU_DMA_F_WRITE) ||
-	    m->nfd > 1 || !dma_aligned(req.addr | req.size | req.offset))
-		return -EINVAL;
-	prot = (req.flags & VFU_DMA_F_READ ? GPA_READ : 0) |
-	       (req.flags & VFU_DMA_F_WRITE ? GPA_WRITE : 0);
-	err = gpa_map(ep->gpa, req.addr, req.size, prot, fd, req.offset);
-	ep->shared_memory |= !err && fd >= 0;
+	err = add_memory(ep, m, &req);
 	if (err)
 		log_ratelimited(LOG_WARN, "%s: cannot map guest memory %#llx+%#llx: %s",
 				ep->func->name, (unsigned long long)req.addr,
 				(unsigned long long)req.size, strerror(-err));
-	else
-		log_debug("%s: map %#llx+%#llx offset %#llx%s%s", ep->func->name,
-			  (unsigned long long)req.addr, (unsigned long long)req.size,
-			  (unsigned long long)req.offset, fd < 0 ? ", no descriptor" : "",
-			  prot & GPA_WRITE ? "" : ", read-only");
 	return err;
 }
 
