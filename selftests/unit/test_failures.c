@@ -245,21 +245,8 @@ static void no_switch(struct vfu_func *func, bool on)
 	(void)on;
 }
 
-static void no_unmap(struct vfu_func *func, uint64_t addr, uint64_t size)
-{
-	(void)func;
-	(void)addr;
-	(void)size;
-}
-
-static void no_client(struct vfu_func *func)
-{
-	(void)func;
-}
-
 static const struct vfu_func_ops no_ops = {
 	.reset = no_reset, .bus_master = no_switch, .power_state = no_switch,
-	.dma_unmap = no_unmap, .attached = no_client, .detached = no_client,
 };
 
 static int vfu_listen(struct fixture *f)

@@ -29,19 +29,17 @@ enum reg {
 	REG_RESETS	= 0x38,	/* resets << 8 | last reason */
 	REG_BUS_MASTER	= 0x40,	/* times it changed << 1 | state */
 	REG_POWER	= 0x48,	/* times it changed << 1 | D3hot */
-	REG_ATTACHED	= 0x50,	/* attached << 8 | detached */
-	REG_UNMAPS	= 0x58,	/* calls of dma_unmap() */
-	REG_ORDER	= 0x60,	/* write n: count if n is the one after the last */
-	REG_TURNS	= 0x68,	/* calls of the work hook */
-	REG_ACCESS	= 0x70,	/* read: length of the access; write: kept in 0x78 */
-	REG_ACCESS_LEN	= 0x78,
+	REG_ORDER	= 0x50,	/* write n: count if n is the one after the last */
+	REG_TURNS	= 0x58,	/* calls of the work hook */
+	REG_ACCESS	= 0x60,	/* read: length of the access; write: kept in 0x68 */
+	REG_ACCESS_LEN	= 0x68,
 };
 
 #define MAGIC	0x7465737466756e63ull
 
 struct device {
 	struct vfu_func func;
-	uint64_t scratch, dma_addr, writes, resets, bus_master, power, attached, unmaps;
+	uint64_t scratch, dma_addr, writes, resets, bus_master, power;
 	uint64_t order, turns, access_len;
 };
 
@@ -73,8 +71,6 @@ static uint64_t dev_read(struct vfu_func *f, unsigned int bar, uint64_t off, uns
 	case REG_RESETS:	return d->resets;
 	case REG_BUS_MASTER:	return d->bus_master << 1 | f->bus_master;
 	case REG_POWER:		return d->power;
-	case REG_ATTACHED:	return d->attached;
-	case REG_UNMAPS:	return d->unmaps;
 	case REG_ORDER:		return d->order;
 	case REG_TURNS:		return d->turns;
 	case REG_ACCESS:	return len;
@@ -134,32 +130,12 @@ static void dev_power(struct vfu_func *f, bool d3)
 	d->power = ((d->power >> 1) + 1) << 1 | d3;
 }
 
-static void dev_unmap(struct vfu_func *f, uint64_t addr, uint64_t size)
-{
-	(void)addr;
-	(void)size;
-	to_device(f)->unmaps++;
-}
-
-static void dev_attached(struct vfu_func *f)
-{
-	to_device(f)->attached += 0x100;
-}
-
-static void dev_detached(struct vfu_func *f)
-{
-	to_device(f)->attached += 1;
-}
-
 static const struct vfu_func_ops dev_ops = {
 	.bar_read = dev_read,
 	.bar_write = dev_write,
 	.reset = dev_reset,
 	.bus_master = dev_bus_master,
 	.power_state = dev_power,
-	.dma_unmap = dev_unmap,
-	.attached = dev_attached,
-	.detached = dev_detached,
 };
 
 static struct device device = {

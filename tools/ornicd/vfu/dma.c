@@ -65,13 +65,9 @@ int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 
 static int dma_unmap_all(struct vfu_endpoint *ep, const struct vfu_dma_unmap *req)
 {
-	const struct vfu_func_ops *ops = ep->func->ops;
-
 	if (req->addr || req->size)
 		return -EINVAL;
 	gpa_unmap_all(ep->gpa);
-	if (ops->dma_unmap)
-		ops->dma_unmap(ep->func, 0, UINT64_MAX);
 	return 0;
 }
 
@@ -84,7 +80,6 @@ static int dma_unmap_all(struct vfu_endpoint *ep, const struct vfu_dma_unmap *re
  */
 int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
-	const struct vfu_func_ops *ops = ep->func->ops;
 	struct vfu_dma_unmap req;
 	int err;
 
@@ -95,13 +90,10 @@ int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m)
 		return -EINVAL;
 	log_debug("%s: unmap %#llx+%#llx%s", ep->func->name, (unsigned long long)req.addr,
 		  (unsigned long long)req.size, req.flags ? ", all" : "");
-	if (req.flags & VFU_DMA_F_UNMAP_ALL) {
+	if (req.flags & VFU_DMA_F_UNMAP_ALL)
 		err = dma_unmap_all(ep, &req);
-	} else {
+	else
 		err = gpa_unmap(ep->gpa, req.addr, req.size);
-		if (!err && ops->dma_unmap)
-			ops->dma_unmap(ep->func, req.addr, req.size);
-	}
 	if (!err)
 		vfu_answer(m, &req, sizeof(req));
 	return err;

@@ -93,8 +93,6 @@ void endpoint_reset(struct vfu_endpoint *ep, enum vfu_reset why)
 void endpoint_attach(struct vfu_endpoint *ep)
 {
 	ep->negotiated = true;
-	if (ep->func->ops->attached)
-		ep->func->ops->attached(ep->func);
 }
 
 void endpoint_detach(struct vfu_endpoint *ep)
@@ -106,8 +104,6 @@ void endpoint_detach(struct vfu_endpoint *ep)
 	gpa_unmap_all(ep->gpa);
 	ep->negotiated = false;
 	ep->shared_memory = false;
-	if (ep->func->ops->detached)
-		ep->func->ops->detached(ep->func);
 }
 
 void endpoint_config_write(struct vfu_endpoint *ep, uint32_t off, const void *buf, size_t len)

@@ -52,11 +52,6 @@ enum vfu_reset {
  * @bus_master:	PCI COMMAND.BusMaster changed; off: no DMA starts after the return.
  *		NULL if func->bus_master is enough.
  * @power_state: the function entered (@d3 true) or left D3hot. NULL if not wanted.
- * @dma_unmap:	the range [@addr, @addr + @size) was removed from the table: drop pointers into
- *		it. Not called on disconnect, because @reset comes first. NULL if looking at
- *		gpa.generation is enough.
- * @attached:	a VMM connected and agreed on a version. NULL if not wanted.
- * @detached:	that VMM is gone, memory and vectors with it. NULL if not wanted.
  */
 struct vfu_func_ops {
 	uint64_t (*bar_read)(struct vfu_func *f, unsigned int bar, uint64_t off,
@@ -66,9 +61,6 @@ struct vfu_func_ops {
 	void (*reset)(struct vfu_func *f, enum vfu_reset why);
 	void (*bus_master)(struct vfu_func *f, bool on);
 	void (*power_state)(struct vfu_func *f, bool d3);
-	void (*dma_unmap)(struct vfu_func *f, uint64_t addr, uint64_t size);
-	void (*attached)(struct vfu_func *f);
-	void (*detached)(struct vfu_func *f);
 };
 
 /**
