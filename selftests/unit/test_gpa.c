@@ -275,21 +275,6 @@ static void test_beyond_end_of_file(void **state)
 	assert_int_equal(t->g->n, 1);
 }
 
-static void test_generation(void **state)
-{
-	struct fixture *t = *state;
-	uint64_t was = t->g->generation;
-
-	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), 0);
-	assert_int_equal(gpa_unmap(t->g, PAGE, PAGE), -ENOENT);
-	assert_int_equal(t->g->generation, was);
-	assert_int_equal(gpa_unmap(t->g, 0, PAGE), 0);
-	assert_int_not_equal(t->g->generation, was);
-	was = t->g->generation;
-	gpa_unmap_all(t->g);
-	assert_int_not_equal(t->g->generation, was);
-}
-
 static void test_one_mapping_per_file(void **state)
 {
 	struct fixture *t = *state;
@@ -493,7 +478,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rights, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_beyond_end_of_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_generation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_mapping_per_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),

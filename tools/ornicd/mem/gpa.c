@@ -154,7 +154,6 @@ int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size)
 	memmove(&g->entry[from], &g->entry[to], (g->n - to) * sizeof(struct gpa_entry));
 	g->n -= to - from;
 	g->last = 0;
-	g->generation++;
 	return 0;
 }
 
@@ -169,7 +168,6 @@ void gpa_unmap_all(struct gpa *g)
 			backing_put(&g->pool, g->entry[i].backing);
 	g->n = 0;
 	g->last = 0;
-	g->generation++;
 	backing_drain(&g->pool);
 }
 

@@ -6,8 +6,7 @@
  * the piece found last, then does a binary search. A range may cover several pieces if they
  * are adjacent both in the guest and here.
  *
- * Table changes and look-ups happen on one thread. A pointer is valid until gpa->generation
- * changes; store the generation with a cached pointer.
+ * Table changes and look-ups happen on one thread. A pointer is valid until a piece is removed.
  */
 #ifndef ORNICD_MEM_GPA_H
 #define ORNICD_MEM_GPA_H
@@ -49,7 +48,6 @@ struct gpa_entry {
  * @n:		number of pieces
  * @cap:	number of pieces that @entry has memory for
  * @last:	index of the piece found last; always a valid index if @n > 0
- * @generation:	incremented whenever pointers returned earlier become invalid
  * @pool:	files of the pieces
  */
 struct gpa {
@@ -57,7 +55,6 @@ struct gpa {
 	uint32_t n;
 	uint32_t cap;
 	uint32_t last;
-	uint64_t generation;
 	struct backing_pool pool;
 };
 
