@@ -2,6 +2,7 @@
 /* control/: good requests, hostile ones, and clients that are slow, many, or leave early. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +27,28 @@
 #include "unix_socket.h"
 
 #define PLACES	32
+
+/*
+ * Errors of looking for a group and of setting a mode, 0: none. -1: there is no such group, and errno
+ * does not change.
+ */
+static int group_error, mode_error;
+
+struct group *getgrnam(const char *name)
+{
+	static struct group g;
+
+	(void)name;
+	g.gr_gid = getegid();
+	errno = group_error == -1 ? 0 : group_error;
+	return group_error ? NULL : &g;
+}
+
+int chmod(const char *path, mode_t mode)
+{
+	errno = mode_error;
+	return mode_error ? -1 : syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+}
 
 /**
  * struct fixture - a daemon without devices
@@ -651,14 +675,55 @@ static void test_socket(void **state)
 	close(fd);
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EADDRINUSE);
 	assert_int_equal(unlink(f->path), 0);
-	/* the group does not exist */
-	cc.group = "no such group";
-	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -EINVAL);
-	assert_int_equal(access(f->path, F_OK), -1);
-	cc.group = NULL;
 	cc.path = "/nowhere/control";
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), -ENOENT);
 	cc = settings(f);
+	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
+	works(f);
+}
+
+/* Open the control socket, which fails with @err and says @want about it. */
+static void cannot_open(struct fixture *f, const char *group, int err, const char *want)
+{
+	struct config_control cc = settings(f);
+	char text[200], whole[300];
+	struct control *control;
+
+	cc.group = (char *)group;
+	snprintf(whole, sizeof(whole), want, f->path);
+	log_keep(text, sizeof(text));
+	assert_int_equal(control_open(&f->d, &cc, &control), err);
+	log_keep(NULL, 0);
+	assert_string_equal(text, whole);
+	assert_int_equal(access(f->path, F_OK), -1);
+}
+
+/* The group, or why it is unknown; then the mode. */
+static void test_permissions(void **state)
+{
+	static const int unknown[] = { -1, ENOENT, ESRCH, EBADF, EPERM };
+	struct fixture *f = *state;
+	struct config_control cc = settings(f);
+
+	control_close(f->d.control);
+	f->d.control = NULL;
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		group_error = unknown[i];
+		cannot_open(f, "no", -EINVAL, "control socket: there is no group no");
+	}
+	group_error = EMFILE;
+	cannot_open(f, "g", -EMFILE,
+		    "control socket: cannot look for group g: Too many open files");
+	group_error = EIO;
+	cannot_open(f, "g", -EIO, "control socket: cannot look for group g: Input/output error");
+	group_error = 0;
+	mode_error = EROFS;
+	cannot_open(f, NULL, -EROFS, "control socket: cannot set the mode of %s to 0640: "
+		    "Read-only file system");
+	cannot_open(f, "g", -EROFS, "control socket: cannot set the mode of %s to 0640: "
+		    "Read-only file system");
+	mode_error = 0;
+	cc.group = (char *)"g";
 	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
 	works(f);
 }
@@ -703,6 +768,7 @@ int main(void)
 		WITH(test_slow_reader),
 		WITH(test_stuck),
 		WITH(test_socket),
+		WITH(test_permissions),
 		WITH(test_never_open),
 	};
 

@@ -40,7 +40,10 @@ struct control {
 	struct client_owner clients;
 };
 
-/* Make room for a new client; disconnect a stuck one if needed. Return: false if there is none. */
+/*
+ * Make room for a new client; disconnect a stuck one if needed.
+ * Return: false if all places are taken and no client is stuck.
+ */
 static bool make_place(struct control *c)
 {
 	struct control_client *client;
@@ -91,33 +94,50 @@ static void control_accept(void *arg, uint32_t events)
 	}
 }
 
+/* Return true if getgrnam() means by @err that there is no such group: see getgrnam(3). */
+static bool means_unknown(int err)
+{
+	return !err || err == ENOENT || err == ESRCH || err == EBADF || err == EPERM;
+}
+
+static int set_group(const char *path, const char *name)
+{
+	const struct group *g;
+	int err;
+
+	errno = 0;
+	g = getgrnam(name);
+	if (!g && means_unknown(errno)) {
+		log_err("control socket: there is no group %s", name);
+		return -EINVAL;
+	}
+	if (!g) {
+		err = -errno;
+		log_err("control socket: cannot look for group %s: %s", name, strerror(-err));
+		return err;
+	}
+	if (!chown(path, -1, g->gr_gid))
+		return 0;
+	err = -errno;
+	log_err("control socket: cannot give %s to group %s: %s", path, name, strerror(-err));
+	return err;
+}
+
 /*
  * Give the socket its group and mode. No other user can have connected before, because
  * control_open() creates the socket with mode 0600.
  */
 static int set_permissions(const struct config_control *cc)
 {
-	const struct group *g = NULL;
-	int err;
+	int err = cc->group ? set_group(cc->path, cc->group) : 0;
 
-	if (cc->group) {
-		errno = 0;
-		g = getgrnam(cc->group);
-		if (!g && errno == ENOMEM) {
-			log_err("control socket: cannot look for group %s: out of memory",
-				cc->group);
-			return -ENOMEM;
-		}
-		if (!g) {
-			log_err("control socket: there is no group %s", cc->group);
-			return -EINVAL;
-		}
-	}
-	if ((!g || !chown(cc->path, -1, g->gr_gid)) && !chmod(cc->path, cc->mode))
+	if (err)
+		return err;
+	if (!chmod(cc->path, cc->mode))
 		return 0;
 	err = -errno;
-	log_err("control socket: cannot give %s to group %s with mode %04o: %s", cc->path,
-		cc->group ? cc->group : "(unchanged)", cc->mode, strerror(-err));
+	log_err("control socket: cannot set the mode of %s to %04o: %s", cc->path, cc->mode,
+		strerror(-err));
 	return err;
 }
 
