@@ -29,7 +29,7 @@ struct qp;
  * @sw:		joins the devices
  * @pool:	packets
  * @syncer:	writes memory of guests to disk
- * @timers:	retransmission, RNR, moderation
+ * @timers:	of queue pairs, CQs, functions, fault rules and rate-limited links
  * @clock:	source of time, ns: engine_clock(), or that of a test
  * @now:	time of this turn, ns of @clock
  * @cc:		congestion control
@@ -97,7 +97,7 @@ void engine_del_device(struct engine *e, struct device *dev);
 
 /* engine_activate() - schedule @qp, which has or may have work */
 void engine_activate(struct engine *e, struct qp *qp);
-/* engine_forget() - take @qp from all lists */
+/* engine_forget() - take @qp from the lists of active and watched queue pairs */
 void engine_forget(struct engine *e, struct qp *qp);
 
 /* engine_clock() - read the monotonic clock, ns; it is the device clock too */

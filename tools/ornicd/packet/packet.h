@@ -39,7 +39,7 @@ struct seg {
 enum packet_kind {
 	PACKET_ETHERNET,	/* a frame: payload starts with the Ethernet header */
 	PACKET_ROCE,		/* decoded headers; payload starts after them */
-	PACKET_BAD_ICRC,	/* damaged RoCEv2; only addresses and @frame are valid */
+	PACKET_BAD_ICRC,	/* damaged RoCEv2: @frame is valid, decoded headers may be wrong */
 };
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two ICRCs of a FLUSH. Soft-RoCE's is that of IBTA, continued over the transport headers.
+ * The two ICRCs of a FLUSH. Soft-RoCE continues the IBTA ICRC over the transport headers.
  */
 #include "rxe_flush.h"
 
