@@ -772,6 +772,26 @@ input()
         self.works()
 
 
+class StaleFatal(BadDevice):
+    """A queue pair enters RESET while its event QP_FATAL waits for delivery."""
+
+    def test_used_again(self):
+        """ORN-QP-22: the driver does not flush work requests that the device executes."""
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.load()
+        self.vm.run("insmod /tmp/selftests/ornic_ktest.ko resets=ornic0")
+        self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
+        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_event ms=3000", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
+        create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_QP_CREATE][-1]
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": create.completion["number"],
+                                 "syndrome": c.ORNIC_SYN_RING_INDEX})
+        self.vm.run("until [ $(cat /sys/module/ornic_slow/parameters/calls) != 0 ]; do sleep 0.05; done; rmmod ornic_ktest",
+                    timeout=60)
+        self.assertTrue(self.said("ornic_ktest: ok 1 - reset"), re.findall("ornic_ktest: #.*", self.vm.dmesg()))
+
+
 class Reset(BadDevice):
     """ORN-CTL-24, ORN-CTL-25: the driver frees the device's memory only when the device is known not to access it."""
 

@@ -149,6 +149,10 @@ int ktest_run_wr(struct ktest_conn *conn, struct ib_send_wr *wr);
 int ktest_objects_create(const char *name);
 void ktest_objects_destroy(void);
 
+/* reset.c */
+int ktest_reset_prepare(const char *name);
+void ktest_reset(void);
+
 /* cases.c */
 void ktest_cases(struct sockaddr *addr);
 bool ktest_failed(const char *where, int line, const char *what);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Loading the module starts a server, runs all test cases against a server, or both. With parameter
- * objects it only creates objects and keeps them until it is unloaded.
+ * objects it only creates objects and keeps them until it is unloaded, with parameter resets it
+ * only resets a queue pair when it is unloaded.
  */
 #include <linux/inet.h>
 #include <linux/module.h>
@@ -29,6 +30,10 @@ static char *objects = "";
 module_param(objects, charp, 0444);
 MODULE_PARM_DESC(objects, "RDMA device to create objects of, nothing more");
 
+static char *resets = "";
+module_param(resets, charp, 0444);
+MODULE_PARM_DESC(resets, "RDMA device of a queue pair to reset when unloaded, nothing more");
+
 static int parse(const char *text, struct sockaddr_storage *addr)
 {
 	char number[6];
@@ -44,6 +49,8 @@ static int __init ktest_init(void)
 
 	if (*objects)
 		return ktest_objects_create(objects);
+	if (*resets)
+		return ktest_reset_prepare(resets);
 	if (*listen) {
 		ret = parse(listen, &addr);
 		ret = ret ?: ktest_server_start((struct sockaddr *)&addr);
@@ -66,6 +73,8 @@ static void __exit ktest_exit(void)
 {
 	if (*objects)
 		ktest_objects_destroy();
+	if (*resets)
+		ktest_reset();
 	if (*listen)
 		ktest_server_stop();
 }

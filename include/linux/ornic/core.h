@@ -183,6 +183,26 @@ void ornic_event_unregister(struct ornic_dev *odev, struct notifier_block *nb);
 void ornic_event_flush(struct ornic_dev *odev);
 
 /**
+ * ornic_event_last() - return the position of the last event that the device has written
+ * @odev: device
+ *
+ * Events have positions 1, 2, ... in the order of delivery. Unlike ornic_event_flush(), this
+ * function does not wait for subscribers, so one may call it while it handles an event.
+ *
+ * Context: process context, may sleep.
+ */
+u64 ornic_event_last(struct ornic_dev *odev);
+
+/**
+ * ornic_event_current() - return the position of the event being delivered
+ * @odev: device
+ *
+ * Context: a subscriber that handles an event other than ORNIC_EV_DEVICE_FATAL, which has no
+ * position.
+ */
+u64 ornic_event_current(struct ornic_dev *odev);
+
+/**
  * struct ornic_dbpage - a doorbell page
  * @index: page number that create commands of objects contain
  * @phys: bus address, for mapping into a process

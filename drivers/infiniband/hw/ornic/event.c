@@ -15,6 +15,7 @@
 #include <linux/netdevice.h>
 #include <linux/notifier.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/xarray.h>
 
 #include <linux/ornic/hw/admin.h>
@@ -135,6 +136,25 @@ static void ornic_tell_qp(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsi
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
+/*
+ * Note what an event says about the queue pair, unless it precedes RESET: events wait in the queue
+ * while a consumer resets the queue pair and uses it again.
+ */
+static void ornic_note_event(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp, unsigned long type,
+			     const struct ornic_eqe *eqe)
+{
+	u64 position = ornic_event_current(dev->odev);
+
+	spin_lock_irq(&qp->life_lock);
+	if (position > qp->before_reset) {
+		if (type == ORNIC_EV_QP_FATAL && ornic_ring_failed(eqe))
+			ornic_ib_soft_qp(dev, qp);
+		if (type == ORNIC_EV_LAST_WQE)
+			set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
+	}
+	spin_unlock_irq(&qp->life_lock);
+}
+
 static void ornic_qp_event(struct ornic_ib_dev *dev, unsigned long type,
 			   const struct ornic_eqe *eqe)
 {
@@ -142,10 +162,7 @@ static void ornic_qp_event(struct ornic_ib_dev *dev, unsigned long type,
 
 	if (!qp)
 		return;
-	if (type == ORNIC_EV_QP_FATAL && ornic_ring_failed(eqe))
-		ornic_ib_soft_qp(dev, qp);
-	if (type == ORNIC_EV_LAST_WQE)
-		set_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
+	ornic_note_event(dev, qp, type, eqe);
 	ornic_tell_qp(dev, qp, type);
 	ornic_ref_put(&qp->ref);
 }

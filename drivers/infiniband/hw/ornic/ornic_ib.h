@@ -18,6 +18,7 @@
  *	cq->comp_lock	held while the completion handler of the consumer runs
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
+ *	qp->life_lock	entry into RESET against events
  *
  * A verb never calls a handler of its consumer. Handlers run from events and from dev->wq,
  * with no lock held but comp_lock.

@@ -210,6 +210,7 @@ static void ornic_qp_unpublish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 static void ornic_qp_init_state(struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr)
 {
 	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->life_lock);
 	INIT_LIST_HEAD(&qp->members);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);

@@ -7,6 +7,7 @@
 #define ORNIC_IB_QP_H
 
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
@@ -42,7 +43,9 @@ struct ornic_ib_geom {
  * @qpn: handle in the device; differs from qp_num for the GSI
  * @mutex: protects @dest_qpn, @members and the order of transitions
  * @state: state that the last modify requested; in the device it may be SQE or ERR
- * @dead: the device stopped serving it without flushing (ORN-QP-22)
+ * @life_lock: serialises events that change @dead and @told with entry into RESET
+ * @before_reset: position of the last event that may precede the last entry into RESET
+ * @dead: the device stopped serving it without flushing since RESET (ORN-QP-22)
  * @told: bit ORNIC_IB_QP_LAST_WQE: the event was delivered since RESET
  * @dest_qpn: remote queue pair, of a connected one
  * @members: its multicast groups
@@ -62,6 +65,8 @@ struct ornic_ib_qp {
 	u32 qpn;
 	struct mutex mutex;	/* see above */
 	enum ib_qp_state state;
+	spinlock_t life_lock;	/* see above */
+	u64 before_reset;
 	bool dead;
 	unsigned long told;
 	u32 dest_qpn;

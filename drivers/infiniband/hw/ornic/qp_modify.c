@@ -120,14 +120,29 @@ static void ornic_reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struc
 	spin_unlock_irq(&cq->lock);
 }
 
-/* Empty the kernel's queues after the transition to RESET. Providers do that for processes. */
-static void ornic_entered_reset(struct ornic_ib_qp *qp)
+/* Empty the kernel's queues. Providers do that for processes. */
+static void ornic_reset_queues(struct ornic_ib_qp *qp)
 {
 	if (!qp->kbuf.cpu)
 		return;
 	ornic_reset_wq(qp, &qp->sq, qp->ibqp.send_cq);
 	ornic_reset_wq(qp, &qp->rq, qp->ibqp.recv_cq);
+}
+
+/*
+ * Forget the past after the transition to RESET. Do not wait for the delivery of pending events:
+ * the caller may be the handler of one, or hold a lock that a handler takes.
+ */
+static void ornic_entered_reset(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	u64 last = ornic_event_last(dev->odev);
+
+	ornic_reset_queues(qp);
+	spin_lock_irq(&qp->life_lock);
+	qp->before_reset = last;
 	WRITE_ONCE(qp->dead, false);
+	clear_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
+	spin_unlock_irq(&qp->life_lock);
 }
 
 /*
@@ -167,10 +182,8 @@ static int ornic_modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		qp->dest_qpn = attr->dest_qp_num;
 	if (!(mask & IB_QP_STATE))
 		return 0;
-	if (next == IB_QPS_RESET) {
-		ornic_entered_reset(qp);
-		clear_bit(ORNIC_IB_QP_LAST_WQE, &qp->told);
-	}
+	if (next == IB_QPS_RESET)
+		ornic_entered_reset(dev, qp);
 	WRITE_ONCE(qp->state, next);
 	return 0;
 }

@@ -30,7 +30,9 @@ void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
 
 	spin_lock_irqsave(&events->lock, flags);
 	room = kfifo_put(&events->fifo, *eqe);
-	if (!room)
+	if (room)
+		events->queued++;
+	else
 		events->dropped++;
 	spin_unlock_irqrestore(&events->lock, flags);
 	if (!room)
@@ -58,7 +60,9 @@ static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
 
 	spin_lock_irq(&events->lock);
 	found = kfifo_get(&events->fifo, eqe);
-	if (!found && events->fatal) {
+	if (found) {
+		events->taken++;
+	} else if (events->fatal) {
 		memset(eqe, 0, sizeof(*eqe));
 		eqe->type = ORNIC_EV_DEVICE_FATAL;
 		events->fatal = false;
@@ -102,6 +106,33 @@ void ornic_event_flush(struct ornic_dev *odev)
 	flush_work(&odev->core->events.work);
 }
 EXPORT_SYMBOL_GPL(ornic_event_flush);
+
+static u64 ornic_event_read(struct ornic_events *events, const u64 *count)
+{
+	u64 value;
+
+	spin_lock_irq(&events->lock);
+	value = *count;
+	spin_unlock_irq(&events->lock);
+	return value;
+}
+
+u64 ornic_event_last(struct ornic_dev *odev)
+{
+	struct ornic_events *events = &odev->core->events;
+
+	ornic_eq_poll(odev->core, 0);
+	return ornic_event_read(events, &events->queued);
+}
+EXPORT_SYMBOL_GPL(ornic_event_last);
+
+u64 ornic_event_current(struct ornic_dev *odev)
+{
+	struct ornic_events *events = &odev->core->events;
+
+	return ornic_event_read(events, &events->taken);
+}
+EXPORT_SYMBOL_GPL(ornic_event_current);
 
 /* kvmalloc(): a host with fragmented memory has no 512 KiB contiguous block. */
 static int ornic_events_alloc(struct ornic_events *events)

@@ -85,6 +85,8 @@ struct ornic_eq {
  * @lock: serialises the producers, event queue 0 and ornic_fatal()
  * @fifo: events read from the device and not yet delivered
  * @buffer: memory of @fifo
+ * @queued: number of events that were put into @fifo
+ * @taken: number of events that were taken out of @fifo
  * @fatal: deliver DEVICE_FATAL after the events in @fifo
  * @dropped: events dropped because @fifo was full
  * @wq: ordered workqueue of @work
@@ -95,6 +97,8 @@ struct ornic_events {
 	spinlock_t lock;	/* producers of events */
 	DECLARE_KFIFO_PTR(fifo, struct ornic_eqe);
 	void *buffer;
+	u64 queued;
+	u64 taken;
 	bool fatal;
 	u64 dropped;
 	struct workqueue_struct *wq;
