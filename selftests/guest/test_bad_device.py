@@ -513,6 +513,22 @@ class Harmless(BadDevice):
         self.works()
         self.assertEqual(self.reasons(), [])
 
+    def test_invented_completions(self):
+        """ORN-SEC-7: completion events of CQs of the kernel that no entry caused. One CQ is never armed, because its consumer
+        polls it directly; its handler must not be called."""
+        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.load()
+        since = len(self.proxy.commands)
+        self.vm.run("insmod /tmp/selftests/ornic_ktest.ko objects=ornic0")
+        self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
+        for command in self.proxy.commands[since:]:
+            if command.opcode == c.ORNIC_OP_CQ_CREATE:
+                event = {"type": c.ORNIC_EV_COMPLETION, "number": command.completion["number"]}
+                self.proxy.put_event(command.input("ornic_cq_create_cmd")["eq"], event, event)
+        self.works()
+        self.vm.run("rmmod ornic_ktest")
+        self.assertEqual(self.reasons(), [])
+
     def test_interrupt_storm(self):
         """ORN-SEC-17: spurious interrupts cost no more than the interrupts themselves."""
         self.load()

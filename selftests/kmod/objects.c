@@ -16,6 +16,7 @@ static struct {
 	struct ib_pd *pd;
 	struct ib_cq *send_cq;
 	struct ib_cq *recv_cq;
+	struct ib_cq *direct_cq;
 	struct ib_srq *srq;
 	struct ib_qp *rc;
 	struct ib_qp *ud;
@@ -77,6 +78,9 @@ static int make_all(void)
 	it.recv_cq = ib_alloc_cq(it.ibdev, NULL, 100, 0, IB_POLL_SOFTIRQ);
 	if (IS_ERR(it.recv_cq))
 		return PTR_ERR(it.recv_cq);
+	it.direct_cq = ib_alloc_cq(it.ibdev, NULL, 50, 0, IB_POLL_DIRECT);
+	if (IS_ERR(it.direct_cq))
+		return PTR_ERR(it.direct_cq);
 	ret = make_srq();
 	if (ret)
 		return ret;
@@ -102,6 +106,8 @@ void ktest_objects_destroy(void)
 	}
 	if (!IS_ERR_OR_NULL(it.srq))
 		ib_destroy_srq(it.srq);
+	if (!IS_ERR_OR_NULL(it.direct_cq))
+		ib_free_cq(it.direct_cq);
 	if (!IS_ERR_OR_NULL(it.recv_cq))
 		ib_free_cq(it.recv_cq);
 	if (!IS_ERR_OR_NULL(it.send_cq))

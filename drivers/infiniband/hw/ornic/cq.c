@@ -51,18 +51,24 @@ void ornic_ib_cq_call(struct ornic_ib_cq *cq)
 	spin_unlock_irqrestore(&cq->comp_lock, flags);
 }
 
-/* Handle a completion event. A process counts the events of its own CQs (ORN-RNG-10). */
+/*
+ * Handle a completion event. A process counts the events of its own CQs (ORN-RNG-10). A kernel
+ * consumer gets only an event that it waits for, because a faulty device may invent others.
+ */
 static void ornic_cq_comp(struct ornic_comp *comp)
 {
 	struct ornic_ib_cq *cq = container_of(comp, struct ornic_ib_cq, comp);
 	unsigned long flags;
+	bool due = true;
 
 	if (cq->kbuf.cpu) {
 		spin_lock_irqsave(&cq->lock, flags);
+		due = ornic_ib_cq_awaited(cq);
 		ornic_arm_event(&cq->arm);
 		spin_unlock_irqrestore(&cq->lock, flags);
 	}
-	ornic_ib_cq_call(cq);
+	if (due)
+		ornic_ib_cq_call(cq);
 }
 
 static int ornic_check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr)

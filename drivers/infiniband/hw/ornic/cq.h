@@ -47,6 +47,7 @@ struct ornic_ib_ring;
  * @index: next entry to consume
  * @arm: arming state
  * @closed: the CQ is being destroyed and not armed, because another may get its number
+ * @used: a queue pair uses or used the CQ
  * @last: queue pair of the last polled entry, because the next is often of the same; NULL or
  *	in @qps
  *
@@ -73,6 +74,7 @@ struct ornic_ib_cq {
 	u32 index;
 	struct ornic_arm arm;
 	bool closed;
+	bool used;
 	struct ornic_ib_qp *last;
 };
 
@@ -84,6 +86,16 @@ static inline struct ornic_ib_cq *to_ocq(struct ib_cq *ibcq)
 static inline struct ornic_cqe *ornic_ib_cqe(const struct ornic_ib_cq *cq, u32 index)
 {
 	return ornic_paged_entry(cq->kbuf.cpu, 0, index, cq->log_entries, ORNIC_IB_CQE_LOG);
+}
+
+/*
+ * Return true if the consumer waits for a call of its completion handler. The caller holds the
+ * lock. __ib_alloc_cq() arms a CQ before the handler can be called (6.1 to 7.2), but no queue pair
+ * uses the CQ before it returns.
+ */
+static inline bool ornic_ib_cq_awaited(const struct ornic_ib_cq *cq)
+{
+	return cq->used && cq->arm.type != ORNIC_ARM_NONE;
 }
 
 /* cq.c */

@@ -156,7 +156,12 @@ static int ornic_qp_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_q
 /* Enter the queue pair in the table of a CQ; called twice if both of its queues use the CQ. */
 static int ornic_enter_cq(struct ib_cq *ibcq, struct ornic_ib_qp *qp)
 {
-	return xa_err(xa_store(&to_ocq(ibcq)->qps, qp->qpn, qp, GFP_KERNEL));
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
+
+	spin_lock_irq(&cq->lock);
+	cq->used = true;
+	spin_unlock_irq(&cq->lock);
+	return xa_err(xa_store(&cq->qps, qp->qpn, qp, GFP_KERNEL));
 }
 
 /* Remove the queue pair from its CQs. On return polling does not use it. */

@@ -151,9 +151,8 @@ static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum i
 }
 
 /*
- * Call the completion handler of an armed CQ if it has completions. Entries of the device count
- * too, because the device may have died between an entry and its event. Do not call the handler of
- * an empty CQ: ib_free_cq() may have stopped the consumer's polling already.
+ * Call the completion handler if the consumer waits for it and the CQ has completions. Entries of
+ * the device count too, because the device may have died between an entry and its event.
  */
 void ornic_ib_soft_kick(struct work_struct *work)
 {
@@ -161,7 +160,7 @@ void ornic_ib_soft_kick(struct work_struct *work)
 	bool due;
 
 	spin_lock_irq(&cq->lock);
-	due = cq->arm.type != ORNIC_ARM_NONE &&
+	due = ornic_ib_cq_awaited(cq) &&
 	      (ornic_ib_cq_ready(cq) || ornic_ib_soft_pending(cq));
 	spin_unlock_irq(&cq->lock);
 	if (due)
