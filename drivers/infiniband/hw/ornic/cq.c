@@ -160,7 +160,7 @@ static void ornic_adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring 
 
 static void ornic_cq_init_state(struct ornic_ib_cq *cq)
 {
-	mutex_init(&cq->resize);
+	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	spin_lock_init(&cq->comp_lock);
 	ornic_arm_init(&cq->arm);
@@ -205,9 +205,11 @@ static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
  */
 static void ornic_cq_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
+	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
 	cq->closed = true;
 	spin_unlock_irq(&cq->lock);
+	mutex_unlock(&cq->mutex);
 
 	down_read(&dev->odev->numbers);
 	xa_erase(&dev->cqs, cq->cqn);
@@ -330,19 +332,44 @@ int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+/* ib_free_cq() stops the moderation of a CQ after pre_destroy_cq() (7.2). */
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
+	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	const struct ornic_identify_device *id = &dev->odev->id;
 	struct ornic_moderate_cmd cmd = {
 		.mask = cpu_to_le32(ORNIC_MODERATE_TIMING),
 		.mod_count = cpu_to_le16(count),
 		.mod_period_us = cpu_to_le16(period),
 	};
+	int ret;
 
 	if (count > le16_to_cpu(id->max_mod_count) || period > le16_to_cpu(id->max_mod_period_us))
 		return -EINVAL;
-	return ornic_ib_cmd_cq_modify(dev, to_ocq(ibcq)->cqn, &cmd);
+	mutex_lock(&cq->mutex);
+	ret = cq->closed ? -EINVAL : ornic_ib_cmd_cq_modify(dev, cq->cqn, &cmd);
+	mutex_unlock(&cq->mutex);
+	return ret;
+}
+
+/**
+ * ornic_ib_cq_query() - query a CQ that may be being destroyed
+ * @cq: completion queue
+ * @rsp: for the answer of the device
+ *
+ * Context: process context, may sleep. Return: 0, -ENOENT if the device no longer has the CQ, or
+ * another negative errno.
+ */
+int ornic_ib_cq_query(struct ornic_ib_cq *cq, struct ornic_cq_query_rsp *rsp)
+{
+	struct ornic_ib_dev *dev = to_oib(cq->ibcq.device);
+	int ret;
+
+	mutex_lock(&cq->mutex);
+	ret = cq->closed ? -ENOENT : ornic_ib_cmd_cq_query(dev, cq->cqn, rsp);
+	mutex_unlock(&cq->mutex);
+	return ret;
 }
 
 /**

@@ -19,6 +19,7 @@
 #include "buf.h"
 #include "event.h"
 
+struct ornic_cq_query_rsp;
 struct ornic_cqe;
 struct ornic_ib_dev;
 struct ornic_ib_qp;
@@ -32,7 +33,7 @@ struct ornic_ib_ring;
  * @comp: delivery of completion events
  * @ref: keeps the CQ while an event is delivered
  * @cqn: number in the device
- * @resize: one resize at a time
+ * @mutex: serialises resize, moderation and query with each other and with destruction
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
  * @kbuf: ring and record of the kernel; the members that follow are for these only
@@ -46,7 +47,8 @@ struct ornic_ib_ring;
  *	index of every work queue that completes here
  * @index: next entry to consume
  * @arm: arming state
- * @closed: the CQ is being destroyed and not armed, because another may get its number
+ * @closed: the CQ is being destroyed and its number not used, because another CQ may get it;
+ *	also protected by @mutex
  * @used: a queue pair uses or used the CQ
  * @last: queue pair of the last polled entry, because the next is often of the same; NULL or
  *	in @qps
@@ -58,7 +60,7 @@ struct ornic_ib_cq {
 	struct ornic_comp comp;
 	struct ornic_ib_ref ref;
 	u32 cqn;
-	struct mutex resize;	/* see above */
+	struct mutex mutex;	/* see above */
 	u8 log_entries;
 	struct ornic_ib_ubuf ubuf;
 
@@ -107,6 +109,7 @@ int ornic_ib_pre_destroy_cq(struct ib_cq *ibcq);
 void ornic_ib_post_destroy_cq(struct ib_cq *ibcq);
 int ornic_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int ornic_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+int ornic_ib_cq_query(struct ornic_ib_cq *cq, struct ornic_cq_query_rsp *rsp);
 int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
 			  u8 log_entries, u32 entries, const struct uverbs_attr_bundle *attrs);
 void ornic_ib_cq_call(struct ornic_ib_cq *cq);

@@ -143,11 +143,11 @@ int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata
 
 	if (!entries || entries > dev->lim.max_cqe)
 		return -EINVAL;
-	mutex_lock(&cq->resize);
+	mutex_lock(&cq->mutex);
 	if (udata)
 		ret = ornic_cq_resize_user(dev, cq, entries, udata);
 	else
 		ret = ornic_cq_resize_kernel(dev, cq, entries);
-	mutex_unlock(&cq->resize);
+	mutex_unlock(&cq->mutex);
 	return ret;
 }

@@ -3,7 +3,7 @@
  * Resource tracking: driver details of an object in "rdma res show". Each call
  * queries the device. The raw form is the unchanged output of the query command.
  *
- * An object of a dead device is shown without details.
+ * An object of a dead device is shown without details, and so is one that is being destroyed.
  */
 #include <linux/bits.h>
 #include <net/netlink.h>
@@ -54,10 +54,10 @@ static int ornic_put_fields(struct sk_buff *msg, const struct field *fields, u32
 	return 0;
 }
 
-/* Convert the error of a query: 0 for a dead device, whose objects are shown without details. */
+/* Convert the error of a query: 0 if the device is dead or no longer has the object. */
 static int ornic_res_untold(struct ornic_ib_dev *dev, int err)
 {
-	return ornic_device_dead(dev->odev) ? 0 : err;
+	return err == -ENOENT || ornic_device_dead(dev->odev) ? 0 : err;
 }
 
 static int ornic_put_qp(struct sk_buff *msg, u32 handle, const struct ornic_qp_query_rsp *rsp)
@@ -124,12 +124,12 @@ static int ornic_put_cq(struct sk_buff *msg, u32 cqn, const struct ornic_cq_quer
 int ornic_ib_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
-	u32 cqn = to_ocq(ibcq)->cqn;
 	struct ornic_cq_query_rsp rsp;
 	int ret;
 
-	ret = ornic_ib_cmd_cq_query(dev, cqn, &rsp);
-	return ret ? ornic_res_untold(dev, ret) : ornic_put_cq(msg, cqn, &rsp);
+	ret = ornic_ib_cq_query(to_ocq(ibcq), &rsp);
+	return ret ? ornic_res_untold(dev, ret) :
+		     ornic_put_cq(msg, to_ocq(ibcq)->cqn, &rsp);
 }
 
 int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq)
@@ -138,7 +138,7 @@ int ornic_ib_fill_res_cq_raw(struct sk_buff *msg, struct ib_cq *ibcq)
 	struct ornic_cq_query_rsp rsp;
 	int ret;
 
-	ret = ornic_ib_cmd_cq_query(dev, to_ocq(ibcq)->cqn, &rsp);
+	ret = ornic_ib_cq_query(to_ocq(ibcq), &rsp);
 	return ret ? ornic_res_untold(dev, ret) :
 		     nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(rsp), &rsp);
 }
