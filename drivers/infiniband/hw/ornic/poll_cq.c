@@ -101,7 +101,7 @@ static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp,
 				 const struct ornic_cqe *cqe, u64 *wr_id)
 {
 	struct ornic_ib_wq *wq = recv ? &qp->rq : &qp->sq;
-	u32 posted = READ_ONCE(wq->prod) - wq->cons;
+	u32 posted = smp_load_acquire(&wq->prod) - wq->cons;	/* before wr is read */
 	u32 index = le32_to_cpu(cqe->wqe_id);
 	const struct ornic_ib_wr *wr;
 

@@ -61,7 +61,7 @@ static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv
 		.id = wr->wr_id,
 		.room = ornic_ib_recv_room(wr),
 	};
-	smp_store_release(&rq->prod, index + 1); /* after wr, which ornic_flush_wq() reads */
+	smp_store_release(&rq->prod, index + 1); /* after wr, which polling reads */
 	return 0;
 }
 

@@ -204,7 +204,7 @@ static int ornic_post_send_post_one(struct ornic_ib_qp *qp, const struct ib_send
 	if (ret)
 		return ret;
 	sq->wr[index & (BIT(sq->log) - 1)].id = wr->wr_id;
-	smp_store_release(&sq->prod, index + 1); /* after wr, which ornic_flush_wq() reads */
+	smp_store_release(&sq->prod, index + 1); /* after wr, which polling reads */
 	return 0;
 }
 

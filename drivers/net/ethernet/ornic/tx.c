@@ -119,7 +119,7 @@ static void ornic_tx_publish(struct ornic_queues *q)
 		return;
 	last = ornic_ring_at(&q->sq.ring, new - 1);
 	last->flags |= ORNIC_WQE_SIGNALED;
-	WRITE_ONCE(q->sq.published, new);	/* before any completion of it */
+	smp_store_release(&q->sq.published, new);	/* after the slots, before a completion */
 	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.ring.rec, old, new);
 }
 
@@ -216,7 +216,7 @@ static bool ornic_tx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe, 
 	u32 index = le32_to_cpu(cqe->wqe_id);
 
 	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == q->qpn &&
-	       index - tail < READ_ONCE(q->sq.published) - tail;
+	       index - tail < smp_load_acquire(&q->sq.published) - tail; /* before the slots */
 }
 
 /* Free the frames before index end. Return: the new tail. */
