@@ -363,8 +363,9 @@ struct payload {
 
 #define PAYLOAD		16u		/* bytes without @beyond */
 
-/* Resize as libibverbs does, with a payload that no provider sends; return 0 or an errno. */
-static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t bytes)
+/* Modify as libibverbs does, with a payload that no provider sends; return 0 or an errno. */
+static int raw_modify(uint32_t mask, uint32_t max_wr, const struct payload *payload,
+		      uint32_t bytes)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
@@ -376,13 +377,18 @@ static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t b
 			.in_words = (sizeof(cmd.hdr) + sizeof(cmd.core) + bytes) / 4,
 		},
 		.core = {
-			.srq_handle = srq->handle, .attr_mask = IBV_SRQ_MAX_WR, .max_wr = max_wr,
+			.srq_handle = srq->handle, .attr_mask = mask, .max_wr = max_wr,
 		},
 		.payload = *payload,
 	};
 	ssize_t len = cmd.hdr.in_words * 4;
 
 	return write(dev.verbs->cmd_fd, &cmd, len) == len ? 0 : errno;
+}
+
+static int raw_resize(uint32_t max_wr, const struct payload *payload, uint32_t bytes)
+{
+	return raw_modify(IBV_SRQ_MAX_WR, max_wr, payload, bytes);
 }
 
 /* A process that describes its ring wrongly is rejected, and its SRQ continues to work. */
@@ -412,6 +418,7 @@ static void test_resize_hostile(struct verdict *v)
 	bad = good;
 	bad.beyond = 1;
 	expect(v, raw_resize(64, &bad, sizeof(bad)), EOPNOTSUPP, "a field that is not known");
+	expect(v, raw_modify(IBV_SRQ_LIMIT, 0, &good, PAYLOAD), EOPNOTSUPP, "payload of a limit");
 	*(uint32_t *)(ring + 64 * 32) = 8 + 64 + 1;	/* host_index */
 	expect(v, raw_resize(64, &good, PAYLOAD), EINVAL, "an index beyond the ring");
 	*(uint32_t *)(ring + 64 * 32) = -1;

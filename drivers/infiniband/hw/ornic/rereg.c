@@ -6,6 +6,7 @@
 #include <linux/build_bug.h>
 #include <linux/err.h>
 #include <rdma/ib_umem.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <linux/ornic/hw/mr.h>
 
@@ -119,7 +120,11 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 		.flags = flags, .start = start, .length = length, .virt = virt,
 		.access = flags & IB_MR_REREG_ACCESS ? access : mr->access,
 	};
+	int ret;
 
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ERR_PTR(ret);
 	if (flags & ~(IB_MR_REREG_TRANS | IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_TRANS &&

@@ -155,8 +155,11 @@ int ornic_ib_modify_wq(struct ib_wq *ibwq, struct ib_wq_attr *attr, u32 mask,
 		       struct ib_udata *udata)
 {
 	struct ornic_ib_rwq *rwq = to_orwq(ibwq);
-	int ret = 0;
+	int ret;
 
+	ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	if (mask & IB_WQ_FLAGS)
 		return -EOPNOTSUPP;
 	mutex_lock(&rwq->qp.mutex);

@@ -283,6 +283,10 @@ int ornic_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_MAX_WR))
+		ret = ib_is_udata_in_empty(udata);
+	if (ret)
+		return ret;
 	mutex_lock(&srq->modify);
 	if (mask & IB_SRQ_MAX_WR)
 		ret = ornic_ib_srq_resize(dev, srq, attr, mask & IB_SRQ_LIMIT, udata);
