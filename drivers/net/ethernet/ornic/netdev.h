@@ -294,7 +294,7 @@ u32 ornic_rx_max_mtu(const struct ornic_netdev *nd);
 int ornic_rx_init(struct ornic_queues *q);
 void ornic_rx_use(struct ornic_queues *q);
 void ornic_rx_cleanup(struct ornic_queues *q);
-void ornic_rx_fill(struct ornic_queues *q);
+bool ornic_rx_fill(struct ornic_queues *q);
 int ornic_napi_poll(struct napi_struct *napi, int budget);
 
 /* steer.c */

@@ -75,24 +75,32 @@ static bool ornic_rx_post(struct ornic_queues *q)
 	return true;
 }
 
-/* ornic_rx_fill() - post buffers until the receive ring is full or memory is short. */
-void ornic_rx_fill(struct ornic_queues *q)
+/* ornic_rx_fill() - post buffers until the receive ring is full. Return: false without memory. */
+bool ornic_rx_fill(struct ornic_queues *q)
 {
-	struct ornic_netdev *nd = q->nd;
 	u32 old = q->rq.published;
+	bool full = true;
 
-	while (q->rq.head - q->rq.tail < ornic_rx_entries(q)) {
-		if (ornic_rx_post(q))
-			continue;
-		u64_stats_update_begin(&nd->rx_stats.sync);
-		nd->rx_stats.no_buffer++;
-		u64_stats_update_end(&nd->rx_stats.sync);
-		break;
+	while (full && q->rq.head - q->rq.tail < ornic_rx_entries(q))
+		full = ornic_rx_post(q);
+	if (q->rq.head != old) {
+		q->rq.published = q->rq.head;
+		ornic_ring_post(&q->nd->core->odev, ORNIC_DB_RQ, q->qpn, q->rq.ring.rec, old,
+				q->rq.head);
 	}
-	if (q->rq.head == old)
+	return full;
+}
+
+/* Only NAPI counts: queues start while it may poll others. */
+static void ornic_rx_refill(struct ornic_queues *q)
+{
+	struct ornic_rx_stats *stats = &q->nd->rx_stats;
+
+	if (likely(ornic_rx_fill(q)))
 		return;
-	q->rq.published = q->rq.head;
-	ornic_ring_post(&nd->core->odev, ORNIC_DB_RQ, q->qpn, q->rq.ring.rec, old, q->rq.head);
+	u64_stats_update_begin(&stats->sync);
+	stats->no_buffer++;
+	u64_stats_update_end(&stats->sync);
 }
 
 static void ornic_rx_csum(struct ornic_netdev *nd, struct sk_buff *skb, u32 flags)
@@ -121,6 +129,14 @@ static void ornic_rx_sync_for_cpu(struct ornic_queues *q, const struct ornic_rx_
 				      seg->offset + offset, len, DMA_FROM_DEVICE);
 }
 
+static void ornic_rx_sync_for_device(struct ornic_queues *q, const struct ornic_rx_seg *seg,
+				     u32 offset, u32 len)
+{
+	dma_sync_single_range_for_device(ornic_dma_dev(q->nd->core),
+					 page_pool_get_dma_addr(seg->page), seg->offset + offset,
+					 len, DMA_FROM_DEVICE);
+}
+
 /* Copy a small frame; its buffer stays in the slot. */
 static struct sk_buff *ornic_rx_copy(struct ornic_queues *q, struct ornic_rx_seg *seg, u32 len)
 {
@@ -129,9 +145,6 @@ static struct sk_buff *ornic_rx_copy(struct ornic_queues *q, struct ornic_rx_seg
 	if (unlikely(!skb))
 		return NULL;
 	skb_put_data(skb, page_address(seg->page) + seg->offset + ORNIC_RX_HEADROOM, len);
-	dma_sync_single_range_for_device(ornic_dma_dev(q->nd->core),
-					 page_pool_get_dma_addr(seg->page),
-					 seg->offset + ORNIC_RX_HEADROOM, len, DMA_FROM_DEVICE);
 	return skb;
 }
 
@@ -164,11 +177,14 @@ static void ornic_rx_frame(struct ornic_queues *q, struct ornic_rx_seg *seg,
 			   const struct ornic_cqe *cqe)
 {
 	u32 len = le32_to_cpu(cqe->byte_len);
+	u32 part = min(len, q->shape.head_room);
 	struct ornic_netdev *nd = q->nd;
 	struct sk_buff *skb;
 
-	ornic_rx_sync_for_cpu(q, seg, ORNIC_RX_HEADROOM, min(len, q->shape.head_room));
+	ornic_rx_sync_for_cpu(q, seg, ORNIC_RX_HEADROOM, part);
 	skb = len <= ORNIC_RX_COPY ? ornic_rx_copy(q, seg, len) : ornic_rx_build(q, seg, len);
+	if (seg->page)	/* the frame was copied or dropped: the buffer is posted again */
+		ornic_rx_sync_for_device(q, seg, ORNIC_RX_HEADROOM, part);
 	if (unlikely(!skb)) {
 		u64_stats_update_begin(&nd->rx_stats.sync);
 		nd->rx_stats.dropped++;
@@ -244,7 +260,7 @@ int ornic_napi_poll(struct napi_struct *napi, int budget)
 	if (unlikely(!budget))
 		return 0;
 	done = ornic_rx_clean(q, budget);
-	ornic_rx_fill(q);
+	ornic_rx_refill(q);
 	if (done == budget)
 		return budget;
 	if (unlikely(q->rq.head == q->rq.tail) && !ornic_dead(nd->core))
