@@ -36,11 +36,12 @@ struct ornic_ib_ring;
  * @mutex: serialises resize, moderation and query with each other and with destruction
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
- * @kbuf: ring and record of the kernel; the members that follow are for these only
+ * @kbuf: ring and record of the kernel; @rec, @qps, @soft, @index, @arm, @used and
+ *	@last are for these only
  * @rec: doorbell record
  * @qps: queue pairs that complete here, by handle; looked up under @lock
- * @soft: the device no longer serves some of them
- * @broken: the device serves none of them
+ * @soft: the driver generates the completions of at least one of @qps
+ * @broken: the CQ is in error; the driver generates the completions of all @qps
  * @kick: runs the completion handler for completions that soft_flush.c generates
  * @comp_lock: serialises calls of the completion handler
  * @lock: protects the members that follow, place and entries of the ring, and the consumer

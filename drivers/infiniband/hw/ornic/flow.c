@@ -6,6 +6,7 @@
  * Bits of a value outside the mask have no effect and are set to 0; a field with
  * mask 0 is left out of the rule.
  */
+#include <linux/build_bug.h>
 #include <linux/err.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -21,6 +22,9 @@
 #include "ornic_ib.h"
 #include "qp.h"
 #include "ucontext.h"
+
+static_assert((int)ORNIC_FRAG_DF == IB_IPV4_DONT_FRAG);
+static_assert((int)ORNIC_FRAG_MF == IB_IPV4_MORE_FRAG);
 
 #define FLOW_TAG_MAX ORNIC_NUMBER_MASK
 

@@ -45,7 +45,7 @@ u32 ornic_ib_recv_room(const struct ib_recv_wr *wr)
 	return min_t(u64, room, U32_MAX);
 }
 
-static int ornic_post_recv_post_one(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
+static int ornic_post_one_recv(struct ornic_ib_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct ornic_ib_wq *rq = &qp->rq;
 	u32 index = rq->prod;
@@ -79,7 +79,7 @@ int ornic_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	first = rq->prod;
 	ret = READ_ONCE(qp->state) == IB_QPS_RESET || ibqp->srq ? -EINVAL : 0;
 	while (wr && !ret) {
-		ret = ornic_post_recv_post_one(qp, wr);
+		ret = ornic_post_one_recv(qp, wr);
 		if (!ret)
 			wr = wr->next;
 	}

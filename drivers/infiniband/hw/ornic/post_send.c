@@ -191,7 +191,7 @@ static int ornic_put_wqe(const struct ornic_ib_qp *qp, u32 index, const struct i
 	return 0;
 }
 
-static int ornic_post_send_post_one(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
+static int ornic_post_one_send(struct ornic_ib_qp *qp, const struct ib_send_wr *wr)
 {
 	struct ornic_ib_wq *sq = &qp->sq;
 	u32 index = sq->prod;
@@ -229,7 +229,7 @@ int ornic_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	first = sq->prod;
 	ret = ornic_may_send(qp) ? 0 : -EINVAL;
 	while (wr && !ret) {
-		ret = ornic_post_send_post_one(qp, wr);
+		ret = ornic_post_one_send(qp, wr);
 		if (!ret)
 			wr = wr->next;
 	}

@@ -67,7 +67,7 @@ int ornic_ib_srq_make_ids(struct ornic_ib_srq *srq, u32 count)
 /**
  * ornic_ib_srq_take_id() - allocate an id for an entry
  * @srq: shared receive queue of the kernel, the lock of its queue held
- * @wr: what to remember of the work request
+ * @wr: attributes of the work request to store
  * @id: out: the id
  *
  * Return: false if as many entries are posted as the ring holds.

@@ -142,7 +142,7 @@ struct ornic_rx_shape {
 };
 
 /**
- * struct ornic_queues - a queue pair with all that belongs to it
+ * struct ornic_queues - a queue pair, its completion queues, rings and buffers
  * @nd: interface
  * @pd: protection domain
  * @qpn: queue pair, 0 = not created
@@ -150,9 +150,9 @@ struct ornic_rx_shape {
  * @rx_segs: buffers in the receive ring
  * @pool: page pool of the buffers
  * @shape: sizes of a receive buffer
- * @sq: send ring; @head is the transmit lock's, @tail NAPI's
+ * @sq: send ring; the transmit lock protects @head, only NAPI writes @tail
  * @tx_cq: its completions
- * @rq: receive ring, NAPI's
+ * @rq: receive ring; only NAPI uses it after the queues are started
  * @rx_cq: its completions
  *
  * A change of MTU or ring size creates new queues while the old ones are in use.
@@ -221,14 +221,14 @@ struct ornic_coalesce {
  * @rx_coalesce: moderation of the receive queue's completions
  * @rules: receive rules by kind, 0 = none
  * @up: queues exist
- * @link_lock: carrier against open and stop
+ * @link_lock: serialises changes of the carrier with open and stop
  * @rx_mode_work: follows the promiscuous flag
  * @restart_work: replaces the queues after a queue error
  * @tx_stats: frames handed over
  * @tx_done: frames completed
- * @rx_stats: of the receive ring
+ * @rx_stats: counters of the receive ring
  * @stat_names: the device's port statistics
- * @stat_count: how many
+ * @stat_count: number of entries of @stat_names
  */
 struct ornic_netdev {
 	struct ornic_core *core;
@@ -248,7 +248,7 @@ struct ornic_netdev {
 
 	u32 rules[ORNIC_RULE_PROMISC + 1];
 	bool up;
-	struct mutex link_lock;	/* carrier against open and stop */
+	struct mutex link_lock;	/* serialises changes of the carrier with open and stop */
 	struct work_struct rx_mode_work;
 	struct delayed_work restart_work;
 

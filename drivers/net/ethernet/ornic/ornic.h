@@ -13,7 +13,7 @@
  *   devl_lock()              devlink instance: reload, health reporters
  *   ornic_core.state_lock    bring-up, teardown, recovery
  *   rtnl                     network interface
- *   ornic_netdev.link_lock   carrier against open and stop
+ *   ornic_netdev.link_lock   serialises changes of the carrier with open and stop
  *   ornic_eq.lock            one event queue; completion handlers run inside
  *   ornic_core.death_lock    the one transition to dead
  *   ornic_admin.lock         admin rings

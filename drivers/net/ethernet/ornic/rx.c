@@ -204,8 +204,8 @@ static void ornic_rx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 	nd->rx_stats.errors++;
 	u64_stats_update_end(&nd->rx_stats.sync);
 	if (cqe->status != ORNIC_WC_WR_FLUSH_ERR && net_ratelimit())
-		netdev_err(nd->dev, "receive failed: status %u, syndrome %#010x\n", cqe->status,
-			   le32_to_cpu(cqe->syndrome));
+		netdev_err(nd->dev, "receive of %u bytes failed: status %u, syndrome %#010x\n",
+			   le32_to_cpu(cqe->byte_len), cqe->status, le32_to_cpu(cqe->syndrome));
 	if (cqe->status != ORNIC_WC_SUCCESS)
 		ornic_netdev_restart(nd);
 }
@@ -217,7 +217,7 @@ static bool ornic_rx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe)
 	       q->rq.tail != q->rq.published && le32_to_cpu(cqe->wqe_id) == q->rq.tail;
 }
 
-/* Return: false for a frame beyond the MTU: it is dropped, though it may fit the buffer. */
+/* Return: false if a frame is shorter than its header or longer than the MTU or buffer allows. */
 static bool ornic_rx_fits(struct ornic_queues *q, u32 len)
 {
 	u32 most = READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
@@ -320,7 +320,7 @@ int ornic_rx_init(struct ornic_queues *q)
 		.max_len	= PAGE_SIZE,
 	};
 
-	q->rx_segs = kvcalloc(ornic_rx_entries(q), q->shape.segs * sizeof(*q->rx_segs), GFP_KERNEL);
+	q->rx_segs = kvzalloc_objs(*q->rx_segs, ornic_rx_entries(q) * q->shape.segs);
 	if (!q->rx_segs)
 		return -ENOMEM;
 	q->pool = page_pool_create(&params);
