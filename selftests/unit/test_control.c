@@ -29,8 +29,8 @@
 #define PLACES	32
 
 /*
- * Errors of looking for a group and of setting a mode, 0: none. -1: there is no such group, and errno
- * does not change.
+ * Errors of looking for a group and of setting a mode, 0: none. -1: there is no such group, and
+ * errno does not change.
  */
 static int group_error, mode_error;
 

@@ -356,7 +356,8 @@ static void test_pace_switched(void **state)
 		else
 			rate_remote(&r, true, kbps, now);
 		for (int n = 0; n < 1000; n++, now += 10000) {
-			rate_set(&r, switched[i / 2].kbps[n & 1], switched[i / 2].burst, 0, FRAME, now);
+			rate_set(&r, switched[i / 2].kbps[n & 1], switched[i / 2].burst, 0, FRAME,
+				 now);
 			for (; rate_open(&r, &ts, now); sent += FRAME)
 				rate_charge(&r, 0, FRAME, now);
 			rate_stop(&r, &ts);

@@ -17,7 +17,8 @@ static bool dma_aligned(uint64_t val)
 	return !(val & (VFU_PAGE_SIZE - 1));
 }
 
-static int add_memory(struct vfu_endpoint *ep, const struct vfu_msg *m, const struct vfu_dma_map *req)
+static int add_piece(struct vfu_endpoint *ep, const struct vfu_msg *m,
+		     const struct vfu_dma_map *req)
 {
 	int fd = m->nfd ? m->fd[0] : -1;
 	unsigned int prot = (req->flags & VFU_DMA_F_READ ? GPA_READ : 0) |
@@ -55,7 +56,7 @@ int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 	err = vfu_payload(m, &req, sizeof(req));
 	if (err)
 		return err;
-	err = add_memory(ep, m, &req);
+	err = add_piece(ep, m, &req);
 	if (err)
 		log_ratelimited(LOG_WARN, "%s: cannot map guest memory %#llx+%#llx: %s",
 				ep->func->name, (unsigned long long)req.addr,
