@@ -182,9 +182,10 @@ static int ornic_modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		qp->dest_qpn = attr->dest_qp_num;
 	if (!(mask & IB_QP_STATE))
 		return 0;
+	/* The locks of the queues order the state: nothing is posted behind their reset. */
+	WRITE_ONCE(qp->state, next);
 	if (next == IB_QPS_RESET)
 		ornic_entered_reset(dev, qp);
-	WRITE_ONCE(qp->state, next);
 	return 0;
 }
 
