@@ -10,6 +10,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
+#include <linux/overflow.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <net/page_pool/helpers.h>
@@ -320,7 +321,7 @@ int ornic_rx_init(struct ornic_queues *q)
 		.max_len	= PAGE_SIZE,
 	};
 
-	q->rx_segs = kvzalloc_objs(*q->rx_segs, ornic_rx_entries(q) * q->shape.segs);
+	q->rx_segs = kvzalloc_objs(*q->rx_segs, size_mul(ornic_rx_entries(q), q->shape.segs));
 	if (!q->rx_segs)
 		return -ENOMEM;
 	q->pool = page_pool_create(&params);
