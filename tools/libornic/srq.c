@@ -216,6 +216,13 @@ static struct ornic_srq *ornic_srq_new(struct ibv_pd *pd, struct ibv_srq_attr *a
 	return NULL;
 }
 
+/* Tell the caller the actual sizes; its srq_limit, which was not used, stays. */
+static void ornic_srq_report(struct ibv_srq_attr *attr, const struct ibv_srq_attr *got)
+{
+	attr->max_wr = got->max_wr;
+	attr->max_sge = got->max_sge;
+}
+
 struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr got = *attr;
@@ -231,7 +238,7 @@ struct ibv_srq *ornic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *at
 		errno = ret;
 		return NULL;
 	}
-	attr->attr = got.attr;
+	ornic_srq_report(&attr->attr, &got.attr);
 	return &srq->vsrq.srq;
 }
 
@@ -258,7 +265,7 @@ static struct ibv_srq *ornic_create_xsrq(struct ibv_context *ctx,
 		errno = ret;
 		return NULL;
 	}
-	attr->attr = got.attr;
+	ornic_srq_report(&attr->attr, &got.attr);
 	return &srq->vsrq.srq;
 }
 
