@@ -70,6 +70,13 @@ class Runner(unittest.TestCase):
                 self.assertIn("interrupted; until then 0 passed", text)
                 self.assertFalse(os.path.exists("/proc/%d" % pid), text)
 
+    def test_nohup(self):
+        """A runner that was started with nohup goes on after the terminal is gone."""
+        self.program("test_hangup", "kill -HUP $PPID\nsleep 1\nprintf 'ok 1 - a\\n1..1\\n'\n")
+        done = subprocess.run(["nohup", RUN, "unit/test_hangup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env={**os.environ, "O": self.dir}, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"), done.stdout)
+
 
 if __name__ == "__main__":
     tap.main()
