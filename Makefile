@@ -122,9 +122,8 @@ endef
 provider: $(guest)/ornic.driver
 guest-modules: $(guest)/ornic.ko
 
-# Warnings are errors, because the compiler of the guest is known. W=1 also checks kernel-doc in a process for each file, so only
-# the guest that most tests use has it.
-kbuild := $(if $(filter trixie,$(GUEST)),W=1 )KCFLAGS=-Werror
+# Warnings are errors for the guest whose compiler does not change. W=1 also checks kernel-doc, in a process for each file.
+kbuild := $(if $(filter trixie,$(GUEST)),W=1 KCFLAGS=-Werror)
 
 $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
@@ -135,7 +134,7 @@ $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 # The objects stay: only sparse runs again
 .PHONY: sparse
 sparse: $(guest)/ornic.ko
-	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) C=2 modules'
+	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) C=2 CF=-Wsparse-error modules'
 
 # The number in the library's name is that of rdma-core's private interface.
 $(guest)/ornic.driver: $(provider_src) $(recipe) | $(deps)

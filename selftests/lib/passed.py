@@ -25,19 +25,22 @@ class Passed:
                 if entry.stat().st_mtime < limit:
                     os.unlink(entry.path)
 
-    def _entry(self, path, name):
+    def entry(self, path, name):
+        """Return the place of the result for the file at path, which the check sees as name, as it is now."""
         with open(path, "rb") as f:
             content = hashlib.sha256(f.read()).hexdigest()
         return os.path.join(self.folder, hashlib.sha256("\0".join((self.inputs, name, content)).encode()).hexdigest())
 
-    def has(self, path, name):
-        """Return true if the file at path, which the check sees as name, passed before."""
+    @staticmethod
+    def has(entry):
         try:
-            os.utime(self._entry(path, name))
+            os.utime(entry)
         except OSError:
             return False
         return True
 
-    def add(self, path, name):
-        with contextlib.suppress(OSError), open(self._entry(path, name), "wb"):
+    @staticmethod
+    def add(entry):
+        """Record a pass; entry is from before the check, because a file may change meanwhile."""
+        with contextlib.suppress(OSError), open(entry, "wb"):
             pass

@@ -85,13 +85,14 @@ class Style(unittest.TestCase):
         command = ["perl", "/usr/src/checkpatch/checkpatch.pl", "--no-tree", "--strict", "--terse", "--no-summary", "--show-types",
                    "--max-line-length=100", "--ignore", ",".join(ignores), "-f"]
         before = passed.Passed(cache.root(), "checkpatch", build.artefact(GUEST).get(), *command)
-        files = [f for f in found if not before.has(f, os.path.relpath(f, TOP))]
+        entries = {f: before.entry(f, os.path.relpath(f, TOP)) for f in found}
+        files = [f for f in found if not before.has(entries[f])]
         if not files:
             return
         done = inside(*command, *files)
         self.assertEqual((done.returncode, done.stdout.replace(TOP + "/", "")), (0, ""), done.stderr)
         for file in files:
-            before.add(file, os.path.relpath(file, TOP))
+            before.add(entries[file])
 
     def test_checkpatch_drivers(self):
         self.checkpatch(KERNEL, KERNEL_IGNORES)

@@ -58,7 +58,8 @@ class Artefact:
             raise LabError("%s must be built once as root: run 'sudo tools/lab/lab build'" % self.label)
         for path in self.siblings():
             if path.endswith(UNFINISHED):
-                discard(path)
+                with contextlib.suppress(OSError):      # what cannot be removed is not in the way, unless it is ours
+                    discard(path)
         new = self.path + ".new"
         check_space(self.space_mib, self.label)
         os.mkdir(new)
