@@ -797,7 +797,7 @@ class StaleFatal(BadDevice):
         self.load()
         self.vm.run("insmod /tmp/selftests/ornic_ktest.ko resets=ornic0")
         self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
-        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_event ms=3000", check=False).rc:
+        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_event ms=%d" % (10000 * harness.SLOW), check=False).rc:
             self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
         self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
         create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_QP_CREATE][-1]
