@@ -19,9 +19,10 @@ RUN = os.path.join(HERE, "..", "run")
 PATIENCE = 60
 
 
-def ignore_interrupts():
-    """Do what a shell does for a job in the background."""
+def in_background():
+    """Ignore SIGINT, as a shell does for a job in the background, but not SIGHUP, although this test may run under nohup."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Runner(unittest.TestCase):
@@ -40,7 +41,7 @@ class Runner(unittest.TestCase):
 
     def start(self, *tests):
         return subprocess.Popen([RUN, *tests], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                env={**os.environ, "O": self.dir}, preexec_fn=ignore_interrupts)
+                                env={**os.environ, "O": self.dir}, preexec_fn=in_background)
 
     def test_counts(self):
         self.program("test_good", "printf 'ok 1 - a\\nok 2 - b # SKIP no reason\\n1..2\\n'\n")
