@@ -582,7 +582,7 @@ static void test_receive(void **state)
 	assert_int_equal(count(&t, CNT_cnp_ignored), 3);
 	qp_set_state(&t.c.qp, ORNIC_QPS_RESET);
 	assert_false(t.c.qp.cc.limiting);
-	assert_int_equal(t.c.qp.rate.cost, 0);
+	assert_int_equal(t.c.qp.rate.net_cost, 0);
 	fix_fini(&t);
 
 	fix_init(&t, ORNIC_QPT_UD);

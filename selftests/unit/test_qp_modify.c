@@ -398,7 +398,7 @@ static void test_rate(void **state)
 	assert_int_equal(set_rate(&qp, 5000, 0, 0), 0);
 	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
 	rate_is(p, &qp, 0, 0, 0);
-	assert_int_equal(dev_qp->rate.cost, 0);
+	assert_int_equal(dev_qp->rate.limit, 0);
 
 	rc_init(p, &qp);
 	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTR), 0);

@@ -147,7 +147,7 @@ static void test_extremes(void **state)
 	rate_set(&r, RATE_MIN_KBPS, 1, 1, 0, now);
 	assert_true(rate_open(&r, &ts, now));
 	rate_charge(&r, 0, RATE_MAX_BYTES, now);
-	assert_int_equal(r.debt.due, now + worst);
+	assert_int_equal(r.limit_debt.due, now + worst);
 	assert_false(rate_open(&r, &ts, now + worst - 1));
 	assert_int_equal(timers_next(&ts, now), worst);
 	rate_stop(&r, &ts);
@@ -177,20 +177,20 @@ static void test_extremes(void **state)
 		    code == ORNIC_RATE_50_GBPS)
 			continue;
 		rate_charge(&r, code, RATE_MAX_BYTES, now);
-		assert_int_equal(r.debt.due, now);
+		assert_int_equal(r.limit_debt.due, now);
 		assert_int_equal(r.path.due, now);
 	}
 	/* The lower of two rates counts. */
 	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000000, now);
 	assert_in_range(r.path.due - now, 3200000, 3200010);
-	assert_int_equal(r.debt.due, now);
+	assert_int_equal(r.limit_debt.due, now);
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 2950000, 2950010);
 	rate_stop(&r, &ts);
 	now += 3200010;
 	rate_set(&r, 8000, 0, 0, FRAME, now);
 	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000, now);
-	assert_int_equal(r.debt.due - now, 1000000);
+	assert_int_equal(r.limit_debt.due - now, 1000000);
 	assert_false(rate_open(&r, &ts, now));
 	assert_int_equal(timers_next(&ts, now), 750000);
 	rate_stop(&r, &ts);
@@ -289,34 +289,36 @@ static void test_pace(void **state)
 	rate_pace(&r, 1000, now, now + 7 * ms);
 	assert_int_equal(r.most, 0);
 	rate_charge(&r, 0, 12500, now);
-	assert_int_equal(r.debt.due, now + 100 * ms);
+	assert_int_equal(r.net_debt.due, now + 100 * ms);
 	assert_false(rate_open(&r, &ts, now));
 	assert_int_equal(timers_next(&ts, now), 7 * ms);
 	rate_pace(&r, 2000, now, now + 9 * ms);
-	assert_in_range(r.debt.due, now + 50 * ms - 2, now + 50 * ms + 2);
+	assert_in_range(r.net_debt.due, now + 50 * ms - 2, now + 50 * ms + 2);
 	now += 25 * ms;
 	rate_pace(&r, 500, now, UINT64_MAX);
-	assert_in_range(r.debt.due, now + 100 * ms - 10, now + 100 * ms + 10);
+	assert_in_range(r.net_debt.due, now + 100 * ms - 10, now + 100 * ms + 10);
 	rate_stop(&r, &ts);
 	assert_false(rate_open(&r, &ts, now));
 	assert_in_range(timers_next(&ts, now), 99 * ms, 100 * ms);
 	rate_stop(&r, &ts);
-	/* the lower of two: a limit, and a remote peer */
+	/* the lower of two: a remote peer; the debt of a limit is another one, and is cancelled */
 	now += 101 * ms;
+	rate_remote(&r, true, 125, now);
 	rate_set(&r, 250, 0, 0, FRAME, now);
 	rate_charge(&r, 0, 1250, now);
-	assert_in_range(r.debt.due, now + 40 * ms - 2, now + 40 * ms + 2);
-	rate_remote(&r, true, 125, now);
+	assert_in_range(r.net_debt.due, now + 80 * ms - 2, now + 80 * ms + 2);
+	assert_in_range(r.limit_debt.due, now + 40 * ms - 2, now + 40 * ms + 2);
 	rate_set(&r, 0, 0, 0, FRAME, now);
 	rate_pace(&r, 0, now, 0);
-	assert_in_range(r.debt.due, now + 80 * ms - 4, now + 80 * ms + 4);
+	assert_in_range(r.net_debt.due, now + 80 * ms - 4, now + 80 * ms + 4);
+	assert_int_equal(r.limit_debt.due, now);
 	rate_charge(&r, 0, 1250, now);
-	assert_in_range(r.debt.due, now + 160 * ms - 6, now + 160 * ms + 6);
+	assert_in_range(r.net_debt.due, now + 160 * ms - 6, now + 160 * ms + 6);
 	/* no limit: no debt */
 	rate_remote(&r, false, 0, now);
 	rate_pace(&r, 1000, now, UINT64_MAX);
 	rate_pace(&r, 0, now, 0);
-	assert_int_equal(r.debt.due, now);
+	assert_int_equal(r.net_debt.due, now);
 	assert_true(rate_open(&r, &ts, now));
 	timers_fini(&ts);
 }
@@ -363,6 +365,67 @@ static void test_pace_switched(void **state)
 			rate_stop(&r, &ts);
 		}
 		if (sent > allowed(kbps, 1000 * 10000 + RATE_PACE_NS) + FRAME)
+			fail_msg("case %zu: %llu bytes", i, (unsigned long long)sent);
+		timers_fini(&ts);
+	}
+}
+
+/*
+ * After a change of the rate limit the next packet leaves as soon as the other rates permit, and
+ * the rate is kept from then on (ORN-QP-42, 43). The same limit again changes nothing.
+ */
+static void test_lowered(void **state)
+{
+	static const struct {
+		uint32_t kbps[2], burst[2];
+	} changes[] = {
+		{ { 10000000, 1000 }, { 0, 0 } },
+		{ { RATE_MAX_KBPS, RATE_MIN_KBPS }, { 0, 0 } },
+		{ { RATE_MAX_KBPS, 1000 }, { 0, 1 } },
+		{ { RATE_MAX_KBPS, 1000 }, { 1 << 20, 0 } },
+		{ { RATE_MAX_KBPS, 1000 }, { 1 << 20, 1 << 20 } },
+		{ { 1000, 1000 }, { 1 << 20, 0 } },
+		{ { 1000, 1000000 }, { 1 << 20, 0 } },
+		{ { RATE_MIN_KBPS, 1000 }, { 0, 0 } },
+	};
+	const size_t n = sizeof(changes) / sizeof(changes[0]);
+
+	(void)state;
+	for (size_t i = 0; i < 3 * n; i++) {
+		const uint32_t *kbps = changes[i / 3].kbps, *burst = changes[i / 3].burst;
+		uint64_t now = 5 * NS, sent = 0, wait = 0, most;
+		struct timers ts;
+		struct rate r;
+		bool woken;
+
+		timers_init(&ts);
+		assert_int_equal(timers_reserve(&ts, 1), 0);
+		rate_init(&r, no_wake, &woken);
+		if (i % 3 == 1)
+			rate_pace(&r, 1000000, now, UINT64_MAX);
+		if (i % 3 == 2)
+			rate_remote(&r, true, RATE_MAX_KBPS, now);
+		rate_set(&r, kbps[0], burst[0], 0, FRAME, now);
+		while (rate_open(&r, &ts, now))
+			rate_charge(&r, 0, FRAME, now);
+		rate_stop(&r, &ts);
+		rate_set(&r, kbps[1], burst[1], 0, FRAME, now);
+		if (!rate_open(&r, &ts, now))
+			wait = timers_next(&ts, now);
+		if (wait > RATE_BURST_NS)
+			fail_msg("case %zu: next packet after %.6f s", i, wait / 1e9);
+		rate_stop(&r, &ts);
+		now += wait;
+		/* No second burst, even if the limit is set repeatedly; other rates leave a part. */
+		most = allowed(kbps[1], 1000 * 10000 + RATE_BURST_NS) + FRAME;
+		most += i % 3 ? burst[1] : 0;
+		for (int k = 0; k < 1000; k++, now += 10000) {
+			for (; rate_open(&r, &ts, now); sent += FRAME)
+				rate_charge(&r, 0, FRAME, now);
+			rate_stop(&r, &ts);
+			rate_set(&r, kbps[1], burst[1], 0, FRAME, now);
+		}
+		if (sent > most)
 			fail_msg("case %zu: %llu bytes", i, (unsigned long long)sent);
 		timers_fini(&ts);
 	}
@@ -502,8 +565,7 @@ static void test_limit_raw(void **state)
 	ns = finish(t, FRAME, n, 100000, 15000);
 	near(ns, 8000000.0 / 100000 * (FRAME * n - 15000));
 
-	/* The debt is paid although no turn noticed it. 12 s per frame; then full speed. */
-	world_spend(NS);
+	/* 12 s per frame, of which the first leaves at once; then full speed. */
 	qp_set_rate(&t->a.qp, 1, 0, 0);
 	post(t, send, FRAME, n);
 	assert_true(world_run(&t->w) > (int64_t)NS);
@@ -579,8 +641,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accuracy), cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_extremes), cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_pace_switched), cmocka_unit_test(test_static_switched),
-		cmocka_unit_test(test_static_rc),
+		cmocka_unit_test(test_pace_switched), cmocka_unit_test(test_lowered),
+		cmocka_unit_test(test_static_switched), cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
 		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_alone),

@@ -177,7 +177,7 @@ void link_send(struct qp *qp, struct packet *p)
 	 * Headers count for the rate too (ORN-QP-41); IPv4 headers count as IPv6 headers. ACKs and
 	 * CNPs do not wait for the rate: if they were charged, requests could wait forever.
 	 */
-	if ((p->static_rate || qp->rate.cost) &&
+	if ((p->static_rate || qp->rate.limit || qp->rate.net_cost) &&
 	    !(qp_reliable(qp) &&
 	      (bth_operation(p->opcode) == BTH_RC_ACK || p->opcode == BTH_CNP))) {
 		uint32_t charged = p->len + ROCE_HEADERS + (p->npsn - 1) * ROCE_NEXT_HEADERS;
@@ -208,7 +208,7 @@ void link_send_frame(struct qp *qp, struct packet *p)
 		  (port->match || port->leftover || !(qp->flags & ORNIC_QP_F_DRIVER));
 	device_count(dev, CNT_tx_packets, 1);
 	device_count(dev, CNT_tx_bytes, p->len);
-	if (qp->rate.cost)
+	if (qp->rate.limit)
 		rate_charge(&qp->rate, 0, p->len, dev->engine->now);
 	device_count(dev, p->dmac[0] & 1 ? CNT_tx_multicast : CNT_tx_unicast, 1);
 	link_put(dev, p);

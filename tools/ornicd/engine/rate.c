@@ -67,58 +67,68 @@ static uint32_t remote_packet(const struct rate *r)
 	return bytes < PACKET_MAX_PAYLOAD ? bytes : PACKET_MAX_PAYLOAD;
 }
 
-/* Convert the debt at @now from cost @was to @r->cost. Without a rate there is no debt. */
-static void convert(struct rate *r, uint64_t was, uint64_t now)
+/* Convert @d at @now from cost @was to @cost. Without a rate there is no debt. */
+static void convert(struct rate_debt *d, uint64_t was, uint64_t cost, uint64_t now)
 {
-	struct rate_debt *d = &r->debt;
-
-	if (d->due > now && was && was != r->cost)
-		d->due = now + (uint64_t)((unsigned __int128)(d->due - now) * r->cost / was);
+	if (d->due > now && was && was != cost)
+		d->due = now + (uint64_t)((unsigned __int128)(d->due - now) * cost / was);
 }
 
-/* Compute cost, slack, packet size and debt after one of the rates changed at @now. */
-static void rate_update(struct rate *r, uint64_t now)
+static void update_most(struct rate *r)
 {
-	uint64_t pace = r->pace > r->remote_cost ? r->pace : r->remote_cost;
-	uint64_t was = r->cost;
-
-	r->cost = r->limit > pace ? r->limit : pace;
-	r->slack = pace && r->limit_slack > RATE_PACE_NS ? RATE_PACE_NS : r->limit_slack;
 	r->most = PACKET_MAX_PAYLOAD;
 	if (r->limit || r->pace)
 		r->most = 0;
 	else if (r->remote_cost)
 		r->most = remote_packet(r);
-	convert(r, was, now);
 }
 
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame,
 	      uint64_t now)
 {
 	uint32_t one = packet ? packet : frame;
+	uint64_t was = r->limit, slack = r->slack;
 
 	r->kbps = kbps;
 	r->burst = burst;
 	r->packet = packet;
 	r->limit = kbps ? COST(kbps) : 0;
-	r->limit_slack = RATE_BURST_NS;
+	r->slack = RATE_BURST_NS;
 	if (kbps && burst)
-		r->limit_slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
-	rate_update(r, now);
+		r->slack = burst > one ? (burst - one) * NS_KBPS / kbps : 0;
+	convert(&r->limit_debt, was, r->limit, now);
+	/*
+	 * The debt of a faster limit or a larger burst can take hours at the new rate: reduce it so
+	 * that the next packet may go. A limit that is set to the same rate keeps its debt, because
+	 * it holds from the first time on (ORN-QP-42).
+	 */
+	if ((r->limit != was || r->slack < slack) && r->limit_debt.due > now + r->slack)
+		r->limit_debt.due = now + r->slack;
+	update_most(r);
+}
+
+/* Compute cost, packet size and debt after a rate of the network changed at @now. */
+static void update_net(struct rate *r, uint64_t now)
+{
+	uint64_t was = r->net_cost;
+
+	r->net_cost = r->pace > r->remote_cost ? r->pace : r->remote_cost;
+	convert(&r->net_debt, was, r->net_cost, now);
+	update_most(r);
 }
 
 void rate_pace(struct rate *r, uint32_t kbps, uint64_t now, uint64_t again)
 {
 	r->pace = kbps ? COST(kbps) : 0;
 	r->again = again;
-	rate_update(r, now);
+	update_net(r, now);
 }
 
 void rate_remote(struct rate *r, bool remote, uint32_t kbps, uint64_t now)
 {
 	r->remote = remote;
 	r->remote_cost = kbps ? COST(kbps) : 0;
-	rate_update(r, now);
+	update_net(r, now);
 }
 
 void rate_stop(struct rate *r, struct timers *ts)
@@ -141,8 +151,11 @@ static uint64_t wake_time(const struct rate_debt *d, uint64_t slack, uint64_t no
 void rate_wait(struct rate *r, struct timers *ts, uint64_t now)
 {
 	uint64_t path = wake_time(&r->path, RATE_BURST_NS, now);
-	uint64_t wake = wake_time(&r->debt, r->slack, now);
+	uint64_t net = wake_time(&r->net_debt, RATE_PACE_NS, now);
+	uint64_t wake = wake_time(&r->limit_debt, r->slack, now);
 
+	if (net > wake)
+		wake = net;
 	if (path > wake)
 		wake = path;
 	if (r->pace && wake > r->again)
@@ -163,5 +176,6 @@ static void charge(struct rate_debt *d, uint64_t cost, uint32_t bytes, uint64_t 
 void rate_charge(struct rate *r, uint8_t static_rate, uint32_t bytes, uint64_t now)
 {
 	charge(&r->path, static_cost(static_rate), bytes, now);
-	charge(&r->debt, r->cost, bytes, now);
+	charge(&r->limit_debt, r->limit, bytes, now);
+	charge(&r->net_debt, r->net_cost, bytes, now);
 }

@@ -4,13 +4,13 @@
  *
  * Four rates bound a queue pair: the static rate of a packet's path, the rate limit of the queue
  * pair, the rate of congestion control (cc.h), and the rate to a remote peer, which is behind a
- * network. Each packet is charged the time that its bytes take, once at the static rate of its path
- * and once at the lowest of the other rates. The next packet may go while both debts are small
- * enough: this is the burst. Otherwise the queue pair waits for a timer. So a queue pair without a
- * rate costs two comparisons per packet, and sending needs no division.
+ * network. Each packet is charged the time that its bytes take, once at the static rate of its
+ * path, once at the rate limit and once at the lower of the other two. The next packet may go while
+ * all three debts are small enough: this is the burst. Otherwise the queue pair waits for a timer.
+ * So a queue pair without a rate costs three comparisons per packet, and sending needs no division.
  *
- * Programs change rate limits without a privilege. A change converts the debt to the new rate and
- * never cancels it, and the burst of a rate limit does not apply to static rates.
+ * Programs change rate limits without a privilege. The rate limit has a debt of its own, so that a
+ * change affects neither debt nor burst of the other rates.
  */
 #ifndef ORNICD_ENGINE_RATE_H
 #define ORNICD_ENGINE_RATE_H
@@ -48,11 +48,12 @@ struct rate_debt {
  * struct rate - pacing of one queue pair; without a limit after rate_init()
  * @path:	debt at static rates; the next packet may go if @path.due is at most RATE_BURST_NS
  *		ahead of now
- * @debt:	debt at @cost
- * @slack:	most time that @debt.due may be ahead of now for the next packet to go, ns
- * @cost:	time of a byte at the lowest rate except static rates, ns << COST_SHIFT; 0 = no rate
- * @limit:	time of a byte at the rate limit
- * @limit_slack: @slack if only the rate limit applies
+ * @limit_debt:	debt at @limit
+ * @net_debt:	debt at @net_cost; the next packet may go if @net_debt.due is at most RATE_PACE_NS
+ *		ahead of now
+ * @slack:	most time that @limit_debt.due may be ahead of now for the next packet to go, ns
+ * @limit:	time of a byte at the rate limit, ns << COST_SHIFT; 0 = no rate
+ * @net_cost:	the larger one of @pace and @remote_cost
  * @pace:	time of a byte at the rate of congestion control
  * @again:	if @pace: latest time to wake up, ns
  * @remote_cost: time of a byte at the rate to a remote peer
@@ -63,11 +64,11 @@ struct rate_debt {
  */
 struct rate {
 	struct rate_debt path;
-	struct rate_debt debt;
+	struct rate_debt limit_debt;
+	struct rate_debt net_debt;
 	uint64_t slack;
-	uint64_t cost;
 	uint64_t limit;
-	uint64_t limit_slack;
+	uint64_t net_cost;
 	uint64_t pace;
 	uint64_t again;
 	uint64_t remote_cost;
@@ -83,10 +84,10 @@ struct rate {
 void rate_init(struct rate *r, void (*wake)(void *arg), void *arg);
 
 /*
- * rate_set() - set the rate limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for none, and
- * convert the debt at @now
+ * rate_set() - set the rate limit to @kbps, RATE_MIN_KBPS to RATE_MAX_KBPS, or 0 for none, at @now
  * @burst: bytes that may go at once, 0 for the default; @packet: bytes of a typical packet, one of
- * which may always go, 0 for @frame. A wait in progress continues, see rate_stop().
+ * which may always go, 0 for @frame. After a change of the rate, or to a smaller burst, the rate
+ * limit permits the next packet at @now. A wait in progress continues, see rate_stop().
  */
 void rate_set(struct rate *r, uint32_t kbps, uint32_t burst, uint16_t packet, uint32_t frame,
 	      uint64_t now);
@@ -114,7 +115,8 @@ void rate_wait(struct rate *r, struct timers *ts, uint64_t now);
 /* rate_open() - return true if the next packet may go; otherwise arrange a wakeup */
 static inline bool rate_open(struct rate *r, struct timers *ts, uint64_t now)
 {
-	if (__builtin_expect(r->debt.due <= now + r->slack &&
+	if (__builtin_expect(r->limit_debt.due <= now + r->slack &&
+			     r->net_debt.due <= now + RATE_PACE_NS &&
 			     r->path.due <= now + RATE_BURST_NS, true))
 		return true;
 	rate_wait(r, ts, now);
