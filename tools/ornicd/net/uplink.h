@@ -71,7 +71,7 @@ struct uplink_host {
  * @tx_drop:	frames that the backend could not send
  * @rx_frames:	frames received
  * @rx_bytes:	bytes of frames received
- * @rx_drop:	frames dropped because no packet was free, or the kernel's buffer was full
+ * @rx_drop:	frames dropped because no packet was free, or by the kernel at the socket
  * @bad_icrc:	RoCEv2 frames dropped because of a wrong ICRC
  * @malformed:	frames dropped because they are too short, too long, cut off, inconsistent RoCEv2,
  *		or have an impossible offload request of the kernel

@@ -42,8 +42,9 @@ struct uplink_frame {
  * @close:	undo @open
  * @send:	send frames in order until one cannot be sent. Return: number of frames sent
  * @is_up:	return true if a peer is connected, or the interface is up; NULL: unknown
- * @lost:	return the number of frames, modulo 2^32, that came while the kernel's buffer for
- *		the daemon was full; NULL: the sender learns about it, or the interface counts it
+ * @lost:	return the number of received frames, modulo 2^32, that the kernel dropped at the
+ *		socket because its buffer was full or, of UDP, a checksum was wrong; NULL: the
+ *		sender learns about it, or the interface counts it
  */
 struct uplink_backend {
 	const char *kind;
