@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The control socket of a real daemon, by its protocol and by ornicctl; both are built with the sanitizers."""
+import contextlib
 import fcntl
 import grp
 import json
@@ -898,6 +899,44 @@ class TopJson(Top):
     def test_interrupt(self):
         os.write(self.terminal, b"\x03")
         self.assertEqual(self.ended(0), b"")
+
+
+class TopStalled(Terminal):
+    """The live display on a terminal that takes no output: it restores it nevertheless."""
+
+    ended = Top.ended
+
+    def ended_without_reader(self, status):
+        """The display ends while nothing reads the terminal."""
+        end = time.monotonic() + 15
+        while not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            self.assertLess(time.monotonic(), end, "does not end")
+            time.sleep(0.05)
+        return self.ended(status)
+
+    def test_interrupt_stopped(self):
+        """An interrupt from the keyboard continues output that the keyboard stopped."""
+        os.write(self.terminal, b"\x13")
+        time.sleep(0.5)
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.ended_without_reader(0), b"")
+
+    def test_terminate_stopped(self):
+        """Nobody continues the output."""
+        os.write(self.terminal, b"\x13")
+        time.sleep(0.5)
+        os.kill(self.pid, signal.SIGTERM)
+        self.assertEqual(self.ended_without_reader(1), b"")
+
+    def test_terminate_not_read(self):
+        """The terminal takes no more output, as over a connection that hangs."""
+        fd = os.open(f"/proc/{self.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        while select.select([], [fd], [], 0.5)[1]:
+            with contextlib.suppress(BlockingIOError):
+                os.write(fd, b"x" * 4096)
+        os.close(fd)
+        os.kill(self.pid, signal.SIGTERM)
+        self.assertEqual(self.ended_without_reader(1), b"")
 
 
 class TopJob(Terminal):

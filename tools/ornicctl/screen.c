@@ -2,19 +2,22 @@
 /*
  * Uses escape sequences of ECMA-48 and the alternate screen of xterm, which current terminals have.
  * A signal that ends the program only sets a flag, so that the frame is printed completely and
- * screen_end() restores the terminal. The handler of SIGTSTP restores it before the program stops.
+ * screen_end() restores the terminal. If the output stalls, the handler of SIGALRM restores it. The
+ * handler of SIGTSTP restores it before the program stops.
  */
 #include "screen.h"
 
 #include "ornicctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +33,7 @@ static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 
 static bool taken;
 static atomic_bool stopped, on_terminal;
+static atomic_bool drawn;	/* from before ENTER until after LEAVE has been written */
 
 static void stop(int signal)
 {
@@ -38,18 +42,35 @@ static void stop(int signal)
 		alarm(STALL_S);
 }
 
-static void give_up(int signal)
-{
-	(void)signal;
-	_exit(CTL_FAILED);
-}
-
 /* Write to the terminal in a signal handler, which must not call stdio. */
 static void put(const char *sequence)
 {
-	ssize_t n = on_terminal ? write(STDOUT_FILENO, sequence, strlen(sequence)) : 0;
+	ssize_t n = write(STDOUT_FILENO, sequence, strlen(sequence));
 
 	(void)n;	/* a terminal that is gone needs no restoring */
+}
+
+/*
+ * End the program, whose output stalls. To restore the terminal, discard the rest of the frame and
+ * continue output that the user stopped with ^S. TCOON continues only what TCOOFF stopped, so call
+ * both. The write must not wait, because the terminal may still take nothing.
+ */
+static void give_up(int number)
+{
+	int flags;
+
+	(void)number;
+	if (drawn) {
+		signal(SIGTTOU, SIG_IGN);	/* would stop a program in the background */
+		tcflush(STDOUT_FILENO, TCOFLUSH);
+		tcflow(STDOUT_FILENO, TCOOFF);
+		tcflow(STDOUT_FILENO, TCOON);
+		flags = fcntl(STDOUT_FILENO, F_GETFL);
+		fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
+		put(LEAVE);
+		fcntl(STDOUT_FILENO, F_SETFL, flags);	/* other processes share them */
+	}
+	_exit(CTL_FAILED);
 }
 
 static void suspend(int signal)
@@ -59,14 +80,16 @@ static void suspend(int signal)
 	int err = errno;
 	sigset_t set;
 
-	put(LEAVE);
+	if (on_terminal)
+		put(LEAVE);
 	sigaction(signal, &usual, &ours);
 	raise(signal);
 	sigemptyset(&set);
 	sigaddset(&set, signal);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);	/* the program stops here until SIGCONT */
 	sigaction(signal, &ours, NULL);
-	put(ENTER);
+	if (on_terminal)
+		put(ENTER);
 	errno = err;
 }
 
@@ -89,6 +112,7 @@ void screen_begin(bool draw)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		handle(ends[i], stop);
 	if (on_terminal) {
+		drawn = true;
 		handle(SIGTSTP, suspend);
 		fputs(ENTER, stdout);
 	}
@@ -102,6 +126,7 @@ void screen_end(void)
 	if (atomic_exchange(&on_terminal, false))
 		fputs(LEAVE, stdout);
 	fflush(stdout);
+	drawn = false;
 	alarm(0);
 }
 
