@@ -70,8 +70,12 @@ static uint32_t remote_packet(const struct rate *r)
 /* Convert @d at @now from cost @was to @cost. Without a rate there is no debt. */
 static void convert(struct rate_debt *d, uint64_t was, uint64_t cost, uint64_t now)
 {
-	if (d->due > now && was && was != cost)
-		d->due = now + (uint64_t)((unsigned __int128)(d->due - now) * cost / was);
+	unsigned __int128 left;
+
+	if (d->due <= now || !was || was == cost)
+		return;
+	left = d->due - now;
+	d->due = now + (uint64_t)(left * cost / was);
 }
 
 static void update_most(struct rate *r)
