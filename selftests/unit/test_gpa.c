@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -379,25 +381,56 @@ static void test_table_full(void **state)
 	assert_int_equal(gpa_map(t->g, 2ull * GPA_MAX * PAGE, PAGE, RW, -1, 0), -ENOSPC);
 }
 
+/* Answer one request that is not FUSE_INIT. Return: length of the answer behind the header. */
+static size_t fuse_answer(const struct fuse_in_header *in, struct fuse_out_header *head, void *out)
+{
+	struct fuse_attr attr = { .ino = 2, .size = PAGE, .mode = S_IFREG | 0666, .nlink = 1 };
+
+	switch (in->opcode) {
+	case FUSE_LOOKUP:
+		*(struct fuse_entry_out *)out = (struct fuse_entry_out) {
+			.nodeid = 2,
+			.attr = attr,
+		};
+		return sizeof(struct fuse_entry_out);
+	case FUSE_GETATTR:
+		if (in->nodeid == FUSE_ROOT_ID)
+			attr.mode = S_IFDIR | 0777;
+		*(struct fuse_attr_out *)out = (struct fuse_attr_out) { .attr = attr };
+		return sizeof(struct fuse_attr_out);
+	case FUSE_STATFS:
+		*(struct fuse_statfs_out *)out = (struct fuse_statfs_out) { .st.namelen = 255 };
+		return sizeof(struct fuse_statfs_out);
+	case FUSE_OPEN:
+		return sizeof(struct fuse_open_out);
+	default:
+		head->error = -ENOSYS;
+		return 0;
+	}
+}
+
 /*
- * Serve FUSE: open the file, then answer no request, such as those of fstat(), fstatfs() and page
- * faults. End after 5 s, because nothing else ends the wait of a process for an answer.
+ * Serve FUSE until a file is open, then answer no request, such as those of fstat(), fstatfs() and
+ * page faults. End after a minute, because nothing else ends the wait of a process for an answer.
  */
 static void fuse_serve(int dev)
 {
 	static char buf[FUSE_MIN_READ_BUFFER];
+	bool open = false;
 	struct {
 		struct fuse_out_header head;
 		union {
 			struct fuse_init_out init;
-			struct fuse_open_out open;
+			char other[256];
 		};
 	} out;
 
-	alarm(5);
+	alarm(60);
 	while (read(dev, buf, sizeof(buf)) > 0) {
 		const struct fuse_in_header *in = (const void *)buf;
 
+		if (open || in->opcode == FUSE_FORGET)
+			continue;
 		memset(&out, 0, sizeof(out));
 		out.head.unique = in->unique;
 		out.head.len = sizeof(out.head);
@@ -406,62 +439,221 @@ static void fuse_serve(int dev)
 			out.init.minor = FUSE_KERNEL_MINOR_VERSION;
 			out.init.max_write = 4096;
 			out.head.len += sizeof(out.init);
-		} else if (in->opcode == FUSE_OPEN) {
-			out.head.len += sizeof(out.open);
 		} else {
-			continue;
+			out.head.len += fuse_answer(in, &out.head, out.other);
 		}
+		open = in->opcode == FUSE_OPEN;
 		if (write(dev, &out, out.head.len) < 0)
 			break;
 	}
 	_exit(0);
 }
 
-/* Mount FUSE on the file @at, served by a child. Return: the child, or -1 without the right to. */
-static pid_t fuse_mount(const char *at)
+/* Mount FUSE at @at, in this mount namespace only. Return: descriptor for its server, or -1. */
+static int fuse_mount(const char *at, unsigned int type)
 {
 	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[100];
-	pid_t child = -1;
 
-	snprintf(options, sizeof(options),
-		 "fd=%d,rootmode=100000,user_id=%u,group_id=0,allow_other", dev, geteuid());
-	if (dev >= 0 && !unshare(CLONE_NEWNS) &&
-	    !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	    !mount("test_gpa", at, "fuse", 0, options)) {
-		child = fork();
-		if (!child)
-			fuse_serve(dev);
-	}
+	snprintf(options, sizeof(options), "fd=%d,rootmode=%o,user_id=%u,group_id=%u,allow_other",
+		 dev, type, geteuid(), getegid());
+	if (dev >= 0 && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	    !mount("test_gpa", at, "fuse", 0, options))
+		return dev;
 	if (dev >= 0)
 		close(dev);
-	return child;
+	return -1;
 }
 
-/* A FUSE server that answers nothing does not stop the daemon: the file is rejected before. */
-static void test_fuse(void **state)
+/* The file is rejected, and its server, which answers nothing, does not stop the daemon. */
+static void rejected(struct fixture *t, int fd, pid_t server)
 {
-	struct fixture *t = *state;
+	assert_true(fd >= 0);
+	assert_int_equal(gpa_map(t->g, 0x10000, PAGE, GPA_READ, fd, 0), -EOPNOTSUPP);
+	assert_int_equal(waitpid(server, NULL, WNOHANG), 0);
+	kill(server, SIGKILL);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	close(fd);
+}
+
+/* A mount that the daemon's list has, or had when the file was opened */
+static void check_fuse(struct fixture *t, bool detach)
+{
 	char at[] = "/tmp/test_gpa.XXXXXX";
-	int fd = mkstemp(at);
-	pid_t child;
+	int fd = mkstemp(at), dev = -1;
+	pid_t server;
 
 	assert_true(fd >= 0);
 	close(fd);
-	child = fuse_mount(at);
-	if (child < 0) {
+	if (!unshare(CLONE_NEWNS))
+		dev = fuse_mount(at, S_IFREG);
+	if (dev < 0) {
 		unlink(at);
+		print_message("skipped: no right to mount FUSE\n");
 		skip();
 	}
+	server = fork();
+	if (!server)
+		fuse_serve(dev);
+	close(dev);
 	fd = open(at, O_RDWR | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(gpa_map(t->g, 0x10000, PAGE, RW, fd, 0), -EOPNOTSUPP);
-	assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	close(fd);
+	if (detach)
+		assert_int_equal(umount2(at, MNT_DETACH), 0);
+	rejected(t, fd, server);
 	umount2(at, MNT_DETACH);
 	unlink(at);
+}
+
+static void test_fuse(void **state)
+{
+	check_fuse(*state, false);
+}
+
+/* fstatfs() would ask the server. */
+static void test_detached_fuse(void **state)
+{
+	check_fuse(*state, true);
+}
+
+/*
+ * As a file of btrfs that a client has mounted in its own namespace: the device number of the file
+ * is not that of the file system, and only the client's list has the id of the mount.
+ */
+static void test_mount_of_client(void **state)
+{
+	struct fixture *t = *state;
+	char at[] = "/tmp/test_gpa.XXXXXX", path[100], options[100];
+	int go[2], fd;
+	pid_t client;
+	bool mounted;
+
+	assert_non_null(mkdtemp(at));
+	snprintf(options, sizeof(options), "xino=off,lowerdir=%s:/dev", at);
+	snprintf(path, sizeof(path), "%s/file", at);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	close(fd);
+	mounted = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		!mount("test_gpa", at, "overlay", MS_RDONLY, options);
+	if (mounted) {
+		assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+		client = fork();
+		if (!client) {
+			alarm(60);
+			if (!unshare(CLONE_NEWNS) && write(go[1], "", 1) == 1)
+				pause();
+			_exit(1);
+		}
+		assert_int_equal(read(go[0], options, 1), 1);
+		snprintf(path, sizeof(path), "/proc/%d/root%s/file", client, at);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), -EOPNOTSUPP);
+		t->g->pool.pid = client;
+		assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), 0);
+		close(fd);
+		close(go[0]);
+		close(go[1]);
+		kill(client, SIGKILL);
+		assert_int_equal(waitpid(client, NULL, 0), client);
+		umount2(at, MNT_DETACH);
+	}
+	snprintf(path, sizeof(path), "%s/file", at);
+	unlink(path);
+	rmdir(at);
+	if (!mounted) {
+		print_message("skipped: no right to mount an overlay\n");
+		skip();
+	}
+}
+
+/* Enter a user namespace with all its rights, and a mount namespace. */
+static bool enter_namespaces(void)
+{
+	char map[2][40];
+	int fd;
+
+	snprintf(map[0], sizeof(map[0]), "%u %u 1", geteuid(), geteuid());
+	snprintf(map[1], sizeof(map[1]), "%u %u 1", getegid(), getegid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		const char *text = i ? map[i - 1] : "deny";
+
+		fd = open((const char *[]) { "/proc/self/setgroups", "/proc/self/uid_map",
+					     "/proc/self/gid_map" }[i], O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write(fd, text, strlen(text)) < 0)
+			return false;
+		close(fd);
+	}
+	return true;
+}
+
+/* In namespaces of its own, mount FUSE at @at/lower and an overlay of it at @at/top, and serve. */
+static void overlay_serve(const char *at, int ready)
+{
+	char lower[60], top[60], options[160];
+	int dev;
+
+	snprintf(lower, sizeof(lower), "%s/lower", at);
+	snprintf(top, sizeof(top), "%s/top", at);
+	snprintf(options, sizeof(options), "lowerdir=%s:%s", lower, top);
+	if (!enter_namespaces())
+		_exit(1);
+	dev = fuse_mount(lower, S_IFDIR);
+	if (dev < 0)
+		_exit(1);
+	if (fork())
+		fuse_serve(dev);
+	if (mount("test_gpa", top, "overlay", MS_RDONLY, options))
+		kill(getppid(), SIGKILL);
+	else if (write(ready, "", 1) < 0)
+		kill(getppid(), SIGKILL);
+	_exit(0);
+}
+
+/*
+ * An overlay of FUSE that only a client's mount namespace has. fstatfs() would report an overlay,
+ * and without the right to mount anything outside its own user namespace a client can make one.
+ */
+static void test_overlay_of_fuse(void **state)
+{
+	struct fixture *t = *state;
+	char at[] = "/tmp/test_gpa.XXXXXX", path[100], byte;
+	int ready[2], fd = -1;
+	pid_t server;
+	bool mounted;
+
+	assert_non_null(mkdtemp(at));
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", at, i ? "top" : "lower");
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	server = fork();
+	if (!server)
+		overlay_serve(at, ready[1]);
+	close(ready[1]);
+	mounted = read(ready[0], &byte, 1) == 1;
+	close(ready[0]);
+	if (mounted) {
+		snprintf(path, sizeof(path), "/proc/%d/root%s/top/file", server, at);
+		t->g->pool.pid = server;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		rejected(t, fd, server);
+	} else {
+		waitpid(server, NULL, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", at, i ? "top" : "lower");
+		rmdir(path);
+	}
+	rmdir(at);
+	if (!mounted) {
+		print_message("skipped: no right to mount FUSE and an overlay of it\n");
+		skip();
+	}
 }
 
 int main(void)
@@ -484,7 +676,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_overlay_of_fuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_detached_fuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mount_of_client, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -910,17 +910,6 @@ static void test_no_descriptor(void **state)
 	close(fd);
 }
 
-/* A file of FUSE whose mount the daemon does not see */
-static void test_hidden_fuse(void **state)
-{
-	struct files *t = *state;
-	int fd = disk_file();
-
-	disk.type = FUSE_SUPER_MAGIC;
-	assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -EOPNOTSUPP);
-	close(fd);
-}
-
 /* A file that the daemon may not open is mapped, but is no persistent memory. */
 static void test_unreadable(void **state)
 {
@@ -949,7 +938,7 @@ int main(int argc, char **argv)
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
 		F(test_slow_client), F(test_busy_client), F(test_end_busy), F(test_no_thread),
-		F(test_no_descriptor), F(test_hidden_fuse), F(test_unreadable),
+		F(test_no_descriptor), F(test_unreadable),
 	};
 
 	if (argc)

@@ -137,24 +137,26 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 }
 
 /*
- * Reject a file of FUSE, because its server could stop the loop, and with it all other clients, at
- * any access. The check does not touch the file. A mapped file has passed it before.
+ * Reject a file that may be on FUSE, because its server could stop the loop, and with it all other
+ * clients, at any access. The check does not touch the file. A mapped file has passed it before.
  */
 static int backing_admit(const struct backing_pool *pool, int fd)
 {
 	struct statx st;
 	int ret;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0)
 		return -errno;
+	if (!S_ISREG(st.stx_mode))
+		return -EINVAL;
 	for (const struct backing *b = pool->head; b; b = b->next)
 		if (b->dev == makedev(st.stx_dev_major, st.stx_dev_minor) && b->ino == st.stx_ino)
 			return 0;
-	ret = fuse_has(fd, &st);
+	ret = fuse_possible(fd, &st, pool->pid);
 	if (ret <= 0)
 		return ret;
 	log_ratelimited(LOG_WARN,
-			"a client's memory file is on FUSE, whose server could stop the daemon; use a file of tmpfs, hugetlbfs or a disk");
+			"a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted");
 	return -EOPNOTSUPP;
 }
 
@@ -167,7 +169,7 @@ static int backing_admit(const struct backing_pool *pool, int fd)
  * @backing:	returns the mapped file
  *
  * Return: 0; -EINVAL if @fd is not a regular, readable file (memfd, hugetlbfs and shared memory
- * are); -EOPNOTSUPP if it is on FUSE; -ERANGE if the file is too short; -EMFILE, -ENFILE or
+ * are); -EOPNOTSUPP if it may be on FUSE; -ERANGE if the file is too short; -EMFILE, -ENFILE or
  * -ENOMEM; else a negative errno of fcntl(), statx(), fstat(), fstatfs() or mmap().
  */
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
@@ -186,7 +188,7 @@ int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t siz
 		return err;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (flags & O_ACCMODE) == O_WRONLY)
+	if ((flags & O_ACCMODE) == O_WRONLY)
 		return -EINVAL;
 	if (offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
 		return -ERANGE;

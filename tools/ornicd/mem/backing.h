@@ -51,11 +51,13 @@ struct backing {
  * struct backing_pool - the files of one client
  * @head:	list of files
  * @client:	limits of the client for files that can be made durable
+ * @pid:	process of the client, 0 if unknown; tells where its files are mounted
  * @clock:	number of releases; a logical clock to find the file that is idle for longest
  */
 struct backing_pool {
 	struct backing *head;
 	struct durable_client *client;
+	pid_t pid;
 	uint64_t clock;
 };
 

@@ -77,7 +77,8 @@ static void server_accept(void *arg, uint32_t events)
 		close(fd);
 		return;
 	}
-	log_info("%s: client connected, process %d", name, server_peer_pid(fd));
+	s->ep.gpa->pool.pid = server_peer_pid(fd);
+	log_info("%s: client connected, process %d", name, s->ep.gpa->pool.pid);
 }
 
 static int server_listen(struct vfu_server *s, const char *path)
