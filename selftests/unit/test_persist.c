@@ -85,12 +85,24 @@ int open(const char *path, int flags, ...)
 
 static int slow_sync(int fd)
 {
+	int result;
+
 	disk.fd = fd;
 	sem_post(&disk.begun);
 	sem_wait(&disk.end);
-	disk.syncs++;
+	result = disk.result;
+	disk.syncs++;		/* last use of the disk: see end_late() */
 	errno = EIO;
-	return disk.result;
+	return result;
+}
+
+/* End @n syncs of a syncer that ended before, and wait until their threads have left the disk. */
+static void end_late(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sem_post(&disk.end);
+	while (disk.syncs < n)
+		usleep(1000);
 }
 
 static void disk_reset(void)
@@ -385,7 +397,7 @@ static void test_end(void **state)
 	sem_wait(&disk.begun);
 	qp_set_state(&t->c[0].qp, ORNIC_QPS_ERR);
 	syncer_fini(&t->w.e.syncer);
-	sem_post(&disk.end);
+	end_late(1);
 	assert_int_equal(syncer_init(&t->w.e.syncer, slow_sync), 0);
 	t->hung = true;
 }
@@ -853,8 +865,7 @@ static void test_end_busy(void **state)
 	assert_int_equal(last->refs, 2);
 	syncer_fini(&t->s);
 	assert_int_equal(last->refs, 1);
-	for (int i = 0; i < SYNCER_THREADS; i++)
-		sem_post(&disk.end);
+	end_late(SYNCER_THREADS);
 	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
 }
 
