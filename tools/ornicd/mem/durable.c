@@ -106,7 +106,7 @@ static struct durable *find(const struct durable_id *id)
 	return NULL;
 }
 
-/* Use a remembered file again: nobody needs its descriptor, because it is never synchronised. */
+/* Use a remembered file again, without a descriptor, because a lost file is never synchronised. */
 static void revive(struct durable *d)
 {
 	TAILQ_REMOVE(&d->client->lost, d, link);
