@@ -29,9 +29,15 @@ static double allowed(uint64_t kbps, double ns)
 
 static void no_wake(void *arg)
 {
-	bool *woken = arg;
+	(void)arg;
+}
 
-	*woken = true;
+/* Make a rate without a limit, and the timers in which it waits. */
+static void rate_begin(struct rate *r, struct timers *ts)
+{
+	timers_init(ts);
+	assert_int_equal(timers_reserve(ts, 1), 0);
+	rate_init(r, no_wake, NULL);
 }
 
 /*
@@ -68,12 +74,9 @@ static void test_accuracy(void **state)
 	uint64_t now = 5 * NS;
 	struct timers ts;
 	struct rate r;
-	bool woken;
 
 	(void)state;
-	timers_init(&ts);
-	assert_int_equal(timers_reserve(&ts, 1), 0);
-	rate_init(&r, no_wake, &woken);
+	rate_begin(&r, &ts);
 	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
 		for (size_t j = 0; j < sizeof(bytes) / sizeof(bytes[0]); j++) {
 			/* the time of 2000 packets, or of 50 bursts if that is longer */
@@ -98,12 +101,9 @@ static void test_burst(void **state)
 	uint64_t now = 5 * NS, sent;
 	struct timers ts;
 	struct rate r;
-	bool woken;
 
 	(void)state;
-	timers_init(&ts);
-	assert_int_equal(timers_reserve(&ts, 1), 0);
-	rate_init(&r, no_wake, &woken);
+	rate_begin(&r, &ts);
 	rate_set(&r, 8000, 100000, FRAME, 0, now);	/* a byte takes 1 us */
 	for (sent = 0; rate_open(&r, &ts, now); sent += FRAME)
 		rate_charge(&r, 0, FRAME, now);
@@ -138,12 +138,9 @@ static void test_extremes(void **state)
 	uint64_t now = UINT64_MAX / 4;
 	struct timers ts;
 	struct rate r;
-	bool woken;
 
 	(void)state;
-	timers_init(&ts);
-	assert_int_equal(timers_reserve(&ts, 1), 0);
-	rate_init(&r, no_wake, &woken);
+	rate_begin(&r, &ts);
 	rate_set(&r, RATE_MIN_KBPS, 1, 1, 0, now);
 	assert_true(rate_open(&r, &ts, now));
 	rate_charge(&r, 0, RATE_MAX_BYTES, now);
@@ -279,12 +276,9 @@ static void test_pace(void **state)
 	uint64_t now = 5 * NS;
 	struct timers ts;
 	struct rate r;
-	bool woken;
 
 	(void)state;
-	timers_init(&ts);
-	assert_int_equal(timers_reserve(&ts, 1), 0);
-	rate_init(&r, no_wake, &woken);
+	rate_begin(&r, &ts);
 	assert_int_equal(r.most, PACKET_MAX_PAYLOAD);
 	rate_pace(&r, 1000, now, now + 7 * ms);
 	assert_int_equal(r.most, 0);
@@ -348,11 +342,8 @@ static void test_pace_switched(void **state)
 		uint64_t now = 5 * NS, sent = 0;
 		struct timers ts;
 		struct rate r;
-		bool woken;
 
-		timers_init(&ts);
-		assert_int_equal(timers_reserve(&ts, 1), 0);
-		rate_init(&r, no_wake, &woken);
+		rate_begin(&r, &ts);
 		if (i & 1)
 			rate_pace(&r, kbps, now, UINT64_MAX);
 		else
@@ -396,11 +387,8 @@ static void test_lowered(void **state)
 		uint64_t now = 5 * NS, sent = 0, wait = 0, most;
 		struct timers ts;
 		struct rate r;
-		bool woken;
 
-		timers_init(&ts);
-		assert_int_equal(timers_reserve(&ts, 1), 0);
-		rate_init(&r, no_wake, &woken);
+		rate_begin(&r, &ts);
 		if (i % 3 == 1)
 			rate_pace(&r, 1000000, now, UINT64_MAX);
 		if (i % 3 == 2)

@@ -58,7 +58,7 @@ class Artefact:
             raise LabError("%s must be built once as root: run 'sudo tools/lab/lab build'" % self.label)
         for path in self.siblings():
             if path.endswith(UNFINISHED):
-                with contextlib.suppress(OSError):      # what cannot be removed is not in the way, unless it is ours
+                with contextlib.suppress(OSError):      # only our own leftover would stop this build
                     discard(path)
         new = self.path + ".new"
         check_space(self.space_mib, self.label)

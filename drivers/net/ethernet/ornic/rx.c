@@ -92,7 +92,10 @@ bool ornic_rx_fill(struct ornic_queues *q)
 	return full;
 }
 
-/* Only NAPI counts: queues start while it may poll others. */
+/*
+ * Post buffers from NAPI, which alone writes the counter: new queues are filled in process context
+ * while NAPI polls the old ones.
+ */
 static void ornic_rx_refill(struct ornic_queues *q)
 {
 	struct ornic_rx_stats *stats = &q->nd->rx_stats;
