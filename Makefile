@@ -125,16 +125,21 @@ guest-modules: $(guest)/ornic.ko
 # Warnings are errors for the guest whose compiler does not change. W=1 also checks kernel-doc, in a process for each file.
 kbuild := $(if $(filter trixie,$(GUEST)),W=1 KCFLAGS=-Werror)
 
+# kbuild_in: $(1) folder in $(guest), $(2) more arguments. Its path is in the compiler's arguments, so it is the same for all
+# checkouts; otherwise ccache would find nothing that another one compiled.
+kbuild_in = $(in_guest) sh -c 'mount --bind $(CURDIR)/$(guest) /mnt && \
+	make -s -j$$(nproc) -C /lib/modules/*/build M=/mnt/$(1) $(kbuild) $(2)'
+
 $(guest)/ornic.ko: $(kernel_src) $(recipe) | $(deps)
 	$(call kernel_tree,$(guest)/tree)
 	@echo "  KBUILD  $@"
-	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) modules'
+	$(Q)$(call kbuild_in,tree,modules)
 	@for ko in $(ko); do objcopy --strip-debug $(guest)/tree/$$ko $(guest)/$${ko##*/} || exit; done
 
 # The objects stay: only sparse runs again
 .PHONY: sparse
 sparse: $(guest)/ornic.ko
-	$(Q)$(in_guest) sh -c 'make -s -j$$(nproc) -C /lib/modules/*/build M=$(CURDIR)/$(guest)/tree $(kbuild) C=2 CF=-Wsparse-error modules'
+	$(Q)$(call kbuild_in,tree,C=2 CF=-Wsparse-error modules)
 
 # The number in the library's name is that of rdma-core's private interface.
 $(guest)/ornic.driver: $(provider_src) $(recipe) | $(deps)

@@ -4,7 +4,8 @@
 Files of the suite share a lab. selftests/run starts one for each of its lanes (ORNIC_TEST_LANE) and names it in ORNIC_TEST_LAB.
 A file that is run by hand uses that lab too, or else starts one for itself, as does a file that sets OWN_LAB. ORNIC_TEST_DEV
 names another RDMA device than ornic0, such as rxe0 over the virtio link, to try the tests themselves. GUEST names the guest
-release, as for make. HOSTS=udp or veth gives each VM its own ornicd, joined as lab up --hosts says.
+release, as for make. HOSTS=udp or veth gives each VM its own ornicd, joined as lab up --hosts says. ORNIC_TEST_PLACES=between omits the
+tests whose server and client run within one VM.
 
 After each test the kernels must not have complained and `rdma res` must show the same objects as at the start: a test that
 leaves an object behind fails, whatever its result. On a guest whose kernel checks itself, the end of a file is a separate test:
@@ -33,6 +34,7 @@ BUILT = os.environ.get("O", os.path.join(TOP, "build"))
 GUEST = os.environ.get("GUEST", "trixie")
 DEBUG = GUEST.endswith("-debug")        # a guest whose kernel checks itself
 HOSTS = os.environ.get("HOSTS", "one")  # how the daemons are joined
+PLACES = os.environ.get("ORNIC_TEST_PLACES", "between within").split()
 SLOW = 6 if DEBUG else 1                # factor of timeouts
 PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
@@ -88,7 +90,7 @@ class Pair:
 
     def resources(self):
         """Return what `rdma res` counts for the device of each VM; None for a dead VM."""
-        asked = [vm.spawn("rdma res", timeout=30, lines=False) if vm.alive() else None for vm in self.lab.vms]
+        asked = [vm.spawn(["rdma", "res"], timeout=30, lines=False) if vm.alive() else None for vm in self.lab.vms]
         for process in filter(None, asked):
             process.wait(60)
         lines = [process and re.search(r"^\d+: %s: (.*)" % self.device_of(vm), process.text(), re.M)
@@ -153,12 +155,21 @@ def complaints(vm):
     return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
 
 
-def start_lab(lane=os.environ.get("ORNIC_TEST_LANE", "0"), **more):
-    """Start the two VMs that the suite shares, or VMs with more options; the caller takes them down. lane: owner of the
-    persistent memory."""
+def wait_usable(vm, device, timeout=30):
+    """Wait until the device's port is up and has a GID of an IPv4 address, and processes can open the device."""
+    vm.run("until usable %s && [ -e /dev/infiniband/uverbs0 ]; do sleep 0.05; done" % device, timeout)
+
+
+def nvdimm(lane=os.environ.get("ORNIC_TEST_LANE", "0")):
+    """Return the folder with the persistent memory of the VMs that the suite shares; each lane has its own."""
+    return os.path.join(BUILT, "nvdimm", lane)
+
+
+def start_lab(**more):
+    """Start two VMs, the caller takes them down; more: options beyond the usual ones."""
     options = {"device": "none"} if DEVICE.startswith("rxe") else {
         "ornicd": os.path.join(BUILT, "ornicd"), "modules": PAYLOAD, "provider": PAYLOAD, "hosts": HOSTS}
-    options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY, nvdimm=os.path.join(BUILT, "nvdimm", lane))
+    options.update(name="check-%d" % os.getpid(), guest=GUEST, mem=MEMORY)
     return Lab.up(2, **{**options, **more})
 
 
@@ -175,7 +186,7 @@ def pair():
         if name and not OWN_LAB:
             lab = Lab.find(name)
         else:
-            lab = start_lab(**OWN_LAB or {})
+            lab = start_lab(**OWN_LAB or {"nvdimm": nvdimm()})
             atexit.register(lab.down)
         _pair = PAIR(lab)
     return _pair
@@ -216,9 +227,12 @@ class GuestTest(unittest.TestCase):
 
     def wait_usable(self):
         """Wait until the RDMA port of VM 0 is up and has a GID of its IPv4 address."""
-        self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-                   "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; ls /dev/infiniband/uverbs0"
-                   % (self.device, self.device), timeout=30)
+        wait_usable(self.a, self.device)
+
+    def wait_port(self, state, vm=None):
+        """Wait until the RDMA port of VM 0, or another one, has a state: ACTIVE or DOWN."""
+        (vm or self.a).run("until contains %s /sys/class/infiniband/%s/ports/1/state; do sleep 0.05; done" % (state, self.device),
+                           timeout=30)
 
     def spawn(self, vm, command, timeout):
         """Start a command that is killed at the end of the test if it still runs."""
@@ -262,7 +276,7 @@ def cm_listens(vm, _process=None):
     vm.run("until rdma res show cm_id | grep -q LISTEN; do sleep 0.05; done", timeout=30)
 
 
-def matrix(case, places=("between", "within"), **tests):
+def matrix(case, places=PLACES, **tests):
     """Add one test method per place and entry: name = arguments for case.check(place, ...)."""
     for place in places:
         for name, arguments in tests.items():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two hosts: each VM on its own ornicd, the two joined by a UDP tunnel, or by veth between two network namespaces.
 
-Other files of this suite test within one daemon. They run here unchanged, in a lab that is joined in this way. Not all do, to
-save time; `make check HOSTS=udp T=guest` runs the whole suite so.
+Other files of this suite test within one daemon. They run here unchanged, in a lab that is joined in this way. Not all do, and none of
+their tests within one VM, which would use one daemon only, to save time; `make check HOSTS=udp T=guest` runs the whole suite so.
 """
 import os
 import subprocess
@@ -27,7 +27,7 @@ class Hosts(unittest.TestCase):
     def check(self, name):
         done = subprocess.run([os.path.join(harness.HERE, name + ".py")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=PATIENCE,
-                              env={**os.environ, "ORNIC_TEST_LAB": self.lab.name, "HOSTS": self.hosts})
+                              env={**os.environ, "ORNIC_TEST_LAB": self.lab.name, "HOSTS": self.hosts, "ORNIC_TEST_PLACES": "between"})
         self.assertEqual(done.returncode, 0, done.stdout[-6000:])
         passed = [line for line in done.stdout.splitlines() if line.startswith("ok ") and "# SKIP" not in line]
         self.assertTrue(passed, done.stdout[-6000:])

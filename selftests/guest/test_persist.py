@@ -5,8 +5,11 @@
 This test cannot show that the data survives a loss of power, because the host's kernel keeps the data of killed processes.
 unit/test_persist shows that the file is synchronised before the answer is sent; this file shows that it happens for each FLUSH.
 """
+import os
+
 import harness
 import programs
+from lab import Lab
 from lab.vm import nvdimm_file
 
 PORT = 7479
@@ -27,6 +30,50 @@ echo 4096 > $dax/align
 echo namespace0.0 > $dax/namespace
 echo $dax > /sys/bus/nd/drivers/dax_pmem/bind
 until [ -e /dev/dax0.0 ]; do sleep 0.1; done
+"""
+
+# The kernel uses the character device as RAM, as `daxctl reconfigure-device --mode system-ram` does it.
+RAM = """set -e
+modprobe kmem
+cd /sys/bus/dax/drivers
+echo dax0.0 > device_dax/unbind
+echo dax0.0 > kmem/new_id
+grep 'System RAM (kmem)' /proc/iomem
+"""
+RAM_BYTES = 512 << 20                   # the kernel needs a whole block of 128 MiB, and some of the DIMM for itself
+# Allocates memory until a page is of this RAM, and registers that page.
+ALLOCATE = """
+import ctypes, mmap, os, struct
+import pyverbs.enums as e
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+PAGE, PIECE, FLUSH_PERSISTENT = 4096, 8 << 20, 1 << 9
+pd = PD(Context(name="ornic0"))
+pages = open("/proc/self/pagemap", "rb", buffering=0)
+ranges = [[int(end, 16) // PAGE for end in line.split(" : ")[0].split("-")]
+          for line in open("/proc/iomem") if "System RAM (kmem)" in line]
+kept = []
+def find():
+    while True:
+        piece = mmap.mmap(-1, PIECE)
+        piece.madvise(mmap.MADV_NOHUGEPAGE)
+        kept.append(piece)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(piece))
+        for at in range(0, PIECE, PAGE):
+            piece[at] = 1
+        entries = os.pread(pages.fileno(), PIECE // PAGE * 8, start // PAGE * 8)
+        for i, (entry,) in enumerate(struct.iter_unpack("<Q", entries)):
+            if any(first <= entry & (1 << 55) - 1 <= last for first, last in ranges):
+                return start + i * PAGE
+address = find()
+MR(pd, PAGE, e.IBV_ACCESS_LOCAL_WRITE, address)
+try:
+    MR(pd, PAGE, e.IBV_ACCESS_LOCAL_WRITE | FLUSH_PERSISTENT, address)
+    print("registered")
+except PyverbsRDMAError as error:
+    print("rejected", error)
 """
 
 
@@ -55,6 +102,25 @@ class Persist(programs.ProgramTest):
         with open(self.file, "rb") as f:
             f.seek(int(start))
             self.assertEqual(f.read(LENGTH), PATTERN)
+
+    def test_used_as_ram(self):
+        """ORN-MEM-24: an NVDIMM that the kernel uses as RAM is not persistent for the processes that get its pages."""
+        self.used_vms = False
+        path = os.path.join(harness.BUILT, "nvdimm", "ram-%d" % os.getpid())
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.addCleanup(os.unlink, path)
+        arguments = ["-machine", "nvdimm=on", "-m", "1G,slots=1,maxmem=3G", "-object",
+                     "memory-backend-file,id=nv,share=on,size=%d,mem-path=%s" % (RAM_BYTES, path), "-device", "nvdimm,memdev=nv"]
+        lab = Lab.up(1, name="ram-%d" % os.getpid(), mem="1G", guest=harness.GUEST, qemu_args=arguments,
+                     ornicd=os.path.join(harness.BUILT, "ornicd"), modules=harness.PAYLOAD, provider=harness.PAYLOAD)
+        self.addCleanup(lab.down)
+        vm = lab.vms[0]
+        vm.patience = harness.SLOW
+        vm.run(DEVDAX + RAM, timeout=60)
+        vm.run("cat > /tmp/allocate.py <<'EOF'\n%s\nEOF" % ALLOCATE)
+        said = vm.run("python3 /tmp/allocate.py", timeout=300).out
+        self.assertRegex(said, "rejected .*Errno: 22")
+        self.assertFalse(harness.complaints(vm))
 
 
 if __name__ == "__main__":

@@ -28,8 +28,7 @@ class Link(harness.GuestTest):
         vm.run("ip link set %s %s" % (self.p.netdev, state))
         if state == "up":
             vm.run("ip -6 addr replace %s/64 dev %s nodad" % (self.p.address(vm, 6), self.p.netdev))
-        vm.run("until rdma link show %s/1 | grep -q 'state %s'; do sleep 0.05; done"
-               % (self.device, "ACTIVE" if state == "up" else "DOWN"), timeout=20)
+        self.wait_port("ACTIVE" if state == "up" else "DOWN", vm)
 
     def works(self):
         command = "ib_write_bw -d %s -F -p %d -s 4096 -n 50" % (self.device, PORT)

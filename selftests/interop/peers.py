@@ -72,7 +72,7 @@ def use(guest):
     harness.PAIR = Pair
     Pair.guest = guest
     harness.OWN_LAB = {"guest": "%s,%s" % (harness.GUEST, guest), "devices": "1,0", "hosts": "one", "smp": SMP,
-                       "qemu_args": QEMU_ARGS, "ornicd_args": ORNICD_ARGS}
+                       "boot": "snapshot", "qemu_args": QEMU_ARGS, "ornicd_args": ORNICD_ARGS}
 
 
 def add(case, method, tests, places=PLACES):

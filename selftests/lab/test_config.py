@@ -339,7 +339,7 @@ class Processes(Refusal):
 
     def machine(self):
         """Add a VM whose QEMU is a process that sleeps."""
-        self.lab.state.data["vms"].append({"number": 0, "command": ["sleep", "1000"], "env": {}, "process": None,
+        self.lab.state.data["vms"].append({"number": 0, "command": ["sleep", "1000"], "devices": [], "env": {}, "process": None,
                                            "attach": False, "load": False})
         self.lab.state.save()
         self.lab = Lab.find("test-config")

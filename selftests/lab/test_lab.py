@@ -87,6 +87,20 @@ def names_lab(pid):
         return False
 
 
+FLOOD = """
+import socket
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+link.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+for _ in range(1000):
+    link.sendto(bytes(1000), ("10.77.0.255", 9))
+"""
+
+
+def setUpModule():
+    """Make the snapshot, which would take longer than the tests expect of a start."""
+    Lab.up(1, name=NAME, device="none").down()
+
+
 class Shared(unittest.TestCase):
     """Tests that share two running VMs."""
 
@@ -107,7 +121,7 @@ class Shared(unittest.TestCase):
         expect(vm.run("kill -9 $$", check=False).rc == 137, "death by signal")
         refused(lambda: vm.run("echo why >&2; false"), "why")
         start = time.monotonic()
-        expect(vm.run("sleep 60", timeout=1, check=False).rc == 124, "timeout gives 124")
+        expect(vm.run("command sleep 60", timeout=1, check=False).rc == 124, "timeout gives 124")
         expect(time.monotonic() - start < 15, "timeout is kept")
         expect(not vm.run("pgrep -x sleep", check=False).out, "timeout kills")
 
@@ -120,6 +134,42 @@ class Shared(unittest.TestCase):
         expect(vm.run("cat", stdin=data).raw == data, "3 MiB there and back at once")
         expect(vm.run("head -c 5", stdin=data).raw == data[:5], "a command that does not read it all")
         expect(vm.run("cat").out == "", "no input is an empty input")
+
+    def test_words(self):
+        """A list of words runs without a shell."""
+        vm = self.lab.vm(0)
+        expect(vm.run(["printf", "%s|", "a b", "$HOME", "*"]).out == "a b|$HOME|*|", "words stay as they are")
+        expect(vm.run(["false"], check=False).rc == 1, "status passes")
+        missing = vm.run(["no-such-program"], check=False)
+        expect((missing.rc, missing.err) == (127, "no-such-program: no such program\n"), "a program that is missing")
+
+    def test_waiting(self):
+        """The functions for waiting do what the programs do, without a process."""
+        vm = self.lab.vm(0)
+        forks = "grep -m1 processes /proc/stat"
+        before, after, took = vm.run("%s; a=${EPOCHREALTIME/./}; for i in {1..20}; do sleep 0.05; done; b=${EPOCHREALTIME/./}; "
+                                     "%s; echo x $((b - a))" % (forks, forks)).out.splitlines()
+        expect(int(took.split()[1]) >= 1000000, "sleep takes its time")
+        expect(int(after.split()[1]) - int(before.split()[1]) < 5, "sleep starts no process")
+        expect(vm.run("sleep", check=False).rc == 1 and vm.run("sleep 1 x", check=False).rc == 1, "errors are those of sleep")
+        expect(vm.run("listens 4711", check=False).rc == 1, "nobody listens")
+        for address in ("127.0.0.1", "::1"):
+            server = vm.spawn(["python3", "-c", "import socket; s = socket.create_server(('%s', 4711), family=socket.AF_INET%s); "
+                               "input()" % (address, "6" if ":" in address else "")])
+            vm.wait_listen(4711)
+            expect(vm.run("listens 471; listens 47110; listens 14711", check=False).rc == 1, "another port")
+            server.end_input()
+            server.wait(20)
+            expect(vm.run("listens 4711", check=False).rc == 1, "not any more")
+        vm.run("echo one > /tmp/one; echo two > /tmp/two; echo > /tmp/empty")
+        for command, status in (("contains tw /tmp/one /tmp/two", 0), ("contains tw /tmp/two /tmp/one", 0), ("contains tw /tmp/one", 1),
+                                ("contains o /tmp/none /tmp/empty", 1), ("usable ornic0", 1)):
+            result = vm.run(command, check=False)
+            expect((result.rc, result.err) == (status, ""), command)
+        vm.run("echo lab was here > /dev/kmsg; until_said 'lab .*here'", timeout=30)
+        vm.run("{ sleep 1; echo lab came later > /dev/kmsg; } & until_said 'lab came later'; wait", timeout=30)
+        expect(vm.run("until_said 'lab never'", timeout=1, check=False).rc == 124, "a pattern that no line has")
+        expect(vm.run("pgrep dmesg", check=False).rc == 1, "nobody follows the log any more")
 
     def test_background_survives(self):
         lab = self.lab
@@ -224,7 +274,19 @@ class Shared(unittest.TestCase):
         done = command("oops")
         expect(done.returncode == 1 and "vm1: BUG: a test" in done.stdout, "found: " + done.stdout)
 
+    def test_snapshot(self):
+        """VMs that come from one snapshot are distinct machines."""
+        made = {vm.record["snapshot"] for vm in self.lab.vms}
+        expect(len(made) == 1 and os.path.isdir(made.pop()), "both come from a snapshot")
+        for what in ("cat /proc/sys/kernel/random/uuid", "hostname", "cat /sys/class/net/eth0/address", "ip -br addr show dev eth0"):
+            expect(len({vm.run(what).out for vm in self.lab.vms}) == 2, "they differ in " + what)
+        for vm in self.lab.vms:
+            expect(abs(float(vm.run("echo $EPOCHREALTIME").out) - time.time()) < 20, "it knows the time")
+
+        expect("crng reseeded" in self.lab.vm(0).dmesg(), "its kernel knows that it has copies")
+
     def test_death_and_return(self):
+        """Power on boots, so that the guest sees what is new."""
         lab = self.lab
         vm = lab.vm(1)
         waiting = vm.spawn("sleep 300")
@@ -234,13 +296,15 @@ class Shared(unittest.TestCase):
         lab.vm(0).run("true")
         lab.start(1)
         expect(vm.run("hostname").out == "vm1\n", "is back")
+        expect("crng reseeded" not in vm.dmesg(), "has booted")
         refused(lambda: lab.start(1), "runs already")
 
 
 class Restarted(unittest.TestCase):
     def test_elsewhere(self):
-        """down() also takes down a VM that another process restarted."""
+        """down() also takes down a VM that another process restarted. Until then, its link discards frames without a delay."""
         lab = Lab.up(1, name=NAME, device="none")
+        lab.vm(0).run(["python3", "-c", FLOOD], timeout=30)
         for verb in ("kill", "start"):
             done = command(verb, "0")
             expect(done.returncode == 0, done.stderr)
@@ -254,6 +318,8 @@ class Alone(unittest.TestCase):
     def test_configuration(self):
         refused(lambda: Lab.up(0, name="x"), "1 to 32")
         refused(lambda: Lab.up(1, name="x", net="wet"), "net")
+        refused(lambda: Lab.up(1, name="x", boot="warm"), "--boot is one of: auto, cold, snapshot")
+        refused(lambda: Lab.up(1, name="x", boot="snapshot", nvdimm="/nowhere"), "not with --nvdimm")
         refused(lambda: Lab.up(1, name="x", guest="none"), "no guest recipe")
         refused(lambda: Lab.up(2, name="x", guest="trixie,none"), "no guest recipe 'none'")
         refused(lambda: Lab.up(1, name="x", guest="trixie,trixie"), "--guest names more than there are VMs")
@@ -276,6 +342,7 @@ class Alone(unittest.TestCase):
         starting = subprocess.Popen([LAB, "up", "2", "--device", "none"], stderr=subprocess.DEVNULL,
                                     env={**os.environ, "ORNIC_LAB": NAME}, preexec_fn=takes_interrupts)
         self.addCleanup(command, "down")
+        self.addCleanup(starting.kill)
         end = time.monotonic() + 20
         while len(qemus()) < 2 and time.monotonic() < end:
             time.sleep(0.05)

@@ -81,7 +81,7 @@ class Lane(threading.Thread):
         if not self.lab:
             harness = guest_harness()
             try:
-                self.lab = harness.start_lab(name="check-%d-%d" % (os.getpid(), self.number), lane=str(self.number))
+                self.lab = harness.start_lab(name="check-%d-%d" % (os.getpid(), self.number), nvdimm=harness.nvdimm(str(self.number)))
             except harness.LabError as e:
                 raise NoGuests(e) from None
         return self.lab.name

@@ -9,16 +9,21 @@ a command then sees the modules folder of the guest's own kernel.
 Programs that are built in it fit the guest, for any release of the host. A command sees the checkout at the same absolute path
 as outside; the root itself is read-only to it, /tmp is private, and everything that is mounted for the command lives in its own
 mount namespace, so nothing stays mounted when it ends, in any way.
+
+The compilers are behind ccache, with its files in $ORNIC_CACHE/ccache: a new checkout compiles what differs from others.
 """
 import os
 import shlex
 
-from . import debian, image, kernel, recipe
+from . import cache, debian, image, kernel, recipe
 from .cache import Artefact
 from .errors import LabError
 
 CHECKOUT = os.path.realpath(os.path.join(recipe.HERE, "..", ".."))
-DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR")
+DROPPED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "CC", "TMPDIR", "CCACHE_DIR",
+           "CCACHE_CONFIGPATH")
+# CCACHE_DEPEND: the compiler's list of headers instead of a run of the preprocessor, so that a miss costs little
+CCACHE = {"CCACHE_DIR": "/var/cache/ccache", "CCACHE_MAXSIZE": "2G", "CCACHE_DEPEND": "1"}
 
 # Runs in the new root at the end of its creation. Its arguments are pairs of a version of rdma-core and the suite that has it; it
 # takes the first one whose source is on the mirror. It unpacks the source from the two tarballs whose checksums are in the signed
@@ -116,20 +121,33 @@ def enter(root, checkout, command, modules="", overlay=("", "", "", ""), **varia
     if os.geteuid() != 0:
         namespace.append("--map-root-user")
     env = {k: v for k, v in os.environ.items() if k not in DROPPED}
-    env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8", LC_ALL="C.UTF-8",
-               **variables)
-    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside, modules, *overlay] + list(command)
+    env.update(PATH="/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8", LC_ALL="C.UTF-8",
+               **CCACHE, **variables)
+    compiled = compiled_folder()
+    if not compiled:
+        env["CCACHE_DISABLE"] = "1"
+    argv = namespace + ["sh", "-c", ENTER, "sh", root, checkout, inside, modules, compiled, *overlay] + list(command)
     try:
         os.execvpe(argv[0], argv, env)
     except FileNotFoundError:
         raise LabError("no unshare here: apt-get install util-linux") from None
 
 
+def compiled_folder():
+    """Return the folder of ccache, or an empty text if this user may not write the cache."""
+    path = os.path.join(cache.root(), "ccache")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError:
+        return ""
+    return path if os.access(path, os.W_OK) else ""
+
+
 # The command's root is a tmpfs that shows the build root's /usr and /etc; so any path may hold the checkout, also for a
 # user who cannot write the build root.
 ENTER = """set -e
-root=$1 checkout=$2 dir=$3 modules=$4 lower=$5 upper=$6 work=$7 over=$8
-shift 8
+root=$1 checkout=$2 dir=$3 modules=$4 compiled=$5 lower=$6 upper=$7 work=$8 over=$9
+shift 9
 case $checkout in /usr/*|/etc/*) mkdir -p "$root$checkout" 2>/dev/null || :;; esac
 new=$root/mnt
 mount -t tmpfs -o mode=755 tmpfs "$new"
@@ -145,6 +163,10 @@ done
 if [ "$modules" ]; then
 	mount --bind "$modules" "$new/lib/modules"
 	mount -o remount,bind,ro "$new/lib/modules"
+fi
+if [ "$compiled" ]; then
+	mkdir -p "$new$CCACHE_DIR"
+	mount --bind "$compiled" "$new$CCACHE_DIR"
 fi
 if [ "$over" ]; then
 	mount -t overlay overlay -o "lowerdir=$lower,upperdir=$upper,workdir=$work" "$new$over"

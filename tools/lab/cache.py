@@ -97,6 +97,11 @@ class Artefact:
         return gone
 
 
+def is_artefact(path):
+    """Return true for an artefact, complete or not; other folders of the cache grow and shrink by themselves."""
+    return re.search(r"-[0-9a-f]{12}(\.new|\.gone)*$", path) is not None
+
+
 def prepare_root():
     try:
         os.makedirs(root(), exist_ok=True)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import socket
 import struct
 import threading
@@ -100,7 +101,7 @@ class Process:
 
     def __init__(self, vm, cmd, timeout=None, tty=None, lines=False, sink=None, patience=ANSWER_PATIENCE):
         self.vm = vm
-        self.cmd = cmd
+        self.cmd = cmd if isinstance(cmd, str) else shlex.join(cmd)
         self.out = bytearray()
         self.err = bytearray()
         self.status = None

@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 
-from . import daemon, hosts, image, payload, recipe, state, toolbox, vm
+from . import daemon, hosts, image, payload, recipe, snapshot, state, toolbox, vm
 from .build import CHECKOUT
 from .errors import LabError, reason
 
@@ -42,6 +42,7 @@ class Config:
     append: str = ""                    # kernel arguments
     cpu: str = None                     # QEMU's CPU model
     accel: str = "auto"                 # kvm, tcg
+    boot: str = "auto"                  # cold; snapshot: continue a guest that has booted; auto: the latter, if nothing is special
     wait: float = None                  # seconds for all VMs to answer; the recipe's, or 120
 
     def check(self):
@@ -51,7 +52,7 @@ class Config:
         if not re.fullmatch(r"[0-8](,[0-8])*", str(self.devices)):
             raise LabError("--devices %s: a VM has 0 to 8; say for example 2, or 1,0 for one in VM 0 alone" % self.devices)
         for name, allowed in (("device", ("ornic", "none")), ("net", ("stream", "none")), ("hosts", hosts.KINDS),
-                              ("accel", ("auto", "kvm", "tcg"))):
+                              ("accel", ("auto", "kvm", "tcg")), ("boot", ("auto", "cold", "snapshot"))):
             if getattr(self, name) not in allowed:
                 raise LabError("--%s is one of: %s" % (name, ", ".join(allowed)))
         for option in ("guest", "devices"):
@@ -59,6 +60,8 @@ class Config:
                 raise LabError("--%s names more than there are VMs" % option)
         if self.hosts != "one" and 0 in self.device_counts() and any(self.device_counts()):
             raise LabError("--hosts %s: each VM has an ornicd of its own, so it needs a device" % self.hosts)
+        if self.boot == "snapshot" and self.nvdimm:
+            raise LabError("--boot snapshot: not with --nvdimm, whose contents the snapshot would replace")
         usual = [recipe.load(name).get("vm", {}) for name in self.guests()]
         self.mem = self.mem or max((each.get("mem", "1G") for each in usual), key=mebibytes)
         self.wait = self.wait or max(each.get("wait", 120) for each in usual)
@@ -185,22 +188,34 @@ class Lab:
             progress("starting ornicd")
             daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms),
                          config.device_counts(), config.ornicd_args)
+        snapshots = self._snapshots(config, plan, qemu, env, accel)
+        own = []
         for number, (guest, devices, files) in enumerate(plan):
-            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_TIME": int(time.time()),
-                     "LAB_DEVICES": devices}
-            vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, about, files)
+            about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_DEVICES": devices}
+            own.append((about, files))
+            vm.write_initrd(self.state.path("vm%d.initrd" % number), guest, vm.own_files(about, files))
             sockets = [daemon.socket_path(self.state, number, k) for k in range(devices)]
             if proxy:
                 sockets = [self._between(proxy, path) for path in sockets]
-            command = vm.qemu_command(qemu, config, guest, self.state, number, accel, sockets)
+            command = vm.qemu_command(qemu, config, guest, self.state, number, accel, devices)
             data["vms"].append({"number": number, "command": command, "env": env, "process": None,
+                                "devices": [vm.device(k, path) for k, path in enumerate(sockets)],
+                                "snapshot": snapshots[number],
                                 "attach": bool(files), "load": config.load})
         self._bind()
         for machine in self.vms:
-            machine.start()
+            machine.start(boot=not machine.record["snapshot"])
             self.state.save()
-        progress("booting %d VM%s (%s)" % (config.vms, "s" * (config.vms > 1), accel))
-        self._each(lambda machine: self._bring_up(machine, config.wait, progress))
+        progress("%s %d VM%s (%s)" % ("booting" if None in snapshots else "continuing", config.vms, "s" * (config.vms > 1), accel))
+        self._each(lambda machine: self._bring_up(machine, config.wait, progress, own[machine.number]))
+
+    @staticmethod
+    def _snapshots(config, plan, qemu, env, accel):
+        """Return the path of the snapshot of each VM, None for one that boots."""
+        if not snapshot.wanted(config, accel):
+            return [None] * config.vms
+        return [snapshot.get(name, snapshot.Template(qemu, env, config, guest, number, accel, devices))
+                for number, (name, (guest, devices, _)) in enumerate(zip(config.guests(), plan))]
 
     @staticmethod
     def _between(proxy, path):
@@ -209,8 +224,13 @@ class Lab:
         proxy(front, path)
         return front
 
-    def _bring_up(self, machine, patience, progress):
-        machine.wait_up(patience)
+    def _bring_up(self, machine, patience, progress, own=None):
+        """Wait until a VM answers, then attach its devices. own: arguments of vm.introduce(), if it starts from a snapshot."""
+        if own and machine.record["snapshot"]:
+            snapshot.load(machine)
+            machine.introduce(*own)
+        else:
+            machine.wait_up(patience)
         if machine.record["attach"]:
             progress("attaching ornic in " + machine.name)
             done = machine.run("/run/lab/attach" + ("" if machine.record["load"] else " --no-load"), timeout=patience,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """One virtual machine: QEMU's start, and operations on the VM while it runs."""
 import fcntl
+import io
+import json
 import os
 import re
 import shlex
@@ -17,6 +19,7 @@ from .recipe import HERE
 
 KVM_CREATE_VM = 0xAE01
 NVDIMM_BYTES = 128 << 20
+BARS = 64 << 20                 # bytes of address space for the BARs of a device
 # TCG (QEMU 11.1) emulates a `rep movsb` byte by byte; without these features kernel and libc copy in words, four times
 # as fast.
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
@@ -88,12 +91,27 @@ class VM:
         return self.path(self.name + "." + suffix)
 
     # life
-    def start(self):
-        """Start QEMU; the guest answers some seconds later, see wait_up()."""
+    def start(self, boot=True):
+        """Start QEMU. The guest boots, with its devices, and answers some seconds later, see wait_up(); or QEMU waits for the
+        state of a snapshot."""
+        more = [x for device in self.record["devices"] for x in ("-device", json.dumps(device))] if boot else ["-incoming", "defer"]
         with open(self.file("qemu.log"), "wb") as log, state.uninterrupted():
-            child = subprocess.Popen(self.record["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            child = subprocess.Popen(self.record["command"] + more, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      start_new_session=True, env={**os.environ, **self.record["env"]})
             self.record["process"] = state.identity(child.pid)
+
+    def introduce(self, about, files):
+        """Tell a guest that comes from a snapshot who it is, and give it the files of its payload; see write_initrd()."""
+        about = {**about, "LAB_TIME": int(time.time())}
+        process = self.spawn("tar -xf - -C /run/lab && exec /run/lab/identity", timeout=60, lines=False)
+        with tarfile.open(fileobj=_Pipe(process), mode="w|") as tar:
+            for name, data, mode in own_files(about, files):
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(data), mode
+                tar.addfile(entry, io.BytesIO(data))
+        process.end_input()
+        if process.wait() != 0:
+            raise LabError("%s: no identity: %s" % (self.name, process.text().strip()))
 
     def wait_up(self, patience):
         if Process(self, "true", patience=patience).wait(patience) != 0:
@@ -130,7 +148,8 @@ class VM:
 
     # commands
     def spawn(self, cmd, timeout=None, tty=None, lines=True, sink=None):
-        """Start a bash command line; return a channel.Process. lines: its output comes line by line."""
+        """Start a bash command line, or a list of words without a shell; return a channel.Process. lines: its output comes line
+        by line."""
         return Process(self, cmd, timeout, tty, lines and not tty, sink)
 
     def run(self, cmd, timeout=60, check=True, stdin=None, sink=None):
@@ -151,7 +170,7 @@ class VM:
 
     def wait_listen(self, port, timeout=60):
         """Wait until a program in the guest listens on a TCP port."""
-        self.run("until ss -Hltn 'sport = :%d' | grep -q .; do sleep 0.05; done" % port, timeout)
+        self.run("until listens %d; do sleep 0.05; done" % port, timeout)
 
     def push(self, source, target):
         """Copy a file, or a directory's content, into the guest."""
@@ -229,25 +248,42 @@ class _Pipe:
         self.write = process.write
 
 
-def write_initrd(path, image, env, payload):
-    """Write the image's boot archive, then the lab's own files, so that a changed script or driver needs no new image."""
+def stages():
+    """Return the lab's scripts in a guest, as a list of place, text and mode."""
+    found = []
+    for name, where, mode in (("init", "init", 0o755), ("setup", "lab/setup", 0o755), ("identity", "lab/identity", 0o755),
+                              ("attach", "lab/attach", 0o755), ("agent.py", "lab/agent.py", 0o644),
+                              ("waiting", "lab/waiting", 0o644)):
+        with open(os.path.join(HERE, "guest", name), encoding="utf-8") as f:
+            found.append((where, f.read(), mode))
+    return found
+
+
+def own_files(about, payload):
+    """Return the files that tell a guest which VM it is, and its payload, as tuples: name below /run/lab, bytes, mode."""
+    found = [("env", "".join("%s=%s\n" % (k, shlex.quote(str(v))) for k, v in about.items()).encode(), 0o644)]
+    for source in payload:
+        with open(source, "rb") as f:
+            found.append(("payload/" + os.path.basename(source), f.read(), 0o755))
+    return found
+
+
+def write_initrd(path, image, own=()):
+    """Write the image's boot archive, then the lab's files, so that a changed script or driver needs no new image. own: see
+    own_files()."""
     with open(path, "wb") as out:
         with open(image.file("boot.cpio"), "rb") as f:
             out.write(f.read())
         archive = Archive(out)
-        for name, where, mode in (("init", "init", 0o755), ("setup", "lab/setup", 0o755),
-                                  ("attach", "lab/attach", 0o755), ("agent.py", "lab/agent.py", 0o644)):
-            with open(os.path.join(HERE, "guest", name), "rb") as f:
-                archive.file(where, f.read(), mode)
-        archive.file("lab/env", "".join("%s=%s\n" % (k, shlex.quote(str(v))) for k, v in env.items()).encode())
-        for source in payload:
-            with open(source, "rb") as f:
-                archive.file("lab/payload/" + os.path.basename(source), f.read(), 0o755)
+        for where, text, mode in stages():
+            archive.file(where, text.encode(), mode)
+        for name, data, mode in own:
+            archive.file("lab/" + name, data, mode)
         archive.close()
 
 
-def qemu_command(qemu, config, image, run, number, accel, devices):
-    """Return the argv of QEMU for VM number; devices are the vfio-user sockets to attach."""
+def qemu_command(qemu, config, image, run, number, accel, ports):
+    """Return the argv of QEMU for VM number, with this number of slots for ornic devices; see device()."""
     cpu = config.cpu or ("host" if accel == "kvm" else CPU_TCG)
     argv = qemu + [
         "-name", "%s-vm%d" % (run.name, number), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -260,19 +296,24 @@ def qemu_command(qemu, config, image, run, number, accel, devices):
         "-append", (KERNEL + " " + config.append).strip(),
         "-drive", "if=none,id=root,format=raw,readonly=on,file.locking=off,file=" + image.file("root.erofs"),
         "-device", "virtio-blk-pci,drive=root", "-object", "rng-random,id=rng,filename=/dev/urandom",
-        "-device", "virtio-rng-pci,rng=rng", "-serial", "file:" + run.path("vm%d.console" % number),
+        "-device", "virtio-rng-pci,rng=rng", "-device", "vmgenid,guid=auto", "-serial", "file:" + run.path("vm%d.console" % number),
         "-qmp", "unix:%s,server=on,wait=off" % run.path("vm%d.qmp" % number),
         "-device", "virtio-serial-pci,max_ports=%d" % (PORTS + 1)]
     for k in range(PORTS):
         argv += ["-chardev", "socket,id=c%d,path=%s,server=on,wait=off" % (k, run.path("vm%d.%d.sock" % (number, k))),
                  "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
     argv += link_arguments(config, run, number) + nvdimm_arguments(config, number)
-    for k, path in enumerate(devices):
-        # x-speed: after a reset of the bus of a faster port Linux waits for a link-active bit that QEMU does not set
-        argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5" % (k, k + 1), "-device",
-                 '{"driver":"vfio-user-pci","bus":"rp%d","id":"ornic%d","socket":{"type":"unix","path":"%s"}}'
-                 % (k, k, path)]
+    for k in range(ports):
+        # x-speed: after a reset of the bus of a faster port Linux waits for a link-active bit that QEMU does not set.
+        # reserve: the room of a device's BARs if it is plugged in later, which firmware could not see
+        argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5,mem-reserve=%d,pref64-reserve=%d"
+                 % (k, k + 1, BARS, BARS)]
     return argv + [x.replace("{i}", str(number)).replace("{run}", run.dir) for x in config.qemu_args]
+
+
+def device(k, path):
+    """Return the properties of the k-th ornic device of a VM, whose vfio-user socket has this path."""
+    return {"driver": "vfio-user-pci", "bus": "rp%d" % k, "id": "ornic%d" % k, "socket": {"type": "unix", "path": path}}
 
 
 def nvdimm_file(folder, number):
@@ -295,17 +336,15 @@ def nvdimm_arguments(config, number):
 
 
 def link_arguments(config, run, number):
-    """Return the virtio-net link. Two VMs share one stream; more form a star with a hub in VM 0; a single VM has a link that
-    discards everything."""
+    """Return the virtio-net link. Two VMs share one stream; more form a star with a hub in VM 0; a single VM's has no peer."""
     if config.net == "none":
         return []
     argv = []
     peers = config.vms - 1
-    if peers == 0:
-        backend = "user,id=n0,restrict=on,net=10.77.0.0/24,host=10.77.0.254,dhcpstart=10.77.0.200"
-    elif number > 0:
+    if number > 0:
         backend = "stream,id=n0,server=off,addr.type=unix,addr.path=%s,reconnect-ms=100" % run.path("link%d.sock" % number)
-    elif peers == 1:
+    elif peers <= 1:
+        # without a peer it discards frames; the user network would, too, but its state would be part of a snapshot
         backend = "stream,id=n0,server=on,addr.type=unix,addr.path=" + run.path("link1.sock")
     else:
         for k in range(1, config.vms):

@@ -3,7 +3,7 @@
 
 The host opens a port by sending "SYNC <nonce>"; the agent echoes that line, so that the host can discard data of an earlier,
 aborted conversation. Then comes one line of JSON (cmd, timeout, env, and tty with its size), and from there on both sides send
-frames: one letter, a 32-bit big-endian length, that many bytes.
+frames: one letter, a 32-bit big-endian length, that many bytes. cmd is a text for bash, or a list of arguments without a shell.
 
     host to guest   i  standard input, empty: end of input    s  a signal number    w  rows and columns of the tty
     guest to host   o  standard output    e  standard error    x  exit status, the last frame
@@ -39,7 +39,9 @@ class Port:
     def __init__(self, number):
         self.fd = self._open("lab.%d" % number)
         self.buf = b""
-        # While no host is connected a read returns at once without data; SIGIO reports a change of that.
+        # While no host is connected a read returns at once without data; SIGIO reports a change of that. Its handler is for the
+        # moments when it is not blocked, see Command.
+        signal.signal(signal.SIGIO, lambda *_: None)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
         fcntl.fcntl(self.fd, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(self.fd, fcntl.F_SETFL, fcntl.fcntl(self.fd, fcntl.F_GETFL) | os.O_ASYNC)
@@ -106,8 +108,15 @@ class Command:
         else:
             files = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         env = {**os.environ, **request.get("env", {})}
-        self.process = subprocess.Popen(["/bin/bash", "-c", request["cmd"]], cwd="/root", env=env,
-                                        start_new_session=True, preexec_fn=self._in_child, **files)
+        words = request["cmd"] if isinstance(request["cmd"], list) else ["/bin/bash", "-c", request["cmd"]]
+        # The child inherits the mask. preexec_fn could change it there, but makes Popen() fork this process, which costs as much
+        # as a small command; without it Popen() uses vfork().
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
+        try:
+            self.process = subprocess.Popen(words, cwd="/root", env=env, start_new_session=True,
+                                            preexec_fn=self._take_terminal if self.tty else None, **files)
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
         if self.tty:
             os.close(slave)
             self.input = self.master
@@ -117,10 +126,9 @@ class Command:
             self.outputs = {self.process.stdout.fileno(): b"o", self.process.stderr.fileno(): b"e"}
         os.set_blocking(self.input, False)
 
-    def _in_child(self):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
-        if self.tty:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    @staticmethod
+    def _take_terminal():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -230,7 +238,12 @@ def serve(port):
     if not line.startswith(b"{"):
         return
     request = json.loads(line)
-    command = Command(request)
+    try:
+        command = Command(request)
+    except FileNotFoundError as e:
+        port.send(b"e", b"%s: no such program\n" % e.filename.encode())
+        port.send(b"x", b"127")
+        return
     try:
         status = pump(port, command, request.get("timeout") or 0)
         if status == EXIT_TIMEOUT:
