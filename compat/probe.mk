@@ -13,7 +13,7 @@ ornic-has = $(if $(shell grep -sE '$(1)' $(srctree)/include/$(2) | head -n 1),-D
 # ib_umem_get_va() pins user memory by address; older kernels have ib_umem_get()
 ornic-probe += $(call ornic-has,ib_umem_get_va,rdma/ib_umem.h,IB_UMEM_GET_VA)
 # attributes of the command that creates a CQ can name its memory
-ornic-probe += $(call ornic-has,ib_umem_get_cq_buf_or_va,rdma/ib_umem.h,IB_UMEM_CQ_BUF)
+ornic-probe += $(call ornic-has,ib_umem_get_cq_buf,rdma/ib_umem.h,IB_UMEM_CQ_BUF)
 # exporters can revoke the pinned memory of a DMA buffer
 ornic-probe += $(call ornic-has,ib_umem_dmabuf_get_pinned_revocable,rdma/ib_umem.h,IB_UMEM_REVOCABLE)
 # separate operations create completion queues of processes and of the kernel

@@ -72,7 +72,7 @@ struct ornic_cqe {
 	__le32 rss_hash;	/* raw, if HASH */
 	__le16 slid_csum;	/* IB: SLID; raw: sum over the frame if CSUM_COMPLETE */
 	__le16 pkey_index;	/* always 0 in version 1.0 */
-	__u8 sl;		/* UD: service level of the datagram */
+	__u8 sl;		/* UD: priority of the VLAN tag or priority tag, else 0 */
 	__u8 path_bits;		/* IB link layer, reserved */
 	__u8 net_type;		/* enum ornic_net_type, if NET_TYPE */
 	__u8 rss_type;		/* ORNIC_RSS_TYPE_*, if HASH */
@@ -97,7 +97,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_cqe, opcode, 0x3c);
 #define ORNIC_CQE_WITH_INV		(1u << 2) /* inv_key is valid */
 #define ORNIC_CQE_IP_CSUM_OK		(1u << 3) /* IPv4 header checksum verified */
 #define ORNIC_CQE_SMAC			(1u << 4) /* smac is valid */
-#define ORNIC_CQE_VLAN			(1u << 5) /* vlan_tci is valid */
+#define ORNIC_CQE_VLAN			(1u << 5) /* vlan_tci is valid; VLAN other than 0 */
 #define ORNIC_CQE_NET_TYPE		(1u << 6) /* net_type is valid */
 #define ORNIC_CQE_SOLICITED		(1u << 8) /* the sender requested an event */
 #define ORNIC_CQE_L4_CSUM_OK		(1u << 9) /* TCP or UDP checksum verified */

@@ -98,6 +98,7 @@ enum ornic_reset_reason {
 	ORNIC_REASON_USER		= 7,
 	ORNIC_REASON_SUSPEND		= 8,
 	ORNIC_REASON_INTERRUPT		= 9,
+	ORNIC_REASON_EVENTS_LOST	= 10, /* an EQ discarded events */
 };
 
 /*

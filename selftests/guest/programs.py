@@ -56,7 +56,7 @@ class ProgramTest(harness.GuestTest):
         self.assertEqual(point.group(1), "ok", point.group(3))
 
 
-def points(case, names, places=("between", "within"), **modes):
+def points(case, names, places=harness.PLACES, **modes):
     """Add a test method for each place, mode (keyword: options of the client) and name."""
     for place in places:
         for mode, options in modes.items():

@@ -15,12 +15,12 @@ from lab import Lab                     # noqa: E402
 from proxy import CONFIG, READ, WRITE, Lies, Proxy     # noqa: E402
 from rings import DEV_INDEX             # noqa: E402
 
-UPDATES = "/lib/modules/$(uname -r)/updates"
+# Every test runs these commands, so they wait by functions of bash; a program in a loop would take most of the test's time.
+UPDATES = "/lib/modules/*/updates"
 LOAD = "insmod %s/ornic.ko && insmod %s/ornic_ib.ko" % (UPDATES, UPDATES)
-UNLOAD = "{ [ ! -d /sys/module/ornic_ib ] || rmmod ornic_ib; } && { [ ! -d /sys/module/ornic ] || rmmod ornic; }"
-INTERFACE = "$(ls -d /sys/bus/pci/drivers/ornic/*/net/* | head -n 1 | xargs basename)"
-UP = ("i=%s; ip link set $i up && ip addr replace 10.88.0.%%d/24 dev $i && until rdma link show ornic0/1 | grep -q 'state ACTIVE'; "
-      "do sleep 0.05; done; until grep -q ffff: /sys/class/infiniband/ornic0/ports/1/gids/*; do sleep 0.05; done" % INTERFACE)
+UNLOAD = "set --; for m in ornic_ib ornic; do [ ! -d /sys/module/$m ] || set -- $* $m; done; [ $# = 0 ] || rmmod $*"
+INTERFACE = "$(set -- /sys/bus/pci/drivers/ornic/*/net/*; echo ${1##*/})"
+UP = ("i=%s; ip link set $i up && ip addr replace 10.88.0.%%d/24 dev $i && until usable ornic0; do sleep 0.05; done" % INTERFACE)
 
 
 def patient(cap):
@@ -36,6 +36,7 @@ class Proxied(unittest.TestCase):
     smp = 2                     # processors of a VM: a destroy and its callbacks run at once
     lab = None                  # the file's lab, with the proxies
     proxies = []
+    has_programs = False
 
     @classmethod
     def setUpClass(cls):
@@ -68,7 +69,7 @@ class Proxied(unittest.TestCase):
             self.assertIsNone(proxy.broken, repr(proxy.broken))
             self.assertTrue(vm.alive(), vm.name + " is dead")
             said = {text for text in harness.complaints(vm) - heard if not self.wanted or self.wanted not in text}
-            self.assertFalse(said, "%s: kernel said: %s" % (vm.name, said))
+            self.assertFalse(said, "%s: kernel said: %s" % (vm.name, "\n".join(vm.console().splitlines()[-12:])))
         self.assertTrue(self.lab.daemons_alive(), "ornicd is dead")
 
     def assertTried(self, *clauses):
@@ -81,6 +82,12 @@ class Proxied(unittest.TestCase):
         process = (vm or self.vm).spawn(command, timeout=timeout * harness.SLOW)
         self.addCleanup(harness.GuestTest.reap, process)
         return process
+
+    def need_programs(self):
+        """Put the test programs and modules into VM 0, if no test of the file has done so."""
+        if not Proxied.has_programs:
+            self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+            Proxied.has_programs = True
 
     def said(self, text):
         """Return true if the kernel log contains this text."""

@@ -102,7 +102,7 @@ print("done", flush=True)
 class Destroy(BadDevice):
     def setUp(self):
         super().setUp()
-        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.need_programs()
 
     def script(self, program):
         """Run a program in Python, which prints "there" when it is ready."""
@@ -157,9 +157,32 @@ class Destroy(BadDevice):
         self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko", timeout=60)
         self.recovers(c.ORNIC_REASON_MALFORMED)
 
+    def test_objects_of_dead_device(self):
+        """Destroying each kind of object succeeds on a dead device, and is not reported as another failure."""
+        self.load()
+        program = self.script(OBJECTS)
+        self.vm.run("dmesg -C")
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL})
+        self.proxy.wait(self.reasons, "reset the device")
+        program.write(b"end\n")
+        self.assertEqual(program.wait(60), 0)
+        self.recovers(c.ORNIC_REASON_FATAL)
+        self.assertFalse(self.said("malformed device output"))
+
     def test_process_unknown_status(self):
         """ORN-ADM-28."""
         self.process_object("CQ_DESTROY", 77)
+
+    def test_process_aborted(self):
+        """ORN-ADM-26: no device sends ABORTED. The driver ends the device's DMA before it frees the object's memory."""
+        self.load()
+        program = self.script(OBJECTS)
+        self.reject(c.ORNIC_OP_CQ_DESTROY, c.ORNIC_ST_ABORTED)
+        program.write(b"end\n")
+        self.assertEqual(program.wait(60), 0)
+        self.proxy.wait(lambda: self.rejections and self.reasons(), "destroy the object and reset the device")
+        self.proxy.lies.on_command = None
+        self.recovers(c.ORNIC_REASON_MALFORMED)
 
     def test_region_with_window(self):
         """ORN-MEM-67: BUSY is a normal answer if a window may be bound, and the process tries again."""

@@ -15,7 +15,7 @@ SIDE = 8                                # of the square in which the fields stan
 class Limits(BadDevice):
     def setUp(self):
         super().setUp()
-        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.need_programs()
 
     def say(self, page, values):
         """Make the device report these values in some fields of a page from now on."""
@@ -82,6 +82,28 @@ class Limits(BadDevice):
                 self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ]")
                 self.vm.run(UNLOAD, timeout=60)
         self.assertTrue(self.said("device reports no SGEs, RDMA not available"))
+
+    def test_doorbell_pages(self):
+        """ORN-IDN-9: the driver uses no page beyond max_dbpages, although the doorbell area has more. Page 0 is its own."""
+        self.say(c.ORNIC_ID_DEVICE, {"max_dbpages": 4})
+        self.vm.run(LOAD, timeout=60)
+        said = self.vm.run("python3 -c '%s'" % """
+from pyverbs.device import Context
+contexts = []
+for _ in range(6):
+    try:
+        contexts.append(Context(name="ornic0"))
+    except Exception as error:
+        print(error)
+print("opened", len(contexts))
+contexts.pop().close()
+contexts.append(Context(name="ornic0"))
+print("again", len(contexts))
+""").out
+        self.assertIn("opened 3", said)
+        self.assertIn("again 3", said)
+        self.assertEqual(said.count("Errno: 28"), 3)
+        self.vm.run(UNLOAD, timeout=60)
 
     def test_counter_names(self):
         """The driver omits counters whose names cannot be files in ib_core's folder of counters; RDMA works without them."""

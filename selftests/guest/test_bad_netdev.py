@@ -11,7 +11,35 @@ from test_bad_device import BadDevice
 
 PEER = "10.88.0.77"                     # an address without an owner
 WATCHDOG = 5                            # seconds after which the kernel reports a send queue that stands still
-CREATES = "PD_CREATE CQ_CREATE QP_CREATE QP_MODIFY".split()
+CREATES = "CQ_CREATE QP_CREATE QP_MODIFY".split()
+MOST = {"pd": 40, "cq": 50, "qp": 60}   # objects of a small device
+
+# Create objects of each kind until there are no more.
+HOG = """
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.libibverbs_enums import IBV_QPT_RC
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPCap, QPInitAttr
+
+def all_of(make):
+    made = []
+    try:
+        while True:
+            made.append(make())
+    except Exception as error:
+        print(error)
+    return made
+
+context = Context(name="ornic0")
+attr = context.query_device()
+print("limits", attr.max_pd, attr.max_cq, attr.max_qp)
+pds = all_of(lambda: PD(context))
+cqs = all_of(lambda: CQ(context, 1))
+qps = all_of(lambda: QP(pds[0], QPInitAttr(qp_type=IBV_QPT_RC, scq=cqs[0], rcq=cqs[0], cap=QPCap())))
+print("made", len(pds), len(cqs), len(qps), flush=True)
+input()
+"""
 
 
 class Replace(BadDevice):
@@ -75,6 +103,73 @@ class Replace(BadDevice):
         self.assertEqual(change.wait(60), 0)
         self.assertEqual(self.mtu(), 4000)
         self.works()
+
+    def small(self, command):
+        """Reject the creation of more objects than the device says it has."""
+        name = {c.ORNIC_OP_PD_CREATE: "pd", c.ORNIC_OP_CQ_CREATE: "cq", c.ORNIC_OP_QP_CREATE: "qp"}.get(command.opcode)
+        if not name or sum(kind == command.opcode >> 8 for kind, _, _ in self.proxy.rules.objects) < MOST[name]:
+            return True
+        command.completion = {"cmd_id": command.fields["cmd_id"], "opcode": command.opcode, "status": c.ORNIC_ST_LIMIT, "number": 0}
+        self.proxy.complete(command)
+        return False
+
+    def test_no_objects_left(self):
+        """The interface can be opened and changed while a process has all protection domains and queues that it can get."""
+        self.load(on_command=self.small,
+                  on_completion=self.page(c.ORNIC_ID_DEVICE, lambda _: {"max_" + name: most for name, most in MOST.items()}))
+        program = self.spawn("cat > /tmp/hog.py <<'EOF'\n%s\nEOF\nexec python3 /tmp/hog.py" % HOG)
+        program.wait_for("made .*\\n", 60)
+        said = dict(line.split(" ", 1) for line in program.text().splitlines() if line.startswith(("limits", "made")))
+        self.assertEqual(said["limits"], "%d %d %d" % (MOST["pd"] - 1, MOST["cq"] - 4, MOST["qp"] - 2))
+        self.assertEqual(program.text().count("Errno: 12"), 3, program.text())
+        self.interface("ip link set $i down && ip link set $i up")
+        self.interface("until contains 1 /sys/class/net/$i/carrier; do sleep 0.1; done")
+        self.interface("ip link set $i mtu 4000 && ip link set $i mtu 1500")
+        program.kill()
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def admin_state(self):
+        """Return the state that the driver gave the port last: 1 up, 0 down."""
+        given = [command.input("ornic_port_modify_cmd") for command in self.proxy.commands
+                 if command.opcode == c.ORNIC_OP_PORT_MODIFY and command.completion]
+        return [fields["admin_up"] for fields in given if fields["mask"] & c.ORNIC_PORT_M_ADMIN][-1]
+
+    def carrier(self):
+        return self.interface("cat /sys/class/net/$i/carrier", check=False).out.strip()
+
+    def lose_queues(self):
+        """Let the queue pair fail, and reject the creation of another one."""
+        self.load()
+        self.assertEqual(self.admin_state(), 1)
+        create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_QP_CREATE and
+                  command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_RAW][-1]
+        self.vm.run("dmesg -C")
+        self.reject(c.ORNIC_OP_QP_CREATE, c.ORNIC_ST_LIMIT)
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": create.completion["number"],
+                                 "syndrome": c.ORNIC_SYN_RING_INDEX})
+        self.vm.run("until_said 'queues cannot be created'", timeout=60)
+
+    def test_queues_lost(self):
+        """The port is down while the interface has no queues, and up when the driver has created them."""
+        self.lose_queues()
+        self.assertEqual((self.admin_state(), self.carrier()), (0, "0"))
+        self.proxy.lies.on_command = None
+        self.interface("until contains 1 /sys/class/net/$i/carrier; do sleep 0.1; done")
+        self.assertEqual(self.admin_state(), 1)
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
+    def test_down_without_queues(self):
+        """An interface that is taken down while it has no queues leaves the port down."""
+        self.lose_queues()
+        self.interface("ip link set $i down")
+        self.assertEqual(self.admin_state(), 0)
+        self.proxy.lies.on_command = None
+        self.interface("sleep 2")
+        self.assertEqual(self.admin_state(), 0)
+        self.works()
+        self.assertEqual(self.reasons(), [])
 
     def test_number_in_use(self):
         """ORN-SEC-16: the device returns the number of an existing CQ; the owner of that CQ keeps its events until the reset."""

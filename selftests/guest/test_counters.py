@@ -118,7 +118,7 @@ class Counters(Counting):
         loop.end()
         before = self.port()["tx_write"]
         self.a.run("rmmod ornic_ib && insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko")
-        self.a.run("until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done" % self.device, timeout=30)
+        self.wait_usable()
         self.assertEqual(self.port()["tx_write"], before)
 
     def test_hw_counters_in_sysfs(self):

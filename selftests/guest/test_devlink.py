@@ -10,7 +10,7 @@ import time
 
 import harness
 import test_bad_device
-from proxied import INTERFACE, LOAD, UP, Proxied, c, tap
+from proxied import INTERFACE, LOAD, UP, WRITE, Proxied, c, tap
 
 SLOT = "0000:01:00.0"
 HANDLE = "pci/" + SLOT
@@ -90,7 +90,7 @@ class DevlinkTest(test_bad_device.BadDevice):
         self.wait_said("no automatic recovery")
 
     def wait_said(self, text):
-        self.vm.run("until dmesg | grep -q '%s'; do sleep 0.1; done" % text, timeout=120)
+        self.vm.run("until_said '%s'" % text, timeout=120)
 
 
 class Port(DevlinkTest):
@@ -235,13 +235,13 @@ class Health(DevlinkTest):
 
     def test_link(self):
         """The link is down at once: the users of the RDMA device may take long, and the kernel would report the send queue as stuck."""
-        self.vm.push(harness.PROGRAMS, "/tmp/selftests")
+        self.need_programs()
         if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_auxdev_del ms=4000", check=False).rc:
             self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
         self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
         self.vm.run(UP % 1, timeout=60)
         self.die()
-        self.vm.run("until grep -qx 1 /sys/module/ornic_slow/parameters/calls; do sleep 0.1; done; sleep 1", timeout=60)
+        self.vm.run("until contains 1 /sys/module/ornic_slow/parameters/calls; do sleep 0.1; done; sleep 1", timeout=60)
         self.assertEqual(self.carrier(), "0")
         self.wait_said("device recovered")
         self.vm.run("rmmod ornic_slow")
@@ -398,6 +398,24 @@ class Reset(Resets):
         """A dead device without automatic recovery."""
         self.die_for_good()
         self.aer()
+        self.all_works()
+        self.assertEqual(self.reporter("fw")["state"], "healthy")
+
+    def test_slot_while_starting(self):
+        """The error is reported while a recovery waits for the device to become ready."""
+        self.proxy.lies.registers[c.ORNIC_REG_CAP] = test_bad_device.timeouts(ready=250)
+        self.proxy.lies.registers[c.ORNIC_REG_STATUS] = lambda value: value & ~c.ORNIC_STS_READY
+        self.addCleanup(self.proxy.lies.registers.clear)
+        self.since = len(self.proxy.accesses)
+        self.die()
+        self.proxy.wait(lambda: any(value & c.ORNIC_CTL_ENABLE for value in self.seen(WRITE, c.ORNIC_REG_CONTROL)),
+                        "enable the device")
+        self.vm.run("dmesg -C")
+        self.vm.push("%s/ornic_aer.ko" % harness.PROGRAMS, "/tmp/")
+        recovery = self.spawn("insmod /tmp/ornic_aer.ko && rmmod ornic_aer")
+        self.wait_said("device is dead")
+        self.proxy.lies.registers.clear()
+        self.assertEqual(recovery.wait(120), 0)
         self.all_works()
         self.assertEqual(self.reporter("fw")["state"], "healthy")
 

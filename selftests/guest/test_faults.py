@@ -79,9 +79,7 @@ class Driver(Faults):
         vm, dev = self.a, self.p.netdev
         vm.run("ip link set %s mtu 1500 up; ip addr replace %s/24 dev %s; ip -6 addr replace %s/64 dev %s nodad"
                % (dev, self.p.address(vm), dev, self.p.address(vm, 6), dev), timeout=30)
-        vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-               "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done" % (self.device, self.device),
-               timeout=30)
+        self.wait_usable()
 
     def one(self, name):
         auxdev = self.a.run("ls /sys/bus/auxiliary/devices").out.strip()
@@ -102,7 +100,7 @@ class Driver(Faults):
         self.one_without_rdma("reset")
 
     def test_driver_bind_fragmented(self):
-        """ORN-EQ-3: memory has no four contiguous pages, so event queues are smaller; driver and interface still work."""
+        """ORN-EQ-3: memory has no four contiguous pages, so rings are in smaller pieces; driver and interface still work."""
         fault = "/sys/kernel/debug/fail_page_alloc"
         self.addCleanup(self.a.run, "echo 0 > {0}/probability; echo N > {0}/task-filter; echo 0 > {0}/min-order".format(fault))
         self.a.run("rmmod ornic_ib; echo {1} > {2}/unbind; echo 2 > {0}/min-order; echo 100 > {0}/probability; echo -1 > {0}/times; "

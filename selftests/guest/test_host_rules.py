@@ -61,6 +61,42 @@ from pyverbs.pd import PD
 pd = PD(Context(name="ornic0"))
 """
 
+# Creates one object of each kind that has an owner.
+OBJECTS = """
+import os
+import pyverbs.device as d
+import pyverbs.enums as e
+from pyverbs.cq import CQ
+from pyverbs.device import Context, DM
+from pyverbs.flow import Flow, FlowAttr
+from pyverbs.mr import DMMR, MR, MW
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPCap, QPInitAttr
+from pyverbs.spec import EthSpec
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.xrcd import XRCD, XRCDInitAttr
+context = Context(name="ornic0")
+pd = PD(context)
+cq = CQ(context, 16)
+srq = SRQ(pd, SrqInitAttr(SrqAttr(max_wr=16, max_sge=1)))
+xrcd = XRCD(context, XRCDInitAttr(e.IBV_XRCD_INIT_ATTR_FD | e.IBV_XRCD_INIT_ATTR_OFLAGS, os.O_CREAT, -1))
+mr = MR(pd, 4096, e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_MW_BIND)
+mw = MW(pd, e.IBV_MW_TYPE_2)
+dm = DM(context, d.AllocDmAttr(4096))
+dmmr = DMMR(pd, 4096, e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_ZERO_BASED, dm=dm, offset=0)
+raw = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=cq, rcq=cq, cap=QPCap(max_recv_wr=8)))
+rule = FlowAttr(num_of_specs=1)
+rule.specs.append(EthSpec(dst_mac="02:00:00:00:00:55", dst_mac_mask="ff:ff:ff:ff:ff:ff"))
+flow = Flow(raw, rule)
+print("there", flush=True)
+input()
+"""
+# Layouts of the commands that create an object with an owner.
+OWNED = {c.ORNIC_OP_PD_CREATE: "ornic_pd_create_cmd", c.ORNIC_OP_CQ_CREATE: "ornic_cq_create_cmd",
+         c.ORNIC_OP_SRQ_CREATE: "ornic_srq_create_cmd", c.ORNIC_OP_XRCD_CREATE: "ornic_pd_create_cmd",
+         c.ORNIC_OP_KEY_CREATE: "ornic_key_create_cmd", c.ORNIC_OP_DM_CREATE: "ornic_dm_create_cmd",
+         c.ORNIC_OP_QP_CREATE: "ornic_qp_create_cmd", c.ORNIC_OP_RULE_CREATE: "ornic_rule_cmd"}
+
 
 class HostRules(Proxied):
     vms = 2
@@ -104,7 +140,9 @@ class HostRules(Proxied):
 
     def interface_queues(self):
         """Return the commands that created the interface's queue pair and its two completion queues."""
-        qp = [command for command in self.sent(c.ORNIC_OP_QP_CREATE) if command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_RAW][-1]
+        of_driver = {"type": c.ORNIC_QPT_RAW, "owner": 0}
+        qp = [command for command in self.sent(c.ORNIC_OP_QP_CREATE)
+              if of_driver.items() <= command.input("ornic_qp_create_cmd").items()][-1]
         numbers = {qp.input("ornic_qp_create_cmd")[name] for name in ("send_cq", "recv_cq")}
         return qp, {command.completion["number"]: command for command in self.sent(c.ORNIC_OP_CQ_CREATE)
                     if command.completion["number"] in numbers}
@@ -251,6 +289,55 @@ class HostRules(Proxied):
         pages = [command.input("ornic_qp_create_cmd")["dbpage"] for command in self.proxy.commands[first:]
                  if command.opcode == c.ORNIC_OP_QP_CREATE]
         self.assertEqual(len(set(pages) - {0}), 3, pages)
+
+    def owners(self, since):
+        """Return the owners of the objects created since this command: sets of numbers by opcode."""
+        found = {}
+        for command in self.proxy.commands[since:]:
+            if command.opcode in OWNED:
+                found.setdefault(command.opcode, set()).add(command.input(OWNED[command.opcode])["owner"])
+        return found
+
+    def test_owner(self):
+        """A process owns every object that it creates."""
+        since = len(self.proxy.commands)
+        program = self.python(OBJECTS)
+        program.wait_for("there", 60)
+        owners = self.owners(since)
+        page = owners[c.ORNIC_OP_PD_CREATE]
+        self.assertNotIn(0, page)
+        self.assertEqual(owners, {opcode: page for opcode in OWNED})
+        program.write(b"\n")
+        self.assertEqual(program.wait(60), 0)
+
+    def test_owner_of_member(self):
+        """A process owns the memberships of its queue pairs in groups."""
+        self.need_programs()
+        since = len(self.proxy.commands)
+        self.vm.run("/tmp/selftests/verbs_mcast ornic0 twice", timeout=60)
+        owners = self.owners(since)
+        self.assertNotIn(0, owners[c.ORNIC_OP_QP_CREATE])
+        self.assertEqual(owners[c.ORNIC_OP_RULE_CREATE], owners[c.ORNIC_OP_QP_CREATE])
+
+    def gids(self):
+        """Return the MAC address of each valid GID, by its last 32 bits."""
+        entries = {}
+        for command in self.sent(c.ORNIC_OP_SET_GID):
+            fields = command.input("ornic_gid_entry")
+            entries[fields["index"]] = fields
+        return {fields["gid"][-4:].hex(): fields["smac"].hex(":") for fields in entries.values()
+                if fields["flags"] & c.ORNIC_GID_VALID}
+
+    def test_address_of_gids(self):
+        """ORN-PORT-1: after a change of the interface's address, packets of all GIDs have the new source MAC address."""
+        new, default, ipv4 = "02:00:00:99:00:01", "fe990001", "0a580001"
+        old = self.vm.run("cat /sys/class/net/%s/address" % INTERFACE).out.strip()
+        change = "i=%s; ip link set $i address %%s; %s" % (INTERFACE, UP % 1)
+        self.addCleanup(self.vm.run, change % old)
+        self.assertEqual(set(self.gids().values()), {old})
+        self.vm.run(change % new)
+        self.proxy.wait(lambda: set(self.gids().values()) == {new} and {default, ipv4} <= set(self.gids()),
+                        "set the new address of all GIDs")
 
     def page_of_new_process(self):
         """Return the doorbell page of a process that opens the device now."""

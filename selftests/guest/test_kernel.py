@@ -8,7 +8,7 @@ import harness
 
 CASES = """
     attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
-    largest local_invalidate stale_key register_twice two_regions refused drain drain_direct srq_echo srq_limit srq_resize
+    largest prefix local_invalidate stale_key register_twice two_regions refused drain drain_direct srq_echo srq_limit srq_resize
     srq_resize_workqueue resize_cq resize_cq_workqueue largest_queues mcast""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
@@ -29,9 +29,7 @@ class Kernel(harness.GuestTest):
         """Reload what is a module of the RDMA stack: ib_core keeps the CQs of its pool for as long as the device exists."""
         vm.run("for m in %s; do [ ! -e /sys/module/$m/initstate ] || rmmod $m || exit; done; modprobe ib_core %s; "
                "modprobe -a ib_uverbs rdma_ucm; insmod %s/ornic_ib.ko" % (LAYERS, parameters, UPDATES), timeout=60)
-        vm.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-               "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done; "
-               "until [ -e /dev/infiniband/uverbs0 ]; do sleep 0.05; done" % (cls.device, cls.device), timeout=30)
+        harness.wait_usable(vm, cls.device)
 
     def ask(self, place, parameters, family):
         """Return the output of the client's kernel for all cases."""
@@ -56,14 +54,12 @@ class Kernel(harness.GuestTest):
         self.b.run("insmod %s listen=%s" % (MODULE, self.p.address(self.b)))
         self.a.run("dmesg -C")
         client = self.spawn(self.a, "insmod %s connect=%s dies=1" % (MODULE, self.p.address(self.b)), 300)
-        self.a.run("until dmesg | grep -q 'ornic_ktest: # waiting'; do sleep 0.1; done", timeout=120)
+        self.a.run("until_said 'ornic_ktest: # waiting'", timeout=120)
         self.a.run(blow, timeout=120)
         client.wait(300)
         said = self.a.run("dmesg").out
         self.assertIn("ornic_ktest: ok 1 - death", said, said[-1500:])
-        self.a.run("until rdma link show %s/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-                   "until grep -q ffff: /sys/class/infiniband/%s/ports/1/gids/*; do sleep 0.05; done"
-                   % (self.device, self.device), timeout=60)
+        harness.wait_usable(self.a, self.device, 60)
         return self.a.run("dmesg").out
 
     def test_device_dies(self):
@@ -75,6 +71,18 @@ class Kernel(harness.GuestTest):
     def test_device_is_reset(self):
         """A function level reset while the driver is bound to the device."""
         self.death("echo 1 > %s/reset" % SLOT)
+
+    def test_no_io_under_lock(self):
+        """No allocation does I/O under the lock that the recovery of storage over this device needs."""
+        if self.a.run("insmod /tmp/selftests/ornic_noio.ko", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.a.run, "rmmod ornic_noio")
+        self.a.run("insmod %s objects=%s" % (MODULE, self.device))
+        self.addCleanup(self.a.run, "rmmod ornic_ktest", check=False)
+        self.a.run("ip link set %s mtu 4000; ip link set %s mtu 1500" % (self.p.netdev, self.p.netdev))
+        writers, io = map(int, self.a.run("cd /sys/module/ornic_noio/parameters; cat writers io").out.split())
+        self.assertGreaterEqual(writers, 8)     # 3 CQs, 1 SRQ, 2 queue pairs, and at least 2 CQs of the interface
+        self.assertEqual(io, 0)
 
     def check(self, place, parameters, family, name):
         if parameters and harness.DEBUG:

@@ -69,9 +69,6 @@ class OnPurpose(harness.GuestTest):
     def assertActed(self, number, times=1):
         self.assertEqual(self.acted(number), times, self.rules()[number])
 
-    def wait_state(self, state):
-        self.a.run("until rdma link show %s/1 | grep -q 'state %s'; do sleep 0.05; done" % (self.device, state), timeout=30)
-
     def pings(self):
         self.a.run("ping -n -c 1 -W 10 " + self.p.address(self.b), timeout=30)
 
@@ -95,7 +92,7 @@ class Flap(OnPurpose):
 
     def setUp(self):
         super().setUp()
-        self.addCleanup(self.wait_state, "ACTIVE")
+        self.addCleanup(self.wait_port, "ACTIVE")
 
     def port(self):
         """Return the state by the tools of the guest: rdma, ibv_devinfo, the interface's carrier, ethtool."""
@@ -108,13 +105,13 @@ class Flap(OnPurpose):
         loop = Loop(self, self.a)
         number = self.fault("flap for=60min")
         self.assertEqual(loop.do("event"), "done IBV_EVENT_PORT_ERR")
-        self.wait_state("DOWN")
+        self.wait_port("DOWN")
         self.assertEqual(self.port(), ("DOWN", "PORT_DOWN", "0", "no"))
         self.assertNotEqual(self.a.run("ping -n -c 1 -W 1 " + self.p.address(self.b), check=False).rc, 0)
         self.assertActed(number)
         self.ornicctl("fault", "del", str(number))
         self.assertEqual(loop.do("event"), "done IBV_EVENT_PORT_ACTIVE")
-        self.wait_state("ACTIVE")
+        self.wait_port("ACTIVE")
         self.assertEqual(self.port(), ("ACTIVE", "PORT_ACTIVE", "1", "yes"))
         self.pings()
         loop.do("write 100 1")
@@ -135,9 +132,9 @@ class Flap(OnPurpose):
         """With a shorter retry time the work request ends in RETRY_EXC_ERR; new connections work."""
         loop = Loop(self, self.a)
         number = self.fault("flap for=3s")
-        self.wait_state("DOWN")
+        self.wait_port("DOWN")
         self.assertEqual(loop.ask("write 100 1"), "failed status %d" % RETRY_EXC)
-        self.wait_state("ACTIVE")
+        self.wait_port("ACTIVE")
         self.assertActed(number)
         Loop(self, self.a).do("write 100 1")
         self.pings()
@@ -266,7 +263,7 @@ class Death(OnPurpose):
         return self.a.run("dmesg").out
 
     def wait_said(self, text):
-        self.a.run("until dmesg | grep -q '%s'; do sleep 0.1; done" % text, timeout=60)
+        self.a.run("until_said '%s'" % text, timeout=60)
 
     def recovers(self, reason):
         """Check that the process gets an event and can end, that the interface keeps its address, and that new processes and

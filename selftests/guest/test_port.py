@@ -43,9 +43,6 @@ class PortTest(harness.GuestTest):
             if mtu >= IPV6_MIN_MTU:     # with a smaller MTU the interface loses its IPv6 addresses
                 self.restore_ipv6(vm)
 
-    def wait_state(self, state):
-        self.a.run("until rdma link show %s/1 | grep -q 'state %s'; do sleep 0.05; done" % (self.device, state), timeout=20)
-
     def watch(self):
         """Start ibv_asyncwatch in VM a."""
         process = self.spawn(self.a, "stdbuf -o0 ibv_asyncwatch -d " + self.device, 60)
@@ -58,7 +55,7 @@ class PortTest(harness.GuestTest):
     def link_up_again(self):
         self.a.run("ip link set %s up" % self.dev)
         self.restore_ipv6(self.a)
-        self.wait_state("ACTIVE")
+        self.wait_port("ACTIVE")
 
 
 class Port(PortTest):
@@ -88,7 +85,7 @@ class Port(PortTest):
         watch = self.watch()
         for _ in range(2):
             self.a.run("ip link set %s down" % self.dev)
-            self.wait_state("DOWN")
+            self.wait_port("DOWN")
             self.link_up_again()
         watch.wait_for(r"(?s)(PORT_ACTIVE.*){2}", 20)
         self.a.run("sleep 0.5")

@@ -4,7 +4,7 @@
 covers ORN-ETH-12."""
 import programs
 
-TESTS = "match priority vlan drop kernel unprivileged rss".split()
+TESTS = "match priority vlan drop kernel unprivileged rss wq_state".split()
 
 
 class Raw(programs.LocalTest):

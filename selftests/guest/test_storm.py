@@ -54,8 +54,7 @@ class Storm(programs.ProgramTest):
     def addresses(self):
         """Restore the addresses: the interface loses its IPv6 address when it goes down."""
         self.a.run("ip link set {0} up; ip addr replace {1}/24 dev {0}; ip -6 addr replace {2}/64 dev {0} nodad; "
-                   "until rdma link show {3}/1 | grep -q 'state ACTIVE'; do sleep 0.05; done; "
-                   "until grep -rq ffff: /sys/class/infiniband/{3}/ports/1/gids; do sleep 0.05; done"
+                   "until usable {3}; do sleep 0.05; done"
                    .format(self.p.netdev, self.p.address(self.a), self.p.address(self.a, 6), self.device), timeout=30)
 
     def local(self, test):

@@ -64,11 +64,9 @@ static int region_alloc(struct region *r, struct ktest_conn *conn, u32 offset, u
 	return r->mapped ? 0 : -ENOMEM;
 }
 
-/* Prepare the work request that registers the region under its next key. */
-static struct ib_send_wr *region_register(struct region *r)
+/* Prepare the work request that registers the mapped memory under the region's next key. */
+static struct ib_send_wr *region_wr(struct region *r)
 {
-	if (ib_map_mr_sg(r->mr, r->mem.sgl, r->mapped, NULL, PAGE_SIZE) != r->mapped)
-		return NULL;
 	ib_update_fast_reg_key(r->mr, ib_inc_rkey(r->mr->rkey));
 	memset(&r->reg, 0, sizeof(r->reg));
 	r->reg.wr.opcode = IB_WR_REG_MR;
@@ -77,6 +75,14 @@ static struct ib_send_wr *region_register(struct region *r)
 	r->reg.key = r->mr->rkey;
 	r->reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
 	return &r->reg.wr;
+}
+
+/* Map the region and prepare the work request that registers it. */
+static struct ib_send_wr *region_register(struct region *r)
+{
+	if (ib_map_mr_sg(r->mr, r->mem.sgl, r->mapped, NULL, PAGE_SIZE) != r->mapped)
+		return NULL;
+	return region_wr(r);
 }
 
 static struct ktest_msg region_msg(const struct region *r, u32 op, u32 seed)
@@ -201,6 +207,52 @@ static bool case_largest(struct ktest_conn *conn)
 {
 	return remote_invalidate(conn, 0,
 				 conn->id->device->attrs.max_fast_reg_page_list_len * PAGE_SIZE);
+}
+
+#define PREFIX_BYTES	(8 * PAGE_SIZE)	/* memory */
+#define PREFIX_PAGES	3		/* pages of the region */
+
+/*
+ * Memory of one element that is longer than the region can be: the region consists of the prefix
+ * that ib_map_mr_sg() returns as length and offset.
+ */
+static bool prefix(struct ktest_conn *conn, u32 first)
+{
+	struct region r = { .conn = conn, .cqe.done = region_done };
+	struct ib_device *dev = conn->id->device;
+	unsigned int offset = first;
+	struct ib_send_wr *reg;
+	struct ktest_msg msg;
+	bool ok = false;
+
+	if (FAILED(!ktest_mem_alloc_block(&r.mem, PREFIX_BYTES)))
+		goto out;
+	r.mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_MEM_REG, PREFIX_PAGES);
+	if (FAILED(!IS_ERR(r.mr)))
+		goto out;
+	r.mapped = ib_dma_map_sg(dev, r.mem.sgl, 1, DMA_BIDIRECTIONAL);
+	if (FAILED(r.mapped == 1))
+		goto out;
+	if (FAILED(!ib_map_mr_sg(r.mr, r.mem.sgl, 1, &offset, PAGE_SIZE)))
+		goto out;
+	r.len = r.mr->length;
+	if (FAILED(r.len && r.len == offset - first && r.len <= PREFIX_PAGES * PAGE_SIZE))
+		goto out;
+	reg = region_wr(&r);
+	msg = region_msg(&r, KTEST_PUSH | KTEST_F_INVALIDATE, 1);
+	if (FAILED(!ktest_call(conn, &msg, reg)))
+		goto out;
+	ib_dma_unmap_sg(dev, r.mem.sgl, 1, DMA_BIDIRECTIONAL);
+	r.mapped = 0;
+	ok = !FAILED(ktest_block_check(&r.mem, first, r.len, 1));
+out:
+	region_free(&r);
+	return ok;
+}
+
+static bool case_prefix(struct ktest_conn *conn)
+{
+	return prefix(conn, 0) && prefix(conn, 100) && prefix(conn, PAGE_SIZE);
 }
 
 /* A region that the client itself invalidates and registers again. */
@@ -368,6 +420,7 @@ static const struct {
 	{ "remote_invalidate", case_remote_invalidate, IB_POLL_SOFTIRQ, true },
 	{ "remote_invalidate_workqueue", case_remote_invalidate, IB_POLL_WORKQUEUE, false },
 	{ "largest", case_largest, IB_POLL_SOFTIRQ, true },
+	{ "prefix", case_prefix, IB_POLL_SOFTIRQ, true },
 	{ "local_invalidate", case_local_invalidate, IB_POLL_SOFTIRQ, true },
 	{ "stale_key", case_stale_key, IB_POLL_SOFTIRQ, true },
 	{ "register_twice", case_register_twice, IB_POLL_SOFTIRQ, true },

@@ -130,9 +130,11 @@ void ktest_send_wr(struct ktest_slot *slot, struct ib_send_wr *wr, struct ib_sge
 
 /* memory.c */
 int ktest_mem_alloc(struct sg_table *mem, u32 offset, u32 len);
+int ktest_mem_alloc_block(struct sg_table *mem, u32 len);
 void ktest_mem_free(struct sg_table *mem);
 void ktest_mem_fill(struct sg_table *mem, u32 seed);
 bool ktest_mem_check(struct sg_table *mem, u32 seed);
+bool ktest_block_check(struct sg_table *mem, u32 offset, u32 len, u32 seed);
 
 /* server.c */
 int ktest_server_start(struct sockaddr *addr);

@@ -10,8 +10,8 @@ import struct
 import types
 
 HEADERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "include", "ornic")
-FILES = ("types", "ring", "regs", "admin", "eq", "cq", "pd", "mr", "dm", "qp", "srq", "identify", "port", "stats", "wqe")
-CODES = {"__u8": "B", "__le16": "H", "__le32": "I", "__le64": "Q", "__be32": "4s", "__be64": "8s", "char": "c"}
+FILES = ("types", "ring", "regs", "admin", "eq", "cq", "pd", "mr", "dm", "qp", "srq", "identify", "port", "stats", "steer", "wqe")
+CODES = {"__u8": "B", "__le16": "H", "__le32": "I", "__le64": "Q", "__be16": "2s", "__be32": "4s", "__be64": "8s", "char": "c"}
 SUFFIX = re.compile(r"\b(0x[0-9a-fA-F]+|\d+)(?:u|ull)\b")
 
 structures = {}

@@ -116,6 +116,7 @@ class Proxy(Relay):
         self.flight, self.held = {}, []
         self.late = []                  # held doorbells: offset and bytes
         self.acq_fired = 0
+        self.admin_events = 0           # events of type ADMIN that the driver was given
         self.status_seen = b""          # the device's status block at the last copy
         self.starting = {}              # event queues whose create is in flight, by cmd_id
         self.shared.clear()
@@ -320,7 +321,7 @@ class Proxy(Relay):
             for entry in self.asq.submitted():
                 self._submit(entry)
         else:
-            self.rules.acq_armed(self.acq, word)
+            self.rules.acq_armed(self.acq, word, self.admin_events)
             self._fire_admin()
         self.answer(message, message.payload[:ACCESS.size])
         return None
@@ -365,11 +366,13 @@ class Proxy(Relay):
     def _eq_create(self, command):
         """Give the device a ring of the proxy; return the changed input."""
         fields = command.input("ornic_eq_create_cmd")
-        guest = Made(self.memory, fields["pages.addr"] + fields["pages.offset"], fields["record"], fields["log_entries"])
+        guest = Made(self.memory, None, fields["record"], fields["log_entries"],
+                     self._ring_of(fields, "pages.", c.ORNIC_ENTRY_BYTES << fields["log_entries"]))
         twin = Taken(self.memory, self.shared.take(c.ORNIC_ENTRY_BYTES * guest.entries), self.shared.take(64), guest.log)
         self.memory.set_word(twin.record + NOTIFY, c.ORNIC_NOTIFY_ALWAYS)
         self.starting[command.fields["cmd_id"]] = EventQueue(fields["vector"], guest, twin)
-        return pack("ornic_eq_create_cmd", {**fields, "pages.addr": twin.address, "pages.offset": 0, "record": twin.record})
+        return pack("ornic_eq_create_cmd", {**fields, "pages.addr": twin.address, "pages.offset": 0, "pages.level": 0,
+                                             "pages.page_shift": 0, "record": twin.record})
 
     def _completed(self, entry):
         """Process a command that the device has completed."""
@@ -427,14 +430,19 @@ class Proxy(Relay):
     def _give_events(self, number, entry):
         """Give the driver an event of the device, or the result of a lie about it."""
         for given in self.lies.on_event(number, entry) if self.lies.on_event else (entry,):
-            self.eqs[number].guest.put(given)
+            self._put(number, given)
+
+    def _put(self, number, entry):
+        """Give the driver an event."""
+        self.admin_events += unpack("ornic_eqe", entry)["type"] == c.ORNIC_EV_ADMIN
+        self.eqs[number].guest.put(entry)
 
     def put_event(self, number, *events):
         """Give the driver events in one batch, which may be invented."""
         with self.lock:
             queue = self.eqs[number]
             for fields in events:
-                queue.guest.put(pack("ornic_eqe", fields))
+                self._put(number, pack("ornic_eqe", fields))
             self._fire(queue)
 
     def _fire(self, queue):
@@ -506,7 +514,8 @@ class Proxy(Relay):
             self.storming = None if number is None else (number, pack("ornic_eqe", fields))
 
     def fake_cqe(self, number, fields):
-        """Write an entry at the next position of an armed CQ of the kernel, and raise its event."""
+        """Write an entry at the next position of an armed CQ of the kernel, and raise its event. A wqe_id of None is that position: a
+        CQ of one work queue has a completion for each of its entries."""
         with self.lock:
             create = next(command for command in reversed(self.commands)
                           if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
@@ -514,6 +523,8 @@ class Proxy(Relay):
             ring = Made(self.memory, None, given["record"], given["log_entries"], create.ring)
             arm = ring.arm()
             ring.producer = ring.host_index() + ((arm.index - ring.host_index()) & c.ORNIC_ARM_INDEX_MASK)
+            if fields["wqe_id"] is None:
+                fields = {**fields, "wqe_id": ring.producer}
             ring.put(pack("ornic_cqe", fields))
             self.put_event(given["eq"], {"type": c.ORNIC_EV_COMPLETION, "number": number, "info0": arm.word})
 

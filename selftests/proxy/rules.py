@@ -117,8 +117,11 @@ class Rules:
             self.check("ORN-RNG-13", batch <= ring.entries // 4, "EQ %d: %d of %d entries in one batch", number, batch,
                        ring.entries)
 
-    def acq_armed(self, ring, word):
-        self._armed("ACQ", word, ring.host_index(), ring.entries)
+    def acq_armed(self, ring, word, events):
+        """Check an arm of the ACQ, after so many events of it. The driver may have consumed more events than when it armed."""
+        arm, _ = self._armed("ACQ", word, ring.host_index(), ring.entries)
+        ahead = (arm.serial - 1 - events) & c.ORNIC_ARM_SN_MASK
+        self.check("ORN-RNG-10", not 0 < ahead <= c.ORNIC_ARM_SN_MASK >> 1, "ACQ: serial number %d after %d events", arm.serial, events)
 
     def cq_armed(self, memory, number, word):
         if number in self.records:

@@ -158,13 +158,22 @@ class Arming(Driver):
 
     def test_type(self):
         solicited = 2 << c.ORNIC_ARM_SN_SHIFT | c.ORNIC_ARM_SOLICITED << c.ORNIC_ARM_TYPE_SHIFT
-        self.rules.acq_armed(self.ring(), self.WORD)
-        self.rules.acq_armed(self.ring(), self.WORD)
-        self.rules.acq_armed(self.ring(), solicited)
+        self.rules.acq_armed(self.ring(), self.WORD, 0)
+        self.rules.acq_armed(self.ring(), self.WORD, 0)
+        self.rules.acq_armed(self.ring(), solicited, 1)
         self.assertKept("ORN-RNG-30")
-        self.rules.acq_armed(self.ring(), self.WORD + (1 << c.ORNIC_ARM_SN_SHIFT))
-        self.rules.acq_armed(self.ring(), solicited)
+        self.rules.acq_armed(self.ring(), self.WORD + (1 << c.ORNIC_ARM_SN_SHIFT), 1)
+        self.rules.acq_armed(self.ring(), solicited, 1)
         self.assertBroken("ORN-RNG-30")
+
+    def test_serial(self):
+        """The serial number counts no more events than there were; it is 1 before the first."""
+        for events in (0, 1, 3, 16, 17):
+            self.rules.acq_armed(self.ring(), self.WORD, events)
+        self.assertKept("ORN-RNG-10")
+        for events in (9, 15, 31):
+            self.rules.acq_armed(self.ring(), self.WORD, events)
+            self.assertBroken("ORN-RNG-10")
 
     def test_completion_queue(self):
         self.enable()

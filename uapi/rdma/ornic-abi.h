@@ -10,6 +10,10 @@
  *        [SQ record: 64][RQ record: 64]
  *   SRQ  [entries: 1 << (log_entries + stride), 64 or more][record: 64]
  *
+ * The attributes of the command that creates a CQ may name other memory for the entries, at a
+ * page boundary. Then buf_addr is the address of the record, a multiple of 64: the device reads
+ * the record, and the kernel may map the other memory for writes of the device only.
+ *
  * The RQ starts at the next multiple of its stride, so that no entry straddles
  * a page (ORN-RNG-14). A ring that does not exist (log ORNIC_ABI_NO_RING) uses
  * no bytes. Both records always exist, at a multiple of 64. The buffer is

@@ -21,11 +21,11 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned 
 #ifndef ORNIC_HAVE_IB_UMEM_CQ_BUF
 struct uverbs_attr_bundle;
 
-static inline struct ib_umem *ib_umem_get_cq_buf_or_va(struct ib_device *device,
-						       const struct uverbs_attr_bundle *attrs,
-						       u64 addr, size_t size, int access)
+static inline struct ib_umem *ib_umem_get_cq_buf(struct ib_device *device,
+						 const struct uverbs_attr_bundle *attrs,
+						 size_t size, int access)
 {
-	return ib_umem_get_va(device, addr, size, access);
+	return NULL;
 }
 #endif
 

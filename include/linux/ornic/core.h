@@ -16,6 +16,7 @@
 #include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
+#include <linux/sched/mm.h>
 
 #include <linux/ornic/hw/admin.h>
 #include <linux/ornic/hw/cq.h>
@@ -31,19 +32,37 @@ struct net_device;
 #define ORNIC_ADEV_MATCH	"ornic." ORNIC_ADEV_NAME
 
 /**
+ * struct ornic_share - objects that auxiliary drivers may have at one time
+ * @pd: protection domains
+ * @cq: completion queues
+ * @qp: queue pairs
+ * @raw_qp: queue pairs of type RAW, part of @qp
+ *
+ * Less than Identify reports: the rest is for the network interface, which creates its queues when
+ * it is opened, whatever processes have allocated. Each value fits an int.
+ */
+struct ornic_share {
+	u32 pd;
+	u32 cq;
+	u32 qp;
+	u32 raw_qp;
+};
+
+/**
  * struct ornic_dev - part of a device that auxiliary drivers use
  * @pdev: the PCI function; DMA is done with &pdev->dev
  * @netdev: the Ethernet interface of port 1
  * @id: Identify page 0, as read at probe
  * @port: Identify page 1 of port 1, as read at probe
+ * @share: limits of objects; auxiliary drivers count their own and create no more
  * @features: feature word 0 as negotiated, CPU order
  * @dma_lkey: PHYS_ALL key with local write access that belongs to no protection
  *	domain: the local_dma_lkey of all privileged queue pairs
  * @comp_vectors: number of completion vectors; they are numbered from 0
  * @numbers: protects tables that find objects by number, because the device may reuse
  *	the number of a destroyed object at once. Held for reading from the destroy
- *	command until the object has left all tables, and for writing while a new
- *	object enters them. Process context, may sleep.
+ *	command until the object has left all tables, and for writing, by
+ *	ornic_numbers_lock(), while a new object enters them. Process context, may sleep.
  * @core: private to ornic.ko
  */
 struct ornic_dev {
@@ -51,6 +70,7 @@ struct ornic_dev {
 	struct net_device *netdev;
 	struct ornic_identify_device id;
 	struct ornic_identify_port port;
+	struct ornic_share share;
 	u64 features;
 	u32 dma_lkey;
 	u32 comp_vectors;
@@ -76,6 +96,32 @@ static inline struct ornic_dev *ornic_adev_to_odev(struct auxiliary_device *adev
 static inline bool ornic_has(const struct ornic_dev *odev, u64 feature)
 {
 	return odev->features & feature;
+}
+
+/**
+ * ornic_numbers_lock() - take odev->numbers for writing
+ * @odev: device
+ *
+ * Allocations under the lock do no I/O: reclaim could wait for a write to storage over this device,
+ * whose recovery destroys and creates queue pairs and so waits for the lock.
+ *
+ * Context: process context, may sleep. Return: argument of ornic_numbers_unlock().
+ */
+static inline unsigned int ornic_numbers_lock(struct ornic_dev *odev)
+{
+	down_write(&odev->numbers);
+	return memalloc_noio_save();
+}
+
+/**
+ * ornic_numbers_unlock() - release odev->numbers after ornic_numbers_lock()
+ * @odev: device
+ * @noio: what ornic_numbers_lock() returned
+ */
+static inline void ornic_numbers_unlock(struct ornic_dev *odev, unsigned int noio)
+{
+	up_write(&odev->numbers);
+	memalloc_noio_restore(noio);
 }
 
 /**

@@ -57,9 +57,13 @@ static void expect_all_free(struct verdict *v)
 static void test_dm(struct verdict *v)
 {
 	struct ibv_dm *dm = dm_alloc(m.dev.verbs, 10000);
-	struct ibv_mr *mr = dm ? ibv_reg_dm_mr(m.dev.pd, dm, 100, 9000,
-					       ALL_RIGHTS | IBV_ACCESS_ZERO_BASED) : NULL;
+	struct ibv_mr *mr = dm ? ibv_reg_dm_mr(m.dev.pd, dm, 100, 9000, ALL_RIGHTS) : NULL;
 	static uint32_t view[2250];
+
+	if (mr || errno != EINVAL)
+		verdict_fail(v, "a region without ZERO_BASED: %s", strerror(errno));
+	mr = dm ? ibv_reg_dm_mr(m.dev.pd, dm, 100, 9000,
+				ALL_RIGHTS | IBV_ACCESS_ZERO_BASED) : NULL;
 
 	if (!mr) {
 		verdict_fail(v, "no device memory: %s", strerror(errno));

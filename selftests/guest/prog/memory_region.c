@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Addresses from 0 on, for memory that starts within a page */
 static void test_zero_based(struct verdict *v)
@@ -115,6 +117,44 @@ static void test_rereg_writable(struct verdict *v)
 	free(mem);
 }
 
+/* Ask for write access as a child, whose memory at this address is another copy. */
+static int child_makes_writable(struct ibv_mr *mr)
+{
+	int ret = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_RIGHTS);
+
+	if (!ret)
+		return 1;
+	if (errno != EACCES)
+		return 2;
+	/* a change that needs no other memory */
+	ret = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0);
+	return ret ? 3 : 0;
+}
+
+/* Another process cannot replace the memory of the region by its own. */
+static void test_rereg_child(struct verdict *v)
+{
+	char *mem = aligned_alloc(4096, SIZE);
+	int status = -1, ret;
+	struct ibv_mr *mr;
+	pid_t pid;
+
+	memset(mem, 1, SIZE);
+	mr = ibv_reg_mr(m.dev.pd, mem, SIZE, IBV_ACCESS_REMOTE_READ);
+	if (!mr)
+		bail("ibv_reg_mr: %s", strerror(errno));
+	pid = fork();
+	if (!pid)
+		_exit(child_makes_writable(mr));
+	waitpid(pid, &status, 0);
+	expect(v, WEXITSTATUS(status), 0, "the child");
+	ret = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_RIGHTS);
+	expect(v, ret, 0, "rereg by the owner");
+	there_and_back(v, (uintptr_t)mem, mr->rkey, mem, SIZE);
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
 /*
  * Linux 6.12.117 and later do not pass a change to the same protection domain to the
  * driver, so the request may be empty.
@@ -167,6 +207,7 @@ const struct memory_test region_tests[] = {
 	{ "relaxed", test_relaxed },
 	{ "huge", test_huge },
 	{ "rereg_writable", test_rereg_writable },
+	{ "rereg_child", test_rereg_child },
 	{ "rereg_same_pd", test_rereg_same_pd },
 	{ "not_persistent", test_not_persistent },
 	{ }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A completion queue in a buffer that the attributes of the command name, not the provider's
- * part of it (7.2). No library sends such a command, so it is sent here. Prints TAP.
+ * A completion queue whose entries lie in a buffer that the attributes of the command name (7.2),
+ * and its record elsewhere. No library sends such a command, so it is sent here. Prints TAP.
  */
 #include "conn.h"
 #include "report.h"
@@ -19,7 +19,6 @@
 #define BUFFER_LENGTH	9		/* older headers lack them */
 #define LOG_ENTRIES	6
 #define RING_BYTES	(64u << LOG_ENTRIES)
-#define RECORD_BYTES	64u
 #define PAGE		4096u
 
 /* As in uapi/rdma/ornic-abi.h. */
@@ -42,10 +41,11 @@ static void add(struct command *c, uint16_t id, uint16_t len, uint64_t data)
 	c->hdr.length = sizeof(c->hdr) + c->hdr.num_attrs * sizeof(c->attrs[0]);
 }
 
-/* The provider's buffer is invalid, the one of the attributes is not. Return: 0 or errno. */
-static int create(struct dev *dev, const void *buf, uint64_t length, uint32_t *handle)
+/* Create a CQ with these entries and this record. Return: 0 or errno. */
+static int create(struct dev *dev, const void *buf, uint64_t length, const void *record,
+		  uint32_t *handle)
 {
-	struct request request = { .log_entries = LOG_ENTRIES };
+	struct request request = { .buf_addr = (uintptr_t)record, .log_entries = LOG_ENTRIES };
 	uint64_t response[2], entries_got = 0;
 	struct command c = {
 		.hdr = { .object_id = UVERBS_OBJECT_CQ, .method_id = UVERBS_METHOD_CQ_CREATE },
@@ -83,27 +83,34 @@ int main(int argc, char **argv)
 	struct verdict v = {}, good = {};
 	uint32_t handle = 0;
 	struct dev dev;
-	char *buf;
+	char *buf, *record;
 	int err;
 
 	if (argc != 2)
 		bail("usage: verbs_cq_buffer DEVICE");
 	dev_open(&dev, argv[1], -1);
-	buf = aligned_alloc(PAGE, RING_BYTES + PAGE);
+	buf = aligned_alloc(PAGE, RING_BYTES + 2 * PAGE);
 	if (!buf)
 		bail("out of memory");
-	memset(buf, 0, RING_BYTES + PAGE);
-	err = create(&dev, buf, RING_BYTES + RECORD_BYTES, &handle);
+	memset(buf, 0, RING_BYTES + 2 * PAGE);
+	record = buf + RING_BYTES + PAGE + 64;
+	err = create(&dev, buf, RING_BYTES, record, &handle);
 	if (err)
 		verdict_fail(&v, "create: %s", strerror(err));
 	else if ((err = destroy(&dev, handle)))
 		verdict_fail(&v, "destroy: %s", strerror(err));
-	err = create(&dev, buf, RING_BYTES, &handle);
+	err = create(&dev, buf, RING_BYTES - 1, record, &handle);
 	if (err != EINVAL)
-		verdict_fail(&v, "without room for the record: %s", strerror(err));
-	err = create(&dev, buf + 64, RING_BYTES + RECORD_BYTES, &handle);
+		verdict_fail(&v, "without room for the entries: %s", strerror(err));
+	err = create(&dev, buf + 64, RING_BYTES, record, &handle);
 	if (err != EINVAL)
 		verdict_fail(&v, "not at the beginning of a page: %s", strerror(err));
+	err = create(&dev, buf, RING_BYTES, record + 32, &handle);
+	if (err != EINVAL)
+		verdict_fail(&v, "record not aligned: %s", strerror(err));
+	err = create(&dev, buf, RING_BYTES, NULL, &handle);
+	if (err != EFAULT)
+		verdict_fail(&v, "without a record: %s", strerror(err));
 	tap_point("cq_buffer", &v, &good);
 	free(buf);
 	dev_close(&dev);

@@ -329,6 +329,34 @@ static struct ibv_wq *wq_open(unsigned int who)
 	return wq;
 }
 
+/* Change the state if the current one is @cur. Return: 0 or errno. */
+static int wq_move(struct ibv_wq *wq, enum ibv_wq_state cur, enum ibv_wq_state next)
+{
+	struct ibv_wq_attr attr = {
+		.attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE,
+		.curr_wq_state = cur, .wq_state = next,
+	};
+
+	return ibv_modify_wq(wq, &attr);
+}
+
+/* The driver knows the state, whatever the process says. */
+static void test_wq_state(struct verdict *v)
+{
+	struct ibv_wq *wq = wq_open(0);
+
+	if (wq_move(wq, IBV_WQS_RESET, IBV_WQS_ERR) != EINVAL ||
+	    wq_move(wq, IBV_WQS_ERR, IBV_WQS_RESET) != EINVAL)
+		verdict_fail(v, "moved from a state that it does not have");
+	if (wq_move(wq, IBV_WQS_RDY, IBV_WQS_ERR))
+		verdict_fail(v, "not moved from RDY to ERR");
+	if (wq_move(wq, IBV_WQS_RDY, IBV_WQS_RESET) != EINVAL)
+		verdict_fail(v, "moved from the state before the last");
+	if (wq_move(wq, IBV_WQS_ERR, IBV_WQS_RESET) || wq_move(wq, IBV_WQS_RESET, IBV_WQS_RDY))
+		verdict_fail(v, "not moved from ERR to RDY");
+	ibv_destroy_wq(wq);
+}
+
 static struct ibv_qp *group_open(struct ibv_rwq_ind_table *table)
 {
 	static uint8_t key[40];
@@ -402,6 +430,7 @@ static const struct {
 	{ "match", test_match }, { "priority", test_priority }, { "vlan", test_vlan },
 	{ "drop", test_drop }, { "kernel", test_kernel },
 	{ "unprivileged", test_unprivileged }, { "rss", test_rss },
+	{ "wq_state", test_wq_state },
 };
 
 static void run(const char *name, void (*test)(struct verdict *v))

@@ -270,6 +270,30 @@ void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t ow
 		eq_event(eq, type, number, owner, syndrome, info0, info1);
 }
 
+static bool is_event_of(const struct eq_async *a, uint32_t types, uint32_t number)
+{
+	uint32_t event = a->type - ORNIC_EV_VERBS;
+
+	return a->number == number && event < 32 && types & 1u << event;
+}
+
+void device_forget_events(struct device *dev, uint32_t types, uint32_t number)
+{
+	struct eq *eq = table_get(&dev->eqs, 0);
+	struct eq_async *a = eq ? STAILQ_FIRST(&eq->async) : NULL;
+
+	while (a) {
+		struct eq_async *next = STAILQ_NEXT(a, link);
+
+		if (is_event_of(a, types, number)) {
+			STAILQ_REMOVE(&eq->async, a, eq_async, link);
+			eq->nasync--;
+			free(a);
+		}
+		a = next;
+	}
+}
+
 /* Write held events as far as there is room. */
 static void eq_flush(struct eq *eq)
 {

@@ -86,6 +86,20 @@ void eq_event(struct eq *eq, uint8_t type, uint32_t number, uint32_t owner, uint
 void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t owner,
 		  uint32_t syndrome, uint32_t info0, uint32_t info1);
 
+/* Asynchronous events of an object, a bit for each type */
+#define EVENT_BIT(type)	(1u << (ORNIC_EV_##type - ORNIC_EV_VERBS))
+#define EVENTS_CQ	EVENT_BIT(CQ_ERR)
+#define EVENTS_SRQ	(EVENT_BIT(SRQ_ERR) | EVENT_BIT(SRQ_LIMIT))
+#define EVENTS_QP	(EVENT_BIT(QP_FATAL) | EVENT_BIT(QP_REQ_ERR) | EVENT_BIT(QP_ACCESS_ERR) | \
+			 EVENT_BIT(COMM_EST) | EVENT_BIT(SQ_DRAINED) | EVENT_BIT(LAST_WQE))
+/*
+ * device_forget_events() - discard the held events of an object, which is destroyed or, a queue
+ * pair, enters RESET (ORN-ADM-4, ORN-EQ-20)
+ * @types:	EVENTS_CQ, EVENTS_SRQ or EVENTS_QP
+ * @number:	number or handle of the object
+ */
+void device_forget_events(struct device *dev, uint32_t types, uint32_t number);
+
 /*
  * eq_look() - write held events, read the arm word, fire; take the EQ off the device's list
  * Called at the end of a turn, after the CQs. While the function may not do DMA, it does nothing

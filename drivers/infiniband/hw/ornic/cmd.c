@@ -4,7 +4,10 @@
  *
  * All of them sleep. The numbers of created objects are checked here, except that of device memory
  * (dm.c): a number outside the range of the specification does not get into the driver (ORN-SEC-7).
+ * Completion queues and queue pairs are counted: some are reserved for the network interface.
  */
+#include <linux/atomic.h>
+
 #include <linux/ornic/hw/admin.h>
 #include <linux/ornic/hw/cq.h>
 #include <linux/ornic/hw/dm.h>
@@ -67,6 +70,12 @@ int ornic_ib_number_error(struct ornic_ib_dev *dev, int ret)
 	if (ret == -EBUSY)
 		ornic_device_malformed(dev->odev, "number of a created object in use");
 	return ret;
+}
+
+/* Take one object of a share. Return: 0, or -ENOMEM like a device without room for it. */
+static int ornic_ib_take(atomic_t *used, u32 share)
+{
+	return atomic_fetch_add_unless(used, 1, share) == share ? -ENOMEM : 0;
 }
 
 static int ornic_ib_cmd_modify(struct ornic_ib_dev *dev, u16 opcode, u32 number, const void *in,
@@ -216,7 +225,15 @@ void ornic_ib_cmd_dm_destroy(struct ornic_ib_dev *dev, u32 number)
 int ornic_ib_cmd_cq_create(struct ornic_ib_dev *dev, const struct ornic_cq_create_cmd *in,
 			   u32 *cqn)
 {
-	return ornic_ib_cmd_create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
+	int ret;
+
+	ret = ornic_ib_take(&dev->used.cq, dev->odev->share.cq);
+	if (ret)
+		return ret;
+	ret = ornic_ib_cmd_create(dev, ORNIC_OP_CQ_CREATE, in, sizeof(*in), cqn);
+	if (ret)
+		atomic_dec(&dev->used.cq);
+	return ret;
 }
 
 int ornic_ib_cmd_cq_modify(struct ornic_ib_dev *dev, u32 cqn, const struct ornic_moderate_cmd *in)
@@ -233,12 +250,43 @@ int ornic_ib_cmd_cq_resize(struct ornic_ib_dev *dev, u32 cqn, const struct ornic
 void ornic_ib_cmd_cq_destroy(struct ornic_ib_dev *dev, u32 cqn)
 {
 	ornic_ib_cmd_destroy(dev, ORNIC_OP_CQ_DESTROY, cqn);
+	atomic_dec(&dev->used.cq);
+}
+
+static void ornic_ib_give_qp(struct ornic_ib_dev *dev, bool raw)
+{
+	if (raw)
+		atomic_dec(&dev->used.raw_qp);
+	atomic_dec(&dev->used.qp);
+}
+
+static int ornic_ib_take_qp(struct ornic_ib_dev *dev, bool raw)
+{
+	const struct ornic_share *share = &dev->odev->share;
+	int ret;
+
+	ret = ornic_ib_take(&dev->used.qp, share->qp);
+	if (ret || !raw)
+		return ret;
+	ret = ornic_ib_take(&dev->used.raw_qp, share->raw_qp);
+	if (ret)
+		atomic_dec(&dev->used.qp);
+	return ret;
 }
 
 int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_create_cmd *in,
 			   u32 *qpn)
 {
-	return ornic_ib_cmd_create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
+	bool raw = in->type == ORNIC_QPT_RAW;
+	int ret;
+
+	ret = ornic_ib_take_qp(dev, raw);
+	if (ret)
+		return ret;
+	ret = ornic_ib_cmd_create(dev, ORNIC_OP_QP_CREATE, in, sizeof(*in), qpn);
+	if (ret)
+		ornic_ib_give_qp(dev, raw);
+	return ret;
 }
 
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in)
@@ -251,9 +299,10 @@ int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_que
 	return ornic_ib_cmd_query(dev, ORNIC_OP_QP_QUERY, qpn, NULL, 0, out, sizeof(*out));
 }
 
-void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn)
+void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn, bool raw)
 {
 	ornic_ib_cmd_destroy(dev, ORNIC_OP_QP_DESTROY, qpn);
+	ornic_ib_give_qp(dev, raw);
 }
 
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,

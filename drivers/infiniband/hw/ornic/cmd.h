@@ -61,7 +61,7 @@ int ornic_ib_cmd_qp_create(struct ornic_ib_dev *dev, const struct ornic_qp_creat
 			   u32 *qpn);
 int ornic_ib_cmd_qp_modify(struct ornic_ib_dev *dev, u32 qpn, const struct ornic_qp_modify_cmd *in);
 int ornic_ib_cmd_qp_query(struct ornic_ib_dev *dev, u32 qpn, struct ornic_qp_query_rsp *out);
-void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn);
+void ornic_ib_cmd_qp_destroy(struct ornic_ib_dev *dev, u32 qpn, bool raw);
 int ornic_ib_cmd_srq_create(struct ornic_ib_dev *dev, const struct ornic_srq_create_cmd *in,
 			    u32 *srqn);
 int ornic_ib_cmd_srq_modify(struct ornic_ib_dev *dev, u32 srqn,

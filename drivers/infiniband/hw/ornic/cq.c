@@ -106,7 +106,7 @@ static u8 ornic_to_flags(const struct ib_cq_init_attr *attr)
  * ornic_ib_cq_user_ring() - check and pin ring and record of a process
  * @dev: device
  * @ring: to fill; the caller frees it by ornic_ib_ring_free(), also after an error
- * @addr: address of ring and record in the calling process
+ * @addr: address that the process gave, see ornic_ib_ring_pin() and ornic_ib_ring_pin_cq()
  * @log_entries: log2 of the ring's entries according to the process
  * @entries: number of entries that the ring must hold
  * @attrs: attributes of the CQ's creation; NULL for a resize
@@ -123,7 +123,8 @@ int ornic_ib_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, 
 	}
 	ring->log = log_entries;
 	ring->stride = ORNIC_IB_CQE_LOG;
-	return ornic_ib_ring_pin(dev, ring, addr, attrs);
+	return attrs ? ornic_ib_ring_pin_cq(dev, ring, addr, attrs) :
+		       ornic_ib_ring_pin(dev, ring, addr);
 }
 
 static int ornic_cq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring,
@@ -153,6 +154,7 @@ static void ornic_adopt_ring(struct ornic_ib_cq *cq, const struct ornic_ib_ring 
 {
 	cq->log_entries = ring->log;
 	cq->ubuf = ring->ubuf;
+	cq->urec = ring->urec;
 	cq->kbuf = ring->kbuf;
 	if (cq->kbuf.cpu)
 		cq->rec = ornic_ib_ring_rec(ring);
@@ -173,22 +175,24 @@ static void ornic_cq_init_state(struct ornic_ib_cq *cq)
 static void ornic_cq_free_rings(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
 	ornic_ib_ubuf_unpin(&cq->ubuf);
+	ornic_ib_ubuf_unpin(&cq->urec);
 	ornic_ib_kbuf_free(dev, &cq->kbuf);
 }
 
 /* Start the delivery of events; the CQ exists in the device. */
 static int ornic_cq_publish(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq)
 {
+	unsigned int noio;
 	int ret;
 
-	down_write(&dev->odev->numbers);
+	noio = ornic_numbers_lock(dev->odev);
 	ret = ornic_comp_add(dev->odev, cq->cqn, &cq->comp);
 	if (!ret) {
 		ret = xa_insert(&dev->cqs, cq->cqn, cq, GFP_KERNEL);
 		if (ret)
 			ornic_comp_del(dev->odev, cq->cqn);
 	}
-	up_write(&dev->odev->numbers);
+	ornic_numbers_unlock(dev->odev, noio);
 	if (ret)
 		return ornic_ib_number_error(dev, ret);
 	/* pairs with ornic_ib_soft_device(): it finds the CQ, or dev->dead is true here */

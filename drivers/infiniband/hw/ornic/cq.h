@@ -36,6 +36,7 @@ struct ornic_ib_ring;
  * @mutex: serialises resize, moderation and query with each other and with destruction
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
+ * @urec: record of a process, if it is not in @ubuf
  * @kbuf: ring and record of the kernel; @rec, @qps, @soft, @index, @arm, @used and
  *	@last are for these only
  * @rec: doorbell record
@@ -64,6 +65,7 @@ struct ornic_ib_cq {
 	struct mutex mutex;	/* see above */
 	u8 log_entries;
 	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_ubuf urec;
 
 	struct ornic_ib_kbuf kbuf;
 	struct ornic_rec *rec;

@@ -72,6 +72,7 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		swap(cq->ubuf, ring.ubuf);
+		swap(cq->urec, ring.urec);
 		cq->log_entries = ring.log;
 		cq->ibcq.cqe = entries;
 		resp.producer = le32_to_cpu(at.producer);

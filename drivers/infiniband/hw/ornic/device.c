@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/sizes.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -279,10 +280,9 @@ static int ornic_register_ibdev(struct ornic_ib_dev *dev)
 	if (ret)
 		return ret;
 	ret = ib_register_device(&dev->ibdev, "ornic%d", ornic_ib_dma(dev));
-	if (ret)
-		return ret;
-	WRITE_ONCE(dev->registered, true);
-	return 0;
+	if (!ret)
+		ornic_ib_registered(dev);
+	return ret;
 }
 
 static int ornic_device_start(struct ornic_ib_dev *dev)
@@ -332,6 +332,7 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 	if (!dev)
 		return -ENOMEM;
 	dev->odev = odev;
+	spin_lock_init(&dev->port_lock);
 	xa_init(&dev->qps);
 	xa_init(&dev->cqs);
 	xa_init(&dev->srqs);

@@ -175,6 +175,7 @@ struct ib_mr *ornic_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 		.length = cpu_to_le64(attr->length),
 		.dm = cpu_to_le32(dm->block->number),
 		.dm_offset = cpu_to_le64(attr->offset),
+		.owner = cpu_to_le32(ornic_ib_caller_page(&attrs->driver_udata)),
 	};
 	struct ornic_ib_mr *mr;
 	int ret;

@@ -8,7 +8,6 @@
  * Destroying the object waits for that reference. Events of a destroyed object
  * are normal and dropped: the device wrote them before it destroyed the object.
  */
-#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/completion.h>
@@ -264,8 +263,30 @@ static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 /* Device and ib_core (for the netdev) both report a link change: pass on the first report only. */
 static void ornic_port_event(struct ornic_ib_dev *dev, unsigned long type)
 {
-	if (READ_ONCE(dev->registered) && xchg(&dev->port_event, type) != type)
+	spin_lock(&dev->port_lock);
+	if (dev->port_event != type) {
+		dev->port_event = type;
 		ornic_device_event(dev, type);
+	}
+	spin_unlock(&dev->port_lock);
+}
+
+/**
+ * ornic_ib_registered() - deliver events of device and port from now on
+ * @dev: device, just registered
+ *
+ * ib_core reads the state of the port during the registration and consumers start then, so a link
+ * change since has been kept for them.
+ *
+ * Context: process context.
+ */
+void ornic_ib_registered(struct ornic_ib_dev *dev)
+{
+	spin_lock(&dev->port_lock);
+	WRITE_ONCE(dev->registered, true);
+	if (dev->port_event)
+		ornic_device_event(dev, dev->port_event);
+	spin_unlock(&dev->port_lock);
 }
 
 void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev,

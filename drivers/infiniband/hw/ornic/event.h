@@ -26,6 +26,7 @@ struct ornic_ib_ref {
 
 void ornic_ib_ref_init(struct ornic_ib_ref *ref);
 void ornic_ib_ref_drain(struct ornic_ib_ref *ref);
+void ornic_ib_registered(struct ornic_ib_dev *dev);
 int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data);
 void ornic_ib_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
 				unsigned long event);

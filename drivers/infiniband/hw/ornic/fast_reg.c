@@ -13,6 +13,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/err.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -91,11 +92,30 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/* Return the number of pages that the memory of a mapped region occupies. */
+static u64 ornic_mapped_pages(const struct ib_mr *ibmr)
+{
+	u64 offset = ibmr->iova & (ibmr->page_size - 1);
+
+	return (offset + ibmr->length + ibmr->page_size - 1) >> ilog2(ibmr->page_size);
+}
+
+/*
+ * If the list is full within an element, ib_sg_to_pages() (6.1 to 7.2) leaves the last page that it
+ * has set out of the length. The device rejects a list with more pages than the length needs
+ * (ORN-MEM-61).
+ */
 int ornic_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		       unsigned int *sg_offset)
 {
-	to_omr(ibmr)->npages = 0;
-	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, ornic_set_page);
+	struct ornic_ib_mr *mr = to_omr(ibmr);
+	int ret;
+
+	mr->npages = 0;
+	ret = ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, ornic_set_page);
+	if (ret >= 0)
+		mr->npages = min_t(u64, mr->npages, ornic_mapped_pages(ibmr));
+	return ret;
 }
 
 /**

@@ -52,6 +52,7 @@ static int ornic_mcast_join(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 		.port = ORNIC_IB_PORT,
 		.target_type = cpu_to_le32(ORNIC_TARGET_QP),
 		.target = cpu_to_le32(qp->qpn),
+		.owner = cpu_to_le32(qp->owner),
 	};
 	struct ornic_ib_member *member;
 	int ret;

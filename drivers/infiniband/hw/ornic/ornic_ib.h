@@ -19,6 +19,7 @@
  *	cq->lock	of one CQ at a time
  *	wq->lock	of one queue at a time
  *	qp->life_lock	entry into RESET against events
+ *	dev->port_lock	events of the port; process context
  *
  * A verb never calls a handler of its consumer. Handlers run from events and from dev->wq,
  * with no lock held but comp_lock.
@@ -26,8 +27,10 @@
 #ifndef ORNIC_IB_H
 #define ORNIC_IB_H
 
+#include <linux/atomic.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -87,18 +90,32 @@ struct ornic_ib_limits {
 };
 
 /**
+ * struct ornic_ib_used - number of objects that struct ornic_share limits
+ * @cq: completion queues
+ * @qp: queue pairs
+ * @raw_qp: those of type RAW
+ */
+struct ornic_ib_used {
+	atomic_t cq;
+	atomic_t qp;
+	atomic_t raw_qp;
+};
+
+/**
  * struct ornic_ib_dev - an RDMA device
  * @ibdev: ib_core's part
  * @odev: device of ornic.ko
  * @lim: limits of the device
+ * @used: objects that count against the driver's share
  * @nb: subscription to asynchronous events
  * @wq: calls completion handlers of CQs that the device no longer serves
  * @qps: queue pairs by handle, for events
  * @cqs: completion queues by number, for events
  * @srqs: shared receive queues by number, for events
  * @data_in_order: the transport places the data of a message in address order
- * @registered: ib_core accepts port events
- * @port_event: the last event of the port, 0 before the first
+ * @registered: ib_core accepts events of device and port; set under @port_lock
+ * @port_lock: keeps the events of the port in order
+ * @port_event: the last event of the port, 0 before the first; under @port_lock
  * @dead: the device died; soft_flush.c generates completions
  * @port_stats: counters of the port
  * @device_stats: counters of the device
@@ -110,6 +127,7 @@ struct ornic_ib_dev {
 	struct ib_device ibdev;
 	struct ornic_dev *odev;
 	struct ornic_ib_limits lim;
+	struct ornic_ib_used used;
 	struct notifier_block nb;
 	struct workqueue_struct *wq;
 	struct xarray qps;
@@ -117,6 +135,7 @@ struct ornic_ib_dev {
 	struct xarray srqs;
 	bool data_in_order;
 	bool registered;
+	spinlock_t port_lock;	/* see above */
 	unsigned long port_event;
 	bool dead;
 	struct ornic_ib_stats port_stats;

@@ -105,7 +105,7 @@ static int ornic_qp_check_init(const struct ornic_ib_dev *dev, const struct ib_q
 }
 
 static void ornic_fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init_attr *attr,
-			   u32 page, struct ornic_qp_create_cmd *cmd)
+			   struct ornic_qp_create_cmd *cmd)
 {
 	bool raw = attr->qp_type == IB_QPT_RAW_PACKET;
 	u32 flags = 0;
@@ -114,7 +114,7 @@ static void ornic_fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init
 		flags |= ORNIC_QP_F_SIG_ALL;
 	if (attr->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 		flags |= ORNIC_QP_F_BLOCK_MC_LOOP;
-	if (page == ORNIC_IB_DRIVER && attr->qp_type != IB_QPT_XRC_TGT)
+	if (qp->owner == ORNIC_IB_DRIVER && attr->qp_type != IB_QPT_XRC_TGT)
 		flags |= ORNIC_QP_F_PRIVILEGED;
 
 	cmd->type = attr->qp_type;
@@ -130,27 +130,32 @@ static void ornic_fill_cmd(const struct ornic_ib_qp *qp, const struct ib_qp_init
 	cmd->recv_cq = cpu_to_le32(attr->recv_cq ? to_ocq(attr->recv_cq)->cqn : ORNIC_NONE);
 	cmd->srq = cpu_to_le32(attr->srq ? to_osrq(attr->srq)->srqn : ORNIC_NONE);
 	cmd->flags = cpu_to_le32(flags);
-	cmd->dbpage = cpu_to_le32(page);
-	cmd->owner = cpu_to_le32(page);
+	cmd->dbpage = cpu_to_le32(qp->owner);
+	cmd->owner = cpu_to_le32(qp->owner);
 	cmd->max_send_sge = cpu_to_le16(qp->cap.max_send_sge);
 	cmd->max_recv_sge = cpu_to_le16(qp->cap.max_recv_sge);
 	cmd->max_inline = cpu_to_le16(qp->cap.max_inline_data);
 }
 
 static int ornic_qp_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
-				     const struct ib_qp_init_attr *attr, u32 page)
+				     const struct ib_qp_init_attr *attr)
 {
 	struct ornic_ib_pagelist lists[2] = {};
 	struct ornic_qp_create_cmd cmd = {};
 	int ret;
 
-	ornic_fill_cmd(qp, attr, page, &cmd);
+	ornic_fill_cmd(qp, attr, &cmd);
 	ret = ornic_ib_queues_describe(dev, qp, &cmd, lists);
 	if (!ret)
 		ret = ornic_ib_cmd_qp_create(dev, &cmd, &qp->qpn);
 	ornic_ib_pagelist_free(dev, &lists[0]);
 	ornic_ib_pagelist_free(dev, &lists[1]);
 	return ret;
+}
+
+static void ornic_qp_destroy_in_device(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
+{
+	ornic_ib_cmd_qp_destroy(dev, qp->qpn, qp->ibqp.qp_type == IB_QPT_RAW_PACKET);
 }
 
 /* Enter the queue pair in the table of a CQ; called twice if both of its queues use the CQ. */
@@ -194,11 +199,12 @@ static int ornic_qp_enter(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 
 static int ornic_qp_publish(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
+	unsigned int noio;
 	int ret;
 
-	down_write(&dev->odev->numbers);
+	noio = ornic_numbers_lock(dev->odev);
 	ret = ornic_qp_enter(dev, qp);
-	up_write(&dev->odev->numbers);
+	ornic_numbers_unlock(dev->odev, noio);
 	return ornic_ib_number_error(dev, ret);
 }
 
@@ -247,6 +253,7 @@ int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	int ret = 0;
 
 	ornic_qp_init_state(qp, attr);
+	qp->owner = ornic_ib_caller_page(udata);
 	if (attr->qp_type == IB_QPT_XRC_TGT)
 		ornic_ib_no_queues(qp);
 	else if (udata)
@@ -254,14 +261,14 @@ int ornic_ib_qp_make(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	else
 		ret = ornic_ib_kernel_queues(dev, qp);
 	if (!ret)
-		ret = ornic_qp_create_in_device(dev, qp, attr, ornic_ib_caller_page(udata));
+		ret = ornic_qp_create_in_device(dev, qp, attr);
 	if (ret)
 		goto err_queues;
 	ret = ornic_qp_publish(dev, qp);
 	if (!ret)
 		return 0;
 
-	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+	ornic_qp_destroy_in_device(dev, qp);
 err_queues:
 	ornic_ib_queues_free(dev, qp);
 	return ret;
@@ -271,7 +278,7 @@ err_queues:
 void ornic_ib_qp_unmake(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp)
 {
 	down_read(&dev->odev->numbers);
-	ornic_ib_cmd_qp_destroy(dev, qp->qpn);
+	ornic_qp_destroy_in_device(dev, qp);
 	ornic_qp_unpublish(dev, qp);
 	up_read(&dev->odev->numbers);
 	ornic_ib_queues_free(dev, qp);

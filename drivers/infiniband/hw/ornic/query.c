@@ -140,12 +140,12 @@ static void ornic_query_queues(const struct ornic_ib_dev *dev, struct ib_device_
 	const struct ornic_identify_device *id = &dev->odev->id;
 	const struct ornic_ib_limits *lim = &dev->lim;
 
-	attr->max_qp = ornic_to_count(id->max_qp);
+	attr->max_qp = dev->odev->share.qp;
 	attr->max_qp_wr = min(BIT(lim->log_sq), BIT(lim->log_rq));
 	attr->max_send_sge = lim->send_sge;
 	attr->max_recv_sge = lim->recv_sge;
 	attr->max_sge_rd = lim->read_sge;
-	attr->max_cq = ornic_to_count(id->max_cq);
+	attr->max_cq = dev->odev->share.cq;
 	attr->max_cqe = lim->max_cqe;
 	attr->max_qp_rd_atom = lim->rd_atomic_resp;
 	attr->max_qp_init_rd_atom = lim->rd_atomic_init;
@@ -227,7 +227,7 @@ static void ornic_query_rss(const struct ornic_ib_dev *dev, struct ib_device_att
 	attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
 	attr->rss_caps.max_rwq_indirection_tables = ornic_to_count(dev->odev->id.max_rss_groups);
 	attr->rss_caps.max_rwq_indirection_table_size = dev->lim.rss_table;
-	attr->max_wq_type_rq = ornic_to_count(dev->odev->id.max_raw_qp);
+	attr->max_wq_type_rq = dev->odev->share.raw_qp;
 }
 
 static void ornic_query_raw(const struct ornic_ib_dev *dev, struct ib_device_attr *attr)
@@ -236,7 +236,7 @@ static void ornic_query_raw(const struct ornic_ib_dev *dev, struct ib_device_att
 
 	if (!ornic_has(dev->odev, ORNIC_FEATURE(RAW)))
 		return;
-	attr->max_raw_ethy_qp = ornic_to_count(dev->odev->id.max_raw_qp);
+	attr->max_raw_ethy_qp = dev->odev->share.raw_qp;
 	if ((dev->odev->features & csum) == csum) {
 		attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
 		attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
@@ -270,7 +270,7 @@ int ornic_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_dm_size = dev->lim.dm_bytes;
-	attr->max_pd = ornic_to_count(id->max_pd);
+	attr->max_pd = dev->odev->share.pd;
 	attr->max_ah = id->max_ah ? ornic_to_count(id->max_ah) : INT_MAX;
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = min_t(u8, id->ca_ack_delay, MAX_ACK_DELAY);

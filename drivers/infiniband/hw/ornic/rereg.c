@@ -5,6 +5,7 @@
  */
 #include <linux/build_bug.h>
 #include <linux/err.h>
+#include <linux/sched.h>
 #include <rdma/ib_umem.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -57,21 +58,27 @@ struct change {
 
 /*
  * Register the same memory again if new rights require it: write access needs pages that are pinned
- * for writing, and ZERO_BASED changes the address of the region.
+ * for writing, and ZERO_BASED changes the address of the region. Only the process whose memory it
+ * is can do that: at this address, a child or an importer of the region has other memory.
  */
-static void ornic_move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
+static int ornic_move_for_rights(const struct ornic_ib_mr *mr, struct change *to)
 {
 	const struct ib_umem *umem = mr->ubuf.umem;
 
 	if (to->flags & IB_MR_REREG_TRANS || !umem)
-		return;
+		return 0;
 	if ((umem->writable || !ib_access_writable(to->access)) &&
 	    !((to->access ^ mr->access) & IB_ZERO_BASED))
-		return;
+		return 0;
+	if (umem->is_dmabuf)
+		return -EOPNOTSUPP;
+	if (umem->owning_mm != current->mm)
+		return -EACCES;
 	to->flags |= IB_MR_REREG_TRANS;
 	to->start = umem->address;
 	to->length = umem->length;
 	to->virt = mr->virt;
+	return 0;
 }
 
 static int ornic_rereg_apply(struct ornic_ib_dev *dev, struct ornic_ib_mr *mr,
@@ -137,8 +144,10 @@ struct ib_mr *ornic_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u
 	if (!flags)
 		return NULL;
 	/* a region of a DMA buffer keeps the memory that was pinned when it was registered */
-	ornic_move_for_rights(mr, &to);
-	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && to.flags & IB_MR_REREG_TRANS)
+	if (mr->ubuf.umem && mr->ubuf.umem->is_dmabuf && flags & IB_MR_REREG_TRANS)
 		return ERR_PTR(-EOPNOTSUPP);
+	ret = ornic_move_for_rights(mr, &to);
+	if (ret)
+		return ERR_PTR(ret);
 	return ERR_PTR(ornic_rereg_apply(dev, mr, &to, flags & IB_MR_REREG_PD ? pd : ibmr->pd));
 }

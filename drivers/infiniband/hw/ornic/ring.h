@@ -20,6 +20,7 @@ struct uverbs_attr_bundle;
  * @log: log2 of the entries
  * @stride: log2 bytes of an entry
  * @ubuf: memory of both, for a process
+ * @urec: memory of the record of a process, if it is not in @ubuf
  * @kbuf: memory of both, for the kernel
  * @list: page list of the ring
  * @pages: descriptor of the ring
@@ -29,6 +30,7 @@ struct ornic_ib_ring {
 	u8 log;
 	u8 stride;
 	struct ornic_ib_ubuf ubuf;
+	struct ornic_ib_ubuf urec;
 	struct ornic_ib_kbuf kbuf;
 	struct ornic_ib_pagelist list;
 	struct ornic_pages pages;
@@ -46,8 +48,9 @@ static inline struct ornic_rec *ornic_ib_ring_rec(const struct ornic_ib_ring *ri
 	return ornic_ib_kbuf_at(&ring->kbuf, ornic_ib_ring_bytes(ring));
 }
 
-int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
-		      const struct uverbs_attr_bundle *attrs);
+int ornic_ib_ring_pin(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr);
+int ornic_ib_ring_pin_cq(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring, u64 addr,
+			 const struct uverbs_attr_bundle *attrs);
 int ornic_ib_ring_alloc(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
 void ornic_ib_ring_free(struct ornic_ib_dev *dev, struct ornic_ib_ring *ring);
 

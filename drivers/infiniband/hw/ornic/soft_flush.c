@@ -44,8 +44,8 @@ bool ornic_ib_is_soft(const struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp
 /**
  * ornic_ib_soft_cq() - mark a CQ soft and have its completion handler called
  * @dev: device
- * @cq: completion queue; one of a process is ignored, because its provider generates
- *	the completions
+ * @cq: completion queue; one of a process is ignored, because the driver generates completions
+ *	for queue pairs of the kernel only
  *
  * Context: any.
  */

@@ -82,7 +82,7 @@ static int ornic_srq_user_ring(struct ornic_ib_dev *dev, struct ornic_ib_ring *r
 	}
 	ring->log = req.log_entries;
 	ring->stride = req.stride;
-	return ornic_ib_ring_pin(dev, ring, req.buf_addr, NULL);
+	return ornic_ib_ring_pin(dev, ring, req.buf_addr);
 }
 
 /**
@@ -190,11 +190,12 @@ static int ornic_srq_create_in_device(struct ornic_ib_dev *dev, struct ornic_ib_
 /* Let events find the SRQ. */
 static int ornic_srq_publish(struct ornic_ib_dev *dev, struct ornic_ib_srq *srq)
 {
+	unsigned int noio;
 	int ret;
 
-	down_write(&dev->odev->numbers);
+	noio = ornic_numbers_lock(dev->odev);
 	ret = xa_insert(&dev->srqs, srq->srqn, srq, GFP_KERNEL);
-	up_write(&dev->odev->numbers);
+	ornic_numbers_unlock(dev->odev, noio);
 	return ornic_ib_number_error(dev, ret);
 }
 

@@ -62,7 +62,7 @@ static int ornic_srq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_srq *
 	if (req.log_entries > dev->lim.log_srq || max_wr > BIT(req.log_entries))
 		return -EINVAL;
 	ring.log = req.log_entries;
-	ret = ornic_ib_ring_pin(dev, &ring, req.buf_addr, NULL);
+	ret = ornic_ib_ring_pin(dev, &ring, req.buf_addr);
 	if (!ret)
 		ret = ornic_srq_resize_in_device(dev, srq, &ring, limit);
 	if (!ret) {

@@ -25,7 +25,7 @@
 /* Each slot owns an input and an output page. */
 #define ORNIC_ADMIN_SLOT_BYTES	(2 * ORNIC_ADMIN_MAX_PAYLOAD)
 
-/* log2 of the page count that adds one admin timeout (admin.rst); limit of all additions in ms. */
+/* log2 of the page count that adds one admin timeout, largest addition in ms (admin.rst) */
 #define ORNIC_ADMIN_LIST_LOG	22
 #define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
 /* Time limits that a device with a heartbeat may exceed before it is reset. */
@@ -58,14 +58,18 @@ static u32 ornic_slot_number(struct ornic_admin *admin, struct ornic_admin_slot 
 	return slot - admin->slots;
 }
 
-/* Complete one command. Return: false if no such command is in flight. */
+/*
+ * Complete one command. Return: false if no such command is in flight, or if its status is ABORTED,
+ * which only the driver itself sets (ORN-ADM-26): a destroy with this status counts as done, so the
+ * memory of the object is freed.
+ */
 static bool ornic_admin_complete(struct ornic_admin *admin, const struct ornic_admin_cpl *cpl)
 {
 	u16 id = le16_to_cpu(cpl->cmd_id);
 	struct ornic_admin_slot *slot = &admin->slots[id & (ORNIC_ADMIN_SLOTS - 1)];
 
 	if (slot->state != ORNIC_SLOT_SUBMITTED || slot->id != id ||
-	    slot->opcode != le16_to_cpu(cpl->opcode))
+	    slot->opcode != le16_to_cpu(cpl->opcode) || cpl->status == ORNIC_ST_ABORTED)
 		return false;
 
 	slot->cpl = *cpl;
@@ -124,15 +128,16 @@ bool ornic_admin_event(struct ornic_core *core)
 	return ok;
 }
 
-/* Process completions without an event; with renew, arm again as if the last event was lost. */
-static void ornic_admin_look(struct ornic_core *core, bool renew)
+/*
+ * Process completions without an event. The serial number of the next arm stays, because it counts
+ * events (ORN-RNG-10): the device has not fired for the last arm, or its event is still unread.
+ */
+static void ornic_admin_look(struct ornic_core *core)
 {
 	unsigned long flags;
 	bool ok;
 
 	spin_lock_irqsave(&core->admin.lock, flags);
-	if (renew)
-		ornic_arm_event(&core->admin.arm);
 	ok = ornic_admin_reap(core);
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 	if (!ok)
@@ -184,39 +189,45 @@ static void ornic_admin_fill(struct ornic_admin_slot *slot, const struct ornic_c
 		entry->out_addr = cpu_to_le64(slot->payload_dma + ORNIC_ADMIN_MAX_PAYLOAD);
 }
 
-/* Return: number of pages in the page list of the command's memory region. */
+/* Return: number of pages in the page list of the command's memory region, 0 without a list. */
 static u64 ornic_cmd_pages(const struct ornic_cmd *cmd)
 {
 	const struct ornic_key_modify_cmd *modify = cmd->in;
 	const struct ornic_key_create_cmd *create = cmd->in;
+	u64 length, rest;
+	u8 shift;
 
 	if (cmd->opcode == ORNIC_OP_KEY_MODIFY && cmd->in_len >= sizeof(*modify))
 		create = &modify->attr;
 	else if (cmd->opcode != ORNIC_OP_KEY_CREATE || cmd->in_len < sizeof(*create))
 		return 0;
-	if (!create->pages.level || create->pages.page_shift >= BITS_PER_LONG_LONG)
+	shift = create->pages.page_shift;
+	if (!create->pages.level || shift >= BITS_PER_LONG_LONG)
 		return 0;
-	return le64_to_cpu(create->length) >> create->pages.page_shift;
+	length = le64_to_cpu(create->length);
+	/* apart from the whole pages, because length plus offset can overflow */
+	rest = (length & (BIT_ULL(shift) - 1)) + le32_to_cpu(create->pages.offset);
+	return (length >> shift) + (rest >> shift) + !!(rest & (BIT_ULL(shift) - 1));
 }
 
 /*
  * Set the time limit: the admin timeout, longer for long page lists. A device may execute
  * commands one after the other, so a long list also extends the limit of later commands.
+ * The sum of all lists counts: many short ones take as long as one long list.
  */
 static void ornic_admin_limit(struct ornic_core *core, struct ornic_admin_slot *slot,
 			      const struct ornic_cmd *cmd)
 {
 	struct ornic_admin *admin = &core->admin;
-	u64 pages = ornic_cmd_pages(cmd);
-	u64 sum = 0;
+	u64 extra, pages = 0;
 	u32 i;
 
-	slot->extra_ms = min_t(u64, (pages >> ORNIC_ADMIN_LIST_LOG) * core->admin_ms,
-			       ORNIC_ADMIN_MAX_EXTRA);
+	slot->pages = ornic_cmd_pages(cmd);
 	for (i = 0; i < ORNIC_ADMIN_SLOTS; i++)
 		if (&admin->slots[i] == slot || admin->slots[i].state == ORNIC_SLOT_SUBMITTED)
-			sum += admin->slots[i].extra_ms;
-	slot->limit_ms = core->admin_ms + min_t(u64, sum, ORNIC_ADMIN_MAX_EXTRA);
+			pages += admin->slots[i].pages;
+	extra = (pages >> ORNIC_ADMIN_LIST_LOG) * core->admin_ms;
+	slot->limit_ms = core->admin_ms + min_t(u64, extra, ORNIC_ADMIN_MAX_EXTRA);
 }
 
 /* Wait until a slot is free. */
@@ -262,7 +273,7 @@ static bool ornic_admin_poll(struct ornic_core *core, struct ornic_admin_slot *s
 	unsigned long end = jiffies + timeout;
 
 	while (time_before(jiffies, end)) {
-		ornic_admin_look(core, false);
+		ornic_admin_look(core);
 		if (completion_done(&slot->done))
 			return true;
 		usleep_range(20, 100);
@@ -289,7 +300,7 @@ static bool ornic_admin_sleep(struct ornic_core *core, struct ornic_admin_slot *
 static bool ornic_admin_found(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
 	ornic_eq_poll(core, 0);
-	ornic_admin_look(core, true);
+	ornic_admin_look(core);
 	if (!completion_done(&slot->done))
 		return false;
 	dev_warn(ornic_dma_dev(core), "command 0x%04x completed without an interrupt\n",
@@ -338,10 +349,25 @@ static void ornic_admin_output(struct ornic_admin_slot *slot, struct ornic_cmd *
 	memset(cmd->out + size, 0, cmd->out_len - size);
 }
 
-/* Low byte 4 means destroy in every opcode class except class 0, the device. */
+/* The verb does not tell: class 0x0a has two kinds of objects, so RSS_DESTROY is not verb 4. */
 static bool ornic_cmd_destroys(const struct ornic_cmd *cmd)
 {
-	return cmd->opcode >> 8 && (cmd->opcode & 0xff) == 0x04;
+	switch (cmd->opcode) {
+	case ORNIC_OP_EQ_DESTROY:
+	case ORNIC_OP_PD_DESTROY:
+	case ORNIC_OP_XRCD_DESTROY:
+	case ORNIC_OP_KEY_DESTROY:
+	case ORNIC_OP_DM_DESTROY:
+	case ORNIC_OP_CQ_DESTROY:
+	case ORNIC_OP_SRQ_DESTROY:
+	case ORNIC_OP_QP_DESTROY:
+	case ORNIC_OP_RULE_DESTROY:
+	case ORNIC_OP_RSS_DESTROY:
+	case ORNIC_OP_COUNTER_DESTROY:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static int ornic_cmd_errno(const struct ornic_cmd *cmd)
@@ -408,13 +434,18 @@ void ornic_admin_abort(struct ornic_core *core)
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-/* ornic_admin_open() - accept commands and poll for completions. The device is ready. */
+/*
+ * ornic_admin_open() - accept commands and poll for completions. The device is ready.
+ *
+ * If it was declared dead meanwhile, the queue stays closed, because nobody would end a command.
+ * ornic_fatal() sets dead before it closes the queue, so one of the two functions sees the other.
+ */
 void ornic_admin_open(struct ornic_core *core)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&core->admin.lock, flags);
-	core->admin.open = true;
+	core->admin.open = !ornic_dead(core);
 	spin_unlock_irqrestore(&core->admin.lock, flags);
 }
 
@@ -426,7 +457,7 @@ void ornic_admin_use_events(struct ornic_core *core)
 	spin_lock_irqsave(&core->admin.lock, flags);
 	core->admin.events = true;
 	spin_unlock_irqrestore(&core->admin.lock, flags);
-	ornic_admin_look(core, false);	/* arms the completion ring */
+	ornic_admin_look(core);	/* arms the completion ring */
 }
 
 /* ornic_admin_init() - initialise locks. Call once, before the first ornic_admin_alloc(). */

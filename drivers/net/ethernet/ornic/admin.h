@@ -30,7 +30,7 @@ enum ornic_admin_slot_state {
  * @state: owner of the slot
  * @id: cmd_id of the command; its low bits are the slot's number
  * @opcode: opcode of the command, compared with that of the completion
- * @extra_ms: time in ms that the command may take beyond the admin timeout
+ * @pages: pages in the page list of the command's memory region
  * @limit_ms: time in ms after which the submitter checks the heartbeat
  * @payload: input and output page
  * @payload_dma: DMA address of @payload
@@ -41,7 +41,7 @@ struct ornic_admin_slot {
 	enum ornic_admin_slot_state state;
 	u16 id;
 	u16 opcode;
-	u32 extra_ms;
+	u64 pages;
 	u32 limit_ms;
 	void *payload;
 	dma_addr_t payload_dma;

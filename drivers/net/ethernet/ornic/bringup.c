@@ -4,7 +4,10 @@
  * reset, enable, identify, event queue 0, features, admin events, completion
  * event queues, the key for all memory.
  */
+#include <linux/bitops.h>
 #include <linux/cpumask.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
 
 #include "cmd.h"
 #include "ornic.h"
@@ -40,12 +43,38 @@
 
 #define ORNIC_MAX_PORTS		16	/* Identify page 0 */
 
-#define ORNIC_LOG_ASYNC_EQ	12
 #define ORNIC_LOG_COMP_EQ	11
+
+/* Most entries of event queue 0, as log2: 8 MiB. */
+#define ORNIC_LOG_MAX_ASYNC_EQ	17
+/* Its entries for events of the port and of the device, and of commands. */
+#define ORNIC_OTHER_EVENTS	64
 
 static u8 ornic_eq_log(struct ornic_core *core, u8 wanted)
 {
 	return clamp_t(u8, core->odev.id.log_max_eq, ORNIC_LOG_MIN_EQ, wanted);
+}
+
+/* Return: log2 of the events that all objects can cause before the host reads one (eq.rst). */
+static u8 ornic_async_log(struct ornic_core *core)
+{
+	const struct ornic_identify_device *id = &core->odev.id;
+	u64 events = 3ull * le32_to_cpu(id->max_qp) + 2ull * le32_to_cpu(id->max_srq) +
+		     le32_to_cpu(id->max_cq) + core->dbpage_count + ORNIC_OTHER_EVENTS;
+
+	return min_t(u8, fls64(events - 1), ORNIC_LOG_MAX_ASYNC_EQ);
+}
+
+/* Create event queue 0, and room for its events until subscribers get them. */
+static int ornic_bringup_async_eq(struct ornic_core *core)
+{
+	u8 log = ornic_async_log(core);
+	int err;
+
+	err = ornic_events_resize(core, log);
+	if (err)
+		return err;
+	return ornic_eq_start(core, 0, ornic_eq_log(core, log), ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN);
 }
 
 static int ornic_bringup_vectors(struct ornic_core *core)
@@ -65,6 +94,24 @@ static int ornic_bringup_vectors(struct ornic_core *core)
 	return 0;
 }
 
+/* Return: objects left of @most when the network interface has its own, at most INT_MAX. */
+static u32 ornic_left(__le32 most, u32 own)
+{
+	u32 all = le32_to_cpu(most);
+
+	return min_t(u32, all - min(all, own), INT_MAX);
+}
+
+static void ornic_bringup_share(struct ornic_dev *odev)
+{
+	const struct ornic_identify_device *id = &odev->id;
+
+	odev->share.pd = ornic_left(id->max_pd, ORNIC_NETDEV_PDS);
+	odev->share.cq = ornic_left(id->max_cq, ORNIC_NETDEV_CQS);
+	odev->share.qp = ornic_left(id->max_qp, ORNIC_NETDEV_QPS);
+	odev->share.raw_qp = ornic_left(id->max_raw_qp, ORNIC_NETDEV_QPS);
+}
+
 static int ornic_bringup_identify(struct ornic_core *core)
 {
 	struct ornic_dev *odev = &core->odev;
@@ -78,6 +125,7 @@ static int ornic_bringup_identify(struct ornic_core *core)
 	if (err)
 		return err;
 
+	ornic_bringup_share(odev);
 	odev->features = le64_to_cpu(odev->id.features0) & ORNIC_DRIVER_FEATURES;
 	if (!odev->id.ports || odev->id.ports > ORNIC_MAX_PORTS) {
 		dev_err(ornic_dma_dev(core), "device reports %u ports\n", odev->id.ports);
@@ -121,8 +169,7 @@ static int ornic_bringup_commands(struct ornic_core *core)
 	err = ornic_bringup_identify(core);
 	if (err)
 		return err;
-	err = ornic_eq_start(core, 0, ornic_eq_log(core, ORNIC_LOG_ASYNC_EQ),
-			     ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN);
+	err = ornic_bringup_async_eq(core);
 	if (err)
 		return err;
 	err = ornic_cmd_set_features(core, core->odev.features);

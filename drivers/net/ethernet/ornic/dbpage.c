@@ -6,6 +6,7 @@
 #include <linux/bitmap.h>
 #include <linux/export.h>
 #include <linux/io.h>
+#include <linux/minmax.h>
 
 #include "ornic.h"
 
@@ -23,14 +24,15 @@ EXPORT_SYMBOL_GPL(ornic_db_ring);
 int ornic_dbpage_alloc(struct ornic_dev *odev, struct ornic_dbpage *page)
 {
 	struct ornic_core *core = odev->core;
-	u32 index;
+	/* the area may hold more pages than the device has (ORN-IDN-9) */
+	u32 index, count = min(core->dbpage_count, le32_to_cpu(odev->id.max_dbpages));
 
 	spin_lock(&core->dbpage_lock);
-	index = find_first_zero_bit(core->dbpages, core->dbpage_count);
-	if (index < core->dbpage_count)
+	index = find_first_zero_bit(core->dbpages, count);
+	if (index < count)
 		__set_bit(index, core->dbpages);
 	spin_unlock(&core->dbpage_lock);
-	if (index >= core->dbpage_count)
+	if (index >= count)
 		return -ENOSPC;
 
 	page->index = index;

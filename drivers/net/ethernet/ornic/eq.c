@@ -10,7 +10,6 @@
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
-#include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/ratelimit.h>
 #include <linux/sched.h>
@@ -23,6 +22,10 @@
  * that wakes a consumer, so a batch takes some ten microseconds.
  */
 #define ORNIC_EQ_BUDGET		16
+
+#define ORNIC_EQE_LOG	6	/* log2 bytes of an event */
+
+static_assert(BIT(ORNIC_EQE_LOG) == sizeof(struct ornic_eqe));
 
 static bool ornic_eq_completion(struct ornic_core *core, u32 cqn)
 {
@@ -86,10 +89,16 @@ static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
 	}
 }
 
+/* Somebody may wait for one of the lost events; DEVICE_FATAL ends all waits (ORN-EQ-21). */
+static void ornic_eq_lost(struct ornic_eq *eq, u32 count)
+{
+	dev_err(ornic_dma_dev(eq->core), "event queue %u lost %u events\n", eq->number, count);
+	ornic_fatal(eq->core, ORNIC_REASON_EVENTS_LOST);
+}
+
 static bool ornic_eq_ready(struct ornic_eq *eq)
 {
-	return ornic_entry_ready(ornic_ring_entry(eq->ring, eq->next, eq->log_entries, 6),
-				 eq->next, eq->log_entries);
+	return ornic_entry_ready(ornic_ring_at(&eq->ring, eq->next), eq->next, eq->ring.log);
 }
 
 /* Return: number of events processed, at most budget; negative if one is malformed. */
@@ -99,24 +108,21 @@ static int ornic_eq_take(struct ornic_eq *eq, int budget)
 	int taken = 0;
 
 	while (taken < budget && !ornic_dead(eq->core) && ornic_eq_ready(eq)) {
-		memcpy(&eqe, ornic_ring_entry(eq->ring, eq->next, eq->log_entries, 6),
-		       sizeof(eqe));
+		memcpy(&eqe, ornic_ring_at(&eq->ring, eq->next), sizeof(eqe));
 		eq->next++;
 		taken++;
-		if (eqe.lost)
-			dev_warn_ratelimited(ornic_dma_dev(eq->core),
-					     "event queue %u lost %u events\n", eq->number,
-					     le32_to_cpu(eqe.lost));
 		if (!ornic_eq_dispatch(eq, &eqe))
 			return -EIO;
+		if (eqe.lost)
+			ornic_eq_lost(eq, le32_to_cpu(eqe.lost));
 	}
 	return taken;
 }
 
 static void ornic_eq_rearm(struct ornic_eq *eq)
 {
-	ornic_rec_consumed(eq->rec, eq->next);
-	ornic_rec_arm(&eq->core->odev, eq->rec, &eq->arm, eq->next, ORNIC_ARM_ANY,
+	ornic_rec_consumed(eq->ring.rec, eq->next);
+	ornic_rec_arm(&eq->core->odev, eq->ring.rec, &eq->arm, eq->next, ORNIC_ARM_ANY,
 		      ORNIC_DB_EQ_ARM, eq->number);
 }
 
@@ -126,7 +132,7 @@ static void ornic_eq_rearm(struct ornic_eq *eq)
  */
 static bool ornic_eq_consume(struct ornic_eq *eq)
 {
-	int batch = BIT(eq->log_entries) / 4;	/* ORN-RNG-13 */
+	int batch = BIT(eq->ring.log) / 4;	/* ORN-RNG-13 */
 	int budget = ORNIC_EQ_BUDGET;
 	int taken;
 
@@ -170,7 +176,7 @@ static bool ornic_eq_pending(struct ornic_eq *eq)
  */
 static bool ornic_eq_drain(struct ornic_eq *eq)
 {
-	int left = BIT(eq->log_entries);
+	int left = BIT(eq->ring.log);
 	bool more = true;
 
 	for (; more && left > 0; left -= ORNIC_EQ_BUDGET) {
@@ -268,9 +274,8 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 {
 	struct ornic_core *core = eq->core;
 	struct ornic_eq_create_cmd in = {
-		.log_entries = eq->log_entries,
+		.log_entries = eq->ring.log,
 		.vector = cpu_to_le16(eq->vector),
-		.record = cpu_to_le64(core->eq_recs_dma + eq->vector * sizeof(*eq->rec)),
 		.classes = cpu_to_le64(classes),
 	};
 	struct ornic_cmd cmd = {
@@ -280,7 +285,7 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 	};
 	int err;
 
-	ornic_pages_contiguous(&in.pages, eq->dma);
+	ornic_ring_describe(&eq->ring, &in.pages, &in.record);
 	err = ornic_cmd_exec(&core->odev, &cmd);
 	if (err)
 		return err;
@@ -290,27 +295,6 @@ static int ornic_eq_create(struct ornic_eq *eq, u64 classes)
 	}
 	eq->number = cmd.result;
 	return 0;
-}
-
-/*
- * Allocate the contiguous ring; if memory is fragmented, try smaller ones. A full queue
- * delays events and loses none (ORN-EQ-3).
- */
-static int ornic_eq_alloc(struct ornic_eq *eq, u8 log_entries)
-{
-	struct device *dev = ornic_dma_dev(eq->core);
-	size_t bytes;
-
-	for (; log_entries >= ORNIC_LOG_MIN_EQ; log_entries--) {
-		bytes = ORNIC_ENTRY_BYTES << log_entries;
-		eq->ring = dma_alloc_coherent(dev, bytes, &eq->dma,
-					      GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
-		if (eq->ring) {
-			eq->log_entries = log_entries;
-			return 0;
-		}
-	}
-	return -ENOMEM;
 }
 
 /* Hint one CPU per completion vector, near the device; the administrator may change it. */
@@ -345,7 +329,7 @@ static void ornic_eq_name(struct ornic_eq *eq)
  * ornic_eq_start() - create the event queue of a vector, with its interrupt, and arm it
  * @core: device
  * @vector: MSI-X vector
- * @log_entries: log2 of the entries, fewer if memory is fragmented
+ * @log_entries: log2 of the entries
  * @classes: ORNIC_EQ_* that it carries
  *
  * Return: 0 or negative errno.
@@ -356,11 +340,10 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 	int irq = pci_irq_vector(core->pdev, vector);
 	int err;
 
-	err = ornic_eq_alloc(eq, log_entries);
+	err = ornic_ring_alloc(core, &eq->ring, log_entries, ORNIC_EQE_LOG);
 	if (err)
 		return err;
 	eq->next = 0;
-	ornic_rec_init(eq->rec);
 	ornic_arm_init(&eq->arm);
 	err = ornic_eq_create(eq, classes);
 	if (err)
@@ -398,18 +381,9 @@ int ornic_eqs_alloc(struct ornic_core *core)
 	core->eqs = kzalloc_objs(*core->eqs, core->vectors);
 	if (!core->eqs)
 		return -ENOMEM;
-	core->eq_recs = dma_alloc_coherent(ornic_dma_dev(core),
-					   core->vectors * sizeof(*core->eq_recs),
-					   &core->eq_recs_dma, GFP_KERNEL);
-	if (!core->eq_recs) {
-		kfree(core->eqs);
-		core->eqs = NULL;
-		return -ENOMEM;
-	}
 	for (i = 0; i < core->vectors; i++) {
 		core->eqs[i].core = core;
 		core->eqs[i].vector = i;
-		core->eqs[i].rec = &core->eq_recs[i];
 		spin_lock_init(&core->eqs[i].lock);
 	}
 	return 0;
@@ -418,17 +392,10 @@ int ornic_eqs_alloc(struct ornic_core *core)
 /* ornic_eqs_free() - free the event queues after ornic_eqs_stop(). The device does no DMA. */
 void ornic_eqs_free(struct ornic_core *core)
 {
-	struct ornic_eq *eq;
 	u32 i;
 
-	for (i = 0; i < core->vectors; i++) {
-		eq = &core->eqs[i];
-		if (eq->ring)
-			dma_free_coherent(ornic_dma_dev(core),
-					  ORNIC_ENTRY_BYTES << eq->log_entries, eq->ring, eq->dma);
-	}
-	dma_free_coherent(ornic_dma_dev(core), core->vectors * sizeof(*core->eq_recs),
-			  core->eq_recs, core->eq_recs_dma);
+	for (i = 0; i < core->vectors; i++)
+		ornic_ring_free(core, &core->eqs[i].ring);
 	kfree(core->eqs);
 	core->eqs = NULL;
 }

@@ -6,19 +6,26 @@
  * There is one work item on an ordered workqueue, so subscribers get one event at
  * a time and in the order in which the device wrote them.
  */
+#include <linux/bits.h>
 #include <linux/export.h>
 #include <linux/ratelimit.h>
 #include <linux/slab.h>
 
 #include "ornic.h"
 
-/* More than a device can have written when event queue 0 is full. */
-#define ORNIC_EVENTS_FIFO	8192
+/* Return: true if somebody may wait for this event. Subscribers ignore unknown types. */
+static bool ornic_event_awaited(const struct ornic_eqe *eqe)
+{
+	return eqe->type >= ORNIC_EV_CQ_ERR && eqe->type <= ORNIC_EV_LAST_WQE;
+}
 
 /**
  * ornic_event_queue() - queue an event for the subscribers
  * @core: device
  * @eqe: the event, a copy
+ *
+ * The FIFO has room for the events of as many objects as the device can have. It fills up only
+ * while a subscriber is stuck. Then the device is declared dead: DEVICE_FATAL ends all waits.
  *
  * Context: any.
  */
@@ -30,14 +37,12 @@ void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
 
 	spin_lock_irqsave(&events->lock, flags);
 	room = kfifo_put(&events->fifo, *eqe);
-	if (room)
-		events->queued++;
-	else
-		events->dropped++;
+	events->queued += room;
 	spin_unlock_irqrestore(&events->lock, flags);
-	if (!room)
-		dev_warn_ratelimited(ornic_dma_dev(core), "%llu events dropped, subscribers too slow\n",
-				     events->dropped);
+	if (!room && ornic_event_awaited(eqe)) {
+		dev_err_ratelimited(ornic_dma_dev(core), "event dropped, subscribers too slow\n");
+		ornic_fatal(core, ORNIC_REASON_EVENTS_LOST);
+	}
 	queue_work(events->wq, &events->work);
 }
 
@@ -79,9 +84,12 @@ static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
 static void ornic_event_work(struct work_struct *work)
 {
 	struct ornic_events *events = container_of(work, struct ornic_events, work);
-	unsigned int left = ORNIC_EVENTS_FIFO + 1;
 	struct ornic_eqe eqe;
+	unsigned int left;
 
+	spin_lock_irq(&events->lock);
+	left = kfifo_size(&events->fifo) + 1;
+	spin_unlock_irq(&events->lock);
 	while (left-- && ornic_event_next(events, &eqe)) {
 		blocking_notifier_call_chain(&events->chain, eqe.type, &eqe);
 		cond_resched();
@@ -134,37 +142,44 @@ u64 ornic_event_current(struct ornic_dev *odev)
 }
 EXPORT_SYMBOL_GPL(ornic_event_current);
 
-/* kvmalloc(): a host with fragmented memory has no 512 KiB contiguous block. */
-static int ornic_events_alloc(struct ornic_events *events)
+/**
+ * ornic_events_resize() - give the FIFO of events another size
+ * @core: device that has no event queue, so that the FIFO is empty
+ * @log: log2 of the number of events, at least 1
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ornic_events_resize(struct ornic_core *core, u8 log)
 {
-	size_t size = ORNIC_EVENTS_FIFO * sizeof(struct ornic_eqe);
+	struct ornic_events *events = &core->events;
+	size_t size = sizeof(struct ornic_eqe) << log;
+	void *buffer, *old;
 	int err;
 
-	events->buffer = kvmalloc(size, GFP_KERNEL);
-	if (!events->buffer)
+	if (kfifo_size(&events->fifo) == BIT(log))
+		return 0;
+	buffer = kvmalloc(size, GFP_KERNEL);	/* fragmented memory has no block of this size */
+	if (!buffer)
 		return -ENOMEM;
-	err = kfifo_init(&events->fifo, events->buffer, size);
-	if (err)
-		kvfree(events->buffer);
+	spin_lock_irq(&events->lock);
+	old = events->buffer;
+	events->buffer = buffer;
+	err = kfifo_init(&events->fifo, buffer, size);
+	spin_unlock_irq(&events->lock);
+	kvfree(old);
 	return err;
 }
 
 int ornic_events_init(struct ornic_core *core)
 {
 	struct ornic_events *events = &core->events;
-	int err;
 
 	spin_lock_init(&events->lock);
 	BLOCKING_INIT_NOTIFIER_HEAD(&events->chain);
 	INIT_WORK(&events->work, ornic_event_work);
 	events->wq = alloc_ordered_workqueue("ornic-events-%s", WQ_MEM_RECLAIM,
 					     pci_name(core->pdev));
-	if (!events->wq)
-		return -ENOMEM;
-	err = ornic_events_alloc(events);
-	if (err)
-		destroy_workqueue(events->wq);
-	return err;
+	return events->wq ? 0 : -ENOMEM;
 }
 
 void ornic_events_cleanup(struct ornic_core *core)

@@ -23,6 +23,7 @@ static const char * const ornic_reasons[] = {
 	[ORNIC_REASON_USER]		= "asked for",
 	[ORNIC_REASON_SUSPEND]		= "suspend",
 	[ORNIC_REASON_INTERRUPT]	= "interrupts do not arrive",
+	[ORNIC_REASON_EVENTS_LOST]	= "events lost",
 };
 
 /* ornic_reason_text() - describe an enum ornic_reset_reason for the administrator. */

@@ -235,7 +235,10 @@ static int ornic_close(struct net_device *dev)
 	return 0;
 }
 
-/* Replace the queues. If old and new cannot exist together, destroy the old ones first. */
+/*
+ * Replace the queues. If old and new cannot exist together, destroy the old ones first. If there
+ * are none afterwards, the port goes down like the carrier, and ornic_netdev_stop() need not do it.
+ */
 static int ornic_netdev_renew(struct ornic_netdev *nd)
 {
 	int err;
@@ -246,6 +249,8 @@ static int ornic_netdev_renew(struct ornic_netdev *nd)
 	if (nd->queues)
 		ornic_down(nd);
 	err = ornic_up(nd);
+	if (err)
+		ornic_port_down(nd);
 	netif_device_attach(nd->dev);
 	return err;
 }
@@ -553,6 +558,9 @@ int ornic_netdev_create(struct ornic_core *core)
 	err = ornic_netdev_address(nd);
 	if (err)
 		goto stats;
+	err = ornic_cmd_pd_create(nd->core, &nd->pd);
+	if (err)
+		goto stats;
 	dev->netdev_ops = &ornic_netdev_ops;
 	dev->ethtool_ops = &ornic_ethtool_ops;
 	dev->stat_ops = &ornic_stat_ops;
@@ -635,6 +643,9 @@ static int ornic_netdev_reattach(struct ornic_netdev *nd)
 	if (err)
 		return err;
 	err = ornic_netdev_same_address(nd);
+	if (err)
+		return err;
+	err = ornic_cmd_pd_create(nd->core, &nd->pd);
 	if (err)
 		return err;
 	if (dev->mtu > dev->max_mtu) {

@@ -45,34 +45,6 @@ struct ornic_netdev;
 struct ornic_queues;
 
 /**
- * struct ornic_ring - a ring, and its record behind it
- * @cpu: pages
- * @rec: record
- * @log: log2 entries
- * @stride: log2 bytes of an entry
- * @pages: number of pages
- * @dma: DMA addresses of the pages
- * @list: page list for the device, NULL if the ring is one page
- * @list_dma: DMA address of @list
- */
-struct ornic_ring {
-	void **cpu;
-	struct ornic_rec *rec;
-	u8 log;
-	u8 stride;
-	u32 pages;
-	dma_addr_t *dma;
-	__le64 *list;
-	dma_addr_t list_dma;
-};
-
-/* Return: the entry of a free-running index. */
-static inline void *ornic_ring_at(const struct ornic_ring *ring, u32 index)
-{
-	return ornic_paged_entry(ring->cpu, 0, index, ring->log, ring->stride);
-}
-
-/**
  * struct ornic_cq - completion queue of the network interface
  * @comp: receives completion events
  * @queues: queues that this one belongs to
@@ -144,7 +116,6 @@ struct ornic_rx_shape {
 /**
  * struct ornic_queues - a queue pair, its completion queues, rings and buffers
  * @nd: interface
- * @pd: protection domain
  * @qpn: queue pair, 0 = not created
  * @tx_slots: frames in the send ring
  * @rx_segs: buffers in the receive ring
@@ -159,7 +130,6 @@ struct ornic_rx_shape {
  */
 struct ornic_queues {
 	struct ornic_netdev *nd;
-	u32 pd;
 	u32 qpn;
 	struct ornic_tx_slot *tx_slots;
 	struct ornic_rx_seg *rx_segs;
@@ -210,6 +180,8 @@ struct ornic_coalesce {
  * @dev: network interface
  * @nb: subscription to asynchronous events
  * @napi: polls both completion queues
+ * @pd: protection domain; exists while the device is up, because processes could take all others,
+ *	and is destroyed by disabling the device
  * @queues: while the interface is up; changes under rtnl with NAPI and transmission stopped
  * @qpn: queue pair in use, 0 = none; events are compared with it
  * @offered: NETIF_F_* that the device offers now
@@ -235,6 +207,7 @@ struct ornic_netdev {
 	struct net_device *dev;
 	struct notifier_block nb;
 	struct napi_struct napi;
+	u32 pd;
 	struct ornic_queues *queues;
 	u32 qpn;
 
@@ -275,11 +248,6 @@ u8 ornic_queues_max_log(const struct ornic_netdev *nd, u8 wq_log);
 bool ornic_cq_next(struct ornic_cq *cq, struct ornic_cqe *cqe);
 void ornic_cq_consumed(struct ornic_cq *cq);
 bool ornic_cq_arm(struct ornic_cq *cq, u32 next);
-
-/* rings.c */
-int ornic_ring_alloc(struct ornic_netdev *nd, struct ornic_ring *ring, u8 log, u8 stride);
-void ornic_ring_free(struct ornic_netdev *nd, struct ornic_ring *ring);
-void ornic_ring_describe(const struct ornic_ring *ring, struct ornic_pages *pages, __le64 *record);
 
 /* tx.c */
 netdev_tx_t ornic_start_xmit(struct sk_buff *skb, struct net_device *dev);

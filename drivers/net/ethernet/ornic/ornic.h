@@ -22,6 +22,7 @@
 #ifndef ORNIC_H
 #define ORNIC_H
 
+#include <linux/bits.h>
 #include <linux/interrupt.h>
 #include <linux/kfifo.h>
 #include <linux/linkmode.h>
@@ -48,7 +49,44 @@
 /* Vector of the network interface. */
 #define ORNIC_NETDEV_VECTOR	1
 
+/* Objects of the network interface. New queues are created while the old ones exist. */
+#define ORNIC_NETDEV_PDS	1
+#define ORNIC_NETDEV_CQS	4
+#define ORNIC_NETDEV_QPS	2
+
 struct ornic_netdev;
+
+/**
+ * struct ornic_ring - a ring in pieces of memory, and its record behind it
+ * @cpu: pieces
+ * @rec: record
+ * @log: log2 entries
+ * @stride: log2 bytes of an entry
+ * @shift: log2 bytes of a piece; a record that begins a piece has a page to itself
+ * @pieces: number of pieces
+ * @dma: DMA addresses of the pieces
+ * @list: page list for the device, NULL if the ring is one page
+ * @list_dma: DMA address of @list
+ */
+struct ornic_ring {
+	void **cpu;
+	struct ornic_rec *rec;
+	u8 log;
+	u8 stride;
+	u8 shift;
+	u32 pieces;
+	dma_addr_t *dma;
+	__le64 *list;
+	dma_addr_t list_dma;
+};
+
+/* Return: the entry of a free-running index. */
+static inline void *ornic_ring_at(const struct ornic_ring *ring, u32 index)
+{
+	size_t at = (size_t)(index & (BIT(ring->log) - 1)) << ring->stride;
+
+	return ring->cpu[at >> ring->shift] + (at & (BIT(ring->shift) - 1));
+}
 
 /**
  * struct ornic_eq - an event queue and its interrupt
@@ -56,10 +94,7 @@ struct ornic_netdev;
  * @number: number of the queue in the device
  * @vector: MSI-X vector, also the index in ornic_core.eqs
  * @irq: Linux interrupt number
- * @log_entries: log2 of the number of entries
- * @ring: entries
- * @dma: DMA address of @ring
- * @rec: doorbell record
+ * @ring: entries and record
  * @lock: protects @next and @arm; held while completion handlers run
  * @next: consumer index
  * @arm: arming state
@@ -70,10 +105,7 @@ struct ornic_eq {
 	u32 number;
 	u32 vector;
 	int irq;
-	u8 log_entries;
-	void *ring;
-	dma_addr_t dma;
-	struct ornic_rec *rec;
+	struct ornic_ring ring;
 	spinlock_t lock;	/* consuming and arming */
 	u32 next;
 	struct ornic_arm arm;
@@ -88,7 +120,6 @@ struct ornic_eq {
  * @queued: number of events that were put into @fifo
  * @taken: number of events that were taken out of @fifo
  * @fatal: deliver DEVICE_FATAL after the events in @fifo
- * @dropped: events dropped because @fifo was full
  * @wq: ordered workqueue of @work
  * @work: calls @chain
  * @chain: subscribers
@@ -100,7 +131,6 @@ struct ornic_events {
 	u64 queued;
 	u64 taken;
 	bool fatal;
-	u64 dropped;
 	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct blocking_notifier_head chain;
@@ -124,12 +154,10 @@ struct ornic_events {
  * @status_dma: DMA address of @status
  * @admin: admin queue
  * @eqs: event queues by vector
- * @eq_recs: doorbell records of the event queues
- * @eq_recs_dma: DMA address of @eq_recs
  * @comps: maps the number of a completion queue to its struct ornic_comp
  * @events: asynchronous events
  * @dbpages: bitmap of the doorbell pages in use
- * @dbpage_count: number of doorbell pages of the device
+ * @dbpage_count: number of doorbell pages that fit into the doorbell area
  * @dbpage_lock: protects @dbpages
  * @death_lock: makes the transition to dead happen once; protects @recoverable, @closing
  * @gone: the function has left the bus; access no register
@@ -177,8 +205,6 @@ struct ornic_core {
 
 	struct ornic_admin admin;
 	struct ornic_eq *eqs;
-	struct ornic_rec *eq_recs;
-	dma_addr_t eq_recs_dma;
 	struct xarray comps;
 	struct ornic_events events;
 
@@ -242,6 +268,11 @@ void ornic_teardown(struct ornic_core *core, u16 reason);
 int ornic_dbpages_init(struct ornic_core *core);
 void ornic_dbpages_cleanup(struct ornic_core *core);
 
+/* rings.c */
+int ornic_ring_alloc(struct ornic_core *core, struct ornic_ring *ring, u8 log, u8 stride);
+void ornic_ring_free(struct ornic_core *core, struct ornic_ring *ring);
+void ornic_ring_describe(const struct ornic_ring *ring, struct ornic_pages *pages, __le64 *record);
+
 /* eq.c */
 int ornic_eqs_alloc(struct ornic_core *core);
 void ornic_eqs_free(struct ornic_core *core);
@@ -254,6 +285,7 @@ int ornic_netdev_irq(struct ornic_core *core);
 /* event.c */
 int ornic_events_init(struct ornic_core *core);
 void ornic_events_cleanup(struct ornic_core *core);
+int ornic_events_resize(struct ornic_core *core, u8 log);
 void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe);
 void ornic_event_queue_fatal(struct ornic_core *core);
 

@@ -34,6 +34,7 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 		.mod_count = cpu_to_le16(coalesce->frames),
 		.mod_period_us = cpu_to_le16(coalesce->usecs),
 	};
+	unsigned int noio;
 	int err;
 
 	cq->queues = q;
@@ -41,7 +42,7 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 	cq->comp.comp = ornic_eth_cq_event;
 	spin_lock_init(&cq->arm_lock);
 	ornic_arm_init(&cq->arm);
-	err = ornic_ring_alloc(q->nd, &cq->ring, log, ORNIC_CQE_LOG);
+	err = ornic_ring_alloc(core, &cq->ring, log, ORNIC_CQE_LOG);
 	if (err)
 		return err;
 	ornic_ring_describe(&cq->ring, &in.pages, &in.record);
@@ -50,9 +51,9 @@ static int ornic_cq_create(struct ornic_queues *q, struct ornic_cq *cq, u8 log,
 		cq->number = 0;
 		return err;
 	}
-	down_write(&core->odev.numbers);
+	noio = ornic_numbers_lock(&core->odev);
 	err = ornic_comp_add(&core->odev, cq->number, &cq->comp);
-	up_write(&core->odev.numbers);
+	ornic_numbers_unlock(&core->odev, noio);
 	if (err == -EBUSY) {
 		ornic_device_malformed(&core->odev, "number of a created completion queue in use");
 		cq->number = 0;		/* another queue has it: do not destroy that one */
@@ -71,7 +72,7 @@ static void ornic_cq_destroy(struct ornic_queues *q, struct ornic_cq *cq)
 		up_read(&core->odev.numbers);
 		cq->number = 0;
 	}
-	ornic_ring_free(q->nd, &cq->ring);
+	ornic_ring_free(core, &cq->ring);
 }
 
 /**
@@ -133,7 +134,7 @@ static int ornic_qp_create(struct ornic_queues *q)
 		.type = ORNIC_QPT_RAW,
 		.transport = ORNIC_TP_ETHERNET,
 		.port = ORNIC_PORT,
-		.pd = cpu_to_le32(q->pd),
+		.pd = cpu_to_le32(nd->pd),
 		.send_cq = cpu_to_le32(q->tx_cq.number),
 		.recv_cq = cpu_to_le32(q->rx_cq.number),
 		.srq = cpu_to_le32(ORNIC_NONE),
@@ -173,11 +174,11 @@ static int ornic_queues_alloc(struct ornic_queues *q)
 	u8 rx_log = min(q->nd->rx_log, ornic_queues_max_log(q->nd, id->log_max_rq));
 	int err;
 
-	err = ornic_ring_alloc(q->nd, &q->sq.ring, tx_log,
+	err = ornic_ring_alloc(q->nd->core, &q->sq.ring, tx_log,
 			       ornic_stride(id->max_sq_stride, ORNIC_TX_STRIDE));
 	if (err)
 		return err;
-	err = ornic_ring_alloc(q->nd, &q->rq.ring, rx_log,
+	err = ornic_ring_alloc(q->nd->core, &q->rq.ring, rx_log,
 			       q->shape.segs > ORNIC_RX_SGES(ORNIC_RX_MIN_STRIDE) ?
 			       ORNIC_RX_STRIDE : ORNIC_RX_MIN_STRIDE);
 	if (err)
@@ -193,9 +194,6 @@ static int ornic_queues_objects(struct ornic_queues *q)
 	struct ornic_core *core = q->nd->core;
 	int err;
 
-	err = ornic_cmd_pd_create(core, &q->pd);
-	if (err)
-		return err;
 	err = ornic_cq_create(q, &q->tx_cq, q->sq.ring.log, &q->nd->tx_coalesce);
 	if (err)
 		return err;
@@ -262,11 +260,9 @@ void ornic_queues_destroy(struct ornic_queues *q)
 		ornic_cmd_destroy(core, ORNIC_OP_QP_DESTROY, q->qpn);
 	ornic_cq_destroy(q, &q->rx_cq);
 	ornic_cq_destroy(q, &q->tx_cq);
-	if (q->pd)
-		ornic_cmd_destroy(core, ORNIC_OP_PD_DESTROY, q->pd);
 	ornic_rx_cleanup(q);
 	ornic_tx_cleanup(q);
-	ornic_ring_free(q->nd, &q->rq.ring);
-	ornic_ring_free(q->nd, &q->sq.ring);
+	ornic_ring_free(core, &q->rq.ring);
+	ornic_ring_free(core, &q->sq.ring);
 	kfree(q);
 }

@@ -214,19 +214,21 @@ static void ornic_rx_failed(struct ornic_netdev *nd, const struct ornic_cqe *cqe
 		ornic_netdev_restart(nd);
 }
 
-/* Return: false unless the completion is the next in ring order (ORN-CQ-1). */
+/*
+ * Return: false unless the completion is the next in ring order (ORN-CQ-1), and its frame fits the
+ * posted buffers. A longer one would mean that the device wrote past them.
+ */
 static bool ornic_rx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe)
 {
 	return (le32_to_cpu(cqe->qpn) & ORNIC_NUMBER_MASK) == q->qpn &&
-	       q->rq.tail != q->rq.published && le32_to_cpu(cqe->wqe_id) == q->rq.tail;
+	       q->rq.tail != q->rq.published && le32_to_cpu(cqe->wqe_id) == q->rq.tail &&
+	       (cqe->status != ORNIC_WC_SUCCESS || le32_to_cpu(cqe->byte_len) <= q->shape.room);
 }
 
-/* Return: false if a frame is shorter than its header or longer than the MTU or buffer allows. */
+/* Return: false if a frame is shorter than its header or longer than the MTU allows. */
 static bool ornic_rx_fits(struct ornic_queues *q, u32 len)
 {
-	u32 most = READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
-
-	return len >= ETH_HLEN && len <= min(most, q->shape.room);
+	return len >= ETH_HLEN && len <= READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
 }
 
 static int ornic_rx_clean(struct ornic_queues *q, int budget)

@@ -123,7 +123,21 @@ static void ornic_tx_publish(struct ornic_queues *q)
 	ornic_ring_post(&q->nd->core->odev, ORNIC_DB_SQ, q->qpn, q->sq.ring.rec, old, new);
 }
 
-/* Drop frames that the device would reject, because a rejection stops the queue. */
+/*
+ * Return true if the checksum field lies within the frame (ORN-ETH-6). After headers were removed
+ * or the frame was cut, it may be outside.
+ */
+static bool ornic_tx_has_csum_field(const struct sk_buff *skb)
+{
+	int start = skb_checksum_start_offset(skb);
+
+	return start >= 0 && start + skb->csum_offset + sizeof(__sum16) <= skb->len;
+}
+
+/*
+ * Drop frames that a device may reject, because a rejection stops the queue, and no other frames:
+ * ORN-ETH-5 limits the length, ORN-ETH-6 the checksum field.
+ */
 static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 {
 	if (skb->len < ETH_HLEN || skb->len > READ_ONCE(nd->dev->mtu) + ORNIC_FRAME_HEADER)
@@ -131,6 +145,8 @@ static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !(nd->offered & NETIF_F_HW_CSUM) &&
 	    skb_checksum_help(skb))
 		return false;	/* queued when the device still had the feature */
+	if (skb->ip_summed == CHECKSUM_PARTIAL && !ornic_tx_has_csum_field(skb))
+		return false;
 	if (skb_shinfo(skb)->nr_frags + 1 <= nd->max_sge)
 		return true;
 	u64_stats_update_begin(&nd->tx_stats.sync);
