@@ -87,18 +87,36 @@ static void test_wall(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
-/* ORN-CLK-5: after one second the provider reads the clocks again and corrects their drift. */
+/* Let @ns pass: for the host, the device clock and the system time. */
+static void elapse(uint64_t ns)
+{
+	kernel.monotonic_ns += ns;
+	kernel.clocks.system_ns += ns;
+	kernel.clocks.clock += ns / 400;
+	kernel.clocks.clock &= kernel.clocks.clock_mask;
+}
+
+/* ORN-CLK-5: within a poll that lasts long, the provider reads the clocks after 1.5 seconds. */
 static void test_wall_is_read_again(void **state)
 {
 	struct ibv_cq_ex *ex = make_cq(*state, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 	uint32_t asked = kernel.queries;
 
 	assert_non_null(ex);
-	kernel.clocks.clock = 1000000 + 2 * SECOND;
-	kernel.clocks.system_ns = 52000100000;
+	elapse(1000000000);
+	kernel.clocks.system_ns += 100000;
+	assert_int_equal(wall(ex, 1000000 + SECOND), 51000000000);
+	assert_int_equal(kernel.queries, asked);
+	elapse(1000000000);
 	assert_int_equal(wall(ex, 1000000 + 2 * SECOND - 5), 52000098000);
 	assert_int_equal(wall(ex, 1000000 + 2 * SECOND), 52000100000);
 	assert_int_equal(kernel.queries, asked + 1);
+	elapse(1500000000);
+	wall(ex, 1000000);
+	assert_int_equal(kernel.queries, asked + 1);
+	elapse(500000000);
+	assert_int_equal(wall(ex, 1000000 + 4 * SECOND), 54000100000);
+	assert_int_equal(kernel.queries, asked + 2);
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
@@ -109,10 +127,72 @@ static void test_wall_of_the_dead(void **state)
 	uint32_t asked = kernel.queries;
 
 	assert_non_null(ex);
+	elapse(3000000000);
 	kernel.fail = EIO;
 	assert_int_equal(wall(ex, 1000000 + 3 * SECOND), 53000000000);
 	assert_int_equal(wall(ex, 1000000 + 3 * SECOND + 5), 53000002000);
 	assert_int_equal(kernel.queries, asked + 1);
+	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+}
+
+#define SHORT_MASK	0xfffffull
+#define SHORT_WRAP_NS	((SHORT_MASK + 1) * 400)
+#define SHORT_LIMIT_NS	(SHORT_MASK / 4 * 400)
+
+/* A clock that wraps more than twice a second */
+static struct ibv_cq_ex *make_short(struct rig *rig)
+{
+	struct ibv_cq_ex *ex;
+
+	kernel.clocks.clock_mask = SHORT_MASK;
+	kernel.clocks.clock &= SHORT_MASK;
+	ex = make_cq(rig, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	assert_non_null(ex);
+	return ex;
+}
+
+/* After a pause of any length the time is right, although the clock has wrapped unnoticed. */
+static void test_wall_after_a_pause(void **state)
+{
+	static const unsigned int percent[] = { 30, 51, 70, 99, 101, 130, 160, 720 };
+	struct ibv_cq_ex *ex = make_short(*state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(percent); i++) {
+		elapse((SHORT_MASK + 1) / 100 * percent[i] * 400);
+		assert_int_equal(wall(ex, kernel.clocks.clock), kernel.clocks.system_ns);
+		assert_int_equal(wall(ex, (kernel.clocks.clock - 5) & SHORT_MASK),
+				 kernel.clocks.system_ns - 2000);
+	}
+	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+}
+
+/* A short clock is read again before it has run half of its wrap, not for each completion. */
+static void test_wall_of_short_clock(void **state)
+{
+	struct ibv_cq_ex *ex = make_short(*state);
+	uint32_t asked = kernel.queries;
+
+	elapse(SHORT_LIMIT_NS / 2 * 3);
+	wall(ex, 0);
+	assert_int_equal(kernel.queries, asked);
+	elapse(400);
+	wall(ex, 0);
+	wall(ex, 0);
+	assert_int_equal(kernel.queries, asked + 1);
+	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+}
+
+/* Without readings the clock is counted on, through its wraps. */
+static void test_wall_of_the_dead_wraps(void **state)
+{
+	struct ibv_cq_ex *ex = make_short(*state);
+
+	for (int i = 0; i < 3; i++) {
+		elapse(SHORT_WRAP_NS / 10 * 37);
+		kernel.fail = EIO;
+		assert_int_equal(wall(ex, kernel.clocks.clock), kernel.clocks.system_ns);
+		assert_int_equal(kernel.fail, 0);
+	}
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
@@ -129,6 +209,135 @@ static void test_wall_wraps(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
+/* A CQ with wall-clock times instead of the rig's, with a queue pair that has posted 4 sends. */
+struct stamped {
+	struct ibv_cq_ex *ex;
+	struct ornic_cq *first_cq;
+	uint32_t done;
+};
+
+static struct stamped stamped_open(struct rig *rig)
+{
+	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+	struct stamped s = { .first_cq = rig->cq };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+
+	s.ex = make_cq(rig, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	assert_non_null(s.ex);
+	rig->cq = to_ocq_ex(s.ex);
+	rig_qp(rig, IBV_QPT_RC, cap, 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ornic_post_send(&rig->qp->vqp.qp, &wr, &bad), 0);
+	return s;
+}
+
+static void stamped_close(struct rig *rig, const struct stamped *s)
+{
+	assert_int_equal(ornic_destroy_qp(&rig->qp->vqp.qp), 0);
+	rig->qp = NULL;
+	rig->cq = s->first_cq;
+	assert_int_equal(ornic_destroy_cq(ibv_cq_ex_to_cq(s->ex)), 0);
+}
+
+/* The device completes a send at this moment. */
+static void stamped_complete(struct rig *rig, struct stamped *s)
+{
+	struct ornic_cqe cqe = cqe_of(rig->qp->qpn, s->done++, ORNIC_WC_SEND, 0);
+
+	cqe.timestamp = htole64(kernel.clocks.clock);
+	rig_complete(rig, cqe);
+}
+
+/* Poll one completion, whose time must be that of the system clock. */
+static void expect_now(struct ibv_cq_ex *ex)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ibv_wc_read_completion_wallclock_ns(ex), kernel.clocks.system_ns);
+	ibv_end_poll(ex);
+}
+
+static void holds_no_lock(void)
+{
+	assert_int_equal(locks.held, 0);
+}
+
+/* The command sleeps: no thread spins meanwhile. Polling an empty CQ enters no kernel. */
+static void test_poll_reads_without_lock(void **state)
+{
+	struct stamped s = stamped_open(*state);
+	struct ibv_poll_cq_attr attr = {}, wrong = { .comp_mask = 1 };
+	uint32_t asked = kernel.queries;
+
+	kernel.on_query_device = holds_no_lock;
+	locks_watch();
+	stamped_complete(*state, &s);
+	expect_now(s.ex);
+	assert_int_equal(kernel.queries, asked);
+	elapse(1000000000);
+	stamped_complete(*state, &s);
+	expect_now(s.ex);
+	assert_int_equal(kernel.queries, asked);
+	elapse(400);
+	assert_int_equal(ibv_start_poll(s.ex, &wrong), EINVAL);
+	assert_int_equal(ibv_start_poll(s.ex, &attr), ENOENT);
+	assert_int_equal(kernel.queries, asked);
+	stamped_complete(*state, &s);
+	expect_now(s.ex);
+	stamped_complete(*state, &s);
+	expect_now(s.ex);
+	assert_int_equal(kernel.queries, asked + 1);
+	assert_int_equal(locks.held, 0);
+	kernel.on_query_device = NULL;
+	stamped_close(*state, &s);
+}
+
+/* After a pause of any length, also the first poll tells the right time. */
+static void test_poll_short_clock(void **state)
+{
+	static const unsigned int percent[] = { 60, 130, 500 };
+	struct stamped s;
+
+	kernel.clocks.clock_mask = SHORT_MASK;
+	kernel.clocks.clock &= SHORT_MASK;
+	s = stamped_open(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(percent); i++) {
+		elapse((SHORT_MASK + 1) / 100 * percent[i] * 400);
+		stamped_complete(*state, &s);
+		expect_now(s.ex);
+	}
+	stamped_close(*state, &s);
+}
+
+static struct ibv_cq *robbed;
+
+static void poll_elsewhere(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ornic_poll_cq(robbed, 1, &wc), 1);
+}
+
+/* Another thread polls the completion while this one reads the clocks. */
+static void test_poll_loses_completion(void **state)
+{
+	struct stamped s = stamped_open(*state);
+	struct ibv_poll_cq_attr attr = {};
+
+	robbed = ibv_cq_ex_to_cq(s.ex);
+	kernel.on_query_device = poll_elsewhere;
+	elapse(2000000000);
+	stamped_complete(*state, &s);
+	locks_watch();
+	assert_int_equal(ibv_start_poll(s.ex, &attr), ENOENT);
+	assert_int_equal(locks.held, 0);
+	kernel.on_query_device = NULL;
+	stamped_complete(*state, &s);
+	expect_now(s.ex);
+	stamped_close(*state, &s);
+}
+
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -136,7 +345,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_rt_values), RIG_TEST(test_create), RIG_TEST(test_wall),
 		RIG_TEST(test_wall_is_read_again), RIG_TEST(test_wall_of_the_dead),
-		RIG_TEST(test_wall_wraps),
+		RIG_TEST(test_wall_wraps), RIG_TEST(test_wall_after_a_pause),
+		RIG_TEST(test_wall_of_short_clock), RIG_TEST(test_wall_of_the_dead_wraps),
+		RIG_TEST(test_poll_reads_without_lock), RIG_TEST(test_poll_short_clock),
+		RIG_TEST(test_poll_loses_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,38 @@ static void test_foreign_cq(void **state)
 	rig->cq = mine;
 }
 
+/*
+ * ORN-SEC-18: entries that name objects of another CQ are skipped or dropped without a look at the
+ * objects, which another thread may have freed: here they lie where no memory is.
+ */
+static void test_foreign_objects(void **state)
+{
+	struct rig *rig = *state;
+	struct ornic_cq *foreign = (void *)rig;
+	struct ornic_cqe cqe = cqe_of(0x456, 0, ORNIC_WC_RECV, 0);
+	struct ibv_wc wc;
+	void *freed = (void *)64;
+
+	assert_int_equal(ornic_qp_table_insert(&rig->ctx->sends, 0x456, foreign, freed), 0);
+	assert_int_equal(ornic_qp_table_insert(&rig->ctx->recvs, 0x456, foreign, freed), 0);
+	assert_int_equal(ornic_qp_table_insert(&rig->ctx->xrc_srqs, 0x78, foreign, freed), 0);
+	post_sends(rig->qp, 1);
+	post_recvs(rig->qp, 1);
+	rig_complete(rig, cqe_of(0x456, 0, ORNIC_WC_SEND, 0));
+	rig_complete(rig, cqe);
+	cqe.srqn = htole32(0x78);
+	rig_complete(rig, cqe);
+	cqe.qpn = htole32(0x123);
+	rig_complete(rig, cqe);
+	assert_int_equal(poll(rig, &wc, 1), 0);
+	assert_int_equal(le32toh(rig->cq->mem.rec->host_index), 4);
+	rig_complete(rig, cqe);
+	rig_state(rig->qp, IBV_QPS_RESET);
+	assert_int_equal(poll(rig, &wc, 1), 0);
+	kernel.resized_at = (struct ornic_uresp_resize_cq){ .producer = 5, .consumer = 5 };
+	assert_int_equal(ornic_resize_cq(&rig->cq->vcq.cq, 4), 0);
+}
+
 static void test_wraps(void **state)
 {
 	struct rig *rig = *state;
@@ -481,7 +513,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_wc_fields), RIG_TEST(test_status), RIG_TEST(test_frees_slots),
-		RIG_TEST(test_hostile), RIG_TEST(test_foreign_cq), RIG_TEST(test_wraps),
+		RIG_TEST(test_hostile), RIG_TEST(test_foreign_cq),
+		RIG_TEST(test_foreign_objects), RIG_TEST(test_wraps),
 		RIG_TEST(test_gives_back_at_once), RIG_TEST(test_unknown_bits),
 		RIG_TEST(test_reader), RIG_TEST(test_reader_tags), RIG_TEST(test_create), RIG_TEST(test_arm),
 		RIG_TEST(test_reset), RIG_TEST(test_reset_refused), RIG_TEST(test_destroy_drops),

@@ -257,13 +257,13 @@ static void test_resource_types(void **state)
 	(void)state;
 	qp = ornic_create_qp(pd, &qp_attr);
 	assert_non_null(qp);
-	assert_int_equal(asked_type, 1);
+	assert_int_equal(asked_type, RESOURCE_TYPE(1));
 	cq = ornic_create_cq_ex(ctx, &cq_attr);
 	assert_non_null(cq);
-	assert_int_equal(asked_type, 2);
+	assert_int_equal(asked_type, RESOURCE_TYPE(2));
 	srq = ornic_create_srq(pd, &srq_attr);
 	assert_non_null(srq);
-	assert_int_equal(asked_type, 3);
+	assert_int_equal(asked_type, RESOURCE_TYPE(3));
 	assert_int_equal(asked, 3);
 	assert_int_equal(ornic_destroy_srq(srq), 0);
 	assert_int_equal(ornic_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
@@ -350,20 +350,36 @@ static void test_firmware_version(void **state)
 	}
 }
 
-/* The kernel gets the parameters of an XRC SRQ's ring. */
+static void *event_context;
+static struct ibv_pd *event_pd;
+
+/* An event thread that gets the first event of the new SRQ */
+static void look_at(struct ibv_srq *srq)
+{
+	event_context = srq->srq_context;
+	event_pd = srq->pd;
+}
+
+/* The kernel gets the parameters of an XRC SRQ's ring; the application has context and PD. */
 static void test_xrc_srq_command(void **state)
 {
 	static struct verbs_xrcd xrcd;
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = 9, .max_sge = 3 }, .pd = rig.pd, .xrcd = &xrcd.xrcd,
-		.cq = &rig.cq->vcq.cq, .srq_type = IBV_SRQT_XRC,
+		.cq = &rig.cq->vcq.cq, .srq_type = IBV_SRQT_XRC, .srq_context = &xrcd,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
-	struct ibv_srq *srq = ornic_create_srq_ex(ctx, &attr);
+	struct ibv_srq *srq;
 
 	(void)state;
+	kernel.on_create_xsrq = look_at;
+	srq = ornic_create_srq_ex(ctx, &attr);
 	assert_non_null(srq);
+	assert_ptr_equal(event_context, &xrcd);
+	assert_ptr_equal(event_pd, rig.pd);
+	assert_ptr_equal(srq->srq_context, &xrcd);
+	assert_ptr_equal(srq->pd, rig.pd);
 	assert_int_equal(kernel.srq_req.buf_addr, (uintptr_t)to_osrq(srq)->buf.addr);
 	assert_int_equal(kernel.srq_req.log_entries, 4);
 	assert_int_equal(kernel.srq_req.stride, 6);
@@ -395,9 +411,11 @@ static void test_two_srqs_on_a_cq(void **state)
 			assert_int_equal(ornic_post_srq_recv(srq[i], &recv, &bad), 0);
 	}
 	assert_int_equal(ornic_resize_cq(cq, 8), 0);
-	assert_int_equal(ornic_resize_cq(cq, 4), EINVAL);
+	assert_int_equal(ornic_resize_cq(cq, 4), 0);
+	assert_int_equal(cq->cqe, 8);
 	assert_int_equal(ornic_destroy_srq(srq[0]), 0);
 	assert_int_equal(ornic_resize_cq(cq, 4), 0);
+	assert_int_equal(cq->cqe, 4);
 	assert_int_equal(ornic_destroy_srq(srq[1]), 0);
 	assert_int_equal(ornic_destroy_cq(cq), 0);
 }

@@ -279,7 +279,7 @@ static const struct {
 } verbs[] = {
 	{ "pd", make_pd, drop_pd, 1, false },
 	{ "cq", make_cq, drop_cq, 2, false },
-	{ "qp", make_qp, drop_qp, 4, false },		/* object, wr_ids, ring, leaf of the table */
+	{ "qp", make_qp, drop_qp, 5, false },		/* object, wr_ids, ring, two leaves */
 	{ "target", make_target, drop_qp, 1, false },
 	{ "open", open_target, drop_qp, 1, false },
 	{ "rss", make_rss, drop_qp, 1, false },

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <infiniband/cmd_ioctl.h>
@@ -69,6 +70,19 @@ int __wrap_munmap(void *addr, size_t length)
 	if (!ret)
 		atomic_fetch_sub(&mapped, pages(length));
 	return ret;
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+/* CLOCK_MONOTONIC stands still until a test advances it. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, now);
+	now->tv_sec = kernel.monotonic_ns / 1000000000;
+	now->tv_nsec = kernel.monotonic_ns % 1000000000;
+	return 0;
 }
 
 _Thread_local struct fake_locks locks;
@@ -258,6 +272,8 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 		memset(attr, 0, attr_size);
 	attr->completion_timestamp_mask = kernel.clocks.clock_mask;
 	kernel.queries++;
+	if (kernel.on_query_device)
+		kernel.on_query_device();
 	if (*resp_size > sizeof(*resp))
 		container_of(resp, struct ornic_query_device_resp, ibv_resp)->drv_payload =
 			kernel.clocks;
@@ -503,6 +519,8 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	(void)cmd_size;
 	attr->qp_state = qp->state;
 	init_attr->qp_type = qp->qp_type;
+	if (kernel.after_query)
+		kernel.after_query(qp);
 	return kernel_fails();
 }
 
@@ -528,7 +546,8 @@ int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *srq,
 	kernel.srq_attr = attr->attr;
 	kernel.srq_req = c->drv_payload;
 	srq->srq.context = ctx;
-	srq->srq.pd = attr->pd;
+	if (kernel.on_create_xsrq)
+		kernel.on_create_xsrq(&srq->srq);
 	srq->srq_type = attr->srq_type;
 	srq->xrcd = container_of(attr->xrcd, struct verbs_xrcd, xrcd);
 	srq->cq = attr->cq;

@@ -36,6 +36,8 @@ struct fake_kernel {
 	uint32_t cqn;
 	struct ornic_uresp_query_device clocks;	/* answer of query_device */
 	uint32_t queries;		/* number of queries */
+	void (*on_query_device)(void);	/* during a query of the clocks */
+	uint64_t monotonic_ns;		/* CLOCK_MONOTONIC */
 	const char *fw_ver;		/* file in sysfs; NULL: there is none */
 	bool keep_attr;			/* leave the caller's structure unchanged */
 	uint8_t dmac[6];		/* address that create_ah resolves */
@@ -60,10 +62,20 @@ struct fake_kernel {
 	void (*on_resize)(struct ibv_cq *cq);	/* the device changes rings */
 	void (*on_srq_resize)(struct ibv_srq *srq);	/* same for SRQs, before success or error */
 	void (*before_reset)(struct ibv_qp *qp); /* the device's last acts before RESET is done */
+	void (*after_query)(struct ibv_qp *qp);	/* the answer of query_qp is on its way */
+	void (*on_create_xsrq)(struct ibv_srq *srq);	/* an event could name it from now on */
 	void (*on_destroy)(void);	/* while a command destroys a queue */
 };
 
 extern struct fake_kernel kernel;
+
+/* As in compat.h, which tests do not include */
+#ifdef ORNIC_LACKS_DRIVER_ID
+#define RDMA_DRIVER_ORNIC	RDMA_DRIVER_UNKNOWN
+#endif
+
+/* The resource_type of ibv_alloc_parent_domain(3) for a type of queues */
+#define RESOURCE_TYPE(code)	((uint64_t)RDMA_DRIVER_ORNIC << 32 | (code))
 
 /* Spinlocks and mutexes of the provider that this thread took since locks_watch(). */
 #define LOCKS_SEEN 16

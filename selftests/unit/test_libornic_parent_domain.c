@@ -135,10 +135,12 @@ static void test_who_keeps_whom(void **state)
 static void test_locks(void **state)
 {
 	struct ibv_pd *with = parent(td, false), *without = parent(NULL, false);
-	struct ibv_qp *qp = make_qp(with), *other = make_qp(without);
 	struct ibv_cq *cq = make_cq(with), *other_cq = make_cq(without);
+	struct ibv_qp *qp = make_qp(with), *other;
 
 	(void)state;
+	kernel.qpn++;
+	other = make_qp(without);
 	assert_false(to_oqp(qp)->sq.lock.needed);
 	assert_false(to_oqp(qp)->rq.lock.needed);
 	assert_false(to_ocq(cq)->lock.needed);
@@ -162,7 +164,7 @@ static void test_custom(void **state)
 
 	(void)state;
 	assert_ptr_equal(app.pd, pd);
-	assert_int_equal(app.type, ORNIC_RES_QP);
+	assert_int_equal(app.type, RESOURCE_TYPE(ORNIC_RES_QP));
 	assert_int_equal(app.alignment, 4096);
 	assert_int_equal(app.size % 4096, 0);
 	assert_int_equal(app.live, 1);
@@ -170,7 +172,7 @@ static void test_custom(void **state)
 	ornic_destroy_qp(qp);
 	assert_int_equal(app.live, 0);
 	cq = make_cq(pd);
-	assert_int_equal(app.type, ORNIC_RES_CQ);
+	assert_int_equal(app.type, RESOURCE_TYPE(ORNIC_RES_CQ));
 	assert_int_equal(app.live, 1);
 	kernel.resized_at = (struct ornic_uresp_resize_cq){ 0, 0 };
 	assert_int_equal(ibv_resize_cq(cq, 1000), 0);

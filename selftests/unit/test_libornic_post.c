@@ -479,6 +479,88 @@ static void test_wq_reset_meanwhile(void **state)
 	assert_int_equal(ornic_destroy_wq(wq), 0);
 }
 
+static enum ibv_qp_state moved_to;
+
+static void move_on(struct ibv_qp *qp)
+{
+	kernel.after_query = NULL;
+	rig_state(to_oqp(qp), moved_to);
+}
+
+/* Query the state by libibverbs, which stores it, while another thread moves the queue pair on. */
+static void query_while_moving(struct ornic_qp *qp, enum ibv_qp_state to)
+{
+	enum ibv_qp_state before = qp->vqp.qp.state;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	moved_to = to;
+	kernel.after_query = move_on;
+	assert_int_equal(ibv_query_qp(&qp->vqp.qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, before);
+	assert_int_equal(qp->vqp.qp.state, before);
+}
+
+static int post_by_builder(struct ornic_qp *qp)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, 1, 2, 3);
+	return ibv_wr_complete(ex);
+}
+
+/* The answer of a query that is older than a modify neither closes nor opens the queues. */
+static void test_query_is_late(void **state)
+{
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RC, RC_CAP, ORNIC_SEND_OPS_RC);
+	struct ibv_recv_wr wr = {}, *bad;
+
+	rig_state(qp, IBV_QPS_RESET);
+	query_while_moving(qp, IBV_QPS_RTS);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_SEND, 0, 1, 0)), 0);
+	assert_int_equal(post_by_builder(qp), 0);
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), 0);
+	qp->vqp.qp.state = IBV_QPS_RTS;
+	query_while_moving(qp, IBV_QPS_RESET);
+	rig_doorbell(rig);
+	assert_int_equal(post(qp, rc_wr(IBV_WR_SEND, 0, 1, 0)), EINVAL);
+	assert_int_equal(post_by_builder(qp), EINVAL);
+	assert_int_equal(ornic_post_recv(&qp->vqp.qp, &wr, &bad), EINVAL);
+	assert_int_equal(le32toh(qp->sq.rec->host_index), 0);
+	assert_int_equal(le32toh(qp->rq.rec->host_index), 0);
+	assert_int_equal(rig_doorbell(rig), 0);
+}
+
+/* The device enters an error state by itself: work requests are posted, and it flushes them. */
+static void test_device_enters_error(void **state)
+{
+	static const enum ibv_qp_state error[] = { IBV_QPS_SQE, IBV_QPS_ERR };
+	struct rig *rig = *state;
+	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_UD, UD_CAP, 0);
+	struct ibv_ah *ah = make_ah(rig, 1);
+	struct ibv_send_wr wr = rc_wr(IBV_WR_SEND, 0, 1, 0);
+	struct ibv_recv_wr rwr = {}, *bad;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc;
+
+	wr.wr.ud.ah = ah;
+	for (uint32_t i = 0; i < ARRAY_SIZE(error); i++) {
+		qp->vqp.qp.state = error[i];	/* the test's kernel answers this */
+		assert_int_equal(ibv_query_qp(&qp->vqp.qp, &attr, IBV_QP_STATE, &init), 0);
+		assert_int_equal(attr.qp_state, error[i]);
+		assert_int_equal(post(qp, wr), 0);
+		assert_int_equal(ornic_post_recv(&qp->vqp.qp, &rwr, &bad), 0);
+		rig_complete(rig, cqe_of(qp->qpn, i, ORNIC_WC_SEND_FLUSHED, ORNIC_WC_WR_FLUSH_ERR));
+		assert_int_equal(ornic_poll_cq(&rig->cq->vcq.cq, 1, &wc), 1);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	ornic_destroy_ah(ah);
+}
+
 /* One bad request cancels the whole batch; the next batch is unaffected. */
 static void test_builder_errors(void **state)
 {
@@ -622,7 +704,8 @@ int main(void)
 		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_ud), RIG_TEST(test_ah),
 		RIG_TEST(test_recv), RIG_TEST(test_full), RIG_TEST(test_refused),
 		RIG_TEST(test_states), RIG_TEST(test_reset_meanwhile),
-		RIG_TEST(test_wq_reset_meanwhile), RIG_TEST(test_builder_errors),
+		RIG_TEST(test_wq_reset_meanwhile), RIG_TEST(test_query_is_late),
+		RIG_TEST(test_device_enters_error), RIG_TEST(test_builder_errors),
 		RIG_TEST(test_sizes), RIG_TEST(test_limits), RIG_TEST(test_query), RIG_TEST(test_mr),
 	};
 

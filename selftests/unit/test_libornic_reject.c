@@ -473,7 +473,7 @@ static void test_resize_cq(void **state)
 
 	(void)state;
 	assert_non_null(qp);
-	qp->state = IBV_QPS_RTS;
+	rig_state(to_oqp(qp), IBV_QPS_RTS);
 	expect_errno(ornic_resize_cq(cq, 0), EINVAL, "needs entries");
 	expect_errno(ornic_resize_cq(cq, -1), EINVAL, "needs entries");
 	rig.ctx->limits.max_cqe = 64;
@@ -483,6 +483,10 @@ static void test_resize_cq(void **state)
 
 		assert_int_equal(ornic_post_send(qp, &wr, &bad), 0);
 	}
+	assert_int_equal(ornic_resize_cq(cq, 2), 0);
+	assert_int_equal(kernel.log[0], 0);
+	for (int i = 0; i < 3; i++)
+		rig_complete(&rig, cqe_of(to_oqp(qp)->qpn, i, ORNIC_WC_SEND, 0));
 	expect_errno(ornic_resize_cq(cq, 2), EINVAL, "a CQ of 2 entries is too small");
 	assert_int_equal(ornic_destroy_qp(qp), 0);
 }

@@ -101,13 +101,12 @@ static void test_arm(void **state)
 /* Only the leaves are freed, for any values of the words behind them. */
 static void test_qp_table_end(void **state)
 {
-	struct ornic_qp_table *table = calloc(1, sizeof(*table));
+	struct ornic_qp_table *table = calloc(2, sizeof(*table));
 
 	(void)state;
 	assert_non_null(table);
-	ornic_qp_table_init(table);
-	assert_int_equal(ornic_qp_table_insert(table, ORNIC_MAX_NUMBER, table), 0);
-	memset(&table->leaf[ORNIC_QP_LEAF_SIZE], 0x5a, sizeof(table->leaf[0]));
+	assert_int_equal(ornic_qp_table_insert(table, ORNIC_MAX_NUMBER, (void *)table, table), 0);
+	memset(table + 1, 0x5a, sizeof(*table));
 	ornic_qp_table_free(table);
 	free(table);
 }
@@ -115,22 +114,58 @@ static void test_qp_table_end(void **state)
 static void test_qp_table(void **state)
 {
 	struct ornic_qp_table *table = calloc(1, sizeof(*table));
+	struct ornic_cq *cq = (void *)table, *other = (void *)&table->leaf[1];
 	struct ornic_qp *a = (void *)table, *b = a + 1;
 
 	(void)state;
-	ornic_qp_table_init(table);
-	assert_null(ornic_qp_table_find(table, 5));
-	assert_int_equal(ornic_qp_table_insert(table, 0, a), EINVAL);
-	assert_int_equal(ornic_qp_table_insert(table, ORNIC_CQE_DROPPED, a), EINVAL);
-	assert_int_equal(ornic_qp_table_insert(table, 5, a), 0);
-	assert_int_equal(ornic_qp_table_insert(table, ORNIC_MAX_NUMBER, b), 0);
-	assert_ptr_equal(ornic_qp_table_find(table, 5), a);
-	assert_ptr_equal(ornic_qp_table_find(table, ORNIC_MAX_NUMBER), b);
-	assert_null(ornic_qp_table_find(table, 6));
-	assert_null(ornic_qp_table_find(table, 5 + ORNIC_QP_LEAF_SIZE));
-	assert_null(ornic_qp_table_find(table, ORNIC_CQE_DROPPED));
+	assert_null(ornic_qp_table_find(table, 5, cq));
+	assert_int_equal(ornic_qp_table_insert(table, 0, cq, a), EINVAL);
+	assert_int_equal(ornic_qp_table_insert(table, ORNIC_CQE_DROPPED, cq, a), EINVAL);
+	assert_int_equal(ornic_qp_table_insert(table, 5, cq, a), 0);
+	assert_int_equal(ornic_qp_table_insert(table, ORNIC_MAX_NUMBER, cq, b), 0);
+	assert_ptr_equal(ornic_qp_table_find(table, 5, cq), a);
+	assert_ptr_equal(ornic_qp_table_find(table, 0xff000005, cq), a);
+	assert_ptr_equal(ornic_qp_table_find(table, ORNIC_MAX_NUMBER, cq), b);
+	assert_null(ornic_qp_table_find(table, 5, other));
+	assert_null(ornic_qp_table_find(table, 6, cq));
+	assert_null(ornic_qp_table_find(table, 5 + ORNIC_QP_LEAF_SIZE, cq));
+	assert_null(ornic_qp_table_find(table, ORNIC_CQE_DROPPED, cq));
 	ornic_qp_table_remove(table, 5);
-	assert_null(ornic_qp_table_find(table, 5));
+	assert_null(ornic_qp_table_find(table, 5, cq));
+	assert_int_equal(ornic_qp_table_insert(table, 5, other, b), 0);
+	assert_null(ornic_qp_table_find(table, 5, cq));
+	assert_ptr_equal(ornic_qp_table_find(table, 5, other), b);
+	ornic_qp_table_free(table);
+	free(table);
+}
+
+/* A lookup reads one cache line, for any address that calloc() returns. */
+static void test_qp_slot_size(void **state)
+{
+	(void)state;
+	assert_int_equal(64 % sizeof(struct ornic_qp_slot), 0);
+	assert_true(sizeof(struct ornic_qp_slot) <= _Alignof(max_align_t));
+}
+
+/* A walk finds the objects of one CQ, in order of their numbers, to the last number. */
+static void test_qp_table_walk(void **state)
+{
+	struct ornic_qp_table *table = calloc(1, sizeof(*table));
+	struct ornic_cq *cq = (void *)table, *other = (void *)&table->leaf[1];
+	const uint32_t numbers[] = { 1, ORNIC_QP_LEAF_SIZE, 3 * ORNIC_QP_LEAF_SIZE - 1,
+				     ORNIC_MAX_NUMBER };
+	uint32_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		assert_int_equal(ornic_qp_table_insert(table, numbers[i], cq, table + i), 0);
+	assert_int_equal(ornic_qp_table_insert(table, 2, other, cq), 0);
+	assert_int_equal(ornic_qp_table_insert(table, 3 * ORNIC_QP_LEAF_SIZE, other, cq), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++, n++) {
+		assert_ptr_equal(ornic_qp_table_next(table, &n, cq), table + i);
+		assert_int_equal(n, numbers[i]);
+	}
+	assert_null(ornic_qp_table_next(table, &n, cq));
 	ornic_qp_table_free(table);
 	free(table);
 }
@@ -145,6 +180,8 @@ int main(void)
 		cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_qp_table),
 		cmocka_unit_test(test_qp_table_end),
+		cmocka_unit_test(test_qp_table_walk),
+		cmocka_unit_test(test_qp_slot_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

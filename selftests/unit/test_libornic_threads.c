@@ -24,6 +24,7 @@ static struct {
 	pthread_mutex_t lock;		/* everything here; the provider never sees it */
 	struct ornic_qp *qp[QPS];
 	uint32_t taken[QPS];
+	bool faulty;			/* name a queue pair of another CQ now and then */
 	struct ornic_srq *srq;
 	uint32_t srq_taken;
 	uint32_t held[HELD], holds;
@@ -103,10 +104,18 @@ static void device_srq(void)
 	cq_write(cqe);
 }
 
+static void device_lies(void)
+{
+	if (cq_room() && device.prod % 4 == 0)
+		cq_write(cqe_of(0x777, 0, device.prod % 8 ? ORNIC_WC_RECV : ORNIC_WC_SEND, 0));
+}
+
 static void *device_run(void *arg)
 {
 	while (!atomic_load(&device.stop)) {
 		pthread_mutex_lock(&device.lock);
+		if (device.faulty)
+			device_lies();
 		for (unsigned int i = 0; i < QPS; i++)
 			if (device.qp[i])
 				device_sends(i);
@@ -230,10 +239,10 @@ static void storm(void *(*post)(void *), void (*meanwhile)(void))
 		assert_int_equal(seen[i / WORK][i % WORK], 1);
 }
 
-static struct ornic_qp *qp_new(struct ibv_srq *srq)
+static struct ornic_qp *qp_of(struct ibv_cq *cq, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = &rig.cq->vcq.cq, .recv_cq = &rig.cq->vcq.cq, .srq = srq, .cap = CAP,
+		.send_cq = cq, .recv_cq = cq, .srq = srq, .cap = CAP,
 		.qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = rig.pd,
 	};
 	struct ornic_qp *qp =
@@ -243,6 +252,11 @@ static struct ornic_qp *qp_new(struct ibv_srq *srq)
 	rig_state(qp, IBV_QPS_RTS);
 	kernel.qpn++;
 	return qp;
+}
+
+static struct ornic_qp *qp_new(struct ibv_srq *srq)
+{
+	return qp_of(&rig.cq->vcq.cq, srq);
 }
 
 static int setup(void **state)
@@ -344,13 +358,87 @@ static void test_destroy_meanwhile(void **state)
 	storm(send_run, live_and_die);
 }
 
+/* Queue pairs of another CQ live and die under a number that the device names in the shared CQ. */
+static void live_elsewhere(void)
+{
+	struct ibv_cq *cq = ornic_create_cq(&rig.ctx->ibv_ctx.context, 8, NULL, 0);
+
+	assert_non_null(cq);
+	for (unsigned int i = 0; i < LIVES; i++) {
+		struct ornic_qp *qp;
+
+		kernel.qpn = 0x777;
+		qp = qp_of(cq, NULL);
+		sched_yield();
+		assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
+	}
+	assert_int_equal(ornic_destroy_cq(cq), 0);
+}
+
+/* ORN-SEC-18 */
+static void test_faulty_meanwhile(void **state)
+{
+	(void)state;
+	device.qp[0] = qp_new(NULL);
+	device.faulty = true;
+	shared_qps = 1;
+	storm(send_run, live_elsewhere);
+}
+
+static struct ornic_qp_table *table;
+
+/* Add and remove numbers of the same leaves as the other threads. */
+static void *table_run(void *arg)
+{
+	uint32_t mine = (uintptr_t)arg;
+	struct ornic_cq *cq = (void *)(uintptr_t)(mine + 64);
+
+	for (uint32_t leaf = 0; leaf < 64; leaf++) {
+		uint32_t number = leaf * ORNIC_QP_LEAF_SIZE + mine;
+
+		assert_int_equal(ornic_qp_table_insert(table, number, cq, arg), 0);
+		assert_ptr_equal(ornic_qp_table_find(table, number, cq), arg);
+		if (leaf % 2)
+			ornic_qp_table_remove(table, number);
+	}
+	return NULL;
+}
+
+/* No thread loses what another one adds while it adds a leaf. */
+static void test_table(void **state)
+{
+	pthread_t threads[4];
+
+	(void)state;
+	table = calloc(1, sizeof(*table));
+	assert_non_null(table);
+	for (uintptr_t i = 0; i < ARRAY_SIZE(threads); i++)
+		threads[i] = start(table_run, i + 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 1; i <= ARRAY_SIZE(threads); i++) {
+		struct ornic_cq *cq = (void *)(uintptr_t)(i + 64);
+		uint32_t n = 0;
+
+		for (uint32_t leaf = 0; leaf < 64; leaf += 2, n++) {
+			assert_ptr_equal(ornic_qp_table_next(table, &n, cq), (void *)(uintptr_t)i);
+			assert_int_equal(n, leaf * ORNIC_QP_LEAF_SIZE + i);
+		}
+		assert_null(ornic_qp_table_next(table, &n, cq));
+	}
+	ornic_qp_table_free(table);
+	free(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_share_qps_and_cq, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_share_srq, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_resize_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_faulty_meanwhile, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,14 +27,14 @@ static int ornic_buf_map(struct ornic_buf *buf)
  */
 static int ornic_buf_ask(struct ornic_buf *buf, struct ornic_pd *pd, size_t page)
 {
-	void *addr = pd->alloc(&pd->ibv_pd, pd->pd_context, buf->bytes, page, buf->type);
+	void *addr = pd->alloc(&pd->ibv_pd, pd->pd_context, buf->bytes, page, buf->resource_type);
 
 	if (addr == IBV_ALLOCATOR_USE_DEFAULT)
 		return ornic_buf_map(buf);
 	if (!addr)
 		return ENOMEM;
 	if ((uintptr_t)addr % page) {
-		pd->free(&pd->ibv_pd, pd->pd_context, addr, buf->type);
+		pd->free(&pd->ibv_pd, pd->pd_context, addr, buf->resource_type);
 		return EINVAL;
 	}
 	memset(addr, 0, buf->bytes);
@@ -48,7 +48,7 @@ static void ornic_buf_release(struct ornic_buf *buf)
 	struct ornic_pd *pd = buf->pd;
 
 	if (buf->custom)
-		pd->free(&pd->ibv_pd, pd->pd_context, buf->addr, buf->type);
+		pd->free(&pd->ibv_pd, pd->pd_context, buf->addr, buf->resource_type);
 	else
 		munmap(buf->addr, buf->bytes);
 	if (pd)
@@ -57,7 +57,8 @@ static void ornic_buf_release(struct ornic_buf *buf)
 
 /*
  * Allocate at least @bytes bytes, in whole pages, for a queue of @pd, which may be NULL.
- * @type is the resource_type that a custom allocator gets. Return 0 or a positive errno.
+ * @type tells a custom allocator the type of the queue (ibv_alloc_parent_domain(3)). Return 0 or a
+ * positive errno.
  */
 int ornic_buf_alloc_in(struct ornic_buf *buf, size_t bytes, struct ornic_pd *pd,
 		       enum ornic_res_type type)
@@ -68,7 +69,7 @@ int ornic_buf_alloc_in(struct ornic_buf *buf, size_t bytes, struct ornic_pd *pd,
 	*buf = (struct ornic_buf){
 		.bytes = (bytes + page - 1) & ~(page - 1),
 		.pd = pd && pd->on ? pd : NULL,
-		.type = type,
+		.resource_type = (uint64_t)RDMA_DRIVER_ORNIC << 32 | type,
 	};
 	ret = buf->pd && pd->alloc ? ornic_buf_ask(buf, pd, page) : ornic_buf_map(buf);
 	if (ret)

@@ -2,16 +2,18 @@
 /*
  * The device clock: read it, and convert a time stamp to system time.
  *
- * A CQ that converts keeps one reading of device clock and system time. It takes a new
- * one for a completion that is more than a second younger than the reading (ORN-CLK-5).
- * So the error from clocks of different speed does not add up. The reading is the only
- * system call of such a CQ.
+ * A CQ that converts keeps one reading of device clock and system time. A poll that begins takes a
+ * new one when the reading is older than a second (ORN-CLK-5), so that the error from clocks of
+ * different speed does not add up, or older than a quarter of the time in which the device clock
+ * wraps, because a stamp does not tell how often the clock has wrapped since the reading. So the
+ * age comes from CLOCK_MONOTONIC. The reading is the only system call of such a CQ.
  */
 #include <errno.h>
+#include <time.h>
 
 #include "ornic.h"
 
-#define ORNIC_WALL_NS		1000000000ull	/* ns for which a reading is used */
+#define ORNIC_WALL_NS		1000000000ull	/* longest age of a reading */
 
 /*
  * Read device clock and system time. Return 0, a positive errno of the query, or EOPNOTSUPP
@@ -73,34 +75,81 @@ static int64_t ornic_clock_ns(uint32_t khz, int64_t ticks)
 	return ticks < 0 ? -n : n;
 }
 
-/*
- * Take a new reading of the clocks. If that fails, for example because the device died,
- * extrapolate the last reading by @ns to @stamp, because completions still arrive.
- * Caller holds the CQ's lock.
- */
-static void ornic_wall_update(struct ornic_cq *cq, uint64_t stamp, int64_t ns)
+static uint64_t ornic_monotonic_ns(void)
 {
-	struct ornic_uresp_query_device now;
+	struct timespec now;
 
-	if (!ornic_clock_read(to_octx(cq->vcq.cq.context), &now)) {
-		cq->wall = now;
-		return;
-	}
-	cq->wall.clock = stamp;
-	cq->wall.system_ns += ns;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* Convert @stamp to system time in ns since the epoch. Caller holds the CQ's lock. */
+/* Return the age in ns at which the reading has to be replaced when a poll begins. */
+static uint64_t ornic_wall_limit(const struct ornic_wall *w)
+{
+	uint64_t quarter = w->clocks.clock_mask / 4;
+
+	if (quarter >= w->clocks.clock_khz * 1000ull)
+		return ORNIC_WALL_NS;
+	return ornic_clock_ns(w->clocks.clock_khz, quarter);
+}
+
+/* Take the first reading of a CQ. Return as ornic_clock_read(). */
+int ornic_wall_init(struct ornic_context *ctx, struct ornic_wall *w)
+{
+	w->taken_at = ornic_monotonic_ns();
+	return ornic_clock_read(ctx, &w->clocks);
+}
+
+/*
+ * Take a new reading. If that fails, for example because the device died, advance the last one to
+ * @now, because completions still arrive.
+ */
+static void ornic_wall_renew(struct ornic_context *ctx, struct ornic_wall *w, uint64_t now)
+{
+	uint64_t ns = now - w->taken_at, khz = w->clocks.clock_khz;
+	struct ornic_uresp_query_device read;
+
+	w->taken_at = now;
+	if (!ornic_clock_read(ctx, &read)) {
+		w->clocks = read;
+		return;
+	}
+	w->clocks.clock += ns / 1000000 * khz + ns % 1000000 * khz / 1000000;
+	w->clocks.clock &= w->clocks.clock_mask;
+	w->clocks.system_ns += ns;
+}
+
+/* Return true if a poll that begins has to replace the reading. Caller holds the CQ's lock. */
+bool ornic_wall_is_old(const struct ornic_cq *cq)
+{
+	return ornic_monotonic_ns() - cq->wall.taken_at > ornic_wall_limit(&cq->wall);
+}
+
+/*
+ * Replace the reading. Caller holds the CQ's lock. It is released meanwhile, because the command
+ * sleeps: other threads can poll.
+ */
+void ornic_wall_refresh(struct ornic_cq *cq)
+{
+	struct ornic_wall next = cq->wall;
+
+	ornic_unlock(&cq->lock);
+	ornic_wall_renew(to_octx(cq->vcq.cq.context), &next, ornic_monotonic_ns());
+	ornic_lock(&cq->lock);
+	cq->wall = next;
+}
+
+/*
+ * Convert @stamp to system time in ns since the epoch. Caller holds the CQ's lock. In a poll that
+ * takes longer than half of the limit, replace the reading under the lock.
+ */
 uint64_t ornic_wall_ns(struct ornic_cq *cq, uint64_t stamp)
 {
-	const struct ornic_uresp_query_device *w = &cq->wall;
-	int64_t ns;
+	const struct ornic_uresp_query_device *c = &cq->wall.clocks;
+	uint64_t now = ornic_monotonic_ns();
 
-	ns = ornic_clock_ns(w->clock_khz, ornic_clock_diff(w->clock_mask, stamp, w->clock));
-	if (ns > (int64_t)ORNIC_WALL_NS) {
-		ornic_wall_update(cq, stamp, ns);
-		ns = ornic_clock_ns(w->clock_khz,
-				    ornic_clock_diff(w->clock_mask, stamp, w->clock));
-	}
-	return w->system_ns + ns;
+	if (now - cq->wall.taken_at > ornic_wall_limit(&cq->wall) / 2 * 3)
+		ornic_wall_renew(to_octx(cq->vcq.cq.context), &cq->wall, now);
+	return c->system_ns + ornic_clock_ns(c->clock_khz,
+					     ornic_clock_diff(c->clock_mask, stamp, c->clock));
 }

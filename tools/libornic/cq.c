@@ -120,7 +120,7 @@ static struct ornic_cq *ornic_cq_new(struct ibv_context *ctx, struct ibv_cq_init
 	if (!cq)
 		return NULL;
 	if (attr->wc_flags & ORNIC_CQ_STAMPS)
-		ret = ornic_clock_read(to_octx(ctx), &cq->wall);
+		ret = ornic_wall_init(to_octx(ctx), &cq->wall);
 	if (!ret)
 		ret = ornic_cq_init(cq, attr);
 	if (ret) {
@@ -208,6 +208,18 @@ void ornic_cq_event(struct ibv_cq *ibcq)
 }
 
 /*
+ * Return unpolled entry @n, counted from the oldest, or NULL if the device has not written as many.
+ * Caller holds the CQ's lock.
+ */
+struct ornic_cqe *ornic_cq_unpolled(const struct ornic_cq *cq, uint32_t n)
+{
+	uint32_t index = atomic_load_explicit(&cq->index, memory_order_relaxed) + n;
+	struct ornic_cqe *cqe = &cq->mem.ring[index & ((1u << cq->mem.log) - 1)];
+
+	return n < 1u << cq->mem.log && ornic_entry_ready(cqe, index, cq->mem.log) ? cqe : NULL;
+}
+
+/*
  * Overwrite both numbers of an entry, so that polling skips it. With the number of the SRQ alone
  * it could become an entry of a later XRC SRQ, with that of the queue pair one of a later RQ.
  */
@@ -218,28 +230,23 @@ static void ornic_cqe_drop(struct ornic_cqe *cqe)
 }
 
 /*
- * Drop the unpolled entries of a queue pair that was reset or destroyed (ORN-CQ-19), so
- * that they are not taken for those of a later queue pair with the same number. Entries
- * of an SRQ that they name are freed (ORN-SRQ-16). Keep those of an XRC target that had the
- * number before. Caller holds the CQ's lock.
+ * Drop the unpolled receives, or sends, of a queue pair that was reset or destroyed (ORN-CQ-19),
+ * so that they are not taken for those of a later queue pair with the same number. Entries of an
+ * SRQ that they name are freed (ORN-SRQ-16). Keep those of an XRC target that had the number
+ * before. Caller holds the CQ's lock.
  */
-void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
+void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp, bool recv)
 {
 	struct ibv_srq *srq = qp->vqp.qp.srq;
-	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	struct ornic_cqe *cqe;
 	uint64_t wr_id;
 	uint32_t n;
 
-	for (n = 0; n < 1u << cq->mem.log; n++) {
-		struct ornic_cqe *cqe = &cq->mem.ring[(first + n) & ((1u << cq->mem.log) - 1)];
-
-		if (!ornic_entry_ready(cqe, first + n, cq->mem.log))
-			return;
+	for (n = 0; (cqe = ornic_cq_unpolled(cq, n)); n++) {
 		if ((le32toh(cqe->qpn) & ORNIC_NUMBER_MASK) != qp->qpn ||
-		    ornic_cqe_xrc_srq(cq, cqe))
+		    !!(cqe->opcode & ORNIC_WC_RECV_BIT) != recv || ornic_cqe_xrc_srq(cq, cqe))
 			continue;
-		if (srq && cqe->opcode & ORNIC_WC_RECV_BIT &&
-		    le32toh(cqe->srqn) == to_osrq(srq)->srqn)
+		if (srq && recv && le32toh(cqe->srqn) == to_osrq(srq)->srqn)
 			ornic_srq_complete(to_osrq(srq), le32toh(cqe->wqe_id), &wr_id);
 		ornic_cqe_drop(cqe);
 	}
@@ -248,15 +255,10 @@ void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp)
 /* Drop the unpolled entries of a destroyed XRC SRQ. Caller holds the CQ's lock. */
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn)
 {
-	uint32_t first = atomic_load_explicit(&cq->index, memory_order_relaxed);
+	struct ornic_cqe *cqe;
 	uint32_t n;
 
-	for (n = 0; n < 1u << cq->mem.log; n++) {
-		struct ornic_cqe *cqe = &cq->mem.ring[(first + n) & ((1u << cq->mem.log) - 1)];
-
-		if (!ornic_entry_ready(cqe, first + n, cq->mem.log))
-			return;
+	for (n = 0; (cqe = ornic_cq_unpolled(cq, n)); n++)
 		if (cqe->opcode & ORNIC_WC_RECV_BIT && le32toh(cqe->srqn) == srqn)
 			ornic_cqe_drop(cqe);
-	}
 }

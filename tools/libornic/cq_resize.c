@@ -72,59 +72,72 @@ static uint32_t ornic_wq_outstanding(const struct ornic_wq *wq)
 
 /*
  * Count the outstanding work requests of all queue pairs that complete to the CQ, with
- * those of their SRQs. Many queue pairs may share an SRQ, so an SRQ that is counted stores
- * the number of this resize in srq->counted and is skipped the next time. Caller holds
- * qp_table.mutex, which protects both numbers.
+ * those of their SRQs. Many queue pairs may share an SRQ, which counts once for this resize,
+ * number @resize; it may count again if another CQ is resized at the same time. Caller holds the
+ * CQ's lock.
  */
-static uint64_t ornic_cq_qp_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
+static uint64_t ornic_cq_qp_work(struct ornic_context *ctx, const struct ornic_cq *cq,
+				 uint32_t resize)
 {
-	uint64_t sum = 0, mark = ++ctx->cq_resizes;
-	struct ornic_srq *srq;
+	uint64_t sum = 0;
 	struct ornic_qp *qp;
 	uint32_t n;
 
-	for (n = 0; (qp = ornic_qp_table_next(&ctx->qp_table, &n)); n++) {
-		if (qp->vqp.qp.send_cq == ibcq)
-			sum += ornic_wq_outstanding(&qp->sq);
-		if (qp->vqp.qp.recv_cq != ibcq)
-			continue;
+	for (n = 0; (qp = ornic_qp_table_next(&ctx->sends, &n, cq)); n++)
+		sum += ornic_wq_outstanding(&qp->sq);
+	for (n = 0; (qp = ornic_qp_table_next(&ctx->recvs, &n, cq)); n++) {
 		sum += ornic_wq_outstanding(&qp->rq);
-		srq = qp->vqp.qp.srq ? to_osrq(qp->vqp.qp.srq) : NULL;
-		if (srq && srq->counted != mark) {
-			srq->counted = mark;
-			sum += ornic_srq_posted(srq);
-		}
+		if (qp->vqp.qp.srq)
+			sum += ornic_srq_posted(to_osrq(qp->vqp.qp.srq), resize);
 	}
 	return sum;
 }
 
-/* Count the posted receives of XRC SRQs that complete to the CQ. Caller holds srq_table.mutex. */
-static uint64_t ornic_cq_xrc_work(struct ornic_context *ctx, const struct ibv_cq *ibcq)
+/* Count the posted receives of XRC SRQs that complete to the CQ. Caller holds the CQ's lock. */
+static uint64_t ornic_cq_xrc_work(struct ornic_context *ctx, const struct ornic_cq *cq,
+				  uint32_t resize)
 {
 	struct ornic_srq *srq;
 	uint64_t sum = 0;
 	uint32_t n;
 
-	for (n = 0; (srq = ornic_qp_table_next(&ctx->srq_table, &n)); n++)
-		if (srq->vsrq.cq == ibcq)
-			sum += ornic_srq_posted(srq);
+	for (n = 0; (srq = ornic_qp_table_next(&ctx->xrc_srqs, &n, cq)); n++)
+		sum += ornic_srq_posted(srq, resize);
+	return sum;
+}
+
+/*
+ * Count the unpolled entries: if @dropped, those of queues that are gone, which polling will skip,
+ * otherwise all others. Caller holds the CQ's lock.
+ */
+static uint32_t ornic_cq_count(const struct ornic_cq *cq, bool dropped)
+{
+	const struct ornic_cqe *cqe;
+	uint32_t n, sum = 0;
+
+	for (n = 0; (cqe = ornic_cq_unpolled(cq, n)); n++)
+		if ((le32toh(cqe->qpn) == ORNIC_CQE_DROPPED) == dropped)
+			sum++;
 	return sum;
 }
 
 /*
  * Return true if the outstanding work requests fit into @entries entries. Each of them may
  * produce a completion, for example when its queue pair enters an error state. The device
- * checks only the completions that it has written. A work request that another thread posts
- * during the resize may be missed: as at create, the application has to leave room for
- * requests that it posts. Caller holds the mutexes of both tables and the CQ's lock.
+ * checks only the completions that it has written, with those that were dropped. A work request
+ * that another thread posts during the resize may be missed: as at create, the application has
+ * to leave room for requests that it posts. Caller holds the CQ's lock.
  */
 static bool ornic_cq_work_fits(struct ornic_cq *cq, uint32_t entries)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
+	uint32_t resize;
 
 	if (entries >= 1u << cq->mem.log)
 		return true;
-	return ornic_cq_qp_work(ctx, &cq->vcq.cq) + ornic_cq_xrc_work(ctx, &cq->vcq.cq) <= entries;
+	resize = atomic_fetch_add_explicit(&ctx->cq_resizes, 1, memory_order_relaxed) + 1;
+	return ornic_cq_qp_work(ctx, cq, resize) + ornic_cq_xrc_work(ctx, cq, resize) +
+	       ornic_cq_count(cq, true) <= entries;
 }
 
 /*
@@ -159,7 +172,10 @@ static int ornic_cq_switch(struct ornic_cq *cq, struct ornic_cq_mem *mem, int cq
 	return ret;
 }
 
-/* Resize a CQ to at least @cqe entries. The locks are taken in the order of ornic.h. */
+/*
+ * Resize a CQ to at least @cqe entries. Keep the ring if a smaller one could overflow, because the
+ * ring has at least @cqe entries, too. Reject @cqe if more entries are unpolled (ibv_resize_cq(3)).
+ */
 int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct ornic_context *ctx = to_octx(ibcq->context);
@@ -177,20 +193,19 @@ int ornic_resize_cq(struct ibv_cq *ibcq, int cqe)
 	ret = ornic_cq_mem_alloc(&mem, cqe, cq->mem.buf.pd);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&ctx->qp_table.mutex);
-	pthread_mutex_lock(&ctx->srq_table.mutex);
 	ornic_lock(&cq->lock);
-	pthread_spin_lock(&cq->arm_lock);
 	fits = ornic_cq_work_fits(cq, 1u << mem.log);
-	ret = fits ? ornic_cq_switch(cq, &mem, cqe) : EINVAL;
-	pthread_spin_unlock(&cq->arm_lock);
+	if (fits) {
+		pthread_spin_lock(&cq->arm_lock);
+		ret = ornic_cq_switch(cq, &mem, cqe);
+		pthread_spin_unlock(&cq->arm_lock);
+	} else {
+		ret = ornic_cq_count(cq, false) > (uint32_t)cqe ? EINVAL : 0;
+	}
 	ornic_unlock(&cq->lock);
-	pthread_mutex_unlock(&ctx->srq_table.mutex);
-	pthread_mutex_unlock(&ctx->qp_table.mutex);
 	ornic_buf_free(&mem.buf);
-	if (!fits)
+	if (!fits && ret)
 		verbs_err(&ctx->ibv_ctx,
-			  "a CQ of %d entries is too small for the outstanding work requests\n",
-			  cqe);
+			  "a CQ of %d entries is too small for the unpolled completions\n", cqe);
 	return ret;
 }

@@ -126,8 +126,6 @@ static struct verbs_context *ornic_context_new(struct ibv_device *ibdev, int cmd
 		errno = ret;
 		return NULL;
 	}
-	ornic_qp_table_init(&ctx->qp_table);
-	ornic_qp_table_init(&ctx->srq_table);
 	verbs_set_ops(&ctx->ibv_ctx, &ornic_ctx_ops);
 	return &ctx->ibv_ctx;
 }
@@ -147,8 +145,9 @@ static void ornic_free_context(struct ibv_context *ibctx)
 {
 	struct ornic_context *ctx = to_octx(ibctx);
 
-	ornic_qp_table_free(&ctx->srq_table);
-	ornic_qp_table_free(&ctx->qp_table);
+	ornic_qp_table_free(&ctx->xrc_srqs);
+	ornic_qp_table_free(&ctx->recvs);
+	ornic_qp_table_free(&ctx->sends);
 	ornic_db_unmap(ctx);
 	verbs_uninit_context(&ctx->ibv_ctx);
 	free(ctx);

@@ -5,9 +5,16 @@
  * Verbs that return int return 0 or a positive errno; verbs that return a pointer return
  * NULL with errno on failure.
  *
- * Lock order: qp_table.mutex, srq_table.mutex, lock of the CQ with the lower number, lock of the
- * other CQ, SQ lock, RQ or SRQ lock. A CQ's arm_lock is innermost. Only a resize takes
- * it while another lock is held.
+ * Lock order: ornic_srq.resize; the lock of a CQ; the lock of an SQ, RQ or SRQ; arm_lock of the CQ,
+ * which only a resize takes while it holds another lock.
+ *
+ * An application may call verbs while another thread waits for it:
+ * - From ibv_start_poll() to ibv_end_poll() it holds the lock of the CQ.
+ * - A destroy command waits until the application has acknowledged the events of the object.
+ * Therefore verbs that create or destroy hold no lock during their commands. They share nothing
+ * but the tables (qp_table.h), which need no lock. Destroy and reset take the lock of one CQ at a
+ * time, to drop its entries. A thread that polls a CQ must end the poll before it resizes the CQ,
+ * or destroys or resets a queue of it, as with other providers.
  */
 #ifndef ORNIC_PROVIDER_ORNIC_H
 #define ORNIC_PROVIDER_ORNIC_H
@@ -33,7 +40,10 @@
 
 struct ornic_pd;
 
-/* resource_type of a request to the custom allocator of a parent domain. */
+/*
+ * Lower half of the resource_type with which the custom allocator of a parent domain is called. The
+ * upper half is the driver ID (buf.c).
+ */
 enum ornic_res_type {
 	ORNIC_RES_QP	= 1,
 	ORNIC_RES_CQ	= 2,
@@ -45,7 +55,7 @@ struct ornic_buf {
 	void *addr;
 	size_t bytes;
 	struct ornic_pd *pd;		/* parent domain of the queue, or NULL */
-	enum ornic_res_type type;
+	uint64_t resource_type;
 	bool custom;			/* from the parent domain's allocator */
 };
 
@@ -54,9 +64,10 @@ struct ornic_context {
 	void *db;			/* doorbell page */
 	size_t db_bytes;
 	struct ornic_uresp_alloc_ucontext limits;
-	struct ornic_qp_table qp_table;
-	struct ornic_qp_table srq_table;	/* SRQs of type XRC */
-	uint64_t cq_resizes;			/* number of CQ resizes; under qp_table.mutex */
+	struct ornic_qp_table sends;	/* queue pairs, by the CQ of their sends */
+	struct ornic_qp_table recvs;	/* queue pairs and work queues, by that of their receives */
+	struct ornic_qp_table xrc_srqs;
+	_Atomic uint32_t cq_resizes;	/* number of CQ resizes */
 };
 
 struct ornic_td {
@@ -98,6 +109,12 @@ struct ornic_cq_mem {
 	struct ornic_buf buf;
 };
 
+/* A reading of the device clock and the system time. */
+struct ornic_wall {
+	struct ornic_uresp_query_device clocks;
+	uint64_t taken_at;		/* ns of CLOCK_MONOTONIC before the reading */
+};
+
 struct ornic_cq {
 	struct verbs_cq vcq;
 	struct ornic_lock lock;		/* mem, index, entries of the ring */
@@ -107,15 +124,16 @@ struct ornic_cq {
 	pthread_spinlock_t arm_lock;	/* arm, order of arm words */
 	struct ornic_arm arm;
 	struct ornic_cqe cur;		/* current entry of start_poll and next_poll */
-	struct ornic_uresp_query_device wall;	/* last reading of the clocks, if timestamped */
+	struct ornic_wall wall;		/* last reading, if timestamped; under lock */
 };
 
 /* A send or receive queue. Indices run free; slot = index & mask. */
 struct ornic_wq {
-	struct ornic_lock lock;		/* head, slots from head on */
+	struct ornic_lock lock;		/* head, slots from head on, open */
 	unsigned int stride;		/* log2 bytes of a slot */
 	uint32_t entries;		/* slots; 0: no such queue */
 	uint32_t max_sge;
+	bool open;			/* the state allows to post; not for SRQs */
 	_Atomic uint32_t head;		/* index of the next work request to post */
 	void *ring;
 	uint64_t *wr_id;		/* by slot */
@@ -145,7 +163,7 @@ struct ornic_srq {
 	struct ornic_srq_ids ids;	/* under wq.lock; wq.entries of them are not spare */
 	uint32_t free;			/* first free id; under wq.lock */
 	uint32_t posted;		/* number of posted ids; under wq.lock */
-	uint64_t counted;		/* last CQ resize that counted it; under qp_table.mutex */
+	uint32_t counted;		/* last CQ resize that counted it; under wq.lock */
 	uint32_t srqn;
 	struct ornic_buf buf;		/* ring and record */
 	struct ornic_srq_mem *coming;	/* new ring during a resize, posted to as well; or NULL */
@@ -158,7 +176,7 @@ struct ornic_qp {
 	struct ornic_wq rq;
 	uint32_t qpn;			/* handle: doorbells, work requests, completions */
 	uint32_t max_inline;
-	bool rss;			/* RSS: no queues and no entry in qp_table */
+	bool rss;			/* RSS: no queues and no entry in a table */
 	/* Between wr_start and wr_complete, under the SQ lock: */
 	int build_err;			/* first error of the batch, or 0 */
 	uint32_t build_next;		/* index of the next work request */
@@ -335,8 +353,9 @@ int ornic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int ornic_arm_cq(struct ibv_cq *cq, int solicited_only);
 int ornic_cq_mem_alloc(struct ornic_cq_mem *mem, uint32_t cqe, struct ornic_pd *pd);
 void ornic_cq_event(struct ibv_cq *cq);
+struct ornic_cqe *ornic_cq_unpolled(const struct ornic_cq *cq, uint32_t n);
 void ornic_cq_drop_srq(struct ornic_cq *cq, uint32_t srqn);
-void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp);
+void ornic_cq_drop_qp(struct ornic_cq *cq, const struct ornic_qp *qp, bool recv);
 
 /* cq_resize.c */
 int ornic_resize_cq(struct ibv_cq *cq, int cqe);
@@ -349,7 +368,11 @@ void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags);
 /* clock.c */
 int ornic_clock_read(struct ornic_context *ctx, struct ornic_uresp_query_device *now);
 int ornic_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+int ornic_wall_init(struct ornic_context *ctx, struct ornic_wall *w);
+bool ornic_wall_is_old(const struct ornic_cq *cq);
+void ornic_wall_refresh(struct ornic_cq *cq);
 uint64_t ornic_wall_ns(struct ornic_cq *cq, uint64_t stamp);
+
 /* flow.c */
 struct ibv_flow *ornic_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
 int ornic_destroy_flow(struct ibv_flow *flow);
@@ -367,9 +390,10 @@ int ornic_destroy_qp(struct ibv_qp *qp);
 int ornic_qp_rings(struct ornic_context *ctx, struct ornic_qp *qp, struct ornic_pd *pd,
 		   enum ibv_qp_type type, struct ibv_qp_cap *cap);
 void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *req);
-int ornic_qp_enter(struct ornic_context *ctx, struct ornic_qp *qp);
+int ornic_qp_enter(struct ornic_qp *qp);
 void ornic_qp_leave(struct ornic_qp *qp);
 void ornic_qp_reset(struct ornic_qp *qp);
+void ornic_wq_set_open(struct ornic_wq *wq, bool open);
 void ornic_qp_free(struct ornic_qp *qp);
 
 /* srq.c */
@@ -381,7 +405,7 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 int ornic_destroy_srq(struct ibv_srq *srq);
 int ornic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id);
-uint32_t ornic_srq_posted(struct ornic_srq *srq);
+uint32_t ornic_srq_posted(struct ornic_srq *srq, uint32_t resize);
 uint32_t ornic_srq_entries(uint32_t max_wr, unsigned int stride);
 int ornic_srq_mem_alloc(struct ornic_srq_mem *mem, uint32_t entries, unsigned int stride,
 			struct ornic_pd *pd);

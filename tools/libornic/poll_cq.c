@@ -5,6 +5,7 @@
  * Both use ornic_cq_take(): it copies an entry, returns the slot to the device and finds
  * the work request. It skips an entry that names no queue pair of this CQ or no
  * outstanding work request, because the provider does not trust the device (ORN-SEC-18).
+ * It does not look at a queue pair of another CQ, which another thread may free.
  */
 #include <errno.h>
 #include <string.h>
@@ -87,25 +88,25 @@ static bool ornic_wq_complete(struct ornic_wq *wq, uint32_t index, uint64_t *wr_
 struct ornic_srq *ornic_cqe_xrc_srq(const struct ornic_cq *cq, const struct ornic_cqe *cqe)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
-	struct ornic_srq *srq = ornic_qp_table_find(&ctx->srq_table, le32toh(cqe->srqn));
+	struct ornic_srq *srq = ornic_qp_table_find(&ctx->xrc_srqs, le32toh(cqe->srqn), cq);
 
 	if (!(cqe->opcode & ORNIC_WC_RECV_BIT) || !srq || le32toh(cqe->srqn) != srq->srqn)
 		return NULL;
-	return srq->vsrq.cq == &cq->vcq.cq ? srq : NULL;
+	return srq;
 }
 
 /*
- * Complete a receive of the RQ or SRQ of @qp, or of an XRC SRQ. @qp has the number in the entry, or
- * is NULL. Return false if it is not outstanding. Caller holds the CQ's lock.
+ * Complete a receive of an RQ, SRQ or XRC SRQ. Return false if it is not outstanding. Caller holds
+ * the CQ's lock.
  */
-static bool ornic_recv_complete(const struct ornic_cq *cq, struct ornic_qp *qp,
-				const struct ornic_cqe *cqe, uint64_t *wr_id)
+static bool ornic_recv_complete(const struct ornic_cq *cq, const struct ornic_cqe *cqe,
+				uint64_t *wr_id)
 {
+	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
+	struct ornic_qp *qp = ornic_qp_table_find(&ctx->recvs, le32toh(cqe->qpn), cq);
 	uint32_t id = le32toh(cqe->wqe_id), srqn = le32toh(cqe->srqn);
 	struct ornic_srq *srq;
 
-	if (qp && qp->vqp.qp.recv_cq != &cq->vcq.cq)
-		qp = NULL;
 	srq = qp && qp->vqp.qp.srq ? to_osrq(qp->vqp.qp.srq) : NULL;
 	if (srqn == ORNIC_NONE)
 		return qp && !srq && ornic_wq_complete(&qp->rq, id, wr_id);
@@ -121,12 +122,12 @@ static bool ornic_recv_complete(const struct ornic_cq *cq, struct ornic_qp *qp,
 static bool ornic_cqe_resolve(struct ornic_cq *cq, const struct ornic_cqe *cqe, uint64_t *wr_id)
 {
 	struct ornic_context *ctx = to_octx(cq->vcq.cq.context);
-	struct ornic_qp *qp = ornic_qp_table_find(&ctx->qp_table, le32toh(cqe->qpn));
+	struct ornic_qp *qp;
 
 	if (cqe->opcode & ORNIC_WC_RECV_BIT)
-		return ornic_recv_complete(cq, qp, cqe, wr_id);
-	return qp && qp->vqp.qp.send_cq == &cq->vcq.cq &&
-	       ornic_wq_complete(&qp->sq, le32toh(cqe->wqe_id), wr_id);
+		return ornic_recv_complete(cq, cqe, wr_id);
+	qp = ornic_qp_table_find(&ctx->sends, le32toh(cqe->qpn), cq);
+	return qp && ornic_wq_complete(&qp->sq, le32toh(cqe->wqe_id), wr_id);
 }
 
 /*
@@ -218,18 +219,38 @@ static int ornic_next_poll(struct ibv_cq_ex *ibcq)
 	return 0;
 }
 
+/* Take the first completion of a poll. Caller holds the CQ's lock, which is released on failure. */
+static int ornic_first_poll(struct ibv_cq_ex *ibcq)
+{
+	int ret = ornic_next_poll(ibcq);
+
+	if (ret)
+		ornic_unlock(&to_ocq_ex(ibcq)->lock);
+	return ret;
+}
+
 static int ornic_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
+	if (attr->comp_mask)
+		return EINVAL;
+	ornic_lock(&to_ocq_ex(ibcq)->lock);
+	return ornic_first_poll(ibcq);
+}
+
+/*
+ * Start to poll a CQ with wall-clock times. Replace an old reading of the clocks before a
+ * completion is taken, because the lock is released meanwhile. An empty CQ needs no reading.
+ */
+static int ornic_start_poll_wall(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
 	struct ornic_cq *cq = to_ocq_ex(ibcq);
-	int ret;
 
 	if (attr->comp_mask)
 		return EINVAL;
 	ornic_lock(&cq->lock);
-	ret = ornic_next_poll(ibcq);
-	if (ret)
-		ornic_unlock(&cq->lock);
-	return ret;
+	if (ornic_cq_unpolled(cq, 0) && ornic_wall_is_old(cq))
+		ornic_wall_refresh(cq);
+	return ornic_first_poll(ibcq);
 }
 
 static void ornic_end_poll(struct ibv_cq_ex *ibcq)
@@ -343,8 +364,10 @@ void ornic_cq_set_reader(struct ornic_cq *cq, uint64_t wc_flags)
 	ex->read_dlid_path_bits = ornic_read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		ex->read_completion_ts = ornic_read_completion_ts;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+		ex->start_poll = ornic_start_poll_wall;
 		ex->read_completion_wallclock_ns = ornic_read_wallclock;
+	}
 	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
 		ex->read_cvlan = ornic_read_cvlan;
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)

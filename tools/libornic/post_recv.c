@@ -16,17 +16,20 @@ static int ornic_recv_build(struct ornic_wq *rq, uint32_t index, const struct ib
 }
 
 /*
- * Post to the receive queue of a queue pair or work queue. Caller holds the RQ lock and has then
- * checked that the queue exists and is not in RESET. On failure *@bad_wr is the first request that
- * is not posted. Return 0, EINVAL, or ENOMEM if the queue is full.
+ * Post a list. On failure *@bad_wr is the first request that is not posted. Caller holds the RQ
+ * lock. Return 0, EINVAL, or ENOMEM if the queue is full.
  */
-int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
-		  struct ibv_recv_wr **bad_wr)
+static int ornic_recv_list(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
+			   struct ibv_recv_wr **bad_wr)
 {
 	struct ornic_wq *rq = &qp->rq;
 	uint32_t old, new;
 	int ret = 0;
 
+	if (!rq->open) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
 	old = atomic_load_explicit(&rq->head, memory_order_relaxed);
 	for (new = old; wr; wr = wr->next, new++) {
 		ret = ornic_recv_build(rq, new, wr);
@@ -40,16 +43,19 @@ int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_rec
 	return ret;
 }
 
-int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* Post to the receive queue of a queue pair or work queue. Return as ornic_recv_list(). */
+int ornic_rq_post(struct ornic_context *ctx, struct ornic_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
 {
-	struct ornic_qp *qp = to_oqp(ibqp);
-	int ret = EINVAL;
+	int ret;
 
 	ornic_lock(&qp->rq.lock);
-	if (ibqp->state != IBV_QPS_RESET && qp->rq.entries)
-		ret = ornic_rq_post(to_octx(ibqp->context), qp, wr, bad_wr);
-	else
-		*bad_wr = wr;
+	ret = ornic_recv_list(ctx, qp, wr, bad_wr);
 	ornic_unlock(&qp->rq.lock);
 	return ret;
+}
+
+int ornic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	return ornic_rq_post(to_octx(ibqp->context), to_oqp(ibqp), wr, bad_wr);
 }

@@ -138,18 +138,16 @@ static int ornic_send_build(struct ornic_qp *qp, uint32_t index, const struct ib
 
 /*
  * Post a list. On failure *@bad_wr is the first request that is not posted. Caller holds the SQ
- * lock, under which ornic_qp_reset() changes the state. Return 0, EINVAL, or ENOMEM if the queue
- * is full.
+ * lock. Return 0, EINVAL, or ENOMEM if the queue is full.
  */
 static int ornic_send_list(struct ornic_qp *qp, struct ibv_send_wr *wr,
 			   struct ibv_send_wr **bad_wr)
 {
-	struct ibv_qp *ibqp = &qp->vqp.qp;
 	struct ornic_wq *sq = &qp->sq;
 	uint32_t old, new;
 	int ret = 0;
 
-	if (ibqp->state < IBV_QPS_RTS || !sq->entries) {
+	if (!sq->open) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -162,7 +160,7 @@ static int ornic_send_list(struct ornic_qp *qp, struct ibv_send_wr *wr,
 		}
 	}
 	if (new != old && ornic_wq_publish(sq, old, new))
-		ornic_db_ring(to_octx(ibqp->context), ORNIC_DB_SQ, qp->qpn, new);
+		ornic_db_ring(to_octx(qp->vqp.qp.context), ORNIC_DB_SQ, qp->qpn, new);
 	return ret;
 }
 

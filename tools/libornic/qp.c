@@ -261,14 +261,58 @@ void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *r
 	req->rq_stride = qp->rq.stride;
 }
 
-/* Add the queue pair to the table, so that polling finds it. Return 0 or a positive errno. */
-int ornic_qp_enter(struct ornic_context *ctx, struct ornic_qp *qp)
+/*
+ * Return the CQ of the receives or of the sends, or NULL if there is none. libibverbs stores
+ * recv_cq of an XRC initiator, but does not pass it to the kernel, so the application may destroy
+ * that CQ first.
+ */
+static struct ornic_cq *ornic_qp_cq(const struct ornic_qp *qp, bool recv)
+{
+	const struct ibv_qp *ibqp = &qp->vqp.qp;
+	struct ibv_cq *ibcq = recv ? ibqp->recv_cq : ibqp->send_cq;
+
+	return ibcq && !(recv && ibqp->qp_type == IBV_QPT_XRC_SEND) ? to_ocq(ibcq) : NULL;
+}
+
+static struct ornic_qp_table *ornic_qp_queues(const struct ornic_qp *qp, bool recv)
+{
+	struct ornic_context *ctx = to_octx(qp->vqp.qp.context);
+
+	return recv ? &ctx->recvs : &ctx->sends;
+}
+
+/* Add one queue to its table; nothing to do without a CQ. Return 0 or a positive errno. */
+static int ornic_qp_enter_wq(struct ornic_qp *qp, bool recv)
+{
+	struct ornic_cq *cq = ornic_qp_cq(qp, recv);
+
+	return cq ? ornic_qp_table_insert(ornic_qp_queues(qp, recv), qp->qpn, cq, qp) : 0;
+}
+
+/* Remove one queue from its table, and its unpolled entries from its CQ. */
+static void ornic_qp_leave_wq(struct ornic_qp *qp, bool recv)
+{
+	struct ornic_cq *cq = ornic_qp_cq(qp, recv);
+
+	if (!cq)
+		return;
+	ornic_lock(&cq->lock);
+	ornic_cq_drop_qp(cq, qp, recv);
+	ornic_qp_table_remove(ornic_qp_queues(qp, recv), qp->qpn);
+	ornic_unlock(&cq->lock);
+}
+
+/* Add the queue pair to the tables, so that polling finds it. Return 0 or a positive errno. */
+int ornic_qp_enter(struct ornic_qp *qp)
 {
 	int ret;
 
-	pthread_mutex_lock(&ctx->qp_table.mutex);
-	ret = ornic_qp_table_insert(&ctx->qp_table, qp->qpn, qp);
-	pthread_mutex_unlock(&ctx->qp_table.mutex);
+	ret = ornic_qp_enter_wq(qp, false);
+	if (ret)
+		return ret;
+	ret = ornic_qp_enter_wq(qp, true);
+	if (ret)
+		ornic_qp_leave_wq(qp, false);
 	return ret;
 }
 
@@ -285,7 +329,7 @@ static int ornic_qp_cmd(struct ibv_context *ctx, struct ornic_qp *qp,
 	if (ret)
 		return ret;
 	qp->qpn = resp.qpn;
-	ret = ornic_qp_enter(to_octx(ctx), qp);
+	ret = ornic_qp_enter(qp);
 	if (ret)
 		ibv_cmd_destroy_qp(&qp->vqp.qp);
 	return ret;
@@ -384,67 +428,44 @@ struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* Return the CQ for receives; for an XRC initiator, which need not have one, that for sends. */
-static struct ornic_cq *ornic_qp_recv_cq(const struct ornic_qp *qp)
+/*
+ * Store whether a queue accepts work requests. A queue that does not exist never does. Only modify
+ * changes this, after its command. Posting does not use ibv_qp.state: libibverbs stores it without
+ * a lock after modify, and after a query, whose answer may be older than the last modify. A state
+ * that the device enters by itself, SQE or ERR, accepts the same work requests as the one before.
+ */
+void ornic_wq_set_open(struct ornic_wq *wq, bool open)
 {
-	return to_ocq(qp->vqp.qp.recv_cq ? qp->vqp.qp.recv_cq : qp->vqp.qp.send_cq);
-}
-
-/* Lock both CQs of a queue pair, the one with the lower number first. */
-static void ornic_qp_lock_cqs(struct ornic_qp *qp)
-{
-	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
-
-	if (send == recv) {
-		ornic_lock(&send->lock);
-	} else if (send->cqn < recv->cqn) {
-		ornic_lock(&send->lock);
-		ornic_lock(&recv->lock);
-	} else {
-		ornic_lock(&recv->lock);
-		ornic_lock(&send->lock);
-	}
-}
-
-static void ornic_qp_unlock_cqs(struct ornic_qp *qp)
-{
-	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
-
-	ornic_unlock(&send->lock);
-	if (send != recv)
-		ornic_unlock(&recv->lock);
-}
-
-/* Drop the unpolled entries of a queue pair. Caller holds the locks of both CQs. */
-static void ornic_qp_drop_cqes(struct ornic_qp *qp)
-{
-	struct ornic_cq *send = to_ocq(qp->vqp.qp.send_cq);
-	struct ornic_cq *recv = ornic_qp_recv_cq(qp);
-
-	ornic_cq_drop_qp(send, qp);
-	if (send != recv)
-		ornic_cq_drop_qp(recv, qp);
+	ornic_lock(&wq->lock);
+	wq->open = open && wq->entries;
+	ornic_unlock(&wq->lock);
 }
 
 /*
- * Empty the queues after the device has moved the queue pair to RESET (ORN-CQ-19). Store the state
- * under both queue locks, because libibverbs stores it later: until then other threads could post
- * to the empty queues (ORN-RNG-4). Of a work queue ibv_cmd_modify_wq() has stored the state.
+ * Empty one queue and drop its unpolled entries. Close it in the same critical section, so that no
+ * thread posts to the empty queue (ORN-RNG-4).
  */
+static void ornic_qp_reset_wq(struct ornic_qp *qp, bool recv)
+{
+	struct ornic_wq *wq = recv ? &qp->rq : &qp->sq;
+	struct ornic_cq *cq = ornic_qp_cq(qp, recv);
+
+	if (!cq)
+		return;
+	ornic_lock(&cq->lock);
+	ornic_lock(&wq->lock);
+	ornic_cq_drop_qp(cq, qp, recv);
+	ornic_wq_reset(wq);
+	wq->open = false;
+	ornic_unlock(&wq->lock);
+	ornic_unlock(&cq->lock);
+}
+
+/* Empty the queues after the device has moved the queue pair to RESET (ORN-CQ-19). */
 void ornic_qp_reset(struct ornic_qp *qp)
 {
-	ornic_qp_lock_cqs(qp);
-	ornic_lock(&qp->sq.lock);
-	ornic_lock(&qp->rq.lock);
-	ornic_qp_drop_cqes(qp);
-	ornic_wq_reset(&qp->sq);
-	ornic_wq_reset(&qp->rq);
-	qp->vqp.qp.state = IBV_QPS_RESET;
-	ornic_unlock(&qp->rq.lock);
-	ornic_unlock(&qp->sq.lock);
-	ornic_qp_unlock_cqs(qp);
+	ornic_qp_reset_wq(qp, false);
+	ornic_qp_reset_wq(qp, true);
 }
 
 /*
@@ -473,8 +494,20 @@ int ornic_modify_qp_rate_limit(struct ibv_qp *ibqp, struct ibv_qp_rate_limit_att
 				  limit->typical_pkt_sz);
 }
 
+/* Open or empty the queues after the device has moved the queue pair to @state. */
+static void ornic_qp_moved(struct ornic_qp *qp, enum ibv_qp_state state)
+{
+	if (state == IBV_QPS_RESET) {
+		ornic_qp_reset(qp);
+		return;
+	}
+	ornic_wq_set_open(&qp->sq, state >= IBV_QPS_RTS);
+	ornic_wq_set_open(&qp->rq, true);
+}
+
 int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 {
+	struct ornic_qp *qp = to_oqp(ibqp);
 	struct ibv_modify_qp cmd = {};
 	int ret;
 
@@ -484,9 +517,8 @@ int ornic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask
 		ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (ret)
 		return ret;
-	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET &&
-	    !to_oqp(ibqp)->rss && !ornic_is_target(ibqp))
-		ornic_qp_reset(to_oqp(ibqp));
+	if (attr_mask & IBV_QP_STATE && !qp->rss && !ornic_is_target(ibqp))
+		ornic_qp_moved(qp, attr->qp_state);
 	return 0;
 }
 
@@ -513,25 +545,15 @@ int ornic_query_qp_data_in_order(struct ibv_qp *ibqp,
 	return to_octx(ibqp->context)->limits.flags & ORNIC_ABI_F_DATA_IN_ORDER ? 1 : 0;
 }
 
-/*
- * Remove a queue pair that the device has destroyed from the table and drop its unpolled
- * entries. Caller holds the mutex of the table.
- */
+/* Remove a queue pair that the device has destroyed from its tables (ORN-CQ-19). */
 void ornic_qp_leave(struct ornic_qp *qp)
 {
-	ornic_qp_lock_cqs(qp);
-	ornic_qp_drop_cqes(qp);
-	ornic_qp_table_remove(&to_octx(qp->vqp.qp.context)->qp_table, qp->qpn);
-	ornic_qp_unlock_cqs(qp);
+	ornic_qp_leave_wq(qp, false);
+	ornic_qp_leave_wq(qp, true);
 }
 
-/*
- * Hold the mutex of the table during the command. Otherwise a new queue pair could get the
- * number while completions of the old one are still in the CQs.
- */
 int ornic_destroy_qp(struct ibv_qp *ibqp)
 {
-	struct ornic_qp_table *table = &to_octx(ibqp->context)->qp_table;
 	struct ornic_qp *qp = to_oqp(ibqp);
 	int ret;
 
@@ -539,13 +561,10 @@ int ornic_destroy_qp(struct ibv_qp *ibqp)
 		return ornic_destroy_target(ibqp);
 	if (qp->rss)
 		return ornic_rss_destroy(qp);
-	pthread_mutex_lock(&table->mutex);
 	ret = ibv_cmd_destroy_qp(ibqp);
-	if (!ret)
-		ornic_qp_leave(qp);
-	pthread_mutex_unlock(&table->mutex);
 	if (ret)
 		return ret;
+	ornic_qp_leave(qp);
 	ornic_qp_free(qp);
 	return 0;
 }

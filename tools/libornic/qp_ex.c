@@ -15,7 +15,7 @@ static void ornic_wr_start(struct ibv_qp_ex *ibqp)
 	struct ornic_qp *qp = to_oqp_ex(ibqp);
 
 	ornic_lock(&qp->sq.lock);
-	qp->build_err = ibqp->qp_base.state < IBV_QPS_RTS || !qp->sq.entries ? EINVAL : 0;
+	qp->build_err = qp->sq.open ? 0 : EINVAL;
 	qp->build_next = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	qp->build = NULL;
 }

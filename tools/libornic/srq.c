@@ -177,7 +177,6 @@ static int ornic_srq_cmd(struct ibv_pd *pd, struct ornic_srq *srq, struct ibv_sr
 static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
 			  struct ibv_srq_init_attr_ex *attr)
 {
-	struct ornic_qp_table *table = &to_octx(ctx)->srq_table;
 	struct ornic_create_xsrq_resp resp = {};
 	struct ornic_create_xsrq cmd = {};
 	int ret;
@@ -190,9 +189,7 @@ static int ornic_xsrq_cmd(struct ibv_context *ctx, struct ornic_srq *srq,
 	if (ret)
 		return ret;
 	srq->srqn = resp.srqn;
-	pthread_mutex_lock(&table->mutex);
-	ret = ornic_qp_table_insert(table, srq->srqn, srq);
-	pthread_mutex_unlock(&table->mutex);
+	ret = ornic_qp_table_insert(&to_octx(ctx)->xrc_srqs, srq->srqn, to_ocq(srq->vsrq.cq), srq);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->vsrq.srq);
 	return ret;
@@ -259,6 +256,9 @@ static struct ibv_srq *ornic_create_xsrq(struct ibv_context *ctx,
 	srq = ornic_srq_new(attr->pd, &got.attr);
 	if (!srq)
 		return NULL;
+	/* As ibv_create_srq() does for other SRQs; an event may come before the command ends. */
+	srq->vsrq.srq.srq_context = attr->srq_context;
+	srq->vsrq.srq.pd = attr->pd;
 	ret = ornic_xsrq_cmd(ctx, srq, &got);
 	if (ret) {
 		ornic_srq_free(srq);
@@ -320,23 +320,20 @@ int ornic_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 	return 0;
 }
 
-/* Hold the mutex of the table during the command, for the reason given at ornic_destroy_qp(). */
 static int ornic_destroy_xsrq(struct ornic_srq *srq)
 {
-	struct ornic_qp_table *table = &to_octx(srq->vsrq.srq.context)->srq_table;
+	struct ornic_context *ctx = to_octx(srq->vsrq.srq.context);
 	struct ornic_cq *cq = to_ocq(srq->vsrq.cq);
 	int ret;
 
-	pthread_mutex_lock(&table->mutex);
 	ret = ibv_cmd_destroy_srq(&srq->vsrq.srq);
-	if (!ret) {
-		ornic_lock(&cq->lock);
-		ornic_cq_drop_srq(cq, srq->srqn);
-		ornic_qp_table_remove(table, srq->srqn);
-		ornic_unlock(&cq->lock);
-	}
-	pthread_mutex_unlock(&table->mutex);
-	return ret;
+	if (ret)
+		return ret;
+	ornic_lock(&cq->lock);
+	ornic_cq_drop_srq(cq, srq->srqn);
+	ornic_qp_table_remove(&ctx->xrc_srqs, srq->srqn);
+	ornic_unlock(&cq->lock);
+	return 0;
 }
 
 int ornic_destroy_srq(struct ibv_srq *ibsrq)
@@ -416,13 +413,18 @@ bool ornic_srq_complete(struct ornic_srq *srq, uint32_t id, uint64_t *wr_id)
 	return posted;
 }
 
-/* Return the number of receives that are posted and whose completions are not polled. */
-uint32_t ornic_srq_posted(struct ornic_srq *srq)
+/*
+ * Return the number of receives that are posted and whose completions are not polled; 0 if the CQ
+ * resize with the number @resize has counted them before.
+ */
+uint32_t ornic_srq_posted(struct ornic_srq *srq, uint32_t resize)
 {
-	uint32_t posted;
+	uint32_t posted = 0;
 
 	ornic_lock(&srq->wq.lock);
-	posted = srq->posted;
+	if (srq->counted != resize)
+		posted = srq->posted;
+	srq->counted = resize;
 	ornic_unlock(&srq->wq.lock);
 	return posted;
 }

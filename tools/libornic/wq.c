@@ -2,8 +2,8 @@
 /*
  * Receive work queues and indirection tables of them.
  *
- * A work queue is a queue pair without a send queue. It is in qp_table, so that its
- * completions are found.
+ * A work queue is a queue pair without a send queue. It is in the table of receive queues, so
+ * that its completions are found.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,16 +23,7 @@ static struct ornic_rwq *to_orwq(struct ibv_wq *wq)
 static int ornic_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr,
 			      struct ibv_recv_wr **bad_wr)
 {
-	struct ornic_qp *qp = to_orwq(wq)->qp;
-	int ret = EINVAL;
-
-	ornic_lock(&qp->rq.lock);
-	if (wq->state != IBV_WQS_RESET)
-		ret = ornic_rq_post(to_octx(wq->context), qp, wr, bad_wr);
-	else
-		*bad_wr = wr;
-	ornic_unlock(&qp->rq.lock);
-	return ret;
+	return ornic_rq_post(to_octx(wq->context), to_orwq(wq)->qp, wr, bad_wr);
 }
 
 static int ornic_wq_check(struct ornic_context *ctx, const struct ibv_wq_init_attr *attr)
@@ -66,7 +57,7 @@ static int ornic_wq_cmd(struct ibv_context *ctx, struct ornic_rwq *rwq,
 	if (ret)
 		return ret;
 	rwq->qp->qpn = resp.qpn;
-	ret = ornic_qp_enter(to_octx(ctx), rwq->qp);
+	ret = ornic_qp_enter(rwq->qp);
 	if (ret)
 		ibv_cmd_destroy_wq(&rwq->ibv_wq);
 	return ret;
@@ -82,7 +73,6 @@ static int ornic_wq_setup(struct ibv_context *ctx, struct ornic_rwq *rwq,
 	if (!qp)
 		return ENOMEM;
 	qp->vqp.qp.context = ctx;
-	qp->vqp.qp.send_cq = attr->cq;
 	qp->vqp.qp.recv_cq = attr->cq;
 	ret = ornic_qp_rings(to_octx(ctx), qp, to_opd(attr->pd), IBV_QPT_RAW_PACKET, &cap);
 	if (ret) {
@@ -125,30 +115,31 @@ struct ibv_wq *ornic_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr 
 
 int ornic_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr)
 {
+	struct ornic_qp *qp = to_orwq(wq)->qp;
 	struct ibv_modify_wq cmd = {};
 	int ret;
 
 	ret = ibv_cmd_modify_wq(wq, attr, &cmd, sizeof(cmd));
 	if (ret)
 		return ret;
-	if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
-		ornic_qp_reset(to_orwq(wq)->qp);
+	if (!(attr->attr_mask & IBV_WQ_ATTR_STATE))
+		return 0;
+	if (attr->wq_state == IBV_WQS_RESET)
+		ornic_qp_reset(qp);
+	else
+		ornic_wq_set_open(&qp->rq, true);
 	return 0;
 }
 
 int ornic_destroy_wq(struct ibv_wq *wq)
 {
-	struct ornic_qp_table *table = &to_octx(wq->context)->qp_table;
 	struct ornic_rwq *rwq = to_orwq(wq);
 	int ret;
 
-	pthread_mutex_lock(&table->mutex);
 	ret = ibv_cmd_destroy_wq(wq);
-	if (!ret)
-		ornic_qp_leave(rwq->qp);
-	pthread_mutex_unlock(&table->mutex);
 	if (ret)
 		return ret;
+	ornic_qp_leave(rwq->qp);
 	ornic_qp_free(rwq->qp);
 	free(rwq);
 	return 0;
