@@ -265,13 +265,16 @@ static bool gets_in(const struct packet *p)
 	return !in_vlan || (p->vlan && (p->vlan_tci & 0xfff) == VLAN);
 }
 
-/* Account for RoCE packets to a device: its port counted them as received, or as dropped. */
+/*
+ * Account for RoCE packets to a device: its port counted them as received, as dropped, or as frames
+ * for the rules.
+ */
 static uint64_t counted(int i)
 {
 	const uint64_t *cnt = rig.s[i].f->dev.cnt;
 
 	return cnt[CNT_rdma_rx_packets] + cnt[CNT_bad_gid] + cnt[CNT_bad_qpn] +
-	       cnt[CNT_bad_opcode] + cnt[CNT_bad_pkey];
+	       cnt[CNT_bad_opcode] + cnt[CNT_bad_pkey] + cnt[CNT_rx_packets];
 }
 
 static void input_frame(uint8_t *f, uint32_t len)

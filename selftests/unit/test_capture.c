@@ -24,6 +24,7 @@
 #include "capture/pcapng.h"
 #include "lib/failing.h"
 #include "log.h"
+#include "net/egress.h"
 #include "packet/bth.h"
 #include "packet/ip.h"
 #include "packet/roce.h"
@@ -691,6 +692,35 @@ static void test_filters(void **state)
 	assert_int_equal(keep, 100);
 }
 
+/*
+ * qp= finds the packets of a connected queue pair, whose number they do not contain, also where
+ * they leave a rate-limited link or are dropped because its queue is full.
+ */
+static void test_filter_at_slow_link(void **state)
+{
+	const struct egress_param slow = { .kbps = 1000, .queue = EGRESS_MIN_QUEUE,
+					   .kmin = EGRESS_MIN_QUEUE, .kmax = EGRESS_MIN_QUEUE };
+	uint8_t payload[900] = "x";
+	struct fixture *f = *state;
+	struct timers timers;
+	uint32_t keep;
+
+	timers_init(&timers);
+	switch_set_time(f->sw, &timers, &now);
+	assert_int_equal(switch_port_limit(f->vm[1], &slow), 0);
+	start(f, ",qp=0x11,device=vm2");
+	for (int i = 0; i < 20; i++)
+		send_roce(f, payload, sizeof(payload));
+	assert_int_equal(egress_stats(switch_port_egress(f->vm[1]))->dropped, 10);
+	now += 1000000000;
+	timers_run(&timers, now);
+	assert_int_equal(egress_stats(switch_port_egress(f->vm[1]))->frames, 10);
+	stop_and_read(f);
+	assert_int_equal(count_frames(f, &keep), 20);
+	assert_int_equal(switch_port_limit(f->vm[1], NULL), 0);
+	timers_fini(&timers);
+}
+
 /* Later ports become interfaces too; a new port is not mistaken for the one it replaces. */
 static void test_later_port(void **state)
 {
@@ -1147,6 +1177,7 @@ int main(void)
 		TEST(test_frame_and_note),
 		TEST(test_stamps),
 		TEST(test_filters),
+		TEST(test_filter_at_slow_link),
 		TEST(test_later_port),
 		TEST(test_two_captures),
 		TEST(test_limit),

@@ -662,6 +662,66 @@ static void test_bytes(void **state)
 	fix_fini(&t);
 }
 
+static void set_param(struct fix *t, const char *name, uint32_t value)
+{
+	assert_int_equal(cc_set(&t->w.e.cc, name, value), 0);
+	cc_changed(&t->w.e);
+}
+
+/*
+ * rp_max_rate is lowered below the rate that CNPs left, then raised: the limit ends, and everything
+ * leaves at once.
+ */
+static void test_max_rate_changes(void **state)
+{
+	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
+	struct fix t;
+
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		fix_init(&t, ORNIC_QPT_RC);
+		t.c.qp.timeout = 0;
+		wr_sge(&wr, t.buf, BUF, t.key);
+		wr.nsge = 1;
+		set_param(&t, "rp_max_rate", 1000);
+		cnp_in(&t);
+		if (waits)
+			conn_send(&t.c, &wr);
+		world_run(&t.w);
+		assert_int_equal(rate_waits(&t.c.qp.rate), waits);
+		set_param(&t, "rp_max_rate", 100);
+		conn_send(&t.c, &wr);
+		world_finish(&t.w, 100 * US);
+		assert_false(t.c.qp.cc.limiting);
+		assert_int_equal(t.c.qp.rate.pace, 0);
+		set_param(&t, "rp_max_rate", 10000);
+		world_run(&t.w);
+		assert_int_equal(got(&t, 0), (1 + waits) * BUF);
+		fix_fini(&t);
+	}
+}
+
+/* rp_time_reset is raised while a queue pair waits: it waits on, and causes no turns. */
+static void test_time_reset_raised(void **state)
+{
+	struct wr wr = { .opcode = ORNIC_WR_RDMA_WRITE, .raddr = 0x5000, .rkey = 1 };
+	struct fix t;
+
+	(void)state;
+	fix_init(&t, ORNIC_QPT_RC);
+	t.c.qp.timeout = 0;
+	wr_sge(&wr, t.buf, BUF, t.key);
+	set_param(&t, "rp_rate_to_set_on_first_cnp", 1);
+	cnp_in(&t);
+	conn_send(&t.c, &wr);
+	world_run(&t.w);
+	assert_true(rate_waits(&t.c.qp.rate));
+	set_param(&t, "rp_time_reset", 1000000);
+	assert_true(world_pass(&t.w, 200 * US) > 1000 * (int64_t)US);
+	assert_int_equal(got(&t, 0), 1024);
+	fix_fini(&t);
+}
+
 /* To a peer outside this daemon, READ responses go no faster than rp_max_rate. */
 static void test_remote(void **state)
 {
@@ -710,6 +770,7 @@ int main(void)
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_remote),
+		cmocka_unit_test(test_max_rate_changes), cmocka_unit_test(test_time_reset_raised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

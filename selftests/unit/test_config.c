@@ -148,6 +148,24 @@ static void test_link(void **state)
 			      "\"pmax\": \"1\"}]}"), 0);
 	assert_int_equal(c->device[0].link.kbps, 1000000);
 	assert_int_equal(c->device[0].link.pmax, 1);
+	/* a zero that is given is no default */
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,rate=1G,pmax=0 -d path=/b,rate=1G,kmin=0,kmax=0 "
+			     "-p tap,ifname=t,rate=1G,kmin=0"), CONFIG_RUN);
+	l = &c->device[0].link;
+	assert_int_equal(l->pmax, 0);
+	assert_int_equal(l->kmin, 5000);	/* EGRESS_KMIN_NS */
+	l = &c->device[1].link;
+	assert_int_equal(l->kmin, 0);
+	assert_int_equal(l->kmax, 0);
+	assert_int_equal(l->pmax, EGRESS_PMAX);
+	l = &c->port[0].link;
+	assert_int_equal(l->kmin, 0);
+	assert_int_equal(l->kmax, 200000);	/* EGRESS_KMAX_NS */
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,rate=1G,queue=0"), CONFIG_BAD);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,rate=1G,kmax=0"), CONFIG_BAD);	/* below kmin */
 }
 
 static void test_cc(void **state)

@@ -104,7 +104,7 @@ static void net_init(struct net *n, const struct setting *s)
 	if (s->max)
 		assert_int_equal(cc_set(&n->w.e.cc, "rp_max_rate", s->max), 0);
 	port = n->w.dut[2].dev.port.sw;
-	egress_default(&link);
+	egress_default(&link, s->queue ? EGRESS_KEY_QUEUE : 0);
 	assert_int_equal(switch_port_limit(port, &link), 0);
 	n->q = switch_port_egress(port);
 	n->stats = egress_stats(n->q);

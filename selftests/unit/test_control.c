@@ -557,6 +557,52 @@ static void test_leave(void **state)
 	works(f);
 }
 
+/* Send a request that adds port @name. */
+static void say_port(struct fixture *f, int fd, const char *name)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
+		 "{\"spec\":\"stream,path=%s/%s,name=%s\"}}\n", f->dir, name, name);
+	assert_int_equal(send(fd, line, strlen(line), 0), strlen(line));
+}
+
+/* A client that sends several requests and closes the connection without reading any answer */
+static void test_leave_early(void **state)
+{
+	static const char methods[] = "{" V "\"id\":1,\"method\":\"methods\"}\n";
+	const size_t one = sizeof(methods) - 1;
+	static char blank[60000], many[500 * sizeof(methods)];
+	struct fixture *f = *state;
+	int fd;
+
+	/* before the first answer; not all lines fit into the daemon's buffer */
+	memset(blank, ' ', sizeof(blank));
+	blank[sizeof(blank) - 1] = '\n';
+	fd = dial(f);
+	say_port(f, fd, "a");
+	say_port(f, fd, "b");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send(fd, blank, sizeof(blank), 0), sizeof(blank));
+	say_port(f, fd, "c");
+	assert_int_equal(send(fd, "{", 1, 0), 1);
+	close(fd);
+	turns(f, 40);
+	assert_int_equal(f->d.nuplinks, 3);
+	/* while the daemon cannot send an answer */
+	fd = dial(f);
+	for (int i = 0; i < 500; i++)
+		memcpy(many + i * one, methods, one);
+	assert_int_equal(send(fd, many, 500 * one, 0), 500 * one);
+	say_port(f, fd, "d");
+	turns(f, 2000);
+	assert_int_equal(f->d.nuplinks, 3);
+	close(fd);
+	turns(f, 2000);
+	assert_int_equal(f->d.nuplinks, 4);
+	works(f);
+}
+
 static void test_many(void **state)
 {
 	struct fixture *f = *state;
@@ -764,6 +810,7 @@ int main(void)
 		WITH(test_long_line),
 		WITH(test_binary),
 		WITH(test_leave),
+		WITH(test_leave_early),
 		WITH(test_many),
 		WITH(test_slow_reader),
 		WITH(test_stuck),

@@ -172,6 +172,47 @@ static void test_bad_receive(void **state)
 		    C(rdma_tx_packets, 1)));
 }
 
+/* ORN-STAT-4: a WRITE is counted when it is executed, not with each attempt before. */
+static void test_rnr(void **state)
+{
+	struct ends *t = *state;
+	const uint64_t *cnt = t->b.d->dev.cnt;
+
+	post(t, ORNIC_WR_RDMA_WRITE_IMM, 100, t->akey);
+	world_finish(&t->w, 10000000);
+	assert_true(cnt[CNT_rnr_naks_sent] > 1);
+	assert_int_equal(cnt[CNT_rx_write], 0);
+	conn_recv(&t->b, t->bbuf, BUF, t->bkey);
+	world_finish(&t->w, 10000000);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	assert_int_equal(cnt[CNT_rx_write], 1);
+}
+
+/* ORN-STAT-4: a WRITE whose key is rejected, and a SEND longer than its receive, never */
+static void test_rejected(void **state)
+{
+	struct ends *t = *state;
+
+	t->bkey ^= 1;
+	post(t, ORNIC_WR_RDMA_WRITE, 100, t->akey);
+	moved(t, MOVES(C(tx_write, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
+		       C(rdma_rx_packets, 1), C(remote_access_errors, 1)),
+	      MOVES(C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100), C(rdma_tx_packets, 1),
+		    C(remote_access_errors, 1)));
+}
+
+static void test_too_long(void **state)
+{
+	struct ends *t = *state;
+
+	conn_recv(&t->b, t->bbuf, 99, t->bkey);
+	post(t, ORNIC_WR_SEND, 100, t->akey);
+	moved(t, MOVES(C(tx_send, 1), C(rdma_tx_packets, 1), C(rdma_tx_bytes, 100),
+		       C(rdma_rx_packets, 1), C(remote_invalid_requests, 1)),
+	      MOVES(C(rdma_rx_packets, 1), C(rdma_rx_bytes, 100), C(rdma_tx_packets, 1),
+		    C(remote_invalid_requests, 1)));
+}
+
 /* ORN-STAT-15: a datagram for a group with two members at the other function, one with a set */
 static void test_multicast(void **state)
 {
@@ -227,7 +268,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(write), TEST(read), TEST(atomic), TEST(send), TEST(bad_request),
-		TEST(local_protection), TEST(bad_receive), TEST(multicast),
+		TEST(local_protection), TEST(bad_receive), TEST(rnr), TEST(rejected),
+		TEST(too_long), TEST(multicast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

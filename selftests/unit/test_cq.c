@@ -434,6 +434,41 @@ static void check_failed(struct fixture *f, uint32_t syndrome)
 	assert_int_equal(f->n.fatals, 0);
 }
 
+/*
+ * A guest may let all CQs fail at the end of one turn. The looks visit no queue pair: one later
+ * visit of each serves all CQs.
+ */
+static void test_many_fail(void **state)
+{
+	enum { N = 16 };
+	struct fixture *f = *state;
+	struct ornic_cqe cqe = {};
+	struct nic_cq *cq[N];
+	struct nic_qp *qp[N];
+
+	for (int i = 0; i < N; i++) {
+		cq[i] = nic_cq_new(&f->n, LOG, f->ceq, 0);
+		qp[i] = nic_qp_new(&f->n, ORNIC_QPT_RAW, 0, f->cq, cq[i]);
+		nic_qp_rts(qp[i]);
+	}
+	nic_turns(&f->e);
+	for (int i = 0; i < N; i++) {
+		cq_post(&cq[i]->cq, &cqe);
+		cq[i]->cq.rec = 0x1000;		/* no memory */
+	}
+	for (int i = 0; i < N; i++) {
+		cq_look(&cq[i]->cq);
+		assert_true(cq[i]->cq.error);
+	}
+	for (int i = 0; i < N; i++)
+		assert_int_equal(qp[i]->qp.state, ORNIC_QPS_RTS);
+	engine_turn(&f->e);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(qp[i]->qp.state, ORNIC_QPS_ERR);
+		assert_int_equal(qp[i]->qp.syndrome, ORNIC_SYN_RING_MEMORY);
+	}
+}
+
 /* ORN-CQ-3, ORN-CQ-10 */
 static void test_overflow(void **state)
 {
@@ -530,8 +565,7 @@ static void test_announced_before_failure(void **state)
 
 static void moderate(struct fixture *f, uint16_t count, uint16_t period_us)
 {
-	f->cq->cq.mod_count = count;
-	f->cq->cq.mod_period_us = period_us;
+	cq_moderate(&f->cq->cq, count, period_us);
 }
 
 /* One turn only, without waiting for the moderation period. */
@@ -588,6 +622,32 @@ static void test_moderation_zero_is_at_once(void **state)
 	arm(f, 2, ORNIC_ARM_ANY);
 	post(f, 0, 0, 0);
 	assert_int_equal(events_now(f), 1);
+}
+
+/* ORN-CQ-4: a change holds for an event that is due, from the time of the first entry on. */
+static void test_moderation_change(void **state)
+{
+	static const struct { uint16_t count, period_us; } faster[] = {
+		{ 0, 0 }, { 0, 60000 }, { 1000, 0 }, { 1, 60000 },
+	};
+	struct fixture *f = *state;
+	struct timer *t = &f->cq->cq.mod_timer;
+	uint64_t expires;
+
+	for (uint32_t i = 0; i < sizeof(faster) / sizeof(faster[0]); i++) {
+		moderate(f, 1000, 60000);
+		arm(f, i + 1, ORNIC_ARM_ANY);
+		post(f, i, 0, 0);
+		assert_int_equal(events_now(f), 0);
+		expires = t->expires;
+		moderate(f, 2000, 50000);
+		assert_true(timer_armed(t));
+		assert_int_equal(t->expires, expires - 10000000);
+		moderate(f, faster[i].count, faster[i].period_us);
+		assert_int_equal(events(f), 1);
+		assert_false(timer_armed(t));
+		poll_all(f);
+	}
 }
 
 /* A solicited arm is not moderated (ORN-CQ-5). */
@@ -659,6 +719,7 @@ int main(void)
 		TEST(test_events_held_when_eq_full),
 		TEST(test_destroyed_while_held),
 		TEST(test_change_of_eq),
+		TEST(test_many_fail),
 		TEST(test_overflow),
 		TEST(test_ignore_overrun),
 		TEST(test_index_beyond_producer),
@@ -670,6 +731,7 @@ int main(void)
 		TEST(test_moderation_by_count),
 		TEST(test_moderation_by_period),
 		TEST(test_moderation_zero_is_at_once),
+		TEST(test_moderation_change),
 		TEST(test_moderation_of_solicited),
 		TEST(test_moderation_overtaken_by_poll),
 		TEST(test_init_refuses),

@@ -10,10 +10,13 @@
 
 #include "lib/inproc.h"
 
+#include "engine/link.h"
+#include "engine/qp.h"
 #include "mem/gpa.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <ornic/srq.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -276,6 +279,67 @@ static void test_bus_master(void **state)
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }
 
+/* ORN-PCI-4, ORN-SRQ-6: a queue pair without rings goes on too when the bit is set again. */
+static void test_bus_master_without_rings(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_srq_create_cmd srq = {
+		.log_entries = 4,
+		.stride = 6,
+		.pd = htole32(p->pd),
+		.dbpage = htole32(1),
+		.max_sge = htole16(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+	struct ornic_qp_create_cmd cmd;
+	struct host_qp qp;
+	struct ornic_eqe eqe;
+
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &srq, sizeof(srq), NULL, 0),
+			 ORNIC_ST_OK);
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &cmd);
+	cmd.srq = htole32(host_number(&p->host));
+	cmd.sq_log = ORNIC_NO_RING;
+	cmd.rq_log = ORNIC_NO_RING;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_OK);
+	qp.number = host_number(&p->host);
+	inproc_connect_self(p, &qp);
+	while (host_next(&p->eq0, &eqe))
+		;
+	inproc_bus_master(p, false);
+	qp_set_state(table_get(&p->f->dev.qps, qp.number), ORNIC_QPS_ERR);
+	inproc_turn(p);
+	inproc_bus_master(p, true);
+	assert_true(host_wait(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_LAST_WQE);
+	assert_int_equal(le32toh(eqe.number), qp.number);
+}
+
+/* ORN-PORT-12, ORN-IDN-4: the host learns later of a change of the link in between. */
+static void test_bus_master_link(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t generation;
+	struct ornic_eqe eqe;
+
+	assert_int_equal(host_port_up(&p->host, 0), ORNIC_ST_OK);
+	while (host_next(&p->eq0, &eqe))
+		;
+	generation = p->f->generation;
+	inproc_bus_master(p, false);
+	link_set_carrier(&p->f->dev, false);
+	assert_false(host_next(&p->eq0, &eqe));
+	inproc_bus_master(p, true);
+	assert_true(host_wait(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
+	assert_true(host_wait(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_PORT_ERR);
+	assert_int_equal(p->f->generation, generation + 1);
+	assert_int_equal(le32toh(block(p)->generation), (uint32_t)p->f->generation);
+}
+
 /*
  * Status and syndrome in memory, then the event, then READY falls (ORN-CTL-17, ORN-CTL-28,
  * ORN-CTL-33); no command is answered any more (ORN-CTL-29).
@@ -331,6 +395,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flr_time, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_bus_master, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_bus_master_without_rings, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_bus_master_link, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_fatal, inproc_setup_ready, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_d3hot, inproc_setup_ready, inproc_teardown),

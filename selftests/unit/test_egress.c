@@ -70,11 +70,13 @@ static void arrived(void *arg, const struct packet *p, const char *note)
 	f->note = note;
 }
 
-static void lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
+static void lost(void *arg, uint8_t *frame, uint32_t len, const struct frames_kept *kept,
+		 const char *why)
 {
 	struct fixture *f = arg;
 
 	assert_true(len > 20);
+	assert_false(kept->roce);
 	f->why = why;
 	f->lost++;
 	f->lost_salt = frame[20];
@@ -133,10 +135,10 @@ static const char *salt_note(uint8_t salt)
 	return salt & 1 ? "odd" : NULL;
 }
 
-static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
+static void put_from(struct fixture *f, struct switch_port *from, uint32_t len, uint8_t salt)
 {
 	static uint8_t bytes[FRAMES_MAX_BYTES + 8];
-	struct packet p = { .kind = PACKET_ETHERNET, .len = len, .nseg = 2 };
+	struct packet p = { .kind = PACKET_ETHERNET, .from = from, .len = len, .nseg = 2 };
 
 	memset(bytes, salt, sizeof(bytes));
 	be16_put(bytes + 12, 0x88b5);
@@ -147,14 +149,20 @@ static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
 	memset(bytes, 0xff, sizeof(bytes));	/* the queue holds a copy */
 }
 
-static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
+static void put_plain(struct fixture *f, uint32_t len, uint8_t salt)
 {
-	static uint8_t payload[PACKET_MAX_PAYLOAD];
+	put_from(f, NULL, len, salt);
+}
+
+static uint8_t payload[PACKET_MAX_PAYLOAD];
+
+static struct packet roce(uint32_t len, uint8_t tclass, bool v6)
+{
 	struct packet p = {
 		.kind = PACKET_ROCE, .tclass = tclass, .opcode = BTH_RC_SEND_ONLY, .mtu = 1024,
 		.npsn = len > 1024 ? (len + 1023) / 1024 : 1, .len = len, .nseg = 1,
 		.udp_sport = 0xc000, .pkey = 0xffff, .hop_limit = 64, .psn = 0xfffffe,
-		.ackreq = true,
+		.ackreq = true, .sqpn = 0x77,
 	};
 
 	for (uint32_t i = 0; i < len; i++)
@@ -164,6 +172,13 @@ static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
 	if (v6)
 		memcpy(p.dgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 2 }, 16);
 	p.seg[0] = (struct seg) { payload, len };
+	return p;
+}
+
+static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
+{
+	struct packet p = roce(len, tclass, v6);
+
 	egress_put(f->q, &p, NULL);
 	memset(payload, 0xff, sizeof(payload));
 }
@@ -221,6 +236,80 @@ static void test_drop(void **state)
 		assert_int_equal(f->seen, round * 3);
 	}
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
+}
+
+/*
+ * Frames that wait and came from a port are dropped, wherever they are in the queue. The others
+ * keep their order, and leave without a gap at the rate of the link.
+ */
+static void test_drop_from(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *a = (void *)&f->bytes[0], *b = (void *)&f->bytes[1];
+	const uint64_t frame = FRAME * 80;
+
+	set(f, 100000, 20000);
+	egress_drop_from(f->q, a, "nothing");
+	for (int round = 0; round < 50; round++) {	/* the ring wraps */
+		uint64_t begin = f->now, first = f->seen, lost = f->lost;
+
+		for (int n = 0; n < 12; n++)
+			put_from(f, n % 3 ? a : b, FRAME, n);
+		run(f, begin + frame / 2);		/* the first one is on the wire */
+		egress_drop_from(f->q, NULL, "nothing");
+		assert_int_equal(egress_depth(f->q), 12 * FRAME);
+		egress_drop_from(f->q, a, "gone");
+		assert_string_equal(f->why, "gone");
+		assert_int_equal(f->lost - lost, 8);
+		assert_int_equal(f->lost_salt, 11);
+		assert_int_equal(egress_depth(f->q), 4 * FRAME);
+		run(f, begin + frame / 2 + round % 30 * frame / 10);
+		egress_drop_from(f->q, a, "nothing");
+		put_from(f, a, FRAME, 12);
+		run(f, UINT64_MAX);
+		assert_int_equal(f->seen - first, 5);
+		for (int n = 0; n < 5; n++) {
+			assert_int_equal(f->salt[(first + n) % SEEN_MAX], n * 3);
+			assert_in_range(f->when[(first + n) % SEEN_MAX],
+					begin + (n + 1) * frame - 5, begin + (n + 1) * frame + 1);
+		}
+		put_from(f, a, FRAME, 1);
+		egress_drop_from(f->q, a, "gone");
+		assert_int_equal(egress_depth(f->q), 0);
+		assert_int_equal(f->timers.n, 0);
+	}
+}
+
+/* Some frames are dropped by port, with any sizes and changes of the queue; the others arrive. */
+static void test_drop_from_random(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *ports[2] = { (void *)&f->bytes[0], (void *)&f->bytes[1] };
+	uint8_t expect[SEEN_MAX];
+
+	srand(2);
+	for (int round = 0; round < 300; round++) {
+		uint32_t first = f->seen, n = 0, frames = rand() % 1000;
+		bool gone = rand() % 2;
+
+		set(f, 1000000, rand() % 2 ? 10000u + rand() % 90000 : EGRESS_MAX_QUEUE);
+		for (uint32_t i = 0; i < frames; i++) {
+			uint64_t dropped = egress_stats(f->q)->dropped;
+			bool port = i < frames / 2 ? !gone : rand() % 2;
+
+			if (i == frames / 2)	/* the ring may wrap */
+				run(f, f->now + rand() % 1000000);
+			put_from(f, ports[port], 21 + rand() % (rand() % 2 ? 200 : 9190), i);
+			if (egress_stats(f->q)->dropped == dropped && port != gone)
+				expect[n++] = i;
+		}
+		set(f, 1000000, 10000);
+		egress_drop_from(f->q, ports[gone], "gone");
+		run(f, UINT64_MAX);
+		assert_int_equal(f->seen - first, n);
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(f->salt[(first + i) % SEEN_MAX], expect[i]);
+	}
 }
 
 /* The queue never exceeds its limit; all accepted frames arrive, and no other. */
@@ -313,12 +402,57 @@ static void test_cut(void **state)
 		assert_int_equal(f->last.psn, 2);
 		assert_int_equal(f->last.npsn, 1);
 		assert_true(f->last.ackreq);
+		assert_int_equal(f->last.sqpn, 0x77);	/* which is not in its frame */
 		assert_null(f->last.from);
 		assert_int_equal(f->last.len, 5000 - 4096);
 		for (uint32_t i = 0; i < f->last.len; i++)
 			assert_int_equal(f->bytes[f->last.seg[0].ptr - f->last.frame.ptr + i],
 					 (uint8_t)((4096 + i) * 7));
 	}
+}
+
+/* Queue @len bytes as a packet of @kind; check that they arrive as such. */
+static void expect_kind(struct fixture *f, enum packet_kind kind, uint8_t *bytes, uint32_t len)
+{
+	struct packet p = { .kind = kind, .frame = { bytes, len }, .len = len, .nseg = 1 };
+	uint32_t seen = f->seen;
+
+	p.seg[0] = p.frame;
+	egress_put(f->q, &p, NULL);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->seen, seen + 1);
+	assert_int_equal(f->last.kind, kind);
+	assert_int_equal(f->last.frame.len, len);
+	assert_memory_equal(f->bytes, bytes, len);
+	if (kind != PACKET_ETHERNET)
+		return;
+	assert_int_equal(f->last.len, len);
+	assert_ptr_equal(f->last.seg[0].ptr, f->last.frame.ptr);
+}
+
+/*
+ * A packet stays what it is: a frame of a RAW queue pair that looks like RoCEv2 is Ethernet
+ * (ORN-PORT-19), with a wrong ICRC or lengths that contradict each other, too.
+ */
+static void test_kind(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = roce(33, 0, false);
+	uint8_t bytes[FRAMES_MAX_BYTES];
+	struct frames cut;
+	uint32_t len;
+
+	set(f, 1000000, 100000);
+	frames_begin(&cut, &p);
+	len = frames_next(&cut, bytes);
+	expect_kind(f, PACKET_ROCE, bytes, len);
+	expect_kind(f, PACKET_ETHERNET, bytes, len);
+	bytes[len - 1] ^= 1;
+	expect_kind(f, PACKET_BAD_ICRC, bytes, len);
+	expect_kind(f, PACKET_ETHERNET, bytes, len);
+	bytes[ETH_BYTES + IPV4_BYTES + 5] ^= 1;
+	expect_kind(f, PACKET_ETHERNET, bytes, len);
+	assert_int_equal(f->lost, 0);
 }
 
 /* A late engine delivers late, a bounded number at a time, and catches up with the rate. */
@@ -476,13 +610,14 @@ static void test_check(void **state)
 	struct egress_param p = { .kbps = 100000 };
 
 	(void)state;
-	egress_default(&p);
+	egress_default(&p, 0);
 	assert_null(egress_check(&p));
 	assert_int_equal(p.queue, EGRESS_QUEUE);
 	assert_true(p.kmin < p.kmax && p.kmax < p.queue);
 	p = (struct egress_param) { .kbps = 100000, .queue = 20000, .kmin = 15000 };
-	egress_default(&p);
+	egress_default(&p, EGRESS_KEY_QUEUE | EGRESS_KEY_KMIN);
 	assert_null(egress_check(&p));
+	assert_int_equal(p.queue, 20000);
 	assert_int_equal(p.kmin, 15000);
 	p.kbps = EGRESS_MIN_KBPS - 1;
 	assert_non_null(egress_check(&p));
@@ -573,8 +708,9 @@ static void test_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rate), TEST(test_room), TEST(test_drop), TEST(test_random),
-		TEST(test_cut),
+		TEST(test_rate), TEST(test_room), TEST(test_drop),
+		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
+		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
 		TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
 	};

@@ -492,6 +492,46 @@ static void test_orders(void **state)
 		try_order(f, orders[i].order, orders[i].undo);
 }
 
+/* Check the answer to capture.stop. */
+static void expect_ending(const char *text, size_t len, uint64_t bytes)
+{
+	json_t *answer = json_loadb(text, len, 0, NULL);
+	json_t *result = json_object_get(answer, "result");
+
+	assert_string_equal(json_string_value(json_object_get(result, "state")), "ending");
+	assert_int_equal(json_integer_value(json_object_get(result, "bytes")), bytes);
+	json_decref(answer);
+}
+
+/* A capture.stop that is rejected leaves the capture as it is; a result shows its end. */
+static void test_capture_stop(void **state)
+{
+	struct fixture *f = *state;
+	bool failed = true, done = false;
+	char order[128], *text;
+	struct capture *c;
+	size_t len = 0;
+
+	for (uint32_t left = 0; failed; left++) {
+		assert_true(left < MOST_FAILURES);
+		assert_int_equal(capture_begin(f), 0);
+		snprintf(order, sizeof(order), CALL("capture.stop", "{\"id\":%u}"), f->id);
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		text = control_request(&f->d, order, strlen(order), &len);
+		failed = failing_end();
+		c = captures_find(&f->d.captures, f->id);
+		assert_non_null(c);
+		done = text && executed(order, text, len);
+		if (text && c->ending != done)
+			fail_msg("failure %u: ending is %d: %.*s", left, c->ending, (int)len, text);
+		if (done)
+			expect_ending(text, len, c->bytes);
+		free(text);
+		captures_undo(&f->d.captures);
+	}
+	assert_true(done);
+}
+
 /* ---- clients ------------------------------------------------------------------------- */
 
 static int64_t one_turn(void *arg)
@@ -738,6 +778,7 @@ int main(void)
 		TEST(captures),
 		TEST(faults),
 		TEST(orders),
+		TEST(capture_stop),
 		TEST(clients),
 		TEST(version),
 		TEST(config),

@@ -17,6 +17,7 @@
 
 #include "lib/pair.h"
 #include "engine/link.h"
+#include "engine/steer.h"
 #include "fault/fault.h"
 #include "net/egress.h"
 #include "packet/bth.h"
@@ -347,7 +348,7 @@ static void test_forwarded(void **state)
 	rule(t, "delay by=2ms device=vm2 dir=rx");
 	assert_int_equal(delayed_sights(t, &note), 2);
 	assert_string_equal(note, "forwarded");
-	egress_default(&link);
+	egress_default(&link, 0);
 	assert_int_equal(switch_port_limit(t->b.d->dev.port.sw, &link), 0);
 	assert_int_equal(delayed_sights(t, &note), 2);
 	assert_string_equal(note, "forwarded");
@@ -391,6 +392,115 @@ static void test_truncate(void **state)
 		if (t->seen[i].way == SWITCH_OUT && t->seen[i].len == 60)
 			return;
 	fail_msg("no frame of 60 bytes was seen");
+}
+
+/* Send a message from @c, whose first packet is truncated to @to bytes. */
+static void send_truncated(struct fix *t, struct conn *c, uint32_t to)
+{
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	struct ornic_cqe cqe;
+	char text[40];
+
+	snprintf(text, sizeof(text), "truncate count=1 to=%u", to);
+	rule(t, text);
+	wr_sge(&wr, t->abuf, 100, t->akey);
+	wr.path = c->qp.path;
+	wr.path.dest_qpn = htole32(c->qp.dest_qpn);
+	conn_send(c, &wr);
+	world_finish(&t->w, LONG);
+	assert_true(conn_poll(c, &c->hscq, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_SUCCESS);
+	fault_clear(&t->w.e);
+}
+
+/*
+ * Truncate packets from @c to another queue pair of its function to several lengths. @raw receives
+ * the frames, if @match, by a rule that takes all but RoCE of this function (ORN-STEER-15).
+ */
+static void truncate_own(struct fix *t, struct conn *c, struct conn *raw, bool match)
+{
+	static const uint32_t to[] = { 60, 40, 20 };
+
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		uint64_t dropped = count(&t->a, CNT_rx_drop_rule);
+		bool takes = match && to[i] < 42;	/* no UDP header */
+		struct ornic_cqe cqe;
+
+		conn_recv(raw, t->abuf + 2048, 2048, t->akey);
+		send_truncated(t, c, to[i]);
+		assert_int_equal(conn_poll(raw, &raw->hrcq, &cqe), takes);
+		if (takes)
+			assert_int_equal(le32toh(cqe.byte_len), to[i]);
+		assert_int_equal(count(&t->a, CNT_rx_drop_rule) - dropped, !takes);
+	}
+}
+
+/*
+ * A packet between two queue pairs of a function that is truncated to an Ethernet frame is offered
+ * to the receive rules. The network interface, which did not send it, does not receive it.
+ */
+static void test_truncate_own(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UC, ORNIC_QPT_UD };
+	const struct conn_opt driver = { .type = ORNIC_QPT_RAW, .flags = ORNIC_QP_F_DRIVER };
+	const struct conn_opt user = { .type = ORNIC_QPT_RAW };
+	struct fix *t = *state;
+	struct port *port = &t->a.d->dev.port;
+	struct conn net, raw, c, d;
+	struct steer_rule match = { .kind = ORNIC_RULE_MATCH, .qp = &raw.qp };
+
+	conn_init(&net, t->a.d, &driver);
+	conn_init(&raw, t->a.d, &user);
+	conn_rts(&net);
+	conn_rts(&raw);
+	conn_recv(&net, t->abuf, 2048, t->akey);
+	port->unicast = &net.qp;
+	port->promisc = &net.qp;
+	for (size_t i = 0; i < sizeof(types); i++) {
+		const struct conn_opt opt = { .type = types[i] };
+
+		conn_init(&c, t->a.d, &opt);
+		conn_init(&d, t->a.d, &opt);
+		conn_pair(&c, &d, 100, 200);
+		for (int j = 0; j < 6; j++)
+			conn_recv(&d, t->abuf, 2048, t->akey);
+		truncate_own(t, &c, &raw, false);
+		steer_add(port, &match);
+		truncate_own(t, &c, &raw, true);
+		steer_del(port, &match);
+		conn_fini(&c);
+		conn_fini(&d);
+	}
+	conn_quiet(&net);
+	port->unicast = NULL;
+	port->promisc = NULL;
+	conn_fini(&raw);
+	conn_fini(&net);
+}
+
+/* The same for a packet to a group, which its own function gets too. */
+static void test_truncate_own_group(void **state)
+{
+	static const uint8_t mac[6] = { 1, 0, 0x5e, 0, 0, 5 };
+	static const uint8_t group[16] = { [10] = 0xff, 0xff, 224, 0, 0, 5 };
+	const struct conn_opt driver = { .type = ORNIC_QPT_RAW, .flags = ORNIC_QP_F_DRIVER };
+	const struct conn_opt uc = { .type = ORNIC_QPT_UC };
+	struct fix *t = *state;
+	struct conn net, c;
+
+	conn_init(&net, t->a.d, &driver);
+	conn_init(&c, t->a.d, &uc);
+	conn_path(&c, mac, group);
+	conn_rts(&net);
+	conn_rts(&c);
+	conn_recv(&net, t->abuf, 2048, t->akey);
+	t->a.d->dev.port.multicast = &net.qp;
+	send_truncated(t, &c, 40);
+	assert_int_equal(count(&t->a, CNT_rx_drop_rule), 1);
+	conn_quiet(&net);
+	t->a.d->dev.port.multicast = NULL;
+	conn_fini(&c);
+	conn_fini(&net);
 }
 
 static void test_ecn(void **state)
@@ -1003,6 +1113,8 @@ int main(void)
 		TEST(test_forwarded),
 		TEST(test_corrupt),
 		TEST(test_truncate),
+		TEST(test_truncate_own),
+		TEST(test_truncate_own_group),
 		TEST(test_ecn),
 		TEST(test_cnp),
 		TEST(test_conditions),

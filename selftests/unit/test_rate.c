@@ -586,6 +586,48 @@ static void test_limit_rc(void **state)
 	end_fix(t);
 }
 
+/*
+ * b's requests and its answers to READs share its rate. A stream of long ones, which takes more
+ * than a second, does not starve a few short ones. Return: long ones completed meanwhile.
+ */
+static uint32_t share_rate(bool reads)
+{
+	struct wr send = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	const uint32_t lengths[2] = { 1000, 65536 }, counts[2] = { 5, 100 };
+	struct fix *t = make_fix(ORNIC_QPT_RC);
+	struct conn *few = reads ? &t->b : &t->a, *many = reads ? &t->a : &t->b;
+	struct ornic_cqe cqe;
+	uint32_t done = 0;
+
+	t->a.qp.timeout = 0;
+	t->b.qp.timeout = 0;
+	qp_set_rate(&t->b.qp, 50000, 0, 0);
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, lengths[reads], counts[reads]);
+	wr_sge(&send, t->bbuf, lengths[!reads], t->bkey);
+	for (uint32_t i = 0; i < counts[!reads]; i++) {
+		conn_recv(&t->a, t->abuf, lengths[!reads], t->akey);
+		conn_send(&t->b, &send);
+	}
+	world_finish(&t->w, NS / 10);
+	for (uint32_t i = 0; i < counts[0]; i++) {
+		if (!conn_poll(few, &few->hscq, &cqe))
+			fail_msg("%u of %u", i, counts[0]);
+		assert_int_equal(cqe.status, 0);
+	}
+	for (; conn_poll(many, &many->hscq, &cqe); done++)
+		assert_int_equal(cqe.status, 0);
+	end_fix(t);
+	return done;
+}
+
+/* ORN-QP-42: 100 ms at 50 Mbit/s are nine messages of 64 KiB. */
+static void test_shared(void **state)
+{
+	(void)state;
+	assert_in_range(share_rate(true), 8, 10);
+	assert_in_range(share_rate(false), 8, 10);
+}
+
 /* A queue pair that waits delays no other, costs no turns, and can be destroyed at any time. */
 static void test_alone(void **state)
 {
@@ -633,7 +675,8 @@ int main(void)
 		cmocka_unit_test(test_static_switched), cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
-		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,15 @@
 #include <ornic/admin.h>
 #include "lib/nic.h"
 #include "engine/link.h"
+#include "net/egress.h"
+#include "packet/bth.h"
 #include "packet/csum.h"
+#include "packet/frames.h"
+#include "packet/ip.h"
+#include "packet/wire.h"
 
 #define MAX_FRAME	1518
+#define JUMBO_FRAME	9018
 #define BUF		2048
 #define WRITE		ORNIC_ACCESS_LOCAL_WRITE
 #define DRIVER		(ORNIC_QP_F_PRIVILEGED | ORNIC_QP_F_DRIVER)
@@ -271,6 +277,13 @@ static void test_unsignaled(void **state)
 	assert_int_equal(f->a.qp->qp.sq.done, 3);
 }
 
+static void csum_at(struct raw_wqe *w, uint16_t start, uint16_t offset)
+{
+	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+	w->eth.csum_start = htole16(start);
+	w->eth.csum_offset = htole16(offset);
+}
+
 /* ORN-ETH-10 */
 static void test_csum_partial(void **state)
 {
@@ -280,7 +293,6 @@ static void test_csum_partial(void **state)
 	for (uint32_t len = 60; len < 400; len += 13) {
 		for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]) && hdr[i] <= len; i++) {
 			uint8_t *p = frame(f, len), want[400];
-			struct raw_wqe *w;
 			uint16_t csum;
 
 			memcpy(want, p, len);
@@ -288,13 +300,76 @@ static void test_csum_partial(void **state)
 			csum = csum ? csum : 0xffff;
 			memcpy(want + 34 + 16, &csum, 2);
 			post_rx(f, BUF);
-			w = post(f, len, hdr[i], 1);
-			w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
-			w->eth.csum_start = htole16(34);
-			w->eth.csum_offset = htole16(16);
+			csum_at(post(f, len, hdr[i], 1), 34, 16);
 			assert_int_equal(le32toh(check_passes(f, want, len)->flags),
 					 ORNIC_CQE_L4_CSUM_OK);
 		}
+	}
+}
+
+/* A frame of @len bytes in pieces arrives with the checksum from byte @start on at byte @at. */
+static void check_csum(struct fixture *f, uint32_t len, uint32_t nsge, uint32_t start, uint32_t at)
+{
+	static uint8_t before[JUMBO_FRAME], want[JUMBO_FRAME];
+	uint8_t *p = frame(f, len);
+	struct ornic_cqe *c;
+	uint16_t csum;
+
+	memcpy(before, p, len);
+	memcpy(want, p, len);
+	csum = csum_fold_l4(csum_add(0, p + start, len - start, false));
+	memcpy(want + at, &csum, sizeof(csum));
+	post_rx(f, JUMBO_FRAME);
+	csum_at(post(f, len, at % 2 ? 54 : 0, nsge), start, at - start);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	c = expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	assert_int_equal(le32toh(c->byte_len), len);
+	assert_int_equal(le32toh(c->flags), ORNIC_CQE_L4_CSUM_OK);
+	assert_memory_equal(guest_at(&f->b.n.guest, f->b.rx, len), want, len);
+	assert_memory_equal(p, before, len);
+}
+
+/* ORN-ETH-6: the checksum field may be anywhere in the frame. */
+static void test_csum_anywhere(void **state)
+{
+	static const uint32_t lens[] = { 512, 513, 1514, MAX_FRAME, 9014, JUMBO_FRAME };
+	struct fixture *f = *state;
+
+	f->a.n.dev.port.max_frame = JUMBO_FRAME - 18;
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		uint32_t len = lens[i], at = 500;
+
+		for (; at <= len - 2; at += at < 520 || at > len - 10 ? 1 : 7) {
+			check_csum(f, len, 1, 34, at);
+			check_csum(f, len, 3, at, at);
+		}
+		check_csum(f, len, 6, 14, len - 2);
+	}
+}
+
+/* More inline bytes than a packet has memory of its own (ORN-ETH-3, ORN-ETH-5, ORN-ETH-11) */
+static void test_much_inline(void **state)
+{
+	enum { HDR = 600, DATA = 100 };
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, HDR + DATA), want[HDR + DATA];
+	struct raw_wqe *w;
+	uint16_t csum;
+
+	for (int partial = 0; partial < 2; partial++) {
+		memcpy(want, p, sizeof(want));
+		post_rx(f, BUF);
+		w = post(f, HDR + DATA, HDR, 0);
+		w->c.flags |= ORNIC_WQE_INLINE;
+		w->c.count = htole16(DATA);
+		memcpy(w->rest + ((HDR + 15) & ~15), p + HDR, DATA);
+		if (partial) {
+			csum_at(w, 34, HDR - 1 - 34);
+			csum = csum_fold_l4(csum_add(0, p + 34, HDR + DATA - 34, false));
+			memcpy(want + HDR - 1, &csum, sizeof(csum));
+		}
+		check_passes(f, want, sizeof(want));
 	}
 }
 
@@ -303,13 +378,9 @@ static void test_guest_memory_is_not_written(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t *p = frame(f, 200), before[200];
-	struct raw_wqe *w;
 
 	memcpy(before, p, 200);
-	w = post(f, 200, 0, 2);
-	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
-	w->eth.csum_start = htole16(34);
-	w->eth.csum_offset = htole16(16);
+	csum_at(post(f, 200, 0, 2), 34, 16);
 	run(f);
 	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
 	assert_memory_equal(p, before, 200);
@@ -468,13 +539,6 @@ static struct ornic_sge *first_sge(struct raw_wqe *w)
 	return (struct ornic_sge *)w->rest;
 }
 
-static void csum_at(struct raw_wqe *w, uint16_t start, uint16_t offset)
-{
-	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
-	w->eth.csum_start = htole16(start);
-	w->eth.csum_offset = htole16(offset);
-}
-
 /* ORN-ETH-5 */
 FAILS(test_too_short, first_sge(w)->length = htole32(13),
       ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH)
@@ -622,6 +686,109 @@ static void test_own_interface(void **state)
 	assert_int_equal(f->a.n.dev.cnt[CNT_rx_drop_rule], 2);
 }
 
+/* A guest's second step: rewrite the tag of the frame at @arg, and the type behind it. */
+static void rewrite(void *arg, const struct switch_port *port, enum switch_way way,
+		    const struct packet *p, const char *note)
+{
+	(void)port;
+	(void)p;
+	(void)note;
+	if (way == SWITCH_OUT)
+		memcpy((uint8_t *)arg + ETH_BYTES, "\x00\x14\x81\x00", VLAN_BYTES);
+}
+
+static void keep_header(void *arg, const struct packet *p)
+{
+	seg_copy_out(arg, p->seg, p->nseg, 0, ETH_BYTES + VLAN_BYTES);
+}
+
+/*
+ * ORN-SEC-4: tag and type of a frame that arrives are those that the switch checked, with the tag
+ * (at b) and with a new one, which replaces it (at the trunk).
+ */
+static void test_tag_changes(void **state)
+{
+	static const struct switch_port_ops ops = { .deliver = keep_header };
+	static const uint8_t head[18] = { 0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0xa,
+					  0x81, 0, 0x60, 0, 0x88, 0xb5 };
+	static const uint32_t hdr[] = { 0, 12, 14, 15, 17, 18 };
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 100), *rx = guest_at(&f->b.n.guest, f->b.rx, BUF), got[18];
+	const struct switch_observer guest = { rewrite, p };
+	struct switch_port *trunk = switch_port_add(f->e.sw, "trunk", &ops, got);
+
+	switch_port_set_up(trunk, true);
+	assert_int_equal(switch_port_set_vlan(f->a.n.dev.port.sw, 10), 0);
+	assert_int_equal(switch_port_set_vlan(f->b.n.dev.port.sw, 10), 0);
+	switch_set_observer(f->e.sw, &guest);
+	for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]); i++) {
+		memcpy(p, head, sizeof(head));
+		memset(got, 0, sizeof(got));
+		post_rx(f, BUF);
+		post(f, 100, hdr[i], 1);
+		run(f);
+		expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+		expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+		assert_memory_equal(rx, head, sizeof(head));
+		assert_memory_equal(got, head, ETH_BYTES);
+		assert_int_equal(be16_get(got + ETH_BYTES), 0x600a);
+		assert_int_equal(be16_get(got + ETH_BYTES + 2), 0x88b5);
+	}
+	switch_set_observer(f->e.sw, NULL);
+	switch_port_del(trunk);
+}
+
+/* Fill a's memory with a frame of Soft-RoCE, say, from a to b. Return: its length. */
+static uint32_t roce_frame(struct fixture *f)
+{
+	uint8_t data[32] = { 1, 2, 3 };
+	struct packet p = {
+		.kind = PACKET_ROCE, .opcode = BTH_RC_SEND_ONLY, .mtu = 1024, .npsn = 1,
+		.len = sizeof(data), .nseg = 1, .seg = { { data, sizeof(data) } },
+		.udp_sport = 0xc000, .pkey = 0xffff, .hop_limit = 64, .dqpn = 17,
+	};
+	struct frames cut;
+
+	memcpy(p.dmac, mac_b, 6);
+	memcpy(p.smac, mac_a, 6);
+	ip_v4_gid(p.sgid, (uint8_t[]) { 10, 0, 0, 1 });
+	ip_v4_gid(p.dgid, (uint8_t[]) { 10, 0, 0, 2 });
+	frames_begin(&cut, &p);
+	return frames_next(&cut, frame(f, FRAMES_MAX_BYTES));
+}
+
+/*
+ * ORN-PORT-19, ORN-STEER-1: a frame of a RAW queue pair is offered to the rules, whatever it looks
+ * like; also if it waits on a rate-limited link.
+ */
+static void test_roce_frame(void **state)
+{
+	const struct egress_param limit = {
+		.kbps = EGRESS_MAX_KBPS, .queue = EGRESS_QUEUE, .kmin = EGRESS_QUEUE,
+		.kmax = EGRESS_QUEUE,
+	};
+	struct fixture *f = *state;
+	struct switch_port *port = f->b.n.dev.port.sw;
+	uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx, BUF);
+
+	for (int i = 0; i < 4; i++) {
+		uint32_t len = roce_frame(f);
+		uint8_t *p = guest_at(&f->a.n.guest, f->a.tx, len);
+
+		assert_int_equal(switch_port_limit(port, i / 2 ? &limit : NULL), 0);
+		p[ETH_BYTES + IPV4_BYTES + 5] ^= i % 2;		/* malformed: the UDP length */
+		post_rx(f, BUF);
+		post(f, len, 0, 1);
+		run(f);
+		while (i / 2 && egress_depth(switch_port_egress(port)))
+			engine_turn(&f->e);
+		expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+		expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+		assert_memory_equal(rx, p, len);
+	}
+	assert_int_equal(switch_port_limit(port, NULL), 0);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 /* Frames of 100 bytes, to a station and to a group: all counters of both functions */
@@ -665,6 +832,8 @@ int main(void)
 		TEST(test_stream),
 		TEST(test_unsignaled),
 		TEST(test_csum_partial),
+		TEST(test_csum_anywhere),
+		TEST(test_much_inline),
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),
 		TEST(test_no_receive),
@@ -692,6 +861,8 @@ int main(void)
 		TEST(test_own_address),
 		TEST(test_own_frame),
 		TEST(test_own_interface),
+		TEST(test_tag_changes),
+		TEST(test_roce_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@
 #define FIRST	16384u
 #define REGION	8192u
 #define ROUNDS	3000
+#define OTHER_VLAN	20
 
 struct fix {
 	struct world w;
@@ -295,6 +296,139 @@ static void test_source(void **state)
 	conn_fini(&c);
 }
 
+/* Send @p to another GID of a's function, or to the same GID in another VLAN of the function. */
+static void send_astray(struct fix *t, struct packet *p, bool vlan)
+{
+	static const uint8_t data[8] = { SECRET };
+
+	if (vlan) {
+		p->vlan = true;
+		p->vlan_tci = OTHER_VLAN;
+	} else {
+		dut_gid(t->a.d, 1, p->dgid);
+	}
+	peer_send(&t->peer, p, data, p->opcode == BTH_RC_WRITE_ONLY ? sizeof(data) : 0);
+}
+
+static struct packet *write_to(struct fix *t, uint32_t psn)
+{
+	struct packet *p = peer_packet(&t->peer, &t->a, BTH_RC_WRITE_ONLY, psn);
+
+	p->va = t->arena[0] + FIRST;
+	p->rkey = t->key[0][0];
+	p->dmalen = 8;
+	return p;
+}
+
+static struct packet *ack_of(struct fix *t, uint8_t aeth)
+{
+	struct packet *p = peer_packet(&t->peer, &t->a, BTH_RC_ACK, 0);
+
+	p->aeth = aeth;
+	return p;
+}
+
+/* Connect a with the peer, and give a's function a second VLAN. */
+static struct ornic_gid_entry *connect_in_vlans(struct fix *t)
+{
+	struct ornic_gid_entry *gid = t->a.d->dev.port.gid;
+
+	gid[2] = gid[0];
+	gid[2].flags |= htole32(ORNIC_GID_VLAN);
+	gid[2].vlan = htole16(OTHER_VLAN);
+	peer_connect(&t->peer, &t->a, 0, 0);
+	return gid;
+}
+
+/* ORN-PORT-20: a connection ignores packets to other GIDs and VLANs of its function. */
+static void test_other_gid(void **state)
+{
+	static const uint8_t aeth[] = { AETH_ACK | AETH_NO_CREDITS, AETH_NAK | NAK_REMOTE_ACCESS,
+					AETH_NAK | NAK_PSN_SEQUENCE, AETH_RNR_NAK | 1 };
+	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	struct fix *t = *state;
+	uint64_t *cnt = t->a.d->dev.cnt;
+	uint32_t n = 0;
+
+	connect_in_vlans(t);
+	wr_sge(&wr, t->arena[0] + FIRST, 8, t->key[0][0]);
+	conn_send(&t->a, &wr);
+	world_run(&t->w);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, 0, 1);
+	for (int vlan = 0; vlan < 2; vlan++) {
+		send_astray(t, write_to(t, 0), vlan);
+		assert_int_equal(cnt[CNT_bad_gid], ++n);
+		for (size_t i = 0; i < sizeof(aeth); i++) {
+			send_astray(t, ack_of(t, aeth[i]), vlan);
+			assert_int_equal(cnt[CNT_bad_gid], ++n);
+		}
+		send_astray(t, peer_packet(&t->peer, &t->a, BTH_CNP, 0), vlan);
+		assert_int_equal(cnt[CNT_bad_gid], ++n);
+	}
+	assert_int_equal(*(arena(t, 0) + FIRST), 0);
+	assert_int_equal(cnt[CNT_rdma_rx_packets], 0);
+	assert_int_equal(cnt[CNT_cnp_received], 0);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_RTS);
+	peer_quiet(&t->peer);
+	conn_quiet(&t->a);
+	/* The same packets to the right address are executed. */
+	peer_send(&t->peer, ack_of(t, aeth[0]), NULL, 0);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	peer_send(&t->peer, write_to(t, 0), arena(t, 1), 8);
+	peer_expect_ack(&t->peer, aeth[0], 0);
+	assert_int_equal(cnt[CNT_bad_gid], n);
+}
+
+/* ORN-PORT-20, for the other types of connections */
+static void test_other_gid_types(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_UC, ORNIC_QPT_XRC_INI, ORNIC_QPT_XRC_TGT };
+	struct fix *t = *state;
+	uint64_t *cnt = t->a.d->dev.cnt;
+
+	connect_in_vlans(t);
+	for (uint32_t i = 0; i < sizeof(types); i++) {
+		const struct conn_opt opt = { .type = types[i] };
+		struct conn c;
+
+		conn_init(&c, t->a.d, &opt);
+		peer_connect(&t->peer, &c, 0, 0);
+		for (int vlan = 0; vlan < 2; vlan++)
+			send_astray(t, peer_packet(&t->peer, &c, BTH_CNP, 0), vlan);
+		assert_int_equal(cnt[CNT_bad_gid], 2 * i + 2);
+		assert_int_equal(cnt[CNT_cnp_received], i);
+		peer_send(&t->peer, peer_packet(&t->peer, &c, BTH_CNP, 0), NULL, 0);
+		assert_int_equal(cnt[CNT_cnp_received], i + 1);
+		conn_fini(&c);
+	}
+}
+
+/* ORN-PORT-20: the entry is deleted, while another one holds its GID, and replaced. */
+static void test_gid_changes(void **state)
+{
+	struct fix *t = *state;
+	struct ornic_gid_entry *gid = connect_in_vlans(t);
+	uint64_t *cnt = t->a.d->dev.cnt;
+	struct packet *p;
+
+	gid[5] = gid[0];
+	gid[0].flags = 0;
+	for (int i = 1; i <= 2; i++) {
+		peer_send(&t->peer, write_to(t, 0), arena(t, 1), 8);
+		assert_int_equal(cnt[CNT_bad_gid], i);
+	}
+	gid[0] = gid[5];
+	gid[0].gid[15] ^= 0x40;
+	p = write_to(t, 0);
+	memcpy(p->dgid, gid[5].gid, sizeof(p->dgid));
+	peer_send(&t->peer, p, arena(t, 1), 8);
+	assert_int_equal(cnt[CNT_bad_gid], 3);
+	peer_quiet(&t->peer);
+	peer_send(&t->peer, write_to(t, 0), arena(t, 1), 8);
+	peer_expect_ack(&t->peer, AETH_ACK | AETH_NO_CREDITS, 0);
+	assert_int_equal(cnt[CNT_bad_gid], 3);
+}
+
 /* ORN-QP-17: accepted reads are answered, although the limit is lower now. */
 static void test_fewer_resources(void **state)
 {
@@ -466,7 +600,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_random_addresses), TEST(test_other_keys), TEST(test_source_port),
-		TEST(test_source), TEST(test_fewer_resources), TEST(test_solicited_write),
+		TEST(test_source), TEST(test_other_gid), TEST(test_other_gid_types),
+		TEST(test_gid_changes), TEST(test_fewer_resources), TEST(test_solicited_write),
 		TEST(test_flood),
 		cmocka_unit_test_setup_teardown(test_owner, inproc_setup_ready, inproc_teardown),
 	};

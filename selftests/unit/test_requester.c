@@ -982,17 +982,21 @@ static void test_remote_window(void **state)
 	switch_port_set_promisc(t->peer.port, true);
 	assert_int_equal(cc_set(&t->w.e.cc, "rp_max_rate", 0), 0);
 	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
-	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(0), 64);
-	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(64), 64);
+	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(0), 32);
+	for (int i = 1; i < 4; i++)
+		peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(i * 32), 32);
 	peer_quiet(&t->peer);
 	peer_ack(&t->peer, &t->c, P(0), ACK);
 	peer_quiet(&t->peer);
-	peer_ack(&t->peer, &t->c, P(63), ACK);
-	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(128), 64);
+	peer_ack(&t->peer, &t->c, P(31), ACK);
+	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(128), 32);
+	peer_quiet(&t->peer);
+	peer_ack(&t->peer, &t->c, P(159), ACK);
+	for (int i = 5; i < 9; i++)
+		peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(i * 32), 32);
 	peer_quiet(&t->peer);
 	peer_ack(&t->peer, &t->c, P(191), ACK);
-	peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(192), 64);
-	peer_expect(&t->peer, BTH_RC_WRITE_LAST, P(256), 64);
+	peer_expect(&t->peer, BTH_RC_WRITE_LAST, P(288), 32);
 	peer_ack(&t->peer, &t->c, P(319), ACK);
 	expect(t, 0, ORNIC_WC_RDMA_WRITE, 0);
 }

@@ -389,6 +389,31 @@ static void test_bad_ring(void **state)
 	tear_down(s);
 }
 
+/*
+ * ORN-SRQ-7: the queue pair that needs an entry of the bad ring fails at once, and the others at
+ * the end of the turn, so that many bad SRQs cost one visit of each queue pair.
+ */
+static void test_bad_ring_in_turn(void **state)
+{
+	struct packet p = { .kind = PACKET_ROCE, .opcode = BTH_RC_SEND_ONLY, .npsn = 1, .psn = 10 };
+	struct shared *s = *state;
+
+	set_up(s, 0);
+	publish(s, (1u << SRQ_LOG) + 1);
+	responder_receive(&s->b[1].qp, &p);
+	assert_int_equal(s->b[1].qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(s->b[1].qp.syndrome, ORNIC_SYN_RING_INDEX);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_RTS);
+	world_run(&s->w);
+	assert_int_equal(s->b[0].qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(s->b[0].qp.syndrome, ORNIC_SYN_RING_INDEX);
+	expect_event(s, ORNIC_EV_SRQ_ERR, s->srq.number);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[1].qp.handle);
+	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
+	no_event(s);
+	tear_down(s);
+}
+
 /* ORN-SRQ-2, ORN-SRQ-9: datagrams */
 static void test_datagrams(void **state)
 {
@@ -480,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_domain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_ring_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_uc_too_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_write, setup, teardown),

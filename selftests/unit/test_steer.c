@@ -20,6 +20,9 @@
 #include "lib/inproc.h"
 
 #include "net/switch.h"
+#include "packet/bth.h"
+#include "packet/frames.h"
+#include "packet/ip.h"
 #include <ornic/identify.h>
 #include <ornic/port.h>
 
@@ -138,26 +141,13 @@ static uint8_t *frame(struct fixture *f, const uint8_t dmac[6], uint16_t dport)
 	return p;
 }
 
-/* Send the frame of frame() from @who; return its receivers. */
-static void send_from(struct fixture *f, enum who from)
+/* Count the frames that each queue pair received. Return: true if one was sent. */
+static bool collect(struct fixture *f)
 {
-	struct host_qp *qp = &f->qp[from];
-	struct ornic_wqe_ctrl *ctrl = host_sq_slot(qp);
-	struct ornic_wqe_eth *eth = (struct ornic_wqe_eth *)(ctrl + 1);
-	struct ornic_sge *sge = (struct ornic_sge *)(eth + 1);
 	struct ornic_cqe cqe;
 	bool sent = false;
 
-	ctrl->opcode = ORNIC_WR_SEND;
-	ctrl->flags = ORNIC_WQE_SIGNALED;
-	ctrl->count = htole16(1);
-	sge->addr = htole64(f->tx);
-	sge->length = htole32(FRAME);
-	sge->lkey = htole32(f->key);
-	host_sq_publish(qp);
 	memset(f->frames, 0, sizeof(f->frames));
-	for (int i = 0; i < 20; i++)
-		inproc_turn(f->p);
 	while (host_next(&f->p->cq, &cqe)) {
 		assert_int_equal(cqe.status, ORNIC_WC_SUCCESS);
 		if (cqe.opcode == ORNIC_WC_SEND) {
@@ -172,7 +162,27 @@ static void send_from(struct fixture *f, enum who from)
 			host_recv(&f->qp[who], f->rx + who * BUF, BUF, f->key);
 		}
 	}
-	assert_true(sent);
+	return sent;
+}
+
+/* Send the frame of frame() from @who; collect its receivers. */
+static void send_from(struct fixture *f, enum who from)
+{
+	struct host_qp *qp = &f->qp[from];
+	struct ornic_wqe_ctrl *ctrl = host_sq_slot(qp);
+	struct ornic_wqe_eth *eth = (struct ornic_wqe_eth *)(ctrl + 1);
+	struct ornic_sge *sge = (struct ornic_sge *)(eth + 1);
+
+	ctrl->opcode = ORNIC_WR_SEND;
+	ctrl->flags = ORNIC_WQE_SIGNALED;
+	ctrl->count = htole16(1);
+	sge->addr = htole64(f->tx);
+	sge->length = htole32(FRAME);
+	sge->lkey = htole32(f->key);
+	host_sq_publish(qp);
+	for (int i = 0; i < 20; i++)
+		inproc_turn(f->p);
+	assert_true(collect(f));
 }
 
 /*
@@ -322,26 +332,33 @@ static void ignore(void *arg, const struct packet *p)
 	(void)p;
 }
 
-/* Send a frame of another station to @dmac, UDP port 5000; return true if Alice got it. */
-static bool overheard(struct fixture *f, const uint8_t dmac[6])
+/* Send a packet by a port to the outside. */
+static void send_packet(struct fixture *f, struct packet *p)
 {
 	static const struct switch_port_ops ops = { .deliver = ignore };
 	struct switch_port *port = switch_port_add(f->p->engine.sw, "peer", &ops, NULL);
+
+	assert_non_null(port);
+	switch_port_set_up(port, true);
+	switch_send(port, p);
+	engine_drain(&f->p->engine);
+	switch_port_del(port);
+}
+
+/* Send a frame of another station to @dmac, UDP port 5000; return true if Alice got it. */
+static bool overheard(struct fixture *f, const uint8_t dmac[6])
+{
 	struct packet *p = packet_get(&f->p->engine.pool);
 	struct ornic_cqe cqe;
 	bool got;
 
-	assert_non_null(port);
 	assert_non_null(p);
-	switch_port_set_up(port, true);
 	p->kind = PACKET_ETHERNET;
 	p->len = FRAME;
 	p->nseg = 1;
 	p->seg[0] = (struct seg){ frame(f, dmac, 5000), FRAME };
 	memcpy(p->dmac, dmac, sizeof(p->dmac));
-	switch_send(port, p);
-	engine_drain(&f->p->engine);
-	switch_port_del(port);
+	send_packet(f, p);
 	got = host_next(&f->p->cq, &cqe);
 	if (got)
 		assert_int_equal(le32toh(cqe.qpn), f->qp[ALICE].number);
@@ -637,6 +654,83 @@ static void test_roce(void **state)
 	expect(f, own_mac, "A");
 }
 
+/*
+ * Receive a RoCE packet from outside to @dmac and IPv4 address @to, with a wrong ICRC if @damaged;
+ * collect its receivers.
+ */
+static void receive_roce(struct fixture *f, const uint8_t dmac[6], const uint8_t to[4],
+			 bool damaged)
+{
+	struct packet *p = packet_get(&f->p->engine.pool), roce = {
+		.kind = PACKET_ROCE, .opcode = BTH_UD_SEND_ONLY, .npsn = 1, .mtu = 1024,
+		.hop_limit = 64, .pkey = BTH_DEFAULT_PKEY, .dqpn = BTH_MULTICAST_QPN,
+	};
+	uint8_t bytes[FRAMES_MAX_BYTES];
+	struct frames cut;
+	uint32_t len;
+
+	assert_non_null(p);
+	memcpy(roce.dmac, dmac, sizeof(roce.dmac));
+	memcpy(roce.smac, other_mac, sizeof(roce.smac));
+	ip_v4_gid(roce.sgid, (uint8_t[]) { 1, 1, 1, 1 });
+	ip_v4_gid(roce.dgid, to);
+	frames_begin(&cut, &roce);
+	len = frames_next(&cut, bytes);
+	bytes[len - 1] ^= damaged;
+	assert_int_equal(frames_parse(p, bytes, len), damaged ? ROCE_BAD_ICRC : ROCE_PACKET);
+	send_packet(f, p);
+	collect(f);
+}
+
+/* Create a queue pair that is a member of the group with IPv4 address @to. */
+static void join(struct fixture *f, struct host_qp *ud, const uint8_t to[4])
+{
+	struct ornic_rule_cmd rule = rule_for(f, ORNIC_RULE_MEMBER, NETDEV);
+	uint32_t cq = f->p->cq.number;
+
+	assert_int_equal(host_qp_create(&f->p->host, ud, ORNIC_QPT_UD, 4, f->p->pd, cq, cq), 0);
+	rule.target = htole32(ud->number);
+	ip_v4_gid((uint8_t *)&rule.value + ORNIC_MEMBER_GID, to);
+	add(f, rule);
+}
+
+/*
+ * ORN-STEER-1, ORN-PORT-2: RoCEv2 from outside is offered to the rules unless it is to a GID of the
+ * function, or to a group with members in it; a wrong ICRC changes nothing.
+ */
+static void test_roce_from_outside(void **state)
+{
+	static const uint8_t own[4] = { 2, 2, 2, 2 }, group[4] = { 224, 0, 0, 9 };
+	struct fixture *f = *state;
+	struct host_qp ud;
+
+	for (int damaged = 0; damaged < 2; damaged++) {
+		receive_roce(f, own_mac, own, damaged);
+		assert_int_equal(f->frames[NETDEV], 1);
+		assert_int_equal(le32toh(f->got[NETDEV].byte_len), 66);
+		receive_roce(f, group_mac, group, damaged);
+		assert_int_equal(f->frames[NETDEV], 1);
+	}
+	assert_int_equal(inproc_counter(f->p, CNT_rx_packets), 4);
+	add(f, rule_for(f, ORNIC_RULE_MATCH, ALICE));
+	receive_roce(f, own_mac, own, false);
+	assert_int_equal(f->frames[ALICE], 1);
+	assert_int_equal(f->frames[NETDEV], 0);
+	receive_roce(f, group_mac, group, false);
+	assert_int_equal(f->frames[ALICE] + f->frames[NETDEV], 2);
+	assert_int_equal(inproc_counter(f->p, CNT_bad_gid), 0);
+	/* the same packets, after the address and the group became those of the function */
+	assert_int_equal(host_gid_set(&f->p->host, 3, 0x02020202, own_mac), ORNIC_ST_OK);
+	join(f, &ud, group);
+	receive_roce(f, own_mac, own, false);
+	assert_int_equal(inproc_counter(f->p, CNT_bad_qpn), 1);
+	receive_roce(f, own_mac, own, true);
+	assert_int_equal(inproc_counter(f->p, CNT_icrc_errors), 1);
+	receive_roce(f, group_mac, group, false);
+	assert_int_equal(inproc_counter(f->p, CNT_rdma_rx_multicast), 1);
+	assert_int_equal(inproc_counter(f->p, CNT_rx_packets), 6);
+}
+
 /* A target lives as long as its rules (ORN-QP-11); a reset removes all of them. */
 static void test_lifetime(void **state)
 {
@@ -799,7 +893,8 @@ int main(void)
 		TEST(test_not_negotiated), TEST(test_limit),
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
 		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
-		TEST(test_fields), TEST(test_absent), TEST(test_roce), TEST(test_lifetime),
+		TEST(test_fields), TEST(test_absent), TEST(test_roce),
+		TEST(test_roce_from_outside), TEST(test_lifetime),
 		TEST(test_group_refused), TEST(test_group_lifetime), TEST(test_group_delivery),
 	};
 

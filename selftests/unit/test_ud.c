@@ -116,6 +116,35 @@ static void test_ipv4(void **state)
 	assert_int_equal(m[141], 0);
 }
 
+/* ORN-RQ-43: a priority tag has a service level but no VLAN (IEEE 802.1Q). */
+static void test_vlan(void **state)
+{
+	static const uint16_t vlans[] = { 0, 5 };
+	struct ends *t = *state;
+
+	for (uint32_t i = 0; i < sizeof(vlans) / sizeof(vlans[0]); i++) {
+		struct wr wr = make(t, &t->b, 0, 10);
+		struct ornic_cqe cqe;
+
+		for (int j = 0; j < 2; j++) {
+			struct ornic_gid_entry *gid = t->w.dut[j].dev.port.gid;
+
+			gid->flags |= htole32(ORNIC_GID_VLAN);
+			gid->vlan = htole16(vlans[i]);
+		}
+		wr.path.sl = 3;
+		conn_recv(&t->b, t->bbuf, 50, t->bkey);
+		post(t, &wr);
+		sent(t, i, 0);
+		assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+		assert_int_equal(cqe.status, 0);
+		assert_int_equal(le32toh(cqe.flags) & ORNIC_CQE_VLAN,
+				 vlans[i] ? ORNIC_CQE_VLAN : 0);
+		assert_int_equal(le16toh(cqe.vlan_tci), vlans[i] ? 3 << 13 | vlans[i] : 0);
+		assert_int_equal(cqe.sl, 3);
+	}
+}
+
 /* ORN-PORT-1 */
 static void test_ipv6(void **state)
 {
@@ -488,8 +517,8 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_ipv4), T(test_ipv6), T(test_qkey), T(test_waits), T(test_waits_empty),
-		T(test_drops), T(test_psn),
+		T(test_ipv4), T(test_vlan), T(test_ipv6), T(test_qkey), T(test_waits),
+		T(test_waits_empty), T(test_drops), T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),

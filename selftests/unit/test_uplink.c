@@ -370,6 +370,8 @@ struct notes {
 	uint32_t lost;
 	uint32_t len;
 	uint32_t psn;
+	enum packet_kind kind;
+	uint32_t sqpn;
 };
 
 static void note_lost(void *arg, const struct switch_port *port, enum switch_way way,
@@ -385,6 +387,8 @@ static void note_lost(void *arg, const struct switch_port *port, enum switch_way
 	n->lost++;
 	n->len = p->frame.len;
 	n->psn = p->psn;
+	n->kind = p->kind;
+	n->sqpn = p->sqpn;
 }
 
 /* Without a peer frames are dropped, and the uplink continues. */
@@ -394,7 +398,9 @@ static void test_dgram_alone(void **state)
 	struct peer peer = dgram_peer(f, 0);
 	struct notes notes = { 0 };
 	const struct switch_observer o = { note_lost, &notes };
-	uint8_t bytes[60];
+	uint8_t bytes[60], like[200];
+	struct packet *p = roce(f, bytes, sizeof(bytes));
+	uint32_t len;
 
 	switch_set_observer(f->sw, &o);
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
@@ -406,6 +412,18 @@ static void test_dgram_alone(void **state)
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 0);
 	assert_int_equal(notes.lost, 2);
 	assert_int_equal(notes.len, sizeof(bytes));
+	/* captures see a packet as it was: its queue pair, and no RoCE in an Ethernet frame */
+	p->sqpn = 0x11;
+	switch_send(f->device, p);
+	turn(f);
+	assert_int_equal(notes.lost, 3);
+	assert_int_equal(notes.kind, PACKET_ROCE);
+	assert_int_equal(notes.sqpn, 0x11);
+	len = roce_bytes(f, like);
+	memcpy(like, peer_mac, 6);
+	send_plain(f, like, len);
+	assert_int_equal(notes.lost, 4);
+	assert_int_equal(notes.kind, PACKET_ETHERNET);
 	switch_set_observer(f->sw, NULL);
 }
 

@@ -630,6 +630,42 @@ static void test_change_of_slow(void **state)
 	timers_fini(&timers);
 }
 
+/*
+ * Packets from a port that waits for another port's rate-limited link do not arrive in its old
+ * VLAN, nor if the port is deleted; those of other ports do, without delay.
+ */
+static void test_change_of_sender(void **state)
+{
+	const struct egress_param slow = { .kbps = 8, .queue = 20000, .kmin = 20000,
+					   .kmax = 20000 };
+	struct fixture *f = *state;
+	struct switch_port *b = f->end[B].port;
+	struct timers timers;
+	uint64_t now = 1000;
+	uint32_t depth;
+
+	timers_init(&timers);
+	switch_set_time(f->sw, &timers, &now);
+	assert_int_equal(switch_port_limit(b, &slow), 0);
+	send_from(f, A, FRAME, UNTAGGED);
+	send_from(f, A, FRAME, UNTAGGED);
+	depth = egress_depth(switch_port_egress(b)) / 2;
+	send_from(f, TRUNK, FRAME, 10);
+	switch_port_set_vlan(f->end[A].port, 20);
+	assert_int_equal(egress_depth(switch_port_egress(b)), depth);
+	now += depth * 1000000;		/* a byte takes 1 ms */
+	timers_run(&timers, now);
+	expect(f, B, FRAME, UNTAGGED);
+	send_from(f, TRUNK, FRAME, 10);
+	assert_int_equal(egress_depth(switch_port_egress(b)), depth);
+	switch_port_del(f->end[TRUNK].port);
+	assert_int_equal(egress_depth(switch_port_egress(b)), 0);
+	timers_run(&timers, now + 1000000000);
+	assert_int_equal(f->end[B].len, 0);
+	switch_port_limit(b, NULL);
+	timers_fini(&timers);
+}
+
 /* An address learned behind a port was learned in the port's old VLAN. */
 static void test_change_of_learned(void **state)
 {
@@ -693,6 +729,7 @@ int main(void)
 		TEST(test_find),
 		TEST(test_change_under_way),
 		TEST(test_change_of_slow),
+		TEST(test_change_of_sender),
 		TEST(test_change_of_learned),
 		TEST(test_lengths),
 	};

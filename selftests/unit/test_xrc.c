@@ -351,6 +351,34 @@ static void test_srq_gone(void **state)
 	conn_quiet(&x->tgt);
 }
 
+/* Request the READ at @psn again. Return: payload bytes that the target sent. */
+static uint64_t read_again(struct xrc *x, uint32_t psn)
+{
+	struct packet p = { .kind = PACKET_ROCE, .npsn = 1, .psn = psn };
+	const uint64_t *sent = &x->w.dut[1].dev.cnt[CNT_rdma_tx_bytes], before = *sent;
+
+	p.opcode = BTH_TRANSPORT_XRC | BTH_RC_READ_REQUEST;
+	responder_receive(&x->tgt.qp, &p);
+	world_run(&x->w);
+	return *sent - before;
+}
+
+/* ORN-XRC-9: requests that named another SRQ of the same domain are still answered. */
+static void test_same_domain(void **state)
+{
+	struct xrc *x = *state;
+
+	x->srq[1].pd = x->srq[0].pd;
+	for (int i = 0; i < 2; i++) {
+		request(x, ORNIC_WR_RDMA_READ, x->srq[i].number, x->dst, x->dkey[0]);
+		sent(x, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	}
+	xrc_forget(&x->srq[0]);
+	assert_int_equal(read_again(x, 11), LEN);
+	assert_int_equal(read_again(x, 10), 0);
+	assert_int_equal(x->tgt.qp.state, ORNIC_QPS_RTS);
+}
+
 #define XRC_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -359,7 +387,8 @@ int main(void)
 		XRC_TEST(test_send), XRC_TEST(test_domain), XRC_TEST(test_no_srq),
 		XRC_TEST(test_other_domain), XRC_TEST(test_basic_srq), XRC_TEST(test_empty),
 		XRC_TEST(test_malformed), XRC_TEST(test_malformed_number),
-		XRC_TEST(test_srq_gone), XRC_TEST(test_not_of_xrc), XRC_TEST(test_no_domain),
+		XRC_TEST(test_srq_gone), XRC_TEST(test_same_domain), XRC_TEST(test_not_of_xrc),
+		XRC_TEST(test_no_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,9 @@ class Protocol(unittest.TestCase):
         self.assertEqual(self.client.call("link.list"), [link])
         self.client.call("link.set", port="a", rate="2M", pmax="7")
         self.assertEqual([(x["rate_kbps"], x["pmax"]) for x in self.client.call("link.list")], [(2000, 7)])
+        self.client.call("link.set", port="a", rate="2M", kmin="0", kmax="0", pmax="0")
+        self.assertEqual([(x["kmin"], x["kmax"], x["pmax"]) for x in self.client.call("link.list")], [(0, 0, 0)])
+        self.assertIn("queue", self.refused(-32602, "link.set", port="a", rate="2M", queue="0"))
         for key, value in (("queue", "64K"), ("kmin", "nonsense"), ("kmax", "8000"), ("pmax", "7")):
             self.assertIn(key, self.refused(-32602, "link.set", port="a", rate="off", **{key: value}))
         self.assertEqual(len(self.client.call("link.list")), 1)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -137,12 +138,29 @@ class Capture(unittest.TestCase):
         return child
 
     def test_standard_output(self):
+        """Each signal that ends ornicctl ends the capture first, and leaves no pipe behind."""
+        folder = self.daemon.path("tmp")
+        os.mkdir(folder)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with open(self.path, "wb") as out:
+                child = self.start_to_stdout(out, env={**os.environ, "TMPDIR": folder})
+            self.send(60, 61)
+            child.send_signal(number)
+            self.assertEqual(child.wait(control.PATIENCE), 0)
+            self.assertEqual(self.frames(), [60, 61])
+            self.assertEqual(os.listdir(folder), [])
+            self.assertEqual(self.client.call("capture.list"), [])
+
+    def test_ignored_signal(self):
+        """A signal that the parent ignores, as shells do for programs in the background, does not end the capture."""
         with open(self.path, "wb") as out:
-            child = self.start_to_stdout(out)
-        self.send(60, 61)
+            child = self.start_to_stdout(out, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         child.send_signal(signal.SIGINT)
+        time.sleep(0.1)                 # longer than ornicctl waits between two looks
+        self.send(60)
+        child.send_signal(signal.SIGTERM)
         self.assertEqual(child.wait(control.PATIENCE), 0)
-        self.assertEqual(self.frames(), [60, 61])
+        self.assertEqual(self.frames(), [60])
 
     def test_standard_output_is_full(self):
         with open("/dev/full", "wb") as out:

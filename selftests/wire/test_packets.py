@@ -293,9 +293,9 @@ class Packets(unittest.TestCase):
         self.assertNotIn(b"evil", self.read(0, 64))
 
     def test_vlan(self):
-        """The VLAN has no such address."""
+        """The VLAN has no such address: not a RoCE packet of the function (ORN-STEER-1)."""
         for tag in (Dot1Q(vlan=5), Dot1Q(vlan=4095), Dot1Q(vlan=5, prio=7)):
-            self.assertEqual(self.dropped(self.write(ether=tag), "bad_gid", tag.vlan), 0)
+            self.assertEqual(self.dropped(self.write(ether=tag), NO_ROCE, tag.vlan), 0)
         for tag in (Dot1Q(vlan=5) / Dot1Q(vlan=5), Dot1Q(vlan=5, type=0x88a8) / Raw(b"\x00\x05")):
             self.assertEqual(self.dropped(self.write(ether=tag), NO_ROCE, tag.type), 0)
 
@@ -303,8 +303,8 @@ class Packets(unittest.TestCase):
 
     def test_foreign(self):
         frame = self.write()
-        frame[IP].dst = OTHER           # the address of another host, at this host's MAC address
-        self.assertEqual(self.dropped(frame, "bad_gid"), 0)
+        frame[IP].dst = OTHER           # the address of another host, at this host's MAC address: for the rules (ORN-STEER-1)
+        self.assertEqual(self.dropped(frame, NO_ROCE), 0)
         frame = self.write()
         frame[IP].src = "10.0.0.8"      # not the peer of the connection
         self.assertEqual(self.dropped(frame, "bad_gid"), 0)

@@ -3,6 +3,7 @@
  * ornicctl capture: list, start and stop captures.
  */
 #include "ornicctl.h"
+#include "signals.h"
 #include "table.h"
 
 #include <errno.h>
@@ -263,7 +264,6 @@ static int copy(struct ctl *ctl, int fd, json_int_t id)
 
 static int capture_to_stdout(struct ctl *ctl, const char *keys)
 {
-	const struct sigaction quit = { .sa_handler = on_signal };
 	struct pipe p;
 	json_t *done = NULL;
 	char *spec = NULL;
@@ -276,8 +276,10 @@ static int capture_to_stdout(struct ctl *ctl, const char *keys)
 	if (pipe_open(&p))
 		return CTL_FAILED;
 	signal(SIGPIPE, SIG_IGN);
-	sigaction(SIGINT, &quit, NULL);
-	sigaction(SIGTERM, &quit, NULL);
+	/* without SA_RESTART: a signal wakes poll() */
+	signal_handle(SIGINT, on_signal, 0);
+	signal_handle(SIGTERM, on_signal, 0);
+	signal_handle(SIGHUP, on_signal, 0);
 	if (asprintf(&spec, "%s%s", p.path, keys) >= 0)
 		done = begin(ctl, spec);
 	if (done) {

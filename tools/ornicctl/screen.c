@@ -8,6 +8,7 @@
 #include "screen.h"
 
 #include "ornicctl.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,15 +94,10 @@ static void suspend(int signal)
 	errno = err;
 }
 
-/* Handle @signal, unless it is ignored: nohup and shells ignore signals for their children. */
+/* SA_RESTART: a signal must not truncate what stdio writes */
 static void handle(int signal, void (*handler)(int))
 {
-	/* SA_RESTART: a signal must not truncate what stdio writes */
-	const struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
-	struct sigaction old;
-
-	if (!sigaction(signal, NULL, &old) && old.sa_handler != SIG_IGN)
-		sigaction(signal, &action, NULL);
+	signal_handle(signal, handler, SA_RESTART);
 }
 
 void screen_begin(bool draw)

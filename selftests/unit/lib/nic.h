@@ -16,7 +16,7 @@
 #define NIC_VECTORS	4
 /** NIC_RINGS - log2 entries of send and receive queues */
 #define NIC_RINGS	4
-#define NIC_SQ_STRIDE	8
+#define NIC_SQ_STRIDE	10
 #define NIC_RQ_STRIDE	6
 
 /**

@@ -58,15 +58,25 @@ static int parse_number(const char *text, const char *key, const char *val, uint
 
 int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS], struct egress_param *out)
 {
-	uint32_t *const numbers[] = { &out->queue, &out->kmin, &out->kmax, &out->pmax };
+	const struct {
+		enum egress_key key;
+		uint32_t *number;
+	} keys[CONFIG_LINK_KEYS] = {
+		[1] = { EGRESS_KEY_QUEUE, &out->queue },
+		[2] = { EGRESS_KEY_KMIN, &out->kmin },
+		[3] = { EGRESS_KEY_KMAX, &out->kmax },
+		[4] = { EGRESS_KEY_PMAX, &out->pmax },
+	};
+	uint32_t given = 0;
 	const char *wrong;
 	uint64_t bps;
 
 	for (int i = 1; i < CONFIG_LINK_KEYS; i++) {
-		int err = parse_number(text, config_link_keys[i], val[i], numbers[i - 1]);
+		int err = parse_number(text, config_link_keys[i], val[i], keys[i].number);
 
 		if (err)
 			return err;
+		given |= val[i] ? keys[i].key : 0;
 		if (val[i] && !val[0]) {
 			log_err("\"%s\": %s= needs rate=, which is missing", text,
 				config_link_keys[i]);
@@ -78,7 +88,7 @@ int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS], struc
 	if (parse_scaled(val[0], 1000, &bps) || bps / 1000 > UINT32_MAX)
 		return bad_link(text, config_link_keys[0], val[0], "a rate in bit/s such as 100M");
 	out->kbps = bps / 1000;
-	egress_default(out);
+	egress_default(out, given);
 	wrong = egress_check(out);
 	if (!wrong)
 		return 0;

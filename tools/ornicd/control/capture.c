@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../capture/capture.h"
+#include "../json_memory.h"
 #include "../log.h"
 
 static const char *state(const struct capture *c)
@@ -18,11 +19,11 @@ static const char *state(const struct capture *c)
 	return c->ending ? "ending" : "running";
 }
 
-static json_t *show(const struct capture *c)
+static json_t *show(const struct capture *c, const char *state)
 {
 	return json_pack("{s:I, s:o, s:s, s:s*, s:I, s:I, s:I}",
 			 "id", (json_int_t)c->id, "file", control_text(c->spec.path),
-			 "state", state(c), "error", c->err ? strerror(-c->err) : NULL,
+			 "state", state, "error", c->err ? strerror(-c->err) : NULL,
 			 "frames", (json_int_t)c->frames, "dropped", (json_int_t)c->dropped,
 			 "bytes", (json_int_t)c->bytes);
 }
@@ -36,7 +37,7 @@ static json_t *list(struct control_call *call)
 		return NULL;
 	all = json_array();
 	TAILQ_FOREACH(c, &call->daemon->captures.list, link)
-		json_array_append_new(all, show(c));
+		json_array_append_new(all, show(c, state(c)));
 	return all;
 }
 
@@ -54,17 +55,15 @@ static int parse(struct capture_spec *spec, const char *text, char *why, size_t 
 
 static json_t *start(struct control_call *call)
 {
-	json_t *done = control_done(call);
+	json_t *result = control_new_id(call);
 	struct capture_spec spec;
 	const char *text;
 	char why[256];
 	uint32_t id;
 	int err;
 
-	/* first room for the answer: what cannot be answered is not done */
-	json_object_set_new(done, "id", json_integer(0));
 	if (control_params(call, "{s:s}", "spec", &text)) {
-		json_decref(done);
+		json_decref(result);
 		return NULL;
 	}
 	err = parse(&spec, text, why, sizeof(why));
@@ -72,15 +71,14 @@ static json_t *start(struct control_call *call)
 		err = captures_start(&call->daemon->captures, &spec, &id, why, sizeof(why));
 		capture_spec_free(&spec);
 	}
-	if (!err) {
-		json_integer_set(json_object_get(done, "id"), id);
-		return done;
-	}
-	json_decref(done);
+	if (!err)
+		return control_set_id(result, id);
+	json_decref(result);
 	log_err("cannot capture: %s", why);
 	return control_failed(call, err);
 }
 
+/* Make the result before the capture ends: what cannot be answered is not done. */
 static json_t *stop(struct control_call *call)
 {
 	struct captures *cs = &call->daemon->captures;
@@ -94,8 +92,13 @@ static json_t *stop(struct control_call *call)
 	if (!c)
 		return control_error(call, CONTROL_NOT_FOUND, "there is no capture %lld",
 				     (long long)id);
+	last = show(c, c->err ? "failed" : "ending");
+	if (json_memory_short()) {
+		json_decref(last);
+		return NULL;
+	}
 	capture_stop(cs, c);
-	last = show(c);
+	json_integer_set(json_object_get(last, "bytes"), c->bytes);
 	if (c->err)
 		capture_forget(cs, c);
 	return last;

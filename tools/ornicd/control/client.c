@@ -111,12 +111,19 @@ static void client_next(struct control_client *c)
 		client_look(c, 0);
 }
 
-/* Send as many bytes as the socket takes. May free @c. */
+/*
+ * Send as many bytes as the socket takes. If the client has closed its end, discard the answer and
+ * continue: the lines that it sent are executed. May free @c.
+ */
 static void client_send(struct control_client *c)
 {
 	ssize_t n = send(c->fd, c->tx + c->tx_at, c->tx_len - c->tx_at,
 			 MSG_DONTWAIT | MSG_NOSIGNAL);
 
+	if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+		client_next(c);
+		return;
+	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		client_free(c);
 		return;
@@ -186,12 +193,11 @@ static void client_event(void *arg, uint32_t events)
 {
 	struct control_client *c = arg;
 
+	(void)events;
 	if (c->line)
 		return;
-	if (!c->tx)
-		client_receive(c);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		client_free(c);
-	else
+	if (c->tx)
 		client_send(c);
+	else
+		client_receive(c);
 }

@@ -5,7 +5,6 @@
 #include "method.h"
 
 #include "../fault/fault.h"
-#include "../json_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,26 +49,20 @@ static enum control_error code_of(int err)
 
 static json_t *add(struct control_call *call)
 {
+	json_t *result = control_new_id(call);
 	char text[FAULT_ERROR];
-	json_t *done = control_done(call);
 	const char *rule;
 	uint32_t id;
 	int err;
 
 	if (control_params(call, "{s:s}", "rule", &rule))
 		goto failed;
-	/* first room for the answer: what cannot be answered is not done */
-	json_object_set_new(done, "id", json_integer(0));
-	if (json_memory_short())
-		goto failed;
 	err = fault_add(&call->daemon->engine, rule, &id, text);
-	if (!err) {
-		json_integer_set(json_object_get(done, "id"), id);
-		return done;
-	}
+	if (!err)
+		return control_set_id(result, id);
 	control_error(call, code_of(err), "%s", text);
 failed:
-	json_decref(done);
+	json_decref(result);
 	return NULL;
 }
 

@@ -97,6 +97,14 @@ const struct attachment *control_device(struct control_call *call, const char *n
 json_t *control_done(struct control_call *call);
 
 /*
+ * control_new_id() - return the result {"id": 0} for control_set_id(). To be called before
+ * control_params(), which fails if there was no memory for it: what cannot be answered is not done.
+ */
+json_t *control_new_id(struct control_call *call);
+/* control_set_id() - set the id in @result of control_new_id(). Return: @result. */
+json_t *control_set_id(json_t *result, uint32_t id);
+
+/*
  * control_text() - return @text as a JSON string, NULL without memory. JSON is UTF-8, but file
  * names are any bytes: if @text is not UTF-8, each byte above 127 becomes '?'.
  */

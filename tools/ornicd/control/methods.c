@@ -132,6 +132,20 @@ json_t *control_done(struct control_call *call)
 	return done;
 }
 
+json_t *control_new_id(struct control_call *call)
+{
+	json_t *result = control_done(call);
+
+	json_object_set_new(result, "id", json_integer(0));
+	return result;
+}
+
+json_t *control_set_id(json_t *result, uint32_t id)
+{
+	json_integer_set(json_object_get(result, "id"), id);
+	return result;
+}
+
 json_t *control_text(const char *text)
 {
 	json_t *good = json_string(text);

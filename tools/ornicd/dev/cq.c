@@ -136,10 +136,8 @@ uint8_t cmd_cq_modify(struct command *c)
 		if (eq != cq->eq)
 			cq_set_eq(cq, eq);
 	}
-	if (mask & ORNIC_MODERATE_TIMING) {
-		cq->mod_count = le16toh(in->mod_count);
-		cq->mod_period_us = le16toh(in->mod_period_us);
-	}
+	if (mask & ORNIC_MODERATE_TIMING)
+		cq_moderate(cq, le16toh(in->mod_count), le16toh(in->mod_period_us));
 	return ORNIC_ST_OK;
 }
 
@@ -215,6 +213,7 @@ uint8_t cmd_cq_destroy(struct command *c)
 	if (cq->users)
 		return ORNIC_ST_BUSY;
 	cq_release(c->dev, cq);
+	device_forget_events(c->dev, EVENTS_CQ, c->number);
 	return ORNIC_ST_OK;
 }
 

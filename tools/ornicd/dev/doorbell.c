@@ -11,6 +11,7 @@
 #include "function.h"
 
 #include "../engine/cq.h"
+#include "../engine/engine.h"
 #include "../engine/eq.h"
 #include "../engine/qp.h"
 #include "../engine/srq.h"
@@ -120,12 +121,10 @@ void doorbell_all(struct function *f)
 	struct cq *cq;
 	struct eq *eq;
 
-	for (n = 0; (qp = table_next(&dev->qps, &n)); n++) {
-		if (qp->sq.present)
-			qp_doorbell(qp, false);
-		if (qp->rq.present)
-			qp_doorbell(qp, true);
-	}
+	/* Also those without rings: an answer, or LAST_WQE of an SRQ, may be due (ORN-PCI-4). */
+	for (n = 0; (qp = table_next(&dev->qps, &n)); n++)
+		if (qp->state != ORNIC_QPS_RESET)
+			engine_activate(dev->engine, qp);
 	for (n = 0; (cq = table_next(&dev->cqs, &n)); n++)
 		cq_doorbell(cq);
 	for (n = 0; (eq = table_next(&dev->eqs, &n)); n++)

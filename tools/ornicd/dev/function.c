@@ -78,10 +78,12 @@ static void func_bus_master(struct vfu_func *v, bool on)
 
 	if (f->ctrl.state != CTRL_READY)
 		return;
-	if (on)
-		function_run(f);
-	else
+	if (!on) {
 		function_pause(f);
+		return;
+	}
+	function_run(f);
+	ctrl_status_write(f);	/* what changed in between */
 }
 
 static void func_power_state(struct vfu_func *v, bool d3)

@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include "../engine/eq.h"
 #include "../engine/qp.h"
 #include "../engine/srq.h"
 #include "../engine/xrc.h"
@@ -369,6 +370,7 @@ uint8_t cmd_qp_destroy(struct command *c)
 	if (qp->memberships || qp->rules)
 		return ORNIC_ST_BUSY;
 	qp_release(c->dev, qp);
+	device_forget_events(c->dev, EVENTS_QP, c->number);
 	return ORNIC_ST_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "command.h"
 
+#include "../engine/eq.h"
 #include "../engine/srq.h"
 #include "../engine/xrc.h"
 #include "../mem/gpa.h"
@@ -247,6 +248,7 @@ uint8_t cmd_srq_destroy(struct command *c)
 	if (srq->users)
 		return ORNIC_ST_BUSY;
 	srq_release(c->dev, srq);
+	device_forget_events(c->dev, EVENTS_SRQ, c->number);
 	return ORNIC_ST_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "mr.h"
 #include "psn.h"
 #include "qp.h"
+#include "srq.h"
 #include "../packet/ecn.h"
 
 #include <endian.h>
@@ -188,6 +189,7 @@ struct rd_resource *answer_add(struct qp *qp, uint8_t opcode, uint32_t npsn)
 		.npsn = npsn,
 		.msn = r->msn,
 		.pd = responder_pd(qp),
+		.srqn = qp->srq ? qp->srq->number : 0,
 	};
 	return rd;
 }

@@ -149,8 +149,8 @@ uint32_t cc_max_kbps(const struct cc_param *p);
  */
 bool dcqcn_cnp(struct cc *c, const struct cc_param *p, uint64_t now);
 /*
- * dcqcn_advance() - apply the time up to @now and @bytes sent to the rate
- * Return: true if the timer or the byte counter expired.
+ * dcqcn_advance() - apply the time up to @now and @bytes sent to the rate, which is limited
+ * Return: true if the timer or the byte counter expired, or if the rate is no longer limited.
  */
 bool dcqcn_advance(struct cc *c, const struct cc_param *p, uint32_t bytes, uint64_t now);
 /* dcqcn_next() - return the time when the timer expires */

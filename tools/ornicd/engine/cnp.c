@@ -76,11 +76,16 @@ void cnp_receive(struct qp *qp)
 	apply(qp);
 }
 
+/*
+ * A wait ended if there are no bytes. Compute the next end of a wait even if the timer has not
+ * expired, because rp_time_reset may have been raised: the old end would wake the queue pair in
+ * each turn.
+ */
 void cc_sent(struct qp *qp, uint32_t bytes)
 {
 	struct engine *e = qp->dev->engine;
 
-	if (dcqcn_advance(&qp->cc, &e->cc, bytes, e->now))
+	if (dcqcn_advance(&qp->cc, &e->cc, bytes, e->now) || !bytes)
 		apply(qp);
 }
 

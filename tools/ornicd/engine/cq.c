@@ -201,31 +201,6 @@ int cq_resize(struct cq *cq, struct ring_place *to, struct ornic_cq_resize_rsp *
 	return ORNIC_ST_OK;
 }
 
-/*
- * Put the queue pairs of CQs in error into ERR. One walk serves all CQs that failed in this turn. A
- * queue pair in RESET uses no CQ.
- */
-static void cq_stop_users(struct device *dev)
-{
-	struct qp *qp;
-
-	dev->cq_failed = false;
-	for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++) {
-		const struct cq *bad = NULL;
-
-		if (qp->scq && qp->scq->error)
-			bad = qp->scq;
-		else if (qp->rcq && qp->rcq->error)
-			bad = qp->rcq;
-		else if (qp->srq && qp->srq->cq && qp->srq->cq->error)
-			bad = qp->srq->cq;
-		if (!bad || qp->state == ORNIC_QPS_RESET || qp->state == ORNIC_QPS_ERR)
-			continue;
-		qp->syndrome = bad->syndrome;
-		qp_set_state(qp, ORNIC_QPS_ERR);
-	}
-}
-
 void cq_look(struct cq *cq)
 {
 	const struct ornic_rec *rec;
@@ -235,8 +210,6 @@ void cq_look(struct cq *cq)
 	if (cq->dirty)
 		TAILQ_REMOVE(&cq->dev->look, cq, look);
 	cq->dirty = false;
-	if (cq->dev->cq_failed)
-		cq_stop_users(cq->dev);
 	if (cq->error)
 		return;
 	rec = cq_record(cq);
@@ -244,6 +217,18 @@ void cq_look(struct cq *cq)
 		cq_announce(cq, rec);
 	else
 		cq_fail(cq, ORNIC_SYN_RING_MEMORY);
+}
+
+void cq_moderate(struct cq *cq, uint16_t count, uint16_t period_us)
+{
+	struct timer *t = &cq->mod_timer;
+	uint64_t first = t->expires - cq->mod_period_us * 1000ull;
+
+	if (timer_armed(t))
+		timer_arm(&cq->dev->engine->timers, t, first + period_us * 1000ull);
+	cq->mod_count = count;
+	cq->mod_period_us = period_us;
+	cq_mark(cq);
 }
 
 void cq_doorbell(struct cq *cq)
@@ -263,8 +248,7 @@ void cq_fail(struct cq *cq, uint32_t syndrome)
 	timer_disarm(&cq->dev->engine->timers, &cq->mod_timer);
 	cq->error = true;
 	cq->syndrome = syndrome;
-	cq->dev->cq_failed = true;
-	cq_mark(cq);
+	cq->dev->failed = true;
 	device_event(cq->dev, ORNIC_EV_CQ_ERR, cq->number, cq->owner, syndrome, 0, 0);
 }
 

@@ -104,20 +104,21 @@ void cq_set_eq(struct cq *cq, struct eq *eq);
 void cq_post(struct cq *cq, struct ornic_cqe *cqe);
 
 /*
- * cq_look() - read the arm word and fire if it asks for an event; put the queue pairs of failed CQs
- * into ERR; take the CQ off the device's list
+ * cq_look() - read the arm word and fire if it asks for an event; take the CQ off the device's list
  * Called at the end of a turn, before the EQs. While the function may not do DMA, it does nothing
  * and the CQ stays on the list.
  */
 void cq_look(struct cq *cq);
+/* cq_moderate() - change moderation, also that of an event that is due already (ORN-CQ-4) */
+void cq_moderate(struct cq *cq, uint16_t count, uint16_t period_us);
 /* cq_doorbell() - schedule cq_look(), which reads the arm word from memory (ORN-DB-2) */
 void cq_doorbell(struct cq *cq);
 
 /*
  * cq_fail() - put the CQ into error because of @syndrome (RING_INDEX, RING_MEMORY or RING_FULL)
- * The event is raised now, the queue pairs enter ERR at the end of the turn: a queue pair that
- * flushes may make its other CQ overflow, and so on, and a guest could build a chain that exhausts
- * the stack.
+ * The event is raised now, the queue pairs enter ERR at the end of the turn (qp_stop_users()): a
+ * queue pair that flushes may make its other CQ overflow, and so on, and a guest could build a
+ * chain that exhausts the stack.
  */
 void cq_fail(struct cq *cq, uint32_t syndrome);
 

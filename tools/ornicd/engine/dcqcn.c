@@ -168,8 +168,8 @@ bool dcqcn_advance(struct cc *c, const struct cc_param *p, uint32_t bytes, uint6
 	bool timer = run_timer(c, p, now), counter = run_counter(c, p, bytes);
 
 	if (c->rate >= cc_max_kbps(p))
-		c->limiting = false;
-	return timer || counter;
+		c->limiting = false;	/* also without an expiry, if rp_max_rate was lowered */
+	return timer || counter || !c->limiting;
 }
 
 /* Return (1 - g)^n as a fraction of CC_ONE. */

@@ -109,7 +109,7 @@ struct port {
  * @busy:	in the engine's list, if @active is not empty
  * @look:	CQs for cq_look() at the end of the turn
  * @eq_look:	EQs for eq_look() at the end of the turn
- * @cq_failed:	a CQ went into error, and its queue pairs are not yet in ERR
+ * @failed:	a CQ or SRQ went into error, and its queue pairs are not yet in ERR
  * @cnt:	counters (enum counter)
  * @past:	sums of deleted counter sets
  * @latency:	latency of work requests, or NULL if it is not measured
@@ -141,7 +141,7 @@ struct device {
 	TAILQ_ENTRY(device) busy;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
-	bool cq_failed;
+	bool failed;
 	uint64_t cnt[CNT_COUNT];
 	uint64_t past[CNT_COUNT];
 	struct latency *latency;

@@ -188,6 +188,8 @@ int64_t engine_turn(void *engine)
 	TAILQ_FOREACH(dev, &e->devices, link) {
 		while (dev->running && (cq = TAILQ_FIRST(&dev->look)))
 			cq_look(cq);
+		if (dev->running && dev->failed)
+			qp_stop_users(dev);
 		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 			eq_look(eq);
 	}

@@ -3,8 +3,9 @@
  * A device's port on the switch.
  *
  * Sending: source address and VLAN come from the GID table, never from a process (ORN-PORT-1).
- * Receiving: RoCE packets go to the queue pair of their destination GID and QPN (ORN-PORT-2) or to
- * the members of their group (mcast.c), other frames to the receive rules (steer.c).
+ * Receiving: RoCE packets of the function go to the queue pair of their destination GID and QPN
+ * (ORN-PORT-2) or to the members of their group (mcast.c), other frames to the receive rules
+ * (steer.c).
  */
 #include "link.h"
 
@@ -16,6 +17,7 @@
 #include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ecn.h"
+#include "../packet/frames.h"
 #include "../packet/ip.h"
 
 #include <endian.h>
@@ -40,28 +42,38 @@ bool device_has_gid(const struct device *dev, const uint8_t gid[16])
 	return false;
 }
 
+static bool is_connected(const struct port *port)
+{
+	return port->admin_up && !port->unplugged;
+}
+
 bool link_is_up(const struct device *dev)
 {
-	return dev->running && dev->port.admin_up && !dev->port.unplugged;
+	return dev->running && is_connected(&dev->port);
+}
+
+static void tell(struct device *dev, bool up)
+{
+	device_event(dev, up ? ORNIC_EV_PORT_ACTIVE : ORNIC_EV_PORT_ERR, 1, 0, 0, up, 0);
 }
 
 void link_notify(struct device *dev, bool was_up)
 {
 	if (was_up != link_is_up(dev))
-		device_event(dev, was_up ? ORNIC_EV_PORT_ERR : ORNIC_EV_PORT_ACTIVE, 1, 0, 0,
-			     !was_up, 0);
+		tell(dev, !was_up);
 }
 
+/* While the function may not do DMA, the event is held, and the host learns of the change later. */
 void link_set_carrier(struct device *dev, bool on)
 {
-	bool was_up = link_is_up(dev);
+	bool before = is_connected(&dev->port);
 
 	dev->port.unplugged = !on;
-	if (was_up == link_is_up(dev))
+	if (before == is_connected(&dev->port))
 		return;
 	link_update(dev);
 	dev->host->port_changed(dev->arg);
-	link_notify(dev, was_up);
+	tell(dev, !before);
 }
 
 /*
@@ -237,15 +249,24 @@ static bool gid_is_ours(struct device *dev, const struct packet *p)
 	return false;
 }
 
-/* Find the queue pair of a RoCE packet, or count the reason and return NULL. */
+/*
+ * Return true if the addresses of @p are those of the connection (ORN-PORT-7, ORN-PORT-20). Without
+ * the second test, a sender in one VLAN could reach connections of another VLAN. gid_is_ours() has
+ * compared @p with the entry @gid_hit, usually that of the connection.
+ */
+static bool is_from_peer(const struct qp *qp, const struct packet *p)
+{
+	uint32_t index = le16toh(qp->path.sgid_index);
+
+	return !memcmp(qp->path.dgid, p->sgid, sizeof(p->sgid)) &&
+	       (index == qp->dev->port.gid_hit || gid_matches(qp->dev, index, p));
+}
+
+/* Find the queue pair of a RoCE packet of the function, or count the reason and return NULL. */
 static struct qp *roce_qp(struct device *dev, const struct packet *p)
 {
 	struct qp *qp;
 
-	if (!gid_is_ours(dev, p)) {
-		device_count(dev, CNT_bad_gid, 1);
-		return NULL;
-	}
 	qp = p->dqpn == BTH_GSI_QPN ? dev->port.gsi : table_get(&dev->qps, p->dqpn);
 	if (!qp || qp->type == ORNIC_QPT_RAW || qp->wire_qpn != p->dqpn) {
 		device_count(dev, CNT_bad_qpn, 1);
@@ -259,7 +280,7 @@ static struct qp *roce_qp(struct device *dev, const struct packet *p)
 		device_count(dev, CNT_bad_pkey, 1);
 		return NULL;
 	}
-	if (qp_connected(qp) && memcmp(qp->path.dgid, p->sgid, sizeof(p->sgid))) {
+	if (qp_connected(qp) && !is_from_peer(qp, p)) {
 		device_count(dev, CNT_bad_gid, 1);
 		return NULL;
 	}
@@ -302,26 +323,54 @@ static void roce_receive(struct device *dev, const struct packet *p)
 	}
 }
 
+static void ethernet_receive(struct device *dev, const struct packet *p)
+{
+	device_count(dev, CNT_rx_packets, 1);
+	device_count(dev, CNT_rx_bytes, p->len);
+	device_count(dev, p->dmac[0] & 1 ? CNT_rx_multicast : CNT_rx_unicast, 1);
+	steer_receive(dev, p);
+}
+
+/* Return true if a RoCE packet is for an address of the function, or a group with members here. */
+static bool roce_is_ours(struct device *dev, const struct packet *p)
+{
+	if (mcast_is_group(p->dgid))
+		return mcast_has_members(&dev->mcast, p->dgid);
+	return gid_is_ours(dev, p);
+}
+
+/*
+ * Receive a RoCE packet that is not of this function. If it came as a frame, that is for the rules
+ * (ORN-STEER-1): the host may have addresses that are no GIDs, for example those of Soft-RoCE. A
+ * packet that was made in this daemon has none (ORN-PORT-19). To a group without members here it is
+ * no error.
+ */
+static void foreign_receive(struct device *dev, const struct packet *p)
+{
+	struct packet frame;
+
+	if (p->frame.len) {
+		frames_ethernet(&frame, p);
+		ethernet_receive(dev, &frame);
+	} else if (!mcast_is_group(p->dgid)) {
+		device_count(dev, CNT_bad_gid, 1);
+	}
+}
+
 static void link_deliver(void *arg, const struct packet *p)
 {
 	struct device *dev = arg;
 
 	if (!link_is_up(dev))
 		return;
-	switch (p->kind) {
-	case PACKET_ROCE:
-		roce_receive(dev, p);
-		break;
-	case PACKET_BAD_ICRC:
+	if (p->kind == PACKET_ETHERNET)
+		ethernet_receive(dev, p);
+	else if (!roce_is_ours(dev, p))
+		foreign_receive(dev, p);
+	else if (p->kind == PACKET_BAD_ICRC)
 		device_count(dev, CNT_icrc_errors, 1);
-		break;
-	case PACKET_ETHERNET:
-		device_count(dev, CNT_rx_packets, 1);
-		device_count(dev, CNT_rx_bytes, p->len);
-		device_count(dev, p->dmac[0] & 1 ? CNT_rx_multicast : CNT_rx_unicast, 1);
-		steer_receive(dev, p);
-		break;
-	}
+	else
+		roce_receive(dev, p);
 }
 
 static const struct switch_port_ops link_ops = {

@@ -172,14 +172,17 @@ static bool group_packet_sane(struct device *dev, const struct packet *p)
 	return true;
 }
 
+bool mcast_has_members(struct mcast *m, const uint8_t gid[16])
+{
+	return members_of(bucket_of(m, gid), gid, NULL);
+}
+
 void mcast_receive(struct device *dev, const struct packet *p)
 {
 	struct member_list *bucket = bucket_of(&dev->mcast, p->dgid);
 	const struct member *member;
 
-	/* A datagram to a group without members here is no error. */
-	if (!members_of(bucket, p->dgid, NULL) || !vlan_is_ours(dev, p) ||
-	    !group_packet_sane(dev, p))
+	if (!vlan_is_ours(dev, p) || !group_packet_sane(dev, p))
 		return;
 	/* Once, whatever the number of members, and in no counter set (ORN-STAT-15). */
 	device_count(dev, CNT_rdma_rx_packets, 1);

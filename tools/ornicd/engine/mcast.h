@@ -62,7 +62,10 @@ int mcast_join(struct mcast *m, const uint8_t gid[16], struct qp *qp, uint32_t *
 /* mcast_leave() - end a membership. Return: 0 or -ENOENT. */
 int mcast_leave(struct mcast *m, uint32_t number);
 
-/* mcast_receive() - deliver a RoCE packet to the members of its group */
+/* mcast_has_members() - return true if a queue pair of the function is in group @gid */
+bool mcast_has_members(struct mcast *m, const uint8_t gid[16]);
+
+/* mcast_receive() - deliver a RoCE packet to the members of its group, which has some */
 void mcast_receive(struct device *dev, const struct packet *p);
 
 #endif /* ORNICD_ENGINE_MCAST_H */

@@ -110,7 +110,6 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 			return fault;
 		r->offset = 0;
 		r->message = RESP_SEND;
-		qp_count(qp, CNT_rx_send, 1);
 	}
 	if (r->offset + p->len > r->recv.len) {
 		*syndrome = ORNIC_SYN_WQE_LENGTH;
@@ -147,7 +146,6 @@ static bool begin_write(struct qp *qp, const struct packet *p, const struct opco
 	r->rkey = p->rkey;
 	r->left = p->dmalen;
 	r->offset = 0;
-	qp_count(qp, CNT_rx_write, 1);
 	return true;
 }
 
@@ -210,9 +208,14 @@ enum message_fault message_execute(struct qp *qp, const struct packet *p,
 		fault = execute_send(qp, p, op, syndrome);
 	else
 		fault = execute_write(qp, p, op, syndrome);
-	if (!fault && op->last)
+	if (fault)
+		return fault;
+	/* A first packet that is rejected, or repeated after an RNR NAK, is not executed. */
+	if (op->first)
+		qp_count(qp, op->request == REQ_SEND ? CNT_rx_send : CNT_rx_write, 1);
+	if (op->last)
 		qp->resp.message = RESP_IDLE;
-	return fault;
+	return MESSAGE_OK;
 }
 
 void message_established(struct qp *qp)

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "memop.h"
 #include "raw.h"
+#include "srq.h"
 #include "uc.h"
 #include "ud.h"
 
@@ -106,6 +107,7 @@ static void enter_reset(struct qp *qp)
 	cc_reset(qp);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
+	device_forget_events(qp->dev, EVENTS_QP, qp->handle);
 	wq_reset(&qp->sq);
 	wq_reset(&qp->rq);
 	qp->req.head = 0;
@@ -237,6 +239,31 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 	}
 }
 
+/* Return the syndrome of a failed CQ or SRQ that @qp uses, or 0. */
+static uint32_t failed_queue(const struct qp *qp)
+{
+	if (qp->scq && qp->scq->error)
+		return qp->scq->syndrome;
+	if (qp->rcq && qp->rcq->error)
+		return qp->rcq->syndrome;
+	if (qp->srq && qp->srq->cq && qp->srq->cq->error)
+		return qp->srq->cq->syndrome;
+	return qp->srq && qp->srq->wq.bad ? qp->srq->syndrome : 0;
+}
+
+void qp_stop_users(struct device *dev)
+{
+	struct qp *qp;
+
+	dev->failed = false;
+	for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++) {
+		uint32_t syndrome = failed_queue(qp);
+
+		if (syndrome)
+			qp_fail(qp, 0, syndrome, 0);
+	}
+}
+
 void qp_fail_sends(struct qp *qp, uint32_t syndrome)
 {
 	if (qp->state != ORNIC_QPS_RTS && qp->state != ORNIC_QPS_SQD)
@@ -297,16 +324,35 @@ static bool flush_receives(struct qp *qp)
 	return true;
 }
 
+/*
+ * Send answers and requests, which share the rate of the connection. The half that goes first may
+ * use up the rate. Then the other half goes first when the rate opens the next time, so that
+ * neither one starves. A run that finds the rate closed changes nothing, because packets of the
+ * peer cause such runs at any time.
+ */
+static bool run_reliable(struct qp *qp)
+{
+	struct engine *e = qp->dev->engine;
+	bool requests_first = qp->requests_first, more = false;
+	bool open = rate_open(&qp->rate, &e->timers, e->now);
+
+	if (requests_first)
+		more |= requester_run(qp);
+	more |= responder_run(qp);
+	if (!requests_first)
+		more |= requester_run(qp);
+	if (open && rate_waits(&qp->rate))
+		qp->requests_first = !requests_first;
+	return more;
+}
+
 static bool run_transport(struct qp *qp)
 {
-	bool more;
-
 	switch (qp->type) {
 	case ORNIC_QPT_RC:
 	case ORNIC_QPT_XRC_INI:
 	case ORNIC_QPT_XRC_TGT:
-		more = responder_run(qp);
-		return requester_run(qp) || more;
+		return run_reliable(qp);
 	case ORNIC_QPT_UC:
 		return uc_run(qp);
 	case ORNIC_QPT_UD:

@@ -57,6 +57,7 @@ enum qp_sched {
  * @req, @resp:	transport
  * @flush:	wait for the data of @resp's FLUSH to become persistent
  * @rate:	send rate
+ * @requests_first: RC, XRC: requests go before answers when @rate opens the next time
  * @cc:		congestion control
  * @windows:	memory windows bound to it (MW2B)
  * @backlog:	UD: datagrams that wait for receives
@@ -116,6 +117,7 @@ struct qp {
 	struct responder resp;
 	struct sync_wait flush;
 	struct rate rate;
+	bool requests_first;
 	struct cc cc;
 	LIST_HEAD(, mr) windows;
 	struct backlog backlog;
@@ -203,6 +205,12 @@ void qp_set_state(struct qp *qp, uint8_t next);
  * 0 = none) with @syndrome. If the state is ERR already, only raise the event.
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
+
+/*
+ * qp_stop_users() - put the queue pairs of failed CQs and SRQs of @dev into ERR
+ * It visits all queue pairs, so a turn calls it once, for all CQs and SRQs that failed until then.
+ */
+void qp_stop_users(struct device *dev);
 
 /* qp_fail_sends() - enter SQE because a queue pair without acknowledgements failed to send */
 void qp_fail_sends(struct qp *qp, uint32_t syndrome);

@@ -2,9 +2,10 @@
 /*
  * Ethernet queue pairs: each work request is a frame.
  *
- * A frame in the switch refers to guest memory except for its beginning: addresses and checksum
- * field are copied into the packet. So the guest cannot change the address after it was checked,
- * and no checksum is written to guest memory.
+ * A frame in the switch refers to guest memory and, for inline bytes, to the copy of its work
+ * request. But its beginning (addresses, VLAN tag, and the EtherType behind the tag) and the
+ * checksum field are copied into the packet. So the guest cannot change address or VLAN after they
+ * were checked (ORN-SEC-4), and no checksum is written to guest memory.
  *
  * A send completes after the frame was delivered, when no packet refers to its memory any more
  * (ORN-WQE-12).
@@ -29,6 +30,11 @@
 #define ETH_OVERHEAD	18u
 /* Longest headers that IP_CSUM needs: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
+#define CSUM_BYTES	2u
+/* Most bytes of a frame's beginning that are copied; a checksum field behind them fits, too. */
+#define RAW_COPY	(PACKET_INLINE - CSUM_BYTES)
+/* Most pieces of data: inline header, copy and padding add one each, a checksum field two. */
+#define RAW_SEGS	(PACKET_SEGS - 5)
 
 static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 {
@@ -37,90 +43,125 @@ static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 	return false;
 }
 
-/* Return the bytes of a frame of @total bytes that have to be copied into the packet. */
+static bool csum_partial(const struct wqe *w)
+{
+	return w->eth->eflags & ORNIC_ETH_CSUM_PARTIAL;
+}
+
+/* Return the end of the checksum field of CSUM_PARTIAL, bytes from the beginning of the frame. */
+static uint32_t csum_end(const struct wqe *w)
+{
+	return le16toh(w->eth->csum_start) + le16toh(w->eth->csum_offset) + CSUM_BYTES;
+}
+
+/*
+ * Return the bytes of the beginning of a frame of @total bytes that have to be copied into the
+ * packet. A checksum field that is further behind is copied alone.
+ */
 static uint32_t raw_own(const struct wqe *w, uint32_t total)
 {
-	uint32_t own = ETH_HEADER;
+	uint32_t own = 0, least = total < ETH_OVERHEAD ? total : ETH_OVERHEAD;
 
-	if (w->eth->eflags & ORNIC_ETH_CSUM_PARTIAL)
-		own = le16toh(w->eth->csum_start) + le16toh(w->eth->csum_offset) + 2;
+	if (csum_partial(w) && csum_end(w) <= RAW_COPY)
+		own = csum_end(w);
 	else if (w->flags & ORNIC_WQE_IP_CSUM)
 		own = total < PARSE_BYTES ? total : PARSE_BYTES;
-	return own < ETH_HEADER ? ETH_HEADER : own;
+	return own < least ? least : own;
 }
 
 /* Reject a frame of illegal length, or with a checksum field outside of it. */
 static bool raw_check(const struct qp *qp, struct wqe *w)
 {
 	uint64_t total = (uint64_t)le16toh(w->eth->inline_hdr) + w->len;
-	uint32_t inlined = le16toh(w->eth->inline_hdr) + (w->inl ? w->len : 0);
-	bool csum = (w->eth->eflags & ORNIC_ETH_CSUM_PARTIAL) || (w->flags & ORNIC_WQE_IP_CSUM);
+	bool csum = csum_partial(w) || (w->flags & ORNIC_WQE_IP_CSUM);
 
 	if (csum && !(qp->dev->features >> ORNIC_F_TX_CSUM & 1))
 		return raw_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_MBZ);
-	if (total < ETH_HEADER || total > qp->dev->port.max_frame + ETH_OVERHEAD ||
-	    inlined > PACKET_INLINE)
+	if (total < ETH_HEADER || total > qp->dev->port.max_frame + ETH_OVERHEAD)
 		return raw_bad(w, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH);
-	if (raw_own(w, total) > total || raw_own(w, total) > PACKET_INLINE)
+	if (csum_partial(w) && csum_end(w) > total)
 		return raw_bad(w, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_SEGMENT);
 	return true;
 }
 
+/* Let a piece begin at byte @at of the frame. Return: its index. */
+static uint32_t raw_cut(struct packet *p, uint32_t at)
+{
+	uint32_t i = 0;
+
+	while (at && at >= p->seg[i].len)
+		at -= p->seg[i++].len;
+	if (!at)
+		return i;
+	memmove(p->seg + i + 1, p->seg + i, (p->nseg - i) * sizeof(p->seg[0]));
+	p->nseg++;
+	p->seg[i++].len = at;
+	p->seg[i].ptr += at;
+	p->seg[i].len -= at;
+	return i;
+}
+
+/* Copy @len bytes of the frame from byte @at on to @own, and let the frame refer to the copy. */
+static void raw_copy(struct packet *p, uint32_t at, uint32_t len, uint8_t *own)
+{
+	uint32_t first, end;
+
+	seg_copy_out(own, p->seg, p->nseg, at, len);
+	first = raw_cut(p, at);
+	end = raw_cut(p, at + len);
+	memmove(p->seg + first + 1, p->seg + end, (p->nseg - end) * sizeof(p->seg[0]));
+	p->seg[first] = (struct seg){ .ptr = own, .len = len };
+	p->nseg -= end - first - 1;
+}
+
 /*
- * Gather the frame into @p. A frame of more pieces than a packet can hold leaves @p without
- * payload.
+ * Gather the frame into @p; its first piece is the copy of its beginning. A frame of more pieces
+ * than a packet can hold leaves @p without payload.
  * Return: false if @w fails.
  */
 static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t head = le16toh(w->eth->inline_hdr);
-	uint32_t own = raw_own(w, head + w->len);
-	uint64_t got = 0;
-	int n = 0;
+	uint64_t got = w->len;
+	int n = 1;
 
-	memcpy(p->inl, w->hdr, head);
-	if (w->inl) {
-		memcpy(p->inl + head, w->inl, w->len);
-		head += w->len;
-	} else {
+	if (w->inl)
+		p->seg[0] = (struct seg){ .ptr = (uint8_t *)w->inl, .len = w->len };
+	else
 		n = data_gather(qp, w->sge, w->nsge, 0, w->len, p->seg, &got, &w->syndrome);
-		if (n < 0)
-			return raw_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
-		if (got < w->len)
-			return true;
-	}
-	p->len = got;
-	p->nseg = n;
-	if (own > head) {
-		seg_copy_out(p->inl + head, p->seg, p->nseg, 0, own - head);
-		packet_trim_front(p, own - head);
-		head = own;
-	}
-	if (p->nseg > PACKET_SEGS - 2) {
-		p->nseg = 0;
+	if (n < 0)
+		return raw_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
+	if (got < w->len || n > RAW_SEGS)
 		return true;
-	}
-	memmove(p->seg + 1, p->seg, p->nseg * sizeof(p->seg[0]));
-	p->seg[0] = (struct seg){ .ptr = p->inl, .len = head };
-	p->nseg++;
-	p->len += head;
+	memmove(p->seg + 1, p->seg, n * sizeof(p->seg[0]));
+	p->seg[0] = (struct seg){ .ptr = (uint8_t *)w->hdr, .len = head };
+	p->nseg = n + 1;
+	p->len = head + w->len;
+	raw_copy(p, 0, raw_own(w, p->len), p->inl);
 	return true;
+}
+
+static void raw_csum_partial(const struct wqe *w, struct packet *p)
+{
+	uint32_t at = csum_end(w) - CSUM_BYTES, own = p->seg[0].len;
+	uint8_t *field = p->inl + at;
+	uint16_t csum;
+
+	csum = csum_fold_l4(csum_segs(0, p->seg, p->nseg, le16toh(w->eth->csum_start)));
+	if (at + CSUM_BYTES > own) {
+		field = p->inl + own;
+		raw_copy(p, at, CSUM_BYTES, field);
+	}
+	memcpy(field, &csum, sizeof(csum));
+	p->csum_ok = true;
 }
 
 static void raw_csum(const struct wqe *w, struct packet *p)
 {
-	uint32_t start = le16toh(w->eth->csum_start);
-	uint16_t csum;
-
-	if (w->eth->eflags & ORNIC_ETH_CSUM_PARTIAL) {
-		csum = csum_fold(csum_segs(0, p->seg, p->nseg, start));
-		if (!csum)
-			csum = 0xffff;
-		memcpy(p->inl + start + le16toh(w->eth->csum_offset), &csum, sizeof(csum));
-		p->csum_ok = true;
-	} else if (w->flags & ORNIC_WQE_IP_CSUM) {
+	if (csum_partial(w))
+		raw_csum_partial(w, p);
+	else if (w->flags & ORNIC_WQE_IP_CSUM)
 		p->csum_ok = csum_fill(p->inl, p->seg[0].len, p->seg + 1, p->nseg - 1);
-	}
 }
 
 /* Pad a short frame. It uses less than ETH_MIN_FRAME bytes of @p->inl, so the rest is free. */

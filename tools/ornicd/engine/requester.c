@@ -17,6 +17,8 @@
 
 /** REQUESTER_BUDGET - packets per turn of one queue pair */
 #define REQUESTER_BUDGET	16
+/** REMOTE_PACKET - most PSNs of a packet to a remote peer, and PSNs between requests for an ACK */
+#define REMOTE_PACKET		(REQUESTER_REMOTE_WINDOW / 4)
 
 void requester_start(struct qp *qp)
 {
@@ -103,6 +105,14 @@ static bool requester_fetch(struct qp *qp)
 	return true;
 }
 
+/* Return the most PSNs of a packet. The window to a remote peer has room for four packets. */
+static uint32_t max_psns(const struct qp *qp)
+{
+	uint32_t most = qp_max_payload(qp) / qp_mtu(qp);
+
+	return qp->req.remote && most > REMOTE_PACKET ? REMOTE_PACKET : most;
+}
+
 /*
  * Return true if the next packet of @w, the next work request to send from, may go. The window
  * bounds the PSNs in flight, a fence waits for reads, and the peer bounds the reads in flight.
@@ -111,11 +121,11 @@ static bool wqe_may_send(const struct qp *qp, const struct wqe *w)
 {
 	const struct requester *r = &qp->req;
 	uint32_t at = w->psn + w->sent;
-	uint32_t packets = wqe_is_read(w) ? w->npsn : qp_max_payload(qp) / qp_mtu(qp);
+	uint32_t psns = wqe_is_read(w) ? w->npsn : max_psns(qp);
 	bool wide = wqe_is_read(w) || !r->remote;
 	uint32_t window = wide ? REQUESTER_PSN_WINDOW : REQUESTER_REMOTE_WINDOW;
 
-	if (at != r->una && (at + packets - r->una > window || credit_limits(r, w)))
+	if (at != r->una && (at + psns - r->una > window || credit_limits(r, w)))
 		return false;
 	if (w->sent)
 		return true;
@@ -188,7 +198,8 @@ static uint8_t opcode_of(const struct wqe *w, bool first, bool last)
 static bool fill_payload(struct qp *qp, struct wqe *w, struct packet *p, uint64_t off)
 {
 	uint64_t left = w->len - off;
-	uint64_t want = left < qp_max_payload(qp) ? left : qp_max_payload(qp);
+	uint64_t most = (uint64_t)max_psns(qp) * qp_mtu(qp);
+	uint64_t want = left < most ? left : most;
 	uint64_t got;
 	int n;
 
@@ -234,8 +245,7 @@ bool requester_build(struct qp *qp, struct wqe *w, struct packet *p)
 	 * A rate limit sends packets one by one. They ask for four ACKs per window: without them,
 	 * the window would close and stay closed until the ACK timeout.
 	 */
-	p->ackreq = last || p->npsn > 1 || limited ||
-		    !((w->sent + 1) % (REQUESTER_REMOTE_WINDOW / 4));
+	p->ackreq = last || p->npsn > 1 || limited || !((w->sent + 1) % REMOTE_PACKET);
 	return true;
 }
 

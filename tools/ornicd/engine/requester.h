@@ -29,7 +29,8 @@ struct qp;
  * daemon or that is behind a rate-limited link
  *
  * A burst has to fit into the buffers of a network. Soft-RoCE has the same bound
- * (RXE_MAX_UNACKED_PSNS of Linux 6.12 and 7.2).
+ * (RXE_MAX_UNACKED_PSNS of Linux 6.12 and 7.2). READs do not wait for it, because the peer sends
+ * their responses.
  */
 #define REQUESTER_REMOTE_WINDOW	128
 

@@ -29,7 +29,8 @@ struct qp;
  * @value:	atomic: previous content of memory
  * @va:		READ: address
  * @rkey:	READ: key
- * @pd:		protection domain that the key must belong to
+ * @pd:		protection domain that the key must belong to; 0 = none, the SRQ is gone
+ * @srqn:	SRQ of the queue pair, which for XRC is the one that the request named; 0 = none
  * @len:	READ: bytes; 0 for FLUSH and ATOMIC WRITE, whose answers have no data
  * @msn:	MSN of the answer
  */
@@ -43,6 +44,7 @@ struct rd_resource {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t pd;
+	uint32_t srqn;
 	uint32_t len;
 	uint32_t msn;
 };

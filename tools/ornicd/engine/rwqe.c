@@ -67,6 +67,8 @@ int rwqe_fetch(struct qp *qp, struct rwqe *r)
 	uint32_t syndrome;
 	int ret = qp->srq ? srq_take(qp->srq, bytes) : rq_take(qp, bytes);
 
+	if (ret < 0 && qp->srq)
+		qp_fail(qp, 0, qp->srq->syndrome, 0);
 	if (ret <= 0)
 		return ret;
 	syndrome = rwqe_decode(qp->srq ? &qp->srq->wq : &qp->rq, qp->srq, r, bytes);

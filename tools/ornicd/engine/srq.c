@@ -5,7 +5,6 @@
 #include "srq.h"
 
 #include "engine.h"
-#include "qp.h"
 #include "../mem/gpa.h"
 
 #include <errno.h>
@@ -20,18 +19,13 @@ void srq_init(struct srq *srq)
 		ring_quiet(rec, srq->wq.cons);
 }
 
-/* Fail because of an unusable ring: raise an event, put its queue pairs into ERR (ORN-SRQ-7). */
+/* Fail because of an unusable ring: raise an event; qp_stop_users() follows (ORN-SRQ-7). */
 static void srq_fail(struct srq *srq, uint32_t syndrome)
 {
-	struct device *dev = srq->dev;
-	struct qp *qp;
-
 	srq->wq.bad = true;
 	srq->syndrome = syndrome;
-	device_event(dev, ORNIC_EV_SRQ_ERR, srq->number, srq->owner, syndrome, 0, 0);
-	for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++)
-		if (qp->srq == srq)
-			qp_fail(qp, 0, syndrome, 0);
+	srq->dev->failed = true;
+	device_event(srq->dev, ORNIC_EV_SRQ_ERR, srq->number, srq->owner, syndrome, 0, 0);
 }
 
 /* Raise SRQ_LIMIT, once, if only @left entries are posted and that is too few (ORN-SRQ-5). */

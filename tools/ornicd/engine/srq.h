@@ -59,7 +59,8 @@ void srq_init(struct srq *srq);
 /*
  * srq_take() - copy the next entry to @bytes, which has room for 2^stride
  * Return: 1 if taken, 0 if none is posted, -EIO if the ring is bad: SRQ_ERR was raised, and the
- * queue pairs of the SRQ are in ERR.
+ * queue pairs of the SRQ enter ERR at the end of the turn. The caller fails the one that needs the
+ * entry.
  */
 int srq_take(struct srq *srq, uint8_t *bytes);
 

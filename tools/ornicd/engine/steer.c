@@ -88,8 +88,10 @@ bool steer_wants_foreign(const struct port *port)
 }
 
 /*
- * Return true if @qp may receive the frame. The network interface does not receive its own frames,
- * and no queue pair receives its own frames (ORN-STEER-11).
+ * Return true if @qp may receive the frame. No queue pair receives its own frames, and the network
+ * interface receives none of its queues' (ORN-STEER-11). A frame of this function that no RAW queue
+ * pair sent is a RoCE packet that fault injection truncated: other RAW queue pairs may receive it,
+ * but not the network interface, whose host would see its own address as the source.
  */
 static bool may_have(const struct steering *s, const struct qp *qp)
 {
@@ -97,6 +99,8 @@ static bool may_have(const struct steering *s, const struct qp *qp)
 
 	if (!qp || s->p->from != s->dev->port.sw)
 		return qp;
+	if (!sender || sender->type != ORNIC_QPT_RAW)
+		return !(qp->flags & ORNIC_QP_F_DRIVER);
 	return qp != sender && !(qp->flags & sender->flags & ORNIC_QP_F_DRIVER);
 }
 

@@ -14,6 +14,7 @@
 #include "mr.h"
 #include "qp.h"
 #include "unreliable.h"
+#include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ip.h"
 #include "../packet/wire.h"
@@ -97,10 +98,11 @@ bool ud_run(struct qp *qp)
 
 static void ud_complete(struct qp *qp, const struct packet *p)
 {
+	uint16_t vlan = vlan_id(p);
 	struct ornic_cqe cqe = {
 		.byte_len = htole32(p->len + ORNIC_GRH_BYTES),
 		.src_qp = htole32(p->sqpn),
-		.vlan_tci = htole16(p->vlan ? p->vlan_tci : 0),
+		.vlan_tci = htole16(vlan ? p->vlan_tci : 0),
 		.sl = p->vlan ? p->vlan_tci >> 13 : 0,
 		.net_type = ip_is_v4(p->dgid) ? ORNIC_NET_IPV4 : ORNIC_NET_IPV6,
 	};
@@ -112,7 +114,7 @@ static void ud_complete(struct qp *qp, const struct packet *p)
 	}
 	if (p->solicited)
 		flags |= ORNIC_CQE_SOLICITED;
-	if (p->vlan)
+	if (vlan)
 		flags |= ORNIC_CQE_VLAN;
 	memcpy(cqe.smac, p->smac, sizeof(cqe.smac));
 	cqe.flags = htole32(flags);

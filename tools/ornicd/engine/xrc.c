@@ -19,11 +19,14 @@ bool xrc_select(struct qp *qp, const struct packet *p, bool first)
 	return true;
 }
 
-/* Take the protection domain from stored requests, so that a repeated READ is rejected. */
-static void forget_answers(struct responder *r, uint32_t pd)
+/*
+ * Take the protection domain from stored requests that named SRQ @srqn, so that a repeated READ is
+ * rejected. Another SRQ may have the same domain; its requests stay.
+ */
+static void forget_answers(struct responder *r, uint32_t srqn)
 {
 	for (uint32_t i = r->rd_first; i != r->rd_next; i++)
-		if (responder_rd(r, i)->pd == pd)
+		if (responder_rd(r, i)->srqn == srqn)
 			responder_rd(r, i)->pd = 0;
 }
 
@@ -34,7 +37,7 @@ void xrc_forget(struct srq *srq)
 	for (uint32_t n = 0; (qp = table_next(&srq->dev->qps, &n)); n++) {
 		if (qp->type != ORNIC_QPT_XRC_TGT || qp->xrcd != srq->xrcd)
 			continue;
-		forget_answers(&qp->resp, srq->pd->number);
+		forget_answers(&qp->resp, srq->number);
 		if (qp->srq != srq)
 			continue;
 		qp->srq = NULL;

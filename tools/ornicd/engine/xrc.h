@@ -30,7 +30,10 @@ struct xrcd {
  */
 bool xrc_select(struct qp *qp, const struct packet *p, bool first);
 
-/* xrc_forget() - stop all targets from using @srq and its protection domain, before it goes away */
+/*
+ * xrc_forget() - stop all targets from using @srq, and its protection domain for requests that
+ * named it, before it goes away (ORN-XRC-9)
+ */
 void xrc_forget(struct srq *srq);
 
 #endif /* ORNICD_ENGINE_XRC_H */

@@ -190,7 +190,7 @@ static uint32_t own_qp(const struct fault *f, const struct fault_frame *frame)
 {
 	if (rule_has(&f->rule, KEY_QP))
 		return f->rule.qp;
-	return frame->way == SWITCH_IN ? frame->sqpn : frame->dqpn;
+	return frame->way == SWITCH_IN ? frame->kept.sqpn : frame->dqpn;
 }
 
 bool device_act(struct fault *f, const struct fault_frame *frame)

@@ -115,7 +115,7 @@ void hold_back(struct fault *f, struct fault_frame *frame)
 
 static bool same_way(const struct fault_frame *a, const struct fault_frame *b)
 {
-	return a->port == b->port && a->way == b->way && a->roce == b->roce &&
+	return a->port == b->port && a->way == b->way && a->kept.roce == b->kept.roce &&
 	       a->dqpn == b->dqpn && !memcmp(a->dgid, b->dgid, sizeof(a->dgid));
 }
 

@@ -110,12 +110,12 @@ bool match_frame(const struct fault *f, const struct fault_frame *frame)
 	const struct fault_rule *r = &f->rule;
 
 	if (!match_alive(f) || !match_place(r, frame->port, frame->way) ||
-	    !match_kind(r, frame->roce))
+	    !match_kind(r, frame->kept.roce))
 		return false;
 	if (rule_has(r, KEY_SIZE) && (frame->len < r->size.first || frame->len > r->size.last))
 		return false;
-	return !frame->roce ||
-	       (match_qps(r, frame->port, frame->way, frame->dqpn, frame->sqpn) &&
+	return !frame->kept.roce ||
+	       (match_qps(r, frame->port, frame->way, frame->dqpn, frame->kept.sqpn) &&
 		match_psns(r, frame->psn, 1) &&
 		(!rule_has(r, KEY_OPCODE) || rule_code(r, frame->code)));
 }

@@ -58,27 +58,13 @@ static void take_place(struct faults *fs, struct fault_frame *frame)
 
 /* ---- forward -------------------------------------------------------------------- */
 
-/*
- * Parse the frame again. If it was RoCEv2 and still can be parsed as such, its receiver gets
- * RoCEv2, otherwise an Ethernet frame.
- */
 static void parse(struct fault_frame *frame, struct packet *p)
 {
-	enum roce_kind kind = frames_parse(p, frame->data, frame->len);
-
-	if (!frame->roce || kind == ROCE_MALFORMED) {
-		p->kind = PACKET_ETHERNET;
-		p->len = frame->len;
-		p->nseg = 1;
-		p->seg[0] = p->frame;
-	}
-	p->csum_ok = frame->csum_ok;
+	frames_restore(p, frame->data, frame->len, &frame->kept);
 	p->from = frame->from;
 	p->loopback = frame->loopback;
 	p->echo = frame->echo;
 	p->sender = frame->sender;
-	if (!p->sqpn)
-		p->sqpn = frame->sqpn;	/* only datagrams carry it on the wire */
 }
 
 /* Show @frame with @note to captures. */
@@ -139,12 +125,12 @@ static void go_on(struct faults *fs, struct fault_frame *frame)
  */
 static void corrupt(struct fault *f, struct fault_frame *frame)
 {
-	uint32_t at = ETH_BYTES, bth = frame->roce ? roce_bth(frame->data, frame->len) : 0;
+	uint32_t at = ETH_BYTES, bth = frame->kept.roce ? roce_bth(frame->data, frame->len) : 0;
 	uint64_t bit;
 
 	if (bth)
 		at = bth + BTH_BYTES;
-	frame->csum_ok = false;
+	frame->kept.csum_ok = false;
 	if (at >= frame->len)
 		return;
 	bit = rule_random(&f->rule, f->matched, SALT_BIT) % (8ull * (frame->len - at));
@@ -215,7 +201,7 @@ static bool act(struct fault *f, struct fault_frame *frame, struct fault_frames 
 	case RULE_TRUNCATE:
 		if (frame->len > r->to)
 			frame->len = r->to;
-		frame->csum_ok = false;
+		frame->kept.csum_ok = false;
 		note(f, frame, "truncated");
 		return true;
 	case RULE_ECN:
@@ -282,13 +268,11 @@ static void describe(struct fault_frame *frame, struct switch_port *port, enum s
 	frame->port = port;
 	frame->way = way;
 	frame->from = p->from;
-	frame->roce = p->kind != PACKET_ETHERNET;
+	frames_keep(&frame->kept, p);
 	frame->loopback = p->loopback;
 	frame->echo = p->echo;
-	frame->csum_ok = p->csum_ok;
 	frame->sender = p->sender;
-	frame->sqpn = p->sqpn;
-	if (!frame->roce)
+	if (!frame->kept.roce)
 		return;
 	frame->code = match_code(roce_opcode(p, i), p->aeth);
 	frame->dqpn = p->dqpn;

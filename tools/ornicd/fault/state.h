@@ -53,8 +53,8 @@ struct fault {
  * @copy:	made by a DUPLICATE rule
  * @place:	counted in @places of struct faults until it is freed
  * @noted:	a rule acted on it: captures get a note of that, and one when it is forwarded
- * @roce:	RoCEv2; the others are Ethernet
- * @loopback, @echo, @csum_ok, @sender, @sqpn: as in struct packet
+ * @kept:	properties that @data does not show
+ * @loopback, @echo, @sender: as in struct packet
  * @code:	RoCE: packet code, see match_code()
  * @dqpn:	RoCE: destination queue pair
  * @psn:	RoCE: PSN
@@ -74,12 +74,10 @@ struct fault_frame {
 	bool copy;
 	bool place;
 	bool noted;
-	bool roce;
+	struct frames_kept kept;
 	bool loopback;
 	bool echo;
-	bool csum_ok;
 	const struct qp *sender;
-	uint32_t sqpn;
 	uint16_t code;
 	uint32_t dqpn;
 	uint32_t psn;

@@ -9,8 +9,8 @@
 #include "egress.h"
 
 #include "../packet/ecn.h"
-#include "../packet/frames.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -33,14 +33,16 @@ _Static_assert((NS_KBPS << COST_SHIFT) / EGRESS_MIN_KBPS < UINT64_MAX / FRAMES_M
  * struct record - a frame in the ring; its bytes follow
  * @due:	time of its arrival, ns
  * @note:	see egress_put()
+ * @from:	port by which it entered the switch
  * @len:	bytes of the frame; 0: the next record is at the beginning of the ring
- * @csum_ok:	as of struct packet
+ * @kept:	properties of its packet
  */
 struct record {
 	uint64_t due;
 	const char *note;
+	const struct switch_port *from;
 	uint32_t len;
-	bool csum_ok;
+	struct frames_kept kept;
 };
 
 /* Bytes of a record with its frame, a multiple of 8 */
@@ -48,6 +50,8 @@ struct record {
 /* Bytes of ring for a queue of @bytes in the worst case: minimum-size frames and an unused tail */
 #define RING_BYTES(bytes)	((bytes) / EGRESS_MIN_FRAME * RECORD_BYTES(EGRESS_MIN_FRAME) + \
 				 2 * RECORD_BYTES(FRAMES_MAX_BYTES))
+/* Limit of the last record's end; behind it is room for one record without a frame */
+#define RING_END(bytes)		(RING_BYTES(bytes) - sizeof(struct record))
 
 /**
  * struct egress - a link
@@ -60,7 +64,7 @@ struct record {
  * @random:	state of the random numbers for marks
  * @head:	first record; offset into @ring
  * @tail:	end of the last record; offset into @ring
- * @end:	limit of @tail; behind it is room for one record without a frame
+ * @end:	limit of @tail, see RING_END()
  * @timers, @now, @ops, @arg: see egress_new()
  * @timer:	armed for the first record's time
  * @packet:	packet that arrives
@@ -113,21 +117,16 @@ static void remove_record(struct egress *q, const struct record *r)
 	q->depth -= charged(r->len);
 }
 
-/* Deliver the first record. Receivers count a wrong ICRC; a malformed frame is dropped here. */
+/* Deliver the first record. The link does not change what its packet is. */
 static void arrive(struct egress *q, struct record *r)
 {
 	struct packet *p = &q->packet;
-	enum roce_kind kind;
 
 	memset(p, 0, offsetof(struct packet, seg));
-	kind = frames_parse(p, (uint8_t *)(r + 1), r->len);
-	p->csum_ok = r->csum_ok;
+	frames_restore(p, (uint8_t *)(r + 1), r->len, &r->kept);
 	q->stats.frames++;
 	q->stats.bytes += r->len;
-	if (kind != ROCE_MALFORMED)
-		q->ops->arrived(q->arg, p, r->note);
-	else
-		q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, "dropped: malformed");
+	q->ops->arrived(q->arg, p, r->note);
 	remove_record(q, r);
 }
 
@@ -201,49 +200,103 @@ static void charge(struct egress *q, uint32_t len)
 	q->part = cost & ((1u << COST_SHIFT) - 1);
 }
 
-static void put_frame(struct egress *q, uint32_t len, bool csum_ok, const char *note)
+/* Append q->frame in @r, a new record: @what describes it, and it arrives at @busy. */
+static void append(struct egress *q, struct record *r, const struct record *what)
 {
+	*r = *what;
+	r->due = q->busy;
+	memcpy(r + 1, q->frame, what->len);
+	q->tail += RECORD_BYTES(what->len);
+	q->depth += charged(what->len);
+}
+
+/* Queue q->frame, which @what describes except for its time, or drop it. */
+static void put_frame(struct egress *q, const struct record *what)
+{
+	uint32_t len = what->len;
 	struct record *r;
 
 	r = q->depth + charged(len) <= q->param.queue ? new_record(q, RECORD_BYTES(len)) : NULL;
 	if (!r) {
 		q->stats.dropped++;
-		q->ops->lost(q->arg, q->frame, len, "dropped: queue full");
+		q->ops->lost(q->arg, q->frame, len, &what->kept, "dropped: queue full");
 		return;
 	}
 	if (is_marked(q))
 		q->stats.marked += ecn_mark(q->frame, len);
 	charge(q, len);
-	*r = (struct record) { .due = q->busy, .note = note, .len = len, .csum_ok = csum_ok };
-	memcpy(r + 1, q->frame, len);
-	q->tail += RECORD_BYTES(len);
-	q->depth += charged(len);
+	append(q, r, what);
 	if (q->depth > q->stats.peak)
 		q->stats.peak = q->depth;
 }
 
 void egress_put(struct egress *q, const struct packet *p, const char *note)
 {
+	struct record what = { .note = note, .from = p->from };
 	struct frames f;
-	uint32_t len;
 
+	frames_keep(&what.kept, p);
 	frames_begin(&f, p);
-	while ((len = frames_next(&f, q->frame)))
-		put_frame(q, len, p->csum_ok, note);
+	while ((what.len = frames_next(&f, q->frame)))
+		put_frame(q, &what);
 	if (q->depth && !timer_armed(&q->timer))
 		timer_arm(q->timers, &q->timer, first_record(q)->due);
 }
 
+/* Drop the first record. */
+static void drop(struct egress *q, struct record *r, const char *why)
+{
+	q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, &r->kept, why);
+	remove_record(q, r);
+}
+
 void egress_drop(struct egress *q, const char *why)
 {
-	while (q->depth) {
-		struct record *r = first_record(q);
-
-		q->ops->lost(q->arg, (uint8_t *)(r + 1), r->len, why);
-		remove_record(q, r);
-	}
+	while (q->depth)
+		drop(q, first_record(q), why);
 	timer_disarm(q->timers, &q->timer);
 	q->busy = 0;
+}
+
+/*
+ * Move the first record behind the others. It arrives when its bytes have left after theirs, but
+ * not later than before, because they may have left in part.
+ */
+static void requeue(struct egress *q, struct record *r)
+{
+	const struct record what = *r;
+
+	memcpy(q->frame, r + 1, what.len);
+	remove_record(q, r);
+	charge(q, what.len);
+	if (q->busy > what.due) {
+		q->busy = what.due;
+		q->part = 0;
+	}
+	r = new_record(q, RECORD_BYTES(what.len));
+	assert(r);
+	append(q, r, &what);
+}
+
+void egress_drop_from(struct egress *q, const struct switch_port *from, const char *why)
+{
+	uint32_t left = q->depth, end = q->end;
+
+	q->busy = 0;
+	q->end = RING_END(EGRESS_MAX_QUEUE);	/* the queue may have been longer once */
+	while (left) {
+		struct record *r = first_record(q);
+
+		left -= charged(r->len);
+		if (r->from == from)
+			drop(q, r, why);
+		else
+			requeue(q, r);
+	}
+	q->end = end;
+	timer_disarm(q->timers, &q->timer);
+	if (q->depth)
+		timer_arm(q->timers, &q->timer, first_record(q)->due);
 }
 
 struct egress *egress_new(struct timers *timers, const uint64_t *now,
@@ -288,15 +341,15 @@ static uint32_t between(uint64_t least, uint64_t v, uint32_t most)
 	return v < most ? v : most;
 }
 
-void egress_default(struct egress_param *p)
+void egress_default(struct egress_param *p, uint32_t given)
 {
-	if (!p->queue)
+	if (!(given & EGRESS_KEY_QUEUE))
 		p->queue = EGRESS_QUEUE;
-	if (!p->kmin)
+	if (!(given & EGRESS_KEY_KMIN))
 		p->kmin = between(EGRESS_KMIN, bytes_of(EGRESS_KMIN_NS, p->kbps), p->queue / 8);
-	if (!p->kmax)
+	if (!(given & EGRESS_KEY_KMAX))
 		p->kmax = between(4ull * p->kmin, bytes_of(EGRESS_KMAX_NS, p->kbps), p->queue);
-	if (!p->pmax)
+	if (!(given & EGRESS_KEY_PMAX))
 		p->pmax = EGRESS_PMAX;
 }
 
@@ -316,7 +369,7 @@ const char *egress_check(const struct egress_param *p)
 void egress_set(struct egress *q, const struct egress_param *p)
 {
 	q->param = *p;
-	q->end = RING_BYTES(p->queue) - sizeof(struct record);
+	q->end = RING_END(p->queue);
 	q->cost = ((NS_KBPS << COST_SHIFT) + p->kbps - 1) / p->kbps;
 }
 

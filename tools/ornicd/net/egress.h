@@ -12,7 +12,7 @@
 #ifndef ORNICD_NET_EGRESS_H
 #define ORNICD_NET_EGRESS_H
 
-#include "../packet/packet.h"
+#include "../packet/frames.h"
 #include "../timer.h"
 
 #include <stdint.h>
@@ -82,11 +82,12 @@ struct egress;
 /**
  * struct egress_ops - called with the outcome of frames; arguments are valid during the call
  * @arrived:	a packet arrives at the other end; @note: as given to egress_put()
- * @lost:	a frame was dropped; @why: note for captures
+ * @lost:	a frame was dropped; @kept: properties of its packet; @why: note for captures
  */
 struct egress_ops {
 	void (*arrived)(void *arg, const struct packet *p, const char *note);
-	void (*lost)(void *arg, uint8_t *frame, uint32_t len, const char *why);
+	void (*lost)(void *arg, uint8_t *frame, uint32_t len, const struct frames_kept *kept,
+		     const char *why);
 };
 
 /**
@@ -105,14 +106,28 @@ void egress_free(struct egress *q);
 /* egress_drop() - drop all waiting frames with reason @why; the link is idle then */
 void egress_drop(struct egress *q, const char *why);
 
+/*
+ * egress_drop_from() - drop the waiting frames that entered the switch by port @from. Frames behind
+ * them arrive earlier.
+ */
+void egress_drop_from(struct egress *q, const struct switch_port *from, const char *why);
+
 /* egress_set() - change the link; waiting frames keep their time. @p passed egress_check(). */
 void egress_set(struct egress *q, const struct egress_param *p);
 
 /* egress_check() - check ranges. Return: NULL, or the error as text. */
 const char *egress_check(const struct egress_param *p);
 
-/* egress_default() - replace zeros by the default queue and marking curve */
-void egress_default(struct egress_param *p);
+/** enum egress_key - settings of a link that have a default, as bits */
+enum egress_key {
+	EGRESS_KEY_QUEUE = 1 << 0,
+	EGRESS_KEY_KMIN	 = 1 << 1,
+	EGRESS_KEY_KMAX	 = 1 << 2,
+	EGRESS_KEY_PMAX	 = 1 << 3,
+};
+
+/* egress_default() - set the defaults of queue and marking curve, except for those in @given */
+void egress_default(struct egress_param *p, uint32_t given);
 
 /**
  * egress_put() - send a packet; if it stands for several frames, each is queued or dropped by itself

@@ -224,6 +224,8 @@ static void drop_packets_of(struct net_switch *sw, const struct switch_port *por
 /* Drop all packets that entered by @port or wait there, and forget the addresses behind it. */
 static void forget(struct net_switch *sw, struct switch_port *port, const char *why)
 {
+	const struct switch_port *other;
+
 	for (uint32_t i = 0; i < LEARN_BUCKETS * LEARN_WAYS; i++) {
 		struct learned *l = &sw->learned[i / LEARN_WAYS][i % LEARN_WAYS];
 
@@ -233,6 +235,9 @@ static void forget(struct net_switch *sw, struct switch_port *port, const char *
 	drop_packets_of(sw, port);
 	if (port->egress)
 		egress_drop(port->egress, why);
+	TAILQ_FOREACH(other, &sw->ports, link)
+		if (other->egress)
+			egress_drop_from(other->egress, port, why);
 	if (sw->fault)
 		sw->fault->gone(sw->fault->arg, port, why);
 }
@@ -392,14 +397,17 @@ void switch_observe(const struct switch_port *port, enum switch_way way, const s
 }
 
 void switch_observe_frame(const struct switch_port *port, enum switch_way way, uint8_t *frame,
-			  uint32_t len, const char *note)
+			  uint32_t len, const struct frames_kept *kept, const char *note)
 {
 	struct packet p;
 
 	if (!switch_is_observed(port->sw))
 		return;
 	memset(&p, 0, offsetof(struct packet, seg));
-	frames_parse(&p, frame, len);
+	if (kept)
+		frames_restore(&p, frame, len, kept);
+	else
+		frames_parse(&p, frame, len);
 	switch_observe(port, way, &p, note);
 }
 
@@ -412,9 +420,10 @@ static void link_arrived(void *arg, const struct packet *p, const char *note)
 		port->ops->deliver(port->arg, p);
 }
 
-static void link_lost(void *arg, uint8_t *frame, uint32_t len, const char *why)
+static void link_lost(void *arg, uint8_t *frame, uint32_t len, const struct frames_kept *kept,
+		      const char *why)
 {
-	switch_observe_frame(arg, SWITCH_OUT, frame, len, why);
+	switch_observe_frame(arg, SWITCH_OUT, frame, len, kept, why);
 }
 
 static const struct egress_ops link_ops = {

@@ -24,6 +24,7 @@
 
 struct egress;
 struct egress_param;
+struct frames_kept;
 struct net_switch;
 
 /**
@@ -174,9 +175,12 @@ void switch_set_observer(struct net_switch *sw, const struct switch_observer *o)
  */
 void switch_observe(const struct switch_port *port, enum switch_way way, const struct packet *p,
 		    const char *note);
-/* switch_observe_frame() - the same for a frame of @len bytes, at least an Ethernet header's */
+/*
+ * switch_observe_frame() - the same for a frame of @len bytes, at least an Ethernet header's
+ * @kept:	properties of its packet; NULL: it came from outside and is what it looks like
+ */
 void switch_observe_frame(const struct switch_port *port, enum switch_way way, uint8_t *frame,
-			  uint32_t len, const char *note);
+			  uint32_t len, const struct frames_kept *kept, const char *note);
 
 /** switch_set_fault() - set fault injection, which the caller keeps alive, or remove it: NULL */
 void switch_set_fault(struct net_switch *sw, const struct switch_fault *f);

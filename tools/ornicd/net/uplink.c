@@ -176,7 +176,7 @@ static void not_sent(struct uplink *u, const struct uplink_frame *f)
 		memcpy(u->lost + len, f->iov[i].iov_base, n);
 		len += n;
 	}
-	switch_observe_frame(u->port, SWITCH_OUT, u->lost, len,
+	switch_observe_frame(u->port, SWITCH_OUT, u->lost, len, &f->kept,
 			     "dropped: rejected by the interface or socket");
 }
 
@@ -206,10 +206,10 @@ static void batch_piece(struct uplink_batch *b, struct uplink_frame *f, void *pt
 }
 
 /*
- * Begin a frame of at most @pieces, not counting the backend's; send the batch first if it is
- * full.
+ * Begin a frame of @p of at most @pieces, not counting the backend's; send the batch first if it
+ * is full.
  */
-static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
+static struct uplink_frame *batch_frame(struct uplink *u, const struct packet *p, uint32_t pieces)
 {
 	struct uplink_batch *b = &u->batch;
 	struct uplink_frame *f;
@@ -218,6 +218,7 @@ static struct uplink_frame *batch_frame(struct uplink *u, uint32_t pieces)
 		batch_send(u);
 	f = &b->frame[b->n++];
 	*f = (struct uplink_frame) { .iov = &b->iov[b->niov] };
+	frames_keep(&f->kept, p);
 	batch_piece(b, f, NULL, 0);
 	return f;
 }
@@ -237,9 +238,11 @@ static void batch_segs(struct uplink_batch *b, struct uplink_frame *f, const str
 	}
 }
 
-static void put_segs(struct uplink *u, const struct seg *seg, uint32_t nseg, bool wait)
+static void put_segs(struct uplink *u, const struct packet *p, bool wait)
 {
-	struct uplink_frame *f = batch_frame(u, nseg);
+	const struct seg *seg = p->frame.len ? &p->frame : p->seg;
+	uint32_t nseg = p->frame.len ? 1 : p->nseg;
+	struct uplink_frame *f = batch_frame(u, p, nseg);
 
 	batch_segs(&u->batch, f, seg, nseg, wait);
 }
@@ -251,7 +254,7 @@ static void put_roce(struct uplink *u, const struct packet *p, bool wait)
 
 	roce_cut(&cut, p);
 	for (uint32_t i = 0; i < p->npsn; i++) {
-		struct uplink_frame *f = batch_frame(u, PACKET_SEGS + 2);
+		struct uplink_frame *f = batch_frame(u, p, PACKET_SEGS + 2);
 		struct roce_frame *r = &b->roce[b->n - 1];
 
 		roce_next(&cut, r);
@@ -271,7 +274,7 @@ static bool is_rxe_flush(const struct uplink *u, const struct packet *p)
 
 static void put_rxe_flush(struct uplink *u, const struct packet *p)
 {
-	struct uplink_frame *f = batch_frame(u, 1);
+	struct uplink_frame *f = batch_frame(u, p, 1);
 	uint8_t *kept = u->batch.kept[u->batch.n - 1];
 	struct frames one;
 	uint32_t len;
@@ -290,12 +293,10 @@ static void uplink_deliver(void *arg, const struct packet *p)
 
 	if (p->kind == PACKET_ROCE && wait && is_rxe_flush(u, p))
 		put_rxe_flush(u, p);
-	else if (p->frame.len)
-		put_segs(u, &p->frame, 1, wait);
-	else if (p->kind == PACKET_ROCE)
+	else if (p->kind == PACKET_ROCE && !p->frame.len)
 		put_roce(u, p, wait);
 	else
-		put_segs(u, p->seg, p->nseg, wait);
+		put_segs(u, p, wait);
 	if (wait)
 		switch_hold(u->port);
 	else
@@ -356,7 +357,8 @@ void uplink_input(struct uplink *u, uint8_t *frame, uint32_t len)
 	p = packet_get(u->host.pool);
 	if (!p) {
 		u->stats.rx_drop++;
-		switch_observe_frame(u->port, SWITCH_IN, frame, len, "dropped: no packet is free");
+		switch_observe_frame(u->port, SWITCH_IN, frame, len, NULL,
+				     "dropped: no packet is free");
 		return;
 	}
 	why = parse(u, p, frame, len);

@@ -27,11 +27,13 @@
  * @iov:	pieces; the first is empty, for a backend that needs a header before the frame
  * @niov:	number of pieces
  * @len:	bytes of the frame
+ * @kept:	properties of its packet
  */
 struct uplink_frame {
 	struct iovec *iov;
 	uint32_t niov;
 	uint32_t len;
+	struct frames_kept kept;
 };
 
 /**

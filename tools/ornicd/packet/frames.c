@@ -45,18 +45,47 @@ uint32_t frames_next(struct frames *f, uint8_t *to)
 	return len;
 }
 
+/* Make @p, which has a frame, an Ethernet packet. */
+static void be_ethernet(struct packet *p)
+{
+	p->kind = PACKET_ETHERNET;
+	p->len = p->frame.len;
+	p->nseg = 1;
+	p->seg[0] = p->frame;
+}
+
 enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len)
 {
 	enum roce_kind kind = roce_parse(p, frame, len);
 
-	if (kind == ROCE_NONE) {
-		p->kind = PACKET_ETHERNET;
-		p->len = len;
-		p->nseg = 1;
-		p->seg[0] = (struct seg) { frame, len };
-	} else if (kind == ROCE_BAD_ICRC) {
-		p->kind = PACKET_BAD_ICRC;
-	}
 	p->frame = (struct seg) { frame, len };
+	if (kind == ROCE_NONE)
+		be_ethernet(p);
+	else if (kind == ROCE_BAD_ICRC)
+		p->kind = PACKET_BAD_ICRC;
 	return kind;
+}
+
+void frames_keep(struct frames_kept *kept, const struct packet *p)
+{
+	*kept = (struct frames_kept) {
+		.roce = p->kind != PACKET_ETHERNET, .csum_ok = p->csum_ok, .sqpn = p->sqpn,
+	};
+}
+
+void frames_restore(struct packet *p, uint8_t *frame, uint32_t len,
+		    const struct frames_kept *kept)
+{
+	enum roce_kind kind = frames_parse(p, frame, len);
+
+	if (!kept->roce || kind == ROCE_MALFORMED)
+		be_ethernet(p);
+	p->csum_ok = kept->csum_ok;
+	p->sqpn = kept->sqpn;
+}
+
+void frames_ethernet(struct packet *to, const struct packet *p)
+{
+	memcpy(to, p, offsetof(struct packet, seg));
+	be_ethernet(to);
 }

@@ -42,4 +42,32 @@ uint32_t frames_next(struct frames *f, uint8_t *to);
  */
 enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len);
 
+/**
+ * struct frames_kept - properties of a packet that its frame does not show
+ * @roce:	it was RoCEv2; other packets are Ethernet, even if they look like RoCEv2
+ * @csum_ok, @sqpn: as in struct packet
+ */
+struct frames_kept {
+	bool roce;
+	bool csum_ok;
+	uint32_t sqpn;
+};
+
+/* frames_keep() - get the properties of @p */
+void frames_keep(struct frames_kept *kept, const struct packet *p);
+
+/*
+ * frames_restore() - fill in @p, as frames_parse(), from a frame of a packet whose properties were
+ * @kept. @p is RoCEv2 only if that was, and if the frame still can be parsed as such; otherwise
+ * Ethernet.
+ */
+void frames_restore(struct packet *p, uint8_t *frame, uint32_t len,
+		    const struct frames_kept *kept);
+
+/*
+ * frames_ethernet() - fill in @to as an Ethernet packet with the frame of @p, which has one; @to is
+ * valid as long as @p
+ */
+void frames_ethernet(struct packet *to, const struct packet *p);
+
 #endif /* ORNICD_PACKET_FRAMES_H */
