@@ -208,7 +208,8 @@ void ornic_comp_del(struct ornic_dev *odev, u32 cqn);
  * @nb: called in process context (a workqueue), one event at a time, in order;
  *	action is the event type (enum ornic_event), data a struct ornic_eqe
  *	with all fields as the device wrote them. ORNIC_EV_DEVICE_FATAL is
- *	delivered at most once, also if the host declares the device dead.
+ *	delivered at most once, also if the host declares the device dead, and
+ *	instead of the events that have not been delivered by then.
  *
  * Return: 0 or negative errno.
  */
@@ -218,7 +219,7 @@ int ornic_event_register(struct ornic_dev *odev, struct notifier_block *nb);
 void ornic_event_unregister(struct ornic_dev *odev, struct notifier_block *nb);
 
 /**
- * ornic_event_flush() - wait until all events read so far have been delivered
+ * ornic_event_flush() - wait until no event read so far will be delivered later
  * @odev: device
  *
  * Called after the destroy command of an object has completed, it ensures that

@@ -46,7 +46,12 @@ void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
 	queue_work(events->wq, &events->work);
 }
 
-/* ornic_event_queue_fatal() - deliver DEVICE_FATAL after the queued events. Context: any. */
+/*
+ * ornic_event_queue_fatal() - deliver DEVICE_FATAL instead of the queued events. Context: any.
+ *
+ * It ends all waits for them. Slow subscribers would delay it otherwise, and with it the recovery
+ * of the device, by as long as a full FIFO takes.
+ */
 void ornic_event_queue_fatal(struct ornic_core *core)
 {
 	struct ornic_events *events = &core->events;
@@ -61,17 +66,18 @@ void ornic_event_queue_fatal(struct ornic_core *core)
 /* Return: false if there is none left. */
 static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
 {
-	bool found;
+	bool found = true;
 
 	spin_lock_irq(&events->lock);
-	found = kfifo_get(&events->fifo, eqe);
-	if (found) {
-		events->taken++;
-	} else if (events->fatal) {
+	if (events->fatal) {
+		events->taken += kfifo_len(&events->fifo);
+		kfifo_reset(&events->fifo);
 		memset(eqe, 0, sizeof(*eqe));
 		eqe->type = ORNIC_EV_DEVICE_FATAL;
 		events->fatal = false;
-		found = true;
+	} else {
+		found = kfifo_get(&events->fifo, eqe);
+		events->taken += found;
 	}
 	spin_unlock_irq(&events->lock);
 	return found;

@@ -118,8 +118,8 @@ struct ornic_eq {
  * @fifo: events read from the device and not yet delivered
  * @buffer: memory of @fifo
  * @queued: number of events that were put into @fifo
- * @taken: number of events that were taken out of @fifo
- * @fatal: deliver DEVICE_FATAL after the events in @fifo
+ * @taken: number of events that were taken out of @fifo, delivered or not
+ * @fatal: deliver DEVICE_FATAL instead of the events in @fifo
  * @wq: ordered workqueue of @work
  * @work: calls @chain
  * @chain: subscribers
