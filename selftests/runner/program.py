@@ -13,6 +13,7 @@ ENV = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", "O": os.environ.get("O", os
 IS_DEBUG = ENV.get("GUEST", "").endswith("-debug")      # a kernel that checks itself is slow
 PATIENCE = 1800 * (6 if IS_DEBUG else 1)                # seconds for one program; a guest test file is the longest
 TERM_PATIENCE = 20              # seconds to end after a signal
+REASON = 240                    # characters of a failure's first diagnostic line that its summary repeats
 POINT = re.compile(r"^(not )?ok\b[ \t]*(\d+)?[ \t]*-?[ \t]*(.*?)(?:[ \t]*#[ \t]*(SKIP|skip)\b:?[ \t]*(.*))?$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?$")
 
@@ -99,7 +100,7 @@ class Program:
 
     def judge(self):
         """Count its test points and find the reasons of its failure."""
-        planned, points = None, 0
+        planned, points, wants_reason = None, 0, False
         for line in self.text.splitlines():
             plan = PLAN.match(line)
             if plan:
@@ -111,13 +112,17 @@ class Program:
             point = POINT.match(line)
             if point:
                 points += 1
-                self.judge_point(point)
+                wants_reason = self.judge_point(point)
+            elif wants_reason and line.startswith("# "):
+                self.problems[-1] += ": " + line[2:2 + REASON]
+                wants_reason = False
         if planned is None or points < planned:
             self.fail("stopped after %d of %s tests" % (points, "?" if planned is None else planned))
         elif self.child.returncode and not self.problems:
             self.fail("exit status %d" % self.child.returncode)
 
     def judge_point(self, point):
+        """Count a test point. Return true if it failed; its reason follows."""
         if point.group(4):          # cmocka 1.1.5, of Debian 12, says "not ok 6 # SKIP name"
             self.count.skipped += 1
             self.skips.append(": ".join(filter(None, (point.group(3), point.group(5)))))
@@ -125,6 +130,7 @@ class Program:
             self.fail(point.group(3))
         else:
             self.count.passed += 1
+        return bool(point.group(1)) and not point.group(4)
 
     def fail(self, problem):
         self.count.failed += 1

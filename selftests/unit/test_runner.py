@@ -52,6 +52,14 @@ class Runner(unittest.TestCase):
             text, _ = runner.communicate(timeout=PATIENCE)
             self.assertEqual((runner.returncode, text.splitlines()[-1]), (status, last), text)
 
+    def test_reason(self):
+        """The summary has the first diagnostic line of a failure, which is its reason, and no other line."""
+        self.program("test_bad", "printf 'not ok 1 - a\\n# a reason\\n# a frame\\nok 2 - b\\n# 2.0 s\\n1..2\\n'\nexit 1\n")
+        text, _ = self.start("unit/test_bad").communicate(timeout=PATIENCE)
+        summary = text.split("Failed:\n")[1]
+        self.assertIn("FAIL  unit/test_bad: a: a reason\n", summary)
+        self.assertNotIn("frame", summary)
+
     def test_signals(self):
         """A signal to the runner, also one that its shell ignores, ends its programs, too."""
         pid_file = os.path.join(self.dir, "pid")
