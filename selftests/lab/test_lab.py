@@ -135,6 +135,10 @@ class Shared(unittest.TestCase):
         expect(vm.run("head -c 5", stdin=data).raw == data[:5], "a command that does not read it all")
         expect(vm.run("cat").out == "", "no input is an empty input")
 
+    def test_timer_check(self):
+        """Without no_timer_check, a guest on a loaded host sometimes panics at boot: IO-APIC + timer doesn't work."""
+        expect("no_timer_check" in self.lab.vm(0).run("cat /proc/cmdline").out.split(), "guests boot with no_timer_check")
+
     def test_words(self):
         """A list of words runs without a shell."""
         vm = self.lab.vm(0)
