@@ -168,12 +168,19 @@ class Arming(Driver):
 
     def test_serial(self):
         """The serial number counts no more events than there were; it is 1 before the first."""
+        self.memory.set_word(RECORD + ARM, self.WORD)
         for events in (0, 1, 3, 16, 17):
             self.rules.acq_armed(self.ring(), self.WORD, events)
         self.assertKept("ORN-RNG-10")
         for events in (9, 15, 31):
             self.rules.acq_armed(self.ring(), self.WORD, events)
             self.assertBroken("ORN-RNG-10")
+
+    def test_late_doorbell(self):
+        """The record has a later arm, whose events the proxy has given: 12 of them look like a serial number 4 ahead."""
+        self.memory.set_word(RECORD + ARM, self.WORD + (12 << c.ORNIC_ARM_SN_SHIFT))
+        self.rules.acq_armed(self.ring(), self.WORD, 12)
+        self.assertFalse(self.rules.broken)
 
     def test_completion_queue(self):
         self.enable()
