@@ -39,12 +39,14 @@ class Bench(unittest.TestCase):
         bench = subprocess.Popen([BENCH, "--runs", "1", "--only", "4 KiB"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  env=ENV, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(bench.kill)
+        said = ""
         for line in bench.stderr:
+            said += line
             if re.search("ornic 2/", line):
                 break
         bench.send_signal(signal.SIGINT)
         out, err = bench.communicate(timeout=120)
-        self.assertEqual(bench.returncode, 130, out + err)
+        self.assertEqual(bench.returncode, 130, said + err + out)
         self.assertRegex(out, r"(?m)^RDMA write, 4 KiB +[\d.]+ MiB/s +- +- ")
         self.assertRegex(out, r"(?m)^NVMe read, 4 KiB.* +- +- +- ")
 
