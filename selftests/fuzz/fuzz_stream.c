@@ -271,8 +271,7 @@ static void start(void)
 	host.loop = loop;
 	host.sw = rig.engine.sw;
 	host.pool = &rig.engine.pool;
-	addr.sun_family = AF_UNIX;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/ornic-fuzz-stream.%d", getpid());
+	rig_address(&addr, "stream");
 	CHECK(!uplink_open(&host, &spec, &up));
 	frames = 0;
 }

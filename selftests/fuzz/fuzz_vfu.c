@@ -272,8 +272,7 @@ static void start(void)
 	loop = loop_new();
 	CHECK(guest && loop);
 	loop_set_work(loop, work, NULL);
-	addr.sun_family = AF_UNIX;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/ornic-fuzz-vfu.%d", getpid());
+	rig_address(&addr, "vfu");
 	CHECK(!vfu_server_open(loop, &guest->vfu, addr.sun_path, &server));
 }
 

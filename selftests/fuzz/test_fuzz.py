@@ -32,10 +32,14 @@ class Fuzz(unittest.TestCase):
 
     def test_sees_what_is_wrong(self):
         """A violated rule is a finding: a run that cannot fail proves nothing."""
-        empty = tempfile.NamedTemporaryFile()
-        self.addCleanup(empty.close)
+        folder = tempfile.mkdtemp(prefix="ornic-fuzz-")
+        self.addCleanup(shutil.rmtree, folder)              # with the sockets of programs that abort
+        empty = os.path.join(folder, "empty")
+        with open(empty, "wb"):
+            pass
         for target, what in ((t, w) for t in fuzzing.targets() for w in ("memory", "pool", "innocent")):
-            done = subprocess.run([fuzzing.program(target), empty.name], env={**os.environ, "FUZZ_BREAK": what},
+            done = subprocess.run([fuzzing.program(target), empty],
+                                  env={**os.environ, "FUZZ_BREAK": what, "TMPDIR": folder},
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
             self.assertNotEqual(done.returncode, 0, "%s does not mind: %s" % (target, what))
             self.assertIn("not so: ", done.stderr, "%s, %s" % (target, what))

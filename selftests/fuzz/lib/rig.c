@@ -16,6 +16,8 @@
 #include <linux/pci_regs.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define START_NS	1000000000ull
 #define TURNS		100000
@@ -312,6 +314,17 @@ void rig_start(void)
 	host.sw = rig.engine.sw;
 	host.pool = &rig.engine.pool;
 	CHECK(!uplink_open(&host, &spec, &rig.up));
+}
+
+void rig_address(struct sockaddr_un *addr, const char *name)
+{
+	const char *folder = getenv("TMPDIR");
+	int len;
+
+	addr->sun_family = AF_UNIX;
+	len = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/ornic-fuzz-%s.%d",
+		       folder ? folder : "/tmp", name, getpid());
+	CHECK(len < (int)sizeof(addr->sun_path), "TMPDIR is too long for a socket");
 }
 
 /*

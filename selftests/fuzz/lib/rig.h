@@ -18,6 +18,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/un.h>
 
 #define RIG_BASE	0x100000000ull
 /** RIG_BYTES - memory of a host; the device may reach all but the last RIG_HIDDEN bytes */
@@ -148,6 +149,9 @@ void rig_open(int i, uint32_t off, uint32_t len);
 /* rig_start() - create both functions on the switch, not enabled; rig_stop() - free everything */
 void rig_start(void);
 void rig_stop(void);
+
+/* rig_address() - fill in the address of a socket of this process, in the folder TMPDIR or in /tmp */
+void rig_address(struct sockaddr_un *addr, const char *name);
 
 /* rig_break() - execute FUZZ_BREAK, before the checks at the end of an input */
 void rig_break(void);
