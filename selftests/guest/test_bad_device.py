@@ -518,12 +518,18 @@ class Malformed(BadDevice):
         self.recovers(c.ORNIC_REASON_MALFORMED)
 
     def fake_completion(self, queue_pair_type, receive, **fields):
-        """Return a completion of a work request that a queue pair of the kernel has not posted."""
+        """Write a completion of a work request that a queue pair of the kernel has not posted, until the driver has seen it: the
+        interface sends at any time, and a true completion then takes the place of the false one."""
         qp = next(command for command in reversed(self.proxy.commands) if command.opcode == c.ORNIC_OP_QP_CREATE and
                   command.input("ornic_qp_create_cmd")["type"] == queue_pair_type)
         number = qp.input("ornic_qp_create_cmd")["recv_cq" if receive else "send_cq"]
-        self.proxy.fake_cqe(number, {"qpn": qp.completion["number"], "opcode": c.ORNIC_WC_RECV if receive else c.ORNIC_WC_SEND,
-                                     **fields})
+        fields = {"qpn": qp.completion["number"], "opcode": c.ORNIC_WC_RECV if receive else c.ORNIC_WC_SEND, **fields}
+
+        def seen():
+            if not self.reasons():
+                self.proxy.fake_cqe(number, fields)
+            return self.reasons()
+        self.proxy.wait(seen, "reset the device")
 
     def test_interface_receive(self):
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_RAW, True, wqe_id=0x12345678, byte_len=64))

@@ -515,18 +515,23 @@ class Proxy(Relay):
 
     def fake_cqe(self, number, fields):
         """Write an entry at the next position of an armed CQ of the kernel, and raise its event. A wqe_id of None is that position: a
-        CQ of one work queue has a completion for each of its entries."""
+        CQ of one work queue has a completion for each of its entries.
+
+        Return false, and do nothing, while the kernel has polled entries and not armed the CQ again: it would not see the entry. The
+        device may write a true entry over this one before the kernel sees it."""
         with self.lock:
             create = next(command for command in reversed(self.commands)
                           if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
             given = create.input("ornic_cq_create_cmd")
             ring = Made(self.memory, None, given["record"], given["log_entries"], create.ring)
-            arm = ring.arm()
-            ring.producer = ring.host_index() + ((arm.index - ring.host_index()) & c.ORNIC_ARM_INDEX_MASK)
+            ring.producer, arm = ring.host_index(), ring.arm()
+            if arm.index != ring.producer & c.ORNIC_ARM_INDEX_MASK:
+                return False
             if fields["wqe_id"] is None:
                 fields = {**fields, "wqe_id": ring.producer}
             ring.put(pack("ornic_cqe", fields))
             self.put_event(given["eq"], {"type": c.ORNIC_EV_COMPLETION, "number": number, "info0": arm.word})
+            return True
 
     def vanish(self):
         """Remove the function from the bus: the device stops, and all reads return ones."""
