@@ -8,7 +8,7 @@ frames: one letter, a 32-bit big-endian length, that many bytes. cmd is a text f
     host to guest   i  standard input, empty: end of input    s  a signal number    w  rows and columns of the tty
     guest to host   o  standard output    e  standard error    x  exit status, the last frame
 
-A command whose host goes away is killed; so is one whose time is up (status 124).
+A command whose host goes away for a second is killed; so is one whose time is up (status 124).
 """
 import fcntl
 import glob
@@ -63,8 +63,20 @@ class Port:
                 self.buf += data
                 return
             if not wait:
-                raise Gone
+                return self.check_host()
             signal.sigtimedwait([signal.SIGIO], 2)
+
+    def check_host(self):
+        """Raise Gone unless a host connects within a second. virtio_console (6.12) passes data at once and defers the news that a
+        host closed the port or opened it. If another host opens a port soon after the last one closed it, the close may thus be
+        seen when the new host's command runs already."""
+        poll = select.poll()
+        poll.register(self.fd, 0)           # POLLHUP: no host
+        for _ in range(50):
+            if not poll.poll(0):
+                return
+            time.sleep(0.02)
+        raise Gone
 
     def line(self):
         while b"\n" not in self.buf:
@@ -201,7 +213,7 @@ def pump(port, command, timeout):
                     if what & select.POLLIN:
                         port.fill(False)
                     else:
-                        raise Gone
+                        port.check_host()
                 elif fd == pidfd:
                     ended = True
                     progress = True
@@ -240,9 +252,10 @@ def serve(port):
     request = json.loads(line)
     try:
         command = Command(request)
-    except FileNotFoundError as e:
-        port.send(b"e", b"%s: no such program\n" % e.filename.encode())
-        port.send(b"x", b"127")
+    except OSError as e:
+        missing = isinstance(e, FileNotFoundError)
+        port.send(b"e", ("%s: %s\n" % (request["cmd"][0], "no such program" if missing else e.strerror)).encode())
+        port.send(b"x", b"127" if missing else b"126")
         return
     try:
         status = pump(port, command, request.get("timeout") or 0)
