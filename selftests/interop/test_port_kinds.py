@@ -41,6 +41,7 @@ harness.PAIR = Pair
 harness.OWN_LAB["qemu_args"] = [
     word for number, (name, (card, _)) in enumerate(KINDS.items())
     for word in ("-netdev", card, "-device", "virtio-net-pci,netdev=%s,mac=%s" % (name, NETDEV % (number, "{i}")))]
+harness.OWN_LAB["boot"] = "cold"                # the ports differ each time, and a snapshot is for one command line
 harness.OWN_LAB["ornicd_args"] = [word for _, port in KINDS.values() for word in ("--port", port)] + ["--control", "{run}/control{i}"]
 
 

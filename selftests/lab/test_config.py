@@ -257,7 +257,7 @@ class Up(Refusal):
     def test_run_directory_full(self):
         for size in ("12k", "3m"):              # no room for the state; none for the initramfs
             with self.subTest(size):
-                command = self.on_tiny_disk(size, [LAB, "up", "1", "--device", "none"])
+                command = self.on_tiny_disk(size, [LAB, "up", "1", "--device", "none", "--boot", "cold"])
                 self.refused(command, "No space left on device", "set ORNIC_LAB_RUN", ORNIC_LAB_RUN=self.path("tiny"))
                 os.rmdir(self.path("tiny"))
 

@@ -8,9 +8,11 @@ its devices are plugged in afterwards. vmgenid tells the kernel of each VM that 
 import dataclasses
 import os
 import re
+import subprocess
 
 from . import recipe, state, vm
 from .cache import Artefact
+from .errors import LabError
 from .qmp import Monitor
 
 LAYOUT = 1                      # part of a snapshot's key: increment it when another state is saved of the same recipe
@@ -46,10 +48,12 @@ class Template:
         nowhere = state.State("-")
         command = [x.replace(nowhere.dir, "{run}") for x in self.command(nowhere)]
         made = [os.stat(self.image.file(name)).st_mtime_ns for name in ("root.erofs", "vmlinuz", "boot.cpio")]
+        # A QEMU does not load the state of another version's default machine.
+        version = subprocess.run(self.qemu + ["--version"], stdout=subprocess.PIPE, env={**os.environ, **self.env}).stdout.decode()
         # The guest has measured the frequency of the time stamp counter, which under TCG is the host's.
         with open("/proc/cpuinfo") as f:
             frequency = round(float(re.search(r"bogomips\s*: (.*)", f.read()).group(1)), -2)
-        return recipe.text(LAYOUT, command, made, vm.stages(), WARM, frequency)
+        return recipe.text(LAYOUT, command, version, made, vm.stages(), WARM, frequency)
 
     def build(self, path, step):
         """Boot the guest and save its state in the folder."""
@@ -66,6 +70,10 @@ class Template:
             with Monitor(machine, PATIENCE) as monitor:
                 monitor("stop")
                 monitor.migrate("migrate", os.path.join(path, STATE), PATIENCE)
+            os.chmod(os.path.join(path, STATE), 0o644)      # any user's lab may start from it
+        except LabError as e:
+            kept = run.keep_logs("snapshot")
+            raise LabError("%s (logs: %s)" % (e, kept) if kept else str(e)) from None
         finally:
             run.remove()
 
@@ -75,7 +83,10 @@ class Template:
         machine.start()
         run.save()
         machine.wait_up(self.config.wait)
-        machine.run(WARM, self.config.wait, check=False)
+        machine.run(WARM, self.config.wait)
+        said = machine.complaints()
+        if said:
+            raise LabError("the kernel complained when the guest booted: " + said[0])
 
 
 def prune(guest):
@@ -89,12 +100,17 @@ def get(guest, template):
     return a.get() if a.exists() or os.geteuid() == 0 else None
 
 
-def load(machine):
-    """Give a VM that waits for it the state of its snapshot, let it run, and plug its devices in."""
+def load(machine, patience):
+    """Give a VM that waits for it the state of its snapshot, let it run, and plug its devices in. patience: seconds for the
+    guest to see a device."""
     with Monitor(machine, PATIENCE) as monitor:
-        monitor.migrate("migrate-incoming", os.path.join(machine.record["snapshot"], STATE), PATIENCE)
+        saved = machine.record["snapshot"]
+        try:
+            monitor.migrate("migrate-incoming", os.path.join(saved, STATE), PATIENCE)
+        except LabError as e:
+            raise LabError("%s; the snapshot is %s, 'lab up --boot cold' needs none" % (e, saved)) from None
         monitor("cont")
         for count, device in enumerate(machine.record["devices"]):
             if count:       # one after the other, because the driver numbers devices in the order in which they appear
-                machine.run("until plugged %d; do sleep 0.05; done" % count)
+                machine.run("until plugged %d; do sleep 0.05; done" % count, timeout=patience)
             monitor("device_add", **device)

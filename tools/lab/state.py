@@ -120,6 +120,21 @@ class State:
         while os.path.isdir(self.dir) and time.monotonic() < end:
             shutil.rmtree(self.dir, ignore_errors=True)
 
+    def keep_logs(self, name):
+        """Keep the logs of a lab that failed to start, until the next one of that name fails; return their place, or None."""
+        kept = os.path.join(base() + "-failed", name)
+        shutil.rmtree(kept, ignore_errors=True)
+        try:
+            logs = [e.path for e in os.scandir(self.dir) if e.name.endswith((".log", ".console")) and e.stat().st_size]
+            if not logs:
+                return None
+            os.makedirs(kept)
+            for path in logs:
+                shutil.copy(path, kept)
+        except OSError:
+            return None
+        return kept
+
 
 @contextlib.contextmanager
 def uninterrupted():

@@ -4,7 +4,6 @@ import dataclasses
 import errno
 import os
 import re
-import shutil
 import threading
 import time
 
@@ -152,7 +151,7 @@ class Lab:
             lab._start(config, plan, qemu, env, progress or (lambda text: None), proxy)
         except (LabError, OSError) as e:
             said = str(e) if isinstance(e, LabError) else lab._cannot_start(e)
-            kept = lab._keep_logs()
+            kept = lab.state.keep_logs(lab.name)
             lab.down()
             raise LabError("%s (logs: %s)" % (said, kept) if kept else said) from None
         except BaseException:
@@ -184,11 +183,11 @@ class Lab:
         data = self.state.data
         data.update(config=dataclasses.asdict(config), accel=accel,
                     release=", ".join(dict.fromkeys(guest.release for guest, _, _ in plan)))
+        snapshots = self._snapshots(config, plan, qemu, env, accel)
         if any(config.device_counts()):
             progress("starting ornicd")
             daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms),
                          config.device_counts(), config.ornicd_args)
-        snapshots = self._snapshots(config, plan, qemu, env, accel)
         own = []
         for number, (guest, devices, files) in enumerate(plan):
             about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_DEVICES": devices}
@@ -227,8 +226,8 @@ class Lab:
     def _bring_up(self, machine, patience, progress, own=None):
         """Wait until a VM answers, then attach its devices. own: arguments of vm.introduce(), if it starts from a snapshot."""
         if own and machine.record["snapshot"]:
-            snapshot.load(machine)
-            machine.introduce(*own)
+            snapshot.load(machine, patience)
+            machine.introduce(*own, patience)
         else:
             machine.wait_up(patience)
         if machine.record["attach"]:
@@ -296,22 +295,6 @@ class Lab:
 
     def daemon_pids(self):
         return [pid for pid, _ in self.state.data.get("daemons", [])]
-
-    def _keep_logs(self):
-        """Keep the logs of a lab that failed to start, until the next one of its name; return their place."""
-        kept = os.path.join(state.base() + "-failed", self.name)
-        shutil.rmtree(kept, ignore_errors=True)
-        try:
-            logs = [e.path for e in os.scandir(self.state.dir)
-                    if e.name.endswith((".log", ".console")) and e.stat().st_size]
-            if not logs:
-                return None
-            os.makedirs(kept)
-            for path in logs:
-                shutil.copy(path, kept)
-        except OSError:
-            return None
-        return kept
 
     def down(self):
         """Stop the VMs, then the daemons, and remove all files of the lab."""

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shlex
+import socket
+import struct
 import subprocess
 import tarfile
 import time
@@ -19,6 +21,7 @@ from .recipe import HERE
 
 KVM_CREATE_VM = 0xAE01
 NVDIMM_BYTES = 128 << 20
+HOST_MARGIN = 30                # seconds that the host waits longer than the guest, which enforces timeouts if it can
 BARS = 64 << 20                 # bytes of address space for the BARs of a device
 # TCG (QEMU 11.1) emulates a `rep movsb` byte by byte; without these features kernel and libc copy in words, four times
 # as fast.
@@ -100,18 +103,21 @@ class VM:
                                      start_new_session=True, env={**os.environ, **self.record["env"]})
             self.record["process"] = state.identity(child.pid)
 
-    def introduce(self, about, files):
+    def introduce(self, about, files, patience):
         """Tell a guest that comes from a snapshot who it is, and give it the files of its payload; see write_initrd()."""
+        process = Process(self, "tar -xf - -C /run/lab && exec /run/lab/identity", timeout=patience, patience=patience)
+        # Without a limit a guest that freezes now would stop the caller for ever.
+        process.line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(patience), 0))
         about = {**about, "LAB_TIME": int(time.time())}
-        process = self.spawn("tar -xf - -C /run/lab && exec /run/lab/identity", timeout=60, lines=False)
         with tarfile.open(fileobj=_Pipe(process), mode="w|") as tar:
             for name, data, mode in own_files(about, files):
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = len(data), mode
                 tar.addfile(entry, io.BytesIO(data))
         process.end_input()
-        if process.wait() != 0:
-            raise LabError("%s: no identity: %s" % (self.name, process.text().strip()))
+        status = process.wait(patience + HOST_MARGIN)
+        if status:
+            raise LabError("%s: no identity, status %d: %s" % (self.name, status, process.text().strip()))
 
     def wait_up(self, patience):
         if Process(self, "true", patience=patience).wait(patience) != 0:
@@ -161,8 +167,7 @@ class VM:
         if stdin:
             process.write(stdin)
         process.end_input()
-        # The guest enforces the timeout; the host waits longer, in case the guest cannot.
-        process.wait(timeout + 30 if timeout else None)
+        process.wait(timeout + HOST_MARGIN if timeout else None)
         result = Result(process.status, process.out, process.err)
         if check and result.rc:
             raise CommandFailed(self, cmd, result)
