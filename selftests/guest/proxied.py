@@ -69,7 +69,7 @@ class Proxied(unittest.TestCase):
             self.assertIsNone(proxy.broken, repr(proxy.broken))
             self.assertTrue(vm.alive(), vm.name + " is dead")
             said = {text for text in harness.complaints(vm) - heard if not self.wanted or self.wanted not in text}
-            self.assertFalse(said, "%s: kernel said: %s" % (vm.name, "\n".join(vm.console().splitlines()[-12:])))
+            self.assertFalse(said, "%s: kernel said: %s\n%s" % (vm.name, said, "\n".join(vm.console().splitlines()[-12:])))
         self.assertTrue(self.lab.daemons_alive(), "ornicd is dead")
 
     def assertTried(self, *clauses):

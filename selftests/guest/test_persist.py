@@ -108,7 +108,7 @@ class Persist(programs.ProgramTest):
         self.used_vms = False
         path = os.path.join(harness.BUILT, "nvdimm", "ram-%d" % os.getpid())
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        self.addCleanup(os.unlink, path)
+        self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
         arguments = ["-machine", "nvdimm=on", "-m", "1G,slots=1,maxmem=3G", "-object",
                      "memory-backend-file,id=nv,share=on,size=%d,mem-path=%s" % (RAM_BYTES, path), "-device", "nvdimm,memdev=nv"]
         lab = Lab.up(1, name="ram-%d" % os.getpid(), mem="1G", guest=harness.GUEST, qemu_args=arguments,
