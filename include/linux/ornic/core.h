@@ -33,13 +33,13 @@ struct net_device;
 
 /**
  * struct ornic_share - objects that auxiliary drivers may have at one time
- * @pd: protection domains
+ * @pd: protection domains; the device counts them, because the interface has its own already
  * @cq: completion queues
  * @qp: queue pairs
  * @raw_qp: queue pairs of type RAW, part of @qp
  *
  * Less than Identify reports: the rest is for the network interface, which creates its queues when
- * it is opened, whatever processes have allocated. Each value fits an int.
+ * it is opened, however many of these objects processes have. Each value fits an int.
  */
 struct ornic_share {
 	u32 pd;
@@ -54,7 +54,7 @@ struct ornic_share {
  * @netdev: the Ethernet interface of port 1
  * @id: Identify page 0, as read at probe
  * @port: Identify page 1 of port 1, as read at probe
- * @share: limits of objects; auxiliary drivers count their own and create no more
+ * @share: limits of objects; auxiliary drivers count their CQs and queue pairs and create no more
  * @features: feature word 0 as negotiated, CPU order
  * @dma_lkey: PHYS_ALL key with local write access that belongs to no protection
  *	domain: the local_dma_lkey of all privileged queue pairs

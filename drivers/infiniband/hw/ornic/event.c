@@ -271,12 +271,20 @@ static void ornic_port_event(struct ornic_ib_dev *dev, unsigned long type)
 	spin_unlock(&dev->port_lock);
 }
 
+static void ornic_fatal_event(struct ornic_ib_dev *dev)
+{
+	spin_lock(&dev->port_lock);
+	dev->fatal_event = true;
+	ornic_device_event(dev, ORNIC_EV_DEVICE_FATAL);
+	spin_unlock(&dev->port_lock);
+}
+
 /**
  * ornic_ib_registered() - deliver events of device and port from now on
  * @dev: device, just registered
  *
  * ib_core reads the state of the port during the registration and consumers start then, so a link
- * change since has been kept for them.
+ * change since has been kept for them, and the death of the device.
  *
  * Context: process context.
  */
@@ -286,6 +294,8 @@ void ornic_ib_registered(struct ornic_ib_dev *dev)
 	WRITE_ONCE(dev->registered, true);
 	if (dev->port_event)
 		ornic_device_event(dev, dev->port_event);
+	if (dev->fatal_event)
+		ornic_device_event(dev, ORNIC_EV_DEVICE_FATAL);
 	spin_unlock(&dev->port_lock);
 }
 
@@ -337,7 +347,7 @@ int ornic_ib_event(struct notifier_block *nb, unsigned long type, void *data)
 	case ORNIC_EV_DEVICE_FATAL:
 		ornic_ib_soft_device(dev);
 		ornic_last_wqe_all(dev);
-		ornic_device_event(dev, type);
+		ornic_fatal_event(dev);
 		break;
 	case ORNIC_EV_PORT_ACTIVE:
 	case ORNIC_EV_PORT_ERR:

@@ -113,9 +113,10 @@ struct ornic_ib_used {
  * @cqs: completion queues by number, for events
  * @srqs: shared receive queues by number, for events
  * @data_in_order: the transport places the data of a message in address order
- * @registered: ib_core accepts events of device and port; set under @port_lock
- * @port_lock: keeps the events of the port in order
+ * @registered: ib_core accepts events of device and port; set to true under @port_lock
+ * @port_lock: keeps the events of device and port in order
  * @port_event: the last event of the port, 0 before the first; under @port_lock
+ * @fatal_event: the device died; under @port_lock
  * @dead: the device died; soft_flush.c generates completions
  * @port_stats: counters of the port
  * @device_stats: counters of the device
@@ -137,6 +138,7 @@ struct ornic_ib_dev {
 	bool registered;
 	spinlock_t port_lock;	/* see above */
 	unsigned long port_event;
+	bool fatal_event;
 	bool dead;
 	struct ornic_ib_stats port_stats;
 	struct ornic_ib_stats device_stats;

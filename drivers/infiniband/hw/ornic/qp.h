@@ -47,7 +47,7 @@ struct ornic_ib_geom {
  * @before_reset: position of the last event that may precede the last entry into RESET
  * @dead: the device stopped serving it without flushing since RESET (ORN-QP-22)
  * @told: bit ORNIC_IB_QP_LAST_WQE: the event was delivered since RESET
- * @owner: doorbell page of its process, ORNIC_IB_DRIVER for the kernel
+ * @owner: doorbell page of its process, ORNIC_IB_DRIVER for the kernel and for XRC targets
  * @dest_qpn: remote queue pair, of a connected one
  * @members: its multicast groups
  * @cap: capabilities as reported to the user

@@ -71,7 +71,7 @@ static int ornic_bringup_async_eq(struct ornic_core *core)
 	u8 log = ornic_async_log(core);
 	int err;
 
-	err = ornic_events_resize(core, log);
+	err = ornic_events_open(core, log);
 	if (err)
 		return err;
 	return ornic_eq_start(core, 0, ornic_eq_log(core, log), ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN);

@@ -11,7 +11,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/export.h>
-#include <linux/ratelimit.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 

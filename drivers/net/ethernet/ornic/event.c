@@ -4,7 +4,8 @@
  * work item calls the subscribers, which may sleep.
  *
  * There is one work item on an ordered workqueue, so subscribers get one event at
- * a time and in the order in which the device wrote them.
+ * a time and in the order in which the device wrote them. DEVICE_FATAL, which the
+ * driver generates, takes the place of events that are queued.
  */
 #include <linux/bits.h>
 #include <linux/export.h>
@@ -24,8 +25,9 @@ static bool ornic_event_awaited(const struct ornic_eqe *eqe)
  * @core: device
  * @eqe: the event, a copy
  *
- * The FIFO has room for the events of as many objects as the device can have. It fills up only
- * while a subscriber is stuck. Then the device is declared dead: DEVICE_FATAL ends all waits.
+ * The FIFO has room for the events of as many objects as the device can have, up to a limit
+ * (bringup.c). It fills up only while a subscriber is stuck, or if tens of thousands of objects
+ * fail at once. Then the device is declared dead: DEVICE_FATAL ends all waits. No event follows it.
  *
  * Context: any.
  */
@@ -33,11 +35,13 @@ void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe)
 {
 	struct ornic_events *events = &core->events;
 	unsigned long flags;
-	bool room;
+	bool room = true;
 
 	spin_lock_irqsave(&events->lock, flags);
-	room = kfifo_put(&events->fifo, *eqe);
-	events->queued += room;
+	if (!events->closed) {
+		room = kfifo_put(&events->fifo, *eqe);
+		events->queued += room;
+	}
 	spin_unlock_irqrestore(&events->lock, flags);
 	if (!room && ornic_event_awaited(eqe)) {
 		dev_err_ratelimited(ornic_dma_dev(core), "event dropped, subscribers too slow\n");
@@ -59,6 +63,7 @@ void ornic_event_queue_fatal(struct ornic_core *core)
 
 	spin_lock_irqsave(&events->lock, flags);
 	events->fatal = true;
+	events->closed = true;
 	spin_unlock_irqrestore(&events->lock, flags);
 	queue_work(events->wq, &events->work);
 }
@@ -84,8 +89,8 @@ static bool ornic_event_next(struct ornic_events *events, struct ornic_eqe *eqe)
 }
 
 /*
- * Deliver at most a full FIFO and DEVICE_FATAL. Each event queues the work item, so those that
- * arrive meanwhile are for its next run, and flush_work() does not wait for them.
+ * Deliver the events that are queued, or DEVICE_FATAL. Each event queues the work item, so those
+ * that arrive meanwhile are for its next run, and flush_work() does not wait for them.
  */
 static void ornic_event_work(struct work_struct *work)
 {
@@ -94,7 +99,7 @@ static void ornic_event_work(struct work_struct *work)
 	unsigned int left;
 
 	spin_lock_irq(&events->lock);
-	left = kfifo_size(&events->fifo) + 1;
+	left = events->fatal ? 1 : kfifo_len(&events->fifo);
 	spin_unlock_irq(&events->lock);
 	while (left-- && ornic_event_next(events, &eqe)) {
 		blocking_notifier_call_chain(&events->chain, eqe.type, &eqe);
@@ -149,19 +154,22 @@ u64 ornic_event_current(struct ornic_dev *odev)
 EXPORT_SYMBOL_GPL(ornic_event_current);
 
 /**
- * ornic_events_resize() - give the FIFO of events another size
+ * ornic_events_open() - accept events again, in a FIFO of this size
  * @core: device that has no event queue, so that the FIFO is empty
  * @log: log2 of the number of events, at least 1
  *
  * Return: 0 or -ENOMEM.
  */
-int ornic_events_resize(struct ornic_core *core, u8 log)
+int ornic_events_open(struct ornic_core *core, u8 log)
 {
 	struct ornic_events *events = &core->events;
 	size_t size = sizeof(struct ornic_eqe) << log;
 	void *buffer, *old;
 	int err;
 
+	spin_lock_irq(&events->lock);
+	events->closed = false;
+	spin_unlock_irq(&events->lock);
 	if (kfifo_size(&events->fifo) == BIT(log))
 		return 0;
 	buffer = kvmalloc(size, GFP_KERNEL);	/* fragmented memory has no block of this size */

@@ -61,6 +61,7 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 		core->last_death = reason;
 		/* pairs with ornic_dead(): a reader may then free memory of the device */
 		smp_store_release(&core->dead, true);
+		ornic_event_queue_fatal(core);	/* first: ornic_quiesce() waits for its delivery */
 		if (core->recoverable)
 			queue_work(system_long_wq, &core->reset_work);
 	}
@@ -71,7 +72,6 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	dev_err(ornic_dma_dev(core), "device is dead, reset reason %u: %s\n", reason,
 		ornic_reason_text(reason));
 	ornic_admin_abort(core);
-	ornic_event_queue_fatal(core);
 }
 
 void ornic_device_malformed(struct ornic_dev *odev, const char *what)

@@ -114,23 +114,25 @@ struct ornic_eq {
 
 /**
  * struct ornic_events - asynchronous events between interrupt and subscribers
- * @lock: serialises the producers, event queue 0 and ornic_fatal()
+ * @lock: protects the members up to @closed
  * @fifo: events read from the device and not yet delivered
  * @buffer: memory of @fifo
  * @queued: number of events that were put into @fifo
  * @taken: number of events that were taken out of @fifo, delivered or not
  * @fatal: deliver DEVICE_FATAL instead of the events in @fifo
+ * @closed: drop further events: DEVICE_FATAL is the last one of a device
  * @wq: ordered workqueue of @work
  * @work: calls @chain
  * @chain: subscribers
  */
 struct ornic_events {
-	spinlock_t lock;	/* producers of events */
+	spinlock_t lock;	/* members up to closed */
 	DECLARE_KFIFO_PTR(fifo, struct ornic_eqe);
 	void *buffer;
 	u64 queued;
 	u64 taken;
 	bool fatal;
+	bool closed;
 	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct blocking_notifier_head chain;
@@ -285,7 +287,7 @@ int ornic_netdev_irq(struct ornic_core *core);
 /* event.c */
 int ornic_events_init(struct ornic_core *core);
 void ornic_events_cleanup(struct ornic_core *core);
-int ornic_events_resize(struct ornic_core *core, u8 log);
+int ornic_events_open(struct ornic_core *core, u8 log);
 void ornic_event_queue(struct ornic_core *core, const struct ornic_eqe *eqe);
 void ornic_event_queue_fatal(struct ornic_core *core);
 

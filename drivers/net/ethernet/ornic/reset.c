@@ -10,6 +10,7 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/sched/mm.h>
 
 #include "netdev.h"
 #include "ornic.h"
@@ -50,13 +51,16 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
  */
 int ornic_revive(struct ornic_core *core)
 {
+	unsigned int noio;
 	int err;
 
 	lockdep_assert_held(&core->state_lock);
 
 	if (core->up)
 		return 0;
+	noio = memalloc_noio_save();	/* writeback may wait for storage that needs this device */
 	err = ornic_bringup(core);
+	memalloc_noio_restore(noio);
 	if (err)
 		goto failed;
 	ornic_health_start(core);

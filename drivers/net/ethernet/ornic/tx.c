@@ -135,8 +135,8 @@ static bool ornic_tx_has_csum_field(const struct sk_buff *skb)
 }
 
 /*
- * Drop frames that a device may reject, because a rejection stops the queue, and no other frames:
- * ORN-ETH-5 limits the length, ORN-ETH-6 the checksum field.
+ * Return false for a frame that the device may reject, which would stop the queue: ORN-ETH-5 limits
+ * the length, ORN-ETH-6 the checksum field.
  */
 static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 {
