@@ -14,6 +14,7 @@
 #include <endian.h>
 #include <ornic/admin.h>
 #include "lib/nic.h"
+#include "dev/limits.h"
 #include "engine/link.h"
 #include "net/egress.h"
 #include "packet/bth.h"
@@ -345,6 +346,59 @@ static void test_csum_anywhere(void **state)
 			check_csum(f, len, 3, at, at);
 		}
 		check_csum(f, len, 6, 14, len - 2);
+	}
+}
+
+/* Create a region whose pages descend in the guest's memory; return the key. */
+static uint32_t descending(struct nic *n, uint64_t memory, uint32_t count)
+{
+	uint64_t list = guest_alloc(&n->guest, count * 8, GUEST_PAGE);
+	struct ornic_pages pages = { .addr = htole64(list), .level = 1, .page_shift = 12 };
+	uint64_t *page = guest_at(&n->guest, list, count * 8);
+
+	for (uint32_t i = 0; i < count; i++)
+		page[i] = htole64(memory + (count - 1 - i) * GUEST_PAGE);
+	return nic_region_pages(n, n->pd.number, 0, &pages, 0, count * GUEST_PAGE);
+}
+
+/*
+ * ORN-ETH-3: a frame of as many SGEs as Identify reports, each of which crosses a page boundary,
+ * without and with a checksum field that is not in the copied beginning.
+ */
+static void test_most_pieces(void **state)
+{
+	enum { PART = 40, PAGES = 2 * LIMIT_SEND_SGE, LEN = PART * LIMIT_SEND_SGE, AT = 700 };
+	struct fixture *f = *state;
+	struct nic *n = &f->a.n;
+	uint64_t memory = guest_alloc(&n->guest, PAGES * GUEST_PAGE, GUEST_PAGE);
+	uint8_t *base = guest_at(&n->guest, memory, PAGES * GUEST_PAGE), want[LEN];
+	uint32_t key = descending(n, memory, PAGES);
+
+	for (int csum = 0; csum < 2; csum++) {
+		struct raw_wqe *w = (void *)nic_sqe(n, f->a.qp, ORNIC_WR_SEND, ORNIC_WQE_SIGNALED);
+		struct ornic_sge *sge = (void *)w->rest;
+		uint16_t sum;
+
+		memcpy(want, frame(f, LEN), LEN);
+		w->c.count = htole16(LIMIT_SEND_SGE);
+		for (uint32_t i = 0; i < LEN; i++) {
+			uint64_t at = (2 * (i / PART) + 1) * GUEST_PAGE - PART / 2 + i % PART;
+
+			if (i % PART == 0)
+				sge[i / PART] = (struct ornic_sge) {
+					.addr = htole64(at), .length = htole32(PART),
+					.lkey = htole32(key),
+				};
+			base[(PAGES - 1 - at / GUEST_PAGE) * GUEST_PAGE + at % GUEST_PAGE] =
+				want[i];
+		}
+		if (csum) {
+			sum = csum_fold_l4(csum_add(0, want + 34, LEN - 34, false));
+			memcpy(want + AT, &sum, sizeof(sum));
+			csum_at(w, 34, AT - 34);
+		}
+		post_rx(f, BUF);
+		check_passes(f, want, LEN);
 	}
 }
 
@@ -832,7 +886,7 @@ int main(void)
 		TEST(test_stream),
 		TEST(test_unsignaled),
 		TEST(test_csum_partial),
-		TEST(test_csum_anywhere),
+		TEST(test_csum_anywhere), TEST(test_most_pieces),
 		TEST(test_much_inline),
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),

@@ -655,17 +655,18 @@ static void test_roce(void **state)
 }
 
 /*
- * Receive a RoCE packet from outside to @dmac and IPv4 address @to, with a wrong ICRC if @damaged;
- * collect its receivers.
+ * Receive a RoCE packet to @dmac and IPv4 address @to, with a wrong ICRC if @damaged;
+ * collect its receivers. @outside: it came from an uplink; otherwise it was made in this daemon.
  */
 static void receive_roce(struct fixture *f, const uint8_t dmac[6], const uint8_t to[4],
-			 bool damaged)
+			 bool damaged, bool outside)
 {
 	struct packet *p = packet_get(&f->p->engine.pool), roce = {
 		.kind = PACKET_ROCE, .opcode = BTH_UD_SEND_ONLY, .npsn = 1, .mtu = 1024,
 		.hop_limit = 64, .pkey = BTH_DEFAULT_PKEY, .dqpn = BTH_MULTICAST_QPN,
 	};
 	uint8_t bytes[FRAMES_MAX_BYTES];
+	struct frames_kept kept;
 	struct frames cut;
 	uint32_t len;
 
@@ -678,6 +679,10 @@ static void receive_roce(struct fixture *f, const uint8_t dmac[6], const uint8_t
 	len = frames_next(&cut, bytes);
 	bytes[len - 1] ^= damaged;
 	assert_int_equal(frames_parse(p, bytes, len), damaged ? ROCE_BAD_ICRC : ROCE_PACKET);
+	p->outside = outside;
+	frames_keep(&kept, p);
+	memset(p, 0, offsetof(struct packet, seg));
+	frames_restore(p, bytes, len, &kept);		/* as a rate-limited link does */
 	send_packet(f, p);
 	collect(f);
 }
@@ -695,6 +700,23 @@ static void join(struct fixture *f, struct host_qp *ud, const uint8_t to[4])
 }
 
 /*
+ * ORN-PORT-19: a packet of this daemon that is not for the function reaches no rule, also if a
+ * rate-limited link or a fault rule made a frame of it.
+ */
+static void test_roce_from_inside(void **state)
+{
+	static const uint8_t own[4] = { 2, 2, 2, 2 }, group[4] = { 224, 0, 0, 9 };
+	struct fixture *f = *state;
+
+	receive_roce(f, own_mac, own, false, false);
+	assert_int_equal(inproc_counter(f->p, CNT_bad_gid), 1);
+	receive_roce(f, group_mac, group, false, false);
+	assert_int_equal(inproc_counter(f->p, CNT_bad_gid), 1);
+	assert_int_equal(f->frames[NETDEV], 0);
+	assert_int_equal(inproc_counter(f->p, CNT_rx_packets), 0);
+}
+
+/*
  * ORN-STEER-1, ORN-PORT-2: RoCEv2 from outside is offered to the rules unless it is to a GID of the
  * function, or to a group with members in it; a wrong ICRC changes nothing.
  */
@@ -705,28 +727,28 @@ static void test_roce_from_outside(void **state)
 	struct host_qp ud;
 
 	for (int damaged = 0; damaged < 2; damaged++) {
-		receive_roce(f, own_mac, own, damaged);
+		receive_roce(f, own_mac, own, damaged, true);
 		assert_int_equal(f->frames[NETDEV], 1);
 		assert_int_equal(le32toh(f->got[NETDEV].byte_len), 66);
-		receive_roce(f, group_mac, group, damaged);
+		receive_roce(f, group_mac, group, damaged, true);
 		assert_int_equal(f->frames[NETDEV], 1);
 	}
 	assert_int_equal(inproc_counter(f->p, CNT_rx_packets), 4);
 	add(f, rule_for(f, ORNIC_RULE_MATCH, ALICE));
-	receive_roce(f, own_mac, own, false);
+	receive_roce(f, own_mac, own, false, true);
 	assert_int_equal(f->frames[ALICE], 1);
 	assert_int_equal(f->frames[NETDEV], 0);
-	receive_roce(f, group_mac, group, false);
+	receive_roce(f, group_mac, group, false, true);
 	assert_int_equal(f->frames[ALICE] + f->frames[NETDEV], 2);
 	assert_int_equal(inproc_counter(f->p, CNT_bad_gid), 0);
 	/* the same packets, after the address and the group became those of the function */
 	assert_int_equal(host_gid_set(&f->p->host, 3, 0x02020202, own_mac), ORNIC_ST_OK);
 	join(f, &ud, group);
-	receive_roce(f, own_mac, own, false);
+	receive_roce(f, own_mac, own, false, true);
 	assert_int_equal(inproc_counter(f->p, CNT_bad_qpn), 1);
-	receive_roce(f, own_mac, own, true);
+	receive_roce(f, own_mac, own, true, true);
 	assert_int_equal(inproc_counter(f->p, CNT_icrc_errors), 1);
-	receive_roce(f, group_mac, group, false);
+	receive_roce(f, group_mac, group, false, true);
 	assert_int_equal(inproc_counter(f->p, CNT_rdma_rx_multicast), 1);
 	assert_int_equal(inproc_counter(f->p, CNT_rx_packets), 6);
 }
@@ -894,7 +916,7 @@ int main(void)
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
 		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
 		TEST(test_fields), TEST(test_absent), TEST(test_roce),
-		TEST(test_roce_from_outside), TEST(test_lifetime),
+		TEST(test_roce_from_inside), TEST(test_roce_from_outside), TEST(test_lifetime),
 		TEST(test_group_refused), TEST(test_group_lifetime), TEST(test_group_delivery),
 	};
 

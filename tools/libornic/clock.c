@@ -6,7 +6,7 @@
  * new one when the reading is older than a second (ORN-CLK-5), so that the error from clocks of
  * different speed does not add up, or older than a quarter of the time in which the device clock
  * wraps, because a stamp does not tell how often the clock has wrapped since the reading. So the
- * age comes from CLOCK_MONOTONIC. The reading is the only system call of such a CQ.
+ * age comes from CLOCK_MONOTONIC. The reading is the only ioctl of such a CQ.
  */
 #include <errno.h>
 #include <time.h>

@@ -228,14 +228,13 @@ static uint32_t key_new(struct nic *n, struct mr *mr)
 	return index << ORNIC_KEY_TAG_BITS | mr->tag;
 }
 
-uint32_t nic_region(struct nic *n, uint32_t pd, uint32_t access, uint64_t addr, uint64_t len)
+uint32_t nic_region_pages(struct nic *n, uint32_t pd, uint32_t access,
+			  const struct ornic_pages *pages, uint64_t addr, uint64_t len)
 {
-	struct ornic_pages desc = guest_contiguous(addr & ~(GUEST_PAGE - 1));
 	struct mr *mr = calloc(1, sizeof(*mr));
 
 	assert_non_null(mr);
-	desc.offset = htole32(addr % GUEST_PAGE);
-	assert_int_equal(umem_load(&mr->mem, n->guest.gpa, &desc, len, PAGE_SIZES,
+	assert_int_equal(umem_load(&mr->mem, n->guest.gpa, pages, len, PAGE_SIZES,
 				   &n->dev.list_budget), ORNIC_ST_OK);
 	mr->kind = ORNIC_KEY_REGION;
 	mr->pd = pd;
@@ -243,6 +242,14 @@ uint32_t nic_region(struct nic *n, uint32_t pd, uint32_t access, uint64_t addr, 
 	mr->iova = addr;
 	mr->length = len;
 	return key_new(n, mr);
+}
+
+uint32_t nic_region(struct nic *n, uint32_t pd, uint32_t access, uint64_t addr, uint64_t len)
+{
+	struct ornic_pages pages = guest_contiguous(addr & ~(GUEST_PAGE - 1));
+
+	pages.offset = htole32(addr % GUEST_PAGE);
+	return nic_region_pages(n, pd, access, &pages, addr, len);
 }
 
 uint32_t nic_phys_all(struct nic *n, uint32_t access)

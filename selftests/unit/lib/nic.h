@@ -82,6 +82,9 @@ void nic_qp_rts(struct nic_qp *qp);
 
 /* nic_region() - create a key for DMA addresses [@addr, @addr + @len) with iova @addr */
 uint32_t nic_region(struct nic *n, uint32_t pd, uint32_t access, uint64_t addr, uint64_t len);
+/* nic_region_pages() - create a key for @pages with iova @addr */
+uint32_t nic_region_pages(struct nic *n, uint32_t pd, uint32_t access,
+			  const struct ornic_pages *pages, uint64_t addr, uint64_t len);
 uint32_t nic_phys_all(struct nic *n, uint32_t access);
 
 /* nic_rec() - return a doorbell record */

@@ -340,16 +340,16 @@ static bool roce_is_ours(struct device *dev, const struct packet *p)
 }
 
 /*
- * Receive a RoCE packet that is not of this function. If it came as a frame, that is for the rules
- * (ORN-STEER-1): the host may have addresses that are no GIDs, for example those of Soft-RoCE. A
- * packet that was made in this daemon has none (ORN-PORT-19). To a group without members here it is
- * no error.
+ * Receive a RoCE packet that is not of this function. If it came from an uplink, its frame is for
+ * the rules (ORN-STEER-1): the host may have addresses that are no GIDs, for example those of
+ * Soft-RoCE. A packet of this daemon is discarded (ORN-PORT-19), also if a rate-limited link or a
+ * fault rule made a frame of it. To a group without members here it is no error.
  */
 static void foreign_receive(struct device *dev, const struct packet *p)
 {
 	struct packet frame;
 
-	if (p->frame.len) {
+	if (p->outside) {
 		frames_ethernet(&frame, p);
 		ethernet_receive(dev, &frame);
 	} else if (!mcast_is_group(p->dgid)) {

@@ -33,8 +33,12 @@
 #define CSUM_BYTES	2u
 /* Most bytes of a frame's beginning that are copied; a checksum field behind them fits, too. */
 #define RAW_COPY	(PACKET_INLINE - CSUM_BYTES)
-/* Most pieces of data: inline header, copy and padding add one each, a checksum field two. */
-#define RAW_SEGS	(PACKET_SEGS - 5)
+/*
+ * Most pieces of data: 30 SGEs, each of which crosses one page boundary. The inline header and the
+ * copy add one each, a checksum field behind the copy two. Only short frames are padded, which have
+ * no such field.
+ */
+#define RAW_SEGS	(PACKET_SEGS - 4)
 
 static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 {

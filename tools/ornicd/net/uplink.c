@@ -320,6 +320,7 @@ static const char *parse(struct uplink *u, struct packet *p, uint8_t *frame, uin
 {
 	enum roce_kind kind = frames_parse(p, frame, len);
 
+	p->outside = true;
 	if (kind == ROCE_BAD_ICRC && is_rxe_flush(u, p) && rxe_flush_decode(frame, len)) {
 		kind = ROCE_PACKET;
 		p->kind = PACKET_ROCE;

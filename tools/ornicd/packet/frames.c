@@ -69,7 +69,8 @@ enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len)
 void frames_keep(struct frames_kept *kept, const struct packet *p)
 {
 	*kept = (struct frames_kept) {
-		.roce = p->kind != PACKET_ETHERNET, .csum_ok = p->csum_ok, .sqpn = p->sqpn,
+		.roce = p->kind != PACKET_ETHERNET, .csum_ok = p->csum_ok,
+		.outside = p->outside, .sqpn = p->sqpn,
 	};
 }
 
@@ -81,6 +82,7 @@ void frames_restore(struct packet *p, uint8_t *frame, uint32_t len,
 	if (!kept->roce || kind == ROCE_MALFORMED)
 		be_ethernet(p);
 	p->csum_ok = kept->csum_ok;
+	p->outside = kept->outside;
 	p->sqpn = kept->sqpn;
 }
 

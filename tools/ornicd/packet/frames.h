@@ -45,11 +45,12 @@ enum roce_kind frames_parse(struct packet *p, uint8_t *frame, uint32_t len);
 /**
  * struct frames_kept - properties of a packet that its frame does not show
  * @roce:	it was RoCEv2; other packets are Ethernet, even if they look like RoCEv2
- * @csum_ok, @sqpn: as in struct packet
+ * @csum_ok, @outside, @sqpn: as in struct packet
  */
 struct frames_kept {
 	bool roce;
 	bool csum_ok;
+	bool outside;
 	uint32_t sqpn;
 };
 

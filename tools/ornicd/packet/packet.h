@@ -49,6 +49,7 @@ enum packet_kind {
  * @from:	port by which it entered the switch; NULL before that
  * @to:		port of the device with address @dmac in its VLAN; NULL: the switch searches
  * @remote:	no device has address @dmac, or the link to it is rate-limited
+ * @outside:	it came from an uplink; otherwise it was made in this daemon
  * @loopback:	for the port by which it entered, and no other
  * @echo:	also for the port by which it entered
  * @sender:	Ethernet and datagrams: queue pair that sent it; valid until the switch is drained
@@ -85,7 +86,8 @@ enum packet_kind {
  * @msn:	AETH MSN
  * @atomic_ack:	AtomicAckETH original data
  * @imm:	ImmDt, in network byte order
- * @frame:	frame from an uplink, possibly retagged; empty if the packet was made in this daemon
+ * @frame:	frame from an uplink, possibly retagged, or from a rate-limited link or a fault rule;
+ *		otherwise empty
  * @len:	bytes of payload: sum of the lengths in @seg
  * @nseg:	used entries of @seg
  * @seg:	payload
@@ -97,6 +99,7 @@ struct packet {
 	struct switch_port *from;
 	struct switch_port *to;
 	bool remote;
+	bool outside;
 	bool loopback;
 	bool echo;
 	const struct qp *sender;
