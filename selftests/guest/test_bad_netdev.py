@@ -12,15 +12,17 @@ from test_bad_device import BadDevice
 PEER = "10.88.0.77"                     # an address without an owner
 WATCHDOG = 5                            # seconds after which the kernel reports a send queue that stands still
 CREATES = "CQ_CREATE QP_CREATE QP_MODIFY".split()
-MOST = {"pd": 40, "cq": 50, "qp": 60}   # objects of a small device
+MOST = {"pd": 40, "cq": 50, "qp": 60, "rules": 20}   # objects of a small device
 
 # Create objects of each kind until there are no more.
 HOG = """
 from pyverbs.cq import CQ
 from pyverbs.device import Context
-from pyverbs.libibverbs_enums import IBV_QPT_RC
+from pyverbs.flow import Flow, FlowAttr
+from pyverbs.libibverbs_enums import IBV_QPT_RAW_PACKET, IBV_QPT_RC
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPCap, QPInitAttr
+from pyverbs.spec import EthSpec
 
 def all_of(make):
     made = []
@@ -36,8 +38,15 @@ attr = context.query_device()
 print("limits", attr.max_pd, attr.max_cq, attr.max_qp)
 pds = all_of(lambda: PD(context))
 cqs = all_of(lambda: CQ(context, 1))
-qps = all_of(lambda: QP(pds[0], QPInitAttr(qp_type=IBV_QPT_RC, scq=cqs[0], rcq=cqs[0], cap=QPCap())))
-print("made", len(pds), len(cqs), len(qps), flush=True)
+raw = QP(pds[0], QPInitAttr(qp_type=IBV_QPT_RAW_PACKET, scq=cqs[0], rcq=cqs[0], cap=QPCap(max_recv_wr=8)))
+rule = FlowAttr(num_of_specs=1)
+rule.specs.append(EthSpec(dst_mac="02:00:00:00:00:55", dst_mac_mask="ff:ff:ff:ff:ff:ff"))
+rules = all_of(lambda: Flow(raw, rule))
+for last in rules[-2:]:
+    last.close()
+rules[-2:] = all_of(lambda: Flow(raw, rule))
+qps = [raw] + all_of(lambda: QP(pds[0], QPInitAttr(qp_type=IBV_QPT_RC, scq=cqs[0], rcq=cqs[0], cap=QPCap())))
+print("made", len(pds), len(cqs), len(qps), len(rules), flush=True)
 input()
 """
 
@@ -106,7 +115,8 @@ class Replace(BadDevice):
 
     def small(self, command):
         """Reject the creation of more objects than the device says it has."""
-        name = {c.ORNIC_OP_PD_CREATE: "pd", c.ORNIC_OP_CQ_CREATE: "cq", c.ORNIC_OP_QP_CREATE: "qp"}.get(command.opcode)
+        name = {c.ORNIC_OP_PD_CREATE: "pd", c.ORNIC_OP_CQ_CREATE: "cq", c.ORNIC_OP_QP_CREATE: "qp",
+                c.ORNIC_OP_RULE_CREATE: "rules"}.get(command.opcode)
         if not name or sum(kind == command.opcode >> 8 for kind, _, _ in self.proxy.rules.objects) < MOST[name]:
             return True
         command.completion = {"cmd_id": command.fields["cmd_id"], "opcode": command.opcode, "status": c.ORNIC_ST_LIMIT, "number": 0}
@@ -114,14 +124,16 @@ class Replace(BadDevice):
         return False
 
     def test_no_objects_left(self):
-        """The interface can be opened and changed while a process has all protection domains and queues that it can get."""
+        """The interface can be opened and changed while a process has all protection domains, queues and rules that it can
+        get."""
         self.load(on_command=self.small,
                   on_completion=self.page(c.ORNIC_ID_DEVICE, lambda _: {"max_" + name: most for name, most in MOST.items()}))
         program = self.spawn("cat > /tmp/hog.py <<'EOF'\n%s\nEOF\nexec python3 /tmp/hog.py" % HOG)
         program.wait_for("made .*\\n", 60)
         said = dict(line.split(" ", 1) for line in program.text().splitlines() if line.startswith(("limits", "made")))
         self.assertEqual(said["limits"], "%d %d %d" % (MOST["pd"] - 1, MOST["cq"] - 4, MOST["qp"] - 2))
-        self.assertEqual(program.text().count("Errno: 12"), 3, program.text())
+        self.assertEqual(int(said["made"].split()[3]), MOST["rules"] - 3)
+        self.assertEqual(program.text().count("Errno: 12"), 5, program.text())
         self.interface("ip link set $i down && ip link set $i up")
         self.interface("until contains 1 /sys/class/net/$i/carrier; do sleep 0.1; done")
         self.interface("ip link set $i mtu 4000 && ip link set $i mtu 1500")

@@ -37,6 +37,7 @@ struct net_device;
  * @cq: completion queues
  * @qp: queue pairs
  * @raw_qp: queue pairs of type RAW, part of @qp
+ * @rules: receive rules that are no memberships of multicast groups
  *
  * Less than Identify reports: the rest is for the network interface, which creates its queues when
  * it is opened, however many of these objects processes have. Each value fits an int.
@@ -46,6 +47,7 @@ struct ornic_share {
 	u32 cq;
 	u32 qp;
 	u32 raw_qp;
+	u32 rules;
 };
 
 /**
@@ -54,7 +56,7 @@ struct ornic_share {
  * @netdev: the Ethernet interface of port 1
  * @id: Identify page 0, as read at probe
  * @port: Identify page 1 of port 1, as read at probe
- * @share: limits of objects; auxiliary drivers count their CQs and queue pairs and create no more
+ * @share: limits of objects; auxiliary drivers count their own, except PDs, and create no more
  * @features: feature word 0 as negotiated, CPU order
  * @dma_lkey: PHYS_ALL key with local write access that belongs to no protection
  *	domain: the local_dma_lkey of all privileged queue pairs

@@ -333,14 +333,37 @@ void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 	ornic_ib_cmd_destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
-int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
+/* Memberships of multicast groups have limits of their own (ORN-MCAST). */
+static int ornic_ib_take_rule(struct ornic_ib_dev *dev, enum ornic_rule_kind kind)
 {
-	return ornic_ib_cmd_create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
+	if (kind == ORNIC_RULE_MEMBER)
+		return 0;
+	return ornic_ib_take(&dev->used.rules, dev->odev->share.rules);
 }
 
-void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule)
+static void ornic_ib_give_rule(struct ornic_ib_dev *dev, enum ornic_rule_kind kind)
+{
+	if (kind != ORNIC_RULE_MEMBER)
+		atomic_dec(&dev->used.rules);
+}
+
+int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule)
+{
+	int ret;
+
+	ret = ornic_ib_take_rule(dev, in->kind);
+	if (ret)
+		return ret;
+	ret = ornic_ib_cmd_create(dev, ORNIC_OP_RULE_CREATE, in, sizeof(*in), rule);
+	if (ret)
+		ornic_ib_give_rule(dev, in->kind);
+	return ret;
+}
+
+void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule, enum ornic_rule_kind kind)
 {
 	ornic_ib_cmd_destroy(dev, ORNIC_OP_RULE_DESTROY, rule);
+	ornic_ib_give_rule(dev, kind);
 }
 
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include <linux/ornic/hw/steer.h>
+
 struct ornic_clock_rsp;
 struct ornic_cq_create_cmd;
 struct ornic_cq_query_rsp;
@@ -27,7 +29,6 @@ struct ornic_qp_create_cmd;
 struct ornic_qp_modify_cmd;
 struct ornic_qp_query_rsp;
 struct ornic_rss_create_cmd;
-struct ornic_rule_cmd;
 struct ornic_srq_create_cmd;
 struct ornic_srq_modify_cmd;
 struct ornic_srq_query_rsp;
@@ -71,7 +72,7 @@ int ornic_ib_cmd_srq_resize(struct ornic_ib_dev *dev, u32 srqn,
 int ornic_ib_cmd_srq_query(struct ornic_ib_dev *dev, u32 srqn, struct ornic_srq_query_rsp *out);
 void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn);
 int ornic_ib_cmd_rule_create(struct ornic_ib_dev *dev, const struct ornic_rule_cmd *in, u32 *rule);
-void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule);
+void ornic_ib_cmd_rule_destroy(struct ornic_ib_dev *dev, u32 rule, enum ornic_rule_kind kind);
 int ornic_ib_cmd_rss_create(struct ornic_ib_dev *dev, const struct ornic_rss_create_cmd *in,
 			    u32 *group);
 void ornic_ib_cmd_rss_destroy(struct ornic_ib_dev *dev, u32 group);

@@ -307,7 +307,7 @@ int ornic_ib_destroy_flow(struct ib_flow *ibflow)
 	struct ornic_ib_flow *flow =
 		container_of(ibflow, struct ornic_ib_flow, ibflow);
 
-	ornic_ib_cmd_rule_destroy(to_oib(ibflow->device), flow->rule);
+	ornic_ib_cmd_rule_destroy(to_oib(ibflow->device), flow->rule, ORNIC_RULE_MATCH);
 	kfree(flow);
 	return 0;
 }

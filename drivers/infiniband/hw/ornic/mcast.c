@@ -102,7 +102,8 @@ int ornic_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	mutex_lock(&qp->mutex);
 	member = ornic_find_member(qp, gid);
 	if (member && !--member->joins) {
-		ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule);
+		ornic_ib_cmd_rule_destroy(to_oib(ibqp->device), member->rule,
+					  ORNIC_RULE_MEMBER);
 		list_del(&member->link);
 		kfree(member);
 	}

@@ -94,11 +94,13 @@ struct ornic_ib_limits {
  * @cq: completion queues
  * @qp: queue pairs
  * @raw_qp: those of type RAW
+ * @rules: receive rules without memberships of multicast groups
  */
 struct ornic_ib_used {
 	atomic_t cq;
 	atomic_t qp;
 	atomic_t raw_qp;
+	atomic_t rules;
 };
 
 /**

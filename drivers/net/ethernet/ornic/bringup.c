@@ -110,6 +110,7 @@ static void ornic_bringup_share(struct ornic_dev *odev)
 	odev->share.cq = ornic_left(id->max_cq, ORNIC_NETDEV_CQS);
 	odev->share.qp = ornic_left(id->max_qp, ORNIC_NETDEV_QPS);
 	odev->share.raw_qp = ornic_left(id->max_raw_qp, ORNIC_NETDEV_QPS);
+	odev->share.rules = ornic_left(id->max_rules, ORNIC_NETDEV_RULES);
 }
 
 static int ornic_bringup_identify(struct ornic_core *core)

@@ -53,6 +53,7 @@
 #define ORNIC_NETDEV_PDS	1
 #define ORNIC_NETDEV_CQS	4
 #define ORNIC_NETDEV_QPS	2
+#define ORNIC_NETDEV_RULES	3
 
 struct ornic_netdev;
 
