@@ -57,7 +57,7 @@ all: $(O)/ornicd $(O)/ornicctl provider modules
 	@echo "       $(O)/ornicctl                              shows and changes what it does"
 	@echo "       $(patsubst $(CURDIR)/%,%,$(wildcard $(CURDIR)/$(guest)/libornic-rdmav*.so))  provider, with ornic.driver beside it"
 ifeq ($(KDIR),)
-	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for Debian 13's kernel"
+	@echo "       $(guest)/ornic.ko ornic_ib.ko drivers for the kernel of guest $(GUEST)"
 else
 	@echo "       $(O)/modules/ornic.ko ornic_ib.ko             drivers for $(KDIR)"
 endif

@@ -134,6 +134,16 @@ class Tree(unittest.TestCase):
         self.assertGreater(len(named), 40)
         self.assertEqual([n for n in named if "selftests/" + n not in have], [])
 
+    def test_commands_name_tests_that_exist(self):
+        """make check T=... in the documents."""
+        done = subprocess.run([os.path.join(TOP, "selftests", "run"), "--list"], capture_output=True, text=True, check=True)
+        have = set(done.stdout.split())
+        have |= {p.split("/")[1] for p in tracked() if p.startswith("selftests/")} | {"san"}    # san has no folder
+        named = [name for path in tracked() if path.endswith((".md", ".rst"))
+                 for names in re.findall(r'make check [^`\n]*?\bT=(?:"([^"]+)"|([\w/]+))', read(path)) for name in "".join(names).split()]
+        self.assertGreater(len(named), 15)
+        self.assertEqual([name for name in named if name not in have], [])
+
     def test_specification_renders(self):
         out = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "doc")
         done = subprocess.run(["make", "-s", "-C", os.path.join(TOP, "Documentation"), "html", "OUT=" + out],

@@ -10,6 +10,7 @@ import unittest
 import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CURRENT = os.path.join(HERE, "..", "..", "Documentation", "congestion.svg")
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 
 import tap  # noqa: E402
@@ -23,6 +24,8 @@ class Picture(unittest.TestCase):
             path = os.path.join(where, "picture.svg")
             subprocess.run([os.path.join(HERE, "..", "congestion"), "--output", path], check=True)
             root = xml.etree.ElementTree.parse(path).getroot()
+            with open(path) as drawn, open(CURRENT) as current:
+                self.assertEqual(current.read(), drawn.read(), "Documentation/congestion.svg is old: selftests/congestion draws it")
         words = [e.text for e in root.iter(SVG + "text")]
         lost = [int(m.group(1)) for m in (re.match(r"(\d+) frames lost", w) for w in words) if m]
         self.assertEqual(len(lost), 2)
