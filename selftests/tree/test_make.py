@@ -25,6 +25,7 @@ PIECES = [os.path.join(BUILD, "ornicd"), os.path.join(BUILD, "ornicctl"), "provi
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 AS_NOBODY = NOBODY if os.geteuid() == 0 else []
 HAS_GUEST = os.path.exists(os.path.join(program.BUILD, "guest", os.environ.get("GUEST", "trixie"), "ornic.ko"))
+KTEST = os.path.join(BUILD, "guest", "trixie", "selftests", "ornic_ktest.ko")
 
 
 def steps(out):
@@ -109,9 +110,10 @@ class Rules(unittest.TestCase):
 
     @unittest.skipUnless(HAS_GUEST, "the drivers are not built")
     def test_driver_rebuilds(self):
-        """A change of a driver file rebuilds the modules, and nothing else."""
-        plan = self.plan("-W", "drivers/infiniband/hw/ornic/Makefile")
-        self.assertEqual([line.split()[0] for line in plan], ["KBUILD"])
+        """A change of a driver file rebuilds the modules, those of the tests too, and nothing else."""
+        plan = self.plan("-W", "drivers/infiniband/hw/ornic/Makefile", KTEST)
+        self.assertEqual([(line.split()[0], os.path.basename(line)) for line in plan],
+                         [("KBUILD", "ornic.ko"), ("KBUILD", "ornic_ktest.ko")])
 
 
 class WithoutRoot(unittest.TestCase):
