@@ -36,12 +36,13 @@ class Process(harness.GuestTest):
 
     def killed(self, place, program, options, server_dies, client_dies, told):
         server, client = self.start(place, program, options)
+        for process, dies in ((server, server_dies), (client, client_dies)):
+            if dies:
+                process.signal(9)
         if server_dies:
-            server.signal(9)
             self.assertEqual(server.wait(30), 137)
-        if client_dies:
-            client.signal(9)
-            self.assertEqual(client.wait(30), 137)
+        if client_dies:     # on a loaded machine it may have seen its server's death before its own
+            self.assertIn(client.wait(30), (1, 137) if server_dies else (137,))
         if told:
             status = client.wait(60)
             self.assertNotEqual(status, 0, "the client ended well although its server was killed")
