@@ -333,7 +333,7 @@ void ornic_ib_cmd_srq_destroy(struct ornic_ib_dev *dev, u32 srqn)
 	ornic_ib_cmd_destroy(dev, ORNIC_OP_SRQ_DESTROY, srqn);
 }
 
-/* Memberships of multicast groups have limits of their own (ORN-MCAST). */
+/* Memberships of multicast groups have limits of their own (ORN-MC-6). */
 static int ornic_ib_take_rule(struct ornic_ib_dev *dev, enum ornic_rule_kind kind)
 {
 	if (kind == ORNIC_RULE_MEMBER)

@@ -94,7 +94,7 @@ struct ornic_ib_limits {
  * @cq: completion queues
  * @qp: queue pairs
  * @raw_qp: those of type RAW
- * @rules: receive rules without memberships of multicast groups
+ * @rules: receive rules that are no memberships of multicast groups
  */
 struct ornic_ib_used {
 	atomic_t cq;
@@ -118,7 +118,7 @@ struct ornic_ib_used {
  * @registered: ib_core accepts events of device and port; set to true under @port_lock
  * @port_lock: keeps the events of device and port in order
  * @port_event: the last event of the port, 0 before the first; under @port_lock
- * @fatal_event: the device died; under @port_lock
+ * @fatal_event: DEVICE_FATAL was delivered, or waits until @registered; under @port_lock
  * @dead: the device died; soft_flush.c generates completions
  * @port_stats: counters of the port
  * @device_stats: counters of the device
