@@ -5,6 +5,7 @@
 In every case no kernel complains and the driver can be unloaded. The clauses that a test names say how the driver must react.
 """
 import re
+import time
 
 import harness
 import kprobes
@@ -165,6 +166,18 @@ class BadDevice(Proxied):
         return hook
 
 
+    DEVICE_FATAL, PORT_ACTIVE, PORT_ERR = 8, 9, 10      # enum ib_event_type
+
+    def trace_events(self):
+        """Trace the events of the device and its port that ib_core gets."""
+        kprobes.trace(self, self.vm, "p:lab/dispatch ib_dispatch_event type=+16(%di):u32")
+
+    def dispatched(self):
+        """Return these events, in order."""
+        types = (int(word) for word in re.findall(r" dispatch: .* type=(\d+)$", kprobes.traced(self.vm), re.M))
+        return [event for event in types if event in (self.DEVICE_FATAL, self.PORT_ACTIVE, self.PORT_ERR)]
+
+
 class Start(BadDevice):
     """Devices that cannot be started."""
 
@@ -239,13 +252,6 @@ class Start(BadDevice):
 class Registration(BadDevice):
     """Events while ib_core registers the RDMA device."""
 
-    PORT_ACTIVE, PORT_ERR = 9, 10           # enum ib_event_type
-
-    def dispatched(self):
-        """Return the port events that ib_core got, in order."""
-        types = (int(word) for word in re.findall(r" dispatch: .* type=(\d+)$", kprobes.traced(self.vm), re.M))
-        return [event for event in types if event in (self.PORT_ACTIVE, self.PORT_ERR)]
-
     def loads(self, *events):
         """Load the driver while the port has these events. They come when clients start, which is after ib_core has read the
         state of the port. Return the port events that ib_core got."""
@@ -256,19 +262,20 @@ class Registration(BadDevice):
                 gsi.append(command)
             return not gsi
         self.vm.run("modprobe ib_core; insmod %s/ornic.ko" % UPDATES)
-        kprobes.trace(self, self.vm, "p:lab/dispatch ib_dispatch_event type=+16(%di):u32")
+        self.trace_events()
         self.proxy.lies = Lies(on_completion=hook)
         loading = self.spawn("insmod %s/ornic_ib.ko" % UPDATES)
         self.proxy.wait(lambda: gsi, "create the GSI queue pair")
         before = self.dispatched()
         for event in events:
             self.proxy.put_event(0, {"type": event, "number": 1})
-        ring = self.proxy.eqs[0].guest
-        self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
-        self.vm.run("sleep 0.5")                # until they are delivered
-        self.assertEqual((before, self.dispatched()), ([], []))
+        if c.ORNIC_EV_DEVICE_FATAL not in events:       # else the commands in flight fail, and the registration continues
+            ring = self.proxy.eqs[0].guest
+            self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
+            self.vm.run("sleep 0.5")            # until they are delivered
+            self.assertEqual((before, self.dispatched()), ([], []))
+            self.proxy.release()
         self.proxy.lies = Lies()
-        self.proxy.release()
         self.assertEqual(loading.wait(60), 0)
         return self.dispatched()
 
@@ -276,6 +283,11 @@ class Registration(BadDevice):
         """ib_core gets the last event after the registration."""
         self.assertEqual(self.loads(c.ORNIC_EV_PORT_ACTIVE, c.ORNIC_EV_PORT_ERR)[:1], [self.PORT_ERR])
         self.works()
+
+    def test_death(self):
+        """ib_core learns that the device died, else processes would wait for ever if nobody recovers it."""
+        self.assertIn(self.DEVICE_FATAL, self.loads(c.ORNIC_EV_DEVICE_FATAL))
+        self.recovers(c.ORNIC_REASON_FATAL)
 
     def test_no_link_change(self):
         self.assertEqual(self.loads(), [])
@@ -848,6 +860,32 @@ class EventsLost(BadDevice):
                   command.input("ornic_eq_create_cmd")["classes"] & c.ORNIC_EQ_ASYNC][-1]
         self.assertGreaterEqual(1 << create.input("ornic_eq_create_cmd")["log_entries"], 3 * 3000 + 2 * 1000 + 2000)
         self.works()
+
+
+class LastEvent(BadDevice):
+    """No event follows DEVICE_FATAL."""
+
+    def test_late_event(self):
+        """The interrupt handler has taken an event from queue 0, but not yet queued it for delivery, when the device dies."""
+        self.need_programs()
+        self.load(registers={c.ORNIC_REG_CAP: patient})
+        self.vm.run("devlink health set pci/$(basename /sys/bus/pci/drivers/ornic/0000:*) reporter fw auto_recover false")
+        self.trace_events()
+        # Processor 0 handles the event. Processor 1 handles the interrupt of the network interface, which finds the device dead.
+        # A new affinity holds from the second interrupt on.
+        self.vm.run("irq=$(awk '/ornic-async@/ { sub(\":\", \"\"); print $1 }' /proc/interrupts) && echo 0 > /proc/irq/$irq/smp_affinity_list")
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_COMM_EST, "number": GONE})
+        ring = self.proxy.eqs[0].guest
+        self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the event")
+        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_event_queue ms=3000", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 1})
+        time.sleep(0.5)         # a program in the VM cannot tell that the delay has begun: it may run on the delayed processor
+        queue = next(number for number, eq in self.proxy.eqs.items() if eq.vector == 1)
+        self.proxy.put_event(queue, {"type": c.ORNIC_EV_COMPLETION, "number": BEYOND})
+        self.vm.run("until_said 'no automatic recovery'; sleep 4", timeout=60)
+        self.assertEqual(self.dispatched(), [self.DEVICE_FATAL])
 
 
 class Revive(BadDevice):
