@@ -139,6 +139,11 @@ class Shared(unittest.TestCase):
         """Without no_timer_check, a guest on a loaded host sometimes panics at boot: IO-APIC + timer doesn't work."""
         expect("no_timer_check" in self.lab.vm(0).run("cat /proc/cmdline").out.split(), "guests boot with no_timer_check")
 
+    def test_clock(self):
+        """Without tsc=reliable, a guest of TCG takes lost timer interrupts for a fault of the TSC, and reads the time slowly."""
+        clock = self.lab.vm(0).run("cat /sys/devices/system/clocksource/clocksource0/current_clocksource").out.strip()
+        expect(clock in ("tsc", "kvm-clock"), "clock is %s" % clock)
+
     def test_words(self):
         """A list of words runs without a shell."""
         vm = self.lab.vm(0)

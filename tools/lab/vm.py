@@ -28,7 +28,10 @@ BARS = 64 << 20                 # bytes of address space for the BARs of a devic
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
 # no_timer_check: at boot the kernel (6.1 to 7.2) counts timer interrupts while it spins for ten ticks. On a loaded host TCG
 # can be too late for that, and the guest panics with "IO-APIC + timer doesn't work".
-KERNEL = "no_timer_check console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on cryptomgr.notests"
+# tsc=reliable: at boot the kernel compares the TSC with timer interrupts, which TCG loses. Then it reads the time from acpi_pm, each
+# time by an exit that waits for the devices of all processors.
+KERNEL = ("no_timer_check tsc=reliable console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on "
+          "cryptomgr.notests")
 COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
                        r"soft lockup|rcu: INFO|Call Trace|refcount_t|KASAN|UBSAN|possible .* deadlock|"
                        r"INFO: trying to register non-static key|ODEBUG: |DMA-API: (?!preallocated|debugging enabled)|"
