@@ -211,6 +211,11 @@ class Start(BadDevice):
         self.refused(registers={c.ORNIC_REG_STATUS: lambda value: value and value | c.ORNIC_STS_FATAL})
         self.assertEqual(self.reasons(), [c.ORNIC_REASON_FATAL])
 
+    def test_memory_not_shared(self):
+        self.refused(registers={c.ORNIC_REG_STATUS: lambda value: value and value | c.ORNIC_STS_FATAL,
+                                c.ORNIC_REG_SYNDROME: lambda _: c.ORNIC_SYN_HOST_MEMORY})
+        self.assertTrue(self.said("syndrome 0x00020001, it does not share this machine's memory"))
+
     def test_wrong_nonce(self):
         """ORN-CTL-12: the device does not share the host's memory."""
         def status(value):

@@ -291,7 +291,7 @@ int ornic_ctrl_enable(struct ornic_core *core)
 		      (u32)(core->stride_log - ORNIC_DB_MIN_STRIDE_LOG) << ORNIC_CTL_STRIDE_SHIFT;
 	u16 reason = ORNIC_REASON_ENABLE_TIMEOUT;
 	u32 nonce = get_random_u32();
-	u32 status;
+	u32 status, syndrome;
 	int err;
 
 	ornic_ctrl_program(core, nonce);
@@ -305,8 +305,10 @@ int ornic_ctrl_enable(struct ornic_core *core)
 	if (err) {
 		dev_err(ornic_dma_dev(core), "not ready within %u ms\n", core->ready_ms);
 	} else if (status & ORNIC_STS_FATAL) {
-		dev_err(ornic_dma_dev(core), "device rejected the start, syndrome %#010x\n",
-			readl(core->regs + ORNIC_REG_SYNDROME));
+		syndrome = readl(core->regs + ORNIC_REG_SYNDROME);
+		dev_err(ornic_dma_dev(core), "device rejected the start, syndrome %#010x%s\n",
+			syndrome, syndrome == ORNIC_SYN_HOST_MEMORY ?
+			", it does not share this machine's memory" : "");
 		reason = ORNIC_REASON_FATAL;
 		err = -EIO;
 	} else {
