@@ -4,7 +4,7 @@
  * poll_cq.c consumes entries, cq_resize.c replaces the ring.
  *
  * The consumer index is stored for each entry, before the application sees the entry. So it
- * does not lag (L = 0 in ORN-RNG-32) and the application may use all 2^n entries. The store
+ * does not lag (D = 0 in ORN-RNG-32) and the application may use all 2^n entries. The store
  * is cheap because the host owns that cache line of the record.
  */
 #include <errno.h>
