@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The same races, and that of full event queues, proved with spin: no wake is lost, unless a fence is removed.
+"""Model checks with spin: posting against sleeping, completing against arming, events held for a full event queue. No wakeup is
+lost, and each model without one of its fences or polls loses one.
 
 ORN-RNG-5, ORN-RNG-6, ORN-RNG-11, ORN-RNG-12, ORN-RNG-20, ORN-RNG-21, ORN-GEN-6.
 """
 import os
+import re
 import sys
 import unittest
 
@@ -17,8 +19,7 @@ import tap      # noqa: E402
 class Model(unittest.TestCase):
     def test_races(self):
         said = program.check(self, "selftests/model/run")
-        self.assertIn("holds", said)
-        self.assertIn("loses", said)
+        self.assertEqual(len(re.findall("^ok - ", said, re.M)), 12)
 
 
 if __name__ == "__main__":

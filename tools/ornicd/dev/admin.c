@@ -149,7 +149,10 @@ static bool admin_step(struct admin *a)
 	return true;
 }
 
-/* Read the arm word; write an event if it is armed and there is a new entry (ORN-ADM-6). */
+/*
+ * Read the arm word; write an event if it is armed and there is a new entry (ORN-ADM-6). Without
+ * EQ 0 there is nowhere to write it: leave the arm word for later.
+ */
 static void admin_look(struct admin *a)
 {
 	struct ornic_rec *rec = admin_record(a, a->acq_rec);

@@ -53,8 +53,8 @@ void admin_stop(struct admin *a);
 void admin_doorbell(struct admin *a, uint32_t ring);
 
 /*
- * admin_run() - execute at most ADMIN_BATCH commands, or a part of a long one, then look at the arm
- * word; between iterations of the engine
+ * admin_run() - execute up to ADMIN_BATCH commands, until the limit of work is reached or the
+ * completion ring is full, then write the event that is due; between iterations of the engine
  */
 void admin_run(struct admin *a);
 

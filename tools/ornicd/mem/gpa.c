@@ -6,6 +6,7 @@
  * from a piece's start, or by their last byte after a check that it does not wrap.
  */
 #include "gpa.h"
+#include "fetch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -176,7 +177,10 @@ static bool gpa_usable(const struct gpa_entry *e, unsigned int need)
 	return e->host && (e->prot & need);
 }
 
-/* Return true if @e follows @p without a gap, both in the guest and in host memory. */
+/*
+ * Return true if @e follows @p without a gap, both in the guest and in host memory. Two mappings
+ * may be adjacent by chance, and one of them may end first.
+ */
 static bool gpa_joins(const struct gpa_entry *p, const struct gpa_entry *e)
 {
 	return e->addr - p->addr == p->size && e->host == p->host + p->size &&
@@ -224,7 +228,8 @@ uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void *
  * @len:	bytes wanted, > 0
  * @span:	returns the bytes from @addr on that are in the file, at most @len
  *
- * Return: the file, without taking a reference; NULL if @addr is not in one.
+ * Return: the file, without taking a reference, and its @span; NULL if @addr is not in a file or
+ * the file cannot be made durable.
  */
 struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t *span)
 {
@@ -263,7 +268,7 @@ int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len)
 		n = gpa_span(g, addr, len, false, &ptr);
 		if (!n)
 			return -EFAULT;
-		memcpy(to, ptr, n);
+		fetch(to, ptr, n);
 		to += n;
 		addr += n;
 		len -= n;

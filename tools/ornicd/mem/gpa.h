@@ -2,9 +2,9 @@
 /*
  * Translate DMA addresses of one PCI function to host pointers.
  *
- * The table is a sorted array of pieces of guest memory. A look-up compares the address with
- * the piece found last, then does a binary search. A range may cover several pieces if they
- * are adjacent both in the guest and here.
+ * The table is a sorted array of pieces of guest memory, for binary search. gpa_ptr() first
+ * compares the address with the piece found last. A range may cover several pieces if they are
+ * adjacent both in the guest and in one mapping of the daemon.
  *
  * Table changes and look-ups happen on one thread. A pointer is valid until a piece is removed.
  */

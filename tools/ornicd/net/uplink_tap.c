@@ -127,7 +127,8 @@ static int tap_attach(const char *name, const char *ifname)
 /*
  * Turn off the offloads and the filters that the last user of the tap may have left on: they belong
  * to the tap, not to the descriptor. With offloads read() gets frames of up to 64 KiB and checksums
- * that only a struct virtio_net_hdr describes. The filters drop frames of the kernel.
+ * that only a struct virtio_net_hdr describes. The filters drop frames of the kernel. A filter of
+ * TUNATTACHFILTER is not attached again, because IFF_NO_PI has the value of IFF_NOFILTER.
  * Return: 0, or a negative errno after an error line.
  */
 static int tap_reset(int fd, const char *name, const char *ifname)
