@@ -49,7 +49,7 @@ for f in failslab fail_page_alloc fail_usercopy; do
     echo 100 > $f/probability
 done"""
 NO_FAIL = "for f in failslab fail_page_alloc fail_usercopy; do echo 0 > /sys/kernel/debug/$f/probability; done"
-STUCK = "echo w > /proc/sysrq-trigger; ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"
+STUCK = "for k in l w; do echo $k > /proc/sysrq-trigger; done; ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"
 
 
 class Finding(Exception):
@@ -77,6 +77,8 @@ class Rig:
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
         self.heard = harness.complaints(self.vm)
         self.looked = time.monotonic()
+        # the kernel's own limit of 120 s does not know that a debug kernel is slow
+        self.vm.run("echo %d > /proc/sys/kernel/hung_task_timeout_secs" % (LIMIT * harness.SLOW), check=harness.DEBUG)
         self.shell(work.SETUP, "setting up the workloads", LIMIT)
         for name, script in work.WORKLOADS.items():
             self.vm.run("cat > /tmp/work/" + name, stdin=(work.COMMON + script).encode())
