@@ -948,14 +948,13 @@ class StaleFatal(BadDevice):
         self.load()
         self.vm.run("insmod /tmp/selftests/ornic_ktest.ko resets=ornic0")
         self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
-        if self.vm.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_event ms=%d" % (10000 * harness.SLOW), check=False).rc:
-            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
-        self.addCleanup(self.vm.run, "rmmod ornic_slow", check=False)
-        create = [command for command in self.proxy.commands if command.opcode == c.ORNIC_OP_QP_CREATE][-1]
-        self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": create.completion["number"],
-                                 "syndrome": c.ORNIC_SYN_RING_INDEX})
-        self.vm.run("while contains 0 /sys/module/ornic_slow/parameters/calls; do sleep 0.05; done; rmmod ornic_ktest",
-                    timeout=60)
+        resets, delays = [command.completion["number"] for command in self.proxy.commands
+                          if command.opcode == c.ORNIC_OP_QP_CREATE][-2:]
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_COMM_EST, "number": delays})
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": resets, "syndrome": c.ORNIC_SYN_RING_INDEX})
+        ring = self.proxy.eqs[0].guest
+        self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
+        self.vm.run("rmmod ornic_ktest", timeout=60)
         self.assertTrue(self.said("ornic_ktest: ok 1 - reset"), re.findall("ornic_ktest: #.*", self.vm.dmesg()))
 
 

@@ -2,7 +2,8 @@
 /*
  * A queue pair that is reset while an event of it waits for its delivery. It is connected to itself
  * when the module is loaded. When the module is unloaded it is reset, connected again and must
- * carry a message, also after the delivery of the event.
+ * carry a message, also after the delivery of the event. Events are delivered one by one, and the
+ * handler of another queue pair delays them meanwhile.
  */
 #include <linux/dma-mapping.h>
 #include <rdma/ib_cache.h>
@@ -21,7 +22,9 @@ static struct {
 	struct ib_device *ibdev;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
+	struct ib_qp *delays;
 	struct ib_qp *qp;
+	struct completion go;
 	struct completion fatal;
 	struct once send;
 	struct once recv;
@@ -33,6 +36,11 @@ static void qp_event(struct ib_event *event, void *context)
 {
 	if (event->event == IB_EVENT_QP_FATAL)
 		complete(&it.fatal);
+}
+
+static void delaying_event(struct ib_event *event, void *context)
+{
+	wait_for_completion_timeout(&it.go, 6 * KTEST_TIMEOUT);
 }
 
 static void once_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -86,6 +94,7 @@ static int make(void)
 		.port_num = 1,
 	};
 
+	init_completion(&it.go);
 	init_completion(&it.fatal);
 	it.pd = ib_alloc_pd(it.ibdev, 0);
 	if (IS_ERR(it.pd))
@@ -98,6 +107,10 @@ static int make(void)
 	it.qp = ib_create_qp(it.pd, &attr);
 	if (IS_ERR(it.qp))
 		return PTR_ERR(it.qp);
+	attr.event_handler = delaying_event;
+	it.delays = ib_create_qp(it.pd, &attr);
+	if (IS_ERR(it.delays))
+		return PTR_ERR(it.delays);
 	it.buf = kzalloc(2 * BYTES, GFP_KERNEL);
 	if (!it.buf)
 		return -ENOMEM;
@@ -112,6 +125,9 @@ static int make(void)
 
 static void unmake(void)
 {
+	complete_all(&it.go);
+	if (!IS_ERR_OR_NULL(it.delays))
+		ib_destroy_qp(it.delays);
 	if (!IS_ERR_OR_NULL(it.qp)) {
 		ib_drain_qp(it.qp);
 		ib_destroy_qp(it.qp);
@@ -161,6 +177,7 @@ static bool works_after_reset(void)
 		return false;
 	if (FAILED(!try_wait_for_completion(&it.fatal)))
 		return false;
+	complete(&it.go);
 	if (FAILED(wait_for_completion_timeout(&it.fatal, KTEST_TIMEOUT)))
 		return false;
 	return carries_message();
