@@ -62,7 +62,8 @@ class InTree(Rooted):
                 done = subprocess.run([os.path.join(base.TOP, "selftests", "guest", "test_%s.py" % name)], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                       timeout=PATIENCE, env={**os.environ, "ORNIC_TEST_LAB": lab.name, "GUEST": GUEST})
-                self.assertEqual(done.returncode, 0, done.stdout[-6000:])
+                failed = re.findall(r"(?m)^not ok .*(?:\n#.*)*", done.stdout)
+                self.assertEqual(done.returncode, 0, "\n".join(failed)[:6000] or done.stdout[-6000:])
                 passed = [line for line in done.stdout.splitlines() if line.startswith("ok ") and "# SKIP" not in line]
                 self.assertTrue(passed, done.stdout[-6000:])
                 print("# %s on %s: %d passed" % (name, said.split()[0], len(passed)))
