@@ -940,7 +940,7 @@ input()
 
 
 class StaleFatal(BadDevice):
-    """A queue pair enters RESET while its event QP_FATAL waits for delivery."""
+    """A queue pair enters RESET while its event QP_FATAL waits for delivery, and another one enters RESET by its event handler."""
 
     def test_used_again(self):
         """ORN-QP-22: the driver does not flush work requests that the device executes."""

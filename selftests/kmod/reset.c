@@ -3,7 +3,7 @@
  * A queue pair that is reset while an event of it waits for its delivery. It is connected to itself
  * when the module is loaded. When the module is unloaded it is reset, connected again and must
  * carry a message, also after the delivery of the event. Events are delivered one by one, and the
- * handler of another queue pair delays them meanwhile.
+ * handler of another queue pair, which resets this one, delays them meanwhile.
  */
 #include <linux/dma-mapping.h>
 #include <rdma/ib_cache.h>
@@ -26,6 +26,7 @@ static struct {
 	struct ib_qp *qp;
 	struct completion go;
 	struct completion fatal;
+	struct completion reset_by_handler;
 	struct once send;
 	struct once recv;
 	u8 *buf;
@@ -38,11 +39,6 @@ static void qp_event(struct ib_event *event, void *context)
 		complete(&it.fatal);
 }
 
-static void delaying_event(struct ib_event *event, void *context)
-{
-	wait_for_completion_timeout(&it.go, 6 * KTEST_TIMEOUT);
-}
-
 static void once_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct once *once = container_of(wc->wr_cqe, struct once, cqe);
@@ -51,11 +47,11 @@ static void once_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&once->done);
 }
 
-static int enter(enum ib_qp_state state)
+static int enter(struct ib_qp *qp, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = state, .port_num = 1, .path_mtu = IB_MTU_1024,
-		.dest_qp_num = it.qp->qp_num, .max_dest_rd_atomic = 1, .max_rd_atomic = 1,
+		.dest_qp_num = qp->qp_num, .max_dest_rd_atomic = 1, .max_rd_atomic = 1,
 		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,
 		.ah_attr.type = RDMA_AH_ATTR_TYPE_ROCE,
 	};
@@ -75,15 +71,22 @@ static int enter(enum ib_qp_state state)
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	rdma_move_grh_sgid_attr(&attr.ah_attr, (union ib_gid *)&gid->gid, 0, 64, 0, gid);
 	ret = rdma_read_gid_l2_fields(gid, NULL, attr.ah_attr.roce.dmac);
-	ret = ret ?: ib_modify_qp(it.qp, &attr, masks[state]);
+	ret = ret ?: ib_modify_qp(qp, &attr, masks[state]);
 	rdma_destroy_ah_attr(&attr.ah_attr);
 	return ret;
 }
 
+static void delaying_event(struct ib_event *event, void *context)
+{
+	if (!enter(it.delays, IB_QPS_RESET))
+		complete(&it.reset_by_handler);
+	wait_for_completion_timeout(&it.go, 6 * KTEST_TIMEOUT);
+}
+
 static bool connect_self(void)
 {
-	return !FAILED(!enter(IB_QPS_INIT)) && !FAILED(!enter(IB_QPS_RTR)) &&
-	       !FAILED(!enter(IB_QPS_RTS));
+	return !FAILED(!enter(it.qp, IB_QPS_INIT)) && !FAILED(!enter(it.qp, IB_QPS_RTR)) &&
+	       !FAILED(!enter(it.qp, IB_QPS_RTS));
 }
 
 static int make(void)
@@ -96,6 +99,7 @@ static int make(void)
 
 	init_completion(&it.go);
 	init_completion(&it.fatal);
+	init_completion(&it.reset_by_handler);
 	it.pd = ib_alloc_pd(it.ibdev, 0);
 	if (IS_ERR(it.pd))
 		return PTR_ERR(it.pd);
@@ -171,11 +175,13 @@ static bool carries_message(void)
 
 static bool works_after_reset(void)
 {
-	if (FAILED(!enter(IB_QPS_RESET)))
+	if (FAILED(!enter(it.qp, IB_QPS_RESET)))
 		return false;
 	if (!connect_self())
 		return false;
 	if (FAILED(!try_wait_for_completion(&it.fatal)))
+		return false;
+	if (FAILED(wait_for_completion_timeout(&it.reset_by_handler, KTEST_TIMEOUT)))
 		return false;
 	complete(&it.go);
 	if (FAILED(wait_for_completion_timeout(&it.fatal, KTEST_TIMEOUT)))
