@@ -49,7 +49,8 @@ for f in failslab fail_page_alloc fail_usercopy; do
     echo 100 > $f/probability
 done"""
 NO_FAIL = "for f in failslab fail_page_alloc fail_usercopy; do echo 0 > /sys/kernel/debug/$f/probability; done"
-STUCK = "for k in l w; do echo $k > /proc/sysrq-trigger; done; ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"
+STUCK = """for k in l w; do echo $k > /proc/sysrq-trigger; done
+ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"""
 
 
 class Finding(Exception):
@@ -77,7 +78,7 @@ class Rig:
         self.vm.push(harness.PROGRAMS, "/tmp/selftests")
         self.heard = harness.complaints(self.vm)
         self.looked = time.monotonic()
-        # the kernel's own limit of 120 s does not know that a debug kernel is slow
+        # A debug kernel is slow: a task may wait as long as a step may take, not only 120 s.
         self.vm.run("echo %d > /proc/sys/kernel/hung_task_timeout_secs" % (LIMIT * harness.SLOW), check=harness.DEBUG)
         self.shell(work.SETUP, "setting up the workloads", LIMIT)
         for name, script in work.WORKLOADS.items():

@@ -62,6 +62,8 @@ def timeouts(**given):
 
 
 class BadDevice(Proxied):
+    DEVICE_FATAL, PORT_ACTIVE, PORT_ERR = 8, 9, 10      # enum ib_event_type
+
     def setUp(self):
         super().setUp()
         self.proxy.lies = Lies()
@@ -165,9 +167,6 @@ class BadDevice(Proxied):
                 completion.update(change)
         return hook
 
-
-    DEVICE_FATAL, PORT_ACTIVE, PORT_ERR = 8, 9, 10      # enum ib_event_type
-
     def trace_events(self):
         """Trace the events of the device and its port that ib_core gets."""
         kprobes.trace(self, self.vm, "p:lab/dispatch ib_dispatch_event type=+16(%di):u32")
@@ -258,8 +257,8 @@ class Registration(BadDevice):
     """Events while ib_core registers the RDMA device."""
 
     def loads(self, *events):
-        """Load the driver while the port has these events. They come when clients start, which is after ib_core has read the
-        state of the port. Return the port events that ib_core got."""
+        """Load the driver while the device has these events. They come when clients start, which is after ib_core has read the
+        state of the port. Return the events that ib_core got."""
         gsi = []
 
         def hook(command, _):

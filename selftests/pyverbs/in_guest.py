@@ -102,8 +102,8 @@ def load(modules):
 
 
 def send_slowly():
-    """Wait after each send: the test posts sends and expects at once that their completions are in the CQ (rdma-core 44). On a
-    loaded host they are not."""
+    """Wait after each send. The test (rdma-core 44) does not wait for the completions of its sends before it resizes the CQ, and
+    expects an error because of them. On a loaded host the device has not written them yet."""
     from tests import utils
     send = utils.send
 

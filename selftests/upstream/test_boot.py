@@ -46,8 +46,8 @@ class InTree(Rooted):
             self.assertTrue(files, pattern)
             for file in files:
                 shutil.copy(file, payload)
-        with open(os.path.join(payload, "ornic.driver"), "w", encoding="utf-8") as f:
-            f.write("driver ornic\n")      # as installed; that of the build tree has the path of the provider on this host
+        # that of rdma-core's build tree has the path of the provider on this host
+        shutil.copy(os.path.join(base.TOP, "tools", "libornic", "ornic.driver"), payload)
         lab = Lab.up(2, name="upstream-%d" % os.getpid(), guest=GUEST, kernel=objects, modules=payload, provider=payload, mem="3G",
                      ornicd=os.path.join(base.BUILT, "ornicd"))
         self.addCleanup(lab.down)

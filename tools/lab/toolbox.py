@@ -53,7 +53,7 @@ def qemu():
     for folder in ("qemu", "seabios"):      # where it was built to look for firmware, this host has none or another version
         argv += ["-L", os.path.join(root, "usr/share", folder)]
     env = {"QEMU_MODULE_DIR": os.path.join(root, LIB, "qemu")}     # likewise for its modules
-    check_version(argv, env, "the QEMU of the toolbox")
+    check_version(argv, env, "of the toolbox")
     return argv, env
 
 
@@ -64,6 +64,6 @@ def check_version(argv, env, name):
         raise LabError("cannot run QEMU %s: %s" % (name, e.strerror)) from None
     found = re.search(r"version (\d+)\.(\d+)", done.stdout)
     if not found:
-        raise LabError("%s does not say its version: not a QEMU? %s" % (name, done.stderr.strip()))
+        raise LabError(("QEMU %s does not say its version: not a QEMU? %s" % (name, done.stderr)).strip())
     if tuple(map(int, found.groups())) < QEMU_MINIMUM:
         raise LabError("QEMU %s.%s is too old: %d.%d or newer is needed (unset ORNIC_QEMU?)" % (*found.groups(), *QEMU_MINIMUM))

@@ -28,8 +28,8 @@ BARS = 64 << 20                 # bytes of address space for the BARs of a devic
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
 # no_timer_check: at boot the kernel (6.1 to 7.2) counts timer interrupts while it spins for ten ticks. On a loaded host TCG
 # can be too late for that, and the guest panics with "IO-APIC + timer doesn't work".
-# tsc=reliable: at boot the kernel compares the TSC with timer interrupts, which TCG loses. Then it reads the time from acpi_pm, each
-# time by an exit that waits for the devices of all processors.
+# tsc=reliable: at boot the kernel compares the TSC with timer interrupts. TCG loses some of them, so the kernel would read the time
+# from acpi_pm instead, and each read is an exit that takes QEMU's global lock.
 KERNEL = ("no_timer_check tsc=reliable console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on "
           "cryptomgr.notests")
 COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
