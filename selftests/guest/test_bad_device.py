@@ -938,11 +938,11 @@ input()
         self.works()
 
 
-class StaleFatal(BadDevice):
-    """A queue pair enters RESET while its event QP_FATAL waits for delivery, and another one enters RESET by its event handler."""
+class StaleEvents(BadDevice):
+    """A queue pair enters RESET while its events wait for delivery, and another one enters RESET by its event handler."""
 
     def test_used_again(self):
-        """ORN-QP-22: the driver does not flush work requests that the device executes."""
+        """ORN-QP-22: the driver does not flush work requests that the device executes, and delivers LAST_WQE when it dies."""
         self.need_programs()
         self.load()
         self.vm.run("insmod /tmp/selftests/ornic_ktest.ko resets=ornic0")
@@ -951,10 +951,15 @@ class StaleFatal(BadDevice):
                           if command.opcode == c.ORNIC_OP_QP_CREATE][-2:]
         self.proxy.put_event(0, {"type": c.ORNIC_EV_COMM_EST, "number": delays})
         self.proxy.put_event(0, {"type": c.ORNIC_EV_QP_FATAL, "number": resets, "syndrome": c.ORNIC_SYN_RING_INDEX})
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_LAST_WQE, "number": resets})
         ring = self.proxy.eqs[0].guest
         self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
-        self.vm.run("rmmod ornic_ktest", timeout=60)
+        unload = self.spawn("rmmod ornic_ktest")
+        self.proxy.wait(lambda: self.said("ornic_ktest: # waiting") or self.said("ornic_ktest: not ok"), "use the queue pair again")
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 200})   # malformed: the driver declares the device dead
+        unload.wait()
         self.assertTrue(self.said("ornic_ktest: ok 1 - reset"), re.findall("ornic_ktest: #.*", self.vm.dmesg()))
+        self.recovers(c.ORNIC_REASON_MALFORMED)
 
 
 class Reset(BadDevice):

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair that is reset while an event of it waits for its delivery. It is connected to itself
+ * A queue pair that is reset while events of it wait for their delivery. It is connected to itself
  * when the module is loaded. When the module is unloaded it is reset, connected again and must
- * carry a message, also after the delivery of the event. Events are delivered one by one, and the
- * handler of another queue pair, which resets this one, delays them meanwhile.
+ * carry a message, also after the delivery of the events. Events are delivered one by one, and the
+ * handler of another queue pair, which resets this one, delays them meanwhile. Then the device
+ * dies, and the queue pair, whose receives are in a shared queue, must get LAST_WQE once more.
  */
 #include <linux/dma-mapping.h>
 #include <rdma/ib_cache.h>
@@ -22,11 +23,15 @@ static struct {
 	struct ib_device *ibdev;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
+	struct ib_srq *srq;
 	struct ib_qp *delays;
 	struct ib_qp *qp;
 	struct completion go;
 	struct completion fatal;
+	struct completion last_wqe;
 	struct completion reset_by_handler;
+	struct ib_event_handler handler;
+	struct completion dead;
 	struct once send;
 	struct once recv;
 	u8 *buf;
@@ -37,6 +42,14 @@ static void qp_event(struct ib_event *event, void *context)
 {
 	if (event->event == IB_EVENT_QP_FATAL)
 		complete(&it.fatal);
+	else if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		complete(&it.last_wqe);
+}
+
+static void device_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	if (event->event == IB_EVENT_DEVICE_FATAL)
+		complete(&it.dead);
 }
 
 static void once_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -57,6 +70,7 @@ static int enter(struct ib_qp *qp, enum ib_qp_state state)
 	};
 	static const int masks[] = {
 		[IB_QPS_RESET] = IB_QP_STATE,
+		[IB_QPS_ERR] = IB_QP_STATE,
 		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
 		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
 			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
@@ -93,12 +107,14 @@ static int make(void)
 {
 	struct ib_qp_init_attr attr = {
 		.event_handler = qp_event, .qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
-		.port_num = 1,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 }, .port_num = 1,
 	};
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 
 	init_completion(&it.go);
 	init_completion(&it.fatal);
+	init_completion(&it.last_wqe);
+	init_completion(&it.dead);
 	init_completion(&it.reset_by_handler);
 	it.pd = ib_alloc_pd(it.ibdev, 0);
 	if (IS_ERR(it.pd))
@@ -106,6 +122,10 @@ static int make(void)
 	it.cq = ib_alloc_cq(it.ibdev, NULL, 16, 0, IB_POLL_WORKQUEUE);
 	if (IS_ERR(it.cq))
 		return PTR_ERR(it.cq);
+	it.srq = ib_create_srq(it.pd, &srq);
+	if (IS_ERR(it.srq))
+		return PTR_ERR(it.srq);
+	attr.srq = it.srq;
 	attr.send_cq = it.cq;
 	attr.recv_cq = it.cq;
 	it.qp = ib_create_qp(it.pd, &attr);
@@ -139,6 +159,8 @@ static void unmake(void)
 	if (it.buf)
 		ib_dma_unmap_single(it.ibdev, it.dma, 2 * BYTES, DMA_BIDIRECTIONAL);
 	kfree(it.buf);
+	if (!IS_ERR_OR_NULL(it.srq))
+		ib_destroy_srq(it.srq);
 	if (!IS_ERR_OR_NULL(it.cq))
 		ib_free_cq(it.cq);
 	if (!IS_ERR_OR_NULL(it.pd))
@@ -166,7 +188,7 @@ static bool carries_message(void)
 	it.recv.cqe.done = once_done;
 	init_completion(&it.send.done);
 	init_completion(&it.recv.done);
-	if (FAILED(!ib_post_recv(it.qp, &recv, NULL)))
+	if (FAILED(!ib_post_srq_recv(it.srq, &recv, NULL)))
 		return false;
 	if (FAILED(!ib_post_send(it.qp, &send, NULL)))
 		return false;
@@ -181,12 +203,37 @@ static bool works_after_reset(void)
 		return false;
 	if (FAILED(!try_wait_for_completion(&it.fatal)))
 		return false;
+	if (FAILED(!try_wait_for_completion(&it.last_wqe)))
+		return false;
 	if (FAILED(wait_for_completion_timeout(&it.reset_by_handler, KTEST_TIMEOUT)))
 		return false;
 	complete(&it.go);
 	if (FAILED(wait_for_completion_timeout(&it.fatal, KTEST_TIMEOUT)))
 		return false;
+	if (FAILED(wait_for_completion_timeout(&it.last_wqe, KTEST_TIMEOUT)))
+		return false;
 	return carries_message();
+}
+
+/* LAST_WQE that preceded RESET does not stand for the one of a dead device, and that comes once. */
+static bool last_wqe_of_dead_device(void)
+{
+	bool died;
+
+	INIT_IB_EVENT_HANDLER(&it.handler, it.ibdev, device_event);
+	ib_register_event_handler(&it.handler);
+	pr_info("ornic_ktest: # waiting\n");
+	died = wait_for_completion_timeout(&it.dead, 10 * KTEST_TIMEOUT);
+	ib_unregister_event_handler(&it.handler);
+	if (FAILED(died))
+		return false;
+	if (FAILED(!enter(it.qp, IB_QPS_ERR)))
+		return false;
+	if (FAILED(wait_for_completion_timeout(&it.last_wqe, KTEST_TIMEOUT)))
+		return false;
+	if (FAILED(!enter(it.qp, IB_QPS_ERR)))
+		return false;
+	return !FAILED(!try_wait_for_completion(&it.last_wqe));
 }
 
 /**
@@ -206,10 +253,13 @@ int ktest_reset_prepare(const char *name)
 	return ret;
 }
 
-/* ktest_reset() - reset the queue pair, whose event FATAL is not yet delivered, and use it. */
+/*
+ * ktest_reset() - reset the queue pair, whose events FATAL and LAST_WQE are not yet delivered, and
+ * use it until the device dies.
+ */
 void ktest_reset(void)
 {
-	bool ok = works_after_reset();
+	bool ok = works_after_reset() && last_wqe_of_dead_device();
 
 	pr_info("ornic_ktest: %s 1 - reset\n", ok ? "ok" : "not ok");
 	unmake();
