@@ -72,15 +72,32 @@ class Kernel(harness.GuestTest):
         """A function level reset while the driver is bound to the device."""
         self.death("echo 1 > %s/reset" % SLOT)
 
-    def test_no_io_under_lock(self):
-        """No allocation does I/O under the lock that the recovery of storage over this device needs."""
+    def count_io(self):
+        """Load the module that counts what must not wait for I/O."""
         if self.a.run("insmod /tmp/selftests/ornic_noio.ko", check=False).rc:
             self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
         self.addCleanup(self.a.run, "rmmod ornic_noio")
+
+    def counted(self, what):
+        """Return the number of things that must not wait for I/O, and how many of all could."""
+        return map(int, self.a.run("cd /sys/module/ornic_noio/parameters; cat %s io" % what).out.split())
+
+    def test_no_io_in_recovery(self):
+        """No allocation does I/O while a device recovers: writeback may wait for storage over this device."""
+        self.count_io()
+        self.a.run("echo 1 > %s/reset" % SLOT, timeout=60)
+        harness.wait_usable(self.a, self.device, 60)
+        bringups, io = self.counted("bringups")
+        self.assertEqual(bringups, 1)
+        self.assertEqual(io, 0)
+
+    def test_no_io_under_lock(self):
+        """No allocation does I/O under the lock that the recovery of storage over this device needs."""
+        self.count_io()
         self.a.run("insmod %s objects=%s" % (MODULE, self.device))
         self.addCleanup(self.a.run, "rmmod ornic_ktest", check=False)
         self.a.run("ip link set %s mtu 4000; ip link set %s mtu 1500" % (self.p.netdev, self.p.netdev))
-        writers, io = map(int, self.a.run("cd /sys/module/ornic_noio/parameters; cat writers io").out.split())
+        writers, io = self.counted("writers")
         self.assertGreaterEqual(writers, 8)     # 3 CQs, 1 SRQ, 2 queue pairs, and at least 2 CQs of the interface
         self.assertEqual(io, 0)
 
