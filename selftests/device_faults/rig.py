@@ -80,7 +80,9 @@ class Rig:
         self.looked = time.monotonic()
         # A debug kernel is slow: a task may wait as long as a step may take, not only 120 s.
         self.vm.run("echo %d > /proc/sys/kernel/hung_task_timeout_secs" % (LIMIT * harness.SLOW), check=harness.DEBUG)
-        self.shell(work.SETUP, "setting up the workloads", LIMIT)
+        done = self.shell(work.SETUP, "setting up the workloads", LIMIT)
+        if done.rc:
+            raise LabError("the workloads cannot be set up: " + done.err.strip()[-300:])
         for name, script in work.WORKLOADS.items():
             self.vm.run("cat > /tmp/work/" + name, stdin=(work.COMMON + script).encode())
         self.again()
@@ -204,7 +206,8 @@ class Rig:
         now = time.monotonic()
         text = "".join("%.1f s before: %s\n" % (now - when, name) for when, name in self.plan.latest[-60:])
         try:
+            said = self.vm.dmesg()      # STUCK can push the complaint out of the kernel's log
             text += self.vm.run(STUCK, timeout=60, check=False).out
-            return text + self.vm.dmesg()[-100000:]
+            return text + said + "== meanwhile\n" + self.vm.dmesg()[-100000:]
         except LabError:
-            return text + self.vm.console()[-100000:]
+            return text + self.vm.console()
