@@ -235,6 +235,76 @@ class Netdev(harness.GuestTest):
         self.assertGreater(received, sent // 2, pings.text())
         self.assertEqual(self.a.run("cat " + changes).out, before)
 
+    def fail_allocations(self, what, every):
+        """Let every n-th allocation of pages or skbs for received frames of VM 0 fail, 0 for none."""
+        self.a.run("echo %d > /sys/module/ornic_nomem/parameters/%s" % (every, what))
+
+    def failed_allocations(self):
+        return int(self.a.run("cat /sys/module/ornic_nomem/parameters/failed").out)
+
+    def need_failing_allocations(self):
+        if self.a.run("insmod /tmp/selftests/ornic_nomem.ko", check=False).rc:
+            self.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+        self.addCleanup(self.a.run, "rmmod ornic_nomem")
+
+    RING = 64
+
+    def short_ring(self):
+        """Let the receive ring of VM 0 have few entries."""
+        self.addCleanup(self.a.run, "ethtool -G %s rx %s" % (self.dev, self.settings("-g")["rx"]))
+        self.a.run("ethtool -G %s rx %d" % (self.dev, self.RING))
+
+    def flood(self, frames, size):
+        """Send frames to VM 0, which does not answer."""
+        self.b.run("ping -q -i 0.002 -W 1 -c %d -s %d %s" % (frames, size, self.p.address(self.a)), check=False, timeout=60)
+
+    def test_receive_with_little_memory(self):
+        """Some frames are lost, with buffers of one segment and of several, and the data of TCP arrives."""
+        self.need_failing_allocations()
+        self.addCleanup(self.set_mtu, 1500)
+        for mtu in (1500, 9000):
+            self.set_mtu(mtu)
+            before = self.failed_allocations()
+            self.fail_allocations("pages", 3)
+            self.fail_allocations("skbs", 50)
+            self.a.run("ping -q -c 300 -i 0.002 -s 1400 %s; ping -q -c 300 -i 0.002 %s" % (2 * (self.p.address(self.b),)))
+            self.tcp("-R")
+            self.assertGreater(self.failed_allocations(), before + 20)
+            self.fail_allocations("pages", 0)
+            self.fail_allocations("skbs", 0)
+            self.ping(mtu - 28, count=20)
+
+    def test_receive_without_memory(self):
+        """The interface loses frames while no receive buffer can be allocated, and receives once there is memory again, also if
+        its queues were replaced meanwhile."""
+        self.need_failing_allocations()
+        self.addCleanup(self.set_mtu, 1500)
+        self.short_ring()
+        before = self.ethtool_stats(self.a)["driver_rx_no_buffer"]
+        self.fail_allocations("pages", 1)
+        self.flood(2 * self.RING, 1400)
+        for mtu in (1500, 4000):
+            self.a.run("ip link set %s mtu %d" % (self.dev, mtu))
+            self.assertNotEqual(self.a.run("ping -c 1 -W 1 " + self.p.address(self.b), check=False).rc, 0)
+            self.assertGreater(self.ethtool_stats(self.a)["driver_rx_no_buffer"], before)
+            self.fail_allocations("pages", 0)
+            self.ping(1400, count=20)
+            self.fail_allocations("pages", 1)
+        self.fail_allocations("pages", 0)
+
+    def test_drop_without_sk_buff(self):
+        """A frame without sk_buff is dropped and counted, and its buffer is posted again."""
+        self.need_failing_allocations()
+        self.short_ring()
+        before = self.link(self.a)["stats64"]["rx"]["dropped"]
+        self.fail_allocations("skbs", 1)
+        for size in (56, 1400):
+            self.flood(2 * self.RING, size)
+        self.fail_allocations("skbs", 0)
+        self.assertGreaterEqual(self.link(self.a)["stats64"]["rx"]["dropped"], before + 3 * self.RING)
+        self.ping(1400)
+        self.ping(56)
+
     def test_single_pages(self):
         """A host with fragmented memory can open the interface: no ring needs more than one contiguous page. A larger block is
         requested with further flags (NORETRY, NOWARN), because smaller ones will do; test_faults makes these requests fail."""
