@@ -521,7 +521,7 @@ class Proxy(Relay):
         device may write a true entry over this one before the kernel sees it."""
         with self.lock:
             create = next(command for command in reversed(self.commands)
-                          if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion["number"] == number)
+                          if command.opcode == c.ORNIC_OP_CQ_CREATE and command.completion and command.completion["number"] == number)
             given = create.input("ornic_cq_create_cmd")
             ring = Made(self.memory, None, given["record"], given["log_entries"], create.ring)
             ring.producer, arm = ring.host_index(), ring.arm()
