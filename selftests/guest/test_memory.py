@@ -8,7 +8,7 @@ import programs
 REGISTERS, DEVICE_MEMORY = 0, 4         # BARs
 
 TESTS = """
-    zero_based iova empty relaxed huge rereg_writable rereg_child rereg_same_pd not_persistent dm dm_private dm_import
+    zero_based iova empty relaxed huge rereg_writable rereg_child rereg_same_pd rereg_request not_persistent dm dm_private dm_import
     dm_importer_dies dm_owner_dies dm_foreign dmabuf dmabuf_refused dmabuf_one_piece dmabuf_revoked dmabuf_revoked_busy
     dmabuf_revoked_dereg""".split()
 

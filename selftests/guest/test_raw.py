@@ -4,7 +4,7 @@
 covers ORN-ETH-12."""
 import programs
 
-TESTS = "match priority vlan drop kernel unprivileged rss wq_state".split()
+TESTS = "match priority vlan drop kernel unprivileged rss wq_state wq_request".split()
 
 
 class Raw(programs.LocalTest):

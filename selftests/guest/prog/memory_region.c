@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <rdma/ib_user_verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,6 +42,48 @@ static void test_iova(struct verdict *v)
 		return;
 	}
 	there_and_back(v, iova + 4000, mr->rkey, mem + 4000, 9000);
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
+/* Change a region's rights to none, with bytes of the driver's request; return 0 or an errno. */
+static int raw_rereg(struct ibv_mr *mr, uint64_t request)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr core;
+		uint64_t request;
+	} cmd = {
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_REREG_MR,
+			.in_words = sizeof(cmd) / 4, .out_words = sizeof(resp) / 4,
+		},
+		.core = {
+			.response = (uintptr_t)&resp, .mr_handle = mr->handle,
+			.flags = IBV_REREG_MR_CHANGE_ACCESS,
+		},
+		.request = request,
+	};
+
+	return write(m.dev.verbs->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd) ? 0 : errno;
+}
+
+/* A newer provider may ask for something that this driver does not know. */
+static void test_rereg_request(struct verdict *v)
+{
+	char *mem = aligned_alloc(4096, SIZE);
+	struct ibv_mr *mr = ibv_reg_mr(m.dev.pd, mem, SIZE, ALL_RIGHTS);
+
+	if (!mr) {
+		verdict_fail(v, "ibv_reg_mr: %s", strerror(errno));
+		return;
+	}
+	expect(v, raw_rereg(mr, 1), EOPNOTSUPP, "an unknown request");
+	there_and_back(v, (uintptr_t)mem, mr->rkey, mem, SIZE);
+	expect(v, raw_rereg(mr, 0), 0, "no request");
+	expect(v, rdma(IBV_WR_RDMA_WRITE, m.buf, m.local->lkey, (uintptr_t)mem, mr->rkey, 1),
+	       IBV_WC_REM_ACCESS_ERR, "write without rights");
 	ibv_dereg_mr(mr);
 	free(mem);
 }
@@ -209,6 +252,7 @@ const struct memory_test region_tests[] = {
 	{ "rereg_writable", test_rereg_writable },
 	{ "rereg_child", test_rereg_child },
 	{ "rereg_same_pd", test_rereg_same_pd },
+	{ "rereg_request", test_rereg_request },
 	{ "not_persistent", test_not_persistent },
 	{ }
 };

@@ -14,6 +14,7 @@
 #include <net/ethernet.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
+#include <rdma/ib_user_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,6 +358,48 @@ static void test_wq_state(struct verdict *v)
 	ibv_destroy_wq(wq);
 }
 
+/* Move to ERR, with bytes of the driver's request; return 0 or an errno. */
+static int raw_modify_wq(struct ibv_wq *wq, uint64_t request)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_wq core;
+		uint64_t request;
+	} cmd = {
+		.hdr = {
+			.command = IB_USER_VERBS_EX_CMD_MODIFY_WQ | IB_USER_VERBS_CMD_FLAG_EXTENDED,
+			.in_words = sizeof(cmd.core) / 8,
+		},
+		.ex = { .provider_in_words = sizeof(cmd.request) / 8 },
+		.core = {
+			.attr_mask = IBV_WQ_ATTR_STATE, .wq_handle = wq->handle,
+			.wq_state = IBV_WQS_ERR,
+		},
+		.request = request,
+	};
+
+	return write(dev.verbs->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd) ? 0 : errno;
+}
+
+/* A newer provider may ask for something that this driver does not know. */
+static void test_wq_request(struct verdict *v)
+{
+	struct ibv_wq *wq = wq_open(0);
+	int err = raw_modify_wq(wq, 1);
+
+	if (err != EOPNOTSUPP)
+		verdict_fail(v, "an unknown request: %s", strerror(err));
+	if (wq_move(wq, IBV_WQS_ERR, IBV_WQS_RESET) != EINVAL)
+		verdict_fail(v, "moved by an unknown request");
+	err = raw_modify_wq(wq, 0);
+	if (err)
+		verdict_fail(v, "no request: %s", strerror(err));
+	if (wq_move(wq, IBV_WQS_ERR, IBV_WQS_RESET))
+		verdict_fail(v, "not moved to ERR");
+	ibv_destroy_wq(wq);
+}
+
 static struct ibv_qp *group_open(struct ibv_rwq_ind_table *table)
 {
 	static uint8_t key[40];
@@ -430,7 +473,7 @@ static const struct {
 	{ "match", test_match }, { "priority", test_priority }, { "vlan", test_vlan },
 	{ "drop", test_drop }, { "kernel", test_kernel },
 	{ "unprivileged", test_unprivileged }, { "rss", test_rss },
-	{ "wq_state", test_wq_state },
+	{ "wq_state", test_wq_state }, { "wq_request", test_wq_request },
 };
 
 static void run(const char *name, void (*test)(struct verdict *v))
