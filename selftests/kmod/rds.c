@@ -5,21 +5,20 @@
  * It maps message headers in both directions, unmaps them in one, and maps and unmaps nothing else
  * by itself. Without this module dma-debug reports each header whenever a connection ends.
  *
- * rds_bind() destroys an rdma_cm_id under rds_trans_sem, and the handler of another id takes
- * rds_trans_sem. lockdep does not know that the two ids are never the same, and after its report it
- * checks no lock any more.
+ * rds_ib_laddr_check() creates an rdma_cm_id and destroys it, with locks held that the handlers of
+ * other ids take, or within such a handler. lockdep does not know that the ids are never the same,
+ * and after its report it checks no lock any more.
  */
 #include <linux/dma-direction.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
-#include <linux/rwsem.h>
 #include <linux/string.h>
 
 #define RDS_HEADER	48	/* bytes of struct rds_header */
 
-static int rds_before(struct kprobe *probe, struct pt_regs *regs)
+static int rds_unmap_begins(struct kprobe *probe, struct pt_regs *regs)
 {
 	char caller[KSYM_SYMBOL_LEN];
 
@@ -31,46 +30,46 @@ static int rds_before(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-static struct kprobe rds_probe = {
+static struct kprobe rds_unmap = {
 	.symbol_name = "dma_unmap_page_attrs",
-	.pre_handler = rds_before,
+	.pre_handler = rds_unmap_begins,
 };
 
-#ifdef CONFIG_LOCKDEP
-/* The lock is static, and modules cannot look up symbols; the address of a probe is one. */
-static int __init rds_exempt_lock(void)
+static int rds_check_begins(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	struct kprobe finder = { .symbol_name = "kallsyms_lookup_name" };
-	unsigned long (*lookup)(const char *name);
-	struct rw_semaphore *lock;
-	int ret;
+	lockdep_off();
+	return 0;
+}
 
-	ret = register_kprobe(&finder);
-	if (ret)
-		return ret;
-	lookup = (void *)finder.addr;
-	unregister_kprobe(&finder);
-	lock = (void *)lookup("rds:rds_trans_sem");
-	if (!lock)
-		return -ENOENT;
-	lockdep_set_novalidate_class(lock);
-	return 0;
-}
-#else
-static int __init rds_exempt_lock(void)
+static int rds_check_ends(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
+	lockdep_on();
 	return 0;
 }
-#endif
+
+static struct kretprobe rds_check = {
+	.kp.symbol_name = "rds_ib_laddr_check",
+	.entry_handler = rds_check_begins,
+	.handler = rds_check_ends,
+	.maxactive = 64,
+};
 
 static int __init rds_init(void)
 {
-	return rds_exempt_lock() ?: register_kprobe(&rds_probe);
+	int ret = register_kprobe(&rds_unmap);
+
+	if (ret)
+		return ret;
+	ret = register_kretprobe(&rds_check);
+	if (ret)
+		unregister_kprobe(&rds_unmap);
+	return ret;
 }
 
 static void __exit rds_exit(void)
 {
-	unregister_kprobe(&rds_probe);
+	unregister_kretprobe(&rds_check);
+	unregister_kprobe(&rds_unmap);
 }
 
 module_init(rds_init);
