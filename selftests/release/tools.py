@@ -39,7 +39,7 @@ class Tools(harness.GuestTest):
         self.a.run("ping -c 1 -W 10 " + self.p.address(self.b))
 
     def test_cq_buffer(self):
-        """A CQ in a buffer that the attributes of the command name."""
+        """A CQ in a buffer that the attributes of the command name, by address or in a dma-buf."""
         if harness.GUEST == "bookworm":
             self.skipTest("kernel 6.1 has no such attributes")
         self.a.push(harness.PROGRAMS, "/tmp/selftests")
