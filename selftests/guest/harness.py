@@ -160,6 +160,18 @@ def wait_usable(vm, device, timeout=30):
     vm.run("until usable %s && [ -e /dev/infiniband/uverbs0 ]; do sleep 0.05; done" % device, timeout)
 
 
+def need_suspend(test, vm):
+    """Skip the test if the VM cannot test suspend."""
+    if vm.run("[ -e /sys/power/pm_test ]", check=False).rc:
+        test.skipTest("the kernel of %s cannot test suspend" % GUEST)
+
+
+def suspend(vm):
+    """Suspend and resume all drivers of the VM. With pm_test the kernel resumes them after a second and does not sleep itself."""
+    vm.run("echo 1 > /sys/module/suspend/parameters/pm_test_delay; cd /sys/power; echo devices > pm_test; echo mem > state; "
+           "status=$?; echo none > pm_test; exit $status", timeout=60)
+
+
 def nvdimm(lane=os.environ.get("ORNIC_TEST_LANE", "0")):
     """Return the folder with the persistent memory of the VMs that the suite shares; each lane has its own."""
     return os.path.join(BUILT, "nvdimm", lane)

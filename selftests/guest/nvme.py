@@ -23,6 +23,11 @@ def target(test, vm, address):
            .format(s=SUBSYSTEM, p=PORT, a=address), timeout=60)
 
 
+def listen_again(vm):
+    """Let the target listen, which it no longer does after its device was away (6.12)."""
+    vm.run("rm {p}/subsystems/ornic && ln -s {s} {p}/subsystems/ornic".format(s=SUBSYSTEM, p=PORT))
+
+
 def connect(vm, address):
     """Connect a VM to the disk, which becomes /dev/nvme0n1."""
     vm.run("echo transport=rdma,traddr=%s,trsvcid=4420,nqn=ornic > /dev/nvme-fabrics; "

@@ -430,18 +430,14 @@ class Reset(Resets):
 
 
 class Sleep(Resets):
-    """Suspend and resume of all drivers of the VM. With pm_test the kernel resumes them after a second and does not sleep itself."""
-
-    SLEEP = ("echo 1 > /sys/module/suspend/parameters/pm_test_delay; cd /sys/power; echo devices > pm_test; "
-             "echo mem > state; echo none > pm_test")
+    """Suspend and resume of all drivers of the VM."""
 
     def setUp(self):
         super().setUp()
-        if self.vm.run("[ -e /sys/power/pm_test ]", check=False).rc:
-            self.skipTest("the kernel of %s cannot test suspend" % harness.GUEST)
+        harness.need_suspend(self, self.vm)
 
     def sleep(self):
-        self.vm.run(self.SLEEP, timeout=60)
+        harness.suspend(self.vm)
 
     def test_sleep(self):
         self.kept(self.sleep)

@@ -8,12 +8,34 @@ import nvme
 class Nvme(harness.GuestTest):
     ornic_only = True
 
-    def test_file_system(self):
-        """Reloads the RDMA driver in both VMs first, because ib_core keeps the CQs of its pool until the device goes."""
+    def setUp(self):
+        """Reloads the RDMA driver in both VMs at the end, because ib_core keeps the CQs of its pool until the device goes."""
+        super().setUp()
         self.addCleanup(nvme.ib_again, self.a, self.device)
         self.addCleanup(nvme.ib_again, self.b, self.device)
         nvme.target(self, self.b, self.p.address(self.b))
+
+    def test_file_system(self):
         nvme.file_system(self, self.a, self.p.address(self.b))
+
+    def test_suspend(self):
+        """The host of a connection suspends while it writes, then the target does: a new connection has all that was synchronized."""
+        harness.need_suspend(self, self.a)
+        self.a.run("modprobe nvme-rdma")
+        self.addCleanup(nvme.disconnect, self.a)
+        for vm in (self.a, self.b):
+            nvme.connect(self.a, self.p.address(self.b))
+            self.a.run("dd if=/dev/urandom of=/tmp/nvme.in bs=1M count=4 && dd if=/tmp/nvme.in of=/dev/nvme0n1 bs=1M oflag=direct",
+                       timeout=60)
+            writer = self.spawn(self.a, "dd if=/dev/zero of=/dev/nvme0n1 bs=64k seek=64 count=100000 oflag=direct", 120)
+            harness.suspend(vm)
+            harness.wait_usable(vm, self.device)
+            nvme.disconnect(self.a)
+            writer.wait(60)
+            nvme.listen_again(self.b)
+            nvme.connect(self.a, self.p.address(self.b))
+            self.a.run("dd if=/dev/nvme0n1 of=/tmp/nvme.out bs=1M count=4 iflag=direct && cmp /tmp/nvme.in /tmp/nvme.out", timeout=60)
+            nvme.disconnect(self.a)
 
 
 if __name__ == "__main__":
