@@ -5,6 +5,12 @@ import harness
 TRACING = "/sys/kernel/tracing"
 
 
+def need(test, vm):
+    """Skip the test if modules cannot probe functions of the kernel."""
+    if vm.run("grep -qw register_kprobe /proc/kallsyms", check=False).rc:
+        test.skipTest("the kernel of %s has no kprobes" % harness.GUEST)
+
+
 def trace(test, vm, *probes):
     """Trace these probes of the group "lab" until the end of the test, which is skipped if the kernel has no kprobe events."""
     if vm.run("mountpoint -q {t} || mount -t tracefs none {t}; [ -e {t}/kprobe_events ]".format(t=TRACING), check=False).rc:

@@ -46,6 +46,9 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
  * ornic_revive() - undo ornic_quiesce()
  * @core: device, quiesced, with a network interface
  *
+ * No allocation does I/O: writeback may wait for storage that needs this device, its network
+ * interface and its RDMA device.
+ *
  * Context: process, under state_lock. Return: 0 or negative errno: then the
  * device stays down, its network interface detached.
  */
@@ -58,20 +61,19 @@ int ornic_revive(struct ornic_core *core)
 
 	if (core->up)
 		return 0;
-	noio = memalloc_noio_save();	/* writeback may wait for storage that needs this device */
+	noio = memalloc_noio_save();
 	err = ornic_bringup(core);
+	if (!err) {
+		ornic_health_start(core);
+		err = ornic_netdev_resume(core);
+		if (!err)
+			err = ornic_auxdev_add(core);
+		if (err)
+			ornic_quiesce(core, ORNIC_REASON_USER);
+	}
 	memalloc_noio_restore(noio);
 	if (err)
-		goto failed;
-	ornic_health_start(core);
-	err = ornic_netdev_resume(core);
-	if (!err)
-		err = ornic_auxdev_add(core);
-	if (!err)
-		return 0;
-	ornic_quiesce(core, ORNIC_REASON_USER);
-failed:
-	dev_err(ornic_dma_dev(core), "device cannot be restarted: %d\n", err);
+		dev_err(ornic_dma_dev(core), "device cannot be restarted: %d\n", err);
 	return err;
 }
 
