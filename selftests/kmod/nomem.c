@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Let the allocations of received frames fail, those of ornic's interface only.
+ * Let the allocations of received frames fail: of ornic's interface, and napi_build_skb() for all,
+ * which does not get the interface. VMs of the tests have no other interface that calls it.
  * Parameters: pages and skbs, every how many-th allocation of a receive buffer and of an sk_buff
- * fails (0: none); failed, read-only: how many did.
+ * fails (0: none); failed_pages and failed_skbs, read-only: how many did.
  */
 #include <linux/device.h>
 #include <linux/kprobes.h>
@@ -10,19 +11,24 @@
 #include <linux/netdevice.h>
 #include <net/page_pool/types.h>
 
-static unsigned int pages;
-module_param(pages, uint, 0644);
+/* One kind of allocation: every how many-th fails, how many were asked for, how many failed */
+struct nomem {
+	unsigned int every;
+	unsigned int asked;
+	unsigned int failed;
+};
+
+static struct nomem pages, skbs;
+static DEFINE_RAW_SPINLOCK(nomem_lock);	/* of the counts */
+
+module_param_named(pages, pages.every, uint, 0644);
 MODULE_PARM_DESC(pages, "every how many-th receive buffer cannot be allocated, 0 for none");
-
-static unsigned int skbs;
-module_param(skbs, uint, 0644);
+module_param_named(skbs, skbs.every, uint, 0644);
 MODULE_PARM_DESC(skbs, "every how many-th sk_buff cannot be allocated, 0 for none");
-
-static unsigned int failed;
-module_param(failed, uint, 0444);
-MODULE_PARM_DESC(failed, "how many allocations failed");
-
-static atomic_t asked;
+module_param_named(failed_pages, pages.failed, uint, 0444);
+MODULE_PARM_DESC(failed_pages, "how many receive buffers could not be allocated");
+module_param_named(failed_skbs, skbs.failed, uint, 0444);
+MODULE_PARM_DESC(failed_skbs, "how many sk_buffs could not be allocated");
 
 static bool nomem_is_ornic(const struct device *dev)
 {
@@ -34,12 +40,24 @@ static noinline void *nomem_nothing(void)
 	return NULL;
 }
 
-/* Let the probed function return NULL, if it is the turn of this call. */
-static int nomem_fail(struct pt_regs *regs, unsigned int every)
+static bool nomem_turn(struct nomem *kind)
 {
-	if (!every || atomic_inc_return(&asked) % every)
+	unsigned int every = READ_ONCE(kind->every);
+	unsigned long flags;
+	bool fails;
+
+	raw_spin_lock_irqsave(&nomem_lock, flags);
+	fails = every && ++kind->asked % every == 0;
+	kind->failed += fails;
+	raw_spin_unlock_irqrestore(&nomem_lock, flags);
+	return fails;
+}
+
+/* Let the probed function return NULL, if it is the turn of this call. */
+static int nomem_fail(struct pt_regs *regs, struct nomem *kind)
+{
+	if (!nomem_turn(kind))
 		return 0;
-	failed++;
 	instruction_pointer_set(regs, (unsigned long)nomem_nothing);
 	return 1;
 }
@@ -48,26 +66,39 @@ static int nomem_page(struct kprobe *probe, struct pt_regs *regs)
 {
 	const struct page_pool *pool = (void *)regs_get_kernel_argument(regs, 0);
 
-	return nomem_is_ornic(pool->p.dev) ? nomem_fail(regs, READ_ONCE(pages)) : 0;
+	return nomem_is_ornic(pool->p.dev) ? nomem_fail(regs, &pages) : 0;
 }
 
 static int nomem_copy(struct kprobe *probe, struct pt_regs *regs)
 {
 	const struct napi_struct *napi = (void *)regs_get_kernel_argument(regs, 0);
 
-	return nomem_is_ornic(napi->dev->dev.parent) ? nomem_fail(regs, READ_ONCE(skbs)) : 0;
+	return nomem_is_ornic(napi->dev->dev.parent) ? nomem_fail(regs, &skbs) : 0;
 }
 
-/* The function does not get the interface. VMs of the tests have no other one that calls it. */
 static int nomem_build(struct kprobe *probe, struct pt_regs *regs)
 {
-	return nomem_fail(regs, READ_ONCE(skbs));
+	return nomem_fail(regs, &skbs);
+}
+
+/* A probe with this handler is not optimized; an optimized one could not redirect the call. */
+static void nomem_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
 }
 
 static struct kprobe nomem_probes[] = {
-	{ .symbol_name = "page_pool_alloc_frag", .pre_handler = nomem_page },
-	{ .symbol_name = "napi_alloc_skb", .pre_handler = nomem_copy },
-	{ .symbol_name = "napi_build_skb", .pre_handler = nomem_build },
+	{
+		.symbol_name = "page_pool_alloc_frag",
+		.pre_handler = nomem_page, .post_handler = nomem_after,
+	},
+	{
+		.symbol_name = "napi_alloc_skb",
+		.pre_handler = nomem_copy, .post_handler = nomem_after,
+	},
+	{
+		.symbol_name = "napi_build_skb",
+		.pre_handler = nomem_build, .post_handler = nomem_after,
+	},
 };
 
 static struct kprobe *nomem_all[] = { &nomem_probes[0], &nomem_probes[1], &nomem_probes[2] };
