@@ -24,7 +24,7 @@ def target(test, vm, address):
 
 
 def listen_again(vm):
-    """Let the target listen, which it no longer does after its device was away (6.12)."""
+    """Make the target listen again: it stops when its device is removed (6.12)."""
     vm.run("rm {p}/subsystems/ornic && ln -s {s} {p}/subsystems/ornic".format(s=SUBSYSTEM, p=PORT))
 
 
