@@ -3,7 +3,7 @@
 
 The tests are those of the guest's pyverbs package, kept in its build root. skips.toml lists the tests that may skip, with
 reasons. An unlisted test that skips fails, and so do a listed test that passes and an entry that no test needs. So the list is
-exactly the set of features that ornic lacks. Tests that need a newer kernel than the guest has do not run.
+exactly the set of features that ornic or the guest's kernel lacks.
 """
 import fnmatch
 import glob
@@ -46,7 +46,7 @@ class Skips:
         return self._find(self.entries, name)
 
     def newer_for(self, name):
-        """Return the entry because of which a test does not run on this kernel, or None."""
+        """Return the entry because of which a test cannot pass on this kernel, or None."""
         return self._find(self.newer, name)
 
     def idle(self, names):
@@ -70,9 +70,13 @@ class Points:
         sys.stdout.flush()
 
 
-def judge(result, entry):
-    """Return (fault, reason of the skip) of a test's result, either may be None; entry is the one that permits it to skip."""
+def judge(result, entry, newer):
+    """Return (fault, reason of the skip) of a test's result, either may be None; entry is the one that permits it to skip, newer the
+    one because of which it cannot pass on this kernel."""
     heard = [line for line in result["kernel"] if harness.COMPLAINT.search(line)]
+    if newer and not heard and result["result"] != "ok":
+        return None, newer["reason"]
+    entry = newer or entry
     if heard or result["result"] in ("fail", "error"):
         return "\n".join([result["text"].rstrip(), "%g s; the kernel meanwhile:" % result["seconds"]] + result["kernel"]), None
     if result["result"] == "skip":
@@ -112,11 +116,7 @@ class Suite:
         wanted = [n for n in names if not chosen or any(fnmatch.fnmatch(n, p) for p in chosen)]
         if not wanted:
             raise LabError("no test of pyverbs is called %s; there are: %s" % (" ".join(chosen), " ".join(names)))
-        for name in wanted:
-            if entry := self.skips.newer_for(name):
-                self.points.say(name, skip=entry["reason"])
-        if possible := [n for n in wanted if not self.skips.newer_for(n)]:
-            self.run_tests(possible)
+        self.run_tests(wanted)
         if not chosen:
             for module in self.modules:
                 if reason := self.skips.vendor_of(module):
@@ -149,7 +149,7 @@ class Suite:
             self.points.say(name, "did not run: status %d, %s" % (ended.rc, ended.err[-1000:]))
 
     def report(self, result):
-        wrong, skip = judge(result, self.skips.of(result["name"]))
+        wrong, skip = judge(result, self.skips.of(result["name"]), self.skips.newer_for(result["name"]))
         if wrong:
             wrong += "\nalone: %s %s" % (os.path.relpath(sys.argv[0], harness.TOP), result["name"])
         self.points.say(result["name"], wrong, skip)
