@@ -955,7 +955,7 @@ class StaleEvents(BadDevice):
         ring = self.proxy.eqs[0].guest
         self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
         unload = self.spawn("rmmod ornic_ktest")
-        self.proxy.wait(lambda: self.said("ornic_ktest: # waiting") or self.said("ornic_ktest: not ok"), "use the queue pair again")
+        self.vm.run("until_said 'ornic_ktest: # waiting\\|ornic_ktest: not ok'", timeout=120)
         self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 200})   # malformed: the driver declares the device dead
         unload.wait()
         self.assertTrue(self.said("ornic_ktest: ok 1 - reset"), re.findall("ornic_ktest: #.*", self.vm.dmesg()))

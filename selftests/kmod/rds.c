@@ -2,12 +2,13 @@
 /*
  * Keep two mistakes of RDS (6.12) out of the reports of a debug kernel, for x86-64.
  *
- * It maps message headers in both directions, unmaps them in one, and maps and unmaps nothing else
- * by itself. Without this module dma-debug reports each header whenever a connection ends.
+ * It maps message headers in both directions and unmaps them in one; all else it maps as
+ * scatterlists. Without this module dma-debug reports each header whenever a connection ends.
  *
  * rds_ib_laddr_check() creates an rdma_cm_id and destroys it, with locks held that the handlers of
  * other ids take, or within such a handler. lockdep does not know that the ids are never the same,
- * and after its report it checks no lock any more.
+ * and after its report it checks no lock any more. The module must not be unloaded while RDS is in
+ * use: a task that is in the function then would stay without lockdep.
  */
 #include <linux/dma-direction.h>
 #include <linux/kallsyms.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair that is reset while events of it wait for their delivery. It is connected to itself
+ * A queue pair that is reset before its pending events are delivered. It is connected to itself
  * when the module is loaded. When the module is unloaded it is reset, connected again and must
  * carry a message, also after the delivery of the events. Events are delivered one by one, and the
  * handler of another queue pair, which resets this one, delays them meanwhile. Then the device
@@ -215,7 +215,7 @@ static bool works_after_reset(void)
 	return carries_message();
 }
 
-/* LAST_WQE that preceded RESET does not stand for the one of a dead device, and that comes once. */
+/* LAST_WQE from before RESET does not count: the dead device causes exactly one more. */
 static bool last_wqe_of_dead_device(void)
 {
 	bool died;

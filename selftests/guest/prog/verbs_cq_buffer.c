@@ -164,6 +164,8 @@ static void test_dmabuf(struct verdict *v, struct dev *dev, const char *record)
 	       "without room for the entries");
 	reject(v, dev, (struct place){ NULL, fd, 2 * PAGE, RING_BYTES }, record, EINVAL,
 	       "beyond the dma-buf");
+	reject(v, dev, (struct place){ NULL, fd, PAGE, 2 * PAGE }, record, EINVAL,
+	       "partly beyond the dma-buf");
 	reject(v, dev, (struct place){ NULL, fd, 64, RING_BYTES }, record, EINVAL,
 	       "not at the beginning of a page");
 	reject(v, dev, (struct place){ NULL, fd, 0, RING_BYTES }, NULL, EFAULT,
