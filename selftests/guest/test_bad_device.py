@@ -962,6 +962,22 @@ class StaleEvents(BadDevice):
         self.recovers(c.ORNIC_REASON_MALFORMED)
 
 
+class Connecting(BadDevice):
+    """The device dies while a consumer of the kernel waits for the answer to its connection request."""
+
+    NOBODY = "10.88.0.77"
+
+    def test_told(self):
+        """ORN-QP-22: the consumer hears of it. NFS over RDMA (6.12) waits for that when the RDMA device is removed."""
+        self.load()
+        self.vm.run("modprobe -a rpcrdma nfsv4; ip neigh replace %s lladdr 02:00:00:00:00:77 dev %s" % (self.NOBODY, INTERFACE))
+        self.addCleanup(self.vm.run, "umount -f -l /mnt; rmmod rpcrdma", check=False)
+        self.spawn("mount -i -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={0},clientaddr=10.88.0.1 {0}:/ /mnt".format(self.NOBODY))
+        self.vm.run("until rdma res show cm_id | grep 'state CONNECT.*%s'; do sleep 0.1; done" % self.NOBODY, timeout=30)
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 200})   # malformed: the driver declares the device dead
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
+
 class Reset(BadDevice):
     """ORN-CTL-24, ORN-CTL-25: the driver frees the device's memory only when the device is known not to access it."""
 

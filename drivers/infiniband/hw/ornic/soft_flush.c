@@ -5,7 +5,7 @@
  * A kernel consumer drains a queue pair by posting to it in ERR and waiting for
  * the completion. The device writes no completion if it died, if the CQ is in
  * error or if the rings of the queue pair became unusable. In these cases
- * polling generates a flush completion for every outstanding work request.
+ * polling generates a completion for every outstanding work request.
  *
  * A CQ with such queue pairs is marked soft. No event arrives for it, so a
  * workqueue calls its completion handler: once when the mark is set, and for
@@ -133,16 +133,28 @@ bool ornic_ib_soft_pending(struct ornic_ib_cq *cq)
 	return false;
 }
 
+/*
+ * ib_cm takes a flushed request for one that it has cancelled itself and does not report it (6.12
+ * and 7.2), and an NFS mount over RDMA that waits for the report blocks the removal of the device
+ * for ever. So sends of the GSI queue pair get another status.
+ */
+static enum ib_wc_status ornic_flush_status(const struct ornic_ib_qp *qp, enum ib_wc_opcode opcode)
+{
+	return qp->ibqp.qp_type == IB_QPT_GSI && opcode == IB_WC_SEND ? IB_WC_FATAL_ERR :
+									IB_WC_WR_FLUSH_ERR;
+}
+
 static int ornic_flush_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, enum ib_wc_opcode opcode,
 			  int num_entries, struct ib_wc *wc)
 {
+	enum ib_wc_status status = ornic_flush_status(qp, opcode);
 	u32 prod = smp_load_acquire(&wq->prod); /* before wr is read */
 	int got;
 
 	for (got = 0; got < num_entries && wq->cons != prod; got++) {
 		memset(&wc[got], 0, sizeof(*wc));
 		wc[got].wr_id = wq->wr[wq->cons & (BIT(wq->log) - 1)].id;
-		wc[got].status = IB_WC_WR_FLUSH_ERR;
+		wc[got].status = status;
 		wc[got].opcode = opcode;
 		wc[got].qp = &qp->ibqp;
 		smp_store_release(&wq->cons, wq->cons + 1); /* frees the slot just read */
