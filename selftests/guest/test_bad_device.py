@@ -101,7 +101,7 @@ class BadDevice(Proxied):
     def works(self, load=False):
         if load:
             self.vm.run(LOAD, timeout=60)
-        self.vm.run(UP % 1, timeout=60)
+        self.vm.run("until { %s; }; do sleep 0.2; done" % (UP % 1), timeout=60)     # the interface is detached during a recovery
         # a recovering device may be shown as ACTIVE just before it disappears; then the program fails
         self.vm.run("{ until %s; do sleep 0.2; done; } & until listens 18515; do sleep 0.05; done; %s 10.88.0.1 && wait $! || kill 0"
                     % (ALONE, ALONE), timeout=120)
