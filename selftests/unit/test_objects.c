@@ -156,6 +156,7 @@ static void test_key(void **state)
 	struct inproc *p = *state;
 	uint64_t budget = p->f->dev.list_budget;
 	struct ornic_key_create_cmd good = {
+		.flags = ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB,
 		.pd = htole32(p->pd),
 		.access = htole32(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE),
 		.iova = htole64(0x7f0000000000),
@@ -544,7 +545,11 @@ static void test_srq_users(void **state)
 	good.type = ORNIC_QPT_GSI;
 	good.port = 1;
 	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, srq));
+	good.type = ORNIC_QPT_RAW;
+	good.transport = ORNIC_TP_ETHERNET;
+	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, srq));
 	good.type = ORNIC_QPT_UD;
+	good.transport = ORNIC_TP_ROCEV2;
 	good.port = 0;
 	good.sq_log = ORNIC_NO_RING;
 	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
@@ -561,12 +566,14 @@ static void test_xrc(void **state)
 	struct ornic_pd_create_cmd dom = { .owner = htole32(3) };
 	struct ornic_srq_create_cmd srq = good_srq(p);
 	struct ornic_qp_create_cmd tgt, ini, rc;
-	uint32_t xrcd, srqn, qpn;
+	uint32_t xrcd, srqn, basic, qpn;
 	struct host_qp qp;
 
 	REFUSE(p, XRCD_CREATE, dom, want, htole32(1), ORNIC_ST_RESERVED);
 	assert_int_equal(EXEC(p, XRCD_CREATE, 0, dom), ORNIC_ST_OK);
 	xrcd = host_number(&p->host);
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+	basic = host_number(&p->host);
 	srq.type = ORNIC_SRQT_XRC;
 	srq.xrcd = htole32(xrcd);
 	srq.cq = htole32(p->cq.number);
@@ -585,6 +592,7 @@ static void test_xrc(void **state)
 	ini.type = ORNIC_QPT_XRC_INI;
 	REFUSE(p, QP_CREATE, ini, rq_log, 4, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, ini, srq, htole32(srqn), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, ini, srq, htole32(basic), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, ini, xrcd, htole32(xrcd), ORNIC_ST_RESERVED);
 	ini.recv_cq = htole32(ORNIC_NONE);
 	assert_int_equal(EXEC(p, QP_CREATE, 0, ini), ORNIC_ST_OK);
@@ -597,6 +605,8 @@ static void test_xrc(void **state)
 	REFUSE(p, QP_CREATE, tgt, pd, htole32(p->pd), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, tgt, sq_log, 4, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, tgt, rq_log, 4, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, tgt, srq, htole32(srqn), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, tgt, srq, htole32(basic), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, tgt, xrcd, htole32(99), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(EXEC(p, QP_CREATE, 0, tgt), ORNIC_ST_OK);
 	qpn = host_number(&p->host);
