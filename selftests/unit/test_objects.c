@@ -775,6 +775,46 @@ static void test_gid(void **state)
 	assert_int_equal(out.flags, 0);
 }
 
+/* The modify command @cmd changes nothing that a query reports. */
+static void unchanged(struct inproc *p, uint16_t modify, uint16_t query, uint32_t number,
+		      const void *cmd, uint16_t len)
+{
+	uint8_t before[512], after[512];
+
+	assert_int_equal(host_exec(&p->host, query, number, NULL, 0, before, sizeof(before)),
+			 ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, modify, number, cmd, len, NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, query, number, NULL, 0, after, sizeof(after)),
+			 ORNIC_ST_OK);
+	assert_memory_equal(before, after, sizeof(before));
+}
+
+#define UNCHANGED(p, kind, number, cmd)						\
+	unchanged(p, ORNIC_OP_##kind##_MODIFY, ORNIC_OP_##kind##_QUERY, number,	\
+		  &(cmd), sizeof(cmd))
+
+/* ORN-ADM-12: values that the mask does not select are neither checked nor applied. */
+static void test_unselected(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_moderate_cmd mod = {
+		.target = htole32(99), .mod_count = UINT16_MAX, .mod_period_us = UINT16_MAX,
+	};
+	struct ornic_srq_modify_cmd srq = { .limit = htole32(99) };
+	struct ornic_port_modify_cmd port = {
+		.admin_up = htole32(7), .mac = { 3 }, .max_frame = UINT16_MAX,
+	};
+	struct ornic_srq_create_cmd create = good_srq(p);
+	struct ornic_eq_create_cmd eq = good_eq(p);
+
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+	UNCHANGED(p, EQ, host_number(&p->host), mod);
+	UNCHANGED(p, CQ, p->cq.number, mod);
+	UNCHANGED(p, PORT, 1, port);
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, create), ORNIC_ST_OK);
+	UNCHANGED(p, SRQ, host_number(&p->host), srq);
+}
+
 /* ORN-STEER-4, ORN-STEER-6, ORN-STEER-12, ORN-QP-11 */
 static void test_rules(void **state)
 {
@@ -824,6 +864,7 @@ int main(void)
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		READY(test_port), READY(test_gid), READY(test_rules),
+		READY(test_unselected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

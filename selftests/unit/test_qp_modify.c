@@ -445,6 +445,50 @@ static void test_query(void **state)
 	assert_int_equal(q.attr.port, 0);
 }
 
+/* A command that selects no attribute changes none, although all are out of range. */
+static void unselected(struct inproc *p, struct host_qp *qp)
+{
+	struct ornic_qp_query_rsp before, after;
+	struct ornic_qp_modify_cmd m;
+
+	memset(&m, 0xff, sizeof(m));
+	m.mask = 0;
+	m.mbz0 = 0;
+	m.mbz1 = 0;
+	memset(m.mbz2, 0, sizeof(m.mbz2));
+	memset(m.mbz3, 0, sizeof(m.mbz3));
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &before,
+				   sizeof(before)), 0);
+	assert_int_equal(host_qp_state(qp, &m), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &after,
+				   sizeof(after)), 0);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+/* ORN-ADM-12: attributes that the mask does not select are neither checked nor applied. */
+static void test_unselected(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_modify_cmd drain = {
+		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQD_NOTIFY),
+		.next_state = ORNIC_QPS_SQD, .sqd_notify = 1,
+	};
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	unselected(p, &qp);
+	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_MIN_RNR_TIMER, ORNIC_QPS_RTR), 0);
+	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
+	assert_int_equal(set_rate(&qp, 77, 88, 99), 0);
+	unselected(p, &qp);
+	assert_int_equal(host_qp_state(&qp, &drain), 0);
+	unselected(p, &qp);
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_UD, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(modify(&qp, ORNIC_QPM_PORT | ORNIC_QPM_QKEY, ORNIC_QPS_INIT), 0);
+	unselected(p, &qp);
+}
+
 #define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
 
 int main(void)
@@ -453,6 +497,7 @@ int main(void)
 		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_ranges),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
 		READY(test_cq_in_error), READY(test_drained), READY(test_query), READY(test_rate),
+		READY(test_unselected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

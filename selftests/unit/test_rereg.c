@@ -83,6 +83,7 @@ static void test_translation(void **state)
 	assert_int_equal(find(p, p->pd, key, IOVA + 0x1010, RW), 0x1010);
 	m.attr.pd = htole32(77);		/* not selected, so ignored (ORN-ADM-12) */
 	m.attr.access = htole32(0xffffffff);
+	m.attr.flags = ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB;
 	assert_int_equal(modify(p, key ^ 0x7f, &m), ORNIC_ST_OK);	/* any tag */
 	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
 	assert_int_equal(find(p, p->pd, key, 0x5010, RW), 0x4010);
@@ -92,6 +93,7 @@ static void test_translation(void **state)
 	assert_int_equal(le64toh(q.attr.iova), 0x5000);
 	assert_int_equal(le64toh(q.attr.length), 0x1000);
 	assert_int_equal(le32toh(q.attr.access), RW);
+	assert_int_equal(q.attr.flags, ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB);
 	m = move_to(0x5000, 0, 0);		/* to length 0, and back */
 	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
 	assert_int_equal(find(p, p->pd, key, 0x5000, RW), -1);
