@@ -235,7 +235,7 @@ free_function:
 
 /**
  * function_free() - undo function_new()
- * @f:	function without a client; NULL is ignored
+ * @f:	function without a client: endpoint_detach() stopped it; NULL is ignored
  */
 void function_free(struct function *f)
 {
@@ -244,7 +244,6 @@ void function_free(struct function *f)
 	if (!f)
 		return;
 	dev = &f->dev;
-	function_stop(f);
 	engine_del_device(dev->engine, dev);
 	link_detach(dev);
 	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
