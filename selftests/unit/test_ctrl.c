@@ -37,7 +37,7 @@ static void store(struct inproc *p, uint64_t off, unsigned int len, uint64_t val
 	p->host.bus.write(p, off, len, val);
 }
 
-/* ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
+/* ORN-CTL-19, ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
 static void test_constants(void **state)
 {
 	struct inproc *p = *state;
@@ -50,8 +50,10 @@ static void test_constants(void **state)
 	assert_int_equal(load(p, ORNIC_REG_CAP, 4), cap & 0xffffffff);
 	assert_int_equal(load(p, ORNIC_REG_CAP + 4, 4), cap >> 32);
 	assert_int_not_equal(cap >> ORNIC_CAP_READY_TIMEOUT_SHIFT & 0xff, 0);
-	assert_int_not_equal(cap >> ORNIC_CAP_ADMIN_TIMEOUT_SHIFT & 0xff, 0);
+	/* 10 s, as the guide says */
+	assert_int_equal(cap >> ORNIC_CAP_ADMIN_TIMEOUT_SHIFT & 0xff, 100);
 	assert_int_not_equal(cap >> ORNIC_CAP_RESET_TIMEOUT_SHIFT & 0xff, 0);
+	assert_int_equal(load(p, ORNIC_REG_HB_MS, 4), 1000);
 	assert_int_equal(load(p, ORNIC_REG_DB_OFFSET, 4) + load(p, ORNIC_REG_DB_BYTES, 4),
 			 p->f->vfu.bar[0].size);
 	assert_int_equal(load(p, ORNIC_REG_VECTORS, 4), p->f->vfu.nvectors);
@@ -86,12 +88,14 @@ static void test_widths(void **state)
 	assert_int_equal(load(p, ORNIC_REG_SYNDROME, 4), 0);
 }
 
-/* ORN-CTL-11, ORN-CTL-13, ORN-CTL-27, ORN-CTL-30 */
+/* ORN-CTL-11, ORN-CTL-13, ORN-CTL-27, ORN-CTL-30, ORN-RNG-7 */
 static void test_enable(void **state)
 {
 	struct inproc *p = *state;
+	const struct ornic_rec *acq = dma_at(&p->host.dma, p->host.acq_rec);
 
 	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(le32toh(acq->notify), ORNIC_NOTIFY_INDEX);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_READY);
 	host_set64(&p->host, ORNIC_REG_ASQ_ADDR, 0);
@@ -349,8 +353,13 @@ static void test_fatal(void **state)
 	struct inproc *p = *state;
 	struct ornic_eqe eqe;
 
+	host_arm(&p->eq0, ORNIC_ARM_ANY);
+	msix_forget_pending(&p->ep.msix);
 	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
 	inproc_turn(p);
+	/* The interrupt is that of EQ 0; it waits, because the vectors have no eventfds here. */
+	assert_true(p->ep.msix.vector[0].pending);
+	assert_false(p->ep.msix.vector[1].pending);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_READY | ORNIC_STS_FATAL);
@@ -364,6 +373,28 @@ static void test_fatal(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 	host_reset(&p->host, ORNIC_REASON_FATAL);
 	assert_int_equal(host_enable(&p->host), 0);
+}
+
+/* A function without EQ 0, or one that may not write, goes FATAL all the same. */
+static void test_fatal_without_event(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eqe eqe;
+
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_bring_up(&p->host, INPROC_FEATURES, &p->eq0, &p->eq1), 0);
+	inproc_bus_master(p, false);
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(le32toh(block(p)->status), ORNIC_STS_READY);
+	assert_false(host_next(&p->eq0, &eqe));
 }
 
 /* ORN-PCI-5 */
@@ -401,6 +432,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bus_master_link, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_fatal, inproc_setup_ready, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_fatal_without_event, inproc_setup_ready,
+						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_d3hot, inproc_setup_ready, inproc_teardown),
 	};
 
