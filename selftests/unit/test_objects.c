@@ -12,9 +12,11 @@
 #include "engine/mr.h"
 #include "lib/inproc.h"
 
+#include <ornic/identify.h>
 #include <ornic/pd.h>
 #include <ornic/port.h>
 #include <ornic/srq.h>
+#include <ornic/stats.h>
 #include <ornic/steer.h>
 #include <endian.h>
 #include <string.h>
@@ -670,6 +672,66 @@ static void test_features(void **state)
 	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_UNSUPPORTED);
 }
 
+static int set_features(struct inproc *p)
+{
+	struct ornic_features_cmd f = { .features0 = htole64(ORNIC_FEATURE(RC)) };
+
+	return EXEC(p, SET_FEATURES, 0, f);
+}
+
+/* A device with EQ 0, to which SET_FEATURES was not sent yet */
+static void before_features(struct inproc *p)
+{
+	struct host_ring eq0;
+
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_eq_create(&p->host, &eq0, 4, 0, ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN), 0);
+}
+
+/* ORN-FEA-3: neither other commands nor a rejected create end the time for SET_FEATURES. */
+static void test_features_late(void **state)
+{
+	static const struct {
+		uint16_t opcode;
+		uint16_t number;
+		uint16_t in;
+	} others[] = {
+		{ ORNIC_OP_NOP, 0, 0 },
+		{ ORNIC_OP_IDENTIFY, 0, sizeof(struct ornic_identify_cmd) },
+		{ ORNIC_OP_HOST_INFO, 0, sizeof(struct ornic_host_info_cmd) },
+		{ ORNIC_OP_STAT_NAMES, 0, sizeof(struct ornic_stat_names_cmd) },
+		{ ORNIC_OP_STAT_READ, 0, sizeof(struct ornic_stat_read_cmd) },
+		{ ORNIC_OP_CLOCK_READ, 0, 0 },
+		{ ORNIC_OP_EQ_MODIFY, 0, sizeof(struct ornic_moderate_cmd) },
+		{ ORNIC_OP_EQ_QUERY, 0, 0 },
+		{ ORNIC_OP_EQ_DESTROY, 0, 0 },
+		{ ORNIC_OP_PORT_MODIFY, 1, sizeof(struct ornic_port_modify_cmd) },
+		{ ORNIC_OP_PORT_QUERY, 1, 0 },
+		{ ORNIC_OP_GET_GID, 1, sizeof(struct ornic_gid_get_cmd) },
+	};
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+	static const uint8_t zero[512];
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd pd = { 0 };
+	struct ornic_key_create_cmd key = { .kind = ORNIC_KEY_PHYS_ALL };
+
+	before_features(p);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(host_exec(&p->host, others[i].opcode, others[i].number, zero,
+					   others[i].in, NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), ORNIC_ST_OK);
+	REFUSE(p, PD_CREATE, pd, want, 1, ORNIC_ST_RESERVED);
+	assert_int_equal(set_features(p), ORNIC_ST_OK);
+
+	before_features(p);
+	assert_int_equal(EXEC(p, PD_CREATE, 0, pd), ORNIC_ST_OK);
+	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
+	before_features(p);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, key), ORNIC_ST_OK);
+	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
+}
+
 /*
  * ORN-PORT-6, ORN-PORT-10, ORN-PORT-11, ORN-PORT-12, ORN-PORT-13, ORN-PORT-15, ORN-PORT-18,
  * ORN-IDN-4, ORN-IDN-5
@@ -863,6 +925,7 @@ int main(void)
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
+		PLAIN(test_features_late),
 		READY(test_port), READY(test_gid), READY(test_rules),
 		READY(test_unselected),
 	};
