@@ -206,6 +206,8 @@ static void test_output_sizes(void **state)
 	};
 	static const uint8_t pad[7] = { 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa };
 	struct { uint64_t v[4]; uint8_t rest[7]; } __attribute__((packed)) reply;
+	struct { struct ornic_stat_name v[2]; uint8_t rest[7]; } __attribute__((packed)) names;
+	struct ornic_stat_names_cmd from = { 0 };
 	uint8_t copy[33];
 
 	memset(out, 0xaa, 4096);
@@ -224,6 +226,11 @@ static void test_output_sizes(void **state)
 	assert_int_not_equal(reply.v[0], 0xaaaaaaaaaaaaaaaaull);
 	for (unsigned int i = 0; i < ORNIC_ADMIN_INLINE; i++)
 		assert_int_equal(p->host.cpl.inline_out[i], 0);
+	memset(out, 0xaa, 4096);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_NAMES, 0, &from, sizeof(from), &names,
+				   sizeof(names)), 0);
+	assert_memory_equal(names.rest, pad, sizeof(pad));
+	assert_int_not_equal(names.v[1].name[0], 0);
 }
 
 /* ORN-ADM-2 */
