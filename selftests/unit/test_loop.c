@@ -258,6 +258,36 @@ static void test_wait(void **state)
 	assert_int_equal(t->worked, 2);
 }
 
+static void tenth(void *arg, uint32_t events)
+{
+	struct end *e = arg;
+
+	(void)events;
+	if (++e->calls == 10)
+		loop_stop(e->t->l);
+}
+
+static int64_t busy(void *arg)
+{
+	struct fix *t = arg;
+
+	t->worked++;
+	return 0;
+}
+
+/* A hook with more work runs many times between two looks at the events, but not for ever. */
+static void test_spin(void **state)
+{
+	struct fix *t = *state;
+
+	loop_del(t->l, t->end[0].fd[0]);
+	assert_int_equal(loop_add(t->l, t->end[0].fd[0], EPOLLIN, tenth, &t->end[0]), 0);
+	loop_set_work(t->l, busy, t);
+	fill(&t->end[0]);
+	assert_int_equal(loop_run(t->l), 0);
+	assert_true(t->worked > 2 * t->end[0].calls);
+}
+
 /* SIGTERM and SIGINT end the loop, for one signal or several. */
 static void test_signals(void **state)
 {
@@ -282,7 +312,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
-		TEST(large_numbers), TEST(no_hook), TEST(wait), TEST(signals),
+		TEST(large_numbers), TEST(no_hook), TEST(wait), TEST(spin),
+		TEST(signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
