@@ -22,6 +22,7 @@
 #include "vfu/command.h"
 #include "vfu/server.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -708,6 +709,29 @@ static int daemon_start(struct fixture *f)
 	return daemon_run(&f->config);
 }
 
+/* The daemon reports readiness on any descriptor, also on 0, and closes it. */
+static void ready_on_zero(struct fixture *f)
+{
+	int input = fcntl(0, F_DUPFD_CLOEXEC, 3), tell[2];
+	char said[2];
+
+	assert_int_equal(pipe2(tell, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(dup2(tell[1], 0), 0);
+	close(tell[1]);
+	f->config.ready_fd = 0;
+	raise(SIGTERM);
+	assert_int_equal(daemon_start(f), 0);
+	f->config.ready_fd = -1;
+	assert_int_equal(read(tell[0], said, sizeof(said)), 1);
+	assert_int_equal(said[0], '\n');
+	assert_int_equal(read(tell[0], said, sizeof(said)), 0);
+	close(tell[0]);
+	if (input >= 0) {
+		assert_int_equal(dup2(input, 0), 0);
+		close(input);
+	}
+}
+
 /* Start the whole daemon. SIGTERM was sent before, so it ends at once if it starts. */
 static void test_start(void **state)
 {
@@ -734,8 +758,7 @@ static void test_start(void **state)
 	sigaddset(&set, SIGTERM);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
 	log_setup(LOG_ERR, false);
-	raise(SIGTERM);
-	assert_int_equal(daemon_start(f), 0);
+	ready_on_zero(f);
 	f->files = folder_entries(f->dir);
 	f->fds = descriptors();
 	for (int kind = FAILING_MEMORY; kind <= FAILING_KERNEL; kind++) {
