@@ -113,6 +113,7 @@ static void enter_reset(struct qp *qp)
 	qp->req.head = 0;
 	qp->req.cur = 0;
 	qp->req.tail = 0;
+	qp->req.next_psn = 0;
 	responder_stop(qp);
 	qp->resp = (struct responder) {};
 	qp->syndrome = 0;
