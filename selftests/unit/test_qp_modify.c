@@ -206,6 +206,7 @@ static void test_ranges(void **state)
 	       ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, path_mtu, 0, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, path_mtu, 6, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, 0, path_mtu, 32 + ORNIC_MTU_256, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, path_mtu, ORNIC_MTU_2048, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, rq_psn, htole32(0x1000000), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, dest_qpn, htole32(0x1000000), ORNIC_ST_BAD_PARAM);
@@ -217,6 +218,9 @@ static void test_ranges(void **state)
 	REFUSE(p, &qp, ORNIC_QPM_ACCESS, access, htole32(ORNIC_ACCESS_FLUSH_PERSISTENT),
 	       ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, &qp, 0, mbz0, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, mbz1, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, mbz2[0], 1, ORNIC_ST_RESERVED);
+	REFUSE(p, &qp, 0, mbz3[0], 1, ORNIC_ST_RESERVED);
 	REFUSE(p, &qp, 0, path.dmac[0], 1, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, path.mbz, 1, ORNIC_ST_RESERVED);
 	REFUSE(p, &qp, 0, path.flow_label, htole32(1u << 20), ORNIC_ST_BAD_PARAM);
@@ -228,8 +232,59 @@ static void test_ranges(void **state)
 	REFUSE(p, &qp, 0, path.port, 2, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, 0, path.flags, 1, ORNIC_ST_RESERVED);
 	REFUSE(p, &qp, 0, path.dlid, 1, ORNIC_ST_RESERVED);
+	/* A valid attribute that is checked later does not hide the first error. */
+	REFUSE(p, &qp, ORNIC_QPM_ACCESS, path_mtu, 0, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, &qp, ORNIC_QPM_RATE_LIMIT, path.sl, 16, ORNIC_ST_BAD_PARAM);
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), 0);
 	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
+}
+
+/* RESET to INIT: port 0 does not exist, and a GSI queue pair has its port since create. */
+static void test_port(void **state)
+{
+	struct ornic_qp_modify_cmd m = whole();
+	struct inproc *p = *state;
+	struct host_qp qp, gsi;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	m.mask = htole32(INIT_RC | ORNIC_QPM_STATE);
+	m.next_state = ORNIC_QPS_INIT;
+	m.port = 0;
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
+			 offsetof(struct ornic_qp_modify_cmd, port));
+	assert_int_equal(host_qp_create(&p->host, &gsi, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	assert_int_equal(modify(&gsi, ORNIC_QPM_QKEY, ORNIC_QPS_INIT), ORNIC_ST_OK);
+}
+
+static int set_counters(struct host_qp *qp, uint32_t number)
+{
+	struct ornic_qp_modify_cmd m = {
+		.mask = htole32(ORNIC_QPM_COUNTER_SET), .counter_set = htole32(number),
+	};
+
+	return host_qp_state(qp, &m);
+}
+
+/* A counter set may be changed alone in any state, and only with its feature (ORN-FEA-2). */
+static void test_counter_set(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+	uint32_t set;
+
+	rc_init(p, &qp);
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_COUNTER_CREATE, 0, NULL, 0, NULL, 0), 0);
+	set = host_number(&p->host);
+	assert_int_equal(set_counters(&qp, set), ORNIC_ST_OK);
+	assert_int_equal(set_counters(&qp, set + 1), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(set_counters(&qp, 0), ORNIC_ST_OK);
+	p->f->dev.features &= ~ORNIC_FEATURE(COUNTER_SETS);
+	assert_int_equal(set_counters(&qp, set), ORNIC_ST_UNSUPPORTED);
+	assert_int_equal(set_counters(&qp, 0), ORNIC_ST_UNSUPPORTED);
 }
 
 /* ORN-QP-2 */
@@ -260,6 +315,11 @@ static void test_gid_owner(void **state)
 	p->f->dev.port.gid[0].owner = htole32(8);
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_PERMISSION);
 	((struct qp *)table_get(&p->f->dev.qps, qp.number))->owner = 8;
+	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_OK);
+	/* An address without owner is anybody's. */
+	p->f->dev.port.gid[0].owner = 0;
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), ORNIC_ST_OK);
+	assert_int_equal(modify(&qp, INIT_RC, ORNIC_QPS_INIT), ORNIC_ST_OK);
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), ORNIC_ST_OK);
 }
 
@@ -297,6 +357,17 @@ static void test_cq_in_error(void **state)
 	assert_int_equal(modify(&qp, INIT_RC, ORNIC_QPS_INIT), ORNIC_ST_OK);
 }
 
+/* Go to SQD, and request the event. */
+static int drain(struct host_qp *qp)
+{
+	struct ornic_qp_modify_cmd m = {
+		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQD_NOTIFY),
+		.next_state = ORNIC_QPS_SQD, .sqd_notify = 1,
+	};
+
+	return host_qp_state(qp, &m);
+}
+
 static uint32_t drained(struct inproc *p)
 {
 	struct ornic_eqe eqe;
@@ -316,10 +387,6 @@ static uint32_t drained(struct inproc *p)
 static void test_drained(void **state)
 {
 	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_RAW };
-	struct ornic_qp_modify_cmd m = {
-		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQD_NOTIFY),
-		.next_state = ORNIC_QPS_SQD, .sqd_notify = 1,
-	};
 	struct inproc *p = *state;
 	struct host_qp qp;
 
@@ -327,7 +394,7 @@ static void test_drained(void **state)
 		assert_int_equal(host_qp_create(&p->host, &qp, types[i], 4, p->pd, p->cq.number,
 						p->cq.number), 0);
 		((struct qp *)table_get(&p->f->dev.qps, qp.number))->state = ORNIC_QPS_RTS;
-		assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
+		assert_int_equal(drain(&qp), ORNIC_ST_OK);
 		assert_int_equal(drained(p), 1);
 		assert_int_equal(modify(&qp, 0, ORNIC_QPS_RTS), ORNIC_ST_OK);
 		assert_int_equal(modify(&qp, 0, ORNIC_QPS_SQD), ORNIC_ST_OK);
@@ -345,19 +412,19 @@ static int set_rate(struct host_qp *qp, uint32_t kbps, uint32_t burst, uint16_t 
 	return host_qp_state(qp, &m);
 }
 
-static struct ornic_qp_modify_cmd get_rate(struct inproc *p, struct host_qp *qp)
+static struct ornic_qp_query_rsp query(struct inproc *p, struct host_qp *qp)
 {
 	struct ornic_qp_query_rsp q;
 
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &q,
 				   sizeof(q)), 0);
-	return q.attr;
+	return q;
 }
 
 static void rate_is(struct inproc *p, struct host_qp *qp, uint32_t kbps, uint32_t burst,
 		    uint16_t packet)
 {
-	struct ornic_qp_modify_cmd m = get_rate(p, qp);
+	struct ornic_qp_modify_cmd m = query(p, qp).attr;
 
 	assert_int_equal(!!(le32toh(m.mask) & ORNIC_QPM_RATE_LIMIT), !!kbps);
 	assert_int_equal(le32toh(m.rate_kbps), kbps);
@@ -415,6 +482,34 @@ static void test_rate(void **state)
 	p->f->dev.features |= ORNIC_FEATURE(RATE_LIMIT);
 }
 
+/* A query after RESET reports the same as one of a new queue pair. */
+static void test_reset(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD };
+	struct inproc *p = *state;
+	struct ornic_qp_query_rsp new, reset;
+	struct host_qp qp;
+
+	prepare(p);
+	for (int i = 0; i < 2; i++) {
+		bool rc = types[i] == ORNIC_QPT_RC;
+
+		assert_int_equal(host_qp_create(&p->host, &qp, types[i], 4, p->pd, p->cq.number,
+						p->cq.number), 0);
+		new = query(p, &qp);
+		assert_int_equal(modify(&qp, rc ? INIT_RC : ORNIC_QPM_PORT | ORNIC_QPM_QKEY,
+					ORNIC_QPS_INIT), 0);
+		assert_int_equal(modify(&qp, rc ? RTR_RC | ORNIC_QPM_MIN_RNR_TIMER : 0,
+					ORNIC_QPS_RTR), 0);
+		assert_int_equal(modify(&qp, rc ? RTS_RC | ORNIC_QPM_TIMEOUT : ORNIC_QPM_SQ_PSN,
+					ORNIC_QPS_RTS), 0);
+		assert_int_equal(drain(&qp), ORNIC_ST_OK);
+		assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
+		reset = query(p, &qp);
+		assert_memory_equal(&new, &reset, sizeof(new));
+	}
+}
+
 static void test_query(void **state)
 {
 	struct inproc *p = *state;
@@ -425,8 +520,7 @@ static void test_query(void **state)
 	rc_init(p, &qp);
 	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_MIN_RNR_TIMER, ORNIC_QPS_RTR), 0);
 	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
-	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp.number, NULL, 0, &q,
-				   sizeof(q)), 0);
+	q = query(p, &qp);
 	assert_int_equal(q.attr.next_state, ORNIC_QPS_RTS);
 	assert_int_equal(q.attr.rq_psn, m.rq_psn);
 	assert_int_equal(q.attr.sq_psn, m.sq_psn);
@@ -439,8 +533,7 @@ static void test_query(void **state)
 	assert_int_equal(le32toh(q.next_psn), 5);
 	assert_int_equal(le32toh(q.expected_psn), 0xffffff);
 	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
-	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp.number, NULL, 0, &q,
-				   sizeof(q)), 0);
+	q = query(p, &qp);
 	assert_int_equal(q.attr.dest_qpn, 0);
 	assert_int_equal(q.attr.port, 0);
 }
@@ -448,7 +541,7 @@ static void test_query(void **state)
 /* A command that selects no attribute changes none, although all are out of range. */
 static void unselected(struct inproc *p, struct host_qp *qp)
 {
-	struct ornic_qp_query_rsp before, after;
+	struct ornic_qp_query_rsp before = query(p, qp), after;
 	struct ornic_qp_modify_cmd m;
 
 	memset(&m, 0xff, sizeof(m));
@@ -457,22 +550,18 @@ static void unselected(struct inproc *p, struct host_qp *qp)
 	m.mbz1 = 0;
 	memset(m.mbz2, 0, sizeof(m.mbz2));
 	memset(m.mbz3, 0, sizeof(m.mbz3));
-	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &before,
-				   sizeof(before)), 0);
-	assert_int_equal(host_qp_state(qp, &m), ORNIC_ST_OK);
-	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, qp->number, NULL, 0, &after,
-				   sizeof(after)), 0);
-	assert_memory_equal(&before, &after, sizeof(before));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(host_qp_state(qp, &m), ORNIC_ST_OK);
+		after = query(p, qp);
+		assert_memory_equal(&before, &after, sizeof(before));
+		m.next_state = ORNIC_QPS_SQD;
+	}
 }
 
 /* ORN-ADM-12: attributes that the mask does not select are neither checked nor applied. */
 static void test_unselected(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_qp_modify_cmd drain = {
-		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQD_NOTIFY),
-		.next_state = ORNIC_QPS_SQD, .sqd_notify = 1,
-	};
 	struct host_qp qp;
 
 	rc_init(p, &qp);
@@ -481,8 +570,16 @@ static void test_unselected(void **state)
 	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
 	assert_int_equal(set_rate(&qp, 77, 88, 99), 0);
 	unselected(p, &qp);
-	assert_int_equal(host_qp_state(&qp, &drain), 0);
+	assert_int_equal(drain(&qp), ORNIC_ST_OK);
 	unselected(p, &qp);
+	/* The request for the event is valid until the next transition to SQD. */
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_SQD), 0);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RTS), 0);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RTS), 0);
+	unselected(p, &qp);
+	assert_int_equal(query(p, &qp).attr.sqd_notify, 1);
+	assert_int_equal(modify(&qp, 0, ORNIC_QPS_SQD), 0);
+	assert_int_equal(query(p, &qp).attr.sqd_notify, 0);
 	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_UD, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
 	assert_int_equal(modify(&qp, ORNIC_QPM_PORT | ORNIC_QPM_QKEY, ORNIC_QPS_INIT), 0);
@@ -497,7 +594,8 @@ int main(void)
 		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_ranges),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
 		READY(test_cq_in_error), READY(test_drained), READY(test_query), READY(test_rate),
-		READY(test_unselected),
+		READY(test_unselected), READY(test_port), READY(test_counter_set),
+		READY(test_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
