@@ -22,6 +22,7 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 {
 	static const uint8_t zero[6];
 	uint32_t flags = le32toh(in->flags);
+	uint8_t st;
 
 	if (in->port != c->number)
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->port);
@@ -29,8 +30,9 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->index);
 	if (flags & ~GID_FLAGS)
 		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
-	if (!(flags & ORNIC_GID_VALID))
-		return ORNIC_ST_OK;
+	st = COMMAND_ZERO(c, in->mbz);
+	if (st || !(flags & ORNIC_GID_VALID))
+		return st;
 	if (in->type != ORNIC_GID_ROCEV2)
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->type);
 	if (!gid_usable(in))
@@ -42,7 +44,7 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 		return command_reject(c, ORNIC_ST_PERMISSION, in->smac);
 	if (flags & ORNIC_GID_VLAN && le16toh(in->vlan) > GID_MAX_VLAN)
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->vlan);
-	return COMMAND_ZERO(c, in->mbz);
+	return ORNIC_ST_OK;
 }
 
 uint8_t cmd_set_gid(struct command *c)
