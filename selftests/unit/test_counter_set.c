@@ -186,7 +186,8 @@ static void test_counts(void **state)
 	work(&t, ORNIC_WR_RDMA_WRITE, 10);
 	assert_int_equal(counted(p, shared, ORNIC_STAT_ID_TX_WRITE), 1);
 	assert_int_equal(counted(p, shared, ORNIC_STAT_ID_RX_WRITE), 1);
-	assert_int_equal(counted(p, 0, ORNIC_STAT_ID_RDMA_TX_BYTES), 8011);
+	for (int i = 0; i < 2; i++)	/* reading changes nothing */
+		assert_int_equal(counted(p, 0, ORNIC_STAT_ID_RDMA_TX_BYTES), 8011);
 }
 
 /* ORN-STAT-12, ORN-STAT-13, ORN-STAT-14 */

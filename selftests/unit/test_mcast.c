@@ -329,7 +329,8 @@ static void test_spread(void **state)
 static void test_command(void **state)
 {
 	struct inproc *p = *state;
-	struct host_qp ud, rc;
+	struct host_qp ud, rc, deaf;
+	struct ornic_qp_create_cmd without;
 	struct ornic_rule_cmd cmd, good;
 	uint8_t *bytes = (uint8_t *)&cmd;
 	uint32_t number;
@@ -350,6 +351,15 @@ static void test_command(void **state)
 	}
 	cmd = member(&rc);
 	assert_int_equal(create(p, &cmd), ORNIC_ST_BAD_NUMBER);
+	/* a queue pair that has no receives */
+	host_qp_template(&p->host, &deaf, ORNIC_QPT_UD, 4, p->pd, p->cq.number, p->cq.number,
+			 &without);
+	without.rq_log = ORNIC_NO_RING;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &without, sizeof(without),
+				   NULL, 0), 0);
+	deaf.number = host_number(&p->host);
+	cmd = member(&deaf);
+	assert_int_equal(create(p, &cmd), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(create(p, &good), ORNIC_ST_OK);
 	number = host_number(&p->host);
 	assert_int_equal(create(p, &good), ORNIC_ST_EXISTS);
@@ -358,6 +368,13 @@ static void test_command(void **state)
 	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_OK);
 	assert_int_equal(destroy(p, ORNIC_OP_RULE_DESTROY, number), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(create(p, &good), ORNIC_ST_OK);
+	cmd = good;
+	bytes[0x20 + ORNIC_MEMBER_GID + 15]++;
+	for (uint32_t i = 1; i <= MCAST_GROUPS; i++) {		/* ORN-MC-6 */
+		bytes[0x20 + ORNIC_MEMBER_GID + 14] = i >> 8;
+		bytes[0x20 + ORNIC_MEMBER_GID + 13] = i;
+		assert_int_equal(create(p, &cmd), i < MCAST_GROUPS ? ORNIC_ST_OK : ORNIC_ST_LIMIT);
+	}
 	/* a reset removes members, before their queue pairs */
 	inproc_flr(p);
 	assert_int_equal(p->f->dev.mcast.number.used, 0);

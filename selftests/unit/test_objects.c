@@ -37,13 +37,15 @@ static void refused_at(struct inproc *p, int got, uint8_t status, size_t off)
 	host_exec(&(p)->host, ORNIC_OP_##kind##_DESTROY, number, NULL, 0, NULL, 0)
 
 /* Change @member of a good command to @val and expect it to be rejected. */
-#define REFUSE(p, op, good, member, val, status) do {				\
+#define REFUSE_AT(p, op, number, good, member, val, status) do {		\
 	__typeof__(good) bad_ = (good);						\
 										\
 	bad_.member = (val);							\
-	refused_at(p, EXEC(p, op, 0, bad_), status,				\
+	refused_at(p, EXEC(p, op, number, bad_), status,			\
 		   (const char *)&bad_.member - (const char *)&bad_);		\
 } while (0)
+#define REFUSE(p, op, good, member, val, status)	\
+	REFUSE_AT(p, op, 0, good, member, val, status)
 
 static struct ornic_eq_create_cmd good_eq(struct inproc *p)
 {
@@ -756,6 +758,21 @@ static void test_port(void **state)
 	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_EXISTS, OFF(port_modify_cmd, mac));
 	m.mac[0] = 3;
 	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_BAD_PARAM, OFF(port_modify_cmd, mac));
+	memset(m.mac, 0, sizeof(m.mac));
+	m.max_frame = UINT16_MAX;
+	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_BAD_PARAM, OFF(port_modify_cmd, mac));
+	/* A valid frame size does not hide the error. */
+	m.mask |= htole32(ORNIC_PORT_M_FRAME);
+	m.max_frame = htole16(1500);
+	refused_at(p, EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_BAD_PARAM, OFF(port_modify_cmd, mac));
+	m.mask = htole32(ORNIC_PORT_M_ADMIN);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, mask, htole32(1u << 4), ORNIC_ST_RESERVED);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, mask, htole32(ORNIC_PORT_M_FLAGS), ORNIC_ST_UNSUPPORTED);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, admin_up, htole32(2), ORNIC_ST_BAD_PARAM);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, flags, htole32(1), ORNIC_ST_RESERVED);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, mbz[0], 1, ORNIC_ST_RESERVED);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 2, NULL, 0, &q, sizeof(q)),
+			 ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(host_port_up(&p->host, 67), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(host_port_up(&p->host, 9001), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(host_port_up(&p->host, 4200), ORNIC_ST_OK);
@@ -769,6 +786,12 @@ static void test_port(void **state)
 	assert_int_equal(eqe.type, ORNIC_EV_PORT_ACTIVE);
 	assert_int_equal(le32toh(eqe.number), 1);
 	assert_int_equal(le32toh(eqe.info0), 1);
+	/* another frame size alone; the same again is no change */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(host_port_up(&p->host, 4300), ORNIC_ST_OK);
+		assert_int_equal(host_next(&p->eq0, &eqe), !i);
+	}
+	assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
 	m = (struct ornic_port_modify_cmd) { .mask = htole32(ORNIC_PORT_M_ADMIN) };
 	assert_int_equal(EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_OK);
 	assert_true(host_next(&p->eq0, &eqe));
@@ -804,22 +827,28 @@ static void test_gid(void **state)
 
 	host_gid_ipv4(good.gid, 0x0a000001);
 	assert_int_equal(EXEC(p, SET_GID, 2, good), ORNIC_ST_BAD_NUMBER);
-#define REFUSE_GID(member, val, status) do {					\
-	struct ornic_gid_entry bad = good;					\
-										\
-	bad.member = (val);							\
-	refused_at(p, EXEC(p, SET_GID, 1, bad), status, OFF(gid_entry, member));	\
-} while (0)
+#define REFUSE_GID(member, val, status)	REFUSE_AT(p, SET_GID, 1, good, member, val, status)
 	REFUSE_GID(port, 2, ORNIC_ST_BAD_PARAM);
 	REFUSE_GID(type, ORNIC_GID_ROCEV1, ORNIC_ST_BAD_PARAM);
 	REFUSE_GID(index, htole16(256), ORNIC_ST_BAD_PARAM);
 	REFUSE_GID(flags, htole32(5), ORNIC_ST_RESERVED);
 	REFUSE_GID(gid[0], 0xff, ORNIC_ST_BAD_PARAM);
 	REFUSE_GID(smac[0], 1, ORNIC_ST_BAD_PARAM);
+	REFUSE_GID(mbz[0], 1, ORNIC_ST_RESERVED);
+	memset(good.smac, 0, sizeof(good.smac));
+	good.vlan = htole16(5);
+	refused_at(p, EXEC(p, SET_GID, 1, good), ORNIC_ST_BAD_PARAM, OFF(gid_entry, smac));
+	good.smac[0] = 2;
 	good.flags |= htole32(ORNIC_GID_VLAN);
 	REFUSE_GID(vlan, htole16(4095), ORNIC_ST_BAD_PARAM);
-	good.flags = htole32(ORNIC_GID_VALID);
 	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
+	good.flags = htole32(ORNIC_GID_VALID);
+	good.vlan = htole16(4095);	/* without the flag it means nothing */
+	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_GET_GID, 2, &get, sizeof(get), &out,
+				   sizeof(out)), ORNIC_ST_BAD_NUMBER);
+	REFUSE_AT(p, GET_GID, 1, get, index, htole16(256), ORNIC_ST_BAD_PARAM);
+	REFUSE_AT(p, GET_GID, 1, get, mbz, 1, ORNIC_ST_RESERVED);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_GET_GID, 1, &get, sizeof(get), &out,
 				   sizeof(out)), 0);
 	assert_memory_equal(&out, &good, sizeof(good));
@@ -831,10 +860,12 @@ static void test_gid(void **state)
 	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
 	function_free(f2);
 	good.flags = 0;
+	REFUSE_GID(mbz[0], 1, ORNIC_ST_RESERVED);
 	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_GET_GID, 1, &get, sizeof(get), &out,
 				   sizeof(out)), 0);
-	assert_int_equal(out.flags, 0);
+	assert_memory_equal(&out, &((struct ornic_gid_entry) { .port = 1, .index = get.index }),
+			    sizeof(out));
 }
 
 /* The modify command @cmd changes nothing that a query reports. */

@@ -239,11 +239,28 @@ static void refuse(struct fixture *f, const struct ornic_rule_cmd *rule, uint8_t
 	refuse(f, &bad_, status, (const char *)&bad_.member - (const char *)&bad_);	\
 } while (0)
 
+/* Queue pairs that get no frames: one that is not RAW, and one without a receive queue */
+static void useless_targets(struct fixture *f, uint32_t number[2])
+{
+	struct ornic_qp_create_cmd cmd;
+	struct host_qp qp;
+
+	for (int raw = 0; raw < 2; raw++) {
+		host_qp_template(&f->p->host, &qp, raw ? ORNIC_QPT_RAW : ORNIC_QPT_UD, 4, f->p->pd,
+				 f->p->cq.number, f->p->cq.number, &cmd);
+		if (raw)
+			cmd.rq_log = ORNIC_NO_RING;
+		assert_int_equal(EXEC(f, QP_CREATE, 0, cmd), ORNIC_ST_OK);
+		number[raw] = host_number(&f->p->host);
+	}
+}
+
 /* ORN-STEER-4, ORN-STEER-6, ORN-STEER-13, ORN-STEER-16, ORN-STEER-19 */
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct ornic_rule_cmd good = port_rule(f, ALICE, 0);
+	uint32_t useless[2];
 
 	REFUSE(f, good, kind, ORNIC_RULE_SNIFFER, ORNIC_ST_UNSUPPORTED);
 	REFUSE(f, good, kind, 99, ORNIC_ST_UNSUPPORTED);
@@ -251,6 +268,9 @@ static void test_refused(void **state)
 	REFUSE(f, good, target_type, htole32(99), ORNIC_ST_UNSUPPORTED);
 	REFUSE(f, good, target_type, htole32(0x01000000), ORNIC_ST_UNSUPPORTED);
 	REFUSE(f, good, target, htole32(f->p->cq.number + 9999), ORNIC_ST_BAD_NUMBER);
+	useless_targets(f, useless);
+	for (int i = 0; i < 2; i++)
+		REFUSE(f, good, target, htole32(useless[i]), ORNIC_ST_BAD_NUMBER);
 	REFUSE(f, good, flow_tag, htole32(1 << 24), ORNIC_ST_BAD_PARAM);
 	REFUSE(f, good, flags, htole32(1), ORNIC_ST_RESERVED);
 	REFUSE(f, good, flags, htole32(1u << 31), ORNIC_ST_RESERVED);
@@ -270,6 +290,8 @@ static void test_refused(void **state)
 
 		refuse(f, &r, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, target));
 		REFUSE(f, r, flow_tag, htole32(1), ORNIC_ST_RESERVED);
+		REFUSE(f, r, value.dmac[0], 1, ORNIC_ST_RESERVED);
+		REFUSE(f, r, mask.dmac[0], 1, ORNIC_ST_RESERVED);
 		REFUSE(f, r, target_type, htole32(ORNIC_TARGET_DROP), ORNIC_ST_UNSUPPORTED);
 	}
 	good = port_rule(f, ALICE, 0);
@@ -811,7 +833,11 @@ static void test_group_refused(void **state)
 	struct fixture *f = *state;
 	struct ornic_rss_create_cmd good = group_of(f);
 	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
+	uint32_t useless[2];
 
+	useless_targets(f, useless);
+	for (int i = 0; i < 2; i++)
+		REFUSE_GROUP(f, good, table[1], htole32(useless[i]), ORNIC_ST_BAD_NUMBER);
 	REFUSE_GROUP(f, good, function, 0, ORNIC_ST_UNSUPPORTED);
 	REFUSE_GROUP(f, good, function, 2, ORNIC_ST_UNSUPPORTED);
 	REFUSE_GROUP(f, good, log_size, ORNIC_RSS_LOG_MAX_TABLE + 1, ORNIC_ST_LIMIT);
