@@ -112,6 +112,42 @@ static void test_enable(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
 }
 
+static uint64_t in_two_seconds(void)
+{
+	return engine_clock() + 2000000000ull;
+}
+
+/* ORN-CTL-18: each beat writes the three values; none comes without bus mastering. */
+static void test_heartbeat(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_status_block *b = dma_at(&p->host.dma, p->host.status);
+	uint64_t before = time(NULL) * 1000000000ull;
+
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_in_range(le64toh(b->wallclock), before, before + 60000000000ull);
+	assert_in_range(le64toh(b->clock), 1, engine_clock());
+	p->engine.clock = in_two_seconds;
+	for (unsigned int beat = 1; beat < 4; beat++) {
+		b->wallclock = 0;
+		b->clock = 0;
+		inproc_turn(p);
+		assert_int_equal(le64toh(b->heartbeat), beat);
+		assert_in_range(le64toh(b->wallclock), before, before + 60000000000ull);
+		assert_in_range(le64toh(b->clock), 1, engine_clock());
+	}
+	inproc_bus_master(p, false);
+	for (int i = 0; i < 3; i++)
+		inproc_turn(p);
+	assert_int_equal(le64toh(b->heartbeat), 3);
+	inproc_bus_master(p, true);
+	inproc_turn(p);
+	assert_int_equal(le64toh(b->heartbeat), 4);
+	host_disable(&p->host, ORNIC_REASON_USER);
+	inproc_turn(p);
+	assert_int_equal(le64toh(b->heartbeat), 4);
+}
+
 /*
  * Enable must fail with @syndrome, write nothing (ORN-CTL-10), and accept nothing except RESET
  * (ORN-CTL-16); a doorbell does no harm.
@@ -418,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_constants, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_widths, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable_refused, inproc_setup,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_teardown_of_everything, inproc_setup_ready,
