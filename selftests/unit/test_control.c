@@ -104,6 +104,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* File names have any bytes, JSON has not: other characters than ASCII become question marks. */
+static void test_text(void **state)
+{
+	json_t *good = control_text("\xc3\xa4"), *bad = control_text("/tmp/\xe4\xff.sock");
+
+	(void)state;
+	assert_string_equal(json_string_value(good), "\xc3\xa4");
+	assert_string_equal(json_string_value(bad), "/tmp/??.sock");
+	json_decref(good);
+	json_decref(bad);
+}
+
 /* ---- requests ------------------------------------------------------------- */
 
 static json_t *ask_bytes(struct fixture *f, const char *line, size_t len)
@@ -800,6 +812,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_request),
 		WITH(test_id),
+		WITH(test_text),
 		WITH(test_every_method_rejects_strangers),
 		WITH(test_notification),
 		WITH(test_depth),
