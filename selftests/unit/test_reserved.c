@@ -11,6 +11,7 @@
 
 #include "lib/inproc.h"
 
+#include <ornic/dm.h>
 #include <ornic/identify.h>
 #include <ornic/pd.h>
 #include <ornic/port.h>
@@ -85,7 +86,7 @@ static void bits(struct inproc *p, uint16_t opcode, uint32_t number, void *cmd, 
 	for (uint32_t bit = 0; bit < 8 * bytes; bit++) {
 		uint8_t *byte = (uint8_t *)cmd + off + bit / 8, old = *byte;
 
-		if (good >> bit & 1)
+		if (bit < 64 && good >> bit & 1)
 			continue;
 		*byte |= 1u << bit % 8;
 		if (!host_exec(&p->host, opcode, number, cmd, len, NULL, 0))
@@ -182,6 +183,143 @@ static void test_modify(void **state)
 	bits(p, ORNIC_OP_QP_MODIFY, qp.number, &init, sizeof(init),
 	     offsetof(struct ornic_qp_modify_cmd, mask), 4, 0x1fffff | ORNIC_QPM_COUNTER_SET);
 	BITS(p, CQ_MODIFY, p->cq.number, cq, mask, ORNIC_MODERATE_TIMING | ORNIC_MODERATE_TARGET);
+}
+
+#define MUST_BE_ZERO(p, op, number, cmd, member)	BITS(p, op, number, cmd, member, 0)
+
+/* ORN-ADM-11: all bytes that must be zero, of commands that create queues */
+static void test_zero_of_queues(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd eq = {
+		.log_entries = 4, .vector = htole16(1), .classes = htole64(ORNIC_EQ_COMPLETION),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(p->eq1.number), .record = eq.record,
+		.pages = eq.pages,
+	};
+	struct ornic_srq_create_cmd srq = {
+		.log_entries = 4, .stride = 6, .pd = htole32(p->pd), .max_sge = htole16(1),
+		.record = eq.record, .pages = eq.pages,
+	};
+	struct ornic_qp_create_cmd qp;
+	struct host_qp h;
+
+	MUST_BE_ZERO(p, EQ_CREATE, 0, eq, flags);
+	MUST_BE_ZERO(p, EQ_CREATE, 0, eq, want);
+	MUST_BE_ZERO(p, EQ_CREATE, 0, eq, mod_count);
+	MUST_BE_ZERO(p, EQ_CREATE, 0, eq, mod_period_us);
+	MUST_BE_ZERO(p, EQ_CREATE, 0, eq, mbz);
+	MUST_BE_ZERO(p, CQ_CREATE, 0, cq, mbz0);
+	MUST_BE_ZERO(p, CQ_CREATE, 0, cq, want);
+	MUST_BE_ZERO(p, CQ_CREATE, 0, cq, mbz1);
+	MUST_BE_ZERO(p, SRQ_CREATE, 0, srq, xrcd);
+	MUST_BE_ZERO(p, SRQ_CREATE, 0, srq, cq);
+	MUST_BE_ZERO(p, SRQ_CREATE, 0, srq, mbz0);
+	MUST_BE_ZERO(p, SRQ_CREATE, 0, srq, want);
+	MUST_BE_ZERO(p, SRQ_CREATE, 0, srq, mbz1);
+	host_qp_template(&p->host, &h, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &qp);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, port);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, mbz0);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, xrcd);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, max_lso_header);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, want);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, cc_profile);
+	MUST_BE_ZERO(p, QP_CREATE, 0, qp, mbz1);
+}
+
+/* ORN-ADM-11: the same for domains, memory and the port */
+static void test_zero_of_others(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd pd = { 0 };
+	struct ornic_dm_create_cmd dm = { .bytes = htole64(1) };
+	struct ornic_key_create_cmd region = { .kind = ORNIC_KEY_REGION, .pd = htole32(p->pd) };
+	struct ornic_key_create_cmd all = { .kind = ORNIC_KEY_PHYS_ALL };
+	struct ornic_key_create_cmd window = { .kind = ORNIC_KEY_MW1, .pd = region.pd };
+	struct ornic_identify_cmd id = { .page = ORNIC_ID_DEVICE };
+	struct ornic_stat_read_cmd stat = { 0 };
+	struct ornic_port_modify_cmd port = { 0 };
+	struct ornic_gid_entry gid = { .port = 1 };
+	struct ornic_gid_get_cmd get = { 0 };
+
+	MUST_BE_ZERO(p, PD_CREATE, 0, pd, want);
+	MUST_BE_ZERO(p, XRCD_CREATE, 0, pd, want);
+	MUST_BE_ZERO(p, DM_CREATE, 0, dm, mbz);
+	MUST_BE_ZERO(p, DM_CREATE, 0, dm, want);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, mbz0);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, max_pages);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, pages.mbz);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, dm);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, mbz1);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, dm_offset);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, want);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, region, mbz2);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, all, iova);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, all, length);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, all, pages);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, flags);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, access);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, max_pages);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, iova);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, length);
+	MUST_BE_ZERO(p, KEY_CREATE, 0, window, pages);
+	MUST_BE_ZERO(p, IDENTIFY, 0, id, mbz);
+	MUST_BE_ZERO(p, STAT_READ, 0, stat, clear);
+	MUST_BE_ZERO(p, STAT_READ, 0, stat, mbz);
+	MUST_BE_ZERO(p, PORT_MODIFY, 1, port, flags);
+	MUST_BE_ZERO(p, PORT_MODIFY, 1, port, mbz);
+	MUST_BE_ZERO(p, SET_GID, 1, gid, mbz);
+	MUST_BE_ZERO(p, GET_GID, 1, get, mbz);
+}
+
+/* ORN-ADM-11: the same for commands that change an object */
+static void test_zero_of_changes(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_moderate_cmd moderate = { 0 };
+	struct ornic_qp_modify_cmd qp = {
+		.mask = htole32(ORNIC_QPM_STATE), .next_state = ORNIC_QPS_RESET,
+	};
+	struct ornic_key_modify_cmd key = { .mask = htole32(ORNIC_KEYM_ACCESS) };
+	struct ornic_cq_resize_cmd resize = {
+		.log_entries = 6, .record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 4096, 4096)),
+	};
+	struct ornic_srq_create_cmd srq = {
+		.log_entries = 4, .stride = 6, .pd = htole32(p->pd), .max_sge = htole16(1),
+		.record = resize.record, .pages = resize.pages,
+	};
+	struct ornic_srq_resize_cmd srq_resize = {
+		.log_entries = 4, .record = resize.record, .pages = resize.pages,
+	};
+	struct ornic_srq_modify_cmd srq_modify = { 0 };
+	struct host_qp h;
+	uint32_t n;
+
+	MUST_BE_ZERO(p, EQ_MODIFY, p->eq1.number, moderate, mbz);
+	MUST_BE_ZERO(p, CQ_MODIFY, p->cq.number, moderate, mbz);
+	MUST_BE_ZERO(p, CQ_RESIZE, p->cq.number, resize, mbz);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &srq, sizeof(srq), NULL, 0),
+			 ORNIC_ST_OK);
+	n = host_number(&p->host);
+	MUST_BE_ZERO(p, SRQ_MODIFY, n, srq_modify, mbz);
+	MUST_BE_ZERO(p, SRQ_RESIZE, n, srq_resize, mbz);
+	MUST_BE_ZERO(p, SRQ_RESIZE, n, srq_resize, limit);
+	assert_int_equal(host_qp_create(&p->host, &h, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), ORNIC_ST_OK);
+	MUST_BE_ZERO(p, QP_MODIFY, h.number, qp, mbz0);
+	MUST_BE_ZERO(p, QP_MODIFY, h.number, qp, mbz1);
+	MUST_BE_ZERO(p, QP_MODIFY, h.number, qp, mbz2);
+	MUST_BE_ZERO(p, QP_MODIFY, h.number, qp, mbz3);
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 8192, 0, &n), ORNIC_ST_OK);
+	MUST_BE_ZERO(p, KEY_MODIFY, n, key, mbz);
+	MUST_BE_ZERO(p, KEY_MODIFY, n, key, attr.mbz0);
+	MUST_BE_ZERO(p, KEY_MODIFY, n, key, attr.mbz1);
+	MUST_BE_ZERO(p, KEY_MODIFY, n, key, attr.want);
+	MUST_BE_ZERO(p, KEY_MODIFY, n, key, attr.mbz2);
 }
 
 /* ORN-GEN-4: Identify pages, registers */
@@ -331,7 +469,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		READY(test_opcodes), READY(test_queues), READY(test_memory_and_port),
 		READY(test_modify), READY(test_vendor), READY(test_work),
-		READY(test_undefined_bytes),
+		READY(test_undefined_bytes), READY(test_zero_of_queues),
+		READY(test_zero_of_others), READY(test_zero_of_changes),
 		cmocka_unit_test_setup_teardown(test_features, inproc_setup, inproc_teardown),
 	};
 
