@@ -390,6 +390,9 @@ static void test_flag(void **state)
 	host_qp_template(&p->host, &qp, ORNIC_QPT_UD, 4, p->pd, p->cq.number, p->cq.number, &cmd);
 	cmd.flags |= htole32(ORNIC_QP_F_BLOCK_MC_LOOP);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0), 0);
+	p->f->dev.features &= ~ORNIC_FEATURE(MCAST);		/* ORN-FEA-2 */
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_UNSUPPORTED);
 	cmd.type = ORNIC_QPT_RC;
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
 			 ORNIC_ST_BAD_PARAM);

@@ -420,6 +420,9 @@ static void test_qp(void **state)
 	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_VLAN_STRIP), ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(1u << 5), ORNIC_ST_RESERVED);
 	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_DRIVER), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, flags, htole32(ORNIC_QP_F_BLOCK_MC_LOOP), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, good, max_lso_header, htole16(1), ORNIC_ST_UNSUPPORTED);
+	REFUSE(p, QP_CREATE, good, cc_profile, htole32(1), ORNIC_ST_UNSUPPORTED);
 	REFUSE(p, QP_CREATE, good, dbpage, htole32(5000), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, good, sq_log, 16, ORNIC_ST_LIMIT);
 	REFUSE(p, QP_CREATE, good, sq_stride, 5, ORNIC_ST_BAD_PARAM);
@@ -625,16 +628,24 @@ static void test_xrc(void **state)
 static void test_gsi(void **state)
 {
 	struct inproc *p = *state;
+	struct ornic_qp_create_cmd cmd;
 	struct ornic_qp_query_rsp q;
 	struct host_qp a, b;
 
+	host_qp_template(&p->host, &a, ORNIC_QPT_GSI, 4, p->pd, p->cq.number, p->cq.number, &cmd);
+	REFUSE(p, QP_CREATE, cmd, port, 0, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, QP_CREATE, cmd, port, 2, ORNIC_ST_BAD_PARAM);
 	assert_int_equal(host_qp_create(&p->host, &a, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
 	assert_int_equal(host_qp_create(&p->host, &b, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
 					p->cq.number), ORNIC_ST_EXISTS);
+	/* That is not the case for other types, which may be bound to a port too. */
+	assert_int_equal(host_qp_create(&p->host, &b, ORNIC_QPT_RAW, 4, p->pd, p->cq.number,
+					p->cq.number), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_QUERY, a.number, NULL, 0, &q, sizeof(q)),
 			 0);
 	assert_int_equal(le32toh(q.wire_qpn), 1);
+	assert_int_equal(q.attr.port, 1);
 	assert_int_equal(DESTROY(p, QP, a.number), ORNIC_ST_OK);
 	assert_int_equal(host_qp_create(&p->host, &b, ORNIC_QPT_GSI, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
@@ -868,6 +879,55 @@ static void test_gid(void **state)
 			    sizeof(out));
 }
 
+/* Every command that names an object is rejected if there is no object of that number. */
+static void test_no_object(void **state)
+{
+	static const struct {
+		uint16_t opcode;
+		uint16_t in;
+	} ops[] = {
+		{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
+		{ ORNIC_OP_EQ_QUERY, 0 },
+		{ ORNIC_OP_EQ_DESTROY, 0 },
+		{ ORNIC_OP_PD_DESTROY, 0 },
+		{ ORNIC_OP_XRCD_DESTROY, 0 },
+		{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd) },
+		{ ORNIC_OP_KEY_QUERY, 0 },
+		{ ORNIC_OP_KEY_DESTROY, 0 },
+		{ ORNIC_OP_DM_DESTROY, 0 },
+		{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
+		{ ORNIC_OP_CQ_QUERY, 0 },
+		{ ORNIC_OP_CQ_DESTROY, 0 },
+		{ ORNIC_OP_CQ_RESIZE, sizeof(struct ornic_cq_resize_cmd) },
+		{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd) },
+		{ ORNIC_OP_SRQ_QUERY, 0 },
+		{ ORNIC_OP_SRQ_DESTROY, 0 },
+		{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd) },
+		{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd) },
+		{ ORNIC_OP_QP_QUERY, 0 },
+		{ ORNIC_OP_QP_DESTROY, 0 },
+		{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd) },
+		{ ORNIC_OP_PORT_QUERY, 0 },
+		{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry) },
+		{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd) },
+		{ ORNIC_OP_RULE_DESTROY, 0 },
+		{ ORNIC_OP_RSS_DESTROY, 0 },
+		{ ORNIC_OP_COUNTER_DESTROY, 0 },
+	};
+	static const uint32_t numbers[] = { 0, 63, 0x7fffff, 0xffffffff };
+	struct inproc *p = *state;
+	uint8_t in[512] = { 0 };
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		/* KEY_MODIFY needs a mask. */
+		in[0] = ops[i].opcode == ORNIC_OP_KEY_MODIFY ? ORNIC_KEYM_ACCESS : 0;
+		/* EQ 0 exists. */
+		for (int n = ops[i].opcode >> 8 == ORNIC_OP_EQ_CREATE >> 8; n < 4; n++)
+			assert_int_equal(host_exec(&p->host, ops[i].opcode, numbers[n], in,
+						   ops[i].in, NULL, 0), ORNIC_ST_BAD_NUMBER);
+	}
+}
+
 /* The modify command @cmd changes nothing that a query reports. */
 static void unchanged(struct inproc *p, uint16_t modify, uint16_t query, uint32_t number,
 		      const void *cmd, uint16_t len)
@@ -958,7 +1018,7 @@ int main(void)
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		PLAIN(test_features_late),
 		READY(test_port), READY(test_gid), READY(test_rules),
-		READY(test_unselected),
+		READY(test_unselected), READY(test_no_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
