@@ -113,6 +113,14 @@ static void test_entry_rules(void **state)
 	c.out_len = htole16(64);
 	c.out_addr = htole64(INPROC_BASE + INPROC_BYTES - 64 + 64);
 	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
+	/* the end of the buffer is not there */
+	c.out_len = htole16(128);
+	c.out_addr = htole64(INPROC_BASE + INPROC_BYTES - 64);
+	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
+	assert_int_equal(syndrome(p), ENTRY(out_addr));
+	c.out_addr = htole64(p->host.payload + 4);
+	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(syndrome(p), ENTRY(out_addr));
 	c.out_addr = htole64(UINT64_MAX & ~63ull);
 	assert_int_equal(submit(p, &c), ORNIC_ST_DMA_ERROR);
 	assert_int_equal(submit(p, &ok), ORNIC_ST_OK);
@@ -319,6 +327,67 @@ static void test_ring_unmapped(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
 }
 
+static void map(struct inproc *p, uint64_t addr, uint64_t end)
+{
+	if (addr < end)
+		assert_int_equal(gpa_map(p->ep.gpa, addr, end - addr, GPA_READ | GPA_WRITE,
+					 p->host.dma.fd, addr - INPROC_BASE), 0);
+}
+
+/* Each ring alone, and the record of the ACQ, which a doorbell makes the device read */
+static void test_pieces_unmapped(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint64_t end = INPROC_BASE + INPROC_BYTES, before;
+
+	p->host.acq_rec = dma_alloc(&p->host.dma, 4096, 4096);
+	for (int i = 0; i < 4; i++) {
+		uint64_t hole = i == 0 ? p->host.asq : i == 1 ? p->host.acq : p->host.acq_rec;
+
+		host_reset(&p->host, ORNIC_REASON_USER);
+		assert_int_equal(host_enable(&p->host), 0);
+		assert_int_equal(host_eq_create(&p->host, &p->eq0, 4, 0,
+						ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN), 0);
+		inproc_turn(p);
+		assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+		map(p, INPROC_BASE, hole);
+		map(p, hole + 4096, end);
+		before = inproc_counter(p, CNT_admin_commands);
+		if (i < 3)
+			host_submit(&p->host, &cmd);
+		else
+			host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ACQ, 0);
+		for (int turn = 0; turn < 3; turn++)
+			inproc_turn(p);
+		fatal(p);
+		assert_int_equal(inproc_counter(p, CNT_admin_commands), before);
+		assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+		map(p, INPROC_BASE, end);
+	}
+}
+
+/* A reset while the device waits for room in the ACQ leaves no timer behind. */
+static void test_reset_while_full(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint32_t entries = 1u << p->host.log_admin;
+
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < 2 * entries; i++) {
+			if (i == entries)
+				p->host.done += entries;
+			host_submit(&p->host, &cmd);
+			inproc_turn(p);
+		}
+		assert_int_equal(p->engine.timers.n, 2);
+		host_reset(&p->host, ORNIC_REASON_USER);
+		assert_int_equal(p->engine.timers.n, 0);
+		assert_int_equal(host_enable(&p->host), 0);
+	}
+}
+
 /* No command is lost, for every interleaving of post and sleep (ORN-RNG-6). */
 static void test_sleep(void **state)
 {
@@ -344,6 +413,22 @@ static void arm_admin(struct inproc *p, uint32_t index, uint32_t sn)
 			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
 }
 
+/* Without EQ 0 an arm waits until there is one. */
+static void test_armed_before_eq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eqe eqe;
+
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
+	arm_admin(p, 0, 1);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), 0);
+	assert_int_equal(host_eq_create(&p->host, &p->eq0, 4, 0, ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN),
+			 0);
+	assert_true(host_wait(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_ADMIN);
+}
+
 /* ORN-ADM-6, ORN-RNG-9 */
 static void test_event(void **state)
 {
@@ -366,6 +451,13 @@ static void test_event(void **state)
 	arm_admin(p, p->host.done, 2);
 	assert_int_equal(submit(p, &cmd), 0);
 	assert_true(host_next(&p->eq0, &eqe));
+	/* The doorbell makes the device look for a completion that it has already written. */
+	inproc_turn(p);
+	arm_admin(p, p->host.done - 1, 3);
+	inproc_turn(p);
+	assert_false(host_next(&p->eq0, &eqe));
+	host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ACQ, 0);
+	assert_true(host_next(&p->eq0, &eqe));
 }
 
 #define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
@@ -382,7 +474,10 @@ int main(void)
 		READY(test_producer_backwards),
 		READY(test_consumer_too_far),
 		READY(test_ring_unmapped),
+		READY(test_pieces_unmapped),
+		READY(test_reset_while_full),
 		READY(test_sleep),
+		READY(test_armed_before_eq),
 		READY(test_event),
 	};
 

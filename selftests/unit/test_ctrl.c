@@ -190,6 +190,10 @@ static void test_enable_refused(void **state)
 		host_set64(h, addr[i], UINT64_MAX - 63);
 		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
 	}
+	for (unsigned int i = 0; i < 2; i++) {		/* the end of a ring is not there */
+		host_set64(h, addr[i], INPROC_BASE + INPROC_BYTES - ORNIC_ENTRY_BYTES);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
+	}
 	for (unsigned int i = 0; i < 6; i++) {
 		host_set32(h, ORNIC_REG_ADMIN_SIZE, size[i]);
 		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_ENABLE_PARAM);

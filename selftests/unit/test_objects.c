@@ -503,6 +503,9 @@ static void test_srq(void **state)
 	REFUSE(p, SRQ_CREATE, good, mbz1, htole32(1), ORNIC_ST_RESERVED);
 	REFUSE(p, SRQ_CREATE, good, record, htole64(INPROC_BASE + 32), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, SRQ_CREATE, good, pages.offset, htole32(8), ORNIC_ST_BAD_PARAM);
+	good.stride = 5;
+	REFUSE(p, SRQ_CREATE, good, pages.offset, htole32(32), ORNIC_ST_BAD_PARAM);
+	good.stride = 6;
 	assert_int_equal(p->f->dev.list_budget, budget);
 	assert_int_equal(p->f->dev.srqs.used, 0);
 
