@@ -25,8 +25,11 @@
 static int identify(struct inproc *p, uint8_t page, uint16_t index, void *out, uint16_t len)
 {
 	struct ornic_identify_cmd in = { .page = page, .index = htole16(index) };
+	int st = host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, len);
 
-	return host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), out, len);
+	/* @len is that of the page. */
+	assert_int_equal(le32toh(p->host.cpl.out_size), st ? 0 : len);
+	return st;
 }
 
 /* ORN-FEA-7, ORN-IDN-7, ORN-IDN-8, ORN-IDN-9 */
