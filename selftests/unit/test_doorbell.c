@@ -75,6 +75,8 @@ static void test_nonsense(void **state)
 	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, 0)), -1);
 	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, 0xffffff)), -1);
 	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SRQ, 1)), -1);
+	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_CQ_ARM, 77)), -1);
+	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_EQ_ARM, 77)), -1);
 	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_ADMIN, 2)), -1);
 	for (uint32_t kind = 6; kind < 16; kind++)
 		assert_int_equal(ring(p, PAGE(0), 8, payload(kind, 0)), -1);
@@ -88,6 +90,27 @@ static void test_nonsense(void **state)
 	assert_int_equal(ring(p, PAGE(1) + ORNIC_DB_PUSH, 8, ~0ull), 0);
 	assert_int_equal(ring(p, PAGE(1023) + 4088, 8, ~0ull), 0);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
+/* A queue that the queue pair does not have cannot be rung. */
+static void test_absent_queue(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_qp_create_cmd cmd;
+	struct host_qp qp;
+
+	for (int sq = 0; sq < 2; sq++) {
+		host_qp_template(&p->host, &qp, ORNIC_QPT_UD, 4, p->pd, p->cq.number, p->cq.number,
+				 &cmd);
+		*(sq ? &cmd.sq_log : &cmd.rq_log) = ORNIC_NO_RING;
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL,
+					   0), 0);
+		qp.number = host_number(&p->host);
+		assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_SQ, qp.number)),
+				 sq ? -1 : 1);
+		assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_RQ, qp.number)),
+				 sq ? 1 : -1);
+	}
 }
 
 /* ORN-DB-6 */
@@ -169,7 +192,8 @@ static void test_not_ready(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_ownership), READY(test_nonsense), READY(test_flood), READY(test_told),
+		READY(test_ownership), READY(test_nonsense), READY(test_absent_queue),
+		READY(test_flood), READY(test_told),
 		PLAIN(test_stride), PLAIN(test_not_ready),
 	};
 
