@@ -12,6 +12,7 @@
 
 #include "engine/link.h"
 #include "engine/qp.h"
+#include "log.h"
 #include "mem/gpa.h"
 
 #include <endian.h>
@@ -146,6 +147,13 @@ static void test_heartbeat(void **state)
 	host_disable(&p->host, ORNIC_REASON_USER);
 	inproc_turn(p);
 	assert_int_equal(le64toh(b->heartbeat), 4);
+	/* The next enable counts from 0. */
+	host_prepare(&p->host, 9);
+	b->heartbeat = htole64(7);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(le64toh(b->heartbeat), 0);
+	inproc_turn(p);
+	assert_int_equal(le64toh(b->heartbeat), 1);
 }
 
 /*
@@ -208,6 +216,31 @@ static void test_enable_refused(void **state)
 	inproc_bus_master(p, true);
 	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT);
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
+/*
+ * Without share=on the VMM offers memory without a descriptor, or a private copy without the nonce.
+ * The error line says so.
+ */
+static void test_not_shared(void **state)
+{
+	struct inproc *p = *state;
+	char said[256];
+
+	for (int copy = 0; copy < 2; copy++) {
+		host_prepare(&p->host, 7);
+		if (copy)
+			host_set32(&p->host, ORNIC_REG_NONCE, 8);
+		assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+		assert_int_equal(gpa_map(p->ep.gpa, INPROC_BASE, INPROC_BYTES,
+					 GPA_READ | GPA_WRITE, copy ? p->host.dma.fd : -1, 0), 0);
+		log_keep(said, sizeof(said));
+		host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+		log_keep(NULL, 0);
+		assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_HOST_MEMORY);
+		assert_non_null(strstr(said, "share=on"));
+		host_reset(&p->host, ORNIC_REASON_ENABLE_TIMEOUT);
+	}
 }
 
 /* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: no state survives a disable, and no event reports it. */
@@ -461,6 +494,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable_refused, inproc_setup,
 						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_not_shared, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_teardown_of_everything, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_flr, inproc_setup_ready, inproc_teardown),
