@@ -113,6 +113,40 @@ static void test_enable(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
 }
 
+/* ENABLE of a device that is enabled, and a disable of one that is not, do nothing. */
+static void test_control_again(void **state)
+{
+	struct inproc *p = *state;
+
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	assert_int_equal(p->f->dev.eqs.used, 2);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	host_disable(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
+	host_disable(&p->host, ORNIC_REASON_SHUTDOWN);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE), ORNIC_REASON_USER << 16);
+	host_set32(&p->host, ORNIC_REG_NONCE, 0x1234);		/* writable again */
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_NONCE), 0x1234);
+}
+
+/* ORN-CTL-20: stores behind the registers change nothing, also while others can be written. */
+static void test_reserved_stores(void **state)
+{
+	struct inproc *p = *state;
+	struct function *before = malloc(sizeof(*before));
+
+	assert_non_null(before);
+	memcpy(before, p->f, sizeof(*before));
+	for (uint64_t off = ORNIC_REG_END; off < ORNIC_REG_BYTES; off += 4) {
+		store(p, off, 4, UINT32_MAX);
+		assert_int_equal(load(p, off, 4), 0);
+	}
+	assert_memory_equal(before, p->f, sizeof(*before));
+	free(before);
+}
+
 static uint64_t in_two_seconds(void)
 {
 	return engine_clock() + 2000000000ull;
@@ -491,6 +525,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_constants, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_widths, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_control_again, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_reserved_stores, inproc_setup,
+						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable_refused, inproc_setup,
 						inproc_teardown),
