@@ -39,10 +39,8 @@ static uint64_t func_bar_read(struct vfu_func *v, unsigned int bar, uint64_t off
 {
 	if (bar == ORNIC_BAR_DM)
 		return dm_bar_read(to_function(v), off, len);
-	if (bar != ORNIC_BAR_REGS || len < 4)
+	if (bar != ORNIC_BAR_REGS)
 		return UINT64_MAX;
-	if (off >= FUNC_DB_OFFSET || off >= ORNIC_REG_BYTES)
-		return 0;
 	return ctrl_read(to_function(v), off, len);
 }
 
