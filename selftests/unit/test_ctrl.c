@@ -74,6 +74,9 @@ static void test_widths(void **state)
 
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 1), 0xff);
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 2), 0xffff);
+	assert_int_equal(load(p, ORNIC_REG_BYTES, 1), 0xff);
+	assert_int_equal(load(p, FUNC_DB_OFFSET, 2), 0xffff);
+	assert_int_equal(load(p, FUNC_DB_OFFSET, 4), 0);
 	store(p, ORNIC_REG_NONCE, 2, 1);
 	store(p, ORNIC_REG_NONCE, 1, 1);
 	assert_int_equal(load(p, ORNIC_REG_NONCE, 4), 0);
@@ -517,6 +520,15 @@ static void test_d3hot(void **state)
 	assert_int_equal(p->f->dev.eqs.used, 0);
 	p->f->vfu.ops->power_state(&p->f->vfu, false);
 	assert_int_equal(host_enable(&p->host), 0);
+	/* The way back to D0 stops nothing, and FATAL stays as it is. */
+	p->f->vfu.ops->power_state(&p->f->vfu, false);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	inproc_turn(p);
+	p->f->vfu.ops->power_state(&p->f->vfu, true);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), ORNIC_CTL_ENABLE);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 }
 
 int main(void)
