@@ -69,6 +69,38 @@ static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
 	return 0;
 }
 
+/* Optional attributes of each type's transitions */
+static uint32_t may(uint8_t type, uint8_t from, uint8_t to)
+{
+	bool rc = type == ORNIC_QPT_RC, raw = type == ORNIC_QPT_RAW, ud = type == ORNIC_QPT_UD;
+	uint32_t rate = rc || raw ? ORNIC_QPM_RATE_LIMIT : 0, tune = 0, drained;
+
+	if (ud)
+		tune = ORNIC_QPM_QKEY;
+	else if (!raw)
+		tune = ORNIC_QPM_ACCESS | ORNIC_QPM_PATH_MIG_STATE |
+		       (rc ? ORNIC_QPM_MIN_RNR_TIMER : 0);
+	drained = raw ? 0 : ORNIC_QPM_PKEY_INDEX | (ud ? 0 : ORNIC_QPM_PATH);
+	if (rc)
+		drained |= ORNIC_QPM_PORT | ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT |
+			   ORNIC_QPM_RNR_RETRY | ORNIC_QPM_MAX_RD_ATOMIC |
+			   ORNIC_QPM_MAX_DEST_RD_ATOMIC;
+	if (to == ORNIC_QPS_INIT)
+		return raw ? ORNIC_QPM_PORT : ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT |
+					      (ud ? ORNIC_QPM_QKEY : ORNIC_QPM_ACCESS);
+	if (to == ORNIC_QPS_RTR)
+		return raw ? 0 : tune | ORNIC_QPM_PKEY_INDEX | rate;
+	if (to == ORNIC_QPS_SQD)
+		return ORNIC_QPM_SQD_NOTIFY | (from == ORNIC_QPS_SQD ? tune | drained : 0);
+	if (to != ORNIC_QPS_RTS)
+		return 0;
+	if (from == ORNIC_QPS_RTR)
+		return tune | rate | (rc ? ORNIC_QPM_TIMEOUT : 0);
+	if (from == ORNIC_QPS_RTS)
+		return tune | rate;
+	return from == ORNIC_QPS_SQE && !ud ? ORNIC_QPM_ACCESS : tune;
+}
+
 static bool legal(uint8_t type, uint8_t from, uint8_t to)
 {
 	static const char *const table[STATES] = {
@@ -103,6 +135,31 @@ static int modify(struct host_qp *qp, uint32_t mask, uint8_t to)
 	return host_qp_state(qp, &m);
 }
 
+/* Add each attribute to the required ones of a legal transition. */
+static void all_attributes(struct inproc *p, struct host_qp *qp, uint8_t type, uint8_t from,
+			   uint8_t to)
+{
+	uint32_t need = needs(type, from, to);
+	uint32_t good = need | may(type, from, to) | ORNIC_QPM_STATE | ORNIC_QPM_COUNTER_SET;
+	uint32_t known = (0x1fffff & ~(ORNIC_QPM_CAP | ORNIC_QPM_ALT_PATH | ORNIC_QPM_CUR_STATE)) |
+			 ORNIC_QPM_RATE_LIMIT | ORNIC_QPM_COUNTER_SET;
+	struct qp *dev_qp = table_get(&p->f->dev.qps, qp->number);
+
+	for (uint32_t bit = 1; bit; bit <<= 1) {
+		int want = good & bit ? ORNIC_ST_OK : ORNIC_ST_BAD_PARAM, got;
+
+		if (!(known & bit))
+			continue;
+		dev_qp->state = from;
+		got = modify(qp, need | bit, to);
+		if (got != want)
+			fail_msg("type %u from %u to %u, attribute 0x%x: status %d", type, from, to,
+				 bit, got);
+		dev_qp->state = ORNIC_QPS_RTS;
+		assert_int_equal(modify(qp, 0, ORNIC_QPS_RESET), ORNIC_ST_OK);
+	}
+}
+
 static void all_transitions(struct inproc *p, uint8_t type)
 {
 	struct qp *dev_qp;
@@ -134,6 +191,7 @@ static void all_transitions(struct inproc *p, uint8_t type)
 			assert_int_equal(dev_qp->state, to);
 			dev_qp->state = ORNIC_QPS_RTS;
 			assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), ORNIC_ST_OK);
+			all_attributes(p, &qp, type, from, to);
 		}
 	}
 	assert_int_equal(modify(&qp, 0, STATES), ORNIC_ST_BAD_PARAM);
