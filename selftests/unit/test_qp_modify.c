@@ -13,6 +13,7 @@
 
 #include "engine/qp.h"
 
+#include <ornic/pd.h>
 #include <endian.h>
 #include <string.h>
 
@@ -44,6 +45,10 @@ static struct ornic_qp_modify_cmd whole(void)
 /* Required attributes of each type's transitions; all other transitions are illegal */
 static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
 {
+	if (type == ORNIC_QPT_XRC_INI)
+		return needs(from == ORNIC_QPS_RTR ? ORNIC_QPT_RC : ORNIC_QPT_UC, from, to);
+	if (type == ORNIC_QPT_XRC_TGT && from != ORNIC_QPS_RTR)
+		return needs(ORNIC_QPT_RC, from, to);
 	if (type == ORNIC_QPT_RC) {
 		if (from == ORNIC_QPS_RESET && to == ORNIC_QPS_INIT)
 			return ORNIC_QPM_PORT;
@@ -72,6 +77,7 @@ static uint32_t needs(uint8_t type, uint8_t from, uint8_t to)
 /* Optional attributes of each type's transitions */
 static uint32_t may(uint8_t type, uint8_t from, uint8_t to)
 {
+	bool ini = type == ORNIC_QPT_XRC_INI, tgt = type == ORNIC_QPT_XRC_TGT;
 	bool rc = type == ORNIC_QPT_RC, raw = type == ORNIC_QPT_RAW, ud = type == ORNIC_QPT_UD;
 	uint32_t rate = rc || raw ? ORNIC_QPM_RATE_LIMIT : 0, tune = 0, drained;
 
@@ -79,10 +85,12 @@ static uint32_t may(uint8_t type, uint8_t from, uint8_t to)
 		tune = ORNIC_QPM_QKEY;
 	else if (!raw)
 		tune = ORNIC_QPM_ACCESS | ORNIC_QPM_PATH_MIG_STATE |
-		       (rc ? ORNIC_QPM_MIN_RNR_TIMER : 0);
+		       (rc || tgt ? ORNIC_QPM_MIN_RNR_TIMER : 0);
 	drained = raw ? 0 : ORNIC_QPM_PKEY_INDEX | (ud ? 0 : ORNIC_QPM_PATH);
-	if (rc)
-		drained |= ORNIC_QPM_PORT | ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT |
+	/* In SQD the device allows XRC all attributes of RC (ORN-QP-32). */
+	if (rc || ini || tgt)
+		drained |= ORNIC_QPM_MIN_RNR_TIMER | ORNIC_QPM_PORT |
+			   ORNIC_QPM_TIMEOUT | ORNIC_QPM_RETRY_CNT |
 			   ORNIC_QPM_RNR_RETRY | ORNIC_QPM_MAX_RD_ATOMIC |
 			   ORNIC_QPM_MAX_DEST_RD_ATOMIC;
 	if (to == ORNIC_QPS_INIT)
@@ -95,7 +103,8 @@ static uint32_t may(uint8_t type, uint8_t from, uint8_t to)
 	if (to != ORNIC_QPS_RTS)
 		return 0;
 	if (from == ORNIC_QPS_RTR)
-		return tune | rate | (rc ? ORNIC_QPM_TIMEOUT : 0);
+		return tune | rate | (rc || ini || tgt ? ORNIC_QPM_TIMEOUT : 0) |
+		       (tgt ? ORNIC_QPM_SQ_PSN : 0);
 	if (from == ORNIC_QPS_RTS)
 		return tune | rate;
 	return from == ORNIC_QPS_SQE && !ud ? ORNIC_QPM_ACCESS : tune;
@@ -160,13 +169,32 @@ static void all_attributes(struct inproc *p, struct host_qp *qp, uint8_t type, u
 	}
 }
 
+/* Create a queue pair of any type; those of XRC have no receive queue, or no queue. */
+static void create(struct inproc *p, struct host_qp *qp, uint8_t type)
+{
+	struct ornic_pd_create_cmd domain = { 0 };
+	struct ornic_qp_create_cmd cmd;
+
+	host_qp_template(&p->host, qp, type, 4, p->pd, p->cq.number, p->cq.number, &cmd);
+	if (type == ORNIC_QPT_XRC_INI || type == ORNIC_QPT_XRC_TGT)
+		cmd.rq_log = ORNIC_NO_RING;
+	if (type == ORNIC_QPT_XRC_TGT) {
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_XRCD_CREATE, 0, &domain,
+					   sizeof(domain), NULL, 0), 0);
+		cmd.xrcd = htole32(host_number(&p->host));
+		cmd.pd = 0;
+		cmd.sq_log = ORNIC_NO_RING;
+	}
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_QP_CREATE, 0, &cmd, sizeof(cmd), NULL, 0), 0);
+	qp->number = host_number(&p->host);
+}
+
 static void all_transitions(struct inproc *p, uint8_t type)
 {
 	struct qp *dev_qp;
 	struct host_qp qp;
 
-	assert_int_equal(host_qp_create(&p->host, &qp, type, 4, p->pd, p->cq.number,
-					p->cq.number), 0);
+	create(p, &qp, type);
 	dev_qp = table_get(&p->f->dev.qps, qp.number);
 	for (uint8_t from = 0; from < STATES; from++) {
 		for (uint8_t to = 0; to < STATES; to++) {
@@ -216,6 +244,14 @@ static void test_uc(void **state)
 {
 	prepare(*state);
 	all_transitions(*state, ORNIC_QPT_UC);
+}
+
+/* ORN-QP-2, ORN-QP-12 */
+static void test_xrc(void **state)
+{
+	prepare(*state);
+	all_transitions(*state, ORNIC_QPT_XRC_INI);
+	all_transitions(*state, ORNIC_QPT_XRC_TGT);
 }
 
 /* ORN-QP-2, ORN-QP-12 */
@@ -649,7 +685,8 @@ static void test_unselected(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_ranges),
+		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_xrc),
+		READY(test_ranges),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
 		READY(test_cq_in_error), READY(test_drained), READY(test_query), READY(test_rate),
 		READY(test_unselected), READY(test_port), READY(test_counter_set),
