@@ -208,8 +208,6 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	memcpy(dev->port.mac, mac, sizeof(dev->port.mac));
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	dev->port.flags = ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED;
-	TAILQ_INIT(&dev->look);
-	TAILQ_INIT(&dev->eq_look);
 	if (dm_init(f))
 		goto free_function;
 	if (timers_reserve(&e->timers, FUNC_TIMERS))
