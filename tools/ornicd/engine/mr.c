@@ -15,9 +15,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Most bytes of one piece: struct seg has 32 bits. */
-#define MR_SEG_MAX	0x80000000u
-
 /*
  * Return 0 if the queue pair may use this key, else the syndrome. The caller hides the syndrome from
  * unprivileged queue pairs.
@@ -116,13 +113,10 @@ int mr_segs(struct device *dev, struct mr *mr, uint64_t addr, uint64_t len, bool
 	void *ptr;
 
 	for (*got = 0; *got < len; *got += span) {
-		span = len - *got;
-		span = mr_span(dev, mr, addr + *got, span < MR_SEG_MAX ? span : MR_SEG_MAX,
-			       write, &ptr);
+		span = mr_span(dev, mr, addr + *got, len - *got, write, &ptr);
 		if (!span)
 			return -EFAULT;
-		if (n && seg[n - 1].ptr + seg[n - 1].len == ptr &&
-		    seg[n - 1].len + span <= MR_SEG_MAX) {
+		if (n && seg[n - 1].ptr + seg[n - 1].len == ptr) {
 			seg[n - 1].len += span;
 			continue;
 		}

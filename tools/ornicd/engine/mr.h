@@ -98,7 +98,7 @@ struct mr *mr_check_key(struct device *dev, const struct mr_access *who, uint32_
  * @dev:	function
  * @mr:		key that mr_check() returned for the range
  * @addr:	first byte
- * @len:	bytes
+ * @len:	bytes, at most UINT32_MAX: callers ask for one packet at most
  * @write:	the caller is going to write to them
  * @seg:	set to the pieces; adjacent ones are joined
  * @max:	entries of @seg
