@@ -78,7 +78,6 @@ void engine_add_device(struct engine *e, struct device *dev)
 void engine_del_device(struct engine *e, struct device *dev)
 {
 	TAILQ_REMOVE(&e->devices, dev, link);
-	mcast_fini(&dev->mcast);
 }
 
 void engine_forget(struct engine *e, struct qp *qp)
