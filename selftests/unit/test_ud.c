@@ -248,7 +248,44 @@ static void test_drops(void **state)
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
-/* QPN 1, for any handle (ORN-QP-1) */
+/* Without a free packet, a datagram waits: it neither completes nor is lost. */
+static void test_no_packets(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 61);
+
+	conn_recv(&t->b, t->bbuf, 101, t->bkey);
+	conn_send(&t->a, &wr);
+	assert_int_equal(world_starve(&t->w), 0);
+	conn_quiet(&t->a);
+	world_run(&t->w);
+	sent(t, 0, 0);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
+/*
+ * Without a free packet, a datagram of the backlog waits, also if its receive has left the ring for
+ * earlier datagrams, which were too long.
+ */
+static void test_no_packets_to_catch_up(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+	const uint32_t one_run = 16;
+
+	for (uint32_t i = 0; i < one_run; i++)
+		post(t, &wr);
+	wr.sge[0].length = htole32(59);
+	post(t, &wr);
+	conn_recv(&t->b, t->bbuf, 99, t->bkey);
+	qp_run(&t->b.qp);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_size], one_run);
+	assert_int_equal(world_starve(&t->w), 0);
+	conn_quiet(&t->b);
+	world_run(&t->w);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
 /** struct wire - PSNs of the datagrams that left */
 struct wire {
 	uint32_t psn[8];
@@ -291,6 +328,7 @@ static void test_psn(void **state)
 		;
 }
 
+/* QPN 1, for any handle (ORN-QP-1) */
 static void test_gsi(void **state)
 {
 	struct ends *t = *state;
@@ -522,7 +560,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
-		T(test_not_ready), T(test_no_queue), T(test_solicited),
+		T(test_not_ready), T(test_no_queue), T(test_solicited), T(test_no_packets),
+		T(test_no_packets_to_catch_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

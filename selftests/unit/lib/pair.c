@@ -210,6 +210,17 @@ void world_spend(uint64_t ns)
 	now += ns;
 }
 
+int64_t world_starve(struct world *w)
+{
+	struct packet_queue held = STAILQ_HEAD_INITIALIZER(held);
+	int64_t next;
+
+	STAILQ_CONCAT(&held, &w->e.pool.free);
+	next = engine_turn(&w->e);
+	STAILQ_CONCAT(&w->e.pool.free, &held);
+	return next;
+}
+
 void world_finish(struct world *w, uint64_t ns)
 {
 	uint64_t end = now + ns;

@@ -228,10 +228,16 @@ bool ud_catch_up(struct qp *qp)
 {
 	for (int budget = UD_BUDGET; budget && !backlog_empty(&qp->backlog); budget--) {
 		struct packet *p = backlog_first(&qp->backlog, qp->dev);
-		bool done = p && ud_deliver(qp, p);
+		bool done;
 
-		if (p)
-			packet_put(&qp->dev->engine->pool, p);
+		/*
+		 * The pool is empty: try again. The ring may be empty, too, because an earlier
+		 * datagram was too long for the receive in progress. Then no poll would wake it.
+		 */
+		if (!p)
+			return true;
+		done = ud_deliver(qp, p);
+		packet_put(&qp->dev->engine->pool, p);
 		/* A malformed receive puts the queue pair into ERR, which clears the backlog. */
 		if (!done || backlog_empty(&qp->backlog))
 			return false;
