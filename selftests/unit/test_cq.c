@@ -325,6 +325,24 @@ static void test_one_unread_event_per_cq(void **state)
 	assert_int_equal(nic_rec(&f->n, &f->ceq->host)->notify, 0);
 }
 
+/* An unread event of another CQ, here the first one of the EQ, does not delay that of a new CQ. */
+static void test_unread_event_of_other_cq(void **state)
+{
+	struct fixture *f = *state;
+	struct nic_cq *other = nic_cq_new(&f->n, LOG, f->ceq, 0);
+	struct ornic_cqe cqe = { 0 };
+
+	arm(f, 1, ORNIC_ARM_ANY);
+	post(f, 1, 0, 0);
+	nic_turns(&f->e);
+	assert_int_equal(f->ceq->eq.prod, 1);
+	nic_arm(&f->n, &other->host, 1, ORNIC_ARM_ANY);
+	cq_post(&other->cq, &cqe);
+	nic_turns(&f->e);
+	assert_int_equal(f->ceq->eq.prod, 2);
+	assert_false(other->cq.held);
+}
+
 /* More CQs fire than the EQ has room for: each one gets its event in the end (ORN-EQ-3). */
 static void test_events_held_when_eq_full(void **state)
 {
@@ -716,6 +734,7 @@ int main(void)
 		TEST(test_sn_wraps),
 		TEST(test_index_wraps),
 		TEST(test_one_unread_event_per_cq),
+		TEST(test_unread_event_of_other_cq),
 		TEST(test_events_held_when_eq_full),
 		TEST(test_destroyed_while_held),
 		TEST(test_change_of_eq),

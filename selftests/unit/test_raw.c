@@ -647,6 +647,23 @@ static void test_index_jump(void **state)
 	assert_int_equal(f->a.n.fatals, 0);
 }
 
+/* Without a free packet, frames wait: they neither complete nor are lost. */
+static void test_no_packets(void **state)
+{
+	struct packet_queue held = STAILQ_HEAD_INITIALIZER(held);
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 100);
+
+	post_rx(f, BUF);
+	post(f, 100, 0, 1);
+	nic_ring(&f->a.n, f->a.qp);
+	STAILQ_CONCAT(&held, &f->e.pool.free);
+	assert_int_equal(engine_turn(&f->e), 0);
+	STAILQ_CONCAT(&f->e.pool.free, &held);
+	expect_nothing(&f->a);
+	check_passes(f, p, 100);
+}
+
 /* ORN-PORT-13 */
 static void test_link_down(void **state)
 {
@@ -910,6 +927,7 @@ int main(void)
 		TEST(test_header_beyond_stride),
 		TEST(test_unprivileged_phys_all),
 		TEST(test_index_jump),
+		TEST(test_no_packets),
 		TEST(test_link_down),
 		TEST(test_not_started),
 		TEST(test_own_address),

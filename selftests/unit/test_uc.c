@@ -83,6 +83,21 @@ static void test_send(void **state)
 	assert_int_equal(t->b.d->dev.cnt[CNT_rdma_tx_packets], 0);
 }
 
+/* Without a free packet, a message waits: it neither completes nor is lost. */
+static void test_no_packets(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_SEND, 2 * MTU);
+
+	conn_recv(&t->b, t->bbuf, BUF, t->bkey);
+	conn_send(&t->a, &wr);
+	assert_int_equal(world_starve(&t->w), 0);
+	conn_quiet(&t->a);
+	world_run(&t->w);
+	sent(t, 0, ORNIC_WC_SEND, 0);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+}
+
 /* ORN-UC-1, ORN-RQ-8 */
 static void test_write(void **state)
 {
@@ -530,7 +545,7 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 #define S(f)	cmocka_unit_test_setup_teardown(f, setup_peer, script_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_send), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),
+		T(test_send), T(test_no_packets), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),
 		T(test_send_errors), T(test_sqd), T(test_self), S(test_packets), S(test_gap),
 		S(test_restart), S(test_peer_faults), S(test_write_imm_late),
 		S(test_write_imm_refused),
