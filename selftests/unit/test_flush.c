@@ -424,6 +424,30 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, P(2), 1);
 }
 
+/* ORN-WQE-8: a fenced memory operation waits for the answers of both, and for nothing else. */
+static void test_fenced_memop(void **state)
+{
+	struct script *t = *state;
+	struct wr bind = {
+		.opcode = ORNIC_WR_BIND_MW,
+		.flags = ORNIC_WQE_SIGNALED | ORNIC_WQE_FENCE,
+		.bind.key = htole32(dut_blank(t->c.d, NULL, ORNIC_KEY_MW1, 0)),
+	};
+
+	t->c.d->dev.features |= ORNIC_FEATURE(MW1);
+	for (uint32_t i = 0; i < 2; i++) {
+		post(t, i ? word_wr(t, true) : flush_wr(ORNIC_FLUSH_GLOBAL, 0, 8));
+		post(t, bind);
+		post(t, bind);
+		conn_quiet(&t->c);
+		respond(t, P(i), BTH_RC_READ_RESP_ONLY, 0);
+		conn_expect(&t->c, &t->c.hscq, 3 * i,
+			    i ? ORNIC_WC_ATOMIC_WRITE : ORNIC_WC_FLUSH, ORNIC_WC_SUCCESS);
+		conn_expect(&t->c, &t->c.hscq, 3 * i + 1, ORNIC_WC_BIND_MW, ORNIC_WC_SUCCESS);
+		conn_expect(&t->c, &t->c.hscq, 3 * i + 2, ORNIC_WC_BIND_MW, ORNIC_WC_SUCCESS);
+	}
+}
+
 /* ORN-WQE-24: without a resource, it could never start. */
 static void test_no_rd_atomic(void **state)
 {
@@ -508,7 +532,7 @@ int main(void)
 		T(test_flush), T(test_order), cmocka_unit_test(test_flush_refused),
 		cmocka_unit_test(test_flush_malformed), cmocka_unit_test(test_not_accepted), T(test_atomic_write),
 		cmocka_unit_test(test_atomic_write_refused), T(test_resources), T(test_requests),
-		cmocka_unit_test(test_bad_response), T(test_max_rd_atomic), T(test_no_rd_atomic),
+		cmocka_unit_test(test_bad_response), T(test_max_rd_atomic), T(test_fenced_memop), T(test_no_rd_atomic),
 		cmocka_unit_test(test_malformed),
 	};
 
