@@ -322,20 +322,27 @@ static struct wr flush_wr(uint8_t type, uint8_t level, uint64_t length)
 	};
 }
 
+/* An operation on the word at both ends. */
+static struct wr data_wr(struct script *t, uint8_t opcode)
+{
+	struct wr wr = {
+		.opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x5000, .rkey = 0x1234,
+	};
+
+	wr_sge(&wr, t->buf, 8, t->key);
+	return wr;
+}
+
 static struct wr word_wr(struct script *t, bool inl)
 {
 	static const uint64_t value = VALUE;
-	struct wr wr = {
-		.opcode = ORNIC_WR_ATOMIC_WRITE, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x5000,
-		.rkey = 0x1234,
-	};
+	struct wr wr = data_wr(t, ORNIC_WR_ATOMIC_WRITE);
 
 	if (inl) {
 		wr.flags |= ORNIC_WQE_INLINE;
 		wr.inl = &value;
 		wr.inl_len = sizeof(value);
-	} else {
-		wr_sge(&wr, t->buf, 8, t->key);
+		wr.nsge = 0;
 	}
 	return wr;
 }
@@ -424,27 +431,40 @@ static void test_max_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, P(2), 1);
 }
 
-/* ORN-WQE-8: a fenced memory operation waits for the answers of both, and for nothing else. */
+/* ORN-WQE-8: a fenced memory operation waits for the answers of others, and for nothing else. */
 static void test_fenced_memop(void **state)
 {
 	struct script *t = *state;
+	uint32_t key = dut_blank(t->c.d, NULL, ORNIC_KEY_MW1, 0) & ~ORNIC_KEY_TAG_MASK;
+	const struct mr *window = table_get(&t->c.d->dev.keys, key >> ORNIC_KEY_TAG_BITS);
 	struct wr bind = {
 		.opcode = ORNIC_WR_BIND_MW,
 		.flags = ORNIC_WQE_SIGNALED | ORNIC_WQE_FENCE,
-		.bind.key = htole32(dut_blank(t->c.d, NULL, ORNIC_KEY_MW1, 0)),
+	};
+	const struct {
+		struct wr wr;
+		uint8_t wc;
+		uint8_t answer;
+		uint32_t len;
+	} cases[] = {
+		{ flush_wr(ORNIC_FLUSH_GLOBAL, 0, 8), ORNIC_WC_FLUSH, BTH_RC_READ_RESP_ONLY, 0 },
+		{ word_wr(t, true), ORNIC_WC_ATOMIC_WRITE, BTH_RC_READ_RESP_ONLY, 0 },
+		{ data_wr(t, ORNIC_WR_RDMA_READ), ORNIC_WC_RDMA_READ, BTH_RC_READ_RESP_ONLY, 8 },
+		{ data_wr(t, ORNIC_WR_FETCH_ADD), ORNIC_WC_FETCH_ADD, BTH_RC_ATOMIC_ACK, 0 },
 	};
 
-	t->c.d->dev.features |= ORNIC_FEATURE(MW1);
-	for (uint32_t i = 0; i < 2; i++) {
-		post(t, i ? word_wr(t, true) : flush_wr(ORNIC_FLUSH_GLOBAL, 0, 8));
+	t->c.d->dev.features |= ORNIC_FEATURE(MW1) | ORNIC_FEATURE(ATOMICS);
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bind.bind.key = htole32(key | i);
+		post(t, cases[i].wr);
 		post(t, bind);
 		post(t, bind);
-		conn_quiet(&t->c);
-		respond(t, P(i), BTH_RC_READ_RESP_ONLY, 0);
-		conn_expect(&t->c, &t->c.hscq, 3 * i,
-			    i ? ORNIC_WC_ATOMIC_WRITE : ORNIC_WC_FLUSH, ORNIC_WC_SUCCESS);
+		assert_int_not_equal(window->tag, i);
+		respond(t, P(i), cases[i].answer, cases[i].len);
+		conn_expect(&t->c, &t->c.hscq, 3 * i, cases[i].wc, ORNIC_WC_SUCCESS);
 		conn_expect(&t->c, &t->c.hscq, 3 * i + 1, ORNIC_WC_BIND_MW, ORNIC_WC_SUCCESS);
 		conn_expect(&t->c, &t->c.hscq, 3 * i + 2, ORNIC_WC_BIND_MW, ORNIC_WC_SUCCESS);
+		assert_int_equal(window->tag, i);
 	}
 }
 
@@ -532,8 +552,8 @@ int main(void)
 		T(test_flush), T(test_order), cmocka_unit_test(test_flush_refused),
 		cmocka_unit_test(test_flush_malformed), cmocka_unit_test(test_not_accepted), T(test_atomic_write),
 		cmocka_unit_test(test_atomic_write_refused), T(test_resources), T(test_requests),
-		cmocka_unit_test(test_bad_response), T(test_max_rd_atomic), T(test_fenced_memop), T(test_no_rd_atomic),
-		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_bad_response), T(test_max_rd_atomic), T(test_no_rd_atomic),
+		T(test_fenced_memop), cmocka_unit_test(test_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ int64_t world_run(struct world *w);
 int64_t world_pass(struct world *w, uint64_t ns);
 /* world_spend() - advance the clock within a turn; the turn keeps the time of its start */
 void world_spend(uint64_t ns);
-/* world_starve() - run a turn without a free packet, as if all were in queues. Return: its result. */
+/* world_starve() - run a turn while other queues hold all packets. Return: its result. */
 int64_t world_starve(struct world *w);
 /* world_finish() - run, and advance from timer to timer until none is armed or @ns passed */
 void world_finish(struct world *w, uint64_t ns);
