@@ -755,6 +755,21 @@ static void test_nak_status(void **state)
 	}
 }
 
+/* Without a free packet, requests wait; none is taken for sent. */
+static void test_no_packets(void **state)
+{
+	const struct wr write = { .opcode = ORNIC_WR_RDMA_WRITE, .flags = ORNIC_WQE_SIGNALED };
+	struct script *t = *state;
+
+	conn_send(&t->c, &write);
+	assert_int_equal(world_starve(&t->w), 0);
+	peer_quiet(&t->peer);
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	peer_expect(&t->peer, BTH_RC_WRITE_ONLY, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
+	peer_quiet(&t->peer);
+}
+
 /* ORN-WQE-8 */
 static void test_fence(void **state)
 {
@@ -1015,7 +1030,7 @@ int main(void)
 		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),
 		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
-		T(test_no_rd_atomic),
+		T(test_no_rd_atomic), T(test_no_packets),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
 		T(test_remote_window),

@@ -548,6 +548,26 @@ static void run(struct script *t)
 	world_run(&t->w);
 }
 
+/* Without a free packet, the answers to a READ and an atomic wait. */
+static void test_no_packets(void **state)
+{
+	static const uint8_t opcode[][2] = {
+		{ BTH_RC_READ_REQUEST, BTH_RC_READ_RESP_ONLY },
+		{ BTH_RC_FETCH_ADD, BTH_RC_ATOMIC_ACK },
+	};
+	struct script *t = *state;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		queue(t, request(t, opcode[i][0], P(i), 1, 8), 0);
+		engine_drain(&t->w.e);
+		assert_int_equal(world_starve(&t->w), 0);
+		peer_quiet(&t->peer);
+		world_run(&t->w);
+		peer_expect(&t->peer, opcode[i][1], P(i), 1);
+		peer_quiet(&t->peer);
+	}
+}
+
 /* Packets that arrive together get one ACK; an answer or NAK at their end replaces it. */
 static void test_coalesced(void **state)
 {
@@ -843,7 +863,8 @@ int main(void)
 		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
-		T(test_strangers), T(test_no_gid), T(test_coalesced), T(test_last_words), T(test_gone),
+		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
+		T(test_last_words), T(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
