@@ -233,6 +233,46 @@ static void test_eq(void **state)
 	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
 }
 
+static bool eq_armed(struct inproc *p, uint32_t word)
+{
+	struct ornic_eq_query_rsp q;
+
+	((struct ornic_rec *)dma_at(&p->host.dma, p->eq1.rec))->arm = htole32(word);
+	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
+	return le32toh(q.state.state) & ORNIC_RING_ARMED;
+}
+
+static bool cq_armed(struct inproc *p, uint32_t word)
+{
+	struct ornic_cq_query_rsp q;
+
+	((struct ornic_rec *)dma_at(&p->host.dma, p->cq.rec))->arm = htole32(word);
+	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
+	return le32toh(q.state.state) & ORNIC_RING_ARMED;
+}
+
+/* A queue is armed with a word for which an entry fires (ORN-RNG-9, ORN-RNG-27, ORN-RNG-35). */
+static void test_armed(void **state)
+{
+	const uint32_t sn = 1u << ORNIC_ARM_SN_SHIFT, any = ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT;
+	struct inproc *p = *state;
+
+	for (uint32_t type = 0; type <= ORNIC_ARM_TYPE_MASK; type++) {
+		bool known = type == ORNIC_ARM_SOLICITED || type == ORNIC_ARM_ANY;
+		uint32_t word = sn | type << ORNIC_ARM_TYPE_SHIFT;
+
+		assert_int_equal(eq_armed(p, word), known);
+		assert_int_equal(cq_armed(p, word), known);
+	}
+	for (uint32_t bit = 1u << 31; bit & ORNIC_ARM_MBZ; bit >>= 1) {
+		assert_false(eq_armed(p, bit | any | sn));
+		assert_false(cq_armed(p, bit | any | sn));
+	}
+	/* serial number 0 has fired at create, but no word of an EQ */
+	assert_true(eq_armed(p, any));
+	assert_false(cq_armed(p, any));
+}
+
 /* An SRQ that the host filled beyond its end reports why it is in error. */
 static void test_srq_in_error(void **state)
 {
@@ -320,7 +360,8 @@ int main(void)
 		READY(test_connected), READY(test_datagram), READY(test_masks),
 		READY(test_progress),
 		READY(test_first_numbers),
-		READY(test_eq), READY(test_srq_in_error), READY(test_key_uses), READY(test_port),
+		READY(test_eq), READY(test_armed), READY(test_srq_in_error), READY(test_key_uses),
+		READY(test_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
