@@ -144,6 +144,28 @@ static void test_last_page_of_the_address_space(void **state)
 	assert_int_equal(umem_span(&f->m, 0, 2 * GUEST_PAGE, false, &ptr), 0);
 }
 
+/* A block and a list may end with the address space, if memory is mapped there. */
+static void test_last_bytes_of_the_address_space(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t at = guest_alloc(&f->guest, GUEST_PAGE, GUEST_PAGE);
+	__le64 *list = guest_at(&f->guest, at + GUEST_PAGE - 64, 64);
+	struct ornic_pages desc = { .addr = htole64(-64ull), .page_shift = 12, .level = 1 };
+	uint64_t page[8];
+	void *ptr;
+
+	assert_int_equal(gpa_map(f->guest.gpa, -GUEST_PAGE, GUEST_PAGE, GPA_READ, f->guest.fd,
+				 at - GUEST_BASE), 0);
+	assert_int_equal(load(f, guest_contiguous(-GUEST_PAGE), GUEST_PAGE), ORNIC_ST_OK);
+	assert_int_equal(umem_span(&f->m, 0, GUEST_PAGE, false, &ptr), GUEST_PAGE);
+	umem_free(&f->m, &f->budget);
+	scattered(f, page, 8);
+	for (int i = 0; i < 8; i++)
+		list[i] = htole64(page[i]);
+	assert_int_equal(load(f, desc, 8 * GUEST_PAGE), ORNIC_ST_OK);
+	check_pages(f, page, 8 * GUEST_PAGE);
+}
+
 /* ORN-MEM-1, ORN-SEC-4 */
 static void test_list_is_read_once(void **state)
 {
@@ -322,6 +344,7 @@ int main(void)
 		TEST(test_level2),
 		TEST(test_adjacent_pages_are_one_span),
 		TEST(test_last_page_of_the_address_space),
+		TEST(test_last_bytes_of_the_address_space),
 		TEST(test_list_is_read_once),
 		TEST(test_descriptor_refused),
 		TEST(test_overflow_refused),
