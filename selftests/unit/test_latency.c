@@ -133,7 +133,8 @@ static void test_classes(void **state)
 		post(f, cases[i].opcode, cases[i].len);
 		world_run(&f->w);
 		assert_int_equal(count(f, cases[i].class), 1);
-		assert_true(f->latency.of[cases[i].class].max >= TICK);
+		/* longer than a tick, and shorter than the test, also if the clock began late */
+		assert_in_range(f->latency.of[cases[i].class].max, TICK, TICK * looks);
 		assert_int_equal(f->latency.of[cases[i].class].sum,
 				 f->latency.of[cases[i].class].max);
 	}
