@@ -324,6 +324,22 @@ static void test_inline_limits(void **state)
 	close_fix(&t);
 }
 
+/* As many SGEs as the slot has room for, and as a READ may have (ORN-WQE-23) */
+static void test_most_sges(void **state)
+{
+	struct wr write = make(ORNIC_WR_RDMA_WRITE, 30, 8), read = make(ORNIC_WR_RDMA_READ, 16, 8);
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	t.c.qp.sq.max_sge = 30;
+	assert_true(decode(&t, &write));
+	assert_int_equal(t.q->nsge, 30);
+	assert_true(decode(&t, &read));
+	assert_int_equal(t.q->nsge, 16);
+	close_fix(&t);
+}
+
 /* The longest message that is legal: 2^31 bytes (ORN-WQE-13) */
 static void test_longest(void **state)
 {
@@ -468,7 +484,7 @@ int main(void)
 		cmocka_unit_test(test_inline), cmocka_unit_test(test_ud),
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_order),
 		cmocka_unit_test(test_memops), cmocka_unit_test(test_inline_limits),
-		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_most_sges), cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
 		cmocka_unit_test(test_receive),
 	};
