@@ -417,6 +417,24 @@ static void test_change_of_eq(void **state)
 	assert_int_equal(f->ceq->eq.prod, 1);
 }
 
+/* An event that is unread in the old EQ does not delay those in the new one. */
+static void test_change_of_eq_with_unread_event(void **state)
+{
+	struct fixture *f = *state;
+
+	arm(f, 1, ORNIC_ARM_ANY);
+	post(f, 1, 0, 0);
+	nic_turns(&f->e);
+	assert_int_equal(f->ceq->eq.prod, 1);
+	device_event(&f->n.dev, ORNIC_EV_PORT_ACTIVE, 1, 0, 0, 0, 0);
+	cq_set_eq(&f->cq->cq, &f->eq->eq);
+	arm(f, 2, ORNIC_ARM_ANY);
+	post(f, 2, 0, 0);
+	nic_turns(&f->e);
+	assert_int_equal(f->eq->eq.prod, 2);
+	assert_false(f->cq->cq.held);
+}
+
 /* CQ in error: one event, no more entries, its queue pairs in ERR, others untouched. */
 static void check_failed(struct fixture *f, uint32_t syndrome)
 {
@@ -738,6 +756,7 @@ int main(void)
 		TEST(test_events_held_when_eq_full),
 		TEST(test_destroyed_while_held),
 		TEST(test_change_of_eq),
+		TEST(test_change_of_eq_with_unread_event),
 		TEST(test_many_fail),
 		TEST(test_overflow),
 		TEST(test_ignore_overrun),
