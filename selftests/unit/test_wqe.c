@@ -470,11 +470,34 @@ static void test_receive(void **state)
 		assert_int_equal(r.len, 7);
 		assert_true(rwqe_fetch(&t.c.qp, &r) < 0);
 		conn_expect(&t.c, &t.c.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_LOC_QP_OP_ERR);
+		assert_int_equal(t.c.d->dev.cnt[CNT_wqe_errors], 1);
 		assert_int_equal(t.c.qp.syndrome, fault[i].syndrome);
 		assert_int_equal(t.c.qp.state, ORNIC_QPS_ERR);
 		world_run(&t.w);
 		close_fix(&t);
 	}
+}
+
+/* A receive with as many SGEs as its slot has room for; the next one does not add to it. */
+static void test_receive_most_sges(void **state)
+{
+	const uint16_t most = (256 - sizeof(struct ornic_rwqe)) / sizeof(struct ornic_sge);
+	struct rwqe r = {};
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	t.c.qp.rq.max_sge = most;
+	conn_recv(&t.c, 0x1000, 7, 0);
+	conn_recv(&t.c, 0x2000, 8, 0);
+	((struct ornic_rwqe *)guest_at(&t.c.d->guest, t.c.rq.ring, 256))->count = htole16(most);
+	assert_int_equal(rwqe_fetch(&t.c.qp, &r), 1);
+	assert_int_equal(r.nsge, most);
+	assert_int_equal(r.len, 7);
+	assert_int_equal(rwqe_fetch(&t.c.qp, &r), 1);
+	assert_int_equal(r.nsge, 1);
+	assert_int_equal(r.len, 8);
+	close_fix(&t);
 }
 
 int main(void)
@@ -486,7 +509,7 @@ int main(void)
 		cmocka_unit_test(test_memops), cmocka_unit_test(test_inline_limits),
 		cmocka_unit_test(test_most_sges), cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
-		cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_receive), cmocka_unit_test(test_receive_most_sges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
