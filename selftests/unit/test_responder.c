@@ -658,12 +658,15 @@ static void test_replay_overrun(void **state)
 		queue(t, request(t, BTH_RC_READ_REQUEST, P(i), 1, 8), 0);
 	run(t);
 	t->peer.next = t->peer.nin;
-	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
-	queue(t, request(t, BTH_RC_READ_REQUEST, P(n), 1, 8), 0);
-	run(t);
-	for (uint32_t i = 1; i <= n; i++)
-		peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(i), 1);
-	peer_quiet(&t->peer);
+	for (uint32_t oldest = 0; oldest < 2 * n; oldest++) {
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(oldest), 1, 8), 0);
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(oldest + n), 1, 8), 0);
+		run(t);
+		for (uint32_t i = 1; i <= n; i++)
+			peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(oldest + i), 1);
+		peer_quiet(&t->peer);
+		assert_int_equal(t->c.qp.resp.rd_next - t->c.qp.resp.rd_first, n);
+	}
 }
 
 /* ORN-WQE-15 */
