@@ -52,6 +52,7 @@ struct fix {
 	struct switch_observer eye;
 	struct seen seen[SEEN];
 	unsigned int nseen;
+	unsigned int nlost;
 };
 
 static void see(void *arg, const struct switch_port *port, enum switch_way way,
@@ -63,6 +64,19 @@ static void see(void *arg, const struct switch_port *port, enum switch_way way,
 	assert_true(t->nseen <= SEEN);
 	*s = (struct seen) { port, way, p->opcode, p->psn, p->npsn, p->tclass, p->len, "" };
 	snprintf(s->note, sizeof(s->note), "%s", note ? note : "");
+}
+
+/* Count the packets that are lost because too many wait. */
+static void see_lost(void *arg, const struct switch_port *port, enum switch_way way,
+		     const struct packet *p, const char *note)
+{
+	static const char lost[] = "dropped, too many frames wait, by fault rule ";
+	struct fix *t = arg;
+
+	(void)port;
+	(void)way;
+	(void)p;
+	t->nlost += note && !strncmp(note, lost, strlen(lost));
 }
 
 static int setup(void **state)
@@ -197,21 +211,28 @@ static void watch(struct fix *t)
 	switch_set_observer(t->w.e.sw, &t->eye);
 }
 
+/* WRITE 10 packets; they pass the ports of both devices as one. */
+static void write_whole(struct fix *t)
+{
+	watch(t);
+	write_some(t, 10 * MTU);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(t->seen[i].way, i ? SWITCH_OUT : SWITCH_IN);
+		assert_int_equal(t->seen[i].npsn, 10);
+	}
+}
+
 /* Without rules no packet is split, and the switch calls no fault code. */
 static void test_none(void **state)
 {
 	struct fix *t = *state;
 	uint32_t id;
 
-	watch(t);
-	write_some(t, 10 * MTU);
-	assert_int_equal(t->seen[0].npsn, 10);
+	write_whole(t);
 	assert_false(switch_is_faulty(t->w.e.sw));
 	id = rule(t, "drop psn=5000");
 	assert_true(switch_is_faulty(t->w.e.sw));
-	t->nseen = 0;
-	write_some(t, 10 * MTU);
-	assert_int_equal(t->seen[0].npsn, 10);	/* no frame of it can match */
+	write_whole(t);		/* no frame of it can match */
 	expect(t, id, 0, 0);
 	assert_int_equal(fault_del(&t->w.e, id), 0);
 	assert_int_equal(fault_del(&t->w.e, id), -ENOENT);
@@ -355,6 +376,45 @@ static void test_forwarded(void **state)
 	fault_clear(&t->w.e);
 	assert_int_equal(delayed_sights(t, &note), 1);
 	assert_string_equal(note, "");
+}
+
+/* Return how often captures saw @note. */
+static unsigned int sights(struct fix *t, const char *note)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < t->nseen; i++)
+		n += !strcmp(t->seen[i].note, note);
+	return n;
+}
+
+/* Captures show each fault once, with the rule. */
+static void test_notes(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "drop count=1", "dropped" },
+		{ "duplicate count=1", "duplicated" },
+		{ "reorder count=1 by=5", "held back" },
+		{ "delay by=1ms count=1", "delayed" },
+		{ "corrupt count=1", "corrupted" },
+		{ "truncate count=1 to=60", "truncated" },
+		{ "ecn count=1", "marked" },
+		{ "flap device=vm2 for=1ms opcode=WRITE_ONLY count=1", "matched" },
+	};
+	struct fix *t = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t id = rule(t, cases[i][0]);
+		char note[300];
+
+		watch(t);
+		write_some(t, 100);
+		snprintf(note, sizeof(note), "%s by fault rule %u: %s", cases[i][1], id,
+			 info(t, id).text);
+		if (sights(t, note) != 1)
+			fail_msg("\"%s\" was seen %u times", note, sights(t, note));
+		fault_clear(&t->w.e);
+	}
 }
 
 /* The receiver counts a bad ICRC and no other error, for every position of the bit. */
@@ -673,10 +733,11 @@ static void test_room(void **state)
 
 /*
  * Send 40 messages of 200 packets each at once, more than the limit, under a rule that holds
- * packets.
+ * packets. Captures show the packets that are lost; a copy that is not made is none.
  */
-static void fill_up(struct fix *t, const char *text)
+static void fill_up(struct fix *t, const char *text, bool lost)
 {
+	struct switch_observer eye = { see_lost, t };
 	struct conn c[40], d[40];
 	struct ornic_cqe cqe;
 	uint32_t other, id, last;
@@ -696,10 +757,14 @@ static void fill_up(struct fix *t, const char *text)
 		wr_sge(&wr, t->abuf, 200 * MTU, t->akey);
 		conn_send(&c[i], &wr);
 	}
+	t->nlost = 0;
+	switch_set_observer(t->w.e.sw, &eye);
 	world_run(&t->w);
+	switch_set_observer(t->w.e.sw, NULL);
 	assert_true(info(t, id).matched > 4500);
 	assert_int_equal(info(t, id).acted, info(t, id).matched);
 	assert_int_equal(info(t, id).no_room, info(t, id).acted - 4096);
+	assert_int_equal(t->nlost, lost ? info(t, id).no_room : 0);
 	/* packets that no rule holds need no room, even under rules at entry and exit */
 	post(t, ORNIC_WR_RDMA_READ, 4 * MTU);
 	world_run(&t->w);
@@ -723,9 +788,9 @@ static void test_full(void **state)
 {
 	struct fix *t = *state;
 
-	fill_up(t, "delay by=1ms opcode=WRITE_*");
-	fill_up(t, "reorder within=1ms opcode=WRITE_*");
-	fill_up(t, "duplicate by=1ms opcode=WRITE_*");
+	fill_up(t, "delay by=1ms opcode=WRITE_*", true);
+	fill_up(t, "reorder within=1ms opcode=WRITE_*", true);
+	fill_up(t, "duplicate by=1ms opcode=WRITE_*", false);
 }
 
 /* Packets held by a rule that is deleted, or at a port that is removed. */
@@ -1111,6 +1176,7 @@ int main(void)
 		TEST(test_reorder),
 		TEST(test_delay),
 		TEST(test_forwarded),
+		TEST(test_notes),
 		TEST(test_corrupt),
 		TEST(test_truncate),
 		TEST(test_truncate_own),

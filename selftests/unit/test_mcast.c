@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "fault/fault.h"
 #include "lib/inproc.h"
 #include "lib/peer.h"
 
@@ -150,10 +151,8 @@ static void test_groups(void **state)
 }
 
 /* ORN-MC-3: BLOCK_MC_LOOP suppresses the sender's own copy, and nothing else */
-static void test_block(void **state)
+static void check_block(struct fix *t)
 {
-	struct fix *t = *state;
-
 	join(&t->c, group4);
 	join(&t->b, group4);
 	send(t, &t->c, group4, ALL);
@@ -164,6 +163,24 @@ static void test_block(void **state)
 	heard(&t->b, &t->b);
 	send(t, &t->d, group4, ALL);
 	heard(&t->c, &t->d);
+}
+
+static void test_block(void **state)
+{
+	check_block(*state);
+}
+
+/* The same after fault injection made frames of the packets, and packets of the frames */
+static void test_block_faulty(void **state)
+{
+	struct fix *t = *state;
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	assert_int_equal(fault_add(&t->w.e, "truncate to=9000", &id, err), 0);
+	assert_int_equal(fault_add(&t->w.e, "truncate device=vm1 dir=rx to=9000", &id, err), 0);
+	check_block(t);
+	fault_clear(&t->w.e);
 }
 
 /* ORN-MC-4, ORN-MC-8: Q_Key of each member; QPN 0xffffff and no other; VLAN and link state */
@@ -403,9 +420,9 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define READY(f) cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_deliver), T(test_groups), T(test_block), T(test_not_for_us),
-		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread), READY(test_command),
-		READY(test_flag),
+		T(test_deliver), T(test_groups), T(test_block), T(test_block_faulty),
+		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
+		READY(test_command), READY(test_flag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
