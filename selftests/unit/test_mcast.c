@@ -79,13 +79,14 @@ static uint32_t join(struct conn *c, const uint8_t gid[16])
 	return number;
 }
 
-/* Send a datagram from @from to a group. */
-static void send(struct fix *t, struct conn *from, const uint8_t gid[16], uint32_t qpn)
+/* Send a datagram from @from. */
+static void send_to(struct fix *t, struct conn *from, const uint8_t mac[6], const uint8_t gid[16],
+		    uint32_t qpn)
 {
 	static const uint8_t data[100] = { 1, 2, 3 };
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
 
-	memcpy(wr.path.dmac, (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, 6);
+	memcpy(wr.path.dmac, mac, 6);
 	memcpy(wr.path.dgid, gid, 16);
 	wr.path.sgid_index = htole16(gid[0] ? 1 : 0);
 	wr.path.dest_qpn = htole32(qpn);
@@ -96,6 +97,12 @@ static void send(struct fix *t, struct conn *from, const uint8_t gid[16], uint32
 	wr.inl_len = sizeof(data);
 	conn_send(from, &wr);
 	world_run(&t->w);
+}
+
+/* Send a datagram from @from to a group. */
+static void send(struct fix *t, struct conn *from, const uint8_t gid[16], uint32_t qpn)
+{
+	send_to(t, from, (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, gid, qpn);
 }
 
 static void heard(struct conn *c, const struct conn *from)
@@ -170,17 +177,122 @@ static void test_block(void **state)
 	check_block(*state);
 }
 
+/* Add a fault rule. */
+static void rule(struct fix *t, const char *text)
+{
+	char err[FAULT_ERROR];
+	uint32_t id;
+
+	if (fault_add(&t->w.e, text, &id, err))
+		fail_msg("\"%s\": %s", text, err);
+}
+
 /* The same after fault injection made frames of the packets, and packets of the frames */
 static void test_block_faulty(void **state)
 {
 	struct fix *t = *state;
-	char err[FAULT_ERROR];
-	uint32_t id;
 
-	assert_int_equal(fault_add(&t->w.e, "truncate to=9000", &id, err), 0);
-	assert_int_equal(fault_add(&t->w.e, "truncate device=vm1 dir=rx to=9000", &id, err), 0);
+	rule(t, "truncate to=9000");
+	rule(t, "truncate device=vm1 dir=rx to=9000");
 	check_block(t);
 	fault_clear(&t->w.e);
+}
+
+static void see_lost(void *arg, const struct switch_port *port, enum switch_way way,
+		     const struct packet *p, const char *note)
+{
+	unsigned int *lost = arg;
+
+	(void)port;
+	(void)way;
+	(void)p;
+	*lost += note && !strcmp(note, "dropped: sending queue pair destroyed");
+}
+
+/*
+ * Send a datagram under a rule that delays it, to b or, if @group, to b and d. Its queue pair
+ * @lives or is destroyed meanwhile. Return how often captures saw that it was dropped for that.
+ */
+static unsigned int send_delayed(struct fix *t, struct conn *from, const char *text, bool group,
+				 bool lives)
+{
+	unsigned int lost = 0;
+	struct switch_observer eye = { see_lost, &lost };
+	uint8_t gid[16];
+
+	rule(t, text);
+	open_conn(from, &t->w.dut[0], 0);
+	dut_gid(t->b.d, 0, gid);
+	if (group)
+		send(t, from, group4, ALL);
+	else
+		send_to(t, from, t->b.d->dev.port.mac, gid, t->b.qp.wire_qpn);
+	conn_quiet(&t->b);
+	if (!lives)
+		conn_fini(from);
+	switch_set_observer(t->w.e.sw, &eye);
+	world_pass(&t->w, 1000000);
+	switch_set_observer(t->w.e.sw, NULL);
+	if (lives)
+		conn_fini(from);
+	fault_clear(&t->w.e);
+	return lost;
+}
+
+/*
+ * A delayed datagram whose queue pair was destroyed meanwhile goes to other functions only, because
+ * its own function can no longer tell who sent it.
+ */
+static void test_sender_gone(void **state)
+{
+	struct fix *t = *state;
+	struct conn e;
+
+	join(&t->b, group4);
+	join(&t->d, group4);
+	for (int lives = 0; lives < 2; lives++) {
+		assert_int_equal(send_delayed(t, &e, "delay by=1ms", true, lives), 0);
+		heard(&t->d, &e);
+		if (lives)
+			heard(&t->b, &e);
+		conn_quiet(&t->b);
+		assert_int_equal(send_delayed(t, &e, "delay by=1ms device=vm1 dir=rx", true, lives),
+				 !lives);
+		heard(&t->d, &e);
+		if (lives)
+			heard(&t->b, &e);
+		conn_quiet(&t->b);
+		assert_int_equal(send_delayed(t, &e, "delay by=1ms", false, lives), !lives);
+		if (lives)
+			heard(&t->b, &e);
+		conn_quiet(&t->b);
+		conn_quiet(&t->d);
+	}
+}
+
+/* The same for a datagram that waits until another one has overtaken it */
+static void test_overtaken_sender_gone(void **state)
+{
+	struct fix *t = *state;
+	unsigned int lost = 0;
+	struct switch_observer eye = { see_lost, &lost };
+	struct conn e;
+
+	join(&t->b, group4);
+	join(&t->d, group4);
+	rule(t, "reorder nth=1 by=1 device=vm1 dir=rx");
+	open_conn(&e, &t->w.dut[0], 0);
+	send(t, &e, group4, ALL);
+	heard(&t->d, &e);
+	conn_fini(&e);
+	switch_set_observer(t->w.e.sw, &eye);
+	send(t, &t->a, group4, ALL);
+	switch_set_observer(t->w.e.sw, NULL);
+	assert_int_equal(lost, 1);
+	heard(&t->b, &t->a);
+	heard(&t->d, &t->a);
+	fault_clear(&t->w.e);
+	world_finish(&t->w, 1000000000);
 }
 
 /* ORN-MC-4, ORN-MC-8: Q_Key of each member; QPN 0xffffff and no other; VLAN and link state */
@@ -421,7 +533,8 @@ int main(void)
 #define READY(f) cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_deliver), T(test_groups), T(test_block), T(test_block_faulty),
-		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
+		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
+		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
 		READY(test_command), READY(test_flag),
 	};
 
