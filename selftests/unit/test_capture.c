@@ -831,6 +831,40 @@ static void test_limit_of_later_ports(void **state)
 	}
 }
 
+/* Show a short frame at a port. */
+static void observe_short(struct switch_port *port)
+{
+	uint8_t bytes[60] = { 0 };
+	struct packet p = { .frame = { bytes, sizeof(bytes) } };
+
+	switch_observe(port, SWITCH_IN, &p, NULL);
+}
+
+/* A capture that ends because the block of a later port exceeds its limit takes no frame of it. */
+static void test_limit_at_interface(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *later = switch_port_add(f->sw, "later", &ops, NULL);
+	struct capture *c = start(f, ",limit=64k,port=lan,port=later");
+	uint32_t n, keep;
+
+	switch_port_del(later);
+	/* the block of an interface and statistics of three must not fit */
+	while (!c->ending && c->bytes + PCAPNG_FIXED + 2 * PCAPNG_TEXT + 3 * PCAPNG_STATISTICS <=
+	       64 << 10)
+		observe_short(f->lan);
+	assert_false(c->ending);
+	n = c->frames;
+	later = switch_port_add(f->sw, "later", &ops, NULL);
+	observe_short(later);
+	assert_true(c->ending);
+	assert_int_equal(c->frames, n);
+	assert_int_equal(c->dropped, 0);
+	wait_reaped(f);
+	read_file(f);
+	assert_int_equal(count_frames(f, &keep), n);
+}
+
 /* Limit the size of files that this process writes. Return: the limit before, for setrlimit(). */
 static struct rlimit limit_files(rlim_t bytes)
 {
@@ -1061,15 +1095,45 @@ static void observe_three(struct fixture *f, struct switch_port *port)
 	packet_put(&f->pool, p);
 }
 
-/* Fill the ring of a capture to a pipe that nobody reads. */
+/* Fill the ring of a capture to a pipe that nobody reads, until one frame is dropped. */
 static void fill(struct fixture *f, struct capture *c)
 {
-	uint8_t bytes[60] = { 0 };
-	struct packet p = { .frame = { bytes, sizeof(bytes) } };
+	uint64_t dropped = c->dropped;
 
-	for (int i = 0; i < 100000 && !c->dropped; i++)
-		switch_observe(f->lan, SWITCH_IN, &p, NULL);
-	assert_int_equal(c->dropped, 1);
+	for (int i = 0; i < 100000 && c->dropped == dropped; i++)
+		observe_short(f->lan);
+	assert_int_equal(c->dropped, dropped + 1);
+}
+
+/* Read the pipe until the ring of its capture is empty. */
+static void empty(struct fixture *f, struct capture *c, int fd)
+{
+	for (int i = 0; f->file_len < c->bytes && i < 10000; i++) {
+		usleep(1000);
+		read_pipe(f, fd);
+	}
+	assert_int_equal(f->file_len, c->bytes);
+}
+
+/* A ring that was emptied has as much room as before, and no more; it wraps around. */
+static void test_full_ring_again(void **state)
+{
+	struct fixture *f = *state;
+	int fd = open_pipe(f);
+	struct capture *c = start(f, ",buffer=1M");
+	uint32_t keep, n;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t before = c->bytes;
+
+		fill(f, c);
+		/* the pipe takes 64 KiB meanwhile; the last chunk, of 256 KiB, may be freed late */
+		assert_in_range(c->bytes - before, (1 << 20) - (260 << 10), (1 << 20) + (68 << 10));
+		empty(f, c, fd);
+	}
+	n = c->frames;
+	stop_and_read_pipe(f, fd);
+	assert_int_equal(count_frames(f, &keep), n);
 }
 
 /*
@@ -1089,17 +1153,16 @@ static void test_later_port_of_a_full_ring(void **state)
 	other = switch_port_add(f->sw, "other", &ops, NULL);
 	observe_three(f, later);
 	assert_int_equal(c->dropped, 4);
-	observe_three(f, other);
-	assert_int_equal(c->dropped, 4);
-	for (int i = 0; f->file_len < c->bytes && i < 10000; i++) {
-		usleep(1000);
-		read_pipe(f, fd);
-	}
 	observe_three(f, later);
-	assert_int_equal(c->dropped, 4);
+	assert_int_equal(c->dropped, 7);
+	observe_three(f, other);
+	assert_int_equal(c->dropped, 7);
+	empty(f, c, fd);
+	observe_three(f, later);
+	assert_int_equal(c->dropped, 7);
 	stop_and_read_pipe(f, fd);
 	f->at = f->file_len - 76;
-	expect_statistics(f, 2, 6, 3);
+	expect_statistics(f, 2, 9, 6);
 }
 
 /* Frames of a port for which there is no memory count as dropped, too, if the port is wanted. */
@@ -1182,6 +1245,7 @@ int main(void)
 		TEST(test_two_captures),
 		TEST(test_limit),
 		TEST(test_limit_of_later_ports),
+		TEST(test_limit_at_interface),
 		TEST(test_disk_full),
 		TEST(test_last_failures),
 		TEST(test_file_exists),
@@ -1189,6 +1253,7 @@ int main(void)
 		TEST(test_refused),
 		TEST(test_slow_reader),
 		TEST(test_one_pipe_for_two),
+		TEST(test_full_ring_again),
 		TEST(test_later_port_of_a_full_ring),
 		TEST(test_no_memory_for_a_port),
 		TEST(test_reader_gone),
