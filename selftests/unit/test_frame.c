@@ -196,7 +196,10 @@ static void test_ipv4_lies(void **state)
 /* ORN-STEER-14 */
 static void test_fragments(void **state)
 {
-	static const uint16_t frag[] = { 0x2000, 0x0001, 0x2001, 0x1fff, 0x3fff };
+	static const uint16_t frag[] = {
+		0x2000, 0x0001, 0x2001, 0x1fff, 0x3fff, 0x6000, 0x4001, 0x7fff,
+	};
+	static const uint8_t frag6[] = { 0, 1, 8, 9 };
 	struct bytes f;
 	struct frame out;
 
@@ -208,20 +211,31 @@ static void test_fragments(void **state)
 		out = parse(&f, f.len);
 		assert_int_equal(out.fields, L2 | L3 | ORNIC_MATCH_PROTOCOL);
 		assert_int_equal(out.key.ip_frag,
-				 ORNIC_FRAG_ANY | (frag[i] & 0x2000 ? ORNIC_FRAG_MF : 0));
+				 ORNIC_FRAG_ANY | (frag[i] & 0x2000 ? ORNIC_FRAG_MF : 0) |
+				 (frag[i] & 0x4000 ? ORNIC_FRAG_DF : 0));
 		assert_int_equal(out.key.src_port, 0);
 	}
-	for (uint16_t off = 0; off < 16; off += 8) {
+	for (size_t i = 0; i < sizeof(frag6); i++) {
 		eth(&f);
 		ipv6(&f, 16, 44);
-		ADD(&f, 17, 0, 0, off | 1, 0, 0, 0, 0);
+		ADD(&f, 17, 0, 0, frag6[i], 0, 0, 0, 0);
 		udp(&f);
 		out = parse(&f, f.len);
 		assert_int_equal(out.fields,
 				 L2 | L3 | ORNIC_MATCH_PROTOCOL | ORNIC_MATCH_FLOW_LABEL);
-		assert_int_equal(out.key.ip_frag, ORNIC_FRAG_ANY | ORNIC_FRAG_MF);
+		assert_int_equal(out.key.ip_frag,
+				 ORNIC_FRAG_ANY | (frag6[i] & 1 ? ORNIC_FRAG_MF : 0));
 		assert_int_equal(out.key.protocol, 17);
 	}
+	/* of two fragment headers the first has the MF flag */
+	eth(&f);
+	ipv6(&f, 24, 44);
+	ADD(&f, 44, 0, 0, 1, 0, 0, 0, 0);
+	ADD(&f, 17, 0, 0, 0, 0, 0, 0, 0);
+	udp(&f);
+	out = parse(&f, f.len);
+	assert_int_equal(out.key.ip_frag, ORNIC_FRAG_ANY | ORNIC_FRAG_MF);
+	assert_int_equal(out.key.protocol, 17);
 }
 
 static void test_ipv6(void **state)
