@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +65,22 @@ struct fixture {
 	const struct peer *peer;
 	uint64_t deadline;
 };
+
+/* Most messages that sendmmsg() sends in a call, of which every other one is interrupted; 0: all */
+static unsigned int send_most;
+
+int sendmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags)
+{
+	static bool interrupt;
+
+	interrupt = send_most && !interrupt;
+	if (interrupt) {
+		errno = EINTR;
+		return -1;
+	}
+	return syscall(SYS_sendmmsg, fd, messages, send_most && n > send_most ? send_most : n,
+		       flags);
+}
 
 static uint64_t now(void)
 {
@@ -477,10 +494,9 @@ static void expect_roce(const struct peer *peer, uint32_t psn, uint8_t first, ui
 	assert_int_equal(byte, first);
 }
 
-/* Short frames are batched, and their payload is that of the time of sending. */
-static void test_together(void **state)
+/* Send short frames, which are batched; their payload is that of the time of sending. */
+static void send_together(struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct peer peer = dgram_peer(f, 0);
 	uint8_t payload[1024];
 
@@ -500,6 +516,19 @@ static void test_together(void **state)
 	assert_false(peer_has(&peer, 0));
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 5);
 	close(peer.fd);
+}
+
+static void test_together(void **state)
+{
+	send_together(*state);
+}
+
+/* The kernel may send a part of a batch, or be interrupted: each frame is sent once. */
+static void test_part_of_batch(void **state)
+{
+	send_most = 2;
+	send_together(*state);
+	send_most = 0;
 }
 
 /* A long frame does not wait, nor do those before it; a full batch does not wait either. */
@@ -1277,6 +1306,7 @@ int main(void)
 		TEST(test_dgram),
 		TEST(test_dgram_alone),
 		TEST(test_together),
+		TEST(test_part_of_batch),
 		TEST(test_not_waiting),
 		TEST(test_udp),
 		TEST(test_udp_overrun),
