@@ -48,6 +48,14 @@ static inline bool failing_end(void)
 	return failing.failed;
 }
 
+static size_t failing_bytes;
+
+/* failing_mapped() - return the bytes that the program has mapped by mmap(), without libc's own */
+static inline size_t failing_mapped(void)
+{
+	return __atomic_load_n(&failing_bytes, __ATOMIC_RELAXED);
+}
+
 static bool failing_now(enum failing_kind kind)
 {
 	if (failing.kind != kind || failing.failed || failing.left--)
@@ -129,9 +137,22 @@ char *strdup(const char *text)
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	if (failing_now(flags & MAP_ANONYMOUS ? FAILING_MEMORY : FAILING_KERNEL))
-		return MAP_FAILED;
-	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+	void *at = MAP_FAILED;
+
+	if (!failing_now(flags & MAP_ANONYMOUS ? FAILING_MEMORY : FAILING_KERNEL))
+		at = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+	if (at != MAP_FAILED && !(flags & MAP_FIXED))
+		__atomic_add_fetch(&failing_bytes, len, __ATOMIC_RELAXED);
+	return at;
+}
+
+int munmap(void *addr, size_t len)
+{
+	int err = syscall(SYS_munmap, addr, len);
+
+	if (!err)
+		__atomic_sub_fetch(&failing_bytes, len, __ATOMIC_RELAXED);
+	return err;
 }
 
 int memfd_create(const char *name, unsigned int flags)
