@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,6 +342,30 @@ static void test_bad(void **state)
 	}
 }
 
+/* The line for a word that getopt_long() does not accept names the word. */
+static void test_bad_words(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *why;
+	} bad[] = {
+		{ "-x", "unknown option -x; see ornicd --help" },
+		{ "-xV", "unknown option -x; see ornicd --help" },
+		{ "--xV", "unknown option --xV; see ornicd --help" },
+		{ "--version=1", "unknown option --version=1; see ornicd --help" },
+		{ "-s", "option -s needs a value; see ornicd --help" },
+		{ "-s 1 --cc", "option --cc needs a value; see ornicd --help" },
+	};
+	char said[100];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		log_keep(said, sizeof(said));
+		assert_int_equal(run(*state, bad[i].line), CONFIG_BAD);
+		log_keep(NULL, 0);
+		assert_string_equal(said, bad[i].why);
+	}
+}
+
 static void test_file(void **state)
 {
 	static const char *const bad[] = {
@@ -426,7 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
 		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
-		WITH(test_bad), WITH(test_file), WITH(test_order),
+		WITH(test_bad), WITH(test_bad_words), WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

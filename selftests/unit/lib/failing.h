@@ -48,7 +48,7 @@ static inline bool failing_end(void)
 	return failing.failed;
 }
 
-static size_t failing_bytes;
+static size_t failing_bytes;	/* see failing_mapped() */
 
 /* failing_mapped() - return the bytes that the program has mapped by mmap(), without libc's own */
 static inline size_t failing_mapped(void)

@@ -459,7 +459,20 @@ int config_set_control_group(struct config *c, const char *text)
 /* Options that have only a long name */
 enum { OPT_CC = 0x100, OPT_CONTROL_MODE, OPT_CONTROL_GROUP };
 
-static int config_option(struct config *c, int opt, const char *arg)
+/* Report an unknown option: in a word of several short options it is in optopt, else @word. */
+static void unknown_option(const char *word)
+{
+	if (optopt && strncmp(word, "--", 2))
+		log_err("unknown option -%c; see ornicd --help", optopt);
+	else
+		log_err("unknown option %s; see ornicd --help", word);
+}
+
+/*
+ * Process option @opt with value @arg, or an error of getopt_long(), which has just read @word.
+ * Return: 0, or an errno after an error line.
+ */
+static int config_option(struct config *c, int opt, const char *arg, const char *word)
 {
 	switch (opt) {
 	case 'd':
@@ -486,7 +499,11 @@ static int config_option(struct config *c, int opt, const char *arg)
 		return config_set_control_mode(c, arg);
 	case OPT_CONTROL_GROUP:
 		return config_set_control_group(c, arg);
+	case ':':
+		log_err("option %s needs a value; see ornicd --help", word);
+		return -EINVAL;
 	default:
+		unknown_option(word);
 		return -EINVAL;
 	}
 }
@@ -502,15 +519,6 @@ static enum config_result config_check(const struct config *c, int argc, char **
 		return CONFIG_BAD;
 	}
 	return CONFIG_RUN;
-}
-
-/* Report an unknown option: in a word of several short options it is in optopt, else @word. */
-static void unknown_option(const char *word)
-{
-	if (optopt && strncmp(word, "--", 2))
-		log_err("unknown option -%c; see ornicd --help", optopt);
-	else
-		log_err("unknown option %s; see ornicd --help", word);
 }
 
 enum config_result config_args(struct config *c, int argc, char **argv)
@@ -544,14 +552,8 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		case 'h':
 			fputs(usage, stdout);
 			return CONFIG_DONE;
-		case ':':
-			log_err("option %s needs a value; see ornicd --help", argv[optind - 1]);
-			return CONFIG_BAD;
-		case '?':
-			unknown_option(argv[optind - 1]);
-			return CONFIG_BAD;
 		}
-		if (config_option(c, opt, optarg))
+		if (config_option(c, opt, optarg, argv[optind - 1]))
 			return CONFIG_BAD;
 	}
 	return config_check(c, argc, argv);
