@@ -516,24 +516,41 @@ static void test_detached_fuse(void **state)
 }
 
 /*
- * As a file of btrfs that a client has mounted in its own namespace: the device number of the file
- * is not that of the file system, and only the client's list has the id of the mount.
+ * Files of a mount that only a client's namespace has: only its list admits them. A file that is
+ * mapped needs no check, but another file on its device does.
+ */
+static void check_admission(struct fixture *t, const int *fd, pid_t client)
+{
+	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd[0], 0), -EOPNOTSUPP);
+	t->g->pool.pid = client;
+	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd[0], 0), 0);
+	t->g->pool.pid = 0;
+	assert_int_equal(gpa_map(t->g, PAGE, PAGE, GPA_READ, fd[0], 0), 0);
+	assert_int_equal(gpa_map(t->g, 2 * PAGE, PAGE, GPA_READ, fd[1], 0), -EOPNOTSUPP);
+}
+
+/*
+ * As files of btrfs that a client has mounted in its own namespace: the device number of a file is
+ * not that of the file system, and only the client's list has the id of the mount.
  */
 static void test_mount_of_client(void **state)
 {
+	static const char *const names[] = { "file", "other" };
 	struct fixture *t = *state;
 	char at[] = "/tmp/test_gpa.XXXXXX", path[100], options[100];
-	int go[2], fd;
+	int go[2], fd[2];
 	pid_t client;
 	bool mounted;
 
 	assert_non_null(mkdtemp(at));
 	snprintf(options, sizeof(options), "xino=off,lowerdir=%s:/dev", at);
-	snprintf(path, sizeof(path), "%s/file", at);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, PAGE), 0);
-	close(fd);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", at, names[i]);
+		fd[i] = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+		assert_true(fd[i] >= 0);
+		assert_int_equal(ftruncate(fd[i], PAGE), 0);
+		close(fd[i]);
+	}
 	mounted = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		!mount("test_gpa", at, "overlay", MS_RDONLY, options);
 	if (mounted) {
@@ -546,21 +563,24 @@ static void test_mount_of_client(void **state)
 			_exit(1);
 		}
 		assert_int_equal(read(go[0], options, 1), 1);
-		snprintf(path, sizeof(path), "/proc/%d/root%s/file", client, at);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		assert_true(fd >= 0);
-		assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), -EOPNOTSUPP);
-		t->g->pool.pid = client;
-		assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), 0);
-		close(fd);
+		for (int i = 0; i < 2; i++) {
+			snprintf(path, sizeof(path), "/proc/%d/root%s/%s", client, at, names[i]);
+			fd[i] = open(path, O_RDONLY | O_CLOEXEC);
+			assert_true(fd[i] >= 0);
+		}
+		check_admission(t, fd, client);
+		close(fd[0]);
+		close(fd[1]);
 		close(go[0]);
 		close(go[1]);
 		kill(client, SIGKILL);
 		assert_int_equal(waitpid(client, NULL, 0), client);
 		umount2(at, MNT_DETACH);
 	}
-	snprintf(path, sizeof(path), "%s/file", at);
-	unlink(path);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", at, names[i]);
+		unlink(path);
+	}
 	rmdir(at);
 	if (!mounted) {
 		print_message("skipped: no right to mount an overlay\n");
