@@ -718,37 +718,9 @@ static int daemon_start(struct fixture *f)
 	return daemon_run(&f->config);
 }
 
-/* The daemon reports readiness on any descriptor, also on 0, and closes it. */
-static void ready_on_zero(struct fixture *f)
+/* Configure the daemon, and block SIGTERM: if it is sent before, the daemon ends once it serves. */
+static void prepare_start(struct fixture *f, sigset_t *set)
 {
-	int input = fcntl(0, F_DUPFD_CLOEXEC, 3), tell[2];
-	char said[2];
-
-	assert_int_equal(pipe2(tell, O_CLOEXEC | O_NONBLOCK), 0);
-	assert_int_equal(dup2(tell[1], 0), 0);
-	close(tell[1]);
-	f->config.ready_fd = 0;
-	raise(SIGTERM);
-	assert_int_equal(daemon_start(f), 0);
-	f->config.ready_fd = -1;
-	assert_int_equal(read(tell[0], said, sizeof(said)), 1);
-	assert_int_equal(said[0], '\n');
-	assert_int_equal(read(tell[0], said, sizeof(said)), 0);
-	close(tell[0]);
-	if (input >= 0) {
-		assert_int_equal(dup2(input, 0), 0);
-		close(input);
-	}
-}
-
-/* Start the whole daemon. SIGTERM was sent before, so it ends at once if it starts. */
-static void test_start(void **state)
-{
-	static const struct operation o = { "daemon", daemon_start, undo_nothing, 40 };
-	struct fixture *f = *state;
-	uint32_t left;
-	sigset_t set;
-
 	write_config(f);
 	assert_int_equal(read_config(f), 0);
 	unlink(textf(f, "%s.conf", f->dir));
@@ -763,11 +735,30 @@ static void test_start(void **state)
 	assert_true(f->config.fault[0].file);
 	free(f->config.fault[0].text);
 	f->config.fault[0] = f->config.fault[--f->config.nfaults];
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, set, NULL), 0);
 	log_setup(LOG_ERR, false);
-	ready_on_zero(f);
+}
+
+static void finish_start(const sigset_t *set)
+{
+	while (sigtimedwait(set, NULL, &(struct timespec) { 0 }) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, set, NULL);
+}
+
+/* Start the whole daemon. */
+static void test_start(void **state)
+{
+	static const struct operation o = { "daemon", daemon_start, undo_nothing, 40 };
+	struct fixture *f = *state;
+	uint32_t left;
+	sigset_t set;
+
+	prepare_start(f, &set);
+	raise(SIGTERM);
+	assert_int_equal(daemon_start(f), 0);
 	f->files = folder_entries(f->dir);
 	f->fds = descriptors();
 	for (int kind = FAILING_MEMORY; kind <= FAILING_KERNEL; kind++) {
@@ -793,9 +784,51 @@ static void test_start(void **state)
 		}
 		assert_true(left > (kind == FAILING_MEMORY ? 40 : 10));
 	}
-	while (sigtimedwait(&set, NULL, &(struct timespec) { 0 }) > 0)
-		;
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	finish_start(&set);
+}
+
+/*
+ * Start the daemon with a pipe as descriptor @fd, to which it reports that it serves. Return: true
+ * if the descriptor is open afterwards.
+ */
+static bool start_ready(struct fixture *f, int fd)
+{
+	unsigned int count = descriptors();
+	int before = dup(fd), pipe_fd[2];
+	char got[2];
+	bool open;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	assert_int_equal(dup2(pipe_fd[1], fd), fd);
+	close(pipe_fd[1]);
+	f->config.ready_fd = fd;
+	raise(SIGTERM);
+	assert_int_equal(daemon_start(f), 0);
+	open = fcntl(fd, F_GETFD) >= 0;
+	if (before >= 0) {
+		dup2(before, fd);
+		close(before);
+	}
+	assert_int_equal(read(pipe_fd[0], got, sizeof(got)), 1);
+	assert_int_equal(got[0], '\n');
+	assert_int_equal(read(pipe_fd[0], got, sizeof(got)), 0);
+	close(pipe_fd[0]);
+	assert_int_equal(descriptors(), count);
+	return open;
+}
+
+/* No file of the daemon gets the number of a standard descriptor, for example that of the log. */
+static void test_ready(void **state)
+{
+	struct fixture *f = *state;
+	sigset_t set;
+
+	prepare_start(f, &set);
+	assert_true(start_ready(f, STDIN_FILENO));
+	assert_true(start_ready(f, STDOUT_FILENO));
+	assert_true(start_ready(f, STDERR_FILENO));
+	assert_false(start_ready(f, 100));
+	finish_start(&set);
 }
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
@@ -815,6 +848,7 @@ int main(void)
 		TEST(version),
 		TEST(config),
 		TEST(start),
+		TEST(ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

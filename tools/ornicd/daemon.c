@@ -14,6 +14,7 @@
 #include "mem/backing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,13 +178,32 @@ static void daemon_detach(struct daemon *d)
 	free(d->uplink);
 }
 
+/*
+ * Close the descriptor @fd. Replace a standard descriptor by /dev/null instead, because the next
+ * socket or file of the daemon would get its number, and for example receive the log's lines.
+ */
+static void close_inherited(int fd)
+{
+	int null;
+
+	if (fd > STDERR_FILENO) {
+		close(fd);
+		return;
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return;
+	dup2(null, fd);
+	close(null);
+}
+
 static void daemon_ready(int fd)
 {
 	if (fd < 0)
 		return;
 	if (write(fd, "\n", 1) != 1)
 		log_warn("cannot report readiness on descriptor %d: %s", fd, strerror(errno));
-	close(fd);
+	close_inherited(fd);
 }
 
 /*
