@@ -34,8 +34,6 @@ void msix_destroy(struct msix *m)
 {
 	msix_release(m, 0, m->n);
 	free(m->vector);
-	m->vector = NULL;
-	m->n = 0;
 }
 
 static void msix_deliver(struct msix_vector *v)
