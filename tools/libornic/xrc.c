@@ -61,7 +61,6 @@ struct ibv_qp *ornic_create_target(struct ibv_context *ctx, struct ibv_qp_init_a
 		errno = ret;
 		return NULL;
 	}
-	qp->qpn = qp->vqp.qp.qp_num;
 	return &qp->vqp.qp;
 }
 
