@@ -96,6 +96,7 @@ static void *make_rss(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RAW_PACKET, .pd = rig.pd, .rwq_ind_tbl = &table,
+		.recv_cq = &rig.cq->vcq.cq,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE |
 			     IBV_QP_INIT_ATTR_RX_HASH,
 		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(key), key, 1 },
@@ -330,6 +331,18 @@ static void test_commands(void **state)
 	}
 }
 
+/* A queue pair with RSS has no queues to empty, although it may name a CQ. */
+static void test_rss_reset(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp *qp = make_rss();
+
+	(void)state;
+	assert_non_null(qp);
+	assert_int_equal(ornic_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(ornic_destroy_qp(qp), 0);
+}
+
 static void test_memory(void **state)
 {
 	(void)state;
@@ -481,7 +494,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_memory), RIG_TEST(test_commands), RIG_TEST(test_dontfork),
 		RIG_TEST(test_bad_number), RIG_TEST(test_dm_without_mapping),
-		RIG_TEST(test_context), RIG_TEST(test_handed_on),
+		RIG_TEST(test_context), RIG_TEST(test_handed_on), RIG_TEST(test_rss_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
