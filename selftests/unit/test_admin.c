@@ -9,21 +9,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/commands.h"
 #include "lib/inproc.h"
 
 #include "mem/gpa.h"
 
-#include <ornic/cq.h>
-#include <ornic/dm.h>
 #include <ornic/eq.h>
 #include <ornic/identify.h>
-#include <ornic/mr.h>
-#include <ornic/pd.h>
-#include <ornic/port.h>
-#include <ornic/qp.h>
-#include <ornic/srq.h>
 #include <ornic/stats.h>
-#include <ornic/steer.h>
 #include <endian.h>
 #include <string.h>
 
@@ -132,69 +125,19 @@ static void test_entry_rules(void **state)
  */
 static void test_sizes(void **state)
 {
-	static const struct {
-		uint16_t opcode;
-		uint16_t in;
-	} ops[] = {
-		{ ORNIC_OP_NOP, 0 },
-		{ ORNIC_OP_IDENTIFY, sizeof(struct ornic_identify_cmd) },
-		{ ORNIC_OP_SET_FEATURES, sizeof(struct ornic_features_cmd) },
-		{ ORNIC_OP_HOST_INFO, sizeof(struct ornic_host_info_cmd) },
-		{ ORNIC_OP_STAT_NAMES, sizeof(struct ornic_stat_names_cmd) },
-		{ ORNIC_OP_STAT_READ, sizeof(struct ornic_stat_read_cmd) },
-		{ ORNIC_OP_CLOCK_READ, 0 },
-		{ ORNIC_OP_EQ_CREATE, sizeof(struct ornic_eq_create_cmd) },
-		{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
-		{ ORNIC_OP_EQ_QUERY, 0 },
-		{ ORNIC_OP_EQ_DESTROY, 0 },
-		{ ORNIC_OP_PD_CREATE, sizeof(struct ornic_pd_create_cmd) },
-		{ ORNIC_OP_PD_DESTROY, 0 },
-		{ ORNIC_OP_XRCD_CREATE, sizeof(struct ornic_pd_create_cmd) },
-		{ ORNIC_OP_XRCD_DESTROY, 0 },
-		{ ORNIC_OP_KEY_CREATE, sizeof(struct ornic_key_create_cmd) },
-		{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd) },
-		{ ORNIC_OP_KEY_QUERY, 0 },
-		{ ORNIC_OP_KEY_DESTROY, 0 },
-		{ ORNIC_OP_DM_CREATE, sizeof(struct ornic_dm_create_cmd) },
-		{ ORNIC_OP_DM_DESTROY, 0 },
-		{ ORNIC_OP_CQ_CREATE, sizeof(struct ornic_cq_create_cmd) },
-		{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
-		{ ORNIC_OP_CQ_QUERY, 0 },
-		{ ORNIC_OP_CQ_DESTROY, 0 },
-		{ ORNIC_OP_CQ_RESIZE, sizeof(struct ornic_cq_resize_cmd) },
-		{ ORNIC_OP_SRQ_CREATE, sizeof(struct ornic_srq_create_cmd) },
-		{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd) },
-		{ ORNIC_OP_SRQ_QUERY, 0 },
-		{ ORNIC_OP_SRQ_DESTROY, 0 },
-		{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd) },
-		{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd) },
-		{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd) },
-		{ ORNIC_OP_QP_QUERY, 0 },
-		{ ORNIC_OP_QP_DESTROY, 0 },
-		{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd) },
-		{ ORNIC_OP_PORT_QUERY, 0 },
-		{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry) },
-		{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd) },
-		{ ORNIC_OP_RULE_CREATE, sizeof(struct ornic_rule_cmd) },
-		{ ORNIC_OP_RULE_DESTROY, 0 },
-		{ ORNIC_OP_RSS_CREATE, sizeof(struct ornic_rss_create_cmd) },
-		{ ORNIC_OP_RSS_DESTROY, 0 },
-		{ ORNIC_OP_COUNTER_CREATE, 0 },
-		{ ORNIC_OP_COUNTER_DESTROY, 0 },
-	};
 	struct inproc *p = *state;
 	uint8_t in[ORNIC_ADMIN_MAX_PAYLOAD] = { 0 };
 
-	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		uint16_t n = ops[i].in;
+	for (unsigned int i = 0; i < ADMIN_OPS; i++) {
+		uint16_t opcode = admin_ops[i].opcode, n = admin_ops[i].in;
 
 		for (uint16_t less = 0; less < n; less++)
-			assert_int_equal(host_exec(&p->host, ops[i].opcode, 0, in, less, NULL, 0),
+			assert_int_equal(host_exec(&p->host, opcode, 0, in, less, NULL, 0),
 					 ORNIC_ST_BAD_SIZE);
 		for (uint16_t more = 1; more <= 41; more++) {
 			in[n + more - 1] = 1;
-			assert_int_equal(host_exec(&p->host, ops[i].opcode, 0, in, n + more, NULL,
-						   0), ORNIC_ST_RESERVED);
+			assert_int_equal(host_exec(&p->host, opcode, 0, in, n + more, NULL, 0),
+					 ORNIC_ST_RESERVED);
 			assert_int_equal(syndrome(p), FIELD(n + more - 1));
 			in[n + more - 1] = 0;
 		}

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/mr.h"
+#include "lib/commands.h"
 #include "lib/inproc.h"
 
 #include <ornic/identify.h>
@@ -885,49 +886,21 @@ static void test_gid(void **state)
 /* Every command that names an object is rejected if there is no object of that number. */
 static void test_no_object(void **state)
 {
-	static const struct {
-		uint16_t opcode;
-		uint16_t in;
-	} ops[] = {
-		{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
-		{ ORNIC_OP_EQ_QUERY, 0 },
-		{ ORNIC_OP_EQ_DESTROY, 0 },
-		{ ORNIC_OP_PD_DESTROY, 0 },
-		{ ORNIC_OP_XRCD_DESTROY, 0 },
-		{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd) },
-		{ ORNIC_OP_KEY_QUERY, 0 },
-		{ ORNIC_OP_KEY_DESTROY, 0 },
-		{ ORNIC_OP_DM_DESTROY, 0 },
-		{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd) },
-		{ ORNIC_OP_CQ_QUERY, 0 },
-		{ ORNIC_OP_CQ_DESTROY, 0 },
-		{ ORNIC_OP_CQ_RESIZE, sizeof(struct ornic_cq_resize_cmd) },
-		{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd) },
-		{ ORNIC_OP_SRQ_QUERY, 0 },
-		{ ORNIC_OP_SRQ_DESTROY, 0 },
-		{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd) },
-		{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd) },
-		{ ORNIC_OP_QP_QUERY, 0 },
-		{ ORNIC_OP_QP_DESTROY, 0 },
-		{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd) },
-		{ ORNIC_OP_PORT_QUERY, 0 },
-		{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry) },
-		{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd) },
-		{ ORNIC_OP_RULE_DESTROY, 0 },
-		{ ORNIC_OP_RSS_DESTROY, 0 },
-		{ ORNIC_OP_COUNTER_DESTROY, 0 },
-	};
 	static const uint32_t numbers[] = { 0, 63, 0x7fffff, 0xffffffff };
 	struct inproc *p = *state;
 	uint8_t in[512] = { 0 };
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < ADMIN_OPS; i++) {
+		uint16_t opcode = admin_ops[i].opcode;
+
+		if (!admin_ops[i].named)
+			continue;
 		/* KEY_MODIFY needs a mask. */
-		in[0] = ops[i].opcode == ORNIC_OP_KEY_MODIFY ? ORNIC_KEYM_ACCESS : 0;
+		in[0] = opcode == ORNIC_OP_KEY_MODIFY ? ORNIC_KEYM_ACCESS : 0;
 		/* EQ 0 exists. */
-		for (int n = ops[i].opcode >> 8 == ORNIC_OP_EQ_CREATE >> 8; n < 4; n++)
-			assert_int_equal(host_exec(&p->host, ops[i].opcode, numbers[n], in,
-						   ops[i].in, NULL, 0), ORNIC_ST_BAD_NUMBER);
+		for (int n = opcode >> 8 == ORNIC_OP_EQ_CREATE >> 8; n < 4; n++)
+			assert_int_equal(host_exec(&p->host, opcode, numbers[n], in,
+						   admin_ops[i].in, NULL, 0), ORNIC_ST_BAD_NUMBER);
 	}
 }
 
