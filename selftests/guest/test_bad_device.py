@@ -112,6 +112,13 @@ class BadDevice(Proxied):
     def reasons(self):
         return [reason for reason in self.proxy.reasons(self.since) if reason]
 
+    def die(self):
+        """Let the device say that it is dead."""
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL})
+
+    def wait_said(self, text):
+        self.vm.run("until_said '%s'" % text, timeout=120)
+
     def recovers(self, reason):
         """Check that the driver resets the device for this reason only, and brings it up again."""
         self.proxy.wait(self.reasons, "reset the device")
@@ -955,11 +962,11 @@ class StaleEvents(BadDevice):
         ring = self.proxy.eqs[0].guest
         self.proxy.wait(lambda: ring.host_index() == ring.producer, "read the events")
         unload = self.spawn("rmmod ornic_ktest")
-        self.vm.run("until_said 'ornic_ktest: # waiting\\|ornic_ktest: not ok'", timeout=120)
-        self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 200})   # malformed: the driver declares the device dead
+        self.wait_said(r"ornic_ktest: # waiting\|ornic_ktest: not ok")
+        self.die()
         unload.wait()
         self.assertTrue(self.said("ornic_ktest: ok 1 - reset"), re.findall("ornic_ktest: #.*", self.vm.dmesg()))
-        self.recovers(c.ORNIC_REASON_MALFORMED)
+        self.recovers(c.ORNIC_REASON_FATAL)
 
 
 class Connecting(BadDevice):
@@ -974,8 +981,8 @@ class Connecting(BadDevice):
         self.addCleanup(self.vm.run, "umount -f -l /mnt; rmmod rpcrdma", check=False)
         self.spawn("mount -i -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr={0},clientaddr=10.88.0.1 {0}:/ /mnt".format(self.NOBODY))
         self.vm.run("until rdma res show cm_id | grep 'state CONNECT.*%s'; do sleep 0.1; done" % self.NOBODY, timeout=30)
-        self.proxy.put_event(0, {"type": c.ORNIC_EV_PORT_ERR, "number": 200})   # malformed: the driver declares the device dead
-        self.recovers(c.ORNIC_REASON_MALFORMED)
+        self.die()
+        self.recovers(c.ORNIC_REASON_FATAL)
 
 
 class Reset(BadDevice):

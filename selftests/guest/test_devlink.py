@@ -19,7 +19,6 @@ FLR = "echo 1 > /sys/bus/pci/devices/%s/reset" % SLOT
 PEER = "10.88.0.2"
 ETH_VECTOR = 1
 QUICK_RESETS = 3
-DIE = {"type": c.ORNIC_EV_DEVICE_FATAL}
 
 
 class DevlinkTest(test_bad_device.BadDevice):
@@ -80,17 +79,11 @@ class DevlinkTest(test_bad_device.BadDevice):
         self.pings()
         self.works()
 
-    def die(self):
-        self.proxy.put_event(0, DIE)
-
     def die_for_good(self):
         """Let the device die while automatic recovery is off."""
         self.vm.run("devlink health set %s reporter fw auto_recover false" % HANDLE)
         self.die()
         self.wait_said("no automatic recovery")
-
-    def wait_said(self, text):
-        self.vm.run("until_said '%s'" % text, timeout=120)
 
 
 class Port(DevlinkTest):
