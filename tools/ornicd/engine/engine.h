@@ -92,7 +92,10 @@ void engine_input(void *engine);
  * engine_add_device() - add a device whose tables are initialised and whose port is on the switch
  */
 void engine_add_device(struct engine *e, struct device *dev);
-/* engine_del_device() - remove a device after mcast_fini(); it has no queue pairs left */
+/*
+ * engine_del_device() - remove a device that has no queue pairs left, and no multicast memberships
+ * (mcast_fini())
+ */
 void engine_del_device(struct engine *e, struct device *dev);
 
 /* engine_activate() - schedule @qp, which has or may have work */

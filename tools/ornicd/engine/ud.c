@@ -231,8 +231,9 @@ bool ud_catch_up(struct qp *qp)
 		bool done;
 
 		/*
-		 * The pool is empty: try again. The ring may be empty, too, because an earlier
-		 * datagram was too long for the receive in progress. Then no poll would wake it.
+		 * No packet is free: run again. Polling the receive ring need not wake the queue
+		 * pair, because its last receive may have left the ring already, for a datagram
+		 * that was too long for it.
 		 */
 		if (!p)
 			return true;
