@@ -53,6 +53,7 @@ class Rules:
         self.given_up = False           # bus mastering has ended: the driver considers the device dead
         self.objects = set()            # existing objects, as of object_of()
         self.going = set()              # those whose destroy is in flight
+        self.ambiguous = set()          # those whose number the device gave to two objects of the driver
         self.flight = {}                # commands by cmd_id
         self.arms = {}                  # last arm by ring
         self.records = {}               # address of a CQ's record and log2 of its entries, by number
@@ -173,7 +174,7 @@ class Rules:
                  if given[field] not in (0, c.ORNIC_NONE) or field == "eq"}
         if opcode & 0xff not in CREATE and 0 < opcode >> 8 != PORT:
             named.add(object_of(opcode, fields["number"]))
-        for thing in named:
+        for thing in named - self.ambiguous:
             self.check("ORN-ADM-15", thing in self.objects - self.going, "%s names %s, which does not exist yet or any more",
                        name_of("ORNIC_OP_", opcode), thing)
         if opcode & 0xff in DESTROY and opcode >> 8:
@@ -189,6 +190,8 @@ class Rules:
         good = completion["status"] == c.ORNIC_ST_OK
         thing = object_of(opcode, completion["number"])
         if opcode & 0xff in CREATE and opcode >> 8 and good:
+            if thing in self.objects:
+                self.ambiguous.add(thing)
             self.objects.add(thing)
             if opcode == c.ORNIC_OP_CQ_CREATE:
                 given = command.input("ornic_cq_create_cmd")

@@ -239,6 +239,19 @@ class Commands(Driver):
         self.assertBroken("ORN-ADM-15")
         self.assertEqual(self.rules.objects, {(PD, 0, 3)})
 
+    def test_number_given_twice(self):
+        """A device that gives two objects the same number: the driver cannot know which of them it destroys."""
+        for _ in range(2):
+            self.create(c.ORNIC_OP_PD_CREATE, None, 7)
+        for _ in range(2):
+            self.complete(self.command(c.ORNIC_OP_PD_DESTROY, number=7))
+        self.assertEqual(self.rules.broken, [])
+        self.rules.reset()
+        self.create(c.ORNIC_OP_PD_CREATE, None, 7)
+        self.complete(self.command(c.ORNIC_OP_PD_DESTROY, number=7))
+        self.command(c.ORNIC_OP_PD_DESTROY, number=7)
+        self.assertBroken("ORN-ADM-15")
+
     def test_ring(self):
         self.complete(self.cq(pages__addr=RING), 5)
         self.assertIn((CQ, 0, 5), self.rules.objects)
