@@ -122,6 +122,7 @@ uint8_t member_destroy(struct command *c);
  *
  * key_get() - return the key whose index is that of @key, or NULL; the tag is not compared
  * key_check_access() - check the rights
+ * key_check_flags() - check the flags
  * key_check_region() - check length, address and page list of a region
  * key_load() - load the page list of a region and find its file, over several iterations
  * key_find_file() - find the file behind @mem if @access has FLUSH_PERSISTENT (ORN-MEM-23), over
@@ -133,6 +134,7 @@ struct mr;
 struct ornic_key_create_cmd;
 struct mr *key_get(struct device *dev, uint32_t key);
 uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *in);
+uint8_t key_check_flags(struct command *c, const struct ornic_key_create_cmd *in);
 uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in);
 uint8_t key_load(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access);
 uint8_t key_find_file(struct command *c, const struct ornic_key_create_cmd *in, uint32_t access,

@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
-
 /*
  * All rights except ON_DEMAND, which key_need_features() rejects; RELAXED_ORDERING has no effect.
  */
@@ -66,6 +64,13 @@ uint8_t key_check_access(struct command *c, const struct ornic_key_create_cmd *i
 	    !(access & ORNIC_ACCESS_LOCAL_WRITE))
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->access);
 	return key_need_features(c, &in->access);
+}
+
+uint8_t key_check_flags(struct command *c, const struct ornic_key_create_cmd *in)
+{
+	if (in->flags & ~(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB))
+		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
+	return ORNIC_ST_OK;
 }
 
 uint8_t key_check_region(struct command *c, const struct ornic_key_create_cmd *in)
@@ -157,11 +162,8 @@ static uint8_t key_check(struct command *c, const struct ornic_key_create_cmd *i
 	uint8_t st;
 
 	st = key_check_kind(c, in);
-	if (st)
-		return st;
-	if (in->flags & ~KEY_FLAGS)
-		return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
-	st = COMMAND_ZERO(c, in->mbz0);
+	st = st ?: key_check_flags(c, in);
+	st = st ?: COMMAND_ZERO(c, in->mbz0);
 	if (!st && !(phys_all && !in->pd) && !pd_get(c->dev, le32toh(in->pd)))
 		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);
 	st = st ?: key_check_own(c, in);

@@ -24,7 +24,6 @@ uint8_t cmd_pd_create(struct command *c)
 		return st;
 	}
 	pd->number = c->number;
-	pd->owner = le32toh(in->owner);
 	return ORNIC_ST_OK;
 }
 

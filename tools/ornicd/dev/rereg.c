@@ -15,7 +15,6 @@
 #include <ornic/mr.h>
 
 #define KEYM_ALL	(ORNIC_KEYM_TRANSLATION | ORNIC_KEYM_PD | ORNIC_KEYM_ACCESS)
-#define KEY_FLAGS	(ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB)
 
 /* Return the attributes of the region after the command. */
 static struct ornic_key_create_cmd merge(const struct mr *mr, uint32_t mask,
@@ -43,9 +42,8 @@ static uint8_t check_fields(struct command *c, uint32_t mask,
 	uint8_t st = ORNIC_ST_OK;
 
 	if (mask & ORNIC_KEYM_TRANSLATION) {
-		if (in->flags & ~KEY_FLAGS)
-			return command_reject(c, ORNIC_ST_RESERVED, &in->flags);
-		st = key_check_region(c, in);
+		st = key_check_flags(c, in);
+		st = st ?: key_check_region(c, in);
 	}
 	if (!st && mask & ORNIC_KEYM_PD && !pd_get(c->dev, le32toh(in->pd)))
 		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->pd);

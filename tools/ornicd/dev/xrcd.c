@@ -32,7 +32,6 @@ uint8_t cmd_xrcd_create(struct command *c)
 		return st;
 	}
 	xrcd->number = c->number;
-	xrcd->owner = le32toh(in->owner);
 	return ORNIC_ST_OK;
 }
 

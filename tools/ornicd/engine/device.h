@@ -151,7 +151,6 @@ struct device {
 /** struct pd - a protection domain; @users: keys, queue pairs and SRQs in it (ORN-PD-1) */
 struct pd {
 	uint32_t number;
-	uint32_t owner;
 	uint32_t users;
 };
 

@@ -19,7 +19,6 @@ struct srq;
 /** struct xrcd - an XRC domain; @users: SRQs and targets in it (ORN-XRC-3) */
 struct xrcd {
 	uint32_t number;
-	uint32_t owner;
 	uint32_t users;
 };
 
