@@ -121,7 +121,7 @@ static void enter_reset(struct qp *qp)
 	qp->flush_rq = false;
 	qp->last_wqe = false;
 	qp->comm_est = false;
-	qp->raised = 0;
+	qp->error_raised = false;
 }
 
 /* Ask for no receive doorbells: the RQ is read when a message arrives (ORN-RNG-7). */
@@ -234,8 +234,8 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 		qp->syndrome = syndrome;
 		qp_set_state(qp, ORNIC_QPS_ERR);
 	}
-	if (event && !(qp->raised >> (event - ORNIC_EV_CQ_ERR) & 1)) {
-		qp->raised |= 1u << (event - ORNIC_EV_CQ_ERR);
+	if (event && !qp->error_raised) {
+		qp->error_raised = true;
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
 	}
 }
