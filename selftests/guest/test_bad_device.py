@@ -11,6 +11,7 @@ import harness
 import kprobes
 import nvme
 from proxied import CONFIG, INTERFACE, LOAD, READ, UNLOAD, UP, UPDATES, WRITE, Lies, Proxied, c, pack, patient, tap, unpack
+from rings import HOST_INDEX
 
 GONE = 0xfffff0                         # a number that no object has
 BEYOND = c.ORNIC_MAX_NUMBER + 1
@@ -573,6 +574,28 @@ class Malformed(BadDevice):
         """More bytes than the completed receive has room for: consumers would read beyond it."""
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, byte_len=0x10000))
         self.assertTrue(self.said("more bytes than a receive has room for"))
+
+    def test_verbs_receive_skipped(self):
+        """Receives complete in order. Nobody would hear of those that the device passes over, and a consumer may wait for them."""
+        self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=1, byte_len=64))
+        self.assertTrue(self.said("no completion of an earlier work request"))
+
+    def test_verbs_send_skipped(self):
+        """Two connection requests that the device does not see: the second one completes."""
+        self.load()
+        qp = next(command for command in reversed(self.proxy.commands) if command.opcode == c.ORNIC_OP_QP_CREATE and
+                  command.input("ornic_qp_create_cmd")["type"] == c.ORNIC_QPT_GSI)
+        self.proxy.lies.on_doorbell = lambda kind, number, word: (kind, number) != (c.ORNIC_DB_SQ, qp.completion["number"])
+        self.addCleanup(setattr, self.proxy.lies, "on_doorbell", None)
+        self.vm.run("ip neigh replace %s lladdr 02:00:00:00:00:77 dev %s" % (Connecting.NOBODY, INTERFACE))
+        record = qp.input("ornic_qp_create_cmd")["sq_record"]
+        for port in 1, 2:
+            self.spawn("rping -c -a %s -p %d" % (Connecting.NOBODY, port))
+        self.proxy.wait(lambda: self.proxy.memory.word(record + HOST_INDEX) >= 2, "posted two requests")
+        self.fake_completion(c.ORNIC_QPT_GSI, False, wqe_id=1)
+        self.proxy.lies.on_doorbell = None
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+        self.assertTrue(self.said("no completion of an earlier work request"))
 
     def test_verbs_status(self):
         self.malformed(lambda: self.fake_completion(c.ORNIC_QPT_GSI, True, wqe_id=0, status=200))

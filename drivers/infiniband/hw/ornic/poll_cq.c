@@ -91,9 +91,21 @@ static u32 ornic_received(const struct ornic_cqe *cqe)
 	return recv ? le32_to_cpu(cqe->byte_len) : 0;
 }
 
+/* Return true if no entry was written for a work request before @index that must have one. */
+static bool ornic_poll_cq_skips(const struct ornic_ib_wq *wq, u32 index)
+{
+	u32 i;
+
+	for (i = wq->cons; i != index; i++)
+		if (wq->wr[i & (BIT(wq->log) - 1)].reported)
+			return true;
+	return false;
+}
+
 /*
- * Retire a work request and all earlier ones of its queue (ORN-CQ-8). Drop a late
- * entry of a work request that the driver has already flushed.
+ * Retire a work request and all earlier ones of its queue (ORN-CQ-8). These are sends without
+ * an entry of their own: a consumer that misses a completion may wait for it for ever. Drop a
+ * late entry of a work request that the driver has already flushed.
  *
  * Return: false if the entry is dropped or malformed.
  */
@@ -108,6 +120,8 @@ static bool ornic_poll_cq_retire(struct ornic_ib_cq *cq, struct ornic_ib_qp *qp,
 	if (index - wq->cons >= posted)
 		return !ornic_ib_is_soft(cq, qp) &&
 		       ornic_malformed(cq, "completion of a work request that is not posted");
+	if (ornic_poll_cq_skips(wq, index))
+		return ornic_malformed(cq, "no completion of an earlier work request");
 	wr = &wq->wr[index & (BIT(wq->log) - 1)];
 	if (recv && ornic_received(cqe) > wr->room)
 		return ornic_malformed(cq, "completion of more bytes than a receive has room for");

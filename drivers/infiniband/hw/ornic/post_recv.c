@@ -60,6 +60,7 @@ static int ornic_post_one_recv(struct ornic_ib_qp *qp, const struct ib_recv_wr *
 	rq->wr[index & (BIT(rq->log) - 1)] = (struct ornic_ib_wr) {
 		.id = wr->wr_id,
 		.room = ornic_ib_recv_room(wr),
+		.reported = true,
 	};
 	smp_store_release(&rq->prod, index + 1); /* after wr, which polling reads */
 	return 0;
