@@ -135,8 +135,8 @@ print(answers, "of", n, "answers")
 SETUP = COMMON + """
 mkdir -p /tmp/work /srv/nfs
 ip netns add peer; ip netns exec peer ip link set lo up
-modprobe -a nvmet nvmet-rdma nvme-rdma null_blk nfsd nfsv4 rpcrdma rds rds_rdma
-insmod /tmp/selftests/ornic_rds.ko || exit
+modprobe -a nvmet nvmet-rdma nvme-rdma null_blk nfsd nfsv4 rpcrdma rds
+insmod /tmp/selftests/ornic_rds_free.ko && modprobe rds_rdma && insmod /tmp/selftests/ornic_rds.ko || exit
 mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 cd {config}; mkdir -p subsystems/f/namespaces/1 ports/1; echo 1 > subsystems/f/attr_allow_any_host
 echo -n /dev/nullb0 > subsystems/f/namespaces/1/device_path; echo 1 > subsystems/f/namespaces/1/enable
