@@ -3,16 +3,14 @@
  * FLUSH to persistent memory: memory that is supported, the time of the answer, requests that
  * wait for it, and failures of the disk or the queue pair.
  */
-#define _GNU_SOURCE 1	/* memfd_create(), RTLD_NEXT */
+#define _GNU_SOURCE 1	/* memfd_create() */
 
-#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/magic.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +26,8 @@
 
 #include <cmocka.h>
 
+#include "lib/failing.h"
+#include "lib/folder.h"
 #include "lib/inproc.h"
 #include "lib/peer.h"
 
@@ -869,19 +869,6 @@ static void test_end_busy(void **state)
 	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
 }
 
-static bool no_threads;
-
-/* Replaces the C library's */
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
-{
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-	if (no_threads)
-		return EAGAIN;
-	real = (typeof(real))dlsym(RTLD_NEXT, "pthread_create");
-	return real(thread, attr, run, arg);
-}
-
 /* Without a thread the FLUSH fails, but the file has lost nothing. */
 static void test_no_thread(void **state)
 {
@@ -890,9 +877,9 @@ static void test_no_thread(void **state)
 	struct durable *d = disk_durable(t->g[0], fd);
 
 	t->s.sync = counting_sync;
-	no_threads = true;
+	failing_begin(FAILING_KERNEL, EAGAIN, 0);
 	assert_int_equal(sync_now(&t->s, d), -EAGAIN);
-	no_threads = false;
+	assert_true(failing_end());
 	assert_int_equal(d->refs, 1);
 	assert_int_equal(sync_now(&t->s, d), 0);
 	close(fd);
@@ -918,6 +905,47 @@ static void test_no_descriptor(void **state)
 	}
 	disk.open_error = 0;
 	assert_non_null(disk_durable(t->g[0], fd));
+	close(fd);
+}
+
+/*
+ * Map a file while each call of @kind fails once. The client gets an error, and neither a mapping
+ * without FLUSH nor a descriptor that stays open. A call may fail without harm, for example the
+ * allocation of a buffer of libc. Return: number of errors.
+ */
+static uint32_t map_failing(struct gpa *g, int fd, enum failing_kind kind, int error)
+{
+	const unsigned int open_before = descriptors();
+	uint32_t left = 0, errors = 0;
+	uint64_t span;
+	bool failed;
+
+	do {
+		int err;
+
+		failing_begin(kind, error, left++);
+		err = gpa_map(g, DISK, BYTES, GPA_READ, fd, 0);
+		failed = failing_end();
+		if (err) {
+			assert_true(failed);
+			assert_int_equal(err, -error);
+			errors++;
+		} else {
+			assert_non_null(gpa_durable(g, DISK, BYTES, &span));
+			gpa_unmap_all(g);
+		}
+		assert_int_equal(descriptors(), open_before);
+	} while (failed);
+	return errors;
+}
+
+static void test_map_failures(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+
+	assert_in_range(map_failing(t->g[0], fd, FAILING_MEMORY, ENOMEM), 3, 10);
+	assert_int_equal(map_failing(t->g[0], fd, FAILING_KERNEL, EAGAIN), 1);
 	close(fd);
 }
 
@@ -957,7 +985,7 @@ int main(int argc, char **argv)
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
 		F(test_slow_client), F(test_busy_client), F(test_end_busy), F(test_no_thread),
-		F(test_no_descriptor), F(test_unreadable),
+		F(test_no_descriptor), F(test_map_failures), F(test_unreadable),
 	};
 
 	if (argc)
