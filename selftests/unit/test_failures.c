@@ -18,6 +18,7 @@
 #include "fault/fault.h"
 #include "lib/failing.h"
 #include "lib/folder.h"
+#include "lib/netns.h"
 #include "log.h"
 #include "vfu/command.h"
 #include "vfu/server.h"
@@ -210,6 +211,22 @@ static void test_ports(void **state)
 	};
 	static const struct operation port = { "port", port_open, port_close, 8 };
 
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		port_spec = specs[i];
+		fail_all(*state, &port);
+	}
+}
+
+/* Runs last, because the test of UDP ports needs an address that the new namespace lacks. */
+static void test_interfaces(void **state)
+{
+	static const char *const specs[] = {
+		"tap,ifname=ornictest,name=port",
+		"packet,ifname=lo,name=port",
+	};
+	static const struct operation port = { "port", port_open, port_close, 8 };
+
+	netns_enter();
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
 		port_spec = specs[i];
 		fail_all(*state, &port);
@@ -849,6 +866,7 @@ int main(void)
 		TEST(config),
 		TEST(start),
 		TEST(ready),
+		TEST(interfaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

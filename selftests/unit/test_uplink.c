@@ -8,7 +8,6 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "lib/netns.h"
 #include "log.h"
 #include "net/uplink_backend.h"
 #include "packet/bth.h"
@@ -458,10 +458,11 @@ static int udp_socket(char *text, size_t size)
 	return fd;
 }
 
-static struct peer udp_peer(struct fixture *f)
+static struct peer udp_peer_of(struct fixture *f, bool rxe_flush)
 {
 	char local[32], remote[32];
-	struct uplink_spec spec = { .kind = "udp", .name = "u", .local = local, .remote = remote };
+	struct uplink_spec spec = { .kind = "udp", .name = "u", .local = local, .remote = remote,
+				    .rxe_flush = rxe_flush };
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct peer peer = { .to_len = sizeof(to) };
@@ -472,6 +473,11 @@ static struct peer udp_peer(struct fixture *f)
 	to.sin_port = htons(atoi(strchr(local, ':') + 1));
 	memcpy(&peer.to, &to, sizeof(to));
 	return peer;
+}
+
+static struct peer udp_peer(struct fixture *f)
+{
+	return udp_peer_of(f, false);
 }
 
 /* Return true if a frame arrives within that many ms, because a sent frame may take some time. */
@@ -566,6 +572,66 @@ static void test_not_waiting(void **state)
 	close(peer.fd);
 }
 
+/* Send a packet of @nseg segments, of four bytes each. */
+static void send_segs(struct fixture *f, enum packet_kind kind, uint8_t opcode, uint8_t *bytes,
+		      uint32_t nseg)
+{
+	struct packet *p = roce(f, bytes, 4 * nseg);
+
+	p->kind = kind;
+	p->opcode = opcode;
+	p->nseg = nseg;
+	for (uint32_t i = 0; i < nseg; i++)
+		p->seg[i] = (struct seg) { bytes + 4 * i, 4 };
+	switch_send(f->device, p);
+	switch_drain(f->sw);
+}
+
+/* A frame joins the batch if its pieces fit; otherwise the batch is sent before. */
+static void test_many_pieces(void **state)
+{
+	static const struct {
+		enum packet_kind kind;
+		uint8_t opcode;
+		uint32_t nseg;
+		uint32_t pieces;	/* with those of the backend, headers and tail */
+	} last[] = {
+		{ PACKET_ETHERNET, 0, PACKET_SEGS, PACKET_SEGS + 1 },
+		{ PACKET_ROCE, BTH_RC_SEND_ONLY, PACKET_SEGS, PACKET_SEGS + 3 },
+		{ PACKET_ROCE, BTH_RC_FLUSH, 0, 2 },
+	};
+	struct fixture *f = *state;
+	struct peer peer = udp_peer_of(f, true);
+	const struct uplink_stats *stats = uplink_stats(f->up[0]);
+	uint8_t bytes[4 * PACKET_SEGS], got[FRAME_MAX];
+
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	memcpy(bytes + 6, device_mac, 6);
+	for (uint32_t i = 0; i < 2 * sizeof(last) / sizeof(last[0]); i++) {
+		const uint32_t excess = i & 1;
+		uint32_t left = UPLINK_TX_IOV - last[i / 2].pieces + excess;
+		uint32_t nseg[UPLINK_BATCH], n = 0;
+		uint64_t sent = stats->tx_frames;
+
+		for (; left; left -= nseg[n++] + 1) {
+			nseg[n] = (left < 50 ? left : 50) - 1;
+			send_segs(f, PACKET_ETHERNET, 0, bytes, nseg[n]);
+		}
+		assert_int_equal(stats->tx_frames, sent);
+		send_segs(f, last[i / 2].kind, last[i / 2].opcode, bytes, last[i / 2].nseg);
+		assert_int_equal(stats->tx_frames - sent, excess * n);
+		switch_flush(f->sw);
+		assert_int_equal(stats->tx_frames - sent, n + 1);
+		for (uint32_t j = 0; j < n; j++) {
+			assert_int_equal(peer_receive(&peer, got), 4 * nseg[j]);
+			assert_memory_equal(got, bytes, 4 * nseg[j]);
+		}
+		assert_true(peer_receive(&peer, got) > 0);
+	}
+	assert_int_equal(stats->tx_drop, 0);
+	close(peer.fd);
+}
+
 static void test_udp(void **state)
 {
 	struct fixture *f = *state;
@@ -623,30 +689,13 @@ static void test_udp_overrun(void **state)
 	close(peer.fd);
 }
 
-/*
- * Enter a new network namespace. Without root, that needs a user namespace, which the host may
- * forbid. A tap needs /dev/net/tun. The test is skipped if either is missing.
- */
-static void private_net(void)
-{
-	if (!unshare(CLONE_NEWNET))
-		return;
-	assert_int_not_equal(geteuid(), 0);
-	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-		print_message("# needs root, or user namespaces and access to /dev/net/tun\n");
-		skip();
-	}
-}
-
 /* A separate network namespace with a tap; the test is its other end. */
 static int private_tap(const char *name, int mtu)
 {
 	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	int fd, sock;
 
-	private_net();
-	if (!name)
-		return -1;
+	netns_enter();
 	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	strcpy(req.ifr_name, name);
@@ -668,7 +717,7 @@ static void test_tap(void **state)
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	struct peer peer = {};
 
-	private_tap(NULL, 0);
+	netns_enter();
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	addr.sll_ifindex = if_nametoindex(spec.ifname);
 	assert_int_not_equal(addr.sll_ifindex, 0);
@@ -1308,6 +1357,7 @@ int main(void)
 		TEST(test_together),
 		TEST(test_part_of_batch),
 		TEST(test_not_waiting),
+		TEST(test_many_pieces),
 		TEST(test_udp),
 		TEST(test_udp_overrun),
 		TEST(test_tap),
