@@ -32,9 +32,9 @@ static int ornic_cq_resize_cmd(struct ornic_cq *cq, const struct ornic_cq_mem *m
  * Copy the unpolled entries, from @index to the one before at->producer, to the new ring.
  * They become entries of its first lap, so their phase is 1 (ORN-RNG-2).
  *
- * The loop ends after at most one lap of the smaller ring: the driver rejects a response
- * with more entries between at->consumer and at->producer, and the caller ensures that
- * @index lies between the two.
+ * The loop ends after at most one lap of the smaller ring, and no index of the new ring wraps:
+ * the driver rejects a response with more entries between at->consumer and at->producer, and
+ * the caller ensures that @index lies between the two.
  */
 static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_cq_mem *to,
 			   const struct ornic_uresp_resize_cq *at, uint32_t index)
@@ -42,7 +42,7 @@ static void ornic_cq_carry(const struct ornic_cq_mem *from, const struct ornic_c
 	struct ornic_cqe *cqe;
 
 	for (; index != at->producer; index++) {
-		cqe = &to->ring[(index - at->consumer) & ((1u << to->log) - 1)];
+		cqe = &to->ring[index - at->consumer];
 		*cqe = from->ring[index & ((1u << from->log) - 1)];
 		cqe->phase |= ORNIC_PHASE;
 	}
