@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -393,6 +394,27 @@ static void test_paused(void **state)
 	assert_int_equal(e.type, ORNIC_EV_COMPLETION);
 }
 
+/* Return true if @a is not later than @b. */
+static bool in_order(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec <= b->tv_nsec);
+}
+
+/* The clock is CLOCK_MONOTONIC in ns, so it never goes back. */
+static void test_clock(void **state)
+{
+	struct timespec before, at, after;
+	uint64_t ns;
+
+	(void)state;
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	ns = engine_clock();
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	at = (struct timespec) { ns / 1000000000, ns % 1000000000 };
+	assert_true(in_order(&before, &at));
+	assert_true(in_order(&at, &after));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_paused, setup, ends_teardown),
+		cmocka_unit_test(test_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
