@@ -189,7 +189,8 @@ static void test_doorbells(void **state)
 	conn_quiet(&t->c);
 }
 
-static void expect_fatal(struct script *t, uint32_t syndrome)
+/* Check that the queue pair failed, and the event reports its ring, broken at entry @index. */
+static void expect_fatal(struct script *t, uint32_t syndrome, uint32_t index)
 {
 	struct ornic_eqe e;
 
@@ -199,6 +200,8 @@ static void expect_fatal(struct script *t, uint32_t syndrome)
 	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
 	assert_int_equal(le32toh(e.number), t->c.qp.handle);
 	assert_int_equal(le32toh(e.syndrome), syndrome);
+	assert_int_equal(le32toh(e.info0), ORNIC_QPS_ERR);
+	assert_int_equal(le32toh(e.info1), index);
 	assert_false(dut_event(t->c.d, &e));
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 	assert_int_equal(t->c.d->fatals, 0);
@@ -215,9 +218,11 @@ static void test_index(void **state)
 		setup(state);
 		t = *state;
 		recv_buf(t);
-		conn_publish(&t->c, &t->c.sq, jump[i]);
+		post(t, ORNIC_WR_NOP);
 		world_run(&t->w);
-		expect_fatal(t, ORNIC_SYN_RING_INDEX);
+		conn_publish(&t->c, &t->c.sq, 1 + jump[i]);
+		world_run(&t->w);
+		expect_fatal(t, ORNIC_SYN_RING_INDEX, 1);
 		flushed(t, &t->c.hrcq, 0);
 		conn_quiet(&t->c);
 		world_run(&t->w);
@@ -229,11 +234,18 @@ static void test_rq_index(void **state)
 {
 	struct script *t = *state;
 
+	recv_buf(t);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
+	peer_expect_ack(&t->peer, ACK, 100);
+	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
 	post(t, ORNIC_WR_SEND);
 	world_run(&t->w);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, 5, 1);
 	conn_publish(&t->c, &t->c.rq, 300);
-	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
-	expect_fatal(t, ORNIC_SYN_RING_INDEX);
+	peer_send(&t->peer, peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 101), NULL, 0);
+	peer_expect_ack(&t->peer, AETH_NAK | NAK_REMOTE_OPERATIONAL, 101);
+	peer_quiet(&t->peer);
+	expect_fatal(t, ORNIC_SYN_RING_INDEX, 1);
 	flushed(t, &t->c.hscq, 0);
 	conn_quiet(&t->c);
 }
@@ -250,7 +262,7 @@ static void test_index_in_error(void **state)
 	world_run(&t->w);
 	conn_publish(&t->c, &t->c.rq, 300);
 	world_run(&t->w);
-	expect_fatal(t, ORNIC_SYN_RING_INDEX);
+	expect_fatal(t, ORNIC_SYN_RING_INDEX, 0);
 	post(t, ORNIC_WR_SEND);
 	world_run(&t->w);
 	flushed(t, &t->c.hscq, 0);
@@ -278,9 +290,35 @@ static void test_unreachable(void **state)
 		if (i == 2)
 			post(t, ORNIC_WR_NOP);
 		world_run(&t->w);
-		expect_fatal(t, ORNIC_SYN_RING_MEMORY);
+		expect_fatal(t, ORNIC_SYN_RING_MEMORY, 0);
 		conn_quiet(&t->c);
 		t->c.qp.sq.rec = rec;
+		script_teardown(state);
+	}
+}
+
+/* The record of the RQ cannot be reached: for a message, or for a flush. */
+static void test_rq_unreachable(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct script *t;
+		uint64_t rec;
+
+		setup(state);
+		t = *state;
+		rec = t->c.qp.rq.rec;
+		t->c.qp.rq.rec = 0x40;
+		if (i) {
+			qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+			world_run(&t->w);
+		} else {
+			peer_send(&t->peer,
+				  peer_packet(&t->peer, &t->c, BTH_RC_SEND_ONLY, 100), NULL, 0);
+			peer_expect_ack(&t->peer, AETH_NAK | NAK_REMOTE_OPERATIONAL, 100);
+		}
+		expect_fatal(t, ORNIC_SYN_RING_MEMORY, 0);
+		conn_quiet(&t->c);
+		t->c.qp.rq.rec = rec;
 		script_teardown(state);
 	}
 }
@@ -372,8 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_reset), T(test_flush), T(test_flush_partial), T(test_doorbells),
 		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),
-		cmocka_unit_test(test_unreachable), T(test_full_ring), T(test_cq_overflow),
-		T(test_event_once), T(test_frame_size),
+		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_rq_unreachable),
+		T(test_full_ring), T(test_cq_overflow), T(test_event_once), T(test_frame_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -527,6 +527,7 @@ static void test_no_queue(void **state)
 
 	t->b.qp.rq.present = false;
 	t->b.qp.rq.log = ORNIC_NO_RING;
+	t->b.qp.rq.rec = 0;
 	post(t, &wr);
 	sent(t, 0, ORNIC_WC_SUCCESS);
 	assert_int_equal(t->b.qp.backlog.count, 0);
