@@ -210,18 +210,19 @@ static void see_lost(void *arg, const struct switch_port *port, enum switch_way 
 }
 
 /*
- * Send a datagram under a rule that delays it, to b or, if @group, to b and d. Its queue pair
- * @lives or is destroyed meanwhile. Return how often captures saw that it was dropped for that.
+ * Send a datagram from @dut under a rule that delays it, to b or, if @group, to b and d. Its queue
+ * pair @lives or is destroyed meanwhile. Return how often captures saw that it was dropped for
+ * that.
  */
-static unsigned int send_delayed(struct fix *t, struct conn *from, const char *text, bool group,
-				 bool lives)
+static unsigned int send_delayed(struct fix *t, struct conn *from, struct dut *dut,
+				 const char *text, bool group, bool lives)
 {
 	unsigned int lost = 0;
 	struct switch_observer eye = { see_lost, &lost };
 	uint8_t gid[16];
 
 	rule(t, text);
-	open_conn(from, &t->w.dut[0], 0);
+	open_conn(from, dut, 0);
 	dut_gid(t->b.d, 0, gid);
 	if (group)
 		send(t, from, group4, ALL);
@@ -246,27 +247,42 @@ static unsigned int send_delayed(struct fix *t, struct conn *from, const char *t
 static void test_sender_gone(void **state)
 {
 	struct fix *t = *state;
+	struct dut *own = &t->w.dut[0];
 	struct conn e;
 
 	join(&t->b, group4);
 	join(&t->d, group4);
 	for (int lives = 0; lives < 2; lives++) {
-		assert_int_equal(send_delayed(t, &e, "delay by=1ms", true, lives), 0);
+		assert_int_equal(send_delayed(t, &e, own, "delay by=1ms", true, lives), 0);
 		heard(&t->d, &e);
 		if (lives)
 			heard(&t->b, &e);
 		conn_quiet(&t->b);
-		assert_int_equal(send_delayed(t, &e, "delay by=1ms device=vm1 dir=rx", true, lives),
-				 !lives);
+		assert_int_equal(send_delayed(t, &e, own, "delay by=1ms device=vm1 dir=rx", true,
+					      lives), !lives);
 		heard(&t->d, &e);
 		if (lives)
 			heard(&t->b, &e);
 		conn_quiet(&t->b);
-		assert_int_equal(send_delayed(t, &e, "delay by=1ms", false, lives), !lives);
+		assert_int_equal(send_delayed(t, &e, own, "delay by=1ms", false, lives), !lives);
 		if (lives)
 			heard(&t->b, &e);
 		conn_quiet(&t->b);
 		conn_quiet(&t->d);
+	}}
+
+/* The queue pair that lives may be one of any function. */
+static void test_sender_lives(void **state)
+{
+	struct fix *t = *state;
+	struct conn e;
+
+	join(&t->b, group4);
+	join(&t->d, group4);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(send_delayed(t, &e, &t->w.dut[i], "delay by=1ms", true, true), 0);
+		heard(&t->b, &e);
+		heard(&t->d, &e);
 	}
 }
 
@@ -533,8 +549,9 @@ int main(void)
 #define READY(f) cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_deliver), T(test_groups), T(test_block), T(test_block_faulty),
-		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
-		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
+		T(test_sender_gone), T(test_sender_lives), T(test_overtaken_sender_gone),
+		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits),
+		T(test_spread),
 		READY(test_command), READY(test_flag),
 	};
 
