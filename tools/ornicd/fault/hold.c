@@ -78,7 +78,6 @@ static void hold_expired(void *arg)
 	frame = TAILQ_FIRST(&fs->held);
 	if (frame)
 		timer_arm(&e->timers, &fs->timer, frame->release);
-	engine_drain(e);	/* deliver the responses before the hook may be removed */
 	packet_hook(fs);
 }
 
