@@ -185,11 +185,9 @@ void device_stop(struct fault *f)
 	set_link(f);
 }
 
-/* Return the queue pair for QP_ERROR: the rule's, or the end of @frame at the rule's device. */
-static uint32_t own_qp(const struct fault *f, const struct fault_frame *frame)
+/* Return the queue pair for QP_ERROR: the end of @frame at its port, the rule's device. */
+static uint32_t own_qp(const struct fault_frame *frame)
 {
-	if (rule_has(&f->rule, KEY_QP))
-		return f->rule.qp;
 	return frame->way == SWITCH_IN ? frame->kept.sqpn : frame->dqpn;
 }
 
@@ -199,7 +197,7 @@ bool device_act(struct fault *f, const struct fault_frame *frame)
 
 	if (f->down)
 		return false;
-	if (!act(f, own_qp(f, frame), err))
+	if (!act(f, own_qp(frame), err))
 		return true;
 	log_ratelimited(LOG_WARN, "fault rule %" PRIu32 ", %s: %s", f->id, f->rule.text, err);
 	return false;
