@@ -27,7 +27,8 @@
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
 #define MTU	1024
 #define BUF	(256u << 10)
-#define LONG	1000000000000ull
+#define SECOND	1000000000ull
+#define LONG	(1000 * SECOND)
 
 /** SEEN - packets that a test may see */
 #define SEEN	8192
@@ -984,10 +985,84 @@ static void test_flap(void **state)
 		bool down = i == 1 || i == 4 || i == 7;
 
 		assert_int_equal(t->a.d->dev.port.unplugged, down);
-		world_pass(&t->w, 1000000000);
+		world_pass(&t->w, SECOND);
 	}
 	expect(t, id, 3, 3);
 	assert_true(info(t, id).spent);
+}
+
+/* A port is up again when the last of its rules ends, by itself or by deletion. */
+static void test_flaps_together(void **state)
+{
+	struct fix *t = *state;
+	const struct port *one = &t->a.d->dev.port, *two = &t->b.d->dev.port;
+	uint32_t id;
+
+	rule(t, "flap device=vm2 for=1s");
+	rule(t, "flap device=vm2 for=2s");
+	rule(t, "flap device=vm1 for=3s");
+	world_pass(&t->w, SECOND);
+	assert_true(two->unplugged);
+	world_pass(&t->w, SECOND);
+	assert_false(two->unplugged);
+	assert_true(one->unplugged);
+	id = rule(t, "flap device=vm1 for=9s");
+	fault_del(&t->w.e, id);
+	assert_true(one->unplugged);
+	world_pass(&t->w, SECOND);
+	assert_false(one->unplugged);
+}
+
+/* While the port is down its rule matches packets on their way, but does not act on them. */
+static void test_flap_by_packets(void **state)
+{
+	struct fix *t = *state;
+	uint32_t id = rule(t, "flap device=vm2 for=1s opcode=WRITE_*");
+
+	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
+	world_run(&t->w);
+	expect(t, id, 4, 1);
+	fault_del(&t->w.e, id);
+	finish(t, ORNIC_WC_SUCCESS);
+	/* a rule that may act again waits for a packet, not for a time */
+	id = rule(t, "flap device=vm2 for=100ms opcode=WRITE_ONLY every=2");
+	write_some(t, 8);
+	write_some(t, 8);
+	world_pass(&t->w, LONG);
+	expect(t, id, 3, 1);
+	assert_false(t->b.d->dev.port.unplugged);
+}
+
+/* The link of a port to the outside; a port that is added meanwhile is down, too. */
+static void test_flap_port(void **state)
+{
+	static const struct switch_port_ops ops;
+	struct fix *t = *state;
+	struct net_switch *sw = t->w.e.sw;
+	struct switch_port *lan = switch_port_add(sw, "lan", &ops, NULL);
+	struct switch_port *other = switch_port_add(sw, "other", &ops, NULL);
+
+	switch_port_set_up(lan, true);
+	switch_port_set_up(other, true);
+	rule(t, "flap port=lan for=1s");
+	assert_false(switch_port_is_up(lan));
+	switch_port_del(lan);
+	world_pass(&t->w, SECOND / 2);
+	lan = switch_port_add(sw, "lan", &ops, NULL);
+	switch_port_set_up(lan, true);
+	fault_port_added(&t->w.e, "other");
+	assert_true(switch_port_is_up(lan));
+	fault_port_added(&t->w.e, "lan");
+	assert_false(switch_port_is_up(lan));
+	assert_true(switch_port_is_up(other));
+	world_pass(&t->w, SECOND / 2);
+	assert_true(switch_port_is_up(lan));
+	/* the rule that has ended does not set a port up */
+	switch_port_set_up(lan, false);
+	fault_port_added(&t->w.e, "lan");
+	assert_false(switch_port_is_up(lan));
+	switch_port_del(lan);
+	switch_port_del(other);
 }
 
 static void test_qp_error(void **state)
@@ -1005,11 +1080,13 @@ static void test_qp_error(void **state)
 	while (dut_event(t->b.d, &e) && e.type != ORNIC_EV_QP_FATAL)
 		;
 	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+	assert_int_equal(le32toh(e.syndrome), FAULT_SYNDROME);
+	assert_int_equal(le32toh(e.info1), 0);
 	qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
 	snprintf(text, sizeof(text), "qp-error device=vm1 qp=%u in=1s", t->a.qp.handle);
 	rule(t, text);
 	conn_rts(&t->a);
-	world_pass(&t->w, 1000000000);
+	world_pass(&t->w, SECOND);
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
@@ -1193,6 +1270,9 @@ int main(void)
 		TEST(test_file),
 		TEST(test_recipes),
 		TEST(test_flap),
+		TEST(test_flaps_together),
+		TEST(test_flap_by_packets),
+		TEST(test_flap_port),
 		TEST(test_qp_error),
 		TEST(test_nothing_to_act_on),
 		TEST(test_kinds_together),

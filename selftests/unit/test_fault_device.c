@@ -133,6 +133,26 @@ static void test_fatal(void **state)
 	assert_int_equal(host_enable(&p->host), 0);
 }
 
+/* The device that the rule names goes before its time: the rule has no effect, which it counts. */
+static void test_device_gone(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	struct inproc *p = *state;
+	int err;
+	struct function *fn = function_new(&p->engine, "other", mac, &err);
+	uint32_t id;
+
+	assert_non_null(fn);
+	id = rule(p, "fatal device=other in=1s");
+	function_free(fn);
+	inproc_turn(p);
+	expect(p, id, 0, 0);
+	p->engine.clock = inproc_later;
+	inproc_turn(p);
+	expect(p, id, 1, 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS) & ORNIC_STS_FATAL, 0);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, inproc_setup_ready, inproc_teardown)
 
 int main(void)
@@ -142,6 +162,7 @@ int main(void)
 		TEST(test_timeout),
 		TEST(test_flap),
 		TEST(test_fatal),
+		TEST(test_device_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

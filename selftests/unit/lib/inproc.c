@@ -113,3 +113,8 @@ int inproc_teardown(void **state)
 	test_free(p);
 	return 0;
 }
+
+uint64_t inproc_later(void)
+{
+	return engine_clock() + 2000000000ull;
+}
