@@ -63,6 +63,10 @@ static void test_good(void **state)
 	assert_int_equal(c->spin_us, 7);
 	assert_int_equal(c->log_level, LOG_DEBUG);
 	assert_int_equal(c->ready_fd, 2);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,vlan=1 -d path=/b,vlan=4094"), CONFIG_RUN);
+	assert_int_equal(c->device[0].vlan, 1);
+	assert_int_equal(c->device[1].vlan, 4094);
 }
 
 static int file(struct config *c, const char *text)
@@ -226,15 +230,13 @@ static void test_faults(void **state)
 static void test_derived_mac(void **state)
 {
 	struct config *c = *state;
-	uint8_t first[6];
+	/* a guest would see a new interface if a later ornicd derived another address */
+	static const uint8_t mac[6] = { 0x02, 0xec, 0x5c, 0xa9, 0x78, 0xf0 };
 
-	assert_int_equal(run(c, "-d path=/a/1 -d path=/a/2"), CONFIG_RUN);
-	assert_int_equal(c->device[0].mac[0], 2);
+	assert_int_equal(run(c, "-d path=/run/vm1 -d path=/run/vm2"), CONFIG_RUN);
+	assert_memory_equal(c->device[0].mac, mac, 6);
+	assert_int_equal(c->device[1].mac[0], 2);
 	assert_memory_not_equal(c->device[0].mac, c->device[1].mac, 6);
-	memcpy(first, c->device[0].mac, 6);
-	config_free(c);
-	assert_int_equal(run(c, "-d path=/a/1"), CONFIG_RUN);
-	assert_memory_equal(c->device[0].mac, first, 6);
 }
 
 static void test_bad(void **state)
@@ -366,6 +368,24 @@ static void test_bad_words(void **state)
 	}
 }
 
+/* The line for an unknown parameter of congestion control lists all that there are. */
+static void test_unknown_cc(void **state)
+{
+	char said[1100], want[200];
+	size_t len;
+
+	log_keep(said, sizeof(said));
+	assert_int_equal(run(*state, "-d path=/a --cc maybe"), CONFIG_BAD);
+	log_keep(NULL, 0);
+	len = snprintf(want, sizeof(want),
+		       "congestion control \"maybe\": \"maybe\" is not on, off or one of %s, %s, ",
+		       cc_ranges[0].name, cc_ranges[1].name);
+	assert_memory_equal(said, want, len);
+	snprintf(want, sizeof(want), ", %s", cc_ranges[CC_PARAM_COUNT - 1].name);
+	len = strlen(said) - strlen(want);
+	assert_string_equal(said + len, want);
+}
+
 static void test_file(void **state)
 {
 	static const char *const bad[] = {
@@ -451,7 +471,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
 		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
-		WITH(test_bad), WITH(test_bad_words), WITH(test_file), WITH(test_order),
+		WITH(test_bad), WITH(test_bad_words), WITH(test_unknown_cc), WITH(test_file),
+		WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
