@@ -214,6 +214,28 @@ static void test_rate(void **state)
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 
+/* The fractions of a ns of frames in a row add up; that of an earlier frame is forgotten. */
+static void test_fraction(void **state)
+{
+	const uint64_t took = 70 * 8000000ull / 333;	/* ns, and 0.68 more */
+	struct fixture *f = *state;
+	uint64_t begin;
+
+	set(f, 333, EGRESS_MAX_QUEUE);
+	for (int i = 0; i < 2; i++) {
+		begin = f->now;
+		put_plain(f, 70, 0);
+		run(f, UINT64_MAX);
+		assert_int_equal(f->when[i] - begin, took);
+		f->now++;
+	}
+	begin = f->now;
+	put_plain(f, 70, 0);
+	put_plain(f, 70, 0);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->when[3] - begin, 2 * took + 1);
+}
+
 /* Frames that wait when the link is removed are reported as lost, and none arrives later. */
 static void test_drop(void **state)
 {
@@ -708,7 +730,7 @@ static void test_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rate), TEST(test_room), TEST(test_drop),
+		TEST(test_rate), TEST(test_fraction), TEST(test_room), TEST(test_drop),
 		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),

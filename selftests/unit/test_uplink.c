@@ -6,6 +6,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -80,6 +81,19 @@ int sendmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags)
 	}
 	return syscall(SYS_sendmmsg, fd, messages, send_most && n > send_most ? send_most : n,
 		       flags);
+}
+
+/* Return EPERM for a buffer beyond the system's limit, as without the privilege for that */
+static bool no_force;
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (no_force && level == SOL_SOCKET &&
+	    (name == SO_RCVBUFFORCE || name == SO_SNDBUFFORCE)) {
+		errno = EPERM;
+		return -1;
+	}
+	return syscall(SYS_setsockopt, fd, level, name, value, len);
 }
 
 static uint64_t now(void)
@@ -689,10 +703,10 @@ static void test_udp_overrun(void **state)
 	close(peer.fd);
 }
 
-/* A separate network namespace with a tap; the test is its other end. */
-static int private_tap(const char *name, int mtu)
+/* A separate network namespace with a tap that has these flags; the test is its other end. */
+static int private_tap_with(const char *name, int mtu, int flags)
 {
-	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI | flags };
 	int fd, sock;
 
 	netns_enter();
@@ -707,6 +721,11 @@ static int private_tap(const char *name, int mtu)
 	assert_int_equal(ioctl(sock, SIOCSIFFLAGS, &req), 0);
 	close(sock);
 	return fd;
+}
+
+static int private_tap(const char *name, int mtu)
+{
+	return private_tap_with(name, mtu, 0);
 }
 
 /* The host's side of a tap that an uplink created. */
@@ -778,6 +797,38 @@ static void test_packet_too_long_tagged(void **state)
 	assert_int_equal(f->last.len, FRAME_MAX);
 	assert_memory_equal(f->payload, bytes, FRAME_MAX);
 	assert_int_equal(uplink_stats(f->up[0])->malformed, VLAN_BYTES);
+	close(peer.fd);
+}
+
+/* The longest frame that the kernel leaves to the card to be cut: an IP packet of 65535 bytes */
+static void test_packet_longest(void **state)
+{
+	static struct {
+		struct virtio_net_hdr todo;
+		uint8_t frame[ETH_BYTES + 65535];
+	} __attribute__((packed)) bytes;
+	const uint32_t l4 = ETH_BYTES + 20, head = l4 + 20, size = 8000;
+	const uint32_t len = sizeof(bytes.frame) - head;
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap_with(spec.ifname, 9000, IFF_VNET_HDR) };
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	plain_bytes(bytes.frame, sizeof(bytes.frame), device_mac, 1);
+	be16_put(bytes.frame + 12, ETHERTYPE_IPV4);
+	memcpy(bytes.frame + ETH_BYTES, (uint8_t[]) {
+		0x45, 0, 0xff, 0xff, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+		0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0,
+	}, head - ETH_BYTES);
+	bytes.todo = (struct virtio_net_hdr) {
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
+		.hdr_len = head, .gso_size = size, .csum_start = l4, .csum_offset = 16,
+	};
+	peer_send(&peer, &bytes, sizeof(bytes));
+	wait_seen(f, len / size + 1);
+	assert_int_equal(f->last.len, head + len % size);
+	assert_memory_equal(f->payload + head, bytes.frame + sizeof(bytes.frame) - len % size,
+			    len % size);
 	close(peer.fd);
 }
 
@@ -1318,6 +1369,37 @@ static void test_stream_client(void **state)
 	close(server);
 }
 
+/* Set small buffers, let an uplink enlarge them, and return their sizes. */
+static void enlarge(int got[2])
+{
+	static const int names[] = { SO_RCVBUF, SO_SNDBUF };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), small = 8192;
+	socklen_t len = sizeof(int);
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, names[i], &small, sizeof(small)), 0);
+	uplink_buffers(fd);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, names[i], &got[i], &len), 0);
+	close(fd);
+}
+
+/* The buffers are as large as the system allows, or with the privilege as the uplink wants. */
+static void test_buffers(void **state)
+{
+	int allowed[2], forced[2];
+
+	(void)state;
+	no_force = true;
+	enlarge(allowed);
+	no_force = false;
+	enlarge(forced);
+	for (int i = 0; i < 2; i++) {
+		assert_true(allowed[i] > 2 * 8192);
+		assert_true(forced[i] >= (geteuid() ? allowed[i] : 8 << 20));
+	}
+}
+
 /* ---- rejected configurations ----------------------------------------------- */
 
 static void test_refusals(void **state)
@@ -1363,6 +1445,7 @@ int main(void)
 		TEST(test_tap),
 		TEST(test_packet),
 		TEST(test_packet_overrun),
+		TEST(test_packet_longest),
 		TEST(test_packet_too_long),
 		TEST(test_packet_too_long_tagged),
 		TEST(test_bad_frames),
@@ -1378,6 +1461,7 @@ int main(void)
 		TEST(test_stream_nonsense),
 		TEST(test_stream_cut_off),
 		TEST(test_stream_client),
+		TEST(test_buffers),
 		TEST(test_refusals),
 	};
 
