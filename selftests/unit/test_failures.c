@@ -320,6 +320,23 @@ static void test_device(void **state)
 	fail_all(*state, &o);
 }
 
+/* config/ rejects such a path; attach_device() copies it before the socket is opened. */
+static void test_long_path(void **state)
+{
+	struct config_device d = { .name = "vm2" };
+	struct attachment a = { 0 };
+	struct fixture *f = *state;
+	char path[300];
+
+	d.path = path;
+	memset(path, 'a', sizeof(path));
+	for (size_t len = 250; len < sizeof(path); len++) {
+		path[len] = '\0';
+		assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENAMETOOLONG);
+		path[len] = 'a';
+	}
+}
+
 static int captures_make(struct fixture *f)
 {
 	struct captures cs;
@@ -857,6 +874,7 @@ int main(void)
 		TEST(control_socket),
 		TEST(vfu_socket),
 		TEST(device),
+		TEST(long_path),
 		TEST(captures),
 		TEST(faults),
 		TEST(orders),

@@ -17,6 +17,7 @@
 #include <jansson.h>
 #include <linux/pci_regs.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -739,6 +740,12 @@ static void test_irq_bad_descriptors(void **state)
 	assert_false(fcntl(fd[0], F_GETFL) & O_NONBLOCK);
 	close(fd[0]);
 	close(fd[2]);
+	/* the name of its inode is as long as that of an eventfd */
+	in = irqs(VFU_SET_F_EVENTFD, 0, 1);
+	fd[0] = timerfd_create(CLOCK_MONOTONIC, 0);
+	assert_int_equal(ask_with(VFU_SET_IRQS, &in, sizeof(in), fd, 1), -EINVAL);
+	assert_int_equal(t.m.fd[0], fd[0]);
+	close(fd[0]);
 }
 
 static int dma_map(uint64_t addr, uint64_t size, uint64_t offset, uint32_t flags, const int *fd,
