@@ -349,6 +349,45 @@ static void test_truncated_file(void **state)
 	assert_int_equal(p[9 * PAGE], 1);
 }
 
+/* Each truncated file gives a line on stderr, and the others keep their contents. */
+static void test_truncated_files(void **state)
+{
+	static const char note[] =
+		"ornicd: error: a client truncated its memory file: its memory reads as zero now\n";
+	struct fixture *t = *state;
+	struct gpa *gone = gpa_new();
+	int fd[3], out[2], err = dup(STDERR_FILENO);
+	volatile uint8_t *p[3];
+	char said[200];
+
+	assert_int_equal(backing_guard(), 0);
+	fd[0] = make_file(4);
+	assert_int_equal(gpa_map(gone, 0, PAGE, RW, fd[0], 0), 0);
+	close(fd[0]);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			gpa_free(gone);		/* the last file gets its place above the others */
+		fd[i] = make_file(4);
+		assert_int_equal(gpa_map(t->g, 4 * i * PAGE, 4 * PAGE, RW, fd[i], 0), 0);
+		p[i] = gpa_ptr(t->g, 4 * i * PAGE, 4 * PAGE, true);
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pipe(out), 0);
+		dup2(out[1], STDERR_FILENO);
+		close(out[1]);
+		assert_int_equal(ftruncate(fd[i], 0), 0);
+		for (int j = 0; j < 3; j++)
+			for (int page = 0; page < 4; page++)
+				assert_int_equal(p[j][page * PAGE], j > i ? page : 0);
+		dup2(err, STDERR_FILENO);
+		assert_int_equal(read(out[0], said, sizeof(said)), sizeof(note) - 1);
+		assert_memory_equal(said, note, sizeof(note) - 1);
+		close(out[0]);
+		close(fd[i]);
+	}
+	close(err);
+}
+
 static void test_many(void **state)
 {
 	struct fixture *t = *state;
@@ -694,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_truncated_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overlay_of_fuse, setup, teardown),
