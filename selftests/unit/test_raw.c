@@ -161,11 +161,11 @@ static void post_rx(struct fixture *f, uint32_t len)
 /* One frame arrives unchanged, padded with zeros to 60 bytes. */
 static struct ornic_cqe *check_passes(struct fixture *f, const uint8_t *want, uint32_t len)
 {
-	uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx, BUF);
 	uint32_t padded = len < 60 ? 60 : len;
+	uint8_t *rx = guest_at(&f->b.n.guest, f->b.rx, padded + 1);
 	struct ornic_cqe *c;
 
-	memset(rx, 0xee, BUF);
+	memset(rx, 0xee, padded + 1);
 	run(f);
 	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
 	expect_nothing(&f->a);
@@ -362,43 +362,48 @@ static uint32_t descending(struct nic *n, uint64_t memory, uint32_t count)
 }
 
 /*
- * ORN-ETH-3: a frame of as many SGEs as Identify reports, each of which crosses a page boundary,
- * without and with a checksum field that is not in the copied beginning.
+ * ORN-ETH-3: frames of as many SGEs as Identify reports, each of which crosses a page boundary. The
+ * last one of a jumbo frame crosses three. Without and with a checksum field that is not in the
+ * copied beginning.
  */
 static void test_most_pieces(void **state)
 {
-	enum { PART = 40, PAGES = 2 * LIMIT_SEND_SGE, LEN = PART * LIMIT_SEND_SGE, AT = 700 };
+	enum { PART = 24, REST = PART * (LIMIT_SEND_SGE - 1), AT = 700 };
+	const uint32_t pages = 2 * LIMIT_SEND_SGE + 2;
 	struct fixture *f = *state;
 	struct nic *n = &f->a.n;
-	uint64_t memory = guest_alloc(&n->guest, PAGES * GUEST_PAGE, GUEST_PAGE);
-	uint8_t *base = guest_at(&n->guest, memory, PAGES * GUEST_PAGE), want[LEN];
-	uint32_t key = descending(n, memory, PAGES);
+	uint64_t memory = guest_alloc(&n->guest, pages * GUEST_PAGE, GUEST_PAGE);
+	uint8_t *base = guest_at(&n->guest, memory, pages * GUEST_PAGE);
+	uint32_t key = descending(n, memory, pages);
+	static uint8_t want[JUMBO_FRAME];
 
-	for (int csum = 0; csum < 2; csum++) {
+	n->dev.port.max_frame = JUMBO_FRAME - 18;
+	for (int round = 0; round < 4; round++) {
 		struct raw_wqe *w = (void *)nic_sqe(n, f->a.qp, ORNIC_WR_SEND, ORNIC_WQE_SIGNALED);
+		uint32_t last = round < 2 ? PART : PART + 2 * GUEST_PAGE;
 		struct ornic_sge *sge = (void *)w->rest;
 		uint16_t sum;
 
-		memcpy(want, frame(f, LEN), LEN);
+		memcpy(want, frame(f, REST + last), REST + last);
 		w->c.count = htole16(LIMIT_SEND_SGE);
-		for (uint32_t i = 0; i < LEN; i++) {
-			uint64_t at = (2 * (i / PART) + 1) * GUEST_PAGE - PART / 2 + i % PART;
+		for (uint32_t i = 0; i < LIMIT_SEND_SGE; i++) {
+			uint64_t at = (2 * i + 1) * GUEST_PAGE - PART / 2;
+			uint32_t len = i + 1 < LIMIT_SEND_SGE ? PART : last;
 
-			if (i % PART == 0)
-				sge[i / PART] = (struct ornic_sge) {
-					.addr = htole64(at), .length = htole32(PART),
-					.lkey = htole32(key),
-				};
-			base[(PAGES - 1 - at / GUEST_PAGE) * GUEST_PAGE + at % GUEST_PAGE] =
-				want[i];
+			sge[i] = (struct ornic_sge) {
+				.addr = htole64(at), .length = htole32(len), .lkey = htole32(key),
+			};
+			for (uint32_t j = 0; j < len; j++, at++)
+				base[(pages - 1 - at / GUEST_PAGE) * GUEST_PAGE + at % GUEST_PAGE] =
+					want[i * PART + j];
 		}
-		if (csum) {
-			sum = csum_fold_l4(csum_add(0, want + 34, LEN - 34, false));
+		if (round % 2) {
+			sum = csum_fold_l4(csum_add(0, want + 34, REST + last - 34, false));
 			memcpy(want + AT, &sum, sizeof(sum));
 			csum_at(w, 34, AT - 34);
 		}
-		post_rx(f, BUF);
-		check_passes(f, want, LEN);
+		post_rx(f, JUMBO_FRAME);
+		check_passes(f, want, REST + last);
 	}
 }
 

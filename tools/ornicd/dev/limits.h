@@ -73,7 +73,13 @@
 #define PORT_MAX_FRAME		9000
 
 _Static_assert(LIMIT_RECV_SGE <= RWQE_MAX_SGE, "a receive holds its SGEs");
-_Static_assert(LIMIT_SEND_SGE <= PACKET_SEGS, "a packet holds a send's SGEs");
+/*
+ * Each SGE may cross a page boundary, and one more for every 4 KiB of the frame. The inline header
+ * and the copied beginning add one piece each, a checksum field behind the copy two. Padding adds
+ * one, but only to short frames, whose checksum field is in the copy (engine/raw.c).
+ */
+_Static_assert(2 * LIMIT_SEND_SGE + (PORT_MAX_FRAME + 18) / 4096 + 4 <= PACKET_SEGS,
+	       "a packet holds the pieces of a raw frame");
 _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 
 /** QUEUE_FEATURES - features of FEATURES for queue pairs, receive queues and receive rules */

@@ -33,12 +33,6 @@
 #define CSUM_BYTES	2u
 /* Most bytes of a frame's beginning that are copied; a checksum field behind them fits, too. */
 #define RAW_COPY	(PACKET_INLINE - CSUM_BYTES)
-/*
- * Most pieces of data: 30 SGEs, each of which crosses one page boundary. The inline header and the
- * copy add one each, a checksum field behind the copy two. Only short frames are padded, which have
- * no such field.
- */
-#define RAW_SEGS	(PACKET_SEGS - 4)
 
 static bool raw_bad(struct wqe *w, uint8_t status, uint32_t syndrome)
 {
@@ -119,14 +113,13 @@ static void raw_copy(struct packet *p, uint32_t at, uint32_t len, uint8_t *own)
 }
 
 /*
- * Gather the frame into @p; its first piece is the copy of its beginning. A frame of more pieces
- * than a packet can hold leaves @p without payload.
- * Return: false if @w fails.
+ * Gather the frame into @p; its first piece is the copy of its beginning. A packet has room for all
+ * pieces of a legal frame (dev/limits.h). Return: false if @w fails.
  */
 static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	uint32_t head = le16toh(w->eth->inline_hdr);
-	uint64_t got = w->len;
+	uint64_t got;
 	int n = 1;
 
 	if (w->inl)
@@ -135,8 +128,6 @@ static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 		n = data_gather(qp, w->sge, w->nsge, 0, w->len, p->seg, &got, &w->syndrome);
 	if (n < 0)
 		return raw_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
-	if (got < w->len || n > RAW_SEGS)
-		return true;
 	memmove(p->seg + 1, p->seg, n * sizeof(p->seg[0]));
 	p->seg[0] = (struct seg){ .ptr = (uint8_t *)w->hdr, .len = head };
 	p->nseg = n + 1;
@@ -185,11 +176,6 @@ static bool raw_send(struct qp *qp, struct wqe *w, struct packet *p)
 {
 	if (!raw_check(qp, w) || !raw_gather(qp, w, p))
 		return false;
-	if (!p->nseg) {
-		qp_count(qp, CNT_tx_drop, 1);
-		packet_put(&qp->dev->engine->pool, p);
-		return true;
-	}
 	raw_csum(w, p);
 	raw_pad(p);
 	p->kind = PACKET_ETHERNET;

@@ -24,7 +24,7 @@ struct qp;
 struct switch_port;
 
 /** PACKET_SEGS - most pieces of payload per packet */
-#define PACKET_SEGS	64
+#define PACKET_SEGS	66
 /** PACKET_MAX_PAYLOAD - most bytes of payload per packet */
 #define PACKET_MAX_PAYLOAD	65536
 /** PACKET_INLINE - bytes of memory in the packet, for inline data and Ethernet headers */
