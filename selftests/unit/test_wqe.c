@@ -152,6 +152,8 @@ struct bad {
 	uint32_t syndrome;
 };
 
+#define ALL_FEATURES	\
+	(ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW1) | ORNIC_FEATURE(FLUSH_GLOBAL))
 #define OP	ORNIC_WC_LOC_QP_OP_ERR
 #define RC	ORNIC_QPT_RC
 #define UD	ORNIC_QPT_UD
@@ -173,26 +175,12 @@ static const struct bad bad[] = {
 	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_RDMA_READ, OP, ORNIC_SYN_WQE_OPCODE },
 	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_COMP_SWAP, OP, ORNIC_SYN_WQE_OPCODE },
 	{ ORNIC_QPT_UC, ORNIC_WR_SEND, 1, 8, 0, ORNIC_WR_FETCH_ADD, OP, ORNIC_SYN_WQE_OPCODE },
-	/* reserved flags; ORN-WQE-17 */
-	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x20, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_SEND, 1, 8, 1, 0x80, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_SEND, 1, 8, 1, ORNIC_WQE_IP_CSUM, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_RDMA_READ, 1, 8, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_FETCH_ADD, 1, 8, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_NOP, 0, 0, 1, ORNIC_WQE_INLINE, OP, ORNIC_SYN_WQE_MBZ },
 	/* ORN-WQE-5, ORN-WQE-6 */
 	{ RC, ORNIC_WR_SEND, 1, 8, 8, 0x77, OP, ORNIC_SYN_WQE_QPN },
 	{ RC, ORNIC_WR_SEND, 1, 8, 11, 1, OP, ORNIC_SYN_WQE_QPN },
 	{ RC, ORNIC_WR_SEND, 1, 8, 12, 0x77, OP, ORNIC_SYN_WQE_STALE },
 	{ RC, ORNIC_WR_SEND, 1, 8, 15, 1, OP, ORNIC_SYN_WQE_STALE },
-	/* reserved bytes of segments */
-	{ RC, ORNIC_WR_RDMA_WRITE, 1, 8, 16 + 12, 1, OP, ORNIC_SYN_WQE_MBZ },
-	{ RC, ORNIC_WR_FETCH_ADD, 1, 8, 32 + 8, 1, OP, ORNIC_SYN_WQE_MBZ },
-	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x16, 1, OP, ORNIC_SYN_WQE_MBZ },
-	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x27, 1, OP, ORNIC_SYN_WQE_MBZ },	/* dest_qpn */
 	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2c, 2, OP, ORNIC_SYN_WQE_MBZ },	/* port */
-	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2d, 1, OP, ORNIC_SYN_WQE_MBZ },
-	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2e, 1, OP, ORNIC_SYN_WQE_MBZ },
 	/* segments past the stride: 31 SGEs fit for SEND, 30 with a remote segment */
 	{ RC, ORNIC_WR_SEND, 1, 8, 2, 32, OP, ORNIC_SYN_WQE_SEGMENT },
 	{ RC, ORNIC_WR_RDMA_WRITE, 1, 8, 2, 31, OP, ORNIC_SYN_WQE_SEGMENT },
@@ -211,7 +199,7 @@ static const struct bad bad[] = {
 	{ RC, ORNIC_WR_FETCH_ADD, 1, 16, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 };
 
-/* ORN-WQE-5, ORN-WQE-6, ORN-WQE-17, ORN-WQE-22, ORN-WQE-23, ORN-ERR-4 */
+/* ORN-WQE-5, ORN-WQE-6, ORN-WQE-22, ORN-WQE-23, ORN-ERR-4 */
 static void test_malformed(void **state)
 {
 	(void)state;
@@ -262,23 +250,18 @@ static void test_order(void **state)
 	close_fix(&t);
 }
 
-/* Memory operations: reserved bytes, and flags and data that they do not have (ORN-WQE-17) */
+/* Memory operations: flags and data that they do not have (ORN-WQE-17) */
 static void test_memops(void **state)
 {
-	static const struct {
-		uint8_t opcode;
-		int at;		/* reserved byte */
-	} ops[] = { { ORNIC_WR_FAST_REG, 16 + 0x29 }, { ORNIC_WR_FAST_REG, 16 + 0x2f },
-		    { ORNIC_WR_BIND_MW, 16 + 0x1c }, { ORNIC_WR_BIND_MW, 16 + 0x1f },
-		    { ORNIC_WR_LOCAL_INV, -1 } };
+	static const uint8_t ops[] = { ORNIC_WR_FAST_REG, ORNIC_WR_BIND_MW, ORNIC_WR_LOCAL_INV };
 	struct fix t;
 
 	(void)state;
 	open_fix(&t, ORNIC_QPT_RC, 0);
 	t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
 	t.c.d->dev.features = ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW1);
-	for (uint32_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		struct wr wr = make(ops[i].opcode, 0, 0);
+	for (uint32_t i = 0; i < sizeof(ops); i++) {
+		struct wr wr = make(ops[i], 0, 0);
 
 		assert_true(decode(&t, &wr));
 		assert_true(wqe_is_memop(t.q));
@@ -292,14 +275,117 @@ static void test_memops(void **state)
 		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_MBZ);
 		t.q->bytes[1] = ORNIC_WQE_FENCE;
 		assert_true(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
-		if (ops[i].at < 0)
-			continue;
-		t.q->bytes[ops[i].at] = 1;
-		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
-		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_MBZ);
 	}
 	assert_int_equal(t.q->rkey, 0x01020304);
 	close_fix(&t);
+}
+
+/** struct field - a field of a work request with reserved bits; @good are those that it defines */
+struct field {
+	uint8_t type;
+	uint8_t opcode;
+	uint8_t at;
+	uint8_t size;
+	uint64_t good;
+};
+
+/* Offset of the first segment, and of one behind a remote segment */
+#define SEG1	sizeof(struct ornic_wqe_ctrl)
+#define SEG2	(SEG1 + sizeof(struct ornic_wqe_remote))
+
+#define FIELD(type, opcode, before, seg, member, good)				\
+	{ type, ORNIC_WR_##opcode, (before) + offsetof(struct ornic_##seg, member),	\
+	  sizeof(((struct ornic_##seg *)0)->member), good }
+
+static const struct field fields[] = {
+	FIELD(RC, SEND, 0, wqe_ctrl, flags, 0x0f),
+	FIELD(RC, RDMA_READ, 0, wqe_ctrl, flags, 0x07),
+	FIELD(RC, FETCH_ADD, 0, wqe_ctrl, flags, 0x07),
+	FIELD(RC, COMP_SWAP, 0, wqe_ctrl, flags, 0x07),
+	FIELD(RC, FLUSH, 0, wqe_ctrl, flags, 0x07),
+	FIELD(RC, NOP, 0, wqe_ctrl, flags, 0x07),
+	FIELD(UD, SEND, 0, wqe_ctrl, flags, 0x0f),
+	FIELD(ORNIC_QPT_RAW, SEND, 0, wqe_ctrl, flags, 0x1f),
+	FIELD(RC, RDMA_WRITE, SEG1, wqe_remote, xrc_srqn, 0),
+	FIELD(RC, FETCH_ADD, SEG1, wqe_remote, xrc_srqn, 0),
+	FIELD(ORNIC_QPT_XRC_INI, RDMA_WRITE, SEG1, wqe_remote, xrc_srqn, ORNIC_NUMBER_MASK),
+	FIELD(RC, FETCH_ADD, SEG2, wqe_atomic, compare, 0),
+	FIELD(RC, FLUSH, SEG2, wqe_flush, level, 0x01),
+	FIELD(RC, FLUSH, SEG2, wqe_flush, type, 0x03),
+	FIELD(RC, FLUSH, SEG2, wqe_flush, mbz, 0),
+	FIELD(UD, SEND, SEG1, path, mbz, 0),
+	FIELD(UD, SEND, SEG1, path, dest_qpn, ORNIC_NUMBER_MASK),
+	FIELD(UD, SEND, SEG1, path, flags, 0),
+	FIELD(UD, SEND, SEG1, path, dlid, 0),
+	FIELD(ORNIC_QPT_RAW, SEND, SEG1, wqe_eth, mss, 0),
+	FIELD(ORNIC_QPT_RAW, SEND, SEG1, wqe_eth, hdr_len, 0),
+	FIELD(ORNIC_QPT_RAW, SEND, SEG1, wqe_eth, vlan_tci, 0),
+	FIELD(ORNIC_QPT_RAW, SEND, SEG1, wqe_eth, eflags, ORNIC_ETH_CSUM_PARTIAL),
+	FIELD(ORNIC_QPT_RAW, SEND, SEG1, wqe_eth, mbz, 0),
+	FIELD(RC, FAST_REG, SEG1, wqe_fast_reg, mbz, 0),
+	FIELD(RC, BIND_MW, SEG1, wqe_bind, mbz, 0),
+};
+
+/* ORN-WQE-17, ORN-ETH-13: each reserved bit of each segment */
+static void test_reserved_bits(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct field *f = &fields[i];
+		bool word = f->opcode == ORNIC_WR_FETCH_ADD || f->opcode == ORNIC_WR_COMP_SWAP;
+		struct wr wr = make(f->opcode, word, 8);
+		struct fix t;
+
+		open_fix(&t, f->type, 0);
+		t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
+		t.c.d->dev.features = ALL_FEATURES;
+		wr.flush.type = ORNIC_FLUSH_GLOBAL;
+		assert_true(decode(&t, &wr));
+		for (uint32_t bit = 0; bit < 8u * f->size; bit++) {
+			if (f->good >> bit & 1)
+				continue;
+			decode(&t, &wr);
+			t.q->bytes[f->at + bit / 8] |= 1u << bit % 8;
+			if (wqe_decode(&t.c.qp, t.q, t.c.sq.index) ||
+			    t.q->status != OP || t.q->syndrome != ORNIC_SYN_WQE_MBZ)
+				fail_msg("field %u, bit %u: status %u syndrome %x", i, bit,
+					 t.q->status, t.q->syndrome);
+		}
+		close_fix(&t);
+	}
+}
+
+/* Segments past the end of a slot, which is smaller here than QP_CREATE permits */
+static void test_small_slot(void **state)
+{
+	static const struct {
+		uint8_t type;
+		uint8_t opcode;
+		uint8_t stride;
+	} slot[] = {
+		{ RC, ORNIC_WR_RDMA_WRITE, 4 }, { RC, ORNIC_WR_FETCH_ADD, 5 },
+		{ RC, ORNIC_WR_FLUSH, 5 }, { RC, ORNIC_WR_FAST_REG, 5 },
+		{ RC, ORNIC_WR_BIND_MW, 5 }, { UD, ORNIC_WR_SEND, 5 },
+		{ ORNIC_QPT_RAW, ORNIC_WR_SEND, 4 },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(slot) / sizeof(slot[0]); i++) {
+		struct wr wr = make(slot[i].opcode, slot[i].opcode == ORNIC_WR_FETCH_ADD, 8);
+		struct fix t;
+
+		open_fix(&t, slot[i].type, 0);
+		t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
+		t.c.d->dev.features = ALL_FEATURES;
+		wr.flush.type = ORNIC_FLUSH_GLOBAL;
+		assert_true(decode(&t, &wr));
+		t.c.qp.sq.stride = slot[i].stride;
+		assert_false(wqe_decode(&t.c.qp, t.q, t.c.sq.index));
+		assert_int_equal(t.q->status, OP);
+		assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_SEGMENT);
+		t.c.qp.sq.stride = STRIDE;
+		close_fix(&t);
+	}
 }
 
 static void test_inline_limits(void **state)
@@ -506,7 +592,8 @@ int main(void)
 		cmocka_unit_test(test_rc), cmocka_unit_test(test_atomic),
 		cmocka_unit_test(test_inline), cmocka_unit_test(test_ud),
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_order),
-		cmocka_unit_test(test_memops), cmocka_unit_test(test_inline_limits),
+		cmocka_unit_test(test_memops), cmocka_unit_test(test_reserved_bits),
+		cmocka_unit_test(test_small_slot), cmocka_unit_test(test_inline_limits),
 		cmocka_unit_test(test_most_sges), cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_receive_most_sges),
