@@ -74,7 +74,10 @@ static void test_device(void **state)
 		assert_int_equal(d.res[i], 0);
 }
 
-/* Every field of the page, also those that are 0: commands apply these limits. */
+/*
+ * Every field of the page, also those that are 0: commands apply these limits. They are numbers
+ * here because programs see them, so that no limit changes by mistake.
+ */
 static void test_limits(void **state)
 {
 	const struct ornic_identify_device want = {
@@ -82,37 +85,38 @@ static void test_limits(void **state)
 		.vendor_id = htole32(ORNIC_PCI_VENDOR_ID),
 		.vendor_part = htole32(ORNIC_PCI_DEVICE_ID),
 		.hw_version = htole32(1), .fw_version = ORNICD_VERSION,
-		.ports = 1, .max_dbpages = htole32(FUNC_DB_BYTES / 4096),
-		.page_sizes = htole64(LIMIT_PAGE_SIZES), .max_region = htole64(LIMIT_REGION),
-		.dm_bytes = htole64(LIMIT_DM), .max_qp = htole32(LIMIT_QP),
-		.max_cq = htole32(LIMIT_CQ), .max_srq = htole32(LIMIT_SRQ),
-		.max_eq = htole32(LIMIT_EQ), .max_key = htole32(LIMIT_KEY),
-		.max_mw = htole32(LIMIT_KEY), .max_pd = htole32(LIMIT_PD),
-		.max_xrcd = htole32(LIMIT_XRCD), .max_raw_qp = htole32(LIMIT_QP),
-		.max_mcast_groups = htole32(MCAST_GROUPS),
-		.max_mcast_per_group = htole32(MCAST_PER_GROUP),
-		.max_mcast_total = htole32(MCAST_TOTAL), .max_rules = htole32(LIMIT_RULES),
-		.max_rss_groups = htole32(LIMIT_RSS),
-		.max_counter_sets = htole32(LIMIT_COUNTER_SETS),
-		.max_fast_reg_pages = htole32(LIMIT_FAST_REG_PAGES),
-		.log_max_sq = LIMIT_LOG_SQ, .log_max_rq = LIMIT_LOG_RQ,
-		.log_max_srq = LIMIT_LOG_SRQ, .log_max_cq = LIMIT_LOG_CQ,
-		.log_max_eq = LIMIT_LOG_EQ, .max_sq_stride = ORNIC_SQ_MAX_STRIDE,
+		.ports = 1, .max_dbpages = htole32(1024),
+		.page_sizes = htole64((1ull << 52) - 4096), .max_region = htole64(1ull << 40),
+		.dm_bytes = htole64(262144), .max_qp = htole32(16384),
+		.max_cq = htole32(16384), .max_srq = htole32(16384),
+		.max_eq = htole32(64), .max_key = htole32(65536),
+		.max_mw = htole32(65536), .max_pd = htole32(4096),
+		.max_xrcd = htole32(4096), .max_raw_qp = htole32(16384),
+		.max_mcast_groups = htole32(1024),
+		.max_mcast_per_group = htole32(256),
+		.max_mcast_total = htole32(8192), .max_rules = htole32(512),
+		.max_rss_groups = htole32(256),
+		.max_counter_sets = htole32(4096),
+		.max_fast_reg_pages = htole32(512),
+		.log_max_sq = 15, .log_max_rq = 15,
+		.log_max_srq = 15, .log_max_cq = 22,
+		.log_max_eq = 20, .max_sq_stride = ORNIC_SQ_MAX_STRIDE,
 		.max_rq_stride = ORNIC_RQ_MAX_STRIDE, .max_list_level = 2,
-		.max_send_sge = htole16(LIMIT_SEND_SGE), .max_recv_sge = htole16(LIMIT_RECV_SGE),
-		.max_srq_sge = htole16(LIMIT_RECV_SGE), .max_sge_read = htole16(LIMIT_SGE_READ),
-		.max_inline = htole16(LIMIT_INLINE),
-		.max_rd_atomic_init = htole16(LIMIT_RD_ATOMIC),
-		.max_rd_atomic_resp = htole16(LIMIT_RD_ATOMIC),
-		.max_rd_resources = htole32(LIMIT_RD_ATOMIC * LIMIT_QP), .atomic_scope = 1,
+		.max_send_sge = htole16(30), .max_recv_sge = htole16(30),
+		.max_srq_sge = htole16(30), .max_sge_read = htole16(16),
+		.max_inline = htole16(512),
+		.max_rd_atomic_init = htole16(16),
+		.max_rd_atomic_resp = htole16(16),
+		.max_rd_resources = htole32(16384 * 16), .atomic_scope = 1,
 		.ca_ack_delay = 15, .rss_hash_functions = 1u << ORNIC_RSS_TOEPLITZ,
 		.rss_fields = htole32(ORNIC_RSS_FIELDS),
 		.rss_max_table = htole32(ORNIC_RSS_MAX_TABLE), .clock_khz = htole32(1000000),
-		.clock_mask = htole64(UINT64_MAX), .max_mod_count = htole16(LIMIT_MOD_COUNT),
-		.max_mod_period_us = htole16(LIMIT_MOD_PERIOD_US),
-		.rate_min_kbps = htole32(RATE_MIN_KBPS), .rate_max_kbps = htole32(RATE_MAX_KBPS),
-		.rate_qp_types = htole32(RATE_QP_TYPES), .stat_count = htole32(STAT_COUNT),
-		.transports = htole32(2), .max_list_entries = htole64(LIMIT_LIST_ENTRIES),
+		.clock_mask = htole64(UINT64_MAX), .max_mod_count = htole16(60000),
+		.max_mod_period_us = htole16(60000),
+		.rate_min_kbps = htole32(1), .rate_max_kbps = htole32(100000000),
+		.rate_qp_types = htole32(1u << ORNIC_QPT_RC | 1u << ORNIC_QPT_RAW),
+		.stat_count = htole32(STAT_COUNT),
+		.transports = htole32(2), .max_list_entries = htole64(67108864),
 	};
 	struct inproc *p = *state;
 	struct ornic_identify_device d;
