@@ -431,6 +431,9 @@ static void test_invalidate(void **state)
 		assert_true(memop_invalidate(&t->a.qp, w2, &why));
 		assert_int_equal(mr_of(t, t->key)->windows, 1);
 	}
+	/* An unbound window belongs to no queue pair. */
+	t->c.qp.pd = t->a.qp.pd;
+	assert_true(memop_invalidate(&t->c.qp, w2, &why));
 }
 
 /* ORN-RQ-40: by the peer; with payload in several packets, too */

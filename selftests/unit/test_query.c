@@ -215,10 +215,32 @@ static void test_first_numbers(void **state)
 }
 
 /* The consumer index is the host's one in the record; armed or not, too. */
+static void test_cq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->cq.rec);
+	struct cq *cq = table_get(&p->f->dev.cqs, p->cq.number);
+	struct ornic_cq_query_rsp q;
+
+	rec->host_index = htole32(7);
+	cq->cons = 3;
+	cq->prod = 9;
+	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 7);
+	assert_int_equal(le32toh(q.state.producer), 9);
+	assert_int_equal(q.state.state, 0);
+	assert_int_equal(q.state.syndrome, 0);
+	cq->rec = 0;		/* the host unmapped the record: the index that was read last */
+	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 3);
+	assert_int_equal(q.state.state, 0);
+}
+
 static void test_eq(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_rec *rec = dma_at(&p->host.dma, p->eq1.rec);
+	struct eq *eq = table_get(&p->f->dev.eqs, p->eq1.number);
 	struct ornic_eq_query_rsp q;
 
 	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
@@ -231,6 +253,13 @@ static void test_eq(void **state)
 	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
 	assert_int_equal(le32toh(q.state.consumer), 7);
 	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
+	eq->rec = 0;		/* the host unmapped the record: the index that was read last */
+	eq->cons = 3;
+	eq->prod = 9;
+	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 3);
+	assert_int_equal(le32toh(q.state.producer), 9);
+	assert_int_equal(q.state.state, 0);
 }
 
 static bool eq_armed(struct inproc *p, uint32_t word)
@@ -360,8 +389,8 @@ int main(void)
 		READY(test_connected), READY(test_datagram), READY(test_masks),
 		READY(test_progress),
 		READY(test_first_numbers),
-		READY(test_eq), READY(test_armed), READY(test_srq_in_error), READY(test_key_uses),
-		READY(test_port),
+		READY(test_cq), READY(test_eq), READY(test_armed), READY(test_srq_in_error),
+		READY(test_key_uses), READY(test_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

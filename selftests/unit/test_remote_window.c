@@ -120,6 +120,24 @@ static void test_congested(void **state)
 	write_long(t);
 }
 
+/*
+ * A timeout to a remote peer begins when its packet is sent, not at the start of the turn, which
+ * may be much earlier. Other timeouts need no look at the clock.
+ */
+static void test_deadline(void **state)
+{
+	struct ends *t = *state;
+	struct requester *r = &t->a.qp.req;
+	uint64_t timeout = 4096ull << t->a.qp.timeout;
+
+	world_spend(2 * MS);
+	for (int remote = 0; remote < 2; remote++) {
+		r->remote = remote;
+		requester_progress(&t->a.qp);
+		assert_int_equal(r->deadline, t->w.e.now + remote * 2 * MS + timeout);
+	}
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, ends_teardown)
 
 int main(void)
@@ -129,6 +147,7 @@ int main(void)
 		TEST(test_mtus),
 		TEST(test_static_rate),
 		TEST(test_congested),
+		TEST(test_deadline),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

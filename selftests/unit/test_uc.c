@@ -191,22 +191,30 @@ static void test_sqe(void **state)
 	conn_quiet(&t->b);
 }
 
-/* A malformed work request and a deleted GID entry: SQE, not ERR (ORN-UC-4) */
+/* The work request fails when it is tried first: SQE, not ERR (ORN-UC-4). */
+static void send_fails(struct ends *t, const struct wr *wr, uint32_t index, uint8_t opcode,
+		       uint8_t status, uint32_t syndrome)
+{
+	conn_send(&t->a, wr);
+	qp_run(&t->a.qp);
+	sent(t, index, opcode, status);
+	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
+	assert_int_equal(t->a.qp.syndrome, syndrome);
+	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+}
+
+/* A malformed work request, a bad key and a deleted GID entry */
 static void test_send_errors(void **state)
 {
 	struct ends *t = *state;
 	struct wr wr = make(t, ORNIC_WR_RDMA_READ, 8);
 
-	post(t, &wr);
-	sent(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_LOC_QP_OP_ERR);
-	assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
-	assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_WQE_OPCODE);
-	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
-	wr.opcode = ORNIC_WR_SEND;
+	send_fails(t, &wr, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_WQE_OPCODE);
+	wr = make(t, ORNIC_WR_SEND, 8);
+	wr.sge[0].lkey ^= htole32(1);
+	send_fails(t, &wr, 1, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR, ORNIC_SYN_KEY_INDEX);
 	t->a.d->dev.port.gid[0].flags = 0;
-	post(t, &wr);
-	sent(t, 1, ORNIC_WC_SEND, ORNIC_WC_LOC_QP_OP_ERR);
-	assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_PATH);
+	send_fails(t, &wr, 2, ORNIC_WC_SEND, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_PATH);
 }
 
 /* ORN-QP-16: a long message finishes in SQD, the next one waits */
