@@ -73,14 +73,13 @@ static bool answer_empty(struct qp *qp, const struct packet *p)
 
 /*
  * Withdraw a FLUSH whose data did not reach persistence, and fail it after the answers before it.
+ * It was held and so never answered: neither rd_answer nor rd_fresh is behind it.
  */
 static void flush_failed(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
 	r->rd_next--;
-	if ((int32_t)(r->rd_fresh - r->rd_next) > 0)
-		r->rd_fresh = r->rd_next;
 	r->msn = psn_add(r->msn, -1);
 	r->epsn = psn_add(r->epsn, -1);
 	r->failed = true;
