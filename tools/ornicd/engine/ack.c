@@ -188,7 +188,7 @@ static bool read_response_fits(const struct qp *qp, const struct wqe *w, const s
 static void read_response(struct qp *qp, struct wqe *w, const struct packet *p)
 {
 	struct requester *r = &qp->req;
-	uint32_t syndrome = 0;
+	uint32_t syndrome;
 
 	if (!read_response_fits(qp, w, p)) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
@@ -215,7 +215,7 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 		.nseg = 1,
 		.seg[0] = { (uint8_t *)&value, sizeof(value) },
 	};
-	uint32_t syndrome = 0;
+	uint32_t syndrome;
 
 	if (w->opcode != ORNIC_WR_COMP_SWAP && w->opcode != ORNIC_WR_FETCH_ADD) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
