@@ -92,6 +92,19 @@ static void test_eq(void **state)
 	assert_int_equal(EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_OK);
 	mod.mod_count = htole16(1);
 	refused_at(p, EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mod_count));
+	/* Moderation alone is wrong: the target is not changed either. */
+	mod.mask |= htole32(ORNIC_MODERATE_TARGET);
+	mod.target = htole32(6);
+	refused_at(p, EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mod_count));
+	mod.mod_count = 0;
+	mod.mask = htole32(ORNIC_MODERATE_TARGET);
+	for (uint32_t bit = 4; bit; bit <<= 1)
+		REFUSE_AT(p, EQ_MODIFY, n, mod, mask, mod.mask | htole32(bit), ORNIC_ST_RESERVED);
+	/* Of two errors, the first one is reported. */
+	mod.mask |= htole32(ORNIC_MODERATE_TIMING);
+	mod.mod_count = htole16(1);
+	mod.mbz = 1;
+	refused_at(p, EXEC(p, EQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mbz));
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_EQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
 	assert_int_equal(le16toh(q.attr.vector), 5);
 	assert_int_equal(q.attr.record, good.record);
@@ -99,6 +112,40 @@ static void test_eq(void **state)
 	assert_int_equal(DESTROY(p, EQ, 0), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_BAD_NUMBER);
+}
+
+/* Return a list for a ring of @bytes, more than the memory here: all its pages are the same one. */
+static struct ornic_pages many_pages(struct inproc *p, uint64_t bytes)
+{
+	const uint8_t shift = 21;
+	uint64_t page = dma_alloc(&p->host.dma, 1ull << shift, 1ull << shift);
+	uint64_t list = dma_alloc(&p->host.dma, (bytes >> shift) * sizeof(page), 64);
+
+	for (uint64_t i = 0; i < bytes >> shift; i++)
+		((__le64 *)dma_at(&p->host.dma, list))[i] = htole64(page);
+	return (struct ornic_pages) {
+		.addr = htole64(list), .level = 1, .page_shift = shift,
+	};
+}
+
+/* ORN-IDN-2: one EQ more than Identify reports; the attempt costs nothing. */
+static void test_most_eqs(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd eq = good_eq(p);
+	uint64_t budget = p->f->dev.list_budget;
+	uint32_t n = 2;			/* EQ 0 and EQ 1 exist */
+
+	for (; n < 64; n++, budget--)
+		assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_LIMIT);
+	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(DESTROY(p, EQ, 5), ORNIC_ST_OK);
+	/* also one as large as possible */
+	eq.log_entries = 20;
+	eq.pages = many_pages(p, 64ull << 20);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+	assert_int_equal(host_number(&p->host), 5);
 }
 
 /* ORN-EQ-5, ORN-ADM-7 */
@@ -749,6 +796,26 @@ static void test_features_late(void **state)
 	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
 }
 
+/* ORN-PORT-11: the limits, and the one that needs the feature JUMBO (ORN-FEA-2) */
+static void check_frame_sizes(struct inproc *p)
+{
+	static const uint16_t good[] = { 68, 1500 };
+	struct ornic_port_modify_cmd m = { .mask = htole32(ORNIC_PORT_M_FRAME) };
+	struct ornic_eqe eqe;
+
+	REFUSE_AT(p, PORT_MODIFY, 1, m, max_frame, htole16(67), ORNIC_ST_BAD_PARAM);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, max_frame, htole16(9001), ORNIC_ST_BAD_PARAM);
+	p->f->dev.features &= ~ORNIC_FEATURE(JUMBO);
+	REFUSE_AT(p, PORT_MODIFY, 1, m, max_frame, htole16(1501), ORNIC_ST_UNSUPPORTED);
+	for (int i = 0; i < 2; i++) {
+		m.max_frame = htole16(good[i]);
+		assert_int_equal(EXEC(p, PORT_MODIFY, 1, m), ORNIC_ST_OK);
+		assert_true(host_next(&p->eq0, &eqe));
+		assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
+	}
+	p->f->dev.features |= ORNIC_FEATURE(JUMBO);
+}
+
 /*
  * ORN-PORT-6, ORN-PORT-10, ORN-PORT-11, ORN-PORT-12, ORN-PORT-13, ORN-PORT-15, ORN-PORT-18,
  * ORN-IDN-4, ORN-IDN-5
@@ -788,8 +855,7 @@ static void test_port(void **state)
 	REFUSE_AT(p, PORT_MODIFY, 1, m, mbz[0], 1, ORNIC_ST_RESERVED);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 2, NULL, 0, &q, sizeof(q)),
 			 ORNIC_ST_BAD_NUMBER);
-	assert_int_equal(host_port_up(&p->host, 67), ORNIC_ST_BAD_PARAM);
-	assert_int_equal(host_port_up(&p->host, 9001), ORNIC_ST_BAD_PARAM);
+	check_frame_sizes(p);
 	assert_int_equal(host_port_up(&p->host, 4200), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_QUERY, 1, NULL, 0, &q, sizeof(q)), 0);
 	assert_int_equal(q.state, 4);
@@ -800,6 +866,7 @@ static void test_port(void **state)
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_PORT_ACTIVE);
 	assert_int_equal(le32toh(eqe.number), 1);
+	assert_int_equal(eqe.owner, 0);
 	assert_int_equal(le32toh(eqe.info0), 1);
 	/* another frame size alone; the same again is no change */
 	for (int i = 0; i < 2; i++) {
@@ -986,7 +1053,8 @@ static void test_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_eq), PLAIN(test_first_eq), READY(test_pd), READY(test_pd_limit),
+		READY(test_eq), PLAIN(test_first_eq), READY(test_most_eqs),
+		READY(test_pd), READY(test_pd_limit),
 		READY(test_key), READY(test_phys_all), READY(test_cq),
 		READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),

@@ -344,6 +344,8 @@ static void test_anti_spoof(void **state)
 			 ORNIC_ST_PERMISSION);
 	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, own_mac), ORNIC_ST_OK);
 	assert_int_equal(set_mac(f, other_mac), ORNIC_ST_PERMISSION);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome),
+			 ORNIC_SYN_FIELD | offsetof(struct ornic_port_modify_cmd, mac));
 	assert_int_equal(set_mac(f, own_mac), ORNIC_ST_OK);
 	assert_true(heard_from(f, own_mac));
 }
