@@ -146,10 +146,8 @@ void function_port_reset(struct function *f)
 	memcpy(mac, port->mac, sizeof(mac));
 	memcpy(port->mac, port->permanent_mac, sizeof(port->mac));
 	/* Keep the old address if another function uses the permanent one meanwhile. */
-	if (link_update(&f->dev)) {
+	if (link_update(&f->dev))
 		memcpy(port->mac, mac, sizeof(mac));
-		link_update(&f->dev);
-	}
 }
 
 void function_port_policy(struct function *f, bool anti_spoof, bool promisc)

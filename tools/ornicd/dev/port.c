@@ -74,7 +74,6 @@ uint8_t cmd_port_modify(struct command *c)
 		port->max_frame = le16toh(in->max_frame);
 	if (link_update(c->dev)) {
 		*port = old;
-		link_update(c->dev);
 		return command_reject(c, ORNIC_ST_EXISTS, in->mac);
 	}
 	if (old.admin_up != port->admin_up || old.max_frame != port->max_frame ||

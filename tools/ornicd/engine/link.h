@@ -21,7 +21,7 @@ void link_detach(struct device *dev);
 
 /*
  * link_update() - apply a changed MAC address, state or rule of the port to the switch
- * Return: 0, or -EEXIST if another port has the MAC address.
+ * Return: 0, or -EEXIST if another port has the MAC address: then nothing was applied.
  */
 int link_update(struct device *dev);
 
