@@ -66,6 +66,47 @@ static uint64_t stream(struct rate *r, struct timers *ts, uint64_t *now, uint32_
 	return sent;
 }
 
+/* Each debt may be ahead by the burst that its rate permits, and not by 1 ns more. */
+static void test_bursts(void **state)
+{
+	struct timers ts;
+	struct rate r;
+
+	(void)state;
+	rate_begin(&r, &ts);
+	for (int over = 0; over < 2; over++) {
+		r.net_debt.due = NS + 100000 + over;
+		assert_int_equal(rate_open(&r, &ts, NS), !over);
+		r.net_debt.due = 0;
+		r.path.due = NS + 500000 + over;
+		assert_int_equal(rate_open(&r, &ts, NS), !over);
+		r.path.due = 0;
+		r.limit_debt.due = NS + 500000 + over;
+		assert_int_equal(rate_open(&r, &ts, NS), !over);
+		r.limit_debt.due = 0;
+	}
+	rate_stop(&r, &ts);
+	timers_fini(&ts);
+}
+
+/* Fractions of a ns add up, also those of charges at the time when the debt is due: 0.08 ns each */
+static void test_fractions(void **state)
+{
+	struct timers ts;
+	struct rate r;
+
+	(void)state;
+	rate_begin(&r, &ts);
+	rate_set(&r, RATE_MAX_KBPS, 0, 0, FRAME, NS);
+	for (int i = 0; i < 20; i++)
+		rate_charge(&r, 0, 1, NS);
+	assert_int_equal(r.limit_debt.due, NS + 1);
+	/* A debt that was due earlier leaves no fraction. */
+	rate_charge(&r, 0, 12, NS + 3);
+	assert_int_equal(r.limit_debt.due, NS + 3);
+	timers_fini(&ts);
+}
+
 /* ORN-QP-42: the rate is kept, and is reached, over all of its range */
 static void test_accuracy(void **state)
 {
@@ -676,7 +717,8 @@ int main(void)
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
 		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_alone), cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_fractions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
