@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Each allocation of each admin command fails once: the command reports NO_RESOURCE and leaves no
- * partial object, and the same command succeeds afterwards. The sanitizer looks for leaks.
+ * partial object, and the same command succeeds afterwards. The sanitizer looks for leaks. Each
+ * command that creates an object also fails once because no number is free.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -284,6 +285,18 @@ static struct tally tally(struct fixture *f)
 	};
 }
 
+/* Check that command @name, which failed because of @why, left nothing. */
+static void same(struct fixture *f, const struct tally *before, const char *name, const char *why)
+{
+	struct tally now = tally(f);
+
+	if (memcmp(before->used, now.used, sizeof(now.used)) ||
+	    memcmp(before->users, now.users, sizeof(now.users)) ||
+	    before->timers != now.timers || before->entries != now.entries ||
+	    before->dm_used != now.dm_used)
+		fail_msg("%s leaves something: %s", name, why);
+}
+
 static int setup(void **state)
 {
 	static struct fixture f;
@@ -356,17 +369,46 @@ static void try_command(struct fixture *f, const struct command_test *t)
 		before.timers -= filled;
 		if (!failed)
 			fail_msg("%s: NO_RESOURCE with memory", t->name);
-		if (memcmp(before.used, tally(f).used, sizeof(before.used)) ||
-		    memcmp(before.users, tally(f).users, sizeof(before.users)) ||
-		    before.timers != tally(f).timers || before.entries != tally(f).entries ||
-		    before.dm_used != tally(f).dm_used)
-			fail_msg("%s leaves something after failure %u", t->name, failures);
+		same(f, &before, t->name, "an allocation failed");
 	}
 	if (st != ORNIC_ST_OK || failed || !failures)
 		fail_msg("%s: status %d after %u failures", t->name, st, failures);
 	if (t->undo)
 		assert_int_equal(host_exec(h, t->undo, host_number(h), NULL, 0, NULL, 0),
 				 ORNIC_ST_OK);
+}
+
+/* ORN-IDN-2: the command creates an object, and all tables are full. */
+static void try_full(struct fixture *f, const struct command_test *t)
+{
+	struct function *fn = f->p->f;
+	struct device *dev = &fn->dev;
+	struct table *table[] = {
+		&dev->eqs, &dev->pds, &dev->keys, &dev->cqs, &dev->xrcds, &dev->srqs, &dev->qps,
+		&dev->sets, &dev->rules, &dev->groups, &fn->dms, &dev->mcast.number,
+	};
+	const size_t tables = sizeof(table) / sizeof(table[0]);
+	uint8_t cmd[ORNIC_ADMIN_MAX_PAYLOAD] = { 0 }, out[16];
+	struct tally before = tally(f);
+	struct table old[12];
+	uint16_t len;
+	uint32_t number = t->fill(f, cmd, &len);
+	int st;
+
+	for (size_t i = 0; i < tables; i++) {
+		old[i] = *table[i];
+		table[i]->max = table[i]->cap;
+		table[i]->used = table[i]->cap;
+	}
+	st = host_exec(&f->p->host, t->opcode, number, cmd, len, out, sizeof(out));
+	for (size_t i = 0; i < tables; i++) {
+		table[i]->max = old[i].max;
+		table[i]->used = old[i].used;
+		assert_memory_equal(table[i], &old[i], sizeof(old[i]));
+	}
+	if (st != ORNIC_ST_LIMIT)
+		fail_msg("%s: status %d if no number is free", t->name, st);
+	same(f, &before, t->name, "no number is free");
 }
 
 static void test_commands(void **state)
@@ -378,6 +420,15 @@ static void test_commands(void **state)
 		page[i] = htole64(INPROC_BASE);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		try_command(f, &commands[i]);
+}
+
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].undo)
+			try_full(f, &commands[i]);
 }
 
 /* ORN-ADM-16: the first key makes the table of keys grow; a key without a number counts no pages */
@@ -530,6 +581,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_first_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_function, setup, teardown),
