@@ -289,11 +289,15 @@ static void test_moderated(void **state)
 	assert_int_equal(events(f), 0);
 }
 
-static void refused(struct fixture *f, const struct ornic_cq_resize_cmd *cmd, uint8_t status)
+#define FIELD(member)	(ORNIC_SYN_FIELD | offsetof(struct ornic_cq_resize_cmd, member))
+
+static void refused(struct fixture *f, const struct ornic_cq_resize_cmd *cmd, uint8_t status,
+		    uint32_t syndrome)
 {
 	uint64_t budget = f->p->f->dev.list_budget;
 
 	assert_int_equal(resize(f, cmd), status);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome), syndrome);
 	assert_int_equal(f->p->f->dev.list_budget, budget);
 	assert_int_equal(f->dev->log, LOG);
 	assert_int_equal(f->dev->rec, f->cq.rec);
@@ -308,33 +312,33 @@ static void test_refused(void **state)
 	struct ornic_rec *rec = dma_at(&f->p->host.dma, f->cq.rec);
 
 	post(f, 5, 0);
-	refused(f, &good, ORNIC_ST_BAD_PARAM);
+	refused(f, &good, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	rec->host_index = htole32(6);
-	refused(f, &big, ORNIC_ST_BAD_PARAM);
+	refused(f, &big, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	rec->host_index = htole32(-1);
-	refused(f, &big, ORNIC_ST_BAD_PARAM);
+	refused(f, &big, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	rec->host_index = 0;
 	bad = big;
 	bad.log_entries = ORNIC_LOG_MAX_CQ + 1;
-	refused(f, &bad, ORNIC_ST_LIMIT);
+	refused(f, &bad, ORNIC_ST_LIMIT, FIELD(log_entries));
 	bad = big;
 	bad.mbz[6] = 1;
-	refused(f, &bad, ORNIC_ST_RESERVED);
+	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(mbz));
 	bad = big;
 	bad.record = htole64(64);
-	refused(f, &bad, ORNIC_ST_DMA_ERROR);
+	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(record));
 	bad = big;
 	bad.record |= htole64(32);
-	refused(f, &bad, ORNIC_ST_BAD_PARAM);
+	refused(f, &bad, ORNIC_ST_BAD_PARAM, FIELD(record));
 	bad = big;
 	bad.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
-	refused(f, &bad, ORNIC_ST_DMA_ERROR);
+	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(pages));
 	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_CQ_RESIZE, 77, &big, sizeof(big),
 				   &f->at, sizeof(f->at)), ORNIC_ST_BAD_NUMBER);
 	check_polled(f, 0, 5);
 	post(f, ENTRIES + 1, 0);
 	assert_true(f->dev->error);
-	refused(f, &big, ORNIC_ST_BAD_STATE);
+	refused(f, &big, ORNIC_ST_BAD_STATE, 0);
 }
 
 static void test_query(void **state)
@@ -364,7 +368,7 @@ static void test_ignore_overrun(void **state)
 	struct ornic_cq_resize_cmd cmd = resize_cmd(f, LOG + 1);
 
 	post(f, 3 * ENTRIES, 0);
-	refused(f, &cmd, ORNIC_ST_BAD_PARAM);
+	refused(f, &cmd, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	f->cq.cons = 3 * ENTRIES - 2;
 	((struct ornic_rec *)dma_at(&f->p->host.dma, f->cq.rec))->host_index = htole32(f->cq.cons);
 	resize_to(f, LOG + 1);

@@ -407,6 +407,10 @@ static void test_cq(void **state)
 	mod.mod_count = htole16(4);
 	mod.target = 0;
 	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_BAD_NUMBER, OFF(moderate_cmd, target));
+	/* Of two errors, the first one is reported. */
+	mod.mod_count = htole16(LIMIT_MOD_COUNT + 1);
+	mod.mbz = 1;
+	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mbz));
 	mod.mask = htole32(4);
 	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mask));
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
@@ -416,6 +420,71 @@ static void test_cq(void **state)
 	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(p->f->dev.list_budget, budget);
+	/* the largest legal values, and of two errors the first one */
+	good.log_entries = 22;
+	good.pages = many_pages(p, 256ull << 20);
+	good.mod_count = htole16(LIMIT_MOD_COUNT);
+	good.mod_period_us = htole16(LIMIT_MOD_PERIOD_US);
+	assert_int_equal(EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	assert_int_equal(((struct cq *)table_get(&p->f->dev.cqs, n))->owner, 9);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
+	assert_memory_equal(&q.attr, &good, sizeof(good));
+	good.eq = htole32(9);
+	REFUSE(p, CQ_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);
+}
+
+/* ORN-FEA-2: each flag needs its feature, also beside the other one, and moderation another one. */
+static void test_cq_features(void **state)
+{
+	static const struct {
+		uint8_t flag;
+		uint64_t feature;
+	} flags[] = {
+		{ ORNIC_CQ_F_IGNORE_OVERRUN, ORNIC_FEATURE(CQ_IGNORE_OVERRUN) },
+		{ ORNIC_CQ_F_TIMESTAMP, ORNIC_FEATURE(TIMESTAMP) },
+	};
+	const uint8_t both = ORNIC_CQ_F_IGNORE_OVERRUN | ORNIC_CQ_F_TIMESTAMP;
+	struct inproc *p = *state;
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(1), .record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 64)),
+	};
+
+	for (int i = 0; i < 2; i++) {
+		p->f->dev.features &= ~flags[i].feature;
+		REFUSE(p, CQ_CREATE, cq, flags, flags[i].flag, ORNIC_ST_UNSUPPORTED);
+		REFUSE(p, CQ_CREATE, cq, flags, both, ORNIC_ST_UNSUPPORTED);
+		p->f->dev.features |= flags[i].feature;
+	}
+	cq.flags = both;
+	assert_int_equal(EXEC(p, CQ_CREATE, 0, cq), ORNIC_ST_OK);
+	p->f->dev.features &= ~ORNIC_FEATURE(CQ_MODERATION);
+	REFUSE(p, CQ_CREATE, cq, mod_count, htole16(1), ORNIC_ST_UNSUPPORTED);
+	cq.mod_period_us = htole16(1);
+	refused_at(p, EXEC(p, CQ_CREATE, 0, cq), ORNIC_ST_UNSUPPORTED,
+		   OFF(cq_create_cmd, mod_count));
+}
+
+/* The completion event of a CQ goes to the EQ that it was moved to. */
+static void test_cq_moves(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd eq = good_eq(p);
+	struct ornic_moderate_cmd mod = { .mask = htole32(ORNIC_MODERATE_TARGET) };
+	struct cq *cq = table_get(&p->f->dev.cqs, p->cq.number);
+	struct ornic_cq_query_rsp q;
+
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+	mod.target = htole32(host_number(&p->host));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(EXEC(p, CQ_MODIFY, p->cq.number, mod), ORNIC_ST_OK);
+		assert_ptr_equal(cq->eq, table_get(&p->f->dev.eqs, le32toh(mod.target)));
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, p->cq.number, NULL, 0, &q,
+					   sizeof(q)), 0);
+		assert_int_equal(q.attr.eq, mod.target);
+		mod.target = htole32(p->eq1.number);
+	}
 }
 
 /* ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send queues */
@@ -1053,7 +1122,8 @@ static void test_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_eq), PLAIN(test_first_eq), READY(test_most_eqs),
+		READY(test_eq), PLAIN(test_first_eq), READY(test_most_eqs), READY(test_cq_features),
+		READY(test_cq_moves),
 		READY(test_pd), READY(test_pd_limit),
 		READY(test_key), READY(test_phys_all), READY(test_cq),
 		READY(test_read_only_rings), READY(test_qp),

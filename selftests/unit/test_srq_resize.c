@@ -161,11 +161,15 @@ static void resize_to(struct fixture *f, uint8_t log)
 	f->at = to;
 }
 
-static void refused(struct fixture *f, const struct ornic_srq_resize_cmd *cmd, uint8_t status)
+#define FIELD(member)	(ORNIC_SYN_FIELD | offsetof(struct ornic_srq_resize_cmd, member))
+
+static void refused(struct fixture *f, const struct ornic_srq_resize_cmd *cmd, uint8_t status,
+		    uint32_t syndrome)
 {
 	uint64_t budget = f->p->f->dev.list_budget;
 
 	assert_int_equal(resize(f, cmd), status);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome), syndrome);
 	assert_int_equal(f->p->f->dev.list_budget, budget);
 }
 
@@ -269,43 +273,43 @@ static void test_refused(void **state)
 	prepare(f, &same);
 	bad = good;
 	bad.log_entries = LIMIT_LOG_SRQ + 1;
-	refused(f, &bad, ORNIC_ST_LIMIT);
+	refused(f, &bad, ORNIC_ST_LIMIT, FIELD(log_entries));
 	bad = good;
 	bad.log_entries = 0xff;
-	refused(f, &bad, ORNIC_ST_LIMIT);
+	refused(f, &bad, ORNIC_ST_LIMIT, FIELD(log_entries));
 	bad = good;
 	bad.flags = 2;
-	refused(f, &bad, ORNIC_ST_RESERVED);
+	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(flags));
 	bad = good;
 	bad.mbz = htole16(1);
-	refused(f, &bad, ORNIC_ST_RESERVED);
+	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(mbz));
 	bad = good;
 	bad.limit = htole32(1);
-	refused(f, &bad, ORNIC_ST_RESERVED);
+	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(limit));
 	bad = good;
 	bad.record = htole64(64);
-	refused(f, &bad, ORNIC_ST_DMA_ERROR);
+	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(record));
 	bad = good;
 	bad.record |= htole64(32);
-	refused(f, &bad, ORNIC_ST_BAD_PARAM);
+	refused(f, &bad, ORNIC_ST_BAD_PARAM, FIELD(record));
 	bad = good;
 	bad.pages.offset = htole32(32);
-	refused(f, &bad, ORNIC_ST_BAD_PARAM);
+	refused(f, &bad, ORNIC_ST_BAD_PARAM, FIELD(pages.offset));
 	bad = good;
 	bad.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
-	refused(f, &bad, ORNIC_ST_DMA_ERROR);
+	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(pages));
 	/* a record behind the entries that were taken, and one far ahead of them */
 	record(f, &same)->host_index = htole32(1);
-	refused(f, &good, ORNIC_ST_BAD_PARAM);
+	refused(f, &good, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	record(f, &same)->host_index = htole32(2 + (1 << LOG) + 1);
-	refused(f, &good, ORNIC_ST_BAD_PARAM);
+	refused(f, &good, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_SRQ_RESIZE, f->number + 1, &good,
 				   sizeof(good), NULL, 0), ORNIC_ST_BAD_NUMBER);
 	/* five are posted and not taken */
 	post(f, 2);
 	prepare(f, &small);
 	good = resize_cmd(&small);
-	refused(f, &good, ORNIC_ST_BAD_PARAM);
+	refused(f, &good, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	assert_int_equal(le32toh(record(f, &small)->notify), ORNIC_NOTIFY_ALWAYS);
 	take(f, 1);
 	assert_int_equal(resize(f, &good), ORNIC_ST_OK);
@@ -324,7 +328,7 @@ static void test_error(void **state)
 
 	record(f, &f->at)->host_index = htole32((1 << LOG) + 1);
 	assert_int_equal(srq_take(f->dev, bytes), -EIO);
-	refused(f, &cmd, ORNIC_ST_BAD_STATE);
+	refused(f, &cmd, ORNIC_ST_BAD_STATE, 0);
 }
 
 static void arm_limit(struct fixture *f, uint32_t limit)
@@ -360,10 +364,10 @@ static void test_limit(void **state)
 	take(f, 1);
 	f->dev->limit = 6;	/* four are left, so that it would fire if it were armed now */
 	prepare(f, &to);
-	refused(f, &cmd, ORNIC_ST_BAD_PARAM);
+	refused(f, &cmd, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	cmd.flags = ORNIC_SRQ_RESIZE_LIMIT;
 	cmd.limit = htole32(5);
-	refused(f, &cmd, ORNIC_ST_BAD_PARAM);
+	refused(f, &cmd, ORNIC_ST_BAD_PARAM, FIELD(limit));
 	assert_int_equal(f->dev->limit, 6);
 	/* both at once: four entries are left, and four are enough */
 	cmd.limit = htole32(4);
