@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "engine/link.h"
 #include "engine/mr.h"
 #include "lib/commands.h"
 #include "lib/inproc.h"
@@ -957,9 +958,14 @@ static void test_port(void **state)
 	assert_int_equal(p->f->dev.port.mac[1], 9);
 	assert_false(p->f->dev.port.admin_up);
 	assert_int_equal(p->f->dev.port.max_frame, 1500);
+	/* While another function uses the permanent address, a reset keeps the present one. */
+	memcpy(f2->dev.port.mac, p->f->dev.port.permanent_mac, sizeof(f2->dev.port.mac));
+	assert_int_equal(link_update(&f2->dev), 0);
+	inproc_flr(p);
+	assert_memory_equal(p->f->dev.port.mac, ((uint8_t[6]) { 2, 9 }), 6);
+	function_free(f2);
 	inproc_flr(p);
 	assert_int_equal(p->f->dev.port.mac[5], 1);
-	function_free(f2);
 }
 
 /* ORN-PORT-8, ORN-PORT-14, ORN-PORT-15 */

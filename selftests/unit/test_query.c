@@ -368,6 +368,7 @@ static void test_port(void **state)
 	struct inproc *p = *state;
 	struct ornic_port_modify_cmd m = { .mask = htole32(ORNIC_PORT_M_MAC), .mac = { 2, 9 } };
 	static const struct ornic_gid_entry zero;
+	const struct ornic_status_block *status;
 	struct ornic_eqe e;
 
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_MODIFY, 1, &m, sizeof(m), NULL, 0), 0);
@@ -375,6 +376,10 @@ static void test_port(void **state)
 	assert_int_equal(e.type, ORNIC_EV_IDENTIFY);
 	assert_int_equal(le64toh(e.number), 1);
 	assert_int_equal(le32toh(e.info0), ORNIC_ID_PORT);
+	/* The status block has the number of changes, too. */
+	status = dma_at(&p->host.dma, p->host.status);
+	assert_int_equal(le32toh(status->generation), p->f->generation);
+	assert_int_equal(p->f->generation, 1);
 	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), 0);
 	assert_memory_not_equal(p->f->dev.port.gid, &zero, sizeof(zero));
 	host_reset(&p->host, ORNIC_REASON_USER);

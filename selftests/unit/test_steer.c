@@ -334,8 +334,8 @@ static void test_anti_spoof(void **state)
 	assert_true(heard_from(f, other_mac));
 	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac), ORNIC_ST_OK);
 	function_port_policy(f->p->f, true, true);
-	assert_int_equal(port_flags(f) & (ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_MAC_CHANGE),
-			 ORNIC_PORT_F_ANTI_SPOOF);
+	assert_int_equal(port_flags(f), ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_PROMISC |
+			 ORNIC_PORT_F_SHARED);
 	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped);
 	assert_false(heard_from(f, other_mac));
 	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped + 1);
@@ -400,7 +400,7 @@ static void test_no_promisc(void **state)
 	assert_true(overheard(f, other_mac));
 	del(f, rule);
 	function_port_policy(f->p->f, false, false);
-	assert_false(port_flags(f) & ORNIC_PORT_F_PROMISC);
+	assert_int_equal(port_flags(f), ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED);
 	refuse(f, &promisc, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, kind));
 	add(f, port_rule(f, ALICE, 0));
 	assert_false(overheard(f, other_mac));
