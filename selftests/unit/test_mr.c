@@ -235,6 +235,23 @@ static void test_segs_of_phys_all(void **state)
 	assert_int_equal(mr_segs(&f->n.dev, mr, f->addr, LEN, true, seg, 4, &got), -EFAULT);
 }
 
+/* An SGE does not continue at address 0, whatever the key permits. */
+static void test_sge_wraps(void **state)
+{
+	struct fixture *f = *state;
+	struct qp qp = { .dev = &f->n.dev, .pd = &f->n.pd, .flags = ORNIC_QP_F_PRIVILEGED };
+	struct ornic_sge sge = {
+		.addr = htole64(-32ull), .length = htole32(256),
+		.lkey = htole32(nic_phys_all(&f->n, WRITE)),
+	};
+	struct seg seg[PACKET_SEGS];
+	uint32_t syndrome = 0;
+	uint64_t got;
+
+	assert_int_equal(data_gather(&qp, &sge, 1, 64, 8, seg, &got, &syndrome), -EACCES);
+	assert_int_equal(syndrome, ORNIC_SYN_KEY_RANGE);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -252,6 +269,7 @@ int main(void)
 		TEST(test_segs_of_a_region),
 		TEST(test_segs_limit),
 		TEST(test_segs_of_phys_all),
+		TEST(test_sge_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -854,6 +854,32 @@ static void test_strangers(void **state)
 	peer_expect_ack(&t->peer, ACK, P(0));
 }
 
+/* The client unmapped a page of the region: an access that touches it fails as a whole. */
+static void test_page_gone(void **state)
+{
+	static const uint8_t ops[] = { BTH_RC_WRITE_ONLY, BTH_RC_READ_REQUEST, BTH_RC_FETCH_ADD };
+
+	for (size_t i = 0; i < sizeof(ops); i++) {
+		struct script *t;
+		struct packet *p;
+		uint64_t page;
+
+		setup(state);
+		t = *state;
+		page = (t->buf + GUEST_PAGE) & ~(GUEST_PAGE - 1);
+		guest_hide(&t->c.d->guest, page);
+		p = request(t, ops[i], P(0), 1, 16);
+		p->va = ops[i] == BTH_RC_FETCH_ADD ? page : page - 8;
+		send(t, p, 0, ops[i] == BTH_RC_WRITE_ONLY ? 16 : 0);
+		peer_expect_ack(&t->peer, NAK(NAK_REMOTE_ACCESS), P(0));
+		assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_PAGE);
+		expect_event(t, ORNIC_EV_QP_ACCESS_ERR);
+		assert_int_equal(*(uint64_t *)mem(t, page - 8 - t->buf), 0);
+		script_teardown(state);
+	}
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
@@ -867,7 +893,7 @@ int main(void)
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
-		T(test_last_words), T(test_gone),
+		T(test_last_words), T(test_gone), cmocka_unit_test(test_page_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
