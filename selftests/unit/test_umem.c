@@ -210,8 +210,16 @@ static void test_descriptor_refused(void **state)
 	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
 	d = list, d.page_shift = 11;
 	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
-	d = list, d.page_shift = 200;
-	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	for (uint32_t shift = 0; shift < 256; shift = shift == 11 ? 64 : shift + 1) {
+		d = list, d.page_shift = shift;		/* whatever the device permits */
+		assert_int_equal(umem_load(&f->m, f->guest.gpa, &d, 64, UINT64_MAX, &f->budget),
+				 ORNIC_ST_BAD_PARAM);
+	}
+	refused(f, list, 0, ORNIC_ST_BAD_PARAM);
+	for (uint32_t level = 3; level < 256; level++) {
+		d = list, d.level = level;
+		refused(f, d, 64, ORNIC_ST_BAD_PARAM);
+	}
 	d = list, d.offset = htole32(4096);
 	refused(f, d, 64, ORNIC_ST_BAD_PARAM);
 	d = list, d.addr = htole64(le64toh(list.addr) + 8);
