@@ -431,6 +431,10 @@ static void test_invalidate(void **state)
 		assert_true(memop_invalidate(&t->a.qp, w2, &why));
 		assert_int_equal(mr_of(t, t->key)->windows, 1);
 	}
+	/* An error that the queue pair's own keys explain is reported to it as it is. */
+	t->a.qp.flags = 0;
+	assert_false(memop_invalidate(&t->a.qp, w1, &why));
+	assert_int_equal(why, ORNIC_SYN_KEY_ACCESS);
 	/* An unbound window belongs to no queue pair. */
 	t->c.qp.pd = t->a.qp.pd;
 	assert_true(memop_invalidate(&t->c.qp, w2, &why));
@@ -546,7 +550,14 @@ static void test_mw_rights(void **state)
 {
 	struct fix *t = *state;
 	uint32_t key = window(t, ORNIC_KEY_MW2B);
+	struct wr all = bind_wr(t, window(t, ORNIC_KEY_MW2B), RW | ORNIC_ACCESS_REMOTE_ATOMIC);
 
+	/* a window on all of the region, with all rights */
+	all.bind.addr = htole64(t->buf);
+	all.bind.length = htole64(BUF);
+	assert_int_equal(status_of(t, &t->a, all), 0);
+	/* Rights that the window does not have need no feature. */
+	t->a.d->dev.features &= ~ORNIC_FEATURE(ATOMICS);
 	assert_int_equal(status_of(t, &t->a, bind_wr(t, key, RR)), 0);
 	assert_int_equal(peer_writes(t, &t->b, key, t->buf + 100, 1), ORNIC_WC_REM_ACCESS_ERR);
 }
@@ -576,7 +587,7 @@ static void test_zero_based(void **state)
 /* ORN-MEM-63, ORN-MEM-64: each reason; no binding stays */
 static void test_bind_refused(void **state)
 {
-	for (int i = 0; i < 17; i++) {
+	for (int i = 0; i < 20; i++) {
 		uint32_t syndrome = ORNIC_SYN_KEY_ACCESS;
 		struct fix *t;
 		struct mr *region, *mw;
@@ -651,6 +662,18 @@ static void test_bind_refused(void **state)
 		case 16:
 			assert_int_equal(status_of(t, &t->c, bind_wr(t, key, RW)), 0);
 			syndrome = ORNIC_SYN_KEY_STATE;
+			break;
+		case 17:
+			wr.bind.lkey = htole32(0xfff00);
+			syndrome = ORNIC_SYN_KEY_INDEX;
+			break;
+		case 18:
+			wr.bind.access = htole32(RW | ORNIC_ACCESS_REMOTE_ATOMIC);
+			t->a.d->dev.features &= ~ORNIC_FEATURE(ATOMICS);
+			break;
+		case 19:
+			wr.bind.access = htole32(RW | ORNIC_ACCESS_ZERO_BASED);
+			t->a.d->dev.features &= ~ORNIC_FEATURE(ZERO_BASED);
 			break;
 		}
 		refused(t, wr, syndrome);
