@@ -131,6 +131,12 @@ static void test_send(void **state)
 	assert_int_equal(be32toh(cqe.imm), 42);
 	assert_int_equal(le32toh(cqe.flags), ORNIC_CQE_WITH_IMM | ORNIC_CQE_SOLICITED);
 	check(mem(t, 0), 2 * MTU + 3, 2);
+	/* without immediate data */
+	recv_buf(t, 100);
+	send_only(t, P(3), 8);
+	peer_expect_ack(&t->peer, ACK, P(3));
+	assert_true(conn_poll(&t->c, &t->c.hrcq, &cqe));
+	assert_int_equal(cqe.flags | cqe.imm, 0);
 	expect_event(t, 0);
 }
 
@@ -278,14 +284,30 @@ static void test_path_mtus(void **state)
 
 static void test_unknown_opcode(void **state)
 {
+	static const uint8_t ops[] = { 0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f,
+				       BTH_UD_SEND_ONLY };
 	struct script *t = *state;
 
-	send(t, request(t, 0x15, P(0), 1, 0), 0, 0);
-	send(t, request(t, 0x1f, P(0), 1, 0), 0, 0);
-	send(t, request(t, BTH_UD_SEND_ONLY, P(0), 1, 0), 0, 0);
+	for (size_t i = 0; i < sizeof(ops); i++)
+		send(t, request(t, ops[i], P(0), 1, 0), 0, 0);
 	peer_quiet(&t->peer);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
-	assert_int_equal(t->c.d->dev.cnt[CNT_bad_opcode], 3);
+	assert_int_equal(t->c.d->dev.cnt[CNT_bad_opcode], sizeof(ops));
+}
+
+/* A WRITE may announce 2^31 bytes, so the key decides; one byte more is an invalid request. */
+static void test_longest_write(void **state)
+{
+	for (uint32_t more = 0; more < 2; more++) {
+		struct script *t;
+
+		setup(state);
+		t = *state;
+		send(t, request(t, BTH_RC_WRITE_FIRST, P(0), 1, ORNIC_MAX_MSG + more), 0, MTU);
+		peer_expect_ack(&t->peer, NAK(more ? NAK_INVALID_REQUEST : NAK_REMOTE_ACCESS),
+				P(0));
+		script_teardown(state);
+	}
 }
 
 /* Keys, domains, rights, ranges: one NAK, one event (ORN-QP-29, ORN-SEC-9) */
@@ -886,6 +908,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_comm_est), cmocka_unit_test(test_malformed), T(test_mtu),
 		T(test_path_mtus), T(test_unknown_opcode), cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_longest_write),
 		T(test_phys),
 		T(test_empty), T(test_write_imm_access), T(test_rnr), T(test_duplicate_send),
 		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
