@@ -20,6 +20,7 @@
 #include "engine/steer.h"
 #include "fault/fault.h"
 #include "net/egress.h"
+#include "net/switch.h"
 #include "packet/bth.h"
 #include "packet/ecn.h"
 
@@ -960,6 +961,7 @@ static void test_flap(void **state)
 	assert_true(dut_event(t->b.d, &e));
 	assert_int_equal(e.type, ORNIC_EV_PORT_ERR);
 	assert_int_equal(t->b.d->changes, 1);
+	assert_false(switch_port_is_up(t->b.d->dev.port.sw));
 	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
 	world_run(&t->w);
 	assert_false(dut_event(t->b.d, &e));
@@ -968,6 +970,7 @@ static void test_flap(void **state)
 	assert_true(dut_event(t->b.d, &e));
 	assert_int_equal(e.type, ORNIC_EV_PORT_ACTIVE);
 	assert_int_equal(t->b.d->changes, 2);
+	assert_true(switch_port_is_up(t->b.d->dev.port.sw));
 	assert_int_equal(count(&t->a, CNT_ack_timeouts), 1);
 	/* at a packet; a deleted rule restores the link */
 	id = rule(t, "flap device=vm2 for=1s opcode=WRITE_* nth=3");

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/peer.h"
+#include "net/switch.h"
 
 #define ACK	(AETH_ACK | AETH_NO_CREDITS)
 #define BUF	65536
@@ -365,21 +366,78 @@ static void test_event_once(void **state)
 	}
 }
 
-/* ORN-PORT-16: the frame size became smaller than the path MTU: no longer packet leaves. */
+/** struct shown - what the switch showed: packets that came into it, and the reasons of drops */
+struct shown {
+	uint32_t in;
+	uint32_t dropped;
+	const char *why;
+};
+
+static void show(void *arg, const struct switch_port *port, enum switch_way way,
+		 const struct packet *p, const char *note)
+{
+	struct shown *s = arg;
+
+	(void)port;
+	(void)p;
+	if (way != SWITCH_IN)
+		return;
+	s->in += !note;
+	s->dropped += !!note;
+	s->why = note ? note : s->why;
+}
+
+/*
+ * ORN-PORT-16: the frame size became smaller than the path MTU: no longer packet leaves. A capture
+ * shows it, and the reason.
+ */
 static void test_frame_size(void **state)
 {
+	static const struct {
+		uint32_t len, frame;
+		bool up, sent;
+		const char *why;
+	} cases[] = {
+		{ 10, 106, true, true, NULL },
+		{ 10, 105, true, false, "dropped: too long" },
+		{ 3000, 1120, true, true, NULL },
+		{ 3000, 1119, true, false, "dropped: too long" },
+		{ 10, 106, false, false, "dropped: link down" },
+	};
 	struct script *t = *state;
-	struct wr wr = { .opcode = ORNIC_WR_SEND };
+	struct port *port = &t->c.d->dev.port;
+	uint64_t *cnt = t->c.d->dev.cnt;
 
-	t->c.d->dev.port.max_frame = 600;
-	post(t, ORNIC_WR_SEND);
-	world_run(&t->w);
-	assert_non_null(peer_next(&t->peer));
-	wr_sge(&wr, t->buf, 700, t->key);
-	conn_send(&t->c, &wr);
-	world_run(&t->w);
-	peer_quiet(&t->peer);
-	assert_true(t->c.d->dev.cnt[CNT_tx_drop] > 0);
+	t->c.qp.timeout = 0;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct wr wr = { .opcode = ORNIC_WR_SEND };
+		struct shown shown = {};
+		const struct switch_observer o = { show, &shown };
+		uint64_t drops = cnt[CNT_tx_drop], packets = cnt[CNT_rdma_tx_packets];
+		uint64_t bytes = cnt[CNT_rdma_tx_bytes];
+		uint32_t left = t->w.e.pool.nfree;
+		struct seen *s;
+
+		port->max_frame = cases[i].frame;
+		port->admin_up = cases[i].up;
+		switch_set_observer(t->w.e.sw, &o);
+		wr_sge(&wr, t->buf, cases[i].len, t->key);
+		conn_send(&t->c, &wr);
+		world_run(&t->w);
+		switch_set_observer(t->w.e.sw, NULL);
+		s = peer_next(&t->peer);
+		assert_int_equal(!!s, cases[i].sent);
+		assert_int_equal(t->w.e.pool.nfree, left);
+		assert_int_equal(shown.in, 1);
+		assert_int_equal(shown.dropped, !s);
+		assert_int_equal(cnt[CNT_tx_drop] - drops, !s);
+		assert_string_equal(shown.why ? shown.why : "", s ? "" : cases[i].why);
+		if (s) {
+			assert_int_equal(cnt[CNT_rdma_tx_packets] - packets, s->p.npsn);
+			assert_int_equal(cnt[CNT_rdma_tx_bytes] - bytes, cases[i].len);
+		}
+	}
+	assert_int_equal(cnt[CNT_rdma_tx_multicast], 0);
 }
 
 /* ORN-ERR-1: a CQ that overflows takes its queue pair with it, and no more (ORN-CQ-3). */

@@ -578,6 +578,41 @@ static struct fix *make_raw(void)
 	return t;
 }
 
+/* ORN-QP-41: the bytes that are charged: payload, and headers of each packet of a connection */
+static void test_charge(void **state)
+{
+	const uint64_t us = 1000;
+	struct fix *t;
+
+	(void)state;
+	t = make_fix(ORNIC_QPT_RC);
+	qp_set_rate(&t->a.qp, 8000, 0, 0);	/* a byte takes 1 us */
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_WRITE }, 100, 1);
+	world_run(&t->w);
+	assert_int_equal(t->a.qp.rate.limit_debt.due - t->w.e.now, (100 + 96) * us);
+	world_pass(&t->w, NS);
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, 3000, 1);
+	world_run(&t->w);
+	assert_int_equal(t->a.qp.rate.limit_debt.due - t->w.e.now, 96 * us);
+	qp_set_rate(&t->b.qp, 8000, 0, 0);
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_READ }, 900, 1);
+	world_run(&t->w);
+	assert_int_equal(t->b.qp.rate.limit_debt.due - t->w.e.now, (900 + 96) * us);
+	/* several packets at once, on a path of 3.2 ns a byte */
+	qp_set_rate(&t->a.qp, 0, 0, 0);
+	t->a.qp.path.static_rate = ORNIC_RATE_2_5_GBPS;
+	post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_WRITE }, 3000, 1);
+	world_run(&t->w);
+	assert_in_range(t->a.qp.rate.path.due - t->w.e.now, 10316, 10317);
+	end_fix(t);
+	t = make_raw();
+	qp_set_rate(&t->a.qp, 8000, 0, 0);
+	post(t, (struct wr){ .opcode = ORNIC_WR_SEND }, FRAME, 1);
+	world_run(&t->w);
+	assert_int_equal(t->a.qp.rate.limit_debt.due - t->w.e.now, FRAME * us);
+	end_fix(t);
+}
+
 /* ORN-QP-42, ORN-QP-43: a limit, another one while it waits, none */
 static void test_limit_raw(void **state)
 {
@@ -716,6 +751,7 @@ int main(void)
 		cmocka_unit_test(test_static_switched), cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
 		cmocka_unit_test(test_static_ud), cmocka_unit_test(test_limit_raw),
+		cmocka_unit_test(test_charge),
 		cmocka_unit_test(test_limit_rc), cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_alone), cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_fractions),

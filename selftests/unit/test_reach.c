@@ -4,6 +4,7 @@
  * through the key that they name, and only addresses of their own.
  */
 #include <endian.h>
+#include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 
 #include "lib/inproc.h"
 #include "lib/peer.h"
+#include "engine/link.h"
 #include "net/switch.h"
 #include <ornic/pd.h>
 
@@ -379,6 +381,143 @@ static void test_other_gid(void **state)
 	assert_int_equal(cnt[CNT_bad_gid], n);
 }
 
+/* All fields of a packet that come from path, GID entry and queue pair (ORN-PORT-1, ORN-QP-24) */
+static void test_path_fields(void **state)
+{
+	static const struct {
+		uint8_t sgid, sl, tclass, rate, hops;
+		uint32_t label;
+		bool ecn;
+		uint16_t tci, sport;
+		uint8_t sent_tclass;
+	} cases[] = {
+		{ .hops = 64, .sport = ORNIC_UDP_SPORT_MIN },
+		{ 2, 5, 0xff, ORNIC_RATE_100_GBPS, 17, 0x12345, false, 5 << 13 | OTHER_VLAN,
+		  0xe341, 0xff },
+		{ 2, 0xf, 0xfd, 0, 255, 0xabcfffff, true, 7 << 13 | OTHER_VLAN, 0xffc0, 0xfe },
+	};
+	struct fix *t = *state;
+	struct ornic_gid_entry *gid = connect_in_vlans(t);
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+
+	gid[2].smac[5] = 0x55;
+	wr_sge(&wr, t->arena[0] + FIRST, 8, t->key[0][0]);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ornic_path *path = &t->a.qp.path;
+		const struct packet *p;
+
+		again(t);
+		qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
+		t->w.e.cc.on = cases[i].ecn;
+		path->sgid_index = htole16(cases[i].sgid);
+		path->sl = cases[i].sl;
+		path->traffic_class = cases[i].tclass;
+		path->static_rate = cases[i].rate;
+		path->flow_label = htole32(cases[i].label);
+		peer_connect(&t->peer, &t->a, 0, 0);
+		path->hop_limit = cases[i].hops;
+		conn_send(&t->a, &wr);
+		world_run(&t->w);
+		p = &peer_expect(&t->peer, BTH_RC_SEND_ONLY, 0, 1)->p;
+		assert_int_equal(p->kind, PACKET_ROCE);
+		assert_memory_equal(p->dmac, t->peer.mac, 6);
+		assert_memory_equal(p->smac, gid[cases[i].sgid].smac, 6);
+		assert_memory_equal(p->sgid, gid[cases[i].sgid].gid, 16);
+		assert_memory_equal(p->dgid, t->peer.gid, 16);
+		assert_int_equal(p->vlan, cases[i].tci != 0);
+		assert_int_equal(p->vlan_tci, cases[i].tci);
+		assert_int_equal(p->flow_label, cases[i].label);
+		assert_int_equal(p->udp_sport, cases[i].sport);
+		assert_int_equal(p->tclass, cases[i].sent_tclass);
+		assert_int_equal(p->hop_limit, cases[i].hops);
+		assert_int_equal(p->static_rate, cases[i].rate);
+		assert_int_equal(p->pkey, BTH_DEFAULT_PKEY);
+		assert_int_equal(p->sqpn, t->a.qp.wire_qpn);
+		assert_false(p->echo);
+	}
+	t->w.e.cc.on = false;
+}
+
+/* ORN-PORT-16: the largest path MTU of which all packets fit the frame size */
+static void test_mtu(void **state)
+{
+	static const uint32_t mtus[][2] = {
+		{ 0, 256 }, { 95, 256 }, { 96, 256 }, { 97, 256 }, { 96 + 511, 256 },
+		{ 96 + 512, 512 }, { 96 + 1023, 512 }, { 96 + 1024, 1024 }, { 96 + 4095, 2048 },
+		{ 96 + 4096, 4096 }, { 65535, 4096 },
+	};
+	struct fix *t = *state;
+
+	for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+		t->a.d->dev.port.max_frame = mtus[i][0];
+		assert_int_equal(link_mtu(&t->a.d->dev), mtus[i][1]);
+	}
+}
+
+/* Requests to an initiator, answers to a target, packets of other transports or partitions */
+static void test_not_for_this_type(void **state)
+{
+	static const struct {
+		uint8_t type, opcode;
+		uint16_t pkey;
+		uint32_t counter;
+	} cases[] = {
+		{ ORNIC_QPT_XRC_INI, BTH_TRANSPORT_XRC | BTH_RC_SEND_ONLY, BTH_DEFAULT_PKEY,
+		  CNT_bad_opcode },
+		{ ORNIC_QPT_XRC_TGT, BTH_TRANSPORT_XRC | BTH_RC_ACK, BTH_DEFAULT_PKEY,
+		  CNT_bad_opcode },
+		{ ORNIC_QPT_RC, BTH_TRANSPORT_XRC | BTH_RC_ACK, BTH_DEFAULT_PKEY, CNT_bad_opcode },
+		{ ORNIC_QPT_UC, BTH_RC_WRITE_ONLY, BTH_DEFAULT_PKEY, CNT_bad_opcode },
+		{ ORNIC_QPT_UD, BTH_RC_SEND_ONLY, BTH_DEFAULT_PKEY, CNT_bad_opcode },
+		{ ORNIC_QPT_RAW, BTH_RC_SEND_ONLY, BTH_DEFAULT_PKEY, CNT_bad_qpn },
+		{ ORNIC_QPT_RC, BTH_RC_ACK, 0x8001, CNT_bad_pkey },
+	};
+	struct fix *t = *state;
+	uint64_t *cnt = t->a.d->dev.cnt;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct conn_opt opt = { .type = cases[i].type };
+		uint64_t want[CNT_COUNT];
+		struct packet *p;
+		struct conn c;
+
+		conn_init(&c, t->a.d, &opt);
+		peer_connect(&t->peer, &c, 0, 0);
+		p = peer_packet(&t->peer, &c, cases[i].opcode, 0);
+		p->pkey = cases[i].pkey;
+		memcpy(want, cnt, sizeof(want));
+		want[cases[i].counter]++;
+		if (i < 2) {	/* it is for the queue pair, but of no use */
+			want[CNT_rdma_rx_packets]++;
+			want[CNT_rdma_rx_bytes] += 8;
+		}
+		peer_send(&t->peer, p, arena(t, 1), 8);
+		assert_memory_equal(cnt, want, sizeof(want));
+		conn_quiet(&c);
+		conn_fini(&c);
+	}
+	peer_quiet(&t->peer);
+}
+
+/* A port is not added if another one has its MAC address, and can be added later. */
+static void test_attach(void **state)
+{
+	struct fix *t = *state;
+	struct device *dev = &t->w.dut[2].dev;
+
+	link_detach(dev);
+	assert_null(switch_port_find(t->w.e.sw, dev->name));
+	dev->port.mac[5] = t->a.d->dev.port.mac[5];
+	assert_int_equal(link_attach(dev), -EEXIST);
+	assert_null(dev->port.sw);
+	assert_null(switch_port_find(t->w.e.sw, dev->name));
+	dev->port.mac[5]++;
+	assert_int_equal(link_attach(dev), -EEXIST);
+	dev->port.mac[5]++;
+	assert_int_equal(link_attach(dev), 0);
+	assert_ptr_equal(switch_port_find(t->w.e.sw, dev->name), dev->port.sw);
+}
+
 /* ORN-PORT-20, for the other types of connections */
 static void test_other_gid_types(void **state)
 {
@@ -601,7 +740,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_random_addresses), TEST(test_other_keys), TEST(test_source_port),
 		TEST(test_source), TEST(test_other_gid), TEST(test_other_gid_types),
-		TEST(test_gid_changes), TEST(test_fewer_resources), TEST(test_solicited_write),
+		TEST(test_gid_changes), TEST(test_path_fields), TEST(test_mtu),
+		TEST(test_not_for_this_type), TEST(test_attach),
+		TEST(test_fewer_resources), TEST(test_solicited_write),
 		TEST(test_flood),
 		cmocka_unit_test_setup_teardown(test_owner, inproc_setup_ready, inproc_teardown),
 	};
