@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* engine/wqe.c: decoding of work requests and their errors, in the order of ORN-WQE-1. */
 #include <endian.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <ornic/identify.h>
 #include "lib/pair.h"
+#include "packet/bth.h"
 
 #define STRIDE	9
 
@@ -42,7 +44,8 @@ static void close_fix(struct fix *t)
 static struct wr make(uint8_t opcode, uint32_t nsge, uint32_t len)
 {
 	struct wr wr = { .opcode = opcode, .flags = ORNIC_WQE_SIGNALED, .raddr = 0x1122334455667788,
-			 .rkey = 0xaabbccdd, .swap_add = 17, .imm = 0x01020304 };
+			 .rkey = 0xaabbccdd, .swap_add = 17, .imm = 0x01020304,
+			 .flush.type = ORNIC_FLUSH_GLOBAL };
 
 	for (uint32_t i = 0; i < nsge; i++)
 		wr_sge(&wr, 0x1000 * i, len, i);
@@ -75,8 +78,11 @@ static void test_rc(void **state)
 		assert_int_equal(t.q->len, 300);
 		assert_int_equal(le64toh(t.q->sge[2].addr), 0x2000);
 		assert_int_equal(t.q->imm, 0x01020304);
-		if (ops[i] == ORNIC_WR_SEND || ops[i] == ORNIC_WR_SEND_IMM)
+		assert_int_equal(t.q->index, 0);
+		if (ops[i] == ORNIC_WR_SEND || ops[i] == ORNIC_WR_SEND_IMM) {
+			assert_int_equal(t.q->rkey, 0);
 			continue;
+		}
 		assert_int_equal(t.q->raddr, 0x1122334455667788);
 		assert_int_equal(t.q->rkey, 0xaabbccdd);
 	}
@@ -157,6 +163,7 @@ struct bad {
 #define OP	ORNIC_WC_LOC_QP_OP_ERR
 #define RC	ORNIC_QPT_RC
 #define UD	ORNIC_QPT_UD
+#define RAW	ORNIC_QPT_RAW
 
 static const struct bad bad[] = {
 	/* ORN-WQE-22: opcodes unknown, reserved, of another type */
@@ -181,6 +188,24 @@ static const struct bad bad[] = {
 	{ RC, ORNIC_WR_SEND, 1, 8, 12, 0x77, OP, ORNIC_SYN_WQE_STALE },
 	{ RC, ORNIC_WR_SEND, 1, 8, 15, 1, OP, ORNIC_SYN_WQE_STALE },
 	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2c, 2, OP, ORNIC_SYN_WQE_MBZ },	/* port */
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2d, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2e, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x17, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ UD, ORNIC_WR_SEND, 1, 8, 16 + 0x2f, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 8, 0, OP, ORNIC_SYN_WQE_MBZ },	/* type */
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 8, 4, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 8, 0x81, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 9, 2, OP, ORNIC_SYN_WQE_MBZ },		/* level */
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 10, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 15, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 3, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 6, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 12, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 12, 4, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 13, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 14, 1, OP, ORNIC_SYN_WQE_MBZ },
+	{ RAW, ORNIC_WR_SEND, 1, 8, 16 + 15, 1, OP, ORNIC_SYN_WQE_MBZ },
 	/* segments past the stride: 31 SGEs fit for SEND, 30 with a remote segment */
 	{ RC, ORNIC_WR_SEND, 1, 8, 2, 32, OP, ORNIC_SYN_WQE_SEGMENT },
 	{ RC, ORNIC_WR_RDMA_WRITE, 1, 8, 2, 31, OP, ORNIC_SYN_WQE_SEGMENT },
@@ -192,11 +217,17 @@ static const struct bad bad[] = {
 	{ RC, ORNIC_WR_FETCH_ADD, 2, 4, -1, 0, OP, ORNIC_SYN_WQE_COUNT },
 	{ RC, ORNIC_WR_COMP_SWAP, 0, 0, -1, 0, OP, ORNIC_SYN_WQE_COUNT },
 	{ RC, ORNIC_WR_NOP, 0, 0, 2, 1, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 2, 1, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_ATOMIC_WRITE, 2, 4, -1, 0, OP, ORNIC_SYN_WQE_COUNT },
+	{ RC, ORNIC_WR_ATOMIC_WRITE, 1, 8, 2, 0, OP, ORNIC_SYN_WQE_COUNT },
 	/* ORN-WQE-13 */
 	{ RC, ORNIC_WR_SEND, 2, 0x40000001, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 	{ RC, ORNIC_WR_SEND, 20, 0xffffffff, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 	{ RC, ORNIC_WR_FETCH_ADD, 1, 4, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 	{ RC, ORNIC_WR_FETCH_ADD, 1, 16, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_ATOMIC_WRITE, 1, 7, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_ATOMIC_WRITE, 1, 9, -1, 0, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
+	{ RC, ORNIC_WR_FLUSH, 0, 0, 32 + 4, 1, ORNIC_WC_LOC_LEN_ERR, ORNIC_SYN_WQE_LENGTH },
 };
 
 /* ORN-WQE-5, ORN-WQE-6, ORN-WQE-22, ORN-WQE-23, ORN-ERR-4 */
@@ -439,6 +470,272 @@ static void test_longest(void **state)
 	close_fix(&t);
 }
 
+/* Begin a work request of @opcode whose other bytes are zero. */
+static void blank(struct fix *t, uint8_t opcode)
+{
+	struct ornic_wqe_ctrl *c = (void *)t->q->bytes;
+
+	memset(c, 0, 1u << STRIDE);
+	c->opcode = opcode;
+	c->qpn = htole32(t->c.qp.handle);
+	c->index = htole32(7);
+	if (opcode == ORNIC_WR_FLUSH)
+		((struct ornic_wqe_flush *)(t->q->bytes + 32))->type = ORNIC_FLUSH_GLOBAL;
+}
+
+/* Return the syndrome, or 0. */
+static uint32_t decoded(struct fix *t)
+{
+	bool good = wqe_decode(&t->c.qp, t->q, 7);
+
+	assert_int_equal(good, !t->q->syndrome);
+	assert_int_equal(!t->q->status, !t->q->syndrome);
+	return t->q->syndrome;
+}
+
+#define BIT(type)	(1u << ORNIC_QPT_##type)
+#define RELIABLE	(BIT(RC) | BIT(XRC_INI))
+#define ANY_TYPE	(BIT(RC) | BIT(UC) | BIT(UD) | BIT(GSI) | BIT(RAW) | BIT(XRC_INI))
+
+/** struct known - an opcode */
+struct known {
+	uint32_t types;		/* that have it */
+	uint64_t features;	/* of which it needs one, if any */
+	uint32_t bytes;		/* of the segments, without data */
+	bool inl;		/* data may be inline */
+};
+
+static const struct known known[256] = {
+	[ORNIC_WR_SEND] = { ANY_TYPE, 0, 16, true },
+	[ORNIC_WR_SEND_IMM] = { ANY_TYPE & ~BIT(RAW), 0, 16, true },
+	[ORNIC_WR_SEND_INV] = { BIT(RC), ORNIC_FEATURE(FAST_REG) | ORNIC_FEATURE(MW2B), 16, true },
+	[ORNIC_WR_RDMA_WRITE] = { RELIABLE | BIT(UC), 0, 32, true },
+	[ORNIC_WR_RDMA_WRITE_IMM] = { RELIABLE | BIT(UC), 0, 32, true },
+	[ORNIC_WR_RDMA_READ] = { RELIABLE, 0, 32, false },
+	[ORNIC_WR_COMP_SWAP] = { RELIABLE, 0, 48, false },
+	[ORNIC_WR_FETCH_ADD] = { RELIABLE, 0, 48, false },
+	[ORNIC_WR_FLUSH] = { BIT(RC), ORNIC_FEATURE(FLUSH_GLOBAL) |
+			     ORNIC_FEATURE(FLUSH_PERSISTENT), 48, false },
+	[ORNIC_WR_ATOMIC_WRITE] = { BIT(RC), ORNIC_FEATURE(ATOMIC_WRITE), 32, true },
+	[ORNIC_WR_LOCAL_INV] = { BIT(RC) | BIT(UC), ORNIC_FEATURE(FAST_REG) |
+				 ORNIC_FEATURE(MW2B), 16, false },
+	[ORNIC_WR_BIND_MW] = { BIT(RC) | BIT(UC), ORNIC_FEATURE(MW1) | ORNIC_FEATURE(MW2B), 48,
+			       false },
+	[ORNIC_WR_FAST_REG] = { BIT(RC) | BIT(UC), ORNIC_FEATURE(FAST_REG), 64, false },
+	[ORNIC_WR_NOP] = { ANY_TYPE, 0, 16, false },
+};
+
+/* Bytes of control, address and operand segments of an opcode that the type has */
+static uint32_t segment_bytes(uint8_t type, uint8_t opcode)
+{
+	bool send = opcode == ORNIC_WR_SEND || opcode == ORNIC_WR_SEND_IMM;
+
+	if (send && (type == ORNIC_QPT_UD || type == ORNIC_QPT_GSI))
+		return 64;
+	return send && (type == ORNIC_QPT_RAW || type == ORNIC_QPT_XRC_INI) ? 32 :
+	       known[opcode].bytes;
+}
+
+/* ORN-WQE-22, ORN-WQE-17: opcodes of each type with each feature; flags and slots of all opcodes */
+static void test_opcodes(void **state)
+{
+	(void)state;
+	for (uint8_t type = 0; type < 32; type++) {
+		struct fix t;
+
+		if (!(ANY_TYPE >> type & 1))
+			continue;
+		open_fix(&t, type, 0);
+		t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
+		for (uint32_t op = 0; op < 256; op++) {
+			const struct known *k = &known[op];
+			uint8_t flags = ORNIC_WQE_FENCE | ORNIC_WQE_SIGNALED | ORNIC_WQE_SOLICITED;
+
+			blank(&t, op);
+			for (int f = -1; f <= 64; f++) {
+				uint64_t has = f < 0 ? 0 : f == 64 ? UINT64_MAX : 1ull << f;
+				bool legal = k->types >> type & 1 &&
+					     (!k->features || k->features & has);
+
+				t.c.d->dev.features = has;
+				assert_int_equal(decoded(&t) != ORNIC_SYN_WQE_OPCODE, legal);
+			}
+			if (!(k->types >> type & 1))
+				continue;
+			flags |= k->inl ? ORNIC_WQE_INLINE : 0;
+			flags |= type == ORNIC_QPT_RAW ? ORNIC_WQE_IP_CSUM : 0;
+			for (int bit = 0; bit < 8; bit++) {
+				t.q->bytes[1] = 1u << bit;
+				assert_int_equal(decoded(&t) != ORNIC_SYN_WQE_MBZ,
+						 flags >> bit & 1);
+			}
+			t.q->bytes[1] = 0;
+			for (t.c.qp.sq.stride = 4; t.c.qp.sq.stride < STRIDE; t.c.qp.sq.stride++)
+				assert_int_equal(decoded(&t) != ORNIC_SYN_WQE_SEGMENT,
+						 1u << t.c.qp.sq.stride >=
+						 segment_bytes(type, op));
+		}
+		t.c.d->dev.features = 0;
+		close_fix(&t);
+	}
+}
+
+/* FAST_REG gives DMA addresses (ORN-SEC-3). */
+static void test_privilege(void **state)
+{
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	t.c.d->dev.features = ORNIC_FEATURE(FAST_REG);
+	blank(&t, ORNIC_WR_FAST_REG);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_PRIVILEGED);
+	assert_int_equal(t.q->status, ORNIC_WC_LOC_QP_OP_ERR);
+	t.c.qp.flags = ORNIC_QP_F_PRIVILEGED;
+	assert_int_equal(decoded(&t), 0);
+	assert_ptr_equal(t.q->reg, t.q->bytes + 16);
+	close_fix(&t);
+}
+
+/* The bytes of a FLUSH, at most 2^31, or all of a region (ORN-WQE-13) */
+static void test_flush(void **state)
+{
+	struct ornic_wqe_flush *f;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	f = (void *)(t.q->bytes + 32);
+	blank(&t, ORNIC_WR_FLUSH);
+	f->length = htole64(ORNIC_MAX_MSG);
+	f->type = ORNIC_FLUSH_GLOBAL | ORNIC_FLUSH_PERSISTENT;
+	assert_int_equal(decoded(&t), 0);
+	assert_int_equal(t.q->flush_len, ORNIC_MAX_MSG);
+	assert_int_equal(t.q->feth, 3);
+	assert_int_equal(t.q->len, 0);
+	f->length = htole64(ORNIC_MAX_MSG + 1ull);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_LENGTH);
+	assert_int_equal(t.q->status, ORNIC_WC_LOC_LEN_ERR);
+	f->level = ORNIC_FLUSH_REGION;
+	assert_int_equal(decoded(&t), 0);
+	assert_int_equal(t.q->flush_len, 0);
+	assert_int_equal(t.q->feth, 3 | 1 << FETH_LEVEL_SHIFT);
+	close_fix(&t);
+}
+
+/* ATOMIC_WRITE takes eight inline bytes, whatever the limit of others is. */
+static void test_inline_word(void **state)
+{
+	struct ornic_wqe_ctrl *c;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	c = (void *)t.q->bytes;
+	t.c.qp.max_inline = 0;
+	blank(&t, ORNIC_WR_ATOMIC_WRITE);
+	c->flags = ORNIC_WQE_INLINE;
+	for (uint16_t count = 0; count <= 16; count++) {
+		c->count = htole16(count);
+		assert_int_equal(decoded(&t), count == 8 ? 0 : ORNIC_SYN_WQE_COUNT);
+	}
+	blank(&t, ORNIC_WR_SEND);
+	c->flags = ORNIC_WQE_INLINE;
+	c->count = htole16(1);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_COUNT);
+	close_fix(&t);
+}
+
+/* ORN-XRC-4: the number of an SRQ, and the remote segment of a SEND, which has no more */
+static void test_xrc(void **state)
+{
+	struct ornic_wqe_remote *r;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_XRC_INI, 0);
+	r = (void *)(t.q->bytes + 16);
+	blank(&t, ORNIC_WR_SEND);
+	r->xrc_srqn = htole32(ORNIC_NUMBER_MASK);
+	assert_int_equal(decoded(&t), 0);
+	assert_int_equal(t.q->xrc_srqn, ORNIC_NUMBER_MASK);
+	r->rkey = htole32(1);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_MBZ);
+	r->rkey = 0;
+	r->addr = htole64(1);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_MBZ);
+	assert_int_equal(t.q->status, ORNIC_WC_LOC_QP_OP_ERR);
+	r->addr = 0;
+	r->xrc_srqn = htole32(ORNIC_NUMBER_MASK + 1);
+	assert_int_equal(decoded(&t), ORNIC_SYN_WQE_MBZ);
+	close_fix(&t);
+}
+
+/* ORN-ETH-11: inline bytes of a frame, padded to 16, before the data */
+static void test_eth(void **state)
+{
+	struct ornic_wqe_ctrl *c;
+	struct ornic_wqe_eth *e;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RAW, 0);
+	c = (void *)t.q->bytes;
+	e = (void *)(c + 1);
+	for (uint32_t hdr = 0; hdr <= 500; hdr++) {
+		uint32_t padded = (hdr + 15) / 16 * 16;
+
+		blank(&t, ORNIC_WR_SEND);
+		c->count = htole16(1);
+		e->inline_hdr = htole16(hdr);
+		e->eflags = ORNIC_ETH_CSUM_PARTIAL;
+		if (decoded(&t)) {
+			assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_SEGMENT);
+			assert_true(32 + padded + 16 > 1u << STRIDE);
+			continue;
+		}
+		assert_true(32 + padded + 16 <= 1u << STRIDE);
+		assert_ptr_equal(t.q->eth, e);
+		assert_ptr_equal(t.q->hdr, t.q->bytes + 32);
+		assert_ptr_equal(t.q->sge, t.q->bytes + 32 + padded);
+	}
+	close_fix(&t);
+}
+
+/* A malformed entry is fetched and counted; a ring that breaks is reported once, by an event. */
+static void test_fetch(void **state)
+{
+	const struct wr wr = make(ORNIC_WR_SEND, 1, 8);
+	struct ornic_eqe e;
+	struct fix t;
+
+	(void)state;
+	open_fix(&t, ORNIC_QPT_RC, 0);
+	conn_rts(&t.c);
+	assert_int_equal(wqe_fetch(&t.c.qp, t.q), 0);
+	conn_write_wr(&t.c, &wr)[1] = 0x80;
+	conn_publish(&t.c, &t.c.sq, 1);
+	assert_int_equal(wqe_fetch(&t.c.qp, t.q), 1);
+	assert_int_equal(t.q->syndrome, ORNIC_SYN_WQE_MBZ);
+	assert_int_equal(t.q->seen, 0);
+	assert_int_equal(t.c.d->dev.cnt[CNT_wqe_errors], 1);
+	assert_int_equal(t.c.qp.sq.cons, 1);
+	conn_publish(&t.c, &t.c.sq, 1000);
+	assert_int_equal(wqe_fetch(&t.c.qp, t.q), -EIO);
+	assert_true(t.c.qp.sq.bad);
+	assert_int_equal(t.c.qp.sq.cons, 1);
+	assert_int_equal(t.c.qp.state, ORNIC_QPS_ERR);
+	assert_true(dut_event(t.c.d, &e));
+	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+	assert_int_equal(le32toh(e.number), t.c.qp.handle);
+	assert_int_equal(le32toh(e.syndrome), ORNIC_SYN_RING_INDEX);
+	assert_int_equal(le32toh(e.info0), ORNIC_QPS_ERR);
+	assert_int_equal(le32toh(e.info1), 1);
+	assert_int_equal(le32toh(e.owner), 7);
+	assert_int_equal(t.c.d->dev.cnt[CNT_wqe_errors], 1);
+	close_fix(&t);
+}
+
 /* Slots that lie in two pages which are not neighbours */
 static void test_straddle(void **state)
 {
@@ -596,6 +893,10 @@ int main(void)
 		cmocka_unit_test(test_small_slot), cmocka_unit_test(test_inline_limits),
 		cmocka_unit_test(test_most_sges), cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_straddle), cmocka_unit_test(test_fuzz),
+		cmocka_unit_test(test_opcodes), cmocka_unit_test(test_privilege),
+		cmocka_unit_test(test_flush), cmocka_unit_test(test_inline_word),
+		cmocka_unit_test(test_xrc), cmocka_unit_test(test_eth),
+		cmocka_unit_test(test_fetch),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_receive_most_sges),
 	};
 
