@@ -605,6 +605,16 @@ static void test_charge(void **state)
 	world_run(&t->w);
 	assert_in_range(t->a.qp.rate.path.due - t->w.e.now, 10316, 10317);
 	end_fix(t);
+	/* a peer that moves behind an uplink, and back */
+	t = make_fix(ORNIC_QPT_UC);
+	for (int remote = 1; remote >= 0; remote--) {
+		t->a.qp.path.dmac[5] ^= 0x80;
+		post(t, (struct wr){ .opcode = ORNIC_WR_RDMA_WRITE }, 100, 1);
+		world_pass(&t->w, NS);
+		assert_int_equal(t->a.qp.rate.remote, remote);
+		assert_int_equal(t->a.qp.rate.remote_cost != 0, remote);
+	}
+	end_fix(t);
 	t = make_raw();
 	qp_set_rate(&t->a.qp, 8000, 0, 0);
 	post(t, (struct wr){ .opcode = ORNIC_WR_SEND }, FRAME, 1);

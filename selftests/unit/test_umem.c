@@ -342,6 +342,87 @@ static void test_page_goes_away(void **state)
 	assert_non_null(umem_ptr(&f->m, 2 * GUEST_PAGE, 64, false));
 }
 
+/* ORN-SEC-14: a list is read in steps of any length; each entry is one unit of work. */
+static void test_steps(void **state)
+{
+	enum { N = 1100 };
+	static const uint64_t steps[] = { 1, 7, 511, 512, 513, N - 1, N, N + 1 };
+	struct fixture *f = *state;
+	uint64_t page[N];
+
+	scattered(f, page, N);
+	for (uint32_t i = 0; i < 2 * sizeof(steps) / sizeof(steps[0]); i++) {
+		struct ornic_pages desc = guest_list(&f->guest, 1 + i % 2, 12, page, N);
+		uint64_t step = steps[i / 2], work = 0;
+		struct umem_load l;
+
+		assert_int_equal(umem_begin(&l, f->guest.gpa, &desc, N * GUEST_PAGE, SIZES,
+					    &f->budget), ORNIC_ST_OK);
+		assert_int_equal(f->budget, BUDGET - N);
+		assert_int_equal(umem_step(&l, &work), UMEM_MORE);
+		assert_int_equal(l.done, 0);
+		for (uint64_t done = step; done < N; done += step) {
+			work = step;
+			assert_int_equal(umem_step(&l, &work), UMEM_MORE);
+			assert_int_equal(work, 0);
+			assert_int_equal(l.done, done);
+		}
+		work = step;
+		assert_int_equal(umem_step(&l, &work), ORNIC_ST_OK);
+		assert_int_equal(l.done, N);
+		assert_int_equal(work, (step - N % step) % step);
+		assert_memory_equal(l.mem.page, page, sizeof(page));
+		umem_free(&l.mem, &f->budget);
+		assert_int_equal(f->budget, BUDGET);
+		umem_free(&l.mem, &f->budget);
+		assert_int_equal(f->budget, BUDGET);
+	}
+}
+
+/* ORN-MEM-10: what is just legal: the largest offset and page, the alignment of a list */
+static void test_limits(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t at = guest_alloc(&f->guest, 4 * GUEST_PAGE, GUEST_PAGE), page[2] = { at, at };
+	struct ornic_pages flat = guest_contiguous(at), list;
+	struct umem_load l, none = { 0 };
+	void *ptr;
+
+	flat.offset = htole32(4095);
+	assert_int_equal(load(f, flat, 1), ORNIC_ST_OK);
+	assert_int_equal(umem_span(&f->m, 0, 1, false, &ptr), 1);
+	assert_ptr_equal(ptr, guest_at(&f->guest, at + 4095, 1));
+	umem_free(&f->m, &f->budget);
+	list = guest_list(&f->guest, 1, 12, page, 2);
+	list.offset = htole32(4095);
+	assert_int_equal(load(f, list, 2), ORNIC_ST_OK);
+	assert_int_equal(f->m.npages, 2);
+	assert_int_equal(umem_span(&f->m, 0, 2, false, &ptr), 1);
+	umem_free(&f->m, &f->budget);
+	assert_int_equal(load(f, list, 1), ORNIC_ST_OK);
+	assert_int_equal(f->m.npages, 1);
+	umem_free(&f->m, &f->budget);
+	page[0] = 0;
+	list = guest_list(&f->guest, 1, 63, page, 1);
+	assert_int_equal(load(f, list, 1ull << 63), ORNIC_ST_OK);
+	assert_int_equal(f->m.npages, 1);
+	umem_free(&f->m, &f->budget);
+	list.page_shift = 64;
+	refused(f, list, 1, ORNIC_ST_BAD_PARAM);
+	list.page_shift = 12;
+	for (uint64_t off = 1; off <= 64; off++) {
+		list.addr = htole64(at + off);
+		assert_int_equal(umem_begin(&l, f->guest.gpa, &list, 1, SIZES, &f->budget),
+				 off < 64 ? ORNIC_ST_BAD_PARAM : ORNIC_ST_OK);
+		if (off < 64)
+			assert_memory_equal(&l, &none, sizeof(l));
+	}
+	umem_free(&l.mem, &f->budget);
+	/* The top array of a list of level 2 ends with the address space. */
+	list = (struct ornic_pages) { .addr = htole64(-64ull), .page_shift = 12, .level = 2 };
+	refused(f, list, 9 * 512 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -362,6 +443,8 @@ int main(void)
 		TEST(test_leaf_not_aligned),
 		TEST(test_unreachable_lists),
 		TEST(test_page_goes_away),
+		TEST(test_steps),
+		TEST(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
