@@ -43,24 +43,34 @@ static uint32_t cut(uint8_t *mem, uint32_t len, struct seg *seg)
 
 static void test_pool(void **state)
 {
+	static const struct packet zero;
 	struct packet_pool pool;
 	struct packet *p[3];
 
 	(void)state;
 	assert_int_equal(packet_pool_init(&pool, 3), 0);
-	for (int i = 0; i < 3; i++) {
+	assert_int_equal(pool.nfree, 3);
+	for (uint32_t i = 0; i < 3; i++) {
 		p[i] = packet_get(&pool);
 		assert_non_null(p[i]);
+		assert_int_equal(pool.nfree, 2 - i);
+		memset(p[i], 0xff, sizeof(*p[i]));
 	}
 	assert_null(packet_get(&pool));
 	assert_int_equal(pool.nfree, 0);
-	p[1]->psn = 99;
-	p[1]->nseg = 7;
 	packet_put(&pool, p[1]);
+	assert_int_equal(pool.nfree, 1);
+	packet_put(&pool, p[0]);
+	assert_int_equal(pool.nfree, 2);
+	assert_ptr_equal(packet_get(&pool), p[0]);
+	assert_memory_equal(&p[0]->kind, &zero.kind,
+			    offsetof(struct packet, seg) - offsetof(struct packet, kind));
 	assert_ptr_equal(packet_get(&pool), p[1]);
-	assert_int_equal(p[1]->psn, 0);
-	assert_int_equal(p[1]->nseg, 0);
+	packet_put(&pool, p[1]);
 	packet_pool_fini(&pool);
+	assert_null(pool.all);
+	assert_int_equal(pool.nfree, 0);
+	assert_null(packet_get(&pool));
 }
 
 static void check_payload(const struct packet *p, const uint8_t *want, uint32_t len)
@@ -86,8 +96,11 @@ static void test_trim(void **state)
 
 		packet_trim_front(&p, n);
 		check_payload(&p, src + n, 60 - n);
+		assert_int_equal(p.nseg, n < 20 ? 3 : n < 21 ? 2 : n < 60 ? 1 : 0);
 		packet_trim_back(&q, n);
 		check_payload(&q, src, 60 - n);
+		assert_int_equal(q.nseg, n < 39 ? 3 : n < 40 ? 2 : n < 60 ? 1 : 0);
+		assert_true(!q.nseg || q.seg[q.nseg - 1].len);
 	}
 }
 
