@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "engine/srq.h"
 #include "lib/peer.h"
 #include "net/switch.h"
 
@@ -192,17 +193,28 @@ static void test_doorbells(void **state)
 
 /* Check that the queue pair failed, and the event reports its ring, broken at entry @index. */
 static void expect_fatal(struct script *t, uint32_t syndrome, uint32_t index)
+/* Check all fields of the next event of the queue pair. */
+static void expect_event(struct script *t, uint8_t type, uint32_t syndrome, uint32_t index)
 {
 	struct ornic_eqe e;
 
 	assert_true(dut_event(t->c.d, &e));
-	if (e.type == ORNIC_EV_COMM_EST)
-		assert_true(dut_event(t->c.d, &e));
-	assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
+	assert_int_equal(e.type, type);
 	assert_int_equal(le32toh(e.number), t->c.qp.handle);
+	assert_int_equal(le32toh(e.owner), 7);
 	assert_int_equal(le32toh(e.syndrome), syndrome);
 	assert_int_equal(le32toh(e.info0), ORNIC_QPS_ERR);
 	assert_int_equal(le32toh(e.info1), index);
+	assert_int_equal(le32toh(e.info0), t->c.qp.state);
+	assert_int_equal(le32toh(e.info1), index);
+	assert_int_equal(e.lost, 0);
+}
+
+static void expect_fatal(struct script *t, uint32_t syndrome)
+{
+	struct ornic_eqe e;
+
+	expect_event(t, ORNIC_EV_QP_FATAL, syndrome, 0);
 	assert_false(dut_event(t->c.d, &e));
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 	assert_int_equal(t->c.d->fatals, 0);
@@ -462,6 +474,255 @@ static void test_cq_overflow(void **state)
 	conn_fini(&small);
 }
 
+/* ORN-QP-16: the event comes once in each SQD, when the last request is finished. */
+static void test_drained(void **state)
+{
+	struct script *t = *state;
+	struct ornic_eqe e;
+
+	t->c.qp.sqd_notify = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		post(t, ORNIC_WR_SEND);
+		world_run(&t->w);
+		qp_set_state(&t->c.qp, ORNIC_QPS_SQD);
+		world_run(&t->w);
+		assert_false(dut_event(t->c.d, &e));
+		peer_ack(&t->peer, &t->c, 5 + i, ACK);
+		expect_event(t, ORNIC_EV_SQ_DRAINED, 0, 0);
+		qp_set_state(&t->c.qp, ORNIC_QPS_SQD);
+		world_run(&t->w);
+		assert_false(dut_event(t->c.d, &e));
+		qp_set_state(&t->c.qp, ORNIC_QPS_RTS);
+		world_run(&t->w);
+	}
+	t->c.qp.sqd_notify = false;
+	qp_set_state(&t->c.qp, ORNIC_QPS_SQD);
+	world_run(&t->w);
+	assert_false(dut_event(t->c.d, &e));
+	assert_true(t->c.qp.sqd_raised);
+}
+
+/* ORN-SRQ-6: with an SRQ, ERR ends with an event. */
+static void test_last_wqe(void **state)
+{
+	struct script *t = *state;
+	struct srq srq = { .cq = NULL };
+	struct ornic_eqe e;
+
+	t->c.qp.srq = &srq;
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	expect_event(t, ORNIC_EV_LAST_WQE, 0, 0);
+	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+	world_run(&t->w);
+	assert_false(dut_event(t->c.d, &e));
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	t->c.qp.srq = NULL;
+}
+
+/* ORN-QP-3: a queue pair in RESET is as a new one, whatever happened before. */
+static void test_reset_clears(void **state)
+{
+	static const struct responder fresh;
+	struct script *t = *state;
+	struct qp *qp = &t->c.qp;
+	uint32_t left = t->w.e.pool.nfree;
+	struct packet *p;
+
+	recv_buf(t);
+	for (int i = 0; i < 3; i++)
+		post(t, ORNIC_WR_SEND);
+	world_run(&t->w);
+	p = peer_packet(&t->peer, &t->c, BTH_RC_SEND_FIRST, 100);
+	peer_send(&t->peer, p, t->data, 512);
+	conn_publish(&t->c, &t->c.sq, 1000);
+	world_run(&t->w);
+	conn_publish(&t->c, &t->c.rq, 1000);
+	qp_doorbell(qp, true);
+	world_run(&t->w);
+	assert_true(qp->sq.bad && qp->rq.bad && qp->raised && qp->syndrome);
+	qp->comm_est = true;
+	qp->last_wqe = true;
+	qp_set_state(qp, ORNIC_QPS_RESET);
+	assert_int_equal(qp->req.head | qp->req.cur | qp->req.tail | qp->req.next_psn, 0);
+	assert_int_equal(qp->sq.cons | qp->sq.done | qp->rq.cons | qp->rq.done, 0);
+	assert_false(qp->sq.bad || qp->rq.bad || qp->flush_sq || qp->flush_rq || qp->last_wqe ||
+		     qp->comm_est || qp->raised || qp->syndrome);
+	assert_memory_equal(&qp->resp, &fresh, sizeof(fresh));
+	assert_int_equal(qp->sched, QP_ASLEEP);
+	assert_int_equal(t->w.e.pool.nfree, left);
+}
+
+/* Work requests in flight: as many as the ring has, at most 64; one if there is no answer */
+static void test_window(void **state)
+{
+	static const struct {
+		uint8_t type, log;
+		uint32_t window;
+	} cases[] = {
+		{ ORNIC_QPT_RC, 1, 2 }, { ORNIC_QPT_RC, 5, 32 }, { ORNIC_QPT_RC, 6, 64 },
+		{ ORNIC_QPT_RC, 7, 64 }, { ORNIC_QPT_XRC_INI, 8, 64 }, { ORNIC_QPT_UC, 8, 1 },
+		{ ORNIC_QPT_UD, 8, 1 }, { ORNIC_QPT_RAW, 8, 1 },
+	};
+	struct script *t = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct conn_opt opt = { .type = cases[i].type, .sq_log = cases[i].log };
+		struct conn c;
+
+		conn_init(&c, t->c.d, &opt);
+		assert_int_equal(c.qp.req.mask + 1, cases[i].window);
+		assert_int_equal(c.qp.state, ORNIC_QPS_RESET);
+		assert_int_equal(c.qp.sched, QP_ASLEEP);
+		conn_fini(&c);
+		assert_null(c.qp.req.win);
+	}
+}
+
+/* ORN-ERR-1: a CQ or an SRQ has failed: its queue pairs enter ERR with its reason, without event. */
+static void test_failed_queues(void **state)
+{
+	struct cq other = { .syndrome = 0x13 };
+	struct srq srq = { .cq = &other, .syndrome = 0x14 };
+	struct ornic_eqe e;
+
+	for (uint32_t i = 0; i < 6; i++) {
+		struct script *t;
+		struct qp *qp;
+
+		setup(state);
+		t = *state;
+		qp = &t->c.qp;
+		qp->scq->syndrome = 0x11;
+		qp->rcq->syndrome = 0x12;
+		qp->srq = i == 4 ? NULL : &srq;
+		qp->scq->error = i == 1;
+		qp->rcq->error = i == 2;
+		other.error = i == 3 || i == 4;
+		srq.wq.bad = i >= 4;
+		qp->dev->failed = true;
+		qp_stop_users(qp->dev);
+		assert_false(qp->dev->failed);
+		assert_int_equal(qp->state, i % 4 || i == 5 ? ORNIC_QPS_ERR : ORNIC_QPS_RTS);
+		assert_int_equal(qp->syndrome, i % 4 ? 0x10 + i % 4 + (i == 5 ? 3 : 0) : 0);
+		assert_false(dut_event(t->c.d, &e));
+		qp->scq->error = false;
+		qp->rcq->error = false;
+		qp_set_state(qp, ORNIC_QPS_RESET);
+		qp->srq = NULL;
+		script_teardown(state);
+	}
+}
+
+/* ORN-QP-21: only a sending queue pair enters SQE; the first reason of ERR stays. */
+static void test_failures_by_state(void **state)
+{
+	struct script *t = *state;
+	struct qp *qp = &t->c.qp;
+	struct ornic_eqe e;
+
+	for (uint8_t s = ORNIC_QPS_RESET; s <= ORNIC_QPS_ERR; s++) {
+		bool sends = s == ORNIC_QPS_RTS || s == ORNIC_QPS_SQD;
+
+		qp_set_state(qp, ORNIC_QPS_RESET);
+		qp->state = s;
+		qp_fail_sends(qp, 5);
+		assert_int_equal(qp->state, sends ? ORNIC_QPS_SQE : s);
+		assert_int_equal(qp->syndrome, sends ? 5 : 0);
+		assert_int_equal(qp->flush_sq, sends);
+	}
+	qp_set_state(qp, ORNIC_QPS_RESET);
+	qp_fail(qp, ORNIC_EV_QP_FATAL, 6, 7);
+	assert_int_equal(qp->state, ORNIC_QPS_RESET);
+	assert_false(dut_event(t->c.d, &e));
+	qp->state = ORNIC_QPS_RTS;
+	qp_fail(qp, ORNIC_EV_QP_FATAL, 6, 7);
+	expect_event(t, ORNIC_EV_QP_FATAL, 6, 7);
+	qp_fail(qp, ORNIC_EV_QP_FATAL, 8, 9);
+	assert_false(dut_event(t->c.d, &e));
+	qp_fail(qp, ORNIC_EV_QP_ACCESS_ERR, 8, 9);
+	expect_event(t, ORNIC_EV_QP_ACCESS_ERR, 8, 9);
+	qp_fail(qp, ORNIC_EV_QP_REQ_ERR, 10, 11);
+	expect_event(t, ORNIC_EV_QP_REQ_ERR, 10, 11);
+	qp_fail(qp, 0, 12, 13);
+	assert_false(dut_event(t->c.d, &e));
+	assert_int_equal(qp->syndrome, 6);
+	assert_int_equal(qp->state, ORNIC_QPS_ERR);
+}
+
+/* Which queues are polled in which state, and which doorbells wake a queue pair */
+static void test_polls(void **state)
+{
+	struct script *t = *state;
+	struct qp *qp = &t->c.qp;
+
+	for (uint8_t s = ORNIC_QPS_INIT; s <= ORNIC_QPS_ERR; s++) {
+		bool sends = s == ORNIC_QPS_RTS, flushes = s == ORNIC_QPS_ERR;
+
+		qp_set_state(qp, ORNIC_QPS_RESET);
+		host_reset(t);
+		qp->state = s;
+		qp->flush_sq = flushes;
+		qp->flush_rq = flushes;
+		assert_int_equal(qp_watchable(qp), sends || flushes);
+		assert_false(qp_has_news(qp));
+		conn_rec(&t->c, &t->c.sq)->host_index = htole32(1);
+		assert_int_equal(qp_has_news(qp), sends || flushes);
+		assert_int_equal(qp_sleep(qp), !sends && !flushes);
+		qp->sq.bad = true;
+		assert_int_equal(qp_watchable(qp), flushes);
+		assert_false(qp_has_news(qp));
+		assert_true(qp_sleep(qp));
+		conn_rec(&t->c, &t->c.rq)->host_index = htole32(1);
+		assert_int_equal(qp_has_news(qp), flushes);
+		assert_int_equal(qp_sleep(qp), !flushes);
+		qp->rq.bad = true;
+		assert_false(qp_watchable(qp) || qp_has_news(qp));
+		assert_true(qp_sleep(qp));
+		qp->sq.bad = false;
+		qp->dev->running = false;
+		assert_false(qp_watchable(qp));
+		qp->dev->running = true;
+	}
+	for (int i = 0; i < 8; i++) {
+		bool rq = i & 1, present = i & 2, reset = i & 4;
+
+		qp_set_state(qp, ORNIC_QPS_RESET);
+		qp->state = reset ? ORNIC_QPS_RESET : ORNIC_QPS_INIT;
+		qp->sq.present = rq != present;
+		qp->rq.present = rq == present;
+		qp_doorbell(qp, rq);
+		assert_int_equal(qp->sched != QP_ASLEEP, present && !reset);
+	}
+	qp->sq.present = true;
+	qp->rq.present = true;
+	qp_set_state(qp, ORNIC_QPS_RESET);
+	host_reset(t);
+}
+
+/* ORN-RNG-7: in INIT receives ask for no doorbells; entering it again changes nothing. */
+static void test_quiet(void **state)
+{
+	struct script *t = *state;
+	struct ornic_rec *rq = conn_rec(&t->c, &t->c.rq);
+
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	host_reset(t);
+	qp_set_state(&t->c.qp, ORNIC_QPS_INIT);
+	assert_int_equal(le32toh(rq->notify), ORNIC_NOTIFY_INDEX);
+	rq->notify = htole32(5);
+	qp_set_state(&t->c.qp, ORNIC_QPS_INIT);
+	assert_int_equal(le32toh(rq->notify), 5);
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTR);
+	t->c.qp.resp.epsn = 77;
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTR);
+	assert_int_equal(t->c.qp.resp.epsn, 77);
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTS);
+	t->c.qp.sqd_raised = true;
+	qp_set_state(&t->c.qp, ORNIC_QPS_RTS);
+	assert_true(t->c.qp.sqd_raised);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
@@ -470,6 +731,10 @@ int main(void)
 		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_rq_unreachable),
 		T(test_full_ring), T(test_cq_overflow), T(test_event_once), T(test_frame_size),
+		cmocka_unit_test(test_unreachable), T(test_full_ring), T(test_cq_overflow),
+		T(test_event_once), T(test_frame_size), T(test_drained), T(test_last_wqe),
+		T(test_reset_clears), T(test_window), cmocka_unit_test(test_failed_queues),
+		T(test_failures_by_state), T(test_polls), T(test_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
