@@ -176,6 +176,50 @@ static void test_next(void **state)
 	table_fini(&t);
 }
 
+/*
+ * A table grows before more than half of its numbers are used, up to its maximum, and a freed
+ * number comes back after the others that are free.
+ */
+static void test_growth(void **state)
+{
+	enum { MAX = 3000 };
+	uint32_t cap = 1024, n, free;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1, MAX);
+	for (uint32_t used = 0; used < MAX; used++) {
+		assert_int_equal(table_add(&t, &obj[0], &n), 0);
+		assert_int_equal(n, used + 1);
+		if (used >= cap / 2)
+			cap = cap * 2 < MAX ? cap * 2 : MAX;
+		assert_int_equal(t.cap, cap);
+		assert_int_equal(t.used, used + 1);
+	}
+	assert_int_equal(table_add(&t, &obj[0], &n), -ENOSPC);
+	table_del(&t, 7);
+	table_del(&t, 7);
+	table_del(&t, 0);
+	table_del(&t, MAX + 1);
+	assert_int_equal(t.used, MAX - 1);
+	table_fini(&t);
+	assert_null(table_get(&t, 1));
+	assert_int_equal(t.used, 0);
+	/* the same as before, with a number that is freed at once */
+	assert_int_equal(table_add(&t, &obj[0], &n), 0);
+	assert_int_equal(n, 1);
+	table_del(&t, 1);
+	free = t.cap - 1;
+	for (uint32_t i = 0; i < free; i++) {
+		assert_int_equal(table_add(&t, &obj[1], &n), 0);
+		assert_int_equal(n, i + 2);
+		table_del(&t, n);
+	}
+	assert_int_equal(table_add(&t, &obj[1], &n), 0);
+	assert_int_equal(n, 1);
+	table_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +231,7 @@ int main(void)
 		cmocka_unit_test(test_random_numbers),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_next),
+		cmocka_unit_test(test_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
