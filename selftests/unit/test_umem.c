@@ -5,11 +5,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include <endian.h>
 #include <ornic/admin.h>
+#include "engine/pagelist.h"
 #include "engine/umem.h"
 #include "lib/guest.h"
 
@@ -423,6 +425,49 @@ static void test_limits(void **state)
 	refused(f, list, 9 * 512 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
 }
 
+static bool is_mapped(const uint64_t *at)
+{
+	unsigned char resident;
+
+	return !mincore((void *)((uintptr_t)at & ~(GUEST_PAGE - 1)), 1, &resident);
+}
+
+/* ORN-SEC-14: a large list is freed in pieces, the last one first; a small one is freed at once. */
+static void test_large_lists(void **state)
+{
+	const uint64_t piece = PAGELIST_PIECE / sizeof(uint64_t);
+	uint64_t *small, *list[2];
+
+	(void)state;
+	assert_false(pagelist_reap());
+	assert_null(pagelist_alloc(UINT64_MAX));
+	pagelist_free(NULL, 5 * piece);
+	small = pagelist_alloc(piece);
+	memset(small, 1, PAGELIST_PIECE);
+	pagelist_free(small, piece);
+	assert_false(pagelist_reap());
+	list[0] = pagelist_alloc(3 * piece + 1);
+	list[1] = pagelist_alloc(2 * piece);
+	list[0][3 * piece] = 1;
+	list[1][2 * piece - 1] = 1;
+	for (int i = 1; i >= 0; i--)
+		pagelist_free(list[i], i ? 2 * piece : 3 * piece + 1);
+	for (uint64_t left = 3; left; left--) {
+		assert_true(pagelist_reap());
+		assert_true(is_mapped(list[0] + left * piece - 1));
+		assert_false(is_mapped(list[0] + left * piece));
+	}
+	assert_true(pagelist_reap());
+	assert_false(is_mapped(list[0]));
+	assert_true(is_mapped(list[1] + 2 * piece - 1));
+	assert_true(pagelist_reap());
+	assert_true(is_mapped(list[1] + piece - 1));
+	assert_false(is_mapped(list[1] + piece));
+	assert_false(pagelist_reap());
+	assert_false(is_mapped(list[1]));
+	assert_false(pagelist_reap());
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -445,6 +490,7 @@ int main(void)
 		TEST(test_page_goes_away),
 		TEST(test_steps),
 		TEST(test_limits),
+		cmocka_unit_test(test_large_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
