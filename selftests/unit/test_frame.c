@@ -137,6 +137,7 @@ static void test_vlan(void **state)
 static void test_ipv4(void **state)
 {
 	static const uint8_t src[16] = { [10] = 0xff, 0xff, 1, 2, 3, 4 };
+	static const uint8_t dst[16] = { [10] = 0xff, 0xff, 5, 6, 7, 8 };
 	struct bytes f;
 	struct frame out;
 
@@ -153,6 +154,7 @@ static void test_ipv4(void **state)
 		assert_int_equal(out.key.protocol, 6);
 		assert_int_equal(out.key.ip_frag, ORNIC_FRAG_DF);
 		assert_memory_equal(out.key.src_ip, src, 16);
+		assert_memory_equal(out.key.dst_ip, dst, 16);
 		check_ports(&out);
 	}
 }
@@ -254,8 +256,11 @@ static void test_ipv6(void **state)
 	assert_int_equal(out.key.tos, 0xab);
 	assert_int_equal(out.key.ttl, 7);
 	assert_int_equal(be32toh(out.key.flow_label), 0xcdef1);
-	assert_int_equal(out.key.src_ip[0], 0x20);
-	assert_int_equal(out.key.dst_ip[15], 0x3f);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(out.key.src_ip[i], 0x20 + i);
+		assert_int_equal(out.key.dst_ip[i], 0x30 + i);
+	}
+	assert_int_equal(out.key.ip_frag, 0);
 	check_ports(&out);
 	/* hop-by-hop of 8, routing of 16, destination options of 8 bytes */
 	eth(&f);

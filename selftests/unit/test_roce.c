@@ -515,6 +515,8 @@ static void test_contradictions(void **state)
 static void test_unknown_opcode(void **state)
 {
 	struct packet p = sample(BTH_RC_SEND_ONLY, true, false, 8), q;
+	static const uint8_t unknown[] = { BTH_TRANSPORT_UC | 0x1f, BTH_TRANSPORT_UD | 0x1f,
+					   BTH_TRANSPORT_XRC | 0x1f, BTH_RC_SEND_ONLY_INV + 1 };
 	uint32_t len;
 	uint8_t *bytes = only_frame(&p, &len);
 
@@ -529,7 +531,70 @@ static void test_unknown_opcode(void **state)
 	seal(bytes, len);
 	assert_int_equal(parse(&q, bytes, len), ROCE_PACKET);
 	assert_int_equal(q.len, 8);
+	for (uint32_t i = 0; i < sizeof(unknown); i++) {
+		bytes[ETH_BYTES + IPV4_BYTES + UDP_BYTES] = unknown[i];
+		seal(bytes, len);
+		assert_int_equal(parse(&q, bytes, len), ROCE_PACKET);
+		check_extensions(&q, &q, 0);
+		assert_int_equal(q.len, 8);
+	}
 	free(bytes);
+}
+
+/* Numbers have 24 bits, whatever is above: the bits beside them are flags or reserved. */
+static void test_numbers(void **state)
+{
+	static const uint8_t opcodes[] = { BTH_UD_SEND_ONLY, BTH_RC_ACK,
+					   BTH_TRANSPORT_XRC | BTH_RC_SEND_ONLY };
+
+	(void)state;
+	for (int i = 0; i < 3 * 2 * 2; i++) {
+		struct packet p = sample(opcodes[i / 4], true, false, 0), q;
+		uint8_t *bytes, *bth;
+		uint32_t len;
+
+		p.ackreq = i & 1;
+		p.solicited = i & 2;
+		p.dqpn = 0xff000001 + i;
+		p.sqpn = 0xfe000003 + i;
+		p.srqn = 0xfd000005 + i;
+		p.msn = 0xfc000007 + i;
+		p.psn = 0xfb000009 + i;
+		bytes = only_frame(&p, &len);
+		bth = bytes + ETH_BYTES + IPV4_BYTES + UDP_BYTES;
+		assert_int_equal(bth[1], BTH_MIGREQ | (p.solicited ? BTH_SOLICITED : 0));
+		assert_int_equal(bth[4], 0);
+		assert_int_equal(bth[8], p.ackreq ? BTH_ACKREQ : 0);
+		assert_int_equal(parse(&q, bytes, len), ROCE_PACKET);
+		assert_int_equal(q.ackreq, p.ackreq);
+		assert_int_equal(q.solicited, p.solicited);
+		assert_int_equal(q.dqpn, 1 + i);
+		assert_int_equal(q.psn, 9 + i);
+		assert_int_equal(q.sqpn, i / 4 == 0 ? 3 + i : 0);
+		assert_int_equal(q.msn, i / 4 == 1 ? 7 + i : 0);
+		assert_int_equal(q.aeth, i / 4 == 1 ? p.aeth : 0);
+		assert_int_equal(q.srqn, i / 4 == 2 ? 5 + i : 0);
+		free(bytes);
+	}
+}
+
+/* The place of BTH in a frame of each length */
+static void test_bth(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		bool v4 = i & 1, vlan = i & 2;
+		struct packet p = sample(BTH_RC_ACK, v4, vlan, 0);
+		const uint32_t at = ETH_BYTES + (vlan ? VLAN_BYTES : 0) +
+				    (v4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+		uint32_t len;
+		uint8_t *bytes = only_frame(&p, &len);
+
+		for (uint32_t n = 0; n <= len; n++)
+			assert_int_equal(roce_bth(bytes, n), n < at + BTH_BYTES ? 0 : at);
+		assert_int_equal(bytes[at], BTH_RC_ACK);
+		free(bytes);
+	}
 }
 
 /* Frames that are not RoCEv2 go to others, for any similarity. */
@@ -590,6 +655,8 @@ int main(void)
 		cmocka_unit_test(test_unpadded),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_unknown_opcode),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_bth),
 		cmocka_unit_test(test_other_frames),
 		cmocka_unit_test(test_garbage),
 	};
