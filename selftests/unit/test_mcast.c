@@ -136,6 +136,29 @@ static void test_deliver(void **state)
 	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_rx_packets], 1);
 }
 
+/* All counters of a receiver: once for the function, and once for each member (ORN-STAT-15) */
+static void test_counters(void **state)
+{
+	struct fix *t = *state;
+	uint64_t want[CNT_COUNT], *cnt = t->a.d->dev.cnt;
+
+	join(&t->a, group4);
+	join(&t->b, group4);
+	join(&t->c, group6);
+	memcpy(want, cnt, sizeof(want));
+	send(t, &t->d, group4, ALL);
+	want[CNT_rdma_rx_packets]++;
+	want[CNT_rdma_rx_bytes] += 100;
+	want[CNT_rdma_rx_multicast]++;
+	want[CNT_rx_send] += 2;
+	want[CNT_rdma_copied_bytes] += 2 * 140;
+	assert_memory_equal(cnt, want, sizeof(want));
+	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_tx_packets], 1);
+	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_tx_bytes], 100);
+	assert_int_equal(t->d.d->dev.cnt[CNT_rdma_tx_multicast], 1);
+	assert_int_equal(t->d.d->dev.cnt[CNT_tx_send], 1);
+}
+
 /* IPv6; groups are separate; a former member gets nothing (ORN-STEER-7) */
 static void test_groups(void **state)
 {
@@ -595,6 +618,10 @@ int main(void)
 		T(test_sender_gone), T(test_sender_lives), T(test_overtaken_sender_gone),
 		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits),
 		T(test_spread),
+		T(test_deliver), T(test_counters), T(test_groups), T(test_block),
+		T(test_block_faulty),
+		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
+		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
 		READY(test_command), READY(test_flag),
 	};
 

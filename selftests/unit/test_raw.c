@@ -473,6 +473,44 @@ static void test_ip_csum(void **state)
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
 }
 
+/* ORN-ETH-9: an IPv4 header is verified behind a tag, too, and with options. */
+static void test_ip_csum_ok(void **state)
+{
+	enum { GOOD, BAD, OTHER_TYPE, OTHER_TAG, KINDS };
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 2 * 11 * KINDS; i++) {
+		uint32_t kind = i % KINDS, words = 5 + i / KINDS % 11, at = 12;
+		bool vlan = i / KINDS / 11, ok = kind == GOOD || (kind == OTHER_TAG && !vlan);
+		uint32_t len = 14 + 4 * vlan + 4 * words;
+		uint8_t *p = frame(f, len);
+		uint16_t csum;
+
+		if (vlan) {
+			memcpy(p + at, "\x81\x00\x00\x00", 4);
+			p[at + 1] = kind == OTHER_TAG;
+			at += 4;
+		}
+		p[at++] = 0x08;
+		p[at++] = kind == OTHER_TYPE;
+		p[at] = 0x40 | words;
+		memset(p + at + 10, 0, 2);
+		csum = csum_fold(csum_add(0, p + at, 4 * words, false));
+		memcpy(p + at + 10, &csum, 2);
+		p[at + 8] ^= kind == BAD;
+		post_rx(f, BUF);
+		post(f, len, i % 3 * 14, 1);
+		assert_int_equal(le32toh(check_passes(f, p, len)->flags),
+				 ok ? ORNIC_CQE_IP_CSUM_OK : 0);
+	}
+	/* The header is longer than the frame. */
+	memcpy(frame(f, 60) + 12, "\x08\x00\x4f", 3);
+	post_rx(f, BUF);
+	post(f, 60, 0, 1);
+	run(f);
+	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
+}
+
 /* ORN-RQ-7 */
 static void test_no_receive(void **state)
 {
@@ -912,6 +950,7 @@ int main(void)
 		TEST(test_much_inline),
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),
+		TEST(test_ip_csum_ok),
 		TEST(test_no_receive),
 		TEST(test_receive_too_small),
 		TEST(test_flush),
