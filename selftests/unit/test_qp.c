@@ -514,7 +514,7 @@ static void test_last_wqe(void **state)
 	world_run(&t->w);
 	expect_event(t, ORNIC_EV_LAST_WQE, 0, 0);
 	qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
-	world_run(&t->w);
+	qp_run(&t->c.qp);
 	assert_false(dut_event(t->c.d, &e));
 	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
 	t->c.qp.srq = NULL;
@@ -579,7 +579,33 @@ static void test_window(void **state)
 	}
 }
 
-/* ORN-ERR-1: a CQ or an SRQ has failed: its queue pairs enter ERR with its reason, without event. */
+/* A queue pair asks for another turn while one of its queues has more to flush. */
+static void test_flush_in_turns(void **state)
+{
+	for (int rq = 0; rq < 2; rq++) {
+		struct script *t;
+
+		setup(state);
+		t = *state;
+		for (int i = 0; i < 100; i++) {
+			if (rq)
+				recv_buf(t);
+			else
+				conn_write_wr(&t->c, &(struct wr) { .opcode = ORNIC_WR_NOP });
+			t->c.sq.index += !rq;
+		}
+		conn_rec(&t->c, &t->c.sq)->host_index = htole32(t->c.sq.index);
+		qp_set_state(&t->c.qp, ORNIC_QPS_ERR);
+		assert_true(qp_run(&t->c.qp));
+		assert_false(qp_run(&t->c.qp));
+		for (int i = 0; i < 100; i++)
+			flushed(t, rq ? &t->c.hrcq : &t->c.hscq, i);
+		conn_quiet(&t->c);
+		script_teardown(state);
+	}
+}
+
+/* ORN-ERR-1: queue pairs of a failed CQ or SRQ enter ERR with its reason, without an event. */
 static void test_failed_queues(void **state)
 {
 	struct cq other = { .syndrome = 0x13 };
@@ -733,7 +759,8 @@ int main(void)
 		T(test_full_ring), T(test_cq_overflow), T(test_event_once), T(test_frame_size),
 		cmocka_unit_test(test_unreachable), T(test_full_ring), T(test_cq_overflow),
 		T(test_event_once), T(test_frame_size), T(test_drained), T(test_last_wqe),
-		T(test_reset_clears), T(test_window), cmocka_unit_test(test_failed_queues),
+		T(test_reset_clears), T(test_window),
+		cmocka_unit_test(test_flush_in_turns), cmocka_unit_test(test_failed_queues),
 		T(test_failures_by_state), T(test_polls), T(test_quiet),
 	};
 

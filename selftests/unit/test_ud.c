@@ -211,6 +211,54 @@ static void test_waits(void **state)
 	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
 }
 
+/* Datagrams that wait are dropped with the state of the queue pair. */
+static void test_waits_no_more(void **state)
+{
+	const struct conn_opt opt = { .type = ORNIC_QPT_UD };
+	struct ends *t = *state;
+	struct device *dev = &t->b.d->dev;
+	struct wr wr = make(t, &t->b, 0, 60);
+	struct conn c;
+
+	post(t, &wr);
+	assert_int_not_equal(dev->backlog_bytes, 0);
+	qp_set_state(&t->b.qp, ORNIC_QPS_RESET);
+	assert_int_equal(t->b.qp.backlog.count, 0);
+	assert_int_equal(dev->backlog_bytes, 0);
+	conn_init(&c, t->b.d, &opt);
+	c.qp.qkey = QKEY;
+	conn_rts(&c);
+	wr.path.dest_qpn = htole32(c.qp.wire_qpn);
+	post(t, &wr);
+	assert_int_not_equal(dev->backlog_bytes, 0);
+	conn_fini(&c);
+	assert_int_equal(dev->backlog_bytes, 0);
+}
+
+/* A send queue that flushes, and a datagram that waits: both take their turns. */
+static void test_waits_in_sqe(void **state)
+{
+	const struct wr nop = { .opcode = ORNIC_WR_NOP };
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+
+	post(t, &wr);
+	for (int i = 0; i < 100; i++) {
+		conn_write_wr(&t->b, &nop);
+		t->b.sq.index++;
+	}
+	conn_rec(&t->b, &t->b.sq)->host_index = htole32(t->b.sq.index);
+	conn_rec(&t->b, &t->b.rq)->host_index = 0;
+	qp_set_state(&t->b.qp, ORNIC_QPS_SQE);
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	assert_true(qp_run(&t->b.qp));
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	assert_false(qp_run(&t->b.qp));
+	for (int i = 0; i < 100; i++)
+		conn_expect(&t->b, &t->b.hscq, i, ORNIC_WC_NOP, ORNIC_WC_WR_FLUSH_ERR);
+	conn_quiet(&t->b);
+}
+
 /* ORN-RQ-11: the memory of a function is bounded also for datagrams without payload */
 static void test_waits_empty(void **state)
 {
@@ -561,7 +609,8 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_vlan), T(test_ipv6), T(test_qkey), T(test_waits),
-		T(test_waits_empty), T(test_drops), T(test_psn),
+		T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe), T(test_drops),
+		T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
