@@ -683,6 +683,103 @@ static void test_bind_refused(void **state)
 	}
 }
 
+/* Execute a work request of @a at once. Return: its syndrome. */
+static uint32_t execute(struct fix *t, const struct wr *wr)
+{
+	struct wqe w = { .opcode = wr->opcode, .reg = &wr->reg, .bind = &wr->bind,
+			 .rkey = le32toh(wr->imm) };
+
+	memop_execute(&t->a.qp, &w);
+	assert_true(w.done);
+	assert_int_equal(w.status, w.syndrome ? ORNIC_WC_MW_BIND_ERR : 0);
+	return w.syndrome;
+}
+
+/* ORN-MEM-61, ORN-MEM-63, ORN-MEM-64: each right, alone and with LOCAL_WRITE */
+static void test_rights(void **state)
+{
+	const uint32_t atomic = ORNIC_ACCESS_REMOTE_ATOMIC, zero = ORNIC_ACCESS_ZERO_BASED;
+	const uint32_t fast = LW | RW | RR | atomic | ORNIC_ACCESS_RELAXED_ORDERING;
+	struct fix *t = *state;
+	struct mr *region = mr_of(t, t->key);
+	uint32_t key[3] = { fast_key(t), window(t, ORNIC_KEY_MW1), window(t, ORNIC_KEY_MW2B) };
+
+	for (uint32_t i = 0; i < 3 * 32 * 2 * 2; i++) {
+		uint32_t access = 1u << i % 32, kind = i / 32 % 3, fresh = key[kind] ^ i % 256;
+		bool more = i / 96 & 1, offered = i / 192;
+		struct mr *mr = mr_of(t, key[kind]);
+		uint32_t needs_lw = access & (RW | atomic);
+		bool legal;
+
+		t->a.d->dev.features = FEATURES_MEM;
+		if (!offered)
+			t->a.d->dev.features &= ~(ORNIC_FEATURE(ATOMICS) |
+						  ORNIC_FEATURE(ZERO_BASED));
+		if (kind == 0) {
+			struct wr wr = reg_wr(t, fresh);
+
+			legal = access & fast && (!needs_lw || more);
+			access |= more ? LW : 0;
+			wr.reg.access = htole32(access);
+			if (access & atomic && !offered)
+				legal = false;
+			assert_int_equal(execute(t, &wr), legal ? 0 : ORNIC_SYN_KEY_ACCESS);
+		} else {
+			struct wr wr = bind_wr(t, fresh, access);
+
+			region->access = ORNIC_ACCESS_MW_BIND | (more ? LW : 0);
+			legal = access & (RW | RR | atomic | zero) && (!needs_lw || more);
+			if (access & zero && (kind == 1 || !offered))
+				legal = false;
+			if (access & atomic && !offered)
+				legal = false;
+			assert_int_equal(execute(t, &wr), legal ? 0 : ORNIC_SYN_KEY_ACCESS);
+			assert_int_equal(region->windows, legal);
+		}
+		assert_int_equal(mr->bound, legal);
+		if (!legal)
+			continue;
+		assert_int_equal(mr->tag, fresh & 0xff);
+		assert_int_equal(mr->access, access);
+		assert_int_equal(mr->iova, !kind ? IOVA : access & zero ? 0 : t->buf + 100);
+		assert_int_equal(mr->length, kind ? 1000 : GUEST_PAGE);
+		assert_ptr_equal(mr->region, kind ? region : NULL);
+		assert_int_equal(mr->start, kind ? 100 : 0);
+		assert_ptr_equal(mr->qp, kind == 2 ? &t->a.qp : NULL);
+		memop_unbind(mr);
+		assert_false(mr->bound);
+		assert_null(mr->qp);
+		assert_null(mr->region);
+		assert_int_equal(region->windows, 0);
+		assert_int_equal(mr->list_budget, kind ? 0 : 4);
+	}
+}
+
+/* A window may be all of its region, or end where it ends. */
+static void test_bind_limits(void **state)
+{
+	static const struct {
+		uint64_t at, len;
+		uint32_t syndrome;
+	} cases[] = {
+		{ 0, BUF, 0 }, { 0, BUF + 1, ORNIC_SYN_KEY_RANGE }, { BUF - 1, 1, 0 },
+		{ BUF - 1, 2, ORNIC_SYN_KEY_RANGE }, { BUF, 1, ORNIC_SYN_KEY_RANGE },
+		{ -1ull, 1, ORNIC_SYN_KEY_RANGE }, { 1, UINT64_MAX, ORNIC_SYN_KEY_RANGE },
+	};
+	struct fix *t = *state;
+	uint32_t key = window(t, ORNIC_KEY_MW1);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct wr wr = bind_wr(t, key, RR);
+
+		wr.bind.addr = htole64(t->buf + cases[i].at);
+		wr.bind.length = htole64(cases[i].len);
+		assert_int_equal(execute(t, &wr), cases[i].syndrome);
+	}
+	assert_int_equal(mr_of(t, key)->start, BUF - 1);
+	assert_int_equal(mr_of(t, key)->length, 1);
+}
+
 /* An unreliable connection has windows, too, and no remote invalidation. */
 static void test_uc(void **state)
 {
@@ -712,6 +809,7 @@ static void test_qp_gone(void **state)
 {
 	struct fix *t = *state;
 	uint32_t one = window(t, ORNIC_KEY_MW2B), two = window(t, ORNIC_KEY_MW1);
+	struct conn other;
 
 	assert_int_equal(status_of(t, &t->a, bind_wr(t, one, RW)), 0);
 	assert_int_equal(status_of(t, &t->a, bind_wr(t, two, RW)), 0);
@@ -721,6 +819,13 @@ static void test_qp_gone(void **state)
 	assert_int_equal(mr_of(t, t->key)->windows, 1);
 	assert_false(mr_of(t, one)->bound);
 	assert_int_equal(peer_writes(t, &t->d, two, t->buf + 100, 1), 0);
+	conn_init(&other, t->a.d, NULL);
+	conn_pair(&other, &t->b, 1, 2);
+	assert_int_equal(status_of(t, &other, bind_wr(t, one, RW)), 0);
+	assert_int_equal(mr_of(t, t->key)->windows, 2);
+	conn_fini(&other);
+	assert_int_equal(mr_of(t, t->key)->windows, 1);
+	assert_false(mr_of(t, one)->bound);
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -744,6 +849,8 @@ int main(void)
 		TEST(test_mw_range),
 		TEST(test_zero_based),
 		cmocka_unit_test(test_bind_refused),
+		TEST(test_rights),
+		TEST(test_bind_limits),
 		TEST(test_uc),
 		TEST(test_qp_gone),
 	};

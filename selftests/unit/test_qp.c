@@ -656,6 +656,7 @@ static void test_failures_by_state(void **state)
 		assert_int_equal(qp->state, sends ? ORNIC_QPS_SQE : s);
 		assert_int_equal(qp->syndrome, sends ? 5 : 0);
 		assert_int_equal(qp->flush_sq, sends);
+		assert_int_equal(qp->sched == QP_ACTIVE, sends);
 	}
 	qp_set_state(qp, ORNIC_QPS_RESET);
 	qp_fail(qp, ORNIC_EV_QP_FATAL, 6, 7);
