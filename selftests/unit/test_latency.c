@@ -173,6 +173,17 @@ static void test_what_is_no_measure(void **state)
 	/* fetched while it was off */
 	latency_done(&f->a.d->dev, &w);
 	assert_int_equal(count(f, LATENCY_send), 0);
+	/* at the time of the next look, and after it */
+	w.seen = 1000000000 + TICK * (looks + 1);
+	latency_done_slow(&f->a.d->dev, &w);
+	assert_int_equal(count(f, LATENCY_send), 1);
+	assert_int_equal(f->latency.of[LATENCY_send].sum, 0);
+	w.seen = 1000000000 + TICK * (looks + 1) + 1;
+	latency_done_slow(&f->a.d->dev, &w);
+	w.seen = 1;
+	w.status = ORNIC_WC_WR_FLUSH_ERR;
+	latency_done_slow(&f->a.d->dev, &w);
+	assert_int_equal(count(f, LATENCY_send), 1);
 	/* an error */
 	f->bkey ^= 1;
 	post(f, ORNIC_WR_RDMA_WRITE, 8);
@@ -257,6 +268,28 @@ static void test_rtt_after_loss(void **state)
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 #define REMOTE(t)	cmocka_unit_test_setup_teardown(t, remote_setup, script_teardown)
 
+/* The class of each opcode; LATENCY_send, which is 0, if it has no other */
+static void test_all_classes(void **state)
+{
+	static const uint8_t class[256] = {
+		[ORNIC_WR_RDMA_WRITE] = LATENCY_write, [ORNIC_WR_RDMA_WRITE_IMM] = LATENCY_write,
+		[ORNIC_WR_ATOMIC_WRITE] = LATENCY_write, [ORNIC_WR_RDMA_READ] = LATENCY_read,
+		[ORNIC_WR_COMP_SWAP] = LATENCY_atomic, [ORNIC_WR_FETCH_ADD] = LATENCY_atomic,
+		[ORNIC_WR_FLUSH] = LATENCY_flush, [ORNIC_WR_NOP] = LATENCY_local,
+		[ORNIC_WR_FAST_REG] = LATENCY_local, [ORNIC_WR_BIND_MW] = LATENCY_local,
+		[ORNIC_WR_LOCAL_INV] = LATENCY_local,
+	};
+
+	(void)state;
+	for (uint32_t opcode = 0; opcode < 256; opcode++) {
+		struct latency l = { 0 };
+
+		latency_add(&l, opcode, 0);
+		for (uint32_t i = 0; i < LATENCY_COUNT; i++)
+			assert_int_equal(l.of[i].bucket[0], i == class[opcode]);
+	}
+}
+
 /* Sum, maximum and bucket of each sample; the last bucket has all longer ones. */
 static void test_sums(void **state)
 {
@@ -283,7 +316,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_price), WITH(test_classes), WITH(test_buckets),
-		WITH(test_what_is_no_measure), WITH(test_sums), REMOTE(test_rtt),
+		WITH(test_what_is_no_measure), WITH(test_sums), WITH(test_all_classes),
+		REMOTE(test_rtt),
 		REMOTE(test_rtt_after_loss),
 	};
 
