@@ -125,6 +125,8 @@ static void test_adjacent_pages_are_one_span(void **state)
 	struct fixture *f = *state;
 	uint64_t base = guest_alloc(&f->guest, 4 * GUEST_PAGE, GUEST_PAGE);
 	uint64_t page[] = { base, base + GUEST_PAGE, base + 3 * GUEST_PAGE };
+	uint64_t more[] = { base + 3 * GUEST_PAGE, base, base + GUEST_PAGE, base + 2 * GUEST_PAGE,
+			    base + 3 * GUEST_PAGE, base };
 	void *ptr;
 
 	assert_int_equal(load(f, guest_list(&f->guest, 1, 12, page, 3), 3 * GUEST_PAGE),
@@ -133,6 +135,12 @@ static void test_adjacent_pages_are_one_span(void **state)
 			 2 * GUEST_PAGE - 10);
 	assert_non_null(umem_ptr(&f->m, 4000, 200, false));
 	assert_null(umem_ptr(&f->m, 2 * GUEST_PAGE - 1, 2, false));
+	umem_free(&f->m, &f->budget);
+	assert_int_equal(load(f, guest_list(&f->guest, 1, 12, more, 6), 6 * GUEST_PAGE),
+			 ORNIC_ST_OK);
+	assert_int_equal(umem_span(&f->m, GUEST_PAGE + 1, 5 * GUEST_PAGE - 1, false, &ptr),
+			 4 * GUEST_PAGE - 1);
+	assert_ptr_equal(ptr, guest_at(&f->guest, base + 1, 1));
 }
 
 static void test_last_page_of_the_address_space(void **state)
