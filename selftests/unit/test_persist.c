@@ -973,6 +973,53 @@ static void test_unreadable(void **state)
 	}
 }
 
+/* The one file of a block is found in steps; memory without it, or of another file, is refused. */
+static void test_block(void **state)
+{
+	struct fix *t = *state;
+	const uint64_t other = DISK + 2 * BYTES, last = DISK + BYTES - GUEST_PAGE;
+	struct {
+		uint64_t page[3];
+		uint32_t offset;
+		uint64_t len;
+		int status;
+	} cases[] = {
+		{ { DISK, last, DISK }, 100, 2 * GUEST_PAGE, ORNIC_ST_OK },
+		{ { last, DISK, last }, 0, 3 * GUEST_PAGE, ORNIC_ST_OK },
+		{ { DISK, last, DISK + BYTES }, 100, 2 * GUEST_PAGE - 100, ORNIC_ST_OK },
+		{ { DISK, last, DISK + BYTES }, 100, 2 * GUEST_PAGE - 99, ORNIC_ST_BAD_PARAM },
+		{ { DISK, last, other }, 0, 2 * GUEST_PAGE + 1, ORNIC_ST_BAD_PARAM },
+		{ { other, DISK, last }, 0, 2 * GUEST_PAGE, ORNIC_ST_BAD_PARAM },
+		{ { other, other, DISK }, 0, 2 * GUEST_PAGE, ORNIC_ST_OK },
+	};
+	int fd = disk_file();
+
+	assert_int_equal(gpa_map(t->gpa, other, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
+	close(fd);
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct umem m = { .gpa = t->gpa, .length = cases[i / 2].len, .shift = 12,
+				  .offset = cases[i / 2].offset, .npages = 3,
+				  .page = cases[i / 2].page };
+		uint64_t off = 0, work = i & 1 ? 10 : 0, looks = 0;
+		uint64_t pages = (m.offset + m.length - 1) / GUEST_PAGE + 1;
+		struct durable *file = NULL;
+		int st;
+
+		while ((st = umem_durable(&m, &off, &work, &file)) == UMEM_MORE) {
+			assert_int_equal(work, 0);
+			assert_int_equal(off, looks ? looks * GUEST_PAGE - m.offset : 0);
+			work = 1;
+			looks++;
+		}
+		assert_int_equal(st, cases[i / 2].status);
+		if (st)
+			continue;
+		assert_int_equal(off, m.length);
+		assert_int_equal(i & 1 ? 10 - work : looks, pages);
+		assert_int_equal(file == t->file, i / 2 < 6);
+	}
+}
+
 int main(int argc, char **argv)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -980,7 +1027,7 @@ int main(int argc, char **argv)
 #define F(f)	cmocka_unit_test_setup_teardown(f, files_setup, files_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
-		T(test_two), cmocka_unit_test(test_gone), T(test_end),
+		T(test_two), cmocka_unit_test(test_gone), T(test_end), T(test_block),
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),

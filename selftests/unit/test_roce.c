@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * packet/roce.c, icrc.c, ip.c: RoCEv2 frames, generated and parsed, and frames that must be
- * rejected (ORN-QP-23).
+ * packet/roce.c, frames.c, icrc.c, ip.c: RoCEv2 frames, generated and parsed, and frames that must
+ * be rejected (ORN-QP-23).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 
 #include "packet/bth.h"
 #include "packet/csum.h"
+#include "packet/frames.h"
 #include "packet/icrc.h"
 #include "packet/ip.h"
 #include "packet/roce.h"
@@ -597,6 +598,102 @@ static void test_bth(void **state)
 	}
 }
 
+/* The packet of a frame, by its kind; what the frame does not show is restored. */
+static void test_frames(void **state)
+{
+	struct packet p = sample(BTH_RC_SEND_ONLY, true, false, 8), q, other;
+	uint32_t len;
+	uint8_t *bytes = only_frame(&p, &len);
+
+	(void)state;
+	for (int i = 0; i < 4 * 8; i++) {
+		static const enum roce_kind kinds[] = { ROCE_PACKET, ROCE_BAD_ICRC, ROCE_MALFORMED,
+							ROCE_NONE };
+		const uint32_t broken[] = { 0, len - 1, ETH_BYTES + IPV4_BYTES + 5, 12 };
+		enum packet_kind want = i % 4 == 0 ? PACKET_ROCE : PACKET_BAD_ICRC;
+		struct packet was = {
+			.kind = i & 4 ? PACKET_ETHERNET : i & 8 ? PACKET_ROCE : PACKET_BAD_ICRC,
+			.csum_ok = i & 8, .outside = i & 16, .sqpn = 77 + i,
+		};
+		struct frames_kept kept;
+
+		bytes[broken[i % 4]] ^= 0x80;
+		memset(&q, 0, sizeof(q));
+		assert_int_equal(frames_parse(&q, bytes, len), kinds[i % 4]);
+		assert_ptr_equal(q.frame.ptr, bytes);
+		assert_int_equal(q.frame.len, len);
+		if (i % 4 < 2)
+			assert_int_equal(q.kind, want);
+		frames_keep(&kept, &was);
+		assert_int_equal(kept.roce, !(i & 4));
+		memset(&q, 0, sizeof(q));
+		frames_restore(&q, bytes, len, &kept);
+		assert_int_equal(q.kind, i & 4 || i % 4 > 1 ? PACKET_ETHERNET : want);
+		assert_int_equal(q.csum_ok, was.csum_ok);
+		assert_int_equal(q.outside, was.outside);
+		assert_int_equal(q.sqpn, was.sqpn);
+		frames_ethernet(&other, &q);
+		assert_int_equal(other.kind, PACKET_ETHERNET);
+		assert_int_equal(other.sqpn, was.sqpn);
+		assert_int_equal(other.len, len);
+		assert_int_equal(other.nseg, 1);
+		assert_ptr_equal(other.seg[0].ptr, bytes);
+		assert_int_equal(other.seg[0].len, len);
+		bytes[broken[i % 4]] ^= 0x80;
+	}
+	free(bytes);
+}
+
+/* Frames of a packet: those of RoCE that fit, its frame, or its pieces */
+static void test_frames_next(void **state)
+{
+	static uint8_t memory[FRAMES_MAX_BYTES + 1], out[FRAMES_MAX_BYTES];
+	struct packet p = sample(BTH_RC_SEND_ONLY, true, false, 3 * MTU);
+	const uint32_t headers = ETH_BYTES + IPV4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES;
+	struct frames f;
+
+	(void)state;
+	frames_begin(&f, &p);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(frames_next(&f, out), headers + MTU);
+	assert_int_equal(frames_next(&f, out), 0);
+	/* Only the last frame is short enough. With its pad, a frame has 4 n + 2 bytes. */
+	p.nseg = 1;
+	p.npsn = 2;
+	p.mtu = FRAMES_MAX_BYTES + 2 - headers;
+	p.len = p.mtu + 8;
+	p.seg[0] = (struct seg) { payload, p.len };
+	frames_begin(&f, &p);
+	assert_int_equal(frames_next(&f, out), headers + 8);
+	assert_int_equal(frames_next(&f, out), 0);
+	p.mtu -= 4;
+	p.len = p.mtu + 8;
+	p.seg[0].len = p.len;
+	frames_begin(&f, &p);
+	assert_int_equal(frames_next(&f, out), FRAMES_MAX_BYTES - 2);
+	assert_int_equal(frames_next(&f, out), headers + 8);
+	/* a frame that came from a wire, whatever else the packet has */
+	for (uint32_t i = 0; i < sizeof(memory); i++)
+		memory[i] = i * 11;
+	p.frame = (struct seg) { memory, 99 };
+	frames_begin(&f, &p);
+	assert_int_equal(frames_next(&f, out), 99);
+	assert_memory_equal(out, memory, 99);
+	assert_int_equal(frames_next(&f, out), 0);
+	p.frame.len = 0;
+	p.kind = PACKET_ETHERNET;
+	p.nseg = 2;
+	p.seg[0] = (struct seg) { memory, 10 };
+	for (int more = 0; more < 2; more++) {
+		p.len = FRAMES_MAX_BYTES + more;
+		p.seg[1] = (struct seg) { memory + 10, p.len - 10 };
+		frames_begin(&f, &p);
+		assert_int_equal(frames_next(&f, out), more ? 0 : FRAMES_MAX_BYTES);
+		assert_int_equal(frames_next(&f, out), 0);
+	}
+	assert_memory_equal(out, memory, FRAMES_MAX_BYTES);
+}
+
 /* Frames that are not RoCEv2 go to others, for any similarity. */
 static void test_other_frames(void **state)
 {
@@ -657,6 +754,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_opcode),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_bth),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_frames_next),
 		cmocka_unit_test(test_other_frames),
 		cmocka_unit_test(test_garbage),
 	};

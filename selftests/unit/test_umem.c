@@ -428,6 +428,7 @@ static void test_limits(void **state)
 			assert_memory_equal(&l, &none, sizeof(l));
 	}
 	umem_free(&l.mem, &f->budget);
+	assert_memory_equal(&l.mem, &none.mem, sizeof(l.mem));
 	/* The top array of a list of level 2 ends with the address space. */
 	list = (struct ornic_pages) { .addr = htole64(-64ull), .page_shift = 12, .level = 2 };
 	refused(f, list, 9 * 512 * GUEST_PAGE, ORNIC_ST_DMA_ERROR);
