@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "engine/message.h"
 #include "lib/peer.h"
 
 #define PSN0	0xfffffeu
@@ -902,6 +903,102 @@ static void test_page_gone(void **state)
 	}
 }
 
+/* All opcodes of requests: f first, l last, i immediate data, v key to invalidate */
+static void test_opcodes(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		enum request request;
+		const char *is;
+	} known[] = {
+		{ BTH_RC_SEND_FIRST, REQ_SEND, "f" }, { BTH_RC_SEND_MIDDLE, REQ_SEND, "" },
+		{ BTH_RC_SEND_LAST, REQ_SEND, "l" }, { BTH_RC_SEND_LAST_IMM, REQ_SEND, "li" },
+		{ BTH_RC_SEND_ONLY, REQ_SEND, "fl" }, { BTH_RC_SEND_ONLY_IMM, REQ_SEND, "fli" },
+		{ BTH_RC_SEND_LAST_INV, REQ_SEND, "lv" }, { BTH_RC_SEND_ONLY_INV, REQ_SEND, "flv" },
+		{ BTH_RC_WRITE_FIRST, REQ_WRITE, "f" }, { BTH_RC_WRITE_MIDDLE, REQ_WRITE, "" },
+		{ BTH_RC_WRITE_LAST, REQ_WRITE, "l" }, { BTH_RC_WRITE_LAST_IMM, REQ_WRITE, "li" },
+		{ BTH_RC_WRITE_ONLY, REQ_WRITE, "fl" }, { BTH_RC_WRITE_ONLY_IMM, REQ_WRITE, "fli" },
+		{ BTH_RC_READ_REQUEST, REQ_READ, "fl" }, { BTH_RC_COMPARE_SWAP, REQ_ATOMIC, "fl" },
+		{ BTH_RC_FETCH_ADD, REQ_ATOMIC, "fl" }, { BTH_RC_FLUSH, REQ_FLUSH, "fl" },
+		{ BTH_RC_ATOMIC_WRITE, REQ_ATOMIC_WRITE, "fl" },
+	};
+
+	(void)state;
+	for (uint32_t opcode = 0; opcode < 256; opcode++) {
+		const struct opcode_info *op = message_opcode(opcode);
+		size_t i = 0;
+
+		while (i < sizeof(known) / sizeof(known[0]) &&
+		       known[i].opcode != (opcode & ~BTH_TRANSPORT_MASK & 0xff))
+			i++;
+		if (i == sizeof(known) / sizeof(known[0])) {
+			assert_null(op);
+			continue;
+		}
+		assert_non_null(op);
+		assert_true(op->known);
+		assert_int_equal(op->request, known[i].request);
+		assert_int_equal(op->first, strchr(known[i].is, 'f') != NULL);
+		assert_int_equal(op->last, strchr(known[i].is, 'l') != NULL);
+		assert_int_equal(op->imm, strchr(known[i].is, 'i') != NULL);
+		assert_int_equal(op->inv, strchr(known[i].is, 'v') != NULL);
+	}
+}
+
+/* Packets that continue a message, by their opcode, lengths and MTU (IBTA 9.7.4.1) */
+static void test_continues(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		enum resp_message message;
+		uint32_t npsn, mtu, len;
+		bool fits;
+	} cases[] = {
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 1, MTU, MTU, true },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 1, 512, MTU, true },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 1, MTU, MTU - 1, false },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 1, MTU, MTU + 1, false },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 2, MTU, 2 * MTU, true },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 2, 512, 2 * MTU, false },
+		{ BTH_RC_SEND_FIRST, RESP_IDLE, 2, MTU, 2 * MTU - 1, false },
+		{ BTH_RC_SEND_FIRST, RESP_SEND, 1, MTU, MTU, false },
+		{ BTH_RC_WRITE_FIRST, RESP_WRITE, 1, MTU, MTU, false },
+		{ BTH_RC_SEND_MIDDLE, RESP_SEND, 1, MTU, MTU, true },
+		{ BTH_RC_SEND_MIDDLE, RESP_WRITE, 1, MTU, MTU, false },
+		{ BTH_RC_SEND_MIDDLE, RESP_IDLE, 1, MTU, MTU, false },
+		{ BTH_RC_WRITE_MIDDLE, RESP_WRITE, 1, MTU, MTU, true },
+		{ BTH_RC_WRITE_MIDDLE, RESP_SEND, 1, MTU, MTU, false },
+		{ BTH_RC_WRITE_MIDDLE, RESP_IDLE, 1, MTU, MTU, false },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 1, MTU, 0, false },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 1, MTU, 1, true },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 1, MTU, MTU, true },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 1, MTU, MTU + 1, false },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 2, MTU, MTU, false },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 2, MTU, MTU + 1, true },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 2, MTU, 2 * MTU, true },
+		{ BTH_RC_SEND_LAST, RESP_SEND, 2, MTU, 2 * MTU + 1, false },
+		{ BTH_RC_WRITE_ONLY, RESP_IDLE, 1, MTU, 0, true },
+		{ BTH_RC_WRITE_ONLY, RESP_IDLE, 1, MTU, MTU, true },
+		{ BTH_RC_WRITE_ONLY, RESP_IDLE, 2, MTU, MTU, false },
+		{ BTH_RC_WRITE_ONLY, RESP_IDLE, 2, MTU, MTU + 1, true },
+		{ BTH_RC_WRITE_ONLY, RESP_WRITE, 1, MTU, 8, false },
+		{ BTH_RC_READ_REQUEST, RESP_IDLE, 1, MTU, 0, true },
+		{ BTH_RC_READ_REQUEST, RESP_SEND, 1, MTU, 0, false },
+	};
+	struct script *t = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct packet p = { .npsn = cases[i].npsn, .mtu = cases[i].mtu,
+					  .len = cases[i].len };
+
+		t->c.qp.resp.message = cases[i].message;
+		if (message_continues(&t->c.qp, &p, message_opcode(cases[i].opcode)) !=
+		    cases[i].fits)
+			fail_msg("case %zu", i);
+	}
+	t->c.qp.resp.message = RESP_IDLE;
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
@@ -917,6 +1014,8 @@ int main(void)
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
 		T(test_last_words), T(test_gone), cmocka_unit_test(test_page_gone),
+		T(test_last_words), T(test_gone), T(test_continues),
+		cmocka_unit_test(test_opcodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,7 @@ static uint8_t *next_frame(struct roce_cut *c, uint32_t *len)
 	struct roce_frame f;
 	uint8_t *bytes, *at;
 
+	memset(&f, 0xff, sizeof(f));	/* to reveal bytes that are not written */
 	if (!roce_next(c, &f))
 		return NULL;
 	*len = f.head_len + f.len + f.tail_len;
@@ -235,6 +236,8 @@ static void check_one(uint8_t opcode, uint32_t carries, uint32_t len)
 		assert_int_equal(q.len, len);
 		seg_copy_out(got, q.seg, q.nseg, 0, q.len);
 		assert_memory_equal(got, payload, len);
+		for (uint32_t pad = -len & 3; pad; pad--)
+			assert_int_equal(bytes[n - ICRC_BYTES - pad], 0);
 		free(bytes);
 	}
 }
