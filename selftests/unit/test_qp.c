@@ -605,7 +605,7 @@ static void test_flush_in_turns(void **state)
 	}
 }
 
-/* ORN-ERR-1: queue pairs of a failed CQ or SRQ enter ERR with its reason, without an event. */
+/* Queue pairs of a failed CQ or SRQ enter ERR with its reason, without an event. */
 static void test_failed_queues(void **state)
 {
 	struct cq other = { .syndrome = 0x13 };
@@ -640,7 +640,7 @@ static void test_failed_queues(void **state)
 	}
 }
 
-/* ORN-QP-21: only a sending queue pair enters SQE; the first reason of ERR stays. */
+/* Only a sending queue pair enters SQE; the first reason of ERR stays. */
 static void test_failures_by_state(void **state)
 {
 	struct script *t = *state;

@@ -473,7 +473,7 @@ static void test_ip_csum(void **state)
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
 }
 
-/* ORN-ETH-9: an IPv4 header is verified behind a tag, too, and with options. */
+/* An IPv4 header is verified behind a tag, too, and with options. */
 static void test_ip_csum_ok(void **state)
 {
 	enum { GOOD, BAD, OTHER_TYPE, OTHER_TAG, KINDS };

@@ -499,6 +499,44 @@ static void test_not_for_this_type(void **state)
 	peer_quiet(&t->peer);
 }
 
+/* States in which unreliable queue pairs receive: from RTR on, also if the send queue failed */
+static void test_receiving_states(void **state)
+{
+	static const uint8_t types[] = { ORNIC_QPT_UC, ORNIC_QPT_UD };
+	struct fix *t = *state;
+	uint64_t *cnt = t->a.d->dev.cnt;
+
+	for (uint32_t i = 0; i < 2 * (ORNIC_QPS_ERR + 1); i++) {
+		const struct conn_opt opt = { .type = types[i & 1] };
+		bool takes = i / 2 >= ORNIC_QPS_RTR && i / 2 != ORNIC_QPS_ERR;
+		uint64_t want[CNT_COUNT];
+		struct packet *p;
+		struct conn c;
+
+		conn_init(&c, t->a.d, &opt);
+		peer_connect(&t->peer, &c, 0, 0);
+		conn_recv(&c, t->arena[0] + FIRST, 100, t->key[0][0]);
+		c.qp.state = i / 2;
+		p = peer_packet(&t->peer, &c, i & 1 ? BTH_UD_SEND_ONLY :
+						      BTH_TRANSPORT_UC | BTH_RC_SEND_ONLY, 0);
+		p->qkey = c.qp.qkey;
+		memcpy(want, cnt, sizeof(want));
+		want[CNT_rdma_rx_packets]++;
+		want[CNT_rdma_rx_bytes] += 8;
+		if (takes) {
+			want[CNT_rx_send]++;
+			want[CNT_rdma_copied_bytes] += i & 1 ? 48 : 8;
+		}
+		peer_send(&t->peer, p, arena(t, 1), 8);
+		assert_memory_equal(cnt, want, sizeof(want));
+		if (takes)
+			conn_expect(&c, &c.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+		conn_quiet(&c);
+		qp_set_state(&c.qp, ORNIC_QPS_RESET);
+		conn_fini(&c);
+	}
+}
+
 /* A port is not added if another one has its MAC address, and can be added later. */
 static void test_attach(void **state)
 {
@@ -741,7 +779,7 @@ int main(void)
 		TEST(test_random_addresses), TEST(test_other_keys), TEST(test_source_port),
 		TEST(test_source), TEST(test_other_gid), TEST(test_other_gid_types),
 		TEST(test_gid_changes), TEST(test_path_fields), TEST(test_mtu),
-		TEST(test_not_for_this_type), TEST(test_attach),
+		TEST(test_not_for_this_type), TEST(test_receiving_states), TEST(test_attach),
 		TEST(test_fewer_resources), TEST(test_solicited_write),
 		TEST(test_flood),
 		cmocka_unit_test_setup_teardown(test_owner, inproc_setup_ready, inproc_teardown),

@@ -580,7 +580,7 @@ static void test_opcodes(void **state)
 	}
 }
 
-/* FAST_REG gives DMA addresses (ORN-SEC-3). */
+/* FAST_REG gives DMA addresses (ORN-WQE-62). */
 static void test_privilege(void **state)
 {
 	struct fix t;
