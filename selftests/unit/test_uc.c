@@ -83,6 +83,34 @@ static void test_send(void **state)
 	assert_int_equal(t->b.d->dev.cnt[CNT_rdma_tx_packets], 0);
 }
 
+/* All counters of both ends, for a SEND and a WRITE of three packets */
+static void test_counters(void **state)
+{
+	const uint32_t len = 2 * MTU + 1;
+	struct ends *t = *state;
+	uint64_t *cnt[2] = { t->a.d->dev.cnt, t->b.d->dev.cnt };
+
+	for (int write = 0; write < 2; write++) {
+		struct wr wr = make(t, write ? ORNIC_WR_RDMA_WRITE : ORNIC_WR_SEND, len);
+		uint64_t want[2][CNT_COUNT];
+
+		conn_recv(&t->b, t->bbuf, len, t->bkey);
+		for (int i = 0; i < 2; i++)
+			memcpy(want[i], cnt[i], sizeof(want[i]));
+		post(t, &wr);
+		want[0][write ? CNT_tx_write : CNT_tx_send]++;
+		want[0][CNT_rdma_tx_packets] += 3;
+		want[0][CNT_rdma_tx_bytes] += len;
+		want[1][write ? CNT_rx_write : CNT_rx_send]++;
+		want[1][CNT_rdma_rx_packets] += 3;
+		want[1][CNT_rdma_rx_bytes] += len;
+		want[1][CNT_rdma_copied_bytes] += len;
+		want[0][CNT_doorbells] = cnt[0][CNT_doorbells];
+		for (int i = 0; i < 2; i++)
+			assert_memory_equal(cnt[i], want[i], sizeof(want[i]));
+	}
+}
+
 /* Without a free packet, a message waits: it neither completes nor is lost. */
 static void test_no_packets(void **state)
 {
@@ -553,7 +581,8 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 #define S(f)	cmocka_unit_test_setup_teardown(f, setup_peer, script_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_send), T(test_no_packets), T(test_write), T(test_small), T(test_no_peer), T(test_sqe),
+		T(test_send), T(test_counters), T(test_no_packets), T(test_write), T(test_small),
+		T(test_no_peer), T(test_sqe),
 		T(test_send_errors), T(test_sqd), T(test_self), S(test_packets), S(test_gap),
 		S(test_restart), S(test_peer_faults), S(test_write_imm_late),
 		S(test_write_imm_refused),
