@@ -16,6 +16,7 @@
 #include "lib/nic.h"
 #include "dev/limits.h"
 #include "engine/link.h"
+#include "engine/raw.h"
 #include "net/egress.h"
 #include "packet/bth.h"
 #include "packet/csum.h"
@@ -72,6 +73,10 @@ static int setup(void **state)
 	assert_int_equal(engine_init(&f->e, 0), 0);
 	host_init(&f->a, &f->e, mac_a);
 	host_init(&f->b, &f->e, mac_b);
+	/* Packets are used again, so that their pieces and memory have any contents. */
+	for (uint32_t i = 0; i < f->e.pool.nfree; i++)
+		memset(f->e.pool.all[i].seg, 0xa5,
+		       sizeof(struct packet) - offsetof(struct packet, seg));
 	*state = f;
 	return 0;
 }
@@ -532,6 +537,12 @@ static void test_ip_csum_ok(void **state)
 		post(f, len, i % 3 * 14, 1);
 		assert_int_equal(le32toh(check_passes(f, p, len)->flags),
 				 ok ? ORNIC_CQE_IP_CSUM_OK : 0);
+		if (len <= 60)
+			continue;
+		/* one byte less, which is no longer the whole header */
+		post_rx(f, BUF);
+		post(f, len - 1, i % 3 * 14, 1);
+		assert_int_equal(le32toh(check_passes(f, p, len - 1)->flags), 0);
 	}
 	/* The header is longer than the frame. */
 	memcpy(frame(f, 60) + 12, "\x08\x00\x4f", 3);
@@ -539,6 +550,32 @@ static void test_ip_csum_ok(void **state)
 	post(f, 60, 0, 1);
 	run(f);
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
+}
+
+/* What a rule adds to the completion stands beside the verdict on the checksum. */
+static void test_meta(void **state)
+{
+	static const struct raw_meta metas[] = {
+		{ .flow_tag = 0x123456 },
+		{ .flow_tag = 0, .rss_hash = 0xabcdef01, .rss_type = 3 },
+	};
+	struct fixture *f = *state;
+	struct packet p = { .kind = PACKET_ETHERNET, .csum_ok = true, .len = 100, .nseg = 1 };
+
+	p.seg[0] = (struct seg) { frame(f, 100), 100 };
+	for (int i = 0; i < 2; i++) {
+		const struct ornic_cqe *c;
+
+		post_rx(f, BUF);
+		raw_receive(&f->b.qp->qp, &p, &metas[i]);
+		c = expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+		assert_int_equal(le32toh(c->flags), ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_FLOW_TAG |
+				 (i ? ORNIC_CQE_HASH : 0));
+		assert_int_equal(le32toh(c->src_qp), metas[i].flow_tag);
+		assert_int_equal(le32toh(c->rss_hash), metas[i].rss_hash);
+		assert_int_equal(c->rss_type, metas[i].rss_type);
+		assert_int_equal(le32toh(c->byte_len), 100);
+	}
 }
 
 /* ORN-RQ-7 */
@@ -982,6 +1019,7 @@ int main(void)
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),
 		TEST(test_ip_csum_ok),
+		TEST(test_meta),
 		TEST(test_no_receive),
 		TEST(test_receive_too_small),
 		TEST(test_flush),
