@@ -125,6 +125,42 @@ static void test_copy(void **state)
 	}
 }
 
+/* Make 25 pieces of up to 199 bytes with gaps between them. Return: the bytes of all. */
+static uint32_t cut_with_gaps(uint8_t *mem, struct seg *seg, uint8_t **at)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < 25; i++) {
+		seg[i] = (struct seg) { mem + 200 * i, rand() % 3 ? rand() % 200 : 0 };
+		for (uint32_t k = 0; k < seg[i].len; k++)
+			at[n++] = seg[i].ptr + k;
+	}
+	return n;
+}
+
+/* Nothing between the pieces is read or written. */
+static void test_copy_with_gaps(void **state)
+{
+	static uint8_t *in[BYTES], *out[BYTES], want[BYTES];
+	struct seg from[25], to[25];
+
+	(void)state;
+	srand(6);
+	for (int round = 0; round < 300; round++) {
+		uint32_t len, room;
+
+		fill();
+		len = cut_with_gaps(src, from, in);
+		room = cut_with_gaps(dst, to, out);
+		len = len < room ? len : room;
+		memset(want, 0, sizeof(want));
+		for (uint32_t i = 0; i < len; i++)
+			want[out[i] - dst] = *in[i];
+		assert_int_equal(seg_copy(to, 25, from, 25), len);
+		assert_memory_equal(dst, want, BYTES);
+	}
+}
+
 static void test_copy_in_and_out(void **state)
 {
 	struct seg seg[PACKET_SEGS];
@@ -228,16 +264,71 @@ static void test_last_byte_is_last(void **state)
 	}
 }
 
+/* A program that polls a flag word of 2, 4 or 8 bytes. */
+struct word {
+	const uint8_t *at;
+	uint32_t len;
+	bool stop;
+	unsigned int looks;
+	unsigned int torn;
+};
+
+static void *poll_word(void *arg)
+{
+	struct word *w = arg;
+
+	while (!__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE)) {
+		uint64_t v = w->len == 2 ? __atomic_load_n((uint16_t *)w->at, __ATOMIC_RELAXED) :
+			     w->len == 4 ? __atomic_load_n((uint32_t *)w->at, __ATOMIC_RELAXED) :
+					   __atomic_load_n((uint64_t *)w->at, __ATOMIC_RELAXED);
+
+		w->torn += v && v != UINT64_MAX >> (64 - 8 * w->len);
+		__atomic_store_n(&w->looks, w->looks + 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* An aligned word at the end of a copy is seen with all of its bytes old, or all of them new. */
+static void test_words_arrive_whole(void **state)
+{
+	static const struct {
+		uint32_t len, word;
+	} cases[] = { { 2, 2 }, { 4, 4 }, { 8, 8 }, { 64, 8 }, { 66, 2 }, { 72, 8 }, { 1000, 8 } };
+	static uint8_t to[1024] __attribute__((aligned(64)));
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		const uint32_t len = cases[k].len;
+		struct word w = { .at = to + len - cases[k].word, .len = cases[k].word };
+		struct seg from = { src + 1, len }, dest = { to, len };
+		pthread_t thread;
+
+		memset(to, 0, sizeof(to));
+		assert_int_equal(pthread_create(&thread, NULL, poll_word, &w), 0);
+		/* Both threads have to run for a while, at the same time if there are two CPUs. */
+		for (unsigned int r = 0; r < 500000 ||
+		     __atomic_load_n(&w.looks, __ATOMIC_RELAXED) < 500000; r++) {
+			memset(src + 1 + len - cases[k].word, r % 2 ? 0xff : 0, cases[k].word);
+			seg_copy(&dest, 1, &from, 1);
+		}
+		__atomic_store_n(&w.stop, true, __ATOMIC_RELEASE);
+		pthread_join(thread, NULL);
+		assert_int_equal(w.torn, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_trim),
 		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_with_gaps),
 		cmocka_unit_test(test_copy_in_and_out),
 		cmocka_unit_test(test_every_tail),
 		cmocka_unit_test(test_overlap_is_harmless),
 		cmocka_unit_test(test_last_byte_is_last),
+		cmocka_unit_test(test_words_arrive_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
