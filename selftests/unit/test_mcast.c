@@ -413,6 +413,19 @@ static void test_hostile(void **state)
 	peer_fini(&peer);
 }
 
+/* Addresses of groups: ff00::/8 and 224.0.0.0/4 */
+static void test_addresses(void **state)
+{
+	(void)state;
+	for (uint32_t b = 0; b < 256; b++) {
+		const uint8_t v4[16] = { [10] = 0xff, 0xff, b, 0xe1, 0xe2, 0xe3 };
+		const uint8_t v6[16] = { b, [12] = 0xe0 };
+
+		assert_int_equal(mcast_is_group(v4), b >= 224 && b < 240);
+		assert_int_equal(mcast_is_group(v6), b == 0xff);
+	}
+}
+
 /* ORN-MC-6: members of a group, groups, memberships */
 static void test_limits(void **state)
 {
@@ -621,7 +634,8 @@ int main(void)
 		T(test_deliver), T(test_counters), T(test_groups), T(test_block),
 		T(test_block_faulty),
 		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
-		T(test_slow_member), T(test_hostile), T(test_limits), T(test_spread),
+		T(test_slow_member), T(test_hostile), T(test_limits),
+		T(test_addresses), T(test_spread),
 		READY(test_command), READY(test_flag),
 	};
 
