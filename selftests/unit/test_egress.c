@@ -605,6 +605,43 @@ static void test_mark_frames(void **state)
 	}
 }
 
+/* Each traffic class, with and without a tag: only two bits and the checksum change. */
+static void test_mark_classes(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 256 * 8; i++) {
+		bool v6 = i & 0x100, vlan = i & 0x200, any = i & 0x400;
+		bool marks = any || i & ECN_MASK;
+		uint8_t frame[ETH_BYTES + VLAN_BYTES + IPV6_BYTES] = { 0 }, want[sizeof(frame)];
+		uint8_t *ip = frame + ETH_BYTES + (vlan ? VLAN_BYTES : 0);
+		uint8_t *marked = want + (ip - frame), class = i;
+		uint16_t csum;
+
+		if (vlan)
+			be16_put(frame + 12, ETHERTYPE_VLAN);
+		be16_put(ip - 2, v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+		for (int k = 0; k < (v6 ? IPV6_BYTES : IPV4_BYTES); k++)
+			ip[k] = i + k * 37;
+		ip[0] = v6 ? 0x60 | class >> 4 : 0x45;
+		ip[1] = v6 ? (class & 0xf) << 4 | 5 : class;
+		if (!v6) {
+			memset(ip + 10, 0, 2);
+			csum = csum_fold(csum_add(0, ip, IPV4_BYTES, false));
+			memcpy(ip + 10, &csum, 2);
+		}
+		memcpy(want, frame, sizeof(frame));
+		marked[1] |= !marks ? 0 : v6 ? ECN_CE << 4 : ECN_CE;
+		if (!v6 && marks) {
+			memset(marked + 10, 0, 2);
+			csum = csum_fold(csum_add(0, marked, IPV4_BYTES, false));
+			memcpy(marked + 10, &csum, 2);
+		}
+		assert_int_equal(any ? ecn_mark_any(frame, sizeof(frame)) :
+				       ecn_mark(frame, sizeof(frame)), marks);
+		assert_memory_equal(frame, want, sizeof(frame));
+	}
+}
+
 /* Every possible checksum, also the value with two representations in ones' complement. */
 static void test_mark_checksum(void **state)
 {
@@ -734,7 +771,7 @@ int main(void)
 		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
-		TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
+		TEST(test_mark_classes), TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
