@@ -771,7 +771,8 @@ int main(void)
 		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
-		TEST(test_mark_classes), TEST(test_mark_checksum), TEST(test_check), TEST(test_switch),
+		TEST(test_mark_classes), TEST(test_mark_checksum), TEST(test_check),
+		TEST(test_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

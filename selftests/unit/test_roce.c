@@ -582,6 +582,26 @@ static void test_numbers(void **state)
 	}
 }
 
+/* A flow label has 20 bits; the traffic class above it stays as it is. */
+static void test_flow_label(void **state)
+{
+	(void)state;
+	for (uint32_t class = 0; class < 256; class++) {
+		struct packet p = sample(BTH_RC_ACK, false, false, 0), q;
+		uint8_t *bytes;
+		uint32_t len;
+
+		p.tclass = class;
+		p.flow_label = 0xfff00000 | class * 0x1001;
+		bytes = only_frame(&p, &len);
+		assert_int_equal(bytes[ETH_BYTES] >> 4, 6);
+		assert_int_equal(parse(&q, bytes, len), ROCE_PACKET);
+		assert_int_equal(q.tclass, class);
+		assert_int_equal(q.flow_label, class * 0x1001);
+		free(bytes);
+	}
+}
+
 /* The place of BTH in a frame of each length */
 static void test_bth(void **state)
 {
@@ -756,6 +776,7 @@ int main(void)
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_unknown_opcode),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_flow_label),
 		cmocka_unit_test(test_bth),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_frames_next),
