@@ -351,6 +351,54 @@ static void test_srq_gone(void **state)
 	conn_quiet(&x->tgt);
 }
 
+/* ORN-XRC-6: the CQ of the SRQ has failed. */
+static void test_cq_failed(void **state)
+{
+	struct xrc *x = *state;
+
+	post(x, 0, 1);
+	x->tgt.rcq.error = true;
+	request(x, ORNIC_WR_SEND, x->srq[0].number, 0, 0);
+	sent(x, ORNIC_WC_SEND, ORNIC_WC_REM_INV_REQ_ERR);
+	assert_int_equal(x->srq[0].wq.cons, 0);
+	assert_int_equal(x->w.dut[1].dev.cnt[CNT_remote_invalid_requests], 1);
+	x->tgt.rcq.error = false;
+}
+
+/* All packets of a message name the same SRQ. */
+static void test_srq_changes(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct packet p = { .kind = PACKET_ROCE, .npsn = 1, .psn = 10, .ackreq = true };
+		uint8_t bytes[4096] = {};
+		struct ornic_sge *sge;
+		struct xrc *x;
+
+		setup(state);
+		x = *state;
+		post(x, 0, 5);
+		sge = (void *)(dut_at(&x->w.dut[1], x->h[0].ring, 64) + 16);
+		sge->length = htole32(4096);
+		p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_FIRST;
+		p.srqn = x->srq[0].number;
+		p.mtu = qp_mtu(&x->tgt.qp);
+		p.len = p.mtu;
+		p.nseg = 1;
+		p.seg[0] = (struct seg) { bytes, p.len };
+		responder_receive(&x->tgt.qp, &p);
+		p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_LAST;
+		p.psn = 11;
+		p.srqn = x->srq[i].number;
+		responder_receive(&x->tgt.qp, &p);
+		world_run(&x->w);
+		assert_int_equal(x->tgt.qp.state, i ? ORNIC_QPS_ERR : ORNIC_QPS_RTS);
+		assert_int_equal(x->w.dut[1].dev.cnt[CNT_remote_invalid_requests], i);
+		received(x, 0, 5, i ? ORNIC_WC_WR_FLUSH_ERR : ORNIC_WC_SUCCESS);
+		assert_int_equal(x->srq[1].wq.cons, 0);
+		teardown(state);
+	}
+}
+
 /* Request the READ at @psn again. Return: payload bytes that the target sent. */
 static uint64_t read_again(struct xrc *x, uint32_t psn)
 {
@@ -388,7 +436,8 @@ int main(void)
 		XRC_TEST(test_other_domain), XRC_TEST(test_basic_srq), XRC_TEST(test_empty),
 		XRC_TEST(test_malformed), XRC_TEST(test_malformed_number),
 		XRC_TEST(test_srq_gone), XRC_TEST(test_same_domain), XRC_TEST(test_not_of_xrc),
-		XRC_TEST(test_no_domain),
+		XRC_TEST(test_no_domain), XRC_TEST(test_cq_failed),
+		cmocka_unit_test(test_srq_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
