@@ -132,6 +132,9 @@ static void test_vlan(void **state)
 	out = parse(&f, f.len);
 	assert_int_equal(out.fields, L2 | ORNIC_MATCH_VLAN);
 	assert_int_equal(be16toh(out.key.ethertype), 0x8100);
+	assert_int_equal(be16toh(out.key.vlan_tci), 7);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(out.key.src_ip[i] | out.key.dst_ip[i], 0);
 }
 
 static void test_ipv4(void **state)

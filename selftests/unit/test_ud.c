@@ -219,6 +219,27 @@ static void test_waits(void **state)
 	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
 }
 
+/* ORN-RNG-7: a receive queue asks for a doorbell only while a datagram waits. */
+static void test_waits_for_doorbell(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+
+	world_finish(&t->w, 1000000000);
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	assert_int_equal(t->b.rq.rang, 0);
+	assert_int_equal(t->b.qp.sched, QP_ASLEEP);
+	for (int i = 0; i < 2; i++)
+		post(t, &wr);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	conn_quiet(&t->b);
+	world_finish(&t->w, 1000000000);
+	conn_recv(&t->b, t->bbuf, 100, t->bkey);
+	assert_int_equal(t->b.rq.rang, 1);
+	world_run(&t->w);
+	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
+}
+
 /* Datagrams that wait are dropped with the state of the queue pair. */
 static void test_waits_no_more(void **state)
 {
@@ -507,6 +528,7 @@ static void test_send_errors(void **state)
 static void test_receive_errors(void **state)
 {
 	for (int i = 0; i < 2; i++) {
+		struct ornic_eqe e;
 		struct ends *t;
 		struct wr wr;
 
@@ -523,6 +545,7 @@ static void test_receive_errors(void **state)
 		conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
 		assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
 		assert_int_not_equal(t->b.qp.syndrome, 0);
+		assert_false(dut_event(t->b.d, &e));
 		ends_teardown(state);
 	}
 }
@@ -617,7 +640,8 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_vlan), T(test_ipv6), T(test_qkey), T(test_waits),
-		T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe), T(test_drops),
+		T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe),
+		T(test_waits_for_doorbell), T(test_drops),
 		T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
