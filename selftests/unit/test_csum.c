@@ -115,10 +115,11 @@ static struct frame build(bool vlan, bool ipv6, bool tcp, uint32_t data)
 		f.b[ip + 2] = (20 + l4len) >> 8;
 		f.b[ip + 3] = 20 + l4len;
 		f.b[ip + 9] = tcp ? 6 : 17;
+		memset(f.b + ip + 10, 0x5a, 2);
 		memset(f.b + ip + 12, 0xcd, 8);
 	}
 	for (uint32_t i = 0; i < l4len; i++)
-		f.b[f.l4 + i] = i * 3;
+		f.b[f.l4 + i] = i * 3 + 1;
 	f.field = f.l4 + (tcp ? 16 : 6);
 	f.len = f.l4 + l4len;
 	return f;
@@ -238,6 +239,30 @@ static void test_most_pieces(void **state)
 	}
 }
 
+/* Pieces with other bytes between them, the last one with more bytes than the packet */
+static void test_scattered_pieces(void **state)
+{
+	enum { PIECES = 5, PART = 11 };
+
+	(void)state;
+	for (uint32_t more = 0; more < 9; more++) {
+		struct frame f = build(false, false, false, PIECES * PART);
+		uint8_t memory[2 * PIECES * PART], hdr[100];
+		struct seg seg[PIECES];
+
+		memset(memory, 0x77, sizeof(memory));
+		for (uint32_t i = 0; i < PIECES; i++) {
+			seg[i] = (struct seg) { memory + 2 * i * PART, PART };
+			memcpy(seg[i].ptr, f.b + f.l4 + 8 + i * PART, PART);
+		}
+		seg[PIECES - 1].len += more;
+		memcpy(hdr, f.b, f.l4 + 8);
+		assert_true(csum_fill(hdr, f.l4 + 8, seg, PIECES));
+		memcpy(f.b, hdr, f.l4 + 8);
+		assert_true(l4_ok(&f, false, false));
+	}
+}
+
 static void test_padding_is_not_summed(void **state)
 {
 	struct frame f = build(false, false, false, 3);
@@ -302,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_every_header_length),
 		cmocka_unit_test(test_every_ip_length),
 		cmocka_unit_test(test_most_pieces),
+		cmocka_unit_test(test_scattered_pieces),
 		cmocka_unit_test(test_padding_is_not_summed),
 		cmocka_unit_test(test_zero_udp_checksum_is_ones),
 		cmocka_unit_test(test_not_understood),
