@@ -426,6 +426,21 @@ static void test_addresses(void **state)
 	}
 }
 
+/* A host cannot know the salts, from which the buckets follow: they are random. */
+static void test_salts(void **state)
+{
+	static struct mcast m[2];
+
+	(void)state;
+	mcast_init(&m[0]);
+	mcast_init(&m[1]);
+	assert_true(m[0].salt[0] != m[1].salt[0]);
+	assert_true(m[0].salt[1] != m[1].salt[1]);
+	assert_true(m[0].salt[0] != m[0].salt[1]);
+	mcast_fini(&m[0]);
+	mcast_fini(&m[1]);
+}
+
 /* ORN-MC-6: members of a group, groups, memberships */
 static void test_limits(void **state)
 {
@@ -635,7 +650,7 @@ int main(void)
 		T(test_block_faulty),
 		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
 		T(test_slow_member), T(test_hostile), T(test_limits),
-		T(test_addresses), T(test_spread),
+		T(test_addresses), T(test_salts), T(test_spread),
 		READY(test_command), READY(test_flag),
 	};
 
