@@ -278,10 +278,14 @@ static void *poll_word(void *arg)
 	struct word *w = arg;
 
 	while (!__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE)) {
-		uint64_t v = w->len == 2 ? __atomic_load_n((uint16_t *)w->at, __ATOMIC_RELAXED) :
-			     w->len == 4 ? __atomic_load_n((uint32_t *)w->at, __ATOMIC_RELAXED) :
-					   __atomic_load_n((uint64_t *)w->at, __ATOMIC_RELAXED);
+		uint64_t v;
 
+		if (w->len == 2)
+			v = __atomic_load_n((uint16_t *)w->at, __ATOMIC_RELAXED);
+		else if (w->len == 4)
+			v = __atomic_load_n((uint32_t *)w->at, __ATOMIC_RELAXED);
+		else
+			v = __atomic_load_n((uint64_t *)w->at, __ATOMIC_RELAXED);
 		w->torn += v && v != UINT64_MAX >> (64 - 8 * w->len);
 		__atomic_store_n(&w->looks, w->looks + 1, __ATOMIC_RELAXED);
 	}

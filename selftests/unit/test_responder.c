@@ -938,10 +938,10 @@ static void test_opcodes(void **state)
 		assert_non_null(op);
 		assert_true(op->known);
 		assert_int_equal(op->request, known[i].request);
-		assert_int_equal(op->first, strchr(known[i].is, 'f') != NULL);
-		assert_int_equal(op->last, strchr(known[i].is, 'l') != NULL);
-		assert_int_equal(op->imm, strchr(known[i].is, 'i') != NULL);
-		assert_int_equal(op->inv, strchr(known[i].is, 'v') != NULL);
+		assert_int_equal(op->first, !!strchr(known[i].is, 'f'));
+		assert_int_equal(op->last, !!strchr(known[i].is, 'l'));
+		assert_int_equal(op->imm, !!strchr(known[i].is, 'i'));
+		assert_int_equal(op->inv, !!strchr(known[i].is, 'v'));
 	}
 }
 
