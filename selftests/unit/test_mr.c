@@ -266,6 +266,8 @@ static void test_sge_wraps(void **state)
 
 	assert_int_equal(data_gather(&qp, &sge, 1, 64, 8, seg, &got, &syndrome), -EACCES);
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_RANGE);
+}
+
 /* Describe @mr by another key. Remove it with table_del(). */
 static uint32_t add(struct fixture *f, struct mr *mr)
 {

@@ -412,36 +412,6 @@ static void test_most_pieces(void **state)
 	}
 }
 
-/* A frame in more pieces than a packet has room for is dropped and counted. */
-static void test_too_many_pieces(void **state)
-{
-	enum { MOST = PACKET_SEGS - 4, PART = 10 };
-	struct fixture *f = *state;
-	uint32_t packets = f->e.pool.nfree;
-
-	for (uint32_t n = MOST; n <= MOST + 2; n++) {
-		uint8_t *p = frame(f, n * PART);
-		struct raw_wqe *w = post(f, n * PART, 0, n);
-		struct ornic_sge *sge = (void *)w->rest;
-
-		for (uint32_t i = 0; i < n; i++) {
-			sge[i].addr = htole64(f->a.tx + i * PART);
-			sge[i].length = htole32(PART);
-		}
-		post_rx(f, BUF);
-		if (n == MOST) {
-			check_passes(f, p, n * PART);
-			continue;
-		}
-		run(f);
-		expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-		expect_nothing(&f->b);
-		assert_int_equal(f->a.n.dev.cnt[CNT_tx_drop], n - MOST);
-		assert_int_equal(f->a.n.dev.cnt[CNT_tx_packets], 1);
-		assert_int_equal(f->e.pool.nfree, packets);
-	}
-}
-
 /* More inline bytes than a packet has memory of its own (ORN-ETH-3, ORN-ETH-5, ORN-ETH-11) */
 static void test_much_inline(void **state)
 {
@@ -1014,7 +984,6 @@ int main(void)
 		TEST(test_unsignaled),
 		TEST(test_csum_partial),
 		TEST(test_csum_anywhere), TEST(test_most_pieces),
-		TEST(test_too_many_pieces),
 		TEST(test_much_inline),
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),

@@ -586,17 +586,20 @@ static void test_not_waiting(void **state)
 	close(peer.fd);
 }
 
-/* Send a packet of @nseg segments, of four bytes each. */
+/* Bytes of a segment: a packet with all its segments is short, so it waits for others. */
+#define SEG_BYTES	3
+
+/* Send a packet of @nseg segments. */
 static void send_segs(struct fixture *f, enum packet_kind kind, uint8_t opcode, uint8_t *bytes,
 		      uint32_t nseg)
 {
-	struct packet *p = roce(f, bytes, 4 * nseg);
+	struct packet *p = roce(f, bytes, SEG_BYTES * nseg);
 
 	p->kind = kind;
 	p->opcode = opcode;
 	p->nseg = nseg;
 	for (uint32_t i = 0; i < nseg; i++)
-		p->seg[i] = (struct seg) { bytes + 4 * i, 4 };
+		p->seg[i] = (struct seg) { bytes + SEG_BYTES * i, SEG_BYTES };
 	switch_send(f->device, p);
 	switch_drain(f->sw);
 }
@@ -617,7 +620,7 @@ static void test_many_pieces(void **state)
 	struct fixture *f = *state;
 	struct peer peer = udp_peer_of(f, true);
 	const struct uplink_stats *stats = uplink_stats(f->up[0]);
-	uint8_t bytes[4 * PACKET_SEGS], got[FRAME_MAX];
+	uint8_t bytes[SEG_BYTES * PACKET_SEGS], got[FRAME_MAX];
 
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
 	memcpy(bytes + 6, device_mac, 6);
@@ -637,8 +640,8 @@ static void test_many_pieces(void **state)
 		switch_flush(f->sw);
 		assert_int_equal(stats->tx_frames - sent, n + 1);
 		for (uint32_t j = 0; j < n; j++) {
-			assert_int_equal(peer_receive(&peer, got), 4 * nseg[j]);
-			assert_memory_equal(got, bytes, 4 * nseg[j]);
+			assert_int_equal(peer_receive(&peer, got), SEG_BYTES * nseg[j]);
+			assert_memory_equal(got, bytes, SEG_BYTES * nseg[j]);
 		}
 		assert_true(peer_receive(&peer, got) > 0);
 	}
