@@ -375,18 +375,24 @@ static uint64_t count(struct fix *t, enum counter c)
 	return t->w.dut[0].dev.cnt[c];
 }
 
-/* A WRITE of a few bytes, with or without a congestion mark. */
-static void marked_write(struct fix *t, uint32_t psn, uint8_t ecn)
+static const uint8_t written[8] = { 1 };
+
+/* A WRITE of a few bytes, with or without a congestion mark; see written. */
+static struct packet *write_packet(struct fix *t, uint32_t psn, uint8_t ecn)
 {
-	static const uint8_t data[8] = { 1 };
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_WRITE_ONLY, psn);
 
 	p->opcode |= t->c.qp.type == ORNIC_QPT_UC ? BTH_TRANSPORT_UC : BTH_TRANSPORT_RC;
 	p->tclass = ecn;
 	p->va = t->buf;
 	p->rkey = t->key;
-	p->dmalen = sizeof(data);
-	peer_send(&t->peer, p, data, sizeof(data));
+	p->dmalen = sizeof(written);
+	return p;
+}
+
+static void marked_write(struct fix *t, uint32_t psn, uint8_t ecn)
+{
+	peer_send(&t->peer, write_packet(t, psn, ecn), written, sizeof(written));
 }
 
 static void cnp_in(struct fix *t)
@@ -417,6 +423,7 @@ static void test_format(void **state)
 
 		marked_write(&t, 200 + v6, ECN_CE);
 		s = peer_expect(&t.peer, BTH_CNP, 0, 1);
+		assert_int_equal(s->p.mtu, 1024);
 		if (v6) {
 			memcpy(s->p.sgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 1 }, 16);
 			memcpy(s->p.dgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 2 }, 16);
@@ -488,10 +495,10 @@ static void test_spacing(void **state)
 		world_spend(30 * US);
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 31);
-		world_pass(&t.w, 49 * US);
+		world_pass(&t.w, 50 * US - 1);
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 31);
-		world_pass(&t.w, 1 * US);
+		world_pass(&t.w, 1);
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 32);
 		t.w.e.cc.on = false;
@@ -502,6 +509,43 @@ static void test_spacing(void **state)
 		assert_int_equal(t.c.qp.resp.epsn, psn);
 		fix_fini(&t);
 	}
+}
+
+/* If no packet is free for a CNP, the next mark causes one. Only connections in use send CNPs. */
+static void test_not_sent(void **state)
+{
+	struct packet *p;
+	struct fix t;
+
+	(void)state;
+	fix_init(&t, ORNIC_QPT_UC);
+	p = write_packet(&t, 200, ECN_CE);
+	p->len = sizeof(written);
+	p->nseg = 1;
+	p->seg[0] = (struct seg){ (uint8_t *)written, sizeof(written) };
+	switch_send(t.peer.port, p);
+	world_starve(&t.w);
+	assert_int_equal(count(&t, CNT_ecn_marked), 1);
+	assert_int_equal(count(&t, CNT_cnp_sent), 0);
+	marked_write(&t, 201, ECN_CE);
+	assert_int_equal(count(&t, CNT_cnp_sent), 1);
+	peer_expect(&t.peer, BTH_CNP, 0, 1);
+	world_pass(&t.w, 50 * US);
+	qp_set_state(&t.c.qp, ORNIC_QPS_ERR);
+	marked_write(&t, 202, ECN_CE);
+	assert_int_equal(count(&t, CNT_ecn_marked), 3);
+	assert_int_equal(count(&t, CNT_cnp_sent), 1);
+	fix_fini(&t);
+
+	fix_init(&t, ORNIC_QPT_UD);
+	conn_rts(&t.c);
+	p = peer_packet(&t.peer, &t.c, BTH_UD_SEND_ONLY, 0);
+	p->tclass = ECN_CE;
+	peer_send(&t.peer, p, NULL, 0);
+	assert_int_equal(count(&t, CNT_ecn_marked), 1);
+	assert_int_equal(count(&t, CNT_cnp_sent), 0);
+	peer_quiet(&t.peer);
+	fix_fini(&t);
 }
 
 /* Packets are sent as ECN-capable if congestion control is on, except answers without data. */
@@ -758,6 +802,12 @@ static void test_remote(void **state)
 		world_finish(&t.w, 1000000 * US);
 		assert_int_equal(got(&t, from), 8 * BUF);
 	}
+	/* A lower one limits the connection from now on, in ns << 20 per byte. */
+	assert_int_equal(t.c.qp.rate.net_cost, (8ull << 20) / 10 + 1);
+	for (int i = 0; i < 2; i++) {
+		set_param(&t, "rp_max_rate", 100);
+		assert_int_equal(t.c.qp.rate.net_cost, 80ull << 20);
+	}
 	fix_fini(&t);
 }
 
@@ -767,7 +817,8 @@ int main(void)
 		cmocka_unit_test(test_model), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_min_rate), cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
-		cmocka_unit_test(test_spacing), cmocka_unit_test(test_ect),
+		cmocka_unit_test(test_spacing), cmocka_unit_test(test_not_sent),
+		cmocka_unit_test(test_ect),
 		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_remote),
 		cmocka_unit_test(test_max_rate_changes), cmocka_unit_test(test_time_reset_raised),

@@ -206,18 +206,6 @@ static void test_extremes(void **state)
 		assert_true(rate_open(&r, &ts, now));
 		rate_charge(&r, 0, RATE_MAX_BYTES, now);
 	}
-	/* Invalid codes, and rates of the port's rate or above, cause no delay. */
-	for (int code = 0; code < 256; code++) {
-		if (code >= ORNIC_RATE_2_5_GBPS && code <= ORNIC_RATE_80_GBPS)
-			continue;
-		if (code == ORNIC_RATE_14_GBPS || code == ORNIC_RATE_56_GBPS ||
-		    code == ORNIC_RATE_25_GBPS || code == ORNIC_RATE_28_GBPS ||
-		    code == ORNIC_RATE_50_GBPS)
-			continue;
-		rate_charge(&r, code, RATE_MAX_BYTES, now);
-		assert_int_equal(r.limit_debt.due, now);
-		assert_int_equal(r.path.due, now);
-	}
 	/* The lower of two rates counts. */
 	rate_charge(&r, ORNIC_RATE_2_5_GBPS, 1000000, now);
 	assert_in_range(r.path.due - now, 3200000, 3200010);
@@ -231,6 +219,159 @@ static void test_extremes(void **state)
 	assert_int_equal(r.limit_debt.due - now, 1000000);
 	assert_false(rate_open(&r, &ts, now));
 	assert_int_equal(timers_next(&ts, now), 750000);
+	rate_stop(&r, &ts);
+	timers_fini(&ts);
+}
+
+/*
+ * Mbit/s of each code of a static rate (IBTA volume 1, 9.11.1 and the Linux kernel); 0 for rates of
+ * the port's rate or above, and for invalid codes: they cause no delay.
+ */
+static const uint32_t static_mbps[256] = {
+	[ORNIC_RATE_2_5_GBPS] = 2500, [ORNIC_RATE_5_GBPS] = 5000, [ORNIC_RATE_10_GBPS] = 10000,
+	[ORNIC_RATE_20_GBPS] = 20000, [ORNIC_RATE_30_GBPS] = 30000, [ORNIC_RATE_40_GBPS] = 40000,
+	[ORNIC_RATE_60_GBPS] = 60000, [ORNIC_RATE_80_GBPS] = 80000, [ORNIC_RATE_14_GBPS] = 14062,
+	[ORNIC_RATE_25_GBPS] = 25781, [ORNIC_RATE_28_GBPS] = 28125, [ORNIC_RATE_50_GBPS] = 53125,
+	[ORNIC_RATE_56_GBPS] = 56250,
+};
+
+/* RATE_MAX_BYTES at a rate take this time, ns, rounded up */
+static uint64_t most_ns(uint64_t kbps)
+{
+	return (8000000ull * RATE_MAX_BYTES + kbps - 1) / kbps;
+}
+
+/* ORN-QP-41, 42: what a packet costs at each static rate, and at limits of all sizes */
+static void test_costs(void **state)
+{
+	static const uint32_t kbps[] = { 1, 3, 8000, 1234567, 40000001, RATE_MAX_KBPS };
+	const uint64_t now = 5 * NS;
+	struct timers ts;
+	struct rate r;
+
+	(void)state;
+	for (int code = 0; code < 256; code++) {
+		uint64_t mbps = static_mbps[code];
+
+		rate_begin(&r, &ts);
+		rate_charge(&r, code, RATE_MAX_BYTES, now);
+		if (r.path.due - now != (mbps ? most_ns(mbps * 1000) : 0))
+			fail_msg("code %d: %llu ns", code, (unsigned long long)(r.path.due - now));
+		assert_int_equal(r.limit_debt.due, now);
+		assert_int_equal(r.net_debt.due, now);
+		timers_fini(&ts);
+	}
+	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
+		rate_begin(&r, &ts);
+		rate_set(&r, kbps[i], 0, 0, FRAME, now);
+		rate_pace(&r, kbps[i], now, UINT64_MAX);
+		rate_charge(&r, 0, RATE_MAX_BYTES, now);
+		assert_int_equal(r.limit_debt.due - now, most_ns(kbps[i]));
+		assert_int_equal(r.net_debt.due - now, most_ns(kbps[i]));
+		assert_int_equal(r.path.due, now);
+		timers_fini(&ts);
+	}
+}
+
+/* Bytes that take half of the burst to a remote peer, rounded down; 0 with any other limit */
+static void test_most(void **state)
+{
+	static const uint32_t sizes[][2] = {
+		{ 0, PACKET_MAX_PAYLOAD }, { 1000, 6 }, { 1000000, 6250 }, { 10000000, 62499 },
+		{ 10485000, 65531 }, { 11000000, PACKET_MAX_PAYLOAD },
+	};
+	struct timers ts;
+	struct rate r;
+
+	(void)state;
+	rate_begin(&r, &ts);
+	assert_int_equal(r.most, PACKET_MAX_PAYLOAD);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		rate_remote(&r, true, sizes[i][0], 0);
+		assert_int_equal(r.most, sizes[i][1]);
+		rate_pace(&r, RATE_MAX_KBPS, 0, 0);
+		assert_int_equal(r.most, 0);
+		rate_pace(&r, 0, 0, 0);
+		assert_int_equal(r.most, sizes[i][1]);
+		rate_set(&r, RATE_MAX_KBPS, 0, 0, FRAME, 0);
+		assert_int_equal(r.most, 0);
+		rate_set(&r, 0, 0, 0, FRAME, 0);
+		assert_int_equal(r.most, sizes[i][1]);
+	}
+	timers_fini(&ts);
+}
+
+/*
+ * The burst beyond one packet, as a time, and the wait after 200 ms: until half of that time is
+ * available, at most half of RATE_BURST_NS.
+ */
+static void test_waits(void **state)
+{
+	static const struct {
+		uint32_t burst, packet;
+		uint64_t slack, wait;
+	} bursts[] = {		/* at 8 Mbit/s a byte takes 1 us */
+		{ 0, 0, 500000, 199750000 },
+		{ 0, 100, 500000, 199750000 },
+		{ FRAME - 1, 0, 0, 200000000 },
+		{ FRAME, 0, 0, 200000000 },
+		{ FRAME + 2, 0, 2000, 199999000 },
+		{ FRAME + 2, 100, 1402000, 198848000 },
+		{ 100, 100, 0, 200000000 },
+		{ 100000, FRAME, 98500000, 101750000 },
+	};
+	const uint64_t now = 5 * NS;
+	struct timers ts;
+	struct rate r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+		uint64_t due = now + 200000000;
+
+		rate_begin(&r, &ts);
+		rate_set(&r, 8000, bursts[i].burst, bursts[i].packet, FRAME, now);
+		assert_int_equal(r.kbps, 8000);
+		assert_int_equal(r.burst, bursts[i].burst);
+		assert_int_equal(r.packet, bursts[i].packet);
+		assert_int_equal(r.slack, bursts[i].slack);
+		rate_charge(&r, 0, 200000, now);
+		assert_true(rate_open(&r, &ts, due - bursts[i].slack));
+		assert_false(rate_waits(&r));
+		assert_false(rate_open(&r, &ts, now));
+		assert_int_equal(timers_next(&ts, now), bursts[i].wait);
+		rate_stop(&r, &ts);
+		/* a smaller burst, and another rate: the next packet may go at once */
+		rate_set(&r, 8000, 1, 1, FRAME, now);
+		assert_int_equal(r.limit_debt.due, bursts[i].slack ? now : due);
+		timers_fini(&ts);
+	}
+	/* congestion control, a path; the last of all three, but no later than the next change */
+	rate_begin(&r, &ts);
+	rate_pace(&r, 8000, now, UINT64_MAX);
+	rate_charge(&r, 0, 1000, now);
+	assert_true(rate_open(&r, &ts, now + 900000));
+	assert_false(rate_open(&r, &ts, now + 899999));
+	assert_int_equal(timers_next(&ts, now), 950000);
+	rate_stop(&r, &ts);
+	r.path.due = now + 2000000;
+	assert_true(rate_open(&r, &ts, now + 1500000));
+	assert_false(rate_open(&r, &ts, now + 1499999));
+	assert_int_equal(timers_next(&ts, now), 1750000);
+	rate_stop(&r, &ts);
+	rate_pace(&r, 8000, now, now + 7);
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), 7);
+	/* A wait goes on when another packet is tried. */
+	rate_pace(&r, 8000, now, now + 3);
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), 7);
+	rate_stop(&r, &ts);
+	/* A limit whose time is just over adds nothing to the wait for the others. */
+	rate_pace(&r, 0, now, 0);
+	r.net_debt.due = now + RATE_PACE_NS;
+	r.limit_debt.due = now + r.slack;
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), 1750000);
 	rate_stop(&r, &ts);
 	timers_fini(&ts);
 }
@@ -756,7 +897,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accuracy), cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_extremes), cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_extremes), cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_most), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_pace_switched), cmocka_unit_test(test_lowered),
 		cmocka_unit_test(test_static_switched), cmocka_unit_test(test_static_rc),
 		cmocka_unit_test(test_static_uc), cmocka_unit_test(test_static_read),
