@@ -20,14 +20,11 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
 
 	if (r->head == r->tail)
 		return;
-	if (!w->status) {
-		w->status = status;
-		w->syndrome = syndrome;
-	}
+	w->status = status;
+	w->syndrome = syndrome;
 	if (r->cur == r->head)
 		r->cur++;
 	r->head++;
-	syndrome = w->syndrome;
 	complete_send(qp, w);
 	qp_fail(qp, 0, syndrome, w->index);
 }
@@ -264,7 +261,6 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	requester_acked(qp, seq);
 	if (qp->state == ORNIC_QPS_ERR)
 		return;
-	w = oldest_read(r);
 	if (!w || !w->sent || seq != w->psn + w->got)
 		return;
 	if (bth_operation(p->opcode) == BTH_RC_ATOMIC_ACK)
@@ -276,7 +272,6 @@ static void response_receive(struct qp *qp, uint32_t seq, const struct packet *p
 	if (!w->status)
 		advance(qp, w->psn + w->got);
 	requester_retire(qp);
-	engine_activate(qp->dev->engine, qp);
 }
 
 void requester_receive(struct qp *qp, const struct packet *p)
