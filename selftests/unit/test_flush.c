@@ -392,6 +392,9 @@ static void test_requests(void **state)
 		conn_expect(&t->c, &t->c.hscq, i, i < 2 ? ORNIC_WC_FLUSH : ORNIC_WC_ATOMIC_WRITE,
 			    ORNIC_WC_SUCCESS);
 	}
+	assert_int_equal(t->c.qp.req.una, t->c.qp.req.sent_psn);
+	assert_int_equal(t->c.qp.req.reads, 0);
+	assert_int_equal(t->c.qp.req.unread, 0);
 }
 
 /* ORN-WQE-4: an answer of another kind, or with data */

@@ -22,6 +22,7 @@
 #define TIMEOUT	(4096ull << 14)
 #define BUF	(10u << 20)
 #define MTU	1024
+#define LONG	(2 * MTU + 10)
 
 static int setup(void **state)
 {
@@ -69,6 +70,18 @@ static void atomic_resp(struct script *t, uint32_t psn, uint64_t value)
 static void expect(struct script *t, uint32_t index, uint8_t opcode, uint8_t status)
 {
 	conn_expect(&t->c, &t->c.hscq, index, opcode, status);
+}
+
+/* The requester waits for no answer, so its limit of READs and atomics is free. */
+static void expect_no_reads(struct script *t)
+{
+	assert_int_equal(t->c.qp.req.reads, 0);
+	assert_int_equal(t->c.qp.req.unread, 0);
+}
+
+static uint64_t count(struct script *t, enum counter c)
+{
+	return t->c.d->dev.cnt[c];
 }
 
 /* Segmentation, headers and PSNs across the wrap; completion at the ACK, not before (ORN-CQ-9). */
@@ -454,6 +467,9 @@ static void test_read_loss(void **state)
 	expect(t, 0, ORNIC_WC_RDMA_READ, 0);
 	check(dut_at(t->c.d, t->buf, 4 * MTU + 7), 4 * MTU + 7, 2);
 	assert_int_equal(*dut_at(t->c.d, t->buf + 4 * MTU + 7, 1), 0);
+	assert_int_equal(count(t, CNT_implied_nak), 1);
+	assert_int_equal(count(t, CNT_ack_timeouts), 1);
+	expect_no_reads(t);
 }
 
 /*
@@ -589,6 +605,30 @@ static void test_nak_of_the_unsent(void **state)
 	expect(t, 0, ORNIC_WC_SEND, 0);
 }
 
+/* A late answer acknowledges the requests before the oldest READ, although none is in flight. */
+static void test_answer_acks(void **state)
+{
+	struct script *t = *state;
+
+	post(t, ORNIC_WR_SEND, 5, 0);
+	for (int i = 0; i < 2; i++)
+		post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	peer_ack(&t->peer, &t->c, P(0), AETH_RNR_NAK | 12);
+	late_response(t, P(2));
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	conn_quiet(&t->c);
+	assert_int_equal(count(t, CNT_implied_nak), 0);
+	t->peer.next = t->peer.nin;
+	world_pass(&t->w, 640000);
+	for (int i = 1; i < 3; i++) {
+		peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(i), 1);
+		late_response(t, P(i));
+		expect(t, i, ORNIC_WC_RDMA_READ, 0);
+	}
+	peer_quiet(&t->peer);
+	expect_no_reads(t);
+}
+
 static void late_ack(struct script *t, uint32_t psn, uint8_t aeth)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_ACK, psn);
@@ -686,54 +726,65 @@ static void test_atomics(void **state)
 	atomic_resp(t, P(1), 99);
 	expect(t, 1, ORNIC_WC_FETCH_ADD, 0);
 	assert_int_equal(le64toh(*(uint64_t *)dut_at(t->c.d, t->buf, 8)), 99);
+	assert_int_equal(count(t, CNT_implied_nak), 1);
+	expect_no_reads(t);
 }
 
 /* ORN-WQE-4: malformed responses */
 static void test_bad_response(void **state)
 {
 	static const struct {
-		uint8_t opcode;
-		uint32_t npsn, len;
+		uint8_t request, opcode;
+		uint32_t npsn, len, mtu;
 	} bad[] = {
-		{ BTH_RC_READ_RESP_ONLY, 1, MTU },
-		{ BTH_RC_READ_RESP_FIRST, 1, MTU - 1 },
-		{ BTH_RC_READ_RESP_FIRST, 1, MTU + 1 },
-		{ BTH_RC_READ_RESP_LAST, 3, 2 * MTU + 11 },
-		{ BTH_RC_READ_RESP_LAST, 3, 2 * MTU + 9 },
-		{ BTH_RC_READ_RESP_MIDDLE, 3, 3 * MTU },
-		{ BTH_RC_READ_RESP_LAST, 4, 3 * MTU + 10 },
-		{ BTH_RC_ATOMIC_ACK, 1, 0 },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_ONLY, 1, MTU, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_FIRST, 1, MTU - 1, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_FIRST, 1, MTU + 1, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_FIRST, 2, 2 * MTU, MTU / 2 },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 3, LONG, 2 * MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 3, LONG + 1, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 3, LONG - 1, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 1, LONG, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_MIDDLE, 3, 3 * MTU, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_MIDDLE, 3, LONG, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_MIDDLE, 4, 4 * MTU, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 4, 3 * MTU + 10, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_READ_RESP_LAST, 4, LONG, MTU },
+		{ ORNIC_WR_RDMA_READ, BTH_RC_ATOMIC_ACK, 1, 0, MTU },
+		{ ORNIC_WR_COMP_SWAP, BTH_RC_READ_RESP_ONLY, 1, LONG, MTU },
+		{ ORNIC_WR_FETCH_ADD, BTH_RC_READ_RESP_ONLY, 1, 8, MTU },
 	};
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct packet *p;
 		struct script *t;
 
 		setup(state);
 		t = *state;
-		post(t, ORNIC_WR_RDMA_READ, 2 * MTU + 10, 0);
-		read_resp(t, bad[i].opcode, P(0), bad[i].npsn, 0, bad[i].len);
-		expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_BAD_RESP_ERR);
+		post(t, bad[i].request, bad[i].request == ORNIC_WR_RDMA_READ ? LONG : 8, 0);
+		p = peer_packet(&t->peer, &t->c, bad[i].opcode, P(0));
+		p->npsn = bad[i].npsn;
+		p->mtu = bad[i].mtu;
+		peer_send(&t->peer, p, t->data, bad[i].len);
+		expect(t, 0, bad[i].request == ORNIC_WR_RDMA_READ ? ORNIC_WC_RDMA_READ :
+			     bad[i].request == ORNIC_WR_COMP_SWAP ? ORNIC_WC_COMP_SWAP :
+			     ORNIC_WC_FETCH_ADD, ORNIC_WC_BAD_RESP_ERR);
 		assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | bad[i].opcode);
 		script_teardown(state);
 	}
-}
-
-static void test_bad_atomic_response(void **state)
-{
-	struct script *t = *state;
-
-	post(t, ORNIC_WR_FETCH_ADD, 8, 0);
-	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 8);
-	expect(t, 0, ORNIC_WC_FETCH_ADD, ORNIC_WC_BAD_RESP_ERR);
 }
 
 /* ORN-WQE-4, ORN-QP-4: the status of each NAK; the failed work request first, then the rest */
 static void test_nak_status(void **state)
 {
-	static const uint8_t nak[][2] = {
-		{ NAK_INVALID_REQUEST, ORNIC_WC_REM_INV_REQ_ERR },
-		{ NAK_REMOTE_ACCESS, ORNIC_WC_REM_ACCESS_ERR },
-		{ NAK_REMOTE_OPERATIONAL, ORNIC_WC_REM_OP_ERR },
+	static const struct {
+		uint8_t code, status;
+		uint32_t invalid, access;
+	} nak[] = {
+		{ NAK_INVALID_REQUEST, ORNIC_WC_REM_INV_REQ_ERR, 1, 0 },
+		{ NAK_REMOTE_ACCESS, ORNIC_WC_REM_ACCESS_ERR, 0, 1 },
+		{ NAK_REMOTE_OPERATIONAL, ORNIC_WC_REM_OP_ERR, 0, 0 },
 	};
 
 	for (uint32_t i = 0; i < 3; i++) {
@@ -743,12 +794,14 @@ static void test_nak_status(void **state)
 		t = *state;
 		for (int j = 0; j < 4; j++)
 			post(t, ORNIC_WR_SEND, 10, 0);
-		peer_ack(&t->peer, &t->c, P(1), NAK(nak[i][0]));
+		peer_ack(&t->peer, &t->c, P(1), NAK(nak[i].code));
 		expect(t, 0, ORNIC_WC_SEND, 0);
-		expect(t, 1, ORNIC_WC_SEND, nak[i][1]);
+		expect(t, 1, ORNIC_WC_SEND, nak[i].status);
 		expect(t, 2, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
 		expect(t, 3, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
-		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | nak[i][0]);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | nak[i].code);
+		assert_int_equal(count(t, CNT_remote_invalid_requests), nak[i].invalid);
+		assert_int_equal(count(t, CNT_remote_access_errors), nak[i].access);
 		post(t, ORNIC_WR_RDMA_WRITE, 0, 0);	/* the drain work request */
 		expect(t, 4, ORNIC_WC_RDMA_WRITE, ORNIC_WC_WR_FLUSH_ERR);
 		script_teardown(state);
@@ -919,7 +972,10 @@ static void test_local_error_late(void **state)
 {
 	struct script *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND };
-	struct wr rd = { .opcode = ORNIC_WR_RDMA_READ, .rkey = 1 };
+	static const uint8_t reads[][2] = {
+		{ ORNIC_WR_RDMA_READ, ORNIC_WC_RDMA_READ },
+		{ ORNIC_WR_FETCH_ADD, ORNIC_WC_FETCH_ADD },
+	};
 
 	wr_sge(&wr, t->buf, 65536, t->key);
 	wr_sge(&wr, t->buf, 10, 0xbad);
@@ -927,15 +983,22 @@ static void test_local_error_late(void **state)
 	world_run(&t->w);
 	peer_expect(&t->peer, BTH_RC_SEND_FIRST, P(0), 64);
 	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR);
-	script_teardown(state);
-	setup(state);
-	t = *state;
-	wr_sge(&rd, t->buf, 10, dut_key(t->c.d, NULL, t->buf, 10, 0));
-	conn_send(&t->c, &rd);
-	world_run(&t->w);
-	read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 10);
-	expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_LOC_PROT_ERR);
-	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_ACCESS);
+	for (int i = 0; i < 2; i++) {
+		struct wr rd = { .opcode = reads[i][0], .rkey = 1 };
+
+		script_teardown(state);
+		setup(state);
+		t = *state;
+		wr_sge(&rd, t->buf, 8, dut_key(t->c.d, NULL, t->buf, 8, 0));
+		conn_send(&t->c, &rd);
+		world_run(&t->w);
+		if (i)
+			atomic_resp(t, P(0), 1);
+		else
+			read_resp(t, BTH_RC_READ_RESP_ONLY, P(0), 1, 0, 8);
+		expect(t, 0, reads[i][1], ORNIC_WC_LOC_PROT_ERR);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_ACCESS);
+	}
 }
 
 /* ORN-QP-16: SQD finishes started requests, reports it once, starts no other; RTS continues */
@@ -987,15 +1050,59 @@ static void test_window(void **state)
 		expect(t, i, ORNIC_WC_SEND, 0);
 }
 
-/* A peer behind a network gets at most as many bytes at once as its buffers may hold. */
-static void test_remote_window(void **state)
+/* The ACK arrives while the rate limit delays the next message. */
+static void test_acked_while_limited(void **state)
+{
+	struct script *t = *state;
+
+	qp_set_rate(&t->c.qp, 8000, 1, 1);	/* a byte takes 1 us */
+	for (int i = 0; i < 3; i++)
+		post(t, ORNIC_WR_SEND, 10, 0);
+	for (int i = 0; i < 3; i++) {
+		peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(i), 1);
+		peer_quiet(&t->peer);
+		peer_ack(&t->peer, &t->c, P(i), ACK);
+		expect(t, i, ORNIC_WC_SEND, 0);
+		world_pass(&t->w, 10000000);
+	}
+	peer_quiet(&t->peer);
+	conn_quiet(&t->c);
+}
+
+/* Move the peer behind a network. */
+static void move_away(struct script *t)
 {
 	static const uint8_t elsewhere[6] = { 2, 0xee };
-	struct script *t = *state;
 
 	switch_port_set_mac(t->peer.port, elsewhere);
 	switch_port_set_promisc(t->peer.port, true);
 	assert_int_equal(cc_set(&t->w.e.cc, "rp_max_rate", 0), 0);
+}
+
+/* The answer to a READ is lost while a long message waits for its window. */
+static void test_implied_nak_in_message(void **state)
+{
+	struct script *t = *state;
+
+	move_away(t);
+	for (int i = 0; i < 2; i++)
+		post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
+	t->peer.next = t->peer.nin;
+	late_response(t, P(1));
+	world_run(&t->w);
+	assert_int_equal(count(t, CNT_implied_nak), 1);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
+	peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
+	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(2), 32);
+}
+
+/* A peer behind a network gets at most as many bytes at once as its buffers may hold. */
+static void test_remote_window(void **state)
+{
+	struct script *t = *state;
+
+	move_away(t);
 	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
 	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(0), 32);
 	for (int i = 1; i < 4; i++)
@@ -1027,13 +1134,14 @@ int main(void)
 		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
-		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_atomics),
-		cmocka_unit_test(test_bad_response), T(test_bad_atomic_response),
+		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_answer_acks),
+		T(test_atomics),
+		cmocka_unit_test(test_bad_response),
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
 		T(test_no_rd_atomic), T(test_no_packets),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
-		T(test_remote_window),
+		T(test_acked_while_limited), T(test_implied_nak_in_message), T(test_remote_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
