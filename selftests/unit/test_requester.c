@@ -1097,6 +1097,31 @@ static void test_implied_nak_in_message(void **state)
 	peer_expect(&t->peer, BTH_RC_WRITE_FIRST, P(2), 32);
 }
 
+/* A long message that waits for its window is retransmitted after a NAK and after a timeout. */
+static void test_loss_in_message(void **state)
+{
+	struct script *t = *state;
+
+	move_away(t);
+	post(t, ORNIC_WR_RDMA_WRITE, 5 * 65536, 0);
+	t->peer.next = t->peer.nin;
+	peer_ack(&t->peer, &t->c, P(40), NAK(NAK_PSN_SEQUENCE));
+	for (int i = 0; i < 4; i++)
+		peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(40 + 32 * i), 32);
+	peer_quiet(&t->peer);
+	assert_int_equal(count(t, CNT_retransmits), 128 - 40);
+	assert_int_equal(t->c.qp.req.retransmits, 128 - 40);
+	world_pass(&t->w, TIMEOUT - 1);
+	peer_quiet(&t->peer);
+	world_pass(&t->w, 1);
+	for (int i = 0; i < 4; i++)
+		peer_expect(&t->peer, BTH_RC_WRITE_MIDDLE, P(40 + 32 * i), 32);
+	peer_quiet(&t->peer);
+	assert_int_equal(count(t, CNT_ack_timeouts), 1);
+	assert_int_equal(count(t, CNT_retransmits), 128 - 40 + 128);
+	assert_int_equal(t->c.qp.req.retransmits, 128 - 40 + 128);
+}
+
 /* A peer behind a network gets at most as many bytes at once as its buffers may hold. */
 static void test_remote_window(void **state)
 {
@@ -1141,7 +1166,8 @@ int main(void)
 		T(test_no_rd_atomic), T(test_no_packets),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
-		T(test_acked_while_limited), T(test_implied_nak_in_message), T(test_remote_window),
+		T(test_acked_while_limited), T(test_implied_nak_in_message),
+		T(test_loss_in_message), T(test_remote_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

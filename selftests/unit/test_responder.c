@@ -87,12 +87,21 @@ static void expect_event(struct script *t, uint8_t type)
 	if (any && e.type == ORNIC_EV_COMM_EST)
 		any = dut_event(t->c.d, &e);
 	assert_int_equal(any ? e.type : 0, type);
-	if (any)
+	if (any) {
 		assert_int_equal(le32toh(e.number), t->c.qp.handle);
+		assert_int_equal(le32toh(e.owner), 7);
+		assert_int_equal(le32toh(e.info0), ORNIC_QPS_ERR);
+		assert_int_equal(le32toh(e.syndrome), t->c.qp.syndrome);
+	}
 	assert_false(dut_event(t->c.d, &e));
 }
 
-/* Check a failure: NAK, ERR, event; no later request is executed or answered. */
+static uint64_t count(struct script *t, enum counter c)
+{
+	return t->c.d->dev.cnt[c];
+}
+
+/* Check a failure: NAK, ERR, event, counters; no later request is executed or answered. */
 static void expect_failed(struct script *t, uint8_t code, uint32_t psn, uint8_t event)
 {
 	uint32_t answers;
@@ -100,6 +109,8 @@ static void expect_failed(struct script *t, uint8_t code, uint32_t psn, uint8_t 
 	peer_expect_ack(&t->peer, NAK(code), psn);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 	expect_event(t, event);
+	assert_int_equal(count(t, CNT_remote_access_errors), code == NAK_REMOTE_ACCESS);
+	assert_int_equal(count(t, CNT_remote_invalid_requests), code == NAK_INVALID_REQUEST);
 	answers = t->peer.nin;
 	memset(mem(t, 0), 0, 16);
 	send(t, request(t, BTH_RC_WRITE_ONLY, psn, 1, 16), 0, 16);
@@ -293,7 +304,7 @@ static void test_unknown_opcode(void **state)
 		send(t, request(t, ops[i], P(0), 1, 0), 0, 0);
 	peer_quiet(&t->peer);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_RTS);
-	assert_int_equal(t->c.d->dev.cnt[CNT_bad_opcode], sizeof(ops));
+	assert_int_equal(count(t, CNT_bad_opcode), sizeof(ops));
 }
 
 /* A WRITE may announce 2^31 bytes, so the key decides; one byte more is an invalid request. */
@@ -434,7 +445,7 @@ static void test_rnr(void **state)
 	send(t, request(t, BTH_RC_WRITE_LAST_IMM, P(3), 1, 0), MTU, 1);
 	peer_expect_ack(&t->peer, ACK, P(3));
 	conn_expect(&t->c, &t->c.hrcq, 1, ORNIC_WC_RECV_RDMA_WITH_IMM, 0);
-	assert_int_equal(t->c.d->dev.cnt[CNT_rnr_naks_sent], 2);
+	assert_int_equal(count(t, CNT_rnr_naks_sent), 2);
 }
 
 /* ORN-QP-26: a duplicate SEND gets an ACK with the newest PSN, and is not executed again. */
@@ -453,8 +464,10 @@ static void test_duplicate_send(void **state)
 	memset(mem(t, 0), 0, 2000);
 	send_only(t, P(0), 2000);
 	peer_expect_ack(&t->peer, ACK, P(2));
+	assert_int_equal(t->peer.in[t->peer.nin - 1]->p.msn, 2);
 	conn_quiet(&t->c);
 	assert_int_equal(*mem(t, 5), 0);
+	assert_int_equal(count(t, CNT_duplicates), 1);
 }
 
 /* A duplicate part, then a new one: the new part is executed. */
@@ -516,6 +529,10 @@ static void test_replay(void **state)
 	peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
 	assert_int_equal(le64toh(*counter), 105);
 	peer_quiet(&t->peer);
+	assert_int_equal(count(t, CNT_rx_read), 1);
+	assert_int_equal(count(t, CNT_rx_atomic), 1);
+	assert_int_equal(count(t, CNT_duplicates), 2);
+	assert_int_equal(count(t, CNT_out_of_order), 0);
 }
 
 /*
@@ -553,7 +570,9 @@ static void test_gap(void **state)
 	peer_expect_ack(&t->peer, ACK, P(0));
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(2), 1, 8), 0, 8);
 	peer_expect_ack(&t->peer, NAK(NAK_PSN_SEQUENCE), P(1));
-	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_sent], 2);
+	assert_int_equal(count(t, CNT_seq_naks_sent), 2);
+	assert_int_equal(count(t, CNT_out_of_order), 3);
+	assert_int_equal(count(t, CNT_duplicates), 0);
 }
 
 /* Give packets to the switch without a run of the responder's queue pair in between. */
@@ -867,9 +886,9 @@ static void test_strangers(void **state)
 	send(t, p, 0, 8);
 	peer_quiet(&t->peer);
 	assert_int_equal(*mem(t, 1), 0);
-	assert_int_equal(t->c.d->dev.cnt[CNT_bad_gid], 3);
-	assert_int_equal(t->c.d->dev.cnt[CNT_bad_pkey], 1);
-	assert_int_equal(t->c.d->dev.cnt[CNT_bad_qpn], 1);
+	assert_int_equal(count(t, CNT_bad_gid), 3);
+	assert_int_equal(count(t, CNT_bad_pkey), 1);
+	assert_int_equal(count(t, CNT_bad_qpn), 1);
 	/* a limited member of the same partition is none */
 	p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8);
 	p->pkey = BTH_DEFAULT_PKEY & BTH_PKEY_PARTITION;
