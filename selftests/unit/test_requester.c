@@ -227,10 +227,15 @@ static void test_nak_sequence(void **state)
 	s = peer_expect(&t->peer, BTH_RC_SEND_LAST, P(1), 2);
 	assert_memory_equal(s->data, dut_at(t->c.d, t->buf + MTU, 2 * MTU), 2 * MTU);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(3), 2);
+	/* A second report of this loss uses no other retry. */
+	peer_ack(&t->peer, &t->c, P(1), NAK(NAK_PSN_SEQUENCE));
+	peer_quiet(&t->peer);
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt - 1);
 	peer_ack(&t->peer, &t->c, P(4), ACK);
 	expect(t, 0, ORNIC_WC_SEND, 0);
 	expect(t, 1, ORNIC_WC_SEND, 0);
-	assert_int_equal(t->c.d->dev.cnt[CNT_seq_naks_received], 1);
+	assert_int_equal(t->c.qp.req.retry_left, t->c.qp.retry_cnt);
+	assert_int_equal(count(t, CNT_seq_naks_received), 2);
 }
 
 /* An ACK that arrives after the requester went back, but before it retransmits, is not ignored. */
@@ -278,6 +283,7 @@ static void test_rnr(void **state)
 	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
 	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_RNR);
+	assert_int_equal(count(t, CNT_rnr_naks_received), 3);
 	world_finish(&t->w, 10 * TIMEOUT);
 	peer_quiet(&t->peer);		/* ORN-QP-20 */
 }
@@ -347,7 +353,9 @@ static void test_timeout(void **state)
 	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_RETRY_EXC_ERR);
 	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
 	peer_quiet(&t->peer);
-	assert_int_equal(t->c.d->dev.cnt[CNT_ack_timeouts], 8);
+	assert_int_equal(count(t, CNT_ack_timeouts), 8);
+	assert_int_equal(count(t, CNT_retransmits), 7 * 2);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | ORNIC_SYN_WIRE_TIMEOUT);
 }
 
 /* Progress restores all retries, and a full timeout. */
@@ -661,6 +669,25 @@ static void test_rnr_after_nak(void **state)
 	peer_ack(&t->peer, &t->c, P(1), ACK);
 	expect(t, 0, ORNIC_WC_SEND, 0);
 	expect(t, 1, ORNIC_WC_SEND, 0);
+}
+
+/* Reports of a loss in the middle of a message, whose retransmission has not begun: counted once */
+static void test_rnr_in_message(void **state)
+{
+	struct script *t = *state;
+
+	post(t, ORNIC_WR_SEND, 3 * MTU, 0);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 3);
+	late_ack(t, P(1), NAK(NAK_PSN_SEQUENCE));
+	late_ack(t, P(1), AETH_RNR_NAK | 12);
+	assert_int_equal(count(t, CNT_retransmits), 2);
+	assert_int_equal(count(t, CNT_seq_naks_received), 1);
+	assert_int_equal(count(t, CNT_rnr_naks_received), 1);
+	world_pass(&t->w, 640000);
+	peer_expect(&t->peer, BTH_RC_SEND_LAST, P(1), 2);
+	peer_ack(&t->peer, &t->c, P(2), ACK);
+	expect(t, 0, ORNIC_WC_SEND, 0);
+	assert_int_equal(count(t, CNT_retransmits), 2);
 }
 
 /* The rejected message arrived twice, the second time with a receive; the next one is rejected. */
@@ -1155,7 +1182,7 @@ int main(void)
 		T(test_segments), T(test_path_mtus), T(test_acks), T(test_nak_sequence),
 		T(test_late_ack),
 		T(test_rnr), T(test_rnr_infinite), T(test_rnr_table), T(test_rnr_after_nak),
-		T(test_rnr_of_the_next), T(test_rnr_doubled),
+		T(test_rnr_in_message), T(test_rnr_of_the_next), T(test_rnr_doubled),
 		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
 		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),

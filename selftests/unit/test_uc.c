@@ -78,6 +78,8 @@ static void test_send(void **state)
 	}
 	conn_quiet(&t->a);
 	conn_quiet(&t->b);
+	assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], sizeof(len) / sizeof(len[0]));
+	assert_int_equal(t->a.d->dev.cnt[CNT_tx_write], 0);
 	assert_int_equal(t->b.d->dev.cnt[CNT_rx_send], sizeof(len) / sizeof(len[0]));
 	assert_int_equal(t->b.d->dev.cnt[CNT_out_of_order], 0);
 	assert_int_equal(t->b.d->dev.cnt[CNT_rdma_tx_packets], 0);
@@ -150,6 +152,8 @@ static void test_write(void **state)
 		assert_int_equal(le32toh(cqe.byte_len), len[i]);
 		assert_int_equal(be32toh(cqe.imm), 77);
 	}
+	assert_int_equal(t->a.d->dev.cnt[CNT_tx_write], 8);
+	assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], 0);
 }
 
 /* Inline data, NOP in order, FENCE without a meaning; ORN-WQE-3 */
