@@ -412,12 +412,17 @@ static void test_timeout_sent_again(void **state)
 	engine_drain(&t->w.e);
 	world_pass(&t->w, 1000);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
-	world_pass(&t->w, TIMEOUT - 1);
+	world_pass(&t->w, TIMEOUT / 2);
+	post(t, ORNIC_WR_SEND, 10, 0);		/* does not extend it */
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	world_pass(&t->w, TIMEOUT / 2 - 1);
 	peer_quiet(&t->peer);
 	world_pass(&t->w, 1);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
-	peer_ack(&t->peer, &t->c, P(0), ACK);
+	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(1), 1);
+	peer_ack(&t->peer, &t->c, P(1), ACK);
 	expect(t, 0, ORNIC_WC_SEND, 0);
+	expect(t, 1, ORNIC_WC_SEND, 0);
 }
 
 /* While the function may not do DMA, no timeout completes anything (ORN-PCI-4). */
@@ -695,6 +700,8 @@ static void test_rnr_of_the_next(void **state)
 {
 	struct script *t = *state;
 
+	t->c.qp.rnr_retry = 1;			/* for each of them */
+	t->c.qp.req.rnr_left = 1;
 	post(t, ORNIC_WR_SEND, 5, 0);
 	post(t, ORNIC_WR_SEND, 6, 0);
 	peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);

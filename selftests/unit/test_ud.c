@@ -125,6 +125,9 @@ static void test_ipv4(void **state)
 	assert_memory_equal(m + 32, ((uint8_t[]){ 10, 0, 0, 1, 10, 0, 0, 2 }), 8);
 	check(m + 40, 101, 1);
 	assert_int_equal(m[141], 0);
+	assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], 1);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rx_send], 1);
+	assert_int_equal(t->b.d->dev.cnt[CNT_rdma_copied_bytes], 141);
 }
 
 /* ORN-RQ-43: a priority tag has a service level but no VLAN (IEEE 802.1Q). */
