@@ -106,8 +106,6 @@ void answer_stop(struct qp *qp)
 		send_due(qp);
 	dequeue_ack(qp);
 	r->rd_answer = r->rd_next;
-	r->ack_due = false;
-	r->nak = 0;
 }
 
 /* Send a NAK for the expected PSN, now or after the answers before it. */
