@@ -108,6 +108,7 @@ static void expect_failed(struct script *t, uint8_t code, uint32_t psn, uint8_t 
 
 	peer_expect_ack(&t->peer, NAK(code), psn);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	assert_int_not_equal(t->c.qp.syndrome, 0);
 	expect_event(t, event);
 	assert_int_equal(count(t, CNT_remote_access_errors), code == NAK_REMOTE_ACCESS);
 	assert_int_equal(count(t, CNT_remote_invalid_requests), code == NAK_INVALID_REQUEST);
@@ -395,6 +396,7 @@ static void test_empty(void **state)
 {
 	struct script *t = *state;
 	struct packet *p = request(t, BTH_RC_WRITE_ONLY, P(0), 1, 0);
+	struct seen *s;
 
 	p->rkey = 0xbad;
 	send(t, p, 0, 0);
@@ -402,7 +404,10 @@ static void test_empty(void **state)
 	p = request(t, BTH_RC_READ_REQUEST, P(1), 1, 0);
 	p->rkey = 0xbad;
 	send(t, p, 0, 0);
-	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 1);
+	s = peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 1);
+	assert_int_equal(s->p.len, 0);
+	assert_int_equal(s->p.nseg, 0);
+	assert_int_equal(s->p.msn, 2);
 	recv_buf(t, 0);
 	send_only(t, P(2), 0);
 	peer_expect_ack(&t->peer, ACK, P(2));
@@ -659,8 +664,14 @@ static void test_gone(void **state)
 	struct script *t = *state;
 
 	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, 8), 0);
 	switch_drain(t->w.e.sw);
+	assert_int_equal(t->c.qp.resp.rd_next - t->c.qp.resp.rd_answer, 1);
+	qp_fail(&t->c.qp, 0, 0, 0);
+	assert_int_equal(t->c.qp.resp.rd_next - t->c.qp.resp.rd_answer, 0);
 	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	run(t);
+	peer_quiet(&t->peer);
 	assert_true(TAILQ_EMPTY(&t->w.e.acks));
 }
 
@@ -688,6 +699,7 @@ static void test_max_dest_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(3), 1);
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(4), 1);
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | BTH_RC_READ_REQUEST);
 }
 
 /* A replay ends when new requests replace its responder resource; no answer is lost. */
@@ -788,6 +800,7 @@ static void test_order(void **state)
 	run(t);
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(4), 1);
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | BTH_RC_WRITE_ONLY);
 }
 
 /* A key destroyed before a duplicate of the READ that names it arrives (ORN-MEM-3) */

@@ -21,7 +21,7 @@
 
 #define SRQ_LOG		3
 #define SRQ_STRIDE	6
-#define LEN		256
+#define LEN		700
 
 /**
  * struct xrc - an initiator on function 0, its target on function 1 with two SRQs
@@ -193,6 +193,21 @@ static void test_domain(void **state)
 	request(x, ORNIC_WR_RDMA_WRITE, x->srq[1].number, x->dst, x->dkey[0]);
 	sent(x, ORNIC_WC_RDMA_WRITE, ORNIC_WC_REM_ACCESS_ERR);
 	assert_int_equal(x->tgt.qp.state, ORNIC_QPS_ERR);
+}
+
+/* An answer in several packets */
+static void test_long_read(void **state)
+{
+	struct xrc *x = *state;
+
+	x->ini.qp.mtu_code = ORNIC_MTU_256;
+	x->tgt.qp.mtu_code = ORNIC_MTU_256;
+	qp_set_rate(&x->tgt.qp, 1000000, 0, 0);		/* one by one */
+	fill(dut_at(&x->w.dut[1], x->dst, LEN), LEN, 3);
+	request(x, ORNIC_WR_RDMA_READ, x->srq[0].number, x->dst, x->dkey[0]);
+	sent(x, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+	check(dut_at(&x->w.dut[0], x->src, LEN), LEN, 3);
+	assert_int_equal(x->w.dut[1].dev.cnt[CNT_rdma_tx_packets], 3);
 }
 
 /* ORN-XRC-6: an unused number */
@@ -433,6 +448,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		XRC_TEST(test_send), XRC_TEST(test_domain), XRC_TEST(test_no_srq),
+		XRC_TEST(test_long_read),
 		XRC_TEST(test_other_domain), XRC_TEST(test_basic_srq), XRC_TEST(test_empty),
 		XRC_TEST(test_malformed), XRC_TEST(test_malformed_number),
 		XRC_TEST(test_srq_gone), XRC_TEST(test_same_domain), XRC_TEST(test_not_of_xrc),
