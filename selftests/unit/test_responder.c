@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <ornic/identify.h>
+
 #include "engine/message.h"
 #include "lib/peer.h"
 
@@ -376,6 +378,9 @@ static void test_rights(void **state)
 		assert_int_equal(*mem(t, 0), 0x55);
 		assert_int_equal(*mem(t, 15), 0x55);
 		expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+		assert_int_equal(count(t, CNT_rx_read), 0);
+		assert_int_equal(count(t, CNT_rx_atomic), 0);
+		assert_int_equal(count(t, CNT_rx_write), 0);
 		script_teardown(state);
 	}
 }
@@ -496,6 +501,43 @@ static void test_overlap(void **state)
 	send(t, request(t, BTH_RC_WRITE_LAST, P(5), 2, 0), 2 * MTU, 2 * MTU);
 	peer_expect_ack(&t->peer, ACK, P(6));
 	check(mem(t, 0), 4 * MTU, 2);
+}
+
+/* The same for the other kinds of messages, in two packets: the new part is the last packet. */
+static void test_overlap_last(void **state)
+{
+	static const struct {
+		uint8_t first, only, wc, status;
+	} kinds[] = {
+		{ BTH_RC_SEND_FIRST, BTH_RC_SEND_ONLY_IMM, ORNIC_WC_RECV, 0 },
+		{ BTH_RC_SEND_FIRST, BTH_RC_SEND_ONLY_INV, ORNIC_WC_RECV, ORNIC_WC_LOC_ACCESS_ERR },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_ONLY_IMM, ORNIC_WC_RECV_RDMA_WITH_IMM, 0 },
+		{ BTH_RC_WRITE_FIRST, BTH_RC_WRITE_ONLY, 0, 0 },
+	};
+
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct script *t;
+		struct packet *p;
+
+		setup(state);
+		t = *state;
+		t->c.d->dev.features |= ORNIC_FEATURE(MW2B);
+		recv_buf(t, 2 * MTU);
+		send(t, request(t, kinds[i].first, P(0), 1, 2 * MTU), 0, MTU);
+		peer_expect_ack(&t->peer, ACK, P(0));
+		p = request(t, kinds[i].only, P(0), 2, 2 * MTU);
+		if (kinds[i].status)
+			p->rkey = 0xbad;	/* there is nothing to invalidate */
+		send(t, p, 0, 2 * MTU);
+		if (!kinds[i].status)
+			peer_expect_ack(&t->peer, ACK, P(1));
+		peer_quiet(&t->peer);
+		if (kinds[i].wc)
+			conn_expect(&t->c, &t->c.hrcq, 0, kinds[i].wc, kinds[i].status);
+		conn_quiet(&t->c);
+		check(mem(t, 0), 2 * MTU, 2);
+		script_teardown(state);
+	}
 }
 
 /* ORN-QP-26: the READ again, from the requested PSN; the atomic by its stored value */
@@ -676,10 +718,12 @@ static void test_gone(void **state)
 }
 
 /* ORN-QP-27 at the responder: more than max_dest_rd_atomic; unanswered ones count, not replays */
-static void test_max_dest_rd_atomic(void **state)
+static void exceed_rd_atomic(void **state, uint8_t opcode)
 {
-	struct script *t = *state;
+	struct script *t;
 
+	setup(state);
+	t = *state;
 	t->c.qp.max_dest_rd_atomic = 2;
 	queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
 	queue(t, request(t, BTH_RC_FETCH_ADD, P(1), 1, 0), 0);
@@ -694,12 +738,19 @@ static void test_max_dest_rd_atomic(void **state)
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(2), 1);
 	queue(t, request(t, BTH_RC_READ_REQUEST, P(3), 1, 8), 0);
 	queue(t, request(t, BTH_RC_READ_REQUEST, P(4), 1, 8), 0);
-	queue(t, request(t, BTH_RC_READ_REQUEST, P(5), 1, 8), 0);
+	queue(t, request(t, opcode, P(5), 1, opcode == BTH_RC_READ_REQUEST ? 8 : 0), 0);
 	run(t);
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(3), 1);
 	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(4), 1);
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
-	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | BTH_RC_READ_REQUEST);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | opcode);
+	script_teardown(state);
+}
+
+static void test_max_dest_rd_atomic(void **state)
+{
+	exceed_rd_atomic(state, BTH_RC_READ_REQUEST);
+	exceed_rd_atomic(state, BTH_RC_FETCH_ADD);
 }
 
 /* A replay ends when new requests replace its responder resource; no answer is lost. */
@@ -1040,8 +1091,9 @@ int main(void)
 		cmocka_unit_test(test_longest_write),
 		T(test_phys),
 		T(test_empty), T(test_write_imm_access), T(test_rnr), T(test_duplicate_send),
-		T(test_overlap), T(test_replay), T(test_long_read), T(test_gap),
-		T(test_max_dest_rd_atomic), T(test_replay_overrun), T(test_misaligned),
+		T(test_overlap), cmocka_unit_test(test_overlap_last), T(test_replay),
+		T(test_long_read), T(test_gap), cmocka_unit_test(test_max_dest_rd_atomic),
+		T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
