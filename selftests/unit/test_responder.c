@@ -540,11 +540,14 @@ static void test_overlap_last(void **state)
 	}
 }
 
-/* ORN-QP-26: the READ again, from the requested PSN; the atomic by its stored value */
+/*
+ * ORN-QP-26: the READ again, from the requested PSN; the atomic by its stored value, at the
+ * end of the key
+ */
 static void test_replay(void **state)
 {
 	struct script *t = *state;
-	uint64_t *counter = (uint64_t *)mem(t, 8192);
+	uint64_t *counter = (uint64_t *)mem(t, LEN - 8);
 	struct packet *p;
 	struct seen *s;
 
@@ -555,13 +558,13 @@ static void test_replay(void **state)
 	assert_int_equal(s->p.len, 3 * MTU);
 	check(s->data, 3 * MTU, 3);
 	p = request(t, BTH_RC_FETCH_ADD, P(3), 1, 0);
-	p->va = t->buf + 8192;
+	p->va = t->buf + LEN - 8;
 	send(t, p, 0, 0);
 	s = peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
 	assert_int_equal(s->p.atomic_ack, 100);
 	assert_int_equal(le64toh(*counter), 105);
 	p = request(t, BTH_RC_FETCH_ADD, P(3), 1, 0);
-	p->va = t->buf + 8192;
+	p->va = t->buf + LEN - 8;
 	send(t, p, 0, 0);
 	s = peer_expect(&t->peer, BTH_RC_ATOMIC_ACK, P(3), 1);
 	assert_int_equal(s->p.atomic_ack, 100);
