@@ -1084,6 +1084,32 @@ static void test_window(void **state)
 		expect(t, i, ORNIC_WC_SEND, 0);
 }
 
+/* A connection inherits nothing from the one before. */
+static void test_reconnect(void **state)
+{
+	struct script *t = *state;
+	struct requester *r = &t->c.qp.req, first = *r;
+
+	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
+	r->una++;
+	r->sent_psn++;
+	r->reads++;
+	r->unread++;
+	r->remote = true;
+	r->rewound = true;
+	r->rnr_nak = true;
+	r->went_back = true;
+	r->limited = true;
+	r->retry_left--;
+	r->rnr_left--;
+	r->ssn++;
+	r->rtt_sent++;
+	r->rtt++;
+	r->retransmits++;
+	peer_connect(&t->peer, &t->c, PSN0, 0x100);
+	assert_memory_equal(r, &first, sizeof(first));
+}
+
 /* The ACK arrives while the rate limit delays the next message. */
 static void test_acked_while_limited(void **state)
 {
@@ -1200,7 +1226,7 @@ int main(void)
 		T(test_no_rd_atomic), T(test_no_packets),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
 		T(test_local_error_late), T(test_sqd), T(test_window),
-		T(test_acked_while_limited), T(test_implied_nak_in_message),
+		T(test_reconnect), T(test_acked_while_limited), T(test_implied_nak_in_message),
 		T(test_loss_in_message), T(test_remote_window),
 	};
 
