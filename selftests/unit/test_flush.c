@@ -469,6 +469,12 @@ static void test_fenced_memop(void **state)
 		conn_expect(&t->c, &t->c.hscq, 3 * i + 2, ORNIC_WC_BIND_MW, ORNIC_WC_SUCCESS);
 		assert_int_equal(window->tag, i);
 	}
+	/* without a fence: at once */
+	bind.flags &= ~ORNIC_WQE_FENCE;
+	bind.bind.key = htole32(key | 9);
+	post(t, cases[0].wr);
+	post(t, bind);
+	assert_int_equal(window->tag, 9);
 }
 
 /* ORN-WQE-24: without a resource, it could never start. */

@@ -293,6 +293,15 @@ static void test_behind(void **state)
 	write_word(t, P(2), BTH_RC_WRITE_ONLY, 8);
 	peer_expect_ack(&t->peer, ACK, P(2));
 	assert_int_equal(*word, 8);
+	/* the same for one request */
+	flush(t, 0, P(3), BOTH);
+	sem_wait(&disk.begun);
+	write_word(t, P(4), BTH_RC_WRITE_ONLY, 9);
+	finish(t);
+	answered(t, P(3));
+	peer_expect_ack(&t->peer, AETH_NAK | NAK_PSN_SEQUENCE, P(4));
+	peer_quiet(&t->peer);
+	assert_int_equal(*word, 8);
 }
 
 /* Earlier requests are answered meanwhile. */
@@ -334,6 +343,7 @@ static void test_failure(void **state)
 			finish(t);
 		}
 		peer_expect_ack(&t->peer, AETH_NAK | NAK_REMOTE_OPERATIONAL, P(0));
+		assert_int_equal(t->peer.in[t->peer.nin - 1]->p.msn, 0);
 		peer_quiet(&t->peer);
 		assert_int_equal(t->c[i].qp.state, ORNIC_QPS_ERR);
 		while (dut_event(t->c[i].d, &e) && e.type == ORNIC_EV_COMM_EST)
