@@ -802,11 +802,11 @@ static void test_remote(void **state)
 		world_finish(&t.w, 1000000 * US);
 		assert_int_equal(got(&t, from), 8 * BUF);
 	}
-	/* A lower one limits the connection from now on, in ns << 20 per byte. */
+	/* Another one limits the connection from now on, in ns << 20 per byte. */
 	assert_int_equal(t.c.qp.rate.net_cost, (8ull << 20) / 10 + 1);
-	for (int i = 0; i < 2; i++) {
-		set_param(&t, "rp_max_rate", 100);
-		assert_int_equal(t.c.qp.rate.net_cost, 80ull << 20);
+	for (uint32_t mbps = 1; mbps <= 1000; mbps *= 10) {
+		set_param(&t, "rp_max_rate", mbps);
+		assert_int_equal(t.c.qp.rate.net_cost, (8000ull << 20) / mbps);
 	}
 	fix_fini(&t);
 }

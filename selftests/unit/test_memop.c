@@ -354,10 +354,9 @@ static void test_order(void **state)
 }
 
 /* A rejected operation completes after the work posted before it; later work is flushed. */
-static void test_order_of_failure(void **state)
+static void order_of_failure(struct fix *t, struct wr bad, uint8_t wc)
 {
-	struct fix *t = *state;
-	struct wr wr = { .opcode = ORNIC_WR_SEND }, bad = inv_wr(ORNIC_WR_LOCAL_INV, 0x12300);
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
 
 	wr_sge(&wr, t->buf, 8, t->key);
 	conn_write_wr(&t->a, &wr);
@@ -372,9 +371,22 @@ static void test_order_of_failure(void **state)
 	conn_recv(&t->b, t->far, 8, t->far_key);
 	world_finish(&t->w, 100000000);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
-	conn_expect(&t->a, &t->a.hscq, 1, ORNIC_WC_LOCAL_INV, ORNIC_WC_MW_BIND_ERR);
+	conn_expect(&t->a, &t->a.hscq, 1, wc, ORNIC_WC_MW_BIND_ERR);
 	conn_expect(&t->a, &t->a.hscq, 2, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
 	conn_quiet(&t->b);
+}
+
+static void test_order_of_failure(void **state)
+{
+	order_of_failure(*state, inv_wr(ORNIC_WR_LOCAL_INV, 0x12300), ORNIC_WC_LOCAL_INV);
+}
+
+static void test_order_of_failed_bind(void **state)
+{
+	struct wr bind = { .opcode = ORNIC_WR_BIND_MW, .flags = ORNIC_WQE_SIGNALED };
+
+	bind.bind.key = htole32(0x12300);
+	order_of_failure(*state, bind, ORNIC_WC_BIND_MW);
 }
 
 /* ORN-WQE-61: packets sent before may be retransmitted, with the same key */
@@ -839,6 +851,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_privileged, setup_user, teardown),
 		TEST(test_order),
 		TEST(test_order_of_failure),
+		TEST(test_order_of_failed_bind),
 		TEST(test_invalidate_waits),
 		TEST(test_invalidate),
 		TEST(test_send_inv),
