@@ -465,6 +465,8 @@ static void test_read_loss(void **state)
 	s = peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(0), 1);
 	assert_int_equal(s->p.dmalen, 4 * MTU + 7);
 	assert_int_equal(s->p.va, 0x5000);
+	assert_int_equal(s->p.rkey, 0x1234);
+	assert_true(s->p.ackreq);
 	read_resp(t, BTH_RC_READ_RESP_FIRST, P(0), 1, 0, MTU);
 	read_resp(t, BTH_RC_READ_RESP_MIDDLE, P(2), 1, 2 * MTU, MTU);	/* P(1) is lost */
 	s = peer_expect(&t->peer, BTH_RC_READ_REQUEST, P(1), 1);
@@ -748,6 +750,9 @@ static void test_atomics(void **state)
 	s = peer_expect(&t->peer, BTH_RC_COMPARE_SWAP, P(0), 1);
 	assert_int_equal(s->p.swap_add, 5);
 	assert_int_equal(s->p.compare, 6);
+	assert_int_equal(s->p.va, 0x5000);
+	assert_int_equal(s->p.rkey, 0x1234);
+	assert_true(s->p.ackreq);
 	s = peer_expect(&t->peer, BTH_RC_FETCH_ADD, P(1), 1);
 	assert_int_equal(s->p.swap_add, 5);
 	atomic_resp(t, P(1), 1);		/* the first answer is lost */

@@ -216,6 +216,7 @@ static void test_waits(void **state)
 	conn_recv(&t->b, t->bbuf, 100, t->bkey);
 	world_run(&t->w);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	check(dut_at(t->b.d, t->bbuf + ORNIC_GRH_BYTES, 60), 60, 1);
 	assert_int_equal(t->b.qp.backlog.count, BACKLOG_DATAGRAMS - 1);
 	qp_set_state(&t->b.qp, ORNIC_QPS_ERR);
 	assert_int_equal(t->b.qp.backlog.count, 0);
@@ -501,6 +502,9 @@ static void test_sqe_recover(void **state)
 /* Bad key, malformed work request, bad or foreign GID entry (ORN-WQE-20): SQE (ORN-PORT-9) */
 static void test_send_errors(void **state)
 {
+	static const uint32_t syndromes[] = { ORNIC_SYN_KEY_INDEX, ORNIC_SYN_WQE_MBZ,
+					      ORNIC_SYN_PATH, ORNIC_SYN_PATH, ORNIC_SYN_PATH };
+
 	for (int i = 0; i < 5; i++) {
 		uint8_t status = i == 0 ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR;
 		struct ends *t;
@@ -521,8 +525,8 @@ static void test_send_errors(void **state)
 		qp_run(&t->a.qp);		/* it fails when it is tried first */
 		sent(t, 0, status);
 		assert_int_equal(t->a.qp.state, ORNIC_QPS_SQE);
-		if (i > 1)
-			assert_int_equal(t->a.qp.syndrome, ORNIC_SYN_PATH);
+		assert_int_equal(t->a.qp.syndrome, syndromes[i]);
+		assert_int_equal(t->a.d->dev.cnt[CNT_tx_send], 0);
 		ends_teardown(state);
 	}
 }
@@ -547,7 +551,7 @@ static void test_receive_errors(void **state)
 			    i ? ORNIC_WC_LOC_PROT_ERR : ORNIC_WC_LOC_QP_OP_ERR);
 		conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
 		assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
-		assert_int_not_equal(t->b.qp.syndrome, 0);
+		assert_int_equal(t->b.qp.syndrome, i ? ORNIC_SYN_KEY_INDEX : ORNIC_SYN_WQE_MBZ);
 		assert_false(dut_event(t->b.d, &e));
 		ends_teardown(state);
 	}
