@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "lib/failing.h"
 #include "lib/pair.h"
 #include "net/switch.h"
 #include "packet/bth.h"
@@ -298,9 +299,10 @@ static void test_waits_empty(void **state)
 	const uint32_t many = BACKLOG_BYTES / 64 / BACKLOG_DATAGRAMS + 1;
 	struct backlog *b = test_calloc(many, sizeof(*b));
 	struct device *dev = &((struct ends *)*state)->b.d->dev;
-	struct packet empty = {};
+	struct packet empty = {};	/* longer ones only claim to be */
 	uint32_t kept = 0;
 
+	memset(b, 0xff, many * sizeof(*b));
 	for (uint32_t i = 0; i < many; i++) {
 		backlog_init(&b[i]);
 		while (backlog_add(&b[i], dev, &empty))
@@ -309,6 +311,20 @@ static void test_waits_empty(void **state)
 	assert_in_range(kept, 1, BACKLOG_BYTES / 64);
 	for (uint32_t i = 0; i < many; i++)
 		backlog_clear(&b[i], dev);
+	assert_int_equal(dev->backlog_bytes, 0);
+	failing_begin(FAILING_MEMORY, ENOMEM, 0);
+	assert_false(backlog_add(b, dev, &empty));
+	assert_true(failing_end());
+	/* all of it for one datagram */
+	assert_true(backlog_add(b, dev, &empty));
+	empty.len = BACKLOG_BYTES - dev->backlog_bytes;
+	backlog_clear(b, dev);
+	empty.len++;
+	assert_false(backlog_add(b, dev, &empty));
+	empty.len--;
+	assert_true(backlog_add(b, dev, &empty));
+	assert_int_equal(dev->backlog_bytes, BACKLOG_BYTES);
+	backlog_clear(b, dev);
 	assert_int_equal(dev->backlog_bytes, 0);
 	test_free(b);
 }
