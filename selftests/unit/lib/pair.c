@@ -175,6 +175,7 @@ void world_init(struct world *w, uint64_t spin_ns)
 	assert_int_equal(engine_init(&w->e, spin_ns), 0);
 	w->e.clock = test_clock;
 	w->e.now = now;
+	w->packets = w->e.pool.nfree;
 	for (int i = 0; i < DUTS; i++)
 		dut_init(&w->dut[i], &w->e, i + 1);
 }
@@ -184,6 +185,8 @@ void world_fini(struct world *w)
 	for (int i = 0; i < DUTS; i++)
 		dut_fini(&w->dut[i]);
 	assert_int_equal(w->e.timers.n, 0);
+	switch_drain(w->e.sw);
+	assert_int_equal(w->e.pool.nfree, w->packets);
 	engine_fini(&w->e);
 }
 

@@ -44,10 +44,12 @@ struct dut {
 /**
  * struct world - the engine and all functions
  * @e:	the engine
+ * @packets: free packets at the beginning; world_fini() checks that all of them are free again
  * @dut: functions "vm1", "vm2", "vm3"; MAC 02:..:n+1, GID 0 10.0.0.n+1, GID 1 fe80::n+1
  */
 struct world {
 	struct engine e;
+	uint32_t packets;
 	struct dut dut[DUTS];
 };
 
