@@ -247,6 +247,33 @@ static void test_steps(void **state)
 	check_cnps(&c, &p, now, 30000, 1000);		/* rp_min_rate */
 }
 
+/* One packet causes a bounded number of steps, and none if the byte counter is off. */
+static void test_counter_bound(void **state)
+{
+	struct cc_param p;
+	struct cc c = {};
+
+	(void)state;
+	cc_defaults(&p);
+	assert_int_equal(cc_set(&p, "rp_byte_reset", 1000), 0);
+	assert_true(dcqcn_cnp(&c, &p, 1));
+	assert_false(dcqcn_advance(&c, &p, 999, 1));
+	assert_int_equal(c.bytes, 999);
+	assert_true(dcqcn_advance(&c, &p, 1002, 1));
+	assert_int_equal(c.byte_stage, 2);
+	assert_int_equal(c.bytes, 1);
+	for (int i = 0; i < 20; i++)
+		assert_true(dcqcn_cnp(&c, &p, i * 50 * US + 50 * US + 1));
+	assert_true(dcqcn_advance(&c, &p, 100000, 1000 * US + 1));
+	assert_int_equal(c.byte_stage, 64);
+	assert_int_equal(c.bytes, 0);
+	c.limiting = false;
+	assert_int_equal(cc_set(&p, "rp_byte_reset", 0), 0);
+	assert_true(dcqcn_cnp(&c, &p, 2000 * US));
+	assert_false(dcqcn_advance(&c, &p, 100000, 2000 * US));
+	assert_int_equal(c.byte_stage, 0);
+}
+
 /* No rate is below rp_min_rate, neither after the first CNP nor after the parameter was raised. */
 static void test_min_rate(void **state)
 {
@@ -815,7 +842,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model), cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_min_rate), cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_counter_bound), cmocka_unit_test(test_min_rate),
+		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_not_sent),
 		cmocka_unit_test(test_ect),

@@ -507,6 +507,7 @@ static void test_malformed_receive(void **state)
 	packet(t, UC(SEND_ONLY), P(0), 1, 5, 0);
 	expect(t, 0, ORNIC_WC_LOC_QP_OP_ERR);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(count(t, CNT_rx_drop_size), 0);
 }
 
 /* Operations that UC lacks, packets of other transports and sources (ORN-UC-1, ORN-PORT-2) */
