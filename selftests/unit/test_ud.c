@@ -620,6 +620,34 @@ static void test_not_ready(void **state)
 	post(t, &wr);
 	sent(t, 0, 0);
 	conn_quiet(&t->b);
+	/* nor with a wrong Q_Key: it is not compared */
+	wr.path.qkey = htole32(QKEY + 1);
+	post(t, &wr);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_qkey], 0);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_opcode], 0);
+}
+
+/* An opcode of UD that IBTA does not define is dropped, and the receive stays. */
+static void test_unknown_opcode(void **state)
+{
+	struct ends *t = *state;
+	struct packet *p = packet_get(&t->w.e.pool);
+
+	conn_recv(&t->b, t->bbuf, 200, t->bkey);
+	p->kind = PACKET_ROCE;
+	memcpy(p->dmac, t->b.d->dev.port.mac, 6);
+	memcpy(p->smac, t->a.d->dev.port.mac, 6);
+	dut_gid(t->a.d, 0, p->sgid);
+	dut_gid(t->b.d, 0, p->dgid);
+	p->opcode = BTH_UD_SEND_ONLY_IMM + 1;
+	p->pkey = BTH_DEFAULT_PKEY;
+	p->dqpn = t->b.qp.wire_qpn;
+	p->qkey = QKEY;
+	p->npsn = 1;
+	switch_send(t->a.d->dev.port.sw, p);
+	world_run(&t->w);
+	conn_quiet(&t->b);
+	assert_int_equal(t->b.d->dev.cnt[CNT_bad_opcode], 1);
 }
 
 /* ORN-RQ-7: a queue pair without a receive queue holds no datagram, and reads no ring */
@@ -669,8 +697,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
-		T(test_not_ready), T(test_no_queue), T(test_solicited), T(test_no_packets),
-		T(test_no_packets_to_catch_up),
+		T(test_not_ready), T(test_unknown_opcode), T(test_no_queue), T(test_solicited),
+		T(test_no_packets), T(test_no_packets_to_catch_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
