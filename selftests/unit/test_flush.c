@@ -84,6 +84,9 @@ static void failed(struct script *t, uint8_t code)
 	while (dut_event(t->c.d, &e) && e.type == ORNIC_EV_COMM_EST)
 		;
 	assert_int_equal(e.type, event);
+	assert_int_equal(le32toh(e.syndrome), t->c.qp.syndrome);
+	assert_int_equal(t->c.d->dev.cnt[CNT_rx_flush], 0);
+	assert_int_equal(t->c.d->dev.cnt[CNT_rx_write], 0);
 	peer_quiet(&t->peer);
 }
 
@@ -134,6 +137,12 @@ static void test_order(void **state)
 /* ORN-QP-40: rights of queue pair and key, domain, range: NAK remote access */
 static void test_flush_refused(void **state)
 {
+	static const uint32_t syndromes[] = {
+		ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_INDEX,
+		ORNIC_SYN_KEY_RANGE, ORNIC_SYN_KEY_RANGE, ORNIC_SYN_KEY_ACCESS,
+		ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_INDEX, ORNIC_SYN_KEY_INDEX,
+	};
+
 	for (uint32_t i = 0; i < 9; i++) {
 		struct packet *p;
 		struct script *t;
@@ -169,6 +178,7 @@ static void test_flush_refused(void **state)
 		}
 		peer_send(&t->peer, p, NULL, 0);
 		failed(t, NAK_REMOTE_ACCESS);
+		assert_int_equal(t->c.qp.syndrome, syndromes[i]);
 		script_teardown(state);
 	}
 }
@@ -196,6 +206,7 @@ static void test_flush_malformed(void **state)
 		p->dmalen = bad[i].dmalen;
 		peer_send(&t->peer, p, "12345678", bad[i].len);
 		failed(t, NAK_INVALID_REQUEST);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | BTH_RC_FLUSH);
 		script_teardown(state);
 	}
 }
