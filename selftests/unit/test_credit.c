@@ -95,6 +95,34 @@ static void test_codes(void **state)
 	assert_int_equal(credit_encode(UINT32_MAX), 30);
 }
 
+/* The limit never goes back, and the sender continues only if it rose or ended. */
+static void test_reports(void **state)
+{
+	static const struct {
+		uint8_t credits;
+		uint32_t msn, limit;
+		bool limited, continues;
+	} reports[] = {
+		{ AETH_NO_CREDITS, 1, 0, false, false },
+		{ 4, 0xfffffe, 2, true, false },
+		{ 4, 0xfffffe, 2, true, false },
+		{ 3, 0xfffffe, 2, true, false },
+		{ 4, 0xffffff, 3, true, true },
+		{ AETH_NO_CREDITS, 5, 3, false, true },
+		{ AETH_NO_CREDITS, 6, 3, false, false },
+		{ 0, 1, 1, true, false },
+	};
+	struct requester r = {};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		assert_int_equal(credit_receive(&r, reports[i].credits, reports[i].msn),
+				 reports[i].continues);
+		assert_int_equal(r.limited, reports[i].limited);
+		assert_int_equal(r.limit, reports[i].limit);
+	}
+}
+
 /* Messages with a credit go at once, the next message probes with its first packet. */
 static void test_limit(void **state)
 {
@@ -254,7 +282,8 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_codes), T(test_limit), T(test_kinds), T(test_unsolicited),
+		cmocka_unit_test(test_codes), cmocka_unit_test(test_reports), T(test_limit),
+		T(test_kinds), T(test_unsolicited),
 		T(test_alone_again), T(test_nonsense), T(test_said), T(test_none_said),
 	};
 
