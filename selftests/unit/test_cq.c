@@ -315,6 +315,7 @@ static void test_one_unread_event_per_cq(void **state)
 	}
 	assert_int_equal(f->ceq->eq.prod, 1);
 	assert_true(f->cq->cq.held);
+	assert_int_equal(f->n.dev.cnt[CNT_eq_held], 1);
 	assert_int_equal(nic_rec(&f->n, &f->ceq->host)->notify, htole32(ORNIC_NOTIFY_ALWAYS));
 	assert_int_equal(events(f), 1);
 	eq_doorbell(&f->ceq->eq);
