@@ -215,6 +215,13 @@ static void all_transitions(struct inproc *p, uint8_t type)
 				assert_int_equal(modify(&qp, need & ~bit, to), ORNIC_ST_BAD_PARAM);
 				assert_int_equal(dev_qp->state, from);
 			}
+			if (from == to) {
+				struct ornic_qp_modify_cmd m = whole();
+
+				m.mask = htole32(need);
+				assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
+				assert_int_equal(dev_qp->state, from);
+			}
 			assert_int_equal(modify(&qp, need, to), ORNIC_ST_OK);
 			assert_int_equal(dev_qp->state, to);
 			dev_qp->state = ORNIC_QPS_RTS;
@@ -274,17 +281,21 @@ static void rc_init(struct inproc *p, struct host_qp *qp)
 	assert_int_equal(modify(qp, INIT_RC, ORNIC_QPS_INIT), 0);
 }
 
-/* INIT to RTR with one field wrong */
-#define REFUSE(p, qp, bit, member, val, status) do {				\
+/* A transition with one field wrong */
+#define REFUSE_TO(p, qp, to, bits, member, val, status) do {			\
 	struct ornic_qp_modify_cmd m_ = whole();				\
 										\
-	m_.mask = htole32(RTR_RC | ORNIC_QPM_STATE | (bit));			\
-	m_.next_state = ORNIC_QPS_RTR;						\
+	m_.mask = htole32(ORNIC_QPM_STATE | (bits));				\
+	m_.next_state = (to);							\
 	m_.member = (val);							\
 	assert_int_equal(host_qp_state(qp, &m_), status);			\
 	assert_int_equal(le32toh((p)->host.cpl.syndrome), ORNIC_SYN_FIELD |	\
 			 offsetof(struct ornic_qp_modify_cmd, member));		\
 } while (0)
+
+/* INIT to RTR with one field wrong */
+#define REFUSE(p, qp, bit, member, val, status)					\
+	REFUSE_TO(p, qp, ORNIC_QPS_RTR, RTR_RC | (bit), member, val, status)
 
 /* ORN-QP-13, ORN-QP-32, ORN-ADM-13 */
 static void test_ranges(void **state)
@@ -330,7 +341,36 @@ static void test_ranges(void **state)
 	REFUSE(p, &qp, ORNIC_QPM_ACCESS, path_mtu, 0, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, &qp, ORNIC_QPM_RATE_LIMIT, path.sl, 16, ORNIC_ST_BAD_PARAM);
 	assert_int_equal(modify(&qp, RTR_RC, ORNIC_QPS_RTR), 0);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, RTS_RC, sq_psn, htole32(0x1000000), ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, RTS_RC, retry_cnt, 8, ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, RTS_RC, rnr_retry, 8, ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, RTS_RC, max_rd_atomic, 17, ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, RTS_RC | ORNIC_QPM_TIMEOUT, timeout, 32,
+		  ORNIC_ST_BAD_PARAM);
 	assert_int_equal(modify(&qp, RTS_RC | ORNIC_QPM_TIMEOUT, ORNIC_QPS_RTS), 0);
+	REFUSE_TO(p, &qp, ORNIC_QPS_RTS, ORNIC_QPM_PATH_MIG_STATE, mig_state, 1,
+		  ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_SQD, ORNIC_QPM_SQD_NOTIFY, sqd_notify, 2, ORNIC_ST_BAD_PARAM);
+	REFUSE_TO(p, &qp, ORNIC_QPS_ERR + 1, 0, next_state, ORNIC_QPS_ERR + 1, ORNIC_ST_BAD_PARAM);
+}
+
+/* Every bit of the destination's MAC address counts: 0 is the only unicast address to reject. */
+static void test_dmac(void **state)
+{
+	struct ornic_qp_modify_cmd m = whole();
+	struct inproc *p = *state;
+	struct host_qp qp;
+
+	rc_init(p, &qp);
+	m.mask = htole32(RTR_RC | ORNIC_QPM_STATE);
+	m.next_state = ORNIC_QPS_RTR;
+	memset(m.path.dmac, 0, sizeof(m.path.dmac));
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_PARAM);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
+			 offsetof(struct ornic_qp_modify_cmd, path.dmac));
+	m.path.dmac[5] = 1;
+	m.path_mtu = ORNIC_MTU_256;		/* the smallest one */
+	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
 }
 
 /* RESET to INIT: port 0 does not exist, and a GSI queue pair has its port since create. */
@@ -579,13 +619,13 @@ static void test_rate(void **state)
 /* A query after RESET reports the same as one of a new queue pair. */
 static void test_reset(void **state)
 {
-	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD };
+	static const uint8_t types[] = { ORNIC_QPT_RC, ORNIC_QPT_UD, ORNIC_QPT_GSI };
 	struct inproc *p = *state;
 	struct ornic_qp_query_rsp new, reset;
 	struct host_qp qp;
 
 	prepare(p);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		bool rc = types[i] == ORNIC_QPT_RC;
 
 		assert_int_equal(host_qp_create(&p->host, &qp, types[i], 4, p->pd, p->cq.number,
@@ -686,7 +726,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		READY(test_rc), READY(test_uc), READY(test_ud), READY(test_raw), READY(test_xrc),
-		READY(test_ranges),
+		READY(test_ranges), READY(test_dmac),
 		READY(test_cur_state), READY(test_gid_owner), READY(test_gid_kind),
 		READY(test_cq_in_error), READY(test_drained), READY(test_query), READY(test_rate),
 		READY(test_unselected), READY(test_port), READY(test_counter_set),
