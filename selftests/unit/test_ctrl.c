@@ -74,11 +74,13 @@ static void test_widths(void **state)
 
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 1), 0xff);
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 2), 0xffff);
+	assert_int_equal(load(p, ORNIC_REG_MAGIC, 3), 0xffffff);
 	assert_int_equal(load(p, ORNIC_REG_BYTES, 1), 0xff);
 	assert_int_equal(load(p, FUNC_DB_OFFSET, 2), 0xffff);
 	assert_int_equal(load(p, FUNC_DB_OFFSET, 4), 0);
 	store(p, ORNIC_REG_NONCE, 2, 1);
 	store(p, ORNIC_REG_NONCE, 1, 1);
+	store(p, ORNIC_REG_NONCE, 3, 1);
 	assert_int_equal(load(p, ORNIC_REG_NONCE, 4), 0);
 	store(p, ORNIC_REG_ASQ_ADDR, 4, 0x11223344);
 	store(p, ORNIC_REG_ASQ_ADDR + 4, 4, 0x55667788);
@@ -90,6 +92,18 @@ static void test_widths(void **state)
 	store(p, ORNIC_REG_SYNDROME, 4, 1);
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 4), ORNIC_MAGIC);
 	assert_int_equal(load(p, ORNIC_REG_SYNDROME, 4), 0);
+}
+
+/* Each half of the clock's register holds its half of the clock. */
+static void test_clock_halves(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t start = engine_clock(), low, high;
+
+	low = load(p, ORNIC_REG_CLOCK, 4);
+	high = load(p, ORNIC_REG_CLOCK + 4, 4);
+	assert_in_range(high, start >> 32, engine_clock() >> 32);
+	assert_in_range((uint32_t)(low - start), 0, engine_clock() - start);
 }
 
 /* ORN-CTL-11, ORN-CTL-13, ORN-CTL-27, ORN-CTL-30, ORN-RNG-7 */
@@ -114,6 +128,11 @@ static void test_enable(void **state)
 			 ORNIC_CAUSE_CONTROL | ORNIC_REASON_FATAL << 16);
 	assert_int_equal(host_reg64(&p->host, ORNIC_REG_ASQ_ADDR), 0);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_CONTROL), 0);
+	/* A disable changes the host's reason only. */
+	assert_int_equal(host_enable(&p->host), 0);
+	host_disable(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE),
+			 ORNIC_CAUSE_CONTROL | ORNIC_REASON_USER << 16);
 }
 
 /* ENABLE of a device that is enabled, and a disable of one that is not, do nothing. */
@@ -188,6 +207,32 @@ static void test_heartbeat(void **state)
 	assert_int_equal(le64toh(b->heartbeat), 1);
 }
 
+/* The time between beats is that of the register (ORN-CTL-18). */
+static void test_heartbeat_time(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t before = engine_clock(), after;
+
+	ctrl_resume(p->f);
+	after = engine_clock();
+	assert_in_range(p->f->ctrl.beat.expires, before + 1000000000, after + 1000000000);
+}
+
+/* The VMM may withdraw write access: the device goes on, and writes nothing. */
+static void test_read_only_block(void **state)
+{
+	struct inproc *p = *state;
+
+	p->engine.clock = in_two_seconds;
+	assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+	assert_int_equal(gpa_map(p->ep.gpa, INPROC_BASE, INPROC_BYTES, GPA_READ, p->host.dma.fd, 0),
+			 0);
+	inproc_turn(p);
+	ctrl_status_write(p->f);
+	assert_int_equal(le64toh(block(p)->heartbeat), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
 /*
  * Enable must fail with @syndrome, write nothing (ORN-CTL-10), and accept nothing except RESET
  * (ORN-CTL-16); a doorbell does no harm.
@@ -246,7 +291,50 @@ static void test_enable_refused(void **state)
 	inproc_bus_master(p, false);
 	refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
 	inproc_bus_master(p, true);
-	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT);
+	/* The registers keep no reason; the largest stride and the largest rings are legal. */
+	host_set32(h, ORNIC_REG_ADMIN_SIZE, ORNIC_LOG_MAX_ADMIN << 4 | ORNIC_LOG_MAX_ADMIN);
+	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT |
+		   1u << ORNIC_CTL_REASON_SHIFT);
+	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
+	assert_int_equal(host_reg32(h, ORNIC_REG_CONTROL),
+			 ORNIC_CTL_ENABLE | 4u << ORNIC_CTL_STRIDE_SHIFT);
+}
+
+/* The device only reads the admin submission ring, and writes everything else. */
+static void test_enable_read_only(void **state)
+{
+	static const enum ornic_reg addr[] = {
+		ORNIC_REG_ASQ_ADDR, ORNIC_REG_ACQ_ADDR, ORNIC_REG_ASQ_REC, ORNIC_REG_ACQ_REC,
+		ORNIC_REG_STATUS_ADDR,
+	};
+	struct inproc *p = *state;
+	struct host *h = &p->host;
+
+	/* the same memory at a second address */
+	assert_int_equal(gpa_map(p->ep.gpa, 0, INPROC_BYTES, GPA_READ, h->dma.fd, 0), 0);
+	host_prepare(h, 7);
+	for (unsigned int i = 1; i < 5; i++) {
+		host_set64(h, addr[i], host_reg64(h, addr[i]) - INPROC_BASE);
+		refused(p, ORNIC_CTL_ENABLE, ORNIC_SYN_HOST_UNREACHABLE);
+	}
+	host_set64(h, addr[0], host_reg64(h, addr[0]) - INPROC_BASE);
+	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
+}
+
+/* A ring may have several pieces of memory. */
+static void test_enable_in_pieces(void **state)
+{
+	struct inproc *p = *state;
+	struct host *h = &p->host;
+
+	/* two pages that are in another order in the file */
+	assert_int_equal(gpa_map(p->ep.gpa, 65536, 4096, GPA_READ, h->dma.fd, 4096), 0);
+	assert_int_equal(gpa_map(p->ep.gpa, 69632, 4096, GPA_READ, h->dma.fd, 0), 0);
+	host_prepare(h, 7);
+	host_set64(h, ORNIC_REG_ASQ_ADDR, 65536);
+	host_set32(h, ORNIC_REG_ADMIN_SIZE, 0x77);
+	host_set32(h, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
 	assert_int_equal(host_reg32(h, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
@@ -259,6 +347,8 @@ static void test_not_shared(void **state)
 	struct inproc *p = *state;
 	char said[256];
 
+	/* Another piece that is shared does not hide it. */
+	assert_int_equal(gpa_map(p->ep.gpa, 0, 4096, GPA_READ, p->host.dma.fd, 0), 0);
 	for (int copy = 0; copy < 2; copy++) {
 		host_prepare(&p->host, 7);
 		if (copy)
@@ -472,6 +562,9 @@ static void test_fatal(void **state)
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_DEVICE_FATAL);
 	assert_int_equal(le32toh(eqe.syndrome), ORNIC_SYN_ADMIN_RING);
+	assert_int_equal(eqe.number | eqe.owner | eqe.info0 | eqe.info1, 0);
+	/* The first cause stays. */
+	ctrl_fatal(p->f, ORNIC_SYN_HOST_MEMORY);
 	assert_int_equal(p->f->dev.qps.used + p->f->dev.eqs.used, 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), -ETIMEDOUT);
 	host_disable(&p->host, ORNIC_REASON_FATAL);
@@ -536,7 +629,16 @@ int main(void)
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_reserved_stores, inproc_setup,
 						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_clock_halves, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_heartbeat_time, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_read_only_block, inproc_setup_ready,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_enable_read_only, inproc_setup,
+						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_enable_in_pieces, inproc_setup,
+						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_enable_refused, inproc_setup,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_not_shared, inproc_setup, inproc_teardown),
