@@ -192,8 +192,7 @@ static bool ctrl_params_ok(const struct ctrl *c, uint32_t control)
 			return false;
 	return !(control & ORNIC_CTL_MBZ) && ctrl_stride_log(c) <= FUNC_MAX_STRIDE_LOG &&
 	       !(ctrl_rw(c, ORNIC_REG_ADMIN_SIZE) & ~0xffu) &&
-	       asq >= ORNIC_LOG_MIN_ADMIN && asq <= ORNIC_LOG_MAX_ADMIN &&
-	       acq >= asq && acq <= ORNIC_LOG_MAX_ADMIN;
+	       asq >= ORNIC_LOG_MIN_ADMIN && acq >= asq && acq <= ORNIC_LOG_MAX_ADMIN;
 }
 
 /* Return true if all of [@addr, @addr + @len) can be accessed. */
