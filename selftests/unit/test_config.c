@@ -8,7 +8,9 @@
 
 #include "config/config.h"
 #include "log.h"
+#include "version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,7 @@ static int teardown(void **state)
 /* Split a command line at spaces. */
 static enum config_result run(struct config *c, const char *line)
 {
-	char copy[512], *argv[16] = { "ornicd" };
+	char copy[1024], *argv[16] = { "ornicd" };
 	int argc = 1;
 
 	strcpy(copy, line);
@@ -229,14 +231,181 @@ static void test_faults(void **state)
 
 static void test_derived_mac(void **state)
 {
+	static const uint8_t mac[6] = { 0x02, 0xd5, 0x6d, 0x8f, 0xb3, 0x9c };
 	struct config *c = *state;
-	/* a guest would see a new interface if a later ornicd derived another address */
-	static const uint8_t mac[6] = { 0x02, 0xec, 0x5c, 0xa9, 0x78, 0xf0 };
 
-	assert_int_equal(run(c, "-d path=/run/vm1 -d path=/run/vm2"), CONFIG_RUN);
-	assert_memory_equal(c->device[0].mac, mac, 6);
+	assert_int_equal(run(c, "-d path=/a/1 -d path=/a/2"), CONFIG_RUN);
 	assert_int_equal(c->device[1].mac[0], 2);
 	assert_memory_not_equal(c->device[0].mac, c->device[1].mac, 6);
+	/* It is the same in all versions, because guests name interfaces after it. */
+	assert_memory_equal(c->device[0].mac, mac, 6);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a/1,mac=00:00:00:00:00:01"), CONFIG_RUN);
+	assert_memory_equal(c->device[0].mac, "\0\0\0\0\0\1", 6);
+}
+
+static void test_defaults(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/d/.sock -d path=/d/a.sock -d path=b.sock -p tap,ifname=t"),
+			 CONFIG_RUN);
+	assert_string_equal(c->device[0].name, ".sock");
+	assert_string_equal(c->device[1].name, "a");
+	assert_string_equal(c->device[2].name, "b");
+	assert_int_equal(c->device[0].vlan | c->port[0].vlan, 0);
+	assert_false(c->port[0].rxe_flush);
+	assert_int_equal(c->spin_us, 5);
+	assert_int_equal(c->log_level, LOG_INFO);
+	assert_int_equal(c->ready_fd, -1);
+	assert_null(c->control.path);
+	assert_null(c->control.group);
+}
+
+/* --version and --help print to standard output and end; later words are not looked at. */
+static void test_printed(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *first;
+	} asks[] = {
+		{ "-V", "ornicd " ORNICD_VERSION "\n" },
+		{ "--version --nonsense", "ornicd " ORNICD_VERSION "\n" },
+		{ "-h", "Usage: ornicd --device path=SOCKET[,KEY=VALUE]... [OPTION]...\n" },
+		{ "--help --nonsense",
+		  "Usage: ornicd --device path=SOCKET[,KEY=VALUE]... [OPTION]...\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		FILE *out = tmpfile();
+		int kept = dup(STDOUT_FILENO);
+		enum config_result result;
+		char text[100] = "";
+
+		assert_non_null(out);
+		fflush(stdout);
+		dup2(fileno(out), STDOUT_FILENO);
+		result = run(*state, asks[i].line);
+		fflush(stdout);
+		dup2(kept, STDOUT_FILENO);
+		close(kept);
+		rewind(out);
+		assert_non_null(fgets(text, sizeof(text), out));
+		fclose(out);
+		assert_int_equal(result, CONFIG_DONE);
+		assert_string_equal(text, asks[i].first);
+	}
+}
+
+/* The largest and the smallest value of each number, and each word of a list */
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t offset;
+		uint32_t want;
+	} good[] = {
+		{ "-s 0", offsetof(struct config, spin_us), 0 },
+		{ "-s 1000000", offsetof(struct config, spin_us), 1000000 },
+		{ "--log-level error", offsetof(struct config, log_level), LOG_ERR },
+		{ "-l warning", offsetof(struct config, log_level), LOG_WARN },
+		{ "-l info", offsetof(struct config, log_level), LOG_INFO },
+		{ "--control-mode 0", offsetof(struct config, control.mode), 0 },
+		{ "--control-mode 0777", offsetof(struct config, control.mode), 0777 },
+	};
+	struct config *c = *state;
+	char line[64];
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		uint32_t is;
+
+		snprintf(line, sizeof(line), "-d path=/a %s", good[i].line);
+		errno = ERANGE;		/* an earlier one means nothing */
+		assert_int_equal(run(c, line), CONFIG_RUN);
+		memcpy(&is, (uint8_t *)c + good[i].offset, sizeof(is));
+		assert_int_equal(is, good[i].want);
+		config_free(c);
+	}
+	errno = ERANGE;
+	assert_int_equal(run(c, "-d path=/a,vlan=1,rate=400G,queue=16M,kmin=1,kmax=1,pmax=100 "
+			     "-d path=/b,vlan=4094,rate=8k,queue=10000 --cc np_cnp_dscp=63"),
+			 CONFIG_RUN);
+	assert_int_equal(c->device[0].vlan, 1);
+	assert_int_equal(c->device[0].link.kbps, 400000000);
+	assert_int_equal(c->device[0].link.queue, 16 << 20);
+	assert_int_equal(c->device[0].link.kmin, 1);
+	assert_int_equal(c->device[0].link.kmax, 1);
+	assert_int_equal(c->device[0].link.pmax, 100);
+	assert_int_equal(c->device[1].vlan, 4094);
+	assert_int_equal(c->device[1].link.kbps, 8);
+	assert_int_equal(c->device[1].link.queue, 10000);
+	assert_int_equal(c->cc.v[CC_np_cnp_dscp], 63);
+}
+
+/* The longest paths and names, and those that are longer by one */
+static void test_lengths(void **state)
+{
+	static const struct {
+		const char *form;
+		int most;
+	} texts[] = {
+		{ "-d path=%s", 107 },
+		{ "-d path=/a -C %s", 107 },
+		{ "-d path=/a,name=%s", 111 },
+		{ "-d path=/a -p tap,ifname=t,name=%s", 111 },
+	};
+	char text[128], line[256];
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		memset(text, 'x', sizeof(text));
+		text[texts[i].most] = '\0';
+		snprintf(line, sizeof(line), texts[i].form, text);
+		assert_int_equal(run(*state, line), CONFIG_RUN);
+		config_free(*state);
+		text[texts[i].most] = 'x';
+		text[texts[i].most + 1] = '\0';
+		snprintf(line, sizeof(line), texts[i].form, text);
+		assert_int_equal(run(*state, line), CONFIG_BAD);
+		config_free(*state);
+	}
+}
+
+/* Every kind of port takes the keys that all have. */
+static void test_port_keys(void **state)
+{
+	static const char *const ports[] = {
+		"tap,ifname=t", "packet,ifname=t", "stream,path=/p", "dgram,local=/p,remote=/q",
+		"udp,local=h:1,remote=g:2",
+	};
+	struct config *c = *state;
+	char line[256];
+
+	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+		const struct uplink_spec *s;
+
+		snprintf(line, sizeof(line), "-d path=/a -p %s,name=n,vlan=7,rxe-flush=on,rate=1G,"
+			 "queue=20000,kmin=2,kmax=3,pmax=4", ports[i]);
+		assert_int_equal(run(c, line), CONFIG_RUN);
+		s = &c->port[0];
+		assert_string_equal(s->name, "n");
+		assert_string_equal(s->text, strstr(line, ports[i]));
+		assert_memory_equal(s->kind, ports[i], strlen(s->kind));
+		assert_int_equal(s->vlan, 7);
+		assert_true(s->rxe_flush);
+		assert_false(s->client);
+		assert_int_equal(s->link.kbps, 1000000);
+		assert_int_equal(s->link.queue, 20000);
+		assert_int_equal(s->link.kmin, 2);
+		assert_int_equal(s->link.kmax, 3);
+		assert_int_equal(s->link.pmax, 4);
+		config_free(c);
+	}
+	/* server= is for streams. */
+	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+		snprintf(line, sizeof(line), "-d path=/a -p %s,server=on", ports[i]);
+		assert_int_equal(run(c, line), i == 2 ? CONFIG_RUN : CONFIG_BAD);
+		config_free(c);
+	}
 }
 
 static void test_bad(void **state)
@@ -368,22 +537,108 @@ static void test_bad_words(void **state)
 	}
 }
 
-/* The line for an unknown parameter of congestion control lists all that there are. */
-static void test_unknown_cc(void **state)
-{
-	char said[1100], want[200];
-	size_t len;
+#define DEVICE	"path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]"
+#define PORT	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
 
-	log_keep(said, sizeof(said));
-	assert_int_equal(run(*state, "-d path=/a --cc maybe"), CONFIG_BAD);
-	log_keep(NULL, 0);
-	len = snprintf(want, sizeof(want),
-		       "congestion control \"maybe\": \"maybe\" is not on, off or one of %s, %s, ",
-		       cc_ranges[0].name, cc_ranges[1].name);
-	assert_memory_equal(said, want, len);
-	snprintf(want, sizeof(want), ", %s", cc_ranges[CC_PARAM_COUNT - 1].name);
-	len = strlen(said) - strlen(want);
-	assert_string_equal(said + len, want);
+/* An error line names the cause; of several devices or ports, the right one. */
+static void test_messages(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *why;
+	} bad[] = {
+		{ "-d path=/a rest more", "unexpected argument \"rest\"; see ornicd --help" },
+		{ "-d path=/a,mac=03:00:00:00:00:01",
+		  "device /a: mac 03:00:00:00:00:01 is a multicast address; use a unicast address" },
+		{ "-d path=/a,mac=00:00:00:00:00:00",
+		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
+		{ "-d path=/a,mac=02:00:00:00:00:0",
+		  "device /a: mac 02:00:00:00:00:0 is not an address such as 02:00:00:00:00:01" },
+		{ "-d path=/z,name=n -d path=/a,name=x -d path=/a,name=y",
+		  "path /a is given to two devices" },
+		{ "-d path=/z,name=n -d path=/a/x -d path=/b/x",
+		  "devices /a/x and /b/x have the same name, x: add name= to one" },
+		{ "-d path=/z,name=n -d path=/a,mac=02:00:00:0a:bc:0f "
+		  "-d path=/b,mac=02:00:00:0a:bc:0f",
+		  "devices /a and /b have the same mac, 02:00:00:0a:bc:0f: change one" },
+		{ "-p tap,ifname=y -p tap,ifname=x -d path=/a/x",
+		  "device /a/x has the name of a port, x: add name= to one" },
+		{ "-d path=/a/y -d path=/a/x -p tap,ifname=x",
+		  "port \"tap,ifname=x\": another port or device has the name x: add name= to one" },
+		{ "-p tap,ifname=y -p tap,ifname=x -p packet,ifname=x",
+		  "port \"packet,ifname=x\": another port or device has the name x: add name= to "
+		  "one" },
+		{ "-d path=/a\x7f,name=x", "a device's path has a control character in it" },
+		{ "-d path=/a,name=\x7f", "a name has a control character in it" },
+		{ "-d path=/a -p tap,ifname=\x7f",
+		  "a port's description has a control character in it" },
+		{ "-d path=/a,name=", "device \"path=/a,name=\": name= has no value; the form is "
+		  DEVICE },
+		{ "-d name=x", "device \"name=x\": path= is missing; the form is " DEVICE },
+		{ "-d path=/a,x=1", "device \"path=/a,x=1\": unknown key \"x=1\"; the form is "
+		  DEVICE },
+		{ "-d path=/a,name=x,name=y",
+		  "device \"path=/a,name=x,name=y\": name is given twice" },
+		{ "-d path=/a,promisc=maybe",
+		  "\"path=/a,promisc=maybe\": promisc must be on or off" },
+		{ "-d path=/a,anti-spoof=1", "\"path=/a,anti-spoof=1\": anti-spoof must be on or off" },
+		{ "-p udp,ifname=t", "port \"udp,ifname=t\": unknown key \"ifname\"; the form is "
+		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
+		{ "-p dgram,local=/a", "port \"dgram,local=/a\": remote= is missing; the form is "
+		  "dgram,local=SOCKET,remote=SOCKET" PORT },
+		{ "-p bridge", "port \"bridge\": \"bridge\" is not one of tap, packet, stream, "
+		  "dgram, udp" },
+		{ "-d path=/a,vlan=4095",
+		  "\"path=/a,vlan=4095\": vlan=4095 is not a number from 1 to 4094" },
+		{ "-s 5x", "spin time \"5x\" is not a number from 0 to 1000000" },
+		{ "-s 99999999999999999999",
+		  "spin time \"99999999999999999999\" is not a number from 0 to 1000000" },
+		{ "-r x", "ready descriptor \"x\" is not a number" },
+		{ "-r 1048577", "ready descriptor \"1048577\" is not a number" },
+		{ "-r 1048576", "ready descriptor 1048576 is not open: the program that starts the "
+		  "daemon must open it" },
+		{ "--control-mode 778", "control mode \"778\" is not an octal number from 0 to 0777" },
+		{ "--control=", "the control socket's path must not be empty" },
+		{ "--control-group=", "the control socket's group must not be empty" },
+		{ "-d path=/a,pmax=5", "\"/a\": pmax= needs rate=, which is missing" },
+		{ "-d path=/a,rate=4294967295K", "\"/a\": rate must be from 8K to 400G bit/s" },
+		{ "-d path=/a,rate=4294967296K",
+		  "\"/a\": rate=4294967296K is not a rate in bit/s such as 100M" },
+		{ "-d path=/a,rate=1G,queue=4294967295",
+		  "\"/a\": queue must be from 10000 to 16M bytes" },
+		{ "-d path=/a,rate=1G,queue=4294967296",
+		  "\"/a\": queue=4294967296 is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1G,kmin=x", "\"/a\": kmin=x is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1Gb", "\"/a\": rate=1Gb is not a rate in bit/s such as 100M" },
+		{ "--cc on,off,rp_ai_rate=0", "congestion control \"on,off,rp_ai_rate=0\": rp_ai_rate "
+		  "must be a number from 1 to 100000" },
+		{ "--cc np_cnp_dscp=5x", "congestion control \"np_cnp_dscp=5x\": np_cnp_dscp must be a "
+		  "number from 0 to 63" },
+		{ "--cc np_cnp_dscp=99999999999999999999",
+		  "congestion control \"np_cnp_dscp=99999999999999999999\": np_cnp_dscp must be a "
+		  "number from 0 to 63" },
+		{ "--cc sometimes", "congestion control \"sometimes\": \"sometimes\" is not on, off or "
+		  "one of np_min_time_between_cnps, np_cnp_dscp, rp_time_reset, rp_byte_reset, "
+		  "rp_threshold, rp_ai_rate, rp_hai_rate, rp_max_rate, rp_min_rate, rp_min_dec_fac, "
+		  "rp_rate_to_set_on_first_cnp, rp_dce_tcp_g, rp_dce_tcp_rtt, "
+		  "rp_rate_reduce_monitor_period, rp_initial_alpha_value" },
+		{ "-c /nonexistent", "/nonexistent:0: unable to open /nonexistent: No such file or "
+		  "directory" },
+	};
+	struct config *c = *state;
+	char said[600];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		log_keep(said, sizeof(said));
+		assert_int_equal(run(c, bad[i].line), CONFIG_BAD);
+		log_keep(NULL, 0);
+		assert_string_equal(said, bad[i].why);
+		config_free(c);
+	}
+	/* Of a list with an error, nothing is applied. */
+	assert_int_equal(config_cc(&c->cc, "off,rp_ai_rate=7,rp_hai_rate=0"), -EINVAL);
+	assert_true(c->cc.on);
+	assert_int_equal(c->cc.v[CC_rp_ai_rate], cc_ranges[CC_rp_ai_rate].value);
 }
 
 static void test_file(void **state)
@@ -400,6 +655,9 @@ static void test_file(void **state)
 		"{\"devices\": [ {} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"colour\": 1} ]}",
 		"{\"devices\": [ {\"path\": 5} ]}",
+		"{\"devices\": [ {\"path\": \"\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"name\": \"\"} ]}",
+		"{\"devices\": [ {\"path\": \"x\", \"vlan\": 4095}, {\"path\": \"/a\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
@@ -428,6 +686,7 @@ static void test_file(void **state)
 		"{} x",
 	};
 	struct config *c = *state;
+	char said[200];
 
 	assert_int_equal(file(c, "{\"spin_us\": 3, \"log_level\": \"warning\", \"devices\": "
 			      "[{\"path\": \"/a\"}, {\"path\": \"/b\", \"name\": \"n\"}]}"), 0);
@@ -435,6 +694,9 @@ static void test_file(void **state)
 	assert_int_equal(c->log_level, LOG_WARN);
 	assert_int_equal(c->ndevices, 2);
 	assert_string_equal(c->device[1].name, "n");
+	assert_int_equal(c->device[0].vlan, 0);
+	assert_true(c->device[0].promisc);
+	assert_false(c->device[0].anti_spoof);
 	config_free(c);
 	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"vlan\": 4094}, "
 			      "{\"path\": \"/b\", \"vlan\": 0}]}"), 0);
@@ -442,8 +704,12 @@ static void test_file(void **state)
 	assert_int_equal(c->device[1].vlan, 0);
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		config_free(c);
-		assert_int_not_equal(file(c, bad[i]), 0);
+		assert_int_equal(file(c, bad[i]), -EINVAL);
 	}
+	log_keep(said, sizeof(said));
+	assert_int_equal(file(c, "{\n\"devices\": x}"), -EINVAL);
+	log_keep(NULL, 0);
+	assert_non_null(strstr(said, ":2: "));
 	config_free(c);
 	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
 	assert_int_equal(c->ndevices, 2);
@@ -471,8 +737,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
 		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
-		WITH(test_bad), WITH(test_bad_words), WITH(test_unknown_cc), WITH(test_file),
-		WITH(test_order),
+		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths), WITH(test_port_keys),
+		WITH(test_bad), WITH(test_bad_words), WITH(test_messages), WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
