@@ -33,10 +33,17 @@ static void refused_at(struct inproc *p, int got, uint8_t status, size_t off)
 	assert_int_equal(p->host.cpl.out_size, 0);
 }
 
-#define EXEC(p, op, number, cmd)	\
-	host_exec(&(p)->host, ORNIC_OP_##op, number, &(cmd), sizeof(cmd), NULL, 0)
-#define DESTROY(p, kind, number)	\
-	host_exec(&(p)->host, ORNIC_OP_##kind##_DESTROY, number, NULL, 0, NULL, 0)
+/* Execute a command without output. */
+static int exec(struct inproc *p, uint16_t opcode, uint32_t number, const void *cmd, uint16_t len)
+{
+	int status = host_exec(&p->host, opcode, number, cmd, len, NULL, 0);
+
+	assert_int_equal(p->host.cpl.out_size, 0);
+	return status;
+}
+
+#define EXEC(p, op, number, cmd)	exec(p, ORNIC_OP_##op, number, &(cmd), sizeof(cmd))
+#define DESTROY(p, kind, number)	exec(p, ORNIC_OP_##kind##_DESTROY, number, NULL, 0)
 
 /* Change @member of a good command to @val and expect it to be rejected. */
 #define REFUSE_AT(p, op, number, good, member, val, status) do {		\
@@ -488,6 +495,70 @@ static void test_cq_moves(void **state)
 	}
 }
 
+/*
+ * The largest values are accepted. Rings that do not fit the test's memory are rejected for that
+ * reason only.
+ */
+static void test_largest(void **state)
+{
+	static const struct {
+		uint8_t sq_log;
+		uint8_t sq_stride;
+		uint8_t rq_log;
+		uint8_t rq_stride;
+	} rings[] = {
+		{ 15, 6, 0, 11 }, { 0, 11, 15, 5 },
+	};
+	struct inproc *p = *state;
+	struct ornic_pages big = host_contiguous(dma_alloc(&p->host.dma, 4 << 20, 4096));
+	struct ornic_eq_create_cmd eq = good_eq(p);
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(1), .record = eq.record, .pages = big,
+		.dbpage = htole32(1023), .mod_count = htole16(LIMIT_MOD_COUNT),
+		.mod_period_us = htole16(LIMIT_MOD_PERIOD_US),
+	};
+	struct ornic_key_create_cmd key = {
+		.pd = htole32(p->pd), .length = htole64(LIMIT_REGION), .pages = big,
+	};
+	struct ornic_key_create_cmd fast = {
+		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd),
+		.max_pages = htole32(LIMIT_FAST_REG_PAGES),
+	};
+	struct ornic_qp_create_cmd qp;
+	struct host_qp hqp;
+
+	eq.vector = htole16(FUNC_VECTORS - 1);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
+	eq.log_entries = 20;
+	refused_at(p, EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_DMA_ERROR, OFF(eq_create_cmd, pages));
+	assert_int_equal(EXEC(p, CQ_CREATE, 0, cq), ORNIC_ST_OK);
+	cq.log_entries = LIMIT_LOG_CQ;
+	refused_at(p, EXEC(p, CQ_CREATE, 0, cq), ORNIC_ST_DMA_ERROR, OFF(cq_create_cmd, pages));
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, key), ORNIC_ST_OK);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, fast), ORNIC_ST_OK);
+	for (int i = 0; i < 2; i++) {
+		struct ornic_srq_create_cmd srq = {
+			.log_entries = rings[i].rq_log, .stride = rings[i].rq_stride,
+			.pd = htole32(p->pd), .max_sge = htole16(30), .record = eq.record,
+			.pages = big, .dbpage = htole32(1023),
+		};
+
+		host_qp_template(&p->host, &hqp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+				 p->cq.number, &qp);
+		qp.sq_log = rings[i].sq_log;
+		qp.sq_stride = rings[i].sq_stride;
+		qp.rq_log = rings[i].rq_log;
+		qp.rq_stride = rings[i].rq_stride;
+		qp.max_send_sge = htole16(30);
+		qp.max_recv_sge = htole16(30);
+		qp.max_inline = htole16(512);
+		qp.sq_pages = big;
+		qp.rq_pages = big;
+		assert_int_equal(EXEC(p, QP_CREATE, 0, qp), ORNIC_ST_OK);
+		assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+	}
+}
+
 /* ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send queues */
 static void test_read_only_rings(void **state)
 {
@@ -849,6 +920,7 @@ static void test_features_late(void **state)
 	struct inproc *p = *state;
 	struct ornic_pd_create_cmd pd = { 0 };
 	struct ornic_key_create_cmd key = { .kind = ORNIC_KEY_PHYS_ALL };
+	struct ornic_eq_create_cmd eq = good_eq(p);
 
 	before_features(p);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -863,6 +935,10 @@ static void test_features_late(void **state)
 	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
 	before_features(p);
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, key), ORNIC_ST_OK);
+	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
+	/* A CQ needs a second EQ, which ends the time for it. */
+	before_features(p);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
 	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
 }
 
@@ -1132,7 +1208,7 @@ int main(void)
 		READY(test_cq_moves),
 		READY(test_pd), READY(test_pd_limit),
 		READY(test_key), READY(test_phys_all), READY(test_cq),
-		READY(test_read_only_rings), READY(test_qp),
+		READY(test_largest), READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
