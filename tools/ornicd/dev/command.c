@@ -26,7 +26,6 @@
  * @in:		bytes of the input layout
  * @out:	bytes of the output layout; for a list the most that it can have
  * @object:	the command names an object by number; otherwise the number must be zero
- * @creates:	the command creates an object other than an EQ, which ends SET_FEATURES
  * @run:	handler
  */
 struct command_op {
@@ -34,72 +33,61 @@ struct command_op {
 	uint16_t in;
 	uint16_t out;
 	bool object;
-	bool creates;
 	uint8_t (*run)(struct command *c);
 };
 
 static const struct command_op command_ops[] = {
-	{ ORNIC_OP_NOP, 0, 0, false, false, cmd_nop },
+	{ ORNIC_OP_NOP, 0, 0, false, cmd_nop },
 	{ ORNIC_OP_IDENTIFY, sizeof(struct ornic_identify_cmd),
-	  sizeof(struct ornic_identify_device), false, false, cmd_identify },
-	{ ORNIC_OP_SET_FEATURES, sizeof(struct ornic_features_cmd), 0, false, false,
-	  cmd_set_features },
-	{ ORNIC_OP_HOST_INFO, sizeof(struct ornic_host_info_cmd), 0, false, false, cmd_host_info },
-	{ ORNIC_OP_STAT_NAMES, sizeof(struct ornic_stat_names_cmd), ORNIC_ADMIN_MAX_PAYLOAD,
-	  false, false, cmd_stat_names },
-	{ ORNIC_OP_STAT_READ, sizeof(struct ornic_stat_read_cmd), ORNIC_ADMIN_MAX_PAYLOAD,
-	  false, false, cmd_stat_read },
-	{ ORNIC_OP_CLOCK_READ, 0, sizeof(struct ornic_clock_rsp), false, false, cmd_clock_read },
-	{ ORNIC_OP_EQ_CREATE, sizeof(struct ornic_eq_create_cmd), 0, false, false, cmd_eq_create },
-	{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, false, cmd_eq_modify },
-	{ ORNIC_OP_EQ_QUERY, 0, sizeof(struct ornic_eq_query_rsp), true, false, cmd_eq_query },
-	{ ORNIC_OP_EQ_DESTROY, 0, 0, true, false, cmd_eq_destroy },
-	{ ORNIC_OP_PD_CREATE, sizeof(struct ornic_pd_create_cmd), 0, false, true, cmd_pd_create },
-	{ ORNIC_OP_PD_DESTROY, 0, 0, true, false, cmd_pd_destroy },
-	{ ORNIC_OP_XRCD_CREATE, sizeof(struct ornic_pd_create_cmd), 0, false, true,
-	  cmd_xrcd_create },
-	{ ORNIC_OP_XRCD_DESTROY, 0, 0, true, false, cmd_xrcd_destroy },
-	{ ORNIC_OP_KEY_CREATE, sizeof(struct ornic_key_create_cmd), 0, false, true,
-	  cmd_key_create },
-	{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd), 0, true, false,
-	  cmd_key_modify },
-	{ ORNIC_OP_KEY_QUERY, 0, sizeof(struct ornic_key_query_rsp), true, false, cmd_key_query },
-	{ ORNIC_OP_KEY_DESTROY, 0, 0, true, false, cmd_key_destroy },
+	  sizeof(struct ornic_identify_device), false, cmd_identify },
+	{ ORNIC_OP_SET_FEATURES, sizeof(struct ornic_features_cmd), 0, false, cmd_set_features },
+	{ ORNIC_OP_HOST_INFO, sizeof(struct ornic_host_info_cmd), 0, false, cmd_host_info },
+	{ ORNIC_OP_STAT_NAMES, sizeof(struct ornic_stat_names_cmd), ORNIC_ADMIN_MAX_PAYLOAD, false,
+	  cmd_stat_names },
+	{ ORNIC_OP_STAT_READ, sizeof(struct ornic_stat_read_cmd), ORNIC_ADMIN_MAX_PAYLOAD, false,
+	  cmd_stat_read },
+	{ ORNIC_OP_CLOCK_READ, 0, sizeof(struct ornic_clock_rsp), false, cmd_clock_read },
+	{ ORNIC_OP_EQ_CREATE, sizeof(struct ornic_eq_create_cmd), 0, false, cmd_eq_create },
+	{ ORNIC_OP_EQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, cmd_eq_modify },
+	{ ORNIC_OP_EQ_QUERY, 0, sizeof(struct ornic_eq_query_rsp), true, cmd_eq_query },
+	{ ORNIC_OP_EQ_DESTROY, 0, 0, true, cmd_eq_destroy },
+	{ ORNIC_OP_PD_CREATE, sizeof(struct ornic_pd_create_cmd), 0, false, cmd_pd_create },
+	{ ORNIC_OP_PD_DESTROY, 0, 0, true, cmd_pd_destroy },
+	{ ORNIC_OP_XRCD_CREATE, sizeof(struct ornic_pd_create_cmd), 0, false, cmd_xrcd_create },
+	{ ORNIC_OP_XRCD_DESTROY, 0, 0, true, cmd_xrcd_destroy },
+	{ ORNIC_OP_KEY_CREATE, sizeof(struct ornic_key_create_cmd), 0, false, cmd_key_create },
+	{ ORNIC_OP_KEY_MODIFY, sizeof(struct ornic_key_modify_cmd), 0, true, cmd_key_modify },
+	{ ORNIC_OP_KEY_QUERY, 0, sizeof(struct ornic_key_query_rsp), true, cmd_key_query },
+	{ ORNIC_OP_KEY_DESTROY, 0, 0, true, cmd_key_destroy },
 	{ ORNIC_OP_DM_CREATE, sizeof(struct ornic_dm_create_cmd),
-	  sizeof(struct ornic_dm_create_rsp), false, true, cmd_dm_create },
-	{ ORNIC_OP_DM_DESTROY, 0, 0, true, false, cmd_dm_destroy },
-	{ ORNIC_OP_CQ_CREATE, sizeof(struct ornic_cq_create_cmd), 0, false, true, cmd_cq_create },
-	{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, false, cmd_cq_modify },
-	{ ORNIC_OP_CQ_QUERY, 0, sizeof(struct ornic_cq_query_rsp), true, false, cmd_cq_query },
-	{ ORNIC_OP_CQ_DESTROY, 0, 0, true, false, cmd_cq_destroy },
-	{ ORNIC_OP_SRQ_CREATE, sizeof(struct ornic_srq_create_cmd), 0, false, true,
-	  cmd_srq_create },
-	{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd), 0, true, false,
-	  cmd_srq_modify },
-	{ ORNIC_OP_SRQ_QUERY, 0, sizeof(struct ornic_srq_query_rsp), true, false, cmd_srq_query },
-	{ ORNIC_OP_SRQ_DESTROY, 0, 0, true, false, cmd_srq_destroy },
-	{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd), 0, true, false,
-	  cmd_srq_resize },
+	  sizeof(struct ornic_dm_create_rsp), false, cmd_dm_create },
+	{ ORNIC_OP_DM_DESTROY, 0, 0, true, cmd_dm_destroy },
+	{ ORNIC_OP_CQ_CREATE, sizeof(struct ornic_cq_create_cmd), 0, false, cmd_cq_create },
+	{ ORNIC_OP_CQ_MODIFY, sizeof(struct ornic_moderate_cmd), 0, true, cmd_cq_modify },
+	{ ORNIC_OP_CQ_QUERY, 0, sizeof(struct ornic_cq_query_rsp), true, cmd_cq_query },
+	{ ORNIC_OP_CQ_DESTROY, 0, 0, true, cmd_cq_destroy },
+	{ ORNIC_OP_SRQ_CREATE, sizeof(struct ornic_srq_create_cmd), 0, false, cmd_srq_create },
+	{ ORNIC_OP_SRQ_MODIFY, sizeof(struct ornic_srq_modify_cmd), 0, true, cmd_srq_modify },
+	{ ORNIC_OP_SRQ_QUERY, 0, sizeof(struct ornic_srq_query_rsp), true, cmd_srq_query },
+	{ ORNIC_OP_SRQ_DESTROY, 0, 0, true, cmd_srq_destroy },
+	{ ORNIC_OP_SRQ_RESIZE, sizeof(struct ornic_srq_resize_cmd), 0, true, cmd_srq_resize },
 	{ ORNIC_OP_CQ_RESIZE, sizeof(struct ornic_cq_resize_cmd),
-	  sizeof(struct ornic_cq_resize_rsp), true, false, cmd_cq_resize },
-	{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd), 0, false, true, cmd_qp_create },
-	{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd), 0, true, false, cmd_qp_modify },
-	{ ORNIC_OP_QP_QUERY, 0, sizeof(struct ornic_qp_query_rsp), true, false, cmd_qp_query },
-	{ ORNIC_OP_QP_DESTROY, 0, 0, true, false, cmd_qp_destroy },
-	{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd), 0, true, false,
-	  cmd_port_modify },
-	{ ORNIC_OP_PORT_QUERY, 0, sizeof(struct ornic_identify_port), true, false,
-	  cmd_port_query },
-	{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry), 0, true, false, cmd_set_gid },
-	{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd), sizeof(struct ornic_gid_entry),
-	  true, false, cmd_get_gid },
-	{ ORNIC_OP_RULE_CREATE, sizeof(struct ornic_rule_cmd), 0, false, true, cmd_rule_create },
-	{ ORNIC_OP_RULE_DESTROY, 0, 0, true, false, cmd_rule_destroy },
-	{ ORNIC_OP_RSS_CREATE, sizeof(struct ornic_rss_create_cmd), 0, false, true,
-	  cmd_rss_create },
-	{ ORNIC_OP_RSS_DESTROY, 0, 0, true, false, cmd_rss_destroy },
-	{ ORNIC_OP_COUNTER_CREATE, 0, 0, false, true, cmd_counter_create },
-	{ ORNIC_OP_COUNTER_DESTROY, 0, 0, true, false, cmd_counter_destroy },
+	  sizeof(struct ornic_cq_resize_rsp), true, cmd_cq_resize },
+	{ ORNIC_OP_QP_CREATE, sizeof(struct ornic_qp_create_cmd), 0, false, cmd_qp_create },
+	{ ORNIC_OP_QP_MODIFY, sizeof(struct ornic_qp_modify_cmd), 0, true, cmd_qp_modify },
+	{ ORNIC_OP_QP_QUERY, 0, sizeof(struct ornic_qp_query_rsp), true, cmd_qp_query },
+	{ ORNIC_OP_QP_DESTROY, 0, 0, true, cmd_qp_destroy },
+	{ ORNIC_OP_PORT_MODIFY, sizeof(struct ornic_port_modify_cmd), 0, true, cmd_port_modify },
+	{ ORNIC_OP_PORT_QUERY, 0, sizeof(struct ornic_identify_port), true, cmd_port_query },
+	{ ORNIC_OP_SET_GID, sizeof(struct ornic_gid_entry), 0, true, cmd_set_gid },
+	{ ORNIC_OP_GET_GID, sizeof(struct ornic_gid_get_cmd), sizeof(struct ornic_gid_entry), true,
+	  cmd_get_gid },
+	{ ORNIC_OP_RULE_CREATE, sizeof(struct ornic_rule_cmd), 0, false, cmd_rule_create },
+	{ ORNIC_OP_RULE_DESTROY, 0, 0, true, cmd_rule_destroy },
+	{ ORNIC_OP_RSS_CREATE, sizeof(struct ornic_rss_create_cmd), 0, false, cmd_rss_create },
+	{ ORNIC_OP_RSS_DESTROY, 0, 0, true, cmd_rss_destroy },
+	{ ORNIC_OP_COUNTER_CREATE, 0, 0, false, cmd_counter_create },
+	{ ORNIC_OP_COUNTER_DESTROY, 0, 0, true, cmd_counter_destroy },
 };
 
 static const struct command_op *command_find(uint16_t opcode)
@@ -310,7 +298,6 @@ static uint8_t command_run(struct command *c, struct ornic_admin_cpl *cpl)
 	st = op->run(c);
 	if (st)
 		return st;
-	c->f->created |= op->creates;
 	payload_store(c, cmd, cpl);
 	return ORNIC_ST_OK;
 }

@@ -34,7 +34,8 @@
  * @admin:	admin queue
  * @progress:	command that is being executed
  * @features_set: SET_FEATURES was accepted
- * @created:	an object other than EQ 0 was created since the function is READY
+ * @created:	an EQ other than EQ 0, a PD or a key was created since the function is READY; all
+ *		other objects need one of these or a feature
  * @fatal:	syndrome of a fatal error that function_work() has to handle; 0: none
  * @generation:	number of changes of Identify pages
  * @tag:	tag of the last key that was created

@@ -271,6 +271,7 @@ uint8_t cmd_key_create(struct command *c)
 		key_take(c, mr);
 		if (mr->pd)
 			pd_get(c->dev, mr->pd)->users++;
+		c->f->created = true;
 		return ORNIC_ST_OK;
 	}
 	key_unload(c->dev, mr);

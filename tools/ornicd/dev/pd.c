@@ -24,6 +24,7 @@ uint8_t cmd_pd_create(struct command *c)
 		return st;
 	}
 	pd->number = c->number;
+	c->f->created = true;
 	return ORNIC_ST_OK;
 }
 
