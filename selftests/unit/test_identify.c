@@ -20,7 +20,10 @@
 #include <ornic/stats.h>
 #include <ornic/steer.h>
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static int identify(struct inproc *p, uint8_t page, uint16_t index, void *out, uint16_t len)
 {
@@ -305,20 +308,95 @@ static void test_stats(void **state)
 	assert_int_equal(p->host.cpl.out_size, 0);
 }
 
+/* Lists report their whole length, whatever fits the buffer, and write only whole entries. */
+static void test_partial_lists(void **state)
+{
+	struct inproc *p = *state;
+	const uint8_t *buf = dma_at(&p->host.dma, p->host.payload + 4096);
+	struct ornic_stat_names_cmd names = { 0 };
+	struct ornic_stat_read_cmd read = {
+		.scope = ORNIC_STAT_PORT, .number = htole32(1), .count = htole32(20),
+	};
+	uint8_t all[160], out[160];
+	uint32_t left[][2] = { { STAT_COUNT - 1, 1 }, { STAT_COUNT, 0 }, { STAT_COUNT + 1, 0 } };
+
+	for (int i = 0; i < 3; i++) {
+		names.offset = htole32(left[i][0]);
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_NAMES, 0, &names, sizeof(names),
+					   out, 160), 0);
+		assert_int_equal(le32toh(p->host.cpl.out_size),
+				 left[i][1] * sizeof(struct ornic_stat_name));
+	}
+	names.offset = 0;
+	memset((void *)buf, 0xaa, 160);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_NAMES, 0, &names, sizeof(names), out,
+				   100), 0);
+	assert_int_equal(le32toh(p->host.cpl.out_size),
+			 STAT_COUNT * sizeof(struct ornic_stat_name));
+	for (int i = 96; i < 160; i++)
+		assert_int_equal(buf[i], 0xaa);
+
+	for (int i = 0; i < CNT_COUNT; i++)
+		p->f->dev.cnt[i] = 0x0101010101010101ull * (i + 1);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &read, sizeof(read), all, 160),
+			 0);
+	memset((void *)buf, 0xaa, 160);
+	read.first = htole32(3);
+	read.count = htole32(15);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &read, sizeof(read), out, 100),
+			 0);
+	assert_int_equal(le32toh(p->host.cpl.out_size), 15 * 8);
+	assert_memory_equal(buf, all + 3 * 8, 96);
+	for (int i = 96; i < 160; i++)
+		assert_int_equal(buf[i], 0xaa);
+	read.number = 0;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &read, sizeof(read), NULL, 0),
+			 ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
+			 offsetof(struct ornic_stat_read_cmd, number));
+}
+
+/* Names of the host are logged as they are, but without control characters, and end in time. */
+static void test_host_info(void **state)
+{
+	struct ornic_host_info_cmd info = { "Linux \033[31m", "a driver" };
+	struct inproc *p = *state;
+	FILE *out = tmpfile();
+	int kept = dup(STDERR_FILENO);
+	char line[400], full[400];
+
+	assert_non_null(out);
+	dup2(fileno(out), STDERR_FILENO);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_HOST_INFO, 0, &info, sizeof(info), NULL, 0),
+			 0);
+	memset(&info, 'x', sizeof(info));
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_HOST_INFO, 0, &info, sizeof(info), NULL, 0),
+			 0);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	rewind(out);
+	assert_non_null(fgets(line, sizeof(line), out));
+	assert_string_equal(line, "ornicd: test: host is Linux ?[31m, driver a driver\n");
+	snprintf(full, sizeof(full), "ornicd: test: host is %.*s, driver %.*s\n",
+		 (int)sizeof(info.os), info.os, (int)sizeof(info.driver), info.driver);
+	assert_non_null(fgets(line, sizeof(line), out));
+	assert_string_equal(line, full);
+	fclose(out);
+}
+
 /* ORN-CLK-1 */
 static void test_small(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_host_info_cmd info = { "Linux \033[31m", "a driver" };
+	uint64_t before = time(NULL) * 1000000000ull;
 	struct ornic_clock_rsp a, b;
 
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), 0);
-	assert_int_equal(host_exec(&p->host, ORNIC_OP_HOST_INFO, 0, &info, sizeof(info), NULL, 0),
-			 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &a, sizeof(a)), 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &b, sizeof(b)), 0);
 	assert_true(le64toh(a.clock) < le64toh(b.clock));
-	assert_int_not_equal(a.wallclock_ns, 0);
+	assert_in_range(le64toh(a.wallclock_ns), before, before + 60000000000ull);
+	assert_true(le64toh(a.wallclock_ns) <= le64toh(b.wallclock_ns));
 }
 
 #define READY(t)	cmocka_unit_test_setup_teardown(t, inproc_setup_ready, inproc_teardown)
@@ -328,7 +406,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		READY(test_device), READY(test_limits), READY(test_port_fields),
 		READY(test_active_mtu), READY(test_port), READY(test_transports),
-		READY(test_unknown_pages), READY(test_stats), READY(test_small),
+		READY(test_unknown_pages), READY(test_stats), READY(test_partial_lists),
+		READY(test_host_info), READY(test_small),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -631,7 +631,7 @@ static void test_qp(void **state)
 
 	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
 	n = host_number(&p->host);
-	assert_true(n >= 2);
+	assert_int_equal(n, 2);		/* on the wire 0 and 1 are SMI and GSI */
 	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_BAD_NUMBER);
@@ -1053,6 +1053,9 @@ static void test_gid(void **state)
 		.port = 1, .type = ORNIC_GID_ROCEV2, .index = htole16(3),
 		.flags = htole32(ORNIC_GID_VALID), .smac = { 2, 0, 0, 0, 0, 1 },
 		.owner = htole32(5),
+	}, last = {
+		.port = 1, .type = ORNIC_GID_ROCEV2, .index = htole16(255),
+		.flags = htole32(ORNIC_GID_VALID | ORNIC_GID_VLAN), .vlan = htole16(4094),
 	}, out;
 	struct ornic_gid_get_cmd get = { .index = htole16(3) };
 	struct function *f2;
@@ -1075,6 +1078,12 @@ static void test_gid(void **state)
 	good.flags |= htole32(ORNIC_GID_VLAN);
 	REFUSE_GID(vlan, htole16(4095), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
+	/* the last VLAN, entry and byte of the MAC address and GID */
+	last.gid[15] = 1;
+	last.smac[5] = 1;
+	assert_int_equal(EXEC(p, SET_GID, 1, last), ORNIC_ST_OK);
+	memset(last.gid, 0, sizeof(last.gid));
+	refused_at(p, EXEC(p, SET_GID, 1, last), ORNIC_ST_BAD_PARAM, OFF(gid_entry, gid));
 	good.flags = htole32(ORNIC_GID_VALID);
 	good.vlan = htole16(4095);	/* without the flag it means nothing */
 	assert_int_equal(EXEC(p, SET_GID, 1, good), ORNIC_ST_OK);
@@ -1101,7 +1110,10 @@ static void test_gid(void **state)
 			    sizeof(out));
 }
 
-/* Every command that names an object is rejected if there is no object of that number. */
+/*
+ * Every command that names an object is rejected if there is no object of that number. The others
+ * must not have a number, and none may be shorter than its layout.
+ */
 static void test_no_object(void **state)
 {
 	static const uint32_t numbers[] = { 0, 63, 0x7fffff, 0xffffffff };
@@ -1111,8 +1123,15 @@ static void test_no_object(void **state)
 	for (size_t i = 0; i < ADMIN_OPS; i++) {
 		uint16_t opcode = admin_ops[i].opcode;
 
-		if (!admin_ops[i].named)
+		if (admin_ops[i].in)
+			assert_int_equal(host_exec(&p->host, opcode, 0, in, admin_ops[i].in - 1,
+						   NULL, 0), ORNIC_ST_BAD_SIZE);
+		if (!admin_ops[i].named) {
+			refused_at(p, host_exec(&p->host, opcode, 1, in, admin_ops[i].in, NULL, 0),
+				   ORNIC_ST_RESERVED, ORNIC_SYN_FIELD_ENTRY |
+				   offsetof(struct ornic_admin_cmd, number));
 			continue;
+		}
 		/* KEY_MODIFY needs a mask. */
 		in[0] = opcode == ORNIC_OP_KEY_MODIFY ? ORNIC_KEYM_ACCESS : 0;
 		/* EQ 0 exists. */
