@@ -255,11 +255,39 @@ static void test_defaults(void **state)
 	assert_string_equal(c->device[2].name, "b");
 	assert_int_equal(c->device[0].vlan | c->port[0].vlan, 0);
 	assert_false(c->port[0].rxe_flush);
+	assert_int_equal(c->port[0].link.kbps, 0);
 	assert_int_equal(c->spin_us, 5);
 	assert_int_equal(c->log_level, LOG_INFO);
 	assert_int_equal(c->ready_fd, -1);
 	assert_null(c->control.path);
 	assert_null(c->control.group);
+}
+
+/* Output to a descriptor between print_begin() and print_end() */
+struct printed {
+	FILE *out;
+	int fd;
+	int kept;
+};
+
+static void print_begin(struct printed *p, int fd)
+{
+	p->fd = fd;
+	p->out = tmpfile();
+	assert_non_null(p->out);
+	fflush(stdout);
+	p->kept = dup(fd);
+	dup2(fileno(p->out), fd);
+}
+
+static void print_end(struct printed *p, char *text, size_t size)
+{
+	fflush(stdout);
+	dup2(p->kept, p->fd);
+	close(p->kept);
+	rewind(p->out);
+	text[fread(text, 1, size - 1, p->out)] = '\0';
+	fclose(p->out);
 }
 
 /* --version and --help print to standard output and end; later words are not looked at. */
@@ -277,22 +305,15 @@ static void test_printed(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
-		FILE *out = tmpfile();
-		int kept = dup(STDOUT_FILENO);
 		enum config_result result;
-		char text[100] = "";
+		struct printed printed;
+		char text[8192];
 
-		assert_non_null(out);
-		fflush(stdout);
-		dup2(fileno(out), STDOUT_FILENO);
+		print_begin(&printed, STDOUT_FILENO);
 		result = run(*state, asks[i].line);
-		fflush(stdout);
-		dup2(kept, STDOUT_FILENO);
-		close(kept);
-		rewind(out);
-		assert_non_null(fgets(text, sizeof(text), out));
-		fclose(out);
+		print_end(&printed, text, sizeof(text));
 		assert_int_equal(result, CONFIG_DONE);
+		strchr(text, '\n')[1] = '\0';
 		assert_string_equal(text, asks[i].first);
 	}
 }
@@ -349,7 +370,7 @@ static void test_lengths(void **state)
 		const char *form;
 		int most;
 	} texts[] = {
-		{ "-d path=%s", 107 },
+		{ "-d path=/a -d path=%s", 107 },
 		{ "-d path=/a -C %s", 107 },
 		{ "-d path=/a,name=%s", 111 },
 		{ "-d path=/a -p tap,ifname=t,name=%s", 111 },
@@ -411,7 +432,6 @@ static void test_port_keys(void **state)
 static void test_bad(void **state)
 {
 	static const char *const lines[] = {
-		"",
 		"-d",
 		"-d path",
 		"-d path=",
@@ -506,14 +526,17 @@ static void test_bad(void **state)
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 	struct config *c = *state;
+	char line[512];
 
+	assert_int_equal(run(c, ""), CONFIG_BAD);
 	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(run(c, lines[i]), CONFIG_BAD);
+		snprintf(line, sizeof(line), "-d path=/first %s", lines[i]);
+		assert_int_equal(run(c, line), CONFIG_BAD);
 		config_free(c);
 	}
 }
 
-/* The line for a word that getopt_long() does not accept names the word. */
+/* The line for a word that getopt_long() does not accept names the word, and is the only line. */
 static void test_bad_words(void **state)
 {
 	static const struct {
@@ -527,13 +550,18 @@ static void test_bad_words(void **state)
 		{ "-s", "option -s needs a value; see ornicd --help" },
 		{ "-s 1 --cc", "option --cc needs a value; see ornicd --help" },
 	};
-	char said[100];
+	char said[200], want[200];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		log_keep(said, sizeof(said));
-		assert_int_equal(run(*state, bad[i].line), CONFIG_BAD);
-		log_keep(NULL, 0);
-		assert_string_equal(said, bad[i].why);
+		enum config_result result;
+		struct printed printed;
+
+		print_begin(&printed, STDERR_FILENO);
+		result = run(*state, bad[i].line);
+		print_end(&printed, said, sizeof(said));
+		assert_int_equal(result, CONFIG_BAD);
+		snprintf(want, sizeof(want), "ornicd: error: %s\n", bad[i].why);
+		assert_string_equal(said, want);
 	}
 }
 
@@ -548,8 +576,8 @@ static void test_messages(void **state)
 		const char *why;
 	} bad[] = {
 		{ "-d path=/a rest more", "unexpected argument \"rest\"; see ornicd --help" },
-		{ "-d path=/a,mac=03:00:00:00:00:01",
-		  "device /a: mac 03:00:00:00:00:01 is a multicast address; use a unicast address" },
+		{ "-d path=/a,mac=01:00:00:00:00:01",
+		  "device /a: mac 01:00:00:00:00:01 is a multicast address; use a unicast address" },
 		{ "-d path=/a,mac=00:00:00:00:00:00",
 		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
 		{ "-d path=/a,mac=02:00:00:00:00:0",
@@ -626,11 +654,13 @@ static void test_messages(void **state)
 		  "directory" },
 	};
 	struct config *c = *state;
-	char said[600];
+	char said[600], line[512];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		/* The device before it is valid, so that it is not missing. */
+		snprintf(line, sizeof(line), "-d path=/first %s", bad[i].line);
 		log_keep(said, sizeof(said));
-		assert_int_equal(run(c, bad[i].line), CONFIG_BAD);
+		assert_int_equal(run(c, line), CONFIG_BAD);
 		log_keep(NULL, 0);
 		assert_string_equal(said, bad[i].why);
 		config_free(c);

@@ -98,6 +98,29 @@ static void test_blocks(void **state)
 	assert_int_equal(off, 0);
 }
 
+/* ORN-DM-3: the first gap at a multiple of the alignment */
+static void test_align(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		uint8_t log_align;
+		uint64_t at;
+	} blocks[] = {
+		{ 1, 0, 0 }, { 4097, 13, 8192 }, { 4096, 12, 4096 }, { 1, 17, 128 << 10 },
+		{ 1, 11, 16384 }, { 1, 16, 64 << 10 }, { 4096, 1, 20480 },
+	};
+	struct inproc *p = *state;
+	uint32_t number;
+	uint64_t at;
+
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		assert_int_equal(create(p, blocks[i].bytes, blocks[i].log_align, &number, &at), 0);
+		assert_int_equal(at, blocks[i].at);
+	}
+	for (uint8_t log = 17; log < 64; log++)		/* only 0 is aligned, and taken */
+		assert_int_equal(create(p, 1, log, &number, &at), ORNIC_ST_NO_RESOURCE);
+}
+
 /* ORN-DM-4, ORN-DM-6, ORN-DM-9, ORN-SEC-6: all widths; no data of the last owner is left */
 static void test_contents(void **state)
 {
@@ -159,47 +182,55 @@ static void test_key(void **state)
 	assert_int_equal(destroy(p, number), ORNIC_ST_OK);
 }
 
+/* Change @member of a good command to @val and expect it to be rejected. */
+#define REFUSE(p, op, good, member, val, status) do {				\
+	__typeof__(good) bad_ = (good);						\
+										\
+	bad_.member = (val);							\
+	assert_int_equal(host_exec(&(p)->host, ORNIC_OP_##op, 0, &bad_, sizeof(bad_), NULL, 0),	\
+			 status);						\
+	assert_int_equal(le32toh((p)->host.cpl.syndrome), ORNIC_SYN_FIELD |	\
+			 ((const char *)&bad_.member - (const char *)&bad_));	\
+} while (0)
+
 /* ORN-DM-8, ORN-ADM-11, ORN-ADM-21 */
 static void test_refused(void **state)
 {
 	struct inproc *p = *state;
-	const struct ornic_dm_create_cmd good = { .bytes = htole64(4096) };
-	struct ornic_dm_create_cmd bad;
+	struct ornic_dm_create_cmd good = { .bytes = htole64(4096) };
 	struct ornic_key_create_cmd key;
 	struct ornic_key_modify_cmd m = { .mask = htole32(ORNIC_KEYM_ACCESS) };
 	uint32_t number;
 	uint64_t at;
 
-	for (uint32_t i = 0; i < 5; i++) {
-		bad = good;
-		switch (i) {
-		case 0: bad.bytes = 0; break;
-		case 1: bad.log_align = 64; break;
-		case 2: bad.mbz[6] = 1; break;
-		case 3: bad.want = 1; break;
-		case 4: bad.bytes = UINT64_MAX; break;
-		}
-		assert_int_not_equal(host_exec(&p->host, ORNIC_OP_DM_CREATE, 0, &bad, sizeof(bad),
-					       NULL, 0), ORNIC_ST_OK);
-		assert_int_equal(p->f->dm_used, 0);
-	}
-	assert_int_equal(create(p, 100, 0, &number, &at), 0);
-	for (uint32_t i = 0; i < 10; i++) {
-		key = key_of(p, number, 0, 100);
-		switch (i) {
-		case 0: key.length = htole64(101); break;	/* of the block, not of its page */
-		case 1: key.dm_offset = htole64(1); break;
-		case 2: key.dm_offset = htole64(UINT64_MAX); break;
-		case 3: key.length = htole64(UINT64_MAX); break;
-		case 4: key.dm = htole32(number + 1); break;
-		case 5: key.flags = ORNIC_KEY_F_PEER; break;
-		case 6: key.pages.addr = 1; break;
-		case 7: key.iova = htole64(4096); break;
-		case 8: key.max_pages = 1; break;
-		case 9: key.pd = 0; break;
-		}
-		assert_int_not_equal(key_create(p, &key), ORNIC_ST_OK);
-	}
+	REFUSE(p, DM_CREATE, good, bytes, 0, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, DM_CREATE, good, bytes, UINT64_MAX, ORNIC_ST_LIMIT);
+	REFUSE(p, DM_CREATE, good, log_align, 64, ORNIC_ST_BAD_PARAM);
+	REFUSE(p, DM_CREATE, good, mbz[0], 1, ORNIC_ST_RESERVED);
+	REFUSE(p, DM_CREATE, good, want, 1, ORNIC_ST_RESERVED);
+	assert_int_equal(p->f->dm_used, 0);
+	assert_int_equal(create(p, 100, 63, &number, &at), 0);
+	key = key_of(p, number, 0, 100);
+	REFUSE(p, KEY_CREATE, key, length, htole64(101), ORNIC_ST_BAD_PARAM); /* end of the block */
+	REFUSE(p, KEY_CREATE, key, length, htole64(UINT64_MAX), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, KEY_CREATE, key, dm_offset, htole64(101), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, KEY_CREATE, key, dm_offset, htole64(UINT64_MAX), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, KEY_CREATE, key, dm, htole32(number + 1), ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, KEY_CREATE, key, flags, ORNIC_KEY_F_PEER, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, key, pages, host_contiguous(1), ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, key, iova, htole64(4096), ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, key, max_pages, 1, ORNIC_ST_RESERVED);
+	REFUSE(p, KEY_CREATE, key, pd, 0, ORNIC_ST_BAD_NUMBER);
+	REFUSE(p, KEY_CREATE, key, access, htole32(ORNIC_ACCESS_FLUSH_PERSISTENT),
+	       ORNIC_ST_BAD_PARAM);
+	key.access = htole32(RW);
+	key.iova = htole64(UINT64_MAX - 99);
+	REFUSE(p, KEY_CREATE, key, length, htole64(100), ORNIC_ST_BAD_PARAM);
+	/* The largest address, and no bytes at the end */
+	key.iova = htole64(UINT64_MAX - 100);
+	assert_int_equal(key_create(p, &key), ORNIC_ST_OK);
+	key = key_of(p, number, 100, 0);
+	assert_int_equal(key_create(p, &key), ORNIC_ST_OK);
 	key = key_of(p, number, 0, 100);
 	assert_int_equal(key_create(p, &key), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_MODIFY, host_number(&p->host), &m,
@@ -213,7 +244,7 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_blocks), T(test_contents), T(test_key), T(test_refused),
+		T(test_blocks), T(test_align), T(test_contents), T(test_key), T(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

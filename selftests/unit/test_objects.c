@@ -14,6 +14,7 @@
 #include "lib/commands.h"
 #include "lib/inproc.h"
 
+#include <ornic/dm.h>
 #include <ornic/identify.h>
 #include <ornic/pd.h>
 #include <ornic/port.h>
@@ -541,6 +542,7 @@ static void test_largest(void **state)
 			.log_entries = rings[i].rq_log, .stride = rings[i].rq_stride,
 			.pd = htole32(p->pd), .max_sge = htole16(30), .record = eq.record,
 			.pages = big, .dbpage = htole32(1023),
+			.limit = htole32(1u << rings[i].rq_log),
 		};
 
 		host_qp_template(&p->host, &hqp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
@@ -814,6 +816,84 @@ static void test_xrc(void **state)
 	assert_int_equal(DESTROY(p, QP, qpn), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BAD_NUMBER);
+}
+
+/* ORN-FEA-2: each type needs its feature and no other one. */
+static void test_qp_features(void **state)
+{
+	static const struct {
+		uint8_t type;
+		uint64_t feature;
+	} types[] = {
+		{ ORNIC_QPT_RC, ORNIC_FEATURE(RC) }, { ORNIC_QPT_UC, ORNIC_FEATURE(UC) },
+		{ ORNIC_QPT_UD, ORNIC_FEATURE(UD) }, { ORNIC_QPT_GSI, ORNIC_FEATURE(UD) },
+		{ ORNIC_QPT_XRC_INI, ORNIC_FEATURE(XRC) }, { ORNIC_QPT_XRC_TGT, ORNIC_FEATURE(XRC) },
+		{ ORNIC_QPT_RAW, ORNIC_FEATURE(RAW) },
+	};
+	struct inproc *p = *state;
+	struct ornic_qp_create_cmd cmd;
+	struct host_qp qp;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		host_qp_template(&p->host, &qp, types[i].type, 4, p->pd, p->cq.number,
+				 p->cq.number, &cmd);
+		p->f->dev.features = FEATURES & ~types[i].feature;
+		refused_at(p, EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_UNSUPPORTED,
+			   OFF(qp_create_cmd, type));
+		/* A reserved field is checked after the type. */
+		p->f->dev.features = types[i].feature;
+		cmd.flags = htole32(1u << 31);
+		refused_at(p, EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_RESERVED,
+			   OFF(qp_create_cmd, flags));
+	}
+}
+
+/* Create fails while the table is full, and leaves nothing behind. */
+static void full(struct inproc *p, struct table *t, uint16_t opcode, const void *cmd, uint16_t len)
+{
+	struct device *dev = &p->f->dev;
+	uint64_t budget = dev->list_budget, dm_used = p->f->dm_used;
+	struct pd *pd = table_get(&dev->pds, p->pd);
+	uint32_t users = pd->users;
+	struct table kept = *t;
+
+	table_init(t, 1, 0);
+	assert_int_equal(exec(p, opcode, 0, cmd, len), ORNIC_ST_LIMIT);
+	*t = kept;
+	assert_int_equal(dev->list_budget, budget);
+	assert_int_equal(p->f->dm_used, dm_used);
+	assert_int_equal(pd->users, users);
+}
+
+/* ORN-IDN-2: test_pd_limit reaches one limit; here they are made small. */
+static void test_full_tables(void **state)
+{
+	struct inproc *p = *state;
+	struct device *dev = &p->f->dev;
+	struct ornic_pd_create_cmd pd = { 0 };
+	struct ornic_dm_create_cmd dm = { .bytes = htole64(1) };
+	struct ornic_key_create_cmd key = {
+		.pd = htole32(p->pd), .length = htole64(4096), .pages = host_contiguous(INPROC_BASE),
+	};
+	struct ornic_key_create_cmd fast = {
+		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(5),
+	};
+	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(1), .record = srq.record, .pages = srq.pages,
+	};
+	struct ornic_qp_create_cmd qp;
+	struct host_qp hqp;
+
+	host_qp_template(&p->host, &hqp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &qp);
+	full(p, &dev->xrcds, ORNIC_OP_XRCD_CREATE, &pd, sizeof(pd));
+	full(p, &p->f->dms, ORNIC_OP_DM_CREATE, &dm, sizeof(dm));
+	full(p, &dev->keys, ORNIC_OP_KEY_CREATE, &key, sizeof(key));
+	full(p, &dev->keys, ORNIC_OP_KEY_CREATE, &fast, sizeof(fast));
+	full(p, &dev->cqs, ORNIC_OP_CQ_CREATE, &cq, sizeof(cq));
+	full(p, &dev->srqs, ORNIC_OP_SRQ_CREATE, &srq, sizeof(srq));
+	full(p, &dev->qps, ORNIC_OP_QP_CREATE, &qp, sizeof(qp));
+	full(p, &dev->sets, ORNIC_OP_COUNTER_CREATE, NULL, 0);
 }
 
 /* ORN-QP-9 */
@@ -1229,6 +1309,7 @@ int main(void)
 		READY(test_key), READY(test_phys_all), READY(test_cq),
 		READY(test_largest), READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
+		READY(test_qp_features), READY(test_full_tables),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		PLAIN(test_features_late),
