@@ -369,13 +369,17 @@ static void test_lengths(void **state)
 	static const struct {
 		const char *form;
 		int most;
+		const char *why;
 	} texts[] = {
-		{ "-d path=/a -d path=%s", 107 },
-		{ "-d path=/a -C %s", 107 },
-		{ "-d path=/a,name=%s", 111 },
-		{ "-d path=/a -p tap,ifname=t,name=%s", 111 },
+		{ "-d path=/a -d path=%s", 107,
+		  "device path %.40s... is longer than 107 characters" },
+		{ "-d path=/a -C %s", 107, "control socket %s is longer than 107 characters" },
+		{ "-d path=/a -d path=/b,name=%s", 111,
+		  "the name %.40s... is longer than 111 characters: add name= to it" },
+		{ "-d path=/a -p tap,ifname=t,name=%s", 111,
+		  "the name %.40s... is longer than 111 characters: add name= to it" },
 	};
-	char text[128], line[256];
+	char text[128], line[256], said[256], why[256];
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		memset(text, 'x', sizeof(text));
@@ -386,7 +390,11 @@ static void test_lengths(void **state)
 		text[texts[i].most] = 'x';
 		text[texts[i].most + 1] = '\0';
 		snprintf(line, sizeof(line), texts[i].form, text);
+		log_keep(said, sizeof(said));
 		assert_int_equal(run(*state, line), CONFIG_BAD);
+		log_keep(NULL, 0);
+		snprintf(why, sizeof(why), texts[i].why, text);
+		assert_string_equal(said, why);
 		config_free(*state);
 	}
 }

@@ -17,7 +17,10 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <ornic/dm.h>
+#include <ornic/pd.h>
 #include <ornic/srq.h>
+#include <ornic/steer.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -367,24 +370,76 @@ static void test_not_shared(void **state)
 	}
 }
 
-/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: no state survives a disable, and no event reports it. */
-static void test_teardown_of_everything(void **state)
+/* Create an object, and return its number. */
+static uint32_t made(struct inproc *p, uint16_t opcode, const void *cmd, uint16_t len)
 {
-	struct inproc *p = *state;
-	struct device *dev = &p->f->dev;
-	struct ornic_eqe eqe;
-	struct ornic_cqe cqe;
+	assert_int_equal(host_exec(&p->host, opcode, 0, cmd, len, NULL, 0), ORNIC_ST_OK);
+	return host_number(&p->host);
+}
+
+#define MADE(p, op, cmd)	made(p, ORNIC_OP_##op##_CREATE, &(cmd), sizeof(cmd))
+
+/* Create an object of every kind that a PD, a CQ and EQs do not include. */
+static void make_all(struct inproc *p)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+	struct ornic_pd_create_cmd xrcd = { 0 };
+	struct ornic_dm_create_cmd dm = { .bytes = htole64(1) };
+	struct ornic_srq_create_cmd srq = {
+		.log_entries = 4, .stride = 6, .pd = htole32(p->pd), .max_sge = htole16(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+	struct ornic_rss_create_cmd rss = { .function = ORNIC_RSS_TOEPLITZ, .port = 1 };
+	struct ornic_rule_cmd rule = { .kind = ORNIC_RULE_PROMISC, .port = 1 };
+	struct ornic_qp_create_cmd raw;
 	struct host_qp qp;
 	uint32_t key;
 
+	assert_int_equal(host_port_up(&p->host, 9000), ORNIC_ST_OK);
+	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), ORNIC_ST_OK);
 	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
 	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 8192, 1, &key), 0);
+	assert_int_equal(MADE(p, XRCD, xrcd), 1);
+	assert_int_equal(MADE(p, DM, dm), 1);
+	assert_int_equal(MADE(p, SRQ, srq), 1);
+	assert_int_equal(made(p, ORNIC_OP_COUNTER_CREATE, NULL, 0), 1);
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RAW, 4, p->pd, p->cq.number, p->cq.number, &raw);
+	raw.flags = htole32(ORNIC_QP_F_DRIVER);
+	rule.target = htole32(MADE(p, QP, raw));
+	rss.table[0] = rule.target;
+	assert_int_equal(MADE(p, RULE, rule), 1);
+	assert_int_equal(MADE(p, RSS, rss), 0x800000);
+}
+
+/* ORN-CTL-4, ORN-CTL-26, ORN-FEA-4: no state survives a disable, and no event reports it. */
+static void test_teardown_of_everything(void **state)
+{
+	static const struct ornic_gid_entry no_gid;
+	struct inproc *p = *state;
+	struct device *dev = &p->f->dev;
+	const struct table *tables[] = {
+		&dev->eqs, &dev->pds, &dev->keys, &dev->cqs, &dev->xrcds, &dev->srqs, &dev->qps,
+		&dev->sets, &dev->rules, &dev->groups, &p->f->dms,
+	};
+	struct ornic_eqe eqe;
+	struct ornic_cqe cqe;
+
+	make_all(p);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		assert_int_not_equal(tables[i]->used, 0);
 	host_disable(&p->host, ORNIC_REASON_SHUTDOWN);
-	assert_int_equal(dev->qps.used + dev->cqs.used + dev->keys.used + dev->pds.used +
-			 dev->eqs.used, 0);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		assert_int_equal(tables[i]->used, 0);
 	assert_int_equal(dev->list_budget, LIMIT_LIST_ENTRIES);
 	assert_int_equal(dev->features, 0);
+	assert_int_equal(p->f->dm_used, 0);
+	assert_false(dev->port.admin_up);
+	assert_int_equal(dev->port.max_frame, 1500);
+	assert_memory_equal(&dev->port.gid[0], &no_gid, sizeof(no_gid));
+	while (host_next(&p->eq0, &eqe))	/* of before */
+		;
 	for (int i = 0; i < 10; i++)
 		inproc_turn(p);
 	assert_false(host_next(&p->eq0, &eqe));

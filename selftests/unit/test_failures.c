@@ -732,8 +732,9 @@ static void test_config(void **state)
 		failed = failing_end();
 		log_keep(NULL, 0);
 		/* a wrong answer or none: no option is ignored */
-		if (err && !*f->said)
-			fail_msg("no error line for allocation %u", left);
+		if (!err != !*f->said)
+			fail_msg("result %d with the error line \"%s\" for allocation %u", err,
+				 f->said, left);
 		if (!err && (f->config.ndevices != 2 || f->config.nports != 2 ||
 			     f->config.ncaptures != 2 || f->config.nfaults != 2 ||
 			     !f->config.control.path || !f->config.control.group ||

@@ -528,6 +528,15 @@ static void test_largest(void **state)
 	struct ornic_qp_create_cmd qp;
 	struct host_qp hqp;
 
+	/* 16 entries of 64 bytes just fit. */
+	for (int end = 0; end < 2; end++) {
+		eq.pages.addr = htole64(INPROC_BASE + INPROC_BYTES - 4096);
+		eq.pages.offset = htole32(4096 - (end ? 1024 : 960));
+		cq.pages = eq.pages;
+		assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), end ? ORNIC_ST_OK : ORNIC_ST_DMA_ERROR);
+		assert_int_equal(EXEC(p, CQ_CREATE, 0, cq), end ? ORNIC_ST_OK : ORNIC_ST_DMA_ERROR);
+	}
+	cq.pages = big;
 	eq.vector = htole16(FUNC_VECTORS - 1);
 	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
 	eq.log_entries = 20;
@@ -846,6 +855,71 @@ static void test_qp_features(void **state)
 		refused_at(p, EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_RESERVED,
 			   OFF(qp_create_cmd, flags));
 	}
+}
+
+/* @member of @cmd needs the feature, and is accepted or rejected for another reason with it. */
+#define NEEDS(p, op, number, cmd, member, feature) do {				\
+	(p)->f->dev.features = FEATURES & ~ORNIC_FEATURE(feature);		\
+	refused_at(p, EXEC(p, op, number, cmd), ORNIC_ST_UNSUPPORTED,		\
+		   (const char *)&(cmd).member - (const char *)&(cmd));		\
+	(p)->f->dev.features = ORNIC_FEATURE(feature);				\
+	assert_int_not_equal(host_exec(&(p)->host, ORNIC_OP_##op, number, &(cmd), sizeof(cmd),	\
+				       NULL, 0), ORNIC_ST_UNSUPPORTED);		\
+	(p)->f->dev.features = FEATURES;					\
+} while (0)
+
+#define RIGHT_NEEDS(p, key, right, right_feature) do {				\
+	(key).access = htole32(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_##right);	\
+	NEEDS(p, KEY_CREATE, 0, key, access, right_feature);			\
+} while (0)
+
+#define KIND_NEEDS(p, key, key_kind) do {					\
+	(key).kind = ORNIC_KEY_##key_kind;					\
+	NEEDS(p, KEY_CREATE, 0, key, kind, key_kind);				\
+} while (0)
+
+/* ORN-FEA-2 */
+static void test_needs(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd dom = { 0 };
+	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_cq_create_cmd cq = {
+		.log_entries = 4, .eq = htole32(1), .record = srq.record, .pages = srq.pages,
+	};
+	struct ornic_cq_resize_cmd cq_resize = { .record = srq.record, .pages = srq.pages };
+	struct ornic_srq_resize_cmd srq_resize = { .record = srq.record, .pages = srq.pages };
+	struct ornic_key_create_cmd key = {
+		.pd = htole32(p->pd), .length = htole64(4096), .pages = host_contiguous(INPROC_BASE),
+	};
+	struct ornic_moderate_cmd mod = {
+		.mask = htole32(ORNIC_MODERATE_TIMING), .mod_count = htole16(1),
+	};
+
+	NEEDS(p, XRCD_CREATE, 0, dom, want, XRC);
+	NEEDS(p, SRQ_CREATE, 0, srq, type, SRQ);
+	NEEDS(p, SRQ_RESIZE, 1, srq_resize, log_entries, SRQ_RESIZE);
+	NEEDS(p, CQ_RESIZE, p->cq.number, cq_resize, log_entries, CQ_RESIZE);
+	srq.type = ORNIC_SRQT_XRC;
+	NEEDS(p, SRQ_CREATE, 0, srq, type, XRC);
+	NEEDS(p, CQ_MODIFY, p->cq.number, mod, mod_count, CQ_MODERATION);
+	mod.mod_count = 0;
+	mod.mod_period_us = htole16(1);
+	NEEDS(p, CQ_MODIFY, p->cq.number, mod, mod_count, CQ_MODERATION);
+	cq.flags = ORNIC_CQ_F_TIMESTAMP;
+	NEEDS(p, CQ_CREATE, 0, cq, flags, TIMESTAMP);
+	cq.flags = ORNIC_CQ_F_IGNORE_OVERRUN;
+	NEEDS(p, CQ_CREATE, 0, cq, flags, CQ_IGNORE_OVERRUN);
+	RIGHT_NEEDS(p, key, REMOTE_ATOMIC, ATOMICS);
+	RIGHT_NEEDS(p, key, ZERO_BASED, ZERO_BASED);
+	RIGHT_NEEDS(p, key, FLUSH_GLOBAL, FLUSH_GLOBAL);
+	RIGHT_NEEDS(p, key, FLUSH_PERSISTENT, FLUSH_PERSISTENT);
+	RIGHT_NEEDS(p, key, RELAXED_ORDERING, RELAXED_ORDERING);
+	key.access = 0;
+	KIND_NEEDS(p, key, FAST_REG);
+	KIND_NEEDS(p, key, MW1);
+	KIND_NEEDS(p, key, MW2B);
+	KIND_NEEDS(p, key, DM);
 }
 
 /* Create fails while the table is full, and leaves nothing behind. */
@@ -1309,7 +1383,7 @@ int main(void)
 		READY(test_key), READY(test_phys_all), READY(test_cq),
 		READY(test_largest), READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
-		READY(test_qp_features), READY(test_full_tables),
+		READY(test_qp_features), READY(test_needs), READY(test_full_tables),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		PLAIN(test_features_late),
