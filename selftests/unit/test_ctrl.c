@@ -18,6 +18,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <ornic/dm.h>
+#include <ornic/identify.h>
 #include <ornic/pd.h>
 #include <ornic/srq.h>
 #include <ornic/steer.h>
@@ -97,6 +98,19 @@ static void test_widths(void **state)
 	store(p, ORNIC_REG_SYNDROME, 4, 1);
 	assert_int_equal(load(p, ORNIC_REG_MAGIC, 4), ORNIC_MAGIC);
 	assert_int_equal(load(p, ORNIC_REG_SYNDROME, 4), 0);
+}
+
+/* Only BAR0 has registers, and a BAR that does not exist has nothing. */
+static void test_bars(void **state)
+{
+	struct inproc *p = *state;
+	struct vfu_func *v = &p->f->vfu;
+
+	v->ops->bar_write(v, ORNIC_BAR_DM, ORNIC_REG_NONCE, 4, 1);
+	v->ops->bar_write(v, ORNIC_BAR_DM + 1, ORNIC_REG_NONCE, 4, 1);
+	assert_int_equal(load(p, ORNIC_REG_NONCE, 4), 0);
+	assert_int_equal(v->ops->bar_read(v, ORNIC_BAR_DM, ORNIC_REG_NONCE, 4), 1);
+	assert_int_equal(v->ops->bar_read(v, ORNIC_BAR_DM + 1, ORNIC_REG_NONCE, 4), UINT64_MAX);
 }
 
 /* Each half of the clock's register holds its half of the clock. */
@@ -590,6 +604,9 @@ static void test_bus_master_link(void **state)
 	inproc_bus_master(p, true);
 	assert_true(host_wait(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_IDENTIFY);
+	assert_int_equal(le32toh(eqe.number), 1);
+	assert_int_equal(le32toh(eqe.info0), ORNIC_ID_PORT);
+	assert_int_equal(eqe.owner | eqe.syndrome | eqe.info1, 0);
 	assert_true(host_wait(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_PORT_ERR);
 	assert_int_equal(p->f->generation, generation + 1);
@@ -608,6 +625,7 @@ static void test_fatal(void **state)
 	host_arm(&p->eq0, ORNIC_ARM_ANY);
 	msix_forget_pending(&p->ep.msix);
 	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	function_fail(p->f, ORNIC_SYN_HOST_MEMORY);	/* a consequence */
 	inproc_turn(p);
 	/* The interrupt is that of EQ 0; it waits, because the vectors have no eventfds here. */
 	assert_true(p->ep.msix.vector[0].pending);
@@ -628,6 +646,14 @@ static void test_fatal(void **state)
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_ADMIN_RING);
 	host_reset(&p->host, ORNIC_REASON_FATAL);
 	assert_int_equal(host_enable(&p->host), 0);
+	/* A reset is earlier than the failure. */
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	assert_true(function_busy(p->f));
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_false(function_busy(p->f));
+	assert_int_equal(host_enable(&p->host), 0);
+	inproc_turn(p);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 }
 
 /* A function without EQ 0, or one that may not write, goes FATAL all the same. */
@@ -686,6 +712,7 @@ int main(void)
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_reserved_stores, inproc_setup,
 						inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_bars, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_clock_halves, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat_time, inproc_setup_ready,
