@@ -13,6 +13,7 @@
 
 #include "engine/qp.h"
 
+#include <ornic/srq.h>
 #include <ornic/wqe.h>
 #include <endian.h>
 #include <stdlib.h>
@@ -47,8 +48,17 @@ static int ring(struct inproc *p, uint64_t off, unsigned int len, uint64_t val)
 static void test_ownership(void **state)
 {
 	struct inproc *p = *state;
+	struct ornic_srq_create_cmd srq = {
+		.log_entries = 4, .stride = 6, .pd = htole32(p->pd), .dbpage = htole32(1),
+		.max_sge = htole16(3), .record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
 	struct host_qp qp;
+	uint32_t srqn;
 
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &srq, sizeof(srq), NULL, 0),
+			 0);
+	srqn = host_number(&p->host);
 	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
 					p->cq.number), 0);
 	for (uint64_t page = 0; page < 1024; page += page < 4 ? 1 : 255) {
@@ -58,6 +68,7 @@ static void test_ownership(void **state)
 		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_RQ, qp.number)), mine);
 		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_CQ_ARM, p->cq.number)),
 				 mine);
+		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_SRQ, srqn)), mine);
 		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_EQ_ARM, 0)), driver);
 		assert_int_equal(ring(p, PAGE(page), 8, payload(ORNIC_DB_ADMIN, ORNIC_DB_ASQ)),
 				 driver);
@@ -80,8 +91,10 @@ static void test_nonsense(void **state)
 	assert_int_equal(ring(p, PAGE(0), 8, payload(ORNIC_DB_ADMIN, 2)), -1);
 	for (uint32_t kind = 6; kind < 16; kind++)
 		assert_int_equal(ring(p, PAGE(0), 8, payload(kind, 0)), -1);
-	assert_int_equal(ring(p, PAGE(1), 8, payload(ORNIC_DB_CQ_ARM, p->cq.number) | 1u << 28),
-			 -1);
+	for (uint64_t bit = 1; bit; bit <<= 1)
+		if (bit & ORNIC_DB_MBZ)
+			assert_int_equal(ring(p, PAGE(1), 8,
+					      payload(ORNIC_DB_CQ_ARM, p->cq.number) | bit), -1);
 	/* Two half stores are not a doorbell. */
 	assert_int_equal(ring(p, PAGE(1), 4, payload(ORNIC_DB_CQ_ARM, p->cq.number)), -1);
 	assert_int_equal(ring(p, PAGE(1) + 4, 4, 0), -1);
@@ -152,13 +165,26 @@ static void test_told(void **state)
 	assert_int_equal(eqe.owner, 0);
 	assert_false(host_next(&p->eq0, &eqe));
 
-	test_now += 1000000000;
+	test_now += 999999999;
+	assert_int_equal(ring(p, PAGE(8), 8, payload(ORNIC_DB_SQ, 77)), -1);
+	assert_false(host_next(&p->eq0, &eqe));
+	test_now++;
 	assert_int_equal(ring(p, PAGE(9), 8, payload(ORNIC_DB_SQ, 77)), -1);
 	inproc_turn(p);
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(le32toh(eqe.number), 9);
-	assert_int_equal(le32toh(eqe.info0), 601);
+	assert_int_equal(le32toh(eqe.info0), 602);
+	assert_int_equal(eqe.owner | eqe.syndrome | eqe.info1, 0);
 	assert_false(host_next(&p->eq0, &eqe));
+
+	/* A reset ends the silence. */
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_bring_up(&p->host, INPROC_FEATURES, &p->eq0, &p->eq1), 0);
+	assert_int_equal(ring(p, PAGE(5), 8, payload(ORNIC_DB_SQ, 77)), -1);
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(le32toh(eqe.number), 5);
+	assert_int_equal(le32toh(eqe.info0), 1);
 }
 
 /* ORN-CTL-14 */
