@@ -89,6 +89,19 @@ static void test_entry_rules(void **state)
 	c.out_addr = htole64(p->host.payload);
 	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
 	assert_int_equal(syndrome(p), ENTRY(out_addr));
+	c.out_len = htole16(32);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(out_addr));
+	c = ok;
+	c.in_addr = htole64(p->host.payload);
+	c.in_len = htole16(32);
+	assert_int_equal(submit(p, &c), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), ENTRY(in_addr));
+	c.out_addr = c.in_addr;
+	c.out_len = htole16(4096);
+	c.in_len = htole16(4096);
+	memset(dma_at(&p->host.dma, p->host.payload), 0, 4096);
+	assert_int_equal(submit(p, &c), ORNIC_ST_OK);
 	c = ok;
 	c.in_len = htole16(4097);
 	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_SIZE);
@@ -182,6 +195,37 @@ static void test_output_sizes(void **state)
 				   sizeof(names)), 0);
 	assert_memory_equal(names.rest, pad, sizeof(pad));
 	assert_int_not_equal(names.v[1].name[0], 0);
+}
+
+/* Input and output may lie in several pieces of memory. */
+static void test_payload_in_pieces(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = {
+		.opcode = htole16(ORNIC_OP_IDENTIFY), .in_len = htole16(4096),
+		.in_addr = htole64(65536 + 64), .out_len = htole16(4096),
+		.out_addr = htole64(65536 + 64),
+	};
+	struct ornic_identify_cmd in = { .page = ORNIC_ID_DEVICE };
+	struct ornic_identify_device d;
+	uint64_t pages = dma_alloc(&p->host.dma, 8192, 4096);
+	uint8_t *first = dma_at(&p->host.dma, pages + 4096), *second = dma_at(&p->host.dma, pages);
+
+	/* two pages that are in another order in the file */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(gpa_map(p->ep.gpa, 65536 + i * 4096, 4096, GPA_READ | GPA_WRITE,
+					 p->host.dma.fd, pages - INPROC_BASE + !i * 4096), 0);
+	memset(second, 0, 8192);
+	memcpy(first + 64, &in, sizeof(in));
+	assert_int_equal(submit(p, &cmd), ORNIC_ST_OK);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), &d, sizeof(d)),
+			 ORNIC_ST_OK);
+	assert_memory_equal(first + 64, &d, sizeof(d));
+	/* the last byte of the input is in the second page */
+	memset(first, 0, 4096);
+	second[63] = 1;
+	assert_int_equal(submit(p, &cmd), ORNIC_ST_RESERVED);
+	assert_int_equal(syndrome(p), FIELD(4095));
 }
 
 /* ORN-ADM-2 */
@@ -387,6 +431,7 @@ static void test_event(void **state)
 	assert_int_equal(submit(p, &cmd), 0);
 	assert_true(host_next(&p->eq0, &eqe));
 	assert_int_equal(eqe.type, ORNIC_EV_ADMIN);
+	assert_int_equal(eqe.number | eqe.owner | eqe.syndrome | eqe.info1, 0);
 	assert_int_equal(le32toh(eqe.info0), le32toh(((struct ornic_rec *)
 			 dma_at(&p->host.dma, p->host.acq_rec))->arm));
 	assert_int_equal(submit(p, &cmd), 0);
@@ -412,6 +457,7 @@ int main(void)
 		READY(test_entry_rules),
 		READY(test_sizes),
 		READY(test_output_sizes),
+		READY(test_payload_in_pieces),
 		READY(test_full_completion_ring),
 		READY(test_producer_too_far),
 		READY(test_producer_backwards),
