@@ -68,6 +68,19 @@ static struct ornic_eq_create_cmd good_eq(struct inproc *p)
 	};
 }
 
+static struct ornic_srq_create_cmd good_srq(struct inproc *p)
+{
+	return (struct ornic_srq_create_cmd) {
+		.log_entries = 4,
+		.stride = 6,
+		.pd = htole32(p->pd),
+		.dbpage = htole32(1),
+		.max_sge = htole16(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+}
+
 /* ORN-EQ-6, ORN-EQ-7, ORN-EQ-14, ORN-EQ-16, ORN-EQ-18, ORN-ADM-12, ORN-RNG-14, ORN-RNG-36 */
 static void test_eq(void **state)
 {
@@ -570,11 +583,18 @@ static void test_largest(void **state)
 	}
 }
 
-/* ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send queues */
+/*
+ * ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send and receive
+ * queues.
+ */
 static void test_read_only_rings(void **state)
 {
 	const uint64_t read_only = INPROC_BASE + 2 * INPROC_BYTES;
 	struct inproc *p = *state;
+	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_resize_cmd srq_resize = {
+		.log_entries = 5, .pages = host_contiguous(read_only),
+	};
 	struct ornic_eq_create_cmd eq = good_eq(p);
 	struct ornic_cq_create_cmd cq = {
 		.log_entries = 4, .eq = htole32(1), .record = htole64(host_record(&p->host)),
@@ -594,7 +614,12 @@ static void test_read_only_rings(void **state)
 		   OFF(cq_resize_cmd, pages));
 	host_qp_template(&p->host, &hqp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &qp);
 	qp.sq_pages = host_contiguous(read_only);
+	qp.rq_pages = host_contiguous(read_only);
 	assert_int_equal(EXEC(p, QP_CREATE, 0, qp), ORNIC_ST_OK);
+	srq.pages = host_contiguous(read_only);
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+	srq_resize.record = srq.record;
+	assert_int_equal(EXEC(p, SRQ_RESIZE, host_number(&p->host), srq_resize), ORNIC_ST_OK);
 }
 
 /* ORN-QP-1, ORN-QP-8, ORN-QP-10, ORN-QP-28, ORN-ADM-16, ORN-ETH-13 */
@@ -661,19 +686,6 @@ static void test_qp(void **state)
 	good.rq_log = ORNIC_NO_RING;
 	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, sq_log));
 	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_OK);
-}
-
-static struct ornic_srq_create_cmd good_srq(struct inproc *p)
-{
-	return (struct ornic_srq_create_cmd) {
-		.log_entries = 4,
-		.stride = 6,
-		.pd = htole32(p->pd),
-		.dbpage = htole32(1),
-		.max_sge = htole16(3),
-		.record = htole64(host_record(&p->host)),
-		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
-	};
 }
 
 /* ORN-SRQ-10, ORN-SRQ-11, ORN-SRQ-12, ORN-SRQ-13, ORN-PD-1 */
