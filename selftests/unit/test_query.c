@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "dev/command.h"
+#include "engine/cq.h"
 #include "engine/mr.h"
 #include "engine/srq.h"
 #include "lib/inproc.h"
