@@ -152,8 +152,12 @@ static void test_link(void **state)
 	assert_int_equal(c->port[0].link.queue, 10000);
 	config_free(c);
 	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"rate\": \"1G\", "
+			      "\"queue\": \"20000\", \"kmin\": \"2\", \"kmax\": \"3\", "
 			      "\"pmax\": \"1\"}]}"), 0);
 	assert_int_equal(c->device[0].link.kbps, 1000000);
+	assert_int_equal(c->device[0].link.queue, 20000);
+	assert_int_equal(c->device[0].link.kmin, 2);
+	assert_int_equal(c->device[0].link.kmax, 3);
 	assert_int_equal(c->device[0].link.pmax, 1);
 	/* a zero that is given is no default */
 	config_free(c);
@@ -622,6 +626,17 @@ static void test_messages(void **state)
 		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
 		{ "-p dgram,local=/a", "port \"dgram,local=/a\": remote= is missing; the form is "
 		  "dgram,local=SOCKET,remote=SOCKET" PORT },
+		{ "-p dgram,remote=/a", "port \"dgram,remote=/a\": local= is missing; the form is "
+		  "dgram,local=SOCKET,remote=SOCKET" PORT },
+		{ "-p udp,local=/a", "port \"udp,local=/a\": remote= is missing; the form is "
+		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
+		{ "-p udp,remote=/a", "port \"udp,remote=/a\": local= is missing; the form is "
+		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
+		{ "-p tap", "port \"tap\": ifname= is missing; the form is tap,ifname=NAME" PORT },
+		{ "-p packet", "port \"packet\": ifname= is missing; the form is "
+		  "packet,ifname=NAME" PORT },
+		{ "-p stream", "port \"stream\": path= is missing; the form is "
+		  "stream,path=SOCKET[,server=on|off]" PORT },
 		{ "-p bridge", "port \"bridge\": \"bridge\" is not one of tap, packet, stream, "
 		  "dgram, udp" },
 		{ "-d path=/a,vlan=4095",
