@@ -982,6 +982,49 @@ static void test_full_tables(void **state)
 	full(p, &dev->sets, ORNIC_OP_COUNTER_CREATE, NULL, 0);
 }
 
+/* ORN-PD-1: users of different kinds add up: none may be destroyed before the last one. */
+static void test_users(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_pd_create_cmd dom = { 0 };
+	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_qp_create_cmd cmd;
+	uint32_t key, xrcd, srqn, send, tgt;
+	struct host_qp qp;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+	assert_int_equal(EXEC(p, XRCD_CREATE, 0, dom), ORNIC_ST_OK);
+	xrcd = host_number(&p->host);
+	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &cmd);
+	cmd.rq_log = ORNIC_NO_RING;
+	assert_int_equal(EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_OK);
+	send = host_number(&p->host);
+	cmd.type = ORNIC_QPT_XRC_TGT;
+	cmd.sq_log = ORNIC_NO_RING;
+	cmd.pd = 0;
+	cmd.xrcd = htole32(xrcd);
+	assert_int_equal(EXEC(p, QP_CREATE, 0, cmd), ORNIC_ST_OK);
+	tgt = host_number(&p->host);
+	srq.type = ORNIC_SRQT_XRC;
+	srq.xrcd = htole32(xrcd);
+	srq.cq = htole32(p->cq.number);
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+	srqn = host_number(&p->host);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, tgt), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, QP, send), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);		/* key and SRQ */
+	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_OK);
+	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_OK);
+}
+
 /* ORN-QP-9 */
 static void test_gsi(void **state)
 {
@@ -1392,7 +1435,8 @@ int main(void)
 		READY(test_key), READY(test_phys_all), READY(test_cq),
 		READY(test_largest), READY(test_read_only_rings), READY(test_qp),
 		READY(test_srq), READY(test_srq_users), READY(test_xrc),
-		READY(test_qp_features), READY(test_needs), READY(test_full_tables),
+		READY(test_users), READY(test_qp_features), READY(test_needs),
+		READY(test_full_tables),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		PLAIN(test_features_late),

@@ -874,6 +874,9 @@ static void test_group_lifetime(void **state)
 	group = host_number(h);
 	assert_true(group >= LIMIT_QP + FIRST_QP && group <= ORNIC_MAX_NUMBER);
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
+	n = add(f, port_rule(f, BOB, 0));		/* a second user */
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
+	del(f, n);
 	rule.target_type = htole32(ORNIC_TARGET_RSS);
 	rule.target = htole32(group);
 	n = add(f, rule);
