@@ -455,6 +455,7 @@ static void test_bad(void **state)
 		"-d path=/a,mac=02:00:00:00:00",
 		"-d path=/a,mac=02:00:00:00:00:01:02",
 		"-d path=/a,mac=02:00:00:00:00:0g",
+		"-d path=/a,mac=02:00:00:00:00:g0",
 		"-d path=/a,mac=2:0:0:0:0:1",
 		"-d path=/a,mac=03:00:00:00:00:01",
 		"-d path=/a,mac=00:00:00:00:00:00",
@@ -660,6 +661,15 @@ static void test_messages(void **state)
 		{ "-d path=/a,rate=1G,queue=4294967296",
 		  "\"/a\": queue=4294967296 is not a number such as 65536 or 64K" },
 		{ "-d path=/a,rate=1G,kmin=x", "\"/a\": kmin=x is not a number such as 65536 or 64K" },
+		/* the values before are good */
+		{ "-d path=/a,rate=1G,kmin=5,kmax=x",
+		  "\"/a\": kmax=x is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1G,kmin=5,kmax=99999999999999999999",
+		  "\"/a\": kmax=99999999999999999999 is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1G,kmin=5,kmax=5x",
+		  "\"/a\": kmax=5x is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1G,kmin=5,kmax=99999999999G",
+		  "\"/a\": kmax=99999999999G is not a number such as 65536 or 64K" },
 		{ "-d path=/a,rate=1Gb", "\"/a\": rate=1Gb is not a rate in bit/s such as 100M" },
 		{ "--cc on,off,rp_ai_rate=0", "congestion control \"on,off,rp_ai_rate=0\": rp_ai_rate "
 		  "must be a number from 1 to 100000" },
