@@ -365,6 +365,11 @@ static void test_limits(void **state)
 	assert_int_equal(c->device[1].link.kbps, 8);
 	assert_int_equal(c->device[1].link.queue, 10000);
 	assert_int_equal(c->cc.v[CC_np_cnp_dscp], 63);
+	errno = ERANGE;
+	assert_int_equal(config_device(c, "path=/c,rate=8k"), 0);
+	errno = ERANGE;
+	assert_int_equal(config_cc(&c->cc, "np_cnp_dscp=62"), 0);
+	assert_int_equal(c->cc.v[CC_np_cnp_dscp], 62);
 }
 
 /* The longest paths and names, and those that are longer by one */
@@ -673,6 +678,8 @@ static void test_messages(void **state)
 		{ "-d path=/a,rate=1Gb", "\"/a\": rate=1Gb is not a rate in bit/s such as 100M" },
 		{ "--cc on,off,rp_ai_rate=0", "congestion control \"on,off,rp_ai_rate=0\": rp_ai_rate "
 		  "must be a number from 1 to 100000" },
+		{ "--cc rp_ai_rate=7,rp_hai_rate=x", "congestion control \"rp_ai_rate=7,rp_hai_rate=x\": "
+		  "rp_hai_rate must be a number from 1 to 100000" },
 		{ "--cc np_cnp_dscp=5x", "congestion control \"np_cnp_dscp=5x\": np_cnp_dscp must be a "
 		  "number from 0 to 63" },
 		{ "--cc np_cnp_dscp=99999999999999999999",
