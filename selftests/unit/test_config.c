@@ -196,6 +196,14 @@ static void test_cc(void **state)
 	assert_int_equal(file(c, "{\"cc\": \"off,rp_max_rate=1000\"}"), 0);
 	assert_false(c->cc.on);
 	assert_int_equal(c->cc.v[CC_rp_max_rate], 1000);
+	for (int i = 0; i < CC_PARAM_COUNT; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "on,%s=%u", cc_ranges[i].name, cc_ranges[i].most);
+		assert_int_equal(config_cc(&c->cc, text), 0);
+		assert_int_equal(c->cc.v[i], cc_ranges[i].most);
+	}
+	assert_true(c->cc.on);
 }
 
 static void test_control(void **state)
