@@ -619,6 +619,11 @@ static void test_messages(void **state)
 		  "device /a/x has the name of a port, x: add name= to one" },
 		{ "-d path=/a/y -d path=/a/x -p tap,ifname=x",
 		  "port \"tap,ifname=x\": another port or device has the name x: add name= to one" },
+		{ "-d path=/a/x -d path=/a/y -p tap,ifname=x",
+		  "port \"tap,ifname=x\": another port or device has the name x: add name= to one" },
+		{ "-p tap,ifname=x -p tap,ifname=y -p packet,ifname=x",
+		  "port \"packet,ifname=x\": another port or device has the name x: add name= to "
+		  "one" },
 		{ "-p tap,ifname=y -p tap,ifname=x -p packet,ifname=x",
 		  "port \"packet,ifname=x\": another port or device has the name x: add name= to "
 		  "one" },
