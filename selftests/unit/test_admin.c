@@ -221,6 +221,13 @@ static void test_payload_in_pieces(void **state)
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_IDENTIFY, 0, &in, sizeof(in), &d, sizeof(d)),
 			 ORNIC_ST_OK);
 	assert_memory_equal(first + 64, &d, sizeof(d));
+	/* a page that cannot be written */
+	assert_int_equal(gpa_map(p->ep.gpa, 0, 4096, GPA_READ, p->host.dma.fd,
+				 pages - INPROC_BASE), 0);
+	cmd.out_addr = 0;
+	assert_int_equal(submit(p, &cmd), ORNIC_ST_DMA_ERROR);
+	assert_int_equal(syndrome(p), ENTRY(out_addr));
+	cmd.out_addr = cmd.in_addr;
 	/* the last byte of the input is in the second page */
 	memset(first, 0, 4096);
 	second[63] = 1;

@@ -42,13 +42,17 @@ static int set_create(struct inproc *p, uint32_t *number)
 {
 	int st = host_exec(&p->host, ORNIC_OP_COUNTER_CREATE, 0, NULL, 0, NULL, 0);
 
+	assert_int_equal(p->host.cpl.out_size, 0);
 	*number = host_number(&p->host);
 	return st;
 }
 
 static int set_destroy(struct inproc *p, uint32_t number)
 {
-	return host_exec(&p->host, ORNIC_OP_COUNTER_DESTROY, number, NULL, 0, NULL, 0);
+	int st = host_exec(&p->host, ORNIC_OP_COUNTER_DESTROY, number, NULL, 0, NULL, 0);
+
+	assert_int_equal(p->host.cpl.out_size, 0);
+	return st;
 }
 
 static int set_use(struct host_qp *qp, uint32_t number)

@@ -36,7 +36,10 @@ static int create(struct inproc *p, uint64_t bytes, uint8_t log_align, uint32_t 
 
 static int destroy(struct inproc *p, uint32_t number)
 {
-	return host_exec(&p->host, ORNIC_OP_DM_DESTROY, number, NULL, 0, NULL, 0);
+	int st = host_exec(&p->host, ORNIC_OP_DM_DESTROY, number, NULL, 0, NULL, 0);
+
+	assert_int_equal(p->host.cpl.out_size, 0);
+	return st;
 }
 
 static uint64_t load(struct inproc *p, uint64_t off, unsigned int len)

@@ -138,10 +138,13 @@ static bool legal(uint8_t type, uint8_t from, uint8_t to)
 static int modify(struct host_qp *qp, uint32_t mask, uint8_t to)
 {
 	struct ornic_qp_modify_cmd m = whole();
+	int got;
 
 	m.mask = htole32(mask | ORNIC_QPM_STATE);
 	m.next_state = to;
-	return host_qp_state(qp, &m);
+	got = host_qp_state(qp, &m);
+	assert_int_equal(qp->h->cpl.out_size, 0);
+	return got;
 }
 
 /* Add each attribute to the required ones of a legal transition. */
@@ -600,6 +603,7 @@ static void test_rate(void **state)
 	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
 	rate_is(p, &qp, 0, 0, 0);
 	assert_int_equal(dev_qp->rate.limit, 0);
+	assert_int_equal(dev_qp->rate.burst | dev_qp->rate.packet, 0);
 
 	rc_init(p, &qp);
 	assert_int_equal(modify(&qp, RTR_RC | ORNIC_QPM_RATE_LIMIT, ORNIC_QPS_RTR), 0);

@@ -22,7 +22,10 @@
 
 static int modify(struct inproc *p, uint32_t key, const struct ornic_key_modify_cmd *m)
 {
-	return host_exec(&p->host, ORNIC_OP_KEY_MODIFY, key, m, sizeof(*m), NULL, 0);
+	int st = host_exec(&p->host, ORNIC_OP_KEY_MODIFY, key, m, sizeof(*m), NULL, 0);
+
+	assert_int_equal(p->host.cpl.out_size, 0);
+	return st;
 }
 
 static uint32_t region(struct inproc *p, uint32_t access)

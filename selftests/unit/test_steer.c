@@ -871,6 +871,7 @@ static void test_group_lifetime(void **state)
 	uint32_t bob = f->qp[BOB].number, group, n;
 
 	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
+	assert_int_equal(h->cpl.out_size, 0);
 	group = host_number(h);
 	assert_true(group >= LIMIT_QP + FIRST_QP && group <= ORNIC_MAX_NUMBER);
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
@@ -884,6 +885,7 @@ static void test_group_lifetime(void **state)
 			 ORNIC_ST_BUSY);
 	del(f, n);
 	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(h->cpl.out_size, 0);
 	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0),
 			 ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_OK);
