@@ -68,10 +68,14 @@ static void test_entry_rules(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_admin_cmd ok = { .opcode = htole16(ORNIC_OP_NOP) }, c;
+	uint64_t failures = inproc_counter(p, CNT_admin_failures);
 
+	assert_int_equal(submit(p, &ok), ORNIC_ST_OK);
+	assert_int_equal(inproc_counter(p, CNT_admin_failures), failures);
 	c = ok;
 	c.opcode = htole16(0x7f01);
 	assert_int_equal(submit(p, &c), ORNIC_ST_BAD_OPCODE);
+	assert_int_equal(inproc_counter(p, CNT_admin_failures), failures + 1);
 	assert_int_equal(le16toh(p->host.cpl.opcode), 0x7f01);
 	c = ok;
 	c.number = htole32(1);

@@ -11,6 +11,7 @@
 
 #include "lib/inproc.h"
 
+#include "engine/link.h"
 #include "engine/mcast.h"
 #include "engine/rate.h"
 #include "version.h"
@@ -75,6 +76,21 @@ static void test_device(void **state)
 	assert_int_equal(d.max_cc_profiles | d.max_lso_bytes, 0);
 	for (unsigned int i = 0; i < sizeof(d.res); i++)
 		assert_int_equal(d.res[i], 0);
+}
+
+/* Names are made of all bytes of the MAC address. */
+static void test_names(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0x11, 0x22, 0x33, 0x44, 0x5a };
+	static const uint8_t guid[8] = { 0, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x5a };
+	struct inproc *p = *state;
+	struct ornic_identify_device d;
+
+	memcpy(p->f->dev.port.permanent_mac, mac, sizeof(mac));
+	assert_int_equal(identify(p, ORNIC_ID_DEVICE, 0, &d, sizeof(d)), 0);
+	assert_memory_equal(&d.node_guid, guid, sizeof(guid));
+	assert_memory_equal(&d.sys_image_guid, guid, sizeof(guid));
+	assert_string_equal((char *)d.serial, "02112233445a");
 }
 
 /*
@@ -180,6 +196,8 @@ static void test_active_mtu(void **state)
 			/* it fits now, and did not before */
 			assert_true((128u << got.active_mtu) < frame);
 			assert_true((128u << got.active_mtu) + 100 > frame);
+			assert_in_range(link_mtu(&p->f->dev), 128u << got.active_mtu,
+					(128u << got.active_mtu) + 3);
 			steps++;
 		}
 		last = got.active_mtu;
@@ -404,7 +422,7 @@ static void test_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(test_device), READY(test_limits), READY(test_port_fields),
+		READY(test_device), READY(test_names), READY(test_limits), READY(test_port_fields),
 		READY(test_active_mtu), READY(test_port), READY(test_transports),
 		READY(test_unknown_pages), READY(test_stats), READY(test_partial_lists),
 		READY(test_host_info), READY(test_small),

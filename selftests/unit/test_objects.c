@@ -738,6 +738,8 @@ static void test_srq(void **state)
 	assert_int_equal(EXEC(p, SRQ_MODIFY, n, mod), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
 	assert_int_equal(le32toh(q.attr.limit), 5);
+	q.attr.limit = 0;
+	assert_memory_equal(&q.attr, &good, sizeof(good));
 	assert_int_equal(le32toh(q.state.producer), 16);
 	assert_int_equal(le32toh(q.state.consumer), 0);
 	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
