@@ -99,6 +99,11 @@ static void test_blocks(void **state)
 	assert_int_equal(destroy(p, number[0]), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(create(p, LIMIT_DM, 18, &number[0], &off), 0);
 	assert_int_equal(off, 0);
+	/* all pages but the last one, and that one */
+	assert_int_equal(destroy(p, number[0]), ORNIC_ST_OK);
+	assert_int_equal(create(p, LIMIT_DM - 4096, 0, &number[0], &off), 0);
+	assert_int_equal(create(p, 1, 0, &number[1], &off), 0);
+	assert_int_equal(off, LIMIT_DM - 4096);
 }
 
 /* ORN-DM-3: the first gap at a multiple of the alignment */

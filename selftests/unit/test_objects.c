@@ -540,6 +540,7 @@ static void test_largest(void **state)
 	};
 	struct ornic_qp_create_cmd qp;
 	struct host_qp hqp;
+	struct ornic_eqe eqe;
 
 	/* 16 entries of 64 bytes just fit. */
 	for (int end = 0; end < 2; end++) {
@@ -580,6 +581,10 @@ static void test_largest(void **state)
 		qp.rq_pages = big;
 		assert_int_equal(EXEC(p, QP_CREATE, 0, qp), ORNIC_ST_OK);
 		assert_int_equal(EXEC(p, SRQ_CREATE, 0, srq), ORNIC_ST_OK);
+		/* It has fewer entries than its limit. */
+		assert_true(host_wait(&p->eq0, &eqe));
+		assert_int_equal(eqe.type, ORNIC_EV_SRQ_LIMIT);
+		assert_int_equal(le32toh(eqe.number), host_number(&p->host));
 	}
 }
 
