@@ -260,7 +260,8 @@ static void test_defaults(void **state)
 {
 	struct config *c = *state;
 
-	assert_int_equal(run(c, "-d path=/d/.sock -d path=/d/a.sock -d path=b.sock -p tap,ifname=t"),
+	assert_int_equal(run(c, "-d path=/d/.sock -d path=/d/a.sock -d path=b.sock "
+			     "-p tap,ifname=t"),
 			 CONFIG_RUN);
 	assert_string_equal(c->device[0].name, ".sock");
 	assert_string_equal(c->device[1].name, "a");
@@ -603,7 +604,8 @@ static void test_messages(void **state)
 	} bad[] = {
 		{ "-d path=/a rest more", "unexpected argument \"rest\"; see ornicd --help" },
 		{ "-d path=/a,mac=01:00:00:00:00:01",
-		  "device /a: mac 01:00:00:00:00:01 is a multicast address; use a unicast address" },
+		  "device /a: mac 01:00:00:00:00:01 is a multicast address; use a unicast "
+		  "address" },
 		{ "-d path=/a,mac=00:00:00:00:00:00",
 		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
 		{ "-d path=/a,mac=02:00:00:00:00:0",
@@ -618,9 +620,11 @@ static void test_messages(void **state)
 		{ "-p tap,ifname=y -p tap,ifname=x -d path=/a/x",
 		  "device /a/x has the name of a port, x: add name= to one" },
 		{ "-d path=/a/y -d path=/a/x -p tap,ifname=x",
-		  "port \"tap,ifname=x\": another port or device has the name x: add name= to one" },
+		  "port \"tap,ifname=x\": another port or device has the name x: add name= to "
+		  "one" },
 		{ "-d path=/a/x -d path=/a/y -p tap,ifname=x",
-		  "port \"tap,ifname=x\": another port or device has the name x: add name= to one" },
+		  "port \"tap,ifname=x\": another port or device has the name x: add name= to "
+		  "one" },
 		{ "-p tap,ifname=x -p tap,ifname=y -p packet,ifname=x",
 		  "port \"packet,ifname=x\": another port or device has the name x: add name= to "
 		  "one" },
@@ -640,7 +644,8 @@ static void test_messages(void **state)
 		  "device \"path=/a,name=x,name=y\": name is given twice" },
 		{ "-d path=/a,promisc=maybe",
 		  "\"path=/a,promisc=maybe\": promisc must be on or off" },
-		{ "-d path=/a,anti-spoof=1", "\"path=/a,anti-spoof=1\": anti-spoof must be on or off" },
+		{ "-d path=/a,anti-spoof=1",
+		  "\"path=/a,anti-spoof=1\": anti-spoof must be on or off" },
 		{ "-p udp,ifname=t", "port \"udp,ifname=t\": unknown key \"ifname\"; the form is "
 		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
 		{ "-p dgram,local=/a", "port \"dgram,local=/a\": remote= is missing; the form is "
@@ -667,7 +672,8 @@ static void test_messages(void **state)
 		{ "-r 1048577", "ready descriptor \"1048577\" is not a number" },
 		{ "-r 1048576", "ready descriptor 1048576 is not open: the program that starts the "
 		  "daemon must open it" },
-		{ "--control-mode 778", "control mode \"778\" is not an octal number from 0 to 0777" },
+		{ "--control-mode 778",
+		  "control mode \"778\" is not an octal number from 0 to 0777" },
 		{ "--control=", "the control socket's path must not be empty" },
 		{ "--control-group=", "the control socket's group must not be empty" },
 		{ "-d path=/a,pmax=5", "\"/a\": pmax= needs rate=, which is missing" },
@@ -678,7 +684,8 @@ static void test_messages(void **state)
 		  "\"/a\": queue must be from 10000 to 16M bytes" },
 		{ "-d path=/a,rate=1G,queue=4294967296",
 		  "\"/a\": queue=4294967296 is not a number such as 65536 or 64K" },
-		{ "-d path=/a,rate=1G,kmin=x", "\"/a\": kmin=x is not a number such as 65536 or 64K" },
+		{ "-d path=/a,rate=1G,kmin=x",
+		  "\"/a\": kmin=x is not a number such as 65536 or 64K" },
 		/* the values before are good */
 		{ "-d path=/a,rate=1G,kmin=5,kmax=x",
 		  "\"/a\": kmax=x is not a number such as 65536 or 64K" },
@@ -689,19 +696,23 @@ static void test_messages(void **state)
 		{ "-d path=/a,rate=1G,kmin=5,kmax=99999999999G",
 		  "\"/a\": kmax=99999999999G is not a number such as 65536 or 64K" },
 		{ "-d path=/a,rate=1Gb", "\"/a\": rate=1Gb is not a rate in bit/s such as 100M" },
-		{ "--cc on,off,rp_ai_rate=0", "congestion control \"on,off,rp_ai_rate=0\": rp_ai_rate "
-		  "must be a number from 1 to 100000" },
-		{ "--cc rp_ai_rate=7,rp_hai_rate=x", "congestion control \"rp_ai_rate=7,rp_hai_rate=x\": "
+		{ "--cc on,off,rp_ai_rate=0",
+		  "congestion control \"on,off,rp_ai_rate=0\": rp_ai_rate must be a "
+		  "number from 1 to 100000" },
+		{ "--cc rp_ai_rate=7,rp_hai_rate=x",
+		  "congestion control \"rp_ai_rate=7,rp_hai_rate=x\": "
 		  "rp_hai_rate must be a number from 1 to 100000" },
-		{ "--cc np_cnp_dscp=5x", "congestion control \"np_cnp_dscp=5x\": np_cnp_dscp must be a "
+		{ "--cc np_cnp_dscp=5x",
+		  "congestion control \"np_cnp_dscp=5x\": np_cnp_dscp must be a "
 		  "number from 0 to 63" },
 		{ "--cc np_cnp_dscp=99999999999999999999",
 		  "congestion control \"np_cnp_dscp=99999999999999999999\": np_cnp_dscp must be a "
 		  "number from 0 to 63" },
-		{ "--cc sometimes", "congestion control \"sometimes\": \"sometimes\" is not on, off or "
-		  "one of np_min_time_between_cnps, np_cnp_dscp, rp_time_reset, rp_byte_reset, "
-		  "rp_threshold, rp_ai_rate, rp_hai_rate, rp_max_rate, rp_min_rate, rp_min_dec_fac, "
-		  "rp_rate_to_set_on_first_cnp, rp_dce_tcp_g, rp_dce_tcp_rtt, "
+		{ "--cc sometimes",
+		  "congestion control \"sometimes\": \"sometimes\" is not on, off or one of "
+		  "np_min_time_between_cnps, np_cnp_dscp, rp_time_reset, rp_byte_reset, "
+		  "rp_threshold, rp_ai_rate, rp_hai_rate, rp_max_rate, rp_min_rate, "
+		  "rp_min_dec_fac, rp_rate_to_set_on_first_cnp, rp_dce_tcp_g, rp_dce_tcp_rtt, "
 		  "rp_rate_reduce_monitor_period, rp_initial_alpha_value" },
 		{ "-c /nonexistent", "/nonexistent:0: unable to open /nonexistent: No such file or "
 		  "directory" },
@@ -820,8 +831,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
 		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
-		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths), WITH(test_port_keys),
-		WITH(test_bad), WITH(test_bad_words), WITH(test_messages), WITH(test_file), WITH(test_order),
+		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths),
+		WITH(test_port_keys), WITH(test_bad), WITH(test_bad_words), WITH(test_messages),
+		WITH(test_file), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

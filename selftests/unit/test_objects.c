@@ -589,8 +589,8 @@ static void test_largest(void **state)
 }
 
 /*
- * ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send and receive
- * queues.
+ * ORN-ADM-27: the device writes the entries of CQs and EQs, and only reads those of send and
+ * receive queues.
  */
 static void test_read_only_rings(void **state)
 {
@@ -855,7 +855,8 @@ static void test_qp_features(void **state)
 	} types[] = {
 		{ ORNIC_QPT_RC, ORNIC_FEATURE(RC) }, { ORNIC_QPT_UC, ORNIC_FEATURE(UC) },
 		{ ORNIC_QPT_UD, ORNIC_FEATURE(UD) }, { ORNIC_QPT_GSI, ORNIC_FEATURE(UD) },
-		{ ORNIC_QPT_XRC_INI, ORNIC_FEATURE(XRC) }, { ORNIC_QPT_XRC_TGT, ORNIC_FEATURE(XRC) },
+		{ ORNIC_QPT_XRC_INI, ORNIC_FEATURE(XRC) },
+		{ ORNIC_QPT_XRC_TGT, ORNIC_FEATURE(XRC) },
 		{ ORNIC_QPT_RAW, ORNIC_FEATURE(RAW) },
 	};
 	struct inproc *p = *state;
@@ -909,7 +910,8 @@ static void test_needs(void **state)
 	struct ornic_cq_resize_cmd cq_resize = { .record = srq.record, .pages = srq.pages };
 	struct ornic_srq_resize_cmd srq_resize = { .record = srq.record, .pages = srq.pages };
 	struct ornic_key_create_cmd key = {
-		.pd = htole32(p->pd), .length = htole64(4096), .pages = host_contiguous(INPROC_BASE),
+		.pd = htole32(p->pd), .length = htole64(4096),
+		.pages = host_contiguous(INPROC_BASE),
 	};
 	struct ornic_moderate_cmd mod = {
 		.mask = htole32(ORNIC_MODERATE_TIMING), .mod_count = htole16(1),
@@ -966,7 +968,8 @@ static void test_full_tables(void **state)
 	struct ornic_pd_create_cmd pd = { 0 };
 	struct ornic_dm_create_cmd dm = { .bytes = htole64(1) };
 	struct ornic_key_create_cmd key = {
-		.pd = htole32(p->pd), .length = htole64(4096), .pages = host_contiguous(INPROC_BASE),
+		.pd = htole32(p->pd), .length = htole64(4096),
+		.pages = host_contiguous(INPROC_BASE),
 	};
 	struct ornic_key_create_cmd fast = {
 		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(5),
@@ -1334,7 +1337,7 @@ static void test_no_object(void **state)
 {
 	static const uint32_t numbers[] = { 0, 63, 0x7fffff, 0xffffffff };
 	struct inproc *p = *state;
-	uint8_t in[512] = { 0 };
+	uint8_t in[ORNIC_ADMIN_MAX_PAYLOAD] = { 0 };
 
 	for (size_t i = 0; i < ADMIN_OPS; i++) {
 		uint16_t opcode = admin_ops[i].opcode;
