@@ -695,6 +695,36 @@ static void test_check(void **state)
 	assert_non_null(egress_check(&p));
 }
 
+static void note_drop(void *arg, const struct switch_port *port, enum switch_way way,
+		      const struct packet *p, const char *note)
+{
+	struct fixture *f = arg;
+
+	if (!note)
+		return;
+	assert_string_equal(switch_port_name(port), "b");
+	assert_int_equal(way, SWITCH_OUT);
+	assert_int_equal(p->frame.len, 100);
+	f->lost++;
+	f->why = note;
+}
+
+/* Send 100 bytes to the address of port "b". */
+static void send_bytes(struct packet_pool *pool, struct switch_port *from, uint8_t *bytes)
+{
+	struct packet *p = packet_get(pool);
+
+	memcpy(p->dmac, bytes, 6);
+	p->len = 100;
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { bytes, 100 };
+	p->frame = p->seg[0];
+	if (!strcmp(switch_port_name(from), "b"))
+		switch_loopback(from, p);
+	else
+		switch_send(from, p);
+}
+
 /*
  * Two devices on a switch, a rate-limited link to the second one; its traffic to itself is not
  * limited.
@@ -705,6 +735,7 @@ static void test_switch(void **state)
 	const struct egress_param slow = { .kbps = 1000, .queue = 20000, .kmin = 20000,
 					   .kmax = 20000 };
 	struct fixture *f = *state;
+	const struct switch_observer observer = { .observe = note_drop, .arg = f };
 	struct packet known = { .kind = PACKET_ROCE }, other = known;
 	struct packet_pool pool;
 	struct net_switch *sw;
@@ -727,24 +758,15 @@ static void test_switch(void **state)
 	switch_find(a, &other);
 	assert_null(other.to);
 	assert_true(other.remote);
+	assert_int_equal(switch_port_limit(b, NULL), 0);	/* there is none */
 	assert_null(switch_port_egress(b));
 	assert_int_equal(switch_port_limit(b, &slow), 0);
 	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
 	assert_true(known.remote);
-	for (int i = 0; i < 3; i++) {
-		struct packet *p = packet_get(&pool);
-
-		memcpy(p->dmac, bytes, 6);
-		p->len = sizeof(bytes);
-		p->nseg = 1;
-		p->seg[0] = (struct seg) { bytes, sizeof(bytes) };
-		p->frame = p->seg[0];
-		if (i < 2)
-			switch_send(a, p);
-		else
-			switch_loopback(b, p);
-	}
+	send_bytes(&pool, a, bytes);
+	send_bytes(&pool, a, bytes);
+	send_bytes(&pool, b, bytes);
 	switch_drain(sw);
 	assert_int_equal(f->seen, 1);
 	assert_int_equal(egress_depth(switch_port_egress(b)), 200);
@@ -754,10 +776,26 @@ static void test_switch(void **state)
 	run(f, f->now + 900000);
 	assert_int_equal(f->seen, 2);
 	assert_int_equal(egress_stats(switch_port_egress(b))->frames, 2);
-	assert_int_equal(switch_port_limit(b, NULL), 0);
+	switch_port_set_up(b, true);
+	switch_set_observer(sw, &observer);
+	for (int i = 0; i < 2; i++) {
+		send_bytes(&pool, a, bytes);
+		switch_drain(sw);
+		if (!i)
+			assert_int_equal(switch_port_limit(b, NULL), 0);
+	}
+	assert_int_equal(f->lost, 1);
+	assert_string_equal(f->why, "dropped: rate limit removed");
+	assert_int_equal(f->seen, 3);
 	assert_null(switch_port_egress(b));
 	assert_int_equal(switch_port_limit(b, &slow), 0);
+	send_bytes(&pool, a, bytes);
+	switch_drain(sw);
+	switch_port_del(a);
+	assert_int_equal(f->lost, 2);
+	assert_string_equal(f->why, "dropped: port deleted");
 	switch_port_del(b);
+	assert_int_equal(pool.nfree, 8);
 	switch_free(sw);
 	packet_pool_fini(&pool);
 }

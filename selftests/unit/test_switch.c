@@ -206,12 +206,15 @@ static void test_oldest_is_forgotten(void **state)
 		memcpy(all[i], one, 6);
 		next_of_bucket(one);
 	}
-	for (int i = 0; i < 4; i++) {
+	/* each keeps its entry when it sends again */
+	for (int i = 0; i < 8; i++) {
 		fake_seconds = 1000 + i;
-		send_from(f, 3, mac[0], all[i]);
+		send_from(f, 3, mac[0], all[i % 4]);
 	}
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(send_from(f, 0, all[i], mac[0]), 1 << 3);
 	/* the first sends again: now the second is the oldest, then the third */
-	fake_seconds = 1004;
+	fake_seconds++;
 	send_from(f, 3, mac[0], all[0]);
 	for (int i = 4; i < 7; i++) {
 		fake_seconds++;
@@ -291,7 +294,9 @@ static void test_down(void **state)
 {
 	struct fixture *f = *state;
 
+	assert_true(switch_port_is_up(f->end[1].port));
 	switch_port_set_up(f->end[1].port, false);
+	assert_false(switch_port_is_up(f->end[1].port));
 	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 0);
 	assert_int_equal(send_from(f, 1, mac[0], mac[1]), 0);
 	assert_int_equal(send_from(f, 0, broadcast, mac[0]), 0xc);
