@@ -83,10 +83,33 @@ int open(const char *path, int flags, ...)
 	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
+/* Locks that this thread holds, and mistakes of any thread: a second lock, an unlock without it */
+static _Thread_local unsigned int locked;
+static _Atomic unsigned int bad_locks;
+
+/* These two replace the C library's, because a missing lock shows only by an accident. */
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	int (*real)(pthread_mutex_t *) = (typeof(real))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+
+	bad_locks += locked++;
+	return real(mutex);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int (*real)(pthread_mutex_t *) = (typeof(real))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+
+	bad_locks += !locked;
+	locked -= !!locked;
+	return real(mutex);
+}
+
 static int slow_sync(int fd)
 {
 	int result;
 
+	bad_locks += locked;
 	disk.fd = fd;
 	sem_post(&disk.begun);
 	sem_wait(&disk.end);
@@ -676,6 +699,7 @@ static int files_teardown(void **state)
 		gpa_free(t->g[i]);
 	disk.type = 0;
 	syncer_fini(&t->s);
+	assert_int_equal(bad_locks + locked, 0);
 	test_free(t);
 	return 0;
 }
