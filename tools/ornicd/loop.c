@@ -20,7 +20,6 @@
 #define NSEC_PER_SEC	1000000000LL
 
 struct watch {
-	int fd;
 	bool dead;
 	loop_cb cb;
 	void *arg;
@@ -116,7 +115,6 @@ int loop_add(struct loop *l, int fd, uint32_t events, loop_cb cb, void *arg)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->fd = fd;
 	w->cb = cb;
 	w->arg = arg;
 	ev.data.ptr = w;
