@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,10 +253,13 @@ static void test_wait(void **state)
 	assert_int_equal(loop_run(t->l), 0);
 	assert_int_equal(t->worked, 2);
 	assert_true(now() - begin >= 20000000);
-	t->wait = 0;
-	t->worked = 0;
-	assert_int_equal(loop_run(t->l), 0);
-	assert_int_equal(t->worked, 2);
+	fill(&t->end[0]);		/* an event ends a longer sleep */
+	for (int i = 0; i < 2; i++) {
+		t->wait = i ? 0 : 1000000000;
+		t->worked = 0;
+		assert_int_equal(loop_run(t->l), 0);
+		assert_int_equal(t->worked, 2);
+	}
 }
 
 static void tenth(void *arg, uint32_t events)
@@ -288,15 +292,41 @@ static void test_spin(void **state)
 	assert_true(t->worked > 2 * t->end[0].calls);
 }
 
-/* SIGTERM and SIGINT end the loop, for one signal or several. */
+/* Return the lowest free descriptor. */
+static int next_fd(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+/* Fill the stack that the next call uses, so that a variable without a value shows. */
+static __attribute__((noinline)) void dirty_stack(void)
+{
+	volatile uint8_t stack[4096];
+
+	for (size_t i = 0; i < sizeof(stack); i++)
+		stack[i] = 0xff;
+}
+
+/* SIGTERM and SIGINT end the loop, for one signal or several; other signals are as before. */
 static void test_signals(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
+	const int fd = next_fd();
 	struct fix *t = *state;
-	sigset_t old;
+	sigset_t old, blocked;
 
 	sigprocmask(SIG_BLOCK, NULL, &old);
+	dirty_stack();
 	assert_int_equal(loop_stop_on_signals(t->l), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	for (int i = 1; i < SIGRTMIN; i++)
+		assert_int_equal(sigismember(&blocked, i), i == SIGTERM || i == SIGINT ||
+				 sigismember(&old, i));
 	assert_int_equal(loop_stop_on_signals(t->l), 0);
 	loop_set_work(t->l, NULL, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -306,6 +336,37 @@ static void test_signals(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* The loop continues after the handler of a signal, and ends if its descriptor cannot be used. */
+static void test_interrupted(void **state)
+{
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+	const struct sigaction action = { .sa_handler = on_alarm };
+	struct fix *t = *state;
+	struct sigaction old;
+	int fd;
+
+	assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+	loop_set_work(t->l, once, t);
+	t->wait = 30000000;
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, 2);
+	assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+
+	loop_free(t->l);
+	fd = next_fd();
+	t->l = loop_new();
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	loop_set_work(t->l, busy, t);
+	assert_int_equal(loop_run(t->l), -EBADF);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -313,7 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
 		TEST(large_numbers), TEST(no_hook), TEST(wait), TEST(spin),
-		TEST(signals),
+		TEST(signals), TEST(interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
