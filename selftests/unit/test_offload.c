@@ -361,11 +361,33 @@ static void test_sctp(void **state)
 		vh.csum_start = at.l4;
 		memset(frame + at.l4 + 8, 0, 4);
 		memcpy(want, frame, at.len);
+		memcpy(frame + at.l4 + 8, payload + round, 4);	/* not part of the CRC */
 		crc = slow_crc32c(want + at.l4, at.len - at.l4);
 		for (int i = 0; i < 4; i++)
 			want[at.l4 + 8 + i] = crc >> i * 8;
 		assert_int_equal(offload_begin(&o, &vh, frame, at.len), OFFLOAD_WHOLE);
 		assert_memory_equal(frame, want, at.len);
+	}
+}
+
+/* An SCTP header has 12 bytes: a shorter rest of the packet is none, even if the frame continues. */
+static void test_short_sctp(void **state)
+{
+	struct what w = { .proto = IPPROTO_SCTP, .sum = true, .payload = payload, .len = 20 };
+	struct virtio_net_hdr vh = { .flags = NEEDS_CSUM, .csum_offset = 8 };
+	struct offload o;
+
+	(void)state;
+	for (uint32_t n = 0; n <= 12; n++) {
+		uint8_t frame[100], copy[100];
+		struct where at = build(&w, frame);
+
+		vh.csum_start = at.l4;
+		be16_put(frame + at.l3 + 2, 20 + n);
+		memcpy(copy, frame, at.len);
+		assert_int_equal(offload_begin(&o, &vh, frame, at.len),
+				 n < 12 ? OFFLOAD_BAD : OFFLOAD_WHOLE);
+		assert_int_equal(!memcmp(copy, frame, at.len), n < 12);
 	}
 }
 
@@ -404,8 +426,9 @@ static void test_bad_description(void **state)
 		const struct virtio_net_hdr good = cut_of(&w, &at, 1000);
 		struct virtio_net_hdr vh = good;
 
-		for (size_t i = 0; i < sizeof(types); i++) {
-			vh.gso_type = types[i];
+		for (size_t i = 0; i < 2 * sizeof(types); i++) {
+			vh.gso_type = types[i / 2];
+			vh.flags = i & 1 ? good.flags : 0;
 			if (vh.gso_type != good.gso_type)
 				refused(frame, &vh, at.len);
 		}
@@ -647,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_zero),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_sctp),
+		cmocka_unit_test(test_short_sctp),
 		cmocka_unit_test(test_bad_description),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_bad_headers),
