@@ -58,11 +58,26 @@ static int setup(void **state)
 	return t->g ? 0 : -1;
 }
 
+/* Return true if a file of make_file() is mapped. */
+static bool any_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	bool found = false;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		found |= !!strstr(line, "memfd:test_gpa");
+	fclose(f);
+	return found;
+}
+
 static int teardown(void **state)
 {
 	struct fixture *t = *state;
 
 	gpa_free(t->g);
+	assert_false(any_mapped());
 	close(t->fd);
 	test_free(t);
 	return 0;
@@ -336,7 +351,11 @@ static void test_idle_files_are_bounded(void **state)
 
 static void test_truncated_file(void **state)
 {
+	static const char note[] =
+		"ornicd: error: a client truncated its memory file: its memory reads as zero now\n";
+	int saved = dup(STDERR_FILENO), out[2];
 	struct fixture *t = *state;
+	char said[sizeof(note) + 100];
 	volatile uint8_t *p;
 
 	assert_int_equal(backing_guard(), 0);
@@ -344,6 +363,15 @@ static void test_truncated_file(void **state)
 	p = gpa_ptr(t->g, 0, 16 * PAGE, true);
 	assert_int_equal(p[9 * PAGE], 9);
 	assert_int_equal(ftruncate(t->fd, PAGE), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	dup2(out[1], STDERR_FILENO);
+	(void)p[9 * PAGE];
+	dup2(saved, STDERR_FILENO);
+	assert_int_equal(read(out[0], said, sizeof(said)), sizeof(note) - 1);
+	assert_memory_equal(said, note, sizeof(note) - 1);
+	close(saved);
+	close(out[0]);
+	close(out[1]);
 	assert_int_equal(p[9 * PAGE], 0);
 	p[9 * PAGE] = 1;
 	assert_int_equal(p[9 * PAGE], 1);

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ static struct {
 	int result;
 	_Atomic int fd;
 	_Atomic unsigned int syncs;
+	unsigned int signals;	/* that the thread would get */
 	ino_t slow;		/* file that selective_sync() delays */
 	long type;		/* type of every file system, 0: the true one */
 	int open_error;		/* of opening a file again */
@@ -107,9 +109,12 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 static int slow_sync(int fd)
 {
+	sigset_t blocked;
 	int result;
 
 	bad_locks += locked;
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	disk.signals = !sigismember(&blocked, SIGTERM) + !sigismember(&blocked, SIGHUP);
 	disk.fd = fd;
 	sem_post(&disk.begun);
 	sem_wait(&disk.end);
@@ -262,6 +267,7 @@ static void test_waits(void **state)
 	flush(t, 0, P(3), ORNIC_FLUSH_GLOBAL);	/* no data to wait for */
 	answered(t, P(3));
 	assert_int_equal(disk.syncs, 3);
+	assert_int_equal(disk.signals, 0);
 }
 
 /* ORN-QP-26: a duplicate before and after the answer: one sync */
@@ -915,6 +921,7 @@ static void test_no_thread(void **state)
 	assert_int_equal(sync_now(&t->s, d), -EAGAIN);
 	assert_true(failing_end());
 	assert_int_equal(d->refs, 1);
+	assert_true(TAILQ_EMPTY(&t->s.running));
 	assert_int_equal(sync_now(&t->s, d), 0);
 	close(fd);
 }
