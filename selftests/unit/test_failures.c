@@ -337,6 +337,99 @@ static void test_long_path(void **state)
 	}
 }
 
+/* All settings of a device arrive at its port, and a rejected one leaves nothing. */
+static void test_attach(void **state)
+{
+	static const uint8_t taken[6] = { 2, 0, 0, 0, 0, 1 };
+	struct fixture *f = *state;
+	struct config_device d = { .name = "vm2", .mac = { 2, 0, 0, 0, 0, 2 }, .vlan = 3,
+				   .anti_spoof = true };
+	const uint32_t want_flags = ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_MAC_CHANGE |
+				    ORNIC_PORT_F_PROMISC;
+	const unsigned int files = folder_entries(f->dir);
+	struct attachment a = { 0 };
+	struct switch_port *port;
+	char path[300], want[400];
+
+	d.link = (struct egress_param) { .kbps = 1000, .queue = 20000, .kmin = 1, .kmax = 2 };
+	d.path = path;
+	snprintf(path, sizeof(path), "%s/vm2", f->dir);
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), 0);
+	port = switch_port_find(f->d.engine.sw, "vm2");
+	assert_ptr_equal(port, a.function->dev.port.sw);
+	assert_int_equal(switch_port_vlan(port), 3);
+	assert_memory_equal(egress_param(switch_port_egress(port)), &d.link, sizeof(d.link));
+	assert_int_equal(a.function->dev.port.flags & want_flags, ORNIC_PORT_F_ANTI_SPOOF);
+	attach_remove(&a);
+	assert_null(a.function);
+	assert_null(a.server);
+	attach_remove(&a);
+	assert_null(switch_port_find(f->d.engine.sw, "vm2"));
+
+	log_keep(f->said, sizeof(f->said));
+	snprintf(path, sizeof(path), "%s/none/vm2", f->dir);
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENOENT);
+	snprintf(want, sizeof(want),
+		 "cannot listen on %s/none/vm2: there is no directory %s/none; create it first",
+		 f->dir, f->dir);
+	assert_string_equal(f->said, want);
+	log_keep(f->said, sizeof(f->said));
+	snprintf(path, sizeof(path), "/dev/null/vm2");
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENOENT);
+	assert_string_equal(f->said, "cannot listen on /dev/null/vm2: there is no directory /dev/null; create it first");
+	log_keep(f->said, sizeof(f->said));
+	snprintf(path, sizeof(path), "%s/vm2", f->dir);
+	memcpy(d.mac, taken, 6);
+	d.vlan = 0;
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -EEXIST);
+	assert_string_equal(f->said, "vm2: cannot create the device: File exists");
+	memset(path, 'x', sizeof(path) - 1);
+	path[256] = '\0';
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENAMETOOLONG);
+	assert_int_equal(folder_entries(f->dir), files);
+	log_keep(NULL, 0);
+}
+
+static void expect_said(struct fixture *f, int err, int want, const char *text)
+{
+	assert_int_equal(err, want);
+	assert_string_equal(f->said, text);
+	log_keep(f->said, sizeof(f->said));
+}
+
+/* Ports are added and removed in any order; a device's port is no such port. */
+static void test_port_orders(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec[3];
+	char text[128];
+
+	log_keep(f->said, sizeof(f->said));
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "stream,path=%s/%d,name=p%d", f->dir, i, i);
+		assert_int_equal(config_port_parse(&spec[i], text), 0);
+		assert_int_equal(daemon_port_add(&f->d, &spec[i]), 0);
+		assert_string_equal(f->said, "");
+	}
+	snprintf(text, sizeof(text), "port \"stream,path=%s/1,name=p1\": another port has the name p1; add name= to it",
+		 f->dir);
+	expect_said(f, daemon_port_add(&f->d, &spec[1]), -EEXIST, text);
+	assert_int_equal(f->d.nuplinks, 3);
+	assert_int_equal(daemon_port_del(&f->d, "p1"), 0);
+	assert_int_equal(f->d.nuplinks, 2);
+	assert_string_equal(uplink_name(f->d.uplink[0]), "p0");
+	assert_string_equal(uplink_name(f->d.uplink[1]), "p2");
+	expect_said(f, daemon_port_del(&f->d, "p1"), -ENOENT, "there is no port p1");
+	expect_said(f, daemon_port_del(&f->d, "vm1"), -EPERM,
+		    "cannot remove port vm1: it belongs to a device");
+	assert_int_equal(daemon_port_del(&f->d, "p2"), 0);
+	assert_int_equal(daemon_port_del(&f->d, "p0"), 0);
+	assert_int_equal(f->d.nuplinks, 0);
+	log_keep(NULL, 0);
+	for (int i = 0; i < 3; i++)
+		config_port_free(&spec[i]);
+}
+
 static int captures_make(struct fixture *f)
 {
 	struct captures cs;
@@ -812,6 +905,8 @@ static void test_start(void **state)
 				fail_msg("start, failure %u: error %d", left, err);
 			if (err && !*f->said)
 				fail_msg("start, failure %u: no error line", left);
+			if (!err && *f->said)
+				fail_msg("start, failure %u: success, but \"%s\"", left, f->said);
 			if (folder_entries(f->dir) != f->files || descriptors() != f->fds)
 				fail_msg("start, failure %u leaves something", left);
 			if (!failed)
@@ -876,6 +971,8 @@ int main(void)
 		TEST(vfu_socket),
 		TEST(device),
 		TEST(long_path),
+		TEST(attach),
+		TEST(port_orders),
 		TEST(captures),
 		TEST(faults),
 		TEST(orders),
