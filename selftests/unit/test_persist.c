@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,6 +29,7 @@
 #include "lib/failing.h"
 #include "lib/folder.h"
 #include "lib/inproc.h"
+#include "lib/locks.h"
 #include "lib/peer.h"
 
 #include "engine/mr.h"
@@ -54,7 +54,6 @@ static struct {
 	int result;
 	_Atomic int fd;
 	_Atomic unsigned int syncs;
-	unsigned int signals;	/* that the thread would get */
 	ino_t slow;		/* file that selective_sync() delays */
 	long type;		/* type of every file system, 0: the true one */
 	int open_error;		/* of opening a file again */
@@ -85,36 +84,11 @@ int open(const char *path, int flags, ...)
 	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Locks that this thread holds, and mistakes of any thread: a second lock, an unlock without it */
-static _Thread_local unsigned int locked;
-static _Atomic unsigned int bad_locks;
-
-/* These two replace the C library's, because a missing lock shows only by an accident. */
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	int (*real)(pthread_mutex_t *) = (typeof(real))dlsym(RTLD_NEXT, "pthread_mutex_lock");
-
-	bad_locks += locked++;
-	return real(mutex);
-}
-
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	int (*real)(pthread_mutex_t *) = (typeof(real))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-
-	bad_locks += !locked;
-	locked -= !!locked;
-	return real(mutex);
-}
-
 static int slow_sync(int fd)
 {
-	sigset_t blocked;
 	int result;
 
-	bad_locks += locked;
-	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-	disk.signals = !sigismember(&blocked, SIGTERM) + !sigismember(&blocked, SIGHUP);
+	locks_work();
 	disk.fd = fd;
 	sem_post(&disk.begun);
 	sem_wait(&disk.end);
@@ -214,6 +188,7 @@ static int teardown(void **state)
 	assert_int_equal(t->file->refs, t->hung ? 2 : 1);
 	gpa_free(t->gpa);
 	world_fini(&t->w);
+	assert_int_equal(locks_wrong(), 0);
 	test_free(t);
 	return 0;
 }
@@ -267,7 +242,6 @@ static void test_waits(void **state)
 	flush(t, 0, P(3), ORNIC_FLUSH_GLOBAL);	/* no data to wait for */
 	answered(t, P(3));
 	assert_int_equal(disk.syncs, 3);
-	assert_int_equal(disk.signals, 0);
 }
 
 /* ORN-QP-26: a duplicate before and after the answer: one sync */
@@ -705,7 +679,7 @@ static int files_teardown(void **state)
 		gpa_free(t->g[i]);
 	disk.type = 0;
 	syncer_fini(&t->s);
-	assert_int_equal(bad_locks + locked, 0);
+	assert_int_equal(locks_wrong(), 0);
 	test_free(t);
 	return 0;
 }
