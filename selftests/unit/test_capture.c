@@ -773,7 +773,7 @@ static void test_later_port(void **state)
 static void test_two_captures(void **state)
 {
 	struct fixture *f = *state;
-	char first[sizeof(f->path)], why[128];
+	char first[sizeof(f->path)], why[128], want[128];
 	uint8_t payload[4] = "x";
 	uint32_t keep;
 
@@ -799,6 +799,8 @@ static void test_two_captures(void **state)
 		unlink(f->path);
 	}
 	assert_int_equal(try_start(f, "", why, sizeof(why)), -EBUSY);
+	snprintf(want, sizeof(want), "%d captures run, the most possible: stop one", CAPTURES);
+	assert_string_equal(why, want);
 	assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
@@ -823,6 +825,26 @@ static void test_limit(void **state)
 	expect_statistics(f, 0, 0, 0);
 	expect_statistics(f, 1, (n + 1) / 2, 0);
 	expect_statistics(f, 2, n / 2, 0);
+}
+
+/* A capture takes as many frames as fit before the statistics of its ports. */
+static void test_limit_is_used(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[400] = { 0 };
+
+	for (uint32_t len = 60; len < sizeof(bytes); len += 4) {
+		struct packet p = { .frame = { bytes, len } };
+		const struct pcapng_packet next = { .len = len, .keep = len };
+		struct capture *c = start(f, ",limit=64k");
+
+		while (!c->ending)
+			switch_observe(f->lan, SWITCH_IN, &p, NULL);
+		wait_reaped(f);
+		read_file(f);
+		assert_in_range(f->file_len, (64 << 10) - pcapng_packet_room(&next) + 1, 64 << 10);
+		unlink(f->path);
+	}
 }
 
 /* Blocks of interfaces and statistics count, too: the last block before the limit may be any. */
@@ -1261,6 +1283,7 @@ int main(void)
 		TEST(test_later_port),
 		TEST(test_two_captures),
 		TEST(test_limit),
+		TEST(test_limit_is_used),
 		TEST(test_limit_of_later_ports),
 		TEST(test_limit_at_interface),
 		TEST(test_disk_full),

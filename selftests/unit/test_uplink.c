@@ -1116,7 +1116,7 @@ static void test_rxe_flush_out(void **state)
 	struct fixture *f = *state;
 	struct peer soft = dgram_peer_of(f, 0, true), other = dgram_peer_of(f, 1, true);
 	static const uint8_t nobody[6] = { 2, 0, 0, 0, 0, 0x77 };
-	uint8_t bytes[200], got[FRAME_MAX];
+	uint8_t bytes[200], got[FRAME_MAX], payload[200] = { 5 };
 	uint32_t len = rxe_flush_bytes(bytes, nobody);
 	struct packet *p;
 
@@ -1128,8 +1128,10 @@ static void test_rxe_flush_out(void **state)
 	p = roce(f, bytes, 0);
 	p->opcode = BTH_RC_FLUSH;
 	switch_send(f->device, p);
+	switch_send(f->device, roce(f, payload, sizeof(payload)));	/* in the same batch */
 	turn(f);
 	len = peer_receive(&soft, bytes);
+	expect_roce(&soft, 0, 5, sizeof(payload));
 	assert_int_equal(roce_parse(&f->last, bytes, len), ROCE_BAD_ICRC);
 	memcpy(bytes, device_mac, 6);
 	memcpy(bytes + 6, peer_mac, 6);

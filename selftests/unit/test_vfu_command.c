@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/folder.h"
 #include "vfu/command.h"
 
 #define VECTORS		4u
@@ -672,6 +673,25 @@ static void test_irq_delivery(void **state)
 }
 
 /* MSI-X disabled: no eventfds, and pending interrupts are dropped. */
+/* An eventfd that is replaced is closed, and gets no more interrupts. */
+static void test_irq_replace(void **state)
+{
+	unsigned int before = descriptors(), each;
+	int fd[2];
+
+	(void)state;
+	assign(&fd[0], 0, 1);
+	each = descriptors() - before;
+	assign(&fd[1], 0, 1);
+	assert_int_equal(descriptors(), before + 2 * each - 1);
+	command_register(PCI_COMMAND_MASTER);
+	expect_seen("M");
+	vfu_irq(&t.func, 0);
+	assert_int_equal(fired(fd[0]), 0);
+	assert_int_equal(fired(fd[1]), 1);
+	close_all(fd, 2);
+}
+
 static void test_irq_disable(void **state)
 {
 	struct vfu_set_irqs other = irqs(VFU_SET_F_NONE, 0, 0);
@@ -831,6 +851,10 @@ static void test_dma(void **state)
 	assert_true(gpa_write(t.func.gpa, 0x30000, &word, 4) < 0);
 	assert_int_equal(gpa_write(t.func.gpa, 0x40000, &word, 4), 0);
 	assert_true(gpa_read(t.func.gpa, 0x40000, &got, 4) < 0);
+	assert_int_equal(dma_map(0x60000, PAGE, 0, 0, fd, 1), 0);
+	assert_true(gpa_write(t.func.gpa, 0x60000, &word, 4) < 0);
+	assert_true(gpa_read(t.func.gpa, 0x60000, &got, 4) < 0);
+	assert_int_equal(dma_unmap_request(0x60000, PAGE, 0), 0);
 
 	assert_true(dma_unmap_request(0x50000, PAGE, 0) < 0);
 	assert_int_equal(t.func.gpa->n, 4);
@@ -978,6 +1002,7 @@ int main(void)
 		T(test_irq_info),
 		T(test_irq_checks),
 		T(test_irq_delivery),
+		T(test_irq_replace),
 		T(test_irq_disable),
 		T(test_irq_loopback),
 		T(test_irq_bad_descriptors),

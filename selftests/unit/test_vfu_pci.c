@@ -280,6 +280,22 @@ static void test_power(void **state)
 	assert_false(pci_d3hot(&cfg));
 }
 
+/* One write may change bus mastering and the power state. */
+static void test_both(void **state)
+{
+	const uint32_t ctrl = capability(PCI_CAP_ID_PM) + PCI_PM_CTRL;
+	uint8_t bytes[256];
+
+	(void)state;
+	pci_read(&cfg, 0, bytes, ctrl + 1);
+	bytes[PCI_COMMAND] |= PCI_COMMAND_MASTER;
+	bytes[ctrl] |= 3;
+	assert_int_equal(pci_write(&cfg, 0, bytes, ctrl + 1), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
+	assert_true(pci_bus_master(&cfg) && pci_d3hot(&cfg));
+	bytes[ctrl] &= ~3;
+	assert_int_equal(pci_write(&cfg, 0, bytes, ctrl + 1), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
+}
+
 /* A single bit requests a reset, in a write of any width that covers it. */
 static void test_flr(void **state)
 {
@@ -310,6 +326,7 @@ int main(void)
 		T(test_writable_bits),
 		T(test_bus_master),
 		T(test_power),
+		T(test_both),
 		T(test_flr),
 	};
 

@@ -32,6 +32,7 @@ struct fix {
 	char folder[64];
 	char path[128];
 	unsigned int before;	/* descriptors */
+	unsigned int turns;	/* left for the loop to take */
 };
 
 static struct vfu_func function(void)
@@ -183,6 +184,61 @@ static void test_no_descriptor(void **state)
 	assert_int_equal(descriptors(), t->before);
 }
 
+static int64_t one_turn(void *arg)
+{
+	struct fix *t = arg;
+
+	if (!t->turns--)
+		loop_stop(t->loop);
+	return 1;
+}
+
+static void turn(struct fix *t)
+{
+	t->turns = 2;
+	loop_set_work(t->loop, one_turn, t);
+	assert_int_equal(loop_run(t->loop), 0);
+}
+
+static int dial(struct fix *t)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	strcpy(addr.sun_path, t->path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* While a client is connected, others are turned away at once; afterwards the next is served. */
+static void test_clients(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	char byte;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	t->before = descriptors();
+	for (int i = 0; i < 3; i++) {
+		int first = dial(t), second;
+
+		turn(t);
+		assert_int_equal(descriptors(), t->before + 2);
+		second = dial(t);
+		turn(t);
+		assert_int_equal(recv(second, &byte, 1, 0), 0);
+		close(second);
+		assert_int_equal(descriptors(), t->before + 2);
+		assert_int_equal(recv(first, &byte, 1, 0), -1);
+		assert_int_equal(errno, EAGAIN);
+		close(first);
+		turn(t);
+		assert_int_equal(descriptors(), t->before);
+	}
+	vfu_server_close(server);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -194,6 +250,7 @@ int main(void)
 		T(test_in_use),
 		T(test_stale),
 		T(test_no_descriptor),
+		T(test_clients),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
