@@ -370,7 +370,7 @@ static void test_sctp(void **state)
 	}
 }
 
-/* An SCTP header has 12 bytes: a shorter rest of the packet is none, even if the frame continues. */
+/* An SCTP header has 12 bytes: a shorter packet has none, even if the frame continues. */
 static void test_short_sctp(void **state)
 {
 	struct what w = { .proto = IPPROTO_SCTP, .sum = true, .payload = payload, .len = 20 };

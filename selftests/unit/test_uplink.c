@@ -1333,7 +1333,7 @@ static void read_while_running(struct fixture *f, int fd, uint8_t *to, uint32_t 
 	}
 }
 
-/* The socket takes any part of a batch: a frame that was begun arrives whole, later ones are lost. */
+/* The socket takes any part of a batch: a begun frame arrives whole, later ones are lost. */
 static void test_stream_part(void **state)
 {
 	static const uint32_t len[] = { 60, 61, 62 };
@@ -1600,6 +1600,12 @@ static void test_refusals(void **state)
 	} said[] = {
 		{ { .kind = "udp", .name = "x", .local = long_address, .remote = "127.0.0.1:9" }, 0,
 		  "address aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa... is too long" },
+		{ { .kind = "udp", .name = "x", .local = ":9", .remote = "127.0.0.1:9" }, 0,
+		  "address :9 has no host; use 0.0.0.0 or [::] for any of this host" },
+		{ { .kind = "udp", .name = "x", .local = "127.0.0.1:0", .remote = "127.0.0.1:9" }, 0,
+		  "address 127.0.0.1:0: its port is not a number from 1 to 65535" },
+		{ { .kind = "udp", .name = "x", .local = "127.0.0.1", .remote = "127.0.0.1:9" }, 0,
+		  "address 127.0.0.1 is not of the form HOST:PORT or [HOST]:PORT" },
 		{ { .kind = "udp", .name = "x", .local = "127.0.0.1:1", .remote = "[::1]:9" }, 0,
 		  "address [::1]:9: Address family for hostname not supported" },
 		{ { .kind = "packet", .name = "x", .ifname = "lo" }, EPERM,
