@@ -684,7 +684,7 @@ static void test_change_of_learned(void **state)
 	assert_int_equal(send_to(f, B, guest, someone, ROCE, UNTAGGED), 1 << A | 1 << TRUNK2);
 }
 
-/* Any length: frames that become too short are padded, those that would be too long are dropped. */
+/* Any length: short frames are padded with zeros, those that would be too long are dropped. */
 static void test_lengths(void **state)
 {
 	static struct vlan_copy c;
@@ -703,9 +703,12 @@ static void test_lengths(void **state)
 			uint32_t want = 12 + body + (id ? VLAN_BYTES : 0);
 			bool fits = len >= 12 && body <= FRAMES_MAX_BYTES - 12 - VLAN_BYTES;
 
+			memset(c.frame, 0xff, 60);
 			assert_int_equal(vlan_retag(&c, &p, id), fits);
 			if (fits)
 				assert_int_equal(c.packet.len, want < 60 ? 60 : want);
+			for (uint32_t i = want; fits && i < 60; i++)
+				assert_int_equal(c.frame[i], 0);
 		}
 	}
 }
