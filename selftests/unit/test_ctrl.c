@@ -244,7 +244,7 @@ static void test_read_only_block(void **state)
 {
 	struct inproc *p = *state;
 
-	p->engine.clock = in_two_seconds;
+	p->engine.clock = inproc_later;
 	assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
 	assert_int_equal(gpa_map(p->ep.gpa, INPROC_BASE, INPROC_BYTES, GPA_READ, p->host.dma.fd, 0),
 			 0);
