@@ -106,6 +106,9 @@ void answer_stop(struct qp *qp)
 		send_due(qp);
 	dequeue_ack(qp);
 	r->rd_answer = r->rd_next;
+	/* responder_run() may still follow in this turn: it sends nothing for what is dropped. */
+	r->ack_due = false;
+	r->nak = 0;
 }
 
 /* Send a NAK for the expected PSN, now or after the answers before it. */
