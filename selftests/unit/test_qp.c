@@ -354,8 +354,8 @@ static void test_full_ring(void **state)
 }
 
 /*
- * ORN-EQ-13: both rings break, and one event comes, even if the peer's request fails as well;
- * again after the next RESET.
+ * ORN-EQ-13: both rings break, and the event comes once; of failed requests of the peer one event
+ * comes as well. Again after the next RESET.
  */
 static void test_event_once(void **state)
 {
@@ -370,6 +370,9 @@ static void test_event_once(void **state)
 		assert_true(dut_event(t->c.d, &e));
 		assert_int_equal(e.type, ORNIC_EV_QP_FATAL);
 		qp_fail(&t->c.qp, ORNIC_EV_QP_ACCESS_ERR, ORNIC_SYN_WIRE, 0);
+		assert_true(dut_event(t->c.d, &e));
+		assert_int_equal(e.type, ORNIC_EV_QP_ACCESS_ERR);
+		qp_fail(&t->c.qp, ORNIC_EV_QP_REQ_ERR, ORNIC_SYN_WIRE, 0);
 		assert_false(dut_event(t->c.d, &e));
 		qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
 		host_reset(t);
@@ -539,14 +542,14 @@ static void test_reset_clears(void **state)
 	conn_publish(&t->c, &t->c.rq, 1000);
 	qp_doorbell(qp, true);
 	world_run(&t->w);
-	assert_true(qp->sq.bad && qp->rq.bad && qp->error_raised && qp->syndrome);
+	assert_true(qp->sq.bad && qp->rq.bad && qp->fatal_raised && qp->syndrome);
 	qp->comm_est = true;
 	qp->last_wqe = true;
 	qp_set_state(qp, ORNIC_QPS_RESET);
 	assert_int_equal(qp->req.head | qp->req.cur | qp->req.tail | qp->req.next_psn, 0);
 	assert_int_equal(qp->sq.cons | qp->sq.done | qp->rq.cons | qp->rq.done, 0);
 	assert_false(qp->sq.bad || qp->rq.bad || qp->flush_sq || qp->flush_rq || qp->last_wqe ||
-		     qp->comm_est || qp->error_raised || qp->syndrome);
+		     qp->comm_est || qp->fatal_raised || qp->request_raised || qp->syndrome);
 	assert_memory_equal(&qp->resp, &fresh, sizeof(fresh));
 	assert_int_equal(qp->sched, QP_ASLEEP);
 	assert_int_equal(t->w.e.pool.nfree, left);
@@ -666,6 +669,7 @@ static void test_failures_by_state(void **state)
 	expect_event(t, ORNIC_EV_QP_FATAL, 6, 7);
 	qp_fail(qp, ORNIC_EV_QP_FATAL, 8, 9);
 	qp_fail(qp, ORNIC_EV_QP_ACCESS_ERR, 8, 9);
+	expect_event(t, ORNIC_EV_QP_ACCESS_ERR, 8, 9);
 	qp_fail(qp, ORNIC_EV_QP_REQ_ERR, 10, 11);
 	qp_fail(qp, 0, 12, 13);
 	assert_false(dut_event(t->c.d, &e));

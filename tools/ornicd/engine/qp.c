@@ -121,7 +121,8 @@ static void enter_reset(struct qp *qp)
 	qp->flush_rq = false;
 	qp->last_wqe = false;
 	qp->comm_est = false;
-	qp->error_raised = false;
+	qp->fatal_raised = false;
+	qp->request_raised = false;
 }
 
 /* Ask for no receive doorbells: the RQ is read when a message arrives (ORN-RNG-7). */
@@ -228,14 +229,17 @@ void qp_set_state(struct qp *qp, uint8_t next)
 
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index)
 {
+	bool *raised;
+
 	if (qp->state == ORNIC_QPS_RESET)
 		return;
 	if (qp->state != ORNIC_QPS_ERR) {
 		qp->syndrome = syndrome;
 		qp_set_state(qp, ORNIC_QPS_ERR);
 	}
-	if (event && !qp->error_raised) {
-		qp->error_raised = true;
+	raised = event == ORNIC_EV_QP_FATAL ? &qp->fatal_raised : &qp->request_raised;
+	if (event && !*raised) {
+		*raised = true;
 		device_event(qp->dev, event, qp->handle, qp->owner, syndrome, qp->state, wqe_index);
 	}
 }

@@ -51,7 +51,8 @@ enum qp_sched {
  * @sqd_notify:	raise SQ_DRAINED when the SQ has drained
  * @sqd_raised:	SQ_DRAINED was raised
  * @comm_est:	COMM_EST was raised
- * @error_raised: an event of ORN-EQ-13 was raised
+ * @fatal_raised: QP_FATAL was raised (ORN-EQ-13)
+ * @request_raised: QP_REQ_ERR or QP_ACCESS_ERR was raised (ORN-EQ-13)
  * @steered:	RAW: number of the last frame that it received by a rule (frames of struct port)
  * @rules:	RAW: number of receive rules and RSS groups that name it
  * @req, @resp:	transport
@@ -109,7 +110,8 @@ struct qp {
 	bool sqd_notify;
 	bool sqd_raised;
 	bool comm_est;
-	bool error_raised;
+	bool fatal_raised;
+	bool request_raised;
 	uint64_t steered;
 	uint32_t rules;
 
@@ -202,8 +204,8 @@ void qp_set_state(struct qp *qp, uint8_t next);
 
 /*
  * qp_fail() - enter ERR because of an error in the data path, and raise @event (enum ornic_event;
- * 0 = none) with @syndrome. If the state is ERR already, only raise the event, unless an error was
- * raised before (ORN-EQ-13).
+ * 0 = none) with @syndrome. If the state is ERR already, only raise the event, if it is the first
+ * of its kind (ORN-EQ-13).
  */
 void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index);
 

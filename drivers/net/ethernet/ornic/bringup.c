@@ -59,7 +59,7 @@ static u8 ornic_eq_log(struct ornic_core *core, u8 wanted)
 static u8 ornic_async_log(struct ornic_core *core)
 {
 	const struct ornic_identify_device *id = &core->odev.id;
-	u64 events = 3ull * le32_to_cpu(id->max_qp) + 2ull * le32_to_cpu(id->max_srq) +
+	u64 events = 4ull * le32_to_cpu(id->max_qp) + 2ull * le32_to_cpu(id->max_srq) +
 		     le32_to_cpu(id->max_cq) + core->dbpage_count + ORNIC_OTHER_EVENTS;
 
 	return min_t(u8, fls64(events - 1), ORNIC_LOG_MAX_ASYNC_EQ);
