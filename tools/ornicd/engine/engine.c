@@ -179,7 +179,7 @@ int64_t engine_turn(void *engine)
 	e->now = e->clock();
 	e->copies = 0;
 	timers_run(&e->timers, e->now);
-	engine_drain(e);	/* packets that timers of rate-limited links delivered */
+	engine_drain(e);	/* packets that timers of rate-limited links and of fault rules delivered */
 	run_active(e);
 	switch_flush(e->sw);
 	poll_watched(e);

@@ -73,7 +73,7 @@ static bool answer_empty(struct qp *qp, const struct packet *p)
 
 /*
  * Withdraw a FLUSH whose data did not reach persistence, and fail it after the answers before it.
- * It was held and so never answered: neither rd_answer nor rd_fresh is behind it.
+ * It was held and so never answered: neither rd_answer nor rd_fresh has passed it.
  */
 static void flush_failed(struct qp *qp)
 {

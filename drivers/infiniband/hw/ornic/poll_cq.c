@@ -103,9 +103,10 @@ static bool ornic_poll_cq_skips(const struct ornic_ib_wq *wq, u32 index)
 }
 
 /*
- * Retire a work request and all earlier ones of its queue (ORN-CQ-8). These are sends without
- * an entry of their own: a consumer that misses a completion may wait for it for ever. Drop a
- * late entry of a work request that the driver has already flushed.
+ * Retire a work request and all earlier ones of its queue (ORN-CQ-8). Entries come in order
+ * (ORN-CQ-1), so the earlier ones are sends without an entry of their own: a consumer that
+ * misses a completion may wait for it for ever. Drop a late entry of a work request that the
+ * driver has already flushed.
  *
  * Return: false if the entry is dropped or malformed.
  */

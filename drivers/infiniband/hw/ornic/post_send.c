@@ -205,7 +205,7 @@ static int ornic_post_one_send(struct ornic_ib_qp *qp, const struct ib_send_wr *
 		return ret;
 	sq->wr[index & (BIT(sq->log) - 1)] = (struct ornic_ib_wr) {
 		.id = wr->wr_id,
-		.reported = qp->sig_all || wr->send_flags & IB_SEND_SIGNALED,
+		.reported = qp->sig_all || (wr->send_flags & IB_SEND_SIGNALED),
 	};
 	smp_store_release(&sq->prod, index + 1); /* after wr, which polling reads */
 	return 0;
