@@ -555,15 +555,7 @@ static void test_bus_master(void **state)
 static void test_bus_master_without_rings(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_srq_create_cmd srq = {
-		.log_entries = 4,
-		.stride = 6,
-		.pd = htole32(p->pd),
-		.dbpage = htole32(1),
-		.max_sge = htole16(3),
-		.record = htole64(host_record(&p->host)),
-		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
-	};
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_qp_create_cmd cmd;
 	struct host_qp qp;
 	struct ornic_eqe eqe;

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "lib/fault_rule.h"
 #include "lib/pair.h"
 #include "engine/link.h"
 #include "engine/steer.h"
@@ -116,12 +117,7 @@ static int teardown(void **state)
 
 static uint32_t rule(struct fix *t, const char *text)
 {
-	char err[FAULT_ERROR];
-	uint32_t id;
-
-	if (fault_add(&t->w.e, text, &id, err))
-		fail_msg("\"%s\": %s", text, err);
-	return id;
+	return fault_rule(&t->w.e, text);
 }
 
 static struct fault_info info(struct fix *t, uint32_t id)

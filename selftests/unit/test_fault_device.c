@@ -12,18 +12,14 @@
 #include <cmocka.h>
 
 #include "fault/fault.h"
+#include "lib/fault_rule.h"
 #include "inproc.h"
 #include <ornic/eq.h>
 #include <ornic/port.h>
 
 static uint32_t rule(struct inproc *p, const char *text)
 {
-	char err[FAULT_ERROR];
-	uint32_t id;
-
-	if (fault_add(&p->engine, text, &id, err))
-		fail_msg("\"%s\": %s", text, err);
-	return id;
+	return fault_rule(&p->engine, text);
 }
 
 static void expect(struct inproc *p, uint32_t id, uint64_t matched, uint64_t acted)

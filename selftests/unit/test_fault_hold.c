@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "lib/fault_rule.h"
 #include "lib/pair.h"
 #include "fault/fault.h"
 #include "packet/bth.h"
@@ -94,12 +95,7 @@ static int teardown(void **state)
 
 static uint32_t rule(struct fix *t, const char *text)
 {
-	char err[FAULT_ERROR];
-	uint32_t id;
-
-	if (fault_add(&t->w.e, text, &id, err))
-		fail_msg("\"%s\": %s", text, err);
-	return id;
+	return fault_rule(&t->w.e, text);
 }
 
 static void expect(struct fix *t, uint32_t id, uint64_t matched, uint64_t acted)

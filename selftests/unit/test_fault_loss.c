@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "lib/fault_rule.h"
 #include "lib/traffic.h"
 #include "fault/fault.h"
 #include "packet/bth.h"
@@ -23,12 +24,7 @@
 
 static uint32_t rule(struct world *w, const char *text)
 {
-	char err[FAULT_ERROR];
-	uint32_t id;
-
-	if (fault_add(&w->e, text, &id, err))
-		fail_msg("\"%s\": %s", text, err);
-	return id;
+	return fault_rule(&w->e, text);
 }
 
 static uint64_t acted(struct world *w, uint32_t id)

@@ -94,15 +94,7 @@ static void test_cq(void **state)
 static void test_srq(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_srq_create_cmd cmd = {
-		.log_entries = 4,
-		.stride = 6,
-		.pd = htole32(p->pd),
-		.dbpage = htole32(1),
-		.max_sge = htole16(3),
-		.record = htole64(host_record(&p->host)),
-		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
-	};
+	struct ornic_srq_create_cmd cmd = inproc_srq(p);
 	uint32_t n;
 
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "fault/fault.h"
+#include "lib/fault_rule.h"
 #include "lib/inproc.h"
 #include "lib/peer.h"
 
@@ -203,11 +204,7 @@ static void test_block(void **state)
 /* Add a fault rule. */
 static void rule(struct fix *t, const char *text)
 {
-	char err[FAULT_ERROR];
-	uint32_t id;
-
-	if (fault_add(&t->w.e, text, &id, err))
-		fail_msg("\"%s\": %s", text, err);
+	fault_rule(&t->w.e, text);
 }
 
 /* The same after fault injection made frames of the packets, and packets of the frames */

@@ -68,19 +68,6 @@ static struct ornic_eq_create_cmd good_eq(struct inproc *p)
 	};
 }
 
-static struct ornic_srq_create_cmd good_srq(struct inproc *p)
-{
-	return (struct ornic_srq_create_cmd) {
-		.log_entries = 4,
-		.stride = 6,
-		.pd = htole32(p->pd),
-		.dbpage = htole32(1),
-		.max_sge = htole16(3),
-		.record = htole64(host_record(&p->host)),
-		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
-	};
-}
-
 /* ORN-EQ-6, ORN-EQ-7, ORN-EQ-14, ORN-EQ-16, ORN-EQ-18, ORN-ADM-12, ORN-RNG-14, ORN-RNG-36 */
 static void test_eq(void **state)
 {
@@ -596,7 +583,7 @@ static void test_read_only_rings(void **state)
 {
 	const uint64_t read_only = INPROC_BASE + 2 * INPROC_BYTES;
 	struct inproc *p = *state;
-	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_srq_resize_cmd srq_resize = {
 		.log_entries = 5, .pages = host_contiguous(read_only),
 	};
@@ -699,7 +686,7 @@ static void test_srq(void **state)
 	struct inproc *p = *state;
 	uint64_t budget = p->f->dev.list_budget;
 	struct ornic_srq_modify_cmd mod = { .mask = htole32(ORNIC_SRQM_LIMIT), .limit = htole32(5) };
-	struct ornic_srq_create_cmd good = good_srq(p);
+	struct ornic_srq_create_cmd good = inproc_srq(p);
 	struct ornic_srq_query_rsp q;
 	uint32_t n;
 
@@ -758,7 +745,7 @@ static void test_srq(void **state)
 static void test_srq_users(void **state)
 {
 	struct inproc *p = *state;
-	struct ornic_srq_create_cmd cmd = good_srq(p);
+	struct ornic_srq_create_cmd cmd = inproc_srq(p);
 	struct ornic_qp_create_cmd good;
 	struct host_qp qp;
 	uint32_t srqn, qpn;
@@ -793,7 +780,7 @@ static void test_xrc(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_pd_create_cmd dom = { .owner = htole32(3) };
-	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_qp_create_cmd tgt, ini, rc;
 	uint32_t xrcd, srqn, basic, qpn;
 	struct host_qp qp;
@@ -903,7 +890,7 @@ static void test_needs(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_pd_create_cmd dom = { 0 };
-	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_cq_create_cmd cq = {
 		.log_entries = 4, .eq = htole32(1), .record = srq.record, .pages = srq.pages,
 	};
@@ -974,7 +961,7 @@ static void test_full_tables(void **state)
 	struct ornic_key_create_cmd fast = {
 		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(5),
 	};
-	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_cq_create_cmd cq = {
 		.log_entries = 4, .eq = htole32(1), .record = srq.record, .pages = srq.pages,
 	};
@@ -997,7 +984,7 @@ static void test_users(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_pd_create_cmd dom = { 0 };
-	struct ornic_srq_create_cmd srq = good_srq(p);
+	struct ornic_srq_create_cmd srq = inproc_srq(p);
 	struct ornic_qp_create_cmd cmd;
 	uint32_t key, xrcd, srqn, send, tgt;
 	struct host_qp qp;
@@ -1386,7 +1373,7 @@ static void test_unselected(void **state)
 	struct ornic_port_modify_cmd port = {
 		.admin_up = htole32(7), .mac = { 3 }, .max_frame = UINT16_MAX,
 	};
-	struct ornic_srq_create_cmd create = good_srq(p);
+	struct ornic_srq_create_cmd create = inproc_srq(p);
 	struct ornic_eq_create_cmd eq = good_eq(p);
 
 	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);

@@ -333,24 +333,39 @@ static void test_no_domain(void **state)
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_INDEX);
 }
 
+/* Post receive 5, of 4096 bytes, to SRQ 0. Return: the first packet of a SEND to it. */
+static struct packet first_packet(struct xrc *x, uint32_t psn, uint8_t *bytes)
+{
+	uint16_t mtu = qp_mtu(&x->tgt.qp);
+	struct ornic_sge *sge;
+
+	post(x, 0, 5);
+	sge = (void *)(dut_at(&x->w.dut[1], x->h[0].ring, 64) + 16);
+	sge->length = htole32(4096);
+	return (struct packet) {
+		.kind = PACKET_ROCE,
+		.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_FIRST,
+		.psn = psn,
+		.npsn = 1,
+		.ackreq = true,
+		.srqn = x->srq[0].number,
+		.mtu = mtu,
+		.len = mtu,
+		.nseg = 1,
+		.seg[0] = { bytes, mtu },
+	};
+}
+
 /* ORN-XRC-9: the SRQ is destroyed during its message, and while a READ may be requested again */
 static void test_srq_gone(void **state)
 {
 	struct xrc *x = *state;
-	struct packet p = { .kind = PACKET_ROCE, .npsn = 1, .psn = 11, .ackreq = true };
 	uint8_t bytes[4096] = {};
+	struct packet p;
 
 	request(x, ORNIC_WR_RDMA_READ, x->srq[0].number, x->dst, x->dkey[0]);
 	sent(x, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
-	post(x, 0, 5);
-	p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_FIRST;
-	p.srqn = x->srq[0].number;
-	p.mtu = qp_mtu(&x->tgt.qp);
-	p.len = p.mtu;
-	p.nseg = 1;
-	p.seg[0] = (struct seg) { bytes, p.len };
-	((struct ornic_sge *)(dut_at(&x->w.dut[1], x->h[0].ring, 64) + 16))->length =
-		htole32(4096);
+	p = first_packet(x, 11, bytes);
 	responder_receive(&x->tgt.qp, &p);
 	assert_true(x->tgt.qp.resp.recv.valid);
 	xrc_forget(&x->srq[0]);
@@ -384,22 +399,13 @@ static void test_cq_failed(void **state)
 static void test_srq_changes(void **state)
 {
 	for (int i = 0; i < 2; i++) {
-		struct packet p = { .kind = PACKET_ROCE, .npsn = 1, .psn = 10, .ackreq = true };
 		uint8_t bytes[4096] = {};
-		struct ornic_sge *sge;
+		struct packet p;
 		struct xrc *x;
 
 		setup(state);
 		x = *state;
-		post(x, 0, 5);
-		sge = (void *)(dut_at(&x->w.dut[1], x->h[0].ring, 64) + 16);
-		sge->length = htole32(4096);
-		p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_FIRST;
-		p.srqn = x->srq[0].number;
-		p.mtu = qp_mtu(&x->tgt.qp);
-		p.len = p.mtu;
-		p.nseg = 1;
-		p.seg[0] = (struct seg) { bytes, p.len };
+		p = first_packet(x, 10, bytes);
 		responder_receive(&x->tgt.qp, &p);
 		p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_LAST;
 		p.psn = 11;

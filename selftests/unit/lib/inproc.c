@@ -118,3 +118,16 @@ uint64_t inproc_later(void)
 {
 	return engine_clock() + 2000000000ull;
 }
+
+struct ornic_srq_create_cmd inproc_srq(struct inproc *p)
+{
+	return (struct ornic_srq_create_cmd) {
+		.log_entries = 4,
+		.stride = 6,
+		.pd = htole32(p->pd),
+		.dbpage = htole32(1),
+		.max_sge = htole16(3),
+		.record = htole64(host_record(&p->host)),
+		.pages = host_contiguous(dma_alloc(&p->host.dma, 1024, 4096)),
+	};
+}

@@ -13,6 +13,8 @@
 #include "host.h"
 #include "queue.h"
 
+#include <ornic/srq.h>
+
 #define INPROC_BASE	0x100000000ull
 #define INPROC_BYTES	(16u << 20)
 
@@ -25,7 +27,7 @@
  * @f:		the function
  * @ep:		its PCI side
  * @host:	test host
- * @eq0, @eq1:	event queues after inproc_ready()
+ * @eq0, @eq1:	event queues after inproc_setup_ready()
  * @pd:		protection domain
  * @cq:		completion queue
  */
@@ -54,6 +56,9 @@ void inproc_connect_self(struct inproc *p, struct host_qp *qp);
 /* inproc_turn() - call the work hook as the daemon does */
 void inproc_turn(void *arg);
 uint64_t inproc_counter(struct inproc *p, enum counter c);
+
+/* inproc_srq() - return a legal SRQ_CREATE, with a new record and ring; needs inproc_setup_ready() */
+struct ornic_srq_create_cmd inproc_srq(struct inproc *p);
 
 /* inproc_later() - a clock of the engine that is two seconds fast, to let timers expire */
 uint64_t inproc_later(void);
