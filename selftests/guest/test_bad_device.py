@@ -838,7 +838,7 @@ class AsyncStorm(BadDevice):
 
     def test_unload_and_load(self):
         self.storm()
-        self.vm.run(UNLOAD, timeout=240)    # 15 s or more: each command waits for its event behind those of the storm
+        self.vm.run(UNLOAD, timeout=240)    # each command waits for its event behind those of the storm
         self.works(load=True)
         self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_SHUTDOWN})
 

@@ -21,7 +21,8 @@ struct ornic_rec;
  * struct ornic_ib_wr - copy of a posted work request's attributes
  * @id: the consumer's id
  * @room: bytes of a receive's buffers
- * @reported: it has an entry in the CQ even if it succeeds; always set for one of an RQ
+ * @reported: it has an entry in the CQ even if it succeeds: a signaled send or a receive; not
+ *            used for an SRQ
  */
 struct ornic_ib_wr {
 	u64 id;
