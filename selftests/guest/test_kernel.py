@@ -10,7 +10,7 @@ import kprobes
 CASES = """
     attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
     largest prefix local_invalidate stale_key register_twice two_regions refused drain drain_direct srq_echo srq_limit srq_resize
-    srq_resize_workqueue resize_cq resize_cq_workqueue largest_queues mcast""".split()
+    srq_resize_workqueue resize_cq resize_cq_workqueue resize_cq_reset largest_queues mcast""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
 SLOT = "/sys/bus/pci/devices/0000:01:00.0"
@@ -102,6 +102,26 @@ class Kernel(harness.GuestTest):
         self.assertGreaterEqual(writers, 8)     # 3 CQs, 1 SRQ, 2 queue pairs, and at least 2 CQs of the interface
         self.assertEqual(io, 0)
 
+    def test_reset_in_slow_resize(self):
+        """A queue pair enters RESET after the device has switched the ring of its CQ, and before the driver has."""
+        self.addCleanup(self.a.run, "rmmod ornic_ktest", check=False)
+        kprobes.need(self, self.a)
+        self.a.run("dmesg -C; insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_cmd_cq_resize at_return=1 ms=500")
+        self.addCleanup(self.a.run, "rmmod ornic_slow")
+        address = self.p.address(self.a)
+        self.a.run("insmod %s listen=%s connect=%s only=resize_cq_reset" % (MODULE, address, address), timeout=60)
+        self.said["slow"] = self.a.run("dmesg").out
+        self.result("slow", "resize_cq_reset")
+        self.assertEqual(self.a.run("cat /sys/module/ornic_slow/parameters/calls").out.strip(), "1")
+
+    def result(self, key, name):
+        """Pass, fail or skip as the kernel said about a case."""
+        point = re.search(r"ornic_ktest: (ok|not ok) \d+ - %s(?: # SKIP (.*))?$" % name, self.said[key], re.M)
+        self.assertTrue(point, self.said[key][-1500:])
+        if point.group(2):
+            self.skipTest(point.group(2))
+        self.assertEqual(point.group(1), "ok", "\n".join(re.findall("ornic_ktest: #.*", self.said[key])))
+
     def check(self, place, parameters, family, name):
         if parameters and harness.DEBUG:
             self.skipTest("ib_core of %s is built in and takes parameters at boot only" % harness.GUEST)
@@ -110,11 +130,7 @@ class Kernel(harness.GuestTest):
         if self.used_vms:
             self.said[key] = "not asked"
             self.said[key] = self.ask(*key)
-        point = re.search(r"ornic_ktest: (ok|not ok) \d+ - %s(?: # SKIP (.*))?$" % name, self.said[key], re.M)
-        self.assertTrue(point, self.said[key][-1500:])
-        if point.group(2):
-            self.skipTest(point.group(2))
-        self.assertEqual(point.group(1), "ok", "\n".join(re.findall("ornic_ktest: #.*", self.said[key])))
+        self.result(key, name)
 
 
 for where in ("within", "between"):

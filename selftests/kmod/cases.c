@@ -434,6 +434,7 @@ static const struct {
 	{ "srq_resize_workqueue", ktest_case_srq_resize, IB_POLL_WORKQUEUE, false, true },
 	{ "resize_cq", ktest_case_resize_cq, IB_POLL_SOFTIRQ, false },
 	{ "resize_cq_workqueue", ktest_case_resize_cq, IB_POLL_WORKQUEUE, false },
+	{ "resize_cq_reset", ktest_case_resize_cq_reset, IB_POLL_SOFTIRQ, false },
 	{ "largest_queues", ktest_case_largest_queues, IB_POLL_SOFTIRQ, true },
 	{ "mcast", ktest_case_mcast, IB_POLL_SOFTIRQ, true },
 };
@@ -453,8 +454,8 @@ static bool run_case(int i, struct sockaddr *addr)
 	return ok;
 }
 
-/* Run all cases and print the results to the kernel log in the Test Anything Protocol. */
-void ktest_cases(struct sockaddr *addr)
+/* Run @only, or all cases, and print the results to the kernel log in the Test Anything Protocol. */
+void ktest_cases(struct sockaddr *addr, const char *only)
 {
 	int i;
 
@@ -463,7 +464,9 @@ void ktest_cases(struct sockaddr *addr)
 		const char *skip = " # SKIP this kernel does not have it";
 		bool ok = true;
 
-		if (cases[i].run) {
+		if (*only && strcmp(only, cases[i].name)) {
+			skip = " # SKIP not chosen";
+		} else if (cases[i].run) {
 			ok = run_case(i, addr);
 			skip = "";
 		}

@@ -156,7 +156,7 @@ int ktest_reset_prepare(const char *name);
 void ktest_reset(void);
 
 /* cases.c */
-void ktest_cases(struct sockaddr *addr);
+void ktest_cases(struct sockaddr *addr, const char *only);
 bool ktest_failed(const char *where, int line, const char *what);
 
 /* Return true and print the condition and its place if @cond is false. */
@@ -172,8 +172,10 @@ bool ktest_case_largest_queues(struct ktest_conn *conn);
 bool ktest_case_mcast(struct ktest_conn *conn);
 #ifdef KTEST_HAVE_RESIZE_CQ
 bool ktest_case_resize_cq(struct ktest_conn *conn);
+bool ktest_case_resize_cq_reset(struct ktest_conn *conn);
 #else
-#define ktest_case_resize_cq	NULL
+#define ktest_case_resize_cq		NULL
+#define ktest_case_resize_cq_reset	NULL
 #endif
 
 #endif

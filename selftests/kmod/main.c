@@ -18,6 +18,10 @@ static char *connect = "";
 module_param(connect, charp, 0444);
 MODULE_PARM_DESC(connect, "address of a server to run the test cases with");
 
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "test case to run, all if empty");
+
 static ushort port = 7470;
 module_param(port, ushort, 0444);
 MODULE_PARM_DESC(port, "RDMA_PS_TCP port of the server");
@@ -63,7 +67,7 @@ static int __init ktest_init(void)
 	if (!ret && dies)
 		ktest_death((struct sockaddr *)&addr);
 	else if (!ret)
-		ktest_cases((struct sockaddr *)&addr);
+		ktest_cases((struct sockaddr *)&addr, only);
 	else if (*listen)
 		ktest_server_stop();
 	return ret;

@@ -3,9 +3,25 @@
  * Cases about the queues of a connection: shared receive queues, and resizing while messages are
  * in flight.
  */
+#include <linux/delay.h>
 #include <linux/log2.h>
 
 #include "ktest.h"
+
+static struct ib_qp *make_qp(struct ktest_conn *conn, u32 depth)
+{
+	struct ib_qp_init_attr attr = {
+		.qp_type = IB_QPT_UD, .send_cq = conn->cq, .recv_cq = conn->cq,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = depth, .max_recv_wr = depth,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+		.port_num = conn->id->port_num,
+	};
+
+	return ib_create_qp(conn->pd, &attr);
+}
 
 /* Send one request per receive, then call @turn before each answer is awaited. */
 static bool burst(struct ktest_conn *conn, bool (*turn)(struct ktest_conn *conn, int i))
@@ -119,22 +135,70 @@ bool ktest_case_resize_cq(struct ktest_conn *conn)
 		return false;
 	return bursts(conn, resize_cq);
 }
-#endif
 
-static struct ib_qp *make_qp(struct ktest_conn *conn, u32 depth)
+struct resize {
+	struct work_struct work;
+	struct ib_cq *cq;
+	int err;
+};
+
+static void do_resize(struct work_struct *work)
 {
-	struct ib_qp_init_attr attr = {
-		.qp_type = IB_QPT_UD, .send_cq = conn->cq, .recv_cq = conn->cq,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.cap = {
-			.max_send_wr = depth, .max_recv_wr = depth,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-		.port_num = conn->id->port_num,
-	};
+	struct resize *resize = container_of(work, struct resize, work);
 
-	return ib_create_qp(conn->pd, &attr);
+	resize->err = ib_resize_cq(resize->cq, 4 * KTEST_CQES);
 }
+
+static void flushed(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+/* Let the device write completions of a queue pair, and reset it. */
+static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
+{
+	static struct ib_cqe cqe = { .done = flushed };
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT, .port_num = conn->id->port_num, .qkey = 1,
+	};
+	struct ib_recv_wr wr = { .wr_cqe = &cqe };
+	int i;
+
+	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+					    IB_QP_QKEY)))
+		return false;
+	for (i = 0; i < 4; i++)
+		if (FAILED(!ib_post_recv(qp, &wr, NULL)))
+			return false;
+	attr.qp_state = IB_QPS_ERR;
+	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE)))
+		return false;
+	attr.qp_state = IB_QPS_RESET;
+	return !FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE));
+}
+
+/*
+ * Reset a queue pair while its CQ is resized. With a slow driver the device has already switched:
+ * completions of before the reset are in the new ring, and must not appear after it.
+ */
+bool ktest_case_resize_cq_reset(struct ktest_conn *conn)
+{
+	struct resize resize = { .cq = conn->cq };
+	struct ktest_msg msg = { .op = KTEST_ECHO };
+	struct ib_qp *qp = make_qp(conn, 4);
+	bool ok;
+
+	if (FAILED(!IS_ERR(qp)))
+		return false;
+	INIT_WORK_ONSTACK(&resize.work, do_resize);
+	queue_work(system_unbound_wq, &resize.work);
+	msleep(100);
+	ok = flush_and_reset(conn, qp);
+	flush_work(&resize.work);
+	destroy_work_on_stack(&resize.work);
+	ok = !FAILED(!resize.err) && ok && !FAILED(!ktest_call(conn, &msg, NULL));
+	return !FAILED(!ib_destroy_qp(qp)) && ok;
+}
+#endif
 
 /* Queues of the largest size. Their memory cannot be allocated as one contiguous block. */
 bool ktest_case_largest_queues(struct ktest_conn *conn)

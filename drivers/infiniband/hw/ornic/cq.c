@@ -7,6 +7,7 @@
  */
 #include <linux/bits.h>
 #include <linux/build_bug.h>
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -384,7 +385,8 @@ int ornic_ib_cq_query(struct ornic_ib_cq *cq, struct ornic_cq_query_rsp *rsp)
  * Also frees the SRQ entries of its receive completions. Frees none for a completion with the
  * number of another SRQ, which polling rejects, too (ORN-SRQ-15).
  *
- * Context: the caller holds the lock of the CQ.
+ * Context: the caller holds the mutex and the lock of the CQ. During a resize, which has the mutex,
+ * entries may already be in the new ring.
  */
 void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
@@ -392,6 +394,9 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 	struct ornic_cqe *cqe;
 	u64 wr_id;
 	u32 i;
+
+	lockdep_assert_held(&cq->mutex);
+	lockdep_assert_held(&cq->lock);
 
 	for (i = 0; i < BIT(cq->log_entries); i++) {
 		cqe = ornic_ib_cqe(cq, cq->index + i);
@@ -412,15 +417,16 @@ void ornic_ib_cq_drop(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
  * @cq: completion queue of the kernel
  * @qp: queue pair, no longer in the table of the CQ
  *
- * Context: any, takes the lock of the CQ. On return polling does not use the queue pair.
+ * Context: process context, takes the mutex of the CQ. On return polling does not use the queue
+ * pair.
  */
 void ornic_ib_cq_forget(struct ornic_ib_cq *cq, const struct ornic_ib_qp *qp)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&cq->lock, flags);
+	mutex_lock(&cq->mutex);
+	spin_lock_irq(&cq->lock);
 	ornic_ib_cq_drop(cq, qp);
 	if (cq->last == qp)
 		cq->last = NULL;
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock_irq(&cq->lock);
+	mutex_unlock(&cq->mutex);
 }

@@ -33,7 +33,8 @@ struct ornic_ib_ring;
  * @comp: delivery of completion events
  * @ref: keeps the CQ while an event is delivered
  * @cqn: number in the device
- * @mutex: serialises resize, moderation and query with each other and with destruction
+ * @mutex: serialises resize, moderation and query with each other, with ornic_ib_cq_drop() and
+ *	with destruction
  * @log_entries: log2 of its entries
  * @ubuf: ring and record of a process
  * @urec: record of a process, if it is not in @ubuf

@@ -114,10 +114,12 @@ static void ornic_reset_wq(struct ornic_ib_qp *qp, struct ornic_ib_wq *wq, struc
 {
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 
+	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
 	ornic_ib_cq_drop(cq, qp);
 	ornic_ib_wq_reset(wq);
 	spin_unlock_irq(&cq->lock);
+	mutex_unlock(&cq->mutex);
 }
 
 /* Empty the kernel's queues. Providers do that for processes. */
