@@ -358,12 +358,16 @@ out:
 	return ok;
 }
 
-/* The driver rejects requests for features that the device does not have. */
+/* The driver rejects what the device does not have or a kernel consumer cannot use. */
 static bool case_refused(struct ktest_conn *conn)
 {
 	const struct ib_device_attr *attr = &conn->id->device->attrs;
+	const struct ib_cq_init_attr overrun = {
+		.cqe = 1, .flags = IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
+	};
 	struct ib_send_wr wr = { .opcode = IB_WR_RDMA_READ_WITH_INV };
 	struct ib_mr *mr;
+	struct ib_cq *cq;
 	bool ok = false;
 
 	mr = ib_alloc_mr(conn->pd, IB_MR_TYPE_MEM_REG, attr->max_fast_reg_page_list_len + 1);
@@ -373,6 +377,9 @@ static bool case_refused(struct ktest_conn *conn)
 	if (FAILED(IS_ERR(mr)))
 		goto out;
 	if (FAILED(ktest_run_wr(conn, &wr) == -EINVAL))
+		goto out;
+	cq = ib_create_cq(conn->id->device, NULL, NULL, NULL, &overrun);
+	if (FAILED(PTR_ERR(cq) == -EOPNOTSUPP))
 		goto out;
 	ok = true;
 out:

@@ -72,13 +72,15 @@ static void ornic_cq_comp(struct ornic_comp *comp)
 		ornic_ib_cq_call(cq);
 }
 
-static int ornic_check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr)
+/* Overwritten entries of a CQ that the driver polls would look like those of a faulty device. */
+static int ornic_check_attr(const struct ornic_ib_dev *dev, const struct ib_cq_init_attr *attr,
+			    bool user)
 {
 	u32 known = 0;
 
 	if (ornic_has(dev->odev, ORNIC_FEATURE(TIMESTAMP)))
 		known |= IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	if (ornic_has(dev->odev, ORNIC_FEATURE(CQ_IGNORE_OVERRUN)))
+	if (user && ornic_has(dev->odev, ORNIC_FEATURE(CQ_IGNORE_OVERRUN)))
 		known |= IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	if (attr->flags & ~known) {
 		ibdev_dbg(&dev->ibdev, "CQ flags %#x, known are %#x\n", attr->flags, known);
@@ -275,7 +277,7 @@ static int ornic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
 	int ret;
 
-	ret = ornic_check_attr(dev, attr);
+	ret = ornic_check_attr(dev, attr, attrs);
 	if (ret)
 		return ret;
 
