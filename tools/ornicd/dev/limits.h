@@ -8,6 +8,7 @@
 
 #include "../engine/device.h"
 #include "../engine/qp.h"
+#include "../engine/raw.h"
 #include "../packet/packet.h"
 
 #include <ornic/identify.h>
@@ -74,11 +75,14 @@
 
 _Static_assert(LIMIT_RECV_SGE <= RWQE_MAX_SGE, "a receive holds its SGEs");
 /*
- * Each SGE may cross a page boundary, and one more for every 4 KiB of the frame. The inline header
- * and the copied beginning add one piece each, a checksum field behind the copy two. Padding adds
- * one, but only to short frames, whose checksum field is in the copy (engine/raw.c).
+ * Pages have at least SMALLEST_PAGE bytes, also those of vfu/dma.c. Each SGE may cross a page
+ * boundary, and the frame one more for every page. The inline header and the copied beginning add
+ * one piece each, a checksum field behind the copy two. Padding adds one, but only to short frames,
+ * whose checksum field is in the copy (engine/raw.c).
  */
-_Static_assert(2 * LIMIT_SEND_SGE + (PORT_MAX_FRAME + 18) / 4096 + 4 <= PACKET_SEGS,
+#define SMALLEST_PAGE	(1u << ORNIC_PAGES_MIN_SHIFT)
+#define MOST_PAGES	((PORT_MAX_FRAME + ETH_OVERHEAD) / SMALLEST_PAGE)
+_Static_assert(2 * LIMIT_SEND_SGE + MOST_PAGES + 4 <= PACKET_SEGS,
 	       "a packet holds the pieces of a raw frame");
 _Static_assert(LIMIT_KEY <= (1u << 24), "a key's index has 24 bits");
 

@@ -19,6 +19,7 @@
 #include "../packet/csum.h"
 #include "../packet/wire.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -26,8 +27,6 @@
 #define RAW_BUDGET	32
 
 #define ETH_HEADER	14
-/* Bytes of a frame that max_frame does not count: Ethernet header and one VLAN tag. */
-#define ETH_OVERHEAD	18u
 /* Longest headers that IP_CSUM needs: Ethernet, VLAN, IPv4 with options, TCP. */
 #define PARSE_BYTES	(ETH_OVERHEAD + 60 + 20)
 #define CSUM_BYTES	2u
@@ -128,6 +127,7 @@ static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 		n = data_gather(qp, w->sge, w->nsge, 0, w->len, p->seg, &got, &w->syndrome);
 	if (n < 0)
 		return raw_bad(w, ORNIC_WC_LOC_PROT_ERR, w->syndrome);
+	assert(n < PACKET_SEGS);
 	memmove(p->seg + 1, p->seg, n * sizeof(p->seg[0]));
 	p->seg[0] = (struct seg){ .ptr = (uint8_t *)w->hdr, .len = head };
 	p->nseg = n + 1;

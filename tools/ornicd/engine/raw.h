@@ -11,6 +11,9 @@
 struct packet;
 struct qp;
 
+/** ETH_OVERHEAD - bytes that max_frame does not count: Ethernet header and one VLAN tag */
+#define ETH_OVERHEAD	18u
+
 /**
  * struct raw_meta - values that a receive rule adds to the completion of a frame
  * @flow_tag:	tag of the rule
