@@ -48,11 +48,13 @@ static char *answer_text(json_t *id, json_t *answer, size_t *len)
 	    json_object_set(answer, "id", id))
 		goto out;
 	n = json_dumpb(answer, NULL, 0, JSON_COMPACT);
-	text = n && n < CONTROL_ANSWER ? malloc(n + 1) : NULL;
-	if (!text && n && n < CONTROL_ANSWER)
-		json_memory_failed();
-	if (!text)
+	if (!n || n >= CONTROL_ANSWER)
 		goto out;
+	text = malloc(n + 1);
+	if (!text) {
+		json_memory_failed();
+		goto out;
+	}
 	if (json_dumpb(answer, text, n, JSON_COMPACT) != n) {	/* it takes memory, too */
 		free(text);
 		text = NULL;
