@@ -450,7 +450,6 @@ static void test_format(void **state)
 
 		marked_write(&t, 200 + v6, ECN_CE);
 		s = peer_expect(&t.peer, BTH_CNP, 0, 1);
-		assert_int_equal(s->p.mtu, 1024);
 		if (v6) {
 			memcpy(s->p.sgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 1 }, 16);
 			memcpy(s->p.dgid, (uint8_t[16]) { 0xfe, 0x80, [15] = 2 }, 16);

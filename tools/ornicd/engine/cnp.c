@@ -32,7 +32,6 @@ static bool cnp_send(struct qp *qp)
 	p->opcode = BTH_CNP;
 	p->tclass = e->cc.v[CC_np_cnp_dscp] << DSCP_SHIFT | ECN_NOT_ECT;
 	p->dqpn = qp->dest_qpn;
-	p->mtu = qp_mtu(qp);
 	link_send(qp, p);
 	return true;
 }

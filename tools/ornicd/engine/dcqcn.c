@@ -194,7 +194,6 @@ static void begin(struct cc *c, const struct cc_param *p, uint64_t now)
 {
 	c->limiting = true;
 	c->rate = cc_max_kbps(p);
-	c->target = c->rate;
 	c->alpha = p->v[CC_rp_initial_alpha_value] * (CC_ONE / 1024);
 	c->alpha_at = now;
 	c->timer_at = now;

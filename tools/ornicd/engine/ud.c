@@ -43,7 +43,7 @@ static bool ud_payload(struct qp *qp, struct wqe *w, struct packet *p)
 	if (w->inl) {
 		memcpy(p->inl, w->inl, w->len);
 		p->seg[0] = (struct seg) { p->inl, w->len };
-		p->nseg = w->len ? 1 : 0;
+		p->nseg = 1;
 		p->len = w->len;
 		return true;
 	}
@@ -65,7 +65,6 @@ static void ud_headers(struct qp *qp, const struct wqe *w, struct packet *p)
 	p->dqpn = le32toh(w->path->dest_qpn);
 	p->sender = qp;
 	p->qkey = qkey & ORNIC_QKEY_OWN ? qp->qkey : qkey;
-	p->mtu = link_mtu(qp->dev);
 	p->psn = qp->req.next_psn++ & BTH_PSN_MASK;
 }
 

@@ -72,7 +72,7 @@ enum packet_kind {
  * @dqpn:	BTH destination QP
  * @psn:	BTH PSN of the first packet of the wire
  * @npsn:	number of packets of the wire, >= 1
- * @mtu:	path MTU in bytes
+ * @mtu:	path MTU in bytes; only if @npsn is more than one
  * @qkey:	DETH Q_Key
  * @sqpn:	source queue pair: from the DETH, or of a device of this daemon; 0: unknown
  * @srqn:	XRCETH SRQ number
