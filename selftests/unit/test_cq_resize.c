@@ -213,11 +213,15 @@ static void test_wait_goes_along(void **state)
 {
 	struct fixture *f = *state;
 	struct ornic_cq_resize_cmd cmd = resize_cmd(f, LOG);
+	uint32_t word;
 
 	post(f, 3, 0);
 	check_polled(f, 0, 3);
 	host_arm(&f->cq, ORNIC_ARM_ANY);
+	word = le32toh(((struct ornic_rec *)dma_at(&f->p->host.dma, f->cq.rec))->arm);
 	resize_to(f, 3);
+	assert_int_equal(le32toh(f->at.consumer), 3);
+	assert_int_equal(f->dev->arm.seen, word - 3);
 	assert_int_equal(events(f), 0);
 	post(f, 1, 0);
 	assert_int_equal(events(f), 1);
@@ -318,6 +322,10 @@ static void test_refused(void **state)
 	rec->host_index = htole32(-1);
 	refused(f, &big, ORNIC_ST_BAD_PARAM, FIELD(log_entries));
 	rec->host_index = 0;
+	f->dev->rec = 64;
+	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_CQ_RESIZE, f->cq.number, &big, sizeof(big),
+				   &f->at, sizeof(f->at)), ORNIC_ST_DMA_ERROR);
+	f->dev->rec = f->cq.rec;
 	bad = big;
 	bad.log_entries = ORNIC_LOG_MAX_CQ + 1;
 	refused(f, &bad, ORNIC_ST_LIMIT, FIELD(log_entries));

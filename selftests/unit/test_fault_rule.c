@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "fault/fault.h"
+#include "fault/state.h"
 #include "packet/bth.h"
 #include <ornic/admin.h>
 #include <ornic/cq.h>
@@ -92,6 +93,24 @@ static void test_brief(void **state)
 	assert_false(rule_code(&r, names_command(ORNIC_OP_CQ_CREATE)));
 	good("admin timeout");
 	good("fatal device=a in=500ns");
+}
+
+/* An acknowledgement has the opcode of its transport, a NAK has not. */
+static void test_answers(void **state)
+{
+	static const uint8_t transport[] = { BTH_TRANSPORT_RC, BTH_TRANSPORT_XRC };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		uint8_t ack = BTH_RC_ACK | transport[i];
+
+		assert_int_equal(match_code(ack, 0), ack);
+		assert_int_equal(match_code(ack, AETH_NAK), RULE_CODE_NAK);
+		assert_int_equal(match_code(ack, AETH_RNR_NAK), RULE_CODE_RNR_NAK);
+	}
+	assert_int_equal(match_code(BTH_RC_ATOMIC_ACK, AETH_NAK), BTH_RC_ATOMIC_ACK);
+	assert_int_equal(match_code(BTH_RC_ACK | BTH_TRANSPORT_UD, AETH_NAK),
+			 BTH_RC_ACK | BTH_TRANSPORT_UD);
 }
 
 static void test_codes(void **state)
@@ -370,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_brief),
+		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_hostile),

@@ -1135,6 +1135,7 @@ static void test_features_late(void **state)
 	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), ORNIC_ST_OK);
 	REFUSE(p, PD_CREATE, pd, want, 1, ORNIC_ST_RESERVED);
 	assert_int_equal(set_features(p), ORNIC_ST_OK);
+	assert_int_equal(set_features(p), ORNIC_ST_BAD_STATE);
 
 	before_features(p);
 	assert_int_equal(EXEC(p, PD_CREATE, 0, pd), ORNIC_ST_OK);

@@ -78,6 +78,7 @@ static int setup(void **state)
 	f.number = host_number(&f.p->host);
 	f.dev = table_get(&f.p->f->dev.srqs, f.number);
 	assert_non_null(f.dev);
+	assert_int_equal(le32toh(record(&f, &f.at)->notify), ORNIC_NOTIFY_INDEX);
 	*state = &f;
 	return 0;
 }
