@@ -190,7 +190,7 @@ static void test_rate(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(kbps) / sizeof(kbps[0]); i++) {
-		uint64_t begin = f->now + 12345, bytes = 0;
+		uint64_t begin = f->now + 12345, bytes = 0, before = egress_stats(f->q)->bytes;
 		uint32_t first = f->seen;
 
 		f->now = begin;
@@ -208,6 +208,7 @@ static void test_rate(void **state)
 			assert_int_equal(f->len[(first + n) % SEEN_MAX], 60 + n * 9);
 			assert_int_equal(f->salt[(first + n) % SEEN_MAX], (uint8_t)n);
 		}
+		assert_int_equal(egress_stats(f->q)->bytes - before, bytes);
 		assert_int_equal(egress_depth(f->q), 0);
 	}
 	assert_int_equal(egress_stats(f->q)->frames, 5000);

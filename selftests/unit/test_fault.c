@@ -386,6 +386,10 @@ static unsigned int sights(struct fix *t, const char *note)
 	return n;
 }
 
+/* A rule of the longest text */
+#define SEVEN	"WRITE_ONLY,WRITE_ONLY,WRITE_ONLY,WRITE_ONLY,WRITE_ONLY,WRITE_ONLY,WRITE_ONLY,"
+#define LONGEST	"drop count=1 opcode=" SEVEN SEVEN SEVEN "0x1f"
+
 /* Captures show each fault once, with the rule. */
 static void test_notes(void **state)
 {
@@ -398,8 +402,11 @@ static void test_notes(void **state)
 		{ "truncate count=1 to=60", "truncated" },
 		{ "ecn count=1", "marked" },
 		{ "flap device=vm2 for=1ms opcode=WRITE_ONLY count=1", "matched" },
+		{ LONGEST, "dropped" },
 	};
 	struct fix *t = *state;
+
+	assert_int_equal(strlen(LONGEST), RULE_TEXT - 1);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t id = rule(t, cases[i][0]);

@@ -732,6 +732,22 @@ static int once_sync(int fd)
 	return -1;
 }
 
+/* The end of the daemon frees a file whose sync has ended and was not reported. */
+static void test_end_not_reaped(void **state)
+{
+	struct files *t = *state;
+	struct pollfd ready = { .fd = t->s.fd, .events = POLLIN };
+	struct sync_wait w = { .done = sync_done };
+	int fd = disk_file();
+
+	t->s.sync = once_sync;
+	syncer_add(&t->s, disk_durable(t->g[0], fd), &w);
+	close(fd);
+	assert_int_equal(poll(&ready, 1, 10000), 1);
+	sync_cancel(&w);
+	assert_false(TAILQ_EMPTY(&t->s.done));
+}
+
 /* ORN-WQE-47: the client's own fsync() does not take the report of the failure. */
 static void test_client_syncs(void **state)
 {
@@ -1065,6 +1081,7 @@ int main(int argc, char **argv)
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
 		F(test_slow_client), F(test_busy_client), F(test_end_busy), F(test_no_thread),
+		F(test_end_not_reaped),
 		F(test_no_descriptor), F(test_map_failures), F(test_unreadable),
 	};
 

@@ -772,6 +772,18 @@ static void test_not_started(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
+/* A queue pair without send queue has no window of work requests, and nothing to do in a turn. */
+static void test_no_send_queue(void **state)
+{
+	struct fixture *f = *state;
+	struct qp *qp = &f->a.qp->qp;
+	uint8_t *win = qp->req.win;
+
+	qp->req.win = NULL;
+	assert_false(raw_run(qp));
+	qp->req.win = win;
+}
+
 /* Create another RAW queue pair of the function, which takes the unicast rule. */
 static struct nic_qp *second_qp(struct fixture *f, uint32_t flags)
 {
@@ -1012,6 +1024,7 @@ int main(void)
 		TEST(test_no_packets),
 		TEST(test_link_down),
 		TEST(test_not_started),
+		TEST(test_no_send_queue),
 		TEST(test_own_address),
 		TEST(test_own_frame),
 		TEST(test_own_interface),
