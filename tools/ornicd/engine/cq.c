@@ -56,15 +56,6 @@ int cq_init(struct cq *cq)
 		return ORNIC_ST_DMA_ERROR;
 	if (timers_reserve(&cq->dev->engine->timers, 1))
 		return ORNIC_ST_NO_RESOURCE;
-	cq->prod = 0;
-	cq->cons = 0;
-	cq->arm = (struct ring_arm){ 0 };
-	cq->error = false;
-	cq->syndrome = 0;
-	cq->dirty = false;
-	cq->held = false;
-	cq->evented = false;
-	cq->mod_over = false;
 	cq->mod_timer = (struct timer){ .fn = cq_period_over, .arg = cq };
 	ring_notify(rec, 0);
 	return ORNIC_ST_OK;

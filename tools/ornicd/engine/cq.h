@@ -78,7 +78,8 @@ struct cq {
 };
 
 /*
- * cq_init() - start a CQ whose attributes are filled in and whose memory is loaded
+ * cq_init() - start a CQ whose attributes are filled in, whose memory is loaded, and which
+ * is zero otherwise
  * Writes notify to the record, so that arming needs no doorbell.
  * Return: enum ornic_status; ORNIC_ST_DMA_ERROR if the record cannot be reached.
  */

@@ -60,14 +60,7 @@ int eq_init(struct eq *eq)
 		return ORNIC_ST_BAD_PARAM;
 	if (!rec)
 		return ORNIC_ST_DMA_ERROR;
-	eq->prod = 0;
-	eq->cons = 0;
-	eq->arm = (struct ring_arm){ .whole = true };
-	eq->dirty = false;
-	eq->always = false;
-	eq->error = false;
-	eq->lost = 0;
-	eq->nasync = 0;
+	eq->arm.whole = true;
 	TAILQ_INIT(&eq->held);
 	STAILQ_INIT(&eq->async);
 	ring_notify(rec, 0);

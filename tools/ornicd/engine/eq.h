@@ -62,7 +62,8 @@ struct eq {
 };
 
 /*
- * eq_init() - start an EQ whose attributes are filled in and whose memory is loaded
+ * eq_init() - start an EQ whose attributes are filled in, whose memory is loaded, and which
+ * is zero otherwise
  * Writes notify to the record, so that arming needs no doorbell.
  * Return: enum ornic_status; ORNIC_ST_DMA_ERROR if the record cannot be reached.
  */
