@@ -241,6 +241,7 @@ static void test_fraction(void **state)
 static void test_drop(void **state)
 {
 	struct fixture *f = *state;
+	uint64_t begin;
 
 	set(f, 100000, 20000);
 	egress_drop(f->q, "nothing");
@@ -258,6 +259,14 @@ static void test_drop(void **state)
 		run(f, f->now + 1000000000);
 		assert_int_equal(f->seen, round * 3);
 	}
+	/* the next frame does not wait for those that were dropped */
+	begin = f->now;
+	put_plain(f, FRAME, 0);
+	put_plain(f, FRAME, 0);
+	egress_drop(f->q, "gone");
+	put_plain(f, FRAME, 0);
+	run(f, UINT64_MAX);
+	assert_in_range(f->when[(f->seen - 1) % SEEN_MAX] - begin, FRAME * 80 - 1, FRAME * 80 + 1);
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 

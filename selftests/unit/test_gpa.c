@@ -582,6 +582,18 @@ static void test_detached_fuse(void **state)
 	check_fuse(*state, true);
 }
 
+/* Memory without a mount, to which a seal could still be added */
+static void test_not_sealed(void **state)
+{
+	struct fixture *t = *state;
+	int fd = memfd_create("test_gpa", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(fcntl(fd, F_GET_SEALS), 0);
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, fd, 0), 0);
+	close(fd);
+}
+
 /*
  * Files of a mount that only a client's namespace has: only its list admits them. A file that is
  * mapped needs no check, but another file on its device does.
@@ -767,6 +779,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overlay_of_fuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_detached_fuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_sealed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mount_of_client, setup, teardown),
 	};
 

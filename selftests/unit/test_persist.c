@@ -57,9 +57,10 @@ static struct {
 	ino_t slow;		/* file that selective_sync() delays */
 	long type;		/* type of every file system, 0: the true one */
 	int open_error;		/* of opening a file again */
+	int statx_error;	/* of asking which file it is */
 } disk;
 
-/* These two replace the C library's. */
+/* These three replace the C library's. */
 int fstatfs(int fd, struct statfs *st)
 {
 	int ret = syscall(SYS_fstatfs, fd, st);
@@ -67,6 +68,15 @@ int fstatfs(int fd, struct statfs *st)
 	if (!ret && disk.type)
 		st->f_type = disk.type;
 	return ret;
+}
+
+int statx(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
+{
+	if (disk.statx_error && mask & STATX_BTIME) {
+		errno = disk.statx_error;
+		return -1;
+	}
+	return syscall(SYS_statx, fd, path, flags, mask, st);
 }
 
 int open(const char *path, int flags, ...)
@@ -952,6 +962,9 @@ static void test_no_descriptor(void **state)
 		assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -disk.open_error);
 	}
 	disk.open_error = 0;
+	disk.statx_error = ENOMEM;
+	assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), -ENOMEM);
+	disk.statx_error = 0;
 	assert_non_null(disk_durable(t->g[0], fd));
 	close(fd);
 }
