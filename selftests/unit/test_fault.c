@@ -445,6 +445,46 @@ static void test_corrupt(void **state)
 	}
 }
 
+static void copy_frame(void *arg, const struct packet *p)
+{
+	assert_int_equal(p->len, 15);
+	seg_copy_out(arg, p->seg, p->nseg, 0, p->len);
+}
+
+/* Frames other than RoCEv2 change behind the Ethernet header, here in the only byte. */
+static void test_corrupt_ethernet(void **state)
+{
+	static const struct switch_port_ops ops = { .deliver = copy_frame };
+	static uint8_t frame[15] = { [0 ... 5] = 0xff, 2, 9, 9, 9, 9, 9, 0x88, 0xb5, 0 };
+	struct fix *t = *state;
+	uint8_t got[15];
+	struct switch_port *port[2] = {
+		switch_port_add(t->w.e.sw, "in", &ops, got),
+		switch_port_add(t->w.e.sw, "out", &ops, got),
+	};
+
+	rule(t, "corrupt port=in dir=rx packet=any");
+	for (int i = 0; i < 2; i++)
+		switch_port_set_up(port[i], true);
+	for (int i = 0; i < 50; i++) {
+		struct packet *p = packet_get(&t->w.e.pool);
+
+		memset(got, 0, sizeof(got));
+		p->kind = PACKET_ETHERNET;
+		memcpy(p->dmac, frame, 6);
+		memcpy(p->smac, frame + 6, 6);
+		p->len = sizeof(frame);
+		p->nseg = 1;
+		p->seg[0] = (struct seg) { frame, sizeof(frame) };
+		switch_send(port[0], p);
+		engine_drain(&t->w.e);
+		assert_memory_equal(got, frame, 14);
+		assert_int_not_equal(got[14], frame[14]);
+	}
+	for (int i = 0; i < 2; i++)
+		switch_port_del(port[i]);
+}
+
 static void test_truncate(void **state)
 {
 	struct fix *t = *state;
@@ -1261,6 +1301,7 @@ int main(void)
 		TEST(test_forwarded),
 		TEST(test_notes),
 		TEST(test_corrupt),
+		TEST(test_corrupt_ethernet),
 		TEST(test_truncate),
 		TEST(test_truncate_own),
 		TEST(test_truncate_own_group),

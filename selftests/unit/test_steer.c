@@ -394,11 +394,17 @@ static void test_no_promisc(void **state)
 {
 	struct fixture *f = *state;
 	struct ornic_rule_cmd promisc = rule_for(f, ORNIC_RULE_PROMISC, NETDEV);
-	uint32_t rule = add(f, port_rule(f, ALICE, 0));
+	struct ornic_rule_cmd leftover = port_rule(f, ALICE, 0);
+	uint32_t rule = add(f, leftover);
 
 	assert_true(port_flags(f) & ORNIC_PORT_F_PROMISC);
 	assert_true(overheard(f, other_mac));
 	del(f, rule);
+	leftover.flags = htole32(ORNIC_RULE_F_LEFTOVER);
+	rule = add(f, leftover);
+	assert_true(overheard(f, other_mac));
+	del(f, rule);
+	assert_false(overheard(f, other_mac));
 	function_port_policy(f->p->f, false, false);
 	assert_int_equal(port_flags(f), ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED);
 	refuse(f, &promisc, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, kind));
