@@ -295,6 +295,7 @@ static struct ibv_cq_ex *make_cq_ex(struct rig *rig, uint64_t wc_flags)
 {
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 8, .wc_flags = wc_flags, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.parent_domain = (void *)1,	/* not valid without its mask */
 		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
 	};
 

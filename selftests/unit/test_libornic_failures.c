@@ -364,6 +364,31 @@ static void test_memory(void **state)
 	}
 }
 
+/* Without memory for the new ring or for more ids an SRQ stays as it is. */
+static void test_srq_resize_memory(void **state)
+{
+	struct ibv_srq_attr attr = { .max_wr = 16 };
+	struct ibv_srq *srq = make_srq();
+	unsigned int n;
+	int ret;
+
+	(void)state;
+	assert_non_null(srq);
+	for (n = 1; ; n++) {
+		kernel.memory = n;
+		ret = ornic_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+		if (kernel.memory)
+			break;
+		assert_int_equal(ret, ENOMEM);
+		assert_int_equal(to_osrq(srq)->wq.entries, 4);
+	}
+	kernel.memory = 0;
+	assert_int_equal(ret, 0);
+	assert_int_equal(n, 4);		/* ring, two arrays of ids */
+	assert_int_equal(to_osrq(srq)->wq.entries, 16);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+}
+
 /*
  * A queue whose memory cannot be protected from fork is not created; both error forms of
  * libibverbs.
@@ -492,7 +517,8 @@ static void test_handed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_memory), RIG_TEST(test_commands), RIG_TEST(test_dontfork),
+		RIG_TEST(test_memory), RIG_TEST(test_srq_resize_memory),
+		RIG_TEST(test_commands), RIG_TEST(test_dontfork),
 		RIG_TEST(test_bad_number), RIG_TEST(test_dm_without_mapping),
 		RIG_TEST(test_context), RIG_TEST(test_handed_on), RIG_TEST(test_rss_reset),
 	};

@@ -166,7 +166,7 @@ static void test_rate(void **state)
 	struct ibv_qp_rate_limit_attr limit = {
 		.rate_limit = 1000, .max_burst_sz = 0x12345678, .typical_pkt_sz = 1500,
 	};
-	struct ibv_qp_attr attr = { .rate_limit = 5000 };
+	struct ibv_qp_attr attr = { .rate_limit = 5000, .qp_state = IBV_QPS_RTS };
 	const struct ibv_qp_cap cap = RAW_CAP;
 	struct rig *rig = *state;
 	struct ornic_qp *qp = rig_qp(rig, IBV_QPT_RAW_PACKET, cap, 0);
@@ -175,8 +175,10 @@ static void test_rate(void **state)
 
 	assert_int_equal(ornic_modify_qp_rate_limit(&qp->vqp.qp, &limit), 0);
 	expect_rate(1000, 0x12345678, 1500);
+	ornic_wq_set_open(&qp->sq, false);
 	assert_int_equal(ornic_modify_qp(&qp->vqp.qp, &attr, IBV_QP_RATE_LIMIT), 0);
 	expect_rate(5000, 0, 0);
+	assert_false(qp->sq.open);	/* the state is not valid without its mask */
 	limit.comp_mask = 1;
 	assert_int_equal(ornic_modify_qp_rate_limit(&qp->vqp.qp, &limit), EINVAL);
 	expect_rate(5000, 0, 0);
