@@ -6,6 +6,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
@@ -27,6 +28,7 @@
 #include "lib/folder.h"
 #include "lib/netns.h"
 #include "log.h"
+#include "net/offload.h"
 #include "net/uplink_backend.h"
 #include "packet/bth.h"
 #include "packet/ip.h"
@@ -50,6 +52,7 @@ static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
  * @peer_path:	of their peers'
  * @device:	the device's port
  * @seen:	packets the device got, @kind, @len and first @payload bytes of the last
+ * @drains:	deliveries; @most: most packets in one
  * @fds:	descriptors before
  * @want:	condition that wait_for() waits for; may use @count and @peer
  */
@@ -63,6 +66,8 @@ struct fixture {
 	char path[2][64];
 	char peer_path[2][64];
 	uint32_t seen;
+	uint32_t drains;
+	uint32_t most;
 	struct packet last;
 	uint8_t payload[FRAME_MAX];
 	bool (*want)(struct fixture *f);
@@ -108,9 +113,30 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	return syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
 }
 
+/* A call that succeeds may change errno. */
+static ssize_t returned(ssize_t n, int stale)
+{
+	if (n >= 0)
+		errno = stale;
+	return n;
+}
+
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
-	return syscall(SYS_sendto, fd, bytes, stream_most && len > 7 ? 7 : len, flags, NULL, 0);
+	if (stream_most && len > 7)
+		len = 7;
+	return returned(syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0), EPIPE);
+}
+
+static int no_recv;	/* error of the next recv(), 0: none */
+
+ssize_t recv(int fd, void *bytes, size_t len, int flags)
+{
+	if (!no_recv)
+		return returned(syscall(SYS_recvfrom, fd, bytes, len, flags, NULL, NULL), EAGAIN);
+	errno = no_recv;
+	no_recv = 0;
+	return -1;
 }
 
 /* Options that were set, in this order; without the right to it, the first kind fails. */
@@ -217,7 +243,56 @@ static void wait_received(struct fixture *f, uint32_t count)
 
 static void drain(void *arg)
 {
-	switch_drain(((struct fixture *)arg)->sw);
+	struct fixture *f = arg;
+	const uint32_t seen = f->seen;
+
+	f->drains++;
+	switch_drain(f->sw);
+	f->most = f->seen - seen > f->most ? f->seen - seen : f->most;
+}
+
+static bool count_turn(struct fixture *f)
+{
+	f->count++;
+	return false;
+}
+
+/* Check that nothing keeps the loop busy. */
+static void check_idle(struct fixture *f)
+{
+	f->count = 0;
+	f->want = count_turn;
+	f->deadline = now() + 100000000;
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_in_range(f->count, 1, 1000);	/* one per ms, and more often with load */
+}
+
+/* Lines of the log */
+struct lines {
+	FILE *out;
+	int kept;
+};
+
+static void lines_begin(struct lines *l)
+{
+	log_setup(LOG_INFO, false);
+	l->out = tmpfile();
+	assert_non_null(l->out);
+	l->kept = dup(STDERR_FILENO);
+	dup2(fileno(l->out), STDERR_FILENO);
+}
+
+static void lines_end(struct lines *l, const char *want)
+{
+	char got[1024];
+
+	log_setup(LOG_ERR, false);
+	dup2(l->kept, STDERR_FILENO);
+	close(l->kept);
+	rewind(l->out);
+	got[fread(got, 1, sizeof(got) - 1, l->out)] = '\0';
+	fclose(l->out);
+	assert_string_equal(got, want);
 }
 
 /* Process packets as a turn of the engine does. */
@@ -888,11 +963,35 @@ static void test_tap(void **state)
 	close(peer.fd);
 }
 
+/* More frames than a batch, before the uplink reads one */
+static void test_tap_flood(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	uint8_t bytes[60];
+	int fd;
+
+	netns_enter();
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	addr.sll_ifindex = if_nametoindex(spec.ifname);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	plain_bytes(bytes, sizeof(bytes), device_mac, 1);
+	for (int i = 0; i < 2 * UPLINK_BATCH; i++)
+		assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	wait_seen(f, 2 * UPLINK_BATCH);
+	assert_int_equal(f->most, UPLINK_BATCH);
+	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 0);
+	close(fd);
+}
+
 static void test_packet(void **state)
 {
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
 	struct peer peer = { .fd = private_tap(spec.ifname, 9000) };
+	static const uint16_t tags[] = { ETHERTYPE_VLAN, ETHERTYPE_SVLAN };
 	uint8_t bytes[100];
 
 	buffers.packet = 0;
@@ -903,14 +1002,16 @@ static void test_packet(void **state)
 			 1 << PACKET_IGNORE_OUTGOING | 1 << PACKET_ADD_MEMBERSHIP);
 	check_both_ways(f, &peer, 9014);
 	/* the kernel removes the tag, and the uplink must restore it */
-	plain_bytes(bytes, sizeof(bytes), device_mac, 5);
-	be16_put(bytes + 12, ETHERTYPE_VLAN);
-	be16_put(bytes + 14, 0x6123);
-	be16_put(bytes + 16, 0x88b5);
-	peer_send(&peer, bytes, sizeof(bytes));
-	wait_seen(f, 3);
-	assert_int_equal(f->last.len, sizeof(bytes));
-	assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	for (int i = 0; i < 2; i++) {
+		plain_bytes(bytes, sizeof(bytes), device_mac, 5);
+		be16_put(bytes + 12, tags[i]);
+		be16_put(bytes + 14, 0x6123);
+		be16_put(bytes + 16, 0x88b5);
+		peer_send(&peer, bytes, sizeof(bytes));
+		wait_seen(f, 3 + i);
+		assert_int_equal(f->last.len, sizeof(bytes));
+		assert_memory_equal(f->payload, bytes, sizeof(bytes));
+	}
 	close(peer.fd);
 }
 
@@ -947,36 +1048,260 @@ static void test_packet_too_long_tagged(void **state)
 	close(peer.fd);
 }
 
-/* The longest frame that the kernel leaves to the card to be cut: an IP packet of 65535 bytes */
+/* A frame that the kernel leaves to the card to be cut, with an IP packet of 65535 bytes */
+struct long_frame {
+	struct virtio_net_hdr todo;
+	uint8_t frame[ETH_BYTES + 65535];
+} __attribute__((packed));
+
+#define LONG_HEAD	(ETH_BYTES + 20 + 20)
+#define LONG_BYTES	(ETH_BYTES + 65535 - LONG_HEAD)		/* of payload */
+
+static void long_frame(struct long_frame *bytes, uint16_t size)
+{
+	plain_bytes(bytes->frame, sizeof(bytes->frame), device_mac, 1);
+	be16_put(bytes->frame + 12, ETHERTYPE_IPV4);
+	memcpy(bytes->frame + ETH_BYTES, (uint8_t[]) {
+		0x45, 0, 0xff, 0xff, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+		0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0,
+	}, LONG_HEAD - ETH_BYTES);
+	bytes->todo = (struct virtio_net_hdr) {
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
+		.hdr_len = LONG_HEAD, .gso_size = size, .csum_start = ETH_BYTES + 20,
+		.csum_offset = 16,
+	};
+}
+
+/*
+ * Segments of a long frame are delivered in batches. Their number per event is limited, and the
+ * rest needs no further frame as a reason to continue.
+ */
 static void test_packet_longest(void **state)
 {
-	static struct {
-		struct virtio_net_hdr todo;
-		uint8_t frame[ETH_BYTES + 65535];
-	} __attribute__((packed)) bytes;
-	const uint32_t l4 = ETH_BYTES + 20, head = l4 + 20, size = 8000;
-	const uint32_t len = sizeof(bytes.frame) - head;
+	static const struct {
+		uint16_t size;
+		uint32_t drains;
+	} cuts[] = {
+		{ 8000, 1 },
+		{ 64, 1024 / UPLINK_BATCH + 1 },	/* the last message has one segment */
+	};
+	static struct long_frame bytes;
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
 	struct peer peer = { .fd = private_tap_with(spec.ifname, 9000, IFF_VNET_HDR) };
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
-	plain_bytes(bytes.frame, sizeof(bytes.frame), device_mac, 1);
-	be16_put(bytes.frame + 12, ETHERTYPE_IPV4);
-	memcpy(bytes.frame + ETH_BYTES, (uint8_t[]) {
-		0x45, 0, 0xff, 0xff, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-		0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0,
-	}, head - ETH_BYTES);
-	bytes.todo = (struct virtio_net_hdr) {
-		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
-		.hdr_len = head, .gso_size = size, .csum_start = l4, .csum_offset = 16,
-	};
-	peer_send(&peer, &bytes, sizeof(bytes));
-	wait_seen(f, len / size + 1);
-	assert_int_equal(f->last.len, head + len % size);
-	assert_memory_equal(f->payload + head, bytes.frame + sizeof(bytes.frame) - len % size,
-			    len % size);
+	for (int i = 0; i < 2; i++) {
+		const uint32_t rest = LONG_BYTES % cuts[i].size;
+
+		long_frame(&bytes, cuts[i].size);
+		f->seen = 0;
+		f->drains = 0;
+		peer_send(&peer, &bytes, sizeof(bytes));
+		wait_seen(f, LONG_BYTES / cuts[i].size + 1);
+		assert_int_equal(f->drains, cuts[i].drains);
+		assert_int_equal(f->last.len, LONG_HEAD + rest);
+		assert_memory_equal(f->payload + LONG_HEAD,
+				    bytes.frame + sizeof(bytes.frame) - rest, rest);
+		check_idle(f);
+	}
+	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 0);
 	close(peer.fd);
+}
+
+/* Let frame @i be one that cannot be passed on. Return: its bytes that are counted. */
+static uint32_t make_malformed(struct long_frame *bytes, uint32_t i)
+{
+	long_frame(bytes, 8000);
+	switch (i) {
+	case 0:
+		bytes->todo.gso_size = FRAME_MAX;
+		return sizeof(bytes->frame);
+	case 1:				/* the kernel cannot describe it to the uplink */
+		bytes->todo.gso_type = VIRTIO_NET_HDR_GSO_UDP;
+		bytes->todo.csum_offset = 6;
+		bytes->frame[ETH_BYTES + 9] = IPPROTO_UDP;
+		return 0;
+	default:			/* to be sent with more bytes than the uplink takes */
+		return OFFLOAD_MAX_BYTES;
+	}
+}
+
+static bool answered(struct fixture *f)
+{
+	uint8_t bytes[SHORT_LEN];
+
+	if (f->seen < f->count)
+		return false;
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	send_plain(f, bytes, sizeof(bytes));
+	return true;
+}
+
+/* Malformed frames are counted, and harm neither the frames around them nor an answer to these. */
+static void test_packet_malformed(void **state)
+{
+	static struct {
+		struct long_frame begin;
+		uint8_t more[100];
+	} bytes;
+	static struct {
+		struct virtio_net_hdr todo;
+		uint8_t frame[SHORT_LEN];
+	} __attribute__((packed)) good;
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	struct peer peer = { .fd = private_tap_with(spec.ifname, 9000, IFF_VNET_HDR) };
+	const struct uplink_stats *stats;
+	uint64_t want = 0;
+
+	plain_bytes(good.frame, sizeof(good.frame), device_mac, 1);
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	stats = uplink_stats(f->up[0]);
+	for (uint32_t i = 0; i < 3; i++) {
+		peer_send(&peer, &good, sizeof(good));
+		want += make_malformed(&bytes.begin, i) + 2 * sizeof(good.frame);
+		peer_send(&peer, &bytes, i == 2 ? sizeof(bytes) : sizeof(bytes.begin));
+		f->count = 2 * i + 1;
+		wait_for(f, answered);
+		peer_send(&peer, &good, sizeof(good));
+		wait_seen(f, 2 * i + 2);
+		assert_int_equal(stats->malformed, i + 1);
+		assert_int_equal(stats->rx_bytes, want);
+		assert_int_equal(stats->rx_frames, 3 * (i + 1));
+		assert_int_equal(stats->tx_drop, 0);
+	}
+	close(peer.fd);
+}
+
+/* ---- interfaces that go down or are deleted ------------------------------------ */
+
+static void set_up(const char *ifname, bool up)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq req = { .ifr_flags = up ? IFF_UP : 0 };
+
+	strcpy(req.ifr_name, ifname);
+	assert_int_equal(ioctl(sock, SIOCSIFFLAGS, &req), 0);
+	close(sock);
+}
+
+static void delete_interface(const char *ifname)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg info;
+	} del = {
+		.head = { .nlmsg_len = sizeof(del), .nlmsg_type = RTM_DELLINK,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.info = { .ifi_index = if_nametoindex(ifname) },
+	};
+	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	assert_int_equal(write(sock, &del, sizeof(del)), sizeof(del));
+	assert_true(read(sock, &(uint8_t[512]) {}, 512) > 0);
+	close(sock);
+	assert_int_equal(if_nametoindex(ifname), 0);
+}
+
+static bool is_up(struct fixture *f)
+{
+	return uplink_is_up(f->up[0]);
+}
+
+static bool is_down(struct fixture *f)
+{
+	return !is_up(f);
+}
+
+/* A port whose interface is gone stays, drops what it is to send, and causes no load. */
+static void check_gone(struct fixture *f)
+{
+	const uint64_t drops = uplink_stats(f->up[0])->tx_drop;
+	uint8_t bytes[60];
+
+	check_idle(f);
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	send_plain(f, bytes, sizeof(bytes));
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, drops + 1);
+	assert_false(uplink_is_up(f->up[0]));
+}
+
+#define GONE(name, text)	"ornicd: warning: " name ": its interface was deleted; to attach it again: " \
+				"ornicctl port del " name ", then ornicctl port add " text "\n"
+
+static void test_tap_deleted(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct lines lines;
+
+	netns_enter();
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	wait_for(f, is_up);
+	set_up(spec.ifname, false);
+	assert_false(uplink_is_up(f->up[0]));
+	check_idle(f);
+	set_up(spec.ifname, true);
+	assert_true(uplink_is_up(f->up[0]));
+	lines_begin(&lines);
+	delete_interface(spec.ifname);
+	assert_false(uplink_is_up(f->up[0]));
+	check_gone(f);
+	lines_end(&lines, GONE("t", "tap"));
+}
+
+/* The interface goes down, loses its carrier, and is deleted. */
+static void test_packet_deleted(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	int tap = private_tap(spec.ifname, 1500);
+	struct lines lines;
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	wait_for(f, is_up);
+	lines_begin(&lines);
+	set_up(spec.ifname, false);
+	assert_false(uplink_is_up(f->up[0]));
+	check_idle(f);
+	lines_end(&lines, "ornicd: p: its network interface is down\n");
+	set_up(spec.ifname, true);
+	assert_true(uplink_is_up(f->up[0]));
+	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 0 }), 0);
+	wait_for(f, is_down);
+	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 1 }), 0);
+	wait_for(f, is_up);
+	lines_begin(&lines);
+	close(tap);
+	check_gone(f);
+	lines_end(&lines, GONE("p", "packet"));
+}
+
+/* An interface that is down is deleted without notification; the next frame discovers it. */
+static void test_packet_deleted_while_down(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
+	int tap = private_tap(spec.ifname, 1500);
+	struct lines lines;
+	uint8_t bytes[60];
+
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	set_up(spec.ifname, false);
+	check_idle(f);
+	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
+	lines_begin(&lines);
+	send_plain(f, bytes, sizeof(bytes));
+	lines_end(&lines, "");
+	close(tap);
+	lines_begin(&lines);
+	send_plain(f, bytes, sizeof(bytes));
+	lines_end(&lines, GONE("p", "packet"));
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
+	lines_begin(&lines);
+	check_gone(f);
+	lines_end(&lines, "");
 }
 
 /* One frame of a message is too long for the interface: the other one arrives. */
@@ -1452,12 +1777,6 @@ static void test_stream_full(void **state)
 	close(fd);
 }
 
-static bool count_turn(struct fixture *f)
-{
-	f->count++;
-	return false;
-}
-
 /*
  * A peer that ends its direction in the middle of a frame causes no load, and may still send. The
  * socket takes half of a packet after the peer has read about as much.
@@ -1477,11 +1796,7 @@ static void test_stream_half_closed(void **state)
 	assert_int_equal(shutdown(fd, SHUT_RD), 0);
 	while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
-	f->count = 0;
-	f->want = count_turn;
-	f->deadline = now() + 100000000;
-	assert_int_equal(loop_run(f->loop), 0);
-	assert_in_range(f->count, 1, 1000);	/* one per ms, and more often with load */
+	check_idle(f);
 	stream_bytes(bytes, 60, 2);
 	assert_int_equal(write(fd, bytes, 64), 64);
 	wait_seen(f, 2);
@@ -1558,6 +1873,40 @@ static bool accepted(struct fixture *f)
 	return poll(&(struct pollfd) { .fd = f->count, .events = POLLIN }, 1, 0) == 1;
 }
 
+/* The log says who came and went, and why. A call that was interrupted is no reason. */
+static void test_stream_log(void **state)
+{
+	static const int errors[] = { 0, EAGAIN, EINTR };
+	struct fixture *f = *state;
+	uint8_t bytes[64];
+	char want[512];
+	struct lines lines;
+	int fd;
+
+	lines_begin(&lines);
+	fd = open_stream(f);
+	stream_bytes(bytes, 60, 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(write(fd, bytes, 64), 64);
+		no_recv = errors[i];
+		wait_seen(f, i + 1);
+	}
+	assert_int_equal(no_recv, 0);
+	close(fd);
+	wait_for(f, is_down);
+	fd = stream_peer(f);
+	wait_for(f, is_up);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	no_recv = ECONNRESET;
+	wait_for(f, is_down);
+	close(fd);
+	snprintf(want, sizeof(want), "ornicd: s: peer on %1$s connected\n"
+		 "ornicd: s: peer on %1$s disconnected\n"
+		 "ornicd: s: peer on %1$s connected\n"
+		 "ornicd: s: peer on %1$s disconnected: Connection reset by peer\n", f->path[0]);
+	lines_end(&lines, want);
+}
+
 /* A client waits for its server, and reconnects to it. */
 static void test_stream_client(void **state)
 {
@@ -1585,6 +1934,9 @@ static void test_stream_client(void **state)
 		wait_seen(f, i + 1);
 		close(fd);
 	}
+	uplink_close(f->up[0]);
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	assert_true(uplink_is_up(f->up[0]));	/* at once */
 	close(server);
 }
 
@@ -1685,9 +2037,14 @@ int main(void)
 		TEST(test_udp),
 		TEST(test_udp_overrun),
 		TEST(test_tap),
+		TEST(test_tap_flood),
+		TEST(test_tap_deleted),
 		TEST(test_packet),
 		TEST(test_packet_overrun),
 		TEST(test_packet_longest),
+		TEST(test_packet_malformed),
+		TEST(test_packet_deleted),
+		TEST(test_packet_deleted_while_down),
 		TEST(test_packet_too_long),
 		TEST(test_packet_too_long_tagged),
 		TEST(test_bad_frames),
@@ -1703,6 +2060,7 @@ int main(void)
 		TEST(test_stream_half_closed),
 		TEST(test_stream_nonsense),
 		TEST(test_stream_cut_off),
+		TEST(test_stream_log),
 		TEST(test_stream_client),
 		TEST(test_buffers),
 		TEST(test_refusals),
