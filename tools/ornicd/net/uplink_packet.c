@@ -116,8 +116,6 @@ static uint32_t packet_send(struct uplink *u, struct uplink_frame *f, uint32_t n
 	struct packet_socket *s = uplink_private(u);
 	uint32_t sent;
 
-	if (s->gone)
-		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		f[i].iov[0] = (struct iovec) { &nothing_to_do, sizeof(nothing_to_do) };
 		s->tx[i].msg_hdr = (struct msghdr) {

@@ -20,12 +20,10 @@
 /**
  * struct tap - a tap interface
  * @fd:		descriptor of /dev/net/tun, attached to the interface
- * @gone:	the interface was deleted
  * @buf:	frames received; one byte longer than a frame, to detect frames that are too long
  */
 struct tap {
 	int fd;
-	bool gone;
 	uint8_t buf[UPLINK_BATCH][UPLINK_FRAME_BYTES + 1];
 };
 
@@ -38,9 +36,6 @@ static void tap_gone(struct uplink *u)
 {
 	struct tap *t = uplink_private(u);
 
-	if (t->gone)
-		return;
-	t->gone = true;
 	loop_del(uplink_loop(u), t->fd);
 	uplink_gone(u);
 }
@@ -51,7 +46,7 @@ static bool tap_is_up(struct uplink *u)
 	struct tap *t = uplink_private(u);
 	struct pollfd poll_fd = { .fd = t->fd, .events = POLLOUT };
 
-	return !t->gone && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
+	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
 }
 
 /* Send frames, one per system call, because a tap has no call for several. */
@@ -60,8 +55,6 @@ static uint32_t tap_send(struct uplink *u, struct uplink_frame *f, uint32_t n)
 	struct tap *t = uplink_private(u);
 	uint32_t i;
 
-	if (t->gone)
-		return 0;
 	for (i = 0; i < n; i++)
 		if (writev(t->fd, f[i].iov + 1, f[i].niov - 1) != f[i].len)
 			break;
