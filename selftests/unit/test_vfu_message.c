@@ -16,11 +16,14 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/folder.h"
+#include "log.h"
 #include "vfu/message.h"
 
 #define MOST	64		/* requests that a test looks at */
@@ -52,9 +55,11 @@ static struct {
 	size_t room;			/* bytes that the client takes */
 	unsigned int interrupted;	/* next calls of send() end with EINTR */
 	int broken;			/* errno of send() */
+	int no_receive;			/* errno of the next recvmsg(), 0: none */
 	uint8_t *out;
 	size_t out_len, out_read;
 	unsigned int descriptors;	/* open before the connection */
+	char log[128];
 } t;
 
 ssize_t send(int fd, const void *buf, size_t len, int flags)
@@ -73,6 +78,15 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 	t.out_len += len;
 	t.room -= len;
 	return len;
+}
+
+ssize_t recvmsg(int fd, struct msghdr *mh, int flags)
+{
+	if (!t.no_receive)
+		return syscall(SYS_recvmsg, fd, mh, flags);
+	errno = t.no_receive;
+	t.no_receive = 0;
+	return -1;
 }
 
 static ino_t inode(int fd)
@@ -146,12 +160,14 @@ static int setup(void **state)
 	t.descriptors = descriptors();
 	t.conn = vfu_conn_new(t.loop, pair[0], "test", &handler);
 	assert_non_null(t.conn);
+	log_keep(t.log, sizeof(t.log));
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	log_keep(NULL, 0);
 	vfu_conn_free(t.conn);
 	assert_int_equal(descriptors(), t.descriptors - 1);
 	close(t.client);
@@ -287,25 +303,29 @@ static void test_sizes(void **state)
 	uint8_t *m = message(2, VFU_MAX_MSG, 0, (struct order){ VFU_MAX_PAYLOAD, 0 });
 
 	(void)state;
-	ask(1, sizeof(struct vfu_hdr), (struct order){ 0, 0 });
-	for (size_t at = 0; at < VFU_MAX_MSG;) {
-		ssize_t n = write(t.client, m + at, VFU_MAX_MSG - at);
+	for (unsigned int i = 0; i < 6; i += 2) {
+		ask(1, sizeof(struct vfu_hdr), (struct order){ 0, 0 });
+		for (size_t at = 0; at < VFU_MAX_MSG;) {
+			ssize_t n = write(t.client, m + at, VFU_MAX_MSG - at);
 
-		at += n > 0 ? n : 0;
-		turns(1);
+			at += n > 0 ? n : 0;
+			turns(1);
+		}
 	}
 	turns(1);
-	assert_int_equal(t.n, 2);
-	assert_int_equal(t.got[0].len, 0);
-	assert_int_equal(t.got[1].len, VFU_MAX_PAYLOAD);
-	assert_int_equal(t.got[1].last, m[VFU_MAX_MSG - 1]);
-	expect_reply(1, 0, 0);
-	expect_reply(2, VFU_MAX_PAYLOAD, 0);
+	assert_int_equal(t.n, 6);
+	for (unsigned int i = 0; i < 6; i += 2) {
+		assert_int_equal(t.got[i].len, 0);
+		assert_int_equal(t.got[i + 1].len, VFU_MAX_PAYLOAD);
+		assert_int_equal(t.got[i + 1].last, m[VFU_MAX_MSG - 1]);
+		expect_reply(1, 0, 0);
+		expect_reply(2, VFU_MAX_PAYLOAD, 0);
+	}
 	assert_int_equal(t.closed, 0);
 	free(m);
 }
 
-static void rejected(uint32_t size, uint32_t flags, uint32_t error)
+static void rejected(uint32_t size, uint32_t flags, uint32_t error, const char *why)
 {
 	uint8_t *m = message(7, size, flags, (struct order){ 0, 0 });
 
@@ -313,6 +333,7 @@ static void rejected(uint32_t size, uint32_t flags, uint32_t error)
 	turns(2);
 	assert_int_equal(t.n, 0);
 	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, why);
 	if (flags & VFU_F_NO_REPLY)
 		expect_no_reply();
 	else
@@ -323,25 +344,29 @@ static void rejected(uint32_t size, uint32_t flags, uint32_t error)
 static void test_short(void **state)
 {
 	(void)state;
-	rejected(sizeof(struct vfu_hdr) - 1, 0, EMSGSIZE);
+	rejected(sizeof(struct vfu_hdr) - 1, 0, EMSGSIZE,
+		 "test: client sent a message of 15 bytes, allowed are 16 to 1048608");
 }
 
 static void test_long(void **state)
 {
 	(void)state;
-	rejected(VFU_MAX_MSG + 1, 0, EMSGSIZE);
+	rejected(VFU_MAX_MSG + 1, 0, EMSGSIZE,
+		 "test: client sent a message of 1048609 bytes, allowed are 16 to 1048608");
 }
 
 static void test_no_request(void **state)
 {
 	(void)state;
-	rejected(40, VFU_F_REPLY, EPROTO);
+	rejected(40, VFU_F_REPLY, EPROTO,
+		 "test: client sent a message with flags 0x1 that is no request");
 }
 
 static void test_no_reply_to_bad(void **state)
 {
 	(void)state;
-	rejected(40, VFU_F_NO_REPLY | 2, EPROTO);
+	rejected(40, VFU_F_NO_REPLY | 2, EPROTO,
+		 "test: client sent a message with flags 0x12 that is no request");
 }
 
 static void test_results(void **state)
@@ -404,6 +429,50 @@ static void test_end(void **state)
 	expect_reply(1, 4, 0);
 	expect_no_reply();
 	free(m);
+}
+
+/* All of them, also if their replies have no room at once. */
+static void test_end_of_many(void **state)
+{
+	uint8_t *bytes = malloc(12 * 40), *m;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		m = message(i, 40, 0, (struct order){ i ? VFU_MAX_PAYLOAD / 2 : 0, 0 });
+		memcpy(bytes + 40 * i, m, 40);
+		free(m);
+	}
+	t.room = 0;
+	put(bytes, 12 * 40, NULL, 0);
+	turns(2);
+	assert_in_range(t.n, 2, 4);
+	/* the client reads nearly all of these replies, and then ends */
+	t.room = sizeof(struct vfu_hdr) + VFU_MAX_PAYLOAD / 2 + sizeof(struct vfu_hdr);
+	turns(1);
+	shutdown(t.client, SHUT_WR);
+	t.room = SIZE_MAX;
+	turns(3);
+	assert_int_equal(t.n, 12);
+	assert_int_equal(t.closed, 1);
+	for (int i = 0; i < 12; i++)
+		expect_reply(i, i ? VFU_MAX_PAYLOAD / 2 : 0, 0);
+	free(bytes);
+}
+
+/* Only an error of the connection ends it. */
+static void test_receive_fails(void **state)
+{
+	static const int errors[] = { EAGAIN, EINTR, ECONNRESET };
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		t.no_receive = errors[i];
+		ask(i, 40, (struct order){ 0, 0 });
+		turns(3);
+		assert_int_equal(t.no_receive, 0);
+		assert_int_equal(t.n, i < 2 ? i + 1 : 2);
+		assert_int_equal(t.closed, i == 2);
+	}
 }
 
 static void test_broken_pipe(void **state)
@@ -510,6 +579,28 @@ static void test_longest_reply_waits(void **state)
 	expect_no_reply();
 }
 
+/* The client has read a short reply: the room suffices for the longest reply, and no more. */
+static void test_room_for_longest(void **state)
+{
+	(void)state;
+	t.room = 0;
+	ask(1, 40, (struct order){ 0, 0 });
+	ask(2, 40, (struct order){ VFU_MAX_PAYLOAD, 0 });
+	turns(2);
+	assert_int_equal(t.n, 2);
+	ask(3, 40, (struct order){ VFU_MAX_PAYLOAD, 0 });
+	turns(2);
+	assert_int_equal(t.n, 2);
+	t.room = sizeof(struct vfu_hdr);
+	turns(3);
+	assert_int_equal(t.n, 3);
+	t.room = SIZE_MAX;
+	turns(2);
+	expect_reply(1, 0, 0);
+	expect_reply(2, VFU_MAX_PAYLOAD, 0);
+	expect_reply(3, VFU_MAX_PAYLOAD, 0);
+}
+
 /* While the daemon waits for the client to read, it reads no more than its buffer holds. */
 static void test_stalled_client_is_stopped(void **state)
 {
@@ -553,21 +644,22 @@ static void close_all(const int *fd, unsigned int n)
 /* Messages without descriptors come in the same read before the one that has descriptors. */
 static void test_descriptors_of_the_last(void **state)
 {
+	uint8_t *head = message(1, 16, 0, (struct order){ 0, 0 });
 	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
-	uint8_t stream[120];
+	uint8_t stream[96];
 	int fd[3];
 
 	(void)state;
 	files(fd, 3);
 	memcpy(stream, m, 40);
-	memcpy(stream + 40, m, 40);
-	memcpy(stream + 80, m, 40);
+	memcpy(stream + 40, head, 16);
+	memcpy(stream + 56, m, 40);
 	for (unsigned int cut = 1; cut <= 40; cut++) {
 		t.n = 0;
 		t.keep = cut & 1;
-		put(stream, 80 + cut, fd, 3);
+		put(stream, 56 + cut, fd, 3);
 		if (cut < 40)
-			put(stream + 80 + cut, 40 - cut, NULL, 0);
+			put(stream + 56 + cut, 40 - cut, NULL, 0);
 		turns(3);
 		assert_int_equal(t.n, 3);
 		assert_int_equal(t.got[0].nfd, 0);
@@ -577,6 +669,7 @@ static void test_descriptors_of_the_last(void **state)
 			assert_true(t.got[2].inode[i] == inode(fd[i]));
 	}
 	close_all(fd, 3);
+	free(head);
 	free(m);
 }
 
@@ -613,7 +706,28 @@ static void test_too_many_descriptors(void **state)
 	put(m, 40, fd, VFU_MAX_FDS + 1);
 	turns(2);
 	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, "test: client sent more than 16 descriptors at once");
 	close_all(fd, VFU_MAX_FDS + 1);
+	free(m);
+}
+
+/* The daemon has no number left for the descriptor. */
+static void test_no_descriptor_left(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	struct rlimit kept, none;
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
+	none = (struct rlimit){ 3, kept.rlim_max };
+	put(m, 40, &fd, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turns(2);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
+	assert_int_equal(t.closed, 1);
+	close(fd);
 	free(m);
 }
 
@@ -632,6 +746,28 @@ static void test_one_descriptor_more(void **state)
 	assert_int_equal(t.n, 0);
 	assert_int_equal(t.closed, 1);
 	expect_reply(1, 0, EPROTO);
+	assert_string_equal(t.log, "test: client sent more than 16 descriptors with a message");
+	close_all(fd, VFU_MAX_FDS);
+	free(m);
+}
+
+/* No more than twice the maximum wait for the end of a message. */
+static void test_descriptors_of_pieces(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd[VFU_MAX_FDS];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS);
+	for (int i = 0; i < 2; i++) {
+		put(m + i, 1, fd, VFU_MAX_FDS);
+		turns(2);
+		assert_int_equal(t.closed, 0);
+	}
+	put(m + 2, 1, fd, 1);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, "test: client sent more than 16 descriptors at once");
 	close_all(fd, VFU_MAX_FDS);
 	free(m);
 }
@@ -662,6 +798,7 @@ static void test_socket_as_descriptor(void **state)
 	put(m, 40, fd, 2);
 	turns(2);
 	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, "test: client sent a socket as descriptor");
 	close_all(fd, 2);
 	free(m);
 }
@@ -681,15 +818,20 @@ int main(void)
 		T(test_handler_closes),
 		T(test_close_without_error),
 		T(test_end),
+		T(test_end_of_many),
+		T(test_receive_fails),
 		T(test_broken_pipe),
 		T(test_slow_reader),
 		T(test_stall_drain_stall),
 		T(test_longest_reply_waits),
+		T(test_room_for_longest),
 		T(test_stalled_client_is_stopped),
 		T(test_descriptors_of_the_last),
 		T(test_descriptors_wait),
 		T(test_too_many_descriptors),
+		T(test_no_descriptor_left),
 		T(test_one_descriptor_more),
+		T(test_descriptors_of_pieces),
 		T(test_descriptors_of_no_message),
 		T(test_socket_as_descriptor),
 	};

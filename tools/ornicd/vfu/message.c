@@ -380,7 +380,7 @@ static void conn_ready(void *arg, uint32_t events)
 		ret = conn_process(c);
 		if (conn_send(c))
 			end = -ECONNRESET;
-	} while (ret > 0 && !end && c->tx_head == c->tx_tail);
+	} while (ret > 0 && c->tx_head == c->tx_tail);
 	if (ret < 0 || end)
 		conn_end(c);
 	else
