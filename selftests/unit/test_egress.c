@@ -541,6 +541,8 @@ static void test_curve(void **state)
 					.kmax = 40000, .pmax = 40 };
 	const struct egress_param step = { .kbps = 100000, .queue = 60000, .kmin = 10000,
 					   .kmax = 10000, .pmax = 0 };
+	const struct egress_param none = { .kbps = 100000, .queue = 60000, .kmin = 10000,
+					   .kmax = 10001, .pmax = 0 };
 	struct fixture *f = *state;
 	const uint32_t n = 2000;
 
@@ -558,6 +560,7 @@ static void test_curve(void **state)
 	assert_int_equal(marks(f, &p, 50000, 100, ECN_NOT_ECT), 0);
 	assert_int_equal(marks(f, &step, 10000, n, ECN_ECT0), 0);
 	assert_int_equal(marks(f, &step, 10001, 100, ECN_ECT0), 100);
+	assert_int_equal(marks(f, &none, 10001, n, ECN_ECT0), 0);
 	assert_int_equal(egress_stats(f->q)->dropped, 0);
 }
 

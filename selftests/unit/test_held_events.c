@@ -54,6 +54,7 @@ static void expect_without(struct inproc *p, uint32_t gone, uint8_t first, uint8
 		}
 	}
 	assert_false(host_next(&p->eq0, &e));
+	assert_int_equal(((struct eq *)table_get(&p->f->dev.eqs, 0))->nasync, 0);
 }
 
 static int destroy(struct inproc *p, uint16_t opcode, uint32_t number)

@@ -373,17 +373,20 @@ static void test_sctp(void **state)
 /* An SCTP header has 12 bytes: a shorter packet has none, even if the frame continues. */
 static void test_short_sctp(void **state)
 {
-	struct what w = { .proto = IPPROTO_SCTP, .sum = true, .payload = payload, .len = 20 };
 	struct virtio_net_hdr vh = { .flags = NEEDS_CSUM, .csum_offset = 8 };
 	struct offload o;
 
 	(void)state;
-	for (uint32_t n = 0; n <= 12; n++) {
-		uint8_t frame[100], copy[100];
+	for (uint32_t i = 0; i < 2 * 13; i++) {
+		const bool ipv6 = i & 1;
+		const uint32_t n = i / 2;
+		const struct what w = { .ipv6 = ipv6, .options = ipv6, .proto = IPPROTO_SCTP,
+					.sum = true, .payload = payload, .len = 20 };
+		uint8_t frame[150], copy[150];
 		struct where at = build(&w, frame);
 
 		vh.csum_start = at.l4;
-		be16_put(frame + at.l3 + 2, 20 + n);
+		be16_put(frame + at.l3 + (ipv6 ? 4 : 2), (ipv6 ? at.l4 - at.l3 - 40 : 20) + n);
 		memcpy(copy, frame, at.len);
 		assert_int_equal(offload_begin(&o, &vh, frame, at.len),
 				 n < 12 ? OFFLOAD_BAD : OFFLOAD_WHOLE);

@@ -434,6 +434,18 @@ static void test_write_imm_access(void **state)
 	expect_failed(t, NAK_REMOTE_ACCESS, P(0), 0);
 }
 
+/* A WRITE that the queue pair does not permit consumes no receive. */
+static void test_write_imm_forbidden(void **state)
+{
+	struct script *t = *state;
+
+	recv_buf(t, 0);
+	t->c.qp.access &= ~ORNIC_ACCESS_REMOTE_WRITE;
+	send(t, request(t, BTH_RC_WRITE_ONLY_IMM, P(0), 1, 8), 0, 8);
+	expect_recv(t, 0, ORNIC_WC_WR_FLUSH_ERR);
+	expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+}
+
 /* ORN-RQ-6: no receive: one RNR NAK; with a receive, the same message is accepted */
 static void test_rnr(void **state)
 {
@@ -1093,8 +1105,8 @@ int main(void)
 		T(test_path_mtus), T(test_unknown_opcode), cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_longest_write),
 		T(test_phys),
-		T(test_empty), T(test_write_imm_access), T(test_rnr), T(test_duplicate_send),
-		T(test_overlap), cmocka_unit_test(test_overlap_last), T(test_replay),
+		T(test_empty), T(test_write_imm_access), T(test_write_imm_forbidden), T(test_rnr),
+		T(test_duplicate_send), T(test_overlap), cmocka_unit_test(test_overlap_last), T(test_replay),
 		T(test_long_read), T(test_gap), cmocka_unit_test(test_max_dest_rd_atomic),
 		T(test_replay_overrun), T(test_misaligned),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),

@@ -216,12 +216,28 @@ static void test_window_meanwhile(void **state)
 	lists_close(&l);
 }
 
+/* Rings count as work of the iteration in which their lists are read. */
+static void test_ring(void **state)
+{
+	struct inproc *p = *state;
+	struct progress *work = &p->f->progress;
+	struct host_ring cq;
+
+	assert_int_equal(host_cq_create(&p->host, &cq, 10, p->eq1.number, 0), 0);
+	assert_int_equal(PROGRESS_WORK - work->work, 1);
+	for (uint32_t n = 99; n <= 101; n++) {
+		work->work = 100;
+		progress_charge(p->f, n);
+		assert_int_equal(work->work, n < 100 ? 1 : 0);
+	}
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_create), T(test_destroy), T(test_reset), cmocka_unit_test(test_list_changes),
-		T(test_window_meanwhile),
+		T(test_window_meanwhile), T(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -568,6 +568,8 @@ static void test_receive_errors(void **state)
 		conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
 		assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
 		assert_int_equal(t->b.qp.syndrome, i ? ORNIC_SYN_KEY_INDEX : ORNIC_SYN_WQE_MBZ);
+		assert_int_equal(t->b.qp.backlog.count, 0);
+		assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_no_wqe], 0);
 		assert_false(dut_event(t->b.d, &e));
 		ends_teardown(state);
 	}
