@@ -800,27 +800,38 @@ static void test_misaligned(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
 }
 
-/* ORN-RQ-4: too long for the receive, in its second packet */
+/* ORN-RQ-4: too long for the receive, in its second packet; an earlier receive was longer */
 static void test_too_long(void **state)
 {
 	struct script *t = *state;
 
+	recv_buf(t, MTU + 2);
 	recv_buf(t, MTU + 1);
 	recv_buf(t, 5000);
-	send(t, request(t, BTH_RC_SEND_FIRST, P(0), 1, 0), 0, MTU);
+	send_only(t, P(0), 1);
 	peer_expect_ack(&t->peer, ACK, P(0));
-	send(t, request(t, BTH_RC_SEND_LAST, P(1), 1, 0), 0, 2);
-	expect_recv(t, 0, ORNIC_WC_LOC_LEN_ERR);
-	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+	expect_recv(t, 0, ORNIC_WC_SUCCESS);
+	send(t, request(t, BTH_RC_SEND_FIRST, P(1), 1, 0), 0, MTU);
+	peer_expect_ack(&t->peer, ACK, P(1));
+	send(t, request(t, BTH_RC_SEND_LAST, P(2), 1, 0), 0, 2);
+	expect_recv(t, 1, ORNIC_WC_LOC_LEN_ERR);
+	expect_recv(t, 2, ORNIC_WC_WR_FLUSH_ERR);
 	assert_int_equal(*mem(t, MTU + 1), 0);
-	expect_failed(t, NAK_INVALID_REQUEST, P(1), 0);
+	expect_failed(t, NAK_INVALID_REQUEST, P(2), 0);
 }
 
 /* ORN-RQ-2, ORN-RQ-10 */
 static void test_bad_receive(void **state)
 {
 	struct script *t = *state;
-	struct ornic_rwqe *r;
+	const struct {
+		struct ornic_rwqe differ;
+		uint32_t syndrome;
+	} bad[] = {
+		{ { .id = htole32(1) }, ORNIC_SYN_WQE_STALE },
+		{ { .mbz0 = htole16(1) }, ORNIC_SYN_WQE_MBZ },
+		{ { .mbz1 = htole64(1ull << 63) }, ORNIC_SYN_WQE_MBZ },
+	};
 
 	conn_recv(&t->c, t->buf, 100, dut_key(t->c.d, NULL, t->buf, 100, 0));
 	recv_buf(t, 100);
@@ -828,19 +839,24 @@ static void test_bad_receive(void **state)
 	expect_recv(t, 0, ORNIC_WC_LOC_PROT_ERR);
 	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
 	expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
-	script_teardown(state);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ornic_rwqe *r;
 
-	setup(state);
-	t = *state;
-	r = guest_at(&t->c.d->guest, t->c.rq.ring, sizeof(*r));
-	recv_buf(t, 100);
-	recv_buf(t, 100);
-	r->id = htole32(1);
-	send_only(t, P(0), 10);
-	expect_recv(t, 0, ORNIC_WC_LOC_QP_OP_ERR);
-	expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
-	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WQE_STALE);
-	expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
+		script_teardown(state);
+		setup(state);
+		t = *state;
+		r = guest_at(&t->c.d->guest, t->c.rq.ring, sizeof(*r));
+		recv_buf(t, 100);
+		recv_buf(t, 100);
+		r->id |= bad[i].differ.id;
+		r->mbz0 = bad[i].differ.mbz0;
+		r->mbz1 = bad[i].differ.mbz1;
+		send_only(t, P(0), 10);
+		expect_recv(t, 0, ORNIC_WC_LOC_QP_OP_ERR);
+		expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
+		assert_int_equal(t->c.qp.syndrome, bad[i].syndrome);
+		expect_failed(t, NAK_REMOTE_OPERATIONAL, P(0), 0);
+	}
 }
 
 /* ACKs and NAKs wait behind READs that are still being answered. */

@@ -14,6 +14,7 @@
 #include "packet/bth.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,9 @@ static void test_limit(void **state)
 	send(s, 0, LEN);
 	world_run(&s->w);
 	no_event(s);
+	srq_arm(&s->srq, 1);
+	expect_event(s, ORNIC_EV_SRQ_LIMIT, s->srq.number);
+	assert_int_equal(s->srq.limit, 0);
 	tear_down(s);
 }
 
@@ -370,6 +374,7 @@ static void test_malformed(void **state)
 /* ORN-SRQ-7, ORN-RNG-8: an impossible index stops the SRQ and all its queue pairs */
 static void test_bad_ring(void **state)
 {
+	uint8_t bytes[1u << SRQ_STRIDE];
 	struct shared *s = *state;
 
 	set_up(s, 0);
@@ -384,7 +389,11 @@ static void test_bad_ring(void **state)
 	}
 	expect_event(s, ORNIC_EV_LAST_WQE, s->b[0].qp.handle);
 	expect_event(s, ORNIC_EV_LAST_WQE, s->b[1].qp.handle);
+	/* nor does it work again if the index is possible */
+	publish(s, 0);
 	srq_arm(&s->srq, 1);
+	post(s, 0, LEN);
+	assert_int_equal(srq_take(&s->srq, bytes), -EIO);
 	no_event(s);
 	tear_down(s);
 }

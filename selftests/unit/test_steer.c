@@ -17,6 +17,9 @@
 #include <ornic/steer.h>
 #include <ornic/wqe.h>
 #include <endian.h>
+#include "engine/qp.h"
+#include "engine/rss.h"
+#include "engine/steer.h"
 #include "lib/inproc.h"
 
 #include "net/switch.h"
@@ -522,7 +525,8 @@ static void test_leftover(void **state)
 	struct fixture *f = *state;
 	struct ornic_rule_cmd all = rule_for(f, ORNIC_RULE_MATCH, ALICE);
 	struct ornic_rule_cmd mc = rule_for(f, ORNIC_RULE_MATCH, BOB);
-	uint32_t mac;
+	struct ornic_rule_cmd promisc = rule_for(f, ORNIC_RULE_PROMISC, NETDEV);
+	uint32_t mac, bob, any;
 
 	all.flags = htole32(ORNIC_RULE_F_LEFTOVER);
 	mc.flags = htole32(ORNIC_RULE_F_LEFTOVER);
@@ -535,6 +539,12 @@ static void test_leftover(void **state)
 	mac = add(f, all);
 	expect(f, group_mac, "NAB");
 	expect(f, own_mac, "N");
+	/* once for a rule of each list, or for a taken frame in promiscuous mode */
+	bob = add(f, port_rule(f, BOB, 0));
+	any = add(f, promisc);
+	expect(f, group_mac, "NAB");
+	del(f, bob);
+	del(f, any);
 	/* without the network interface */
 	f->p->f->dev.port.unicast = NULL;
 	expect(f, own_mac, "A");
@@ -563,6 +573,48 @@ static void test_echo(void **state)
 	assert_int_equal(f->frames[ALICE], 0);
 	assert_int_equal(f->frames[NETDEV], 1);
 	assert_int_equal(f->frames[BOB], 0);
+}
+
+/*
+ * Promiscuous mode is only for rules with a target that a unicast frame to another address may
+ * match, in either list, by any bit of the address.
+ */
+static void test_wants_foreign(void **state)
+{
+	static const struct {
+		uint8_t value[6];
+		uint8_t mask[6];
+		bool wants;
+	} cases[] = {
+		{ { 2, 0, 0, 0, 0, 1 }, { 255, 255, 255, 255, 255, 255 }, false },
+		{ { 2, 0, 0, 0, 0, 0 }, { 255, 255, 255, 255, 255, 255 }, true },
+		{ { 4, 0, 0, 0, 0, 1 }, { 255, 255, 255, 255, 255, 255 }, true },
+		{ { 2, 0, 0, 0, 0, 1 }, { 255, 255, 255, 255, 255, 254 }, true },
+		{ { 2, 0, 0, 0, 0, 1 }, { 127, 255, 255, 255, 255, 255 }, true },
+		{ { 0 }, { 0 }, true },
+		{ { 1 }, { 1 }, false },			/* multicast */
+		{ { 3, 0, 0, 0, 0, 1 }, { 255, 255, 255, 255, 255, 255 }, false },
+	};
+	const size_t dmac = offsetof(struct ornic_rule_match, dmac);
+
+	(void)state;
+	for (size_t i = 0; i < 6 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct steer_rule r = { .flags = i & 1 ? ORNIC_RULE_F_LEFTOVER : 0 };
+		struct steer_rule drop = { .flags = r.flags };
+		struct port port = {};
+		static struct qp qp;
+		static struct rss rss;
+
+		memcpy(port.mac, own_mac, 6);
+		memcpy((uint8_t *)r.value + dmac, cases[i / 6].value, 6);
+		memcpy((uint8_t *)r.mask + dmac, cases[i / 6].mask, 6);
+		r.qp = i / 2 % 3 == 1 ? &qp : NULL;
+		r.rss = i / 2 % 3 == 2 ? &rss : NULL;
+		steer_add(&port, &drop);
+		steer_add(&port, &r);
+		assert_int_equal(steer_wants_foreign(&port),
+				 cases[i / 6].wants && (r.qp || r.rss));
+	}
 }
 
 /* Frames to others leave the function and do not come back, for any rules. */
@@ -953,7 +1005,8 @@ int main(void)
 		TEST(test_refused), TEST(test_anti_spoof), TEST(test_no_promisc),
 		TEST(test_not_negotiated), TEST(test_limit),
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
-		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_flow_tag),
+		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_wants_foreign),
+		TEST(test_flow_tag),
 		TEST(test_fields), TEST(test_absent), TEST(test_roce),
 		TEST(test_roce_from_inside), TEST(test_roce_from_outside), TEST(test_lifetime),
 		TEST(test_group_refused), TEST(test_group_lifetime), TEST(test_group_delivery),
