@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/pair.h"
+#include "net/switch.h"
 
 #define ALL	(ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE | \
 		 ORNIC_ACCESS_REMOTE_READ | ORNIC_ACCESS_REMOTE_ATOMIC)
@@ -433,6 +434,126 @@ static void test_clock(void **state)
 	assert_true(in_order(&at, &after));
 }
 
+/* A receive has room for the sum of its segments. */
+static void test_receive_list(void **state)
+{
+	struct ends *t = *state;
+	const struct ornic_sge list[] = {
+		{ htole64(t->bbuf), htole32(300), htole32(t->bkey) },
+		{ htole64(t->bbuf), 0, htole32(t->bkey) },
+		{ htole64(t->bbuf + 300), htole32(100), htole32(t->bkey) },
+	};
+
+	fill(dut_at(t->a.d, t->abuf, BUF), BUF, 3);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct wr wr = make(t, ORNIC_WR_SEND, 0, 400 + i);
+
+		conn_recv_list(&t->b, list, 3);
+		conn_send(&t->a, &wr);
+		world_run(&t->w);
+		conn_expect(&t->b, &t->b.hrcq, i, ORNIC_WC_RECV, i ? ORNIC_WC_LOC_LEN_ERR : 0);
+	}
+	check(dut_at(t->b.d, t->bbuf, 400), 400, 3);
+}
+
+/* A queue pair of a function that stops is no longer watched. */
+static void test_watch_stopped(void **state)
+{
+	struct ends *t;
+	struct wr wr;
+
+	setup_spin(state, 1000000000);
+	t = *state;
+	wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
+	conn_send(&t->a, &wr);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(engine_turn(&t->w.e), 0);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	assert_int_equal(t->a.qp.sched, QP_WATCHED);
+	t->a.d->dev.running = false;
+	t->b.d->dev.running = false;
+	engine_turn(&t->w.e);
+	assert_int_equal(t->a.qp.sched, QP_ASLEEP);
+	assert_int_not_equal(engine_turn(&t->w.e), 0);
+	t->a.d->dev.running = true;
+	t->b.d->dev.running = true;
+	ends_teardown(state);
+}
+
+/* An engine without functions: its ports, and what happened to them */
+static struct {
+	struct engine e;
+	struct switch_port *a, *b;
+	unsigned int delivered, flushed;
+	uint64_t now;
+} lone;
+
+static uint64_t lone_clock(void)
+{
+	return lone.now += 10;
+}
+
+static void lone_deliver(void *arg, const struct packet *p)
+{
+	(void)arg;
+	(void)p;
+	lone.delivered++;
+	switch_hold(lone.b);
+}
+
+static void lone_flush(void *arg)
+{
+	(void)arg;
+	lone.flushed++;
+}
+
+static void lone_send(void *arg)
+{
+	struct packet *p = packet_get(&lone.e.pool);
+
+	(void)arg;
+	assert_non_null(p);
+	memset(p->dmac, 0xff, sizeof(p->dmac));
+	switch_send(lone.a, p);
+}
+
+/*
+ * An iteration has one time, that of its beginning. It delivers what timers sent, ends the hold of
+ * ports, and returns the time that is left at its end until the next timer.
+ */
+static void test_turn(void **state)
+{
+	static const struct switch_port_ops ops = { lone_deliver, lone_flush };
+	struct timer timer = { .fn = lone_send };
+	uint64_t begin;
+
+	(void)state;
+	assert_int_equal(engine_init(&lone.e, 0), 0);
+	assert_int_not_equal(lone.e.now, 0);
+	lone.e.clock = lone_clock;
+	lone.a = switch_port_add(lone.e.sw, "a", &ops, NULL);
+	lone.b = switch_port_add(lone.e.sw, "b", &ops, NULL);
+	switch_port_set_up(lone.a, true);
+	switch_port_set_up(lone.b, true);
+	begin = lone.now;
+	engine_input(&lone.e);
+	assert_int_equal(lone.e.now, begin + 10);
+	assert_int_equal(engine_turn(&lone.e), -1);
+	assert_int_equal(lone.e.now, begin + 20);
+	assert_int_equal(timers_reserve(&lone.e.timers, 1), 0);
+	timer_arm(&lone.e.timers, &timer, lone.now + 100);
+	assert_int_equal(engine_turn(&lone.e), 100 - 2 * 10);
+	assert_int_equal(lone.delivered, 0);
+	lone.now += 100;
+	assert_int_equal(engine_turn(&lone.e), -1);
+	assert_int_equal(lone.delivered, 1);
+	assert_int_equal(lone.flushed, 1);
+	timers_unreserve(&lone.e.timers, 1);
+	switch_port_del(lone.a);
+	switch_port_del(lone.b);
+	engine_fini(&lone.e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,7 +565,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_same_function, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_sleep, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_receive_list, setup, ends_teardown),
 		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_watch_stopped),
+		cmocka_unit_test(test_turn),
 		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),

@@ -554,15 +554,21 @@ void conn_send(struct conn *c, const struct wr *wr)
 	conn_publish(c, &c->sq, c->sq.index + 1);
 }
 
-void conn_recv(struct conn *c, uint64_t addr, uint32_t len, uint32_t key)
+void conn_recv_list(struct conn *c, const struct ornic_sge *sge, uint16_t n)
 {
 	uint8_t *slot = slot_of(c, &c->qp.rq, &c->rq);
-	struct ornic_rwqe h = { .count = htole16(1), .id = htole32(c->rq.index) };
-	struct ornic_sge sge = { htole64(addr), htole32(len), htole32(key) };
+	struct ornic_rwqe h = { .count = htole16(n), .id = htole32(c->rq.index) };
 
 	memcpy(slot, &h, sizeof(h));
-	memcpy(slot + sizeof(h), &sge, sizeof(sge));
+	memcpy(slot + sizeof(h), sge, n * sizeof(*sge));
 	conn_publish(c, &c->rq, c->rq.index + 1);
+}
+
+void conn_recv(struct conn *c, uint64_t addr, uint32_t len, uint32_t key)
+{
+	const struct ornic_sge sge = { htole64(addr), htole32(len), htole32(key) };
+
+	conn_recv_list(c, &sge, 1);
 }
 
 bool conn_poll(struct conn *c, struct hostq *h, struct ornic_cqe *cqe)

@@ -177,6 +177,8 @@ uint8_t *conn_write_wr(struct conn *c, const struct wr *wr);
 void conn_publish(struct conn *c, struct hostq *q, uint32_t index);
 void conn_send(struct conn *c, const struct wr *wr);
 void conn_recv(struct conn *c, uint64_t addr, uint32_t len, uint32_t key);
+/* conn_recv_list() - post a receive of @n segments */
+void conn_recv_list(struct conn *c, const struct ornic_sge *sge, uint16_t n);
 struct ornic_rec *conn_rec(struct conn *c, const struct hostq *q);
 /* conn_poll() - get the next completion of a CQ. Return: false if there is none. */
 bool conn_poll(struct conn *c, struct hostq *cq, struct ornic_cqe *cqe);
