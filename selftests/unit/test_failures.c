@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #define MOST_FAILURES	400
 
@@ -961,6 +962,76 @@ static void test_ready(void **state)
 	finish_start(&set);
 }
 
+/*
+ * Ask the daemon at the control socket, once it has written to @ready. Return: the number of the
+ * first answer that lacks its text, 0 if none.
+ */
+static int ask_daemon(struct fixture *f, int ready)
+{
+	static const struct {
+		const char *order;
+		const char *want;
+	} orders[] = {
+		{ CALL("cc.show", "{}"), "\"on\":true" },
+		{ CALL("fault.list", "{}"), "drop p=0.1" },
+		{ CALL("port.list", "{}"), "\"vm2\"" },
+		{ CALL("port.list", "{}"), "\"vm3\"" },
+		{ CALL("port.list", "{}"), "\"port\"" },
+		{ CALL("port.list", "{}"), "/q" },
+		{ CALL("port.add", "{\"spec\":\"udp,local=localhost:1,remote=localhost:2\"}"),
+		  "numeric" },
+	};
+	char answer[1u << 16];
+	int fd;
+
+	if (read(ready, answer, 1) != 1)
+		return 100;
+	fd = dial(f, "control");
+	fcntl(fd, F_SETFL, 0);
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		size_t len = 0;
+		ssize_t n;
+
+		if (write(fd, orders[i].order, strlen(orders[i].order)) < 0 ||
+		    write(fd, "\n", 1) < 0)
+			return 101;
+		do {
+			n = read(fd, answer + len, sizeof(answer) - 1 - len);
+			len += n > 0 ? n : 0;
+		} while (n > 0 && answer[len - 1] != '\n');
+		answer[len] = '\0';
+		if (!strstr(answer, orders[i].want))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* The daemon serves what is configured, until a signal ends it. */
+static void test_serves(void **state)
+{
+	struct fixture *f = *state;
+	int ready[2], status;
+	sigset_t set;
+	pid_t client;
+
+	prepare_start(f, &set);
+	f->config.cc.on = true;
+	assert_int_equal(pipe(ready), 0);
+	f->config.ready_fd = ready[1];
+	client = fork();
+	assert_true(client >= 0);
+	if (!client) {
+		status = ask_daemon(f, ready[0]);
+		kill(getppid(), SIGTERM);
+		_exit(status);
+	}
+	assert_int_equal(daemon_start(f), 0);
+	assert_int_equal(waitpid(client, &status, 0), client);
+	assert_int_equal(status, 0);
+	close(ready[0]);
+	finish_start(&set);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -982,6 +1053,7 @@ int main(void)
 		TEST(config),
 		TEST(start),
 		TEST(ready),
+		TEST(serves),
 		TEST(interfaces),
 	};
 
