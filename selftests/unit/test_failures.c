@@ -972,7 +972,7 @@ static int ask_daemon(struct fixture *f, int ready)
 		const char *order;
 		const char *want;
 	} orders[] = {
-		{ CALL("cc.show", "{}"), "\"on\":true" },
+		{ CALL("cc.show", "{}"), "\"on\":false" },
 		{ CALL("fault.list", "{}"), "drop p=0.1" },
 		{ CALL("port.list", "{}"), "\"vm2\"" },
 		{ CALL("port.list", "{}"), "\"vm3\"" },
@@ -1015,7 +1015,7 @@ static void test_serves(void **state)
 	pid_t client;
 
 	prepare_start(f, &set);
-	f->config.cc.on = true;
+	f->config.cc.on = false;
 	assert_int_equal(pipe(ready), 0);
 	f->config.ready_fd = ready[1];
 	client = fork();
