@@ -963,6 +963,25 @@ static void test_tap(void **state)
 	close(peer.fd);
 }
 
+/* A tap cannot be attached if another descriptor has it, or to an interface of another kind. */
+static void test_tap_rejected(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	int fd = private_tap(spec.ifname, 1500);
+	char got[256];
+
+	log_keep(got, sizeof(got));
+	assert_int_equal(open_uplink(f, 0, &spec), -EBUSY);
+	assert_string_equal(got, "t: cannot open tap ornictest: Device or resource busy; another process uses it");
+	spec.ifname = "lo";
+	log_keep(got, sizeof(got));
+	assert_int_equal(open_uplink(f, 0, &spec), -EINVAL);
+	assert_string_equal(got, "t: cannot open tap lo: Invalid argument; an interface of that name is not a tap, or has several queues");
+	log_keep(NULL, 0);
+	close(fd);
+}
+
 /* More frames than a batch, before the uplink reads one */
 static void test_tap_flood(void **state)
 {
@@ -2037,6 +2056,7 @@ int main(void)
 		TEST(test_udp),
 		TEST(test_udp_overrun),
 		TEST(test_tap),
+		TEST(test_tap_rejected),
 		TEST(test_tap_flood),
 		TEST(test_tap_deleted),
 		TEST(test_packet),
