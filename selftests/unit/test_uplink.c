@@ -1000,7 +1000,7 @@ static void test_tap_flood(void **state)
 	for (int i = 0; i < 2 * UPLINK_BATCH; i++)
 		assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	wait_seen(f, 2 * UPLINK_BATCH);
-	assert_int_equal(f->most, UPLINK_BATCH);
+	assert_in_range(f->most, 1, UPLINK_BATCH);	/* the kernel may send, too */
 	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 0);
 	close(fd);
 }
@@ -1246,8 +1246,9 @@ static void check_gone(struct fixture *f)
 	assert_false(uplink_is_up(f->up[0]));
 }
 
-#define GONE(name, text)	"ornicd: warning: " name ": its interface was deleted; to attach it again: " \
-				"ornicctl port del " name ", then ornicctl port add " text "\n"
+#define GONE(name, text)	\
+	"ornicd: warning: " name ": its interface was deleted; to attach it again: "	\
+	"ornicctl port del " name ", then ornicctl port add " text "\n"
 
 static void test_tap_deleted(void **state)
 {
@@ -1286,7 +1287,7 @@ static void test_packet_deleted(void **state)
 	check_idle(f);
 	lines_end(&lines, "ornicd: p: its network interface is down\n");
 	set_up(spec.ifname, true);
-	assert_true(uplink_is_up(f->up[0]));
+	wait_for(f, is_up);
 	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 0 }), 0);
 	wait_for(f, is_down);
 	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 1 }), 0);
