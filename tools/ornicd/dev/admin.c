@@ -31,9 +31,9 @@ static struct ornic_rec *admin_record(struct admin *a, uint64_t addr)
 }
 
 /*
- * Leave the submission ring's notify word as it is: @pending is set, so admin_run() reads the ring
- * and admin_sleep() then writes the word. The completion ring needs no doorbells, because its arm
- * word is read after every batch.
+ * Leave the submission ring's notify word as it is: function_run() then rings all doorbells, so
+ * admin_run() reads the ring and admin_sleep() writes the word. The completion ring needs no
+ * doorbells, because its arm word is read after every batch.
  */
 void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t log_acq)
 {
@@ -48,7 +48,6 @@ void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t l
 		.acq_rec = ctrl_reg64(c, ORNIC_REG_ACQ_REC),
 		.log_asq = log_asq,
 		.log_acq = log_acq,
-		.pending = true,
 	};
 	rec = admin_record(a, a->acq_rec);
 	if (rec)
@@ -57,7 +56,6 @@ void admin_start(struct admin *a, struct function *f, uint8_t log_asq, uint8_t l
 
 void admin_stop(struct admin *a)
 {
-	a->pending = false;
 	if (!a->f)
 		return;
 	timer_disarm(&a->f->dev.engine->timers, &a->retry);
