@@ -279,10 +279,12 @@ static void test_producer_too_far(void **state)
 	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
 
 	rec->host_index = htole32(p->host.posted + (1u << p->host.log_admin) + 1);
+	rec->notify = htole32(ORNIC_NOTIFY_ALWAYS);
 	host_doorbell(&p->host, 0, ORNIC_DB_ADMIN, ORNIC_DB_ASQ, 0);
 	inproc_turn(p);
 	inproc_turn(p);
 	fatal(p);
+	assert_int_equal(le32toh(rec->notify), ORNIC_NOTIFY_ALWAYS);	/* not written any more */
 }
 
 static void test_producer_backwards(void **state)
@@ -386,6 +388,86 @@ static void test_reset_while_full(void **state)
 	}
 }
 
+static void arm_admin(struct inproc *p, uint32_t index, uint32_t sn)
+{
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
+
+	rec->arm = htole32((index & ORNIC_ARM_INDEX_MASK) | sn << ORNIC_ARM_SN_SHIFT |
+			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
+}
+
+/*
+ * The device reads the ASQ and writes the rest, and clients may map each for reading only. A ring
+ * that cannot be used causes no ADMIN event, although one is due.
+ */
+static void test_pieces_read_only(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint64_t end = INPROC_BASE + INPROC_BYTES, hole[4];
+	struct ornic_eqe eqe;
+
+	p->host.asq_rec = dma_alloc(&p->host.dma, 4096, 4096);
+	p->host.acq_rec = dma_alloc(&p->host.dma, 4096, 4096);
+	hole[0] = p->host.asq;
+	hole[1] = p->host.acq;
+	hole[2] = p->host.asq_rec;
+	hole[3] = p->host.acq_rec;
+	for (int i = 0; i < 4; i++) {
+		host_reset(&p->host, ORNIC_REASON_USER);
+		assert_int_equal(host_enable(&p->host), 0);
+		assert_int_equal(host_eq_create(&p->host, &p->eq0, 4, 0,
+						ORNIC_EQ_ASYNC | ORNIC_EQ_ADMIN), 0);
+		inproc_turn(p);
+		arm_admin(p, p->host.done - 1, 1);
+		assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+		map(p, INPROC_BASE, hole[i]);
+		assert_int_equal(gpa_map(p->ep.gpa, hole[i], 4096, GPA_READ, p->host.dma.fd,
+					 hole[i] - INPROC_BASE), 0);
+		map(p, hole[i] + 4096, end);
+		host_submit(&p->host, &cmd);
+		inproc_turn(p);
+		if (i)
+			fatal(p);
+		else
+			assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+		assert_true(host_next(&p->eq0, &eqe));
+		assert_int_equal(eqe.type, i ? ORNIC_EV_DEVICE_FATAL : ORNIC_EV_ADMIN);
+		assert_int_equal(gpa_unmap(p->ep.gpa, INPROC_BASE, INPROC_BYTES), 0);
+		map(p, INPROC_BASE, end);
+	}
+}
+
+/* A batch has at most eight commands; the device stays awake for the rest. */
+static void test_batch(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	uint64_t before = inproc_counter(p, CNT_admin_commands);
+
+	for (int i = 0; i < 20; i++)
+		host_submit(&p->host, &cmd);
+	for (int i = 1; i <= 3; i++) {
+		function_work(p->f);
+		assert_int_equal(inproc_counter(p, CNT_admin_commands) - before, i < 3 ? i * 8 : 20);
+		assert_int_equal(function_busy(p->f), i < 3);
+	}
+}
+
+/* A driver that does not ring the doorbell before the device has fallen asleep loses nothing. */
+static void test_first_sleep(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
+
+	host_reset(&p->host, ORNIC_REASON_USER);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_true(function_busy(p->f));
+	inproc_turn(p);
+	assert_false(function_busy(p->f));
+	assert_int_equal(rec->notify, 0);
+}
+
 /* No command is lost, for every interleaving of post and sleep (ORN-RNG-6). */
 static void test_sleep(void **state)
 {
@@ -401,14 +483,6 @@ static void test_sleep(void **state)
 		assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 		inproc_turn(p);
 	}
-}
-
-static void arm_admin(struct inproc *p, uint32_t index, uint32_t sn)
-{
-	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
-
-	rec->arm = htole32((index & ORNIC_ARM_INDEX_MASK) | sn << ORNIC_ARM_SN_SHIFT |
-			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
 }
 
 /* Without EQ 0 an arm waits until there is one. */
@@ -476,6 +550,9 @@ int main(void)
 		READY(test_ring_unmapped),
 		READY(test_pieces_unmapped),
 		READY(test_reset_while_full),
+		READY(test_pieces_read_only),
+		READY(test_batch),
+		READY(test_first_sleep),
 		READY(test_sleep),
 		READY(test_armed_before_eq),
 		READY(test_event),

@@ -112,6 +112,28 @@ static void test_create(void **state)
 	lists_close(&l);
 }
 
+/* ORN-ADM-6: a completion before a long command causes its event before the end of that command. */
+static void test_event(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.acq_rec);
+	struct ornic_key_create_cmd cmd = huge(p);
+	struct lists l = lists_open(p);
+	struct ornic_eqe eqe;
+
+	rec->arm = htole32((p->host.done & ORNIC_ARM_INDEX_MASK) | 1u << ORNIC_ARM_SN_SHIFT |
+			   (uint32_t)ORNIC_ARM_ANY << ORNIC_ARM_TYPE_SHIFT);
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
+	function_work(p->f);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_false(completed(p));
+	assert_true(host_next(&p->eq0, &eqe));
+	assert_int_equal(eqe.type, ORNIC_EV_ADMIN);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	lists_close(&l);
+}
+
 /* Its memory is freed in pieces as well; the entries may be reused at once. */
 static void test_destroy(void **state)
 {
@@ -236,8 +258,8 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_create), T(test_destroy), T(test_reset), cmocka_unit_test(test_list_changes),
-		T(test_window_meanwhile), T(test_ring),
+		T(test_create), T(test_event), T(test_destroy), T(test_reset),
+		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
