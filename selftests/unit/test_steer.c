@@ -399,6 +399,7 @@ static void test_no_promisc(void **state)
 	struct ornic_rule_cmd promisc = rule_for(f, ORNIC_RULE_PROMISC, NETDEV);
 	struct ornic_rule_cmd leftover = port_rule(f, ALICE, 0);
 	uint32_t rule = add(f, leftover);
+	uint64_t dropped;
 
 	assert_true(port_flags(f) & ORNIC_PORT_F_PROMISC);
 	assert_true(overheard(f, other_mac));
@@ -407,7 +408,10 @@ static void test_no_promisc(void **state)
 	rule = add(f, leftover);
 	assert_true(overheard(f, other_mac));
 	del(f, rule);
+	/* The switch no longer delivers the frame, so there is none to drop. */
+	dropped = inproc_counter(f->p, CNT_rx_drop_rule);
 	assert_false(overheard(f, other_mac));
+	assert_int_equal(inproc_counter(f->p, CNT_rx_drop_rule), dropped);
 	function_port_policy(f->p->f, false, false);
 	assert_int_equal(port_flags(f), ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED);
 	refuse(f, &promisc, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, kind));
@@ -632,6 +636,8 @@ static void test_flow_tag(void **state)
 	struct fixture *f = *state;
 	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
 
+	rule.flow_tag = htole32(0xffffff);		/* the largest one */
+	del(f, add(f, rule));
 	rule.flow_tag = htole32(0xabcdef);
 	add(f, rule);
 	expect(f, group_mac, "NA");
@@ -926,12 +932,13 @@ static void test_group_lifetime(void **state)
 	struct ornic_rss_create_cmd g = group_of(f);
 	struct ornic_rule_cmd rule = port_rule(f, ALICE, 0);
 	struct host *h = &f->p->host;
-	uint32_t bob = f->qp[BOB].number, group, n;
+	uint32_t alice = f->qp[ALICE].number, bob = f->qp[BOB].number, group, n;
 
 	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
 	assert_int_equal(h->cpl.out_size, 0);
 	group = host_number(h);
 	assert_true(group >= LIMIT_QP + FIRST_QP && group <= ORNIC_MAX_NUMBER);
+	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, alice, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
 	n = add(f, port_rule(f, BOB, 0));		/* a second user */
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_BUSY);
@@ -947,8 +954,13 @@ static void test_group_lifetime(void **state)
 	assert_int_equal(host_exec(h, ORNIC_OP_RSS_DESTROY, group, NULL, 0, NULL, 0),
 			 ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(host_exec(h, ORNIC_OP_QP_DESTROY, bob, NULL, 0, NULL, 0), ORNIC_ST_OK);
+	/* the smallest and the largest table */
 	g.log_size = 0;
 	g.table[1] = 0;
+	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
+	g.log_size = ORNIC_RSS_LOG_MAX_TABLE;
+	for (int i = 0; i < ORNIC_RSS_MAX_TABLE; i++)
+		g.table[i] = g.table[0];
 	assert_int_equal(EXEC(f, RSS_CREATE, 0, g), ORNIC_ST_OK);
 	inproc_flr(f->p);
 	assert_int_equal(f->p->f->dev.groups.used, 0);
