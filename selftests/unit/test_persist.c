@@ -554,8 +554,9 @@ static void test_modify(void **state)
 	struct inproc *p = *state;
 	const uint32_t plain = RIGHTS & ~ORNIC_ACCESS_FLUSH_PERSISTENT;
 	int fd = disk_map(p, DISK);
+	struct durable *file;
+	uint32_t key, refs;
 	struct mr *mr;
-	uint32_t key;
 
 	if (fd < 0)
 		skip();
@@ -570,11 +571,17 @@ static void test_modify(void **state)
 	assert_int_equal(modify(p, key, ORNIC_KEYM_TRANSLATION, INPROC_BASE, 0),
 			 ORNIC_ST_BAD_PARAM);
 	assert_int_equal(mr->iova, DISK);
-	assert_non_null(mr->durable);
+	file = mr->durable;
+	assert_non_null(file);
+	refs = file->refs;
 	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, plain), ORNIC_ST_OK);
 	assert_null(mr->durable);
+	assert_int_equal(file->refs, refs - 1);
 	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, RIGHTS), ORNIC_ST_OK);
-	assert_non_null(mr->durable);
+	assert_ptr_equal(mr->durable, file);
+	/* The file is known, so it is not searched again. */
+	assert_int_equal(gpa_unmap(p->ep.gpa, DISK, BYTES), 0);
+	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS, 0, RIGHTS), ORNIC_ST_OK);
 	assert_int_equal(modify(p, key, ORNIC_KEYM_ACCESS | ORNIC_KEYM_TRANSLATION, INPROC_BASE,
 				plain), ORNIC_ST_OK);
 	assert_null(mr->durable);
