@@ -9,8 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "dev/command.h"
 #include "engine/link.h"
 #include "engine/mr.h"
+#include "engine/srq.h"
 #include "lib/commands.h"
 #include "lib/inproc.h"
 
@@ -687,6 +689,7 @@ static void test_srq(void **state)
 	uint64_t budget = p->f->dev.list_budget;
 	struct ornic_srq_modify_cmd mod = { .mask = htole32(ORNIC_SRQM_LIMIT), .limit = htole32(5) };
 	struct ornic_srq_create_cmd good = inproc_srq(p);
+	struct ornic_rec *rec = dma_at(&p->host.dma, le64toh(good.record));
 	struct ornic_srq_query_rsp q;
 	uint32_t n;
 
@@ -713,8 +716,16 @@ static void test_srq(void **state)
 	assert_int_equal(p->f->dev.list_budget, budget);
 	assert_int_equal(p->f->dev.srqs.used, 0);
 
+	good.flags = ORNIC_SRQ_F_PRIVILEGED;
+	assert_int_equal(EXEC(p, SRQ_CREATE, 0, good), ORNIC_ST_OK);
+	assert_true(srq_get(&p->f->dev, host_number(&p->host))->privileged);
+	assert_int_equal(DESTROY(p, SRQ, host_number(&p->host)), ORNIC_ST_OK);
+	good.flags = 0;
+	rec->notify = htole32(ORNIC_NOTIFY_ALWAYS);
 	assert_int_equal(EXEC(p, SRQ_CREATE, 0, good), ORNIC_ST_OK);
 	n = host_number(&p->host);
+	assert_false(srq_get(&p->f->dev, n)->privileged);
+	assert_int_equal(le32toh(rec->notify), ORNIC_NOTIFY_INDEX);	/* ORN-RNG-7 */
 	refused_at(p, EXEC(p, SRQ_MODIFY, n, ((struct ornic_srq_modify_cmd){ .mask = 2 })),
 		   ORNIC_ST_RESERVED, OFF(srq_modify_cmd, mask));
 	mod.limit = htole32(17);
@@ -726,7 +737,7 @@ static void test_srq(void **state)
 	mod.mbz = 0;
 	assert_int_equal(EXEC(p, SRQ_MODIFY, n + 1, mod), ORNIC_ST_BAD_NUMBER);
 	/* sixteen entries are posted, so five are not too few */
-	((struct ornic_rec *)dma_at(&p->host.dma, le64toh(good.record)))->host_index = htole32(16);
+	rec->host_index = htole32(16);
 	assert_int_equal(EXEC(p, SRQ_MODIFY, n, mod), ORNIC_ST_OK);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
 	assert_int_equal(le32toh(q.attr.limit), 5);
@@ -784,6 +795,7 @@ static void test_xrc(void **state)
 	struct ornic_qp_create_cmd tgt, ini, rc;
 	uint32_t xrcd, srqn, basic, qpn;
 	struct host_qp qp;
+	struct qp *target;
 
 	REFUSE(p, XRCD_CREATE, dom, want, htole32(1), ORNIC_ST_RESERVED);
 	assert_int_equal(EXEC(p, XRCD_CREATE, 0, dom), ORNIC_ST_OK);
@@ -826,7 +838,11 @@ static void test_xrc(void **state)
 	REFUSE(p, QP_CREATE, tgt, xrcd, htole32(99), ORNIC_ST_BAD_NUMBER);
 	assert_int_equal(EXEC(p, QP_CREATE, 0, tgt), ORNIC_ST_OK);
 	qpn = host_number(&p->host);
+	/* ORN-XRC-9: a request named the SRQ. */
+	target = table_get(&p->f->dev.qps, qpn);
+	target->srq = srq_get(&p->f->dev, srqn);
 	assert_int_equal(DESTROY(p, SRQ, srqn), ORNIC_ST_OK);
+	assert_null(target->srq);
 	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, QP, qpn), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, XRCD, xrcd), ORNIC_ST_OK);
@@ -1290,6 +1306,7 @@ static void test_gid(void **state)
 	last.smac[5] = 1;
 	assert_int_equal(EXEC(p, SET_GID, 1, last), ORNIC_ST_OK);
 	memset(last.gid, 0, sizeof(last.gid));
+	last.smac[0] = 2;
 	refused_at(p, EXEC(p, SET_GID, 1, last), ORNIC_ST_BAD_PARAM, OFF(gid_entry, gid));
 	good.flags = htole32(ORNIC_GID_VALID);
 	good.vlan = htole16(4095);	/* without the flag it means nothing */
@@ -1376,6 +1393,7 @@ static void test_unselected(void **state)
 	};
 	struct ornic_srq_create_cmd create = inproc_srq(p);
 	struct ornic_eq_create_cmd eq = good_eq(p);
+	struct ornic_eqe eqe;
 
 	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
 	UNCHANGED(p, EQ, host_number(&p->host), mod);
@@ -1383,6 +1401,7 @@ static void test_unselected(void **state)
 	UNCHANGED(p, PORT, 1, port);
 	assert_int_equal(EXEC(p, SRQ_CREATE, 0, create), ORNIC_ST_OK);
 	UNCHANGED(p, SRQ, host_number(&p->host), srq);
+	assert_false(host_next(&p->eq0, &eqe));		/* no SRQ_LIMIT */
 }
 
 /* ORN-STEER-4, ORN-STEER-6, ORN-STEER-12, ORN-QP-11 */

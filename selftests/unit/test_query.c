@@ -328,7 +328,7 @@ static void test_srq_in_error(void **state)
 	rec->host_index = htole32(17);
 	assert_true(srq_take(srq, entry) < 0);
 	query(p, ORNIC_OP_SRQ_QUERY, number, &q, sizeof(q));
-	assert_true(le32toh(q.state.state) & ORNIC_RING_ERROR);
+	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ERROR);
 	assert_int_equal(le32toh(q.state.syndrome), ORNIC_SYN_RING_INDEX);
 	assert_true(host_next(&p->eq0, &e));
 	assert_int_equal(le32toh(e.number), number);

@@ -284,6 +284,8 @@ static void test_refused(void **state)
 	bad = good;
 	bad.mbz = htole16(1);
 	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(mbz));
+	bad.flags = ORNIC_SRQ_RESIZE_LIMIT;
+	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(mbz));
 	bad = good;
 	bad.limit = htole32(1);
 	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(limit));
@@ -298,6 +300,7 @@ static void test_refused(void **state)
 	refused(f, &bad, ORNIC_ST_BAD_PARAM, FIELD(pages.offset));
 	bad = good;
 	bad.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
+	bad.log_entries = LIMIT_LOG_SRQ;	/* the largest ring is only not there */
 	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(pages));
 	/* a record behind the entries that were taken, and one far ahead of them */
 	record(f, &same)->host_index = htole32(1);
@@ -370,6 +373,16 @@ static void test_limit(void **state)
 	cmd.limit = htole32(5);
 	refused(f, &cmd, ORNIC_ST_BAD_PARAM, FIELD(limit));
 	assert_int_equal(f->dev->limit, 6);
+	/* as large as the ring is not larger */
+	f->dev->limit = 4;
+	cmd = resize_cmd(&to);
+	assert_int_equal(resize(f, &cmd), ORNIC_ST_OK);
+	assert_int_equal(f->dev->limit, 4);
+	f->at = to;
+	to = new_place(f, 2);
+	prepare(f, &to);
+	cmd = resize_cmd(&to);
+	cmd.flags = ORNIC_SRQ_RESIZE_LIMIT;
 	/* both at once: four entries are left, and four are enough */
 	cmd.limit = htole32(4);
 	assert_int_equal(f->posted - f->taken, 4);
@@ -404,6 +417,7 @@ static void test_query(void **state)
 	assert_int_equal(le64toh(q.attr.pages.addr), f->at.ring);
 	assert_int_equal(le32toh(q.state.producer), 5);
 	assert_int_equal(le32toh(q.state.consumer), 2);
+	assert_int_equal(q.state.state, 0);
 	assert_int_equal(f->p->f->dev.list_budget, budget);
 	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_SRQ_DESTROY, f->number, NULL, 0, NULL, 0),
 			 0);
