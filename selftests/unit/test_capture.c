@@ -25,6 +25,7 @@
 #include "capture/pcapng.h"
 #include "lib/failing.h"
 #include "lib/locks.h"
+#include "lib/numbers.h"
 #include "log.h"
 #include "net/egress.h"
 #include "packet/bth.h"
@@ -1307,11 +1308,27 @@ static void test_reader_gone(void **state)
 	assert_int_equal(f->cs.count, 0);
 }
 
+/* Numbers of the pcapng format, and of ornicctl.8 and ornicd.8 */
+static void test_documented(void **state)
+{
+	static const struct number numbers[] = {
+		NUMBER(PCAPNG_INBOUND, 0x1), NUMBER(PCAPNG_OUTBOUND, 0x2),
+		NUMBER(PCAPNG_UNICAST, 1 << 2), NUMBER(PCAPNG_MULTICAST, 2 << 2),
+		NUMBER(PCAPNG_BROADCAST, 3 << 2), NUMBER(CAPTURES, 16),
+		NUMBER(CAPTURE_PORTS, 32), NUMBER(CAPTURE_SNAPLEN, 262144),
+		NUMBER(CAPTURE_BUFFER, 32u << 20),
+	};
+
+	(void)state;
+	NUMBERS_CHECK(numbers);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_section_block),
 		cmocka_unit_test(test_interface_block),
 		cmocka_unit_test(test_packet_block),

@@ -23,6 +23,8 @@
 #include "control/method.h"
 #include "control/request.h"
 #include "daemon.h"
+#include "fault/fault.h"
+#include "lib/numbers.h"
 #include "log.h"
 #include "unix_socket.h"
 
@@ -809,11 +811,29 @@ static void test_never_open(void **state)
 	unlink(addr.sun_path);
 }
 
+/* Numbers of Documentation/control.rst and ornicd.8 */
+static void test_documented(void **state)
+{
+	static const struct number numbers[] = {
+		NUMBER(CONTROL_PARSE, -32700), NUMBER(CONTROL_REQUEST, -32600),
+		NUMBER(CONTROL_METHOD, -32601), NUMBER(CONTROL_PARAMS, -32602),
+		NUMBER(CONTROL_INTERNAL, -32603), NUMBER(CONTROL_NOT_FOUND, 1),
+		NUMBER(CONTROL_EXISTS, 2), NUMBER(CONTROL_REJECTED, 3),
+		NUMBER(CONTROL_FAILED, 4), NUMBER(CONTROL_LINE, 65536),
+		NUMBER(CONTROL_ANSWER, 1 << 20), NUMBER(CONTROL_DEPTH, 16),
+		NUMBER(FAULT_RULES, 256), NUMBER(RULE_TEXT, 255 + 1),
+	};
+
+	(void)state;
+	NUMBERS_CHECK(numbers);
+}
+
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_documented),
 		WITH(test_request),
 		WITH(test_id),
 		WITH(test_text),

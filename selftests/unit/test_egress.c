@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lib/numbers.h"
 #include "net/egress.h"
 #include "net/switch.h"
 #include "packet/bth.h"
@@ -819,11 +820,27 @@ static void test_switch(void **state)
 	packet_pool_fini(&pool);
 }
 
+/* Numbers of ornicd.8 */
+static void test_documented(void **state)
+{
+	static const struct number numbers[] = {
+		NUMBER(EGRESS_MIN_KBPS, 8), NUMBER(EGRESS_MAX_KBPS, 400000000),
+		NUMBER(EGRESS_MIN_QUEUE, 10000), NUMBER(EGRESS_MAX_QUEUE, 16u << 20),
+		NUMBER(EGRESS_QUEUE, 512u << 10), NUMBER(EGRESS_KMIN_NS, 40000ull),
+		NUMBER(EGRESS_KMIN, 3000), NUMBER(EGRESS_KMAX_NS, 1600000ull),
+		NUMBER(EGRESS_PMAX, 20), NUMBER(EGRESS_MIN_FRAME, 60),
+	};
+
+	(void)state;
+	NUMBERS_CHECK(numbers);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_documented),
 		TEST(test_rate), TEST(test_fraction), TEST(test_room), TEST(test_drop),
 		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "lib/folder.h"
+#include "lib/numbers.h"
 #include "vfu/command.h"
 
 #define VECTORS		4u
@@ -979,11 +980,50 @@ static void test_few_operations(void **state)
 	expect_seen("D");
 }
 
+/*
+ * Numbers of QEMU's docs/interop/vfio-user.rst and of Linux's <linux/vfio.h>, and the limits of this
+ * server
+ */
+static void test_protocol(void **state)
+{
+	static const struct number numbers[] = {
+		NUMBER(VFU_MAJOR, 0), NUMBER(VFU_MINOR, 0), NUMBER(VFU_MAX_FDS, 16),
+		NUMBER(VFU_MAX_XFER, 1u << 20), NUMBER(VFU_PAGE_SIZE, 4096u),
+		NUMBER(VFU_VERSION, 1), NUMBER(VFU_DMA_MAP, 2), NUMBER(VFU_DMA_UNMAP, 3),
+		NUMBER(VFU_DEVICE_GET_INFO, 4), NUMBER(VFU_GET_REGION_INFO, 5),
+		NUMBER(VFU_GET_REGION_IO_FDS, 6), NUMBER(VFU_GET_IRQ_INFO, 7),
+		NUMBER(VFU_SET_IRQS, 8), NUMBER(VFU_REGION_READ, 9),
+		NUMBER(VFU_REGION_WRITE, 10), NUMBER(VFU_DMA_READ, 11),
+		NUMBER(VFU_DMA_WRITE, 12), NUMBER(VFU_DEVICE_RESET, 13),
+		NUMBER(VFU_REGION_WRITE_MULTI, 15), NUMBER(VFU_DEVICE_FEATURE, 16),
+		NUMBER(VFU_F_TYPE, 0xfu), NUMBER(VFU_F_COMMAND, 0x0u), NUMBER(VFU_F_REPLY, 0x1u),
+		NUMBER(VFU_F_NO_REPLY, 0x10u), NUMBER(VFU_F_ERROR, 0x20u),
+		NUMBER(VFU_DMA_F_READ, 0x1u), NUMBER(VFU_DMA_F_WRITE, 0x2u),
+		NUMBER(VFU_DMA_F_UNMAP_ALL, 0x2u), NUMBER(VFU_DEVICE_F_RESET, 0x1u),
+		NUMBER(VFU_DEVICE_F_PCI, 0x2u), NUMBER(VFU_REGION_BAR0, 0),
+		NUMBER(VFU_REGION_BAR5, 5), NUMBER(VFU_REGION_ROM, 6),
+		NUMBER(VFU_REGION_CONFIG, 7), NUMBER(VFU_REGION_VGA, 8),
+		NUMBER(VFU_NUM_REGIONS, 9), NUMBER(VFU_REGION_F_READ, 0x1u),
+		NUMBER(VFU_REGION_F_WRITE, 0x2u), NUMBER(VFU_IRQ_INTX, 0),
+		NUMBER(VFU_IRQ_MSI, 1), NUMBER(VFU_IRQ_MSIX, 2), NUMBER(VFU_IRQ_ERR, 3),
+		NUMBER(VFU_IRQ_REQ, 4), NUMBER(VFU_NUM_IRQS, 5), NUMBER(VFU_IRQ_F_EVENTFD, 0x1u),
+		NUMBER(VFU_SET_F_NONE, 0x01u), NUMBER(VFU_SET_F_BOOL, 0x02u),
+		NUMBER(VFU_SET_F_EVENTFD, 0x04u), NUMBER(VFU_SET_F_DATA, 0x07u),
+		NUMBER(VFU_SET_F_MASK, 0x08u), NUMBER(VFU_SET_F_UNMASK, 0x10u),
+		NUMBER(VFU_SET_F_TRIGGER, 0x20u), NUMBER(VFU_MAX_PAYLOAD, (1 << 20) + 16),
+		NUMBER(VFU_MAX_MSG, (1 << 20) + 32),
+	};
+
+	(void)state;
+	NUMBERS_CHECK(numbers);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define NEW(f)	cmocka_unit_test_setup_teardown(f, setup_new, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_protocol),
 		NEW(test_version_first),
 		NEW(test_other_version),
 		NEW(test_capabilities),
