@@ -169,8 +169,10 @@ static void test_what_is_no_measure(void **state)
 	struct fixture *f = *state;
 	struct wqe w = { .opcode = ORNIC_WR_SEND };
 
-	f->a.d->dev.latency = &f->latency;
 	/* fetched while it was off */
+	w.seen = 7;
+	latency_seen(&f->a.d->dev, &w);
+	f->a.d->dev.latency = &f->latency;
 	latency_done(&f->a.d->dev, &w);
 	assert_int_equal(count(f, LATENCY_send), 0);
 	/* at the time of the next look, and after it */

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -138,6 +139,65 @@ static void test_deadline(void **state)
 	}
 }
 
+/* Send a WRITE or READ of @len bytes to a peer that does not answer; return the packets that came. */
+static uint32_t to_silence(struct script *t, uint8_t opcode, uint32_t len)
+{
+	struct wr wr = { .opcode = opcode, .raddr = 0x1000, .rkey = 7 };
+	uint32_t before = t->peer.nin;
+
+	wr_sge(&wr, t->buf, len, t->key);
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+	return t->peer.nin - before;
+}
+
+static struct script *silent(bool remote)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 2, 2 };
+	struct script *t = script_new(NULL, 100, 200);
+
+	if (remote) {
+		/* The peer's address is not announced. */
+		switch_port_set_promisc(t->peer.port, true);
+		memcpy(t->c.qp.path.dmac, mac, sizeof(mac));
+	}
+	t->c.qp.mtu_code = ORNIC_MTU_256;
+	t->buf = dut_buf(t->c.d, BYTES);
+	t->key = dut_key(t->c.d, NULL, t->buf, BYTES, ORNIC_ACCESS_LOCAL_WRITE);
+	return t;
+}
+
+/* Without an ACK, the window is filled and not exceeded. */
+static void test_full(void **state)
+{
+	struct script *t = silent(true);
+	void *script = t;
+
+	(void)state;
+	assert_int_equal(to_silence(t, ORNIC_WR_RDMA_WRITE, 256), 1);
+	t->c.qp.rate.most = 0;		/* one PSN per packet */
+	assert_int_equal(to_silence(t, ORNIC_WR_RDMA_WRITE, 200 * 256), 128 - 1);
+	script_teardown(&script);
+}
+
+/* Half of the PSNs may be in flight, except one: then old and new ones differ (IBTA 9.7.2). */
+static void test_psns(void **state)
+{
+	struct script *t = silent(false);
+	struct requester *r = &t->c.qp.req;
+	void *script = t;
+
+	(void)state;
+	r->una -= (1 << 23) - 2;
+	assert_int_equal(to_silence(t, ORNIC_WR_RDMA_READ, 8), 1);
+	assert_int_equal(to_silence(t, ORNIC_WR_RDMA_READ, 8), 0);
+	r->una++;
+	engine_activate(&t->w.e, &t->c.qp);
+	world_run(&t->w);
+	assert_int_equal(t->peer.nin, 2);
+	script_teardown(&script);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, ends_teardown)
 
 int main(void)
@@ -148,6 +208,8 @@ int main(void)
 		TEST(test_static_rate),
 		TEST(test_congested),
 		TEST(test_deadline),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_psns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
