@@ -73,7 +73,7 @@ static inline void ring_quiet(struct ornic_rec *rec, uint32_t cons)
  * @whole:	EQ: compare all of @fired; CQ: only its sn (ORN-RNG-9, 27)
  * @solicited:	index past the last solicited or error entry
  * @any_solicited: @solicited is at most a ring's length old
- * @hit:	an entry qualifies for @seen, and the word has not fired
+ * @hit:	an entry qualifies for @seen
  * @since:	first index that @seen asked for
  * @looked:	producer index at the last ring_arm_due()
  */
@@ -157,7 +157,6 @@ static inline bool ring_arm_due(struct ring_arm *a, uint32_t word, uint32_t prod
 static inline void ring_arm_fired(struct ring_arm *a)
 {
 	a->fired = a->seen;
-	a->hit = false;
 }
 
 /* ring_arm_solicited() - note that the entry at @index is solicited or an error */
