@@ -734,6 +734,39 @@ static void test_init_refuses(void **state)
 	assert_int_equal(cq_init(&cq), ORNIC_ST_BAD_PARAM);
 }
 
+/* The state of an arm word by itself: an event stays due until it is sent, whatever is written. */
+static void test_arm_state(void **state)
+{
+	const uint32_t word = 997 | 1u << ORNIC_ARM_SN_SHIFT, any = ORNIC_ARM_ANY;
+	const uint32_t solicited = word | ORNIC_ARM_SOLICITED << ORNIC_ARM_TYPE_SHIFT;
+	struct ring_arm a = { .looked = 1000 };
+
+	(void)state;
+	assert_false(ring_arm_due(&a, solicited, 1000, LOG));
+	assert_int_equal(a.since, 997);
+	ring_arm_solicited(&a, 1000);
+	for (uint32_t prod = 1001; prod < 1004; prod++)
+		assert_true(ring_arm_due(&a, solicited, prod, LOG));
+	ring_arm_fired(&a);
+	assert_false(ring_arm_due(&a, solicited, 1004, LOG));
+	/* a solicited entry counts until a ring's length of others is behind it */
+	ring_arm_due(&a, solicited, 1001 + ENTRIES, LOG);
+	assert_true(a.any_solicited);
+	ring_arm_due(&a, solicited, 1002 + ENTRIES, LOG);
+	assert_false(a.any_solicited);
+	/* a resize changes all indices, and nothing else of the word */
+	a = (struct ring_arm) {
+		.seen = 5 | any << ORNIC_ARM_TYPE_SHIFT, .fired = 77, .solicited = 1000,
+		.since = 900, .looked = 800,
+	};
+	ring_arm_shift(&a, 6);
+	assert_int_equal(a.seen, ORNIC_ARM_INDEX_MASK | any << ORNIC_ARM_TYPE_SHIFT);
+	assert_int_equal(a.fired, 77);
+	assert_int_equal(a.solicited, 994);
+	assert_int_equal(a.since, 894);
+	assert_int_equal(a.looked, 794);
+}
+
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -774,6 +807,7 @@ int main(void)
 		TEST(test_moderation_of_solicited),
 		TEST(test_moderation_overtaken_by_poll),
 		TEST(test_init_refuses),
+		cmocka_unit_test(test_arm_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
