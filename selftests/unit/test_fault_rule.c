@@ -385,6 +385,39 @@ static void test_longest(void **state)
 	bad(text, "longer than 255 ");
 }
 
+/*
+ * A fault of a device waits for a packet if the rule has any condition on packets; "count", "seed"
+ * and the queue pair that fails are none. Faults of completions and commands know no packets.
+ */
+static void test_of_packets(void **state)
+{
+	static const char * const conditions[] = {
+		"dir=tx", "packet=roce", "opcode=ACK", "dqp=5", "sqp=5", "psn=5", "size=100",
+		"nth=2", "every=2", "after=2", "p=0.5",
+	};
+	static const char * const without[] = {
+		"fatal device=a", "fatal device=a qp=5 seed=1", "qp-error device=a qp=5",
+		"flap device=a for=1ms", "cqe nth=2 status=WR_FLUSH_ERR", "admin opcode=NOP nth=2 timeout",
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+		struct fault_rule r;
+
+		snprintf(text, sizeof(text), "fatal device=a %s", conditions[i]);
+		r = good(text);
+		if (!rule_of_packets(&r))
+			fail_msg("%s waits for no packet", text);
+	}
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		struct fault_rule r = good(without[i]);
+
+		if (rule_of_packets(&r))
+			fail_msg("%s waits for a packet", without[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_known_numbers),
 		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_of_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
