@@ -449,7 +449,8 @@ static void test_batch(void **state)
 		host_submit(&p->host, &cmd);
 	for (int i = 1; i <= 3; i++) {
 		function_work(p->f);
-		assert_int_equal(inproc_counter(p, CNT_admin_commands) - before, i < 3 ? i * 8 : 20);
+		assert_int_equal(inproc_counter(p, CNT_admin_commands) - before,
+				 i < 3 ? i * 8 : 20);
 		assert_int_equal(function_busy(p->f), i < 3);
 	}
 }

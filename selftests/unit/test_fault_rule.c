@@ -397,7 +397,8 @@ static void test_of_packets(void **state)
 	};
 	static const char * const without[] = {
 		"fatal device=a", "fatal device=a qp=5 seed=1", "qp-error device=a qp=5",
-		"flap device=a for=1ms", "cqe nth=2 status=WR_FLUSH_ERR", "admin opcode=NOP nth=2 timeout",
+		"flap device=a for=1ms", "cqe nth=2 status=WR_FLUSH_ERR",
+		"admin opcode=NOP nth=2 timeout",
 	};
 	char text[64];
 

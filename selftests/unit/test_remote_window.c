@@ -139,7 +139,7 @@ static void test_deadline(void **state)
 	}
 }
 
-/* Send a WRITE or READ of @len bytes to a peer that does not answer; return the packets that came. */
+/* Send a WRITE or READ to a peer that does not answer. Return: number of packets that came. */
 static uint32_t to_silence(struct script *t, uint8_t opcode, uint32_t len)
 {
 	struct wr wr = { .opcode = opcode, .raddr = 0x1000, .rkey = 7 };

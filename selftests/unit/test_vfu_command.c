@@ -980,10 +980,7 @@ static void test_few_operations(void **state)
 	expect_seen("D");
 }
 
-/*
- * Numbers of QEMU's docs/interop/vfio-user.rst and of Linux's <linux/vfio.h>, and the limits of this
- * server
- */
+/* Numbers of QEMU's docs/interop/vfio-user.rst and of <linux/vfio.h>, and limits of this server */
 static void test_protocol(void **state)
 {
 	static const struct number numbers[] = {
