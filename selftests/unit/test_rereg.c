@@ -153,6 +153,9 @@ static void test_access(void **state)
 		.mask = htole32(ORNIC_KEYM_ACCESS), .attr.access = htole32(RW),
 	};
 
+	m.attr.flags = 0x80;		/* not selected, so ignored (ORN-ADM-12) */
+	m.attr.length = htole64(LIMIT_REGION + 1);
+	m.attr.pd = htole32(77);
 	assert_int_equal(find(p, p->pd, key, IOVA, ORNIC_ACCESS_REMOTE_WRITE), -1);
 	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
 	assert_int_equal(find(p, p->pd, key, IOVA, ORNIC_ACCESS_REMOTE_WRITE), 0);
