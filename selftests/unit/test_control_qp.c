@@ -559,6 +559,32 @@ static void test_cc(void **state)
 	json_decref(r);
 }
 
+/* 1000 queue pairs are described and the others counted, as the manual says. */
+static void test_cc_many(void **state)
+{
+	struct fixture *f = *state;
+	struct table *qps = &f->p->f->dev.qps;
+	struct qp *many = calloc(1003, sizeof(*many));
+	json_t *r;
+
+	assert_non_null(many);
+	for (int i = 0; i < 1003; i++) {
+		many[i].dev = &f->p->f->dev;
+		many[i].cc.limiting = true;
+		assert_int_equal(table_add(qps, &many[i], &many[i].handle), 0);
+	}
+	TAILQ_INIT(&f->d.engine.devices);
+	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
+	r = call(f, "cc.show", json_object());
+	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	assert_int_equal(json_array_size(json_object_get(r, "qps")), 1000);
+	assert_int_equal(number(r, "more"), 3);
+	json_decref(r);
+	for (int i = 0; i < 1003; i++)
+		table_del(qps, many[i].handle);
+	free(many);
+}
+
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
@@ -567,6 +593,7 @@ int main(void)
 		WITH(test_fresh), WITH(test_connected), WITH(test_details), WITH(test_rate),
 		WITH(test_many), WITH(test_wrong),
 		WITH(test_counters), WITH(test_latency), WITH(test_cc),
+		WITH(test_cc_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
