@@ -7,6 +7,9 @@
  * it has not consumed to the new ring. For a queue of a process, the provider
  * copies them and the driver only pins the new ring. A queue of the kernel is
  * polled and armed in the old ring until the command has completed.
+ *
+ * Rings are allocated and freed without the mutex of the CQ, because the destruction of a queue
+ * pair takes it under odev->numbers.
  */
 #include <linux/bits.h>
 #include <linux/log2.h>
@@ -68,8 +71,10 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 	if (memchr_inv(req.reserved, 0, sizeof(req.reserved)))
 		return -EOPNOTSUPP;
 	ret = ornic_ib_cq_user_ring(dev, &ring, req.buf_addr, req.log_entries, entries, NULL);
-	if (!ret)
-		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
+	if (ret)
+		goto out;
+	mutex_lock(&cq->mutex);
+	ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		swap(cq->ubuf, ring.ubuf);
 		swap(cq->urec, ring.urec);
@@ -78,6 +83,8 @@ static int ornic_cq_resize_user(struct ornic_ib_dev *dev, struct ornic_ib_cq *cq
 		resp.producer = le32_to_cpu(at.producer);
 		resp.consumer = le32_to_cpu(at.consumer);
 	}
+	mutex_unlock(&cq->mutex);
+out:
 	ornic_ib_ring_free(dev, &ring);
 	return ret ? ret : ib_respond_udata(udata, resp);
 }
@@ -122,8 +129,10 @@ static int ornic_cq_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *
 	int ret;
 
 	ret = ornic_ib_ring_alloc(dev, &ring);
-	if (!ret)
-		ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
+	if (ret)
+		goto out;
+	mutex_lock(&cq->mutex);
+	ret = ornic_cq_resize_in_device(dev, cq, &ring, &at);
 	if (!ret) {
 		spin_lock_irqsave(&cq->lock, flags);
 		ret = ornic_switch_kernel(dev, cq, &ring, le32_to_cpu(at.producer),
@@ -132,6 +141,8 @@ static int ornic_cq_resize_kernel(struct ornic_ib_dev *dev, struct ornic_ib_cq *
 	}
 	if (!ret)
 		cq->ibcq.cqe = BIT(cq->log_entries);
+	mutex_unlock(&cq->mutex);
+out:
 	ornic_ib_ring_free(dev, &ring);
 	return ret;
 }
@@ -140,15 +151,10 @@ int ornic_ib_resize_cq(struct ib_cq *ibcq, unsigned int entries, struct ib_udata
 {
 	struct ornic_ib_dev *dev = to_oib(ibcq->device);
 	struct ornic_ib_cq *cq = to_ocq(ibcq);
-	int ret;
 
 	if (!entries || entries > dev->lim.max_cqe)
 		return -EINVAL;
-	mutex_lock(&cq->mutex);
 	if (udata)
-		ret = ornic_cq_resize_user(dev, cq, entries, udata);
-	else
-		ret = ornic_cq_resize_kernel(dev, cq, entries);
-	mutex_unlock(&cq->mutex);
-	return ret;
+		return ornic_cq_resize_user(dev, cq, entries, udata);
+	return ornic_cq_resize_kernel(dev, cq, entries);
 }

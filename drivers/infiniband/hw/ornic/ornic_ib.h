@@ -12,7 +12,8 @@
  *			the key is created or destroyed; process context
  *	odev->numbers	tables of objects by number, see core.h; process context
  *	qp->mutex	one modify at a time; process context
- *	cq->mutex	one command for a CQ at a time; process context
+ *	cq->mutex	one command for a CQ at a time, or the dropping of its entries; no
+ *			allocation under it does I/O, as under odev->numbers; process context
  *	srq->modify	one modify at a time; process context
  *	pd->windows_lock	memory windows of a domain; process context
  *	cq->comp_lock	held while the completion handler of the consumer runs
