@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG	8
 /* Bytes of a reason why an address cannot be used */
 #define WHY_BYTES	64
 
@@ -121,7 +120,7 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 	err = unix_take_name(fd, addr, type, why);
 	if (err)
 		return unix_failed(addr, fd, err, why);
-	if (type == SOCK_STREAM && listen(fd, LISTEN_BACKLOG) < 0) {
+	if (type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0) {
 		err = -errno;
 		unlink(addr->sun_path);
 		return unix_failed(addr, fd, err, NULL);
