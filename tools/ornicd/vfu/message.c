@@ -372,9 +372,9 @@ static void conn_ready(void *arg, uint32_t events)
 	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
 		end = conn_receive(c);
 	/*
-	 * Handle requests that came before the end of file, and send their error replies. If room
-	 * for replies ran out but all of them were sent, continue at once: EPOLLOUT is not awaited
-	 * then, so no event would wake us.
+	 * Handle all requests in the buffer, also if the client then ended or sent descriptors that
+	 * it may not send, and send the replies. If room for replies ran out but all of them were
+	 * sent, continue at once: EPOLLOUT is not awaited then, so no event would wake us.
 	 */
 	do {
 		ret = conn_process(c);
