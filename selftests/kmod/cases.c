@@ -461,7 +461,7 @@ static bool run_case(int i, struct sockaddr *addr)
 	return ok;
 }
 
-/* Run @only, or all cases, and print the results to the kernel log in the Test Anything Protocol. */
+/* Run @only, or all cases if it is empty. Print the results in the Test Anything Protocol. */
 void ktest_cases(struct sockaddr *addr, const char *only)
 {
 	int i;

@@ -3,8 +3,8 @@
  * Keep injected failures out of register_irq_proc(), which request_irq() calls.
  *
  * It ignores that a file of /proc/irq cannot be created (6.12), and the kernel warns of the missing
- * file when the interrupt is freed. fail_nth is the task's own plan for failures, which the kernel
- * asks first: all of its allocations before this one succeed.
+ * file when the interrupt is freed. A task with fail_nth set fails only its allocation of this
+ * number, whatever the settings in debugfs are. INT_MAX is never reached.
  */
 #include <linux/kprobes.h>
 #include <linux/limits.h>

@@ -4,6 +4,7 @@
  * in flight.
  */
 #include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/log2.h>
 
 #include "ktest.h"
@@ -153,7 +154,7 @@ static void flushed(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-/* Let the device write completions of a queue pair, and reset it. */
+/* Let the device write completions of a queue pair, and reset it. Report how long that took. */
 static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
 {
 	static struct ib_cqe cqe = { .done = flushed };
@@ -161,6 +162,8 @@ static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
 		.qp_state = IB_QPS_INIT, .port_num = conn->id->port_num, .qkey = 1,
 	};
 	struct ib_recv_wr wr = { .wr_cqe = &cqe };
+	ktime_t begin;
+	bool ok;
 	int i;
 
 	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
@@ -172,8 +175,12 @@ static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
 	attr.qp_state = IB_QPS_ERR;
 	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE)))
 		return false;
+	msleep(20);	/* the device writes them after the command */
 	attr.qp_state = IB_QPS_RESET;
-	return !FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE));
+	begin = ktime_get();
+	ok = !FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE));
+	pr_info("ornic_ktest: # reset took %lld ms\n", ktime_ms_delta(ktime_get(), begin));
+	return ok;
 }
 
 /*
