@@ -932,28 +932,6 @@ static void test_interface_below_limit(void **state)
 	assert_int_equal(c->interfaces, 3);
 }
 
-/* A daemon that was started without stdin gets this number for its first file. */
-static void test_descriptor_zero(void **state)
-{
-	struct fixture *f = *state;
-	int kept = dup(STDIN_FILENO);
-	uint8_t payload[4] = "x";
-	uint32_t keep;
-
-	assert_true(kept > STDIN_FILENO);
-	close(STDIN_FILENO);
-	errno = EIO;
-	start(f, "");
-	assert_int_equal(fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE, O_WRONLY);
-	send_roce(f, payload, sizeof(payload));
-	capture_stop(&f->cs, TAILQ_FIRST(&f->cs.list));
-	wait_reaped(f);
-	dup2(kept, STDIN_FILENO);
-	close(kept);
-	read_file(f);
-	assert_int_equal(count_frames(f, &keep), 2);
-}
-
 /* Limit the size of files that this process writes. Return: the limit before, for setrlimit(). */
 static struct rlimit limit_files(rlim_t bytes)
 {
@@ -1350,7 +1328,6 @@ int main(void)
 		TEST(test_limit_of_later_ports),
 		TEST(test_limit_at_interface),
 		TEST(test_interface_below_limit),
-		TEST(test_descriptor_zero),
 		TEST(test_disk_full),
 		TEST(test_last_failures),
 		TEST(test_file_exists),

@@ -30,6 +30,7 @@
 #include "lib/folder.h"
 #include "lib/inproc.h"
 #include "lib/locks.h"
+#include "lib/numbers.h"
 #include "lib/peer.h"
 
 #include "engine/mr.h"
@@ -701,21 +702,15 @@ static int files_teardown(void **state)
 	return 0;
 }
 
-/* A daemon that was started without stdin gets this number for its first file. */
-static void test_descriptor_zero(void **state)
+/* How many files of a client are synchronised at once, and how many lost ones are remembered */
+static void test_numbers(void **state)
 {
-	struct syncer s;
-	int kept = dup(STDIN_FILENO);
+	static const struct number numbers[] = {
+		NUMBER(SYNCER_THREADS, 4), NUMBER(DURABLE_LOST_MAX, 64),
+	};
 
 	(void)state;
-	assert_true(kept > STDIN_FILENO);
-	close(STDIN_FILENO);
-	assert_int_equal(syncer_init(&s, slow_sync), 0);
-	assert_int_equal(s.fd, STDIN_FILENO);
-	assert_ptr_equal(s.done.tqh_last, &s.done.tqh_first);
-	syncer_fini(&s);
-	dup2(kept, STDIN_FILENO);
-	close(kept);
+	NUMBERS_CHECK(numbers);
 }
 
 static void reap(struct syncer *s)
@@ -1096,7 +1091,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
 		T(test_two), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_descriptor_zero), T(test_end), T(test_block),
+		cmocka_unit_test(test_numbers), T(test_end), T(test_block),
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),

@@ -105,6 +105,21 @@ static void test_reset(void **state)
 	conn_expect(&t->c, &t->c.hrcq, 0, ORNIC_WC_RECV, 0);
 }
 
+/* A modify from INIT to INIT leaves what the queue pair expects from its peer. */
+static void test_init_again(void **state)
+{
+	struct script *t = *state;
+	struct qp *qp = &t->c.qp;
+
+	qp_set_state(qp, ORNIC_QPS_RESET);
+	qp_set_state(qp, ORNIC_QPS_INIT);
+	qp->resp.epsn = 77;
+	qp_set_state(qp, ORNIC_QPS_INIT);
+	assert_int_equal(qp->resp.epsn, 77);
+	qp_set_state(qp, ORNIC_QPS_RTR);
+	assert_int_equal(qp->resp.epsn, qp->rq_psn);
+}
+
 /*
  * ORN-QP-18, ORN-QP-19, ORN-QP-7: both queues, in order, more than a turn's worth, for any
  * contents
@@ -754,7 +769,7 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_reset), T(test_flush), T(test_flush_partial), T(test_doorbells),
+		T(test_reset), T(test_init_again), T(test_flush), T(test_flush_partial), T(test_doorbells),
 		cmocka_unit_test(test_index), T(test_rq_index), T(test_index_in_error),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_rq_unreachable),
 		T(test_full_ring), T(test_cq_overflow), T(test_event_once), T(test_frame_size),
