@@ -86,7 +86,6 @@ static void test_send(void **state)
 	}
 }
 
-/* ORN-RQ-8 */
 /* Expect the completion of a send request, which says how many bytes were read from the peer. */
 static void sent(struct ends *t, uint32_t index, uint8_t opcode, uint32_t byte_len)
 {
@@ -99,6 +98,7 @@ static void sent(struct ends *t, uint32_t index, uint8_t opcode, uint32_t byte_l
 	assert_int_equal(le32toh(cqe.byte_len), byte_len);
 }
 
+/* ORN-RQ-8 */
 static void test_write(void **state)
 {
 	struct ends *t = *state;

@@ -267,31 +267,41 @@ static void check_idle(struct fixture *f)
 	assert_in_range(f->count, 1, 1000);	/* one per ms, and more often with load */
 }
 
-/* Lines of the log */
-struct lines {
+/* Where the log goes while a test collects its lines; teardown() ends a collection, too. */
+static struct {
 	FILE *out;
 	int kept;
-};
+} lines = { .kept = -1 };
 
-static void lines_begin(struct lines *l)
+static void lines_begin(void)
 {
 	log_setup(LOG_INFO, false);
-	l->out = tmpfile();
-	assert_non_null(l->out);
-	l->kept = dup(STDERR_FILENO);
-	dup2(fileno(l->out), STDERR_FILENO);
+	lines.out = tmpfile();
+	assert_non_null(lines.out);
+	lines.kept = dup(STDERR_FILENO);
+	dup2(fileno(lines.out), STDERR_FILENO);
 }
 
-static void lines_end(struct lines *l, const char *want)
+/* Write to stderr again. Return: number of bytes in @got, whose size is @room. */
+static size_t lines_collect(char *got, size_t room)
+{
+	size_t n;
+
+	log_setup(LOG_ERR, false);
+	dup2(lines.kept, STDERR_FILENO);
+	close(lines.kept);
+	lines.kept = -1;
+	rewind(lines.out);
+	n = fread(got, 1, room, lines.out);
+	fclose(lines.out);
+	return n;
+}
+
+static void lines_end(const char *want)
 {
 	char got[1024];
 
-	log_setup(LOG_ERR, false);
-	dup2(l->kept, STDERR_FILENO);
-	close(l->kept);
-	rewind(l->out);
-	got[fread(got, 1, sizeof(got) - 1, l->out)] = '\0';
-	fclose(l->out);
+	got[lines_collect(got, sizeof(got) - 1)] = '\0';
 	assert_string_equal(got, want);
 }
 
@@ -329,7 +339,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+	char byte;
 
+	if (lines.kept >= 0)
+		lines_collect(&byte, 1);
 	uplink_close(f->up[0]);
 	uplink_close(f->up[1]);
 	for (int fd = 0; fd < FDS; fd++)
@@ -1254,7 +1267,6 @@ static void test_tap_deleted(void **state)
 {
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
-	struct lines lines;
 
 	netns_enter();
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
@@ -1264,11 +1276,11 @@ static void test_tap_deleted(void **state)
 	check_idle(f);
 	set_up(spec.ifname, true);
 	assert_true(uplink_is_up(f->up[0]));
-	lines_begin(&lines);
+	lines_begin();
 	delete_interface(spec.ifname);
 	assert_false(uplink_is_up(f->up[0]));
 	check_gone(f);
-	lines_end(&lines, GONE("t", "tap"));
+	lines_end(GONE("t", "tap"));
 }
 
 /* The interface goes down, loses its carrier, and is deleted. */
@@ -1277,25 +1289,24 @@ static void test_packet_deleted(void **state)
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
 	int tap = private_tap(spec.ifname, 1500);
-	struct lines lines;
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	wait_for(f, is_up);
-	lines_begin(&lines);
+	lines_begin();
 	set_up(spec.ifname, false);
 	assert_false(uplink_is_up(f->up[0]));
 	check_idle(f);
-	lines_end(&lines, "ornicd: p: its network interface is down\n");
+	lines_end("ornicd: p: its network interface is down\n");
 	set_up(spec.ifname, true);
 	wait_for(f, is_up);
 	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 0 }), 0);
 	wait_for(f, is_down);
 	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 1 }), 0);
 	wait_for(f, is_up);
-	lines_begin(&lines);
+	lines_begin();
 	close(tap);
 	check_gone(f);
-	lines_end(&lines, GONE("p", "packet"));
+	lines_end(GONE("p", "packet"));
 }
 
 /* An interface that is down is deleted without notification; the next frame discovers it. */
@@ -1304,24 +1315,23 @@ static void test_packet_deleted_while_down(void **state)
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
 	int tap = private_tap(spec.ifname, 1500);
-	struct lines lines;
 	uint8_t bytes[60];
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	set_up(spec.ifname, false);
 	check_idle(f);
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
-	lines_begin(&lines);
+	lines_begin();
 	send_plain(f, bytes, sizeof(bytes));
-	lines_end(&lines, "");
+	lines_end("");
 	close(tap);
-	lines_begin(&lines);
+	lines_begin();
 	send_plain(f, bytes, sizeof(bytes));
-	lines_end(&lines, GONE("p", "packet"));
+	lines_end(GONE("p", "packet"));
 	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
-	lines_begin(&lines);
+	lines_begin();
 	check_gone(f);
-	lines_end(&lines, "");
+	lines_end("");
 }
 
 /* One frame of a message is too long for the interface: the other one arrives. */
@@ -1900,10 +1910,9 @@ static void test_stream_log(void **state)
 	struct fixture *f = *state;
 	uint8_t bytes[64];
 	char want[512];
-	struct lines lines;
 	int fd;
 
-	lines_begin(&lines);
+	lines_begin();
 	fd = open_stream(f);
 	stream_bytes(bytes, 60, 1);
 	for (int i = 0; i < 3; i++) {
@@ -1924,7 +1933,7 @@ static void test_stream_log(void **state)
 		 "ornicd: s: peer on %1$s disconnected\n"
 		 "ornicd: s: peer on %1$s connected\n"
 		 "ornicd: s: peer on %1$s disconnected: Connection reset by peer\n", f->path[0]);
-	lines_end(&lines, want);
+	lines_end(want);
 }
 
 /* A client waits for its server, and reconnects to it. */
