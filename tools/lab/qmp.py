@@ -57,6 +57,15 @@ class Monitor:
             if "return" in answer:
                 return answer["return"]
 
+    def wait_listening(self, patience):
+        """Wait until QEMU listens at the sockets of its network backends. It crashes (seen on 11.1) if the guest sends a frame
+        before, because such a backend has no connection yet and does not say so."""
+        end = time.monotonic() + patience
+        while "initializing" in self("human-monitor-command", **{"command-line": "info network"}):
+            if time.monotonic() > end:
+                raise LabError("%s: QEMU does not listen at its network sockets after %g s" % (self.vm.name, patience))
+            time.sleep(GLANCE)
+
     def migrate(self, command, path, patience):
         """Write ("migrate") or read ("migrate-incoming") the state of the VM in a file, with memory at fixed places of it."""
         self("migrate-set-capabilities", capabilities=[{"capability": "mapped-ram", "state": True}])

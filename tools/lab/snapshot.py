@@ -105,6 +105,7 @@ def load(machine, patience):
     guest to see a device."""
     with Monitor(machine, PATIENCE) as monitor:
         saved = machine.record["snapshot"]
+        monitor.wait_listening(PATIENCE)
         try:
             monitor.migrate("migrate-incoming", os.path.join(saved, STATE), PATIENCE)
         except LabError as e:
