@@ -8,6 +8,8 @@ of several lines has a - or + for each:
     -	while (!l->stopped) {
     +	while (l->stopped != 1) {
     = Why no caller and no peer can see the difference.
+
+If several lines of the function have the text, the reason is checked for each of them and begins with their number, "2 lines: ".
 """
 
 

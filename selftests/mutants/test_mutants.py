@@ -9,6 +9,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -284,15 +285,17 @@ class Sampling(Folder):
             equivalent.read(os.path.join(self.folder, "list"))
 
     def test_reviewed_lines_exist(self):
-        stale = []
-        for path, function, before, _ in equivalent.read(os.path.join(HERE, "equivalent.txt")):
+        wrong = []
+        for (path, function, before, _), reason in equivalent.read(os.path.join(HERE, "equivalent.txt")).items():
             with open(os.path.join(TOP, path), encoding="utf-8") as f:
                 source = Source(path, f.read())
             rows = before.count("\n") + 1
-            if not any(equivalent.text_of("\n".join(source.lines[n - 1:n - 1 + rows])) == before and source.function(n) == function
-                       for n in range(1, len(source.lines) + 1)):
-                stale.append("%s %s: %s" % (path, function, before))
-        self.assertEqual(stale, [])
+            count = sum(equivalent.text_of("\n".join(source.lines[n - 1:n - 1 + rows])) == before and source.function(n) == function
+                        for n in range(1, len(source.lines) + 1))
+            said = re.match(r"(\d+) lines: ", reason)
+            if count != (int(said.group(1)) if said else 1):
+                wrong.append("%s %s: %s: %d lines" % (path, function, before, count))
+        self.assertEqual(wrong, [])
 
 
 class Trials(Folder):
