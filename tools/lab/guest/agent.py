@@ -67,12 +67,12 @@ class Port:
             signal.sigtimedwait([signal.SIGIO], 2)
 
     def check_host(self):
-        """Raise Gone unless a host connects within a second. virtio_console (6.12) passes data at once and defers the news that a
-        host closed the port or opened it. If another host opens a port soon after the last one closed it, the close may thus be
-        seen when the new host's command runs already."""
+        """Raise Gone unless a host connects within some seconds. virtio_console (6.12) passes data at once and defers the news that
+        a host closed the port or opened it to a work item, which a busy guest may execute late. If another host opens a port soon
+        after the last one closed it, the close may thus be seen when the new host's command runs already."""
         poll = select.poll()
         poll.register(self.fd, 0)           # POLLHUP: no host
-        for _ in range(50):
+        for _ in range(250):
             if not poll.poll(0):
                 return
             time.sleep(0.02)
@@ -261,7 +261,8 @@ def serve(port):
         status = pump(port, command, request.get("timeout") or 0)
         if status == EXIT_TIMEOUT:
             command.kill(signal.SIGKILL)
-    except BaseException:
+    except BaseException as e:
+        sys.stderr.write("lab agent: %s: killed %s\n" % (type(e).__name__, str(request["cmd"])[:60]))
         command.kill(signal.SIGKILL)
         raise
     finally:
