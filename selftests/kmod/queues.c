@@ -184,8 +184,8 @@ static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
 }
 
 /*
- * Reset a queue pair while its CQ is resized. With a slow driver the device has already switched:
- * completions of before the reset are in the new ring, and must not appear after it.
+ * Reset a queue pair while its CQ is resized. With a slow driver the device has switched already,
+ * so it writes the completions to the new ring. The reset has to drop them there.
  */
 bool ktest_case_resize_cq_reset(struct ktest_conn *conn)
 {

@@ -58,8 +58,8 @@ class Monitor:
                 return answer["return"]
 
     def wait_listening(self, patience):
-        """Wait until QEMU listens at the sockets of its network backends. It crashes (seen on 11.1) if the guest sends a frame
-        before, because such a backend has no connection yet and does not say so."""
+        """Wait until QEMU listens at the sockets of its network backends. If the guest sends a frame before, QEMU crashes (11.1):
+        the backend has no channel yet, but its link is up."""
         end = time.monotonic() + patience
         while "initializing" in self("human-monitor-command", **{"command-line": "info network"}):
             if time.monotonic() > end:

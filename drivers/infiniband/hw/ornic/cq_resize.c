@@ -8,8 +8,8 @@
  * copies them and the driver only pins the new ring. A queue of the kernel is
  * polled and armed in the old ring until the command has completed.
  *
- * Rings are allocated and freed without the mutex of the CQ, because the destruction of a queue
- * pair takes it under odev->numbers.
+ * Rings are allocated before the mutex of the CQ is taken: such an allocation may do I/O, and the
+ * destruction of a queue pair waits for the mutex under odev->numbers (core.h).
  */
 #include <linux/bits.h>
 #include <linux/log2.h>
