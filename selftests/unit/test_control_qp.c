@@ -527,6 +527,18 @@ static void test_latency(void **state)
 	/* the function continues with it on */
 }
 
+/* Return the result of cc.show. The daemon's engine is not the function's engine here. */
+static json_t *show_cc(struct fixture *f)
+{
+	json_t *r;
+
+	TAILQ_INIT(&f->d.engine.devices);
+	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
+	r = call(f, "cc.show", json_object());
+	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	return r;
+}
+
 /* List the queue pairs that congestion control limits, with the numbers of each. */
 static void test_cc(void **state)
 {
@@ -542,11 +554,7 @@ static void test_cc(void **state)
 	held->cc.rate = 5000;
 	held->cc.target = 7000;
 	held->cc.alpha = CC_ONE / 4;
-	/* the daemon's engine is not the function's engine here */
-	TAILQ_INIT(&f->d.engine.devices);
-	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
-	r = call(f, "cc.show", json_object());
-	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	r = show_cc(f);
 	assert_int_equal(json_array_size(json_object_get(r, "qps")), 1);
 	assert_int_equal(number(r, "more"), 0);
 	o = json_array_get(json_object_get(r, "qps"), 0);
@@ -573,10 +581,7 @@ static void test_cc_many(void **state)
 		many[i].cc.limiting = true;
 		assert_int_equal(table_add(qps, &many[i], &many[i].handle), 0);
 	}
-	TAILQ_INIT(&f->d.engine.devices);
-	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
-	r = call(f, "cc.show", json_object());
-	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	r = show_cc(f);
 	assert_int_equal(json_array_size(json_object_get(r, "qps")), 1000);
 	assert_int_equal(number(r, "more"), 3);
 	json_decref(r);

@@ -284,19 +284,28 @@ static void test_sleep(void **state)
 	assert_int_equal(t->a.sq.rang, 2);	/* crossing test: the second rings nothing */
 }
 
+/* Set up an engine that watches rings for @spin_ns, and let it watch one after a WRITE, *@wr. */
+static struct ends *watched(void **state, uint64_t spin_ns, struct wr *wr)
+{
+	struct ends *t;
+
+	setup_spin(state, spin_ns);
+	t = *state;
+	*wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
+	conn_send(&t->a, wr);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(engine_turn(&t->w.e), 0);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	return t;
+}
+
 /* While a ring is watched, posts are seen without doorbells; the watch has a time limit. */
 static void test_watch(void **state)
 {
 	struct ends *t;
 	struct wr wr;
 
-	setup_spin(state, 1000);
-	t = *state;
-	wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
-	conn_send(&t->a, &wr);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(engine_turn(&t->w.e), 0);
-	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	t = watched(state, 1000, &wr);
 	conn_write_wr(&t->a, &wr);
 	conn_rec(&t->a, &t->a.sq)->host_index = htole32(2);
 	t->a.sq.index = 2;
@@ -462,13 +471,7 @@ static void test_watch_stopped(void **state)
 	struct ends *t;
 	struct wr wr;
 
-	setup_spin(state, 1000000000);
-	t = *state;
-	wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
-	conn_send(&t->a, &wr);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(engine_turn(&t->w.e), 0);
-	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_WRITE, 0);
+	t = watched(state, 1000000000, &wr);
 	assert_int_equal(t->a.qp.sched, QP_WATCHED);
 	t->a.d->dev.running = false;
 	t->b.d->dev.running = false;

@@ -445,6 +445,22 @@ static void test_corrupt(void **state)
 	}
 }
 
+/* Let a frame other than RoCEv2 enter the switch at @port. */
+static void send_frame(struct fix *t, struct switch_port *port, uint8_t *frame, uint32_t len)
+{
+	struct packet *p = packet_get(&t->w.e.pool);
+
+	assert_non_null(p);
+	p->kind = PACKET_ETHERNET;
+	memcpy(p->dmac, frame, 6);
+	memcpy(p->smac, frame + 6, 6);
+	p->len = len;
+	p->nseg = 1;
+	p->seg[0] = (struct seg) { frame, len };
+	switch_send(port, p);
+	engine_drain(&t->w.e);
+}
+
 static void copy_frame(void *arg, const struct packet *p)
 {
 	assert_int_equal(p->len, 15);
@@ -467,17 +483,8 @@ static void test_corrupt_ethernet(void **state)
 	for (int i = 0; i < 2; i++)
 		switch_port_set_up(port[i], true);
 	for (int i = 0; i < 50; i++) {
-		struct packet *p = packet_get(&t->w.e.pool);
-
 		memset(got, 0, sizeof(got));
-		p->kind = PACKET_ETHERNET;
-		memcpy(p->dmac, frame, 6);
-		memcpy(p->smac, frame + 6, 6);
-		p->len = sizeof(frame);
-		p->nseg = 1;
-		p->seg[0] = (struct seg) { frame, sizeof(frame) };
-		switch_send(port[0], p);
-		engine_drain(&t->w.e);
+		send_frame(t, port[0], frame, sizeof(frame));
 		assert_memory_equal(got, frame, 14);
 		assert_int_not_equal(got[14], frame[14]);
 	}
@@ -844,7 +851,6 @@ static void test_gone(void **state)
 	static const struct switch_port_ops ops;
 	struct fix *t = *state;
 	struct switch_port *port = switch_port_add(t->w.e.sw, "lan", &ops, NULL);
-	struct packet *p = packet_get(&t->w.e.pool);
 	uint32_t id = rule(t, "reorder by=5 within=1s opcode=WRITE_LAST");
 	static uint8_t frame[60] = { 2, 0, 0, 0, 0, 1, 2, 9, 9, 9, 9, 9, 8, 0 };
 
@@ -857,14 +863,7 @@ static void test_gone(void **state)
 	assert_false(switch_is_faulty(t->w.e.sw));
 	id = rule(t, "delay port=lan dir=rx packet=any by=1s");
 	switch_port_set_up(port, true);
-	p->kind = PACKET_ETHERNET;
-	memcpy(p->dmac, frame, 6);
-	memcpy(p->smac, frame + 6, 6);
-	p->len = sizeof(frame);
-	p->nseg = 1;
-	p->seg[0] = (struct seg) { frame, sizeof(frame) };
-	switch_send(port, p);
-	engine_drain(&t->w.e);
+	send_frame(t, port, frame, sizeof(frame));
 	expect(t, id, 1, 1);
 	watch(t);
 	switch_port_del(port);
