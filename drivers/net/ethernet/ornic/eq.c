@@ -5,7 +5,8 @@
  *
  * The interrupt handler processes at most ORNIC_EQ_BUDGET events. If more are left,
  * the interrupt's thread processes them in batches of the same size, and sleeps after
- * each ring of events, so that no device can occupy a CPU forever.
+ * each ring of events, so that no device can occupy a CPU forever. The handler leaves all
+ * events to it until the queue was found empty.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -152,13 +153,19 @@ static bool ornic_eq_consume(struct ornic_eq *eq)
 static irqreturn_t ornic_eq_interrupt(int irq, void *data)
 {
 	struct ornic_eq *eq = data;
-	bool more;
+	bool wake;
 
 	spin_lock(&eq->lock);
 	ornic_arm_event(&eq->arm);	/* one message per firing */
-	more = ornic_eq_consume(eq);
+	/*
+	 * The thread arms after each batch (ORN-RNG-34), and the device may fire at once. If the
+	 * handler took those events, it would run again and again, and nothing else on this CPU.
+	 */
+	wake = !eq->threaded && ornic_eq_consume(eq);
+	if (wake)
+		eq->threaded = true;
 	spin_unlock(&eq->lock);
-	return more ? IRQ_WAKE_THREAD : IRQ_HANDLED;
+	return wake ? IRQ_WAKE_THREAD : IRQ_HANDLED;
 }
 
 /* Return: true if there is an event or the queue has to be armed. */
@@ -182,6 +189,8 @@ static bool ornic_eq_drain(struct ornic_eq *eq)
 		local_bh_disable();	/* completion handlers raise soft interrupts */
 		spin_lock_irq(&eq->lock);
 		more = ornic_eq_pending(eq) && ornic_eq_consume(eq);
+		if (!more)
+			eq->threaded = false;
 		spin_unlock_irq(&eq->lock);
 		local_bh_enable();
 		cond_resched();
@@ -200,8 +209,13 @@ static irqreturn_t ornic_eq_thread(int irq, void *data)
 /* Process all events that were in the queue at the call. */
 static void ornic_eq_clear(struct ornic_eq *eq)
 {
-	if (ornic_eq_drain(eq))
-		irq_wake_thread(eq->irq, eq);	/* the device keeps writing: do not wait for it */
+	if (!ornic_eq_drain(eq))
+		return;
+	/* The device keeps writing: do not wait for it. */
+	spin_lock_irq(&eq->lock);
+	eq->threaded = true;
+	spin_unlock_irq(&eq->lock);
+	irq_wake_thread(eq->irq, eq);
 }
 
 /**
@@ -343,6 +357,7 @@ int ornic_eq_start(struct ornic_core *core, u32 vector, u8 log_entries, u64 clas
 	if (err)
 		return err;
 	eq->next = 0;
+	eq->threaded = false;
 	ornic_arm_init(&eq->arm);
 	err = ornic_eq_create(eq, classes);
 	if (err)

@@ -96,9 +96,10 @@ static inline void *ornic_ring_at(const struct ornic_ring *ring, u32 index)
  * @vector: MSI-X vector, also the index in ornic_core.eqs
  * @irq: Linux interrupt number
  * @ring: entries and record
- * @lock: protects @next and @arm; held while completion handlers run
+ * @lock: protects @next, @arm and @threaded; held while completion handlers run
  * @next: consumer index
  * @arm: arming state
+ * @threaded: the interrupt's thread takes the events, not the interrupt handler
  * @name: name of the interrupt in /proc/interrupts
  */
 struct ornic_eq {
@@ -110,6 +111,7 @@ struct ornic_eq {
 	spinlock_t lock;	/* consuming and arming */
 	u32 next;
 	struct ornic_arm arm;
+	bool threaded;
 	char name[32];
 };
 
