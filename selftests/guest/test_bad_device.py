@@ -30,6 +30,16 @@ print("done", flush=True)
 input()
 """
 
+A_CLOCK = """
+from pyverbs.device import Context
+context = Context(name="ornic0")
+khz = context.query_device_ex().hca_core_clock
+first = context.query_rt_values_ex()[1]
+print("there", flush=True)
+input()
+print("%d ms" % ((context.query_rt_values_ex()[1] - first) // khz), flush=True)
+"""
+
 CGROUP = "/sys/fs/cgroup"
 REGION = 128 << 20                      # bytes, in pages of 4 KiB
 A_REGION = """
@@ -359,6 +369,18 @@ class Commands(BadDevice):
         self.works()
         self.assertEqual(self.reasons(), [])
         self.assertTried("ORN-RNG-10")
+
+    def test_slow_clock(self):
+        """The driver reads the clock again if the command took long, because system time is then known badly."""
+        self.load()
+        program = self.python(A_CLOCK)
+        slow = iter([False])
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_CLOCK_READ or next(slow, True)
+        program.write(b"\n")
+        self.proxy.wait(lambda: self.proxy.held, "read the clock")
+        time.sleep(2)
+        self.proxy.release()
+        self.assertGreaterEqual(int(program.wait_for(r"(\d+) ms", 60).group(1)), 2000)
 
     def test_moderation_rejected(self):
         """ethtool shows the reason to the administrator, and the values stay unchanged."""
