@@ -10,7 +10,7 @@ import kprobes
 CASES = """
     attributes echo_softirq_pooled echo_workqueue echo_workqueue_pooled echo_direct remote_invalidate remote_invalidate_workqueue
     largest prefix local_invalidate stale_key register_twice two_regions refused drain drain_direct srq_echo srq_limit srq_resize
-    srq_resize_workqueue resize_cq resize_cq_workqueue resize_cq_reset largest_queues mcast""".split()
+    srq_resize_workqueue resize_cq resize_cq_workqueue resize_cq_reset resize_cq_destroy largest_queues mcast""".split()
 MODULE = "/tmp/selftests/ornic_ktest.ko"
 LAYERS = "rdma_ucm rdma_cm ib_umad ornic_ib ib_uverbs iw_cm ib_cm ib_core"
 SLOT = "/sys/bus/pci/devices/0000:01:00.0"
@@ -102,17 +102,20 @@ class Kernel(harness.GuestTest):
         self.assertGreaterEqual(writers, 8)     # 3 CQs, 1 SRQ, 2 queue pairs, and at least 2 CQs of the interface
         self.assertEqual(io, 0)
 
-    def test_reset_in_slow_resize(self):
-        """A queue pair enters RESET after the device has switched the ring of its CQ, and before the driver has."""
+    def test_left_in_slow_resize(self):
+        """A queue pair is reset or destroyed after the device has switched the ring of its CQ, and before the driver has."""
         self.addCleanup(self.a.run, "rmmod ornic_ktest", check=False)
         kprobes.need(self, self.a)
-        self.a.run("dmesg -C; insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_cmd_cq_resize at_return=1 ms=1000")
+        self.a.run("insmod /tmp/selftests/ornic_slow.ko symbol=ornic_ib_cmd_cq_resize at_return=1 ms=1000")
         self.addCleanup(self.a.run, "rmmod ornic_slow")
         address = self.p.address(self.a)
-        self.a.run("insmod %s listen=%s connect=%s only=resize_cq_reset" % (MODULE, address, address), timeout=60)
-        self.said["slow"] = self.a.run("dmesg").out
-        self.result("slow", "resize_cq_reset")
-        self.assertGreater(int(re.search(r"reset took (\d+) ms", self.said["slow"]).group(1)), 100, "it did not wait for the resize")
+        for case in "resize_cq_reset", "resize_cq_destroy":
+            with self.subTest(case=case):
+                self.a.run("dmesg -C; insmod %s listen=%s connect=%s only=%s" % (MODULE, address, address, case), timeout=60)
+                self.said[case] = self.a.run("dmesg; rmmod ornic_ktest").out
+                self.result(case, case)
+                took = int(re.search(r"it took (\d+) ms", self.said[case]).group(1))
+                self.assertGreater(took, 100, "it did not wait for the resize")
 
     def result(self, key, name):
         """Pass, fail or skip as the kernel said about a case."""

@@ -442,6 +442,7 @@ static const struct {
 	{ "resize_cq", ktest_case_resize_cq, IB_POLL_SOFTIRQ, false },
 	{ "resize_cq_workqueue", ktest_case_resize_cq, IB_POLL_WORKQUEUE, false },
 	{ "resize_cq_reset", ktest_case_resize_cq_reset, IB_POLL_SOFTIRQ, false },
+	{ "resize_cq_destroy", ktest_case_resize_cq_destroy, IB_POLL_SOFTIRQ, false },
 	{ "largest_queues", ktest_case_largest_queues, IB_POLL_SOFTIRQ, true },
 	{ "mcast", ktest_case_mcast, IB_POLL_SOFTIRQ, true },
 };

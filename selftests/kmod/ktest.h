@@ -173,9 +173,11 @@ bool ktest_case_mcast(struct ktest_conn *conn);
 #ifdef KTEST_HAVE_RESIZE_CQ
 bool ktest_case_resize_cq(struct ktest_conn *conn);
 bool ktest_case_resize_cq_reset(struct ktest_conn *conn);
+bool ktest_case_resize_cq_destroy(struct ktest_conn *conn);
 #else
 #define ktest_case_resize_cq		NULL
 #define ktest_case_resize_cq_reset	NULL
+#define ktest_case_resize_cq_destroy	NULL
 #endif
 
 #endif

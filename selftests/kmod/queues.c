@@ -154,16 +154,14 @@ static void flushed(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-/* Let the device write completions of a queue pair, and reset it. Report how long that took. */
-static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
+/* Let the device write completions of a queue pair. */
+static bool flush(struct ktest_conn *conn, struct ib_qp *qp)
 {
 	static struct ib_cqe cqe = { .done = flushed };
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT, .port_num = conn->id->port_num, .qkey = 1,
 	};
 	struct ib_recv_wr wr = { .wr_cqe = &cqe };
-	ktime_t begin;
-	bool ok;
 	int i;
 
 	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
@@ -176,22 +174,27 @@ static bool flush_and_reset(struct ktest_conn *conn, struct ib_qp *qp)
 	if (FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE)))
 		return false;
 	msleep(20);	/* the device writes them after the command */
-	attr.qp_state = IB_QPS_RESET;
-	begin = ktime_get();
-	ok = !FAILED(!ib_modify_qp(qp, &attr, IB_QP_STATE));
-	pr_info("ornic_ktest: # reset took %lld ms\n", ktime_ms_delta(ktime_get(), begin));
-	return ok;
+	return true;
+}
+
+static int reset_qp(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE);
 }
 
 /*
- * Reset a queue pair while its CQ is resized. With a slow driver the device has switched already,
- * so it writes the completions to the new ring. The reset has to drop them there.
+ * Reset or destroy a queue pair while its CQ is resized, and report how long that took. With a
+ * slow driver the device has switched already, so it writes the completions to the new ring. They
+ * have to be dropped there.
  */
-bool ktest_case_resize_cq_reset(struct ktest_conn *conn)
+static bool leave_in_resize(struct ktest_conn *conn, bool destroy)
 {
 	struct resize resize = { .cq = conn->cq };
 	struct ktest_msg msg = { .op = KTEST_ECHO };
 	struct ib_qp *qp = make_qp(conn, 4);
+	ktime_t begin;
 	bool ok;
 
 	if (FAILED(!IS_ERR(qp)))
@@ -199,11 +202,24 @@ bool ktest_case_resize_cq_reset(struct ktest_conn *conn)
 	INIT_WORK_ONSTACK(&resize.work, do_resize);
 	queue_work(system_unbound_wq, &resize.work);
 	msleep(100);
-	ok = flush_and_reset(conn, qp);
+	ok = flush(conn, qp);
+	begin = ktime_get();
+	ok = !FAILED(!(destroy ? ib_destroy_qp(qp) : reset_qp(qp))) && ok;
+	pr_info("ornic_ktest: # it took %lld ms\n", ktime_ms_delta(ktime_get(), begin));
 	flush_work(&resize.work);
 	destroy_work_on_stack(&resize.work);
 	ok = !FAILED(!resize.err) && ok && !FAILED(!ktest_call(conn, &msg, NULL));
-	return !FAILED(!ib_destroy_qp(qp)) && ok;
+	return (destroy || !FAILED(!ib_destroy_qp(qp))) && ok;
+}
+
+bool ktest_case_resize_cq_reset(struct ktest_conn *conn)
+{
+	return leave_in_resize(conn, false);
+}
+
+bool ktest_case_resize_cq_destroy(struct ktest_conn *conn)
+{
+	return leave_in_resize(conn, true);
 }
 #endif
 
