@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/printed.h"
+
 #include "config/config.h"
 #include "log.h"
 #include "version.h"
@@ -274,33 +276,6 @@ static void test_defaults(void **state)
 	assert_int_equal(c->ready_fd, -1);
 	assert_null(c->control.path);
 	assert_null(c->control.group);
-}
-
-/* Output to a descriptor between print_begin() and print_end() */
-struct printed {
-	FILE *out;
-	int fd;
-	int kept;
-};
-
-static void print_begin(struct printed *p, int fd)
-{
-	p->fd = fd;
-	p->out = tmpfile();
-	assert_non_null(p->out);
-	fflush(stdout);
-	p->kept = dup(fd);
-	dup2(fileno(p->out), fd);
-}
-
-static void print_end(struct printed *p, char *text, size_t size)
-{
-	fflush(stdout);
-	dup2(p->kept, p->fd);
-	close(p->kept);
-	rewind(p->out);
-	text[fread(text, 1, size - 1, p->out)] = '\0';
-	fclose(p->out);
 }
 
 /* --version and --help print to standard output and end; later words are not looked at. */

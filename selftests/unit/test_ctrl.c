@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/inproc.h"
+#include "lib/printed.h"
 
 #include "engine/link.h"
 #include "engine/qp.h"
@@ -26,6 +27,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 static const struct ornic_status_block *block(struct inproc *p)
 {
@@ -237,6 +239,60 @@ static void test_heartbeat_time(void **state)
 	ctrl_resume(p->f);
 	after = engine_clock();
 	assert_in_range(p->f->ctrl.beat.expires, before + 1000000000, after + 1000000000);
+}
+
+static uint64_t the_time;
+
+static uint64_t fixed_clock(void)
+{
+	return the_time;
+}
+
+/* Let the next beat be @late_ms late, and do @then. Return in @said what the daemon prints. */
+static void beat_late(struct inproc *p, unsigned int late_ms, void (*then)(void *p),
+		      char *said, size_t size)
+{
+	struct printed printed;
+
+	the_time = engine_clock();
+	p->engine.clock = fixed_clock;
+	timer_arm(&p->engine.timers, &p->f->ctrl.beat, the_time - late_ms * 1000000ull);
+	print_begin(&printed, STDERR_FILENO);
+	then(p);
+	print_end(&printed, said, size);
+	p->engine.clock = engine_clock;
+}
+
+static void reset(void *arg)
+{
+	struct inproc *p = arg;
+
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_RESET |
+		   ORNIC_REASON_HEARTBEAT << ORNIC_CTL_REASON_SHIFT);
+}
+
+/*
+ * A host that stalls the daemon can cost a VM its device, so the log tells it (ORN-CTL-18). The
+ * driver may reset the device first.
+ */
+static void test_late_beat(void **state)
+{
+	static void (*const then[])(void *p) = { inproc_turn, reset };
+	struct inproc *p = *state;
+	char said[200];
+
+	for (int i = 0; i < 2; i++) {
+		unsigned int ran;
+
+		beat_late(p, 1000, then[0], said, sizeof(said));
+		assert_string_equal(said, "");
+		beat_late(p, 1001, then[i], said, sizeof(said));
+		assert_int_equal(sscanf(said, "ornicd: warning: test: heartbeat is 1001 ms late: "
+					"ornicd ran for %u of the last 2001 ms", &ran), 1);
+		assert_in_range(ran, 0, 60000);
+	}
+	beat_late(p, 5000, inproc_turn, said, sizeof(said));	/* of a device that was reset */
+	assert_string_equal(said, "");
 }
 
 /* The VMM may withdraw write access: the device goes on, and writes nothing. */
@@ -709,6 +765,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bars, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_clock_halves, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_late_beat, inproc_setup_ready,
+						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat_time, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_read_only_block, inproc_setup_ready,

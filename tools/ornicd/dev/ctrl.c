@@ -10,6 +10,7 @@
 #include "../mem/gpa.h"
 
 #include <endian.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -151,6 +152,32 @@ static uint64_t wall_clock(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+/* Return the time for which this thread has run, ns. */
+static uint64_t cpu_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/*
+ * Report a beat that is more than a period late (ORN-CTL-18): the driver resets the device after
+ * three periods without one. If the thread has hardly run, the host had no processor for it or
+ * blocked it.
+ */
+static void ctrl_late(const struct function *f)
+{
+	int64_t late = (int64_t)(f->dev.engine->clock() - f->ctrl.beat.expires) /
+		       (int64_t)NS_PER_MS;
+	uint64_t ran = (cpu_clock() - f->ctrl.beat_cpu) / NS_PER_MS;
+
+	if (late > FUNC_HB_MS)
+		log_ratelimited(LOG_WARN, "%s: heartbeat is %" PRId64 " ms late: ornicd ran for %"
+				PRIu64 " of the last %" PRId64 " ms", f->vfu.name, late, ran,
+				late + FUNC_HB_MS);
+}
+
 static void ctrl_beat(void *arg)
 {
 	struct function *f = arg;
@@ -159,6 +186,7 @@ static void ctrl_beat(void *arg)
 
 	if (c->state != CTRL_READY || !f->dev.running)
 		return;
+	ctrl_late(f);
 	b = ctrl_block(f);
 	c->beats++;
 	if (b) {
@@ -175,7 +203,18 @@ void ctrl_resume(struct function *f)
 
 	t->fn = ctrl_beat;
 	t->arg = f;
+	f->ctrl.beat_cpu = cpu_clock();
 	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
+}
+
+void ctrl_end_beat(struct function *f)
+{
+	struct timer *t = &f->ctrl.beat;
+
+	/* The reset of a driver that gave up may come before the late beat. */
+	if (f->dev.running && timer_armed(t))
+		ctrl_late(f);
+	timer_disarm(&f->dev.engine->timers, t);
 }
 
 /* Return true if the values for the enable handshake are legal: alignment, sizes, reserved bits. */

@@ -38,6 +38,7 @@ enum ctrl_state {
  * @rw:		registers from CTRL_RW_FIRST on
  * @beats:	number of heartbeats since enable
  * @beat:	timer of the next heartbeat
+ * @beat_cpu:	time for which the thread had run when @beat was armed, ns
  */
 struct ctrl {
 	enum ctrl_state state;
@@ -47,6 +48,7 @@ struct ctrl {
 	uint32_t rw[CTRL_RW_WORDS];
 	uint64_t beats;
 	struct timer beat;
+	uint64_t beat_cpu;
 };
 
 /* ctrl_read() - load @len bytes, aligned; narrow loads return ones (ORN-PCI-1) */
@@ -76,5 +78,8 @@ void ctrl_status_write(struct function *f);
 
 /* ctrl_resume() - restart the heartbeat, because bus mastering is enabled */
 void ctrl_resume(struct function *f);
+
+/* ctrl_end_beat() - end the heartbeat, because the function stops */
+void ctrl_end_beat(struct function *f);
 
 #endif /* ORNICD_DEV_CTRL_H */

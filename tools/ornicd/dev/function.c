@@ -291,9 +291,9 @@ void function_stop(struct function *f)
 	struct device *dev = &f->dev;
 
 	f->fatal = 0;
+	ctrl_end_beat(f);
 	dev->running = false;
 	admin_stop(&f->admin);
-	timer_disarm(&dev->engine->timers, &f->ctrl.beat);
 	mcast_fini(&dev->mcast);
 	rule_release_all(dev);
 	rss_release_all(dev);
