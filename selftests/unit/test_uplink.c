@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "lib/folder.h"
+#include "lib/lines.h"
 #include "lib/netns.h"
 #include "log.h"
 #include "net/offload.h"
@@ -267,44 +268,6 @@ static void check_idle(struct fixture *f)
 	assert_in_range(f->count, 1, 1000);	/* one per ms, and more often with load */
 }
 
-/* Where the log goes while a test collects its lines; teardown() ends a collection, too. */
-static struct {
-	FILE *out;
-	int kept;
-} lines = { .kept = -1 };
-
-static void lines_begin(void)
-{
-	log_setup(LOG_INFO, false);
-	lines.out = tmpfile();
-	assert_non_null(lines.out);
-	lines.kept = dup(STDERR_FILENO);
-	dup2(fileno(lines.out), STDERR_FILENO);
-}
-
-/* Write to stderr again. Return: number of bytes in @got, whose size is @room. */
-static size_t lines_collect(char *got, size_t room)
-{
-	size_t n;
-
-	log_setup(LOG_ERR, false);
-	dup2(lines.kept, STDERR_FILENO);
-	close(lines.kept);
-	lines.kept = -1;
-	rewind(lines.out);
-	n = fread(got, 1, room, lines.out);
-	fclose(lines.out);
-	return n;
-}
-
-static void lines_end(const char *want)
-{
-	char got[1024];
-
-	got[lines_collect(got, sizeof(got) - 1)] = '\0';
-	assert_string_equal(got, want);
-}
-
 /* Process packets as a turn of the engine does. */
 static void turn(struct fixture *f)
 {
@@ -339,10 +302,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	char byte;
 
-	if (lines.kept >= 0)
-		lines_collect(&byte, 1);
+	lines_drop();
 	uplink_close(f->up[0]);
 	uplink_close(f->up[1]);
 	for (int fd = 0; fd < FDS; fd++)
@@ -1289,6 +1250,7 @@ static void test_packet_deleted(void **state)
 	struct fixture *f = *state;
 	struct uplink_spec spec = { .kind = "packet", .name = "p", .ifname = "ornictest" };
 	int tap = private_tap(spec.ifname, 1500);
+	uint8_t bytes[60];
 
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	wait_for(f, is_up);
@@ -1303,9 +1265,13 @@ static void test_packet_deleted(void **state)
 	wait_for(f, is_down);
 	assert_int_equal(ioctl(tap, TUNSETCARRIER, &(int) { 1 }), 0);
 	wait_for(f, is_up);
+	plain_bytes(bytes, sizeof(bytes), device_mac, 1);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(write(tap, bytes, sizeof(bytes)), sizeof(bytes));
 	lines_begin();
 	close(tap);
 	check_gone(f);
+	wait_seen(f, 40);	/* they arrived before */
 	lines_end(GONE("p", "packet"));
 }
 

@@ -91,10 +91,8 @@ static bool is_gone(struct uplink *u)
 	if (s->gone || getsockname(s->fd, (struct sockaddr *)&addr, &len))
 		return s->gone;
 	s->gone = addr.sll_ifindex != s->index;
-	if (s->gone) {
-		loop_del(uplink_loop(u), s->fd);
+	if (s->gone)
 		uplink_gone(u);
-	}
 	return s->gone;
 }
 
@@ -178,7 +176,7 @@ static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	struct packet_socket *s = uplink_private(u);
 
-	if (s->tagged && len >= ETH_BYTES) {
+	if (s->tagged) {	/* so it has a whole Ethernet header */
 		memmove(frame - VLAN_BYTES, frame, ETH_BYTES - 2);
 		frame -= VLAN_BYTES;
 		memcpy(frame + ETH_BYTES - 2, s->tag, VLAN_BYTES);
