@@ -85,9 +85,7 @@ static char *run(const struct control_method *m, struct control_call *call, json
 	json_t *result;
 	char *text;
 
-	call->done = json_object();
-	if (!call->done)
-		return error_text(id, CONTROL_INTERNAL, "", len);
+	call->done = json_object();	/* there is memory: parsing took none of the reserve */
 	log_keep(call->logged, sizeof(call->logged));
 	result = m->run(call);
 	log_keep(NULL, 0);
