@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engine/pagelist.h"
 #include "lib/pair.h"
 #include "net/switch.h"
 
@@ -17,7 +18,7 @@
 
 #define BUF	(10u << 20)
 
-static int setup_spin(void **state, uint64_t spin)
+static int setup_spin(void **state, uint32_t spin)
 {
 	struct ends *t = ends_new(NULL, spin);
 
@@ -284,12 +285,12 @@ static void test_sleep(void **state)
 	assert_int_equal(t->a.sq.rang, 2);	/* crossing test: the second rings nothing */
 }
 
-/* Set up an engine that watches rings for @spin_ns, and let it watch one after a WRITE, *@wr. */
-static struct ends *watched(void **state, uint64_t spin_ns, struct wr *wr)
+/* Set up an engine that watches rings for @spin_us, and let it watch one after a WRITE, *@wr. */
+static struct ends *watched(void **state, uint32_t spin_us, struct wr *wr)
 {
 	struct ends *t;
 
-	setup_spin(state, spin_ns);
+	setup_spin(state, spin_us);
 	t = *state;
 	*wr = make(t, ORNIC_WR_RDMA_WRITE, 0, 10);
 	conn_send(&t->a, wr);
@@ -305,14 +306,17 @@ static void test_watch(void **state)
 	struct ends *t;
 	struct wr wr;
 
-	t = watched(state, 1000, &wr);
+	t = watched(state, 1, &wr);
 	conn_write_wr(&t->a, &wr);
 	conn_rec(&t->a, &t->a.sq)->host_index = htole32(2);
 	t->a.sq.index = 2;
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(engine_turn(&t->w.e), 0);
 	conn_expect(&t->a, &t->a.hscq, 1, ORNIC_WC_RDMA_WRITE, 0);
-	assert_true(world_pass(&t->w, 1000) > 0);
+	world_spend(999);
+	assert_int_equal(engine_turn(&t->w.e), 0);
+	assert_int_equal(t->a.qp.sched, QP_WATCHED);
+	assert_true(world_pass(&t->w, 1) > 0);
 	assert_int_equal(le32toh(conn_rec(&t->a, &t->a.sq)->notify), 2);
 	rest(t);
 	ends_teardown(state);
@@ -414,10 +418,13 @@ static void test_paused(void **state)
 	qp_run(&t->a.qp);
 	rec->arm = htole32(ORNIC_ARM_ANY << 28 | 1 << 24);
 	t->a.d->dev.running = false;
+	t->a.d->dev.failed = true;
 	world_run(&t->w);
 	assert_false(dut_event(t->a.d, &e));
+	assert_true(t->a.d->dev.failed);
 	t->a.d->dev.running = true;
 	world_run(&t->w);
+	assert_false(t->a.d->dev.failed);
 	assert_true(dut_event(t->a.d, &e));
 	assert_int_equal(e.type, ORNIC_EV_COMPLETION);
 }
@@ -471,7 +478,7 @@ static void test_watch_stopped(void **state)
 	struct ends *t;
 	struct wr wr;
 
-	t = watched(state, 1000000000, &wr);
+	t = watched(state, 1000000, &wr);
 	assert_int_equal(t->a.qp.sched, QP_WATCHED);
 	t->a.d->dev.running = false;
 	t->b.d->dev.running = false;
@@ -527,11 +534,13 @@ static void lone_send(void *arg)
 static void test_turn(void **state)
 {
 	static const struct switch_port_ops ops = { lone_deliver, lone_flush };
+	const uint64_t pages = 3 * PAGELIST_PIECE / sizeof(uint64_t);
 	struct timer timer = { .fn = lone_send };
 	uint64_t begin;
 
 	(void)state;
-	assert_int_equal(engine_init(&lone.e, 0), 0);
+	assert_int_equal(engine_init(&lone.e, 4300000), 0);
+	assert_int_equal(lone.e.spin_ns, 4300000000);
 	assert_int_not_equal(lone.e.now, 0);
 	lone.e.clock = lone_clock;
 	lone.a = switch_port_add(lone.e.sw, "a", &ops, NULL);
@@ -552,9 +561,16 @@ static void test_turn(void **state)
 	assert_int_equal(lone.delivered, 1);
 	assert_int_equal(lone.flushed, 1);
 	timers_unreserve(&lone.e.timers, 1);
+	/* page lists are freed piece by piece, one per iteration */
+	pagelist_free(pagelist_alloc(pages), pages);
+	assert_int_equal(engine_turn(&lone.e), 0);
+	assert_int_equal(engine_turn(&lone.e), 0);
+	assert_int_equal(engine_turn(&lone.e), -1);
+	pagelist_free(pagelist_alloc(pages), pages);
 	switch_port_del(lone.a);
 	switch_port_del(lone.b);
 	engine_fini(&lone.e);
+	assert_false(pagelist_reap());
 }
 
 int main(void)

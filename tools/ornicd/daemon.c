@@ -269,7 +269,7 @@ int daemon_run(const struct config *c)
 	if (!err)
 		err = backing_guard();
 	if (!err)
-		err = engine_init(&d.engine, c->spin_us * 1000ull);
+		err = engine_init(&d.engine, c->spin_us);
 	if (err) {
 		log_err("cannot start: %s", strerror(-err));
 	} else {

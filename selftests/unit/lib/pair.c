@@ -169,10 +169,10 @@ static void dut_fini(struct dut *d)
 	guest_fini(&d->guest);
 }
 
-void world_init(struct world *w, uint64_t spin_ns)
+void world_init(struct world *w, uint32_t spin_us)
 {
 	memset(w, 0, sizeof(*w));
-	assert_int_equal(engine_init(&w->e, spin_ns), 0);
+	assert_int_equal(engine_init(&w->e, spin_us), 0);
 	w->e.clock = test_clock;
 	w->e.now = now;
 	w->packets = w->e.pool.nfree;
@@ -419,11 +419,11 @@ void conn_pair(struct conn *a, struct conn *b, uint32_t a_psn, uint32_t b_psn)
 	conn_rts(b);
 }
 
-struct ends *ends_new(const struct conn_opt *opt, uint64_t spin_ns)
+struct ends *ends_new(const struct conn_opt *opt, uint32_t spin_us)
 {
 	struct ends *t = test_calloc(1, sizeof(*t));
 
-	world_init(&t->w, spin_ns);
+	world_init(&t->w, spin_us);
 	conn_init(&t->a, &t->w.dut[0], opt);
 	conn_init(&t->b, &t->w.dut[1], opt);
 	return t;

@@ -124,7 +124,7 @@ struct wr {
 	struct ornic_wqe_bind bind;
 };
 
-void world_init(struct world *w, uint64_t spin_ns);
+void world_init(struct world *w, uint32_t spin_us);
 void world_fini(struct world *w);
 /* world_run() - run turns until the engine is idle. Return: result of the last turn. */
 int64_t world_run(struct world *w);
@@ -162,8 +162,8 @@ void conn_rts(struct conn *c);
 /* conn_pair() - connect two queue pairs with each other and bring them to RTS */
 void conn_pair(struct conn *a, struct conn *b, uint32_t a_psn, uint32_t b_psn);
 
-/* ends_new() - allocate two queue pairs in RESET, without buffers; @spin_ns as world_init() */
-struct ends *ends_new(const struct conn_opt *opt, uint64_t spin_ns);
+/* ends_new() - allocate two queue pairs in RESET, without buffers; @spin_us as world_init() */
+struct ends *ends_new(const struct conn_opt *opt, uint32_t spin_us);
 /* ends_buffers() - allocate a buffer of @len bytes and a key for each end */
 void ends_buffers(struct ends *t, uint64_t len, uint32_t access);
 /* ends_teardown() - free the struct ends in *@state; a teardown function of cmocka */

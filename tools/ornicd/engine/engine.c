@@ -26,11 +26,11 @@ uint64_t engine_clock(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-int engine_init(struct engine *e, uint64_t spin_ns)
+int engine_init(struct engine *e, uint32_t spin_us)
 {
 	int err = -ENOMEM;
 
-	*e = (struct engine) { .spin_ns = spin_ns, .clock = engine_clock };
+	*e = (struct engine) { .spin_ns = spin_us * 1000ull, .clock = engine_clock };
 	TAILQ_INIT(&e->busy);
 	TAILQ_INIT(&e->watch);
 	TAILQ_INIT(&e->acks);

@@ -70,8 +70,11 @@ static inline bool engine_sated(const struct engine *e)
 	return e->copies >= ENGINE_COPIES;
 }
 
-/* engine_init() - initialise @e without devices; @spin_ns in ns. Return: 0 or a negative errno. */
-int engine_init(struct engine *e, uint64_t spin_ns);
+/*
+ * engine_init() - initialise @e without devices; @spin_us: time that an empty queue is watched, us
+ * Return: 0 or a negative errno.
+ */
+int engine_init(struct engine *e, uint32_t spin_us);
 /* engine_fini() - free what engine_init() allocated, after all devices were removed */
 void engine_fini(struct engine *e);
 
