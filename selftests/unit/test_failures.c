@@ -18,6 +18,7 @@
 #include "fault/fault.h"
 #include "lib/failing.h"
 #include "lib/folder.h"
+#include "lib/lines.h"
 #include "lib/netns.h"
 #include "log.h"
 #include "vfu/command.h"
@@ -29,6 +30,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define MOST_FAILURES	400
 
@@ -163,6 +165,7 @@ static int teardown(void **state)
 
 	failing_end();
 	log_keep(NULL, 0);
+	lines_drop();
 	attach_remove(f->d.attached);
 	test_free(f->d.attached);
 	free(f->d.uplink);
@@ -343,8 +346,8 @@ static void test_attach(void **state)
 {
 	static const uint8_t taken[6] = { 2, 0, 0, 0, 0, 1 };
 	struct fixture *f = *state;
-	struct config_device d = { .name = "vm2", .mac = { 2, 0, 0, 0, 0, 2 }, .vlan = 3,
-				   .anti_spoof = true };
+	struct config_device d = { .name = "vm2", .mac = { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 },
+				   .vlan = 3, .anti_spoof = true };
 	const uint32_t want_flags = ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_MAC_CHANGE |
 				    ORNIC_PORT_F_PROMISC;
 	const unsigned int files = folder_entries(f->dir);
@@ -355,7 +358,10 @@ static void test_attach(void **state)
 	d.link = (struct egress_param) { .kbps = 1000, .queue = 20000, .kmin = 1, .kmax = 2 };
 	d.path = path;
 	snprintf(path, sizeof(path), "%s/vm2", f->dir);
+	snprintf(want, sizeof(want), "ornicd: vm2: listening on %s, mac 02:1b:c3:d4:e5:f6\n", path);
+	lines_begin();
 	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), 0);
+	lines_end(want);
 	port = switch_port_find(f->d.engine.sw, "vm2");
 	assert_ptr_equal(port, a.function->dev.port.sw);
 	assert_int_equal(switch_port_vlan(port), 3);
@@ -973,9 +979,53 @@ static void test_ready(void **state)
 	finish_start(&set);
 }
 
+/* Send @orders, each a line, and receive @n answers into @answer. Return: false if there is an error. */
+static bool ask(int fd, const char *orders, int n, char *answer, size_t room)
+{
+	size_t len = 0;
+
+	if (write(fd, orders, strlen(orders)) < 0)
+		return false;
+	for (; n; n--) {
+		do {
+			if (len == room - 1 || read(fd, answer + len, 1) != 1)
+				return false;
+		} while (answer[len++] != '\n');
+	}
+	answer[len] = '\0';
+	return true;
+}
+
+/* A frame goes from one port to another one. */
+static bool forwards(int from, int to)
+{
+	uint8_t frame[4 + 60] = { 0, 0, 0, 60 }, got[sizeof(frame)] = { 0 };
+
+	memset(frame + 4, 0xff, 6);
+	fcntl(to, F_SETFL, 0);
+	return write(from, frame, sizeof(frame)) == sizeof(frame) &&
+	       recv(to, got, sizeof(got), MSG_WAITALL) == sizeof(got) &&
+	       !memcmp(got, frame, sizeof(got));
+}
+
+/* An idle process takes less than a tenth of a processor. */
+static bool is_idle(pid_t pid)
+{
+	struct timespec begin, end;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &begin))
+		return false;
+	usleep(300000);
+	clock_gettime(clock, &end);
+	return (end.tv_sec - begin.tv_sec) * 1000000000ll + end.tv_nsec - begin.tv_nsec < 30000000;
+}
+
+static pid_t asked;	/* process of the daemon */
+
 /*
  * Ask the daemon at the control socket, once it has written to @ready. Return: the number of the
- * first answer that lacks its text, 0 if none.
+ * first answer that lacks its text, 0 if none, or another number for other failures.
  */
 static int ask_daemon(struct fixture *f, int ready)
 {
@@ -983,17 +1033,18 @@ static int ask_daemon(struct fixture *f, int ready)
 		const char *order;
 		const char *want;
 	} orders[] = {
-		{ CALL("cc.show", "{}"), "\"on\":false" },
-		{ CALL("fault.list", "{}"), "drop p=0.1" },
-		{ CALL("port.list", "{}"), "\"vm2\"" },
-		{ CALL("port.list", "{}"), "\"vm3\"" },
-		{ CALL("port.list", "{}"), "\"port\"" },
-		{ CALL("port.list", "{}"), "/q" },
-		{ CALL("port.add", "{\"spec\":\"udp,local=localhost:1,remote=localhost:2\"}"),
+		{ CALL("cc.show", "{}") "\n", "\"on\":false" },
+		{ CALL("fault.list", "{}") "\n", "drop p=0.1" },
+		{ CALL("port.list", "{}") "\n", "\"vm2\"" },
+		{ CALL("port.list", "{}") "\n", "\"vm3\"" },
+		{ CALL("port.list", "{}") "\n", "\"port\"" },
+		{ CALL("port.list", "{}") "\n", "/q" },
+		{ CALL("port.add", "{\"spec\":\"udp,local=localhost:1,remote=localhost:2\"}") "\n",
 		  "numeric" },
 	};
+	static const char two[] = CALL("cc.show", "{}") "\n" CALL("version", "{}") "\n";
 	char answer[1u << 16];
-	int fd;
+	int fd, to;
 
 	if (read(ready, answer, 1) != 1)
 		return 100;
@@ -1001,22 +1052,26 @@ static int ask_daemon(struct fixture *f, int ready)
 	if (fd < 0)
 		return 102;
 	fcntl(fd, F_SETFL, 0);
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-		size_t len = 0;
-		ssize_t n;
-
-		if (write(fd, orders[i].order, strlen(orders[i].order)) < 0 ||
-		    write(fd, "\n", 1) < 0)
-			return 101;
-		do {
-			n = read(fd, answer + len, sizeof(answer) - 1 - len);
-			len += n > 0 ? n : 0;
-		} while (n > 0 && answer[len - 1] != '\n');
-		answer[len] = '\0';
-		if (!strstr(answer, orders[i].want))
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+		if (!ask(fd, orders[i].order, 1, answer, sizeof(answer)) ||
+		    !strstr(answer, orders[i].want))
 			return i + 1;
-	}
-	return 0;
+	to = try_dial(f, "port");
+	/* the daemon has accepted @to when it answers; nothing but the first order wakes it up */
+	if (!ask(fd, two, 2, answer, sizeof(answer)))
+		return 103;
+	if (!forwards(try_dial(f, "q"), to))
+		return 104;
+	return is_idle(asked) ? 0 : 105;
+}
+
+/* End the daemon, too, because no answer comes. */
+static void give_up(int sig)
+{
+	(void)sig;
+	if (getppid() == asked)
+		kill(asked, SIGTERM);
+	_exit(106);
 }
 
 /* The daemon serves what is configured, until a signal ends it. */
@@ -1025,8 +1080,9 @@ static void test_serves(void **state)
 	struct fixture *f = *state;
 	int ready[2], status;
 	sigset_t set;
-	pid_t client, daemon = getpid();
+	pid_t client;
 
+	asked = getpid();
 	prepare_start(f, &set);
 	f->config.cc.on = false;
 	assert_int_equal(pipe(ready), 0);
@@ -1035,10 +1091,11 @@ static void test_serves(void **state)
 	assert_true(client >= 0);
 	if (!client) {
 		close(ready[1]);	/* a daemon that fails ends the reading */
-		alarm(60);
+		signal(SIGALRM, give_up);
+		alarm(20);
 		status = ask_daemon(f, ready[0]);
-		if (getppid() == daemon)
-			kill(daemon, SIGTERM);
+		if (getppid() == asked)
+			kill(asked, SIGTERM);
 		_exit(status);
 	}
 	assert_int_equal(daemon_start(f), 0);
