@@ -15,7 +15,7 @@
 #include "control/request.h"
 #include "daemon.h"
 #include "dev/function.h"
-#include "fault/fault.h"
+#include "fault/state.h"
 #include "lib/failing.h"
 #include "lib/folder.h"
 #include "lib/lines.h"
@@ -633,6 +633,122 @@ static void test_orders(void **state)
 		try_order(f, orders[i].order, orders[i].undo);
 }
 
+/* Compare the result of an order with @want; %1$s in both: folder. */
+static void expect_result(struct fixture *f, const char *order, const char *want)
+{
+	char result[2048], line[2100];
+	char *answer;
+	size_t len;
+
+	snprintf(line, sizeof(line), order, f->dir);
+	answer = control_request(&f->d, line, strlen(line), &len);
+	assert_non_null(answer);
+	answer[len - 1] = '\0';
+	snprintf(result, sizeof(result), want, f->dir);
+	snprintf(line, sizeof(line), "{\"result\":%s,\"jsonrpc\":\"2.0\",\"id\":1}", result);
+	assert_string_equal(answer, line);
+	free(answer);
+}
+
+/* The answers that list devices, ports, links, rules and captures, with another value for each member */
+static void test_lists(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->d.attached->function->dev;
+	struct table *const tables[] = {
+		&dev->qps, &dev->cqs, &dev->srqs, &dev->pds, &dev->keys, &dev->xrcds,
+	};
+	struct egress_stats *egress;
+	struct capture *capture;
+	struct fault *fault;
+
+	for (int i = 0; i < CNT_COUNT; i++)
+		dev->cnt[i] = 1000 + i;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		tables[i]->used += 10 + i;
+	f->d.attached->function->ctrl.state = CTRL_FATAL;
+	dev->port.max_frame = 1514;
+	dev->port.mac[5] = 7;
+	dev->port.flags |= ORNIC_PORT_F_PROMISC;
+	expect_result(f, CALL("device.list", "{}"),
+		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
+		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:00:00:00:00:07\","
+		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
+		      "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
+		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
+	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF;
+	expect_result(f, CALL("device.list", "{}"),
+		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
+		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:00:00:00:00:07\","
+		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
+		      "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
+		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
+	f->d.attached->function->ctrl.state = CTRL_DISABLED;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		tables[i]->used -= 10 + i;
+
+	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":5}"), "{}");
+	expect_result(f, CALL("port.add", "{\"spec\":\"stream,path=%s/s,name=p,vlan=6\"}"),
+		      "{\"name\":\"p\"}");
+	*(struct uplink_stats *)uplink_stats(f->d.uplink[0]) = (struct uplink_stats) {
+		1, 2, 3, 4, 5, 6, 7, 8
+	};
+	expect_result(f, CALL("port.list", "{}"),
+		      "[{\"name\":\"vm1\",\"kind\":\"device\",\"up\":false,\"vlan\":5,"
+		      "\"mac\":\"02:00:00:00:00:07\",\"counters\":{\"tx_packets\":1002,"
+		      "\"tx_bytes\":1000,\"tx_drop\":1008,\"rx_packets\":1003,"
+		      "\"rx_bytes\":1001,\"rdma_tx_packets\":1014,\"rdma_tx_bytes\":1012,"
+		      "\"rdma_rx_packets\":1015,\"rdma_rx_bytes\":1013,\"vlan_drop\":0}},"
+		      "{\"name\":\"p\",\"kind\":\"stream\",\"up\":false,\"vlan\":6,"
+		      "\"spec\":\"stream,path=%1$s/s,name=p,vlan=6\","
+		      "\"counters\":{\"tx_frames\":1,\"tx_bytes\":2,\"tx_drop\":3,"
+		      "\"rx_frames\":4,\"rx_bytes\":5,\"rx_drop\":6,\"bad_icrc\":7,"
+		      "\"malformed\":8,\"vlan_drop\":0}}]");
+	expect_result(f, CALL("port.del", "{\"name\":\"p\"}"), "{}");
+
+	expect_result(f, CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"10M\",\"queue\":"
+			      "\"30000\",\"kmin\":\"4000\",\"kmax\":\"5000\",\"pmax\":\"6\"}"), "{}");
+	egress = (struct egress_stats *)egress_stats(switch_port_egress(dev->port.sw));
+	*egress = (struct egress_stats) { 1, 2, 3, 4, 5 };
+	expect_result(f, CALL("link.list", "{}"),
+		      "[{\"port\":\"vm1\",\"rate_kbps\":10000,\"queue\":30000,\"kmin\":4000,"
+		      "\"kmax\":5000,\"pmax\":6,\"waiting\":0,\"peak\":5,\"frames\":1,"
+		      "\"bytes\":2,\"marked\":3,\"dropped\":4}]");
+	expect_result(f, CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"off\"}"), "{}");
+	expect_result(f, CALL("link.list", "{}"), "[]");
+
+	expect_result(f, CALL("fault.add", "{\"rule\":\"drop count=2 seed=0x1f\"}"), "{\"id\":1}");
+	expect_result(f, CALL("fault.add", "{\"rule\":\"ecn seed=0\"}"), "{\"id\":2}");
+	fault = TAILQ_FIRST(&faults_of(&f->d.engine)->rules);
+	fault->matched = 3;
+	fault->acted = 2;
+	fault->no_room = 1;
+	expect_result(f, CALL("fault.list", "{}"),
+		      "[{\"id\":1,\"rule\":\"drop count=2 seed=0x1f\",\"seed\":\"0x1f\","
+		      "\"matched\":3,\"acted\":2,\"no_room\":1,\"spent\":true},{\"id\":2,"
+		      "\"rule\":\"ecn seed=0\",\"seed\":\"0\",\"matched\":0,\"acted\":0,"
+		      "\"no_room\":0,\"spent\":false}]");
+	expect_result(f, CALL("fault.del", "{\"id\":2}"), "{}");
+	expect_result(f, CALL("fault.clear", "{}"), "{}");
+	expect_result(f, CALL("fault.list", "{}"), "[]");
+
+	expect_result(f, CALL("capture.start", "{\"spec\":\"%s/file,buffer=1M\"}"), "{\"id\":1}");
+	capture = TAILQ_FIRST(&f->d.captures.list);
+	capture->frames = 5;
+	capture->dropped = 6;
+	capture->bytes = 7;
+	expect_result(f, CALL("capture.list", "{}"),
+		      "[{\"id\":1,\"file\":\"%1$s/file\",\"state\":\"running\",\"frames\":5,"
+		      "\"dropped\":6,\"bytes\":7}]");
+	capture->err = -ENOSPC;
+	expect_result(f, CALL("capture.list", "{}"),
+		      "[{\"id\":1,\"file\":\"%1$s/file\",\"state\":\"failed\","
+		      "\"error\":\"No space left on device\",\"frames\":5,\"dropped\":6,"
+		      "\"bytes\":7}]");
+	capture->err = 0;
+	captures_undo(&f->d.captures);
+}
+
 /* Check the answer to capture.stop. */
 static void expect_ending(const char *text, size_t len, uint64_t bytes)
 {
@@ -1121,6 +1237,7 @@ int main(void)
 		TEST(faults),
 		TEST(orders),
 		TEST(capture_stop),
+		TEST(lists),
 		TEST(clients),
 		TEST(version),
 		TEST(config),
