@@ -20,12 +20,15 @@
 #include "../packet/wire.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #define UPLINK_BUFFER_BYTES	(4 << 20)
+
+_Static_assert(UPLINK_TX_IOV <= IOV_MAX, "the kernel takes a batch by one call");
 
 /**
  * struct uplink_batch - frames on their way to the backend
