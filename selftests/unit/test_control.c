@@ -23,7 +23,10 @@
 #include "control/method.h"
 #include "control/request.h"
 #include "daemon.h"
+#include "engine/faults.h"
+#include "engine/rate.h"
 #include "fault/fault.h"
+#include "fault/state.h"
 #include "lib/numbers.h"
 #include "log.h"
 #include "unix_socket.h"
@@ -811,7 +814,7 @@ static void test_never_open(void **state)
 	unlink(addr.sun_path);
 }
 
-/* Numbers of Documentation/control.rst and ornicd.8 */
+/* Numbers of Documentation/control.rst, guide/applications.rst and ornicd.8 */
 static void test_documented(void **state)
 {
 	static const struct number numbers[] = {
@@ -822,6 +825,8 @@ static void test_documented(void **state)
 		NUMBER(CONTROL_FAILED, 4), NUMBER(CONTROL_LINE, 65536),
 		NUMBER(CONTROL_ANSWER, 1 << 20), NUMBER(CONTROL_DEPTH, 16),
 		NUMBER(FAULT_RULES, 256), NUMBER(RULE_TEXT, 255 + 1),
+		NUMBER(FAULT_FRAMES, 4096), NUMBER(FAULT_SYNDROME, 0x80000001),
+		NUMBER(RATE_BURST_NS, 500000), NUMBER(RATE_MIN_KBPS, 1),
 	};
 
 	(void)state;

@@ -749,6 +749,84 @@ static void test_lists(void **state)
 	captures_undo(&f->d.captures);
 }
 
+/* Check that an order is rejected with @code and @message. */
+static void expect_error(struct fixture *f, const char *order, int code, const char *message)
+{
+	char want[1024];
+	char *answer;
+	size_t len;
+
+	answer = control_request(&f->d, order, strlen(order), &len);
+	assert_non_null(answer);
+	answer[len - 1] = '\0';
+	snprintf(want, sizeof(want), "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
+		 code, message);
+	assert_string_equal(answer, want);
+	free(answer);
+}
+
+static void test_wrong_orders(void **state)
+{
+	static const struct {
+		const char *order;
+		int code;
+		const char *message;
+	} wrong[] = {
+		{ CALL("port.vlan", "{\"port\":\"x\",\"vlan\":1}"), CONTROL_NOT_FOUND,
+		  "there is no port x" },
+		{ CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":-1}"), CONTROL_PARAMS,
+		  "vlan -1: expected 0 to 4094" },
+		{ CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":4095}"), CONTROL_PARAMS,
+		  "vlan 4095: expected 0 to 4094" },
+		{ CALL("port.vlan", "{\"port\":\"vm2\",\"vlan\":6}"), CONTROL_EXISTS,
+		  "another device in that VLAN has the MAC address of vm2" },
+		{ CALL("port.del", "{\"name\":\"vm1\"}"), CONTROL_REJECTED,
+		  "cannot remove port vm1: it belongs to a device" },
+		{ CALL("port.del", "{\"name\":\"x\"}"), CONTROL_NOT_FOUND, "there is no port x" },
+		{ CALL("link.set", "{\"port\":\"x\",\"rate\":\"1M\"}"), CONTROL_NOT_FOUND,
+		  "there is no port x" },
+		{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"off\",\"queue\":\"1M\"}"),
+		  CONTROL_PARAMS, "queue=1M needs a rate, but the rate is off" },
+		{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"off\",\"pmax\":\"1\"}"),
+		  CONTROL_PARAMS, "pmax=1 needs a rate, but the rate is off" },
+		{ CALL("fault.del", "{\"id\":0}"), CONTROL_NOT_FOUND, "there is no fault rule 0" },
+		{ CALL("fault.del", "{\"id\":1}"), CONTROL_NOT_FOUND, "there is no fault rule 1" },
+		{ CALL("fault.del", "{\"id\":4294967297}"), CONTROL_NOT_FOUND,
+		  "there is no fault rule 4294967297" },
+		{ CALL("fault.add", "{\"rule\":\"drop x=1\"}"), CONTROL_PARAMS,
+		  "drop does not take \\\"x\\\"; its keys are device, port, dir, packet, opcode, qp, dqp, sqp, psn, size, nth, every, after, count, p, seed" },
+		{ CALL("fault.add", "{\"rule\":\"qp-error device=x qp=1\"}"), CONTROL_NOT_FOUND,
+		  "there is no device x; there are vm1, vm2" },
+		{ CALL("fault.add", "{\"rule\":\"fatal device=vm1\"}"), CONTROL_NOT_FOUND,
+		  "device vm1 is not in use: no driver has enabled it" },
+		{ CALL("capture.start", "{\"spec\":\"-\"}"), CONTROL_PARAMS,
+		  "cannot capture: - is the daemon's standard output: name a file or a pipe" },
+		{ CALL("capture.stop", "{\"id\":0}"), CONTROL_NOT_FOUND, "there is no capture 0" },
+		{ CALL("capture.stop", "{\"id\":4294967297}"), CONTROL_NOT_FOUND,
+		  "there is no capture 4294967297" },
+		{ CALL("latency.show", "{\"device\":\"x\"}"), CONTROL_NOT_FOUND,
+		  "there is no device x" },
+		{ "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"version\"}", CONTROL_REQUEST,
+		  "jsonrpc must be \\\"2.0\\\"" },
+		{ CALL("version", "[]"), CONTROL_PARAMS, "params must be an object" },
+		{ CALL("none", "{}"), CONTROL_METHOD,
+		  "there is no such method; \\\"methods\\\" lists all" },
+	};
+	struct config_device d = { .name = "vm2", .mac = { 2, 0, 0, 0, 0, 2 }, .vlan = 5 };
+	struct fixture *f = *state;
+	struct attachment a;
+	int err;
+
+	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":6}"), "{}");
+	d.path = (char *)textf(f, "%s/vm2", f->dir);
+	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), 0);
+	err = switch_port_set_mac(a.function->dev.port.sw, f->d.attached->function->dev.port.mac);
+	assert_int_equal(err, 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		expect_error(f, wrong[i].order, wrong[i].code, wrong[i].message);
+	attach_remove(&a);
+}
+
 /* Check the answer to capture.stop. */
 static void expect_ending(const char *text, size_t len, uint64_t bytes)
 {
@@ -1238,6 +1316,7 @@ int main(void)
 		TEST(orders),
 		TEST(capture_stop),
 		TEST(lists),
+		TEST(wrong_orders),
 		TEST(clients),
 		TEST(version),
 		TEST(config),

@@ -13,6 +13,7 @@
 
 #include "fault/fault.h"
 #include "lib/fault_rule.h"
+#include "lib/lines.h"
 #include "inproc.h"
 #include <ornic/eq.h>
 #include <ornic/port.h>
@@ -129,6 +130,21 @@ static void test_fatal(void **state)
 	assert_int_equal(host_enable(&p->host), 0);
 }
 
+/* A rule for a device whose name is a prefix of the other one's does not concern the other one. */
+static void test_other_device(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	struct inproc *p = *state;
+	int err;
+	struct function *fn = function_new(&p->engine, "t", mac, &err);
+
+	assert_non_null(fn);
+	rule(p, "admin device=t fail=LIMIT");
+	assert_int_equal(pd_create(p), ORNIC_ST_OK);
+	expect(p, 1, 0, 0);
+	function_free(fn);
+}
+
 /* The device that the rule names goes before its time: the rule has no effect, which it counts. */
 static void test_device_gone(void **state)
 {
@@ -144,7 +160,9 @@ static void test_device_gone(void **state)
 	inproc_turn(p);
 	expect(p, id, 0, 0);
 	p->engine.clock = inproc_later;
+	lines_begin();
 	inproc_turn(p);
+	lines_end("ornicd: warning: fault rule 1, fatal device=other in=1s: device other no longer exists\n");
 	expect(p, id, 1, 0);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS) & ORNIC_STS_FATAL, 0);
 }
@@ -158,6 +176,7 @@ int main(void)
 		TEST(test_timeout),
 		TEST(test_flap),
 		TEST(test_fatal),
+		TEST(test_other_device),
 		TEST(test_device_gone),
 	};
 

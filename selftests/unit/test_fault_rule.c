@@ -95,6 +95,105 @@ static void test_brief(void **state)
 	good("fatal device=a in=500ns");
 }
 
+/* The keys of each action */
+static void test_keys(void **state)
+{
+#define CHOICE	"nth, every, after, count, p, seed"
+#define OWN	"device, dir, packet, opcode, qp, dqp, sqp, psn, size, " CHOICE
+#define PACKETS	"device, port, dir, packet, opcode, qp, dqp, sqp, psn, size, " CHOICE
+	static const struct {
+		const char *action;
+		const char *keys;
+	} takes[] = {
+		{ "drop", PACKETS },
+		{ "duplicate", PACKETS ", by" },
+		{ "reorder", PACKETS ", by, within" },
+		{ "delay", PACKETS ", by" },
+		{ "corrupt", PACKETS },
+		{ "truncate", PACKETS ", to" },
+		{ "ecn", PACKETS },
+		{ "flap", PACKETS ", for, in, again" },
+		{ "qp-error", OWN ", in" },
+		{ "fatal", OWN ", in" },
+		{ "cqe", "device, qp, " CHOICE ", status, queue" },
+		{ "admin", "device, opcode, " CHOICE ", fail, timeout" },
+	};
+	char rule[64], err[FAULT_ERROR], want[FAULT_ERROR];
+	struct fault_rule r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); i++) {
+		snprintf(rule, sizeof(rule), "%s x=1", takes[i].action);
+		snprintf(want, sizeof(want), "%s does not take \"x\"; its keys are %s",
+			 takes[i].action, takes[i].keys);
+		assert_int_equal(rule_parse(rule, &r, err, sizeof(err)), -EINVAL);
+		assert_string_equal(err, want);
+	}
+}
+
+/* Numbers at their limits, and the values of keys that are not given */
+static void test_numbers(void **state)
+{
+	struct fault_rule r;
+
+	(void)state;
+	r = good("drop");
+	assert_int_equal(r.by, 1);
+	assert_int_equal(r.within_ns, 1000000);
+	assert_int_equal(r.packet, RULE_ROCE);
+	assert_int_equal(r.dir, RULE_ANY_DIR);
+	r = good("drop qp=0 dqp=0xffffff sqp=16777215 psn=16777215-0 size=7- p=1");
+	assert_int_equal(r.qp, 0);
+	assert_int_equal(r.dqp, 0xffffff);
+	assert_int_equal(r.sqp, 0xffffff);
+	assert_int_equal(r.psn.first, 0xffffff);
+	assert_int_equal(r.psn.last, 0);
+	assert_int_equal(r.size.first, 7);
+	assert_int_equal(r.size.last, 9216);
+	assert_int_equal(r.p, 1ull << 53);
+	assert_int_equal(good("drop p=100%").p, 1ull << 53);
+	assert_int_equal(good("drop p=25e-2").p, 1ull << 51);
+	assert_int_equal(good("drop size=9216").size.first, 9216);
+	assert_int_equal(good("drop size=0-9216").size.last, 9216);
+	assert_int_equal(good("drop size=60-60").size.last, 60);
+	bad("drop size=9217", "at most 9216");
+	bad("drop size=1-9217", "at most 9216");
+	bad("drop dqp=0x1000000", "to 16777215");
+	bad("drop sqp=0x1000000", "to 16777215");
+	assert_int_equal(good("truncate to=14").to, 14);
+	assert_int_equal(good("truncate to=9216").to, 9216);
+	bad("truncate to=9217", "to=9217: expected a number from 14 to 9216");
+	assert_int_equal(good("reorder by=1000 within=60min").by, 1000);
+	assert_int_equal(good("reorder by=1 within=1ns").within_ns, 1);
+	bad("reorder by=0", "from 1 to 1000");
+	r = good("drop nth=9223372036854775807 after=0 count=1 seed=18446744073709551615");
+	assert_int_equal(r.nth, INT64_MAX);
+	assert_int_equal(r.count, 1);
+	assert_int_equal(r.seed, UINT64_MAX);
+	assert_int_equal(good("drop every=1 after=9223372036854775807").after, INT64_MAX);
+	assert_int_equal(good("drop seed=0X1f").seed, 0x1f);
+	assert_int_equal(good("drop seed=010").seed, 10);
+	bad("drop nth=9223372036854775808", "from 1 to 9223372036854775807");
+	bad("drop every=9223372036854775808", "from 1 to 9223372036854775807");
+	bad("drop after=9223372036854775808", "from 0 to 9223372036854775807");
+	bad("drop count=9223372036854775808", "from 1 to 9223372036854775807");
+	bad("drop nth=0", "from 1 to");
+	bad("drop count=0", "from 1 to");
+	bad("drop seed=18446744073709551616", "from 0 to 18446744073709551615");
+	assert_int_equal(good("delay by=1ns").by_ns, 1);
+	assert_int_equal(good("delay by=3600s").by_ns, 3600000000000);
+	assert_int_equal(good("delay by=3600000ms").by_ns, 3600000000000);
+	bad("delay by=3600000000001ns", "at most an hour");
+	assert_int_equal(good("flap port=a for=1ms in=1ns again=1000001ns").again_ns, 1000001);
+	assert_int_equal(good("flap port=a for=1ms in=1ns").in_ns, 1);
+	good("drop packet=other size=60");
+	good("drop packet=roce psn=1");
+	bad("drop packet=other qp=1", "only packet=roce");
+	bad("drop packet=any dqp=1", "only packet=roce");
+	bad("drop packet=any sqp=1", "only packet=roce");
+	bad("drop packet=any psn=1", "only packet=roce");
+}
+
 /* An acknowledgement has the opcode of its transport, a NAK has not. */
 static void test_answers(void **state)
 {
@@ -173,6 +272,8 @@ static void test_refused(void **state)
 	bad("drop opcode=FOO*", "unknown packet opcode");
 	bad("drop opcode=", "unknown packet opcode");
 	bad("drop opcode=ACK,", "unknown packet opcode");
+	good("drop opcode=S*E*N*D*");
+	bad("drop opcode=*S*E*N*D*", "unknown packet opcode");
 	bad("drop opcode=0x100", "unknown packet opcode");
 	bad("drop qp=0x1000000", "expected a number from 0 to 16777215");
 	bad("drop psn=5-", "range");
@@ -423,6 +524,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_brief),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_refused),
