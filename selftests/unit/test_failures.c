@@ -260,6 +260,23 @@ static void test_control_socket(void **state)
 	fail_all(*state, &o);
 }
 
+/* Each allocation of a table of guest memory must succeed. */
+static void test_guest_memory(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	for (uint32_t left = 0; failed; left++) {
+		struct gpa *g;
+
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		g = gpa_new();
+		failed = failing_end();
+		assert_int_equal(!g, failed);
+		gpa_free(g);
+	}
+}
+
 static void no_reset(struct vfu_func *func, enum vfu_reset why)
 {
 	(void)func;
@@ -947,6 +964,32 @@ static void test_clients(void **state)
 	control_hang_up(f);
 }
 
+/* A client that has just sent a part of a line keeps its place, if 32 are connected. */
+static void test_too_many_clients(void **state)
+{
+	static const char want[] = "{\"error\":{\"code\":-32600,\"message\":\"too many clients; try again later\"},\"jsonrpc\":\"2.0\",\"id\":null}\n";
+	struct fixture *f = *state;
+	char got[256] = "";
+	int fd[33];
+
+	assert_int_equal(control_listen(f), 0);
+	for (int i = 0; i < 33; i++) {
+		fd[i] = dial(f, "control");
+		assert_int_equal(write(fd[i], "{", 1), 1);
+		turn(f);
+		turn(f);
+		usleep(2000);	/* more than nothing, less than the time for a line */
+	}
+	for (int i = 0; i < 32; i++)
+		assert_int_equal(recv(fd[i], got, sizeof(got), 0), -1);
+	assert_int_equal(recv(fd[32], got, sizeof(got), 0), sizeof(want) - 1);
+	assert_string_equal(got, want);
+	for (int i = 0; i < 33; i++)
+		close(fd[i]);
+	turn(f);
+	control_hang_up(f);
+}
+
 /* VERSION: the daemon closes the connection without memory for the answer; a later one succeeds. */
 static void test_version(void **state)
 {
@@ -1307,6 +1350,7 @@ int main(void)
 		TEST(ports),
 		TEST(control_socket),
 		TEST(vfu_socket),
+		TEST(guest_memory),
 		TEST(device),
 		TEST(long_path),
 		TEST(attach),
@@ -1318,6 +1362,7 @@ int main(void)
 		TEST(lists),
 		TEST(wrong_orders),
 		TEST(clients),
+		TEST(too_many_clients),
 		TEST(version),
 		TEST(config),
 		TEST(start),

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "lib/fault_rule.h"
+#include "log.h"
 #include "lib/pair.h"
 #include "engine/link.h"
 #include "engine/steer.h"
@@ -904,19 +905,39 @@ static void write_file(char *path, const char *text, size_t len)
 	close(fd);
 }
 
+static char load_said[256];
+
 static int load(struct fix *t, const char *text, size_t len)
 {
 	char path[] = "/tmp/ornic-fault-XXXXXX";
 	int ret;
 
 	write_file(path, text, len);
+	log_keep(load_said, sizeof(load_said));
 	ret = fault_file(&t->w.e, path);
+	log_keep(NULL, 0);
 	unlink(path);
 	return ret;
 }
 
+/* Check that a file is rejected because of line @number, with a message that begins with @want. */
+static void reject(struct fix *t, const char *text, size_t len, unsigned int number,
+		   const char *want)
+{
+	char where[32];
+	const char *said;
+
+	snprintf(where, sizeof(where), ":%u: ", number);
+	assert_int_equal(load(t, text, len), -EINVAL);
+	said = strstr(load_said, where);
+	assert_non_null(said);
+	assert_int_equal(strncmp(said + strlen(where), want, strlen(want)), 0);
+}
+
 static void test_file(void **state)
 {
+	static const char too_long[] =
+		"the line is longer than 1022 characters, or has a zero byte";
 	static const char zero[] = "drop\n\ndrop p=0.1\0 foo\ndrop\n";
 	static char longest[4000];
 	struct fix *t = *state;
@@ -930,11 +951,23 @@ static void test_file(void **state)
 	assert_true(fault_next(&t->w.e, i.id, &i));
 	assert_string_equal(i.text, "ecn every=2");
 	assert_false(fault_next(&t->w.e, i.id, &i));
-	assert_int_equal(load(t, "drop\ndrip\ndrop\n", 15), -EINVAL);
-	assert_int_equal(load(t, zero, sizeof(zero) - 1), -EINVAL);
+	reject(t, "drop\ndrip\ndrop\n", 15, 2, "\"drip\" is not an action");
+	reject(t, zero, sizeof(zero) - 1, 3, too_long);
 	memset(longest, 'x', sizeof(longest));
-	assert_int_equal(load(t, longest, sizeof(longest)), -EINVAL);
+	reject(t, longest, sizeof(longest), 1, too_long);
+	longest[1022] = '\n';
+	reject(t, longest, 1023, 1, "the rule is longer than 255 characters");
+	reject(t, longest, 1022, 1, "the rule is longer than 255 characters");
+	longest[1022] = 'x';
+	longest[1023] = '\n';
+	reject(t, longest, 1024, 1, too_long);
+	log_keep(load_said, sizeof(load_said));
 	assert_int_equal(fault_file(&t->w.e, "/nonexistent/rules"), -ENOENT);
+	assert_string_equal(load_said, "cannot read /nonexistent/rules: No such file or directory");
+	log_keep(load_said, sizeof(load_said));
+	assert_int_equal(fault_file(&t->w.e, "/"), -EISDIR);
+	assert_string_equal(load_said, "cannot read /: Is a directory");
+	log_keep(NULL, 0);
 }
 
 /* Return true if a line of the guide looks like a rule. */
