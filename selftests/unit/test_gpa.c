@@ -100,6 +100,27 @@ static void test_map_and_find(void **state)
 	assert_ptr_equal(gpa_ptr(t->g, 0x10005, 1, false), p + 5);
 }
 
+/* The quick look-up, in the piece that was found last, gives what the search gives. */
+static void test_found_last(void **state)
+{
+	struct fixture *t = *state;
+	uint8_t *p;
+
+	assert_int_equal(gpa_map(t->g, PAGE, 8 * PAGE, RW, t->fd, 0), 0);
+	assert_int_equal(gpa_map(t->g, 16 * PAGE, PAGE, GPA_READ, t->fd, 8 * PAGE), 0);
+	assert_int_equal(gpa_map(t->g, 17 * PAGE, PAGE, GPA_WRITE, t->fd, 0), 0);
+	p = gpa_ptr(t->g, PAGE, 8 * PAGE, true);
+	assert_non_null(p);
+	assert_ptr_equal(gpa_ptr(t->g, PAGE + 5, 1, false), p + 5);
+	assert_ptr_equal(gpa_ptr(t->g, 3 * PAGE, 6 * PAGE, true), p + 2 * PAGE);
+	assert_ptr_equal(gpa_ptr(t->g, 9 * PAGE - 1, 1, true), p + 8 * PAGE - 1);
+	assert_null(gpa_ptr(t->g, 9 * PAGE - 1, 2, true));
+	assert_non_null(gpa_ptr(t->g, 16 * PAGE, PAGE, false));
+	assert_null(gpa_ptr(t->g, 16 * PAGE, PAGE, true));
+	assert_non_null(gpa_ptr(t->g, 17 * PAGE, PAGE, true));
+	assert_null(gpa_ptr(t->g, 17 * PAGE, PAGE, false));
+}
+
 static void test_boundaries(void **state)
 {
 	struct fixture *t = *state;
@@ -759,6 +780,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_map_and_find, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_found_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_boundaries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_top_of_address_space, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_whole_address_space, setup, teardown),

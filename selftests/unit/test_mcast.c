@@ -174,6 +174,23 @@ static void test_counters(void **state)
 	assert_int_equal(t->d.d->dev.cnt[CNT_tx_send], 1);
 }
 
+/* A packet is one of a group only if both of its destination addresses are. */
+static void test_half_group(void **state)
+{
+	static const uint8_t group_mac[6] = { 1, 0, 0x5e, 1, 2, 3 };
+	struct fix *t = *state;
+	uint8_t gid[16];
+
+	join(&t->a, group4);
+	join(&t->d, group4);
+	send_to(t, &t->a, t->d.d->dev.port.mac, group4, ALL);
+	dut_gid(t->d.d, 0, gid);
+	send_to(t, &t->a, group_mac, gid, t->d.qp.handle);
+	conn_quiet(&t->a);
+	assert_int_equal(t->a.d->dev.cnt[CNT_rdma_tx_multicast], 0);
+	assert_int_equal(t->a.d->dev.cnt[CNT_rdma_tx_packets], 2);
+}
+
 /* IPv6; groups are separate; a former member gets nothing (ORN-STEER-7) */
 static void test_groups(void **state)
 {
@@ -663,7 +680,7 @@ int main(void)
 		T(test_deliver), T(test_groups), T(test_block), T(test_block_faulty),
 		T(test_sender_gone), T(test_sender_lives), T(test_overtaken_sender_gone),
 		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits),
-		T(test_spread),
+		T(test_spread), T(test_half_group),
 		T(test_deliver), T(test_counters), T(test_groups), T(test_block),
 		T(test_block_faulty),
 		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
