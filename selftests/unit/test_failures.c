@@ -964,6 +964,50 @@ static void test_clients(void **state)
 	control_hang_up(f);
 }
 
+static int send_error;
+
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	if (!send_error)
+		return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
+	errno = send_error;
+	send_error = 0;
+	return -1;
+}
+
+/* An answer that cannot be sent now is sent later; one that cannot be sent at all ends the connection. */
+static void test_send_fails(void **state)
+{
+	static const int errors[] = { EAGAIN, EINTR, ENOMEM };
+	static const char order[] = CALL("cc.set", "{\"spec\":\"off\"}") "\n";
+	static const char want[] = "{\"result\":{},\"jsonrpc\":\"2.0\",\"id\":1}\n";
+	struct fixture *f = *state;
+	unsigned int fds;
+	char got[256];
+
+	assert_int_equal(control_listen(f), 0);
+	fds = descriptors();
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		int fd = dial(f, "control");
+		ssize_t n;
+
+		turn(f);
+		assert_int_equal(write(fd, order, sizeof(order) - 1), sizeof(order) - 1);
+		turn(f);
+		send_error = errors[i];
+		assert_false(control_work(f->d.control));
+		turn(f);
+		assert_int_equal(send_error, 0);
+		n = recv(fd, got, sizeof(got), 0);
+		assert_int_equal(n, errors[i] == ENOMEM ? 0 : sizeof(want) - 1);
+		assert_memory_equal(got, want, n);
+		close(fd);
+		turn(f);
+		assert_int_equal(descriptors(), fds);
+	}
+	control_hang_up(f);
+}
+
 /* A client that has just sent a part of a line keeps its place, if 32 are connected. */
 static void test_too_many_clients(void **state)
 {
@@ -1362,6 +1406,7 @@ int main(void)
 		TEST(lists),
 		TEST(wrong_orders),
 		TEST(clients),
+		TEST(send_fails),
 		TEST(too_many_clients),
 		TEST(version),
 		TEST(config),
