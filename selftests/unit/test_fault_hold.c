@@ -12,7 +12,7 @@
 
 #include "lib/fault_rule.h"
 #include "lib/pair.h"
-#include "fault/fault.h"
+#include "fault/state.h"
 #include "packet/bth.h"
 
 #define SECOND	1000000000ull
@@ -31,6 +31,7 @@ struct kind {
  * @forwarded:	held frames that were forwarded
  * @last:	last byte of the destination of the last one
  * @deleted:	frames that were dropped because a port was deleted
+ * @no_packet:	frames that were dropped because the pool was empty
  */
 struct fix {
 	struct world w;
@@ -39,6 +40,7 @@ struct fix {
 	uint32_t forwarded;
 	uint8_t last;
 	uint32_t deleted;
+	uint32_t no_packet;
 };
 
 static void see(void *arg, const struct switch_port *port, enum switch_way way,
@@ -53,6 +55,7 @@ static void see(void *arg, const struct switch_port *port, enum switch_way way,
 		t->last = p->dmac[5];
 	}
 	t->deleted += note && !strcmp(note, "dropped: port deleted");
+	t->no_packet += note && !strcmp(note, "dropped: no packet is free");
 }
 
 static void ignore(void *arg, const struct packet *p)
@@ -159,6 +162,21 @@ static void test_times(void **state)
 	}
 	assert_int_equal(t->forwarded, 3);
 	assert_int_equal(t->w.e.timers.n, 0);
+}
+
+/* A frame that is due while no packet is free is lost, and its place is free again. */
+static void test_no_packet(void **state)
+{
+	struct fix *t = *state;
+
+	rule(t, "delay packet=any by=1ms");
+	send_from(t, 0, NULL);
+	assert_int_equal(faults_of(&t->w.e)->places, 1);
+	world_spend(1000000);
+	world_starve(&t->w);
+	assert_int_equal(t->forwarded, 0);
+	assert_int_equal(t->no_packet, 1);
+	assert_int_equal(faults_of(&t->w.e)->places, 0);
 }
 
 /* A frame is overtaken only by a frame of the same port, direction, kind and destination. */
@@ -333,6 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_times),
+		TEST(test_no_packet),
 		TEST(test_flows),
 		TEST(test_order),
 		TEST(test_spent),

@@ -316,6 +316,9 @@ static void test_refused(void **state)
 	bad("admin fail=LIMIT timeout", "exclude each other");
 	bad("admin timeout=1", "takes no value");
 	bad("admin opcode=ACK timeout", "unknown admin command");
+	bad("admin opcode= timeout", "unknown admin command");
+	bad("admin opcode=*Q*P*_*C* timeout", "unknown admin command");
+	good("admin opcode=*Q*P*_* timeout");
 	bad("drop \x01", "cannot be printed");
 	bad("drop \xff=1", "cannot be printed");
 }

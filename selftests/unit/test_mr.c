@@ -581,6 +581,7 @@ static void test_scatter_fails(void **state)
 	/* Of read-only memory, or with a key for reads: it can be sent, but not received into. */
 	assert_int_equal(gpa_map(f->n.guest.gpa, l->page[1], GUEST_PAGE, GPA_READ, f->n.guest.fd,
 				 l->page[1] - GUEST_BASE), 0);
+	assert_int_equal(data_place(qp, mr, IOVA + GUEST_PAGE, &p), -EFAULT);
 	assert_int_equal(data_gather(qp, sge, 1, 0, 100, seg, &got, &syndrome), 1);
 	assert_int_equal(data_scatter(qp, sge, 1, 0, &p, &syndrome), -EACCES);
 	assert_int_equal(syndrome, ORNIC_SYN_KEY_PAGE);
