@@ -22,8 +22,6 @@ void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
 		return;
 	w->status = status;
 	w->syndrome = syndrome;
-	if (r->cur == r->head)
-		r->cur++;
 	r->head++;
 	complete_send(qp, w);
 	qp_fail(qp, 0, syndrome, w->index);
