@@ -203,6 +203,8 @@ static void test_unmap(void **state)
 	/* Several at once, with the holes between them. */
 	assert_int_equal(gpa_unmap(t->g, 0, 6 * PAGE), 0);
 	assert_int_equal(t->g->n, 1);
+	for (uint64_t page = 0; page < 6; page++)
+		assert_null(gpa_ptr(t->g, page * PAGE, 1, false));
 	assert_non_null(gpa_ptr(t->g, 6 * PAGE, 1, false));
 	gpa_unmap_all(t->g);
 	assert_int_equal(t->g->n, 0);
