@@ -271,19 +271,122 @@ static void test_resource_types(void **state)
 	assert_int_equal(ornic_dealloc_pd(pd), 0);
 }
 
-/* A queue pair whose number cannot be entered in the table is destroyed; a working one is not. */
+static struct ibv_wq *make_wq(void)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = rig.pd,
+		.cq = &rig.cq->vcq.cq,
+	};
+
+	return ornic_create_wq(ctx, &attr);
+}
+
+static struct ibv_srq *make_xsrq(void)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 3, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = rig.pd, .xrcd = &xrcd.xrcd, .cq = &rig.cq->vcq.cq,
+	};
+
+	return ornic_create_srq_ex(ctx, &attr);
+}
+
+/* A queue whose number cannot be entered in the table is destroyed; a working one is not. */
 static void test_kernel_object_without_number(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
 	struct ornic_qp *qp = make_qp(IBV_QPT_RC, cap, 0, 0);
+	struct ibv_srq *srq = make_xsrq();
+	struct ibv_wq *wq;
 
 	(void)state;
+	kernel.qpn++;
+	wq = make_wq();
 	assert_int_equal(kernel.qps_destroyed, 0);
+	assert_int_equal(kernel.wqs_destroyed, 0);
+	assert_int_equal(kernel.srqs_destroyed, 0);
+	assert_int_equal(ornic_destroy_wq(wq), 0);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+	assert_int_equal(kernel.wqs_destroyed, 1);
+	assert_int_equal(kernel.srqs_destroyed, 1);
 	drop(qp);
 	assert_int_equal(kernel.qps_destroyed, 1);
 	kernel.qpn = 1u << 24;
 	assert_null(make_qp(IBV_QPT_RC, cap, 0, 0));
 	assert_int_equal(kernel.qps_destroyed, 2);
+	assert_null(make_wq());
+	assert_int_equal(kernel.wqs_destroyed, 2);
+	kernel.srqn = 1u << 24;
+	assert_null(make_xsrq());
+	assert_int_equal(kernel.srqs_destroyed, 2);
+}
+
+static struct ornic_qp_table grown;
+
+static void grow_too(void)
+{
+	assert_int_equal(ornic_qp_table_insert(&grown, 5, rig.cq, &rig), 0);
+}
+
+/* Two threads allocate the same leaf: both objects are found, and one leaf is freed. */
+static void test_leaf_of_two_threads(void **state)
+{
+	(void)state;
+	kernel.on_calloc = grow_too;
+	assert_int_equal(ornic_qp_table_insert(&grown, 6, rig.cq, &grown), 0);
+	assert_ptr_equal(ornic_qp_table_find(&grown, 5, rig.cq), &rig);
+	assert_ptr_equal(ornic_qp_table_find(&grown, 6, rig.cq), &grown);
+	ornic_qp_table_free(&grown);
+}
+
+/* The layout of rdma/ornic-abi.h: a receive queue at a multiple of its slots, then two records. */
+static void test_layout(void **state)
+{
+	static const struct {
+		struct ibv_qp_cap cap;
+		uint32_t rq_at, rec_at;
+	} cases[] = {
+		{ { 1, 1, 1, 3, 0 }, 64, 128 },
+		{ { 2, 1, 1, 3, 0 }, 128, 192 },
+		{ { 1, 2, 1, 10, 0 }, 256, 768 },
+		{ { 4, 0, 1, 0, 0 }, 256, 256 },
+		{ { 0, 4, 0, 3, 0 }, 0, 256 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ornic_qp *qp = make_qp(IBV_QPT_RC, cases[i].cap, 0, 0);
+		char *base = qp->buf.addr;
+
+		assert_ptr_equal(qp->sq.ring, base);
+		assert_ptr_equal(qp->rq.ring, base + cases[i].rq_at);
+		assert_ptr_equal(qp->sq.rec, base + cases[i].rec_at);
+		assert_ptr_equal(qp->rq.rec, base + cases[i].rec_at + sizeof(struct ornic_rec));
+		drop(qp);
+	}
+}
+
+/* A ring has two slots of 32 bytes, also if the device takes SRQs of one entry only. */
+static void test_srq_of_one(void **state)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_srq *srq;
+
+	(void)state;
+	rig.ctx->limits.log_max_srq = 0;
+	srq = ornic_create_srq(rig.pd, &attr);
+	assert_non_null(srq);
+	assert_int_equal(attr.attr.max_wr, 1);
+	assert_int_equal(kernel.srq_attr.max_wr, 1);
+	assert_int_equal(kernel.srq_req.log_entries, 1);
+	kernel.srq_attr.max_wr = 77;
+	assert_int_equal(ornic_modify_srq(srq, &attr.attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(kernel.srq_attr.max_wr, 1);
+	assert_int_equal(kernel.srq_modify_req.log_entries, 1);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
 }
 
 static void test_rt_values(void **state)
@@ -526,6 +629,9 @@ int main(void)
 		T(test_allocators_need_their_bit),
 		T(test_resource_types),
 		T(test_kernel_object_without_number),
+		T(test_leaf_of_two_threads),
+		T(test_layout),
+		T(test_srq_of_one),
 		T(test_rt_values),
 		T(test_query_sizes),
 		T(test_firmware_version),

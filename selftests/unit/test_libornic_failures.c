@@ -237,6 +237,25 @@ static int drop_dm(void *dm)
 	return ornic_free_dm(dm);
 }
 
+static void *make_td(void)
+{
+	struct ibv_td_init_attr attr = {};
+
+	return ornic_alloc_td(ctx, &attr);
+}
+
+static int drop_td(void *td)
+{
+	return ornic_dealloc_td(td);
+}
+
+static void *make_parent(void)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = rig.pd };
+
+	return ornic_alloc_parent_domain(ctx, &attr);
+}
+
 static void *import_dm(void)
 {
 	return ornic_import_dm(ctx, 7);
@@ -295,6 +314,8 @@ static const struct {
 	{ "mw", make_mw, drop_mw, 1, false },
 	{ "flow", make_flow, drop_flow, 1, false },
 	{ "dm", make_dm, drop_dm, 2, false },
+	{ "td", make_td, drop_td, 1, true },
+	{ "parent domain", make_parent, drop_pd, 1, true },
 	{ "import dm", import_dm, unimport_dm, 2, true },
 	{ "import pd", import_pd, unimport_pd, 1, true },
 	{ "import mr", import_mr, unimport_mr, 1, true },
@@ -317,9 +338,11 @@ static void test_commands(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		void *object;
 
-		kernel.fail = EACCES;
-		expect_null(i, EACCES);
-		assert_int_equal(kernel.fail, 0);
+		if (verbs[i].make != make_td && verbs[i].make != make_parent) {
+			kernel.fail = EACCES;
+			expect_null(i, EACCES);
+			assert_int_equal(kernel.fail, 0);
+		}
 		object = verbs[i].make();
 		assert_non_null(object);
 		if (!verbs[i].silent) {
@@ -387,6 +410,16 @@ static void test_srq_resize_memory(void **state)
 	assert_int_equal(n, 4);		/* ring, two arrays of ids */
 	assert_int_equal(to_osrq(srq)->wq.entries, 16);
 	assert_int_equal(ornic_destroy_srq(srq), 0);
+}
+
+/* Without memory for the new ring a CQ stays as it is. */
+static void test_cq_resize_memory(void **state)
+{
+	(void)state;
+	kernel.memory = 1;
+	assert_int_equal(ornic_resize_cq(&rig.cq->vcq.cq, 16), ENOMEM);
+	assert_int_equal(rig.cq->mem.log, 3);
+	assert_int_equal(rig.cq->vcq.cq.cqe, 8);
 }
 
 /*
@@ -483,7 +516,10 @@ static void test_handed_on(void **state)
 	struct ibv_port_attr port = {};
 	struct verbs_mr vmr = {};
 	struct ibv_srq_attr srq_attr = {};
+	struct ibv_qp_init_attr init_attr;
+	struct ibv_device_attr_ex device;
 	struct ibv_srq *srq = make_srq();
+	struct ibv_qp_attr qp_attr;
 	uint32_t number = 0;
 
 	(void)state;
@@ -500,13 +536,16 @@ static void test_handed_on(void **state)
 	assert_int_equal(kernel.mr.length, 9);
 	assert_int_equal(kernel.mr.access, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(kernel.mr.flags, IBV_REREG_MR_CHANGE_ACCESS);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		kernel.fail = EPERM;
 		assert_int_equal(i == 0 ? ornic_attach_mcast(qp, &gid, 0) :
 				 i == 1 ? ornic_detach_mcast(qp, &gid, 0) :
 				 i == 2 ? ornic_query_port(ctx, 1, &port) :
 				 i == 3 ? ornic_query_srq(srq, &srq_attr) :
 				 i == 4 ? ornic_rereg_mr(&vmr, 0, rig.pd, NULL, 0, 0) :
+				 i == 5 ? ornic_query_qp(qp, &qp_attr, 0, &init_attr) :
+				 i == 6 ? ornic_query_device_ex(ctx, NULL, &device,
+								sizeof(device)) :
 					  ornic_modify_srq(srq, &srq_attr, IBV_SRQ_LIMIT), EPERM);
 	}
 	assert_int_equal(drop_srq(srq), 0);
@@ -518,6 +557,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_memory), RIG_TEST(test_srq_resize_memory),
+		RIG_TEST(test_cq_resize_memory),
 		RIG_TEST(test_commands), RIG_TEST(test_dontfork),
 		RIG_TEST(test_bad_number), RIG_TEST(test_dm_without_mapping),
 		RIG_TEST(test_context), RIG_TEST(test_handed_on), RIG_TEST(test_rss_reset),

@@ -30,6 +30,12 @@ static bool no_memory(void)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
+	void (*then)(void) = kernel.on_calloc;
+
+	if (then) {	/* no write otherwise: tests with threads allocate, too */
+		kernel.on_calloc = NULL;
+		then();
+	}
 	if (no_memory()) {
 		errno = ENOMEM;
 		return NULL;
@@ -481,6 +487,7 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
 	(void)srq;
+	kernel.srqs_destroyed++;
 	if (kernel.on_destroy)
 		kernel.on_destroy();
 	return kernel_fails();
@@ -623,6 +630,7 @@ int ibv_cmd_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr, struct ibv_mo
 int ibv_cmd_destroy_wq(struct ibv_wq *wq)
 {
 	(void)wq;
+	kernel.wqs_destroyed++;
 	if (kernel.on_destroy)
 		kernel.on_destroy();
 	return kernel_fails();

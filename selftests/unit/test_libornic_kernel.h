@@ -44,6 +44,9 @@ struct fake_kernel {
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
 	unsigned int dm_freed;
 	unsigned int qps_destroyed;	/* destroy_qp commands */
+	unsigned int wqs_destroyed;
+	unsigned int srqs_destroyed;
+	void (*on_calloc)(void);	/* during the next calloc */
 	struct fake_mr mr;
 	struct ornic_ureq_create_cq cq_req;
 	struct ornic_ureq_resize_cq resize_req;

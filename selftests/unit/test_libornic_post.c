@@ -614,6 +614,7 @@ static void expect_size(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_ca
 	assert_int_equal(kernel.qp_req.sq_stride, want.sq_stride);
 	assert_int_equal(kernel.qp_req.rq_log, want.rq_log);
 	assert_int_equal(kernel.qp_req.rq_stride, want.rq_stride);
+	assert_memory_equal(&kernel.qp_cap, &qp->cap, sizeof(qp->cap));
 	assert_int_equal(kernel.qp_req.buf_addr % 4096, 0);
 	assert_int_equal((uintptr_t)qp->sq.rec % 64, 0);
 	assert_ptr_equal(qp->rq.rec, qp->sq.rec + 1);
