@@ -75,8 +75,12 @@ static void test_pool(void **state)
 
 static void check_payload(const struct packet *p, const uint8_t *want, uint32_t len)
 {
+	uint32_t total = 0;
 	uint8_t got[100];
 
+	for (uint32_t i = 0; i < p->nseg; i++)
+		total += p->seg[i].len;
+	assert_int_equal(total, len);
 	assert_int_equal(p->len, len);
 	seg_copy_out(got, p->seg, p->nseg, 0, len);
 	assert_memory_equal(got, want, len);
@@ -205,6 +209,28 @@ static void test_overlap_is_harmless(void **state)
 	assert_int_equal(seg_copy(&from, 1, &to, 1), 1000);
 }
 
+/*
+ * The last 64 bytes are stored in ascending order. That is visible where the pieces overlap: these
+ * bytes are read after the ones before them were written.
+ */
+static void test_tail_ascends(void **state)
+{
+	static uint8_t mem[256] __attribute__((aligned(8))), want[sizeof(mem)];
+
+	(void)state;
+	for (uint32_t len = 1; len < 200; len++) {
+		uint32_t bulk = len > 64 ? len - 64 : 0;
+
+		for (uint32_t i = 0; i < sizeof(mem); i++)
+			mem[i] = want[i] = i;
+		memmove(want + 8, want, bulk);
+		for (uint32_t i = bulk; i < len; i++)
+			want[i + 8] = want[i];
+		seg_copy(&(struct seg) { mem + 8, len }, 1, &(struct seg) { mem, len }, 1);
+		assert_memory_equal(mem, want, sizeof(mem));
+	}
+}
+
 /* Wait by spinning, because the race needs two CPUs, but yield at times, in case there is one. */
 static void spin(unsigned int *spins)
 {
@@ -331,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_copy_in_and_out),
 		cmocka_unit_test(test_every_tail),
 		cmocka_unit_test(test_overlap_is_harmless),
+		cmocka_unit_test(test_tail_ascends),
 		cmocka_unit_test(test_last_byte_is_last),
 		cmocka_unit_test(test_words_arrive_whole),
 	};

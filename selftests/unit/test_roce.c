@@ -23,7 +23,7 @@
 #define MTU		256
 
 
-static uint8_t payload[64 * MTU];
+static uint8_t payload[64 * MTU], elsewhere[sizeof(payload)];
 
 /* A packet with every field set, to reveal missing and surplus fields of a frame. */
 static struct packet sample(uint8_t opcode, bool v4, bool vlan, uint32_t len)
@@ -52,7 +52,8 @@ static struct packet sample(uint8_t opcode, bool v4, bool vlan, uint32_t len)
 	if (len) {	/* in three pieces, one of them empty */
 		p.seg[0] = (struct seg) { payload, len / 3 };
 		p.seg[1] = (struct seg) { payload + len / 3, 0 };
-		p.seg[2] = (struct seg) { payload + len / 3, len - len / 3 };
+		p.seg[2] = (struct seg) { elsewhere, len - len / 3 };
+		memcpy(elsewhere, payload + len / 3, len - len / 3);
 		p.nseg = 3;
 		p.npsn = (len + MTU - 1) / MTU;
 	}
@@ -113,7 +114,8 @@ static void test_known_frame(void **state)
 	uint32_t len;
 
 	(void)state;
-	memcpy(payload, "hello", 5);
+	p.seg[0] = (struct seg) { (uint8_t *)"hello", 5 };
+	p.nseg = 1;
 	p.tclass = 0;
 	p.hop_limit = 64;
 	p.psn = 0xabcdef;
@@ -515,6 +517,17 @@ static void test_contradictions(void **state)
 	}
 }
 
+/* Bytes that would be a UDP header are none behind another EtherType than those of IP. */
+static void test_other_type(void **state)
+{
+	uint8_t frame[64] = { [12] = 0x88, [13] = 0xb5, [16] = ROCE_UDP_PORT >> 8,
+			      [17] = ROCE_UDP_PORT & 0xff };
+	struct packet q;
+
+	(void)state;
+	assert_int_equal(parse(&q, frame, sizeof(frame)), ROCE_NONE);
+}
+
 /* Reserved operations are passed on unchanged: the queue pair decides about them. */
 static void test_unknown_opcode(void **state)
 {
@@ -614,11 +627,37 @@ static void test_bth(void **state)
 		uint32_t len;
 		uint8_t *bytes = only_frame(&p, &len);
 
-		for (uint32_t n = 0; n <= len; n++)
-			assert_int_equal(roce_bth(bytes, n), n < at + BTH_BYTES ? 0 : at);
+		for (uint32_t n = 0; n <= len; n++) {
+			uint8_t *cut = malloc(n ? n : 1);	/* reveals a read beyond it */
+
+			memcpy(cut, bytes, n);
+			assert_int_equal(roce_bth(cut, n), n < at + BTH_BYTES ? 0 : at);
+			free(cut);
+		}
 		assert_int_equal(bytes[at], BTH_RC_ACK);
 		free(bytes);
 	}
+}
+
+/* A CNP has no flag but BECN, and 16 reserved bytes that are zero (annex A17.9.3). */
+static void test_cnp(void **state)
+{
+	static const uint8_t reserved[16];
+	struct packet p = sample(BTH_CNP, true, false, 0), q;
+	uint32_t len, at;
+	uint8_t *bytes;
+
+	(void)state;
+	bytes = only_frame(&p, &len);
+	at = roce_bth(bytes, len);
+	assert_int_equal(len, at + BTH_BYTES + sizeof(reserved) + ICRC_BYTES);
+	assert_int_equal(bytes[at + 1], 0);
+	assert_int_equal(bytes[at + 4], BTH_BECN);
+	assert_memory_equal(bytes + at + BTH_BYTES, reserved, sizeof(reserved));
+	assert_int_equal(parse(&q, bytes, len), ROCE_PACKET);
+	assert_int_equal(q.opcode, BTH_CNP);
+	assert_int_equal(q.len, 0);
+	free(bytes);
 }
 
 /* The packet of a frame, by its kind; what the frame does not show is restored. */
@@ -774,10 +813,12 @@ int main(void)
 		cmocka_unit_test(test_udp_lengths),
 		cmocka_unit_test(test_unpadded),
 		cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_other_type),
 		cmocka_unit_test(test_unknown_opcode),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_flow_label),
 		cmocka_unit_test(test_bth),
+		cmocka_unit_test(test_cnp),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_frames_next),
 		cmocka_unit_test(test_other_frames),

@@ -339,12 +339,29 @@ static void test_port_deleted_with_packets_queued(void **state)
 	assert_int_equal(f->end[0].last, 2);
 }
 
+/* A packet whose receiver was found, and is deleted before it is delivered */
+static void test_receiver_deleted(void **state)
+{
+	struct fixture *f = *state;
+	struct packet *p = make(f, mac[1], mac[0]);
+
+	switch_find(f->end[0].port, p);
+	assert_ptr_equal(p->to, f->end[1].port);
+	switch_send(f->end[0].port, p);
+	switch_port_del(f->end[1].port);
+	switch_drain(f->sw);
+	assert_int_equal(f->end[1].got, 0);
+	assert_int_equal(f->end[2].got, 1);
+	assert_int_equal(f->end[3].got, 1);
+}
+
 static void test_free_drops_queue(void **state)
 {
 	struct fixture *f = *state;
 
 	switch_send(f->end[0].port, make(f, mac[1], mac[0]));
 	switch_send(f->end[3].port, make(f, mac[1], mac[3]));
+	switch_free(NULL);
 }
 
 /** struct sight - an observed packet: port, direction and serial number */
@@ -510,6 +527,7 @@ int main(void)
 		TEST(test_loopback),
 		TEST(test_answer_while_delivering),
 		TEST(test_port_deleted_with_packets_queued),
+		TEST(test_receiver_deleted),
 		TEST(test_free_drops_queue),
 		TEST(test_observer),
 		TEST(test_lost),
