@@ -16,9 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,8 +124,15 @@ static ssize_t returned(ssize_t n, int stale)
 	return n;
 }
 
+static int no_send;	/* error of the next send(), 0: none */
+
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
+	if (no_send) {
+		errno = no_send;
+		no_send = 0;
+		return -1;
+	}
 	if (stream_most && len > 7)
 		len = 7;
 	return returned(syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0), EPIPE);
@@ -148,6 +157,7 @@ static struct {
 	unsigned int n;
 	unsigned int enlarged;	/* sockets */
 	unsigned int packet;	/* options of AF_PACKET, as bits */
+	int fails;		/* option of AF_PACKET that fails */
 } buffers;
 
 /* Replaces the C library's */
@@ -157,6 +167,10 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 
 	if (level == SOL_PACKET)
 		buffers.packet |= 1u << option;
+	if (level == SOL_PACKET && option == buffers.fails) {
+		errno = EIO;
+		return -1;
+	}
 	buffers.enlarged += option == SO_RCVBUFFORCE;
 	if (!buffers.record)
 		return syscall(SYS_setsockopt, fd, level, option, value, len);
@@ -169,14 +183,60 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 	return force && buffers.unprivileged ? -1 : 0;
 }
 
-static int no_socket;	/* error of each new socket of AF_PACKET, 0: none */
+/* Error of each new socket of AF_PACKET and of another family, 0: none */
+static int no_socket, no_socket_of[AF_MAX];
 
 int socket(int family, int type, int protocol)
 {
-	if (family != AF_PACKET || !no_socket)
+	int error = family == AF_PACKET ? no_socket : no_socket_of[family];
+
+	if (!error)
 		return syscall(SYS_socket, family, type, protocol);
-	errno = no_socket;
+	errno = error;
 	return -1;
+}
+
+static int no_watch;	/* error of the next descriptor to be watched, 0: none */
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (op != EPOLL_CTL_ADD || !no_watch)
+		return syscall(SYS_epoll_ctl, epfd, op, fd, event);
+	errno = no_watch;
+	no_watch = 0;
+	return -1;
+}
+
+/* An ioctl() that fails, and its error */
+static struct {
+	unsigned int request;
+	int error;
+} no_ioctl;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (!no_ioctl.error || (unsigned int)request != no_ioctl.request)
+		return syscall(SYS_ioctl, fd, request, arg);
+	errno = no_ioctl.error;
+	return -1;
+}
+
+static bool hurry;	/* a timer of seconds counts hundredths */
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	struct itimerspec sooner = {
+		.it_interval.tv_nsec = new->it_interval.tv_sec * 10000000,
+		.it_value.tv_nsec = new->it_value.tv_sec * 10000000,
+	};
+
+	return syscall(SYS_timerfd_settime, fd, flags, hurry ? &sooner : new, old);
 }
 
 static uint64_t now(void)
@@ -304,6 +364,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	lines_drop();
+	buffers.fails = 0;
 	uplink_close(f->up[0]);
 	uplink_close(f->up[1]);
 	for (int fd = 0; fd < FDS; fd++)
@@ -956,6 +1017,43 @@ static void test_tap_rejected(void **state)
 	close(fd);
 }
 
+/* Each step fails: the line says which one, why, and what to do. */
+static void test_tap_errors(void **state)
+{
+	static const struct {
+		unsigned int request;
+		int error;
+		const char *line;
+	} cases[] = {
+		{ TUNSETIFF, EPERM, "t: cannot open tap ornictest: Operation not permitted; it needs CAP_NET_ADMIN, or a tap made for this user" },
+		{ TUNSETIFF, EIO, "t: cannot open tap ornictest: Input/output error" },
+		{ TUNSETOFFLOAD, EIO, "t: cannot turn off offloads and filters of tap ornictest: Input/output error" },
+		{ TUNSETTXFILTER, EIO, "t: cannot turn off offloads and filters of tap ornictest: Input/output error" },
+		{ TUNSETFILTEREBPF, EIO, "t: cannot turn off offloads and filters of tap ornictest: Input/output error" },
+		{ SIOCGIFFLAGS, EIO, "t: cannot set tap ornictest up: Input/output error" },
+		{ SIOCSIFFLAGS, EPERM, "t: cannot set tap ornictest up: Operation not permitted; set it up as root: ip link set ornictest up" },
+		{ 0, EMFILE, "t: cannot set tap ornictest up: Too many open files" },
+	};
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct fixture *f = *state;
+	char got[256];
+
+	netns_enter();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		no_ioctl.request = cases[i].request;
+		no_ioctl.error = cases[i].request ? cases[i].error : 0;
+		no_socket_of[AF_INET] = cases[i].request ? 0 : cases[i].error;
+		log_keep(got, sizeof(got));
+		assert_int_equal(open_uplink(f, 0, &spec), -cases[i].error);
+		log_keep(NULL, 0);
+		assert_string_equal(got, cases[i].line);
+		assert_int_equal(descriptors(), f->fds + 1);	/* the loop's */
+	}
+	no_ioctl.error = 0;
+	no_socket_of[AF_INET] = 0;
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+}
+
 /* More frames than a batch, before the uplink reads one */
 static void test_tap_flood(void **state)
 {
@@ -1298,6 +1396,21 @@ static void test_packet_deleted_while_down(void **state)
 	lines_begin();
 	check_gone(f);
 	lines_end("");
+}
+
+/* Each option of the socket is needed. */
+static void test_packet_options(void **state)
+{
+	static const int options[] = {
+		PACKET_AUXDATA, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING, PACKET_ADD_MEMBERSHIP,
+	};
+	const struct uplink_spec lo = { .kind = "packet", .name = "x", .ifname = "lo" };
+
+	netns_enter();
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		buffers.fails = options[i];
+		assert_int_equal(open_uplink(*state, 1, &lo), -EIO);
+	}
 }
 
 /* One frame of a message is too long for the interface: the other one arrives. */
@@ -1680,6 +1793,7 @@ static void test_stream_part(void **state)
 			switch_send(f->device, p);
 		}
 		stream_most = most;
+		no_send = EAGAIN;
 		turn(f);
 		stats = uplink_stats(f->up[0]);
 		assert_int_equal(stats->tx_frames - before.tx_frames, n);
@@ -1691,6 +1805,7 @@ static void test_stream_part(void **state)
 			assert_memory_equal(got, bytes[i], len[i]);
 		}
 		stream_most = 0;
+		no_send = 0;
 		assert_int_equal(recv(fd, got, 1, MSG_DONTWAIT), -1);
 	}
 	close(fd);
@@ -1935,6 +2050,51 @@ static void test_stream_client(void **state)
 	close(server);
 }
 
+/* A peer that cannot be watched is disconnected; the next one is welcome. */
+static void test_stream_not_watched(void **state)
+{
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+
+	no_watch = ENOSPC;
+	f->count = fd;
+	wait_for(f, peer_gone);
+	assert_int_equal(no_watch, 0);
+	assert_false(uplink_is_up(f->up[0]));
+	close(fd);
+	fd = stream_peer(f);
+	wait_for(f, is_up);
+	close(fd);
+}
+
+/* A client that gets no socket, or cannot watch it, tries again every second until it has one. */
+static void test_stream_client_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "stream", .name = "s", .path = f->peer_path[0],
+				    .client = true };
+	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage own;
+	socklen_t len = unix_name(&own, f->peer_path[0]);
+
+	hurry = true;
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	assert_int_equal(bind(server, (struct sockaddr *)&own, len), 0);
+	assert_int_equal(listen(server, 1), 0);
+	no_socket_of[AF_UNIX] = EMFILE;
+	check_idle(f);
+	assert_false(uplink_is_up(f->up[0]));
+	no_socket_of[AF_UNIX] = 0;
+	no_watch = ENOSPC;
+	wait_for(f, is_up);
+	assert_int_equal(no_watch, 0);
+	check_idle(f);
+	assert_int_equal(poll(&(struct pollfd) { .fd = server, .events = POLLIN }, 1, 0), 1);
+	close(accept(server, NULL, NULL));
+	hurry = false;
+	close(server);
+}
+
 /* ---- rejected configurations ----------------------------------------------- */
 
 static void test_refusals(void **state)
@@ -2033,6 +2193,7 @@ int main(void)
 		TEST(test_udp_overrun),
 		TEST(test_tap),
 		TEST(test_tap_rejected),
+		TEST(test_tap_errors),
 		TEST(test_tap_flood),
 		TEST(test_tap_deleted),
 		TEST(test_packet),
@@ -2041,6 +2202,7 @@ int main(void)
 		TEST(test_packet_malformed),
 		TEST(test_packet_deleted),
 		TEST(test_packet_deleted_while_down),
+		TEST(test_packet_options),
 		TEST(test_packet_too_long),
 		TEST(test_packet_too_long_tagged),
 		TEST(test_bad_frames),
@@ -2058,6 +2220,8 @@ int main(void)
 		TEST(test_stream_cut_off),
 		TEST(test_stream_log),
 		TEST(test_stream_client),
+		TEST(test_stream_not_watched),
+		TEST(test_stream_client_errors),
 		TEST(test_buffers),
 		TEST(test_refusals),
 	};
