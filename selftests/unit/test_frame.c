@@ -348,6 +348,11 @@ static void test_ipv6_lies(void **state)
 	ADD(&f, 17, 0, 0, 0, 0, 0, 0, 0);
 	udp(&f);
 	assert_int_equal(parse(&f, f.len).fields, addrs);
+	/* it ends inside a fragment header */
+	eth(&f);
+	ipv6(&f, 7, 44);
+	ADD(&f, 17, 0, 0, 0, 0, 0, 0, 0);
+	assert_int_equal(parse(&f, f.len).fields, addrs);
 	/* extension headers without end */
 	eth(&f);
 	ipv6(&f, 200, 0);

@@ -469,6 +469,39 @@ static void test_shrink(void **state)
 	assert_int_equal(post(r, 1), ENOMEM);
 }
 
+static bool wants[2];		/* the device requests doorbells by the old and the new record */
+static uint64_t doorbell;	/* of an entry that is posted while the command runs */
+
+static void post_meanwhile(struct ibv_srq *ibsrq)
+{
+	struct ornic_srq *srq = to_osrq(ibsrq);
+	struct ornic_rec *recs[] = { srq->wq.rec, srq->coming->rec };
+
+	for (int i = 0; i < 2; i++)
+		ornic_ring_store(&recs[i]->notify,
+				 wants[i] ? ORNIC_NOTIFY_ALWAYS :
+					    (srq->wq.head - 1) & ORNIC_NOTIFY_INDEX);
+	rig_doorbell(&resized->rig);
+	assert_int_equal(post(resized, 1), 0);
+	doorbell = rig_doorbell(&resized->rig);
+}
+
+/* While the command runs, each of both records may request the doorbell. */
+static void test_doorbells_of_both_rings(void **state)
+{
+	struct srq_rig *r = *state;
+
+	resized = r;
+	kernel.on_srq_resize = post_meanwhile;
+	for (uint32_t i = 0; i < 4; i++) {
+		wants[0] = i & 1;
+		wants[1] = i & 2;
+		assert_int_equal(resize(r, 16), 0);
+		assert_int_equal(doorbell, i ? SRQN | (uint64_t)ORNIC_DB_SRQ << 24 |
+					       (uint64_t)(i + 1) << 32 : 0);
+	}
+}
+
 /* A resize that the kernel rejects changes nothing, not even entries posted meanwhile. */
 static void test_resize_refused(void **state)
 {
@@ -505,7 +538,8 @@ int main(void)
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
 		RIG_TEST(test_xrc_target_number_reused), RIG_TEST(test_srq_number_reused),
 		RIG_TEST(test_create), RIG_TEST(test_endless), RIG_TEST(test_grow),
-		RIG_TEST(test_shrink), RIG_TEST(test_resize_refused),
+		RIG_TEST(test_shrink), RIG_TEST(test_doorbells_of_both_rings),
+		RIG_TEST(test_resize_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
