@@ -24,6 +24,7 @@
 #include "capture/capture.h"
 #include "capture/pcapng.h"
 #include "lib/failing.h"
+#include "lib/folder.h"
 #include "lib/locks.h"
 #include "lib/numbers.h"
 #include "log.h"
@@ -312,6 +313,7 @@ struct fixture {
 	uint8_t *file;
 	uint32_t file_len;
 	uint32_t at;
+	unsigned int fds;
 };
 
 /* Replaces the C library's: only the threads of captures write to files. */
@@ -320,6 +322,16 @@ ssize_t write(int fd, const void *bytes, size_t len)
 	if (gettid() != getpid())
 		locks_work();
 	return syscall(SYS_write, fd, bytes, len);
+}
+
+static bool no_fstat;
+
+int fstat(int fd, struct stat *st)
+{
+	if (!no_fstat)
+		return syscall(SYS_fstat, fd, st);
+	errno = EIO;
+	return -1;
 }
 
 static uint64_t now = NOW;
@@ -344,6 +356,7 @@ static int setup(void **state)
 
 	assert_non_null(f);
 	log_setup(LOG_ERR, false);
+	f->fds = descriptors();
 	assert_int_equal(packet_pool_init(&f->pool, PACKETS), 0);
 	f->sw = switch_new(&f->pool);
 	f->lan = switch_port_add(f->sw, "lan", &ops, NULL);
@@ -367,6 +380,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	captures_fini(&f->cs);
+	assert_int_equal(descriptors(), f->fds);
 	assert_int_equal(locks_wrong(), 0);
 	switch_free(f->sw);
 	assert_int_equal(f->pool.nfree, PACKETS);
@@ -646,6 +660,48 @@ static void test_frame_and_note(void **state)
 	assert_int_equal(b.len, sizeof(frame));
 	assert_memory_equal(b.data, frame, sizeof(frame));
 	assert_string_equal(b.comment, "dropped by fault rule 3");
+}
+
+/* A frame of a guest in pieces, by the kind of its destination; pieces may be empty. */
+static void test_pieces(void **state)
+{
+	static const char *const names[] = { "lan", "vm1", "vm2" };
+	static const struct {
+		uint8_t dmac[6];
+		uint32_t flag;
+	} cases[] = {
+		{ { 2, 0, 0, 0, 0, 1 }, PCAPNG_UNICAST },
+		{ { 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff }, PCAPNG_UNICAST },
+		{ { 1, 0, 0x5e, 0, 0, 1 }, PCAPNG_MULTICAST },
+		{ { 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe }, PCAPNG_MULTICAST },
+		{ { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }, PCAPNG_BROADCAST },
+	};
+	struct fixture *f = *state;
+	uint8_t bytes[99];
+	struct packet p = {
+		.kind = PACKET_ETHERNET, .len = sizeof(bytes), .nseg = 3,
+		.seg = { { bytes, 14 }, { bytes, 0 }, { bytes + 14, sizeof(bytes) - 14 } },
+	};
+	struct block b;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i * 3;
+	start(f, "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memcpy(p.dmac, cases[i].dmac, 6);
+		switch_observe(f->vm[0], i % 2 ? SWITCH_IN : SWITCH_OUT, &p, NULL);
+	}
+	stop_and_read(f);
+	expect_interfaces(f, names, 3);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect_type(f, &b, BLOCK_PACKET);
+		assert_int_equal(b.interface, 1);
+		assert_int_equal(b.flags,
+				 cases[i].flag | (i % 2 ? PCAPNG_INBOUND : PCAPNG_OUTBOUND));
+		assert_int_equal(b.len, sizeof(bytes));
+		assert_int_equal(b.keep, sizeof(bytes));
+		assert_memory_equal(b.data, bytes, sizeof(bytes));
+	}
 }
 
 /* Time stamps show the time of day in ns, and their differences follow the daemon's clock. */
@@ -1059,6 +1115,66 @@ static void test_refused(void **state)
 	assert_int_equal(f->cs.count, 0);
 }
 
+/* Check that no descriptor of the file of @path survives an exec. Return: their number. */
+static unsigned int files_of(const char *path)
+{
+	struct stat want, st;
+	unsigned int n = 0;
+
+	assert_int_equal(stat(path, &want), 0);
+	for (int fd = STDERR_FILENO + 1; fd < 64; fd++) {
+		if (fstat(fd, &st) || st.st_ino != want.st_ino || st.st_dev != want.st_dev)
+			continue;
+		assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		n++;
+	}
+	return n;
+}
+
+/* An output that cannot be examined is not used, and a file made for it is removed. */
+static void test_not_examined(void **state)
+{
+	struct fixture *f = *state;
+	char why[256], want[256];
+
+	no_fstat = true;
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EIO);
+	no_fstat = false;
+	snprintf(want, sizeof(want), "cannot examine %s: Input/output error", f->path);
+	assert_string_equal(why, want);
+	assert_int_not_equal(access(f->path, F_OK), 0);
+	start(f, "");
+	assert_int_equal(files_of(f->path), 1);
+}
+
+/* One capture at a time writes to standard output. It did not create that, so it removes nothing. */
+static void test_standard_output(void **state)
+{
+	struct fixture *f = *state;
+	char path[sizeof(f->path)], why[256] = "";
+	int kept = dup(STDOUT_FILENO), fd = open(f->path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	int errs[2];
+	unsigned int n;
+
+	strcpy(path, f->path);
+	strcpy(f->path, "-");
+	dup2(fd, STDOUT_FILENO);
+	for (int i = 0; i < 2; i++)
+		errs[i] = try_start(f, "", why, sizeof(why));
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+	close(fd);
+	strcpy(f->path, path);
+	n = files_of(path);
+	assert_int_equal(errs[0], 0);
+	assert_int_equal(errs[1], -EBUSY);
+	assert_string_equal(why, "another capture writes to standard output: choose a file");
+	assert_int_equal(n, 1);
+	observe_short(f->lan);
+	stop_and_read(f);
+	assert_int_equal(count_frames(f, &n), 1);
+}
+
 /* Read the bytes that a pipe has now. */
 static void read_pipe(struct fixture *f, int fd)
 {
@@ -1088,7 +1204,7 @@ static int open_pipe(struct fixture *f)
 	assert_int_equal(mkfifo(f->path, 0600), 0);
 	f->file = malloc(PIPE_ROOM);
 	assert_non_null(f->file);
-	return open(f->path, O_RDONLY | O_NONBLOCK);
+	return open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 /*
@@ -1138,8 +1254,12 @@ static void test_one_pipe_for_two(void **state)
 		if (!i)
 			assert_int_equal(link(path, f->path), 0);
 	}
+	assert_int_equal(symlink(path, f->path), 0);
+	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
+	unlink(f->path);
 	strcpy(f->path, path);
 	assert_int_equal(f->cs.count, 1);
+	assert_int_equal(files_of(path), 2);	/* with the reader's */
 	stop_and_read_pipe(f, fd);
 	fd = open(f->path, O_RDONLY | O_NONBLOCK);
 	start(f, "");
@@ -1318,6 +1438,7 @@ int main(void)
 		cmocka_unit_test(test_whole),
 		TEST(test_zero_copy),
 		TEST(test_frame_and_note),
+		TEST(test_pieces),
 		TEST(test_stamps),
 		TEST(test_filters),
 		TEST(test_filter_at_slow_link),
@@ -1333,6 +1454,8 @@ int main(void)
 		TEST(test_file_exists),
 		TEST(test_one_file_for_two),
 		TEST(test_refused),
+		TEST(test_not_examined),
+		TEST(test_standard_output),
 		TEST(test_slow_reader),
 		TEST(test_one_pipe_for_two),
 		TEST(test_full_ring_again),
