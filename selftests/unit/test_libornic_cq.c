@@ -70,7 +70,7 @@ static void test_wc_fields(void **state)
 	cqe.path_bits = 4;
 	cqe.flags = htole32(ORNIC_CQE_GRH | ORNIC_CQE_WITH_IMM | ORNIC_CQE_IP_CSUM_OK |
 			    ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_SMAC | ORNIC_CQE_SOLICITED);
-	post_recvs(rig->qp, 2);
+	post_recvs(rig->qp, 3);
 	assert_int_equal(poll(rig, &wc, 1), 0);
 	rig_complete(rig, cqe);
 	assert_int_equal(poll(rig, &wc, 1), 1);
@@ -93,6 +93,14 @@ static void test_wc_fields(void **state)
 	rig_complete(rig, cqe);
 	assert_int_equal(poll(rig, &wc, 1), 1);
 	assert_int_equal(wc.wc_flags, 0);
+
+	cqe.wqe_id = htole32(2);
+	cqe.flags = htole32(ORNIC_CQE_WITH_INV);
+	cqe.inv_key = htole32(0x12345678);
+	rig_complete(rig, cqe);
+	assert_int_equal(poll(rig, &wc, 1), 1);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, 0x12345678);
 	assert_int_equal(poll(rig, &wc, 1), 0);
 }
 
@@ -108,6 +116,9 @@ static void test_status(void **state)
 		  IBV_WC_REM_ACCESS_ERR },
 		{ ORNIC_WC_FETCH_ADD, 0, IBV_WC_FETCH_ADD, IBV_WC_SUCCESS },
 		{ ORNIC_WC_SEND_FLUSHED, ORNIC_WC_WR_FLUSH_ERR, IBV_WC_SEND, IBV_WC_WR_FLUSH_ERR },
+		{ ORNIC_WC_SEND, ORNIC_WC_RNR_RETRY_EXC_ERR, IBV_WC_SEND,
+		  IBV_WC_RNR_RETRY_EXC_ERR },
+		{ ORNIC_WC_SEND, ORNIC_WC_RNR_RETRY_EXC_ERR + 1, IBV_WC_SEND, IBV_WC_GENERAL_ERR },
 		{ ORNIC_WC_SEND, 200, IBV_WC_SEND, IBV_WC_GENERAL_ERR },
 		{ 0x55, 0, IBV_WC_SEND, IBV_WC_GENERAL_ERR },
 		{ ORNIC_WC_SEND_FLUSHED, 0, IBV_WC_SEND, IBV_WC_GENERAL_ERR },
@@ -375,6 +386,11 @@ static void test_reader_tags(void **state)
 	cq = to_ocq_ex(ex);
 	cq->cur.vlan_tci = htole16(0x2abc);
 	cq->cur.src_qp = htole32(0x123456);
+	cq->cur.flags = htole32(ORNIC_CQE_WITH_INV);
+	cq->cur.inv_key = htole32(0x12345678);
+	assert_int_equal(ibv_wc_read_invalidated_rkey(ex), 0x12345678);
+	assert_int_equal(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_INV);
+	cq->cur.flags = 0;
 	assert_int_equal(ibv_wc_read_cvlan(ex), 0);
 	assert_int_equal(ibv_wc_read_flow_tag(ex), 0);
 	cq->cur.flags = htole32(ORNIC_CQE_VLAN | ORNIC_CQE_FLOW_TAG);

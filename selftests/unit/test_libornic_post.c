@@ -249,6 +249,41 @@ static void test_uc(void **state)
 	assert_null(ex->wr_rdma_read);
 }
 
+/* XRC: the SRQ is in the remote segment, whose other fields a SEND does not use. */
+static void test_xrc(void **state)
+{
+	static const char *const want[] = {
+		CTRL("02", "02", "01", "00 00 00 00") "00 00 00 00"
+			ZERO8 "00 00 00 00 56 34 12 00" SGE1,
+		CTRL("00", "02", "01", "00 00 00 00") "01 00 00 00"
+			"88 77 66 55 44 33 22 11 04 03 02 01 56 34 12 00" SGE1,
+	};
+	struct ornic_qp *qp = rig_qp(*state, IBV_QPT_XRC_SEND, RC_CAP, ORNIC_SEND_OPS_XRC);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(&qp->vqp.qp);
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct ibv_send_wr wr = rc_wr(ops[i], IBV_SEND_SIGNALED, 1, 0);
+
+		wr.qp_type.xrc.remote_srqn = 0xff123456;
+		assert_int_equal(post(qp, wr), 0);
+		expect_wqe(qp, i, want[i]);
+	}
+	wind(&qp->sq, 0);
+	memset(qp->sq.ring, 0xee, 128);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(ex);
+	ibv_wr_set_xrc_srqn(ex, 0xff123456);
+	ibv_wr_set_sge(ex, 0x4321, 0x1000, 16);
+	ibv_wr_rdma_write(ex, 0x01020304, 0x1122334455667788);
+	ibv_wr_set_xrc_srqn(ex, 0xff123456);
+	ibv_wr_set_sge(ex, 0x4321, 0x1000, 16);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	for (size_t i = 0; i < 2; i++)
+		expect_wqe(qp, i, want[i]);
+}
+
 static struct ibv_ah *make_ah(struct rig *rig, uint32_t flow_label)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .sl = 3, .static_rate = 2, .port_num = 1 };
@@ -702,7 +737,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_worked_example), RIG_TEST(test_rc_post_send),
-		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_ud), RIG_TEST(test_ah),
+		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_xrc), RIG_TEST(test_ud), RIG_TEST(test_ah),
 		RIG_TEST(test_recv), RIG_TEST(test_full), RIG_TEST(test_refused),
 		RIG_TEST(test_states), RIG_TEST(test_reset_meanwhile),
 		RIG_TEST(test_wq_reset_meanwhile), RIG_TEST(test_query_is_late),
