@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lib/failing.h"
 #include "lib/numbers.h"
 #include "net/egress.h"
 #include "net/switch.h"
@@ -182,6 +183,28 @@ static void put_roce(struct fixture *f, uint32_t len, uint8_t tclass, bool v6)
 
 	egress_put(f->q, &p, NULL);
 	memset(payload, 0xff, sizeof(payload));
+}
+
+/* Without memory for the link or for its timer there is neither. */
+static void test_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct egress *q = NULL;
+	struct timers timers;
+	uint32_t left = 0;
+
+	timers_init(&timers);
+	for (; !q; left++) {
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		q = egress_new(&timers, &f->now, &egress_ops, f);
+		assert_int_equal(failing_end(), !q);
+		assert_int_equal(timers.cap, q ? 1 : 0);
+	}
+	assert_int_equal(left, 3);
+	egress_free(q);
+	egress_free(NULL);
+	assert_int_equal(timers.cap, 0);
+	timers_fini(&timers);
 }
 
 /* Frames leave in order, each after the transmission time of its bytes. */
@@ -841,6 +864,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_documented),
+		TEST(test_no_memory),
 		TEST(test_rate), TEST(test_fraction), TEST(test_room), TEST(test_drop),
 		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),
