@@ -871,6 +871,8 @@ static void test_many_pieces(void **state)
 	const struct uplink_stats *stats = uplink_stats(f->up[0]);
 	uint8_t bytes[SEG_BYTES * PACKET_SEGS], got[FRAME_MAX];
 
+	/* the kernel takes no more pieces per call */
+	assert_in_range(UPLINK_TX_IOV, 1, sysconf(_SC_IOV_MAX));
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
 	memcpy(bytes + 6, device_mac, 6);
 	for (uint32_t i = 0; i < 2 * sizeof(last) / sizeof(last[0]); i++) {
@@ -1014,6 +1016,40 @@ static void test_tap_rejected(void **state)
 	assert_int_equal(open_uplink(f, 0, &spec), -EINVAL);
 	assert_string_equal(got, "t: cannot open tap lo: Invalid argument; an interface of that name is not a tap, or has several queues");
 	log_keep(NULL, 0);
+	close(fd);
+}
+
+static bool counted_malformed(struct fixture *f)
+{
+	return uplink_stats(f->up[0])->malformed == f->count;
+}
+
+/* The longest frame arrives; one byte more is malformed, not cut off. */
+static void test_tap_longest(void **state)
+{
+	static uint8_t bytes[FRAME_MAX + 1];
+	struct fixture *f = *state;
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct ifreq req = { .ifr_mtu = FRAME_MAX };
+	int fd;
+
+	netns_enter();
+	assert_int_equal(open_uplink(f, 0, &spec), 0);
+	addr.sll_ifindex = if_nametoindex(spec.ifname);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	strcpy(req.ifr_name, spec.ifname);
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &req), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	plain_bytes(bytes, sizeof(bytes), device_mac, 1);
+	assert_int_equal(write(fd, bytes, FRAME_MAX), FRAME_MAX);
+	wait_seen(f, 1);
+	assert_int_equal(f->last.len, FRAME_MAX);
+	assert_memory_equal(f->payload, bytes, FRAME_MAX);
+	assert_int_equal(write(fd, bytes, FRAME_MAX + 1), FRAME_MAX + 1);
+	f->count = 1;
+	wait_for(f, counted_malformed);
+	assert_int_equal(f->seen, 1);
 	close(fd);
 }
 
@@ -1950,11 +1986,6 @@ static void test_stream_nonsense(void **state)
 	close(fd);
 }
 
-static bool counted_malformed(struct fixture *f)
-{
-	return uplink_stats(f->up[0])->malformed == f->count;
-}
-
 /* A frame that the end of the connection cuts off counts as malformed, with the bytes of it. */
 static void test_stream_cut_off(void **state)
 {
@@ -2194,6 +2225,7 @@ int main(void)
 		TEST(test_tap),
 		TEST(test_tap_rejected),
 		TEST(test_tap_errors),
+		TEST(test_tap_longest),
 		TEST(test_tap_flood),
 		TEST(test_tap_deleted),
 		TEST(test_packet),
