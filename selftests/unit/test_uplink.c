@@ -1753,6 +1753,11 @@ static void test_stream_in(void **state)
 	wait_seen(f, 103);
 	assert_int_equal(f->last.len, 200);
 	assert_memory_equal(f->payload, bytes + 68, 200);
+	len = stream_bytes(bytes, FRAME_MAX, 3);
+	assert_int_equal(write(fd, bytes, len), len);
+	wait_seen(f, 104);
+	assert_int_equal(f->last.len, FRAME_MAX);
+	assert_memory_equal(f->payload, bytes + 4, FRAME_MAX);
 	close(fd);
 }
 
@@ -2081,6 +2086,34 @@ static void test_stream_client(void **state)
 	close(server);
 }
 
+/* The rest of a frame that the last peer did not take is not sent to the next one. */
+static void test_stream_rest_forgotten(void **state)
+{
+	uint8_t bytes[64], got[64];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+
+	wait_for(f, is_up);
+	plain_bytes(bytes, 60, peer_mac, 1);
+	stream_most = 5;
+	send_plain(f, bytes, 60);
+	stream_most = 0;
+	no_send = EAGAIN;
+	close(fd);
+	wait_for(f, is_down);
+	assert_int_equal(no_send, 0);
+	fd = stream_peer(f);
+	wait_for(f, is_up);
+	plain_bytes(bytes, 60, peer_mac, 2);
+	send_plain(f, bytes, 60);
+	read_all(fd, got, 64);
+	assert_int_equal(be32_get(got), 60);
+	assert_memory_equal(got + 4, bytes, 60);
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 2);
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 0);
+	close(fd);
+}
+
 /* A peer that cannot be watched is disconnected; the next one is welcome. */
 static void test_stream_not_watched(void **state)
 {
@@ -2252,6 +2285,7 @@ int main(void)
 		TEST(test_stream_cut_off),
 		TEST(test_stream_log),
 		TEST(test_stream_client),
+		TEST(test_stream_rest_forgotten),
 		TEST(test_stream_not_watched),
 		TEST(test_stream_client_errors),
 		TEST(test_buffers),
