@@ -203,17 +203,18 @@ static void all_calls(struct rig *rig, struct ornic_qp *qp)
 		}
 }
 
+static const struct {
+	enum ibv_qp_type type;
+	uint64_t ops;
+} types[] = {
+	{ IBV_QPT_RC, ORNIC_SEND_OPS_RC }, { IBV_QPT_UC, ORNIC_SEND_OPS_UC },
+	{ IBV_QPT_XRC_SEND, ORNIC_SEND_OPS_XRC }, { IBV_QPT_UD, ORNIC_SEND_OPS_UD },
+	{ IBV_QPT_RAW_PACKET, ORNIC_SEND_OPS_RAW },
+};
+
 /* The smallest stride for each number of SGEs, or of inline bytes, and larger strides. */
 static void test_stays_in_slot(void **state)
 {
-	static const struct {
-		enum ibv_qp_type type;
-		uint64_t ops;
-	} types[] = {
-		{ IBV_QPT_RC, ORNIC_SEND_OPS_RC }, { IBV_QPT_UC, ORNIC_SEND_OPS_UC },
-		{ IBV_QPT_XRC_SEND, ORNIC_SEND_OPS_XRC }, { IBV_QPT_UD, ORNIC_SEND_OPS_UD },
-		{ IBV_QPT_RAW_PACKET, ORNIC_SEND_OPS_RAW },
-	};
 	static const struct { uint32_t sges, inl; } sizes[] = {
 		{ 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 }, { 6, 0 }, { 8, 0 }, { 30, 0 },
 		{ 1, 16 }, { 1, 33 }, { 2, 100 }, { 1, 512 },
@@ -323,6 +324,35 @@ static void test_states(void **state)
 	assert_int_equal(le32toh(qp->sq.rec->host_index), IBV_QPS_ERR - IBV_QPS_RTS + 1);
 }
 
+/* In a full queue no opcode call writes anything. */
+static void test_full(void **state)
+{
+	const struct ibv_qp_cap cap = { 1, 2, 1, 1, 0 };
+	struct rig *rig = *state;
+	char before[256];
+
+	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
+		struct ornic_qp *qp = rig_qp(rig, types[t].type, cap, types[t].ops);
+		struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+		size_t bytes_of_ring = 1u << qp->sq.stride;
+
+		assert_in_range(bytes_of_ring, 1, sizeof(before));
+		for (int opcode = 0; opcode < NO_OPCODE; opcode++) {
+			ibv_wr_start(ex);
+			ibv_wr_send(ex);
+			memcpy(before, qp->sq.ring, bytes_of_ring);
+			if (open_wr(ex, opcode))
+				assert_int_equal(ibv_wr_complete(ex), ENOMEM);
+			else
+				ibv_wr_abort(ex);
+			assert_memory_equal(qp->sq.ring, before, bytes_of_ring);
+			assert_int_equal(atomic_load(&qp->sq.head), 0);
+		}
+		assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
+		rig->qp = NULL;
+	}
+}
+
 /* ibv_wr_complete() returns the first error, also if a bad bind follows a full queue. */
 static void test_first_error(void **state)
 {
@@ -372,8 +402,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_stays_in_slot), RIG_TEST(test_no_data), RIG_TEST(test_data_again),
-		RIG_TEST(test_inline_flag), RIG_TEST(test_first_error), RIG_TEST(test_states),
-		RIG_TEST(test_lasting_errors),
+		RIG_TEST(test_inline_flag), RIG_TEST(test_full), RIG_TEST(test_first_error),
+		RIG_TEST(test_states), RIG_TEST(test_lasting_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
