@@ -1147,7 +1147,7 @@ static void test_not_examined(void **state)
 	assert_int_equal(files_of(f->path), 1);
 }
 
-/* One capture at a time writes to standard output. It did not create that, so it removes nothing. */
+/* One capture at a time writes to standard output. */
 static void test_standard_output(void **state)
 {
 	struct fixture *f = *state;

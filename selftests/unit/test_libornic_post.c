@@ -737,7 +737,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_worked_example), RIG_TEST(test_rc_post_send),
-		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_xrc), RIG_TEST(test_ud), RIG_TEST(test_ah),
+		RIG_TEST(test_rc_builders), RIG_TEST(test_uc), RIG_TEST(test_xrc),
+		RIG_TEST(test_ud), RIG_TEST(test_ah),
 		RIG_TEST(test_recv), RIG_TEST(test_full), RIG_TEST(test_refused),
 		RIG_TEST(test_states), RIG_TEST(test_reset_meanwhile),
 		RIG_TEST(test_wq_reset_meanwhile), RIG_TEST(test_query_is_late),
