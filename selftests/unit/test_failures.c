@@ -685,18 +685,18 @@ static void test_lists(void **state)
 		tables[i]->used += 10 + i;
 	f->d.attached->function->ctrl.state = CTRL_FATAL;
 	dev->port.max_frame = 1514;
-	dev->port.mac[5] = 7;
+	memcpy(dev->port.mac, (uint8_t[]) { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 }, 6);
 	dev->port.flags |= ORNIC_PORT_F_PROMISC;
 	expect_result(f, CALL("device.list", "{}"),
 		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
-		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:00:00:00:00:07\","
+		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
 		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
 		      "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
 		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
 	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF;
 	expect_result(f, CALL("device.list", "{}"),
 		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
-		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:00:00:00:00:07\","
+		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
 		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
 		      "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
 		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
@@ -712,7 +712,7 @@ static void test_lists(void **state)
 	};
 	expect_result(f, CALL("port.list", "{}"),
 		      "[{\"name\":\"vm1\",\"kind\":\"device\",\"up\":false,\"vlan\":5,"
-		      "\"mac\":\"02:00:00:00:00:07\",\"counters\":{\"tx_packets\":1002,"
+		      "\"mac\":\"02:1b:c3:d4:e5:f6\",\"counters\":{\"tx_packets\":1002,"
 		      "\"tx_bytes\":1000,\"tx_drop\":1008,\"rx_packets\":1003,"
 		      "\"rx_bytes\":1001,\"rdma_tx_packets\":1014,\"rdma_tx_bytes\":1012,"
 		      "\"rdma_rx_packets\":1015,\"rdma_rx_bytes\":1013,\"vlan_drop\":0}},"
@@ -1289,6 +1289,26 @@ static bool forwards(int from, int to)
 	       !memcmp(got, frame, sizeof(got));
 }
 
+/* Start a capture and stop it. Return: true if it is gone after at most 10 s. */
+static bool captures(struct fixture *f, int fd, char *answer, size_t room)
+{
+	char start[256];
+
+	snprintf(start, sizeof(start), CALL("capture.start", "{\"spec\":\"%s/frames\"}") "\n", f->dir);
+	if (!ask(fd, start, 1, answer, room) || !strstr(answer, "\"id\":1}") ||
+	    !ask(fd, CALL("capture.stop", "{\"id\":1}") "\n", 1, answer, room) ||
+	    unlink(textf(f, "%s/frames", f->dir)))
+		return false;
+	for (int i = 0; i < 1000; i++) {
+		if (!ask(fd, CALL("capture.list", "{}") "\n", 1, answer, room))
+			return false;
+		if (strstr(answer, "[]"))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 /* An idle process takes less than a tenth of a processor. */
 static bool is_idle(pid_t pid)
 {
@@ -1343,6 +1363,8 @@ static int ask_daemon(struct fixture *f, int ready)
 		return 103;
 	if (!forwards(try_dial(f, "q"), to))
 		return 104;
+	if (!captures(f, fd, answer, sizeof(answer)))
+		return 107;
 	return is_idle(asked) ? 0 : 105;
 }
 
