@@ -90,7 +90,6 @@ void qp_fini(struct qp *qp)
 	timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
 	free(qp->req.win);
 	qp->req.win = NULL;
-	qp->state = ORNIC_QPS_RESET;
 }
 
 static void wq_reset(struct wq *wq)
