@@ -358,6 +358,22 @@ static void test_fair(void **state)
 	conn_fini(&y);
 }
 
+/* The answer to a long READ takes several iterations, so that others are not delayed. */
+static void test_long_answer(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, ORNIC_WR_RDMA_READ, 0, 8u << 20);
+
+	conn_send(&t->a, &wr);
+	qp_run(&t->a.qp);
+	engine_drain(&t->w.e);
+	assert_int_equal(t->b.qp.resp.rd_next, 1);
+	assert_true(responder_run(&t->b.qp));
+	assert_int_equal(t->b.qp.resp.rd[0].sent, 16 * (PACKET_MAX_PAYLOAD / 1024));
+	world_run(&t->w);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
+}
+
 /* ORN-SEC-13: many busy queue pairs of one function do not delay the queue pair of another one. */
 static void test_fair_to_functions(void **state)
 {
@@ -590,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_turn),
 		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_long_answer, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_paused, setup, ends_teardown),

@@ -1017,6 +1017,7 @@ static void test_too_many_clients(void **state)
 	int fd[33];
 
 	assert_int_equal(control_listen(f), 0);
+	log_keep(f->said, sizeof(f->said));
 	for (int i = 0; i < 33; i++) {
 		fd[i] = dial(f, "control");
 		assert_int_equal(write(fd[i], "{", 1), 1);
@@ -1028,6 +1029,8 @@ static void test_too_many_clients(void **state)
 		assert_int_equal(recv(fd[i], got, sizeof(got), 0), -1);
 	assert_int_equal(recv(fd[32], got, sizeof(got), 0), sizeof(want) - 1);
 	assert_string_equal(got, want);
+	assert_string_equal(f->said, "");
+	log_keep(NULL, 0);
 	for (int i = 0; i < 33; i++)
 		close(fd[i]);
 	turn(f);
