@@ -703,6 +703,18 @@ static void test_stuck(void **state)
 	client_serve(c, &f->d);
 	assert_non_null(strstr(hear(f, sv[1]), "-32700"));
 	assert_false(client_is_stuck(c));
+	/* a client that takes a part of a long answer makes progress */
+	c->tx_len = 1 << 20;
+	c->tx_at = 0;
+	c->tx = calloc(1, c->tx_len);
+	c->moved -= 2000000000;
+	owner.patience = 1000000000;
+	assert_true(client_is_stuck(c));
+	c->events = EPOLLOUT;
+	assert_int_equal(loop_mod(f->d.loop, sv[0], c->events), 0);
+	turns(f, 1);
+	assert_in_range(c->tx_at, 1, c->tx_len - 1);
+	assert_false(client_is_stuck(c));
 	client_free(c);
 	assert_int_equal(owner.n, 0);
 	close(sv[1]);

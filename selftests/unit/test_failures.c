@@ -15,6 +15,7 @@
 #include "control/request.h"
 #include "daemon.h"
 #include "dev/function.h"
+#include "engine/latency.h"
 #include "fault/state.h"
 #include "lib/failing.h"
 #include "lib/folder.h"
@@ -667,6 +668,8 @@ static void expect_result(struct fixture *f, const char *order, const char *want
 	free(answer);
 }
 
+#define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
+
 /* The answers that list devices, ports, links, rules and captures, with another value for each member */
 static void test_lists(void **state)
 {
@@ -764,6 +767,23 @@ static void test_lists(void **state)
 		      "\"bytes\":7}]");
 	capture->err = 0;
 	captures_undo(&f->d.captures);
+
+	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"), "{\"on\":false}");
+	expect_result(f, CALL("latency.on", "{\"device\":\"vm1\"}"), "{}");
+	dev->latency->of[LATENCY_send] = (struct histogram) {
+		.bucket = { 1, [LATENCY_BUCKETS - 1] = 2 }, .sum = 3000, .max = 900
+	};
+	dev->latency->of[LATENCY_local] = (struct histogram) {
+		.bucket = { [1] = 5 }, .sum = 14, .max = 3
+	};
+	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"),
+		      "{\"on\":true,\"times\":{\"send\":{\"count\":3,\"mean_ns\":1000,\"max_ns\":900,"
+		      "\"buckets\":[{\"ns\":1,\"count\":1},{\"ns\":549755813888,\"count\":2}]},"
+		      "\"write\":" NO_TIMES ",\"read\":" NO_TIMES ",\"atomic\":" NO_TIMES ","
+		      "\"flush\":" NO_TIMES ",\"local\":{\"count\":5,\"mean_ns\":2,\"max_ns\":3,"
+		      "\"buckets\":[{\"ns\":2,\"count\":5}]}}}");
+	expect_result(f, CALL("latency.off", "{\"device\":\"vm1\"}"), "{}");
+	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"), "{\"on\":false}");
 }
 
 /* Check that an order is rejected with @code and @message. */

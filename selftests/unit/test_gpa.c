@@ -121,6 +121,19 @@ static void test_found_last(void **state)
 	assert_null(gpa_ptr(t->g, 17 * PAGE, PAGE, false));
 }
 
+/* A piece that was unmapped does not continue the one before it. */
+static void test_neighbour_gone(void **state)
+{
+	struct fixture *t = *state;
+	void *ptr;
+
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), 0);
+	assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, t->fd, PAGE), 0);
+	assert_int_equal(gpa_span(t->g, 0, 2 * PAGE, true, &ptr), 2 * PAGE);
+	assert_int_equal(gpa_unmap(t->g, PAGE, PAGE), 0);
+	assert_int_equal(gpa_span(t->g, 0, 2 * PAGE, true, &ptr), PAGE);
+}
+
 static void test_boundaries(void **state)
 {
 	struct fixture *t = *state;
@@ -783,6 +796,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_map_and_find, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_found_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_neighbour_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_boundaries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_top_of_address_space, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_whole_address_space, setup, teardown),

@@ -159,15 +159,21 @@ static void test_send(void **state)
 static void test_comm_est(void **state)
 {
 	struct script *t = *state;
-	struct ornic_eqe e;
+	struct ornic_eqe e, want;
 
+	t->c.qp.owner = 77;
 	qp_set_state(&t->c.qp, ORNIC_QPS_RESET);
 	qp_set_state(&t->c.qp, ORNIC_QPS_INIT);
 	qp_set_state(&t->c.qp, ORNIC_QPS_RTR);
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 0), 0, 0);
 	send(t, request(t, BTH_RC_WRITE_ONLY, P(1), 1, 0), 0, 0);
 	assert_true(dut_event(t->c.d, &e));
-	assert_int_equal(e.type, ORNIC_EV_COMM_EST);
+	want = (struct ornic_eqe) {
+		.timestamp = e.timestamp, .number = htole32(t->c.qp.handle),
+		.info0 = htole32(ORNIC_QPS_RTR), .owner = htole32(77),
+		.type = ORNIC_EV_COMM_EST, .phase = e.phase,
+	};
+	assert_memory_equal(&e, &want, sizeof(e));
 	assert_false(dut_event(t->c.d, &e));
 }
 
