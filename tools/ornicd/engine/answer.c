@@ -255,7 +255,6 @@ static struct packet *read_packet(struct qp *qp, struct rd_resource *rd)
 	if (n < 0) {
 		packet_put(&qp->dev->engine->pool, p);
 		qp->resp.rd_next = qp->resp.rd_answer;
-		qp->resp.rd_fresh = qp->resp.rd_answer;
 		qp->resp.epsn = psn_add(rd->psn, rd->sent);
 		answer_fail(qp, NAK_REMOTE_ACCESS, ORNIC_EV_QP_ACCESS_ERR, syndrome);
 		return NULL;
