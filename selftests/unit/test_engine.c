@@ -358,6 +358,26 @@ static void test_fair(void **state)
 	conn_fini(&y);
 }
 
+/* The device only reads the rings of work queues. */
+static void test_read_only_rings(void **state)
+{
+	struct ends *t = *state;
+	struct guest *a = &t->a.d->guest, *b = &t->b.d->guest;
+	struct wr wr = make(t, ORNIC_WR_SEND, 0, 10);
+
+	conn_recv(&t->b, t->bbuf, 10, t->bkey);
+	conn_send(&t->a, &wr);
+	guest_hide(a, t->a.sq.ring);
+	assert_int_equal(gpa_map(a->gpa, t->a.sq.ring, GUEST_PAGE, GPA_READ, a->fd,
+				 t->a.sq.ring - GUEST_BASE), 0);
+	guest_hide(b, t->b.rq.ring);
+	assert_int_equal(gpa_map(b->gpa, t->b.rq.ring, GUEST_PAGE, GPA_READ, b->fd,
+				 t->b.rq.ring - GUEST_BASE), 0);
+	world_run(&t->w);
+	conn_expect(&t->a, &t->a.hscq, 0, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+}
+
 /* The answer to a long READ takes several iterations, so that others are not delayed. */
 static void test_long_answer(void **state)
 {
@@ -607,6 +627,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_falling_asleep, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_long_answer, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_read_only_rings, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_paused, setup, ends_teardown),

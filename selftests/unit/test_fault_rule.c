@@ -222,6 +222,10 @@ static void test_codes(void **state)
 	assert_true(rule_code(&r, 0x81));
 	assert_true(rule_code(&r, 0x1f));
 	assert_false(rule_code(&r, BTH_RC_SEND_ONLY));
+	r = good("drop opcode=0xff");
+	assert_true(rule_code(&r, 0xff));
+	assert_false(rule_code(&r, RULE_CODE_NAK));
+	assert_false(rule_code(&r, RULE_CODE_RNR_NAK));
 	r = good("drop opcode=ACK");
 	assert_true(rule_code(&r, BTH_RC_ACK));
 	assert_true(rule_code(&r, BTH_RC_ACK | BTH_TRANSPORT_XRC));

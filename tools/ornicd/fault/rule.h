@@ -19,8 +19,7 @@
 
 /** RULE_TEXT - most bytes of a rule's text, including the terminating zero */
 #define RULE_TEXT	256
-/** RULE_PACKET_CODES - number of packet codes: 256 BTH opcodes, NAK and RNR NAK */
-#define RULE_PACKET_CODES	258
+/** RULE_CODE_NAK, RULE_CODE_RNR_NAK - packet codes that are no BTH opcodes */
 #define RULE_CODE_NAK		256
 #define RULE_CODE_RNR_NAK	257
 /** RULE_CODES - bits for packet codes or admin commands, a multiple of 64 */
