@@ -21,6 +21,7 @@
 #include <ornic/dm.h>
 #include <ornic/identify.h>
 #include <ornic/pd.h>
+#include <ornic/port.h>
 #include <ornic/srq.h>
 #include <ornic/steer.h>
 #include <stdlib.h>
@@ -596,14 +597,22 @@ static void test_bus_master(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct ornic_port_modify_cmd up = { .mask = htole32(ORNIC_PORT_M_ADMIN),
+					    .admin_up = htole32(1) };
+	const struct switch_port *port = p->f->dev.port.sw;
 
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_PORT_MODIFY, 1, &up, sizeof(up), NULL, 0),
+			 ORNIC_ST_OK);
+	assert_true(switch_port_is_up(port));
 	inproc_bus_master(p, false);
+	assert_false(switch_port_is_up(port));
 	host_submit(&p->host, &cmd);
 	for (int i = 0; i < 10; i++)
 		inproc_turn(p);
 	assert_null(host_valid(&p->host, p->host.acq, p->host.log_admin, p->host.done));
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 	inproc_bus_master(p, true);
+	assert_true(switch_port_is_up(port));
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }
 
