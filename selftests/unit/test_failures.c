@@ -327,6 +327,8 @@ static int device_attach(struct fixture *f)
 	err = attach_device(&a, f->d.loop, &f->d.engine, &d);
 	if (!err)
 		attach_remove(&a);
+	assert_null(a.function);
+	assert_null(a.server);
 	return err;
 }
 
