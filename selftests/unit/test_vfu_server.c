@@ -23,9 +23,18 @@
 #include "loop.h"
 #include "lib/folder.h"
 #include "vfu/func.h"
+#include "vfu/proto.h"
 #include "vfu/server.h"
 
-static const struct vfu_func_ops ops;
+static enum vfu_reset last_reset;
+
+static void note_reset(struct vfu_func *f, enum vfu_reset why)
+{
+	(void)f;
+	last_reset = why;
+}
+
+static const struct vfu_func_ops ops = { .reset = note_reset };
 
 struct fix {
 	struct loop *loop;
@@ -241,6 +250,46 @@ static void test_clients(void **state)
 	vfu_server_close(server);
 }
 
+/* The function is reset when its client goes. The server closes the connection when it goes. */
+static void test_ends(void **state)
+{
+	static const struct {
+		struct vfu_hdr hdr;
+		struct vfu_version version;
+	} hello = {
+		{ .id = 1, .cmd = VFU_VERSION, .size = sizeof(hello) }, { VFU_MAJOR, VFU_MINOR },
+	};
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	char answer[4096];
+	int fd;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_string_equal(vfu_server_path(server), t->path);
+	for (int i = 0; i < 2; i++) {
+		fd = dial(t);
+		turn(t);
+		assert_false(vfu_server_attached(server));
+		assert_int_equal(write(fd, &hello, sizeof(hello)), sizeof(hello));
+		turn(t);
+		assert_true(vfu_server_attached(server));
+		assert_true(recv(fd, answer, sizeof(answer), 0) > (ssize_t)sizeof(hello));
+		last_reset = VFU_RESET_DEVICE;
+		if (i)
+			break;
+		close(fd);
+		turn(t);
+		assert_false(vfu_server_attached(server));
+		assert_int_equal(last_reset, VFU_RESET_DISCONNECT);
+	}
+	vfu_server_close(server);
+	assert_int_equal(last_reset, VFU_RESET_DISCONNECT);
+	assert_int_equal(recv(fd, answer, sizeof(answer), 0), 0);
+	close(fd);
+	assert_int_equal(descriptors(), t->before);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -253,6 +302,7 @@ int main(void)
 		T(test_stale),
 		T(test_no_descriptor),
 		T(test_clients),
+		T(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
