@@ -14,7 +14,6 @@ void srq_init(struct srq *srq)
 {
 	struct ornic_rec *rec = wq_record(srq->dev, &srq->wq);
 
-	srq->wq.present = true;
 	if (rec)
 		ring_quiet(rec, srq->wq.cons);
 }

@@ -16,7 +16,7 @@ struct device;
 
 /**
  * struct wq - a work queue
- * @present:	the queue exists
+ * @present:	the queue exists; unused for SRQs
  * @log:	log2 entries
  * @stride:	log2 bytes per entry
  * @max_sge:	SGEs per work request
