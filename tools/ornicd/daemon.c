@@ -22,13 +22,12 @@
 static int64_t daemon_work(void *arg)
 {
 	struct daemon *d = arg;
-	bool busy = false;
 	int64_t next;
+	bool busy;
 
 	for (unsigned int i = 0; i < d->n; i++)
 		function_work(d->attached[i].function);
-	if (d->control)
-		busy = control_work(d->control);
+	busy = d->control && control_work(d->control);
 	next = engine_turn(&d->engine);
 	for (unsigned int i = 0; i < d->n; i++)
 		busy |= function_busy(d->attached[i].function);
