@@ -672,7 +672,7 @@ static void expect_result(struct fixture *f, const char *order, const char *want
 
 #define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
 
-/* The answers that list devices, ports, links, rules and captures, with another value for each member */
+/* Answers that list devices, ports, links, rules, captures: another value for each member */
 static void test_lists(void **state)
 {
 	struct fixture *f = *state;
@@ -729,7 +729,8 @@ static void test_lists(void **state)
 	expect_result(f, CALL("port.del", "{\"name\":\"p\"}"), "{}");
 
 	expect_result(f, CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"10M\",\"queue\":"
-			      "\"30000\",\"kmin\":\"4000\",\"kmax\":\"5000\",\"pmax\":\"6\"}"), "{}");
+			      "\"30000\",\"kmin\":\"4000\",\"kmax\":\"5000\",\"pmax\":\"6\"}"),
+		      "{}");
 	egress = (struct egress_stats *)egress_stats(switch_port_egress(dev->port.sw));
 	*egress = (struct egress_stats) { 1, 2, 3, 4, 5 };
 	expect_result(f, CALL("link.list", "{}"),
@@ -798,7 +799,8 @@ static void expect_error(struct fixture *f, const char *order, int code, const c
 	answer = control_request(&f->d, order, strlen(order), &len);
 	assert_non_null(answer);
 	answer[len - 1] = '\0';
-	snprintf(want, sizeof(want), "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
+	snprintf(want, sizeof(want),
+		 "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
 		 code, message);
 	assert_string_equal(answer, want);
 	free(answer);
@@ -997,7 +999,7 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 	return -1;
 }
 
-/* An answer that cannot be sent now is sent later; one that cannot be sent at all ends the connection. */
+/* An answer is sent later if it cannot be sent now. Other errors end the connection. */
 static void test_send_fails(void **state)
 {
 	static const int errors[] = { EAGAIN, EINTR, ENOMEM };
@@ -1285,7 +1287,7 @@ static void test_ready(void **state)
 	finish_start(&set);
 }
 
-/* Send @orders, each a line, and receive @n answers into @answer. Return: false if there is an error. */
+/* Send @orders, each a line, and receive @n answers into @answer. Return: false on error. */
 static bool ask(int fd, const char *orders, int n, char *answer, size_t room)
 {
 	size_t len = 0;
@@ -1319,7 +1321,8 @@ static bool captures(struct fixture *f, int fd, char *answer, size_t room)
 {
 	char start[256];
 
-	snprintf(start, sizeof(start), CALL("capture.start", "{\"spec\":\"%s/frames\"}") "\n", f->dir);
+	snprintf(start, sizeof(start), CALL("capture.start", "{\"spec\":\"%s/frames\"}") "\n",
+		 f->dir);
 	if (!ask(fd, start, 1, answer, room) || !strstr(answer, "\"id\":1}") ||
 	    !ask(fd, CALL("capture.stop", "{\"id\":1}") "\n", 1, answer, room) ||
 	    unlink(textf(f, "%s/frames", f->dir)))
