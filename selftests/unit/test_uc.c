@@ -215,9 +215,13 @@ static void test_sqe(void **state)
 	conn_expect(&t->b, &t->b.hscq, 0, ORNIC_WC_SEND, 0);
 	conn_expect(&t->a, &t->a.hrcq, 0, ORNIC_WC_RECV, 0);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
+	/* a single one that is posted before RTS is flushed, too */
+	conn_send(&t->a, &good);
 	qp_set_state(&t->a.qp, ORNIC_QPS_RTS);
+	world_run(&t->w);
+	sent(t, 3, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
 	post(t, &good);
-	sent(t, 3, ORNIC_WC_SEND, 0);
+	sent(t, 4, ORNIC_WC_SEND, 0);
 	/* the receive that the broken message had begun to fill */
 	conn_expect(&t->b, &t->b.hrcq, 1, ORNIC_WC_RECV, 0);
 	conn_quiet(&t->b);
