@@ -40,6 +40,8 @@ def read(path):
             elif line[0] == "=":
                 if head is None or before is None or after is None or not line[1:].strip():
                     raise Malformed("%s:%d: file, -, + and = with a reason make an entry" % (path, number))
+                if (*head, before, after) in entries:
+                    raise Malformed("%s:%d: the list has this entry already" % (path, number))
                 entries[(*head, before, after)] = line[1:].strip()
                 before = after = None
             else:

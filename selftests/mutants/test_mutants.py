@@ -284,6 +284,11 @@ class Sampling(Folder):
         with self.assertRaises(equivalent.Malformed):
             equivalent.read(os.path.join(self.folder, "list"))
 
+    def test_reviewed_twice(self):
+        put(self.folder, "list", "code/clamp.c clamp\n" + 2 * "-a\n+b\n= The caller does not look.\n")
+        with self.assertRaises(equivalent.Malformed):
+            equivalent.read(os.path.join(self.folder, "list"))
+
     def test_reviewed_lines_exist(self):
         wrong = []
         for (path, function, before, _), reason in equivalent.read(os.path.join(HERE, "equivalent.txt")).items():

@@ -461,6 +461,8 @@ static void test_half_lines(void **state)
 	say(f, fd, "\n\r\n \n");	/* an empty line is ignored, a space is invalid JSON */
 	assert_non_null(strstr(hear(f, fd), "-32700"));
 	assert_non_null(strstr(hear(f, fd), "-32700"));
+	say(f, fd, "\"a\n");	/* the end of the line does not belong to it */
+	assert_non_null(strstr(hear(f, fd), "premature end of input"));
 	close(fd);
 	works(f);
 }
@@ -707,6 +709,8 @@ static void test_stuck(void **state)
 	c->tx_len = 1 << 20;
 	c->tx_at = 0;
 	c->tx = calloc(1, c->tx_len);
+	assert_int_equal(setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &(int) { 65536 }, sizeof(int)),
+			 0);
 	c->moved -= 2000000000;
 	owner.patience = 1000000000;
 	assert_true(client_is_stuck(c));

@@ -1041,7 +1041,7 @@ static void test_too_many_clients(void **state)
 	int fd[33];
 
 	assert_int_equal(control_listen(f), 0);
-	log_keep(f->said, sizeof(f->said));
+	lines_begin();
 	for (int i = 0; i < 33; i++) {
 		fd[i] = dial(f, "control");
 		assert_int_equal(write(fd[i], "{", 1), 1);
@@ -1053,8 +1053,7 @@ static void test_too_many_clients(void **state)
 		assert_int_equal(recv(fd[i], got, sizeof(got), 0), -1);
 	assert_int_equal(recv(fd[32], got, sizeof(got), 0), sizeof(want) - 1);
 	assert_string_equal(got, want);
-	assert_string_equal(f->said, "");
-	log_keep(NULL, 0);
+	lines_end("ornicd: warning: control: rejected a client: 32 are connected already\n");
 	for (int i = 0; i < 33; i++)
 		close(fd[i]);
 	turn(f);
@@ -1423,7 +1422,7 @@ static void test_serves(void **state)
 	if (!client) {
 		close(ready[1]);	/* a daemon that fails ends the reading */
 		signal(SIGALRM, give_up);
-		alarm(20);
+		alarm(60);
 		status = ask_daemon(f, ready[0]);
 		if (getppid() == asked)
 			kill(asked, SIGTERM);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "inproc.h"
+#include "lines.h"
 
 #include "mem/gpa.h"
 
@@ -105,6 +106,7 @@ int inproc_teardown(void **state)
 {
 	struct inproc *p = *state;
 
+	lines_drop();
 	endpoint_detach(&p->ep);
 	endpoint_destroy(&p->ep);
 	function_free(p->f);

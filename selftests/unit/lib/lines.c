@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 static struct printed printed;
+static enum log_level level;	/* before lines_begin() */
 static bool collecting;
 
 void lines_begin(void)
 {
+	level = log_enabled(LOG_INFO) ? LOG_INFO : LOG_ERR;
 	log_setup(LOG_INFO, false);
 	print_begin(&printed, STDERR_FILENO);
 	collecting = true;
@@ -25,7 +27,7 @@ void lines_begin(void)
 /* Stop collecting, and store the lines in @got as a string, cut to @room. */
 static void lines_take(char *got, size_t room)
 {
-	log_setup(LOG_ERR, false);
+	log_setup(level, false);
 	print_end(&printed, got, room);
 	collecting = false;
 }

@@ -6,7 +6,7 @@
 /* lines_begin() - log from level info on, into a file instead of standard error */
 void lines_begin(void);
 
-/* lines_end() - log errors only, to standard error again; the lines so far must be @want */
+/* lines_end() - log to standard error again; the lines so far must be @want */
 void lines_end(const char *want);
 
 /* lines_drop() - end what lines_begin() began, if a failed test did not */

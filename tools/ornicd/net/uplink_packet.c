@@ -176,7 +176,7 @@ static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	struct packet_socket *s = uplink_private(u);
 
-	if (s->tagged) {	/* so it has a whole Ethernet header */
+	if (s->tagged && len >= ETH_BYTES) {	/* shorter without a link layer */
 		memmove(frame - VLAN_BYTES, frame, ETH_BYTES - 2);
 		frame -= VLAN_BYTES;
 		memcpy(frame + ETH_BYTES - 2, s->tag, VLAN_BYTES);
