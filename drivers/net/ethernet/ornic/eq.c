@@ -12,6 +12,8 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/export.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -198,24 +200,28 @@ static bool ornic_eq_drain(struct ornic_eq *eq)
 	return more;
 }
 
-/* The thread has a real-time priority, so only sleeping lets other tasks run. */
+/*
+ * The thread has a real-time priority, so only sleeping lets other tasks run. It sleeps as long as
+ * it worked, so that they have half of the CPU.
+ */
 static irqreturn_t ornic_eq_thread(int irq, void *data)
 {
-	while (ornic_eq_drain(data))
-		usleep_range(50, 100);
+	ktime_t begin = ktime_get();
+	unsigned long us;
+
+	while (ornic_eq_drain(data)) {
+		us = min_t(s64, ktime_us_delta(ktime_get(), begin), 20 * USEC_PER_MSEC);
+		usleep_range(us + 50, us + 100);
+		begin = ktime_get();
+	}
 	return IRQ_HANDLED;
 }
 
 /* Process all events that were in the queue at the call. */
 static void ornic_eq_clear(struct ornic_eq *eq)
 {
-	if (!ornic_eq_drain(eq))
-		return;
-	/* The device keeps writing: do not wait for it. */
-	spin_lock_irq(&eq->lock);
-	eq->threaded = true;
-	spin_unlock_irq(&eq->lock);
-	irq_wake_thread(eq->irq, eq);
+	if (ornic_eq_drain(eq))
+		irq_wake_thread(eq->irq, eq);	/* the device keeps writing: do not wait for it */
 }
 
 /**
