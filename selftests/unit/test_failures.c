@@ -653,21 +653,27 @@ static void test_orders(void **state)
 		try_order(f, orders[i].order, orders[i].undo);
 }
 
+/* Compare the whole answer to an order. */
+static void expect_answer(struct fixture *f, const char *order, const char *want)
+{
+	size_t len;
+	char *answer = control_request(&f->d, order, strlen(order), &len);
+
+	assert_non_null(answer);
+	answer[len - 1] = '\0';
+	assert_string_equal(answer, want);
+	free(answer);
+}
+
 /* Compare the result of an order with @want; %1$s in both: folder. */
 static void expect_result(struct fixture *f, const char *order, const char *want)
 {
-	char result[2048], line[2100];
-	char *answer;
-	size_t len;
+	char full[2048], result[2048], line[2100];
 
-	snprintf(line, sizeof(line), order, f->dir);
-	answer = control_request(&f->d, line, strlen(line), &len);
-	assert_non_null(answer);
-	answer[len - 1] = '\0';
+	snprintf(full, sizeof(full), order, f->dir);
 	snprintf(result, sizeof(result), want, f->dir);
 	snprintf(line, sizeof(line), "{\"result\":%s,\"jsonrpc\":\"2.0\",\"id\":1}", result);
-	assert_string_equal(answer, line);
-	free(answer);
+	expect_answer(f, full, line);
 }
 
 #define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
@@ -793,17 +799,11 @@ static void test_lists(void **state)
 static void expect_error(struct fixture *f, const char *order, int code, const char *message)
 {
 	char want[1024];
-	char *answer;
-	size_t len;
 
-	answer = control_request(&f->d, order, strlen(order), &len);
-	assert_non_null(answer);
-	answer[len - 1] = '\0';
 	snprintf(want, sizeof(want),
 		 "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
 		 code, message);
-	assert_string_equal(answer, want);
-	free(answer);
+	expect_answer(f, order, want);
 }
 
 static void test_wrong_orders(void **state)

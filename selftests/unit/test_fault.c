@@ -16,10 +16,10 @@
 #include <cmocka.h>
 
 #include "lib/fault_rule.h"
-#include "log.h"
 #include "lib/pair.h"
 #include "engine/link.h"
 #include "engine/steer.h"
+#include "log.h"
 #include "fault/fault.h"
 #include "net/egress.h"
 #include "net/switch.h"

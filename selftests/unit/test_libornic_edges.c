@@ -271,40 +271,17 @@ static void test_resource_types(void **state)
 	assert_int_equal(ornic_dealloc_pd(pd), 0);
 }
 
-static struct ibv_wq *make_wq(void)
-{
-	struct ibv_wq_init_attr attr = {
-		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = rig.pd,
-		.cq = &rig.cq->vcq.cq,
-	};
-
-	return ornic_create_wq(ctx, &attr);
-}
-
-static struct ibv_srq *make_xsrq(void)
-{
-	static struct verbs_xrcd xrcd;
-	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 3, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.pd = rig.pd, .xrcd = &xrcd.xrcd, .cq = &rig.cq->vcq.cq,
-	};
-
-	return ornic_create_srq_ex(ctx, &attr);
-}
-
 /* A queue whose number cannot be entered in the table is destroyed; a working one is not. */
 static void test_kernel_object_without_number(void **state)
 {
 	const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
 	struct ornic_qp *qp = make_qp(IBV_QPT_RC, cap, 0, 0);
-	struct ibv_srq *srq = make_xsrq();
+	struct ibv_srq *srq = rig_xsrq(&rig);
 	struct ibv_wq *wq;
 
 	(void)state;
 	kernel.qpn++;
-	wq = make_wq();
+	wq = rig_wq(&rig, rig.cq);
 	assert_int_equal(kernel.qps_destroyed, 0);
 	assert_int_equal(kernel.wqs_destroyed, 0);
 	assert_int_equal(kernel.srqs_destroyed, 0);
@@ -317,10 +294,10 @@ static void test_kernel_object_without_number(void **state)
 	kernel.qpn = 1u << 24;
 	assert_null(make_qp(IBV_QPT_RC, cap, 0, 0));
 	assert_int_equal(kernel.qps_destroyed, 2);
-	assert_null(make_wq());
+	assert_null(rig_wq(&rig, rig.cq));
 	assert_int_equal(kernel.wqs_destroyed, 2);
 	kernel.srqn = 1u << 24;
-	assert_null(make_xsrq());
+	assert_null(rig_xsrq(&rig));
 	assert_int_equal(kernel.srqs_destroyed, 2);
 }
 

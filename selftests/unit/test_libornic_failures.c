@@ -112,13 +112,8 @@ static int drop_qp(void *made)
 
 static void *make_wq(void)
 {
-	struct ibv_wq_init_attr attr = {
-		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = rig.pd,
-		.cq = &rig.cq->vcq.cq,
-	};
-
 	kernel.qpn = 0x345678;	/* another one */
-	return ornic_create_wq(ctx, &attr);
+	return rig_wq(&rig, rig.cq);
 }
 
 static int drop_wq(void *wq)
@@ -149,14 +144,7 @@ static void *make_srq(void)
 
 static void *make_xsrq(void)
 {
-	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 3, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.pd = rig.pd, .xrcd = &xrcd.xrcd, .cq = &rig.cq->vcq.cq,
-	};
-
-	return ornic_create_srq_ex(ctx, &attr);
+	return rig_xsrq(&rig);
 }
 
 static int drop_srq(void *srq)

@@ -865,6 +865,29 @@ struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_ca
 	return rig->qp;
 }
 
+struct ibv_wq *rig_wq(struct rig *rig, struct ornic_cq *cq)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = rig->pd,
+		.cq = &cq->vcq.cq,
+	};
+
+	return ornic_create_wq(&rig->ctx->ibv_ctx.context, &attr);
+}
+
+struct ibv_srq *rig_xsrq(struct rig *rig)
+{
+	static struct verbs_xrcd xrcd;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 3, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = rig->pd, .xrcd = &xrcd.xrcd, .cq = &rig->cq->vcq.cq,
+	};
+
+	return ornic_create_srq_ex(&rig->ctx->ibv_ctx.context, &attr);
+}
+
 void rig_close(struct rig *rig)
 {
 	if (rig->qp)

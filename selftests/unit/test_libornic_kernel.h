@@ -114,6 +114,10 @@ struct ornic_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_qp_ca
 			uint64_t send_ops);
 void rig_state(struct ornic_qp *qp, enum ibv_qp_state state);
 
+/* Create a work queue, or an SRQ for XRC. Return: NULL and errno if the provider rejects it. */
+struct ibv_wq *rig_wq(struct rig *rig, struct ornic_cq *cq);
+struct ibv_srq *rig_xsrq(struct rig *rig);
+
 /* Close everything; check that the provider freed all locks and mappings since rig_open(). */
 void rig_close(struct rig *rig);
 

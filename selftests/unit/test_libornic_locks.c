@@ -141,11 +141,7 @@ static void test_destroy_qp(void **state)
 
 static struct ibv_wq *make_wq(struct ornic_cq *cq)
 {
-	struct ibv_wq_init_attr attr = {
-		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = rig.pd,
-		.cq = &cq->vcq.cq,
-	};
-	struct ibv_wq *wq = ornic_create_wq(ctx, &attr);
+	struct ibv_wq *wq = rig_wq(&rig, cq);
 
 	assert_non_null(wq);
 	return wq;

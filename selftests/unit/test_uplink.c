@@ -124,13 +124,23 @@ static ssize_t returned(ssize_t n, int stale)
 	return n;
 }
 
-static int no_send;	/* error of the next send(), 0: none */
+/* What the C library's functions below do wrong; teardown() ends it. */
+static struct {
+	int send;		/* error of the next send(), 0: none */
+	int option;		/* option of AF_PACKET that fails, 0: none */
+	int socket;		/* error of each new socket of AF_PACKET, 0: none */
+	int socket_of[AF_MAX];	/* the same of another family */
+	int watch;		/* error of the next descriptor to be watched, 0: none */
+	unsigned int request;	/* ioctl() that fails, and its error, 0: none */
+	int ioctl;
+	bool hurry;		/* a timer of seconds counts hundredths */
+} wrong;
 
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
-	if (no_send) {
-		errno = no_send;
-		no_send = 0;
+	if (wrong.send) {
+		errno = wrong.send;
+		wrong.send = 0;
 		return -1;
 	}
 	if (stream_most && len > 7)
@@ -157,7 +167,6 @@ static struct {
 	unsigned int n;
 	unsigned int enlarged;	/* sockets */
 	unsigned int packet;	/* options of AF_PACKET, as bits */
-	int fails;		/* option of AF_PACKET that fails */
 } buffers;
 
 /* Replaces the C library's */
@@ -167,7 +176,7 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 
 	if (level == SOL_PACKET)
 		buffers.packet |= 1u << option;
-	if (level == SOL_PACKET && option == buffers.fails) {
+	if (level == SOL_PACKET && option == wrong.option) {
 		errno = EIO;
 		return -1;
 	}
@@ -183,12 +192,9 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 	return force && buffers.unprivileged ? -1 : 0;
 }
 
-/* Error of each new socket of AF_PACKET and of another family, 0: none */
-static int no_socket, no_socket_of[AF_MAX];
-
 int socket(int family, int type, int protocol)
 {
-	int error = family == AF_PACKET ? no_socket : no_socket_of[family];
+	int error = family == AF_PACKET ? wrong.socket : wrong.socket_of[family];
 
 	if (!error)
 		return syscall(SYS_socket, family, type, protocol);
@@ -196,22 +202,14 @@ int socket(int family, int type, int protocol)
 	return -1;
 }
 
-static int no_watch;	/* error of the next descriptor to be watched, 0: none */
-
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	if (op != EPOLL_CTL_ADD || !no_watch)
+	if (op != EPOLL_CTL_ADD || !wrong.watch)
 		return syscall(SYS_epoll_ctl, epfd, op, fd, event);
-	errno = no_watch;
-	no_watch = 0;
+	errno = wrong.watch;
+	wrong.watch = 0;
 	return -1;
 }
-
-/* An ioctl() that fails, and its error */
-static struct {
-	unsigned int request;
-	int error;
-} no_ioctl;
 
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -221,13 +219,11 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (!no_ioctl.error || (unsigned int)request != no_ioctl.request)
+	if (!wrong.ioctl || (unsigned int)request != wrong.request)
 		return syscall(SYS_ioctl, fd, request, arg);
-	errno = no_ioctl.error;
+	errno = wrong.ioctl;
 	return -1;
 }
-
-static bool hurry;	/* a timer of seconds counts hundredths */
 
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
 {
@@ -236,7 +232,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 		.it_value.tv_nsec = new->it_value.tv_sec * 10000000,
 	};
 
-	return syscall(SYS_timerfd_settime, fd, flags, hurry ? &sooner : new, old);
+	return syscall(SYS_timerfd_settime, fd, flags, wrong.hurry ? &sooner : new, old);
 }
 
 static uint64_t now(void)
@@ -364,7 +360,8 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	lines_drop();
-	buffers.fails = 0;
+	log_keep(NULL, 0);
+	memset(&wrong, 0, sizeof(wrong));
 	uplink_close(f->up[0]);
 	uplink_close(f->up[1]);
 	for (int fd = 0; fd < FDS; fd++)
@@ -1076,17 +1073,17 @@ static void test_tap_errors(void **state)
 
 	netns_enter();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		no_ioctl.request = cases[i].request;
-		no_ioctl.error = cases[i].request ? cases[i].error : 0;
-		no_socket_of[AF_INET] = cases[i].request ? 0 : cases[i].error;
+		wrong.request = cases[i].request;
+		wrong.ioctl = cases[i].request ? cases[i].error : 0;
+		wrong.socket_of[AF_INET] = cases[i].request ? 0 : cases[i].error;
 		log_keep(got, sizeof(got));
 		assert_int_equal(open_uplink(f, 0, &spec), -cases[i].error);
 		log_keep(NULL, 0);
 		assert_string_equal(got, cases[i].line);
 		assert_int_equal(descriptors(), f->fds + 1);	/* the loop's */
 	}
-	no_ioctl.error = 0;
-	no_socket_of[AF_INET] = 0;
+	wrong.ioctl = 0;
+	wrong.socket_of[AF_INET] = 0;
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 }
 
@@ -1444,7 +1441,7 @@ static void test_packet_options(void **state)
 
 	netns_enter();
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		buffers.fails = options[i];
+		wrong.option = options[i];
 		assert_int_equal(open_uplink(*state, 1, &lo), -EIO);
 	}
 }
@@ -1834,7 +1831,7 @@ static void test_stream_part(void **state)
 			switch_send(f->device, p);
 		}
 		stream_most = most;
-		no_send = EAGAIN;
+		wrong.send = EAGAIN;
 		turn(f);
 		stats = uplink_stats(f->up[0]);
 		assert_int_equal(stats->tx_frames - before.tx_frames, n);
@@ -1846,7 +1843,7 @@ static void test_stream_part(void **state)
 			assert_memory_equal(got, bytes[i], len[i]);
 		}
 		stream_most = 0;
-		no_send = 0;
+		wrong.send = 0;
 		assert_int_equal(recv(fd, got, 1, MSG_DONTWAIT), -1);
 	}
 	close(fd);
@@ -2098,10 +2095,10 @@ static void test_stream_rest_forgotten(void **state)
 	stream_most = 5;
 	send_plain(f, bytes, 60);
 	stream_most = 0;
-	no_send = EAGAIN;
+	wrong.send = EAGAIN;
 	close(fd);
 	wait_for(f, is_down);
-	assert_int_equal(no_send, 0);
+	assert_int_equal(wrong.send, 0);
 	fd = stream_peer(f);
 	wait_for(f, is_up);
 	plain_bytes(bytes, 60, peer_mac, 2);
@@ -2120,10 +2117,10 @@ static void test_stream_not_watched(void **state)
 	struct fixture *f = *state;
 	int fd = open_stream(f);
 
-	no_watch = ENOSPC;
+	wrong.watch = ENOSPC;
 	f->count = fd;
 	wait_for(f, peer_gone);
-	assert_int_equal(no_watch, 0);
+	assert_int_equal(wrong.watch, 0);
 	assert_false(uplink_is_up(f->up[0]));
 	close(fd);
 	fd = stream_peer(f);
@@ -2141,21 +2138,21 @@ static void test_stream_client_errors(void **state)
 	struct sockaddr_storage own;
 	socklen_t len = unix_name(&own, f->peer_path[0]);
 
-	hurry = true;
+	wrong.hurry = true;
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 	assert_int_equal(bind(server, (struct sockaddr *)&own, len), 0);
 	assert_int_equal(listen(server, 1), 0);
-	no_socket_of[AF_UNIX] = EMFILE;
+	wrong.socket_of[AF_UNIX] = EMFILE;
 	check_idle(f);
 	assert_false(uplink_is_up(f->up[0]));
-	no_socket_of[AF_UNIX] = 0;
-	no_watch = ENOSPC;
+	wrong.socket_of[AF_UNIX] = 0;
+	wrong.watch = ENOSPC;
 	wait_for(f, is_up);
-	assert_int_equal(no_watch, 0);
+	assert_int_equal(wrong.watch, 0);
 	check_idle(f);
 	assert_int_equal(poll(&(struct pollfd) { .fd = server, .events = POLLIN }, 1, 0), 1);
 	close(accept(server, NULL, NULL));
-	hurry = false;
+	wrong.hurry = false;
 	close(server);
 }
 
@@ -2210,13 +2207,13 @@ static void test_refusals(void **state)
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		char got[256];
 
-		no_socket = said[i].no_socket;
+		wrong.socket = said[i].no_socket;
 		log_keep(got, sizeof(got));
 		assert_true(open_uplink(f, 1, &said[i].spec) < 0);
 		log_keep(NULL, 0);
 		assert_string_equal(got, said[i].text);
 	}
-	no_socket = 0;
+	wrong.socket = 0;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		assert_true(open_uplink(f, 1, &specs[i]) < 0);
 	assert_int_equal(open_uplink(f, 1, &taken), -EADDRINUSE);
