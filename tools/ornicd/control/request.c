@@ -85,7 +85,8 @@ static char *run(const struct control_method *m, struct control_call *call, json
 	json_t *result;
 	char *text;
 
-	call->done = json_object();	/* there is memory: parsing took none of the reserve */
+	/* Cannot fail: a request that did not leave the reserve of memory is rejected before. */
+	call->done = json_object();
 	log_keep(call->logged, sizeof(call->logged));
 	result = m->run(call);
 	log_keep(NULL, 0);

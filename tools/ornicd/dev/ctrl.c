@@ -144,21 +144,24 @@ void ctrl_status_write(struct function *f)
 	store32(&b->status, ctrl_status(&f->ctrl));
 }
 
-static uint64_t wall_clock(void)
+/* Return the time of a clock, ns. */
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static uint64_t wall_clock(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 /* Return the time for which this thread has run, ns. */
 static uint64_t cpu_clock(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*
@@ -170,11 +173,11 @@ static void ctrl_late(const struct function *f)
 {
 	int64_t late = (int64_t)(f->dev.engine->clock() - f->ctrl.beat.expires) /
 		       (int64_t)NS_PER_MS;
-	uint64_t ran = (cpu_clock() - f->ctrl.beat_cpu) / NS_PER_MS;
 
 	if (late > FUNC_HB_MS)
 		log_ratelimited(LOG_WARN, "%s: heartbeat is %" PRId64 " ms late: ornicd ran for %"
-				PRIu64 " of the last %" PRId64 " ms", f->vfu.name, late, ran,
+				PRIu64 " of the last %" PRId64 " ms", f->vfu.name, late,
+				(cpu_clock() - f->ctrl.beat_cpu) / (uint64_t)NS_PER_MS,
 				late + FUNC_HB_MS);
 }
 

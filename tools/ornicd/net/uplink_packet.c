@@ -176,7 +176,8 @@ static void input(struct uplink *u, uint8_t *frame, uint32_t len)
 {
 	struct packet_socket *s = uplink_private(u);
 
-	if (s->tagged && len >= ETH_BYTES) {	/* shorter without a link layer */
+	/* Frames of an interface without a link layer may be shorter. */
+	if (s->tagged && len >= ETH_BYTES) {
 		memmove(frame - VLAN_BYTES, frame, ETH_BYTES - 2);
 		frame -= VLAN_BYTES;
 		memcpy(frame + ETH_BYTES - 2, s->tag, VLAN_BYTES);

@@ -29,7 +29,7 @@ static int ornic_ib_clock_try(struct ornic_ib_dev *dev, struct ornic_uresp_query
 	int ret;
 
 	before = ktime_get_real_ns();
-	begin = ktime_get_ns();		/* nobody sets this clock */
+	begin = ktime_get_ns();		/* system time may be set meanwhile */
 	ret = ornic_ib_cmd_clock_read(dev, &clock);
 	if (ret)
 		return ret;

@@ -202,7 +202,7 @@ static bool ornic_eq_drain(struct ornic_eq *eq)
 
 /*
  * The thread has a real-time priority, so only sleeping lets other tasks run. It sleeps as long as
- * it worked, so that they have half of the CPU.
+ * it worked, so that they have half of the CPU, but at most 20 ms, so that no event waits longer.
  */
 static irqreturn_t ornic_eq_thread(int irq, void *data)
 {
