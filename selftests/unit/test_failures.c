@@ -678,20 +678,15 @@ static void expect_result(struct fixture *f, const char *order, const char *want
 
 #define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
 
-/* Answers that list devices, ports, links, rules, captures: another value for each member */
-static void test_lists(void **state)
+/* In the lists below, each member has a different value, so that a swapped one is noticed. */
+static void test_device_list(void **state)
 {
 	struct fixture *f = *state;
 	struct device *dev = &f->d.attached->function->dev;
 	struct table *const tables[] = {
 		&dev->qps, &dev->cqs, &dev->srqs, &dev->pds, &dev->keys, &dev->xrcds,
 	};
-	struct egress_stats *egress;
-	struct capture *capture;
-	struct fault *fault;
 
-	for (int i = 0; i < CNT_COUNT; i++)
-		dev->cnt[i] = 1000 + i;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		tables[i]->used += 10 + i;
 	f->d.attached->function->ctrl.state = CTRL_FATAL;
@@ -714,7 +709,16 @@ static void test_lists(void **state)
 	f->d.attached->function->ctrl.state = CTRL_DISABLED;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		tables[i]->used -= 10 + i;
+}
 
+static void test_port_list(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->d.attached->function->dev;
+
+	for (int i = 0; i < CNT_COUNT; i++)
+		dev->cnt[i] = 1000 + i;
+	memcpy(dev->port.mac, (uint8_t[]) { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 }, 6);
 	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":5}"), "{}");
 	expect_result(f, CALL("port.add", "{\"spec\":\"stream,path=%s/s,name=p,vlan=6\"}"),
 		      "{\"name\":\"p\"}");
@@ -733,6 +737,13 @@ static void test_lists(void **state)
 		      "\"rx_frames\":4,\"rx_bytes\":5,\"rx_drop\":6,\"bad_icrc\":7,"
 		      "\"malformed\":8,\"vlan_drop\":0}}]");
 	expect_result(f, CALL("port.del", "{\"name\":\"p\"}"), "{}");
+}
+
+static void test_link_list(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->d.attached->function->dev;
+	struct egress_stats *egress;
 
 	expect_result(f, CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"10M\",\"queue\":"
 			      "\"30000\",\"kmin\":\"4000\",\"kmax\":\"5000\",\"pmax\":\"6\"}"),
@@ -745,6 +756,12 @@ static void test_lists(void **state)
 		      "\"bytes\":2,\"marked\":3,\"dropped\":4}]");
 	expect_result(f, CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"off\"}"), "{}");
 	expect_result(f, CALL("link.list", "{}"), "[]");
+}
+
+static void test_fault_list(void **state)
+{
+	struct fixture *f = *state;
+	struct fault *fault;
 
 	expect_result(f, CALL("fault.add", "{\"rule\":\"drop count=2 seed=0x1f\"}"), "{\"id\":1}");
 	expect_result(f, CALL("fault.add", "{\"rule\":\"ecn seed=0\"}"), "{\"id\":2}");
@@ -760,6 +777,12 @@ static void test_lists(void **state)
 	expect_result(f, CALL("fault.del", "{\"id\":2}"), "{}");
 	expect_result(f, CALL("fault.clear", "{}"), "{}");
 	expect_result(f, CALL("fault.list", "{}"), "[]");
+}
+
+static void test_capture_list(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *capture;
 
 	expect_result(f, CALL("capture.start", "{\"spec\":\"%s/file,buffer=1M\"}"), "{\"id\":1}");
 	capture = TAILQ_FIRST(&f->d.captures.list);
@@ -776,6 +799,12 @@ static void test_lists(void **state)
 		      "\"bytes\":7}]");
 	capture->err = 0;
 	captures_undo(&f->d.captures);
+}
+
+static void test_latency(void **state)
+{
+	struct fixture *f = *state;
+	struct device *dev = &f->d.attached->function->dev;
 
 	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"), "{\"on\":false}");
 	expect_result(f, CALL("latency.on", "{\"device\":\"vm1\"}"), "{}");
@@ -1452,7 +1481,12 @@ int main(void)
 		TEST(faults),
 		TEST(orders),
 		TEST(capture_stop),
-		TEST(lists),
+		TEST(device_list),
+		TEST(port_list),
+		TEST(link_list),
+		TEST(fault_list),
+		TEST(capture_list),
+		TEST(latency),
 		TEST(wrong_orders),
 		TEST(clients),
 		TEST(send_fails),
