@@ -35,11 +35,30 @@ ARROWS = {
 }
 
 
+RULES_SINCE = "2c3b8b657dc37d3fae06770bc400d49a92ad9103"        # older commits are not judged
+
+
+def git(*args):
+    return subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, *args], capture_output=True, text=True)
+
+
+def faults_of_commit(message):
+    """Return what CONTRIBUTING.md demands of a commit message and this one lacks."""
+    subject, _, body = message.strip().partition("\n")
+    lines = [line for line in body.splitlines() if line and not re.match(r"(?:[A-Z][\w-]+-by|Fixes|Link|Cc|Closes): ", line)]
+    said = {"a subject of at most 72 characters": len(subject) <= 72,
+            "the part in front of the subject": bool(re.match(r"(Revert \")?[\w./-]+(, [\w./-]+)*: \S", subject)),
+            "a blank second line": not body or body.startswith("\n"),
+            "a body": bool(lines),
+            "Signed-off-by": "\nSigned-off-by: " in body}
+    return [name for name, good in said.items() if not good]
+
+
 def tracked():
     """Return the files of the repository, including those not yet committed."""
-    out = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
-                         text=True).stdout
-    return [f for f in out.splitlines() if os.path.isfile(os.path.join(TOP, f))]
+    listed = git("ls-files", "-co", "--exclude-standard")
+    listed.check_returncode()
+    return [f for f in listed.stdout.splitlines() if os.path.isfile(os.path.join(TOP, f))]
 
 
 def read(path):
@@ -145,6 +164,16 @@ class Tree(unittest.TestCase):
                  for names in re.findall(r'make check [^`\n]*?\bT=(?:"([^"]+)"|([\w/]+))', read(path)) for name in "".join(names).split()]
         self.assertGreater(len(named), 15)
         self.assertEqual([name for name in named if name not in have], [])
+
+    def test_commits(self):
+        """CONTRIBUTING.md, Commits"""
+        self.assertEqual(faults_of_commit("a: b\n\nWhy.\n\nSigned-off-by: N <n@e>\n"), [])
+        self.assertEqual(len(faults_of_commit("b" * 73)), 4)
+        if git("merge-base", "--is-ancestor", RULES_SINCE, "HEAD").returncode:
+            self.skipTest("no history: no clone, or a shallow one")
+        messages = git("log", "-z", "--no-merges", "--format=%B", RULES_SINCE + "..HEAD").stdout.split("\0")
+        bad = [(message.splitlines()[0], faults_of_commit(message)) for message in messages if message]
+        self.assertEqual([(subject, faults) for subject, faults in bad if faults], [])
 
     def test_specification_renders(self):
         out = os.path.join(os.environ.get("O", os.path.join(TOP, "build")), "doc")
