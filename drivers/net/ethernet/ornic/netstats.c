@@ -17,7 +17,7 @@
 enum ornic_own_stat {
 	ORNIC_OWN_TX_LINEARIZED,
 	ORNIC_OWN_TX_STOPPED,
-	ORNIC_OWN_TX_REFUSED,
+	ORNIC_OWN_TX_REJECTED,
 	ORNIC_OWN_RX_CSUM_OK,
 	ORNIC_OWN_RX_NO_BUFFER,
 	ORNIC_OWN_COUNT,
@@ -26,7 +26,7 @@ enum ornic_own_stat {
 static const char ornic_own_names[ORNIC_OWN_COUNT][ETH_GSTRING_LEN] = {
 	[ORNIC_OWN_TX_LINEARIZED]	= "driver_tx_linearized",
 	[ORNIC_OWN_TX_STOPPED]		= "driver_tx_queue_stopped",
-	[ORNIC_OWN_TX_REFUSED]		= "driver_tx_refused",
+	[ORNIC_OWN_TX_REJECTED]		= "driver_tx_rejected",
 	[ORNIC_OWN_RX_CSUM_OK]		= "driver_rx_csum_ok",
 	[ORNIC_OWN_RX_NO_BUFFER]	= "driver_rx_no_buffer",
 };
@@ -217,7 +217,7 @@ void ornic_netstats_values(struct ornic_netdev *nd, u64 *data)
 
 	data[ORNIC_OWN_TX_LINEARIZED] = tx.linearized;
 	data[ORNIC_OWN_TX_STOPPED] = tx.stopped;
-	data[ORNIC_OWN_TX_REFUSED] = done.errors;
+	data[ORNIC_OWN_TX_REJECTED] = done.errors;
 	data[ORNIC_OWN_RX_CSUM_OK] = rx.csum_ok;
 	data[ORNIC_OWN_RX_NO_BUFFER] = rx.no_buffer;
 	ornic_netstats_device(nd, data + ORNIC_OWN_COUNT);
