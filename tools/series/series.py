@@ -90,9 +90,9 @@ def split(series):
             lost.append("%s is in %d patches" % (path, len(mine)))
             continue
         i, pattern, to = mine[0]
-        used.add((i, pattern))
+        used |= {(i, name) for name in spread(pattern) if matches(path, name)}
         files[i].append((path, to + os.path.basename(path)))
-    lost += ["%s names no file" % pattern for i, pattern, _ in wide if (i, pattern) not in used]
+    lost += ["%s names no file" % name for i, pattern, _ in wide for name in spread(pattern) if (i, name) not in used]
     # earlier forms of files that a later patch brings
     for i, patch in enumerate(series["patch"]):
         for here, to in patch.get("first", []):
