@@ -78,7 +78,7 @@ static json_t *start(struct control_call *call)
 	return control_failed(call, err);
 }
 
-/* Make the result before the capture ends: what cannot be answered is not done. */
+/* Make the result first, so that a request without an answer does not end the capture. */
 static json_t *stop(struct control_call *call)
 {
 	struct captures *cs = &call->daemon->captures;

@@ -98,7 +98,8 @@ json_t *control_done(struct control_call *call);
 
 /*
  * control_new_id() - return the result {"id": 0} for control_set_id(). To be called before
- * control_params(), which fails if there was no memory for it: what cannot be answered is not done.
+ * control_params(), which fails if there was no memory for it, so that a request without an answer
+ * has no effect.
  */
 json_t *control_new_id(struct control_call *call);
 /* control_set_id() - set the id in @result of control_new_id(). Return: @result. */

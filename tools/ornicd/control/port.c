@@ -92,7 +92,7 @@ static json_t *add(struct control_call *call)
 	err = config_port_parse(&spec, text);
 	if (err)
 		return control_failed(call, err);
-	/* first the answer: what cannot be answered is not done */
+	/* first the answer, so that a request without an answer has no effect */
 	done = control_done(call);
 	json_object_set_new(done, "name", control_text(spec.name));
 	err = json_memory_short() ? -ENOMEM : daemon_port_add(call->daemon, &spec);
