@@ -329,7 +329,7 @@ def load(app, config):
 
 
 def forget(app, env, docname):
-    """A document is read anew or gone."""
+    """A document is read again or gone."""
     env.__dict__.setdefault("ornic_shown", {}).pop(docname, None)
 
 

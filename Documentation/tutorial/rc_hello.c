@@ -24,7 +24,7 @@
 #define BUFFER_BYTES	4096
 #define FIRST_PSN	0x123456
 
-/* What each side has to know of the other, in network byte order. */
+/* Numbers that each side tells the other, in network byte order */
 struct end {
 	uint32_t qpn;		/* number of the queue pair */
 	uint32_t rkey;		/* key that remote access to the buffer takes */

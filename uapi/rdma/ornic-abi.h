@@ -38,8 +38,8 @@
 #define ORNIC_ABI_F_DATA_IN_ORDER	(1u << 0)
 
 /*
- * Capabilities of a provider. The driver ignores bits that it does not know, and rejects a
- * provider without a bit that the device needs. No device of interface 1.0 needs one.
+ * Capabilities of a provider. The driver ignores bits that it does not know. No device of
+ * interface 1.0 needs a bit, so no provider is rejected for the lack of one.
  *
  * DM_COMBINE: the provider orders its stores to device memory (ORN-DM-10), so the driver maps
  * the memory write-combining. Without the bit, the mapping is uncached.
