@@ -124,7 +124,8 @@ static int ornic_ib_cmd_try_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 nu
 
 /*
  * Destroy an object that no other object refers to: ib_core's use counts ensure that. This never
- * fails, because ib_core frees its part whatever the driver returns.
+ * fails, because consumers in the kernel cannot handle a failure: ib_free_cq() frees the CQ anyway,
+ * ib_dealloc_pd() warns and leaks it (6.12 and 7.2).
  */
 static void ornic_ib_cmd_destroy(struct ornic_ib_dev *dev, u16 opcode, u32 number)
 {

@@ -275,7 +275,10 @@ static int ornic_register_ibdev(struct ornic_ib_dev *dev)
 {
 	int ret;
 
-	/* before registering, because ib_core derives the default GIDs from the netdev */
+	/*
+	 * Before registering, because ib_core (6.1 to 7.2) then derives the default GIDs from
+	 * the netdev. Without one the GID table stays empty until the interface changes.
+	 */
 	ret = ib_device_set_netdev(&dev->ibdev, dev->odev->netdev, ORNIC_IB_PORT);
 	if (ret)
 		return ret;
@@ -352,7 +355,7 @@ static void ornic_ib_remove(struct auxiliary_device *adev)
 {
 	struct ornic_ib_dev *dev = auxiliary_get_drvdata(adev);
 
-	/* ib_core must not get events of a device that is being unregistered */
+	/* ornic_device_event() says why ib_core must not get events from here on */
 	WRITE_ONCE(dev->registered, false);
 	ornic_event_flush(dev->odev);
 	ib_unregister_device(&dev->ibdev);

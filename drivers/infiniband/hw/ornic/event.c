@@ -247,7 +247,11 @@ static void ornic_srq_event(struct ornic_ib_dev *dev, unsigned long type,
 	ornic_ref_put(&srq->ref);
 }
 
-/* Report an event of the device or its port; ib_core must only get them while registered. */
+/*
+ * Report an event of the device or its port. Only while the device is registered:
+ * ib_dispatch_event() queues work without a reference to the device. ib_unregister_device() flushes
+ * it (6.12 and 7.2); work that is queued later would run after ib_dealloc_device().
+ */
 static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	struct ib_event event = {
@@ -260,7 +264,10 @@ static void ornic_device_event(struct ornic_ib_dev *dev, unsigned long type)
 		ib_dispatch_event(&event);
 }
 
-/* Device and ib_core (for the netdev) both report a link change: pass on the first report only. */
+/*
+ * The device and ib_core 7.2, which watches the netdev, both report a link change. Pass on the
+ * first report only, because applications would see the event twice.
+ */
 static void ornic_port_event(struct ornic_ib_dev *dev, unsigned long type)
 {
 	spin_lock(&dev->port_lock);
