@@ -319,6 +319,25 @@ static void test_pause(void **state)
 	assert_in_range(c.rate, d.rate - 10, d.rate + 10);
 }
 
+/* as in ornicd(8) */
+static const struct cc_range documented[] = {
+	{ "np_min_time_between_cnps", 50, 0, 1000000 },
+	{ "np_cnp_dscp", 48, 0, 63 },
+	{ "rp_time_reset", 200, 1, 1000000 },
+	{ "rp_byte_reset", 1048576, 0, 1073741824 },
+	{ "rp_threshold", 5, 1, 31 },
+	{ "rp_ai_rate", 5, 1, 100000 },
+	{ "rp_hai_rate", 50, 1, 100000 },
+	{ "rp_max_rate", 10000, 0, 100000 },
+	{ "rp_min_rate", 1, 1, 100000 },
+	{ "rp_min_dec_fac", 50, 1, 100 },
+	{ "rp_rate_to_set_on_first_cnp", 0, 0, 100000 },
+	{ "rp_dce_tcp_g", 4, 1, 1024 },
+	{ "rp_dce_tcp_rtt", 55, 1, 1000000 },
+	{ "rp_rate_reduce_monitor_period", 50, 0, 1000000 },
+	{ "rp_initial_alpha_value", 1024, 0, 1024 },
+};
+
 static void test_params(void **state)
 {
 	struct cc_param p;
@@ -326,9 +345,14 @@ static void test_params(void **state)
 	(void)state;
 	cc_defaults(&p);
 	assert_true(p.on);
+	assert_int_equal(sizeof(documented) / sizeof(documented[0]), CC_PARAM_COUNT);
 	for (int i = 0; i < CC_PARAM_COUNT; i++) {
-		const struct cc_range *r = &cc_ranges[i];
+		const struct cc_range *r = &documented[i];
 
+		assert_string_equal(cc_ranges[i].name, r->name);
+		assert_int_equal(cc_ranges[i].value, r->value);
+		assert_int_equal(cc_ranges[i].least, r->least);
+		assert_int_equal(cc_ranges[i].most, r->most);
 		assert_int_equal(p.v[i], r->value);
 		assert_in_range(r->value, r->least, r->most);
 		assert_int_equal(cc_set(&p, r->name, r->least), 0);

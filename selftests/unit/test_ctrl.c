@@ -612,6 +612,9 @@ static void test_bus_master(void **state)
 	assert_null(host_valid(&p->host, p->host.acq, p->host.log_admin, p->host.done));
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_READY);
 	inproc_bus_master(p, true);
+	/* the host may have armed each of them */
+	assert_true(((struct eq *)table_get(&p->f->dev.eqs, p->eq0.number))->dirty);
+	assert_true(((struct eq *)table_get(&p->f->dev.eqs, p->eq1.number))->dirty);
 	assert_true(switch_port_is_up(port));
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }

@@ -386,6 +386,30 @@ static void test_idle_files_are_bounded(void **state)
 	assert_int_equal(files_mapped(t->g), 0);
 }
 
+/* The file that is idle for longest is unmapped, not the one that was mapped first. */
+static void test_oldest_idle_file(void **state)
+{
+	struct fixture *t = *state;
+	int fd[BACKING_IDLE_MAX + 1];
+	struct stat st[BACKING_IDLE_MAX + 1];
+
+	for (int i = 0; i <= BACKING_IDLE_MAX; i++) {
+		fd[i] = make_file(1);
+		assert_int_equal(fstat(fd[i], &st[i]), 0);
+		assert_int_equal(gpa_map(t->g, 0, PAGE, RW, fd[i], 0), 0);
+		if (i == BACKING_IDLE_MAX)	/* the first file is used once more before the last */
+			assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, fd[0], 0), 0);
+		if (i == BACKING_IDLE_MAX)
+			assert_int_equal(gpa_unmap(t->g, PAGE, PAGE), 0);
+		assert_int_equal(gpa_unmap(t->g, 0, PAGE), 0);
+	}
+	assert_int_equal(files_mapped(t->g), BACKING_IDLE_MAX);
+	for (const struct backing *b = t->g->pool.head; b; b = b->next)
+		assert_int_not_equal(b->ino, st[1].st_ino);
+	for (int i = 0; i <= BACKING_IDLE_MAX; i++)
+		close(fd[i]);
+}
+
 static const char truncated[] =
 	"ornicd: error: a client truncated its memory file: its memory reads as zero now\n";
 
@@ -801,6 +825,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_mapping_per_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_oldest_idle_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),

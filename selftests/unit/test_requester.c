@@ -1040,6 +1040,24 @@ static void test_local_error_late(void **state)
 	}
 }
 
+/* A flushed work request tells nothing about itself, also if it is malformed. */
+static void test_flushed_malformed(void **state)
+{
+	struct script *t = *state;
+	struct wr wr = { .opcode = ORNIC_WR_SEND };
+	struct ornic_cqe cqe;
+
+	wr_sge(&wr, t->buf, 1, 0xbad);
+	conn_send(&t->c, &wr);
+	wr = (struct wr) { .opcode = 0xee };
+	conn_send(&t->c, &wr);
+	world_run(&t->w);
+	expect(t, 0, ORNIC_WC_SEND, ORNIC_WC_LOC_PROT_ERR);
+	assert_true(conn_poll(&t->c, &t->c.hscq, &cqe));
+	assert_int_equal(cqe.status, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(cqe.syndrome, 0);
+}
+
 /* ORN-QP-16: SQD finishes started requests, reports it once, starts no other; RTS continues */
 static void test_sqd(void **state)
 {
@@ -1230,7 +1248,8 @@ int main(void)
 		cmocka_unit_test(test_nak_status), T(test_fence), T(test_max_rd_atomic),
 		T(test_no_rd_atomic), T(test_no_packets),
 		T(test_signaling), T(test_nop_budget), T(test_sges), T(test_local_error_order),
-		T(test_local_error_late), T(test_sqd), T(test_window),
+		T(test_local_error_late), T(test_flushed_malformed), T(test_sqd),
+		T(test_window),
 		T(test_reconnect), T(test_acked_while_limited), T(test_implied_nak_in_message),
 		T(test_loss_in_message), T(test_remote_window),
 	};

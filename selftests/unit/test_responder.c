@@ -806,6 +806,27 @@ static void test_misaligned(void **state)
 	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
 }
 
+/* An aligned address of memory that is not: the processor could not access it atomically. */
+static void test_misaligned_memory(void **state)
+{
+	for (uint32_t by = 1; by < 8; by++) {
+		struct script *t;
+		struct packet *p;
+		struct mr *mr;
+
+		script_teardown(state);
+		setup(state);
+		t = *state;
+		p = request(t, BTH_RC_FETCH_ADD, P(0), 1, 0);
+		p->rkey = dut_key(t->c.d, NULL, t->buf + by, 64, ORNIC_ACCESS_REMOTE_ATOMIC |
+				  ORNIC_ACCESS_LOCAL_WRITE);
+		mr = table_get(&t->c.d->dev.keys, p->rkey >> ORNIC_KEY_TAG_BITS);
+		mr->iova = t->buf;
+		send(t, p, 0, 0);
+		expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+	}
+}
+
 /* ORN-RQ-4: too long for the receive, in its second packet; an earlier receive was longer */
 static void test_too_long(void **state)
 {
@@ -1131,7 +1152,7 @@ int main(void)
 		T(test_duplicate_send), T(test_overlap), cmocka_unit_test(test_overlap_last),
 		T(test_replay),
 		T(test_long_read), T(test_gap), cmocka_unit_test(test_max_dest_rd_atomic),
-		T(test_replay_overrun), T(test_misaligned),
+		T(test_replay_overrun), T(test_misaligned), T(test_misaligned_memory),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),

@@ -22,6 +22,7 @@
 
 #include "loop.h"
 #include "lib/folder.h"
+#include "lib/printed.h"
 #include "vfu/func.h"
 #include "vfu/proto.h"
 #include "vfu/server.h"
@@ -219,6 +220,28 @@ static int dial(struct fix *t)
 	return fd;
 }
 
+/* The process of the client tells where its files are mounted. */
+static void test_process(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	struct printed printed;
+	char said[200], want[100];
+	int fd;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	print_begin(&printed, STDERR_FILENO);
+	fd = dial(t);
+	turn(t);
+	print_end(&printed, said, sizeof(said));
+	snprintf(want, sizeof(want), "ornicd: test: client connected, process %d\n", getpid());
+	assert_string_equal(said, want);
+	close(fd);
+	turn(t);
+	vfu_server_close(server);
+}
+
 /* While a client is connected, others are turned away at once; afterwards the next is served. */
 static void test_clients(void **state)
 {
@@ -301,6 +324,7 @@ int main(void)
 		T(test_in_use),
 		T(test_stale),
 		T(test_no_descriptor),
+		T(test_process),
 		T(test_clients),
 		T(test_ends),
 	};

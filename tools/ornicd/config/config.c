@@ -543,7 +543,6 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 	int opt;
 
 	optind = 0;
-	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":d:p:w:f:c:s:l:r:C:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
