@@ -38,7 +38,8 @@ NUMBER, TYPE = offset("ornic_eqe.number"), offset("ornic_eqe.type")
 BEYOND = c.ORNIC_MAX_NUMBER + 1
 KERNEL = 0                              # doorbell page of the kernel's own objects
 SPARED = 0.6                            # share of device starts that get no faults at first
-REST = 4                                # length of that time, in mean pauses between faults, so that workloads make progress
+REST = 8                                # length of that time, in mean pauses between faults, so that workloads make progress
+CHEAP = 0.2                             # pause after a fault that needs no reset, as a share of the usual one
 # The device must not report that a change of a ring or of a mapping failed if it has made the change. It would then write to memory
 # that the driver rightly frees, which no driver survives without an IOMMU.
 IMPOSSIBLE = {(opcode, fault) for opcode in ("CQ_RESIZE", "SRQ_RESIZE", "KEY_MODIFY") for fault in ("done-8", "done-15")}
@@ -133,7 +134,7 @@ class Liar:
         self.pauses = {"command": pause, "event": 2 * pause, "cqe": 4 * pause}
         self.again = {}
         self.started = proxy.asq        # the admin queue of the device's last start
-        self.spared = False
+        self.spared, self.start_ends = False, 0
         self.missing = False            # an event of a CQ was lost, so that its consumer may wait forever
         self.lost = False               # a command was lost: only a reset ends it
         self.pages = {page: "identify_" + name[15:] for page, name in PAGES.items()}
@@ -158,12 +159,13 @@ class Liar:
 
     def _rest(self, more):
         for kind in self.pauses:
-            self._wait(kind, more)
+            self.again[kind] = time.monotonic() + self.random.uniform(0.5, 1.5) * more * self.pauses["command"]
 
     def _due(self, kind):
         """Return whether a fault of this kind is due."""
         if self.proxy.asq is not self.started:
             self.started, self.spared = self.proxy.asq, self.random.random() < SPARED
+            self.start_ends = time.monotonic() + REST * self.pauses["command"]
             if self.spared:
                 self._rest(REST)
         return time.monotonic() >= self.again[kind]
@@ -178,9 +180,12 @@ class Liar:
         self.opcodes.add(name)
         if not self._due("command") or not (found := self.plan.next(name)) or not self.plan.fair(name, self.opcodes):
             return None
-        self._wait("command")
         self.plan.did(found)
-        return found.partition("/")[2]
+        fault = found.partition("/")[2]
+        # the driver resets a device that rejects a destroy command or a command of the driver's start
+        rejected = fault.startswith("status") and not name.endswith("_DESTROY") and time.monotonic() > self.start_ends
+        self._wait("command", CHEAP if rejected else 1)
+        return fault
 
     def _on_command(self, command):
         fault = self._choose(command)

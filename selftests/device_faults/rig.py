@@ -24,9 +24,9 @@ from proxy import Lies, Proxy               # noqa: E402
 from relay import Relay                     # noqa: E402
 
 ADMIN_TIMEOUT = 3                           # seconds, as the device reports it. The driver waits four times as long if there is a heartbeat
-CALM, FAULTY = (10, 25) if not harness.DEBUG else (25, 45)      # seconds of a period without faults, and of one with faults
-TIMES = 3                                   # periods of each kind per round
-PAUSE = 1 if not harness.DEBUG else 1.5     # mean seconds between two faulty commands
+CALM, FAULTY = (10, 30) if not harness.DEBUG else (25, 60)      # seconds of a period without faults, and of one with faults
+TIMES = 6                                   # periods of each kind per round
+PAUSE = 0.5 if not harness.DEBUG else 0.8   # mean seconds between two faulty commands
 LIMIT = 180                                 # seconds for a workload to end, and for unloading: several commands may time out
 LEAK_LOOK = 900                             # seconds between two scans for leaks
 # The functions are bound in a fixed order, because the order decides the names of the RDMA devices. By itself, a function that was
@@ -39,16 +39,17 @@ WORKS = "{ timeout 60 %s >/dev/null 2>&1 & } ; until ss -Hltn 'sport = :18515' |
 # Allocations and user copies fail if a function of one of the drivers is among the callers. Look up its text addresses after each load,
 # because they change. Allocations of dma-debug itself do not fail, because it reports nothing after such a failure.
 FAIL = """cd /sys/kernel/debug
-text() { grep -iE " t ($1)" /proc/kallsyms | grep -v cold | grep "$2" | sort | sed -n '1p;$p' | cut -d' ' -f1; }
-set -- $(text . '\\[%s\\]$') $(text debug_dma_ .)
+text() {{ grep -iE " t ($1)" /proc/kallsyms | grep -v cold | grep "$2" | sort | sed -n '1p;$p' | cut -d' ' -f1; }}
+set -- $(text . '\\[{module}\\]$') $(text debug_dma_ .)
 for f in failslab fail_page_alloc fail_usercopy; do
     echo 0 > $f/verbose; echo 10 > $f/stacktrace-depth; echo 0x$1 > $f/require-start; echo 0x$2 > $f/require-end
-    echo 0x$3 > $f/reject-start; echo 0x$4 > $f/reject-end; echo -1 > $f/times; echo %d > $f/interval
+    echo 0x$3 > $f/reject-start; echo 0x$4 > $f/reject-end; echo {times} > $f/times; echo {interval} > $f/interval
     for o in ignore-gfp-wait ignore-gfp-highmem cache-filter; do [ ! -e $f/$o ] || echo N > $f/$o; done
     [ ! -e $f/min-order ] || echo 0 > $f/min-order
     echo 100 > $f/probability
 done"""
-NO_FAIL = "for f in failslab fail_page_alloc fail_usercopy; do echo 0 > /sys/kernel/debug/$f/probability; done"
+NO_FAIL = "cd /sys/kernel/debug; for f in failslab fail_page_alloc fail_usercopy; do echo 0 > $f/probability; cat $f/times; done"
+FAILURES = 1000000                          # most failures of each kind in one period; the kernel counts down from there
 STUCK = """for k in l w; do echo $k > /proc/sysrq-trigger; done
 ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; tail -n 3 $f; done"""
 
@@ -63,6 +64,7 @@ class Rig:
     def __init__(self, name, plan):
         self.name, self.plan, self.lab = name, plan, None
         self.random = plan.random
+        self.failed = 0                 # allocations and user copies
         self.liar, self.missing = None, False
 
     def start(self):
@@ -115,13 +117,19 @@ class Rig:
             10 * ADMIN_TIMEOUT << c.ORNIC_CAP_ADMIN_TIMEOUT_SHIFT
 
     def failing(self, on):
-        """On a debug kernel: make memory allocations and user copies of one of the drivers fail, or stop that."""
-        if harness.DEBUG:
-            self.shell(FAIL % (self.random.choice(("ornic", "ornic_ib")), self.random.choice((30, 80, 200))) if on else NO_FAIL,
-                       "setting up allocation failures")
+        """On a debug kernel: make memory allocations and user copies of one of the drivers fail, or stop that and count them."""
+        if not harness.DEBUG:
+            return
+        script = FAIL.format(module=self.random.choice(("ornic", "ornic_ib")), times=FAILURES,
+                             interval=self.random.choice((30, 80, 200))) if on else NO_FAIL
+        done = self.shell(script, "setting up allocation failures")
+        if done.rc:
+            raise LabError("allocation failures cannot be set up: " + done.err.strip()[-300:])
+        if not on:
+            self.failed += sum(FAILURES - int(left) for left in done.out.split())
 
     def round(self):
-        """Run the workloads with faults, and check. Return how often each workload completed."""
+        """Run the workloads with faults, and check. Return how often each workload succeeded."""
         running = self.vm.spawn("\n".join("{ %s; } &" % work.LOOP.format(name=name) for name in work.WORKLOADS) + "\nwait")
         self.liar, self.missing = None, False
         for _ in range(TIMES):
@@ -137,7 +145,7 @@ class Rig:
             self.pass_time(4 * ADMIN_TIMEOUT + 2 if liar.lost else 0)
         self.end(running)
         self.judge()
-        rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "reading how often a workload completed").out or 0)
+        rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "reading how often a workload succeeded").out or 0)
                   for name in work.WORKLOADS}
         self.again()
         self.judge()

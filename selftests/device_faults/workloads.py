@@ -19,7 +19,8 @@ STOP = "/tmp/work/stop"
 # away. A removed device deletes its controllers under faults, too.
 SAFE, LOCK = "/tmp/work/safe", "/tmp/work/nvme.lock"
 
-# Functions for all scripts. A script continues after a failed step.
+# Functions for all scripts. A script continues after a failed step. It succeeds if the last step does; of those that move data, if the
+# data was moved.
 COMMON = """
 iface() { basename /sys/bus/pci/devices/%s/net/*; }
 at_most() { timeout -k 1 "$@"; }
@@ -66,14 +67,17 @@ at_most 5 devlink dev info; at_most 5 devlink health; at_most 5 devlink port; pi
 """,
     "iperf3": """
 pidof iperf3 >/dev/null || ip netns exec peer iperf3 -s -D
-for how in "" "-R" "-u -b 20M" "-u -b 20M -R -l 4000"; do at_most 8 iperf3 -c 10.88.0.2 -t 3 --connect-timeout 2000 $how; done
+moved=1
+for how in "" "-R" "-u -b 20M" "-u -b 20M -R -l 4000"; do at_most 8 iperf3 -c 10.88.0.2 -t 3 --connect-timeout 2000 $how && moved=0; done
+exit $moved
 """,
     "verbs": """
 at_most 5 ibv_devinfo -v
 at_most 5 rdma statistic qp set link ornic0/1 auto type on
-{ at_most 8 %s & }; sleep 1; at_most 8 %s 10.88.0.1
+{ at_most 8 %s & }; sleep 1; at_most 8 %s 10.88.0.1; moved=$?
 at_most 25 /tmp/selftests/verbs_storm_churn -s $(od -An -N2 -tu2 /dev/urandom) -n 20 ornic0 tough
 at_most 8 /tmp/selftests/verbs_storm_churn -s 1 -n 20 ornic0 rereg
+exit $moved
 """ % (ALONE, ALONE),
     "look": """
 for o in ctx pd cq qp mr srq cm_id; do at_most 5 rdma res show $o -dd; done
@@ -96,19 +100,22 @@ exec 9>%s; flock 9
 }
 exec 9>&-
 n=0; until [ -b /dev/nvme0n1 ] || [ $n = 30 ]; do sleep 0.1; n=$((n + 1)); done
+moved=1
 while [ -b /dev/nvme0n1 ] && [ ! -e %s ]; do
-    at_most 10 dd if=/dev/nvme0n1 of=/dev/null iflag=direct bs=64k count=64
-    at_most 10 dd if=/dev/zero of=/dev/nvme0n1 oflag=direct bs=64k count=64
+    at_most 10 dd if=/dev/nvme0n1 of=/dev/null iflag=direct bs=64k count=64 &&
+    at_most 10 dd if=/dev/zero of=/dev/nvme0n1 oflag=direct bs=64k count=64 && moved=0
 done
+exit $moved
 """ % (LOCK, SAFE, STOP),
     "nfs": """
 at_most 30 mount -i -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr=10.88.0.1,clientaddr=10.88.0.1,soft,timeo=20,retrans=1 10.88.0.1:/ /mnt
+moved=1
 mountpoint -q /mnt && for n in 1 2 3; do
-    at_most 20 dd if=/dev/zero of=/mnt/f bs=64k count=32 conv=fsync
-    at_most 20 dd if=/mnt/f of=/dev/null bs=64k iflag=direct
+    at_most 20 dd if=/dev/zero of=/mnt/f bs=64k count=32 conv=fsync && at_most 20 dd if=/mnt/f of=/dev/null bs=64k iflag=direct && moved=0
     at_most 20 ls -l /mnt
 done
 at_most 30 umount /mnt || at_most 30 umount -f -l /mnt
+exit $moved
 """,
     "rds": """
 at_most 15 python3 -c '
@@ -127,6 +134,7 @@ while time.monotonic() < end:
     except OSError:
         pass
 print(answers, "of", n, "answers")
+raise SystemExit(not answers)
 '
 """,
 }
@@ -153,9 +161,9 @@ echo 4 > /proc/fs/nfsd/threads; echo Y > /proc/fs/nfsd/v4_end_grace
 true
 """.format(config=CONFIG)
 
-# Repeat one workload until the stop file exists. Its last output is kept for a finding.
+# Repeat one workload until the stop file exists, and count how often it succeeded. Its last output is kept for a finding.
 LOOP = """n=0; while [ ! -e %s ]; do
-    sh /tmp/work/{name} >/tmp/work/{name}.log 2>&1; n=$((n + 1)); echo $n > /tmp/work/{name}.rounds; sleep 0.2
+    sh /tmp/work/{name} >/tmp/work/{name}.log 2>&1 && n=$((n + 1)); echo $n > /tmp/work/{name}.rounds; sleep 0.2
 done""" % STOP
 # Programs with an open device prevent unloading of the driver; the kernel's own consumers do not.
 KILL = """touch %s; pkill -9 -f '^sh /tmp/work/'
