@@ -370,6 +370,21 @@ class Commands(BadDevice):
         self.assertEqual(self.reasons(), [])
         self.assertTried("ORN-RNG-10")
 
+    def test_late_with_slow_heartbeat(self):
+        """ORN-ADM-29: the heartbeat may be slower than the time limit, and then does not tell that the device is gone."""
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=20), c.ORNIC_REG_HB_MS: lambda _: 10000})
+        program = self.python(A_PD)
+        self.proxy.lies.heartbeat = False
+        self.proxy.lies.on_completion = lambda command, completion: command.opcode != c.ORNIC_OP_PD_CREATE
+        program.write(b"\n")
+        self.proxy.wait(lambda: self.proxy.held, "send the command")
+        self.vm.run("until_said 'not answered within 2000 ms, device has a slow heartbeat'", timeout=60)
+        self.proxy.release()
+        program.wait_for("done", 60)
+        self.proxy.lies.heartbeat = True
+        self.works()
+        self.assertEqual(self.reasons(), [])
+
     def test_slow_clock(self):
         """The driver reads the clock again if the command took long, because system time is then known badly."""
         self.load()
@@ -394,7 +409,14 @@ class Commands(BadDevice):
 
     def test_no_heartbeat(self):
         """ORN-ADM-29: the driver waits no longer than one time limit for a device without a heartbeat."""
-        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30), c.ORNIC_REG_HB_MS: lambda _: 0})
+        self.without_heartbeat(0)
+
+    def test_missing_heartbeat(self):
+        """ORN-ADM-29: the same if a beat is missing. The check of the heartbeat would reset the device after three periods."""
+        self.without_heartbeat(1500)
+
+    def without_heartbeat(self, period):
+        self.load(registers={c.ORNIC_REG_CAP: timeouts(admin=30), c.ORNIC_REG_HB_MS: lambda _: period})
         program = self.python(A_PD)
         self.vm.run("dmesg -C")
         self.proxy.lies.heartbeat = False

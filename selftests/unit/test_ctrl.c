@@ -45,7 +45,7 @@ static void store(struct inproc *p, uint64_t off, unsigned int len, uint64_t val
 	p->host.bus.write(p, off, len, val);
 }
 
-/* ORN-CTL-19, ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-DB-10, ORN-PCI-18 */
+/* ORN-CTL-19, ORN-CTL-20, ORN-CTL-34, ORN-CTL-35, ORN-CTL-36, ORN-DB-10, ORN-PCI-18 */
 static void test_constants(void **state)
 {
 	struct inproc *p = *state;

@@ -9,7 +9,8 @@
  * There is no abort command, and a reset ends the work of every user of the device.
  * Therefore a submitter keeps waiting after the time limit of its command while the
  * device has a heartbeat, and accepts a late completion. A device without a
- * heartbeat, or one that exceeds four limits, is reset (ORN-ADM-29).
+ * heartbeat, or one that exceeds four limits, is reset (ORN-ADM-29). If the limit is
+ * shorter than two periods of the heartbeat, a missing beat proves nothing.
  *
  * The device owns the pages of a slot until the completion or the reset, so they
  * are allocated with the queue and not per command.
@@ -28,7 +29,7 @@
 /* log2 of the page count that adds one admin timeout, largest addition in ms (admin.rst) */
 #define ORNIC_ADMIN_LIST_LOG	22
 #define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
-/* Time limits that a device with a heartbeat may exceed before it is reset. */
+/* Time limits after which a device is reset although it has a heartbeat, or a slow one. */
 #define ORNIC_ADMIN_ROUNDS	4
 /* Wait in parts of 10 s, so that slow commands do not trigger the hung task detector. */
 #define ORNIC_ADMIN_NAP		(10 * HZ)
@@ -313,21 +314,29 @@ static u64 ornic_admin_beat(struct ornic_core *core)
 	return le64_to_cpu(READ_ONCE(core->status->heartbeat));
 }
 
+/* Return true if two beats may not fit in the time limit, so that a missing one proves nothing. */
+static bool ornic_admin_outpaces(const struct ornic_core *core, const struct ornic_admin_slot *slot)
+{
+	return slot->limit_ms < 2ull * core->hb_ms;
+}
+
 static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
+	const char *heart = "a";
 	unsigned int round;
-	bool alive = true;
 	u64 beat;
 
-	for (round = 1; alive && round <= ORNIC_ADMIN_ROUNDS; round++) {
+	for (round = 1; heart && round <= ORNIC_ADMIN_ROUNDS; round++) {
 		beat = ornic_admin_beat(core);
 		if (ornic_admin_sleep(core, slot) || ornic_admin_found(core, slot))
 			return;
-		alive = beat != ornic_admin_beat(core);
+		if (ornic_admin_outpaces(core, slot))
+			heart = "a slow";
+		else if (beat == ornic_admin_beat(core))
+			heart = NULL;
 		dev_err_ratelimited(ornic_dma_dev(core),
-				    "command 0x%04x not answered within %u ms, device %s\n",
-				    slot->opcode, round * slot->limit_ms,
-				    alive ? "has a heartbeat" : "has no heartbeat");
+				    "command 0x%04x not answered within %u ms, device has %s heartbeat\n",
+				    slot->opcode, round * slot->limit_ms, heart ?: "no");
 	}
 	ornic_fatal(core, ORNIC_REASON_ADMIN_TIMEOUT);
 	wait_for_completion(&slot->done);
