@@ -246,6 +246,7 @@ static inline void ornic_rec_rearm(struct ornic_dev *odev, struct ornic_rec *rec
 	u32 word = le32_to_cpu(READ_ONCE(old->arm));
 
 	word = (word & ~ORNIC_ARM_INDEX_MASK) | ((word - by) & ORNIC_ARM_INDEX_MASK);
+	dma_wmb();	/* the consumer index before the arm word: ORN-RNG-11 */
 	WRITE_ONCE(rec->arm, cpu_to_le32(word));
 	if (word >> ORNIC_ARM_TYPE_SHIFT & ORNIC_ARM_TYPE_MASK)
 		ornic_db_ring(odev, kind, number, word);
