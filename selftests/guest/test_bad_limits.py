@@ -73,15 +73,36 @@ class Limits(BadDevice):
     def test_port_largest(self):
         self.extremes(c.ORNIC_ID_PORT, self.largest(c.ORNIC_ID_PORT))
 
-    def test_no_sges(self):
-        """rdma_rw divides by the SGEs of a request, so the driver rejects a device without SGEs."""
-        for field in ("max_send_sge", "max_recv_sge", "max_sge_read"):
+    def test_not_available(self):
+        """A device without SGEs, without regions of a page or without lists of level 2 gets no RDMA device."""
+        for field, value, why in (("max_send_sge", 0, "is too small for a network interface"),
+                                  ("max_recv_sge", 0, "is too small for a network interface"),
+                                  ("max_sge_read", 0, "reports no SGEs, RDMA not available"),
+                                  ("max_region", 4095, "reports no regions of a page, RDMA not available"),
+                                  ("max_list_level", 1, "reports no page lists of level 2, RDMA not available")):
             with self.subTest(field=field):
-                self.say(c.ORNIC_ID_DEVICE, {field: 0})
+                self.vm.run("dmesg -C")
+                self.say(c.ORNIC_ID_DEVICE, {field: value})
                 self.vm.run(LOAD, timeout=60)
+                self.vm.run("until_said 'device %s'" % why, timeout=60)
                 self.vm.run("[ ! -e /sys/class/infiniband/ornic0 ]")
                 self.vm.run(UNLOAD, timeout=60)
-        self.assertTrue(self.said("device reports no SGEs, RDMA not available"))
+
+    def test_other_hash_function(self):
+        """A device whose RSS has no function that the driver offers has no RSS."""
+        self.say(c.ORNIC_ID_DEVICE, {"rss_hash_functions": 0xff & ~(1 << c.ORNIC_RSS_TOEPLITZ)})
+        self.vm.run(LOAD, timeout=60)
+        self.assertRegex(self.vm.run("ibv_devinfo -v -d ornic0").out, r"max_rwq_indirection_tables:\s+0\n")
+
+    def test_text(self):
+        """Texts of the device are shown on terminals."""
+        self.say(c.ORNIC_ID_DEVICE, {"fw_version": b"1.0\033[2J".ljust(32, b"x"), "serial": b"a\nb"})
+        self.vm.run(LOAD, timeout=60)
+        said = self.vm.run("ethtool -i $(basename /sys/bus/pci/devices/0000:01:00.0/net/*); devlink dev info; "
+                           "cat /sys/class/infiniband/ornic0/fw_ver").out
+        self.assertNotIn("\033", said)
+        self.assertIn("1.0?[2J", said)
+        self.assertIn("serial_number a?b\n", said)
 
     def test_doorbell_pages(self):
         """ORN-IDN-9: the driver uses no page beyond max_dbpages, although the doorbell area has more. Page 0 is its own."""

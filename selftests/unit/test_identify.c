@@ -95,8 +95,8 @@ static void test_names(void **state)
 }
 
 /*
- * Every field of the page, also those that are 0: commands apply these limits. They are numbers
- * here because programs see them, so that no limit changes by mistake.
+ * ORN-IDN-10. Every field of the page, also those that are 0: commands apply these limits. They are
+ * numbers here because programs see them, so that no limit changes by mistake.
  */
 static void test_limits(void **state)
 {

@@ -79,18 +79,36 @@ static void ornic_read_feature_limits(struct ornic_ib_dev *dev)
 	lim->rss_fields = le32_to_cpu(id->rss_fields) & ORNIC_RSS_FIELDS;
 }
 
+/*
+ * Return: what the device lacks, or NULL. rdma_rw divides by the SGEs of a queue pair and by
+ * max_sge_rd (6.12 and 7.2). A region below a page holds no buffer of a kernel consumer. More than
+ * 512 pages need a list of level 2 (pagelist.c).
+ */
+static const char *ornic_lacks(const struct ornic_ib_dev *dev)
+{
+	const struct ornic_identify_device *id = &dev->odev->id;
+
+	if (!dev->lim.send_sge || !dev->lim.recv_sge || !dev->lim.read_sge)
+		return "SGEs";
+	if (le64_to_cpu(id->max_region) < SZ_4K)
+		return "regions of a page";
+	if (id->max_list_level < 2)
+		return "page lists of level 2";
+	return NULL;
+}
+
 /**
  * ornic_ib_read_limits() - set the limits to those of Identify, bounded by the formats
  * @dev: device
  *
- * Return: 0, or -EOPNOTSUPP if the device reports no SGEs: rdma_rw divides by the SGEs of a
- * queue pair and by max_sge_rd (6.12 and 7.2), so 0 would be a divide error.
+ * Return: 0, or -EOPNOTSUPP if the device lacks something that the driver needs.
  */
 int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 {
 	const struct ornic_identify_device *id = &dev->odev->id;
 	struct ornic_ib_limits *lim = &dev->lim;
 	u32 sq_room, rq_room;
+	const char *lacks;
 
 	lim->page_sizes = (le64_to_cpu(id->page_sizes) & PAGE_SIZES) | SZ_4K;
 	lim->log_sq = min_t(u8, id->log_max_sq, ORNIC_LOG_MAX_WQ);
@@ -115,9 +133,10 @@ int ornic_ib_read_limits(struct ornic_ib_dev *dev)
 	lim->rd_atomic_init = min_t(u16, le16_to_cpu(id->max_rd_atomic_init), U8_MAX);
 	lim->rd_atomic_resp = min_t(u16, le16_to_cpu(id->max_rd_atomic_resp), U8_MAX);
 	ornic_read_feature_limits(dev);
-	if (lim->send_sge && lim->recv_sge && lim->read_sge)
+	lacks = ornic_lacks(dev);
+	if (!lacks)
 		return 0;
-	dev_info(ornic_ib_dma(dev), "device reports no SGEs, RDMA not available\n");
+	dev_info(ornic_ib_dma(dev), "device reports no %s, RDMA not available\n", lacks);
 	return -EOPNOTSUPP;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
+#include <linux/ctype.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
@@ -113,6 +114,14 @@ static void ornic_bringup_share(struct ornic_dev *odev)
 	odev->share.rules = ornic_left(id->max_rules, ORNIC_NETDEV_RULES);
 }
 
+/* Replace control characters, because the text, which may lack its NUL, is shown on terminals. */
+static void ornic_clean_text(u8 *text, size_t size)
+{
+	for (; size && *text; text++, size--)
+		if (!isascii(*text) || !isprint(*text))
+			*text = '?';
+}
+
 static int ornic_bringup_identify(struct ornic_core *core)
 {
 	struct ornic_dev *odev = &core->odev;
@@ -127,7 +136,11 @@ static int ornic_bringup_identify(struct ornic_core *core)
 		return err;
 
 	ornic_bringup_share(odev);
+	ornic_clean_text(odev->id.fw_version, sizeof(odev->id.fw_version));
+	ornic_clean_text(odev->id.serial, sizeof(odev->id.serial));
 	odev->features = le64_to_cpu(odev->id.features0) & ORNIC_DRIVER_FEATURES;
+	if (!(odev->id.rss_hash_functions & BIT(ORNIC_RSS_TOEPLITZ)))
+		odev->features &= ~ORNIC_FEATURE(RSS);	/* the only one that the driver offers */
 	if (!odev->id.ports || odev->id.ports > ORNIC_MAX_PORTS) {
 		dev_err(ornic_dma_dev(core), "device reports %u ports\n", odev->id.ports);
 		return -EIO;

@@ -234,7 +234,7 @@ static void ornic_netstats_keep(struct ornic_netdev *nd, struct ornic_stat_name 
 			continue;
 		names[i].name[sizeof(names[i].name) - 1] = 0;
 		for (c = names[i].name; *c; c++)
-			if (!isgraph(*c))
+			if (!isascii(*c) || !isgraph(*c))
 				*c = '?';	/* shown on terminals */
 		nd->stat_names[nd->stat_count++] = names[i];
 	}
