@@ -110,7 +110,7 @@ kernel_src := $(shell find -L drivers include uapi compat Kbuild Kconfig -type f
 provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) $(wildcard uapi/rdma/*)
 ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
-recipe := $(wildcard tools/lab/guests/$(GUEST).toml)
+recipe := $(wildcard tools/lab/recipes/$(GUEST).toml)
 
 # kernel_tree: a copy of the sources in which Kbuild may write
 define kernel_tree

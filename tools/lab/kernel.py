@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A lab-built kernel, for guests whose recipe has a [kernel]: Debian's source, our configuration guests/NAME.config.
+"""A lab-built kernel, for guests whose recipe has a [kernel]: Debian's source, our configuration recipes/NAME.config.
 
 The artefact holds vmlinuz, release, and modules/RELEASE, what belongs into /lib/modules of a guest and of the build root:
 module lists for depmod's users, and in build/ all that modules from outside the tree are made with. Options that are not named

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recipes: one TOML file per guest release under guests/, and one for the toolbox."""
+"""Recipes: one TOML file per guest release under recipes/, and one for the toolbox."""
 import json
 import os
 import tomllib
@@ -7,7 +7,7 @@ import tomllib
 from .errors import LabError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-FOLDER = os.path.join(HERE, "guests")
+FOLDER = os.path.join(HERE, "recipes")
 DEFAULT = "trixie"
 
 

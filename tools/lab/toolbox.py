@@ -34,7 +34,7 @@ def command(name):
         if os.path.exists(program):
             lib = os.path.join(root, LIB)
             return [lib + "/ld-linux-x86-64.so.2", "--library-path", lib, program]
-    raise LabError("the toolbox has no %s; its recipe is tools/lab/guests/toolbox.toml" % name)
+    raise LabError("the toolbox has no %s; its recipe is tools/lab/recipes/toolbox.toml" % name)
 
 
 def qemu():

@@ -25,7 +25,7 @@ class Config:
     device: str = "ornic"               # or "none"
     devices: str = "1"                  # ornic devices per VM
     hosts: str = "one"                  # number of daemons, and their connection: hosts.KINDS
-    guest: str = recipe.DEFAULT         # image: a recipe under guests/
+    guest: str = recipe.DEFAULT         # image: a recipe under recipes/
     kernel: str = None                  # folder with vmlinuz, release, modules/RELEASE instead of the guest's kernel
     smp: int = 2                        # with one processor, a guest has no parallel races
     mem: str = None                     # the recipe's, or 1G
