@@ -199,6 +199,18 @@ static int ornic_bringup_commands(struct ornic_core *core)
 	return ornic_cmd_key_create_all(core, &core->odev.dma_lkey);
 }
 
+/*
+ * Ring no doorbell until the next bring-up. Under the lock, so that ornic_fatal() either has queued
+ * its event, which the caller delivers by flush_work(), or has no effect. The next start of the
+ * device would get the event otherwise.
+ */
+static void ornic_end_use(struct ornic_core *core)
+{
+	spin_lock_irq(&core->death_lock);
+	WRITE_ONCE(core->dead, true);
+	spin_unlock_irq(&core->death_lock);
+}
+
 /**
  * ornic_bringup() - bring a device up from any state
  * @core: device, its registers mapped
@@ -245,7 +257,8 @@ disable:
 	ornic_teardown(core, ORNIC_REASON_FATAL);
 	return err;
 free_admin:
-	WRITE_ONCE(core->dead, true);
+	ornic_end_use(core);
+	flush_work(&core->events.work);
 	ornic_admin_free(core);
 free_eqs:
 	ornic_eqs_free(core);
@@ -268,7 +281,7 @@ void ornic_teardown(struct ornic_core *core, u16 reason)
 		ornic_ctrl_reset(core, core->death_reason);
 	else
 		ornic_ctrl_disable(core, reason);
-	WRITE_ONCE(core->dead, true);	/* no doorbell until the next bring-up */
+	ornic_end_use(core);
 	ornic_admin_abort(core);	/* commands in flight no longer complete */
 	ornic_eqs_stop(core);
 	flush_work(&core->events.work);
