@@ -61,6 +61,26 @@ static void test_pieces(void **state)
 	}
 }
 
+/* Sums with every carry: the high half into the low half, and out of 16 bits again */
+static void test_fold(void **state)
+{
+	static const uint64_t sums[] = {
+		0, 1, 0xffff, 0x10000, 0x1ffff, 0x1fffe, 0xffff0000, 0xffffffff, 0x100000000,
+		0x10000ffff, 0x1fffeffff, 0xffffffff00000000, 0xfffffffffffffffe, UINT64_MAX,
+		0x10000ffffffff, 0x1ffffffffffff, 0xffff00000000, 0x10000fffeffff,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		uint64_t want = sums[i];
+
+		while (want >> 16)
+			want = (want & 0xffff) + (want >> 16);
+		assert_int_equal(csum_fold(sums[i]), (uint16_t)~want);
+		assert_int_equal(csum_fold_l4(sums[i]), want == 0xffff ? 0xffff : ~want & 0xffff);
+	}
+}
+
 /* RFC 1071's example, and the IPv4 header of a captured packet. */
 static void test_known(void **state)
 {
@@ -109,14 +129,15 @@ static struct frame build(bool vlan, bool ipv6, bool tcp, uint32_t data)
 		f.b[ip + 4] = l4len >> 8;
 		f.b[ip + 5] = l4len;
 		f.b[ip + 6] = tcp ? 6 : 17;
-		memset(f.b + ip + 8, 0xab, 32);
+		for (int i = 0; i < 32; i++)
+			f.b[ip + 8 + i] = 0xab + 5 * i * i;
 	} else {
 		f.b[ip] = 0x45;
 		f.b[ip + 2] = (20 + l4len) >> 8;
 		f.b[ip + 3] = 20 + l4len;
 		f.b[ip + 9] = tcp ? 6 : 17;
 		memset(f.b + ip + 10, 0x5a, 2);
-		memset(f.b + ip + 12, 0xcd, 8);
+		memcpy(f.b + ip + 12, "\xcd\x01\x23\x45\x67\x89\xab\x0e", 8);
 	}
 	for (uint32_t i = 0; i < l4len; i++)
 		f.b[f.l4 + i] = i * 3 + 1;
@@ -322,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_fill),
 		cmocka_unit_test(test_every_header_length),

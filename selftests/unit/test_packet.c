@@ -48,6 +48,7 @@ static void test_pool(void **state)
 	struct packet *p[3];
 
 	(void)state;
+	memset(&pool, 0xff, sizeof(pool));	/* no field is used before it is set */
 	assert_int_equal(packet_pool_init(&pool, 3), 0);
 	assert_int_equal(pool.nfree, 3);
 	for (uint32_t i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * packet/roce.c, frames.c, icrc.c, ip.c: RoCEv2 frames, generated and parsed, and frames that must
- * be rejected (ORN-QP-23).
+ * packet/roce.c, frames.c, icrc.c, ip.c, rxe_flush.c: RoCEv2 frames, generated and parsed, and
+ * frames that must be rejected (ORN-QP-23).
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -18,10 +18,10 @@
 #include "packet/icrc.h"
 #include "packet/ip.h"
 #include "packet/roce.h"
+#include "packet/rxe_flush.h"
 #include "packet/wire.h"
 
 #define MTU		256
-
 
 static uint8_t payload[64 * MTU], elsewhere[sizeof(payload)];
 
@@ -296,40 +296,45 @@ static void check_cut(uint8_t opcode, uint32_t n, uint8_t first, uint8_t middle,
 	assert_int_equal(done, len);
 }
 
+/* Every operation that can stand for several frames, of each transport that has it */
 static void test_cut(void **state)
 {
+	static const struct {
+		uint8_t opcode, first, middle, last;
+	} cases[] = {
+#define CUT(op, a, b, c) { BTH_RC_##op, BTH_RC_##a, BTH_RC_##b, BTH_RC_##c }
+		CUT(SEND_FIRST, SEND_FIRST, SEND_MIDDLE, SEND_MIDDLE),
+		CUT(SEND_MIDDLE, SEND_MIDDLE, SEND_MIDDLE, SEND_MIDDLE),
+		CUT(SEND_LAST, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST),
+		CUT(SEND_LAST_IMM, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST_IMM),
+		CUT(SEND_LAST_INV, SEND_MIDDLE, SEND_MIDDLE, SEND_LAST_INV),
+		CUT(SEND_ONLY, SEND_FIRST, SEND_MIDDLE, SEND_LAST),
+		CUT(SEND_ONLY_IMM, SEND_FIRST, SEND_MIDDLE, SEND_LAST_IMM),
+		CUT(SEND_ONLY_INV, SEND_FIRST, SEND_MIDDLE, SEND_LAST_INV),
+		CUT(WRITE_FIRST, WRITE_FIRST, WRITE_MIDDLE, WRITE_MIDDLE),
+		CUT(WRITE_MIDDLE, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_MIDDLE),
+		CUT(WRITE_LAST, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_LAST),
+		CUT(WRITE_LAST_IMM, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_LAST_IMM),
+		CUT(WRITE_ONLY, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST),
+		CUT(WRITE_ONLY_IMM, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST_IMM),
+		CUT(READ_RESP_FIRST, READ_RESP_FIRST, READ_RESP_MIDDLE, READ_RESP_MIDDLE),
+		CUT(READ_RESP_MIDDLE, READ_RESP_MIDDLE, READ_RESP_MIDDLE, READ_RESP_MIDDLE),
+		CUT(READ_RESP_LAST, READ_RESP_MIDDLE, READ_RESP_MIDDLE, READ_RESP_LAST),
+		CUT(READ_RESP_ONLY, READ_RESP_FIRST, READ_RESP_MIDDLE, READ_RESP_LAST),
+#undef CUT
+	};
+	static const uint8_t transports[] = { BTH_TRANSPORT_RC, BTH_TRANSPORT_XRC,
+					      BTH_TRANSPORT_UC };
+
 	(void)state;
-	for (uint32_t n = 2; n <= 5; n++) {
-		check_cut(BTH_RC_SEND_ONLY, n, BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE,
-			  BTH_RC_SEND_LAST);
-		check_cut(BTH_RC_SEND_ONLY_IMM, n, BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE,
-			  BTH_RC_SEND_LAST_IMM);
-		check_cut(BTH_RC_SEND_ONLY_INV, n, BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE,
-			  BTH_RC_SEND_LAST_INV);
-		check_cut(BTH_RC_SEND_FIRST, n, BTH_RC_SEND_FIRST, BTH_RC_SEND_MIDDLE,
-			  BTH_RC_SEND_MIDDLE);
-		check_cut(BTH_RC_SEND_LAST_INV, n, BTH_RC_SEND_MIDDLE, BTH_RC_SEND_MIDDLE,
-			  BTH_RC_SEND_LAST_INV);
-		check_cut(BTH_RC_WRITE_ONLY, n, BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE,
-			  BTH_RC_WRITE_LAST);
-		check_cut(BTH_RC_WRITE_ONLY_IMM, n, BTH_RC_WRITE_FIRST, BTH_RC_WRITE_MIDDLE,
-			  BTH_RC_WRITE_LAST_IMM);
-		check_cut(BTH_RC_WRITE_MIDDLE, n, BTH_RC_WRITE_MIDDLE, BTH_RC_WRITE_MIDDLE,
-			  BTH_RC_WRITE_MIDDLE);
-		check_cut(BTH_RC_WRITE_LAST_IMM, n, BTH_RC_WRITE_MIDDLE, BTH_RC_WRITE_MIDDLE,
-			  BTH_RC_WRITE_LAST_IMM);
-		check_cut(BTH_RC_READ_RESP_ONLY, n, BTH_RC_READ_RESP_FIRST,
-			  BTH_RC_READ_RESP_MIDDLE, BTH_RC_READ_RESP_LAST);
-		check_cut(BTH_RC_READ_RESP_FIRST, n, BTH_RC_READ_RESP_FIRST,
-			  BTH_RC_READ_RESP_MIDDLE, BTH_RC_READ_RESP_MIDDLE);
-		check_cut(BTH_TRANSPORT_XRC | BTH_RC_READ_RESP_LAST, n,
-			  BTH_TRANSPORT_XRC | BTH_RC_READ_RESP_MIDDLE,
-			  BTH_TRANSPORT_XRC | BTH_RC_READ_RESP_MIDDLE,
-			  BTH_TRANSPORT_XRC | BTH_RC_READ_RESP_LAST);
-		check_cut(BTH_TRANSPORT_UC | BTH_RC_WRITE_ONLY, n,
-			  BTH_TRANSPORT_UC | BTH_RC_WRITE_FIRST,
-			  BTH_TRANSPORT_UC | BTH_RC_WRITE_MIDDLE,
-			  BTH_TRANSPORT_UC | BTH_RC_WRITE_LAST);
+	for (uint32_t i = 0; i < 3 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint8_t to = transports[i % 3], op = cases[i / 3].opcode;
+
+		if (to == BTH_TRANSPORT_UC && op > BTH_RC_WRITE_ONLY_IMM)
+			continue;
+		for (uint32_t n = 2; n <= 5; n++)
+			check_cut(to | op, n, to | cases[i / 3].first, to | cases[i / 3].middle,
+				  to | cases[i / 3].last);
 	}
 }
 
@@ -389,6 +394,16 @@ static void test_lengths(void **state)
 	free(bytes);
 }
 
+/* Write the right checksum of an IPv4 header without options. */
+static void ipv4_seal(uint8_t *ip)
+{
+	uint16_t csum;
+
+	memset(ip + 10, 0, 2);
+	csum = csum_fold(csum_add(0, ip, IPV4_BYTES, false));
+	memcpy(ip + 10, &csum, sizeof(csum));
+}
+
 /* Write the right ICRC of a changed frame. */
 static void seal(uint8_t *bytes, uint32_t len)
 {
@@ -407,16 +422,12 @@ static uint8_t *shorter(const uint8_t *frame, uint32_t l3, bool v4, uint32_t n, 
 {
 	uint32_t l4 = l3 + (v4 ? IPV4_BYTES : IPV6_BYTES);
 	uint8_t *bytes = malloc(l4 + n), *ip = bytes + l3;
-	uint16_t csum;
 
 	assert_non_null(bytes);
 	memcpy(bytes, frame, l4 + n);
 	be16_put(ip + (v4 ? 2 : 4), v4 ? IPV4_BYTES + n : n);
-	if (v4) {
-		memset(ip + 10, 0, 2);
-		csum = csum_fold(csum_add(0, ip, IPV4_BYTES, false));
-		memcpy(ip + 10, &csum, sizeof(csum));
-	}
+	if (v4)
+		ipv4_seal(ip);
 	if (n >= UDP_BYTES)
 		be16_put(bytes + l4 + 4, n);
 	*len = l4 + n;
@@ -756,32 +767,76 @@ static void test_frames_next(void **state)
 	assert_memory_equal(out, memory, FRAMES_MAX_BYTES);
 }
 
-/* Frames that are not RoCEv2 go to others, for any similarity. */
+/* Frames that are not RoCEv2 go to others, for any similarity, and with a right checksum. */
 static void test_other_frames(void **state)
 {
-	struct packet p = sample(BTH_RC_SEND_ONLY, true, false, 8), q;
-	uint32_t len;
-	uint8_t *bytes = only_frame(&p, &len);
 	static const struct {
+		bool v4;
 		uint32_t byte;
 		uint8_t value;
 	} cases[] = {
-		{ 12, 0x88 },				/* ethertype */
-		{ ETH_BYTES, 0x46 },			/* options */
-		{ ETH_BYTES + 6, 0x20 },		/* a fragment */
-		{ ETH_BYTES + 9, 6 },			/* TCP */
-		{ ETH_BYTES + IPV4_BYTES + 2, 0 },	/* another port */
+		{ true, 12, 0x88 },				/* ethertype */
+		{ true, ETH_BYTES, 0x46 },			/* options */
+		{ true, ETH_BYTES, 0x65 },			/* another version */
+		{ true, ETH_BYTES + 6, 0x20 },			/* the first fragment */
+		{ true, ETH_BYTES + 6, 0x01 },			/* other fragments */
+		{ true, ETH_BYTES + 7, 0x01 },
+		{ true, ETH_BYTES + 9, 6 },			/* TCP */
+		{ true, ETH_BYTES + 3, 19 },			/* less than a header */
+		{ true, ETH_BYTES + IPV4_BYTES + 2, 0 },	/* another port */
+		{ true, ETH_BYTES + IPV4_BYTES + 3, 0xb8 },
+		{ false, 13, 0xde },
+		{ false, ETH_BYTES, 0x46 },
+		{ false, ETH_BYTES + 6, 6 },
+		{ false, ETH_BYTES + 6, 44 },
+		{ false, ETH_BYTES + IPV6_BYTES + 2, 0 },
+		{ false, ETH_BYTES + IPV6_BYTES + 3, 0xb8 },
 	};
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint8_t was = bytes[cases[i].byte];
+		struct packet p = sample(BTH_RC_SEND_ONLY, cases[i].v4, false, 8), q;
+		uint32_t len;
+		uint8_t *bytes = only_frame(&p, &len);
 
 		bytes[cases[i].byte] = cases[i].value;
-		assert_int_equal(parse(&q, bytes, len), ROCE_NONE);
-		bytes[cases[i].byte] = was;
+		if (cases[i].v4)
+			ipv4_seal(bytes + ETH_BYTES);
+		if (parse(&q, bytes, len) != ROCE_NONE)
+			fail_msg("byte %u is 0x%x", cases[i].byte, cases[i].value);
+		free(bytes);
 	}
-	free(bytes);
+}
+
+/* The ICRC of Soft-RoCE, which continues that of IBTA over BTH, FETH and RETH, and back */
+static void test_rxe_flush(void **state)
+{
+	const uint32_t covered = BTH_BYTES + 4 + 16;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct packet p = sample(BTH_RC_FLUSH, i & 1, i & 2, 0);
+		uint8_t *bytes, *was, *bth;
+		uint32_t len, crc;
+
+		bytes = only_frame(&p, &len);
+		was = malloc(len);
+		assert_non_null(was);
+		memcpy(was, bytes, len);
+		bth = bytes + roce_bth(bytes, len);
+		assert_ptr_equal(bth + covered + ICRC_BYTES, bytes + len);
+		memcpy(&crc, bth + covered, ICRC_BYTES);
+		crc = htole32(crc_slow(le32toh(crc), bth, covered));
+		assert_false(rxe_flush_decode(bytes, len));
+		assert_memory_equal(bytes, was, len);
+		rxe_flush_encode(bytes, len);
+		assert_memory_equal(bytes, was, len - ICRC_BYTES);
+		assert_memory_equal(bth + covered, &crc, ICRC_BYTES);
+		assert_true(rxe_flush_decode(bytes, len));
+		assert_memory_equal(bytes, was, len);
+		free(was);
+		free(bytes);
+	}
 }
 
 /* Random bytes, and random changes of good frames: the sanitizers watch. */
@@ -822,6 +877,7 @@ int main(void)
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_frames_next),
 		cmocka_unit_test(test_other_frames),
+		cmocka_unit_test(test_rxe_flush),
 		cmocka_unit_test(test_garbage),
 	};
 
