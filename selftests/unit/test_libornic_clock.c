@@ -64,6 +64,10 @@ static void test_create(void **state)
 	assert_non_null(ex);
 	assert_int_equal(kernel.queries, asked);
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+	kernel.clocks.clock_mask = 0;
+	assert_null(make_cq(rig, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP));
+	assert_int_equal(errno, EOPNOTSUPP);
+	kernel.clocks = CLOCKS;
 	kernel.clocks.clock_khz = 0;
 	assert_null(make_cq(rig, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -206,6 +210,9 @@ static void test_wall_wraps(void **state)
 	assert_non_null(ex);
 	assert_int_equal(wall(ex, 3), 50000002000);
 	assert_int_equal(wall(ex, 0xfffff9), 49999998000);
+	/* the shorter of both distances, the past if they are equal */
+	assert_int_equal(wall(ex, 0x7ffffd), 50000000000 + 0x7fffffll * 400);
+	assert_int_equal(wall(ex, 0x7ffffe), 50000000000 - 0x800000ll * 400);
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
@@ -310,6 +317,32 @@ static void test_poll_short_clock(void **state)
 	stamped_close(*state, &s);
 }
 
+/* The longest age of a reading is a second, or a quarter of the wrap of a clock if that is less. */
+static void test_poll_limit(void **state)
+{
+	static const struct {
+		uint32_t khz;
+		uint64_t ns;
+	} cases[] = {	/* a quarter of the wrap is 4194303 ticks */
+		{ 1000, 1000000000 }, { 4194, 1000000000 }, { 4195, 999833849 },
+		{ 8000, 524287875 },
+	};
+
+	kernel.clocks.clock_mask = 0xffffff;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ibv_cq_ex *ex;
+
+		kernel.clocks.clock_khz = cases[i].khz;
+		ex = make_cq(*state, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+		assert_non_null(ex);
+		kernel.monotonic_ns += cases[i].ns;
+		assert_false(ornic_wall_is_old(to_ocq_ex(ex)));
+		kernel.monotonic_ns++;
+		assert_true(ornic_wall_is_old(to_ocq_ex(ex)));
+		ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+	}
+}
+
 static struct ibv_cq *robbed;
 
 static void poll_elsewhere(void)
@@ -348,7 +381,7 @@ int main(void)
 		RIG_TEST(test_wall_wraps), RIG_TEST(test_wall_after_a_pause),
 		RIG_TEST(test_wall_of_short_clock), RIG_TEST(test_wall_of_the_dead_wraps),
 		RIG_TEST(test_poll_reads_without_lock), RIG_TEST(test_poll_short_clock),
-		RIG_TEST(test_poll_loses_completion),
+		RIG_TEST(test_poll_limit), RIG_TEST(test_poll_loses_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

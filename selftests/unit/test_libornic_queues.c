@@ -120,6 +120,26 @@ static void test_drop_one_kind(void **state)
 	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
 }
 
+/* A send is dropped whatever SRQ it names: the number of an SRQ belongs to receives. */
+static void test_drop_send_that_names_an_srq(void **state)
+{
+	struct ornic_qp *qp = make_qp(rig.cq, rig.cq);
+	struct ornic_cqe cqe = cqe_of(qp->qpn, 0, ORNIC_WC_SEND, 0);
+	struct ibv_srq *srq;
+
+	(void)state;
+	rig.ctx->limits.log_max_srq = 5;
+	rig.ctx->limits.max_srq_sge = 1;
+	srq = rig_xsrq(&rig);
+	assert_non_null(srq);
+	cqe.srqn = htole32(to_osrq(srq)->srqn);
+	complete(rig.cq, 0, cqe);
+	ornic_cq_drop_qp(rig.cq, qp, false);
+	assert_int_equal(le32toh(rig.cq->mem.ring[0].qpn), ORNIC_CQE_DROPPED);
+	assert_int_equal(ornic_destroy_srq(srq), 0);
+	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
+}
+
 /*
  * The kernel does not know the CQ for receives of an XRC initiator, so the application can destroy
  * it first. Neither RESET nor destroy touches it: -fsanitize=address finds a use of freed memory.
@@ -345,7 +365,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_destroy_two_cqs), RIG_TEST(test_destroy_two_cqs_crossed),
-		RIG_TEST(test_drop_one_kind), RIG_TEST(test_xrc_initiator_ignores_recv_cq),
+		RIG_TEST(test_drop_one_kind), RIG_TEST(test_drop_send_that_names_an_srq),
+		RIG_TEST(test_xrc_initiator_ignores_recv_cq),
 		RIG_TEST(test_start_poll_unlocks), RIG_TEST(test_reset_waits),
 		RIG_TEST(test_wq), RIG_TEST(test_rss), RIG_TEST(test_page_sized),
 		RIG_TEST(test_drop_srq_wraps),
