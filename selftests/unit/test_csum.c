@@ -161,6 +161,15 @@ static bool l4_ok(const struct frame *f, bool ipv6, bool tcp)
 	return !slow(all, n + 4 + len);
 }
 
+/* Check that two frames differ in their checksums only. */
+static void check_rest(const struct frame *f, struct frame was, bool ipv6)
+{
+	if (!ipv6)
+		memcpy(was.b + was.l4 - 10, f->b + was.l4 - 10, 2);
+	memcpy(was.b + was.field, f->b + was.field, 2);
+	assert_memory_equal(f->b, was.b, was.len);
+}
+
 static void test_fill(void **state)
 {
 	(void)state;
@@ -168,7 +177,7 @@ static void test_fill(void **state)
 		bool vlan = k & 1, ipv6 = k & 2, tcp = k & 4;
 
 		for (uint32_t data = 0; data < 1500; data += data < 60 ? 1 : 337) {
-			struct frame f = build(vlan, ipv6, tcp, data);
+			struct frame f = build(vlan, ipv6, tcp, data), was = f;
 			uint32_t hdr = f.field + 2 + data / 2;
 			struct seg rest = { f.b + hdr, f.len > hdr ? f.len - hdr : 0 };
 
@@ -179,6 +188,7 @@ static void test_fill(void **state)
 			assert_true(l4_ok(&f, ipv6, tcp));
 			if (!ipv6)
 				assert_true(csum_ipv4_ok(f.b + f.l4 - 20, 20));
+			check_rest(&f, was, ipv6);
 		}
 	}
 }
@@ -307,9 +317,26 @@ static void test_zero_udp_checksum_is_ones(void **state)
 	}
 }
 
+/* No byte changes, except the checksum of a right IPv4 header. */
 static void test_not_understood(void **state)
 {
-	struct frame f = build(false, false, true, 5), want;
+	static const struct {
+		bool ipv6, header;
+		uint32_t byte;
+		uint8_t value;
+	} cases[] = {
+		{ false, false, 13, 0x06 },	/* EtherType */
+		{ false, false, 14, 0x65 },	/* version */
+		{ false, false, 14, 0x44 },	/* less than a header */
+		{ false, true, 17, 200 },	/* longer than the frame */
+		{ false, true, 17, 10 },	/* shorter than the header */
+		{ false, true, 20, 0x20 },	/* fragment */
+		{ false, true, 23, 1 },		/* protocol */
+		{ true, false, 13, 0xde },
+		{ true, false, 14, 0x45 },
+		{ true, false, 20, 43 },
+	};
+	struct frame f = build(false, false, true, 5);
 
 	(void)state;
 	for (uint32_t hdr = 0; hdr < f.field + 2; hdr++) {
@@ -319,23 +346,18 @@ static void test_not_understood(void **state)
 		assert_false(csum_fill(g.b, hdr, &rest, 1));
 		assert_memory_equal(g.b + f.l4, f.b + f.l4, f.len - f.l4);
 	}
-	want = f;
-	f.b[13] = 0x06;
-	want.b[13] = 0x06;
-	assert_false(csum_fill(f.b, f.len, NULL, 0));
-	assert_memory_equal(f.b, want.b, f.len);
-	f = build(false, false, true, 5);
-	f.b[20] = 0x20;
-	assert_false(csum_fill(f.b, f.len, NULL, 0));
-	f = build(false, false, true, 5);
-	f.b[17] = 200;
-	assert_false(csum_fill(f.b, f.len, NULL, 0));
-	f = build(false, false, true, 5);
-	f.b[17] = 10;
-	assert_false(csum_fill(f.b, f.len, NULL, 0));
-	f = build(false, true, true, 5);
-	f.b[20] = 43;
-	assert_false(csum_fill(f.b, f.len, NULL, 0));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct frame want;
+
+		f = build(false, cases[i].ipv6, true, 5);
+		f.b[cases[i].byte] = cases[i].value;
+		want = f;
+		assert_false(csum_fill(f.b, f.len, NULL, 0));
+		assert_int_equal(csum_ipv4_ok(f.b + 14, 20), cases[i].header);
+		if (cases[i].header)
+			memcpy(want.b + 24, f.b + 24, 2);
+		assert_memory_equal(f.b, want.b, f.len);
+	}
 }
 
 int main(void)

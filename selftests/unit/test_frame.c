@@ -205,6 +205,7 @@ static void test_fragments(void **state)
 		0x2000, 0x0001, 0x2001, 0x1fff, 0x3fff, 0x6000, 0x4001, 0x7fff,
 	};
 	static const uint8_t frag6[] = { 0, 1, 8, 9 };
+	static const uint16_t offset6[] = { 0x0008, 0x0100, 0xfff8 };
 	struct bytes f;
 	struct frame out;
 
@@ -231,6 +232,17 @@ static void test_fragments(void **state)
 		assert_int_equal(out.key.ip_frag,
 				 ORNIC_FRAG_ANY | (frag6[i] & 1 ? ORNIC_FRAG_MF : 0));
 		assert_int_equal(out.key.protocol, 17);
+	}
+	/* behind a later fragment's header is data, not the header that was announced */
+	for (size_t i = 0; i < sizeof(offset6) / sizeof(offset6[0]); i++) {
+		eth(&f);
+		ipv6(&f, 24, 44);
+		ADD(&f, 60, 0, offset6[i] >> 8, offset6[i], 0, 0, 0, 0);
+		ADD(&f, 17, 0, 0, 0, 0, 0, 0, 0);
+		udp(&f);
+		out = parse(&f, f.len);
+		assert_int_equal(out.key.ip_frag, ORNIC_FRAG_ANY);
+		assert_int_equal(out.key.protocol, 60);
 	}
 	/* of two fragment headers the first has the MF flag */
 	eth(&f);

@@ -236,6 +236,7 @@ static void check_one(uint8_t opcode, uint32_t carries, uint32_t len)
 		assert_int_equal(q.npsn, 1);
 		assert_true(q.solicited && q.ackreq);
 		assert_int_equal(q.len, len);
+		assert_int_equal(q.nseg, !!len);
 		seg_copy_out(got, q.seg, q.nseg, 0, q.len);
 		assert_memory_equal(got, payload, len);
 		for (uint32_t pad = -len & 3; pad; pad--)
