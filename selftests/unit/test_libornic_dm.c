@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Provider, device memory: copied bytes and rejected ranges. The rig's memfd is the device. */
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "test_libornic_kernel.h"
@@ -87,6 +88,51 @@ static void test_ranges(void **state)
 	}
 }
 
+static sigjmp_buf no_memory;
+
+static void on_bus_error(int sig)
+{
+	(void)sig;
+	siglongjmp(no_memory, 1);
+}
+
+/* Copy 8 bytes at @off. Return true if an access faults. */
+static bool faults(struct ibv_dm *of, uint64_t off, void *buffer, bool to)
+{
+	if (sigsetjmp(no_memory, 1))
+		return true;
+	if (to)
+		ibv_memcpy_to_dm(of, off, buffer, 8);
+	else
+		ibv_memcpy_from_dm(buffer, of, off, 8);
+	return false;
+}
+
+/*
+ * ORN-DM-9: no access of 8 bytes at an address that is not a multiple of 8. The memfd ends inside
+ * such a word, so an access to all of it does nothing but fault.
+ */
+static void test_unaligned_words(void **state)
+{
+	const size_t end = sysconf(_SC_PAGESIZE) - 4;
+	static uint32_t value[2] = { 0x11223344, 0x55667788 }, got[2];
+	struct ibv_alloc_dm_attr attr = { .length = end + 8 };
+	struct ibv_dm *longer = ornic_alloc_dm(ctx, &attr);
+	const struct sigaction act = { .sa_handler = on_bus_error };
+	struct sigaction was;
+
+	(void)state;
+	assert_non_null(longer);
+	assert_int_equal(sigaction(SIGBUS, &act, &was), 0);
+	memset(memory + end, 0, 4);
+	assert_true(faults(longer, end, value, true));
+	assert_memory_equal(memory + end, value, 4);
+	assert_true(faults(longer, end, got, false));
+	assert_int_equal(got[0], value[0]);
+	assert_int_equal(sigaction(SIGBUS, &was, NULL), 0);
+	assert_int_equal(ornic_free_dm(longer), 0);
+}
+
 /* The importer's range is also that of the memory. */
 static void test_imported(void **state)
 {
@@ -129,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_copies),
 		T(test_ranges),
+		T(test_unaligned_words),
 		T(test_imported),
 		T(test_region),
 	};
