@@ -457,6 +457,32 @@ static void test_number_in_use(void **state)
 	assert_int_equal(ornic_destroy_qp(&qp->vqp.qp), 0);
 }
 
+/* A CQ has no lock only if the application asks for that by flag and mask. */
+static void test_single_threaded(void **state)
+{
+	static const struct {
+		uint32_t mask, flags;
+		bool lock;
+	} cases[] = {
+		{ 0, 0, true }, { 0, IBV_CREATE_CQ_ATTR_SINGLE_THREADED, true },
+		{ IBV_CQ_INIT_ATTR_MASK_FLAGS, 0, true },
+		{ IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, true },
+		{ IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ibv_cq_init_attr_ex attr = {
+			.cqe = 8, .comp_mask = cases[i].mask, .flags = cases[i].flags,
+		};
+		struct ibv_cq_ex *cq = ornic_create_cq_ex(ctx, &attr);
+
+		assert_non_null(cq);
+		assert_int_equal(to_ocq_ex(cq)->lock.needed, cases[i].lock);
+		assert_int_equal(ornic_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	}
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -473,6 +499,7 @@ int main(void)
 		T(test_poll_meanwhile),
 		T(test_number_reused),
 		T(test_number_in_use),
+		T(test_single_threaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

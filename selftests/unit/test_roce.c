@@ -220,14 +220,30 @@ static bool is_response(uint8_t operation)
 	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
 }
 
+/* Return the bytes of the extension headers with these fields. */
+static uint32_t extension_bytes(uint32_t carries)
+{
+	static const uint8_t bytes[] = { 8, 4, 16, 28, 4, 8, 4, 4, 4 };	/* in the order of the bits */
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < sizeof(bytes); i++)
+		sum += carries >> i & 1 ? bytes[i] : 0;
+	return sum;
+}
+
 static void check_one(uint8_t opcode, uint32_t carries, uint32_t len)
 {
+	const uint32_t behind_ip = UDP_BYTES + BTH_BYTES + extension_bytes(carries) + len +
+				   (-len & 3) + ICRC_BYTES;
+
 	for (int v4 = 0; v4 < 2; v4++) {
 		struct packet p = sample(opcode, v4, len & 1, len), q;
 		uint8_t got[MTU], *bytes;
 		uint32_t n;
 
 		bytes = only_frame(&p, &n);
+		assert_int_equal(n, ETH_BYTES + (len & 1 ? VLAN_BYTES : 0) +
+				    (v4 ? IPV4_BYTES : IPV6_BYTES) + behind_ip);
 		assert_int_equal(parse(&q, bytes, n), ROCE_PACKET);
 		check_addresses(&p, &q);
 		check_extensions(&p, &q, carries);
