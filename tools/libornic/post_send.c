@@ -50,7 +50,10 @@ static bool ornic_send_legal(const struct ornic_qp *qp, const struct ibv_send_wr
 	}
 }
 
-/* Write the segments between control and data. Return the address of the data. */
+/*
+ * Write the segments between control and data. Return the address of the data, NULL for a request
+ * that never has data.
+ */
 static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_wr *wr, void *seg)
 {
 	switch (wr->opcode) {
@@ -67,9 +70,9 @@ static void *ornic_send_header(const struct ornic_qp *qp, const struct ibv_send_
 		return ornic_wqe_atomic(seg, wr->wr.atomic.compare_add, 0);
 	case IBV_WR_BIND_MW:
 		ornic_wqe_bind(seg, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
-		return seg;
+		return NULL;
 	case IBV_WR_LOCAL_INV:
-		return seg;
+		return NULL;
 	default:
 		if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET)
 			return ornic_wqe_eth(seg);
