@@ -139,6 +139,22 @@ static void test_wall_of_the_dead(void **state)
 	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
+/* The clock is counted on to the tick. */
+static void test_wall_of_the_dead_is_exact(void **state)
+{
+	static const uint64_t ns[] = { 3000999600, 3000999999, 2000000400, 1999999999 };
+	struct ibv_cq_ex *ex = make_cq(*state, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+
+	assert_non_null(ex);
+	for (size_t i = 0; i < ARRAY_SIZE(ns); i++) {
+		elapse(ns[i]);
+		kernel.fail = EIO;
+		assert_int_equal(wall(ex, kernel.clocks.clock), kernel.clocks.system_ns);
+		assert_int_equal(kernel.fail, 0);
+	}
+	ornic_destroy_cq(ibv_cq_ex_to_cq(ex));
+}
+
 #define SHORT_MASK	0xfffffull
 #define SHORT_WRAP_NS	((SHORT_MASK + 1) * 400)
 #define SHORT_LIMIT_NS	(SHORT_MASK / 4 * 400)
@@ -380,6 +396,7 @@ int main(void)
 		RIG_TEST(test_wall_is_read_again), RIG_TEST(test_wall_of_the_dead),
 		RIG_TEST(test_wall_wraps), RIG_TEST(test_wall_after_a_pause),
 		RIG_TEST(test_wall_of_short_clock), RIG_TEST(test_wall_of_the_dead_wraps),
+		RIG_TEST(test_wall_of_the_dead_is_exact),
 		RIG_TEST(test_poll_reads_without_lock), RIG_TEST(test_poll_short_clock),
 		RIG_TEST(test_poll_limit), RIG_TEST(test_poll_loses_completion),
 	};

@@ -325,6 +325,7 @@ static void test_refused(void **state)
 	complete(8);
 	kernel.fail = ENOMEM;
 	assert_int_equal(resize(16), ENOMEM);
+	assert_int_equal(kernel.log[0], 0);
 	assert_memory_equal(&mem, &rig.cq->mem, sizeof(mem));
 	memset(&kernel.resize_req, 0, sizeof(kernel.resize_req));
 	assert_int_equal(resize(0), EINVAL);

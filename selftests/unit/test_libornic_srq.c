@@ -469,6 +469,28 @@ static void test_shrink(void **state)
 	assert_int_equal(post(r, 1), ENOMEM);
 }
 
+/* An id without a slot completes nothing, and is used again in a larger ring, to its last slot. */
+static void test_spare_ids(void **state)
+{
+	struct srq_rig *r = *state;
+	uint64_t wr_id;
+
+	assert_int_equal(resize(r, 16), 0);
+	assert_int_equal(resize(r, ENTRIES), 0);
+	for (uint32_t id = 0; id < 16; id++) {
+		rig_complete(&r->rig, done(id, SRQN));
+		assert_int_equal(poll_one(r, &wr_id), 0);
+	}
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_int_equal(post(r, i), 0);
+	assert_int_equal(post(r, 1), ENOMEM);
+	assert_int_equal(resize(r, ENTRIES), 0);
+	assert_int_equal(resize(r, 16), 0);
+	for (uint32_t i = ENTRIES; i < 16; i++)
+		assert_int_equal(post(r, i), 0);
+	assert_int_equal(post(r, 1), ENOMEM);
+}
+
 static bool wants[2];		/* the device requests doorbells by the old and the new record */
 static uint64_t doorbell;	/* of an entry that is posted while the command runs */
 
@@ -538,8 +560,8 @@ int main(void)
 		RIG_TEST(test_any_order), RIG_TEST(test_hostile), RIG_TEST(test_dropped),
 		RIG_TEST(test_xrc_target_number_reused), RIG_TEST(test_srq_number_reused),
 		RIG_TEST(test_create), RIG_TEST(test_endless), RIG_TEST(test_grow),
-		RIG_TEST(test_shrink), RIG_TEST(test_doorbells_of_both_rings),
-		RIG_TEST(test_resize_refused),
+		RIG_TEST(test_shrink), RIG_TEST(test_spare_ids),
+		RIG_TEST(test_doorbells_of_both_rings), RIG_TEST(test_resize_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
