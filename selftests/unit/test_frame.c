@@ -56,7 +56,7 @@ static void ipv4(struct bytes *f, uint8_t ihl, uint16_t total, uint16_t frag, ui
 
 static void ipv6(struct bytes *f, uint16_t payload, uint8_t next)
 {
-	ADD(f, 0x86, 0xdd, 0x6a, 0xbc, 0xde, 0xf1, payload >> 8, payload, next, 7);
+	ADD(f, 0x86, 0xdd, 0x6a, 0xbd, 0xde, 0xf1, payload >> 8, payload, next, 7);
 	for (int i = 0; i < 32; i++)
 		ADD(f, 0x20 + i);
 }
@@ -86,6 +86,11 @@ static struct frame parse(struct bytes *f, uint32_t len)
 	frame_parse(&p, &out);
 	for (uint32_t i = 0; i < sizeof(out.key.mbz); i++)
 		assert_int_equal(out.key.mbz[i], 0);
+	assert_int_equal(out.key.tunnel_id | out.key.tcp_flags, 0);
+	if (!(out.fields & ORNIC_MATCH_VLAN))
+		assert_int_equal(out.key.vlan_tci, 0);
+	if (!(out.fields & PORTS))
+		assert_int_equal(out.key.src_port | out.key.dst_port, 0);
 	return out;
 }
 
@@ -270,7 +275,7 @@ static void test_ipv6(void **state)
 	assert_int_equal(out.key.ip_version, 6);
 	assert_int_equal(out.key.tos, 0xab);
 	assert_int_equal(out.key.ttl, 7);
-	assert_int_equal(be32toh(out.key.flow_label), 0xcdef1);
+	assert_int_equal(be32toh(out.key.flow_label), 0xddef1);
 	for (int i = 0; i < 16; i++) {
 		assert_int_equal(out.key.src_ip[i], 0x20 + i);
 		assert_int_equal(out.key.dst_ip[i], 0x30 + i);
