@@ -399,6 +399,27 @@ static void test_reader_tags(void **state)
 	ornic_destroy_cq(&cq->vcq.cq);
 }
 
+/* A CQ can read what was requested, and nothing else: libibverbs calls the functions unchecked. */
+static void test_readers(void **state)
+{
+	static const uint64_t flags[] = {
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+		IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_STANDARD_FLAGS,
+	};
+
+	kernel.clocks = CLOCKS;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct ibv_cq_ex *ex = make_cq_ex(*state, flags[i]);
+
+		assert_non_null(ex);
+		assert_int_equal(!!ex->read_completion_ts, i == 0);
+		assert_int_equal(!!ex->read_completion_wallclock_ns, i == 1);
+		assert_int_equal(!!ex->read_cvlan, i == 2);
+		assert_int_equal(!!ex->read_flow_tag, i == 3);
+		assert_int_equal(ornic_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	}
+}
+
 static void test_create(void **state)
 {
 	struct rig *rig = *state;
@@ -533,7 +554,8 @@ int main(void)
 		RIG_TEST(test_hostile), RIG_TEST(test_foreign_cq),
 		RIG_TEST(test_foreign_objects), RIG_TEST(test_wraps),
 		RIG_TEST(test_gives_back_at_once), RIG_TEST(test_unknown_bits),
-		RIG_TEST(test_reader), RIG_TEST(test_reader_tags), RIG_TEST(test_create), RIG_TEST(test_arm),
+		RIG_TEST(test_reader), RIG_TEST(test_reader_tags), RIG_TEST(test_readers),
+		RIG_TEST(test_create), RIG_TEST(test_arm),
 		RIG_TEST(test_reset), RIG_TEST(test_reset_refused), RIG_TEST(test_destroy_drops),
 	};
 
