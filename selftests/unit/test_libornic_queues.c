@@ -349,14 +349,14 @@ static void test_drop_srq_wraps(void **state)
 	atomic_store(&rig.cq->index, 6);
 	rig.cq_index = 6;
 	for (uint32_t i = 0; i < 8; i++) {
-		cqe.srqn = htole32(i % 2 ? 0x77 : 0x78);
-		cqe.opcode = i == 7 ? ORNIC_WC_SEND : ORNIC_WC_RECV;
+		cqe.srqn = htole32(i % 2 ? 0x78 : 0x77);
+		cqe.opcode = i == 6 ? ORNIC_WC_SEND : ORNIC_WC_RECV;
 		rig_complete(&rig, cqe);
 	}
 	ornic_cq_drop_srq(rig.cq, 0x77);
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(le32toh(rig.cq->mem.ring[(6 + i) & 7].srqn),
-				 i % 2 == 0 ? 0x78 : i == 7 ? 0x77 : ORNIC_NONE);
+				 i % 2 ? 0x78 : i == 6 ? 0x77 : ORNIC_NONE);
 }
 
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -220,10 +220,10 @@ static bool is_response(uint8_t operation)
 	return operation >= BTH_RC_READ_RESP_FIRST && operation <= BTH_RC_ATOMIC_ACK;
 }
 
-/* Return the bytes of the extension headers with these fields. */
+/* Return the bytes of the extension headers with these fields; they are in the order of bits. */
 static uint32_t extension_bytes(uint32_t carries)
 {
-	static const uint8_t bytes[] = { 8, 4, 16, 28, 4, 8, 4, 4, 4 };	/* in the order of the bits */
+	static const uint8_t bytes[] = { 8, 4, 16, 28, 4, 8, 4, 4, 4 };
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < sizeof(bytes); i++)
@@ -464,7 +464,7 @@ static void test_udp_lengths(void **state)
 	} cases[] = {
 		{ BTH_RC_COMPARE_SWAP, 28, 0, false }, { BTH_RC_SEND_ONLY, 0, 40, true },
 		{ BTH_RC_WRITE_ONLY, 16, 40, true }, { BTH_UD_SEND_ONLY, 8, 40, true },
-		{ BTH_RC_ACK, 4, 0, false },
+		{ BTH_RC_ACK, 4, 0, false }, { BTH_RC_FLUSH, 20, 0, false },
 	};
 
 	(void)state;
