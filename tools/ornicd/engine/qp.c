@@ -52,7 +52,6 @@ int qp_init(struct qp *qp)
 		timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
 		return -ENOMEM;
 	}
-	requester_timers_init(qp);
 	return 0;
 }
 
@@ -185,7 +184,6 @@ static void enter_rts(struct qp *qp, uint8_t from)
 
 		qp->flush_end = qp->sq.cons + (n > 0 ? n : 0);
 	}
-	qp->sqd_raised = false;
 	engine_activate(qp->dev->engine, qp);
 }
 
