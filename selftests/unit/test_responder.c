@@ -1157,7 +1157,7 @@ int main(void)
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
 		T(test_last_words), T(test_gone), cmocka_unit_test(test_page_gone),
-		T(test_last_words), T(test_gone), T(test_continues),
+		T(test_continues),
 		cmocka_unit_test(test_opcodes),
 	};
 
