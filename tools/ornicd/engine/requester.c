@@ -20,6 +20,7 @@
 /** REMOTE_PACKET - most PSNs of a packet to a remote peer, and PSNs between requests for an ACK */
 #define REMOTE_PACKET		(REQUESTER_REMOTE_WINDOW / 4)
 
+/* RESET has emptied the window. */
 void requester_start(struct qp *qp)
 {
 	struct requester *r = &qp->req;
@@ -27,9 +28,6 @@ void requester_start(struct qp *qp)
 	r->next_psn = qp->sq_psn;
 	r->una = qp->sq_psn;
 	r->sent_psn = qp->sq_psn;
-	r->head = 0;
-	r->cur = 0;
-	r->tail = 0;
 	r->reads = 0;
 	r->unread = 0;
 	r->went_back = false;
