@@ -540,23 +540,30 @@ static void test_last_wqe(void **state)
 	t->c.qp.srq = NULL;
 }
 
-/* A destroyed queue pair is on no list of the engine, and its timers take no room. */
+/* A destroyed queue pair and its CQs are on no list, and none of their timers is left. */
 static void test_destroyed(void **state)
 {
 	struct script *t = *state;
 	struct engine *e = &t->w.e;
-	uint32_t cap = e->timers.cap;
+	uint32_t cap = e->timers.cap, armed = e->timers.n;
 	struct conn c;
 
 	world_run(&t->w);
 	conn_init(&c, t->c.d, &(struct conn_opt) { .cq_log = 2 });
 	answer_ack(&c.qp);
 	engine_activate(e, &c.qp);
+	cq_doorbell(&c.scq);
+	timer_arm(&e->timers, &c.qp.req.ack_timer, UINT64_MAX);
+	timer_arm(&e->timers, &c.qp.req.rnr_timer, UINT64_MAX);
+	timer_arm(&e->timers, &c.scq.mod_timer, UINT64_MAX);
 	assert_ptr_equal(TAILQ_FIRST(&e->acks), &c.qp);
 	assert_false(TAILQ_EMPTY(&e->busy));
+	assert_ptr_equal(TAILQ_FIRST(&c.d->dev.look), &c.scq);
 	conn_fini(&c);
 	assert_true(TAILQ_EMPTY(&e->acks));
 	assert_true(TAILQ_EMPTY(&e->busy));
+	assert_true(TAILQ_EMPTY(&c.d->dev.look));
+	assert_int_equal(e->timers.n, armed);
 	assert_int_equal(e->timers.cap, cap);
 }
 

@@ -928,6 +928,7 @@ static void test_signaling(void **state)
 	conn_send(&t->c, &nop);
 	world_run(&t->w);
 	s = peer_expect(&t->peer, BTH_RC_SEND_ONLY, P(0), 1);
+	assert_int_equal(s->p.nseg, 1);
 	check(s->data, sizeof(text), 5);
 	memset(slot, 0, 200);
 	world_pass(&t->w, TIMEOUT);
