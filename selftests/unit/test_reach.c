@@ -606,6 +606,19 @@ static void test_gid_changes(void **state)
 	assert_int_equal(cnt[CNT_bad_gid], 3);
 }
 
+/* The index of a path may be behind the table; the sanitizers check that it is not read then. */
+static void test_gid_index(void **state)
+{
+	struct fix *t = *state;
+	struct device *dev = &t->a.d->dev;
+
+	dev->port.gid[DEVICE_GIDS - 1] = dev->port.gid[0];
+	assert_ptr_equal(device_gid(dev, DEVICE_GIDS - 1), &dev->port.gid[DEVICE_GIDS - 1]);
+	assert_null(device_gid(dev, DEVICE_GIDS));
+	assert_null(device_gid(dev, 0xffff));
+	assert_null(device_gid(dev, 5));
+}
+
 /* ORN-QP-17: accepted reads are answered, although the limit is lower now. */
 static void test_fewer_resources(void **state)
 {
@@ -778,7 +791,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_random_addresses), TEST(test_other_keys), TEST(test_source_port),
 		TEST(test_source), TEST(test_other_gid), TEST(test_other_gid_types),
-		TEST(test_gid_changes), TEST(test_path_fields), TEST(test_mtu),
+		TEST(test_gid_changes), TEST(test_gid_index), TEST(test_path_fields), TEST(test_mtu),
 		TEST(test_not_for_this_type), TEST(test_receiving_states), TEST(test_attach),
 		TEST(test_fewer_resources), TEST(test_solicited_write),
 		TEST(test_flood),

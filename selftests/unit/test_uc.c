@@ -489,6 +489,7 @@ static void test_write_imm_refused(void **state)
 static void test_bad_receive(void **state)
 {
 	struct script *t = *state;
+	struct ornic_eqe e;
 
 	conn_recv(&t->c, t->buf, 100, t->key + 1);
 	post_receives(t, 1);
@@ -496,6 +497,9 @@ static void test_bad_receive(void **state)
 	expect(t, 0, ORNIC_WC_LOC_PROT_ERR);
 	expect(t, 1, ORNIC_WC_WR_FLUSH_ERR);
 	assert_int_equal(t->c.qp.state, ORNIC_QPS_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_INDEX);
+	assert_int_equal(count(t, CNT_remote_access_errors), 0);
+	assert_false(dut_event(t->c.d, &e));
 	packet(t, UC(SEND_ONLY), P(1), 1, 5, 0);
 	conn_quiet(&t->c);
 	peer_quiet(&t->peer);
