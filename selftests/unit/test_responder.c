@@ -553,6 +553,7 @@ static void test_overlap_last(void **state)
 		if (kinds[i].wc)
 			conn_expect(&t->c, &t->c.hrcq, 0, kinds[i].wc, kinds[i].status);
 		conn_quiet(&t->c);
+		expect_event(t, 0);
 		check(mem(t, 0), 2 * MTU, 2);
 		script_teardown(state);
 	}
@@ -601,6 +602,9 @@ static void test_replay(void **state)
 	assert_int_equal(count(t, CNT_rx_atomic), 1);
 	assert_int_equal(count(t, CNT_duplicates), 2);
 	assert_int_equal(count(t, CNT_out_of_order), 0);
+	/* The PSN behind a READ was that of the atomic. */
+	send(t, request(t, BTH_RC_READ_REQUEST, P(3), 1, 8), 0, 0);
+	peer_quiet(&t->peer);
 }
 
 /*
@@ -624,6 +628,21 @@ static void test_long_read(void **state)
 	peer_quiet(&t->peer);
 }
 
+/* Give packets to the switch without a run of the responder's queue pair in between. */
+static void queue(struct script *t, struct packet *p, uint32_t len)
+{
+	p->len = len;
+	p->nseg = len ? 1 : 0;
+	p->seg[0] = (struct seg){ t->data, len };
+	switch_send(t->peer.port, p);
+}
+
+static void run(struct script *t)
+{
+	engine_drain(&t->w.e);
+	world_run(&t->w);
+}
+
 /* A gap is reported once, and the next one after progress again. */
 static void test_gap(void **state)
 {
@@ -641,21 +660,15 @@ static void test_gap(void **state)
 	assert_int_equal(count(t, CNT_seq_naks_sent), 2);
 	assert_int_equal(count(t, CNT_out_of_order), 3);
 	assert_int_equal(count(t, CNT_duplicates), 0);
-}
-
-/* Give packets to the switch without a run of the responder's queue pair in between. */
-static void queue(struct script *t, struct packet *p, uint32_t len)
-{
-	p->len = len;
-	p->nseg = len ? 1 : 0;
-	p->seg[0] = (struct seg){ t->data, len };
-	switch_send(t->peer.port, p);
-}
-
-static void run(struct script *t)
-{
-	engine_drain(&t->w.e);
+	/* behind the answer to a READ, it is reported once, too */
+	queue(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, 8), 0);
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(3), 1, 8), 8);
+	run(t);
+	peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(1), 1);
+	peer_expect_ack(&t->peer, NAK(NAK_PSN_SEQUENCE), P(2));
+	engine_activate(&t->w.e, &t->c.qp);
 	world_run(&t->w);
+	peer_quiet(&t->peer);
 }
 
 /* Without a free packet, the answers to a READ and an atomic wait. */
@@ -721,6 +734,42 @@ static void test_last_words(void **state)
 	peer_quiet(&t->peer);
 }
 
+/* While the function may not do DMA, it does not even try to acknowledge. */
+static void test_last_words_paused(void **state)
+{
+	struct script *t = *state;
+
+	queue(t, request(t, BTH_RC_WRITE_ONLY, P(0), 1, 8), 8);
+	switch_drain(t->w.e.sw);
+	t->c.d->dev.running = false;
+	qp_fail(&t->c.qp, 0, 0, 0);
+	t->c.d->dev.running = true;
+	run(t);
+	peer_quiet(&t->peer);
+	assert_int_equal(count(t, CNT_tx_drop), 0);
+}
+
+/* An ACK or NAK that waits for the answer to a READ is dropped with it in ERR. */
+static void test_no_last_words(void **state)
+{
+	for (uint32_t gap = 0; gap < 2; gap++) {
+		struct script *t;
+
+		setup(state);
+		t = *state;
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+		queue(t, request(t, BTH_RC_WRITE_ONLY, P(1 + gap), 1, 8), 8);
+		switch_drain(t->w.e.sw);
+		assert_int_equal(t->c.qp.resp.nak, gap ? NAK(NAK_PSN_SEQUENCE) : 0);
+		assert_int_equal(t->c.qp.resp.ack_due, !gap);
+		qp_fail(&t->c.qp, 0, 0, 0);
+		assert_false(responder_run(&t->c.qp));	/* the requester failed in the same run */
+		run(t);
+		peer_quiet(&t->peer);
+		script_teardown(state);
+	}
+}
+
 /* The queue pair is destroyed between the last packet and its ACK. */
 static void test_gone(void **state)
 {
@@ -766,6 +815,40 @@ static void exceed_rd_atomic(void **state, uint8_t opcode)
 	expect_failed(t, NAK_INVALID_REQUEST, P(5), ORNIC_EV_QP_REQ_ERR);
 	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | opcode);
 	script_teardown(state);
+}
+
+/*
+ * A run sends 16 packets. Requests that arrive while a replay takes more runs count as if it had
+ * ended.
+ */
+static void test_replay_in_runs(void **state)
+{
+	struct script *t = *state;
+
+	t->c.qp.max_dest_rd_atomic = 2;
+	t->c.qp.rate.most = 0;		/* one PSN per packet */
+	for (int again = 0; again < 2; again++) {
+		queue(t, request(t, BTH_RC_READ_REQUEST, P(0), 1, 8), 0);
+		if (!again)
+			queue(t, request(t, BTH_RC_READ_REQUEST, P(1), 1, 20 * MTU), 0);
+		engine_drain(&t->w.e);
+		assert_true(qp_run(&t->c.qp));
+		engine_drain(&t->w.e);
+		peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1);
+		for (int i = 1; i < 16; i++)
+			peer_expect(&t->peer, i == 1 ? BTH_RC_READ_RESP_FIRST :
+				    BTH_RC_READ_RESP_MIDDLE, P(i), 1);
+		peer_quiet(&t->peer);
+		for (int i = 0; i < 2 * again; i++)
+			queue(t, request(t, BTH_RC_READ_REQUEST, P(21 + i), 1, 8), 0);
+		run(t);
+		for (int i = 16; i <= 20; i++)
+			peer_expect(&t->peer, i == 20 ? BTH_RC_READ_RESP_LAST :
+				    BTH_RC_READ_RESP_MIDDLE, P(i), 1);
+		for (int i = 0; i < 2 * again; i++)
+			peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(21 + i), 1);
+		peer_quiet(&t->peer);
+	}
 }
 
 static void test_max_dest_rd_atomic(void **state)
@@ -1152,12 +1235,13 @@ int main(void)
 		T(test_duplicate_send), T(test_overlap), cmocka_unit_test(test_overlap_last),
 		T(test_replay),
 		T(test_long_read), T(test_gap), cmocka_unit_test(test_max_dest_rd_atomic),
-		T(test_replay_overrun), T(test_misaligned), T(test_misaligned_memory),
+		T(test_replay_overrun), T(test_replay_in_runs), T(test_misaligned), T(test_misaligned_memory),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
-		T(test_last_words), T(test_gone), cmocka_unit_test(test_page_gone),
-		T(test_continues),
+		T(test_last_words), T(test_last_words_paused),
+		cmocka_unit_test(test_no_last_words), T(test_gone),
+		cmocka_unit_test(test_page_gone), T(test_continues),
 		cmocka_unit_test(test_opcodes),
 	};
 

@@ -361,7 +361,8 @@ static void test_srq_gone(void **state)
 {
 	struct xrc *x = *state;
 	uint8_t bytes[4096] = {};
-	struct packet p;
+	struct packet p, again;
+	uint64_t answers;
 
 	request(x, ORNIC_WR_RDMA_READ, x->srq[0].number, x->dst, x->dkey[0]);
 	sent(x, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
@@ -372,6 +373,15 @@ static void test_srq_gone(void **state)
 	assert_null(x->tgt.qp.srq);
 	for (uint32_t i = x->tgt.qp.resp.rd_first; i != x->tgt.qp.resp.rd_next; i++)
 		assert_int_equal(x->tgt.qp.resp.rd[i % QP_MAX_RD_ATOMIC].pd, 0);
+	again = p;
+	again.opcode = BTH_TRANSPORT_XRC | BTH_RC_READ_REQUEST;
+	again.psn = 10;
+	world_run(&x->w);
+	answers = x->w.dut[1].dev.cnt[CNT_rdma_tx_packets];
+	responder_receive(&x->tgt.qp, &again);
+	world_run(&x->w);		/* a NAK, of XRC */
+	assert_int_equal(x->w.dut[1].dev.cnt[CNT_rdma_tx_packets], answers + 1);
+	assert_int_equal(x->w.dut[0].dev.cnt[CNT_bad_opcode], 0);
 	p.opcode = BTH_TRANSPORT_XRC | BTH_RC_SEND_LAST;
 	p.psn = 12;
 	responder_receive(&x->tgt.qp, &p);
