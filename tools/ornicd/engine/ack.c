@@ -75,7 +75,6 @@ static void skip_acked(struct requester *r)
 			w->sent = acked;
 			return;
 		}
-		w->sent = w->npsn;
 		r->cur++;
 	}
 }
