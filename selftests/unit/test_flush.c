@@ -421,6 +421,10 @@ static void test_bad_response(void **state)
 			BTH_RC_READ_RESP_FIRST, i < 2 ? 8 : 0);
 		conn_expect(&t->c, &t->c.hscq, 0, i % 2 ? ORNIC_WC_FLUSH : ORNIC_WC_ATOMIC_WRITE,
 			    ORNIC_WC_BAD_RESP_ERR);
+		assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE |
+				 (i < 2 ? BTH_RC_READ_RESP_ONLY : i < 4 ? BTH_RC_ATOMIC_ACK :
+				  BTH_RC_READ_RESP_FIRST));
+		assert_int_equal(t->c.qp.req.reads, 1);		/* it is not answered */
 		script_teardown(state);
 	}
 }

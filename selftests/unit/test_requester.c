@@ -827,6 +827,7 @@ static void test_nak_status(void **state)
 	};
 
 	for (uint32_t i = 0; i < 3; i++) {
+		struct ornic_eqe e;
 		struct script *t;
 
 		setup(state);
@@ -843,6 +844,7 @@ static void test_nak_status(void **state)
 		assert_int_equal(count(t, CNT_remote_access_errors), nak[i].access);
 		post(t, ORNIC_WR_RDMA_WRITE, 0, 0);	/* the drain work request */
 		expect(t, 4, ORNIC_WC_RDMA_WRITE, ORNIC_WC_WR_FLUSH_ERR);
+		assert_false(dut_event(t->c.d, &e));
 		script_teardown(state);
 	}
 }
