@@ -1127,6 +1127,28 @@ static void test_page_gone(void **state)
 	}
 }
 
+/* The client mapped a page of the region for reading only: a READ needs no more. */
+static void test_page_read_only(void **state)
+{
+	struct script *t = *state;
+	uint64_t page = (t->buf + GUEST_PAGE) & ~(GUEST_PAGE - 1);
+	struct guest *g = &t->c.d->guest;
+	struct packet *p;
+
+	fill(mem(t, page - t->buf), 8, 7);
+	guest_hide(g, page);
+	assert_int_equal(gpa_map(g->gpa, page, GUEST_PAGE, GPA_READ, g->fd, page - GUEST_BASE), 0);
+	p = request(t, BTH_RC_READ_REQUEST, P(0), 1, 8);
+	p->va = page;
+	send(t, p, 0, 0);
+	check(peer_expect(&t->peer, BTH_RC_READ_RESP_ONLY, P(0), 1)->data, 8, 7);
+	p = request(t, BTH_RC_WRITE_ONLY, P(1), 1, 8);
+	p->va = page;
+	send(t, p, 0, 8);
+	peer_expect_ack(&t->peer, NAK(NAK_REMOTE_ACCESS), P(1));
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_PAGE);
+}
+
 /* All opcodes of requests: f first, l last, i immediate data, v key to invalidate */
 static void test_opcodes(void **state)
 {
@@ -1241,7 +1263,7 @@ int main(void)
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),
 		T(test_last_words), T(test_last_words_paused),
 		cmocka_unit_test(test_no_last_words), T(test_gone),
-		cmocka_unit_test(test_page_gone), T(test_continues),
+		cmocka_unit_test(test_page_gone), T(test_page_read_only), T(test_continues),
 		cmocka_unit_test(test_opcodes),
 	};
 
