@@ -718,6 +718,14 @@ static void test_moderation_overtaken_by_poll(void **state)
 	post(f, 1, 0, 0);
 	assert_int_equal(events_now(f), 0);
 	assert_true(timer_armed(&f->cq->cq.mod_timer));
+	poll_all(f);
+	arm(f, 2, ORNIC_ARM_ANY);
+	cq_doorbell(&f->cq->cq);
+	assert_int_equal(events_now(f), 0);
+	assert_false(timer_armed(&f->cq->cq.mod_timer));
+	post(f, 2, 0, 0);
+	assert_int_equal(events_now(f), 0);
+	assert_true(timer_armed(&f->cq->cq.mod_timer));
 	/* a CQ that fails has no further completion to announce */
 	cq_fail(&f->cq->cq, ORNIC_SYN_RING_FULL);
 	assert_false(timer_armed(&f->cq->cq.mod_timer));
