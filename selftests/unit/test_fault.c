@@ -1248,6 +1248,7 @@ static void test_cqe_send(void **state)
 	struct fix *t = *state;
 	uint32_t id = rule(t, "cqe device=vm1 queue=send nth=2 status=RETRY_EXC_ERR");
 	struct ornic_cqe cqe;
+	struct ornic_eqe e;
 
 	for (int i = 0; i < 4; i++)
 		post(t, ORNIC_WR_RDMA_WRITE, 8);
@@ -1260,6 +1261,7 @@ static void test_cqe_send(void **state)
 		assert_int_equal(cqe.status, ORNIC_WC_WR_FLUSH_ERR);
 	}
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
+	assert_false(dut_event(t->a.d, &e));
 	expect(t, id, 2, 1);
 }
 
@@ -1268,6 +1270,7 @@ static void test_cqe_recv(void **state)
 	struct fix *t = *state;
 	uint32_t id = rule(t, "cqe device=vm2 queue=recv status=LOC_PROT_ERR");
 	struct ornic_cqe cqe;
+	struct ornic_eqe e;
 
 	conn_recv(&t->b, t->bbuf, 100, t->bkey);
 	post(t, ORNIC_WR_SEND, 100);
@@ -1275,6 +1278,8 @@ static void test_cqe_recv(void **state)
 	assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
 	assert_int_equal(cqe.status, ORNIC_WC_LOC_PROT_ERR);
 	assert_int_equal(t->b.qp.state, ORNIC_QPS_ERR);
+	while (dut_event(t->b.d, &e))
+		assert_int_equal(e.type, ORNIC_EV_COMM_EST);
 	expect(t, id, 1, 1);
 }
 

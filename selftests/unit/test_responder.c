@@ -384,6 +384,8 @@ static void test_rights(void **state)
 		assert_int_equal(*mem(t, 0), 0x55);
 		assert_int_equal(*mem(t, 15), 0x55);
 		expect_failed(t, NAK_REMOTE_ACCESS, P(0), ORNIC_EV_QP_ACCESS_ERR);
+		if (i % 8 == 0)
+			assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_KEY_ACCESS);
 		assert_int_equal(count(t, CNT_rx_read), 0);
 		assert_int_equal(count(t, CNT_rx_atomic), 0);
 		assert_int_equal(count(t, CNT_rx_write), 0);
