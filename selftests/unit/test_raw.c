@@ -478,6 +478,56 @@ static void test_ip_csum(void **state)
 	assert_int_equal(expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS)->flags, 0);
 }
 
+/* Make the frame of @len bytes TCP or UDP over IPv4. Return: offset of the checksum field. */
+static uint32_t make_ip(uint8_t *p, uint32_t len, bool vlan, uint32_t words, bool tcp)
+{
+	uint32_t at = vlan ? 18 : 14;
+
+	if (vlan)
+		memcpy(p + 12, "\x81\x00\x00\x00", 4);
+	p[at - 2] = 0x08;
+	p[at - 1] = 0;
+	p[at] = 0x40 | words;
+	p[at + 2] = (len - at) >> 8;
+	p[at + 3] = len - at;
+	memset(p + at + 6, 0, 2);
+	p[at + 9] = tcp ? 6 : 17;
+	return at + 4 * words + (tcp ? 16 : 6);
+}
+
+/* ORN-ETH-7: checksums behind the longest headers, too, of data that is not in the first piece */
+static void test_ip_csum_headers(void **state)
+{
+	enum { LEN = 201, HEADERS = 11 };
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 4 * HEADERS; i++) {
+		uint32_t words = 5 + i % HEADERS, at = i / HEADERS % 2 ? 18 : 14;
+		bool tcp = i / HEADERS / 2;
+		uint8_t *p = frame(f, LEN), want[LEN];
+		uint32_t field = make_ip(p, LEN, at == 18, words, tcp), l4 = at + 4 * words;
+		uint8_t pseudo[4] = { 0, p[at + 9], 0, LEN - l4 };
+		uint16_t csum;
+
+		memcpy(want, p, LEN);
+		memset(want + at + 10, 0, 2);
+		csum = csum_fold(csum_add(0, want + at, 4 * words, false));
+		memcpy(want + at + 10, &csum, 2);
+		memset(want + field, 0, 2);
+		csum = csum_fold_l4(csum_add(csum_add(csum_add(0, pseudo, 4, false), want + at + 12,
+						      8, false), want + l4, LEN - l4, false));
+		memcpy(want + field, &csum, 2);
+		post_rx(f, BUF);
+		post(f, LEN, i % 3 * 14, 1 + i % 2)->c.flags |= ORNIC_WQE_IP_CSUM;
+		assert_int_equal(le32toh(check_passes(f, want, LEN)->flags),
+				 ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_IP_CSUM_OK);
+		/* Nothing is filled in unless it is asked for. */
+		post_rx(f, BUF);
+		post(f, LEN, i % 3 * 14, 1);
+		assert_int_equal(check_passes(f, p, LEN)->flags, 0);
+	}
+}
+
 /* An IPv4 header is verified behind a tag, too, and with options. */
 static void test_ip_csum_ok(void **state)
 {
@@ -772,6 +822,28 @@ static void test_not_started(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
+/* A queue pair receives from RTR on. */
+static void test_states(void **state)
+{
+	struct fixture *f = *state;
+	struct qp *qp = &f->b.qp->qp;
+
+	qp_set_state(qp, ORNIC_QPS_RESET);
+	f->b.qp->rq.index = 0;
+	qp_set_state(qp, ORNIC_QPS_INIT);
+	post_rx(f, BUF);
+	frame(f, 60);
+	post(f, 60, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
+	qp_set_state(qp, ORNIC_QPS_RTR);
+	post(f, 60, 0, 1);
+	check_passes(f, frame(f, 60), 60);
+	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
+}
+
 /* A queue pair without send queue has no window of work requests, and nothing to do in a turn. */
 static void test_no_send_queue(void **state)
 {
@@ -999,7 +1071,7 @@ int main(void)
 		TEST(test_much_inline),
 		TEST(test_guest_memory_is_not_written),
 		TEST(test_ip_csum),
-		TEST(test_ip_csum_ok),
+		TEST(test_ip_csum_headers), TEST(test_ip_csum_ok),
 		TEST(test_meta),
 		TEST(test_no_receive),
 		TEST(test_receive_too_small),
@@ -1023,7 +1095,7 @@ int main(void)
 		TEST(test_index_jump),
 		TEST(test_no_packets),
 		TEST(test_link_down),
-		TEST(test_not_started),
+		TEST(test_not_started), TEST(test_states),
 		TEST(test_no_send_queue),
 		TEST(test_own_address),
 		TEST(test_own_frame),
