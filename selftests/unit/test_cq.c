@@ -150,6 +150,45 @@ static void test_unarmed_is_silent(void **state)
 	assert_int_equal(events(f), 0);
 }
 
+/* Compare the next completion event; its info0 is the arm word @word. */
+static void expect_event(struct fixture *f, uint32_t word)
+{
+	const struct ornic_eqe *e = nic_next(&f->n, &f->ceq->host);
+	struct ornic_eqe want = {
+		.type = ORNIC_EV_COMPLETION, .number = htole32(f->cq->cq.number),
+		.owner = htole32(77), .info0 = word,
+	};
+
+	assert_non_null(e);
+	want.timestamp = e->timestamp;
+	want.phase = e->phase;
+	assert_memory_equal(e, &want, sizeof(want));
+}
+
+/* An event has the arm word for which it fired, also if it waited meanwhile. */
+static void test_event(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t word[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		arm(f, i + 1, ORNIC_ARM_ANY);
+		word[i] = nic_rec(&f->n, &f->cq->host)->arm;
+		post(f, i, 0, 0);
+		nic_turns(&f->e);
+		assert_int_equal(poll_all(f), 1);
+		assert_int_equal(f->n.dev.cnt[CNT_eq_held], !!i);
+	}
+	expect_event(f, word[0]);
+	assert_null(nic_next(&f->n, &f->ceq->host));
+	nic_consumed(&f->n, &f->ceq->host);
+	eq_doorbell(&f->ceq->eq);
+	nic_turns(&f->e);
+	expect_event(f, word[2]);
+	assert_null(nic_next(&f->n, &f->ceq->host));
+	assert_int_equal(f->n.dev.cnt[CNT_eq_held], 1);
+}
+
 static void test_any(void **state)
 {
 	struct fixture *f = *state;
@@ -791,7 +830,7 @@ int main(void)
 		TEST(test_timestamp),
 		TEST(test_laps),
 		TEST(test_unarmed_is_silent),
-		TEST(test_any),
+		TEST(test_event), TEST(test_any),
 		TEST(test_solicited),
 		TEST(test_rewritten_entry),
 		TEST(test_index),
