@@ -687,6 +687,65 @@ static void test_receive(void **state)
 	fix_fini(&t);
 }
 
+/* CNPs are sent and obeyed from RTR on, except in ERR. Each packet of the wire is a mark. */
+static void test_qp_states(void **state)
+{
+	const struct packet marked = { .npsn = 3 };
+	struct fix t;
+
+	(void)state;
+	for (int s = ORNIC_QPS_RESET; s <= ORNIC_QPS_ERR; s++) {
+		bool alive = s >= ORNIC_QPS_RTR && s != ORNIC_QPS_ERR;
+
+		fix_init(&t, ORNIC_QPT_RC);
+		t.c.qp.state = s;
+		cnp_receive(&t.c.qp);
+		assert_int_equal(count(&t, CNT_cnp_received), 1);
+		assert_int_equal(count(&t, CNT_cnp_ignored), !alive);
+		assert_int_equal(t.c.qp.cc.limiting, alive);
+		assert_int_equal(t.c.qp.rate.pace > 0, alive);
+		assert_int_equal(t.c.qp.rate.again, alive ? dcqcn_next(&t.c.qp.cc, &t.w.e.cc) : 0);
+		cnp_notify(&t.c.qp, &marked);
+		assert_int_equal(count(&t, CNT_ecn_marked), 3);
+		assert_int_equal(count(&t, CNT_cnp_sent), alive);
+		assert_int_equal(t.c.qp.cc.cnp_at, alive ? t.w.e.now : 0);
+		t.c.qp.state = ORNIC_QPS_RTR;
+		world_run(&t.w);
+		fix_fini(&t);
+	}
+}
+
+/* A reset forgets everything, and changed parameters do not limit a peer of this daemon. */
+static void test_reset(void **state)
+{
+	static const struct cc none;
+	struct fix t;
+
+	(void)state;
+	fix_init(&t, ORNIC_QPT_RC);
+	cnp_in(&t);
+	marked_write(&t, 200, ECN_CE);
+	assert_int_equal(count(&t, CNT_cnp_sent), 1);
+	rate_pace(&t.c.qp.rate, 0, t.w.e.now, 7);
+	rate_remote(&t.c.qp.rate, true, 1000, t.w.e.now);
+	rate_charge(&t.c.qp.rate, 0, 100000, t.w.e.now);	/* 800 ms */
+	world_spend(50 * US);
+	assert_int_equal(cc_set(&t.w.e.cc, "rp_max_rate", 2), 0);
+	cc_changed(&t.w.e);
+	assert_int_equal(t.c.qp.rate.net_debt.due, t.w.e.now + 50 * US + (800000 - 50) * US / 2);
+	cc_reset(&t.c.qp);
+	assert_memory_equal(&t.c.qp.cc, &none, sizeof(none));
+	assert_false(t.c.qp.rate.remote);
+	assert_int_equal(t.c.qp.rate.pace, 0);
+	assert_int_equal(t.c.qp.rate.again, 0);
+	assert_int_equal(t.c.qp.rate.remote_cost, 0);
+	assert_int_equal(t.c.qp.rate.net_cost, 0);
+	assert_int_equal(t.c.qp.rate.net_debt.due, t.w.e.now + 50 * US);
+	cc_changed(&t.w.e);
+	assert_int_equal(t.c.qp.rate.net_cost, 0);
+	fix_fini(&t);
+}
+
 /* Return the bytes of payload that the peer got since packet @from. */
 static uint64_t got(const struct fix *t, uint32_t from)
 {
@@ -870,7 +929,8 @@ int main(void)
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_not_sent),
 		cmocka_unit_test(test_ect),
-		cmocka_unit_test(test_receive), cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_receive), cmocka_unit_test(test_qp_states),
+		cmocka_unit_test(test_reset), cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_remote),
 		cmocka_unit_test(test_max_rate_changes), cmocka_unit_test(test_time_reset_raised),
 	};
