@@ -11,8 +11,10 @@
 #include <libgen.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -32,6 +34,7 @@
 #include "lib/locks.h"
 #include "lib/numbers.h"
 #include "lib/peer.h"
+#include "lib/printed.h"
 
 #include "engine/mr.h"
 
@@ -59,6 +62,8 @@ static struct {
 	long type;		/* type of every file system, 0: the true one */
 	int open_error;		/* of opening a file again */
 	int statx_error;	/* of asking which file it is */
+	struct durable_id other;	/* difference to the true answer */
+	bool exposed;		/* a thread of the syncer has a signal that is not blocked */
 } disk;
 
 /* These three replace the C library's. */
@@ -73,11 +78,19 @@ int fstatfs(int fd, struct statfs *st)
 
 int statx(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
 {
+	int ret;
+
 	if (disk.statx_error && mask & STATX_BTIME) {
 		errno = disk.statx_error;
 		return -1;
 	}
-	return syscall(SYS_statx, fd, path, flags, mask, st);
+	ret = syscall(SYS_statx, fd, path, flags, mask, st);
+	if (mask & STATX_BTIME) {
+		st->stx_dev_minor += disk.other.dev;
+		st->stx_ino += disk.other.ino;
+		st->stx_btime.tv_sec += disk.other.born;
+	}
+	return ret;
 }
 
 int open(const char *path, int flags, ...)
@@ -744,6 +757,180 @@ static int once_sync(int fd)
 	return -1;
 }
 
+/* Return true if the calling thread blocks every signal that a process may block. */
+static bool all_blocked(void)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	for (int sig = 1; sig < SIGSYS; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP && !sigismember(&set, sig))
+			return false;
+	return true;
+}
+
+/* A signal interrupts the first call. */
+static int interrupted_sync(int fd)
+{
+	(void)fd;
+	disk.exposed |= !all_blocked();
+	errno = EINTR;
+	return disk.syncs++ ? 0 : -1;
+}
+
+/* Signals go to the main thread, and one that interrupts a sync has no effect. */
+static void test_signals(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+	sigset_t set;
+
+	disk.exposed = false;
+	t->s.sync = interrupted_sync;
+	assert_int_equal(sync_now(&t->s, d), 0);
+	assert_int_equal(disk.syncs, 2);
+	assert_false(disk.exposed);
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	assert_false(sigismember(&set, SIGTERM));
+	close(fd);
+}
+
+static struct sync_wait *waiters[4];	/* in the order of their results */
+static unsigned int nwaiters;
+
+static void note_done(struct sync_wait *w, int err)
+{
+	assert_int_equal(err, 0);
+	waiters[nwaiters++] = w;
+}
+
+/* The waiters of a file get their results in their order, except one that is cancelled. */
+static void test_order(void **state)
+{
+	struct files *t = *state;
+	struct sync_wait w[5];
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+
+	nwaiters = 0;
+	for (int i = 0; i < 5; i++) {
+		w[i] = (struct sync_wait) { .done = note_done };
+		syncer_add(&t->s, d, &w[i]);
+		assert_true(w[i].waiting);
+		if (!i)
+			sem_wait(&disk.begun);
+	}
+	sync_cancel(&w[2]);
+	assert_false(w[2].waiting);
+	assert_int_equal(d->client->running, 1);
+	assert_int_equal(d->refs, 2);
+	for (int i = 0; i < 2; i++) {
+		sem_post(&disk.end);
+		reap(&t->s);
+		assert_int_equal(nwaiters, i ? 4 : 1);
+		assert_int_equal(d->busy, !i);
+	}
+	assert_ptr_equal(waiters[0], &w[0]);
+	assert_ptr_equal(waiters[1], &w[1]);
+	assert_ptr_equal(waiters[2], &w[3]);
+	assert_ptr_equal(waiters[3], &w[4]);
+	assert_int_equal(d->client->running, 0);
+	assert_int_equal(d->refs, 1);
+	assert_true(LIST_EMPTY(&t->s.waiting));
+	assert_int_equal(disk.syncs, 2);
+	close(fd);
+}
+
+/* Return what the log says about a sync of @d. */
+static const char *sync_says(struct syncer *s, struct durable *d)
+{
+	static char said[300];
+	struct printed printed;
+
+	print_begin(&printed, STDERR_FILENO);
+	sync_now(s, d);
+	print_end(&printed, said, sizeof(said));
+	return said;
+}
+
+/* Failures are logged with their reason. Runs first, because the log drops what repeats. */
+static void test_messages(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+	struct sync_wait w = { .done = sync_done };
+	struct printed printed;
+	char said[300];
+
+	failing_begin(FAILING_KERNEL, EAGAIN, 0);
+	assert_string_equal(sync_says(&t->s, d), "ornicd: error: cannot start a thread to make a "
+			    "memory file durable: Resource temporarily unavailable\n");
+	assert_true(failing_end());
+	t->s.sync = counting_sync;
+	assert_string_equal(sync_says(&t->s, d), "");
+	t->s.sync = once_sync;
+	assert_string_equal(sync_says(&t->s, d), "ornicd: error: cannot make a client's memory "
+			    "file durable: Input/output error\n");
+	gpa_unmap_all(t->g[0]);
+	print_begin(&printed, STDERR_FILENO);
+	disk_durable(t->g[0], fd);
+	print_end(&printed, said, sizeof(said));
+	assert_string_equal(said, "ornicd: warning: a client maps a memory file that lost data: "
+			    "each FLUSH of it fails; give the machine a copy of the file\n");
+	close(fd);
+	fd = disk_file();
+	disk.open_error = EPERM;
+	print_begin(&printed, STDERR_FILENO);
+	assert_null(disk_durable(t->g[1], fd));
+	print_end(&printed, said, sizeof(said));
+	disk.open_error = 0;
+	assert_string_equal(said, "ornicd: warning: cannot open a client's memory file, so FLUSH "
+			    "cannot make it durable: Operation not permitted; let ornicd read the "
+			    "file\n");
+	close(fd);
+	gpa_unmap_all(t->g[1]);
+	fd = disk_file();
+	t->s.sync = slow_sync;
+	for (int i = 0; i < 2; i++) {
+		if (i) {
+			syncer_add(&t->s, disk_durable(t->g[1], fd), &w);
+			sem_wait(&disk.begun);
+			sync_cancel(&w);
+		}
+		print_begin(&printed, STDERR_FILENO);
+		syncer_fini(&t->s);
+		print_end(&printed, said, sizeof(said));
+		assert_string_equal(said, i ? "ornicd: warning: not waiting for the disk of a "
+				    "client's memory file\n" : "");
+		assert_int_equal(syncer_init(&t->s, slow_sync), 0);
+	}
+	end_late(disk.syncs + 1);
+	close(fd);
+}
+
+/* Another file that got the number of a file that lost data is a new one. */
+static void test_identity(void **state)
+{
+	static const struct durable_id others[] = { { .dev = 1 }, { .ino = 1 }, { .born = 1 } };
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+
+	t->s.sync = once_sync;
+	assert_int_equal(sync_now(&t->s, d), -EIO);
+	gpa_unmap_all(t->g[0]);
+	for (int i = 0; i < 3; i++) {
+		disk.other = others[i];
+		assert_false(durable_lost(disk_durable(t->g[1], fd)));
+		disk.other = (struct durable_id) { 0 };
+		gpa_unmap_all(t->g[1]);
+	}
+	assert_ptr_equal(disk_durable(t->g[1], fd), d);
+	close(fd);
+}
+
 /* The end of the daemon frees a file whose sync has ended and was not reported. */
 static void test_end_not_reaped(void **state)
 {
@@ -791,16 +978,25 @@ static void test_map_again(void **state)
 {
 	struct files *t = *state;
 	int fd = disk_file(), next = dup(fd);
+	struct durable *d = disk_durable(t->g[0], fd);
 
 	close(next);
 	t->s.sync = once_sync;
-	assert_int_equal(sync_now(&t->s, disk_durable(t->g[0], fd)), -EIO);
+	assert_int_equal(sync_now(&t->s, d), -EIO);
 	for (int i = 0; i < 3; i++) {
+		assert_int_equal(d->refs, 1);
+		assert_int_equal(d->client->nlost, 0);
+		assert_int_equal(d->client->refs, 2);
 		gpa_unmap_all(t->g[0]);
 		gpa_unmap_all(t->g[1]);
+		assert_int_equal(d->refs, 0);
+		assert_int_equal(d->fd, -1);
+		assert_int_equal(d->client->nlost, 1);
+		assert_int_equal(d->client->refs, 1);
 		assert_int_equal(dup(fd), next);	/* all descriptors are closed */
 		close(next);
-		assert_int_equal(sync_now(&t->s, disk_durable(t->g[i & 1], fd)), -EIO);
+		assert_ptr_equal(disk_durable(t->g[i & 1], fd), d);
+		assert_int_equal(sync_now(&t->s, d), -EIO);
 	}
 	close(fd);
 }
@@ -940,6 +1136,8 @@ static void test_no_thread(void **state)
 	assert_int_equal(sync_now(&t->s, d), -EAGAIN);
 	assert_true(failing_end());
 	assert_int_equal(d->refs, 1);
+	assert_false(d->busy);
+	assert_int_equal(d->client->running, 0);
 	assert_true(TAILQ_EMPTY(&t->s.running));
 	assert_int_equal(sync_now(&t->s, d), 0);
 	close(fd);
@@ -1089,6 +1287,7 @@ int main(int argc, char **argv)
 #define R(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 #define F(f)	cmocka_unit_test_setup_teardown(f, files_setup, files_teardown)
 	const struct CMUnitTest tests[] = {
+		F(test_messages), F(test_signals), F(test_order), F(test_identity),
 		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
 		T(test_two), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_numbers), T(test_end), T(test_block),
