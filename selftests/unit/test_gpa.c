@@ -25,6 +25,7 @@
 
 #include <cmocka.h>
 
+#include "../../tools/ornicd/mem/fuse.h"
 #include "../../tools/ornicd/mem/gpa.h"
 #include "lib/printed.h"
 
@@ -499,6 +500,165 @@ static void test_table_full(void **state)
 	assert_int_equal(gpa_map(t->g, 2ull * GPA_MAX * PAGE, PAGE, RW, -1, 0), -ENOSPC);
 }
 
+/* Lists of mounts that the daemon reads instead of the kernel's, unless @own is NULL */
+static struct {
+	const char *own;
+	const char *client;		/* of process CLIENT */
+	int error;			/* of opening one */
+	unsigned int opened;
+} mounts;
+
+#define CLIENT	77
+
+/* This replaces the C library's. */
+FILE *fopen(const char *path, const char *mode)
+{
+	const char *text = mounts.own;
+	int fd;
+
+	assert_string_equal(mode, "re");
+	if (mounts.own && strstr(path, "/mountinfo")) {
+		mounts.opened++;
+		if (!strcmp(path, "/proc/77/mountinfo"))
+			text = mounts.client;
+		else
+			assert_string_equal(path, "/proc/self/mountinfo");
+		errno = mounts.error;
+		if (errno || !text)
+			return NULL;
+		/* A folder can be opened, but not read. */
+		if (*text)
+			return fmemopen((char *)text, strlen(text), "r");
+		path = "/";
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+/* Fill @text with @n mounts of other files, then @last. */
+static char *long_list(char *text, unsigned int n, const char *last)
+{
+	char *at = text;
+
+	while (n--)
+		at += sprintf(at, "9 1 9:9 / / rw - fuse x rw\n");
+	strcpy(at, last);
+	return text;
+}
+
+#define MNT(id, dev, type)	id " 1 " dev " / /a\\040-\\040b rw - " type " x rw\n"
+#define NONE	MNT("9", "9:9", "fuse")
+
+/* Files of mount 50 and device 8:1, which a list of mounts has, or not */
+static void test_mount_lists(void **state)
+{
+	static char long_own[50000], long_client[50000], longer_client[50000];
+	const struct {
+		const char *own, *client;
+		int want;		/* -1: no mount was found, so seals decide */
+	} cases[] = {
+		{ MNT("50", "8:1", "ext4"), NULL, 0 },
+		{ MNT("50", "0:40", "fuse"), NULL, 1 },
+		{ MNT("50", "0:40", "fuseblk"), NULL, 1 },
+		{ MNT("50", "0:40", "fuse.sshfs"), NULL, 1 },
+		{ MNT("50", "0:40", "fus"), NULL, 0 },
+		{ MNT("51", "8:1", "fuse"), NULL, 1 },
+		{ MNT("51", "8:2", "fuse"), NULL, -1 },
+		{ MNT("51", "7:1", "fuse"), NULL, -1 },
+		{ NONE MNT("50", "8:1", "ext4") MNT("50", "8:1", "fuse"), NULL, 0 },
+		{ NONE MNT("50", "8:1", "fuse") MNT("50", "8:1", "ext4"), NULL, 1 },
+		{ "50 1 8:1 / / rw fuse\n", NULL, -1 },
+		{ "50 1 8 / / rw - fuse\n", NULL, -1 },
+		{ "50 1 8:1 - fuse", NULL, 1 },
+		{ long_list(long_own, 1500, MNT("50", "8:1", "ext4")), NULL, 0 },
+		/* The client's list has the mount, and the daemon's the device. */
+		{ MNT("1", "7:3", "ext4"), MNT("50", "7:3", "ext4"), 0 },
+		{ MNT("1", "7:3", "ext4"), MNT("50", "7:3", "fuse"), 0 },
+		{ MNT("1", "7:3", "fuse"), MNT("50", "7:3", "ext4"), 1 },
+		{ MNT("1", "7:3", "ext4"), MNT("51", "7:3", "ext4"), -1 },
+		{ MNT("1", "7:3", "ext4"), MNT("50", "7:4", "ext4"), -1 },
+		{ MNT("1", "7:3", "ext4"), MNT("50", "6:3", "ext4"), -1 },
+		{ MNT("1", "7:3", "ext4"), "", -1 },
+		{ MNT("1", "7:3", "ext4"),
+		  long_list(long_client, 999, MNT("50", "7:3", "ext4")), 0 },
+		{ MNT("1", "7:3", "ext4"),
+		  long_list(longer_client, 1000, MNT("50", "7:3", "ext4")), -1 },
+	};
+	struct statx st = {
+		.stx_mask = STATX_MNT_ID, .stx_mnt_id = 50,
+		.stx_dev_major = 8, .stx_dev_minor = 1,
+	};
+	struct fixture *t = *state;
+	int pipefd[2];
+
+	assert_int_equal(pipe(pipefd), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int want = cases[i].want;
+
+		mounts.own = cases[i].own;
+		mounts.client = cases[i].client;
+		if (fuse_possible(pipefd[0], &st, CLIENT) != (want < 0 ? 1 : want))
+			fail_msg("case %zu", i);
+		/* A file of the kernel's own mount has seals; the client's list is not read. */
+		mounts.opened = 0;
+		if (cases[i].client && fuse_possible(t->fd, &st, CLIENT))
+			fail_msg("case %zu, a file with seals", i);
+		if (!cases[i].client && fuse_possible(t->fd, &st, CLIENT) != (want < 0 ? 0 : want))
+			fail_msg("case %zu, a file with seals", i);
+		assert_int_equal(mounts.opened, 1);
+		/* Nor is it read if the client is not known. */
+		mounts.opened = 0;
+		if (cases[i].client)
+			assert_int_equal(fuse_possible(pipefd[0], &st, 0), 1);
+		assert_int_equal(mounts.opened, !!cases[i].client);
+	}
+	mounts.own = MNT("50", "9:9", "ext4");
+	mounts.client = NULL;
+	st.stx_mask = 0;
+	assert_int_equal(fuse_possible(pipefd[0], &st, CLIENT), 1);
+	mounts.own = "";		/* cannot be read */
+	assert_int_equal(fuse_possible(pipefd[0], &st, CLIENT), -EISDIR);
+	mounts.error = EMFILE;
+	assert_int_equal(fuse_possible(pipefd[0], &st, CLIENT), -EMFILE);
+	mounts.error = 0;
+	mounts.own = NULL;
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+
+/* A file on FUSE is not mapped, and the log says why; one that is mapped is not checked again. */
+static void test_fuse_is_logged(void **state)
+{
+	struct fixture *t = *state;
+	struct printed printed;
+	int other = make_file(1);
+	char list[100], said[400];
+	struct statx st;
+
+	assert_int_equal(statx(t->fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st), 0);
+	snprintf(list, sizeof(list), "9 1 %u:%u / / rw - fuse x rw\n", st.stx_dev_major,
+		 st.stx_dev_minor);
+	mounts.own = list;
+	print_begin(&printed, STDERR_FILENO);
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), -EOPNOTSUPP);
+	print_end(&printed, said, sizeof(said));
+	assert_string_equal(said, "ornicd: warning: a client's memory file is on FUSE, whose "
+			    "server could stop the daemon, or on a file system that the daemon "
+			    "has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk "
+			    "that the daemon has mounted\n");
+	assert_int_equal(t->g->n, 0);
+	mounts.error = ENFILE;
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), -ENFILE);
+	mounts.error = 0;
+	mounts.own = NULL;
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), 0);
+	mounts.own = list;
+	assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, t->fd, 0), 0);
+	assert_int_equal(gpa_map(t->g, 2 * PAGE, PAGE, RW, other, 0), -EOPNOTSUPP);
+	mounts.own = NULL;
+	close(other);
+}
+
 /* Answer one request that is not FUSE_INIT. Return: length of the answer behind the header. */
 static size_t fuse_answer(const struct fuse_in_header *in, struct fuse_out_header *head, void *out)
 {
@@ -830,6 +990,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_truncated_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mount_lists, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fuse_is_logged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overlay_of_fuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_detached_fuse, setup, teardown),
