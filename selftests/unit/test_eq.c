@@ -183,6 +183,24 @@ static void test_full_queues_async(void **state)
 	assert_int_equal(f->n.fatals, 0);
 }
 
+/* An event that is held long after the EQ became full makes the host ring, too. */
+static void test_full_for_long(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		raise_event(f, i);
+	nic_turns(&f->e);
+	assert_int_equal(notify(f), 0);
+	raise_event(f, ENTRIES);
+	nic_turns(&f->e);
+	assert_int_equal(notify(f), ORNIC_NOTIFY_ALWAYS);
+	assert_int_equal(consume(f, 1), ENTRIES);
+	eq_doorbell(&f->eq->eq);
+	nic_turns(&f->e);
+	expect_event(f, ORNIC_EV_QP_FATAL, ENTRIES, 7, 0);
+}
+
 /* The host consumed before it could see ALWAYS: nothing rings, nothing is lost (ORN-RNG-21). */
 static void test_consumed_before_always(void **state)
 {
@@ -437,7 +455,7 @@ int main(void)
 		TEST(test_unarmed_is_silent),
 		TEST(test_fires_once_per_arm),
 		TEST(test_many_laps),
-		TEST(test_full_queues_async),
+		TEST(test_full_queues_async), TEST(test_full_for_long),
 		TEST(test_consumed_before_always),
 		TEST(test_arm_while_holding),
 		TEST(test_async_once_per_object_and_type),

@@ -13,11 +13,11 @@
 
 #define EQ0_ENTRIES	256
 
-/* Each type that names an object; the last one names a port. */
+/* Each type that names an object; the last three name a port, a page and a doorbell page. */
 static const uint8_t types[] = {
 	ORNIC_EV_QP_FATAL, ORNIC_EV_QP_REQ_ERR, ORNIC_EV_QP_ACCESS_ERR, ORNIC_EV_COMM_EST,
 	ORNIC_EV_SQ_DRAINED, ORNIC_EV_LAST_WQE, ORNIC_EV_CQ_ERR, ORNIC_EV_SRQ_ERR,
-	ORNIC_EV_SRQ_LIMIT, ORNIC_EV_PORT_ERR,
+	ORNIC_EV_SRQ_LIMIT, ORNIC_EV_PORT_ERR, ORNIC_EV_IDENTIFY, ORNIC_EV_DB_REJECTED,
 };
 
 #define NTYPES	(sizeof(types) / sizeof(types[0]))

@@ -320,7 +320,8 @@ static void test_sender_gone(void **state)
 			heard(&t->b, &e);
 		conn_quiet(&t->b);
 		conn_quiet(&t->d);
-	}}
+	}
+}
 
 /* The queue pair that lives may be one of any function. */
 static void test_sender_lives(void **state)
@@ -680,12 +681,8 @@ int main(void)
 		T(test_deliver), T(test_groups), T(test_block), T(test_block_faulty),
 		T(test_sender_gone), T(test_sender_lives), T(test_overtaken_sender_gone),
 		T(test_not_for_us), T(test_slow_member), T(test_hostile), T(test_limits),
-		T(test_spread), T(test_half_group),
-		T(test_deliver), T(test_counters), T(test_groups), T(test_block),
-		T(test_block_faulty),
-		T(test_sender_gone), T(test_overtaken_sender_gone), T(test_not_for_us),
-		T(test_slow_member), T(test_hostile), T(test_limits),
-		T(test_addresses), T(test_salts), T(test_spread),
+		T(test_spread), T(test_half_group), T(test_counters), T(test_addresses),
+		T(test_salts),
 		READY(test_command), READY(test_flag),
 	};
 
