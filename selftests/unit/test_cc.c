@@ -247,6 +247,48 @@ static void test_steps(void **state)
 	check_cnps(&c, &p, now, 30000, 1000);		/* rp_min_rate */
 }
 
+/* The rate reaches its target, odd or even, does not exceed it, and a CNP begins from the present. */
+static void test_edges(void **state)
+{
+	static const uint32_t first[][2] = { { 1000, 500000 }, { 999, 999000 }, { 0, 500000 } };
+	const uint64_t now = 5000000000ull;
+	struct cc_param p;
+	uint64_t period;
+
+	(void)state;
+	cc_defaults(&p);
+	assert_int_equal(cc_set(&p, "rp_max_rate", 1000), 0);
+	period = p.v[CC_rp_time_reset] * US;
+	for (uint32_t below = 0; below <= 4; below++) {
+		for (uint32_t target = 700000; target <= 700001; target++) {
+			struct cc c = {
+				.limiting = true, .rate = target - below, .target = target,
+				.timer_at = now,
+			};
+
+			assert_true(dcqcn_advance(&c, &p, 0, now + period + 7));
+			assert_int_equal(c.rate, target - below / 2);
+			assert_int_equal(c.target, target);
+			assert_int_equal(c.time_stage, 1);
+			assert_int_equal(dcqcn_next(&c, &p), now + 2 * period);
+		}
+	}
+	/* The rate for the first CNP applies if it is below the highest one. */
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		struct cc c = { .bytes = 5, .time_stage = 6, .byte_stage = 7, .cut_at = now };
+
+		assert_int_equal(cc_set(&p, "rp_rate_to_set_on_first_cnp", first[i][0]), 0);
+		assert_true(dcqcn_cnp(&c, &p, now + 1));
+		assert_int_equal(c.rate, first[i][1]);
+		assert_int_equal(c.target, 1000000);
+		assert_int_equal(c.alpha, CC_ONE);
+		assert_int_equal(c.bytes + c.time_stage + c.byte_stage, 0);
+		assert_int_equal(c.alpha_at, now + 1);
+		assert_int_equal(c.timer_at, now + 1);
+		assert_int_equal(c.cut_at, now + 1);
+	}
+}
+
 /* One packet causes a bounded number of steps, and none if the byte counter is off. */
 static void test_counter_bound(void **state)
 {
@@ -924,8 +966,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model), cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_counter_bound), cmocka_unit_test(test_min_rate),
-		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_edges), cmocka_unit_test(test_counter_bound),
+		cmocka_unit_test(test_min_rate), cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_params), cmocka_unit_test(test_format),
 		cmocka_unit_test(test_spacing), cmocka_unit_test(test_not_sent),
 		cmocka_unit_test(test_ect),
