@@ -424,6 +424,56 @@ static void test_fair_to_functions(void **state)
 	conn_fini(&one);
 }
 
+/* Queue pairs of a function, and a clock that advances by @step ns when one of them has run */
+static struct {
+	struct conn qp[20];
+	uint64_t step;
+} timed;
+
+static uint64_t timed_clock(void)
+{
+	uint64_t now = 1000000000;
+
+	for (int i = 0; i < 20; i++)
+		now += timed.step * timed.qp[i].qp.sq.done;
+	return now;
+}
+
+/* ORN-PCI-2: an iteration runs 16 queue pairs, and begins none after 100 us. */
+static void test_turn_limits(void **state)
+{
+	static const struct {
+		uint64_t step;
+		uint32_t qps;
+	} cases[] = { { 0, 16 }, { 50000, 3 }, { 100000, 2 }, { 100001, 1 } };
+	struct ends *t = *state;
+	struct wr nop = make(t, ORNIC_WR_NOP, 0, 0);
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		uint32_t done = 0;
+
+		for (int i = 0; i < 20; i++) {
+			conn_init(&timed.qp[i], &t->w.dut[0], NULL);
+			conn_pair(&timed.qp[i], &timed.qp[i], 1, 1);
+		}
+		world_run(&t->w);
+		for (int i = 0; i < 20; i++)
+			conn_send(&timed.qp[i], &nop);
+		timed.step = cases[k].step;
+		t->w.e.clock = timed_clock;
+		assert_int_equal(engine_turn(&t->w.e), 0);
+		for (int i = 0; i < 20; i++)
+			done += timed.qp[i].qp.sq.done;
+		assert_int_equal(done, cases[k].qps);
+		timed.step = 0;
+		world_run(&t->w);
+		for (int i = 0; i < 20; i++) {
+			conn_expect(&timed.qp[i], &timed.qp[i].hscq, 0, ORNIC_WC_NOP, 0);
+			conn_fini(&timed.qp[i]);
+		}
+	}
+}
+
 /* ORN-RNG-9, ORN-EQ: a completion fires the armed CQ, which fires the armed EQ, in one turn. */
 static void test_event(void **state)
 {
@@ -629,6 +679,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_answer, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_read_only_rings, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_fair_to_functions, setup, ends_teardown),
+		cmocka_unit_test_setup_teardown(test_turn_limits, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_event, setup, ends_teardown),
 		cmocka_unit_test_setup_teardown(test_paused, setup, ends_teardown),
 		cmocka_unit_test(test_clock),
