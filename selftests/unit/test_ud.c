@@ -131,6 +131,32 @@ static void test_ipv4(void **state)
 	assert_int_equal(t->b.d->dev.cnt[CNT_rdma_copied_bytes], 141);
 }
 
+/* Inline payload of several lengths */
+static void test_inline(void **state)
+{
+	static const uint32_t lens[] = { 0, 1, 63, 64 };
+	struct ends *t = *state;
+	uint8_t data[64], *m = dut_at(t->b.d, t->bbuf, 200);
+
+	fill(data, sizeof(data), 9);
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct wr wr = make(t, &t->b, 0, 0);
+		struct ornic_cqe cqe;
+
+		wr.flags |= ORNIC_WQE_INLINE;
+		wr.inl = data;
+		wr.inl_len = lens[i];
+		memset(m, 0xee, 200);
+		conn_recv(&t->b, t->bbuf, 200, t->bkey);
+		post(t, &wr);
+		sent(t, i, 0);
+		assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+		check_cqe(t, &cqe, lens[i], 0, 0, 0, ORNIC_NET_IPV4);
+		check(m + ORNIC_GRH_BYTES, lens[i], 9);
+		assert_int_equal(m[ORNIC_GRH_BYTES + lens[i]], 0xee);
+	}
+}
+
 /* ORN-RQ-43: a priority tag has a service level but no VLAN (IEEE 802.1Q). */
 static void test_vlan(void **state)
 {
@@ -692,8 +718,8 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_ipv4), T(test_vlan), T(test_ipv6), T(test_qkey), T(test_waits),
-		T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe),
+		T(test_ipv4), T(test_inline), T(test_vlan), T(test_ipv6), T(test_qkey),
+		T(test_waits), T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe),
 		T(test_waits_for_doorbell), T(test_drops),
 		T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
