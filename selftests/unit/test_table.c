@@ -5,12 +5,29 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/table.h"
 
 static int obj[4];
+
+/* Random numbers: those of the kernel, others, or fewer bytes than wanted */
+static const uint32_t *chosen;
+static ssize_t missing;
+
+/* Replaces the C library's */
+ssize_t getrandom(void *bytes, size_t len, unsigned int flags)
+{
+	if (!chosen)
+		return syscall(SYS_getrandom, bytes, len, flags);
+	memcpy(bytes, chosen, len);
+	return len - missing;
+}
 
 static void test_empty(void **state)
 {
@@ -113,11 +130,45 @@ static void test_random_numbers(void **state)
 	}
 	assert_true(in_order < 10);
 	assert_int_equal(t.used, 200);
+	assert_int_equal(t.cap, 65536);
 	for (int i = 0; i < 200; i++) {
 		assert_non_null(table_get(&t, number[i]));
 		table_del(&t, number[i]);
 	}
 	assert_int_equal(t.used, 0);
+	table_fini(&t);
+}
+
+/*
+ * A random addition takes the first of 32 random slots that is free, or the next free slot above
+ * the last one.
+ */
+static void test_random_search(void **state)
+{
+	static const struct {
+		uint32_t guess[32];
+		uint32_t number;
+	} cases[] = {
+		{ { 14 }, 7 }, { { 6, 3 }, 4 }, { { 6, 3, 6, 3, [31] = 2 }, 1 },
+		{ { 0, 0, 6, 3, [31] = 2 }, 3 }, { { 0, [31] = 6 }, 8 }, { { 6, [31] = 6 }, 2 },
+		{ { [31] = 7 }, 5 },
+	};
+	uint32_t n, used = 0;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1, 8);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		chosen = cases[i].guess;
+		for (missing = 1; missing >= 0; missing--) {
+			n = 0;
+			assert_int_equal(table_add_random(&t, &obj[0], &n), missing ? -EIO : 0);
+			assert_int_equal(n, missing ? 0 : cases[i].number);
+		}
+		assert_int_equal(t.used, ++used);
+	}
+	chosen = NULL;
+	missing = 0;
 	table_fini(&t);
 }
 
@@ -229,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_freed_number_comes_back_last),
 		cmocka_unit_test(test_order_of_freeing_is_order_of_reuse),
 		cmocka_unit_test(test_random_numbers),
+		cmocka_unit_test(test_random_search),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_growth),
