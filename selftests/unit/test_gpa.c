@@ -330,6 +330,41 @@ static void test_beyond_end_of_file(void **state)
 	assert_int_equal(t->g->n, 1);
 }
 
+/* Descriptors that cannot be mapped, and a file for reading that is mapped for writing later */
+static void test_descriptors(void **state)
+{
+	static const struct {
+		const char *path;
+		int flags;
+		int err;
+	} bad[] = {
+		{ NULL, O_WRONLY, -EINVAL }, { "/", O_RDONLY, -EINVAL },
+		{ "/dev/zero", O_RDWR, -EINVAL },
+	};
+	struct fixture *t = *state;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fd = open(bad[i].path ? bad[i].path : path, bad[i].flags);
+		assert_true(fd >= 0);
+		assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), bad[i].err);
+		close(fd);
+	}
+	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), -EBADF);
+	assert_int_equal(t->g->n, 0);
+	assert_null(t->g->pool.head);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), 0);
+	close(fd);
+	assert_int_equal(gpa_map(t->g, PAGE, PAGE, RW, t->fd, PAGE), 0);
+	*(uint8_t *)gpa_ptr(t->g, PAGE, 1, true) = 7;
+	assert_int_equal(*(uint8_t *)gpa_ptr(t->g, 0, 1, false), 0);
+	/* Adjacent in the file, but not in one mapping */
+	assert_null(gpa_ptr(t->g, PAGE - 1, 2, false));
+}
+
 static void test_one_mapping_per_file(void **state)
 {
 	struct fixture *t = *state;
@@ -466,6 +501,31 @@ static void test_truncated_files(void **state)
 		assert_string_equal(said, truncated);
 		close(fd[i]);
 	}
+}
+
+/* Any other file that is truncated ends the process, as without the handler. */
+static void test_foreign_file(void **state)
+{
+	struct fixture *t = *state;
+	volatile uint8_t *p;
+	int status, fd = make_file(2);
+	pid_t child;
+
+	assert_int_equal(backing_guard(), 0);
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, t->fd, 0), 0);
+	p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		_exit(p[PAGE]);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGBUS);
+	munmap((void *)p, 2 * PAGE);
+	close(fd);
 }
 
 static void test_many(void **state)
@@ -982,6 +1042,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rights, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_beyond_end_of_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_mapping_per_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),

@@ -366,6 +366,7 @@ struct lists {
 	uint32_t total;
 	uint8_t *at[BYTES];	/* the bytes of the list */
 	uint8_t data[BYTES];
+	uint8_t apart[BYTES + PACKET_SEGS];
 	uint8_t want[BYTES];
 	uint8_t have[BYTES];
 };
@@ -464,18 +465,21 @@ static void test_gather(void **state)
 	test_free(l);
 }
 
-/* Return a packet whose payload is the first @len bytes of data, in random pieces. */
+/* Return a packet whose payload is the first @len bytes of data, in random pieces, none adjacent. */
 static struct packet lists_packet(struct lists *l, uint32_t len)
 {
 	struct packet p = { .len = len };
+	uint8_t *to = l->apart;
 
 	for (uint32_t at = 0; at < len; p.nseg++) {
-		uint32_t n = rand() % 3 ? rand() % 3000 : 0;
+		uint32_t n = rand() % 3 ? rand() % (rand() % 2 ? 3000 : 40000) : 0;
 
 		if (n > len - at || p.nseg == PACKET_SEGS - 1)
 			n = len - at;
-		p.seg[p.nseg] = (struct seg) { l->data + at, n };
+		p.seg[p.nseg] = (struct seg) { to, n };
+		memcpy(to, l->data + at, n);
 		at += n;
+		to += n + 1;
 	}
 	return p;
 }
@@ -533,6 +537,21 @@ static void test_scatter(void **state)
 			lists_compare(f, l);
 		}
 		assert_int_equal(*copied - before, len);
+	}
+	/* more pieces of memory than are copied at once, which ends within a piece of payload */
+	for (int round = 0; round < 10; round++) {
+		struct packet p = lists_packet(l, BYTES - 100);
+		uint32_t syndrome;
+
+		lists_clear(f, l);
+		l->sge[0] = (struct ornic_sge) { htole64(IOVA + 50), htole32(BYTES - 100),
+						 htole32(l->key) };
+		if (round % 2)
+			assert_int_equal(data_place(&l->qp->qp, mr, IOVA + 50, &p), 0);
+		else
+			assert_int_equal(data_scatter(&l->qp->qp, l->sge, 1, 0, &p, &syndrome), 0);
+		memcpy(l->want + 50, l->data, BYTES - 100);
+		lists_compare(f, l);
 	}
 	test_free(l);
 }
