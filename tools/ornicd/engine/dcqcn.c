@@ -19,7 +19,7 @@
 
 #define NS_PER_US	1000u
 #define KBPS_PER_MBPS	1000u
-/* Most steps done one by one. After them the rate equals the target, so the rest is a product. */
+/* Most steps done one by one: they leave no difference between rate and target. */
 #define STEPS_MAX	64
 
 const struct cc_range cc_ranges[CC_PARAM_COUNT] = {
@@ -111,7 +111,6 @@ static void time_steps(struct cc *c, const struct cc_param *p, uint64_t n)
 		if (rest > UINT32_MAX)
 			rest = UINT32_MAX;
 		raise_target(c, p, rest * target_step(c, p, STEPS_MAX));
-		c->rate = c->target;
 		n = STEPS_MAX;
 	}
 	for (; n; n--) {
