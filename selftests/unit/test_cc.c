@@ -309,6 +309,9 @@ static void test_counter_bound(void **state)
 	assert_true(dcqcn_advance(&c, &p, 100000, 1000 * US + 1));
 	assert_int_equal(c.byte_stage, 64);
 	assert_int_equal(c.bytes, 0);
+	assert_true(dcqcn_advance(&c, &p, 65 * 1000, 1000 * US + 1));
+	assert_int_equal(c.byte_stage, 128);
+	assert_int_equal(c.bytes, 0);
 	c.limiting = false;
 	assert_int_equal(cc_set(&p, "rp_byte_reset", 0), 0);
 	assert_true(dcqcn_cnp(&c, &p, 2000 * US));
@@ -594,6 +597,7 @@ static void test_spacing(void **state)
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_cnp_sent), 32);
 		t.w.e.cc.on = false;
+		world_pass(&t.w, 100 * US);
 		marked_write(&t, psn++, ECN_CE);
 		assert_int_equal(count(&t, CNT_ecn_marked), 114);
 		assert_int_equal(count(&t, CNT_cnp_sent), 32);
