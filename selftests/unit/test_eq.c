@@ -379,10 +379,12 @@ static void test_no_dma_while_stopped(void **state)
 	assert_non_null(next(f));
 }
 
-/* ORN-RNG-14, ORN-RNG-36 */
+/* ORN-RNG-14, ORN-RNG-36; the device writes to the record, so its memory must permit that */
 static void test_init_refuses(void **state)
 {
 	struct fixture *f = *state;
+	struct guest *g = &f->n.guest;
+	uint64_t page = f->eq->host.rec & ~(GUEST_PAGE - 1);
 	struct eq eq = f->eq->eq;
 
 	eq.rec = f->eq->host.rec + 32;
@@ -392,6 +394,11 @@ static void test_init_refuses(void **state)
 	eq.rec = f->eq->host.rec;
 	eq.mem.offset = 32;
 	assert_int_equal(eq_init(&eq), ORNIC_ST_BAD_PARAM);
+	eq.mem.offset = 64;
+	assert_int_equal(eq_init(&eq), ORNIC_ST_OK);
+	guest_hide(g, page);
+	assert_int_equal(gpa_map(g->gpa, page, GUEST_PAGE, GPA_READ, g->fd, page - GUEST_BASE), 0);
+	assert_int_equal(eq_init(&eq), ORNIC_ST_DMA_ERROR);
 }
 
 /*

@@ -406,6 +406,31 @@ static void test_bad_ring(void **state)
 	tear_down(s);
 }
 
+/* A record that the device could not write to is unusable, although it only reads this one. */
+static void test_read_only_record(void **state)
+{
+	struct shared *s = *state;
+	struct ornic_rec *rec;
+	struct guest *g;
+	uint64_t page;
+
+	set_up(s, 0);
+	rec = srq_rec(s);
+	rec->notify = 0;
+	g = &s->w.dut[1].guest;
+	page = s->h.rec & ~(GUEST_PAGE - 1);
+	post(s, 0, LEN);
+	guest_hide(g, page);
+	assert_int_equal(gpa_map(g->gpa, page, GUEST_PAGE, GPA_READ, g->fd, page - GUEST_BASE), 0);
+	send(s, 0, LEN);
+	world_run(&s->w);
+	assert_int_equal(s->srq.syndrome, ORNIC_SYN_RING_MEMORY);
+	expect_event(s, ORNIC_EV_SRQ_ERR, s->srq.number);
+	srq_init(&s->srq);
+	assert_int_equal(rec->notify, 0);
+	tear_down(s);
+}
+
 /*
  * ORN-SRQ-7: the queue pair that needs an entry of the bad ring fails at once, and the others at
  * the end of the turn, so that many bad SRQs cost one visit of each queue pair.
@@ -518,6 +543,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_out_of_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read_only_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rnr, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_domain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
