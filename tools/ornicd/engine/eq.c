@@ -84,7 +84,6 @@ void eq_fini(struct eq *eq)
 		async_drop_first(eq);
 	if (eq->dirty)
 		TAILQ_REMOVE(&eq->dev->eq_look, eq, link);
-	eq->dirty = false;
 }
 
 static void eq_mark(struct eq *eq)
