@@ -304,6 +304,22 @@ static void test_impossible_index_is_fatal(void **state)
 	assert_int_equal(f->n.fatals, 1);
 }
 
+/* The same after a lap: an index behind the last entry */
+static void test_index_ahead_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
+		if (i == ENTRIES)
+			consume(f, 1);
+		raise_event(f, i);
+	}
+	nic_rec(&f->n, &f->eq->host)->host_index = htole32(2 * ENTRIES + 1);
+	raise_event(f, 0);
+	assert_int_equal(f->n.fatals, 1);
+	assert_int_equal(f->eq->eq.cons, ENTRIES);
+}
+
 static void test_index_going_back_is_fatal(void **state)
 {
 	struct fixture *f = *state;
@@ -335,6 +351,19 @@ static void test_unreachable_is_fatal(void **state)
 	assert_int_equal(f->eq->eq.nasync, 1);
 	assert_int_equal(f->n.fatals, 1);
 	assert_int_equal(notify(f), 0);
+}
+
+static void test_read_only_is_fatal(void **state)
+{
+	struct fixture *f = *state;
+	struct guest *g = &f->n.guest;
+	uint64_t page = f->eq->host.ring & ~(GUEST_PAGE - 1);
+
+	guest_hide(g, page);
+	assert_int_equal(gpa_map(g->gpa, page, GUEST_PAGE, GPA_READ, g->fd, page - GUEST_BASE), 0);
+	raise_event(f, 1);
+	assert_int_equal(f->n.fatals, 1);
+	assert_int_equal(f->eq->eq.prod, 0);
 }
 
 static void test_unreachable_record_is_fatal(void **state)
@@ -468,8 +497,8 @@ int main(void)
 		TEST(test_async_once_per_object_and_type),
 		TEST(test_lost_is_counted),
 		TEST(test_impossible_index_is_fatal),
-		TEST(test_index_going_back_is_fatal),
-		TEST(test_unreachable_is_fatal),
+		TEST(test_index_ahead_is_fatal), TEST(test_index_going_back_is_fatal),
+		TEST(test_unreachable_is_fatal), TEST(test_read_only_is_fatal),
 		TEST(test_unreachable_record_is_fatal),
 		TEST(test_unreachable_record_of_full_ring_is_fatal),
 		TEST(test_no_dma_while_stopped),

@@ -910,6 +910,25 @@ static void test_messages(void **state)
 	close(fd);
 }
 
+/* A lost file is forgotten with its last user after the client went. */
+static void test_client_gone(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+
+	t->s.sync = once_sync;
+	assert_int_equal(sync_now(&t->s, d), -EIO);
+	durable_get(d);
+	gpa_free(t->g[0]);
+	t->g[0] = NULL;
+	assert_int_equal(d->refs, 1);
+	assert_true(durable_lost(d));
+	durable_put(d);
+	assert_false(durable_lost(disk_durable(t->g[1], fd)));
+	close(fd);
+}
+
 /* Another file that got the number of a file that lost data is a new one. */
 static void test_identity(void **state)
 {
@@ -1288,6 +1307,7 @@ int main(int argc, char **argv)
 #define F(f)	cmocka_unit_test_setup_teardown(f, files_setup, files_teardown)
 	const struct CMUnitTest tests[] = {
 		F(test_messages), F(test_signals), F(test_order), F(test_identity),
+		F(test_client_gone),
 		T(test_waits), T(test_duplicate), T(test_behind), T(test_before), T(test_failure),
 		T(test_two), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_numbers), T(test_end), T(test_block),
