@@ -403,6 +403,19 @@ static void test_unread_event_of_other_cq(void **state)
 	assert_false(other->cq.held);
 }
 
+/* Consume @n events of CQs that were created one after the other. Return: number of events. */
+static uint32_t events_of(struct fixture *f, const struct nic_cq *first, uint32_t n)
+{
+	const struct ornic_eqe *e;
+	uint32_t i;
+
+	for (i = 0; i < n && (e = nic_next(&f->n, &f->ceq->host)); i++)
+		assert_int_equal(le32toh(e->number), first->cq.number + i);
+	assert_null(nic_next(&f->n, &f->ceq->host));
+	nic_consumed(&f->n, &f->ceq->host);
+	return i;
+}
+
 /* More CQs fire than the EQ has room for: each one gets its event in the end (ORN-EQ-3). */
 static void test_events_held_when_eq_full(void **state)
 {
@@ -436,6 +449,40 @@ static void test_events_held_when_eq_full(void **state)
 	for (int i = 0; i < N; i++)
 		assert_int_equal(seen[cq[i]->cq.number - 1], 1);
 	assert_false(eq_holding(&f->ceq->eq));
+}
+
+/* Fire the event of @cq by another completion. */
+static void fire(struct fixture *f, struct nic_cq *cq, uint8_t sn)
+{
+	struct ornic_cqe cqe = { .status = 0 };
+
+	nic_arm(&f->n, &cq->host, sn, ORNIC_ARM_ANY);
+	cq_post(&cq->cq, &cqe);
+	nic_turns(&f->e);
+	assert_non_null(nic_next(&f->n, &cq->host));
+	nic_consumed(&f->n, &cq->host);
+}
+
+/* A held event is written before a later one, also if the host has made room in between. */
+static void test_order_of_held_events(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t room = 1u << f->ceq->eq.log;
+	struct nic_cq *cq[18];
+
+	for (uint32_t i = 0; i < room + 2; i++)
+		cq[i] = nic_cq_new(&f->n, 2, f->ceq, 0);
+	for (uint32_t lap = 1; lap <= 3; lap++) {
+		for (uint32_t i = 0; i < room + 2; i++) {
+			if (i == room + 1)
+				assert_int_equal(events_of(f, cq[0], room), room);
+			fire(f, cq[i], lap);
+			assert_int_equal(cq[i]->cq.held, i == room);
+		}
+		assert_int_equal(events_of(f, cq[room], 2), 2);
+		assert_int_equal(f->n.dev.cnt[CNT_eq_held], 2 * lap);
+	}
+	assert_int_equal(f->n.fatals, 0);
 }
 
 /* ORN-ADM-4 */
@@ -850,7 +897,7 @@ int main(void)
 		TEST(test_timestamp),
 		TEST(test_laps),
 		TEST(test_unarmed_is_silent),
-		TEST(test_event), TEST(test_any),
+		TEST(test_event), TEST(test_order_of_held_events), TEST(test_any),
 		TEST(test_solicited),
 		TEST(test_rewritten_entry),
 		TEST(test_index),

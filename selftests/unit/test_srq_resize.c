@@ -3,6 +3,8 @@
  * SRQ_RESIZE: entries are taken in order across the change of rings; the limit; rejected
  * commands. Entries are taken directly by engine/srq.c, the command is complete.
  */
+#define _GNU_SOURCE 1	/* memfd_create() */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +18,12 @@
 #include <errno.h>
 #include <ornic/srq.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define LOG	3
 #define STRIDE	6
+#define READ_ONLY	0x300000000ull	/* guest address of memory that the device may only read */
 
 /* A ring and its record, as the host sees them. */
 struct place {
@@ -268,6 +273,7 @@ static void test_refused(void **state)
 	struct fixture *f = *state;
 	struct place small = new_place(f, 2), same = new_place(f, LOG);
 	struct ornic_srq_resize_cmd good = resize_cmd(&same), bad;
+	int fd = memfd_create("record", MFD_CLOEXEC);
 
 	post(f, 5);
 	take(f, 2);
@@ -291,6 +297,12 @@ static void test_refused(void **state)
 	refused(f, &bad, ORNIC_ST_RESERVED, FIELD(limit));
 	bad = good;
 	bad.record = htole64(64);
+	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(record));
+	/* the device writes to the record, so its memory must permit that */
+	bad.record = htole64(READ_ONLY);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(gpa_map(f->p->ep.gpa, READ_ONLY, 4096, GPA_READ, fd, 0), 0);
+	close(fd);
 	refused(f, &bad, ORNIC_ST_DMA_ERROR, FIELD(record));
 	bad = good;
 	bad.record |= htole64(32);
