@@ -936,13 +936,22 @@ static void test_too_long(void **state)
 static void test_bad_receive(void **state)
 {
 	struct script *t = *state;
+	const uint16_t most = ((1 << t->c.qp.rq.stride) - sizeof(struct ornic_rwqe)) /
+			      sizeof(struct ornic_sge);
 	const struct {
 		struct ornic_rwqe differ;
+		uint16_t max_sge;
 		uint32_t syndrome;
 	} bad[] = {
-		{ { .id = htole32(1) }, ORNIC_SYN_WQE_STALE },
-		{ { .mbz0 = htole16(1) }, ORNIC_SYN_WQE_MBZ },
-		{ { .mbz1 = htole64(1ull << 63) }, ORNIC_SYN_WQE_MBZ },
+		{ { .id = htole32(1) }, most, ORNIC_SYN_WQE_STALE },
+		{ { .mbz0 = htole16(1) }, most, ORNIC_SYN_WQE_MBZ },
+		{ { .mbz1 = htole64(1ull << 63) }, most, ORNIC_SYN_WQE_MBZ },
+		{ { .count = htole16(most + 1) }, UINT16_MAX, ORNIC_SYN_WQE_SEGMENT },
+		{ { .count = htole16(UINT16_MAX) }, UINT16_MAX, ORNIC_SYN_WQE_SEGMENT },
+		{ { .count = htole16(most) }, most - 1, ORNIC_SYN_WQE_COUNT },
+		{ { .count = htole16(2) }, 1, ORNIC_SYN_WQE_COUNT },
+		{ { .count = htole16(most) }, most, 0 },
+		{ { .count = htole16(1) }, 1, 0 },
 	};
 
 	conn_recv(&t->c, t->buf, 100, dut_key(t->c.d, NULL, t->buf, 100, 0));
@@ -963,7 +972,15 @@ static void test_bad_receive(void **state)
 		r->id |= bad[i].differ.id;
 		r->mbz0 = bad[i].differ.mbz0;
 		r->mbz1 = bad[i].differ.mbz1;
+		if (bad[i].differ.count)
+			r->count = bad[i].differ.count;
+		t->c.qp.rq.max_sge = bad[i].max_sge;
 		send_only(t, P(0), 10);
+		assert_int_equal(t->c.d->dev.cnt[CNT_wqe_errors], !!bad[i].syndrome);
+		if (!bad[i].syndrome) {
+			expect_recv(t, 0, ORNIC_WC_SUCCESS);
+			continue;
+		}
 		expect_recv(t, 0, ORNIC_WC_LOC_QP_OP_ERR);
 		expect_recv(t, 1, ORNIC_WC_WR_FLUSH_ERR);
 		assert_int_equal(t->c.qp.syndrome, bad[i].syndrome);
