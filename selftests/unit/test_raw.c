@@ -66,13 +66,32 @@ static void host_init(struct host *h, struct engine *e, const uint8_t mac[6])
 	nic_qp_rts(h->qp);
 }
 
+/* A frame on its way has the addresses of its first bytes, and no empty piece. */
+static void check_frame(void *arg, const struct switch_port *port, enum switch_way way,
+			const struct packet *p, const char *note)
+{
+	uint8_t head[12];
+
+	(void)arg;
+	(void)port;
+	(void)way;
+	(void)note;
+	seg_copy_out(head, p->seg, p->nseg, 0, sizeof(head));
+	assert_memory_equal(p->dmac, head, 6);
+	assert_memory_equal(p->smac, head + 6, 6);
+	for (uint32_t i = 0; i < p->nseg; i++)
+		assert_int_not_equal(p->seg[i].len, 0);
+}
+
 static int setup(void **state)
 {
+	static const struct switch_observer observer = { check_frame, NULL };
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_int_equal(engine_init(&f->e, 0), 0);
 	host_init(&f->a, &f->e, mac_a);
 	host_init(&f->b, &f->e, mac_b);
+	switch_set_observer(f->e.sw, &observer);
 	/* Packets are used again, so that their pieces and memory have any contents. */
 	for (uint32_t i = 0; i < f->e.pool.nfree; i++)
 		memset(f->e.pool.all[i].seg, 0xa5,
@@ -495,36 +514,46 @@ static uint32_t make_ip(uint8_t *p, uint32_t len, bool vlan, uint32_t words, boo
 	return at + 4 * words + (tcp ? 16 : 6);
 }
 
+/* Fill in the checksums of a frame of make_ip(). */
+static void fill_ip(uint8_t *p, uint32_t len, uint32_t at, uint32_t field)
+{
+	uint32_t header = (p[at] & 0xf) * 4, l4 = at + header;
+	uint8_t pseudo[4] = { 0, p[at + 9], (len - l4) >> 8, len - l4 };
+	uint64_t sum = csum_add(0, pseudo, sizeof(pseudo), false);
+	uint16_t csum;
+
+	memset(p + at + 10, 0, 2);
+	csum = csum_fold(csum_add(0, p + at, header, false));
+	memcpy(p + at + 10, &csum, 2);
+	memset(p + field, 0, 2);
+	sum = csum_add(sum, p + at + 12, 8, false);
+	csum = csum_fold_l4(csum_add(sum, p + l4, len - l4, false));
+	memcpy(p + field, &csum, 2);
+}
+
 /* ORN-ETH-7: checksums behind the longest headers, too, of data that is not in the first piece */
 static void test_ip_csum_headers(void **state)
 {
-	enum { LEN = 201, HEADERS = 11 };
+	static const uint32_t more[] = { 20, 21, 100, 1400 };
+	enum { HEADERS = 11, CASES = 4 * HEADERS * sizeof(more) / sizeof(more[0]) };
 	struct fixture *f = *state;
 
-	for (uint32_t i = 0; i < 4 * HEADERS; i++) {
+	for (uint32_t i = 0; i < CASES; i++) {
 		uint32_t words = 5 + i % HEADERS, at = i / HEADERS % 2 ? 18 : 14;
-		bool tcp = i / HEADERS / 2;
-		uint8_t *p = frame(f, LEN), want[LEN];
-		uint32_t field = make_ip(p, LEN, at == 18, words, tcp), l4 = at + 4 * words;
-		uint8_t pseudo[4] = { 0, p[at + 9], 0, LEN - l4 };
-		uint16_t csum;
+		uint32_t len = at + 4 * words + more[i / HEADERS / 4];
+		uint8_t *p = frame(f, len), want[1518];
+		uint32_t field = make_ip(p, len, at == 18, words, i / HEADERS / 2 % 2);
 
-		memcpy(want, p, LEN);
-		memset(want + at + 10, 0, 2);
-		csum = csum_fold(csum_add(0, want + at, 4 * words, false));
-		memcpy(want + at + 10, &csum, 2);
-		memset(want + field, 0, 2);
-		csum = csum_fold_l4(csum_add(csum_add(csum_add(0, pseudo, 4, false), want + at + 12,
-						      8, false), want + l4, LEN - l4, false));
-		memcpy(want + field, &csum, 2);
+		memcpy(want, p, len);
+		fill_ip(want, len, at, field);
 		post_rx(f, BUF);
-		post(f, LEN, i % 3 * 14, 1 + i % 2)->c.flags |= ORNIC_WQE_IP_CSUM;
-		assert_int_equal(le32toh(check_passes(f, want, LEN)->flags),
+		post(f, len, i % 3 * 14, 1 + i % 2)->c.flags |= ORNIC_WQE_IP_CSUM;
+		assert_int_equal(le32toh(check_passes(f, want, len)->flags),
 				 ORNIC_CQE_L4_CSUM_OK | ORNIC_CQE_IP_CSUM_OK);
 		/* Nothing is filled in unless it is asked for. */
 		post_rx(f, BUF);
-		post(f, LEN, i % 3 * 14, 1);
-		assert_int_equal(check_passes(f, p, LEN)->flags, 0);
+		post(f, len, i % 3 * 14, 1);
+		assert_int_equal(check_passes(f, p, len)->flags, 0);
 	}
 }
 

@@ -406,6 +406,52 @@ static void test_bad_ring(void **state)
 	tear_down(s);
 }
 
+/* A ring that begins inside a page: entries cross page boundaries, and the pages are scattered. */
+static void test_entry_crosses_pages(void **state)
+{
+	enum { AT = 320, BYTES = 1024, ENTRIES = 8 };
+	struct shared *s = *state;
+	struct dut *d = &s->w.dut[1];
+	struct wq wq = { .log = 3, .stride = 10 };
+	uint8_t want[BYTES], bytes[BYTES];
+	struct ornic_pages desc;
+	uint64_t page[3];
+
+	set_up(s, 0);
+	wq.rec = s->h.rec;
+	page[1] = guest_alloc(&d->guest, 5 * GUEST_PAGE, GUEST_PAGE);
+	page[0] = page[1] + 2 * GUEST_PAGE;
+	page[2] = page[1] + 4 * GUEST_PAGE;
+	desc = guest_list(&d->guest, 1, 12, page, 3);
+	desc.offset = htole32(AT);
+	assert_int_equal(umem_load(&wq.mem, d->dev.gpa, &desc, ENTRIES * BYTES, 1 << 12,
+				   &d->dev.list_budget), ORNIC_ST_OK);
+	for (uint32_t i = 0, at = AT; i < ENTRIES * BYTES; i++, at++)
+		*dut_at(d, page[at / GUEST_PAGE] + at % GUEST_PAGE, 1) = i * 7 + i / BYTES;
+	publish(s, ENTRIES);
+	for (int hidden = 0; hidden < 2; hidden++) {
+		for (wq.cons = 0; wq.cons < ENTRIES; wq.cons++) {
+			uint32_t at = AT + wq.cons * BYTES;
+			int left = ENTRIES - wq.cons;
+			bool gone = hidden && at + BYTES > GUEST_PAGE && at < 2 * GUEST_PAGE;
+
+			for (uint32_t i = 0; i < BYTES; i++)
+				want[i] = (wq.cons * BYTES + i) * 7 + wq.cons;
+			assert_int_equal(wq_copy(&d->dev, &wq, bytes, BYTES),
+					 gone ? -EFAULT : left);
+			if (!gone)
+				assert_memory_equal(bytes, want, BYTES);
+		}
+		guest_hide(&d->guest, page[1]);
+	}
+	publish(s, 3);
+	wq.cons = 3;		/* nothing to copy, so it does not matter that the entry is gone */
+	assert_int_equal(wq_copy(&d->dev, &wq, bytes, BYTES), 0);
+	umem_free(&wq.mem, &d->dev.list_budget);
+	publish(s, 0);
+	tear_down(s);
+}
+
 /* A record that the device could not write to is unusable, although it only reads this one. */
 static void test_read_only_record(void **state)
 {
@@ -543,6 +589,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_out_of_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_entry_crosses_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_only_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rnr, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_domain, setup, teardown),
