@@ -261,7 +261,6 @@ static const struct range ranges[] = {
 	RANGE(SQ_PSN, sq_psn, 0xffffff),
 	RANGE(DEST_QPN, dest_qpn, 0xffffff),
 	RANGE(PKEY_INDEX, pkey_index, 0),
-	RANGE(PORT, port, 1),
 	RANGE(TIMEOUT, timeout, 31),
 	RANGE(RETRY_CNT, retry_cnt, 7),
 	RANGE(RNR_RETRY, rnr_retry, 7),
