@@ -19,16 +19,18 @@
 
 #define STATES	7
 
-/* A command with every attribute in range; the caller chooses the mask */
+/* A command with the largest legal value of every attribute; the caller chooses the mask */
 static struct ornic_qp_modify_cmd whole(void)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
 	struct ornic_qp_modify_cmd m = {
 		.port = 1, .path_mtu = ORNIC_MTU_1024, .qkey = htole32(0x11111111),
-		.rq_psn = htole32(0xffffff), .sq_psn = htole32(5), .dest_qpn = htole32(9),
+		.rq_psn = htole32(0xffffff), .sq_psn = htole32(0xffffff),
+		.dest_qpn = htole32(0xffffff),
 		.access = htole32(ORNIC_ACCESS_REMOTE_READ), .timeout = 31, .retry_cnt = 7,
 		.rnr_retry = 7, .min_rnr_timer = 31, .max_rd_atomic = 16,
 		.max_dest_rd_atomic = 16, .path.hop_limit = 1, .path.sl = 15,
+		.path.flow_label = htole32(0xfffff), .path.port = 1,
 	};
 
 	host_gid_ipv4(m.path.dgid, 0x0a000002);
@@ -368,9 +370,11 @@ static void test_dmac(void **state)
 	m.mask = htole32(RTR_RC | ORNIC_QPM_STATE);
 	m.next_state = ORNIC_QPS_RTR;
 	memset(m.path.dmac, 0, sizeof(m.path.dmac));
+	m.path.mbz = UINT16_MAX;		/* no part of the address */
 	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_BAD_PARAM);
 	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
 			 offsetof(struct ornic_qp_modify_cmd, path.dmac));
+	m.path.mbz = 0;
 	m.path.dmac[5] = 1;
 	m.path_mtu = ORNIC_MTU_256;		/* the smallest one */
 	assert_int_equal(host_qp_state(&qp, &m), ORNIC_ST_OK);
@@ -617,6 +621,7 @@ static void test_rate(void **state)
 	/* ORN-FEA-2 */
 	p->f->dev.features &= ~ORNIC_FEATURE(RATE_LIMIT);
 	assert_int_equal(set_rate(&qp, 1000, 0, 0), ORNIC_ST_UNSUPPORTED);
+	assert_int_equal(modify(&qp, ORNIC_QPM_ACCESS, ORNIC_QPS_RTS), ORNIC_ST_OK);
 	p->f->dev.features |= ORNIC_FEATURE(RATE_LIMIT);
 }
 
@@ -668,7 +673,7 @@ static void test_query(void **state)
 	assert_int_equal(q.attr.min_rnr_timer, 31);
 	assert_memory_equal(&q.attr.path, &m.path, sizeof(m.path));
 	assert_int_equal(le32toh(q.wire_qpn), qp.number);
-	assert_int_equal(le32toh(q.next_psn), 5);
+	assert_int_equal(le32toh(q.next_psn), 0xffffff);
 	assert_int_equal(le32toh(q.expected_psn), 0xffffff);
 	assert_int_equal(modify(&qp, 0, ORNIC_QPS_RESET), 0);
 	q = query(p, &qp);
