@@ -14,6 +14,7 @@
 #include "engine/mr.h"
 #include "engine/srq.h"
 #include "lib/inproc.h"
+#include "mem/gpa.h"
 
 #include <endian.h>
 #include <ornic/pd.h>
@@ -215,6 +216,14 @@ static void test_first_numbers(void **state)
 	assert_int_equal(host_number(&p->host), 1);
 }
 
+/* Return the address of a record behind which the client allows the device only to read. */
+static uint64_t read_only(struct inproc *p, uint64_t rec)
+{
+	assert_int_equal(gpa_map(p->ep.gpa, INPROC_BASE + 2 * INPROC_BYTES, INPROC_BYTES, GPA_READ,
+				 p->host.dma.fd, 0), 0);
+	return rec + 2 * INPROC_BYTES;
+}
+
 /* The consumer index is the host's one in the record; armed or not, too. */
 static void test_cq(void **state)
 {
@@ -231,6 +240,9 @@ static void test_cq(void **state)
 	assert_int_equal(le32toh(q.state.producer), 9);
 	assert_int_equal(q.state.state, 0);
 	assert_int_equal(q.state.syndrome, 0);
+	cq->rec = read_only(p, p->cq.rec);
+	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 7);
 	cq->rec = 0;		/* the host unmapped the record: the index that was read last */
 	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
 	assert_int_equal(le32toh(q.state.consumer), 3);
@@ -254,6 +266,9 @@ static void test_eq(void **state)
 	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
 	assert_int_equal(le32toh(q.state.consumer), 7);
 	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ARMED);
+	eq->rec = read_only(p, p->eq1.rec);
+	query(p, ORNIC_OP_EQ_QUERY, p->eq1.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.consumer), 7);
 	eq->rec = 0;		/* the host unmapped the record: the index that was read last */
 	eq->cons = 3;
 	eq->prod = 9;
