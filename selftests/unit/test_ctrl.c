@@ -542,6 +542,7 @@ static void test_teardown_of_everything(void **state)
 	make_all(p);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		assert_int_not_equal(tables[i]->used, 0);
+	assert_true(switch_port_is_up(dev->port.sw));
 	host_disable(&p->host, ORNIC_REASON_SHUTDOWN);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		assert_int_equal(tables[i]->used, 0);
@@ -549,6 +550,7 @@ static void test_teardown_of_everything(void **state)
 	assert_int_equal(dev->features, 0);
 	assert_int_equal(p->f->dm_used, 0);
 	assert_false(dev->port.admin_up);
+	assert_false(switch_port_is_up(dev->port.sw));
 	assert_int_equal(dev->port.max_frame, 1500);
 	assert_memory_equal(&dev->port.gid[0], &no_gid, sizeof(no_gid));
 	while (host_next(&p->eq0, &eqe))	/* of before */

@@ -240,6 +240,12 @@ static void test_cq(void **state)
 	assert_int_equal(le32toh(q.state.producer), 9);
 	assert_int_equal(q.state.state, 0);
 	assert_int_equal(q.state.syndrome, 0);
+	cq->error = true;
+	cq->syndrome = 0x12345678;
+	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
+	assert_int_equal(le32toh(q.state.state), ORNIC_RING_ERROR);
+	assert_int_equal(le32toh(q.state.syndrome), 0x12345678);
+	cq->error = false;
 	cq->rec = read_only(p, p->cq.rec);
 	query(p, ORNIC_OP_CQ_QUERY, p->cq.number, &q, sizeof(q));
 	assert_int_equal(le32toh(q.state.consumer), 7);
