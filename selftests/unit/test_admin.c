@@ -438,20 +438,23 @@ static void test_pieces_read_only(void **state)
 	}
 }
 
-/* A batch has at most eight commands; the device stays awake for the rest. */
+/* A batch has at most eight commands; the device stays awake for the rest, and needs no doorbell. */
 static void test_batch(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_admin_cmd cmd = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->host.asq_rec);
 	uint64_t before = inproc_counter(p, CNT_admin_commands);
 
 	for (int i = 0; i < 20; i++)
 		host_submit(&p->host, &cmd);
 	for (int i = 1; i <= 3; i++) {
+		rec->notify = 0;
 		function_work(p->f);
 		assert_int_equal(inproc_counter(p, CNT_admin_commands) - before,
 				 i < 3 ? i * 8 : 20);
 		assert_int_equal(function_busy(p->f), i < 3);
+		assert_int_equal(le32toh(rec->notify), i < 3 ? 0 : p->host.posted);
 	}
 }
 
