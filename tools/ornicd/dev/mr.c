@@ -263,7 +263,6 @@ uint8_t cmd_key_create(struct command *c)
 	mr->access = le32toh(in->access);
 	mr->iova = le64toh(in->iova);
 	mr->length = mr->kind == ORNIC_KEY_PHYS_ALL ? UINT64_MAX : le64toh(in->length);
-	mr->mem.gpa = c->dev->gpa;
 	mr->attr = *in;
 	st = key_furnish(c, in, mr);
 	st = st ?: key_number(c, mr);
