@@ -491,8 +491,8 @@ static void test_function(void **state)
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
 	struct fixture *f = *state;
 	struct engine *e = &f->p->engine;
+	uint32_t failures, timers = e->timers.cap;
 	struct function *fn;
-	uint32_t failures;
 	int err;
 
 	for (failures = 0; failures < MOST_FAILURES; failures++) {
@@ -509,7 +509,11 @@ static void test_function(void **state)
 		assert_null(switch_port_find(e->sw, "another"));
 	}
 	assert_true(fn && failures > 3);
+	assert_int_equal(e->timers.cap, timers + 2);
 	function_free(fn);
+	assert_null(function_new(e, "another", f->p->f->dev.port.mac, &err));
+	assert_int_equal(err, -EEXIST);
+	assert_int_equal(e->timers.cap, timers);
 }
 
 static void test_engine(void **state)
