@@ -330,19 +330,39 @@ static void test_fast_reg_budget(void **state)
 	p->f->dev.list_budget += LIMIT_LIST_ENTRIES - 100;
 }
 
-/* ORN-MEM-67 */
+/* ORN-MEM-67: a region is in use until the windows that are bound to it are destroyed. */
 static void test_bound_region(void **state)
 {
 	struct inproc *p = *state;
-	struct mr *region;
-	uint32_t key;
+	struct ornic_key_create_cmd cmd = { .kind = ORNIC_KEY_MW1, .pd = htole32(p->pd) };
+	struct mr *region, *window;
+	uint32_t key, bound;
 
 	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
 	region = table_get(&p->f->dev.keys, key >> 8);
+	assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_OK);
+	bound = host_number(&p->host);
+	window = table_get(&p->f->dev.keys, bound >> 8);
+	window->bound = true;
+	window->region = region;
 	region->windows = 1;
 	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_BUSY);
-	region->windows = 0;
+	assert_int_equal(DESTROY(p, KEY, bound), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+}
+
+/* Each key has another tag than the one before, so that a stale number is rejected. */
+static void test_tags(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t key, last = 0;
+
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+		assert_true(!i || (uint8_t)key != (uint8_t)last);
+		last = key;
+		assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
+	}
 }
 
 /* ORN-MEM-71 */
@@ -1455,6 +1475,7 @@ int main(void)
 		READY(test_users), READY(test_qp_features), READY(test_needs),
 		READY(test_full_tables),
 		READY(test_blank_keys), READY(test_fast_reg_budget), READY(test_bound_region),
+		READY(test_tags),
 		READY(test_zero_based), READY(test_gsi), PLAIN(test_features),
 		PLAIN(test_features_late),
 		READY(test_port), READY(test_gid), READY(test_rules),
