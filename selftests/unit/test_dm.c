@@ -133,10 +133,12 @@ static void test_align(void **state)
 static void test_contents(void **state)
 {
 	struct inproc *p = *state;
-	uint32_t number;
-	uint64_t at;
+	uint32_t number, other;
+	uint64_t at, first;
 
+	assert_int_equal(create(p, 1, 0, &other, &first), 0);
 	assert_int_equal(create(p, 8192, 0, &number, &at), 0);
+	store(p, first, 8, 0x77);
 	store(p, at, 8, 0x1122334455667788);
 	store(p, at + 4096, 4, 0xaabbccdd);
 	store(p, at + 2, 2, 0xeeee);
@@ -146,10 +148,14 @@ static void test_contents(void **state)
 	assert_int_equal(load(p, at + 4098, 2), 0xaabb);
 	assert_int_equal(load(p, at + 4099, 1), 0xaa);
 	assert_int_equal(destroy(p, number), ORNIC_ST_OK);
-	assert_int_equal(load(p, at, 8), 0);
+	assert_int_equal(load(p, at, 8) | load(p, at + 4096, 8), 0);
 	store(p, at, 8, 1);			/* a driver that did not unmap it */
-	assert_int_equal(create(p, 4096, 0, &number, &at), 0);
-	assert_int_equal(load(p, at, 8), 0);
+	store(p, at + 4096, 8, 1);
+	store(p, at + 8192, 8, 0x88);		/* behind it */
+	assert_int_equal(create(p, 8192, 0, &number, &at), 0);
+	assert_int_equal(load(p, at, 8) | load(p, at + 4096, 8), 0);
+	assert_int_equal(load(p, at + 8192, 8), 0x88);
+	assert_int_equal(load(p, first, 8), 0x77);
 	store(p, at, 8, 2);
 	store(p, LIMIT_DM - 8, 8, 3);
 	host_reset(&p->host, ORNIC_REASON_USER);
