@@ -324,12 +324,14 @@ static void test_late_beat(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		unsigned int ran;
+		int end = 0;
 
 		beat_late(p, 1000, then[0], said, sizeof(said));
 		assert_string_equal(said, "");
 		beat_late(p, 1001, then[i], said, sizeof(said));
 		assert_int_equal(sscanf(said, "ornicd: warning: test: heartbeat is 1001 ms late: "
-					"ornicd ran for %u of the last 2001 ms", &ran), 1);
+					"ornicd ran for %u of the last 2001 ms%n", &ran, &end), 1);
+		assert_string_equal(said + end, "\n");
 		assert_in_range(ran, RAN_MS, RAN_MS + 5000);
 	}
 	beat_late(p, 5000, inproc_turn, said, sizeof(said));	/* of a device that was reset */
