@@ -120,7 +120,10 @@ static void test_datagram(void **state)
 	assert_int_equal(q.attr.sq_psn, m.sq_psn);
 }
 
-/* Which attributes are valid depends on the type (ORN-QP-14). */
+/*
+ * Which attributes are valid depends on the type (ORN-QP-14), and on whether there are a rate limit
+ * and a counter set.
+ */
 static void test_masks(void **state)
 {
 	const uint32_t any = ORNIC_QPM_STATE | ORNIC_QPM_CUR_STATE | ORNIC_QPM_PKEY_INDEX |
@@ -139,6 +142,7 @@ static void test_masks(void **state)
 		{ ORNIC_QPT_GSI, any | ud }, { ORNIC_QPT_RAW, any },
 		{ ORNIC_QPT_XRC_INI, any | rc }, { ORNIC_QPT_XRC_TGT, any | rc },
 	};
+	struct counter_set set = { .number = 0x123 };
 	struct inproc *p = *state;
 	struct ornic_qp_query_rsp q;
 	struct host_qp host;
@@ -152,6 +156,16 @@ static void test_masks(void **state)
 		qp->type = types[i].type;
 		q = qp_query(p, &host);
 		assert_int_equal(le32toh(q.attr.mask), types[i].mask);
+		qp->rate.kbps = 5;
+		q = qp_query(p, &host);
+		assert_int_equal(le32toh(q.attr.mask), types[i].mask | ORNIC_QPM_RATE_LIMIT);
+		qp->set = &set;
+		q = qp_query(p, &host);
+		assert_int_equal(le32toh(q.attr.mask), types[i].mask | ORNIC_QPM_RATE_LIMIT |
+				 ORNIC_QPM_COUNTER_SET);
+		assert_int_equal(le32toh(q.attr.counter_set), 0x123);
+		qp->rate.kbps = 0;
+		qp->set = NULL;
 	}
 	qp->type = type;
 }
@@ -191,7 +205,9 @@ static void test_progress(void **state)
 	qp = table_get(&p->f->dev.qps, host.number);
 	qp->sq.cons++;
 	qp->state = ORNIC_QPS_SQD;
+	qp->syndrome = 0x12345678;
 	q = qp_query(p, &host);
+	assert_int_equal(le32toh(q.syndrome), 0x12345678);
 	assert_int_equal(le32toh(q.sq_index), 4);
 	assert_int_equal(le32toh(q.sq_done), 3);
 	assert_int_equal(q.sq_draining, 1);
