@@ -11,6 +11,8 @@
 
 #include "lib/inproc.h"
 
+#include "engine/cq.h"
+#include "engine/eq.h"
 #include "engine/qp.h"
 
 #include <ornic/srq.h>
@@ -126,6 +128,48 @@ static void test_absent_queue(void **state)
 	}
 }
 
+/* Return the objects that wait for the next iteration: a bit each for QP, CQ, EQ and admin queue. */
+static uint32_t awake(struct inproc *p, const struct qp *qp)
+{
+	const struct cq *cq = table_get(&p->f->dev.cqs, p->cq.number);
+	const struct eq *eq = table_get(&p->f->dev.eqs, p->eq1.number);
+
+	return (qp->sched != QP_ASLEEP) | cq->dirty << 1 | eq->dirty << 2 |
+	       p->f->admin.pending << 3;
+}
+
+/* A doorbell wakes the object that it names, and no other one. */
+static void test_wakes(void **state)
+{
+	static const struct {
+		uint32_t page, kind, wakes;
+	} rings[] = {
+		{ 1, ORNIC_DB_SQ, 1 }, { 1, ORNIC_DB_RQ, 1 }, { 1, ORNIC_DB_CQ_ARM, 2 },
+		{ 0, ORNIC_DB_EQ_ARM, 4 }, { 0, ORNIC_DB_ADMIN, 8 },
+	};
+	struct inproc *p = *state;
+	uint32_t number[] = {
+		[ORNIC_DB_CQ_ARM] = p->cq.number, [ORNIC_DB_EQ_ARM] = p->eq1.number,
+		[ORNIC_DB_ADMIN] = ORNIC_DB_ASQ,
+	};
+	struct host_qp host;
+	struct qp *qp;
+
+	assert_int_equal(host_qp_create(&p->host, &host, ORNIC_QPT_RC, 4, p->pd, p->cq.number,
+					p->cq.number), 0);
+	qp = table_get(&p->f->dev.qps, host.number);
+	qp->state = ORNIC_QPS_INIT;
+	number[ORNIC_DB_SQ] = host.number;
+	number[ORNIC_DB_RQ] = host.number;
+	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++) {
+		while (awake(p, qp))
+			inproc_turn(p);
+		assert_int_equal(ring(p, PAGE(rings[i].page), 8,
+				      payload(rings[i].kind, number[rings[i].kind])), 1);
+		assert_int_equal(awake(p, qp), rings[i].wakes);
+	}
+}
+
 /* ORN-DB-6 */
 static void test_flood(void **state)
 {
@@ -219,7 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		READY(test_ownership), READY(test_nonsense), READY(test_absent_queue),
-		READY(test_flood), READY(test_told),
+		READY(test_wakes), READY(test_flood), READY(test_told),
 		PLAIN(test_stride), PLAIN(test_not_ready),
 	};
 
