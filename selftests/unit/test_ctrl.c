@@ -294,7 +294,7 @@ static void beat_late(struct inproc *p, unsigned int late_ms, void (*then)(void 
 {
 	struct printed printed;
 
-	the_time = engine_clock();
+	the_time = engine_clock() + 3600000000000ull;	/* @late_ms may be more than the uptime */
 	p->engine.clock = fixed_clock;
 	timer_arm(&p->engine.timers, &p->f->ctrl.beat, the_time - late_ms * 1000000ull);
 	p->f->ctrl.beat_cpu = cpu_ns() - RAN_MS * 1000000ull;
@@ -318,20 +318,26 @@ static void reset(void *arg)
  */
 static void test_late_beat(void **state)
 {
-	static void (*const then[])(void *p) = { inproc_turn, reset };
+	static const struct {
+		void (*then)(void *p);
+		unsigned int late;
+	} cases[] = { { inproc_turn, 1001 }, { inproc_turn, 2000000 }, { reset, 1001 } };
 	struct inproc *p = *state;
 	char said[200];
 
-	for (int i = 0; i < 2; i++) {
-		unsigned int ran;
+	for (int i = 0; i < 3; i++) {
+		unsigned int late, ran, last;
 		int end = 0;
 
-		beat_late(p, 1000, then[0], said, sizeof(said));
+		beat_late(p, 1000, inproc_turn, said, sizeof(said));
 		assert_string_equal(said, "");
-		beat_late(p, 1001, then[i], said, sizeof(said));
-		assert_int_equal(sscanf(said, "ornicd: warning: test: heartbeat is 1001 ms late: "
-					"ornicd ran for %u of the last 2001 ms%n", &ran, &end), 1);
+		beat_late(p, cases[i].late, cases[i].then, said, sizeof(said));
+		assert_int_equal(sscanf(said, "ornicd: warning: test: heartbeat is %u ms late: "
+					"ornicd ran for %u of the last %u ms%n", &late, &ran, &last,
+					&end), 3);
 		assert_string_equal(said + end, "\n");
+		assert_int_equal(late, cases[i].late);
+		assert_int_equal(last, late + 1000);
 		assert_in_range(ran, RAN_MS, RAN_MS + 5000);
 	}
 	beat_late(p, 5000, inproc_turn, said, sizeof(said));	/* of a device that was reset */

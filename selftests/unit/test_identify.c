@@ -322,6 +322,11 @@ static void test_stats(void **state)
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), NULL, 0),
 			 ORNIC_ST_RESERVED);
 	in.clear = 0;
+	in.scope = ORNIC_STAT_EQ + 1;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), NULL, 0),
+			 ORNIC_ST_BAD_PARAM);
+	assert_int_equal(le32toh(p->host.cpl.syndrome), ORNIC_SYN_FIELD |
+			 offsetof(struct ornic_stat_read_cmd, scope));
 	in.scope = ORNIC_STAT_EQ;
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_STAT_READ, 0, &in, sizeof(in), NULL, 0), 0);
 	assert_int_equal(p->host.cpl.out_size, 0);
