@@ -342,6 +342,8 @@ static void test_late_beat(void **state)
 	}
 	beat_late(p, 5000, inproc_turn, said, sizeof(said));	/* of a device that was reset */
 	assert_string_equal(said, "");
+	beat_late(p, 5000, reset, said, sizeof(said));
+	assert_string_equal(said, "");
 }
 
 /* The VMM may withdraw write access: the device goes on, and writes nothing. */
@@ -733,6 +735,7 @@ static void test_fatal(void **state)
 	host_arm(&p->eq0, ORNIC_ARM_ANY);
 	msix_forget_pending(&p->ep.msix);
 	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	assert_false(p->f->dev.running);
 	function_fail(p->f, ORNIC_SYN_HOST_MEMORY);	/* a consequence */
 	inproc_turn(p);
 	/* The interrupt is that of EQ 0; it waits, because the vectors have no eventfds here. */

@@ -512,19 +512,27 @@ static void test_create(void **state)
 	struct inproc *p = *state;
 	uint64_t budget;
 	int fd = disk_map(p, DISK), other = disk_map(p, DISK + BYTES);
+	struct durable *file;
+	uint32_t refs;
 
 	refused(p, INPROC_BASE, 4096);
 	if (fd < 0)
 		skip();
 	budget = p->f->dev.list_budget;
+	file = gpa_durable(p->ep.gpa, DISK, BYTES, &(uint64_t) { 0 });
+	refs = file->refs;
 	assert_int_equal(create(p, DISK, BYTES, RIGHTS), ORNIC_ST_OK);
+	assert_int_equal(file->refs, refs + 1);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, host_number(&p->host), NULL, 0,
 				   NULL, 0), ORNIC_ST_OK);
+	assert_int_equal(file->refs, refs);
 	assert_int_equal(create(p, 0, 0, RIGHTS), ORNIC_ST_OK);
 	assert_int_equal(p->f->dev.list_budget, budget);
 	refused(p, DISK + 4096, BYTES);			/* two files */
 	refused(p, DISK + BYTES, BYTES + 1);		/* the end of one */
 	refused(p, DISK - 4096, 8192);
+	refused(p, DISK - 1, 2);
+	assert_int_equal(file->refs, refs);
 	close(fd);
 	close(other);
 }
@@ -616,15 +624,20 @@ static void test_many_pages(void **state)
 	};
 	uint64_t *page = dma_at(&p->host.dma, list);
 	int fd = disk_map(p, DISK);
+	struct durable *file;
+	uint32_t refs;
 
 	if (fd < 0)
 		skip();
+	file = gpa_durable(p->ep.gpa, DISK, BYTES, &(uint64_t) { 0 });
+	refs = file->refs;
 	for (uint32_t i = 0; i < pages; i++)
 		page[i] = htole64(DISK);
 	for (int bad = 0; bad < 2; bad++) {
 		page[pages - 1] = htole64(bad ? INPROC_BASE : DISK);
 		assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd),
 					   NULL, 0), bad ? ORNIC_ST_BAD_PARAM : ORNIC_ST_OK);
+		assert_int_equal(file->refs, refs + 1);		/* of the first key */
 	}
 	close(fd);
 }
