@@ -104,6 +104,14 @@ static void test_blocks(void **state)
 	assert_int_equal(create(p, LIMIT_DM - 4096, 0, &number[0], &off), 0);
 	assert_int_equal(create(p, 1, 0, &number[1], &off), 0);
 	assert_int_equal(off, LIMIT_DM - 4096);
+	/* a block for each page */
+	assert_int_equal(destroy(p, number[0]), ORNIC_ST_OK);
+	assert_int_equal(destroy(p, number[1]), ORNIC_ST_OK);
+	for (n = 0; n < 64; n++) {
+		assert_int_equal(create(p, 1, 0, &number[0], &off), 0);
+		assert_int_equal(off, n * 4096);
+	}
+	assert_int_equal(create(p, 1, 0, &number[0], &off), ORNIC_ST_NO_RESOURCE);
 }
 
 /* ORN-DM-3: the first gap at a multiple of the alignment */
