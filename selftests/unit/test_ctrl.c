@@ -734,7 +734,7 @@ static void test_fatal(void **state)
 
 	host_arm(&p->eq0, ORNIC_ARM_ANY);
 	msix_forget_pending(&p->ep.msix);
-	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	p->f->dev.host->fatal(p->f->dev.arg, ORNIC_SYN_ADMIN_RING);
 	assert_false(p->f->dev.running);
 	function_fail(p->f, ORNIC_SYN_HOST_MEMORY);	/* a consequence */
 	inproc_turn(p);

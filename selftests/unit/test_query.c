@@ -222,7 +222,10 @@ static void test_first_numbers(void **state)
 {
 	const struct ornic_pd_create_cmd cmd = { 0 };
 	struct inproc *p = *state;
+	uint32_t key;
 
+	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
+	assert_int_equal(key >> ORNIC_KEY_TAG_BITS, 1);
 	assert_int_equal(p->pd, 1);
 	assert_int_equal(p->cq.number, 1);
 	assert_int_equal(p->eq0.number, 0);
