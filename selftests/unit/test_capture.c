@@ -25,6 +25,7 @@
 #include "capture/pcapng.h"
 #include "lib/failing.h"
 #include "lib/folder.h"
+#include "lib/lines.h"
 #include "lib/locks.h"
 #include "lib/numbers.h"
 #include "log.h"
@@ -144,7 +145,12 @@ static void test_long_texts(void **state)
 	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_true(pcapng_put_interface(got, &i) <= sizeof(got));
+	assert_int_equal(pcapng_put_interface(got, &i), 552);
+	for (int n = 0; n < 2; n++) {	/* two options, cut to 256 bytes */
+		const uint8_t want[] = { 2 + n, 0, 0, 1, 'x' };
+
+		assert_memory_equal(got + 16 + n * 260, want, sizeof(want));
+	}
 	assert_true(pcapng_put_packet(got, &p) <= pcapng_packet_room(&p));
 	assert_true(pcapng_put_section(got, text) <= PCAPNG_FIXED + PCAPNG_TEXT);
 }
@@ -163,7 +169,8 @@ static void test_statistics_block(void **state)
 	uint8_t got[PCAPNG_STATISTICS];
 
 	(void)state;
-	expect_block(got, pcapng_put_statistics(got, &s), want, sizeof(want) - 1);
+	assert_int_equal(pcapng_put_statistics(got, &s), PCAPNG_STATISTICS);
+	expect_block(got, PCAPNG_STATISTICS, want, sizeof(want) - 1);
 }
 
 /* ---- the user's specification ------------------------------------------------ */
@@ -217,6 +224,7 @@ static void test_spec_limits(void **state)
 		{ "f,buffer=1G", true, 1 << 30 }, { "f,buffer=1073741824", true, 1 << 30 },
 		{ "f,buffer=1073741825", false, 0 },
 		{ "f,snaplen=64", true, 64 }, { "f,snaplen=63", false, 0 },
+		{ "f,snaplen=262144", true, 262144 }, { "f,snaplen=256k", true, 262144 },
 		{ "f,qp=0", true, 0 }, { "f,qp=0xffffff", true, 0xffffff },
 	};
 
@@ -227,6 +235,7 @@ static void test_spec_limits(void **state)
 		uint64_t value;
 		char why[128];
 
+		errno = ERANGE;		/* of an earlier call */
 		if (capture_spec_parse(&s, text, why, sizeof(why)) != (cases[i].good ? 0 : -EINVAL))
 			fail_msg("%s", text);
 		value = strstr(text, "limit") ? s.limit : strstr(text, "buffer") ? s.buffer :
@@ -238,28 +247,33 @@ static void test_spec_limits(void **state)
 	}
 }
 
+#define NO_FILE		"no file: the form is FILE[,key=value]..."
+#define NO_KEY		" is not one of device=, port=, qp=, snaplen=, limit=, buffer= with a value"
+#define NUMBER_BAD	": not a number, or too small or too large"
+
 static void test_spec_refused(void **state)
 {
 	static const struct {
 		const char *text;
 		const char *why;
 	} bad[] = {
-		{ "", "no file" },
-		{ ",qp=1", "no file" },
-		{ "f,qp", "\"qp\"" },
-		{ "f,qp=", "\"qp\"" },
-		{ "f,what=1", "\"what=1\"" },
-		{ "f,qp=0x1000000", "qp=0x1000000" },
-		{ "f,qp=-1", "qp=-1" },
-		{ "f,qp=1k", "qp=1k" },
-		{ "f,snaplen=63", "snaplen=63" },
-		{ "f,snaplen=1M", "snaplen=1M" },
-		{ "f,limit=1", "limit=1" },
-		{ "f,limit=20000000000000000000", "limit=2" },
-		{ "f,limit=17179869184G", "limit=17179869184G" },
-		{ "f,limit=1x", "limit=1x" },
-		{ "f,limit=1Mb", "limit=1Mb" },
-		{ "f,buffer=2G", "buffer=2G" },
+		{ "", NO_FILE },
+		{ ",qp=1", NO_FILE },
+		{ "f,qp", "\"qp\"" NO_KEY },
+		{ "f,qp=", "\"qp\"" NO_KEY },
+		{ "f,what=1", "\"what=1\"" NO_KEY },
+		{ "f,qp=0x1000000", "qp=0x1000000" NUMBER_BAD },
+		{ "f,qp=-1", "qp=-1" NUMBER_BAD },
+		{ "f,qp=1k", "qp=1k" NUMBER_BAD },
+		{ "f,snaplen=63", "snaplen=63" NUMBER_BAD },
+		{ "f,snaplen=262145", "snaplen=262145" NUMBER_BAD },
+		{ "f,snaplen=1M", "snaplen=1M" NUMBER_BAD },
+		{ "f,limit=1", "limit=1" NUMBER_BAD },
+		{ "f,limit=20000000000000000000", "limit=20000000000000000000" NUMBER_BAD },
+		{ "f,limit=17179869184G", "limit=17179869184G" NUMBER_BAD },
+		{ "f,limit=1x", "limit=1x" NUMBER_BAD },
+		{ "f,limit=1Mb", "limit=1Mb" NUMBER_BAD },
+		{ "f,buffer=2G", "buffer=2G" NUMBER_BAD },
 	};
 	char many[64 + 12 * CAPTURE_PORTS] = "f";
 	struct capture_spec s;
@@ -268,8 +282,7 @@ static void test_spec_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(capture_spec_parse(&s, bad[i].text, why, sizeof(why)), -EINVAL);
-		if (!strstr(why, bad[i].why))
-			fail_msg("\"%s\": %s", bad[i].text, why);
+		assert_string_equal(why, bad[i].why);
 	}
 	for (int i = 0; i <= CAPTURE_PORTS; i++)
 		strcat(many, ",port=a");
@@ -284,12 +297,12 @@ static void test_spec_refused(void **state)
  * struct block - a packet or interface block that was read back
  * @type:	of the block
  * @interface:	packet: interface
- * @ns:		packet: when
+ * @ns:		packet and statistics: when
  * @len, @keep:	packet: bytes of the frame, and in the file
  * @data:	packet: frame; interface: name
  * @comment:	packet: comment or ""
  * @flags:	packet: flags
- * @received, @dropped: statistics
+ * @start_ns, @end_ns, @received, @dropped: statistics
  */
 struct block {
 	uint32_t type;
@@ -299,6 +312,7 @@ struct block {
 	uint8_t *data;
 	char comment[PCAPNG_TEXT + 1];
 	uint32_t flags;
+	uint64_t start_ns, end_ns;
 	uint64_t received, dropped;
 };
 
@@ -316,12 +330,43 @@ struct fixture {
 	unsigned int fds;
 };
 
+/* Make the calls of the threads of captures end early or with an error that is none. */
+static _Atomic bool interrupted;
+static int ftruncate_error, poll_error;
+
 /* Replaces the C library's: only the threads of captures write to files. */
 ssize_t write(int fd, const void *bytes, size_t len)
 {
-	if (gettid() != getpid())
-		locks_work();
-	return syscall(SYS_write, fd, bytes, len);
+	static const int errors[] = { EINTR, EAGAIN };
+	static unsigned int calls;
+
+	if (gettid() == getpid())
+		return syscall(SYS_write, fd, bytes, len);
+	locks_work();
+	if (!interrupted)
+		return syscall(SYS_write, fd, bytes, len);
+	if (++calls % 3 == 2)
+		return syscall(SYS_write, fd, bytes, (len + 1) / 2);
+	errno = errors[calls % 3];
+	return -1;
+}
+
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	static unsigned int calls;
+
+	if (gettid() == getpid() || (!poll_error && (!interrupted || ++calls % 2)))
+		return syscall(SYS_poll, fds, n, ms);
+	errno = poll_error ? poll_error : EINTR;
+	return -1;
+}
+
+int ftruncate(int fd, off_t len)
+{
+	if (gettid() == getpid() || !ftruncate_error)
+		return syscall(SYS_ftruncate, fd, len);
+	errno = ftruncate_error;
+	return -1;
 }
 
 static bool no_fstat;
@@ -379,6 +424,10 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
+	lines_drop();
+	interrupted = false;
+	ftruncate_error = 0;
+	poll_error = 0;
 	captures_fini(&f->cs);
 	assert_int_equal(descriptors(), f->fds);
 	assert_int_equal(locks_wrong(), 0);
@@ -410,11 +459,16 @@ static int try_start(struct fixture *f, const char *keys, char *why, size_t room
 
 static struct capture *start(struct fixture *f, const char *keys)
 {
-	char why[256];
+	uint32_t id = f->cs.last_id + 1;
+	char why[256], want[256];
 
+	lines_begin();
 	if (try_start(f, keys, why, sizeof(why)))
 		fail_msg("%s", why);
-	return captures_find(&f->cs, f->cs.last_id);
+	snprintf(want, sizeof(want), "ornicd: capture %u: %s\n", id, f->path);
+	lines_end(want);
+	assert_true(switch_is_observed(f->sw));
+	return captures_find(&f->cs, id);
 }
 
 /* Wait until a capture has ended, and reap it. */
@@ -436,6 +490,7 @@ static void wait_reaped(struct fixture *f)
 	/* A writer reports its end after it has ended: the report may come after the reaping. */
 	captures_reap(&f->cs);
 	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_false(switch_is_observed(f->sw));
 }
 
 static void read_raw(struct fixture *f)
@@ -462,10 +517,15 @@ static void read_file(struct fixture *f)
 static void stop_and_read(struct fixture *f)
 {
 	struct capture *c = TAILQ_FIRST(&f->cs.list);
+	char want[256];
 
 	capture_stop(&f->cs, c);
 	capture_stop(&f->cs, c);
+	snprintf(want, sizeof(want), "ornicd: capture %u: %s: %lu frames written, %lu dropped\n", c->id,
+		 c->spec.path, c->frames, c->dropped);
+	lines_begin();
 	wait_reaped(f);
+	lines_end(want);
 	read_file(f);
 }
 
@@ -491,6 +551,10 @@ static void read_options(struct block *b, const uint8_t *at, const uint8_t *end)
 			memcpy(b->comment, at + 4, len);
 		else if (b->type == BLOCK_PACKET && code == 2)
 			b->flags = word(at + 4);
+		else if (b->type == BLOCK_STATISTICS && code == 2)
+			b->start_ns = time_at(at + 4);
+		else if (b->type == BLOCK_STATISTICS && code == 3)
+			b->end_ns = time_at(at + 4);
 		else if (b->type == BLOCK_STATISTICS && code == 4)
 			b->received = word(at + 4) | (uint64_t)word(at + 8) << 32;
 		else if (b->type == BLOCK_STATISTICS && code == 5)
@@ -519,6 +583,7 @@ static bool next_block(struct fixture *f, struct block *b)
 		b->data = at + 28;
 		read_options(b, b->data + (b->keep + 3) / 4 * 4, at + len - 4);
 	} else if (b->type == BLOCK_STATISTICS) {
+		b->ns = time_at(at + 12);
 		read_options(b, at + 20, at + len - 4);
 	} else if (b->type == BLOCK_INTERFACE) {
 		b->data = at + 20;
@@ -533,14 +598,26 @@ static void expect_type(struct fixture *f, struct block *b, uint32_t type)
 	assert_int_equal(b->type, type);
 }
 
+static void expect_bytes(struct fixture *f, const uint8_t *want, uint32_t len)
+{
+	assert_true(f->file_len - f->at >= len);
+	assert_memory_equal(f->file + f->at, want, len);
+	f->at += len;
+}
+
 static void expect_interfaces(struct fixture *f, const char *const *names, int n)
 {
-	struct block b;
+	uint8_t want[PCAPNG_FIXED + 2 * PCAPNG_TEXT];
 
-	expect_type(f, &b, 0x0a0d0d0a);
+	expect_bytes(f, want, pcapng_put_section(want, "ornicd " ORNICD_VERSION));
 	for (int i = 0; i < n; i++) {
-		expect_type(f, &b, BLOCK_INTERFACE);
-		assert_memory_equal(b.data, names[i], strlen(names[i]));
+		const struct pcapng_interface port = {
+			.name = names[i],
+			.description = strcmp(names[i], "lan") ? "ornic device" : "port to the outside",
+			.snaplen = CAPTURE_SNAPLEN,
+		};
+
+		expect_bytes(f, want, pcapng_put_interface(want, &port));
 	}
 }
 
@@ -711,8 +788,8 @@ static void test_stamps(void **state)
 	struct fixture *f = *state;
 	uint8_t payload[4] = "abc";
 	struct timespec ts;
+	struct block a, b, s;
 	uint64_t day;
-	struct block a, b;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	day = ts.tv_sec * 1000000000ull + ts.tv_nsec;
@@ -720,12 +797,17 @@ static void test_stamps(void **state)
 	send_roce(f, payload, sizeof(payload));
 	now += 1000000007;
 	send_roce(f, payload, sizeof(payload));
+	now += 1009;
 	stop_and_read(f);
 	expect_interfaces(f, names, 1);
 	expect_type(f, &a, BLOCK_PACKET);
 	expect_type(f, &b, BLOCK_PACKET);
 	assert_true(a.ns >= day && a.ns - day < 60000000000ull);
 	assert_int_equal(b.ns - a.ns, 1000000007);
+	expect_type(f, &s, BLOCK_STATISTICS);
+	assert_int_equal(s.ns - b.ns, 1009);
+	assert_int_equal(s.end_ns, s.ns);
+	assert_int_equal(s.start_ns, a.ns);
 }
 
 static uint32_t count_frames(struct fixture *f, uint32_t *keep)
@@ -760,6 +842,7 @@ static uint32_t frames_with(struct fixture *f, const char *keys, uint32_t *keep)
 static void test_filters(void **state)
 {
 	struct fixture *f = *state;
+	struct block b;
 	uint32_t keep;
 
 	assert_int_equal(frames_with(f, "", &keep), 4);
@@ -771,6 +854,10 @@ static void test_filters(void **state)
 	assert_int_equal(frames_with(f, ",qp=0x33", &keep), 0);
 	assert_int_equal(frames_with(f, ",qp=0x22,snaplen=100", &keep), 2);
 	assert_int_equal(keep, 100);
+	f->at = 0;
+	expect_type(f, &b, 0x0a0d0d0a);
+	expect_type(f, &b, BLOCK_INTERFACE);
+	assert_int_equal(word(b.data - 8), 100);
 }
 
 /*
@@ -1001,6 +1088,18 @@ static struct rlimit limit_files(rlim_t bytes)
 	return old;
 }
 
+/* Return the error of the capture that failed last. */
+static int last_error(struct fixture *f)
+{
+	struct capture *c;
+
+	TAILQ_FOREACH(c, &f->cs.list, link)
+		if (c->err && c->failure == f->cs.failures)
+			return c->err;
+	fail();
+	return 0;
+}
+
 static void test_disk_full(void **state)
 {
 	struct fixture *f = *state;
@@ -1019,7 +1118,25 @@ static void test_disk_full(void **state)
 	n = count_frames(f, &keep);
 	assert_in_range(n, (1 << 20) / 1250, (1 << 20) / MTU);
 	assert_true(f->sw && !f->cs.count);
+	assert_int_equal(last_error(f), -EFBIG);
 	send_roce(f, payload, sizeof(payload));
+}
+
+/* A file that has no room, and cannot be cut to whole blocks */
+static void test_not_truncated(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old;
+
+	start(f, "");
+	ftruncate_error = EIO;
+	old = limit_files(4096);
+	for (int i = 0; i < 100; i++)
+		observe_short(f->lan);
+	wait_reaped(f);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(last_error(f), -EIO);
+	log_setup(LOG_ERR, false);
 }
 
 /* Make the capture fail that has frames of @port only. */
@@ -1029,10 +1146,16 @@ static void fail_at(struct fixture *f, struct switch_port *port)
 	struct packet p = { .frame = { bytes, sizeof(bytes) } };
 	struct rlimit old = limit_files(sizeof(bytes));
 	uint32_t count = f->cs.count;
+	char want[256];
 
+	lines_begin();
 	switch_observe(port, SWITCH_OUT, &p, NULL);
 	wait_ended(f);
 	setrlimit(RLIMIT_FSIZE, &old);
+	snprintf(want, sizeof(want), "ornicd: error: capture %u: cannot write %s: File too large; "
+		 "the capture ended early\n", port == f->lan ? 1 : f->cs.last_id, f->path);
+	lines_end(want);
+	assert_int_equal(last_error(f), -EFBIG);
 	assert_int_equal(f->cs.count, count - 1);
 }
 
@@ -1061,12 +1184,13 @@ static void test_file_exists(void **state)
 {
 	struct fixture *f = *state;
 	int fd = open(f->path, O_CREAT | O_WRONLY, 0600);
-	char why[256], target[80];
+	char why[256], target[80], want[256];
 
 	assert_int_equal(write(fd, "precious", 8), 8);
 	close(fd);
 	assert_int_equal(try_start(f, "", why, sizeof(why)), -EEXIST);
-	assert_non_null(strstr(why, "exists: remove it or choose another name"));
+	snprintf(want, sizeof(want), "%s exists: remove it or choose another name", f->path);
+	assert_string_equal(why, want);
 	read_raw(f);
 	assert_memory_equal(f->file, "precious", 8);
 	snprintf(target, sizeof(target), "%s/target", f->dir);
@@ -1170,6 +1294,7 @@ static void test_standard_output(void **state)
 	assert_int_equal(errs[1], -EBUSY);
 	assert_string_equal(why, "another capture writes to standard output: choose a file");
 	assert_int_equal(n, 1);
+	assert_false(TAILQ_FIRST(&f->cs.list)->created);	/* so it is never removed */
 	observe_short(f->lan);
 	stop_and_read(f);
 	assert_int_equal(count_frames(f, &n), 1);
@@ -1217,12 +1342,13 @@ static void test_slow_reader(void **state)
 	uint8_t payload[MTU] = "x";
 	uint32_t n, keep;
 	struct capture *c;
-	char why[256];
+	char why[256], want[256];
 	int fd = open_pipe(f);
 
 	close(fd);
 	assert_int_equal(try_start(f, "", why, sizeof(why)), -ENXIO);
-	assert_non_null(strstr(why, "has no reader"));
+	snprintf(want, sizeof(want), "the pipe %s has no reader: start the reader first", f->path);
+	assert_string_equal(why, want);
 	fd = open(f->path, O_RDONLY | O_NONBLOCK);
 	c = start(f, ",buffer=1M");
 	for (int i = 0; i < 1000; i++)
@@ -1234,6 +1360,69 @@ static void test_slow_reader(void **state)
 	assert_int_equal(count_frames(f, &keep), n);
 	f->at = f->file_len - 2 * 76;
 	expect_statistics(f, 1, 1000, 1000 - (n + 1) / 2);
+	expect_statistics(f, 2, 1000, 1000 - n / 2);
+	expect_end(f);
+}
+
+/* Signals and short writes: file and pipe get every byte once. */
+static void test_interrupted(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t payload[MTU] = "x";
+	uint32_t n, keep;
+	int fd;
+
+	interrupted = true;
+	start(f, "");
+	for (int i = 0; i < 1000; i++)
+		send_roce(f, payload, sizeof(payload));
+	stop_and_read(f);
+	assert_int_equal(count_frames(f, &keep), 2000);
+	unlink(f->path);
+	free(f->file);
+	fd = open_pipe(f);
+	f->file_len = 0;
+	f->at = 0;
+	n = start(f, "")->frames;
+	for (int i = 0; i < 100; i++)
+		send_roce(f, payload, sizeof(payload));
+	stop_and_read_pipe(f, fd);
+	assert_int_equal(count_frames(f, &keep), n + 200);
+}
+
+/* A pipe that cannot be waited for */
+static void test_no_poll(void **state)
+{
+	struct fixture *f = *state;
+	int fd = open_pipe(f);
+
+	log_setup(LOG_ERR - 1, false);
+	poll_error = ENOMEM;
+	start(f, "");
+	wait_reaped(f);
+	assert_int_equal(last_error(f), -ENOMEM);
+	close(fd);
+}
+
+/* A start that fails later removes the files that captures created, and nothing else. */
+static void test_undo(void **state)
+{
+	struct fixture *f = *state;
+	char pipe[sizeof(f->path)];
+	int fd = open_pipe(f);
+
+	assert_false(start(f, "")->created);
+	strcpy(pipe, f->path);
+	strcat(f->path, "2");
+	assert_true(start(f, "")->created);
+	captures_undo(&f->cs);
+	assert_true(TAILQ_EMPTY(&f->cs.list));
+	assert_int_equal(f->cs.count, 0);
+	assert_false(switch_is_observed(f->sw));
+	assert_int_equal(access(f->path, F_OK), -1);
+	strcpy(f->path, pipe);
+	assert_int_equal(access(f->path, F_OK), 0);
+	close(fd);
 }
 
 /* A second capture to the same pipe is rejected, also by another name, until the first has ended. */
@@ -1328,6 +1517,9 @@ static void test_later_port_of_a_full_ring(void **state)
 {
 	struct fixture *f = *state;
 	struct switch_port *later = switch_port_add(f->sw, "later", &ops, NULL), *other;
+	uint8_t bytes[60] = { 0 };
+	const struct packet plain = { .kind = PACKET_ETHERNET, .npsn = 3 };
+	const struct packet frame = { .kind = PACKET_ROCE, .npsn = 3, .frame = { bytes, 60 } };
 	int fd = open_pipe(f);
 	struct capture *c = start(f, ",buffer=1M,port=lan,port=later");
 
@@ -1341,12 +1533,16 @@ static void test_later_port_of_a_full_ring(void **state)
 	assert_int_equal(c->dropped, 7);
 	observe_three(f, other);
 	assert_int_equal(c->dropped, 7);
+	for (int i = 0; i < 2; i++) {	/* a packet that is one frame, whatever its @npsn */
+		switch_observe(later, SWITCH_OUT, i ? &frame : &plain, NULL);
+		assert_int_equal(c->dropped, 8 + i);
+	}
 	empty(f, c, fd);
 	observe_three(f, later);
-	assert_int_equal(c->dropped, 7);
+	assert_int_equal(c->dropped, 9);
 	stop_and_read_pipe(f, fd);
 	f->at = f->file_len - 76;
-	expect_statistics(f, 2, 9, 6);
+	expect_statistics(f, 2, 11, 8);
 }
 
 /* Frames of a port for which there is no memory count as dropped, too, if the port is wanted. */
@@ -1384,6 +1580,9 @@ static void test_reader_gone(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t payload[MTU] = "x";
+	uint32_t frames = 0;
+	struct capture *c;
+	char want[256];
 	int fd;
 
 	log_setup(LOG_ERR - 1, false);
@@ -1395,15 +1594,21 @@ static void test_reader_gone(void **state)
 		send_roce(f, payload, sizeof(payload));
 	capture_stop(&f->cs, TAILQ_FIRST(&f->cs.list));
 	wait_reaped(f);
-	start(f, "");
+	assert_int_equal(last_error(f), -ETIMEDOUT);
+	c = start(f, "");
 	send_roce(f, payload, sizeof(payload));
 	close(fd);
+	lines_begin();
 	for (int i = 0; f->cs.count && i < 1000; i++) {
 		send_roce(f, payload, sizeof(payload));
+		frames = c->frames;
 		usleep(1000);
 		captures_reap(&f->cs);
 	}
 	assert_int_equal(f->cs.count, 0);
+	snprintf(want, sizeof(want), "ornicd: capture 2: %s: %u frames captured, 0 dropped; the reader "
+		 "closed the pipe\n", f->path, frames);
+	lines_end(want);
 }
 
 /* Numbers of the pcapng format, and of ornicctl.8 and ornicd.8 */
@@ -1450,6 +1655,7 @@ int main(void)
 		TEST(test_limit_at_interface),
 		TEST(test_interface_below_limit),
 		TEST(test_disk_full),
+		TEST(test_not_truncated),
 		TEST(test_last_failures),
 		TEST(test_file_exists),
 		TEST(test_one_file_for_two),
@@ -1457,6 +1663,9 @@ int main(void)
 		TEST(test_not_examined),
 		TEST(test_standard_output),
 		TEST(test_slow_reader),
+		TEST(test_interrupted),
+		TEST(test_no_poll),
+		TEST(test_undo),
 		TEST(test_one_pipe_for_two),
 		TEST(test_full_ring_again),
 		TEST(test_later_port_of_a_full_ring),
