@@ -207,6 +207,18 @@ static void test_no_memory(void **state)
 	timers_fini(&timers);
 }
 
+/* A link that is freed with frames in its queue leaves no timer; see teardown(). */
+static void test_freed(void **state)
+{
+	const struct egress_param want = { 1000, 20000, 20000, 20000, 0 };
+	struct fixture *f = *state;
+
+	set(f, 1000, 20000);
+	put_plain(f, FRAME, 0);
+	assert_int_equal(f->timers.n, 1);
+	assert_memory_equal(egress_param(f->q), &want, sizeof(want));
+}
+
 /* Frames leave in order, each after the transmission time of its bytes. */
 static void test_rate(void **state)
 {
@@ -707,35 +719,81 @@ static void test_mark_checksum(void **state)
 	}
 }
 
+/* Both sides of each limit, and the message of each error */
 static void test_check(void **state)
 {
-	struct egress_param p = { .kbps = 100000 };
+	static const struct egress_param good = { 1000, 20000, 10, 20, 20 };
+	static const char rate[] = "rate must be from 8K to 400G bit/s";
+	static const char queue[] = "queue must be from 10000 to 16M bytes";
+	static const char kmax[] = "kmax must not be less than kmin";
+	static const char pmax[] = "pmax must not be more than 100 per cent";
+	static const struct {
+		size_t at;
+		uint32_t value;
+		const char *why;
+	} cases[] = {
+		{ offsetof(struct egress_param, kbps), 7, rate },
+		{ offsetof(struct egress_param, kbps), 8, NULL },
+		{ offsetof(struct egress_param, kbps), 400000000, NULL },
+		{ offsetof(struct egress_param, kbps), 400000001, rate },
+		{ offsetof(struct egress_param, queue), 9999, queue },
+		{ offsetof(struct egress_param, queue), 10000, NULL },
+		{ offsetof(struct egress_param, queue), 16 << 20, NULL },
+		{ offsetof(struct egress_param, queue), (16 << 20) + 1, queue },
+		{ offsetof(struct egress_param, kmax), 9, kmax },
+		{ offsetof(struct egress_param, kmax), 10, NULL },
+		{ offsetof(struct egress_param, pmax), 0, NULL },
+		{ offsetof(struct egress_param, pmax), 100, NULL },
+		{ offsetof(struct egress_param, pmax), 101, pmax },
+	};
 
 	(void)state;
-	egress_default(&p, 0);
-	assert_null(egress_check(&p));
-	assert_int_equal(p.queue, EGRESS_QUEUE);
-	assert_true(p.kmin < p.kmax && p.kmax < p.queue);
-	p = (struct egress_param) { .kbps = 100000, .queue = 20000, .kmin = 15000 };
-	egress_default(&p, EGRESS_KEY_QUEUE | EGRESS_KEY_KMIN);
-	assert_null(egress_check(&p));
-	assert_int_equal(p.queue, 20000);
-	assert_int_equal(p.kmin, 15000);
-	p.kbps = EGRESS_MIN_KBPS - 1;
-	assert_non_null(egress_check(&p));
-	p.kbps = EGRESS_MAX_KBPS + 1;
-	assert_non_null(egress_check(&p));
-	p.kbps = 1000;
-	p.queue = EGRESS_MIN_QUEUE - 1;
-	assert_non_null(egress_check(&p));
-	p.queue = EGRESS_MAX_QUEUE + 1;
-	assert_non_null(egress_check(&p));
-	p.queue = 20000;
-	p.kmax = p.kmin - 1;
-	assert_non_null(egress_check(&p));
-	p.kmax = p.kmin;
-	p.pmax = 101;
-	assert_non_null(egress_check(&p));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct egress_param p = good;
+
+		memcpy((uint8_t *)&p + cases[i].at, &cases[i].value, sizeof(uint32_t));
+		if (cases[i].why)
+			assert_string_equal(egress_check(&p), cases[i].why);
+		else
+			assert_null(egress_check(&p));
+	}
+}
+
+/* Defaults of the keys that are not given: times at the rate, within limits */
+static void test_default(void **state)
+{
+	static const struct {
+		uint32_t given;
+		struct egress_param is, want;
+	} cases[] = {
+		{ 0, { .kbps = 100000 }, { 100000, 524288, 3000, 20000, 20 } },
+		{ 0, { .kbps = 8 }, { 8, 524288, 3000, 12000, 20 } },
+		{ 0, { .kbps = 1000000 }, { 1000000, 524288, 5000, 200000, 20 } },
+		{ 0, { .kbps = 2000000 }, { 2000000, 524288, 10000, 400000, 20 } },
+		{ 0, { .kbps = 400000000 }, { 400000000, 524288, 65536, 524288, 20 } },
+		{ EGRESS_KEY_QUEUE, { .kbps = 1000000, .queue = 10000 },
+		  { 1000000, 10000, 1250, 10000, 20 } },
+		{ EGRESS_KEY_QUEUE | EGRESS_KEY_KMIN, { 100000, 20000, 15000, 0, 0 },
+		  { 100000, 20000, 15000, 20000, 20 } },
+		{ EGRESS_KEY_KMIN, { .kbps = 100000, .kmin = 0 },
+		  { 100000, 524288, 0, 20000, 20 } },
+		{ EGRESS_KEY_KMIN, { .kbps = 100000, .kmin = 0x50000000 },
+		  { 100000, 524288, 0x50000000, 524288, 20 } },
+		{ EGRESS_KEY_KMAX, { .kbps = 1000000, .kmax = 7 },
+		  { 1000000, 524288, 5000, 7, 20 } },
+		{ EGRESS_KEY_PMAX, { .kbps = 1000000, .pmax = 0 },
+		  { 1000000, 524288, 5000, 200000, 0 } },
+		{ EGRESS_KEY_QUEUE | EGRESS_KEY_KMIN | EGRESS_KEY_KMAX | EGRESS_KEY_PMAX,
+		  { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct egress_param p = cases[i].is;
+
+		egress_default(&p, cases[i].given);
+		assert_memory_equal(&p, &cases[i].want, sizeof(p));
+	}
 }
 
 static void note_drop(void *arg, const struct switch_port *port, enum switch_way way,
@@ -870,7 +928,7 @@ int main(void)
 		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
 		TEST(test_mark_classes), TEST(test_mark_checksum), TEST(test_check),
-		TEST(test_switch),
+		TEST(test_default), TEST(test_freed), TEST(test_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
