@@ -348,6 +348,25 @@ static void test_drop_from(void **state)
 	}
 }
 
+/* More frames wait than the queue has had room for since it became shorter. */
+static void test_drop_from_shorter(void **state)
+{
+	struct switch_port *a = (void *)state, *b = (void *)&a;
+	struct fixture *f = *state;
+
+	set(f, 100000, EGRESS_MAX_QUEUE);
+	for (int n = 0; n < 100; n++)
+		put_from(f, a, FRAME, n);
+	set(f, 100000, EGRESS_MIN_QUEUE);
+	egress_drop_from(f->q, b, "nothing");
+	assert_int_equal(egress_depth(f->q), 100 * FRAME);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->lost, 0);
+	assert_int_equal(f->seen, 100);
+	for (int n = 0; n < 100; n++)
+		assert_int_equal(f->salt[n], n);
+}
+
 /* Some frames are dropped by port, with any sizes and changes of the queue; the others arrive. */
 static void test_drop_from_random(void **state)
 {
@@ -924,7 +943,8 @@ int main(void)
 		cmocka_unit_test(test_documented),
 		TEST(test_no_memory),
 		TEST(test_rate), TEST(test_fraction), TEST(test_room), TEST(test_drop),
-		TEST(test_drop_from), TEST(test_drop_from_random), TEST(test_random),
+		TEST(test_drop_from), TEST(test_drop_from_random),
+		TEST(test_drop_from_shorter), TEST(test_random),
 		TEST(test_cut), TEST(test_kind),
 		TEST(test_late), TEST(test_curve), TEST(test_mark), TEST(test_mark_frames),
 		TEST(test_mark_classes), TEST(test_mark_checksum), TEST(test_check),

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -57,6 +58,7 @@ static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
  * @seen:	packets the device got, @kind, @len and first @payload bytes of the last
  * @drains:	deliveries; @most: most packets in one
  * @fds:	descriptors before
+ * @busy:	uplinks are opened while the daemon runs
  * @want:	condition that wait_for() waits for; may use @count and @peer
  */
 struct fixture {
@@ -78,6 +80,7 @@ struct fixture {
 	const struct peer *peer;
 	uint64_t deadline;
 	unsigned int fds;
+	bool busy;
 };
 
 /* Most messages that sendmmsg() sends in a call, of which every other one is interrupted; 0: all */
@@ -87,6 +90,7 @@ int sendmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags)
 {
 	static bool interrupt;
 
+	assert_int_equal(flags, MSG_DONTWAIT);
 	interrupt = send_most && !interrupt;
 	if (interrupt) {
 		errno = EINTR;
@@ -104,6 +108,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	uint8_t bytes[512];
 	size_t len = 0;
 
+	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (!stream_most)
 		return syscall(SYS_sendmsg, fd, message, flags);
 	for (size_t i = 0; i < message->msg_iovlen && len < stream_most; i++) {
@@ -138,6 +143,7 @@ static struct {
 
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
+	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (wrong.send) {
 		errno = wrong.send;
 		wrong.send = 0;
@@ -384,6 +390,7 @@ static int open_uplink(struct fixture *f, int i, const struct uplink_spec *spec)
 {
 	const struct uplink_host host = {
 		.loop = f->loop, .sw = f->sw, .pool = &f->pool, .drain = drain, .arg = f,
+		.busy = f->busy,
 	};
 
 	int err = uplink_open(&host, spec, &f->up[i]);
@@ -506,6 +513,7 @@ static void check_both_ways(struct fixture *f, const struct peer *peer, uint32_t
 	peer_send(peer, bytes, len);
 	wait_seen(f, 1);
 	assert_int_equal(f->last.kind, PACKET_ROCE);
+	assert_true(f->last.outside);
 	assert_string_equal(f->payload, "payload");
 	plain_bytes(bytes, longest, device_mac, 7);
 	peer_send(peer, bytes, longest);
@@ -647,6 +655,7 @@ struct notes {
 	uint32_t psn;
 	enum packet_kind kind;
 	uint32_t sqpn;
+	uint8_t bytes[FRAME_MAX];
 };
 
 static void note_lost(void *arg, const struct switch_port *port, enum switch_way way,
@@ -660,7 +669,9 @@ static void note_lost(void *arg, const struct switch_port *port, enum switch_way
 	assert_int_equal(way, SWITCH_OUT);
 	assert_string_not_equal(switch_port_name(port), "device");
 	n->lost++;
+	assert_in_range(p->frame.len, ETH_BYTES, sizeof(n->bytes));
 	n->len = p->frame.len;
+	memcpy(n->bytes, p->frame.ptr, n->len);
 	n->psn = p->psn;
 	n->kind = p->kind;
 	n->sqpn = p->sqpn;
@@ -687,6 +698,7 @@ static void test_dgram_alone(void **state)
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 0);
 	assert_int_equal(notes.lost, 2);
 	assert_int_equal(notes.len, sizeof(bytes));
+	assert_memory_equal(notes.bytes, bytes, sizeof(bytes));
 	/* captures see a packet as it was: its queue pair, and no RoCE in an Ethernet frame */
 	p->sqpn = 0x11;
 	switch_send(f->device, p);
@@ -699,6 +711,10 @@ static void test_dgram_alone(void **state)
 	send_plain(f, like, len);
 	assert_int_equal(notes.lost, 4);
 	assert_int_equal(notes.kind, PACKET_ETHERNET);
+	assert_int_equal(notes.len, len);
+	assert_memory_equal(notes.bytes, like, len);
+	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 4);
+	assert_int_equal(uplink_stats(f->up[0])->tx_bytes, 0);
 	switch_set_observer(f->sw, NULL);
 }
 
@@ -983,7 +999,7 @@ static int private_tap(const char *name, int mtu)
 static void test_tap(void **state)
 {
 	struct fixture *f = *state;
-	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
+	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "fifteen-letters" };
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	struct peer peer = {};
 
@@ -1069,7 +1085,9 @@ static void test_tap_errors(void **state)
 	};
 	struct uplink_spec spec = { .kind = "tap", .name = "t", .ifname = "ornictest" };
 	struct fixture *f = *state;
+	struct rlimit kept, none;
 	char got[256];
+	int err;
 
 	netns_enter();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -1084,6 +1102,15 @@ static void test_tap_errors(void **state)
 	}
 	wrong.ioctl = 0;
 	wrong.socket_of[AF_INET] = 0;
+	getrlimit(RLIMIT_NOFILE, &kept);
+	none = (struct rlimit) { 0, kept.rlim_max };
+	log_keep(got, sizeof(got));
+	setrlimit(RLIMIT_NOFILE, &none);
+	err = open_uplink(f, 0, &spec);
+	setrlimit(RLIMIT_NOFILE, &kept);
+	log_keep(NULL, 0);
+	assert_int_equal(err, -EMFILE);
+	assert_string_equal(got, "t: cannot open /dev/net/tun: Too many open files");
 	assert_int_equal(open_uplink(f, 0, &spec), 0);
 }
 
@@ -1538,6 +1565,7 @@ static void test_no_packets(void **state)
 	peer_send(&peer, bytes, sizeof(bytes));
 	wait_received(f, 1);
 	assert_int_equal(uplink_stats(f->up[0])->rx_drop, 1);
+	assert_int_equal(uplink_stats(f->up[0])->rx_bytes, sizeof(bytes));
 	assert_string_equal(notes, "dropped: no packet is free\n");
 	switch_set_observer(f->sw, NULL);
 	for (int i = 0; i < PACKETS; i++)
@@ -1854,12 +1882,15 @@ static void test_stream_too_long(void **state)
 {
 	static const uint32_t lens[] = { 60, 61, FRAME_MAX + 1, 62, FRAME_MAX, FRAME_MAX + 1, 63 };
 	static uint8_t bytes[FRAME_MAX + 1], got[FRAME_MAX];
+	static struct notes notes;
+	const struct switch_observer o = { note_lost, &notes };
 	struct fixture *f = *state;
 	int fd = open_stream(f);
 
 	stream_bytes(bytes, 60, 1);
 	assert_int_equal(write(fd, bytes, 64), 64);
 	wait_seen(f, 1);
+	switch_set_observer(f->sw, &o);
 	plain_bytes(bytes, sizeof(bytes), peer_mac, 1);
 	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		struct packet *p = roce(f, bytes, lens[i]);
@@ -1868,8 +1899,13 @@ static void test_stream_too_long(void **state)
 		switch_send(f->device, p);
 	}
 	turn(f);
+	switch_set_observer(f->sw, NULL);
 	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 5);
 	assert_int_equal(uplink_stats(f->up[0])->tx_drop, 2);
+	/* captures see as much as a frame may have */
+	assert_int_equal(notes.lost, 2);
+	assert_int_equal(notes.len, FRAME_MAX);
+	assert_memory_equal(notes.bytes, bytes, FRAME_MAX);
 	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		if (lens[i] > FRAME_MAX)
 			continue;
@@ -2023,7 +2059,7 @@ static void test_stream_log(void **state)
 	static const int errors[] = { 0, EAGAIN, EINTR };
 	struct fixture *f = *state;
 	uint8_t bytes[64];
-	char want[512];
+	char want[768];
 	int fd;
 
 	lines_begin();
@@ -2035,6 +2071,9 @@ static void test_stream_log(void **state)
 		wait_seen(f, i + 1);
 	}
 	assert_int_equal(no_recv, 0);
+	f->count = stream_peer(f);
+	wait_for(f, peer_gone);
+	close(f->count);
 	close(fd);
 	wait_for(f, is_down);
 	fd = stream_peer(f);
@@ -2043,10 +2082,20 @@ static void test_stream_log(void **state)
 	no_recv = ECONNRESET;
 	wait_for(f, is_down);
 	close(fd);
+	fd = stream_peer(f);
+	wait_for(f, is_up);
+	memset(bytes, 0, 4);
+	assert_int_equal(write(fd, bytes, 64), 64);
+	wait_for(f, is_down);
+	close(fd);
 	snprintf(want, sizeof(want), "ornicd: s: peer on %1$s connected\n"
+		 "ornicd: warning: s: %1$s: rejected a second peer; disconnect the first\n"
 		 "ornicd: s: peer on %1$s disconnected\n"
 		 "ornicd: s: peer on %1$s connected\n"
-		 "ornicd: s: peer on %1$s disconnected: Connection reset by peer\n", f->path[0]);
+		 "ornicd: s: peer on %1$s disconnected: Connection reset by peer\n"
+		 "ornicd: s: peer on %1$s connected\n"
+		 "ornicd: s: peer on %1$s disconnected: it sent an illegal frame length\n",
+		 f->path[0]);
 	lines_end(want);
 }
 
@@ -2111,6 +2160,34 @@ static void test_stream_rest_forgotten(void **state)
 	close(fd);
 }
 
+/* A peer that reads no more does not get the rest of a frame: the next frame is sent at once. */
+static void test_stream_rest_discarded(void **state)
+{
+	static const int errors[] = { EPIPE, ECONNRESET };
+	uint8_t bytes[64], got[5 + 64];
+	struct fixture *f = *state;
+	int fd = open_stream(f);
+
+	wait_for(f, is_up);
+	plain_bytes(bytes, 60, peer_mac, 1);
+	for (int i = 0; i < 2; i++) {
+		stream_most = 5;
+		send_plain(f, bytes, 60);
+		stream_most = 0;
+		wrong.send = errors[i];
+		f->count = 0;
+		wait_for(f, second_turn);
+		assert_int_equal(wrong.send, 0);
+		check_idle(f);
+		send_plain(f, bytes, 60);
+		read_all(fd, got, 5 + 64);
+		assert_memory_equal(got + 5 + 4, bytes, 60);
+		assert_int_equal(recv(fd, got, 1, MSG_DONTWAIT), -1);
+	}
+	assert_int_equal(uplink_stats(f->up[0])->tx_frames, 4);
+	close(fd);
+}
+
 /* A peer that cannot be watched is disconnected; the next one is welcome. */
 static void test_stream_not_watched(void **state)
 {
@@ -2158,6 +2235,49 @@ static void test_stream_client_errors(void **state)
 
 /* ---- rejected configurations ----------------------------------------------- */
 
+/* No socket can be watched: nothing is left of the port, see teardown(). */
+static void test_not_watched(void **state)
+{
+	struct fixture *f = *state;
+	char stream[128];
+	const struct {
+		struct uplink_spec spec;
+		const char *text;
+	} cases[] = {
+		{ { .kind = "tap", .name = "x", .ifname = "ornictest" },
+		  "x: cannot wait for frames of tap ornictest: No space left on device" },
+		{ { .kind = "packet", .name = "x", .ifname = "lo" },
+		  "x: cannot use lo: No space left on device" },
+		{ { .kind = "stream", .name = "x", .path = f->path[0] }, stream },
+		{ { .kind = "stream", .name = "x", .path = f->path[0], .client = true }, stream },
+		{ { .kind = "dgram", .name = "x", .local = f->path[0], .remote = f->peer_path[0] },
+		  "x: cannot wait for frames of its socket: No space left on device" },
+		{ { .kind = "udp", .name = "x", .local = "127.0.0.1:65535",
+		    .remote = "[127.0.0.1]:1" },
+		  "x: cannot wait for frames of its socket: No space left on device" },
+	};
+
+	netns_enter();
+	set_up("lo", true);
+	snprintf(stream, sizeof(stream), "x: cannot wait for %s: No space left on device",
+		 f->path[0]);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char got[256];
+
+		wrong.watch = ENOSPC;
+		log_keep(got, sizeof(got));
+		assert_int_equal(open_uplink(f, 0, &cases[i].spec), -ENOSPC);
+		log_keep(NULL, 0);
+		assert_string_equal(got, cases[i].text);
+		assert_int_not_equal(access(f->path[0], F_OK), 0);
+		assert_int_equal(descriptors(), f->fds + 1);	/* the loop's */
+		assert_null(switch_port_find(f->sw, "x"));
+	}
+}
+
+#define UDP(from, to)	.kind = "udp", .name = "x", .local = (from), .remote = (to)
+#define NO_PORT		": its port is not a number from 1 to 65535"
+
 static void test_refusals(void **state)
 {
 	static char long_path[200], long_address[257];
@@ -2176,6 +2296,21 @@ static void test_refusals(void **state)
 		  "address 127.0.0.1 is not of the form HOST:PORT or [HOST]:PORT" },
 		{ { .kind = "udp", .name = "x", .local = "127.0.0.1:1", .remote = "[::1]:9" }, 0,
 		  "address [::1]:9: Address family for hostname not supported" },
+		{ { UDP("127.0.0.1:65536", "127.0.0.1:9") }, 0, "address 127.0.0.1:65536" NO_PORT },
+		{ { UDP("127.0.0.1:1x", "127.0.0.1:9") }, 0, "address 127.0.0.1:1x" NO_PORT },
+		{ { UDP("127.0.0.1:+1", "127.0.0.1:9") }, 0, "address 127.0.0.1:+1" NO_PORT },
+		{ { UDP("[]:1", "127.0.0.1:9") }, 0,
+		  "address []:1 has no host; use 0.0.0.0 or [::] for any of this host" },
+		{ { UDP("127.0.0.1:", "127.0.0.1:9") }, 0,
+		  "address 127.0.0.1: is not of the form HOST:PORT or [HOST]:PORT" },
+		{ { UDP("[127.0.0.1:1", "127.0.0.1:9") }, 0,
+		  "address [127.0.0.1:1: Name or service not known; use a numeric address while the daemon runs" },
+		{ { UDP("127.0.0.1:1", "localhost:9") }, 0,
+		  "address localhost:9: Name or service not known; use a numeric address while the daemon runs" },
+		{ { UDP("192.0.2.1:9", "127.0.0.1:9") }, 0,
+		  "x: cannot use 192.0.2.1:9 to 127.0.0.1:9: Cannot assign requested address" },
+		{ { .kind = "tap", .name = "x", .ifname = "sixteen-letters-" }, 0,
+		  "x: interface name sixteen-letters- is longer than 15 characters" },
 		{ { .kind = "packet", .name = "x", .ifname = "lo" }, EPERM,
 		  "x: cannot use lo: Operation not permitted; it needs CAP_NET_RAW" },
 		{ { .kind = "packet", .name = "x", .ifname = "lo" }, EMFILE,
@@ -2208,12 +2343,14 @@ static void test_refusals(void **state)
 		char got[256];
 
 		wrong.socket = said[i].no_socket;
+		f->busy = strstr(said[i].text, "while the daemon runs");
 		log_keep(got, sizeof(got));
 		assert_true(open_uplink(f, 1, &said[i].spec) < 0);
 		log_keep(NULL, 0);
 		assert_string_equal(got, said[i].text);
 	}
 	wrong.socket = 0;
+	f->busy = false;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		assert_true(open_uplink(f, 1, &specs[i]) < 0);
 	assert_int_equal(open_uplink(f, 1, &taken), -EADDRINUSE);
@@ -2283,9 +2420,11 @@ int main(void)
 		TEST(test_stream_log),
 		TEST(test_stream_client),
 		TEST(test_stream_rest_forgotten),
+		TEST(test_stream_rest_discarded),
 		TEST(test_stream_not_watched),
 		TEST(test_stream_client_errors),
 		TEST(test_buffers),
+		TEST(test_not_watched),
 		TEST(test_refusals),
 	};
 
