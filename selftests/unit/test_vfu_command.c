@@ -19,17 +19,29 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/folder.h"
+#include "lib/lines.h"
 #include "lib/numbers.h"
-#include "lib/printed.h"
+#include "log.h"
 #include "vfu/command.h"
 
 #define VECTORS		4u
 #define BAR0		8192u
 #define MSIX_BYTES	8192u
 #define PAGE		4096u
+
+/* The clock of the log: a second passes between two lines, so that none is suppressed. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	static time_t now;
+
+	(void)clock;
+	*ts = (struct timespec) { .tv_sec = ++now };
+	return 0;
+}
 
 /* Calls of the function, one letter each: see the operations. */
 static struct {
@@ -174,11 +186,15 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	lines_drop();
 	endpoint_detach(&t.ep);
 	endpoint_destroy(&t.ep);
 	free(t.payload);
 	return 0;
 }
+
+#define CLOSING(command)	\
+	"ornicd: error: test: " command " breaks the protocol, closing the connection\n"
 
 static void test_version_first(void **state)
 {
@@ -186,21 +202,28 @@ static void test_version_first(void **state)
 
 	(void)state;
 	assert_false(t.ep.negotiated);
+	lines_begin();
 	assert_int_equal(ASK(VFU_DEVICE_GET_INFO, info), VFU_CLOSE(EINVAL));
+	lines_end("ornicd: error: test: client sent request 4 before the version was agreed on\n");
 	assert_int_equal(ask(VFU_DEVICE_RESET, "", 0), VFU_CLOSE(EINVAL));
 	expect_seen("");
 	assert_int_equal(version(NULL), 0);
 	assert_true(t.ep.negotiated);
+	lines_begin();
 	assert_int_equal(version(NULL), VFU_CLOSE(EINVAL));
+	lines_end("ornicd: error: test: client sent request 1 after the version was agreed on\n");
 	assert_int_equal(ASK(VFU_DEVICE_GET_INFO, info), 0);
 }
 
 static void test_other_version(void **state)
 {
-	struct vfu_version v = { VFU_MAJOR + 1, 0 };
+	struct vfu_version v = { VFU_MAJOR + 1, 2 };
 
 	(void)state;
+	lines_begin();
 	assert_int_equal(ASK(VFU_VERSION, v), VFU_CLOSE(ENOTSUP));
+	lines_end("ornicd: error: test: client wants vfio-user 1.2, this server speaks 0.0\n"
+		  CLOSING("VERSION"));
 	for (size_t len = 0; len < sizeof(v); len++)
 		assert_int_equal(ask(VFU_VERSION, &v, len), VFU_CLOSE(EINVAL));
 	assert_false(t.ep.negotiated);
@@ -268,28 +291,49 @@ static void test_capabilities(void **state)
 
 static void test_bad_capabilities(void **state)
 {
-	static const char *const text[] = {
-		"", "{", "[]", "1", "{\"capabilities\":1}",
-		"{\"capabilities\":{},\"capabilities\":{}}",
-		"{\"capabilities\":{\"max_data_xfer_size\":0}}",
-		"{\"capabilities\":{\"max_data_xfer_size\":-1}}",
-		"{\"capabilities\":{\"max_data_xfer_size\":\"1\"}}",
-		"{\"capabilities\":{\"write_multiple\":1}}",
+	static const char member[] =
+		"ornicd: error: client's capabilities have a member of the wrong kind\n"
+		CLOSING("VERSION");
+	static const char length[] =
+		"ornicd: error: client's capabilities are longer than 4096 bytes or not ended by NUL\n"
+		CLOSING("VERSION");
+	static const struct {
+		const char *text;
+		const char *said;	/* NULL: the parser's text */
+	} row[] = {
+		{ "", NULL }, { "{", NULL }, { "1", NULL }, { "[]", member },
+		{ "{\"capabilities\":{},\"capabilities\":{}}",
+		  "ornicd: error: client's capabilities are no JSON: duplicate object key near "
+		  "'\"capabilities\"'\n" CLOSING("VERSION") },
+		{ "{\"capabilities\":1}", member },
+		{ "{\"capabilities\":{\"max_data_xfer_size\":0}}", member },
+		{ "{\"capabilities\":{\"max_data_xfer_size\":-1}}", member },
+		{ "{\"capabilities\":{\"max_data_xfer_size\":\"1\"}}", member },
+		{ "{\"capabilities\":{\"write_multiple\":1}}", member },
 	};
 	const struct vfu_version v = { VFU_MAJOR, 0 };
 	uint8_t payload[sizeof(v) + 4097];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
-		assert_int_equal(version(text[i]), VFU_CLOSE(EINVAL));
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (row[i].said)
+			lines_begin();
+		assert_int_equal(version(row[i].text), VFU_CLOSE(EINVAL));
+		if (row[i].said)
+			lines_end(row[i].said);
+	}
 	memset(payload, ' ', sizeof(payload));
 	memcpy(payload, &v, sizeof(v));
 	memcpy(payload + sizeof(v), "{}", 2);
 	payload[sizeof(v) + 10] = 0;
+	lines_begin();
 	assert_int_equal(ask(VFU_VERSION, payload, sizeof(v) + 10), VFU_CLOSE(EINVAL));
+	lines_end(length);
 	payload[sizeof(v) + 4096] = 0;
 	payload[sizeof(v) + 10] = ' ';
+	lines_begin();
 	assert_int_equal(ask(VFU_VERSION, payload, sizeof(v) + 4097), VFU_CLOSE(EINVAL));
+	lines_end(length);
 	expect_seen("");
 	payload[sizeof(v) + 4095] = 0;
 	assert_int_equal(ask(VFU_VERSION, payload, sizeof(v) + 4096), 0);
@@ -301,23 +345,28 @@ static void test_cut(void **state)
 	static const struct {
 		unsigned int cmd;
 		size_t len;
+		const char *name;
 	} row[] = {
-		{ VFU_DMA_MAP, sizeof(struct vfu_dma_map) },
-		{ VFU_DMA_UNMAP, sizeof(struct vfu_dma_unmap) },
-		{ VFU_DEVICE_GET_INFO, sizeof(struct vfu_device_info) },
-		{ VFU_GET_REGION_INFO, sizeof(struct vfu_region_info) },
-		{ VFU_GET_IRQ_INFO, sizeof(struct vfu_irq_info) },
-		{ VFU_SET_IRQS, sizeof(struct vfu_set_irqs) },
-		{ VFU_REGION_READ, sizeof(struct vfu_region_access) },
-		{ VFU_REGION_WRITE, sizeof(struct vfu_region_access) },
-		{ VFU_REGION_WRITE_MULTI, sizeof(uint64_t) },
+		{ VFU_DMA_MAP, 32, "DMA_MAP" }, { VFU_DMA_UNMAP, 24, "DMA_UNMAP" },
+		{ VFU_DEVICE_GET_INFO, 16, "DEVICE_GET_INFO" },
+		{ VFU_GET_REGION_INFO, 32, "DEVICE_GET_REGION_INFO" },
+		{ VFU_GET_IRQ_INFO, 16, "DEVICE_GET_IRQ_INFO" },
+		{ VFU_SET_IRQS, 20, "DEVICE_SET_IRQS" }, { VFU_REGION_READ, 16, "REGION_READ" },
+		{ VFU_REGION_WRITE, 16, "REGION_WRITE" },
+		{ VFU_REGION_WRITE_MULTI, 8, "REGION_WRITE_MULTI" },
 	};
 	uint8_t payload[64] = { 0 };
+	char said[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		for (size_t len = 0; len < row[i].len; len++) {
+			snprintf(said, sizeof(said), "ornicd: error: request %u has %zu bytes of "
+				 "payload, needs %zu\n" CLOSING("%s"), row[i].cmd, len, row[i].len,
+				 row[i].name);
+			lines_begin();
 			assert_int_equal(ask(row[i].cmd, payload, len), VFU_CLOSE(EINVAL));
+			lines_end(said);
 			assert_int_equal(t.m.out_len, 0);
 		}
 		assert_true(ask(row[i].cmd, payload, row[i].len) > VFU_CLOSE(0));
@@ -327,14 +376,50 @@ static void test_cut(void **state)
 
 static void test_unknown(void **state)
 {
+	static const unsigned int unknown[] = {
+		0, VFU_GET_REGION_IO_FDS, VFU_DMA_READ, VFU_DMA_WRITE, 14, 16, 17, 20, UINT16_MAX,
+	};
 	uint8_t payload[64] = { 0 };
+	char said[128];
 
 	(void)state;
-	for (unsigned int cmd = 0; cmd < 20; cmd++)
-		if (cmd == 0 || cmd == VFU_GET_REGION_IO_FDS || cmd == VFU_DMA_READ ||
-		    cmd == VFU_DMA_WRITE || cmd == 14 || cmd > VFU_REGION_WRITE_MULTI)
-			assert_int_equal(ask(cmd, payload, sizeof(payload)), -ENOTSUP);
-	assert_int_equal(ask(UINT16_MAX, payload, sizeof(payload)), -ENOTSUP);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		snprintf(said, sizeof(said), "ornicd: test: request %u is not supported\n",
+			 unknown[i]);
+		lines_begin();
+		assert_int_equal(ask(unknown[i], payload, sizeof(payload)), -ENOTSUP);
+		lines_end(said);
+	}
+}
+
+/* Level debug shows each request that changes memory, and each error. */
+static void test_debug_lines(void **state)
+{
+	const uint32_t rw = VFU_DMA_F_READ | VFU_DMA_F_WRITE;
+	const struct vfu_dma_map maps[] = {
+		{ sizeof(maps[0]), rw, 0x1000, 0x10000, PAGE },
+		{ sizeof(maps[0]), VFU_DMA_F_READ, 0, 0x20000, PAGE },
+	};
+	const struct vfu_dma_unmap one = { sizeof(one), 0, 0x10000, PAGE };
+	const struct vfu_dma_unmap all = { sizeof(all), VFU_DMA_F_UNMAP_ALL, 0, 0 };
+	const struct vfu_device_info info = { .argsz = 1 };
+	int fd = memfd_create("guest", 0);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
+	lines_begin();
+	log_setup(LOG_DEBUG, false);
+	assert_int_equal(ask_with(VFU_DMA_MAP, &maps[0], sizeof(maps[0]), &fd, 1), 0);
+	assert_int_equal(ask_with(VFU_DMA_MAP, &maps[1], sizeof(maps[0]), NULL, 0), 0);
+	assert_int_equal(ASK(VFU_DMA_UNMAP, one), 0);
+	assert_int_equal(ASK(VFU_DMA_UNMAP, all), 0);
+	assert_int_equal(ASK(VFU_DEVICE_GET_INFO, info), -EINVAL);
+	lines_end("ornicd: debug: test: map 0x10000+0x1000 offset 0x1000\n"
+		  "ornicd: debug: test: map 0x20000+0x1000 offset 0, no descriptor, read-only\n"
+		  "ornicd: debug: test: unmap 0x10000+0x1000\n"
+		  "ornicd: debug: test: unmap 0+0, all\n"
+		  "ornicd: debug: test: DEVICE_GET_INFO: Invalid argument\n");
+	close(fd);
 }
 
 static void test_device_info(void **state)
@@ -458,9 +543,17 @@ static void test_outside(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		char said[128] = "";
+
+		if (row[i].err)
+			snprintf(said, sizeof(said), "ornicd: warning: test: write of %u bytes at "
+				 "%#lx of region %u is outside\n", row[i].count, row[i].off,
+				 row[i].region);
 		assert_int_equal(region_read(row[i].off, row[i].region, row[i].count), row[i].err);
+		lines_begin();
 		assert_int_equal(region_write(row[i].off, row[i].region, row[i].count, 0),
 				 row[i].err);
+		lines_end(said);
 	}
 }
 
@@ -674,7 +767,63 @@ static void test_irq_delivery(void **state)
 	close_all(fd, VECTORS);
 }
 
-/* MSI-X disabled: no eventfds, and pending interrupts are dropped. */
+static int dma_map(uint64_t addr, uint64_t size, uint64_t offset, uint32_t flags, const int *fd,
+		   unsigned int nfd)
+{
+	const struct vfu_dma_map in = { sizeof(in), flags, offset, addr, size };
+	int err = ask_with(VFU_DMA_MAP, &in, sizeof(in), fd, nfd);
+
+	assert_int_equal(t.m.out_len, 0);
+	return err;
+}
+
+static int memory(void)
+{
+	int fd = memfd_create("guest", 0);
+
+	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+	return fd;
+}
+
+/* An eventfd whose counter is full has a waiting interrupt already: nothing is lost. */
+static void test_irq_full(void **state)
+{
+	const uint64_t most = UINT64_MAX - 1;
+	int fd;
+
+	(void)state;
+	assign(&fd, 0, 1);
+	command_register(PCI_COMMAND_MASTER);
+	assert_int_equal(write(fd, &most, sizeof(most)), sizeof(most));
+	lines_begin();
+	vfu_irq(&t.func, 0);
+	lines_end("");
+	assert_true(fired(fd) == most);
+	vfu_irq(&t.func, 0);
+	assert_int_equal(fired(fd), 1);
+	close(fd);
+}
+
+/* A guest that starts DMA without shared memory gets a line with the option that it needs. */
+static void test_memory_not_shared(void **state)
+{
+	static const char warning[] =
+		"ornicd: warning: test: guest memory is not shared, DMA will fail: give the VM its "
+		"RAM by -object memory-backend-memfd,share=on\n";
+	int mem = memory();
+
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		if (shared)
+			assert_int_equal(dma_map(0, PAGE, 0, VFU_DMA_F_READ, &mem, 1), 0);
+		lines_begin();
+		command_register(PCI_COMMAND_MASTER);
+		command_register(0);
+		lines_end(shared ? "" : warning);
+	}
+	close(mem);
+}
+
 /* An eventfd that is replaced is closed, and gets no more interrupts. */
 static void test_irq_replace(void **state)
 {
@@ -694,6 +843,7 @@ static void test_irq_replace(void **state)
 	close_all(fd, 2);
 }
 
+/* MSI-X disabled: no eventfds, and pending interrupts are dropped. */
 static void test_irq_disable(void **state)
 {
 	struct vfu_set_irqs other = irqs(VFU_SET_F_NONE, 0, 0);
@@ -770,16 +920,6 @@ static void test_irq_bad_descriptors(void **state)
 	close(fd[0]);
 }
 
-static int dma_map(uint64_t addr, uint64_t size, uint64_t offset, uint32_t flags, const int *fd,
-		   unsigned int nfd)
-{
-	const struct vfu_dma_map in = { sizeof(in), flags, offset, addr, size };
-	int err = ask_with(VFU_DMA_MAP, &in, sizeof(in), fd, nfd);
-
-	assert_int_equal(t.m.out_len, 0);
-	return err;
-}
-
 static int dma_unmap_request(uint64_t addr, uint64_t size, uint32_t flags)
 {
 	const struct vfu_dma_unmap in = { sizeof(in), flags, addr, size };
@@ -790,24 +930,12 @@ static int dma_unmap_request(uint64_t addr, uint64_t size, uint32_t flags)
 	return err;
 }
 
-static int memory(void)
-{
-	int fd = memfd_create("guest", 0);
-
-	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
-	return fd;
-}
-
 /* A map that fails is logged: QEMU lets the guest run on without the memory. */
 static void expect_map_warning(uint64_t addr, uint64_t size, uint32_t flags, const char *want)
 {
-	struct printed printed;
-	char got[200];
-
-	print_begin(&printed, STDERR_FILENO);
+	lines_begin();
 	assert_int_equal(dma_map(addr, size, 0, flags, NULL, 0), -EINVAL);
-	print_end(&printed, got, sizeof(got));
-	assert_string_equal(got, want);
+	lines_end(want);
 }
 
 static void test_dma(void **state)
@@ -1023,6 +1151,7 @@ int main(void)
 		NEW(test_bad_capabilities),
 		T(test_cut),
 		T(test_unknown),
+		T(test_debug_lines),
 		T(test_device_info),
 		T(test_device_reset),
 		T(test_region_info),
@@ -1035,6 +1164,8 @@ int main(void)
 		T(test_irq_info),
 		T(test_irq_checks),
 		T(test_irq_delivery),
+		T(test_irq_full),
+		T(test_memory_not_shared),
 		T(test_irq_replace),
 		T(test_irq_disable),
 		T(test_irq_loopback),

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <linux/pci_regs.h>
 
+#include "log.h"
 #include "vfu/pci.h"
 
 #define ENTRIES_PER_PAGE	(4096 / PCI_MSIX_ENTRY_SIZE)
@@ -188,30 +189,79 @@ static void test_impossible(void **state)
 		unsigned int nvectors;
 		unsigned int i;
 		struct vfu_bar bar;
-		int err;
+		const char *why;
 	} row[] = {
-		{ 2048, 4, { 4096, 0 }, 0 },
-		{ 2049, 4, { 4096, 0 }, -EINVAL },
-		{ 1, VFU_MSIX_BAR, { 4096, 0 }, -EINVAL },
-		{ 1, VFU_MSIX_BAR + 1, { 4096, 0 }, -EINVAL },
-		{ 0, VFU_MSIX_BAR, { 4096, 0 }, 0 },
-		{ 0, VFU_MSIX_BAR + 1, { 4096, 0 }, 0 },
-		{ 0, 1, { 4096, 0 }, -EINVAL },			/* upper half of BAR 0 */
-		{ 0, 4, { 2048, 0 }, -EINVAL },
-		{ 0, 4, { 12288, 0 }, -EINVAL },
-		{ 0, 4, { 1ull << 32, 0 }, -EINVAL },
-		{ 0, 4, { 1ull << 31, 0 }, 0 },
-		{ 0, 4, { 1ull << 32, VFU_BAR_64 }, 0 },
-		{ 0, 5, { 1ull << 32, VFU_BAR_64 }, -EINVAL },	/* no BAR behind it */
-		{ 0, 5, { 4096, VFU_BAR_64 }, -EINVAL },
+		{ 2048, 4, { 4096, 0 }, "" },
+		{ 2049, 4, { 4096, 0 }, "test: 2049 MSI-X vectors, PCI allows 2048" },
+		{ 1, VFU_MSIX_BAR, { 4096, 0 }, "test: BAR2 is reserved for the MSI-X table" },
+		{ 1, VFU_MSIX_BAR + 1, { 4096, 0 }, "test: BAR2 is reserved for the MSI-X table" },
+		{ 0, VFU_MSIX_BAR, { 4096, 0 }, "" },
+		{ 0, VFU_MSIX_BAR + 1, { 4096, 0 }, "" },
+		/* upper half of BAR 0 */
+		{ 0, 1, { 4096, 0 }, "test: BAR0: size 0x800000 or position not possible" },
+		{ 0, 4, { 2048, 0 }, "test: BAR4: size 0x800 or position not possible" },
+		{ 0, 4, { 12288, 0 }, "test: BAR4: size 0x3000 or position not possible" },
+		{ 0, 4, { 1ull << 32, 0 }, "test: BAR4: size 0x100000000 or position not possible" },
+		{ 0, 4, { 1ull << 31, 0 }, "" },
+		{ 0, 4, { 1ull << 32, VFU_BAR_64 }, "" },
+		/* no BAR behind it */
+		{ 0, 5, { 1ull << 32, VFU_BAR_64 },
+		  "test: BAR5: size 0x100000000 or position not possible" },
+		{ 0, 5, { 4096, VFU_BAR_64 }, "test: BAR5: size 0x1000 or position not possible" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct vfu_func f = function(row[i].nvectors);
 
+		char why[128];
+
 		f.bar[row[i].i] = row[i].bar;
-		assert_int_equal(pci_init(&cfg, &f), row[i].err);
+		log_keep(why, sizeof(why));
+		assert_int_equal(pci_init(&cfg, &f), *row[i].why ? -EINVAL : 0);
+		log_keep(NULL, 0);
+		assert_string_equal(why, row[i].why);
+	}
+}
+
+/* Every byte after a reset, and after a write of ones: registers that are not listed are 0. */
+static void test_every_byte(void **state)
+{
+	static const struct {
+		uint32_t at, reset, ones;
+	} regs[] = {
+		{ 0x00, 0x10ff1af4, 0x10ff1af4 }, { 0x04, 0x00100000, 0x00100546 },
+		{ 0x08, 0x02070003, 0x02070003 }, { 0x0c, 0, 0xff },
+		{ 0x10, 4, 0xff800004 }, { 0x14, 0, ONES },
+		{ 0x18, 4, 0xffffe004 }, { 0x1c, 0, ONES },
+		{ 0x2c, 0x00421234, 0x00421234 }, { 0x34, 0x40, 0x40 }, { 0x3c, 0, 0xff },
+		/* power management */
+		{ 0x40, 0x00036001, 0x00036001 }, { 0x44, 0x0008, 0x000b },
+		/* MSI-X */
+		{ 0x50, 0x00030011, 0xc0030011 }, { 0x54, 2, 2 }, { 0x58, 0x1002, 0x1002 },
+		/* PCI Express */
+		{ 0x60, 0x00025010, 0x00025010 }, { 0x64, 0x10008021, 0x10008021 },
+		{ 0x68, 0x2810, 0x7fff }, { 0x6c, 0x104, 0x104 },
+		{ 0x70, 0x01040000, 0x010400c8 }, { 0x84, 0x10, 0x10 }, { 0x88, 0, 0x10 },
+		{ 0x8c, 0x1e, 0x1e }, { 0x90, 4, 0xf },
+	};
+	static uint8_t all[PCI_CFG_SIZE];
+
+	(void)state;
+	memset(all, 0xff, sizeof(all));
+	for (int written = 0; written < 2; written++) {
+		size_t i = 0;
+
+		if (written)
+			pci_write(&cfg, 0, all, sizeof(all));
+		for (uint32_t at = 0; at < PCI_CFG_SIZE; at += 4) {
+			bool known = i < sizeof(regs) / sizeof(regs[0]) && regs[i].at == at;
+			uint32_t want = !known ? 0 : written ? regs[i].ones : regs[i].reset;
+
+			if (get(at, 4) != want)
+				fail_msg("%#x: %#x, not %#x", at, get(at, 4), want);
+			i += known;
+		}
 	}
 }
 
@@ -323,6 +373,7 @@ int main(void)
 		T(test_bars),
 		T(test_large_bar),
 		T(test_impossible),
+		T(test_every_byte),
 		T(test_writable_bits),
 		T(test_bus_master),
 		T(test_power),

@@ -22,7 +22,7 @@
 
 #include "loop.h"
 #include "lib/folder.h"
-#include "lib/printed.h"
+#include "lib/lines.h"
 #include "vfu/func.h"
 #include "vfu/proto.h"
 #include "vfu/server.h"
@@ -73,6 +73,7 @@ static int teardown(void **state)
 {
 	struct fix *t = *state;
 
+	lines_drop();
 	unlink(t->path);
 	assert_int_equal(rmdir(t->folder), 0);
 	loop_free(t->loop);
@@ -100,6 +101,7 @@ static void test_open_and_close(void **state)
 	assert_int_equal(stat(t->path, &st), 0);
 	assert_true(S_ISSOCK(st.st_mode));
 	vfu_server_close(server);
+	vfu_server_close(NULL);
 	assert_int_equal(stat(t->path, &st), -1);
 	assert_int_equal(descriptors(), t->before);
 }
@@ -128,7 +130,10 @@ static void test_impossible_function(void **state)
 	struct stat st;
 
 	f.bar[0].size = 100;
+	lines_begin();
 	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), -EINVAL);
+	lines_end("ornicd: error: test: BAR0: size 0x64 or position not possible\n"
+		  "ornicd: error: test: cannot make its PCI function: Invalid argument\n");
 	assert_int_equal(stat(t->path, &st), -1);
 	assert_int_equal(descriptors(), t->before);
 }
@@ -220,23 +225,26 @@ static int dial(struct fix *t)
 	return fd;
 }
 
-/* The process of the client tells where its files are mounted. */
+/* The process of the client tells where its files are mounted; a second client is named, too. */
 static void test_process(void **state)
 {
 	struct fix *t = *state;
 	struct vfu_func f = function();
 	struct vfu_server *server;
-	struct printed printed;
-	char said[200], want[100];
-	int fd;
+	char want[256];
+	int fd, second;
 
 	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
-	print_begin(&printed, STDERR_FILENO);
+	snprintf(want, sizeof(want), "ornicd: test: client connected, process %1$d\n"
+		 "ornicd: warning: test: %2$s: another client is connected, rejected pid %1$d\n",
+		 getpid(), t->path);
+	lines_begin();
 	fd = dial(t);
 	turn(t);
-	print_end(&printed, said, sizeof(said));
-	snprintf(want, sizeof(want), "ornicd: test: client connected, process %d\n", getpid());
-	assert_string_equal(said, want);
+	second = dial(t);
+	turn(t);
+	lines_end(want);
+	close(second);
 	close(fd);
 	turn(t);
 	vfu_server_close(server);
@@ -301,8 +309,10 @@ static void test_ends(void **state)
 		last_reset = VFU_RESET_DEVICE;
 		if (i)
 			break;
+		lines_begin();
 		close(fd);
 		turn(t);
+		lines_end("ornicd: test: client disconnected\n");
 		assert_false(vfu_server_attached(server));
 		assert_int_equal(last_reset, VFU_RESET_DISCONNECT);
 	}
