@@ -880,6 +880,10 @@ static void test_switch(void **state)
 	assert_true(other.remote);
 	assert_int_equal(switch_port_limit(b, NULL), 0);	/* there is none */
 	assert_null(switch_port_egress(b));
+	failing_begin(FAILING_MEMORY, ENOMEM, 0);
+	assert_int_equal(switch_port_limit(b, &slow), -ENOMEM);
+	assert_true(failing_end());
+	assert_null(switch_port_egress(b));
 	assert_int_equal(switch_port_limit(b, &slow), 0);
 	switch_find(a, &known);
 	assert_ptr_equal(known.to, b);
@@ -892,12 +896,15 @@ static void test_switch(void **state)
 	assert_int_equal(egress_depth(switch_port_egress(b)), 200);
 	run(f, f->now + 800000);
 	assert_int_equal(f->seen, 2);
+	switch_set_observer(sw, &observer);
 	switch_port_set_up(b, false);		/* these frames find an empty queue */
 	run(f, f->now + 900000);
 	assert_int_equal(f->seen, 2);
+	assert_int_equal(f->lost, 1);
+	assert_string_equal(f->why, "dropped: link down");
+	f->lost = 0;
 	assert_int_equal(egress_stats(switch_port_egress(b))->frames, 2);
 	switch_port_set_up(b, true);
-	switch_set_observer(sw, &observer);
 	for (int i = 0; i < 2; i++) {
 		send_bytes(&pool, a, bytes);
 		switch_drain(sw);

@@ -23,6 +23,7 @@ struct end {
 	struct switch_port *port;
 	unsigned int got;
 	uint32_t last;
+	unsigned int flushed;
 	const uint8_t *answer;
 };
 
@@ -77,7 +78,14 @@ static void got(void *arg, const struct packet *p)
 	}
 }
 
-static const struct switch_port_ops ops = { .deliver = got };
+static void flush(void *arg)
+{
+	struct end *e = arg;
+
+	e->flushed++;
+}
+
+static const struct switch_port_ops ops = { .deliver = got, .flush = flush };
 
 static int setup(void **state)
 {
@@ -486,6 +494,44 @@ static void test_lost(void **state)
 	switch_set_observer(f->sw, NULL);
 }
 
+/* A port that holds packets is flushed once per iteration; a port that was deleted is not. */
+static void test_flush(void **state)
+{
+	struct fixture *f = *state;
+
+	switch_flush(f->sw);
+	for (unsigned int n = 1; n <= 2; n++) {
+		switch_hold(f->end[0].port);
+		switch_hold(f->end[2].port);
+		switch_hold(f->end[0].port);
+		switch_flush(f->sw);
+		switch_flush(f->sw);
+		for (int i = 0; i < PORTS; i++)
+			assert_int_equal(f->end[i].flushed, i == 0 || i == 2 ? n : 0);
+	}
+	switch_hold(f->end[0].port);
+	switch_hold(f->end[2].port);
+	switch_port_del(f->end[2].port);
+	switch_flush(f->sw);
+	assert_int_equal(f->end[0].flushed, 3);
+	assert_int_equal(f->end[2].flushed, 2);
+}
+
+/* Names are compared as a whole; the first of several ports is found. */
+static void test_find_port(void **state)
+{
+	struct fixture *f = *state;
+	struct switch_port *port = switch_port_add(f->sw, "port2", &ops, &f->end[0]);
+
+	assert_ptr_equal(switch_port_find(f->sw, "port"), f->end[0].port);
+	assert_ptr_equal(switch_port_find(f->sw, "port2"), port);
+	assert_null(switch_port_find(f->sw, "por"));
+	assert_false(switch_port_is_up(port));
+	assert_false(switch_port_is_device(port));
+	assert_int_equal(switch_port_vlan(port), 0);
+	assert_null(switch_port_egress(port));
+}
+
 static void test_ports_are_told_apart(void **state)
 {
 	struct fixture *f = *state;
@@ -531,6 +577,8 @@ int main(void)
 		TEST(test_free_drops_queue),
 		TEST(test_observer),
 		TEST(test_lost),
+		TEST(test_flush),
+		TEST(test_find_port),
 		TEST(test_ports_are_told_apart),
 	};
 
