@@ -271,6 +271,13 @@ static void test_fraction(void **state)
 	put_plain(f, 70, 0);
 	run(f, UINT64_MAX);
 	assert_int_equal(f->when[3] - begin, 2 * took + 1);
+	/* a whole number of ns per byte has no fraction that could add up */
+	set(f, 1000000, EGRESS_MAX_QUEUE);
+	begin = f->now;
+	for (int i = 0; i < 800; i++)
+		put_plain(f, FRAME, 0);
+	run(f, UINT64_MAX);
+	assert_int_equal(f->now - begin, 800 * FRAME * 8);
 }
 
 /* Frames that wait when the link is removed are reported as lost, and none arrives later. */
@@ -281,6 +288,8 @@ static void test_drop(void **state)
 
 	set(f, 100000, 20000);
 	egress_drop(f->q, "nothing");
+	put_plain(f, FRAMES_MAX_BYTES + 1, 0);	/* which is no frame */
+	assert_int_equal(f->timers.n, 0);
 	assert_int_equal(f->lost, 0);
 	for (int round = 1; round <= 5; round++) {	/* the ring wraps */
 		for (int n = 0; n < 9; n++)
