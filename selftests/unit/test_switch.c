@@ -174,6 +174,22 @@ static void test_learning(void **state)
 	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
 }
 
+/* Addresses that differ in one byte do not displace each other. */
+static void test_similar_addresses(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2 * 6 * 16; i++) {
+		uint8_t similar[6] = { 2, 4, 4, 4, 4, 4 };
+
+		similar[i / 16 % 6] = 2 * (i % 16);
+		if (i < 6 * 16)
+			send_from(f, 3, mac[0], similar);
+		else
+			assert_int_equal(send_from(f, 0, similar, mac[0]), 1 << 3);
+	}
+}
+
 /* An address is known for 300 seconds after its last frame. */
 static void test_learned_age(void **state)
 {
@@ -562,6 +578,7 @@ int main(void)
 		TEST(test_group),
 		TEST(test_unknown_unicast_spares_devices),
 		TEST(test_learning),
+		TEST(test_similar_addresses),
 		TEST(test_learned_age),
 		TEST(test_oldest_is_forgotten),
 		TEST(test_learned_port_deleted),
