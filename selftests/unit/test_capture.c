@@ -995,6 +995,14 @@ static void test_limit_is_used(void **state)
 	}
 }
 
+/* End a capture, unless its limit did, and remove its file. */
+static void wait_limited(struct fixture *f, struct capture *c)
+{
+	capture_stop(&f->cs, c);
+	wait_reaped(f);
+	unlink(f->path);
+}
+
 /* Blocks of interfaces and statistics count, too: the last block before the limit may be any. */
 static void test_limit_of_later_ports(void **state)
 {
@@ -1073,6 +1081,36 @@ static void test_interface_below_limit(void **state)
 		observe_short(f->lan);
 	observe_short(switch_port_add(f->sw, "later", &ops, NULL));
 	assert_int_equal(c->interfaces, 3);
+}
+
+/* The limit to the byte: with the statistics of all interfaces, also of the next one */
+static void test_exact_limit(void **state)
+{
+	const uint64_t later_room = PCAPNG_FIXED + 2 * PCAPNG_TEXT + 3 * PCAPNG_STATISTICS;
+	const struct pcapng_packet frame = { .len = 60, .keep = 60 };
+	struct fixture *f = *state;
+
+	for (unsigned int over = 0; over < 2; over++) {
+		struct switch_port *later = switch_port_add(f->sw, "later", &ops, NULL);
+		struct capture *c = start(f, ",limit=64k,port=lan,port=later");
+
+		switch_port_del(later);
+		c->bytes = (64 << 10) - pcapng_packet_room(&frame) - 2 * PCAPNG_STATISTICS + over;
+		observe_short(f->lan);
+		assert_int_equal(c->ending, over);
+		assert_int_equal(c->frames, !over);
+		wait_limited(f, c);
+		c = start(f, ",limit=64k,port=lan");
+		later = switch_port_add(f->sw, "later", &ops, NULL);
+		c->spec.nports = 0;
+		c->bytes = (64 << 10) - later_room + PCAPNG_STATISTICS + over;
+		observe_short(later);
+		assert_int_equal(c->ending, over);
+		assert_int_equal(c->interfaces, 2 - over);
+		c->spec.nports = 1;
+		switch_port_del(later);
+		wait_limited(f, c);
+	}
 }
 
 /* Limit the size of files that this process writes. Return: the limit before, for setrlimit(). */
@@ -1228,7 +1266,7 @@ static void test_refused(void **state)
 
 	assert_int_equal(try_start(f, ",device=lan", why, sizeof(why)), -ENOENT);
 	assert_string_equal(why, "there is no device lan");
-	assert_int_equal(try_start(f, ",port=vm1", why, sizeof(why)), -ENOENT);
+	assert_int_equal(try_start(f, ",device=vm1,port=vm1", why, sizeof(why)), -ENOENT);
 	assert_string_equal(why, "there is no port vm1");
 	assert_int_not_equal(access(f->path, F_OK), 0);
 	strcpy(path, f->path);
@@ -1654,6 +1692,7 @@ int main(void)
 		TEST(test_limit_of_later_ports),
 		TEST(test_limit_at_interface),
 		TEST(test_interface_below_limit),
+		TEST(test_exact_limit),
 		TEST(test_disk_full),
 		TEST(test_not_truncated),
 		TEST(test_last_failures),

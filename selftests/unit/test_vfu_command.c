@@ -629,7 +629,7 @@ static void test_write_multi(void **state)
 
 static void test_irq_info(void **state)
 {
-	struct vfu_irq_info in = { .argsz = sizeof(in), .flags = 0xff, .count = 77 };
+	struct vfu_irq_info in = { .argsz = sizeof(in) + 8, .flags = 0xff, .count = 77 };
 
 	(void)state;
 	for (in.index = 0; in.index <= VFU_NUM_IRQS; in.index++) {
@@ -647,7 +647,7 @@ static void test_irq_info(void **state)
 		}
 	}
 	in.index = VFU_IRQ_MSIX;
-	in.argsz--;
+	in.argsz = sizeof(in) - 1;
 	assert_int_equal(ASK(VFU_GET_IRQ_INFO, in), -EINVAL);
 }
 
@@ -1033,7 +1033,14 @@ static void test_power(void **state)
 /* A reset by the guest: bus mastering off first, configuration as after power-on. */
 static void test_function_level_reset(void **state)
 {
-	const uint32_t ctl = 0x60 + PCI_EXP_DEVCTL;
+	const uint32_t ctl = 0x60 + PCI_EXP_DEVCTL, pm = 0x40 + PCI_PM_CTRL;
+	const struct {
+		struct vfu_region_access a;
+		uint8_t data[0x60 + PCI_EXP_DEVCTL + 2 - 0x40 - PCI_PM_CTRL];
+	} __attribute__((packed)) both = {
+		{ pm, VFU_REGION_CONFIG, sizeof(both.data) },
+		{ 3, [0x60 + PCI_EXP_DEVCTL + 1 - 0x40 - PCI_PM_CTRL] = PCI_EXP_DEVCTL_BCR_FLR >> 8 },
+	};
 	int fd[VECTORS];
 
 	(void)state;
@@ -1054,6 +1061,10 @@ static void test_function_level_reset(void **state)
 	assert_int_equal(region_write(ctl, VFU_REGION_CONFIG, 2, PCI_EXP_DEVCTL_BCR_FLR), 0);
 	expect_seen("mF");
 	assert_false(t.func.bus_master);
+	/* one write that resets and enters D3hot, too */
+	assert_int_equal(ASK(VFU_REGION_WRITE, both), 0);
+	expect_seen("F");
+	assert_false(pci_d3hot(&t.ep.pci));
 	close_all(fd, VECTORS);
 }
 

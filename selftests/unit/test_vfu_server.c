@@ -21,11 +21,23 @@
 #include <unistd.h>
 
 #include "loop.h"
+#include "lib/failing.h"
 #include "lib/folder.h"
 #include "lib/lines.h"
 #include "vfu/func.h"
 #include "vfu/proto.h"
 #include "vfu/server.h"
+
+static bool no_peer;
+
+/* Replaces the C library's */
+int getsockopt(int fd, int level, int option, void *value, socklen_t *len)
+{
+	if (!no_peer || option != SO_PEERCRED)
+		return syscall(SYS_getsockopt, fd, level, option, value, len);
+	errno = ENOPROTOOPT;
+	return -1;
+}
 
 static enum vfu_reset last_reset;
 
@@ -52,7 +64,8 @@ static struct vfu_func function(void)
 
 static int setup(void **state)
 {
-	struct fix *t = calloc(1, sizeof(*t));
+	static struct fix fix;
+	struct fix *t = &fix;
 	struct vfu_func f = function();
 	struct vfu_server *server;
 
@@ -77,7 +90,6 @@ static int teardown(void **state)
 	unlink(t->path);
 	assert_int_equal(rmdir(t->folder), 0);
 	loop_free(t->loop);
-	free(t);
 	return 0;
 }
 
@@ -250,6 +262,36 @@ static void test_process(void **state)
 	vfu_server_close(server);
 }
 
+/* A client whose process is unknown is served; one for which there is no memory is not. */
+static void test_no_process_or_memory(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	char byte;
+	int fd;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	no_peer = true;
+	lines_begin();
+	fd = dial(t);
+	turn(t);
+	lines_end("ornicd: test: client connected, process 0\n");
+	no_peer = false;
+	close(fd);
+	turn(t);
+	fd = dial(t);
+	lines_begin();
+	failing_begin(FAILING_MEMORY, ENOMEM, 0);
+	turn(t);
+	assert_true(failing_end());
+	lines_end("ornicd: error: test: cannot serve a client: Cannot allocate memory\n");
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	close(fd);
+	vfu_server_close(server);
+	assert_int_equal(descriptors(), t->before);
+}
+
 /* While a client is connected, others are turned away at once; afterwards the next is served. */
 static void test_clients(void **state)
 {
@@ -335,6 +377,7 @@ int main(void)
 		T(test_stale),
 		T(test_no_descriptor),
 		T(test_process),
+		T(test_no_process_or_memory),
 		T(test_clients),
 		T(test_ends),
 	};
