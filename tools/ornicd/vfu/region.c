@@ -185,15 +185,14 @@ int vfu_region_write(struct vfu_endpoint *ep, struct vfu_msg *m)
 int vfu_region_write_multi(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	struct vfu_write_one w;
+	int err, ret = 0;
 	uint64_t n;
-	int err, ret;
 
 	err = vfu_payload(m, &n, sizeof(n));
 	if (err)
 		return err;
 	if ((m->len - sizeof(n)) % sizeof(w) || n != (m->len - sizeof(n)) / sizeof(w))
 		return VFU_CLOSE(EINVAL);
-	ret = 0;
 	for (uint64_t i = 0; i < n; i++) {
 		memcpy(&w, m->payload + sizeof(n) + i * sizeof(w), sizeof(w));
 		err = w.to.count <= sizeof(w.data) ? region_write(ep, &w.to, w.data) : -EINVAL;
